@@ -1,0 +1,289 @@
+/**
+ * batch - the turns of one commit: decides command after command and gathers what they want written.
+ *
+ * A turn is all or nothing: what a decision orders is staged only when the decision is whole, so one that refuses,
+ * needs more or throws leaves nothing behind. Later turns see what earlier ones staged.
+ */
+import type { Decision, Facts, Need, Op, OutcomeBody, Staged } from './behaviour.ts'
+import { msOfCmdId } from './cmd-id.ts'
+import { Fault } from './fault.ts'
+import type { IdMaker } from './id.ts'
+import { CLAIMS_MAX, type ClaimRow, claimOps, formatClaim, type ItemContext, parseClaim, poisonOp, TIMERS_LANE } from './item-turns.ts'
+import { claimsKey, countersKey, dueKey, entityKey, laneKey, mailboxKey, poisonKey, repliesKey } from './keyspace.ts'
+import { after } from './mailbox-reader.ts'
+import { Draft, type EntityTable, type Memory } from './memory.ts'
+import { Overlay } from './overlay.ts'
+import type { Claim } from './pump.ts'
+import type { Work } from './work.ts'
+
+/** Rounds of reading that one decision may ask for. */
+const NEEDS_MAX = 3
+/** A timer whose behaviour threw is tried again after this. */
+const TIMER_AGAIN_MS = 3_600_000
+/** Poison keeps about this many commits' worth of entries. */
+const POISON_KEPT = 10_000
+const REPLY_SLICE_MS = 2_000
+const REPLY_LIFE_MS = 120_000
+
+/** What a batch is decided against. */
+export interface BatchContext {
+  readonly items: ItemContext
+  readonly memory: Memory
+  readonly entities: EntityTable
+  readonly ids: IdMaker
+  readonly nowMs: number
+  /** The sequence number that the commit will make. */
+  readonly seq: number
+  view(staged: Overlay): Facts
+  /** Told of a behaviour that threw. */
+  threw(work: Work, error: unknown): void
+}
+
+/** Where an item was put by a batch, and whether the store's lower bound of its lane is written too. */
+export interface Placed {
+  readonly lane: string
+  readonly atMs: number
+  readonly bound: boolean
+}
+
+/** A decided batch. */
+export interface Plan {
+  readonly works: readonly Work[]
+  readonly replies: readonly { readonly work: Work; readonly reply: unknown; readonly fault: boolean }[]
+  readonly ops: readonly Op[]
+  readonly draft: Draft
+  readonly overlay: Overlay
+  readonly claims: readonly Claim[]
+  readonly placed: readonly Placed[]
+  readonly cursor: string
+  readonly firstId: string
+  readonly lid: string
+}
+
+export type Decided =
+  | { readonly kind: 'plan'; readonly plan: Plan }
+  | { readonly kind: 'need'; readonly needs: readonly Need[] }
+
+/** Decides all works in order. Claims are reserved in the pump: `discardPlan` gives them back. */
+export function decideBatch(works: readonly Work[], context: BatchContext): Decided {
+  const builder = new PlanBuilder(context)
+  const needs: Need[] = []
+  for (const work of works) {
+    const decision = decideWork(work, builder, context)
+    if (decision.kind === 'need') {
+      work.needs += 1
+      needs.push(decision)
+    } else builder.stage(work, decision)
+  }
+  if (needs.length === 0) return { kind: 'plan', plan: builder.finish(works) }
+  builder.giveBack()
+  return { kind: 'need', needs }
+}
+
+/** Gives back what a plan that will not be committed had reserved. */
+export function discardPlan(plan: Plan, context: ItemContext): void {
+  for (const claim of plan.claims) context.pump.release(claim.lane)
+}
+
+function decideWork(work: Work, builder: PlanBuilder, context: BatchContext): Decision<unknown> {
+  try {
+    return builder.checked(work, decideOnce(work, work.command.body, builder))
+  } catch (error) {
+    context.threw(work, error)
+    return insteadOf(work, builder, context)
+  }
+}
+
+function decideOnce(work: Work, body: unknown, builder: PlanBuilder): Decision<unknown> {
+  if (work.broken !== null) throw work.broken
+  if (work.late) return { kind: 'done', reply: LATE }
+  const decision = work.type.decide(body, builder.draft, builder.facts, builder.turn, work.command)
+  if (decision.kind === 'need' && work.needs >= NEEDS_MAX)
+    throw new Fault('Decision needs facts without end', { name: work.type.name })
+  return decision
+}
+
+/** What becomes of a work whose behaviour threw: an ask gets a fault, an item its end, a timer another time. */
+function insteadOf(work: Work, builder: PlanBuilder, context: BatchContext): Decision<unknown> {
+  const { shard } = context.items
+  const id = work.item === '' ? work.command.cmdId : work.item
+  const kept = `${Math.max(0, context.seq - POISON_KEPT)}-0`
+  const ops: Op[] = [
+    poisonOp(shard, { name: work.type.name, id, reason: 'threw' }),
+    { key: poisonKey(shard), write: 'XTRIM', args: ['MINID', kept] },
+  ]
+  const { lane, item } = work
+  if (work.source === 'timer') return { kind: 'done', reply: FAULT, ops, due: [{ lane, item, atMs: context.nowMs + TIMER_AGAIN_MS }] }
+  if (work.source === 'outcome') return abandonOutcome(work, builder, ops)
+  if (work.source !== 'claim') return { kind: 'done', reply: FAULT, ops }
+  const row = work.broken === null ? parseClaim(builder.facts.field(claimsKey(shard), item)) : null
+  if (work.broken !== null || (row !== null && row.claims >= CLAIMS_MAX)) return { kind: 'done', reply: FAULT, ops, done: [{ lane, item }] }
+  const last: ClaimRow = { worker: '', lane, attempt: row?.attempt ?? 0, untilMs: 0, claims: CLAIMS_MAX }
+  const spent: Op = { key: claimsKey(shard), write: 'HSET', args: [item, formatClaim(last)] }
+  return { kind: 'done', reply: FAULT, ops: [...ops, spent] }
+}
+
+/** An outcome whose behaviour threw: the same behaviour ends the item; if that throws too, the item just leaves. */
+function abandonOutcome(work: Work, builder: PlanBuilder, ops: readonly Op[]): Decision<unknown> {
+  const leaves: Decision<unknown> = { kind: 'done', reply: FAULT, ops, done: [{ lane: work.lane, item: work.item }] }
+  const body = work.command.body as OutcomeBody
+  if (body.outcome === null || work.broken !== null) return leaves
+  try {
+    const ended = builder.checked(work, decideOnce(work, { ...body, outcome: null }, builder))
+    if (ended.kind !== 'done') return leaves
+    return { ...ended, ops: [...(ended.ops ?? []), ...ops] }
+  } catch {
+    return leaves
+  }
+}
+
+const FAULT = Symbol('fault')
+const LATE = Symbol('late')
+
+class PlanBuilder {
+  readonly draft: Draft
+  readonly overlay = new Overlay()
+  readonly facts: Facts
+  readonly turn: { nowMs: number; shard: number; newId(): string }
+  private readonly context: BatchContext
+  private readonly ops: Op[] = []
+  private readonly claims: Claim[] = []
+  private readonly placed: Placed[] = []
+  private readonly replies: { work: Work; reply: unknown; fault: boolean }[] = []
+  private readonly entryCounts = new Map<string, number>()
+  private readonly bounds = new Map<string, number>()
+  private firstId = ''
+  private lastId = ''
+  private cursor = ''
+
+  constructor(context: BatchContext) {
+    this.context = context
+    this.draft = new Draft(context.memory, context.entities, { nowMs: context.nowMs, entryId: `${context.seq}-0` })
+    this.facts = context.view(this.overlay)
+    this.turn = {
+      nowMs: context.nowMs,
+      shard: context.items.shard,
+      newId: () => {
+        const id = context.ids.next(context.nowMs)
+        if (this.firstId === '') this.firstId = id
+        this.lastId = id
+        return id
+      },
+    }
+  }
+
+  /** The decision, unless staging it would throw: an unknown kind of entity, an event that does not apply. */
+  checked(work: Work, decision: Decision<unknown>): Decision<unknown> {
+    const events = stagedOf(decision).events ?? []
+    if (events.length > 0) {
+      const trial = new Draft(this.context.memory, this.context.entities, { nowMs: this.turn.nowMs, entryId: '' })
+      for (const [name, changed] of this.draft.entities) trial.entities.set(name, changed)
+      trial.apply(events, work.command.name)
+    }
+    return decision
+  }
+
+  stage(work: Work, decision: Decision<unknown>): void {
+    const staged = stagedOf(decision)
+    if (staged.events !== undefined) this.draft.apply(staged.events, work.command.name)
+    for (const { owner, value } of staged.counters ?? []) this.draft.counters.set(owner, value)
+    for (const op of staged.ops ?? []) this.push(op)
+    for (const { lane, item } of staged.done ?? []) this.leave(lane, item)
+    for (const due of staged.due ?? []) this.place(due)
+    const answer = decision.kind === 'refuse' ? decision.answer : decision.kind === 'done' ? decision.reply : null
+    const fault = answer === FAULT
+    if (work.source === 'claim' && !fault && answer !== null) this.claim(answer as Claim)
+    if (work.source === 'mailbox')
+      this.replyTo(work, answer === LATE ? { kind: 'unavailable' } : fault ? { kind: 'fault' } : { kind: 'answer', reply: answer })
+    this.replies.push({ work, reply: fault ? null : answer, fault })
+  }
+
+  finish(works: readonly Work[]): Plan {
+    for (const { ref, events, state, by } of this.draft.entities.values()) {
+      const key = entityKey(this.context.items.shard, ref.kind, ref.id)
+      const version = String(this.context.entities.get(ref.kind)?.version ?? 0)
+      const fields = ['ev', JSON.stringify(events), 'st', JSON.stringify(state), 'v', version, 'by', by]
+      this.push({ key, write: 'XADD', args: [this.draft.entryId, ...fields] })
+      const kept = this.context.memory.entriesAfter(ref, this.draft.entryId)
+      if (kept.length >= 16) this.push({ key, write: 'XTRIM', args: ['MINID', kept[0]!] })
+    }
+    if (this.draft.counters.size > 0) {
+      const args: string[] = []
+      for (const [owner, value] of this.draft.counters) args.push(owner, JSON.stringify(value))
+      this.push({ key: countersKey(this.context.items.shard), write: 'HSET', args })
+    }
+    if (this.cursor !== '')
+      this.push({ key: mailboxKey(this.context.items.shard), write: 'XTRIM', args: ['MINID', after(this.cursor)] })
+    const { ops, overlay, claims, placed, replies, draft, cursor, firstId } = this
+    return { works, ops, overlay, claims, placed, replies, draft, cursor, firstId, lid: this.lastId }
+  }
+
+  giveBack(): void {
+    for (const claim of this.claims) this.context.items.pump.release(claim.lane)
+  }
+
+  private push(op: Op): void {
+    const final = op.write === 'XADD' && op.args[0] === '*seq' ? this.numbered(op) : op
+    this.ops.push(final)
+    this.overlay.note(final)
+  }
+
+  private numbered(op: Op): Op {
+    const count = this.entryCounts.get(op.key) ?? 0
+    this.entryCounts.set(op.key, count + 1)
+    return { ...op, args: [`${this.context.seq}-${count}`, ...op.args.slice(1)] }
+  }
+
+  private leave(lane: string, item: string): void {
+    const { shard } = this.context.items
+    this.push({ key: laneKey(shard, lane), write: 'ZREM', args: [item] })
+    if (lane !== TIMERS_LANE) this.push({ key: claimsKey(shard), write: 'HDEL', args: [item] })
+  }
+
+  private place(due: { lane: string; item: string; atMs: number; job?: unknown }): void {
+    const { pump, worker } = this.context.items
+    const type = due.job === undefined || due.atMs > this.turn.nowMs ? undefined : pump.typeOf(due.lane)
+    if (type !== undefined && pump.room(due.lane) > 0) {
+      const untilMs = this.turn.nowMs + type.holdMs
+      const row: ClaimRow = { worker, lane: due.lane, attempt: 1, untilMs, claims: 1 }
+      for (const op of claimOps(this.context.items, { lane: due.lane, item: due.item, row, fresh: true })) this.push(op)
+      this.claim({ lane: due.lane, item: due.item, attempt: 1, job: due.job })
+      this.bound(due.lane, untilMs)
+      return
+    }
+    const key = laneKey(this.context.items.shard, due.lane)
+    this.push({ key, write: 'ZADD', args: [String(due.atMs), due.item] })
+    this.bound(due.lane, due.atMs)
+  }
+
+  private claim(claim: Claim): void {
+    this.context.items.pump.reserve(claim.lane)
+    this.claims.push(claim)
+  }
+
+  /** Lowers the store's lower bound of a lane where it is not low enough. */
+  private bound(lane: string, atMs: number): void {
+    const { lanes, shard } = this.context.items
+    const known = this.bounds.get(lane) ?? Number.POSITIVE_INFINITY
+    const bound = lanes.lowers(lane, atMs) && atMs < known
+    if (bound) {
+      this.bounds.set(lane, atMs)
+      this.push({ key: dueKey(shard), write: 'ZADD', args: ['LT', String(atMs), lane] })
+    }
+    this.placed.push({ lane, atMs, bound })
+  }
+
+  private replyTo(work: Work, reply: unknown): void {
+    const { cmdId } = work.command
+    const atMs = msOfCmdId(cmdId)
+    const key = repliesKey(this.context.items.shard, Math.floor(atMs / REPLY_SLICE_MS))
+    this.push({ key, write: 'HSET', args: [cmdId, JSON.stringify(reply)] })
+    this.push({ key, write: 'PEXPIREAT', args: [String(this.turn.nowMs + REPLY_LIFE_MS)] })
+    this.cursor = work.entryId
+  }
+}
+
+function stagedOf(decision: Decision<unknown>): Staged {
+  if (decision.kind === 'refuse') return decision.records ?? {}
+  return decision.kind === 'done' ? decision : {}
+}

@@ -1,0 +1,224 @@
+/**
+ * behaviour - what the runtime asks of the code that it runs: commands, entities, lanes.
+ *
+ * A behaviour is pure. It is handed states, facts and a context, and answers with a decision; it never awaits, reads a
+ * clock or draws a random number. All that it wants written is in the decision, and becomes true in one commit together
+ * with everything else that its batch decided, or not at all.
+ */
+
+/** An entity. Its shard is in the id. */
+export interface Ref {
+  readonly kind: string
+  readonly id: string
+}
+
+/** What an actor receives. `body` is plain data; a mailbox carries it as JSON, so it holds no functions or bytes. */
+export interface Command<Body = unknown> {
+  readonly name: string
+  /** Unique per command; begins with the time in milliseconds, base 36, eight characters. */
+  readonly cmdId: string
+  readonly body: Body
+  /** Bytes that the command brings along (content), named by index in the body. */
+  readonly blobs?: readonly Uint8Array[]
+}
+
+/** Time and ids of a turn. `nowMs` is the store's clock. */
+export interface Context {
+  readonly nowMs: number
+  readonly shard: number
+  /** A new id of this shard, larger than every one before it. */
+  newId(): string
+}
+
+/** One read that a decision needs. `key` lies on the command's shard. */
+export type Fact =
+  /** HMGET: the named fields of a hash. */
+  | { readonly read: 'fields'; readonly key: string; readonly fields: readonly string[] }
+  /** HGETALL: a hash whose size its owner has bounded. */
+  | { readonly read: 'hash'; readonly key: string }
+  /** XRANGE: entries from `from` to `to` inclusive ('-' and '+' are the ends), at most `count`. */
+  | {
+      readonly read: 'range'
+      readonly key: string
+      readonly from: string
+      readonly to: string
+      readonly count: number
+    }
+  /** XREVRANGE + - COUNT 1: the last entry of a stream. */
+  | { readonly read: 'last'; readonly key: string }
+  /** ZRANGEBYSCORE WITHSCORES: members with score from `min` to `max` inclusive, at most `count`. */
+  | {
+      readonly read: 'sorted'
+      readonly key: string
+      readonly min: number
+      readonly max: number
+      readonly count: number
+    }
+  /** ZSCORE. */
+  | { readonly read: 'score'; readonly key: string; readonly member: string }
+  /** GET of a text. */
+  | { readonly read: 'value'; readonly key: string }
+
+/** A stream entry: its id and its fields in order, name and value by turns. */
+export interface Entry {
+  readonly id: string
+  readonly fields: readonly string[]
+}
+
+/** What a fact reads, by `read`: fields: (string|null)[]; hash: pairs; range, last: Entry[]; sorted: [member, score][]; score: number|null; value: string|null. */
+export type FactValue =
+  | readonly (string | null)[]
+  | readonly Entry[]
+  | readonly (readonly [string, number])[]
+  | ReadonlyMap<string, string>
+  | string
+  | number
+  | null
+
+/** The facts of a turn, with every write of earlier turns laid over them. Asking for one that was not fetched is a Fault. */
+export interface Facts {
+  field(key: string, field: string): string | null
+  hash(key: string): ReadonlyMap<string, string>
+  range(fact: Fact & { read: 'range' }): readonly Entry[]
+  sorted(fact: Fact & { read: 'sorted' }): readonly (readonly [string, number])[]
+  score(key: string, member: string): number | null
+  value(key: string): string | null
+  /** Whether the fact was fetched, so that a decision can ask for it with `need`. */
+  has(fact: Fact): boolean
+}
+
+/** The states of a turn: committed ones with the earlier turns of the batch applied. */
+export interface States {
+  /** The state of an entity that was named in `entities` (or `need`); the type's `empty` where none exists. */
+  get<State>(ref: Ref): State
+  has(ref: Ref): boolean
+  /** An owner's counters, as last written; null where it has none. Owners are fetched with the entities, see `counters`. */
+  counter<Counter>(owner: string): Counter | null
+  hasCounter(owner: string): boolean
+}
+
+/** The writes a decision may order. Absolute values only: there is no INCR. */
+export type Write = 'XADD' | 'XTRIM' | 'HSET' | 'HDEL' | 'SET' | 'UNLINK' | 'ZADD' | 'ZREM' | 'PEXPIREAT'
+
+/**
+ * One write. `args` follow the key as Redis takes them: XADD id field value..., XTRIM MINID id, HSET field value...,
+ * HDEL field..., SET value PXAT ms, UNLINK, ZADD [XX|NX|LT|GT] score member..., ZREM member..., PEXPIREAT ms.
+ * XADD ids are explicit and rise per key; the runtime gives `*seq` -> `<seq>-<k>`, for streams without ids of their own.
+ * PEXPIREAT demands that the key exists (else the commit is refused as MISSING).
+ */
+export interface Op {
+  readonly key: string
+  readonly write: Write
+  readonly args: readonly (string | Uint8Array)[]
+}
+
+/** An item to do in a lane at a time. With `job`, it may be claimed by the same commit when a performer is free. */
+export interface Due {
+  readonly lane: string
+  readonly item: string
+  readonly atMs: number
+  /** What `perform` gets if the commit itself claims the item (its first attempt). */
+  readonly job?: unknown
+}
+
+/** What a turn wants written. */
+export interface Staged {
+  readonly events?: readonly { readonly ref: Ref; readonly event: unknown }[]
+  /** New absolute counters of an owner; plain JSON. */
+  readonly counters?: readonly { readonly owner: string; readonly value: unknown }[]
+  readonly ops?: readonly Op[]
+  readonly due?: readonly Due[]
+  /** Items that leave their lane. */
+  readonly done?: readonly { readonly lane: string; readonly item: string }[]
+}
+
+export interface Refusal<Reply> {
+  readonly kind: 'refuse'
+  readonly answer: Reply
+  /** What the refusal itself records; all else of the turn is dropped. */
+  readonly records?: Staged
+}
+
+/** More reads, at most three times in a turn. */
+export interface Need {
+  readonly kind: 'need'
+  readonly entities?: readonly Ref[]
+  readonly counters?: readonly string[]
+  readonly facts?: readonly Fact[]
+}
+
+export interface Done<Reply> extends Staged {
+  readonly kind: 'done'
+  readonly reply: Reply
+}
+
+export type Decision<Reply> = Refusal<Reply> | Need | Done<Reply>
+
+/** One row of the table of commands. */
+export interface CommandType<Body = unknown, Reply = unknown> {
+  readonly name: string
+  entities(body: Body): readonly Ref[]
+  /** Owners of counters that the decision looks at. */
+  counters(body: Body): readonly string[]
+  facts(body: Body, states: States, context: Context): readonly Fact[]
+  decide(body: Body, states: States, facts: Facts, context: Context, command: Command<Body>): Decision<Reply>
+  /** Whether the command only finishes or frees (outcomes, trims): it may then commit while the store is full. */
+  readonly frees?: boolean
+}
+
+export interface EntityType<State = unknown, Event = unknown> {
+  readonly kind: string
+  /** Version of the state's shape, written on every entry. */
+  readonly version: number
+  readonly empty: State
+  apply(state: State, event: Event): State
+}
+
+/** What a timer item's command gets as its body. */
+export interface TimerBody {
+  readonly item: string
+}
+
+/** What a `prepare` command gets: the item whose turn has come. */
+export interface PrepareBody {
+  readonly lane: string
+  readonly item: string
+}
+
+/** What an `outcome` command gets. */
+export interface OutcomeBody<Outcome = unknown> {
+  readonly lane: string
+  readonly item: string
+  readonly attempt: number
+  /** Whether this is the item's latest attempt: no later claim was made. An outcome that is not final counts only then. */
+  readonly current: boolean
+  /** Null when the item is abandoned: five claims without an outcome, or a behaviour that threw. */
+  readonly outcome: Outcome | null
+}
+
+/**
+ * A family of lanes. `prepare` answers the job of an item (reply null: it is finished, the runtime removes it).
+ * `outcome` decides what an attempt's end means: the item is due again (`due` names it), or leaves its lane (`done` names
+ * it, or neither does and the attempt is the current one); an outcome that is neither final nor current changes nothing.
+ */
+export interface LaneType<Job = unknown, Outcome = unknown> {
+  /** Lanes are called `<prefix>` or `<prefix>/<name>`. */
+  readonly prefix: string
+  /** Length of an attempt, milliseconds: a claim stands that long. */
+  readonly holdMs: number
+  /** Whether the claims of a dead worker stand until their end (true), or are due at once (false). */
+  readonly claimsStand: boolean
+  readonly prepare: CommandType<PrepareBody, Job | null>
+  readonly outcome: CommandType<OutcomeBody<Outcome>, unknown>
+  /** Performers of a lane that `perform` has not taken yet; 0 holds its items. The runtime subtracts what it has staged. */
+  room(lane: string): number
+  perform(job: Job, claim: { item: string; lane: string; attempt: number; signal: AbortSignal }): Promise<Outcome>
+}
+
+/** All that a worker runs. Timers: an item `<name>:<rest>` of the lane `timers` fires the command type `timers[name]`. */
+export interface Behaviours {
+  readonly entities: readonly EntityType[]
+  readonly commands: readonly CommandType[]
+  readonly timers: Readonly<Record<string, CommandType<TimerBody, unknown>>>
+  readonly lanes: readonly LaneType[]
+}

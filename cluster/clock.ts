@@ -1,0 +1,39 @@
+/**
+ * clock - the store's time between two readings of it, and sleeps.
+ *
+ * `nowMs` is the store's clock at the last heartbeat plus this process's monotonic time since. Nothing else in the
+ * product asks a clock, so all processes of an installation agree on periods, deadlines and due times.
+ */
+
+/** No sleep is longer: setTimeout fires at once beyond 24.8 days, and a machine may sleep. */
+export const SLEEP_MAX_MS = 60_000
+
+export interface Clock {
+  /** Milliseconds since the epoch, by the store's clock. */
+  nowMs(): number
+  /** Milliseconds that only rise. */
+  monotonicMs(): number
+  /** The store said that it is `storeMs`; the question was sent at `sentAtMs` (monotonic). */
+  set(storeMs: number, sentAtMs: number): void
+  /** Calls back once after `ms` (at most a minute); answers a function that cancels. */
+  after(ms: number, call: () => void): () => void
+}
+
+/** The clock of a real process. Before the first `set` it shows the machine's time. */
+export function makeClock(): Clock {
+  let storeMs = Date.now()
+  let readAtMs = performance.now()
+  return {
+    nowMs: () => Math.floor(storeMs + (performance.now() - readAtMs)),
+    monotonicMs: () => performance.now(),
+    set(nowMs, sentAtMs) {
+      const arrivedAtMs = performance.now()
+      storeMs = nowMs
+      readAtMs = sentAtMs + (arrivedAtMs - sentAtMs) / 2
+    },
+    after(ms, call) {
+      const timer = setTimeout(call, Math.min(Math.max(ms, 0), SLEEP_MAX_MS))
+      return () => clearTimeout(timer)
+    },
+  }
+}

@@ -1,0 +1,120 @@
+/**
+ * id - ids that route themselves and sort by time.
+ *
+ * UUID version 7 layout: 48 bit ms | 7 | 12 bit shard | variant | 18 bit counter | 44 bit random. The 62 low bits as a
+ * number, after the milliseconds, are the Redis stream entry id of the object in a log. Ids of one shard rise strictly:
+ * the maker is started above the last id that the shard has given out, whatever its clock says.
+ */
+import { assert } from './fault.ts'
+
+export const SHARDS = 256
+
+const COUNTER_MAX = 0x3ffff
+const RANDOM_SPAN = 2 ** 44
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+const LOW_PAD = 20
+
+/** Parts of an id: milliseconds, shard, counter. */
+export interface IdParts {
+  ms: number
+  shard: number
+  counter: number
+}
+
+export interface IdMaker {
+  /** A new id at `nowMs`, above every id before it. */
+  next(nowMs: number): string
+  /** The last id given out, or '' when none was. */
+  readonly last: string
+}
+
+/** Whether `text` is an id of this layout (lower case). */
+export function isId(text: string): boolean {
+  return UUID.test(text)
+}
+
+/** Parts of an id that `isId` holds for. */
+export function partsOf(id: string): IdParts {
+  const high = Number.parseInt(id.slice(19, 23), 16) & 0x3fff
+  return {
+    ms: Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16),
+    shard: Number.parseInt(id.slice(15, 18), 16),
+    counter: (high << 4) | Number.parseInt(id.slice(24, 25), 16),
+  }
+}
+
+/** The shard that an id names, or null when it is not an id of an installation with `shards` shards. */
+export function shardOf(id: string, shards = SHARDS): number | null {
+  if (!isId(id)) return null
+  const shard = Number.parseInt(id.slice(15, 18), 16)
+  return shard < shards ? shard : null
+}
+
+/** Milliseconds of an id. */
+export function msOf(id: string): number {
+  return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
+}
+
+/** The stream entry id of an object: `<ms>-<62 low bits>`. */
+export function entryIdOf(id: string): string {
+  const low = (BigInt(`0x${id.slice(19, 23)}${id.slice(24)}`) & 0x3fffffffffffffffn).toString()
+  return `${msOf(id)}-${low}`
+}
+
+/** The object's id from its stream entry id. */
+export function idOfEntry(entryId: string, shard: number): string {
+  const dash = entryId.indexOf('-')
+  const ms = Number(entryId.slice(0, dash))
+  const low = (BigInt(entryId.slice(dash + 1)) | 0x8000000000000000n).toString(16)
+  return layOut(ms, shard, low.slice(0, 4), low.slice(4))
+}
+
+/** Entry ids as strings that compare like the ids: a decimal of 62 bits does not fit a double. */
+export function sortableEntryId(entryId: string): string {
+  const dash = entryId.indexOf('-')
+  return `${entryId.slice(0, dash).padStart(15, '0')}-${entryId.slice(dash + 1).padStart(LOW_PAD, '0')}`
+}
+
+/** An id as 22 characters (base64url of its 16 bytes), for hash fields. */
+export function shortId(id: string): string {
+  return Buffer.from(id.replaceAll('-', ''), 'hex').toString('base64url')
+}
+
+/** The id of 22 characters made by `shortId`. */
+export function idOfShort(short: string): string {
+  const hex = Buffer.from(short, 'base64url').toString('hex')
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+}
+
+/** A maker for one shard that goes on above `last` ('' for none). `random` answers a number in [0, 1). */
+export function makeIds({ shard, last, random }: { shard: number; last: string; random: () => number }): IdMaker {
+  assert(shard >= 0 && shard < 4096, 'Shard out of range', { shard })
+  const before = last === '' ? null : partsOf(last)
+  let ms = before?.ms ?? 0
+  let counter = before?.counter ?? -1
+  let given = last
+  return {
+    next(nowMs) {
+      if (nowMs > ms) {
+        ms = nowMs
+        counter = 0
+      } else if (counter < COUNTER_MAX) counter += 1
+      else {
+        ms += 1
+        counter = 0
+      }
+      const high = (0x8000 | (counter >>> 4)).toString(16)
+      const tail = Math.floor(random() * RANDOM_SPAN)
+      given = layOut(ms, shard, high, (counter & 0xf).toString(16) + tail.toString(16).padStart(11, '0'))
+      return given
+    },
+    get last() {
+      return given
+    },
+  }
+}
+
+function layOut(ms: number, shard: number, high: string, low: string): string {
+  const time = ms.toString(16).padStart(12, '0')
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${shard.toString(16).padStart(3, '0')}-${high}-${low}`
+}

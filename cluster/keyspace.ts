@@ -1,0 +1,40 @@
+/**
+ * keyspace - the names of the runtime's own keys. Every key of a shard carries the hash tag `{s017}`.
+ */
+
+export const CONF_KEY = '{cl}:conf'
+export const WORKERS_KEY = '{cl}:workers'
+
+/** Hash tag of a shard, with braces: `{s017}`. */
+export function shardTag(shard: number): string {
+  return TAGS[shard] ?? `{s${shard.toString().padStart(3, '0')}}`
+}
+
+const TAGS: readonly string[] = Array.from({ length: 256 }, (_, shard) => `{s${shard.toString().padStart(3, '0')}}`)
+
+/** Hash: owner tok seq last lid now cur out tries. */
+export const metaKey = (shard: number): string => `${shardTag(shard)}:meta`
+/** Stream: one entry per commit, id `<seq>-0`. */
+export const journalKey = (shard: number): string => `${shardTag(shard)}:journal`
+/** Stream: commands from other processes. */
+export const mailboxKey = (shard: number): string => `${shardTag(shard)}:mailbox`
+/** String: what a mailbox command says. */
+export const stagedKey = (shard: number, cmdId: string): string => `${shardTag(shard)}:staged:${cmdId}`
+/** Stream: outcomes from a process that no longer owns the shard. */
+export const outcomesKey = (shard: number): string => `${shardTag(shard)}:outcomes`
+/** Hash: item -> JSON [worker, lane, attempt, untilMs, claims without an outcome]. */
+export const claimsKey = (shard: number): string => `${shardTag(shard)}:claims`
+/** Zset: lane -> a lower bound of its earliest due time. */
+export const dueKey = (shard: number): string => `${shardTag(shard)}:due`
+/** Zset: item -> due time, ms. */
+export const laneKey = (shard: number, lane: string): string => `${shardTag(shard)}:due:${lane}`
+/** Hash: owner -> its periods, absolute values as JSON. */
+export const countersKey = (shard: number): string => `${shardTag(shard)}:counters`
+/** Hash, two minutes: cmdId -> reply of a mailbox command; a key per two-second slice of the cmdId's time. */
+export const repliesKey = (shard: number, slice: number): string => `${shardTag(shard)}:replies:${slice}`
+/** String, one hour: `<seq> <last commitId>` that the next owner found. */
+export const fencedKey = (shard: number, token: string): string => `${shardTag(shard)}:fenced:${token}`
+/** Stream: commands and items that could not be performed, without what they said. */
+export const poisonKey = (shard: number): string => `${shardTag(shard)}:poison`
+/** Stream: an entity, each entry `ev st v by`. */
+export const entityKey = (shard: number, kind: string, id: string): string => `${shardTag(shard)}:${kind}:${id}`

@@ -1,0 +1,82 @@
+/** redis-probe - who answers on a redis socket, and whether it is ours.
+ *
+ *  States: `absent` nobody listens; `silent` somebody listens and says nothing in time (frozen, or stalled);
+ *  `foreign` a redis that works in another directory; `loading` ours, still reading its files; `ready` ours.
+ */
+import { readFileSync, readlinkSync, statSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { Redis } from 'ioredis'
+
+/** A healthy redis answers in microseconds; a stalled fsync of a slow disk may take seconds. */
+const ANSWER_MS_MAX = 2500
+
+/** A probe's finding. `client` of `ready` is an open connection that belongs to the caller. */
+export type Probe =
+  | { state: 'absent' | 'silent' | 'loading' }
+  | { state: 'foreign'; directory: string }
+  | { state: 'ready'; client: Redis }
+
+/**
+ * Asks the redis behind `socketPath` for its directory and whether it serves.
+ * @returns a state, never an exception for anything that the other side does
+ */
+export async function probeRedis(socketPath: string, directory: string): Promise<Probe> {
+  const client = connectOnce(socketPath)
+  let socketCode: string | undefined
+  client.on('error', (error: NodeJS.ErrnoException) => {
+    socketCode = error.code
+  })
+  try {
+    await client.connect()
+    const [, workingDirectory = ''] = (await client.config('GET', 'dir')) as string[]
+    if (!isSameDirectory(workingDirectory, directory)) {
+      client.disconnect()
+      return { state: 'foreign', directory: workingDirectory }
+    }
+    await client.ping()
+    return { state: 'ready', client }
+  } catch (error) {
+    client.disconnect()
+    if (String((error as Error).message).startsWith('LOADING')) return { state: 'loading' }
+    return { state: socketCode === 'ENOENT' || socketCode === 'ECONNREFUSED' ? 'absent' : 'silent' }
+  }
+}
+
+/**
+ * The process id in `directory`'s pid file, if that is a living redis or valkey that works in `directory`. Only Linux
+ * can tell (`/proc`); elsewhere the answer is null and the directory's lock alone decides.
+ */
+export function livingRedisPid(directory: string): number | null {
+  try {
+    const pid = Number.parseInt(readFileSync(join(directory, 'redis.pid'), 'utf8'), 10)
+    const program = readFileSync(`/proc/${pid}/comm`, 'utf8')
+    const isRedis = /^(redis|valkey)/.test(basename(program))
+    return isRedis && isSameDirectory(readlinkSync(`/proc/${pid}/cwd`), directory) ? pid : null
+  } catch (error) {
+    // No pid file, or no such process any more: nobody to wait for.
+    if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) return null
+    throw error
+  }
+}
+
+/** One connection that neither returns by itself nor keeps commands for later. */
+function connectOnce(path: string): Redis {
+  return new Redis({
+    path,
+    lazyConnect: true,
+    retryStrategy: () => null,
+    maxRetriesPerRequest: 0,
+    enableOfflineQueue: false,
+    enableReadyCheck: false,
+    autoResendUnfulfilledCommands: false,
+    disableClientInfo: true,
+    connectTimeout: ANSWER_MS_MAX,
+    commandTimeout: ANSWER_MS_MAX,
+  })
+}
+
+function isSameDirectory(one: string, other: string): boolean {
+  if (one === other) return true
+  const [a, b] = [one, other].map((path) => statSync(path, { throwIfNoEntry: false }))
+  return a !== undefined && b !== undefined && a.dev === b.dev && a.ino === b.ino
+}

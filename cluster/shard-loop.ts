@@ -1,0 +1,286 @@
+/**
+ * shard-loop - read, decide, send: the steady part of a shard.
+ *
+ * At most one commit is in flight. While it is, the next batch reads its facts; it is decided when the commit is
+ * confirmed, so its answers (also those of a batch that writes nothing) rest on confirmed state alone. What a read
+ * cannot have seen is laid over it (overlay.ts). What a verdict means is decided in shard.ts.
+ */
+import type { CommandType, Context, Need } from './behaviour.ts'
+import { type BatchContext, decideBatch, type Plan } from './batch.ts'
+import { newCmdId } from './cmd-id.ts'
+import { FactList, FactRounds, FactView, type Laid } from './facts.ts'
+import { Fault } from './fault.ts'
+import { entryIdOf, type IdMaker, makeIds, sortableEntryId } from './id.ts'
+import {
+  CLAIM_RULES,
+  claimType,
+  freeType,
+  type ItemContext,
+  indexType,
+  outcomeType,
+  timerType,
+} from './item-turns.ts'
+import { laneFamily } from './lane-family.ts'
+import { LaneIndex } from './lane-index.ts'
+import { Draft, Memory } from './memory.ts'
+import { WorkQueue } from './queue.ts'
+import type { ShardWorld } from './shard-world.ts'
+import { type StateAsk, statesToLoad } from './state-loader.ts'
+import type { Commit, Meta, Verdict } from './store.ts'
+import { answerWork, internalWork, type Source, type Work } from './work.ts'
+
+/** A wait before what failed is tried again, ms. */
+export const RETRY_MS = 50
+const BATCH = { commandsMax: 64, bytesMax: 524_288 }
+
+export type Phase = 'loading' | 'running' | 'halted' | 'gone'
+
+export interface Batch {
+  works: Work[]
+  readonly rounds: FactRounds
+  reading: boolean
+}
+
+export interface InFlight {
+  readonly plan: Plan
+  readonly commit: Commit
+  readonly sentAtMs: number
+  sendings: number
+  silenced: boolean
+}
+
+export abstract class ShardLoop {
+  readonly id: number
+  protected readonly world: ShardWorld
+  protected readonly queue = new WorkQueue()
+  protected readonly memory = new Memory()
+  protected readonly lanes = new LaneIndex()
+  protected readonly items: ItemContext
+  protected phase: Phase = 'loading'
+  protected next: Batch | null = null
+  protected inFlight: InFlight | null = null
+  protected laid: readonly Laid[] = []
+  protected meta: Meta = { owner: '', token: '', seq: 0, last: '', lid: '', cursor: '', outcomesCursor: '', tries: 0 }
+  protected ids: IdMaker
+  /** Monotonic time until which only what finishes or frees is committed: the store is full. */
+  protected fullUntilMs = 0
+  private readonly types: ReadonlyMap<string, CommandType>
+  private commits = 0
+  private pausedUntilMs = 0
+
+  constructor(id: number, world: ShardWorld) {
+    this.id = id
+    this.world = world
+    this.ids = makeIds({ shard: id, last: '', random: world.random })
+    const { worker, pump } = world
+    this.items = { shard: id, worker, pump, lanes: this.lanes, rules: world.rules ?? CLAIM_RULES }
+    this.types = itemTypes(world, this.items)
+  }
+
+  protected abstract settle(flight: InFlight, verdict: Verdict): void
+  protected abstract finished(plan: Plan): void
+  protected abstract wasIdle(): void
+
+  /** Does what can be done now. Called after everything that may have made something possible. */
+  protected advance(): void {
+    const atMs = this.world.clock.monotonicMs()
+    if (this.phase !== 'running' || atMs < this.pausedUntilMs) return
+    if (this.next === null && this.queue.size > 0) {
+      const works = this.queue.take(BATCH, atMs < this.fullUntilMs)
+      if (works.length > 0) this.begin(works)
+    }
+    if (this.next !== null && !this.next.reading && this.mayDecide()) this.decide(this.next)
+    if (this.inFlight === null && this.next === null && this.queue.size === 0) this.wasIdle()
+  }
+
+  /** Makes works the next batch and starts its reads. */
+  protected begin(works: Work[]): void {
+    this.next = { works, rounds: new FactRounds(), reading: true }
+    void this.gather(this.next, null)
+  }
+
+  /** Stops deciding for a while. */
+  protected pause(ms: number): void {
+    this.pausedUntilMs = this.world.clock.monotonicMs() + ms
+    this.world.clock.after(ms + 1, () => this.advance())
+  }
+
+  /** The output gate: a batch is decided, and answered, when everything before it is confirmed. */
+  protected mayDecide(): boolean {
+    return this.inFlight === null
+  }
+
+  /** The confirmed commits that a batch's reads may not have seen, oldest first. */
+  protected laidFor(_batch: Batch): readonly Laid[] {
+    return this.laid
+  }
+
+  /** A plan is about to be sent. */
+  protected sending(_plan: Plan): void {}
+
+  protected batchContext(batch: Batch): BatchContext {
+    return {
+      items: this.items,
+      memory: this.memory,
+      entities: this.world.entities,
+      ids: this.ids,
+      nowMs: this.world.clock.nowMs(),
+      seq: this.meta.seq + 1,
+      view: (staged) => new FactView(batch.rounds, this.laidFor(batch), staged),
+      threw: (work, error) => this.world.log.threw({ shard: this.id, name: work.type.name }, error),
+    }
+  }
+
+  /** The runtime's own work of a source: `claim`, `outcome`, `timer`, `free`, `index`. */
+  protected own(source: Source, { lane, item, body }: { lane: string; item: string; body: unknown }): Work | null {
+    const type = this.types.get(typeName(source, lane, item))
+    if (type === undefined) return null
+    const command = { name: type.name, cmdId: newCmdId(this.world.clock.nowMs(), this.world.random), body }
+    return internalWork(source, type, { command, lane, item, cameAtMs: this.world.clock.monotonicMs() })
+  }
+
+  /** Puts a batch whose reads failed back and waits. */
+  protected putBack(batch: Batch): void {
+    this.next = null
+    this.queue.putBack(batch.works)
+    this.pause(RETRY_MS)
+  }
+
+  /** Sends a commit; without an answer the same bytes again, until there is a verdict. */
+  protected async send(flight: InFlight): Promise<void> {
+    flight.sendings += 1
+    const verdict = await this.world.store.commit(flight.commit)
+    if (this.inFlight !== flight) return
+    const answered = verdict.kind !== 'lost' && verdict.kind !== 'unsent'
+    if (answered) this.world.answered()
+    const again = flight.sendings > 1 && (verdict.kind === 'unsent' || verdict.kind === 'refused')
+    if (verdict.kind !== 'lost' && !again) return this.settle(flight, verdict)
+    this.world.log.doubt({ shard: this.id, seq: flight.commit.seq })
+    this.world.clock.after(RETRY_MS, () => {
+      if (this.inFlight === flight) void this.send(flight)
+    })
+  }
+
+  /** Reads what a batch asks for: first states, then facts; with `needs`, what its decisions still miss. */
+  private async gather(batch: Batch, needs: readonly Need[] | null): Promise<void> {
+    const states = statesToLoad(needs ?? batch.works.map(statesOf), {
+      shard: this.id,
+      memory: this.memory,
+      types: this.world.entities,
+    })
+    if (states !== null) {
+      const values = await this.world.store.read(this.id, states.facts)
+      if (this.next !== batch) return
+      if (values === null) return this.putBack(batch)
+      states.take(values, this.world.clock.nowMs())
+    }
+    const facts = new FactList()
+    if (needs === null) for (const work of batch.works) this.factsOf(work, facts)
+    for (const need of needs ?? []) for (const fact of need.facts ?? []) facts.add(fact)
+    if (!facts.empty) {
+      const list = facts.list()
+      const seq = this.meta.seq
+      const values = await this.world.store.read(this.id, list)
+      if (this.next !== batch) return
+      if (values === null) return this.putBack(batch)
+      this.world.answered()
+      batch.rounds.add(seq, list, values)
+    }
+    batch.reading = false
+    this.advance()
+  }
+
+  private factsOf(work: Work, facts: FactList): void {
+    const turn: Context = { nowMs: this.world.clock.nowMs(), shard: this.id, newId: noIds }
+    try {
+      const states = new Draft(this.memory, this.world.entities, { nowMs: turn.nowMs, entryId: '' })
+      for (const fact of work.type.facts(work.command.body, states, turn)) facts.add(fact)
+    } catch (error) {
+      work.broken = error instanceof Error ? error : new Fault('A behaviour threw what is no error')
+    }
+  }
+
+  private decide(batch: Batch): void {
+    batch.works = batch.works.filter((work) => !this.isOver(work))
+    if (batch.works.length === 0) {
+      this.next = null
+      return this.advance()
+    }
+    const decided = decideBatch(batch.works, this.batchContext(batch))
+    if (decided.kind === 'need') {
+      batch.reading = true
+      void this.gather(batch, decided.needs)
+      return
+    }
+    this.next = null
+    this.laid = []
+    const { plan } = decided
+    if (plan.ops.length === 0) this.finished(plan)
+    else {
+      this.sending(plan)
+      const sentAtMs = this.world.clock.monotonicMs()
+      this.inFlight = { plan, commit: this.commitOf(plan), sentAtMs, sendings: 0, silenced: false }
+      void this.send(this.inFlight)
+    }
+    this.advance()
+  }
+
+  /** An ask that was answered meanwhile, or whose time is over, takes part in no commit. */
+  private isOver(work: Work): boolean {
+    const past = work.deadlineMs > 0 && work.deadlineMs <= this.world.clock.nowMs()
+    if (work.source === 'mailbox') work.late = past
+    if (work.source !== 'local') return false
+    if (work.answer !== null && !past) return false
+    answerWork(work, { kind: 'unavailable' })
+    return true
+  }
+
+  private commitOf(plan: Plan): Commit {
+    this.commits += 1
+    const deadlines = plan.works.filter(({ deadlineMs, late }) => deadlineMs > 0 && !late)
+    return {
+      shard: this.id,
+      token: this.meta.token,
+      seq: this.meta.seq,
+      commitId: `${this.meta.token}:${this.commits}`,
+      nowMs: this.world.clock.nowMs(),
+      deadlineMs: deadlines.reduce((least, { deadlineMs }) => (least === 0 ? deadlineMs : Math.min(least, deadlineMs)), 0),
+      lid: plan.lid,
+      firstEntryId: plan.firstId === '' ? '' : sortableEntryId(entryIdOf(plan.firstId)),
+      cursor: plan.cursor,
+      outcomesCursor: '',
+      frees: plan.works.every(({ type }) => type.frees === true),
+      note: `works=${plan.works.length} ops=${plan.ops.length}`,
+      ops: plan.ops,
+    }
+  }
+}
+
+function statesOf({ type, command }: Work): StateAsk {
+  return { entities: type.entities(command.body), counters: type.counters(command.body) }
+}
+
+function itemTypes(world: ShardWorld, items: ItemContext): ReadonlyMap<string, CommandType> {
+  const types = new Map<string, CommandType>()
+  const add = (name: string, type: CommandType<never, unknown>): void => {
+    types.set(name, type as unknown as CommandType)
+  }
+  for (const lane of world.lanes) {
+    add(`claim ${lane.prefix}`, claimType(lane, items))
+    add(`outcome ${lane.prefix}`, outcomeType(lane, items))
+  }
+  for (const [name, type] of Object.entries(world.timers)) add(`timer ${name}`, timerType(type, items))
+  add('free', freeType(items))
+  add('index', indexType(items))
+  return types
+}
+
+function typeName(source: Source, lane: string, item: string): string {
+  if (source === 'timer') return `timer ${item.slice(0, item.indexOf(':'))}`
+  if (source === 'claim' || source === 'outcome') return `${source} ${laneFamily(lane)}`
+  return source
+}
+
+function noIds(): string {
+  throw new Fault('Facts are named before ids are given')
+}

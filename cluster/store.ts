@@ -1,0 +1,124 @@
+/**
+ * store - what the runtime asks of the place where everything lives.
+ *
+ * Two implementations answer alike: `redis-store.ts` and the in-memory store of the simulation; a test feeds both the
+ * same random requests. A promise of this interface never rejects for something that the world did: that is a value.
+ */
+import type { Fact, FactValue, Op } from './behaviour.ts'
+
+/** One atomic step of a shard. */
+export interface Commit {
+  readonly shard: number
+  /** The fencing token under which the shard is held, `<epoch>:<nonce>`. */
+  readonly token: string
+  /** The sequence number before this commit. */
+  readonly seq: number
+  readonly commitId: string
+  readonly nowMs: number
+  /** Earliest deadline of the asks inside, ms of the store's clock; 0 for none. */
+  readonly deadlineMs: number
+  /** Last id given out; '' leaves it. */
+  readonly lid: string
+  /** Entry id (`sortableEntryId`) of the first new id, which must lie above `lid`; '' for none. */
+  readonly firstEntryId: string
+  /** New cursors of mailbox and outcomes; '' leaves them. */
+  readonly cursor: string
+  readonly outcomesCursor: string
+  /** Only finishes or frees: runs at maxmemory too. */
+  readonly frees: boolean
+  /** For people, in the journal: counts such as `asks=3 ops=20`. */
+  readonly note: string
+  readonly ops: readonly Op[]
+}
+
+export type Verdict =
+  /** Committed. `dup`: an earlier sending of the same commit was. */
+  | { readonly kind: 'ok' | 'dup' }
+  /** Another token holds the shard. */
+  | { readonly kind: 'fenced' }
+  /** The store's sequence number is another one. */
+  | { readonly kind: 'conflict'; readonly seq: number }
+  /** The store's clock has passed `deadlineMs`; nothing written. */
+  | { readonly kind: 'late'; readonly nowMs: number }
+  /** `nowMs` is over five seconds from the store's clock; nothing written. */
+  | { readonly kind: 'clock'; readonly nowMs: number }
+  /** A PEXPIREAT names a key that does not exist; nothing written. */
+  | { readonly kind: 'missing'; readonly key: string }
+  /** An op outside the rules; nothing written. */
+  | { readonly kind: 'badop'; readonly reason: string }
+  /** The store refused before anything ran: OOM, READONLY, MISCONF, LOADING, NOREPLICAS, CROSSSLOT. */
+  | { readonly kind: 'refused'; readonly reason: string }
+  /** Sent, and the connection ended without an answer: in doubt. */
+  | { readonly kind: 'lost' }
+  /** Never handed to the store. */
+  | { readonly kind: 'unsent' }
+  /** Journal and sequence number disagree, or an answer that is none of the above: the shard stops. */
+  | { readonly kind: 'torn'; readonly reason: string }
+
+export interface Meta {
+  owner: string
+  token: string
+  seq: number
+  last: string
+  lid: string
+  cursor: string
+  outcomesCursor: string
+  tries: number
+}
+
+export type Acquired =
+  | { readonly kind: 'ok'; readonly meta: Meta }
+  /** The token that was seen is no longer the one there. */
+  | { readonly kind: 'changed'; readonly meta: Meta }
+  | { readonly kind: 'failed' }
+
+/** A worker as others see it: what is written under its id, JSON. */
+export interface WorkerRecord {
+  beats: number
+  host: string
+  bootId: string
+  pidNamespace: string
+  pid: number
+  startTime: string
+  clientId: number
+  runId: string
+}
+
+export type Beat =
+  | { readonly kind: 'ok'; readonly nowMs: number; readonly workers: ReadonlyMap<string, string> }
+  | { readonly kind: 'failed' }
+
+/** A command on its way to a shard of another process. */
+export interface Enqueue {
+  readonly shard: number
+  readonly cmdId: string
+  readonly name: string
+  readonly replyTo: string
+  readonly deadlineMs: number
+  /** JSON of the body, kept under `staged` for a minute. */
+  readonly body: string
+  /** Refused when the mailbox holds more entries than this. */
+  readonly entriesMax: number
+}
+
+export interface Store {
+  /** Reads all facts of one shard in one atomic step; null when the store did not answer. */
+  read(shard: number, facts: readonly Fact[]): Promise<readonly FactValue[] | null>
+  commit(commit: Commit): Promise<Verdict>
+  /** Takes a shard: changes nothing unless its token is `sawToken` ('' for none yet). Counts `tries`, leaves `fenced`. */
+  acquire(request: { shard: number; sawToken: string; newToken: string; worker: string }): Promise<Acquired>
+  /** Gives a shard back: its owner becomes ''. Nothing if the token is another. */
+  release(request: { shard: number; token: string }): Promise<boolean>
+  /** What the next owner found when it took the shard from `token`; null when nobody did (or the store did not answer). */
+  fenced(request: { shard: number; token: string }): Promise<{ seq: number; last: string } | null>
+  /** Meta of many shards. */
+  metas(shards: readonly number[]): Promise<readonly (Meta | null)[] | null>
+  /** Writes a worker's record and reads the clock and all records. Goes over the commit connection. */
+  heartbeat(request: { worker: string; record: WorkerRecord }): Promise<Beat>
+  /** Removes a worker's record. */
+  retire(worker: string): Promise<void>
+  /** 'ok', 'busy' (mailbox full), 'lost' (sent, no answer), 'unsent'. */
+  enqueue(request: Enqueue): Promise<'ok' | 'busy' | 'lost' | 'unsent'>
+  /** The reply of a mailbox command and the store's clock, in one step. */
+  reply(request: { shard: number; cmdId: string; slice: number }): Promise<{ reply: string | null; nowMs: number } | null>
+}

@@ -1,0 +1,51 @@
+/** work - what waits in a shard's queue: a command with where it came from and who waits for its answer. */
+import type { Command, CommandType } from './behaviour.ts'
+
+/** How an ask ends. `unavailable`: nothing was accepted and nothing will be. `silent`: nobody knows; no answer. */
+export type AskResult =
+  | { readonly kind: 'answer'; readonly reply: unknown }
+  | { readonly kind: 'unavailable' }
+  | { readonly kind: 'fault' }
+  | { readonly kind: 'silent' }
+
+export type Source = 'local' | 'mailbox' | 'claim' | 'outcome' | 'timer' | 'free' | 'index'
+
+export interface Work {
+  readonly source: Source
+  readonly type: CommandType
+  readonly command: Command
+  /** Store time after which the ask may no longer become true; 0 for none. */
+  readonly deadlineMs: number
+  /** Monotonic time at which it came in. */
+  readonly cameAtMs: number
+  readonly bytes: number
+  /** Rounds of reading that it has asked for. */
+  needs: number
+  /** What its behaviour threw while it said what to read. */
+  broken: Error | null
+  /** Mailbox lane: its deadline has passed; it is consumed without being executed. */
+  late: boolean
+  /** Local lane: who waits; taken away once answered. */
+  answer: ((result: AskResult) => void) | null
+  /** Mailbox lane: the entry, which the commit's cursor passes. */
+  readonly entryId: string
+  /** Claim, outcome, timer: the item. */
+  readonly lane: string
+  readonly item: string
+}
+
+/** Work without an asker: `source` and what it concerns. */
+export function internalWork(
+  source: Source,
+  type: CommandType,
+  { command, lane, item, cameAtMs }: { command: Command; lane: string; item: string; cameAtMs: number },
+): Work {
+  return { source, type, command, deadlineMs: 0, cameAtMs, bytes: 0, needs: 0, broken: null, late: false, answer: null, entryId: '', lane, item }
+}
+
+/** Answers the asker of a work, once. */
+export function answerWork(work: Work, result: AskResult): void {
+  const answer = work.answer
+  work.answer = null
+  answer?.(result)
+}

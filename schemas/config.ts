@@ -1,0 +1,241 @@
+/** config - the one description of the environment: name, type, default and a sentence for each variable.
+ *
+ *  src/config.ts reads the environment by it, and test/contract.ts compares the README's tables with it.
+ */
+
+/** How a value is read. `fallback` says in words what an absent default means. */
+export type SettingKind =
+  | { kind: 'choice'; choices: readonly string[] }
+  | { kind: 'integer'; min: number; max: number }
+  | {
+      kind: 'path' | 'secret' | 'host' | 'domain' | 'cidrs' | 'url' | 'roles' | 'redis' | 'relay' | 'servers' | 'dkim'
+    }
+
+export type Setting = SettingKind & {
+  name: string
+  /** The value used when the variable is absent or empty; null: there is none, and `fallback` says what then holds. */
+  default: string | null
+  fallback?: string
+  meaning: string
+}
+
+/** Parts of the service that one process can run; `all` is every one of them in one process. */
+export const ROLES = ['http', 'submission', 'mx', 'actors'] as const
+export type Role = (typeof ROLES)[number]
+
+export const DURABILITIES = ['fsync', 'memory', 'replica'] as const
+export const APPROVALS = ['automatic', 'manual'] as const
+export const BILLINGS = ['off', 'on'] as const
+export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
+
+/** A secret shorter than this can be guessed from one keyed hash. */
+export const SECRET_KEY_CHARS_MIN = 32
+
+const port = { kind: 'integer', min: 1, max: 65_535 } as const
+
+/** Every variable of the service, in the order of the README. */
+export const SETTINGS = [
+  {
+    name: 'ROLES',
+    kind: 'roles',
+    default: 'all',
+    meaning:
+      'What this process runs: `all`, or any of `http`, `submission`, `mx`, `actors`, comma-separated (needs `REDIS_URL`).',
+  },
+  {
+    name: 'DATA_DIR',
+    kind: 'path',
+    default: './data',
+    meaning: 'Files of the embedded Redis, `first-run.json` and the generated secret.',
+  },
+  {
+    name: 'REDIS_URL',
+    kind: 'redis',
+    default: null,
+    fallback: 'embedded',
+    meaning:
+      'Redis or Valkey to use: `redis://`, `rediss://` or `unix://`; several comma-separated hosts are a Redis Cluster.',
+  },
+  {
+    name: 'DURABILITY',
+    kind: 'choice',
+    choices: DURABILITIES,
+    default: 'fsync',
+    meaning: 'What an answer of 200 promises: `fsync` on disk, `memory` in Redis, `replica` also in the replicas.',
+  },
+  {
+    name: 'SECRET_KEY',
+    kind: 'secret',
+    default: null,
+    fallback: 'generated in `DATA_DIR`',
+    meaning:
+      'Signs tokens and keys the hashes, at least 32 characters; required with `REDIS_URL`, and the same in every process.',
+  },
+  { name: 'HTTP_HOST', kind: 'host', default: '127.0.0.1', meaning: 'Address on which the API listens.' },
+  { name: 'HTTP_PORT', ...port, default: '8080', meaning: 'Port of the API.' },
+  {
+    name: 'OPERATOR_HOST',
+    kind: 'host',
+    default: '127.0.0.1',
+    meaning: 'Address of the operator listener; never put it behind the public proxy.',
+  },
+  {
+    name: 'OPERATOR_PORT',
+    kind: 'integer',
+    min: 0,
+    max: 65_535,
+    default: '8081',
+    meaning: 'Port of the operator routes, `/healthz`, `/readyz` and `/metrics`; `0` opens none.',
+  },
+  {
+    name: 'BASE_URL',
+    kind: 'url',
+    default: null,
+    fallback: 'from `HTTP_HOST` and `HTTP_PORT`',
+    meaning: 'Public address of the API, as it stands in links.',
+  },
+  {
+    name: 'EDGE_RATE',
+    kind: 'integer',
+    min: 0,
+    max: 1_000_000,
+    default: '20',
+    meaning: 'Requests a second that one client (IP) may make, for each process; `0` turns the rate off.',
+  },
+  {
+    name: 'EDGE_BURST',
+    kind: 'integer',
+    min: 1,
+    max: 1_000_000,
+    default: '50',
+    meaning: 'Requests that a client may make at once before `EDGE_RATE` holds.',
+  },
+  {
+    name: 'TRUSTED_PROXIES',
+    kind: 'cidrs',
+    default: '127.0.0.0/8,::1',
+    meaning: 'Networks whose `X-Forwarded-For` is believed; `none` turns it off.',
+  },
+  {
+    name: 'SERVICE_DOMAIN',
+    kind: 'domain',
+    default: 'sendwright.localhost',
+    meaning: 'Domain of the service: return paths are under `rp.` of it.',
+  },
+  {
+    name: 'INBOUND_DOMAIN',
+    kind: 'domain',
+    default: null,
+    fallback: '`inbound.` and `SERVICE_DOMAIN`',
+    meaning: 'Domain of the addresses of inbound streams.',
+  },
+  {
+    name: 'SMTP_HOSTNAME',
+    kind: 'domain',
+    default: null,
+    fallback: '`SERVICE_DOMAIN`',
+    meaning: 'Name in EHLO and in the banner; it should have matching A and PTR records.',
+  },
+  { name: 'SMTP_HOST', kind: 'host', default: '127.0.0.1', meaning: 'Address of the SMTP listeners.' },
+  { name: 'SUBMISSION_PORT', ...port, default: '2587', meaning: 'Port of SMTP submission with STARTTLS.' },
+  {
+    name: 'SUBMISSION_TLS_PORT',
+    ...port,
+    default: '2465',
+    meaning: 'Port of SMTP submission with TLS from the first byte.',
+  },
+  { name: 'MX_PORT', ...port, default: '2525', meaning: 'Port on which mail is received.' },
+  {
+    name: 'TLS_CERT',
+    kind: 'path',
+    default: null,
+    fallback: 'self-signed in `DATA_DIR`',
+    meaning: 'Certificate chain (PEM) of the SMTP listeners; goes with `TLS_KEY`.',
+  },
+  {
+    name: 'TLS_KEY',
+    kind: 'path',
+    default: null,
+    fallback: 'self-signed in `DATA_DIR`',
+    meaning: 'Private key (PEM) of `TLS_CERT`.',
+  },
+  {
+    name: 'RELAY_URL',
+    kind: 'relay',
+    default: null,
+    fallback: 'deliver to MX',
+    meaning: '`smtp://user:password@host:port` or `smtps://`: all mail goes through this relay, which may be private.',
+  },
+  {
+    name: 'RELAY_CONNECTIONS',
+    kind: 'integer',
+    min: 1,
+    max: 1000,
+    default: '20',
+    meaning: 'Connections to the relay at once.',
+  },
+  {
+    name: 'SITE_LIMITS',
+    kind: 'path',
+    default: null,
+    fallback: 'built in',
+    meaning: 'JSON file that replaces or adds limits for each receiving site.',
+  },
+  {
+    name: 'SERVICE_DKIM',
+    kind: 'dkim',
+    default: null,
+    fallback: 'none',
+    meaning: '`selector:keyfile`: a second signature, by `SERVICE_DOMAIN`.',
+  },
+  {
+    name: 'DNS_SERVERS',
+    kind: 'servers',
+    default: null,
+    fallback: "the system's",
+    meaning: '`ip:port`, comma-separated: the name servers of every look-up.',
+  },
+  {
+    name: 'PRIVATE_NETWORKS_ALLOWED',
+    kind: 'cidrs',
+    default: null,
+    fallback: 'none',
+    meaning: 'Networks that delivery and webhooks may reach although they are private.',
+  },
+  { name: 'DELIVERY_PORT', ...port, default: '25', meaning: 'Destination port of delivery to MX hosts.' },
+  {
+    name: 'APPROVAL',
+    kind: 'choice',
+    choices: APPROVALS,
+    default: 'automatic',
+    meaning:
+      'Whether a new account may send live mail at once (`automatic`) or after the operator approved it (`manual`).',
+  },
+  {
+    name: 'BILLING',
+    kind: 'choice',
+    choices: BILLINGS,
+    default: 'off',
+    meaning: 'Whether sends need an active subscription.',
+  },
+  {
+    name: 'LOG_LEVEL',
+    kind: 'choice',
+    choices: LOG_LEVELS,
+    default: 'info',
+    meaning: 'Least level that is logged; pretty on a terminal, JSON otherwise.',
+  },
+] as const satisfies readonly Setting[]
+
+/** Variables that only the command line reads. */
+export const CLIENT_SETTINGS = [
+  {
+    name: 'SENDWRIGHT_TOKEN',
+    kind: 'secret',
+    default: null,
+    fallback: 'the key in `first-run.json`',
+    meaning: 'API key of `domain` (an account key) and `send` (a server key).',
+  },
+] as const satisfies readonly Setting[]
+
+export type SettingName = (typeof SETTINGS)[number]['name']

@@ -1,0 +1,151 @@
+/**
+ * email - the body and the answer of POST /v1/email
+ *
+ * Lengths are counted in Unicode code points. `recipientsMax` is a keyword of ours: entries of to, cc and bcc together.
+ *
+ * Spec send.address, send.recipients.max, send.subject, send.body, send.headers, send.attachments, send.tag, send.metadata
+ */
+
+import type { FromSchema } from 'json-schema-to-ts'
+
+import {
+  ADDRESS_NAME_CHARS_MAX,
+  ATTACHMENT_NAME_CHARS_MAX,
+  ATTACHMENTS_MAX,
+  CONTENT_ID_CHARS_MAX,
+  HEADER_VALUE_CHARS_MAX,
+  HEADERS_MAX,
+  METADATA_KEY_CHARS_MAX,
+  METADATA_MAX,
+  METADATA_VALUE_CHARS_MAX,
+  RECIPIENTS_MAX,
+  SUBJECT_CHARS_MAX,
+  TAG_CHARS_MAX,
+} from './limits.ts'
+import { INSTANT, PRINTABLE, UUID } from './shape.ts'
+
+/** Spec send.address: an address alone, or with a name. */
+export const ADDRESS = {
+  if: { type: 'string' },
+  // biome-ignore lint/suspicious/noThenProperty: `then` is the JSON Schema keyword.
+  then: { type: 'string', format: 'address' },
+  else: {
+    type: 'object',
+    properties: {
+      email: { type: 'string', format: 'address' },
+      name: { type: ['string', 'null'], minLength: 1, maxLength: ADDRESS_NAME_CHARS_MAX, default: null },
+    },
+    required: ['email'],
+    additionalProperties: false,
+  },
+} as const
+
+/** Spec send.attachments */
+export const ATTACHMENT = {
+  type: 'object',
+  properties: {
+    name: {
+      type: 'string',
+      minLength: 1,
+      maxLength: ATTACHMENT_NAME_CHARS_MAX,
+      pattern: '^[^/\\\\\\u0000-\\u001f\\u007f-\\u009f]*$',
+      description: 'a file name without control characters, slash or backslash',
+    },
+    content: { type: 'string', format: 'base64' },
+    contentType: {
+      type: 'string',
+      maxLength: 255,
+      pattern: '^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$',
+      description: 'a media type in lower case, type/subtype',
+    },
+    contentId: {
+      type: ['string', 'null'],
+      minLength: 1,
+      maxLength: CONTENT_ID_CHARS_MAX,
+      pattern: '^[^\\s<>\\u0000-\\u001f\\u007f-\\u009f]*$',
+      description: 'a content id without white space, angle brackets or control characters',
+      default: null,
+    },
+  },
+  required: ['name', 'content'],
+  additionalProperties: false,
+} as const
+
+/** Body of POST /v1/email. */
+export const EMAIL_BODY = {
+  type: 'object',
+  properties: {
+    from: ADDRESS,
+    streamId: UUID,
+    to: { type: 'array', minItems: 1, maxItems: RECIPIENTS_MAX, items: ADDRESS },
+    cc: { type: 'array', maxItems: RECIPIENTS_MAX, items: ADDRESS },
+    bcc: { type: 'array', maxItems: RECIPIENTS_MAX, items: ADDRESS },
+    subject: { type: 'string', minLength: 1, maxLength: SUBJECT_CHARS_MAX },
+    text: { type: 'string', minLength: 1 },
+    html: { type: 'string', minLength: 1 },
+    headers: {
+      type: 'object',
+      maxProperties: HEADERS_MAX,
+      propertyNames: { type: 'string', format: 'header-name' },
+      additionalProperties: { ...PRINTABLE, minLength: 1, maxLength: HEADER_VALUE_CHARS_MAX },
+      default: {},
+    },
+    attachments: { type: 'array', maxItems: ATTACHMENTS_MAX, items: ATTACHMENT },
+    tag: { ...PRINTABLE, type: ['string', 'null'], minLength: 1, maxLength: TAG_CHARS_MAX, default: null },
+    metadata: {
+      type: 'object',
+      maxProperties: METADATA_MAX,
+      propertyNames: { ...PRINTABLE, minLength: 1, maxLength: METADATA_KEY_CHARS_MAX },
+      additionalProperties: { ...PRINTABLE, maxLength: METADATA_VALUE_CHARS_MAX },
+      default: {},
+    },
+  },
+  required: ['from', 'to', 'subject'],
+  anyOf: [{ required: ['text'] }, { required: ['html'] }],
+  recipientsMax: RECIPIENTS_MAX,
+  additionalProperties: false,
+} as const
+
+/** Answer of POST /v1/email. */
+export const EMAIL_ANSWER = {
+  type: 'object',
+  properties: {
+    messageId: UUID,
+    status: { const: 'accepted' },
+    submittedAt: INSTANT,
+    test: { type: 'boolean' },
+  },
+  required: ['messageId', 'status', 'submittedAt', 'test'],
+  additionalProperties: false,
+} as const
+
+/** The body as validated, defaults filled in. (`anyOf` only says that one of two optional fields is there.) */
+export type EmailBody = FromSchema<
+  Omit<typeof EMAIL_BODY, 'anyOf' | 'recipientsMax'>,
+  { parseIfThenElseKeywords: true }
+>
+
+export type EmailAnswer = FromSchema<typeof EMAIL_ANSWER>
+
+/** Spec send.headers: names in lower case that a message may not set. */
+export const REFUSED_HEADER_NAMES: readonly string[] = [
+  'from',
+  'sender',
+  'to',
+  'cc',
+  'bcc',
+  'subject',
+  'date',
+  'message-id',
+  'mime-version',
+  'return-path',
+  'received',
+  'delivered-to',
+  'dkim-signature',
+  'domainkey-signature',
+  'authentication-results',
+  'received-spf',
+]
+
+/** Spec send.headers: beginnings of names, in lower case, that a message may not set. */
+export const REFUSED_HEADER_PREFIXES: readonly string[] = ['content-', 'resent-', 'arc-', 'x-sendwright-']

@@ -1,0 +1,74 @@
+/**
+ * limits - every number that the contract gives a request, an answer or a key
+ *
+ * Each constant stands under the id of its rule in schemas/README.md; the unit is the last word of the name.
+ */
+
+/** Spec request.body.max: bytes of a request body (10 MiB). */
+export const BODY_BYTES_MAX = 10 * 1024 * 1024
+/** Spec request.idempotency: characters of an Idempotency-Key. */
+export const IDEMPOTENCY_KEY_CHARS_MAX = 255
+/** Spec request.idempotency: how long an accepted answer is remembered. */
+export const IDEMPOTENCY_HOURS = 24
+/** Spec error.issues: issues told in one refusal. */
+export const ISSUES_MAX = 100
+
+/** Spec send.recipients.max: entries of to, cc and bcc together. */
+export const RECIPIENTS_MAX = 50
+/** Spec send.size: bytes of a message as built. */
+export const MESSAGE_BYTES_MAX = 10 * 1024 * 1024
+/** Spec send.subject */
+export const SUBJECT_CHARS_MAX = 998
+/** Spec send.headers */
+export const HEADERS_MAX = 20
+/** Spec send.headers */
+export const HEADER_NAME_CHARS_MAX = 76
+/** Spec send.headers */
+export const HEADER_VALUE_CHARS_MAX = 998
+/** Spec send.attachments */
+export const ATTACHMENTS_MAX = 20
+/** Spec send.attachments */
+export const ATTACHMENT_NAME_CHARS_MAX = 255
+/** Spec send.attachments */
+export const CONTENT_ID_CHARS_MAX = 255
+/** Spec send.tag */
+export const TAG_CHARS_MAX = 100
+/** Spec send.metadata */
+export const METADATA_MAX = 20
+/** Spec send.metadata */
+export const METADATA_KEY_CHARS_MAX = 40
+/** Spec send.metadata */
+export const METADATA_VALUE_CHARS_MAX = 500
+
+/** Spec address.grammar: the whole address. */
+export const ADDRESS_CHARS_MAX = 254
+/** Spec address.grammar: what stands before the @. */
+export const LOCAL_PART_CHARS_MAX = 64
+/** Spec address.grammar: one label of the domain (RFC 1035 2.3.4). */
+export const LABEL_CHARS_MAX = 63
+/** Spec address.grammar: a host name in text form (RFC 1035 2.3.4). */
+export const DOMAIN_CHARS_MAX = 253
+/** Spec address.name: the display name of an address. */
+export const ADDRESS_NAME_CHARS_MAX = 200
+
+/** Spec name.max: names of servers, streams and keys. */
+export const NAME_CHARS_MAX = 100
+/** Spec list.page: page of a list. */
+export const PAGE_MAX = 100
+/** Spec list.page: page of a list that names no limit. */
+export const PAGE_DEFAULT = 50
+/** Spec key.live.max: live keys of one server, and of one account. */
+export const LIVE_KEYS_MAX = 2
+
+/** Spec account.limits: emails a minute of an account, and of its test servers together. */
+export const PER_MINUTE_DEFAULT = 300
+/** Spec account.limits: emails a month of an account approved without an application, and of its test servers. */
+export const MONTHLY_CAP_DEFAULT = 10_000
+/** Spec account.limits: `highestCap` null means this many times `approvedCap`. */
+export const HIGHEST_CAP_FACTOR = 10
+/** Spec account.limits: servers of an account. */
+export const SERVER_LIMIT_DEFAULT = 10
+/** Spec operator.account: the largest figure an operator may set. */
+export const OPERATOR_INTEGER_MAX = 1_000_000_000
+/** Spec operator.note: characters of the note of an operator's act. */
+export const NOTE_CHARS_MAX = 1000

@@ -1,0 +1,168 @@
+/**
+ * message - the Message resource as GET /v1/messages/{id} answers it
+ *
+ * Spec message.summary, message.recipient, message.read, event.catalogue
+ */
+
+import type { FromSchema } from 'json-schema-to-ts'
+
+import { INSTANT, INSTANT_OR_NULL, INTEGER_OR_NULL, TEXT_MAP, TEXT_OR_NULL, UUID, UUID_OR_NULL } from './shape.ts'
+
+/** Spec message.states */
+export const RECIPIENT_STATUSES = [
+  'accepted',
+  'suppressed',
+  'deferred',
+  'delivered',
+  'bounced',
+  'cancelled',
+  'failed',
+] as const
+
+/** Spec event.catalogue: events that stand in a message's log. */
+export const MESSAGE_EVENTS = ['delivered', 'bounced', 'deferred', 'spam_complaint', 'unsubscribed'] as const
+
+export const RECIPIENT_ENTRY = {
+  type: 'object',
+  properties: {
+    recipient: { type: 'string' },
+    name: TEXT_OR_NULL,
+    kind: { enum: ['to', 'cc', 'bcc'] },
+    status: { enum: RECIPIENT_STATUSES },
+    statusAt: INSTANT,
+    attempts: { type: 'integer', minimum: 0 },
+    nextAttemptAt: INSTANT_OR_NULL,
+    code: INTEGER_OR_NULL,
+    response: TEXT_OR_NULL,
+    complainedAt: INSTANT_OR_NULL,
+    unsubscribedAt: INSTANT_OR_NULL,
+  },
+  required: [
+    'recipient',
+    'name',
+    'kind',
+    'status',
+    'statusAt',
+    'attempts',
+    'nextAttemptAt',
+    'code',
+    'response',
+    'complainedAt',
+    'unsubscribedAt',
+  ],
+  additionalProperties: false,
+} as const
+
+const SMTP_DETAILS = { code: INTEGER_OR_NULL, response: TEXT_OR_NULL } as const
+
+/** Spec event.catalogue: one event of a message with the details of its kind. */
+export const MESSAGE_EVENT = {
+  type: 'object',
+  properties: {
+    event: { enum: MESSAGE_EVENTS },
+    recipient: { type: 'string' },
+    occurredAt: INSTANT,
+    details: {
+      type: 'object',
+      properties: {
+        ...SMTP_DETAILS,
+        classification: TEXT_OR_NULL,
+        hard: { type: 'boolean' },
+        expired: { type: 'boolean' },
+        feedbackType: TEXT_OR_NULL,
+        source: { enum: ['link', 'one_click'] },
+      },
+      additionalProperties: false,
+    },
+  },
+  required: ['event', 'recipient', 'occurredAt', 'details'],
+  additionalProperties: false,
+} as const
+
+const SUMMARY_PROPERTIES = {
+  messageId: UUID,
+  streamId: UUID,
+  broadcastId: UUID_OR_NULL,
+  source: { enum: ['api', 'smtp', 'broadcast'] },
+  status: { enum: [...RECIPIENT_STATUSES, 'mixed'] },
+  test: { type: 'boolean' },
+  from: {
+    type: 'object',
+    properties: { email: { type: 'string' }, name: TEXT_OR_NULL },
+    required: ['email', 'name'],
+    additionalProperties: false,
+  },
+  subject: TEXT_OR_NULL,
+  tag: TEXT_OR_NULL,
+  metadata: TEXT_MAP,
+  submittedAt: INSTANT,
+  sizeBytes: INTEGER_OR_NULL,
+  attachmentCount: { type: 'integer', minimum: 0 },
+  recipients: { type: 'array', items: RECIPIENT_ENTRY },
+  contentAvailable: { type: 'boolean' },
+  contentExpiresAt: INSTANT,
+} as const
+
+const SUMMARY_REQUIRED = [
+  'messageId',
+  'streamId',
+  'broadcastId',
+  'source',
+  'status',
+  'test',
+  'from',
+  'subject',
+  'tag',
+  'metadata',
+  'submittedAt',
+  'sizeBytes',
+  'attachmentCount',
+  'recipients',
+  'contentAvailable',
+  'contentExpiresAt',
+] as const
+
+export const MESSAGE_SUMMARY = {
+  type: 'object',
+  properties: SUMMARY_PROPERTIES,
+  required: SUMMARY_REQUIRED,
+  additionalProperties: false,
+} as const
+
+/** Answer of GET /v1/messages/{id}. */
+export const MESSAGE = {
+  type: 'object',
+  properties: {
+    ...SUMMARY_PROPERTIES,
+    messageIdHeader: { type: 'string' },
+    headers: TEXT_MAP,
+    text: TEXT_OR_NULL,
+    html: TEXT_OR_NULL,
+    attachments: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: {
+          name: { type: 'string' },
+          contentType: { type: 'string' },
+          contentId: TEXT_OR_NULL,
+          size: { type: 'integer', minimum: 0 },
+          inline: { type: 'boolean' },
+        },
+        required: ['name', 'contentType', 'contentId', 'size', 'inline'],
+        additionalProperties: false,
+      },
+    },
+    events: { type: 'array', items: MESSAGE_EVENT },
+  },
+  required: [...SUMMARY_REQUIRED, 'messageIdHeader', 'headers', 'text', 'html', 'attachments', 'events'],
+  additionalProperties: false,
+} as const
+
+export type RecipientEntry = FromSchema<typeof RECIPIENT_ENTRY>
+
+export type MessageEvent = FromSchema<typeof MESSAGE_EVENT>
+
+export type MessageSummary = FromSchema<typeof MESSAGE_SUMMARY>
+
+export type Message = FromSchema<typeof MESSAGE>

@@ -1,0 +1,98 @@
+/**
+ * refusals - every code a client may be refused with, in the order in which the reasons are looked at
+ *
+ * One table: where two reasons hold at once, the earlier row answers. The plain-text 429 and 413 of the edge come
+ * before the first row. `fields` are the schemas of what the body holds beside `error` and `message`.
+ *
+ * Spec refusal.order, error.body
+ */
+
+import { INSTANT, UUID } from './shape.ts'
+
+/** One row: what a code means on the wire. */
+export interface Refusal {
+  readonly code: string
+  readonly status: number
+  /** Extra fields of the body, each required unless named in `optional`. */
+  readonly fields: Readonly<Record<string, object>>
+  /** Extra fields that may be absent. */
+  readonly optional: readonly string[]
+  /** The sentence for a person where none is given. */
+  readonly message: string
+}
+
+const COUNT = { type: 'integer', minimum: 0 } as const
+const TEXT = { type: 'string' } as const
+const LIMIT_FIELDS = {
+  scope: { enum: ['account', 'server', 'test'] },
+  limit: COUNT,
+  used: COUNT,
+  requested: COUNT,
+  resetsAt: INSTANT,
+} as const
+const ISSUES = {
+  type: 'array',
+  minItems: 1,
+  maxItems: 100,
+  items: {
+    type: 'object',
+    properties: { path: TEXT, message: { type: 'string', minLength: 1 } },
+    required: ['path', 'message'],
+    additionalProperties: false,
+  },
+} as const
+
+function row<Code extends string>(
+  code: Code,
+  status: number,
+  message: string,
+  fields: Record<string, object> = {},
+  optional: readonly string[] = [],
+) {
+  return { code, status, message, fields, optional } satisfies Refusal
+}
+
+export const REFUSALS = [
+  row('unauthorized', 401, 'API key missing, malformed or revoked'),
+  row('method_not_allowed', 405, 'Method not allowed on this path: see the Allow header'),
+  row('wrong_token_kind', 403, 'Wrong kind of key for this operation'),
+  row('unsupported_media_type', 415, 'Body must be application/json without a Content-Encoding'),
+  row('invalid_request', 400, 'Request does not match the route', { issues: ISSUES }, ['issues']),
+  row('idempotency_key_reused', 422, 'Idempotency-Key was already used with a different request'),
+  row('payment_required', 402, 'Account has no active subscription'),
+  row('account_not_active', 403, 'Account is closed or not yet approved'),
+  row('account_paused', 403, 'Account is paused'),
+  row('not_found', 404, 'Not found'),
+  row('content_expired', 410, 'Content is past its retention'),
+  row('stream_not_found', 422, 'No such stream on this server'),
+  row('stream_kind_not_allowed', 422, 'Kind of stream not allowed here'),
+  row('domain_not_verified', 422, 'Domain of the from address is not a verified sending domain', { domain: TEXT }),
+  row('message_too_large', 422, 'Message is too large as built', { sizeBytes: COUNT, max: COUNT }),
+  row('broadcast_too_large', 422, 'Broadcast is too large as built', { sizeBytes: COUNT, max: COUNT }),
+  row('limit_too_high', 422, 'Limit is higher than allowed', { max: COUNT }),
+  row('domain_not_allowed', 422, 'Domain cannot be added as a sending domain', { domain: TEXT }),
+  row('stream_archived', 409, 'Stream is archived', { streamId: UUID }),
+  row('stream_paused', 409, 'Stream is paused', { streamId: UUID, pausedAt: INSTANT }),
+  row('webhook_exists', 409, 'Webhook exists already', { webhookId: UUID }),
+  row('secret_limit', 409, 'Webhook holds all the secrets it may', { max: COUNT }),
+  row('last_secret', 409, 'Last secret of a webhook cannot be deleted'),
+  row('webhook_disabled', 409, 'Webhook is disabled'),
+  row('suppression_not_liftable', 409, 'Only support lifts this suppression', { reason: TEXT }),
+  row('stream_exists', 409, 'Stream of that name exists already', { streamId: UUID }),
+  row('inbound_stream_exists', 409, 'Live inbound stream exists already', { streamId: UUID }),
+  row('token_limit', 409, 'Owner holds all the live keys it may', { max: COUNT }),
+  row('broadcast_not_open', 409, 'Broadcast is completed or cancelled'),
+  row('default_stream', 409, 'Default stream cannot be archived'),
+  row('server_exists', 409, 'Server of that name exists already', { serverId: UUID }),
+  row('domain_exists', 409, 'Domain exists already in this account', { domainId: UUID }),
+  row('server_limit', 409, 'Account holds all the servers it may', { max: COUNT }),
+  row('server_in_use', 409, 'Server has an open broadcast'),
+  row('account_not_pending', 409, 'Account is not pending'),
+  row('account_closed', 409, 'Account is closed'),
+  row('rate_limited', 429, 'Per-minute limit reached', { ...LIMIT_FIELDS, period: { const: 'minute' } }),
+  row('cap_reached', 429, 'Monthly cap reached', { ...LIMIT_FIELDS, period: { const: 'month' } }),
+  row('internal_error', 500, 'Internal error: quote the Request-Id to support'),
+  row('unavailable', 503, 'Service unavailable: nothing was accepted, try again'),
+] as const
+
+export type RefusalCode = (typeof REFUSALS)[number]['code']

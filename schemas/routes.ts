@@ -1,0 +1,103 @@
+/**
+ * routes - every route of the service as data: who may call it, what it takes, what it answers
+ *
+ * The edge registers them, tests walk them, documents are made of them. Key kinds: S server key, A account key,
+ * O operator key; no kind at all means that the route takes no key.
+ *
+ * Spec route.table, refusal.order
+ */
+
+import { ACCOUNT, ACCOUNT_PATCH_BODY } from './account.ts'
+import { DOMAIN, DOMAIN_BODY, DOMAIN_CHECKED, DOMAIN_LIST, PAGE_QUERY } from './domain.ts'
+import { EMAIL_ANSWER, EMAIL_BODY } from './email.ts'
+import { BODY_BYTES_MAX } from './limits.ts'
+import { MESSAGE } from './message.ts'
+import { SERVER } from './server.ts'
+
+export type KeyKind = 'S' | 'A' | 'O'
+
+export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+
+/** One route. */
+export interface Route {
+  /** Short name, for logs and handlers. */
+  readonly name: string
+  /** Which listener serves it. */
+  readonly listener: 'public' | 'operator'
+  readonly method: Method
+  /** Path with `{parameter}` segments. */
+  readonly path: string
+  /** Kinds of key it takes; empty: none needed. */
+  readonly keys: readonly KeyKind[]
+  /** Schema of the body; null: any body is ignored. */
+  readonly body: object | null
+  /** Schema of the query; null: no parameter is known. */
+  readonly query: object | null
+  /** Status of success, and the schema of that answer (null: no JSON body). */
+  readonly success: { readonly status: number; readonly body: object | null }
+  readonly bodyBytesMax: number
+  /** True where Idempotency-Key is honoured. */
+  readonly isIdempotent: boolean
+}
+
+type Rest = Partial<Pick<Route, 'listener' | 'keys' | 'body' | 'query' | 'isIdempotent'>> & Pick<Route, 'success'>
+
+function route(name: string, method: Method, path: string, rest: Rest): Route {
+  return {
+    name,
+    method,
+    path,
+    listener: 'public',
+    keys: ['S'],
+    body: null,
+    query: null,
+    bodyBytesMax: BODY_BYTES_MAX,
+    isIdempotent: false,
+    ...rest,
+  }
+}
+
+const PLAIN = { status: 200, body: null }
+
+export const ROUTES = {
+  sendEmail: route('sendEmail', 'POST', '/v1/email', {
+    body: EMAIL_BODY,
+    success: { status: 200, body: EMAIL_ANSWER },
+    isIdempotent: true,
+  }),
+  readServer: route('readServer', 'GET', '/v1/server', { success: { status: 200, body: SERVER } }),
+  readMessage: route('readMessage', 'GET', '/v1/messages/{id}', { success: { status: 200, body: MESSAGE } }),
+  listDomains: route('listDomains', 'GET', '/v1/domains', {
+    keys: ['A'],
+    query: PAGE_QUERY,
+    success: { status: 200, body: DOMAIN_LIST },
+  }),
+  addDomain: route('addDomain', 'POST', '/v1/domains', {
+    keys: ['A'],
+    body: DOMAIN_BODY,
+    success: { status: 201, body: DOMAIN },
+  }),
+  readDomain: route('readDomain', 'GET', '/v1/domains/{id}', {
+    keys: ['A'],
+    success: { status: 200, body: DOMAIN },
+  }),
+  deleteDomain: route('deleteDomain', 'DELETE', '/v1/domains/{id}', {
+    keys: ['A'],
+    success: { status: 204, body: null },
+  }),
+  verifyDomain: route('verifyDomain', 'POST', '/v1/domains/{id}/verify', {
+    keys: ['A'],
+    success: { status: 200, body: DOMAIN_CHECKED },
+  }),
+  readHealth: route('readHealth', 'GET', '/healthz', { listener: 'operator', keys: [], success: PLAIN }),
+  readReadiness: route('readReadiness', 'GET', '/readyz', { listener: 'operator', keys: [], success: PLAIN }),
+  readMetrics: route('readMetrics', 'GET', '/metrics', { listener: 'operator', keys: [], success: PLAIN }),
+  patchAccount: route('patchAccount', 'PATCH', '/v1/operator/accounts/{accountId}', {
+    listener: 'operator',
+    keys: ['O'],
+    body: ACCOUNT_PATCH_BODY,
+    success: { status: 200, body: ACCOUNT },
+  }),
+} as const satisfies Record<string, Route>
+
+export type RouteName = keyof typeof ROUTES

@@ -1,0 +1,99 @@
+#!/usr/bin/env node
+/** main - `sendwright`, the command line: starts the service and speaks to its API.
+ *
+ *  Exit codes: 0 done, 1 refused or failed, 2 wrongly called or wrongly configured.
+ */
+import { readFileSync } from 'node:fs'
+import { Command, CommanderError, InvalidArgumentError } from 'commander'
+import { addDomain, listDomains, verifyDomain } from './domain.ts'
+import { CommandFailure } from './failure.ts'
+import { type SendOptions, sendMessage } from './send.ts'
+import { start } from './start.ts'
+
+process.exitCode = await main(process.argv.slice(2))
+
+async function main(args: string[]): Promise<number> {
+  let code = 0
+  const program = makeProgram((result) => {
+    code = result
+  })
+  try {
+    await program.parseAsync(args, { from: 'user' })
+    return code
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
+    if (!(error instanceof CommandFailure)) throw error
+    console.error(error.message)
+    if (args.includes('--json')) console.log(JSON.stringify(error.body))
+    return 1
+  }
+}
+
+/** Every command with its options; `ended` hears the exit code of the one that ran. */
+function makeProgram(ended: (code: number) => void): Command {
+  const program = new Command('sendwright')
+    .description('Transactional email service: runs it, and speaks to its API.')
+    .version(readVersion())
+    .exitOverride()
+    .configureHelp({ showGlobalOptions: true })
+  program
+    .command('start')
+    .description('run the service with the settings of the environment (README, "Settings")')
+    .action(async () => {
+      // Whatever is still open belongs to the service, which has ended.
+      process.exit(await start())
+    })
+  addDomainCommands(program.command('domain').description('sending domains of the account'), ended)
+  addSendCommand(program, ended)
+  return program
+}
+
+function addDomainCommands(domain: Command, ended: (code: number) => void): void {
+  withClientOptions(domain.command('add <domain>'))
+    .description('add a domain and print the DNS records to create')
+    .action(async (name, options) => ended(await addDomain(name, options)))
+  withClientOptions(domain.command('list'))
+    .description('list the domains and whether mail may be sent from them')
+    .action(async (options) => ended(await listDomains(options)))
+  withClientOptions(domain.command('verify <domain>'))
+    .description("look a domain's records up now (its name or its id); exit code 1 while it is not verified")
+    .action(async (name, options) => ended(await verifyDomain(name, options)))
+}
+
+function addSendCommand(program: Command, ended: (code: number) => void): void {
+  const send = withClientOptions(program.command('send'))
+    .description('send one message and print its id')
+    .requiredOption('--from <address>', 'sender, on a verified sending domain')
+    .requiredOption('--to <address>', 'recipient; may be given several times', collect)
+    .requiredOption('--subject <text>', 'subject')
+    .option('--text <text>', 'plain text; this or --html is needed')
+    .option('--html <html>', 'HTML text')
+    .option('--stream <id>', "a stream of the server; without it the server's default one")
+    .option('--idempotency-key <key>', 'a second call with the same key within 24 hours sends nothing')
+    .option('--wait', 'wait up to 60 s until every recipient has ended and print the events')
+  send.action(async (options: SendOptions) => {
+    if (options.text === undefined && options.html === undefined) send.error('error: give --text or --html')
+    ended(await sendMessage(options))
+  })
+}
+
+function withClientOptions(command: Command): Command {
+  return command
+    .option('--url <url>', 'address of the API (default: from the settings or first-run.json)', parseUrl)
+    .option('--token <key>', 'API key (default: SENDWRIGHT_TOKEN, else the fitting key of first-run.json)')
+    .option('--json', "print the API's answer as one line of JSON")
+}
+
+function parseUrl(text: string): string {
+  if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text
+  throw new InvalidArgumentError('It is not an http or https URL.')
+}
+
+function collect(value: string, before: string[] = []): string[] {
+  return [...before, value]
+}
+
+function readVersion(): string {
+  const manifest = new URL('../../../package.json', import.meta.url)
+  return (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version
+}

@@ -1,0 +1,50 @@
+/** start - `sendwright start`: runs the service until a signal or its own end.
+ *
+ *  States: starting | running | stopping. A first SIGTERM or SIGINT stops it (exit 0), a second one ends it at once
+ *  (exit 1). A stop that takes longer than 10 s is given up (exit 1).
+ */
+import { setTimeout as pause } from 'node:timers/promises'
+import { readConfig } from '../config.ts'
+import type { RunningService } from '../main.ts'
+
+const STOP_MS_MAX = 10_000
+
+/** Starts the service with the environment's settings. Resolves with the exit code; 2 when a setting is wrong. */
+export async function start(): Promise<number> {
+  const result = readConfig()
+  if (!result.ok) {
+    console.error(['Wrong settings:', ...result.mistakes.map((mistake) => `  ${mistake}`)].join('\n'))
+    return 2
+  }
+  const { startService } = await import('../main.ts')
+  return await runUntilStopped(() => startService(result.config))
+}
+
+/**
+ * Runs a service and turns signals into its stop.
+ * @returns the exit code; what `startService` throws is thrown
+ */
+export async function runUntilStopped(startService: () => Promise<RunningService>): Promise<number> {
+  let wasAsked = false
+  let stopNow: (code: null) => void = () => undefined
+  const asked = new Promise<null>((resolve) => {
+    stopNow = resolve
+  })
+  const onSignal = (): void => {
+    if (wasAsked) process.exit(1)
+    wasAsked = true
+    stopNow(null)
+  }
+  process.on('SIGTERM', onSignal)
+  process.on('SIGINT', onSignal)
+  const service = await startService()
+  const code = await Promise.race([service.exited, asked])
+  if (code !== null) return code
+  return await Promise.race([service.stop().then(() => 0), givenUp()])
+}
+
+async function givenUp(): Promise<number> {
+  await pause(STOP_MS_MAX)
+  console.error(`Not stopped within ${STOP_MS_MAX / 1000} s: ending without`)
+  return 1
+}

@@ -1,0 +1,214 @@
+/**
+ * relay - hands every message to one server of the operator's (smart host), over connections that are kept and used again.
+ *
+ * Guarantees: at most `connectionsMax` connections; one message at a time on each; a connection that proves dead before a
+ * message was begun on it is replaced without anybody noticing. The relay may stand in a private network: it was named by
+ * the operator, not by a sender.
+ */
+
+import { lookup } from 'node:dns/promises'
+import { isIP } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { ConnectionOptions } from 'node:tls'
+import type { Outcome } from '../mail/outcome.ts'
+import { makeDeferred } from '../mail/outcome.ts'
+import { connect } from './connect.ts'
+import type { Opened, OpenInput, SendInput, Sent, Session, SmtpTimeouts } from './converse.ts'
+import { openSession } from './converse.ts'
+import { judgeFailure, judgeSent } from './judge.ts'
+
+/** A connection that was not used for this long is closed. */
+const IDLE_MAX_MS = 5000
+/** Messages that may wait for a connection; past that they are deferred. */
+const WAITING_MAX = 10_000
+const ADDRESSES_MAX = 5
+const LOOKUP_TIMEOUT_MS = 5000
+
+export interface RelayTarget {
+  readonly host: string
+  readonly port: number
+  readonly isImplicitTls: boolean
+  readonly auth: { readonly user: string; readonly pass: string } | null
+}
+
+export interface RelayOptions {
+  readonly target: RelayTarget
+  readonly connectionsMax: number
+  readonly ehloName: string
+  readonly timeouts: SmtpTimeouts
+  /** Authority for the certificate of an `smtps` relay instead of the system's (PEM); null = the system's. */
+  readonly ca: string | null
+}
+
+export interface Relay {
+  /** Hands one message over; waits for a free connection first. Never rejects. */
+  send(input: SendInput, signal: AbortSignal): Promise<Outcome>
+  /** Closes what is idle; connections in use close after their message. */
+  close(): void
+}
+
+/** Reads `smtp://user:pass@host:port` or `smtps://…`; null for anything else. Ports default to 25 and 465. */
+export function parseRelayUrl(text: string): RelayTarget | null {
+  if (!URL.canParse(text)) return null
+  const url = new URL(text)
+  if (!/^smtps?:$/.test(url.protocol) || url.hostname === '') return null
+  const isImplicitTls = url.protocol === 'smtps:'
+  const port = url.port === '' ? (isImplicitTls ? 465 : 25) : Number(url.port)
+  const auth =
+    url.username === '' ? null : { user: decodeURIComponent(url.username), pass: decodeURIComponent(url.password) }
+  return { host: url.hostname.replace(/^\[|\]$/g, ''), port, isImplicitTls, auth }
+}
+
+/** A relay with no connection yet. */
+export function createRelay(options: RelayOptions): Relay {
+  const idle = new Map<Session, NodeJS.Timeout>()
+  const places = makePlaces(options.connectionsMax)
+  let isClosed = false
+
+  function takeIdle(): Session | null {
+    for (const [session, timer] of idle) {
+      clearTimeout(timer)
+      idle.delete(session)
+      if (session.isOpen()) return session
+    }
+    return null
+  }
+
+  function keepIdle(session: Session): void {
+    const expire = () => {
+      idle.delete(session)
+      session.quit()
+    }
+    if (isClosed) session.quit()
+    else idle.set(session, setTimeout(expire, IDLE_MAX_MS).unref())
+  }
+
+  async function sendOver(session: Session, input: SendInput, signal: AbortSignal): Promise<Sent> {
+    const sent = await session.send(input, signal)
+    // After a refusal the server may still hold the sender: RSET, or start anew.
+    if (session.isOpen() && (sent.ok || (await session.reset()))) keepIdle(session)
+    else session.destroy()
+    return sent
+  }
+
+  async function perform(input: SendInput, signal: AbortSignal): Promise<Outcome> {
+    const where = options.target.host
+    for (let kept = takeIdle(); kept !== null; kept = takeIdle()) {
+      const sent = await sendOver(kept, input, signal)
+      // Lost before the server wanted the message: nothing has happened, so the next connection may have it.
+      if (sent.ok || sent.failure.kind !== 'lost' || sent.failure.phase !== 'mail') return judgeSent(sent, where)
+    }
+    const opened = await open(options, signal)
+    if (!opened.ok) return judgeFailure(opened.failure, where)
+    return judgeSent(await sendOver(opened.session, input, signal), where)
+  }
+
+  async function send(input: SendInput, signal: AbortSignal): Promise<Outcome> {
+    const refusal = await places.take(signal)
+    if (refusal !== null) return makeDeferred('conn', 'TransientFailure', refusal)
+    const outcome = await perform(input, signal)
+    places.free()
+    return outcome
+  }
+
+  function close(): void {
+    isClosed = true
+    for (const [session, timer] of idle) {
+      clearTimeout(timer)
+      session.quit()
+    }
+    idle.clear()
+  }
+
+  return { send, close }
+}
+
+/** Places for `max` connections; who finds none waits in order. */
+function makePlaces(max: number) {
+  const waiting = new Set<() => void>()
+  let taken = 0
+
+  /** Null with a place, else the text of why there is none. */
+  async function take(signal: AbortSignal): Promise<string | null> {
+    if (waiting.size >= WAITING_MAX) return '4.3.2 too much is waiting for the relay'
+    if (taken < max) {
+      taken += 1
+      return null
+    }
+    return new Promise((resolve) => {
+      const grant = () => {
+        signal.removeEventListener('abort', onAbort)
+        waiting.delete(grant)
+        resolve(null)
+      }
+      const onAbort = () => {
+        waiting.delete(grant)
+        resolve('4.3.2 attempt was cut off')
+      }
+      waiting.add(grant)
+      signal.addEventListener('abort', onAbort, { once: true })
+      if (signal.aborted) onAbort()
+    })
+  }
+
+  function free(): void {
+    const next = waiting.values().next().value
+    // The place is handed on, so the count stays.
+    if (next) next()
+    else taken -= 1
+  }
+
+  return { take, free }
+}
+
+async function open(options: RelayOptions, signal: AbortSignal): Promise<Opened> {
+  const { target } = options
+  let last: Opened = lost(`lookup failed for ${target.host}`)
+  for (const address of await findAddresses(target.host)) {
+    last = await openAt(options, address, signal, target.isImplicitTls ? 'implicit' : 'opportunistic')
+    // Credentials never go out in the clear because a handshake was disturbed.
+    const mayFallBack = !last.ok && last.failure.kind === 'handshake' && !target.isImplicitTls && target.auth === null
+    if (mayFallBack) last = await openAt(options, address, signal, 'none')
+    if (last.ok || last.failure.kind === 'reply' || signal.aborted) return last
+  }
+  return last
+}
+
+async function openAt(
+  options: RelayOptions,
+  address: string,
+  signal: AbortSignal,
+  tls: OpenInput['tls'],
+): Promise<Opened> {
+  const { target, timeouts, ehloName } = options
+  const { host, port } = target
+  const connected = await connect({ host, address, port, timeoutMs: timeouts.connectMs }, signal)
+  if (!connected.ok) return lost(connected.text)
+  const tlsOptions = formatTls(options)
+  return openSession({ socket: connected.socket, host, ehloName, tls, tlsOptions, auth: target.auth, timeouts }, signal)
+}
+
+/** `smtps` is a promise, so the certificate must hold; STARTTLS is taken where it is offered, as between strangers. */
+function formatTls({ target, ca }: RelayOptions): ConnectionOptions {
+  return {
+    rejectUnauthorized: target.isImplicitTls,
+    minVersion: 'TLSv1.2',
+    ...(isIP(target.host) === 0 && { servername: target.host }),
+    ...(ca !== null && { ca }),
+  }
+}
+
+/** The system's own look-up, which knows the hosts file; empty when it fails or takes too long. */
+async function findAddresses(host: string): Promise<readonly string[]> {
+  if (isIP(host) !== 0) return [host]
+  const controller = new AbortController()
+  const late = delay(LOOKUP_TIMEOUT_MS, [], { signal: controller.signal }).catch(() => [])
+  const found = lookup(host, { all: true }).catch(() => [])
+  const addresses = await Promise.race([found, late])
+  controller.abort()
+  return addresses.slice(0, ADDRESSES_MAX).map((one) => one.address)
+}
+
+function lost(text: string): Opened {
+  return { ok: false, failure: { kind: 'lost', phase: 'conn', text } }
+}

@@ -1,0 +1,139 @@
+/**
+ * resolve - DNS look-ups with bounds and memory: at most 5 s each, at most 128 in flight, answers kept for minutes.
+ *
+ * Guarantees: never throws and never rejects; "there is no such name", "the name has no such record" and "the question
+ * could not be answered" are three different answers; equal questions in flight are asked once.
+ */
+
+import { Resolver as DnsClient } from 'node:dns/promises'
+import { setTimeout as delay } from 'node:timers/promises'
+
+const QUERY_TIMEOUT_MS = 2000
+const QUERY_TRIES = 2
+const TOTAL_TIMEOUT_MS = 5000
+const IN_FLIGHT_MAX = 128
+/** Questions that may wait for a place; past that an answer would come too late anyway. */
+const WAITING_MAX = 4096
+const CACHE_MAX = 65_536
+const POSITIVE_AGE_MS = 300_000
+const NEGATIVE_AGE_MS = 300_000
+const FAILURE_AGE_MS = 30_000
+
+/** `failure`: the resolver could not tell (SERVFAIL, time-out, refused); `code` is its error code. */
+export type DnsAnswer<T> =
+  | { readonly status: 'ok'; readonly records: readonly T[] }
+  | { readonly status: 'nxdomain' }
+  | { readonly status: 'nodata' }
+  | { readonly status: 'failure'; readonly code: string }
+
+interface RecordTypes {
+  A: string
+  AAAA: string
+  CNAME: string
+  NS: string
+  MX: { exchange: string; priority: number }
+  TXT: string[]
+}
+export type RecordType = keyof RecordTypes
+
+export interface ResolverOptions {
+  /** `ip` or `ip:port`; absent or empty = the system's servers. */
+  readonly servers?: readonly string[]
+  /** The clock for the ages of kept answers, in milliseconds. */
+  readonly nowMs: () => number
+  /** Bound of one look-up with all its tries and its wait for a place. */
+  readonly totalTimeoutMs?: number
+  readonly queryTimeoutMs?: number
+}
+
+export interface Resolver {
+  /** Asks, or answers from memory; with `fresh` it always asks. */
+  look<T extends RecordType>(type: T, name: string, options?: { fresh?: boolean }): Promise<DnsAnswer<RecordTypes[T]>>
+  /** Gives up what is in flight: those look-ups answer `failure`. */
+  close(): void
+}
+
+interface Kept {
+  readonly answer: DnsAnswer<unknown>
+  readonly untilMs: number
+}
+
+/** A resolver of its own, with its own memory. */
+export function createResolver(options: ResolverOptions): Resolver {
+  const client = new DnsClient({ timeout: options.queryTimeoutMs ?? QUERY_TIMEOUT_MS, tries: QUERY_TRIES })
+  if (options.servers && options.servers.length > 0) client.setServers(options.servers)
+  const totalTimeoutMs = options.totalTimeoutMs ?? TOTAL_TIMEOUT_MS
+  const kept = new Map<string, Kept>()
+  const inFlight = new Map<string, Promise<DnsAnswer<unknown>>>()
+  const places = makePlaces()
+
+  function keep(question: string, answer: DnsAnswer<unknown>): DnsAnswer<unknown> {
+    kept.delete(question)
+    // A Map is in order of insertion: the oldest goes.
+    if (kept.size >= CACHE_MAX) kept.delete(kept.keys().next().value as string)
+    kept.set(question, { answer, untilMs: options.nowMs() + ageMs(answer) })
+    return answer
+  }
+
+  async function ask(question: string, type: RecordType, name: string): Promise<DnsAnswer<unknown>> {
+    const controller = new AbortController()
+    const late = delay(totalTimeoutMs, { status: 'failure', code: 'ETIMEOUT' } as const, { signal: controller.signal })
+    const asked = places.take(() => query(client, type, name))
+    // Rejects only when it is aborted, after the race is won.
+    late.catch(() => undefined)
+    const answer = await Promise.race([asked, late])
+    controller.abort()
+    inFlight.delete(question)
+    return keep(question, answer)
+  }
+
+  async function look(type: RecordType, name: string, { fresh = false } = {}): Promise<DnsAnswer<unknown>> {
+    const question = `${type} ${name.toLowerCase()}`
+    const known = fresh ? undefined : kept.get(question)
+    if (known && known.untilMs > options.nowMs()) return known.answer
+    const running = inFlight.get(question) ?? ask(question, type, name)
+    inFlight.set(question, running)
+    return running
+  }
+
+  return { look: look as Resolver['look'], close: () => client.cancel() }
+}
+
+/** At most IN_FLIGHT_MAX run at once; the others wait in order. */
+function makePlaces() {
+  const waiting: (() => void)[] = []
+  let taken = 0
+
+  async function take(run: () => Promise<DnsAnswer<unknown>>): Promise<DnsAnswer<unknown>> {
+    if (waiting.length >= WAITING_MAX) return { status: 'failure', code: 'EBUSY' }
+    if (taken >= IN_FLIGHT_MAX) await new Promise<void>((resolve) => waiting.push(resolve))
+    else taken += 1
+    const answer = await run()
+    const next = waiting.shift()
+    // The place is handed on, so the count stays.
+    if (next) next()
+    else taken -= 1
+    return answer
+  }
+
+  return { take }
+}
+
+async function query(client: DnsClient, type: RecordType, name: string): Promise<DnsAnswer<unknown>> {
+  try {
+    const records = (await client.resolve(name, type)) as unknown[]
+    return records.length === 0 ? { status: 'nodata' } : { status: 'ok', records }
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? 'EUNKNOWN'
+    if (code === 'ENOTFOUND') return { status: 'nxdomain' }
+    if (code === 'ENODATA') return { status: 'nodata' }
+    // A name that cannot be written as a question (label over 63 octets) cannot exist either.
+    if (code === 'EBADNAME') return { status: 'nxdomain' }
+    return { status: 'failure', code }
+  }
+}
+
+function ageMs(answer: DnsAnswer<unknown>): number {
+  if (answer.status === 'ok') return POSITIVE_AGE_MS
+  return answer.status === 'failure' ? FAILURE_AGE_MS : NEGATIVE_AGE_MS
+}

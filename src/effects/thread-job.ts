@@ -1,0 +1,48 @@
+/**
+ * thread-job - what the main thread and a mail thread say to each other.
+ *
+ * Everything here crosses a thread boundary: plain data only. Attachment bytes travel as `Uint8Array` in buffers of their
+ * own, which are handed over, not copied.
+ */
+
+import type { ComposeInput } from '../mail/compose.ts'
+import type { Outcome } from '../mail/outcome.ts'
+import type { SmtpTimeouts } from './converse.ts'
+
+/** One attempt: the message, and whether it is simulated or transmitted. `attempt` counts from 1. */
+export type MailJob =
+  | { readonly message: ComposeInput; readonly simulate: { readonly address: string; readonly attempt: number } }
+  | { readonly message: ComposeInput; readonly transmit: { readonly recipient: string; readonly mailFrom: string } }
+
+export interface MailOutcome extends Outcome {
+  /** Bytes of the message as built; null when it could not be built. */
+  readonly sizeBytes: number | null
+}
+
+export interface SmtpSettings {
+  readonly ehloName: string
+  /** `smtp://user:pass@host:port` or `smtps://…`; null = to the MX. */
+  readonly relayUrl: string | null
+  /** Connections to the relay, all threads together. */
+  readonly relayConnections: number
+  /** PEM; null = the system's authorities. */
+  readonly relayCa: string | null
+  readonly deliveryPort: number
+  readonly dnsServers: readonly string[]
+  readonly privateNetworksAllowed: readonly string[]
+  /** Attempts at once, all threads together; more wait in their thread. */
+  readonly connectionsMax: number
+  readonly timeouts: SmtpTimeouts
+}
+
+/** What a thread is started with; the numbers of `smtp` are already this thread's share. */
+export interface ThreadData {
+  readonly smtp: SmtpSettings
+  readonly fence: BigInt64Array
+}
+
+export type ToThread =
+  | { readonly kind: 'jobs'; readonly jobs: readonly { readonly id: number; readonly job: MailJob }[] }
+  | { readonly kind: 'cancel'; readonly id: number }
+
+export type FromThread = readonly { readonly id: number; readonly outcome: MailOutcome }[]

@@ -1,0 +1,62 @@
+/**
+ * mx - which hosts take mail for a domain, in which order (RFC 5321 5.1, RFC 7505), and which addresses may be connected to.
+ */
+
+import ipaddr from 'ipaddr.js'
+
+export interface MxRecord {
+  readonly exchange: string
+  readonly priority: number
+}
+
+/** `hosts` in the order to try; `null-mx`: the domain takes no mail; `unusable`: no exchange is a host to connect to. */
+export type MxPlan =
+  | { readonly kind: 'hosts'; readonly hosts: readonly string[] }
+  | { readonly kind: 'null-mx' }
+  | { readonly kind: 'unusable' }
+
+export interface MxInput {
+  readonly domain: string
+  /** Empty = the domain has no MX record: its own name is the host (RFC 5321 5.1, implicit MX). */
+  readonly records: readonly MxRecord[]
+  /** One random number (0 to 1) per record: hosts of one preference are tried in random order. */
+  readonly units: readonly number[]
+}
+
+/** The hosts for a domain's MX records, in lower case without trailing dot, each once. */
+export function planExchanges(input: MxInput): MxPlan {
+  if (input.records.length === 0) return { kind: 'hosts', hosts: [input.domain] }
+  // RFC 7505 3: a single record that names the root. Among others the root is only a mistake, and dropped.
+  if (input.records.length === 1 && normalizeHost(input.records[0]!.exchange) === '') return { kind: 'null-mx' }
+  const hosts = input.records
+    .map((record, index) => ({ ...record, host: normalizeHost(record.exchange), unit: input.units[index] ?? 0 }))
+    .sort((a, b) => a.priority - b.priority || a.unit - b.unit)
+    .map((record) => record.host)
+    .filter(isConnectableName)
+  return hosts.length === 0 ? { kind: 'unusable' } : { kind: 'hosts', hosts: [...new Set(hosts)] }
+}
+
+/**
+ * True when mail may be sent to the IP address: a public one (also behind an IPv4-mapped IPv6 form), or one within
+ * `allowedCidrs`. Anything that is not an IP address is false.
+ */
+export function isPublicAddress(address: string, allowedCidrs: readonly string[]): boolean {
+  // Strictly four decimal numbers: the library would also read 0x7f.1 and 017700000001.
+  if (!ipaddr.IPv4.isValidFourPartDecimal(address) && !ipaddr.IPv6.isValid(address)) return false
+  const parsed = ipaddr.process(address)
+  if (parsed.range() === 'unicast') return true
+  return allowedCidrs.some((cidr) => {
+    const [network, bits] = ipaddr.parseCIDR(cidr)
+    return network.kind() === parsed.kind() && parsed.match(network, bits)
+  })
+}
+
+function normalizeHost(exchange: string): string {
+  return exchange.toLowerCase().replace(/\.$/, '')
+}
+
+/** An exchange must be a name (RFC 5321 5.1): addresses and the local host are mistakes or traps. */
+function isConnectableName(host: string): boolean {
+  if (host === '' || host === 'localhost' || host.endsWith('.localhost')) return false
+  return !ipaddr.isValid(host.replace(/^\[|\]$/g, ''))
+}

@@ -1,0 +1,38 @@
+/**
+ * outcome - what one attempt to hand a message over to a receiving server came to.
+ *
+ * Guarantees: `bounced` is only said where the answer is permanent beyond doubt; what cannot be told is `deferred`.
+ * `response` is one line of at most 512 characters and may still hold the recipient's address (see `reply.ts`).
+ */
+
+/**
+ * Where an attempt ended. `compose`: the message cannot be built. `dns`, `conn`: before the transaction. `mail`, `rcpt`,
+ * `data`: at that command. `dot`: after the message was sent whole. `fence`: held back right before the final dot because
+ * this process could no longer prove that the attempt is its own. `abort`: cut off by its caller.
+ */
+export type Phase = 'compose' | 'dns' | 'conn' | 'mail' | 'rcpt' | 'data' | 'dot' | 'fence' | 'abort'
+
+export interface Outcome {
+  readonly result: 'delivered' | 'deferred' | 'bounced'
+  /** The reply code of the receiving server, null when the decision was made without a reply. */
+  readonly code: number | null
+  /** The whole reply in one line with its code; without a reply a text that begins with an enhanced code where one fits. */
+  readonly response: string | null
+  /** Bounce class; null on delivery. */
+  readonly classification: string | null
+  /** True when the address is dead for good: the caller suppresses it. */
+  readonly hard: boolean
+  /** True when the attempt itself says that time is up (simulated expiry only; otherwise the schedule decides). */
+  readonly expired: boolean
+  readonly phase: Phase
+}
+
+/** The outcome of a delivery: `response` is the reply to the final dot in one line. */
+export function makeDelivered(code: number, response: string): Outcome {
+  return { result: 'delivered', code, response, classification: null, hard: false, expired: false, phase: 'dot' }
+}
+
+/** A temporary outcome that no receiving server spoke for: `response` is our own text. */
+export function makeDeferred(phase: Phase, classification: string, response: string): Outcome {
+  return { result: 'deferred', code: null, response, classification, hard: false, expired: false, phase }
+}

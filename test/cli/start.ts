@@ -1,0 +1,70 @@
+/** start - signals become a stop, and exit codes say how the service ended. Each case is a process of its own. */
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { spawnNode } from '../support/node.ts'
+
+const MODULE = new URL('../../src/cli/start.js', import.meta.url).href
+const MAIN = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url))
+
+/** A process that runs the service `service` (source text) and says `up` once its signals are handled. */
+function run(service: string): ChildProcess {
+  const code = `
+    import { runUntilStopped } from ${JSON.stringify(MODULE)}
+    const never = new Promise(() => setInterval(() => {}, 1000))
+    const code = await runUntilStopped(async () => { console.log('up'); return ${service} })
+    console.log('ended')
+    process.exit(code)`
+  return spawnNode(['--input-type=module', '-e', code])
+}
+
+async function up(child: ChildProcess): Promise<void> {
+  await once(child.stdout as NodeJS.ReadableStream, 'data')
+}
+
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  t.test(`start: ${signal} stops the service and exits 0`, async (t) => {
+    const child = run(`{ exited: never, stop: async () => console.log('stopped') }`)
+    await up(child)
+    let said = ''
+    child.stdout?.on('data', (chunk) => {
+      said += chunk
+    })
+    child.kill(signal)
+    t.same(await once(child, 'close'), [0, null])
+    t.equal(said, 'stopped\nended\n')
+  })
+}
+
+t.test('start: a signal while the service still starts stops it afterwards', async (t) => {
+  const slow = `await new Promise((resolve) => process.once('SIGTERM', () => resolve({ exited: never, stop: async () => {} })))`
+  const child = run(slow)
+  await up(child)
+  child.kill('SIGTERM')
+  t.same(await once(child, 'close'), [0, null])
+})
+
+t.test('start: a second signal ends it at once with 1', async (t) => {
+  const child = run(`{ exited: never, stop: () => { console.log('stopping'); return never } }`)
+  await up(child)
+  child.kill('SIGTERM')
+  await once(child.stdout as NodeJS.ReadableStream, 'data')
+  child.kill('SIGTERM')
+  t.same(await once(child, 'close'), [1, null])
+})
+
+t.test('start: a service that ends by itself gives its own exit code', async (t) => {
+  t.same(await once(run(`{ exited: Promise.resolve(7), stop: async () => {} }`), 'close'), [7, null])
+})
+
+t.test('start: wrong settings are all listed and exit 2', async (t) => {
+  const env = { ...process.env, HTTP_PORT: 'x', ROLES: 'http', LOG_LEVEL: 'loud' }
+  const child = spawnNode([MAIN, 'start'], { env })
+  let said = ''
+  child.stderr.on('data', (chunk) => {
+    said += chunk
+  })
+  t.same(await once(child, 'close'), [2, null])
+  for (const name of ['HTTP_PORT', 'ROLES', 'LOG_LEVEL']) t.match(said, new RegExp(`^ {2}${name}: `, 'm'))
+})

@@ -1,0 +1,120 @@
+/** content - packed, written to a real Redis and read back: small, large, many chunks, gone. */
+import { randomBytes } from 'node:crypto'
+import { Redis } from 'ioredis'
+import t from 'tap'
+import {
+  type ContentStore,
+  contentKeys,
+  isInline,
+  packContent,
+  readBody,
+  readPart,
+  UNCLAIMED_LIFE_MS,
+  unpackPart,
+  writeParts,
+} from '../src/content.ts'
+import { startRedis } from './support/redis.ts'
+
+const KB = 1024
+
+const server = await startRedis()
+const redis = new Redis({ path: server.socketPath })
+t.teardown(async () => {
+  redis.disconnect()
+  await server.stop()
+})
+
+const store: ContentStore = {
+  async writeContent(values, lifeMs) {
+    for (const { key, bytes } of values) await redis.set(key, Buffer.from(bytes), 'PX', lifeMs)
+    return true
+  },
+  readContent: (keys) => redis.mgetBuffer(...keys),
+  async removeContent(keys) {
+    await redis.unlink(...keys)
+  },
+}
+const away: ContentStore = { ...store, readContent: async () => null }
+
+t.test('small body is plain, in one chunk behind its header', async (t) => {
+  const [body] = await packContent({ text: 'Hello', html: null }, [])
+  t.equal(body?.part, 'body')
+  t.equal(body?.chunks.length, 1)
+  t.strictSame([...(body?.chunks[0] ?? []).subarray(0, 3)], [0, 0, 1])
+  t.equal(
+    Buffer.from(body?.chunks[0] ?? [])
+      .subarray(3)
+      .toString(),
+    '{"text":"Hello","html":null}',
+  )
+})
+
+t.test('body is deflated above 4 KB only', async (t) => {
+  const overhead = '{"text":"","html":null}'.length
+  for (const [chars, encoding] of [
+    [4 * KB - overhead - 1, 0],
+    [4 * KB - overhead, 0],
+    [4 * KB - overhead + 1, 1],
+  ] as const) {
+    const [body] = await packContent({ text: 'x'.repeat(chars), html: null }, [])
+    t.equal(body?.chunks[0]?.[0], encoding, `${chars} characters`)
+  }
+})
+
+t.test('content up to 64 KB rides in the commit, one byte more does not', async (t) => {
+  const [body] = await packContent({ text: 'x', html: null }, [])
+  const rest = 64 * KB - (body?.chunks[0]?.length ?? 0) - 3
+  t.equal(isInline(await packContent({ text: 'x', html: null }, [randomBytes(rest)])), true)
+  t.equal(isInline(await packContent({ text: 'x', html: null }, [randomBytes(rest + 1)])), false)
+})
+
+t.test('parts come back as they were written', async (t) => {
+  const written = { text: 'naïve – ✓\u2028 '.repeat(3000), html: randomBytes(600 * KB).toString('base64') }
+  const attachments = [
+    Buffer.alloc(0),
+    randomBytes(10),
+    randomBytes(256 * KB - 3),
+    randomBytes(256 * KB - 2),
+    randomBytes(2200 * KB),
+  ]
+  const parts = await packContent(written, attachments)
+  const place = { shard: 17, contentId: 'cmd-0' }
+  t.equal(await writeParts(store, { ...place, parts }), true)
+  t.strictSame(await readBody(store, place), written)
+  for (const [index, bytes] of attachments.entries()) {
+    const read = await readPart(store, { ...place, part: `a${index}` })
+    t.ok(read?.equals(bytes), `attachment ${index}`)
+  }
+  t.strictSame(
+    parts.map(({ chunks }) => chunks.length).slice(1),
+    [1, 1, 1, 2, 9],
+    'chunks of 256 KB, the header included',
+  )
+})
+
+t.test('content that nobody claims has a minute to live', async (t) => {
+  const parts = await packContent({ text: 'x', html: null }, [randomBytes(300 * KB)])
+  await writeParts(store, { shard: 3, contentId: 'cmd-1', parts })
+  for (const key of contentKeys(3, 'cmd-1', parts)) {
+    const leftMs = await redis.pttl(key)
+    t.ok(leftMs > 0 && leftMs <= UNCLAIMED_LIFE_MS, key)
+  }
+})
+
+t.test('content is gone when any chunk is', async (t) => {
+  const parts = await packContent({ text: 'x', html: null }, [randomBytes(600 * KB)])
+  const place = { shard: 3, contentId: 'cmd-2' }
+  await writeParts(store, { ...place, parts })
+  await store.removeContent([contentKeys(3, 'cmd-2', parts).at(-1) as string])
+  t.equal(await readPart(store, { ...place, part: 'a0' }), null)
+  t.equal(await readBody(store, { shard: 3, contentId: 'never' }), null)
+})
+
+t.test('a store that does not answer is told from content that is gone', async (t) => {
+  t.equal(await readBody(away, { shard: 3, contentId: 'cmd-2' }), undefined)
+})
+
+t.test('a value that inflates without end is refused', async (t) => {
+  const bomb = await packContent({ text: '\0'.repeat(20 * KB * KB), html: null }, [])
+  await t.rejects(unpackPart(bomb[0]?.chunks ?? []), { code: 'ERR_BUFFER_TOO_LARGE' })
+})

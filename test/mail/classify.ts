@@ -1,0 +1,158 @@
+/** classify - real replies, in the order of the rules. */
+
+import t from 'tap'
+import { classifyReply, makeRefused, makeUnasked } from '../../src/mail/classify.ts'
+import type { Phase } from '../../src/mail/outcome.ts'
+
+type Row = [response: string, classification: string, flags?: string, phase?: Phase]
+/** Flags: `h` hard, `t` temporary. The phase is rcpt unless said otherwise. */
+const ROWS: Row[] = [
+  ['450 4.2.0 <a@b.test>: Recipient address rejected: Greylisted, try again in 300 seconds', 'TransientFailure', 't'],
+  ['451 4.7.1 Graylisting in action', 'TransientFailure', 't'],
+  ['450 4.7.1 grey-listed', 'TransientFailure', 't'],
+  ['550 5.7.1 Too many invalid recipients', 'PolicyRelated'],
+  [
+    '550 5.1.10 RESOLVER.ADR.RecipientNotFound; Recipient a@b.test not found by SMTP address lookup',
+    'InvalidRecipient',
+    'h',
+  ],
+  ['556 5.1.10 Domain has null MX', 'BadDomain', 'h'],
+  ['550 5.7.18 recipient domain does not accept mail', 'BadDomain', 'h'],
+  ['550 5.7.27 Sender domain has null MX', 'InvalidSender'],
+  ['550 5.2.1 The email account that you tried to reach is disabled. u7-20 - gsmtp', 'InactiveMailbox', 'h'],
+  [
+    '554 30 Sorry, your message to a@b.test cannot be delivered. This mailbox is disabled (554.30).',
+    'InactiveMailbox',
+    'h',
+    'dot',
+  ],
+  [
+    '552 5.2.2 The email account that you tried to reach is over quota and inactive. OverQuotaPerm',
+    'InactiveMailbox',
+    'h',
+  ],
+  ['550 5.7.1 Your account is suspended for sending spam', 'SpamContent'],
+  ['452 4.2.2 The email account that you tried to reach is over quota', 'QuotaIssues', 't'],
+  ['552 5.2.2 Mailbox full', 'QuotaIssues'],
+  ['552 Requested mail action aborted: exceeded storage allocation', 'QuotaIssues'],
+  ['552 5.3.4 Message size exceeds fixed limit', 'ContentRelated', '', 'dot'],
+  ['552 5.2.3 Message too large', 'ContentRelated', '', 'dot'],
+  ['554 5.7.1 Virus found in message', 'VirusRelated', '', 'dot'],
+  [
+    '552 5.7.0 This message was blocked because its content presents a potential phishing issue',
+    'VirusRelated',
+    '',
+    'dot',
+  ],
+  ['554 5.7.1 attachment type not allowed (.exe)', 'ProhibitedAttachment', '', 'dot'],
+  ['550 5.7.26 This mail has been blocked because the sender is unauthenticated.', 'AuthenticationFailed', '', 'dot'],
+  ['550 5.7.1 DKIM signature invalid', 'AuthenticationFailed', '', 'dot'],
+  ['550 5.7.509 Access denied, sending domain does not pass DMARC verification', 'AuthenticationFailed', '', 'dot'],
+  ['550 5.7.1 SPF check failed', 'AuthenticationFailed', '', 'mail'],
+  ['550 5.1.8 Sender address rejected: Domain not found', 'InvalidSender', '', 'mail'],
+  ['553 5.1.7 bad sender', 'InvalidSender', '', 'mail'],
+  ['450 4.1.8 <x@y.test>: Sender address rejected: Domain not found', 'InvalidSender', 't'],
+  ['554 5.7.1 Service unavailable; Client host [192.0.2.1] blocked using zen.spamhaus.org', 'SpamBlock'],
+  ["550 5.7.1 [S3140] Messages from [192.0.2.1] weren't sent. Part of their network is on our block list", 'SpamBlock'],
+  ['421 4.7.0 IP address 192.0.2.1 temporarily blocked', 'SpamBlock', 't'],
+  ['550 5.7.1 poor reputation', 'SpamBlock'],
+  ['554 5.7.1 Message rejected as spam', 'SpamContent', '', 'dot'],
+  ['550 5.1.1 <a@b.test>: Recipient address rejected: User unknown in relay recipient table', 'InvalidRecipient', 'h'],
+  [
+    '550 5.1.1 The email account that you tried to reach does not exist. Please try double-checking',
+    'InvalidRecipient',
+    'h',
+  ],
+  [
+    "554 delivery error: dd This user doesn't have a yahoo.com account (a@yahoo.com) [-5]",
+    'InvalidRecipient',
+    'h',
+    'dot',
+  ],
+  ['550 5.4.1 Recipient address rejected: Access denied. AS(201806281)', 'InvalidRecipient', 'h'],
+  ['550 5.5.0 Requested action not taken: mailbox unavailable', 'InvalidRecipient', 'h'],
+  ['550 No such user here', 'InvalidRecipient', 'h'],
+  ['550 5.1.1 unknown user', 'Uncategorized', '', 'mail'],
+  ['450 4.1.1 <a@b.test>: unverified address', 'TransientFailure', 't'],
+  ['450 5.1.1 user unknown', 'InvalidRecipient', 't'],
+  ['550 5.7.1 user unknown', 'InvalidRecipient'],
+  ['554 5.7.1 <a@b.test>: Relay access denied', 'RelayingIssues'],
+  ["553 sorry, that domain isn't in my list of allowed rcpthosts", 'RelayingIssues'],
+  ['554 5.4.6 Too many hops', 'RoutingErrors', '', 'dot'],
+  ['550 5.4.4 unrouteable address', 'RoutingErrors'],
+  ['552 5.5.3 Too many recipients', 'TooManyRecipients', 't'],
+  ['452 4.5.3 Too many recipients', 'TooManyRecipients', 't'],
+  ['554 5.7.1 <a@b.test>: Recipient address rejected: Access denied', 'PolicyRelated'],
+  ['421 4.7.28 Gmail has detected an unusual rate', 'PolicyRelated', 't'],
+  ['451 4.3.0 try again later', 'PolicyRelated', 't'],
+  ['550 5.7.1 policy violation', 'PolicyRelated', '', 'dot'],
+  ['550 5.2.1 mailbox cannot receive', 'InactiveMailbox', 'h'],
+  ['525 5.7.13 account is turned off', 'InactiveMailbox', 'h'],
+  ['550 5.1.6 moved', 'InactiveMailbox', 'h'],
+  ['550', 'InvalidRecipient', 'h'],
+  ['553 5.0.0 address unknown', 'InvalidRecipient', 'h'],
+  ['550 5.0.0 go away', 'Uncategorized'],
+  ['550 this is a block text nobody knows', 'Uncategorized'],
+  ['550', 'Uncategorized', '', 'dot'],
+  ['500 5.5.2 syntax error', 'ProtocolErrors', '', 'mail'],
+  ['503 5.5.1 bad sequence of commands', 'ProtocolErrors', 't'],
+  ['554 5.6.0 malformed', 'ProtocolErrors', '', 'dot'],
+  ['whatever this is', 'ProtocolErrors', 't'],
+  ['421 4.4.2 connection timed out', 'BadConnection', 't'],
+  ['451 4.3.0 internal error', 'TransientFailure', 't'],
+  ['554 transaction failed', 'Uncategorized', '', 'dot'],
+]
+for (const [response, classification, flags = '', phase = 'rcpt'] of ROWS) {
+  t.test(`classify: ${phase}: ${response}`, async (t) => {
+    const expected = { classification, temporary: flags.includes('t'), hard: flags.includes('h') }
+    t.same(classifyReply({ phase, response }), expected)
+  })
+}
+
+t.test('classify: no policy code ever suppresses, whatever its text', async (t) => {
+  for (let detail = 0; detail < 600; detail += 1) {
+    const { hard } = classifyReply({ phase: 'rcpt', response: `550 5.7.${detail} no such user` })
+    t.equal(hard, detail === 13 || detail === 18)
+  }
+})
+
+t.test('classify: nothing is hard before the recipient was named', async (t) => {
+  for (const phase of ['conn', 'mail', 'compose', 'fence', 'abort'] as const) {
+    for (const [response] of ROWS) t.notOk(classifyReply({ phase, response }).hard)
+  }
+})
+
+t.test('classify: outcomes', async (t) => {
+  t.same(makeRefused({ phase: 'rcpt', response: '550 5.1.1 no such user' }), {
+    result: 'bounced',
+    code: 550,
+    response: '550 5.1.1 no such user',
+    classification: 'InvalidRecipient',
+    hard: true,
+    expired: false,
+    phase: 'rcpt',
+  })
+  t.match(makeRefused({ phase: 'dot', response: '503 5.5.1 x' }), { result: 'deferred', code: 503 })
+  t.match(makeUnasked('no-domain'), {
+    result: 'bounced',
+    code: null,
+    response: '5.1.2 domain does not exist',
+    classification: 'BadDomain',
+    hard: true,
+  })
+  t.match(makeUnasked('private-only'), {
+    code: null,
+    response: /^5\.4\.4 /,
+    classification: 'RoutingErrors',
+    hard: false,
+  })
+})
+
+t.test('classify: no rule takes long on a hostile line', async (t) => {
+  for (const unit of ['account ', 'sender ', '@@', 'ip ', 'attachment ', 'a@b ', '<', 'spf ']) {
+    const startMs = performance.now()
+    for (let n = 0; n < 20; n += 1) classifyReply({ phase: 'rcpt', response: `550 ${unit.repeat(512)}`.slice(0, 512) })
+    // A bound of seconds, not a measurement: exponential patterns would not come back at all.
+    t.ok(performance.now() - startMs < 5000)
+  }
+})

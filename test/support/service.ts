@@ -1,0 +1,143 @@
+/**
+ * service - the real service for one test file: own Redis, own data directory, free ports, real HTTP
+ *
+ * `call` speaks to it as a client would and checks every answer against the contract: a body that its schema does not
+ * allow fails the test that asked.
+ */
+
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { ERROR } from '../../schemas/error.ts'
+import { ROUTES, type Route } from '../../schemas/routes.ts'
+import { type Config, readConfig } from '../../src/config.ts'
+import { compileBody } from '../../src/edge/validate.ts'
+import type { FirstRun } from '../../src/first-start.ts'
+import { type RunningService, type ServiceOptions, startService } from '../../src/main.ts'
+import { startRedis, type TestRedis } from './redis.ts'
+
+const SECRET_KEY = 'a secret of the tests that is long enough'
+
+export interface Called {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects.
+  readonly json: any
+}
+
+export interface CallOptions {
+  readonly token?: string
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export interface TestService {
+  readonly redis: TestRedis
+  readonly config: Config
+  readonly dataDir: string
+  readonly firstRun: FirstRun
+  readonly service: RunningService
+  /** Calls the public listener. In: `POST /v1/email`. */
+  call(what: string, options?: CallOptions): Promise<Called>
+  /** Calls the operator listener. */
+  operate(what: string, options?: CallOptions): Promise<Called>
+  /** Stops the service, keeps store and data directory, and starts it anew. */
+  restart(): Promise<void>
+  stop(): Promise<void>
+}
+
+/** Starts a service. In: settings over those of the tests. */
+export async function startTestService(
+  environment: Readonly<Record<string, string>> = {},
+  options: ServiceOptions = {},
+): Promise<TestService> {
+  const redis = await startRedis()
+  const dataDir = mkdtempSync(join(tmpdir(), 'sendwright-service-'))
+  const config = configOf({
+    REDIS_URL: `unix://${redis.socketPath}`,
+    SECRET_KEY,
+    DATA_DIR: dataDir,
+    HTTP_PORT: String(await freePort()),
+    OPERATOR_PORT: String(await freePort()),
+    EDGE_RATE: '0',
+    LOG_LEVEL: 'fatal',
+    ...environment,
+  })
+  let service = await startService(config, { print: () => undefined, ...options })
+  const firstRun = JSON.parse(readFileSync(join(dataDir, 'first-run.json'), 'utf8')) as FirstRun
+  return {
+    redis,
+    config,
+    dataDir,
+    firstRun,
+    get service() {
+      return service
+    },
+    call: (what, asked) => callAt(`http://127.0.0.1:${config.httpPort}`, what, asked),
+    operate: (what, asked) => callAt(`http://127.0.0.1:${config.operatorPort}`, what, asked),
+    async restart() {
+      await service.stop()
+      service = await startService(config, { print: () => undefined, ...options })
+    },
+    async stop() {
+      await service.stop()
+      await redis.stop()
+      rmSync(dataDir, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Reads settings as a start would; a mistake among them is the test's own. */
+export function configOf(environment: Readonly<Record<string, string>>): Config {
+  const result = readConfig(environment)
+  if (!result.ok) throw new Error(result.mistakes.join('; '))
+  return result.config
+}
+
+/** A port that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const probe = createServer()
+  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve))
+  const { port } = probe.address() as { port: number }
+  await new Promise((resolve) => probe.close(resolve))
+  return port
+}
+
+async function callAt(baseUrl: string, what: string, { token, body, headers }: CallOptions = {}): Promise<Called> {
+  const [method = 'GET', path = '/'] = what.split(' ')
+  const response = await fetch(baseUrl + path, {
+    method,
+    headers: {
+      // The global agent would keep the test alive for seconds.
+      connection: 'close',
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  })
+  const text = await response.text()
+  const isJson = response.headers.get('content-type') === 'application/json'
+  const called = { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : null }
+  requireSchema(method, path, called)
+  return called
+}
+
+/** Throws when an answer is not what the contract says of its route and status. */
+function requireSchema(method: string, path: string, { status, headers, json, text }: Called): void {
+  const what = `${method} ${path.replace(/[0-9a-f-]{36}/, '<id>')} ${status}`
+  if (!/^[0-9a-f-]{36}$/.test(headers.get('request-id') ?? '')) throw new Error(`${what}: no Request-Id`)
+  const route = Object.values<Route>(ROUTES).find((one) => one.method === method && matches(one.path, path))
+  const schema = status >= 400 && json !== null ? ERROR : status < 300 ? (route?.success.body ?? null) : null
+  if (status < 300 && route?.success.status !== status) throw new Error(`${what}: not the status of success`)
+  if (schema === null) return
+  const checked = compileBody(schema)(structuredClone(json))
+  if (!checked.ok) throw new Error(`${what}: ${JSON.stringify(checked.issues)} in ${text}`)
+}
+
+function matches(pattern: string, path: string): boolean {
+  const expression = pattern.replace(/\{[a-zA-Z]+\}/g, '[^/?]+')
+  return new RegExp(`^${expression}(\\?.*)?$`).test(path)
+}

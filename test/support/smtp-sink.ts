@@ -1,0 +1,43 @@
+/** smtp-sink - Postfix's own test server, where it is installed: mail that is taken and thrown away. */
+
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { connect, createServer } from 'node:net'
+import { until } from './until.ts'
+
+const PATH = '/usr/sbin/smtp-sink'
+
+/** False, or why a test that needs it is skipped. */
+export const SMTP_SINK_SKIP: false | string = existsSync(PATH) ? false : `${PATH} is not installed`
+
+/** Starts a sink on the loopback. */
+export async function startSmtpSink(): Promise<{ port: number; close(): Promise<void> }> {
+  const probe = createServer()
+  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve))
+  const { port } = probe.address() as AddressInfo
+  await new Promise((resolve) => probe.close(resolve))
+  // As root it insists on giving up its rights to a named user.
+  const user = process.getuid?.() === 0 ? ['-u', 'nobody'] : []
+  const child = spawn(PATH, [...user, '-c', `127.0.0.1:${port}`, '64'], { stdio: 'ignore', env: {} })
+  const ended = new Promise((resolve) => child.once('exit', resolve))
+  await until(() => canConnect(port), 5000)
+  return {
+    port,
+    close: async () => {
+      child.kill()
+      await ended
+    },
+  }
+}
+
+function canConnect(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: '127.0.0.1', port })
+    socket.once('error', () => resolve(false))
+    socket.once('connect', () => {
+      socket.destroy()
+      resolve(true)
+    })
+  })
+}

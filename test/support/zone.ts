@@ -1,0 +1,90 @@
+/**
+ * zone - a real DNS server on the loopback (UDP and TCP on one port) whose records a test sets.
+ *
+ * A name with records of another type answers "no data", an unknown name NXDOMAIN; `fail` makes a name answer SERVFAIL or
+ * nothing at all. `asked` lists the questions, so that a test can prove that none was asked.
+ */
+
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
+import dns2 from 'dns2'
+
+const TYPE_NAMES = { 1: 'A', 2: 'NS', 5: 'CNAME', 15: 'MX', 16: 'TXT', 28: 'AAAA' } as Record<number, string>
+const RCODE_SERVFAIL = 2
+const RCODE_NXDOMAIN = 3
+
+export type ZoneRecord =
+  | { type: 'A' | 'AAAA'; address: string }
+  | { type: 'CNAME'; domain: string }
+  | { type: 'NS'; ns: string }
+  | { type: 'MX'; exchange: string; priority: number }
+  | { type: 'TXT'; data: string | string[] }
+
+export interface Zone {
+  /** `127.0.0.1:port`, as a resolver takes it. */
+  readonly server: string
+  readonly port: number
+  /** Questions so far as `TYPE name`. */
+  readonly asked: string[]
+  /** Replaces the records of a name; none = the name exists without records. */
+  set(name: string, ...records: ZoneRecord[]): void
+  /** Removes a name: NXDOMAIN again. */
+  remove(name: string): void
+  fail(name: string, how: 'servfail' | 'timeout'): void
+  close(): Promise<void>
+}
+
+/** Starts a zone without names. */
+export async function startZone(): Promise<Zone> {
+  const names = new Map<string, ZoneRecord[] | 'servfail' | 'timeout'>()
+  const asked: string[] = []
+  const port = await freePort()
+  const server = dns2.createServer({
+    udp: true,
+    tcp: true,
+    handle: (request, send) => {
+      const response = dns2.Packet.createResponseFromRequest(request)
+      const question = request.questions[0] as { name: string; type: number; class: number }
+      const type = TYPE_NAMES[question.type] ?? String(question.type)
+      asked.push(`${type} ${question.name.toLowerCase()}`)
+      const entry = names.get(question.name.toLowerCase())
+      if (entry === 'timeout') return
+      if (entry === undefined) response.header.rcode = RCODE_NXDOMAIN
+      else if (entry === 'servfail') response.header.rcode = RCODE_SERVFAIL
+      else
+        for (const one of answersOf(entry, type))
+          response.answers.push({ ...question, ttl: 60, ...toRdata(one) } as never)
+      send(response)
+    },
+  })
+  await server.listen({ udp: { port, address: '127.0.0.1' }, tcp: { port, address: '127.0.0.1' } })
+  return {
+    server: `127.0.0.1:${port}`,
+    port,
+    asked,
+    set: (name, ...records) => names.set(name.toLowerCase(), records),
+    remove: (name) => names.delete(name.toLowerCase()),
+    fail: (name, how) => names.set(name.toLowerCase(), how),
+    close: async () => {
+      await server.close()
+    },
+  }
+}
+
+function answersOf(records: readonly ZoneRecord[], type: string): readonly ZoneRecord[] {
+  return records.filter((record) => record.type === type || record.type === 'CNAME')
+}
+
+function toRdata(record: ZoneRecord): object {
+  const type = Number(Object.keys(TYPE_NAMES).find((key) => TYPE_NAMES[Number(key)] === record.type))
+  return { ...record, type }
+}
+
+/** A port that is free for TCP; the UDP port of the same number is free too unless another test took it just now. */
+async function freePort(): Promise<number> {
+  const probe = createServer()
+  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve))
+  const { port } = probe.address() as AddressInfo
+  await new Promise((resolve) => probe.close(resolve))
+  return port
+}

@@ -1,0 +1,270 @@
+/** tidy - the rules of the house that a machine can check: who imports whom, and what a folder must not contain.
+ *
+ *  Each check is a function over one file's text that returns its findings, with a small test of its own, so that a
+ *  check which has gone blind is noticed.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, posix, relative, sep } from 'node:path'
+import t from 'tap'
+import { ROOT } from './support/root.ts'
+
+const TREES = ['schemas', 'cluster', 'src', 'bench', 'test']
+const LINES_MAX = 400
+
+/** What a zone may import: zones by name; `types` may be named in `import type` only. */
+interface Rule {
+  values: readonly string[]
+  types?: readonly string[]
+  hint: string
+}
+
+/** A file's zone is the longest of these prefixes of its path. Flow: edge, cluster, actors, effects. */
+const ZONES: Record<string, Rule> = {
+  'schemas/': { values: ['schemas/'], hint: 'schemas are data: they import their neighbours only' },
+  'cluster/': { values: ['cluster/'], hint: 'cluster knows nothing of the product: hand it in as an argument' },
+  'src/mail/': {
+    values: ['src/mail/', 'schemas/limits.ts'],
+    types: ['schemas/'],
+    hint: 'mail is pure: pass what it needs as an argument',
+  },
+  'src/actors/': {
+    // Of cluster/ as values only what is as pure as a behaviour: key names, ids, the assertion.
+    values: ['src/actors/', 'src/mail/', 'schemas/', 'cluster/keyspace.ts', 'cluster/fault.ts', 'cluster/id.ts'],
+    types: ['cluster/'],
+    hint: 'behaviours are pure: effects report, behaviours decide',
+  },
+  'src/effects/': {
+    values: ['src/effects/', 'src/mail/', 'schemas/', 'cluster/'],
+    types: ['src/actors/', 'src/config.ts', 'src/log.ts'],
+    hint: 'effects report what happened; decisions belong to src/actors',
+  },
+  'src/edge/': {
+    values: ['src/edge/', 'src/views/', 'src/mail/', 'schemas/', 'cluster/'],
+    types: ['src/actors/', 'src/config.ts', 'src/log.ts'],
+    hint: 'the edge asks through cluster; decisions belong to src/actors',
+  },
+  'src/views/': {
+    values: ['src/views/', 'src/actors/', 'src/mail/', 'schemas/', 'cluster/'],
+    types: ['src/config.ts', 'src/log.ts'],
+    hint: 'views read what actors wrote, and know their key names',
+  },
+  'src/cli/': {
+    values: ['src/cli/', 'src/config.ts', 'src/main.ts', 'schemas/'],
+    hint: 'commands speak to the API, or start the service through src/main.ts',
+  },
+  'src/': {
+    values: ['src/', 'schemas/', 'cluster/'],
+    hint: 'files directly in src put the service together',
+  },
+  'bench/': { values: ['bench/', 'src/', 'schemas/', 'cluster/', 'test/support/'], hint: 'bench measures the service' },
+}
+
+/** Files of cluster/ whose work is the clock, a process or a socket. */
+const CLUSTER_HANDS =
+  /^cluster\/(clock|redis-store|embedded-redis|redis-[a-z-]+|directory-lock|[a-z-]*(worker|watchdog)[a-z-]*)\.ts$/
+
+const IMPURE = /\b(?:Date|performance|Math\.random|process|randomUUID|randomBytes|randomInt|getRandomValues|hrtime)\b/g
+const IMPURE_MAIL =
+  /\bDate\.now\b|\bnew Date\(\)|\b(?:performance|Math\.random|process\.env|randomUUID|randomBytes|randomInt)\b/g
+const SOCKETS = /^(?:node:)?(?:net|tls|dns|dgram|http|https|http2|fs|child_process|worker_threads|timers)(?:\/|$)/
+// Built from halves, or this very file would be a finding.
+const DEBT = new RegExp(`\\b(?:${['TO', 'FIX'].map((half, at) => half + ['DO', 'ME'][at]).join('|')})\\b`, 'g')
+
+interface Source {
+  path: string
+  text: string
+}
+
+interface Import {
+  from: string
+  isType: boolean
+}
+
+/** The text without comments, and with empty strings and regular expressions. Good enough for words, not a parser. */
+function codeOf(text: string): string {
+  const pieces =
+    /\/\*[\s\S]*?\*\/|\/\/[^\n]*|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`|(?<=[=(,:!&|?{};[\n]\s*|return )\/(?![/*])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n[])+\/[a-z]*/g
+  return text.replace(pieces, (piece) => (piece.startsWith('/') ? ' ' : "''"))
+}
+
+function importsOf(text: string): Import[] {
+  const code = text.replace(/\/\*[\s\S]*?\*\/|^\s*\/\/[^\n]*/gm, '')
+  const clauses = /^(?:import|export)\s+(type\s)?([^;'"]*?\bfrom\s+)?['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]/gm
+  return [...code.matchAll(clauses)].map(([, type, names = '', from, dynamic]) => {
+    const inner = /\{([^}]*)\}\s*from/.exec(names)?.[1]
+    const isEachType =
+      inner !== undefined && /^\s*\{/.test(names) && inner.split(',').every((n) => /^\s*(type\s|$)/.test(n))
+    return { from: from ?? dynamic ?? '', isType: Boolean(type) || isEachType }
+  })
+}
+
+function zoneOf(path: string): string {
+  const fitting = Object.keys(ZONES).filter((zone) => path.startsWith(zone))
+  return fitting.sort((a, b) => b.length - a.length)[0] ?? ''
+}
+
+/** Imports that the table of zones forbids, and file names that a relative import must spell out. */
+function wrongImports({ path, text }: Source): string[] {
+  const rule = ZONES[zoneOf(path)]
+  if (!rule) return [`${path}: in no known folder`]
+  return importsOf(text).flatMap(({ from, isType }) => {
+    if (!from.startsWith('.')) {
+      const isForbidden = zoneOf(path) === 'src/mail/' && !isType && SOCKETS.test(from)
+      return isForbidden ? [`${path} imports ${from}: ${rule.hint}`] : []
+    }
+    const target = posix.normalize(posix.join(posix.dirname(path), from))
+    const allowed = isType ? [...rule.values, ...(rule.types ?? [])] : rule.values
+    return allowed.some((zone) => target.startsWith(zone))
+      ? []
+      : [`${path} imports ${isType ? 'types of ' : ''}${target}: ${rule.hint}`]
+  })
+}
+
+/** Clock, randomness, environment and waiting where there must be none. */
+function impurities({ path, text }: Source): string[] {
+  const code = codeOf(text)
+  const find = (pattern: RegExp) => [...new Set(code.match(pattern) ?? [])].map((word) => `${path} contains ${word}`)
+  if (path.startsWith('src/actors/')) return [...find(IMPURE), ...find(/\b(?:await|async|Promise)\b/g)]
+  if (path.startsWith('cluster/') && !CLUSTER_HANDS.test(path)) return find(IMPURE)
+  if (path.startsWith('src/mail/')) return find(IMPURE_MAIL)
+  // The environment is read in one place.
+  if (path.startsWith('src/') && path !== 'src/config.ts') return find(/\bprocess\.env\b/g)
+  if (path.startsWith('schemas/') || path.startsWith('cluster/')) return find(/\bprocess\.env\b/g)
+  return []
+}
+
+/** Shape: a first sentence, a length, no debt, no name that says nothing. */
+function misshapen({ path, text }: Source): string[] {
+  const found: string[] = []
+  const lines = text.trimEnd().split('\n').length
+  if (lines > LINES_MAX) found.push(`${path} has ${lines} lines, ${LINES_MAX} at most: split it`)
+  // A test's sentence may read as it likes; the other files begin with their name.
+  const opening = path.startsWith('test/') ? /^\/\*\*\s/ : /^(?:#![^\n]*\n)?\/\*\*\s+(?:\*\s+)?[a-z0-9./-]+ - \S/
+  if (!opening.test(text)) found.push(`${path} does not open with "name - summary"`)
+  for (const word of text.match(DEBT) ?? []) found.push(`${path} contains ${word}: do it`)
+  if (/\/(?:index|utils?|helpers?|common|misc|types)\.ts$/.test(path))
+    found.push(`${path}: name the file after what it does`)
+  if (/^export default\b/m.test(text)) found.push(`${path} has a default export: name it`)
+  return found
+}
+
+function sources(): Source[] {
+  return TREES.flatMap((tree) => {
+    const names = readdirSync(join(ROOT, tree), { recursive: true, encoding: 'utf8' }).filter((name) =>
+      /\.(ts|mjs)$/.test(name),
+    )
+    return names.map((name) => {
+      const path = join(ROOT, tree, name)
+      return { path: relative(ROOT, path).split(sep).join('/'), text: readFileSync(path, 'utf8') }
+    })
+  })
+}
+
+const all = sources()
+
+t.test('tidy: the checks look at the whole tree', async (t) => {
+  for (const path of [
+    'schemas/config.ts',
+    'cluster/embedded-redis.ts',
+    'src/cli/main.ts',
+    'src/start.mjs',
+    'test/tidy.ts',
+  ]) {
+    t.ok(
+      all.some((source) => source.path === path),
+      path,
+    )
+  }
+  t.equal(dirname(join(ROOT, 'package.json')), ROOT)
+})
+
+t.test('tidy: imports go one way', async (t) => {
+  // Tests look everywhere, and quote imports as text.
+  t.same(all.filter(({ path }) => !path.startsWith('test/')).flatMap(wrongImports), [])
+})
+
+t.test('tidy: no clock, randomness or environment where a decision is made', async (t) => {
+  t.same(all.flatMap(impurities), [])
+})
+
+t.test('tidy: files have the shape of the house', async (t) => {
+  t.same(all.flatMap(misshapen), [])
+})
+
+/** path, text, how many findings */
+const IMPORT_CASES: [string, string, number][] = [
+  ['schemas/a.ts', `import { B } from './b.ts'`, 0],
+  ['schemas/a.ts', `import { b } from '../src/mail/b.ts'`, 1],
+  ['cluster/a.ts', `import type { B } from '../schemas/b.ts'`, 1],
+  ['cluster/a.ts', `import { Redis } from 'ioredis'`, 0],
+  ['cluster/a.ts', `const b = await import('../src/log.ts')`, 1],
+  ['src/mail/a.ts', `import type { B } from '../../schemas/b.ts'`, 0],
+  ['src/mail/a.ts', `import { type B, type C } from '../../schemas/b.ts'`, 0],
+  ['src/mail/a.ts', `import { type B, c } from '../../schemas/b.ts'`, 1],
+  ['src/mail/a.ts', `import {\n  b,\n} from '../../schemas/b.ts'`, 1],
+  ['src/mail/a.ts', `import { connect } from 'node:net'`, 1],
+  ['src/mail/a.ts', `import { lookup } from 'node:dns/promises'`, 1],
+  ['src/mail/a.ts', `import { createHash } from 'node:crypto'`, 0],
+  ['src/actors/a.ts', `import type { Behaviour } from '../../cluster/b.ts'`, 0],
+  ['src/actors/a.ts', `import { run } from '../../cluster/b.ts'`, 1],
+  ['src/actors/a.ts', `export * from '../effects/b.ts'`, 1],
+  ['src/effects/a.ts', `import { decide } from '../actors/b.ts'`, 1],
+  ['src/effects/a.ts', `import type { Outcome } from '../actors/b.ts'`, 0],
+  ['src/edge/a.ts', `import { b } from '../effects/b.ts'`, 1],
+  ['src/edge/a.ts', `import { b } from '../views/b.ts'`, 0],
+  ['src/views/a.ts', `import { b } from '../edge/b.ts'`, 1],
+  ['src/cli/a.ts', `import { b } from '../actors/b.ts'`, 1],
+  ['src/cli/a.ts', `const { b } = await import('../main.ts')`, 0],
+  ['src/main.ts', `import { b } from './edge/b.ts'`, 0],
+  ['src/main.ts', `// import { b } from '../test/b.ts'`, 0],
+  ['src/mail/a.ts', `import { MAX } from '../../schemas/limits.ts'`, 0],
+  ['src/actors/a.ts', `import { assert } from '../../cluster/fault.ts'`, 0],
+  ['elsewhere/a.ts', '', 1],
+]
+
+t.test('tidy: the import check finds what it must', async (t) => {
+  for (const [path, text, count] of IMPORT_CASES)
+    t.equal(wrongImports({ path, text }).length, count, `${path}: ${text}`)
+})
+
+const IMPURE_CASES: [string, string, number][] = [
+  ['src/actors/a.ts', 'const a = new Date(0)', 1],
+  ['src/actors/a.ts', 'async function a() { await b }', 2],
+  ['src/actors/a.ts', 'const a = Math.random()', 1],
+  ['src/actors/a.ts', 'const a = process.env.A', 1],
+  ['src/actors/a.ts', `// Date\n/* await */ const a = 'Date' + "await" + \`process\``, 0],
+  ['src/actors/a.ts', `const a = /'/.test(b)\nconst c = Date.now() // '`, 1],
+  ['cluster/a.ts', 'const a = Date.now()', 1],
+  ['cluster/a.ts', 'const a = await b()', 0],
+  ['cluster/clock.ts', 'const a = Date.now()', 0],
+  ['cluster/worker-entry.ts', 'const a = process.pid', 0],
+  ['src/mail/a.ts', 'const a = new Date(ms)', 0],
+  ['src/mail/a.ts', 'const a = new Date()', 1],
+  ['src/mail/a.ts', 'const a = randomUUID()', 1],
+  ['src/edge/a.ts', 'const a = process.env.A', 1],
+  ['src/config.ts', 'const a = process.env.A', 0],
+]
+
+t.test('tidy: the purity check finds what it must', async (t) => {
+  for (const [path, text, count] of IMPURE_CASES) t.equal(impurities({ path, text }).length, count, `${path}: ${text}`)
+})
+
+const SHAPE_CASES: [string, string, number][] = [
+  ['src/a.ts', '/** a - does it. */\n', 0],
+  ['src/a.ts', '/**\n * a - does it.\n */\n', 0],
+  ['src/cli/a.ts', '#!/usr/bin/env node\n/** a - does it. */\n', 0],
+  ['src/a.ts', 'const a = 1\n', 1],
+  ['src/a.ts', '/** Does it. */\n', 1],
+  ['test/a.ts', '/** Does it. */\n', 0],
+  ['test/a.ts', 'const a = 1\n', 1],
+  ['src/a.ts', `/** a - does it. */\n${'\n'.repeat(LINES_MAX - 1)}x`, 1],
+  ['src/a.ts', `/** a - does it. */\n${'\n'.repeat(LINES_MAX - 2)}x`, 0],
+  ['src/a.ts', `/** a - does it. */\n// ${'TO'}${'DO'} more\n`, 1],
+  ['src/utils.ts', '/** utils - does it. */\n', 1],
+  ['src/a.ts', '/** a - does it. */\nexport default 1\n', 1],
+]
+
+t.test('tidy: the shape check finds what it must', async (t) => {
+  for (const [path, text, count] of SHAPE_CASES)
+    t.equal(misshapen({ path, text }).length, count, `${path}: ${text.slice(0, 60)}`)
+})
