@@ -55,6 +55,8 @@ export interface Plan {
   readonly overlay: Overlay
   readonly claims: readonly Claim[]
   readonly placed: readonly Placed[]
+  /** Lanes whose lower bound in the store becomes exactly this; Infinity: it goes. */
+  readonly indexed: readonly { readonly lane: string; readonly atMs: number }[]
   readonly cursor: string
   readonly firstId: string
   readonly lid: string
@@ -95,8 +97,8 @@ function decideWork(work: Work, builder: PlanBuilder, context: BatchContext): De
 }
 
 function decideOnce(work: Work, body: unknown, builder: PlanBuilder): Decision<unknown> {
-  if (work.broken !== null) throw work.broken
   if (work.late) return { kind: 'done', reply: LATE }
+  if (work.broken !== null) throw work.broken
   const decision = work.type.decide(body, builder.draft, builder.facts, builder.turn, work.command)
   if (decision.kind === 'need' && work.needs >= NEEDS_MAX)
     throw new Fault('Decision needs facts without end', { name: work.type.name })
@@ -152,6 +154,7 @@ class PlanBuilder {
   private readonly replies: { work: Work; reply: unknown; fault: boolean }[] = []
   private readonly entryCounts = new Map<string, number>()
   private readonly bounds = new Map<string, number>()
+  private readonly indexed = new Set<string>()
   private firstId = ''
   private lastId = ''
   private cursor = ''
@@ -193,6 +196,7 @@ class PlanBuilder {
     const answer = decision.kind === 'refuse' ? decision.answer : decision.kind === 'done' ? decision.reply : null
     const fault = answer === FAULT
     if (work.source === 'claim' && !fault && answer !== null) this.claim(answer as Claim)
+    if (work.source === 'index') this.indexed.add(work.lane)
     if (work.source === 'mailbox')
       this.replyTo(work, answer === LATE ? { kind: 'unavailable' } : fault ? { kind: 'fault' } : { kind: 'answer', reply: answer })
     this.replies.push({ work, reply: fault ? null : answer, fault })
@@ -214,8 +218,9 @@ class PlanBuilder {
     }
     if (this.cursor !== '')
       this.push({ key: mailboxKey(this.context.items.shard), write: 'XTRIM', args: ['MINID', after(this.cursor)] })
+    const indexed = [...this.indexed].map((lane) => this.correct(lane))
     const { ops, overlay, claims, placed, replies, draft, cursor, firstId } = this
-    return { works, ops, overlay, claims, placed, replies, draft, cursor, firstId, lid: this.lastId }
+    return { works, ops, overlay, claims, placed, indexed, replies, draft, cursor, firstId, lid: this.lastId }
   }
 
   giveBack(): void {
@@ -271,6 +276,19 @@ class PlanBuilder {
       this.push({ key: dueKey(shard), write: 'ZADD', args: ['LT', String(atMs), lane] })
     }
     this.placed.push({ lane, atMs, bound })
+  }
+
+  /** Sets the store's lower bound of a lane to what is known, the items that this very batch places included. */
+  private correct(lane: string): { lane: string; atMs: number } {
+    const { lanes, shard } = this.context.items
+    const atMs = this.placed.reduce(
+      (least, placed) => (placed.lane === lane ? Math.min(least, placed.atMs) : least),
+      lanes.earliestMs(lane),
+    )
+    const key = dueKey(shard)
+    if (atMs === Number.POSITIVE_INFINITY) this.push({ key, write: 'ZREM', args: [lane] })
+    else this.push({ key, write: 'ZADD', args: [String(atMs), lane] })
+    return { lane, atMs }
   }
 
   private replyTo(work: Work, reply: unknown): void {

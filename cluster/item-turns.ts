@@ -24,7 +24,7 @@ import type {
   States,
   TimerBody,
 } from './behaviour.ts'
-import { claimsKey, dueKey, laneKey, poisonKey } from './keyspace.ts'
+import { claimsKey, laneKey, poisonKey } from './keyspace.ts'
 import type { LaneIndex } from './lane-index.ts'
 import type { Claim, Pump } from './pump.ts'
 
@@ -92,6 +92,7 @@ export function claimOps(
 export function claimType(lane: LaneType, context: ItemContext): CommandType<PrepareBody, Claim | null> {
   return {
     name: `claim ${lane.prefix}`,
+    frees: true,
     entities: (body) => lane.prepare.entities(body),
     counters: (body) => lane.prepare.counters(body),
     facts: (body, states, turn) => [...itemFacts(context.shard, body), ...lane.prepare.facts(body, states, turn)],
@@ -182,23 +183,15 @@ export function freeType(context: ItemContext): CommandType<{ items: readonly La
   }
 }
 
-/** The command that corrects the store's lower bound of a lane. */
-export function indexType(context: ItemContext): CommandType<{ lane: string }, null> {
+/** The command that corrects the store's lower bound of a lane: the batch writes it, when all that it places is known. */
+export function indexType(): CommandType<{ lane: string }, null> {
   return {
     name: 'index',
     frees: true,
     entities: () => [],
     counters: () => [],
     facts: () => [],
-    decide(body) {
-      const earliestMs = context.lanes.earliestMs(body.lane)
-      const key = dueKey(context.shard)
-      const op: Op =
-        earliestMs === Number.POSITIVE_INFINITY
-          ? { key, write: 'ZREM', args: [body.lane] }
-          : { key, write: 'ZADD', args: [String(earliestMs), body.lane] }
-      return { kind: 'done', reply: null, ops: [op] }
-    },
+    decide: () => nothing(null),
   }
 }
 
@@ -209,6 +202,9 @@ function abandon(
   turn: { states: States; facts: Facts; turn: Context; command: Command },
 ): Decision<null> {
   const outcome: OutcomeBody = { ...body, attempt: row.attempt, current: true, outcome: null }
+  const entities = lane.outcome.entities(outcome).filter((ref) => !turn.states.has(ref))
+  const counters = lane.outcome.counters(outcome).filter((owner) => !turn.states.hasCounter(owner))
+  if (entities.length > 0 || counters.length > 0) return { kind: 'need', entities, counters }
   const missing = lane.outcome.facts(outcome, turn.states, turn.turn).filter((fact) => !turn.facts.has(fact))
   if (missing.length > 0) return { kind: 'need', facts: missing }
   const decision = lane.outcome.decide(outcome, turn.states, turn.facts, turn.turn, turn.command as Command<OutcomeBody>)

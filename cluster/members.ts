@@ -44,8 +44,14 @@ export class Members {
     const seen = this.seen.get(worker)
     if (seen === undefined) return true
     if (this.processGone(JSON.parse(seen.record) as WorkerRecord)) return true
-    const punctual = this.punctualSinceMs !== null && atMs - this.punctualSinceMs >= SILENT_MS
+    const fresh = atMs - this.notedAtMs <= BEAT_LATE_MS // After a pause, timers run before the records are read again.
+    const punctual = fresh && this.punctualSinceMs !== null && atMs - this.punctualSinceMs >= SILENT_MS
     return punctual && atMs - seen.changedAtMs >= SILENT_MS
+  }
+
+  /** Whether a worker had a record when they were last read. */
+  knows(worker: string): boolean {
+    return worker === this.me || this.seen.has(worker)
   }
 
   /** Other workers that are not dead. */

@@ -35,7 +35,7 @@ export class Memory {
     return this.counters.has(owner)
   }
 
-  /** Takes in what a read answered, unless something newer is held already. */
+  /** Takes in what a read answered, unless something newer is held already. A Fault is thrown at whoever asks for it. */
   loadEntity(ref: Ref, state: unknown, nowMs: number): void {
     const name = entityName(ref)
     if (!this.entities.has(name)) this.entities.set(name, { state, usedAtMs: nowMs, entryIds: [] })
@@ -48,6 +48,7 @@ export class Memory {
   entity(ref: Ref, nowMs: number): unknown {
     const held = this.entities.get(entityName(ref))
     if (held === undefined) throw new Fault('Entity was not named by the command', { kind: ref.kind })
+    if (held.state instanceof Fault) throw held.state
     held.usedAtMs = nowMs
     return held.state
   }
@@ -55,6 +56,7 @@ export class Memory {
   counter(owner: string, nowMs: number): unknown {
     const held = this.counters.get(owner)
     if (held === undefined) throw new Fault('Counter was not named by the command')
+    if (held.state instanceof Fault) throw held.state
     held.usedAtMs = nowMs
     return held.state
   }
@@ -113,7 +115,7 @@ export class Draft implements States {
   }
 
   has(ref: Ref): boolean {
-    return this.memory.hasEntity(ref)
+    return this.entities.has(entityName(ref)) || this.memory.hasEntity(ref)
   }
 
   counter<Counter>(owner: string): Counter | null {
@@ -122,7 +124,7 @@ export class Draft implements States {
   }
 
   hasCounter(owner: string): boolean {
-    return this.memory.hasCounter(owner)
+    return this.counters.has(owner) || this.memory.hasCounter(owner)
   }
 
   /** Applies the events of one turn, all of them or (when one throws) none. */

@@ -89,6 +89,7 @@ export class Overlay {
     const writes = this.keys.get(key)
     if (writes === undefined) return below
     const known = writes.wiped ? [] : below.filter((entry) => sortableEntryId(entry.id) >= writes.trimmedBelow)
+    if (!writes.wiped && below.length >= count) return known // The read ended before the stream did.
     const laid = [...known]
     const last = known.length === 0 ? '' : sortableEntryId(known[known.length - 1]!.id)
     for (const entry of writes.added ?? []) {
@@ -102,8 +103,8 @@ export class Overlay {
     const writes = this.keys.get(key)
     if (writes === undefined) return below
     const added = writes.added?.at(-1)
-    if (added !== undefined) return [added]
-    return writes.wiped ? [] : below
+    const laid = added !== undefined ? [added] : writes.wiped ? [] : below
+    return laid.filter(({ id }) => sortableEntryId(id) >= writes.trimmedBelow)
   }
 
   score(key: string, member: string, below: number | null): number | null {
@@ -120,9 +121,11 @@ export class Overlay {
     const writes = this.keys.get(key)
     if (writes === undefined) return below
     const scores = new Map(writes.wiped ? [] : below)
+    const end = !writes.wiped && below.length >= count ? below[below.length - 1] : undefined
     for (const [member, list] of writes.members ?? []) {
       const score = layScores(scores.get(member) ?? null, list)
-      if (score === null || score < min || score > max) scores.delete(member)
+      const unseen = score !== null && end !== undefined && byScore([member, score], end) > 0
+      if (score === null || score < min || score > max || unseen) scores.delete(member)
       else scores.set(member, score)
     }
     return [...scores].sort(byScore).slice(0, count)

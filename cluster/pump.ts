@@ -73,7 +73,8 @@ export class Pump {
     if (this.underWay.has(claim.item)) return
     const abort = new AbortController()
     this.underWay.set(claim.item, { claim, abort })
-    type.perform(claim.job, { ...claim, signal: abort.signal }).then(
+    const perform = async (): Promise<unknown> => type.perform(claim.job, { ...claim, signal: abort.signal })
+    perform().then(
       (outcome) => {
         this.underWay.delete(claim.item)
         report(claim, outcome)

@@ -42,7 +42,7 @@ export class WorkQueue {
 
   /** Takes the next batch. With `freesOnly`, just what finishes or frees. */
   take({ commandsMax, bytesMax }: BatchBounds, freesOnly: boolean): Work[] {
-    if (freesOnly) return this.own.splice(0, commandsMax)
+    if (freesOnly) return this.takeFrees(commandsMax)
     const asks = this.local.length + this.mailbox.length
     const batch = this.own.splice(0, asks === 0 ? commandsMax : Math.max(commandsMax >> 1, commandsMax - asks))
     let bytes = 0
@@ -61,6 +61,12 @@ export class WorkQueue {
     this.local.splice(0, local)
     this.mailbox.splice(0, mailbox)
     return batch
+  }
+
+  private takeFrees(commandsMax: number): Work[] {
+    const taken = this.own.filter(({ type }) => type.frees === true).slice(0, commandsMax)
+    if (taken.length > 0) this.own = this.own.filter((work) => !taken.includes(work))
+    return taken
   }
 
   /** Takes out every local ask that `which` holds for. */

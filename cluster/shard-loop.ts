@@ -45,7 +45,8 @@ export interface InFlight {
   readonly plan: Plan
   readonly commit: Commit
   readonly sentAtMs: number
-  sendings: number
+  /** A sending got no answer: it may have happened. */
+  doubted: boolean
   silenced: boolean
 }
 
@@ -64,6 +65,8 @@ export abstract class ShardLoop {
   protected ids: IdMaker
   /** Monotonic time until which only what finishes or frees is committed: the store is full. */
   protected fullUntilMs = 0
+  /** Idle states are to be forgotten, at a moment when no batch rests on them. */
+  protected sweepDue = false
   private readonly types: ReadonlyMap<string, CommandType>
   private commits = 0
   private pausedUntilMs = 0
@@ -85,6 +88,10 @@ export abstract class ShardLoop {
   protected advance(): void {
     const atMs = this.world.clock.monotonicMs()
     if (this.phase !== 'running' || atMs < this.pausedUntilMs) return
+    if (this.next === null && this.sweepDue) {
+      this.sweepDue = false
+      this.memory.sweep(this.world.clock.nowMs())
+    }
     if (this.next === null && this.queue.size > 0) {
       const works = this.queue.take(BATCH, atMs < this.fullUntilMs)
       if (works.length > 0) this.begin(works)
@@ -148,13 +155,15 @@ export abstract class ShardLoop {
 
   /** Sends a commit; without an answer the same bytes again, until there is a verdict. */
   protected async send(flight: InFlight): Promise<void> {
-    flight.sendings += 1
-    const verdict = await this.world.store.commit(flight.commit)
+    // In doubt, the same again past the store's memory bound: if it happened the answer is DUP, else it must have a verdict.
+    const commit = flight.doubted ? { ...flight.commit, frees: true } : flight.commit
+    const verdict = await this.world.store.commit(commit)
     if (this.inFlight !== flight) return
     const answered = verdict.kind !== 'lost' && verdict.kind !== 'unsent'
     if (answered) this.world.answered()
-    const again = flight.sendings > 1 && (verdict.kind === 'unsent' || verdict.kind === 'refused')
-    if (verdict.kind !== 'lost' && !again) return this.settle(flight, verdict)
+    if (verdict.kind === 'lost') flight.doubted = true
+    const again = flight.doubted && (verdict.kind === 'lost' || verdict.kind === 'unsent' || verdict.kind === 'refused')
+    if (!again) return this.settle(flight, verdict)
     this.world.log.doubt({ shard: this.id, seq: flight.commit.seq })
     this.world.clock.after(RETRY_MS, () => {
       if (this.inFlight === flight) void this.send(flight)
@@ -163,7 +172,8 @@ export abstract class ShardLoop {
 
   /** Reads what a batch asks for: first states, then facts; with `needs`, what its decisions still miss. */
   private async gather(batch: Batch, needs: readonly Need[] | null): Promise<void> {
-    const states = statesToLoad(needs ?? batch.works.map(statesOf), {
+    const asks = needs ?? batch.works.map((work) => guarded(work, statesOf) ?? {})
+    const states = statesToLoad(asks, {
       shard: this.id,
       memory: this.memory,
       types: this.world.entities,
@@ -192,12 +202,9 @@ export abstract class ShardLoop {
 
   private factsOf(work: Work, facts: FactList): void {
     const turn: Context = { nowMs: this.world.clock.nowMs(), shard: this.id, newId: noIds }
-    try {
-      const states = new Draft(this.memory, this.world.entities, { nowMs: turn.nowMs, entryId: '' })
-      for (const fact of work.type.facts(work.command.body, states, turn)) facts.add(fact)
-    } catch (error) {
-      work.broken = error instanceof Error ? error : new Fault('A behaviour threw what is no error')
-    }
+    const states = new Draft(this.memory, this.world.entities, { nowMs: turn.nowMs, entryId: '' })
+    if (work.late) return
+    for (const fact of guarded(work, () => work.type.facts(work.command.body, states, turn)) ?? []) facts.add(fact)
   }
 
   private decide(batch: Batch): void {
@@ -219,7 +226,7 @@ export abstract class ShardLoop {
     else {
       this.sending(plan)
       const sentAtMs = this.world.clock.monotonicMs()
-      this.inFlight = { plan, commit: this.commitOf(plan), sentAtMs, sendings: 0, silenced: false }
+      this.inFlight = { plan, commit: this.commitOf(plan), sentAtMs, doubted: false, silenced: false }
       void this.send(this.inFlight)
     }
     this.advance()
@@ -228,7 +235,7 @@ export abstract class ShardLoop {
   /** An ask that was answered meanwhile, or whose time is over, takes part in no commit. */
   private isOver(work: Work): boolean {
     const past = work.deadlineMs > 0 && work.deadlineMs <= this.world.clock.nowMs()
-    if (work.source === 'mailbox') work.late = past
+    if (work.source === 'mailbox') work.late ||= past
     if (work.source !== 'local') return false
     if (work.answer !== null && !past) return false
     answerWork(work, { kind: 'unavailable' })
@@ -256,8 +263,18 @@ export abstract class ShardLoop {
   }
 }
 
-function statesOf({ type, command }: Work): StateAsk {
-  return { entities: type.entities(command.body), counters: type.counters(command.body) }
+function statesOf({ type, command, late }: Work): StateAsk {
+  return late ? {} : { entities: type.entities(command.body), counters: type.counters(command.body) }
+}
+
+/** What `name` says a work reads; null when the behaviour threw: its turn will end with that. */
+function guarded<Value>(work: Work, name: (work: Work) => Value): Value | null {
+  try {
+    return name(work)
+  } catch (error) {
+    work.broken ??= error instanceof Error ? error : new Fault('A behaviour threw what is no error')
+    return null
+  }
 }
 
 function itemTypes(world: ShardWorld, items: ItemContext): ReadonlyMap<string, CommandType> {
@@ -271,7 +288,7 @@ function itemTypes(world: ShardWorld, items: ItemContext): ReadonlyMap<string, C
   }
   for (const [name, type] of Object.entries(world.timers)) add(`timer ${name}`, timerType(type, items))
   add('free', freeType(items))
-  add('index', indexType(items))
+  add('index', indexType())
   return types
 }
 

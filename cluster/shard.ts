@@ -17,6 +17,7 @@ import { makeIds } from './id.ts'
 import { parseClaim } from './item-turns.ts'
 import { claimsKey, dueKey } from './keyspace.ts'
 import { MailboxReader } from './mailbox-reader.ts'
+import { mailboxWork } from './mailbox-work.ts'
 import type { Claim } from './pump.ts'
 import { type InFlight, RETRY_MS, ShardLoop } from './shard-loop.ts'
 import type { ShardWorld } from './shard-world.ts'
@@ -34,6 +35,12 @@ const SILENCE_MAX_MS = 1_500
 const FULL_MS = 1_000
 const LANES_MAX = 1_000_000
 const FREE_CHUNK = 500
+/** What the next owner found is looked for this often. */
+const FENCED_LOOKS_MAX = 40
+const CLOSE_MAX_MS = 8_000
+
+/** The store refused the command's writes when they were alone in a commit. */
+class Refused extends Fault {}
 
 export class Shard extends ShardLoop {
   private readonly scanner: DueScanner
@@ -93,7 +100,7 @@ export class Shard extends ShardLoop {
   ask(command: Command, type: CommandType, bytes: number): Promise<AskResult> {
     const { clock } = this.world
     const full = this.queue.asks >= ASKS_MAX || clock.monotonicMs() < this.fullUntilMs
-    if (full || this.phase === 'halted' || this.phase === 'gone') return Promise.resolve({ kind: 'unavailable' })
+    if (full || this.stopping || this.phase === 'halted' || this.phase === 'gone') return Promise.resolve({ kind: 'unavailable' })
     return new Promise((answer) => {
       const base = internalWork('local', type, { command, lane: '', item: '', cameAtMs: clock.monotonicMs() })
       this.take({ ...base, deadlineMs: clock.nowMs() + ASK_LIFE_MS, bytes, answer })
@@ -129,17 +136,19 @@ export class Shard extends ShardLoop {
     this.advance()
   }
 
-  /** Forgets states that were not used for a while. */
+  /** Forgets states that were not used for a while, before the next batch begins. */
   sweep(): void {
-    this.memory.sweep(this.world.clock.nowMs())
+    this.sweepDue = true
+    this.advance()
   }
 
-  /** Takes nothing new, ends what is here, gives the shard back. */
+  /** Takes nothing new, ends what is here (8 s at most), gives the shard back. */
   async close(): Promise<void> {
     this.stopping = true
     if (this.phase === 'running') {
       await new Promise<void>((resolve) => {
         this.idle.push(resolve)
+        this.world.clock.after(CLOSE_MAX_MS, resolve)
         this.advance()
       })
       await this.world.store.release({ shard: this.id, token: this.meta.token })
@@ -147,9 +156,10 @@ export class Shard extends ShardLoop {
     this.leave()
   }
 
-  /** Someone else holds the shard: what is open here goes there. */
-  drop(): void {
-    this.leave()
+  /** Someone else holds the shard: what is open here goes there, `first` before the rest. */
+  drop(first: readonly Work[] = []): void {
+    if (this.phase === 'gone') return
+    this.leave(first)
     this.world.gone(this.id)
   }
 
@@ -161,7 +171,7 @@ export class Shard extends ShardLoop {
       case 'fenced':
         return void this.fenced(flight)
       case 'conflict':
-        if (verdict.seq <= flight.commit.seq) return this.rolledBack(flight)
+        if (verdict.seq < flight.commit.seq) return this.giveUp(flight)
         return this.halt(`Sequence number ${verdict.seq} is above mine, ${flight.commit.seq}`)
       case 'torn':
         return this.halt(verdict.reason)
@@ -226,7 +236,7 @@ export class Shard extends ShardLoop {
       this.lanes.touch(lane, atMs)
       if (bound) this.lanes.written(lane, atMs)
     }
-    for (const { source, lane } of plan.works) if (source === 'index') this.lanes.written(lane, this.lanes.earliestMs(lane))
+    for (const { lane, atMs } of plan.indexed) this.lanes.written(lane, atMs)
     const ms = this.world.clock.monotonicMs() - flight.sentAtMs
     this.world.log.committed({ shard: this.id, works: plan.works.length, ms })
     this.startClaims(plan.claims)
@@ -265,7 +275,10 @@ export class Shard extends ShardLoop {
     this.world.log.badop({ shard: this.id, reason })
     const { works } = flight.plan
     const half = works.slice(0, Math.max(1, works.length >> 1))
-    if (works.length === 1) half[0]!.broken = new Fault('The store refused what the command ordered', { reason })
+    if (works.length === 1) {
+      if (half[0]!.broken instanceof Refused) return this.halt(reason)
+      half[0]!.broken = new Refused('The store refused what the command ordered', { reason })
+    }
     this.requeue(flight, works.slice(half.length))
     for (const work of half) work.needs = 0
     this.begin(half)
@@ -280,32 +293,29 @@ export class Shard extends ShardLoop {
     this.again(flight, works.filter(({ source }) => source !== 'local'))
   }
 
-  private async fenced(flight: InFlight): Promise<void> {
+  /** The next owner wrote down whether the commit had happened. Without a word of his nobody knows: the asks stay silent. */
+  private async fenced(flight: InFlight, looks = 0): Promise<void> {
     const found = await this.world.store.fenced({ shard: this.id, token: flight.commit.token })
     if (this.inFlight !== flight) return
+    if (found === null && looks >= FENCED_LOOKS_MAX) return this.drop()
     if (found === null) {
       this.world.clock.after(RETRY_MS, () => {
-        if (this.inFlight === flight) void this.fenced(flight)
+        if (this.inFlight === flight) void this.fenced(flight, looks + 1)
       })
       return
     }
+    if (found.seq <= flight.commit.seq && found.last !== flight.commit.commitId) return this.giveUp(flight)
     this.inFlight = null
-    if (found.seq > flight.commit.seq || found.last === flight.commit.commitId) {
-      this.startClaims(flight.plan.claims)
-      this.finished(flight.plan)
-      return this.drop()
-    }
-    this.discard(flight.plan)
-    this.handOver(flight.plan.works)
+    this.discard(flight.plan) // Its claims lapse: who took the shard believed this worker dead and has freed them.
+    this.finished(flight.plan)
     this.drop()
   }
 
-  /** The store has lost commits: what is remembered here is wrong. Whoever opens the shard next decides again. */
-  private rolledBack(flight: InFlight): void {
-    this.discard(flight.plan)
+  /** The commit did not happen and what is remembered here is wrong: whoever opens the shard next decides again. */
+  private giveUp(flight: InFlight): void {
     this.inFlight = null
-    this.handOver(flight.plan.works)
-    this.drop()
+    this.discard(flight.plan)
+    this.drop(flight.plan.works)
   }
 
   private halt(reason: string): void {
@@ -318,11 +328,11 @@ export class Shard extends ShardLoop {
     this.wasIdle()
   }
 
-  private leave(): void {
+  private leave(first: readonly Work[] = []): void {
     if (this.phase === 'gone') return
     this.phase = 'gone'
     if (this.inFlight !== null) this.abandonFlight(this.inFlight)
-    const open = [...(this.next?.works ?? []), ...this.queue.drain()]
+    const open = [...first, ...(this.next?.works ?? []), ...this.queue.drain()]
     this.inFlight = null
     this.next = null
     this.handOver(open)
@@ -331,6 +341,7 @@ export class Shard extends ShardLoop {
 
   private handOver(works: readonly Work[]): void {
     const open = works.filter(({ source, answer }) => source === 'outcome' || (source === 'local' && answer !== null))
+    for (const work of open) work.needs = 0
     if (open.length > 0) this.world.forward(this.id, open)
   }
 
@@ -371,28 +382,11 @@ export class Shard extends ShardLoop {
 
   private readMailbox(): void {
     if (this.phase !== 'running' || this.stopping || !this.mailbox.wants) return
-    void this.mailbox.read().then((commands) => {
+    void this.mailbox.read().then((read) => {
       if (this.phase !== 'running') return
-      for (const { command, entryId, deadlineMs, readable } of commands) {
-        const type = this.world.commands.get(command.name)
-        const base = internalWork('mailbox', type ?? UNREADABLE, {
-          command,
-          lane: '',
-          item: '',
-          cameAtMs: this.world.clock.monotonicMs(),
-        })
-        const broken = type === undefined ? new Fault('Command is unknown', { name: command.name }) : null
-        this.queue.push({ ...base, deadlineMs: readable ? deadlineMs : 1, entryId, broken })
-      }
-      if (commands.length > 0) this.advance()
+      const { commands, clock } = this.world
+      for (const command of read) this.queue.push(mailboxWork(command, { commands, cameAtMs: clock.monotonicMs() }))
+      if (read.length > 0) this.advance()
     })
   }
-}
-
-const UNREADABLE: CommandType = {
-  name: 'unreadable',
-  entities: () => [],
-  counters: () => [],
-  facts: () => [],
-  decide: () => ({ kind: 'done', reply: null }),
 }

@@ -1,6 +1,6 @@
 /** state-loader - reads the entities and counters that a batch names and the memory does not hold. */
 import type { Fact, FactValue, Ref } from './behaviour.ts'
-import { assert } from './fault.ts'
+import { Fault } from './fault.ts'
 import { countersKey, entityKey } from './keyspace.ts'
 import type { EntityTable, Memory } from './memory.ts'
 
@@ -37,7 +37,7 @@ export function statesToLoad(
     const counters = values[list.length] as readonly (string | null)[] | undefined
     ;[...owners].forEach((owner, index) => {
       const packed = counters?.[index] ?? null
-      memory.loadCounter(owner, packed === null ? null : JSON.parse(packed), nowMs)
+      memory.loadCounter(owner, packed === null ? null : parsed(packed), nowMs)
     })
   }
   return { facts, take }
@@ -47,12 +47,21 @@ type Entryish = { readonly fields: readonly string[] }
 
 function stateOf(ref: Ref, entries: readonly Entryish[], types: EntityTable): unknown {
   const type = types.get(ref.kind)
-  assert(type !== undefined, 'Unknown kind of entity', { kind: ref.kind })
+  if (type === undefined) return new Fault('Unknown kind of entity', { kind: ref.kind })
   const entry = entries[0]
   if (entry === undefined) return type.empty
   const version = Number(fieldOf(entry, 'v'))
-  assert(version === type.version, 'Entity was written by another version', { kind: ref.kind, version })
-  return JSON.parse(fieldOf(entry, 'st'))
+  if (version !== type.version) return new Fault('Entity was written by another version', { kind: ref.kind, version })
+  return parsed(fieldOf(entry, 'st'))
+}
+
+/** What was packed; a Fault when nobody can read it: the commands that need it fail, the shard goes on. */
+function parsed(packed: string): unknown {
+  try {
+    return JSON.parse(packed)
+  } catch {
+    return new Fault('A state is not JSON')
+  }
 }
 
 function fieldOf({ fields }: Entryish, name: string): string {

@@ -82,6 +82,8 @@ export class Worker {
   private readonly opening = new Set<number>()
   private readonly owners = new Map<number, string>()
   private held = new Map<number, Work[]>()
+  /** Ends of attempts whose shard is between two owners; each item once, so the pump bounds them. */
+  private readonly ended = new Map<number, { claim: Claim; outcome: unknown }[]>()
   private beats = 0
   private commits = 0
   private answeredAtMs: number
@@ -219,8 +221,13 @@ export class Worker {
   private async takeShards(): Promise<void> {
     if (this.stopped || this.settled()) return
     const all = Array.from({ length: this.options.shards }, (_, shard) => shard)
+    const before = new Map(this.shards)
     const metas = await this.options.store.metas(all)
     if (metas === null || this.stopped) return
+    // A worker writes its record before it takes a shard: records read after the metas name every living owner.
+    const isNew = metas.some((meta) => meta !== null && meta.owner !== '' && !this.members.knows(meta.owner))
+    if (isNew && !(await this.beat())) return
+    if (this.stopped) return
     const atMs = this.clock.monotonicMs()
     const free: { shard: number; meta: Meta | null }[] = []
     all.forEach((shard) => {
@@ -228,12 +235,14 @@ export class Worker {
       const owner = meta?.owner ?? ''
       this.owners.set(shard, owner)
       const mine = this.shards.get(shard)
-      if (mine !== undefined && mine.running && meta !== null && meta.token !== mine.token) mine.drop()
+      const known = mine !== undefined && mine === before.get(shard) && mine.running
+      if (known && mine.token !== (meta?.token ?? '')) mine.drop()
       const open = owner === '' || owner === this.id || this.members.isDead(owner, atMs)
       if (open && !this.shards.has(shard) && !this.opening.has(shard)) free.push({ shard, meta })
     })
     for (let i = 0; i < free.length; i += OPEN_AT_ONCE)
       await Promise.all(free.slice(i, i + OPEN_AT_ONCE).map(({ shard, meta }) => this.open(shard, meta?.token ?? '')))
+    if (this.stopped) return
     this.routeHeld()
     for (const worker of this.members.dead(this.clock.monotonicMs())) await this.options.store.retire(worker)
   }
@@ -250,17 +259,26 @@ export class Worker {
     const shard = this.options.makeShard?.(id, this.world) ?? new Shard(id, this.world)
     const opened = await shard.open(saw)
     this.opening.delete(id)
-    if (!opened) return
+    if (!opened || !shard.running) return
+    if (this.stopped) return shard.close()
     this.owners.set(id, this.id)
     this.shards.set(id, shard)
-    for (const work of this.held.get(id) ?? []) shard.take(work)
+    const works = this.held.get(id) ?? []
+    const ended = this.ended.get(id) ?? []
     this.held.delete(id)
+    this.ended.delete(id)
+    for (const { claim, outcome } of ended) shard.report(claim, outcome)
+    for (const work of works) shard.take(work)
   }
 
   private tick(): void {
     const atMs = this.clock.monotonicMs()
     const silentMs = atMs - this.answeredAtMs
-    for (const shard of this.shards.values()) shard.tick(silentMs)
+    const isAlone = this.members.others(atMs).length === 0 // Then nobody puts anything into a mailbox.
+    for (const shard of this.shards.values()) {
+      if (!isAlone) shard.bell()
+      shard.tick(silentMs)
+    }
     const nowMs = this.clock.nowMs()
     this.refuseHeld((work) => work.deadlineMs > 0 && work.deadlineMs < nowMs)
     if (atMs - this.sweptAtMs < SWEEP_MS) return
@@ -283,6 +301,10 @@ export class Worker {
   }
 
   private routeHeld(): void {
+    for (const shard of this.ended.keys()) {
+      const owner = this.owners.get(shard) ?? ''
+      if (owner !== '' && owner !== this.id) this.ended.delete(shard)
+    }
     for (const [shard, works] of this.held) {
       const owner = this.owners.get(shard) ?? ''
       if (owner === '' || owner === this.id) continue
@@ -305,8 +327,13 @@ export class Worker {
     }
   }
 
+  /** An attempt ended. While nobody holds the shard the outcome waits; another owner has freed the claim. */
   private reported(shard: number, claim: Claim, outcome: unknown): void {
-    this.shards.get(shard)?.report(claim, outcome)
+    const mine = this.shards.get(shard)
+    if (mine?.running === true) return mine.report(claim, outcome)
+    const owner = this.owners.get(shard) ?? ''
+    if (this.stopped || (owner !== '' && owner !== this.id)) return
+    this.ended.set(shard, [...(this.ended.get(shard) ?? []), { claim, outcome }])
   }
 
   private shardLog(): ShardLog {

@@ -40,7 +40,7 @@ t.test('small body is plain, in one chunk behind its header', async (t) => {
   const [body] = await packContent({ text: 'Hello', html: null }, [])
   t.equal(body?.part, 'body')
   t.equal(body?.chunks.length, 1)
-  t.strictSame([...(body?.chunks[0] ?? []).subarray(0, 3)], [0, 0, 1])
+  t.strictSame([...(body?.chunks[0] ?? new Uint8Array()).subarray(0, 3)], [0, 0, 1])
   t.equal(
     Buffer.from(body?.chunks[0] ?? [])
       .subarray(3)

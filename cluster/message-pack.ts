@@ -1,0 +1,105 @@
+/**
+ * message-pack - writes lists, small numbers and strings as MessagePack, for scripts that unpack them.
+ *
+ * Only what the store's decoder reads faithfully: it knows no bin type, ends a list at nil, and makes doubles of large
+ * integers. So every value is a string (bytes go as strings too: the decoder does not look into them), and numbers are
+ * counts and places below 65,536.
+ */
+
+const ASCII_LOOP_MAX = 48
+
+export class PackWriter {
+  private buffer = Buffer.allocUnsafe(65_536)
+  private at = 0
+
+  /** Begins a new value; what `packed` gave out before is overwritten by the next writes. */
+  reset(): void {
+    this.at = 0
+    if (this.buffer.length > 1_048_576) this.buffer = Buffer.allocUnsafe(65_536)
+  }
+
+  /** What was written since `reset`, valid until the next one. */
+  packed(): Buffer {
+    return this.buffer.subarray(0, this.at)
+  }
+
+  /** A list of `length` values, which must follow. */
+  list(length: number): void {
+    this.room(5)
+    if (length < 16) this.buffer[this.at++] = 0x90 | length
+    else if (length < 65_536) this.head16(0xdc, length)
+    else this.head32(0xdd, length)
+  }
+
+  /** A number from 0 to 65,535. */
+  number(value: number): void {
+    this.room(3)
+    if (value < 128) this.buffer[this.at++] = value
+    else this.head16(0xcd, value)
+  }
+
+  /** A text, as UTF-8. */
+  text(value: string): void {
+    const length = value.length
+    this.room(length * 3 + 5)
+    if (length > ASCII_LOOP_MAX || !this.ascii(value, length)) this.utf8(value)
+  }
+
+  /** Bytes, as a string of them. */
+  bytes(value: Uint8Array): void {
+    this.room(value.length + 5)
+    this.stringHead(value.length)
+    this.buffer.set(value, this.at)
+    this.at += value.length
+  }
+
+  /** A short text of ASCII alone is copied without leaving JavaScript; false (and nothing written) if it is another. */
+  private ascii(value: string, length: number): boolean {
+    const start = this.at
+    this.stringHead(length)
+    const { buffer } = this
+    let at = this.at
+    for (let i = 0; i < length; i += 1) {
+      const code = value.charCodeAt(i)
+      if (code > 127) {
+        this.at = start
+        return false
+      }
+      buffer[at++] = code
+    }
+    this.at = at
+    return true
+  }
+
+  private utf8(value: string): void {
+    const bytes = Buffer.byteLength(value)
+    this.stringHead(bytes)
+    this.buffer.write(value, this.at, 'utf8')
+    this.at += bytes
+  }
+
+  private stringHead(bytes: number): void {
+    if (bytes < 32) this.buffer[this.at++] = 0xa0 | bytes
+    else if (bytes < 65_536) this.head16(0xda, bytes)
+    else this.head32(0xdb, bytes)
+  }
+
+  private head16(type: number, value: number): void {
+    this.buffer[this.at++] = type
+    this.buffer[this.at++] = value >>> 8
+    this.buffer[this.at++] = value & 0xff
+  }
+
+  private head32(type: number, value: number): void {
+    this.buffer[this.at++] = type
+    this.buffer.writeUInt32BE(value, this.at)
+    this.at += 4
+  }
+
+  private room(bytes: number): void {
+    if (this.at + bytes <= this.buffer.length) return
+    const larger = Buffer.allocUnsafe(Math.max(this.buffer.length * 2, this.at + bytes))
+    this.buffer.copy(larger, 0, 0, this.at)
+    this.buffer = larger
+  }
+}

@@ -1,0 +1,204 @@
+/**
+ * accept - may these messages be accepted?
+ *
+ * The decision is the list of steps below, in the order of refusals: the first that refuses, or answers a replay, ends it.
+ * All or nothing over every message of the request. What acceptance writes stands in `acceptance.ts`.
+ *
+ * Guarantees: what is counted is what is accepted, in one commit; a replay counts nothing; a refusal leaves the
+ * Idempotency-Key free.
+ *
+ * Spec refusal.order, request.idempotency, send.refusals, limit.refusal
+ */
+
+import type { CommandType, Context, Decision, Fact, Facts, States } from '../../cluster/behaviour.ts'
+import { msOf } from '../../cluster/id.ts'
+import { MESSAGE_BYTES_MAX } from '../../schemas/limits.ts'
+import { SIMULATOR_DOMAIN } from '../mail/simulator.ts'
+import { acceptAll } from './acceptance.ts'
+import { type AccountCounters, type AccountState, accountOwner, accountRef } from './account.ts'
+import { holdsKey } from './api-key.ts'
+import { findRecord, idempotencyFacts } from './idempotency.ts'
+import { sendingKey } from './keyspace.ts'
+import { limitsOfServer } from './limit.ts'
+import { personFacts } from './person.ts'
+import { firstRefusal, type Limit } from './quota.ts'
+import { refuse } from './refusal.ts'
+import { SEGMENT_BOUNDS, type SegmentBounds } from './segment.ts'
+import type { AcceptedMessage, RateLeft, SendBody, SendReply } from './send.ts'
+import { type ServerCounters, type ServerState, serverOwner, serverRef } from './server.ts'
+import { type StreamState, streamRef } from './stream.ts'
+
+/** Everything that the steps look at. */
+export interface SendTurn {
+  readonly body: SendBody
+  readonly account: AccountState
+  readonly server: ServerState
+  readonly stream: StreamState | null
+  readonly accountCounters: AccountCounters | null
+  readonly serverCounters: ServerCounters | null
+  readonly limits: readonly Limit[]
+  /** Emails that the request needs: one for each recipient. */
+  readonly requested: number
+  readonly facts: Facts
+  readonly context: Context
+  readonly cmdId: string
+  readonly blobs: readonly Uint8Array[]
+}
+
+type Step = (turn: SendTurn) => Decision<SendReply> | null
+
+/** The steps after the key was found live, in the order of refusals. */
+const STEPS: readonly Step[] = [
+  answerBefore,
+  isPaidFor,
+  accountMaySend,
+  streamIsKnown,
+  streamKindMaySend,
+  domainsAreVerified,
+  messagesFit,
+  streamIsNotArchived,
+  streamIsNotPaused,
+  limitsHold,
+]
+
+export const accept = makeAccept(SEGMENT_BOUNDS)
+
+/** The command type, with the given bounds of a segment. */
+export function makeAccept(bounds: SegmentBounds): CommandType<SendBody, SendReply> {
+  return {
+    name: 'accept',
+    entities: (body) => [
+      accountRef(body.accountId),
+      serverRef(body.serverId),
+      streamRef(body.streamId ?? body.defaultStreamId),
+    ],
+    counters: (body) => [accountOwner(body.accountId), serverOwner(body.serverId)],
+    facts: sendFacts,
+    decide(body, states, facts, context, command) {
+      const turn = keyIsLive(body, states, { facts, context, cmdId: command.cmdId, blobs: command.blobs ?? [] })
+      if (turn === null) return refuse('unauthorized')
+      for (const step of STEPS) {
+        const answer = step(turn)
+        if (answer !== null) return answer
+      }
+      return acceptAll(turn, rateAfter(turn, turn.requested), bounds)
+    },
+  }
+}
+
+function sendFacts(body: SendBody, _states: States, { shard, nowMs }: Context): Fact[] {
+  const hmacs = new Set<string>()
+  const domains = new Set<string>()
+  for (const { from, recipients } of body.messages) {
+    hmacs.add(from.hmac)
+    if (needsDomain(body, from.domain)) domains.add(from.domain)
+    for (const { hmac } of recipients) hmacs.add(hmac)
+  }
+  const facts = personFacts(shard, body.accountId, hmacs)
+  if (domains.size > 0) facts.push({ read: 'fields', key: sendingKey(shard, body.accountId), fields: [...domains] })
+  if (body.idempotency !== null) facts.push(...idempotencyFacts(shard, body.idempotency, nowMs))
+  return facts
+}
+
+// Spec key.revoke
+function keyIsLive(
+  body: SendBody,
+  states: States,
+  given: Pick<SendTurn, 'facts' | 'context' | 'cmdId' | 'blobs'>,
+): SendTurn | null {
+  const account = states.get<AccountState | null>(accountRef(body.accountId))
+  const server = states.get<ServerState | null>(serverRef(body.serverId))
+  if (account === null || server === null || server.accountId !== account.accountId) return null
+  if (!holdsKey(server.keys, body.keyHash)) return null
+  const stream = states.get<StreamState | null>(streamRef(body.streamId ?? body.defaultStreamId))
+  const accountCounters = states.counter<AccountCounters>(accountOwner(body.accountId))
+  const serverCounters = states.counter<ServerCounters>(serverOwner(body.serverId))
+  const of = { account, counters: accountCounters, nowMs: given.context.nowMs }
+  const limits = limitsOfServer(server, serverCounters, of)
+  let requested = 0
+  for (const { recipients } of body.messages) requested += recipients.length
+  return { ...given, body, account, server, stream, accountCounters, serverCounters, limits, requested }
+}
+
+// Spec request.idempotency
+function answerBefore(turn: SendTurn): Decision<SendReply> | null {
+  const { idempotency, test } = turn.body
+  if (idempotency === null) return null
+  const record = findRecord(turn.facts, idempotency, turn.context)
+  if (record === null) return null
+  if (!record.same) return refuse('idempotency_key_reused')
+  const messages = record.messageIds.map((messageId): AcceptedMessage => {
+    return { messageId, submittedAtMs: msOf(messageId) }
+  })
+  return { kind: 'done', reply: { kind: 'accepted', messages, test, replayed: true, rate: rateAfter(turn, 0) } }
+}
+
+function isPaidFor({ body, account }: SendTurn): Decision<SendReply> | null {
+  return body.billing && !account.subscriptionActive ? refuse('payment_required') : null
+}
+
+function accountMaySend({ body, account }: SendTurn): Decision<SendReply> | null {
+  if (account.status === 'closed' || (account.status === 'pending' && !body.test)) return refuse('account_not_active')
+  return account.status === 'paused' ? refuse('account_paused') : null
+}
+
+function streamIsKnown({ body, stream }: SendTurn): Decision<SendReply> | null {
+  return stream === null || stream.serverId !== body.serverId ? refuse('stream_not_found', indexOf(body, 0)) : null
+}
+
+function streamKindMaySend({ body, stream }: SendTurn): Decision<SendReply> | null {
+  return stream?.kind === 'inbound' ? refuse('stream_kind_not_allowed', indexOf(body, 0)) : null
+}
+
+function domainsAreVerified({ body, facts, context }: SendTurn): Decision<SendReply> | null {
+  const key = sendingKey(context.shard, body.accountId)
+  for (const [index, { from }] of body.messages.entries()) {
+    if (needsDomain(body, from.domain) && facts.field(key, from.domain) === null)
+      return refuse('domain_not_verified', { domain: from.domain, ...indexOf(body, index) })
+  }
+  return null
+}
+
+// Spec send.size
+function messagesFit({ body }: SendTurn): Decision<SendReply> | null {
+  for (const [index, { builtBytes }] of body.messages.entries()) {
+    if (builtBytes !== null && builtBytes > MESSAGE_BYTES_MAX)
+      return refuse('message_too_large', { sizeBytes: builtBytes, max: MESSAGE_BYTES_MAX, ...indexOf(body, index) })
+  }
+  return null
+}
+
+function streamIsNotArchived({ body, stream }: SendTurn): Decision<SendReply> | null {
+  if (stream === null || stream.archivedAtMs === null) return null
+  return refuse('stream_archived', { streamId: stream.streamId, ...indexOf(body, 0) })
+}
+
+function streamIsNotPaused({ body, stream }: SendTurn): Decision<SendReply> | null {
+  if (stream === null || stream.pausedAtMs === null) return null
+  return refuse('stream_paused', { streamId: stream.streamId, pausedAtMs: stream.pausedAtMs, ...indexOf(body, 0) })
+}
+
+function limitsHold({ limits, requested }: SendTurn): Decision<SendReply> | null {
+  const named = firstRefusal(limits, requested)
+  if (named === null) return null
+  const { scope, period, limit, used, resetsAtMs } = named
+  const code = period === 'minute' ? 'rate_limited' : 'cap_reached'
+  return refuse(code, { scope, period, limit, used, requested, resetsAtMs })
+}
+
+/** Every test server may send from the simulator's domain; any other must be verified. */
+function needsDomain({ test }: SendBody, domain: string): boolean {
+  return !test || domain !== SIMULATOR_DOMAIN
+}
+
+function indexOf({ batch, messages }: SendBody, index: number): { readonly index?: number } {
+  return (batch ?? messages.length > 1) ? { index } : {}
+}
+
+/** What the per-minute limits leave once `taken` more are counted. */
+function rateAfter({ limits }: SendTurn, taken: number): RateLeft[] {
+  const rate: RateLeft[] = []
+  for (const { scope, period, limit, used, resetsAtMs } of limits)
+    if (period === 'minute') rate.push({ scope, limit, left: Math.max(0, limit - used - taken), resetsAtMs })
+  return rate
+}

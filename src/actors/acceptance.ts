@@ -1,0 +1,194 @@
+/**
+ * acceptance - what accepting messages writes: the message, where it is found, what it counts, and its first attempts.
+ *
+ * One commit holds, for each message: log entry, head, one status for each recipient, postings, content with its expiry,
+ * an item for each recipient in its lane; and for the request: persons, counters, the answer under its Idempotency-Key.
+ *
+ * Keys: log, head, status, segments, by-person, by-tag, person, content, idempotency
+ *
+ * Spec message.log, retention.content
+ */
+
+import type { Decision, Due, Op } from '../../cluster/behaviour.ts'
+import { entryIdOf, msOf, shortId } from '../../cluster/id.ts'
+import type { SendTurn } from './accept.ts'
+import { monthName } from './calendar.ts'
+import { contentOps, inlineParts } from './content-part.ts'
+import { countersAfter } from './count.ts'
+import type { DeliveryJob, JobMessage } from './delivery.ts'
+import { packHead } from './head.ts'
+import { recordOps } from './idempotency.ts'
+import { itemPrefix, itemSuffix, laneOf } from './item.ts'
+import { headKey, logKey, segmentsKey, statusKey } from './keyspace.ts'
+import { LOG_FIELD, packLogEntry } from './log-entry.ts'
+import { PersonNumbers } from './person.ts'
+import { postingOps } from './posting.ts'
+import { enterSegment, type Segment, type SegmentBounds } from './segment.ts'
+import type { AcceptedMessage, RateLeft, SendItem, SendRecipient, SendReply } from './send.ts'
+import { FRESH_STATUS, statusField } from './status.ts'
+
+/** Bytes of a hash field that names a message. */
+const FIELD_BYTES = 22
+
+/** A message on its way into the log. */
+interface Placed {
+  readonly item: SendItem
+  readonly messageId: string
+  readonly short: string
+  readonly submittedAtMs: number
+  readonly contentId: string
+  readonly segment: string
+}
+
+/** Accepts every message of the request. `rate` is what the answer says of the limits. */
+export function acceptAll(turn: SendTurn, rate: readonly RateLeft[], bounds: SegmentBounds): Decision<SendReply> {
+  const { body, context } = turn
+  const acceptance = new Acceptance(turn, bounds)
+  const messages = body.messages.map((item, place) => acceptance.add(item, place))
+  const ops = acceptance.finish()
+  if (body.idempotency !== null) {
+    const ids = messages.map(({ messageId }) => messageId)
+    ops.push(...recordOps(body.idempotency, ids, context))
+  }
+  return {
+    kind: 'done',
+    reply: { kind: 'accepted', messages, test: body.test, replayed: false, rate },
+    counters: countersAfter(turn, acceptance.segment),
+    ops,
+    due: acceptance.due,
+  }
+}
+
+class Acceptance {
+  readonly due: Due[] = []
+  segment: Segment | null
+  private readonly turn: SendTurn
+  private readonly bounds: SegmentBounds
+  private readonly ops: Op[] = []
+  private readonly persons: PersonNumbers
+
+  constructor(turn: SendTurn, bounds: SegmentBounds) {
+    const { body, context } = turn
+    this.turn = turn
+    this.bounds = bounds
+    this.segment = turn.serverCounters?.segment ?? null
+    this.persons = new PersonNumbers(turn.facts, { shard: context.shard, accountId: body.accountId })
+  }
+
+  add(item: SendItem, place: number): AcceptedMessage {
+    const { context, cmdId } = this.turn
+    const messageId = context.newId()
+    const short = shortId(messageId)
+    const submittedAtMs = msOf(messageId)
+    const head = packItemHead(item)
+    const segment = this.enter(submittedAtMs, item.recipients.length, Buffer.byteLength(head) + FIELD_BYTES)
+    const placed = { item, messageId, short, submittedAtMs, contentId: `${cmdId}-${place}`, segment }
+    this.ops.push({ key: headKey(context.shard, this.serverId, segment), write: 'HSET', args: [short, head] })
+    this.log(placed)
+    this.keepContent(placed)
+    this.makeDue(placed)
+    return { messageId, submittedAtMs }
+  }
+
+  /** All writes; the persons' come last, because a person may be named by several messages. */
+  finish(): Op[] {
+    this.ops.push(...this.persons.ops())
+    return this.ops
+  }
+
+  private get serverId(): string {
+    return this.turn.body.serverId
+  }
+
+  private enter(idMs: number, recipients: number, bytes: number): string {
+    const load = { idMs, test: this.turn.body.test, recipients, bytes }
+    const { segment, opened } = enterSegment(this.segment, load, this.bounds)
+    this.segment = segment
+    if (opened) {
+      const key = segmentsKey(this.turn.context.shard, this.serverId)
+      this.ops.push({ key, write: 'ZADD', args: [String(idMs), segment.name] })
+    }
+    return segment.name
+  }
+
+  private log({ item, messageId, short, submittedAtMs, contentId, segment }: Placed): void {
+    const { shard } = this.turn.context
+    const { stream, body } = this.turn
+    // By the id's month, not the clock's: a person's row must outlive every message that names it.
+    const month = monthName(submittedAtMs)
+    const numbers = [this.persons.numberOf(item.from, month)]
+    const kinds: SendRecipient['kind'][] = []
+    const statuses: string[] = []
+    for (const [index, recipient] of item.recipients.entries()) {
+      numbers.push(this.persons.numberOf(recipient, month))
+      kinds.push(recipient.kind)
+      statuses.push(statusField(short, index), FRESH_STATUS)
+    }
+    const packed = packLogEntry({
+      contentId,
+      streamId: stream === null || stream.isDefault ? null : stream.streamId,
+      sender: numbers[0]!,
+      recipients: numbers.slice(1),
+      kinds,
+      tagHash: item.tagHash,
+      source: body.source,
+    })
+    const entryId = entryIdOf(messageId)
+    const place = { shard, serverId: this.serverId, segment }
+    this.ops.push(
+      { key: logKey(shard, this.serverId, segment), write: 'XADD', args: [entryId, LOG_FIELD, packed] },
+      { key: statusKey(shard, this.serverId, segment), write: 'HSET', args: statuses },
+      ...postingOps(place, entryId, { numbers, tagHash: item.tagHash }),
+    )
+  }
+
+  private keepContent({ item, contentId, submittedAtMs }: Placed): void {
+    const { blobs, body, context } = this.turn
+    const of = { blobs, submittedAtMs, test: body.test }
+    this.ops.push(...contentOps({ shard: context.shard, contentId }, item.content.parts, of))
+  }
+
+  private makeDue(placed: Placed): void {
+    const { item, short, segment } = placed
+    const message = this.jobMessage(placed)
+    const prefix = itemPrefix(this.serverId, segment, short)
+    const of = { recipients: item.recipients.length, hasAttachments: item.attachments.length > 0 }
+    for (const [index, { address, domain }] of item.recipients.entries()) {
+      const job: DeliveryJob = { message, recipient: { address, index } }
+      const lane = laneOf(item.lane, domain)
+      this.due.push({ lane, item: prefix + itemSuffix(index, of), atMs: this.turn.context.nowMs, job })
+    }
+  }
+
+  private jobMessage({ item, messageId, submittedAtMs, contentId }: Placed): JobMessage {
+    const { body, blobs } = this.turn
+    const { from, recipients, subject, headers, attachments } = item
+    return {
+      messageId,
+      accountId: body.accountId,
+      serverId: body.serverId,
+      acceptedAtMs: submittedAtMs,
+      test: body.test,
+      from: { address: from.address, name: from.name },
+      to: shown(recipients, 'to'),
+      cc: shown(recipients, 'cc'),
+      subject,
+      headers,
+      attachments,
+      contentId,
+      content: inlineParts(item.content.parts, blobs),
+    }
+  }
+}
+
+function packItemHead(item: SendItem): string {
+  const { from, recipients, subject, tag, metadata, headers, attachments } = item
+  const recipientNames = recipients.map(({ name }) => name)
+  return packHead({ subject, senderName: from.name, recipientNames, tag, metadata, headers, attachments })
+}
+
+function shown(recipients: readonly SendRecipient[], kind: 'to' | 'cc'): JobMessage['to'] {
+  const addresses: { address: string; name: string | null }[] = []
+  for (const { address, name, kind: own } of recipients) if (own === kind) addresses.push({ address, name })
+  return addresses
+}

@@ -1,0 +1,79 @@
+/**
+ * add-domain - adds a sending domain to an account, unverified. The key pair was made before; the private key is sealed.
+ *
+ * Spec domain.add
+ */
+
+import type { CommandType } from '../../cluster/behaviour.ts'
+import { accountRef } from './account.ts'
+import { type DomainState, domainName, domainRef, packDkimKey } from './domain.ts'
+import { type AccountOrder, refuseOrder } from './domain-order.ts'
+import { dkimKey, domainsKey, namesKey } from './keyspace.ts'
+import { type Refused, refuse } from './refusal.ts'
+
+export interface AddDomainBody extends AccountOrder {
+  /** In lower case, of the grammar, and allowed. */
+  readonly domain: string
+  readonly selector: string
+  readonly publicKey: string
+  readonly sealedPrivateKey: string
+}
+
+export interface AddDomainReply {
+  readonly kind: 'added'
+  readonly domain: DomainState
+}
+
+const UNCHECKED = { verified: false, verifiedAtMs: null }
+
+export const addDomain: CommandType<AddDomainBody, AddDomainReply | Refused> = {
+  name: 'add-domain',
+  entities: ({ accountId }) => [accountRef(accountId)],
+  counters: () => [],
+  facts: ({ accountId, domain }, _states, { shard }) => [
+    { read: 'fields', key: namesKey(shard, accountId), fields: [domainName(domain)] },
+  ],
+  decide(body, states, facts, context) {
+    const refusal = refuseOrder(body, states)
+    if (refusal !== null) return refusal
+    const { shard, nowMs } = context
+    const names = namesKey(shard, body.accountId)
+    const known = facts.field(names, domainName(body.domain))
+    if (known !== null) return refuse('domain_exists', { domainId: known })
+    const domain = makeDomain(body, context.newId(), nowMs)
+    const { domainId } = domain
+    return {
+      kind: 'done',
+      reply: { kind: 'added', domain },
+      events: [{ ref: domainRef(domainId), event: { type: 'added', domain } }],
+      ops: [
+        { key: names, write: 'HSET', args: [domainName(body.domain), domainId] },
+        { key: domainsKey(shard, body.accountId), write: 'ZADD', args: [String(nowMs), domainId] },
+        {
+          key: dkimKey(shard, domainId),
+          write: 'HSET',
+          args: [body.selector, packDkimKey(body.publicKey, body.sealedPrivateKey)],
+        },
+      ],
+    }
+  },
+}
+
+function makeDomain(body: AddDomainBody, domainId: string, nowMs: number): DomainState {
+  const { accountId, domain, selector, publicKey } = body
+  return {
+    domainId,
+    accountId,
+    domain,
+    createdAtMs: nowMs,
+    verified: false,
+    lastCheckedAtMs: null,
+    failingSinceMs: null,
+    warningBeganAtMs: null,
+    selector,
+    publicKey,
+    returnPath: UNCHECKED,
+    dkim: UNCHECKED,
+    removedAtMs: null,
+  }
+}

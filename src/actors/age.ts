@@ -1,0 +1,48 @@
+/**
+ * age - how long what is kept of a message stays, in one place for those who write, read and remove it.
+ *
+ * What is past its age is invisible at once and removed within a day.
+ *
+ * Spec retention.message, retention.content
+ */
+
+import { civilOf, DAY_MS, HOUR_MS, msOfCivil } from './calendar.ts'
+
+const LIVE_MONTHS = 13
+const TEST_DAYS = 30
+const LIVE_CONTENT_DAYS = 30
+const TEST_CONTENT_DAYS = 7
+/** Attachments go with the last recipient; this is for those whose end was never told: retries span 48 hours. */
+const ATTACHMENT_LIFE_MS = 72 * HOUR_MS
+
+/** Months after the one in which a person was last named, before its row goes: no message that names it is left then. */
+export const PERSON_MONTHS = LIVE_MONTHS + 1
+
+/**
+ * Messages submitted before this instant are gone. Live: the same day and time 13 months earlier; where that month is too
+ * short for the day, its end. It never goes back while `nowMs` rises.
+ */
+export function cutoffMs(nowMs: number, test: boolean): number {
+  if (test) return nowMs - TEST_DAYS * DAY_MS
+  const { year, month, day } = civilOf(nowMs)
+  const then = year * 12 + month - 1 - LIVE_MONTHS
+  const target = { year: Math.floor(then / 12), month: (then % 12) + 1 }
+  const nextMonth = { year: Math.floor((then + 1) / 12), month: ((then + 1) % 12) + 1, day: 1 }
+  const sameDayMs = msOfCivil({ ...target, day }) + (nowMs - Math.floor(nowMs / DAY_MS) * DAY_MS)
+  return Math.min(sameDayMs, msOfCivil(nextMonth))
+}
+
+/** Whether a message is past its age. */
+export function isPastAge(submittedAtMs: number, { nowMs, test }: { nowMs: number; test: boolean }): boolean {
+  return submittedAtMs < cutoffMs(nowMs, test)
+}
+
+/** When text and html of a message end, in milliseconds. */
+export function contentExpiresAtMs(submittedAtMs: number, test: boolean): number {
+  return submittedAtMs + (test ? TEST_CONTENT_DAYS : LIVE_CONTENT_DAYS) * DAY_MS
+}
+
+/** When attachment bytes of a message end at the latest, in milliseconds. */
+export function attachmentExpiresAtMs(submittedAtMs: number): number {
+  return submittedAtMs + ATTACHMENT_LIFE_MS
+}

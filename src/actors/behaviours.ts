@@ -1,0 +1,23 @@
+/**
+ * behaviours - the tables of all that a worker runs: entities, commands, timers. Lanes get their performers in main.
+ */
+
+import type { Behaviours } from '../../cluster/behaviour.ts'
+import { accept } from './accept.ts'
+import { accountEntity } from './account.ts'
+import { addDomain } from './add-domain.ts'
+import { createAccount } from './create-account.ts'
+import { domainEntity } from './domain.ts'
+import { patchAccount } from './patch-account.ts'
+import { PEOPLE_TIMER, people } from './people.ts'
+import { recordCheck } from './record-check.ts'
+import { removeDomain } from './remove-domain.ts'
+import { serverEntity } from './server.ts'
+import { streamEntity } from './stream.ts'
+import { SWEEP_TIMER, sweep } from './sweep.ts'
+
+export const BEHAVIOURS: Omit<Behaviours, 'lanes'> = {
+  entities: [accountEntity, serverEntity, streamEntity, domainEntity],
+  commands: [accept, createAccount, patchAccount, addDomain, recordCheck, removeDomain],
+  timers: { [SWEEP_TIMER]: sweep, [PEOPLE_TIMER]: people },
+}

@@ -1,0 +1,150 @@
+/**
+ * delivery - what a performer needs to compose and transmit a message to one recipient, and where it is found.
+ *
+ * A fresh first attempt gets its job from the commit that accepted the message. Any later one is prepared here: the item
+ * names server, segment and message; log entry, head and status are read, then the addresses of the persons named.
+ *
+ * Guarantees: a finished recipient, and a message that has left the log, have no job.
+ *
+ * Spec delivery.attempt
+ */
+
+import type { CommandType, Fact, PrepareBody } from '../../cluster/behaviour.ts'
+import { entryIdOf, msOf } from '../../cluster/id.ts'
+import type { InlinePart } from './content-part.ts'
+import { type Head, type HeadAttachment, unpackHead } from './head.ts'
+import { type DeliveryItem, parseItem } from './item.ts'
+import { headKey, logKey, personKey, statusKey } from './keyspace.ts'
+import { type LogEntry, logEntryOf } from './log-entry.ts'
+import { addressFact, addressOfRow, bucketOfNumber } from './person.ts'
+import { isTestSegment } from './segment.ts'
+import { type ServerState, serverRef } from './server.ts'
+import { isOpen, statusField, unpackStatus } from './status.ts'
+
+export interface JobAddress {
+  readonly address: string
+  readonly name: string | null
+}
+
+/** A message as a performer gets it; the same for all its recipients. */
+export interface JobMessage {
+  readonly messageId: string
+  readonly accountId: string
+  readonly serverId: string
+  readonly acceptedAtMs: number
+  readonly test: boolean
+  readonly from: JobAddress
+  readonly to: readonly JobAddress[]
+  readonly cc: readonly JobAddress[]
+  readonly subject: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly attachments: readonly HeadAttachment[]
+  /** Its parts are `body` and `a0`, `a1`, … */
+  readonly contentId: string
+  /** The parts themselves, where they came with the command; null: they are read from the store. */
+  readonly content: readonly InlinePart[] | null
+}
+
+/** One recipient to be served. The number of the attempt is in the claim. */
+export interface DeliveryJob {
+  readonly message: JobMessage
+  readonly recipient: { readonly address: string; readonly index: number }
+}
+
+/** What was found of an item. */
+interface Found {
+  readonly item: DeliveryItem
+  readonly accountId: string
+  readonly entry: LogEntry
+  readonly head: Head
+}
+
+type RangeFact = Fact & { read: 'range' }
+
+/** Prepares an item's next attempt: its job, null when there is nothing left to do. */
+export const prepareDelivery: CommandType<PrepareBody, DeliveryJob | null> = {
+  name: 'prepare delivery',
+  entities: (body) => [serverRef(parseItem(body.item).serverId)],
+  counters: () => [],
+  facts: (body, _states, { shard }) => itemFacts(shard, parseItem(body.item)),
+  decide(body, states, facts, { shard }) {
+    const item = parseItem(body.item)
+    const server = states.get<ServerState | null>(serverRef(item.serverId))
+    const status = facts.field(statusKey(shard, item.serverId, item.segment), statusField(item.short, item.recipient))
+    const logged = facts.range(logFact(shard, item))[0]
+    const packedHead = facts.field(headKey(shard, item.serverId, item.segment), item.short)
+    if (server === null || status === null || logged === undefined || packedHead === null) return nothing
+    if (!isOpen(unpackStatus(status, msOf(item.messageId)).status)) return nothing
+    const entry = logEntryOf(logged)
+    if (entry === null) return nothing
+    const found = { item, accountId: server.accountId, entry, head: unpackHead(packedHead, item.recipients) }
+    const missing = addressFacts(shard, found).filter((fact) => !facts.has(fact))
+    if (missing.length > 0) return { kind: 'need', facts: missing }
+    return { kind: 'done', reply: makeJob(found, (number) => addressIn(facts, shard, server.accountId, number)) }
+  },
+}
+
+/** The reads that find an item's message. */
+export function itemFacts(shard: number, item: DeliveryItem): Fact[] {
+  const { serverId, segment, short, recipient } = item
+  return [
+    logFact(shard, item),
+    { read: 'fields', key: headKey(shard, serverId, segment), fields: [short] },
+    { read: 'fields', key: statusKey(shard, serverId, segment), fields: [statusField(short, recipient)] },
+  ]
+}
+
+/** The read of a message's log entry. */
+export function logFact(shard: number, { serverId, segment, messageId }: DeliveryItem): RangeFact {
+  const entryId = entryIdOf(messageId)
+  return { read: 'range', key: logKey(shard, serverId, segment), from: entryId, to: entryId, count: 1 }
+}
+
+const nothing = { kind: 'done', reply: null } as const
+
+/** Persons whose addresses the job holds: sender, the ones shown, the recipient. */
+function addressFacts(shard: number, { item, accountId, entry }: Found): Fact[] {
+  const numbers = new Set([entry.sender])
+  for (const [index, number] of entry.recipients.entries())
+    if (index === item.recipient || entry.kinds[index] !== 'bcc') numbers.add(number)
+  return Array.from(numbers, (number) => addressFact(shard, accountId, number))
+}
+
+function addressIn(
+  facts: { field(key: string, field: string): string | null },
+  shard: number,
+  accountId: string,
+  number: number,
+): string | null {
+  const row = facts.field(personKey(shard, accountId, bucketOfNumber(number)), String(number))
+  return row === null ? null : addressOfRow(row)
+}
+
+function makeJob(found: Found, addressOf: (number: number) => string | null): DeliveryJob | null {
+  const { item, accountId, entry, head } = found
+  const own = entry.recipients[item.recipient]
+  const address = own === undefined ? null : addressOf(own)
+  const sender = addressOf(entry.sender)
+  if (address === null || sender === null) return null
+  const shown = (kind: 'to' | 'cc'): JobAddress[] =>
+    entry.recipients.flatMap((number, index) => {
+      const one = entry.kinds[index] === kind ? addressOf(number) : null
+      return one === null ? [] : [{ address: one, name: head.recipientNames[index] ?? null }]
+    })
+  const message: JobMessage = {
+    messageId: item.messageId,
+    accountId,
+    serverId: item.serverId,
+    acceptedAtMs: msOf(item.messageId),
+    test: isTestSegment(item.segment),
+    from: { address: sender, name: head.senderName },
+    to: shown('to'),
+    cc: shown('cc'),
+    subject: head.subject ?? '',
+    headers: head.headers,
+    attachments: head.attachments,
+    contentId: entry.contentId,
+    content: null,
+  }
+  return { message, recipient: { address, index: item.recipient } }
+}

@@ -1,0 +1,131 @@
+/**
+ * domain - a sending domain of an account, and what a look-up of its two records makes of it.
+ *
+ * States (domain.states): unverified, verified, verified in warning (`failingSinceMs`), removed (`removedAtMs`).
+ * Guarantees: a resolver's failure changes nothing; mail goes out through the whole warning.
+ *
+ * Keys: `names:<account>` domain/<domain> -> id; `domains:<account>`; `sending:<account>` while verified; `dkim:<domain>`
+ *
+ * Spec domain.states, domain.verify
+ */
+
+import type { EntityType, Op, Ref } from '../../cluster/behaviour.ts'
+import { HOUR_MS } from './calendar.ts'
+import { sendingKey } from './keyspace.ts'
+
+/** What a look-up found; `dns_error` is the resolver's failure and says nothing of the record. */
+export type LookUp = 'ok' | 'missing' | 'mismatch' | 'dns_error'
+
+export interface DomainCheck {
+  readonly returnPath: LookUp
+  readonly dkim: LookUp
+}
+
+export interface RecordState {
+  /** What the last conclusive look-up found. */
+  readonly verified: boolean
+  /** Since when. */
+  readonly verifiedAtMs: number | null
+}
+
+export interface DomainState {
+  readonly domainId: string
+  readonly accountId: string
+  /** In lower case. */
+  readonly domain: string
+  readonly createdAtMs: number
+  readonly verified: boolean
+  readonly lastCheckedAtMs: number | null
+  /** Null unless verified and in its warning. */
+  readonly failingSinceMs: number | null
+  /** When the last warning began; kept after the domain has become unverified. */
+  readonly warningBeganAtMs: number | null
+  readonly selector: string
+  /** Base64, as in the DNS record. */
+  readonly publicKey: string
+  readonly returnPath: RecordState
+  readonly dkim: RecordState
+  readonly removedAtMs: number | null
+}
+
+type Checked = Pick<
+  DomainState,
+  'verified' | 'lastCheckedAtMs' | 'failingSinceMs' | 'warningBeganAtMs' | 'returnPath' | 'dkim'
+>
+
+export type DomainEvent =
+  | { readonly type: 'added'; readonly domain: DomainState }
+  | { readonly type: 'checked'; readonly checked: Checked }
+  | { readonly type: 'removed'; readonly removedAtMs: number }
+
+/** How long a verified domain whose records went missing still sends. */
+export const WARNING_MS = 24 * HOUR_MS
+
+export const domainEntity: EntityType<DomainState | null, DomainEvent> = {
+  kind: 'domain',
+  version: 1,
+  empty: null,
+  apply(state, event) {
+    if (event.type === 'added') return event.domain
+    if (state === null) return null
+    return event.type === 'checked'
+      ? { ...state, ...event.checked }
+      : { ...state, verified: false, failingSinceMs: null, removedAtMs: event.removedAtMs }
+  },
+}
+
+export function domainRef(domainId: string): Ref {
+  return { kind: 'domain', id: domainId }
+}
+
+/** What a look-up at `nowMs` makes of a domain; null when nothing is to be recorded. */
+export function checkedDomain(domain: DomainState, check: DomainCheck, nowMs: number): Checked | null {
+  if (check.returnPath === 'dns_error' || check.dkim === 'dns_error') return null
+  const records = {
+    lastCheckedAtMs: nowMs,
+    returnPath: checkedRecord(domain.returnPath, check.returnPath, nowMs),
+    dkim: checkedRecord(domain.dkim, check.dkim, nowMs),
+  }
+  const { warningBeganAtMs, failingSinceMs } = domain
+  if (check.returnPath === 'ok' && check.dkim === 'ok')
+    return { ...records, verified: true, failingSinceMs: null, warningBeganAtMs: null }
+  if (!domain.verified) return { ...records, verified: false, failingSinceMs: null, warningBeganAtMs }
+  if (failingSinceMs === null) return { ...records, verified: true, failingSinceMs: nowMs, warningBeganAtMs: nowMs }
+  if (nowMs - failingSinceMs < WARNING_MS) return { ...records, verified: true, failingSinceMs, warningBeganAtMs }
+  return { ...records, verified: false, failingSinceMs: null, warningBeganAtMs }
+}
+
+/** Writes that make the list of domains one may send from say what the domain's state says. */
+export function sendingOps(shard: number, domain: DomainState): Op[] {
+  const key = sendingKey(shard, domain.accountId)
+  if (!domain.verified) return [{ key, write: 'HDEL', args: [domain.domain] }]
+  const row = JSON.stringify([domain.domainId, domain.failingSinceMs ?? 0])
+  return [{ key, write: 'HSET', args: [domain.domain, row] }]
+}
+
+/** Unpacks a row of the list of domains one may send from. */
+export function unpackSending(text: string): { readonly domainId: string; readonly failingSinceMs: number | null } {
+  const [domainId, failingSinceMs] = JSON.parse(text) as [string, number]
+  return { domainId, failingSinceMs: failingSinceMs || null }
+}
+
+/** Packs the DKIM key pair of a selector. */
+export function packDkimKey(publicKey: string, sealedPrivateKey: string): string {
+  return JSON.stringify([publicKey, sealedPrivateKey])
+}
+
+/** Unpacks the DKIM key pair of a selector. */
+export function unpackDkimKey(text: string): { readonly publicKey: string; readonly sealedPrivateKey: string } {
+  const [publicKey, sealedPrivateKey] = JSON.parse(text) as [string, string]
+  return { publicKey, sealedPrivateKey }
+}
+
+/** Field of a domain among an account's names. */
+export function domainName(domain: string): string {
+  return `domain/${domain}`
+}
+
+function checkedRecord(record: RecordState, found: LookUp, nowMs: number): RecordState {
+  if (found !== 'ok') return { verified: false, verifiedAtMs: null }
+  return record.verified ? record : { verified: true, verifiedAtMs: nowMs }
+}

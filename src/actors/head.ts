@@ -1,0 +1,105 @@
+/**
+ * head - what a person wrote on a message, beside its content: packed as one erasable field.
+ *
+ * Packed: `[subject, names, tag, metadata, headers, attachments]`, 0 for what is absent, zeros at the end left off.
+ * Names: the sender's first, then the recipients' in the order of the log entry. An attachment is
+ * `[name, content type, content id, size, inline]`.
+ *
+ * Key: `head:<server>:<segment>`, field = the message's short id
+ *
+ * Spec message.summary, message.read
+ */
+
+/** An attachment without its bytes. */
+export interface HeadAttachment {
+  readonly name: string
+  /** `type/subtype`; null = told by the name. */
+  readonly contentType: string | null
+  readonly contentId: string | null
+  /** Bytes once decoded. */
+  readonly size: number
+  readonly inline: boolean
+}
+
+export interface Head {
+  /** Null once erased. */
+  readonly subject: string | null
+  readonly senderName: string | null
+  /** One for each recipient. */
+  readonly recipientNames: readonly (string | null)[]
+  readonly tag: string | null
+  readonly metadata: Readonly<Record<string, string>>
+  readonly headers: Readonly<Record<string, string>>
+  readonly attachments: readonly HeadAttachment[]
+}
+
+type PackedAttachment = [string, (string | 0)?, (string | 0)?, number?, number?]
+
+/** Packs a head. */
+export function packHead(head: Head): string {
+  const packed: unknown[] = [
+    head.subject ?? 0,
+    packNames(head),
+    head.tag ?? 0,
+    packMap(head.metadata),
+    packMap(head.headers),
+    head.attachments.length === 0 ? 0 : head.attachments.map(packAttachment),
+  ]
+  return JSON.stringify(trim(packed))
+}
+
+/** Unpacks a head of a message with `recipients` recipients. */
+export function unpackHead(text: string, recipients: number): Head {
+  const [subject, names, tag, metadata, headers, attachments] = JSON.parse(text) as [
+    unknown,
+    (string | 0)[] | 0 | undefined,
+    unknown,
+    Record<string, string> | 0 | undefined,
+    Record<string, string> | 0 | undefined,
+    PackedAttachment[] | 0 | undefined,
+  ]
+  const named = names || []
+  return {
+    subject: textOrNull(subject),
+    senderName: textOrNull(named[0]),
+    recipientNames: Array.from({ length: recipients }, (_, index) => textOrNull(named[index + 1])),
+    tag: textOrNull(tag),
+    metadata: metadata || {},
+    headers: headers || {},
+    attachments: (attachments || []).map(unpackAttachment),
+  }
+}
+
+function packNames({ senderName, recipientNames }: Head): (string | 0)[] | 0 {
+  if (senderName === null && recipientNames.every((name) => name === null)) return 0
+  return trim([senderName ?? 0, ...recipientNames.map((name) => name ?? 0)])
+}
+
+function packMap(map: Readonly<Record<string, string>>): Readonly<Record<string, string>> | 0 {
+  for (const _ in map) return map
+  return 0
+}
+
+function packAttachment(attachment: HeadAttachment): unknown[] {
+  const { name, contentType, contentId, size, inline } = attachment
+  return trim([name, contentType ?? 0, contentId ?? 0, size, inline ? 1 : 0])
+}
+
+function unpackAttachment([name, contentType, contentId, size, inline]: PackedAttachment): HeadAttachment {
+  return {
+    name,
+    contentType: textOrNull(contentType),
+    contentId: textOrNull(contentId),
+    size: size ?? 0,
+    inline: inline === 1,
+  }
+}
+
+function textOrNull(value: unknown): string | null {
+  return typeof value === 'string' ? value : null
+}
+
+function trim<Value>(packed: Value[]): Value[] {
+  while (packed.length > 1 && packed.at(-1) === 0) packed.pop()
+  return packed
+}

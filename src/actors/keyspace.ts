@@ -1,0 +1,50 @@
+/**
+ * keyspace - the names of every key that holds mail, and of the items of its lanes.
+ *
+ * What each one holds, and in which packing, is told in README.md beside this file.
+ */
+import { shardTag } from '../../cluster/keyspace.ts'
+
+/** Hash: what an API key may do. `hash` is SHA-256 of the whole key, hex. */
+export const apiKeyKey = (shard: number, hash: string): string => `${shardTag(shard)}:key:${hash}`
+/** Zset: accounts of the shard by creation. */
+export const accountsKey = (shard: number): string => `${shardTag(shard)}:accounts`
+/** Hash: tokenId -> JSON of the token, live and revoked. */
+export const tokensKey = (shard: number, ownerId: string): string => `${shardTag(shard)}:tokens:${ownerId}`
+/** Hash: `server/<name>`, `stream/<serverId>/<name>`, `domain/<domain>` -> id. */
+export const namesKey = (shard: number, accountId: string): string => `${shardTag(shard)}:names:${accountId}`
+/** Hash: verified sending domain -> JSON [domainId, failingSinceMs or 0]. */
+export const sendingKey = (shard: number, accountId: string): string => `${shardTag(shard)}:sending:${accountId}`
+/** Zset: sending domains of an account by creation. */
+export const domainsKey = (shard: number, accountId: string): string => `${shardTag(shard)}:domains:${accountId}`
+/** Hash: DKIM selector -> JSON [public key, private key sealed]. */
+export const dkimKey = (shard: number, domainId: string): string => `${shardTag(shard)}:dkim:${domainId}`
+/** Hash: HMAC -> number; number -> `<yyyymm> <address>`; `#` -> numbers given out in this bucket. */
+export const personKey = (shard: number, accountId: string, bucket: number): string =>
+  `${shardTag(shard)}:person:${accountId}:${bucket.toString(16).padStart(2, '0')}`
+/** Zset: segment -> its first millisecond. */
+export const segmentsKey = (shard: number, serverId: string): string => `${shardTag(shard)}:segments:${serverId}`
+/** Stream: one entry per message. */
+export const logKey = (shard: number, serverId: string, segment: string): string =>
+  `${shardTag(shard)}:log:${serverId}:${segment}`
+/** Hash: message -> what a person wrote on it. */
+export const headKey = (shard: number, serverId: string, segment: string): string =>
+  `${shardTag(shard)}:head:${serverId}:${segment}`
+/** Hash: message and recipient -> status and events. */
+export const statusKey = (shard: number, serverId: string, segment: string): string =>
+  `${shardTag(shard)}:status:${serverId}:${segment}`
+/** Stream: postings of persons, one entry per message and bucket. */
+export const byPersonKey = (shard: number, serverId: string, segment: string, bucket: number): string =>
+  `${shardTag(shard)}:by-person:${serverId}:${segment}:${bucket}`
+/** Stream: postings of tags. */
+export const byTagKey = (shard: number, serverId: string, segment: string, bucket: number): string =>
+  `${shardTag(shard)}:by-tag:${serverId}:${segment}:${bucket}`
+/** Hash: hash(server, Idempotency-Key) -> JSON [fingerprint, ms, answers]. One key per UTC day and sixteenth. */
+export const idempotencyKey = (shard: number, day: string, slice: string): string =>
+  `${shardTag(shard)}:idempotency:${day}:${slice}`
+/** String: one chunk of one part of a message's content. */
+export const contentKey = (shard: number, contentId: string, part: string, chunk: number): string =>
+  `${shardTag(shard)}:content:${contentId}:${part}${chunk === 0 ? '' : `.${chunk}`}`
+
+/** Number of hex digits of a person's HMAC that name its bucket is two: 256 buckets. */
+export const PERSON_BUCKETS = 256

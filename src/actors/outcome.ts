@@ -1,0 +1,215 @@
+/**
+ * outcome - what the end of an attempt makes of its recipient.
+ *
+ * States: an open recipient (accepted, deferred) ends delivered, bounced or failed, or waits for its next attempt. A
+ * temporary failure whose next attempt would come too late ends it as bounced, expired.
+ *
+ * Guarantees: an ended recipient never changes by an outcome; an outcome that ends counts whichever attempt it is of,
+ * any other only of the current one; the attachments' bytes go in the commit that ends a message's last recipient.
+ *
+ * Spec message.states, delivery.retry, delivery.expiry, retention.attachments
+ */
+
+import type { CommandType, Done, Fact, Facts, Op, OutcomeBody } from '../../cluster/behaviour.ts'
+import { msOf } from '../../cluster/id.ts'
+import type { Outcome } from '../mail/outcome.ts'
+import { capText, maskAddress } from '../mail/reply.ts'
+import { nextAttemptAtMs, parseRetryHintMs } from '../mail/retry.ts'
+import { attachmentEndOps } from './content-part.ts'
+import { logFact } from './delivery.ts'
+import { unpackHead } from './head.ts'
+import { type DeliveryItem, parseItem } from './item.ts'
+import { headKey, statusKey } from './keyspace.ts'
+import { logEntryOf } from './log-entry.ts'
+import { STATUS_BYTES } from './segment.ts'
+import { type ServerCounters, serverOwner } from './server.ts'
+import { unitOf } from './spread.ts'
+import { isOpen, packStatus, type RecipientState, type StatusEvent, statusField, unpackStatus } from './status.ts'
+
+/** How an attempt ended, as it is reported: no address in it. */
+export interface DeliveryOutcome {
+  readonly result: 'delivered' | 'deferred' | 'bounced'
+  readonly code: number | null
+  /** One line, the recipient's address masked. */
+  readonly response: string | null
+  readonly classification: string | null
+  readonly hard: boolean
+  readonly expired: boolean
+  /** The message cannot be built: the recipient fails instead of bouncing. */
+  readonly unbuildable: boolean
+  /** Message as built; null where it was not. */
+  readonly sizeBytes: number | null
+  /** When to try again, in place of the schedule; null = by the schedule. */
+  readonly retryAfterMs: number | null
+}
+
+/** Classes that the service itself gives. */
+const EXPIRED_CLASS = 'MessageExpired'
+const ABANDONED_CLASS = 'Uncategorized'
+
+type DeliveryTurn = {
+  readonly body: OutcomeBody<DeliveryOutcome>
+  readonly item: DeliveryItem
+  readonly state: RecipientState
+  readonly acceptedAtMs: number
+  readonly nowMs: number
+}
+
+/** What a performer reports of an attempt: the recipient's address does not leave it. */
+export function reportOutcome(
+  outcome: Outcome,
+  { address, sizeBytes, retryAfterMs }: { address: string } & Pick<DeliveryOutcome, 'sizeBytes' | 'retryAfterMs'>,
+): DeliveryOutcome {
+  const { result, code, response, classification, hard, expired, phase } = outcome
+  return {
+    result,
+    code,
+    response: response === null ? null : capText(maskAddress(response, address)),
+    classification,
+    hard,
+    expired,
+    unbuildable: phase === 'compose' && result === 'bounced',
+    sizeBytes,
+    retryAfterMs,
+  }
+}
+
+export const deliveryOutcome: CommandType<OutcomeBody<DeliveryOutcome>, null> = {
+  name: 'delivery outcome',
+  frees: true,
+  entities: () => [],
+  counters: (body) => [serverOwner(parseItem(body.item).serverId)],
+  facts: (body, _states, { shard }) => outcomeFacts(shard, parseItem(body.item)),
+  decide(body, states, facts, { shard, nowMs }) {
+    const item = parseItem(body.item)
+    const key = statusKey(shard, item.serverId, item.segment)
+    const field = statusField(item.short, item.recipient)
+    const packed = facts.field(key, field)
+    if (packed === null) return NOTHING
+    const acceptedAtMs = msOf(item.messageId)
+    const state = unpackStatus(packed, acceptedAtMs)
+    if (!isOpen(state.status)) return NOTHING
+    const event = eventOf({ body, item, state, acceptedAtMs, nowMs })
+    if (event === null) return NOTHING
+    const attempts = Math.max(state.attempts, body.attempt)
+    const events = [...state.events, event.event]
+    const sizeBytes = item.recipient === 0 ? (state.sizeBytes ?? body.outcome?.sizeBytes ?? null) : null
+    const after = packStatus({ attempts, nextAttemptAtMs: event.nextAtMs, events, sizeBytes }, acceptedAtMs)
+    const ops: Op[] = [{ key, write: 'HSET', args: [field, after] }]
+    ops.push(...sizeOps(facts, { key, item, acceptedAtMs, sizeBytes: body.outcome?.sizeBytes ?? null }))
+    const grown = Math.max(after.length, STATUS_BYTES) - Math.max(packed.length, STATUS_BYTES)
+    const counters = countersAfter(states.counter<ServerCounters>(serverOwner(item.serverId)), item, grown)
+    const { lane, item: name } = body
+    if (event.nextAtMs !== null)
+      return { kind: 'done', reply: null, ops, counters, due: [{ lane, item: name, atMs: event.nextAtMs }] }
+    ops.push(...lastEndOps(facts, shard, item))
+    return { kind: 'done', reply: null, ops, counters, done: [{ lane, item: name }] }
+  },
+}
+
+const NOTHING: Done<null> = { kind: 'done', reply: null }
+
+/** Status of the recipient and of the first one; with attachments, of all, and what names their bytes. */
+function outcomeFacts(shard: number, item: DeliveryItem): Fact[] {
+  const { serverId, segment, short, recipient, recipients, hasAttachments } = item
+  const key = statusKey(shard, serverId, segment)
+  if (!hasAttachments) {
+    const fields = recipient === 0 ? [short] : [short, statusField(short, recipient)]
+    return [{ read: 'fields', key, fields }]
+  }
+  return [
+    { read: 'fields', key, fields: Array.from({ length: recipients }, (_, index) => statusField(short, index)) },
+    { read: 'fields', key: headKey(shard, serverId, segment), fields: [short] },
+    logFact(shard, item),
+  ]
+}
+
+/** What the outcome adds to the recipient, and when it is tried again; null: it counts for nothing. */
+function eventOf(turn: DeliveryTurn): { event: StatusEvent; nextAtMs: number | null } | null {
+  const { body, nowMs } = turn
+  const { outcome } = body
+  if (outcome === null) return { event: abandoned(nowMs), nextAtMs: null }
+  if (outcome.result === 'deferred') return body.current ? deferredOrExpired(outcome, turn) : null
+  const { code, response } = outcome
+  if (outcome.result === 'delivered')
+    return { event: { event: 'delivered', occurredAtMs: nowMs, code, response }, nextAtMs: null }
+  const status = outcome.unbuildable ? 'failed' : 'bounced'
+  return { event: bounced(outcome, { nowMs, status, expired: outcome.expired }), nextAtMs: null }
+}
+
+function deferredOrExpired(
+  outcome: DeliveryOutcome,
+  { body, acceptedAtMs, nowMs }: DeliveryTurn,
+): { event: StatusEvent; nextAtMs: number | null } {
+  const { code, response, retryAfterMs } = outcome
+  const { attempt, item } = body
+  const unit = unitOf(`${item}#${attempt}`)
+  const hintMs = response === null ? null : parseRetryHintMs(response)
+  const nextAtMs =
+    retryAfterMs === null ? nextAttemptAtMs({ attempt, acceptedAtMs, nowMs, unit, hintMs }) : nowMs + retryAfterMs
+  if (nextAtMs !== null) return { event: { event: 'deferred', occurredAtMs: nowMs, code, response }, nextAtMs }
+  const classification = outcome.classification ?? EXPIRED_CLASS
+  const last = { ...outcome, classification, hard: false }
+  return { event: bounced(last, { nowMs, status: 'bounced', expired: true }), nextAtMs: null }
+}
+
+function bounced(
+  { code, response, classification, hard }: DeliveryOutcome,
+  { nowMs, status, expired }: { nowMs: number; status: 'bounced' | 'failed'; expired: boolean },
+): StatusEvent {
+  return { event: 'bounced', occurredAtMs: nowMs, code, response, classification, hard, expired, status }
+}
+
+function abandoned(nowMs: number): StatusEvent {
+  return {
+    event: 'bounced',
+    occurredAtMs: nowMs,
+    code: null,
+    response: null,
+    classification: ABANDONED_CLASS,
+    hard: false,
+    expired: false,
+    status: 'failed',
+  }
+}
+
+/** The size as built is kept with the first recipient, whoever's attempt it was that built the message. */
+function sizeOps(
+  facts: Facts,
+  of: { key: string; item: DeliveryItem; acceptedAtMs: number; sizeBytes: number | null },
+): Op[] {
+  const { key, item, acceptedAtMs, sizeBytes } = of
+  if (item.recipient === 0 || sizeBytes === null) return []
+  const packed = facts.field(key, item.short)
+  const first = packed === null ? null : unpackStatus(packed, acceptedAtMs)
+  if (first === null || first.sizeBytes !== null) return []
+  return [{ key, write: 'HSET', args: [item.short, packStatus({ ...first, sizeBytes }, acceptedAtMs)] }]
+}
+
+/** What statuses outgrow what the open segment allows for is counted, so that no key grows without bound. */
+function countersAfter(
+  counters: ServerCounters | null,
+  { serverId, segment }: DeliveryItem,
+  grown: number,
+): { owner: string; value: ServerCounters }[] {
+  const open = counters?.segment
+  if (grown <= 0 || open === undefined || open.name !== segment) return []
+  return [{ owner: serverOwner(serverId), value: { ...counters, segment: { ...open, bytes: open.bytes + grown } } }]
+}
+
+/** With the message's last recipient its attachments go. */
+function lastEndOps(facts: Facts, shard: number, item: DeliveryItem): Op[] {
+  if (!item.hasAttachments) return []
+  const key = statusKey(shard, item.serverId, item.segment)
+  const acceptedAtMs = msOf(item.messageId)
+  for (let index = 0; index < item.recipients; index += 1) {
+    const packed = index === item.recipient ? null : facts.field(key, statusField(item.short, index))
+    if (packed !== null && isOpen(unpackStatus(packed, acceptedAtMs).status)) return []
+  }
+  const head = facts.field(headKey(shard, item.serverId, item.segment), item.short)
+  const logged = facts.range(logFact(shard, item))[0]
+  const entry = logged === undefined ? null : logEntryOf(logged)
+  if (head === null || entry === null) return []
+  const sizes = unpackHead(head, item.recipients).attachments.map(({ size }) => size)
+  return attachmentEndOps(shard, entry.contentId, sizes)
+}

@@ -1,0 +1,45 @@
+/**
+ * remove-domain - removes a sending domain: new sends from it are refused at once.
+ *
+ * Accepted mail still goes out signed, so its keys and its states stay until no mail of it can be under way.
+ *
+ * Spec domain.remove
+ */
+
+import type { CommandType } from '../../cluster/behaviour.ts'
+import { entityKey } from '../../cluster/keyspace.ts'
+import { DAY_MS } from './calendar.ts'
+import { domainName, domainRef, sendingOps } from './domain.ts'
+import { type DomainOrder, domainOfOrder, domainOrderEntities, refuseOrder } from './domain-order.ts'
+import { dkimKey, domainsKey, namesKey } from './keyspace.ts'
+import { type Refused, refuse } from './refusal.ts'
+
+/** Retries span two days; the rest is for mail that was held. */
+const REMAINS_MS = 30 * DAY_MS
+
+export const removeDomain: CommandType<DomainOrder, { readonly kind: 'removed' } | Refused> = {
+  name: 'remove-domain',
+  entities: domainOrderEntities,
+  counters: () => [],
+  facts: () => [],
+  decide(body, states, _facts, { shard, nowMs }) {
+    const refusal = refuseOrder(body, states)
+    if (refusal !== null) return refusal
+    const domain = domainOfOrder(body, states)
+    if (domain === null) return refuse('not_found')
+    const { domainId, accountId } = domain
+    const expiresAtMs = String(nowMs + REMAINS_MS)
+    return {
+      kind: 'done',
+      reply: { kind: 'removed' },
+      events: [{ ref: domainRef(domainId), event: { type: 'removed', removedAtMs: nowMs } }],
+      ops: [
+        { key: namesKey(shard, accountId), write: 'HDEL', args: [domainName(domain.domain)] },
+        { key: domainsKey(shard, accountId), write: 'ZREM', args: [domainId] },
+        ...sendingOps(shard, { ...domain, verified: false }),
+        { key: dkimKey(shard, domainId), write: 'PEXPIREAT', args: [expiresAtMs] },
+        { key: entityKey(shard, 'domain', domainId), write: 'PEXPIREAT', args: [expiresAtMs] },
+      ],
+    }
+  },
+}

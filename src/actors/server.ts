@@ -1,0 +1,53 @@
+/**
+ * server - a server of an account: its mode, its own limits, its live keys.
+ *
+ * Counters `server:<id>`: what its minute and month have taken, and the open segment of its log.
+ *
+ * Spec server.read
+ */
+
+import type { EntityType, Ref } from '../../cluster/behaviour.ts'
+import type { LiveKey } from './api-key.ts'
+import type { Period } from './quota.ts'
+import type { Segment } from './segment.ts'
+
+export type ServerMode = 'live' | 'test'
+
+export interface ServerState {
+  readonly serverId: string
+  readonly accountId: string
+  readonly name: string
+  readonly mode: ServerMode
+  readonly createdAtMs: number
+  /** Emails a minute; null = the account's limit alone. */
+  readonly perMinuteLimit: number | null
+  /** Emails a month; null = the account's cap alone. */
+  readonly monthlyCap: number | null
+  readonly defaultStreamId: string
+  readonly keys: readonly LiveKey[]
+}
+
+/** Counters of a server. */
+export interface ServerCounters {
+  readonly minute?: Period
+  readonly month?: Period
+  readonly segment?: Segment
+}
+
+export type ServerEvent = { readonly type: 'created'; readonly server: ServerState }
+
+export const serverEntity: EntityType<ServerState | null, ServerEvent> = {
+  kind: 'server',
+  version: 1,
+  empty: null,
+  apply: (_state, event) => event.server,
+}
+
+export function serverRef(serverId: string): Ref {
+  return { kind: 'server', id: serverId }
+}
+
+/** Owner of a server's counters. */
+export function serverOwner(serverId: string): string {
+  return `server:${serverId}`
+}

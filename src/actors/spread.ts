@@ -1,0 +1,19 @@
+/**
+ * spread - a number between 0 and 1 that follows from a text alone.
+ *
+ * Decisions draw no random numbers: what must not happen everywhere at once is spread by the name of what it happens to.
+ */
+
+const FNV_OFFSET = 0x811c9dc5
+const FNV_PRIME = 0x01000193
+
+/** 0 to below 1, the same for the same text (FNV-1a with a final mix, 32 bits). In: ASCII. */
+export function unitOf(text: string): number {
+  let hash = FNV_OFFSET
+  for (let index = 0; index < text.length; index += 1) {
+    hash = Math.imul(hash ^ text.charCodeAt(index), FNV_PRIME)
+  }
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
+  return ((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32
+}

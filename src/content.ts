@@ -1,0 +1,155 @@
+/**
+ * content - what a message says: packed for the store, written, read back
+ *
+ * Parts: `body` is JSON `{text, html}`, deflated above 4 KB and never on the main thread; `a<k>` is attachment k as it
+ * came. A part's first chunk begins with one byte of encoding (0 plain, 1 deflate) and two with the number of its chunks.
+ *
+ * Small content rides in the commit of its message. Large content is written before, under its final name and with a
+ * minute to live: the commit demands that every chunk is there and gives them their real expiry, so content without a
+ * message goes by itself.
+ *
+ * Keys: `content:<contentId>:<part>[.<chunk>]`
+ */
+
+import { promisify } from 'node:util'
+import { deflateRaw, inflateRaw } from 'node:zlib'
+import { attachmentPart, BODY_PART, CHUNK_BYTES_MAX, PART_HEADER_BYTES } from './actors/content-part.ts'
+import { contentKey } from './actors/keyspace.ts'
+
+/** Parts of up to this many bytes in all ride in the commit. */
+const INLINE_BYTES_MAX = 64 * 1024
+/** Deflating less costs more than the decision itself and saves little. */
+const DEFLATE_BYTES_MIN = 4096
+/** Bodies are text of at most 10 MB; a value that inflates to more is not ours. */
+const INFLATED_BYTES_MAX = 64 * 1024 * 1024
+/** Chunks of one part: 64 MB. */
+const CHUNKS_MAX = 256
+/** Chunks that one command asks for. */
+const CHUNKS_PER_READ_MAX = 8
+/** How long content that no message claims stays. */
+export const UNCLAIMED_LIFE_MS = 60_000
+
+const ENCODING_PLAIN = 0
+const ENCODING_DEFLATE = 1
+
+const deflate = promisify(deflateRaw)
+const inflate = promisify(inflateRaw)
+
+/** The store's side: a connection of its own, so that a large value never waits before a commit. */
+export interface ContentStore {
+  /** Writes values that expire by themselves after `lifeMs`; false when the store did not take all of them. */
+  writeContent(
+    values: readonly { readonly key: string; readonly bytes: Uint8Array }[],
+    lifeMs: number,
+  ): Promise<boolean>
+  /** Values in the order of the keys, null where there is none; null when the store did not answer. */
+  readContent(keys: readonly string[]): Promise<readonly (Buffer | null)[] | null>
+  /** Removes values; whether it happened does not matter, they expire. */
+  removeContent(keys: readonly string[]): Promise<void>
+}
+
+/** A part ready to be stored. */
+export interface PackedPart {
+  readonly part: string
+  readonly chunks: readonly Uint8Array[]
+}
+
+/** What a text-and-html part says. */
+export interface Body {
+  readonly text: string | null
+  readonly html: string | null
+}
+
+/** Packs a message: its body, and its attachments (bytes) in order. */
+export async function packContent(body: Body, attachments: readonly Uint8Array[]): Promise<readonly PackedPart[]> {
+  const plain = Buffer.from(JSON.stringify({ text: body.text, html: body.html }))
+  const isLarge = plain.length > DEFLATE_BYTES_MIN
+  const packed = isLarge ? await deflate(plain, { level: 1 }) : plain
+  const parts = [packPart(BODY_PART, packed, isLarge ? ENCODING_DEFLATE : ENCODING_PLAIN)]
+  for (const [index, bytes] of attachments.entries()) parts.push(packPart(attachmentPart(index), bytes, ENCODING_PLAIN))
+  return parts
+}
+
+/** Whether the parts are small enough to ride in the commit. */
+export function isInline(parts: readonly PackedPart[]): boolean {
+  let bytes = 0
+  for (const { chunks } of parts) for (const chunk of chunks) bytes += chunk.length
+  return bytes <= INLINE_BYTES_MAX
+}
+
+/** Names of every chunk of the parts. */
+export function contentKeys(shard: number, contentId: string, parts: readonly PackedPart[]): string[] {
+  return parts.flatMap(({ part, chunks }) => chunks.map((_, chunk) => contentKey(shard, contentId, part, chunk)))
+}
+
+/** Writes parts before their message is decided on; false when the store did not take them. */
+export function writeParts(
+  store: ContentStore,
+  place: { shard: number; contentId: string; parts: readonly PackedPart[] },
+): Promise<boolean> {
+  const { shard, contentId, parts } = place
+  const values = parts.flatMap(({ part, chunks }) =>
+    chunks.map((bytes, chunk) => ({ key: contentKey(shard, contentId, part, chunk), bytes })),
+  )
+  return store.writeContent(values, UNCLAIMED_LIFE_MS)
+}
+
+/** Reads a message's body back: null once it is gone; undefined when the store did not answer. */
+export async function readBody(
+  store: ContentStore,
+  place: { shard: number; contentId: string },
+): Promise<Body | null | undefined> {
+  const bytes = await readPart(store, { ...place, part: BODY_PART })
+  return bytes === null || bytes === undefined ? bytes : (JSON.parse(bytes.toString()) as Body)
+}
+
+/** Reads one part back: null once it is gone; undefined when the store did not answer. */
+export async function readPart(
+  store: ContentStore,
+  place: { shard: number; contentId: string; part: string },
+): Promise<Buffer | null | undefined> {
+  const { shard, contentId, part } = place
+  const first = (await store.readContent([contentKey(shard, contentId, part, 0)]))?.[0]
+  if (first === null || first === undefined) return first
+  const count = Math.min(first.readUInt16BE(1), CHUNKS_MAX)
+  const chunks = [first]
+  while (chunks.length < count) {
+    const from = chunks.length
+    const names = Array.from({ length: Math.min(CHUNKS_PER_READ_MAX, count - from) }, (_, index) =>
+      contentKey(shard, contentId, part, from + index),
+    )
+    const next = await store.readContent(names)
+    if (next === null) return undefined
+    for (const chunk of next) {
+      if (chunk === null) return null
+      chunks.push(chunk)
+    }
+  }
+  return unpackPart(chunks)
+}
+
+/** The bytes of a part from its chunks in order. */
+export async function unpackPart(chunks: readonly Uint8Array[]): Promise<Buffer> {
+  const encoding = chunks[0]?.[0]
+  const joined =
+    chunks.length === 1
+      ? asBuffer(chunks[0]!).subarray(PART_HEADER_BYTES)
+      : Buffer.concat(chunks).subarray(PART_HEADER_BYTES)
+  return encoding === ENCODING_DEFLATE ? inflate(joined, { maxOutputLength: INFLATED_BYTES_MAX }) : joined
+}
+
+function packPart(part: string, bytes: Uint8Array, encoding: number): PackedPart {
+  const count = Math.max(1, Math.ceil((bytes.length + PART_HEADER_BYTES) / CHUNK_BYTES_MAX))
+  const whole = Buffer.allocUnsafe(bytes.length + PART_HEADER_BYTES)
+  whole[0] = encoding
+  whole.writeUInt16BE(count, 1)
+  whole.set(bytes, PART_HEADER_BYTES)
+  const chunks = Array.from({ length: count }, (_, index) =>
+    whole.subarray(index * CHUNK_BYTES_MAX, (index + 1) * CHUNK_BYTES_MAX),
+  )
+  return { part, chunks }
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}

@@ -1,0 +1,106 @@
+/**
+ * admit - may this request's body be looked at: key, path, kind of key, media type, headers, in that order
+ *
+ * Each step is one line of `admit`; the first refusal answers. The plain-text 429 and 413 come before, the body after.
+ *
+ * Spec refusal.order, key.unknown, key.kind, request.media, request.idempotency
+ */
+
+import { IDEMPOTENCY_KEY_CHARS_MAX } from '../../schemas/limits.ts'
+import type { KeyKind, Route } from '../../schemas/routes.ts'
+import type { RequestHeaders } from './headers.ts'
+import type { KeyOwner, ParsedKey } from './key.ts'
+import { parseKey } from './key.ts'
+import { type Reply, refuse } from './respond.ts'
+
+/** What a path asks of a request before its body counts. */
+export interface Gate {
+  readonly listener: Route['listener']
+  /** False: the path takes no key. */
+  readonly needsKey: boolean
+  /** The refusal of an unknown path or method; null for a route. */
+  readonly noRoute: Reply | null
+  /** Kinds of owner that the route takes; empty: all. */
+  readonly owners: readonly KeyOwner['kind'][]
+  readonly wrongKind: Reply
+  readonly takesBody: boolean
+  readonly isIdempotent: boolean
+}
+
+const OWNERS: Readonly<Record<KeyKind, KeyOwner['kind']>> = { S: 'server', A: 'account', O: 'operator' }
+const KIND_NAMES: Readonly<Record<KeyKind, string>> = {
+  S: 'a server key (sk_ or sk_test_)',
+  A: 'an account key (ak_)',
+  O: 'an operator key (ok_)',
+}
+const BEARER = /^bearer +(\S+)$/i
+const PRINTABLE_ASCII = /^[\x20-\x7e]+$/
+
+export const UNAUTHORIZED: Reply = refuse('unauthorized')
+const UNSUPPORTED: Reply = refuse('unsupported_media_type')
+const BAD_IDEMPOTENCY_KEY: Reply = refuse(
+  'invalid_request',
+  {},
+  `Idempotency-Key must be 1 to ${IDEMPOTENCY_KEY_CHARS_MAX} printable ASCII characters`,
+)
+
+/** Makes the gate of a route. */
+export function makeGate(route: Route): Gate {
+  const kinds = route.keys.map((kind) => KIND_NAMES[kind]).join(' or ')
+  return {
+    listener: route.listener,
+    needsKey: route.keys.length > 0,
+    noRoute: null,
+    owners: route.keys.map((kind) => OWNERS[kind]),
+    wrongKind: refuse('wrong_token_kind', {}, `Wrong kind of key: this operation takes ${kinds}`),
+    takesBody: route.body !== null,
+    isIdempotent: route.isIdempotent,
+  }
+}
+
+/** Makes the gate of what is no route: a key is asked for first, so that nobody maps the paths without one. */
+export function makeDeadEnd(listener: Route['listener'], noRoute: Reply, needsKey = true): Gate {
+  return {
+    listener,
+    needsKey,
+    noRoute,
+    owners: [],
+    wrongKind: UNAUTHORIZED,
+    takesBody: false,
+    isIdempotent: false,
+  }
+}
+
+/** Reads the key of a request. Out: null when it is missing, malformed, or of a kind this listener does not know. */
+export function readKey(gate: Gate, authorization: string): ParsedKey | null {
+  const token = authorization.startsWith('Bearer sk_') ? authorization.slice(7) : BEARER.exec(authorization)?.[1]
+  const parsed = token === undefined ? null : parseKey(token)
+  // Spec key.unknown
+  if (parsed === null || (parsed.kind === 'ok') !== (gate.listener === 'operator')) return null
+  return parsed
+}
+
+/** Decides on all but the body. In: the owner of the key (null: none known). Out: the refusal, or null. */
+export function admit(gate: Gate, headers: RequestHeaders, owner: KeyOwner | null): Reply | null {
+  if (gate.needsKey && owner === null) return UNAUTHORIZED
+  if (gate.noRoute !== null) return gate.noRoute
+  // Spec key.kind
+  if (owner !== null && gate.needsKey && !gate.owners.includes(owner.kind)) return gate.wrongKind
+  if (gate.takesBody && !isJson(headers)) return UNSUPPORTED
+  if (gate.isIdempotent && !isIdempotencyKey(headers.idempotencyKey)) return BAD_IDEMPOTENCY_KEY
+  return null
+}
+
+// Spec request.media
+function isJson({ contentType, contentEncoding }: RequestHeaders): boolean {
+  if (contentEncoding !== '') return false
+  if (contentType === 'application/json') return true
+  const end = contentType.indexOf(';')
+  const media = end === -1 ? contentType : contentType.slice(0, end)
+  return media.trim().toLowerCase() === 'application/json'
+}
+
+// Spec request.idempotency
+function isIdempotencyKey(value: string | null): boolean {
+  return value === null || (value.length <= IDEMPOTENCY_KEY_CHARS_MAX && PRINTABLE_ASCII.test(value))
+}

@@ -1,0 +1,62 @@
+/**
+ * content - body and query of a request become checked values, or one refusal that lists what is wrong
+ *
+ * Spec refusal.order, error.issues, request.json
+ */
+
+import { isUtf8 } from 'node:buffer'
+
+import { ISSUES_MAX } from '../../schemas/limits.ts'
+import type { Route } from '../../schemas/routes.ts'
+import { compileQuery, type Query } from './query.ts'
+import { type Reply, refuse } from './respond.ts'
+import { type Check, type Checked, compileBody } from './validate.ts'
+
+/** What a handler is given of body and query. */
+export interface Content {
+  readonly body: unknown
+  readonly query: Query
+}
+
+/** The two checks of a route, compiled once. */
+export interface ContentCheck {
+  readonly body: Check<unknown> | null
+  readonly query: (text: string) => Checked<Query>
+  readonly hasQuery: boolean
+}
+
+const NO_BODY: Checked<undefined> = { ok: true, value: undefined }
+const NO_QUERY: Checked<Query> = { ok: true, value: Object.freeze({}) }
+const NOT_JSON: Checked<never> = { ok: false, issues: [{ path: '', message: 'Must be JSON in UTF-8' }] }
+
+/** Compiles the checks of a route. */
+export function makeContentCheck(route: Route): ContentCheck {
+  const body = route.body === null ? null : compileBody(route.body)
+  return { body, query: compileQuery(route.query), hasQuery: route.query !== null }
+}
+
+/** Checks body and query. In: the bytes of the body, the raw query. Out: both, or the refusal with the issues. */
+export function readContent(
+  check: ContentCheck,
+  bytes: Buffer,
+  query: string,
+): { content: Content } | { refusal: Reply } {
+  const body = check.body === null ? NO_BODY : readBody(check.body, bytes)
+  const parameters = query === '' && !check.hasQuery ? NO_QUERY : check.query(query)
+  if (body.ok && parameters.ok) return { content: { body: body.value, query: parameters.value } }
+  const issues = [...(body.ok ? [] : body.issues), ...(parameters.ok ? [] : parameters.issues)].slice(0, ISSUES_MAX)
+  return { refusal: refuse('invalid_request', { issues }) }
+}
+
+// Spec request.json
+function readBody(check: Check<unknown>, bytes: Buffer): Checked<unknown> {
+  if (!isUtf8(bytes)) return NOT_JSON
+  const text = bytes.toString('utf8')
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return NOT_JSON
+  }
+  return check(value, text.includes('\\u'))
+}

@@ -1,0 +1,130 @@
+/**
+ * email - a valid body of POST /v1/email becomes the message that is decided on and kept
+ *
+ * Pure. One recipient per address however often it is written; control characters never reach a header.
+ *
+ * Spec send.normal, send.recipients.once, request.idempotency
+ */
+
+import { createHash } from 'node:crypto'
+
+import type { EmailBody } from '../../schemas/email.ts'
+import { parseAddress } from '../mail/address.ts'
+
+const CONTROL = /[\u0001-\u001f\u007f-\u009f]/g
+
+/** The sender. */
+export interface Sender {
+  readonly address: string
+  /** In lower case. */
+  readonly domain: string
+  readonly name: string | null
+}
+
+/** One recipient; of several entries with one address the first of to, cc, bcc. */
+export interface Recipient {
+  /** Local part as written, domain in lower case. */
+  readonly address: string
+  readonly name: string | null
+  readonly kind: 'to' | 'cc' | 'bcc'
+}
+
+export interface Attachment {
+  readonly name: string
+  readonly contentType: string | null
+  readonly contentId: string | null
+  /** Base64 as received. */
+  readonly content: string
+  /** Bytes once decoded. */
+  readonly size: number
+}
+
+/** A message as it is sent, of one form whatever the body looked like. */
+export interface SendMessage {
+  readonly from: Sender
+  readonly recipients: readonly Recipient[]
+  readonly subject: string
+  readonly text: string | null
+  readonly html: string | null
+  readonly headers: Readonly<Record<string, string>>
+  readonly attachments: readonly Attachment[]
+  readonly tag: string | null
+  readonly metadata: Readonly<Record<string, string>>
+}
+
+type AddressField = EmailBody['from']
+
+/** Brings a validated body into its one form. Spec send.normal */
+export function normaliseEmail(body: EmailBody): SendMessage {
+  const from = readAddress(body.from)
+  return {
+    from: { address: from.address, domain: from.domain, name: from.name },
+    recipients: readRecipients(body),
+    subject: withoutControl(body.subject),
+    text: body.text ?? null,
+    html: body.html ?? null,
+    headers: body.headers,
+    attachments: (body.attachments ?? []).map(readAttachment),
+    tag: body.tag,
+    metadata: body.metadata,
+  }
+}
+
+/** JSON with the names of every object in order, so that two spellings of one value are one text. */
+export function canonicalJson(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
+  const fields = value as Readonly<Record<string, unknown>>
+  const names = Object.keys(fields).sort()
+  return `{${names.map((name) => `${JSON.stringify(name)}:${canonicalJson(fields[name])}`).join(',')}}`
+}
+
+/** What two requests under one Idempotency-Key must share: SHA-256, in hex, of route and body with its defaults. */
+export function fingerprintOf(route: string, body: unknown): string {
+  return createHash('sha256').update(route).update('\n').update(canonicalJson(body)).digest('hex')
+}
+
+// Spec send.recipients.once
+function readRecipients(body: EmailBody): Recipient[] {
+  const seen = new Set<string>()
+  const recipients: Recipient[] = []
+  for (const kind of ['to', 'cc', 'bcc'] as const) {
+    for (const field of body[kind] ?? []) {
+      const { address, name } = readAddress(field)
+      const same = address.toLowerCase()
+      if (seen.has(same)) continue
+      seen.add(same)
+      recipients.push({ address, name, kind })
+    }
+  }
+  return recipients
+}
+
+function readAddress(field: AddressField): Sender {
+  const isText = typeof field === 'string'
+  const parsed = parseAddress(isText ? field : field.email)
+  if (!parsed.ok) throw new TypeError('Address was not validated')
+  const name = isText ? null : field.name
+  return { address: parsed.address, domain: parsed.domain, name: name === null ? null : withoutControl(name) }
+}
+
+function readAttachment(field: NonNullable<EmailBody['attachments']>[number]): Attachment {
+  return {
+    name: field.name,
+    contentType: field.contentType ?? null,
+    contentId: field.contentId,
+    content: field.content,
+    size: decodedBytes(field.content),
+  }
+}
+
+/** Bytes that a base64 text decodes to. RFC 4648 4 */
+function decodedBytes(base64: string): number {
+  const padding = base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0
+  return (base64.length / 4) * 3 - padding
+}
+
+// Spec send.control
+function withoutControl(text: string): string {
+  return text.replace(CONTROL, ' ')
+}

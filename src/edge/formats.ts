@@ -1,0 +1,68 @@
+/**
+ * formats - the named formats of the schemas: what passes, and how a client is told
+ *
+ * Every check is linear in the length of the text, and none keeps state.
+ *
+ * Spec address.grammar, domain.add, send.headers, send.attachments, id.uuid, time.instant
+ */
+
+import { parse } from 'tldts'
+
+import { REFUSED_HEADER_NAMES, REFUSED_HEADER_PREFIXES } from '../../schemas/email.ts'
+import { HEADER_NAME_CHARS_MAX } from '../../schemas/limits.ts'
+import { isAddress, isDomain } from '../mail/address.ts'
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/
+const HEADER_NAME = /^[\x21-\x39\x3b-\x7e]+$/
+const NOT_BASE64 = /[^A-Za-z0-9+/]/
+const REFUSED_NAMES = new Set(REFUSED_HEADER_NAMES)
+
+/** A format: the test, and the sentence for a text that fails it. */
+export interface Format {
+  readonly test: (text: string) => boolean
+  readonly message: string
+}
+
+/** The formats that a schema may name. */
+export const FORMATS: Readonly<Record<string, Format>> = {
+  address: { test: isAddress, message: 'Must be an e-mail address' },
+  'sending-domain': { test: isSendingDomain, message: 'Must be a host name below a public suffix' },
+  'header-name': { test: isHeaderName, message: 'Must be a header name that a message may set' },
+  base64: { test: isBase64, message: 'Must be base64 with padding and without white space' },
+  uuid: { test: isUuid, message: 'Must be a uuid' },
+  'date-time': { test: isInstant, message: 'Must be an ISO 8601 date-time with an offset' },
+}
+
+/** Whether the text is a uuid, in either case. Spec id.uuid */
+export function isUuid(text: string): boolean {
+  return text.length === 36 && UUID.test(text)
+}
+
+/** Whether a domain may be added by its shape: a host name that is not itself a public suffix. Spec domain.add */
+function isSendingDomain(text: string): boolean {
+  if (!isDomain(text)) return false
+  const domain = text.toLowerCase()
+  const { publicSuffix, isIcann, isPrivate } = parse(domain, { allowPrivateDomains: true, validateHostname: false })
+  return !((isIcann === true || isPrivate === true) && publicSuffix === domain)
+}
+
+/** Whether a message may set a header of that name. Spec send.headers */
+function isHeaderName(text: string): boolean {
+  if (text.length > HEADER_NAME_CHARS_MAX || !HEADER_NAME.test(text)) return false
+  const name = text.toLowerCase()
+  return !REFUSED_NAMES.has(name) && !REFUSED_HEADER_PREFIXES.some((prefix) => name.startsWith(prefix))
+}
+
+/** Whether the text is base64. RFC 4648 4: padded, no white space; looks at each character once. */
+function isBase64(text: string): boolean {
+  if (text.length % 4 !== 0) return false
+  const padding = text.search(NOT_BASE64)
+  if (padding === -1) return true
+  const rest = text.slice(padding, padding + 3)
+  return padding + rest.length === text.length && (rest === '=' || rest === '==')
+}
+
+function isInstant(text: string): boolean {
+  return INSTANT.test(text) && !Number.isNaN(Date.parse(text))
+}

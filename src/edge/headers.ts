@@ -1,0 +1,65 @@
+/**
+ * headers - the headers of a request that the edge reads, copied while the request is there
+ *
+ * Spec request.idempotency, request.client
+ */
+
+/** The headers that the edge reads. '' where a request has none. */
+export interface RequestHeaders {
+  authorization: string
+  contentType: string
+  contentEncoding: string
+  contentLength: string
+  forwardedFor: string
+  /** Null where the header is absent: an empty one is refused. */
+  idempotencyKey: string | null
+}
+
+/** What hands out headers, names in lower case. */
+export interface HeaderSource {
+  forEach(read: (name: string, value: string) => void): void
+}
+
+let reading: RequestHeaders = makeHeaders()
+
+/** Copies the headers in one pass; only so can an empty Idempotency-Key be told from an absent one. */
+export function readHeaders(req: HeaderSource): RequestHeaders {
+  reading = makeHeaders()
+  req.forEach(readHeader)
+  return reading
+}
+
+function readHeader(name: string, value: string): void {
+  switch (name) {
+    case 'authorization':
+      reading.authorization = value
+      break
+    case 'content-type':
+      reading.contentType = value
+      break
+    case 'content-encoding':
+      reading.contentEncoding = value
+      break
+    case 'content-length':
+      reading.contentLength = value
+      break
+    case 'x-forwarded-for':
+      reading.forwardedFor = reading.forwardedFor === '' ? value : `${reading.forwardedFor},${value}`
+      break
+    case 'idempotency-key':
+      // Two of them name no one request: read as the empty key, which is refused.
+      reading.idempotencyKey = reading.idempotencyKey === null ? value : ''
+      break
+  }
+}
+
+function makeHeaders(): RequestHeaders {
+  return {
+    authorization: '',
+    contentType: '',
+    contentEncoding: '',
+    contentLength: '',
+    forwardedFor: '',
+    idempotencyKey: null,
+  }
+}

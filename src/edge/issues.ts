@@ -1,0 +1,205 @@
+/**
+ * issues - the second look at a body that failed: every invalid field, in the order of the body, at most 100
+ *
+ * The fast validator only says no. This one walks the same schema and says where. It knows the keywords our schemas
+ * use and no others; a list, map or set of recipients that is too large is told once and not looked into.
+ *
+ * Spec error.issues
+ */
+
+import type { Issue } from '../../schemas/error.ts'
+import { ISSUES_MAX } from '../../schemas/limits.ts'
+import { FORMATS } from './formats.ts'
+import { isForbidden, isLonger, isShorter } from './text.ts'
+
+/** The keywords that our schemas use. */
+export interface Schema {
+  readonly type?: string | readonly string[]
+  readonly const?: unknown
+  readonly enum?: readonly unknown[]
+  readonly format?: string
+  readonly pattern?: string
+  readonly description?: string
+  readonly minLength?: number
+  readonly maxLength?: number
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly minItems?: number
+  readonly maxItems?: number
+  readonly maxProperties?: number
+  readonly recipientsMax?: number
+  readonly items?: Schema
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly propertyNames?: Schema
+  readonly additionalProperties?: boolean | Schema
+  readonly required?: readonly string[]
+  readonly anyOf?: readonly Schema[]
+  readonly if?: Schema
+  readonly then?: Schema
+  readonly else?: Schema
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** Characters of one name in a path; longer names, which no schema knows, are cut. */
+const NAME_IN_PATH_MAX = 1000
+
+const RECIPIENT_FIELDS: readonly string[] = ['to', 'cc', 'bcc']
+
+const TYPE_NAMES: Readonly<Record<string, string>> = {
+  string: 'a string',
+  integer: 'an integer',
+  boolean: 'true or false',
+  object: 'an object',
+  array: 'an array',
+  null: 'null',
+}
+
+const PATTERNS = new Map<string, RegExp>()
+
+/** Finds what is wrong with a value. Out: at most 100 issues in the order of the body, missing fields after the rest. */
+export function findIssues(schema: Schema, value: unknown): Issue[] {
+  const issues: Issue[] = []
+  walk(schema, value, '', issues)
+  return issues
+}
+
+function walk(schema: Schema, value: unknown, path: string, issues: Issue[]): void {
+  if (issues.length >= ISSUES_MAX) return
+  const chosen = chooseBranch(schema, value)
+  const message = typeof chosen === 'string' ? chosen : problemOf(chosen, value)
+  if (typeof chosen === 'string' || message !== null) {
+    issues.push({ path, message: message ?? '' })
+  } else if (Array.isArray(value)) {
+    walkItems(chosen, value, path, issues)
+  } else if (typeof value === 'object' && value !== null) {
+    walkFields(chosen, value as Fields, path, issues)
+  }
+}
+
+/** An address is a string or an object: takes the branch that the value wants, or tells that it fits neither. */
+function chooseBranch(schema: Schema, value: unknown): Schema | string {
+  if (schema.if === undefined || schema.then === undefined || schema.else === undefined) return schema
+  if (isOfType(value, 'string')) return schema.then
+  return isOfType(value, 'object') ? schema.else : 'Must be an e-mail address, or an object with email and name'
+}
+
+function walkItems(schema: Schema, items: readonly unknown[], path: string, issues: Issue[]): void {
+  if (schema.items === undefined) return
+  for (let index = 0; index < items.length && issues.length < ISSUES_MAX; index++) {
+    walk(schema.items, items[index], joinPath(path, String(index)), issues)
+  }
+}
+
+function walkFields(schema: Schema, fields: Fields, path: string, issues: Issue[]): void {
+  const tooMany = schema.recipientsMax !== undefined && countRecipients(fields) > schema.recipientsMax
+  for (const name in fields) {
+    if (issues.length >= ISSUES_MAX) return
+    if (tooMany && RECIPIENT_FIELDS.includes(name)) {
+      if (name === 'to') issues.push({ path: 'to', message: recipientsMessage(schema) })
+    } else {
+      walkField(schema, name, fields[name], joinPath(path, name), issues)
+    }
+  }
+  addMissing(schema, fields, path, issues)
+}
+
+function walkField(schema: Schema, name: string, value: unknown, path: string, issues: Issue[]): void {
+  const known = schema.properties
+  if (known !== undefined && Object.hasOwn(known, name)) {
+    walk(known[name] as Schema, value, path, issues)
+  } else if (schema.additionalProperties === false) {
+    issues.push({ path, message: 'Unknown field' })
+  } else {
+    const message = schema.propertyNames === undefined ? null : problemOf(schema.propertyNames, name)
+    if (message !== null) issues.push({ path, message: `Name not allowed: ${message.toLowerCase()}` })
+    else if (typeof schema.additionalProperties === 'object') walk(schema.additionalProperties, value, path, issues)
+  }
+}
+
+function addMissing(schema: Schema, fields: Fields, path: string, issues: Issue[]): void {
+  for (const name of schema.required ?? []) {
+    if (issues.length >= ISSUES_MAX) return
+    if (!Object.hasOwn(fields, name)) issues.push({ path: joinPath(path, name), message: 'Required' })
+  }
+  const names = (schema.anyOf ?? []).map((branch) => branch.required?.[0] ?? '')
+  if (names.length === 0 || names.some((name) => Object.hasOwn(fields, name)) || issues.length >= ISSUES_MAX) return
+  issues.push({ path: joinPath(path, names[0] ?? ''), message: `Required: at least one of ${names.join(' and ')}` })
+}
+
+/** What is wrong with the value itself, whatever stands inside it; null when nothing is. */
+function problemOf(schema: Schema, value: unknown): string | null {
+  const types = typeof schema.type === 'string' ? [schema.type] : schema.type
+  if (types !== undefined && !types.some((type) => isOfType(value, type))) {
+    return `Must be ${types.map((type) => TYPE_NAMES[type] ?? type).join(' or ')}`
+  }
+  if ('const' in schema && value !== schema.const) return `Must be ${String(schema.const)}`
+  if (schema.enum !== undefined && !schema.enum.includes(value)) return `Must be one of ${schema.enum.join(', ')}`
+  if (typeof value === 'string') return problemOfText(schema, value)
+  if (typeof value === 'number') return problemOfNumber(schema, value)
+  if (Array.isArray(value)) return problemOfList(schema, value.length)
+  if (typeof value === 'object' && value !== null && schema.maxProperties !== undefined) {
+    return Object.keys(value).length > schema.maxProperties ? `Must have at most ${schema.maxProperties} entries` : null
+  }
+  return null
+}
+
+function problemOfText(schema: Schema, text: string): string | null {
+  if (schema.minLength !== undefined && isShorter(text, schema.minLength)) return 'Must not be empty'
+  if (schema.maxLength !== undefined && isLonger(text, schema.maxLength)) {
+    return `Must be at most ${schema.maxLength} characters`
+  }
+  const format = schema.format === undefined ? undefined : FORMATS[schema.format]
+  if (format !== undefined) return format.test(text) ? null : format.message
+  if (schema.pattern !== undefined && !patternOf(schema.pattern).test(text)) {
+    return `Must be ${schema.description ?? 'of another form'}`
+  }
+  return isForbidden(text) ? 'Must not hold U+0000 or a lone surrogate' : null
+}
+
+function problemOfNumber(schema: Schema, number: number): string | null {
+  if (schema.minimum !== undefined && number < schema.minimum) return `Must be at least ${schema.minimum}`
+  if (schema.maximum !== undefined && number > schema.maximum) return `Must be at most ${schema.maximum}`
+  return null
+}
+
+function problemOfList(schema: Schema, length: number): string | null {
+  if (schema.minItems !== undefined && length < schema.minItems) return `Must have at least ${schema.minItems} entry`
+  if (schema.maxItems !== undefined && length > schema.maxItems) return `Must have at most ${schema.maxItems} entries`
+  return null
+}
+
+function isOfType(value: unknown, type: string): boolean {
+  if (type === 'null') return value === null
+  if (type === 'array') return Array.isArray(value)
+  if (type === 'integer') return Number.isInteger(value)
+  if (type === 'object') return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return typeof value === type
+}
+
+/** Entries of to, cc and bcc together. Spec send.recipients.max */
+export function countRecipients(fields: Fields): number {
+  let count = 0
+  for (const name of RECIPIENT_FIELDS) {
+    const list = fields[name]
+    if (Array.isArray(list)) count += list.length
+  }
+  return count
+}
+
+function recipientsMessage(schema: Schema): string {
+  return `Must be at most ${schema.recipientsMax} recipients in to, cc and bcc together`
+}
+
+function joinPath(path: string, name: string): string {
+  const shown = name.length > NAME_IN_PATH_MAX ? `${name.slice(0, NAME_IN_PATH_MAX)}…` : name
+  return path === '' ? shown : `${path}.${shown}`
+}
+
+function patternOf(source: string): RegExp {
+  const known = PATTERNS.get(source)
+  if (known !== undefined) return known
+  const pattern = new RegExp(source, 'u')
+  PATTERNS.set(source, pattern)
+  return pattern
+}

@@ -1,0 +1,100 @@
+/**
+ * key - the form of an API key: made, and read back without a look-up
+ *
+ * `<kind>_<8 public characters>_<32 random characters><6 of checksum>`, all base62. The first two public characters
+ * carry the shard of the owner. Only the SHA-256 of the whole is ever stored.
+ *
+ * Spec key.format
+ */
+
+import { hash, randomInt } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+const PUBLIC_CHARS = 8
+const SHARD_CHARS = 2
+const RANDOM_CHARS = 32
+const CHECKSUM_CHARS = 6
+const TOKEN = /^(sk|sk_test|ak|ok)_[0-9A-Za-z]{8}_[0-9A-Za-z]{38}$/
+
+/** Shards that two base62 characters can name. */
+export const KEY_SHARDS_MAX = 62 ** SHARD_CHARS
+
+export type TokenKind = 'sk' | 'sk_test' | 'ak' | 'ok'
+
+/** A key of the right form; whether it is known is another question. */
+export interface ParsedKey {
+  readonly kind: TokenKind
+  readonly shard: number
+  /** Kind and public characters, to recognise a key by. */
+  readonly prefix: string
+  /** SHA-256 of the whole key, in hex. */
+  readonly hash: string
+}
+
+/** A key just made; `token` is shown once. */
+export interface MadeKey {
+  readonly token: string
+  readonly prefix: string
+  readonly hash: string
+}
+
+/** Whose key it is. */
+export interface KeyOwner {
+  readonly kind: 'server' | 'account' | 'operator'
+  readonly accountId: string | null
+  readonly serverId: string | null
+  readonly tokenId: string
+  readonly mode: 'live' | 'test' | null
+  readonly defaultStreamId: string | null
+  readonly hash: string
+}
+
+/** Looks a key up; null: unknown or revoked. May answer at once when it has the owner in memory. */
+export type KeyFinder = (parsed: ParsedKey) => KeyOwner | null | Promise<KeyOwner | null>
+
+/** Makes a key. In: its kind, the shard of its owner (0 to 3843; RangeError outside). Spec key.format */
+export function makeKey(kind: TokenKind, shard: number): MadeKey {
+  if (!Number.isInteger(shard) || shard < 0 || shard >= KEY_SHARDS_MAX) throw new RangeError('Shard out of range')
+  const prefix = `${kind}_${formatBase62(shard, SHARD_CHARS)}${makeRandom(PUBLIC_CHARS - SHARD_CHARS)}`
+  const body = `${prefix}_${makeRandom(RANDOM_CHARS)}`
+  const token = body + checksumOf(body)
+  return { token, prefix, hash: hashOf(token) }
+}
+
+/** Reads a key. In: any text. Out: null unless form and checksum are right. Spec key.format */
+export function parseKey(text: string): ParsedKey | null {
+  const kind = TOKEN.exec(text)?.[1]
+  if (kind === undefined) return null
+  const bodyEnd = text.length - CHECKSUM_CHARS
+  if (text.slice(bodyEnd) !== checksumOf(text.slice(0, bodyEnd))) return null
+  const publicStart = kind.length + 1
+  const shard = parseBase62(text.slice(publicStart, publicStart + SHARD_CHARS))
+  return { kind: kind as TokenKind, shard, prefix: text.slice(0, publicStart + PUBLIC_CHARS), hash: hashOf(text) }
+}
+
+function hashOf(token: string): string {
+  return hash('sha256', token, 'hex')
+}
+
+function checksumOf(text: string): string {
+  return formatBase62(crc32(text), CHECKSUM_CHARS)
+}
+
+function makeRandom(chars: number): string {
+  let text = ''
+  while (text.length < chars) text += BASE62.charAt(randomInt(BASE62.length))
+  return text
+}
+
+function formatBase62(number: number, chars: number): string {
+  let text = ''
+  for (let rest = number; text.length < chars; rest = Math.floor(rest / 62)) text = BASE62.charAt(rest % 62) + text
+  return text
+}
+
+function parseBase62(text: string): number {
+  let number = 0
+  for (const char of text) number = number * 62 + BASE62.indexOf(char)
+  return number
+}

@@ -1,0 +1,60 @@
+/**
+ * respond - what the edge says: answers as values, and refusals made from the table of refusals
+ *
+ * Spec error.body, error.retry-after, refusal.order
+ */
+
+import { REFUSALS, type RefusalCode } from '../../schemas/refusals.ts'
+
+/** An answer with a body of JSON or of text, or with none. */
+export interface Reply {
+  readonly status: number
+  readonly json?: unknown
+  readonly text?: string
+  /** Of `text`; plain text where absent. JSON is always `application/json`. */
+  readonly contentType?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** What a handler answers; `close` ends the connection without an answer. */
+export type Answer = Reply | { readonly close: true }
+
+const ROWS = new Map<string, (typeof REFUSALS)[number]>(REFUSALS.map((row) => [row.code, row]))
+/** Seconds after which a client may try again where the refusal cannot know. */
+const RETRY_AFTER_S = '1'
+
+/**
+ * Makes the answer of a refusal.
+ * In: the code, the extra fields of its row, a sentence in place of the row's, the time (Unix ms) that a limit's
+ * `resetsAt` is counted from. Throws TypeError on a code that the table does not hold.
+ */
+export function refuse(
+  code: RefusalCode,
+  extra: Readonly<Record<string, unknown>> = {},
+  message?: string,
+  nowMs: number = Date.now(),
+): Reply {
+  const row = ROWS.get(code)
+  if (row === undefined) throw new TypeError(`No such refusal: ${code}`)
+  const json = { error: code, message: message ?? row.message, ...extra }
+  if (row.status === 401) return { status: 401, json, headers: { 'WWW-Authenticate': 'Bearer' } }
+  if (row.status === 503) return { status: 503, json, headers: { 'Retry-After': RETRY_AFTER_S } }
+  if (row.status !== 429) return { status: row.status, json }
+  return { status: 429, json, headers: { 'Retry-After': formatRetryAfter(extra.resetsAt, nowMs) } }
+}
+
+/** Spec request.rate: the edge's own 429, in plain text. */
+export const RATE_REFUSAL: Reply = {
+  status: 429,
+  text: '429 Too Many Requests',
+  headers: { 'Retry-After': RETRY_AFTER_S },
+}
+
+/** Spec request.body.max: the edge's own 413, in plain text. */
+export const SIZE_REFUSAL: Reply = { status: 413, text: '413 Request Entity Too Large' }
+
+// Spec error.retry-after
+function formatRetryAfter(resetsAt: unknown, nowMs: number): string {
+  const waitMs = typeof resetsAt === 'string' ? Date.parse(resetsAt) - nowMs : 0
+  return String(Math.max(1, Math.ceil((Number.isNaN(waitMs) ? 0 : waitMs) / 1000)))
+}

@@ -1,0 +1,41 @@
+/**
+ * text - lengths in Unicode code points, and the two things no string may hold
+ *
+ * Spec text.length, text.forbidden
+ */
+
+/** `isWellFormed` is there since Node 20; the compiler's library of that year does not know it. */
+interface WellFormed {
+  isWellFormed(): boolean
+}
+
+/** Whether the text has fewer code points than `min`. Counts only when the length in UTF-16 units cannot tell. */
+export function isShorter(text: string, min: number): boolean {
+  if (text.length < min) return true
+  return text.length < min * 2 && countCodePoints(text) < min
+}
+
+/** Whether the text has more code points than `max`. Counts only when the length in UTF-16 units cannot tell. */
+export function isLonger(text: string, max: number): boolean {
+  if (text.length <= max) return false
+  return text.length > max * 2 || countCodePoints(text) > max
+}
+
+/** Whether the text holds U+0000 or a lone surrogate. Spec text.forbidden */
+export function isForbidden(text: string): boolean {
+  return text.includes('\0') || !(text as unknown as WellFormed).isWellFormed()
+}
+
+/** Whether any string of a value holds what no string may. In: a value whose depth its schema bounds. */
+export function holdsForbidden(value: unknown): boolean {
+  if (typeof value === 'string') return isForbidden(value)
+  if (typeof value !== 'object' || value === null) return false
+  if (Array.isArray(value)) return value.some(holdsForbidden)
+  return Object.entries(value).some(([name, field]) => isForbidden(name) || holdsForbidden(field))
+}
+
+function countCodePoints(text: string): number {
+  let count = 0
+  for (const _ of text) count++
+  return count
+}

@@ -1,0 +1,68 @@
+/**
+ * validate - a schema becomes a function that says yes with the defaults filled in, or lists what is wrong
+ *
+ * Two passes: a compiled validator that stops at the first fault (collecting all of them costs an attacker nothing and
+ * us everything), and only after a no the bounded walk of issues.ts. Sizes of lists and maps are checked before what
+ * is in them.
+ *
+ * Spec error.issues, text.length, text.forbidden
+ */
+
+import { Ajv } from 'ajv'
+
+import type { Issue } from '../../schemas/error.ts'
+import { FORMATS } from './formats.ts'
+import { countRecipients, findIssues, type Schema } from './issues.ts'
+import { holdsForbidden, isLonger, isShorter } from './text.ts'
+
+/** The value with its defaults, or what is wrong with it. */
+export type Checked<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly issues: readonly Issue[] }
+
+/**
+ * Checks one value, and fills its defaults in place.
+ * `mayHoldEscapes` false spares the look at each string: a JSON text without `\u` cannot name U+0000 or a surrogate.
+ */
+export type Check<T> = (value: unknown, mayHoldEscapes?: boolean) => Checked<T>
+
+const AJV = makeAjv()
+
+/** Makes the check of one schema. In: a schema of ours; throws when the schema itself is wrong. Spec error.issues */
+export function compileBody<T = unknown>(schema: object): Check<T> {
+  const validate = AJV.compile(schema)
+  return function check(value, mayHoldEscapes = true) {
+    if (validate(value) && !(mayHoldEscapes && holdsForbidden(value))) return { ok: true, value: value as T }
+    const issues = findIssues(schema as Schema, value)
+    return { ok: false, issues: issues.length > 0 ? issues : [{ path: '', message: 'Must match the schema' }] }
+  }
+}
+
+function makeAjv(): Ajv {
+  const ajv = new Ajv({ useDefaults: true, strictRequired: false, allowUnionTypes: true, messages: false })
+  for (const [name, format] of Object.entries(FORMATS)) ajv.addFormat(name, { validate: format.test })
+  // Ajv's own length keywords count every code point of a 10 MB text to learn that it is not empty.
+  ajv.removeKeyword('minLength').removeKeyword('maxLength')
+  ajv.addKeyword({
+    keyword: 'minLength',
+    type: 'string',
+    schemaType: 'number',
+    errors: false,
+    compile: (min: number) => (text: string) => !isShorter(text, min),
+  })
+  ajv.addKeyword({
+    keyword: 'maxLength',
+    type: 'string',
+    schemaType: 'number',
+    errors: false,
+    compile: (max: number) => (text: string) => !isLonger(text, max),
+  })
+  ajv.addKeyword({
+    keyword: 'recipientsMax',
+    type: 'object',
+    schemaType: 'number',
+    errors: false,
+    compile: (max: number) => (fields: Record<string, unknown>) => countRecipients(fields) <= max,
+  })
+  return ajv
+}

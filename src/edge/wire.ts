@@ -1,0 +1,49 @@
+/**
+ * wire - an answer is written: status, headers, body, in one write
+ *
+ * Spec request.id, request.head
+ */
+
+import { STATUS_CODES } from 'node:http'
+
+import type { Reply } from './respond.ts'
+
+/** What is used of the HTTP library's response. */
+export interface Wire {
+  writeStatus(status: string): Wire
+  writeHeader(name: string, value: string): Wire
+  end(body: string, close: boolean): Wire
+  endWithoutBody(bytes?: number, close?: boolean): Wire
+  cork(write: () => void): Wire
+  close(): Wire
+}
+
+/** How an answer goes out. */
+export interface WriteOptions {
+  readonly requestId: string
+  /** True for HEAD: headers as for GET, no body. */
+  readonly isHead: boolean
+  /** True: the connection ends with this answer. */
+  readonly closes: boolean
+}
+
+const STATUS_LINES: readonly string[] = Array.from({ length: 600 }, (_, status) => {
+  return `${status} ${STATUS_CODES[status] ?? 'Unknown'}`
+})
+
+/** Writes one answer in one write. In: a response that is neither aborted nor answered. */
+export function writeReply(wire: Wire, reply: Reply, options: WriteOptions): void {
+  const text = reply.json === undefined ? (reply.text ?? '') : JSON.stringify(reply.json)
+  wire.cork(() => {
+    wire.writeStatus(STATUS_LINES[reply.status] ?? '500 Internal Server Error')
+    wire.writeHeader('Request-Id', options.requestId)
+    if (reply.json !== undefined) wire.writeHeader('Content-Type', 'application/json')
+    else if (reply.text !== undefined) wire.writeHeader('Content-Type', reply.contentType ?? 'text/plain')
+    for (const name in reply.headers) wire.writeHeader(name, reply.headers[name] ?? '')
+    if (options.closes) wire.writeHeader('Connection', 'close')
+    // RFC 9110 8.6: no Content-Length on a 204; the library writes one as soon as it is given an argument.
+    if (reply.status === 204) wire.endWithoutBody()
+    else if (options.isHead) wire.endWithoutBody(Buffer.byteLength(text), options.closes)
+    else wire.end(text, options.closes)
+  })
+}

@@ -1,0 +1,156 @@
+/**
+ * lanes - the performers of delivery: room for attempts, the job's content, a mail thread, the outcome
+ *
+ * States of an attempt: content read -> composed and transmitted (or simulated) in a thread -> reported.
+ * Guarantees: at most 256 attempts of a process are under way, and 64 of one lane, so that a destination that hangs
+ * delays nobody; an attempt is cut before its claim ends; what is reported holds no address.
+ *
+ * All three lanes exist whatever the settings say: mail that waits in `relay` when the relay is taken away goes to the
+ * MX, and the other way round.
+ */
+
+import { setTimeout as pause } from 'node:timers/promises'
+import type { LaneType } from '../cluster/behaviour.ts'
+import { shardOf } from '../cluster/id.ts'
+import { attachmentPart, BODY_PART } from './actors/content-part.ts'
+import { type DeliveryJob, type JobMessage, prepareDelivery } from './actors/delivery.ts'
+import { LANES } from './actors/item.ts'
+import { type DeliveryOutcome, deliveryOutcome, reportOutcome } from './actors/outcome.ts'
+import { type Body, type ContentStore, readPart, unpackPart } from './content.ts'
+import type { MailJob, MailOutcome } from './effects/thread-job.ts'
+import { makeUnasked } from './mail/classify.ts'
+import type { ComposeInput } from './mail/compose.ts'
+import { SIMULATED_RETRY_MS } from './mail/simulator.ts'
+import type { Metrics } from './metrics.ts'
+
+const UNDER_WAY_MAX = 256
+const UNDER_WAY_PER_LANE_MAX = 64
+/** A claim of a dead process is freed when that is noticed; this is for what nobody notices. */
+const HOLD_MS = 15 * 60_000
+const SIMULATE_HOLD_MS = 60_000
+const CUT_MS = 14 * 60_000
+/** Content is asked for once a second while the store is away; then the claim lapses. */
+const READ_TRIES_MAX = 60
+const READ_STEP_MS = 1000
+
+/** Composes and transmits in a mail thread. */
+export type RunMail = (job: MailJob, signal: AbortSignal) => Promise<MailOutcome>
+
+export interface LaneDeps {
+  readonly content: ContentStore
+  readonly run: RunMail
+  readonly metrics: Metrics
+  /** Envelope sender of every message. */
+  readonly mailFrom: string
+  /** In place of our own bounds; 0 holds a lane's items. */
+  readonly room?: (lane: string) => number
+}
+
+/** The families of lanes with their performers. */
+export function makeLanes(deps: LaneDeps): LaneType[] {
+  const underWay = new Map<string, number>()
+  let total = 0
+  const room = (lane: string): number => {
+    if (deps.room !== undefined) return deps.room(lane)
+    const laneMax = lane.startsWith(LANES.deliver) ? UNDER_WAY_PER_LANE_MAX : UNDER_WAY_MAX
+    return Math.min(UNDER_WAY_MAX - total, laneMax - (underWay.get(lane) ?? 0))
+  }
+  const perform: LaneType<DeliveryJob, DeliveryOutcome>['perform'] = async (job, { lane, attempt, signal }) => {
+    total += 1
+    underWay.set(lane, (underWay.get(lane) ?? 0) + 1)
+    const isSimulated = lane === LANES.simulate
+    const outcome = await attemptJob(deps, job, { attempt, signal, isSimulated }).finally(() => {
+      total -= 1
+      const left = (underWay.get(lane) ?? 1) - 1
+      if (left === 0) underWay.delete(lane)
+      else underWay.set(lane, left)
+    })
+    deps.metrics.attempted(outcome.result)
+    return outcome
+  }
+  const family = (prefix: string, holdMs: number) =>
+    ({
+      prefix,
+      holdMs,
+      claimsStand: false,
+      prepare: prepareDelivery,
+      outcome: deliveryOutcome,
+      room,
+      perform,
+    }) as LaneType
+  return [family(LANES.simulate, SIMULATE_HOLD_MS), family(LANES.relay, HOLD_MS), family(LANES.deliver, HOLD_MS)]
+}
+
+interface AttemptInput {
+  readonly attempt: number
+  readonly signal: AbortSignal
+  readonly isSimulated: boolean
+}
+
+async function attemptJob(deps: LaneDeps, job: DeliveryJob, input: AttemptInput): Promise<DeliveryOutcome> {
+  const { message, recipient } = job
+  const { attempt, isSimulated } = input
+  const composed = await readMessage(deps.content, message, input.signal)
+  if (composed === null)
+    return report({ ...makeUnasked('unbuildable'), phase: 'compose', sizeBytes: null }, recipient.address)
+  const { address } = recipient
+  if (isSimulated) {
+    const outcome = await deps.run({ message: composed, simulate: { address, attempt } }, input.signal)
+    return report(outcome, address, outcome.phase === 'rcpt' ? SIMULATED_RETRY_MS : null)
+  }
+  const signal = AbortSignal.any([input.signal, AbortSignal.timeout(CUT_MS)])
+  const transmit = { recipient: address, mailFrom: deps.mailFrom }
+  return report(await deps.run({ message: composed, transmit }, signal), address)
+}
+
+function report(outcome: MailOutcome, address: string, retryAfterMs: number | null = null): DeliveryOutcome {
+  return reportOutcome(outcome, { address, sizeBytes: outcome.sizeBytes, retryAfterMs })
+}
+
+/** The message with its content; null when that is gone. Rejects when the store stays away. */
+async function readMessage(
+  store: ContentStore,
+  message: JobMessage,
+  signal: AbortSignal,
+): Promise<ComposeInput | null> {
+  const bytes = await readContent(store, message, { part: BODY_PART, signal })
+  if (bytes === null) return null
+  const { text, html } = JSON.parse(bytes.toString()) as Body
+  const attachments: ComposeInput['attachments'][number][] = []
+  for (const [index, { name, contentType, contentId }] of message.attachments.entries()) {
+    const content = await readContent(store, message, { part: attachmentPart(index), signal })
+    if (content === null) return null
+    attachments.push({ name, contentType, contentId, content })
+  }
+  const { messageId, acceptedAtMs, from, to, cc, subject, headers } = message
+  // Boundaries follow from the content's id: nobody knew it when the content was written.
+  return {
+    messageId,
+    acceptedAtMs,
+    from,
+    to,
+    cc,
+    subject,
+    headers,
+    text,
+    html,
+    attachments,
+    boundarySeed: message.contentId,
+  }
+}
+
+async function readContent(
+  store: ContentStore,
+  message: JobMessage,
+  { part, signal }: { part: string; signal: AbortSignal },
+): Promise<Buffer | null> {
+  const inline = message.content?.find((one) => one.part === part)
+  if (inline !== undefined) return unpackPart(inline.chunks)
+  const shard = shardOf(message.accountId) as number
+  for (let tries = 0; tries < READ_TRIES_MAX; tries += 1) {
+    const bytes = await readPart(store, { shard, contentId: message.contentId, part })
+    if (bytes !== undefined) return bytes
+    await pause(READ_STEP_MS, undefined, { signal })
+  }
+  throw new Error('The store did not answer')
+}

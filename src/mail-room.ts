@@ -1,0 +1,93 @@
+/**
+ * mail-room - the mail threads of a process, started with the first job: an idle process does without their memory
+ *
+ * Besides attempts they measure: a message that may be too large is built there, not beside the requests of others.
+ */
+
+import { randomUUID } from 'node:crypto'
+import { availableParallelism } from 'node:os'
+import type { Config } from './config.ts'
+import type { SendMessage } from './edge/email.ts'
+import { SMTP_TIMEOUTS } from './effects/converse.ts'
+import type { Fence } from './effects/fence.ts'
+import type { MailJob, SmtpSettings } from './effects/thread-job.ts'
+import type { MailThreads } from './effects/thread-pool.ts'
+import type { RunMail } from './lanes.ts'
+
+/** Attempts over SMTP at once; more wait in their thread. */
+const CONNECTIONS_MAX = 256
+const THREADS_MAX = 4
+
+export interface MailRoom {
+  readonly run: RunMail
+  /** Bytes of a message as built; null when it cannot be built. */
+  measure(message: SendMessage, contentId: string): Promise<number | null>
+  /** Ends the threads after at most `graceMs`; what is left under way is deferred. */
+  close(graceMs: number): Promise<void>
+}
+
+/** Makes the room; no thread runs yet. */
+export function makeMailRoom(config: Config, fence: Fence): MailRoom {
+  let threads: Promise<MailThreads> | null = null
+  const open = async (): Promise<MailThreads> => {
+    const { createMailThreads } = await import('./effects/thread-pool.ts')
+    // One core is for the loop that accepts.
+    const size = Math.min(THREADS_MAX, Math.max(1, availableParallelism() - 1))
+    return createMailThreads({ size, smtp: smtpSettings(config), fence })
+  }
+  const run: RunMail = async (job, signal) => {
+    threads ??= open()
+    return (await threads).run(job, signal)
+  }
+  return {
+    run,
+    async measure(message, contentId) {
+      const { sizeBytes } = await run(measuringJob(message, contentId), new AbortController().signal)
+      return sizeBytes
+    },
+    async close(graceMs) {
+      await (await threads)?.close(graceMs)
+    },
+  }
+}
+
+function smtpSettings(config: Config): SmtpSettings {
+  return {
+    ehloName: config.smtpHostname,
+    relayUrl: config.relayUrl,
+    relayConnections: config.relayConnections,
+    relayCa: null,
+    deliveryPort: config.deliveryPort,
+    dnsServers: config.dnsServers,
+    privateNetworksAllowed: config.privateNetworksAllowed,
+    connectionsMax: CONNECTIONS_MAX,
+    timeouts: SMTP_TIMEOUTS,
+  }
+}
+
+function measuringJob(message: SendMessage, contentId: string): MailJob {
+  const { from, recipients, subject, text, html, headers, attachments } = message
+  const shown = (kind: 'to' | 'cc') => recipients.filter((one) => one.kind === kind)
+  return {
+    message: {
+      // The message has no id yet; all ids are of one length, and none is measured twice.
+      messageId: randomUUID(),
+      acceptedAtMs: 0,
+      from,
+      to: shown('to').map(({ address, name }) => ({ address, name })),
+      cc: shown('cc').map(({ address, name }) => ({ address, name })),
+      subject,
+      text,
+      html,
+      headers,
+      attachments: attachments.map(({ name, contentType, contentId: id, content }) => ({
+        name,
+        contentType,
+        contentId: id,
+        content: Buffer.from(content, 'base64'),
+      })),
+      boundarySeed: contentId,
+    },
+    simulate: { address: from.address, attempt: 1 },
+  }
+}

@@ -1,0 +1,174 @@
+/**
+ * metrics - what `/metrics` tells, counted where it happens and formatted only when asked
+ *
+ * The hot path adds to plain numbers; the registry of prom-client is loaded and filled at the first look, so that a
+ * process that nobody watches spends nothing on it. Labels are codes and results, never ids or addresses.
+ */
+
+import { createHistogram, type RecordableHistogram } from 'node:perf_hooks'
+import type { Counter, Gauge, Registry } from 'prom-client'
+
+/** How often the loop's lag is sampled once somebody watches; finer costs wake-ups in an idle process. */
+const LAG_RESOLUTION_MS = 100
+const QUANTILES = [50, 90, 99] as const
+const LATENCY_US_MAX = 60_000_000
+
+/** Counters of one process. */
+export interface Metrics {
+  /** A send of `recipients` was accepted `ms` after its request had arrived whole: the commit is part of that time. */
+  accepted(recipients: number, ms: number): void
+  /** A commit was confirmed after `ms`. */
+  committed(ms: number): void
+  /** An accepted answer was given again for its Idempotency-Key. */
+  replayed(): void
+  /** A send was refused by its decision with this code of the contract. */
+  refused(code: string): void
+  /** An attempt ended: `delivered`, `deferred` or `bounced`. */
+  attempted(result: string): void
+  /** What was counted since the last call, for a line of the log. */
+  take(): Record<string, number>
+  /** The text of `/metrics`. In: figures of the runtime at this moment, by name. */
+  format(figures: Readonly<Record<string, number>>): Promise<string>
+  readonly contentType: string
+}
+
+interface Counts {
+  requests: number
+  recipients: number
+  replays: number
+  readonly refusals: Map<string, number>
+  readonly attempts: Map<string, number>
+  /** Microseconds. */
+  readonly latency: RecordableHistogram
+  readonly commits: RecordableHistogram
+}
+
+/** Makes the counters of this process. */
+export function makeMetrics(): Metrics {
+  const counts: Counts = {
+    requests: 0,
+    recipients: 0,
+    replays: 0,
+    refusals: new Map(),
+    attempts: new Map(),
+    latency: makeHistogram(),
+    commits: makeHistogram(),
+  }
+  let told = sums(counts)
+  let page: Promise<(figures: Readonly<Record<string, number>>) => Promise<string>> | null = null
+  return {
+    contentType: 'text/plain; version=0.0.4; charset=utf-8',
+    accepted(recipients, ms) {
+      counts.requests += 1
+      counts.recipients += recipients
+      recordMs(counts.latency, ms)
+    },
+    committed: (ms) => recordMs(counts.commits, ms),
+    replayed() {
+      counts.replays += 1
+    },
+    refused: (code) => addTo(counts.refusals, code),
+    attempted: (result) => addTo(counts.attempts, result),
+    take() {
+      const before = told
+      told = sums(counts)
+      return Object.fromEntries(Object.entries(told).map(([name, sum]) => [name, sum - (before[name] ?? 0)]))
+    },
+    async format(figures) {
+      page ??= makePage(counts)
+      return (await page)(figures)
+    },
+  }
+}
+
+/** Loads prom-client, registers everything once and answers what formats it. */
+async function makePage(counts: Counts): Promise<(figures: Readonly<Record<string, number>>) => Promise<string>> {
+  const prom = await import('prom-client')
+  const registry: Registry = new prom.Registry()
+  const registers = [registry]
+  prom.collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LAG_RESOLUTION_MS })
+  const total = (name: string, help: string, read: () => number) =>
+    new prom.Counter({ name: `sendwright_${name}_total`, help, registers, collect: countFrom(read) })
+  const labelled = (name: string, help: string, { label, values }: { label: string; values: Map<string, number> }) =>
+    new prom.Counter({
+      name: `sendwright_${name}_total`,
+      help,
+      labelNames: [label],
+      registers,
+      collect: countEach(label, values),
+    })
+  total('accepted_requests', 'Sends accepted by this process', () => counts.requests)
+  total('accepted_recipients', 'Recipients of accepted sends', () => counts.recipients)
+  total('replayed_requests', 'Accepted answers given again for their Idempotency-Key', () => counts.replays)
+  labelled('refused_sends', 'Sends refused by their decision, by code', { label: 'code', values: counts.refusals })
+  labelled('attempts', 'Attempts ended, by result', { label: 'result', values: counts.attempts })
+  const latency = (name: string, help: string, histogram: RecordableHistogram) =>
+    new prom.Gauge({
+      name: `sendwright_${name}_seconds`,
+      help: `${help}, since the start`,
+      labelNames: ['quantile'],
+      registers,
+      collect: quantilesOf(histogram),
+    })
+  latency('accept', 'From a whole request to its committed answer', counts.latency)
+  latency('commit', 'From sending a commit to its confirmation', counts.commits)
+  const gauges = new Map<string, Gauge>()
+  return (figures) => {
+    for (const [figure, value] of Object.entries(figures)) {
+      const name = `sendwright_${snakeCase(figure)}`
+      const gauge = gauges.get(name) ?? new prom.Gauge({ name, help: `${figure} at this moment`, registers })
+      gauges.set(name, gauge)
+      gauge.set(value)
+    }
+    return registry.metrics()
+  }
+}
+
+function countFrom(read: () => number) {
+  return function collect(this: Counter) {
+    this.reset()
+    this.inc(read())
+  }
+}
+
+function countEach(label: string, values: ReadonlyMap<string, number>) {
+  return function collect(this: Counter) {
+    this.reset()
+    for (const [key, value] of values) this.inc({ [label]: key }, value)
+  }
+}
+
+function quantilesOf(latency: RecordableHistogram) {
+  return function collect(this: Gauge) {
+    for (const one of QUANTILES) {
+      this.set({ quantile: String(one / 100) }, latency.count === 0 ? 0 : latency.percentile(one) / 1e6)
+    }
+  }
+}
+
+function makeHistogram(): RecordableHistogram {
+  return createHistogram({ lowest: 1, highest: LATENCY_US_MAX, figures: 2 })
+}
+
+function recordMs(histogram: RecordableHistogram, ms: number): void {
+  histogram.record(Math.min(Math.max(1, Math.round(ms * 1000)), LATENCY_US_MAX))
+}
+
+function snakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`).replace(/[^a-z0-9_]/g, '_')
+}
+
+function addTo(map: Map<string, number>, key: string): void {
+  map.set(key, (map.get(key) ?? 0) + 1)
+}
+
+function sums(counts: Counts): Record<string, number> {
+  const sum = (map: Map<string, number>) => [...map.values()].reduce((total, value) => total + value, 0)
+  return {
+    acceptedRequests: counts.requests,
+    acceptedRecipients: counts.recipients,
+    replayedRequests: counts.replays,
+    refusedSends: sum(counts.refusals),
+    attempts: sum(counts.attempts),
+  }
+}

@@ -1,0 +1,38 @@
+/**
+ * answer - what the cluster says becomes what a client is told
+ *
+ * Guarantees: 503 only where nothing was and nothing will be accepted; where nobody can tell, the connection is closed.
+ */
+
+import type { Command } from '../../cluster/behaviour.ts'
+import type { AskResult } from '../../cluster/work.ts'
+import type { Refused } from '../actors/refusal.ts'
+import { type Answer, type Reply, refuse } from '../edge/respond.ts'
+import { formatInstant } from '../views/instant.ts'
+
+/** Asks an actor of a shard. */
+export type Ask = (shard: number, command: Command) => Promise<AskResult>
+
+/** The answer to what came back; `make` says what an actor's reply means. */
+export function answerOf<ActorReply>(result: AskResult, make: (reply: ActorReply) => Answer): Answer {
+  if (result.kind === 'answer') return make(result.reply as ActorReply)
+  if (result.kind === 'unavailable') return refuse('unavailable')
+  if (result.kind === 'fault') return refuse('internal_error')
+  return { close: true }
+}
+
+/** The answer of a refusal by an actor. In: the store's time in ms, which `Retry-After` counts from. */
+export function answerRefused({ code, extra }: Refused, nowMs: number): Reply {
+  const fields: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(extra)) {
+    if (name.endsWith('AtMs')) fields[name.slice(0, -2)] = formatInstant(value as number)
+    else fields[name] = value
+  }
+  return refuse(code, fields, messageOf(fields), nowMs)
+}
+
+/** A request that can never pass is told so. */
+function messageOf({ requested, limit }: Readonly<Record<string, unknown>>): string | undefined {
+  if (typeof requested !== 'number' || typeof limit !== 'number' || requested <= limit) return undefined
+  return `Request needs more emails than the whole limit: ${requested} of ${limit}`
+}

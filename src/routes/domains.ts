@@ -1,0 +1,160 @@
+/**
+ * domains - POST, GET, DELETE /v1/domains and POST /v1/domains/{id}/verify
+ *
+ * A check looks the DNS up here, within 8 s, and then asks for its result to be recorded: an actor never waits.
+ *
+ * Spec domain.add, domain.refused, domain.read, domain.list, domain.verify
+ */
+
+import { randomBytes } from 'node:crypto'
+import { parse } from 'tldts'
+import { shardOf } from '../../cluster/id.ts'
+import { DOMAINS_REFUSED, type DomainBody } from '../../schemas/domain.ts'
+import { PAGE_DEFAULT } from '../../schemas/limits.ts'
+import type { AccountState } from '../actors/account.ts'
+import type { AddDomainReply } from '../actors/add-domain.ts'
+import type { DomainState } from '../actors/domain.ts'
+import type { RecordCheckReply } from '../actors/record-check.ts'
+import type { Refused } from '../actors/refusal.ts'
+import type { KeyOwner } from '../edge/key.ts'
+import type { EdgeRequest, Handler } from '../edge/request.ts'
+import { type Answer, refuse } from '../edge/respond.ts'
+import type { CheckDomainJob, DomainCheck } from '../effects/check-domain.ts'
+import { makeDkimKeyPair, makeSelector, NONCE_BYTES, sealKey } from '../mail/dkim-key.ts'
+import { formatDomain, listDomains, readDomain, recordsOf } from '../views/domain.ts'
+import type { Reader } from '../views/key.ts'
+import { type Ask, answerOf, answerRefused } from './answer.ts'
+
+/** Random bytes in a selector. */
+const SELECTOR_BYTES = 2
+
+/** What the routes of sending domains need. */
+export interface DomainDeps {
+  readonly ask: Ask
+  readonly read: Reader
+  readonly newCmdId: () => string
+  readonly nowMs: () => number
+  readonly serviceDomain: string
+  readonly sealingKey: Buffer
+  readonly check: (job: CheckDomainJob) => Promise<{ returnPath: DomainCheck; dkim: DomainCheck }>
+}
+
+/** POST /v1/domains. Spec domain.add */
+export function makeAddDomain(deps: DomainDeps): Handler {
+  return async ({ key, body }) => {
+    const owner = key as KeyOwner
+    const domain = (body as DomainBody).domain.toLowerCase()
+    if (isRefused(domain, deps.serviceDomain)) {
+      const seen = await readDomain(deps.read, owner, '')
+      if (typeof seen === 'string') return refuse(seen)
+      return isWritable(seen.account) ? refuse('domain_not_allowed', { domain }) : refuse('account_not_active')
+    }
+    const { privateKey, publicKey } = await makeDkimKeyPair()
+    const selector = makeSelector(deps.nowMs(), randomBytes(SELECTOR_BYTES))
+    const nonce = randomBytes(NONCE_BYTES)
+    const sealed = sealKey(deps.sealingKey, { privateKey, owner: sealOwner(owner, domain, selector), nonce })
+    const asked = { domain, selector, publicKey, sealedPrivateKey: sealed.toString('base64') }
+    return order(deps, owner, {
+      name: 'add-domain',
+      body: asked,
+      answer: ({ domain: added }: AddDomainReply) => answerDomain(deps, 201, added),
+    })
+  }
+}
+
+/** GET /v1/domains. Spec domain.list */
+export function makeListDomains(deps: DomainDeps): Handler {
+  return async ({ key, query }) => {
+    const page = { limit: query.limit === undefined ? PAGE_DEFAULT : Number(query.limit), after: query.after ?? null }
+    const seen = await listDomains(deps.read, key as KeyOwner, page)
+    if (typeof seen === 'string') return refuse(seen)
+    const domains = seen.domains.map((state) => formatDomain(state, deps.serviceDomain))
+    return { status: 200, json: { domains, next: seen.next } }
+  }
+}
+
+/** GET /v1/domains/{id}. Spec domain.read */
+export function makeReadDomain(deps: DomainDeps): Handler {
+  return async ({ key, params }) => {
+    const seen = await readDomain(deps.read, key as KeyOwner, params.id ?? '')
+    if (typeof seen === 'string') return refuse(seen)
+    return seen.domain === null ? refuse('not_found') : answerDomain(deps, 200, seen.domain)
+  }
+}
+
+/** DELETE /v1/domains/{id}. Spec domain.remove */
+export function makeRemoveDomain(deps: DomainDeps): Handler {
+  return (request) =>
+    onDomain(deps, request, (owner, { domainId }) =>
+      order(deps, owner, { name: 'remove-domain', body: { domainId }, answer: () => ({ status: 204 }) }),
+    )
+}
+
+/** POST /v1/domains/{id}/verify. Spec domain.verify */
+export function makeVerifyDomain(deps: DomainDeps): Handler {
+  return (request) =>
+    onDomain(deps, request, async (owner, domain) => {
+      const check = await deps.check(recordsOf(domain, deps.serviceDomain))
+      const answer = (reply: RecordCheckReply) => ({
+        status: 200,
+        json: { ...formatDomain(reply.domain, deps.serviceDomain), check },
+      })
+      return order(deps, owner, { name: 'record-check', body: { domainId: domain.domainId, check }, answer })
+    })
+}
+
+/** Finds the domain of the path for a route that changes it, or refuses in the contract's order. */
+async function onDomain(
+  deps: DomainDeps,
+  { key, params }: EdgeRequest,
+  act: (owner: KeyOwner, domain: DomainState) => Promise<Answer>,
+): Promise<Answer> {
+  const owner = key as KeyOwner
+  const seen = await readDomain(deps.read, owner, params.id ?? '')
+  if (typeof seen === 'string') return refuse(seen)
+  if (!isWritable(seen.account)) return refuse('account_not_active')
+  return seen.domain === null ? refuse('not_found') : act(owner, seen.domain)
+}
+
+interface Order<Reply> {
+  readonly name: string
+  readonly body: object
+  answer(reply: Reply): Answer
+}
+
+/** Asks the account's shard; the turn checks key and state again. */
+async function order<Reply extends { readonly kind: string }>(
+  deps: DomainDeps,
+  owner: KeyOwner,
+  { name, body, answer }: Order<Reply>,
+): Promise<Answer> {
+  const accountId = owner.accountId as string
+  const command = { name, cmdId: deps.newCmdId(), body: { accountId, keyHash: owner.hash, ...body } }
+  const result = await deps.ask(shardOf(accountId) as number, command)
+  return answerOf<Reply | Refused>(result, (reply) =>
+    reply.kind === 'refused' ? answerRefused(reply as Refused, deps.nowMs()) : answer(reply as Reply),
+  )
+}
+
+function answerDomain(deps: DomainDeps, status: number, state: DomainState): Answer {
+  return { status, json: formatDomain(state, deps.serviceDomain) }
+}
+
+/** What a sealed key is bound to. The domain has no id yet when its key is made. */
+export function sealOwner({ accountId }: KeyOwner, domain: string, selector: string): string {
+  return `${accountId} ${domain} ${selector}`
+}
+
+/** A closed account is read only. */
+function isWritable({ status }: AccountState): boolean {
+  return status !== 'closed'
+}
+
+// Spec domain.refused
+function isRefused(domain: string, serviceDomain: string): boolean {
+  if (domain === serviceDomain || domain.endsWith(`.${serviceDomain}`)) return true
+  const { publicSuffix } = parse(domain, { allowPrivateDomains: false, validateHostname: false })
+  return DOMAINS_REFUSED.some((refused) =>
+    refused.endsWith('.*') ? domain === `${refused.slice(0, -2)}.${publicSuffix}` : domain === refused,
+  )
+}

@@ -1,0 +1,46 @@
+/**
+ * operator - PATCH /v1/operator/accounts/{accountId}: what the operator changes of an account
+ *
+ * The change holds from its answer on: the next request is decided with it.
+ *
+ * Spec operator.account, operator.note
+ */
+
+import { shardOf } from '../../cluster/id.ts'
+import type { AccountPatchBody } from '../../schemas/account.ts'
+import type { PatchAccountBody, PatchAccountReply } from '../actors/patch-account.ts'
+import type { Refused } from '../actors/refusal.ts'
+import type { KeyOwner } from '../edge/key.ts'
+import type { Handler } from '../edge/request.ts'
+import { refuse } from '../edge/respond.ts'
+import { formatAccount, isOperatorLive } from '../views/account.ts'
+import type { Reader } from '../views/key.ts'
+import { type Ask, answerOf, answerRefused } from './answer.ts'
+
+export interface OperatorDeps {
+  readonly ask: Ask
+  readonly read: Reader
+  readonly newCmdId: () => string
+  readonly nowMs: () => number
+}
+
+/** PATCH /v1/operator/accounts/{accountId} */
+export function makePatchAccount(deps: OperatorDeps): Handler {
+  return async ({ key, params, body }) => {
+    const isLive = await isOperatorLive(deps.read, key as KeyOwner)
+    if (isLive === null) return refuse('unavailable')
+    if (!isLive) return refuse('unauthorized')
+    const accountId = (params.accountId ?? '').toLowerCase()
+    const shard = shardOf(accountId)
+    if (shard === null) return refuse('not_found')
+    // The note is for the audit log of the operator's acts.
+    const { note: _note, ...changes } = body as AccountPatchBody
+    const order: PatchAccountBody = { accountId, changes }
+    const result = await deps.ask(shard, { name: 'patch-account', cmdId: deps.newCmdId(), body: order })
+    return answerOf<PatchAccountReply | Refused>(result, (reply) =>
+      reply.kind === 'refused'
+        ? answerRefused(reply, deps.nowMs())
+        : { status: 200, json: formatAccount(reply.account, reply.counters, deps.nowMs()) },
+    )
+  }
+}

@@ -1,0 +1,114 @@
+/**
+ * domain - sending domains as an account key reads them, and the look before a domain is added or checked
+ *
+ * Every view looks the key up in the same step as what it reads, so a revocation holds at once.
+ *
+ * Keys: `domain:<id>`, `domains:<account>`, `account:<id>`, `key:<sha256>`
+ */
+
+import type { Fact } from '../../cluster/behaviour.ts'
+import { shardOf } from '../../cluster/id.ts'
+import type { Domain } from '../../schemas/domain.ts'
+import type { AccountState } from '../actors/account.ts'
+import type { DomainState } from '../actors/domain.ts'
+import { domainsKey } from '../actors/keyspace.ts'
+import { formatDkimTxt } from '../mail/dkim-key.ts'
+import { type ExpectedRecord, makeDkimRecord, makeReturnPathRecord } from '../mail/dns-record.ts'
+import { entityFact, stateOf } from './entity.ts'
+import { formatInstant, formatInstantOrNull } from './instant.ts'
+import { type KeyOwner, keyFact, ownerOfRow, type Reader } from './key.ts'
+
+/** Domains of one account that a list goes through. */
+const LISTED_MAX = 100_000
+
+/** Why a view shows nothing; codes of the contract. */
+export type Unseen = 'unauthorized' | 'unavailable'
+
+/** The two DNS records of a domain. */
+export function recordsOf(
+  state: Pick<DomainState, 'domainId' | 'domain' | 'selector' | 'publicKey'>,
+  serviceDomain: string,
+): { returnPath: ExpectedRecord; dkim: ExpectedRecord } {
+  const { domainId, domain, selector, publicKey } = state
+  return {
+    returnPath: makeReturnPathRecord({ domain, domainId, serviceDomain }),
+    dkim: makeDkimRecord({ domain, selector, value: formatDkimTxt(publicKey) }),
+  }
+}
+
+/** The resource of a domain. */
+export function formatDomain(state: DomainState, serviceDomain: string): Domain {
+  const records = recordsOf(state, serviceDomain)
+  const record = <Type extends 'CNAME' | 'TXT'>(type: Type, expected: ExpectedRecord, found: DomainState['dkim']) => ({
+    type,
+    host: expected.host,
+    value: expected.value,
+    verified: found.verified,
+    verifiedAt: formatInstantOrNull(found.verifiedAtMs),
+  })
+  return {
+    domainId: state.domainId,
+    domain: state.domain,
+    verified: state.verified,
+    createdAt: formatInstant(state.createdAtMs),
+    lastCheckedAt: formatInstantOrNull(state.lastCheckedAtMs),
+    failingSince: formatInstantOrNull(state.failingSinceMs),
+    returnPath: record('CNAME', records.returnPath, state.returnPath),
+    dkim: record('TXT', records.dkim, state.dkim),
+  }
+}
+
+/** The key's account, and a domain of it: null where the account has none of that id. */
+export async function readDomain(
+  read: Reader,
+  owner: KeyOwner,
+  domainId: string,
+): Promise<{ account: AccountState; domain: DomainState | null } | Unseen> {
+  const accountId = owner.accountId as string
+  const shard = shardOf(accountId) as number
+  const id = domainId.toLowerCase()
+  // An id of another shard is another account's, and its key name would not lie on this shard.
+  const ids = shardOf(id) === shard ? [id] : []
+  const seen = await read(shard, [
+    keyFact(shard, owner.hash),
+    entityFact(shard, { kind: 'account', id: accountId }),
+    ...ids.map((one) => entityFact(shard, { kind: 'domain', id: one })),
+  ])
+  if (seen === null) return 'unavailable'
+  const account = stateOf<AccountState>(seen[1])
+  if (ownerOfRow(owner.hash, seen[0]) === null || account === null) return 'unauthorized'
+  const domain = stateOf<DomainState>(seen[2])
+  const isOurs = domain !== null && domain.accountId === accountId && domain.removedAtMs === null
+  return { account, domain: isOurs ? domain : null }
+}
+
+/** A page of the account's domains, newest first. `after`: the last domain looked at, whether or not it still exists. */
+export async function listDomains(
+  read: Reader,
+  owner: KeyOwner,
+  { limit, after }: { limit: number; after: string | null },
+): Promise<{ domains: readonly DomainState[]; next: string | null } | Unseen> {
+  const accountId = owner.accountId as string
+  const shard = shardOf(accountId) as number
+  const all: Fact = { read: 'sorted', key: domainsKey(shard, accountId), min: 0, max: Number.MAX_SAFE_INTEGER, count: LISTED_MAX }
+  const seen = await read(shard, [keyFact(shard, owner.hash), all])
+  if (seen === null) return 'unavailable'
+  if (ownerOfRow(owner.hash, seen[0]) === null) return 'unauthorized'
+  // Ids sort by creation.
+  const ids = (seen[1] as readonly (readonly [string, number])[])
+    .map(([id]) => id)
+    .sort()
+    .reverse()
+  const below = after === null ? ids : ids.filter((id) => id < after.toLowerCase())
+  const page = below.slice(0, limit)
+  const states = await read(
+    shard,
+    page.map((id) => entityFact(shard, { kind: 'domain', id })),
+  )
+  if (states === null) return 'unavailable'
+  const domains = states.map((value) => stateOf<DomainState>(value)).filter((state) => state !== null)
+  return {
+    domains: domains.filter(({ removedAtMs }) => removedAtMs === null),
+    next: below.length > limit ? (page.at(-1) ?? null) : null,
+  }
+}

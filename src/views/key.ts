@@ -1,0 +1,84 @@
+/**
+ * key - whose key it is: looked up by its hash
+ *
+ * All of a key's row but `revoked` never changes, so what was found is remembered, and an unknown key is not. That a
+ * remembered key is still live is checked by who uses it: a turn in its owner's state, a view in the same round trip as
+ * what it reads (`ownerOfRow`).
+ *
+ * Keys: `key:<sha256>` (kind, accountId, serverId, tokenId, mode, streamId, revoked)
+ */
+
+import type { Fact, FactValue } from '../../cluster/behaviour.ts'
+import { SHARDS } from '../../cluster/id.ts'
+import { apiKeyKey } from '../actors/keyspace.ts'
+
+/** Reads facts of one shard in one step; null when the store did not answer. */
+export type Reader = (shard: number, facts: readonly Fact[]) => Promise<readonly FactValue[] | null>
+
+/** Whose key it is; all of it stays true for as long as there is the key. */
+export interface KeyOwner {
+  readonly kind: 'server' | 'account' | 'operator'
+  readonly accountId: string | null
+  readonly serverId: string | null
+  readonly tokenId: string
+  readonly mode: 'live' | 'test' | null
+  readonly defaultStreamId: string | null
+  readonly hash: string
+}
+
+/** A key to look for: the shard that it names, and its hash. */
+export interface SoughtKey {
+  readonly shard: number
+  readonly hash: string
+}
+
+/** Keys remembered at once: some 10 MB. */
+const REMEMBERED_MAX = 20_000
+const FIELDS = ['kind', 'accountId', 'serverId', 'tokenId', 'mode', 'streamId', 'revoked'] as const
+const KINDS: readonly string[] = ['server', 'account', 'operator'] satisfies KeyOwner['kind'][]
+
+/** The fact that holds a key's row. */
+export function keyFact(shard: number, hash: string): Fact {
+  return { read: 'fields', key: apiKeyKey(shard, hash), fields: FIELDS }
+}
+
+/** The owner that a row tells of; null when there is no such key or it was revoked. */
+export function ownerOfRow(hash: string, value: FactValue | undefined): KeyOwner | null {
+  const [kind, accountId, serverId, tokenId, mode, streamId, revoked] = value as readonly (string | null)[]
+  if (!kind || !KINDS.includes(kind) || !tokenId || revoked) return null
+  return {
+    kind: kind as KeyOwner['kind'],
+    accountId: accountId || null,
+    serverId: serverId || null,
+    tokenId,
+    mode: mode === 'live' || mode === 'test' ? mode : null,
+    defaultStreamId: streamId || null,
+    hash,
+  }
+}
+
+/** Makes the edge's look-up of keys. It throws when the store does not answer, which the edge answers with 503. */
+export function makeKeyFinder(
+  read: Reader,
+  rememberedMax: number = REMEMBERED_MAX,
+): (key: SoughtKey) => KeyOwner | null | Promise<KeyOwner | null> {
+  const remembered = new Map<string, KeyOwner>()
+  const remember = (owner: KeyOwner): KeyOwner => {
+    // What was used last is last in the map, so its first entry is the one to forget.
+    remembered.delete(owner.hash)
+    if (remembered.size >= rememberedMax) remembered.delete(remembered.keys().next().value as string)
+    remembered.set(owner.hash, owner)
+    return owner
+  }
+  const look = async ({ shard, hash }: SoughtKey): Promise<KeyOwner | null> => {
+    const facts = await read(shard, [keyFact(shard, hash)])
+    if (facts === null) throw new Error('The store did not answer')
+    const owner = ownerOfRow(hash, facts[0])
+    return owner === null ? null : remember(owner)
+  }
+  return (parsed) => {
+    const known = remembered.get(parsed.hash)
+    if (known !== undefined) return remember(known)
+    return parsed.shard < SHARDS ? look(parsed) : null
+  }
+}

@@ -1,0 +1,67 @@
+/**
+ * server - the Server resource of a server key: its limits as they stand, and the domains it may send from
+ *
+ * One step: key, states, counters and domains are of the same moment.
+ *
+ * Keys: `key:<sha256>`, `server:<id>`, `account:<id>`, `counters`, `sending:<account>`
+ *
+ * Spec server.read, limit.entry
+ */
+
+import { shardOf } from '../../cluster/id.ts'
+import type { LimitEntry, Server } from '../../schemas/server.ts'
+import { type AccountCounters, type AccountState, accountOwner, accountRef } from '../actors/account.ts'
+import { unpackSending } from '../actors/domain.ts'
+import { sendingKey } from '../actors/keyspace.ts'
+import { limitsOfServer } from '../actors/limit.ts'
+import type { Limit } from '../actors/quota.ts'
+import { type ServerCounters, type ServerState, serverOwner, serverRef } from '../actors/server.ts'
+import { SIMULATOR_DOMAIN } from '../mail/simulator.ts'
+import { countersFact, countersOf, entityFact, stateOf } from './entity.ts'
+import { formatInstant, formatInstantOrNull } from './instant.ts'
+import { type KeyOwner, keyFact, ownerOfRow, type Reader } from './key.ts'
+
+/** The server of a key; or why it is not shown. */
+export async function readServer(
+  read: Reader,
+  owner: KeyOwner,
+  nowMs: number,
+): Promise<Server | 'unauthorized' | 'unavailable'> {
+  const accountId = owner.accountId as string
+  const serverId = owner.serverId as string
+  const shard = shardOf(accountId) as number
+  const seen = await read(shard, [
+    keyFact(shard, owner.hash),
+    entityFact(shard, serverRef(serverId)),
+    entityFact(shard, accountRef(accountId)),
+    countersFact(shard, [serverOwner(serverId), accountOwner(accountId)]),
+    { read: 'hash', key: sendingKey(shard, accountId) },
+  ])
+  if (seen === null) return 'unavailable'
+  const server = stateOf<ServerState>(seen[1])
+  const account = stateOf<AccountState>(seen[2])
+  if (ownerOfRow(owner.hash, seen[0]) === null || server === null || account === null) return 'unauthorized'
+  const [serverCounters, counters] = countersOf<ServerCounters & AccountCounters>(seen[3])
+  const limits = limitsOfServer(server, serverCounters ?? null, { account, counters: counters ?? null, nowMs })
+  return {
+    serverId,
+    name: server.name,
+    mode: server.mode,
+    createdAt: formatInstant(server.createdAtMs),
+    limits: limits.map(formatLimit),
+    sendingDomains: formatSendingDomains(seen[4] as ReadonlyMap<string, string>, server.mode),
+  }
+}
+
+/** A limit entry. Spec limit.entry */
+export function formatLimit({ scope, period, limit, used, resetsAtMs }: Limit): LimitEntry {
+  return { scope, period, limit, used, resetsAt: formatInstant(resetsAtMs) }
+}
+
+/** Verified domains by name; on a test server the simulator's first. */
+function formatSendingDomains(rows: ReadonlyMap<string, string>, mode: 'live' | 'test'): Server['sendingDomains'] {
+  const own = [...rows.entries()]
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(([domain, row]) => ({ domain, failingSince: formatInstantOrNull(unpackSending(row).failingSinceMs) }))
+  return mode === 'test' ? [{ domain: SIMULATOR_DOMAIN, failingSince: null }, ...own] : own
+}

@@ -1,0 +1,68 @@
+/** Tests of the listener with the vectors of other projects: JSON texts on every route that takes a body, raw requests. */
+
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+import { test } from 'tap'
+
+import { ERROR } from '../../schemas/error.ts'
+import { ROUTES } from '../../schemas/routes.ts'
+import { compileBody } from '../../src/edge/validate.ts'
+import { call, makeKeyRing, makeRoutes, sendRaw, startEdge } from '../support/edge-listener.ts'
+import { findSuite } from '../support/suites.ts'
+
+const ring = makeKeyRing()
+const isError = compileBody(ERROR)
+const TOKENS = { S: ring.sk, A: ring.ak, O: ring.ok }
+const JSON_SUITE = findSuite('json/JSONTestSuite/test_parsing')
+const HTTP_SUITE = findSuite('http/llhttp.json')
+
+function skipWithout(path: string | null): string | false {
+  return path === null ? 'vectors not found: set SUITES_DIR' : false
+}
+
+for (const route of Object.values(ROUTES).filter((candidate) => candidate.body !== null)) {
+  test(`http: JSON vectors on ${route.name} [request.json]`, { skip: skipWithout(JSON_SUITE) }, async (t) => {
+    const edge = await startEdge(ring, { routes: makeRoutes(route.listener) })
+    t.teardown(() => edge.close())
+    const kind = route.keys[0] ?? 'S'
+    const wrong: string[] = []
+    const names = readdirSync(JSON_SUITE ?? '').filter((name) => name.endsWith('.json'))
+    for (const name of names) {
+      const came = await call(edge.port, {
+        method: route.method,
+        path: route.path.replace(/\{\w+\}/, '1'),
+        token: TOKENS[kind],
+        headers: { 'Content-Type': 'application/json' },
+        body: readFileSync(join(JSON_SUITE ?? '', name)),
+      })
+      const isRefused = came.status === 400 && isError(came.json, false).ok && came.json.issues.length > 0
+      // An empty object is a whole body of the account's route; none of the vectors is one of the others'.
+      const isTaken = came.status === route.success.status && route === ROUTES.patchAccount
+      if (!isRefused && !isTaken) wrong.push(`${name}: ${came.status}`)
+      if (name.startsWith('n_') && came.json.issues?.[0]?.path !== '') wrong.push(`${name}: not refused as a whole`)
+    }
+    t.equal(names.length, 318)
+    t.same(wrong, [])
+    t.same(edge.faults, [])
+  })
+}
+
+interface RawCase {
+  readonly name: string
+  readonly input: string
+}
+
+test('http: raw requests do not harm the listener [request.raw]', { skip: skipWithout(HTTP_SUITE) }, async (t) => {
+  const { cases } = JSON.parse(readFileSync(HTTP_SUITE ?? '', 'utf8')) as { cases: RawCase[] }
+  const edge = await startEdge(ring)
+  t.teardown(() => edge.close())
+  for (let at = 0; at < cases.length; at += 20) {
+    const batch = cases.slice(at, at + 20)
+    await Promise.all(
+      batch.map(({ input }) => sendRaw(edge.port, Buffer.from(input, 'latin1'), (text) => text !== '', 300)),
+    )
+    t.equal((await call(edge.port, { path: '/v1/server', token: ring.sk })).status, 200, `after ${at + batch.length}`)
+  }
+  t.same(edge.faults, [])
+})

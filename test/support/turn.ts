@@ -1,0 +1,412 @@
+/**
+ * turn - runs behaviours over a key space in memory, one turn after the other, as the runtime does with a store.
+ *
+ * It checks on every turn what holds for all of them: bodies, states and counters are plain data and nobody changes them
+ * in place; only what was named is looked at; at most three `need`s; entry ids rise per key; PEXPIREAT finds its key; no
+ * address is in any stream; at most 4,000 arguments a write; keys are the shard's own.
+ */
+
+import assert from 'node:assert/strict'
+import type {
+  Command,
+  CommandType,
+  Context,
+  Decision,
+  Due,
+  Entry,
+  Fact,
+  Facts,
+  Need,
+  Op,
+  Ref,
+  Staged,
+  States,
+} from '../../cluster/behaviour.ts'
+import { newCmdId } from '../../cluster/cmd-id.ts'
+import { type IdMaker, makeIds, sortableEntryId } from '../../cluster/id.ts'
+import { shardTag } from '../../cluster/keyspace.ts'
+import { BEHAVIOURS } from '../../src/actors/behaviours.ts'
+
+const NEEDS_MAX = 3
+const ARGS_MAX = 4_000
+const TIMER_STEPS_MAX = 20_000
+
+type Value =
+  | { readonly type: 'hash'; readonly fields: Map<string, string> }
+  | { readonly type: 'stream'; entries: Entry[]; lastId: string }
+  | { readonly type: 'sorted'; readonly scores: Map<string, number> }
+  | { readonly type: 'string'; bytes: string | Uint8Array }
+
+interface Item extends Due {
+  /** Claims so far. */
+  claims: number
+}
+
+/** A claimed item. */
+export interface Claimed<Job> {
+  readonly lane: string
+  readonly item: string
+  readonly attempt: number
+  readonly job: Job
+}
+
+export interface RunOptions {
+  readonly blobs?: readonly Uint8Array[]
+  readonly cmdId?: string
+}
+
+export class World {
+  nowMs: number
+  readonly shard: number
+  readonly keys = new Map<string, Value>()
+  readonly expiries = new Map<string, number>()
+  readonly states = new Map<string, unknown>()
+  readonly counters = new Map<string, unknown>()
+  /** `<lane> <item>` -> item. */
+  readonly items = new Map<string, Item>()
+  /** Writes of the last turn. */
+  ops: readonly Op[] = []
+  /** Rounds of reading of the last turn, the first included. */
+  rounds = 0
+  private readonly ids: IdMaker
+  private seed = 7
+
+  constructor(nowMs: number, shard = 23) {
+    this.nowMs = nowMs
+    this.shard = shard
+    this.ids = makeIds({ shard, last: '', random: () => this.random() })
+  }
+
+  /** Runs one command and answers what its asker gets. */
+  run<Body, Reply>(type: CommandType<Body, Reply>, body: Body, options: RunOptions = {}): Reply {
+    this.expire()
+    const plain = freeze(JSON.parse(JSON.stringify(body))) as Body
+    const cmdId = options.cmdId ?? newCmdId(this.nowMs, () => this.random())
+    const command: Command<Body> = { name: type.name, cmdId, body: plain, blobs: options.blobs ?? [] }
+    const context: Context = { nowMs: this.nowMs, shard: this.shard, newId: () => this.ids.next(this.nowMs) }
+    const turn = new Turn(this)
+    turn.name({ entities: type.entities(plain), counters: type.counters(plain) })
+    turn.name({ facts: type.facts(plain, turn.states, context) })
+    for (let needs = 0; ; needs += 1) {
+      const decision: Decision<Reply> = type.decide(plain, turn.states, turn.facts, context, command)
+      this.rounds = needs + 1
+      if (decision.kind === 'need') {
+        assert(needs < NEEDS_MAX, `${type.name} needs facts without end`)
+        turn.name(decision)
+        continue
+      }
+      this.stage(decision.kind === 'refuse' ? (decision.records ?? {}) : decision)
+      return decision.kind === 'refuse' ? decision.answer : decision.reply
+    }
+  }
+
+  /** Fires every timer that is due until none is, and answers how many steps that took. */
+  fireTimers(): number {
+    for (let steps = 0; steps < TIMER_STEPS_MAX; steps += 1) {
+      const due = [...this.items.values()].find(({ lane, atMs }) => lane === 'timers' && atMs <= this.nowMs)
+      if (due === undefined) return steps
+      const timer = BEHAVIOURS.timers[due.item.slice(0, due.item.indexOf(':'))]
+      assert(timer !== undefined, `No timer for ${due.item}`)
+      this.items.delete(nameOf(due))
+      this.run(timer, { item: due.item })
+    }
+    throw new Error('Timers are due without end')
+  }
+
+  /** Claims an item: with the job of the commit that made it due, else as `prepare` answers; null when it is finished. */
+  claim<Job>(prepare: CommandType<{ lane: string; item: string }, Job | null>, due: Due): Claimed<Job> | null {
+    const item = this.items.get(nameOf(due))
+    if (item === undefined) return null
+    const fresh = item.claims === 0 && item.job !== undefined
+    const job = fresh ? (item.job as Job) : this.run(prepare, { lane: due.lane, item: due.item })
+    if (job === null) {
+      this.items.delete(nameOf(due))
+      return null
+    }
+    item.claims += 1
+    return { lane: item.lane, item: item.item, attempt: item.claims, job }
+  }
+
+  /** Reports an attempt's end; the item leaves unless it is due again. */
+  end<Outcome>(
+    type: CommandType<
+      { lane: string; item: string; attempt: number; current: boolean; outcome: Outcome | null },
+      unknown
+    >,
+    claim: Pick<Claimed<unknown>, 'lane' | 'item' | 'attempt'>,
+    outcome: Outcome | null,
+  ): void {
+    const name = nameOf(claim)
+    const before = this.items.get(name)
+    const current = before !== undefined && before.claims === claim.attempt
+    const { lane, item, attempt } = claim
+    this.run(type, { lane, item, attempt, current, outcome })
+    if (current && this.items.get(name) === before) this.items.delete(name)
+  }
+
+  /** Items of lanes other than timers, by name. */
+  deliveries(): Item[] {
+    return [...this.items.values()].filter(({ lane }) => lane !== 'timers')
+  }
+
+  /** Names of all keys that are still there. */
+  keyNames(): string[] {
+    this.expire()
+    return [...this.keys.keys()].sort()
+  }
+
+  hash(key: string): ReadonlyMap<string, string> {
+    this.expire()
+    const value = this.keys.get(key)
+    return value?.type === 'hash' ? value.fields : new Map()
+  }
+
+  stream(key: string): readonly Entry[] {
+    const value = this.keys.get(key)
+    return value?.type === 'stream' ? value.entries : []
+  }
+
+  sorted(key: string): ReadonlyMap<string, number> {
+    const value = this.keys.get(key)
+    return value?.type === 'sorted' ? value.scores : new Map()
+  }
+
+  string(key: string): string | Uint8Array | null {
+    this.expire()
+    const value = this.keys.get(key)
+    return value?.type === 'string' ? value.bytes : null
+  }
+
+  /** Puts an entity's state in place, as earlier commits would have. */
+  seedState(ref: Ref, state: unknown): void {
+    this.states.set(refName(ref), freeze(JSON.parse(JSON.stringify(state))))
+  }
+
+  /** A generator of our own (mulberry32), so that every run is the same. */
+  random(): number {
+    this.seed = (this.seed + 0x6d2b79f5) | 0
+    let mixed = Math.imul(this.seed ^ (this.seed >>> 15), 1 | this.seed)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+
+  private expire(): void {
+    for (const [key, atMs] of this.expiries) {
+      if (atMs > this.nowMs) continue
+      this.keys.delete(key)
+      this.expiries.delete(key)
+    }
+  }
+
+  private stage(staged: Staged): void {
+    for (const { ref, event } of staged.events ?? []) this.applyEvent(ref, event)
+    for (const { owner, value } of staged.counters ?? []) this.counters.set(owner, freeze(toPlain(value)))
+    for (const op of staged.ops ?? []) this.apply(op)
+    this.ops = staged.ops ?? []
+    for (const done of staged.done ?? []) this.items.delete(nameOf(done))
+    for (const due of staged.due ?? []) {
+      const claims = this.items.get(nameOf(due))?.claims ?? 0
+      this.items.set(nameOf(due), { ...due, claims })
+    }
+  }
+
+  private applyEvent(ref: Ref, event: unknown): void {
+    const type = BEHAVIOURS.entities.find(({ kind }) => kind === ref.kind)
+    assert(type !== undefined, `No entity ${ref.kind}`)
+    const state = type.apply(this.states.get(refName(ref)) ?? type.empty, toPlain(event))
+    assert(!JSON.stringify([event, state]).includes('@'), 'An address is in an entity')
+    this.states.set(refName(ref), freeze(toPlain(state)))
+    // The runtime writes the entry after the decision's own writes; what expires an entity's stream must find it.
+    this.apply({
+      key: `${shardTag(this.shard)}:${ref.kind}:${ref.id}`,
+      write: 'XADD',
+      args: [this.entryId(), 'st', ''],
+    })
+  }
+
+  private entries = 0
+
+  private entryId(): string {
+    this.entries += 1
+    return `${this.entries}-0`
+  }
+
+  private apply({ key, write, args }: Op): void {
+    assert(key.startsWith(`${shardTag(this.shard)}:`), `Key of another shard: ${key}`)
+    assert(args.length <= ARGS_MAX, `${write} with ${args.length} arguments`)
+    for (const arg of args)
+      assert(typeof arg === 'string' || arg instanceof Uint8Array, `${write} argument of another type`)
+    const texts = args as readonly string[]
+    switch (write) {
+      case 'HSET': {
+        assert(args.length > 0 && args.length % 2 === 0, 'HSET without pairs')
+        const { fields } = this.valueOf(key, 'hash', () => ({ type: 'hash', fields: new Map() }))
+        for (let index = 0; index < args.length; index += 2) fields.set(texts[index]!, texts[index + 1]!)
+        return
+      }
+      case 'HDEL':
+        assert(args.length > 0, 'HDEL without fields')
+        for (const field of texts) (this.hash(key) as Map<string, string>).delete(field)
+        if (this.hash(key).size === 0) this.keys.delete(key)
+        return
+      case 'SET':
+        assert(args.length === 3 && args[1] === 'PXAT', 'SET without PXAT')
+        this.keys.set(key, { type: 'string', bytes: args[0]! })
+        this.expiries.set(key, Number(args[2]))
+        return
+      case 'UNLINK':
+        this.keys.delete(key)
+        this.expiries.delete(key)
+        return
+      case 'PEXPIREAT':
+        assert(this.keys.has(key), `PEXPIREAT of a key that is not there: ${key}`)
+        this.expiries.set(key, Number(args[0]))
+        return
+      case 'XADD':
+        this.append(key, texts)
+        return
+      case 'XTRIM': {
+        assert(args[0] === 'MINID', 'XTRIM without MINID')
+        const value = this.keys.get(key)
+        const min = sortableEntryId(texts[1]!)
+        if (value?.type === 'stream') value.entries = value.entries.filter(({ id }) => sortableEntryId(id) >= min)
+        return
+      }
+      case 'ZADD': {
+        const { scores } = this.valueOf(key, 'sorted', () => ({ type: 'sorted', scores: new Map() }))
+        for (let index = 0; index < args.length; index += 2) scores.set(texts[index + 1]!, Number(texts[index]))
+        return
+      }
+      case 'ZREM': {
+        const scores = this.sorted(key) as Map<string, number>
+        for (const member of texts) scores.delete(member)
+        if (scores.size === 0) this.keys.delete(key)
+      }
+    }
+  }
+
+  private append(key: string, args: readonly string[]): void {
+    const [id = '', ...fields] = args
+    assert(fields.length > 0 && fields.length % 2 === 0, 'XADD without fields')
+    for (const text of fields) assert(!text.includes('@'), `An address is in the stream ${key}`)
+    const value = this.valueOf(key, 'stream', () => ({ type: 'stream', entries: [], lastId: '' }))
+    assert(sortableEntryId(id) > value.lastId, `Entry ids of ${key} do not rise`)
+    value.lastId = sortableEntryId(id)
+    value.entries.push({ id, fields })
+  }
+
+  private valueOf<Type extends Value['type']>(
+    key: string,
+    type: Type,
+    make: () => Value & { type: Type },
+  ): Value & { type: Type } {
+    let value = this.keys.get(key)
+    if (value === undefined) {
+      value = make()
+      this.keys.set(key, value)
+    }
+    assert.equal(value.type, type, `${key} holds another type`)
+    return value as Value & { type: Type }
+  }
+}
+
+/** What one turn may look at: what it named, and nothing else. */
+class Turn {
+  readonly states: States
+  readonly facts: Facts
+  private readonly world: World
+  private readonly known = new Set<string>()
+
+  constructor(world: World) {
+    this.world = world
+    this.states = {
+      get: (ref) => {
+        assert(this.known.has(`entity ${refName(ref)}`), `Entity was not named: ${ref.kind}`)
+        const type = BEHAVIOURS.entities.find(({ kind }) => kind === ref.kind)
+        return (world.states.get(refName(ref)) ?? type?.empty ?? null) as never
+      },
+      has: (ref) => this.known.has(`entity ${refName(ref)}`),
+      counter: (owner) => {
+        assert(this.known.has(`counter ${owner}`), 'Counter was not named')
+        return (world.counters.get(owner) ?? null) as never
+      },
+      hasCounter: (owner) => this.known.has(`counter ${owner}`),
+    }
+    this.facts = this.makeFacts()
+  }
+
+  name({ entities, counters, facts }: Omit<Need, 'kind'>): void {
+    for (const ref of entities ?? []) this.known.add(`entity ${refName(ref)}`)
+    for (const owner of counters ?? []) this.known.add(`counter ${owner}`)
+    for (const fact of facts ?? []) for (const name of factNames(fact)) this.known.add(name)
+  }
+
+  private makeFacts(): Facts {
+    const { world } = this
+    const check = (fact: Fact) => {
+      for (const name of factNames(fact)) assert(this.known.has(name), `Fact was not fetched: ${name}`)
+    }
+    return {
+      field: (key, field) => {
+        check({ read: 'fields', key, fields: [field] })
+        return world.hash(key).get(field) ?? null
+      },
+      hash: (key) => {
+        check({ read: 'hash', key })
+        return world.hash(key)
+      },
+      range: (fact) => {
+        check(fact)
+        const from = fact.from === '-' ? '' : bound(fact.from, '0')
+        const to = fact.to === '+' ? '~' : bound(fact.to, '18446744073709551615')
+        const inside = world
+          .stream(fact.key)
+          .filter(({ id }) => sortableEntryId(id) >= from && sortableEntryId(id) <= to)
+        return inside.slice(0, fact.count)
+      },
+      sorted: (fact) => {
+        check(fact)
+        return [...world.sorted(fact.key)]
+          .filter(([, score]) => score >= fact.min && score <= fact.max)
+          .sort((a, b) => a[1] - b[1] || (a[0] < b[0] ? -1 : 1))
+          .slice(0, fact.count)
+      },
+      score: (key, member) => {
+        check({ read: 'score', key, member })
+        return world.sorted(key).get(member) ?? null
+      },
+      value: (key) => {
+        check({ read: 'value', key })
+        return world.string(key) as string | null
+      },
+      has: (fact) => factNames(fact).every((name) => this.known.has(name)),
+    }
+  }
+}
+
+function factNames(fact: Fact): string[] {
+  if (fact.read === 'fields') return fact.fields.map((field) => `field ${fact.key} ${field}`)
+  return [JSON.stringify(fact)]
+}
+
+function bound(id: string, low: string): string {
+  return sortableEntryId(id.includes('-') ? id : `${id}-${low}`)
+}
+
+function refName({ kind, id }: Ref): string {
+  return `${kind}:${id}`
+}
+
+function nameOf({ lane, item }: { lane: string; item: string }): string {
+  return `${lane} ${item}`
+}
+
+function toPlain(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value))
+}
+
+function freeze<Whole>(value: Whole): Whole {
+  if (typeof value !== 'object' || value === null) return value
+  for (const part of Object.values(value)) freeze(part)
+  return Object.freeze(value)
+}
