@@ -13,7 +13,7 @@ import { SHARDS } from '../cluster/id.ts'
 import { WORKERS_KEY } from '../cluster/keyspace.ts'
 import { connectRedisStore, type RedisStore } from '../cluster/redis-store.ts'
 import type { WorkerRecord } from '../cluster/store.ts'
-import { startWorker, type Worker } from '../cluster/worker.ts'
+import { startWorker, type Worker, type WorkerOptions } from '../cluster/worker.ts'
 import { BEHAVIOURS } from './actors/behaviours.ts'
 import type { CreateAccountBody } from './actors/create-account.ts'
 import { startChores } from './chores.ts'
@@ -52,6 +52,8 @@ export interface ServiceOptions {
   readonly room?: (lane: string) => number
   /** Where the first start tells its keys; standard output by default. */
   readonly print?: (text: string) => void
+  /** Makes the shards; crash tests stop them at a named step. */
+  readonly makeShard?: WorkerOptions['makeShard']
 }
 
 /** Everything that a running service is made of. */
@@ -158,7 +160,7 @@ async function openParts(config: Config, log: Log, end: (code: number) => void):
   return { config, log, secrets, embedded, store, content, fence, metrics: makeMetrics(), mailRoom }
 }
 
-function openWorker(parts: Parts, { room }: ServiceOptions): Promise<Worker> {
+function openWorker(parts: Parts, { room, makeShard }: ServiceOptions): Promise<Worker> {
   const { config, store, fence, content, mailRoom, metrics, log } = parts
   const self = processIdentity()
   const lanes = makeLanes({
@@ -177,6 +179,7 @@ function openWorker(parts: Parts, { room }: ServiceOptions): Promise<Worker> {
     identity: { ...self, ...store.identity },
     processGone: (record) => isProcessGone(record, self),
     committed: (ms) => metrics.committed(ms),
+    ...(makeShard !== undefined && { makeShard }),
   })
 }
 

@@ -1,0 +1,80 @@
+/**
+ * Fifty times, by chance, the service or its Redis is ended with SIGKILL under load and started again: no accepted
+ * message is lost, no Idempotency-Key makes two, counters are exact. `SEED=n` repeats a run's choices.
+ */
+import t from 'tap'
+import { setScene } from '../support/crash-scene.ts'
+import { type Host, startHost } from '../support/host.ts'
+import { sendAll } from '../support/ledger.ts'
+import { SETTLED, settle } from '../support/settle.ts'
+
+const KILLS = Number(process.env.KILLS ?? 50)
+const seed = Number(process.env.SEED ?? Date.now() % 1_000_000)
+
+t.setTimeout(280_000)
+const { redis, settings, firstRun, end } = await setScene()
+const { testServer, account } = firstRun
+let host: Host = await startHost(settings)
+t.teardown(async () => {
+  await host.kill('SIGKILL')
+  await end()
+})
+
+t.test(`crash: ${KILLS} kills of service and Redis under load lose and double nothing [crash.kills]`, async (t) => {
+  t.comment(`SEED=${seed}`)
+  const random = chance(seed)
+  let killing = true
+  const load = sendAll({
+    port: Number(settings.HTTP_PORT),
+    token: testServer.token,
+    clients: 16,
+    recipient: (n) => `person${n % 500}@example.com`,
+    goOn: () => killing,
+  })
+  const kills = { service: 0, redis: 0 }
+  for (let n = 0; n < KILLS; n += 1) {
+    await pause(100 + random() * 500)
+    if (random() < 0.5) {
+      kills.redis += 1
+      await redis.kill('SIGKILL')
+      await redis.restart()
+    } else {
+      kills.service += 1
+      await host.kill('SIGKILL')
+      host = await startHost(settings)
+    }
+    t.ok(host.isRunning(), 'the service runs')
+  }
+  killing = false
+  const ledger = await load
+  const { serverId } = testServer
+  const found = await settle(redis.socketPath, { serverId, accountId: account.accountId, ledger })
+  t.comment(JSON.stringify({ kills, found, statuses: Object.fromEntries(ledger.statuses) }))
+  t.match(found, SETTLED)
+  t.equal(found.logged, found.told, 'every message is in the log once')
+  t.equal(found.counted, found.logged, 'and was counted once')
+  t.ok(found.told > KILLS * 10, 'there was load')
+  const wrong = ledger.refusals.filter(({ status }) => status !== 503)
+  t.same(
+    wrong.map(({ status, body }) => `${status} ${body}`),
+    [],
+    'no refusal but 503',
+  )
+  const unsaid = ledger.refusals.filter(({ status, headers }) => status === 503 && headers['retry-after'] === undefined)
+  t.equal(unsaid.length, 0, 'each 503 says when to come back')
+})
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}
+
+/** A small seeded generator (mulberry32), numbers in [0, 1). */
+function chance(start: number): () => number {
+  let state = start >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}

@@ -1,0 +1,22 @@
+/** crash-host - the service in a process of its own, for tests that end it. Argument: a crash point, or none. */
+
+import { runUntilStopped } from '../../src/cli/start.ts'
+import { readConfig } from '../../src/config.ts'
+import { startService } from '../../src/main.ts'
+import { type CrashPoint, CrashShard } from './crash-shard.ts'
+
+const point = (process.argv[2] ?? null) as CrashPoint | null
+const result = readConfig()
+if (!result.ok) throw new Error(result.mistakes.join('; '))
+const { config } = result
+
+process.exitCode = await runUntilStopped(() =>
+  startService(config, {
+    makeShard: (id, world) => {
+      const shard = new CrashShard(id, world)
+      shard.point = point
+      return shard
+    },
+  }),
+)
+process.exit()

@@ -1,0 +1,97 @@
+/** settle - what must hold once a load has ended and everything has calmed down, read from API and store alone. */
+import { Redis } from 'ioredis'
+import type { Ledger } from './ledger.ts'
+import { until } from './until.ts'
+
+const SETTLE_MS_MAX = 60_000
+
+/** What must be found, whatever was killed. */
+export const SETTLED = { doubled: 0, lost: 0, unclear: 0, torn: 0, open: 0 }
+
+export interface Found {
+  /** Messages in the log. */
+  readonly logged: number
+  /** Distinct messages that clients were told of. */
+  readonly told: number
+  /** Keys that were told of more than one message, or none. */
+  readonly doubled: number
+  /** Messages that some client was told of and that are not in the log. */
+  readonly lost: number
+  /** Recipients counted this month. */
+  readonly counted: number
+  /** Recipients whose events are not one `delivered`. */
+  readonly unclear: number
+  /** Shards whose journal and sequence number disagree. */
+  readonly torn: number
+  /** Items still claimed or waiting, timers left out. */
+  readonly open: number
+}
+
+/** Waits until nothing is open, then compares the store with the ledger of a test server's messages. */
+export async function settle(
+  socketPath: string,
+  { serverId, accountId, ledger }: { serverId: string; accountId: string; ledger: Ledger },
+): Promise<Found> {
+  const redis = new Redis({ path: socketPath })
+  try {
+    const [tag] = (await redis.keys(`*:server:${serverId}`)).map((key) => key.slice(0, 6))
+    await until(async () => (await openItems(redis, String(tag))) === 0, SETTLE_MS_MAX)
+    const logged = await logOf(redis, `${tag}:log:${serverId}:*`)
+    const ids = new Set([...ledger.told.values()].flatMap((told) => [...told]))
+    const counters = JSON.parse((await redis.hget(`${tag}:counters`, `account:${accountId}`)) ?? '{}')
+    return {
+      logged: logged.size,
+      told: ids.size,
+      doubled: [...ledger.told.values()].filter(({ size }) => size !== 1).length,
+      lost: [...ids].filter((id) => !logged.has(id)).length,
+      counted: counters.testMonth?.[1] ?? 0,
+      unclear: await unclearOf(redis, `${tag}:status:${serverId}:*`),
+      torn: await tornOf(redis),
+      open: await openItems(redis, String(tag)),
+    }
+  } finally {
+    redis.disconnect()
+  }
+}
+
+async function openItems(redis: Redis, tag: string): Promise<number> {
+  const lanes = (await redis.keys(`${tag}:due:*`)).filter((key) => key !== `${tag}:due:timers`)
+  const waiting = await Promise.all(lanes.map((lane) => redis.zcard(lane)))
+  return waiting.reduce((sum, count) => sum + count, await redis.hlen(`${tag}:claims`))
+}
+
+async function logOf(redis: Redis, pattern: string): Promise<Set<string>> {
+  const ids = new Set<string>()
+  for (const key of await redis.keys(pattern))
+    for (const [id] of await redis.xrange(key, '-', '+')) ids.add(uuidOf(id, Number(key.slice(2, 5))))
+  return ids
+}
+
+/** The object id of a log entry, computed apart from the product's own code. */
+function uuidOf(entryId: string, shard: number): string {
+  const [ms, low] = entryId.split('-') as [string, string]
+  const tail = (BigInt(low) | (2n << 62n)).toString(16).padStart(16, '0')
+  const head = Number(ms).toString(16).padStart(12, '0')
+  const third = `7${shard.toString(16).padStart(3, '0')}`
+  return `${head.slice(0, 8)}-${head.slice(8)}-${third}-${tail.slice(0, 4)}-${tail.slice(4)}`
+}
+
+async function unclearOf(redis: Redis, pattern: string): Promise<number> {
+  let unclear = 0
+  for (const key of await redis.keys(pattern))
+    for (const packed of Object.values(await redis.hgetall(key))) {
+      const events = (JSON.parse(packed) as unknown[]).filter(Array.isArray)
+      if (events.filter(([letter]) => letter === 'd').length !== 1) unclear += 1
+    }
+  return unclear
+}
+
+async function tornOf(redis: Redis): Promise<number> {
+  let torn = 0
+  for (const key of await redis.keys('*:meta')) {
+    const seq = Number((await redis.hget(key, 'seq')) ?? 0)
+    const [top] = await redis.xrevrange(key.replace(':meta', ':journal'), '+', '-', 'COUNT', 1)
+    if (seq > 0 && top?.[0] !== `${seq}-0`) torn += 1
+  }
+  return torn
+}
