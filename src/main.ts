@@ -56,19 +56,6 @@ export interface ServiceOptions {
   readonly makeShard?: WorkerOptions['makeShard']
 }
 
-/** Everything that a running service is made of. */
-interface Parts {
-  readonly config: Config
-  readonly log: Log
-  readonly secrets: Secrets
-  readonly embedded: EmbeddedRedis | null
-  readonly store: RedisStore
-  readonly content: ContentStore
-  readonly fence: Fence
-  readonly metrics: Metrics
-  readonly mailRoom: MailRoom
-}
-
 /** Starts the service. Rejects when it cannot: another store, a taken port, no Redis. */
 export async function startService(config: Config, options: ServiceOptions = {}): Promise<RunningService> {
   const log = makeLog({ level: config.logLevel, isTerminal: process.stdout.isTTY === true })
@@ -120,96 +107,6 @@ function makeEnding(): { ended: Promise<number>; end: (code: number) => void; st
       isStopping = true
     },
   }
-}
-
-/** Opens the store and makes what stands on it. `end` hears of a store that is no longer the one it was. */
-async function openParts(config: Config, log: Log, end: (code: number) => void): Promise<Parts> {
-  const secrets = makeSecrets(openSecret(config.dataDir, config.secretKey))
-  const fence = createFence()
-  let installationId: string | null = null
-  let store: RedisStore | null = null
-  const onUp = () => {
-    if (store === null || installationId === null) return
-    checkInstallation(() => (store as RedisStore).views, installationId).then((reason) => {
-      if (reason === null) return
-      log.fatal({ reason }, 'The store is another one than before: stopping')
-      end(1)
-    })
-  }
-  const { durability, dataDir, redisUrls } = config
-  if (redisUrls.length > 1) throw new Error('REDIS_URL: this release does not run on a Redis Cluster')
-  const nothing = () => undefined
-  const embedded =
-    redisUrls.length === 0
-      ? await startEmbeddedRedis({ dataDir, durability, log, onDown: nothing, onUp: nothing })
-      : null
-  store = await connectRedisStore({
-    address: embedded?.socketPath ?? (redisUrls[0] as string),
-    durability,
-    onUp,
-    onDown: () => markDisconnected(fence),
-    onRefused: (error) => {
-      log.fatal({ reason: error.message }, 'The store breaks the durability level: stopping')
-      end(1)
-    },
-  })
-  const opened = store
-  installationId = await openInstallation(store.views, { dataDir, secretCheck: secrets.check, nowMs: Date.now() })
-  const content = makeContentStore(() => opened.views)
-  const mailRoom = makeMailRoom(config, fence)
-  return { config, log, secrets, embedded, store, content, fence, metrics: makeMetrics(), mailRoom }
-}
-
-function openWorker(parts: Parts, { room, makeShard }: ServiceOptions): Promise<Worker> {
-  const { config, store, fence, content, mailRoom, metrics, log } = parts
-  const self = processIdentity()
-  const lanes = makeLanes({
-    content,
-    run: mailRoom.run,
-    metrics,
-    mailFrom: `bounce@rp.${config.serviceDomain}`,
-    ...(room !== undefined && { room }),
-  })
-  return startWorker({
-    store: fenceStore(store, fence),
-    behaviours: { ...BEHAVIOURS, lanes },
-    log,
-    shards: SHARDS,
-    random: Math.random,
-    identity: { ...self, ...store.identity },
-    processGone: (record) => isProcessGone(record, self),
-    committed: (ms) => metrics.committed(ms),
-    ...(makeShard !== undefined && { makeShard }),
-  })
-}
-
-function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
-  const { config, store, secrets, content, metrics, mailRoom } = parts
-  const resolver = createResolver({ servers: config.dnsServers, nowMs: monotonicMs })
-  const { privateNetworksAllowed } = config
-  const authoritative = config.dnsServers.length > 0 ? null : { port: DNS_PORT, privateNetworksAllowed }
-  return {
-    ask: (shard, command) => worker.ask(shard, command),
-    read: (shard, facts) => store.read(shard, facts),
-    newCmdId: () => newCmdId(worker.nowMs(), Math.random),
-    nowMs: () => worker.nowMs(),
-    secrets,
-    sealingKey: secrets.sealingKey,
-    content,
-    readBody: (place) => readBody(content, place),
-    metrics,
-    billing: config.billing === 'on',
-    hasRelay: config.relayUrl !== null,
-    serviceDomain: config.serviceDomain,
-    measure: mailRoom.measure,
-    check: (job) => checkDomain(job, { resolver, nowMs: monotonicMs, authoritative }),
-    isReady: () => store.connected && worker.ready(),
-    figures: () => figuresOf(parts, worker),
-  }
-}
-
-function figuresOf({ store }: Parts, worker: Worker): Record<string, number> {
-  return { ...worker.stats(), storeUp: store.connected ? 1 : 0 }
 }
 
 /** Asks for the first account: a live and a test server, each with a key. */

@@ -117,7 +117,21 @@ function keyIsLive(
   const limits = limitsOfServer(server, serverCounters, of)
   let requested = 0
   for (const { recipients } of body.messages) requested += recipients.length
-  return { ...given, body, account, server, stream, accountCounters, serverCounters, limits, requested }
+  const { facts, context, cmdId, blobs } = given
+  return {
+    body,
+    account,
+    server,
+    stream,
+    accountCounters,
+    serverCounters,
+    limits,
+    requested,
+    facts,
+    context,
+    cmdId,
+    blobs,
+  }
 }
 
 // Spec request.idempotency

@@ -7,14 +7,15 @@
  */
 
 import type { AccountCounters, AccountState } from './account.ts'
-import { type Limit, type LimitScope, type Period, type PeriodUnit, periodOf, resetsAtMs, used } from './quota.ts'
+import { type Limit, type LimitScope, type Period, periodOf, resetsAtMs, used } from './quota.ts'
 import type { ServerCounters, ServerState } from './server.ts'
 
-interface Slot {
-  readonly scope: LimitScope
-  readonly period: PeriodUnit
-  readonly limit: number
-  readonly counter: Period | undefined
+/** The periods of a moment, worked out once for all limits. */
+interface Moment {
+  readonly minute: number
+  readonly minuteEndMs: number
+  readonly month: number
+  readonly monthEndMs: number
 }
 
 /** Every limit that a send on this server is held to, in the order of the Server resource. */
@@ -23,48 +24,49 @@ export function limitsOfServer(
   serverCounters: ServerCounters | null,
   of: { readonly account: AccountState; readonly counters: AccountCounters | null; readonly nowMs: number },
 ): Limit[] {
-  const { account, counters, nowMs } = of
-  if (server.mode === 'test') return testSlots(account, counters).map((slot) => stand(slot, nowMs))
-  const limits = liveSlots(account, counters).map((slot) => stand(slot, nowMs))
+  const { account, counters } = of
+  const moment = momentOf(of.nowMs)
+  if (server.mode === 'test') return testLimits(account, counters, moment)
+  const limits = liveLimits(account, counters, moment)
   if (server.perMinuteLimit !== null)
-    limits.push(
-      stand(
-        { scope: 'server', period: 'minute', limit: server.perMinuteLimit, counter: serverCounters?.minute },
-        nowMs,
-      ),
-    )
-  if (server.monthlyCap !== null)
-    limits.push(
-      stand({ scope: 'server', period: 'month', limit: server.monthlyCap, counter: serverCounters?.month }, nowMs),
-    )
+    limits.push(minuteLimit('server', moment, server.perMinuteLimit, serverCounters?.minute))
+  if (server.monthlyCap !== null) limits.push(monthLimit('server', moment, server.monthlyCap, serverCounters?.month))
   return limits
 }
 
 /** Every limit of the Account resource: its own, then those that its test servers share. */
 export function limitsOfAccount(account: AccountState, counters: AccountCounters | null, nowMs: number): Limit[] {
-  return [...liveSlots(account, counters), ...testSlots(account, counters)].map((slot) => stand(slot, nowMs))
+  const moment = momentOf(nowMs)
+  return [...liveLimits(account, counters, moment), ...testLimits(account, counters, moment)]
 }
 
-function liveSlots(account: AccountState, counters: AccountCounters | null): Slot[] {
+function liveLimits(account: AccountState, counters: AccountCounters | null, moment: Moment): Limit[] {
   return [
-    { scope: 'account', period: 'minute', limit: account.perMinuteLimit, counter: counters?.minute },
-    { scope: 'account', period: 'month', limit: account.monthlyCap, counter: counters?.month },
+    minuteLimit('account', moment, account.perMinuteLimit, counters?.minute),
+    monthLimit('account', moment, account.monthlyCap, counters?.month),
   ]
 }
 
-function testSlots(account: AccountState, counters: AccountCounters | null): Slot[] {
+function testLimits(account: AccountState, counters: AccountCounters | null, moment: Moment): Limit[] {
   return [
-    { scope: 'test', period: 'minute', limit: account.testPerMinuteLimit, counter: counters?.testMinute },
-    { scope: 'test', period: 'month', limit: account.testMonthlyCap, counter: counters?.testMonth },
+    minuteLimit('test', moment, account.testPerMinuteLimit, counters?.testMinute),
+    monthLimit('test', moment, account.testMonthlyCap, counters?.testMonth),
   ]
 }
 
-function stand({ scope, period, limit, counter }: Slot, nowMs: number): Limit {
+function momentOf(nowMs: number): Moment {
   return {
-    scope,
-    period,
-    limit,
-    used: used(counter, periodOf(period, nowMs)),
-    resetsAtMs: resetsAtMs(period, nowMs),
+    minute: periodOf('minute', nowMs),
+    minuteEndMs: resetsAtMs('minute', nowMs),
+    month: periodOf('month', nowMs),
+    monthEndMs: resetsAtMs('month', nowMs),
   }
+}
+
+function minuteLimit(scope: LimitScope, moment: Moment, limit: number, counter: Period | undefined): Limit {
+  return { scope, period: 'minute', limit, used: used(counter, moment.minute), resetsAtMs: moment.minuteEndMs }
+}
+
+function monthLimit(scope: LimitScope, moment: Moment, limit: number, counter: Period | undefined): Limit {
+  return { scope, period: 'month', limit, used: used(counter, moment.month), resetsAtMs: moment.monthEndMs }
 }

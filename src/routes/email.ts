@@ -12,32 +12,27 @@ import type { Command } from '../../cluster/behaviour.ts'
 import { shardOf } from '../../cluster/id.ts'
 import type { EmailBody } from '../../schemas/email.ts'
 import type { Accepted, SendBody, SendReply } from '../actors/send.ts'
-import { type ContentStore, contentKeys, isInline, type PackedPart, packContent, writeParts } from '../content.ts'
-import { fingerprintOf, normaliseEmail, type SendMessage } from '../edge/email.ts'
+import { type ContentStore, contentKeys, type PackedPart, packContent, writeParts } from '../content.ts'
+import { normaliseEmail, type SendMessage } from '../edge/email.ts'
 import type { KeyOwner } from '../edge/key.ts'
 import type { EdgeRequest, Handler } from '../edge/request.ts'
 import { type Answer, refuse } from '../edge/respond.ts'
 import { mayBeTooLarge } from '../mail/size.ts'
 import type { Metrics } from '../metrics.ts'
-import type { Secrets } from '../secrets.ts'
 import { formatInstant } from '../views/instant.ts'
 import type { Reader } from '../views/key.ts'
 import { maySend } from '../views/sender.ts'
 import { type Ask, answerOf, answerRefused } from './answer.ts'
+import { makeSendCommand, type SendSettings } from './send-command.ts'
 
 /** What the route of a send needs. */
-export interface SendDeps {
+export interface SendDeps extends SendSettings {
   readonly ask: Ask
   readonly read: Reader
   readonly newCmdId: () => string
   readonly nowMs: () => number
-  readonly secrets: Secrets
   readonly content: ContentStore
   readonly metrics: Metrics
-  /** Whether sends need an active subscription. */
-  readonly billing: boolean
-  /** Whether live mail goes through the operator's relay. */
-  readonly hasRelay: boolean
   /** Builds a message off the main thread and answers its bytes; null when it cannot be built. */
   readonly measure: (message: SendMessage, contentId: string) => Promise<number | null>
 }
@@ -72,8 +67,7 @@ export function makeSendEmail(deps: SendDeps): Handler {
 
 async function prepare(deps: SendDeps, request: EdgeRequest): Promise<Sending> {
   const owner = request.key as KeyOwner
-  const body = request.body as EmailBody
-  const message = normaliseEmail(body)
+  const message = normaliseEmail(request.body as EmailBody)
   const cmdId = deps.newCmdId()
   const contentId = `${cmdId}-0`
   const attachmentBytes = message.attachments.map(({ content }) => Buffer.from(content, 'base64'))
@@ -87,82 +81,7 @@ async function prepare(deps: SendDeps, request: EdgeRequest): Promise<Sending> {
     message,
     parts,
     contentId,
-    command: makeCommand(deps, { request, owner, body, message, parts, cmdId, builtBytes }),
-  }
-}
-
-interface CommandInput {
-  readonly request: EdgeRequest
-  readonly owner: KeyOwner
-  readonly body: EmailBody
-  readonly message: SendMessage
-  readonly parts: readonly PackedPart[]
-  readonly cmdId: string
-  readonly builtBytes: number | null
-}
-
-function makeCommand(deps: SendDeps, input: CommandInput): Command<SendBody> {
-  const { request, owner, body, message, parts, cmdId, builtBytes } = input
-  const accountId = owner.accountId as string
-  const serverId = owner.serverId as string
-  const test = owner.mode === 'test'
-  const inline = isInline(parts)
-  const { secrets } = deps
-  return {
-    name: 'accept',
-    cmdId,
-    body: {
-      accountId,
-      serverId,
-      test,
-      keyHash: owner.hash,
-      billing: deps.billing,
-      streamId: body.streamId?.toLowerCase() ?? null,
-      defaultStreamId: owner.defaultStreamId as string,
-      source: 'a',
-      idempotency:
-        request.idempotencyKey === null
-          ? null
-          : {
-              hash: secrets.idempotencyHash(serverId, request.idempotencyKey),
-              fingerprint: fingerprintOf(request.route.path, body),
-            },
-      messages: [
-        {
-          from: { ...message.from, hmac: secrets.addressHmac(accountId, message.from.address) },
-          recipients: message.recipients.map(({ address, name, kind }) => ({
-            address,
-            name,
-            kind,
-            hmac: secrets.addressHmac(accountId, address),
-            domain: domainOf(address),
-          })),
-          subject: message.subject,
-          tag: message.tag,
-          tagHash: message.tag === null ? null : secrets.tagHash(serverId, message.tag),
-          metadata: message.metadata,
-          headers: message.headers,
-          attachments: message.attachments.map(({ name, contentType, contentId, size }) => ({
-            name,
-            contentType,
-            contentId,
-            size,
-            inline: contentId !== null,
-          })),
-          content: {
-            parts: parts.map(({ part, chunks }, index) => ({
-              part,
-              chunks: chunks.length,
-              blob: inline ? index : null,
-            })),
-          },
-          builtBytes,
-          lane: test ? 'simulate' : deps.hasRelay ? 'relay' : 'deliver',
-        },
-      ],
-    },
-    // What rides in the commit has one chunk a part.
-    ...(inline && { blobs: parts.map(({ chunks }) => chunks[0] as Uint8Array) }),
+    command: makeSendCommand(deps, { request, owner, message, parts, cmdId, builtBytes }),
   }
 }
 
@@ -201,8 +120,4 @@ function limitHeaders({ rate }: Accepted, nowMs: number): Record<string, string>
     return `"${scope}";r=${left};t=${Math.max(0, Math.ceil((resetsAtMs - nowMs) / 1000))}`
   })
   return { 'RateLimit-Policy': policies.join(', '), RateLimit: states.join(', ') }
-}
-
-function domainOf(address: string): string {
-  return address.slice(address.lastIndexOf('@') + 1)
 }

@@ -62,7 +62,7 @@ export async function startTestService(
     HTTP_PORT: String(await freePort()),
     OPERATOR_PORT: String(await freePort()),
     EDGE_RATE: '0',
-    LOG_LEVEL: 'fatal',
+    LOG_LEVEL: 'silent',
     ...environment,
   })
   let service = await startService(config, { print: () => undefined, ...options })

@@ -1,0 +1,203 @@
+/** acceptance - what one commit of an accepted send holds, key by key. */
+
+import t from 'tap'
+import { entryIdOf, shortId } from '../../cluster/id.ts'
+import { makeAccept } from '../../src/actors/accept.ts'
+import type { DeliveryJob } from '../../src/actors/delivery.ts'
+import { unpackHead } from '../../src/actors/head.ts'
+import {
+  byPersonKey,
+  byTagKey,
+  contentKey,
+  headKey,
+  logKey,
+  personKey,
+  segmentsKey,
+  statusKey,
+} from '../../src/actors/keyspace.ts'
+import { logEntryOf } from '../../src/actors/log-entry.ts'
+import { addressOfRow, bucketOfNumber } from '../../src/actors/person.ts'
+import { acceptedIds, BODY_BLOB, makeItem, makeRecipient, makeTenant, send } from '../support/tenant.ts'
+import { World } from '../support/turn.ts'
+
+const NOW_MS = Date.UTC(2026, 10, 20, 12)
+const DAY_MS = 86_400_000
+
+t.test('acceptance: log, head, statuses, postings, persons and content of a message for three', async (t) => {
+  const world = new World(NOW_MS)
+  const tenant = makeTenant(world)
+  const { shard } = world
+  const { serverId } = tenant.live
+  const recipients = [
+    makeRecipient('ada@example.net', 'to', 'Ada'),
+    makeRecipient('bob@example.net', 'cc'),
+    makeRecipient('eve@example.org', 'bcc'),
+  ]
+  const item = makeItem({ recipients, tag: 'order', tagHash: 'abcdefgh', metadata: { k: 'v' } })
+  const [id = ''] = acceptedIds(send(world, tenant, { messages: [item] }, { cmdId: 'mic4h2d90abcdefghi' }))
+  const segment = '202611-0-1'
+  t.same([...world.sorted(segmentsKey(shard, serverId))], [[segment, NOW_MS]])
+
+  const [logged] = world.stream(logKey(shard, serverId, segment))
+  const entry = logged === undefined ? null : logEntryOf(logged)
+  t.equal(logged?.id, entryIdOf(id))
+  t.match(entry, { contentId: 'mic4h2d90abcdefghi-0', streamId: null, tagHash: 'abcdefgh', source: 'a' })
+  t.same(entry?.kinds, ['to', 'cc', 'bcc'])
+  const numbers = [entry?.sender ?? 0, ...(entry?.recipients ?? [])]
+  const addresses = numbers.map((number) => {
+    const rows = world.hash(personKey(shard, tenant.accountId, bucketOfNumber(number)))
+    return addressOfRow(rows.get(String(number)) ?? '')
+  })
+  t.same(addresses, ['shop@acme.example', 'ada@example.net', 'bob@example.net', 'eve@example.org'])
+
+  const head = unpackHead(world.hash(headKey(shard, serverId, segment)).get(shortId(id)) ?? '', 3)
+  t.match(head, { subject: 'Your order', senderName: 'Acme Shop', tag: 'order', metadata: { k: 'v' } })
+  t.same(head.recipientNames, ['Ada', null, null])
+  const short = shortId(id)
+  const statuses = [...world.hash(statusKey(shard, serverId, segment))]
+  t.same(
+    statuses,
+    [short, `${short}.1`, `${short}.2`].map((field) => [field, '[0]']),
+  )
+
+  const [posting] = world.stream(byPersonKey(shard, serverId, segment, 0))
+  t.same(posting, { id: entryIdOf(id), fields: ['p', numbers.join(' ')] })
+  t.same(world.stream(byTagKey(shard, serverId, segment, 0)), [{ id: entryIdOf(id), fields: ['t', 'abcdefgh'] }])
+  const body = contentKey(shard, 'mic4h2d90abcdefghi-0', 'body', 0)
+  t.same(world.string(body), BODY_BLOB)
+  t.equal(world.expiries.get(body), NOW_MS + 30 * DAY_MS)
+})
+
+t.test('acceptance: an item for each recipient in its lane, with the job of a first attempt', async (t) => {
+  const world = new World(NOW_MS)
+  const tenant = makeTenant(world)
+  const recipients = [makeRecipient('ada@example.net', 'to', 'Ada'), makeRecipient('eve@example.org', 'bcc')]
+  const attachments = [{ name: 'a.txt', contentType: 'text/plain', contentId: null, size: 3, inline: false }]
+  const messages = [makeItem({ recipients, attachments, headers: { 'X-A': '1' } })]
+  const [id = ''] = acceptedIds(send(world, tenant, { messages }, { cmdId: 'mic4h2d90abcdefghi' }))
+  const prefix = `${shortId(tenant.live.serverId)}.202611-0-1.${shortId(id)}.`
+  const items = world.deliveries().map(({ lane, item, atMs }) => ({ lane, item, atMs }))
+  t.same(items, [
+    { lane: 'deliver/example.net', item: `${prefix}0.2a`, atMs: NOW_MS },
+    { lane: 'deliver/example.org', item: `${prefix}1.2a`, atMs: NOW_MS },
+  ])
+  const jobs = world.deliveries().map(({ job }) => job as DeliveryJob)
+  t.same(jobs[1]?.recipient, { address: 'eve@example.org', index: 1 })
+  t.equal(jobs[0]?.message, jobs[1]?.message)
+  t.same(jobs[0]?.message, {
+    messageId: id,
+    accountId: tenant.accountId,
+    serverId: tenant.live.serverId,
+    acceptedAtMs: NOW_MS,
+    test: false,
+    from: { address: 'shop@acme.example', name: 'Acme Shop' },
+    to: [{ address: 'ada@example.net', name: 'Ada' }],
+    cc: [],
+    subject: 'Your order',
+    headers: { 'X-A': '1' },
+    attachments,
+    contentId: 'mic4h2d90abcdefghi-0',
+    content: [{ part: 'body', chunks: [BODY_BLOB] }],
+  })
+})
+
+t.test('acceptance: content that was written before stays, and is not carried along', async (t) => {
+  const world = new World(NOW_MS)
+  const tenant = makeTenant(world)
+  const key = contentKey(world.shard, 'mic4h2d90abcdefghi-0', 'body', 0)
+  const parts = [{ part: 'body', chunks: 1, blob: null }]
+  const body = { test: true, messages: [makeItem({ lane: 'simulate', content: { parts } })] }
+  t.throws(() => send(world, tenant, body, { cmdId: 'mic4h2d90abcdefghi' }), /PEXPIREAT of a key that is not there/)
+  world.keys.set(key, { type: 'string', bytes: BODY_BLOB })
+  send(world, tenant, body, { cmdId: 'mic4h2d90abcdefghi' })
+  t.equal(world.expiries.get(key), NOW_MS + 7 * DAY_MS)
+  const [job] = world.deliveries().map(({ job }) => job as DeliveryJob)
+  t.equal(job?.message.content, null)
+})
+
+t.test('acceptance: a stream of one’s own is in the log, the default is not', async (t) => {
+  const world = new World(NOW_MS)
+  const tenant = makeTenant(world)
+  const own = { ...(world.states.get(`stream:${tenant.live.streamId}`) as object), isDefault: false }
+  const streamId = '0193b2a4-6c00-7017-8000-0123456789ab'
+  world.seedState({ kind: 'stream', id: streamId }, { ...own, streamId })
+  send(world, tenant, { streamId })
+  send(world, tenant, { streamId: tenant.live.streamId })
+  const entries = world.stream(logKey(world.shard, tenant.live.serverId, '202611-0-1')).map(logEntryOf)
+  t.same(
+    entries.map((entry) => entry?.streamId),
+    [streamId, null],
+  )
+})
+
+t.test('acceptance: sender and recipient may be one person', async (t) => {
+  const world = new World(NOW_MS)
+  const tenant = makeTenant(world)
+  send(world, tenant, { messages: [makeItem({ recipients: [makeRecipient('shop@acme.example')] })] })
+  const [entry] = world.stream(logKey(world.shard, tenant.live.serverId, '202611-0-1')).map(logEntryOf)
+  t.same(entry?.recipients, [entry?.sender])
+  const [posting] = world.stream(byPersonKey(world.shard, tenant.live.serverId, '202611-0-1', 0))
+  t.equal(posting?.fields[1], String(entry?.sender))
+})
+
+t.test('acceptance: segments roll with the month, with recipients and with bytes', async (t) => {
+  const world = new World(Date.UTC(2026, 10, 30, 23, 59))
+  const tenant = makeTenant(world)
+  const type = makeAccept({ recipientsMax: 3, bytesMax: 400, busyRecipients: 3 })
+  const subject = 'x'.repeat(330)
+  const sends: readonly (readonly [afterMs: number, subject: string])[] = [
+    [0, 'a'],
+    [0, 'a'],
+    [1, 'a'],
+    [0, 'a'],
+    [1, 'a'],
+    [1, subject],
+    [1, subject],
+    [60_000, 'a'],
+  ]
+  for (const [afterMs, text] of sends) {
+    world.nowMs += afterMs
+    acceptedIds(send(world, tenant, { messages: [makeItem({ subject: text })] }, { type }))
+  }
+  t.same(
+    [...world.sorted(segmentsKey(world.shard, tenant.live.serverId)).keys()],
+    ['202611-0-1', '202611-1-64', '202611-2-1', '202611-3-1', '202612-0-1'],
+  )
+  const counts = ['202611-0-1', '202611-1-64', '202611-2-1', '202611-3-1', '202612-0-1'].map(
+    (segment) => world.stream(logKey(world.shard, tenant.live.serverId, segment)).length,
+  )
+  t.same(counts, [4, 1, 1, 1, 1])
+})
+
+t.test('acceptance: with the clock back a month ids go on in the later segment, and so do persons', async (t) => {
+  const world = new World(Date.UTC(2026, 11, 1))
+  const tenant = makeTenant(world)
+  send(world, tenant)
+  world.nowMs -= 5000
+  const messages = [makeItem({ recipients: [makeRecipient('new@example.net')] })]
+  const [id = ''] = acceptedIds(send(world, tenant, { messages }))
+  t.same([...world.sorted(segmentsKey(world.shard, tenant.live.serverId)).keys()], ['202612-0-1'])
+  t.equal(world.stream(logKey(world.shard, tenant.live.serverId, '202612-0-1')).at(-1)?.id, entryIdOf(id))
+  const persons = world.keyNames().filter((key) => key.includes(':person:'))
+  const stamps = persons.flatMap((key) => [...world.hash(key).values()].filter((value) => value.endsWith(' 202611')))
+  t.same(stamps, [])
+})
+
+t.test('acceptance: account and server count live mail, the account alone test mail', async (t) => {
+  const world = new World(NOW_MS)
+  const tenant = makeTenant(world)
+  send(world, tenant, { messages: [makeItem(), makeItem()] })
+  send(world, tenant, { test: true })
+  const minute = NOW_MS / 60_000
+  const month = 2026 * 12 + 10
+  t.same(world.counters.get(`account:${tenant.accountId}`), {
+    minute: [minute, 2],
+    month: [month, 2],
+    testMinute: [minute, 1],
+    testMonth: [month, 1],
+  })
+  t.match(world.counters.get(`server:${tenant.live.serverId}`), { minute: [minute, 2], month: [month, 2] })
+  const { segment, ...counted } = world.counters.get(`server:${tenant.test.serverId}`) as Record<string, unknown>
+  t.match(segment, { name: '20261120-0-1', recipients: 1, lastMs: NOW_MS })
+  t.same(counted, {})
+})

@@ -1,0 +1,21 @@
+/** behaviours - the tables hold each name once, and every state begins as nothing. */
+
+import t from 'tap'
+import { BEHAVIOURS } from '../../src/actors/behaviours.ts'
+
+t.test('behaviours: names of commands and kinds of entities are there once', async (t) => {
+  const names = BEHAVIOURS.commands.map(({ name }) => name)
+  const kinds = BEHAVIOURS.entities.map(({ kind }) => kind)
+  t.same(names.sort(), ['accept', 'add-domain', 'create-account', 'patch-account', 'record-check', 'remove-domain'])
+  t.same(kinds.sort(), ['account', 'domain', 'server', 'stream'])
+  t.same(Object.keys(BEHAVIOURS.timers).sort(), ['people', 'sweep'])
+})
+
+t.test('behaviours: an event for what was never made changes nothing', async (t) => {
+  const events = { account: { type: 'patched', changes: {} }, domain: { type: 'removed', removedAtMs: 1 } }
+  for (const { kind, empty, version, apply } of BEHAVIOURS.entities) {
+    t.equal(empty, null)
+    t.equal(version, 1)
+    if (kind === 'account' || kind === 'domain') t.equal(apply(null, events[kind]), null)
+  }
+})

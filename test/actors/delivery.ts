@@ -1,0 +1,62 @@
+/** delivery - a job as prepared from the log is the job that the commit gave along. */
+
+import t from 'tap'
+import { type DeliveryJob, prepareDelivery } from '../../src/actors/delivery.ts'
+import { headKey, logKey, statusKey } from '../../src/actors/keyspace.ts'
+import { makeItem, makeRecipient, makeTenant, send } from '../support/tenant.ts'
+import { World } from '../support/turn.ts'
+
+const NOW_MS = Date.UTC(2026, 10, 20, 12)
+const recipients = [
+  makeRecipient('ada@example.net', 'to', 'Ada'),
+  makeRecipient('bob@example.net', 'cc', 'Bob'),
+  makeRecipient('eve@example.org', 'bcc'),
+]
+const attachments = [{ name: 'a.txt', contentType: null, contentId: 'c1', size: 3, inline: true }]
+
+t.test('delivery: each recipient’s job is found again from its item', async (t) => {
+  for (const test of [false, true]) {
+    const world = new World(NOW_MS)
+    const tenant = makeTenant(world)
+    const message = makeItem({ recipients, attachments, headers: { 'Reply-To': 'x@acme.example' } })
+    send(world, tenant, { test, messages: [message] })
+    for (const due of world.deliveries()) {
+      const fresh = due.job as DeliveryJob
+      const found = world.run(prepareDelivery, { lane: due.lane, item: due.item })
+      t.same(found, { ...fresh, message: { ...fresh.message, content: null } })
+      t.equal(world.rounds, 2)
+    }
+  }
+})
+
+t.test('delivery: a blind copy is read only for its own recipient', async (t) => {
+  const world = new World(NOW_MS)
+  const tenant = makeTenant(world)
+  send(world, tenant, { messages: [makeItem({ recipients })] })
+  const [first, , third] = world.deliveries()
+  const run = (due: typeof first) => world.run(prepareDelivery, { lane: 'x', item: due?.item ?? '' })
+  t.notOk(JSON.stringify(run(first)).includes('eve@'))
+  t.same(run(third)?.recipient, { address: 'eve@example.org', index: 2 })
+})
+
+t.test('delivery: there is no job once the recipient is finished, or the message has left', async (t) => {
+  const world = new World(NOW_MS)
+  const tenant = makeTenant(world)
+  send(world, tenant)
+  const [due] = world.deliveries()
+  const { serverId } = tenant.live
+  const body = { lane: 'x', item: due?.item ?? '' }
+  t.not(world.run(prepareDelivery, body), null)
+  const status = world.hash(statusKey(world.shard, serverId, '202611-0-1')) as Map<string, string>
+  const [field = ''] = status.keys()
+  status.set(field, '[1,0,["d",5,"250 OK"],99]')
+  t.equal(world.run(prepareDelivery, body), null)
+  status.set(field, '[0]')
+  for (const key of [headKey, logKey, statusKey].map((name) => name(world.shard, serverId, '202611-0-1'))) {
+    const value = world.keys.get(key)
+    world.keys.delete(key)
+    t.equal(world.run(prepareDelivery, body), null, key)
+    if (value !== undefined) world.keys.set(key, value)
+  }
+  t.not(world.run(prepareDelivery, body), null)
+})

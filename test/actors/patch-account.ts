@@ -1,0 +1,62 @@
+/** patch-account - which figures pass, and from when they count. */
+
+import t from 'tap'
+import type { AccountLimits } from '../../src/actors/account.ts'
+import { patchAccount } from '../../src/actors/patch-account.ts'
+import { accountState, makeTenant, send } from '../support/tenant.ts'
+import { World } from '../support/turn.ts'
+
+const NOW_MS = Date.UTC(2026, 10, 20, 12)
+
+const CASES: readonly { changes: Partial<AccountLimits>; max: number | null }[] = [
+  { changes: { monthlyCap: 100_000 }, max: null },
+  { changes: { monthlyCap: 100_001 }, max: 100_000 },
+  { changes: { monthlyCap: 100_001, approvedCap: 20_000 }, max: null },
+  { changes: { monthlyCap: 500, highestCap: 500 }, max: null },
+  { changes: { monthlyCap: 501, highestCap: 500 }, max: 500 },
+  { changes: { monthlyCap: 501, highestCap: null, approvedCap: 50 }, max: 500 },
+  { changes: { highestCap: 9_999 }, max: 9_999 },
+  { changes: { approvedCap: 999 }, max: 9_990 },
+  {
+    changes: {
+      perMinuteLimit: 1,
+      serverLimit: 99,
+      testMonthlyCap: 1,
+      testPerMinuteLimit: 2,
+      inboundPerMinuteLimit: 3,
+      subscriptionActive: false,
+    },
+    max: null,
+  },
+  { changes: {}, max: null },
+]
+
+for (const { changes, max } of CASES) {
+  t.test(`patch-account: ${JSON.stringify(changes)} ${max === null ? 'holds' : 'is limit_too_high'}`, async (t) => {
+    const world = new World(NOW_MS)
+    const tenant = makeTenant(world)
+    const before = accountState(world, tenant)
+    const reply = world.run(patchAccount, { accountId: tenant.accountId, changes })
+    const after = max === null ? { ...before, ...changes } : before
+    t.same(accountState(world, tenant), after)
+    if (max === null) t.same(reply, { kind: 'patched', account: after, counters: null })
+    else t.same(reply, { kind: 'refused', code: 'limit_too_high', extra: { max } })
+  })
+}
+
+t.test('patch-account: a changed limit counts from the next request', async (t) => {
+  const world = new World(NOW_MS)
+  const tenant = makeTenant(world)
+  const { accountId } = tenant
+  send(world, tenant)
+  const reply = world.run(patchAccount, { accountId, changes: { perMinuteLimit: 1 } })
+  t.match(reply, { counters: { minute: [NOW_MS / 60_000, 1] } })
+  t.match(send(world, tenant), { code: 'rate_limited', extra: { limit: 1, used: 1 } })
+  world.run(patchAccount, { accountId, changes: { perMinuteLimit: 2 } })
+  t.equal(send(world, tenant).kind, 'accepted')
+})
+
+t.test('patch-account: an unknown account is not found', async (t) => {
+  const reply = new World(NOW_MS).run(patchAccount, { accountId: 'nobody', changes: {} })
+  t.same(reply, { kind: 'refused', code: 'not_found', extra: {} })
+})
