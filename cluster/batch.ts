@@ -242,7 +242,12 @@ class PlanBuilder {
   private leave(lane: string, item: string): void {
     const { shard } = this.context.items
     this.push({ key: laneKey(shard, lane), write: 'ZREM', args: [item] })
-    if (lane !== TIMERS_LANE) this.push({ key: claimsKey(shard), write: 'HDEL', args: [item] })
+    if (lane === TIMERS_LANE) return
+    this.push({ key: claimsKey(shard), write: 'HDEL', args: [item] })
+    const at = this.claims.findIndex((claim) => claim.lane === lane && claim.item === item)
+    if (at < 0) return
+    this.claims.splice(at, 1) // A later turn of the batch ended it: it is not performed.
+    this.context.items.pump.release(lane)
   }
 
   private place(due: { lane: string; item: string; atMs: number; job?: unknown }): void {

@@ -24,7 +24,7 @@ export const JOURNAL_ENTRIES = 256
 const CHECKS = `
 local call, pcall_, find, match, unpack_ = redis.call, redis.pcall, string.find, string.match, unpack
 local kinds, there, lastMs, lastLow = {}, {}, {}, {}
-local parsed, parsedMs, parsedLow = '', '', ''
+local parsed, parsedMs, parsedLow
 
 local function over(a, b)
   if #a ~= #b then return #a > #b end
@@ -132,13 +132,13 @@ local topId = top and top[1] or '0-0'
 if topId ~= seq .. '-0' then return { 'TORN', 'Journal ends at ' .. topId .. ', meta at ' .. seq } end
 
 if firstId ~= '' and meta[4] and meta[4] ~= '' and firstId <= meta[4] then return { 'BADOP', 'lid' } end
-local keys = KEYS
+local keys, tag = KEYS, string.sub(metaKey, 1, -5)
 local ops = cmsgpack.unpack(ARGV[12])
 for i = 1, #ops do
   local op = ops[i]
   local k = op[2]
   local key = keys[k]
-  if not key or k < 3 or key == metaKey or key == journalKey then return { 'BADOP', 'key' } end
+  if not key or k < 3 or key == metaKey or key == journalKey or find(key, tag, 1, true) ~= 1 then return { 'BADOP', 'key' } end
   local n = #op - 2
   if n > ${OP_ARGS_MAX} then return { 'BADOP', 'count' } end
   local reason = wrong(op[1], op, n, k, key)

@@ -1,74 +1,152 @@
 /**
- * pack - one argument out of many: MessagePack as the store's Lua reads it.
+ * pack - a commit or a read as the bytes of one EVALSHA, ready for the socket.
  *
- * Thousands of small arguments cost the client more than they cost the store. Lists, texts and small counts are all that
- * is written; bytes travel beside it and are named by place, because the store's reader knows no binary type.
+ * The bytes are made once: a commit in doubt is sent again as the same bytes. Everything that a commit writes travels as
+ * one packed argument, because thousands of small ones cost the client more than the store needs to run them.
  */
+import type { Fact } from './behaviour.ts'
+import { assert } from './fault.ts'
+import { entryIdOf, isId, sortableEntryId } from './id.ts'
+import { journalKey, metaKey } from './keyspace.ts'
+import { type Merged, mergeOps } from './merge.ts'
+import { PackWriter } from './message-pack.ts'
+import { COMMIT, FREEING_COMMIT, READ } from './scripts.ts'
+import type { Commit } from './store.ts'
 
-export type Packed = string | number | readonly Packed[]
+/** Keys of one commit or read. */
+const KEYS_MAX = 60_000
+/** Fields that one HMGET names; `unpack` of Lua takes 8,000 values at most. */
+const FIELDS_MAX = 4_000
 
-const GROW = 2
-let buffer = Buffer.allocUnsafe(65_536)
-let end = 0
+const writer = new PackWriter()
 
-/** MessagePack of lists, texts (UTF-8) and counts from 0 to 4,294,967,295. The answer is a copy. */
-export function pack(value: Packed): Buffer {
-  end = 0
-  write(value)
-  return Buffer.from(buffer.subarray(0, end))
+/** The bytes of a commit, or why it can be no commit. */
+export function packCommit(commit: Commit): Buffer | { reason: string } {
+  const { shard, lid } = commit
+  if (lid !== '' && !isId(lid)) return { reason: 'lid' }
+  const merged = mergeOps(commit.ops, commit)
+  if (merged.keys.length > KEYS_MAX) return { reason: 'keys' }
+  const args = [
+    commit.token,
+    String(commit.seq),
+    commit.commitId,
+    String(commit.nowMs),
+    String(commit.deadlineMs),
+    commit.firstEntryId,
+    lid,
+    lid === '' ? '' : sortableEntryId(entryIdOf(lid)),
+    commit.cursor,
+    commit.outcomesCursor,
+    commit.note,
+  ]
+  const script = commit.frees ? FREEING_COMMIT : COMMIT
+  const keys = [metaKey(shard), journalKey(shard), ...merged.keys]
+  return evalBytes(script.sha, { keys, args, packed: packOps(merged) })
 }
 
-function write(value: Packed): void {
-  if (typeof value === 'string') writeText(value)
-  else if (typeof value === 'number') writeCount(value)
-  else {
-    room(5)
-    writeHead(value.length, { fix: 0x90, fixMax: 15, wide: 0xdc })
-    for (const part of value) write(part)
+/** The bytes of a read of many facts, and how many commands each fact takes, for `factValues`. */
+export function packRead(facts: readonly Fact[]): { bytes: Buffer; pieces: readonly number[] } {
+  const places = new Map<string, number>()
+  const commands: { name: string; place: number; args: readonly string[] }[] = []
+  const pieces: number[] = []
+  for (const fact of facts) {
+    let place = places.get(fact.key)
+    if (place === undefined) {
+      place = places.size + 1
+      places.set(fact.key, place)
+    }
+    const before = commands.length
+    for (const [name, ...args] of commandsOf(fact)) commands.push({ name, place, args })
+    pieces.push(commands.length - before)
+  }
+  assert(places.size <= KEYS_MAX, 'Too many keys in one read', { keys: places.size })
+  writer.reset()
+  writer.list(commands.length)
+  for (const { name, place, args } of commands) {
+    writer.list(args.length + 2)
+    writer.text(name)
+    writer.number(place)
+    for (const arg of args) writer.text(arg)
+  }
+  return { bytes: evalBytes(READ.sha, { keys: [...places.keys()], args: [], packed: writer.packed() }), pieces }
+}
+
+/** The bytes of any command whose arguments are texts. */
+export function commandBytes(args: readonly string[]): Buffer {
+  let text = `*${args.length}\r\n`
+  for (const arg of args) text += bulk(arg)
+  return Buffer.from(text)
+}
+
+/** The bytes of a script call with text arguments alone. */
+export function scriptBytes(sha: string, keys: readonly string[], args: readonly string[]): Buffer {
+  return commandBytes(['EVALSHA', sha, String(keys.length), ...keys, ...args])
+}
+
+function packOps({ commands }: Merged): Buffer {
+  writer.reset()
+  writer.list(commands.length)
+  for (const { write, place, parts, count } of commands) {
+    writer.list(count + 2)
+    writer.text(write)
+    writer.number(place)
+    for (const part of parts) {
+      for (const arg of part) {
+        if (typeof arg === 'string') writer.text(arg)
+        else writer.bytes(arg)
+      }
+    }
+  }
+  return writer.packed()
+}
+
+function evalBytes(
+  sha: string,
+  { keys, args, packed }: { keys: readonly string[]; args: readonly string[]; packed: Buffer },
+): Buffer {
+  let head = `*${4 + keys.length + args.length}\r\n$7\r\nEVALSHA\r\n$40\r\n${sha}\r\n${bulk(String(keys.length))}`
+  for (const key of keys) head += bulk(key)
+  for (const arg of args) head += bulk(arg)
+  head += `$${packed.length}\r\n`
+  const headBytes = Buffer.byteLength(head)
+  const bytes = Buffer.allocUnsafe(headBytes + packed.length + 2)
+  bytes.write(head, 0, 'utf8')
+  packed.copy(bytes, headBytes)
+  bytes.write('\r\n', headBytes + packed.length, 'latin1')
+  return bytes
+}
+
+function bulk(text: string): string {
+  return `$${Buffer.byteLength(text)}\r\n${text}\r\n`
+}
+
+/** The commands that read a fact, without their key: none for no fields, several for very many. */
+function commandsOf(fact: Fact): [string, ...string[]][] {
+  switch (fact.read) {
+    case 'fields': {
+      const commands: [string, ...string[]][] = []
+      for (let i = 0; i < fact.fields.length; i += FIELDS_MAX)
+        commands.push(['HMGET', ...fact.fields.slice(i, i + FIELDS_MAX)])
+      return commands
+    }
+    case 'hash':
+      return [['HGETALL']]
+    case 'range':
+      return fact.count > 0 ? [['XRANGE', fact.from, fact.to, 'COUNT', String(fact.count)]] : []
+    case 'last':
+      return [['XREVRANGE', '+', '-', 'COUNT', '1']]
+    case 'sorted':
+      return fact.count > 0
+        ? [['ZRANGEBYSCORE', scoreText(fact.min), scoreText(fact.max), 'WITHSCORES', 'LIMIT', '0', String(fact.count)]]
+        : []
+    case 'score':
+      return [['ZSCORE', fact.member]]
+    case 'value':
+      return [['GET']]
   }
 }
 
-function writeHead(length: number, { fix, fixMax, wide }: { fix: number; fixMax: number; wide: number }): void {
-  if (length <= fixMax) buffer[end++] = fix | length
-  else if (length <= 0xffff) {
-    buffer[end++] = wide
-    end = buffer.writeUInt16BE(length, end)
-  } else {
-    buffer[end++] = wide + 1
-    end = buffer.writeUInt32BE(length, end)
-  }
-}
-
-function writeText(text: string): void {
-  if (text.length <= 10) {
-    room(text.length * 3 + 1)
-    const length = buffer.write(text, end + 1)
-    buffer[end] = 0xa0 | length
-    end += 1 + length
-    return
-  }
-  const bytes = Buffer.byteLength(text)
-  room(bytes + 5)
-  if (bytes <= 31) buffer[end++] = 0xa0 | bytes
-  else if (bytes <= 0xff) {
-    buffer[end++] = 0xd9
-    buffer[end++] = bytes
-  } else writeHead(bytes, { fix: 0, fixMax: -1, wide: 0xda })
-  end += buffer.write(text, end)
-}
-
-function writeCount(count: number): void {
-  room(5)
-  if (count <= 0x7f) buffer[end++] = count
-  else {
-    buffer[end++] = 0xce
-    end = buffer.writeUInt32BE(count, end)
-  }
-}
-
-function room(bytes: number): void {
-  if (end + bytes <= buffer.length) return
-  const grown = Buffer.allocUnsafe(Math.max(buffer.length * GROW, end + bytes))
-  buffer.copy(grown, 0, 0, end)
-  buffer = grown
+function scoreText(score: number): string {
+  if (score === Number.POSITIVE_INFINITY) return '+inf'
+  return score === Number.NEGATIVE_INFINITY ? '-inf' : String(score)
 }

@@ -1,151 +1,202 @@
 /**
- * redis-link - one connection to the store that never sends anything twice by itself.
+ * redis-link - one connection to the store that tells what became of every command.
  *
- * States: down, preparing (connected; its first commands run), up, refused (the store breaks its promise), closed.
+ * States: down (connecting, or preparing what a new connection needs), up, closed (for good).
  *
- * Guarantees: a call while it is not up is `unsent`; a call whose connection ended before the answer is `lost`; what is
- * written in one tick leaves in one write; errors carry no arguments of commands.
+ * Guarantees: a command gets exactly one answer: a reply, an error of the store, `lost` (handed to the socket, then the
+ * connection ended), or `unsent` (never handed to it). Nothing is queued while the link is down, nothing is sent twice,
+ * and no timer ends a command. What is sent in one turn of the loop goes out in one write. Errors carry no arguments.
  */
-import { Redis } from 'ioredis'
+import { setImmediate as turn } from 'node:timers/promises'
+import { Command, Redis, type RedisOptions } from 'ioredis'
+import { commandBytes } from './pack.ts'
 
-const RECONNECT_MIN_MS = 50
-const RECONNECT_MAX_MS = 500
-const CONNECT_MS = 3_000
-const KEEPALIVE_MS = 10_000
+/** Milliseconds between tries to connect, growing by 50 up to this. */
+const RETRY_MS_MAX = 500
+const CONNECT_MS_MAX = 5_000
+const KEEP_ALIVE_MS = 10_000
 
-export type Sent<Answer> =
-  | { readonly kind: 'ok'; readonly answer: Answer }
-  /** The store said no: its error's first word, and the whole. */
-  | { readonly kind: 'error'; readonly code: string; readonly text: string }
+export type Answer =
+  | { readonly kind: 'reply'; readonly value: unknown }
+  | { readonly kind: 'error'; readonly message: string }
   | { readonly kind: 'lost' | 'unsent' }
 
 export interface LinkOptions {
-  /** `redis://`, `rediss://`, or the path of a unix socket. */
+  /** `redis://` or `rediss://` address, or the path of a unix socket. */
   readonly address: string
+  /** As CLIENT LIST shows it. */
   readonly name: string
-  /** Runs on each new connection before anything else; throwing refuses the store until the next connection. */
-  prepare(redis: Redis): Promise<void>
-  readonly onUp?: () => void
-  readonly onDown?: () => void
-  readonly onRefused?: (error: Error) => void
+  /** A connection on which a command waits for its answer this long is given up; undefined: never. */
+  readonly silentMsMax?: number
+  /** What a new connection needs before the first command. A rejection ends the connection; it is tried again. */
+  prepare(client: Redis): Promise<void>
+  onUp?(): void
+  onDown?(): void
 }
 
+const UNSENT: Answer = { kind: 'unsent' }
+const LOST: Answer = { kind: 'lost' }
+
 export class RedisLink {
-  readonly redis: Redis
+  readonly client: Redis
   private readonly options: LinkOptions
-  private up = false
-  private corked = false
-  private closed = false
-  private waiting: ((error: Error | null) => void)[] = []
+  private isUp = false
+  private isClosed = false
+  private isCorked = false
+  private waiting: { resolve: () => void; reject: (error: Error) => void }[] = []
+  private lastError: Error | null = null
 
   constructor(options: LinkOptions) {
     this.options = options
-    const path = options.address.startsWith('unix://') ? options.address.slice(7) : options.address
-    const settings = {
-      lazyConnect: true,
-      connectionName: options.name,
-      enableOfflineQueue: false,
-      autoResendUnfulfilledCommands: false,
-      autoResubscribe: false,
-      enableAutoPipelining: false,
-      maxRetriesPerRequest: 0,
-      enableReadyCheck: true,
-      connectTimeout: CONNECT_MS,
-      keepAlive: KEEPALIVE_MS,
-      noDelay: true,
-      retryStrategy: (times: number) => Math.min(RECONNECT_MAX_MS, RECONNECT_MIN_MS * times),
-    }
-    this.redis = path.startsWith('/') ? new Redis({ ...settings, path }) : new Redis(path, settings)
-    this.redis.on('error', () => {})
-    this.redis.on('ready', () => void this.prepare())
-    this.redis.on('close', () => this.wentDown())
+    this.client = new QuietRedis(options.address, clientOptions(options))
+    this.client.on('ready', () => void this.prepare())
+    this.client.on('error', (error: Error) => {
+      this.lastError = error
+    })
+    this.client.on('close', () => this.goDown())
   }
 
-  get isUp(): boolean {
-    return this.up
+  get up(): boolean {
+    return this.isUp
   }
 
-  /** Connects; resolves when it is up. Rejects when the store breaks its promise, or after `timeoutMs`. */
-  open(timeoutMs: number): Promise<void> {
+  /** Resolves when the link is up; rejects with the last reason after `timeoutMs`. */
+  ready(timeoutMs: number): Promise<void> {
+    if (this.isUp) return Promise.resolve()
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error('Connect to Redis: no answer')), timeoutMs)
-      this.waiting.push((error) => {
+      const timer = setTimeout(() => reject(this.reason()), timeoutMs)
+      const settle = (call: () => void): void => {
         clearTimeout(timer)
-        if (error === null) resolve()
-        else reject(error)
-      })
-      this.redis.connect().catch(() => {})
+        call()
+      }
+      this.waiting.push({ resolve: () => settle(resolve), reject: (error) => settle(() => reject(error)) })
     })
   }
 
-  /** Sends one command. Never rejects. */
-  async call<Answer>(send: (redis: Redis) => Promise<unknown>): Promise<Sent<Answer>> {
-    if (!this.up) return { kind: 'unsent' }
+  /** Sends one command, given as the bytes of the protocol. Never rejects. */
+  send(bytes: Buffer): Promise<Answer> {
+    if (!this.isUp) return Promise.resolve(UNSENT)
+    const command = new ReadyMade(bytes)
     this.cork()
-    try {
-      return { kind: 'ok', answer: (await send(this.redis)) as Answer }
-    } catch (error) {
-      return failureOf(error)
-    }
+    return (this.client.sendCommand(command) as Promise<unknown>).then(
+      (value): Answer => ({ kind: 'reply', value }),
+      (error: Error): Answer => {
+        if (error.name === 'ReplyError') return { kind: 'error', message: error.message }
+        return command.isHanded ? LOST : UNSENT
+      },
+    )
   }
 
-  /** Ends the connection at once, so that it is made anew. */
+  /** Sends one command of text arguments. */
+  call(...args: readonly string[]): Promise<Answer> {
+    return this.send(commandBytes(args))
+  }
+
+  /** Ends this connection at once, whatever the other side does; the link connects again. */
   cut(): void {
-    this.redis.disconnect(true)
+    this.client.stream?.destroy()
   }
 
+  /** Ends the link for good. */
   close(): void {
-    this.closed = true
-    this.redis.disconnect()
+    this.isClosed = true
+    this.client.disconnect()
+    this.goDown()
+    this.fail(new Error('The link to the store was closed'))
   }
 
-  private cork(): void {
-    if (this.corked) return
-    const socket = (this.redis as unknown as { stream?: { cork(): void; uncork(): void } }).stream
-    if (socket === undefined) return
-    this.corked = true
-    socket.cork()
-    setImmediate(() => {
-      this.corked = false
-      socket.uncork()
-    })
+  /** Rejects whoever waits for the link. */
+  fail(error: Error): void {
+    const waiting = this.waiting
+    this.waiting = []
+    for (const { reject } of waiting) reject(error)
   }
 
   private async prepare(): Promise<void> {
+    const { stream } = this.client
     try {
-      await this.options.prepare(this.redis)
-      if (this.redis.status !== 'ready') return
-      this.up = true
-      this.tell(null)
-      this.options.onUp?.()
+      await this.options.prepare(this.client)
     } catch (error) {
-      const refused = error instanceof Refused ? error : null
-      if (refused === null) return this.cut()
-      this.tell(refused)
-      this.options.onRefused?.(refused)
+      this.lastError = error as Error
+      // In a turn of its own, or a store that refuses at once would be asked without a pause.
+      await turn()
+      stream.destroy()
+      return
     }
-  }
-
-  private tell(error: Error | null): void {
+    if (this.isClosed || this.client.stream !== stream || this.client.status !== 'ready') return
+    this.isUp = true
     const waiting = this.waiting
     this.waiting = []
-    for (const told of waiting) told(error)
+    for (const { resolve } of waiting) resolve()
+    this.options.onUp?.()
   }
 
-  private wentDown(): void {
-    const was = this.up
-    this.up = false
-    this.corked = false
-    if (was && !this.closed) this.options.onDown?.()
+  private goDown(): void {
+    this.isCorked = false
+    if (!this.isUp) return
+    this.isUp = false
+    this.options.onDown?.()
+  }
+
+  /** Holds the socket's writes back until this turn of the loop has said all that it wants to say. */
+  private cork(): void {
+    if (this.isCorked) return
+    const { stream } = this.client
+    this.isCorked = true
+    stream.cork()
+    process.nextTick(() => {
+      this.isCorked = false
+      stream.uncork()
+    })
+  }
+
+  private reason(): Error {
+    return new Error(`The store does not answer: ${this.lastError?.message || 'no connection'}`)
   }
 }
 
-/** The store is reached and breaks its promise: its settings do not keep what is written. */
-export class Refused extends Error {}
+/** A client whose errors do not carry the arguments of their command, which may be personal data. */
+class QuietRedis extends Redis {
+  override sendCommand(...[command, stream]: Parameters<Redis['sendCommand']>): unknown {
+    const { reject } = command
+    command.reject = (error) => {
+      if ('command' in error) delete error.command
+      reject(error)
+    }
+    return super.sendCommand(command, stream)
+  }
+}
 
-function failureOf(error: unknown): Sent<never> {
-  const { name, message } = error instanceof Error ? error : new Error('unknown')
-  if (name === 'ReplyError') return { kind: 'error', code: message.split(' ', 1)[0] ?? '', text: message }
-  if (message.startsWith("Stream isn't writeable")) return { kind: 'unsent' }
-  return { kind: 'lost' }
+/** A command whose bytes exist already. It has no arguments that an error could carry. */
+class ReadyMade extends Command {
+  /** Whether the bytes were given to the socket. */
+  isHanded = false
+  private readonly bytes: Buffer
+
+  constructor(bytes: Buffer) {
+    super('evalsha', [], { replyEncoding: 'utf8' })
+    this.bytes = bytes
+  }
+
+  override toWritable(): Buffer {
+    this.isHanded = true
+    return this.bytes
+  }
+}
+
+function clientOptions({ name, silentMsMax }: LinkOptions): RedisOptions {
+  return {
+    connectionName: name,
+    // The client's own second sending of what had no answer could run a refused commit later.
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    enableOfflineQueue: false,
+    enableAutoPipelining: false,
+    enableReadyCheck: true,
+    keepAlive: KEEP_ALIVE_MS,
+    connectTimeout: CONNECT_MS_MAX,
+    disableClientInfo: true,
+    retryStrategy: (times: number) => Math.min(times * 50, RETRY_MS_MAX),
+    ...(silentMsMax !== undefined && { socketTimeout: silentMsMax }),
+  }
 }

@@ -1,328 +1,281 @@
 /**
- * redis-store - the store in Redis (7.0 or later) or Valkey.
+ * redis-store - the store over Redis: connections, scripts, and what their answers mean.
  *
- * Three connections: commits and heartbeats; reads of the shards; views and content (`content`), so that neither a slow
- * view nor 10 MB of content stands before a commit. On each new commit connection the old one is killed first: a copy
- * that was sent on it must not run after its second sending was judged.
+ * Connections: one for commits and heartbeats, one for reads, one for the caller's own commands (`views`), and one for
+ * enqueues from the first enqueue on. A slow read or a large value holds no commit up.
+ *
+ * Guarantees: a commit whose connection ended is `lost`, never refused, and after a reconnect the old connection is ended
+ * in Redis before anything is sent, so that the first copy of a commit cannot run after the second was answered. A
+ * connection on which a heartbeat stays unanswered is given up. A store whose settings break the durability level is
+ * not used.
  */
 import type { Redis } from 'ioredis'
-import type { Entry, Fact, FactValue } from './behaviour.ts'
-import { assert } from './fault.ts'
-import { entryIdOf, sortableEntryId } from './id.ts'
-import { fencedKey, journalKey, mailboxKey, metaKey, repliesKey, stagedKey, WORKERS_KEY } from './keyspace.ts'
-import { faultOfOps } from './op-check.ts'
-import { type Packed, pack } from './pack.ts'
-import { RedisLink, Refused, type Sent } from './redis-link.ts'
-import { ACQUIRE, COMMIT, COMMIT_FREES, ENQUEUE, HEARTBEAT, READ, RELEASE, REPLY } from './scripts.ts'
+import type { Fact, FactValue } from './behaviour.ts'
+import { factValues } from './fact-answer.ts'
+import { fencedKey, mailboxKey, metaKey, repliesKey, shardTag, stagedKey, WORKERS_KEY } from './keyspace.ts'
+import { packCommit, packRead, scriptBytes } from './pack.ts'
+import { META_FIELDS } from './read-script.ts'
+import type { Durability } from './redis-binary.ts'
+import { type Answer, RedisLink } from './redis-link.ts'
+import { checkSettings, StoreRefused } from './redis-settings.ts'
+import { isScriptUnknown, verdictOf } from './redis-verdict.ts'
+import {
+  ACQUIRE,
+  COMMIT,
+  ENQUEUE,
+  FREEING_COMMIT,
+  HEARTBEAT,
+  READ,
+  RELEASE,
+  REPLY,
+  SCRIPTS,
+  type Script,
+} from './scripts.ts'
 import type { Acquired, Beat, Commit, Enqueue, Meta, Store, Verdict, WorkerRecord } from './store.ts'
 
-const SCRIPTS = { COMMIT, COMMIT_FREES, READ, ACQUIRE, RELEASE, HEARTBEAT, ENQUEUE, REPLY }
-const META_FIELDS = ['owner', 'tok', 'seq', 'last', 'lid', 'cur', 'out', 'tries'] as const
-const OPEN_MS = 10_000
-const BEAT_MAX_MS = 10_000
-const READ_MAX_MS = 10_000
-const BELL_SUFFIX = ':bell'
-
-type Script = keyof typeof SCRIPTS
+/** A connection on which a heartbeat waits this long is dead. */
+const BEAT_SILENT_MS = 10_000
+/** A read that waits this long: its connection is dead. */
+const READ_SILENT_MS = 10_000
+/** The first connection must be there within this. */
+const OPEN_MS_MAX = 10_000
+/** What others ask over `views` may be slow: a rewrite of files, many values. */
+const VIEWS_SILENT_MS = 30_000
+/** The first enqueue waits for its connection this long. */
+const ENQUEUE_OPEN_MS = 1_000
 
 export interface RedisStoreOptions {
-  /** `redis://`, `rediss://`, `unix://`, or the path of a unix socket. */
+  /** `redis://` or `rediss://` address, or the path of a unix socket. */
   readonly address: string
-  readonly durability: 'fsync' | 'memory' | 'replica'
-  readonly onUp?: () => void
-  readonly onDown?: () => void
-  /** The store's settings break the durability level. */
-  readonly onRefused?: (error: Error) => void
+  readonly durability: Durability
+  /** The commit connection is there, at first and after each reconnect. */
+  onUp?(): void
+  /** The commit connection has ended. */
+  onDown?(): void
+  /** After a reconnect the store breaks its durability level: it stays down. */
+  onRefused?(error: Error): void
+  /** Told of a read that the store failed, by the first word of its error. */
+  onReadFailed?(word: string): void
 }
 
-/** Connects to the store. Rejects when it does not answer in 10 s or its settings break the durability level. */
+/**
+ * Connects and checks the store.
+ * @throws StoreRefused when its settings break the durability level; Error when it does not answer within 10 s
+ */
 export async function connectRedisStore(options: RedisStoreOptions): Promise<RedisStore> {
   const store = new RedisStore(options)
-  await store.open()
+  try {
+    await store.ready()
+  } catch (error) {
+    store.close()
+    throw error
+  }
   return store
 }
 
 export class RedisStore implements Store {
-  /** For views and content: an ordinary client that waits a little for a connection. */
-  private readonly commitLink: RedisLink
-  private readonly readLink: RedisLink
-  private readonly viewLink: RedisLink
   private readonly options: RedisStoreOptions
-  private readonly shas = new Map<Script, string>()
-  private clientId = 0
-  private run = ''
+  private readonly commits: RedisLink
+  private readonly reads: RedisLink
+  private readonly own: RedisLink
+  private enqueues: RedisLink | null = null
+  private known = { clientId: 0, runId: '' }
+  private lastAnswerMs = performance.now()
+  private isOpen = false
 
   constructor(options: RedisStoreOptions) {
     this.options = options
     const { address } = options
-    const tell = {
-      ...(options.onUp === undefined ? {} : { onUp: options.onUp }),
-      ...(options.onDown === undefined ? {} : { onDown: options.onDown }),
-      ...(options.onRefused === undefined ? {} : { onRefused: options.onRefused }),
-    }
-    this.commitLink = new RedisLink({ address, name: 'sendwright-commit', prepare: (redis) => this.prepareCommit(redis), ...tell })
-    this.readLink = new RedisLink({ address, name: 'sendwright-read', prepare: (redis) => this.load(redis, ['READ', 'REPLY']) })
-    this.viewLink = new RedisLink({ address, name: 'sendwright-view', prepare: (redis) => this.load(redis, ['READ']) })
+    this.commits = new RedisLink({
+      address,
+      name: 'commit',
+      prepare: (client) => this.prepare(client),
+      onUp: () => options.onUp?.(),
+      onDown: () => options.onDown?.(),
+    })
+    const prepare = async (): Promise<void> => undefined
+    this.reads = new RedisLink({ address, name: 'read', silentMsMax: READ_SILENT_MS, prepare })
+    this.own = new RedisLink({ address, name: 'views', silentMsMax: VIEWS_SILENT_MS, prepare })
   }
 
-  async open(): Promise<void> {
-    await Promise.all([this.commitLink.open(OPEN_MS), this.readLink.open(OPEN_MS), this.viewLink.open(OPEN_MS)])
-  }
-
-  /** Whether the commit connection is there. */
-  get connected(): boolean {
-    return this.commitLink.isUp
-  }
-
-  /** Id of the commit connection, and of the Redis process, for this worker's record. */
-  get identity(): { clientId: number; runId: string } {
-    return { clientId: this.clientId, runId: this.run }
-  }
-
-  /** The client for views and content. Its calls reject while the store is away. */
-  get views(): Redis {
-    return this.viewLink.redis
+  async ready(): Promise<void> {
+    await Promise.all([this.commits, this.reads, this.own].map((link) => link.ready(OPEN_MS_MAX)))
+    this.isOpen = true
   }
 
   close(): void {
-    for (const link of [this.commitLink, this.readLink, this.viewLink]) link.close()
+    for (const link of [this.commits, this.reads, this.own, this.enqueues]) link?.close()
+  }
+
+  /** Whether commits and reads can be sent now. */
+  get connected(): boolean {
+    return this.commits.up && this.reads.up
+  }
+
+  /** The commit connection as others can look for it, and the run of the store that knows it. */
+  get identity(): { readonly clientId: number; readonly runId: string } {
+    return this.known
+  }
+
+  /** Monotonic time (`performance.now`) of the last answered heartbeat or commit. */
+  get answeredAtMs(): number {
+    return this.lastAnswerMs
+  }
+
+  /** A client for commands that are not the runtime's. Its errors name no arguments. */
+  get views(): Redis {
+    return this.own.client
   }
 
   async commit(commit: Commit): Promise<Verdict> {
-    const fault = faultOfOps(commit.ops)
-    if (fault !== null) return { kind: 'badop', reason: fault }
-    const { keys, args } = argumentsOf(commit)
-    const sent = await this.run_<readonly string[]>(this.commitLink, commit.frees ? 'COMMIT_FREES' : 'COMMIT', keys, args)
-    return verdictOf(sent)
+    const bytes = packCommit(commit)
+    if ('reason' in bytes) return { kind: 'badop', reason: bytes.reason }
+    const answer = await runScript(this.commits, commit.frees ? FREEING_COMMIT : COMMIT, bytes)
+    this.noteAnswer(answer)
+    return verdictOf(answer)
   }
 
   async read(_shard: number, facts: readonly Fact[]): Promise<readonly FactValue[] | null> {
-    const places = new Map<string, number>()
-    const packed = facts.map((fact) => packFact(fact, placeOf(places, fact.key)))
-    const sent = await this.run_<readonly unknown[]>(this.readLink, 'READ', [...places.keys()], [pack(packed)], READ_MAX_MS)
-    if (sent.kind !== 'ok') return null
-    return facts.map((fact, index) => valueOf(fact, sent.answer[index]))
+    const { bytes, pieces } = packRead(facts)
+    const answer = await runScript(this.reads, READ, bytes)
+    if (answer.kind === 'reply') return factValues(facts, pieces, answer.value as unknown[])
+    if (answer.kind === 'error') this.options.onReadFailed?.(answer.message.split(' ', 1)[0] ?? '')
+    return null
   }
 
-  async acquire({ shard, sawToken, newToken, worker }: Parameters<Store['acquire']>[0]): Promise<Acquired> {
+  async acquire(request: { shard: number; sawToken: string; newToken: string; worker: string }): Promise<Acquired> {
+    const { shard, sawToken, newToken, worker } = request
     const keys = [metaKey(shard), fencedKey(shard, sawToken)]
-    const sent = await this.run_<[number, (string | null)[]]>(this.commitLink, 'ACQUIRE', keys, [sawToken, newToken, worker])
-    if (sent.kind !== 'ok') return { kind: 'failed' }
-    const meta = metaOf(sent.answer[1])
-    assert(meta !== null, 'A shard without a token was acquired')
-    return { kind: sent.answer[0] === 1 ? 'ok' : 'changed', meta }
+    const answer = await this.call(this.commits, ACQUIRE, keys, [sawToken, newToken, worker])
+    if (answer.kind !== 'reply') return { kind: 'failed' }
+    const [kind, ...fields] = answer.value as ['ok' | 'changed', ...string[]]
+    return { kind, meta: metaOf(fields) }
   }
 
-  async release({ shard, token }: Parameters<Store['release']>[0]): Promise<boolean> {
-    const sent = await this.run_<number>(this.commitLink, 'RELEASE', [metaKey(shard)], [token])
-    return sent.kind === 'ok' && sent.answer === 1
+  async release({ shard, token }: { shard: number; token: string }): Promise<boolean> {
+    const answer = await this.call(this.commits, RELEASE, [metaKey(shard)], [token])
+    return answer.kind === 'reply' && answer.value === 1
   }
 
-  async fenced({ shard, token }: Parameters<Store['fenced']>[0]): Promise<{ seq: number; last: string } | null> {
-    const sent = await this.readLink.call<string | null>((redis) => redis.get(fencedKey(shard, token)))
-    if (sent.kind !== 'ok' || sent.answer === null) return null
-    const [seq, last] = sent.answer.split(' ')
-    return { seq: Number(seq), last: last ?? '' }
+  async fenced({ shard, token }: { shard: number; token: string }): Promise<{ seq: number; last: string } | null> {
+    const answer = await this.reads.call('GET', fencedKey(shard, token))
+    if (answer.kind !== 'reply' || typeof answer.value !== 'string') return null
+    const space = answer.value.indexOf(' ')
+    return { seq: Number(answer.value.slice(0, space)), last: answer.value.slice(space + 1) }
   }
 
   async metas(shards: readonly number[]): Promise<readonly (Meta | null)[] | null> {
-    const answers = await Promise.all(
-      shards.map((shard) =>
-        this.readLink.call<(string | null)[]>((redis) => redis.hmget(metaKey(shard), ...META_FIELDS)),
-      ),
-    )
-    if (answers.some(({ kind }) => kind !== 'ok')) return null
-    return answers.map((sent) => (sent.kind === 'ok' ? metaOf(sent.answer) : null))
+    const answers = await Promise.all(shards.map((shard) => this.reads.call('HMGET', metaKey(shard), ...META_FIELDS)))
+    const metas: (Meta | null)[] = []
+    for (const answer of answers) {
+      if (answer.kind !== 'reply') return null
+      const fields = answer.value as (string | null)[]
+      metas.push(fields[1] === null ? null : metaOf(fields))
+    }
+    return metas
   }
 
   async heartbeat({ worker, record }: { worker: string; record: WorkerRecord }): Promise<Beat> {
-    const args = [worker, JSON.stringify({ ...record, ...this.identity })]
-    const sent = await this.run_<[string, string[]]>(this.commitLink, 'HEARTBEAT', [WORKERS_KEY], args, BEAT_MAX_MS)
-    if (sent.kind !== 'ok') return { kind: 'failed' }
-    return { kind: 'ok', nowMs: Number(sent.answer[0]), workers: pairsOf(sent.answer[1]) }
+    // After a stop of the whole process timers run before sockets: one more turn lets an answer that is there be read.
+    const timer = setTimeout(() => setImmediate(() => answer === null && this.commits.cut()), BEAT_SILENT_MS)
+    let answer: Answer | null = null
+    answer = await this.call(this.commits, HEARTBEAT, [WORKERS_KEY], [worker, JSON.stringify(record)])
+    clearTimeout(timer)
+    this.noteAnswer(answer)
+    if (answer.kind !== 'reply') return { kind: 'failed' }
+    const [nowMs, flat] = answer.value as [number, string[]]
+    const workers = new Map<string, string>()
+    for (let i = 0; i < flat.length; i += 2) workers.set(flat[i]!, flat[i + 1]!)
+    return { kind: 'ok', nowMs, workers }
   }
 
   async retire(worker: string): Promise<void> {
-    await this.commitLink.call((redis) => redis.hdel(WORKERS_KEY, worker))
+    await this.commits.call('HDEL', WORKERS_KEY, worker)
   }
 
   async enqueue(request: Enqueue): Promise<'ok' | 'busy' | 'lost' | 'unsent'> {
     const { shard, cmdId, name, replyTo, deadlineMs, body, entriesMax } = request
-    const mailbox = mailboxKey(shard)
-    const args = [String(entriesMax), cmdId, name, replyTo, String(deadlineMs), body, mailbox + BELL_SUFFIX]
-    const sent = await this.run_<string>(this.commitLink, 'ENQUEUE', [mailbox, stagedKey(shard, cmdId)], args)
-    if (sent.kind === 'ok') return sent.answer === 'BUSY' ? 'busy' : 'ok'
-    return sent.kind === 'error' ? 'unsent' : sent.kind
+    const keys = [mailboxKey(shard), stagedKey(shard, cmdId)]
+    const bell = `${shardTag(shard)}:bell`
+    const args = [bell, String(entriesMax), cmdId, name, replyTo, String(deadlineMs), body]
+    const answer = await this.call(await this.enqueueLink(), ENQUEUE, keys, args)
+    if (answer.kind === 'reply') return answer.value as 'ok' | 'busy'
+    // An error of the store means that nothing ran, or that a script which checks nothing failed half way: in doubt.
+    if (answer.kind === 'error') return verdictOf(answer).kind === 'refused' ? 'unsent' : 'lost'
+    return answer.kind
   }
 
-  async reply({ shard, cmdId, slice }: Parameters<Store['reply']>[0]): Promise<{ reply: string | null; nowMs: number } | null> {
-    const sent = await this.run_<[string | null, string]>(this.readLink, 'REPLY', [repliesKey(shard, slice)], [cmdId], READ_MAX_MS)
-    return sent.kind === 'ok' ? { reply: sent.answer[0], nowMs: Number(sent.answer[1]) } : null
+  async reply(request: {
+    shard: number
+    cmdId: string
+    slice: number
+  }): Promise<{ reply: string | null; nowMs: number } | null> {
+    const answer = await this.call(this.reads, REPLY, [repliesKey(request.shard, request.slice)], [request.cmdId])
+    if (answer.kind !== 'reply') return null
+    const [reply, nowMs] = answer.value as [string | null, number]
+    return { reply, nowMs }
   }
 
-  /** Runs a script; one that the store has forgotten (nothing ran) is loaded and sent again. */
-  private async run_<Answer>(
-    link: RedisLink,
-    script: Script,
-    keys: readonly string[],
-    args: readonly (string | Buffer | Uint8Array)[],
-    timeoutMs = 0,
-  ): Promise<Sent<Answer>> {
-    const timer = timeoutMs === 0 ? null : setTimeout(() => link.cut(), timeoutMs)
-    const sha = this.shas.get(script) ?? ''
-    const send = (): Promise<Sent<Answer>> =>
-      link.call<Answer>((redis) => redis.evalsha(sha, keys.length, ...keys, ...(args as (string | Buffer)[])))
-    let sent = await send()
-    if (sent.kind === 'error' && sent.code === 'NOSCRIPT') {
-      await link.call((redis) => redis.script('LOAD', SCRIPTS[script]))
-      sent = await send()
+  private call(link: RedisLink, script: Script, keys: readonly string[], args: readonly string[]): Promise<Answer> {
+    return runScript(link, script, scriptBytes(script.sha, keys, args))
+  }
+
+  private noteAnswer({ kind }: Answer): void {
+    if (kind === 'reply' || kind === 'error') this.lastAnswerMs = performance.now()
+  }
+
+  /** What a new commit connection needs before its first commit; the old one is ended first of all. */
+  private async prepare(client: Redis): Promise<void> {
+    const runId = /run_id:(\w+)/.exec(await client.info('server'))?.[1] ?? ''
+    // Client ids start again with the store: under another run the number would be somebody else's.
+    if (runId === this.known.runId) await client.client('KILL', 'ID', this.known.clientId)
+    const clientId = await client.client('ID')
+    try {
+      await checkSettings(client, this.options.durability)
+    } catch (error) {
+      if (error instanceof StoreRefused) this.refuse(error)
+      throw error
     }
-    if (timer !== null) clearTimeout(timer)
-    return sent
+    await Promise.all(SCRIPTS.map(({ text }) => client.script('LOAD', text)))
+    this.known = { clientId, runId }
   }
 
-  private async prepareCommit(redis: Redis): Promise<void> {
-    const old = this.clientId
-    if (old !== 0) await redis.client('KILL', 'ID', old).catch(() => 0)
-    const info = await redis.info('server')
-    this.run = /run_id:(\w+)/.exec(info)?.[1] ?? ''
-    this.clientId = Number(await redis.client('ID'))
-    await checkSettings(redis, this.options.durability)
-    await this.load(redis, Object.keys(SCRIPTS) as Script[])
+  private refuse(error: StoreRefused): void {
+    if (this.isOpen) this.options.onRefused?.(error)
+    else this.commits.fail(error)
   }
 
-  private async load(redis: Redis, scripts: readonly Script[]): Promise<void> {
-    for (const script of scripts) this.shas.set(script, String(await redis.script('LOAD', SCRIPTS[script])))
-  }
-}
-
-/** Refuses a store whose settings break the durability level. */
-async function checkSettings(redis: Redis, durability: RedisStoreOptions['durability']): Promise<void> {
-  const setting = async (name: string): Promise<string> => ((await redis.config('GET', name)) as string[])[1] ?? ''
-  if ((await setting('maxmemory-policy')) !== 'noeviction') throw new Refused('Redis drops keys when full: maxmemory-policy must be noeviction')
-  if ((await setting('appendonly')) !== 'yes') throw new Refused('Redis keeps no log: appendonly must be yes')
-  const fsync = await setting('appendfsync')
-  if (durability === 'fsync' && fsync !== 'always')
-    throw new Refused(`Redis answers before the disk has it: appendfsync must be always for DURABILITY=fsync, it is ${fsync}`)
-  if (fsync === 'no') throw new Refused('Redis never waits for the disk: appendfsync must be everysec or always')
-}
-
-function argumentsOf(commit: Commit): { keys: readonly string[]; args: readonly (string | Buffer)[] } {
-  const places = new Map<string, number>([
-    [metaKey(commit.shard), 1],
-    [journalKey(commit.shard), 2],
-  ])
-  const bytes: Buffer[] = []
-  const ops: Packed[] = commit.ops.map((op) => {
-    const packed: Packed[] = [placeOf(places, op.key), op.write]
-    for (const arg of op.args) packed.push(typeof arg === 'string' ? arg : [bytes.push(Buffer.from(arg.buffer, arg.byteOffset, arg.byteLength))])
-    return packed
-  })
-  const { token, seq, commitId, nowMs, deadlineMs, lid, firstEntryId, cursor, outcomesCursor, note } = commit
-  const top = lid === '' ? '' : sortableEntryId(entryIdOf(lid))
-  const args = [token, `${seq}`, commitId, `${nowMs}`, `${deadlineMs}`, lid, top, firstEntryId, cursor, outcomesCursor, note]
-  return { keys: [...places.keys()], args: [...args, pack(ops), ...bytes] }
-}
-
-function placeOf(places: Map<string, number>, key: string): number {
-  let place = places.get(key)
-  if (place === undefined) {
-    place = places.size + 1
-    places.set(key, place)
-  }
-  return place
-}
-
-function verdictOf(sent: Sent<readonly string[]>): Verdict {
-  if (sent.kind === 'error') return refusalOf(sent)
-  if (sent.kind !== 'ok') return { kind: sent.kind }
-  const [word, detail = ''] = sent.answer
-  switch (word) {
-    case 'OK':
-      return { kind: 'ok' }
-    case 'DUP':
-      return { kind: 'dup' }
-    case 'FENCED':
-      return { kind: 'fenced' }
-    case 'CONFLICT':
-      return { kind: 'conflict', seq: Number(detail) }
-    case 'LATE':
-      return { kind: 'late', nowMs: Number(detail) }
-    case 'CLOCK':
-      return { kind: 'clock', nowMs: Number(detail) }
-    case 'MISSING':
-      return { kind: 'missing', key: detail }
-    case 'BADOP':
-      return { kind: 'badop', reason: detail }
-    default:
-      return { kind: 'torn', reason: `${word} ${detail}` }
+  private async enqueueLink(): Promise<RedisLink> {
+    const { address } = this.options
+    this.enqueues ??= new RedisLink({
+      address,
+      name: 'enqueue',
+      silentMsMax: READ_SILENT_MS,
+      prepare: async () => undefined,
+    })
+    await this.enqueues.ready(ENQUEUE_OPEN_MS).catch(() => undefined)
+    return this.enqueues
   }
 }
 
-/** Errors that the store gives before a script runs; any other one may have stopped it half way. */
-const REFUSALS = new Set(['OOM', 'READONLY', 'MISCONF', 'LOADING', 'NOREPLICAS', 'CROSSSLOT', 'BUSY', 'NOSCRIPT', 'MASTERDOWN', 'CLUSTERDOWN'])
-
-function refusalOf({ code, text }: { code: string; text: string }): Verdict {
-  if (REFUSALS.has(code)) return { kind: 'refused', reason: code }
-  return { kind: 'torn', reason: text.slice(0, 200) }
+/** Sends a script's bytes; a store that has forgotten the script (nothing ran) is taught it and sent the same bytes. */
+async function runScript(link: RedisLink, script: Script, bytes: Buffer): Promise<Answer> {
+  const answer = await link.send(bytes)
+  if (!isScriptUnknown(answer)) return answer
+  await link.call('SCRIPT', 'LOAD', script.text)
+  return link.send(bytes)
 }
 
-function packFact(fact: Fact, place: number): Packed {
-  switch (fact.read) {
-    case 'fields':
-      return ['f', place, ...fact.fields]
-    case 'hash':
-      return ['h', place]
-    case 'range':
-      return ['r', place, fact.from, fact.to, `${fact.count}`]
-    case 'last':
-      return ['l', place]
-    case 'sorted':
-      return ['s', place, `${fact.min}`, `${fact.max}`, `${fact.count}`]
-    case 'score':
-      return ['c', place, fact.member]
-    case 'value':
-      return ['v', place]
-  }
-}
-
-function valueOf(fact: Fact, answer: unknown): FactValue {
-  switch (fact.read) {
-    case 'fields':
-      return answer as (string | null)[]
-    case 'hash':
-      return pairsOf(answer as string[])
-    case 'range':
-    case 'last':
-      return (answer as [string, string[]][]).map(([id, fields]): Entry => ({ id, fields }))
-    case 'sorted': {
-      const flat = answer as string[]
-      return Array.from({ length: flat.length >> 1 }, (_, i): [string, number] => [flat[i * 2]!, Number(flat[i * 2 + 1])])
-    }
-    case 'score':
-      return answer === null || answer === undefined ? null : Number(answer)
-    case 'value':
-      return (answer as string | null | undefined) ?? null
-  }
-}
-
-function metaOf(fields: readonly (string | null)[]): Meta | null {
-  const [owner, token, seq, last, lid, cursor, outcomesCursor, tries] = fields
-  if (token === null || token === undefined) return null
+function metaOf(fields: readonly (string | null)[]): Meta {
+  const [owner, token, seq, last, lid, cursor, outcomesCursor, tries] = fields.map((field) => field ?? '')
   return {
     owner: owner ?? '',
-    token,
-    seq: Number(seq ?? 0),
+    token: token ?? '',
+    seq: Number(seq),
     last: last ?? '',
     lid: lid ?? '',
     cursor: cursor ?? '',
     outcomesCursor: outcomesCursor ?? '',
-    tries: Number(tries ?? 0),
+    tries: Number(tries),
   }
-}
-
-function pairsOf(flat: readonly string[]): ReadonlyMap<string, string> {
-  const pairs = new Map<string, string>()
-  for (let i = 0; i < flat.length; i += 2) pairs.set(flat[i]!, flat[i + 1]!)
-  return pairs
 }

@@ -14,6 +14,8 @@ const ENTRIES_MAX = 2_000
 const SLICE_MS = 2_000
 const FIRST_LOOK_MS = 10
 const LOOK_MAX_MS = 500
+/** So long after the deadline a reply is surely still kept; later its absence says nothing. */
+const REPLY_KEPT_MS = 30_000
 /** No answer is looked for after this. */
 const GIVE_UP_MS = 34_000
 
@@ -39,6 +41,7 @@ export async function askRemote(
     const found = await store.reply({ shard, cmdId, slice })
     if (found === null) continue
     if (found.reply !== null) return JSON.parse(found.reply) as AskResult
+    if (found.nowMs > deadlineMs + REPLY_KEPT_MS) return { kind: 'silent' }
     if (found.nowMs > deadlineMs) return { kind: 'unavailable' }
   }
   return { kind: 'silent' }

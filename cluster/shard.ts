@@ -14,7 +14,7 @@ import { DueScanner } from './due-scanner.ts'
 import type { Laid } from './facts.ts'
 import { assert, Fault } from './fault.ts'
 import { makeIds } from './id.ts'
-import { parseClaim } from './item-turns.ts'
+import { parseClaim, TIMERS_LANE } from './item-turns.ts'
 import { claimsKey, dueKey } from './keyspace.ts'
 import { MailboxReader } from './mailbox-reader.ts'
 import { mailboxWork } from './mailbox-work.ts'
@@ -70,6 +70,11 @@ export class Shard extends ShardLoop {
 
   get token(): string {
     return this.meta.token
+  }
+
+  /** Confirmed commits of the shard. */
+  get seq(): number {
+    return this.meta.seq
   }
 
   get waiting(): number {
@@ -241,6 +246,7 @@ export class Shard extends ShardLoop {
     this.world.log.committed({ shard: this.id, works: plan.works.length, ms })
     this.startClaims(plan.claims)
     this.finished(plan)
+    if (!this.stopping && plan.placed.some(({ lane, atMs }) => lane === TIMERS_LANE && atMs <= commit.nowMs)) this.scanner.scanDue()
     this.advance()
   }
 

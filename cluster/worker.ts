@@ -25,6 +25,9 @@ const STOP_LOOK_MS = 20
 const START_MAX_MS = 30_000
 const START_LOOK_MS = 50
 const WORKS_HELD_MAX = 10_000
+const LOOK_BEATS = 10
+/** What another process sent while it lived has arrived by then. */
+const ALONE_MS = 60_000
 
 /** What an operator reads; facts are ids, names and numbers. */
 export interface ClusterLog {
@@ -88,6 +91,7 @@ export class Worker {
   private commits = 0
   private answeredAtMs: number
   private sweptAtMs = 0
+  private accompaniedAtMs = Number.NEGATIVE_INFINITY
   private stopped = false
   private cancels = new Set<() => void>()
 
@@ -221,7 +225,7 @@ export class Worker {
   private async takeShards(): Promise<void> {
     if (this.stopped || this.settled()) return
     const all = Array.from({ length: this.options.shards }, (_, shard) => shard)
-    const before = new Map(this.shards)
+    const before = new Map([...this.shards].map(([id, shard]) => [id, { shard, seq: shard.seq }]))
     const metas = await this.options.store.metas(all)
     if (metas === null || this.stopped) return
     // A worker writes its record before it takes a shard: records read after the metas name every living owner.
@@ -235,8 +239,11 @@ export class Worker {
       const owner = meta?.owner ?? ''
       this.owners.set(shard, owner)
       const mine = this.shards.get(shard)
-      const known = mine !== undefined && mine === before.get(shard) && mine.running
-      if (known && mine.token !== (meta?.token ?? '')) mine.drop()
+      const known = before.get(shard)
+      if (mine?.running === true && mine === known?.shard) {
+        // Another token, or fewer commits than were confirmed here: someone else has it, or the store has lost some.
+        if (mine.token !== (meta?.token ?? '') || known.seq > (meta?.seq ?? 0)) mine.drop()
+      }
       const open = owner === '' || owner === this.id || this.members.isDead(owner, atMs)
       if (open && !this.shards.has(shard) && !this.opening.has(shard)) free.push({ shard, meta })
     })
@@ -247,8 +254,9 @@ export class Worker {
     for (const worker of this.members.dead(this.clock.monotonicMs())) await this.options.store.retire(worker)
   }
 
-  /** Alone, with every shard running: nothing to look at. */
+  /** Alone, with every shard running: nothing to look at, but for now and then, in case the store has lost something. */
   private settled(): boolean {
+    if (this.beats % LOOK_BEATS === 0) return false
     if (this.shards.size < this.options.shards) return false
     for (const shard of this.shards.values()) if (!shard.running) return false
     return this.members.others(this.clock.monotonicMs()).length === 0
@@ -274,7 +282,8 @@ export class Worker {
   private tick(): void {
     const atMs = this.clock.monotonicMs()
     const silentMs = atMs - this.answeredAtMs
-    const isAlone = this.members.others(atMs).length === 0 // Then nobody puts anything into a mailbox.
+    if (this.members.others(atMs).length > 0) this.accompaniedAtMs = atMs
+    const isAlone = atMs - this.accompaniedAtMs > ALONE_MS // Then nobody puts anything into a mailbox.
     for (const shard of this.shards.values()) {
       if (!isAlone) shard.bell()
       shard.tick(silentMs)

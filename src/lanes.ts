@@ -98,9 +98,22 @@ async function attemptJob(deps: LaneDeps, job: DeliveryJob, input: AttemptInput)
     const outcome = await deps.run({ message: composed, simulate: { address, attempt } }, input.signal)
     return report(outcome, address, outcome.phase === 'rcpt' ? SIMULATED_RETRY_MS : null)
   }
-  const signal = AbortSignal.any([input.signal, AbortSignal.timeout(CUT_MS)])
   const transmit = { recipient: address, mailFrom: deps.mailFrom }
-  return report(await deps.run({ message: composed, transmit }, signal), address)
+  const outcome = await withinCut(input.signal, (signal) => deps.run({ message: composed, transmit }, signal))
+  return report(outcome, address)
+}
+
+/** Runs an attempt under a signal that also cuts it off before its claim ends; the timer goes with the attempt. */
+async function withinCut<Result>(parent: AbortSignal, run: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+  const cut = new AbortController()
+  const abort = () => cut.abort()
+  const timer = setTimeout(abort, CUT_MS).unref()
+  parent.addEventListener('abort', abort, { once: true })
+  if (parent.aborted) abort()
+  return run(cut.signal).finally(() => {
+    clearTimeout(timer)
+    parent.removeEventListener('abort', abort)
+  })
 }
 
 function report(outcome: MailOutcome, address: string, retryAfterMs: number | null = null): DeliveryOutcome {

@@ -8,36 +8,18 @@
  */
 
 import { newCmdId } from '../cluster/cmd-id.ts'
-import { type EmbeddedRedis, startEmbeddedRedis } from '../cluster/embedded-redis.ts'
-import { SHARDS } from '../cluster/id.ts'
-import { WORKERS_KEY } from '../cluster/keyspace.ts'
-import { connectRedisStore, type RedisStore } from '../cluster/redis-store.ts'
-import type { WorkerRecord } from '../cluster/store.ts'
-import { startWorker, type Worker, type WorkerOptions } from '../cluster/worker.ts'
-import { BEHAVIOURS } from './actors/behaviours.ts'
+import type { Worker, WorkerOptions } from '../cluster/worker.ts'
 import type { CreateAccountBody } from './actors/create-account.ts'
 import { startChores } from './chores.ts'
 import type { Config } from './config.ts'
-import { type ContentStore, readBody } from './content.ts'
-import { checkDomain } from './effects/check-domain.ts'
-import { createFence, type Fence, markDisconnected, monotonicMs } from './effects/fence.ts'
-import { createResolver } from './effects/resolve.ts'
 import { type FirstAccount, firstStart, formatWelcome } from './first-start.ts'
-import { checkInstallation, openInstallation, openSecret } from './installation.ts'
-import { makeLanes } from './lanes.ts'
-import { type RouteDeps, startListeners } from './listeners.ts'
-import { type Log, makeLog } from './log.ts'
-import { type MailRoom, makeMailRoom } from './mail-room.ts'
-import { type Metrics, makeMetrics } from './metrics.ts'
-import { isProcessGone, processIdentity } from './process-identity.ts'
-import { makeSecrets, type Secrets } from './secrets.ts'
-import { fenceStore, makeContentStore } from './store-guard.ts'
+import { startListeners } from './listeners.ts'
+import { makeLog } from './log.ts'
+import { closeParts, figuresOf, makeRouteDeps, openParts, openWorker, type Parts } from './parts.ts'
 import { makeKeyFinder } from './views/key.ts'
 
 /** What attempts under way are given at a stop, counted from its beginning. */
 const STOP_ATTEMPTS_MS = 8000
-/** Port of name servers, for the second opinion of a domain's check. */
-const DNS_PORT = 53
 
 /** A service that runs. */
 export interface RunningService {
@@ -56,20 +38,47 @@ export interface ServiceOptions {
   readonly makeShard?: WorkerOptions['makeShard']
 }
 
-/** Starts the service. Rejects when it cannot: another store, a taken port, no Redis. */
+/** Starts the service. Rejects when it cannot, and gives back what was open: another store, a taken port, no Redis. */
 export async function startService(config: Config, options: ServiceOptions = {}): Promise<RunningService> {
   const log = makeLog({ level: config.logLevel, isTerminal: process.stdout.isTTY === true })
   const ending = makeEnding()
   const parts = await openParts(config, log, ending.end)
+  const running: Partial<Running> = {}
+  await open(parts, options, running).catch(async (error) => {
+    ending.stopping()
+    await stopAll(parts, running)
+    throw error
+  })
+  let stopped: Promise<void> | null = null
+  return {
+    exited: ending.ended,
+    stop() {
+      ending.stopping()
+      stopped ??= stopAll(parts, running)
+      return stopped
+    },
+  }
+}
+
+/** What runs on the parts; a start that fails half way has only some of it. */
+interface Running {
+  worker: Worker
+  listeners: { close(): Promise<void> }
+  stopChores: () => Promise<void>
+}
+
+async function open(parts: Parts, options: ServiceOptions, running: Partial<Running>): Promise<void> {
+  const { config, log, store, metrics, embedded } = parts
   const worker = await openWorker(parts, options)
-  const listeners = await startListeners(config, {
+  running.worker = worker
+  running.listeners = await startListeners(config, {
     handlers: makeRouteDeps(parts, worker),
-    keys: makeKeyFinder((shard, facts) => parts.store.read(shard, facts)),
+    keys: makeKeyFinder((shard, facts) => store.read(shard, facts)),
     log,
   })
   log.info({ url: config.baseUrl }, 'Listening')
   const first = await firstStart({
-    redis: parts.store.views,
+    redis: store.views,
     dataDir: config.dataDir,
     baseUrl: config.baseUrl,
     operatorUrl: `http://${config.operatorHost}:${config.operatorPort}`,
@@ -77,18 +86,8 @@ export async function startService(config: Config, options: ServiceOptions = {})
   })
   const print = options.print ?? ((text: string) => void process.stdout.write(text))
   if (first !== null) print(formatWelcome(first.path, first.firstRun))
-  const { metrics } = parts
   const figures = () => figuresOf(parts, worker)
-  const stopChores = await startChores({ metrics, figures, log, ownRedis: parts.embedded && parts.store.views })
-  let stopped: Promise<void> | null = null
-  return {
-    exited: ending.ended,
-    stop() {
-      ending.stopping()
-      stopped ??= stopAll(parts, { worker, listeners, stopChores })
-      return stopped
-    },
-  }
+  running.stopChores = await startChores({ metrics, figures, log, ownRedis: embedded && store.views })
 }
 
 /** The service's own end: the first reason counts, and none does once it is being stopped. */
@@ -130,25 +129,12 @@ async function createFirstAccount(
   if (result.kind !== 'answer') throw new Error(`The first account was not made: the cluster answered ${result.kind}`)
 }
 
-interface Running {
-  readonly worker: Worker
-  readonly listeners: { close(): Promise<void> }
-  readonly stopChores: () => Promise<void>
-}
-
-async function stopAll(parts: Parts, { worker, listeners, stopChores }: Running): Promise<void> {
+async function stopAll(parts: Parts, { worker, listeners, stopChores }: Partial<Running>): Promise<void> {
   const startedAtMs = performance.now()
-  await stopChores()
-  await listeners.close()
+  await stopChores?.()
+  await listeners?.close()
   const leftMs = Math.max(0, STOP_ATTEMPTS_MS - (performance.now() - startedAtMs))
   // What the threads give up is reported as deferred while the worker still commits.
-  await Promise.all([worker.stop(), parts.mailRoom.close(leftMs)])
-  await parts.embedded?.stop({ whenLast: () => isLast(parts.store) })
-  parts.store.close()
-}
-
-/** Whether no other living process uses the store. */
-async function isLast(store: RedisStore): Promise<boolean> {
-  const records = Object.values(await store.views.hgetall(WORKERS_KEY))
-  return records.every((text) => isProcessGone(JSON.parse(text) as WorkerRecord))
+  await Promise.all([worker?.stop(), parts.mailRoom.close(leftMs)])
+  await closeParts(parts)
 }

@@ -1,6 +1,7 @@
 /** main - the whole service: on a Redis of its own and on another's, started twice, through a relay, and stopped. */
 import { execFile } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -46,6 +47,25 @@ t.test('on a Redis of its own: first start, second start, and nothing left runni
   t.equal(response.status, 200)
   t.match(await response.json(), { messageId: answer.messageId, subject: 'Hello' })
   await second.stop()
+})
+
+t.test('a start that fails gives back what it had opened', async (t) => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'sendwright-main-'))
+  const taken = createServer()
+  await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    taken.close()
+    rmSync(dataDir, { recursive: true, force: true })
+  })
+  const { port } = taken.address() as { port: number }
+  const environment = { DATA_DIR: dataDir, HTTP_PORT: String(await freePort()), LOG_LEVEL: 'silent' }
+  await t.rejects(startService(configOf({ ...environment, OPERATOR_PORT: String(port) })), new RegExp(`port ${port}`))
+  const pid = Number(readFileSync(join(dataDir, 'redis.pid'), { encoding: 'utf8', flag: 'a+' }))
+  t.ok(pid === 0 || !existsSync(`/proc/${pid}`), 'its Redis is gone')
+  t.notOk(existsSync(join(dataDir, 'first-run.json')))
+  const service = await startService(configOf({ ...environment, OPERATOR_PORT: '0' }), { print: () => undefined })
+  t.ok(existsSync(join(dataDir, 'first-run.json')), 'and the next start works')
+  await service.stop()
 })
 
 t.test('second start adopts: keys, messages and counts are as they were', async (t) => {

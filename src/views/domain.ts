@@ -90,7 +90,13 @@ export async function listDomains(
 ): Promise<{ domains: readonly DomainState[]; next: string | null } | Unseen> {
   const accountId = owner.accountId as string
   const shard = shardOf(accountId) as number
-  const all: Fact = { read: 'sorted', key: domainsKey(shard, accountId), min: 0, max: Number.MAX_SAFE_INTEGER, count: LISTED_MAX }
+  const all: Fact = {
+    read: 'sorted',
+    key: domainsKey(shard, accountId),
+    min: 0,
+    max: Number.MAX_SAFE_INTEGER,
+    count: LISTED_MAX,
+  }
   const seen = await read(shard, [keyFact(shard, owner.hash), all])
   if (seen === null) return 'unavailable'
   if (ownerOfRow(owner.hash, seen[0]) === null) return 'unauthorized'

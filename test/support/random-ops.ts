@@ -58,6 +58,8 @@ const TEXTS = [
   '"',
   'long '.repeat(40),
 ]
+/** Streams whose entries the commit numbers, and not the maker. */
+const NUMBERED = ':3'
 const ODD_IDS = [
   '*',
   '0-0',
@@ -99,7 +101,7 @@ export class RequestMaker {
   }
 
   key(kind: string): string {
-    return `${shardTag(this.shard)}:${this.chance(0.005) ? this.of(KINDS) : kind}:${this.below(4)}`
+    return `${shardTag(this.shard)}:${this.chance(0.002) ? this.of(KINDS) : kind}:${this.below(4)}`
   }
 
   /** A list of ops; about two in three are good as a whole. */
@@ -111,7 +113,7 @@ export class RequestMaker {
       const key = write === 'PEXPIREAT' || write === 'UNLINK' ? this.key(this.of(KINDS)) : this.key(KIND[write])
       // Expiries mostly follow a write of their key, as they do in life.
       if (write === 'PEXPIREAT' && this.chance(0.8)) ops.push({ key, write: 'HSET', args: [this.text(), this.text()] })
-      ops.push({ key, write, args: this.chance(0.01) ? this.texts(4) : this.args(write, nowMs) })
+      ops.push({ key, write, args: this.chance(0.01) ? this.texts(4) : this.args(write, key, nowMs) })
     }
     if (this.chance(0.01)) ops.push({ key: this.key('hash'), write: 'INCR' as Write, args: [] })
     if (this.chance(0.01))
@@ -135,7 +137,7 @@ export class RequestMaker {
   /** One entry each for 2 to 50 postings in one bucket. */
   private postings(): Op[] {
     const key = this.key('stream')
-    const numbered = this.chance(0.3)
+    const numbered = key.endsWith(NUMBERED)
     return Array.from({ length: 2 + this.below(49) }, () => ({
       key,
       write: 'XADD' as const,
@@ -173,7 +175,7 @@ export class RequestMaker {
     }
   }
 
-  private args(write: Write, nowMs: number): (string | Uint8Array)[] {
+  private args(write: Write, key: string, nowMs: number): (string | Uint8Array)[] {
     switch (write) {
       case 'HSET':
         return this.chance(0.05) ? this.many(2 * (1 + this.below(300))) : this.many(2 * (1 + this.below(3)))
@@ -181,7 +183,7 @@ export class RequestMaker {
       case 'ZREM':
         return [this.text(), ...this.texts(3)]
       case 'XADD':
-        return [this.chance(0.3) ? '*seq' : this.entryId(), ...this.many(2 * (1 + this.below(3)))]
+        return [key.endsWith(NUMBERED) ? '*seq' : this.entryId(), ...this.many(2 * (1 + this.below(3)))]
       case 'XTRIM':
         return [
           this.chance(0.02) ? 'MAXLEN' : 'MINID',

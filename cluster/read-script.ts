@@ -1,0 +1,74 @@
+/**
+ * read-script - the scripts around the commit: reads in one step, taking and giving back, heartbeat, mailbox.
+ *
+ * Guarantees: a read sees one moment of its shard; taking a shard changes nothing unless the token that was seen is the
+ * one there; what the next owner found lies under the old token for an hour.
+ */
+
+/** How long what an owner left behind can be asked for. */
+const FENCED_MS = 3_600_000
+/** How long what a mailbox command says is kept for its reader. */
+const STAGED_MS = 60_000
+
+const NOW = `
+local time = redis.call('TIME')
+local ms = time[1] * 1000 + math.floor(time[2] / 1000)
+`
+
+/** Fields of `meta` in the order in which ACQUIRE answers them. */
+export const META_FIELDS = ['owner', 'tok', 'seq', 'last', 'lid', 'cur', 'out', 'tries'] as const
+
+/** KEYS: what is read. ARGV: commands as a packed list, each `[command, number of its key, argument, ...]`. */
+export const READ_SCRIPT = `#!lua flags=no-writes
+local call, unpack_, keys = redis.call, unpack, KEYS
+local facts = cmsgpack.unpack(ARGV[1])
+for i = 1, #facts do
+  local fact = facts[i]
+  fact[2] = keys[fact[2]]
+  facts[i] = call(unpack_(fact))
+end
+return facts
+`
+
+/** KEYS: meta, fenced of the seen token. ARGV: seen token, new token, worker. Answers 'ok' or 'changed', then META_FIELDS. */
+export const ACQUIRE_SCRIPT = `#!lua flags=allow-oom
+local meta = redis.call('HMGET', KEYS[1], ${META_FIELDS.map((field) => `'${field}'`).join(', ')})
+for i = 1, 8 do meta[i] = meta[i] or '' end
+if meta[2] ~= ARGV[1] then return { 'changed', unpack(meta) } end
+${NOW}
+if meta[3] == '' then meta[3] = '0' end
+if ARGV[1] ~= '' then redis.call('SET', KEYS[2], meta[3] .. ' ' .. meta[4], 'PX', ${FENCED_MS}) end
+meta[1], meta[2], meta[8] = ARGV[3], ARGV[2], string.format('%.0f', (tonumber(meta[8]) or 0) + 1)
+redis.call('HSET', KEYS[1], 'owner', meta[1], 'tok', meta[2], 'seq', meta[3], 'tries', meta[8],
+  'since', string.format('%.0f', ms))
+return { 'ok', unpack(meta) }
+`
+
+/** KEYS: meta. ARGV: token. */
+export const RELEASE_SCRIPT = `#!lua flags=allow-oom
+if redis.call('HGET', KEYS[1], 'tok') ~= ARGV[1] then return 0 end
+redis.call('HSET', KEYS[1], 'owner', '')
+return 1
+`
+
+/** KEYS: workers. ARGV: worker, its record. Answers the clock and all records. */
+export const HEARTBEAT_SCRIPT = `#!lua flags=allow-oom
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+${NOW}
+return { ms, redis.call('HGETALL', KEYS[1]) }
+`
+
+/** KEYS: mailbox, staged. ARGV: bell, entriesMax, cmdId, name, reply address, deadline, body. */
+export const ENQUEUE_SCRIPT = `#!lua flags=
+if redis.call('XLEN', KEYS[1]) >= tonumber(ARGV[2]) then return 'busy' end
+redis.call('SET', KEYS[2], ARGV[7], 'PX', ${STAGED_MS})
+redis.call('XADD', KEYS[1], '*', 'cmd', ARGV[3], 'name', ARGV[4], 'to', ARGV[5], 'deadline', ARGV[6])
+redis.call('PUBLISH', ARGV[1], '1')
+return 'ok'
+`
+
+/** KEYS: replies. ARGV: cmdId. Answers the reply and the clock. */
+export const REPLY_SCRIPT = `#!lua flags=no-writes
+${NOW}
+return { redis.call('HGET', KEYS[1], ARGV[1]), ms }
+`

@@ -1,0 +1,180 @@
+/**
+ * parts - what a running service is made of, opened one on the other: secret, store, installation, worker
+ *
+ * Guarantees: a start that fails gives back what it had opened; a store that comes back as another one, or with settings
+ * that break the durability level, ends the service.
+ */
+
+import { newCmdId } from '../cluster/cmd-id.ts'
+import { type EmbeddedRedis, startEmbeddedRedis } from '../cluster/embedded-redis.ts'
+import { SHARDS } from '../cluster/id.ts'
+import { WORKERS_KEY } from '../cluster/keyspace.ts'
+import { connectRedisStore, type RedisStore } from '../cluster/redis-store.ts'
+import type { WorkerRecord } from '../cluster/store.ts'
+import { startWorker, type Worker, type WorkerOptions } from '../cluster/worker.ts'
+import { BEHAVIOURS } from './actors/behaviours.ts'
+import type { Config } from './config.ts'
+import { type ContentStore, readBody } from './content.ts'
+import { checkDomain } from './effects/check-domain.ts'
+import { createFence, type Fence, markDisconnected, monotonicMs } from './effects/fence.ts'
+import { createResolver } from './effects/resolve.ts'
+import { checkInstallation, openInstallation, openSecret } from './installation.ts'
+import { makeLanes } from './lanes.ts'
+import type { RouteDeps } from './listeners.ts'
+import type { Log } from './log.ts'
+import { type MailRoom, makeMailRoom } from './mail-room.ts'
+import { type Metrics, makeMetrics } from './metrics.ts'
+import { isProcessGone, processIdentity } from './process-identity.ts'
+import { makeSecrets, type Secrets } from './secrets.ts'
+import { fenceStore, makeContentStore } from './store-guard.ts'
+
+/** Port of name servers, for the second opinion of a domain's check. */
+const DNS_PORT = 53
+
+/** Everything that a running service is made of. */
+export interface Parts {
+  readonly config: Config
+  readonly log: Log
+  readonly secrets: Secrets
+  readonly embedded: EmbeddedRedis | null
+  readonly store: RedisStore
+  readonly content: ContentStore
+  readonly fence: Fence
+  readonly metrics: Metrics
+  readonly mailRoom: MailRoom
+}
+
+/** Opens the store and makes what stands on it. `end` hears why the service cannot go on. */
+export async function openParts(config: Config, log: Log, end: (code: number) => void): Promise<Parts> {
+  if (config.redisUrls.length > 1) throw new Error('REDIS_URL: this release does not run on a Redis Cluster')
+  const { durability, dataDir } = config
+  const secrets = makeSecrets(openSecret(dataDir, config.secretKey))
+  const isOwn = config.redisUrls.length === 0
+  const embedded = isOwn ? await startEmbeddedRedis({ dataDir, durability, log, onDown: noted, onUp: noted }) : null
+  const fence = createFence()
+  const address = embedded?.socketPath ?? (config.redisUrls[0] as string)
+  const store = await openStore({ address, config, log, fence, secretCheck: secrets.check, end }).catch(
+    async (error) => {
+      // Nobody else uses a store that was only now started; one that was adopted belongs to others too.
+      await embedded?.stop({ whenLast: async () => !embedded.adopted })
+      throw error
+    },
+  )
+  const content = makeContentStore(() => store.views)
+  const mailRoom = makeMailRoom(config, fence)
+  return { config, log, secrets, embedded, store, content, fence, metrics: makeMetrics(), mailRoom }
+}
+
+/** The store's connections say the same, and are the ones that matter. */
+const noted = (): void => undefined
+
+interface StoreInput {
+  readonly address: string
+  readonly config: Config
+  readonly log: Log
+  readonly fence: Fence
+  readonly secretCheck: string
+  readonly end: (code: number) => void
+}
+
+async function openStore({ address, config, log, fence, secretCheck, end }: StoreInput): Promise<RedisStore> {
+  const stopFor = (reason: string, sentence: string) => {
+    log.fatal({ reason }, sentence)
+    end(1)
+  }
+  let installationId: string | null = null
+  const store = await connectRedisStore({
+    address,
+    durability: config.durability,
+    onUp: () => {
+      if (installationId === null) return
+      checkInstallation(() => store.views, installationId).then((reason) => {
+        if (reason !== null) stopFor(reason, 'The store is another one than before: stopping')
+      })
+    },
+    onDown: () => markDisconnected(fence),
+    onRefused: (error) => stopFor(error.message, 'The store breaks the durability level: stopping'),
+  })
+  const { dataDir } = config
+  installationId = await openInstallation(store.views, { dataDir, secretCheck, nowMs: Date.now() }).catch((error) => {
+    store.close()
+    throw error
+  })
+  return store
+}
+
+/** What a test changes of a worker. */
+export interface WorkerChanges {
+  /** Performers of a lane in place of our own bounds; 0 holds its items. */
+  readonly room?: ((lane: string) => number) | undefined
+  /** Makes the shards; crash tests stop them at a named step. */
+  readonly makeShard?: WorkerOptions['makeShard']
+}
+
+/** Starts the worker: behaviours, and lanes with their performers. */
+export function openWorker(parts: Parts, { room, makeShard }: WorkerChanges): Promise<Worker> {
+  const { config, store, fence, content, mailRoom, metrics, log } = parts
+  const self = processIdentity()
+  const lanes = makeLanes({
+    content,
+    run: mailRoom.run,
+    metrics,
+    mailFrom: `bounce@rp.${config.serviceDomain}`,
+    ...(room !== undefined && { room }),
+  })
+  return startWorker({
+    store: fenceStore(store, fence),
+    behaviours: { ...BEHAVIOURS, lanes },
+    log,
+    shards: SHARDS,
+    random: Math.random,
+    identity: { ...self, ...store.identity },
+    processGone: (record) => isProcessGone(record, self),
+    committed: (ms) => metrics.committed(ms),
+    ...(makeShard !== undefined && { makeShard }),
+  })
+}
+
+/** What the handlers of routes need. */
+export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
+  const { config, store, secrets, content, metrics, mailRoom } = parts
+  const resolver = createResolver({ servers: config.dnsServers, nowMs: monotonicMs })
+  const { privateNetworksAllowed } = config
+  const authoritative = config.dnsServers.length > 0 ? null : { port: DNS_PORT, privateNetworksAllowed }
+  return {
+    ask: (shard, command) => worker.ask(shard, command),
+    read: (shard, facts) => store.read(shard, facts),
+    newCmdId: () => newCmdId(worker.nowMs(), Math.random),
+    nowMs: () => worker.nowMs(),
+    secrets,
+    sealingKey: secrets.sealingKey,
+    content,
+    readBody: (place) => readBody(content, place),
+    metrics,
+    billing: config.billing === 'on',
+    hasRelay: config.relayUrl !== null,
+    serviceDomain: config.serviceDomain,
+    measure: mailRoom.measure,
+    check: (job) => checkDomain(job, { resolver, nowMs: monotonicMs, authoritative }),
+    isReady: () => store.connected && worker.ready(),
+    figures: () => figuresOf(parts, worker),
+  }
+}
+
+/** Figures of this moment. */
+export function figuresOf({ store }: Parts, worker: Worker): Record<string, number> {
+  return { ...worker.stats(), storeUp: store.connected ? 1 : 0 }
+}
+
+/** Gives the store back; our own Redis is stopped when nobody else uses it. */
+export async function closeParts({ embedded, store }: Parts): Promise<void> {
+  await embedded?.stop({ whenLast: () => isLast(store) })
+  store.close()
+}
+
+/** Whether no other living process uses the store; false where it does not say. */
+async function isLast(store: RedisStore): Promise<boolean> {
+  const records = await store.views.hgetall(WORKERS_KEY).catch(() => null)
+  if (records === null) return false
+  return Object.values(records).every((text) => isProcessGone(JSON.parse(text) as WorkerRecord))
+}

@@ -1,0 +1,110 @@
+/** id - ids that route themselves, sort by time, and never go back. */
+import t from 'tap'
+import {
+  entryIdOf,
+  idOfEntry,
+  idOfShort,
+  isId,
+  makeIds,
+  msOf,
+  partsOf,
+  SHARDS,
+  shardOf,
+  shortId,
+  sortableEntryId,
+} from '../../cluster/id.ts'
+
+const NOW_MS = 1_732_100_000_000
+const least = () => 0
+const most = () => 1 - 2 ** -53
+
+/** shard, last, random, nowMs, id */
+const MADE: [number, string, () => number, number, string][] = [
+  [0, '', least, NOW_MS, '01934934-8900-7000-8000-000000000000'],
+  [0x17, '', most, NOW_MS, '01934934-8900-7017-8000-0fffffffffff'],
+  [255, '01934934-8900-70ff-8000-000000000000', least, NOW_MS, '01934934-8900-70ff-8000-100000000000'],
+  // The clock is behind the last id: the counter goes on, the time does not go back.
+  [1, '01934934-8900-7001-8000-f00000000000', least, NOW_MS - 60_000, '01934934-8900-7001-8001-000000000000'],
+  // The counter is full: the time moves on by itself.
+  [1, '01934934-8900-7001-bfff-ffffffffffff', least, NOW_MS, '01934934-8901-7001-8000-000000000000'],
+  [4095, '01934934-8900-7fff-8000-000000000000', least, NOW_MS + 1, '01934934-8901-7fff-8000-000000000000'],
+]
+
+t.test('id: makeIds goes on above the last id, whatever the clock says', async (t) => {
+  for (const [shard, last, random, nowMs, id] of MADE) {
+    const ids = makeIds({ shard, last, random })
+    t.equal(ids.last, last)
+    t.equal(ids.next(nowMs), id)
+    t.equal(ids.last, id)
+    t.ok(isId(id))
+    t.equal(partsOf(id).shard, shard)
+  }
+})
+
+t.test('id: ids of a shard rise strictly under a clock that jumps, as texts and as entry ids', async (t) => {
+  const random = [0.99, 0, 0.5, 0.1]
+  let at = 0
+  const ids = makeIds({ shard: 9, last: '', random: () => random[at++ % 4]! })
+  let last = ''
+  let lastEntry = ''
+  for (let i = 0; i < 3_000; i += 1) {
+    const id = ids.next(NOW_MS + (i % 7 === 0 ? -50_000 : (i % 5) * 3))
+    const entry = sortableEntryId(entryIdOf(id))
+    if (id <= last || entry <= lastEntry) t.fail(`${id} is not above ${last}`)
+    last = id
+    lastEntry = entry
+  }
+  t.equal(shardOf(last), 9)
+})
+
+t.test('id: a full counter spans 262,144 ids of one millisecond', async (t) => {
+  const ids = makeIds({ shard: 0, last: '', random: least })
+  for (let i = 0; i < 2 ** 18; i += 1) ids.next(NOW_MS)
+  t.same(partsOf(ids.last), { ms: NOW_MS, shard: 0, counter: 2 ** 18 - 1 })
+  t.same(partsOf(ids.next(NOW_MS)), { ms: NOW_MS + 1, shard: 0, counter: 0 })
+})
+
+/** id, entry id */
+const ENTRIES: [string, string][] = [
+  ['01934934-8900-7017-8000-000000000000', `${NOW_MS}-0`],
+  ['01934934-8900-7017-8000-000000000001', `${NOW_MS}-1`],
+  ['01934934-8900-7017-bfff-ffffffffffff', `${NOW_MS}-4611686018427387903`],
+  ['01934934-8900-7017-9234-56789abcdef0', `${NOW_MS}-${0x123456789abcdef0n}`],
+]
+
+t.test('id: an entry id holds the time and all 62 low bits, and gives the id back', async (t) => {
+  for (const [id, entry] of ENTRIES) {
+    t.equal(entryIdOf(id), entry)
+    t.equal(idOfEntry(entry, 0x17), id)
+    t.equal(idOfShort(shortId(id)), id)
+    t.equal(shortId(id).length, 22)
+    t.equal(msOf(id), NOW_MS)
+  }
+})
+
+t.test('id: sortable entry ids compare like the ids', async (t) => {
+  const entries = ['0-0', '0-1', '0-10', '9-2', '10-1', `${NOW_MS}-0`, `${NOW_MS}-18446744073709551615`]
+  const sortable = entries.map(sortableEntryId)
+  t.same([...sortable].sort(), sortable)
+  t.same(new Set(sortable.map((id) => id.length)), new Set([36]))
+})
+
+/** text, shard or null */
+const SHARD_CASES: [string, number | null][] = [
+  ['01934934-8900-7017-8000-000000000000', 0x17],
+  ['01934934-8900-70ff-8000-000000000000', SHARDS - 1],
+  ['01934934-8900-7100-8000-000000000000', null],
+  ['01934934-8900-4017-8000-000000000000', null],
+  ['01934934-8900-7017-c000-000000000000', null],
+  ['01934934-8900-7017-8000-00000000000G', null],
+  ['01934934-8900-7017-8000-00000000000A', null],
+  ['01934934-8900-7017-8000-0000000000000', null],
+  ['', null],
+]
+
+t.test('id: shardOf knows only ids of its layout and shards of the installation', async (t) => {
+  for (const [text, shard] of SHARD_CASES) t.equal(shardOf(text), shard, text)
+  t.equal(shardOf('01934934-8900-7017-8000-000000000000', 16), null)
+  t.throws(() => makeIds({ shard: 4096, last: '', random: least }), { name: 'Fault' })
+  t.throws(() => makeIds({ shard: -1, last: '', random: least }), { name: 'Fault' })
+})

@@ -1,0 +1,441 @@
+/** redis-store - every verdict on a real Redis, and what becomes of a commit when its connection, its script or Redis goes. */
+import { createConnection, createServer, type Server, type Socket } from 'node:net'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import type { Op } from '../../cluster/behaviour.ts'
+import { entryIdOf, makeIds, sortableEntryId } from '../../cluster/id.ts'
+import { claimsKey, journalKey, mailboxKey, metaKey, repliesKey, stagedKey } from '../../cluster/keyspace.ts'
+import { connectRedisStore, type RedisStore, type RedisStoreOptions } from '../../cluster/redis-store.ts'
+import type { Commit, WorkerRecord } from '../../cluster/store.ts'
+import { startRedis, type TestRedis } from '../support/redis.ts'
+import { until } from '../support/until.ts'
+
+const WAIT_MS = 10_000
+const TOKEN = '1:a'
+const RECORD: WorkerRecord = {
+  beats: 1,
+  host: 'h',
+  bootId: 'b',
+  pidNamespace: 'n',
+  pid: 1,
+  startTime: '1',
+  clientId: 1,
+  runId: 'r',
+}
+
+async function openRedis(test: Test, settings: Record<string, string> = {}): Promise<TestRedis> {
+  const redis = await startRedis({ durability: 'memory', settings })
+  test.teardown(() => redis.stop())
+  return redis
+}
+
+async function open(test: Test, address: string, more: Partial<RedisStoreOptions> = {}): Promise<RedisStore> {
+  const store = await connectRedisStore({ address, durability: 'memory', ...more })
+  test.teardown(() => store.close())
+  return store
+}
+
+/** A shard of `store` that is held under TOKEN. */
+async function held(store: RedisStore, shard: number): Promise<number> {
+  await store.acquire({ shard, sawToken: '', newToken: TOKEN, worker: 'w' })
+  return shard
+}
+
+function commitOf(shard: number, seq: number, more: Partial<Commit> = {}): Commit {
+  const empty = { deadlineMs: 0, lid: '', firstEntryId: '', cursor: '', outcomesCursor: '', frees: false, note: 'n' }
+  return {
+    shard,
+    token: TOKEN,
+    seq,
+    commitId: `${TOKEN}:${seq}`,
+    nowMs: Date.now(),
+    ops: [set(shard, seq)],
+    ...empty,
+    ...more,
+  }
+}
+
+function set(shard: number, value: number): Op {
+  return { key: claimsKey(shard), write: 'HSET', args: ['field', String(value)] }
+}
+
+t.test('redis store: verdicts', async (t) => {
+  const redis = await openRedis(t)
+  const store = await open(t, redis.socketPath)
+
+  await t.test('a commit is done once: ok, then dup, then conflict', async (t) => {
+    const shard = await held(store, 1)
+    const first = commitOf(shard, 0, { cursor: '5-0', outcomesCursor: '6-0', note: 'works=1' })
+    t.same(await store.commit(first), { kind: 'ok' })
+    t.same(await store.commit(first), { kind: 'dup' })
+    t.same(await store.commit(commitOf(shard, 1)), { kind: 'ok' })
+    t.same(await store.commit(first), { kind: 'conflict', seq: 2 })
+    t.same(await store.commit(commitOf(shard, 9)), { kind: 'conflict', seq: 2 })
+    const journal = await store.views.xrange(journalKey(shard), '-', '+')
+    t.same(journal, [
+      ['1-0', ['c', `${TOKEN}:0`, 'n', 'works=1']],
+      ['2-0', ['c', `${TOKEN}:1`, 'n', 'n']],
+    ])
+    t.match(await store.metas([shard, 99]), [
+      { seq: 2, last: `${TOKEN}:1`, cursor: '5-0', outcomesCursor: '6-0', owner: 'w' },
+      null,
+    ])
+  })
+
+  await t.test('another token is fenced, and finds what the next owner found', async (t) => {
+    const shard = await held(store, 2)
+    await store.commit(commitOf(shard, 0))
+    t.equal(await store.fenced({ shard, token: TOKEN }), null)
+    const next = await store.acquire({ shard, sawToken: TOKEN, newToken: '2:b', worker: 'v' })
+    t.match(next, { kind: 'ok', meta: { owner: 'v', token: '2:b', seq: 1, tries: 2 } })
+    t.match(await store.acquire({ shard, sawToken: TOKEN, newToken: '2:c', worker: 'u' }), {
+      kind: 'changed',
+      meta: { token: '2:b' },
+    })
+    t.same(await store.commit(commitOf(shard, 1)), { kind: 'fenced' })
+    t.same(await store.fenced({ shard, token: TOKEN }), { seq: 1, last: `${TOKEN}:0` })
+    t.equal(await store.release({ shard, token: TOKEN }), false)
+    t.equal(await store.release({ shard, token: '2:b' }), true)
+    t.match(await store.metas([shard]), [{ owner: '', token: '2:b' }])
+    const left = Number(await store.views.pttl(`{s002}:fenced:${TOKEN}`))
+    t.ok(left > 3_500_000 && left <= 3_600_000)
+  })
+
+  await t.test('past its deadline a commit is late, off the clock it is not done', async (t) => {
+    const shard = await held(store, 3)
+    const nowMs = Date.now()
+    const late = await store.commit(commitOf(shard, 0, { deadlineMs: nowMs - 1_000 }))
+    t.ok(late.kind === 'late' && late.nowMs >= nowMs && late.nowMs < nowMs + 5_000)
+    const clock = await store.commit(commitOf(shard, 0, { nowMs: nowMs - 6_000 }))
+    t.ok(clock.kind === 'clock' && clock.nowMs >= nowMs)
+    t.match(await store.commit(commitOf(shard, 0, { nowMs: nowMs + 60_000 })), { kind: 'clock' })
+    t.equal(await store.views.exists(journalKey(shard), claimsKey(shard)), 0, 'nothing was written')
+    t.same(await store.commit(commitOf(shard, 0, { deadlineMs: nowMs + 60_000, nowMs: nowMs - 3_000 })), { kind: 'ok' })
+  })
+
+  await t.test('a journal that disagrees with meta is torn', async (t) => {
+    const shard = await held(store, 4)
+    await store.commit(commitOf(shard, 0))
+    await store.views.hset(metaKey(shard), 'seq', '5')
+    t.match(await store.commit(commitOf(shard, 5)), { kind: 'torn', reason: 'Journal ends at 1-0, meta at 5' })
+    await store.views.hset(metaKey(shard), 'seq', '0')
+    t.match(await store.commit(commitOf(shard, 0, { commitId: 'x' })), { kind: 'torn' })
+    await store.views.unlink(journalKey(shard))
+    await store.views.set(journalKey(shard), 'of another type')
+    t.match(await store.commit(commitOf(shard, 0)), { kind: 'torn', reason: 'The store failed: WRONGTYPE' })
+  })
+
+  await t.test('one odd op and nothing is written', async (t) => {
+    const shard = await held(store, 5)
+    await store.views.rpush('{s005}:list', 'x')
+    const big = Array.from({ length: 4_002 }, (_, index) => `a${index}`)
+    const odd: [Op, string][] = [
+      [{ key: '{s005}:list', write: 'HSET', args: ['a', 'b'] }, 'HSET type'],
+      [{ key: '{s005}:list', write: 'XADD', args: ['1-1', 'a', 'b'] }, 'XADD type'],
+      [{ key: '{s005}:list', write: 'ZREM', args: ['a'] }, 'ZREM type'],
+      [{ key: '{s005}:h', write: 'INCR' as 'HSET', args: ['a', 'b'] }, 'INCR write'],
+      [{ key: '{s005}:h', write: 'HSET', args: ['a'] }, 'HSET pairs'],
+      [{ key: '{s005}:h', write: 'HSET', args: big }, 'count'],
+      [{ key: '{s005}:t', write: 'SET', args: ['a'] }, 'SET arguments'],
+      [{ key: '{s005}:t', write: 'SET', args: ['a', 'PXAT', '-1'] }, 'SET arguments'],
+      [{ key: '{s005}:x', write: 'XADD', args: ['*', 'a', 'b'] }, 'XADD id'],
+      [{ key: '{s005}:x', write: 'XADD', args: ['0-0', 'a', 'b'] }, 'XADD order'],
+      [{ key: '{s005}:x', write: 'XTRIM', args: ['MAXLEN', '5'] }, 'XTRIM arguments'],
+      [{ key: '{s005}:x', write: 'XTRIM', args: ['MINID', ''] }, 'XTRIM id'],
+      [{ key: '{s005}:z', write: 'ZADD', args: ['CH', '1', 'a'] }, 'ZADD pairs'],
+      [{ key: '{s005}:z', write: 'ZADD', args: ['nan', 'a'] }, 'ZADD score'],
+      [{ key: metaKey(shard), write: 'HSET', args: ['tok', 'mine'] }, 'key'],
+      [{ key: '{s006}:h', write: 'HSET', args: ['a', 'b'] }, 'key'],
+    ]
+    for (const [op, reason] of odd)
+      t.same(await store.commit(commitOf(shard, 0, { ops: [set(shard, 0), op] })), { kind: 'badop', reason }, reason)
+    const gone: Op = { key: '{s005}:gone', write: 'PEXPIREAT', args: ['9999999999999'] }
+    t.same(await store.commit(commitOf(shard, 0, { ops: [set(shard, 0), gone] })), {
+      kind: 'missing',
+      key: '{s005}:gone',
+    })
+    t.equal(await store.views.exists(claimsKey(shard), journalKey(shard)), 0)
+  })
+
+  await t.test('entry ids rise per key, also over a stream that was trimmed empty', async (t) => {
+    const shard = await held(store, 6)
+    const key = '{s006}:x'
+    const add = (id: string): Op => ({ key, write: 'XADD', args: [id, 'a', 'b'] })
+    const low = '18446744073709551614'
+    t.same(await store.commit(commitOf(shard, 0, { ops: [add(`7-${low}`), add('7-18446744073709551615')] })), {
+      kind: 'ok',
+    })
+    t.match(await store.commit(commitOf(shard, 1, { ops: [add(`7-${low}`)] })), { kind: 'badop', reason: 'XADD order' })
+    t.match(await store.commit(commitOf(shard, 1, { ops: [add('9-1'), add('9-1')] })), { kind: 'badop' })
+    t.same(await store.commit(commitOf(shard, 1, { ops: [{ key, write: 'XTRIM', args: ['MINID', '99-0'] }] })), {
+      kind: 'ok',
+    })
+    t.equal(await store.views.xlen(key), 0)
+    t.match(await store.commit(commitOf(shard, 2, { ops: [add('7-5')] })), { kind: 'badop', reason: 'XADD order' })
+    t.same(
+      await store.commit(commitOf(shard, 2, { ops: [{ key, write: 'UNLINK', args: [] }, add('*seq'), add('*seq')] })),
+      { kind: 'ok' },
+    )
+    t.same(
+      (await store.views.xrange(key, '-', '+')).map(([id]) => id),
+      ['3-0', '3-1'],
+    )
+  })
+
+  await t.test('a new id that is not above the last one given out is refused', async (t) => {
+    const shard = await held(store, 7)
+    const ids = makeIds({ shard, last: '', random: () => 0.5 })
+    const [low, high] = [ids.next(Date.now()), ids.next(Date.now())]
+    const entryOf = (id: string) => sortableEntryId(entryIdOf(id))
+    t.same(await store.commit(commitOf(shard, 0, { lid: high, firstEntryId: entryOf(high) })), { kind: 'ok' })
+    t.same(await store.commit(commitOf(shard, 1, { lid: low, firstEntryId: entryOf(low) })), {
+      kind: 'badop',
+      reason: 'lid',
+    })
+    t.same(await store.commit(commitOf(shard, 1, { lid: high, firstEntryId: entryOf(high) })), {
+      kind: 'badop',
+      reason: 'lid',
+    })
+    t.same(await store.commit(commitOf(shard, 1, { lid: 'no id' })), { kind: 'badop', reason: 'lid' })
+    t.match(await store.metas([shard]), [{ lid: high, seq: 1 }])
+  })
+
+  await t.test('tries are counted, and cleared by the first commit after a minute', async (t) => {
+    const shard = await held(store, 8)
+    await store.commit(commitOf(shard, 0))
+    t.match(await store.metas([shard]), [{ tries: 1 }])
+    await store.views.hset(metaKey(shard), 'since', String(Date.now() - 60_001))
+    await store.commit(commitOf(shard, 1))
+    t.match(await store.metas([shard]), [{ tries: 0 }])
+  })
+
+  await t.test('heartbeat writes the record and reads the clock and all records; retire takes it away', async (t) => {
+    await store.heartbeat({ worker: 'a', record: RECORD })
+    const before = store.answeredAtMs
+    const beat = await store.heartbeat({ worker: 'b', record: { ...RECORD, beats: 2 } })
+    t.ok(beat.kind === 'ok' && Math.abs(beat.nowMs - Date.now()) < 2_000)
+    t.same(beat.kind === 'ok' && [...beat.workers.keys()].sort(), ['a', 'b'])
+    t.ok(store.answeredAtMs >= before)
+    await store.retire('a')
+    const last = await store.heartbeat({ worker: 'b', record: RECORD })
+    t.same(last.kind === 'ok' && [...last.workers], [['b', JSON.stringify(RECORD)]])
+  })
+
+  await t.test('a mailbox refuses when it is full; a reply comes with the clock', async (t) => {
+    const ask = { shard: 9, name: 'say', replyTo: 'w', deadlineMs: 77, body: '{"a":"ü"}', entriesMax: 2 }
+    const bell = store.views.duplicate()
+    t.teardown(() => bell.disconnect())
+    const rung: string[] = []
+    bell.on('message', (channel: string) => rung.push(channel))
+    await until(() => bell.status === 'ready', WAIT_MS)
+    await bell.subscribe('{s009}:bell')
+    t.equal(await store.enqueue({ ...ask, cmdId: 'c1' }), 'ok')
+    t.equal(await store.enqueue({ ...ask, cmdId: 'c2' }), 'ok')
+    t.equal(await store.enqueue({ ...ask, cmdId: 'c3' }), 'busy')
+    await until(() => rung.length === 2, WAIT_MS)
+    const values = await store.read(9, [
+      { read: 'range', key: mailboxKey(9), from: '-', to: '+', count: 9 },
+      { read: 'value', key: stagedKey(9, 'c2') },
+    ])
+    t.match(values, [
+      [{ fields: ['cmd', 'c1', 'name', 'say', 'to', 'w', 'deadline', '77'] }, { fields: ['cmd', 'c2'] }],
+      '{"a":"ü"}',
+    ])
+    t.ok((await store.views.pttl(stagedKey(9, 'c2'))) > 55_000)
+    await store.views.hset(repliesKey(9, 4), 'c1', '{}')
+    const found = await store.reply({ shard: 9, cmdId: 'c1', slice: 4 })
+    t.ok(found?.reply === '{}' && Math.abs(found.nowMs - Date.now()) < 2_000)
+    t.match(await store.reply({ shard: 9, cmdId: 'c2', slice: 4 }), { reply: null })
+  })
+
+  await t.test('a read of a key of another type answers null, and its errors name no arguments', async (t) => {
+    const words: string[] = []
+    const watching = await open(t, redis.socketPath, { onReadFailed: (word) => words.push(word) })
+    await store.views.set('{s010}:t', 'x')
+    t.equal(await watching.read(10, [{ read: 'hash', key: '{s010}:t' }]), null)
+    t.same(words, ['WRONGTYPE'])
+    const error = await watching.views.hget('{s010}:t', 'someone@example.com').catch((caught: Error) => caught)
+    t.notMatch(JSON.stringify({ ...(error as Error) }) + (error as Error).stack, 'someone')
+    const [[piped] = []] = (await watching.views.pipeline().hget('{s010}:t', 'someone@example.com').exec()) ?? []
+    t.notMatch(JSON.stringify({ ...piped }), 'someone')
+  })
+
+  await t.test('scripts that Redis has forgotten are taught again and the same bytes sent', async (t) => {
+    const shard = await held(store, 11)
+    await store.views.script('FLUSH')
+    const verdicts = await Promise.all([store.commit(commitOf(shard, 0)), store.commit(commitOf(shard, 0))])
+    t.same(verdicts.map(({ kind }) => kind).sort(), ['dup', 'ok'])
+    await store.views.script('FLUSH')
+    t.same(await store.read(11, [{ read: 'fields', key: claimsKey(11), fields: ['field', 'none'] }]), [['0', null]])
+  })
+
+  await t.test('many fields are read in several commands', async (t) => {
+    const fields = Array.from({ length: 9_000 }, (_, index) => `f${index}`)
+    await store.views.hset('{s012}:h', 'f0', 'a', 'f8999', 'z')
+    const [values] = (await store.read(12, [{ read: 'fields', key: '{s012}:h', fields }])) as [string[]]
+    t.same([values.length, values[0], values[1], values[8_999]], [9_000, 'a', null, 'z'])
+  })
+})
+
+t.test('redis store: a full store refuses what accepts, and does what frees', async (t) => {
+  const redis = await openRedis(t)
+  const store = await open(t, redis.socketPath)
+  const shard = await held(store, 1)
+  await store.views.config('SET', 'maxmemory', '1')
+  t.same(await store.commit(commitOf(shard, 0)), { kind: 'refused', reason: 'OOM' })
+  t.equal(
+    await store.enqueue({ shard, cmdId: 'c', name: 'n', replyTo: '', deadlineMs: 0, body: '', entriesMax: 9 }),
+    'unsent',
+  )
+  t.same(
+    await store.commit(
+      commitOf(shard, 0, { frees: true, ops: [{ key: '{s001}:t', write: 'UNLINK', args: [] }, set(shard, 3)] }),
+    ),
+    { kind: 'ok' },
+  )
+  t.match(await store.acquire({ shard, sawToken: TOKEN, newToken: '2:b', worker: 'w' }), { kind: 'ok' })
+  t.match(await store.heartbeat({ worker: 'w', record: RECORD }), { kind: 'ok' })
+})
+
+/** Settings that break `fsync`, and what is said. */
+const BREAKING: [Record<string, string>, RegExp][] = [
+  [{ appendonly: 'no' }, /appendonly must be yes$/],
+  [{ appendfsync: 'everysec' }, /appendfsync must be always$/],
+  [
+    { 'maxmemory-policy': 'allkeys-lru', appendfsync: 'no' },
+    /appendfsync must be always, maxmemory-policy must be noeviction$/,
+  ],
+]
+
+t.test('redis store: a store that breaks its durability level is refused', async (t) => {
+  for (const [settings, message] of BREAKING) {
+    const redis = await openRedis(t, { appendfsync: 'always', ...settings })
+    await t.rejects(connectRedisStore({ address: redis.socketPath, durability: 'fsync' }), {
+      name: 'StoreRefused',
+      message,
+    })
+  }
+  const redis = await openRedis(t)
+  await t.rejects(connectRedisStore({ address: redis.socketPath, durability: 'fsync' }), { name: 'StoreRefused' })
+  const refused: string[] = []
+  const store = await open(t, redis.socketPath, { onRefused: (error) => refused.push(error.name) })
+  const side = store.views.duplicate()
+  t.teardown(() => side.disconnect())
+  await until(() => side.status === 'ready', WAIT_MS)
+  await side.config('SET', 'maxmemory-policy', 'allkeys-lru')
+  await side.client('KILL', 'ID', store.identity.clientId)
+  await until(() => refused.length > 0, WAIT_MS)
+  t.same(await store.commit(commitOf(1, 0)), { kind: 'unsent' })
+  await side.config('SET', 'maxmemory-policy', 'noeviction')
+  await until(() => store.connected, WAIT_MS)
+})
+
+interface Proxy {
+  readonly path: string
+  /** How many bytes of the other side's answers are still let through; then they are swallowed. */
+  swallow: boolean
+  /** Cuts every connection. */
+  cut(): void
+}
+
+/** Stands between the store and Redis, on a socket of its own. */
+async function startProxy(test: Test, redis: TestRedis): Promise<Proxy> {
+  const pairs = new Set<Socket>()
+  const path = join(redis.dir, 'proxy.sock')
+  const proxy = { path, swallow: false, cut: () => pairs.forEach((socket) => void socket.destroy()) }
+  const server: Server = createServer((near) => {
+    const far = createConnection(redis.socketPath)
+    for (const socket of [near, far]) {
+      pairs.add(socket)
+      socket.on('error', () => undefined)
+      socket.on('close', () => pairs.delete(socket))
+    }
+    near.on('data', (bytes) => far.write(bytes))
+    far.on('data', (bytes) => void (proxy.swallow || near.write(bytes)))
+    // The far side stays open when the near one is cut: its commands may still run.
+    far.on('close', () => near.destroy())
+  })
+  await new Promise<void>((resolve) => server.listen(path, resolve))
+  test.teardown(() => {
+    proxy.cut()
+    server.close()
+  })
+  return proxy
+}
+
+t.test('redis store: a commit whose connection ends is lost, and sent again it is done once', async (t) => {
+  const redis = await openRedis(t)
+  const proxy = await startProxy(t, redis)
+  const events: string[] = []
+  const store = await open(t, proxy.path, { onUp: () => events.push('up'), onDown: () => events.push('down') })
+  const direct = await open(t, redis.socketPath)
+  const shard = await held(store, 1)
+  const before = store.identity
+
+  // Done, and the answer swallowed.
+  proxy.swallow = true
+  const done = commitOf(shard, 0)
+  const verdict = store.commit(done)
+  const read = store.read(shard, [{ read: 'hash', key: claimsKey(shard) }])
+  await until(async () => (await direct.views.xlen(journalKey(shard))) === 1, WAIT_MS)
+  proxy.cut()
+  t.same(await verdict, { kind: 'lost' })
+  t.equal(await read, null)
+  t.same(await store.commit(done), { kind: 'unsent' }, 'down: nothing is queued')
+  proxy.swallow = false
+  await until(() => store.connected, WAIT_MS)
+  t.same(await store.commit(done), { kind: 'dup' })
+
+  // Not done: Redis is stopped, the bytes wait in its socket, and the old connection is ended before they are read.
+  await redis.kill('SIGSTOP')
+  const waiting = commitOf(shard, 1)
+  const second = store.commit(waiting)
+  proxy.cut()
+  t.same(await second, { kind: 'lost' })
+  await redis.kill('SIGCONT')
+  await until(() => store.connected, WAIT_MS)
+  t.match(await store.commit(waiting), { kind: /^(ok|dup)$/ })
+  t.same(await direct.views.xlen(journalKey(shard)), 2, 'never twice')
+
+  t.not(store.identity.clientId, before.clientId)
+  t.equal(store.identity.runId, before.runId)
+  t.same(events, ['up', 'down', 'up', 'down', 'up'])
+})
+
+t.test('redis store: the old commit connection is ended before anything is sent on the new one', async (t) => {
+  const redis = await openRedis(t)
+  const proxy = await startProxy(t, redis)
+  const store = await open(t, proxy.path)
+  const direct = await open(t, redis.socketPath)
+  const old = store.identity.clientId
+  const listed = async (id: number): Promise<boolean> => String(await direct.views.client('LIST')).includes(`id=${id} `)
+  t.ok(await listed(old))
+  // Only the near side is cut: for Redis the old connection lives.
+  proxy.cut = proxy.cut.bind(proxy)
+  const link = (store as unknown as { commits: { cut(): void } }).commits
+  link.cut()
+  await until(() => store.connected && store.identity.clientId !== old, WAIT_MS)
+  t.notOk(await listed(old))
+  t.ok(await listed(store.identity.clientId))
+})
+
+t.test('redis store: Redis is killed and comes back', async (t) => {
+  const redis = await openRedis(t, { appendfsync: 'always' })
+  const store = await open(t, redis.socketPath, { durability: 'fsync' })
+  const shard = await held(store, 1)
+  t.same(await store.commit(commitOf(shard, 0)), { kind: 'ok' })
+  const { runId } = store.identity
+  const flying = store.commit(commitOf(shard, 1))
+  await redis.kill('SIGKILL')
+  t.match(await flying, { kind: /^(ok|lost)$/ })
+  await until(() => !store.connected, WAIT_MS)
+  t.same(await store.commit(commitOf(shard, 1)), { kind: 'unsent' })
+  t.same(await store.heartbeat({ worker: 'w', record: RECORD }), { kind: 'failed' })
+  t.same(await store.metas([shard]), null)
+  t.same(await store.read(shard, [{ read: 'hash', key: claimsKey(shard) }]), null)
+  await redis.restart()
+  await until(() => store.connected, WAIT_MS)
+  t.not(store.identity.runId, runId)
+  t.match(await store.commit(commitOf(shard, 1)), { kind: /^(ok|dup)$/ })
+  t.match(await store.metas([shard]), [{ seq: 2 }])
+})
