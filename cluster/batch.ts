@@ -8,7 +8,16 @@ import type { Decision, Facts, Need, Op, OutcomeBody, Staged } from './behaviour
 import { msOfCmdId } from './cmd-id.ts'
 import { Fault } from './fault.ts'
 import type { IdMaker } from './id.ts'
-import { CLAIMS_MAX, type ClaimRow, claimOps, formatClaim, type ItemContext, parseClaim, poisonOp, TIMERS_LANE } from './item-turns.ts'
+import {
+  CLAIMS_MAX,
+  type ClaimRow,
+  claimOps,
+  formatClaim,
+  type ItemContext,
+  parseClaim,
+  poisonOp,
+  TIMERS_LANE,
+} from './item-turns.ts'
 import { claimsKey, countersKey, dueKey, entityKey, laneKey, mailboxKey, poisonKey, repliesKey } from './keyspace.ts'
 import { after } from './mailbox-reader.ts'
 import { Draft, type EntityTable, type Memory } from './memory.ts'
@@ -115,11 +124,13 @@ function insteadOf(work: Work, builder: PlanBuilder, context: BatchContext): Dec
     { key: poisonKey(shard), write: 'XTRIM', args: ['MINID', kept] },
   ]
   const { lane, item } = work
-  if (work.source === 'timer') return { kind: 'done', reply: FAULT, ops, due: [{ lane, item, atMs: context.nowMs + TIMER_AGAIN_MS }] }
+  if (work.source === 'timer')
+    return { kind: 'done', reply: FAULT, ops, due: [{ lane, item, atMs: context.nowMs + TIMER_AGAIN_MS }] }
   if (work.source === 'outcome') return abandonOutcome(work, builder, ops)
   if (work.source !== 'claim') return { kind: 'done', reply: FAULT, ops }
   const row = work.broken === null ? parseClaim(builder.facts.field(claimsKey(shard), item)) : null
-  if (work.broken !== null || (row !== null && row.claims >= CLAIMS_MAX)) return { kind: 'done', reply: FAULT, ops, done: [{ lane, item }] }
+  if (work.broken !== null || (row !== null && row.claims >= CLAIMS_MAX))
+    return { kind: 'done', reply: FAULT, ops, done: [{ lane, item }] }
   const last: ClaimRow = { worker: '', lane, attempt: row?.attempt ?? 0, untilMs: 0, claims: CLAIMS_MAX }
   const spent: Op = { key: claimsKey(shard), write: 'HSET', args: [item, formatClaim(last)] }
   return { kind: 'done', reply: FAULT, ops: [...ops, spent] }
@@ -198,7 +209,10 @@ class PlanBuilder {
     if (work.source === 'claim' && !fault && answer !== null) this.claim(answer as Claim)
     if (work.source === 'index') this.indexed.add(work.lane)
     if (work.source === 'mailbox')
-      this.replyTo(work, answer === LATE ? { kind: 'unavailable' } : fault ? { kind: 'fault' } : { kind: 'answer', reply: answer })
+      this.replyTo(
+        work,
+        answer === LATE ? { kind: 'unavailable' } : fault ? { kind: 'fault' } : { kind: 'answer', reply: answer },
+      )
     this.replies.push({ work, reply: fault ? null : answer, fault })
   }
 

@@ -9,7 +9,7 @@
  *
  * Keys: KEYS[1] meta, KEYS[2] journal, then every key that an op names.
  * Arguments: token, seq, commitId, nowMs, deadlineMs, firstEntryId, lid, top (lid as a sortable entry id), cursor,
- * outcomes cursor, note, ops. Ops are MessagePack: a list of lists `[write, number of the key, argument, ...]`.
+ * outcomes cursor, note, ops, what is known of the keys (a letter each: h z s). Ops are MessagePack: a list of lists `[write, number of the key, argument, ...]`.
  */
 
 /** Arguments of one op; `unpack` of Lua takes 8,000 values at most. */
@@ -25,6 +25,7 @@ const CHECKS = `
 local call, pcall_, find, match, unpack_ = redis.call, redis.pcall, string.find, string.match, unpack
 local kinds, there, lastMs, lastLow = {}, {}, {}, {}
 local parsed, parsedMs, parsedLow
+local byte, SURE = string.byte, { hash = 104, sorted = 122, stream = 115 }
 
 local function over(a, b)
   if #a ~= #b then return #a > #b end
@@ -41,10 +42,14 @@ local function parse(id)
   return true
 end
 
--- Learns what a key is, once: false when it is of another type than the ops need.
+-- Learns what a key is, once: false when it is of another type than the ops need. What the owner is sure of is believed.
 local function learn(kind, k, key)
   local known = kinds[k]
   kinds[k] = kind
+  if not known and byte(ARGV[13], k - 2) == SURE[kind] then
+    lastMs[k], lastLow[k] = '0', '0'
+    return true
+  end
   if known == 'none' then
     there[k], lastMs[k], lastLow[k] = false, '0', '0'
     return true

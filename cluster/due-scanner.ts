@@ -22,7 +22,11 @@ export class DueScanner {
 
   constructor(
     world: ShardWorld,
-    { shard, lanes, push }: { shard: number; lanes: LaneIndex; push: (source: Source, lane: string, item: string) => void },
+    {
+      shard,
+      lanes,
+      push,
+    }: { shard: number; lanes: LaneIndex; push: (source: Source, lane: string, item: string) => void },
   ) {
     this.world = world
     this.shard = shard

@@ -1,65 +1,52 @@
 /** fact-answer - what the read script answers, as the values that facts have. */
 import type { Entry, Fact, FactValue } from './behaviour.ts'
 
-/**
- * The values of `facts` from the replies of their commands, of which each fact has `pieces` (fact by fact, in order).
- * Replies are lists of texts and nulls, as the store sends them.
- */
-export function factValues(
-  facts: readonly Fact[],
-  pieces: readonly number[],
-  replies: readonly unknown[],
-): FactValue[] {
+/** A reply as the script's JSON shows it: nothing is false, an empty list is an object. */
+type Shown = string | false | readonly unknown[] | Readonly<Record<string, never>>
+
+/** The values of `facts` from the script's answer; a fact has `pieces` commands, fact by fact, in order. */
+export function factValues(facts: readonly Fact[], pieces: readonly number[], answer: string): FactValue[] {
+  const replies = listOf<Shown>(JSON.parse(answer) as Shown)
   let next = 0
   return facts.map((fact, index) => {
     const count = pieces[index] ?? 0
-    const value = factValue(fact, count === 1 ? replies[next] : joined(replies, next, count))
+    const reply =
+      count === 1 ? replies[next] : replies.slice(next, next + count).flatMap((shown) => listOf<unknown>(shown))
     next += count
-    return value
+    return factValue(fact, reply ?? false)
   })
 }
 
-function factValue(fact: Fact, reply: unknown): FactValue {
+function factValue(fact: Fact, reply: Shown): FactValue {
   switch (fact.read) {
     case 'fields':
-      return reply as (string | null)[]
+      return listOf<string | false>(reply).map((value) => (value === false ? null : value))
     case 'hash':
-      return pairs(reply as string[])
+      return new Map(pairs(listOf<string>(reply)))
     case 'range':
     case 'last':
-      return entries(reply)
+      return listOf<[string, string[]]>(reply).map(([id, fields]): Entry => ({ id, fields }))
     case 'sorted':
-      return scores((reply ?? []) as string[])
+      return pairs(listOf<string>(reply)).map(([member, score]): [string, number] => [member, scoreOf(score)])
     case 'score':
-      return reply === null ? null : Number(reply)
+      return reply === false ? null : scoreOf(reply as string)
     case 'value':
-      return reply as string | null
+      return reply === false ? null : (reply as string)
   }
 }
 
-function joined(replies: readonly unknown[], from: number, count: number): unknown[] {
-  return replies.slice(from, from + count).flat()
+function listOf<Item>(shown: Shown): readonly Item[] {
+  return Array.isArray(shown) ? shown : []
 }
 
-function pairs(flat: readonly string[]): ReadonlyMap<string, string> {
-  const map = new Map<string, string>()
-  for (let i = 0; i < flat.length; i += 2) map.set(flat[i]!, flat[i + 1]!)
-  return map
-}
-
-/** Entries of XRANGE; the store answers null instead of an empty list in places. */
-function entries(reply: unknown): Entry[] {
-  return ((reply ?? []) as [string, string[]][]).map(([id, fields]) => ({ id, fields }))
-}
-
-function scores(flat: readonly string[]): [string, number][] {
-  const list: [string, number][] = []
-  for (let i = 0; i < flat.length; i += 2) list.push([flat[i]!, scoreOf(flat[i + 1]!)])
+function pairs(flat: readonly string[]): [string, string][] {
+  const list: [string, string][] = []
+  for (let i = 0; i < flat.length; i += 2) list.push([flat[i]!, flat[i + 1]!])
   return list
 }
 
-/** Redis writes infinities as `inf`. */
+/** Redis writes infinities as `inf`, and zero now and then as `-0`. */
 function scoreOf(text: string): number {
   if (text === 'inf') return Number.POSITIVE_INFINITY
-  return text === '-inf' ? Number.NEGATIVE_INFINITY : Number(text)
+  return text === '-inf' ? Number.NEGATIVE_INFINITY : Number(text) + 0
 }

@@ -100,7 +100,8 @@ export function claimType(lane: LaneType, context: ItemContext): CommandType<Pre
       const score = facts.score(laneKey(context.shard, body.lane), body.item)
       if (!context.rules.stillDue(score, turn.nowMs)) return nothing(null)
       const untilMs = turn.nowMs + lane.holdMs
-      if (context.pump.performing(body.item)) return { kind: 'done', reply: null, ops: [stillHeld(context, body, untilMs)] }
+      if (context.pump.performing(body.item))
+        return { kind: 'done', reply: null, ops: [stillHeld(context, body, untilMs)] }
       const row = parseClaim(facts.field(claimsKey(context.shard), body.item))
       if (row !== null && row.claims >= CLAIMS_MAX) {
         return abandon(lane, { body, row, context }, { states, facts, turn, command })
@@ -207,10 +208,20 @@ function abandon(
   if (entities.length > 0 || counters.length > 0) return { kind: 'need', entities, counters }
   const missing = lane.outcome.facts(outcome, turn.states, turn.turn).filter((fact) => !turn.facts.has(fact))
   if (missing.length > 0) return { kind: 'need', facts: missing }
-  const decision = lane.outcome.decide(outcome, turn.states, turn.facts, turn.turn, turn.command as Command<OutcomeBody>)
+  const decision = lane.outcome.decide(
+    outcome,
+    turn.states,
+    turn.facts,
+    turn.turn,
+    turn.command as Command<OutcomeBody>,
+  )
   if (decision.kind === 'need') return decision
   const staged = stagedOf(decision)
-  const poison = poisonOp(context.shard, { name: turn.command.name, id: body.item, reason: 'claims without an outcome' })
+  const poison = poisonOp(context.shard, {
+    name: turn.command.name,
+    id: body.item,
+    reason: 'claims without an outcome',
+  })
   return leaves({ ...staged, ops: [...(staged.ops ?? []), poison] }, body)
 }
 
@@ -235,7 +246,9 @@ function stillHeld(context: ItemContext, { lane, item }: LaneItem, untilMs: numb
   return { key: laneKey(context.shard, lane), write: 'ZADD', args: ['XX', String(untilMs), item] }
 }
 
-function stagedOf(decision: { readonly kind: 'refuse'; readonly records?: Staged } | ({ readonly kind: 'done' } & Staged)): Staged {
+function stagedOf(
+  decision: { readonly kind: 'refuse'; readonly records?: Staged } | ({ readonly kind: 'done' } & Staged),
+): Staged {
   return decision.kind === 'done' ? decision : (decision.records ?? {})
 }
 

@@ -53,7 +53,13 @@ export class MailboxReader {
     const fact: Fact = { read: 'range', key: mailboxKey(this.shard), from, to: '+', count: READ_MAX }
     const values = await this.store.read(this.shard, [fact])
     const entries = (values?.[0] ?? []) as readonly Entry[]
-    const bodies = entries.length === 0 ? [] : await this.store.read(this.shard, entries.map((entry) => this.bodyOf(entry)))
+    const bodies =
+      entries.length === 0
+        ? []
+        : await this.store.read(
+            this.shard,
+            entries.map((entry) => this.bodyOf(entry)),
+          )
     this.reading = false
     if (values === null || bodies === null || entries.length === READ_MAX) this.rung = true
     if (bodies === null || entries.length === 0) return []

@@ -53,7 +53,8 @@ export class Overlay {
         return
       case 'ZREM':
         writes.members ??= new Map()
-        for (const member of op.args) writes.members.set(text(member), [...(writes.members.get(text(member)) ?? []), null])
+        for (const member of op.args)
+          writes.members.set(text(member), [...(writes.members.get(text(member)) ?? []), null])
         return
       case 'PEXPIREAT':
         return
@@ -113,6 +114,10 @@ export class Overlay {
     return layScores(writes.wiped ? null : below, writes.members?.get(member))
   }
 
+  /**
+   * Members with a score from `min` to `max`, at most `count`. A conditional write (XX, LT) of a member whose score lies
+   * outside of these bounds cannot be laid: who writes with a flag reads the whole set, or the member's score.
+   */
   sorted(
     key: string,
     { min, max, count }: { min: number; max: number; count: number },

@@ -8,6 +8,7 @@ import type { Fact } from './behaviour.ts'
 import { assert } from './fault.ts'
 import { entryIdOf, isId, sortableEntryId } from './id.ts'
 import { journalKey, metaKey } from './keyspace.ts'
+import { firstIdsOf, type KnownKeys } from './known-keys.ts'
 import { type Merged, mergeOps } from './merge.ts'
 import { PackWriter } from './message-pack.ts'
 import { COMMIT, FREEING_COMMIT, READ } from './scripts.ts'
@@ -21,7 +22,7 @@ const FIELDS_MAX = 4_000
 const writer = new PackWriter()
 
 /** The bytes of a commit, or why it can be no commit. */
-export function packCommit(commit: Commit): Buffer | { reason: string } {
+export function packCommit(commit: Commit, known: KnownKeys): Buffer | { reason: string } {
   const { shard, lid } = commit
   if (lid !== '' && !isId(lid)) return { reason: 'lid' }
   const merged = mergeOps(commit.ops, commit)
@@ -41,7 +42,8 @@ export function packCommit(commit: Commit): Buffer | { reason: string } {
   ]
   const script = commit.frees ? FREEING_COMMIT : COMMIT
   const keys = [metaKey(shard), journalKey(shard), ...merged.keys]
-  return evalBytes(script.sha, { keys, args, packed: packOps(merged) })
+  const letters = known.lettersOf(shard, merged.keys, firstIdsOf(commit.ops, commit.seq))
+  return evalBytes(script.sha, { keys, args, packed: packOps(merged), last: letters })
 }
 
 /** The bytes of a read of many facts, and how many commands each fact takes, for `factValues`. */
@@ -68,7 +70,7 @@ export function packRead(facts: readonly Fact[]): { bytes: Buffer; pieces: reado
     writer.number(place)
     for (const arg of args) writer.text(arg)
   }
-  return { bytes: evalBytes(READ.sha, { keys: [...places.keys()], args: [], packed: writer.packed() }), pieces }
+  return { bytes: evalBytes(READ.sha, { keys: [...places.keys()], args: [], packed: writer.packed(), last: null }), pieces }
 }
 
 /** The bytes of any command whose arguments are texts. */
@@ -102,17 +104,18 @@ function packOps({ commands }: Merged): Buffer {
 
 function evalBytes(
   sha: string,
-  { keys, args, packed }: { keys: readonly string[]; args: readonly string[]; packed: Buffer },
+  { keys, args, packed, last }: { keys: readonly string[]; args: readonly string[]; packed: Buffer; last: string | null },
 ): Buffer {
-  let head = `*${4 + keys.length + args.length}\r\n$7\r\nEVALSHA\r\n$40\r\n${sha}\r\n${bulk(String(keys.length))}`
+  const tail = last === null ? '\r\n' : `\r\n${bulk(last)}`
+  let head = `*${(last === null ? 4 : 5) + keys.length + args.length}\r\n$7\r\nEVALSHA\r\n$40\r\n${sha}\r\n${bulk(String(keys.length))}`
   for (const key of keys) head += bulk(key)
   for (const arg of args) head += bulk(arg)
   head += `$${packed.length}\r\n`
   const headBytes = Buffer.byteLength(head)
-  const bytes = Buffer.allocUnsafe(headBytes + packed.length + 2)
+  const bytes = Buffer.allocUnsafe(headBytes + packed.length + tail.length)
   bytes.write(head, 0, 'utf8')
   packed.copy(bytes, headBytes)
-  bytes.write('\r\n', headBytes + packed.length, 'latin1')
+  bytes.write(tail, headBytes + packed.length, 'latin1')
   return bytes
 }
 

@@ -50,7 +50,8 @@ export class WorkQueue {
     let local = 0
     let mailbox = 0
     while (batch.length < commandsMax) {
-      const work = (fromMailbox ? this.mailbox[mailbox] : this.local[local]) ?? this.local[local] ?? this.mailbox[mailbox]
+      const work =
+        (fromMailbox ? this.mailbox[mailbox] : this.local[local]) ?? this.local[local] ?? this.mailbox[mailbox]
       if (work === undefined || (bytes > 0 && bytes + work.bytes > bytesMax)) break
       bytes += work.bytes
       batch.push(work)

@@ -18,7 +18,10 @@ local ms = time[1] * 1000 + math.floor(time[2] / 1000)
 /** Fields of `meta` in the order in which ACQUIRE answers them. */
 export const META_FIELDS = ['owner', 'tok', 'seq', 'last', 'lid', 'cur', 'out', 'tries'] as const
 
-/** KEYS: what is read. ARGV: commands as a packed list, each `[command, number of its key, argument, ...]`. */
+/**
+ * KEYS: what is read. ARGV: commands as a packed list, each `[command, number of its key, argument, ...]`. Answers one
+ * JSON text of all replies (nothing is `false`, an empty list is `{}`): the client reads it in half the time of a list.
+ */
 export const READ_SCRIPT = `#!lua flags=no-writes
 local call, unpack_, keys = redis.call, unpack, KEYS
 local facts = cmsgpack.unpack(ARGV[1])
@@ -27,7 +30,7 @@ for i = 1, #facts do
   fact[2] = keys[fact[2]]
   facts[i] = call(unpack_(fact))
 end
-return facts
+return cjson.encode(facts)
 `
 
 /** KEYS: meta, fenced of the seen token. ARGV: seen token, new token, worker. Answers 'ok' or 'changed', then META_FIELDS. */

@@ -14,6 +14,10 @@ import { commandBytes } from './pack.ts'
 /** Milliseconds between tries to connect, growing by 50 up to this. */
 const RETRY_MS_MAX = 500
 const CONNECT_MS_MAX = 5_000
+/** A new connection that does not answer what prepares it is given up after this. */
+const PREPARE_MS_MAX = 10_000
+/** How often a link looks whether its commands are answered. */
+const WATCH_MS = 1_000
 const KEEP_ALIVE_MS = 10_000
 
 export type Answer =
@@ -38,7 +42,8 @@ const UNSENT: Answer = { kind: 'unsent' }
 const LOST: Answer = { kind: 'lost' }
 
 export class RedisLink {
-  readonly client: Redis
+  readonly client: QuietRedis
+  private readonly watch: NodeJS.Timeout
   private readonly options: LinkOptions
   private isUp = false
   private isClosed = false
@@ -54,6 +59,8 @@ export class RedisLink {
       this.lastError = error
     })
     this.client.on('close', () => this.goDown())
+    this.watch = setInterval(() => void this.lookAtSilence(), WATCH_MS)
+    this.watch.unref()
   }
 
   get up(): boolean {
@@ -100,6 +107,7 @@ export class RedisLink {
   /** Ends the link for good. */
   close(): void {
     this.isClosed = true
+    clearInterval(this.watch)
     this.client.disconnect()
     this.goDown()
     this.fail(new Error('The link to the store was closed'))
@@ -131,6 +139,18 @@ export class RedisLink {
     this.options.onUp?.()
   }
 
+  /** After a stop of the whole process timers run before sockets: an answer that is there is read first. */
+  private async lookAtSilence(): Promise<void> {
+    if (!this.isSilent()) return
+    await turn()
+    if (this.isSilent()) this.cut()
+  }
+
+  private isSilent(): boolean {
+    const msMax = this.options.silentMsMax ?? (this.isUp ? Number.POSITIVE_INFINITY : PREPARE_MS_MAX)
+    return this.client.silentMs > msMax
+  }
+
   private goDown(): void {
     this.isCorked = false
     if (!this.isUp) return
@@ -155,15 +175,38 @@ export class RedisLink {
   }
 }
 
-/** A client whose errors do not carry the arguments of their command, which may be personal data. */
+/**
+ * A client whose errors do not carry the arguments of their command, which may be personal data, and that knows how long
+ * the oldest command waits. (The client's own `socketTimeout` outlives its connection and ends the next one.)
+ */
 class QuietRedis extends Redis {
+  private waiting = 0
+  private movedAtMs = 0
+
+  /** For how long commands have waited without any answer; 0 when none waits. */
+  get silentMs(): number {
+    return this.waiting === 0 ? 0 : performance.now() - this.movedAtMs
+  }
+
   override sendCommand(...[command, stream]: Parameters<Redis['sendCommand']>): unknown {
-    const { reject } = command
+    const { resolve, reject } = command
+    if (this.waiting === 0) this.movedAtMs = performance.now()
+    this.waiting += 1
+    command.resolve = (value) => {
+      this.moved()
+      resolve(value)
+    }
     command.reject = (error) => {
+      this.moved()
       if ('command' in error) delete error.command
       reject(error)
     }
     return super.sendCommand(command, stream)
+  }
+
+  private moved(): void {
+    this.waiting -= 1
+    this.movedAtMs = performance.now()
   }
 }
 
@@ -184,7 +227,7 @@ class ReadyMade extends Command {
   }
 }
 
-function clientOptions({ name, silentMsMax }: LinkOptions): RedisOptions {
+function clientOptions({ name }: LinkOptions): RedisOptions {
   return {
     connectionName: name,
     // The client's own second sending of what had no answer could run a refused commit later.
@@ -197,6 +240,5 @@ function clientOptions({ name, silentMsMax }: LinkOptions): RedisOptions {
     connectTimeout: CONNECT_MS_MAX,
     disableClientInfo: true,
     retryStrategy: (times: number) => Math.min(times * 50, RETRY_MS_MAX),
-    ...(silentMsMax !== undefined && { socketTimeout: silentMsMax }),
   }
 }

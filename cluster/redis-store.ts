@@ -13,6 +13,7 @@ import type { Redis } from 'ioredis'
 import type { Fact, FactValue } from './behaviour.ts'
 import { factValues } from './fact-answer.ts'
 import { fencedKey, mailboxKey, metaKey, repliesKey, shardTag, stagedKey, WORKERS_KEY } from './keyspace.ts'
+import { KnownKeys } from './known-keys.ts'
 import { packCommit, packRead, scriptBytes } from './pack.ts'
 import { META_FIELDS } from './read-script.ts'
 import type { Durability } from './redis-binary.ts'
@@ -48,6 +49,8 @@ export interface RedisStoreOptions {
   /** `redis://` or `rediss://` address, or the path of a unix socket. */
   readonly address: string
   readonly durability: Durability
+  /** A heartbeat without an answer for this long ends its connection; 10 s. */
+  readonly beatSilentMs?: number
   /** The commit connection is there, at first and after each reconnect. */
   onUp?(): void
   /** The commit connection has ended. */
@@ -79,6 +82,7 @@ export class RedisStore implements Store {
   private readonly reads: RedisLink
   private readonly own: RedisLink
   private enqueues: RedisLink | null = null
+  private readonly keys = new KnownKeys()
   private known = { clientId: 0, runId: '' }
   private lastAnswerMs = performance.now()
   private isOpen = false
@@ -128,17 +132,20 @@ export class RedisStore implements Store {
   }
 
   async commit(commit: Commit): Promise<Verdict> {
-    const bytes = packCommit(commit)
+    const bytes = packCommit(commit, this.keys)
     if ('reason' in bytes) return { kind: 'badop', reason: bytes.reason }
     const answer = await runScript(this.commits, commit.frees ? FREEING_COMMIT : COMMIT, bytes)
     this.noteAnswer(answer)
-    return verdictOf(answer)
+    const verdict = verdictOf(answer)
+    if (verdict.kind === 'ok') this.keys.note(commit.shard, commit.ops, commit.seq)
+    else this.keys.forget(commit.shard)
+    return verdict
   }
 
   async read(_shard: number, facts: readonly Fact[]): Promise<readonly FactValue[] | null> {
     const { bytes, pieces } = packRead(facts)
     const answer = await runScript(this.reads, READ, bytes)
-    if (answer.kind === 'reply') return factValues(facts, pieces, answer.value as unknown[])
+    if (answer.kind === 'reply') return factValues(facts, pieces, answer.value as string)
     if (answer.kind === 'error') this.options.onReadFailed?.(answer.message.split(' ', 1)[0] ?? '')
     return null
   }
@@ -177,7 +184,10 @@ export class RedisStore implements Store {
 
   async heartbeat({ worker, record }: { worker: string; record: WorkerRecord }): Promise<Beat> {
     // After a stop of the whole process timers run before sockets: one more turn lets an answer that is there be read.
-    const timer = setTimeout(() => setImmediate(() => answer === null && this.commits.cut()), BEAT_SILENT_MS)
+    const timer = setTimeout(
+      () => setImmediate(() => answer === null && this.commits.cut()),
+      this.options.beatSilentMs ?? BEAT_SILENT_MS,
+    )
     let answer: Answer | null = null
     answer = await this.call(this.commits, HEARTBEAT, [WORKERS_KEY], [worker, JSON.stringify(record)])
     clearTimeout(timer)

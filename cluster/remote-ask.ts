@@ -36,7 +36,11 @@ export async function askRemote(
   if (sent === 'busy' || sent === 'unsent') return { kind: 'unavailable' }
   const slice = Math.floor(msOfCmdId(cmdId) / SLICE_MS)
   const startedAtMs = clock.monotonicMs()
-  for (let wait = FIRST_LOOK_MS; clock.monotonicMs() - startedAtMs < GIVE_UP_MS; wait = Math.min(wait * 2, LOOK_MAX_MS)) {
+  for (
+    let wait = FIRST_LOOK_MS;
+    clock.monotonicMs() - startedAtMs < GIVE_UP_MS;
+    wait = Math.min(wait * 2, LOOK_MAX_MS)
+  ) {
     await new Promise<void>((resolve) => clock.after(wait, resolve))
     const found = await store.reply({ shard, cmdId, slice })
     if (found === null) continue

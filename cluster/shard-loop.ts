@@ -5,21 +5,15 @@
  * confirmed, so its answers (also those of a batch that writes nothing) rest on confirmed state alone. What a read
  * cannot have seen is laid over it (overlay.ts). What a verdict means is decided in shard.ts.
  */
-import type { CommandType, Context, Need } from './behaviour.ts'
+
 import { type BatchContext, decideBatch, type Plan } from './batch.ts'
+import type { CommandType, Context, Fact, Need } from './behaviour.ts'
 import { newCmdId } from './cmd-id.ts'
 import { FactList, FactRounds, FactView, type Laid } from './facts.ts'
 import { Fault } from './fault.ts'
+import { FieldCache } from './field-cache.ts'
 import { entryIdOf, type IdMaker, makeIds, sortableEntryId } from './id.ts'
-import {
-  CLAIM_RULES,
-  claimType,
-  freeType,
-  type ItemContext,
-  indexType,
-  outcomeType,
-  timerType,
-} from './item-turns.ts'
+import { CLAIM_RULES, claimType, freeType, type ItemContext, indexType, outcomeType, timerType } from './item-turns.ts'
 import { laneFamily } from './lane-family.ts'
 import { LaneIndex } from './lane-index.ts'
 import { Draft, Memory } from './memory.ts'
@@ -55,6 +49,7 @@ export abstract class ShardLoop {
   protected readonly world: ShardWorld
   protected readonly queue = new WorkQueue()
   protected readonly memory = new Memory()
+  protected readonly fields: FieldCache
   protected readonly lanes = new LaneIndex()
   protected readonly items: ItemContext
   protected phase: Phase = 'loading'
@@ -74,6 +69,7 @@ export abstract class ShardLoop {
   constructor(id: number, world: ShardWorld) {
     this.id = id
     this.world = world
+    this.fields = new FieldCache(world.fieldBudget)
     this.ids = makeIds({ shard: id, last: '', random: world.random })
     const { worker, pump } = world
     this.items = { shard: id, worker, pump, lanes: this.lanes, rules: world.rules ?? CLAIM_RULES }
@@ -91,6 +87,7 @@ export abstract class ShardLoop {
     if (this.next === null && this.sweepDue) {
       this.sweepDue = false
       this.memory.sweep(this.world.clock.nowMs())
+      this.fields.sweep(this.world.clock.nowMs())
     }
     if (this.next === null && this.queue.size > 0) {
       const works = this.queue.take(BATCH, atMs < this.fullUntilMs)
@@ -187,17 +184,27 @@ export abstract class ShardLoop {
     const facts = new FactList()
     if (needs === null) for (const work of batch.works) this.factsOf(work, facts)
     for (const need of needs ?? []) for (const fact of need.facts ?? []) facts.add(fact)
-    if (!facts.empty) {
-      const list = facts.list()
-      const seq = this.meta.seq
-      const values = await this.world.store.read(this.id, list)
-      if (this.next !== batch) return
-      if (values === null) return this.putBack(batch)
-      this.world.answered()
-      batch.rounds.add(seq, list, values)
-    }
+    if (!facts.empty && !(await this.readFacts(batch, facts.list()))) return
     batch.reading = false
     this.advance()
+  }
+
+  /** Brings facts into the batch, from memory or by a read; false when the batch is no longer the next one. */
+  private async readFacts(batch: Batch, facts: readonly Fact[]): Promise<boolean> {
+    const seq = this.meta.seq
+    const { known, values, unknown } = this.fields.split(facts, this.world.clock.nowMs())
+    if (known.length > 0) batch.rounds.add(seq, known, values)
+    if (unknown.length === 0) return true
+    const read = await this.world.store.read(this.id, unknown)
+    if (this.next !== batch) return false
+    if (read === null) {
+      this.putBack(batch)
+      return false
+    }
+    this.world.answered()
+    if (this.meta.seq === seq) this.fields.take(unknown, read)
+    batch.rounds.add(seq, unknown, read)
+    return true
   }
 
   private factsOf(work: Work, facts: FactList): void {
@@ -211,7 +218,7 @@ export abstract class ShardLoop {
     batch.works = batch.works.filter((work) => !this.isOver(work))
     if (batch.works.length === 0) {
       this.next = null
-      return this.advance()
+      return void this.advance()
     }
     const decided = decideBatch(batch.works, this.batchContext(batch))
     if (decided.kind === 'need') {
@@ -251,7 +258,10 @@ export abstract class ShardLoop {
       seq: this.meta.seq,
       commitId: `${this.meta.token}:${this.commits}`,
       nowMs: this.world.clock.nowMs(),
-      deadlineMs: deadlines.reduce((least, { deadlineMs }) => (least === 0 ? deadlineMs : Math.min(least, deadlineMs)), 0),
+      deadlineMs: deadlines.reduce(
+        (least, { deadlineMs }) => (least === 0 ? deadlineMs : Math.min(least, deadlineMs)),
+        0,
+      ),
       lid: plan.lid,
       firstEntryId: plan.firstId === '' ? '' : sortableEntryId(entryIdOf(plan.firstId)),
       cursor: plan.cursor,

@@ -1,6 +1,7 @@
 /** shard-world - what all shards of a worker share, and what they tell it. */
 import type { CommandType, LaneType, TimerBody } from './behaviour.ts'
 import type { Clock } from './clock.ts'
+import type { FieldBudget } from './field-cache.ts'
 import type { ClaimRules } from './item-turns.ts'
 import type { EntityTable } from './memory.ts'
 import type { Claim, Pump } from './pump.ts'
@@ -18,6 +19,8 @@ export interface ShardWorld {
   readonly pump: Pump
   readonly worker: string
   readonly random: () => number
+  /** Fields of hashes that the shards may remember together. */
+  readonly fieldBudget: FieldBudget
   readonly rules?: ClaimRules
   /** Whether a claim's worker is no more (its claims may be freed). */
   isDead(worker: string): boolean

@@ -7,14 +7,15 @@
  * commit holds; a commit without an answer is sent again, the same bytes, until there is a verdict, and its asks are
  * answered by that verdict alone (after 30 s by silence, never by a refusal); a refused commit leaves no state behind.
  */
-import type { Command, CommandType, Fact } from './behaviour.ts'
+import { acquireShard } from './acquire-shard.ts'
 import { discardPlan, type Plan } from './batch.ts'
-import { newCmdId } from './cmd-id.ts'
+import type { Command, CommandType, Fact } from './behaviour.ts'
+import { deadClaims } from './dead-claims.ts'
 import { DueScanner } from './due-scanner.ts'
 import type { Laid } from './facts.ts'
 import { assert, Fault } from './fault.ts'
 import { makeIds } from './id.ts'
-import { parseClaim, TIMERS_LANE } from './item-turns.ts'
+import { TIMERS_LANE } from './item-turns.ts'
 import { claimsKey, dueKey } from './keyspace.ts'
 import { MailboxReader } from './mailbox-reader.ts'
 import { mailboxWork } from './mailbox-work.ts'
@@ -34,7 +35,6 @@ const DOUBT_MAX_MS = 30_000
 const SILENCE_MAX_MS = 1_500
 const FULL_MS = 1_000
 const LANES_MAX = 1_000_000
-const FREE_CHUNK = 500
 /** What the next owner found is looked for this often. */
 const FENCED_LOOKS_MAX = 40
 const CLOSE_MAX_MS = 8_000
@@ -83,17 +83,14 @@ export class Shard extends ShardLoop {
 
   /** Takes the shard from whoever had it under the token `saw` and starts. False: someone else was quicker, or no answer. */
   async open(saw: string): Promise<boolean> {
-    const { clock, random, store, worker } = this.world
-    const epoch = Number(saw.split(':')[0]) + 1
-    const newToken = `${epoch}:${newCmdId(clock.nowMs(), random)}`
-    const acquired = await store.acquire({ shard: this.id, sawToken: saw, newToken, worker })
-    if (acquired.kind === 'failed' || (acquired.kind === 'changed' && acquired.meta.token !== newToken)) return false
-    this.meta = { ...acquired.meta, token: newToken, owner: worker }
+    const meta = await acquireShard(this.world, { shard: this.id, saw })
+    if (meta === null) return false
+    this.meta = meta
     const lanes: Fact = { read: 'sorted', key: dueKey(this.id), min: 0, max: Number.MAX_SAFE_INTEGER, count: LANES_MAX }
-    const values = await store.read(this.id, [lanes, { read: 'hash', key: claimsKey(this.id) }])
+    const values = await this.world.store.read(this.id, [lanes, { read: 'hash', key: claimsKey(this.id) }])
     if (values === null || this.phase !== 'loading') return false
     for (const [lane, atMs] of values[0] as readonly (readonly [string, number])[]) this.lanes.load(lane, atMs)
-    this.ids = makeIds({ shard: this.id, last: this.meta.lid, random })
+    this.ids = makeIds({ shard: this.id, last: meta.lid, random: this.world.random })
     this.freeClaims(values[1] as ReadonlyMap<string, string>)
     this.mailbox.start(this.meta.cursor)
     this.phase = 'running'
@@ -105,7 +102,8 @@ export class Shard extends ShardLoop {
   ask(command: Command, type: CommandType, bytes: number): Promise<AskResult> {
     const { clock } = this.world
     const full = this.queue.asks >= ASKS_MAX || clock.monotonicMs() < this.fullUntilMs
-    if (full || this.stopping || this.phase === 'halted' || this.phase === 'gone') return Promise.resolve({ kind: 'unavailable' })
+    if (full || this.stopping || this.phase === 'halted' || this.phase === 'gone')
+      return Promise.resolve({ kind: 'unavailable' })
     return new Promise((answer) => {
       const base = internalWork('local', type, { command, lane: '', item: '', cameAtMs: clock.monotonicMs() })
       this.take({ ...base, deadlineMs: clock.nowMs() + ASK_LIFE_MS, bytes, answer })
@@ -152,8 +150,11 @@ export class Shard extends ShardLoop {
     this.stopping = true
     if (this.phase === 'running') {
       await new Promise<void>((resolve) => {
-        this.idle.push(resolve)
-        this.world.clock.after(CLOSE_MAX_MS, resolve)
+        const giveUp = this.world.clock.after(CLOSE_MAX_MS, resolve)
+        this.idle.push(() => {
+          giveUp()
+          resolve()
+        })
         this.advance()
       })
       await this.world.store.release({ shard: this.id, token: this.meta.token })
@@ -172,27 +173,27 @@ export class Shard extends ShardLoop {
     switch (verdict.kind) {
       case 'ok':
       case 'dup':
-        return this.confirmed(flight)
+        return void this.confirmed(flight)
       case 'fenced':
         return void this.fenced(flight)
       case 'conflict':
-        if (verdict.seq < flight.commit.seq) return this.giveUp(flight)
-        return this.halt(`Sequence number ${verdict.seq} is above mine, ${flight.commit.seq}`)
+        if (verdict.seq < flight.commit.seq) return void this.giveUp(flight)
+        return void this.halt(`Sequence number ${verdict.seq} is above mine, ${flight.commit.seq}`)
       case 'torn':
-        return this.halt(verdict.reason)
+        return void this.halt(verdict.reason)
       case 'clock':
       case 'late':
         this.world.resync(verdict.nowMs)
-        return this.again(flight, flight.plan.works)
+        return void this.again(flight, flight.plan.works)
       case 'missing':
-        return this.missing(flight, verdict.key)
+        return void this.missing(flight, verdict.key)
       case 'badop':
-        return this.halve(flight, verdict.reason)
+        return void this.halve(flight, verdict.reason)
       case 'refused':
-        return this.refused(flight)
+        return void this.refused(flight)
       case 'unsent':
         this.pause(RETRY_MS)
-        return this.again(flight, flight.plan.works)
+        return void this.again(flight, flight.plan.works)
       case 'lost':
         throw new Fault('A commit in doubt was settled')
     }
@@ -235,6 +236,7 @@ export class Shard extends ShardLoop {
     this.inFlight = null
     this.memory.take(plan.draft, this.world.clock.nowMs())
     this.meta.seq = commit.seq + 1
+    this.fields.note(plan.ops)
     if (plan.lid !== '') this.meta.lid = plan.lid
     this.keepLaid({ seq: this.meta.seq, overlay: plan.overlay })
     for (const { lane, atMs, bound } of plan.placed) {
@@ -246,7 +248,8 @@ export class Shard extends ShardLoop {
     this.world.log.committed({ shard: this.id, works: plan.works.length, ms })
     this.startClaims(plan.claims)
     this.finished(plan)
-    if (!this.stopping && plan.placed.some(({ lane, atMs }) => lane === TIMERS_LANE && atMs <= commit.nowMs)) this.scanner.scanDue()
+    if (!this.stopping && plan.placed.some(({ lane, atMs }) => lane === TIMERS_LANE && atMs <= commit.nowMs))
+      this.scanner.scanDue()
     this.advance()
   }
 
@@ -271,9 +274,12 @@ export class Shard extends ShardLoop {
   private missing(flight: InFlight, key: string): void {
     const { works } = flight.plan
     const owners = works.filter(({ source, command }) => source === 'local' && key.includes(command.cmdId))
-    if (owners.length === 0) return this.halve(flight, 'A key that a command names does not exist')
+    if (owners.length === 0) return void this.halve(flight, 'A key that a command names does not exist')
     for (const work of owners) answerWork(work, { kind: 'unavailable' })
-    this.again(flight, works.filter((work) => !owners.includes(work)))
+    this.again(
+      flight,
+      works.filter((work) => !owners.includes(work)),
+    )
   }
 
   /** A commit against the rules is halved until the command is found that ordered it. */
@@ -282,7 +288,7 @@ export class Shard extends ShardLoop {
     const { works } = flight.plan
     const half = works.slice(0, Math.max(1, works.length >> 1))
     if (works.length === 1) {
-      if (half[0]!.broken instanceof Refused) return this.halt(reason)
+      if (half[0]!.broken instanceof Refused) return void this.halt(reason)
       half[0]!.broken = new Refused('The store refused what the command ordered', { reason })
     }
     this.requeue(flight, works.slice(half.length))
@@ -296,7 +302,10 @@ export class Shard extends ShardLoop {
     for (const work of works) if (work.source === 'local') answerWork(work, { kind: 'unavailable' })
     this.fullUntilMs = this.world.clock.monotonicMs() + FULL_MS
     this.pause(RETRY_MS)
-    this.again(flight, works.filter(({ source }) => source !== 'local'))
+    this.again(
+      flight,
+      works.filter(({ source }) => source !== 'local'),
+    )
   }
 
   /** The next owner wrote down whether the commit had happened. Without a word of his nobody knows: the asks stay silent. */
@@ -310,7 +319,7 @@ export class Shard extends ShardLoop {
       })
       return
     }
-    if (found.seq <= flight.commit.seq && found.last !== flight.commit.commitId) return this.giveUp(flight)
+    if (found.seq <= flight.commit.seq && found.last !== flight.commit.commitId) return void this.giveUp(flight)
     this.inFlight = null
     this.discard(flight.plan) // Its claims lapse: who took the shard believed this worker dead and has freed them.
     this.finished(flight.plan)
@@ -374,14 +383,8 @@ export class Shard extends ShardLoop {
   }
 
   private freeClaims(rows: ReadonlyMap<string, string>): void {
-    const items: { lane: string; item: string }[] = []
-    for (const [item, packed] of rows) {
-      const row = parseClaim(packed)
-      if (row === null || row.worker === '' || row.worker === this.world.worker || !this.world.isDead(row.worker)) continue
-      if (this.world.pump.typeOf(row.lane)?.claimsStand === false) items.push({ lane: row.lane, item })
-    }
-    for (let i = 0; i < items.length; i += FREE_CHUNK) {
-      const work = this.own('free', { lane: '', item: '', body: { items: items.slice(i, i + FREE_CHUNK) } })
+    for (const items of deadClaims(rows, this.world)) {
+      const work = this.own('free', { lane: '', item: '', body: { items } })
       if (work !== null) this.queue.push(work)
     }
   }

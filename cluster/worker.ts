@@ -25,6 +25,8 @@ const STOP_LOOK_MS = 20
 const START_MAX_MS = 30_000
 const START_LOOK_MS = 50
 const WORKS_HELD_MAX = 10_000
+/** Some 150 bytes each. */
+const FIELDS_MAX = 200_000
 const LOOK_BEATS = 10
 /** What another process sent while it lived has arrived by then. */
 const ALONE_MS = 60_000
@@ -47,6 +49,8 @@ export interface WorkerOptions {
   /** This process, for its record. */
   readonly identity: Omit<WorkerRecord, 'beats'>
   readonly clock?: Clock
+  /** Fields of hashes that the shards may remember together. */
+  readonly fieldsMax?: number
   /** Whether the process that a record names is known to be gone (same machine). */
   processGone?(record: WorkerRecord): boolean
   /** Told of each confirmed commit: its duration in ms and how many works it held. */
@@ -193,6 +197,7 @@ export class Worker {
       pump: this.pump,
       worker: this.id,
       random,
+      fieldBudget: { left: this.options.fieldsMax ?? FIELDS_MAX },
       isDead: (worker) => this.members.isDead(worker, this.clock.monotonicMs()),
       answered: () => {
         this.answeredAtMs = this.clock.monotonicMs()
@@ -339,7 +344,7 @@ export class Worker {
   /** An attempt ended. While nobody holds the shard the outcome waits; another owner has freed the claim. */
   private reported(shard: number, claim: Claim, outcome: unknown): void {
     const mine = this.shards.get(shard)
-    if (mine?.running === true) return mine.report(claim, outcome)
+    if (mine?.running === true) return void mine.report(claim, outcome)
     const owner = this.owners.get(shard) ?? ''
     if (this.stopped || (owner !== '' && owner !== this.id)) return
     this.ended.set(shard, [...(this.ended.get(shard) ?? []), { claim, outcome }])

@@ -1,67 +1,17 @@
-/** redis-store - every verdict on a real Redis, and what becomes of a commit when its connection, its script or Redis goes. */
-import { createConnection, createServer, type Server, type Socket } from 'node:net'
-import { join } from 'node:path'
-import t, { type Test } from 'tap'
+/** redis-store - every verdict and request on a real Redis: a full store, forgotten scripts, settings that are refused. */
+import t from 'tap'
 import type { Op } from '../../cluster/behaviour.ts'
 import { entryIdOf, makeIds, sortableEntryId } from '../../cluster/id.ts'
 import { claimsKey, journalKey, mailboxKey, metaKey, repliesKey, stagedKey } from '../../cluster/keyspace.ts'
-import { connectRedisStore, type RedisStore, type RedisStoreOptions } from '../../cluster/redis-store.ts'
-import type { Commit, WorkerRecord } from '../../cluster/store.ts'
-import { startRedis, type TestRedis } from '../support/redis.ts'
+import { connectRedisStore } from '../../cluster/redis-store.ts'
+import { commitOf, held, openRedis, openStore, RECORD, set, TOKEN } from '../support/redis-shard.ts'
 import { until } from '../support/until.ts'
 
 const WAIT_MS = 10_000
-const TOKEN = '1:a'
-const RECORD: WorkerRecord = {
-  beats: 1,
-  host: 'h',
-  bootId: 'b',
-  pidNamespace: 'n',
-  pid: 1,
-  startTime: '1',
-  clientId: 1,
-  runId: 'r',
-}
-
-async function openRedis(test: Test, settings: Record<string, string> = {}): Promise<TestRedis> {
-  const redis = await startRedis({ durability: 'memory', settings })
-  test.teardown(() => redis.stop())
-  return redis
-}
-
-async function open(test: Test, address: string, more: Partial<RedisStoreOptions> = {}): Promise<RedisStore> {
-  const store = await connectRedisStore({ address, durability: 'memory', ...more })
-  test.teardown(() => store.close())
-  return store
-}
-
-/** A shard of `store` that is held under TOKEN. */
-async function held(store: RedisStore, shard: number): Promise<number> {
-  await store.acquire({ shard, sawToken: '', newToken: TOKEN, worker: 'w' })
-  return shard
-}
-
-function commitOf(shard: number, seq: number, more: Partial<Commit> = {}): Commit {
-  const empty = { deadlineMs: 0, lid: '', firstEntryId: '', cursor: '', outcomesCursor: '', frees: false, note: 'n' }
-  return {
-    shard,
-    token: TOKEN,
-    seq,
-    commitId: `${TOKEN}:${seq}`,
-    nowMs: Date.now(),
-    ops: [set(shard, seq)],
-    ...empty,
-    ...more,
-  }
-}
-
-function set(shard: number, value: number): Op {
-  return { key: claimsKey(shard), write: 'HSET', args: ['field', String(value)] }
-}
 
 t.test('redis store: verdicts', async (t) => {
   const redis = await openRedis(t)
-  const store = await open(t, redis.socketPath)
+  const store = await openStore(t, redis.socketPath)
 
   await t.test('a commit is done once: ok, then dup, then conflict', async (t) => {
     const shard = await held(store, 1)
@@ -250,7 +200,7 @@ t.test('redis store: verdicts', async (t) => {
 
   await t.test('a read of a key of another type answers null, and its errors name no arguments', async (t) => {
     const words: string[] = []
-    const watching = await open(t, redis.socketPath, { onReadFailed: (word) => words.push(word) })
+    const watching = await openStore(t, redis.socketPath, { onReadFailed: (word) => words.push(word) })
     await store.views.set('{s010}:t', 'x')
     t.equal(await watching.read(10, [{ read: 'hash', key: '{s010}:t' }]), null)
     t.same(words, ['WRONGTYPE'])
@@ -279,7 +229,7 @@ t.test('redis store: verdicts', async (t) => {
 
 t.test('redis store: a full store refuses what accepts, and does what frees', async (t) => {
   const redis = await openRedis(t)
-  const store = await open(t, redis.socketPath)
+  const store = await openStore(t, redis.socketPath)
   const shard = await held(store, 1)
   await store.views.config('SET', 'maxmemory', '1')
   t.same(await store.commit(commitOf(shard, 0)), { kind: 'refused', reason: 'OOM' })
@@ -318,7 +268,7 @@ t.test('redis store: a store that breaks its durability level is refused', async
   const redis = await openRedis(t)
   await t.rejects(connectRedisStore({ address: redis.socketPath, durability: 'fsync' }), { name: 'StoreRefused' })
   const refused: string[] = []
-  const store = await open(t, redis.socketPath, { onRefused: (error) => refused.push(error.name) })
+  const store = await openStore(t, redis.socketPath, { onRefused: (error) => refused.push(error.name) })
   const side = store.views.duplicate()
   t.teardown(() => side.disconnect())
   await until(() => side.status === 'ready', WAIT_MS)
@@ -328,114 +278,4 @@ t.test('redis store: a store that breaks its durability level is refused', async
   t.same(await store.commit(commitOf(1, 0)), { kind: 'unsent' })
   await side.config('SET', 'maxmemory-policy', 'noeviction')
   await until(() => store.connected, WAIT_MS)
-})
-
-interface Proxy {
-  readonly path: string
-  /** How many bytes of the other side's answers are still let through; then they are swallowed. */
-  swallow: boolean
-  /** Cuts every connection. */
-  cut(): void
-}
-
-/** Stands between the store and Redis, on a socket of its own. */
-async function startProxy(test: Test, redis: TestRedis): Promise<Proxy> {
-  const pairs = new Set<Socket>()
-  const path = join(redis.dir, 'proxy.sock')
-  const proxy = { path, swallow: false, cut: () => pairs.forEach((socket) => void socket.destroy()) }
-  const server: Server = createServer((near) => {
-    const far = createConnection(redis.socketPath)
-    for (const socket of [near, far]) {
-      pairs.add(socket)
-      socket.on('error', () => undefined)
-      socket.on('close', () => pairs.delete(socket))
-    }
-    near.on('data', (bytes) => far.write(bytes))
-    far.on('data', (bytes) => void (proxy.swallow || near.write(bytes)))
-    // The far side stays open when the near one is cut: its commands may still run.
-    far.on('close', () => near.destroy())
-  })
-  await new Promise<void>((resolve) => server.listen(path, resolve))
-  test.teardown(() => {
-    proxy.cut()
-    server.close()
-  })
-  return proxy
-}
-
-t.test('redis store: a commit whose connection ends is lost, and sent again it is done once', async (t) => {
-  const redis = await openRedis(t)
-  const proxy = await startProxy(t, redis)
-  const events: string[] = []
-  const store = await open(t, proxy.path, { onUp: () => events.push('up'), onDown: () => events.push('down') })
-  const direct = await open(t, redis.socketPath)
-  const shard = await held(store, 1)
-  const before = store.identity
-
-  // Done, and the answer swallowed.
-  proxy.swallow = true
-  const done = commitOf(shard, 0)
-  const verdict = store.commit(done)
-  const read = store.read(shard, [{ read: 'hash', key: claimsKey(shard) }])
-  await until(async () => (await direct.views.xlen(journalKey(shard))) === 1, WAIT_MS)
-  proxy.cut()
-  t.same(await verdict, { kind: 'lost' })
-  t.equal(await read, null)
-  t.same(await store.commit(done), { kind: 'unsent' }, 'down: nothing is queued')
-  proxy.swallow = false
-  await until(() => store.connected, WAIT_MS)
-  t.same(await store.commit(done), { kind: 'dup' })
-
-  // Not done: Redis is stopped, the bytes wait in its socket, and the old connection is ended before they are read.
-  await redis.kill('SIGSTOP')
-  const waiting = commitOf(shard, 1)
-  const second = store.commit(waiting)
-  proxy.cut()
-  t.same(await second, { kind: 'lost' })
-  await redis.kill('SIGCONT')
-  await until(() => store.connected, WAIT_MS)
-  t.match(await store.commit(waiting), { kind: /^(ok|dup)$/ })
-  t.same(await direct.views.xlen(journalKey(shard)), 2, 'never twice')
-
-  t.not(store.identity.clientId, before.clientId)
-  t.equal(store.identity.runId, before.runId)
-  t.same(events, ['up', 'down', 'up', 'down', 'up'])
-})
-
-t.test('redis store: the old commit connection is ended before anything is sent on the new one', async (t) => {
-  const redis = await openRedis(t)
-  const proxy = await startProxy(t, redis)
-  const store = await open(t, proxy.path)
-  const direct = await open(t, redis.socketPath)
-  const old = store.identity.clientId
-  const listed = async (id: number): Promise<boolean> => String(await direct.views.client('LIST')).includes(`id=${id} `)
-  t.ok(await listed(old))
-  // Only the near side is cut: for Redis the old connection lives.
-  proxy.cut = proxy.cut.bind(proxy)
-  const link = (store as unknown as { commits: { cut(): void } }).commits
-  link.cut()
-  await until(() => store.connected && store.identity.clientId !== old, WAIT_MS)
-  t.notOk(await listed(old))
-  t.ok(await listed(store.identity.clientId))
-})
-
-t.test('redis store: Redis is killed and comes back', async (t) => {
-  const redis = await openRedis(t, { appendfsync: 'always' })
-  const store = await open(t, redis.socketPath, { durability: 'fsync' })
-  const shard = await held(store, 1)
-  t.same(await store.commit(commitOf(shard, 0)), { kind: 'ok' })
-  const { runId } = store.identity
-  const flying = store.commit(commitOf(shard, 1))
-  await redis.kill('SIGKILL')
-  t.match(await flying, { kind: /^(ok|lost)$/ })
-  await until(() => !store.connected, WAIT_MS)
-  t.same(await store.commit(commitOf(shard, 1)), { kind: 'unsent' })
-  t.same(await store.heartbeat({ worker: 'w', record: RECORD }), { kind: 'failed' })
-  t.same(await store.metas([shard]), null)
-  t.same(await store.read(shard, [{ read: 'hash', key: claimsKey(shard) }]), null)
-  await redis.restart()
-  await until(() => store.connected, WAIT_MS)
-  t.not(store.identity.runId, runId)
-  t.match(await store.commit(commitOf(shard, 1)), { kind: /^(ok|dup)$/ })
-  t.match(await store.metas([shard]), [{ seq: 2 }])
 })

@@ -1,0 +1,139 @@
+/**
+ * accept - how many messages a second are accepted, each on disk before its answer, against the floor and a known queue
+ *
+ * Guarantees: every contestant starts on an empty store of its own with the same settings, and gets the same load; the
+ * order changes with each round; what was answered is counted in the store, and for the product once more after the
+ * store was killed and has read its file. A count that does not agree fails the run.
+ */
+
+import { join } from 'node:path'
+import { ROOT } from '../test/support/root.ts'
+import { until } from '../test/support/until.ts'
+import { CONTESTANTS, type Contestant } from './contestant.ts'
+import { readAccepted } from './figures.ts'
+import { type Host, startHost } from './host.ts'
+import { pace } from './pace.ts'
+import { readProfile, type Share } from './profile.ts'
+import { formatVerdicts, type Result, rowsOf } from './ratio.ts'
+import { type BenchStore, startStore } from './store.ts'
+import { formatTable } from './table.ts'
+import { shareOfCore } from './usage.ts'
+import { CONNECTIONS, findGenerator, load, type Measured } from './wrk.ts'
+
+export interface AcceptOptions {
+  readonly seconds: number
+  readonly rounds: number
+  /** Ids of the contestants that take part. */
+  readonly only: readonly string[]
+  readonly isProfiled: boolean
+}
+
+const WARM_UP_SECONDS = 2
+const SETTLE_MS_MAX = 10_000
+/** Functions and lines that a profile shows. */
+const PLACES = 15
+
+/** Runs the comparison and prints it. Throws Error when a count does not agree. */
+export async function benchAccept(options: AcceptOptions): Promise<void> {
+  const generator = await findGenerator()
+  const contestants = CONTESTANTS.filter(({ id }) => options.only.includes(id))
+  console.log(`accept: ${generator}, ${CONNECTIONS} connections, ${options.seconds} s, ${options.rounds} rounds\n`)
+  const results: Result[] = []
+  for (let round = 0; round < options.rounds; round++) {
+    for (let turn = 0; turn < contestants.length; turn++) {
+      const contestant = contestants[(turn + round) % contestants.length] as Contestant
+      const result = await measure(contestant, options, generator)
+      results.push(result)
+      console.log(formatTable(rowsOf([result])).split('\n')[1])
+    }
+  }
+  console.log(`\n${formatTable(rowsOf(results))}\n`)
+  const held = results.filter(({ contestant }) => contestant.id === 'c')
+  const halfRate = held.length === 0 ? null : await measureHalfRate(held, options)
+  console.log(formatVerdicts(results, halfRate))
+}
+
+async function measure(
+  contestant: Contestant,
+  { seconds, isProfiled }: AcceptOptions,
+  generator: 'wrk' | 'autocannon',
+): Promise<Result> {
+  return onHost(contestant, async (host, store) => {
+    const target = host.ready
+    const warm = await load(generator, { target, seconds: WARM_UP_SECONDS, dir: store.dir })
+    if (isProfiled) await host.profile()
+    const { value: measured, percents } = await shareOfCore([host.pid, store.pid], () =>
+      load(generator, { target, seconds, dir: store.dir }),
+    )
+    if (isProfiled) await showProfile(host, contestant)
+    await verify(contestant, [warm, measured], host, store)
+    return { contestant, measured, hostPercent: percents[0] ?? null, storePercent: percents[1] ?? null }
+  })
+}
+
+/** p99 where it matters: at half of what the product can do at most, under a load that does not wait for answers. */
+async function measureHalfRate(held: readonly Result[], { seconds }: AcceptOptions): Promise<Measured> {
+  const rates = held.map(({ measured }) => measured.perSecond).sort((a, b) => a - b)
+  const rate = (rates[Math.floor((rates.length - 1) / 2)] ?? 0) / 2
+  const { contestant } = held[0] as Result
+  return onHost(contestant, async (host, store) => {
+    const warm = await pace(host.ready, { rate, count: rate * WARM_UP_SECONDS })
+    const measured = await pace(host.ready, { rate, count: rate * seconds })
+    await verify(contestant, [warm, measured], host, store)
+    return measured
+  })
+}
+
+async function onHost<T>(contestant: Contestant, work: (host: Host, store: BenchStore) => Promise<T>): Promise<T> {
+  const store = await startStore()
+  try {
+    const host = await startHost(contestant.host, store, contestant.order)
+    const value = await work(host, store)
+    return value
+  } finally {
+    await store.stop()
+  }
+}
+
+/**
+ * Compares answers with what is kept. A generator that stops at a time leaves up to one request on each connection
+ * unanswered, which is kept all the same; the product's own count of its answers has no such edge.
+ */
+async function verify(
+  { id, count }: Contestant,
+  loads: readonly Measured[],
+  host: Host,
+  store: BenchStore,
+): Promise<void> {
+  const { operatorPort } = host.ready
+  let kept = -1
+  await until(async () => {
+    const before = kept
+    kept = await count(store.client)
+    return kept === before && (operatorPort === null || kept === (await readAccepted(operatorPort)))
+  }, SETTLE_MS_MAX).catch(() => {
+    throw new Error(`(${id}) holds ${kept} messages, and not as many as it says it has accepted`)
+  })
+  const answered = loads.reduce((sum, { accepted }) => sum + accepted, 0)
+  const wrong = loads.reduce((sum, { refused, broken }) => sum + refused + broken, 0)
+  if (wrong > 0) throw new Error(`(${id}) did not accept ${wrong} messages`)
+  if (kept < answered || kept > answered + CONNECTIONS * loads.length)
+    throw new Error(`(${id}) answered ${answered} messages and holds ${kept}`)
+  await host.stop()
+  await store.reread()
+  const reread = await count(store.client)
+  if (reread < kept) throw new Error(`(${id}) held ${kept} messages, of which ${reread} were in the store's file`)
+}
+
+async function showProfile(host: Host, { id }: Contestant): Promise<void> {
+  const path = join(ROOT, 'data', `bench-${id}.cpuprofile`)
+  await host.profiled(path)
+  const { busyPercent, functions, lines } = readProfile(path, PLACES)
+  console.log(`\n(${id}) main thread busy ${busyPercent.toFixed(0)} %, profile in ${path}`)
+  console.log(`own time of functions, % of the busy time\n${formatShares(functions)}`)
+  console.log(`own time of lines of ours, % of the busy time\n${formatShares(lines)}\n`)
+}
+
+function formatShares(shares: readonly Share[]): string {
+  return shares.map(({ name, percent }) => `  ${percent.toFixed(1).padStart(5)}  ${name}`).join('\n')
+}

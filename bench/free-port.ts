@@ -1,0 +1,14 @@
+/**
+ * free-port - a port for a listener that must be told its own
+ */
+
+import { createServer } from 'node:net'
+
+/** A port of the loopback that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const probe = createServer()
+  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve))
+  const { port } = probe.address() as { port: number }
+  await new Promise((resolve) => probe.close(resolve))
+  return port
+}

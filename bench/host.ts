@@ -1,0 +1,69 @@
+/**
+ * host - a contestant in a process of its own, seen from the benchmark
+ */
+
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { HostAnswer, HostCall, HostOrder, Ready } from './host-side.ts'
+import type { BenchStore } from './store.ts'
+import { childEnvironment } from './wrk.ts'
+
+/** Programs that a contestant can be. */
+export type HostName = 'floor' | 'bullmq' | 'bullmq-bulk' | 'product'
+
+export interface Host {
+  readonly pid: number
+  readonly ready: Ready
+  /** Samples what its main thread does, until `profiled` writes it down. */
+  profile(): Promise<void>
+  profiled(path: string): Promise<void>
+  stop(): Promise<void>
+}
+
+/** Starts a contestant on a store. Rejects with what it says when it cannot start. */
+export async function startHost(
+  name: HostName,
+  store: BenchStore,
+  order: Partial<Omit<HostOrder, 'socketPath' | 'dir'>> = {},
+): Promise<Host> {
+  const child = fork(fileURLToPath(new URL(`./${name}-host.js`, import.meta.url)), { env: childEnvironment() })
+  const endWithUs = (): void => void child.kill('SIGKILL')
+  process.once('exit', endWithUs)
+  const dir = mkdtempSync(join(store.dir, 'host-'))
+  const all = { accounts: 1, isHeld: true, mode: 'test' as const, relayUrl: null, ...order }
+  const answer = await ask(child, { call: 'start', order: { ...all, socketPath: store.socketPath, dir } })
+  if (!('ready' in answer)) throw new Error(`${name} did not start`)
+  return {
+    pid: child.pid as number,
+    ready: answer.ready,
+    async profile() {
+      await ask(child, { call: 'profile' })
+    },
+    async profiled(path) {
+      await ask(child, { call: 'profiled', path })
+    },
+    async stop() {
+      const gone = once(child, 'exit')
+      await ask(child, { call: 'stop' })
+      await gone
+      process.removeListener('exit', endWithUs)
+    },
+  }
+}
+
+function ask(child: ChildProcess, call: HostCall): Promise<HostAnswer> {
+  return new Promise((resolve, reject) => {
+    const ended = (code: number | null): void => reject(new Error(`A contestant ended with ${code}`))
+    child.once('exit', ended)
+    child.once('message', (message) => {
+      child.removeListener('exit', ended)
+      const answer = message as HostAnswer
+      if ('fault' in answer) reject(new Error(answer.fault))
+      else resolve(answer)
+    })
+    child.send(call)
+  })
+}

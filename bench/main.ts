@@ -1,0 +1,64 @@
+/**
+ * main - `npm run bench -- <name>`: reads what is to be measured, and measures it
+ */
+
+import { parseArgs } from 'node:util'
+import { benchAccept } from './accept.ts'
+import { CONTESTANTS } from './contestant.ts'
+import { benchLifecycle } from './lifecycle.ts'
+import { benchMemory } from './memory.ts'
+import { benchStart } from './start.ts'
+
+const HELP = `Usage: npm run bench -- <name> [options]
+
+  accept      messages a second accepted, against the bare floor and BullMQ
+  memory      bytes of Redis that a delivered message keeps
+  lifecycle   messages a second from acceptance to a receiving server
+  start       seconds from the start to the first 200; cost of an idle process
+
+Options
+  --seconds N   length of each measurement (accept, lifecycle; default 10)
+  --rounds N    repetitions (accept, start; default 3)
+  --only IDS    contestants of accept: ${CONTESTANTS.map(({ id }) => id).join(',')} (default a,b,c,c1,c2)
+  --messages N  messages (memory: 100,000; lifecycle: the burst, 20,000)
+  --profile     accept: functions with the most time of their own, and a .cpuprofile in data/
+  --help        this text
+`
+
+const OPTIONS = {
+  seconds: { type: 'string' },
+  rounds: { type: 'string' },
+  only: { type: 'string' },
+  messages: { type: 'string' },
+  profile: { type: 'boolean' },
+  help: { type: 'boolean' },
+} as const
+
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({ options: OPTIONS, allowPositionals: true })
+  const seconds = readNumber('seconds', values.seconds, 10)
+  const rounds = readNumber('rounds', values.rounds, 3)
+  const only = (values.only ?? 'a,b,c,c1,c2').split(',')
+  if (values.help === true) console.log(HELP)
+  else if (positionals[0] === 'accept')
+    await benchAccept({ seconds, rounds, only, isProfiled: values.profile === true })
+  else if (positionals[0] === 'memory') await benchMemory(readNumber('messages', values.messages, 100_000))
+  else if (positionals[0] === 'lifecycle')
+    await benchLifecycle({ seconds, messages: readNumber('messages', values.messages, 20_000) })
+  else if (positionals[0] === 'start') await benchStart(rounds)
+  else throw new Error(HELP)
+}
+
+function readNumber(name: string, text: string | undefined, fallback: number): number {
+  const value = text === undefined ? fallback : Number(text)
+  if (!Number.isInteger(value) || value < 1) throw new Error(`--${name} takes a whole number above 0 (is ${text})`)
+  return value
+}
+
+main().then(
+  () => process.exit(0),
+  (error: Error) => {
+    console.error(error.message)
+    process.exit(1)
+  },
+)

@@ -1,0 +1,76 @@
+/**
+ * ratio - the results of `accept` side by side, and against what must be reached
+ */
+
+import type { Contestant } from './contestant.ts'
+import { formatNumber, formatTable, median } from './table.ts'
+import type { Measured } from './wrk.ts'
+
+/** One contestant in one round. */
+export interface Result {
+  readonly contestant: Contestant
+  readonly measured: Measured
+  /** Share of one core; null where it cannot be read. */
+  readonly hostPercent: number | null
+  readonly storePercent: number | null
+}
+
+type Id = Contestant['id']
+
+/** What must be reached at least, as ratios of messages a second within one run. */
+const RATIOS: readonly { readonly of: Id; readonly to: Id; readonly min: number; readonly what: string }[] = [
+  { of: 'c', to: 'a', min: 0.5, what: 'effects held, against the floor' },
+  { of: 'c', to: 'b', min: 1.6, what: 'effects held, against BullMQ' },
+  { of: 'c2', to: 'a', min: 0.25, what: 'simulator runs, against the floor' },
+  { of: 'c1', to: 'c', min: 0.8, what: 'one account, against 1,000' },
+]
+const HALF_RATE_P99_MS_MAX = 10
+
+/** Medians of each contestant, with the head of the table. */
+export function rowsOf(results: readonly Result[]): string[][] {
+  const head = ['', 'messages/s', 'least', 'most', 'p50 ms', 'p99 ms', 'host µs', 'redis µs']
+  const ids = [...new Set(results.map(({ contestant }) => contestant.id))].sort()
+  return [head, ...ids.map((id) => rowOf(results.filter(({ contestant }) => contestant.id === id)))]
+}
+
+/** Each ratio with its target, and the p99 at half the rate. */
+export function formatVerdicts(results: readonly Result[], halfRate: Measured | null): string {
+  const rows = [['', 'is', 'target', '']]
+  for (const { of, to, min, what } of RATIOS) {
+    const ratio = perSecondOf(results, of) / perSecondOf(results, to)
+    if (Number.isNaN(ratio)) continue
+    rows.push([`(${of})/(${to}) ${what}`, formatNumber(ratio, 2), `>= ${min}`, ratio >= min ? 'reached' : 'missed'])
+  }
+  if (halfRate !== null) {
+    const { perSecond, p99Ms } = halfRate
+    const what = `p99 of (c) at half its rate, ${formatNumber(perSecond)}/s, ms`
+    const verdict = p99Ms <= HALF_RATE_P99_MS_MAX ? 'reached' : 'missed'
+    rows.push([what, formatNumber(p99Ms, 1), `<= ${HALF_RATE_P99_MS_MAX}`, verdict])
+  }
+  return formatTable(rows)
+}
+
+function perSecondOf(results: readonly Result[], id: Id): number {
+  return median(results.filter(({ contestant }) => contestant.id === id).map(({ measured }) => measured.perSecond))
+}
+
+function rowOf(results: readonly Result[]): string[] {
+  const { contestant } = results[0] as Result
+  const all = (read: (result: Result) => number): number[] => results.map(read)
+  const rates = all(({ measured }) => measured.perSecond)
+  return [
+    `(${contestant.id}) ${contestant.label}`,
+    formatNumber(median(rates)),
+    formatNumber(Math.min(...rates)),
+    formatNumber(Math.max(...rates)),
+    formatNumber(median(all(({ measured }) => measured.p50Ms)), 1),
+    formatNumber(median(all(({ measured }) => measured.p99Ms)), 1),
+    formatNumber(median(all(({ hostPercent, measured }) => microsecondsEach(hostPercent, measured)))),
+    formatNumber(median(all(({ storePercent, measured }) => microsecondsEach(storePercent, measured)))),
+  ]
+}
+
+/** Processor time that one message costs, in microseconds: other than the rate it hardly depends on what else runs. */
+function microsecondsEach(percent: number | null, { perSecond }: Measured): number {
+  return percent === null ? Number.NaN : (percent * 10_000) / perSecond
+}

@@ -1,0 +1,96 @@
+/**
+ * seed - the accounts of a measurement, made through the runtime itself before the service starts
+ *
+ * Every account has one server with one key and limits that no load reaches; those of live servers have a verified
+ * domain. A worker of our own makes them and gives its shards back.
+ */
+
+import type { Command } from '../cluster/behaviour.ts'
+import { newCmdId } from '../cluster/cmd-id.ts'
+import { SHARDS } from '../cluster/id.ts'
+import { connectRedisStore } from '../cluster/redis-store.ts'
+import { startWorker, type Worker } from '../cluster/worker.ts'
+import { OPERATOR_INTEGER_MAX } from '../schemas/limits.ts'
+import { BEHAVIOURS } from '../src/actors/behaviours.ts'
+import type { CreateAccountReply } from '../src/actors/create-account.ts'
+import { makeKey } from '../src/edge/key.ts'
+import { processIdentity } from '../src/process-identity.ts'
+
+/** The domain that live servers send from. */
+export const LIVE_DOMAIN = 'acme.example.com'
+
+const LIMITS = {
+  perMinuteLimit: OPERATOR_INTEGER_MAX,
+  approvedCap: OPERATOR_INTEGER_MAX,
+  monthlyCap: OPERATOR_INTEGER_MAX,
+  highestCap: OPERATOR_INTEGER_MAX,
+  testPerMinuteLimit: OPERATOR_INTEGER_MAX,
+  testMonthlyCap: OPERATOR_INTEGER_MAX,
+}
+const AT_ONCE = 64
+
+export interface Seeding {
+  readonly socketPath: string
+  readonly accounts: number
+  readonly mode: 'live' | 'test'
+}
+
+/** Makes the accounts, spread evenly over the shards. Out: the servers' keys. */
+export async function seedAccounts({ socketPath, accounts, mode }: Seeding): Promise<string[]> {
+  const store = await connectRedisStore({ address: socketPath, durability: 'fsync' })
+  const worker = await startWorker({
+    store,
+    behaviours: { ...BEHAVIOURS, lanes: [] },
+    log: { info: () => undefined, warn: () => undefined, error: console.error },
+    shards: SHARDS,
+    random: Math.random,
+    identity: { ...processIdentity(), ...store.identity },
+  })
+  const keys: string[] = []
+  for (let start = 0; start < accounts; start += AT_ONCE) {
+    const numbers = Array.from({ length: Math.min(AT_ONCE, accounts - start) }, (_, at) => start + at)
+    keys.push(...(await Promise.all(numbers.map((number) => makeAccount(worker, number, mode)))))
+  }
+  await worker.stop()
+  store.close()
+  return keys
+}
+
+async function makeAccount(worker: Worker, number: number, mode: 'live' | 'test'): Promise<string> {
+  const shard = number % SHARDS
+  const serverKey = makeKey(mode === 'live' ? 'sk' : 'sk_test', shard)
+  const accountKey = makeKey('ak', shard)
+  const created = await ask<CreateAccountReply>(worker, shard, 'create-account', {
+    name: `Account ${number}`,
+    status: 'active',
+    accountKey: { hash: accountKey.hash, prefix: accountKey.prefix },
+    operatorKey: null,
+    servers: [{ name: 'Server', mode, key: { hash: serverKey.hash, prefix: serverKey.prefix } }],
+  })
+  const { accountId } = created
+  await ask(worker, shard, 'patch-account', { accountId, changes: LIMITS })
+  if (mode === 'live') await verifyDomain(worker, shard, { accountId, keyHash: accountKey.hash })
+  return serverKey.token
+}
+
+/** Adds the domain and records a look-up that found both records. */
+async function verifyDomain(
+  worker: Worker,
+  shard: number,
+  order: { accountId: string; keyHash: string },
+): Promise<void> {
+  // Nothing signs with this key pair: the domain only has to be there.
+  const key = { domain: LIVE_DOMAIN, selector: 'bench', publicKey: 'none', sealedPrivateKey: 'none' }
+  const added = await ask<{ domain: { domainId: string } }>(worker, shard, 'add-domain', { ...order, ...key })
+  const { domainId } = added.domain
+  await ask(worker, shard, 'record-check', { ...order, domainId, check: { returnPath: 'ok', dkim: 'ok' } })
+}
+
+async function ask<Reply>(worker: Worker, shard: number, name: string, body: unknown): Promise<Reply> {
+  const command: Command = { name, cmdId: newCmdId(worker.nowMs(), Math.random), body }
+  const result = await worker.ask(shard, command)
+  if (result.kind !== 'answer') throw new Error(`${name} was not answered: ${result.kind}`)
+  const reply = result.reply as { kind: string; code?: string }
+  if (reply.kind === 'refused') throw new Error(`${name} was refused: ${reply.code}`)
+  return reply as Reply
+}

@@ -1,0 +1,46 @@
+/**
+ * usage - what a process has used of processor and memory, as the kernel counts it (Linux; null elsewhere)
+ */
+
+import { readFileSync } from 'node:fs'
+
+/** `USER_HZ`, the unit of /proc/<pid>/stat: 100 on every Linux that Node runs on. */
+const TICKS_PER_SECOND = 100
+
+/** Seconds of processor time of a process with all its threads. */
+export function cpuSeconds(pid: number): number | null {
+  const text = readProc(pid, 'stat')
+  // The name in parentheses may hold anything; the fields after it are fixed.
+  const fields = text?.slice(text.lastIndexOf(')') + 2).split(' ')
+  return fields === undefined ? null : (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND
+}
+
+/** Resident memory in bytes. */
+export function residentBytes(pid: number): number | null {
+  const kibibytes = /^VmRSS:\s+(\d+) kB/m.exec(readProc(pid, 'status') ?? '')?.[1]
+  return kibibytes === undefined ? null : Number(kibibytes) * 1024
+}
+
+/** Share of one core that each process uses while `work` runs, in percent. */
+export async function shareOfCore<T>(
+  pids: readonly number[],
+  work: () => Promise<T>,
+): Promise<{ value: T; percents: (number | null)[] }> {
+  const startedAtMs = performance.now()
+  const before = pids.map(cpuSeconds)
+  const value = await work()
+  const seconds = (performance.now() - startedAtMs) / 1000
+  const percents = pids.map((pid, at) => {
+    const [first, last] = [before[at] ?? null, cpuSeconds(pid)]
+    return first === null || last === null ? null : ((last - first) / seconds) * 100
+  })
+  return { value, percents }
+}
+
+function readProc(pid: number, file: string): string | null {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8')
+  } catch {
+    return null
+  }
+}

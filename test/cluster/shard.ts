@@ -1,0 +1,335 @@
+/** Tests of cluster/shard.ts: what each verdict means for those who asked. */
+import { setImmediate as settle } from 'node:timers/promises'
+import { test } from 'tap'
+import type { CommandType } from '../../cluster/behaviour.ts'
+import { newCmdId } from '../../cluster/cmd-id.ts'
+import { Pump } from '../../cluster/pump.ts'
+import { ASKS_MAX, Shard } from '../../cluster/shard.ts'
+import type { ShardWorld } from '../../cluster/shard-world.ts'
+import type { Commit, Store, Verdict } from '../../cluster/store.ts'
+import type { AskResult, Work } from '../../cluster/work.ts'
+import { makeChance } from '../simulation/prng.ts'
+import { SimStore } from '../simulation/sim-store.ts'
+import { VirtualTime, WorkerClock } from '../simulation/virtual-time.ts'
+
+const COUNT_KEY = '{s000}:count'
+
+/** Counts in a hash; `odd` orders what the store refuses. */
+const COUNT: CommandType<{ odd?: boolean; reads?: boolean }, unknown> = {
+  name: 'count',
+  entities: () => [],
+  counters: () => [],
+  facts: () => [{ read: 'fields', key: COUNT_KEY, fields: ['n'] }],
+  decide({ odd, reads }, _states, facts) {
+    const n = Number(facts.field(COUNT_KEY, 'n') ?? '0')
+    if (reads === true) return { kind: 'done', reply: n }
+    if (odd === true) return { kind: 'done', reply: null, ops: [{ key: COUNT_KEY, write: 'ZADD', args: ['1', 'a'] }] }
+    return { kind: 'done', reply: n + 1, ops: [{ key: COUNT_KEY, write: 'HSET', args: ['n', String(n + 1)] }] }
+  },
+}
+
+type Script = (commit: Commit, apply: () => Promise<Verdict>) => Promise<Verdict>
+
+/** A running shard over a store whose commits `script` decides about, and whose reads wait while `gate` is closed. */
+class Rig {
+  readonly store = new SimStore()
+  readonly time = new VirtualTime()
+  readonly clock = new WorkerClock(this.time, { rate: 1, originMs: 0, storeMs: this.store.nowMs })
+  readonly chance = makeChance(3)
+  readonly commits: Commit[] = []
+  readonly forwarded: Work[] = []
+  readonly halted: string[] = []
+  gone = 0
+  script: Script = (_commit, apply) => apply()
+  readonly shard: Shard
+
+  constructor() {
+    this.shard = new Shard(0, this.world())
+  }
+
+  async open(): Promise<this> {
+    const opened = this.shard.open('')
+    await this.pass(0)
+    if (!(await opened)) throw new Error('The shard did not open')
+    return this
+  }
+
+  ask(body: { odd?: boolean; reads?: boolean } = {}): { result: AskResult | null } {
+    const ask: { result: AskResult | null } = { result: null }
+    const cmdId = newCmdId(this.clock.nowMs(), () => this.chance.next())
+    void this.shard.ask({ name: 'count', cmdId, body }, COUNT as CommandType, 0).then((result) => {
+      ask.result = result
+    })
+    return ask
+  }
+
+  /** Lets `ms` pass, in steps that call every timer at its time. */
+  async pass(ms: number): Promise<void> {
+    const endMs = this.time.nowMs + ms
+    const mine = new Set([this.clock])
+    for (let step = 0; step < 2_000; step += 1) {
+      for (let i = 0; i < 4; i += 1) await settle()
+      const nextMs = this.time.nextMs(mine)
+      if (nextMs > endMs) break
+      this.store.nowMs += nextMs - this.time.nowMs
+      this.time.nowMs = Math.max(this.time.nowMs, nextMs)
+      for (const timer of this.time.dueTimers(mine)) this.time.call(timer)
+    }
+    this.store.nowMs += endMs - this.time.nowMs
+    this.time.nowMs = endMs
+    for (let i = 0; i < 4; i += 1) await settle()
+  }
+
+  count(): number {
+    return Number((this.store.dump().get(COUNT_KEY)?.value as [string, string][] | undefined)?.[0]?.[1] ?? '0')
+  }
+
+  private world(): ShardWorld {
+    const linked: Store = Object.assign(Object.create(this.store) as SimStore, {
+      commit: (commit: Commit) => {
+        this.commits.push(commit)
+        return this.script(commit, () => this.store.commit(commit))
+      },
+    })
+    return {
+      store: linked,
+      clock: this.clock,
+      entities: new Map(),
+      timers: {},
+      commands: new Map([['count', COUNT as CommandType]]),
+      lanes: [],
+      pump: new Pump([], () => undefined),
+      worker: 'me',
+      fieldBudget: { left: 100 },
+      random: () => this.chance.next(),
+      isDead: () => false,
+      answered: () => undefined,
+      forward: (_shard, works) => this.forwarded.push(...works),
+      reported: () => undefined,
+      gone: () => {
+        this.gone += 1
+      },
+      resync: (nowMs) => this.clock.set(nowMs, this.clock.monotonicMs()),
+      log: {
+        halted: ({ reason }) => this.halted.push(reason),
+        threw: () => undefined,
+        doubt: () => undefined,
+        badop: () => undefined,
+        committed: () => undefined,
+      },
+    }
+  }
+}
+
+/** Answers with `verdicts` in turn, then lets commits through. */
+function first(...verdicts: Verdict[]): Script {
+  return (_commit, apply) => {
+    const verdict = verdicts.shift()
+    return verdict === undefined ? apply() : Promise.resolve(verdict)
+  }
+}
+
+test('shard: asks are answered after the commit, in one batch while one is in flight', async (t) => {
+  const rig = await new Rig().open()
+  const asks = [rig.ask(), rig.ask(), rig.ask()]
+  await rig.pass(0)
+  t.same(
+    asks.map(({ result }) => result),
+    [1, 2, 3].map((reply) => ({ kind: 'answer', reply })),
+  )
+  t.equal(rig.commits.length, 2)
+  t.equal(rig.count(), 3)
+})
+
+test('shard: what was not written is decided again and comes true once', async (t) => {
+  const verdicts: Verdict[] = [
+    { kind: 'late', nowMs: 1_732_000_000_000 },
+    { kind: 'clock', nowMs: 1_732_000_000_000 },
+    { kind: 'unsent' },
+  ]
+  for (const verdict of verdicts) {
+    const rig = await new Rig().open()
+    rig.script = first(verdict)
+    const ask = rig.ask()
+    await rig.pass(200)
+    t.same(ask.result, { kind: 'answer', reply: 1 }, verdict.kind)
+    t.equal(rig.commits.length, 2)
+    t.equal(rig.count(), 1)
+  }
+})
+
+test('shard: a commit in doubt is sent again, the same, until there is a verdict', async (t) => {
+  for (const happened of [true, false]) {
+    const rig = await new Rig().open()
+    let sendings = 0
+    rig.script = async (_commit, apply) => {
+      sendings += 1
+      if (sendings > 3) return apply()
+      if (sendings === 1 && happened) await apply()
+      return sendings === 2 ? { kind: 'refused', reason: 'OOM' } : { kind: 'lost' }
+    }
+    const ask = rig.ask()
+    await rig.pass(60)
+    t.equal(ask.result, null, 'nobody knows yet')
+    await rig.pass(200)
+    t.same(ask.result, { kind: 'answer', reply: 1 })
+    t.equal(rig.count(), 1)
+    t.equal(new Set(rig.commits.map(({ commitId }) => commitId)).size, 1)
+  }
+})
+
+test('shard: a commit in doubt for half a minute leaves its asks without an answer', async (t) => {
+  const rig = await new Rig().open()
+  rig.script = () => Promise.resolve({ kind: 'lost' })
+  const ask = rig.ask()
+  await rig.pass(30_100)
+  rig.shard.tick(30_100)
+  await rig.pass(0)
+  t.same(ask.result, { kind: 'silent' })
+})
+
+test('shard: an ask that no commit holds is refused in time, never later', async (t) => {
+  const rig = await new Rig().open()
+  rig.script = () => Promise.resolve({ kind: 'lost' })
+  const sent = rig.ask()
+  await rig.pass(0)
+  const waiting = rig.ask()
+  await rig.pass(1_600)
+  rig.shard.tick(0)
+  await rig.pass(0)
+  t.equal(waiting.result, null, 'the store still answers')
+  rig.shard.tick(1_600)
+  await rig.pass(0)
+  t.same(waiting.result, { kind: 'unavailable' })
+  t.equal(sent.result, null, 'only its verdict decides about what was sent')
+  rig.script = (_commit, apply) => apply()
+  await rig.pass(100)
+  t.same(sent.result, { kind: 'answer', reply: 1 })
+  t.equal(rig.count(), 1)
+})
+
+test('shard: a full store refuses asks for a while', async (t) => {
+  const rig = await new Rig().open()
+  rig.script = first({ kind: 'refused', reason: 'OOM' })
+  const ask = rig.ask()
+  await rig.pass(10)
+  t.same(ask.result, { kind: 'unavailable' })
+  const next = rig.ask()
+  await rig.pass(0)
+  t.same(next.result, { kind: 'unavailable' })
+  await rig.pass(1_100)
+  const later = rig.ask()
+  await rig.pass(0)
+  t.same(later.result, { kind: 'answer', reply: 1 })
+})
+
+test('shard: of a batch that the store refuses, only the command that is odd fails', async (t) => {
+  const rig = await new Rig().open()
+  const asks = [rig.ask(), rig.ask(), rig.ask({ odd: true }), rig.ask(), rig.ask()]
+  await rig.pass(500)
+  t.same(
+    asks.map(({ result }) => result?.kind),
+    ['answer', 'answer', 'fault', 'answer', 'answer'],
+  )
+  t.equal(rig.count(), 4)
+  t.equal(rig.shard.running, true)
+})
+
+test('shard: a store that has lost commits makes it start anew; its asks go along', async (t) => {
+  const rig = await new Rig().open()
+  rig.ask()
+  await rig.pass(0)
+  rig.script = first({ kind: 'conflict', seq: 0 })
+  const ask = rig.ask()
+  await rig.pass(0)
+  t.same([rig.gone, rig.forwarded.length, ask.result], [1, 1, null])
+  t.equal(rig.shard.running, false)
+})
+
+test('shard: a torn store stops it for good', async (t) => {
+  for (const verdict of [
+    { kind: 'torn', reason: 'x' },
+    { kind: 'conflict', seq: 9 },
+  ] as const) {
+    const rig = await new Rig().open()
+    rig.script = first(verdict)
+    const ask = rig.ask()
+    await rig.pass(0)
+    t.same(ask.result, { kind: 'silent' })
+    t.equal(rig.shard.halted, true)
+    t.equal(rig.halted.length, 1)
+    const next = rig.ask()
+    await rig.pass(0)
+    t.same(next.result, { kind: 'unavailable' })
+  }
+})
+
+test('shard: fenced, it learns from the next owner whether its commit happened', async (t) => {
+  for (const happened of [true, false]) {
+    const rig = await new Rig().open()
+    rig.script = async (_commit, apply) => {
+      if (happened) await apply()
+      await rig.store.acquire({ shard: 0, sawToken: rig.shard.token, newToken: '2:other', worker: 'other' })
+      return { kind: 'fenced' }
+    }
+    const ask = rig.ask()
+    await rig.pass(0)
+    t.same(ask.result, happened ? { kind: 'answer', reply: 1 } : null)
+    t.same([rig.gone, rig.forwarded.length], [1, happened ? 0 : 1])
+  }
+})
+
+test('shard: fenced without a word of the next owner, it stays silent', async (t) => {
+  const rig = await new Rig().open()
+  rig.script = first({ kind: 'fenced' })
+  const ask = rig.ask()
+  await rig.pass(4_000)
+  t.same(ask.result, { kind: 'silent' })
+  t.same([rig.gone, rig.forwarded.length], [1, 0])
+})
+
+test('shard: closed, it ends what is here, gives the shard back and takes nothing more', async (t) => {
+  const rig = await new Rig().open()
+  const ask = rig.ask()
+  const closed = rig.shard.close()
+  await rig.pass(0)
+  await closed
+  t.same(ask.result, { kind: 'answer', reply: 1 })
+  t.equal((await rig.store.metas([0]))?.[0]?.owner, '')
+  const next = rig.ask()
+  await rig.pass(0)
+  t.same(next.result, { kind: 'unavailable' })
+})
+
+test('shard: what writes nothing waits for the commit before it, and is not committed', async (t) => {
+  const rig = await new Rig().open()
+  let release = (): void => undefined
+  rig.script = (_commit, apply) =>
+    new Promise((resolve) => {
+      release = () => void apply().then(resolve)
+    })
+  const write = rig.ask()
+  await rig.pass(0)
+  const read = rig.ask({ reads: true })
+  await rig.pass(100)
+  t.equal(read.result, null)
+  release()
+  await rig.pass(0)
+  t.same(
+    [write.result, read.result],
+    [
+      { kind: 'answer', reply: 1 },
+      { kind: 'answer', reply: 1 },
+    ],
+  )
+  t.equal(rig.commits.length, 1)
+})
+
+test('shard: more asks than it may hold are refused at once', async (t) => {
+  const rig = await new Rig().open()
+  rig.script = () => new Promise(() => undefined)
+  const asks = Array.from({ length: ASKS_MAX + 200 }, () => rig.ask())
+  await rig.pass(0)
+  t.ok(asks.at(-1)?.result?.kind === 'unavailable')
+  t.equal(asks[0]?.result, null)
+})

@@ -1,0 +1,201 @@
+/** store-equality - the store of the simulation and Redis give the same answers to the same random requests, and hold the
+ *  same afterwards. `SEED=<n>` repeats a run. */
+import { isDeepStrictEqual } from 'node:util'
+import t, { type Test } from 'tap'
+import { journalKey, mailboxKey, metaKey, shardTag } from '../../cluster/keyspace.ts'
+import { connectRedisStore, type RedisStore } from '../../cluster/redis-store.ts'
+import type { Commit, Verdict } from '../../cluster/store.ts'
+import type { Dumped } from '../simulation/sim-data.ts'
+import { SimStore } from '../simulation/sim-store.ts'
+import { makeRandom, RequestMaker } from '../support/random-ops.ts'
+import { startRedis } from '../support/redis.ts'
+import { dumpRedis } from '../support/redis-dump.ts'
+
+const SEED = Number(process.env.SEED ?? Math.floor(Math.random() * 1e9))
+const SHARDS = 24
+const ROUNDS = 130
+const ROUNDS_PER_DUMP = 26
+
+interface Pair {
+  readonly real: RedisStore
+  readonly sim: SimStore
+}
+
+/** What two verdicts must agree on. Clocks differ by the time between two calls, words are for people. */
+function essence(verdict: Verdict): unknown {
+  const { kind } = verdict
+  if (kind === 'conflict') return [kind, verdict.seq]
+  if (kind === 'missing') return [kind, verdict.key]
+  if (kind === 'refused') return [kind, verdict.reason]
+  return [kind]
+}
+
+/** A dump without what differs by nature: when things were taken, ids and lives counted from the clock, old journal. */
+function comparable(dumped: Map<string, Dumped>, shard: number): Record<string, unknown> {
+  const keys: Record<string, unknown> = {}
+  for (const [name, { kind, value, last, expiresAtMs }] of dumped) {
+    const isTimed = name.startsWith(`${shardTag(shard)}:fenced:`) || name.startsWith(`${shardTag(shard)}:staged:`)
+    let shown = value
+    if (name === metaKey(shard)) shown = (value as [string, string][]).filter(([field]) => field !== 'since')
+    if (name === journalKey(shard)) shown = (value as unknown[]).slice(-200)
+    if (name === mailboxKey(shard)) shown = (value as [string, string[]][]).map(([, fields]) => fields)
+    const end = name === mailboxKey(shard) ? '' : last
+    keys[name] = [kind, shown, end, isTimed ? expiresAtMs > 0 : expiresAtMs]
+  }
+  return keys
+}
+
+class Trial {
+  readonly maker: RequestMaker
+  private readonly pair: Pair
+  private token = ''
+  private seq = 0
+  private lid = ''
+  private commits = 0
+  private readonly counts: Map<string, number>
+
+  constructor(shard: number, pair: Pair, counts: Map<string, number>) {
+    this.maker = new RequestMaker(shard, makeRandom(SEED + shard))
+    this.pair = pair
+    this.counts = counts
+  }
+
+  /** One request of any kind to both; their answers as `[real, simulated, what]`. */
+  async round(): Promise<[unknown, unknown, string][]> {
+    const { maker } = this
+    const answers: [unknown, unknown, string][] = []
+    if (this.token === '' || maker.chance(0.03)) answers.push(await this.acquire())
+    if (maker.chance(0.02)) {
+      const request = { shard: maker.shard, token: maker.chance(0.5) ? this.token : '9:z' }
+      answers.push(await this.both((store) => store.release(request), 'release'))
+      answers.push(await this.both((store) => store.fenced(request), 'fenced'))
+    }
+    if (maker.chance(0.1)) answers.push(await this.enqueue())
+    const commit = this.commit()
+    const verdict = await this.both(
+      (store) => store.commit(commit).then(essence),
+      JSON.stringify(commit).slice(0, 2_000),
+    )
+    answers.push(verdict)
+    const kind = this.count(verdict)
+    if (kind === 'ok') {
+      this.seq += 1
+      if (commit.lid !== '') this.lid = commit.lid
+      if (maker.chance(0.1)) answers.push(await this.again(commit))
+    }
+    const facts = maker.facts()
+    answers.push(await this.both((store) => store.read(maker.shard, facts), JSON.stringify(facts)))
+    return answers
+  }
+
+  metas(): Promise<[unknown, unknown, string]> {
+    return this.both((store) => store.metas([this.maker.shard, 200]), 'metas')
+  }
+
+  private commit(): Commit {
+    const { maker } = this
+    const nowMs = this.pair.sim.nowMs
+    this.commits += 1
+    const { id, entryId } = maker.newId(nowMs, maker.chance(0.03) ? '' : this.lid)
+    const hasIds = maker.chance(0.5)
+    return {
+      shard: maker.shard,
+      token: maker.chance(0.02) ? '0:other' : this.token,
+      seq: maker.chance(0.02) ? Math.max(0, this.seq - 1 + maker.below(3)) : this.seq,
+      commitId: `${this.token}:${this.commits}`,
+      nowMs: maker.chance(0.02) ? nowMs - 60_000 : nowMs + maker.below(1_000),
+      deadlineMs: maker.chance(0.05) ? maker.of([nowMs - 60_000, nowMs + 60_000]) : 0,
+      lid: maker.chance(0.01) ? 'no id' : hasIds ? id : '',
+      firstEntryId: hasIds ? entryId : '',
+      cursor: maker.chance(0.2) ? `${this.commits}-1` : '',
+      outcomesCursor: maker.chance(0.1) ? `${this.commits}-2` : '',
+      frees: maker.chance(0.3),
+      note: `works=${this.commits} ünd`,
+      ops: maker.ops(nowMs),
+    }
+  }
+
+  private async again(commit: Commit): Promise<[unknown, unknown, string]> {
+    const answer = await this.both((store) => store.commit(commit).then(essence), 'sent again')
+    this.count(answer)
+    return answer
+  }
+
+  private count([, mine]: readonly unknown[]): string {
+    const kind = (mine as string[])[0]!
+    this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1)
+    return kind
+  }
+
+  private async acquire(): Promise<[unknown, unknown, string]> {
+    const { maker } = this
+    const sawToken = maker.chance(0.1) ? '7:wrong' : this.token
+    const newToken = `${this.commits + 1}:${maker.below(1e6)}`
+    const request = { shard: maker.shard, sawToken, newToken, worker: `w${maker.below(3)}` }
+    const answer = await this.both((store) => store.acquire(request), 'acquire')
+    if (sawToken === this.token) this.token = newToken
+    return answer
+  }
+
+  private enqueue(): Promise<[unknown, unknown, string]> {
+    const { maker } = this
+    const cmdId = `c${this.commits}`
+    const request = {
+      shard: maker.shard,
+      cmdId,
+      name: 'say',
+      replyTo: 'w1',
+      deadlineMs: 5,
+      body: '{"ü":1}',
+      entriesMax: 3,
+    }
+    return this.both((store) => store.enqueue(request), 'enqueue')
+  }
+
+  private async both(
+    call: (store: Pair['sim'] | RedisStore) => Promise<unknown>,
+    what: string,
+  ): Promise<[unknown, unknown, string]> {
+    this.pair.sim.nowMs = Date.now()
+    return [await call(this.pair.real), await call(this.pair.sim), what]
+  }
+}
+
+async function compareDumps(t: Test, { real, sim }: Pair, shard: number): Promise<boolean> {
+  sim.nowMs = Date.now()
+  const mine = new Map([...sim.dump()].filter(([name]) => name.startsWith(shardTag(shard))))
+  const theirs = await dumpRedis(real.views, `${shardTag(shard)}*`)
+  const same = JSON.stringify(comparable(theirs, shard)) === JSON.stringify(comparable(mine, shard))
+  if (!same) t.same(comparable(mine, shard), comparable(theirs, shard), `contents of shard ${shard}, SEED=${SEED}`)
+  return same
+}
+
+t.test('store equality: SimStore and Redis answer alike and hold alike', async (t) => {
+  const redis = await startRedis({ durability: 'memory' })
+  t.teardown(() => redis.stop())
+  const real = await connectRedisStore({ address: redis.socketPath, durability: 'memory' })
+  t.teardown(() => real.close())
+  const pair = { real, sim: new SimStore(Date.now()) }
+  const counts = new Map<string, number>()
+  const trials = Array.from({ length: SHARDS }, (_, shard) => new Trial(shard, pair, counts))
+  let compared = 0
+  for (let round = 1; round <= ROUNDS; round += 1) {
+    for (const trial of trials) {
+      const answers = [...(await trial.round()), await trial.metas()]
+      for (const [theirs, mine, what] of answers) {
+        compared += 1
+        if (isDeepStrictEqual(mine, theirs)) continue
+        t.same(mine, theirs, `${what} SEED=${SEED}`)
+        t.fail('the stores differ')
+        return
+      }
+      const isDumped = round % ROUNDS_PER_DUMP === 0
+      if (isDumped && !(await compareDumps(t, pair, trial.maker.shard))) return
+    }
+  }
+  t.comment(`SEED=${SEED}`, Object.fromEntries(counts))
+  t.ok(compared > SHARDS * ROUNDS * 3, 'every request was compared')
+  for (const kind of ['ok', 'fenced', 'conflict', 'late', 'clock', 'badop', 'missing', 'dup'])
+    t.ok((counts.get(kind) ?? 0) > 0, `${kind} happened`)
+  t.ok((counts.get('ok') ?? 0) > (SHARDS * ROUNDS) / 4, 'many commits were good')
+})
