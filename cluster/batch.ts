@@ -19,6 +19,7 @@ import {
   TIMERS_LANE,
 } from './item-turns.ts'
 import { claimsKey, countersKey, dueKey, entityKey, laneKey, mailboxKey, poisonKey, repliesKey } from './keyspace.ts'
+import type { LaneTime, Placed } from './lane-index.ts'
 import { after } from './mailbox-reader.ts'
 import { Draft, type EntityTable, type Memory } from './memory.ts'
 import { Overlay } from './overlay.ts'
@@ -48,13 +49,6 @@ export interface BatchContext {
   threw(work: Work, error: unknown): void
 }
 
-/** Where an item was put by a batch, and whether the store's lower bound of its lane is written too. */
-export interface Placed {
-  readonly lane: string
-  readonly atMs: number
-  readonly bound: boolean
-}
-
 /** A decided batch. */
 export interface Plan {
   readonly works: readonly Work[]
@@ -65,7 +59,7 @@ export interface Plan {
   readonly claims: readonly Claim[]
   readonly placed: readonly Placed[]
   /** Lanes whose lower bound in the store becomes exactly this; Infinity: it goes. */
-  readonly indexed: readonly { readonly lane: string; readonly atMs: number }[]
+  readonly indexed: readonly LaneTime[]
   readonly cursor: string
   readonly firstId: string
   readonly lid: string
@@ -298,7 +292,7 @@ class PlanBuilder {
   }
 
   /** Sets the store's lower bound of a lane to what is known, the items that this very batch places included. */
-  private correct(lane: string): { lane: string; atMs: number } {
+  private correct(lane: string): LaneTime {
     const { lanes, shard } = this.context.items
     const atMs = this.placed.reduce(
       (least, placed) => (placed.lane === lane ? Math.min(least, placed.atMs) : least),

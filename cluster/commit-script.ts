@@ -9,7 +9,7 @@
  *
  * Keys: KEYS[1] meta, KEYS[2] journal, then every key that an op names.
  * Arguments: token, seq, commitId, nowMs, deadlineMs, firstEntryId, lid, top (lid as a sortable entry id), cursor,
- * outcomes cursor, note, ops, what is known of the keys (a letter each: h z s). Ops are MessagePack: a list of lists `[write, number of the key, argument, ...]`.
+ * outcomes cursor, note, ops, what the owner is sure of ('' or `j`, then a letter for each key: h z s). Ops are MessagePack: a list of lists `[write, number of the key, argument, ...]`.
  */
 
 /** Arguments of one op; `unpack` of Lua takes 8,000 values at most. */
@@ -46,7 +46,7 @@ end
 local function learn(kind, k, key)
   local known = kinds[k]
   kinds[k] = kind
-  if not known and byte(ARGV[13], k - 2) == SURE[kind] then
+  if not known and byte(ARGV[13], k - 1) == SURE[kind] then
     lastMs[k], lastLow[k] = '0', '0'
     return true
   end
@@ -132,9 +132,11 @@ local time = call('TIME')
 local ms = time[1] * 1000 + math.floor(time[2] / 1000)
 if ARGV[5] ~= '0' and ms > tonumber(ARGV[5]) then return { 'LATE', ms } end
 if math.abs(nowMs - ms) > ${CLOCK_OFF_MS} then return { 'CLOCK', ms } end
-local top = call('XREVRANGE', journalKey, '+', '-', 'COUNT', 1)[1]
-local topId = top and top[1] or '0-0'
-if topId ~= seq .. '-0' then return { 'TORN', 'Journal ends at ' .. topId .. ', meta at ' .. seq } end
+if ARGV[13] == '' then
+  local top = call('XREVRANGE', journalKey, '+', '-', 'COUNT', 1)[1]
+  local topId = top and top[1] or '0-0'
+  if topId ~= seq .. '-0' then return { 'TORN', 'Journal ends at ' .. topId .. ', meta at ' .. seq } end
+end
 
 if firstId ~= '' and meta[4] and meta[4] ~= '' and firstId <= meta[4] then return { 'BADOP', 'lid' } end
 local keys, tag = KEYS, string.sub(metaKey, 1, -5)

@@ -1,35 +1,41 @@
 /**
- * known-keys - what this process knows of keys because it wrote them itself: their type and, of streams, the last id.
+ * known-keys - what this process knows of a shard's keys because it wrote them itself: their types, and the journal's end.
  *
- * The commit script looks at the type of every key and at the last id of every stream before it writes, which is a third
- * of its work. The owner of a shard is the only one who writes it, so what the last confirmed commits made still holds.
- * Whatever is not certain (another verdict, an id that does not rise, a key not seen yet) is left to the script.
+ * The commit script looks at the journal, the type of every key and the last id of every stream before it writes, which
+ * is a third of its work. The owner of a shard is the only one who writes it, so what his confirmed commits made still
+ * stands. Entry ids rise by themselves where they are the commit's own number or at or above its first new id (the script
+ * holds that one against `lid`). Whatever is not certain is left to the script: another id, a key not seen yet, anything
+ * after a verdict other than `ok`.
  */
 import type { Op } from './behaviour.ts'
-import { sortableEntryId } from './id.ts'
 
 /** Keys of one shard that are remembered. */
 const KEYS_MAX = 512
 
 const HASH = 'h'
 const SORTED = 'z'
+const STREAM = 's'
 const UNSURE = '-'
 
 export class KnownKeys {
-  /** Shard -> key -> its type's letter, or the last id of a stream (sortable). */
+  /** Shard -> key -> its type's letter. */
   private readonly shards = new Map<number, Map<string, string>>()
 
-  /** A letter for each key: what the script need not look at. `ids` are those that a commit adds to streams, in order. */
-  lettersOf(shard: number, keys: readonly string[], firstIds: ReadonlyMap<string, string>): string {
+  /** Letters: `j` where the journal's end is certain, then one for each key. '' when nothing is. */
+  lettersOf(
+    shard: number,
+    { keys, ops, seq, firstEntryId }: { keys: readonly string[]; ops: readonly Op[]; seq: number; firstEntryId: string },
+  ): string {
     const known = this.shards.get(shard)
     if (known === undefined) return ''
-    let letters = ''
-    for (const key of keys) letters += letterOf(known.get(key), firstIds.get(key))
+    for (const { key, write, args } of ops) if (write === 'XADD' && !rises(args[0], seq, firstEntryId)) known.delete(key)
+    let letters = 'j'
+    for (const key of keys) letters += known.get(key) ?? UNSURE
     return letters
   }
 
   /** A commit was confirmed. */
-  note(shard: number, ops: readonly Op[], seq: number): void {
+  note(shard: number, ops: readonly Op[]): void {
     let known = this.shards.get(shard)
     if (known === undefined) {
       known = new Map()
@@ -37,13 +43,15 @@ export class KnownKeys {
     }
     for (const { key, write, args } of ops) {
       if (write === 'HSET') known.set(key, HASH)
-      else if (write === 'ZADD' && args[0] !== 'XX') known.set(key, SORTED)
-      else if (write === 'XADD') known.set(key, sortableOf(args[0], seq))
-      else if (write === 'UNLINK' || write === 'SET' || write === 'PEXPIREAT') known.delete(key)
+      else if (write === 'XADD') known.set(key, STREAM)
+      else if (write === 'ZADD') {
+        if (args[0] !== 'XX') known.set(key, SORTED)
+      } else if (write === 'UNLINK' || write === 'SET' || write === 'PEXPIREAT') known.delete(key)
     }
+    if (known.size <= KEYS_MAX) return
     for (const key of known.keys()) {
-      if (known.size <= KEYS_MAX) return
       known.delete(key)
+      if (known.size <= KEYS_MAX) return
     }
   }
 
@@ -53,22 +61,13 @@ export class KnownKeys {
   }
 }
 
-/** First ids that a commit adds, by stream; sortable. */
-export function firstIdsOf(ops: readonly Op[], seq: number): ReadonlyMap<string, string> {
-  const ids = new Map<string, string>()
-  for (const { key, write, args } of ops)
-    if (write === 'XADD' && !ids.has(key)) ids.set(key, sortableOf(args[0], seq))
-  return ids
-}
-
-function letterOf(known: string | undefined, firstId: string | undefined): string {
-  if (known === undefined) return UNSURE
-  if (known === HASH || known === SORTED) return known
-  return firstId === undefined || firstId > known ? 's' : UNSURE
-}
-
-/** `*seq` is the commit's own number; a later one in the same commit only rises. */
-function sortableOf(id: string | Uint8Array | undefined, seq: number): string {
-  if (typeof id !== 'string' || !id.includes('-')) return id === '*seq' ? sortableEntryId(`${seq + 1}-0`) : '~'
-  return sortableEntryId(id)
+/** Whether an entry id lies above every one before it, given that sequence numbers and new ids do. */
+function rises(id: string | Uint8Array | undefined, seq: number, firstEntryId: string): boolean {
+  if (typeof id !== 'string') return false
+  if (id === '*seq') return true
+  const dash = id.indexOf('-')
+  const ms = id.slice(0, dash)
+  if (ms === String(seq + 1)) return true
+  if (firstEntryId === '') return false
+  return ms.padStart(firstEntryId.indexOf('-'), '0') >= firstEntryId.slice(0, firstEntryId.indexOf('-'))
 }

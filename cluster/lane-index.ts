@@ -6,6 +6,16 @@
  * read saw while no commit touched the lane.
  */
 
+export interface LaneTime {
+  readonly lane: string
+  readonly atMs: number
+}
+
+/** Where an item was put by a commit, and whether the store's lower bound of its lane was written too. */
+export interface Placed extends LaneTime {
+  readonly bound: boolean
+}
+
 interface LaneBound {
   earliestMs: number
   /** Lower bound as written in the store; Infinity when it is not there. */
@@ -29,7 +39,7 @@ export class LaneIndex {
     return bound === undefined || atMs < bound.writtenMs
   }
 
-  /** A commit that is about to be sent, or was confirmed, puts an item at `atMs`. */
+  /** A confirmed commit put an item at `atMs`. */
   touch(lane: string, atMs: number): void {
     const bound = this.lanes.get(lane)
     if (bound === undefined) {
@@ -46,6 +56,15 @@ export class LaneIndex {
     if (bound === undefined) return
     bound.writtenMs = atMs
     if (atMs === Number.POSITIVE_INFINITY && bound.earliestMs === Number.POSITIVE_INFINITY) this.lanes.delete(lane)
+  }
+
+  /** A commit was confirmed: where it put items, and which lower bounds it wrote into the store. */
+  confirmed({ placed, indexed }: { placed: readonly Placed[]; indexed: readonly LaneTime[] }): void {
+    for (const { lane, atMs, bound } of placed) {
+      this.touch(lane, atMs)
+      if (bound) this.written(lane, atMs)
+    }
+    for (const { lane, atMs } of indexed) this.written(lane, atMs)
   }
 
   earliestMs(lane: string): number {

@@ -8,7 +8,7 @@ import type { Fact } from './behaviour.ts'
 import { assert } from './fault.ts'
 import { entryIdOf, isId, sortableEntryId } from './id.ts'
 import { journalKey, metaKey } from './keyspace.ts'
-import { firstIdsOf, type KnownKeys } from './known-keys.ts'
+import type { KnownKeys } from './known-keys.ts'
 import { type Merged, mergeOps } from './merge.ts'
 import { PackWriter } from './message-pack.ts'
 import { COMMIT, FREEING_COMMIT, READ } from './scripts.ts'
@@ -42,7 +42,7 @@ export function packCommit(commit: Commit, known: KnownKeys): Buffer | { reason:
   ]
   const script = commit.frees ? FREEING_COMMIT : COMMIT
   const keys = [metaKey(shard), journalKey(shard), ...merged.keys]
-  const letters = known.lettersOf(shard, merged.keys, firstIdsOf(commit.ops, commit.seq))
+  const letters = known.lettersOf(shard, { ...commit, keys: merged.keys })
   return evalBytes(script.sha, { keys, args, packed: packOps(merged), last: letters })
 }
 

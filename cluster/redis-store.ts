@@ -137,7 +137,7 @@ export class RedisStore implements Store {
     const answer = await runScript(this.commits, commit.frees ? FREEING_COMMIT : COMMIT, bytes)
     this.noteAnswer(answer)
     const verdict = verdictOf(answer)
-    if (verdict.kind === 'ok') this.keys.note(commit.shard, commit.ops, commit.seq)
+    if (verdict.kind === 'ok') this.keys.note(commit.shard, commit.ops)
     else this.keys.forget(commit.shard)
     return verdict
   }
@@ -153,6 +153,7 @@ export class RedisStore implements Store {
   async acquire(request: { shard: number; sawToken: string; newToken: string; worker: string }): Promise<Acquired> {
     const { shard, sawToken, newToken, worker } = request
     const keys = [metaKey(shard), fencedKey(shard, sawToken)]
+    this.keys.forget(shard)
     const answer = await this.call(this.commits, ACQUIRE, keys, [sawToken, newToken, worker])
     if (answer.kind !== 'reply') return { kind: 'failed' }
     const [kind, ...fields] = answer.value as ['ok' | 'changed', ...string[]]

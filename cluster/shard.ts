@@ -239,11 +239,7 @@ export class Shard extends ShardLoop {
     this.fields.note(plan.ops)
     if (plan.lid !== '') this.meta.lid = plan.lid
     this.keepLaid({ seq: this.meta.seq, overlay: plan.overlay })
-    for (const { lane, atMs, bound } of plan.placed) {
-      this.lanes.touch(lane, atMs)
-      if (bound) this.lanes.written(lane, atMs)
-    }
-    for (const { lane, atMs } of plan.indexed) this.lanes.written(lane, atMs)
+    this.lanes.confirmed(plan)
     const ms = this.world.clock.monotonicMs() - flight.sentAtMs
     this.world.log.committed({ shard: this.id, works: plan.works.length, ms })
     this.startClaims(plan.claims)

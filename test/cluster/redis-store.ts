@@ -63,10 +63,11 @@ t.test('redis store: verdicts', async (t) => {
     t.same(await store.commit(commitOf(shard, 0, { deadlineMs: nowMs + 60_000, nowMs: nowMs - 3_000 })), { kind: 'ok' })
   })
 
-  await t.test('a journal that disagrees with meta is torn', async (t) => {
+  await t.test('a journal that disagrees with meta is torn for who takes the shard', async (t) => {
     const shard = await held(store, 4)
     await store.commit(commitOf(shard, 0))
     await store.views.hset(metaKey(shard), 'seq', '5')
+    await store.acquire({ shard, sawToken: TOKEN, newToken: TOKEN, worker: 'w' })
     t.match(await store.commit(commitOf(shard, 5)), { kind: 'torn', reason: 'Journal ends at 1-0, meta at 5' })
     await store.views.hset(metaKey(shard), 'seq', '0')
     t.match(await store.commit(commitOf(shard, 0, { commitId: 'x' })), { kind: 'torn' })

@@ -1,0 +1,214 @@
+/**
+ * bugs - twelve mistakes that a runtime like this one could have, each planted on its own.
+ *
+ * None of them is in the product: they are subclasses of its classes, wrappers of the store and variants of the toy
+ * behaviours. The simulation must see every one of them.
+ */
+
+import { decideBatch, type Plan } from '../../cluster/batch.ts'
+import type { Op } from '../../cluster/behaviour.ts'
+import { FactView, type Laid } from '../../cluster/facts.ts'
+import { countersKey, mailboxKey } from '../../cluster/keyspace.ts'
+import { after } from '../../cluster/mailbox-reader.ts'
+import { Overlay } from '../../cluster/overlay.ts'
+import type { Claim } from '../../cluster/pump.ts'
+import { Shard } from '../../cluster/shard.ts'
+import type { Batch } from '../../cluster/shard-loop.ts'
+import type { Commit, Store } from '../../cluster/store.ts'
+import type { Bug } from './simulation.ts'
+
+export const BUGS: readonly Bug[] = [
+  { name: 'no seq check', seenAs: /claims to follow/, wrapStore: withoutSeqCheck },
+  { name: 'no token check', seenAs: /had lost it/, wrapStore: withoutTokenCheck },
+  { name: 'cursor outside the commit', seenAs: /Executed twice/, wrapStore: withCursorOutside },
+  { name: 'effects before the claim', seenAs: /without a claim/, makeShard: (id, world) => new EagerShard(id, world) },
+  { name: 'INCR instead of absolute', seenAs: /counted/, wrapStore: withIncrements },
+  { name: 'overlay off', seenAs: /one key|same key/, makeShard: (id, world) => new BareShard(id, world) },
+  {
+    name: 'overlay cleared at OK',
+    seenAs: /one key|same key/,
+    makeShard: (id, world) => new ForgetfulShard(id, world),
+  },
+  {
+    name: 'an empty batch answers at once',
+    seenAs: /in no log|same key/,
+    makeShard: (id, world) => new HastyShard(id, world),
+  },
+  {
+    name: 'a claim without its guard',
+    seenAs: /after its end|twice at once/,
+    world: { rules: { stillDue: () => true, flag: [] } },
+  },
+  {
+    name: 'overlay on hashes only',
+    seenAs: /after its end|twice at once/,
+    makeShard: (id, world) => new HashShard(id, world),
+  },
+  {
+    name: 'states not restored after a refused commit',
+    seenAs: /counted|remembered/,
+    makeShard: (id, world) => new StubbornShard(id, world),
+  },
+  { name: 'an address written into a stream', seenAs: /address/, toy: { addressInStream: true } },
+]
+
+/** The store takes a commit whatever number it follows, also one that it has. */
+function withoutSeqCheck(store: Store): Store {
+  let sendings = 0
+  return wrapped(store, async (commit) => {
+    const seq = (await store.metas([commit.shard]))?.[0]?.seq ?? commit.seq
+    sendings += 1
+    return store.commit(seq === commit.seq ? commit : { ...commit, seq, commitId: `${commit.commitId}:${sendings}` })
+  })
+}
+
+/** The store takes a commit whoever holds the shard. */
+function withoutTokenCheck(store: Store): Store {
+  return wrapped(store, async (commit) => {
+    const token = (await store.metas([commit.shard]))?.[0]?.token ?? commit.token
+    return store.commit({ ...commit, token })
+  })
+}
+
+/** The cursor is written after the commit that executed the entries: with the next one. */
+function withCursorOutside(store: Store): Store {
+  const waiting = new Map<number, string>()
+  return wrapped(store, async (commit) => {
+    const cursor = waiting.get(commit.shard) ?? ''
+    const ops = commit.ops.filter(({ key, write }) => write !== 'XTRIM' || !key.endsWith(':mailbox'))
+    if (cursor !== '') ops.push({ key: mailboxKey(commit.shard), write: 'XTRIM', args: ['MINID', after(cursor)] })
+    const verdict = await store.commit({ ...commit, cursor, ops })
+    if (verdict.kind === 'ok' && commit.cursor !== '') waiting.set(commit.shard, commit.cursor)
+    return verdict
+  })
+}
+
+/** Counters are incremented at each sending, beside the commit: those of a sending that came to nothing stay. */
+function withIncrements(store: Store): Store {
+  const extra = new Map<string, number>()
+  return wrapped(store, async (commit) => {
+    const added = addedBy(commit)
+    const key = countersKey(commit.shard)
+    const values = (await store.read(commit.shard, [{ read: 'hash', key }]))?.[0] as ReadonlyMap<string, string>
+    const incremented = (account: string): string => {
+      const { n } = JSON.parse(values.get(account) ?? '{"n":0}') as { n: number }
+      return JSON.stringify({ n: n + (extra.get(account) ?? 0) + (added.get(account) ?? 0) })
+    }
+    const ops = commit.ops.map((op) => (op.key === key ? { ...op, args: pairs(op, incremented) } : op))
+    const verdict = await store.commit({ ...commit, ops })
+    for (const [account, n] of added) extra.set(account, verdict.kind === 'ok' ? 0 : (extra.get(account) ?? 0) + n)
+    return verdict
+  })
+}
+
+/** Messages that a commit adds, by account. */
+function addedBy({ ops }: Commit): Map<string, number> {
+  const added = new Map<string, number>()
+  for (const { key, write } of ops) {
+    const account = key.split(':log:')[1]
+    if (write === 'XADD' && account !== undefined) added.set(account, (added.get(account) ?? 0) + 1)
+  }
+  return added
+}
+
+function pairs({ args }: Op, countOf: (field: string) => string): string[] {
+  return args.map((arg, place) => (place % 2 === 1 ? countOf(String(args[place - 1])) : String(arg)))
+}
+
+function wrapped(store: Store, commit: (commit: Commit) => ReturnType<Store['commit']>): Store {
+  return {
+    commit,
+    read: (shard, facts) => store.read(shard, facts),
+    acquire: (request) => store.acquire(request),
+    release: (request) => store.release(request),
+    fenced: (request) => store.fenced(request),
+    metas: (shards) => store.metas(shards),
+    heartbeat: (request) => store.heartbeat(request),
+    retire: (worker) => store.retire(worker),
+    enqueue: (request) => store.enqueue(request),
+    reply: (request) => store.reply(request),
+  }
+}
+
+/** Performs when a claim is sent, not when it is confirmed. */
+class EagerShard extends Shard {
+  protected override sending(plan: Plan): void {
+    for (const claim of plan.claims)
+      this.world.pump.start(claim, (done, outcome) => this.world.reported(this.id, done, outcome))
+  }
+
+  protected override startClaims(claims: readonly Claim[]): void {
+    for (const claim of claims) this.world.pump.release(claim.lane)
+  }
+}
+
+/** Believes its reads. */
+class BareShard extends Shard {
+  protected override laidFor(_batch: Batch): readonly Laid[] {
+    return []
+  }
+}
+
+/** Forgets a commit's writes when it is confirmed, though a read may be older. */
+class ForgetfulShard extends Shard {
+  protected override keepLaid(_laid: Laid): void {
+    this.laid = []
+  }
+}
+
+/** Decides while a commit is in flight, and answers at once what writes nothing. */
+class HastyShard extends Shard {
+  protected override mayDecide(): boolean {
+    if (this.inFlight === null) return true
+    const batch = this.next
+    if (batch !== null && !batch.reading) this.answerEmpty(batch)
+    return false
+  }
+
+  private answerEmpty(batch: Batch): void {
+    const flight = this.inFlight!
+    const laid = [...this.laidFor(batch), { seq: this.meta.seq + 1, overlay: flight.plan.overlay }]
+    const context = { ...this.batchContext(batch), view: (staged: Overlay) => new FactView(batch.rounds, laid, staged) }
+    const decided = decideBatch(batch.works, context)
+    for (const work of batch.works) work.needs = 0
+    if (decided.kind === 'need') return
+    if (decided.plan.ops.length > 0) {
+      this.discard(decided.plan)
+      return
+    }
+    this.next = null
+    this.finished(decided.plan)
+  }
+}
+
+/** Lays a commit's writes over hashes, and over nothing else. */
+class HashShard extends Shard {
+  protected override laidFor(batch: Batch): readonly Laid[] {
+    return super.laidFor(batch).map(({ seq, overlay }) => ({ seq, overlay: new HashOverlay(overlay) }))
+  }
+}
+
+class HashOverlay extends Overlay {
+  private readonly whole: Overlay
+
+  constructor(whole: Overlay) {
+    super()
+    this.whole = whole
+  }
+
+  override field(key: string, field: string): string | null | undefined {
+    return this.whole.field(key, field)
+  }
+
+  override hash(key: string, below: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+    return this.whole.hash(key, below)
+  }
+}
+
+/** Keeps what a batch made of the states, whatever became of its commit. */
+class StubbornShard extends Shard {
+  protected override discard(plan: Plan): void {
+    super.discard(plan)
+    this.memory.take(plan.draft, this.world.clock.nowMs())
+  }
+}

@@ -1,0 +1,104 @@
+/** chaos - one step of the simulation: what of all that could happen now happens, drawn by weight. */
+
+import type { Ask } from './client.ts'
+import { deliver } from './delivery.ts'
+import { faultStep } from './faults.ts'
+import type { Answer } from './network.ts'
+import type { SimProcess } from './process.ts'
+import type { Simulation } from './simulation.ts'
+
+/** How much time passes at once, while some shard runs and while none does. */
+const SOON_MS = 30
+const LATER_MS = 600
+const FAULT_CHANCE = 0.025
+const LOCAL_CHANCE = 0.6
+/** Asks under way at once, and asks of one seed. */
+const OPEN_MAX = 14
+const ASKS_MAX = 400
+
+type Action = readonly [weight: number, act: () => void | Promise<void>]
+
+/** Draws one action and does it. */
+export async function chaosStep(sim: Simulation): Promise<void> {
+  const { chance } = sim
+  if (chance.hit(FAULT_CHANCE)) return faultStep(sim)
+  const actions: Action[] = [...workActions(sim), [1.2, () => passTime(sim)]]
+  let draw = chance.next() * actions.reduce((sum, [weight]) => sum + weight, 0)
+  for (const [weight, act] of actions) {
+    draw -= weight
+    if (draw < 0) return act()
+  }
+}
+
+function workActions(sim: Simulation): Action[] {
+  const { chance, network, time, clients } = sim
+  const actions: Action[] = []
+  const awake = sim.processes.filter(({ isAwake }) => isAwake)
+  if (network.requests.length > 0)
+    actions.push([5, () => deliver(sim, network.takeRequest(chance.below(network.requests.length)))])
+  const answers = network.answers.filter((answer) => canHear(sim, answer))
+  if (answers.length > 0) actions.push([5, () => hand(sim, chance.pick(answers))])
+  const timers = time.dueTimers(sim.awakeClocks())
+  if (timers.length > 0) actions.push([3, () => time.call(chance.pick(timers))])
+  const busy = awake.filter(({ effects }) => effects.length > 0)
+  if (busy.length > 0) actions.push([1, () => endEffect(sim, chance.pick(busy))])
+  const open = awake.filter(({ state, worker }) => state === 'running' && worker.ready())
+  if (open.length > 0 && clients.asks.length < ASKS_MAX && clients.open < OPEN_MAX)
+    actions.push([1.2, () => askSome(sim, open)])
+  return actions
+}
+
+/** Hands an answer over to a process that can hear it. */
+export function hand(sim: Simulation, answer: Answer): void {
+  sim.note(`answer ${sim.describe(answer.request)}`)
+  sim.network.complete(answer)
+}
+
+/** Whether an answer may be handed over now. */
+function canHear(sim: Simulation, { request, heldUntilCommits, heldUntilMs }: Answer): boolean {
+  if (sim.process(request.from)?.isAwake !== true) return false
+  return heldUntilMs <= sim.time.nowMs || sim.observer.commitsOf(request.shard) >= heldUntilCommits
+}
+
+/** A little time, or all until the next timer when nothing is under way. */
+function passTime(sim: Simulation): void {
+  const { chance, network, time } = sim
+  const isQuiet = network.requests.length === 0 && network.answers.length === 0
+  const nextMs = time.nextMs(sim.awakeClocks())
+  const isWorking = sim.processes.some((process) => process.isAwake && process.worker.stats().running > 0)
+  time.nowMs += chance.next() * (isWorking ? SOON_MS : LATER_MS)
+  if (isQuiet && nextMs > time.nowMs && nextMs !== Number.POSITIVE_INFINITY) time.nowMs = nextMs
+}
+
+/** Some items never have an outcome: their effects fail for ever. */
+export function isHopeless(item: string): boolean {
+  return item.charCodeAt(item.length - 5) % 9 === 0
+}
+
+function endEffect(sim: Simulation, process: SimProcess): void {
+  const { chance } = sim
+  const effect = chance.pick(process.effects)
+  const draw = isHopeless(effect.performance.item) ? 1 : chance.next()
+  const { item, attempt } = effect.performance
+  sim.note(
+    `effect p${process.n} ${item} ${attempt} ${draw < 0.55 ? 'delivered' : draw < 0.85 ? 'later' : draw < 0.93 ? 'odd' : 'fails'}`,
+  )
+  if (draw < 0.55) effect.end({ kind: 'delivered' })
+  else if (draw < 0.85) effect.end({ kind: 'later', afterMs: 200 + chance.below(3_000) })
+  else if (draw < 0.93) effect.end({ kind: 'odd' })
+  else effect.fail(new Error('The effect failed on purpose'))
+}
+
+/** One ask or a burst; now and then the whole burst says the same. */
+function askSome(sim: Simulation, processes: readonly SimProcess[]): void {
+  const { chance, clients } = sim
+  const count = chance.hit(0.35) ? 2 + chance.below(3) : 1
+  const isLocal = chance.hit(LOCAL_CHANCE)
+  const isSame = chance.hit(0.6)
+  let first: Ask | null = null
+  for (let i = 0; i < count; i += 1) {
+    const ask: Ask = clients.ask(processes, { isLocal, nowMs: sim.time.nowMs, same: isSame ? first : null })
+    first ??= ask
+    sim.note(`ask ${ask.n} p${ask.process.n} ${ask.name} ${ask.body.account}`)
+  }
+}

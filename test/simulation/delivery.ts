@@ -1,0 +1,74 @@
+/**
+ * delivery - a request reaches the store, or does not, and its answer sets out, or is lost.
+ *
+ * A verdict is made up only where it is the truth: LATE, OOM and CONFLICT say that nothing was written, so they are
+ * given to commits that the store has neither applied nor seen yet.
+ */
+import type { Meta, Verdict } from '../../cluster/store.ts'
+import type { Request } from './network.ts'
+import type { Simulation } from './simulation.ts'
+
+const HELD_COMMITS_MAX = 5
+const HELD_MAX_MS = 1_500
+
+/** Executes a request, with the faults that chance wants. */
+export async function deliver(sim: Simulation, request: Request): Promise<void> {
+  const { chance, faults } = sim
+  const what = sim.describe(request)
+  if (request.method === 'commit' && chance.hit(0.08 * faults)) {
+    const verdict = await madeUpVerdict(sim, request)
+    if (verdict !== null) {
+      sim.note(`${what} ends as ${verdict.kind}`)
+      return answer(sim, request, verdict)
+    }
+  }
+  if (request.method === 'enqueue' && chance.hit(0.03 * faults)) return answer(sim, request, 'unsent')
+  const isLost = chance.hit((WRITES.has(request.method) ? 0.04 : 0.01) * faults)
+  if (isLost && request.method === 'heartbeat') doubt(sim, request)
+  if (isLost && chance.hit(0.5)) {
+    sim.note(`${what} lost on its way`)
+    return answer(sim, request, request.lost)
+  }
+  const value = await sim.execute(request)
+  sim.note(`${what} ${isLost ? 'done, answer lost' : 'done'} ${verdictOf(request, value)}`)
+  answer(sim, request, isLost ? request.lost : value)
+}
+
+const WRITES: ReadonlySet<string> = new Set(['commit', 'enqueue', 'acquire', 'release'])
+
+function answer(sim: Simulation, request: Request, value: unknown): void {
+  const { chance, observer, time, faults } = sim
+  if (sim.process(request.from)?.state === 'dead') return
+  const isHeld = request.method === 'read' && chance.hit(0.15 * faults)
+  const heldUntilCommits = isHeld ? observer.commitsOf(request.shard) + 1 + chance.below(HELD_COMMITS_MAX) : 0
+  const heldUntilMs = isHeld ? time.nowMs + HELD_MAX_MS : 0
+  sim.network.answers.push({ request, value, heldUntilCommits, heldUntilMs })
+  if (isHeld || chance.hit(0.6)) return
+  const last = sim.network.answers[sim.network.answers.length - 1]!
+  if (sim.process(request.from)?.isAwake === true) sim.network.complete(last)
+}
+
+/** Others may come to believe that this process is dead. */
+function doubt(sim: Simulation, request: Request): void {
+  const process = sim.process(request.from)
+  if (process !== undefined) process.doubtedAtMs = sim.time.nowMs
+}
+
+/** A verdict that tells the truth about a commit that was not applied; null when it may have been. */
+async function madeUpVerdict(sim: Simulation, { commit }: Request): Promise<Verdict | null> {
+  if (commit === null) return null
+  const meta: Meta | null = (await sim.base.metas([commit.shard]))?.[0] ?? null
+  if (meta === null || meta.last === commit.commitId || meta.token !== commit.token || meta.seq !== commit.seq)
+    return null
+  const { chance } = sim
+  const draw = chance.below(4)
+  if (draw === 0) return { kind: 'unsent' }
+  if (draw === 1 && !commit.frees) return { kind: 'refused', reason: 'OOM' }
+  if (draw === 2 && commit.seq > 0) return { kind: 'conflict', seq: commit.seq - 1 }
+  return { kind: 'late', nowMs: sim.storeMs() }
+}
+
+function verdictOf({ method }: Request, value: unknown): string {
+  if (method === 'commit' || method === 'acquire') return (value as { kind: string }).kind
+  return method === 'enqueue' ? String(value) : ''
+}

@@ -1,0 +1,98 @@
+/** faults - what befalls processes, the store and its clock: one of it, drawn by chance. */
+import type { SimProcess } from './process.ts'
+import { type Simulation, WORKERS } from './simulation.ts'
+
+/** A store is set back by at most so many commits. */
+const SET_BACK_COMMITS_MAX = 5
+/** Kills and stops of one seed. */
+const ENDED_MAX = 4
+
+interface Mark {
+  readonly store: unknown
+  readonly seen: ReturnType<Simulation['observer']['mark']>
+  readonly commits: number
+}
+
+const marks = new WeakMap<Simulation, Mark>()
+
+/** One fault; most draws are nothing, so that work goes on between them. */
+export function faultStep(sim: Simulation): void {
+  const draw = sim.chance.next()
+  const running = sim.processes.filter(({ state }) => state === 'running')
+  const paused = sim.processes.filter(({ state }) => state === 'paused')
+  if (draw < 0.08 && running.length > 1) pause(sim, sim.chance.pick(running))
+  else if (draw < 0.3 && paused.length > 0) resume(sim, sim.chance.pick(paused))
+  else if (draw < 0.36 && running.length > 0 && sim.ended < ENDED_MAX) kill(sim, sim.chance.pick(running))
+  else if (draw < 0.4 && running.length > 1 && sim.ended < ENDED_MAX) stop(sim, sim.chance.pick(running))
+  else if (draw < 0.45) jump(sim)
+  else if (draw < 0.5) fill(sim)
+  else if (draw < 0.62 && sim.setsBack) mark(sim)
+  else if (draw < 0.72 && sim.setsBack) setBack(sim)
+  else if (draw < 0.76) sim.throwTimers += 1
+  else if (draw < 0.85) longWait(sim)
+}
+
+export function resume(sim: Simulation, process: SimProcess): void {
+  sim.note(`resume p${process.n}`)
+  process.state = 'running'
+  process.doubtedAtMs = sim.time.nowMs
+}
+
+function pause(sim: Simulation, process: SimProcess): void {
+  sim.note(`pause p${process.n}`)
+  process.state = 'paused'
+  process.doubtedAtMs = sim.time.nowMs
+}
+
+function kill(sim: Simulation, process: SimProcess): void {
+  sim.ended += 1
+  sim.kill(process)
+  if (sim.processes.filter(({ state }) => state !== 'dead').length < WORKERS) sim.startProcess()
+}
+
+function stop(sim: Simulation, process: SimProcess): void {
+  sim.note(`stop p${process.n}`)
+  process.state = 'stopping'
+  sim.ended += 1
+  void process.worker.stop().then(() => {
+    if (process.state !== 'dead') sim.kill(process)
+  })
+  sim.startProcess()
+}
+
+/** The store's clock jumps: far ahead, or a little back. */
+function jump(sim: Simulation): void {
+  const isBack = sim.chance.hit(0.4)
+  const ms = isBack ? -(1 + sim.chance.below(800)) : 1 + sim.chance.below(sim.chance.pick([500, 500, 6_000, 20_000]))
+  if (isBack) sim.backAtMs.push(sim.time.nowMs)
+  sim.storeOffsetMs += ms
+  sim.note(`clock ${ms}`)
+}
+
+function fill(sim: Simulation): void {
+  sim.fullUntilMs = sim.time.nowMs + 50 + sim.chance.below(600)
+  sim.note('full')
+}
+
+/** A stretch of time in which only timers run dry: heartbeats get old, claims lapse. */
+function longWait(sim: Simulation): void {
+  sim.time.nowMs += 200 + sim.chance.below(1_500)
+  sim.note('time')
+}
+
+function mark(sim: Simulation): void {
+  const { base, observer } = sim
+  marks.set(sim, { store: base.snapshot(), seen: observer.mark(), commits: observer.commits })
+}
+
+/** The store loses its last commits, as after a failover. */
+function setBack(sim: Simulation): void {
+  const marked = marks.get(sim)
+  marks.delete(sim)
+  if (marked === undefined) return
+  const lost = sim.observer.commits - marked.commits
+  if (lost === 0 || lost > SET_BACK_COMMITS_MAX) return
+  sim.note(`set back by ${lost}`)
+  sim.base.restore(marked.store as never)
+  sim.observer.setBack(marked.seen)
+}

@@ -1,0 +1,96 @@
+/**
+ * network - what lies between workers and the store: every request waits until the scheduler delivers it, every answer
+ * until the scheduler hands it over; on the way both can be lost.
+ */
+import type { Fact, FactValue } from '../../cluster/behaviour.ts'
+import type { Acquired, Beat, Commit, Enqueue, Meta, Store, Verdict, WorkerRecord } from '../../cluster/store.ts'
+
+export type Method =
+  | 'read'
+  | 'commit'
+  | 'acquire'
+  | 'release'
+  | 'fenced'
+  | 'metas'
+  | 'heartbeat'
+  | 'retire'
+  | 'enqueue'
+  | 'reply'
+
+/** A request under way. */
+export interface Request {
+  readonly n: number
+  /** Number of the process that sent it. */
+  readonly from: number
+  readonly method: Method
+  readonly shard: number
+  readonly commit: Commit | null
+  run(): Promise<unknown>
+  /** What the sender hears when no answer comes. */
+  readonly lost: unknown
+  readonly resolve: (answer: unknown) => void
+}
+
+/** An answer under way; held until so many commits of its shard were applied, or until a virtual time. */
+export interface Answer {
+  readonly request: Request
+  readonly value: unknown
+  readonly heldUntilCommits: number
+  readonly heldUntilMs: number
+}
+
+export class Network {
+  requests: Request[] = []
+  answers: Answer[] = []
+  private sent = 0
+
+  /** A store as one process sees it. */
+  link(from: number, store: Store): Store {
+    const send = <Value>(
+      method: Method,
+      { shard, lost, commit = null }: { shard: number; lost: Value; commit?: Commit | null },
+      run: () => Promise<Value>,
+    ): Promise<Value> =>
+      new Promise((resolve) => {
+        this.sent += 1
+        const heard = (answer: unknown): void => resolve(answer as Value)
+        this.requests.push({ n: this.sent, from, method, shard, commit, run, lost, resolve: heard })
+      })
+    return {
+      read: (shard: number, facts: readonly Fact[]) =>
+        send<readonly FactValue[] | null>('read', { shard, lost: null }, () => store.read(shard, facts)),
+      commit: (commit: Commit) =>
+        send<Verdict>('commit', { shard: commit.shard, lost: { kind: 'lost' }, commit }, () => store.commit(commit)),
+      acquire: (request) =>
+        send<Acquired>('acquire', { shard: request.shard, lost: { kind: 'failed' } }, () => store.acquire(request)),
+      release: (request) => send('release', { shard: request.shard, lost: false }, () => store.release(request)),
+      fenced: (request) =>
+        send<{ seq: number; last: string } | null>('fenced', { shard: request.shard, lost: null }, () =>
+          store.fenced(request),
+        ),
+      metas: (shards: readonly number[]) =>
+        send<readonly (Meta | null)[] | null>('metas', { shard: -1, lost: null }, () => store.metas(shards)),
+      heartbeat: (request: { worker: string; record: WorkerRecord }) =>
+        send<Beat>('heartbeat', { shard: -1, lost: { kind: 'failed' } }, () => store.heartbeat(request)),
+      retire: (worker: string) => send<void>('retire', { shard: -1, lost: undefined }, () => store.retire(worker)),
+      enqueue: (request: Enqueue) =>
+        send<'ok' | 'busy' | 'lost' | 'unsent'>('enqueue', { shard: request.shard, lost: 'lost' }, () =>
+          store.enqueue(request),
+        ),
+      reply: (request) =>
+        send<{ reply: string | null; nowMs: number } | null>('reply', { shard: request.shard, lost: null }, () =>
+          store.reply(request),
+        ),
+    }
+  }
+
+  takeRequest(at: number): Request {
+    return this.requests.splice(at, 1)[0]!
+  }
+
+  /** Hands an answer over. */
+  complete(answer: Answer): void {
+    this.answers.splice(this.answers.indexOf(answer), 1)
+    answer.request.resolve(answer.value)
+  }
+}

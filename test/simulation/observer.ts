@@ -1,0 +1,194 @@
+/**
+ * observer - sits right at the store and at the performers, and notes at once what must never happen.
+ *
+ * It sees what is applied, whatever the processes believe: tokens, sequence numbers, epochs, claims, states of items. A
+ * store that is set back to an earlier moment takes the observer with it; what was lost then is remembered as lost.
+ */
+
+import type { Fact } from '../../cluster/behaviour.ts'
+import { idOfEntry } from '../../cluster/id.ts'
+import { parseClaim } from '../../cluster/item-turns.ts'
+import { dueKey, laneKey } from '../../cluster/keyspace.ts'
+import type { Acquired, Commit, Store, Verdict } from '../../cluster/store.ts'
+import { isTerminal } from './toy-cancel.ts'
+
+/** What can be set back together with the store. */
+interface Seen {
+  seqs: Map<number, number>
+  epochs: Map<number, number>
+  states: Map<string, string>
+  ids: Set<string>
+  consumed: Set<string>
+}
+
+export interface Performance {
+  readonly item: string
+  readonly attempt: number
+  readonly worker: string
+}
+
+/** Of a claim: the store's time at which it ends, the virtual time at which it was applied. */
+export interface ClaimTimes {
+  readonly untilMs: number
+  readonly claimedAtMs: number
+}
+
+export class Observer {
+  readonly violations: string[] = []
+  /** Ids of messages that were in a log once and vanished when the store was set back. */
+  readonly lost = new Set<string>()
+  commits = 0
+  /** Virtual times at which the store was set back. */
+  readonly setBackAtMs: number[] = []
+  private seen: Seen = { seqs: new Map(), epochs: new Map(), states: new Map(), ids: new Set(), consumed: new Set() }
+  private readonly shardCommits = new Map<number, number>()
+  private readonly claimed = new Map<string, ClaimTimes>()
+  private running: Performance[] = []
+  private readonly nowMs: () => number
+
+  /** `nowMs` tells virtual time. */
+  constructor(nowMs: () => number) {
+    this.nowMs = nowMs
+  }
+
+  violated(sentence: string): void {
+    if (this.violations.length < 20) this.violations.push(sentence)
+  }
+
+  commitsOf(shard: number): number {
+    return this.shardCommits.get(shard) ?? 0
+  }
+
+  /** The store, watched. */
+  watch(store: Store): Store {
+    return {
+      read: (shard, facts) => store.read(shard, facts),
+      release: (request) => store.release(request),
+      fenced: (request) => store.fenced(request),
+      metas: (shards) => store.metas(shards),
+      heartbeat: (request) => store.heartbeat(request),
+      retire: (worker) => store.retire(worker),
+      enqueue: (request) => store.enqueue(request),
+      reply: (request) => store.reply(request),
+      acquire: async (request) => {
+        const acquired = await store.acquire(request)
+        this.sawAcquire(request.shard, acquired)
+        return acquired
+      },
+      commit: async (commit) => {
+        const before = (await store.metas([commit.shard]))?.[0] ?? null
+        const verdict = await store.commit(commit)
+        this.sawCommit(commit, { verdict, token: before?.token ?? '' })
+        if (verdict.kind === 'ok') await this.checkBounds(store, commit)
+        return verdict
+      },
+    }
+  }
+
+  /** What `setBack` wants back. */
+  mark(): Seen {
+    const { seqs, epochs, states, ids, consumed } = this.seen
+    return {
+      seqs: new Map(seqs),
+      epochs: new Map(epochs),
+      states: new Map(states),
+      ids: new Set(ids),
+      consumed: new Set(consumed),
+    }
+  }
+
+  setBack(to: Seen): void {
+    for (const id of this.seen.ids) if (!to.ids.has(id)) this.lost.add(id)
+    this.seen = to
+    this.setBackAtMs.push(this.nowMs())
+  }
+
+  /** A performer begins. `mayOverlap` says whether an earlier performance of the item has lost its right. */
+  begins(performance: Performance, mayOverlap: (earlier: Performance, times: ClaimTimes) => boolean): void {
+    const { item, attempt, worker } = performance
+    if (!this.claimed.has(nameOf(performance))) this.violated(`Performed without a claim: ${item} attempt ${attempt}`)
+    for (const earlier of this.running) {
+      if (earlier.item !== item) continue
+      const times = this.claimed.get(nameOf(earlier)) ?? { untilMs: 0, claimedAtMs: 0 }
+      if (earlier.worker === worker || !mayOverlap(earlier, times))
+        this.violated(`Performed twice at once: ${item} attempts ${earlier.attempt} and ${attempt}`)
+    }
+    this.running.push(performance)
+  }
+
+  ends(performance: Performance): void {
+    this.running = this.running.filter((other) => other !== performance)
+  }
+
+  /** The next owner finds items by the lower bound of their lane: it is never above the first of them. */
+  private async checkBounds(store: Store, { shard, ops }: Commit): Promise<void> {
+    const prefix = laneKey(shard, '')
+    const lanes = new Set(ops.filter(({ key }) => key.startsWith(prefix)).map(({ key }) => key.slice(prefix.length)))
+    for (const { key, args } of ops) if (key === dueKey(shard)) lanes.add(String(args[args.length - 1]))
+    for (const lane of lanes) {
+      const first: Fact = { read: 'sorted', key: laneKey(shard, lane), min: 0, max: Number.MAX_SAFE_INTEGER, count: 1 }
+      const values = await store.read(shard, [first, { read: 'score', key: dueKey(shard), member: lane }])
+      const [item] = (values?.[0] ?? []) as readonly (readonly [string, number])[]
+      const bound = values?.[1] as number | null
+      if (item !== undefined && (bound === null || bound > item[1]))
+        this.violated(`Shard ${shard}: lane ${lane} begins at ${item[1]}, the next owner would look at ${bound}`)
+    }
+  }
+
+  private sawAcquire(shard: number, acquired: Acquired): void {
+    if (acquired.kind !== 'ok') return
+    const epoch = Number(acquired.meta.token.split(':')[0])
+    if (epoch <= (this.seen.epochs.get(shard) ?? 0)) this.violated(`Epoch of shard ${shard} did not rise: ${epoch}`)
+    this.seen.epochs.set(shard, epoch)
+  }
+
+  private sawCommit(commit: Commit, { verdict, token }: { verdict: Verdict; token: string }): void {
+    const { shard, seq } = commit
+    const isOdd = commit.ops.some(({ key }) => key.endsWith(':odd'))
+    if (verdict.kind === 'torn' || (verdict.kind === 'badop' && !isOdd))
+      this.violated(`Shard ${shard}: the store answered ${verdict.kind}: ${verdict.reason}`)
+    if (verdict.kind !== 'ok') return
+    if (isOdd) this.violated(`Shard ${shard}: what is against the rules was written`)
+    this.commits += 1
+    this.shardCommits.set(shard, this.commitsOf(shard) + 1)
+    if (commit.token !== token) this.violated(`Shard ${shard}: written by an owner that had lost it`)
+    const expected = this.seen.seqs.get(shard) ?? 0
+    if (seq !== expected) this.violated(`Shard ${shard}: commit after ${expected} claims to follow ${seq}`)
+    this.seen.seqs.set(shard, seq + 1)
+    for (const { key, write, args } of commit.ops) {
+      const kind = key.slice(key.indexOf(':') + 1)
+      if (write === 'XADD' && kind.startsWith('log:')) this.seen.ids.add(idOfEntry(String(args[0]), shard))
+      if (write === 'HSET' && kind.startsWith('replies:')) this.sawConsumed(String(args[0]))
+      if (write === 'HSET' && kind === 'claims') this.sawClaim(String(args[0]), String(args[1]))
+    }
+    for (const { key, write, args } of commit.ops) {
+      const kind = key.slice(key.indexOf(':') + 1)
+      if (write === 'HSET' && kind.startsWith('status:')) this.sawState(`${kind.slice(7)}.${args[0]}`, String(args[1]))
+    }
+  }
+
+  private sawClaim(item: string, packed: string): void {
+    const row = parseClaim(packed)
+    if (row === null || row.worker === '') return
+    const name = nameOf({ item, attempt: row.attempt, worker: row.worker })
+    this.claimed.set(name, { untilMs: row.untilMs, claimedAtMs: this.nowMs() })
+    if (isTerminal(this.seen.states.get(item) ?? ''))
+      this.violated(`Claimed after its end: ${item} attempt ${row.attempt}`)
+  }
+
+  private sawConsumed(cmdId: string): void {
+    if (this.seen.consumed.has(cmdId)) this.violated(`Executed twice: the mailbox command ${cmdId}`)
+    this.seen.consumed.add(cmdId)
+  }
+
+  private sawState(item: string, packed: string): void {
+    const { state } = JSON.parse(packed) as { state: string }
+    const before = this.seen.states.get(item) ?? ''
+    if (isTerminal(before)) this.violated(`Ended twice: ${item} was ${before}, then ${state}`)
+    this.seen.states.set(item, state)
+  }
+}
+
+function nameOf({ item, attempt, worker }: { item: string; attempt: number; worker: string }): string {
+  return `${item} ${attempt} ${worker}`
+}

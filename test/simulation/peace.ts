@@ -1,0 +1,68 @@
+/** peace - after the chaos: everything heals, everything under way ends, until nothing is left to do. */
+import { setImmediate as settle } from 'node:timers/promises'
+import { isHopeless } from './chaos.ts'
+import { leftOver } from './contents.ts'
+import { deliver } from './delivery.ts'
+import { resume } from './faults.ts'
+import { SHARDS } from './process.ts'
+import type { Simulation } from './simulation.ts'
+
+const ROUNDS_MAX = 6_000
+const ROUNDS_BETWEEN_LOOKS = 40
+/** What is due later than this is waited for by a jump of the store's clock. */
+const PATIENCE_MS = 2_000
+
+/** Heals all faults and goes on until nothing is left; what never ends is a violation. */
+export async function drain(sim: Simulation): Promise<void> {
+  sim.note('peace')
+  sim.faults = 0
+  sim.throwTimers = 0
+  sim.fullUntilMs = 0
+  for (const process of sim.processes) if (process.state === 'paused') resume(sim, process)
+  for (let round = 1; round <= ROUNDS_MAX; round += 1) {
+    await peaceRound(sim)
+    if (sim.observer.violations.length > 0) return
+    if (round % ROUNDS_BETWEEN_LOOKS === 0 && (await isOver(sim))) return
+  }
+  const { what } = await leftOver(sim)
+  sim.observer.violated(
+    `Not drained: ${sim.clients.open} asks open, ${(await unowned(sim)).length} shards unowned; ${what.slice(0, 5).join('; ')}`,
+  )
+}
+
+async function peaceRound(sim: Simulation): Promise<void> {
+  const { network, time } = sim
+  const isQuiet = network.requests.length === 0 && network.answers.length === 0
+  for (let left = network.requests.length; left > 0; left -= 1) await deliver(sim, network.takeRequest(0))
+  for (const answer of [...network.answers]) network.complete(answer)
+  for (const effect of sim.processes.flatMap(({ effects }) => effects)) {
+    if (isHopeless(effect.performance.item)) effect.fail(new Error('The effect failed on purpose'))
+    else effect.end({ kind: 'delivered' })
+  }
+  await settle()
+  const clocks = sim.awakeClocks()
+  for (const timer of time.dueTimers(clocks)) if (time.timers.has(timer)) time.call(timer)
+  await settle()
+  const nextMs = time.nextMs(clocks)
+  if (isQuiet && nextMs !== Number.POSITIVE_INFINITY) time.nowMs = Math.max(time.nowMs, nextMs)
+}
+
+async function isOver(sim: Simulation): Promise<boolean> {
+  const { what, earliestMs } = await leftOver(sim)
+  if (earliestMs !== Number.POSITIVE_INFINITY && earliestMs > sim.storeMs() + PATIENCE_MS) {
+    sim.storeOffsetMs += earliestMs - sim.storeMs()
+    sim.note('clock to the next item')
+  }
+  if (what.length > 0 || sim.clients.open > 0 || sim.processes.some(({ state }) => state === 'stopping')) return false
+  return (await unowned(sim)).length === 0
+}
+
+/** Shards that no living process runs under the token in the store. */
+async function unowned(sim: Simulation): Promise<readonly number[]> {
+  const shards = Array.from({ length: SHARDS }, (_, shard) => shard)
+  const metas = (await sim.base.metas(shards)) ?? []
+  return shards.filter((shard) => {
+    const owner = sim.processes.find(({ worker, state }) => worker.id === metas[shard]?.owner && state === 'running')
+    return owner?.shardOf(shard)?.token !== metas[shard]?.token
+  })
+}

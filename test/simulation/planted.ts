@@ -1,0 +1,24 @@
+/** planted - twelve mistakes put in on purpose: the simulation proves something only if it sees each of them. */
+import { test } from 'tap'
+import { BUGS } from './bugs.ts'
+import { simulate } from './simulation.ts'
+
+/** The rarest of them shows in one seed of fifteen or so. */
+const SEEDS_MAX = 200
+
+test('planted: there are twelve', async (t) => {
+  t.equal(new Set(BUGS.map(({ name }) => name)).size, 12)
+})
+
+for (const bug of BUGS) {
+  test(`planted: ${bug.name} is seen`, async (t) => {
+    for (let seed = 1; seed <= SEEDS_MAX; seed += 1) {
+      const { violations } = await simulate(seed, bug)
+      const seen = violations.find((violation) => bug.seenAs.test(violation))
+      if (seen === undefined) continue
+      t.pass(`seed ${seed}: ${seen}`)
+      return
+    }
+    t.fail(`${SEEDS_MAX} seeds stayed green`)
+  })
+}

@@ -1,0 +1,127 @@
+/** process - one simulated process: a worker with its clock, its link to the store and the effects that it performs. */
+import { Shard } from '../../cluster/shard.ts'
+import type { ShardWorld } from '../../cluster/shard-world.ts'
+import type { Store, WorkerRecord } from '../../cluster/store.ts'
+import { Worker } from '../../cluster/worker.ts'
+import type { ClaimTimes, Observer, Performance } from './observer.ts'
+import { type Job, type Outcome, type ToyBugs, toyBehaviours } from './toy.ts'
+import type { WorkerClock } from './virtual-time.ts'
+
+/** Shards of the simulated installation. */
+export const SHARDS = 4
+const ROOM = 3
+/** Fields that a process may remember: some nothing, some a few. */
+const FIELDS_MAX = [0, 12, 100_000] as const
+
+/** What a planted bug changes in a process. */
+export interface ProcessBugs {
+  readonly toy?: ToyBugs
+  readonly world?: Partial<ShardWorld>
+  makeShard?(id: number, world: ShardWorld): Shard
+}
+
+export interface Effect {
+  readonly performance: Performance
+  readonly lane: string
+  readonly end: (outcome: Outcome) => void
+  readonly fail: (error: Error) => void
+}
+
+export interface ProcessOptions {
+  readonly n: number
+  readonly clock: WorkerClock
+  readonly store: Store
+  readonly observer: Observer
+  readonly random: () => number
+  readonly bugs: ProcessBugs
+  processGone(record: WorkerRecord): boolean
+  timerThrows(): boolean
+  mayOverlap(earlier: Performance, times: ClaimTimes): boolean
+  fault(sentence: string): void
+}
+
+export class SimProcess {
+  readonly n: number
+  readonly clock: WorkerClock
+  readonly worker: Worker
+  /** Every shard object that it made, the newest of a shard last. */
+  readonly shards: Shard[] = []
+  effects: Effect[] = []
+  state: 'running' | 'paused' | 'stopping' | 'dead' = 'running'
+  /** Virtual time of the last moment at which others could have believed it dead. */
+  doubtedAtMs = Number.NEGATIVE_INFINITY
+  private readonly options: ProcessOptions
+
+  constructor(options: ProcessOptions) {
+    const { n, clock, store, random, bugs } = options
+    this.n = n
+    this.clock = clock
+    this.options = options
+    const behaviours = toyBehaviours({
+      bugs: bugs.toy ?? {},
+      room: (lane) => ROOM - this.effects.filter((effect) => effect.lane === lane).length,
+      perform: (job, claim) => this.perform(job, claim),
+      timerThrows: () => options.timerThrows(),
+    })
+    this.worker = new Worker({
+      store,
+      behaviours,
+      clock,
+      random,
+      shards: SHARDS,
+      fieldsMax: FIELDS_MAX[n % FIELDS_MAX.length]!,
+      identity: { host: 'sim', bootId: 'b', pidNamespace: 'p', pid: n, startTime: String(n), clientId: n, runId: 'r' },
+      log: {
+        info: () => undefined,
+        warn: () => undefined,
+        error: (facts, sentence) => options.fault(`p${n} ${sentence} ${JSON.stringify(facts)}`),
+      },
+      processGone: (record) => options.processGone(record),
+      makeShard: (id, world) => {
+        const shard = bugs.makeShard?.(id, world) ?? new Shard(id, world)
+        this.shards.push(shard)
+        return shard
+      },
+      ...(bugs.world === undefined ? {} : { world: bugs.world }),
+    })
+  }
+
+  /** Whether its timers, answers and effects go on. */
+  get isAwake(): boolean {
+    return this.state === 'running' || this.state === 'stopping'
+  }
+
+  /** The running object of a shard, if this process holds it. */
+  shardOf(id: number): Shard | undefined {
+    return this.shards.findLast((shard) => shard.id === id && shard.running)
+  }
+
+  private perform(
+    job: Job,
+    { item, lane, attempt }: { item: string; lane: string; attempt: number },
+  ): Promise<Outcome> {
+    const { observer } = this.options
+    const performance = { item: job.item, attempt, worker: this.worker.id }
+    if (job.item !== item) observer.violated('A job was given to another item')
+    observer.begins(performance, (earlier, times) => this.options.mayOverlap(earlier, times))
+    return new Promise((resolve, reject) => {
+      const over = (): void => {
+        this.effects = this.effects.filter((other) => other !== effect)
+        observer.ends(performance)
+      }
+      const effect: Effect = {
+        performance,
+        lane,
+        end: (outcome) => {
+          over()
+          resolve(outcome)
+        },
+        fail: (error) => {
+          over()
+          reject(error)
+        },
+      }
+      this.effects.push(effect)
+    })
+  }
+}

@@ -1,0 +1,303 @@
+/**
+ * sim-store - the store in memory, for simulations: the same answers as Redis, no waiting, a clock that is set by hand.
+ *
+ * Everything completes at once. Delays, lost answers and other faults are laid around it by whoever simulates; what only
+ * a store itself can do is here: a full memory (`full`), lost writes (`rollBack`), another time (`nowMs`).
+ */
+import type { Entry, Fact, FactValue, Op } from '../../cluster/behaviour.ts'
+import { entryIdOf, isId, sortableEntryId } from '../../cluster/id.ts'
+import {
+  fencedKey,
+  journalKey,
+  mailboxKey,
+  metaKey,
+  repliesKey,
+  stagedKey,
+  WORKERS_KEY,
+} from '../../cluster/keyspace.ts'
+import type { Acquired, Beat, Commit, Enqueue, Meta, Store, Verdict, WorkerRecord } from '../../cluster/store.ts'
+import { checkOps } from './sim-check.ts'
+import { applyOp, type Dumped, readable, SimData, sortScores, textOf } from './sim-data.ts'
+
+const CLOCK_OFF_MS = 5_000
+const TRIES_KEPT_MS = 60_000
+const FENCED_MS = 3_600_000
+const STAGED_MS = 60_000
+const JOURNAL_ENTRIES = 256
+/** Writes that `rollBack` can undo. */
+const STEPS_KEPT = 64
+
+export type Snapshot = ReturnType<SimData['copy']>
+
+export class SimStore implements Store {
+  /** The store's clock, ms since the epoch. */
+  nowMs: number
+  /** At maxmemory: what accepts something is refused. */
+  full = false
+  /** Told of each bell. */
+  onBell: (shard: number) => void = () => undefined
+  private readonly data = new SimData()
+  private steps: Snapshot[] = []
+
+  constructor(nowMs = 1_732_000_000_000) {
+    this.nowMs = nowMs
+  }
+
+  async commit(commit: Commit): Promise<Verdict> {
+    const { shard, seq, lid } = commit
+    if (lid !== '' && !isId(lid)) return { kind: 'badop', reason: 'lid' }
+    if (this.full && !commit.frees) return { kind: 'refused', reason: 'OOM' }
+    const keys = [metaKey(shard), journalKey(shard)]
+    const refusal = this.refusalOf(commit)
+    if (refusal !== null) return refusal
+    const ops = numberEntries(commit.ops, seq)
+    const checked = checkOps(ops, { data: this.data, nowMs: this.nowMs, shard })
+    if (checked.kind === 'missing') return checked
+    if (checked.kind === 'badop') return { kind: 'badop', reason: 'op' }
+    this.step([...keys, ...ops.map(({ key }) => key)])
+    const entry = [`${seq + 1}-0`, 'c', commit.commitId, 'n', commit.note]
+    applyOp(this.data, { key: keys[1]!, write: 'XADD', args: entry }, this.nowMs)
+    const journal = this.data.make(keys[1]!, 'stream', this.nowMs)
+    journal.entries = journal.entries.slice(-JOURNAL_ENTRIES)
+    for (const op of ops) applyOp(this.data, op, this.nowMs)
+    this.writeMeta(commit)
+    return { kind: 'ok' }
+  }
+
+  async read(_shard: number, facts: readonly Fact[]): Promise<readonly FactValue[] | null> {
+    const values: FactValue[] = []
+    for (const fact of facts) {
+      const value = this.valueOf(fact)
+      if (value === undefined) return null
+      values.push(value)
+    }
+    return values
+  }
+
+  async acquire(request: { shard: number; sawToken: string; newToken: string; worker: string }): Promise<Acquired> {
+    const { shard, sawToken, newToken, worker } = request
+    const fields = this.hashOf(metaKey(shard))
+    if ((fields.get('tok') ?? '') !== textOf(sawToken)) return { kind: 'changed', meta: metaOf(fields) }
+    this.step([metaKey(shard), fencedKey(shard, sawToken)])
+    const seq = fields.get('seq') ?? '0'
+    if (sawToken !== '')
+      this.data.setText(fencedKey(shard, sawToken), `${seq} ${fields.get('last') ?? ''}`, this.nowMs + FENCED_MS)
+    const tries = String(Number(fields.get('tries') ?? 0) + 1)
+    this.hset(metaKey(shard), [
+      'owner',
+      worker,
+      'tok',
+      newToken,
+      'seq',
+      seq,
+      'tries',
+      tries,
+      'since',
+      String(this.nowMs),
+    ])
+    return { kind: 'ok', meta: metaOf(this.hashOf(metaKey(shard))) }
+  }
+
+  async release({ shard, token }: { shard: number; token: string }): Promise<boolean> {
+    if (this.hashOf(metaKey(shard)).get('tok') !== token) return false
+    this.step([metaKey(shard)])
+    this.hset(metaKey(shard), ['owner', ''])
+    return true
+  }
+
+  async fenced({ shard, token }: { shard: number; token: string }): Promise<{ seq: number; last: string } | null> {
+    const value = this.data.get(fencedKey(shard, token), this.nowMs)
+    if (value?.kind !== 'text') return null
+    const [seq, ...last] = value.text.split(' ')
+    return { seq: Number(seq), last: last.join(' ') }
+  }
+
+  async metas(shards: readonly number[]): Promise<readonly (Meta | null)[] | null> {
+    return shards.map((shard) => {
+      const fields = this.hashOf(metaKey(shard))
+      return fields.has('tok') ? metaOf(fields) : null
+    })
+  }
+
+  async heartbeat({ worker, record }: { worker: string; record: WorkerRecord }): Promise<Beat> {
+    this.step([WORKERS_KEY])
+    this.hset(WORKERS_KEY, [worker, JSON.stringify(record)])
+    return { kind: 'ok', nowMs: this.nowMs, workers: new Map(this.hashOf(WORKERS_KEY)) }
+  }
+
+  async retire(worker: string): Promise<void> {
+    this.step([WORKERS_KEY])
+    applyOp(this.data, { key: WORKERS_KEY, write: 'HDEL', args: [worker] }, this.nowMs)
+  }
+
+  async enqueue(request: Enqueue): Promise<'ok' | 'busy' | 'lost' | 'unsent'> {
+    const { shard, cmdId, name, replyTo, deadlineMs, body, entriesMax } = request
+    if (this.full) return 'unsent'
+    const key = mailboxKey(shard)
+    const mailbox = this.data.get(key, this.nowMs)
+    if (mailbox?.kind === 'stream' && mailbox.entries.length >= entriesMax) return 'busy'
+    this.step([key, stagedKey(shard, cmdId)])
+    this.data.setText(stagedKey(shard, cmdId), textOf(body), this.nowMs + STAGED_MS)
+    const [lastMs, lastLow] = (mailbox?.kind === 'stream' ? mailbox.last : '0-0').split('-')
+    const id = this.nowMs > Number(lastMs) ? `${this.nowMs}-0` : `${lastMs}-${BigInt(lastLow!) + 1n}`
+    const fields = ['cmd', cmdId, 'name', name, 'to', replyTo, 'deadline', String(deadlineMs)]
+    applyOp(this.data, { key, write: 'XADD', args: [id, ...fields] }, this.nowMs)
+    this.onBell(shard)
+    return 'ok'
+  }
+
+  async reply(request: {
+    shard: number
+    cmdId: string
+    slice: number
+  }): Promise<{ reply: string | null; nowMs: number } | null> {
+    const reply = this.hashOf(repliesKey(request.shard, request.slice)).get(request.cmdId) ?? null
+    return { reply, nowMs: this.nowMs }
+  }
+
+  /** Every key that exists now, by name. */
+  dump(): Map<string, Dumped> {
+    return this.data.dump(this.nowMs)
+  }
+
+  /** All that is stored, as a copy. */
+  snapshot(): Snapshot {
+    return this.data.copy()
+  }
+
+  /** Puts a snapshot in the place of all that is stored. */
+  restore(snapshot: Snapshot): void {
+    this.data.putBack(snapshot, true)
+    this.steps = []
+  }
+
+  /** Another store with the same contents, clock and switches. */
+  clone(): SimStore {
+    const twin = new SimStore(this.nowMs)
+    twin.full = this.full
+    twin.restore(this.snapshot())
+    return twin
+  }
+
+  /** Loses the last `count` writes of any kind (64 at most), as a store does that acknowledged before it was on disk. */
+  rollBack(count: number): number {
+    let undone = 0
+    for (; undone < count && this.steps.length > 0; undone += 1) this.data.putBack(this.steps.pop()!, false)
+    return undone
+  }
+
+  private refusalOf(commit: Commit): Verdict | null {
+    const { shard, seq, deadlineMs } = commit
+    const meta = this.hashOf(metaKey(shard))
+    if (meta.get('tok') !== commit.token) return { kind: 'fenced' }
+    if (Number(meta.get('seq')) !== seq)
+      return meta.get('last') === commit.commitId ? { kind: 'dup' } : { kind: 'conflict', seq: Number(meta.get('seq')) }
+    if (deadlineMs !== 0 && this.nowMs > deadlineMs) return { kind: 'late', nowMs: this.nowMs }
+    if (Math.abs(commit.nowMs - this.nowMs) > CLOCK_OFF_MS) return { kind: 'clock', nowMs: this.nowMs }
+    const journal = this.data.get(journalKey(shard), this.nowMs)
+    const top = journal?.kind === 'stream' ? (journal.entries.at(-1)?.id ?? '0-0') : '0-0'
+    if (top !== `${seq}-0`) return { kind: 'torn', reason: `Journal ends at ${top}, meta at ${seq}` }
+    const above = meta.get('top') ?? ''
+    if (commit.firstEntryId !== '' && above !== '' && commit.firstEntryId <= above)
+      return { kind: 'badop', reason: 'lid' }
+    return null
+  }
+
+  private writeMeta({ shard, seq, commitId, nowMs, lid, cursor, outcomesCursor }: Commit): void {
+    const meta = this.hashOf(metaKey(shard))
+    const fields = ['seq', String(seq + 1), 'last', commitId, 'now', String(nowMs)]
+    if (lid !== '') fields.push('lid', lid, 'top', sortableEntryId(entryIdOf(lid)))
+    if (cursor !== '') fields.push('cur', cursor)
+    if (outcomesCursor !== '') fields.push('out', outcomesCursor)
+    const held = this.nowMs - Number(meta.get('since') ?? 0)
+    if ((meta.get('tries') ?? '0') !== '0' && held >= TRIES_KEPT_MS) fields.push('tries', '0')
+    this.hset(metaKey(shard), fields)
+  }
+
+  /** Undefined: the key is of another kind than the read needs. */
+  private valueOf(fact: Fact): FactValue | undefined {
+    const value = this.data.get(fact.key, this.nowMs)
+    const kinds = {
+      fields: 'hash',
+      hash: 'hash',
+      range: 'stream',
+      last: 'stream',
+      sorted: 'sorted',
+      score: 'sorted',
+      value: 'text',
+    } as const
+    const asksNothing =
+      (fact.read === 'fields' && fact.fields.length === 0) ||
+      ((fact.read === 'range' || fact.read === 'sorted') && fact.count <= 0)
+    if (asksNothing) return []
+    if (value !== undefined && value.kind !== kinds[fact.read]) return undefined
+    const fields = value?.kind === 'hash' ? value.fields : new Map<string, string>()
+    const entries = value?.kind === 'stream' ? value.entries : []
+    const scores = value?.kind === 'sorted' ? value.scores : new Map<string, number>()
+    switch (fact.read) {
+      case 'fields':
+        return fact.fields.map((field) => fields.get(textOf(field)) ?? null)
+      case 'hash':
+        return new Map(fields)
+      case 'range':
+        return entries.filter(({ id }) => isWithin(id, fact)).slice(0, fact.count)
+      case 'last':
+        return entries.slice(-1)
+      case 'sorted':
+        return sortScores(scores)
+          .filter(([, score]) => score >= fact.min && score <= fact.max)
+          .slice(0, fact.count)
+      case 'score':
+        return scores.get(textOf(fact.member)) ?? null
+      case 'value':
+        return value?.kind === 'text' ? readable(value.text) : null
+    }
+  }
+
+  private hashOf(key: string): ReadonlyMap<string, string> {
+    const value = this.data.get(key, this.nowMs)
+    return value?.kind === 'hash' ? value.fields : new Map()
+  }
+
+  private hset(key: string, args: readonly string[]): void {
+    applyOp(this.data, { key, write: 'HSET', args }, this.nowMs)
+  }
+
+  /** Remembers what a write is about to change. */
+  private step(keys: readonly string[]): void {
+    this.steps.push(this.data.copy(new Set(keys)))
+    if (this.steps.length > STEPS_KEPT) this.steps.shift()
+  }
+}
+
+/** `*seq` as the ids that the commit gives. */
+function numberEntries(ops: readonly Op[], seq: number): Op[] {
+  const counts = new Map<string, number>()
+  return ops.map((op) => {
+    if (op.write !== 'XADD' || op.args[0] !== '*seq') return op
+    const count = counts.get(op.key) ?? 0
+    counts.set(op.key, count + 1)
+    return { ...op, args: [`${seq + 1}-${count}`, ...op.args.slice(1)] }
+  })
+}
+
+function isWithin(id: Entry['id'], { from, to }: { from: string; to: string }): boolean {
+  const at = sortableEntryId(id)
+  const least = from === '-' ? '' : sortableEntryId(from.includes('-') ? from : `${from}-0`)
+  const most = to === '+' ? '~' : sortableEntryId(to.includes('-') ? to : `${to}-${2n ** 64n - 1n}`)
+  return at >= least && at <= most
+}
+
+function metaOf(fields: ReadonlyMap<string, string>): Meta {
+  const of = (name: string): string => fields.get(name) ?? ''
+  return {
+    owner: of('owner'),
+    token: of('tok'),
+    seq: Number(of('seq')),
+    last: of('last'),
+    lid: of('lid'),
+    cursor: of('cur'),
+    outcomesCursor: of('out'),
+    tries: Number(of('tries')),
+  }
+}

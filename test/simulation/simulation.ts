@@ -1,0 +1,185 @@
+/**
+ * simulation - three workers on an in-memory store, and a seed that decides everything that happens to them.
+ *
+ * States: chaos (asks, faults, kills; about a thousand steps), then peace (everything heals and drains), then the checks.
+ * Whatever a process does between two steps is promises alone, so the same seed gives the same trace.
+ */
+import { createHash } from 'node:crypto'
+import { setImmediate as settle } from 'node:timers/promises'
+import type { Store } from '../../cluster/store.ts'
+import { chaosStep } from './chaos.ts'
+import { checkAll } from './check.ts'
+import { type Ask, Clients } from './client.ts'
+import { Network, type Request } from './network.ts'
+import { type ClaimTimes, Observer, type Performance } from './observer.ts'
+import { drain } from './peace.ts'
+import { type Chance, makeChance } from './prng.ts'
+import { type ProcessBugs, SimProcess } from './process.ts'
+import { SimStore } from './sim-store.ts'
+import { VirtualTime, WorkerClock } from './virtual-time.ts'
+
+export const WORKERS = 3
+const STEPS = 2_000
+const STORE_BEGINS_MS = 1_700_000_000_000
+/** Two workers' ideas of the store's time differ by less. */
+const CLOCKS_APART_MS = 11_000
+
+/** A named mistake, planted in the runtime, in the store or in the behaviours. */
+export interface Bug extends ProcessBugs {
+  readonly name: string
+  /** What the broken promise must look like. */
+  readonly seenAs: RegExp
+  wrapStore?(store: Store): Store
+}
+
+export interface SimResult {
+  readonly seed: number
+  readonly hash: string
+  readonly trace: readonly string[]
+  readonly violations: readonly string[]
+  readonly commits: number
+  readonly accepted: number
+}
+
+/** Runs one seed: everything that happened, and what must not have. */
+export async function simulate(seed: number, bug: Bug | null = null): Promise<SimResult> {
+  const sim = new Simulation(seed, bug)
+  await sim.run()
+  const hash = createHash('sha256').update(sim.trace.join('\n')).digest('hex')
+  const accepted = sim.clients.asks.filter(({ name, result }) => name === 'accept' && result?.kind === 'answer').length
+  const { observer, trace } = sim
+  return { seed, hash, trace, violations: observer.violations, commits: observer.commits, accepted }
+}
+
+export class Simulation {
+  readonly trace: string[] = []
+  readonly chance: Chance
+  readonly time = new VirtualTime()
+  readonly base = new SimStore()
+  readonly network = new Network()
+  readonly observer = new Observer(() => this.time.nowMs)
+  readonly clients: Clients
+  processes: SimProcess[] = []
+  /** How far the store's clock is from virtual time. */
+  storeOffsetMs = STORE_BEGINS_MS
+  /** Virtual times at which the store's clock went back. */
+  readonly backAtMs: number[] = []
+  /** Chances of faults; all zero in peace. */
+  faults = 1
+  throwTimers = 0
+  /** Virtual time until which the store is full. */
+  fullUntilMs = 0
+  /** Processes that were killed or told to stop. */
+  ended = 0
+  /** Every so many processes is on another machine: nobody can see that it is gone. */
+  readonly unseenEvery: number
+  /** Whether this seed's store loses commits now and then. */
+  readonly setsBack: boolean
+  private readonly bug: Bug | null
+  private made = 0
+
+  constructor(seed: number, bug: Bug | null) {
+    this.chance = makeChance(seed)
+    this.bug = bug
+    this.unseenEvery = 1 + this.chance.below(6)
+    this.setsBack = this.chance.hit(0.3)
+    this.clients = new Clients(this.chance, (ask) => this.note(`answer ask ${ask.n} ${said(ask)}`))
+  }
+
+  async run(): Promise<void> {
+    for (let n = 0; n < WORKERS; n += 1) this.startProcess()
+    for (let step = 0; step < STEPS && this.observer.violations.length === 0; step += 1) {
+      await chaosStep(this)
+      await settle()
+    }
+    if (this.observer.violations.length > 0) return
+    await drain(this)
+    await checkAll(this)
+  }
+
+  note(line: string): void {
+    this.trace.push(`${this.time.nowMs.toFixed(1)} ${line}`)
+  }
+
+  startProcess(): SimProcess {
+    this.made += 1
+    const n = this.made
+    const { chance } = this
+    const storeMs = this.storeMs() + chance.below(2_000) - 1_000
+    const clock = new WorkerClock(this.time, {
+      rate: 0.995 + chance.below(11) / 1_000,
+      originMs: chance.below(100_000),
+      storeMs,
+    })
+    const store = this.bug?.wrapStore?.(this.base) ?? this.base
+    const process = new SimProcess({
+      n,
+      clock,
+      store: this.network.link(n, this.observer.watch(store)),
+      observer: this.observer,
+      random: () => chance.next(),
+      bugs: this.bug ?? {},
+      processGone: (record) => record.pid % this.unseenEvery !== 0 && this.process(record.pid)?.state === 'dead',
+      timerThrows: () => {
+        if (this.throwTimers === 0) return false
+        this.throwTimers -= 1
+        return true
+      },
+      mayOverlap: (earlier, times) => this.mayOverlap(earlier, times),
+      fault: (sentence) => this.fault(sentence),
+    })
+    this.processes.push(process)
+    this.note(`start p${n}`)
+    process.worker.start().catch(() => this.kill(process))
+    return process
+  }
+
+  process(n: number): SimProcess | undefined {
+    return this.processes.find((process) => process.n === n)
+  }
+
+  storeMs(): number {
+    return Math.floor(this.time.nowMs + this.storeOffsetMs)
+  }
+
+  /** Clocks of the processes whose timers run. */
+  awakeClocks(): Set<WorkerClock> {
+    return new Set(this.processes.filter(({ isAwake }) => isAwake).map(({ clock }) => clock))
+  }
+
+  /** Has the store do what a request asks. */
+  async execute(request: Request): Promise<unknown> {
+    this.base.nowMs = this.storeMs()
+    this.base.full = this.time.nowMs < this.fullUntilMs
+    return request.run()
+  }
+
+  describe({ n, from, method, shard }: Request): string {
+    return `${method}#${n} p${from}${shard < 0 ? '' : ` s${shard}`}`
+  }
+
+  kill(process: SimProcess): void {
+    this.note(`kill p${process.n}`)
+    process.state = 'dead'
+    this.time.forget(process.clock)
+    for (const { performance } of process.effects) this.observer.ends(performance)
+    process.effects = []
+    this.network.answers = this.network.answers.filter(({ request }) => request.from !== process.n)
+  }
+
+  /** An item may be performed again while it is performed, when the first performer lost its claim without knowing it. */
+  private mayOverlap(earlier: Performance, { untilMs, claimedAtMs }: ClaimTimes): boolean {
+    const process = this.processes.find(({ worker }) => worker.id === earlier.worker)
+    if (process === undefined || this.observer.setBackAtMs.length > 0) return true
+    return untilMs <= this.storeMs() + CLOCKS_APART_MS || process.doubtedAtMs >= claimedAtMs
+  }
+
+  private fault(sentence: string): void {
+    this.note(sentence)
+    if (sentence.includes('torn')) this.observer.violated(sentence)
+  }
+}
+
+function said({ result }: Ask): string {
+  return result?.kind === 'answer' ? JSON.stringify(result.reply) : (result?.kind ?? '')
+}
