@@ -24,11 +24,17 @@ export class KnownKeys {
   /** Letters: `j` where the journal's end is certain, then one for each key. '' when nothing is. */
   lettersOf(
     shard: number,
-    { keys, ops, seq, firstEntryId }: { keys: readonly string[]; ops: readonly Op[]; seq: number; firstEntryId: string },
+    {
+      keys,
+      ops,
+      seq,
+      firstEntryId,
+    }: { keys: readonly string[]; ops: readonly Op[]; seq: number; firstEntryId: string },
   ): string {
     const known = this.shards.get(shard)
     if (known === undefined) return ''
-    for (const { key, write, args } of ops) if (write === 'XADD' && !rises(args[0], seq, firstEntryId)) known.delete(key)
+    for (const { key, write, args } of ops)
+      if (write === 'XADD' && !rises(args[0], seq, firstEntryId)) known.delete(key)
     let letters = 'j'
     for (const key of keys) letters += known.get(key) ?? UNSURE
     return letters

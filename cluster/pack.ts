@@ -70,7 +70,10 @@ export function packRead(facts: readonly Fact[]): { bytes: Buffer; pieces: reado
     writer.number(place)
     for (const arg of args) writer.text(arg)
   }
-  return { bytes: evalBytes(READ.sha, { keys: [...places.keys()], args: [], packed: writer.packed(), last: null }), pieces }
+  return {
+    bytes: evalBytes(READ.sha, { keys: [...places.keys()], args: [], packed: writer.packed(), last: null }),
+    pieces,
+  }
 }
 
 /** The bytes of any command whose arguments are texts. */
@@ -104,7 +107,12 @@ function packOps({ commands }: Merged): Buffer {
 
 function evalBytes(
   sha: string,
-  { keys, args, packed, last }: { keys: readonly string[]; args: readonly string[]; packed: Buffer; last: string | null },
+  {
+    keys,
+    args,
+    packed,
+    last,
+  }: { keys: readonly string[]; args: readonly string[]; packed: Buffer; last: string | null },
 ): Buffer {
   const tail = last === null ? '\r\n' : `\r\n${bulk(last)}`
   let head = `*${(last === null ? 4 : 5) + keys.length + args.length}\r\n$7\r\nEVALSHA\r\n$40\r\n${sha}\r\n${bulk(String(keys.length))}`

@@ -69,9 +69,9 @@ async function startUnder(lock: DirectoryLock, place: Place): Promise<Redis | nu
     if (probe.state === 'ready') probe.client.disconnect()
     if (probe.state !== 'absent') return null
     if (livingRedisPid(place.directory) !== null) throw notAnswering(place)
-    const binary = await findRedisBinary(place.log)
-    const client = await spawnRedis(binary.command, lock, place)
-    place.log.info({ ...binary, socketPath: place.socketPath }, 'Started redis')
+    const { command, version } = await findRedisBinary(place.log)
+    const client = await spawnRedis(command, lock, place)
+    place.log.info({ binary: command, version, socketPath: place.socketPath }, 'Started redis')
     return client
   } finally {
     await lock.release()

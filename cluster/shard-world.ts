@@ -43,4 +43,3 @@ export interface ShardLog {
   badop(facts: { shard: number; reason: string }): void
   committed(facts: { shard: number; works: number; ms: number }): void
 }
-

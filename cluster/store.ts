@@ -120,5 +120,9 @@ export interface Store {
   /** 'ok', 'busy' (mailbox full), 'lost' (sent, no answer), 'unsent'. */
   enqueue(request: Enqueue): Promise<'ok' | 'busy' | 'lost' | 'unsent'>
   /** The reply of a mailbox command and the store's clock, in one step. */
-  reply(request: { shard: number; cmdId: string; slice: number }): Promise<{ reply: string | null; nowMs: number } | null>
+  reply(request: {
+    shard: number
+    cmdId: string
+    slice: number
+  }): Promise<{ reply: string | null; nowMs: number } | null>
 }

@@ -40,7 +40,21 @@ export function internalWork(
   type: CommandType,
   { command, lane, item, cameAtMs }: { command: Command; lane: string; item: string; cameAtMs: number },
 ): Work {
-  return { source, type, command, deadlineMs: 0, cameAtMs, bytes: 0, needs: 0, broken: null, late: false, answer: null, entryId: '', lane, item }
+  return {
+    source,
+    type,
+    command,
+    deadlineMs: 0,
+    cameAtMs,
+    bytes: 0,
+    needs: 0,
+    broken: null,
+    late: false,
+    answer: null,
+    entryId: '',
+    lane,
+    item,
+  }
 }
 
 /** Answers the asker of a work, once. */

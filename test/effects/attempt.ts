@@ -1,4 +1,4 @@
-/** attempt - the memory of broken TLS; sessions themselves are in `transmit.ts`. */
+/** attempt - the memory of broken TLS; sessions themselves are in `converse.ts`. */
 
 import t from 'tap'
 import { attemptAddress, createBrokenTls } from '../../src/effects/attempt.ts'
