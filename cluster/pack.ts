@@ -105,26 +105,41 @@ function packOps({ commands }: Merged): Buffer {
   return writer.packed()
 }
 
-function evalBytes(
-  sha: string,
-  {
-    keys,
-    args,
-    packed,
-    last,
-  }: { keys: readonly string[]; args: readonly string[]; packed: Buffer; last: string | null },
-): Buffer {
-  const tail = last === null ? '\r\n' : `\r\n${bulk(last)}`
-  let head = `*${(last === null ? 4 : 5) + keys.length + args.length}\r\n$7\r\nEVALSHA\r\n$40\r\n${sha}\r\n${bulk(String(keys.length))}`
-  for (const key of keys) head += bulk(key)
-  for (const arg of args) head += bulk(arg)
-  head += `$${packed.length}\r\n`
-  const headBytes = Buffer.byteLength(head)
+function evalBytes(sha: string, call: EvalCall): Buffer {
+  const { packed, last } = call
+  const tail = last === null ? '\r\n' : `\r\n${asciiBulk(last)}`
+  // Keys and small arguments are ASCII but for what a test or a lane's name brings: counted once, not each.
+  let head = evalHead(sha, call, asciiBulk)
+  let headBytes = Buffer.byteLength(head)
+  if (headBytes !== head.length) {
+    head = evalHead(sha, call, bulk)
+    headBytes = Buffer.byteLength(head)
+  }
   const bytes = Buffer.allocUnsafe(headBytes + packed.length + tail.length)
   bytes.write(head, 0, 'utf8')
   packed.copy(bytes, headBytes)
   bytes.write(tail, headBytes + packed.length, 'latin1')
   return bytes
+}
+
+interface EvalCall {
+  readonly keys: readonly string[]
+  readonly args: readonly string[]
+  readonly packed: Buffer
+  /** ASCII, after what is packed; null for none. */
+  readonly last: string | null
+}
+
+function evalHead(sha: string, { keys, args, packed, last }: EvalCall, bulkOf: (text: string) => string): string {
+  const count = (last === null ? 4 : 5) + keys.length + args.length
+  let head = `*${count}\r\n$7\r\nEVALSHA\r\n$40\r\n${sha}\r\n${bulkOf(String(keys.length))}`
+  for (const key of keys) head += bulkOf(key)
+  for (const arg of args) head += bulkOf(arg)
+  return `${head}$${packed.length}\r\n`
+}
+
+function asciiBulk(text: string): string {
+  return `$${text.length}\r\n${text}\r\n`
 }
 
 function bulk(text: string): string {

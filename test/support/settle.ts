@@ -4,6 +4,7 @@ import type { Ledger } from './ledger.ts'
 import { until } from './until.ts'
 
 const SETTLE_MS_MAX = 60_000
+const SHOWN_MAX = 3
 
 /** What must be found, whatever was killed. */
 export const SETTLED = { doubled: 0, lost: 0, unclear: 0, torn: 0, open: 0 }
@@ -21,6 +22,8 @@ export interface Found {
   readonly counted: number
   /** Recipients whose events are not one `delivered`. */
   readonly unclear: number
+  /** Some of them, as they are stored. */
+  readonly unclearOnes: readonly string[]
   /** Shards whose journal and sequence number disagree. */
   readonly torn: number
   /** Items still claimed or waiting, timers left out. */
@@ -39,13 +42,15 @@ export async function settle(
     const logged = await logOf(redis, `${tag}:log:${serverId}:*`)
     const ids = new Set([...ledger.told.values()].flatMap((told) => [...told]))
     const counters = JSON.parse((await redis.hget(`${tag}:counters`, `account:${accountId}`)) ?? '{}')
+    const unclear = await unclearOf(redis, `${tag}:status:${serverId}:*`)
     return {
       logged: logged.size,
       told: ids.size,
       doubled: [...ledger.told.values()].filter(({ size }) => size !== 1).length,
       lost: [...ids].filter((id) => !logged.has(id)).length,
       counted: counters.testMonth?.[1] ?? 0,
-      unclear: await unclearOf(redis, `${tag}:status:${serverId}:*`),
+      unclear: unclear.length,
+      unclearOnes: unclear.slice(0, SHOWN_MAX),
       torn: await tornOf(redis),
       open: await openItems(redis, String(tag)),
     }
@@ -76,12 +81,13 @@ function uuidOf(entryId: string, shard: number): string {
   return `${head.slice(0, 8)}-${head.slice(8)}-${third}-${tail.slice(0, 4)}-${tail.slice(4)}`
 }
 
-async function unclearOf(redis: Redis, pattern: string): Promise<number> {
-  let unclear = 0
+/** What is stored of them, which holds no address. */
+async function unclearOf(redis: Redis, pattern: string): Promise<string[]> {
+  const unclear: string[] = []
   for (const key of await redis.keys(pattern))
     for (const packed of Object.values(await redis.hgetall(key))) {
       const events = (JSON.parse(packed) as unknown[]).filter(Array.isArray)
-      if (events.filter(([letter]) => letter === 'd').length !== 1) unclear += 1
+      if (events.filter(([letter]) => letter === 'd').length !== 1) unclear.push(packed)
     }
   return unclear
 }
