@@ -55,11 +55,17 @@ export function msOf(id: string): number {
   return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
 }
 
-/** The stream entry id of an object: `<ms>-<62 low bits>`. */
+/** The stream entry id of an object: `<ms>-<62 low bits>`. One id is asked for several times in a row. */
 export function entryIdOf(id: string): string {
+  if (id === askedId) return askedEntryId
   const low = (BigInt(`0x${id.slice(19, 23)}${id.slice(24)}`) & 0x3fffffffffffffffn).toString()
-  return `${msOf(id)}-${low}`
+  askedId = id
+  askedEntryId = `${msOf(id)}-${low}`
+  return askedEntryId
 }
+
+let askedId = ''
+let askedEntryId = ''
 
 /** The object's id from its stream entry id. */
 export function idOfEntry(entryId: string, shard: number): string {

@@ -24,11 +24,12 @@ interface Held {
 export type EntityTable = ReadonlyMap<string, EntityType>
 
 export class Memory {
-  private readonly entities = new Map<string, Held>()
+  /** Kind -> id -> what is held. */
+  private readonly entities = new Map<string, Map<string, Held>>()
   private readonly counters = new Map<string, Held>()
 
-  hasEntity(ref: Ref): boolean {
-    return this.entities.has(entityName(ref))
+  hasEntity({ kind, id }: Ref): boolean {
+    return this.entities.get(kind)?.has(id) === true
   }
 
   hasCounter(owner: string): boolean {
@@ -37,8 +38,7 @@ export class Memory {
 
   /** Takes in what a read answered, unless something newer is held already. A Fault is thrown at whoever asks for it. */
   loadEntity(ref: Ref, state: unknown, nowMs: number): void {
-    const name = entityName(ref)
-    if (!this.entities.has(name)) this.entities.set(name, { state, usedAtMs: nowMs, entryIds: [] })
+    if (!this.hasEntity(ref)) this.hold(ref, { state, usedAtMs: nowMs, entryIds: [] })
   }
 
   loadCounter(owner: string, value: unknown, nowMs: number): void {
@@ -46,7 +46,7 @@ export class Memory {
   }
 
   entity(ref: Ref, nowMs: number): unknown {
-    const held = this.entities.get(entityName(ref))
+    const held = this.entities.get(ref.kind)?.get(ref.id)
     if (held === undefined) throw new Fault('Entity was not named by the command', { kind: ref.kind })
     if (held.state instanceof Fault) throw held.state
     held.usedAtMs = nowMs
@@ -63,25 +63,33 @@ export class Memory {
 
   /** Makes what a draft holds the committed state. */
   take(draft: Draft, nowMs: number): void {
-    for (const [name, { state, ref }] of draft.entities)
-      this.entities.set(name, { state, usedAtMs: nowMs, entryIds: this.entriesAfter(ref, draft.entryId) })
+    for (const { state, ref } of draft.entities.values())
+      this.hold(ref, { state, usedAtMs: nowMs, entryIds: this.entriesAfter(ref, draft.entryId) })
     for (const [owner, value] of draft.counters)
       this.counters.set(owner, { state: value, usedAtMs: nowMs, entryIds: [] })
   }
 
   /** The entries that an entity's stream keeps once `entryId` is added to it. */
   entriesAfter(ref: Ref, entryId: string): readonly string[] {
-    return [...(this.entities.get(entityName(ref))?.entryIds ?? []), entryId].slice(-ENTRIES_KEPT)
+    return [...(this.entities.get(ref.kind)?.get(ref.id)?.entryIds ?? []), entryId].slice(-ENTRIES_KEPT)
   }
 
   /** Drops what was idle. */
   sweep(nowMs: number): void {
-    for (const held of [this.entities, this.counters])
+    for (const held of [...this.entities.values(), this.counters])
       for (const [name, { usedAtMs }] of held) if (nowMs - usedAtMs > IDLE_MS) held.delete(name)
   }
 
   get size(): number {
-    return this.entities.size + this.counters.size
+    let size = this.counters.size
+    for (const held of this.entities.values()) size += held.size
+    return size
+  }
+
+  private hold({ kind, id }: Ref, held: Held): void {
+    const known = this.entities.get(kind)
+    if (known === undefined) this.entities.set(kind, new Map([[id, held]]))
+    else known.set(id, held)
   }
 }
 
@@ -110,12 +118,12 @@ export class Draft implements States {
   }
 
   get<State>(ref: Ref): State {
-    const changed = this.entities.get(entityName(ref))
+    const changed = this.entities.size === 0 ? undefined : this.entities.get(entityName(ref))
     return (changed === undefined ? this.memory.entity(ref, this.nowMs) : changed.state) as State
   }
 
   has(ref: Ref): boolean {
-    return this.entities.has(entityName(ref)) || this.memory.hasEntity(ref)
+    return this.memory.hasEntity(ref) || this.entities.has(entityName(ref))
   }
 
   counter<Counter>(owner: string): Counter | null {
