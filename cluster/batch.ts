@@ -4,7 +4,7 @@
  * A turn is all or nothing: what a decision orders is staged only when the decision is whole, so one that refuses,
  * needs more or throws leaves nothing behind. Later turns see what earlier ones staged.
  */
-import type { Decision, Facts, Need, Op, OutcomeBody, Staged } from './behaviour.ts'
+import type { AbsentFields, Decision, Facts, Need, Op, OutcomeBody, Staged } from './behaviour.ts'
 import { msOfCmdId } from './cmd-id.ts'
 import { Fault } from './fault.ts'
 import type { IdMaker } from './id.ts'
@@ -54,6 +54,8 @@ export interface Plan {
   readonly works: readonly Work[]
   readonly replies: readonly { readonly work: Work; readonly reply: unknown; readonly fault: boolean }[]
   readonly ops: readonly Op[]
+  /** What the commit knows not to be there before its writes. */
+  readonly absent: readonly AbsentFields[]
   readonly draft: Draft
   readonly overlay: Overlay
   readonly claims: readonly Claim[]
@@ -154,6 +156,7 @@ class PlanBuilder {
   readonly turn: { nowMs: number; shard: number; newId(): string }
   private readonly context: BatchContext
   private readonly ops: Op[] = []
+  private readonly absent: AbsentFields[] = []
   private readonly claims: Claim[] = []
   private readonly placed: Placed[] = []
   private readonly replies: { work: Work; reply: unknown; fault: boolean }[] = []
@@ -196,6 +199,7 @@ class PlanBuilder {
     if (staged.events !== undefined) this.draft.apply(staged.events, work.command.name)
     for (const { owner, value } of staged.counters ?? []) this.draft.counters.set(owner, value)
     for (const op of staged.ops ?? []) this.push(op)
+    for (const fields of staged.absent ?? []) this.absent.push(fields)
     for (const { lane, item } of staged.done ?? []) this.leave(lane, item)
     for (const due of staged.due ?? []) this.place(due)
     const answer = decision.kind === 'refuse' ? decision.answer : decision.kind === 'done' ? decision.reply : null
@@ -227,8 +231,8 @@ class PlanBuilder {
     if (this.cursor !== '')
       this.push({ key: mailboxKey(this.context.items.shard), write: 'XTRIM', args: ['MINID', after(this.cursor)] })
     const indexed = [...this.indexed].map((lane) => this.correct(lane))
-    const { ops, overlay, claims, placed, replies, draft, cursor, firstId } = this
-    return { works, ops, overlay, claims, placed, indexed, replies, draft, cursor, firstId, lid: this.lastId }
+    const { ops, absent, overlay, claims, placed, replies, draft, cursor, firstId } = this
+    return { works, ops, absent, overlay, claims, placed, indexed, replies, draft, cursor, firstId, lid: this.lastId }
   }
 
   giveBack(): void {

@@ -121,12 +121,20 @@ export interface Due {
   readonly job?: unknown
 }
 
+/** Fields of a hash that do not exist. */
+export interface AbsentFields {
+  readonly key: string
+  readonly fields: readonly string[]
+}
+
 /** What a turn wants written. */
 export interface Staged {
   readonly events?: readonly { readonly ref: Ref; readonly event: unknown }[]
   /** New absolute counters of an owner; plain JSON. */
   readonly counters?: readonly { readonly owner: string; readonly value: unknown }[]
   readonly ops?: readonly Op[]
+  /** Fields that are not there, their names holding an id that this turn has made: nobody need read them to learn it. */
+  readonly absent?: readonly AbsentFields[]
   readonly due?: readonly Due[]
   /** Items that leave their lane. */
   readonly done?: readonly { readonly lane: string; readonly item: string }[]

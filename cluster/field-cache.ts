@@ -7,7 +7,7 @@
  *
  * A read may be taken in only while no commit was confirmed since it was sent (it may not have seen that commit).
  */
-import type { Fact, FactValue, Op } from './behaviour.ts'
+import type { AbsentFields, Fact, FactValue, Op } from './behaviour.ts'
 
 const IDLE_MS = 600_000
 /** What is written and longer than this is content, not something a turn looks up. */
@@ -66,8 +66,9 @@ export class FieldCache {
     })
   }
 
-  /** A commit with these writes was confirmed. */
-  note(ops: readonly Op[]): void {
+  /** A commit with these writes was confirmed; `absent` is what it knew not to be there before them. */
+  note(ops: readonly Op[], absent: readonly AbsentFields[] = []): void {
+    for (const { key, fields } of absent) for (const field of fields) this.put(key, field, null)
     for (const { key, write, args } of ops) {
       if (write === 'HSET') {
         for (let i = 0; i < args.length; i += 2) this.written(key, args[i], args[i + 1])

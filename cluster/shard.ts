@@ -236,7 +236,7 @@ export class Shard extends ShardLoop {
     this.inFlight = null
     this.memory.take(plan.draft, this.world.clock.nowMs())
     this.meta.seq = commit.seq + 1
-    this.fields.note(plan.ops)
+    this.fields.note(plan.ops, plan.absent)
     if (plan.lid !== '') this.meta.lid = plan.lid
     this.keepLaid({ seq: this.meta.seq, overlay: plan.overlay })
     this.lanes.confirmed(plan)

@@ -1,15 +1,16 @@
 /**
  * acceptance - what accepting messages writes: the message, where it is found, what it counts, and its first attempts.
  *
- * One commit holds, for each message: log entry, head, one status for each recipient, postings, content with its expiry,
- * an item for each recipient in its lane; and for the request: persons, counters, the answer under its Idempotency-Key.
+ * One commit holds, for each message: log entry, head, content with its expiry, an item for each recipient in its lane,
+ * and in a busy segment postings; and for the request: persons, counters, the answer under its Idempotency-Key. There is
+ * no status: a recipient without one is fresh.
  *
- * Keys: log, head, status, segments, by-person, by-tag, person, content, idempotency
+ * Keys: log, head, segments, by-person, by-tag, person, content, idempotency
  *
  * Spec message.log, retention.content
  */
 
-import type { Decision, Due, Op } from '../../cluster/behaviour.ts'
+import type { AbsentFields, Decision, Due, Op } from '../../cluster/behaviour.ts'
 import { entryIdOf, msOf, shortId } from '../../cluster/id.ts'
 import type { SendTurn } from './accept.ts'
 import { monthName } from './calendar.ts'
@@ -23,9 +24,9 @@ import { headKey, logKey, segmentsKey, statusKey } from './keyspace.ts'
 import { LOG_FIELD, packLogEntry } from './log-entry.ts'
 import { PersonNumbers } from './person.ts'
 import { postingOps } from './posting.ts'
-import { enterSegment, type Segment, type SegmentBounds } from './segment.ts'
+import { enterSegment, hasPostings, type Segment, type SegmentBounds } from './segment.ts'
 import type { AcceptedMessage, RateLeft, SendItem, SendRecipient, SendReply } from './send.ts'
-import { FRESH_STATUS, statusField } from './status.ts'
+import { statusField } from './status.ts'
 
 /** Bytes of a hash field that names a message. */
 const FIELD_BYTES = 22
@@ -55,12 +56,15 @@ export function acceptAll(turn: SendTurn, rate: readonly RateLeft[], bounds: Seg
     reply: { kind: 'accepted', messages, test: body.test, replayed: false, rate },
     counters: countersAfter(turn, acceptance.segment),
     ops,
+    absent: acceptance.absent,
     due: acceptance.due,
   }
 }
 
 class Acceptance {
   readonly due: Due[] = []
+  /** The first outcome need not read that its recipient is fresh. */
+  readonly absent: AbsentFields[] = []
   segment: Segment | null
   private readonly turn: SendTurn
   private readonly bounds: SegmentBounds
@@ -87,6 +91,8 @@ class Acceptance {
     this.log(placed)
     this.keepContent(placed)
     this.makeDue(placed)
+    const fields = item.recipients.map((_, index) => statusField(short, index))
+    this.absent.push({ key: statusKey(context.shard, this.serverId, segment), fields })
     return { messageId, submittedAtMs }
   }
 
@@ -111,35 +117,27 @@ class Acceptance {
     return segment.name
   }
 
-  private log({ item, messageId, short, submittedAtMs, contentId, segment }: Placed): void {
+  private log({ item, messageId, submittedAtMs, contentId, segment }: Placed): void {
     const { shard } = this.turn.context
     const { stream, body } = this.turn
+    const { tagHash } = item
     // By the id's month, not the clock's: a person's row must outlive every message that names it.
     const month = monthName(submittedAtMs)
-    const numbers = [this.persons.numberOf(item.from, month)]
+    const sender = this.persons.numberOf(item.from, month)
+    const recipients: number[] = []
     const kinds: SendRecipient['kind'][] = []
-    const statuses: string[] = []
-    for (const [index, recipient] of item.recipients.entries()) {
-      numbers.push(this.persons.numberOf(recipient, month))
+    for (const recipient of item.recipients) {
+      recipients.push(this.persons.numberOf(recipient, month))
       kinds.push(recipient.kind)
-      statuses.push(statusField(short, index), FRESH_STATUS)
     }
-    const packed = packLogEntry({
-      contentId,
-      streamId: stream === null || stream.isDefault ? null : stream.streamId,
-      sender: numbers[0]!,
-      recipients: numbers.slice(1),
-      kinds,
-      tagHash: item.tagHash,
-      source: body.source,
-    })
+    const streamId = stream === null || stream.isDefault ? null : stream.streamId
+    const packed = packLogEntry({ contentId, streamId, sender, recipients, kinds, tagHash, source: body.source })
     const entryId = entryIdOf(messageId)
+    const key = logKey(shard, this.serverId, segment)
+    this.ops.push({ key, write: 'XADD', args: [entryId, LOG_FIELD, packed] })
+    if (!hasPostings(segment)) return
     const place = { shard, serverId: this.serverId, segment }
-    this.ops.push(
-      { key: logKey(shard, this.serverId, segment), write: 'XADD', args: [entryId, LOG_FIELD, packed] },
-      { key: statusKey(shard, this.serverId, segment), write: 'HSET', args: statuses },
-      ...postingOps(place, entryId, { numbers, tagHash: item.tagHash }),
-    )
+    this.ops.push(...postingOps(place, entryId, { numbers: [sender, ...recipients], tagHash }))
   }
 
   private keepContent({ item, contentId, submittedAtMs }: Placed): void {
@@ -183,7 +181,8 @@ class Acceptance {
 
 function packItemHead(item: SendItem): string {
   const { from, recipients, subject, tag, metadata, headers, attachments } = item
-  const recipientNames = recipients.map(({ name }) => name)
+  const recipientNames: (string | null)[] = []
+  for (const { name } of recipients) recipientNames.push(name)
   return packHead({ subject, senderName: from.name, recipientNames, tag, metadata, headers, attachments })
 }
 

@@ -4,13 +4,14 @@
  * A fresh first attempt gets its job from the commit that accepted the message. Any later one is prepared here: the item
  * names server, segment and message; log entry, head and status are read, then the addresses of the persons named.
  *
- * Guarantees: a finished recipient, and a message that has left the log, have no job.
+ * Guarantees: a finished recipient, and a message that has left the log or is past its age, have no job.
  *
  * Spec delivery.attempt
  */
 
 import type { CommandType, Fact, PrepareBody } from '../../cluster/behaviour.ts'
 import { entryIdOf, msOf } from '../../cluster/id.ts'
+import { isPastAge } from './age.ts'
 import type { InlinePart } from './content-part.ts'
 import { type Head, type HeadAttachment, unpackHead } from './head.ts'
 import { type DeliveryItem, parseItem } from './item.ts'
@@ -67,13 +68,14 @@ export const prepareDelivery: CommandType<PrepareBody, DeliveryJob | null> = {
   entities: (body) => [serverRef(parseItem(body.item).serverId)],
   counters: () => [],
   facts: (body, _states, { shard }) => itemFacts(shard, parseItem(body.item)),
-  decide(body, states, facts, { shard }) {
+  decide(body, states, facts, { shard, nowMs }) {
     const item = parseItem(body.item)
+    if (isPast(item, nowMs)) return nothing
     const server = states.get<ServerState | null>(serverRef(item.serverId))
     const status = facts.field(statusKey(shard, item.serverId, item.segment), statusField(item.short, item.recipient))
     const logged = facts.range(logFact(shard, item))[0]
     const packedHead = facts.field(headKey(shard, item.serverId, item.segment), item.short)
-    if (server === null || status === null || logged === undefined || packedHead === null) return nothing
+    if (server === null || logged === undefined || packedHead === null) return nothing
     if (!isOpen(unpackStatus(status, msOf(item.messageId)).status)) return nothing
     const entry = logEntryOf(logged)
     if (entry === null) return nothing
@@ -82,6 +84,11 @@ export const prepareDelivery: CommandType<PrepareBody, DeliveryJob | null> = {
     if (missing.length > 0) return { kind: 'need', facts: missing }
     return { kind: 'done', reply: makeJob(found, (number) => addressIn(facts, shard, server.accountId, number)) }
   },
+}
+
+/** Whether an item's message is past its age: it has left the log, or is about to. */
+export function isPast({ messageId, segment }: DeliveryItem, nowMs: number): boolean {
+  return isPastAge(msOf(messageId), { nowMs, test: isTestSegment(segment) })
 }
 
 /** The reads that find an item's message. */

@@ -30,10 +30,10 @@ export const logKey = (shard: number, serverId: string, segment: string): string
 /** Hash: message -> what a person wrote on it. */
 export const headKey = (shard: number, serverId: string, segment: string): string =>
   `${shardTag(shard)}:head:${serverId}:${segment}`
-/** Hash: message and recipient -> status and events. */
+/** Hash: message and recipient -> status and events; a recipient that nothing has happened to has none. */
 export const statusKey = (shard: number, serverId: string, segment: string): string =>
   `${shardTag(shard)}:status:${serverId}:${segment}`
-/** Stream: postings of persons, one entry per message and bucket. */
+/** Stream: postings of persons, one entry per message and bucket. Busy segments alone have postings. */
 export const byPersonKey = (shard: number, serverId: string, segment: string, bucket: number): string =>
   `${shardTag(shard)}:by-person:${serverId}:${segment}:${bucket}`
 /** Stream: postings of tags. */

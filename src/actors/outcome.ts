@@ -6,6 +6,8 @@
  *
  * Guarantees: an ended recipient never changes by an outcome; an outcome that ends counts whichever attempt it is of,
  * any other only of the current one; the attachments' bytes go in the commit that ends a message's last recipient.
+ * A recipient without a row is fresh, so the row does not tell whether the message is still there: its age does, and
+ * the counters of its server, which every server has that has taken mail. Both are at hand without a read.
  *
  * Spec message.states, delivery.retry, delivery.expiry, retention.attachments
  */
@@ -16,7 +18,7 @@ import type { Outcome } from '../mail/outcome.ts'
 import { capText, maskAddress } from '../mail/reply.ts'
 import { nextAttemptAtMs, parseRetryHintMs } from '../mail/retry.ts'
 import { attachmentEndOps } from './content-part.ts'
-import { logFact } from './delivery.ts'
+import { isPast, logFact } from './delivery.ts'
 import { unpackHead } from './head.ts'
 import { type DeliveryItem, parseItem } from './item.ts'
 import { headKey, statusKey } from './keyspace.ts'
@@ -82,10 +84,11 @@ export const deliveryOutcome: CommandType<OutcomeBody<DeliveryOutcome>, null> = 
   facts: (body, _states, { shard }) => outcomeFacts(shard, parseItem(body.item)),
   decide(body, states, facts, { shard, nowMs }) {
     const item = parseItem(body.item)
+    const counters = states.counter<ServerCounters>(serverOwner(item.serverId))
+    if (counters === null || isPast(item, nowMs)) return NOTHING
     const key = statusKey(shard, item.serverId, item.segment)
     const field = statusField(item.short, item.recipient)
     const packed = facts.field(key, field)
-    if (packed === null) return NOTHING
     const acceptedAtMs = msOf(item.messageId)
     const state = unpackStatus(packed, acceptedAtMs)
     if (!isOpen(state.status)) return NOTHING
@@ -97,13 +100,13 @@ export const deliveryOutcome: CommandType<OutcomeBody<DeliveryOutcome>, null> = 
     const after = packStatus({ attempts, nextAttemptAtMs: event.nextAtMs, events, sizeBytes }, acceptedAtMs)
     const ops: Op[] = [{ key, write: 'HSET', args: [field, after] }]
     ops.push(...sizeOps(facts, { key, item, acceptedAtMs, sizeBytes: body.outcome?.sizeBytes ?? null }))
-    const grown = Math.max(after.length, STATUS_BYTES) - Math.max(packed.length, STATUS_BYTES)
-    const counters = countersAfter(states.counter<ServerCounters>(serverOwner(item.serverId)), item, grown)
+    const grown = Math.max(after.length, STATUS_BYTES) - Math.max(packed?.length ?? 0, STATUS_BYTES)
+    const counted = countersAfter(counters, item, grown)
     const { lane, item: name } = body
     if (event.nextAtMs !== null)
-      return { kind: 'done', reply: null, ops, counters, due: [{ lane, item: name, atMs: event.nextAtMs }] }
+      return { kind: 'done', reply: null, ops, counters: counted, due: [{ lane, item: name, atMs: event.nextAtMs }] }
     ops.push(...lastEndOps(facts, shard, item))
-    return { kind: 'done', reply: null, ops, counters, done: [{ lane, item: name }] }
+    return { kind: 'done', reply: null, ops, counters: counted, done: [{ lane, item: name }] }
   },
 }
 
@@ -180,19 +183,18 @@ function sizeOps(
 ): Op[] {
   const { key, item, acceptedAtMs, sizeBytes } = of
   if (item.recipient === 0 || sizeBytes === null) return []
-  const packed = facts.field(key, item.short)
-  const first = packed === null ? null : unpackStatus(packed, acceptedAtMs)
-  if (first === null || first.sizeBytes !== null) return []
+  const first = unpackStatus(facts.field(key, item.short), acceptedAtMs)
+  if (first.sizeBytes !== null) return []
   return [{ key, write: 'HSET', args: [item.short, packStatus({ ...first, sizeBytes }, acceptedAtMs)] }]
 }
 
 /** What statuses outgrow what the open segment allows for is counted, so that no key grows without bound. */
 function countersAfter(
-  counters: ServerCounters | null,
+  counters: ServerCounters,
   { serverId, segment }: DeliveryItem,
   grown: number,
 ): { owner: string; value: ServerCounters }[] {
-  const open = counters?.segment
+  const open = counters.segment
   if (grown <= 0 || open === undefined || open.name !== segment) return []
   return [{ owner: serverOwner(serverId), value: { ...counters, segment: { ...open, bytes: open.bytes + grown } } }]
 }
@@ -203,8 +205,9 @@ function lastEndOps(facts: Facts, shard: number, item: DeliveryItem): Op[] {
   const key = statusKey(shard, item.serverId, item.segment)
   const acceptedAtMs = msOf(item.messageId)
   for (let index = 0; index < item.recipients; index += 1) {
-    const packed = index === item.recipient ? null : facts.field(key, statusField(item.short, index))
-    if (packed !== null && isOpen(unpackStatus(packed, acceptedAtMs).status)) return []
+    if (index === item.recipient) continue
+    const packed = facts.field(key, statusField(item.short, index))
+    if (isOpen(unpackStatus(packed, acceptedAtMs).status)) return []
   }
   const head = facts.field(headKey(shard, item.serverId, item.segment), item.short)
   const logged = facts.range(logFact(shard, item))[0]

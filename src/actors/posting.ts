@@ -1,7 +1,9 @@
 /**
- * posting - where a message is found from its persons and its tag.
+ * posting - where a message of a busy segment is found from its persons and its tag.
  *
  * One entry for each message and bucket, with the message's id: two entries of one id cannot both be in a stream.
+ * A segment of one bucket has no postings: its only list of persons would name every message that its log does, and an
+ * entry of the log tells sender, recipients and tag itself. Whoever searches such a segment reads its log.
  *
  * Keys: `by-person:<server>:<segment>:<bucket>` field `p` = numbers joined by a space; `by-tag:…` field `t` = tag hash
  */
@@ -9,7 +11,7 @@
 import type { Op } from '../../cluster/behaviour.ts'
 import { byPersonKey, byTagKey } from './keyspace.ts'
 import { bucketOfHmac } from './person.ts'
-import { bucketsOfSegment } from './segment.ts'
+import { bucketsOfSegment, hasPostings } from './segment.ts'
 
 export const PERSON_FIELD = 'p'
 export const TAG_FIELD = 't'
@@ -31,12 +33,13 @@ export function bucketOfTag(tagHash: string, buckets: number): number {
   return bucketOfHmac(tagHash) % buckets
 }
 
-/** Writes of the postings of one message; a person named twice is posted once. */
+/** Writes of the postings of one message, none in a segment without them; a person named twice is posted once. */
 export function postingOps(
   { shard, serverId, segment }: PostingPlace,
   entryId: string,
   { numbers, tagHash }: { readonly numbers: Iterable<number>; readonly tagHash: string | null },
 ): Op[] {
+  if (!hasPostings(segment)) return []
   const buckets = bucketsOfSegment(segment)
   const lists = new Map<number, string>()
   for (const number of new Set(numbers)) {

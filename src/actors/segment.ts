@@ -6,7 +6,8 @@
  * never overlap in time: the time in an id alone tells its segment.
  *
  * A name is `<yyyymm or yyyymmdd>-<n>-<posting buckets>`. The buckets are fixed when the segment opens: 64 where the one
- * before was busy, else 1, because a stream costs kilobytes however few entries it has.
+ * before was busy, else 1, because a stream costs kilobytes however few entries it has. A segment of one bucket has no
+ * postings at all: its log names the same persons and tags.
  *
  * Key: `segments:<server>`; the open segment stands in the server's counters
  */
@@ -41,6 +42,8 @@ export const SEGMENT_BOUNDS: SegmentBounds = {
 export const STATUS_BYTES = 128
 
 const BUSY_BUCKETS = 64
+/** What the names of segments with one bucket end with. */
+const UNPOSTED_END = '-1'
 const TEST_NAME_CHARS = 8
 
 /** What wants to go in. */
@@ -82,6 +85,11 @@ export function bucketsOfSegment(name: string): number {
   return Number(name.slice(name.lastIndexOf('-') + 1))
 }
 
+/** Whether a segment's messages are posted; else they are found from its log alone. */
+export function hasPostings(name: string): boolean {
+  return !name.endsWith(UNPOSTED_END)
+}
+
 /** Whether a segment is a test server's. */
 export function isTestSegment(name: string): boolean {
   return name.indexOf('-') === TEST_NAME_CHARS
@@ -95,6 +103,7 @@ export function segmentEndMs(name: string): number {
 /** Every key of a segment. */
 export function segmentKeys(shard: number, serverId: string, name: string): string[] {
   const keys = [logKey(shard, serverId, name), headKey(shard, serverId, name), statusKey(shard, serverId, name)]
+  if (!hasPostings(name)) return keys
   for (let bucket = 0; bucket < bucketsOfSegment(name); bucket += 1)
     keys.push(byPersonKey(shard, serverId, name, bucket), byTagKey(shard, serverId, name, bucket))
   return keys

@@ -16,7 +16,10 @@
  *
  * A response of 1 is the one of the event before. A code is left off where the response begins with it; -1 stands for
  * none where the response begins with one. Zeros and nulls at the end of an event are left off. The size stands only in
- * the first recipient's row. A fresh recipient is `[0]`; a delivered one about 45 bytes.
+ * the first recipient's row. A delivered recipient takes about 45 bytes.
+ *
+ * No row is written at acceptance: a recipient of a logged message that has none is fresh, accepted and not tried. The
+ * first thing that happens to it writes its row, so whoever reads a row takes an absent one for a fresh recipient.
  *
  * Spec message.states, message.recipient, event.catalogue
  */
@@ -67,9 +70,6 @@ export type StatusToPack = Pick<RecipientState, 'attempts' | 'nextAttemptAtMs' |
 
 type PackedEvent = (string | number)[]
 
-/** A recipient just accepted. */
-export const FRESH_STATUS = '[0]'
-
 const SAME_RESPONSE = 1
 const NO_CODE = -1
 const BOUNCE_LETTERS = { bounced: 'b', failed: 'f', suppressed: 's' } as const
@@ -105,8 +105,9 @@ export function packStatus(state: StatusToPack, acceptedAtMs: number): string {
   return JSON.stringify(packed)
 }
 
-/** Unpacks what `packStatus` made. */
-export function unpackStatus(text: string, acceptedAtMs: number): RecipientState {
+/** Unpacks what `packStatus` made; null, where there is no row, is a fresh recipient. */
+export function unpackStatus(text: string | null, acceptedAtMs: number): RecipientState {
+  if (text === null) return freshState(acceptedAtMs)
   const packed = JSON.parse(text) as (number | PackedEvent)[]
   const events: StatusEvent[] = []
   let sizeBytes: number | null = null
@@ -129,6 +130,12 @@ export function unpackStatus(text: string, acceptedAtMs: number): RecipientState
   const nextMs = (packed[1] as number | undefined) ?? 0
   const nextAttemptAtMs = isOpen(status) ? acceptedAtMs + nextMs : null
   return { attempts: packed[0] as number, nextAttemptAtMs, events, status, statusAtMs, sizeBytes }
+}
+
+function freshState(acceptedAtMs: number): RecipientState {
+  const events: readonly StatusEvent[] = []
+  const at = { nextAttemptAtMs: acceptedAtMs, statusAtMs: acceptedAtMs }
+  return { attempts: 0, events, status: 'accepted', sizeBytes: null, ...at }
 }
 
 function packEvent(event: StatusEvent, acceptedAtMs: number, before: string | null): PackedEvent {

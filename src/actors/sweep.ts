@@ -3,7 +3,7 @@
  *
  * A segment that is past its age whole goes as a whole: its keys and its row in `segments`, and its place in the server's
  * counters. Of one that is so in part, the oldest messages go: log entries and postings by XTRIM, heads and statuses by
- * HDEL in the same commit. While more is left the next step is due at once, else in a day. Content and idempotency
+ * HDEL in the same commit. An attempt that ends later writes no row any more: `outcome.ts` looks at the message's age. While more is left the next step is due at once, else in a day. Content and idempotency
  * records expire by themselves.
  *
  * Spec retention.message
@@ -17,7 +17,7 @@ import { TIMERS_LANE } from './item.ts'
 import { byPersonKey, byTagKey, headKey, logKey, segmentsKey, statusKey } from './keyspace.ts'
 import { logEntryOf } from './log-entry.ts'
 import { bucketOfPosting, bucketOfTag } from './posting.ts'
-import { bucketsOfSegment, segmentEndMs, segmentKeys } from './segment.ts'
+import { bucketsOfSegment, hasPostings, segmentEndMs, segmentKeys } from './segment.ts'
 import { type ServerCounters, type ServerState, serverOwner, serverRef } from './server.ts'
 import { statusField } from './status.ts'
 
@@ -125,6 +125,7 @@ function removeOldest(
     heads.push(short)
     if (message === null) continue
     for (const index of message.recipients.keys()) statuses.push(statusField(short, index))
+    if (!hasPostings(segment)) continue
     for (const number of [message.sender, ...message.recipients])
       streams.add(byPersonKey(shard, serverId, segment, bucketOfPosting(number, buckets)))
     if (message.tagHash !== null) streams.add(byTagKey(shard, serverId, segment, bucketOfTag(message.tagHash, buckets)))

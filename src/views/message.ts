@@ -109,7 +109,6 @@ async function readStored(
   if (entry === null || head === null || head === undefined) return 'not_found'
   const submittedAtMs = msOf(id)
   const rows = (statuses as readonly (string | null)[]).slice(0, entry.recipients.length)
-  if (rows.some((row) => row === null)) return 'not_found'
   return {
     messageId: id,
     submittedAtMs,
@@ -117,7 +116,7 @@ async function readStored(
     streamId: entry.streamId ?? (owner.defaultStreamId as string),
     entry,
     head: unpackHead(head, entry.recipients.length),
-    recipients: rows.map((row) => unpackStatus(row as string, submittedAtMs)),
+    recipients: rows.map((row) => unpackStatus(row, submittedAtMs)),
   }
 }
 

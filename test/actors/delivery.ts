@@ -2,6 +2,7 @@
 
 import t from 'tap'
 import { type DeliveryJob, prepareDelivery } from '../../src/actors/delivery.ts'
+import { parseItem } from '../../src/actors/item.ts'
 import { headKey, logKey, statusKey } from '../../src/actors/keyspace.ts'
 import { makeItem, makeRecipient, makeTenant, send } from '../support/tenant.ts'
 import { World } from '../support/turn.ts'
@@ -47,16 +48,20 @@ t.test('delivery: there is no job once the recipient is finished, or the message
   const { serverId } = tenant.live
   const body = { lane: 'x', item: due?.item ?? '' }
   t.not(world.run(prepareDelivery, body), null)
-  const status = world.hash(statusKey(world.shard, serverId, '202611-0-1')) as Map<string, string>
-  const [field = ''] = status.keys()
-  status.set(field, '[1,0,["d",5,"250 OK"],99]')
+  const status = new Map<string, string>()
+  world.keys.set(statusKey(world.shard, serverId, '202611-0-1'), { type: 'hash', fields: status })
+  const { short } = parseItem(body.item)
+  status.set(short, '[1,0,["d",5,"250 OK"],99]')
   t.equal(world.run(prepareDelivery, body), null)
-  status.set(field, '[0]')
-  for (const key of [headKey, logKey, statusKey].map((name) => name(world.shard, serverId, '202611-0-1'))) {
+  status.set(short, '[1,60000,["l",5,"451 Later"]]')
+  t.not(world.run(prepareDelivery, body), null)
+  for (const key of [headKey, logKey].map((name) => name(world.shard, serverId, '202611-0-1'))) {
     const value = world.keys.get(key)
     world.keys.delete(key)
     t.equal(world.run(prepareDelivery, body), null, key)
     if (value !== undefined) world.keys.set(key, value)
   }
   t.not(world.run(prepareDelivery, body), null)
+  world.nowMs = Date.UTC(2027, 11, 20, 12, 0, 1)
+  t.equal(world.run(prepareDelivery, body), null, 'past its age, though it has not been swept yet')
 })

@@ -1,7 +1,7 @@
 /** outcome - the table of what an attempt's end makes of a recipient, stale attempts among it. */
 
 import t from 'tap'
-import { msOf } from '../../cluster/id.ts'
+import { msOf, shortId } from '../../cluster/id.ts'
 import { type DeliveryJob, prepareDelivery } from '../../src/actors/delivery.ts'
 import { contentKey, statusKey } from '../../src/actors/keyspace.ts'
 import { type DeliveryOutcome, deliveryOutcome, reportOutcome } from '../../src/actors/outcome.ts'
@@ -180,12 +180,55 @@ t.test('outcome: what has ended stays as it is', async (t) => {
   }
 })
 
-t.test('outcome: of a message that has left the log nothing is written', async (t) => {
-  const { world, tenant, due } = begin()
-  world.keys.delete(statusKey(world.shard, tenant.live.serverId, '202611-0-1'))
+t.test('outcome: the first one writes the row, and reads nothing else', async (t) => {
+  const { world, tenant, id, due } = begin()
+  const key = statusKey(world.shard, tenant.live.serverId, '202611-0-1')
+  t.notOk(world.keys.has(key))
   world.claim(prepareDelivery, due)
-  world.run(deliveryOutcome, { ...due, attempt: 1, current: true, outcome: delivered })
+  t.notOk(world.keys.has(key), 'a claim is no outcome')
+  world.end(deliveryOutcome, { ...due, attempt: 1 }, delivered)
+  t.equal(world.rounds, 1)
+  t.same([...world.hash(key).keys()], [shortId(id)])
+  t.equal(stateOf(world, tenant, id).status, 'delivered')
+})
+
+t.test('outcome: of a message that has left the log nothing is written, and its item leaves', async (t) => {
+  for (const outcome of [delivered, deferred, bounced, null]) {
+    const { world, tenant, due } = begin()
+    world.claim(prepareDelivery, due)
+    world.nowMs = Date.UTC(2027, 11, 20, 12, 0, 1)
+    world.fireTimers()
+    t.same(
+      world.keyNames().filter((key) => key.includes(tenant.live.serverId) && /:(log|head|status):/.test(key)),
+      [],
+      'it was swept while its attempt was under way',
+    )
+    world.end(deliveryOutcome, { ...due, attempt: 1 }, outcome)
+    t.same(world.ops, [])
+    t.same(world.deliveries(), [])
+  }
+})
+
+t.test('outcome: of a message past its age nothing is written, though it has not been swept yet', async (t) => {
+  const { world, due } = begin()
+  world.claim(prepareDelivery, due)
+  world.nowMs = Date.UTC(2027, 11, 20, 12, 0, 0)
+  world.run(deliveryOutcome, { ...due, attempt: 1, current: true, outcome: bounced })
+  t.equal(world.ops.length, 1, 'in its last millisecond it still counts')
+  world.nowMs += 1
+  const other = begin()
+  other.world.nowMs = world.nowMs
+  other.world.run(deliveryOutcome, { ...other.due, attempt: 1, current: true, outcome: bounced })
+  t.same(other.world.ops, [])
+})
+
+t.test('outcome: of a server that is gone nothing is written', async (t) => {
+  const { world, tenant, due } = begin()
+  world.claim(prepareDelivery, due)
+  world.counters.delete(`server:${tenant.live.serverId}`)
+  world.end(deliveryOutcome, { ...due, attempt: 1 }, delivered)
   t.same(world.ops, [])
+  t.same(world.deliveries(), [])
 })
 
 t.test('outcome: recipients end apart; the size stands with the first, whoever built it first', async (t) => {
@@ -253,7 +296,7 @@ t.test('outcome: the simulator’s script, from acceptance to the end', async (t
       world.end(deliveryOutcome, claim, reportOutcome(outcome, { address, sizeBytes: 700, retryAfterMs }))
     }
     const packed = world.hash(statusKey(world.shard, tenant.test.serverId, '20261120-0-1'))
-    const state = unpackStatus([...packed.values()][0] ?? '', msOf(id))
+    const state = unpackStatus(packed.get(shortId(id)) ?? null, msOf(id))
     t.same(
       state.events.map(({ event }) => event),
       events,
@@ -294,7 +337,5 @@ function begin() {
 
 function stateOf(world: World, tenant: Tenant, id: string, recipient = 0): RecipientState {
   const rows = world.hash(statusKey(world.shard, tenant.live.serverId, '202611-0-1'))
-  const fields = [...rows.keys()]
-  const packed = rows.get(statusField(fields[0] ?? '', recipient))
-  return unpackStatus(packed ?? '', msOf(id))
+  return unpackStatus(rows.get(statusField(shortId(id), recipient)) ?? null, msOf(id))
 }

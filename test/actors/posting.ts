@@ -14,12 +14,16 @@ t.test('posting: persons of one bucket share an entry, and one named twice is th
   ])
 })
 
-t.test('posting: a segment of one bucket takes all in it, and the tag', async (t) => {
-  const place = { ...PLACE, segment: '202611-0-1' }
-  t.same(postingOps(place, '5-1', { numbers: [259, 260], tagHash: 'abcdefgh' }), [
-    { key: byPersonKey(1, 's', place.segment, 0), write: 'XADD', args: ['5-1', 'p', '259 260'] },
-    { key: byTagKey(1, 's', place.segment, 0), write: 'XADD', args: ['5-1', 't', 'abcdefgh'] },
-  ])
+t.test('posting: a tag is posted in the bucket of its hash', async (t) => {
+  const [, tag, ...more] = postingOps(PLACE, '5-1', { numbers: [259], tagHash: 'abcdefgh' })
+  const key = byTagKey(1, 's', PLACE.segment, bucketOfTag('abcdefgh', 64))
+  t.same(tag, { key, write: 'XADD', args: ['5-1', 't', 'abcdefgh'] })
+  t.same(more, [])
+})
+
+t.test('posting: a segment of one bucket has none', async (t) => {
+  for (const segment of ['202611-0-1', '20261130-64-1'])
+    t.same(postingOps({ ...PLACE, segment }, '5-1', { numbers: [259, 260], tagHash: 'abcdefgh' }), [])
 })
 
 t.test('posting: buckets are within the segment', async (t) => {

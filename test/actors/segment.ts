@@ -4,6 +4,7 @@ import t from 'tap'
 import {
   bucketsOfSegment,
   enterSegment,
+  hasPostings,
   isTestSegment,
   SEGMENT_BOUNDS,
   type Segment,
@@ -71,4 +72,10 @@ t.test('segment: a name says its end, its kind and its buckets', async (t) => {
   t.equal(bucketsOfSegment('202611-12-64'), 64)
   t.equal(segmentKeys(1, 's', '202611-0-64').length, 3 + 128)
   t.ok(segmentKeys(1, 's', '202611-0-64').includes('{s001}:by-person:s:202611-0-64:63'))
+  t.ok(hasPostings('202611-1-64'))
+  t.notOk(hasPostings('202611-64-1'), 'the log of a segment with one bucket is searched itself')
+  t.same(
+    segmentKeys(1, 's', '202611-64-1'),
+    ['log', 'head', 'status'].map((name) => `{s001}:${name}:s:202611-64-1`),
+  )
 })

@@ -20,6 +20,7 @@ import { lockDirectory } from '../../cluster/directory-lock.ts'
 import { type EmbeddedRedis, startEmbeddedRedis } from '../../cluster/embedded-redis.ts'
 import { type Durability, findRedisBinary } from '../../cluster/redis-binary.ts'
 import { livingRedisPid, probeRedis } from '../../cluster/redis-probe.ts'
+import { makeLog } from '../../src/log.ts'
 import { spawnNode } from '../support/node.ts'
 import { until } from '../support/until.ts'
 
@@ -302,6 +303,22 @@ t.test('embedded redis: stop does not wait for a redis that cannot be brought ba
 
 t.test('redis binary: the installed one is found and new enough', async (t) => {
   t.match(await findRedisBinary(QUIET), { command: /^(redis|valkey)-server$/, version: /^\d+\.\d+/ })
+})
+
+t.test('redis binary: the log names the one that was started', async (t) => {
+  const directory = freshDirectory(t)
+  const lines: string[] = []
+  const log = makeLog({ level: 'info', isTerminal: false, sink: { write: (line: string) => void lines.push(line) } })
+  const redis = await startEmbeddedRedis({
+    dataDir: directory,
+    durability: 'fsync',
+    log,
+    onDown: () => undefined,
+    onUp: () => undefined,
+  })
+  await redis.stop(last)
+  const facts = { binary: /^(redis|valkey)-server$/, version: /^\d+\.\d+/, socketPath: redis.socketPath }
+  t.match(JSON.parse(lines[0] ?? '{}'), { msg: 'Started redis', ...facts })
 })
 
 t.test('redis binary: without one and without apt-get the lines to run are named', async (t) => {

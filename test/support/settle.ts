@@ -30,10 +30,18 @@ export interface Found {
   readonly open: number
 }
 
-/** Waits until nothing is open, then compares the store with the ledger of a test server's messages. */
+export interface SettleOptions {
+  readonly serverId: string
+  readonly accountId: string
+  readonly ledger: Ledger
+  /** Whether it is a live server. */
+  readonly live?: boolean
+}
+
+/** Waits until nothing is open, then compares the store with the ledger of a server's messages. */
 export async function settle(
   socketPath: string,
-  { serverId, accountId, ledger }: { serverId: string; accountId: string; ledger: Ledger },
+  { serverId, accountId, ledger, live = false }: SettleOptions,
 ): Promise<Found> {
   const redis = new Redis({ path: socketPath })
   try {
@@ -42,13 +50,13 @@ export async function settle(
     const logged = await logOf(redis, `${tag}:log:${serverId}:*`)
     const ids = new Set([...ledger.told.values()].flatMap((told) => [...told]))
     const counters = JSON.parse((await redis.hget(`${tag}:counters`, `account:${accountId}`)) ?? '{}')
-    const unclear = await unclearOf(redis, `${tag}:status:${serverId}:*`)
+    const unclear = await unclearOf(redis, `${tag}:log:${serverId}:*`)
     return {
       logged: logged.size,
       told: ids.size,
       doubled: [...ledger.told.values()].filter(({ size }) => size !== 1).length,
       lost: [...ids].filter((id) => !logged.has(id)).length,
-      counted: counters.testMonth?.[1] ?? 0,
+      counted: countOf(live ? counters.month : counters.testMonth),
       unclear: unclear.length,
       unclearOnes: unclear.slice(0, SHOWN_MAX),
       torn: await tornOf(redis),
@@ -57,6 +65,11 @@ export async function settle(
   } finally {
     redis.disconnect()
   }
+}
+
+/** What a monthly counter has taken in its two periods. */
+function countOf(period: readonly number[] | undefined): number {
+  return (period?.[1] ?? 0) + (period?.[2] ?? 0)
 }
 
 async function openItems(redis: Redis, tag: string): Promise<number> {
@@ -81,15 +94,30 @@ function uuidOf(entryId: string, shard: number): string {
   return `${head.slice(0, 8)}-${head.slice(8)}-${third}-${tail.slice(0, 4)}-${tail.slice(4)}`
 }
 
-/** What is stored of them, which holds no address. */
+/** What is stored of them, which holds no address; a recipient in the log without a row was never tried. */
 async function unclearOf(redis: Redis, pattern: string): Promise<string[]> {
   const unclear: string[] = []
-  for (const key of await redis.keys(pattern))
-    for (const packed of Object.values(await redis.hgetall(key))) {
+  for (const key of await redis.keys(pattern)) {
+    const rows = Object.values(await redis.hgetall(key.replace(':log:', ':status:')))
+    for (const packed of rows) {
       const events = (JSON.parse(packed) as unknown[]).filter(Array.isArray)
       if (events.filter(([letter]) => letter === 'd').length !== 1) unclear.push(packed)
     }
+    const named = await recipientsOf(redis, key)
+    for (let n = rows.length; n < named; n += 1) unclear.push('no row')
+    for (let n = named; n < rows.length; n += 1) unclear.push('a row of nobody')
+  }
   return unclear
+}
+
+/** Recipients that a log names. */
+async function recipientsOf(redis: Redis, key: string): Promise<number> {
+  let count = 0
+  for (const [, [, packed = '[]']] of await redis.xrange(key, '-', '+')) {
+    const [, , , numbers] = JSON.parse(packed) as [string, unknown, number, number[]]
+    count += numbers.length
+  }
+  return count
 }
 
 async function tornOf(redis: Redis): Promise<number> {
