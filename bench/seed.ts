@@ -13,6 +13,7 @@ import { startWorker, type Worker } from '../cluster/worker.ts'
 import { OPERATOR_INTEGER_MAX } from '../schemas/limits.ts'
 import { BEHAVIOURS } from '../src/actors/behaviours.ts'
 import type { CreateAccountReply } from '../src/actors/create-account.ts'
+import { placeAccount } from '../src/actors/placement.ts'
 import { makeKey } from '../src/edge/key.ts'
 import { processIdentity } from '../src/process-identity.ts'
 
@@ -35,7 +36,7 @@ export interface Seeding {
   readonly mode: 'live' | 'test'
 }
 
-/** Makes the accounts, spread evenly over the shards. Out: the servers' keys. */
+/** Makes the accounts, on the shards where the product places them. Out: the servers' keys. */
 export async function seedAccounts({ socketPath, accounts, mode }: Seeding): Promise<string[]> {
   const store = await connectRedisStore({ address: socketPath, durability: 'fsync' })
   const worker = await startWorker({
@@ -47,17 +48,30 @@ export async function seedAccounts({ socketPath, accounts, mode }: Seeding): Pro
     identity: { ...processIdentity(), ...store.identity },
   })
   const keys: string[] = []
+  const counts = Array.from({ length: SHARDS }, () => 0)
   for (let start = 0; start < accounts; start += AT_ONCE) {
-    const numbers = Array.from({ length: Math.min(AT_ONCE, accounts - start) }, (_, at) => start + at)
-    keys.push(...(await Promise.all(numbers.map((number) => makeAccount(worker, number, mode)))))
+    const length = Math.min(AT_ONCE, accounts - start)
+    const shards = Array.from({ length }, () => place(counts))
+    keys.push(
+      ...(await Promise.all(shards.map((shard, at) => makeAccount(worker, { number: start + at, shard, mode })))),
+    )
   }
   await worker.stop()
   store.close()
   return keys
 }
 
-async function makeAccount(worker: Worker, number: number, mode: 'live' | 'test'): Promise<string> {
-  const shard = number % SHARDS
+/** The shard where the product would put the next account. */
+function place(counts: number[]): number {
+  const shard = placeAccount(counts)
+  counts[shard] = (counts[shard] ?? 0) + 1
+  return shard
+}
+
+async function makeAccount(
+  worker: Worker,
+  { number, shard, mode }: { number: number; shard: number; mode: 'live' | 'test' },
+): Promise<string> {
   const serverKey = makeKey(mode === 'live' ? 'sk' : 'sk_test', shard)
   const accountKey = makeKey('ak', shard)
   const created = await ask<CreateAccountReply>(worker, shard, 'create-account', {

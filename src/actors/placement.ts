@@ -1,0 +1,27 @@
+/**
+ * placement - which shard a new account lives on
+ *
+ * Messages of one shard that come in together share a commit, and with it most of what a commit costs; messages of
+ * different shards never do. So accounts are not spread as thin as they could be: sixteen shards are filled first, then
+ * the next sixteen. Sixteen are enough for several processes to share the work.
+ */
+
+/** Shards that are filled together. */
+export const SHARDS_TOGETHER = 16
+/** Accounts of a shard before the next sixteen shards are begun. */
+export const ACCOUNTS_EACH = 64
+
+/** The shard of the next account. In: how many accounts each shard holds. */
+export function placeAccount(counts: readonly number[]): number {
+  for (let first = 0; first < counts.length; first += SHARDS_TOGETHER) {
+    const shard = leastOf(counts, first, Math.min(first + SHARDS_TOGETHER, counts.length))
+    if ((counts[shard] ?? 0) < ACCOUNTS_EACH) return shard
+  }
+  return leastOf(counts, 0, counts.length)
+}
+
+function leastOf(counts: readonly number[], from: number, to: number): number {
+  let least = from
+  for (let shard = from + 1; shard < to; shard += 1) if ((counts[shard] ?? 0) < (counts[least] ?? 0)) least = shard
+  return least
+}
