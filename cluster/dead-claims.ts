@@ -4,6 +4,18 @@ import type { ShardWorld } from './shard-world.ts'
 
 /** Items that one command frees. */
 const CHUNK = 500
+/**
+ * How long a freed item waits, by the claims that it has had without an outcome. The first are due at once; then a
+ * process that is killed again and again must not use up an item's last claims, nor an item that kills it come at once.
+ */
+const FREED_AFTER_MS = [0, 0, 0, 20_000, 60_000, 300_000] as const
+
+/** An item whose claim is freed, and when it is due again. */
+export interface FreedItem {
+  readonly lane: string
+  readonly item: string
+  readonly afterMs: number
+}
 
 /**
  * Items of `rows` (the hash `claims`) whose worker is no more and whose lane lets go of such claims, in chunks. A claim
@@ -12,14 +24,16 @@ const CHUNK = 500
 export function deadClaims(
   rows: ReadonlyMap<string, string>,
   { worker, pump, isDead }: Pick<ShardWorld, 'worker' | 'pump' | 'isDead'>,
-): { lane: string; item: string }[][] {
-  const items: { lane: string; item: string }[] = []
+): FreedItem[][] {
+  const items: FreedItem[] = []
   for (const [item, packed] of rows) {
     const row = parseClaim(packed)
     if (row === null || row.worker === '' || row.worker === worker || !isDead(row.worker)) continue
-    if (pump.typeOf(row.lane)?.claimsStand === false) items.push({ lane: row.lane, item })
+    if (pump.typeOf(row.lane)?.claimsStand !== false) continue
+    const afterMs = FREED_AFTER_MS[Math.min(row.claims, FREED_AFTER_MS.length - 1)] ?? 0
+    items.push({ lane: row.lane, item, afterMs })
   }
-  const chunks: { lane: string; item: string }[][] = []
+  const chunks: FreedItem[][] = []
   for (let i = 0; i < items.length; i += CHUNK) chunks.push(items.slice(i, i + CHUNK))
   return chunks
 }

@@ -24,6 +24,7 @@ import type {
   States,
   TimerBody,
 } from './behaviour.ts'
+import type { FreedItem } from './dead-claims.ts'
 import { claimsKey, laneKey, poisonKey } from './keyspace.ts'
 import type { LaneIndex } from './lane-index.ts'
 import type { Claim, Pump } from './pump.ts'
@@ -167,8 +168,8 @@ export function timerType(type: CommandType<TimerBody>, context: ItemContext): C
   }
 }
 
-/** The command that makes claims of dead workers due at once. */
-export function freeType(context: ItemContext): CommandType<{ items: readonly LaneItem[] }, null> {
+/** The command that brings items claimed by dead workers forward, and never later than they would be due anyway. */
+export function freeType(context: ItemContext): CommandType<{ items: readonly FreedItem[] }, null> {
   return {
     name: 'free',
     frees: true,
@@ -177,8 +178,10 @@ export function freeType(context: ItemContext): CommandType<{ items: readonly La
     facts: (body) => body.items.map((laneItem) => scoreFact(context.shard, laneItem)),
     decide(body, _states, facts, turn) {
       const due = body.items
-        .filter(({ lane, item }) => (facts.score(laneKey(context.shard, lane), item) ?? 0) > turn.nowMs)
-        .map(({ lane, item }) => ({ lane, item, atMs: turn.nowMs }))
+        .filter(
+          ({ lane, item, afterMs }) => (facts.score(laneKey(context.shard, lane), item) ?? 0) > turn.nowMs + afterMs,
+        )
+        .map(({ lane, item, afterMs }) => ({ lane, item, atMs: turn.nowMs + afterMs }))
       return { kind: 'done', reply: null, due }
     },
   }

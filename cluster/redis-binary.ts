@@ -5,7 +5,9 @@
  */
 import { execFile } from 'node:child_process'
 import { totalmem } from 'node:os'
+import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { lockDirectory } from './directory-lock.ts'
 
 const run = promisify(execFile)
 
@@ -17,6 +19,9 @@ const PROGRAMS = [
 
 /** A mirror that does not answer must not hold a start for ever. */
 const INSTALL_MS_MAX = 300_000
+/** How often a process looks whether another one has finished its installation, and how often at most. */
+const INSTALL_STEP_MS = 100
+const INSTALL_STEPS_MAX = (2 * INSTALL_MS_MAX) / INSTALL_STEP_MS
 const OUTPUT_BYTES_MAX = 16 * 1024 * 1024
 /** Half of the machine is left to AOF rewrites (copy on write), to Node and to the page cache. */
 const MEMORY_SHARE = 0.5
@@ -51,10 +56,8 @@ export interface RedisBinary {
 export async function findRedisBinary(log: StoreLog): Promise<RedisBinary> {
   const found = await searchPath()
   if (found) return found
-  if (process.getuid?.() === 0 && (await installWithApt(log))) {
-    const installed = await searchPath()
-    if (installed) return installed
-  }
+  const installed = process.getuid?.() === 0 ? await installAlone(log) : null
+  if (installed) return installed
   throw new Error(`No redis-server or valkey-server on the PATH. ${INSTALL_LINES}`)
 }
 
@@ -121,6 +124,24 @@ async function outputOf(command: string, args: string[]): Promise<string | null>
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
     throw error
   }
+}
+
+/** Installs redis-server, or waits for the process that does: two apt-gets at once stop each other. */
+async function installAlone(log: StoreLog): Promise<RedisBinary | null> {
+  for (let step = 0; step < INSTALL_STEPS_MAX; step++) {
+    const lock = await lockDirectory('/')
+    if (lock !== null) {
+      try {
+        const found = await searchPath()
+        if (found) return found
+        return (await installWithApt(log)) ? await searchPath() : null
+      } finally {
+        await lock.release()
+      }
+    }
+    await pause(INSTALL_STEP_MS)
+  }
+  return null
 }
 
 async function installWithApt(log: StoreLog): Promise<boolean> {

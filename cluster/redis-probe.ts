@@ -36,7 +36,8 @@ export async function probeRedis(socketPath: string, directory: string): Promise
     await client.ping()
     return { state: 'ready', client }
   } catch (error) {
-    client.disconnect()
+    // On a connection that has ended it would only set a timer, which keeps the process for two seconds.
+    if (client.status !== 'end') client.disconnect()
     if (String((error as Error).message).startsWith('LOADING')) return { state: 'loading' }
     return { state: socketCode === 'ENOENT' || socketCode === 'ECONNREFUSED' ? 'absent' : 'silent' }
   }

@@ -50,6 +50,7 @@ export class Exchange {
     this.#head = head
     this.#remoteAddress = desk.clientAddress(head.peer, head.headers.forwardedFor)
     desk.inHand++
+    desk.opened++
   }
 
   /** Takes the request in as far as its head decides. */

@@ -65,6 +65,8 @@ const BODY_MS_MAX = 55_000
 const HELD_BYTES_MAX = 256 * 1024 * 1024
 const CLOSE_MS_MAX = 8000
 const CLOSE_POLL_MS = 10
+/** A request may be on its way while none is in hand: cutting it would be a reset of something already sent. */
+const CLOSE_QUIET_MS = 250
 /** Makes a taken port an error: without it a second process shares the port. The types do not know it. */
 const EXCLUSIVE_PORT = 1
 
@@ -87,6 +89,7 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
     heldBytesMax: options.heldBytesMax ?? HELD_BYTES_MAX,
     heldBytes: 0,
     inHand: 0,
+    opened: 0,
     isClosing: false,
     receiving: new Set(),
   }
@@ -120,8 +123,11 @@ function listen(app: TemplatedApp, host: string, port: number): us_listen_socket
 
 async function drain(desk: Desk): Promise<void> {
   const deadlineMs = performance.now() + CLOSE_MS_MAX
-  while (desk.inHand > 0 && performance.now() < deadlineMs) {
+  let busyAtMs = performance.now()
+  while (performance.now() < deadlineMs && performance.now() - busyAtMs < CLOSE_QUIET_MS) {
+    const opened = desk.opened
     await new Promise((resolve) => setTimeout(resolve, CLOSE_POLL_MS))
+    if (desk.inHand > 0 || desk.opened !== opened) busyAtMs = performance.now()
   }
 }
 

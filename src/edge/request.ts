@@ -67,6 +67,8 @@ export interface Desk {
   heldBytes: number
   /** Requests not yet answered. */
   inHand: number
+  /** Requests ever begun: a stop waits until no more come. */
+  opened: number
   isClosing: boolean
   /** Requests whose body came in more than one piece and is not whole. */
   readonly receiving: Set<Receiving>

@@ -328,22 +328,37 @@ t.test('redis binary: without one and without apt-get the lines to run are named
 })
 
 const skip = process.getuid?.() === 0 ? false : 'only root installs'
-t.test('redis binary: root on a system with apt-get gets it installed, and the log says so', { skip }, async (t) => {
-  const directory = freshDirectory(t)
-  const bin = freshDirectory(t)
+/** A PATH without redis-server. Its apt-get writes down what it is called with; `install` makes the program appear. */
+function bareMachine(test: Test) {
+  const bin = freshDirectory(test)
   const real = execFileSync('which', ['redis-server'], { encoding: 'utf8' }).trim()
   symlinkSync('/usr/bin/env', join(bin, 'env'))
-  // In the place of apt-get: what it is called with is recorded, and "install" makes the program appear.
   const calls = join(bin, 'calls')
   const script = `#!/bin/sh\necho "$DEBIAN_FRONTEND $*" >>${calls}\ncase "$*" in *install*) /bin/ln -s ${real} ${bin}/redis-server;; esac\n`
   writeFileSync(join(bin, 'apt-get'), script, { mode: 0o755 })
-  const child = starter(directory, { PATH: bin })
+  return { env: { PATH: bin }, calls: () => readFileSync(calls, 'utf8') }
+}
+
+t.test('redis binary: root on a system with apt-get gets it installed, and the log says so', { skip }, async (t) => {
+  const { env, calls } = bareMachine(t)
+  const child = starter(freshDirectory(t), env)
   let said = ''
   child.stderr?.on('data', (chunk) => {
     said += chunk
   })
   t.same(await firstLine(child), { adopted: false })
   await until(() => /installing it with apt-get\nInstalled redis-server/.test(said), WAIT_MS)
-  t.match(readFileSync(calls, 'utf8'), /^noninteractive -q -y update\nnoninteractive -q -y install .*redis-server$/m)
+  t.match(calls(), /^noninteractive -q -y update\nnoninteractive -q -y install .*redis-server$/m)
   await killed(child)
+})
+
+t.test('redis binary: of those that start at once on a bare machine one installs it', { skip }, async (t) => {
+  const { env, calls } = bareMachine(t)
+  const children = [0, 1, 2].map(() => starter(freshDirectory(t), env))
+  t.same(
+    await Promise.all(children.map(firstLine)),
+    children.map(() => ({ adopted: false })),
+  )
+  t.equal(calls().match(/ install /g)?.length, 1)
+  await Promise.all(children.map(killed))
 })

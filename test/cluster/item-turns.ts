@@ -194,7 +194,7 @@ test('item-turns: claims of the dead are due at once, those that have left or ar
     [null, 0],
   ] as const) {
     const { context, view } = setUp({ score })
-    const decision = decide(freeType(context), { items: [BODY] }, view)
+    const decision = decide(freeType(context), { items: [{ ...BODY, afterMs: 0 }] }, view)
     t.same(decision.kind === 'done' && decision.due, due === 1 ? [{ ...BODY, atMs: NOW_MS }] : [])
   }
 })

@@ -17,9 +17,16 @@ export interface CrashScene {
   end(): Promise<void>
 }
 
-/** Makes the store, starts the service once for its first account, raises that account's limits, and stops it. */
-export async function setScene(more: Readonly<Record<string, string>> = {}): Promise<CrashScene> {
-  const redis = await startRedis()
+/**
+ * Makes the store, starts the service once for its first account, raises that account's limits, and stops it.
+ * @param more settings of the service over those of the tests
+ * @param store how the store is started
+ */
+export async function setScene(
+  more: Readonly<Record<string, string>> = {},
+  store: Parameters<typeof startRedis>[0] = {},
+): Promise<CrashScene> {
+  const redis = await startRedis(store)
   const dataDir = mkdtempSync(join(tmpdir(), 'sendwright-crash-'))
   const settings = {
     REDIS_URL: `unix://${redis.socketPath}`,

@@ -1,4 +1,6 @@
-/** crash-shard - a shard that ends its own process with SIGKILL at a named step, the first time that it comes there. */
+/**
+ * crash-shard - a shard that ends its own process with SIGKILL at a named step, the first time that it comes there.
+ */
 import type { Plan } from '../../cluster/batch.ts'
 import type { Claim } from '../../cluster/pump.ts'
 import { Shard } from '../../cluster/shard.ts'

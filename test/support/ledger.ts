@@ -7,15 +7,28 @@
  */
 import { randomUUID } from 'node:crypto'
 import { Agent, request } from 'node:http'
+import { until } from './until.ts'
 
 const TRY_MS_MAX = 8_000
-const TRIES_MAX = 400
+const TRIES_MAX = 1_200
+const AGAIN_MS = 25
+const PASS_MS_MAX = 30_000
 
 export interface Answered {
   readonly status: number
   readonly body: string
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly tookMs: number
+}
+
+/** A request that got no answer. */
+export interface Cut {
+  /** Of the error, such as ECONNRESET. */
+  readonly code: string
+  /** Whether there was a connection: false where nobody listened. */
+  readonly connected: boolean
+  /** Whether it went over a connection that had served another request before. */
+  readonly reused: boolean
 }
 
 export interface Ledger {
@@ -25,6 +38,10 @@ export interface Ledger {
   readonly statuses: Map<number, number>
   /** Answers other than 200, with how long they took. */
   readonly refusals: Answered[]
+  /** Requests without an answer. */
+  readonly cuts: Cut[]
+  /** Keys that were refused, never left without an answer, and yet had made a message: a false refusal. */
+  readonly falselyRefused: string[]
 }
 
 export interface LoadOptions {
@@ -32,19 +49,50 @@ export interface LoadOptions {
   readonly token: string
   readonly clients: number
   readonly recipient: (n: number) => string
+  /** Sender of every message; the simulator's own domain by default. */
+  readonly from?: string
+  /** Idempotency-Key of a message; one of its own by default. */
+  readonly keyOf?: (n: number) => string
+  /** What a client waits between two messages, in ms. */
+  readonly everyMs?: number
+  /** How long a client waits for an answer, in ms. */
+  readonly tryMsMax?: number
   /** Asked before each new message. */
   goOn(sent: number): boolean
 }
 
+/** A load that runs. */
+export interface Load {
+  /** Waits until so many more messages have been begun. */
+  passes(count: number): Promise<void>
+  /** Begins no more messages; resolves when each has its 200. */
+  end(): Promise<Ledger>
+}
+
+export interface Desk {
+  readonly port: number
+  readonly token: string
+  readonly agent?: Agent
+  /** Told of a request that gets no answer. */
+  readonly cut?: (cut: Cut) => void
+  /** How long to wait for an answer, in ms. */
+  readonly tryMsMax?: number
+}
+
 /** One POST /v1/email. Null: no answer. */
 export function postEmail(
-  { port, token, agent }: { port: number; token: string; agent?: Agent },
-  body: object,
+  { port, token, agent, cut, tryMsMax = TRY_MS_MAX }: Desk,
+  body: object | string,
   key: string | null,
 ): Promise<Answered | null> {
   const startedAtMs = performance.now()
   return new Promise((resolve) => {
-    const text = JSON.stringify(body)
+    const text = typeof body === 'string' ? body : JSON.stringify(body)
+    let connected = false
+    const fail = (error: NodeJS.ErrnoException): void => {
+      cut?.({ code: error.code ?? error.message, connected, reused: sent.reusedSocket })
+      resolve(null)
+    }
     const sent = request(
       {
         port,
@@ -52,7 +100,7 @@ export function postEmail(
         path: '/v1/email',
         method: 'POST',
         agent: agent ?? false,
-        timeout: TRY_MS_MAX,
+        timeout: tryMsMax,
         headers: {
           authorization: `Bearer ${token}`,
           'content-type': 'application/json',
@@ -67,25 +115,29 @@ export function postEmail(
           const tookMs = performance.now() - startedAtMs
           resolve({ status: answer.statusCode ?? 0, body: said, headers: answer.headers, tookMs })
         })
-        answer.on('error', () => resolve(null))
-        answer.on('aborted', () => resolve(null))
+        answer.on('error', fail)
       },
     )
-    sent.on('timeout', () => sent.destroy())
-    sent.on('error', () => resolve(null))
+    sent.on('socket', (socket) => {
+      connected = !socket.connecting
+      if (!connected) socket.once('connect', () => (connected = true))
+    })
+    sent.on('timeout', () => sent.destroy(new Error('No answer in time')))
+    sent.on('error', fail)
     sent.end(text)
   })
 }
 
 /** Sends with all clients until `goOn` says no; each message until it has its 200. */
 export async function sendAll(options: LoadOptions): Promise<Ledger> {
-  const ledger: Ledger = { told: new Map(), statuses: new Map(), refusals: [] }
+  const ledger: Ledger = { told: new Map(), statuses: new Map(), refusals: [], cuts: [], falselyRefused: [] }
   const agent = new Agent({ keepAlive: true, maxSockets: options.clients })
   let sent = 0
   const client = async (): Promise<void> => {
     while (options.goOn(sent)) {
       sent += 1
       await sendOne(options, { ledger, agent, n: sent })
+      if (options.everyMs !== undefined) await pause(options.everyMs)
     }
   }
   await Promise.all(Array.from({ length: options.clients }, client))
@@ -93,24 +145,66 @@ export async function sendAll(options: LoadOptions): Promise<Ledger> {
   return ledger
 }
 
+/** Starts a load that goes on until it is ended. A client that gives up is thrown by whichever is waited for next. */
+export function startLoad(options: Omit<LoadOptions, 'goOn'>): Load {
+  let going = true
+  let begun = 0
+  let failure: Error | null = null
+  const all = sendAll({
+    ...options,
+    goOn(sent) {
+      begun = sent
+      return going
+    },
+  })
+  all.catch((error: Error) => (failure = error))
+  return {
+    async passes(count) {
+      const from = begun
+      await until(() => {
+        if (failure !== null) throw failure
+        return begun > from + count
+      }, PASS_MS_MAX)
+    },
+    end() {
+      going = false
+      return all
+    },
+  }
+}
+
 async function sendOne(
-  { port, token, recipient }: LoadOptions,
+  {
+    port,
+    token,
+    recipient,
+    from = 'you@simulator.test',
+    keyOf = () => randomUUID(),
+    tryMsMax = TRY_MS_MAX,
+  }: LoadOptions,
   { ledger, agent, n }: { ledger: Ledger; agent: Agent; n: number },
 ): Promise<void> {
-  const key = randomUUID()
-  const body = { from: 'you@simulator.test', to: [recipient(n)], subject: `Number ${n}`, text: 'A text.' }
+  const key = keyOf(n)
+  const body = { from, to: [recipient(n)], subject: `Number ${n}`, text: 'A text.' }
   const ids = new Set<string>()
   ledger.told.set(key, ids)
+  const cut = (one: Cut): void => void ledger.cuts.push(one)
+  let isInDoubt = false
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
-    const answer = await postEmail({ port, token, agent }, body, key)
+    const answer = await postEmail({ port, token, agent, cut, tryMsMax }, body, key)
     const status = answer?.status ?? 0
     ledger.statuses.set(status, (ledger.statuses.get(status) ?? 0) + 1)
-    if (answer !== null && status === 200) {
+    if (answer === null) isInDoubt = true
+    else if (status === 200) {
       ids.add((JSON.parse(answer.body) as { messageId: string }).messageId)
+      if (answer.headers['idempotent-replayed'] !== undefined && !isInDoubt) ledger.falselyRefused.push(key)
       return
-    }
-    if (answer !== null) ledger.refusals.push(answer)
-    await new Promise((resolve) => setTimeout(resolve, 25))
+    } else ledger.refusals.push(answer)
+    await pause(AGAIN_MS)
   }
   throw new Error('A message got no 200 in all its tries')
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
 }

@@ -4,7 +4,7 @@
  * The offset lies in a file that Redis has mapped, so moving the clock is writing that file.
  */
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ROOT } from './root.ts'
@@ -28,6 +28,8 @@ export function makeMovedClock(): MovedClock {
   const dir = mkdtempSync(join(tmpdir(), 'sendwright-clock-'))
   const library = join(dir, 'moved-clock.so')
   const path = join(dir, 'offset')
+  // Not before our end: a Redis that still runs has the file mapped.
+  process.once('exit', () => rmSync(dir, { recursive: true, force: true }))
   const built = spawnSync('cc', ['-shared', '-fPIC', '-O1', '-o', library, SOURCE], { encoding: 'utf8' })
   if (built.status !== 0) throw new Error(`The clock does not compile: ${built.stderr}`)
   const moveTo = (days: number): void => {

@@ -1,14 +1,16 @@
 /** redis - a real redis-server for one test file: own directory, unix socket, the settings of the embedded one. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Durability, redisArguments } from '../../cluster/redis-binary.ts'
+import { type Durability, findRedisBinary, type RedisBinary, redisArguments } from '../../cluster/redis-binary.ts'
 import { probeRedis } from '../../cluster/redis-probe.ts'
 import { until } from './until.ts'
 
 const READY_MS_MAX = 10_000
+
+let found: Promise<RedisBinary> | null = null
 
 export interface TestRedis {
   socketPath: string
@@ -38,7 +40,8 @@ export async function startRedis(
     ...redisArguments(dir, options.durability ?? 'fsync', memoryBytes),
     ...Object.entries(options.settings ?? {}).flatMap(([name, value]) => [`--${name}`, value]),
   ]
-  let child = await launch(args, dir)
+  const { command } = await binary()
+  let child = await launch(command, args, dir)
   // The test's own end must not leave a redis behind, whatever the test did.
   const endWithUs = (): void => void child.kill('SIGKILL')
   process.once('exit', endWithUs)
@@ -62,7 +65,7 @@ export async function startRedis(
     },
     async restart() {
       await end()
-      child = await launch(args, dir)
+      child = await launch(command, args, dir)
     },
     async stop() {
       await end()
@@ -72,12 +75,20 @@ export async function startRedis(
   }
 }
 
-async function launch(args: string[], dir: string): Promise<ChildProcess> {
+/** The program of the embedded store, looked for once: it installs a missing one, and says so. */
+function binary(): Promise<RedisBinary> {
+  const say = (_: object, text: string): void => console.error(text)
+  found ??= findRedisBinary({ info: say, warn: say, error: say })
+  return found
+}
+
+async function launch(command: string, args: string[], dir: string): Promise<ChildProcess> {
   const output = openSync(join(dir, 'redis.log'), 'a')
-  const child = spawn('redis-server', args, { cwd: dir, stdio: ['ignore', output, output] })
+  const child = spawn(command, args, { cwd: dir, stdio: ['ignore', output, output] })
+  closeSync(output)
   await once(child, 'spawn')
   await until(async () => {
-    if (child.exitCode !== null) throw new Error(`redis-server ended\n${readFileSync(join(dir, 'redis.log'), 'utf8')}`)
+    if (child.exitCode !== null) throw new Error(`${command} ended\n${readFileSync(join(dir, 'redis.log'), 'utf8')}`)
     const probe = await probeRedis(join(dir, 'redis.sock'), dir)
     if (probe.state === 'ready') probe.client.disconnect()
     return probe.state === 'ready'

@@ -5,6 +5,7 @@ import { until } from './until.ts'
 
 const SETTLE_MS_MAX = 60_000
 const SHOWN_MAX = 3
+const CLAIMS_MAX = 5
 
 /** What must be found, whatever was killed. */
 export const SETTLED = { doubled: 0, lost: 0, unclear: 0, torn: 0, open: 0 }
@@ -22,7 +23,9 @@ export interface Found {
   readonly counted: number
   /** Recipients whose events are not one `delivered`. */
   readonly unclear: number
-  /** Some of them, as they are stored. */
+  /** Recipients that were given up: five times a process died that had their attempt under way. */
+  readonly abandoned: number
+  /** Some of the unclear ones, as they are stored. */
   readonly unclearOnes: readonly string[]
   /** Shards whose journal and sequence number disagree. */
   readonly torn: number
@@ -51,14 +54,16 @@ export async function settle(
     const ids = new Set([...ledger.told.values()].flatMap((told) => [...told]))
     const counters = JSON.parse((await redis.hget(`${tag}:counters`, `account:${accountId}`)) ?? '{}')
     const unclear = await unclearOf(redis, `${tag}:log:${serverId}:*`)
+    const abandoned = unclear.filter(isAbandoned)
     return {
       logged: logged.size,
       told: ids.size,
       doubled: [...ledger.told.values()].filter(({ size }) => size !== 1).length,
       lost: [...ids].filter((id) => !logged.has(id)).length,
       counted: countOf(live ? counters.month : counters.testMonth),
-      unclear: unclear.length,
-      unclearOnes: unclear.slice(0, SHOWN_MAX),
+      unclear: unclear.length - abandoned.length,
+      abandoned: abandoned.length,
+      unclearOnes: unclear.filter((one) => !abandoned.includes(one)).slice(0, SHOWN_MAX),
       torn: await tornOf(redis),
       open: await openItems(redis, String(tag)),
     }
@@ -118,6 +123,13 @@ async function recipientsOf(redis: Redis, key: string): Promise<number> {
     count += numbers.length
   }
   return count
+}
+
+/** Five claims without an outcome, and its one event says that it failed. */
+function isAbandoned(packed: string): boolean {
+  const [attempts, , ...rest] = JSON.parse(packed) as [number, number, ...unknown[]]
+  const letters = rest.filter(Array.isArray).map(([letter]) => letter)
+  return attempts === CLAIMS_MAX && letters.join('') === 'f'
 }
 
 async function tornOf(redis: Redis): Promise<number> {

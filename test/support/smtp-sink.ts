@@ -4,22 +4,26 @@ import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { connect, createServer } from 'node:net'
+import { delimiter, join } from 'node:path'
 import { until } from './until.ts'
 
-const PATH = '/usr/sbin/smtp-sink'
+/** Distributions put it where the PATH of a plain user does not look. */
+const FOLDERS = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin']
+const PROGRAM = FOLDERS.map((folder) => join(folder, 'smtp-sink')).find((path) => existsSync(path)) ?? null
 
 /** False, or why a test that needs it is skipped. */
-export const SMTP_SINK_SKIP: false | string = existsSync(PATH) ? false : `${PATH} is not installed`
+export const SMTP_SINK_SKIP: false | string = PROGRAM === null ? 'smtp-sink of Postfix is not installed' : false
 
 /** Starts a sink on the loopback. */
 export async function startSmtpSink(): Promise<{ port: number; close(): Promise<void> }> {
+  if (PROGRAM === null) throw new Error('No smtp-sink: ask SMTP_SINK_SKIP first')
   const probe = createServer()
   await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve))
   const { port } = probe.address() as AddressInfo
   await new Promise((resolve) => probe.close(resolve))
   // As root it insists on giving up its rights to a named user.
   const user = process.getuid?.() === 0 ? ['-u', 'nobody'] : []
-  const child = spawn(PATH, [...user, '-c', `127.0.0.1:${port}`, '64'], { stdio: 'ignore', env: {} })
+  const child = spawn(PROGRAM, [...user, '-c', `127.0.0.1:${port}`, '64'], { stdio: 'ignore', env: {} })
   const ended = new Promise((resolve) => child.once('exit', resolve))
   await until(() => canConnect(port), 5000)
   return {

@@ -1,0 +1,112 @@
+/**
+ * Redis's clock, the only one that the product knows, jumps an hour ahead and back under load: nothing is lost or
+ * doubled, and a limit is neither given anew nor withheld.
+ */
+import t from 'tap'
+import { checkSettled, oddRefusals } from '../support/crash-check.ts'
+import { raiseLimits } from '../support/crash-scene.ts'
+import { postEmail, startLoad } from '../support/ledger.ts'
+import { MOVED_CLOCK_SKIP, makeMovedClock } from '../support/moved-clock.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+import { until } from '../support/until.ts'
+
+const HOUR_DAYS = 1 / 24
+const JUMPS_HOURS = [1, 0, -1, 0, 1, -1, 0]
+const MESSAGES_BETWEEN = 40
+const LIMIT = 20
+const MOVED_MS_MAX = 15_000
+const MINUTE_MS = 60_000
+const DAY_S = 86_400
+
+t.setTimeout(120_000)
+t.jobs = 1
+const skip = MOVED_CLOCK_SKIP
+
+t.test('clock: jumps of an hour under load lose and double nothing [crash.clock-jump]', { skip }, async (t) => {
+  const { clock, service } = await startMoved()
+  t.teardown(() => service.stop())
+  await raiseLimits(service.config.operatorPort, service.firstRun)
+  const { firstRun, redis, config } = service
+  const load = startLoad({
+    port: config.httpPort,
+    token: firstRun.testServer.token,
+    clients: 8,
+    recipient: (n) => `person${n % 50}@example.com`,
+  })
+  await load.passes(MESSAGES_BETWEEN)
+  for (const hours of JUMPS_HOURS) {
+    clock.moveTo(hours * HOUR_DAYS)
+    await load.passes(MESSAGES_BETWEEN)
+  }
+  const ledger = await load.end()
+  await checkSettled(t, { socketPath: redis.socketPath, firstRun, ledger })
+  t.same(oddRefusals(ledger), [], 'no refusal but 503')
+})
+
+t.test(
+  'clock: a limit that was reached stays so in its minute, whatever the clock did [crash.clock-limit]',
+  { skip },
+  async (t) => {
+    const { clock, service } = await startMoved()
+    t.teardown(() => service.stop())
+    await setMinuteLimit(service)
+    // Two minutes, an hour apart, that have just begun: they last as long as the test is in them.
+    const first = secondsToMinute()
+    const second = first + 60 * 60
+    clock.moveTo(first / DAY_S)
+    await untilMoved(service, first)
+    t.equal(await takenNow(service), LIMIT, 'the limit is reached')
+    clock.moveTo(second / DAY_S)
+    await untilMoved(service, second)
+    t.equal(await takenNow(service), LIMIT, 'another minute has a limit of its own')
+    clock.moveTo(first / DAY_S)
+    await untilMoved(service, first)
+    t.equal(await takenNow(service), 0, 'the first minute is still used up')
+    clock.moveTo(second / DAY_S)
+    await untilMoved(service, second)
+    t.equal(await takenNow(service), 0, 'and so is the second')
+  },
+)
+
+async function startMoved(): Promise<{ clock: ReturnType<typeof makeMovedClock>; service: TestService }> {
+  const clock = makeMovedClock()
+  return { clock, service: await clock.around(() => startTestService()) }
+}
+
+async function setMinuteLimit({ operate, firstRun }: TestService): Promise<void> {
+  const { account, operatorToken } = firstRun
+  const path = `PATCH /v1/operator/accounts/${account.accountId}`
+  const { status } = await operate(path, { token: operatorToken, body: { testPerMinuteLimit: LIMIT } })
+  if (status !== 200) throw new Error('The limit was not set')
+}
+
+async function sendOne({ config, firstRun }: TestService): Promise<number> {
+  const desk = { port: config.httpPort, token: firstRun.testServer.token }
+  const body = { from: 'you@simulator.test', to: ['a@example.com'], subject: 'Limit', text: 'A text.' }
+  return (await postEmail(desk, body, null))?.status ?? 0
+}
+
+/** How many of twice the limit are accepted. */
+async function takenNow(service: TestService): Promise<number> {
+  let taken = 0
+  for (let n = 0; n < LIMIT * 2; n += 1) if ((await sendOne(service)) === 200) taken += 1
+  return taken
+}
+
+/** Seconds to the next minute that are a whole number as a share of a day too, as is an hour after them. */
+function secondsToMinute(): number {
+  const first = Math.ceil((MINUTE_MS - (Date.now() % MINUTE_MS)) / 1000)
+  const isExact = (seconds: number): boolean => (seconds / DAY_S) * DAY_S === seconds
+  for (let seconds = first; seconds < first + 20; seconds += 1)
+    if (isExact(seconds) && isExact(seconds + 60 * 60)) return seconds
+  throw new Error('No number of seconds will do')
+}
+
+/** Waits until the service counts by the clock that is `seconds` ahead: its limit's end says so. */
+async function untilMoved({ call, firstRun }: TestService, seconds: number): Promise<void> {
+  await until(async () => {
+    const { json } = await call('GET /v1/server', { token: firstRun.testServer.token })
+    const leftMs = Date.parse(json.limits[0].resetsAt) - (Date.now() + seconds * 1000)
+    return leftMs > 0 && leftMs <= MINUTE_MS
+  }, MOVED_MS_MAX)
+}

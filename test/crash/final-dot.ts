@@ -1,0 +1,68 @@
+/**
+ * The process is ended with SIGKILL when the receiving server has the whole message and has not yet said what becomes
+ * of it. The next start must deliver the message; the receiver may get it once more, not oftener, and the same
+ * message.
+ */
+import t from 'tap'
+import { checkSettled } from '../support/crash-check.ts'
+import { verifyDomain } from '../support/crash-live.ts'
+import { setScene } from '../support/crash-scene.ts'
+import { type Host, startHost } from '../support/host.ts'
+import { sendAll } from '../support/ledger.ts'
+import { startMx } from '../support/mx.ts'
+import { until } from '../support/until.ts'
+import { startZone } from '../support/zone.ts'
+
+const MESSAGES = 3
+const ARRIVED_MS_MAX = 15_000
+
+const id = 'crash.final-dot-sent'
+t.test(`crash: killed when final dot sent, each message comes at least once and at most twice [${id}]`, async (t) => {
+  const mx = await startMx()
+  const zone = await startZone()
+  const relay = { RELAY_URL: `smtp://127.0.0.1:${mx.port}`, RELAY_CONNECTIONS: String(MESSAGES) }
+  const scene = await setScene({ ...relay, DNS_SERVERS: zone.server })
+  let host: Host | null = null
+  t.teardown(async () => {
+    await host?.kill('SIGKILL')
+    await scene.end()
+    await mx.close()
+    await zone.close()
+  })
+  const { redis, settings, firstRun } = scene
+  const dying = await startHost(settings)
+  host = dying
+  await verifyDomain(Number(settings.HTTP_PORT), firstRun, { zone, domain: 'acme.example' })
+  mx.script({ dot: 'hang' })
+  const ledger = await sendAll({
+    port: Number(settings.HTTP_PORT),
+    token: firstRun.liveServer.token,
+    clients: MESSAGES,
+    from: 'shop@acme.example',
+    recipient: (n) => `person${n}@example.com`,
+    goOn: (sent) => sent < MESSAGES,
+  })
+  await until(() => messagesOf(mx).length === MESSAGES, ARRIVED_MS_MAX)
+  await dying.kill('SIGKILL')
+  mx.script({})
+  host = await startHost(settings)
+  const { socketPath } = redis
+  const found = await checkSettled(t, { socketPath, firstRun, ledger, live: true })
+  t.equal(found.told, MESSAGES)
+  const copies = new Map<string, string[]>()
+  for (const message of messagesOf(mx)) {
+    const name = /^message-id: *(\S+)/im.exec(message)?.[1] ?? 'none'
+    copies.set(name, [...(copies.get(name) ?? []), message])
+  }
+  t.equal(copies.size, MESSAGES, 'copies of one message share its Message-ID')
+  for (const [first, ...others] of copies.values()) {
+    t.equal(others.length, 1, 'it came once more: the first time nobody knows what became of it')
+    t.equal(others[0], first, 'the same bytes')
+  }
+  await host.kill('SIGTERM')
+  t.equal(await host.exited, 0)
+})
+
+function messagesOf(mx: Awaited<ReturnType<typeof startMx>>): string[] {
+  return mx.sessions.flatMap(({ messages }) => messages)
+}

@@ -1,0 +1,27 @@
+/** crash-live - a sending domain of the first account, verified over real DNS, so that a live server may send. */
+import type { FirstRun } from '../../src/first-start.ts'
+import type { Zone } from './zone.ts'
+
+/** Adds a domain through the API of the service on `httpPort`, sets its records in `zone`, and has it verified. */
+export async function verifyDomain(
+  httpPort: number,
+  { account }: FirstRun,
+  { zone, domain }: { zone: Zone; domain: string },
+): Promise<void> {
+  const added = await post(httpPort, account.token, { path: '/v1/domains', body: { domain } })
+  zone.set(added.returnPath.host, { type: 'CNAME', domain: added.returnPath.value })
+  zone.set(added.dkim.host, { type: 'TXT', data: added.dkim.value.match(/.{1,255}/g) })
+  const path = `/v1/domains/${added.domainId}/verify`
+  const verified = await post(httpPort, account.token, { path })
+  if (verified.verified !== true) throw new Error('The domain was not verified')
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects.
+async function post(port: number, token: string, { path, body }: { path: string; body?: object }): Promise<any> {
+  const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, connection: 'close', 'content-type': 'application/json' },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  })
+  return answer.json()
+}
