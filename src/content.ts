@@ -60,12 +60,27 @@ export interface Body {
   readonly html: string | null
 }
 
-/** Packs a message: its body, and its attachments (bytes) in order. */
-export async function packContent(body: Body, attachments: readonly Uint8Array[]): Promise<readonly PackedPart[]> {
-  const plain = Buffer.from(JSON.stringify({ text: body.text, html: body.html }))
-  const isLarge = plain.length > DEFLATE_BYTES_MIN
-  const packed = isLarge ? await deflate(plain, { level: 1 }) : plain
-  const parts = [packPart(BODY_PART, packed, isLarge ? ENCODING_DEFLATE : ENCODING_PLAIN)]
+/** Packs a message: its body, and its attachments (bytes) in order. A promise only where there is much to deflate. */
+export function packContent(
+  body: Body,
+  attachments: readonly Uint8Array[],
+): readonly PackedPart[] | Promise<readonly PackedPart[]> {
+  const json = JSON.stringify({ text: body.text, html: body.html })
+  const bytes = Buffer.byteLength(json)
+  if (bytes > DEFLATE_BYTES_MIN) return packLarge(json, attachments)
+  const chunk = Buffer.allocUnsafe(PART_HEADER_BYTES + bytes)
+  writeHeader(chunk, ENCODING_PLAIN, 1)
+  chunk.write(json, PART_HEADER_BYTES, bytes === json.length ? 'latin1' : 'utf8')
+  return addAttachments({ part: BODY_PART, chunks: [chunk] }, attachments)
+}
+
+async function packLarge(json: string, attachments: readonly Uint8Array[]): Promise<readonly PackedPart[]> {
+  const packed = await deflate(json, { level: 1 })
+  return addAttachments(packPart(BODY_PART, packed, ENCODING_DEFLATE), attachments)
+}
+
+function addAttachments(body: PackedPart, attachments: readonly Uint8Array[]): readonly PackedPart[] {
+  const parts = [body]
   for (const [index, bytes] of attachments.entries()) parts.push(packPart(attachmentPart(index), bytes, ENCODING_PLAIN))
   return parts
 }
@@ -128,6 +143,13 @@ export async function readPart(
   return unpackPart(chunks)
 }
 
+/** The body in its only chunk, at once; null where there are more, or it was deflated. */
+export function readPlainBody(chunks: readonly Uint8Array[]): Body | null {
+  const [chunk] = chunks
+  if (chunk === undefined || chunks.length > 1 || chunk[0] !== ENCODING_PLAIN) return null
+  return JSON.parse(asBuffer(chunk).toString('utf8', PART_HEADER_BYTES)) as Body
+}
+
 /** The bytes of a part from its chunks in order. */
 export async function unpackPart(chunks: readonly Uint8Array[]): Promise<Buffer> {
   const encoding = chunks[0]?.[0]
@@ -141,13 +163,18 @@ export async function unpackPart(chunks: readonly Uint8Array[]): Promise<Buffer>
 function packPart(part: string, bytes: Uint8Array, encoding: number): PackedPart {
   const count = Math.max(1, Math.ceil((bytes.length + PART_HEADER_BYTES) / CHUNK_BYTES_MAX))
   const whole = Buffer.allocUnsafe(bytes.length + PART_HEADER_BYTES)
-  whole[0] = encoding
-  whole.writeUInt16BE(count, 1)
+  writeHeader(whole, encoding, count)
   whole.set(bytes, PART_HEADER_BYTES)
   const chunks = Array.from({ length: count }, (_, index) =>
     whole.subarray(index * CHUNK_BYTES_MAX, (index + 1) * CHUNK_BYTES_MAX),
   )
   return { part, chunks }
+}
+
+function writeHeader(chunk: Buffer, encoding: number, count: number): void {
+  chunk[0] = encoding
+  chunk[1] = count >> 8
+  chunk[2] = count & 0xff
 }
 
 function asBuffer(bytes: Uint8Array): Buffer {

@@ -16,7 +16,7 @@ import { attachmentPart, BODY_PART } from './actors/content-part.ts'
 import { type DeliveryJob, type JobMessage, prepareDelivery } from './actors/delivery.ts'
 import { LANES } from './actors/item.ts'
 import { type DeliveryOutcome, deliveryOutcome, reportOutcome } from './actors/outcome.ts'
-import { type Body, type ContentStore, readPart, unpackPart } from './content.ts'
+import { type Body, type ContentStore, readPart, readPlainBody, unpackPart } from './content.ts'
 import type { MailJob, MailOutcome } from './effects/thread-job.ts'
 import { makeUnasked } from './mail/classify.ts'
 import type { ComposeInput } from './mail/compose.ts'
@@ -55,18 +55,22 @@ export function makeLanes(deps: LaneDeps): LaneType[] {
     const laneMax = lane.startsWith(LANES.deliver) ? UNDER_WAY_PER_LANE_MAX : UNDER_WAY_MAX
     return Math.min(UNDER_WAY_MAX - total, laneMax - (underWay.get(lane) ?? 0))
   }
+  const leave = (lane: string): void => {
+    total -= 1
+    const left = (underWay.get(lane) ?? 1) - 1
+    if (left === 0) underWay.delete(lane)
+    else underWay.set(lane, left)
+  }
   const perform: LaneType<DeliveryJob, DeliveryOutcome>['perform'] = async (job, { lane, attempt, signal }) => {
     total += 1
     underWay.set(lane, (underWay.get(lane) ?? 0) + 1)
-    const isSimulated = lane === LANES.simulate
-    const outcome = await attemptJob(deps, job, { attempt, signal, isSimulated }).finally(() => {
-      total -= 1
-      const left = (underWay.get(lane) ?? 1) - 1
-      if (left === 0) underWay.delete(lane)
-      else underWay.set(lane, left)
-    })
-    deps.metrics.attempted(outcome.result)
-    return outcome
+    try {
+      const outcome = await attemptJob(deps, job, { attempt, signal, isSimulated: lane === LANES.simulate })
+      deps.metrics.attempted(outcome.result)
+      return outcome
+    } finally {
+      leave(lane)
+    }
   }
   const family = (prefix: string, holdMs: number) =>
     ({
@@ -90,7 +94,7 @@ interface AttemptInput {
 async function attemptJob(deps: LaneDeps, job: DeliveryJob, input: AttemptInput): Promise<DeliveryOutcome> {
   const { message, recipient } = job
   const { attempt, isSimulated } = input
-  const composed = await readMessage(deps.content, message, input.signal)
+  const composed = messageAtHand(message) ?? (await readMessage(deps.content, message, input.signal))
   if (composed === null)
     return report({ ...makeUnasked('unbuildable'), phase: 'compose', sizeBytes: null }, recipient.address)
   const { address } = recipient
@@ -120,6 +124,14 @@ function report(outcome: MailOutcome, address: string, retryAfterMs: number | nu
   return reportOutcome(outcome, { address, sizeBytes: outcome.sizeBytes, retryAfterMs })
 }
 
+/** The message where its content is a body that came along with it and needs no unpacking; null: it must be read. */
+function messageAtHand(message: JobMessage): ComposeInput | null {
+  const [body] = message.content ?? []
+  if (body?.part !== BODY_PART || message.attachments.length > 0) return null
+  const plain = readPlainBody(body.chunks)
+  return plain === null ? null : inputOf(message, plain, [])
+}
+
 /** The message with its content; null when that is gone. Rejects when the store stays away. */
 async function readMessage(
   store: ContentStore,
@@ -128,14 +140,20 @@ async function readMessage(
 ): Promise<ComposeInput | null> {
   const bytes = await readContent(store, message, { part: BODY_PART, signal })
   if (bytes === null) return null
-  const { text, html } = JSON.parse(bytes.toString()) as Body
   const attachments: ComposeInput['attachments'][number][] = []
   for (const [index, { name, contentType, contentId }] of message.attachments.entries()) {
     const content = await readContent(store, message, { part: attachmentPart(index), signal })
     if (content === null) return null
     attachments.push({ name, contentType, contentId, content })
   }
-  const { messageId, acceptedAtMs, from, to, cc, subject, headers } = message
+  return inputOf(message, JSON.parse(bytes.toString()) as Body, attachments)
+}
+
+function inputOf(
+  { messageId, acceptedAtMs, from, to, cc, subject, headers, contentId }: JobMessage,
+  { text, html }: Body,
+  attachments: ComposeInput['attachments'],
+): ComposeInput {
   // Boundaries follow from the content's id: nobody knew it when the content was written.
   return {
     messageId,
@@ -148,7 +166,7 @@ async function readMessage(
     text,
     html,
     attachments,
-    boundarySeed: message.contentId,
+    boundarySeed: contentId,
   }
 }
 

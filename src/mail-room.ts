@@ -1,6 +1,7 @@
 /**
  * mail-room - the mail threads of a process, started with the first job: an idle process does without their memory
  *
+ * A small message that is only simulated needs no thread: sending it there would cost more than composing it.
  * Besides attempts they measure: a message that may be too large is built there, not beside the requests of others.
  */
 
@@ -10,7 +11,13 @@ import type { Config } from './config.ts'
 import type { SendMessage } from './edge/email.ts'
 import { SMTP_TIMEOUTS } from './effects/converse.ts'
 import type { Fence } from './effects/fence.ts'
-import type { MailJob, SmtpSettings } from './effects/thread-job.ts'
+import {
+  isSmallSimulation,
+  type MailJob,
+  type MailOutcome,
+  type SimulateJob,
+  type SmtpSettings,
+} from './effects/thread-job.ts'
 import type { MailThreads } from './effects/thread-pool.ts'
 import type { RunMail } from './lanes.ts'
 
@@ -26,23 +33,35 @@ export interface MailRoom {
   close(graceMs: number): Promise<void>
 }
 
+type RunSimulation = (job: SimulateJob, signal: AbortSignal) => Promise<MailOutcome>
+
 /** Makes the room; no thread runs yet. */
 export function makeMailRoom(config: Config, fence: Fence): MailRoom {
   let threads: Promise<MailThreads> | null = null
+  let simulate: RunSimulation | null = null
   const open = async (): Promise<MailThreads> => {
     const { createMailThreads } = await import('./effects/thread-pool.ts')
     // One core is for the loop that accepts.
     const size = Math.min(THREADS_MAX, Math.max(1, availableParallelism() - 1))
     return createMailThreads({ size, smtp: smtpSettings(config), fence })
   }
-  const run: RunMail = async (job, signal) => {
+  const perform: RunMail = async (job, signal) => {
     threads ??= open()
     return (await threads).run(job, signal)
+  }
+  const run: RunMail = (job, signal) => {
+    if (!isSmallSimulation(job)) return perform(job, signal)
+    return simulate === null ? openSimulator().then((open) => open(job, signal)) : simulate(job, signal)
+  }
+  const openSimulator = async (): Promise<RunSimulation> => {
+    const { makeSimulator } = await import('./effects/simulate.ts')
+    simulate ??= makeSimulator()
+    return simulate
   }
   return {
     run,
     async measure(message, contentId) {
-      const { sizeBytes } = await run(measuringJob(message, contentId), new AbortController().signal)
+      const { sizeBytes } = await perform(measuringJob(message, contentId), new AbortController().signal)
       return sizeBytes
     },
     async close(graceMs) {

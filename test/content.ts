@@ -9,6 +9,7 @@ import {
   packContent,
   readBody,
   readPart,
+  readPlainBody,
   UNCLAIMED_LIFE_MS,
   unpackPart,
   writeParts,
@@ -47,6 +48,24 @@ t.test('small body is plain, in one chunk behind its header', async (t) => {
       .toString(),
     '{"text":"Hello","html":null}',
   )
+})
+
+t.test('body that is not deflated is packed and read back at once', async (t) => {
+  for (const body of [
+    { text: 'Hello', html: null },
+    { text: null, html: '<p>naïve – ✓ \u{1f600}\u2028</p>' },
+    { text: '', html: '' },
+  ]) {
+    const parts = packContent(body, [])
+    if (parts instanceof Promise) return t.fail('a promise')
+    t.strictSame(readPlainBody(parts[0]?.chunks ?? []), body)
+    t.strictSame(JSON.parse(String(await unpackPart(parts[0]?.chunks ?? []))), body)
+  }
+  const [deflated] = await packContent({ text: 'x'.repeat(5 * KB), html: null }, [])
+  t.equal(readPlainBody(deflated?.chunks ?? []), null, 'deflated')
+  const [, long] = await packContent({ text: 'x', html: null }, [randomBytes(300 * KB)])
+  t.equal(readPlainBody(long?.chunks ?? []), null, 'two chunks')
+  t.equal(readPlainBody([]), null)
 })
 
 t.test('body is deflated above 4 KB only', async (t) => {

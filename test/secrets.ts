@@ -13,6 +13,36 @@ t.test('address hash is HMAC-SHA256 over account and lower-case address', (t) =>
   t.end()
 })
 
+t.test('hash is that of RFC 2104 for every length and script', (t) => {
+  const key = Buffer.from(hkdfSync('sha256', SECRET, '', 'sendwright idempotency hmac v1', 32))
+  for (const char of ['k', 'é', '✓', '\u{1f600}']) {
+    for (const length of [0, 1, 55, 56, 63, 64, 254, 337, 338, 339, 1000]) {
+      const text = char.repeat(length / char.length)
+      const whole = createHmac('sha256', key).update(`s\0${text}`).digest('base64url')
+      t.equal(secrets.idempotencyHash('s', text), whole.slice(0, 22), `${length} times ${char}`)
+    }
+  }
+  t.end()
+})
+
+t.test('what is remembered of an owner is only ever its own last text', (t) => {
+  const fresh = () => makeSecrets(SECRET)
+  for (const [owner, text] of [
+    ['a', 'x@example.com'],
+    ['a', 'x@example.com'],
+    ['b', 'x@example.com'],
+    ['a', 'y@example.com'],
+    ['a', 'X@example.com'],
+    ['b', 'x@example.com'],
+  ] as const) {
+    t.equal(secrets.senderHmac(owner, text), fresh().addressHmac(owner, text))
+    t.equal(secrets.tagHash(owner, text), fresh().tagHash(owner, text))
+  }
+  for (let n = 0; n < 10_050; n += 1) secrets.tagHash(`owner-${n}`, `tag-${n}`)
+  for (const n of [0, 51, 10_049]) t.equal(secrets.tagHash(`owner-${n}`, 'new'), fresh().tagHash(`owner-${n}`, 'new'))
+  t.end()
+})
+
 t.test('hashes differ by owner, by purpose and by secret', (t) => {
   const address = 'ada@example.com'
   const hashes = [

@@ -148,6 +148,22 @@ function misshapen({ path, text }: Source): string[] {
   return found
 }
 
+/** The globs of .taprc that name the test files, as one expression over paths of sources. */
+function includedTests(taprc: string): RegExp {
+  const globs = [...taprc.matchAll(/^ {2}- build\/(\S+)\.js$/gm)].map(([, glob = '']) => glob)
+  const words: Record<string, string> = { '*': '[^/]*', '{': '(?:', '}': ')', ',': '|' }
+  return new RegExp(`^(?:${globs.map((glob) => glob.replace(/[*{},]/g, (sign) => words[sign] ?? '')).join('|')})\\.ts$`)
+}
+
+/** Test files that the runner does not run, and files that it runs although they hold no tests. */
+function misplacedTests(included: RegExp, { path, text }: Source): string[] {
+  const isTest = importsOf(text).some(({ from, isType }) => from === 'tap' && !isType)
+  if (!path.startsWith('test/') || path.startsWith('test/support/') || isTest === included.test(path)) return []
+  return [
+    isTest ? `${path} is not included in .taprc: it never runs` : `${path} is included in .taprc and has no tests`,
+  ]
+}
+
 function sources(): Source[] {
   return TREES.flatMap((tree) => {
     const names = readdirSync(join(ROOT, tree), { recursive: true, encoding: 'utf8' }).filter((name) =>
@@ -189,6 +205,34 @@ t.test('tidy: no clock, randomness or environment where a decision is made', asy
 
 t.test('tidy: files have the shape of the house', async (t) => {
   t.same(all.flatMap(misshapen), [])
+})
+
+t.test('tidy: every file with tests is run', async (t) => {
+  const included = includedTests(readFileSync(join(ROOT, '.taprc'), 'utf8'))
+  t.same(
+    all.flatMap((source) => misplacedTests(included, source)),
+    [],
+  )
+})
+
+t.test('tidy: the check of what is run finds what it must', async (t) => {
+  const included = includedTests(
+    'include:\n  - build/test/*.js\n  - build/test/{a,b}/*.js\n  - build/test/c/{d,e}.js\n',
+  )
+  const run = `import t from 'tap'`
+  const cases: [string, string, number][] = [
+    ['test/tidy.ts', run, 0],
+    ['test/a/x.ts', `import t, { type Test } from 'tap'`, 0],
+    ['test/a/x.ts', `import type { Test } from 'tap'`, 1],
+    ['test/d/x.ts', run, 1],
+    ['test/a/b/x.ts', run, 1],
+    ['test/c/d.ts', run, 0],
+    ['test/c/f.ts', run, 1],
+    ['test/c/f.ts', '', 0],
+    ['test/support/x.ts', `import type { Test } from 'tap'`, 0],
+  ]
+  for (const [path, text, count] of cases)
+    t.equal(misplacedTests(included, { path, text }).length, count, `${path}: ${text}`)
 })
 
 /** path, text, how many findings */

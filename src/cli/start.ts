@@ -1,13 +1,16 @@
 /** start - `sendwright start`: runs the service until a signal or its own end.
  *
  *  States: starting | running | stopping. A first SIGTERM or SIGINT stops it (exit 0), a second one ends it at once
- *  (exit 1). A stop that takes longer than 10 s is given up (exit 1).
+ *  (exit 1). A stop that takes longer than 10 s is given up (exit 1). Ctrl-C under `npm start` comes twice, from the
+ *  terminal and passed on by npm: it counts once.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { readConfig } from '../config.ts'
 import type { RunningService } from '../main.ts'
 
 const STOP_MS_MAX = 10_000
+/** npm passes a SIGINT on within milliseconds; who means it presses again after this. */
+const REPEAT_MS_MAX = 500
 
 /** Starts the service with the environment's settings. Resolves with the exit code; 2 when a setting is wrong. */
 export async function start(): Promise<number> {
@@ -30,7 +33,13 @@ export async function runUntilStopped(startService: () => Promise<RunningService
   const asked = new Promise<null>((resolve) => {
     stopNow = resolve
   })
-  const onSignal = (): void => {
+  let interruptedAtMs = Number.NEGATIVE_INFINITY
+  const onSignal = (signal: NodeJS.Signals): void => {
+    if (signal === 'SIGINT') {
+      const sinceMs = performance.now() - interruptedAtMs
+      if (sinceMs < REPEAT_MS_MAX) return
+      interruptedAtMs = performance.now()
+    }
     if (wasAsked) process.exit(1)
     wasAsked = true
     stopNow(null)

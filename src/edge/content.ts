@@ -4,7 +4,7 @@
  * Spec refusal.order, error.issues, request.json
  */
 
-import { isUtf8 } from 'node:buffer'
+import { isAscii, isUtf8 } from 'node:buffer'
 
 import { ISSUES_MAX } from '../../schemas/limits.ts'
 import type { Route } from '../../schemas/routes.ts'
@@ -50,8 +50,10 @@ export function readContent(
 
 // Spec request.json
 function readBody(check: Check<unknown>, bytes: Buffer): Checked<unknown> {
-  if (!isUtf8(bytes)) return NOT_JSON
-  const text = bytes.toString('utf8')
+  // The texts of most bodies are plain ASCII, which needs no decoding.
+  const isPlain = isAscii(bytes)
+  if (!isPlain && !isUtf8(bytes)) return NOT_JSON
+  const text = bytes.toString(isPlain ? 'latin1' : 'utf8')
   let value: unknown
   try {
     value = JSON.parse(text)

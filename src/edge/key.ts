@@ -11,6 +11,8 @@ import { hash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+/** Value of each base62 character by its code. */
+const DIGITS = Uint8Array.from({ length: 128 }, (_, code) => Math.max(0, BASE62.indexOf(String.fromCharCode(code))))
 const PUBLIC_CHARS = 8
 const SHARD_CHARS = 2
 const RANDOM_CHARS = 32
@@ -67,7 +69,7 @@ export function parseKey(text: string): ParsedKey | null {
   const kind = TOKEN.exec(text)?.[1]
   if (kind === undefined) return null
   const bodyEnd = text.length - CHECKSUM_CHARS
-  if (text.slice(bodyEnd) !== checksumOf(text.slice(0, bodyEnd))) return null
+  if (parseBase62(text.slice(bodyEnd)) !== crc32(text.slice(0, bodyEnd))) return null
   const publicStart = kind.length + 1
   const shard = parseBase62(text.slice(publicStart, publicStart + SHARD_CHARS))
   return { kind: kind as TokenKind, shard, prefix: text.slice(0, publicStart + PUBLIC_CHARS), hash: hashOf(text) }
@@ -95,6 +97,6 @@ function formatBase62(number: number, chars: number): string {
 
 function parseBase62(text: string): number {
   let number = 0
-  for (const char of text) number = number * 62 + BASE62.indexOf(char)
+  for (let at = 0; at < text.length; at += 1) number = number * 62 + (DIGITS[text.charCodeAt(at)] ?? 0)
   return number
 }

@@ -35,7 +35,8 @@ const STATUS_LINES: readonly string[] = Array.from({ length: 600 }, (_, status) 
 export function writeReply(wire: Wire, reply: Reply, options: WriteOptions): void {
   const text = reply.json === undefined ? (reply.text ?? '') : JSON.stringify(reply.json)
   wire.cork(() => {
-    wire.writeStatus(STATUS_LINES[reply.status] ?? '500 Internal Server Error')
+    // The library's own status is 200.
+    if (reply.status !== 200) wire.writeStatus(STATUS_LINES[reply.status] ?? '500 Internal Server Error')
     wire.writeHeader('Request-Id', options.requestId)
     if (reply.json !== undefined) wire.writeHeader('Content-Type', 'application/json')
     else if (reply.text !== undefined) wire.writeHeader('Content-Type', reply.contentType ?? 'text/plain')
@@ -43,7 +44,11 @@ export function writeReply(wire: Wire, reply: Reply, options: WriteOptions): voi
     if (options.closes) wire.writeHeader('Connection', 'close')
     // RFC 9110 8.6: no Content-Length on a 204; the library writes one as soon as it is given an argument.
     if (reply.status === 204) wire.endWithoutBody()
-    else if (options.isHead) wire.endWithoutBody(Buffer.byteLength(text), options.closes)
+    else if (options.isHead && !options.closes) {
+      // Given a length, the library waits for that body and gives the connection up at the next request.
+      wire.writeHeader('Content-Length', String(Buffer.byteLength(text)))
+      wire.endWithoutBody()
+    } else if (options.isHead) wire.endWithoutBody(Buffer.byteLength(text), true)
     else wire.end(text, options.closes)
   })
 }

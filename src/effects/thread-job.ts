@@ -6,17 +6,43 @@
  */
 
 import type { ComposeInput } from '../mail/compose.ts'
-import type { Outcome } from '../mail/outcome.ts'
+import { makeDeferred, type Outcome } from '../mail/outcome.ts'
 import type { SmtpTimeouts } from './converse.ts'
 
 /** One attempt: the message, and whether it is simulated or transmitted. `attempt` counts from 1. */
-export type MailJob =
-  | { readonly message: ComposeInput; readonly simulate: { readonly address: string; readonly attempt: number } }
-  | { readonly message: ComposeInput; readonly transmit: { readonly recipient: string; readonly mailFrom: string } }
+export type MailJob = SimulateJob | TransmitJob
+
+export interface SimulateJob {
+  readonly message: ComposeInput
+  readonly simulate: { readonly address: string; readonly attempt: number }
+}
+
+export interface TransmitJob {
+  readonly message: ComposeInput
+  readonly transmit: { readonly recipient: string; readonly mailFrom: string }
+}
 
 export interface MailOutcome extends Outcome {
   /** Bytes of the message as built; null when it could not be built. */
   readonly sizeBytes: number | null
+}
+
+/** UTF-16 units of text and html that a thread is not worth the way for. */
+const SMALL_CHARS_MAX = 64 * 1024
+
+/** Whether a job is simulated, and small enough for the main thread. */
+export function isSmallSimulation(job: MailJob): job is SimulateJob {
+  return 'simulate' in job && job.message.attachments.length === 0 && bodyChars(job.message) <= SMALL_CHARS_MAX
+}
+
+/** UTF-16 units of text and html together. */
+export function bodyChars({ text, html }: ComposeInput): number {
+  return (text?.length ?? 0) + (html?.length ?? 0)
+}
+
+/** The outcome of an attempt that was not made, or was cut off. In: why, in a few words of our own. */
+export function makeUnperformed(text: string): MailOutcome {
+  return { ...makeDeferred('abort', 'TransientFailure', `4.3.2 ${text}`), sizeBytes: null }
 }
 
 export interface SmtpSettings {

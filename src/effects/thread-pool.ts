@@ -7,11 +7,17 @@
 
 import { setMaxListeners } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import { makeDeferred } from '../mail/outcome.ts'
 import type { Fence } from './fence.ts'
 import { monotonicMs } from './fence.ts'
 import { parseRelayUrl } from './relay.ts'
-import type { FromThread, MailJob, MailOutcome, SmtpSettings, ToThread } from './thread-job.ts'
+import {
+  type FromThread,
+  type MailJob,
+  type MailOutcome,
+  makeUnperformed,
+  type SmtpSettings,
+  type ToThread,
+} from './thread-job.ts'
 
 const RESTARTS_MAX = 5
 const RESTARTS_WITHIN_MS = 60_000
@@ -153,8 +159,4 @@ function detach(job: MailJob): MailJob {
 
 function ownBuffer(attachment: { readonly content: Uint8Array }): ArrayBuffer {
   return attachment.content.buffer as ArrayBuffer
-}
-
-function makeUnperformed(text: string): MailOutcome {
-  return { ...makeDeferred('abort', 'TransientFailure', `4.3.2 ${text}`), sizeBytes: null }
 }

@@ -7,12 +7,10 @@
 
 import { networkInterfaces } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
-import { makeUnasked } from '../mail/classify.ts'
 import type { ComposeInput } from '../mail/compose.ts'
-import { composeMessage } from '../mail/compose.ts'
 import { simulatedOutcome } from '../mail/simulator.ts'
-import { MESSAGE_BYTES_MAX } from '../mail/size.ts'
 import { createBrokenTls } from './attempt.ts'
+import { buildMessage, refuseBuilt } from './build.ts'
 import { mayFinish, monotonicMs } from './fence.ts'
 import { createRelay, parseRelayUrl } from './relay.ts'
 import { createResolver } from './resolve.ts'
@@ -40,10 +38,9 @@ port.on('message', (told: ToThread) => {
 
 function perform(id: number, job: MailJob): void {
   const message = build(job.message)
-  if (message === null || message.length > MESSAGE_BYTES_MAX) {
-    const outcome = makeUnasked(message === null ? 'unbuildable' : 'too-large')
-    report(id, { ...outcome, phase: 'compose', sizeBytes: message?.length ?? null })
-  } else if ('simulate' in job) report(id, { ...simulatedOutcome(job.simulate), sizeBytes: message.length })
+  const refusal = refuseBuilt(message)
+  if (message === null || refusal !== null) report(id, refusal as MailOutcome)
+  else if ('simulate' in job) report(id, { ...simulatedOutcome(job.simulate), sizeBytes: message.length })
   else {
     const controller = new AbortController()
     controllers.set(id, controller)
@@ -69,15 +66,10 @@ function perform(id: number, job: MailJob): void {
 function build(input: ComposeInput): Buffer | null {
   const known = kept.get(input.messageId)
   if (known) return known
-  try {
-    const attachments = input.attachments.map((one) => ({ ...one, content: asBuffer(one.content) }))
-    const message = composeMessage({ ...input, attachments })
-    if (message.length >= KEPT_BYTES_MIN) keep(input.messageId, message)
-    return message
-  } catch {
-    // Whatever the content has done to the composer: the message fails, not the thread and all the others in it.
-    return null
-  }
+  const attachments = input.attachments.map((one) => ({ ...one, content: asBuffer(one.content) }))
+  const message = buildMessage({ ...input, attachments })
+  if (message !== null && message.length >= KEPT_BYTES_MIN) keep(input.messageId, message)
+  return message
 }
 
 function keep(messageId: string, message: Buffer): void {

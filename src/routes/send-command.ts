@@ -40,6 +40,7 @@ export interface SendInput {
 export function makeSendCommand(settings: SendSettings, input: SendInput): Command<SendBody> {
   const { request, owner, parts, cmdId } = input
   const { secrets, billing } = settings
+  const inline = isInline(parts)
   const serverId = owner.serverId as string
   const body = request.body as EmailBody
   const key = request.idempotencyKey
@@ -59,25 +60,34 @@ export function makeSendCommand(settings: SendSettings, input: SendInput): Comma
         key === null
           ? null
           : { hash: secrets.idempotencyHash(serverId, key), fingerprint: fingerprintOf(request.route.path, body) },
-      messages: [makeItem(settings, input)],
+      messages: [makeItem(settings, input, inline)],
     },
     // What rides in the commit has one chunk a part.
-    ...(isInline(parts) && { blobs: parts.map(({ chunks }) => chunks[0] as Uint8Array) }),
+    ...(inline && { blobs: parts.map(({ chunks }) => chunks[0] as Uint8Array) }),
   }
 }
 
-function makeItem({ secrets, hasRelay }: SendSettings, { owner, message, parts, builtBytes }: SendInput): SendItem {
+function makeItem(
+  { secrets, hasRelay }: SendSettings,
+  { owner, message, parts, builtBytes }: SendInput,
+  inline: boolean,
+): SendItem {
   const accountId = owner.accountId as string
   const serverId = owner.serverId as string
-  const inline = isInline(parts)
+  const { from } = message
   return {
-    from: { ...message.from, hmac: secrets.addressHmac(accountId, message.from.address) },
-    recipients: message.recipients.map(({ address, name, kind }) => ({
-      address,
-      name,
-      kind,
-      hmac: secrets.addressHmac(accountId, address),
-      domain: domainOf(address),
+    from: {
+      address: from.address,
+      domain: from.domain,
+      name: from.name,
+      hmac: secrets.senderHmac(accountId, from.address),
+    },
+    recipients: message.recipients.map((one) => ({
+      address: one.address,
+      name: one.name,
+      kind: one.kind,
+      hmac: secrets.addressHmac(accountId, one.address),
+      domain: domainOf(one.address),
     })),
     subject: message.subject,
     tag: message.tag,

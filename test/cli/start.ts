@@ -4,9 +4,11 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { spawnNode } from '../support/node.ts'
+import { until } from '../support/until.ts'
 
 const MODULE = new URL('../../src/cli/start.js', import.meta.url).href
 const MAIN = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url))
+const WAIT_MS_MAX = 30_000
 
 /** A process that runs the service `service` (source text) and says `up` once its signals are handled. */
 function run(service: string): ChildProcess {
@@ -43,6 +45,21 @@ t.test('start: a signal while the service still starts stops it afterwards', asy
   await up(child)
   child.kill('SIGTERM')
   t.same(await once(child, 'close'), [0, null])
+})
+
+t.test('start: an interrupt that comes twice at once counts once', async (t) => {
+  const twice = `['SIGINT', 'SIGINT'].every((signal) => process.emit(signal, signal))`
+  const child = run(`${twice} && { exited: never, stop: async () => {} }`)
+  await up(child)
+  t.same(await once(child, 'close'), [0, null])
+})
+
+t.test('start: an interrupt that is repeated ends it with 1', async (t) => {
+  const child = run(`{ exited: never, stop: () => never }`)
+  await up(child)
+  const closed = once(child, 'close')
+  await until(() => !child.kill('SIGINT') || child.exitCode !== null, WAIT_MS_MAX)
+  t.same(await closed, [1, null])
 })
 
 t.test('start: a second signal ends it at once with 1', async (t) => {

@@ -1,0 +1,80 @@
+/** mail-room - which jobs need a thread, and that both ways come to the same. */
+
+import type { Test } from 'tap'
+import t from 'tap'
+import { readConfig } from '../src/config.ts'
+import { createFence, markHeartbeat, monotonicMs } from '../src/effects/fence.ts'
+import type { SimulateJob } from '../src/effects/thread-job.ts'
+import { makeMailRoom } from '../src/mail-room.ts'
+
+const NEVER = new AbortController().signal
+
+function openRoom(t: Test) {
+  const config = readConfig({})
+  if (!config.ok) throw new Error('Settings are refused')
+  const fence = createFence()
+  markHeartbeat(fence, monotonicMs() + 60_000)
+  const room = makeMailRoom(config.config, fence)
+  let threads = 0
+  const count = () => {
+    threads += 1
+  }
+  process.on('worker', count)
+  t.teardown(async () => {
+    process.off('worker', count)
+    await room.close(0)
+  })
+  return { room, threads: () => threads }
+}
+
+function jobOf(address: string, textChars: number): SimulateJob {
+  return {
+    message: {
+      messageId: 'm1',
+      acceptedAtMs: 0,
+      from: { address: 'shop@acme.test', name: null },
+      to: [{ address, name: null }],
+      cc: [],
+      subject: 'Hello',
+      text: 'x'.repeat(textChars),
+      html: null,
+      headers: {},
+      attachments: [],
+      boundarySeed: 'b1',
+    },
+    simulate: { address, attempt: 1 },
+  }
+}
+
+t.test('small simulated messages start no thread, large ones do, with the same outcome', async (t) => {
+  const { room, threads } = openRoom(t)
+  const addresses = ['ann@a.test', 'bounce@simulator.test', 'deferred@simulator.test']
+  const small = await Promise.all(addresses.map((address) => room.run(jobOf(address, 10), NEVER)))
+  t.equal(threads(), 0)
+  const large = await Promise.all(addresses.map((address) => room.run(jobOf(address, 65_537), NEVER)))
+  t.ok(threads() > 0)
+  const without = small.map(({ sizeBytes: _, ...outcome }) => outcome)
+  t.match(large, without)
+  t.strictSame(
+    small.map(({ result }) => result),
+    ['delivered', 'bounced', 'deferred'],
+  )
+  t.ok(large.every(({ sizeBytes }) => (sizeBytes ?? 0) > 65_537))
+})
+
+t.test('a message is measured in a thread', async (t) => {
+  const { room, threads } = openRoom(t)
+  const message = {
+    from: { address: 'shop@acme.test', domain: 'acme.test', name: null },
+    recipients: [{ address: 'ann@a.test', name: null, kind: 'to' as const }],
+    subject: 'Hello',
+    text: 'x'.repeat(1000),
+    html: null,
+    headers: {},
+    attachments: [],
+    tag: null,
+    metadata: {},
+  }
+  t.ok(((await room.measure(message, 'c-0')) ?? 0) > 1000)
+  t.ok(threads() > 0)
+})
