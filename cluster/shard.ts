@@ -132,9 +132,10 @@ export class Shard extends ShardLoop {
 
   /** Called a few times a second. `silentMs`: since the store last answered anything. */
   tick(silentMs: number): void {
-    this.expire(silentMs)
+    const isIdle = this.queue.size === 0 && this.next === null && this.inFlight === null
+    if (!isIdle) this.expire(silentMs)
     if (this.phase !== 'running') return
-    if (!this.stopping) this.scanner.scanDue()
+    if (!this.stopping && this.lanes.size > 0) this.scanner.scanDue()
     this.readMailbox()
     this.advance()
   }

@@ -17,7 +17,7 @@ import type { Meta, Store, WorkerRecord } from './store.ts'
 import { type AskResult, answerWork, type Work } from './work.ts'
 
 const BEAT_MS = 3_000
-const TICK_MS = 200
+const TICK_MS = 250
 const SWEEP_MS = 60_000
 const OPEN_AT_ONCE = 64
 const STOP_EFFECTS_MS = 8_000

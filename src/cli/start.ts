@@ -9,7 +9,7 @@ import { readConfig } from '../config.ts'
 import type { RunningService } from '../main.ts'
 
 const STOP_MS_MAX = 10_000
-/** npm passes a SIGINT on within milliseconds; who means it presses again after this. */
+/** A group of processes is told by the terminal or its supervisor and once more by npm; who means it tells again after this. */
 const REPEAT_MS_MAX = 500
 
 /** Starts the service with the environment's settings. Resolves with the exit code; 2 when a setting is wrong. */
@@ -33,13 +33,10 @@ export async function runUntilStopped(startService: () => Promise<RunningService
   const asked = new Promise<null>((resolve) => {
     stopNow = resolve
   })
-  let interruptedAtMs = Number.NEGATIVE_INFINITY
-  const onSignal = (signal: NodeJS.Signals): void => {
-    if (signal === 'SIGINT') {
-      const sinceMs = performance.now() - interruptedAtMs
-      if (sinceMs < REPEAT_MS_MAX) return
-      interruptedAtMs = performance.now()
-    }
+  let askedAtMs = Number.NEGATIVE_INFINITY
+  const onSignal = (): void => {
+    if (performance.now() - askedAtMs < REPEAT_MS_MAX) return
+    askedAtMs = performance.now()
     if (wasAsked) process.exit(1)
     wasAsked = true
     stopNow(null)

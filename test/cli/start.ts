@@ -47,29 +47,22 @@ t.test('start: a signal while the service still starts stops it afterwards', asy
   t.same(await once(child, 'close'), [0, null])
 })
 
-t.test('start: an interrupt that comes twice at once counts once', async (t) => {
-  const twice = `['SIGINT', 'SIGINT'].every((signal) => process.emit(signal, signal))`
-  const child = run(`${twice} && { exited: never, stop: async () => {} }`)
-  await up(child)
-  t.same(await once(child, 'close'), [0, null])
-})
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  t.test(`start: ${signal} that comes twice at once counts once`, async (t) => {
+    const twice = `['${signal}', '${signal}'].every((signal) => process.emit(signal, signal))`
+    const child = run(`${twice} && { exited: never, stop: async () => {} }`)
+    await up(child)
+    t.same(await once(child, 'close'), [0, null])
+  })
 
-t.test('start: an interrupt that is repeated ends it with 1', async (t) => {
-  const child = run(`{ exited: never, stop: () => never }`)
-  await up(child)
-  const closed = once(child, 'close')
-  await until(() => !child.kill('SIGINT') || child.exitCode !== null, WAIT_MS_MAX)
-  t.same(await closed, [1, null])
-})
-
-t.test('start: a second signal ends it at once with 1', async (t) => {
-  const child = run(`{ exited: never, stop: () => { console.log('stopping'); return never } }`)
-  await up(child)
-  child.kill('SIGTERM')
-  await once(child.stdout as NodeJS.ReadableStream, 'data')
-  child.kill('SIGTERM')
-  t.same(await once(child, 'close'), [1, null])
-})
+  t.test(`start: ${signal} that is repeated ends it with 1`, async (t) => {
+    const child = run(`{ exited: never, stop: () => never }`)
+    await up(child)
+    const closed = once(child, 'close')
+    await until(() => !child.kill(signal) || child.exitCode !== null, WAIT_MS_MAX)
+    t.same(await closed, [1, null])
+  })
+}
 
 t.test('start: a service that ends by itself gives its own exit code', async (t) => {
   t.same(await once(run(`{ exited: Promise.resolve(7), stop: async () => {} }`), 'close'), [7, null])
