@@ -122,7 +122,7 @@ function insteadOf(work: Work, builder: PlanBuilder, context: BatchContext): Dec
   const { lane, item } = work
   if (work.source === 'timer')
     return { kind: 'done', reply: FAULT, ops, due: [{ lane, item, atMs: context.nowMs + TIMER_AGAIN_MS }] }
-  if (work.source === 'outcome') return abandonOutcome(work, builder, ops)
+  if (work.source === 'outcome') return abandonOutcome(work, builder, { ops, context })
   if (work.source !== 'claim') return { kind: 'done', reply: FAULT, ops }
   const row = work.broken === null ? parseClaim(builder.facts.field(claimsKey(shard), item)) : null
   if (work.broken !== null || (row !== null && row.claims >= CLAIMS_MAX))
@@ -133,7 +133,11 @@ function insteadOf(work: Work, builder: PlanBuilder, context: BatchContext): Dec
 }
 
 /** An outcome whose behaviour threw: the same behaviour ends the item; if that throws too, the item just leaves. */
-function abandonOutcome(work: Work, builder: PlanBuilder, ops: readonly Op[]): Decision<unknown> {
+function abandonOutcome(
+  work: Work,
+  builder: PlanBuilder,
+  { ops, context }: { ops: readonly Op[]; context: BatchContext },
+): Decision<unknown> {
   const leaves: Decision<unknown> = { kind: 'done', reply: FAULT, ops, done: [{ lane: work.lane, item: work.item }] }
   const body = work.command.body as OutcomeBody
   if (body.outcome === null || work.broken !== null) return leaves
@@ -141,7 +145,8 @@ function abandonOutcome(work: Work, builder: PlanBuilder, ops: readonly Op[]): D
     const ended = builder.checked(work, decideOnce(work, { ...body, outcome: null }, builder))
     if (ended.kind !== 'done') return leaves
     return { ...ended, ops: [...(ended.ops ?? []), ...ops] }
-  } catch {
+  } catch (error) {
+    context.threw(work, error)
     return leaves
   }
 }
