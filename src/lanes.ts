@@ -20,6 +20,7 @@ import { type Body, type ContentStore, readPart, readPlainBody, unpackPart } fro
 import type { MailJob, MailOutcome } from './effects/thread-job.ts'
 import { makeUnasked } from './mail/classify.ts'
 import type { ComposeInput } from './mail/compose.ts'
+import { formatReturnPath, returnPathHost, serviceReturnPathHost } from './mail/return-path.ts'
 import { SIMULATED_RETRY_MS } from './mail/simulator.ts'
 import type { Metrics } from './metrics.ts'
 
@@ -40,8 +41,9 @@ export interface LaneDeps {
   readonly content: ContentStore
   readonly run: RunMail
   readonly metrics: Metrics
-  /** Envelope sender of every message. */
-  readonly mailFrom: string
+  /** Signs the tokens in envelope senders. */
+  readonly tokenKey: Buffer
+  readonly serviceDomain: string
   /** In place of our own bounds; 0 holds a lane's items. */
   readonly room?: (lane: string) => number
 }
@@ -102,9 +104,17 @@ async function attemptJob(deps: LaneDeps, job: DeliveryJob, input: AttemptInput)
     const outcome = await deps.run({ message: composed, simulate: { address, attempt } }, input.signal)
     return report(outcome, address, outcome.phase === 'rcpt' ? SIMULATED_RETRY_MS : null)
   }
-  const transmit = { recipient: address, mailFrom: deps.mailFrom }
+  const transmit = { recipient: address, mailFrom: mailFromOf(deps, job) }
   const outcome = await withinCut(input.signal, (signal) => deps.run({ message: composed, transmit }, signal))
   return report(outcome, address)
+}
+
+// Spec bounce.address
+function mailFromOf({ tokenKey, serviceDomain }: LaneDeps, { message, recipient }: DeliveryJob): string {
+  const { messageId, from, hasReturnPath } = message
+  const domain = from.address.slice(from.address.lastIndexOf('@') + 1).toLowerCase()
+  const host = hasReturnPath ? returnPathHost(domain) : serviceReturnPathHost(serviceDomain)
+  return formatReturnPath(tokenKey, { messageId, recipient: recipient.index, host })
 }
 
 /** Runs an attempt under a signal that also cuts it off before its claim ends; the timer goes with the attempt. */

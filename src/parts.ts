@@ -113,13 +113,14 @@ export interface WorkerChanges {
 
 /** Starts the worker: behaviours, and lanes with their performers. */
 export function openWorker(parts: Parts, { room, makeShard }: WorkerChanges): Promise<Worker> {
-  const { config, store, fence, content, mailRoom, metrics, log } = parts
+  const { config, store, fence, content, mailRoom, metrics, secrets, log } = parts
   const self = processIdentity()
   const lanes = makeLanes({
     content,
     run: mailRoom.run,
     metrics,
-    mailFrom: `bounce@rp.${config.serviceDomain}`,
+    tokenKey: secrets.tokenKey,
+    serviceDomain: config.serviceDomain,
     ...(room !== undefined && { room }),
   })
   return startWorker({

@@ -33,6 +33,8 @@ export interface Secrets {
   idempotencyHash(serverId: string, idempotencyKey: string): string
   /** HMAC of a tag within its server: 8 characters. */
   tagHash(serverId: string, tag: string): string
+  /** Signs the tokens of return paths and of unsubscribe links. */
+  readonly tokenKey: Buffer
   /** Seals private DKIM keys (AES-256). */
   readonly sealingKey: Buffer
   /** Tells two secrets apart without saying anything about them: 22 characters, kept in the store. */
@@ -50,6 +52,7 @@ export function makeSecrets(secretKey: string): Secrets {
     senderHmac: rememberLast(addressHmac),
     idempotencyHash: (serverId, idempotencyKey) => hashIdempotencyKey(`${serverId}\0${idempotencyKey}`),
     tagHash: rememberLast((serverId, tag) => hashTag(`${serverId}\0${tag}`)),
+    tokenKey: deriveKey(secretKey, 'token mac'),
     sealingKey: deriveSealingKey(secretKey),
     check: makeKeyedHash(deriveKey(secretKey, 'secret check'), HASH_CHARS)(''),
   }

@@ -12,6 +12,7 @@
 
 import type { AbsentFields, Decision, Due, Op } from '../../cluster/behaviour.ts'
 import { entryIdOf, msOf, shortId } from '../../cluster/id.ts'
+import { SIMULATOR_DOMAIN } from '../mail/simulator.ts'
 import type { SendTurn } from './accept.ts'
 import { monthName } from './calendar.ts'
 import { contentOps, inlineParts } from './content-part.ts'
@@ -167,6 +168,7 @@ class Acceptance {
       serverId: body.serverId,
       acceptedAtMs: submittedAtMs,
       test: body.test,
+      hasReturnPath: from.domain !== SIMULATOR_DOMAIN,
       from: { address: from.address, name: from.name },
       to: shown(recipients, 'to'),
       cc: shown(recipients, 'cc'),

@@ -15,7 +15,7 @@ import { isPastAge } from './age.ts'
 import type { InlinePart } from './content-part.ts'
 import { type Head, type HeadAttachment, unpackHead } from './head.ts'
 import { type DeliveryItem, parseItem } from './item.ts'
-import { headKey, logKey, personKey, statusKey } from './keyspace.ts'
+import { headKey, logKey, personKey, sendingKey, statusKey } from './keyspace.ts'
 import { type LogEntry, logEntryOf } from './log-entry.ts'
 import { addressFact, addressOfRow, bucketOfNumber } from './person.ts'
 import { isTestSegment } from './segment.ts'
@@ -34,6 +34,8 @@ export interface JobMessage {
   readonly serverId: string
   readonly acceptedAtMs: number
   readonly test: boolean
+  /** Whether the sender's domain may be sent from, and so has a return path of its own. */
+  readonly hasReturnPath: boolean
   readonly from: JobAddress
   readonly to: readonly JobAddress[]
   readonly cc: readonly JobAddress[]
@@ -82,7 +84,11 @@ export const prepareDelivery: CommandType<PrepareBody, DeliveryJob | null> = {
     const found = { item, accountId: server.accountId, entry, head: unpackHead(packedHead, item.recipients) }
     const missing = addressFacts(shard, found).filter((fact) => !facts.has(fact))
     if (missing.length > 0) return { kind: 'need', facts: missing }
-    return { kind: 'done', reply: makeJob(found, (number) => addressIn(facts, shard, server.accountId, number)) }
+    const addressOf = (number: number) => addressIn(facts, shard, server.accountId, number)
+    const sending = sendingFact(shard, found, addressOf(entry.sender))
+    if (!facts.has(sending)) return { kind: 'need', facts: [sending] }
+    const hasReturnPath = facts.field(sending.key, sending.fields[0]) !== null
+    return { kind: 'done', reply: makeJob(found, { addressOf, hasReturnPath }) }
   },
 }
 
@@ -117,6 +123,12 @@ function addressFacts(shard: number, { item, accountId, entry }: Found): Fact[] 
   return Array.from(numbers, (number) => addressFact(shard, accountId, number))
 }
 
+/** The row that says whether the sender's domain may still be sent from. */
+function sendingFact(shard: number, { accountId }: Found, sender: string | null) {
+  const domain = sender === null ? '' : sender.slice(sender.lastIndexOf('@') + 1)
+  return { read: 'fields', key: sendingKey(shard, accountId), fields: [domain] } as const
+}
+
 function addressIn(
   facts: { field(key: string, field: string): string | null },
   shard: number,
@@ -127,7 +139,10 @@ function addressIn(
   return row === null ? null : addressOfRow(row)
 }
 
-function makeJob(found: Found, addressOf: (number: number) => string | null): DeliveryJob | null {
+function makeJob(
+  found: Found,
+  { addressOf, hasReturnPath }: { addressOf: (number: number) => string | null; hasReturnPath: boolean },
+): DeliveryJob | null {
   const { item, accountId, entry, head } = found
   const own = entry.recipients[item.recipient]
   const address = own === undefined ? null : addressOf(own)
@@ -144,6 +159,7 @@ function makeJob(found: Found, addressOf: (number: number) => string | null): De
     serverId: item.serverId,
     acceptedAtMs: msOf(item.messageId),
     test: isTestSegment(item.segment),
+    hasReturnPath,
     from: { address: sender, name: head.senderName },
     to: shown('to'),
     cc: shown('cc'),

@@ -5,6 +5,8 @@
  * dkim: a TXT record with the public key (RFC 6376 3.6.1).
  */
 
+import { returnPathHost, serviceReturnPathHost } from './return-path.ts'
+
 export type RecordCheck = 'ok' | 'missing' | 'mismatch'
 
 export interface ExpectedRecord {
@@ -20,7 +22,11 @@ export function makeReturnPathRecord(input: {
   serviceDomain: string
 }): ExpectedRecord {
   const label = input.domainId.replaceAll('-', '').slice(-16)
-  return { type: 'CNAME', host: `sw-bounce.${input.domain}`, value: `${label}.rp.${input.serviceDomain}` }
+  return {
+    type: 'CNAME',
+    host: returnPathHost(input.domain),
+    value: `${label}.${serviceReturnPathHost(input.serviceDomain)}`,
+  }
 }
 
 /** The TXT record that a domain's owner publishes; `value` comes from `formatDkimTxt`. */

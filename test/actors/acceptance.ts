@@ -83,6 +83,7 @@ t.test('acceptance: an item for each recipient in its lane, with the job of a fi
     serverId: tenant.live.serverId,
     acceptedAtMs: NOW_MS,
     test: false,
+    hasReturnPath: true,
     from: { address: 'shop@acme.example', name: 'Acme Shop' },
     to: [{ address: 'ada@example.net', name: 'Ada' }],
     cc: [],

@@ -3,7 +3,7 @@
 import t from 'tap'
 import { type DeliveryJob, prepareDelivery } from '../../src/actors/delivery.ts'
 import { parseItem } from '../../src/actors/item.ts'
-import { headKey, logKey, statusKey } from '../../src/actors/keyspace.ts'
+import { headKey, logKey, sendingKey, statusKey } from '../../src/actors/keyspace.ts'
 import { makeItem, makeRecipient, makeTenant, send } from '../support/tenant.ts'
 import { World } from '../support/turn.ts'
 
@@ -25,10 +25,25 @@ t.test('delivery: each recipient’s job is found again from its item', async (t
       const fresh = due.job as DeliveryJob
       const found = world.run(prepareDelivery, { lane: due.lane, item: due.item })
       t.same(found, { ...fresh, message: { ...fresh.message, content: null } })
-      t.equal(world.rounds, 2)
+      t.equal(world.rounds, 3)
     }
   }
 })
+
+t.test(
+  'delivery: mail of a domain that is no longer sent from has no return path there [bounce.address]',
+  async (t) => {
+    const world = new World(NOW_MS)
+    const tenant = makeTenant(world)
+    send(world, tenant)
+    const [due] = world.deliveries()
+    const hasReturnPath = () => world.run(prepareDelivery, { lane: 'x', item: due?.item ?? '' })?.message.hasReturnPath
+    t.match(due?.job, { message: { hasReturnPath: true } })
+    t.equal(hasReturnPath(), true)
+    world.keys.delete(sendingKey(world.shard, tenant.accountId))
+    t.equal(hasReturnPath(), false)
+  },
+)
 
 t.test('delivery: a blind copy is read only for its own recipient', async (t) => {
   const world = new World(NOW_MS)

@@ -2,6 +2,7 @@
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { openKey } from '../../src/mail/dkim-key.ts'
+import { parseReturnPath } from '../../src/mail/return-path.ts'
 import { makeSecrets } from '../../src/secrets.ts'
 import { startMx } from '../support/mx.ts'
 import { type Called, startTestService } from '../support/service.ts'
@@ -154,7 +155,14 @@ t.test('domain: live mail goes out over MX from a verified one, and not after it
   t.match(messages[0], `Message-ID: <${sent.json.messageId}@live.example>`)
   t.notMatch(messages.join(''), 'hidden@')
   const commands = mx.sessions.flatMap((session) => session.commands)
-  t.ok(commands.some((line) => line.startsWith('MAIL FROM:<bounce@rp.service.example>')))
+  const senders = commands.map((line) => /^MAIL FROM:<([^@>]*)@sw-bounce\.live\.example>/.exec(line)?.[1] ?? '')
+  const { tokenKey } = makeSecrets(service.config.secretKey as string)
+  const named = senders.filter((local) => local !== '').map((local) => parseReturnPath(tokenKey, local))
+  t.same(
+    named.map((one) => one?.messageId),
+    [sent.json.messageId, sent.json.messageId],
+  )
+  t.same(named.map((one) => one?.recipient).sort(), [0, 1])
   t.ok(commands.some((line) => line.startsWith('EHLO service.example')))
   t.equal((await service.call(`DELETE /v1/domains/${domainId}`, { token })).status, 204)
   t.equal((await send()).json.error, 'domain_not_verified')

@@ -1,0 +1,113 @@
+/**
+ * return-path - envelope senders that name the recipient they were sent to (VERP), and the tokens in them.
+ *
+ * A token is 40 characters of base32 (RFC 4648 section 6, lower case): `type<<4|keyId` (1 byte), the message's uuid (16),
+ * the recipient's index (1), HMAC-SHA256 over all of these cut to 7 bytes. Mail systems that change the case of an address
+ * do it no harm, and who does not hold the key makes none that holds: a forged one is refused without any look-up.
+ *
+ * Spec bounce.token, bounce.address
+ */
+
+import { createHmac, timingSafeEqual } from 'node:crypto'
+
+/** What a token is for. */
+export const TOKEN_TYPES = { bounce: 1, unsubscribe: 2 } as const
+export type TokenType = keyof typeof TOKEN_TYPES
+
+/** A recipient of a message. */
+export interface TokenRecipient {
+  /** uuid */
+  readonly messageId: string
+  /** From 0, at most 255. */
+  readonly recipient: number
+}
+
+/** Label under which a sending domain points to the service. */
+export const RETURN_PATH_LABEL = 'sw-bounce'
+
+/** Which of up to 16 keys signed: there is one, until the installation's secret can be changed. */
+const KEY_ID = 0
+const PREFIX = 'b-'
+const MAC_AT = 18
+const MAC_BYTES = 7
+const TOKEN_BYTES = MAC_AT + MAC_BYTES
+const TOKEN_CHARS = 40
+const TOKEN_PATTERN = /^[a-z2-7]{40}$/
+const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567'
+
+/** The token of a recipient, 40 characters. In: the key that tokens are signed with. */
+export function formatToken(key: Buffer, type: TokenType, { messageId, recipient }: TokenRecipient): string {
+  const bytes = Buffer.alloc(TOKEN_BYTES)
+  bytes[0] = (TOKEN_TYPES[type] << 4) | KEY_ID
+  bytes.write(messageId.replaceAll('-', ''), 1, 'hex')
+  bytes[17] = recipient
+  macOf(key, bytes).copy(bytes, MAC_AT)
+  return encodeBase32(bytes)
+}
+
+/** What a token says; null for one of another type, and for one that was not made with the key. */
+export function parseToken(key: Buffer, type: TokenType, token: string): TokenRecipient | null {
+  const lower = token.toLowerCase()
+  if (!TOKEN_PATTERN.test(lower)) return null
+  const bytes = decodeBase32(lower)
+  // Compared in constant time: how much of a guess was right must not show.
+  if (!timingSafeEqual(macOf(key, bytes), bytes.subarray(MAC_AT))) return null
+  if (bytes[0] !== ((TOKEN_TYPES[type] << 4) | KEY_ID)) return null
+  const hex = bytes.toString('hex', 1, 17)
+  const messageId = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+  return { messageId, recipient: bytes[17] as number }
+}
+
+/** The envelope sender of one attempt: `b-<token>@<host>`. */
+export function formatReturnPath(key: Buffer, { host, ...of }: TokenRecipient & { readonly host: string }): string {
+  return `${PREFIX}${formatToken(key, 'bounce', of)}@${host}`
+}
+
+/** Whether a local part has the form of a return path, forged or not. */
+export function isReturnPath(localPart: string): boolean {
+  return localPart.length === PREFIX.length + TOKEN_CHARS && localPart.toLowerCase().startsWith(PREFIX)
+}
+
+/** The recipient that the local part of a return path names; null for any other text and for a forged one. */
+export function parseReturnPath(key: Buffer, localPart: string): TokenRecipient | null {
+  return isReturnPath(localPart) ? parseToken(key, 'bounce', localPart.slice(PREFIX.length)) : null
+}
+
+/** The host of a sending domain's return paths. */
+export function returnPathHost(domain: string): string {
+  return `${RETURN_PATH_LABEL}.${domain}`
+}
+
+/** The host of return paths of mail whose domain has none, and of what else is sent back to the service. */
+export function serviceReturnPathHost(serviceDomain: string): string {
+  return `rp.${serviceDomain}`
+}
+
+function macOf(key: Buffer, bytes: Buffer): Buffer {
+  return createHmac('sha256', key).update(bytes.subarray(0, MAC_AT)).digest().subarray(0, MAC_BYTES)
+}
+
+/** 25 bytes as 40 characters: five bytes are eight characters, and nothing is left over. */
+function encodeBase32(bytes: Buffer): string {
+  let text = ''
+  for (let at = 0; at < bytes.length; at += 5) {
+    let group = bytes.readUIntBE(at, 5)
+    let chars = ''
+    for (let place = 0; place < 8; place += 1) {
+      chars = (BASE32[group % 32] as string) + chars
+      group = Math.floor(group / 32)
+    }
+    text += chars
+  }
+  return text
+}
+
+function decodeBase32(text: string): Buffer {
+  const bytes = Buffer.alloc(TOKEN_BYTES)
+  for (let at = 0; at < TOKEN_CHARS; at += 8) {
+    let group = 0
+    for (let place = at; place < at + 8; place += 1) group = group * 32 + BASE32.indexOf(text[place] as string)
+    bytes.writeUIntBE(group, (at / 8) * 5, 5)
+  }
+  return bytes
+}
