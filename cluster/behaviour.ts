@@ -46,13 +46,17 @@ export type Fact =
     }
   /** XREVRANGE + - COUNT 1: the last entry of a stream. */
   | { readonly read: 'last'; readonly key: string }
-  /** ZRANGEBYSCORE WITHSCORES: members with score from `min` to `max` inclusive, at most `count`. */
+  /**
+   * ZRANGEBYSCORE WITHSCORES: members with score from `min` to `max` inclusive, at most `count`; from the highest down
+   * (ZREVRANGEBYSCORE) with `newest`.
+   */
   | {
       readonly read: 'sorted'
       readonly key: string
       readonly min: number
       readonly max: number
       readonly count: number
+      readonly newest?: true
     }
   /** ZSCORE. */
   | { readonly read: 'score'; readonly key: string; readonly member: string }

@@ -170,7 +170,7 @@ function nameOf(fact: Fact): string {
     case 'range':
       return `range ${fact.key} ${fact.from} ${fact.to} ${fact.count}`
     case 'sorted':
-      return `sorted ${fact.key} ${fact.min} ${fact.max} ${fact.count}`
+      return `sorted ${fact.key} ${fact.min} ${fact.max} ${fact.count}${fact.newest ? ' newest' : ''}`
     case 'score':
       return `score ${fact.key} ${fact.member}`
     default:

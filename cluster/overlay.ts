@@ -115,25 +115,26 @@ export class Overlay {
   }
 
   /**
-   * Members with a score from `min` to `max`, at most `count`. A conditional write (XX, LT) of a member whose score lies
+   * Members with a score from `min` to `max`, at most `count`, the highest first with `newest`. A conditional write (XX, LT) of a member whose score lies
    * outside of these bounds cannot be laid: who writes with a flag reads the whole set, or the member's score.
    */
   sorted(
     key: string,
-    { min, max, count }: { min: number; max: number; count: number },
+    { min, max, count, newest }: { min: number; max: number; count: number; newest?: true },
     below: readonly (readonly [string, number])[],
   ): readonly (readonly [string, number])[] {
     const writes = this.keys.get(key)
     if (writes === undefined) return below
+    const order = newest ? byNewest : byScore
     const scores = new Map(writes.wiped ? [] : below)
     const end = !writes.wiped && below.length >= count ? below[below.length - 1] : undefined
     for (const [member, list] of writes.members ?? []) {
       const score = layScores(scores.get(member) ?? null, list)
-      const unseen = score !== null && end !== undefined && byScore([member, score], end) > 0
+      const unseen = score !== null && end !== undefined && order([member, score], end) > 0
       if (score === null || score < min || score > max || unseen) scores.delete(member)
       else scores.set(member, score)
     }
-    return [...scores].sort(byScore).slice(0, count)
+    return [...scores].sort(order).slice(0, count)
   }
 
   value(key: string, below: string | null): string | null {
@@ -184,6 +185,10 @@ function layScores(below: number | null, list: readonly ScoreWrite[] | undefined
 function byScore(a: readonly [string, number], b: readonly [string, number]): number {
   if (a[1] !== b[1]) return a[1] - b[1]
   return a[0] < b[0] ? -1 : 1
+}
+
+function byNewest(a: readonly [string, number], b: readonly [string, number]): number {
+  return byScore(b, a)
 }
 
 function text(value: string | Uint8Array | undefined): string {

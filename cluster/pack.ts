@@ -162,14 +162,18 @@ function commandsOf(fact: Fact): [string, ...string[]][] {
     case 'last':
       return [['XREVRANGE', '+', '-', 'COUNT', '1']]
     case 'sorted':
-      return fact.count > 0
-        ? [['ZRANGEBYSCORE', scoreText(fact.min), scoreText(fact.max), 'WITHSCORES', 'LIMIT', '0', String(fact.count)]]
-        : []
+      return fact.count > 0 ? [sortedCommand(fact)] : []
     case 'score':
       return [['ZSCORE', fact.member]]
     case 'value':
       return [['GET']]
   }
+}
+
+function sortedCommand({ min, max, count, newest }: Fact & { read: 'sorted' }): [string, ...string[]] {
+  const rest = ['WITHSCORES', 'LIMIT', '0', String(count)]
+  if (newest) return ['ZREVRANGEBYSCORE', scoreText(max), scoreText(min), ...rest]
+  return ['ZRANGEBYSCORE', scoreText(min), scoreText(max), ...rest]
 }
 
 function scoreText(score: number): string {

@@ -6,7 +6,8 @@
 
 import type { FromSchema } from 'json-schema-to-ts'
 
-import { NOTE_CHARS_MAX, OPERATOR_INTEGER_MAX } from './limits.ts'
+import { NOTE } from './audit.ts'
+import { OPERATOR_INTEGER_MAX } from './limits.ts'
 import { LIMIT_ENTRY } from './server.ts'
 import { INSTANT, INTEGER_OR_NULL, UUID } from './shape.ts'
 
@@ -25,7 +26,7 @@ export const ACCOUNT_PATCH_BODY = {
     testMonthlyCap: FIGURE,
     inboundPerMinuteLimit: FIGURE,
     subscriptionActive: { type: 'boolean' },
-    note: { type: 'string', minLength: 1, maxLength: NOTE_CHARS_MAX },
+    note: NOTE,
   },
   additionalProperties: false,
 } as const

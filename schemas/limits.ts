@@ -70,5 +70,7 @@ export const HIGHEST_CAP_FACTOR = 10
 export const SERVER_LIMIT_DEFAULT = 10
 /** Spec operator.account: the largest figure an operator may set. */
 export const OPERATOR_INTEGER_MAX = 1_000_000_000
+/** Spec operator.audit: months that an entry of the audit log stays, at least. */
+export const AUDIT_MONTHS = 13
 /** Spec operator.note: characters of the note of an operator's act. */
 export const NOTE_CHARS_MAX = 1000

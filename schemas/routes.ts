@@ -8,6 +8,7 @@
  */
 
 import { ACCOUNT, ACCOUNT_PATCH_BODY } from './account.ts'
+import { AUDIT_LIST } from './audit.ts'
 import { DOMAIN, DOMAIN_BODY, DOMAIN_CHECKED, DOMAIN_LIST, PAGE_QUERY } from './domain.ts'
 import { EMAIL_ANSWER, EMAIL_BODY } from './email.ts'
 import { BODY_BYTES_MAX } from './limits.ts'
@@ -97,6 +98,12 @@ export const ROUTES = {
     keys: ['O'],
     body: ACCOUNT_PATCH_BODY,
     success: { status: 200, body: ACCOUNT },
+  }),
+  readAudit: route('readAudit', 'GET', '/v1/operator/audit', {
+    listener: 'operator',
+    keys: ['O'],
+    query: PAGE_QUERY,
+    success: { status: 200, body: AUDIT_LIST },
   }),
 } as const satisfies Record<string, Route>
 

@@ -10,6 +10,7 @@ import { type Listener, startListener } from './edge/http.ts'
 import type { KeyFinder } from './edge/key.ts'
 import { makeRate } from './edge/rate.ts'
 import type { EdgeLog, Handler } from './edge/request.ts'
+import { makeReadAudit } from './routes/audit.ts'
 import {
   type DomainDeps,
   makeAddDomain,
@@ -21,12 +22,13 @@ import {
 import { makeSendEmail, type SendDeps } from './routes/email.ts'
 import { type HealthDeps, makeReadHealth, makeReadMetrics, makeReadReadiness } from './routes/health.ts'
 import { makeReadMessage } from './routes/messages.ts'
-import { makePatchAccount } from './routes/operator.ts'
+import type { OperatorDeps } from './routes/operator.ts'
+import { makePatchAccount } from './routes/operator-accounts.ts'
 import { makeReadServer } from './routes/server.ts'
 import type { MessageDeps } from './views/message.ts'
 
 /** What the handlers of all routes need. */
-export type RouteDeps = SendDeps & DomainDeps & HealthDeps & MessageDeps
+export type RouteDeps = SendDeps & DomainDeps & HealthDeps & MessageDeps & OperatorDeps
 
 export interface ListenerDeps {
   readonly handlers: RouteDeps
@@ -72,6 +74,7 @@ function makeHandlers(deps: RouteDeps): Record<RouteName, Handler> {
     readReadiness: makeReadReadiness(deps),
     readMetrics: makeReadMetrics(deps),
     patchAccount: makePatchAccount(deps),
+    readAudit: makeReadAudit(deps),
   }
 }
 

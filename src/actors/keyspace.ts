@@ -9,6 +9,8 @@ import { shardTag } from '../../cluster/keyspace.ts'
 export const apiKeyKey = (shard: number, hash: string): string => `${shardTag(shard)}:key:${hash}`
 /** Zset: accounts of the shard by creation. */
 export const accountsKey = (shard: number): string => `${shardTag(shard)}:accounts`
+/** Zset: what operators did in a month (`yyyymm`), `<auditId> <JSON>` by time. */
+export const auditKey = (shard: number, month: string): string => `${shardTag(shard)}:audit:${month}`
 /** Hash: tokenId -> JSON of the token, live and revoked. */
 export const tokensKey = (shard: number, ownerId: string): string => `${shardTag(shard)}:tokens:${ownerId}`
 /** Hash: `server/<name>`, `stream/<serverId>/<name>`, `domain/<domain>` -> id. */

@@ -1,7 +1,7 @@
 /**
  * patch-account - changes an account's figures, by order of the operator; they count from the next request.
  *
- * Spec operator.account
+ * Spec operator.account, operator.audit
  */
 
 import type { CommandType } from '../../cluster/behaviour.ts'
@@ -13,12 +13,14 @@ import {
   accountRef,
   highestCapOf,
 } from './account.ts'
+import { auditOps, differenceOf, type OperatorAct } from './audit.ts'
 import { type Refused, refuse } from './refusal.ts'
 
 export interface PatchAccountBody {
   readonly accountId: string
   /** Any subset. */
   readonly changes: Partial<AccountLimits>
+  readonly by: OperatorAct
 }
 
 export interface PatchAccountReply {
@@ -32,7 +34,7 @@ export const patchAccount: CommandType<PatchAccountBody, PatchAccountReply | Ref
   entities: ({ accountId }) => [accountRef(accountId)],
   counters: ({ accountId }) => [accountOwner(accountId)],
   facts: () => [],
-  decide({ accountId, changes }, states) {
+  decide({ accountId, changes, by }, states, _facts, context) {
     const ref = accountRef(accountId)
     const account = states.get<AccountState | null>(ref)
     if (account === null) return refuse('not_found')
@@ -41,6 +43,7 @@ export const patchAccount: CommandType<PatchAccountBody, PatchAccountReply | Ref
     if (patched.monthlyCap > max) return refuse('limit_too_high', { max })
     const counters = states.counter<AccountCounters>(accountOwner(accountId))
     const events = Object.keys(changes).length === 0 ? [] : [{ ref, event: { type: 'patched', changes } }]
-    return { kind: 'done', reply: { kind: 'patched', account: patched, counters }, events }
+    const ops = auditOps(context, by, { targets: { accountId }, ...differenceOf(account, patched) })
+    return { kind: 'done', reply: { kind: 'patched', account: patched, counters }, events, ops }
   },
 }

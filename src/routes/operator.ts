@@ -1,22 +1,21 @@
 /**
- * operator - PATCH /v1/operator/accounts/{accountId}: what the operator changes of an account
+ * operator - what every operator route does first: the key is live now, and a write comes with who orders it
  *
- * The change holds from its answer on: the next request is decided with it.
+ * An operator's key is no entity's, so it is looked up uncached: a revocation holds from its answer on.
  *
- * Spec operator.account, operator.note
+ * Spec key.revoke, operator.note, operator.audit
  */
 
-import { shardOf } from '../../cluster/id.ts'
-import type { AccountPatchBody } from '../../schemas/account.ts'
-import type { PatchAccountBody, PatchAccountReply } from '../actors/patch-account.ts'
-import type { Refused } from '../actors/refusal.ts'
+import type { RouteName } from '../../schemas/routes.ts'
+import type { OperatorAct } from '../actors/audit.ts'
 import type { KeyOwner } from '../edge/key.ts'
-import type { Handler } from '../edge/request.ts'
-import { refuse } from '../edge/respond.ts'
-import { formatAccount, isOperatorLive } from '../views/account.ts'
+import type { EdgeRequest, Handler } from '../edge/request.ts'
+import { type Answer, refuse } from '../edge/respond.ts'
+import { isOperatorLive } from '../views/account.ts'
 import type { Reader } from '../views/key.ts'
-import { type Ask, answerOf, answerRefused } from './answer.ts'
+import type { Ask } from './answer.ts'
 
+/** What the operator routes need. */
 export interface OperatorDeps {
   readonly ask: Ask
   readonly read: Reader
@@ -24,23 +23,19 @@ export interface OperatorDeps {
   readonly nowMs: () => number
 }
 
-/** PATCH /v1/operator/accounts/{accountId} */
-export function makePatchAccount(deps: OperatorDeps): Handler {
-  return async ({ key, params, body }) => {
-    const isLive = await isOperatorLive(deps.read, key as KeyOwner)
+/** Answers an operator's request. `by` goes into the body of every command that it gives. */
+export type OperatorHandler = (request: EdgeRequest, by: OperatorAct) => Promise<Answer> | Answer
+
+/** Makes the handler of an operator route. */
+export function asOperator(read: Reader, handle: OperatorHandler): Handler {
+  return async (request) => {
+    const isLive = await isOperatorLive(read, request.key as KeyOwner)
     if (isLive === null) return refuse('unavailable')
-    if (!isLive) return refuse('unauthorized')
-    const accountId = (params.accountId ?? '').toLowerCase()
-    const shard = shardOf(accountId)
-    if (shard === null) return refuse('not_found')
-    // The note is for the audit log of the operator's acts.
-    const { note: _note, ...changes } = body as AccountPatchBody
-    const order: PatchAccountBody = { accountId, changes }
-    const result = await deps.ask(shard, { name: 'patch-account', cmdId: deps.newCmdId(), body: order })
-    return answerOf<PatchAccountReply | Refused>(result, (reply) =>
-      reply.kind === 'refused'
-        ? answerRefused(reply, deps.nowMs())
-        : { status: 200, json: formatAccount(reply.account, reply.counters, deps.nowMs()) },
-    )
+    return isLive ? handle(request, actOf(request)) : refuse('unauthorized')
   }
+}
+
+function actOf({ key, route, body }: EdgeRequest): OperatorAct {
+  const { note } = (body ?? {}) as { note?: string }
+  return { actor: (key as KeyOwner).tokenId, act: route.name as RouteName, note: note ?? null }
 }

@@ -3,7 +3,7 @@
 import t from 'tap'
 import type { AccountLimits } from '../../src/actors/account.ts'
 import { patchAccount } from '../../src/actors/patch-account.ts'
-import { accountState, makeTenant, send } from '../support/tenant.ts'
+import { accountState, BY, makeTenant, send } from '../support/tenant.ts'
 import { World } from '../support/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
@@ -36,7 +36,7 @@ for (const { changes, max } of CASES) {
     const world = new World(NOW_MS)
     const tenant = makeTenant(world)
     const before = accountState(world, tenant)
-    const reply = world.run(patchAccount, { accountId: tenant.accountId, changes })
+    const reply = world.run(patchAccount, { accountId: tenant.accountId, changes, by: BY })
     const after = max === null ? { ...before, ...changes } : before
     t.same(accountState(world, tenant), after)
     if (max === null) t.same(reply, { kind: 'patched', account: after, counters: null })
@@ -49,14 +49,14 @@ t.test('patch-account: a changed limit counts from the next request', async (t) 
   const tenant = makeTenant(world)
   const { accountId } = tenant
   send(world, tenant)
-  const reply = world.run(patchAccount, { accountId, changes: { perMinuteLimit: 1 } })
+  const reply = world.run(patchAccount, { accountId, changes: { perMinuteLimit: 1 }, by: BY })
   t.match(reply, { counters: { minute: [NOW_MS / 60_000, 1] } })
   t.match(send(world, tenant), { code: 'rate_limited', extra: { limit: 1, used: 1 } })
-  world.run(patchAccount, { accountId, changes: { perMinuteLimit: 2 } })
+  world.run(patchAccount, { accountId, changes: { perMinuteLimit: 2 }, by: BY })
   t.equal(send(world, tenant).kind, 'accepted')
 })
 
 t.test('patch-account: an unknown account is not found', async (t) => {
-  const reply = new World(NOW_MS).run(patchAccount, { accountId: 'nobody', changes: {} })
+  const reply = new World(NOW_MS).run(patchAccount, { accountId: 'nobody', changes: {}, by: BY })
   t.same(reply, { kind: 'refused', code: 'not_found', extra: {} })
 })

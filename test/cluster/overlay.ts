@@ -30,6 +30,8 @@ const READS: readonly Fact[] = [
   { read: 'sorted', key: KEYS.sorted, ...WHOLE },
   { read: 'sorted', key: KEYS.bounds, ...WHOLE },
   { read: 'sorted', key: KEYS.plain, ...SORTED },
+  { read: 'sorted', key: KEYS.sorted, ...WHOLE, newest: true },
+  { read: 'sorted', key: KEYS.plain, ...SORTED, newest: true },
   { read: 'score', key: KEYS.sorted, member: 'a' },
   { read: 'score', key: KEYS.bounds, member: 'b' },
   { read: 'value', key: KEYS.text },
@@ -144,6 +146,10 @@ test('overlay: entries beyond the end of a bounded read are not guessed', async 
   ] as const
   t.same(overlay.sorted('z', { min: 0, max: 10, count: 2 }, scores), [
     ['early', 1],
+    ['b', 3],
+  ])
+  t.same(overlay.sorted('z', { min: 0, max: 10, count: 2, newest: true }, [...scores].reverse()), [
+    ['late', 9],
     ['b', 3],
   ])
   t.same(overlay.sorted('z', { min: 0, max: 10, count: 5 }, scores), [

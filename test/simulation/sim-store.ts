@@ -243,10 +243,10 @@ export class SimStore implements Store {
         return entries.filter(({ id }) => isWithin(id, fact)).slice(0, fact.count)
       case 'last':
         return entries.slice(-1)
-      case 'sorted':
-        return sortScores(scores)
-          .filter(([, score]) => score >= fact.min && score <= fact.max)
-          .slice(0, fact.count)
+      case 'sorted': {
+        const inside = sortScores(scores).filter(([, score]) => score >= fact.min && score <= fact.max)
+        return (fact.newest ? inside.reverse() : inside).slice(0, fact.count)
+      }
       case 'score':
         return scores.get(textOf(fact.member)) ?? null
       case 'value':

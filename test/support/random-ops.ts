@@ -166,7 +166,8 @@ export class RequestMaker {
           this.of([Number.NEGATIVE_INFINITY, 0, 1.5]),
           this.of([Number.POSITIVE_INFINITY, Number.MAX_SAFE_INTEGER, 7]),
         ]
-        return { read: 'sorted', key: this.key('sorted'), min, max, count }
+        const fact: Fact = { read: 'sorted', key: this.key('sorted'), min, max, count }
+        return this.chance(0.5) ? { ...fact, newest: true } : fact
       }
       case 5:
         return { read: 'score', key: this.key('sorted'), member: this.text() }

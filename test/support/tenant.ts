@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import { accept } from '../../src/actors/accept.ts'
 import type { AccountState } from '../../src/actors/account.ts'
 import { accountRef } from '../../src/actors/account.ts'
+import type { OperatorAct } from '../../src/actors/audit.ts'
 import { createAccount } from '../../src/actors/create-account.ts'
 import { sendingKey } from '../../src/actors/keyspace.ts'
 import type { RecipientKind } from '../../src/actors/log-entry.ts'
@@ -15,6 +16,8 @@ import type { RunOptions, World } from './turn.ts'
 export const LIVE_KEY = hex('live key')
 export const TEST_KEY = hex('test key')
 export const ACCOUNT_KEY = hex('account key')
+/** An operator who orders. */
+export const BY: OperatorAct = { actor: '01a1f8d8-8300-7000-8000-000000000001', act: 'patchAccount', note: null }
 /** A sending domain that is verified in every tenant. */
 export const SENDING_DOMAIN = 'acme.example'
 

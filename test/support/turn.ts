@@ -239,10 +239,10 @@ class Turn {
       },
       sorted: (fact) => {
         check(fact)
-        return [...world.sorted(fact.key)]
+        const inside = [...world.sorted(fact.key)]
           .filter(([, score]) => score >= fact.min && score <= fact.max)
           .sort((a, b) => a[1] - b[1] || (a[0] < b[0] ? -1 : 1))
-          .slice(0, fact.count)
+        return (fact.newest ? inside.reverse() : inside).slice(0, fact.count)
       },
       score: (key, member) => {
         check({ read: 'score', key, member })

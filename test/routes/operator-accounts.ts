@@ -1,4 +1,4 @@
-/** operator - PATCH /v1/operator/accounts/{accountId}, and billing and approval, over the whole service. */
+/** operator-accounts - PATCH /v1/operator/accounts/{accountId}, and billing and approval, over the whole service. */
 import t from 'tap'
 import { startTestService } from '../support/service.ts'
 

@@ -1,0 +1,48 @@
+/**
+ * audit - the log of what operators did, as it is listed
+ *
+ * Spec operator.audit
+ */
+
+import type { FromSchema } from 'json-schema-to-ts'
+
+import { NOTE_CHARS_MAX, PAGE_MAX } from './limits.ts'
+import { INSTANT, TEXT_MAP, TEXT_OR_NULL, UUID, UUID_OR_NULL } from './shape.ts'
+
+/** The note that every write of an operator may carry. */
+export const NOTE = { type: 'string', minLength: 1, maxLength: NOTE_CHARS_MAX } as const
+
+/** Body of an operator's write that takes nothing but a note. */
+export const NOTE_BODY = { type: 'object', properties: { note: NOTE }, additionalProperties: false } as const
+
+const FIELDS_OR_NULL = { type: ['object', 'null'] } as const
+
+export const AUDIT_ENTRY = {
+  type: 'object',
+  properties: {
+    auditId: UUID,
+    at: INSTANT,
+    actor: UUID_OR_NULL,
+    act: { type: 'string' },
+    targets: TEXT_MAP,
+    note: TEXT_OR_NULL,
+    before: FIELDS_OR_NULL,
+    after: FIELDS_OR_NULL,
+  },
+  required: ['auditId', 'at', 'actor', 'act', 'targets', 'note', 'before', 'after'],
+  additionalProperties: false,
+} as const
+
+/** Answer of GET /v1/operator/audit. */
+export const AUDIT_LIST = {
+  type: 'object',
+  properties: { entries: { type: 'array', maxItems: PAGE_MAX, items: AUDIT_ENTRY }, next: UUID_OR_NULL },
+  required: ['entries', 'next'],
+  additionalProperties: false,
+} as const
+
+export type NoteBody = FromSchema<typeof NOTE_BODY>
+
+export type AuditEntry = FromSchema<typeof AUDIT_ENTRY>
+
+export type AuditList = FromSchema<typeof AUDIT_LIST>
