@@ -63,13 +63,25 @@ export type Fact =
   /** GET of a text. */
   | { readonly read: 'value'; readonly key: string }
 
+/** A read of what is committed, for who only looks: a turn could not lay its own writes over the last one. */
+export type ViewFact =
+  | Fact
+  /** XREVRANGE: entries from `to` down to `from` ('+' and '-' are the ends, `(` excludes), at most `count`. */
+  | {
+      readonly read: 'newest'
+      readonly key: string
+      readonly from: string
+      readonly to: string
+      readonly count: number
+    }
+
 /** A stream entry: its id and its fields in order, name and value by turns. */
 export interface Entry {
   readonly id: string
   readonly fields: readonly string[]
 }
 
-/** What a fact reads, by `read`: fields: (string|null)[]; hash: pairs; range, last: Entry[]; sorted: [member, score][]; score: number|null; value: string|null. */
+/** What a fact reads, by `read`: fields: (string|null)[]; hash: pairs; range, last, newest: Entry[]; sorted: [member, score][]; score: number|null; value: string|null. */
 export type FactValue =
   | readonly (string | null)[]
   | readonly Entry[]

@@ -1,11 +1,11 @@
 /** fact-answer - what the read script answers, as the values that facts have. */
-import type { Entry, Fact, FactValue } from './behaviour.ts'
+import type { Entry, FactValue, ViewFact } from './behaviour.ts'
 
 /** A reply as the script's JSON shows it: nothing is false, an empty list is an object. */
 type Shown = string | false | readonly unknown[] | Readonly<Record<string, never>>
 
 /** The values of `facts` from the script's answer; a fact has `pieces` commands, fact by fact, in order. */
-export function factValues(facts: readonly Fact[], pieces: readonly number[], answer: string): FactValue[] {
+export function factValues(facts: readonly ViewFact[], pieces: readonly number[], answer: string): FactValue[] {
   const replies = listOf<Shown>(JSON.parse(answer) as Shown)
   let next = 0
   return facts.map((fact, index) => {
@@ -17,7 +17,7 @@ export function factValues(facts: readonly Fact[], pieces: readonly number[], an
   })
 }
 
-function factValue(fact: Fact, reply: Shown): FactValue {
+function factValue(fact: ViewFact, reply: Shown): FactValue {
   switch (fact.read) {
     case 'fields':
       return listOf<string | false>(reply).map((value) => (value === false ? null : value))
@@ -25,6 +25,7 @@ function factValue(fact: Fact, reply: Shown): FactValue {
       return new Map(pairs(listOf<string>(reply)))
     case 'range':
     case 'last':
+    case 'newest':
       return listOf<[string, string[]]>(reply).map(([id, fields]): Entry => ({ id, fields }))
     case 'sorted':
       return pairs(listOf<string>(reply)).map(([member, score]): [string, number] => [member, scoreOf(score)])

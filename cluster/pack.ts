@@ -4,7 +4,7 @@
  * The bytes are made once: a commit in doubt is sent again as the same bytes. Everything that a commit writes travels as
  * one packed argument, because thousands of small ones cost the client more than the store needs to run them.
  */
-import type { Fact } from './behaviour.ts'
+import type { Fact, ViewFact } from './behaviour.ts'
 import { assert } from './fault.ts'
 import { entryIdOf, isId, sortableEntryId } from './id.ts'
 import { journalKey, metaKey } from './keyspace.ts'
@@ -47,7 +47,7 @@ export function packCommit(commit: Commit, known: KnownKeys): Buffer | { reason:
 }
 
 /** The bytes of a read of many facts, and how many commands each fact takes, for `factValues`. */
-export function packRead(facts: readonly Fact[]): { bytes: Buffer; pieces: readonly number[] } {
+export function packRead(facts: readonly ViewFact[]): { bytes: Buffer; pieces: readonly number[] } {
   const places = new Map<string, number>()
   const commands: { name: string; place: number; args: readonly string[] }[] = []
   const pieces: number[] = []
@@ -147,7 +147,7 @@ function bulk(text: string): string {
 }
 
 /** The commands that read a fact, without their key: none for no fields, several for very many. */
-function commandsOf(fact: Fact): [string, ...string[]][] {
+function commandsOf(fact: ViewFact): [string, ...string[]][] {
   switch (fact.read) {
     case 'fields': {
       const commands: [string, ...string[]][] = []
@@ -159,6 +159,8 @@ function commandsOf(fact: Fact): [string, ...string[]][] {
       return [['HGETALL']]
     case 'range':
       return fact.count > 0 ? [['XRANGE', fact.from, fact.to, 'COUNT', String(fact.count)]] : []
+    case 'newest':
+      return fact.count > 0 ? [['XREVRANGE', fact.to, fact.from, 'COUNT', String(fact.count)]] : []
     case 'last':
       return [['XREVRANGE', '+', '-', 'COUNT', '1']]
     case 'sorted':

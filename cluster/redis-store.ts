@@ -10,7 +10,7 @@
  * not used.
  */
 import type { Redis } from 'ioredis'
-import type { Fact, FactValue } from './behaviour.ts'
+import type { FactValue, ViewFact } from './behaviour.ts'
 import { factValues } from './fact-answer.ts'
 import { fencedKey, mailboxKey, metaKey, repliesKey, shardTag, stagedKey, WORKERS_KEY } from './keyspace.ts'
 import { KnownKeys } from './known-keys.ts'
@@ -142,7 +142,7 @@ export class RedisStore implements Store {
     return verdict
   }
 
-  async read(_shard: number, facts: readonly Fact[]): Promise<readonly FactValue[] | null> {
+  async read(_shard: number, facts: readonly ViewFact[]): Promise<readonly FactValue[] | null> {
     const { bytes, pieces } = packRead(facts)
     const answer = await runScript(this.reads, READ, bytes)
     if (answer.kind === 'reply') return factValues(facts, pieces, answer.value as string)

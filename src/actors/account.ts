@@ -14,7 +14,7 @@ import {
   PER_MINUTE_DEFAULT,
   SERVER_LIMIT_DEFAULT,
 } from '../../schemas/limits.ts'
-import type { LiveKey } from './api-key.ts'
+import { applyKeyEvent, type KeyEvent, type LiveKey } from './api-key.ts'
 import type { Period } from './quota.ts'
 
 export type AccountStatus = 'pending' | 'active' | 'paused' | 'closed'
@@ -52,6 +52,7 @@ export interface AccountCounters {
 export type AccountEvent =
   | { readonly type: 'created'; readonly account: AccountState }
   | { readonly type: 'patched'; readonly changes: Partial<AccountLimits> }
+  | KeyEvent
 
 /** What an account begins with. */
 export const ACCOUNT_DEFAULTS: AccountLimits = {
@@ -72,7 +73,9 @@ export const accountEntity: EntityType<AccountState | null, AccountEvent> = {
   empty: null,
   apply(state, event) {
     if (event.type === 'created') return event.account
-    return state === null ? null : { ...state, ...event.changes }
+    if (state === null) return null
+    if (event.type === 'patched') return { ...state, ...event.changes }
+    return { ...state, keys: applyKeyEvent(state.keys, event) }
   },
 }
 

@@ -4,13 +4,15 @@
  * What a key may do never changes but by revocation, so a reader may remember it; that it is live is checked by each turn
  * in the state of its owner, which holds the hashes of the live ones.
  *
- * Keys: `key:<sha256>` hash; `tokens:<owner>` hash, tokenId -> `[name, prefix, hash, created ms, revoked ms]`
+ * Keys: `key:<sha256>` hash; `tokens:<owner>` hash, tokenId -> `[name, prefix, hash, created ms, revoked ms]`;
+ * `token-ids:<owner>` zset, tokenId by the ms of the id
  *
  * Spec key.format, key.revoke
  */
 
 import type { Op } from '../../cluster/behaviour.ts'
-import { apiKeyKey, tokensKey } from './keyspace.ts'
+import { msOf } from '../../cluster/id.ts'
+import { apiKeyKey, tokenIdsKey, tokensKey } from './keyspace.ts'
 
 export type ApiKeyKind = 'server' | 'account' | 'operator'
 
@@ -53,12 +55,24 @@ export interface NewKey {
 /** Owner under which the operator's keys are listed, on shard 0. */
 export const OPERATOR_OWNER = 'operator'
 
-const FIRST_KEY_NAME = 'First key'
+/** Name of the key that an owner begins with. */
+export const FIRST_KEY_NAME = 'First key'
 
 /** Whether a key with this hash is live. */
 export function holdsKey(keys: readonly LiveKey[], hash: string): boolean {
   for (const key of keys) if (key.hash === hash) return true
   return false
+}
+
+/** What happens to the live keys of a server or an account. */
+export type KeyEvent =
+  | { readonly type: 'key-made'; readonly key: LiveKey }
+  | { readonly type: 'key-revoked'; readonly tokenId: string }
+
+/** The live keys after an event. */
+export function applyKeyEvent(keys: readonly LiveKey[], event: KeyEvent): LiveKey[] {
+  if (event.type === 'key-made') return [...keys, event.key]
+  return keys.filter(({ tokenId }) => tokenId !== event.tokenId)
 }
 
 /** Reads what stands under a key's hash; null where nothing does. */
@@ -90,21 +104,37 @@ export function unpackToken(text: string): Token {
   return { name, prefix, hash, createdAtMs, revokedAtMs: revokedAtMs ?? null }
 }
 
-/** Writes of an owner's first key. `tokenId` is its id. */
-export function firstKeyOps(
-  shard: number,
-  { hash, prefix }: NewKey,
-  owner: Omit<ApiKey, 'revokedAtMs'> & { readonly createdAtMs: number },
-): Op[] {
-  const { kind, accountId, serverId, tokenId, mode, streamId, createdAtMs } = owner
-  const token = packToken({ name: FIRST_KEY_NAME, prefix, hash, createdAtMs, revokedAtMs: null })
+/** Whose a new key is, and what it is called. */
+export interface KeyGrant extends Omit<ApiKey, 'revokedAtMs'> {
+  readonly name: string
+  readonly createdAtMs: number
+}
+
+/** Writes of a new key; the state of its owner is not among them. */
+export function newKeyOps(shard: number, { hash, prefix }: NewKey, grant: KeyGrant): Op[] {
+  const { kind, accountId, serverId, tokenId, mode, streamId, name, createdAtMs } = grant
+  const ownerId = serverId ?? accountId ?? OPERATOR_OWNER
+  const token = packToken({ name, prefix, hash, createdAtMs, revokedAtMs: null })
   return [
     {
       key: apiKeyKey(shard, hash),
       write: 'HSET',
       args: fieldsOf({ kind, accountId, serverId, tokenId, mode, streamId, revoked: '' }),
     },
-    { key: tokensKey(shard, serverId ?? accountId ?? OPERATOR_OWNER), write: 'HSET', args: [tokenId, token] },
+    { key: tokensKey(shard, ownerId), write: 'HSET', args: [tokenId, token] },
+    { key: tokenIdsKey(shard, ownerId), write: 'ZADD', args: [String(msOf(tokenId)), tokenId] },
+  ]
+}
+
+/** Writes that revoke a key of an owner's list; the state of its owner is not among them. */
+export function revokedKeyOps(
+  shard: number,
+  ownerId: string,
+  { tokenId, token }: { readonly tokenId: string; readonly token: Token & { readonly revokedAtMs: number } },
+): Op[] {
+  return [
+    { key: apiKeyKey(shard, token.hash), write: 'HSET', args: ['revoked', String(token.revokedAtMs)] },
+    { key: tokensKey(shard, ownerId), write: 'HSET', args: [tokenId, packToken(token)] },
   ]
 }
 

@@ -7,17 +7,19 @@ import { accept } from './accept.ts'
 import { accountEntity } from './account.ts'
 import { addDomain } from './add-domain.ts'
 import { createAccount } from './create-account.ts'
+import { createToken } from './create-token.ts'
 import { domainEntity } from './domain.ts'
 import { patchAccount } from './patch-account.ts'
 import { PEOPLE_TIMER, people } from './people.ts'
 import { recordCheck } from './record-check.ts'
 import { removeDomain } from './remove-domain.ts'
+import { revokeToken } from './revoke-token.ts'
 import { serverEntity } from './server.ts'
 import { streamEntity } from './stream.ts'
 import { SWEEP_TIMER, sweep } from './sweep.ts'
 
 export const BEHAVIOURS: Omit<Behaviours, 'lanes'> = {
   entities: [accountEntity, serverEntity, streamEntity, domainEntity],
-  commands: [accept, createAccount, patchAccount, addDomain, recordCheck, removeDomain],
+  commands: [accept, createAccount, patchAccount, addDomain, recordCheck, removeDomain, createToken, revokeToken],
   timers: { [SWEEP_TIMER]: sweep, [PEOPLE_TIMER]: people },
 }

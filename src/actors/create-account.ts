@@ -9,7 +9,7 @@
 import type { CommandType, Context, Due, Op, Staged } from '../../cluster/behaviour.ts'
 import { assert } from '../../cluster/fault.ts'
 import { ACCOUNT_DEFAULTS, type AccountState, type AccountStatus, accountRef } from './account.ts'
-import { firstKeyOps, type NewKey } from './api-key.ts'
+import { FIRST_KEY_NAME, type NewKey, newKeyOps } from './api-key.ts'
 import { accountsKey, namesKey } from './keyspace.ts'
 import { firstPeopleDue } from './people.ts'
 import { type ServerMode, type ServerState, serverRef } from './server.ts'
@@ -55,14 +55,12 @@ export const createAccount: CommandType<CreateAccountBody, CreateAccountReply> =
     const made = body.servers.map((server) => makeServer(server, accountId, context))
     const account = makeAccount(body, { accountId, accountTokenId, createdAtMs: nowMs })
     const ops: Op[] = [{ key: accountsKey(shard), write: 'ZADD', args: [String(nowMs), accountId] }]
-    const owner = { createdAtMs: nowMs, serverId: null, mode: null, streamId: null }
+    const owner = { name: FIRST_KEY_NAME, createdAtMs: nowMs, serverId: null, mode: null, streamId: null }
     if (body.accountKey !== null && accountTokenId !== null)
-      ops.push(
-        ...firstKeyOps(shard, body.accountKey, { ...owner, kind: 'account', accountId, tokenId: accountTokenId }),
-      )
+      ops.push(...newKeyOps(shard, body.accountKey, { ...owner, kind: 'account', accountId, tokenId: accountTokenId }))
     if (body.operatorKey !== null && operatorTokenId !== null) {
       const operator = { ...owner, kind: 'operator' as const, accountId: null, tokenId: operatorTokenId }
-      ops.push(...firstKeyOps(shard, body.operatorKey, operator))
+      ops.push(...newKeyOps(shard, body.operatorKey, operator))
     }
     return {
       kind: 'done',
@@ -107,14 +105,23 @@ function makeServer(
     defaultStreamId: streamId,
     keys: [{ tokenId, hash: key.hash }],
   }
-  const owner = { kind: 'server' as const, accountId, serverId, tokenId, mode, streamId, createdAtMs: nowMs }
+  const owner = {
+    kind: 'server' as const,
+    accountId,
+    serverId,
+    tokenId,
+    mode,
+    streamId,
+    name: FIRST_KEY_NAME,
+    createdAtMs: nowMs,
+  }
   const names = [`server/${name}`, serverId, `stream/${serverId}/${DEFAULT_STREAM_NAME}`, streamId]
   const staged: Staged = {
     events: [
       { ref: serverRef(serverId), event: { type: 'created', server } },
       { ref: streamRef(streamId), event: { type: 'created', stream: makeDefaultStream(streamId, serverId, nowMs) } },
     ],
-    ops: [{ key: namesKey(shard, accountId), write: 'HSET', args: names }, ...firstKeyOps(shard, key, owner)],
+    ops: [{ key: namesKey(shard, accountId), write: 'HSET', args: names }, ...newKeyOps(shard, key, owner)],
   }
   return { ids: { serverId, streamId, tokenId }, staged, due: sweepDue(serverId, nowMs) }
 }

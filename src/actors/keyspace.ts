@@ -13,6 +13,8 @@ export const accountsKey = (shard: number): string => `${shardTag(shard)}:accoun
 export const auditKey = (shard: number, month: string): string => `${shardTag(shard)}:audit:${month}`
 /** Hash: tokenId -> JSON of the token, live and revoked. */
 export const tokensKey = (shard: number, ownerId: string): string => `${shardTag(shard)}:tokens:${ownerId}`
+/** Zset: tokenIds of an owner by creation. */
+export const tokenIdsKey = (shard: number, ownerId: string): string => `${shardTag(shard)}:token-ids:${ownerId}`
 /** Hash: `server/<name>`, `stream/<serverId>/<name>`, `domain/<domain>` -> id. */
 export const namesKey = (shard: number, accountId: string): string => `${shardTag(shard)}:names:${accountId}`
 /** Hash: verified sending domain -> JSON [domainId, failingSinceMs or 0]. */

@@ -7,7 +7,7 @@
  */
 
 import type { EntityType, Ref } from '../../cluster/behaviour.ts'
-import type { LiveKey } from './api-key.ts'
+import { applyKeyEvent, type KeyEvent, type LiveKey } from './api-key.ts'
 import type { Period } from './quota.ts'
 import type { Segment } from './segment.ts'
 
@@ -34,13 +34,16 @@ export interface ServerCounters {
   readonly segment?: Segment
 }
 
-export type ServerEvent = { readonly type: 'created'; readonly server: ServerState }
+export type ServerEvent = { readonly type: 'created'; readonly server: ServerState } | KeyEvent
 
 export const serverEntity: EntityType<ServerState | null, ServerEvent> = {
   kind: 'server',
   version: 1,
   empty: null,
-  apply: (_state, event) => event.server,
+  apply(state, event) {
+    if (event.type === 'created') return event.server
+    return state === null ? null : { ...state, keys: applyKeyEvent(state.keys, event) }
+  },
 }
 
 export function serverRef(serverId: string): Ref {

@@ -8,12 +8,12 @@
  * Keys: `key:<sha256>` (kind, accountId, serverId, tokenId, mode, streamId, revoked)
  */
 
-import type { Fact, FactValue } from '../../cluster/behaviour.ts'
+import type { Fact, FactValue, ViewFact } from '../../cluster/behaviour.ts'
 import { SHARDS } from '../../cluster/id.ts'
 import { apiKeyKey } from '../actors/keyspace.ts'
 
 /** Reads facts of one shard in one step; null when the store did not answer. */
-export type Reader = (shard: number, facts: readonly Fact[]) => Promise<readonly FactValue[] | null>
+export type Reader = (shard: number, facts: readonly ViewFact[]) => Promise<readonly FactValue[] | null>
 
 /** Whose key it is; all of it stays true for as long as there is the key. */
 export interface KeyOwner {

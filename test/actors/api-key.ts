@@ -1,44 +1,52 @@
 /** api-key - what stands under a key's hash, there and back. */
 
 import t from 'tap'
+import { makeIds } from '../../cluster/id.ts'
 import {
-  firstKeyOps,
+  applyKeyEvent,
   holdsKey,
+  newKeyOps,
   OPERATOR_OWNER,
   packToken,
   unpackApiKey,
   unpackToken,
 } from '../../src/actors/api-key.ts'
-import { apiKeyKey, tokensKey } from '../../src/actors/keyspace.ts'
+import { apiKeyKey, tokenIdsKey, tokensKey } from '../../src/actors/keyspace.ts'
+
+const TOKEN_ID = makeIds({ shard: 3, last: '', random: () => 0 }).next(77)
 
 const SERVER_KEY = {
   kind: 'server',
   accountId: 'acc',
   serverId: 'srv',
-  tokenId: 'tok',
+  tokenId: TOKEN_ID,
+  name: 'Shop',
   mode: 'test',
   streamId: 'str',
+  createdAtMs: 5,
 } as const
+const { name: _name, createdAtMs: _createdAtMs, ...OWNER } = SERVER_KEY
 
-t.test('api-key: a first key is found by its hash and listed with its owner', async (t) => {
-  const [record, token] = firstKeyOps(3, { hash: 'h', prefix: 'sk_1' }, { ...SERVER_KEY, createdAtMs: 5 })
+t.test('api-key: a new key is found by its hash and listed with its owner', async (t) => {
+  const [record, token, listing] = newKeyOps(3, { hash: 'h', prefix: 'sk_1' }, SERVER_KEY)
   t.equal(record?.key, apiKeyKey(3, 'h'))
-  t.same(unpackApiKey(mapOf(record?.args ?? [])), { ...SERVER_KEY, revokedAtMs: null })
+  t.same(unpackApiKey(mapOf(record?.args ?? [])), { ...OWNER, revokedAtMs: null })
   t.equal(token?.key, tokensKey(3, 'srv'))
   const listed = unpackToken(String(token?.args[1]))
-  t.same(listed, { name: 'First key', prefix: 'sk_1', hash: 'h', createdAtMs: 5, revokedAtMs: null })
+  t.same(listed, { name: 'Shop', prefix: 'sk_1', hash: 'h', createdAtMs: 5, revokedAtMs: null })
+  t.same(listing, { key: tokenIdsKey(3, 'srv'), write: 'ZADD', args: ['77', TOKEN_ID] })
 })
 
 t.test('api-key: an operator’s key has no account, no server and no mode', async (t) => {
   const owner = {
-    ...SERVER_KEY,
+    ...OWNER,
     kind: 'operator' as const,
     accountId: null,
     serverId: null,
     mode: null,
     streamId: null,
   }
-  const [record, token] = firstKeyOps(0, { hash: 'h', prefix: 'ok_1' }, { ...owner, createdAtMs: 5 })
+  const [record, token] = newKeyOps(0, { hash: 'h', prefix: 'ok_1' }, { ...owner, name: 'First key', createdAtMs: 5 })
   t.same(unpackApiKey(mapOf(record?.args ?? [])), { ...owner, revokedAtMs: null })
   t.equal(token?.key, tokensKey(0, OPERATOR_OWNER))
 })
@@ -59,3 +67,13 @@ function mapOf(args: readonly (string | Uint8Array)[]): Map<string, string> {
   for (let index = 0; index < args.length; index += 2) map.set(String(args[index]), String(args[index + 1]))
   return map
 }
+
+t.test('api-key: live keys after one is made and one revoked', async (t) => {
+  const made = applyKeyEvent([{ tokenId: 'a', hash: '1' }], { type: 'key-made', key: { tokenId: 'b', hash: '2' } })
+  t.same(
+    made.map(({ tokenId }) => tokenId),
+    ['a', 'b'],
+  )
+  t.same(applyKeyEvent(made, { type: 'key-revoked', tokenId: 'a' }), [{ tokenId: 'b', hash: '2' }])
+  t.same(applyKeyEvent(made, { type: 'key-revoked', tokenId: 'c' }), made)
+})

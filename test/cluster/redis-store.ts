@@ -1,6 +1,6 @@
 /** redis-store - every verdict and request on a real Redis: a full store, forgotten scripts, settings that are refused. */
 import t from 'tap'
-import type { Op } from '../../cluster/behaviour.ts'
+import type { Entry, Op } from '../../cluster/behaviour.ts'
 import { entryIdOf, makeIds, sortableEntryId } from '../../cluster/id.ts'
 import { claimsKey, journalKey, mailboxKey, metaKey, repliesKey, stagedKey } from '../../cluster/keyspace.ts'
 import { connectRedisStore } from '../../cluster/redis-store.ts'
@@ -197,6 +197,26 @@ t.test('redis store: verdicts', async (t) => {
     const found = await store.reply({ shard: 9, cmdId: 'c1', slice: 4 })
     t.ok(found?.reply === '{}' && Math.abs(found.nowMs - Date.now()) < 2_000)
     t.match(await store.reply({ shard: 9, cmdId: 'c2', slice: 4 }), { reply: null })
+  })
+
+  await t.test('who only looks reads a stream from its newest entry', async (t) => {
+    for (const id of ['1-1', '2-1', '2-2', '3-1']) await store.views.xadd('{s013}:x', id, 'a', id)
+    const cases: [from: string, to: string, count: number, ids: string[]][] = [
+      ['-', '+', 9, ['3-1', '2-2', '2-1', '1-1']],
+      ['-', '+', 2, ['3-1', '2-2']],
+      ['2', '(2-2', 9, ['2-1']],
+      ['-', '2', 9, ['2-2', '2-1', '1-1']],
+      ['-', '+', 0, []],
+      ['-', '0-1', 9, []],
+    ]
+    for (const [from, to, count, ids] of cases) {
+      const [seen] = (await store.read(13, [{ read: 'newest', key: '{s013}:x', from, to, count }])) as [Entry[]]
+      t.same(
+        seen,
+        ids.map((id) => ({ id, fields: ['a', id] })),
+        `${from} ${to} ${count}`,
+      )
+    }
   })
 
   await t.test('a read of a key of another type answers null, and its errors name no arguments', async (t) => {

@@ -1,0 +1,43 @@
+/**
+ * revoke-token - ends a key of a server or an account, for good; one that has ended stays as it is.
+ *
+ * From its answer on the key is refused in every process: turns look at their owner's state, views at the key's row.
+ *
+ * Spec key.revoke
+ */
+
+import type { CommandType } from '../../cluster/behaviour.ts'
+import { revokedKeyOps, unpackToken } from './api-key.ts'
+import type { TokenReply } from './create-token.ts'
+import { tokensKey } from './keyspace.ts'
+import { type Refused, refuse } from './refusal.ts'
+import { keyHolderOf, type TokenOrder, tokenOrderEntities } from './token-order.ts'
+
+export interface RevokeTokenBody extends TokenOrder {
+  readonly tokenId: string
+}
+
+export const revokeToken: CommandType<RevokeTokenBody, TokenReply | Refused> = {
+  name: 'revoke-token',
+  entities: tokenOrderEntities,
+  counters: () => [],
+  facts: (body, _states, { shard }) => [
+    { read: 'fields', key: tokensKey(shard, body.serverId ?? body.accountId), fields: [body.tokenId] },
+  ],
+  decide(body, states, facts, { shard, nowMs }) {
+    const holder = keyHolderOf(body, states)
+    if ('kind' in holder) return holder
+    const { tokenId } = body
+    const packed = facts.field(tokensKey(shard, holder.ownerId), tokenId)
+    if (packed === null) return refuse('not_found')
+    const token = unpackToken(packed)
+    if (token.revokedAtMs !== null) return { kind: 'done', reply: { kind: 'token', tokenId, token } }
+    const revoked = { ...token, revokedAtMs: nowMs }
+    return {
+      kind: 'done',
+      reply: { kind: 'token', tokenId, token: revoked },
+      events: [{ ref: holder.ref, event: { type: 'key-revoked', tokenId } }],
+      ops: revokedKeyOps(shard, holder.ownerId, { tokenId, token: revoked }),
+    }
+  },
+}
