@@ -57,8 +57,25 @@ export const NAME_CHARS_MAX = 100
 export const PAGE_MAX = 100
 /** Spec list.page: page of a list that names no limit. */
 export const PAGE_DEFAULT = 50
+/** Spec suppression.search: page of suppressions. */
+export const SUPPRESSIONS_PAGE_MAX = 1000
+/** Spec suppression.search: page of a search that names no limit. */
+export const SUPPRESSIONS_PAGE_DEFAULT = 100
+/** Spec suppression.search: entries that one search looks at. */
+export const SUPPRESSIONS_LOOKED_AT_MAX = 10_000
+/** Spec suppression.add: addresses of one request. */
+export const SUPPRESSIONS_ADDED_MAX = 1000
 /** Spec key.live.max: live keys of one server, and of one account. */
 export const LIVE_KEYS_MAX = 2
+
+/** Spec bounce.late: days after delivery in which a bounce still counts. */
+export const BOUNCE_DAYS_MAX = 14
+/** Spec bounce.grace: hours in which mail to a domain whose records went missing is put off. */
+export const GRACE_HOURS = 72
+/** Spec stream.brake: deliveries of 24 hours from which on complaints may stop a stream. */
+export const BRAKE_DELIVERIES_MIN = 1000
+/** Spec stream.brake: complaints for each thousand deliveries that a stream may have. */
+export const BRAKE_COMPLAINTS_PER_THOUSAND = 1
 
 /** Spec account.limits: emails a minute of an account, and of its test servers together. */
 export const PER_MINUTE_DEFAULT = 300

@@ -21,7 +21,7 @@ import type { MailJob, MailOutcome } from './effects/thread-job.ts'
 import { makeUnasked } from './mail/classify.ts'
 import type { ComposeInput } from './mail/compose.ts'
 import { formatReturnPath, returnPathHost, serviceReturnPathHost } from './mail/return-path.ts'
-import { SIMULATED_RETRY_MS } from './mail/simulator.ts'
+import { isComplainant, SIMULATED_RETRY_MS } from './mail/simulator.ts'
 import type { Metrics } from './metrics.ts'
 
 const UNDER_WAY_MAX = 256
@@ -33,6 +33,8 @@ const CUT_MS = 14 * 60_000
 /** Content is asked for once a second while the store is away; then the claim lapses. */
 const READ_TRIES_MAX = 60
 const READ_STEP_MS = 1000
+/** What a simulated complaint says (RFC 5965 7.3). */
+const SIMULATED_FEEDBACK = 'abuse'
 
 /** Composes and transmits in a mail thread. */
 export type RunMail = (job: MailJob, signal: AbortSignal) => Promise<MailOutcome>
@@ -44,6 +46,8 @@ export interface LaneDeps {
   /** Signs the tokens in envelope senders. */
   readonly tokenKey: Buffer
   readonly serviceDomain: string
+  /** HMAC of an address within its account. */
+  readonly addressHmac: (accountId: string, address: string) => string
   /** In place of our own bounds; 0 holds a lane's items. */
   readonly room?: (lane: string) => number
 }
@@ -96,17 +100,19 @@ interface AttemptInput {
 async function attemptJob(deps: LaneDeps, job: DeliveryJob, input: AttemptInput): Promise<DeliveryOutcome> {
   const { message, recipient } = job
   const { attempt, isSimulated } = input
-  const composed = messageAtHand(message) ?? (await readMessage(deps.content, message, input.signal))
-  if (composed === null)
-    return report({ ...makeUnasked('unbuildable'), phase: 'compose', sizeBytes: null }, recipient.address)
   const { address } = recipient
+  const hmac = () => deps.addressHmac(message.accountId, address)
+  const report = (outcome: MailOutcome, rest: { retryAfterMs?: number; complaint?: string } = {}) =>
+    reportOutcome(outcome, { address, hmac, sizeBytes: outcome.sizeBytes, retryAfterMs: null, ...rest })
+  const composed = messageAtHand(message) ?? (await readMessage(deps.content, message, input.signal))
+  if (composed === null) return report({ ...makeUnasked('unbuildable'), phase: 'compose', sizeBytes: null })
   if (isSimulated) {
     const outcome = await deps.run({ message: composed, simulate: { address, attempt } }, input.signal)
-    return report(outcome, address, outcome.phase === 'rcpt' ? SIMULATED_RETRY_MS : null)
+    const complaint = isComplainant(address) ? { complaint: SIMULATED_FEEDBACK } : {}
+    return report(outcome, outcome.phase === 'rcpt' ? { retryAfterMs: SIMULATED_RETRY_MS } : complaint)
   }
   const transmit = { recipient: address, mailFrom: mailFromOf(deps, job) }
-  const outcome = await withinCut(input.signal, (signal) => deps.run({ message: composed, transmit }, signal))
-  return report(outcome, address)
+  return report(await withinCut(input.signal, (signal) => deps.run({ message: composed, transmit }, signal)))
 }
 
 // Spec bounce.address
@@ -128,10 +134,6 @@ async function withinCut<Result>(parent: AbortSignal, run: (signal: AbortSignal)
     clearTimeout(timer)
     parent.removeEventListener('abort', abort)
   })
-}
-
-function report(outcome: MailOutcome, address: string, retryAfterMs: number | null = null): DeliveryOutcome {
-  return reportOutcome(outcome, { address, sizeBytes: outcome.sizeBytes, retryAfterMs })
 }
 
 /** The message where its content is a body that came along with it and needs no unpacking; null: it must be read. */

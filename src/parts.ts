@@ -120,6 +120,7 @@ export function openWorker(parts: Parts, { room, makeShard }: WorkerChanges): Pr
     run: mailRoom.run,
     metrics,
     tokenKey: secrets.tokenKey,
+    addressHmac: secrets.addressHmac,
     serviceDomain: config.serviceDomain,
     ...(room !== undefined && { room }),
   })

@@ -27,6 +27,7 @@ import { SEGMENT_BOUNDS, type SegmentBounds } from './segment.ts'
 import type { AcceptedMessage, RateLeft, SendBody, SendReply } from './send.ts'
 import { type ServerCounters, type ServerState, serverOwner, serverRef } from './server.ts'
 import { type StreamState, streamRef } from './stream.ts'
+import { suppressedFacts } from './suppression.ts'
 
 /** Everything that the steps look at. */
 export interface SendTurn {
@@ -44,6 +45,8 @@ export interface SendTurn {
   readonly cmdId: string
   readonly blobs: readonly Uint8Array[]
 }
+
+const NO_FACTS: readonly Fact[] = []
 
 type Step = (turn: SendTurn) => Decision<SendReply> | null
 
@@ -81,12 +84,14 @@ export function makeAccept(bounds: SegmentBounds): CommandType<SendBody, SendRep
         const answer = step(turn)
         if (answer !== null) return answer
       }
+      const unread = listFacts(body, turn.stream, context.shard).filter((fact) => !facts.has(fact))
+      if (unread.length > 0) return { kind: 'need', facts: unread }
       return acceptAll(turn, rateAfter(turn, turn.requested), bounds)
     },
   }
 }
 
-function sendFacts(body: SendBody, _states: States, { shard, nowMs }: Context): Fact[] {
+function sendFacts(body: SendBody, states: States, { shard, nowMs }: Context): Fact[] {
   const hmacs = new Set<string>()
   const domains = new Set<string>()
   for (const { from, recipients } of body.messages) {
@@ -97,7 +102,16 @@ function sendFacts(body: SendBody, _states: States, { shard, nowMs }: Context): 
   const facts = personFacts(shard, body.accountId, hmacs)
   if (domains.size > 0) facts.push({ read: 'fields', key: sendingKey(shard, body.accountId), fields: [...domains] })
   if (body.idempotency !== null) facts.push(...idempotencyFacts(shard, body.idempotency, nowMs))
+  const stream = states.get<StreamState | null>(streamRef(body.streamId ?? body.defaultStreamId))
+  facts.push(...listFacts(body, stream, shard))
   return facts
+}
+
+/** The reads that tell who is suppressed: none on a stream that never suppressed anybody. Spec send.suppressed */
+function listFacts({ messages }: SendBody, stream: StreamState | null, shard: number): readonly Fact[] {
+  if (stream?.hasSuppressions !== true) return NO_FACTS
+  const hmacs = messages.flatMap(({ recipients }) => recipients.map(({ hmac }) => hmac))
+  return suppressedFacts(shard, stream.streamId, new Set(hmacs))
 }
 
 // Spec key.revoke

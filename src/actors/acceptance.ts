@@ -7,7 +7,7 @@
  *
  * Keys: log, head, segments, by-person, by-tag, person, content, idempotency
  *
- * Spec message.log, retention.content
+ * Spec message.log, retention.content, send.suppressed
  */
 
 import type { AbsentFields, Decision, Due, Op } from '../../cluster/behaviour.ts'
@@ -15,7 +15,7 @@ import { entryIdOf, msOf, shortId } from '../../cluster/id.ts'
 import { SIMULATOR_DOMAIN } from '../mail/simulator.ts'
 import type { SendTurn } from './accept.ts'
 import { monthName } from './calendar.ts'
-import { contentOps, inlineParts } from './content-part.ts'
+import { BODY_PART, contentOps, inlineParts } from './content-part.ts'
 import { countersAfter } from './count.ts'
 import type { DeliveryJob, JobMessage } from './delivery.ts'
 import { packHead } from './head.ts'
@@ -27,10 +27,13 @@ import { PersonNumbers } from './person.ts'
 import { postingOps } from './posting.ts'
 import { enterSegment, hasPostings, type Segment, type SegmentBounds } from './segment.ts'
 import type { AcceptedMessage, RateLeft, SendItem, SendRecipient, SendReply } from './send.ts'
-import { statusField } from './status.ts'
+import { packStatus, type StatusEvent, type StatusToPack, statusField } from './status.ts'
+import { suppressionIn } from './suppression.ts'
 
 /** Bytes of a hash field that names a message. */
 const FIELD_BYTES = 22
+/** Class of a bounce that nobody but the service itself said. */
+const SUPPRESSED_CLASS = 'Suppressed'
 
 /** A message on its way into the log. */
 interface Placed {
@@ -90,9 +93,12 @@ class Acceptance {
     const placed = { item, messageId, short, submittedAtMs, contentId: `${cmdId}-${place}`, segment }
     this.ops.push({ key: headKey(context.shard, this.serverId, segment), write: 'HSET', args: [short, head] })
     this.log(placed)
-    this.keepContent(placed)
-    this.makeDue(placed)
-    const fields = item.recipients.map((_, index) => statusField(short, index))
+    const suppressed = suppressedPlaces(this.turn, item)
+    if (suppressed.size > 0) this.endSuppressed(placed, suppressed)
+    this.keepContent(placed, suppressed.size < item.recipients.length)
+    this.makeDue(placed, suppressed)
+    const fields: string[] = []
+    for (const index of item.recipients.keys()) if (!suppressed.has(index)) fields.push(statusField(short, index))
     this.absent.push({ key: statusKey(context.shard, this.serverId, segment), fields })
     return { messageId, submittedAtMs }
   }
@@ -141,18 +147,33 @@ class Acceptance {
     this.ops.push(...postingOps(place, entryId, { numbers: [sender, ...recipients], tagHash }))
   }
 
-  private keepContent({ item, contentId, submittedAtMs }: Placed): void {
+  /** Attachments of a message that nobody will get are not kept. */
+  private keepContent({ item, contentId, submittedAtMs }: Placed, isSent: boolean): void {
     const { blobs, body, context } = this.turn
     const of = { blobs, submittedAtMs, test: body.test }
-    this.ops.push(...contentOps({ shard: context.shard, contentId }, item.content.parts, of))
+    const parts = isSent ? item.content.parts : item.content.parts.filter(({ part }) => part === BODY_PART)
+    this.ops.push(...contentOps({ shard: context.shard, contentId }, parts, of))
   }
 
-  private makeDue(placed: Placed): void {
+  // Spec send.suppressed
+  private endSuppressed({ short, submittedAtMs, segment }: Placed, suppressed: ReadonlySet<number>): void {
+    const key = statusKey(this.turn.context.shard, this.serverId, segment)
+    const packed = packStatus(suppressedState(submittedAtMs), submittedAtMs)
+    for (const index of suppressed) this.ops.push({ key, write: 'HSET', args: [statusField(short, index), packed] })
+  }
+
+  private makeDue(placed: Placed, suppressed: ReadonlySet<number>): void {
     const { item, short, segment } = placed
     const message = this.jobMessage(placed)
     const prefix = itemPrefix(this.serverId, segment, short)
-    const of = { recipients: item.recipients.length, hasAttachments: item.attachments.length > 0 }
+    const { stream } = this.turn
+    const of = {
+      recipients: item.recipients.length,
+      hasAttachments: item.attachments.length > 0,
+      broadcastStreamId: stream?.kind === 'broadcast' ? stream.streamId : null,
+    }
     for (const [index, { address, domain }] of item.recipients.entries()) {
+      if (suppressed.has(index)) continue
       const job: DeliveryJob = { message, recipient: { address, index } }
       const lane = laneOf(item.lane, domain)
       this.due.push({ lane, item: prefix + itemSuffix(index, of), atMs: this.turn.context.nowMs, job })
@@ -179,6 +200,33 @@ class Acceptance {
       content: inlineParts(item.content.parts, blobs),
     }
   }
+}
+
+const NOBODY: ReadonlySet<number> = new Set()
+
+/** Places of the recipients that are on the stream's list. A stream without one costs nothing. */
+function suppressedPlaces({ stream, facts, context }: SendTurn, { recipients }: SendItem): ReadonlySet<number> {
+  if (stream?.hasSuppressions !== true) return NOBODY
+  const places = new Set<number>()
+  for (const [index, { hmac }] of recipients.entries()) {
+    const place = { streamId: stream.streamId, hmac }
+    if (suppressionIn(facts, context.shard, place) !== null) places.add(index)
+  }
+  return places
+}
+
+function suppressedState(submittedAtMs: number): StatusToPack {
+  const event: StatusEvent = {
+    event: 'bounced',
+    occurredAtMs: submittedAtMs,
+    code: null,
+    response: null,
+    classification: SUPPRESSED_CLASS,
+    hard: true,
+    expired: false,
+    status: 'suppressed',
+  }
+  return { attempts: 0, nextAttemptAtMs: null, events: [event], sizeBytes: null }
 }
 
 function packItemHead(item: SendItem): string {

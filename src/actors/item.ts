@@ -1,7 +1,8 @@
 /**
  * item - the name of one recipient's delivery in its lane; everything about it is found from the name.
  *
- * `<server short>.<segment>.<message short>.<recipient n>.<recipients in all><a if there are attachments>`
+ * `<server short>.<segment>.<message short>.<recipient n>.<recipients in all><a if there are attachments>`, and on a broadcast
+ * stream `.<stream short>`, because what is delivered there is counted.
  */
 
 import { idOfShort, shortId } from '../../cluster/id.ts'
@@ -17,6 +18,8 @@ export interface DeliveryItem {
   readonly recipient: number
   readonly recipients: number
   readonly hasAttachments: boolean
+  /** Null on a stream of another kind. */
+  readonly broadcastStreamId: string | null
 }
 
 /** Lanes of the simulator and of the relay, and the prefix of those of recipient domains. */
@@ -39,14 +42,19 @@ export function itemPrefix(serverId: string, segment: string, short: string): st
 /** What the item of recipient `recipient` ends with. */
 export function itemSuffix(
   recipient: number,
-  { recipients, hasAttachments }: Pick<DeliveryItem, 'recipients' | 'hasAttachments'>,
+  {
+    recipients,
+    hasAttachments,
+    broadcastStreamId,
+  }: Pick<DeliveryItem, 'recipients' | 'hasAttachments' | 'broadcastStreamId'>,
 ): string {
-  return `${recipient}.${recipients}${hasAttachments ? 'a' : ''}`
+  const suffix = `${recipient}.${recipients}${hasAttachments ? 'a' : ''}`
+  return broadcastStreamId === null ? suffix : `${suffix}.${shortId(broadcastStreamId)}`
 }
 
 /** Reads the name of an item. */
 export function parseItem(item: string): DeliveryItem {
-  const [server = '', segment = '', short = '', recipient = '', last = ''] = item.split('.')
+  const [server = '', segment = '', short = '', recipient = '', last = '', stream] = item.split('.')
   return {
     serverId: idOfShort(server),
     segment,
@@ -55,5 +63,6 @@ export function parseItem(item: string): DeliveryItem {
     recipient: Number(recipient),
     recipients: Number.parseInt(last, 10),
     hasAttachments: last.endsWith('a'),
+    broadcastStreamId: stream === undefined ? null : idOfShort(stream),
   }
 }

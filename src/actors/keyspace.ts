@@ -46,6 +46,12 @@ export const byTagKey = (shard: number, serverId: string, segment: string, bucke
 /** Hash: hash(server, Idempotency-Key) -> JSON [fingerprint, ms, answers]. One key per UTC day and sixteenth. */
 export const idempotencyKey = (shard: number, day: string, slice: string): string =>
   `${shardTag(shard)}:idempotency:${day}:${slice}`
+/** Hash: HMAC of a suppressed address -> JSON of the entry. One key per sixteenth of a stream's list. */
+export const suppressedKey = (shard: number, streamId: string, slice: string): string =>
+  `${shardTag(shard)}:suppressed:${streamId}:${slice}`
+/** Stream: one entry per suppression ever made, entry id = suppression id. */
+export const suppressionsKey = (shard: number, serverId: string): string =>
+  `${shardTag(shard)}:suppressions:${serverId}`
 /** String: one chunk of one part of a message's content. */
 export const contentKey = (shard: number, contentId: string, part: string, chunk: number): string =>
   `${shardTag(shard)}:content:${contentId}:${part}${chunk === 0 ? '' : `.${chunk}`}`

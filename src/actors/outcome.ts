@@ -9,14 +9,17 @@
  * A recipient without a row is fresh, so the row does not tell whether the message is still there: its age does, and
  * the counters of its server, which every server has that has taken mail. Both are at hand without a read.
  *
- * Spec message.states, delivery.retry, delivery.expiry, retention.attachments
+ * A hard bounce suppresses the address in the same commit.
+ *
+ * Spec message.states, message.hard, delivery.retry, delivery.expiry, retention.attachments
  */
 
-import type { CommandType, Done, Fact, Facts, Op, OutcomeBody } from '../../cluster/behaviour.ts'
+import type { CommandType, Done, Fact, Facts, Need, Op, OutcomeBody } from '../../cluster/behaviour.ts'
 import { msOf } from '../../cluster/id.ts'
 import type { Outcome } from '../mail/outcome.ts'
 import { capText, maskAddress } from '../mail/reply.ts'
 import { nextAttemptAtMs, parseRetryHintMs } from '../mail/retry.ts'
+import { countInWindow, type StreamCounters, streamOwner } from './brake.ts'
 import { attachmentEndOps } from './content-part.ts'
 import { isPast, logFact } from './delivery.ts'
 import { unpackHead } from './head.ts'
@@ -24,9 +27,10 @@ import { type DeliveryItem, parseItem } from './item.ts'
 import { headKey, statusKey } from './keyspace.ts'
 import { logEntryOf } from './log-entry.ts'
 import { STATUS_BYTES } from './segment.ts'
-import { type ServerCounters, serverOwner } from './server.ts'
+import { type ServerCounters, serverOwner, serverRef } from './server.ts'
 import { unitOf } from './spread.ts'
 import { isOpen, packStatus, type RecipientState, type StatusEvent, statusField, unpackStatus } from './status.ts'
+import { NO_WRITES, type StreamWrites, type SuppressTurn, suppressRecipient } from './suppress.ts'
 
 /** How an attempt ended, as it is reported: no address in it. */
 export interface DeliveryOutcome {
@@ -43,6 +47,10 @@ export interface DeliveryOutcome {
   readonly sizeBytes: number | null
   /** When to try again, in place of the schedule; null = by the schedule. */
   readonly retryAfterMs: number | null
+  /** HMAC of the recipient's address, where the end suppresses it; null where it does not. */
+  readonly hmac: string | null
+  /** Feedback type of a complaint that follows at once (simulated only); absent: none. */
+  readonly complaint?: string
 }
 
 /** Classes that the service itself gives. */
@@ -57,10 +65,20 @@ type DeliveryTurn = {
   readonly nowMs: number
 }
 
+interface ReportInput {
+  readonly address: string
+  readonly sizeBytes: number | null
+  readonly retryAfterMs: number | null
+  /** Feedback type of a simulated complaint; absent: none. */
+  readonly complaint?: string
+  /** HMAC of the address within its account. */
+  hmac(): string
+}
+
 /** What a performer reports of an attempt: the recipient's address does not leave it. */
 export function reportOutcome(
   outcome: Outcome,
-  { address, sizeBytes, retryAfterMs }: { address: string } & Pick<DeliveryOutcome, 'sizeBytes' | 'retryAfterMs'>,
+  { address, sizeBytes, retryAfterMs, complaint, hmac }: ReportInput,
 ): DeliveryOutcome {
   const { result, code, response, classification, hard, expired, phase } = outcome
   return {
@@ -73,16 +91,19 @@ export function reportOutcome(
     unbuildable: phase === 'compose' && result === 'bounced',
     sizeBytes,
     retryAfterMs,
+    hmac: (result === 'bounced' && hard) || complaint !== undefined ? hmac() : null,
+    ...(complaint !== undefined && { complaint }),
   }
 }
 
 export const deliveryOutcome: CommandType<OutcomeBody<DeliveryOutcome>, null> = {
   name: 'delivery outcome',
   frees: true,
-  entities: () => [],
-  counters: (body) => [serverOwner(parseItem(body.item).serverId)],
+  entities: (body) => [serverRef(parseItem(body.item).serverId)],
+  counters: (body) => outcomeCounters(parseItem(body.item)),
   facts: (body, _states, { shard }) => outcomeFacts(shard, parseItem(body.item)),
-  decide(body, states, facts, { shard, nowMs }) {
+  decide(body, states, facts, context) {
+    const { shard, nowMs } = context
     const item = parseItem(body.item)
     const counters = states.counter<ServerCounters>(serverOwner(item.serverId))
     if (counters === null || isPast(item, nowMs)) return NOTHING
@@ -94,23 +115,68 @@ export const deliveryOutcome: CommandType<OutcomeBody<DeliveryOutcome>, null> = 
     if (!isOpen(state.status)) return NOTHING
     const event = eventOf({ body, item, state, acceptedAtMs, nowMs })
     if (event === null) return NOTHING
+    const told = [event.event, ...complaintOf(body.outcome, event.event)]
+    const listed = suppressTold({ states, facts, context }, { item, told, hmac: body.outcome?.hmac ?? null })
+    if ('kind' in listed) return listed
     const attempts = Math.max(state.attempts, body.attempt)
-    const events = [...state.events, event.event]
+    const events = [...state.events, ...told]
     const sizeBytes = item.recipient === 0 ? (state.sizeBytes ?? body.outcome?.sizeBytes ?? null) : null
     const after = packStatus({ attempts, nextAttemptAtMs: event.nextAtMs, events, sizeBytes }, acceptedAtMs)
-    const ops: Op[] = [{ key, write: 'HSET', args: [field, after] }]
+    const ops: Op[] = [{ key, write: 'HSET', args: [field, after] }, ...listed.ops]
     ops.push(...sizeOps(facts, { key, item, acceptedAtMs, sizeBytes: body.outcome?.sizeBytes ?? null }))
     const grown = Math.max(after.length, STATUS_BYTES) - Math.max(packed?.length ?? 0, STATUS_BYTES)
-    const counted = countersAfter(counters, item, grown)
+    const counted = [...countersAfter(counters, item, grown), ...listed.counters]
     const { lane, item: name } = body
     if (event.nextAtMs !== null)
       return { kind: 'done', reply: null, ops, counters: counted, due: [{ lane, item: name, atMs: event.nextAtMs }] }
     ops.push(...lastEndOps(facts, shard, item))
-    return { kind: 'done', reply: null, ops, counters: counted, done: [{ lane, item: name }] }
+    return { kind: 'done', reply: null, ops, counters: counted, events: listed.events, done: [{ lane, item: name }] }
   },
 }
 
 const NOTHING: Done<null> = { kind: 'done', reply: null }
+
+/** Owners of what an outcome counts: of mail on a broadcast stream also the stream. */
+function outcomeCounters({ serverId, broadcastStreamId }: DeliveryItem): string[] {
+  const owners = [serverOwner(serverId)]
+  return broadcastStreamId === null ? owners : [...owners, streamOwner(broadcastStreamId)]
+}
+
+/** The complaint that follows a simulated delivery at once. */
+function complaintOf(outcome: DeliveryOutcome | null, { event, occurredAtMs }: StatusEvent): StatusEvent[] {
+  const feedbackType = outcome?.complaint
+  if (feedbackType === undefined || event !== 'delivered') return []
+  return [{ event: 'spam_complaint', occurredAtMs, feedbackType }]
+}
+
+interface Told {
+  readonly item: DeliveryItem
+  readonly told: readonly StatusEvent[]
+  readonly hmac: string | null
+}
+
+/** What the events make of the stream: its list, its counters; or what has to be read before that can be said. */
+function suppressTold(turn: SuppressTurn, { item, told, hmac }: Told): StreamWrites | Need {
+  const { broadcastStreamId } = item
+  const last = told.at(-1)
+  if (hmac !== null && last?.event === 'spam_complaint')
+    return suppressRecipient(turn, {
+      item,
+      hmac,
+      reason: 'spam_complaint',
+      code: null,
+      response: null,
+      delivered: true,
+    })
+  if (hmac !== null && last?.event === 'bounced' && last.hard) {
+    const { code, response } = last
+    return suppressRecipient(turn, { item, hmac, reason: 'hard_bounce', code, response })
+  }
+  if (broadcastStreamId === null || last?.event !== 'delivered') return NO_WRITES
+  const owner = streamOwner(broadcastStreamId)
+  const value = countInWindow(turn.states.counter<StreamCounters>(owner), 'delivery', turn.context.nowMs)
+  return { ...NO_WRITES, counters: [{ owner, value }] }
+}
 
 /** Status of the recipient and of the first one; with attachments, of all, and what names their bytes. */
 function outcomeFacts(shard: number, item: DeliveryItem): Fact[] {

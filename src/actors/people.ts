@@ -1,7 +1,8 @@
 /**
  * people - removes the rows of persons that no message names any more, bucket by bucket, each month.
  *
- * A person last named in a month goes 14 months later: the last message of that month is past its age then. One timer
+ * A person last named in a month goes 14 months later: the last message of that month is past its age then. Who is on a
+ * suppression list stays. One timer
  * walks an account's buckets; its months begin at a moment of the first day that follows from the account's id, so that
  * not all accounts are walked at once.
  *
@@ -57,7 +58,8 @@ function bucketOps(key: string, rows: ReadonlyMap<string, string>, month: number
     if (erased !== null) judge(erased, [field])
     if (isNumber) continue
     const person = unpackPerson(value)
-    judge(person.month, [field, String(person.number)])
+    if (person.suppressions > 0) left += 1
+    else judge(person.month, [field, String(person.number)])
   }
   if (past.length === 0) return []
   return left === 0 ? [{ key, write: 'UNLINK', args: [] }] : deleteOps(key, past)

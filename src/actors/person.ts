@@ -1,8 +1,8 @@
 /**
  * person - addresses of an account as numbers, so that no stream ever holds an address.
  *
- * Rows of a bucket: HMAC -> `<number> <yyyymm>`, the month in which it was last named; number -> address, or once erased
- * `<yyyymm> <pseudonym>`; `#` -> how many numbers the bucket has given out. A number is n x 256 + bucket, n from 1, so
+ * Rows of a bucket: HMAC -> `<number> <yyyymm>`, the month in which it was last named, and how many suppression lists it is
+ * on where it is on any; number -> address, or once erased `<yyyymm> <pseudonym>`; `#` -> how many numbers the bucket has given out. A number is n x 256 + bucket, n from 1, so
  * that number -> address needs no index. The month stands beside the number because the same read brings both.
  *
  * Key: `person:<account>:<xx>`, xx = first byte of the HMAC
@@ -16,6 +16,8 @@ export interface PersonRow {
   readonly number: number
   /** `yyyymm` in which it was last named. */
   readonly month: string
+  /** Suppression lists that hold the person: its rows stay for as long as there are any. */
+  readonly suppressions: number
 }
 
 /** An address with its HMAC (22 characters of base64url). */
@@ -42,14 +44,15 @@ export function bucketOfNumber(number: number): number {
 }
 
 /** Packs what stands under an HMAC. */
-export function packPerson({ number, month }: PersonRow): string {
-  return `${number} ${month}`
+export function packPerson({ number, month, suppressions }: PersonRow): string {
+  return suppressions > 0 ? `${number} ${month} ${suppressions}` : `${number} ${month}`
 }
 
 /** Unpacks what stands under an HMAC. */
 export function unpackPerson(text: string): PersonRow {
   const space = text.indexOf(' ')
-  return { number: Number(text.slice(0, space)), month: text.slice(space + 1) }
+  const month = text.slice(space + 1, space + 7)
+  return { number: Number(text.slice(0, space)), month, suppressions: Number(text.slice(space + 8)) }
 }
 
 /** The address, or pseudonym, of what stands under a number. */
@@ -81,6 +84,23 @@ export function personFacts(shard: number, accountId: string, hmacs: Iterable<st
   for (const [bucket, fields] of buckets)
     facts.push({ read: 'fields', key: personKey(shard, accountId, bucket), fields })
   return facts
+}
+
+/**
+ * The write that counts one suppression list more, or one less; null where the address has no row any more. In: the
+ * person's row must have been fetched.
+ */
+export function countListOp(
+  facts: Facts,
+  by: 1 | -1,
+  { shard, accountId, hmac }: { shard: number; accountId: string; hmac: string },
+): Op | null {
+  const key = personKey(shard, accountId, bucketOfHmac(hmac))
+  const packed = facts.field(key, hmac)
+  if (packed === null) return null
+  const person = unpackPerson(packed)
+  const suppressions = Math.max(0, person.suppressions + by)
+  return { key, write: 'HSET', args: [hmac, packPerson({ ...person, suppressions })] }
 }
 
 interface Bucket {
@@ -140,13 +160,13 @@ export class PersonNumbers {
     if (bucket.count < 0) bucket.count = Number(this.facts.field(bucket.key, COUNT_FIELD) ?? 0)
     bucket.count += 1
     const number = bucket.count * PERSON_BUCKETS + bucketOfHmac(hmac)
-    bucket.writes.push(hmac, packPerson({ number, month }), String(number), address)
+    bucket.writes.push(hmac, packPerson({ number, month, suppressions: 0 }), String(number), address)
     return number
   }
 
   private stamp(bucket: Bucket, { hmac, packed, month }: { hmac: string; packed: string; month: string }): number {
     const person = unpackPerson(packed)
-    if (person.month < month) bucket.writes.push(hmac, packPerson({ number: person.number, month }))
+    if (person.month < month) bucket.writes.push(hmac, packPerson({ ...person, month }))
     return person.number
   }
 }

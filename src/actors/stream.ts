@@ -21,9 +21,14 @@ export interface StreamState {
   readonly pausedAtMs: number | null
   /** Of an inbound stream; null = the default. */
   readonly contentRetentionDays: number | null
+  /** Whether anybody was ever suppressed on it; until then no send looks. */
+  readonly hasSuppressions?: true
 }
 
-export type StreamEvent = { readonly type: 'created'; readonly stream: StreamState }
+export type StreamEvent =
+  | { readonly type: 'created'; readonly stream: StreamState }
+  | { readonly type: 'suppressing' }
+  | { readonly type: 'paused'; readonly pausedAtMs: number }
 
 /** Name of the stream that every server begins with. */
 export const DEFAULT_STREAM_NAME = 'Transactional'
@@ -32,7 +37,11 @@ export const streamEntity: EntityType<StreamState | null, StreamEvent> = {
   kind: 'stream',
   version: 1,
   empty: null,
-  apply: (_state, event) => event.stream,
+  apply(state, event) {
+    if (event.type === 'created') return event.stream
+    if (state === null) return null
+    return event.type === 'paused' ? { ...state, pausedAtMs: event.pausedAtMs } : { ...state, hasSuppressions: true }
+  },
 }
 
 export function streamRef(streamId: string): Ref {

@@ -29,9 +29,8 @@ const REFUSALS = new Map([
 
 /** The outcome of an attempt, counted from 1. Complaint and unsubscribe addresses are delivered. */
 export function simulatedOutcome(input: { address: string; attempt: number }): Outcome {
-  const at = input.address.lastIndexOf('@')
-  if (input.address.slice(at + 1).toLowerCase() !== SIMULATOR_DOMAIN) return makeDelivered(250, DELIVERED)
-  const script = input.address.slice(0, at).toLowerCase().replace(/\+.*$/, '')
+  const script = scriptOf(input.address)
+  if (script === null) return makeDelivered(250, DELIVERED)
   const isLate = input.attempt > DEFERRALS
   const refusal = REFUSALS.get(script) ?? formatCode(script)
   if (script === 'deferred')
@@ -40,6 +39,18 @@ export function simulatedOutcome(input: { address: string; attempt: number }): O
   if (refusal === null) return makeDelivered(250, DELIVERED)
   const outcome = makeRefused({ phase: 'rcpt', response: refusal })
   return outcome.result === 'deferred' && isLate ? makeDelivered(250, DELIVERED) : outcome
+}
+
+/** Whether mail to the address is complained about once it is delivered. */
+export function isComplainant(address: string): boolean {
+  return scriptOf(address) === 'complaint'
+}
+
+/** What an address asks for: its local part without what follows a `+`; null at any other domain. */
+function scriptOf(address: string): string | null {
+  const at = address.lastIndexOf('@')
+  if (address.slice(at + 1).toLowerCase() !== SIMULATOR_DOMAIN) return null
+  return address.slice(0, at).toLowerCase().replace(/\+.*$/, '')
 }
 
 function makeExpired(isLate: boolean): Outcome {

@@ -9,12 +9,15 @@ const SERVER = '0193b2a4-6c00-7017-8000-0123456789ab'
 const MESSAGE = '0193b2a4-6c01-7017-bfff-ffffffffffff'
 
 t.test('item: everything about a delivery is in its name', async (t) => {
-  for (const [recipient, recipients, hasAttachments] of [
-    [0, 1, false],
-    [49, 50, true],
+  for (const [recipient, recipients, hasAttachments, broadcastStreamId] of [
+    [0, 1, false, null],
+    [49, 50, true, null],
+    [0, 1, true, SERVER],
   ] as const) {
     const short = shortId(MESSAGE)
-    const name = itemPrefix(SERVER, '202611-0-64', short) + itemSuffix(recipient, { recipients, hasAttachments })
+    const name =
+      itemPrefix(SERVER, '202611-0-64', short) +
+      itemSuffix(recipient, { recipients, hasAttachments, broadcastStreamId })
     t.same(parseItem(name), {
       serverId: SERVER,
       segment: '202611-0-64',
@@ -23,6 +26,7 @@ t.test('item: everything about a delivery is in its name', async (t) => {
       recipient,
       recipients,
       hasAttachments,
+      broadcastStreamId,
     })
   }
 })

@@ -10,12 +10,12 @@ import { type RecipientState, statusField, unpackStatus } from '../../src/actors
 import { makeRefused, makeUnasked } from '../../src/mail/classify.ts'
 import { makeDeferred, makeDelivered } from '../../src/mail/outcome.ts'
 import { SIMULATED_RETRY_MS, simulatedOutcome } from '../../src/mail/simulator.ts'
-import { acceptedIds, makeItem, makeRecipient, makeTenant, send, type Tenant } from '../support/tenant.ts'
+import { acceptedIds, hmacOf, makeItem, makeRecipient, makeTenant, send, type Tenant } from '../support/tenant.ts'
 import { World } from '../support/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 const HOUR_MS = 3_600_000
-const ADA = { address: 'ada@example.net', sizeBytes: 900, retryAfterMs: null }
+const ADA = { address: 'ada@example.net', sizeBytes: 900, retryAfterMs: null, hmac: () => hmacOf('ada@example.net') }
 
 const delivered = reportOutcome(makeDelivered(250, '250 2.0.0 Ok: queued'), ADA)
 const deferred = reportOutcome(makeRefused({ phase: 'rcpt', response: '451 4.3.0 Try later' }), ADA)
@@ -213,7 +213,7 @@ t.test('outcome: of a message past its age nothing is written, though it has not
   const { world, due } = begin()
   world.claim(prepareDelivery, due)
   world.nowMs = Date.UTC(2027, 11, 20, 12, 0, 0)
-  world.run(deliveryOutcome, { ...due, attempt: 1, current: true, outcome: bounced })
+  world.run(deliveryOutcome, { ...due, attempt: 1, current: true, outcome: delivered })
   t.equal(world.ops.length, 1, 'in its last millisecond it still counts')
   world.nowMs += 1
   const other = begin()
@@ -293,7 +293,11 @@ t.test('outcome: the simulator’s script, from acceptance to the end', async (t
       const { address } = claim.job.recipient
       const outcome = simulatedOutcome({ address, attempt: claim.attempt })
       const retryAfterMs = outcome.result === 'deferred' ? SIMULATED_RETRY_MS : null
-      world.end(deliveryOutcome, claim, reportOutcome(outcome, { address, sizeBytes: 700, retryAfterMs }))
+      world.end(
+        deliveryOutcome,
+        claim,
+        reportOutcome(outcome, { address, sizeBytes: 700, retryAfterMs, hmac: () => hmacOf(address) }),
+      )
     }
     const packed = world.hash(statusKey(world.shard, tenant.test.serverId, '20261120-0-1'))
     const state = unpackStatus(packed.get(shortId(id)) ?? null, msOf(id))

@@ -26,7 +26,11 @@ t.test('person: the bucket is the first byte of the HMAC', async (t) => {
 })
 
 t.test('person: rows there and back', async (t) => {
-  t.same(unpackPerson(packPerson({ number: 513, month: '202611' })), { number: 513, month: '202611' })
+  for (const suppressions of [0, 1, 12]) {
+    const row = { number: 513, month: '202611', suppressions }
+    t.same(unpackPerson(packPerson(row)), row)
+  }
+  t.equal(packPerson({ number: 513, month: '202611', suppressions: 0 }), '513 202611')
   t.equal(addressOfRow('ada@example.net'), 'ada@example.net')
   t.equal(addressOfRow('202611 erased-abc@erased.invalid'), 'erased-abc@erased.invalid')
   t.equal(erasedMonthOf('202611 erased-abc@erased.invalid'), '202611')

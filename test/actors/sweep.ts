@@ -28,7 +28,12 @@ function walk(world: World, toMs: number, each: (world: World) => void = () => u
 
 /** Delivers all that is due. */
 function deliverAll(world: World): void {
-  const outcome = reportOutcome(makeDelivered(250, '250 OK'), { address: 'x', sizeBytes: 1, retryAfterMs: null })
+  const outcome = reportOutcome(makeDelivered(250, '250 OK'), {
+    address: 'x',
+    sizeBytes: 1,
+    retryAfterMs: null,
+    hmac: () => '',
+  })
   for (const due of world.deliveries()) {
     const claim = world.claim(prepareDelivery, due)
     if (claim !== null) world.end(deliveryOutcome, claim, outcome)

@@ -1,0 +1,57 @@
+/**
+ * brake - stops a broadcast stream that too many people complain about.
+ *
+ * Counters `stream:<id>`: `hours`, of the last 24 hours in which anything happened `[hour, deliveries, complaints]`, hours
+ * since 1970, oldest first. Resuming a stream takes its counters away, so that its window begins anew.
+ *
+ * Spec stream.brake
+ */
+
+import { BRAKE_COMPLAINTS_PER_THOUSAND, BRAKE_DELIVERIES_MIN } from '../../schemas/limits.ts'
+import { HOUR_MS } from './calendar.ts'
+
+type Hour = readonly [hour: number, deliveries: number, complaints: number]
+
+/** Counters of a broadcast stream; other streams have none. */
+export interface StreamCounters {
+  readonly hours?: readonly Hour[]
+}
+
+const WINDOW_HOURS = 24
+
+/** Owner of a stream's counters. */
+export function streamOwner(streamId: string): string {
+  return `stream:${streamId}`
+}
+
+/** The counters with one delivery, or one complaint, more. */
+export function countInWindow(
+  counters: StreamCounters | null,
+  what: 'delivery' | 'complaint',
+  nowMs: number,
+): StreamCounters {
+  const hours = withinWindow(counters, nowMs)
+  const last = hours.at(-1)
+  // A clock that goes back counts on in the hour it had come to.
+  const hour = Math.max(Math.floor(nowMs / HOUR_MS), last?.[0] ?? 0)
+  const [, deliveries, complaints] = last?.[0] === hour ? last : [hour, 0, 0]
+  const before = last?.[0] === hour ? hours.slice(0, -1) : hours
+  const counted: Hour = what === 'delivery' ? [hour, deliveries + 1, complaints] : [hour, deliveries, complaints + 1]
+  return { ...counters, hours: [...before, counted] }
+}
+
+/** Whether a stream with these counters is to be stopped. */
+export function isOverBrake(counters: StreamCounters, nowMs: number): boolean {
+  let deliveries = 0
+  let complaints = 0
+  for (const [, delivered, complained] of withinWindow(counters, nowMs)) {
+    deliveries += delivered
+    complaints += complained
+  }
+  return deliveries >= BRAKE_DELIVERIES_MIN && complaints * 1000 > deliveries * BRAKE_COMPLAINTS_PER_THOUSAND
+}
+
+function withinWindow(counters: StreamCounters | null, nowMs: number): readonly Hour[] {
+  const first = Math.floor(nowMs / HOUR_MS) - WINDOW_HOURS + 1
+  return (counters?.hours ?? []).filter(([hour]) => hour >= first)
+}
