@@ -12,7 +12,7 @@ import { LIVE_DOMAIN, seedAccounts } from './seed.ts'
 const SECRET_KEY = 'a secret of the benchmark, long enough'
 
 obey(async ({ socketPath, dir, accounts, isHeld, mode, relayUrl }) => {
-  const keys = await seedAccounts({ socketPath, accounts, mode })
+  const keys = await seedAccounts({ socketPath, accounts, mode, secretKey: SECRET_KEY })
   const [port, operatorPort] = [await freePort(), await freePort()]
   const result = readConfig({
     REDIS_URL: `unix://${socketPath}`,

@@ -14,15 +14,18 @@ import type { LaneType } from '../cluster/behaviour.ts'
 import { shardOf } from '../cluster/id.ts'
 import { attachmentPart, BODY_PART } from './actors/content-part.ts'
 import { type DeliveryJob, type JobMessage, prepareDelivery } from './actors/delivery.ts'
-import { LANES } from './actors/item.ts'
+import { LANES, parseItem } from './actors/item.ts'
 import { type DeliveryOutcome, deliveryOutcome, reportOutcome } from './actors/outcome.ts'
 import { type Body, type ContentStore, readPart, readPlainBody, unpackPart } from './content.ts'
+import type { SigningKey } from './effects/sign.ts'
 import type { MailJob, MailOutcome } from './effects/thread-job.ts'
 import { makeUnasked } from './mail/classify.ts'
 import type { ComposeInput } from './mail/compose.ts'
+import { makeDeferred } from './mail/outcome.ts'
 import { formatReturnPath, returnPathHost, serviceReturnPathHost } from './mail/return-path.ts'
 import { isComplainant, SIMULATED_RETRY_MS } from './mail/simulator.ts'
 import type { Metrics } from './metrics.ts'
+import type { FindKey } from './signing-keys.ts'
 
 const UNDER_WAY_MAX = 256
 const UNDER_WAY_PER_LANE_MAX = 64
@@ -36,6 +39,9 @@ const READ_STEP_MS = 1000
 /** What a simulated complaint says (RFC 5965 7.3). */
 const SIMULATED_FEEDBACK = 'abuse'
 
+/** Unsigned mail would be refused for good by those who know the domain; what is wrong here may be mended in time. */
+const UNSIGNED = ['compose', 'TransientFailure', '4.7.5 no key to sign with'] as const
+
 /** Composes and transmits in a mail thread. */
 export type RunMail = (job: MailJob, signal: AbortSignal) => Promise<MailOutcome>
 
@@ -48,6 +54,9 @@ export interface LaneDeps {
   readonly serviceDomain: string
   /** HMAC of an address within its account. */
   readonly addressHmac: (accountId: string, address: string) => string
+  readonly findKey: FindKey
+  /** Signs all mail besides its domain's key; null = nothing does. */
+  readonly serviceKey: SigningKey | null
   /** In place of our own bounds; 0 holds a lane's items. */
   readonly room?: (lane: string) => number
 }
@@ -67,11 +76,12 @@ export function makeLanes(deps: LaneDeps): LaneType[] {
     if (left === 0) underWay.delete(lane)
     else underWay.set(lane, left)
   }
-  const perform: LaneType<DeliveryJob, DeliveryOutcome>['perform'] = async (job, { lane, attempt, signal }) => {
+  const perform: LaneType<DeliveryJob, DeliveryOutcome>['perform'] = async (job, { lane, item, attempt, signal }) => {
     total += 1
     underWay.set(lane, (underWay.get(lane) ?? 0) + 1)
     try {
-      const outcome = await attemptJob(deps, job, { attempt, signal, isSimulated: lane === LANES.simulate })
+      const { recipients: copies } = parseItem(item)
+      const outcome = await attemptJob(deps, job, { attempt, copies, signal, isSimulated: lane === LANES.simulate })
       deps.metrics.attempted(outcome.result)
       return outcome
     } finally {
@@ -93,13 +103,15 @@ export function makeLanes(deps: LaneDeps): LaneType[] {
 
 interface AttemptInput {
   readonly attempt: number
+  /** Recipients of the message in all. */
+  readonly copies: number
   readonly signal: AbortSignal
   readonly isSimulated: boolean
 }
 
 async function attemptJob(deps: LaneDeps, job: DeliveryJob, input: AttemptInput): Promise<DeliveryOutcome> {
   const { message, recipient } = job
-  const { attempt, isSimulated } = input
+  const { attempt, copies, isSimulated } = input
   const { address } = recipient
   const hmac = () => deps.addressHmac(message.accountId, address)
   const report = (outcome: MailOutcome, rest: { retryAfterMs?: number; complaint?: string } = {}) =>
@@ -111,16 +123,30 @@ async function attemptJob(deps: LaneDeps, job: DeliveryJob, input: AttemptInput)
     const complaint = isComplainant(address) ? { complaint: SIMULATED_FEEDBACK } : {}
     return report(outcome, outcome.phase === 'rcpt' ? { retryAfterMs: SIMULATED_RETRY_MS } : complaint)
   }
-  const transmit = { recipient: address, mailFrom: mailFromOf(deps, job) }
+  const keys = await findKeys(deps, message, input.signal)
+  if (keys === null) return report({ ...makeDeferred(...UNSIGNED), sizeBytes: null })
+  const transmit = { recipient: address, mailFrom: mailFromOf(deps, job), keys, copies }
   return report(await withinCut(input.signal, (signal) => deps.run({ message: composed, transmit }, signal)))
 }
 
 // Spec bounce.address
 function mailFromOf({ tokenKey, serviceDomain }: LaneDeps, { message, recipient }: DeliveryJob): string {
   const { messageId, from, hasReturnPath } = message
-  const domain = from.address.slice(from.address.lastIndexOf('@') + 1).toLowerCase()
-  const host = hasReturnPath ? returnPathHost(domain) : serviceReturnPathHost(serviceDomain)
+  const host = hasReturnPath ? returnPathHost(domainOf(from)) : serviceReturnPathHost(serviceDomain)
   return formatReturnPath(tokenKey, { messageId, recipient: recipient.index, host })
+}
+
+/** The keys that sign a message: its domain's, then the service's own; null when its domain has none. */
+async function findKeys(deps: LaneDeps, message: JobMessage, signal: AbortSignal): Promise<SigningKey[] | null> {
+  const { accountId, acceptedAtMs, keySinceMs, from } = message
+  const order = { accountId, domain: domainOf(from), acceptedAtMs, keySinceMs }
+  const own = await readPatiently(() => deps.findKey(order), signal)
+  if (own === null) return null
+  return deps.serviceKey === null ? [own] : [own, deps.serviceKey]
+}
+
+function domainOf({ address }: JobMessage['from']): string {
+  return address.slice(address.lastIndexOf('@') + 1).toLowerCase()
 }
 
 /** Runs an attempt under a signal that also cuts it off before its claim ends; the timer goes with the attempt. */
@@ -190,9 +216,14 @@ async function readContent(
   const inline = message.content?.find((one) => one.part === part)
   if (inline !== undefined) return unpackPart(inline.chunks)
   const shard = shardOf(message.accountId) as number
+  return readPatiently(() => readPart(store, { shard, contentId: message.contentId, part }), signal)
+}
+
+/** Reads until the store answers (undefined: it did not). Rejects when it stays away. */
+async function readPatiently<Value>(read: () => Promise<Value | undefined>, signal: AbortSignal): Promise<Value> {
   for (let tries = 0; tries < READ_TRIES_MAX; tries += 1) {
-    const bytes = await readPart(store, { shard, contentId: message.contentId, part })
-    if (bytes !== undefined) return bytes
+    const value = await read()
+    if (value !== undefined) return value
     await pause(READ_STEP_MS, undefined, { signal })
   }
   throw new Error('The store did not answer')

@@ -18,6 +18,7 @@ import { type ContentStore, readBody } from './content.ts'
 import { checkDomain } from './effects/check-domain.ts'
 import { createFence, type Fence, markDisconnected, monotonicMs } from './effects/fence.ts'
 import { createResolver } from './effects/resolve.ts'
+import type { SigningKey } from './effects/sign.ts'
 import { checkInstallation, openInstallation, openSecret } from './installation.ts'
 import { makeLanes } from './lanes.ts'
 import type { RouteDeps } from './listeners.ts'
@@ -26,6 +27,7 @@ import { type MailRoom, makeMailRoom } from './mail-room.ts'
 import { type Metrics, makeMetrics } from './metrics.ts'
 import { isProcessGone, processIdentity } from './process-identity.ts'
 import { makeSecrets, type Secrets } from './secrets.ts'
+import { makeKeyFinder, openServiceKey } from './signing-keys.ts'
 import { fenceStore, makeContentStore } from './store-guard.ts'
 
 /** Port of name servers, for the second opinion of a domain's check. */
@@ -42,12 +44,15 @@ export interface Parts {
   readonly fence: Fence
   readonly metrics: Metrics
   readonly mailRoom: MailRoom
+  /** Signs all live mail besides its domain's key. */
+  readonly serviceKey: SigningKey | null
 }
 
 /** Opens the store and makes what stands on it. `end` hears why the service cannot go on. */
 export async function openParts(config: Config, log: Log, end: (code: number) => void): Promise<Parts> {
   if (config.redisUrls.length > 1) throw new Error('REDIS_URL: this release does not run on a Redis Cluster')
   const { durability, dataDir } = config
+  const serviceKey = openServiceKey(config)
   const secrets = makeSecrets(openSecret(dataDir, config.secretKey))
   const isOwn = config.redisUrls.length === 0
   const embedded = isOwn ? await startEmbeddedRedis({ dataDir, durability, log, onDown: noted, onUp: noted }) : null
@@ -62,7 +67,7 @@ export async function openParts(config: Config, log: Log, end: (code: number) =>
   )
   const content = makeContentStore(() => store.views)
   const mailRoom = makeMailRoom(config, fence)
-  return { config, log, secrets, embedded, store, content, fence, metrics: makeMetrics(), mailRoom }
+  return { config, log, secrets, embedded, store, content, fence, metrics: makeMetrics(), mailRoom, serviceKey }
 }
 
 /** The store's connections say the same, and are the ones that matter. */
@@ -122,6 +127,8 @@ export function openWorker(parts: Parts, { room, makeShard }: WorkerChanges): Pr
     tokenKey: secrets.tokenKey,
     addressHmac: secrets.addressHmac,
     serviceDomain: config.serviceDomain,
+    findKey: makeKeyFinder((shard, facts) => store.read(shard, facts), secrets.sealingKey),
+    serviceKey: parts.serviceKey,
     ...(room !== undefined && { room }),
   })
   return startWorker({

@@ -18,10 +18,11 @@ import { monthName } from './calendar.ts'
 import { BODY_PART, contentOps, inlineParts } from './content-part.ts'
 import { countersAfter } from './count.ts'
 import type { DeliveryJob, JobMessage } from './delivery.ts'
+import { unpackSending } from './domain.ts'
 import { packHead } from './head.ts'
 import { recordOps } from './idempotency.ts'
 import { itemPrefix, itemSuffix, laneOf } from './item.ts'
-import { headKey, logKey, segmentsKey, statusKey } from './keyspace.ts'
+import { headKey, logKey, segmentsKey, sendingKey, statusKey } from './keyspace.ts'
 import { LOG_FIELD, packLogEntry } from './log-entry.ts'
 import { PersonNumbers } from './person.ts'
 import { postingOps } from './posting.ts'
@@ -190,6 +191,7 @@ class Acceptance {
       acceptedAtMs: submittedAtMs,
       test: body.test,
       hasReturnPath: from.domain !== SIMULATOR_DOMAIN,
+      keySinceMs: body.test ? null : this.keySinceMs(from.domain),
       from: { address: from.address, name: from.name },
       to: shown(recipients, 'to'),
       cc: shown(recipients, 'cc'),
@@ -199,6 +201,13 @@ class Acceptance {
       contentId,
       content: inlineParts(item.content.parts, blobs),
     }
+  }
+
+  /** The domain is verified, or the message would have been refused. */
+  private keySinceMs(domain: string): number | null {
+    const { facts, body, context } = this.turn
+    const row = facts.field(sendingKey(context.shard, body.accountId), domain)
+    return row === null ? null : unpackSending(row).keySinceMs
   }
 }
 

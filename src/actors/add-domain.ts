@@ -5,8 +5,10 @@
  */
 
 import type { CommandType } from '../../cluster/behaviour.ts'
+import { msOf } from '../../cluster/id.ts'
 import { accountRef } from './account.ts'
-import { type DomainState, domainName, domainRef, packDkimKey } from './domain.ts'
+import { keepPairOps } from './dkim-pair.ts'
+import { type DomainState, domainName, domainRef } from './domain.ts'
 import { type AccountOrder, refuseOrder } from './domain-order.ts'
 import { dkimKey, domainsKey, namesKey } from './keyspace.ts'
 import { type Refused, refuse } from './refusal.ts'
@@ -32,6 +34,8 @@ export const addDomain: CommandType<AddDomainBody, AddDomainReply | Refused> = {
   counters: () => [],
   facts: ({ accountId, domain }, _states, { shard }) => [
     { read: 'fields', key: namesKey(shard, accountId), fields: [domainName(domain)] },
+    // What an earlier domain of that name has left for its mail under way.
+    { read: 'hash', key: dkimKey(shard, accountId, domain) },
   ],
   decide(body, states, facts, context) {
     const refusal = refuseOrder(body, states)
@@ -41,7 +45,9 @@ export const addDomain: CommandType<AddDomainBody, AddDomainReply | Refused> = {
     const known = facts.field(names, domainName(body.domain))
     if (known !== null) return refuse('domain_exists', { domainId: known })
     const domain = makeDomain(body, context.newId(), nowMs)
-    const { domainId } = domain
+    const { domainId, accountId } = domain
+    const { selector, publicKey, sealedPrivateKey } = body
+    const place = { shard, accountId, domain: body.domain }
     return {
       kind: 'done',
       reply: { kind: 'added', domain },
@@ -49,11 +55,10 @@ export const addDomain: CommandType<AddDomainBody, AddDomainReply | Refused> = {
       ops: [
         { key: names, write: 'HSET', args: [domainName(body.domain), domainId] },
         { key: domainsKey(shard, body.accountId), write: 'ZADD', args: [String(nowMs), domainId] },
-        {
-          key: dkimKey(shard, domainId),
-          write: 'HSET',
-          args: [body.selector, packDkimKey(body.publicKey, body.sealedPrivateKey)],
-        },
+        ...keepPairOps(place, facts.hash(dkimKey(shard, accountId, body.domain)), {
+          pair: { selector, sinceMs: domain.keySinceMs, publicKey, sealedPrivateKey },
+          nowMs,
+        }),
       ],
     }
   },
@@ -71,6 +76,8 @@ function makeDomain(body: AddDomainBody, domainId: string, nowMs: number): Domai
     failingSinceMs: null,
     warningBeganAtMs: null,
     selector,
+    // Ids rise, clocks may not: no message of this domain has an id of an earlier time.
+    keySinceMs: msOf(domainId),
     publicKey,
     returnPath: UNCHECKED,
     dkim: UNCHECKED,

@@ -36,6 +36,8 @@ export interface JobMessage {
   readonly test: boolean
   /** Whether the sender's domain may be sent from, and so has a return path of its own. */
   readonly hasReturnPath: boolean
+  /** Since when the DKIM key signs that the domain had at acceptance; null: it follows from the time of acceptance. */
+  readonly keySinceMs: number | null
   readonly from: JobAddress
   readonly to: readonly JobAddress[]
   readonly cc: readonly JobAddress[]
@@ -160,6 +162,7 @@ function makeJob(
     acceptedAtMs: msOf(item.messageId),
     test: isTestSegment(item.segment),
     hasReturnPath,
+    keySinceMs: null,
     from: { address: sender, name: head.senderName },
     to: shown('to'),
     cc: shown('cc'),

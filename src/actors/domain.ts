@@ -4,7 +4,8 @@
  * States (domain.states): unverified, verified, verified in warning (`failingSinceMs`), removed (`removedAtMs`).
  * Guarantees: a resolver's failure changes nothing; mail goes out through the whole warning.
  *
- * Keys: `names:<account>` domain/<domain> -> id; `domains:<account>`; `sending:<account>` while verified; `dkim:<domain>`
+ * Keys: `names:<account>` domain/<domain> -> id; `domains:<account>`; `sending:<account>` while verified;
+ * `dkim:<account>:<domain>`
  *
  * Spec domain.states, domain.verify
  */
@@ -41,11 +42,21 @@ export interface DomainState {
   /** When the last warning began; kept after the domain has become unverified. */
   readonly warningBeganAtMs: number | null
   readonly selector: string
+  /** Since when the key of that selector signs. */
+  readonly keySinceMs: number
   /** Base64, as in the DNS record. */
   readonly publicKey: string
   readonly returnPath: RecordState
   readonly dkim: RecordState
   readonly removedAtMs: number | null
+}
+
+/** A domain in the list of those one may send from. */
+export interface SendingRow {
+  readonly domainId: string
+  readonly failingSinceMs: number | null
+  /** Since when its present DKIM key signs. */
+  readonly keySinceMs: number
 }
 
 type Checked = Pick<
@@ -99,25 +110,14 @@ export function checkedDomain(domain: DomainState, check: DomainCheck, nowMs: nu
 export function sendingOps(shard: number, domain: DomainState): Op[] {
   const key = sendingKey(shard, domain.accountId)
   if (!domain.verified) return [{ key, write: 'HDEL', args: [domain.domain] }]
-  const row = JSON.stringify([domain.domainId, domain.failingSinceMs ?? 0])
+  const row = JSON.stringify([domain.domainId, domain.failingSinceMs ?? 0, domain.keySinceMs])
   return [{ key, write: 'HSET', args: [domain.domain, row] }]
 }
 
 /** Unpacks a row of the list of domains one may send from. */
-export function unpackSending(text: string): { readonly domainId: string; readonly failingSinceMs: number | null } {
-  const [domainId, failingSinceMs] = JSON.parse(text) as [string, number]
-  return { domainId, failingSinceMs: failingSinceMs || null }
-}
-
-/** Packs the DKIM key pair of a selector. */
-export function packDkimKey(publicKey: string, sealedPrivateKey: string): string {
-  return JSON.stringify([publicKey, sealedPrivateKey])
-}
-
-/** Unpacks the DKIM key pair of a selector. */
-export function unpackDkimKey(text: string): { readonly publicKey: string; readonly sealedPrivateKey: string } {
-  const [publicKey, sealedPrivateKey] = JSON.parse(text) as [string, string]
-  return { publicKey, sealedPrivateKey }
+export function unpackSending(text: string): SendingRow {
+  const [domainId, failingSinceMs, keySinceMs] = JSON.parse(text) as [string, number, number]
+  return { domainId, failingSinceMs: failingSinceMs || null, keySinceMs }
 }
 
 /** Field of a domain among an account's names. */

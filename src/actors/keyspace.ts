@@ -17,12 +17,13 @@ export const tokensKey = (shard: number, ownerId: string): string => `${shardTag
 export const tokenIdsKey = (shard: number, ownerId: string): string => `${shardTag(shard)}:token-ids:${ownerId}`
 /** Hash: `server/<name>`, `stream/<serverId>/<name>`, `domain/<domain>` -> id. */
 export const namesKey = (shard: number, accountId: string): string => `${shardTag(shard)}:names:${accountId}`
-/** Hash: verified sending domain -> JSON [domainId, failingSinceMs or 0]. */
+/** Hash: verified sending domain -> JSON [domainId, failingSinceMs or 0, since when its DKIM key signs]. */
 export const sendingKey = (shard: number, accountId: string): string => `${shardTag(shard)}:sending:${accountId}`
 /** Zset: sending domains of an account by creation. */
 export const domainsKey = (shard: number, accountId: string): string => `${shardTag(shard)}:domains:${accountId}`
-/** Hash: DKIM selector -> JSON [public key, private key sealed]. */
-export const dkimKey = (shard: number, domainId: string): string => `${shardTag(shard)}:dkim:${domainId}`
+/** Hash: DKIM selector -> JSON [in use since, public key, private key sealed]; also of removed domains, for a while. */
+export const dkimKey = (shard: number, accountId: string, domain: string): string =>
+  `${shardTag(shard)}:dkim:${accountId}:${domain}`
 /** Hash: HMAC -> number; number -> `<yyyymm> <address>`; `#` -> numbers given out in this bucket. */
 export const personKey = (shard: number, accountId: string, bucket: number): string =>
   `${shardTag(shard)}:person:${accountId}:${bucket.toString(16).padStart(2, '0')}`

@@ -8,14 +8,11 @@
 
 import type { CommandType } from '../../cluster/behaviour.ts'
 import { entityKey } from '../../cluster/keyspace.ts'
-import { DAY_MS } from './calendar.ts'
+import { endOfRemainsMs, endPairsOps } from './dkim-pair.ts'
 import { domainName, domainRef, sendingOps } from './domain.ts'
 import { type DomainOrder, domainOfOrder, domainOrderEntities, refuseOrder } from './domain-order.ts'
-import { dkimKey, domainsKey, namesKey } from './keyspace.ts'
+import { domainsKey, namesKey } from './keyspace.ts'
 import { type Refused, refuse } from './refusal.ts'
-
-/** Retries span two days; the rest is for mail that was held. */
-const REMAINS_MS = 30 * DAY_MS
 
 export const removeDomain: CommandType<DomainOrder, { readonly kind: 'removed' } | Refused> = {
   name: 'remove-domain',
@@ -28,7 +25,6 @@ export const removeDomain: CommandType<DomainOrder, { readonly kind: 'removed' }
     const domain = domainOfOrder(body, states)
     if (domain === null) return refuse('not_found')
     const { domainId, accountId } = domain
-    const expiresAtMs = String(nowMs + REMAINS_MS)
     return {
       kind: 'done',
       reply: { kind: 'removed' },
@@ -37,8 +33,8 @@ export const removeDomain: CommandType<DomainOrder, { readonly kind: 'removed' }
         { key: namesKey(shard, accountId), write: 'HDEL', args: [domainName(domain.domain)] },
         { key: domainsKey(shard, accountId), write: 'ZREM', args: [domainId] },
         ...sendingOps(shard, { ...domain, verified: false }),
-        { key: dkimKey(shard, domainId), write: 'PEXPIREAT', args: [expiresAtMs] },
-        { key: entityKey(shard, 'domain', domainId), write: 'PEXPIREAT', args: [expiresAtMs] },
+        ...endPairsOps({ shard, accountId, domain: domain.domain }, nowMs),
+        { key: entityKey(shard, 'domain', domainId), write: 'PEXPIREAT', args: [endOfRemainsMs(nowMs)] },
       ],
     }
   },

@@ -8,6 +8,7 @@
 import type { ComposeInput } from '../mail/compose.ts'
 import { makeDeferred, type Outcome } from '../mail/outcome.ts'
 import type { SmtpTimeouts } from './converse.ts'
+import type { SigningKey } from './sign.ts'
 
 /** One attempt: the message, and whether it is simulated or transmitted. `attempt` counts from 1. */
 export type MailJob = SimulateJob | TransmitJob
@@ -19,7 +20,14 @@ export interface SimulateJob {
 
 export interface TransmitJob {
   readonly message: ComposeInput
-  readonly transmit: { readonly recipient: string; readonly mailFrom: string }
+  readonly transmit: {
+    readonly recipient: string
+    readonly mailFrom: string
+    /** What signs the message, in the order of the signatures. */
+    readonly keys: readonly SigningKey[]
+    /** Recipients of the message in all: where there are several, what was built is kept for a while. */
+    readonly copies: number
+  }
 }
 
 export interface MailOutcome extends Outcome {

@@ -2,7 +2,7 @@
  * thread - the body of a mail thread: composes messages and transmits (or simulates) them off the main thread.
  *
  * Jobs come in batches and outcomes leave in batches, one of each per turn of the event loop, because a message between
- * threads costs more than a small job. A message of some size is built once for all its recipients.
+ * threads costs more than a small job.
  */
 
 import { networkInterfaces } from 'node:os'
@@ -12,20 +12,17 @@ import { simulatedOutcome } from '../mail/simulator.ts'
 import { createBrokenTls } from './attempt.ts'
 import { buildMessage, refuseBuilt } from './build.ts'
 import { mayFinish, monotonicMs } from './fence.ts'
+import { makeOutgoing } from './outgoing.ts'
 import { createRelay, parseRelayUrl } from './relay.ts'
 import { createResolver } from './resolve.ts'
-import type { FromThread, MailJob, MailOutcome, SmtpSettings, ThreadData, ToThread } from './thread-job.ts'
+import type { FromThread, MailJob, MailOutcome, SmtpSettings, ThreadData, ToThread, TransmitJob } from './thread-job.ts'
 import type { TransmitDeps } from './transmit.ts'
 import { transmit } from './transmit.ts'
-
-/** Messages from this size on are kept for their other recipients: below, building is cheaper than keeping. */
-const KEPT_BYTES_MIN = 65_536
-const KEPT_MAX = 4
 
 const port = parentPort!
 const { smtp, fence } = workerData as ThreadData
 const deps = createDeps(smtp)
-const kept = new Map<string, Buffer>()
+const outgoing = makeOutgoing()
 const controllers = new Map<number, AbortController>()
 const waiting: (() => void)[] = []
 let done: { id: number; outcome: MailOutcome }[] = []
@@ -37,44 +34,45 @@ port.on('message', (told: ToThread) => {
 })
 
 function perform(id: number, job: MailJob): void {
-  const message = build(job.message)
-  const refusal = refuseBuilt(message)
-  if (message === null || refusal !== null) report(id, refusal as MailOutcome)
-  else if ('simulate' in job) report(id, { ...simulatedOutcome(job.simulate), sizeBytes: message.length })
+  const message = ownedMessage(job.message)
+  if ('simulate' in job) {
+    const built = buildMessage(message)
+    const refusal = refuseBuilt(built)
+    report(id, refusal ?? { ...simulatedOutcome(job.simulate), sizeBytes: (built as Buffer).length })
+    return
+  }
+  const controller = new AbortController()
+  controllers.set(id, controller)
+  const begin = async () => {
+    const outcome = await send({ ...job, message }, controller.signal)
+    controllers.delete(id)
+    report(id, outcome)
+    // The place is handed on, so the count stays.
+    const next = waiting.shift()
+    if (next) next()
+    else running -= 1
+  }
+  // The main thread bounds what waits here: it holds a promise for each.
+  if (running >= smtp.connectionsMax) waiting.push(begin)
   else {
-    const controller = new AbortController()
-    controllers.set(id, controller)
-    const begin = async () => {
-      const outcome = await transmit({ ...job.transmit, message }, deps, controller.signal)
-      controllers.delete(id)
-      report(id, { ...outcome, sizeBytes: message.length })
-      // The place is handed on, so the count stays.
-      const next = waiting.shift()
-      if (next) next()
-      else running -= 1
-    }
-    // The main thread bounds what waits here: it holds a promise for each.
-    if (running >= smtp.connectionsMax) waiting.push(begin)
-    else {
-      running += 1
-      void begin()
-    }
+    running += 1
+    void begin()
   }
 }
 
-/** The bytes of a message, null when it cannot be built. */
-function build(input: ComposeInput): Buffer | null {
-  const known = kept.get(input.messageId)
-  if (known) return known
-  const attachments = input.attachments.map((one) => ({ ...one, content: asBuffer(one.content) }))
-  const message = buildMessage({ ...input, attachments })
-  if (message !== null && message.length >= KEPT_BYTES_MIN) keep(input.messageId, message)
-  return message
+/** Builds, signs and transmits. Never rejects. */
+async function send({ message, transmit: how }: TransmitJob, signal: AbortSignal): Promise<MailOutcome> {
+  const { recipient, mailFrom, keys, copies } = how
+  const ready = await outgoing({ message, keys, copies })
+  if ('result' in ready) return ready
+  const outcome = await transmit({ recipient, mailFrom, message: ready.bytes }, deps, signal)
+  return { ...outcome, sizeBytes: ready.sizeBytes }
 }
 
-function keep(messageId: string, message: Buffer): void {
-  if (kept.size >= KEPT_MAX) kept.delete(kept.keys().next().value as string)
-  kept.set(messageId, message)
+/** Attachments as Buffers, which they were before they crossed. */
+function ownedMessage(input: ComposeInput): ComposeInput {
+  if (input.attachments.length === 0) return input
+  return { ...input, attachments: input.attachments.map((one) => ({ ...one, content: asBuffer(one.content) })) }
 }
 
 /** A Buffer arrives as a Uint8Array. */

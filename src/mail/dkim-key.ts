@@ -49,7 +49,12 @@ export function deriveSealingKey(secret: string): Buffer {
   return Buffer.from(hkdfSync('sha256', secret, '', 'sendwright dkim sealing v1', KEY_BYTES))
 }
 
-/** Seals bytes; `owner` (the domain's id) must be the same when opening. */
+/** What a sealed key is bound to. The domain has no id yet when its key is made. */
+export function formatKeyOwner(of: { accountId: string; domain: string; selector: string }): string {
+  return `${of.accountId} ${of.domain} ${of.selector}`
+}
+
+/** Seals bytes; `owner` (`formatKeyOwner`) must be the same when opening. */
 export function sealKey(sealingKey: Buffer, input: { privateKey: Buffer; owner: string; nonce: Buffer }): Buffer {
   const cipher = createCipheriv('aes-256-gcm', sealingKey, input.nonce, { authTagLength: TAG_BYTES })
   cipher.setAAD(Buffer.from(input.owner))

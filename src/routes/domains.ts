@@ -20,7 +20,7 @@ import type { KeyOwner } from '../edge/key.ts'
 import type { EdgeRequest, Handler } from '../edge/request.ts'
 import { type Answer, refuse } from '../edge/respond.ts'
 import type { CheckDomainJob, DomainCheck } from '../effects/check-domain.ts'
-import { makeDkimKeyPair, makeSelector, NONCE_BYTES, sealKey } from '../mail/dkim-key.ts'
+import { formatKeyOwner, makeDkimKeyPair, makeSelector, NONCE_BYTES, sealKey } from '../mail/dkim-key.ts'
 import { formatDomain, listDomains, readDomain, recordsOf } from '../views/domain.ts'
 import type { Reader } from '../views/key.ts'
 import { type Ask, answerOf, answerRefused } from './answer.ts'
@@ -52,7 +52,11 @@ export function makeAddDomain(deps: DomainDeps): Handler {
     const { privateKey, publicKey } = await makeDkimKeyPair()
     const selector = makeSelector(deps.nowMs(), randomBytes(SELECTOR_BYTES))
     const nonce = randomBytes(NONCE_BYTES)
-    const sealed = sealKey(deps.sealingKey, { privateKey, owner: sealOwner(owner, domain, selector), nonce })
+    const sealed = sealKey(deps.sealingKey, {
+      privateKey,
+      owner: formatKeyOwner({ accountId: owner.accountId as string, domain, selector }),
+      nonce,
+    })
     const asked = { domain, selector, publicKey, sealedPrivateKey: sealed.toString('base64') }
     return order(deps, owner, {
       name: 'add-domain',
@@ -138,11 +142,6 @@ async function order<Reply extends { readonly kind: string }>(
 
 function answerDomain(deps: DomainDeps, status: number, state: DomainState): Answer {
   return { status, json: formatDomain(state, deps.serviceDomain) }
-}
-
-/** What a sealed key is bound to. The domain has no id yet when its key is made. */
-export function sealOwner({ accountId }: KeyOwner, domain: string, selector: string): string {
-  return `${accountId} ${domain} ${selector}`
 }
 
 /** A closed account is read only. */

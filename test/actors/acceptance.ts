@@ -84,6 +84,7 @@ t.test('acceptance: an item for each recipient in its lane, with the job of a fi
     acceptedAtMs: NOW_MS,
     test: false,
     hasReturnPath: true,
+    keySinceMs: 1,
     from: { address: 'shop@acme.example', name: 'Acme Shop' },
     to: [{ address: 'ada@example.net', name: 'Ada' }],
     cc: [],

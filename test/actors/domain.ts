@@ -2,7 +2,8 @@
 
 import t from 'tap'
 import { addDomain } from '../../src/actors/add-domain.ts'
-import { type DomainState, type LookUp, unpackDkimKey, unpackSending } from '../../src/actors/domain.ts'
+import { pairAt } from '../../src/actors/dkim-pair.ts'
+import { type DomainState, type LookUp, unpackSending } from '../../src/actors/domain.ts'
 import { dkimKey, domainsKey, namesKey, sendingKey } from '../../src/actors/keyspace.ts'
 import { recordCheck } from '../../src/actors/record-check.ts'
 import { removeDomain } from '../../src/actors/remove-domain.ts'
@@ -54,7 +55,11 @@ for (const { from, afterMs = 5000, found, to } of STEPS) {
     const row = world.hash(sendingKey(world.shard, tenant.accountId)).get(DOMAIN)
     t.equal(row !== undefined, to !== 'unverified')
     if (row !== undefined)
-      t.same(unpackSending(row), { domainId: domain.domainId, failingSinceMs: after.failingSinceMs })
+      t.same(unpackSending(row), {
+        domainId: domain.domainId,
+        failingSinceMs: after.failingSinceMs,
+        keySinceMs: domain.keySinceMs,
+      })
     t.equal(sendFrom(world, tenant), to === 'unverified' ? 'domain_not_verified' : 'accepted')
   })
 }
@@ -78,8 +83,14 @@ t.test('domain: added unverified, with names, list and keys', async (t) => {
   t.match(domain, { domain: DOMAIN, verified: false, lastCheckedAtMs: null, createdAtMs: NOW_MS, selector: 'sw1' })
   t.equal(world.hash(namesKey(world.shard, tenant.accountId)).get(`domain/${DOMAIN}`), domain.domainId)
   t.same([...world.sorted(domainsKey(world.shard, tenant.accountId)).keys()], [domain.domainId])
-  const pair = unpackDkimKey(world.hash(dkimKey(world.shard, domain.domainId)).get('sw1') ?? '')
-  t.same(pair, { publicKey: 'public', sealedPrivateKey: 'sealed' })
+  const pairs = world.hash(dkimKey(world.shard, tenant.accountId, DOMAIN))
+  const { keySinceMs } = domain
+  t.same(pairAt(pairs, NOW_MS), {
+    selector: 'sw1',
+    sinceMs: keySinceMs,
+    publicKey: 'public',
+    sealedPrivateKey: 'sealed',
+  })
 })
 
 t.test('domain: the same again in an account is domain_exists, in another it is not', async (t) => {
@@ -97,9 +108,15 @@ t.test('domain: removed, it sends no more, is not found, and may be added again'
   t.equal(sendFrom(world, tenant), 'domain_not_verified')
   t.match(world.run(removeDomain, order), { code: 'not_found' })
   t.match(world.run(recordCheck, { ...order, check: { returnPath: 'ok', dkim: 'ok' } }), { code: 'not_found' })
-  t.ok(world.keys.has(dkimKey(world.shard, domain.domainId)), 'accepted mail still goes out signed')
-  t.equal(add(world, tenant).kind, 'added')
+  const key = dkimKey(world.shard, tenant.accountId, DOMAIN)
+  t.equal(pairAt(world.hash(key), domain.keySinceMs)?.selector, 'sw1', 'accepted mail still goes out signed')
+  world.nowMs += DAY_MS
+  const again = add(world, tenant, { selector: 'sw2' })
+  t.equal(again.kind, 'added')
+  t.equal(pairAt(world.hash(key), domain.keySinceMs)?.selector, 'sw1', 'also once it was added again')
+  t.equal(pairAt(world.hash(key), world.nowMs)?.selector, 'sw2')
   world.nowMs += 31 * DAY_MS
+  t.equal(pairAt(world.hash(key), world.nowMs)?.selector, 'sw2', 'and its own keys stay')
   t.notOk(world.keyNames().some((key) => key.includes(domain.domainId)))
 })
 
@@ -142,8 +159,8 @@ function begin(state: State): { world: World; tenant: Tenant; domain: DomainStat
   return { world, tenant, domain }
 }
 
-function add(world: World, { accountId }: Tenant) {
-  return world.run(addDomain, { accountId, keyHash: ACCOUNT_KEY, ...FIELDS })
+function add(world: World, { accountId }: Tenant, changes: Partial<typeof FIELDS> = {}) {
+  return world.run(addDomain, { accountId, keyHash: ACCOUNT_KEY, ...FIELDS, ...changes })
 }
 
 function check(

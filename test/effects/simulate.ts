@@ -85,6 +85,12 @@ t.test('small is: simulated, no attachments, 64 K characters at most', (t) => {
   t.equal(isSmallSimulation(jobOf('a@b.test', { text: half, html: half })), true)
   t.equal(isSmallSimulation(jobOf('a@b.test', { text: half, html: `${half}x` })), false)
   t.equal(isSmallSimulation(jobOf('a@b.test', { attachments })), false)
-  t.equal(isSmallSimulation({ message: MESSAGE, transmit: { recipient: 'a@b.test', mailFrom: 'c@d.test' } }), false)
+  t.equal(
+    isSmallSimulation({
+      message: MESSAGE,
+      transmit: { recipient: 'a@b.test', mailFrom: 'c@d.test', keys: [], copies: 1 },
+    }),
+    false,
+  )
   t.end()
 })

@@ -33,7 +33,7 @@ const SIZE = composeMessage(MESSAGE).length
 const simulate = (address: string, attempt = 1): MailJob => ({ message: MESSAGE, simulate: { address, attempt } })
 const transmit = (message: ComposeInput = MESSAGE): MailJob => ({
   message,
-  transmit: { recipient: 'ann@a.test', mailFrom: 'bounce@rp.svc.test' },
+  transmit: { recipient: 'ann@a.test', mailFrom: 'bounce@rp.svc.test', keys: [], copies: 1 },
 })
 
 function setUp(t: Test, smtp: Partial<SmtpSettings> = {}, size = 1) {

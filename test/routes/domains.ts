@@ -55,10 +55,10 @@ t.test('domain: added unverified, its records and its key made', async (t) => {
 t.test('domain: private key is sealed, and opens with the secret and the domain it belongs to', async (t) => {
   const { json } = await add('sealed.example')
   const redis = new Redis({ path: service.redis.socketPath })
-  const [key] = await redis.keys(`*:dkim:${json.domainId}`)
+  const [key] = await redis.keys(`*:dkim:${account.accountId}:sealed.example`)
   const [[selector, row]] = Object.entries(await redis.hgetall(key as string)) as [[string, string]]
   redis.disconnect()
-  const [publicKey, sealedPrivateKey] = JSON.parse(row)
+  const [, publicKey, sealedPrivateKey] = JSON.parse(row)
   t.equal(json.dkim.value, `v=DKIM1; k=rsa; p=${publicKey}`)
   t.notMatch(row, 'PRIVATE KEY')
   const { sealingKey } = makeSecrets(service.config.secretKey as string)

@@ -43,7 +43,7 @@ export function makeTenant(world: World): Tenant {
   if (live === undefined || test === undefined) throw new Error('Servers were not made')
   world.keys.set(sendingKey(world.shard, accountId), {
     type: 'hash',
-    fields: new Map([[SENDING_DOMAIN, '["some domain",0]']]),
+    fields: new Map([[SENDING_DOMAIN, '["some domain",0,1]']]),
   })
   return { accountId, live, test }
 }
