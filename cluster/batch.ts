@@ -4,7 +4,7 @@
  * A turn is all or nothing: what a decision orders is staged only when the decision is whole, so one that refuses,
  * needs more or throws leaves nothing behind. Later turns see what earlier ones staged.
  */
-import type { AbsentFields, Decision, Facts, Need, Op, OutcomeBody, Staged } from './behaviour.ts'
+import type { AbsentFields, Decision, Facts, Need, Op, OutcomeBody, Signal, Staged } from './behaviour.ts'
 import { msOfCmdId } from './cmd-id.ts'
 import { Fault } from './fault.ts'
 import type { IdMaker } from './id.ts'
@@ -59,6 +59,7 @@ export interface Plan {
   readonly draft: Draft
   readonly overlay: Overlay
   readonly claims: readonly Claim[]
+  readonly signals: readonly Signal[]
   readonly placed: readonly Placed[]
   /** Lanes whose lower bound in the store becomes exactly this; Infinity: it goes. */
   readonly indexed: readonly LaneTime[]
@@ -163,6 +164,7 @@ class PlanBuilder {
   private readonly ops: Op[] = []
   private readonly absent: AbsentFields[] = []
   private readonly claims: Claim[] = []
+  private readonly signals: Signal[] = []
   private readonly placed: Placed[] = []
   private readonly replies: { work: Work; reply: unknown; fault: boolean }[] = []
   private readonly entryCounts = new Map<string, number>()
@@ -205,6 +207,7 @@ class PlanBuilder {
     for (const { owner, value } of staged.counters ?? []) this.draft.counters.set(owner, value)
     for (const op of staged.ops ?? []) this.push(op)
     for (const fields of staged.absent ?? []) this.absent.push(fields)
+    for (const signal of staged.signals ?? []) this.signals.push(signal)
     for (const { lane, item } of staged.done ?? []) this.leave(lane, item)
     for (const due of staged.due ?? []) this.place(due)
     const answer = decision.kind === 'refuse' ? decision.answer : decision.kind === 'done' ? decision.reply : null
@@ -236,8 +239,9 @@ class PlanBuilder {
     if (this.cursor !== '')
       this.push({ key: mailboxKey(this.context.items.shard), write: 'XTRIM', args: ['MINID', after(this.cursor)] })
     const indexed = [...this.indexed].map((lane) => this.correct(lane))
-    const { ops, absent, overlay, claims, placed, replies, draft, cursor, firstId } = this
-    return { works, ops, absent, overlay, claims, placed, indexed, replies, draft, cursor, firstId, lid: this.lastId }
+    const { ops, absent, overlay, claims, signals, placed, replies, draft, cursor, firstId } = this
+    const written = { works, ops, absent, overlay, draft, cursor, firstId, lid: this.lastId }
+    return { ...written, claims, signals, placed, indexed, replies }
   }
 
   giveBack(): void {

@@ -143,6 +143,12 @@ export interface AbsentFields {
   readonly fields: readonly string[]
 }
 
+/** A word to whoever listens now, said once the commit is confirmed. Nobody may rely on it, and it holds no personal data. */
+export interface Signal {
+  readonly topic: string
+  readonly text: string
+}
+
 /** What a turn wants written. */
 export interface Staged {
   readonly events?: readonly { readonly ref: Ref; readonly event: unknown }[]
@@ -154,6 +160,7 @@ export interface Staged {
   readonly due?: readonly Due[]
   /** Items that leave their lane. */
   readonly done?: readonly { readonly lane: string; readonly item: string }[]
+  readonly signals?: readonly Signal[]
 }
 
 export interface Refusal<Reply> {

@@ -38,3 +38,5 @@ export const fencedKey = (shard: number, token: string): string => `${shardTag(s
 export const poisonKey = (shard: number): string => `${shardTag(shard)}:poison`
 /** Stream: an entity, each entry `ev st v by`. */
 export const entityKey = (shard: number, kind: string, id: string): string => `${shardTag(shard)}:${kind}:${id}`
+/** Channel of signals about a topic. */
+export const topicName = (topic: string): string => `{cl}:signal:${topic}`

@@ -10,9 +10,9 @@
  * not used.
  */
 import type { Redis } from 'ioredis'
-import type { FactValue, ViewFact } from './behaviour.ts'
+import type { FactValue, Signal, ViewFact } from './behaviour.ts'
 import { factValues } from './fact-answer.ts'
-import { fencedKey, mailboxKey, metaKey, repliesKey, shardTag, stagedKey, WORKERS_KEY } from './keyspace.ts'
+import { fencedKey, mailboxKey, metaKey, repliesKey, shardTag, stagedKey, topicName, WORKERS_KEY } from './keyspace.ts'
 import { KnownKeys } from './known-keys.ts'
 import { packCommit, packRead, scriptBytes } from './pack.ts'
 import { META_FIELDS } from './read-script.ts'
@@ -214,6 +214,10 @@ export class RedisStore implements Store {
     // An error of the store means that nothing ran, or that a script which checks nothing failed half way: in doubt.
     if (answer.kind === 'error') return verdictOf(answer).kind === 'refused' ? 'unsent' : 'lost'
     return answer.kind
+  }
+
+  signal(signals: readonly Signal[]): void {
+    for (const { topic, text } of signals) void this.own.call('PUBLISH', topicName(topic), text)
   }
 
   async reply(request: {

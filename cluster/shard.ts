@@ -245,6 +245,7 @@ export class Shard extends ShardLoop {
     this.world.log.committed({ shard: this.id, works: plan.works.length, ms })
     this.startClaims(plan.claims)
     this.finished(plan)
+    if (plan.signals.length > 0) this.world.store.signal(plan.signals)
     if (!this.stopping && plan.placed.some(({ lane, atMs }) => lane === TIMERS_LANE && atMs <= commit.nowMs))
       this.scanner.scanDue()
     this.advance()

@@ -4,7 +4,7 @@
  * Two implementations answer alike: `redis-store.ts` and the in-memory store of the simulation; a test feeds both the
  * same random requests. A promise of this interface never rejects for something that the world did: that is a value.
  */
-import type { Fact, FactValue, Op } from './behaviour.ts'
+import type { Fact, FactValue, Op, Signal } from './behaviour.ts'
 
 /** One atomic step of a shard. */
 export interface Commit {
@@ -119,6 +119,8 @@ export interface Store {
   retire(worker: string): Promise<void>
   /** 'ok', 'busy' (mailbox full), 'lost' (sent, no answer), 'unsent'. */
   enqueue(request: Enqueue): Promise<'ok' | 'busy' | 'lost' | 'unsent'>
+  /** Tells whoever listens now; nobody knows whether anybody heard it. */
+  signal(signals: readonly Signal[]): void
   /** The reply of a mailbox command and the store's clock, in one step. */
   reply(request: {
     shard: number

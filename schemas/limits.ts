@@ -76,6 +76,8 @@ export const GRACE_HOURS = 72
 export const BRAKE_DELIVERIES_MIN = 1000
 /** Spec stream.brake: complaints for each thousand deliveries that a stream may have. */
 export const BRAKE_COMPLAINTS_PER_THOUSAND = 1
+/** Spec webhook.backlog: deliveries of one webhook that wait. */
+export const WEBHOOK_BACKLOG_MAX = 100_000
 
 /** Spec account.limits: emails a minute of an account, and of its test servers together. */
 export const PER_MINUTE_DEFAULT = 300

@@ -28,6 +28,7 @@ export function fenceStore(store: Store, fence: Fence): Store {
     retire: (worker) => store.retire(worker),
     enqueue: (request) => store.enqueue(request),
     reply: (request) => store.reply(request),
+    signal: (signals) => store.signal(signals),
   }
 }
 

@@ -17,6 +17,7 @@ import { SIMULATOR_DOMAIN } from '../mail/simulator.ts'
 import { acceptAll } from './acceptance.ts'
 import { type AccountCounters, type AccountState, accountOwner, accountRef } from './account.ts'
 import { holdsKey } from './api-key.ts'
+import { tellReachedCaps, warnOfCaps } from './cap.ts'
 import { findRecord, idempotencyFacts } from './idempotency.ts'
 import { sendingKey } from './keyspace.ts'
 import { limitsOfServer } from './limit.ts'
@@ -40,6 +41,7 @@ export interface SendTurn {
   readonly limits: readonly Limit[]
   /** Emails that the request needs: one for each recipient. */
   readonly requested: number
+  readonly states: States
   readonly facts: Facts
   readonly context: Context
   readonly cmdId: string
@@ -86,7 +88,9 @@ export function makeAccept(bounds: SegmentBounds): CommandType<SendBody, SendRep
       }
       const unread = listFacts(body, turn.stream, context.shard).filter((fact) => !facts.has(fact))
       if (unread.length > 0) return { kind: 'need', facts: unread }
-      return acceptAll(turn, rateAfter(turn, turn.requested), bounds)
+      const telling = warnOfCaps(turn)
+      if (telling !== null && 'kind' in telling) return telling
+      return acceptAll(turn, { rate: rateAfter(turn, turn.requested), telling, bounds })
     },
   }
 }
@@ -141,6 +145,7 @@ function keyIsLive(
     serverCounters,
     limits,
     requested,
+    states,
     facts,
     context,
     cmdId,
@@ -206,12 +211,16 @@ function streamIsNotPaused({ body, stream }: SendTurn): Decision<SendReply> | nu
   return refuse('stream_paused', { streamId: stream.streamId, pausedAtMs: stream.pausedAtMs, ...indexOf(body, 0) })
 }
 
-function limitsHold({ limits, requested }: SendTurn): Decision<SendReply> | null {
+function limitsHold(turn: SendTurn): Decision<SendReply> | null {
+  const { limits, requested } = turn
   const named = firstRefusal(limits, requested)
   if (named === null) return null
   const { scope, period, limit, used, resetsAtMs } = named
   const code = period === 'minute' ? 'rate_limited' : 'cap_reached'
-  return refuse(code, { scope, period, limit, used, requested, resetsAtMs })
+  const refusal = refuse(code, { scope, period, limit, used, requested, resetsAtMs })
+  const told = tellReachedCaps(turn)
+  if (told === null || 'kind' in told) return told ?? refusal
+  return { ...refusal, records: told }
 }
 
 /** Every test server may send from the simulator's domain; any other must be verified. */

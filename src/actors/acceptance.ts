@@ -10,11 +10,13 @@
  * Spec message.log, retention.content, send.suppressed
  */
 
-import type { AbsentFields, Decision, Due, Op } from '../../cluster/behaviour.ts'
+import type { AbsentFields, Decision, Done, Due, Op } from '../../cluster/behaviour.ts'
 import { entryIdOf, msOf, shortId } from '../../cluster/id.ts'
 import { SIMULATOR_DOMAIN } from '../mail/simulator.ts'
 import type { SendTurn } from './accept.ts'
+import { announced } from './announce.ts'
 import { monthName } from './calendar.ts'
+import type { CapTelling } from './cap.ts'
 import { BODY_PART, contentOps, inlineParts } from './content-part.ts'
 import { countersAfter } from './count.ts'
 import type { DeliveryJob, JobMessage } from './delivery.ts'
@@ -46,8 +48,11 @@ interface Placed {
   readonly segment: string
 }
 
-/** Accepts every message of the request. `rate` is what the answer says of the limits. */
-export function acceptAll(turn: SendTurn, rate: readonly RateLeft[], bounds: SegmentBounds): Decision<SendReply> {
+/** Accepts every message of the request. `rate` is what the answer says of the limits, `telling` what is said of caps. */
+export function acceptAll(
+  turn: SendTurn,
+  { rate, telling, bounds }: { rate: readonly RateLeft[]; telling: CapTelling | null; bounds: SegmentBounds },
+): Decision<SendReply> {
   const { body, context } = turn
   const acceptance = new Acceptance(turn, bounds)
   const messages = body.messages.map((item, place) => acceptance.add(item, place))
@@ -56,14 +61,15 @@ export function acceptAll(turn: SendTurn, rate: readonly RateLeft[], bounds: Seg
     const ids = messages.map(({ messageId }) => messageId)
     ops.push(...recordOps(body.idempotency, ids, context))
   }
-  return {
+  const done: Done<SendReply> = {
     kind: 'done',
     reply: { kind: 'accepted', messages, test: body.test, replayed: false, rate },
-    counters: countersAfter(turn, acceptance.segment),
+    counters: countersAfter(turn, acceptance.segment, telling),
     ops,
     absent: acceptance.absent,
     due: acceptance.due,
   }
+  return telling === null ? done : announced(done, telling.staged)
 }
 
 class Acceptance {

@@ -15,6 +15,7 @@ import {
   SERVER_LIMIT_DEFAULT,
 } from '../../schemas/limits.ts'
 import { applyKeyEvent, type KeyEvent, type LiveKey } from './api-key.ts'
+import type { CapTold } from './cap.ts'
 import type { Period } from './quota.ts'
 
 export type AccountStatus = 'pending' | 'active' | 'paused' | 'closed'
@@ -39,6 +40,14 @@ export interface AccountState extends AccountLimits {
   readonly status: AccountStatus
   readonly createdAtMs: number
   readonly keys: readonly LiveKey[]
+  /** Its servers that have any webhook; absent: none has. */
+  readonly webhookServers?: readonly WebhookServer[]
+}
+
+/** A server with webhooks, for the events of caps that several servers share. */
+export interface WebhookServer {
+  readonly serverId: string
+  readonly mode: 'live' | 'test'
 }
 
 /** Counters of an account. */
@@ -47,11 +56,15 @@ export interface AccountCounters {
   readonly month?: Period
   readonly testMinute?: Period
   readonly testMonth?: Period
+  /** What was told of the monthly cap, and of the test servers' one. */
+  readonly monthTold?: CapTold
+  readonly testMonthTold?: CapTold
 }
 
 export type AccountEvent =
   | { readonly type: 'created'; readonly account: AccountState }
   | { readonly type: 'patched'; readonly changes: Partial<AccountLimits> }
+  | { readonly type: 'webhook servers'; readonly webhookServers: readonly WebhookServer[] }
   | KeyEvent
 
 /** What an account begins with. */
@@ -74,6 +87,7 @@ export const accountEntity: EntityType<AccountState | null, AccountEvent> = {
   apply(state, event) {
     if (event.type === 'created') return event.account
     if (state === null) return null
+    if (event.type === 'webhook servers') return { ...state, webhookServers: event.webhookServers }
     if (event.type === 'patched') return { ...state, ...event.changes }
     return { ...state, keys: applyKeyEvent(state.keys, event) }
   },

@@ -17,9 +17,10 @@ import { revokeToken } from './revoke-token.ts'
 import { serverEntity } from './server.ts'
 import { streamEntity } from './stream.ts'
 import { SWEEP_TIMER, sweep } from './sweep.ts'
+import { listenersEntity, webhookEntity } from './webhook.ts'
 
 export const BEHAVIOURS: Omit<Behaviours, 'lanes'> = {
-  entities: [accountEntity, serverEntity, streamEntity, domainEntity],
+  entities: [accountEntity, serverEntity, streamEntity, domainEntity, webhookEntity, listenersEntity],
   commands: [accept, createAccount, patchAccount, addDomain, recordCheck, removeDomain, createToken, revokeToken],
   timers: { [SWEEP_TIMER]: sweep, [PEOPLE_TIMER]: people },
 }

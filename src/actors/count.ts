@@ -6,12 +6,17 @@
 
 import type { SendTurn } from './accept.ts'
 import { accountOwner } from './account.ts'
+import type { CapTelling } from './cap.ts'
 import { type Period, periodOf, take } from './quota.ts'
 import type { Segment } from './segment.ts'
 import { type ServerCounters, serverOwner } from './server.ts'
 
 /** Counters of account and server once the request is counted. Test mail counts on the account's test limits alone. */
-export function countersAfter(turn: SendTurn, segment: Segment | null): { owner: string; value: unknown }[] {
+export function countersAfter(
+  turn: SendTurn,
+  segment: Segment | null,
+  telling: CapTelling | null = null,
+): { owner: string; value: unknown }[] {
   const { body, context, requested, accountCounters, serverCounters } = turn
   const minute = periodOf('minute', context.nowMs)
   const month = periodOf('month', context.nowMs)
@@ -32,7 +37,7 @@ export function countersAfter(turn: SendTurn, segment: Segment | null): { owner:
     : { ...serverCounters, minute: taken(serverCounters?.minute, minute), month: taken(serverCounters?.month, month) }
   const server: ServerCounters = segment === null ? { ...counted } : { ...counted, segment }
   return [
-    { owner: accountOwner(body.accountId), value: account },
-    { owner: serverOwner(body.serverId), value: server },
+    { owner: accountOwner(body.accountId), value: telling === null ? account : { ...account, ...telling.account } },
+    { owner: serverOwner(body.serverId), value: telling === null ? server : { ...server, ...telling.server } },
   ]
 }

@@ -110,7 +110,10 @@ export function itemFacts(shard: number, item: DeliveryItem): Fact[] {
 }
 
 /** The read of a message's log entry. */
-export function logFact(shard: number, { serverId, segment, messageId }: DeliveryItem): RangeFact {
+export function logFact(
+  shard: number,
+  { serverId, segment, messageId }: Pick<DeliveryItem, 'serverId' | 'segment' | 'messageId'>,
+): RangeFact {
   const entryId = entryIdOf(messageId)
   return { read: 'range', key: logKey(shard, serverId, segment), from: entryId, to: entryId, count: 1 }
 }

@@ -57,5 +57,17 @@ export const suppressionsKey = (shard: number, serverId: string): string =>
 export const contentKey = (shard: number, contentId: string, part: string, chunk: number): string =>
   `${shardTag(shard)}:content:${contentId}:${part}${chunk === 0 ? '' : `.${chunk}`}`
 
+/** Zset: slices of a webhook's deliveries -> first ms. */
+export const slicesKey = (shard: number, webhookId: string): string => `${shardTag(shard)}:slices:${webhookId}`
+/** Stream: deliveries of a slice, entry id = delivery id. */
+export const queueKey = (shard: number, webhookId: string, slice: string): string =>
+  `${shardTag(shard)}:queue:${webhookId}:${slice}`
+/** Hash: delivery -> how it fares; one that was not attempted has none. */
+export const deliveryKey = (shard: number, webhookId: string, slice: string): string =>
+  `${shardTag(shard)}:delivery:${webhookId}:${slice}`
+/** Zset: deliveries of a slice that are dead -> ms of their creation. */
+export const deadKey = (shard: number, webhookId: string, slice: string): string =>
+  `${shardTag(shard)}:dead:${webhookId}:${slice}`
+
 /** Number of hex digits of a person's HMAC that name its bucket is two: 256 buckets. */
 export const PERSON_BUCKETS = 256

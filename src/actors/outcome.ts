@@ -19,6 +19,7 @@ import { msOf } from '../../cluster/id.ts'
 import type { Outcome } from '../mail/outcome.ts'
 import { capText, maskAddress } from '../mail/reply.ts'
 import { nextAttemptAtMs, parseRetryHintMs } from '../mail/retry.ts'
+import { type Announced, announced, announceMessages } from './announce.ts'
 import { countInWindow, type StreamCounters, streamOwner } from './brake.ts'
 import { attachmentEndOps } from './content-part.ts'
 import { isPast, logFact } from './delivery.ts'
@@ -31,6 +32,7 @@ import { type ServerCounters, serverOwner, serverRef } from './server.ts'
 import { unitOf } from './spread.ts'
 import { isOpen, packStatus, type RecipientState, type StatusEvent, statusField, unpackStatus } from './status.ts'
 import { NO_WRITES, type StreamWrites, type SuppressTurn, suppressRecipient } from './suppress.ts'
+import type { MessageReference } from './webhook-item.ts'
 
 /** How an attempt ended, as it is reported: no address in it. */
 export interface DeliveryOutcome {
@@ -116,8 +118,10 @@ export const deliveryOutcome: CommandType<OutcomeBody<DeliveryOutcome>, null> = 
     const event = eventOf({ body, item, state, acceptedAtMs, nowMs })
     if (event === null) return NOTHING
     const told = [event.event, ...complaintOf(body.outcome, event.event)]
-    const listed = suppressTold({ states, facts, context }, { item, told, hmac: body.outcome?.hmac ?? null })
-    if ('kind' in listed) return listed
+    const turn = { states, facts, context }
+    const listed = suppressTold(turn, { item, told, hmac: body.outcome?.hmac ?? null })
+    const announcement = announceMessages(newsOf(item, told, state.events.length), turn)
+    if ('kind' in listed || announcement.kind === 'need') return bothNeeds(listed, announcement)
     const attempts = Math.max(state.attempts, body.attempt)
     const events = [...state.events, ...told]
     const sizeBytes = item.recipient === 0 ? (state.sizeBytes ?? body.outcome?.sizeBytes ?? null) : null
@@ -127,10 +131,11 @@ export const deliveryOutcome: CommandType<OutcomeBody<DeliveryOutcome>, null> = 
     const grown = Math.max(after.length, STATUS_BYTES) - Math.max(packed?.length ?? 0, STATUS_BYTES)
     const counted = [...countersAfter(counters, item, grown), ...listed.counters]
     const { lane, item: name } = body
+    const done: Done<null> = { kind: 'done', reply: null, ops, counters: counted }
     if (event.nextAtMs !== null)
-      return { kind: 'done', reply: null, ops, counters: counted, due: [{ lane, item: name, atMs: event.nextAtMs }] }
+      return announced({ ...done, due: [{ lane, item: name, atMs: event.nextAtMs }] }, announcement.staged)
     ops.push(...lastEndOps(facts, shard, item))
-    return { kind: 'done', reply: null, ops, counters: counted, events: listed.events, done: [{ lane, item: name }] }
+    return announced({ ...done, events: listed.events, done: [{ lane, item: name }] }, announcement.staged)
   },
 }
 
@@ -191,6 +196,30 @@ function outcomeFacts(shard: number, item: DeliveryItem): Fact[] {
     { read: 'fields', key: headKey(shard, serverId, segment), fields: [short] },
     logFact(shard, item),
   ]
+}
+
+/** What clients are told: events by their place among those of the recipient. */
+function newsOf(
+  { serverId, segment, messageId, recipient }: DeliveryItem,
+  told: readonly StatusEvent[],
+  first: number,
+) {
+  const news: MessageReference[] = []
+  for (const [place, { event }] of told.entries())
+    if (event !== 'cancelled')
+      news.push({ kind: 'message', event, segment, messageId, recipient, index: first + place })
+  return { serverId, news }
+}
+
+/** One round of reading for both. */
+function bothNeeds(...asked: readonly (StreamWrites | Announced | Need)[]): Need {
+  const needs = asked.filter((one): one is Need => 'kind' in one && one.kind === 'need')
+  return {
+    kind: 'need',
+    entities: needs.flatMap(({ entities }) => entities ?? []),
+    counters: needs.flatMap(({ counters }) => counters ?? []),
+    facts: needs.flatMap(({ facts }) => facts ?? []),
+  }
 }
 
 /** What the outcome adds to the recipient, and when it is tried again; null: it counts for nothing. */

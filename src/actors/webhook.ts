@@ -1,0 +1,105 @@
+/**
+ * webhook - a webhook of a server, and the list of a server's webhooks that every event is held against.
+ *
+ * States (webhook.states): enabled, disabled, removed. What was queued before the last switch-off is dead, whatever its
+ * record still says, so a switch is one small commit however much is queued.
+ *
+ * Two entities: `webhook:<id>` holds all of one; `webhooks:<server>` what an announcement needs of each, so that an event
+ * is held against them without a read. A server says itself whether it has any.
+ *
+ * Spec webhook.states, webhook.filter
+ */
+
+import type { EntityType, Ref } from '../../cluster/behaviour.ts'
+import type { EventName } from '../../schemas/webhook.ts'
+import type { Slice } from './webhook-slice.ts'
+
+/** A signing secret: its value is sealed under the installation's key. */
+export interface WebhookSecret {
+  readonly secretId: string
+  readonly createdAtMs: number
+  readonly sealed: string
+}
+
+export interface WebhookState {
+  readonly webhookId: string
+  readonly accountId: string
+  readonly serverId: string
+  readonly url: string
+  readonly events: readonly EventName[]
+  /** Messages of this stream only; null = of every stream. */
+  readonly streamId: string | null
+  readonly enabled: boolean
+  readonly inboundContent: 'full' | 'reference'
+  readonly createdAtMs: number
+  /** Oldest first. */
+  readonly secrets: readonly WebhookSecret[]
+  /** Of the last switch-off; what was queued up to then is dead. */
+  readonly offAtMs: number | null
+  readonly removedAtMs: number | null
+}
+
+export type WebhookEvent =
+  | { readonly type: 'created'; readonly webhook: WebhookState }
+  | {
+      readonly type: 'changed'
+      readonly changes: Partial<Pick<WebhookState, 'enabled' | 'secrets' | 'offAtMs' | 'removedAtMs'>>
+    }
+
+/** What an announcement needs of a webhook. */
+export interface Listener {
+  readonly webhookId: string
+  readonly events: readonly EventName[]
+  readonly streamId: string | null
+  readonly enabled: boolean
+}
+
+export type ListenersEvent =
+  | { readonly type: 'set'; readonly listener: Listener }
+  | { readonly type: 'removed'; readonly webhookId: string }
+
+/** Counters of a webhook: what waits, and the slice that is open. */
+export interface WebhookCounters {
+  readonly pending: number
+  readonly slice: Slice | null
+  /** Pending deliveries are looked for from here on, when there are too many. */
+  readonly trimmed?: readonly [slice: string, deliveryId: string]
+}
+
+export const webhookEntity: EntityType<WebhookState | null, WebhookEvent> = {
+  kind: 'webhook',
+  version: 1,
+  empty: null,
+  apply(state, event) {
+    if (event.type === 'created') return event.webhook
+    return state === null ? null : { ...state, ...event.changes }
+  },
+}
+
+/** In the order of creation. */
+export const listenersEntity: EntityType<readonly Listener[] | null, ListenersEvent> = {
+  kind: 'webhooks',
+  version: 1,
+  empty: null,
+  apply(state, event) {
+    if (event.type === 'removed')
+      return state === null ? null : state.filter(({ webhookId }) => webhookId !== event.webhookId)
+    const { listener } = event
+    if (!state?.some(({ webhookId }) => webhookId === listener.webhookId)) return [...(state ?? []), listener]
+    return state.map((one) => (one.webhookId === listener.webhookId ? listener : one))
+  },
+}
+
+export function webhookRef(webhookId: string): Ref {
+  return { kind: 'webhook', id: webhookId }
+}
+
+/** The webhooks of a server. */
+export function listenersRef(serverId: string): Ref {
+  return { kind: 'webhooks', id: serverId }
+}
+
+/** Owner of a webhook's counters. */
+export function webhookOwner(webhookId: string): string {
+  return `webhook:${webhookId}`
+}

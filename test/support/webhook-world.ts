@@ -1,0 +1,74 @@
+/** webhook-world - webhooks of a tenant in a `World`, and what they have to deliver. */
+
+import type { CommandType } from '../../cluster/behaviour.ts'
+import { EVENTS } from '../../schemas/webhook.ts'
+import { accountRef } from '../../src/actors/account.ts'
+import { serverRef } from '../../src/actors/server.ts'
+import { listenersRef, type WebhookState, webhookRef } from '../../src/actors/webhook.ts'
+import { parseItem, type WebhookItem, webhookOfLane } from '../../src/actors/webhook-item.ts'
+import type { Tenant } from './tenant.ts'
+import type { World } from './turn.ts'
+
+/** A delivery that waits. */
+export interface Waiting extends WebhookItem {
+  readonly webhookId: string
+  readonly atMs: number
+}
+
+/** Puts a webhook in place as its creation would have. */
+export function seedWebhook(
+  world: World,
+  tenant: Tenant,
+  changes: Partial<WebhookState> & { test?: boolean } = {},
+): WebhookState {
+  const { test = false, ...rest } = changes
+  const { serverId } = test ? tenant.test : tenant.live
+  const webhookId = idOf(world)
+  const webhook: WebhookState = {
+    webhookId,
+    accountId: tenant.accountId,
+    serverId,
+    url: `https://hooks.example/${webhookId}`,
+    events: EVENTS,
+    streamId: null,
+    enabled: true,
+    inboundContent: 'full',
+    createdAtMs: world.nowMs,
+    secrets: [{ secretId: idOf(world), createdAtMs: world.nowMs, sealed: 'c2VhbGVk' }],
+    offAtMs: null,
+    removedAtMs: null,
+    ...rest,
+  }
+  const { events, streamId, enabled } = webhook
+  const before = (world.states.get(`webhooks:${serverId}`) ?? []) as object[]
+  world.seedState(webhookRef(webhookId), webhook)
+  world.seedState(listenersRef(serverId), [...before, { webhookId, events, streamId, enabled }])
+  world.seedState(serverRef(serverId), { ...(world.states.get(`server:${serverId}`) as object), hasWebhooks: true })
+  const account = world.states.get(`account:${tenant.accountId}`) as { webhookServers?: { serverId: string }[] }
+  const others = (account.webhookServers ?? []).filter((one) => one.serverId !== serverId)
+  const webhookServers = [...others, { serverId, mode: test ? 'test' : 'live' }]
+  world.seedState(accountRef(tenant.accountId), { ...account, webhookServers })
+  return webhook
+}
+
+/** What waits in the lanes of webhooks, in due order. */
+export function waiting(world: World): Waiting[] {
+  return world
+    .deliveries()
+    .filter(({ lane }) => lane.startsWith('post/'))
+    .sort((one, other) => one.atMs - other.atMs || (one.item < other.item ? -1 : 1))
+    .map(({ lane, item, atMs }) => ({ ...parseItem(item), webhookId: webhookOfLane(lane), atMs }))
+}
+
+/** A new id of the world's shard. */
+export function idOf(world: World): string {
+  return world.run(MAKE_ID, null)
+}
+
+const MAKE_ID: CommandType<null, string> = {
+  name: 'make id',
+  entities: () => [],
+  counters: () => [],
+  facts: () => [],
+  decide: (_body, _states, _facts, context) => ({ kind: 'done', reply: context.newId() }),
+}
