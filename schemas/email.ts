@@ -1,9 +1,9 @@
 /**
- * email - the body and the answer of POST /v1/email
+ * email - the bodies and the answers of POST /v1/email and POST /v1/email/batch
  *
  * Lengths are counted in Unicode code points. `recipientsMax` is a keyword of ours: entries of to, cc and bcc together.
  *
- * Spec send.address, send.recipients.max, send.subject, send.body, send.headers, send.attachments, send.tag, send.metadata
+ * Spec batch.all, send.address, send.recipients.max, send.subject, send.body, send.headers, send.attachments, send.tag, send.metadata
  */
 
 import type { FromSchema } from 'json-schema-to-ts'
@@ -12,6 +12,7 @@ import {
   ADDRESS_NAME_CHARS_MAX,
   ATTACHMENT_NAME_CHARS_MAX,
   ATTACHMENTS_MAX,
+  BATCH_MESSAGES_MAX,
   CONTENT_ID_CHARS_MAX,
   HEADER_VALUE_CHARS_MAX,
   HEADERS_MAX,
@@ -119,11 +120,31 @@ export const EMAIL_ANSWER = {
   additionalProperties: false,
 } as const
 
+/** Body of POST /v1/email/batch. */
+export const BATCH_BODY = {
+  type: 'object',
+  properties: { messages: { type: 'array', minItems: 1, maxItems: BATCH_MESSAGES_MAX, items: EMAIL_BODY } },
+  required: ['messages'],
+  additionalProperties: false,
+} as const
+
+/** Answer of POST /v1/email/batch: one for each message, in the order of the request. */
+export const BATCH_ANSWER = {
+  type: 'object',
+  properties: { messages: { type: 'array', minItems: 1, maxItems: BATCH_MESSAGES_MAX, items: EMAIL_ANSWER } },
+  required: ['messages'],
+  additionalProperties: false,
+} as const
+
 /** The body as validated, defaults filled in. (`anyOf` only says that one of two optional fields is there.) */
 export type EmailBody = FromSchema<
   Omit<typeof EMAIL_BODY, 'anyOf' | 'recipientsMax'>,
   { parseIfThenElseKeywords: true }
 >
+
+export interface BatchBody {
+  readonly messages: readonly EmailBody[]
+}
 
 export type EmailAnswer = FromSchema<typeof EMAIL_ANSWER>
 

@@ -13,6 +13,8 @@ export const IDEMPOTENCY_HOURS = 24
 /** Spec error.issues: issues told in one refusal. */
 export const ISSUES_MAX = 100
 
+/** Spec batch.all: messages of a batch. */
+export const BATCH_MESSAGES_MAX = 100
 /** Spec send.recipients.max: entries of to, cc and bcc together. */
 export const RECIPIENTS_MAX = 50
 /** Spec send.size: bytes of a message as built. */

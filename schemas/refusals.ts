@@ -23,6 +23,8 @@ export interface Refusal {
 
 const COUNT = { type: 'integer', minimum: 0 } as const
 const TEXT = { type: 'string' } as const
+/** Of a batch alone: which message. Spec batch.answer */
+const AT = { index: COUNT } as const
 const LIMIT_FIELDS = {
   scope: { enum: ['account', 'server', 'test'] },
   limit: COUNT,
@@ -64,15 +66,21 @@ export const REFUSALS = [
   row('account_paused', 403, 'Account is paused'),
   row('not_found', 404, 'Not found'),
   row('content_expired', 410, 'Content is past its retention'),
-  row('stream_not_found', 422, 'No such stream on this server'),
-  row('stream_kind_not_allowed', 422, 'Kind of stream not allowed here'),
-  row('domain_not_verified', 422, 'Domain of the from address is not a verified sending domain', { domain: TEXT }),
-  row('message_too_large', 422, 'Message is too large as built', { sizeBytes: COUNT, max: COUNT }),
+  row('stream_not_found', 422, 'No such stream on this server', AT, ['index']),
+  row('stream_kind_not_allowed', 422, 'Kind of stream not allowed here', AT, ['index']),
+  row(
+    'domain_not_verified',
+    422,
+    'Domain of the from address is not a verified sending domain',
+    { domain: TEXT, ...AT },
+    ['index'],
+  ),
+  row('message_too_large', 422, 'Message is too large as built', { sizeBytes: COUNT, max: COUNT, ...AT }, ['index']),
   row('broadcast_too_large', 422, 'Broadcast is too large as built', { sizeBytes: COUNT, max: COUNT }),
   row('limit_too_high', 422, 'Limit is higher than allowed', { max: COUNT }),
   row('domain_not_allowed', 422, 'Domain cannot be added as a sending domain', { domain: TEXT }),
-  row('stream_archived', 409, 'Stream is archived', { streamId: UUID }),
-  row('stream_paused', 409, 'Stream is paused', { streamId: UUID, pausedAt: INSTANT }),
+  row('stream_archived', 409, 'Stream is archived', { streamId: UUID, ...AT }, ['index']),
+  row('stream_paused', 409, 'Stream is paused', { streamId: UUID, pausedAt: INSTANT, ...AT }, ['index']),
   row('webhook_exists', 409, 'Webhook exists already', { webhookId: UUID }),
   row('secret_limit', 409, 'Webhook holds all the secrets it may', { max: COUNT }),
   row('last_secret', 409, 'Last secret of a webhook cannot be deleted'),

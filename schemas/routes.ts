@@ -10,7 +10,7 @@
 import { ACCOUNT, ACCOUNT_PATCH_BODY } from './account.ts'
 import { AUDIT_LIST } from './audit.ts'
 import { DOMAIN, DOMAIN_BODY, DOMAIN_CHECKED, DOMAIN_LIST, PAGE_QUERY } from './domain.ts'
-import { EMAIL_ANSWER, EMAIL_BODY } from './email.ts'
+import { BATCH_ANSWER, BATCH_BODY, EMAIL_ANSWER, EMAIL_BODY } from './email.ts'
 import { BODY_BYTES_MAX } from './limits.ts'
 import { MESSAGE } from './message.ts'
 import { SERVER } from './server.ts'
@@ -64,6 +64,11 @@ export const ROUTES = {
   sendEmail: route('sendEmail', 'POST', '/v1/email', {
     body: EMAIL_BODY,
     success: { status: 200, body: EMAIL_ANSWER },
+    isIdempotent: true,
+  }),
+  sendBatch: route('sendBatch', 'POST', '/v1/email/batch', {
+    body: BATCH_BODY,
+    success: { status: 200, body: BATCH_ANSWER },
     isIdempotent: true,
   }),
   readServer: route('readServer', 'GET', '/v1/server', { success: { status: 200, body: SERVER } }),

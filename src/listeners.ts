@@ -19,11 +19,12 @@ import {
   makeRemoveDomain,
   makeVerifyDomain,
 } from './routes/domains.ts'
-import { makeSendEmail, type SendDeps } from './routes/email.ts'
+import { makeSendBatch, makeSendEmail } from './routes/email.ts'
 import { type HealthDeps, makeReadHealth, makeReadMetrics, makeReadReadiness } from './routes/health.ts'
 import { makeReadMessage } from './routes/messages.ts'
 import type { OperatorDeps } from './routes/operator.ts'
 import { makePatchAccount } from './routes/operator-accounts.ts'
+import type { SendDeps } from './routes/send.ts'
 import { makeReadServer } from './routes/server.ts'
 import type { MessageDeps } from './views/message.ts'
 
@@ -63,6 +64,7 @@ export async function startListeners(config: Config, deps: ListenerDeps): Promis
 function makeHandlers(deps: RouteDeps): Record<RouteName, Handler> {
   return {
     sendEmail: makeSendEmail(deps),
+    sendBatch: makeSendBatch(deps),
     readServer: makeReadServer(deps),
     readMessage: makeReadMessage(deps),
     listDomains: makeListDomains(deps),

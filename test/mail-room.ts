@@ -67,6 +67,7 @@ t.test('a message is measured in a thread', async (t) => {
   const message = {
     from: { address: 'shop@acme.test', domain: 'acme.test', name: null },
     recipients: [{ address: 'ann@a.test', name: null, kind: 'to' as const }],
+    streamId: null,
     subject: 'Hello',
     text: 'x'.repeat(1000),
     html: null,

@@ -10,7 +10,7 @@
  * Spec refusal.order, request.idempotency, send.refusals, limit.refusal
  */
 
-import type { CommandType, Context, Decision, Fact, Facts, States } from '../../cluster/behaviour.ts'
+import type { CommandType, Context, Decision, Fact, Facts, Ref, States } from '../../cluster/behaviour.ts'
 import { msOf } from '../../cluster/id.ts'
 import { MESSAGE_BYTES_MAX } from '../../schemas/limits.ts'
 import { SIMULATOR_DOMAIN } from '../mail/simulator.ts'
@@ -35,7 +35,8 @@ export interface SendTurn {
   readonly body: SendBody
   readonly account: AccountState
   readonly server: ServerState
-  readonly stream: StreamState | null
+  /** One for each message; null where it names none. */
+  readonly streams: readonly (StreamState | null)[]
   readonly accountCounters: AccountCounters | null
   readonly serverCounters: ServerCounters | null
   readonly limits: readonly Limit[]
@@ -72,11 +73,7 @@ export const accept = makeAccept(SEGMENT_BOUNDS)
 export function makeAccept(bounds: SegmentBounds): CommandType<SendBody, SendReply> {
   return {
     name: 'accept',
-    entities: (body) => [
-      accountRef(body.accountId),
-      serverRef(body.serverId),
-      streamRef(body.streamId ?? body.defaultStreamId),
-    ],
+    entities: (body) => [accountRef(body.accountId), serverRef(body.serverId), ...streamRefs(body)],
     counters: (body) => [accountOwner(body.accountId), serverOwner(body.serverId)],
     facts: sendFacts,
     decide(body, states, facts, context, command) {
@@ -86,13 +83,23 @@ export function makeAccept(bounds: SegmentBounds): CommandType<SendBody, SendRep
         const answer = step(turn)
         if (answer !== null) return answer
       }
-      const unread = listFacts(body, turn.stream, context.shard).filter((fact) => !facts.has(fact))
+      const unread = listFacts(body, turn.streams, context.shard).filter((fact) => !facts.has(fact))
       if (unread.length > 0) return { kind: 'need', facts: unread }
       const telling = warnOfCaps(turn)
       if (telling !== null && 'kind' in telling) return telling
       return acceptAll(turn, { rate: rateAfter(turn, turn.requested), telling, bounds })
     },
   }
+}
+
+function streamRefs({ messages, defaultStreamId }: SendBody): Ref[] {
+  const ids = new Set<string>()
+  for (const { streamId } of messages) ids.add(streamId ?? defaultStreamId)
+  return Array.from(ids, streamRef)
+}
+
+function streamsOf({ messages, defaultStreamId }: SendBody, states: States): (StreamState | null)[] {
+  return messages.map(({ streamId }) => states.get<StreamState | null>(streamRef(streamId ?? defaultStreamId)))
 }
 
 function sendFacts(body: SendBody, states: States, { shard, nowMs }: Context): Fact[] {
@@ -106,16 +113,21 @@ function sendFacts(body: SendBody, states: States, { shard, nowMs }: Context): F
   const facts = personFacts(shard, body.accountId, hmacs)
   if (domains.size > 0) facts.push({ read: 'fields', key: sendingKey(shard, body.accountId), fields: [...domains] })
   if (body.idempotency !== null) facts.push(...idempotencyFacts(shard, body.idempotency, nowMs))
-  const stream = states.get<StreamState | null>(streamRef(body.streamId ?? body.defaultStreamId))
-  facts.push(...listFacts(body, stream, shard))
+  facts.push(...listFacts(body, streamsOf(body, states), shard))
   return facts
 }
 
-/** The reads that tell who is suppressed: none on a stream that never suppressed anybody. Spec send.suppressed */
-function listFacts({ messages }: SendBody, stream: StreamState | null, shard: number): readonly Fact[] {
-  if (stream?.hasSuppressions !== true) return NO_FACTS
-  const hmacs = messages.flatMap(({ recipients }) => recipients.map(({ hmac }) => hmac))
-  return suppressedFacts(shard, stream.streamId, new Set(hmacs))
+/** The reads that tell who is suppressed: none on streams that never suppressed anybody. Spec send.suppressed */
+function listFacts({ messages }: SendBody, streams: readonly (StreamState | null)[], shard: number): readonly Fact[] {
+  if (!streams.some((stream) => stream?.hasSuppressions === true)) return NO_FACTS
+  const lists = new Map<string, Set<string>>()
+  for (const [index, stream] of streams.entries()) {
+    if (stream?.hasSuppressions !== true) continue
+    const hmacs = lists.get(stream.streamId) ?? new Set()
+    for (const { hmac } of messages[index]?.recipients ?? []) hmacs.add(hmac)
+    lists.set(stream.streamId, hmacs)
+  }
+  return [...lists].flatMap(([streamId, hmacs]) => suppressedFacts(shard, streamId, hmacs))
 }
 
 // Spec key.revoke
@@ -128,7 +140,7 @@ function keyIsLive(
   const server = states.get<ServerState | null>(serverRef(body.serverId))
   if (account === null || server === null || server.accountId !== account.accountId) return null
   if (!holdsKey(server.keys, body.keyHash)) return null
-  const stream = states.get<StreamState | null>(streamRef(body.streamId ?? body.defaultStreamId))
+  const streams = streamsOf(body, states)
   const accountCounters = states.counter<AccountCounters>(accountOwner(body.accountId))
   const serverCounters = states.counter<ServerCounters>(serverOwner(body.serverId))
   const of = { account, counters: accountCounters, nowMs: given.context.nowMs }
@@ -140,7 +152,7 @@ function keyIsLive(
     body,
     account,
     server,
-    stream,
+    streams,
     accountCounters,
     serverCounters,
     limits,
@@ -175,12 +187,14 @@ function accountMaySend({ body, account }: SendTurn): Decision<SendReply> | null
   return account.status === 'paused' ? refuse('account_paused') : null
 }
 
-function streamIsKnown({ body, stream }: SendTurn): Decision<SendReply> | null {
-  return stream === null || stream.serverId !== body.serverId ? refuse('stream_not_found', indexOf(body, 0)) : null
+function streamIsKnown({ body, streams }: SendTurn): Decision<SendReply> | null {
+  const index = streams.findIndex((stream) => stream === null || stream.serverId !== body.serverId)
+  return index < 0 ? null : refuse('stream_not_found', indexOf(body, index))
 }
 
-function streamKindMaySend({ body, stream }: SendTurn): Decision<SendReply> | null {
-  return stream?.kind === 'inbound' ? refuse('stream_kind_not_allowed', indexOf(body, 0)) : null
+function streamKindMaySend({ body, streams }: SendTurn): Decision<SendReply> | null {
+  const index = streams.findIndex((stream) => stream?.kind === 'inbound')
+  return index < 0 ? null : refuse('stream_kind_not_allowed', indexOf(body, index))
 }
 
 function domainsAreVerified({ body, facts, context }: SendTurn): Decision<SendReply> | null {
@@ -201,14 +215,24 @@ function messagesFit({ body }: SendTurn): Decision<SendReply> | null {
   return null
 }
 
-function streamIsNotArchived({ body, stream }: SendTurn): Decision<SendReply> | null {
-  if (stream === null || stream.archivedAtMs === null) return null
-  return refuse('stream_archived', { streamId: stream.streamId, ...indexOf(body, 0) })
+function streamIsNotArchived({ body, streams }: SendTurn): Decision<SendReply> | null {
+  for (const [index, stream] of streams.entries()) {
+    if (stream !== null && stream.archivedAtMs !== null)
+      return refuse('stream_archived', { streamId: stream.streamId, ...indexOf(body, index) })
+  }
+  return null
 }
 
-function streamIsNotPaused({ body, stream }: SendTurn): Decision<SendReply> | null {
-  if (stream === null || stream.pausedAtMs === null) return null
-  return refuse('stream_paused', { streamId: stream.streamId, pausedAtMs: stream.pausedAtMs, ...indexOf(body, 0) })
+function streamIsNotPaused({ body, streams }: SendTurn): Decision<SendReply> | null {
+  for (const [index, stream] of streams.entries()) {
+    if (stream !== null && stream.pausedAtMs !== null)
+      return refuse('stream_paused', {
+        streamId: stream.streamId,
+        pausedAtMs: stream.pausedAtMs,
+        ...indexOf(body, index),
+      })
+  }
+  return null
 }
 
 function limitsHold(turn: SendTurn): Decision<SendReply> | null {
@@ -228,8 +252,8 @@ function needsDomain({ test }: SendBody, domain: string): boolean {
   return !test || domain !== SIMULATOR_DOMAIN
 }
 
-function indexOf({ batch, messages }: SendBody, index: number): { readonly index?: number } {
-  return (batch ?? messages.length > 1) ? { index } : {}
+function indexOf({ batch }: SendBody, index: number): { readonly index?: number } {
+  return batch ? { index } : {}
 }
 
 /** What the per-minute limits leave once `taken` more are counted. */

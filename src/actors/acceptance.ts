@@ -31,6 +31,7 @@ import { postingOps } from './posting.ts'
 import { enterSegment, hasPostings, type Segment, type SegmentBounds } from './segment.ts'
 import type { AcceptedMessage, RateLeft, SendItem, SendRecipient, SendReply } from './send.ts'
 import { packStatus, type StatusEvent, type StatusToPack, statusField } from './status.ts'
+import type { StreamState } from './stream.ts'
 import { suppressionIn } from './suppression.ts'
 
 /** Bytes of a hash field that names a message. */
@@ -41,6 +42,7 @@ const SUPPRESSED_CLASS = 'Suppressed'
 /** A message on its way into the log. */
 interface Placed {
   readonly item: SendItem
+  readonly stream: StreamState | null
   readonly messageId: string
   readonly short: string
   readonly submittedAtMs: number
@@ -97,10 +99,19 @@ class Acceptance {
     const submittedAtMs = msOf(messageId)
     const head = packItemHead(item)
     const segment = this.enter(submittedAtMs, item.recipients.length, Buffer.byteLength(head) + FIELD_BYTES)
-    const placed = { item, messageId, short, submittedAtMs, contentId: `${cmdId}-${place}`, segment }
+    const contentId = `${cmdId}-${place}`
+    const placed = {
+      item,
+      stream: this.turn.streams[place] ?? null,
+      messageId,
+      short,
+      submittedAtMs,
+      contentId,
+      segment,
+    }
     this.ops.push({ key: headKey(context.shard, this.serverId, segment), write: 'HSET', args: [short, head] })
     this.log(placed)
-    const suppressed = suppressedPlaces(this.turn, item)
+    const suppressed = suppressedPlaces(this.turn, placed)
     if (suppressed.size > 0) this.endSuppressed(placed, suppressed)
     this.keepContent(placed, suppressed.size < item.recipients.length)
     this.makeDue(placed, suppressed)
@@ -131,9 +142,9 @@ class Acceptance {
     return segment.name
   }
 
-  private log({ item, messageId, submittedAtMs, contentId, segment }: Placed): void {
+  private log({ item, stream, messageId, submittedAtMs, contentId, segment }: Placed): void {
     const { shard } = this.turn.context
-    const { stream, body } = this.turn
+    const { body } = this.turn
     const { tagHash } = item
     // By the id's month, not the clock's: a person's row must outlive every message that names it.
     const month = monthName(submittedAtMs)
@@ -170,10 +181,9 @@ class Acceptance {
   }
 
   private makeDue(placed: Placed, suppressed: ReadonlySet<number>): void {
-    const { item, short, segment } = placed
+    const { item, stream, short, segment } = placed
     const message = this.jobMessage(placed)
     const prefix = itemPrefix(this.serverId, segment, short)
-    const { stream } = this.turn
     const of = {
       recipients: item.recipients.length,
       hasAttachments: item.attachments.length > 0,
@@ -220,10 +230,10 @@ class Acceptance {
 const NOBODY: ReadonlySet<number> = new Set()
 
 /** Places of the recipients that are on the stream's list. A stream without one costs nothing. */
-function suppressedPlaces({ stream, facts, context }: SendTurn, { recipients }: SendItem): ReadonlySet<number> {
+function suppressedPlaces({ facts, context }: SendTurn, { stream, item }: Placed): ReadonlySet<number> {
   if (stream?.hasSuppressions !== true) return NOBODY
   const places = new Set<number>()
-  for (const [index, { hmac }] of recipients.entries()) {
+  for (const [index, { hmac }] of item.recipients.entries()) {
     const place = { streamId: stream.streamId, hmac }
     if (suppressionIn(facts, context.shard, place) !== null) places.add(index)
   }

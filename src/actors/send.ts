@@ -30,6 +30,8 @@ export interface SendRecipient extends SendSender {
 
 /** One message of a send. */
 export interface SendItem {
+  /** As named by the client; null for the server's default stream. */
+  readonly streamId: string | null
   readonly from: SendSender
   /** Each address once, at least one, at most 50. */
   readonly recipients: readonly SendRecipient[]
@@ -55,14 +57,12 @@ export interface SendBody {
   readonly keyHash: string
   /** Whether sends need an active subscription. */
   readonly billing: boolean
-  /** As named by the client. */
-  readonly streamId: string | null
   readonly defaultStreamId: string
   readonly source: SourceLetter
   readonly idempotency: IdempotencyInput | null
   readonly messages: readonly SendItem[]
-  /** Whether refusals name the message's `index`. Absent: where there are several. */
-  readonly batch?: boolean
+  /** Whether refusals name the message's `index`. */
+  readonly batch: boolean
 }
 
 /** One message that was accepted. */

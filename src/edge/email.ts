@@ -41,6 +41,8 @@ export interface Attachment {
 
 /** A message as it is sent, of one form whatever the body looked like. */
 export interface SendMessage {
+  /** In lower case; null where the body names none. */
+  readonly streamId: string | null
   readonly from: Sender
   readonly recipients: readonly Recipient[]
   readonly subject: string
@@ -58,6 +60,7 @@ type AddressField = EmailBody['from']
 export function normaliseEmail(body: EmailBody): SendMessage {
   const from = readAddress(body.from)
   return {
+    streamId: body.streamId?.toLowerCase() ?? null,
     from: { address: from.address, domain: from.domain, name: from.name },
     recipients: readRecipients(body),
     subject: withoutControl(body.subject),

@@ -96,7 +96,7 @@ function walkFields(schema: Schema, fields: Fields, path: string, issues: Issue[
   for (const name in fields) {
     if (issues.length >= ISSUES_MAX) return
     if (tooMany && RECIPIENT_FIELDS.includes(name)) {
-      if (name === 'to') issues.push({ path: 'to', message: recipientsMessage(schema) })
+      if (name === 'to') issues.push({ path: joinPath(path, name), message: recipientsMessage(schema) })
     } else {
       walkField(schema, name, fields[name], joinPath(path, name), issues)
     }

@@ -1,5 +1,5 @@
 /**
- * send-command - the command that asks for one message to be accepted, made of a request in its one form
+ * send-command - the command that asks for messages to be accepted, made of a request in its one form
  *
  * All that needs the installation's secret is computed here: HMACs of addresses, hashes of the tag and of the
  * Idempotency-Key. The decision itself stays pure.
@@ -8,9 +8,9 @@
  */
 
 import type { Command } from '../../cluster/behaviour.ts'
-import type { EmailBody } from '../../schemas/email.ts'
+import { ROUTES } from '../../schemas/routes.ts'
 import type { SendBody, SendItem } from '../actors/send.ts'
-import { isInline, type PackedPart } from '../content.ts'
+import type { PackedPart } from '../content.ts'
 import { fingerprintOf, type SendMessage } from '../edge/email.ts'
 import type { KeyOwner } from '../edge/key.ts'
 import type { EdgeRequest } from '../edge/request.ts'
@@ -25,25 +25,37 @@ export interface SendSettings {
   readonly hasRelay: boolean
 }
 
-/** One message that is to be sent. */
-export interface SendInput {
-  readonly request: EdgeRequest
-  readonly owner: KeyOwner
+/** One message with its content. */
+export interface PackedMessage {
   readonly message: SendMessage
   readonly parts: readonly PackedPart[]
-  readonly cmdId: string
   /** Bytes as built, where its upper bound is too large. */
   readonly builtBytes: number | null
 }
 
-/** Makes the command; small content rides along as blobs. */
+/** What is to be sent. */
+export interface SendInput {
+  readonly request: EdgeRequest
+  readonly owner: KeyOwner
+  readonly packed: readonly PackedMessage[]
+  readonly cmdId: string
+  /** Whether the content rides along as blobs; else it is written under its final names. */
+  readonly rides: boolean
+}
+
+/** Makes the command. */
 export function makeSendCommand(settings: SendSettings, input: SendInput): Command<SendBody> {
-  const { request, owner, parts, cmdId } = input
+  const { request, owner, packed, cmdId, rides } = input
   const { secrets, billing } = settings
-  const inline = isInline(parts)
   const serverId = owner.serverId as string
-  const body = request.body as EmailBody
   const key = request.idempotencyKey
+  const blobs: Uint8Array[] = []
+  const messages: SendItem[] = []
+  for (const one of packed) {
+    messages.push(makeItem(settings, owner, one, rides ? blobs.length : null))
+    // What rides in the commit has one chunk a part.
+    if (rides) for (const { chunks } of one.parts) blobs.push(chunks[0] as Uint8Array)
+  }
   return {
     name: 'accept',
     cmdId,
@@ -53,29 +65,34 @@ export function makeSendCommand(settings: SendSettings, input: SendInput): Comma
       test: owner.mode === 'test',
       keyHash: owner.hash,
       billing,
-      streamId: body.streamId?.toLowerCase() ?? null,
       defaultStreamId: owner.defaultStreamId as string,
       source: 'a',
       idempotency:
         key === null
           ? null
-          : { hash: secrets.idempotencyHash(serverId, key), fingerprint: fingerprintOf(request.route.path, body) },
-      messages: [makeItem(settings, input, inline)],
+          : {
+              hash: secrets.idempotencyHash(serverId, key),
+              fingerprint: fingerprintOf(request.route.path, request.body),
+            },
+      messages,
+      batch: request.route === ROUTES.sendBatch,
     },
-    // What rides in the commit has one chunk a part.
-    ...(inline && { blobs: parts.map(({ chunks }) => chunks[0] as Uint8Array) }),
+    ...(rides && { blobs }),
   }
 }
 
+/** In: the index of the message's first blob, null where its content is written before. */
 function makeItem(
   { secrets, hasRelay }: SendSettings,
-  { owner, message, parts, builtBytes }: SendInput,
-  inline: boolean,
+  owner: KeyOwner,
+  { message, parts, builtBytes }: PackedMessage,
+  firstBlob: number | null,
 ): SendItem {
   const accountId = owner.accountId as string
   const serverId = owner.serverId as string
   const { from } = message
   return {
+    streamId: message.streamId,
     from: {
       address: from.address,
       domain: from.domain,
@@ -102,7 +119,11 @@ function makeItem(
       inline: contentId !== null,
     })),
     content: {
-      parts: parts.map(({ part, chunks }, index) => ({ part, chunks: chunks.length, blob: inline ? index : null })),
+      parts: parts.map(({ part, chunks }, index) => ({
+        part,
+        chunks: chunks.length,
+        blob: firstBlob === null ? null : firstBlob + index,
+      })),
     },
     builtBytes,
     lane: owner.mode === 'test' ? 'simulate' : hasRelay ? 'relay' : 'deliver',

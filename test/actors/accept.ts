@@ -58,8 +58,11 @@ const FAULTS: readonly Fault[] = [
   { code: 'account_paused', repair: account({ status: 'active' }) },
   {
     code: 'stream_not_found',
-    extra: { index: 0 },
-    repair: (_world, tenant, body) => ({ ...body, streamId: tenant.live.streamId }),
+    extra: { index: 1 },
+    repair: (_world, _tenant, body) => ({
+      ...body,
+      messages: (body.messages ?? []).map((item) => ({ ...item, streamId: null })),
+    }),
   },
   { code: 'stream_kind_not_allowed', extra: { index: 0 }, repair: stream({ kind: 'broadcast' }) },
   {
@@ -96,8 +99,8 @@ t.test('accept: a request with every fault is repaired one fault at a time [refu
     keyHash: 'revoked',
     idempotency: KEY,
     billing: true,
-    streamId: tenant.test.streamId,
-    messages: [makeItem(), other],
+    messages: [makeItem(), { ...other, streamId: tenant.test.streamId }],
+    batch: true,
   }
   changeState(world, 'account', tenant.accountId, {
     subscriptionActive: false,
@@ -175,6 +178,28 @@ t.test('accept: the moment a domain leaves the list no send from it passes', asy
   t.equal(codeOf(send(world, tenant)), 'domain_not_verified')
 })
 
+t.test(
+  'accept: messages of a batch lie on different streams, and the first step that refuses names the message',
+  async (t) => {
+    const world = new World(NOW_MS)
+    const tenant = makeTenant(world)
+    const state = world.states.get(`stream:${tenant.live.streamId}`) as object
+    const streamId = '0193b2a4-6c00-7017-8000-0123456789ab'
+    const ref = { kind: 'stream', id: streamId }
+    world.seedState(ref, { ...state, streamId, isDefault: false })
+    const messages = [makeItem(), makeItem({ streamId }), makeItem({ streamId: tenant.test.streamId })]
+    t.equal(acceptedIds(send(world, tenant, { messages: messages.slice(0, 2), batch: true })).length, 2)
+    world.seedState(ref, { ...state, streamId, archivedAtMs: 5 })
+    const refused = (count: number) => send(world, tenant, { messages: messages.slice(0, count), batch: true })
+    t.same(refused(2), { kind: 'refused', code: 'stream_archived', extra: { streamId, index: 1 } })
+    t.same(refused(3), { kind: 'refused', code: 'stream_not_found', extra: { index: 2 } })
+    world.seedState(ref, { ...state, streamId, pausedAtMs: 5 })
+    t.same(refused(2), { kind: 'refused', code: 'stream_paused', extra: { streamId, pausedAtMs: 5, index: 1 } })
+    world.seedState(ref, { ...state, streamId, kind: 'inbound' })
+    t.same(refused(2), { kind: 'refused', code: 'stream_kind_not_allowed', extra: { index: 1 } })
+  },
+)
+
 t.test('accept: a stream, or a key, of someone else', async (t) => {
   const world = new World(NOW_MS)
   const tenant = makeTenant(world)
@@ -185,7 +210,10 @@ t.test('accept: a stream, or a key, of someone else', async (t) => {
     operatorKey: null,
     servers: [{ name: 'Live', mode: 'live', key: { hash: 'other key', prefix: 'sk_other' } }],
   }).servers
-  t.equal(codeOf(send(world, tenant, { streamId: other?.streamId ?? '' })), 'stream_not_found')
+  t.equal(
+    codeOf(send(world, tenant, { messages: [makeItem({ streamId: other?.streamId ?? '' })] })),
+    'stream_not_found',
+  )
   t.equal(codeOf(send(world, tenant, { keyHash: 'other key' })), 'unauthorized')
   t.equal(codeOf(send(world, tenant, { serverId: other?.serverId ?? '', keyHash: 'other key' })), 'unauthorized')
   t.equal(codeOf(send(world, tenant, { accountId: 'nobody' })), 'unauthorized')

@@ -116,8 +116,7 @@ t.test('acceptance: a stream of one’s own is in the log, the default is not', 
   const own = { ...(world.states.get(`stream:${tenant.live.streamId}`) as object), isDefault: false }
   const streamId = '0193b2a4-6c00-7017-8000-0123456789ab'
   world.seedState({ kind: 'stream', id: streamId }, { ...own, streamId })
-  send(world, tenant, { streamId })
-  send(world, tenant, { streamId: tenant.live.streamId })
+  send(world, tenant, { messages: [makeItem({ streamId }), makeItem({ streamId: tenant.live.streamId })] })
   const entries = world.stream(logKey(world.shard, tenant.live.serverId, '202611-0-1')).map(logEntryOf)
   t.same(
     entries.map((entry) => entry?.streamId),

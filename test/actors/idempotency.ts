@@ -53,7 +53,8 @@ for (const { name, afterMs, key, expected } of CASES) {
 t.test('idempotency: a refusal leaves the key free', async (t) => {
   const world = new World(START_MS)
   const tenant = makeTenant(world)
-  const refused = send(world, tenant, { idempotency: KEY, billing: true, streamId: tenant.test.streamId })
+  const messages = [makeItem({ streamId: tenant.test.streamId })]
+  const refused = send(world, tenant, { idempotency: KEY, billing: true, messages })
   t.equal(refused.kind, 'refused')
   t.equal(acceptedIds(send(world, tenant, { idempotency: OTHER })).length, 1)
 })

@@ -193,6 +193,7 @@ test('email: a body that is no object is wrong as a whole [error.issues]', async
 
 test('email: a message has one form whatever the body looked like [send.normal]', async (t) => {
   t.same(normaliseEmail(valid(BASE)), {
+    streamId: null,
     from: { address: 'a@example.com', domain: 'example.com', name: null },
     recipients: [{ address: 'b@example.com', name: null, kind: 'to' }],
     subject: 'S',
@@ -205,6 +206,7 @@ test('email: a message has one form whatever the body looked like [send.normal]'
   })
   const whole = normaliseEmail(
     valid({
+      streamId: '0193B2A4-6C00-7017-8000-0123456789AB',
       from: { email: 'Ann@EXAMPLE.com', name: 'A\r\nB' },
       to: [{ email: 'Bob@Example.com', name: ' Bob ' }],
       cc: ['C@example.com'],
@@ -224,6 +226,7 @@ test('email: a message has one form whatever the body looked like [send.normal]'
     { address: 'Bob@example.com', name: ' Bob ', kind: 'to' },
     { address: 'C@example.com', name: null, kind: 'cc' },
   ])
+  t.equal(whole.streamId, '0193b2a4-6c00-7017-8000-0123456789ab')
   t.equal(whole.subject, 'a   b c ')
   t.same(whole.attachments, [
     { name: 'a', contentType: 'text/plain', contentId: 'c', content: 'QUI=', size: 2 },

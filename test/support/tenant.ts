@@ -72,6 +72,7 @@ export function makeRecipient(address: string, kind: RecipientKind = 'to', name:
 export function makeItem(changes: Partial<SendItem> = {}): SendItem {
   const address = `shop@${SENDING_DOMAIN}`
   return {
+    streamId: null,
     from: { address, domain: SENDING_DOMAIN, name: 'Acme Shop', hmac: hmacOf(address) },
     recipients: [makeRecipient('ada@example.net')],
     subject: 'Your order',
@@ -97,11 +98,11 @@ export function makeSend(tenant: Tenant, changes: Partial<SendBody> = {}): SendB
     test,
     keyHash: test ? TEST_KEY : LIVE_KEY,
     billing: false,
-    streamId: null,
     defaultStreamId: streamId,
     source: 'a',
     idempotency: null,
     messages: [makeItem(test ? { lane: 'simulate' } : {})],
+    batch: false,
     ...changes,
   }
 }

@@ -1,0 +1,166 @@
+/** batch - POST /v1/email/batch over real HTTP: all or nothing, one key, one commit, up to 100 messages and 10 MB. */
+import { randomBytes, randomUUID } from 'node:crypto'
+import { Redis } from 'ioredis'
+import t from 'tap'
+import { type Called, type CallOptions, startTestService } from '../support/service.ts'
+import { until } from '../support/until.ts'
+
+const service = await startTestService()
+const redis = new Redis({ path: service.redis.socketPath })
+const { testServer, liveServer, account, operatorToken } = service.firstRun
+t.teardown(async () => {
+  redis.disconnect()
+  await service.stop()
+})
+
+const MESSAGE = { from: 'you@simulator.test', to: ['delivered@simulator.test'], subject: 'Hello', text: 'It works.' }
+const WAIT_MS = 20_000
+
+function batch(messages: unknown, options: CallOptions = {}): Promise<Called> {
+  return service.call('POST /v1/email/batch', { token: testServer.token, body: { messages }, ...options })
+}
+
+function patch(changes: object): Promise<Called> {
+  return service.operate(`PATCH /v1/operator/accounts/${account.accountId}`, { token: operatorToken, body: changes })
+}
+
+/** Messages in every log of the store. */
+async function countLog(): Promise<number> {
+  const counts = await Promise.all((await redis.keys('*:log:*')).map((key) => redis.xlen(key)))
+  return counts.reduce((sum, count) => sum + count, 0)
+}
+
+async function delivered(messageId: string): Promise<boolean> {
+  const { json } = await service.call(`GET /v1/messages/${messageId}`, { token: testServer.token })
+  return json.status === 'delivered'
+}
+
+await patch({ testPerMinuteLimit: 1_000_000, testMonthlyCap: 10_000_000 })
+
+t.test('batch: 1 and 100 messages are accepted, 0 and 101 are not [batch.all]', async (t) => {
+  for (const count of [1, 100]) {
+    const before = await countLog()
+    const called = await batch(Array.from({ length: count }, (_, n) => ({ ...MESSAGE, subject: `Number ${n}` })))
+    t.equal(called.status, 200)
+    t.equal(called.json.messages.length, count)
+    t.match(called.headers.get('ratelimit-policy'), /^"test";q=1000000;w=60$/)
+    t.equal((await countLog()) - before, count)
+    const ids: string[] = called.json.messages.map((one: { messageId: string }) => one.messageId)
+    t.equal(new Set(ids).size, count)
+    for (const [n, id] of [...ids.entries()].filter(([n]) => n % 33 === 0)) {
+      const { json } = await service.call(`GET /v1/messages/${id}`, { token: testServer.token })
+      t.equal(json.subject, `Number ${n}`, 'in the order of the request')
+    }
+    await until(() => delivered(ids.at(-1) as string), WAIT_MS)
+  }
+  for (const count of [0, 101]) {
+    const called = await batch(Array.from({ length: count }, () => MESSAGE))
+    t.equal(called.status, 400)
+    t.same(
+      called.json.issues.map((issue: { path: string }) => issue.path),
+      ['messages'],
+    )
+  }
+})
+
+t.test('batch: issues are under messages.<n> [batch.answer]', async (t) => {
+  const many = Array.from({ length: 51 }, (_, n) => `r${n}@example.com`)
+  const called = await batch([
+    MESSAGE,
+    { ...MESSAGE, to: ['nobody'], streamID: 'x' },
+    { ...MESSAGE, to: many, headers: { From: 'x' } },
+    { from: MESSAGE.from, to: [{ email: 'a@b' }], subject: '' },
+    7,
+  ])
+  t.equal(called.status, 400)
+  t.same(
+    called.json.issues.map((issue: { path: string }) => issue.path),
+    [
+      'messages.1.to.0',
+      'messages.1.streamID',
+      'messages.2.to',
+      'messages.2.headers.From',
+      'messages.3.to.0.email',
+      'messages.3.subject',
+      'messages.3.text',
+      'messages.4',
+    ],
+  )
+})
+
+t.test('batch: one refusal refuses all, and names the message [batch.all]', async (t) => {
+  const before = [await countLog(), await redis.keys('*:content:*').then((keys) => keys.length)]
+  const foreign = await batch([MESSAGE, { ...MESSAGE, from: 'you@other.example' }])
+  t.match(foreign.json, { error: 'domain_not_verified', domain: 'other.example', index: 1 })
+  t.equal(foreign.status, 422)
+  const unknown = await batch([
+    { ...MESSAGE, text: randomBytes(80_000).toString('hex') },
+    { ...MESSAGE, streamId: randomUUID() },
+  ])
+  t.match(unknown.json, { error: 'stream_not_found', index: 1 })
+  const attachments = [{ name: 'a', content: randomBytes(7_300_000).toString('base64') }]
+  const large = await batch([MESSAGE, MESSAGE, { ...MESSAGE, attachments, text: '\u00e9'.repeat(300_000) }])
+  t.match(large.json, { error: 'message_too_large', index: 2, max: 10_485_760 })
+  t.same([await countLog(), await redis.keys('*:content:*').then((keys) => keys.length)], before)
+})
+
+t.test('batch: limits count the sum of all recipients, all or nothing [batch.all]', async (t) => {
+  await patch({ perMinuteLimit: 5, testPerMinuteLimit: 5, testMonthlyCap: 1_000_000 })
+  const three = { ...MESSAGE, to: ['a@simulator.test', 'b@simulator.test', 'c@simulator.test'] }
+  const refused = await batch([three, three])
+  t.equal(refused.status, 429)
+  t.match(refused.json, { error: 'rate_limited', scope: 'test', requested: 6, limit: 5, message: /6 of 5/ })
+  t.notOk('index' in refused.json)
+  await patch({ testPerMinuteLimit: 1_000_000 })
+})
+
+t.test('batch: one Idempotency-Key, shared with the other routes [request.idempotency]', async (t) => {
+  const headers = { 'idempotency-key': randomUUID() }
+  const before = await countLog()
+  const answers = await Promise.all(Array.from({ length: 8 }, () => batch([MESSAGE, MESSAGE], { headers })))
+  t.equal(new Set(answers.map(({ text }) => text)).size, 1)
+  t.equal(answers.filter((answer) => answer.headers.get('idempotent-replayed') === 'true').length, 7)
+  t.equal((await countLog()) - before, 2)
+  const other = await batch([MESSAGE], { headers })
+  t.equal(other.status, 422)
+  t.equal(other.json.error, 'idempotency_key_reused')
+  const single = await service.call('POST /v1/email', { token: testServer.token, body: MESSAGE, headers })
+  t.equal(single.json.error, 'idempotency_key_reused')
+  t.equal((await batch([MESSAGE], { headers: { 'idempotency-key': '' } })).status, 400)
+})
+
+t.test('batch: large contents are written ahead, delivered and read back', async (t) => {
+  const texts = Array.from({ length: 6 }, () => randomBytes(40_000).toString('hex'))
+  const attachments = [{ name: 'a.bin', content: randomBytes(300_000).toString('base64') }]
+  const called = await batch([...texts.map((text) => ({ ...MESSAGE, text })), { ...MESSAGE, attachments }])
+  t.equal(called.status, 200)
+  const ids: string[] = called.json.messages.map((one: { messageId: string }) => one.messageId)
+  for (const [n, id] of ids.entries()) {
+    await until(() => delivered(id), WAIT_MS)
+    const { json } = await service.call(`GET /v1/messages/${id}`, { token: testServer.token })
+    t.equal(json.text, texts[n] ?? MESSAGE.text)
+    t.ok(json.sizeBytes > 80_000)
+  }
+  const huge = { ...MESSAGE, attachments: [{ name: 'a', content: 'A'.repeat(10_485_760) }] }
+  t.equal((await batch([huge])).status, 413)
+})
+
+t.test('batch: 100 messages of 50 recipients are one request', async (t) => {
+  const messages = Array.from({ length: 100 }, (_, n) => ({
+    ...MESSAGE,
+    to: Array.from({ length: 50 }, (_, at) => `r${n}-${at}@simulator.test`),
+  }))
+  const called = await batch(messages)
+  t.equal(called.status, 200)
+  const last = called.json.messages[99].messageId
+  const { json } = await service.call(`GET /v1/messages/${last}`, { token: testServer.token })
+  t.same(
+    json.recipients.map(({ recipient }: { recipient: string }) => recipient),
+    messages[99]?.to,
+  )
+})
+
+t.test('batch: the live server’s domain is looked at for each message', async (t) => {
+  const called = await batch([MESSAGE], { token: liveServer.token })
+  t.match(called.json, { error: 'domain_not_verified', domain: 'simulator.test', index: 0 })
+})
