@@ -206,10 +206,12 @@ class PlanBuilder {
     if (staged.events !== undefined) this.draft.apply(staged.events, work.command.name)
     for (const { owner, value } of staged.counters ?? []) this.draft.counters.set(owner, value)
     for (const op of staged.ops ?? []) this.push(op)
-    for (const fields of staged.absent ?? []) this.absent.push(fields)
     for (const signal of staged.signals ?? []) this.signals.push(signal)
     for (const { lane, item } of staged.done ?? []) this.leave(lane, item)
+    const claims = this.claims.length
     for (const due of staged.due ?? []) this.place(due)
+    // Of an item that waits nobody asks soon what its command knew.
+    if (this.claims.length > claims) for (const fields of staged.absent ?? []) this.absent.push(fields)
     const answer = decision.kind === 'refuse' ? decision.answer : decision.kind === 'done' ? decision.reply : null
     const fault = answer === FAULT
     if (work.source === 'claim' && !fault && answer !== null) this.claim(answer as Claim)

@@ -15,7 +15,7 @@ export interface Clock {
   monotonicMs(): number
   /** The store said that it is `storeMs`; the question was sent at `sentAtMs` (monotonic). */
   set(storeMs: number, sentAtMs: number): void
-  /** Calls back once after `ms` (at most a minute); answers a function that cancels. */
+  /** Calls back once after `ms` (at most a minute; 0: when this turn of the loop ends); answers a function that cancels. */
   after(ms: number, call: () => void): () => void
 }
 
@@ -32,6 +32,10 @@ export function makeClock(): Clock {
       readAtMs = sentAtMs + (arrivedAtMs - sentAtMs) / 2
     },
     after(ms, call) {
+      if (ms === 0) {
+        const immediate = setImmediate(call)
+        return () => clearImmediate(immediate)
+      }
       const timer = setTimeout(call, Math.min(Math.max(ms, 0), SLEEP_MAX_MS))
       return () => clearTimeout(timer)
     },

@@ -100,35 +100,51 @@ export class FactRounds {
   }
 }
 
-/** The facts of one turn. `laid` are the commits confirmed so far, oldest first; `staged` the batch's own writes. */
+/** Fields that need not be read, as they are by the commit that made `seq`. */
+export interface KnownFields {
+  readonly seq: number
+  field(key: string, field: string): string | null | undefined
+}
+
+/**
+ * The facts of one turn: what was read, or is known without a read. `laid` are commits that a read may not have seen,
+ * oldest first; `staged` the batch's own writes.
+ */
 export class FactView implements Facts {
   private readonly rounds: FactRounds
   private readonly laid: readonly Laid[]
   private readonly staged: Overlay
+  private readonly known: KnownFields | null
 
-  constructor(rounds: FactRounds, laid: readonly Laid[], staged: Overlay) {
+  constructor(rounds: FactRounds, laid: readonly Laid[], staged: Overlay, known: KnownFields | null = null) {
     this.rounds = rounds
     this.laid = laid
     this.staged = staged
+    this.known = known
   }
 
   has(fact: Fact): boolean {
     if (fact.read !== 'fields') return this.rounds.other(fact) !== null
-    return fact.fields.every((field) => this.rounds.fieldRound(fact.key, field) !== null)
+    const { key, fields } = fact
+    return fields.every(
+      (field) => this.rounds.fieldRound(key, field) !== null || this.knownField(key, field) !== undefined,
+    )
   }
 
   field(key: string, field: string): string | null {
     const read = this.rounds.fieldRound(key, field)
-    if (read === null) throw new Fault('Field was not fetched', { key })
+    const known = read === null ? this.knownField(key, field) : undefined
+    if (read === null && known === undefined) throw new Fault('Field was not fetched', { key })
     const staged = this.staged.field(key, field)
     if (staged !== undefined) return staged
+    const seq = read === null ? this.known!.seq : read.seq
     for (let i = this.laid.length - 1; i >= 0; i -= 1) {
-      const { seq, overlay } = this.laid[i]!
-      if (seq <= read.seq) break
+      const { seq: laidSeq, overlay } = this.laid[i]!
+      if (laidSeq <= seq) break
       const written = overlay.field(key, field)
       if (written !== undefined) return written
     }
-    return read.value
+    return read === null ? (known ?? null) : read.value
   }
 
   hash(key: string): ReadonlyMap<string, string> {
@@ -154,6 +170,10 @@ export class FactView implements Facts {
 
   value(key: string): string | null {
     return this.lay<string | null>({ read: 'value', key }, (overlay, below) => overlay.value(key, below))
+  }
+
+  private knownField(key: string, field: string): string | null | undefined {
+    return this.known === null ? undefined : this.known.field(key, field)
   }
 
   private lay<Value>(fact: Fact, over: (overlay: Overlay, below: Value) => Value): Value {

@@ -158,13 +158,14 @@ export class RedisLink {
     this.options.onDown?.()
   }
 
-  /** Holds the socket's writes back until this turn of the loop has said all that it wants to say. */
+  /** Holds the socket's writes back until what runs now has said all that it wants to say. */
   private cork(): void {
     if (this.isCorked) return
     const { stream } = this.client
     this.isCorked = true
     stream.cork()
-    process.nextTick(() => {
+    // A microtask: what waits for an answer that came just now is told after this has left.
+    queueMicrotask(() => {
       this.isCorked = false
       stream.uncork()
     })

@@ -9,7 +9,7 @@
 import { type BatchContext, decideBatch, type Plan } from './batch.ts'
 import type { CommandType, Context, Fact, Need } from './behaviour.ts'
 import { newCmdId } from './cmd-id.ts'
-import { FactList, FactRounds, FactView, type Laid } from './facts.ts'
+import { FactList, FactRounds, FactView, type KnownFields, type Laid } from './facts.ts'
 import { Fault } from './fault.ts'
 import { FieldCache } from './field-cache.ts'
 import { entryIdOf, type IdMaker, makeIds, sortableEntryId } from './id.ts'
@@ -31,6 +31,8 @@ export type Phase = 'loading' | 'running' | 'halted' | 'gone'
 
 export interface Batch {
   works: Work[]
+  /** Nothing that comes later joins it: it looks for the command that the store refuses. */
+  readonly isClosed: boolean
   readonly rounds: FactRounds
   reading: boolean
 }
@@ -65,6 +67,7 @@ export abstract class ShardLoop {
   private readonly types: ReadonlyMap<string, CommandType>
   private commits = 0
   private pausedUntilMs = 0
+  private isWoken = false
 
   constructor(id: number, world: ShardWorld) {
     this.id = id
@@ -97,9 +100,20 @@ export abstract class ShardLoop {
     if (this.inFlight === null && this.next === null && this.queue.size === 0) this.wasIdle()
   }
 
+  /** Has `advance` called when this turn of the loop ends: what comes in together is decided together. */
+  protected wake(): void {
+    if (this.isWoken) return
+    this.isWoken = true
+    this.world.clock.after(0, () => {
+      this.isWoken = false
+      this.advance()
+    })
+  }
+
   /** Makes works the next batch and starts its reads. */
-  protected begin(works: Work[]): void {
-    this.next = { works, rounds: new FactRounds(), reading: true }
+  protected begin(works: Work[], isClosed = false): void {
+    this.fields.begin(this.world.clock.nowMs())
+    this.next = { works, isClosed, rounds: new FactRounds(), reading: true }
     void this.gather(this.next, null)
   }
 
@@ -130,9 +144,14 @@ export abstract class ShardLoop {
       ids: this.ids,
       nowMs: this.world.clock.nowMs(),
       seq: this.meta.seq + 1,
-      view: (staged) => new FactView(batch.rounds, this.laidFor(batch), staged),
+      view: (staged) => new FactView(batch.rounds, this.laidFor(batch), staged, this.knownFields()),
       threw: (work, error) => this.world.log.threw({ shard: this.id, name: work.type.name }, error),
     }
+  }
+
+  /** Fields that are remembered, as they are by the last confirmed commit. */
+  protected knownFields(): KnownFields {
+    return { seq: this.meta.seq, field: (key, field) => this.fields.field(key, field) }
   }
 
   /** The runtime's own work of a source: `claim`, `outcome`, `timer`, `free`, `index`. */
@@ -182,39 +201,76 @@ export abstract class ShardLoop {
       states.take(values, this.world.clock.nowMs())
     }
     const facts = new FactList()
-    if (needs === null) for (const work of batch.works) this.factsOf(work, facts)
-    for (const need of needs ?? []) for (const fact of need.facts ?? []) facts.add(fact)
+    if (needs === null) this.factsOf(batch.works, facts)
+    for (const need of needs ?? []) for (const fact of need.facts ?? []) this.addFact(fact, facts)
     if (!facts.empty && !(await this.readFacts(batch, facts.list()))) return
     batch.reading = false
     this.advance()
   }
 
-  /** Brings facts into the batch, from memory or by a read; false when the batch is no longer the next one. */
+  /** Reads facts into the batch; false when the batch is no longer the next one. */
   private async readFacts(batch: Batch, facts: readonly Fact[]): Promise<boolean> {
-    const seq = this.meta.seq
-    const { known, values, unknown } = this.fields.split(facts, this.world.clock.nowMs())
-    if (known.length > 0) batch.rounds.add(seq, known, values)
-    if (unknown.length === 0) return true
-    const read = await this.world.store.read(this.id, unknown)
+    const { seq } = this.meta
+    const read = await this.world.store.read(this.id, facts)
     if (this.next !== batch) return false
     if (read === null) {
       this.putBack(batch)
       return false
     }
     this.world.answered()
-    if (this.meta.seq === seq) this.fields.take(unknown, read)
-    batch.rounds.add(seq, unknown, read)
+    if (this.meta.seq === seq) this.fields.take(facts, read)
+    batch.rounds.add(seq, facts, read)
     return true
   }
 
-  private factsOf(work: Work, facts: FactList): void {
+  /** What the works ask for and is not known yet. */
+  private factsOf(works: readonly Work[], facts: FactList): void {
     const turn: Context = { nowMs: this.world.clock.nowMs(), shard: this.id, newId: noIds }
     const states = new Draft(this.memory, this.world.entities, { nowMs: turn.nowMs, entryId: '' })
-    if (work.late) return
-    for (const fact of guarded(work, () => work.type.facts(work.command.body, states, turn)) ?? []) facts.add(fact)
+    for (const work of works) {
+      if (work.late) continue
+      const asked = guarded(work, ({ type, command }) => type.facts(command.body, states, turn))
+      for (const fact of asked ?? []) this.addFact(fact, facts)
+    }
+  }
+
+  private addFact(fact: Fact, facts: FactList): void {
+    if (fact.read !== 'fields' || !this.fields.has(fact)) facts.add(fact)
+  }
+
+  /**
+   * Takes along what has come since the batch began and needs no read. The mailbox's commands keep their order: behind
+   * one that needs a read all of them wait.
+   */
+  private topUp({ works }: Batch): void {
+    const bytes = works.reduce((sum, work) => sum + work.bytes, 0)
+    const left = { commandsMax: BATCH.commandsMax - works.length, bytesMax: BATCH.bytesMax - bytes }
+    if (this.queue.size === 0 || left.commandsMax <= 0 || left.bytesMax <= 0) return
+    const later: Work[] = []
+    let isMailboxBlocked = false
+    for (const work of this.queue.take(left, this.world.clock.monotonicMs() < this.fullUntilMs)) {
+      const isBlocked = work.source === 'mailbox' && isMailboxBlocked
+      if (!isBlocked && this.isKnown(work)) works.push(work)
+      else {
+        later.push(work)
+        isMailboxBlocked ||= work.source === 'mailbox'
+      }
+    }
+    if (later.length > 0) this.queue.putBack(later)
+  }
+
+  /** Whether all that a work asks for is in memory. */
+  private isKnown(work: Work): boolean {
+    const states = guarded(work, statesOf) ?? {}
+    if (statesToLoad([states], { shard: this.id, memory: this.memory, types: this.world.entities }) !== null)
+      return false
+    const facts = new FactList()
+    this.factsOf([work], facts)
+    return facts.empty
   }
 
   private decide(batch: Batch): void {
+    if (!batch.isClosed) this.topUp(batch)
     batch.works = batch.works.filter((work) => !this.isOver(work))
     if (batch.works.length === 0) {
       this.next = null

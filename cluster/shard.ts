@@ -55,7 +55,7 @@ export class Shard extends ShardLoop {
       const work = this.own(source, { lane, item, body: { lane, item } })
       if (work === null) return
       this.queue.push(work)
-      this.advance()
+      this.wake()
     }
     this.scanner = new DueScanner(world, { shard: id, lanes: this.lanes, push })
   }
@@ -113,7 +113,7 @@ export class Shard extends ShardLoop {
   /** A work that comes from elsewhere: another shard object's ask, handed over. */
   take(work: Work): void {
     this.queue.push(work)
-    this.advance()
+    this.wake()
   }
 
   /** The mailbox has something. */
@@ -243,12 +243,12 @@ export class Shard extends ShardLoop {
     this.lanes.confirmed(plan)
     const ms = this.world.clock.monotonicMs() - flight.sentAtMs
     this.world.log.committed({ shard: this.id, works: plan.works.length, ms })
+    this.advance() // The next commit is on its way before this one's answers are written.
     this.startClaims(plan.claims)
     this.finished(plan)
     if (plan.signals.length > 0) this.world.store.signal(plan.signals)
     if (!this.stopping && plan.placed.some(({ lane, atMs }) => lane === TIMERS_LANE && atMs <= commit.nowMs))
       this.scanner.scanDue()
-    this.advance()
   }
 
   /** Works of a commit that did not happen are decided again, before anything that came later. */
@@ -291,7 +291,7 @@ export class Shard extends ShardLoop {
     }
     this.requeue(flight, works.slice(half.length))
     for (const work of half) work.needs = 0
-    this.begin(half)
+    this.begin(half, true)
   }
 
   /** The store refused before anything ran: asks are told, what finishes or frees is tried again. */

@@ -2,14 +2,14 @@
  * placement - which shard a new account lives on
  *
  * Messages of one shard that come in together share a commit, and with it most of what a commit costs; messages of
- * different shards never do. So accounts are not spread as thin as they could be: sixteen shards are filled first, then
- * the next sixteen. Sixteen are enough for several processes to share the work.
+ * different shards never do. So accounts are not spread as thin as they could be: four shards are filled first, then
+ * the next four. Four are enough for several processes to share the work of the first thousand accounts.
  */
 
 /** Shards that are filled together. */
-export const SHARDS_TOGETHER = 16
-/** Accounts of a shard before the next sixteen shards are begun. */
-export const ACCOUNTS_EACH = 64
+export const SHARDS_TOGETHER = 4
+/** Accounts of a shard before the next shards are begun. */
+export const ACCOUNTS_EACH = 256
 
 /** The shard of the next account. In: how many accounts each shard holds. */
 export function placeAccount(counts: readonly number[]): number {

@@ -1,4 +1,4 @@
-/** New accounts fill sixteen shards before the next sixteen are begun. */
+/** New accounts fill four shards before the next four are begun. */
 import t from 'tap'
 import { SHARDS } from '../../cluster/id.ts'
 import { ACCOUNTS_EACH, placeAccount, SHARDS_TOGETHER } from '../../src/actors/placement.ts'
@@ -17,7 +17,7 @@ t.test('placement: the first account is on shard 0, the next beside it', async (
   t.same(placed(2).slice(0, 3), [1, 1, 0])
 })
 
-t.test('placement: sixteen shards are filled evenly, then the next sixteen', async (t) => {
+t.test('placement: four shards are filled evenly, then the next four', async (t) => {
   const full = placed(SHARDS_TOGETHER * ACCOUNTS_EACH)
   t.ok(full.slice(0, SHARDS_TOGETHER).every((count) => count === ACCOUNTS_EACH))
   t.ok(full.slice(SHARDS_TOGETHER).every((count) => count === 0))

@@ -4,7 +4,8 @@ import type { Fact } from '../../cluster/behaviour.ts'
 import { FieldCache } from '../../cluster/field-cache.ts'
 
 const NOW_MS = 1_000
-const fact = (...fields: string[]): Fact => ({ read: 'fields', key: 'k', fields })
+const fact = (...fields: string[]) => ({ read: 'fields', key: 'k', fields }) as const
+const other = (key: string, ...fields: string[]) => ({ read: 'fields', key, fields }) as const
 
 function cacheOf(left = 100): FieldCache {
   return new FieldCache({ left })
@@ -12,58 +13,61 @@ function cacheOf(left = 100): FieldCache {
 
 test('field-cache: what was read is known, absent fields too, and only whole facts', async (t) => {
   const cache = cacheOf()
-  cache.take([fact('a', 'b')], [['1', null]])
-  t.match(cache.split([fact('b', 'a')], NOW_MS), { known: [fact('b', 'a')], values: [[null, '1']], unknown: [] })
-  t.match(cache.split([fact('a', 'c')], NOW_MS), { known: [], unknown: [fact('a', 'c')] })
-  const other: Fact = { read: 'hash', key: 'k' }
-  t.match(cache.split([other], NOW_MS), { known: [], unknown: [other] })
+  const hash: Fact = { read: 'hash', key: 'h' }
+  cache.take([fact('a', 'b'), hash], [['1', null], new Map()])
+  t.same([cache.has(fact('b', 'a')), cache.has(fact('a', 'c')), cache.has(other('h'))], [true, false, false])
+  t.same([cache.field('k', 'a'), cache.field('k', 'b'), cache.field('k', 'c')], ['1', null, undefined])
 })
 
 test('field-cache: a confirmed commit changes what is known', async (t) => {
   const cache = cacheOf()
   cache.take([fact('a', 'b')], [['1', '2']])
   cache.note([{ key: 'k', write: 'HSET', args: ['a', '9', 'c', '3'] }])
-  t.match(cache.split([fact('a', 'b', 'c')], NOW_MS), { values: [['9', '2', '3']] })
-  cache.note([{ key: 'k', write: 'HDEL', args: ['a'] }])
-  t.match(cache.split([fact('a')], NOW_MS), { known: [] }, 'read again, not guessed')
-  cache.note([{ key: 'k', write: 'UNLINK', args: [] }])
-  t.match(cache.split([fact('b')], NOW_MS), { known: [] })
+  t.same([cache.field('k', 'a'), cache.field('k', 'b')], ['9', '2'])
+  t.equal(cache.field('k', 'c'), undefined, 'nobody has asked for it')
+  cache.note([{ key: 'k', write: 'HDEL', args: ['a', 'c'] }])
+  t.same([cache.field('k', 'a'), cache.field('k', 'c')], [null, undefined])
+  cache.note([
+    { key: 'k', write: 'HSET', args: ['a', '1'] },
+    { key: 'k', write: 'UNLINK', args: [] },
+  ])
+  t.same([cache.field('k', 'a'), cache.field('k', 'b')], [null, null])
 })
 
 test('field-cache: what a commit knows to be absent is known, unless it writes it', async (t) => {
   const cache = cacheOf()
   cache.note([{ key: 'k', write: 'HSET', args: ['b', '1'] }], [{ key: 'k', fields: ['a', 'b'] }])
-  t.match(cache.split([fact('a', 'b')], NOW_MS), { values: [[null, '1']] })
+  t.same([cache.field('k', 'a'), cache.field('k', 'b')], [null, '1'])
 })
 
-test('field-cache: long texts and bytes are not kept, and an old short value does not stay for them', async (t) => {
+test('field-cache: bytes are known as the text that a read answers', async (t) => {
   const cache = cacheOf()
-  cache.note([{ key: 'k', write: 'HSET', args: ['a', 'short', 'b', 'short'] }])
-  cache.note([{ key: 'k', write: 'HSET', args: ['a', 'x'.repeat(97), 'b', new Uint8Array([1])] }])
-  t.match(cache.split([fact('a')], NOW_MS), { known: [] })
-  t.match(cache.split([fact('b')], NOW_MS), { known: [] })
+  cache.take([fact('a')], [['short']])
+  cache.note([{ key: 'k', write: 'HSET', args: ['a', Buffer.from('long')] }])
+  t.equal(cache.field('k', 'a'), 'long')
 })
 
-test('field-cache: what came first goes first when the process holds enough', async (t) => {
+test('field-cache: what came first goes first, and not while a batch rests on it', async (t) => {
   const budget = { left: 2 }
   const cache = new FieldCache(budget)
-  cache.take([fact('a', 'b', 'c')], [['1', '2', '3']])
-  t.equal(budget.left, 0)
-  t.match(cache.split([fact('a')], NOW_MS), { known: [] })
-  t.match(cache.split([fact('b', 'c')], NOW_MS), { values: [['2', '3']] })
-  const starved = new FieldCache(budget)
-  starved.take([fact('a')], [['1']])
-  t.match(starved.split([fact('a')], NOW_MS), { known: [] }, 'one without anything to drop takes nothing')
+  cache.take([fact('a', 'b'), other('l', 'c')], [['1', '2'], ['3']])
+  t.same([budget.left, cache.field('k', 'a'), cache.field('l', 'c')], [-1, '1', '3'])
+  cache.begin(NOW_MS)
+  t.same([budget.left, cache.field('k', 'a'), cache.field('l', 'c')], [1, undefined, '3'])
+  const idle = new FieldCache(budget)
+  budget.left = -1
+  idle.begin(NOW_MS)
+  t.equal(budget.left, -1, 'one without anything to drop drops nothing')
 })
 
 test('field-cache: an idle shard gives its room back', async (t) => {
   const budget = { left: 10 }
   const cache = new FieldCache(budget)
+  cache.begin(NOW_MS)
   cache.take([fact('a', 'b')], [['1', '2']])
-  cache.split([fact('a')], NOW_MS)
   cache.sweep(NOW_MS + 600_000)
   t.equal(budget.left, 8)
   cache.sweep(NOW_MS + 600_001)
   t.equal(budget.left, 10)
-  t.match(cache.split([fact('a')], NOW_MS), { known: [] })
+  t.equal(cache.has(fact('a')), false)
 })

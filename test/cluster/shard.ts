@@ -132,7 +132,11 @@ function first(...verdicts: Verdict[]): Script {
 
 test('shard: asks are answered after the commit, in one batch while one is in flight', async (t) => {
   const rig = await new Rig().open()
-  const asks = [rig.ask(), rig.ask(), rig.ask()]
+  const asks = [rig.ask()]
+  rig.script = (_commit, apply) => {
+    if (asks.length === 1) asks.push(rig.ask(), rig.ask())
+    return apply()
+  }
   await rig.pass(0)
   t.same(
     asks.map(({ result }) => result),
@@ -140,6 +144,30 @@ test('shard: asks are answered after the commit, in one batch while one is in fl
   )
   t.equal(rig.commits.length, 2)
   t.equal(rig.count(), 3)
+})
+
+test('shard: what comes in one turn of the loop is one batch, and so is what comes until the batch is decided', async (t) => {
+  const rig = await new Rig().open()
+  const asks = [rig.ask(), rig.ask()]
+  rig.script = async (_commit, apply) => {
+    if (asks.length === 2) {
+      asks.push(rig.ask())
+      await settle() // A batch has begun; it waits for this commit.
+      asks.push(rig.ask())
+      await settle()
+    }
+    return apply()
+  }
+  await rig.pass(0)
+  await rig.pass(0)
+  t.same(
+    asks.map(({ result }) => result),
+    [1, 2, 3, 4].map((reply) => ({ kind: 'answer', reply })),
+  )
+  t.same(
+    rig.commits.map(({ note }) => note.split(' ')[0]),
+    ['works=2', 'works=2'],
+  )
 })
 
 test('shard: what was not written is decided again and comes true once', async (t) => {

@@ -169,7 +169,8 @@ class HastyShard extends Shard {
   private answerEmpty(batch: Batch): void {
     const flight = this.inFlight!
     const laid = [...this.laidFor(batch), { seq: this.meta.seq + 1, overlay: flight.plan.overlay }]
-    const context = { ...this.batchContext(batch), view: (staged: Overlay) => new FactView(batch.rounds, laid, staged) }
+    const view = (staged: Overlay) => new FactView(batch.rounds, laid, staged, this.knownFields())
+    const context = { ...this.batchContext(batch), view }
     const decided = decideBatch(batch.works, context)
     for (const work of batch.works) work.needs = 0
     if (decided.kind === 'need') return
