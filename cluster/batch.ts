@@ -4,7 +4,7 @@
  * A turn is all or nothing: what a decision orders is staged only when the decision is whole, so one that refuses,
  * needs more or throws leaves nothing behind. Later turns see what earlier ones staged.
  */
-import type { AbsentFields, Decision, Facts, Need, Op, OutcomeBody, Signal, Staged } from './behaviour.ts'
+import type { AbsentFields, Decision, Due, Facts, Need, Op, OutcomeBody, Signal, Staged } from './behaviour.ts'
 import { msOfCmdId } from './cmd-id.ts'
 import { Fault } from './fault.ts'
 import type { IdMaker } from './id.ts'
@@ -13,6 +13,7 @@ import {
   type ClaimRow,
   claimOps,
   formatClaim,
+  formatWaiting,
   type ItemContext,
   parseClaim,
   poisonOp,
@@ -273,7 +274,7 @@ class PlanBuilder {
     this.context.items.pump.release(lane)
   }
 
-  private place(due: { lane: string; item: string; atMs: number; job?: unknown }): void {
+  private place(due: Due): void {
     const { pump, worker } = this.context.items
     const type = due.job === undefined || due.atMs > this.turn.nowMs ? undefined : pump.typeOf(due.lane)
     if (type !== undefined && pump.room(due.lane) > 0) {
@@ -284,8 +285,14 @@ class PlanBuilder {
       this.bound(due.lane, untilMs)
       return
     }
-    const key = laneKey(this.context.items.shard, due.lane)
-    this.push({ key, write: 'ZADD', args: [String(due.atMs), due.item] })
+    const { shard } = this.context.items
+    this.push({ key: laneKey(shard, due.lane), write: 'ZADD', args: [String(due.atMs), due.item] })
+    if (due.attempts)
+      this.push({
+        key: claimsKey(shard),
+        write: 'HSET',
+        args: [due.item, formatWaiting({ lane: due.lane, attempt: due.attempts })],
+      })
     this.bound(due.lane, due.atMs)
   }
 

@@ -135,6 +135,8 @@ export interface Due {
   readonly atMs: number
   /** What `perform` gets if the commit itself claims the item (its first attempt). */
   readonly job?: unknown
+  /** Attempts that it has had before, where it comes back from outside of the lanes: the next claim counts on. */
+  readonly attempts?: number
 }
 
 /** Fields of a hash that do not exist. */

@@ -70,6 +70,11 @@ export function formatClaim(row: ClaimRow): string {
   return JSON.stringify([row.worker, row.lane, row.attempt, row.untilMs, row.claims])
 }
 
+/** The row of an item that waits: only its number of attempts counts. */
+export function formatWaiting({ lane, attempt }: Pick<ClaimRow, 'lane' | 'attempt'>): string {
+  return formatClaim({ worker: '', lane, attempt, untilMs: 0, claims: 0 })
+}
+
 /** The row of `claims` in `packed`; null for none. */
 export function parseClaim(packed: string | null): ClaimRow | null {
   if (packed === null) return null
@@ -136,8 +141,7 @@ export function outcomeType(lane: LaneType, context: ItemContext): CommandType<O
       const staged = stagedOf(decision)
       const again = staged.due?.some((due) => due.item === body.item && due.lane === body.lane) === true
       if (again && row !== null) {
-        const waiting = formatClaim({ ...row, worker: '', untilMs: 0, claims: 0 })
-        const kept: Op = { key: claimsKey(context.shard), write: 'HSET', args: [body.item, waiting] }
+        const kept: Op = { key: claimsKey(context.shard), write: 'HSET', args: [body.item, formatWaiting(row)] }
         return { ...staged, kind: 'done', reply: null, ops: [...(staged.ops ?? []), kept] }
       }
       const ends = current || staged.done?.some((done) => done.item === body.item) === true

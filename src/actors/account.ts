@@ -1,7 +1,8 @@
 /**
  * account - an account: its status, its limits, its live keys.
  *
- * States: pending (test servers send), active, paused (nothing is accepted), closed (nothing is written any more).
+ * States: pending (test servers send), active, paused (nothing is accepted; with `held` nothing is attempted either),
+ * closed (nothing is written any more, for good).
  * Counters `account:<id>`: minute and month of its live servers together, and of its test servers together.
  *
  * Spec account.read, account.limits
@@ -40,6 +41,10 @@ export interface AccountState extends AccountLimits {
   readonly status: AccountStatus
   readonly createdAtMs: number
   readonly keys: readonly LiveKey[]
+  /** Servers that were not removed. */
+  readonly servers: number
+  /** Whether accepted mail waits until the account is resumed. */
+  readonly held: boolean
   /** Its servers that have any webhook; absent: none has. */
   readonly webhookServers?: readonly WebhookServer[]
 }
@@ -49,6 +54,9 @@ export interface WebhookServer {
   readonly serverId: string
   readonly mode: 'live' | 'test'
 }
+
+/** What events change of an account. */
+export type AccountChanges = Partial<AccountLimits & Pick<AccountState, 'status' | 'servers' | 'held'>>
 
 /** Counters of an account. */
 export interface AccountCounters {
@@ -63,7 +71,7 @@ export interface AccountCounters {
 
 export type AccountEvent =
   | { readonly type: 'created'; readonly account: AccountState }
-  | { readonly type: 'patched'; readonly changes: Partial<AccountLimits> }
+  | { readonly type: 'patched'; readonly changes: AccountChanges }
   | { readonly type: 'webhook servers'; readonly webhookServers: readonly WebhookServer[] }
   | KeyEvent
 

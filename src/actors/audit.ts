@@ -54,6 +54,11 @@ export function auditOps(context: Pick<Context, 'shard' | 'newId'>, by: Operator
   return entryOps(context.shard, { auditId: context.newId(), ...by, ...subject })
 }
 
+/** The same for an order that others than operators give too: nothing where `by` is absent. */
+export function auditOpsOf(context: Context, by: OperatorAct | undefined, subject: ActSubject): Op[] {
+  return by === undefined ? [] : auditOps(context, by, subject)
+}
+
 /** The writes of an entry that has its id. */
 export function entryOps(shard: number, entry: AuditEntry): Op[] {
   const atMs = msOf(entry.auditId)

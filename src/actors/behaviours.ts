@@ -5,14 +5,19 @@
 import type { Behaviours } from '../../cluster/behaviour.ts'
 import { accept } from './accept.ts'
 import { accountEntity } from './account.ts'
+import { approveAccount, closeAccount, pauseAccount, resumeAccount } from './account-status.ts'
 import { addDomain } from './add-domain.ts'
 import { createAccount } from './create-account.ts'
+import { createServer } from './create-server.ts'
 import { createToken } from './create-token.ts'
 import { domainEntity } from './domain.ts'
+import { RELEASE_TIMER, release } from './held.ts'
 import { patchAccount } from './patch-account.ts'
+import { patchServer } from './patch-server.ts'
 import { PEOPLE_TIMER, people } from './people.ts'
 import { recordCheck } from './record-check.ts'
 import { removeDomain } from './remove-domain.ts'
+import { removeServer } from './remove-server.ts'
 import { revokeToken } from './revoke-token.ts'
 import { serverEntity } from './server.ts'
 import { streamEntity } from './stream.ts'
@@ -21,6 +26,22 @@ import { listenersEntity, webhookEntity } from './webhook.ts'
 
 export const BEHAVIOURS: Omit<Behaviours, 'lanes'> = {
   entities: [accountEntity, serverEntity, streamEntity, domainEntity, webhookEntity, listenersEntity],
-  commands: [accept, createAccount, patchAccount, addDomain, recordCheck, removeDomain, createToken, revokeToken],
-  timers: { [SWEEP_TIMER]: sweep, [PEOPLE_TIMER]: people },
+  commands: [
+    accept,
+    createAccount,
+    patchAccount,
+    addDomain,
+    recordCheck,
+    removeDomain,
+    createToken,
+    revokeToken,
+    approveAccount,
+    pauseAccount,
+    resumeAccount,
+    closeAccount,
+    createServer,
+    patchServer,
+    removeServer,
+  ],
+  timers: { [SWEEP_TIMER]: sweep, [PEOPLE_TIMER]: people, [RELEASE_TIMER]: release },
 }

@@ -6,15 +6,15 @@
  * Spec account.create
  */
 
-import type { CommandType, Context, Due, Op, Staged } from '../../cluster/behaviour.ts'
+import type { CommandType, Op } from '../../cluster/behaviour.ts'
 import { assert } from '../../cluster/fault.ts'
+import { msOf } from '../../cluster/id.ts'
 import { ACCOUNT_DEFAULTS, type AccountState, type AccountStatus, accountRef } from './account.ts'
 import { FIRST_KEY_NAME, type NewKey, newKeyOps } from './api-key.ts'
-import { accountsKey, namesKey } from './keyspace.ts'
+import { type ActSubject, auditOps, type OperatorAct } from './audit.ts'
+import { accountsKey, administratorsKey } from './keyspace.ts'
+import { type CreatedServer, makeServer, type NewServer } from './new-server.ts'
 import { firstPeopleDue } from './people.ts'
-import { type ServerMode, type ServerState, serverRef } from './server.ts'
-import { DEFAULT_STREAM_NAME, makeDefaultStream, streamRef } from './stream.ts'
-import { sweepDue } from './sweep.ts'
 
 export interface CreateAccountBody {
   readonly name: string
@@ -22,18 +22,17 @@ export interface CreateAccountBody {
   readonly accountKey: NewKey | null
   /** Only on shard 0, where the operator's keys live. */
   readonly operatorKey: NewKey | null
-  readonly servers: readonly { readonly name: string; readonly mode: ServerMode; readonly key: NewKey }[]
-}
-
-export interface CreatedServer {
-  readonly serverId: string
-  readonly streamId: string
-  readonly tokenId: string
+  readonly servers: readonly NewServer[]
+  /** Addresses to mail about the account; they stay out of every state and stream. */
+  readonly administrators?: readonly string[]
+  /** The operator who orders it; absent at the first start. */
+  readonly by?: OperatorAct
 }
 
 export interface CreateAccountReply {
   readonly kind: 'created'
   readonly accountId: string
+  readonly account: AccountState
   /** Ids of the account's and the operator's key, where ordered. */
   readonly accountTokenId: string | null
   readonly operatorTokenId: string | null
@@ -54,7 +53,9 @@ export const createAccount: CommandType<CreateAccountBody, CreateAccountReply> =
     const operatorTokenId = body.operatorKey === null ? null : context.newId()
     const made = body.servers.map((server) => makeServer(server, accountId, context))
     const account = makeAccount(body, { accountId, accountTokenId, createdAtMs: nowMs })
-    const ops: Op[] = [{ key: accountsKey(shard), write: 'ZADD', args: [String(nowMs), accountId] }]
+    const ops: Op[] = [{ key: accountsKey(shard), write: 'ZADD', args: [String(msOf(accountId)), accountId] }]
+    ops.push(...administratorOps(shard, accountId, body.administrators ?? []))
+    if (body.by !== undefined) ops.push(...auditOps(context, body.by, subjectOf(body, account)))
     const owner = { name: FIRST_KEY_NAME, createdAtMs: nowMs, serverId: null, mode: null, streamId: null }
     if (body.accountKey !== null && accountTokenId !== null)
       ops.push(...newKeyOps(shard, body.accountKey, { ...owner, kind: 'account', accountId, tokenId: accountTokenId }))
@@ -64,7 +65,14 @@ export const createAccount: CommandType<CreateAccountBody, CreateAccountReply> =
     }
     return {
       kind: 'done',
-      reply: { kind: 'created', accountId, accountTokenId, operatorTokenId, servers: made.map(({ ids }) => ids) },
+      reply: {
+        kind: 'created',
+        accountId,
+        account,
+        accountTokenId,
+        operatorTokenId,
+        servers: made.map(({ ids }) => ids),
+      },
       events: [
         { ref: accountRef(accountId), event: { type: 'created', account } },
         ...made.flatMap(({ staged }) => staged.events ?? []),
@@ -76,52 +84,23 @@ export const createAccount: CommandType<CreateAccountBody, CreateAccountReply> =
 }
 
 function makeAccount(
-  { name, status, accountKey }: CreateAccountBody,
+  { name, status, accountKey, servers }: CreateAccountBody,
   ids: { accountId: string; accountTokenId: string | null; createdAtMs: number },
 ): AccountState {
   const { accountId, accountTokenId, createdAtMs } = ids
   const keys =
     accountKey === null || accountTokenId === null ? [] : [{ tokenId: accountTokenId, hash: accountKey.hash }]
-  return { ...ACCOUNT_DEFAULTS, accountId, name, status, createdAtMs, keys }
+  return { ...ACCOUNT_DEFAULTS, accountId, name, status, createdAtMs, keys, servers: servers.length, held: false }
 }
 
-function makeServer(
-  { name, mode, key }: CreateAccountBody['servers'][number],
-  accountId: string,
-  context: Context,
-): { ids: CreatedServer; staged: Staged; due: Due } {
-  const { shard, nowMs } = context
-  const serverId = context.newId()
-  const streamId = context.newId()
-  const tokenId = context.newId()
-  const server: ServerState = {
-    serverId,
-    accountId,
-    name,
-    mode,
-    createdAtMs: nowMs,
-    perMinuteLimit: null,
-    monthlyCap: null,
-    defaultStreamId: streamId,
-    keys: [{ tokenId, hash: key.hash }],
-  }
-  const owner = {
-    kind: 'server' as const,
-    accountId,
-    serverId,
-    tokenId,
-    mode,
-    streamId,
-    name: FIRST_KEY_NAME,
-    createdAtMs: nowMs,
-  }
-  const names = [`server/${name}`, serverId, `stream/${serverId}/${DEFAULT_STREAM_NAME}`, streamId]
-  const staged: Staged = {
-    events: [
-      { ref: serverRef(serverId), event: { type: 'created', server } },
-      { ref: streamRef(streamId), event: { type: 'created', stream: makeDefaultStream(streamId, serverId, nowMs) } },
-    ],
-    ops: [{ key: namesKey(shard, accountId), write: 'HSET', args: names }, ...newKeyOps(shard, key, owner)],
-  }
-  return { ids: { serverId, streamId, tokenId }, staged, due: sweepDue(serverId, nowMs) }
+function administratorOps(shard: number, accountId: string, addresses: readonly string[]): Op[] {
+  if (addresses.length === 0) return []
+  const args = addresses.flatMap((address, place) => [String(place), address])
+  return [{ key: administratorsKey(shard, accountId), write: 'HSET', args }]
+}
+
+function subjectOf({ administrators = [] }: CreateAccountBody, account: AccountState): ActSubject {
+  const { accountId, name, status, approvedCap, monthlyCap } = account
+  const after = { name, status, approvedCap, monthlyCap, administrators: administrators.length }
+  return { targets: { accountId }, before: null, after }
 }

@@ -7,8 +7,9 @@
 import type { CommandType } from '../../cluster/behaviour.ts'
 import { LIVE_KEYS_MAX } from '../../schemas/limits.ts'
 import { type NewKey, newKeyOps, type Token } from './api-key.ts'
+import { auditOpsOf } from './audit.ts'
 import { type Refused, refuse } from './refusal.ts'
-import { keyHolderOf, type TokenOrder, tokenOrderEntities } from './token-order.ts'
+import { keyHolderOf, type TokenOrder, targetsOf, tokenOrderEntities } from './token-order.ts'
 
 export interface CreateTokenBody extends TokenOrder {
   readonly name: string
@@ -39,7 +40,14 @@ export const createToken: CommandType<CreateTokenBody, TokenReply | Refused> = {
       kind: 'done',
       reply: { kind: 'token', tokenId, token },
       events: [{ ref: holder.ref, event: { type: 'key-made', key: { tokenId, hash: key.hash } } }],
-      ops: newKeyOps(shard, key, { ...holder.grant, tokenId, name, createdAtMs: nowMs }),
+      ops: [
+        ...newKeyOps(shard, key, { ...holder.grant, tokenId, name, createdAtMs: nowMs }),
+        ...auditOpsOf(context, body.by, {
+          targets: targetsOf(body, tokenId),
+          before: null,
+          after: { name, prefix: key.prefix },
+        }),
+      ],
     }
   },
 }

@@ -4,16 +4,18 @@
  * A fresh first attempt gets its job from the commit that accepted the message. Any later one is prepared here: the item
  * names server, segment and message; log entry, head and status are read, then the addresses of the persons named.
  *
- * Guarantees: a finished recipient, and a message that has left the log or is past its age, have no job.
+ * Guarantees: an item of an account whose mail is held leaves its lane and waits; a finished recipient, and a message that has left the log or is past its age, have no job.
  *
  * Spec delivery.attempt
  */
 
 import type { CommandType, Fact, PrepareBody } from '../../cluster/behaviour.ts'
 import { entryIdOf, msOf } from '../../cluster/id.ts'
+import { type AccountState, accountRef } from './account.ts'
 import { isPastAge } from './age.ts'
 import type { InlinePart } from './content-part.ts'
 import { type Head, type HeadAttachment, unpackHead } from './head.ts'
+import { holdOps } from './held.ts'
 import { type DeliveryItem, parseItem } from './item.ts'
 import { headKey, logKey, personKey, sendingKey, statusKey } from './keyspace.ts'
 import { type LogEntry, logEntryOf } from './log-entry.ts'
@@ -80,13 +82,19 @@ export const prepareDelivery: CommandType<PrepareBody, DeliveryJob | null> = {
     const logged = facts.range(logFact(shard, item))[0]
     const packedHead = facts.field(headKey(shard, item.serverId, item.segment), item.short)
     if (server === null || logged === undefined || packedHead === null) return nothing
-    if (!isOpen(unpackStatus(status, msOf(item.messageId)).status)) return nothing
+    const state = unpackStatus(status, msOf(item.messageId))
+    if (!isOpen(state.status)) return nothing
+    const { accountId } = server
     const entry = logEntryOf(logged)
     if (entry === null) return nothing
-    const found = { item, accountId: server.accountId, entry, head: unpackHead(packedHead, item.recipients) }
+    const found = { item, accountId, entry, head: unpackHead(packedHead, item.recipients) }
     const missing = addressFacts(shard, found).filter((fact) => !facts.has(fact))
-    if (missing.length > 0) return { kind: 'need', facts: missing }
-    const addressOf = (number: number) => addressIn(facts, shard, server.accountId, number)
+    const owner = accountRef(accountId)
+    if (missing.length > 0 || !states.has(owner)) return { kind: 'need', entities: [owner], facts: missing }
+    // Spec account.hold
+    if (states.get<AccountState | null>(owner)?.held)
+      return { ...nothing, ops: holdOps(shard, accountId, { ...body, attempts: state.attempts, nowMs }) }
+    const addressOf = (number: number) => addressIn(facts, shard, accountId, number)
     const sending = sendingFact(shard, found, addressOf(entry.sender))
     if (!facts.has(sending)) return { kind: 'need', facts: [sending] }
     const hasReturnPath = facts.field(sending.key, sending.fields[0]) !== null

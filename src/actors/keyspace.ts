@@ -11,6 +11,13 @@ export const apiKeyKey = (shard: number, hash: string): string => `${shardTag(sh
 export const accountsKey = (shard: number): string => `${shardTag(shard)}:accounts`
 /** Zset: what operators did in a month (`yyyymm`), `<auditId> <JSON>` by time. */
 export const auditKey = (shard: number, month: string): string => `${shardTag(shard)}:audit:${month}`
+/** Hash: place -> address: whom to mail about the account. */
+export const administratorsKey = (shard: number, accountId: string): string =>
+  `${shardTag(shard)}:administrators:${accountId}`
+/** Zset: servers of an account by creation. */
+export const serversKey = (shard: number, accountId: string): string => `${shardTag(shard)}:servers:${accountId}`
+/** Zset: `<lane> <attempts> <item>` of mail that waits until its account is resumed, by when it came to wait. */
+export const heldKey = (shard: number, accountId: string): string => `${shardTag(shard)}:held:${accountId}`
 /** Hash: tokenId -> JSON of the token, live and revoked. */
 export const tokensKey = (shard: number, ownerId: string): string => `${shardTag(shard)}:tokens:${ownerId}`
 /** Zset: tokenIds of an owner by creation. */

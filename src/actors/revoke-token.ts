@@ -8,10 +8,11 @@
 
 import type { CommandType } from '../../cluster/behaviour.ts'
 import { revokedKeyOps, unpackToken } from './api-key.ts'
+import { auditOpsOf } from './audit.ts'
 import type { TokenReply } from './create-token.ts'
 import { tokensKey } from './keyspace.ts'
 import { type Refused, refuse } from './refusal.ts'
-import { keyHolderOf, type TokenOrder, tokenOrderEntities } from './token-order.ts'
+import { keyHolderOf, type TokenOrder, targetsOf, tokenOrderEntities } from './token-order.ts'
 
 export interface RevokeTokenBody extends TokenOrder {
   readonly tokenId: string
@@ -24,20 +25,26 @@ export const revokeToken: CommandType<RevokeTokenBody, TokenReply | Refused> = {
   facts: (body, _states, { shard }) => [
     { read: 'fields', key: tokensKey(shard, body.serverId ?? body.accountId), fields: [body.tokenId] },
   ],
-  decide(body, states, facts, { shard, nowMs }) {
+  decide(body, states, facts, context) {
+    const { shard, nowMs } = context
     const holder = keyHolderOf(body, states)
     if ('kind' in holder) return holder
     const { tokenId } = body
     const packed = facts.field(tokensKey(shard, holder.ownerId), tokenId)
     if (packed === null) return refuse('not_found')
     const token = unpackToken(packed)
-    if (token.revokedAtMs !== null) return { kind: 'done', reply: { kind: 'token', tokenId, token } }
-    const revoked = { ...token, revokedAtMs: nowMs }
+    const revoked = { ...token, revokedAtMs: token.revokedAtMs ?? nowMs }
+    const logged = auditOpsOf(context, body.by, {
+      targets: targetsOf(body, tokenId),
+      before: { revokedAtMs: token.revokedAtMs },
+      after: { revokedAtMs: revoked.revokedAtMs },
+    })
+    if (token.revokedAtMs !== null) return { kind: 'done', reply: { kind: 'token', tokenId, token }, ops: logged }
     return {
       kind: 'done',
       reply: { kind: 'token', tokenId, token: revoked },
       events: [{ ref: holder.ref, event: { type: 'key-revoked', tokenId } }],
-      ops: revokedKeyOps(shard, holder.ownerId, { tokenId, token: revoked }),
+      ops: [...revokedKeyOps(shard, holder.ownerId, { tokenId, token: revoked }), ...logged],
     }
   },
 }

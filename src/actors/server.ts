@@ -28,7 +28,12 @@ export interface ServerState {
   readonly keys: readonly LiveKey[]
   /** Whether it has any webhook, enabled or not; absent: it has none. */
   readonly hasWebhooks?: boolean
+  /** Set once it was removed: it has no key then, and is not shown. */
+  readonly removedAtMs?: number
 }
+
+/** What an order may change of a server. */
+export type ServerChanges = Partial<Pick<ServerState, 'name' | 'perMinuteLimit' | 'monthlyCap'>>
 
 /** Counters of a server. */
 export interface ServerCounters {
@@ -44,6 +49,8 @@ export interface ServerCounters {
 export type ServerEvent =
   | { readonly type: 'created'; readonly server: ServerState }
   | { readonly type: 'webhooks'; readonly hasWebhooks: boolean }
+  | { readonly type: 'patched'; readonly changes: ServerChanges }
+  | { readonly type: 'removed'; readonly removedAtMs: number }
   | KeyEvent
 
 export const serverEntity: EntityType<ServerState | null, ServerEvent> = {
@@ -54,8 +61,15 @@ export const serverEntity: EntityType<ServerState | null, ServerEvent> = {
     if (event.type === 'created') return event.server
     if (state === null) return null
     if (event.type === 'webhooks') return { ...state, hasWebhooks: event.hasWebhooks }
+    if (event.type === 'patched') return { ...state, ...event.changes }
+    if (event.type === 'removed') return { ...state, keys: [], removedAtMs: event.removedAtMs }
     return { ...state, keys: applyKeyEvent(state.keys, event) }
   },
+}
+
+/** The field of a server's name among the names of its account. */
+export function serverName(name: string): string {
+  return `server/${name}`
 }
 
 export function serverRef(serverId: string): Ref {

@@ -3,7 +3,7 @@
  *
  * A segment that is past its age whole goes as a whole: its keys and its row in `segments`, and its place in the server's
  * counters. Of one that is so in part, the oldest messages go: log entries and postings by XTRIM, heads and statuses by
- * HDEL in the same commit. An attempt that ends later writes no row any more: `outcome.ts` looks at the message's age. While more is left the next step is due at once, else in a day. Content and idempotency
+ * HDEL in the same commit. A removed server of which nothing is left goes too. An attempt that ends later writes no row any more: `outcome.ts` looks at the message's age. While more is left the next step is due at once, else in a day. Content and idempotency
  * records expire by themselves.
  *
  * Spec retention.message
@@ -11,10 +11,11 @@
 
 import type { CommandType, Decision, Done, Due, Entry, Fact, Op, TimerBody } from '../../cluster/behaviour.ts'
 import { idOfEntry, shortId } from '../../cluster/id.ts'
+import { entityKey } from '../../cluster/keyspace.ts'
 import { cutoffMs } from './age.ts'
 import { DAY_MS } from './calendar.ts'
 import { TIMERS_LANE } from './item.ts'
-import { byPersonKey, byTagKey, headKey, logKey, segmentsKey, statusKey } from './keyspace.ts'
+import { byPersonKey, byTagKey, headKey, logKey, segmentsKey, statusKey, tokenIdsKey, tokensKey } from './keyspace.ts'
 import { logEntryOf } from './log-entry.ts'
 import { bucketOfPosting, bucketOfTag } from './posting.ts'
 import { bucketsOfSegment, hasPostings, segmentEndMs, segmentKeys } from './segment.ts'
@@ -60,6 +61,7 @@ export const sweep: CommandType<TimerBody, null> = {
     const past = segments.filter(({ endMs }) => endMs <= cutoff).slice(0, STEP_SEGMENTS)
     if (past.length > 0) return removeWhole(past, { serverId, shard, nowMs, counters })
     const oldest = segments[0]
+    if (oldest === undefined && server.removedAtMs !== undefined) return removeLast(serverId, { shard, nowMs })
     if (oldest === undefined) return { kind: 'done', reply: null, due: [sweepDue(serverId, nowMs)] }
     const fact = oldestFact(logKey(shard, serverId, oldest.name), cutoff)
     if (!facts.has(fact)) return { kind: 'need', facts: [fact] }
@@ -87,6 +89,15 @@ function stretchesOf(rows: readonly (readonly [string, number])[], counters: Ser
     const lastMs = counters?.segment?.name === name ? counters.segment.lastMs : Number.POSITIVE_INFINITY
     return { name, endMs: Math.min(nextMs, lastMs + 1, segmentEndMs(name)) }
   })
+}
+
+/** A removed server of which nothing is left goes itself, and is swept no more. */
+function removeLast(serverId: string, { shard, nowMs }: { shard: number; nowMs: number }): Done<null> {
+  const ops: Op[] = [tokensKey(shard, serverId), tokenIdsKey(shard, serverId)].map((key) => {
+    return { key, write: 'UNLINK', args: [] }
+  })
+  ops.push({ key: entityKey(shard, 'server', serverId), write: 'PEXPIREAT', args: [String(nowMs + DAY_MS)] })
+  return { kind: 'done', reply: null, ops }
 }
 
 function removeWhole(

@@ -10,8 +10,10 @@
 import type { Ref, Refusal, States } from '../../cluster/behaviour.ts'
 import { type AccountState, accountRef } from './account.ts'
 import { type ApiKey, holdsKey, type LiveKey } from './api-key.ts'
+import type { OperatorAct } from './audit.ts'
 import { type Refused, refuse } from './refusal.ts'
 import { type ServerState, serverRef } from './server.ts'
+import { shownServer } from './server-order.ts'
 
 /** Whose keys an order is about, and who gives it. */
 export interface TokenOrder {
@@ -22,6 +24,8 @@ export interface TokenOrder {
   readonly orderedBy: ApiKey['kind']
   /** SHA-256 of that key, hex. */
   readonly keyHash: string
+  /** The operator, where one orders. */
+  readonly by?: OperatorAct
 }
 
 /** The owner of keys, as its state stands. */
@@ -42,13 +46,18 @@ export function tokenOrderEntities({ accountId, serverId }: TokenOrder): Ref[] {
 export function keyHolderOf(order: TokenOrder, states: States): KeyHolder | Refusal<Refused> {
   const account = states.get<AccountState | null>(accountRef(order.accountId))
   const found = order.serverId === null ? null : states.get<ServerState | null>(serverRef(order.serverId))
-  const server = found?.accountId === order.accountId ? found : null
+  const server = shownServer(found, order.accountId)
   if (!isLive(order, account, server)) return refuse('unauthorized')
   // Spec account.closed
   if (account?.status === 'closed')
     return refuse(order.orderedBy === 'operator' ? 'account_closed' : 'account_not_active')
   if (account === null || (order.serverId !== null && server === null)) return refuse('not_found')
   return server === null ? holderOfAccount(account) : holderOfServer(server)
+}
+
+/** The ids that an order about one key names, for the audit log. */
+export function targetsOf({ accountId, serverId }: TokenOrder, tokenId: string): Record<string, string> {
+  return serverId === null ? { accountId, tokenId } : { accountId, serverId, tokenId }
 }
 
 function isLive({ orderedBy, keyHash }: TokenOrder, account: AccountState | null, server: ServerState | null): boolean {

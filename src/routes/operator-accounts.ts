@@ -8,7 +8,8 @@
 
 import { shardOf } from '../../cluster/id.ts'
 import type { AccountPatchBody } from '../../schemas/account.ts'
-import type { PatchAccountBody, PatchAccountReply } from '../actors/patch-account.ts'
+import type { AccountActReply } from '../actors/change-account.ts'
+import type { PatchAccountBody } from '../actors/patch-account.ts'
 import type { Refused } from '../actors/refusal.ts'
 import type { Handler } from '../edge/request.ts'
 import { refuse } from '../edge/respond.ts'
@@ -25,7 +26,7 @@ export function makePatchAccount(deps: OperatorDeps): Handler {
     const { note: _note, ...changes } = body as AccountPatchBody
     const order: PatchAccountBody = { accountId, changes, by }
     const result = await deps.ask(shard, { name: 'patch-account', cmdId: deps.newCmdId(), body: order })
-    return answerOf<PatchAccountReply | Refused>(result, (reply) =>
+    return answerOf<AccountActReply | Refused>(result, (reply) =>
       reply.kind === 'refused'
         ? answerRefused(reply, deps.nowMs())
         : { status: 200, json: formatAccount(reply.account, reply.counters, deps.nowMs()) },

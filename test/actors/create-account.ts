@@ -34,6 +34,8 @@ t.test('create-account: account, servers, streams, keys and names', async (t) =>
     inboundPerMinuteLimit: 300,
     subscriptionActive: true,
     keys: [{ tokenId: accountTokenId, hash: 'ah' }],
+    servers: 2,
+    held: false,
   })
   for (const [index, { serverId, streamId, tokenId }] of servers.entries()) {
     const { name, mode, key } = SERVERS[index]!

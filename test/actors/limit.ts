@@ -17,6 +17,8 @@ const account: AccountState = {
   status: 'active',
   createdAtMs: 0,
   keys: [],
+  servers: 0,
+  held: false,
 }
 const counters = { minute: [minute, 3], month: [month, 30], testMinute: [minute - 1, 9], testMonth: [month, 40] }
 const of = { account, counters, nowMs }

@@ -39,7 +39,7 @@ for (const { changes, max } of CASES) {
     const reply = world.run(patchAccount, { accountId: tenant.accountId, changes, by: BY })
     const after = max === null ? { ...before, ...changes } : before
     t.same(accountState(world, tenant), after)
-    if (max === null) t.same(reply, { kind: 'patched', account: after, counters: null })
+    if (max === null) t.same(reply, { kind: 'account', account: after, counters: null })
     else t.same(reply, { kind: 'refused', code: 'limit_too_high', extra: { max } })
   })
 }

@@ -170,6 +170,19 @@ test('batch: an item with a job is claimed by its own commit while there is room
   t.equal(context.pump.room('send/a'), 1)
 })
 
+test('batch: an item that comes back from outside of the lanes counts its attempts on', async (t) => {
+  const item = { lane: 'send/a', item: 'i1', atMs: NOW_MS }
+  const rowOf = (attempts?: number) =>
+    written(
+      planOf(
+        [workOf(() => ({ kind: 'done', reply: 1, due: [{ ...item, ...(attempts !== undefined && { attempts }) }] }))],
+        contextOf(),
+      ),
+    ).filter((line) => line.includes(':claims'))
+  t.same(rowOf(3), [`HSET {s000}:claims i1 ["","send/a",3,0,0]`])
+  t.same([rowOf(0), rowOf()], [[], []])
+})
+
 test('batch: an item that ends in the batch that claims it is not performed', async (t) => {
   const item = { lane: 'send/a', item: 'i1' }
   const context = contextOf()

@@ -160,7 +160,7 @@ export class World extends KeySpace {
     this.signals = staged.signals ?? []
     for (const done of staged.done ?? []) this.items.delete(nameOf(done))
     for (const due of staged.due ?? []) {
-      const claims = this.items.get(nameOf(due))?.claims ?? 0
+      const claims = due.attempts ?? this.items.get(nameOf(due))?.claims ?? 0
       this.items.set(nameOf(due), { ...due, claims })
     }
   }
