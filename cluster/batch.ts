@@ -215,7 +215,7 @@ class PlanBuilder {
     if (this.claims.length > claims) for (const fields of staged.absent ?? []) this.absent.push(fields)
     const answer = decision.kind === 'refuse' ? decision.answer : decision.kind === 'done' ? decision.reply : null
     const fault = answer === FAULT
-    if (work.source === 'claim' && !fault && answer !== null) this.claim(answer as Claim)
+    if ((work.source === 'claim' || work.source === 'outcome') && !fault && answer !== null) this.claim(answer as Claim)
     if (work.source === 'index') this.indexed.add(work.lane)
     if (work.source === 'mailbox')
       this.replyTo(

@@ -241,6 +241,11 @@ export interface LaneType<Job = unknown, Outcome = unknown> {
   readonly holdMs: number
   /** Whether the claims of a dead worker stand until their end (true), or are due at once (false). */
   readonly claimsStand: boolean
+  /**
+   * Whether a lane has one attempt at a time, started in due order. The commit that ends one claims the next, and a claim
+   * of another worker that stands holds its whole lane. `prepare` then names the same entities for all items of a lane.
+   */
+  readonly serial?: boolean
   readonly prepare: CommandType<PrepareBody, Job | null>
   readonly outcome: CommandType<OutcomeBody<Outcome>, unknown>
   /** Performers of a lane that `perform` has not taken yet; 0 holds its items. The runtime subtracts what it has staged. */

@@ -37,3 +37,14 @@ export function deadClaims(
   for (let i = 0; i < items.length; i += CHUNK) chunks.push(items.slice(i, i + CHUNK))
   return chunks
 }
+
+/** Serial lanes that a claim of another worker holds, and until when: of the living and, as such claims stand, of the dead. */
+export function standingClaims(
+  rows: ReadonlyMap<string, string>,
+  { worker, pump }: Pick<ShardWorld, 'worker' | 'pump'>,
+): [lane: string, untilMs: number][] {
+  return Array.from(rows.values(), parseClaim)
+    .filter((row) => row !== null)
+    .filter((row) => row.worker !== '' && row.worker !== worker && pump.typeOf(row.lane)?.serial === true)
+    .map(({ lane, untilMs }) => [lane, untilMs])
+}

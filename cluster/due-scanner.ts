@@ -4,6 +4,8 @@
  * A scan only finds candidates: the turn of each item looks at its score again, so a read that is old does no harm. An
  * item that waits in the queue already is not pushed twice.
  */
+
+import type { Plan } from './batch.ts'
 import type { Fact } from './behaviour.ts'
 import { TIMERS_LANE } from './item-turns.ts'
 import { laneKey } from './keyspace.ts'
@@ -39,6 +41,20 @@ export class DueScanner {
     for (const lane of this.lanes.due(this.world.clock.nowMs())) {
       const room = lane === TIMERS_LANE ? SCAN_MAX : Math.min(this.world.pump.room(lane), SCAN_MAX)
       if (room > 0) void this.scan(lane, room)
+    }
+  }
+
+  /** A commit was confirmed: timers that it made due fire at once, and the serial lanes that it touched go on. */
+  scanAfter({ works, placed }: Pick<Plan, 'works' | 'placed'>): void {
+    const nowMs = this.world.clock.nowMs()
+    const touched = new Set<string>()
+    for (const { lane, atMs } of placed) if (atMs <= nowMs) touched.add(lane)
+    for (const { source, lane } of works) if (source === 'outcome' || source === 'claim') touched.add(lane)
+    for (const lane of touched) {
+      const isTimers = lane === TIMERS_LANE
+      if (!isTimers && this.world.pump.typeOf(lane)?.serial !== true) continue
+      if (this.lanes.isDue(lane, nowMs) && (isTimers || this.world.pump.room(lane) > 0))
+        void this.scan(lane, isTimers ? SCAN_MAX : 1)
     }
   }
 

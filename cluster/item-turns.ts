@@ -27,6 +27,7 @@ import type {
 import type { FreedItem } from './dead-claims.ts'
 import { claimsKey, laneKey, poisonKey } from './keyspace.ts'
 import type { LaneIndex } from './lane-index.ts'
+import { laneHead, withNext } from './next-claim.ts'
 import type { Claim, Pump } from './pump.ts'
 
 /** Claims of an item without an outcome, after which it is ended. */
@@ -62,6 +63,8 @@ export interface ItemContext {
   readonly pump: Pump
   readonly lanes: LaneIndex
   readonly rules: ClaimRules
+  /** Serial lanes that an attempt of another worker holds, and until when at the latest. */
+  readonly standing: Map<string, number>
 }
 
 type LaneItem = { readonly lane: string; readonly item: string }
@@ -104,7 +107,7 @@ export function claimType(lane: LaneType, context: ItemContext): CommandType<Pre
     facts: (body, states, turn) => [...itemFacts(context.shard, body), ...lane.prepare.facts(body, states, turn)],
     decide(body, states, facts, turn, command) {
       const score = facts.score(laneKey(context.shard, body.lane), body.item)
-      if (!context.rules.stillDue(score, turn.nowMs)) return nothing(null)
+      if (!context.rules.stillDue(score, turn.nowMs) || isHeld(context, body.lane, turn.nowMs)) return nothing(null)
       const untilMs = turn.nowMs + lane.holdMs
       if (context.pump.performing(body.item))
         return { kind: 'done', reply: null, ops: [stillHeld(context, body, untilMs)] }
@@ -116,17 +119,49 @@ export function claimType(lane: LaneType, context: ItemContext): CommandType<Pre
       if (prepared.kind === 'need') return prepared
       if (prepared.kind === 'refuse' || prepared.reply === null) return leaves(stagedOf(prepared), body)
       if (context.pump.room(body.lane) <= 0) return nothing(null)
-      const attempt = (row?.attempt ?? 0) + 1
-      const claimed = { worker: context.worker, lane: body.lane, attempt, untilMs, claims: (row?.claims ?? 0) + 1 }
-      const ops = claimOps(context, { lane: body.lane, item: body.item, row: claimed, fresh: false })
-      const claim = { lane: body.lane, item: body.item, attempt, job: prepared.reply }
+      const { claim, ops } = makeClaim(context, body, { row, untilMs, job: prepared.reply })
       return { ...stagedOf(prepared), kind: 'done', reply: claim, ops: [...(prepared.ops ?? []), ...ops] }
     },
   }
 }
 
-/** The command that records how an attempt ended. */
-export function outcomeType(lane: LaneType, context: ItemContext): CommandType<OutcomeBody, null> {
+/** A claim after the one that `row` tells of, and its writes. */
+export function makeClaim(
+  context: ItemContext,
+  { lane, item }: LaneItem,
+  { row, untilMs, job }: { row: ClaimRow | null; untilMs: number; job: unknown },
+): { claim: Claim; ops: Op[] } {
+  const attempt = (row?.attempt ?? 0) + 1
+  const claimed = { worker: context.worker, lane, attempt, untilMs, claims: (row?.claims ?? 0) + 1 }
+  return { claim: { lane, item, attempt, job }, ops: claimOps(context, { lane, item, row: claimed, fresh: false }) }
+}
+
+/** Whether an attempt of another worker holds a serial lane. */
+export function isHeld({ standing }: ItemContext, lane: string, nowMs: number): boolean {
+  const untilMs = standing.get(lane)
+  if (untilMs === undefined) return false
+  if (untilMs <= nowMs) standing.delete(lane)
+  return untilMs > nowMs
+}
+
+/** The command that records how an attempt ended; in a serial lane its reply is the next claim, or null. */
+export function outcomeType(lane: LaneType, context: ItemContext): CommandType<OutcomeBody, Claim | null> {
+  const ended = endOf(lane, context)
+  if (lane.serial !== true) return ended
+  return {
+    ...ended,
+    entities: (body) => [...ended.entities(body), ...lane.prepare.entities(body)],
+    counters: (body) => [...ended.counters(body), ...lane.prepare.counters(body)],
+    facts: (body, states, turn) => [...ended.facts(body, states, turn), laneHead(context.shard, body.lane)],
+    decide(body, states, facts, turn, command) {
+      const decision = ended.decide(body, states, facts, turn, command)
+      context.standing.delete(body.lane) // Whoever held it has said how it ended.
+      return decision.kind === 'done' ? withNext(decision, { lane, body, context }, { states, facts, turn }) : decision
+    },
+  }
+}
+
+function endOf(lane: LaneType, context: ItemContext): CommandType<OutcomeBody, null> {
   return {
     name: `outcome ${lane.prefix}`,
     frees: true,
@@ -245,7 +280,7 @@ function scoreFact(shard: number, { lane, item }: LaneItem): Fact {
   return { read: 'score', key: laneKey(shard, lane), member: item }
 }
 
-function claimFact(shard: number, { item }: LaneItem): Fact {
+export function claimFact(shard: number, { item }: LaneItem): Fact {
   return { read: 'fields', key: claimsKey(shard), fields: [item] }
 }
 

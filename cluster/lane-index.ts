@@ -76,6 +76,12 @@ export class LaneIndex {
     for (const [lane, bound] of this.lanes) if (bound.earliestMs <= nowMs && !bound.scanning) yield lane
   }
 
+  /** Whether something may be due in the lane, and it is not being read now. */
+  isDue(lane: string, nowMs: number): boolean {
+    const bound = this.lanes.get(lane)
+    return bound !== undefined && bound.earliestMs <= nowMs && !bound.scanning
+  }
+
   /** A read of the lane begins; answers what `scanned` wants back. */
   scan(lane: string): number {
     const bound = this.lanes.get(lane)

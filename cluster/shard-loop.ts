@@ -75,7 +75,8 @@ export abstract class ShardLoop {
     this.fields = new FieldCache(world.fieldBudget)
     this.ids = makeIds({ shard: id, last: '', random: world.random })
     const { worker, pump } = world
-    this.items = { shard: id, worker, pump, lanes: this.lanes, rules: world.rules ?? CLAIM_RULES }
+    const rules = world.rules ?? CLAIM_RULES
+    this.items = { shard: id, worker, pump, lanes: this.lanes, rules, standing: new Map() }
     this.types = itemTypes(world, this.items)
   }
 

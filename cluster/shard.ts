@@ -10,12 +10,11 @@
 import { acquireShard } from './acquire-shard.ts'
 import { discardPlan, type Plan } from './batch.ts'
 import type { Command, CommandType, Fact } from './behaviour.ts'
-import { deadClaims } from './dead-claims.ts'
+import { deadClaims, standingClaims } from './dead-claims.ts'
 import { DueScanner } from './due-scanner.ts'
 import type { Laid } from './facts.ts'
 import { assert, Fault } from './fault.ts'
 import { makeIds } from './id.ts'
-import { TIMERS_LANE } from './item-turns.ts'
 import { claimsKey, dueKey } from './keyspace.ts'
 import { MailboxReader } from './mailbox-reader.ts'
 import { mailboxWork } from './mailbox-work.ts'
@@ -247,8 +246,7 @@ export class Shard extends ShardLoop {
     this.startClaims(plan.claims)
     this.finished(plan)
     if (plan.signals.length > 0) this.world.store.signal(plan.signals)
-    if (!this.stopping && plan.placed.some(({ lane, atMs }) => lane === TIMERS_LANE && atMs <= commit.nowMs))
-      this.scanner.scanDue()
+    if (!this.stopping) this.scanner.scanAfter(plan)
   }
 
   /** Works of a commit that did not happen are decided again, before anything that came later. */
@@ -381,6 +379,7 @@ export class Shard extends ShardLoop {
   }
 
   private freeClaims(rows: ReadonlyMap<string, string>): void {
+    for (const [lane, untilMs] of standingClaims(rows, this.world)) this.items.standing.set(lane, untilMs)
     for (const items of deadClaims(rows, this.world)) {
       const work = this.own('free', { lane: '', item: '', body: { items } })
       if (work !== null) this.queue.push(work)

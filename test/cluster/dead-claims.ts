@@ -1,7 +1,7 @@
 /** Claims of dead workers are freed, the first at once, later ones with a wait; those of the living stand. */
 import { test } from 'tap'
 import type { LaneType } from '../../cluster/behaviour.ts'
-import { deadClaims } from '../../cluster/dead-claims.ts'
+import { deadClaims, standingClaims } from '../../cluster/dead-claims.ts'
 import { formatClaim } from '../../cluster/item-turns.ts'
 import { Pump } from '../../cluster/pump.ts'
 
@@ -39,4 +39,19 @@ test('dead-claims: many are freed by several commands', async (t) => {
     deadClaims(rows, world).map(({ length }) => length),
     [500, 500, 201],
   )
+})
+
+test('dead-claims: serial lanes are held by every claim of another worker', async (t) => {
+  const serial = new Pump([{ ...lane('post', true), serial: true }, lane('deliver', false)], () => undefined)
+  const rows = new Map([
+    ['a', rowOf('dead', 'post/x')],
+    ['b', rowOf('living', 'post/y')],
+    ['c', rowOf('me', 'post/z')],
+    ['d', rowOf('', 'post/w')],
+    ['e', rowOf('living', 'deliver/x')],
+  ])
+  t.same(standingClaims(rows, { worker: 'me', pump: serial }), [
+    ['post/x', 9],
+    ['post/y', 9],
+  ])
 })

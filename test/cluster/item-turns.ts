@@ -66,7 +66,14 @@ function setUp({ score = NOW_MS, row = null, room = 1, job = 'job', outcome = { 
     perform: () => new Promise(() => undefined),
   }
   const pump = new Pump([lane as unknown as LaneType], () => undefined)
-  const context: ItemContext = { shard: 0, worker: 'me', pump, lanes: new LaneIndex(), rules: CLAIM_RULES }
+  const context: ItemContext = {
+    shard: 0,
+    worker: 'me',
+    pump,
+    lanes: new LaneIndex(),
+    rules: CLAIM_RULES,
+    standing: new Map(),
+  }
   const rounds = new FactRounds()
   const facts = [
     { read: 'score', key: laneKey(0, BODY.lane), member: BODY.item },

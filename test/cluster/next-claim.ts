@@ -1,0 +1,126 @@
+/** next-claim - a serial lane on a real Redis: one attempt at a time, in due order, one commit for each. */
+import { setTimeout as pause } from 'node:timers/promises'
+import { type Test, test } from 'tap'
+import type { CommandType, LaneType } from '../../cluster/behaviour.ts'
+import { newCmdId } from '../../cluster/cmd-id.ts'
+import { formatClaim } from '../../cluster/item-turns.ts'
+import { claimsKey, dueKey, laneKey } from '../../cluster/keyspace.ts'
+import { startWorker, type Worker } from '../../cluster/worker.ts'
+import { openRedis, openStore } from '../support/redis-shard.ts'
+import { until } from '../support/until.ts'
+
+const ITEMS = 300
+const WAIT_MS = 20_000
+const NONE = { entities: () => [], counters: () => [], facts: () => [] }
+const QUIET = { info: () => undefined, warn: () => undefined, error: () => undefined }
+const IDENTITY = { host: 'h', bootId: 'b', pidNamespace: 'n', pid: 1, startTime: 's', clientId: 1, runId: 'r' }
+
+/** Puts items into lanes, due in the order given. */
+const PLACE: CommandType<{ lane: string; items: readonly string[] }, null> = {
+  name: 'place',
+  ...NONE,
+  decide: ({ lane, items }, _states, _facts, { nowMs }) => ({
+    kind: 'done',
+    reply: null,
+    due: items.map((item, n) => ({ lane, item, atMs: nowMs - items.length + n })),
+  }),
+}
+
+/** A worker whose serial lane notes what it performs; `left` are items that are not to be performed. */
+async function setUp(t: Test, { left = [], ms = 0 }: { left?: readonly string[]; ms?: number } = {}) {
+  const redis = await openRedis(t)
+  const store = await openStore(t, redis.socketPath)
+  const started: string[] = []
+  const seen = { underWay: 0, most: 0, commits: 0 }
+  const rooms = new Map<string, number>()
+  const lane: LaneType<string, string> = {
+    prefix: 'serial',
+    holdMs: 5_000,
+    claimsStand: true,
+    serial: true,
+    prepare: {
+      name: 'prepare',
+      ...NONE,
+      decide: ({ item }) => ({ kind: 'done', reply: left.includes(item) ? null : 'job' }),
+    },
+    outcome: { name: 'outcome', ...NONE, decide: () => ({ kind: 'done', reply: null }) },
+    room: (name) => 1 - (rooms.get(name) ?? 0),
+    async perform(_job, { lane: name, item }) {
+      started.push(item)
+      rooms.set(name, (rooms.get(name) ?? 0) + 1)
+      seen.most = Math.max(seen.most, rooms.get(name) ?? 0)
+      await pause(ms)
+      rooms.set(name, (rooms.get(name) ?? 0) - 1)
+      return 'ended'
+    },
+  }
+  const open = async (): Promise<Worker> => {
+    const worker = await startWorker({
+      store,
+      behaviours: { entities: [], commands: [PLACE as CommandType], timers: {}, lanes: [lane as unknown as LaneType] },
+      log: QUIET,
+      shards: 1,
+      random: Math.random,
+      identity: IDENTITY,
+      committed: () => {
+        seen.commits += 1
+      },
+    })
+    t.teardown(() => worker.stop())
+    await until(() => worker.ready(), WAIT_MS)
+    return worker
+  }
+  const place = (worker: Worker, name: string, items: readonly string[]) =>
+    worker.ask(0, { name: 'place', cmdId: newCmdId(worker.nowMs(), Math.random), body: { lane: name, items } })
+  return { store, started, seen, open, place }
+}
+
+const names = (count: number): string[] => Array.from({ length: count }, (_, n) => `i${String(n).padStart(4, '0')}`)
+
+test('next-claim: a lane goes on by itself, in due order, one commit for each item', async (t) => {
+  const { started, seen, open, place, store } = await setUp(t)
+  const worker = await open()
+  await place(worker, 'serial/a', names(ITEMS))
+  await until(() => started.length >= ITEMS, WAIT_MS)
+  t.same(started, names(ITEMS))
+  t.equal(seen.most, 1)
+  await until(async () => (await store.views.exists(laneKey(0, 'serial/a'), claimsKey(0))) === 0, WAIT_MS)
+  t.ok(seen.commits < ITEMS + 20, `${seen.commits} commits`)
+})
+
+test('next-claim: what is not to be performed is passed over, and the lane goes on at once', async (t) => {
+  const all = names(40)
+  const left = all.filter((_, n) => n % 3 === 1)
+  const { started, open, place } = await setUp(t, { left })
+  const worker = await open()
+  await place(worker, 'serial/a', all)
+  const wanted = all.filter((name) => !left.includes(name))
+  await until(() => started.length >= wanted.length, WAIT_MS)
+  t.same(started, wanted)
+})
+
+test('next-claim: lanes do not wait for each other', async (t) => {
+  const { started, seen, open, place } = await setUp(t, { ms: 100 })
+  const worker = await open()
+  await Promise.all(Array.from({ length: 40 }, (_, n) => place(worker, `serial/${n}`, [`a${n}`])))
+  const placedAtMs = performance.now()
+  await until(() => started.length >= 40, WAIT_MS)
+  t.ok(performance.now() - placedAtMs < 2_000, 'all at once, not one after the other')
+  t.equal(seen.most, 1)
+})
+
+test('next-claim: a claim of another worker holds its lane until it lapses, and no other lane', async (t) => {
+  const { store, started, open, place } = await setUp(t)
+  const untilMs = Date.now() + 1_500
+  const row = { worker: 'other', lane: 'serial/a', attempt: 1, untilMs, claims: 1 }
+  await store.views.hset(claimsKey(0), 'i0000', formatClaim(row))
+  await store.views.zadd(laneKey(0, 'serial/a'), untilMs, 'i0000')
+  await store.views.zadd(dueKey(0), untilMs, 'serial/a')
+  const worker = await open()
+  await place(worker, 'serial/a', ['i0001'])
+  await place(worker, 'serial/b', ['j'])
+  await until(() => started.includes('j'), WAIT_MS)
+  t.ok(!started.includes('i0001') || Date.now() >= untilMs)
+  await until(() => started.length === 3, WAIT_MS)
+  t.ok(Date.now() >= untilMs)
+})
