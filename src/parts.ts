@@ -15,6 +15,7 @@ import { startWorker, type Worker, type WorkerOptions } from '../cluster/worker.
 import { BEHAVIOURS } from './actors/behaviours.ts'
 import type { Config } from './config.ts'
 import { type ContentStore, readBody } from './content.ts'
+import { type DomainLaneDeps, makeDomainLanes } from './domain-lanes.ts'
 import { checkDomain } from './effects/check-domain.ts'
 import { createFence, type Fence, markDisconnected, monotonicMs } from './effects/fence.ts'
 import { createResolver } from './effects/resolve.ts'
@@ -46,6 +47,7 @@ export interface Parts {
   readonly mailRoom: MailRoom
   /** Signs all live mail besides its domain's key. */
   readonly serviceKey: SigningKey | null
+  readonly check: DomainLaneDeps['check']
 }
 
 /** Opens the store and makes what stands on it. `end` hears why the service cannot go on. */
@@ -67,7 +69,19 @@ export async function openParts(config: Config, log: Log, end: (code: number) =>
   )
   const content = makeContentStore(() => store.views)
   const mailRoom = makeMailRoom(config, fence)
-  return { config, log, secrets, embedded, store, content, fence, metrics: makeMetrics(), mailRoom, serviceKey }
+  return {
+    config,
+    log,
+    secrets,
+    embedded,
+    store,
+    content,
+    fence,
+    metrics: makeMetrics(),
+    mailRoom,
+    serviceKey,
+    check: makeCheck(config),
+  }
 }
 
 /** The store's connections say the same, and are the ones that matter. */
@@ -108,6 +122,13 @@ async function openStore({ address, config, log, fence, secretCheck, end }: Stor
   return store
 }
 
+/** Looks up the records of sending domains: at the servers that the operator named, else also at the zone's own. */
+function makeCheck({ dnsServers, privateNetworksAllowed }: Config): Parts['check'] {
+  const resolver = createResolver({ servers: dnsServers, nowMs: monotonicMs })
+  const authoritative = dnsServers.length > 0 ? null : { port: DNS_PORT, privateNetworksAllowed }
+  return (job) => checkDomain(job, { resolver, nowMs: monotonicMs, authoritative })
+}
+
 /** What a test changes of a worker. */
 export interface WorkerChanges {
   /** Performers of a lane in place of our own bounds; 0 holds its items. */
@@ -118,7 +139,8 @@ export interface WorkerChanges {
 
 /** Starts the worker: behaviours, and lanes with their performers. */
 export function openWorker(parts: Parts, { room, makeShard }: WorkerChanges): Promise<Worker> {
-  const { config, store, fence, content, mailRoom, metrics, secrets, log } = parts
+  const { config, store, fence, content, mailRoom, metrics, secrets, serviceKey, log } = parts
+  const { serviceDomain } = config
   const self = processIdentity()
   const lanes = makeLanes({
     content,
@@ -126,14 +148,15 @@ export function openWorker(parts: Parts, { room, makeShard }: WorkerChanges): Pr
     metrics,
     tokenKey: secrets.tokenKey,
     addressHmac: secrets.addressHmac,
-    serviceDomain: config.serviceDomain,
+    serviceDomain,
     findKey: makeKeyFinder((shard, facts) => store.read(shard, facts), secrets.sealingKey),
-    serviceKey: parts.serviceKey,
+    serviceKey,
     ...(room !== undefined && { room }),
   })
+  const domainLanes = makeDomainLanes({ check: parts.check, run: mailRoom.run, serviceDomain, serviceKey, log })
   return startWorker({
     store: fenceStore(store, fence),
-    behaviours: { ...BEHAVIOURS, lanes },
+    behaviours: { ...BEHAVIOURS, lanes: [...lanes, ...domainLanes] },
     log,
     shards: SHARDS,
     random: Math.random,
@@ -147,9 +170,6 @@ export function openWorker(parts: Parts, { room, makeShard }: WorkerChanges): Pr
 /** What the handlers of routes need. */
 export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
   const { config, store, secrets, content, metrics, mailRoom } = parts
-  const resolver = createResolver({ servers: config.dnsServers, nowMs: monotonicMs })
-  const { privateNetworksAllowed } = config
-  const authoritative = config.dnsServers.length > 0 ? null : { port: DNS_PORT, privateNetworksAllowed }
   return {
     ask: (shard, command) => worker.ask(shard, command),
     read: (shard, facts) => store.read(shard, facts),
@@ -164,7 +184,7 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
     hasRelay: config.relayUrl !== null,
     serviceDomain: config.serviceDomain,
     measure: mailRoom.measure,
-    check: (job) => checkDomain(job, { resolver, nowMs: monotonicMs, authoritative }),
+    check: parts.check,
     isReady: () => store.connected && worker.ready(),
     figures: () => figuresOf(parts, worker),
   }

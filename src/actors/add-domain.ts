@@ -7,6 +7,7 @@
 import type { CommandType } from '../../cluster/behaviour.ts'
 import { msOf } from '../../cluster/id.ts'
 import { accountRef } from './account.ts'
+import { firstCheckDue } from './check-schedule.ts'
 import { keepPairOps } from './dkim-pair.ts'
 import { type DomainState, domainName, domainRef } from './domain.ts'
 import { type AccountOrder, refuseOrder } from './domain-order.ts'
@@ -51,6 +52,7 @@ export const addDomain: CommandType<AddDomainBody, AddDomainReply | Refused> = {
     return {
       kind: 'done',
       reply: { kind: 'added', domain },
+      due: [firstCheckDue(domainId, nowMs)],
       events: [{ ref: domainRef(domainId), event: { type: 'added', domain } }],
       ops: [
         { key: names, write: 'HSET', args: [domainName(body.domain), domainId] },
@@ -74,6 +76,7 @@ function makeDomain(body: AddDomainBody, domainId: string, nowMs: number): Domai
     verified: false,
     lastCheckedAtMs: null,
     failingSinceMs: null,
+    unverifiedSinceMs: nowMs,
     warningBeganAtMs: null,
     selector,
     // Ids rise, clocks may not: no message of this domain has an id of an earlier time.

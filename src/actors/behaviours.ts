@@ -7,10 +7,12 @@ import { accept } from './accept.ts'
 import { accountEntity } from './account.ts'
 import { approveAccount, closeAccount, pauseAccount, resumeAccount } from './account-status.ts'
 import { addDomain } from './add-domain.ts'
+import { CHECK_TIMER } from './check-schedule.ts'
 import { createAccount } from './create-account.ts'
 import { createServer } from './create-server.ts'
 import { createToken } from './create-token.ts'
 import { domainEntity } from './domain.ts'
+import { checkTimer } from './domain-check.ts'
 import { RELEASE_TIMER, release } from './held.ts'
 import { patchAccount } from './patch-account.ts'
 import { patchServer } from './patch-server.ts'
@@ -43,5 +45,5 @@ export const BEHAVIOURS: Omit<Behaviours, 'lanes'> = {
     patchServer,
     removeServer,
   ],
-  timers: { [SWEEP_TIMER]: sweep, [PEOPLE_TIMER]: people, [RELEASE_TIMER]: release },
+  timers: { [SWEEP_TIMER]: sweep, [PEOPLE_TIMER]: people, [RELEASE_TIMER]: release, [CHECK_TIMER]: checkTimer },
 }

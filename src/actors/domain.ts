@@ -39,6 +39,8 @@ export interface DomainState {
   readonly lastCheckedAtMs: number | null
   /** Null unless verified and in its warning. */
   readonly failingSinceMs: number | null
+  /** Since when it is unverified, where it is: it is looked at as closely as a new one. */
+  readonly unverifiedSinceMs: number
   /** When the last warning began; kept after the domain has become unverified. */
   readonly warningBeganAtMs: number | null
   readonly selector: string
@@ -61,7 +63,7 @@ export interface SendingRow {
 
 type Checked = Pick<
   DomainState,
-  'verified' | 'lastCheckedAtMs' | 'failingSinceMs' | 'warningBeganAtMs' | 'returnPath' | 'dkim'
+  'verified' | 'lastCheckedAtMs' | 'failingSinceMs' | 'unverifiedSinceMs' | 'warningBeganAtMs' | 'returnPath' | 'dkim'
 >
 
 export type DomainEvent =
@@ -96,6 +98,7 @@ export function checkedDomain(domain: DomainState, check: DomainCheck, nowMs: nu
     lastCheckedAtMs: nowMs,
     returnPath: checkedRecord(domain.returnPath, check.returnPath, nowMs),
     dkim: checkedRecord(domain.dkim, check.dkim, nowMs),
+    unverifiedSinceMs: domain.unverifiedSinceMs,
   }
   const { warningBeganAtMs, failingSinceMs } = domain
   if (check.returnPath === 'ok' && check.dkim === 'ok')
@@ -103,7 +106,7 @@ export function checkedDomain(domain: DomainState, check: DomainCheck, nowMs: nu
   if (!domain.verified) return { ...records, verified: false, failingSinceMs: null, warningBeganAtMs }
   if (failingSinceMs === null) return { ...records, verified: true, failingSinceMs: nowMs, warningBeganAtMs: nowMs }
   if (nowMs - failingSinceMs < WARNING_MS) return { ...records, verified: true, failingSinceMs, warningBeganAtMs }
-  return { ...records, verified: false, failingSinceMs: null, warningBeganAtMs }
+  return { ...records, verified: false, failingSinceMs: null, unverifiedSinceMs: nowMs, warningBeganAtMs }
 }
 
 /** Writes that make the list of domains one may send from say what the domain's state says. */

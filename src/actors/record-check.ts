@@ -5,7 +5,8 @@
  */
 
 import type { CommandType } from '../../cluster/behaviour.ts'
-import { checkedDomain, type DomainCheck, type DomainState, domainRef, sendingOps } from './domain.ts'
+import type { DomainCheck, DomainState } from './domain.ts'
+import { recordFinding } from './domain-check.ts'
 import { type DomainOrder, domainOfOrder, domainOrderEntities, refuseOrder } from './domain-order.ts'
 import { type Refused, refuse } from './refusal.ts'
 
@@ -24,20 +25,13 @@ export const recordCheck: CommandType<RecordCheckBody, RecordCheckReply | Refuse
   entities: domainOrderEntities,
   counters: () => [],
   facts: () => [],
-  decide(body, states, _facts, { shard, nowMs }) {
+  decide(body, states, facts, { shard, nowMs }) {
     const refusal = refuseOrder(body, states)
     if (refusal !== null) return refusal
     const domain = domainOfOrder(body, states)
     if (domain === null) return refuse('not_found')
-    const checked = checkedDomain(domain, body.check, nowMs)
-    if (checked === null) return { kind: 'done', reply: { kind: 'checked', domain, check: body.check } }
-    const after = { ...domain, ...checked }
-    const differs = after.verified !== domain.verified || after.failingSinceMs !== domain.failingSinceMs
-    return {
-      kind: 'done',
-      reply: { kind: 'checked', domain: after, check: body.check },
-      events: [{ ref: domainRef(domain.domainId), event: { type: 'checked', checked } }],
-      ops: differs ? sendingOps(shard, after) : [],
-    }
+    const recorded = recordFinding(domain, body.check, { facts, shard, nowMs })
+    if (recorded.kind === 'need') return recorded
+    return { kind: 'done', reply: { kind: 'checked', domain: recorded.domain, check: body.check }, ...recorded.staged }
   },
 }

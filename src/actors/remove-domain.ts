@@ -10,6 +10,7 @@ import type { CommandType } from '../../cluster/behaviour.ts'
 import { entityKey } from '../../cluster/keyspace.ts'
 import { endOfRemainsMs, endPairsOps } from './dkim-pair.ts'
 import { domainName, domainRef, sendingOps } from './domain.ts'
+import { endChecks } from './domain-check.ts'
 import { type DomainOrder, domainOfOrder, domainOrderEntities, refuseOrder } from './domain-order.ts'
 import { domainsKey, namesKey } from './keyspace.ts'
 import { type Refused, refuse } from './refusal.ts'
@@ -28,6 +29,7 @@ export const removeDomain: CommandType<DomainOrder, { readonly kind: 'removed' }
     return {
       kind: 'done',
       reply: { kind: 'removed' },
+      done: endChecks(domainId),
       events: [{ ref: domainRef(domainId), event: { type: 'removed', removedAtMs: nowMs } }],
       ops: [
         { key: namesKey(shard, accountId), write: 'HDEL', args: [domainName(domain.domain)] },

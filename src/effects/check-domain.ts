@@ -16,6 +16,8 @@ import { createResolver } from './resolve.ts'
 const TOTAL_TIMEOUT_MS = 8000
 /** What one question to the authoritative server may take, so that two fit into the whole. */
 const AUTHORITATIVE_TIMEOUT_MS = 2500
+/** Names that a CNAME may lead through before the right one; resolvers give up at about as many. */
+const CHAIN_MAX = 8
 /** Steps up from the record's name to the zone's cut; a name has at most 127 labels, real ones below ten. */
 const ZONE_STEPS_MAX = 8
 
@@ -58,16 +60,38 @@ async function checkRecord(record: ExpectedRecord, deps: CheckDomainDeps, late: 
   return second === 'dns_error' ? first : second
 }
 
-async function compareRecord(record: ExpectedRecord, resolver: Resolver): Promise<DomainCheck> {
+/** `follow` is asked for the names that a CNAME leads to: they may lie in other zones. */
+async function compareRecord(
+  record: ExpectedRecord,
+  resolver: Resolver,
+  follow: Resolver = resolver,
+): Promise<DomainCheck> {
   if (record.type === 'TXT') {
     const found = await resolver.look('TXT', record.host, { fresh: true })
     return found.status === 'failure' ? 'dns_error' : compareDkimTxt(record.value, recordsOf(found))
   }
   const found = await resolver.look('CNAME', record.host, { fresh: true })
   if (found.status === 'failure') return 'dns_error'
-  if (found.status !== 'nodata') return compareCname(record.value, recordsOf(found), false)
+  if (found.status === 'ok') return compareChain(record, recordsOf(found), follow)
+  if (found.status === 'nxdomain') return 'missing'
   const address = await resolver.look('A', record.host, { fresh: true })
   return compareCname(record.value, [], address.status === 'ok')
+}
+
+/** A CNAME may lead to the right name through others: mail to the host finds its way there, and only there. */
+async function compareChain(
+  record: ExpectedRecord,
+  targets: readonly string[],
+  resolver: Resolver,
+): Promise<DomainCheck> {
+  let found = targets
+  for (let step = 0; step < CHAIN_MAX && compareCname(record.value, found, false) !== 'ok'; step += 1) {
+    const next = await resolver.look('CNAME', found[0] ?? '', { fresh: true })
+    if (next.status === 'failure') return 'dns_error'
+    if (next.status !== 'ok') return 'mismatch'
+    found = next.records
+  }
+  return compareCname(record.value, found, false)
 }
 
 async function askAuthoritative(record: ExpectedRecord, deps: CheckDomainDeps): Promise<DomainCheck> {
@@ -82,7 +106,7 @@ async function askAuthoritative(record: ExpectedRecord, deps: CheckDomainDeps): 
     totalTimeoutMs: AUTHORITATIVE_TIMEOUT_MS,
     queryTimeoutMs: AUTHORITATIVE_TIMEOUT_MS / 2,
   })
-  const checked = await compareRecord(record, resolver)
+  const checked = await compareRecord(record, resolver, deps.resolver)
   resolver.close()
   return checked
 }

@@ -41,6 +41,39 @@ t.test('check-domain: each result', async (t) => {
   t.same(await check(), { returnPath: 'dns_error', dkim: 'missing' })
 })
 
+t.test(
+  'check-domain: a CNAME may lead there through others, a long TXT stands in several strings [domain.records]',
+  async (t) => {
+    const { zone } = await withZone(t)
+    const key = 'A'.repeat(392)
+    const job = { returnPath: RETURN_PATH, dkim: { ...DKIM, value: `v=DKIM1; k=rsa; p=${key}` } }
+    const look = () =>
+      checkDomain(job, {
+        resolver: createResolver({ servers: [zone.server], nowMs: () => 0 }),
+        nowMs: () => 0,
+        authoritative: null,
+      })
+    zone.set(RETURN_PATH.host, { type: 'CNAME', domain: 'one.acme.test' })
+    zone.set('one.acme.test', { type: 'CNAME', domain: 'Two.Acme.Test' })
+    zone.set('two.acme.test', { type: 'CNAME', domain: RETURN_PATH.value })
+    zone.set(
+      DKIM.host,
+      { type: 'TXT', data: job.dkim.value.match(/.{1,255}/g) ?? [] },
+      { type: 'TXT', data: 'some other text' },
+    )
+    t.same(await look(), { returnPath: 'ok', dkim: 'ok' })
+    zone.set('two.acme.test', { type: 'A', address: '192.0.2.1' })
+    t.equal((await look()).returnPath, 'mismatch', 'an end that is another name')
+    zone.fail('one.acme.test', 'servfail')
+    t.equal((await look()).returnPath, 'dns_error')
+    zone.set('one.acme.test', { type: 'CNAME', domain: RETURN_PATH.host })
+    t.equal((await look()).returnPath, 'mismatch', 'a loop')
+    const keys = [job.dkim.value, job.dkim.value.replace('AAAA', 'BBBB')]
+    zone.set(DKIM.host, ...keys.map((one) => ({ type: 'TXT' as const, data: one.match(/.{1,255}/g) ?? [] })))
+    t.equal((await look()).dkim, 'mismatch', 'two keys under one selector')
+  },
+)
+
 t.test('check-domain: a silent resolver ends in time', async (t) => {
   const { zone, check } = await withZone(t, { totalTimeoutMs: 200 })
   publish(zone)

@@ -19,7 +19,7 @@ export const MOVED_CLOCK_SKIP: false | string = HAS_COMPILER ? false : 'no C com
 export interface MovedClock {
   /** Runs `start`, whose children get the clock. */
   around<T>(start: () => Promise<T>): Promise<T>
-  /** Moves the clock to `days` after the real time. */
+  /** Moves the clock to `days` (and parts of one) after the real time. */
   moveTo(days: number): void
 }
 
@@ -34,7 +34,7 @@ export function makeMovedClock(): MovedClock {
   if (built.status !== 0) throw new Error(`The clock does not compile: ${built.stderr}`)
   const moveTo = (days: number): void => {
     const seconds = Buffer.alloc(8)
-    seconds.writeBigInt64LE(BigInt(days * DAY_S))
+    seconds.writeBigInt64LE(BigInt(Math.round(days * DAY_S)))
     // In place: the file that is mapped must stay the same one.
     writeFileSync(path, seconds, { flag: 'r+' })
   }
