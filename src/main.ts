@@ -76,7 +76,15 @@ async function open(parts: Parts, options: ServiceOptions, running: Partial<Runn
     keys: makeKeyFinder((shard, facts) => store.read(shard, facts)),
     log,
   })
-  log.info({ url: config.baseUrl }, 'Listening')
+  if (config.roles.includes('http')) log.info({ url: config.baseUrl }, 'Listening')
+  if (config.roles.includes('actors')) await startFirst(parts, worker, options)
+  const figures = () => figuresOf(parts, worker)
+  running.stopChores = await startChores({ metrics, figures, log, ownRedis: embedded && store.views })
+}
+
+/** The first account, by the first process with actors. */
+async function startFirst(parts: Parts, worker: Worker, options: ServiceOptions): Promise<void> {
+  const { config, store } = parts
   const first = await firstStart({
     redis: store.views,
     dataDir: config.dataDir,
@@ -86,8 +94,6 @@ async function open(parts: Parts, options: ServiceOptions, running: Partial<Runn
   })
   const print = options.print ?? ((text: string) => void process.stdout.write(text))
   if (first !== null) print(formatWelcome(first.path, first.firstRun))
-  const figures = () => figuresOf(parts, worker)
-  running.stopChores = await startChores({ metrics, figures, log, ownRedis: embedded && store.views })
 }
 
 /** The service's own end: the first reason counts, and none does once it is being stopped. */

@@ -48,6 +48,10 @@ export interface Parts {
   /** Signs all live mail besides its domain's key. */
   readonly serviceKey: SigningKey | null
   readonly check: DomainLaneDeps['check']
+  /** Called when the store's connection is there again. */
+  readonly onStoreUp: Set<() => void>
+  /** Ends the service: it cannot go on. */
+  readonly end: (code: number) => void
 }
 
 /** Opens the store and makes what stands on it. `end` hears why the service cannot go on. */
@@ -60,7 +64,8 @@ export async function openParts(config: Config, log: Log, end: (code: number) =>
   const embedded = isOwn ? await startEmbeddedRedis({ dataDir, durability, log, onDown: noted, onUp: noted }) : null
   const fence = createFence()
   const address = embedded?.socketPath ?? (config.redisUrls[0] as string)
-  const store = await openStore({ address, config, log, fence, secretCheck: secrets.check, end }).catch(
+  const onStoreUp = new Set<() => void>()
+  const store = await openStore({ address, config, log, fence, secretCheck: secrets.check, end, onStoreUp }).catch(
     async (error) => {
       // Nobody else uses a store that was only now started; one that was adopted belongs to others too.
       await embedded?.stop({ whenLast: async () => !embedded.adopted })
@@ -81,6 +86,8 @@ export async function openParts(config: Config, log: Log, end: (code: number) =>
     mailRoom,
     serviceKey,
     check: makeCheck(config),
+    onStoreUp,
+    end,
   }
 }
 
@@ -94,9 +101,18 @@ interface StoreInput {
   readonly fence: Fence
   readonly secretCheck: string
   readonly end: (code: number) => void
+  readonly onStoreUp: ReadonlySet<() => void>
 }
 
-async function openStore({ address, config, log, fence, secretCheck, end }: StoreInput): Promise<RedisStore> {
+async function openStore({
+  address,
+  config,
+  log,
+  fence,
+  secretCheck,
+  end,
+  onStoreUp,
+}: StoreInput): Promise<RedisStore> {
   const stopFor = (reason: string, sentence: string) => {
     log.fatal({ reason }, sentence)
     end(1)
@@ -106,6 +122,7 @@ async function openStore({ address, config, log, fence, secretCheck, end }: Stor
     address,
     durability: config.durability,
     onUp: () => {
+      for (const call of onStoreUp) call()
       if (installationId === null) return
       checkInstallation(() => store.views, installationId).then((reason) => {
         if (reason !== null) stopFor(reason, 'The store is another one than before: stopping')
@@ -138,7 +155,7 @@ export interface WorkerChanges {
 }
 
 /** Starts the worker: behaviours, and lanes with their performers. */
-export function openWorker(parts: Parts, { room, makeShard }: WorkerChanges): Promise<Worker> {
+export async function openWorker(parts: Parts, { room, makeShard }: WorkerChanges): Promise<Worker> {
   const { config, store, fence, content, mailRoom, metrics, secrets, serviceKey, log } = parts
   const { serviceDomain } = config
   const self = processIdentity()
@@ -154,17 +171,21 @@ export function openWorker(parts: Parts, { room, makeShard }: WorkerChanges): Pr
     ...(room !== undefined && { room }),
   })
   const domainLanes = makeDomainLanes({ check: parts.check, run: mailRoom.run, serviceDomain, serviceKey, log })
-  return startWorker({
+  const worker = await startWorker({
     store: fenceStore(store, fence),
     behaviours: { ...BEHAVIOURS, lanes: [...lanes, ...domainLanes] },
     log,
     shards: SHARDS,
     random: Math.random,
-    identity: { ...self, ...store.identity },
+    takesShards: config.roles.includes('actors'),
+    identity: () => ({ ...self, ...store.identity, roles: config.roles }),
     processGone: (record) => isProcessGone(record, self),
     committed: (ms) => metrics.committed(ms),
+    hopeless: () => parts.end(1),
     ...(makeShard !== undefined && { makeShard }),
   })
+  parts.onStoreUp.add(() => worker.connected())
+  return worker
 }
 
 /** What the handlers of routes need. */
