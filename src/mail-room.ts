@@ -21,7 +21,7 @@ import {
 import type { MailThreads } from './effects/thread-pool.ts'
 import type { RunMail } from './lanes.ts'
 
-/** Attempts over SMTP at once; more wait in their thread. */
+/** Connections to receiving servers at once. */
 const CONNECTIONS_MAX = 256
 const THREADS_MAX = 4
 
@@ -31,19 +31,26 @@ export interface MailRoom {
   measure(message: SendMessage, contentId: string): Promise<number | null>
   /** Ends the threads after at most `graceMs`; what is left under way is deferred. */
   close(graceMs: number): Promise<void>
+  /** Connections to receiving servers that are open. */
+  connections(): number
 }
+
+/** What a test changes of how mail is transmitted. */
+export type SmtpChanges = Partial<Pick<SmtpSettings, 'timeouts' | 'ca'>>
 
 type RunSimulation = (job: SimulateJob, signal: AbortSignal) => Promise<MailOutcome>
 
 /** Makes the room; no thread runs yet. */
-export function makeMailRoom(config: Config, fence: Fence): MailRoom {
+export function makeMailRoom(config: Config, fence: Fence, changes: SmtpChanges = {}): MailRoom {
   let threads: Promise<MailThreads> | null = null
+  let opened: MailThreads | null = null
   let simulate: RunSimulation | null = null
   const open = async (): Promise<MailThreads> => {
     const { createMailThreads } = await import('./effects/thread-pool.ts')
     // One core is for the loop that accepts.
     const size = Math.min(THREADS_MAX, Math.max(1, availableParallelism() - 1))
-    return createMailThreads({ size, smtp: smtpSettings(config), fence })
+    opened = createMailThreads({ size, smtp: { ...smtpSettings(config), ...changes }, fence })
+    return opened
   }
   const perform: RunMail = async (job, signal) => {
     threads ??= open()
@@ -67,6 +74,7 @@ export function makeMailRoom(config: Config, fence: Fence): MailRoom {
     async close(graceMs) {
       await (await threads)?.close(graceMs)
     },
+    connections: () => opened?.connections() ?? 0,
   }
 }
 
@@ -75,7 +83,7 @@ function smtpSettings(config: Config): SmtpSettings {
     ehloName: config.smtpHostname,
     relayUrl: config.relayUrl,
     relayConnections: config.relayConnections,
-    relayCa: null,
+    ca: null,
     deliveryPort: config.deliveryPort,
     dnsServers: config.dnsServers,
     privateNetworksAllowed: config.privateNetworksAllowed,

@@ -15,6 +15,7 @@ import type { Config } from './config.ts'
 import { type FirstAccount, firstStart, formatWelcome } from './first-start.ts'
 import { startListeners } from './listeners.ts'
 import { makeLog } from './log.ts'
+import type { SmtpChanges } from './mail-room.ts'
 import { closeParts, figuresOf, makeRouteDeps, openParts, openWorker, type Parts } from './parts.ts'
 import { makeKeyFinder } from './views/key.ts'
 
@@ -34,6 +35,8 @@ export interface ServiceOptions {
   readonly room?: (lane: string) => number
   /** Where the first start tells its keys; standard output by default. */
   readonly print?: (text: string) => void
+  /** How mail is transmitted, in place of what the settings and our own bounds say. */
+  readonly smtp?: SmtpChanges
   /** Makes the shards; crash tests stop them at a named step. */
   readonly makeShard?: WorkerOptions['makeShard']
 }
@@ -42,7 +45,7 @@ export interface ServiceOptions {
 export async function startService(config: Config, options: ServiceOptions = {}): Promise<RunningService> {
   const log = makeLog({ level: config.logLevel, isTerminal: process.stdout.isTTY === true })
   const ending = makeEnding()
-  const parts = await openParts(config, log, ending.end)
+  const parts = await openParts(config, log, { end: ending.end, ...(options.smtp && { smtp: options.smtp }) })
   const running: Partial<Running> = {}
   await open(parts, options, running).catch(async (error) => {
     ending.stopping()
@@ -140,7 +143,8 @@ async function stopAll(parts: Parts, { worker, listeners, stopChores }: Partial<
   await stopChores?.()
   await listeners?.close()
   const leftMs = Math.max(0, STOP_ATTEMPTS_MS - (performance.now() - startedAtMs))
-  // What the threads give up is reported as deferred while the worker still commits.
+  parts.outbound.close()
+  // What the threads give up goes back to its lane while the worker still commits.
   await Promise.all([worker?.stop(), parts.mailRoom.close(leftMs)])
   await closeParts(parts)
 }

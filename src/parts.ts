@@ -24,8 +24,9 @@ import { checkInstallation, openInstallation, openSecret } from './installation.
 import { makeLanes } from './lanes.ts'
 import type { RouteDeps } from './listeners.ts'
 import type { Log } from './log.ts'
-import { type MailRoom, makeMailRoom } from './mail-room.ts'
+import { type MailRoom, makeMailRoom, type SmtpChanges } from './mail-room.ts'
 import { type Metrics, makeMetrics } from './metrics.ts'
+import { type Outbound, openOutbound, readSiteLimits } from './outbound.ts'
 import { isProcessGone, processIdentity } from './process-identity.ts'
 import { makeSecrets, type Secrets } from './secrets.ts'
 import { makeKeyFinder, openServiceKey } from './signing-keys.ts'
@@ -52,13 +53,19 @@ export interface Parts {
   readonly onStoreUp: Set<() => void>
   /** Ends the service: it cannot go on. */
   readonly end: (code: number) => void
+  readonly outbound: Outbound
 }
 
 /** Opens the store and makes what stands on it. `end` hears why the service cannot go on. */
-export async function openParts(config: Config, log: Log, end: (code: number) => void): Promise<Parts> {
+export async function openParts(
+  config: Config,
+  log: Log,
+  { end, smtp = {} }: { end: (code: number) => void; smtp?: SmtpChanges },
+): Promise<Parts> {
   if (config.redisUrls.length > 1) throw new Error('REDIS_URL: this release does not run on a Redis Cluster')
   const { durability, dataDir } = config
   const serviceKey = openServiceKey(config)
+  const siteLimits = readSiteLimits(config.siteLimits)
   const secrets = makeSecrets(openSecret(dataDir, config.secretKey))
   const isOwn = config.redisUrls.length === 0
   const embedded = isOwn ? await startEmbeddedRedis({ dataDir, durability, log, onDown: noted, onUp: noted }) : null
@@ -73,7 +80,15 @@ export async function openParts(config: Config, log: Log, end: (code: number) =>
     },
   )
   const content = makeContentStore(() => store.views)
-  const mailRoom = makeMailRoom(config, fence)
+  const mailRoom = makeMailRoom(config, fence, smtp)
+  const outbound = await openOutbound({
+    config,
+    log,
+    redis: () => store.views,
+    siteLimits,
+    run: mailRoom.run,
+    ca: smtp.ca ?? null,
+  })
   return {
     config,
     log,
@@ -84,6 +99,7 @@ export async function openParts(config: Config, log: Log, end: (code: number) =>
     fence,
     metrics: makeMetrics(),
     mailRoom,
+    outbound,
     serviceKey,
     check: makeCheck(config),
     onStoreUp,
@@ -156,13 +172,16 @@ export interface WorkerChanges {
 
 /** Starts the worker: behaviours, and lanes with their performers. */
 export async function openWorker(parts: Parts, { room, makeShard }: WorkerChanges): Promise<Worker> {
-  const { config, store, fence, content, mailRoom, metrics, secrets, serviceKey, log } = parts
+  const { config, store, fence, content, mailRoom, outbound, metrics, secrets, serviceKey, log } = parts
   const { serviceDomain } = config
   const self = processIdentity()
   const lanes = makeLanes({
     content,
     run: mailRoom.run,
     metrics,
+    dispatch: outbound.dispatch,
+    isHeld: outbound.held.has,
+    attempted: outbound.attempted,
     tokenKey: secrets.tokenKey,
     addressHmac: secrets.addressHmac,
     serviceDomain,
@@ -170,7 +189,13 @@ export async function openWorker(parts: Parts, { room, makeShard }: WorkerChange
     serviceKey,
     ...(room !== undefined && { room }),
   })
-  const domainLanes = makeDomainLanes({ check: parts.check, run: mailRoom.run, serviceDomain, serviceKey, log })
+  const domainLanes = makeDomainLanes({
+    check: parts.check,
+    dispatch: outbound.dispatch,
+    serviceDomain,
+    serviceKey,
+    log,
+  })
   const worker = await startWorker({
     store: fenceStore(store, fence),
     behaviours: { ...BEHAVIOURS, lanes: [...lanes, ...domainLanes] },
@@ -212,8 +237,10 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
 }
 
 /** Figures of this moment. */
-export function figuresOf({ store }: Parts, worker: Worker): Record<string, number> {
-  return { ...worker.stats(), storeUp: store.connected ? 1 : 0 }
+export function figuresOf({ store, outbound, mailRoom }: Parts, worker: Worker): Record<string, number> {
+  const { underWay, waiting, paused } = outbound.sites.figures
+  const sites = { attemptsUnderWay: underWay, attemptsWaiting: waiting, sitesPaused: paused }
+  return { ...worker.stats(), ...sites, connections: mailRoom.connections(), storeUp: store.connected ? 1 : 0 }
 }
 
 /** Gives the store back; our own Redis is stopped when nobody else uses it. */
