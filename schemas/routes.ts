@@ -8,12 +8,20 @@
  */
 
 import { ACCOUNT, ACCOUNT_PATCH_BODY } from './account.ts'
-import { AUDIT_LIST } from './audit.ts'
+import { AUDIT_LIST, NOTE_BODY } from './audit.ts'
 import { DOMAIN, DOMAIN_BODY, DOMAIN_CHECKED, DOMAIN_LIST, PAGE_QUERY } from './domain.ts'
 import { BATCH_ANSWER, BATCH_BODY, EMAIL_ANSWER, EMAIL_BODY } from './email.ts'
 import { BODY_BYTES_MAX } from './limits.ts'
 import { MESSAGE } from './message.ts'
 import { SERVER } from './server.ts'
+import {
+  SUPPRESSION,
+  SUPPRESSION_LIST,
+  SUPPRESSION_SEARCH,
+  SUPPRESSION_SEARCH_OF_SERVER,
+  SUPPRESSIONS_ADDED,
+  SUPPRESSIONS_BODY,
+} from './suppression.ts'
 
 export type KeyKind = 'S' | 'A' | 'O'
 
@@ -94,6 +102,32 @@ export const ROUTES = {
   verifyDomain: route('verifyDomain', 'POST', '/v1/domains/{id}/verify', {
     keys: ['A'],
     success: { status: 200, body: DOMAIN_CHECKED },
+  }),
+  searchSuppressions: route('searchSuppressions', 'POST', '/v1/suppressions/search', {
+    body: SUPPRESSION_SEARCH,
+    success: { status: 200, body: SUPPRESSION_LIST },
+  }),
+  addSuppressions: route('addSuppressions', 'POST', '/v1/suppressions', {
+    body: SUPPRESSIONS_BODY,
+    success: { status: 200, body: SUPPRESSIONS_ADDED },
+  }),
+  readSuppression: route('readSuppression', 'GET', '/v1/suppressions/{id}', {
+    success: { status: 200, body: SUPPRESSION },
+  }),
+  liftSuppression: route('liftSuppression', 'DELETE', '/v1/suppressions/{id}', {
+    success: { status: 204, body: null },
+  }),
+  operatorSearchSuppressions: route('operatorSearchSuppressions', 'POST', '/v1/operator/suppressions/search', {
+    listener: 'operator',
+    keys: ['O'],
+    body: SUPPRESSION_SEARCH_OF_SERVER,
+    success: { status: 200, body: SUPPRESSION_LIST },
+  }),
+  operatorLiftSuppression: route('operatorLiftSuppression', 'DELETE', '/v1/operator/suppressions/{suppressionId}', {
+    listener: 'operator',
+    keys: ['O'],
+    body: NOTE_BODY,
+    success: { status: 204, body: null },
   }),
   readHealth: route('readHealth', 'GET', '/healthz', { listener: 'operator', keys: [], success: PLAIN }),
   readReadiness: route('readReadiness', 'GET', '/readyz', { listener: 'operator', keys: [], success: PLAIN }),

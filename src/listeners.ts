@@ -27,10 +27,19 @@ import type { OperatorDeps } from './routes/operator.ts'
 import { makePatchAccount } from './routes/operator-accounts.ts'
 import type { SendDeps } from './routes/send.ts'
 import { makeReadServer } from './routes/server.ts'
+import {
+  makeAddSuppressions,
+  makeLiftSuppression,
+  makeOperatorLiftSuppression,
+  makeOperatorSearchSuppressions,
+  makeReadSuppression,
+  makeSearchSuppressions,
+  type SuppressionDeps,
+} from './routes/suppressions.ts'
 import type { MessageDeps } from './views/message.ts'
 
 /** What the handlers of all routes need. */
-export type RouteDeps = SendDeps & DomainDeps & HealthDeps & MessageDeps & OperatorDeps
+export type RouteDeps = SendDeps & DomainDeps & HealthDeps & MessageDeps & OperatorDeps & SuppressionDeps
 
 export interface ListenerDeps {
   readonly handlers: RouteDeps
@@ -95,6 +104,12 @@ function makeHandlers(deps: RouteDeps): Record<RouteName, Handler> {
     readDomain: makeReadDomain(deps),
     deleteDomain: makeRemoveDomain(deps),
     verifyDomain: makeVerifyDomain(deps),
+    searchSuppressions: makeSearchSuppressions(deps),
+    addSuppressions: makeAddSuppressions(deps),
+    readSuppression: makeReadSuppression(deps),
+    liftSuppression: makeLiftSuppression(deps),
+    operatorSearchSuppressions: makeOperatorSearchSuppressions(deps),
+    operatorLiftSuppression: makeOperatorLiftSuppression(deps),
     readHealth: makeReadHealth(),
     readReadiness: makeReadReadiness(deps),
     readMetrics: makeReadMetrics(deps),

@@ -201,7 +201,7 @@ function outcomeFacts(shard: number, item: DeliveryItem): Fact[] {
 }
 
 /** What clients are told: events by their place among those of the recipient. */
-function newsOf(
+export function newsOf(
   { serverId, segment, messageId, recipient }: DeliveryItem,
   told: readonly StatusEvent[],
   first: number,
@@ -214,7 +214,7 @@ function newsOf(
 }
 
 /** One round of reading for both. */
-function bothNeeds(...asked: readonly (StreamWrites | Announced | Need)[]): Need {
+export function bothNeeds(...asked: readonly (StreamWrites | Announced | Need)[]): Need {
   const needs = asked.filter((one): one is Need => 'kind' in one && one.kind === 'need')
   return {
     kind: 'need',
@@ -315,8 +315,8 @@ function sizeOps(
   return [{ key, write: 'HSET', args: [item.short, packStatus({ ...first, sizeBytes }, acceptedAtMs)] }]
 }
 
-/** What statuses outgrow what the open segment allows for is counted, so that no key grows without bound. */
-function countersAfter(
+/** What statuses outgrow what the open segment allows for is counted, so that no key grows without bound. In: the bytes. */
+export function countersAfter(
   counters: ServerCounters,
   { serverId, segment }: DeliveryItem,
   grown: number,
