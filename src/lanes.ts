@@ -23,6 +23,7 @@ import type { SigningKey } from './effects/sign.ts'
 import type { MailJob, MailOutcome } from './effects/thread-job.ts'
 import { makeUnasked } from './mail/classify.ts'
 import type { ComposeInput } from './mail/compose.ts'
+import { formatFeedbackId, hasFeedbackId } from './mail/feedback-id.ts'
 import { makeDeferred } from './mail/outcome.ts'
 import { formatReturnPath, returnPathHost, serviceReturnPathHost } from './mail/return-path.ts'
 import { isComplainant, SIMULATED_RETRY_MS } from './mail/simulator.ts'
@@ -62,6 +63,8 @@ export interface LaneDeps {
   readonly serviceDomain: string
   /** HMAC of an address within its account. */
   readonly addressHmac: (accountId: string, address: string) => string
+  /** Names the installation in Feedback-IDs. */
+  readonly senderId: string
   readonly findKey: FindKey
   /** Signs all mail besides its domain's key; null = nothing does. */
   readonly serviceKey: SigningKey | null
@@ -149,7 +152,7 @@ async function simulateJob(
 ): Promise<DeliveryOutcome> {
   const report = reporterOf(deps, job)
   const { address } = job.recipient
-  const message = messageAtHand(job.message) ?? (await readMessage(deps.content, job.message, signal))
+  const message = messageAtHand(job.message, deps.senderId) ?? (await readMessage(deps, job.message, signal))
   if (message === null) return report(unbuildable())
   const outcome = await deps.run({ message, simulate: { address, attempt } }, signal)
   const complaint = isComplainant(address) ? { complaint: SIMULATED_FEEDBACK } : {}
@@ -166,7 +169,7 @@ function transmitJob(
 ): Promise<MailOutcome> {
   const order = { address: job.recipient.address, destination: destinationOf(lane), signal }
   return deps.dispatch.send(order, async (signal) => {
-    const message = messageAtHand(job.message) ?? (await readMessage(deps.content, job.message, signal))
+    const message = messageAtHand(job.message, deps.senderId) ?? (await readMessage(deps, job.message, signal))
     if (message === null) return unbuildable()
     const keys = await findKeys(deps, job.message, signal)
     if (keys === null) return { ...makeDeferred(...UNSIGNED), sizeBytes: null }
@@ -199,16 +202,16 @@ function domainOf({ address }: JobMessage['from']): string {
 }
 
 /** The message where its content is a body that came along with it and needs no unpacking; null: it must be read. */
-function messageAtHand(message: JobMessage): ComposeInput | null {
+function messageAtHand(message: JobMessage, senderId: string): ComposeInput | null {
   const [body] = message.content ?? []
   if (body?.part !== BODY_PART || message.attachments.length > 0) return null
   const plain = readPlainBody(body.chunks)
-  return plain === null ? null : inputOf(message, plain, [])
+  return plain === null ? null : inputOf(message, { senderId, body: plain, attachments: [] })
 }
 
 /** The message with its content; null when that is gone. Rejects when the store stays away. */
 async function readMessage(
-  store: ContentStore,
+  { content: store, senderId }: LaneDeps,
   message: JobMessage,
   signal: AbortSignal,
 ): Promise<ComposeInput | null> {
@@ -220,14 +223,18 @@ async function readMessage(
     if (content === null) return null
     attachments.push({ name, contentType, contentId, content })
   }
-  return inputOf(message, JSON.parse(bytes.toString()) as Body, attachments)
+  return inputOf(message, { senderId, body: JSON.parse(bytes.toString()) as Body, attachments })
 }
 
-function inputOf(
-  { messageId, acceptedAtMs, from, to, cc, subject, headers, contentId }: JobMessage,
-  { text, html }: Body,
-  attachments: ComposeInput['attachments'],
-): ComposeInput {
+interface InputParts {
+  readonly senderId: string
+  readonly body: Body
+  readonly attachments: ComposeInput['attachments']
+}
+
+function inputOf(message: JobMessage, { senderId, body, attachments }: InputParts): ComposeInput {
+  const { messageId, acceptedAtMs, from, to, cc, subject, headers, contentId } = message
+  const { text, html } = body
   // Boundaries follow from the content's id: nobody knew it when the content was written.
   return {
     messageId,
@@ -237,6 +244,7 @@ function inputOf(
     cc,
     subject,
     headers,
+    ...(!hasFeedbackId(headers) && { feedbackId: formatFeedbackId({ ...message, senderId }) }),
     text,
     html,
     attachments,

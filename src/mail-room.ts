@@ -20,10 +20,12 @@ import {
 } from './effects/thread-job.ts'
 import type { MailThreads } from './effects/thread-pool.ts'
 import type { RunMail } from './lanes.ts'
+import { formatFeedbackId, hasFeedbackId } from './mail/feedback-id.ts'
 
 /** Connections to receiving servers at once. */
 const CONNECTIONS_MAX = 256
 const THREADS_MAX = 4
+const SOME_IDS = { tagHash: '0'.repeat(8), streamId: '0'.repeat(8), accountId: '0'.repeat(8), senderId: '0'.repeat(12) }
 
 export interface MailRoom {
   readonly run: RunMail
@@ -93,7 +95,9 @@ function smtpSettings(config: Config): SmtpSettings {
 }
 
 function measuringJob(message: SendMessage, contentId: string): MailJob {
-  const { from, recipients, subject, text, html, headers, attachments } = message
+  const { from, recipients, subject, text, html, headers, tag, attachments } = message
+  // As long as the real one will be: nothing of it is known yet but whether there is a tag.
+  const feedbackId = formatFeedbackId({ ...SOME_IDS, tagHash: tag === null ? null : SOME_IDS.tagHash })
   const shown = (kind: 'to' | 'cc') => recipients.filter((one) => one.kind === kind)
   return {
     message: {
@@ -107,6 +111,7 @@ function measuringJob(message: SendMessage, contentId: string): MailJob {
       text,
       html,
       headers,
+      ...(!hasFeedbackId(headers) && { feedbackId }),
       attachments: attachments.map(({ name, contentType, contentId: id, content }) => ({
         name,
         contentType,

@@ -185,6 +185,7 @@ export async function openWorker(parts: Parts, { room, makeShard }: WorkerChange
     tokenKey: secrets.tokenKey,
     addressHmac: secrets.addressHmac,
     serviceDomain,
+    senderId: secrets.senderId,
     findKey: makeKeyFinder((shard, facts) => store.read(shard, facts), secrets.sealingKey),
     serviceKey,
     ...(room !== undefined && { room }),

@@ -225,9 +225,9 @@ class Acceptance {
     }
   }
 
-  private jobMessage({ item, messageId, submittedAtMs, contentId }: Placed): JobMessage {
+  private jobMessage({ item, stream, messageId, submittedAtMs, contentId }: Placed): JobMessage {
     const { body, blobs } = this.turn
-    const { from, recipients, subject, headers, attachments } = item
+    const { from, recipients, subject, headers, tagHash, attachments } = item
     return {
       messageId,
       accountId: body.accountId,
@@ -241,6 +241,8 @@ class Acceptance {
       cc: shown(recipients, 'cc'),
       subject,
       headers,
+      streamId: stream?.streamId ?? body.defaultStreamId,
+      tagHash,
       attachments,
       contentId,
       content: inlineParts(item.content.parts, blobs),
