@@ -78,10 +78,9 @@ export class WorkQueue {
     return taken
   }
 
-  /** Forgets what the next owner finds in the store by itself: all but asks of this process and its own outcomes. */
-  dropFindable(): void {
+  /** Forgets the mailbox: it will be read again. */
+  dropMailbox(): void {
     this.mailbox = []
-    this.own = this.own.filter(({ source, entryId }) => source === 'outcome' && entryId === '')
   }
 
   /** Empties the queue and answers what was in it. */

@@ -27,10 +27,8 @@ export interface Work {
   late: boolean
   /** Local lane: who waits; taken away once answered. */
   answer: ((result: AskResult) => void) | null
-  /** Of a command or outcome that came from another process: its entry, which the commit's cursor passes. */
+  /** Mailbox lane: the entry, which the commit's cursor passes. */
   readonly entryId: string
-  /** Mailbox lane: the worker that is told the reply. */
-  readonly replyTo: string
   /** Claim, outcome, timer: the item. */
   readonly lane: string
   readonly item: string
@@ -54,7 +52,6 @@ export function internalWork(
     late: false,
     answer: null,
     entryId: '',
-    replyTo: '',
     lane,
     item,
   }

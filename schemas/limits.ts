@@ -55,6 +55,8 @@ export const ADDRESS_NAME_CHARS_MAX = 200
 
 /** Spec name.max: names of servers, streams and keys. */
 export const NAME_CHARS_MAX = 100
+/** Spec stream.patch: days for which an inbound stream keeps content, and by default. */
+export const CONTENT_RETENTION_DAYS_MAX = 30
 /** Spec list.page: page of a list. */
 export const PAGE_MAX = 100
 /** Spec list.page: page of a list that names no limit. */

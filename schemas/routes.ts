@@ -15,13 +15,15 @@ import { BODY_BYTES_MAX } from './limits.ts'
 import { MESSAGE } from './message.ts'
 import { SERVER } from './server.ts'
 import {
-  SUPPRESSION,
-  SUPPRESSION_LIST,
-  SUPPRESSION_SEARCH,
-  SUPPRESSION_SEARCH_OF_SERVER,
-  SUPPRESSIONS_ADDED,
-  SUPPRESSIONS_BODY,
-} from './suppression.ts'
+  OPERATED_STREAM,
+  STREAM,
+  STREAM_BODY,
+  STREAM_LIST,
+  STREAM_PACE_BODY,
+  STREAM_PATCH_BODY,
+  STREAM_QUERY,
+} from './stream.ts'
+import { TOKEN, TOKEN_BODY, TOKEN_LIST, TOKEN_MADE } from './token.ts'
 
 export type KeyKind = 'S' | 'A' | 'O'
 
@@ -81,6 +83,29 @@ export const ROUTES = {
   }),
   readServer: route('readServer', 'GET', '/v1/server', { success: { status: 200, body: SERVER } }),
   readMessage: route('readMessage', 'GET', '/v1/messages/{id}', { success: { status: 200, body: MESSAGE } }),
+  listStreams: route('listStreams', 'GET', '/v1/streams', {
+    query: STREAM_QUERY,
+    success: { status: 200, body: STREAM_LIST },
+  }),
+  createStream: route('createStream', 'POST', '/v1/streams', {
+    body: STREAM_BODY,
+    success: { status: 201, body: STREAM },
+  }),
+  readStream: route('readStream', 'GET', '/v1/streams/{id}', { success: { status: 200, body: STREAM } }),
+  patchStream: route('patchStream', 'PATCH', '/v1/streams/{id}', {
+    body: STREAM_PATCH_BODY,
+    success: { status: 200, body: STREAM },
+  }),
+  archiveStream: route('archiveStream', 'POST', '/v1/streams/{id}/archive', { success: { status: 200, body: STREAM } }),
+  listTokens: route('listTokens', 'GET', '/v1/tokens', {
+    query: PAGE_QUERY,
+    success: { status: 200, body: TOKEN_LIST },
+  }),
+  createToken: route('createToken', 'POST', '/v1/tokens', {
+    body: TOKEN_BODY,
+    success: { status: 201, body: TOKEN_MADE },
+  }),
+  revokeToken: route('revokeToken', 'POST', '/v1/tokens/{tokenId}/revoke', { success: { status: 200, body: TOKEN } }),
   listDomains: route('listDomains', 'GET', '/v1/domains', {
     keys: ['A'],
     query: PAGE_QUERY,
@@ -103,32 +128,6 @@ export const ROUTES = {
     keys: ['A'],
     success: { status: 200, body: DOMAIN_CHECKED },
   }),
-  searchSuppressions: route('searchSuppressions', 'POST', '/v1/suppressions/search', {
-    body: SUPPRESSION_SEARCH,
-    success: { status: 200, body: SUPPRESSION_LIST },
-  }),
-  addSuppressions: route('addSuppressions', 'POST', '/v1/suppressions', {
-    body: SUPPRESSIONS_BODY,
-    success: { status: 200, body: SUPPRESSIONS_ADDED },
-  }),
-  readSuppression: route('readSuppression', 'GET', '/v1/suppressions/{id}', {
-    success: { status: 200, body: SUPPRESSION },
-  }),
-  liftSuppression: route('liftSuppression', 'DELETE', '/v1/suppressions/{id}', {
-    success: { status: 204, body: null },
-  }),
-  operatorSearchSuppressions: route('operatorSearchSuppressions', 'POST', '/v1/operator/suppressions/search', {
-    listener: 'operator',
-    keys: ['O'],
-    body: SUPPRESSION_SEARCH_OF_SERVER,
-    success: { status: 200, body: SUPPRESSION_LIST },
-  }),
-  operatorLiftSuppression: route('operatorLiftSuppression', 'DELETE', '/v1/operator/suppressions/{suppressionId}', {
-    listener: 'operator',
-    keys: ['O'],
-    body: NOTE_BODY,
-    success: { status: 204, body: null },
-  }),
   readHealth: route('readHealth', 'GET', '/healthz', { listener: 'operator', keys: [], success: PLAIN }),
   readReadiness: route('readReadiness', 'GET', '/readyz', { listener: 'operator', keys: [], success: PLAIN }),
   readMetrics: route('readMetrics', 'GET', '/metrics', { listener: 'operator', keys: [], success: PLAIN }),
@@ -143,6 +142,24 @@ export const ROUTES = {
     keys: ['O'],
     query: PAGE_QUERY,
     success: { status: 200, body: AUDIT_LIST },
+  }),
+  pauseStream: route('pauseStream', 'POST', '/v1/operator/streams/{streamId}/pause', {
+    listener: 'operator',
+    keys: ['O'],
+    body: NOTE_BODY,
+    success: { status: 200, body: OPERATED_STREAM },
+  }),
+  resumeStream: route('resumeStream', 'POST', '/v1/operator/streams/{streamId}/resume', {
+    listener: 'operator',
+    keys: ['O'],
+    body: NOTE_BODY,
+    success: { status: 200, body: OPERATED_STREAM },
+  }),
+  paceStream: route('paceStream', 'PATCH', '/v1/operator/streams/{streamId}', {
+    listener: 'operator',
+    keys: ['O'],
+    body: STREAM_PACE_BODY,
+    success: { status: 200, body: OPERATED_STREAM },
   }),
 } as const satisfies Record<string, Route>
 

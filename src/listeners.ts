@@ -1,10 +1,9 @@
 /**
- * listeners - which handler answers which route, and the listeners that a process opens for what it runs
+ * listeners - which handler answers which route, and the two listeners that serve them
  *
  * Every route of the table has its handler here; the compiler says so when one is missing.
  */
 
-import type { Role } from '../schemas/config.ts'
 import { ROUTES, type Route, type RouteName } from '../schemas/routes.ts'
 import type { Config } from './config.ts'
 import { type Listener, startListener } from './edge/http.ts'
@@ -25,21 +24,22 @@ import { type HealthDeps, makeReadHealth, makeReadMetrics, makeReadReadiness } f
 import { makeReadMessage } from './routes/messages.ts'
 import type { OperatorDeps } from './routes/operator.ts'
 import { makePatchAccount } from './routes/operator-accounts.ts'
+import { makePaceStream, makePauseStream, makeResumeStream } from './routes/operator-streams.ts'
 import type { SendDeps } from './routes/send.ts'
 import { makeReadServer } from './routes/server.ts'
 import {
-  makeAddSuppressions,
-  makeLiftSuppression,
-  makeOperatorLiftSuppression,
-  makeOperatorSearchSuppressions,
-  makeReadSuppression,
-  makeSearchSuppressions,
-  type SuppressionDeps,
-} from './routes/suppressions.ts'
+  makeArchiveStream,
+  makeCreateStream,
+  makeListStreams,
+  makePatchStream,
+  makeReadStream,
+  type StreamDeps,
+} from './routes/streams.ts'
+import { makeCreateToken, makeListTokens, makeRevokeToken } from './routes/tokens.ts'
 import type { MessageDeps } from './views/message.ts'
 
 /** What the handlers of all routes need. */
-export type RouteDeps = SendDeps & DomainDeps & HealthDeps & MessageDeps & OperatorDeps & SuppressionDeps
+export type RouteDeps = StreamDeps & SendDeps & DomainDeps & HealthDeps & MessageDeps & OperatorDeps
 
 export interface ListenerDeps {
   readonly handlers: RouteDeps
@@ -47,50 +47,28 @@ export interface ListenerDeps {
   readonly log: EdgeLog
 }
 
-/** Routes of the operator listener that every process answers, whatever it runs. */
-const OWN_ROUTES: readonly RouteName[] = ['readHealth', 'readReadiness', 'readMetrics']
-
-/** Starts the listener of a role; null for a role that listens nowhere. */
-type Starter = (config: Config, deps: ListenerDeps) => Promise<Listener>
-
-/** What each role listens with. */
-const STARTERS: Readonly<Partial<Record<Role, Starter>>> = {
-  http: startPublic,
-}
-
-/**
- * Starts the listeners of the roles that this process runs and, unless its port is 0, the operator's: with `http` all of
- * its routes, without it only those about this very process. Throws Error when a port is taken.
- */
+/** Starts the public listener and, unless its port is 0, the operator's. Throws Error when a port is taken. */
 export async function startListeners(config: Config, deps: ListenerDeps): Promise<{ close(): Promise<void> }> {
+  const handlers = makeHandlers(deps.handlers)
+  const common = { trustedProxies: config.trustedProxies, keys: deps.keys, log: deps.log }
+  const rate = makeRate({ perSecond: config.edgeRate, burst: config.edgeBurst, nowMs: () => performance.now() })
   const open: Listener[] = []
   const close = async () => {
     await Promise.all(open.map((listener) => listener.close()))
   }
   try {
-    for (const role of config.roles) {
-      const start = STARTERS[role]
-      if (start !== undefined) open.push(await start(config, deps))
+    const routes = routesOf('public', handlers)
+    open.push(await startListener({ host: config.httpHost, port: config.httpPort, routes, rate, ...common }))
+    if (config.operatorPort !== 0) {
+      const operatorRoutes = routesOf('operator', handlers)
+      const { operatorHost: host, operatorPort: port } = config
+      open.push(await startListener({ host, port, routes: operatorRoutes, ...common }))
     }
-    if (config.operatorPort !== 0) open.push(await startOperator(config, deps))
   } catch (error) {
     await close()
     throw error
   }
   return { close }
-}
-
-function startPublic(config: Config, deps: ListenerDeps): Promise<Listener> {
-  const { httpHost: host, httpPort: port, trustedProxies, edgeRate, edgeBurst } = config
-  const rate = makeRate({ perSecond: edgeRate, burst: edgeBurst, nowMs: () => performance.now() })
-  const routes = routesOf('public', deps, ROUTE_NAMES)
-  return startListener({ host, port, routes, rate, trustedProxies, keys: deps.keys, log: deps.log })
-}
-
-function startOperator(config: Config, deps: ListenerDeps): Promise<Listener> {
-  const { operatorHost: host, operatorPort: port, trustedProxies } = config
-  const routes = routesOf('operator', deps, config.roles.includes('http') ? ROUTE_NAMES : OWN_ROUTES)
-  return startListener({ host, port, routes, trustedProxies, keys: deps.keys, log: deps.log })
 }
 
 function makeHandlers(deps: RouteDeps): Record<RouteName, Handler> {
@@ -99,30 +77,32 @@ function makeHandlers(deps: RouteDeps): Record<RouteName, Handler> {
     sendBatch: makeSendBatch(deps),
     readServer: makeReadServer(deps),
     readMessage: makeReadMessage(deps),
+    listStreams: makeListStreams(deps),
+    createStream: makeCreateStream(deps),
+    readStream: makeReadStream(deps),
+    patchStream: makePatchStream(deps),
+    archiveStream: makeArchiveStream(deps),
+    listTokens: makeListTokens(deps),
+    createToken: makeCreateToken(deps),
+    revokeToken: makeRevokeToken(deps),
     listDomains: makeListDomains(deps),
     addDomain: makeAddDomain(deps),
     readDomain: makeReadDomain(deps),
     deleteDomain: makeRemoveDomain(deps),
     verifyDomain: makeVerifyDomain(deps),
-    searchSuppressions: makeSearchSuppressions(deps),
-    addSuppressions: makeAddSuppressions(deps),
-    readSuppression: makeReadSuppression(deps),
-    liftSuppression: makeLiftSuppression(deps),
-    operatorSearchSuppressions: makeOperatorSearchSuppressions(deps),
-    operatorLiftSuppression: makeOperatorLiftSuppression(deps),
     readHealth: makeReadHealth(),
     readReadiness: makeReadReadiness(deps),
     readMetrics: makeReadMetrics(deps),
+    pauseStream: makePauseStream(deps),
+    resumeStream: makeResumeStream(deps),
+    paceStream: makePaceStream(deps),
     patchAccount: makePatchAccount(deps),
     readAudit: makeReadAudit(deps),
   }
 }
 
-const ROUTE_NAMES = Object.keys(ROUTES) as RouteName[]
-
-function routesOf(listener: Route['listener'], deps: ListenerDeps, names: readonly RouteName[]) {
-  const handlers = makeHandlers(deps.handlers)
-  return names
+function routesOf(listener: Route['listener'], handlers: Record<RouteName, Handler>) {
+  return (Object.keys(ROUTES) as RouteName[])
     .filter((name) => ROUTES[name].listener === listener)
     .map((name) => ({ route: ROUTES[name], handle: handlers[name] }))
 }

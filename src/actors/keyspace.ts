@@ -22,7 +22,9 @@ export const heldKey = (shard: number, accountId: string): string => `${shardTag
 export const tokensKey = (shard: number, ownerId: string): string => `${shardTag(shard)}:tokens:${ownerId}`
 /** Zset: tokenIds of an owner by creation. */
 export const tokenIdsKey = (shard: number, ownerId: string): string => `${shardTag(shard)}:token-ids:${ownerId}`
-/** Hash: `server/<name>`, `stream/<serverId>/<name>`, `domain/<domain>` -> id. */
+/** Zset: streams of a server by creation. */
+export const streamsKey = (shard: number, serverId: string): string => `${shardTag(shard)}:streams:${serverId}`
+/** Hash: `server/<name>`, `stream/<serverId>/<name>`, `domain/<domain>`, `inbound/<serverId>` (its live inbound stream) -> id. */
 export const namesKey = (shard: number, accountId: string): string => `${shardTag(shard)}:names:${accountId}`
 /** Hash: verified sending domain -> JSON [domainId, failingSinceMs or 0, since when its DKIM key signs]. */
 export const sendingKey = (shard: number, accountId: string): string => `${shardTag(shard)}:sending:${accountId}`
@@ -60,8 +62,6 @@ export const suppressedKey = (shard: number, streamId: string, slice: string): s
 /** Stream: one entry per suppression ever made, entry id = suppression id. */
 export const suppressionsKey = (shard: number, serverId: string): string =>
   `${shardTag(shard)}:suppressions:${serverId}`
-/** Hash: destination that the operator holds -> ms since when. One list for all, on shard 0. */
-export const holdsKey = (): string => `${shardTag(0)}:holds`
 /** String: one chunk of one part of a message's content. */
 export const contentKey = (shard: number, contentId: string, part: string, chunk: number): string =>
   `${shardTag(shard)}:content:${contentId}:${part}${chunk === 0 ? '' : `.${chunk}`}`

@@ -11,7 +11,7 @@ import { msOf } from '../../cluster/id.ts'
 import { FIRST_KEY_NAME, type NewKey, newKeyOps } from './api-key.ts'
 import { namesKey, serversKey } from './keyspace.ts'
 import { type ServerMode, type ServerState, serverName, serverRef } from './server.ts'
-import { DEFAULT_STREAM_NAME, makeDefaultStream, streamRef } from './stream.ts'
+import { makeDefaultStream, newStreamStaged } from './stream.ts'
 import { sweepDue } from './sweep.ts'
 
 export interface NewServer {
@@ -50,14 +50,12 @@ export function makeServer(
     keys: [{ tokenId, hash: key.hash }],
   }
   const grant = { kind: 'server' as const, accountId, serverId, tokenId, mode, streamId, createdAtMs: nowMs }
-  const names = [serverName(name), serverId, `stream/${serverId}/${DEFAULT_STREAM_NAME}`, streamId]
+  const stream = newStreamStaged(makeDefaultStream(streamId, serverId, nowMs), { shard, accountId })
   const staged: Staged = {
-    events: [
-      { ref: serverRef(serverId), event: { type: 'created', server } },
-      { ref: streamRef(streamId), event: { type: 'created', stream: makeDefaultStream(streamId, serverId, nowMs) } },
-    ],
+    events: [{ ref: serverRef(serverId), event: { type: 'created', server } }, ...stream.events],
     ops: [
-      { key: namesKey(shard, accountId), write: 'HSET', args: names },
+      { key: namesKey(shard, accountId), write: 'HSET', args: [serverName(name), serverId] },
+      ...stream.ops,
       { key: serversKey(shard, accountId), write: 'ZADD', args: [String(msOf(serverId)), serverId] },
       ...newKeyOps(shard, key, { ...grant, name: FIRST_KEY_NAME }),
     ],

@@ -15,12 +15,24 @@ import { entityKey } from '../../cluster/keyspace.ts'
 import { cutoffMs } from './age.ts'
 import { DAY_MS } from './calendar.ts'
 import { TIMERS_LANE } from './item.ts'
-import { byPersonKey, byTagKey, headKey, logKey, segmentsKey, statusKey, tokenIdsKey, tokensKey } from './keyspace.ts'
+import {
+  byPersonKey,
+  byTagKey,
+  headKey,
+  logKey,
+  namesKey,
+  segmentsKey,
+  statusKey,
+  streamsKey,
+  tokenIdsKey,
+  tokensKey,
+} from './keyspace.ts'
 import { logEntryOf } from './log-entry.ts'
 import { bucketOfPosting, bucketOfTag } from './posting.ts'
 import { bucketsOfSegment, hasPostings, segmentEndMs, segmentKeys } from './segment.ts'
 import { type ServerCounters, type ServerState, serverOwner, serverRef } from './server.ts'
 import { statusField } from './status.ts'
+import { inboundName, type StreamState, streamName, streamRef } from './stream.ts'
 
 export const SWEEP_TIMER = 'sweep'
 
@@ -28,6 +40,8 @@ export const SWEEP_TIMER = 'sweep'
 const STEP_MESSAGES = 200
 /** Whole segments of one step: each has up to 131 keys. */
 const STEP_SEGMENTS = 2
+/** Streams of one step. */
+const STEP_STREAMS = 100
 /** Fields of one HDEL. */
 const FIELDS_MAX = 1_000
 
@@ -61,7 +75,14 @@ export const sweep: CommandType<TimerBody, null> = {
     const past = segments.filter(({ endMs }) => endMs <= cutoff).slice(0, STEP_SEGMENTS)
     if (past.length > 0) return removeWhole(past, { serverId, shard, nowMs, counters })
     const oldest = segments[0]
-    if (oldest === undefined && server.removedAtMs !== undefined) return removeLast(serverId, { shard, nowMs })
+    if (oldest === undefined && server.removedAtMs !== undefined) {
+      const listed = streamsFact(shard, serverId)
+      if (!facts.has(listed)) return { kind: 'need', facts: [listed] }
+      const refs = facts.sorted(listed).map(([streamId]) => streamRef(streamId))
+      if (!refs.every((ref) => states.has(ref))) return { kind: 'need', entities: refs }
+      const streams = refs.map((ref) => states.get<StreamState | null>(ref)).filter((stream) => stream !== null)
+      return removeLast(server, streams, { shard, nowMs })
+    }
     if (oldest === undefined) return { kind: 'done', reply: null, due: [sweepDue(serverId, nowMs)] }
     const fact = oldestFact(logKey(shard, serverId, oldest.name), cutoff)
     if (!facts.has(fact)) return { kind: 'need', facts: [fact] }
@@ -78,6 +99,11 @@ function segmentsFact(shard: number, serverId: string): SortedFact {
   return { read: 'sorted', key: segmentsKey(shard, serverId), min: 0, max, count: STEP_SEGMENTS + 1 }
 }
 
+function streamsFact(shard: number, serverId: string): SortedFact {
+  const max = Number.MAX_SAFE_INTEGER
+  return { read: 'sorted', key: streamsKey(shard, serverId), min: 0, max, count: STEP_STREAMS }
+}
+
 function oldestFact(key: string, cutoff: number): RangeFact {
   return { read: 'range', key, from: '-', to: String(cutoff - 1), count: STEP_MESSAGES }
 }
@@ -91,12 +117,25 @@ function stretchesOf(rows: readonly (readonly [string, number])[], counters: Ser
   })
 }
 
-/** A removed server of which nothing is left goes itself, and is swept no more. */
-function removeLast(serverId: string, { shard, nowMs }: { shard: number; nowMs: number }): Done<null> {
-  const ops: Op[] = [tokensKey(shard, serverId), tokenIdsKey(shard, serverId)].map((key) => {
-    return { key, write: 'UNLINK', args: [] }
-  })
-  ops.push({ key: entityKey(shard, 'server', serverId), write: 'PEXPIREAT', args: [String(nowMs + DAY_MS)] })
+/** A removed server of which nothing is left goes itself, its streams before it, and is swept no more. */
+function removeLast(
+  { serverId, accountId }: ServerState,
+  streams: readonly StreamState[],
+  { shard, nowMs }: { shard: number; nowMs: number },
+): Done<null> {
+  const goes = (kind: string, id: string): Op => {
+    return { key: entityKey(shard, kind, id), write: 'PEXPIREAT', args: [String(nowMs + DAY_MS)] }
+  }
+  const ops: Op[] = streams.flatMap(({ streamId, name }) => [
+    goes('stream', streamId),
+    { key: streamsKey(shard, serverId), write: 'ZREM', args: [streamId] },
+    { key: namesKey(shard, accountId), write: 'HDEL', args: [streamName(serverId, name)] },
+  ])
+  if (streams.length === STEP_STREAMS)
+    return { kind: 'done', reply: null, ops, due: [{ ...sweepDue(serverId, nowMs), atMs: nowMs }] }
+  ops.push({ key: namesKey(shard, accountId), write: 'HDEL', args: [inboundName(serverId)] })
+  ops.push({ key: tokensKey(shard, serverId), write: 'UNLINK', args: [] })
+  ops.push({ key: tokenIdsKey(shard, serverId), write: 'UNLINK', args: [] }, goes('server', serverId))
   return { kind: 'done', reply: null, ops }
 }
 

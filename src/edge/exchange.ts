@@ -12,9 +12,9 @@
 import { randomUUID } from 'node:crypto'
 
 import type { Route } from '../../schemas/routes.ts'
-import { admit, readKey } from './admit.ts'
+import { admit, readKey, UNAUTHORIZED } from './admit.ts'
 import { type Content, readContent } from './content.ts'
-import type { KeyOwner } from './key.ts'
+import type { KeyOwner, ParsedKey } from './key.ts'
 import type { Desk, EdgeRequest, Handler, Head, Target } from './request.ts'
 import { type Answer, RATE_REFUSAL, type Reply, refuse, SIZE_REFUSAL } from './respond.ts'
 import { type Wire, writeReply } from './wire.ts'
@@ -32,6 +32,8 @@ export class Exchange {
   /** Monotonic ms; set when a body turns out to come in pieces. */
   startedAtMs = 0
   #owner: KeyOwner | null = null
+  /** The key, while its owner came out of memory: it may have been revoked since. */
+  #unproven: ParsedKey | null = null
   /** Undefined while the key is looked up; null: admitted. */
   #refusal: Reply | null | undefined
   #chunks: Buffer[] = []
@@ -108,11 +110,28 @@ export class Exchange {
           (fault) => this.#keyless(fault),
         )
       } else {
+        this.#unproven = found === null ? null : parsed
         this.#admit(found)
       }
     } catch (fault) {
       this.#keyless(fault)
     }
+  }
+
+  /** Refuses what never reaches a handler. A key that was revoked meanwhile is told so and nothing else. Spec key.revoke */
+  #refuse(refusal: Reply): void {
+    if (this.#unproven === null) {
+      this.#answer(refusal)
+      return
+    }
+    this.#isWorking = true
+    Promise.resolve(this.#desk.keys(this.#unproven, true)).then(
+      (owner) => this.#answer(owner === null ? UNAUTHORIZED : refusal),
+      (fault) => {
+        this.#logFault(fault, 'Key look-up failed')
+        this.#answer(refuse('unavailable'))
+      },
+    )
   }
 
   #isRefused(): boolean {
@@ -154,12 +173,12 @@ export class Exchange {
     if (this.#isOver || this.#refusal === undefined) return
     const { check, handle, route } = this.#target
     if (this.#refusal !== null) {
-      this.#answer(this.#refusal)
+      this.#refuse(this.#refusal)
     } else if (check !== null && handle !== null && route !== null) {
       const bytes = this.#chunks.length === 1 ? (this.#chunks[0] ?? NOTHING) : Buffer.concat(this.#chunks)
       this.#chunks = []
       const read = readContent(check, bytes, this.#head.query)
-      if ('refusal' in read) this.#answer(read.refusal)
+      if ('refusal' in read) this.#refuse(read.refusal)
       else this.#work(handle, this.#makeRequest(route, read.content))
     }
   }

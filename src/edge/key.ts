@@ -52,8 +52,11 @@ export interface KeyOwner {
   readonly hash: string
 }
 
-/** Looks a key up; null: unknown or revoked. May answer at once when it has the owner in memory. */
-export type KeyFinder = (parsed: ParsedKey) => KeyOwner | null | Promise<KeyOwner | null>
+/**
+ * Looks a key up; null: unknown or revoked. May answer at once when it has the owner in memory, and then does not know
+ * whether the key was revoked since; `fresh` asks the store in any case.
+ */
+export type KeyFinder = (parsed: ParsedKey, fresh?: boolean) => KeyOwner | null | Promise<KeyOwner | null>
 
 /** Makes a key. In: its kind, the shard of its owner (0 to 3843; RangeError outside). Spec key.format */
 export function makeKey(kind: TokenKind, shard: number): MadeKey {

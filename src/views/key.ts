@@ -61,7 +61,7 @@ export function ownerOfRow(hash: string, value: FactValue | undefined): KeyOwner
 export function makeKeyFinder(
   read: Reader,
   rememberedMax: number = REMEMBERED_MAX,
-): (key: SoughtKey) => KeyOwner | null | Promise<KeyOwner | null> {
+): (key: SoughtKey, fresh?: boolean) => KeyOwner | null | Promise<KeyOwner | null> {
   const remembered = new Map<string, KeyOwner>()
   const remember = (owner: KeyOwner): KeyOwner => {
     // What was used last is last in the map, so its first entry is the one to forget.
@@ -74,10 +74,12 @@ export function makeKeyFinder(
     const facts = await read(shard, [keyFact(shard, hash)])
     if (facts === null) throw new Error('The store did not answer')
     const owner = ownerOfRow(hash, facts[0])
-    return owner === null ? null : remember(owner)
+    if (owner !== null) return remember(owner)
+    remembered.delete(hash)
+    return null
   }
-  return (parsed) => {
-    const known = remembered.get(parsed.hash)
+  return (parsed, fresh = false) => {
+    const known = fresh ? undefined : remembered.get(parsed.hash)
     if (known !== undefined) return remember(known)
     return parsed.shard < SHARDS ? look(parsed) : null
   }

@@ -70,4 +70,10 @@ t.test('remove-server: the server itself goes once its mail has [server.remove, 
     world.keyNames().filter((key) => key.includes(serverId)),
     [],
   )
+  t.notOk(world.keyNames().includes(entityKey(world.shard, 'stream', tenant.live.streamId)))
+  const names = [...world.hash(namesKey(world.shard, tenant.accountId)).keys()]
+  t.notOk(
+    names.some((name) => name.includes(serverId)),
+    'names are free again',
+  )
 })

@@ -8,7 +8,7 @@ import { type AuditEntry, entryOps } from '../../src/actors/audit.ts'
 import { type CallOptions, startTestService } from '../support/service.ts'
 
 const service = await startTestService()
-const { account, operatorToken: token } = service.firstRun
+const { account, liveServer, operatorToken: token } = service.firstRun
 t.teardown(() => service.stop())
 
 const operate = (what: string, options: CallOptions = {}) =>
@@ -32,6 +32,25 @@ const ACTS: Readonly<Record<string, Act>> = {
     before: { monthlyCap: 10_000 },
     after: { monthlyCap: 77 },
     targets: ['accountId'],
+  },
+  pauseStream: {
+    path: `/streams/${liveServer.streamId}/pause`,
+    before: { pausedAtMs: null },
+    after: { pausedAtMs: Number },
+    targets: ['streamId'],
+  },
+  resumeStream: {
+    path: `/streams/${liveServer.streamId}/resume`,
+    before: { pausedAtMs: Number },
+    after: { pausedAtMs: null },
+    targets: ['streamId'],
+  },
+  paceStream: {
+    path: `/streams/${liveServer.streamId}`,
+    body: { pacePerMinute: 60 },
+    before: { pacePerMinute: null },
+    after: { pacePerMinute: 60 },
+    targets: ['streamId'],
   },
 }
 

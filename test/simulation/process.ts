@@ -70,16 +70,7 @@ export class SimProcess {
       random,
       shards: SHARDS,
       fieldsMax: FIELDS_MAX[n % FIELDS_MAX.length]!,
-      identity: () => ({
-        host: 'sim',
-        bootId: 'b',
-        pidNamespace: 'p',
-        pid: n,
-        startTime: String(n),
-        clientId: n,
-        runId: 'r',
-        roles: [],
-      }),
+      identity: { host: 'sim', bootId: 'b', pidNamespace: 'p', pid: n, startTime: String(n), clientId: n, runId: 'r' },
       log: {
         info: () => undefined,
         warn: () => undefined,

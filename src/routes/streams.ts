@@ -1,0 +1,106 @@
+/**
+ * streams - POST, GET and PATCH /v1/streams, POST /v1/streams/{id}/archive
+ *
+ * Spec stream.create, stream.read, stream.list, stream.patch, stream.archive
+ */
+
+import { shardOf } from '../../cluster/id.ts'
+import type { StreamBody, StreamPatchBody } from '../../schemas/stream.ts'
+import type { Refused } from '../actors/refusal.ts'
+import type { ServerKeyOrder, StreamReply } from '../actors/stream-order.ts'
+import type { KeyOwner } from '../edge/key.ts'
+import type { Handler } from '../edge/request.ts'
+import { type Answer, refuse } from '../edge/respond.ts'
+import type { Reader } from '../views/key.ts'
+import { formatStream, listStreams, readStream } from '../views/stream.ts'
+import { type Ask, answerOf, answerRefused } from './answer.ts'
+import { pageOf } from './page.ts'
+
+/** What the routes of streams need. */
+export interface StreamDeps {
+  readonly ask: Ask
+  readonly read: Reader
+  readonly newCmdId: () => string
+  readonly nowMs: () => number
+  readonly inboundDomain: string
+}
+
+/** The only field of a stream whose place depends on the stream's kind. */
+const MISPLACED = {
+  issues: [{ path: 'contentRetentionDays', message: 'Must not be there: only inbound streams keep received content' }],
+}
+
+/** POST /v1/streams */
+export function makeCreateStream(deps: StreamDeps): Handler {
+  return ({ key, body }) => {
+    const { kind: streamKind, name } = body as StreamBody
+    return order(deps, key as KeyOwner, { name: 'create-stream', body: { streamKind, name }, status: 201 })
+  }
+}
+
+/** GET /v1/streams */
+export function makeListStreams({ read, inboundDomain }: StreamDeps): Handler {
+  return async ({ key, query }) => {
+    const { kind = null, archived } = query
+    const filter = { kind, archived: archived === undefined ? null : archived === 'true' }
+    const seen = await listStreams(read, key as KeyOwner, { ...pageOf(query), filter })
+    if (typeof seen === 'string') return refuse(seen)
+    const streams = seen.streams.map((stream) => formatStream(stream, inboundDomain))
+    return { status: 200, json: { streams, next: seen.next } }
+  }
+}
+
+/** GET /v1/streams/{id} */
+export function makeReadStream({ read, inboundDomain }: StreamDeps): Handler {
+  return async ({ key, params }) => {
+    const seen = await readStream(read, key as KeyOwner, params.id ?? '')
+    if (typeof seen === 'string') return refuse(seen)
+    return seen === null ? refuse('not_found') : { status: 200, json: formatStream(seen, inboundDomain) }
+  }
+}
+
+/** PATCH /v1/streams/{id} */
+export function makePatchStream(deps: StreamDeps): Handler {
+  return ({ key, params, body }) => {
+    const asked = { streamId: params.id ?? '', changes: body as StreamPatchBody }
+    return order(deps, key as KeyOwner, { name: 'patch-stream', body: asked, status: 200 })
+  }
+}
+
+/** POST /v1/streams/{id}/archive */
+export function makeArchiveStream(deps: StreamDeps): Handler {
+  return ({ key, params }) =>
+    order(deps, key as KeyOwner, { name: 'archive-stream', body: { streamId: params.id ?? '' }, status: 200 })
+}
+
+/** What an order says beside who gives it. */
+interface Asked {
+  readonly streamId?: string
+  readonly [field: string]: unknown
+}
+
+interface Order {
+  readonly name: string
+  readonly body: Asked
+  readonly status: number
+}
+
+/** Asks the account's shard; the turn checks key and state. */
+async function order(deps: StreamDeps, owner: KeyOwner, { name, body, status }: Order): Promise<Answer> {
+  const { accountId, serverId, hash } = owner
+  const shard = shardOf(accountId as string) as number
+  const by: ServerKeyOrder = { accountId: accountId as string, serverId: serverId as string, keyHash: hash }
+  const command = { name, cmdId: deps.newCmdId(), body: { ...by, ...withOwnId(body, shard, serverId as string) } }
+  return answerOf<StreamReply | Refused>(await deps.ask(shard, command), (reply) => {
+    if (reply.kind === 'stream') return { status, json: formatStream(reply.stream, deps.inboundDomain) }
+    if (reply.code === 'invalid_request') return refuse('invalid_request', MISPLACED)
+    return answerRefused(reply, deps.nowMs())
+  })
+}
+
+/** An id of another shard would name a key that does not lie here: the server's own id names no stream either. */
+function withOwnId(body: Asked, shard: number, noStream: string): Asked {
+  if (body.streamId === undefined) return body
+  const id = body.streamId.toLowerCase()
+  return { ...body, streamId: shardOf(id) === shard ? id : noStream }
+}

@@ -1,0 +1,87 @@
+/**
+ * tokens - POST and GET /v1/tokens, POST /v1/tokens/{tokenId}/revoke
+ *
+ * A key's value is made here and stands in the answer alone: the command brings its hash.
+ *
+ * Spec key.create, key.revoke, key.list
+ */
+
+import { shardOf } from '../../cluster/id.ts'
+import type { TokenBody } from '../../schemas/token.ts'
+import type { CreateTokenBody, TokenReply } from '../actors/create-token.ts'
+import type { Refused } from '../actors/refusal.ts'
+import type { RevokeTokenBody } from '../actors/revoke-token.ts'
+import type { TokenOrder } from '../actors/token-order.ts'
+import { type KeyOwner, makeKey, type TokenKind } from '../edge/key.ts'
+import type { Handler } from '../edge/request.ts'
+import { type Answer, refuse } from '../edge/respond.ts'
+import type { Reader } from '../views/key.ts'
+import { formatToken, listTokens } from '../views/token.ts'
+import { type Ask, answerOf, answerRefused } from './answer.ts'
+import { pageOf } from './page.ts'
+
+/** What the routes of keys need. */
+export interface TokenDeps {
+  readonly ask: Ask
+  readonly read: Reader
+  readonly newCmdId: () => string
+  readonly nowMs: () => number
+}
+
+/** POST /v1/tokens */
+export function makeCreateToken(deps: TokenDeps): Handler {
+  return ({ key, body }) => {
+    const owner = key as KeyOwner
+    return orderToken(deps, orderOf(owner), {
+      kind: owner.mode === 'test' ? 'sk_test' : 'sk',
+      name: (body as TokenBody).name,
+    })
+  }
+}
+
+/** GET /v1/tokens */
+export function makeListTokens({ read }: TokenDeps): Handler {
+  return async ({ key, query }) => {
+    const { accountId, serverId, hash } = key as KeyOwner
+    const shard = shardOf(accountId as string) as number
+    const seen = await listTokens(read, { shard, ownerId: serverId as string, keyHash: hash }, pageOf(query))
+    return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
+  }
+}
+
+/** POST /v1/tokens/{tokenId}/revoke */
+export function makeRevokeToken(deps: TokenDeps): Handler {
+  return ({ key, params }) => orderRevocation(deps, orderOf(key as KeyOwner), params.tokenId ?? '')
+}
+
+/** Makes a key for the owner that the order names, and answers it with its value. */
+export async function orderToken(
+  deps: TokenDeps,
+  order: TokenOrder,
+  { kind, name }: { readonly kind: TokenKind; readonly name: string },
+): Promise<Answer> {
+  const shard = shardOf(order.accountId) as number
+  const { token, hash, prefix } = makeKey(kind, shard)
+  const body: CreateTokenBody = { ...order, name, key: { hash, prefix } }
+  const result = await deps.ask(shard, { name: 'create-token', cmdId: deps.newCmdId(), body })
+  return answerOf<TokenReply | Refused>(result, (reply) => {
+    if (reply.kind === 'refused') return answerRefused(reply, deps.nowMs())
+    return { status: 201, json: { ...formatToken(reply.tokenId, reply.token), token } }
+  })
+}
+
+/** Revokes a key of the owner that the order names. */
+export async function orderRevocation(deps: TokenDeps, order: TokenOrder, tokenId: string): Promise<Answer> {
+  const shard = shardOf(order.accountId) as number
+  const body: RevokeTokenBody = { ...order, tokenId: tokenId.toLowerCase() }
+  const result = await deps.ask(shard, { name: 'revoke-token', cmdId: deps.newCmdId(), body })
+  return answerOf<TokenReply | Refused>(result, (reply) =>
+    reply.kind === 'refused'
+      ? answerRefused(reply, deps.nowMs())
+      : { status: 200, json: formatToken(reply.tokenId, reply.token) },
+  )
+}
+
+function orderOf({ accountId, serverId, hash }: KeyOwner): TokenOrder {
+  return { accountId: accountId as string, serverId, orderedBy: 'server', keyHash: hash }
+}

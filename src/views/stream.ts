@@ -1,0 +1,97 @@
+/**
+ * stream - streams of a server as they are read and listed
+ *
+ * A list with a filter looks at a bounded number of streams: a page may hold fewer than asked for while `next` is not
+ * null. Every view looks the key up beside what it reads, so a revocation holds at once.
+ *
+ * Keys: `stream:<id>`, `streams:<server>`, `key:<sha256>`
+ *
+ * Spec stream.read, stream.list, list.page
+ */
+
+import { shardOf } from '../../cluster/id.ts'
+import type { Stream } from '../../schemas/stream.ts'
+import { streamsKey } from '../actors/keyspace.ts'
+import { type StreamState, streamRef } from '../actors/stream.ts'
+import { entityFact, stateOf } from './entity.ts'
+import { formatInstant, formatInstantOrNull } from './instant.ts'
+import { type KeyOwner, keyFact, ownerOfRow, type Reader } from './key.ts'
+import { type Page, readNewest } from './newest.ts'
+
+/** Streams that one request looks at. */
+const LOOKED_AT_MAX = 1_000
+
+/** Why a view shows nothing; codes of the contract. */
+export type Unseen = 'unauthorized' | 'unavailable'
+
+/** What a list leaves out. */
+export interface StreamFilter {
+  readonly kind: string | null
+  readonly archived: boolean | null
+}
+
+/** The resource of a stream. Spec stream.address */
+export function formatStream(state: StreamState, inboundDomain: string): Stream {
+  return {
+    streamId: state.streamId,
+    kind: state.kind,
+    name: state.name,
+    isDefault: state.isDefault,
+    createdAt: formatInstant(state.createdAtMs),
+    archivedAt: formatInstantOrNull(state.archivedAtMs),
+    pausedAt: formatInstantOrNull(state.pausedAtMs),
+    inboundAddress: state.kind === 'inbound' ? `${state.streamId}@${inboundDomain}` : null,
+    contentRetentionDays: state.contentRetentionDays,
+  }
+}
+
+/** A stream of the key's server; null where it has none of that id. */
+export async function readStream(
+  read: Reader,
+  owner: KeyOwner,
+  streamId: string,
+): Promise<StreamState | null | Unseen> {
+  const shard = shardOf(owner.accountId as string) as number
+  const id = streamId.toLowerCase()
+  // An id of another shard is another account's, and its key name would not lie on this shard.
+  const ids = shardOf(id) === shard ? [id] : []
+  const seen = await read(shard, [keyFact(shard, owner.hash), ...ids.map((one) => entityFact(shard, streamRef(one)))])
+  if (seen === null) return 'unavailable'
+  if (ownerOfRow(owner.hash, seen[0]) === null) return 'unauthorized'
+  const stream = stateOf<StreamState>(seen[1])
+  return stream?.serverId === owner.serverId ? stream : null
+}
+
+/** A page of the server's streams, newest first. */
+export async function listStreams(
+  read: Reader,
+  owner: KeyOwner,
+  { limit, after, filter }: Page & { readonly filter: StreamFilter },
+): Promise<{ streams: StreamState[]; next: string | null } | Unseen> {
+  const shard = shardOf(owner.accountId as string) as number
+  const keys = [{ shard, key: streamsKey(shard, owner.serverId as string) }]
+  const streams: StreamState[] = []
+  let last = after
+  for (let looked = 0; looked < LOOKED_AT_MAX; looked += limit) {
+    const found = await readNewest(read, keys, { limit: limit + 1, after: last })
+    if (found === null) return 'unavailable'
+    const ids = found.slice(0, limit)
+    const seen = await read(shard, [keyFact(shard, owner.hash), ...ids.map((id) => entityFact(shard, streamRef(id)))])
+    if (seen === null) return 'unavailable'
+    if (ownerOfRow(owner.hash, seen[0]) === null) return 'unauthorized'
+    for (const [index, id] of ids.entries()) {
+      last = id
+      const state = stateOf<StreamState>(seen[index + 1])
+      if (state !== null && passes(state, filter)) streams.push(state)
+      const isLast = index === ids.length - 1 && found.length <= limit
+      if (streams.length === limit || isLast) return { streams, next: isLast ? null : last }
+    }
+    if (ids.length === 0) return { streams, next: null }
+  }
+  return { streams, next: last }
+}
+
+function passes({ kind, archivedAtMs }: StreamState, filter: StreamFilter): boolean {
+  if (filter.kind !== null && kind !== filter.kind) return false
+  return filter.archived === null || (archivedAtMs !== null) === filter.archived
+}
