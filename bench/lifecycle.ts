@@ -87,7 +87,7 @@ async function waitForEmptyQueue(client: Redis): Promise<void> {
 }
 
 async function verify({ ready }: Host, { client }: BenchStore): Promise<void> {
-  const name = 'sendwright_attempts_total\\{result="delivered"\\}'
+  const name = 'sendwright_attempts_total\\{result="delivered",class=""\\}'
   const delivered = await readFigure(ready.operatorPort as number, name)
   const kept = await countLog(client)
   if (delivered !== kept) throw new Error(`${kept} messages were accepted and ${delivered} attempts delivered`)

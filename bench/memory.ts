@@ -65,7 +65,7 @@ async function measureStore({ client }: BenchStore): Promise<Reading> {
 }
 
 async function waitForDelivery(operatorPort: number, messages: number): Promise<void> {
-  const name = 'sendwright_attempts_total\\{result="delivered"\\}'
+  const name = 'sendwright_attempts_total\\{result="delivered",class=""\\}'
   await until(async () => (await readFigure(operatorPort, name)) === messages, DELIVERY_MS_MAX)
 }
 

@@ -50,7 +50,7 @@ export async function seedAccounts({ socketPath, accounts, mode, secretKey }: Se
     log: { info: () => undefined, warn: () => undefined, error: console.error },
     shards: SHARDS,
     random: Math.random,
-    identity: { ...processIdentity(), ...store.identity },
+    identity: () => ({ ...processIdentity(), ...store.identity, roles: ['actors'] }),
   })
   const keys: string[] = []
   const { sealingKey } = makeSecrets(secretKey)

@@ -19,13 +19,25 @@ import {
   poisonOp,
   TIMERS_LANE,
 } from './item-turns.ts'
-import { claimsKey, countersKey, dueKey, entityKey, laneKey, mailboxKey, poisonKey, repliesKey } from './keyspace.ts'
+import {
+  claimsKey,
+  countersKey,
+  dueKey,
+  entityKey,
+  inboxKey,
+  laneKey,
+  poisonKey,
+  repliesKey,
+  stagedKey,
+} from './keyspace.ts'
 import type { LaneTime, Placed } from './lane-index.ts'
 import { after } from './mailbox-reader.ts'
 import { Draft, type EntityTable, type Memory } from './memory.ts'
 import { Overlay } from './overlay.ts'
 import type { Claim } from './pump.ts'
-import type { Work } from './work.ts'
+import { formatReply } from './remote-ask.ts'
+import type { Inbox } from './store.ts'
+import type { AskResult, Work } from './work.ts'
 
 /** Rounds of reading that one decision may ask for. */
 const NEEDS_MAX = 3
@@ -35,6 +47,8 @@ const TIMER_AGAIN_MS = 3_600_000
 const POISON_KEPT = 10_000
 const REPLY_SLICE_MS = 2_000
 const REPLY_LIFE_MS = 120_000
+/** What a command said that a behaviour could not bear is kept this long. */
+const POISON_SAID_MS = 86_400_000
 
 /** What a batch is decided against. */
 export interface BatchContext {
@@ -64,7 +78,11 @@ export interface Plan {
   readonly placed: readonly Placed[]
   /** Lanes whose lower bound in the store becomes exactly this; Infinity: it goes. */
   readonly indexed: readonly LaneTime[]
+  /** Where mailbox and outcomes are read on; '' leaves it. */
   readonly cursor: string
+  readonly outcomesCursor: string
+  /** Replies for other processes, by worker, one to a line. */
+  readonly told: ReadonlyMap<string, string>
   readonly firstId: string
   readonly lid: string
 }
@@ -104,7 +122,7 @@ function decideWork(work: Work, builder: PlanBuilder, context: BatchContext): De
 }
 
 function decideOnce(work: Work, body: unknown, builder: PlanBuilder): Decision<unknown> {
-  if (work.late) return { kind: 'done', reply: LATE }
+  if (work.late) return { kind: 'done', reply: work.source === 'mailbox' ? LATE : null }
   if (work.broken !== null) throw work.broken
   const decision = work.type.decide(body, builder.draft, builder.facts, builder.turn, work.command)
   if (decision.kind === 'need' && work.needs >= NEEDS_MAX)
@@ -173,7 +191,9 @@ class PlanBuilder {
   private readonly indexed = new Set<string>()
   private firstId = ''
   private lastId = ''
-  private cursor = ''
+  private readonly cursors = { mailbox: '', outcomes: '' }
+  private readonly told = new Map<string, string>()
+  private readonly replyKeys = new Set<string>()
 
   constructor(context: BatchContext) {
     this.context = context
@@ -222,6 +242,7 @@ class PlanBuilder {
         work,
         answer === LATE ? { kind: 'unavailable' } : fault ? { kind: 'fault' } : { kind: 'answer', reply: answer },
       )
+    if (work.entryId !== '') this.consume(work, fault)
     this.replies.push({ work, reply: fault ? null : answer, fault })
   }
 
@@ -239,12 +260,15 @@ class PlanBuilder {
       for (const [owner, value] of this.draft.counters) args.push(owner, JSON.stringify(value))
       this.push({ key: countersKey(this.context.items.shard), write: 'HSET', args })
     }
-    if (this.cursor !== '')
-      this.push({ key: mailboxKey(this.context.items.shard), write: 'XTRIM', args: ['MINID', after(this.cursor)] })
+    for (const of of ['mailbox', 'outcomes'] as const) {
+      if (this.cursors[of] === '') continue
+      const key = inboxKey(this.context.items.shard, of)
+      this.push({ key, write: 'XTRIM', args: ['MINID', after(this.cursors[of])] })
+    }
     const indexed = [...this.indexed].map((lane) => this.correct(lane))
-    const { ops, absent, overlay, claims, signals, placed, replies, draft, cursor, firstId } = this
-    const written = { works, ops, absent, overlay, draft, cursor, firstId, lid: this.lastId }
-    return { ...written, claims, signals, placed, indexed, replies }
+    const { ops, absent, overlay, claims, signals, placed, replies, draft, told, firstId } = this
+    const ends = { cursor: this.cursors.mailbox, outcomesCursor: this.cursors.outcomes, firstId, lid: this.lastId }
+    return { works, ops, absent, overlay, draft, ...ends, claims, signals, placed, indexed, replies, told }
   }
 
   giveBack(): void {
@@ -326,13 +350,27 @@ class PlanBuilder {
     return { lane, atMs }
   }
 
-  private replyTo(work: Work, reply: unknown): void {
+  private replyTo(work: Work, reply: AskResult): void {
     const { cmdId } = work.command
-    const atMs = msOfCmdId(cmdId)
-    const key = repliesKey(this.context.items.shard, Math.floor(atMs / REPLY_SLICE_MS))
-    this.push({ key, write: 'HSET', args: [cmdId, JSON.stringify(reply)] })
-    this.push({ key, write: 'PEXPIREAT', args: [String(this.turn.nowMs + REPLY_LIFE_MS)] })
-    this.cursor = work.entryId
+    const key = repliesKey(this.context.items.shard, Math.floor(msOfCmdId(cmdId) / REPLY_SLICE_MS))
+    const line = formatReply(cmdId, reply)
+    this.push({ key, write: 'HSET', args: [cmdId, line.slice(cmdId.length)] })
+    if (!this.replyKeys.has(key)) {
+      this.replyKeys.add(key)
+      this.push({ key, write: 'PEXPIREAT', args: [String(this.turn.nowMs + REPLY_LIFE_MS)] })
+    }
+    const before = this.told.get(work.replyTo)
+    this.told.set(work.replyTo, before === undefined ? line : `${before}\n${line}`)
+  }
+
+  /** An entry is executed: the cursor passes it, and what it said goes, but for what a behaviour could not bear. */
+  private consume({ source, entryId, command, late, broken }: Work, fault: boolean): void {
+    const of: Inbox = source === 'mailbox' ? 'mailbox' : 'outcomes'
+    this.cursors[of] = entryId
+    const key = stagedKey(this.context.items.shard, command.cmdId)
+    if (!fault) this.push({ key, write: 'UNLINK', args: [] })
+    else if (!late && broken === null)
+      this.push({ key, write: 'PEXPIREAT', args: [String(this.turn.nowMs + POISON_SAID_MS)] })
   }
 }
 

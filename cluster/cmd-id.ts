@@ -1,6 +1,8 @@
 /** cmd-id - ids of commands: eight characters of time (ms, base 36), then ten of chance. */
 
 const TIME_CHARS = 8
+/** Characters of a command id. */
+export const CMD_ID_CHARS = 18
 const TAIL_SPAN = 36 ** 5
 
 /** A new command id at `nowMs`; `random` answers a number in [0, 1). 18 characters of `0-9a-z`. */

@@ -14,6 +14,8 @@ const FREED_AFTER_MS = [0, 0, 0, 20_000, 60_000, 300_000] as const
 export interface FreedItem {
   readonly lane: string
   readonly item: string
+  /** Who had claimed it. */
+  readonly worker: string
   readonly afterMs: number
 }
 
@@ -31,7 +33,7 @@ export function deadClaims(
     if (row === null || row.worker === '' || row.worker === worker || !isDead(row.worker)) continue
     if (pump.typeOf(row.lane)?.claimsStand !== false) continue
     const afterMs = FREED_AFTER_MS[Math.min(row.claims, FREED_AFTER_MS.length - 1)] ?? 0
-    items.push({ lane: row.lane, item, afterMs })
+    items.push({ lane: row.lane, item, worker: row.worker, afterMs })
   }
   const chunks: FreedItem[][] = []
   for (let i = 0; i < items.length; i += CHUNK) chunks.push(items.slice(i, i + CHUNK))

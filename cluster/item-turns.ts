@@ -214,12 +214,14 @@ export function freeType(context: ItemContext): CommandType<{ items: readonly Fr
     frees: true,
     entities: () => [],
     counters: () => [],
-    facts: (body) => body.items.map((laneItem) => scoreFact(context.shard, laneItem)),
+    facts: (body) => body.items.flatMap((laneItem) => itemFacts(context.shard, laneItem)),
     decide(body, _states, facts, turn) {
       const due = body.items
-        .filter(
-          ({ lane, item, afterMs }) => (facts.score(laneKey(context.shard, lane), item) ?? 0) > turn.nowMs + afterMs,
-        )
+        .filter(({ lane, item, worker, afterMs }) => {
+          // An outcome may have come since the claim was found.
+          if (parseClaim(facts.field(claimsKey(context.shard), item))?.worker !== worker) return false
+          return (facts.score(laneKey(context.shard, lane), item) ?? 0) > turn.nowMs + afterMs
+        })
         .map(({ lane, item, afterMs }) => ({ lane, item, atMs: turn.nowMs + afterMs }))
       return { kind: 'done', reply: null, due }
     },

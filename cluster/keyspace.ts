@@ -5,6 +5,13 @@
 export const CONF_KEY = '{cl}:conf'
 export const WORKERS_KEY = '{cl}:workers'
 
+/** Channel: number of a shard that was given back. */
+export const RELEASED_CHANNEL = '{cl}:released'
+/** Channel: replies to the asks of a worker, one to a line, each after its command's id. */
+export const repliesChannel = (worker: string): string => `{cl}:replies:${worker}`
+/** Channel: something has come into the mailbox or the outcomes of a shard. */
+export const bellChannel = (shard: number): string => `${shardTag(shard)}:bell`
+
 /** Hash tag of a shard, with braces: `{s017}`. */
 export function shardTag(shard: number): string {
   return TAGS[shard] ?? `{s${shard.toString().padStart(3, '0')}}`
@@ -22,6 +29,8 @@ export const mailboxKey = (shard: number): string => `${shardTag(shard)}:mailbox
 export const stagedKey = (shard: number, cmdId: string): string => `${shardTag(shard)}:staged:${cmdId}`
 /** Stream: outcomes from a process that no longer owns the shard. */
 export const outcomesKey = (shard: number): string => `${shardTag(shard)}:outcomes`
+/** Either of the two. */
+export const inboxKey = (shard: number, of: 'mailbox' | 'outcomes'): string => `${shardTag(shard)}:${of}`
 /** Hash: item -> JSON [worker, lane, attempt, untilMs, claims without an outcome]. */
 export const claimsKey = (shard: number): string => `${shardTag(shard)}:claims`
 /** Zset: lane -> a lower bound of its earliest due time. */

@@ -88,6 +88,22 @@ export function scriptBytes(sha: string, keys: readonly string[], args: readonly
   return commandBytes(['EVALSHA', sha, String(keys.length), ...keys, ...args])
 }
 
+/** The bytes of a script call whose arguments may be binary. */
+export function bytesOfCommand(sha: string, keys: readonly string[], args: readonly (string | Uint8Array)[]): Buffer {
+  let text = `*${3 + keys.length + args.length}\r\n$7\r\nEVALSHA\r\n$40\r\n${sha}\r\n${bulk(String(keys.length))}`
+  for (const key of keys) text += bulk(key)
+  const pieces: Uint8Array[] = []
+  for (const arg of args) {
+    if (typeof arg === 'string') text += bulk(arg)
+    else {
+      pieces.push(Buffer.from(`${text}$${arg.length}\r\n`), arg)
+      text = '\r\n'
+    }
+  }
+  pieces.push(Buffer.from(text))
+  return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces)
+}
+
 function packOps({ commands }: Merged): Buffer {
   writer.reset()
   writer.list(commands.length)

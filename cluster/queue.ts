@@ -78,9 +78,10 @@ export class WorkQueue {
     return taken
   }
 
-  /** Forgets the mailbox: it will be read again. */
-  dropMailbox(): void {
+  /** Forgets what the next owner finds in the store by itself: all but asks of this process and its own outcomes. */
+  dropFindable(): void {
     this.mailbox = []
+    this.own = this.own.filter(({ source, entryId }) => source === 'outcome' && entryId === '')
   }
 
   /** Empties the queue and answers what was in it. */

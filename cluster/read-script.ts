@@ -1,5 +1,5 @@
 /**
- * read-script - the scripts around the commit: reads in one step, taking and giving back, heartbeat, mailbox.
+ * read-script - the scripts around the commit: reads in one step, taking and giving back, heartbeat.
  *
  * Guarantees: a read sees one moment of its shard; taking a shard changes nothing unless the token that was seen is the
  * one there; what the next owner found lies under the old token for an hour.
@@ -7,8 +7,6 @@
 
 /** How long what an owner left behind can be asked for. */
 const FENCED_MS = 3_600_000
-/** How long what a mailbox command says is kept for its reader. */
-const STAGED_MS = 60_000
 
 const NOW = `
 local time = redis.call('TIME')
@@ -47,10 +45,11 @@ redis.call('HSET', KEYS[1], 'owner', meta[1], 'tok', meta[2], 'seq', meta[3], 't
 return { 'ok', unpack(meta) }
 `
 
-/** KEYS: meta. ARGV: token. */
+/** KEYS: meta. ARGV: token, channel of those who take shards, number of this one. */
 export const RELEASE_SCRIPT = `#!lua flags=allow-oom
 if redis.call('HGET', KEYS[1], 'tok') ~= ARGV[1] then return 0 end
 redis.call('HSET', KEYS[1], 'owner', '')
+redis.call('PUBLISH', ARGV[2], ARGV[3])
 return 1
 `
 
@@ -59,19 +58,4 @@ export const HEARTBEAT_SCRIPT = `#!lua flags=allow-oom
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 ${NOW}
 return { ms, redis.call('HGETALL', KEYS[1]) }
-`
-
-/** KEYS: mailbox, staged. ARGV: bell, entriesMax, cmdId, name, reply address, deadline, body. */
-export const ENQUEUE_SCRIPT = `#!lua flags=
-if redis.call('XLEN', KEYS[1]) >= tonumber(ARGV[2]) then return 'busy' end
-redis.call('SET', KEYS[2], ARGV[7], 'PX', ${STAGED_MS})
-redis.call('XADD', KEYS[1], '*', 'cmd', ARGV[3], 'name', ARGV[4], 'to', ARGV[5], 'deadline', ARGV[6])
-redis.call('PUBLISH', ARGV[1], '1')
-return 'ok'
-`
-
-/** KEYS: replies. ARGV: cmdId. Answers the reply and the clock. */
-export const REPLY_SCRIPT = `#!lua flags=no-writes
-${NOW}
-return { redis.call('HGET', KEYS[1], ARGV[1]), ms }
 `

@@ -80,10 +80,10 @@ export class RedisLink {
     })
   }
 
-  /** Sends one command, given as the bytes of the protocol. Never rejects. */
-  send(bytes: Buffer): Promise<Answer> {
+  /** Sends one command, given as the bytes of the protocol. Texts of a binary answer come as bytes. Never rejects. */
+  send(bytes: Buffer, { isBinary = false }: { isBinary?: boolean } = {}): Promise<Answer> {
     if (!this.isUp) return Promise.resolve(UNSENT)
-    const command = new ReadyMade(bytes)
+    const command = new ReadyMade(bytes, isBinary)
     this.cork()
     return (this.client.sendCommand(command) as Promise<unknown>).then(
       (value): Answer => ({ kind: 'reply', value }),
@@ -217,8 +217,8 @@ class ReadyMade extends Command {
   isHanded = false
   private readonly bytes: Buffer
 
-  constructor(bytes: Buffer) {
-    super('evalsha', [], { replyEncoding: 'utf8' })
+  constructor(bytes: Buffer, isBinary: boolean) {
+    super('evalsha', [], { replyEncoding: isBinary ? null : 'utf8' })
     this.bytes = bytes
   }
 

@@ -1,8 +1,8 @@
 /**
  * redis-store - the store over Redis: connections, scripts, and what their answers mean.
  *
- * Connections: one for commits and heartbeats, one for reads, one for the caller's own commands (`views`), and one for
- * enqueues from the first enqueue on. A slow read or a large value holds no commit up.
+ * Connections: one for commits and heartbeats, one for reads, one for the caller's own commands (`views`), one for
+ * enqueues from the first enqueue on, and one that listens where somebody does. A slow read or a large value holds no commit up.
  *
  * Guarantees: a commit whose connection ended is `lost`, never refused, and after a reconnect the old connection is ended
  * in Redis before anything is sent, so that the first copy of a commit cannot run after the second was answered. A
@@ -12,27 +12,42 @@
 import type { Redis } from 'ioredis'
 import type { FactValue, Signal, ViewFact } from './behaviour.ts'
 import { factValues } from './fact-answer.ts'
-import { fencedKey, mailboxKey, metaKey, repliesKey, shardTag, stagedKey, topicName, WORKERS_KEY } from './keyspace.ts'
+import { fencedKey, metaKey, RELEASED_CHANNEL, topicName, WORKERS_KEY } from './keyspace.ts'
 import { KnownKeys } from './known-keys.ts'
 import { packCommit, packRead, scriptBytes } from './pack.ts'
 import { META_FIELDS } from './read-script.ts'
 import type { Durability } from './redis-binary.ts'
+import { listenToRedis } from './redis-ears.ts'
 import { type Answer, RedisLink } from './redis-link.ts'
+import { RedisMailbox } from './redis-mailbox.ts'
 import { checkSettings, StoreRefused } from './redis-settings.ts'
-import { isScriptUnknown, verdictOf } from './redis-verdict.ts'
+import { verdictOf } from './redis-verdict.ts'
 import {
   ACQUIRE,
   COMMIT,
-  ENQUEUE,
   FREEING_COMMIT,
   HEARTBEAT,
   READ,
   RELEASE,
-  REPLY,
+  runScript,
   SCRIPTS,
   type Script,
 } from './scripts.ts'
-import type { Acquired, Beat, Commit, Enqueue, Meta, Store, Verdict, WorkerRecord } from './store.ts'
+import type {
+  Acquired,
+  Beat,
+  Commit,
+  Cursors,
+  Ears,
+  Enqueue,
+  Inbox,
+  InboxEntry,
+  Listening,
+  Meta,
+  Store,
+  Verdict,
+  WorkerRecord,
+} from './store.ts'
 
 /** A connection on which a heartbeat waits this long is dead. */
 const BEAT_SILENT_MS = 10_000
@@ -82,6 +97,7 @@ export class RedisStore implements Store {
   private readonly reads: RedisLink
   private readonly own: RedisLink
   private enqueues: RedisLink | null = null
+  private readonly mailbox: RedisMailbox
   private readonly keys = new KnownKeys()
   private known = { clientId: 0, runId: '' }
   private lastAnswerMs = performance.now()
@@ -100,6 +116,7 @@ export class RedisStore implements Store {
     const prepare = async (): Promise<void> => undefined
     this.reads = new RedisLink({ address, name: 'read', silentMsMax: READ_SILENT_MS, prepare })
     this.own = new RedisLink({ address, name: 'views', silentMsMax: VIEWS_SILENT_MS, prepare })
+    this.mailbox = new RedisMailbox({ reads: this.reads, enqueues: () => this.enqueueLink() })
   }
 
   async ready(): Promise<void> {
@@ -161,7 +178,7 @@ export class RedisStore implements Store {
   }
 
   async release({ shard, token }: { shard: number; token: string }): Promise<boolean> {
-    const answer = await this.call(this.commits, RELEASE, [metaKey(shard)], [token])
+    const answer = await this.call(this.commits, RELEASE, [metaKey(shard)], [token, RELEASED_CHANNEL, String(shard)])
     return answer.kind === 'reply' && answer.value === 1
   }
 
@@ -195,40 +212,59 @@ export class RedisStore implements Store {
     this.noteAnswer(answer)
     if (answer.kind !== 'reply') return { kind: 'failed' }
     const [nowMs, flat] = answer.value as [number, string[]]
-    const workers = new Map<string, string>()
-    for (let i = 0; i < flat.length; i += 2) workers.set(flat[i]!, flat[i + 1]!)
-    return { kind: 'ok', nowMs, workers }
+    return { kind: 'ok', nowMs, workers: pairsOf(flat) }
   }
 
   async retire(worker: string): Promise<void> {
     await this.commits.call('HDEL', WORKERS_KEY, worker)
   }
 
-  async enqueue(request: Enqueue): Promise<'ok' | 'busy' | 'lost' | 'unsent'> {
-    const { shard, cmdId, name, replyTo, deadlineMs, body, entriesMax } = request
-    const keys = [mailboxKey(shard), stagedKey(shard, cmdId)]
-    const bell = `${shardTag(shard)}:bell`
-    const args = [bell, String(entriesMax), cmdId, name, replyTo, String(deadlineMs), body]
-    const answer = await this.call(await this.enqueueLink(), ENQUEUE, keys, args)
-    if (answer.kind === 'reply') return answer.value as 'ok' | 'busy'
-    // An error of the store means that nothing ran, or that a script which checks nothing failed half way: in doubt.
-    if (answer.kind === 'error') return verdictOf(answer).kind === 'refused' ? 'unsent' : 'lost'
-    return answer.kind
+  async look(
+    clients: readonly number[],
+  ): Promise<{ workers: ReadonlyMap<string, string>; connected: Set<number> } | null> {
+    const [records, list] = await Promise.all([
+      this.reads.call('HGETALL', WORKERS_KEY),
+      clients.length === 0 ? null : this.reads.call('CLIENT', 'LIST', 'ID', ...clients.map(String)),
+    ])
+    if (records.kind !== 'reply' || (list !== null && list.kind !== 'reply')) return null
+    const ids = [...String(list?.value ?? '').matchAll(/^id=(\d+)/gm)]
+    return { workers: pairsOf(records.value as string[]), connected: new Set(ids.map(([, id]) => Number(id))) }
   }
 
   signal(signals: readonly Signal[]): void {
     for (const { topic, text } of signals) void this.own.call('PUBLISH', topicName(topic), text)
   }
 
-  async reply(request: {
+  enqueue(request: Enqueue): Promise<'ok' | 'busy' | 'lost' | 'unsent'> {
+    return this.mailbox.enqueue(request)
+  }
+
+  handIn(request: { shard: number; cmdId: string; body: Uint8Array }): Promise<boolean> {
+    return this.mailbox.handIn(request)
+  }
+
+  entries(request: { shard: number; of: Inbox; after: string; count: number }): Promise<readonly InboxEntry[] | null> {
+    return this.mailbox.entries(request)
+  }
+
+  waiting(cursors: readonly Cursors[]): Promise<readonly number[] | null> {
+    return this.mailbox.waitingAt(cursors)
+  }
+
+  tell(worker: string, text: string): void {
+    this.mailbox.tell(worker, text)
+  }
+
+  listen(worker: string, ears: Ears): Listening {
+    return listenToRedis(this.options.address, worker, ears)
+  }
+
+  reply(request: {
     shard: number
     cmdId: string
     slice: number
   }): Promise<{ reply: string | null; nowMs: number } | null> {
-    const answer = await this.call(this.reads, REPLY, [repliesKey(request.shard, request.slice)], [request.cmdId])
-    if (answer.kind !== 'reply') return null
-    const [reply, nowMs] = answer.value as [string | null, number]
-    return { reply, nowMs }
+    return this.mailbox.reply(request)
   }
 
   private call(link: RedisLink, script: Script, keys: readonly string[], args: readonly string[]): Promise<Answer> {
@@ -260,7 +296,11 @@ export class RedisStore implements Store {
     else this.commits.fail(error)
   }
 
-  private async enqueueLink(): Promise<RedisLink> {
+  private enqueueLink(): RedisLink | Promise<RedisLink> {
+    return this.enqueues?.up === true ? this.enqueues : this.openEnqueues()
+  }
+
+  private async openEnqueues(): Promise<RedisLink> {
     const { address } = this.options
     this.enqueues ??= new RedisLink({
       address,
@@ -273,12 +313,10 @@ export class RedisStore implements Store {
   }
 }
 
-/** Sends a script's bytes; a store that has forgotten the script (nothing ran) is taught it and sent the same bytes. */
-async function runScript(link: RedisLink, script: Script, bytes: Buffer): Promise<Answer> {
-  const answer = await link.send(bytes)
-  if (!isScriptUnknown(answer)) return answer
-  await link.call('SCRIPT', 'LOAD', script.text)
-  return link.send(bytes)
+function pairsOf(flat: readonly string[]): Map<string, string> {
+  const pairs = new Map<string, string>()
+  for (let i = 0; i < flat.length; i += 2) pairs.set(flat[i]!, flat[i + 1]!)
+  return pairs
 }
 
 function metaOf(fields: readonly (string | null)[]): Meta {

@@ -64,7 +64,7 @@ export abstract class ShardLoop {
   protected fullUntilMs = 0
   /** Idle states are to be forgotten, at a moment when no batch rests on them. */
   protected sweepDue = false
-  private readonly types: ReadonlyMap<string, CommandType>
+  protected readonly types: ReadonlyMap<string, CommandType>
   private commits = 0
   private pausedUntilMs = 0
   private isWoken = false
@@ -322,7 +322,7 @@ export abstract class ShardLoop {
       lid: plan.lid,
       firstEntryId: plan.firstId === '' ? '' : sortableEntryId(entryIdOf(plan.firstId)),
       cursor: plan.cursor,
-      outcomesCursor: '',
+      outcomesCursor: plan.outcomesCursor,
       frees: plan.works.every(({ type }) => type.frees === true),
       note: `works=${plan.works.length} ops=${plan.ops.length}`,
       ops: plan.ops,

@@ -10,18 +10,19 @@
 import { acquireShard } from './acquire-shard.ts'
 import { discardPlan, type Plan } from './batch.ts'
 import type { Command, CommandType, Fact } from './behaviour.ts'
-import { deadClaims, standingClaims } from './dead-claims.ts'
+import { standingClaims } from './dead-claims.ts'
 import { DueScanner } from './due-scanner.ts'
 import type { Laid } from './facts.ts'
-import { assert, Fault } from './fault.ts'
+import { assert } from './fault.ts'
 import { makeIds } from './id.ts'
 import { claimsKey, dueKey } from './keyspace.ts'
-import { MailboxReader } from './mailbox-reader.ts'
-import { mailboxWork } from './mailbox-work.ts'
+import { laneFamily } from './lane-family.ts'
 import type { Claim } from './pump.ts'
-import { type InFlight, RETRY_MS, ShardLoop } from './shard-loop.ts'
+import { ShardInbox } from './shard-inbox.ts'
+import type { InFlight } from './shard-loop.ts'
+import { ShardVerdicts } from './shard-verdict.ts'
 import type { ShardWorld } from './shard-world.ts'
-import type { Verdict } from './store.ts'
+import type { Cursors } from './store.ts'
 import { type AskResult, answerWork, internalWork, type Work } from './work.ts'
 
 /** Asks that may wait at a shard. */
@@ -32,24 +33,28 @@ export const ASK_LIFE_MS = 4_000
 const DOUBT_MAX_MS = 30_000
 /** An ask that was never handed to a silent store is refused after this. */
 const SILENCE_MAX_MS = 1_500
-const FULL_MS = 1_000
 const LANES_MAX = 1_000_000
-/** What the next owner found is looked for this often. */
-const FENCED_LOOKS_MAX = 40
 const CLOSE_MAX_MS = 8_000
 
-/** The store refused the command's writes when they were alone in a commit. */
-class Refused extends Fault {}
-
-export class Shard extends ShardLoop {
+export class Shard extends ShardVerdicts {
   private readonly scanner: DueScanner
-  private readonly mailbox: MailboxReader
+  private readonly inbox: ShardInbox
   private stopping = false
+  /** What it had done when it last was seen to move, and when that was (monotonic). */
+  private moved = { turns: 0, atMs: 0 }
+  private turns = 0
   private idle: (() => void)[] = []
 
   constructor(id: number, world: ShardWorld) {
     super(id, world)
-    this.mailbox = new MailboxReader(id, world.store)
+    this.inbox = new ShardInbox(world, {
+      shard: id,
+      isOpen: () => this.phase === 'running' && !this.stopping,
+      waiting: () => this.queue.mailboxSize,
+      take: (works) => this.takeAll(works),
+      outcomeType: (lane) => this.types.get(`outcome ${laneFamily(lane)}`),
+      free: (items) => this.own('free', { lane: '', item: '', body: { items } }),
+    })
     const push = (source: Work['source'], lane: string, item: string): void => {
       const work = this.own(source, { lane, item, body: { lane, item } })
       if (work === null) return
@@ -61,6 +66,11 @@ export class Shard extends ShardLoop {
 
   get running(): boolean {
     return this.phase === 'running'
+  }
+
+  /** Whether it takes asks: it runs, and is not being given back. */
+  get accepts(): boolean {
+    return this.phase === 'running' && !this.stopping
   }
 
   get halted(): boolean {
@@ -85,14 +95,17 @@ export class Shard extends ShardLoop {
     const meta = await acquireShard(this.world, { shard: this.id, saw })
     if (meta === null) return false
     this.meta = meta
+    this.moved.atMs = this.world.clock.monotonicMs()
     const lanes: Fact = { read: 'sorted', key: dueKey(this.id), min: 0, max: Number.MAX_SAFE_INTEGER, count: LANES_MAX }
     const values = await this.world.store.read(this.id, [lanes, { read: 'hash', key: claimsKey(this.id) }])
     if (values === null || this.phase !== 'loading') return false
     for (const [lane, atMs] of values[0] as readonly (readonly [string, number])[]) this.lanes.load(lane, atMs)
     this.ids = makeIds({ shard: this.id, last: meta.lid, random: this.world.random })
-    this.freeClaims(values[1] as ReadonlyMap<string, string>)
-    this.mailbox.start(this.meta.cursor)
+    const rows = values[1] as ReadonlyMap<string, string>
+    for (const [lane, untilMs] of standingClaims(rows, this.world)) this.items.standing.set(lane, untilMs)
     this.phase = 'running'
+    this.inbox.start(this.meta)
+    this.inbox.read()
     this.advance()
     return true
   }
@@ -111,14 +124,22 @@ export class Shard extends ShardLoop {
 
   /** A work that comes from elsewhere: another shard object's ask, handed over. */
   take(work: Work): void {
-    this.queue.push(work)
-    this.wake()
+    this.takeAll([work])
   }
 
-  /** The mailbox has something. */
+  /** Something has come from another process. */
   bell(): void {
-    this.mailbox.ring()
-    this.readMailbox()
+    this.inbox.ring()
+  }
+
+  /** A worker is no more, which may have left claims here. */
+  workerDied(): void {
+    this.inbox.workerDied()
+  }
+
+  /** Where mailbox and outcomes are read on. */
+  get cursors(): Cursors {
+    return this.inbox.cursors
   }
 
   /** The outcome of an attempt comes back as a command. */
@@ -133,10 +154,27 @@ export class Shard extends ShardLoop {
   tick(silentMs: number): void {
     const isIdle = this.queue.size === 0 && this.next === null && this.inFlight === null
     if (!isIdle) this.expire(silentMs)
+    if (isIdle || this.turns !== this.moved.turns)
+      this.moved = { turns: this.turns, atMs: this.world.clock.monotonicMs() }
     if (this.phase !== 'running') return
     if (!this.stopping && this.lanes.size > 0) this.scanner.scanDue()
-    this.readMailbox()
+    this.inbox.read()
     this.advance()
+  }
+
+  /** For how long something has waited here and nothing has moved, ms. A full store is no fault of the shard. */
+  stuckMs(atMs: number): number {
+    return this.phase !== 'running' || atMs < this.fullUntilMs ? 0 : atMs - this.moved.atMs
+  }
+
+  /** Lets go of a shard that is stuck: who takes it anew finds out what became of the commit that is in doubt here. */
+  letGo(): void {
+    if (this.phase !== 'running') return
+    const flight = this.inFlight
+    if (flight === null) return void this.drop()
+    this.phase = 'loading'
+    this.world.gone(this.id)
+    void this.fenced(flight)
   }
 
   /** Forgets states that were not used for a while, before the next batch begins. */
@@ -145,9 +183,10 @@ export class Shard extends ShardLoop {
     this.advance()
   }
 
-  /** Takes nothing new, ends what is here (8 s at most), gives the shard back. */
+  /** Takes nothing new, ends asks and outcomes that are here (8 s at most), gives the shard back. */
   async close(): Promise<void> {
     this.stopping = true
+    this.queue.dropFindable()
     if (this.phase === 'running') {
       await new Promise<void>((resolve) => {
         const giveUp = this.world.clock.after(CLOSE_MAX_MS, resolve)
@@ -169,36 +208,6 @@ export class Shard extends ShardLoop {
     this.world.gone(this.id)
   }
 
-  protected settle(flight: InFlight, verdict: Verdict): void {
-    switch (verdict.kind) {
-      case 'ok':
-      case 'dup':
-        return void this.confirmed(flight)
-      case 'fenced':
-        return void this.fenced(flight)
-      case 'conflict':
-        if (verdict.seq < flight.commit.seq) return void this.giveUp(flight)
-        return void this.halt(`Sequence number ${verdict.seq} is above mine, ${flight.commit.seq}`)
-      case 'torn':
-        return void this.halt(verdict.reason)
-      case 'clock':
-      case 'late':
-        this.world.resync(verdict.nowMs)
-        return void this.again(flight, flight.plan.works)
-      case 'missing':
-        return void this.missing(flight, verdict.key)
-      case 'badop':
-        return void this.halve(flight, verdict.reason)
-      case 'refused':
-        return void this.refused(flight)
-      case 'unsent':
-        this.pause(RETRY_MS)
-        return void this.again(flight, flight.plan.works)
-      case 'lost':
-        throw new Fault('A commit in doubt was settled')
-    }
-  }
-
   /** A commit was confirmed: its writes are laid over the reads that the next batch has sent meanwhile. */
   protected keepLaid(laid: Laid): void {
     this.laid = this.next === null ? [] : [laid]
@@ -211,6 +220,8 @@ export class Shard extends ShardLoop {
 
   /** A plan is true: who waits for it is answered. */
   protected finished(plan: Plan): void {
+    this.turns += 1
+    for (const [worker, text] of plan.told) this.world.store.tell(worker, text)
     for (const { work, reply, fault } of plan.replies) {
       if (work.source !== 'local') this.scanner.forget(work)
       answerWork(work, fault ? { kind: 'fault' } : { kind: 'answer', reply })
@@ -231,7 +242,7 @@ export class Shard extends ShardLoop {
     for (const resolve of waiting) resolve()
   }
 
-  private confirmed(flight: InFlight): void {
+  protected confirmed(flight: InFlight): void {
     const { plan, commit } = flight
     this.inFlight = null
     this.memory.take(plan.draft, this.world.clock.nowMs())
@@ -249,87 +260,7 @@ export class Shard extends ShardLoop {
     if (!this.stopping) this.scanner.scanAfter(plan)
   }
 
-  /** Works of a commit that did not happen are decided again, before anything that came later. */
-  private again(flight: InFlight, works: readonly Work[]): void {
-    this.requeue(flight, works)
-    this.advance()
-  }
-
-  private requeue(flight: InFlight, works: readonly Work[]): void {
-    this.discard(flight.plan)
-    this.inFlight = null
-    this.laid = []
-    for (const work of works) work.needs = 0
-    const later = this.next
-    this.next = null
-    if (later !== null) this.queue.putBack(later.works)
-    this.queue.putBack(works)
-  }
-
-  /** Content that an ask brought along has expired: that ask is refused, the rest decided again. */
-  private missing(flight: InFlight, key: string): void {
-    const { works } = flight.plan
-    const owners = works.filter(({ source, command }) => source === 'local' && key.includes(command.cmdId))
-    if (owners.length === 0) return void this.halve(flight, 'A key that a command names does not exist')
-    for (const work of owners) answerWork(work, { kind: 'unavailable' })
-    this.again(
-      flight,
-      works.filter((work) => !owners.includes(work)),
-    )
-  }
-
-  /** A commit against the rules is halved until the command is found that ordered it. */
-  private halve(flight: InFlight, reason: string): void {
-    this.world.log.badop({ shard: this.id, reason })
-    const { works } = flight.plan
-    const half = works.slice(0, Math.max(1, works.length >> 1))
-    if (works.length === 1) {
-      if (half[0]!.broken instanceof Refused) return void this.halt(reason)
-      half[0]!.broken = new Refused('The store refused what the command ordered', { reason })
-    }
-    this.requeue(flight, works.slice(half.length))
-    for (const work of half) work.needs = 0
-    this.begin(half, true)
-  }
-
-  /** The store refused before anything ran: asks are told, what finishes or frees is tried again. */
-  private refused(flight: InFlight): void {
-    const { works } = flight.plan
-    for (const work of works) if (work.source === 'local') answerWork(work, { kind: 'unavailable' })
-    this.fullUntilMs = this.world.clock.monotonicMs() + FULL_MS
-    this.pause(RETRY_MS)
-    this.again(
-      flight,
-      works.filter(({ source }) => source !== 'local'),
-    )
-  }
-
-  /** The next owner wrote down whether the commit had happened. Without a word of his nobody knows: the asks stay silent. */
-  private async fenced(flight: InFlight, looks = 0): Promise<void> {
-    const found = await this.world.store.fenced({ shard: this.id, token: flight.commit.token })
-    if (this.inFlight !== flight) return
-    if (found === null && looks >= FENCED_LOOKS_MAX) return this.drop()
-    if (found === null) {
-      this.world.clock.after(RETRY_MS, () => {
-        if (this.inFlight === flight) void this.fenced(flight, looks + 1)
-      })
-      return
-    }
-    if (found.seq <= flight.commit.seq && found.last !== flight.commit.commitId) return void this.giveUp(flight)
-    this.inFlight = null
-    this.discard(flight.plan) // Its claims lapse: who took the shard believed this worker dead and has freed them.
-    this.finished(flight.plan)
-    this.drop()
-  }
-
-  /** The commit did not happen and what is remembered here is wrong: whoever opens the shard next decides again. */
-  private giveUp(flight: InFlight): void {
-    this.inFlight = null
-    this.discard(flight.plan)
-    this.drop(flight.plan.works)
-  }
-
-  private halt(reason: string): void {
+  protected halt(reason: string): void {
     this.phase = 'halted'
     this.world.log.halted({ shard: this.id, reason })
     if (this.inFlight !== null) this.abandonFlight(this.inFlight)
@@ -351,7 +282,10 @@ export class Shard extends ShardLoop {
   }
 
   private handOver(works: readonly Work[]): void {
-    const open = works.filter(({ source, answer }) => source === 'outcome' || (source === 'local' && answer !== null))
+    const open = works.filter(
+      ({ source, entryId, answer }) =>
+        (source === 'outcome' && entryId === '') || (source === 'local' && answer !== null),
+    )
     for (const work of open) work.needs = 0
     if (open.length > 0) this.world.forward(this.id, open)
   }
@@ -378,21 +312,8 @@ export class Shard extends ShardLoop {
     if (flight !== null && !flight.silenced && atMs - flight.sentAtMs > DOUBT_MAX_MS) this.silence(flight)
   }
 
-  private freeClaims(rows: ReadonlyMap<string, string>): void {
-    for (const [lane, untilMs] of standingClaims(rows, this.world)) this.items.standing.set(lane, untilMs)
-    for (const items of deadClaims(rows, this.world)) {
-      const work = this.own('free', { lane: '', item: '', body: { items } })
-      if (work !== null) this.queue.push(work)
-    }
-  }
-
-  private readMailbox(): void {
-    if (this.phase !== 'running' || this.stopping || !this.mailbox.wants) return
-    void this.mailbox.read().then((read) => {
-      if (this.phase !== 'running') return
-      const { commands, clock } = this.world
-      for (const command of read) this.queue.push(mailboxWork(command, { commands, cameAtMs: clock.monotonicMs() }))
-      if (read.length > 0) this.advance()
-    })
+  private takeAll(works: readonly Work[]): void {
+    for (const work of works) this.queue.push(work)
+    this.wake()
   }
 }

@@ -80,13 +80,23 @@ export interface WorkerRecord {
   pidNamespace: string
   pid: number
   startTime: string
+  /** Of the connection that its commits go over, in the run of the store that `runId` names. */
   clientId: number
   runId: string
+  /** Whether it takes shards. */
+  takesShards: boolean
+  /** It gives its shards back and is about to end. */
+  isLeaving: boolean
+  /** What it runs, for people. */
+  roles: readonly string[]
 }
 
 export type Beat =
   | { readonly kind: 'ok'; readonly nowMs: number; readonly workers: ReadonlyMap<string, string> }
   | { readonly kind: 'failed' }
+
+/** The two streams through which a shard hears of other processes. */
+export type Inbox = 'mailbox' | 'outcomes'
 
 /** A command on its way to a shard of another process. */
 export interface Enqueue {
@@ -95,10 +105,45 @@ export interface Enqueue {
   readonly name: string
   readonly replyTo: string
   readonly deadlineMs: number
-  /** JSON of the body, kept under `staged` for a minute. */
-  readonly body: string
-  /** Refused when the mailbox holds more entries than this. */
+  /** What it says (`packStaged`), kept under `staged` for a minute. */
+  readonly body: Uint8Array
+  /** Refused when the mailbox holds as many entries as this. */
   readonly entriesMax: number
+}
+
+/** An entry of a mailbox, or of outcomes. */
+export interface InboxEntry {
+  readonly id: string
+  readonly cmdId: string
+  readonly name: string
+  readonly replyTo: string
+  readonly deadlineMs: number
+  /** Null: it is no longer kept. */
+  readonly body: Uint8Array | null
+}
+
+/** Where a shard's owner reads on. */
+export interface Cursors {
+  readonly shard: number
+  readonly mailbox: string
+  readonly outcomes: string
+}
+
+/** What is heard of other processes at once. Any of it can be lost: whoever listens also looks now and then. */
+export interface Ears {
+  /** Something came into the mailbox or the outcomes of a shard. */
+  bell(shard: number): void
+  /** Replies to this worker's asks, one to a line: the command's id, then the reply. */
+  replies(text: string): void
+  /** A shard was given back. */
+  released(shard: number): void
+}
+
+/** Listens until it is closed. */
+export interface Listening {
+  /** Hears the bell of a shard from now on, or no longer. */
+  follow(shard: number, isMine: boolean): void
+  close(): void
 }
 
 export interface Store {
@@ -107,7 +152,7 @@ export interface Store {
   commit(commit: Commit): Promise<Verdict>
   /** Takes a shard: changes nothing unless its token is `sawToken` ('' for none yet). Counts `tries`, leaves `fenced`. */
   acquire(request: { shard: number; sawToken: string; newToken: string; worker: string }): Promise<Acquired>
-  /** Gives a shard back: its owner becomes ''. Nothing if the token is another. */
+  /** Gives a shard back: its owner becomes '', and others hear of it. Nothing if the token is another. */
   release(request: { shard: number; token: string }): Promise<boolean>
   /** What the next owner found when it took the shard from `token`; null when nobody did (or the store did not answer). */
   fenced(request: { shard: number; token: string }): Promise<{ seq: number; last: string } | null>
@@ -117,10 +162,22 @@ export interface Store {
   heartbeat(request: { worker: string; record: WorkerRecord }): Promise<Beat>
   /** Removes a worker's record. */
   retire(worker: string): Promise<void>
+  /** All records, and which of `clients` are still connected; null when the store did not answer. */
+  look(clients: readonly number[]): Promise<{ workers: ReadonlyMap<string, string>; connected: Set<number> } | null>
   /** 'ok', 'busy' (mailbox full), 'lost' (sent, no answer), 'unsent'. */
   enqueue(request: Enqueue): Promise<'ok' | 'busy' | 'lost' | 'unsent'>
   /** Tells whoever listens now; nobody knows whether anybody heard it. */
   signal(signals: readonly Signal[]): void
+  /** An outcome for whoever takes the shard next. False: no answer, it may lie there or not. */
+  handIn(request: { shard: number; cmdId: string; body: Uint8Array }): Promise<boolean>
+  /** Entries after one ('' for the first), oldest first, with what they say; null when the store did not answer. */
+  entries(request: { shard: number; of: Inbox; after: string; count: number }): Promise<readonly InboxEntry[] | null>
+  /** The shards of which mailbox or outcomes hold something after the cursors; null when the store did not answer. */
+  waiting(cursors: readonly Cursors[]): Promise<readonly number[] | null>
+  /** Tells a worker replies to its asks (`Ears.replies`); whether it hears is not known. */
+  tell(worker: string, text: string): void
+  /** Hears what others say to `worker`. */
+  listen(worker: string, ears: Ears): Listening
   /** The reply of a mailbox command and the store's clock, in one step. */
   reply(request: {
     shard: number

@@ -27,8 +27,10 @@ export interface Work {
   late: boolean
   /** Local lane: who waits; taken away once answered. */
   answer: ((result: AskResult) => void) | null
-  /** Mailbox lane: the entry, which the commit's cursor passes. */
+  /** Of a command or outcome that came from another process: its entry, which the commit's cursor passes. */
   readonly entryId: string
+  /** Mailbox lane: the worker that is told the reply. */
+  readonly replyTo: string
   /** Claim, outcome, timer: the item. */
   readonly lane: string
   readonly item: string
@@ -52,6 +54,7 @@ export function internalWork(
     late: false,
     answer: null,
     entryId: '',
+    replyTo: '',
     lane,
     item,
   }

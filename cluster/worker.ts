@@ -1,42 +1,46 @@
 /**
- * worker - one process of the cluster: its heartbeat, its shards, its effects.
+ * worker - one process of the cluster: its heartbeat, its shards, its effects, its asks to others.
  *
- * Liveness is per worker (the heartbeat), safety per shard (the token in every commit). Shards without an owner, or of a
- * dead one, are taken at once.
+ * Liveness is per worker (the heartbeat), safety per shard (the token in every commit). A worker that takes no shards
+ * asks those that do. States: running, leaving (its shards are given back, attempts under way end), ended.
  */
 import type { Behaviours, Command, CommandType } from './behaviour.ts'
 import { type Clock, makeClock } from './clock.ts'
+import { type ClusterLog, makeShardLog, nameOfError } from './cluster-log.ts'
 import { newCmdId } from './cmd-id.ts'
 import { assert } from './fault.ts'
+import { Holdings } from './holdings.ts'
 import { Members } from './members.ts'
+import { OutcomeSender } from './outcome-sender.ts'
 import { type Claim, Pump } from './pump.ts'
-import { askRemote } from './remote-ask.ts'
+import { RemoteAsks } from './remote-ask.ts'
 import { ASK_LIFE_MS, Shard } from './shard.ts'
-import type { ShardLog, ShardWorld } from './shard-world.ts'
-import type { Meta, Store, WorkerRecord } from './store.ts'
+import type { ShardWorld } from './shard-world.ts'
+import type { Listening, Store, WorkerRecord } from './store.ts'
+import { STUCK_MS, StuckCount } from './stuck-count.ts'
 import { type AskResult, answerWork, type Work } from './work.ts'
 
 const BEAT_MS = 3_000
+/** How often the records of others are read, while there are others. */
+const LOOK_MS = 500
 const TICK_MS = 250
 const SWEEP_MS = 60_000
-const OPEN_AT_ONCE = 64
 const STOP_EFFECTS_MS = 8_000
 const STOP_LOOK_MS = 20
+/** Then outcomes of what was cut are handed in. */
+const STOP_REPORT_MS = 500
 const START_MAX_MS = 30_000
 const START_LOOK_MS = 50
-const WORKS_HELD_MAX = 10_000
 /** Some 150 bytes each. */
 const FIELDS_MAX = 200_000
 const LOOK_BEATS = 10
 /** What another process sent while it lived has arrived by then. */
 const ALONE_MS = 60_000
+/** Alone, only what this process itself put into a mailbox lies there, and its bell may have been lost. */
+const ALONE_SWEEP_MS = 5_000
 
-/** What an operator reads; facts are ids, names and numbers. */
-export interface ClusterLog {
-  info(facts: object, sentence: string): void
-  warn(facts: object, sentence: string): void
-  error(facts: object, sentence: string): void
-}
+/** What of a worker's record does not change while it runs, and what its connection says. */
+export type Identity = Omit<WorkerRecord, 'beats' | 'isLeaving' | 'takesShards'>
 
 export interface WorkerOptions {
   readonly store: Store
@@ -44,10 +48,12 @@ export interface WorkerOptions {
   readonly log: ClusterLog
   /** Number of shards of the installation. */
   readonly shards: number
+  /** False: it holds no shard, and asks those who do. Default true. */
+  readonly takesShards?: boolean
   /** A number in [0, 1). */
   readonly random: () => number
-  /** This process, for its record. */
-  readonly identity: Omit<WorkerRecord, 'beats'>
+  /** This process, for its record; asked at each heartbeat, because connections come and go. */
+  readonly identity: () => Identity
   readonly clock?: Clock
   /** Fields of hashes that the shards may remember together. */
   readonly fieldsMax?: number
@@ -55,6 +61,8 @@ export interface WorkerOptions {
   processGone?(record: WorkerRecord): boolean
   /** Told of each confirmed commit: its duration in ms and how many works it held. */
   committed?(ms: number, works: number): void
+  /** Shards got stuck again and again: the process had better end. */
+  hopeless?(): void
   /** Makes a shard; tests plant broken ones. */
   makeShard?(id: number, world: ShardWorld): Shard
   /** What of the world a test changes. */
@@ -68,6 +76,8 @@ export interface WorkerStats {
   readonly waiting: number
   readonly underWay: number
   readonly commits: number
+  /** Asks to other processes that wait. */
+  readonly asking: number
 }
 
 /** Starts a worker and takes every shard that is free. Rejects when the store does not answer within 30 s. */
@@ -85,21 +95,24 @@ export class Worker {
   private readonly members: Members
   private readonly commands: ReadonlyMap<string, CommandType>
   private readonly pump: Pump
-  private readonly shards = new Map<number, Shard>()
-  private readonly opening = new Set<number>()
-  private readonly owners = new Map<number, string>()
-  private held = new Map<number, Work[]>()
-  /** Ends of attempts whose shard is between two owners; each item once, so the pump bounds them. */
-  private readonly ended = new Map<number, { claim: Claim; outcome: unknown }[]>()
+  private readonly holdings: Holdings
+  private readonly remote: RemoteAsks
+  private readonly sender: OutcomeSender
+  private readonly stuck: StuckCount
+  private listening: Listening | null = null
+  private living: readonly string[] = []
   private beats = 0
   private commits = 0
   private answeredAtMs: number
   private sweptAtMs = 0
+  private mailSweptAtMs = 0
   private accompaniedAtMs = Number.NEGATIVE_INFINITY
+  private isLeaving = false
   private stopped = false
   private cancels = new Set<() => void>()
 
   constructor(options: WorkerOptions) {
+    const { store } = options
     this.options = options
     this.clock = options.clock ?? makeClock()
     this.id = newCmdId(this.clock.nowMs(), options.random)
@@ -107,9 +120,23 @@ export class Worker {
     this.members = new Members(this.id, options.processGone ?? (() => false))
     this.commands = new Map(options.behaviours.commands.map((type) => [type.name, type]))
     this.pump = new Pump(options.behaviours.lanes, (claim, error) =>
-      options.log.error({ lane: claim.lane, item: claim.item, error: nameOf(error) }, 'An effect threw'),
+      options.log.error({ lane: claim.lane, item: claim.item, error: nameOfError(error) }, 'An effect threw'),
     )
+    this.remote = new RemoteAsks({ store, clock: this.clock, worker: this.id })
+    this.sender = new OutcomeSender({ store, clock: this.clock, random: options.random })
+    this.stuck = new StuckCount()
     this.world = this.makeWorld()
+    this.holdings = new Holdings({
+      me: this.id,
+      store,
+      clock: this.clock,
+      members: this.members,
+      count: options.shards,
+      takesShards: options.takesShards ?? true,
+      makeShard: (id) => options.makeShard?.(id, this.world) ?? new Shard(id, this.world),
+      beat: () => this.beat(),
+      changed: (shard, isMine) => this.listening?.follow(shard, isMine),
+    })
   }
 
   async start(): Promise<void> {
@@ -118,11 +145,17 @@ export class Worker {
       assert(this.clock.monotonicMs() - startedAtMs < START_MAX_MS, 'The store does not answer')
       await this.wait(START_LOOK_MS)
     }
-    await this.takeShards()
+    this.listening = this.options.store.listen(this.id, {
+      bell: (shard) => this.holdings.shards.get(shard)?.bell(),
+      replies: (text) => this.remote.heard(text),
+      released: (shard) => void this.holdings.check([shard]),
+    })
+    await this.holdings.check()
     this.loop(BEAT_MS, async () => {
       await this.beat()
-      await this.takeShards()
+      await this.checkShards()
     })
+    this.loop(LOOK_MS, () => this.look())
     this.loop(TICK_MS, async () => this.tick())
   }
 
@@ -135,53 +168,61 @@ export class Worker {
     return this.answeredAtMs
   }
 
+  /** The store's connection came back: others learn of the new one at once. */
+  connected(): void {
+    if (this.beats > 0 && !this.stopped) void this.beat()
+  }
+
   /** Every shard runs here, or has a living owner. */
   ready(): boolean {
-    if (this.stopped) return false
-    const atMs = this.clock.monotonicMs()
-    for (let shard = 0; shard < this.options.shards; shard += 1) {
-      if (this.shards.get(shard)?.running === true) continue
-      const owner = this.owners.get(shard) ?? ''
-      if (owner === '' || owner === this.id || this.members.isDead(owner, atMs)) return false
-    }
-    return true
+    return !this.stopped && !this.isLeaving && !this.holdings.someAreFree
   }
 
   /** One command to the owner of a shard. Never rejects. */
   ask(shard: number, command: Command): Promise<AskResult> {
     const type = this.commands.get(command.name)
     assert(type !== undefined, 'Command is unknown', { name: command.name })
-    const mine = this.shards.get(shard)
-    if (mine !== undefined) return mine.ask(command, type, bytesOf(command))
-    const owner = this.owners.get(shard) ?? ''
-    if (owner === '' || owner === this.id) return Promise.resolve({ kind: 'unavailable' })
-    const deadlineMs = this.clock.nowMs() + ASK_LIFE_MS
-    return askRemote({ store: this.options.store, clock: this.clock, worker: this.id }, { shard, command, deadlineMs })
+    const mine = this.holdings.shards.get(shard)
+    if (mine?.accepts === true) return mine.ask(command, type, bytesOf(command))
+    return this.askOthers({ shard, command, deadlineMs: this.clock.nowMs() + ASK_LIFE_MS })
   }
 
   stats(): WorkerStats {
     let running = 0
     let halted = 0
     let waiting = 0
-    for (const shard of this.shards.values()) {
+    for (const shard of this.holdings.shards.values()) {
       if (shard.running) running += 1
       if (shard.halted) halted += 1
       waiting += shard.waiting
     }
-    return { shards: this.options.shards, running, halted, waiting, underWay: this.pump.size, commits: this.commits }
+    const { commits } = this
+    const asking = this.remote.size
+    return { shards: this.options.shards, running, halted, waiting, underWay: this.pump.size, commits, asking }
   }
 
-  /** Takes no new effects, lets those under way end (8 s), commits what is decided, gives the shards back. */
+  /**
+   * Ends it. Where others take shards, its own are given back at once, and attempts under way report to whoever takes
+   * them; alone it keeps them until the attempts have ended. Attempts get eight seconds.
+   */
   async stop(): Promise<void> {
-    if (this.stopped) return
+    if (this.isLeaving) return
+    this.isLeaving = true
     this.pump.close()
     const startedAtMs = this.clock.monotonicMs()
-    while (this.pump.size > 0 && this.clock.monotonicMs() - startedAtMs < STOP_EFFECTS_MS) await this.wait(STOP_LOOK_MS)
+    const leftMs = (): number => STOP_EFFECTS_MS - (this.clock.monotonicMs() - startedAtMs)
+    const areOthers = this.members.takers(startedAtMs).length > 0
+    if (areOthers) {
+      await this.beat()
+      await this.holdings.close()
+    }
+    while (this.pump.size > 0 && leftMs() > 0) await this.wait(STOP_LOOK_MS)
     this.pump.abortAll()
+    await this.holdings.close()
+    while (this.pump.size + this.sender.size > 0 && leftMs() > -STOP_REPORT_MS) await this.wait(STOP_LOOK_MS)
     this.stopped = true
-    await Promise.all([...this.shards.values()].map((shard) => shard.close()))
     for (const cancel of this.cancels) cancel()
-    this.refuseHeld(() => true)
+    this.listening?.close()
     await this.options.store.retire(this.id)
   }
 
@@ -204,164 +245,130 @@ export class Worker {
       },
       forward: (shard, works) => this.forward(shard, works),
       reported: (shard, claim, outcome) => this.reported(shard, claim, outcome),
-      gone: (shard) => {
-        this.shards.delete(shard)
-        void this.takeShards()
+      gone: (id) => {
+        const shard = this.holdings.shards.get(id)
+        if (shard !== undefined && !shard.running) void this.holdings.gone(shard)
       },
       resync: (nowMs) => this.clock.set(nowMs, this.clock.monotonicMs()),
-      log: this.shardLog(),
+      log: makeShardLog(this.options.log, (ms, works) => {
+        this.commits += 1
+        this.options.committed?.(ms, works)
+      }),
       ...this.options.world,
     }
   }
 
   private async beat(): Promise<boolean> {
+    const { store, identity, takesShards = true } = this.options
     const sentAtMs = this.clock.monotonicMs()
     this.beats += 1
-    const record = { ...this.options.identity, beats: this.beats }
-    const beat = await this.options.store.heartbeat({ worker: this.id, record })
+    const record = { ...identity(), beats: this.beats, takesShards, isLeaving: this.isLeaving }
+    const beat = await store.heartbeat({ worker: this.id, record })
     if (beat.kind === 'failed') return false
     this.answeredAtMs = this.clock.monotonicMs()
+    this.stuck.beat(this.answeredAtMs)
     this.clock.set(beat.nowMs, sentAtMs)
     this.members.note(beat.workers, this.clock.monotonicMs())
+    this.compareLiving()
     return true
   }
 
-  /** Takes what is free; drops what another one holds. */
-  private async takeShards(): Promise<void> {
-    if (this.stopped || this.settled()) return
-    const all = Array.from({ length: this.options.shards }, (_, shard) => shard)
-    const before = new Map([...this.shards].map(([id, shard]) => [id, { shard, seq: shard.seq }]))
-    const metas = await this.options.store.metas(all)
-    if (metas === null || this.stopped) return
-    // A worker writes its record before it takes a shard: records read after the metas name every living owner.
-    const isNew = metas.some((meta) => meta !== null && meta.owner !== '' && !this.members.knows(meta.owner))
-    if (isNew && !(await this.beat())) return
-    if (this.stopped) return
+  /** Reads the records of the others, and asks for the connections of those that are silent. */
+  private async look(): Promise<void> {
+    const askedAtMs = this.clock.monotonicMs()
+    if (this.living.length === 0 && !this.holdings.someAreFree) return
+    const { runId } = this.options.identity()
+    const clients = this.members.suspects(askedAtMs, runId)
+    const seen = await this.options.store.look(clients)
+    if (seen === null || this.stopped) return
     const atMs = this.clock.monotonicMs()
-    const free: { shard: number; meta: Meta | null }[] = []
-    all.forEach((shard) => {
-      const meta = metas[shard] ?? null
-      const owner = meta?.owner ?? ''
-      this.owners.set(shard, owner)
-      const mine = this.shards.get(shard)
-      const known = before.get(shard)
-      if (mine?.running === true && mine === known?.shard) {
-        // Another token, or fewer commits than were confirmed here: someone else has it, or the store has lost some.
-        if (mine.token !== (meta?.token ?? '') || known.seq > (meta?.seq ?? 0)) mine.drop()
-      }
-      const open = owner === '' || owner === this.id || this.members.isDead(owner, atMs)
-      if (open && !this.shards.has(shard) && !this.opening.has(shard)) free.push({ shard, meta })
-    })
-    for (let i = 0; i < free.length; i += OPEN_AT_ONCE)
-      await Promise.all(free.slice(i, i + OPEN_AT_ONCE).map(({ shard, meta }) => this.open(shard, meta?.token ?? '')))
+    this.members.note(seen.workers, atMs)
+    this.members.asked(clients, seen.connected, { atMs, runId })
+    this.compareLiving()
+    if (this.holdings.someAreFree) await this.checkShards()
+    else if (!this.isLeaving) await this.holdings.move()
+  }
+
+  /** What a worker that is no more had claimed may lie in any shard. */
+  private compareLiving(): void {
+    const living = this.members.others(this.clock.monotonicMs())
+    const someDied = this.living.some((worker) => !living.includes(worker))
+    this.living = living
+    if (someDied) for (const shard of this.holdings.shards.values()) shard.workerDied()
+  }
+
+  private async checkShards(): Promise<void> {
+    if (this.stopped || this.isSettled()) return
+    await this.holdings.check()
     if (this.stopped) return
-    this.routeHeld()
     for (const worker of this.members.dead(this.clock.monotonicMs())) await this.options.store.retire(worker)
   }
 
   /** Alone, with every shard running: nothing to look at, but for now and then, in case the store has lost something. */
-  private settled(): boolean {
-    if (this.beats % LOOK_BEATS === 0) return false
-    if (this.shards.size < this.options.shards) return false
-    for (const shard of this.shards.values()) if (!shard.running) return false
-    return this.members.others(this.clock.monotonicMs()).length === 0
-  }
-
-  private async open(id: number, saw: string): Promise<void> {
-    this.opening.add(id)
-    const shard = this.options.makeShard?.(id, this.world) ?? new Shard(id, this.world)
-    const opened = await shard.open(saw)
-    this.opening.delete(id)
-    if (!opened || !shard.running) return
-    if (this.stopped) return shard.close()
-    this.owners.set(id, this.id)
-    this.shards.set(id, shard)
-    const works = this.held.get(id) ?? []
-    const ended = this.ended.get(id) ?? []
-    this.held.delete(id)
-    this.ended.delete(id)
-    for (const { claim, outcome } of ended) shard.report(claim, outcome)
-    for (const work of works) shard.take(work)
+  private isSettled(): boolean {
+    const { shards } = this.holdings
+    if (this.beats % LOOK_BEATS === 0 || shards.size < this.options.shards || this.living.length > 0) return false
+    for (const shard of shards.values()) if (!shard.running) return false
+    return true
   }
 
   private tick(): void {
     const atMs = this.clock.monotonicMs()
     const silentMs = atMs - this.answeredAtMs
-    if (this.members.others(atMs).length > 0) this.accompaniedAtMs = atMs
-    const isAlone = atMs - this.accompaniedAtMs > ALONE_MS // Then nobody puts anything into a mailbox.
-    for (const shard of this.shards.values()) {
-      if (!isAlone) shard.bell()
+    if (this.living.length > 0) this.accompaniedAtMs = atMs
+    const isAlone = atMs - this.accompaniedAtMs > ALONE_MS
+    if (atMs - this.mailSweptAtMs >= (isAlone ? ALONE_SWEEP_MS : 0)) void this.sweepMail(atMs)
+    for (const shard of this.holdings.shards.values()) {
       shard.tick(silentMs)
+      if (shard.stuckMs(atMs) > STUCK_MS && this.stuck.mayJudge(atMs)) this.letGo(shard)
     }
-    const nowMs = this.clock.nowMs()
-    this.refuseHeld((work) => work.deadlineMs > 0 && work.deadlineMs < nowMs)
     if (atMs - this.sweptAtMs < SWEEP_MS) return
     this.sweptAtMs = atMs
-    for (const shard of this.shards.values()) shard.sweep()
+    for (const shard of this.holdings.shards.values()) shard.sweep()
   }
 
-  /** Works of a shard that was lost: to its new object here, or to its new owner. */
+  /** A bell may have been lost: one read tells which shards have something. */
+  private async sweepMail(atMs: number): Promise<void> {
+    this.mailSweptAtMs = Number.POSITIVE_INFINITY
+    const running = [...this.holdings.shards.values()].filter(({ accepts }) => accepts)
+    const waiting = await this.options.store.waiting(running.map(({ cursors }) => cursors))
+    this.mailSweptAtMs = atMs
+    for (const shard of waiting ?? []) this.holdings.shards.get(shard)?.bell()
+  }
+
+  private letGo(shard: Shard): void {
+    const { id } = shard
+    this.options.log.warn({ shard: id }, 'A shard has not moved for ten seconds and is taken anew')
+    const isHopeless = this.stuck.add(this.clock.monotonicMs())
+    shard.letGo()
+    if (!isHopeless) return
+    this.options.log.error({ shard: id }, 'Shards got stuck three times within a minute')
+    this.options.hopeless?.()
+  }
+
+  private askOthers(asked: { shard: number; command: Command; deadlineMs: number }): Promise<AskResult> {
+    const isHere = this.options.takesShards !== false && !this.isLeaving
+    const isHalted = this.holdings.shards.get(asked.shard)?.halted === true
+    const areOthers = this.members.takers(this.clock.monotonicMs()).length > 0
+    if (this.stopped || isHalted || !(isHere || areOthers)) return Promise.resolve({ kind: 'unavailable' })
+    return this.remote.ask(asked)
+  }
+
+  /** Works of a shard object that has ended: to the next one here, or to the shard's mailbox or outcomes. */
   private forward(shard: number, works: readonly Work[]): void {
-    const mine = this.shards.get(shard)
-    if (mine?.running === true) {
-      for (const work of works) mine.take(work)
-      return
-    }
-    const held = this.held.get(shard) ?? []
-    const room = WORKS_HELD_MAX - held.length
-    this.held.set(shard, [...held, ...works.slice(0, room)])
-    for (const work of works.slice(room)) answerWork(work, { kind: 'unavailable' })
-    if (this.stopped) this.refuseHeld(() => true)
-  }
-
-  private routeHeld(): void {
-    for (const shard of this.ended.keys()) {
-      const owner = this.owners.get(shard) ?? ''
-      if (owner !== '' && owner !== this.id) this.ended.delete(shard)
-    }
-    for (const [shard, works] of this.held) {
-      const owner = this.owners.get(shard) ?? ''
-      if (owner === '' || owner === this.id) continue
-      this.held.delete(shard)
-      for (const { command, deadlineMs, ...work } of works) {
-        if (work.answer === null) continue
-        const { answer } = work
-        const remote = { store: this.options.store, clock: this.clock, worker: this.id }
-        void askRemote(remote, { shard, command, deadlineMs }).then(answer)
-      }
+    const mine = this.holdings.shards.get(shard)
+    for (const work of works) {
+      if (mine?.running === true) mine.take(work)
+      else if (work.source === 'outcome') void this.sender.resend(shard, work.command)
+      else void this.askOthers({ ...work, shard }).then((result) => answerWork(work, result))
     }
   }
 
-  private refuseHeld(which: (work: Work) => boolean): void {
-    for (const [shard, works] of this.held) {
-      const kept = works.filter((work) => !which(work))
-      for (const work of works) if (which(work)) answerWork(work, { kind: 'unavailable' })
-      if (kept.length === 0) this.held.delete(shard)
-      else this.held.set(shard, kept)
-    }
-  }
-
-  /** An attempt ended. While nobody holds the shard the outcome waits; another owner has freed the claim. */
+  /** An attempt ended. Whoever does not hold the shard leaves its outcome to who does. */
   private reported(shard: number, claim: Claim, outcome: unknown): void {
-    const mine = this.shards.get(shard)
-    if (mine?.running === true) return void mine.report(claim, outcome)
-    const owner = this.owners.get(shard) ?? ''
-    if (this.stopped || (owner !== '' && owner !== this.id)) return
-    this.ended.set(shard, [...(this.ended.get(shard) ?? []), { claim, outcome }])
-  }
-
-  private shardLog(): ShardLog {
-    const { log } = this.options
-    return {
-      halted: (facts) => log.error(facts, 'A shard is torn and stays stopped: see `sendwright inspect`'),
-      threw: (facts, error) => log.error({ ...facts, error: nameOf(error) }, 'A behaviour threw'),
-      doubt: (facts) => log.warn(facts, 'A commit got no answer and is sent again'),
-      badop: (facts) => log.error(facts, 'The store refused a commit as against the rules'),
-      committed: ({ ms, works }) => {
-        this.commits += 1
-        this.options.committed?.(ms, works)
-      },
-    }
+    const mine = this.holdings.shards.get(shard)
+    if (mine?.running === true) mine.report(claim, outcome)
+    else if (!this.stopped) void this.sender.send(shard, claim, outcome)
   }
 
   private loop(everyMs: number, call: () => Promise<void>): void {
@@ -385,8 +392,4 @@ function bytesOf({ blobs }: Command): number {
   let bytes = 0
   for (const blob of blobs ?? []) bytes += blob.length
   return bytes
-}
-
-function nameOf(error: unknown): string {
-  return error instanceof Error ? `${error.name}: ${error.message}` : 'unknown'
 }

@@ -23,6 +23,14 @@ import {
   STREAM_PATCH_BODY,
   STREAM_QUERY,
 } from './stream.ts'
+import {
+  SUPPRESSION,
+  SUPPRESSION_LIST,
+  SUPPRESSION_SEARCH,
+  SUPPRESSION_SEARCH_OF_SERVER,
+  SUPPRESSIONS_ADDED,
+  SUPPRESSIONS_BODY,
+} from './suppression.ts'
 import { TOKEN, TOKEN_BODY, TOKEN_LIST, TOKEN_MADE } from './token.ts'
 
 export type KeyKind = 'S' | 'A' | 'O'
@@ -127,6 +135,32 @@ export const ROUTES = {
   verifyDomain: route('verifyDomain', 'POST', '/v1/domains/{id}/verify', {
     keys: ['A'],
     success: { status: 200, body: DOMAIN_CHECKED },
+  }),
+  searchSuppressions: route('searchSuppressions', 'POST', '/v1/suppressions/search', {
+    body: SUPPRESSION_SEARCH,
+    success: { status: 200, body: SUPPRESSION_LIST },
+  }),
+  addSuppressions: route('addSuppressions', 'POST', '/v1/suppressions', {
+    body: SUPPRESSIONS_BODY,
+    success: { status: 200, body: SUPPRESSIONS_ADDED },
+  }),
+  readSuppression: route('readSuppression', 'GET', '/v1/suppressions/{id}', {
+    success: { status: 200, body: SUPPRESSION },
+  }),
+  liftSuppression: route('liftSuppression', 'DELETE', '/v1/suppressions/{id}', {
+    success: { status: 204, body: null },
+  }),
+  operatorSearchSuppressions: route('operatorSearchSuppressions', 'POST', '/v1/operator/suppressions/search', {
+    listener: 'operator',
+    keys: ['O'],
+    body: SUPPRESSION_SEARCH_OF_SERVER,
+    success: { status: 200, body: SUPPRESSION_LIST },
+  }),
+  operatorLiftSuppression: route('operatorLiftSuppression', 'DELETE', '/v1/operator/suppressions/{suppressionId}', {
+    listener: 'operator',
+    keys: ['O'],
+    body: NOTE_BODY,
+    success: { status: 204, body: null },
   }),
   readHealth: route('readHealth', 'GET', '/healthz', { listener: 'operator', keys: [], success: PLAIN }),
   readReadiness: route('readReadiness', 'GET', '/readyz', { listener: 'operator', keys: [], success: PLAIN }),

@@ -11,9 +11,9 @@ import type { LaneType } from '../cluster/behaviour.ts'
 import { type DomainCheck, WARNING_MS } from './actors/domain.ts'
 import { CHECK_LANE, type CheckJob, checkOutcome, prepareCheck } from './actors/domain-check.ts'
 import { NOTICE_LANE, type NoticeJob, type NoticeOutcome, noticeOutcome, prepareNotice } from './actors/notice.ts'
+import type { Dispatch } from './dispatch.ts'
 import type { CheckDomainJob } from './effects/check-domain.ts'
 import type { SigningKey } from './effects/sign.ts'
-import type { RunMail } from './lanes.ts'
 import type { Log } from './log.ts'
 import { composeNotice } from './mail/notice.ts'
 import { maskAddress } from './mail/reply.ts'
@@ -26,11 +26,10 @@ const NOTICES_MAX = 8
 /** A look-up ends within 8 s, an attempt to transmit within its own time limits. */
 const CHECK_HOLD_MS = 60_000
 const NOTICE_HOLD_MS = 15 * 60_000
-const NOTICE_CUT_MS = 14 * 60_000
 
 export interface DomainLaneDeps {
   readonly check: (job: CheckDomainJob) => Promise<DomainCheck>
-  readonly run: RunMail
+  readonly dispatch: Dispatch
   readonly serviceDomain: string
   readonly serviceKey: SigningKey | null
   readonly log: Pick<Log, 'warn'>
@@ -94,13 +93,14 @@ async function tell(deps: DomainLaneDeps, job: NoticeJob, signal: AbortSignal): 
   const endsAtMs = atMs + WARNING_MS
   const message = composeNotice({ kind, domain: name, domainId, atMs, endsAtMs, missing, address, serviceDomain })
   const transmit = {
-    recipient: address,
     mailFrom: `postmaster@${serviceReturnPathHost(serviceDomain)}`,
     keys: serviceKey === null ? [] : [serviceKey],
     copies: 1,
   }
-  const cut = AbortSignal.any([signal, AbortSignal.timeout(NOTICE_CUT_MS)])
-  const { result, code, response } = await deps.run({ message, transmit }, cut)
+  const order = { address, destination: address.slice(address.lastIndexOf('@') + 1).toLowerCase(), signal }
+  const { result, code, response } = await deps.dispatch.send(order, async () => ({ message, transmit }))
   if (result === 'bounced') deps.log.warn({ ...named, code }, 'A notice to an administrator was refused')
-  return { result, response: response === null ? null : maskAddress(response, address) }
+  // One that was not made is made again by the schedule, like one that was put off.
+  const told = result === 'returned' ? 'deferred' : result
+  return { result: told, response: response === null ? null : maskAddress(response, address) }
 }

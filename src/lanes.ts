@@ -1,9 +1,10 @@
 /**
- * lanes - the performers of delivery: room for attempts, the job's content, a mail thread, the outcome
+ * lanes - the performers of delivery: room for attempts, the way to the site, the job's content, a mail thread, the outcome
  *
- * States of an attempt: content read -> composed and transmitted (or simulated) in a thread -> reported.
- * Guarantees: at most 256 attempts of a process are under way, and 64 of one lane, so that a destination that hangs
- * delays nobody; an attempt is cut before its claim ends; what is reported holds no address.
+ * States of an attempt: routed -> waiting for its site -> content read -> composed and transmitted (or simulated) in a
+ * thread -> reported.
+ * Guarantees: what may be under way is bounded, at each site and in all (`sites.ts`); an attempt is cut before its claim
+ * ends; what is reported holds no address.
  *
  * All three lanes exist whatever the settings say: mail that waits in `relay` when the relay is taken away goes to the
  * MX, and the other way round.
@@ -17,22 +18,25 @@ import { type DeliveryJob, type JobMessage, prepareDelivery } from './actors/del
 import { LANES, parseItem } from './actors/item.ts'
 import { type DeliveryOutcome, deliveryOutcome, reportOutcome } from './actors/outcome.ts'
 import { type Body, type ContentStore, readPart, readPlainBody, unpackPart } from './content.ts'
+import type { Dispatch } from './dispatch.ts'
 import type { SigningKey } from './effects/sign.ts'
 import type { MailJob, MailOutcome } from './effects/thread-job.ts'
 import { makeUnasked } from './mail/classify.ts'
 import type { ComposeInput } from './mail/compose.ts'
+import { formatFeedbackId, hasFeedbackId } from './mail/feedback-id.ts'
 import { makeDeferred } from './mail/outcome.ts'
 import { formatReturnPath, returnPathHost, serviceReturnPathHost } from './mail/return-path.ts'
 import { isComplainant, SIMULATED_RETRY_MS } from './mail/simulator.ts'
 import type { Metrics } from './metrics.ts'
 import type { FindKey } from './signing-keys.ts'
 
-const UNDER_WAY_MAX = 256
-const UNDER_WAY_PER_LANE_MAX = 64
+/** Simulated attempts under way. */
+const SIMULATED_MAX = 256
 /** A claim of a dead process is freed when that is noticed; this is for what nobody notices. */
 const HOLD_MS = 15 * 60_000
 const SIMULATE_HOLD_MS = 60_000
-const CUT_MS = 14 * 60_000
+/** What was cut off comes back after this. */
+const AGAIN_MS = 1000
 /** Content is asked for once a second while the store is away; then the claim lapses. */
 const READ_TRIES_MAX = 60
 const READ_STEP_MS = 1000
@@ -49,11 +53,18 @@ export interface LaneDeps {
   readonly content: ContentStore
   readonly run: RunMail
   readonly metrics: Metrics
+  readonly dispatch: Dispatch
+  /** Whether the operator holds a destination. */
+  readonly isHeld: (domain: string) => boolean
+  /** Tells how an attempt went, without its recipient. */
+  readonly attempted: (facts: AttemptFacts) => void
   /** Signs the tokens in envelope senders. */
   readonly tokenKey: Buffer
   readonly serviceDomain: string
   /** HMAC of an address within its account. */
   readonly addressHmac: (accountId: string, address: string) => string
+  /** Names the installation in Feedback-IDs. */
+  readonly senderId: string
   readonly findKey: FindKey
   /** Signs all mail besides its domain's key; null = nothing does. */
   readonly serviceKey: SigningKey | null
@@ -61,34 +72,41 @@ export interface LaneDeps {
   readonly room?: (lane: string) => number
 }
 
+/** An attempt as the operator may see it. */
+export interface AttemptFacts {
+  readonly messageId: string
+  readonly domain: string
+  readonly outcome: MailOutcome
+}
+
 /** The families of lanes with their performers. */
 export function makeLanes(deps: LaneDeps): LaneType[] {
-  const underWay = new Map<string, number>()
-  let total = 0
+  let simulated = 0
   const room = (lane: string): number => {
     if (deps.room !== undefined) return deps.room(lane)
-    const laneMax = lane.startsWith(LANES.deliver) ? UNDER_WAY_PER_LANE_MAX : UNDER_WAY_MAX
-    return Math.min(UNDER_WAY_MAX - total, laneMax - (underWay.get(lane) ?? 0))
+    if (lane === LANES.simulate) return SIMULATED_MAX - simulated
+    const domain = destinationOf(lane)
+    if (deps.isHeld(domain)) return 0
+    return deps.dispatch.room(domain)
   }
-  const leave = (lane: string): void => {
-    total -= 1
-    const left = (underWay.get(lane) ?? 1) - 1
-    if (left === 0) underWay.delete(lane)
-    else underWay.set(lane, left)
-  }
-  const perform: LaneType<DeliveryJob, DeliveryOutcome>['perform'] = async (job, { lane, item, attempt, signal }) => {
-    total += 1
-    underWay.set(lane, (underWay.get(lane) ?? 0) + 1)
+  const simulate: LaneType<DeliveryJob, DeliveryOutcome>['perform'] = async (job, { attempt, signal }) => {
+    simulated += 1
     try {
-      const { recipients: copies } = parseItem(item)
-      const outcome = await attemptJob(deps, job, { attempt, copies, signal, isSimulated: lane === LANES.simulate })
-      deps.metrics.attempted(outcome.result)
+      const outcome = await simulateJob(deps, job, { attempt, signal })
+      deps.metrics.attempted(outcome)
       return outcome
     } finally {
-      leave(lane)
+      simulated -= 1
     }
   }
-  const family = (prefix: string, holdMs: number) =>
+  const transmit: LaneType<DeliveryJob, DeliveryOutcome>['perform'] = async (job, { lane, item, signal }) => {
+    const { recipients: copies } = parseItem(item)
+    const outcome = await transmitJob(deps, job, { lane, copies, signal })
+    deps.metrics.attempted(outcome)
+    deps.attempted({ messageId: job.message.messageId, domain: destinationOf(lane), outcome })
+    return reporterOf(deps, job)(outcome, retryOf(outcome))
+  }
+  const family = (prefix: string, { holdMs, perform }: { holdMs: number; perform: typeof simulate }) =>
     ({
       prefix,
       holdMs,
@@ -98,35 +116,69 @@ export function makeLanes(deps: LaneDeps): LaneType[] {
       room,
       perform,
     }) as LaneType
-  return [family(LANES.simulate, SIMULATE_HOLD_MS), family(LANES.relay, HOLD_MS), family(LANES.deliver, HOLD_MS)]
+  return [
+    family(LANES.simulate, { holdMs: SIMULATE_HOLD_MS, perform: simulate }),
+    family(LANES.relay, { holdMs: HOLD_MS, perform: transmit }),
+    family(LANES.deliver, { holdMs: HOLD_MS, perform: transmit }),
+  ]
 }
 
-interface AttemptInput {
-  readonly attempt: number
-  /** Recipients of the message in all. */
-  readonly copies: number
-  readonly signal: AbortSignal
-  readonly isSimulated: boolean
+/** The destination that a lane's items are for: the recipients' domain, or `relay`. */
+function destinationOf(lane: string): string {
+  return lane.startsWith(`${LANES.deliver}/`) ? lane.slice(LANES.deliver.length + 1) : lane
 }
 
-async function attemptJob(deps: LaneDeps, job: DeliveryJob, input: AttemptInput): Promise<DeliveryOutcome> {
-  const { message, recipient } = job
-  const { attempt, copies, isSimulated } = input
-  const { address } = recipient
-  const hmac = () => deps.addressHmac(message.accountId, address)
-  const report = (outcome: MailOutcome, rest: { retryAfterMs?: number; complaint?: string } = {}) =>
+type Report = (outcome: MailOutcome, rest?: { retryAfterMs?: number; complaint?: string }) => DeliveryOutcome
+
+/** Makes what is reported of a job's attempt: the address stays here. */
+function reporterOf(
+  { addressHmac }: LaneDeps,
+  { message: { accountId }, recipient: { address } }: DeliveryJob,
+): Report {
+  const hmac = () => addressHmac(accountId, address)
+  return (outcome, rest = {}) =>
     reportOutcome(outcome, { address, hmac, sizeBytes: outcome.sizeBytes, retryAfterMs: null, ...rest })
-  const composed = messageAtHand(message) ?? (await readMessage(deps.content, message, input.signal))
-  if (composed === null) return report({ ...makeUnasked('unbuildable'), phase: 'compose', sizeBytes: null })
-  if (isSimulated) {
-    const outcome = await deps.run({ message: composed, simulate: { address, attempt } }, input.signal)
-    const complaint = isComplainant(address) ? { complaint: SIMULATED_FEEDBACK } : {}
-    return report(outcome, outcome.phase === 'rcpt' ? { retryAfterMs: SIMULATED_RETRY_MS } : complaint)
-  }
-  const keys = await findKeys(deps, message, input.signal)
-  if (keys === null) return report({ ...makeDeferred(...UNSIGNED), sizeBytes: null })
-  const transmit = { recipient: address, mailFrom: mailFromOf(deps, job), keys, copies }
-  return report(await withinCut(input.signal, (signal) => deps.run({ message: composed, transmit }, signal)))
+}
+
+/** When a returned attempt is made again. */
+function retryOf({ result, afterMs }: MailOutcome): { retryAfterMs?: number } {
+  return result === 'returned' ? { retryAfterMs: afterMs ?? AGAIN_MS } : {}
+}
+
+async function simulateJob(
+  deps: LaneDeps,
+  job: DeliveryJob,
+  { attempt, signal }: { attempt: number; signal: AbortSignal },
+): Promise<DeliveryOutcome> {
+  const report = reporterOf(deps, job)
+  const { address } = job.recipient
+  const message = messageAtHand(job.message, deps.senderId) ?? (await readMessage(deps, job.message, signal))
+  if (message === null) return report(unbuildable())
+  const outcome = await deps.run({ message, simulate: { address, attempt } }, signal)
+  const complaint = isComplainant(address) ? { complaint: SIMULATED_FEEDBACK } : {}
+  return report(
+    outcome,
+    outcome.phase === 'rcpt' ? { retryAfterMs: SIMULATED_RETRY_MS } : { ...retryOf(outcome), ...complaint },
+  )
+}
+
+function transmitJob(
+  deps: LaneDeps,
+  job: DeliveryJob,
+  { lane, copies, signal }: { lane: string; copies: number; signal: AbortSignal },
+): Promise<MailOutcome> {
+  const order = { address: job.recipient.address, destination: destinationOf(lane), signal }
+  return deps.dispatch.send(order, async (signal) => {
+    const message = messageAtHand(job.message, deps.senderId) ?? (await readMessage(deps, job.message, signal))
+    if (message === null) return unbuildable()
+    const keys = await findKeys(deps, job.message, signal)
+    if (keys === null) return { ...makeDeferred(...UNSIGNED), sizeBytes: null }
+    return { message, transmit: { mailFrom: mailFromOf(deps, job), keys, copies } }
+  })
+}
+
+function unbuildable(): MailOutcome {
+  return { ...makeUnasked('unbuildable'), phase: 'compose', sizeBytes: null }
 }
 
 // Spec bounce.address
@@ -149,30 +201,17 @@ function domainOf({ address }: JobMessage['from']): string {
   return address.slice(address.lastIndexOf('@') + 1).toLowerCase()
 }
 
-/** Runs an attempt under a signal that also cuts it off before its claim ends; the timer goes with the attempt. */
-async function withinCut<Result>(parent: AbortSignal, run: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
-  const cut = new AbortController()
-  const abort = () => cut.abort()
-  const timer = setTimeout(abort, CUT_MS).unref()
-  parent.addEventListener('abort', abort, { once: true })
-  if (parent.aborted) abort()
-  return run(cut.signal).finally(() => {
-    clearTimeout(timer)
-    parent.removeEventListener('abort', abort)
-  })
-}
-
 /** The message where its content is a body that came along with it and needs no unpacking; null: it must be read. */
-function messageAtHand(message: JobMessage): ComposeInput | null {
+function messageAtHand(message: JobMessage, senderId: string): ComposeInput | null {
   const [body] = message.content ?? []
   if (body?.part !== BODY_PART || message.attachments.length > 0) return null
   const plain = readPlainBody(body.chunks)
-  return plain === null ? null : inputOf(message, plain, [])
+  return plain === null ? null : inputOf(message, { senderId, body: plain, attachments: [] })
 }
 
 /** The message with its content; null when that is gone. Rejects when the store stays away. */
 async function readMessage(
-  store: ContentStore,
+  { content: store, senderId }: LaneDeps,
   message: JobMessage,
   signal: AbortSignal,
 ): Promise<ComposeInput | null> {
@@ -184,14 +223,18 @@ async function readMessage(
     if (content === null) return null
     attachments.push({ name, contentType, contentId, content })
   }
-  return inputOf(message, JSON.parse(bytes.toString()) as Body, attachments)
+  return inputOf(message, { senderId, body: JSON.parse(bytes.toString()) as Body, attachments })
 }
 
-function inputOf(
-  { messageId, acceptedAtMs, from, to, cc, subject, headers, contentId }: JobMessage,
-  { text, html }: Body,
-  attachments: ComposeInput['attachments'],
-): ComposeInput {
+interface InputParts {
+  readonly senderId: string
+  readonly body: Body
+  readonly attachments: ComposeInput['attachments']
+}
+
+function inputOf(message: JobMessage, { senderId, body, attachments }: InputParts): ComposeInput {
+  const { messageId, acceptedAtMs, from, to, cc, subject, headers, contentId } = message
+  const { text, html } = body
   // Boundaries follow from the content's id: nobody knew it when the content was written.
   return {
     messageId,
@@ -201,6 +244,7 @@ function inputOf(
     cc,
     subject,
     headers,
+    ...(!hasFeedbackId(headers) && { feedbackId: formatFeedbackId({ ...message, senderId }) }),
     text,
     html,
     attachments,

@@ -1,9 +1,10 @@
 /**
- * listeners - which handler answers which route, and the two listeners that serve them
+ * listeners - which handler answers which route, and the listeners that a process opens for what it runs
  *
  * Every route of the table has its handler here; the compiler says so when one is missing.
  */
 
+import type { Role } from '../schemas/config.ts'
 import { ROUTES, type Route, type RouteName } from '../schemas/routes.ts'
 import type { Config } from './config.ts'
 import { type Listener, startListener } from './edge/http.ts'
@@ -35,11 +36,20 @@ import {
   makeReadStream,
   type StreamDeps,
 } from './routes/streams.ts'
+import {
+  makeAddSuppressions,
+  makeLiftSuppression,
+  makeOperatorLiftSuppression,
+  makeOperatorSearchSuppressions,
+  makeReadSuppression,
+  makeSearchSuppressions,
+  type SuppressionDeps,
+} from './routes/suppressions.ts'
 import { makeCreateToken, makeListTokens, makeRevokeToken } from './routes/tokens.ts'
 import type { MessageDeps } from './views/message.ts'
 
 /** What the handlers of all routes need. */
-export type RouteDeps = StreamDeps & SendDeps & DomainDeps & HealthDeps & MessageDeps & OperatorDeps
+export type RouteDeps = StreamDeps & SendDeps & DomainDeps & HealthDeps & MessageDeps & OperatorDeps & SuppressionDeps
 
 export interface ListenerDeps {
   readonly handlers: RouteDeps
@@ -47,28 +57,50 @@ export interface ListenerDeps {
   readonly log: EdgeLog
 }
 
-/** Starts the public listener and, unless its port is 0, the operator's. Throws Error when a port is taken. */
+/** Routes of the operator listener that every process answers, whatever it runs. */
+const OWN_ROUTES: readonly RouteName[] = ['readHealth', 'readReadiness', 'readMetrics']
+
+/** Starts the listener of a role; null for a role that listens nowhere. */
+type Starter = (config: Config, deps: ListenerDeps) => Promise<Listener>
+
+/** What each role listens with. */
+const STARTERS: Readonly<Partial<Record<Role, Starter>>> = {
+  http: startPublic,
+}
+
+/**
+ * Starts the listeners of the roles that this process runs and, unless its port is 0, the operator's: with `http` all of
+ * its routes, without it only those about this very process. Throws Error when a port is taken.
+ */
 export async function startListeners(config: Config, deps: ListenerDeps): Promise<{ close(): Promise<void> }> {
-  const handlers = makeHandlers(deps.handlers)
-  const common = { trustedProxies: config.trustedProxies, keys: deps.keys, log: deps.log }
-  const rate = makeRate({ perSecond: config.edgeRate, burst: config.edgeBurst, nowMs: () => performance.now() })
   const open: Listener[] = []
   const close = async () => {
     await Promise.all(open.map((listener) => listener.close()))
   }
   try {
-    const routes = routesOf('public', handlers)
-    open.push(await startListener({ host: config.httpHost, port: config.httpPort, routes, rate, ...common }))
-    if (config.operatorPort !== 0) {
-      const operatorRoutes = routesOf('operator', handlers)
-      const { operatorHost: host, operatorPort: port } = config
-      open.push(await startListener({ host, port, routes: operatorRoutes, ...common }))
+    for (const role of config.roles) {
+      const start = STARTERS[role]
+      if (start !== undefined) open.push(await start(config, deps))
     }
+    if (config.operatorPort !== 0) open.push(await startOperator(config, deps))
   } catch (error) {
     await close()
     throw error
   }
   return { close }
+}
+
+function startPublic(config: Config, deps: ListenerDeps): Promise<Listener> {
+  const { httpHost: host, httpPort: port, trustedProxies, edgeRate, edgeBurst } = config
+  const rate = makeRate({ perSecond: edgeRate, burst: edgeBurst, nowMs: () => performance.now() })
+  const routes = routesOf('public', deps, ROUTE_NAMES)
+  return startListener({ host, port, routes, rate, trustedProxies, keys: deps.keys, log: deps.log })
+}
+
+function startOperator(config: Config, deps: ListenerDeps): Promise<Listener> {
+  const { operatorHost: host, operatorPort: port, trustedProxies } = config
+  const routes = routesOf('operator', deps, config.roles.includes('http') ? ROUTE_NAMES : OWN_ROUTES)
+  return startListener({ host, port, routes, trustedProxies, keys: deps.keys, log: deps.log })
 }
 
 function makeHandlers(deps: RouteDeps): Record<RouteName, Handler> {
@@ -90,6 +122,12 @@ function makeHandlers(deps: RouteDeps): Record<RouteName, Handler> {
     readDomain: makeReadDomain(deps),
     deleteDomain: makeRemoveDomain(deps),
     verifyDomain: makeVerifyDomain(deps),
+    searchSuppressions: makeSearchSuppressions(deps),
+    addSuppressions: makeAddSuppressions(deps),
+    readSuppression: makeReadSuppression(deps),
+    liftSuppression: makeLiftSuppression(deps),
+    operatorSearchSuppressions: makeOperatorSearchSuppressions(deps),
+    operatorLiftSuppression: makeOperatorLiftSuppression(deps),
     readHealth: makeReadHealth(),
     readReadiness: makeReadReadiness(deps),
     readMetrics: makeReadMetrics(deps),
@@ -101,8 +139,11 @@ function makeHandlers(deps: RouteDeps): Record<RouteName, Handler> {
   }
 }
 
-function routesOf(listener: Route['listener'], handlers: Record<RouteName, Handler>) {
-  return (Object.keys(ROUTES) as RouteName[])
+const ROUTE_NAMES = Object.keys(ROUTES) as RouteName[]
+
+function routesOf(listener: Route['listener'], deps: ListenerDeps, names: readonly RouteName[]) {
+  const handlers = makeHandlers(deps.handlers)
+  return names
     .filter((name) => ROUTES[name].listener === listener)
     .map((name) => ({ route: ROUTES[name], handle: handlers[name] }))
 }

@@ -20,10 +20,12 @@ import {
 } from './effects/thread-job.ts'
 import type { MailThreads } from './effects/thread-pool.ts'
 import type { RunMail } from './lanes.ts'
+import { formatFeedbackId, hasFeedbackId } from './mail/feedback-id.ts'
 
-/** Attempts over SMTP at once; more wait in their thread. */
+/** Connections to receiving servers at once. */
 const CONNECTIONS_MAX = 256
 const THREADS_MAX = 4
+const SOME_IDS = { tagHash: '0'.repeat(8), streamId: '0'.repeat(8), accountId: '0'.repeat(8), senderId: '0'.repeat(12) }
 
 export interface MailRoom {
   readonly run: RunMail
@@ -31,19 +33,26 @@ export interface MailRoom {
   measure(message: SendMessage, contentId: string): Promise<number | null>
   /** Ends the threads after at most `graceMs`; what is left under way is deferred. */
   close(graceMs: number): Promise<void>
+  /** Connections to receiving servers that are open. */
+  connections(): number
 }
+
+/** What a test changes of how mail is transmitted. */
+export type SmtpChanges = Partial<Pick<SmtpSettings, 'timeouts' | 'ca'>>
 
 type RunSimulation = (job: SimulateJob, signal: AbortSignal) => Promise<MailOutcome>
 
 /** Makes the room; no thread runs yet. */
-export function makeMailRoom(config: Config, fence: Fence): MailRoom {
+export function makeMailRoom(config: Config, fence: Fence, changes: SmtpChanges = {}): MailRoom {
   let threads: Promise<MailThreads> | null = null
+  let opened: MailThreads | null = null
   let simulate: RunSimulation | null = null
   const open = async (): Promise<MailThreads> => {
     const { createMailThreads } = await import('./effects/thread-pool.ts')
     // One core is for the loop that accepts.
     const size = Math.min(THREADS_MAX, Math.max(1, availableParallelism() - 1))
-    return createMailThreads({ size, smtp: smtpSettings(config), fence })
+    opened = createMailThreads({ size, smtp: { ...smtpSettings(config), ...changes }, fence })
+    return opened
   }
   const perform: RunMail = async (job, signal) => {
     threads ??= open()
@@ -67,6 +76,7 @@ export function makeMailRoom(config: Config, fence: Fence): MailRoom {
     async close(graceMs) {
       await (await threads)?.close(graceMs)
     },
+    connections: () => opened?.connections() ?? 0,
   }
 }
 
@@ -75,7 +85,7 @@ function smtpSettings(config: Config): SmtpSettings {
     ehloName: config.smtpHostname,
     relayUrl: config.relayUrl,
     relayConnections: config.relayConnections,
-    relayCa: null,
+    ca: null,
     deliveryPort: config.deliveryPort,
     dnsServers: config.dnsServers,
     privateNetworksAllowed: config.privateNetworksAllowed,
@@ -85,7 +95,9 @@ function smtpSettings(config: Config): SmtpSettings {
 }
 
 function measuringJob(message: SendMessage, contentId: string): MailJob {
-  const { from, recipients, subject, text, html, headers, attachments } = message
+  const { from, recipients, subject, text, html, headers, tag, attachments } = message
+  // As long as the real one will be: nothing of it is known yet but whether there is a tag.
+  const feedbackId = formatFeedbackId({ ...SOME_IDS, tagHash: tag === null ? null : SOME_IDS.tagHash })
   const shown = (kind: 'to' | 'cc') => recipients.filter((one) => one.kind === kind)
   return {
     message: {
@@ -99,6 +111,7 @@ function measuringJob(message: SendMessage, contentId: string): MailJob {
       text,
       html,
       headers,
+      ...(!hasFeedbackId(headers) && { feedbackId }),
       attachments: attachments.map(({ name, contentType, contentId: id, content }) => ({
         name,
         contentType,

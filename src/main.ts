@@ -15,6 +15,7 @@ import type { Config } from './config.ts'
 import { type FirstAccount, firstStart, formatWelcome } from './first-start.ts'
 import { startListeners } from './listeners.ts'
 import { makeLog } from './log.ts'
+import type { SmtpChanges } from './mail-room.ts'
 import { closeParts, figuresOf, makeRouteDeps, openParts, openWorker, type Parts } from './parts.ts'
 import { makeKeyFinder } from './views/key.ts'
 
@@ -34,6 +35,8 @@ export interface ServiceOptions {
   readonly room?: (lane: string) => number
   /** Where the first start tells its keys; standard output by default. */
   readonly print?: (text: string) => void
+  /** How mail is transmitted, in place of what the settings and our own bounds say. */
+  readonly smtp?: SmtpChanges
   /** Makes the shards; crash tests stop them at a named step. */
   readonly makeShard?: WorkerOptions['makeShard']
 }
@@ -42,7 +45,7 @@ export interface ServiceOptions {
 export async function startService(config: Config, options: ServiceOptions = {}): Promise<RunningService> {
   const log = makeLog({ level: config.logLevel, isTerminal: process.stdout.isTTY === true })
   const ending = makeEnding()
-  const parts = await openParts(config, log, ending.end)
+  const parts = await openParts(config, log, { end: ending.end, ...(options.smtp && { smtp: options.smtp }) })
   const running: Partial<Running> = {}
   await open(parts, options, running).catch(async (error) => {
     ending.stopping()
@@ -76,7 +79,15 @@ async function open(parts: Parts, options: ServiceOptions, running: Partial<Runn
     keys: makeKeyFinder((shard, facts) => store.read(shard, facts)),
     log,
   })
-  log.info({ url: config.baseUrl }, 'Listening')
+  if (config.roles.includes('http')) log.info({ url: config.baseUrl }, 'Listening')
+  if (config.roles.includes('actors')) await startFirst(parts, worker, options)
+  const figures = () => figuresOf(parts, worker)
+  running.stopChores = await startChores({ metrics, figures, log, ownRedis: embedded && store.views })
+}
+
+/** The first account, by the first process with actors. */
+async function startFirst(parts: Parts, worker: Worker, options: ServiceOptions): Promise<void> {
+  const { config, store } = parts
   const first = await firstStart({
     redis: store.views,
     dataDir: config.dataDir,
@@ -86,8 +97,6 @@ async function open(parts: Parts, options: ServiceOptions, running: Partial<Runn
   })
   const print = options.print ?? ((text: string) => void process.stdout.write(text))
   if (first !== null) print(formatWelcome(first.path, first.firstRun))
-  const figures = () => figuresOf(parts, worker)
-  running.stopChores = await startChores({ metrics, figures, log, ownRedis: embedded && store.views })
 }
 
 /** The service's own end: the first reason counts, and none does once it is being stopped. */
@@ -134,7 +143,8 @@ async function stopAll(parts: Parts, { worker, listeners, stopChores }: Partial<
   await stopChores?.()
   await listeners?.close()
   const leftMs = Math.max(0, STOP_ATTEMPTS_MS - (performance.now() - startedAtMs))
-  // What the threads give up is reported as deferred while the worker still commits.
+  parts.outbound.close()
+  // What the threads give up goes back to its lane while the worker still commits.
   await Promise.all([worker?.stop(), parts.mailRoom.close(leftMs)])
   await closeParts(parts)
 }

@@ -13,6 +13,14 @@ const LAG_RESOLUTION_MS = 100
 const QUANTILES = [50, 90, 99] as const
 const LATENCY_US_MAX = 60_000_000
 
+/** What is counted of an attempt. */
+export interface AttemptEnd {
+  readonly result: string
+  readonly classification: string | null
+  /** Absent or null where there was none. */
+  readonly session?: { readonly protocol: string | null; readonly isVerified: boolean; readonly isNew: boolean } | null
+}
+
 /** Counters of one process. */
 export interface Metrics {
   /** A send of `recipients` was accepted `ms` after its request had arrived whole: the commit is part of that time. */
@@ -23,8 +31,8 @@ export interface Metrics {
   replayed(): void
   /** A send was refused by its decision with this code of the contract. */
   refused(code: string): void
-  /** An attempt ended: `delivered`, `deferred` or `bounced`. */
-  attempted(result: string): void
+  /** An attempt ended: with what, in which class, over which session. */
+  attempted(ended: AttemptEnd): void
   /** What was counted since the last call, for a line of the log. */
   take(): Record<string, number>
   /** The text of `/metrics`. In: figures of the runtime at this moment, by name. */
@@ -37,7 +45,10 @@ interface Counts {
   recipients: number
   replays: number
   readonly refusals: Map<string, number>
+  /** By result and class, joined by a blank. */
   readonly attempts: Map<string, number>
+  /** Sessions opened with receiving servers, by TLS version and whether the certificate held. */
+  readonly sessions: Map<string, number>
   /** Microseconds. */
   readonly latency: RecordableHistogram
   readonly commits: RecordableHistogram
@@ -51,6 +62,7 @@ export function makeMetrics(): Metrics {
     replays: 0,
     refusals: new Map(),
     attempts: new Map(),
+    sessions: new Map(),
     latency: makeHistogram(),
     commits: makeHistogram(),
   }
@@ -68,7 +80,10 @@ export function makeMetrics(): Metrics {
       counts.replays += 1
     },
     refused: (code) => addTo(counts.refusals, code),
-    attempted: (result) => addTo(counts.attempts, result),
+    attempted({ result, classification, session }) {
+      addTo(counts.attempts, `${result} ${classification ?? ''}`)
+      if (session?.isNew) addTo(counts.sessions, `${session.protocol ?? 'none'} ${session.isVerified}`)
+    },
     take() {
       const before = told
       told = sums(counts)
@@ -89,19 +104,26 @@ async function makePage(counts: Counts): Promise<(figures: Readonly<Record<strin
   prom.collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LAG_RESOLUTION_MS })
   const total = (name: string, help: string, read: () => number) =>
     new prom.Counter({ name: `sendwright_${name}_total`, help, registers, collect: countFrom(read) })
-  const labelled = (name: string, help: string, { label, values }: { label: string; values: Map<string, number> }) =>
+  const labelled = (
+    name: string,
+    help: string,
+    { labels, values }: { labels: string[]; values: Map<string, number> },
+  ) =>
     new prom.Counter({
       name: `sendwright_${name}_total`,
       help,
-      labelNames: [label],
+      labelNames: labels,
       registers,
-      collect: countEach(label, values),
+      collect: countEach(labels, values),
     })
   total('accepted_requests', 'Sends accepted by this process', () => counts.requests)
   total('accepted_recipients', 'Recipients of accepted sends', () => counts.recipients)
   total('replayed_requests', 'Accepted answers given again for their Idempotency-Key', () => counts.replays)
-  labelled('refused_sends', 'Sends refused by their decision, by code', { label: 'code', values: counts.refusals })
-  labelled('attempts', 'Attempts ended, by result', { label: 'result', values: counts.attempts })
+  labelled('refused_sends', 'Sends refused by their decision, by code', { labels: ['code'], values: counts.refusals })
+  const result = { labels: ['result', 'class'], values: counts.attempts }
+  labelled('attempts', 'Attempts ended, by result and class', result)
+  const tls = { labels: ['tls', 'verified'], values: counts.sessions }
+  labelled('sessions', 'Sessions opened with receiving servers, by TLS version', tls)
   const latency = (name: string, help: string, histogram: RecordableHistogram) =>
     new prom.Gauge({
       name: `sendwright_${name}_seconds`,
@@ -131,10 +153,14 @@ function countFrom(read: () => number) {
   }
 }
 
-function countEach(label: string, values: ReadonlyMap<string, number>) {
+/** In: names of labels; counts by their values, joined by blanks. */
+function countEach(labels: readonly string[], values: ReadonlyMap<string, number>) {
   return function collect(this: Counter) {
     this.reset()
-    for (const [key, value] of values) this.inc({ [label]: key }, value)
+    for (const [key, value] of values) {
+      const parts = key.split(' ')
+      this.inc(Object.fromEntries(labels.map((label, at) => [label, parts[at] ?? ''])), value)
+    }
   }
 }
 

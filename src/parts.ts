@@ -24,8 +24,9 @@ import { checkInstallation, openInstallation, openSecret } from './installation.
 import { makeLanes } from './lanes.ts'
 import type { RouteDeps } from './listeners.ts'
 import type { Log } from './log.ts'
-import { type MailRoom, makeMailRoom } from './mail-room.ts'
+import { type MailRoom, makeMailRoom, type SmtpChanges } from './mail-room.ts'
 import { type Metrics, makeMetrics } from './metrics.ts'
+import { type Outbound, openOutbound, readSiteLimits } from './outbound.ts'
 import { isProcessGone, processIdentity } from './process-identity.ts'
 import { makeSecrets, type Secrets } from './secrets.ts'
 import { makeKeyFinder, openServiceKey } from './signing-keys.ts'
@@ -48,19 +49,30 @@ export interface Parts {
   /** Signs all live mail besides its domain's key. */
   readonly serviceKey: SigningKey | null
   readonly check: DomainLaneDeps['check']
+  /** Called when the store's connection is there again. */
+  readonly onStoreUp: Set<() => void>
+  /** Ends the service: it cannot go on. */
+  readonly end: (code: number) => void
+  readonly outbound: Outbound
 }
 
 /** Opens the store and makes what stands on it. `end` hears why the service cannot go on. */
-export async function openParts(config: Config, log: Log, end: (code: number) => void): Promise<Parts> {
+export async function openParts(
+  config: Config,
+  log: Log,
+  { end, smtp = {} }: { end: (code: number) => void; smtp?: SmtpChanges },
+): Promise<Parts> {
   if (config.redisUrls.length > 1) throw new Error('REDIS_URL: this release does not run on a Redis Cluster')
   const { durability, dataDir } = config
   const serviceKey = openServiceKey(config)
+  const siteLimits = readSiteLimits(config.siteLimits)
   const secrets = makeSecrets(openSecret(dataDir, config.secretKey))
   const isOwn = config.redisUrls.length === 0
   const embedded = isOwn ? await startEmbeddedRedis({ dataDir, durability, log, onDown: noted, onUp: noted }) : null
   const fence = createFence()
   const address = embedded?.socketPath ?? (config.redisUrls[0] as string)
-  const store = await openStore({ address, config, log, fence, secretCheck: secrets.check, end }).catch(
+  const onStoreUp = new Set<() => void>()
+  const store = await openStore({ address, config, log, fence, secretCheck: secrets.check, end, onStoreUp }).catch(
     async (error) => {
       // Nobody else uses a store that was only now started; one that was adopted belongs to others too.
       await embedded?.stop({ whenLast: async () => !embedded.adopted })
@@ -68,7 +80,15 @@ export async function openParts(config: Config, log: Log, end: (code: number) =>
     },
   )
   const content = makeContentStore(() => store.views)
-  const mailRoom = makeMailRoom(config, fence)
+  const mailRoom = makeMailRoom(config, fence, smtp)
+  const outbound = await openOutbound({
+    config,
+    log,
+    redis: () => store.views,
+    siteLimits,
+    run: mailRoom.run,
+    ca: smtp.ca ?? null,
+  })
   return {
     config,
     log,
@@ -79,8 +99,11 @@ export async function openParts(config: Config, log: Log, end: (code: number) =>
     fence,
     metrics: makeMetrics(),
     mailRoom,
+    outbound,
     serviceKey,
     check: makeCheck(config),
+    onStoreUp,
+    end,
   }
 }
 
@@ -94,9 +117,18 @@ interface StoreInput {
   readonly fence: Fence
   readonly secretCheck: string
   readonly end: (code: number) => void
+  readonly onStoreUp: ReadonlySet<() => void>
 }
 
-async function openStore({ address, config, log, fence, secretCheck, end }: StoreInput): Promise<RedisStore> {
+async function openStore({
+  address,
+  config,
+  log,
+  fence,
+  secretCheck,
+  end,
+  onStoreUp,
+}: StoreInput): Promise<RedisStore> {
   const stopFor = (reason: string, sentence: string) => {
     log.fatal({ reason }, sentence)
     end(1)
@@ -106,6 +138,7 @@ async function openStore({ address, config, log, fence, secretCheck, end }: Stor
     address,
     durability: config.durability,
     onUp: () => {
+      for (const call of onStoreUp) call()
       if (installationId === null) return
       checkInstallation(() => store.views, installationId).then((reason) => {
         if (reason !== null) stopFor(reason, 'The store is another one than before: stopping')
@@ -138,33 +171,47 @@ export interface WorkerChanges {
 }
 
 /** Starts the worker: behaviours, and lanes with their performers. */
-export function openWorker(parts: Parts, { room, makeShard }: WorkerChanges): Promise<Worker> {
-  const { config, store, fence, content, mailRoom, metrics, secrets, serviceKey, log } = parts
+export async function openWorker(parts: Parts, { room, makeShard }: WorkerChanges): Promise<Worker> {
+  const { config, store, fence, content, mailRoom, outbound, metrics, secrets, serviceKey, log } = parts
   const { serviceDomain } = config
   const self = processIdentity()
   const lanes = makeLanes({
     content,
     run: mailRoom.run,
     metrics,
+    dispatch: outbound.dispatch,
+    isHeld: outbound.held.has,
+    attempted: outbound.attempted,
     tokenKey: secrets.tokenKey,
     addressHmac: secrets.addressHmac,
     serviceDomain,
+    senderId: secrets.senderId,
     findKey: makeKeyFinder((shard, facts) => store.read(shard, facts), secrets.sealingKey),
     serviceKey,
     ...(room !== undefined && { room }),
   })
-  const domainLanes = makeDomainLanes({ check: parts.check, run: mailRoom.run, serviceDomain, serviceKey, log })
-  return startWorker({
+  const domainLanes = makeDomainLanes({
+    check: parts.check,
+    dispatch: outbound.dispatch,
+    serviceDomain,
+    serviceKey,
+    log,
+  })
+  const worker = await startWorker({
     store: fenceStore(store, fence),
     behaviours: { ...BEHAVIOURS, lanes: [...lanes, ...domainLanes] },
     log,
     shards: SHARDS,
     random: Math.random,
-    identity: { ...self, ...store.identity },
+    takesShards: config.roles.includes('actors'),
+    identity: () => ({ ...self, ...store.identity, roles: config.roles }),
     processGone: (record) => isProcessGone(record, self),
     committed: (ms) => metrics.committed(ms),
+    hopeless: () => parts.end(1),
     ...(makeShard !== undefined && { makeShard }),
   })
+  parts.onStoreUp.add(() => worker.connected())
+  return worker
 }
 
 /** What the handlers of routes need. */
@@ -192,8 +239,10 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
 }
 
 /** Figures of this moment. */
-export function figuresOf({ store }: Parts, worker: Worker): Record<string, number> {
-  return { ...worker.stats(), storeUp: store.connected ? 1 : 0 }
+export function figuresOf({ store, outbound, mailRoom }: Parts, worker: Worker): Record<string, number> {
+  const { underWay, waiting, paused } = outbound.sites.figures
+  const sites = { attemptsUnderWay: underWay, attemptsWaiting: waiting, sitesPaused: paused }
+  return { ...worker.stats(), ...sites, connections: mailRoom.connections(), storeUp: store.connected ? 1 : 0 }
 }
 
 /** Gives the store back; our own Redis is stopped when nobody else uses it. */

@@ -22,6 +22,8 @@ const REMEMBERED_MAX = 10_000
 const REMEMBERED_MS = 600_000
 /** Characters of a tag's hash: 48 bits; the tag itself stands in the message's head and settles a collision. */
 const TAG_CHARS = 8
+/** Characters of an installation's name in the Feedback-ID, after its two letters. */
+const SENDER_CHARS = 10
 
 /** Everything that needs the installation's secret. */
 export interface Secrets {
@@ -37,6 +39,8 @@ export interface Secrets {
   readonly tokenKey: Buffer
   /** Seals private DKIM keys (AES-256). */
   readonly sealingKey: Buffer
+  /** Names the installation in the Feedback-ID of its mail: 12 characters. */
+  readonly senderId: string
   /** Tells two secrets apart without saying anything about them: 22 characters, kept in the store. */
   readonly check: string
 }
@@ -54,6 +58,7 @@ export function makeSecrets(secretKey: string): Secrets {
     tagHash: rememberLast((serverId, tag) => hashTag(`${serverId}\0${tag}`)),
     tokenKey: deriveKey(secretKey, 'token mac'),
     sealingKey: deriveSealingKey(secretKey),
+    senderId: `sw${deriveKey(secretKey, 'feedback sender').toString('hex').slice(0, SENDER_CHARS)}`,
     check: makeKeyedHash(deriveKey(secretKey, 'secret check'), HASH_CHARS)(''),
   }
 }

@@ -7,29 +7,20 @@
 
 import type { Redis } from 'ioredis'
 import type { Store } from '../cluster/store.ts'
+import { changeStore } from '../cluster/store-change.ts'
 import type { ContentStore } from './content.ts'
 import { type Fence, markHeartbeat, monotonicMs } from './effects/fence.ts'
 
 /** The same store, whose answered heartbeats mark the fence. */
 export function fenceStore(store: Store, fence: Fence): Store {
-  return {
-    read: (shard, facts) => store.read(shard, facts),
-    commit: (commit) => store.commit(commit),
-    acquire: (request) => store.acquire(request),
-    release: (request) => store.release(request),
-    fenced: (request) => store.fenced(request),
-    metas: (shards) => store.metas(shards),
+  return changeStore(store, {
     async heartbeat(request) {
       const sentAtMs = monotonicMs()
       const beat = await store.heartbeat(request)
       if (beat.kind === 'ok') markHeartbeat(fence, sentAtMs)
       return beat
     },
-    retire: (worker) => store.retire(worker),
-    enqueue: (request) => store.enqueue(request),
-    reply: (request) => store.reply(request),
-    signal: (signals) => store.signal(signals),
-  }
+  })
 }
 
 /** Content in Redis, over the client that `redis` answers at each call. A store that is away is a value, never thrown. */

@@ -87,7 +87,7 @@ t.test('domain-lanes: an account without administrators is in the operator’s l
   const lines: object[] = []
   const lanes = makeDomainLanes({
     check: async () => ({ returnPath: 'ok', dkim: 'ok' }),
-    run: () => Promise.reject(new Error('Nobody is to be mailed')),
+    dispatch: { send: () => Promise.reject(new Error('Nobody is to be mailed')), room: () => 0 },
     serviceDomain: 'service.example',
     serviceKey: null,
     log: { warn: (line: object) => void lines.push(line) },

@@ -1,11 +1,15 @@
 /** mail-room - which jobs need a thread, and that both ways come to the same. */
 
+import { randomUUID } from 'node:crypto'
 import type { Test } from 'tap'
 import t from 'tap'
 import { readConfig } from '../src/config.ts'
 import { createFence, markHeartbeat, monotonicMs } from '../src/effects/fence.ts'
 import type { SimulateJob } from '../src/effects/thread-job.ts'
+import { composeMessage } from '../src/mail/compose.ts'
+import { formatFeedbackId } from '../src/mail/feedback-id.ts'
 import { makeMailRoom } from '../src/mail-room.ts'
+import { makeSecrets } from '../src/secrets.ts'
 
 const NEVER = new AbortController().signal
 
@@ -76,6 +80,22 @@ t.test('a message is measured in a thread', async (t) => {
     tag: null,
     metadata: {},
   }
-  t.ok(((await room.measure(message, 'c-0')) ?? 0) > 1000)
+  const ids = { streamId: randomUUID(), accountId: randomUUID(), senderId: makeSecrets('x'.repeat(32)).senderId }
+  for (const { tag, tagHash } of [
+    { tag: null, tagHash: null },
+    { tag: 'welcome', tagHash: 'aB_-c123' },
+  ]) {
+    const { text, html, headers, attachments, from, subject } = message
+    const built = composeMessage({
+      messageId: randomUUID(),
+      acceptedAtMs: Date.UTC(2026, 0, 31),
+      to: [{ address: 'ann@a.test', name: null }],
+      cc: [],
+      feedbackId: formatFeedbackId({ ...ids, tagHash }),
+      boundarySeed: 'c-0',
+      ...{ text, html, headers, attachments, from, subject },
+    })
+    t.equal(await room.measure({ ...message, tag }, 'c-0'), built.length, 'as long as what will be built')
+  }
   t.ok(threads() > 0)
 })

@@ -18,7 +18,12 @@ t.test('page shows what was counted, as counters', async (t) => {
   metrics.refused('rate_limited')
   metrics.refused('rate_limited')
   metrics.refused('domain_not_verified')
-  metrics.attempted('delivered')
+  metrics.attempted({
+    result: 'delivered',
+    classification: null,
+    session: { protocol: 'TLSv1.3', isVerified: false, isNew: true },
+  })
+  metrics.attempted({ result: 'bounced', classification: 'InvalidRecipient', session: null })
   metrics.committed(2)
   const page = await metrics.format({ queueWaiting: 7, storeUp: 1 })
   const values = valuesOf(page)
@@ -27,7 +32,9 @@ t.test('page shows what was counted, as counters', async (t) => {
   t.equal(values.get('sendwright_replayed_requests_total'), 1)
   t.equal(values.get('sendwright_refused_sends_total{code="rate_limited"}'), 2)
   t.equal(values.get('sendwright_refused_sends_total{code="domain_not_verified"}'), 1)
-  t.equal(values.get('sendwright_attempts_total{result="delivered"}'), 1)
+  t.equal(values.get('sendwright_attempts_total{result="delivered",class=""}'), 1)
+  t.equal(values.get('sendwright_attempts_total{result="bounced",class="InvalidRecipient"}'), 1)
+  t.equal(values.get('sendwright_sessions_total{tls="TLSv1.3",verified="false"}'), 1)
   t.equal(values.get('sendwright_queue_waiting'), 7)
   t.equal(values.get('sendwright_store_up'), 1)
   const p99 = values.get('sendwright_accept_seconds{quantile="0.99"}') ?? 0
@@ -44,7 +51,7 @@ t.test('page shows what was counted, as counters', async (t) => {
 t.test('figures for the log are those since the last call', (t) => {
   const metrics = makeMetrics()
   metrics.accepted(2, 1)
-  metrics.attempted('bounced')
+  metrics.attempted({ result: 'bounced', classification: 'Uncategorized' })
   t.match(metrics.take(), { acceptedRequests: 1, acceptedRecipients: 2, attempts: 1, refusedSends: 0 })
   metrics.refused('cap_reached')
   t.match(metrics.take(), { acceptedRequests: 0, acceptedRecipients: 0, attempts: 0, refusedSends: 1 })

@@ -70,6 +70,8 @@ t.test('hashes have the length that the store is laid out for', (t) => {
   t.match(secrets.idempotencyHash('s', 'k'), /^[\w-]{22}$/)
   t.match(secrets.tagHash('s', 'welcome'), /^[\w-]{8}$/)
   t.equal(secrets.sealingKey.length, 32)
+  t.match(secrets.senderId, /^[a-z\d]{5,15}$/, 'what Gmail takes as a sender')
+  t.not(secrets.senderId, makeSecrets(`${SECRET}!`).senderId)
   t.end()
 })
 

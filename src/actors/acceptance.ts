@@ -14,7 +14,7 @@ import type { AbsentFields, Decision, Done, Due, Op } from '../../cluster/behavi
 import { entryIdOf, msOf, shortId } from '../../cluster/id.ts'
 import { SIMULATOR_DOMAIN } from '../mail/simulator.ts'
 import type { SendTurn } from './accept.ts'
-import { announced } from './announce.ts'
+import { announced, announceMessages } from './announce.ts'
 import { monthName } from './calendar.ts'
 import type { CapTelling } from './cap.ts'
 import { BODY_PART, contentOps, inlineParts } from './content-part.ts'
@@ -33,6 +33,7 @@ import type { AcceptedMessage, RateLeft, SendItem, SendRecipient, SendReply } fr
 import { packStatus, type StatusEvent, type StatusToPack, statusField } from './status.ts'
 import type { StreamState } from './stream.ts'
 import { suppressionIn } from './suppression.ts'
+import type { MessageReference } from './webhook-item.ts'
 
 /** Bytes of a hash field that names a message. */
 const FIELD_BYTES = 22
@@ -71,13 +72,35 @@ export function acceptAll(
     absent: acceptance.absent,
     due: acceptance.due,
   }
-  return telling === null ? done : announced(done, telling.staged)
+  const warned = telling === null ? done : announced(done, telling.staged)
+  return acceptance.news.length === 0 ? warned : tellSuppressed(turn, warned, acceptance)
+}
+
+/** Announces the recipients that are not sent to. A warning of the same turn may have counted on the same webhooks. */
+function tellSuppressed(
+  turn: SendTurn,
+  done: Done<SendReply>,
+  { news, streamIds }: Pick<Acceptance, 'news' | 'streamIds'>,
+): Decision<SendReply> {
+  const { facts, context, body } = turn
+  const counted = new Map((done.counters ?? []).map(({ owner, value }) => [owner, value]))
+  const states: SendTurn['states'] = {
+    get: (ref) => turn.states.get(ref),
+    has: (ref) => turn.states.has(ref),
+    hasCounter: (owner) => turn.states.hasCounter(owner),
+    counter: (owner) => (counted.get(owner) ?? turn.states.counter(owner)) as never,
+  }
+  const told = announceMessages({ serverId: body.serverId, news, streamIds }, { states, facts, context })
+  return told.kind === 'need' ? told : announced(done, told.staged)
 }
 
 class Acceptance {
   readonly due: Due[] = []
   /** The first outcome need not read that its recipient is fresh. */
   readonly absent: AbsentFields[] = []
+  /** Recipients that are not sent to, and the stream of each. */
+  readonly news: MessageReference[] = []
+  readonly streamIds: string[] = []
   segment: Segment | null
   private readonly turn: SendTurn
   private readonly bounds: SegmentBounds
@@ -174,10 +197,15 @@ class Acceptance {
   }
 
   // Spec send.suppressed
-  private endSuppressed({ short, submittedAtMs, segment }: Placed, suppressed: ReadonlySet<number>): void {
+  private endSuppressed(placed: Placed, suppressed: ReadonlySet<number>): void {
+    const { messageId, short, stream, submittedAtMs, segment } = placed
     const key = statusKey(this.turn.context.shard, this.serverId, segment)
     const packed = packStatus(suppressedState(submittedAtMs), submittedAtMs)
-    for (const index of suppressed) this.ops.push({ key, write: 'HSET', args: [statusField(short, index), packed] })
+    for (const recipient of suppressed) {
+      this.ops.push({ key, write: 'HSET', args: [statusField(short, recipient), packed] })
+      this.news.push({ kind: 'message', event: 'bounced', segment, messageId, recipient, index: 0 })
+      this.streamIds.push(stream?.streamId ?? this.turn.body.defaultStreamId)
+    }
   }
 
   private makeDue(placed: Placed, suppressed: ReadonlySet<number>): void {
@@ -197,9 +225,9 @@ class Acceptance {
     }
   }
 
-  private jobMessage({ item, messageId, submittedAtMs, contentId }: Placed): JobMessage {
+  private jobMessage({ item, stream, messageId, submittedAtMs, contentId }: Placed): JobMessage {
     const { body, blobs } = this.turn
-    const { from, recipients, subject, headers, attachments } = item
+    const { from, recipients, subject, headers, tagHash, attachments } = item
     return {
       messageId,
       accountId: body.accountId,
@@ -213,6 +241,8 @@ class Acceptance {
       cc: shown(recipients, 'cc'),
       subject,
       headers,
+      streamId: stream?.streamId ?? body.defaultStreamId,
+      tagHash,
       attachments,
       contentId,
       content: inlineParts(item.content.parts, blobs),

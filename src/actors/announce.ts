@@ -55,8 +55,8 @@ export interface AnnounceTurn {
 export interface MessageNews {
   readonly serverId: string
   readonly news: readonly MessageReference[]
-  /** Stream of all these messages where the command knows it; else it is read once a webhook asks for it. */
-  readonly streamId?: string
+  /** Streams of these messages, in their order, where the command knows them; else they are read once a webhook asks. */
+  readonly streamIds?: readonly string[]
 }
 
 /** What has happened to a cap, and the servers with webhooks that are told. */
@@ -86,7 +86,7 @@ export function accountTopic(accountId: string, mode: ServerMode): string {
 }
 
 /** Announces events of messages. Out: what to stage beside the event itself, or what must be read first. */
-export function announceMessages({ serverId, news, streamId }: MessageNews, turn: AnnounceTurn): Announced {
+export function announceMessages({ serverId, news, streamIds }: MessageNews, turn: AnnounceTurn): Announced {
   const { states, context } = turn
   const server = states.get<ServerState | null>(serverRef(serverId))
   const isHeard = (states.counter<ServerCounters>(serverOwner(serverId))?.listenedUntilMs ?? 0) > context.nowMs
@@ -97,12 +97,12 @@ export function announceMessages({ serverId, news, streamId }: MessageNews, turn
   if (!states.has(listenersRef(serverId))) return { kind: 'need', entities: [listenersRef(serverId)] }
   const listeners = listenersOf(serverId, states)
   const wanted = listeners.filter((one) => news.some(({ event }) => wants(one, event)))
-  const facts = streamId === undefined ? streamFacts(serverId, news, { wanted, turn }) : []
+  const facts = streamIds === undefined ? streamFacts(serverId, news, { wanted, turn }) : []
   const need = needOf(listeners, turn, facts)
   if (need !== null) return need
   const queue = new Queue(turn, signals)
-  for (const one of news) {
-    const stream = streamId ?? (facts.length > 0 ? streamOf(serverId, one, { server, turn }) : null)
+  for (const [place, one] of news.entries()) {
+    const stream = streamIds?.[place] ?? (facts.length > 0 ? streamOf(serverId, one, { server, turn }) : null)
     for (const listener of wanted)
       if (wants(listener, one.event) && (listener.streamId === null || listener.streamId === stream))
         queue.add(listener.webhookId, one)

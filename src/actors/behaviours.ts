@@ -7,6 +7,7 @@ import { accept } from './accept.ts'
 import { accountEntity } from './account.ts'
 import { approveAccount, closeAccount, pauseAccount, resumeAccount } from './account-status.ts'
 import { addDomain } from './add-domain.ts'
+import { addSuppressions } from './add-suppressions.ts'
 import { archiveStream } from './archive-stream.ts'
 import { CHECK_TIMER } from './check-schedule.ts'
 import { createAccount } from './create-account.ts'
@@ -16,12 +17,14 @@ import { createToken } from './create-token.ts'
 import { domainEntity } from './domain.ts'
 import { checkTimer } from './domain-check.ts'
 import { RELEASE_TIMER, release } from './held.ts'
+import { liftSuppression } from './lift-suppression.ts'
 import { operateStream } from './operate-stream.ts'
 import { patchAccount } from './patch-account.ts'
 import { patchServer } from './patch-server.ts'
 import { patchStream } from './patch-stream.ts'
 import { PEOPLE_TIMER, people } from './people.ts'
 import { recordCheck } from './record-check.ts'
+import { recordReport } from './record-report.ts'
 import { removeDomain } from './remove-domain.ts'
 import { removeServer } from './remove-server.ts'
 import { revokeToken } from './revoke-token.ts'
@@ -38,6 +41,9 @@ export const BEHAVIOURS: Omit<Behaviours, 'lanes'> = {
     patchAccount,
     addDomain,
     recordCheck,
+    recordReport,
+    addSuppressions,
+    liftSuppression,
     removeDomain,
     createToken,
     revokeToken,

@@ -45,6 +45,9 @@ export interface JobMessage {
   readonly cc: readonly JobAddress[]
   readonly subject: string
   readonly headers: Readonly<Record<string, string>>
+  readonly streamId: string
+  /** Hash of the tag within the server; null = none. */
+  readonly tagHash: string | null
   readonly attachments: readonly HeadAttachment[]
   /** Its parts are `body` and `a0`, `a1`, … */
   readonly contentId: string
@@ -98,7 +101,7 @@ export const prepareDelivery: CommandType<PrepareBody, DeliveryJob | null> = {
     const sending = sendingFact(shard, found, addressOf(entry.sender))
     if (!facts.has(sending)) return { kind: 'need', facts: [sending] }
     const hasReturnPath = facts.field(sending.key, sending.fields[0]) !== null
-    return { kind: 'done', reply: makeJob(found, { addressOf, hasReturnPath }) }
+    return { kind: 'done', reply: makeJob(found, { addressOf, hasReturnPath, server }) }
   },
 }
 
@@ -154,9 +157,10 @@ function addressIn(
 
 function makeJob(
   found: Found,
-  { addressOf, hasReturnPath }: { addressOf: (number: number) => string | null; hasReturnPath: boolean },
+  of: { addressOf: (number: number) => string | null; hasReturnPath: boolean; server: ServerState },
 ): DeliveryJob | null {
   const { item, accountId, entry, head } = found
+  const { addressOf, hasReturnPath, server } = of
   const own = entry.recipients[item.recipient]
   const address = own === undefined ? null : addressOf(own)
   const sender = addressOf(entry.sender)
@@ -179,6 +183,8 @@ function makeJob(
     cc: shown('cc'),
     subject: head.subject ?? '',
     headers: head.headers,
+    streamId: entry.streamId ?? server.defaultStreamId,
+    tagHash: entry.tagHash,
     attachments: head.attachments,
     contentId: entry.contentId,
     content: null,

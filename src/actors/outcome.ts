@@ -18,7 +18,7 @@ import type { CommandType, Done, Fact, Facts, Need, Op, OutcomeBody } from '../.
 import { msOf } from '../../cluster/id.ts'
 import type { Outcome } from '../mail/outcome.ts'
 import { capText, maskAddress } from '../mail/reply.ts'
-import { nextAttemptAtMs, parseRetryHintMs } from '../mail/retry.ts'
+import { DELIVERY_AGE_MAX_MS, nextAttemptAtMs, parseRetryHintMs } from '../mail/retry.ts'
 import { type Announced, announced, announceMessages } from './announce.ts'
 import { countInWindow, type StreamCounters, streamOwner } from './brake.ts'
 import { attachmentEndOps } from './content-part.ts'
@@ -36,7 +36,7 @@ import type { MessageReference } from './webhook-item.ts'
 
 /** How an attempt ended, as it is reported: no address in it. */
 export interface DeliveryOutcome {
-  readonly result: 'delivered' | 'deferred' | 'bounced'
+  readonly result: Outcome['result']
   readonly code: number | null
   /** One line, the recipient's address masked. */
   readonly response: string | null
@@ -115,14 +115,16 @@ export const deliveryOutcome: CommandType<OutcomeBody<DeliveryOutcome>, null> = 
     const acceptedAtMs = msOf(item.messageId)
     const state = unpackStatus(packed, acceptedAtMs)
     if (!isOpen(state.status)) return NOTHING
-    const event = eventOf({ body, item, state, acceptedAtMs, nowMs })
+    const again = waitsAgain({ body, item, state, acceptedAtMs, nowMs })
+    if (again !== null) return again
+    const attempts = attemptsAfter({ body, item, state, acceptedAtMs, nowMs })
+    const event = eventOf({ body, item, state, acceptedAtMs, nowMs }, attempts)
     if (event === null) return NOTHING
     const told = [event.event, ...complaintOf(body.outcome, event.event)]
     const turn = { states, facts, context }
     const listed = suppressTold(turn, { item, told, hmac: body.outcome?.hmac ?? null })
     const announcement = announceMessages(newsOf(item, told, state.events.length), turn)
     if ('kind' in listed || announcement.kind === 'need') return bothNeeds(listed, announcement)
-    const attempts = Math.max(state.attempts, body.attempt)
     const events = [...state.events, ...told]
     const sizeBytes = item.recipient === 0 ? (state.sizeBytes ?? body.outcome?.sizeBytes ?? null) : null
     const after = packStatus({ attempts, nextAttemptAtMs: event.nextAtMs, events, sizeBytes }, acceptedAtMs)
@@ -199,7 +201,7 @@ function outcomeFacts(shard: number, item: DeliveryItem): Fact[] {
 }
 
 /** What clients are told: events by their place among those of the recipient. */
-function newsOf(
+export function newsOf(
   { serverId, segment, messageId, recipient }: DeliveryItem,
   told: readonly StatusEvent[],
   first: number,
@@ -212,7 +214,7 @@ function newsOf(
 }
 
 /** One round of reading for both. */
-function bothNeeds(...asked: readonly (StreamWrites | Announced | Need)[]): Need {
+export function bothNeeds(...asked: readonly (StreamWrites | Announced | Need)[]): Need {
   const needs = asked.filter((one): one is Need => 'kind' in one && one.kind === 'need')
   return {
     kind: 'need',
@@ -222,12 +224,41 @@ function bothNeeds(...asked: readonly (StreamWrites | Announced | Need)[]): Need
   }
 }
 
+/** Attempts that came to something: one that was returned is no attempt, and one that nobody heard the end of neither. */
+function attemptsAfter({ body: { outcome, attempt }, state }: DeliveryTurn): number {
+  return outcome === null ? Math.max(state.attempts, attempt) : state.attempts + 1
+}
+
+/**
+ * A returned attempt leaves nothing but another time: null where the outcome is not that, or the mail is too old to wait.
+ *
+ * Spec delivery.returned
+ */
+function waitsAgain({ body, acceptedAtMs, nowMs }: DeliveryTurn): Done<null> | null {
+  const { outcome, current, lane, item } = body
+  if (outcome?.result !== 'returned') return null
+  if (!current) return NOTHING
+  const atMs = nowMs + (outcome.retryAfterMs ?? 0)
+  if (atMs > acceptedAtMs + DELIVERY_AGE_MAX_MS) return null
+  return { kind: 'done', reply: null, due: [{ lane, item, atMs }] }
+}
+
+/** The end of mail that waited too long for its site: what was last heard of it stands. */
+function expiredWaiting({ state, nowMs }: DeliveryTurn): StatusEvent {
+  const last = state.events.at(-1)
+  const { code, response } = last !== undefined && 'response' in last ? last : { code: null, response: null }
+  const classification = EXPIRED_CLASS
+  const event = { event: 'bounced', occurredAtMs: nowMs, code, response, classification, hard: false } as const
+  return { ...event, expired: true, status: 'bounced' }
+}
+
 /** What the outcome adds to the recipient, and when it is tried again; null: it counts for nothing. */
-function eventOf(turn: DeliveryTurn): { event: StatusEvent; nextAtMs: number | null } | null {
+function eventOf(turn: DeliveryTurn, attempts: number): { event: StatusEvent; nextAtMs: number | null } | null {
   const { body, nowMs } = turn
   const { outcome } = body
   if (outcome === null) return { event: abandoned(nowMs), nextAtMs: null }
-  if (outcome.result === 'deferred') return body.current ? deferredOrExpired(outcome, turn) : null
+  if (outcome.result === 'returned') return { event: expiredWaiting(turn), nextAtMs: null }
+  if (outcome.result === 'deferred') return body.current ? deferredOrExpired(outcome, turn, attempts) : null
   const { code, response } = outcome
   if (outcome.result === 'delivered')
     return { event: { event: 'delivered', occurredAtMs: nowMs, code, response }, nextAtMs: null }
@@ -238,9 +269,10 @@ function eventOf(turn: DeliveryTurn): { event: StatusEvent; nextAtMs: number | n
 function deferredOrExpired(
   outcome: DeliveryOutcome,
   { body, acceptedAtMs, nowMs }: DeliveryTurn,
+  attempt: number,
 ): { event: StatusEvent; nextAtMs: number | null } {
   const { code, response, retryAfterMs } = outcome
-  const { attempt, item } = body
+  const { item } = body
   const unit = unitOf(`${item}#${attempt}`)
   const hintMs = response === null ? null : parseRetryHintMs(response)
   const nextAtMs =
@@ -283,8 +315,8 @@ function sizeOps(
   return [{ key, write: 'HSET', args: [item.short, packStatus({ ...first, sizeBytes }, acceptedAtMs)] }]
 }
 
-/** What statuses outgrow what the open segment allows for is counted, so that no key grows without bound. */
-function countersAfter(
+/** What statuses outgrow what the open segment allows for is counted, so that no key grows without bound. In: the bytes. */
+export function countersAfter(
   counters: ServerCounters,
   { serverId, segment }: DeliveryItem,
   grown: number,

@@ -95,12 +95,20 @@ export function countListOp(
   by: 1 | -1,
   { shard, accountId, hmac }: { shard: number; accountId: string; hmac: string },
 ): Op | null {
+  const { key, row } = personRowIn(facts, { shard, accountId, hmac })
+  if (row === null) return null
+  const suppressions = Math.max(0, row.suppressions + by)
+  return { key, write: 'HSET', args: [hmac, packPerson({ ...row, suppressions })] }
+}
+
+/** The row of an address, null where it has none, and its key. It must have been fetched. */
+export function personRowIn(
+  facts: Facts,
+  { shard, accountId, hmac }: { shard: number; accountId: string; hmac: string },
+): { readonly key: string; readonly row: PersonRow | null } {
   const key = personKey(shard, accountId, bucketOfHmac(hmac))
   const packed = facts.field(key, hmac)
-  if (packed === null) return null
-  const person = unpackPerson(packed)
-  const suppressions = Math.max(0, person.suppressions + by)
-  return { key, write: 'HSET', args: [hmac, packPerson({ ...person, suppressions })] }
+  return { key, row: packed === null ? null : unpackPerson(packed) }
 }
 
 interface Bucket {

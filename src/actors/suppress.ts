@@ -94,18 +94,18 @@ function listPerson(
     readonly place: SuppressionPlace
     readonly server: ServerState
     readonly stream: StreamState
-    readonly of: Omit<Suppression, 'suppressionId' | 'createdAtMs'>
+    readonly of: Omit<Suppression, 'suppressionId'>
   },
 ): { ops: Op[]; events: { ref: Ref; event: unknown }[] } {
   const { place, server, stream, of } = input
-  const { shard, nowMs } = context
+  const { shard } = context
   const known = suppressionIn(facts, shard, place)
   if (known !== null)
     return {
       ops: isWorse(of.reason, known.reason) ? [rowOp(shard, place, { ...known, ...of, number: known.number })] : [],
       events: [],
     }
-  const entry = { ...of, suppressionId: context.newId(), createdAtMs: nowMs }
+  const entry = { ...of, suppressionId: context.newId() }
   const counted = countListOp(facts, 1, { shard, accountId: server.accountId, hmac: place.hmac })
   return {
     ops: [...entryOps(shard, server.serverId, { place, entry }), ...(counted === null ? [] : [counted])],

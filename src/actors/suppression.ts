@@ -4,8 +4,8 @@
  * States of an address on a stream: none, manual, hard_bounce, unsubscribe, spam_complaint. It only gets worse: a worse
  * reason takes the entry over, its id and its time of creation stay. Lifting removes it.
  *
- * Keys: `suppressed:<stream>:<x>` HMAC -> `[suppression short, person number, reason letter, created ms, message short or
- * 0, code or 0, response or 0]`, x = first hex digit of the HMAC; `suppressions:<server>`, entry id =
+ * Keys: `suppressed:<stream>:<x>` HMAC -> `[suppression short, person number, reason letter, message short or 0, code or 0,
+ * response or 0]`, x = first hex digit of the HMAC; `suppressions:<server>`, entry id =
  * suppression id, field `s` = `<stream short>.<HMAC>`. An entry of the stream whose row is gone, or names another
  * suppression, was lifted. Neither holds an address: the person number leads to it.
  *
@@ -20,13 +20,12 @@ import { bucketOfHmac } from './person.ts'
 
 export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number]
 
-/** One entry of a stream's list. */
+/** One entry of a stream's list; it was created at the time in its id. */
 export interface Suppression {
   readonly suppressionId: string
   /** Person number of the address. */
   readonly number: number
   readonly reason: SuppressionReason
-  readonly createdAtMs: number
   /** The message whose end it was; null where there was none. */
   readonly messageId: string | null
   readonly code: number | null
@@ -81,8 +80,8 @@ export function suppressionIn(facts: Facts, shard: number, place: SuppressionPla
 
 /** Packs an entry. */
 export function packSuppression(entry: Suppression): string {
-  const { suppressionId, number, reason, createdAtMs, messageId, code, response } = entry
-  const packed: (string | number)[] = [shortId(suppressionId), number, LETTERS[reason], createdAtMs]
+  const { suppressionId, number, reason, messageId, code, response } = entry
+  const packed: (string | number)[] = [shortId(suppressionId), number, LETTERS[reason]]
   packed.push(messageId === null ? 0 : shortId(messageId), code ?? 0, response ?? 0)
   while (packed.at(-1) === 0) packed.pop()
   return JSON.stringify(packed)
@@ -90,11 +89,10 @@ export function packSuppression(entry: Suppression): string {
 
 /** Unpacks an entry. */
 export function unpackSuppression(text: string): Suppression {
-  const [short, number, letter, createdAtMs, message, code, response] = JSON.parse(text) as [
+  const [short, number, letter, message, code, response] = JSON.parse(text) as [
     string,
     number,
     keyof typeof REASONS,
-    number,
     (string | 0)?,
     number?,
     (string | 0)?,
@@ -103,7 +101,6 @@ export function unpackSuppression(text: string): Suppression {
     suppressionId: idOfShort(short),
     number,
     reason: REASONS[letter],
-    createdAtMs,
     messageId: message ? idOfShort(message) : null,
     code: code || null,
     response: response || null,

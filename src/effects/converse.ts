@@ -7,7 +7,7 @@
  */
 
 import type { Socket } from 'node:net'
-import type { ConnectionOptions } from 'node:tls'
+import { type ConnectionOptions, TLSSocket } from 'node:tls'
 import SMTPConnection from 'nodemailer/lib/smtp-connection'
 import type { Phase } from '../mail/outcome.ts'
 import { makeFeed } from './feed.ts'
@@ -47,8 +47,8 @@ export interface OpenInput {
   readonly socket: Socket
   readonly host: string
   readonly ehloName: string
-  /** `implicit`: TLS from the first byte; `opportunistic`: STARTTLS where offered; `none`: never. */
-  readonly tls: 'implicit' | 'opportunistic' | 'none'
+  /** `implicit`: TLS from the first byte; `required`: STARTTLS or nothing; `opportunistic`: where offered; `none`: never. */
+  readonly tls: 'implicit' | 'required' | 'opportunistic' | 'none'
   readonly tlsOptions: ConnectionOptions
   readonly auth: { readonly user: string; readonly pass: string } | null
   readonly timeouts: SmtpTimeouts
@@ -77,6 +77,17 @@ export interface SendInput {
   readonly recipient: string
   readonly message: Buffer
   mayFinish(): boolean
+  /** The server wants the message: from now on it may take it. */
+  onData?(): void
+}
+
+/** What protects a session, for the log. */
+export interface TlsFacts {
+  /** `TLSv1.3`; null = plaintext. */
+  readonly protocol: string | null
+  readonly cipher: string | null
+  /** The certificate holds for the name of the host. */
+  readonly isVerified: boolean
 }
 
 export interface Session {
@@ -85,6 +96,9 @@ export interface Session {
   /** RSET; false when the session is gone. */
   reset(): Promise<boolean>
   isOpen(): boolean
+  facts(): TlsFacts
+  /** Calls back once when the connection is gone; at once when it is already. */
+  onClose(gone: () => void): void
   /** Says QUIT and does not wait for the answer. */
   quit(): void
   destroy(): void
@@ -113,7 +127,8 @@ export function openSession(input: OpenInput, signal: AbortSignal): Promise<Open
     const onAbort = () => settle({ kind: 'abort', phase: 'abort', text: 'attempt was cut off' })
     const onFailure = (error: SmtpError) => {
       const failure = readError(error, 'conn')
-      settle(internals.upgrading === true ? { ...failure, kind: 'handshake' } : failure)
+      const isTls = internals.upgrading === true || error.code === 'ETLS'
+      settle(isTls ? { ...failure, kind: 'handshake' } : failure)
     }
     // Stays for the life of the connection: an error that nobody listens to would end the process.
     connection.on('error', onFailure)
@@ -136,7 +151,7 @@ function makeConnection(input: OpenInput): SMTPConnection {
     secure: input.tls === 'implicit',
     ignoreTLS: input.tls === 'none',
     opportunisticTLS: input.tls === 'opportunistic',
-    requireTLS: false,
+    requireTLS: input.tls === 'required',
     tls: input.tlsOptions,
     connectionTimeout: input.timeouts.openMs,
     greetingTimeout: input.timeouts.greetingMs,
@@ -158,12 +173,22 @@ function makeSession(connection: SMTPConnection, { socket, timeouts }: OpenInput
     send: (input, signal) => sendMessage(connection, { ...input, timeouts, destroy }, signal),
     reset: () => resetSession(connection, timeouts.closeMs),
     isOpen: () => !connection.destroyed && !socket.destroyed,
+    facts: () => readTls((connection as unknown as Internals)._socket),
+    onClose: (gone) => {
+      if (socket.closed) gone()
+      else socket.once('close', gone)
+    },
     quit: () => {
       connection.quit()
       setTimeout(destroy, timeouts.closeMs).unref()
     },
     destroy,
   }
+}
+
+function readTls(socket: Socket): TlsFacts {
+  if (!(socket instanceof TLSSocket)) return { protocol: null, cipher: null, isVerified: false }
+  return { protocol: socket.getProtocol(), cipher: socket.getCipher()?.name ?? null, isVerified: socket.authorized }
 }
 
 function resetSession(connection: SMTPConnection, timeoutMs: number): Promise<boolean> {
@@ -215,6 +240,7 @@ function sendMessage(connection: SMTPConnection, input: Transaction, signal: Abo
       mayFinish: input.mayFinish,
       onStart: () => {
         phase = 'data'
+        input.onData?.()
       },
       onProgress: () => arm(timeouts.dataMs),
       onEnd: () => {

@@ -4,7 +4,7 @@
 
 import { makeRefused, makeUnasked } from '../mail/classify.ts'
 import type { Outcome } from '../mail/outcome.ts'
-import { makeDeferred, makeDelivered } from '../mail/outcome.ts'
+import { makeDeferred, makeDelivered, makeReturned } from '../mail/outcome.ts'
 import { capText, formatReply, parseReply } from '../mail/reply.ts'
 import type { Sent, SessionFailure } from './converse.ts'
 
@@ -21,7 +21,7 @@ export function judgeSent(sent: Sent, where: string): Outcome {
  */
 export function judgeFailure(failure: SessionFailure, where: string): Outcome {
   if (failure.kind === 'abort' || failure.kind === 'fence') {
-    return makeDeferred(failure.phase, 'TransientFailure', `4.3.2 ${failure.text}`)
+    return makeReturned(failure.kind, `4.3.2 ${failure.text}`)
   }
   if (failure.kind === 'too-large') return makeUnasked('too-large')
   if (failure.kind !== 'reply') return makeDeferred(failure.phase, 'BadConnection', capText(`${failure.text} ${where}`))

@@ -11,11 +11,13 @@ import { isIP } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ConnectionOptions } from 'node:tls'
 import type { Outcome } from '../mail/outcome.ts'
-import { makeDeferred } from '../mail/outcome.ts'
+import { makeDeferred, makeReturned } from '../mail/outcome.ts'
+import type { Contact } from '../mail/site-pace.ts'
 import { connect } from './connect.ts'
 import type { Opened, OpenInput, SendInput, Sent, Session, SmtpTimeouts } from './converse.ts'
 import { openSession } from './converse.ts'
 import { judgeFailure, judgeSent } from './judge.ts'
+import type { SessionUsed } from './transmit.ts'
 
 /** A connection that was not used for this long is closed. */
 const IDLE_MAX_MS = 5000
@@ -40,9 +42,16 @@ export interface RelayOptions {
   readonly ca: string | null
 }
 
+/** What became of a message, and what that says of the relay. */
+export interface Relayed {
+  readonly outcome: Outcome
+  readonly contact: Contact
+  readonly session: SessionUsed | null
+}
+
 export interface Relay {
   /** Hands one message over; waits for a free connection first. Never rejects. */
-  send(input: SendInput, signal: AbortSignal): Promise<Outcome>
+  send(input: SendInput, signal: AbortSignal): Promise<Relayed>
   /** Closes what is idle; connections in use close after their message. */
   close(): void
 }
@@ -91,24 +100,32 @@ export function createRelay(options: RelayOptions): Relay {
     return sent
   }
 
-  async function perform(input: SendInput, signal: AbortSignal): Promise<Outcome> {
+  async function perform(input: SendInput, signal: AbortSignal): Promise<Relayed> {
     const where = options.target.host
+    const spoken = async (session: Session, isNew: boolean): Promise<Relayed & { sent: Sent }> => {
+      const used = { ...session.facts(), host: where, address: '', isNew }
+      const sent = await sendOver(session, input, signal)
+      return { sent, outcome: judgeSent(sent, where), contact: 'answered', session: used }
+    }
     for (let kept = takeIdle(); kept !== null; kept = takeIdle()) {
-      const sent = await sendOver(kept, input, signal)
+      const { sent, ...relayed } = await spoken(kept, false)
       // Lost before the server wanted the message: nothing has happened, so the next connection may have it.
-      if (sent.ok || sent.failure.kind !== 'lost' || sent.failure.phase !== 'mail') return judgeSent(sent, where)
+      if (sent.ok || sent.failure.kind !== 'lost' || sent.failure.phase !== 'mail') return relayed
     }
     const opened = await open(options, signal)
-    if (!opened.ok) return judgeFailure(opened.failure, where)
-    return judgeSent(await sendOver(opened.session, input, signal), where)
+    if (signal.aborted && !opened.ok)
+      return { outcome: makeReturned('abort', 'attempt was cut off'), contact: 'none', session: null }
+    if (!opened.ok) return { outcome: judgeFailure(opened.failure, where), contact: contactOf(opened), session: null }
+    const { sent: _sent, ...relayed } = await spoken(opened.session, true)
+    return relayed
   }
 
-  async function send(input: SendInput, signal: AbortSignal): Promise<Outcome> {
+  async function send(input: SendInput, signal: AbortSignal): Promise<Relayed> {
     const refusal = await places.take(signal)
-    if (refusal !== null) return makeDeferred('conn', 'TransientFailure', refusal)
-    const outcome = await perform(input, signal)
+    if (refusal !== null) return { outcome: refusal, contact: 'none', session: null }
+    const relayed = await perform(input, signal)
     places.free()
-    return outcome
+    return relayed
   }
 
   function close(): void {
@@ -128,9 +145,10 @@ function makePlaces(max: number) {
   const waiting = new Set<() => void>()
   let taken = 0
 
-  /** Null with a place, else the text of why there is none. */
-  async function take(signal: AbortSignal): Promise<string | null> {
-    if (waiting.size >= WAITING_MAX) return '4.3.2 too much is waiting for the relay'
+  /** Null with a place, else why there is none. */
+  async function take(signal: AbortSignal): Promise<Outcome | null> {
+    if (waiting.size >= WAITING_MAX)
+      return makeDeferred('conn', 'TransientFailure', '4.3.2 too much is waiting for the relay')
     if (taken < max) {
       taken += 1
       return null
@@ -143,7 +161,7 @@ function makePlaces(max: number) {
       }
       const onAbort = () => {
         waiting.delete(grant)
-        resolve('4.3.2 attempt was cut off')
+        resolve(makeReturned('abort', 'attempt was cut off'))
       }
       waiting.add(grant)
       signal.addEventListener('abort', onAbort, { once: true })
@@ -159,6 +177,14 @@ function makePlaces(max: number) {
   }
 
   return { take, free }
+}
+
+/** Whether the relay was there at all. */
+function contactOf(opened: Opened & { ok: false }): Contact {
+  const { kind, text } = opened.failure
+  if (kind === 'abort') return 'none'
+  if (kind === 'timeout' || text.startsWith('connect ETIMEDOUT')) return 'silent'
+  return kind === 'lost' ? 'refused' : 'answered'
 }
 
 async function open(options: RelayOptions, signal: AbortSignal): Promise<Opened> {

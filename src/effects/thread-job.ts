@@ -6,9 +6,11 @@
  */
 
 import type { ComposeInput } from '../mail/compose.ts'
-import { makeDeferred, type Outcome } from '../mail/outcome.ts'
+import { makeReturned, type Outcome } from '../mail/outcome.ts'
+import type { Contact } from '../mail/site-pace.ts'
 import type { SmtpTimeouts } from './converse.ts'
 import type { SigningKey } from './sign.ts'
+import type { SessionUsed, Way } from './transmit.ts'
 
 /** One attempt: the message, and whether it is simulated or transmitted. `attempt` counts from 1. */
 export type MailJob = SimulateJob | TransmitJob
@@ -21,18 +23,27 @@ export interface SimulateJob {
 export interface TransmitJob {
   readonly message: ComposeInput
   readonly transmit: {
+    /** As RCPT takes it. */
     readonly recipient: string
     readonly mailFrom: string
     /** What signs the message, in the order of the signatures. */
     readonly keys: readonly SigningKey[]
     /** Recipients of the message in all: where there are several, what was built is kept for a while. */
     readonly copies: number
+    /** Null = through the relay. */
+    readonly way: Way | null
   }
 }
 
 export interface MailOutcome extends Outcome {
   /** Bytes of the message as built; null when it could not be built. */
   readonly sizeBytes: number | null
+  /** What a transmission learnt of the site. */
+  readonly contact?: Contact
+  /** The session that it ended on. */
+  readonly session?: SessionUsed | null
+  /** With `returned`: milliseconds until the site has a connection to spare; null = it does not know. */
+  readonly afterMs?: number | null
 }
 
 /** UTF-16 units of text and html that a thread is not worth the way for. */
@@ -50,7 +61,7 @@ export function bodyChars({ text, html }: ComposeInput): number {
 
 /** The outcome of an attempt that was not made, or was cut off. In: why, in a few words of our own. */
 export function makeUnperformed(text: string): MailOutcome {
-  return { ...makeDeferred('abort', 'TransientFailure', `4.3.2 ${text}`), sizeBytes: null }
+  return { ...makeReturned('abort', text), sizeBytes: null }
 }
 
 export interface SmtpSettings {
@@ -59,12 +70,12 @@ export interface SmtpSettings {
   readonly relayUrl: string | null
   /** Connections to the relay, all threads together. */
   readonly relayConnections: number
-  /** PEM; null = the system's authorities. */
-  readonly relayCa: string | null
+  /** Authority of receiving servers and the relay (PEM); null = the system's. */
+  readonly ca: string | null
   readonly deliveryPort: number
   readonly dnsServers: readonly string[]
   readonly privateNetworksAllowed: readonly string[]
-  /** Attempts at once, all threads together; more wait in their thread. */
+  /** Open connections, all threads together. */
   readonly connectionsMax: number
   readonly timeouts: SmtpTimeouts
 }
@@ -78,5 +89,11 @@ export interface ThreadData {
 export type ToThread =
   | { readonly kind: 'jobs'; readonly jobs: readonly { readonly id: number; readonly job: MailJob }[] }
   | { readonly kind: 'cancel'; readonly id: number }
+  /** Takes no more jobs and cuts every attempt whose message the server has not asked for. */
+  | { readonly kind: 'drain' }
 
-export type FromThread = readonly { readonly id: number; readonly outcome: MailOutcome }[]
+export interface FromThread {
+  readonly done: readonly { readonly id: number; readonly outcome: MailOutcome }[]
+  /** Connections to receiving servers that are open in the thread. */
+  readonly connections: number
+}

@@ -1,7 +1,7 @@
 /**
  * thread-pool - the threads in which mail is composed and transmitted, so that a burst of it does not slow acceptance.
  *
- * Guarantees: every job gets exactly one outcome, also when its thread dies (then `deferred`); a thread that dies is
+ * Guarantees: every job gets exactly one outcome, also when its thread dies (then `returned`); a thread that dies is
  * replaced, at most five times a minute; jobs of one turn of the event loop travel in one message per thread.
  */
 
@@ -34,11 +34,16 @@ export interface MailThreadsOptions {
 }
 
 export interface MailThreads {
-  /** Performs one attempt; the signal cuts it off. Never rejects. */
+  /** Performs one attempt; the signal cuts it off. Never rejects. A site's attempts are all in one thread. */
   run(job: MailJob, signal: AbortSignal): Promise<MailOutcome>
   /** Jobs under way. */
   pending(): number
-  /** Takes no more jobs, waits for those under way (8 s by default), ends the threads; what is left is `deferred`. */
+  /** Connections to receiving servers, as last told. */
+  connections(): number
+  /**
+   * Takes no more jobs, cuts attempts whose message no server has asked for, waits for the others (8 s by default), ends
+   * the threads; what is left is `returned`.
+   */
   close(graceMs?: number): Promise<void>
 }
 
@@ -51,6 +56,7 @@ interface Thread {
   outbox: { id: number; job: MailJob }[]
   /** Monotonic times of its starts within the last minute. */
   startedAtMs: number[]
+  connections: number
 }
 
 /** Starts the threads. Throws for a relay URL that is none: the configuration is wrong. */
@@ -70,7 +76,7 @@ export function createMailThreads(options: MailThreadsOptions): MailThreads {
   for (const thread of threads) start(thread, data)
 
   function run(job: MailJob, signal: AbortSignal): Promise<MailOutcome> {
-    const thread = threads.reduce((best, one) => (one.pending.size < best.pending.size ? one : best))
+    const thread = threadFor(threads, job)
     const isUp = !isClosing && (thread.worker !== null || start(thread, data))
     if (!isUp || signal.aborted)
       return Promise.resolve(makeUnperformed(signal.aborted ? 'attempt was cut off' : 'no mail thread'))
@@ -84,16 +90,28 @@ export function createMailThreads(options: MailThreadsOptions): MailThreads {
 
   async function close(graceMs: number = CLOSE_GRACE_MS): Promise<void> {
     isClosing = true
+    for (const thread of threads) post(thread, { kind: 'drain' })
     const untilMs = monotonicMs() + graceMs
     while (pending() > 0 && monotonicMs() < untilMs) await new Promise((resolve) => setTimeout(resolve, CLOSE_STEP_MS))
     await Promise.all(threads.map((thread) => thread.worker?.terminate()))
   }
 
-  return { run, pending, close }
+  const connections = (): number => threads.reduce((sum, thread) => sum + thread.connections, 0)
+
+  return { run, pending, connections, close }
+}
+
+/** The thread where the job's site is at home, or the one with the least to do. */
+function threadFor(threads: readonly Thread[], job: MailJob): Thread {
+  const site = 'transmit' in job ? job.transmit.way?.site : undefined
+  if (site === undefined) return threads.reduce((best, one) => (one.pending.size < best.pending.size ? one : best))
+  let hash = 0
+  for (let at = 0; at < site.length; at += 1) hash = (hash * 31 + site.charCodeAt(at)) >>> 0
+  return threads[hash % threads.length] as Thread
 }
 
 function makeThread(): Thread {
-  return { worker: null, pending: new Map(), outbox: [], startedAtMs: [] }
+  return { worker: null, pending: new Map(), outbox: [], startedAtMs: [], connections: 0 }
 }
 
 /** Starts a thread's worker; false when it has died too often of late. */
@@ -105,13 +123,15 @@ function start(thread: Thread, workerData: object): boolean {
   // Nothing of the process's own start is inherited: loaders and options of NODE_OPTIONS are not for this thread.
   const worker = new Worker(new URL('./thread.js', import.meta.url), { workerData, execArgv: [], env: {} })
   thread.worker = worker
-  worker.on('message', (batch: FromThread) => {
-    for (const { id, outcome } of batch) thread.pending.get(id)?.(outcome)
+  worker.on('message', ({ done, connections }: FromThread) => {
+    thread.connections = connections
+    for (const { id, outcome } of done) thread.pending.get(id)?.(outcome)
   })
   // An error is followed by `exit`, where it is dealt with; without a listener it would end the process.
   worker.on('error', () => undefined)
   worker.on('exit', () => {
     if (thread.worker === worker) thread.worker = null
+    thread.connections = 0
     for (const settle of [...thread.pending.values()]) settle(makeUnperformed('mail thread ended'))
     thread.outbox = []
   })
@@ -142,7 +162,7 @@ function flush(thread: Thread): void {
 
 function post(thread: Thread, told: ToThread): void {
   // A cancel must not overtake its job.
-  if (told.kind === 'cancel') flush(thread)
+  if (told.kind !== 'jobs') flush(thread)
   const owned = told.kind === 'jobs' ? told.jobs.flatMap(({ job }) => job.message.attachments.map(ownBuffer)) : []
   thread.worker?.postMessage(told, owned)
 }

@@ -13,25 +13,47 @@ import { createBrokenTls } from './attempt.ts'
 import { buildMessage, refuseBuilt } from './build.ts'
 import { mayFinish, monotonicMs } from './fence.ts'
 import { makeOutgoing } from './outgoing.ts'
-import { createRelay, parseRelayUrl } from './relay.ts'
+import { createRelay, parseRelayUrl, type Relay, type RelayTarget } from './relay.ts'
 import { createResolver } from './resolve.ts'
-import type { FromThread, MailJob, MailOutcome, SmtpSettings, ThreadData, ToThread, TransmitJob } from './thread-job.ts'
+import { createSessionPool } from './session-pool.ts'
+import {
+  type FromThread,
+  type MailJob,
+  type MailOutcome,
+  makeUnperformed,
+  type SmtpSettings,
+  type ThreadData,
+  type ToThread,
+  type TransmitJob,
+} from './thread-job.ts'
 import type { TransmitDeps } from './transmit.ts'
 import { transmit } from './transmit.ts'
 
 const port = parentPort!
 const { smtp, fence } = workerData as ThreadData
 const deps = createDeps(smtp)
+const relay = createOwnRelay(smtp)
 const outgoing = makeOutgoing()
-const controllers = new Map<number, AbortController>()
-const waiting: (() => void)[] = []
+const underWay = new Map<number, UnderWay>()
 let done: { id: number; outcome: MailOutcome }[] = []
-let running = 0
+let isDraining = false
+
+interface UnderWay {
+  readonly controller: AbortController
+  /** The server has asked for the message: it may take it, and may have. */
+  isPastData: boolean
+}
 
 port.on('message', (told: ToThread) => {
-  if (told.kind === 'cancel') controllers.get(told.id)?.abort()
+  if (told.kind === 'cancel') underWay.get(told.id)?.controller.abort()
+  else if (told.kind === 'drain') drain()
   else for (const { id, job } of told.jobs) perform(id, job)
 })
+
+function drain(): void {
+  isDraining = true
+  for (const { controller, isPastData } of underWay.values()) if (!isPastData) controller.abort()
+}
 
 function perform(id: number, job: MailJob): void {
   const message = ownedMessage(job.message)
@@ -39,34 +61,32 @@ function perform(id: number, job: MailJob): void {
     const built = buildMessage(message)
     const refusal = refuseBuilt(built)
     report(id, refusal ?? { ...simulatedOutcome(job.simulate), sizeBytes: (built as Buffer).length })
-    return
-  }
-  const controller = new AbortController()
-  controllers.set(id, controller)
-  const begin = async () => {
-    const outcome = await send({ ...job, message }, controller.signal)
-    controllers.delete(id)
-    report(id, outcome)
-    // The place is handed on, so the count stays.
-    const next = waiting.shift()
-    if (next) next()
-    else running -= 1
-  }
-  // The main thread bounds what waits here: it holds a promise for each.
-  if (running >= smtp.connectionsMax) waiting.push(begin)
-  else {
-    running += 1
-    void begin()
-  }
+  } else if (isDraining) report(id, makeUnperformed('the service is stopping'))
+  else void transmitOne(id, { ...job, message })
 }
 
-/** Builds, signs and transmits. Never rejects. */
-async function send({ message, transmit: how }: TransmitJob, signal: AbortSignal): Promise<MailOutcome> {
-  const { recipient, mailFrom, keys, copies } = how
+/** Builds, signs and transmits. */
+async function transmitOne(id: number, { message, transmit: how }: TransmitJob): Promise<void> {
+  const { recipient, mailFrom, keys, copies, way } = how
+  const state: UnderWay = { controller: new AbortController(), isPastData: false }
+  underWay.set(id, state)
+  const onData = () => {
+    state.isPastData = true
+  }
   const ready = await outgoing({ message, keys, copies })
-  if ('result' in ready) return ready
-  const outcome = await transmit({ recipient, mailFrom, message: ready.bytes }, deps, signal)
-  return { ...outcome, sizeBytes: ready.sizeBytes }
+  const outcome = 'result' in ready ? ready : { ...(await send(ready.bytes)), sizeBytes: ready.sizeBytes }
+  underWay.delete(id)
+  report(id, outcome)
+
+  async function send(bytes: Buffer): Promise<MailOutcome> {
+    const envelope = { recipient, mailFrom, message: bytes }
+    const { signal } = state.controller
+    const { outcome, ...rest } =
+      way === null
+        ? await relay.send({ ...envelope, mayFinish: deps.mayFinish, onData }, signal)
+        : await transmit({ send: envelope, way, onData }, deps, signal)
+    return { ...outcome, ...rest, sizeBytes: bytes.length }
+  }
 }
 
 /** Attachments as Buffers, which they were before they crossed. */
@@ -86,29 +106,34 @@ function report(id: number, outcome: MailOutcome): void {
 }
 
 function flush(): void {
-  const batch: FromThread = done
+  const batch: FromThread = { done, connections: deps.pool.open() }
   done = []
   port.postMessage(batch)
 }
 
 function createDeps(settings: SmtpSettings): TransmitDeps {
-  const target = settings.relayUrl === null ? null : parseRelayUrl(settings.relayUrl)
-  const { ehloName, timeouts } = settings
+  const { ehloName, timeouts, ca, connectionsMax } = settings
   return {
     ehloName,
     timeouts,
+    ca,
     port: settings.deliveryPort,
     privateNetworksAllowed: settings.privateNetworksAllowed,
     ownAddresses: findOwnAddresses(),
     brokenTls: createBrokenTls(),
+    shunned: new Map(),
     resolver: createResolver({ servers: settings.dnsServers, nowMs: monotonicMs }),
-    relay:
-      target &&
-      createRelay({ target, connectionsMax: settings.relayConnections, ehloName, timeouts, ca: settings.relayCa }),
+    pool: createSessionPool({ connectionsMax, nowMs: monotonicMs }),
     nowMs: monotonicMs,
     mayFinish: () => mayFinish(fence),
-    unit: Math.random,
   }
+}
+
+/** The relay of the settings; without one a relay that nothing is ever given to. */
+function createOwnRelay(settings: SmtpSettings): Relay {
+  const { relayUrl, relayConnections: connectionsMax, ehloName, timeouts, ca } = settings
+  const target = parseRelayUrl(relayUrl ?? 'smtp://127.0.0.1') as RelayTarget
+  return createRelay({ target, connectionsMax, ehloName, timeouts, ca })
 }
 
 function findOwnAddresses(): string[] {

@@ -1,110 +1,203 @@
 /**
- * transmit - one attempt to hand one message to one recipient: to the mail servers of the recipient's domain, or through
- * the operator's relay.
+ * transmit - one attempt to hand one message to one recipient over the mail servers of a site.
+ *
+ * A session that is open already is used; else the servers are tried in their order, those that did not answer lately last.
  *
  * Guarantees: always an outcome, never an exception; `bounced` only for a refusal by the recipient's side or a domain that
  * the DNS denies; a private address is never connected to; after the message was sent whole no other server is tried,
  * because the first may have taken it (RFC 5321 6.1).
+ *
+ * Spec delivery.mx, delivery.private, delivery.reuse
  */
 
-import { domainToASCII } from 'node:url'
 import { makeUnasked } from '../mail/classify.ts'
-import { isPublicAddress, planExchanges } from '../mail/mx.ts'
+import { isPublicAddress } from '../mail/mx.ts'
 import type { Outcome } from '../mail/outcome.ts'
-import { makeDeferred } from '../mail/outcome.ts'
-import type { AttemptDeps, Tried } from './attempt.ts'
-import { attemptAddress } from './attempt.ts'
-import type { Relay } from './relay.ts'
+import { makeDeferred, makeReturned } from '../mail/outcome.ts'
+import type { Contact } from '../mail/site-pace.ts'
+import { type AttemptDeps, attemptAddress } from './attempt.ts'
+import type { SendInput, Sent, TlsFacts } from './converse.ts'
+import { judgeSent } from './judge.ts'
 import type { Resolver } from './resolve.ts'
+import type { Held, PoolAsk, SessionPool } from './session-pool.ts'
 
 /** Addresses that are connected to in one attempt, and servers that answer, whatever they say. */
 const ADDRESSES_MAX = 5
 const SESSIONS_MAX = 2
-/** Exchanges that are looked up; a domain with more is served by the first ones. */
-const HOSTS_MAX = 10
+/** How long a server that could not be connected to is tried only after the others; the longer where it was silent. */
+const REFUSED_AGE_MS = 2 * 60_000
+const SILENT_AGE_MS = 15 * 60_000
+const SHUNNED_MAX = 10_000
+
+/** How a message is to go to its site. */
+export interface Way extends PoolAsk {
+  /** Our own addresses are the right ones: we receive for the domain. */
+  readonly isOwn: boolean
+}
 
 export interface TransmitJob {
-  readonly recipient: string
-  readonly mailFrom: string
-  readonly message: Buffer
+  readonly send: Pick<SendInput, 'recipient' | 'mailFrom' | 'message'>
+  readonly way: Way
+  /** The server wants the message: from now on it may take it. */
+  onData(): void
 }
 
 export interface TransmitDeps extends AttemptDeps {
   readonly resolver: Resolver
-  /** Null = to the MX. */
-  readonly relay: Relay | null
+  readonly pool: SessionPool
+  /** Addresses that could not be connected to, until when they come last. */
+  readonly shunned: Map<string, number>
   /** CIDRs that may be connected to although they are private. */
   readonly privateNetworksAllowed: readonly string[]
   /** This machine's own addresses: mail to them would come straight back. */
   readonly ownAddresses: readonly string[]
-  /** A random number, 0 to 1. */
-  unit(): number
+  /** Read right before the final dot; false = the connection is dropped. */
+  mayFinish(): boolean
 }
 
-/** Performs the attempt; the signal cuts it off (outcome `deferred`, phase `abort`). */
-export async function transmit(job: TransmitJob, deps: TransmitDeps, signal: AbortSignal): Promise<Outcome> {
-  const at = job.recipient.lastIndexOf('@')
-  const domain = domainToASCII(job.recipient.slice(at + 1))
-  const local = job.recipient.slice(0, Math.max(at, 0))
-  // RFC 6531 is not spoken here: an address that needs it must not go out raw.
-  if (domain === '' || local === '' || /[^\x21-\x7e]|[<>]/.test(local)) return makeUnasked('bad-address')
-  const send = {
-    recipient: `${local}@${domain}`,
-    mailFrom: job.mailFrom,
-    message: job.message,
-    mayFinish: deps.mayFinish,
+/** The session that an attempt ended on. */
+export interface SessionUsed extends TlsFacts {
+  readonly host: string
+  readonly address: string
+  readonly isNew: boolean
+}
+
+export interface Transmitted {
+  readonly outcome: Outcome
+  readonly contact: Contact
+  readonly session: SessionUsed | null
+  /** With `returned`: when the site has a connection to spare again, milliseconds from now. */
+  readonly afterMs: number | null
+}
+
+/** What came of one session, and whether that ends the attempt. */
+interface Tried extends Omit<Transmitted, 'afterMs'> {
+  readonly isFinal: boolean
+}
+
+/** Performs the attempt; the signal cuts it off (outcome `returned`, phase `abort`). */
+export async function transmit(job: TransmitJob, deps: TransmitDeps, signal: AbortSignal): Promise<Transmitted> {
+  const { way } = job
+  for (let held = deps.pool.take(way); held !== null; held = deps.pool.take(way)) {
+    const tried = await sendOver({ held, isNew: false }, job, { deps, signal })
+    if (tried.isFinal) return { ...tried, afterMs: null }
   }
-  if (deps.relay !== null) return deps.relay.send(send, signal)
-  const hosts = await findHosts(domain, deps)
-  return 'result' in hosts ? hosts : tryHosts({ hosts, send, deps, signal })
+  const afterMs = await deps.pool.admit(way)
+  if (afterMs > 0)
+    return { outcome: makeReturned('site', 'too many new connections'), contact: 'none', session: null, afterMs }
+  const tour = makeTour(job, deps, signal)
+  const done = (await tour.run()) ?? tour.summary()
+  return { ...done, afterMs: null }
 }
 
-/** The domain's mail servers in the order to try, or the outcome when there can be none. */
-async function findHosts(domain: string, deps: TransmitDeps): Promise<readonly string[] | Outcome> {
-  const found = await deps.resolver.look('MX', domain)
-  if (found.status === 'nxdomain') return makeUnasked('no-domain')
-  if (found.status === 'failure') return makeDeferred('dns', 'DNSFailure', `4.4.3 MX lookup failed: ${found.code}`)
-  const records = found.status === 'ok' ? found.records : []
-  const plan = planExchanges({ domain, records, units: records.map(() => deps.unit()) })
-  if (plan.kind === 'null-mx') return makeUnasked('null-mx')
-  if (plan.kind === 'unusable') return makeUnasked('no-exchange')
-  return plan.hosts.slice(0, HOSTS_MAX)
+/** One message over one session; a session that was kept may turn out to be gone, which is no end. */
+async function sendOver(
+  { held, isNew }: { held: Held; isNew: boolean },
+  { send, way, onData }: TransmitJob,
+  { deps, signal }: { deps: TransmitDeps; signal: AbortSignal },
+): Promise<Tried> {
+  const { session, host, address } = held
+  const facts = session.facts()
+  const { mayFinish } = deps
+  const sent = await session.send({ ...send, mayFinish, onData }, signal)
+  held.messages += 1
+  // After a refusal the server may still hold the sender: RSET, or start anew.
+  if (session.isOpen() && (sent.ok || (await session.reset()))) deps.pool.keep(way, held)
+  else session.destroy()
+  const outcome = judgeSent(sent, `${host}[${address}]:${deps.port}`)
+  const used = { ...facts, host, address, isNew }
+  return { outcome, contact: contactOf(sent), session: used, isFinal: !isElsewhere(sent, outcome) }
 }
 
-interface Tour {
-  readonly hosts: readonly string[]
-  readonly send: Parameters<typeof attemptAddress>[0]['send']
-  readonly deps: TransmitDeps
-  readonly signal: AbortSignal
+/** 421 closes this session only; a loss before the server wanted the message has done nothing yet. */
+function isElsewhere(sent: Sent, outcome: Outcome): boolean {
+  if (outcome.code === 421) return true
+  return !sent.ok && sent.failure.kind === 'lost' && sent.failure.phase === 'mail'
 }
 
-async function tryHosts({ hosts, send, deps, signal }: Tour): Promise<Outcome> {
-  const budget = {
-    addresses: ADDRESSES_MAX,
-    sessions: SESSIONS_MAX,
-    connectUntilMs: deps.nowMs() + deps.timeouts.connectAllMs,
-  }
-  const seen = { private: 0, failures: 0 }
-  let last: Outcome | null = null
-  for (const host of hosts) {
-    const found = await deps.resolver.look('A', host)
-    if (found.status === 'failure') seen.failures += 1
-    for (const address of found.status === 'ok' ? found.records : []) {
-      if (!mayConnect(address, deps)) {
-        seen.private += 1
-        continue
+function contactOf(sent: Sent): Contact {
+  return !sent.ok && (sent.failure.kind === 'abort' || sent.failure.kind === 'fence') ? 'none' : 'answered'
+}
+
+/** The tour through the servers' addresses, with what it has found so far. The first place is taken already. */
+function makeTour(job: TransmitJob, deps: TransmitDeps, signal: AbortSignal) {
+  const { way } = job
+  const connectUntilMs = deps.nowMs() + deps.timeouts.connectAllMs
+  const shunned: { host: string; address: string }[] = []
+  const seen = { addresses: 0, sessions: 0, private: 0, failures: 0 }
+  let hasPlace = true
+  let last: Tried | null = null
+
+  /** The outcome that ends the attempt, null when every server was tried. */
+  async function run(): Promise<Tried | null> {
+    for (const host of way.hosts) {
+      const found = await deps.resolver.look('A', host)
+      if (found.status === 'failure') seen.failures += 1
+      for (const address of found.status === 'ok' ? found.records : []) {
+        if (!mayConnect(address)) seen.private += 1
+        else if ((deps.shunned.get(address) ?? 0) > deps.nowMs()) shunned.push({ host, address })
+        else if (isOver()) break
+        else if (await visit(host, address)) return last
       }
-      if (signal.aborted) return makeDeferred('abort', 'TransientFailure', '4.3.2 attempt was cut off')
-      if (budget.addresses === 0 || budget.sessions === 0 || deps.nowMs() >= budget.connectUntilMs) break
-      const tried: Tried = await attemptAddress({ host, address, send }, deps, signal)
-      if (tried.isFinal) return tried.outcome
-      budget.addresses -= 1
-      if (tried.answered) budget.sessions -= 1
-      // A server's own words say more than "could not connect to the last one".
-      if (last === null || last.code === null || tried.outcome.code !== null) last = tried.outcome
     }
+    for (const { host, address } of shunned) {
+      if (isOver()) break
+      if (await visit(host, address)) return last
+    }
+    if (hasPlace) deps.pool.placed(way, null)
+    return null
   }
-  return last ?? judgeNoAddress(seen)
+
+  function isOver(): boolean {
+    return seen.addresses >= ADDRESSES_MAX || seen.sessions >= SESSIONS_MAX || deps.nowMs() >= connectUntilMs
+  }
+
+  /** True when the attempt ends with this address. */
+  async function visit(host: string, address: string): Promise<boolean> {
+    if (!hasPlace) await deps.pool.admit(way)
+    hasPlace = false
+    seen.addresses += 1
+    const opened = await attemptAddress({ host, address, isVerified: way.isVerified }, deps, signal)
+    deps.pool.placed(way, opened.ok ? opened.session : null)
+    if (!opened.ok) {
+      shun(address, opened.contact)
+      if (opened.contact === 'answered') seen.sessions += 1
+      note({ outcome: opened.outcome, contact: opened.contact, session: null, isFinal: signal.aborted })
+      return signal.aborted
+    }
+    deps.shunned.delete(address)
+    seen.sessions += 1
+    const held = { session: opened.session, host, address, openedAtMs: deps.nowMs(), messages: 0 }
+    const tried = await sendOver({ held, isNew: true }, job, { deps, signal })
+    note(tried)
+    return tried.isFinal
+  }
+
+  /** A server's own words say more than "could not connect to the last one"; one that answered makes the site alive. */
+  function note(tried: Tried): void {
+    const contact = last?.contact === 'answered' ? 'answered' : tried.contact
+    const isBetter = last === null || tried.isFinal || last.outcome.code === null || tried.outcome.code !== null
+    last = { ...(isBetter ? tried : (last as Tried)), contact }
+  }
+
+  function shun(address: string, contact: Contact): void {
+    if (contact !== 'refused' && contact !== 'silent') return
+    deps.shunned.delete(address)
+    if (deps.shunned.size >= SHUNNED_MAX) deps.shunned.delete(deps.shunned.keys().next().value as string)
+    deps.shunned.set(address, deps.nowMs() + (contact === 'silent' ? SILENT_AGE_MS : REFUSED_AGE_MS))
+  }
+
+  function summary(): Omit<Transmitted, 'afterMs'> {
+    return last ?? { outcome: judgeNoAddress(seen), contact: 'none', session: null }
+  }
+
+  /** Our own addresses count as private: what we listen on must not receive what we send to others. */
+  function mayConnect(address: string): boolean {
+    if (!isPublicAddress(address, deps.privateNetworksAllowed)) return false
+    return way.isOwn || !deps.ownAddresses.includes(address) || deps.privateNetworksAllowed.length > 0
+  }
+
+  return { run, summary }
 }
 
 function judgeNoAddress(seen: { private: number; failures: number }): Outcome {
@@ -112,10 +205,4 @@ function judgeNoAddress(seen: { private: number; failures: number }): Outcome {
   if (seen.private > 0) return makeUnasked('private-only')
   // The name exists and may get its address yet.
   return makeDeferred('dns', 'RoutingErrors', '4.4.4 mail servers of the domain have no address')
-}
-
-/** Our own addresses count as private: what we listen on must not receive what we send. */
-function mayConnect(address: string, deps: TransmitDeps): boolean {
-  if (!isPublicAddress(address, deps.privateNetworksAllowed)) return false
-  return !deps.ownAddresses.includes(address) || deps.privateNetworksAllowed.length > 0
 }

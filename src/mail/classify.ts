@@ -170,6 +170,12 @@ const UNASKED = {
     phase: 'dns',
     text: '5.4.4 domain names no usable mail server',
   },
+  loop: {
+    classification: 'RoutingErrors',
+    hard: false,
+    phase: 'dns',
+    text: '5.4.6 mail for the domain would loop back to this service',
+  },
   'bad-address': {
     classification: 'InvalidRecipient',
     hard: false,

@@ -18,6 +18,8 @@ const LINE_OCTETS_MAX = 76
 /** A longer one is no plain parameter of Content-Type any more. */
 const SEED_CHARS_MAX = 40
 const TOKEN = /^[\w-]+$/
+/** Short enough to stand in one line. */
+const FEEDBACK_ID = /^[\w:-]{1,60}$/
 /** Printable ASCII that neither begins nor ends with a blank, without runs of them. */
 const PLAIN_TEXT = /^(?:[\x21-\x7e]+(?: {1,9}[\x21-\x7e]+){0,200})$/
 const BARE_NAME = /^[\w ]*$/
@@ -53,14 +55,17 @@ const NO_PART: Part = { type: '', encoding: '', content: '' }
 
 /** The fields before those of MIME; null where one of them is not plain. */
 function formatFields(input: ComposeInput): string | null {
-  const { messageId, acceptedAtMs, from, to, cc, subject, headers, attachments, boundarySeed } = input
+  const { messageId, acceptedAtMs, from, to, cc, subject, headers, feedbackId, attachments, boundarySeed } = input
   if (attachments.length > 0 || !TOKEN.test(messageId) || !isPlainText(subject)) return null
   for (const _name in headers) return null
+  if (feedbackId !== undefined && !FEEDBACK_ID.test(feedbackId)) return null
   if (!TOKEN.test(boundarySeed) || boundarySeed.length > SEED_CHARS_MAX) return null
   if (subject.includes('"') || subject.includes('=?')) return null
   const [sender, shown, copied] = [formatAddresses([from]), formatAddresses(to), formatAddresses(cc)]
   if (sender === null || shown === null || copied === null) return null
-  const lines = [`X-Sendwright-Id: ${messageId}`, fold(`From: ${sender}`)]
+  const lines = [`X-Sendwright-Id: ${messageId}`]
+  if (feedbackId !== undefined) lines.push(`Feedback-ID: ${feedbackId}`)
+  lines.push(fold(`From: ${sender}`))
   if (shown !== '') lines.push(fold(`To: ${shown}`))
   if (copied !== '') lines.push(fold(`Cc: ${copied}`))
   const date = new Date(acceptedAtMs).toUTCString().replace('GMT', '+0000')

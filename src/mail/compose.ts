@@ -53,6 +53,8 @@ export interface ComposeInput {
   readonly text: string | null
   readonly html: string | null
   readonly headers: Readonly<Record<string, string>>
+  /** Value of the Feedback-ID that the service adds; absent where the client gave one, or none is due. */
+  readonly feedbackId?: string
   readonly attachments: readonly ComposeAttachment[]
   /** Goes into the multipart boundaries; must not be guessable by who writes the content. */
   readonly boundarySeed: string
@@ -129,6 +131,7 @@ function formatAddress({ address, name }: ComposeAddress): { address: string; na
 /** Custom fields as a list: an object with the names `key` and `value` would be read as one field. */
 function formatHeaders(input: ComposeInput): { key: string; value: string }[] {
   const fields = [{ key: 'X-Sendwright-Id', value: input.messageId }]
+  if (input.feedbackId !== undefined) fields.push({ key: 'Feedback-ID', value: input.feedbackId })
   for (const [key, value] of Object.entries(input.headers)) {
     // A structured field that fits in no legal line cannot be written at all: the message goes out without it.
     if (STRUCTURED_FIELDS.has(key.toLowerCase()) && UNFOLDABLE.test(value)) continue
@@ -139,7 +142,9 @@ function formatHeaders(input: ComposeInput): { key: string; value: string }[] {
 
 /** Names as they were given: left alone, nodemailer writes `X-My-Id` as `X-My-ID`. */
 function makeNamer(input: ComposeInput): (key: string) => string {
-  const names = new Map(['X-Sendwright-Id', ...Object.keys(input.headers)].map((name) => [name.toLowerCase(), name]))
+  const names = new Map(
+    ['X-Sendwright-Id', 'Feedback-ID', ...Object.keys(input.headers)].map((name) => [name.toLowerCase(), name]),
+  )
   return (key) => names.get(key.toLowerCase()) ?? key
 }
 

@@ -9,10 +9,14 @@ export interface MxRecord {
   readonly priority: number
 }
 
-/** `hosts` in the order to try; `null-mx`: the domain takes no mail; `unusable`: no exchange is a host to connect to. */
+/**
+ * `hosts` in the order to try; `null-mx`: the domain takes no mail; `loop`: only our own names are left; `unusable`: no
+ * exchange is a host to connect to.
+ */
 export type MxPlan =
   | { readonly kind: 'hosts'; readonly hosts: readonly string[] }
   | { readonly kind: 'null-mx' }
+  | { readonly kind: 'loop' }
   | { readonly kind: 'unusable' }
 
 export interface MxInput {
@@ -21,11 +25,15 @@ export interface MxInput {
   readonly records: readonly MxRecord[]
   /** One random number (0 to 1) per record: hosts of one preference are tried in random order. */
   readonly units: readonly number[]
+  /** Names under which we receive: what went there would come back. */
+  readonly ownHosts: readonly string[]
 }
 
 /** The hosts for a domain's MX records, in lower case without trailing dot, each once. */
 export function planExchanges(input: MxInput): MxPlan {
-  if (input.records.length === 0) return { kind: 'hosts', hosts: [input.domain] }
+  const isOwn = (host: string) => input.ownHosts.includes(host)
+  if (input.records.length === 0)
+    return isOwn(input.domain) ? { kind: 'loop' } : { kind: 'hosts', hosts: [input.domain] }
   // RFC 7505 3: a single record that names the root. Among others the root is only a mistake, and dropped.
   if (input.records.length === 1 && normalizeHost(input.records[0]!.exchange) === '') return { kind: 'null-mx' }
   const hosts = input.records
@@ -33,7 +41,9 @@ export function planExchanges(input: MxInput): MxPlan {
     .sort((a, b) => a.priority - b.priority || a.unit - b.unit)
     .map((record) => record.host)
     .filter(isConnectableName)
-  return hosts.length === 0 ? { kind: 'unusable' } : { kind: 'hosts', hosts: [...new Set(hosts)] }
+  if (hosts.length === 0) return { kind: 'unusable' }
+  const others = [...new Set(hosts)].filter((host) => !isOwn(host))
+  return others.length === 0 ? { kind: 'loop' } : { kind: 'hosts', hosts: others }
 }
 
 /**

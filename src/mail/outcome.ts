@@ -2,18 +2,21 @@
  * outcome - what one attempt to hand a message over to a receiving server came to.
  *
  * Guarantees: `bounced` is only said where the answer is permanent beyond doubt; what cannot be told is `deferred`.
+ * `returned` is no
+ * end: nothing was learnt of the recipient, and the attempt is to be made again without a word about this one.
  * `response` is one line of at most 512 characters and may still hold the recipient's address (see `reply.ts`).
  */
 
 /**
  * Where an attempt ended. `compose`: the message cannot be built. `dns`, `conn`: before the transaction. `mail`, `rcpt`,
  * `data`: at that command. `dot`: after the message was sent whole. `fence`: held back right before the final dot because
- * this process could no longer prove that the attempt is its own. `abort`: cut off by its caller.
+ * this process could no longer prove that the attempt is its own. `abort`: cut off by its caller. `site`: the site is not to
+ * be troubled now.
  */
-export type Phase = 'compose' | 'dns' | 'conn' | 'mail' | 'rcpt' | 'data' | 'dot' | 'fence' | 'abort'
+export type Phase = 'compose' | 'dns' | 'conn' | 'mail' | 'rcpt' | 'data' | 'dot' | 'fence' | 'abort' | 'site'
 
 export interface Outcome {
-  readonly result: 'delivered' | 'deferred' | 'bounced'
+  readonly result: 'delivered' | 'deferred' | 'bounced' | 'returned'
   /** The reply code of the receiving server, null when the decision was made without a reply. */
   readonly code: number | null
   /** The whole reply in one line with its code; without a reply a text that begins with an enhanced code where one fits. */
@@ -35,4 +38,17 @@ export function makeDelivered(code: number, response: string): Outcome {
 /** A temporary outcome that no receiving server spoke for: `response` is our own text. */
 export function makeDeferred(phase: Phase, classification: string, response: string): Outcome {
   return { result: 'deferred', code: null, response, classification, hard: false, expired: false, phase }
+}
+
+/** An attempt that was not made, or cut off before its end: it goes back to where it waited. */
+export function makeReturned(phase: 'fence' | 'abort' | 'site', text: string): Outcome {
+  return {
+    result: 'returned',
+    code: null,
+    response: text,
+    classification: null,
+    hard: false,
+    expired: false,
+    phase,
+  }
 }

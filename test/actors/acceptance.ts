@@ -90,6 +90,8 @@ t.test('acceptance: an item for each recipient in its lane, with the job of a fi
     cc: [],
     subject: 'Your order',
     headers: { 'X-A': '1' },
+    streamId: tenant.live.streamId,
+    tagHash: null,
     attachments,
     contentId: 'mic4h2d90abcdefghi-0',
     content: [{ part: 'body', chunks: [BODY_BLOB] }],

@@ -6,9 +6,9 @@ import { type DeliveryJob, prepareDelivery } from '../../src/actors/delivery.ts'
 import { contentKey, statusKey } from '../../src/actors/keyspace.ts'
 import { type DeliveryOutcome, deliveryOutcome, reportOutcome } from '../../src/actors/outcome.ts'
 import type { ServerCounters } from '../../src/actors/server.ts'
-import { type RecipientState, statusField, unpackStatus } from '../../src/actors/status.ts'
+import { packStatus, type RecipientState, statusField, unpackStatus } from '../../src/actors/status.ts'
 import { makeRefused, makeUnasked } from '../../src/mail/classify.ts'
-import { makeDeferred, makeDelivered } from '../../src/mail/outcome.ts'
+import { makeDeferred, makeDelivered, makeReturned } from '../../src/mail/outcome.ts'
 import { SIMULATED_RETRY_MS, simulatedOutcome } from '../../src/mail/simulator.ts'
 import { acceptedIds, hmacOf, makeItem, makeRecipient, makeTenant, send, type Tenant } from '../support/tenant.ts'
 import { World } from '../support/turn.ts'
@@ -115,6 +115,7 @@ for (const { name, outcome, attempt = 1, hours = 0, status, last } of CASES) {
   t.test(`outcome: ${name} -> ${status}`, async (t) => {
     const { world, tenant, id, due } = begin()
     due.claims = attempt
+    if (attempt > 1 && outcome !== null) seedAttempts(world, { tenant, id, attempts: attempt - 1 })
     world.nowMs += hours * HOUR_MS + 100
     world.end(deliveryOutcome, { ...due, attempt }, outcome)
     const state = stateOf(world, tenant, id)
@@ -139,6 +140,40 @@ t.test('outcome: the next attempt follows the schedule, within a tenth, the same
   t.equal(times[0], times[1])
   t.ok(times[0]! >= 54_000 && times[0]! <= 66_000, `${times[0]} ms`)
 })
+
+t.test('outcome: what is returned waits on, and nothing is told of it [delivery.returned]', async (t) => {
+  const { world, tenant, id, due } = begin()
+  world.claim(prepareDelivery, due)
+  const returned = reportOutcome(makeReturned('site', 'paused'), { ...ADA, retryAfterMs: 60_000 })
+  world.end(deliveryOutcome, { ...due, attempt: 1 }, returned)
+  t.match(stateOf(world, tenant, id), { status: 'accepted', attempts: 0, events: [] })
+  t.equal((world.deliveries()[0]?.atMs ?? 0) - world.nowMs, 60_000)
+  world.nowMs += 60_000
+  world.claim(prepareDelivery, due)
+  world.end(deliveryOutcome, { ...due, attempt: 2 }, deferred)
+  t.equal(stateOf(world, tenant, id).attempts, 1, 'one attempt came to something')
+  const delayMs = (world.deliveries()[0]?.atMs ?? 0) - world.nowMs
+  t.ok(delayMs <= 66_000, 'and the schedule is at its beginning')
+  world.end(deliveryOutcome, { ...due, attempt: 1 }, returned)
+  t.equal((world.deliveries()[0]?.atMs ?? 0) - world.nowMs, delayMs, 'a stale one changes nothing')
+})
+
+t.test(
+  'outcome: what waits for its site past 48 hours expires with what was last heard [delivery.expiry]',
+  async (t) => {
+    const { world, tenant, id, due } = begin()
+    world.claim(prepareDelivery, due)
+    world.end(deliveryOutcome, { ...due, attempt: 1 }, deferred)
+    world.nowMs += 48 * HOUR_MS
+    world.claim(prepareDelivery, due)
+    const returned = reportOutcome(makeReturned('site', 'paused'), { ...ADA, retryAfterMs: 60_000 })
+    world.end(deliveryOutcome, { ...due, attempt: 2 }, returned)
+    const state = stateOf(world, tenant, id)
+    const told = { event: 'bounced', code: 451, response: '451 4.3.0 Try later', expired: true, hard: false }
+    t.match(state.events.at(-1), { ...told, classification: 'MessageExpired' })
+    t.same([state.status, world.deliveries().length], ['bounced', 0])
+  },
+)
 
 t.test('outcome: a server that names its patience gets it', async (t) => {
   const { world, due } = begin()
@@ -337,6 +372,13 @@ function begin() {
   const due = world.deliveries()[0]
   if (due === undefined) throw new Error('Nothing is due')
   return { world, tenant, id, due }
+}
+
+/** Attempts that came to nothing that is told. */
+function seedAttempts(world: World, { tenant, id, attempts }: { tenant: Tenant; id: string; attempts: number }): void {
+  const packed = packStatus({ attempts, nextAttemptAtMs: null, events: [], sizeBytes: null }, msOf(id))
+  const fields = new Map([[statusField(shortId(id), 0), packed]])
+  world.keys.set(statusKey(world.shard, tenant.live.serverId, '202611-0-1'), { type: 'hash', fields })
 }
 
 function stateOf(world: World, tenant: Tenant, id: string, recipient = 0): RecipientState {

@@ -3,15 +3,15 @@
 import t from 'tap'
 import { msOf, shortId } from '../../cluster/id.ts'
 import { type DeliveryJob, prepareDelivery } from '../../src/actors/delivery.ts'
-import { personKey, statusKey, suppressedKey, suppressionsKey } from '../../src/actors/keyspace.ts'
+import { statusKey } from '../../src/actors/keyspace.ts'
 import { type DeliveryOutcome, deliveryOutcome, reportOutcome } from '../../src/actors/outcome.ts'
 import { people } from '../../src/actors/people.ts'
-import { bucketOfHmac, unpackPerson } from '../../src/actors/person.ts'
+import { bucketOfHmac } from '../../src/actors/person.ts'
 import { unpackStatus } from '../../src/actors/status.ts'
 import type { StreamState } from '../../src/actors/stream.ts'
-import { placeOf, type Suppression, unpackSuppression } from '../../src/actors/suppression.ts'
 import { makeRefused } from '../../src/mail/classify.ts'
 import { makeDelivered } from '../../src/mail/outcome.ts'
+import { entryOf, listedPlaces, personOf } from '../support/suppression.ts'
 import {
   acceptedIds,
   changeState,
@@ -23,6 +23,7 @@ import {
   type Tenant,
 } from '../support/tenant.ts'
 import { World } from '../support/turn.ts'
+import { seedWebhook, waiting } from '../support/webhook-world.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 const ADA = 'ada@example.net'
@@ -56,23 +57,6 @@ function deliver(world: World, tenant: Tenant, addresses: string[], end: (addres
   return id
 }
 
-function entryOf(world: World, tenant: Tenant, address: string): Suppression | null {
-  const hmac = hmacOf(address)
-  const slice = (bucketOfHmac(hmac) >> 4).toString(16)
-  const packed = world.hash(suppressedKey(world.shard, tenant.live.streamId, slice)).get(hmac)
-  return packed === undefined ? null : unpackSuppression(packed)
-}
-
-function listedPlaces(world: World, tenant: Tenant) {
-  return world.stream(suppressionsKey(world.shard, tenant.live.serverId)).map(placeOf)
-}
-
-function personOf(world: World, tenant: Tenant, address: string) {
-  const hmac = hmacOf(address)
-  const packed = world.hash(personKey(world.shard, tenant.accountId, bucketOfHmac(hmac))).get(hmac)
-  return packed === undefined ? null : unpackPerson(packed)
-}
-
 function statusesOf(world: World, tenant: Tenant, id: string, count: number) {
   const rows = world.hash(statusKey(world.shard, tenant.live.serverId, '202611-0-1'))
   return Array.from({ length: count }, (_, index) =>
@@ -89,7 +73,6 @@ t.test('suppress: a hard bounce lists the address, without the address [suppress
     messageId: id,
     code: 550,
     response: '550 5.1.1 <<rcpt>> unknown',
-    createdAtMs: NOW_MS,
   })
   t.same(listedPlaces(world, tenant), [{ streamId: tenant.live.streamId, hmac: hmacOf(ADA) }])
   t.equal(personOf(world, tenant, ADA)?.number, entry?.number)
@@ -149,6 +132,30 @@ t.test('suppress: a later send skips who is listed, in any case, and says so [se
   }
   t.same(world.deliveries(), [])
 })
+
+t.test(
+  'suppress: webhooks of the stream hear of who was skipped, beside a warning of the cap [event.announce]',
+  async (t) => {
+    const { world, tenant } = begin()
+    deliver(world, tenant, [ADA, BOB], gone)
+    const { webhookId } = seedWebhook(world, tenant, { streamId: tenant.live.streamId })
+    const other = seedWebhook(world, tenant, { streamId: tenant.test.streamId, events: ['bounced'] })
+    changeState(world, 'account', tenant.accountId, { monthlyCap: 5 })
+    const recipients = [ADA, BOB].map((address) => makeRecipient(address))
+    const [id = ''] = acceptedIds(send(world, tenant, { messages: [makeItem({ recipients })] }))
+    const told = waiting(world)
+    t.notOk(told.some((one) => one.webhookId === other.webhookId))
+    t.same(
+      told.map(({ reference }) => reference.event),
+      ['cap_warning', 'bounced', 'bounced'],
+    )
+    t.match(told.slice(1), [
+      { reference: { messageId: id, recipient: 0, index: 0 } },
+      { reference: { messageId: id, recipient: 1, index: 0 } },
+    ])
+    t.match(world.counters.get(`webhook:${webhookId}`), { pending: 3 })
+  },
+)
 
 t.test('suppress: a message that nobody gets keeps its text and no attachment [send.suppressed]', async (t) => {
   const { world, tenant } = begin()

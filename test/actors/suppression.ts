@@ -19,7 +19,6 @@ const BARE: Suppression = {
   suppressionId: ID,
   number: 513,
   reason: 'manual',
-  createdAtMs: 1_700_000_000_000,
   messageId: null,
   code: null,
   response: null,

@@ -23,7 +23,7 @@ test('dead-claims: of the dead, in lanes that let go of them', async (t) => {
     ['e', rowOf('dead', 'post/y')],
     ['f', rowOf('dead', 'unknown')],
   ])
-  t.same(deadClaims(rows, world), [[{ lane: 'deliver/x', item: 'a', afterMs: 0 }]])
+  t.same(deadClaims(rows, world), [[{ lane: 'deliver/x', item: 'a', worker: 'dead', afterMs: 0 }]])
 })
 
 test('dead-claims: an item that was claimed again and again waits longer each time', async (t) => {

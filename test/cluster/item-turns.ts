@@ -194,14 +194,20 @@ test('item-turns: a timer fires when due, and leaves unless it arms itself again
   }
 })
 
-test('item-turns: claims of the dead are due at once, those that have left or are due are not touched', async (t) => {
-  for (const [score, due] of [
-    [NOW_MS + 5, 1],
-    [NOW_MS, 0],
-    [null, 0],
+test('item-turns: claims of the dead are due at once, those that have left, are due or another holds are not touched', async (t) => {
+  const of = (worker: string) => ({ worker, lane: BODY.lane, attempt: 1, untilMs: NOW_MS + 5, claims: 1 })
+  for (const [score, row, due] of [
+    [NOW_MS + 5, of('dead'), 1],
+    [NOW_MS, of('dead'), 0],
+    [null, of('dead'), 0],
+    [NOW_MS + 5, of('other'), 0],
+    [NOW_MS + 5, of(''), 0],
+    [NOW_MS + 5, null, 0],
   ] as const) {
-    const { context, view } = setUp({ score })
-    const decision = decide(freeType(context), { items: [{ ...BODY, afterMs: 0 }] }, view)
-    t.same(decision.kind === 'done' && decision.due, due === 1 ? [{ ...BODY, atMs: NOW_MS }] : [])
+    const { context, view } = setUp({ score, row })
+    const decision = decide(freeType(context), { items: [{ ...BODY, worker: 'dead', afterMs: 0 }] }, view)
+    const dues =
+      decision.kind === 'done' ? (decision.due ?? []).map(({ lane, item, atMs }) => ({ lane, item, atMs })) : null
+    t.same(dues, due === 1 ? [{ ...BODY, atMs: NOW_MS }] : [], `${score} ${row?.worker}`)
   }
 })

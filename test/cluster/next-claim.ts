@@ -13,7 +13,16 @@ const ITEMS = 300
 const WAIT_MS = 20_000
 const NONE = { entities: () => [], counters: () => [], facts: () => [] }
 const QUIET = { info: () => undefined, warn: () => undefined, error: () => undefined }
-const IDENTITY = { host: 'h', bootId: 'b', pidNamespace: 'n', pid: 1, startTime: 's', clientId: 1, runId: 'r' }
+const IDENTITY = () => ({
+  host: 'h',
+  bootId: 'b',
+  pidNamespace: 'n',
+  pid: 1,
+  startTime: 's',
+  clientId: 1,
+  runId: 'r',
+  roles: [],
+})
 
 /** Puts items into lanes, due in the order given. */
 const PLACE: CommandType<{ lane: string; items: readonly string[] }, null> = {

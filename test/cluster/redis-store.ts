@@ -174,7 +174,7 @@ t.test('redis store: verdicts', async (t) => {
   })
 
   await t.test('a mailbox refuses when it is full; a reply comes with the clock', async (t) => {
-    const ask = { shard: 9, name: 'say', replyTo: 'w', deadlineMs: 77, body: '{"a":"ü"}', entriesMax: 2 }
+    const ask = { shard: 9, name: 'say', replyTo: 'w', deadlineMs: 77, body: Buffer.from('{"a":"ü"}'), entriesMax: 2 }
     const bell = store.views.duplicate()
     t.teardown(() => bell.disconnect())
     const rung: string[] = []
@@ -270,7 +270,15 @@ t.test('redis store: a full store refuses what accepts, and does what frees', as
   await store.views.config('SET', 'maxmemory', '1')
   t.same(await store.commit(commitOf(shard, 0)), { kind: 'refused', reason: 'OOM' })
   t.equal(
-    await store.enqueue({ shard, cmdId: 'c', name: 'n', replyTo: '', deadlineMs: 0, body: '', entriesMax: 9 }),
+    await store.enqueue({
+      shard,
+      cmdId: 'c',
+      name: 'n',
+      replyTo: '',
+      deadlineMs: 0,
+      body: Buffer.from(''),
+      entriesMax: 9,
+    }),
     'unsent',
   )
   t.same(

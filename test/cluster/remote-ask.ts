@@ -3,8 +3,9 @@ import { setImmediate as settle } from 'node:timers/promises'
 import { test } from 'tap'
 import { newCmdId } from '../../cluster/cmd-id.ts'
 import { repliesKey } from '../../cluster/keyspace.ts'
-import { askRemote } from '../../cluster/remote-ask.ts'
+import { RemoteAsks } from '../../cluster/remote-ask.ts'
 import type { Store } from '../../cluster/store.ts'
+import { changeStore } from '../../cluster/store-change.ts'
 import type { AskResult } from '../../cluster/work.ts'
 import { SimStore } from '../simulation/sim-store.ts'
 import { VirtualTime, WorkerClock } from '../simulation/virtual-time.ts'
@@ -31,13 +32,14 @@ async function outcomeOf({ enqueued, answeredMs, jump, isDeaf }: Case): Promise<
   const cmdId = newCmdId(store.nowMs, () => 0.5)
   const key = repliesKey(0, Math.floor(store.nowMs / 2_000))
   await store.acquire({ shard: 0, sawToken: '', newToken: '1:t', worker: 'w' })
-  const linked: Store = Object.assign(Object.create(store) as SimStore, {
+  const linked: Store = changeStore(store, {
     ...(enqueued === undefined ? {} : { enqueue: () => Promise.resolve(enqueued) }),
     ...(isDeaf === true ? { reply: () => Promise.resolve(null) } : {}),
   })
   let heard: [AskResult['kind'] | null, number] = [null, 0]
   const ask = { shard: 0, command: { name: 'x', cmdId, body: {} }, deadlineMs: store.nowMs + LIFE_MS }
-  void askRemote({ store: linked, clock, worker: 'w' }, ask).then(({ kind }) => {
+  const asks = new RemoteAsks({ store: linked, clock, worker: 'w' })
+  void asks.ask(ask).then(({ kind }) => {
     heard = [kind, time.nowMs]
   })
   for (let step = 0; step < 400 && heard[0] === null; step += 1) {

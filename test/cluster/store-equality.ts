@@ -146,7 +146,7 @@ class Trial {
       name: 'say',
       replyTo: 'w1',
       deadlineMs: 5,
-      body: '{"ü":1}',
+      body: Buffer.from('{"ü":1}'),
       entriesMax: 3,
     }
     return this.both((store) => store.enqueue(request), 'enqueue')

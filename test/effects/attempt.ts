@@ -3,7 +3,7 @@
 import t from 'tap'
 import { attemptAddress, createBrokenTls } from '../../src/effects/attempt.ts'
 import { startMx } from '../support/mx.ts'
-import { JOB, SHORT_TIMEOUTS } from '../support/sender.ts'
+import { SHORT_TIMEOUTS } from '../support/sender.ts'
 
 const DAY_MS = 86_400_000
 const NEVER = new AbortController().signal
@@ -25,32 +25,31 @@ t.test('attempt: the memory is bounded, the oldest goes', async (t) => {
   t.ok(broken.has('mx10000.test', 1))
 })
 
-t.test('attempt: whether another server may be tried', async (t) => {
+t.test('attempt: a session, or what its absence says of the server', async (t) => {
   const mx = await startMx({})
   t.teardown(() => mx.close())
   const brokenTls = createBrokenTls()
   const deps = {
     ehloName: 'out.svc.test',
     port: mx.port,
-    timeouts: SHORT_TIMEOUTS,
+    timeouts: { ...SHORT_TIMEOUTS, greetingMs: 300 },
     brokenTls,
     nowMs: () => 0,
-    mayFinish: () => true,
+    ca: null,
   }
-  const send = { ...JOB, mayFinish: () => true }
   const attempt = (address = '127.0.0.1', signal = NEVER) =>
-    attemptAddress({ host: 'mx.test', address, send }, deps, signal)
-  t.match(await attempt(), { isFinal: true, answered: true, outcome: { result: 'delivered' } })
+    attemptAddress({ host: 'mx.test', address, isVerified: false }, deps, signal)
+  const opened = await attempt()
+  t.match(opened, { ok: true })
+  if (opened.ok) opened.session.destroy()
   mx.script({ banner: '421 busy' })
-  t.match(await attempt(), { isFinal: false, answered: true, outcome: { code: 421 } })
-  mx.script({ mail: '421 busy' })
-  t.match(await attempt(), { isFinal: false, answered: true, outcome: { code: 421 } })
-  mx.script({ rcpt: '550 5.1.1 no', data: '554 no' })
-  t.match(await attempt(), { isFinal: true, answered: true, outcome: { code: 550 } })
-  t.match(await attempt('127.0.0.9'), {
-    isFinal: false,
-    answered: false,
-    outcome: { classification: 'NoAnswerFromHost' },
-  })
-  t.match(await attempt('127.0.0.1', AbortSignal.abort()), { isFinal: true, outcome: { phase: 'abort' } })
+  t.match(await attempt(), { ok: false, contact: 'answered', outcome: { code: 421 } })
+  mx.script({ banner: 'drop' })
+  t.match(await attempt(), { ok: false, contact: 'refused', outcome: { classification: 'BadConnection' } })
+  mx.script({ banner: 'hang' })
+  t.match(await attempt(), { ok: false, contact: 'silent', outcome: { classification: 'BadConnection' } })
+  const refused = { ok: false, contact: 'refused', outcome: { classification: 'NoAnswerFromHost', result: 'deferred' } }
+  t.match(await attempt('127.0.0.9'), refused)
+  const cut = { ok: false, contact: 'none', outcome: { result: 'returned', phase: 'abort' } }
+  t.match(await attempt('127.0.0.1', AbortSignal.abort()), cut)
 })

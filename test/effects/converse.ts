@@ -1,16 +1,22 @@
 /** converse - one test per kind of answer and per place where a dialogue can break, over real sockets. */
 
-import t from 'tap'
-import type { TransmitDeps } from '../../src/effects/transmit.ts'
+import t, { type Test } from 'tap'
 import type { MxScript } from '../support/mx.ts'
 import { makeSelfSigned } from '../support/self-signed.ts'
-import { JOB, SHORT_TIMEOUTS, setUpTransmit as setUp } from '../support/sender.ts'
+import { JOB, type SenderDeps, SHORT_TIMEOUTS, setUpTransmit } from '../support/sender.ts'
 import { until } from '../support/until.ts'
+
+/** A set-up whose sessions end with their message. */
+async function setUp(t: Test, script: MxScript, more: Partial<SenderDeps> = {}) {
+  const made = await setUpTransmit(t, script, more)
+  made.deps.pool.close()
+  return made
+}
 
 interface Row {
   readonly name: string
   readonly script: MxScript
-  readonly more?: Partial<TransmitDeps>
+  readonly more?: Partial<SenderDeps>
   /** result, code, classification, hard, phase */
   readonly expect: [string, number | null, string | null, boolean, string]
   readonly response?: RegExp | string
@@ -229,7 +235,7 @@ t.test('converse: the fence holds back the final dot', async (t) => {
   }
   const { mx, run } = await setUp(t, {}, { mayFinish })
   const outcome = await run()
-  t.match(outcome, { result: 'deferred', phase: 'fence', code: null, hard: false })
+  t.match(outcome, { result: 'returned', phase: 'fence', code: null, hard: false })
   await until(() => mx.sessions[0]!.closed, 5000)
   t.equal(asked, 1)
   t.ok(mx.sessions[0]!.commands.includes('DATA'), 'the message was under way')
@@ -239,12 +245,12 @@ t.test('converse: the fence holds back the final dot', async (t) => {
 
 t.test('converse: the signal cuts the attempt off at any time', async (t) => {
   const { mx, run } = await setUp(t, { dot: 'hang' })
-  t.match(await run(JOB, AbortSignal.abort()), { result: 'deferred', phase: 'abort' })
+  t.match(await run(JOB, AbortSignal.abort()), { result: 'returned', phase: 'abort' })
   t.equal(mx.sessions.length, 0)
   const controller = new AbortController()
   const outcome = run(JOB, controller.signal)
   await until(() => mx.sessions[0]?.messages.length === 1, 5000)
   controller.abort()
-  t.match(await outcome, { result: 'deferred', phase: 'abort', code: null })
+  t.match(await outcome, { result: 'returned', phase: 'abort', code: null })
   await until(() => mx.sessions[0]!.closed, 5000)
 })

@@ -28,8 +28,8 @@ const ROWS: Row[] = [
     'ContentRelated',
     '5.3.4 message is larger than the receiving server takes',
   ],
-  [failed('abort', 'abort', 'cut off'), 'deferred', null, 'TransientFailure', '4.3.2 cut off'],
-  [failed('fence', 'fence', 'held back'), 'deferred', null, 'TransientFailure', '4.3.2 held back'],
+  [failed('abort', 'abort', 'cut off'), 'returned', null, null, '4.3.2 cut off'],
+  [failed('fence', 'fence', 'held back'), 'returned', null, null, '4.3.2 held back'],
 ]
 for (const [sent, result, code, classification, response] of ROWS) {
   t.test(`judge: ${JSON.stringify(sent)}`, async (t) => {

@@ -71,12 +71,12 @@ t.test('many jobs run in several turns of the loop, in order, and each once', as
   )
 })
 
-t.test('a job that is cut off before its turn is deferred', async (t) => {
+t.test('a job that is cut off before its turn goes back', async (t) => {
   const run = makeSimulator()
   const cut = new AbortController()
   const outcome = run(jobOf('ann@a.test'), cut.signal)
   cut.abort()
-  t.match(await outcome, { result: 'deferred', phase: 'abort', sizeBytes: null })
+  t.match(await outcome, { result: 'returned', phase: 'abort', sizeBytes: null })
 })
 
 t.test('small is: simulated, no attachments, 64 K characters at most', (t) => {
@@ -88,7 +88,7 @@ t.test('small is: simulated, no attachments, 64 K characters at most', (t) => {
   t.equal(
     isSmallSimulation({
       message: MESSAGE,
-      transmit: { recipient: 'a@b.test', mailFrom: 'c@d.test', keys: [], copies: 1 },
+      transmit: { recipient: 'a@b.test', mailFrom: 'c@d.test', way: null, keys: [], copies: 1 },
     }),
     false,
   )

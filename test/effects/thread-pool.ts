@@ -6,8 +6,10 @@ import type { Fence } from '../../src/effects/fence.ts'
 import { createFence, markDisconnected, markHeartbeat, monotonicMs } from '../../src/effects/fence.ts'
 import type { MailJob, SmtpSettings } from '../../src/effects/thread-job.ts'
 import { createMailThreads } from '../../src/effects/thread-pool.ts'
+import type { Way } from '../../src/effects/transmit.ts'
 import type { ComposeInput } from '../../src/mail/compose.ts'
 import { composeMessage } from '../../src/mail/compose.ts'
+import { SITE_LIMITS } from '../../src/mail/site.ts'
 import type { MxScript } from '../support/mx.ts'
 import { startMx } from '../support/mx.ts'
 import { SHORT_TIMEOUTS } from '../support/sender.ts'
@@ -29,11 +31,19 @@ const MESSAGE: ComposeInput = {
   attachments: [],
   boundarySeed: 'b1',
 }
+const WAY: Way = {
+  site: 'mx.test',
+  hosts: ['mx.test'],
+  limits: SITE_LIMITS,
+  connections: 5,
+  isVerified: false,
+  isOwn: false,
+}
 const SIZE = composeMessage(MESSAGE).length
 const simulate = (address: string, attempt = 1): MailJob => ({ message: MESSAGE, simulate: { address, attempt } })
-const transmit = (message: ComposeInput = MESSAGE): MailJob => ({
+const transmit = (message: ComposeInput = MESSAGE, way: Way | null = WAY): MailJob => ({
   message,
-  transmit: { recipient: 'ann@a.test', mailFrom: 'bounce@rp.svc.test', keys: [], copies: 1 },
+  transmit: { recipient: 'ann@a.test', mailFrom: 'bounce@rp.svc.test', way, keys: [], copies: 1 },
 })
 
 function setUp(t: Test, smtp: Partial<SmtpSettings> = {}, size = 1) {
@@ -46,7 +56,7 @@ function setUp(t: Test, smtp: Partial<SmtpSettings> = {}, size = 1) {
       ehloName: 'out.svc.test',
       relayUrl: null,
       relayConnections: 4,
-      relayCa: null,
+      ca: null,
       deliveryPort: 25,
       dnsServers: [],
       privateNetworksAllowed: ['127.0.0.0/8'],
@@ -91,7 +101,8 @@ t.test('thread-pool: a transmitted job arrives as composed, attachments with it'
   const outcomes = await Promise.all([threads.run(transmit(message), NEVER), threads.run(transmit(message), NEVER)])
   const built = composeMessage(message)
   for (const outcome of outcomes) t.match(outcome, { result: 'delivered', code: 250, sizeBytes: built.length })
-  for (const session of mx.sessions) t.ok(built.equals(Buffer.from(session.messages[0]!)))
+  const messages = mx.sessions.flatMap((session) => session.messages)
+  t.ok(messages.length === 2 && messages.every((one) => built.equals(Buffer.from(one))))
   t.equal(attachments[0]!.content.toString(), 'pooled', 'the caller keeps its bytes')
 })
 
@@ -122,56 +133,56 @@ t.test('thread-pool: a message that cannot be built, or is too large as built', 
 
 t.test('thread-pool: the signal reaches the attempt', async (t) => {
   const { mx, threads } = await setUpMx(t, { dot: 'hang' })
-  t.match(await threads.run(transmit(), AbortSignal.abort()), { result: 'deferred', phase: 'abort' })
+  t.match(await threads.run(transmit(), AbortSignal.abort()), { result: 'returned', phase: 'abort' })
   const atOnce = new AbortController()
   const first = threads.run(transmit(), atOnce.signal)
   atOnce.abort()
-  t.match(await first, { result: 'deferred', phase: 'abort' }, 'before the job has left')
+  t.match(await first, { result: 'returned', phase: 'abort' }, 'before the job has left')
   const later = new AbortController()
   const second = threads.run(transmit(), later.signal)
   await until(() => mx.sessions.some((one) => one.messages.length === 1), 5000)
   later.abort()
-  t.match(await second, { result: 'deferred', phase: 'abort' })
+  t.match(await second, { result: 'returned', phase: 'abort' })
 })
 
 t.test('thread-pool: the fence is read in the thread, right before the dot', async (t) => {
   const { mx, threads, fence } = await setUpMx(t, {})
   t.match(await threads.run(transmit(), NEVER), { result: 'delivered' })
   markDisconnected(fence)
-  t.match(await threads.run(transmit(), NEVER), { result: 'deferred', phase: 'fence' })
+  t.match(await threads.run(transmit(), NEVER), { result: 'returned', phase: 'fence' })
   markHeartbeat(fence, monotonicMs() - 8001)
-  t.match(await threads.run(transmit(), NEVER), { result: 'deferred', phase: 'fence' })
+  t.match(await threads.run(transmit(), NEVER), { result: 'returned', phase: 'fence' })
   markHeartbeat(fence, monotonicMs())
   t.match(await threads.run(transmit(), NEVER), { result: 'delivered' })
   t.equal(mx.sessions.flatMap((one) => one.messages).length, 2)
 })
 
-t.test('thread-pool: a thread that dies: its jobs are deferred, the next one runs in a new thread', async (t) => {
+t.test('thread-pool: a thread that dies: its jobs go back, the next one runs in a new thread', async (t) => {
   const { mx, threads } = await setUpMx(t, { dot: 'hang' })
   const held = threads.run(transmit(), NEVER)
   await until(() => mx.sessions[0]?.messages.length === 1, 5000)
   // A job that is none throws in the thread, outside of every attempt.
   const fatal = threads.run({ message: MESSAGE } as unknown as MailJob, NEVER)
-  t.match(await fatal, { result: 'deferred', response: /mail thread ended/, sizeBytes: null })
-  t.match(await held, { result: 'deferred', code: null })
+  t.match(await fatal, { result: 'returned', response: /mail thread ended/, sizeBytes: null })
+  t.match(await held, { result: 'returned', code: null })
   t.match(await threads.run(simulate('ann@a.test'), NEVER), { result: 'delivered' })
   for (let n = 0; n < 6; n += 1) await threads.run({ message: MESSAGE } as unknown as MailJob, NEVER)
   t.match(
     await threads.run(simulate('ann@a.test'), NEVER),
-    { result: 'deferred', response: /no mail thread/ },
+    { result: 'returned', response: /no mail thread/ },
     'not for ever',
   )
 })
 
-t.test('thread-pool: close waits for what is under way, then defers the rest', async (t) => {
+t.test('thread-pool: close waits for what is under way, then gives the rest back', async (t) => {
   const { mx, threads } = await setUpMx(t, { dot: 'hang' })
   const held = threads.run(transmit(), NEVER)
   await until(() => mx.sessions[0]?.messages.length === 1, 5000)
   const done = threads.run(simulate('ann@a.test'), NEVER)
   await threads.close(200)
   t.match(await done, { result: 'delivered' })
-  t.match(await held, { result: 'deferred', response: /mail thread ended/ })
-  t.match(await threads.run(simulate('ann@a.test'), NEVER), { result: 'deferred' })
+  t.match(await held, { result: 'returned', response: /mail thread ended/ })
+  t.match(await threads.run(simulate('ann@a.test'), NEVER), { result: 'returned' })
 })
 
 t.test('thread-pool: a wrong relay URL stops the start', async (t) => {
@@ -182,6 +193,6 @@ t.test("thread-pool: through a relay to Postfix's smtp-sink", { skip: SMTP_SINK_
   const sink = await startSmtpSink()
   const { threads } = setUp(t, { relayUrl: `smtp://127.0.0.1:${sink.port}` })
   t.teardown(() => sink.close())
-  const outcomes = await Promise.all(Array.from({ length: 200 }, () => threads.run(transmit(), NEVER)))
+  const outcomes = await Promise.all(Array.from({ length: 200 }, () => threads.run(transmit(MESSAGE, null), NEVER)))
   t.ok(outcomes.every((one) => one.result === 'delivered' && one.code === 250 && one.sizeBytes === SIZE))
 })

@@ -20,6 +20,7 @@ const BASE: ComposeInput = {
 }
 
 const PLAIN: Record<string, Partial<ComposeInput>> = {
+  'feedback id': { feedbackId: 'aGVsbG8_:0e7faee5:faee555a:sw0123456789' },
   'text and html': {},
   'text only': { html: null },
   'text only, empty html': { html: '' },
@@ -43,6 +44,7 @@ const PLAIN: Record<string, Partial<ComposeInput>> = {
 }
 
 const BEYOND: Record<string, Partial<ComposeInput>> = {
+  'feedback id that needs folding': { feedbackId: 'a:'.repeat(40) },
   'a custom field': { headers: { 'X-Id': '1' } },
   'an attachment': { attachments: [{ name: 'a', contentType: null, contentId: null, content: Buffer.alloc(1) }] },
   'other characters in the text': { text: 'naïve' },

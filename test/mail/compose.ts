@@ -74,6 +74,7 @@ const CORPUS: Record<string, Partial<ComposeInput>> = {
       [`X-${'N'.repeat(74)}`]: 'n'.repeat(990),
     },
   },
+  'feedback id of the service': { feedbackId: 'aGVsbG8_:0e7faee5:faee555a:sw0123456789' },
   'header that fits in no line': { headers: { References: `<${'r'.repeat(996)}>` } },
   attachments: {
     html: '<img src="cid:logo">',

@@ -7,13 +7,22 @@ import t from 'tap'
 import { isPublicAddress, planExchanges } from '../../src/mail/mx.ts'
 import { ROOT } from '../support/root.ts'
 
-const plan = (records: [number, string][], units: number[] = []) =>
-  planExchanges({ domain: 'a.test', records: records.map(([priority, exchange]) => ({ priority, exchange })), units })
+const plan = (records: [number, string][], units: number[] = [], ownHosts: string[] = []) => {
+  const exchanges = records.map(([priority, exchange]) => ({ priority, exchange }))
+  return planExchanges({ domain: 'a.test', records: exchanges, units, ownHosts })
+}
 
 t.test('mx: order and filter', async (t) => {
   t.same(plan([]), { kind: 'hosts', hosts: ['a.test'] }, 'implicit MX')
   t.same(plan([[0, '']]), { kind: 'null-mx' })
   t.same(plan([[0, '.']]), { kind: 'null-mx' })
+  const twoHosts: [number, string][] = [
+    [5, 'MX.svc.test'],
+    [9, 'mx.a.test'],
+  ]
+  t.same(plan(twoHosts, [], ['mx.svc.test']), { kind: 'hosts', hosts: ['mx.a.test'] }, 'our own name is dropped')
+  t.same(plan([[5, 'mx.svc.test.']], [], ['mx.svc.test']), { kind: 'loop' })
+  t.same(plan([], [], ['a.test']), { kind: 'loop' }, 'implicit MX that is ourselves')
   t.same(
     plan([
       [0, ''],

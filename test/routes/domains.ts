@@ -175,6 +175,7 @@ t.test('domain: a refused and a missing recipient bounce with what was said, the
   const added = await add('bounce.example')
   publish(added)
   await verify(added.json.domainId)
+  mx.sever()
   mx.script({ rcpt: '550 5.1.1 <gone@there.example>: no such user' })
   const { json } = await service.call('POST /v1/email', {
     token: liveServer.token,

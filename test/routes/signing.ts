@@ -82,6 +82,7 @@ t.test('signing: by the domain of the sender, then by the service [dkim.signed] 
     const copies = await arrived(await send('Shop@ACME.example', body), count)
     t.equal(new Set(copies).size, 1, 'the same for all its recipients')
     t.same(await verdicts(copies[0] as string), ['acme.example: pass', 'service.example: pass'])
+    t.match(copies[0], /^Feedback-ID: [\da-f]{8}:[\da-f]{8}:sw[\da-f]{10}\r$/m)
   }
 })
 

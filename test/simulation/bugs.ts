@@ -15,6 +15,7 @@ import type { Claim } from '../../cluster/pump.ts'
 import { Shard } from '../../cluster/shard.ts'
 import type { Batch } from '../../cluster/shard-loop.ts'
 import type { Commit, Store } from '../../cluster/store.ts'
+import { changeStore } from '../../cluster/store-change.ts'
 import type { Bug } from './simulation.ts'
 
 export const BUGS: readonly Bug[] = [
@@ -116,19 +117,7 @@ function pairs({ args }: Op, countOf: (field: string) => string): string[] {
 }
 
 function wrapped(store: Store, commit: (commit: Commit) => ReturnType<Store['commit']>): Store {
-  return {
-    commit,
-    read: (shard, facts) => store.read(shard, facts),
-    acquire: (request) => store.acquire(request),
-    release: (request) => store.release(request),
-    fenced: (request) => store.fenced(request),
-    metas: (shards) => store.metas(shards),
-    heartbeat: (request) => store.heartbeat(request),
-    retire: (worker) => store.retire(worker),
-    enqueue: (request) => store.enqueue(request),
-    reply: (request) => store.reply(request),
-    signal: (signals) => store.signal(signals),
-  }
+  return changeStore(store, { commit })
 }
 
 /** Performs when a claim is sent, not when it is confirmed. */

@@ -12,6 +12,8 @@ const SOON_MS = 30
 const LATER_MS = 600
 const FAULT_CHANCE = 0.025
 const LOCAL_CHANCE = 0.6
+/** What is published comes or does not. */
+const LOST_CHANCE = 0.2
 /** Asks under way at once, and asks of one seed. */
 const OPEN_MAX = 14
 const ASKS_MAX = 400
@@ -38,6 +40,7 @@ function workActions(sim: Simulation): Action[] {
     actions.push([5, () => deliver(sim, network.takeRequest(chance.below(network.requests.length)))])
   const answers = network.answers.filter((answer) => canHear(sim, answer))
   if (answers.length > 0) actions.push([5, () => hand(sim, chance.pick(answers))])
+  if (network.said.length > 0) actions.push([4, () => hear(sim, chance.below(network.said.length))])
   const timers = time.dueTimers(sim.awakeClocks())
   if (timers.length > 0) actions.push([3, () => time.call(chance.pick(timers))])
   const busy = awake.filter(({ effects }) => effects.length > 0)
@@ -52,6 +55,15 @@ function workActions(sim: Simulation): Action[] {
 export function hand(sim: Simulation, answer: Answer): void {
   sim.note(`answer ${sim.describe(answer.request)}`)
   sim.network.complete(answer)
+}
+
+/** Something that was published is heard, or is lost. */
+export function hear(sim: Simulation, at: number): void {
+  const { chance, faults, network } = sim
+  const [said] = network.said.splice(at, 1)
+  if (said === undefined || sim.process(said.to)?.isAwake !== true || chance.hit(LOST_CHANCE * faults)) return
+  sim.note(`hear p${said.to} ${said.what}`)
+  said.call()
 }
 
 /** Whether an answer may be handed over now. */

@@ -1,6 +1,6 @@
 /** contents - reads what lies in the simulated store, past all faults. */
 import type { Entry, Fact } from '../../cluster/behaviour.ts'
-import { claimsKey, countersKey, laneKey, mailboxKey } from '../../cluster/keyspace.ts'
+import { claimsKey, countersKey, inboxKey, laneKey } from '../../cluster/keyspace.ts'
 import { LANES_USED } from './client.ts'
 import { SHARDS } from './process.ts'
 import type { Simulation } from './simulation.ts'
@@ -45,8 +45,10 @@ export async function leftOver(sim: Simulation): Promise<{ what: readonly string
         earliestMs = Math.min(earliestMs, score)
       }
     for (const [item, row] of await hashAt(sim, shard, claimsKey(shard))) what.push(`claim ${item} ${row}`)
-    const entries = await streamAt(sim, shard, mailboxKey(shard))
-    if (entries.length > 0) what.push(`shard ${shard}: ${entries.length} entries in the mailbox`)
+    for (const of of ['mailbox', 'outcomes'] as const) {
+      const entries = await streamAt(sim, shard, inboxKey(shard, of))
+      if (entries.length > 0) what.push(`shard ${shard}: ${entries.length} entries in ${of}`)
+    }
   }
   return { what, earliestMs }
 }

@@ -34,7 +34,7 @@ export async function deliver(sim: Simulation, request: Request): Promise<void> 
   answer(sim, request, isLost ? request.lost : value)
 }
 
-const WRITES: ReadonlySet<string> = new Set(['commit', 'enqueue', 'acquire', 'release'])
+const WRITES: ReadonlySet<string> = new Set(['commit', 'enqueue', 'handIn', 'acquire', 'release'])
 
 function answer(sim: Simulation, request: Request, value: unknown): void {
   const { chance, observer, time, faults } = sim

@@ -3,7 +3,17 @@
  * until the scheduler hands it over; on the way both can be lost.
  */
 import type { Fact, FactValue } from '../../cluster/behaviour.ts'
-import type { Acquired, Beat, Commit, Enqueue, Meta, Store, Verdict, WorkerRecord } from '../../cluster/store.ts'
+import type {
+  Acquired,
+  Beat,
+  Commit,
+  Enqueue,
+  InboxEntry,
+  Meta,
+  Store,
+  Verdict,
+  WorkerRecord,
+} from '../../cluster/store.ts'
 
 export type Method =
   | 'read'
@@ -14,6 +24,10 @@ export type Method =
   | 'metas'
   | 'heartbeat'
   | 'retire'
+  | 'look'
+  | 'handIn'
+  | 'entries'
+  | 'waiting'
   | 'enqueue'
   | 'reply'
 
@@ -39,9 +53,18 @@ export interface Answer {
   readonly heldUntilMs: number
 }
 
+/** Something that was published, on its way to who listens. */
+export interface Said {
+  /** Number of the process that hears it. */
+  readonly to: number
+  readonly what: string
+  call(): void
+}
+
 export class Network {
   requests: Request[] = []
   answers: Answer[] = []
+  said: Said[] = []
   private sent = 0
 
   /** A store as one process sees it. */
@@ -79,11 +102,31 @@ export class Network {
         send<'ok' | 'busy' | 'lost' | 'unsent'>('enqueue', { shard: request.shard, lost: 'lost' }, () =>
           store.enqueue(request),
         ),
+      look: (clients) =>
+        send<Awaited<ReturnType<Store['look']>>>('look', { shard: -1, lost: null }, () => store.look(clients)),
+      handIn: (request) => send('handIn', { shard: request.shard, lost: false }, () => store.handIn(request)),
+      entries: (request) =>
+        send<readonly InboxEntry[] | null>('entries', { shard: request.shard, lost: null }, () =>
+          store.entries(request),
+        ),
+      waiting: (cursors) =>
+        send<readonly number[] | null>('waiting', { shard: -1, lost: null }, () => store.waiting(cursors)),
+      tell: (worker, text) => store.tell(worker, text),
+      listen: (worker, ears) =>
+        store.listen(worker, {
+          bell: (shard) => this.say({ to: from, what: `bell s${shard}`, call: () => ears.bell(shard) }),
+          replies: (text) => this.say({ to: from, what: 'replies', call: () => ears.replies(text) }),
+          released: (shard) => this.say({ to: from, what: `released s${shard}`, call: () => ears.released(shard) }),
+        }),
       reply: (request) =>
         send<{ reply: string | null; nowMs: number } | null>('reply', { shard: request.shard, lost: null }, () =>
           store.reply(request),
         ),
     }
+  }
+
+  private say(said: Said): void {
+    this.said.push(said)
   }
 
   takeRequest(at: number): Request {

@@ -10,6 +10,7 @@ import { idOfEntry } from '../../cluster/id.ts'
 import { parseClaim } from '../../cluster/item-turns.ts'
 import { dueKey, laneKey } from '../../cluster/keyspace.ts'
 import type { Acquired, Commit, Store, Verdict } from '../../cluster/store.ts'
+import { changeStore } from '../../cluster/store-change.ts'
 import { isTerminal } from './toy-cancel.ts'
 
 /** What can be set back together with the store. */
@@ -61,16 +62,7 @@ export class Observer {
 
   /** The store, watched. */
   watch(store: Store): Store {
-    return {
-      read: (shard, facts) => store.read(shard, facts),
-      release: (request) => store.release(request),
-      fenced: (request) => store.fenced(request),
-      metas: (shards) => store.metas(shards),
-      heartbeat: (request) => store.heartbeat(request),
-      retire: (worker) => store.retire(worker),
-      enqueue: (request) => store.enqueue(request),
-      reply: (request) => store.reply(request),
-      signal: (signals) => store.signal(signals),
+    return changeStore(store, {
       acquire: async (request) => {
         const acquired = await store.acquire(request)
         this.sawAcquire(request.shard, acquired)
@@ -83,7 +75,7 @@ export class Observer {
         if (verdict.kind === 'ok') await this.checkBounds(store, commit)
         return verdict
       },
-    }
+    })
   }
 
   /** What `setBack` wants back. */

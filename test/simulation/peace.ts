@@ -1,6 +1,6 @@
 /** peace - after the chaos: everything heals, everything under way ends, until nothing is left to do. */
 import { setImmediate as settle } from 'node:timers/promises'
-import { isHopeless } from './chaos.ts'
+import { hear, isHopeless } from './chaos.ts'
 import { leftOver } from './contents.ts'
 import { deliver } from './delivery.ts'
 import { resume } from './faults.ts'
@@ -35,6 +35,7 @@ async function peaceRound(sim: Simulation): Promise<void> {
   const isQuiet = network.requests.length === 0 && network.answers.length === 0
   for (let left = network.requests.length; left > 0; left -= 1) await deliver(sim, network.takeRequest(0))
   for (const answer of [...network.answers]) network.complete(answer)
+  while (network.said.length > 0) hear(sim, 0)
   for (const effect of sim.processes.flatMap(({ effects }) => effects)) {
     if (isHopeless(effect.performance.item)) effect.fail(new Error('The effect failed on purpose'))
     else effect.end({ kind: 'delivered' })

@@ -70,7 +70,16 @@ export class SimProcess {
       random,
       shards: SHARDS,
       fieldsMax: FIELDS_MAX[n % FIELDS_MAX.length]!,
-      identity: { host: 'sim', bootId: 'b', pidNamespace: 'p', pid: n, startTime: String(n), clientId: n, runId: 'r' },
+      identity: () => ({
+        host: 'sim',
+        bootId: 'b',
+        pidNamespace: 'p',
+        pid: n,
+        startTime: String(n),
+        clientId: n,
+        runId: 'r',
+        roles: [],
+      }),
       log: {
         info: () => undefined,
         warn: () => undefined,

@@ -104,6 +104,12 @@ export function textOf(arg: string | Uint8Array): string {
   return Buffer.from(text).equals(bytes) ? text : `\u0000bytes ${bytes.toString('latin1')}`
 }
 
+/** The bytes that `textOf` made a text of. */
+export function bytesOf(text: string): Buffer {
+  const mark = '\u0000bytes '
+  return text.startsWith(mark) ? Buffer.from(text.slice(mark.length), 'latin1') : Buffer.from(text)
+}
+
 /** A text as a reader of texts sees it, who cannot tell bytes that are none from each other. */
 export function readable(text: string): string {
   const mark = '\u0000bytes '

@@ -8,6 +8,7 @@ import type { Entry, Fact, FactValue, Op, Signal } from '../../cluster/behaviour
 import { entryIdOf, isId, sortableEntryId } from '../../cluster/id.ts'
 import {
   fencedKey,
+  inboxKey,
   journalKey,
   mailboxKey,
   metaKey,
@@ -15,14 +16,28 @@ import {
   stagedKey,
   WORKERS_KEY,
 } from '../../cluster/keyspace.ts'
-import type { Acquired, Beat, Commit, Enqueue, Meta, Store, Verdict, WorkerRecord } from '../../cluster/store.ts'
+import { OUTCOME_KEPT_MS, STAGED_MS } from '../../cluster/mailbox-script.ts'
+import type {
+  Acquired,
+  Beat,
+  Commit,
+  Cursors,
+  Ears,
+  Enqueue,
+  Inbox,
+  InboxEntry,
+  Listening,
+  Meta,
+  Store,
+  Verdict,
+  WorkerRecord,
+} from '../../cluster/store.ts'
 import { checkOps } from './sim-check.ts'
-import { applyOp, type Dumped, readable, SimData, sortScores, textOf } from './sim-data.ts'
+import { applyOp, bytesOf, type Dumped, readable, SimData, sortScores, textOf } from './sim-data.ts'
 
 const CLOCK_OFF_MS = 5_000
 const TRIES_KEPT_MS = 60_000
 const FENCED_MS = 3_600_000
-const STAGED_MS = 60_000
 const JOURNAL_ENTRIES = 256
 /** Writes that `rollBack` can undo. */
 const STEPS_KEPT = 64
@@ -34,8 +49,10 @@ export class SimStore implements Store {
   nowMs: number
   /** At maxmemory: what accepts something is refused. */
   full = false
-  /** Told of each bell. */
-  onBell: (shard: number) => void = () => undefined
+  /** Who listens, by worker. */
+  private readonly listeners = new Map<string, Ears>()
+  /** Connections that are open. */
+  readonly connected = new Set<number>()
   /** Every signal so far. */
   readonly signals: Signal[] = []
   private readonly data = new SimData()
@@ -108,6 +125,7 @@ export class SimStore implements Store {
     if (this.hashOf(metaKey(shard)).get('tok') !== token) return false
     this.step([metaKey(shard)])
     this.hset(metaKey(shard), ['owner', ''])
+    for (const ears of this.listeners.values()) ears.released(shard)
     return true
   }
 
@@ -136,20 +154,62 @@ export class SimStore implements Store {
     applyOp(this.data, { key: WORKERS_KEY, write: 'HDEL', args: [worker] }, this.nowMs)
   }
 
+  async look(
+    clients: readonly number[],
+  ): Promise<{ workers: ReadonlyMap<string, string>; connected: Set<number> } | null> {
+    const connected = new Set(clients.filter((client) => this.connected.has(client)))
+    return { workers: new Map(this.hashOf(WORKERS_KEY)), connected }
+  }
+
   async enqueue(request: Enqueue): Promise<'ok' | 'busy' | 'lost' | 'unsent'> {
-    const { shard, cmdId, name, replyTo, deadlineMs, body, entriesMax } = request
+    const { shard, cmdId, name, replyTo, deadlineMs, entriesMax } = request
     if (this.full) return 'unsent'
-    const key = mailboxKey(shard)
-    const mailbox = this.data.get(key, this.nowMs)
+    const mailbox = this.data.get(mailboxKey(shard), this.nowMs)
     if (mailbox?.kind === 'stream' && mailbox.entries.length >= entriesMax) return 'busy'
-    this.step([key, stagedKey(shard, cmdId)])
-    this.data.setText(stagedKey(shard, cmdId), textOf(body), this.nowMs + STAGED_MS)
-    const [lastMs, lastLow] = (mailbox?.kind === 'stream' ? mailbox.last : '0-0').split('-')
-    const id = this.nowMs > Number(lastMs) ? `${this.nowMs}-0` : `${lastMs}-${BigInt(lastLow!) + 1n}`
     const fields = ['cmd', cmdId, 'name', name, 'to', replyTo, 'deadline', String(deadlineMs)]
-    applyOp(this.data, { key, write: 'XADD', args: [id, ...fields] }, this.nowMs)
-    this.onBell(shard)
+    this.put('mailbox', request, { fields, lifeMs: STAGED_MS })
     return 'ok'
+  }
+
+  async handIn(request: { shard: number; cmdId: string; body: Uint8Array }): Promise<boolean> {
+    const fields = ['cmd', request.cmdId, 'name', 'outcome', 'to', '', 'deadline', '0']
+    this.put('outcomes', request, { fields, lifeMs: OUTCOME_KEPT_MS })
+    return true
+  }
+
+  async entries(request: {
+    shard: number
+    of: Inbox
+    after: string
+    count: number
+  }): Promise<readonly InboxEntry[] | null> {
+    const { shard, of, after, count } = request
+    return this.inboxAfter(shard, of, after)
+      .slice(0, count)
+      .map(({ id, fields }) => {
+        const [, cmdId = '', , name = '', , replyTo = '', , deadline = ''] = fields
+        const said = this.data.get(stagedKey(shard, cmdId), this.nowMs)
+        const body = said?.kind === 'text' ? bytesOf(said.text) : null
+        return { id, cmdId, name, replyTo, deadlineMs: Number(deadline), body }
+      })
+  }
+
+  async waiting(cursors: readonly Cursors[]): Promise<readonly number[] | null> {
+    return cursors
+      .filter(
+        ({ shard, mailbox, outcomes }) =>
+          this.inboxAfter(shard, 'mailbox', mailbox).length + this.inboxAfter(shard, 'outcomes', outcomes).length > 0,
+      )
+      .map(({ shard }) => shard)
+  }
+
+  tell(worker: string, text: string): void {
+    this.listeners.get(worker)?.replies(text)
+  }
+
+  listen(worker: string, ears: Ears): Listening {
+    this.listeners.set(worker, ears)
+    return { follow: () => undefined, close: () => void this.listeners.delete(worker) }
   }
 
   async reply(request: {
@@ -267,6 +327,28 @@ export class SimStore implements Store {
 
   private hset(key: string, args: readonly string[]): void {
     applyOp(this.data, { key, write: 'HSET', args }, this.nowMs)
+  }
+
+  /** One entry, what it says, and the bell. */
+  private put(
+    of: Inbox,
+    { shard, cmdId, body }: { shard: number; cmdId: string; body: Uint8Array },
+    { fields, lifeMs }: { fields: readonly string[]; lifeMs: number },
+  ): void {
+    const key = inboxKey(shard, of)
+    this.step([key, stagedKey(shard, cmdId)])
+    this.data.setText(stagedKey(shard, cmdId), textOf(body), this.nowMs + lifeMs)
+    const stream = this.data.get(key, this.nowMs)
+    const [lastMs, lastLow] = (stream?.kind === 'stream' ? stream.last : '0-0').split('-')
+    const id = this.nowMs > Number(lastMs) ? `${this.nowMs}-0` : `${lastMs}-${BigInt(lastLow!) + 1n}`
+    applyOp(this.data, { key, write: 'XADD', args: [id, ...fields] }, this.nowMs)
+    for (const ears of this.listeners.values()) ears.bell(shard)
+  }
+
+  private inboxAfter(shard: number, of: Inbox, after: string): readonly Entry[] {
+    const stream = this.data.get(inboxKey(shard, of), this.nowMs)
+    const entries = stream?.kind === 'stream' ? stream.entries : []
+    return after === '' ? entries : entries.filter(({ id }) => sortableEntryId(id) > sortableEntryId(after))
   }
 
   /** Remembers what a write is about to change. */

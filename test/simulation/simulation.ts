@@ -129,6 +129,7 @@ export class Simulation {
       fault: (sentence) => this.fault(sentence),
     })
     this.processes.push(process)
+    this.base.connected.add(n)
     this.note(`start p${n}`)
     process.worker.start().catch(() => this.kill(process))
     return process
@@ -161,6 +162,7 @@ export class Simulation {
   kill(process: SimProcess): void {
     this.note(`kill p${process.n}`)
     process.state = 'dead'
+    this.base.connected.delete(process.n)
     this.time.forget(process.clock)
     for (const { performance } of process.effects) this.observer.ends(performance)
     process.effects = []

@@ -16,6 +16,9 @@ export const RECORD: WorkerRecord = {
   startTime: '1',
   clientId: 1,
   runId: 'r',
+  takesShards: true,
+  isLeaving: false,
+  roles: ['actors'],
 }
 
 /** A Redis that ends with the test. */

@@ -15,6 +15,7 @@ import { type Config, readConfig } from '../../src/config.ts'
 import { compileBody } from '../../src/edge/validate.ts'
 import type { FirstRun } from '../../src/first-start.ts'
 import { type RunningService, type ServiceOptions, startService } from '../../src/main.ts'
+import { startHost } from './host.ts'
 import { startRedis, type TestRedis } from './redis.ts'
 
 const SECRET_KEY = 'a secret of the tests that is long enough'
@@ -43,19 +44,24 @@ export interface TestService {
   call(what: string, options?: CallOptions): Promise<Called>
   /** Calls the operator listener. */
   operate(what: string, options?: CallOptions): Promise<Called>
+  /** Calls the operator listener of the process that runs the actors: the same one, unless the service is apart. */
+  operateActors(what: string, options?: CallOptions): Promise<Called>
   /** Stops the service, keeps store and data directory, and starts it anew. */
   restart(): Promise<void>
   stop(): Promise<void>
 }
 
-/** Starts a service. In: settings over those of the tests. */
+/**
+ * Starts a service. In: settings over those of the tests. Where `TOPOLOGY` is `apart` it is two processes: `http` one of
+ * its own, `actors` this one, with what `options` change. Tests of routes run both ways (test/apart.ts).
+ */
 export async function startTestService(
   environment: Readonly<Record<string, string>> = {},
   options: ServiceOptions = {},
 ): Promise<TestService> {
   const redis = await startRedis()
   const dataDir = mkdtempSync(join(tmpdir(), 'sendwright-service-'))
-  const config = configOf({
+  const settings = {
     REDIS_URL: `unix://${redis.socketPath}`,
     SECRET_KEY,
     DATA_DIR: dataDir,
@@ -64,8 +70,10 @@ export async function startTestService(
     EDGE_RATE: '0',
     LOG_LEVEL: 'silent',
     ...environment,
-  })
-  let service = await startService(config, { print: () => undefined, ...options })
+  }
+  const config = configOf(settings)
+  const start = process.env.TOPOLOGY === 'apart' ? startApart : startWhole
+  let running = await start(settings, options)
   const firstRun = JSON.parse(readFileSync(join(dataDir, 'first-run.json'), 'utf8')) as FirstRun
   return {
     redis,
@@ -73,18 +81,50 @@ export async function startTestService(
     dataDir,
     firstRun,
     get service() {
-      return service
+      return running.service
     },
     call: (what, asked) => callAt(`http://127.0.0.1:${config.httpPort}`, what, asked),
     operate: (what, asked) => callAt(`http://127.0.0.1:${config.operatorPort}`, what, asked),
+    operateActors: (what, asked) => callAt(`http://127.0.0.1:${running.actorsPort}`, what, asked),
     async restart() {
-      await service.stop()
-      service = await startService(config, { print: () => undefined, ...options })
+      await running.stop()
+      running = await start(settings, options)
     },
     async stop() {
-      await service.stop()
+      await running.stop()
       await redis.stop()
       rmSync(dataDir, { recursive: true, force: true })
+    },
+  }
+}
+
+type Settings = Readonly<Record<string, string>>
+
+/** What runs: the service, or the half of it that runs in this process. */
+interface Run {
+  readonly service: RunningService
+  /** Operator port of the process with the actors. */
+  readonly actorsPort: number
+  stop(): Promise<void>
+}
+
+async function startWhole(settings: Settings, options: ServiceOptions): Promise<Run> {
+  const config = configOf(settings)
+  const service = await startService(config, { print: () => undefined, ...options })
+  return { service, actorsPort: config.operatorPort, stop: () => service.stop() }
+}
+
+async function startApart(settings: Settings, options: ServiceOptions): Promise<Run> {
+  const ownPort = String(await freePort())
+  const actors = configOf({ ...settings, ROLES: 'actors', OPERATOR_PORT: ownPort })
+  const service = await startService(actors, { print: () => undefined, ...options })
+  const http = await startHost({ ...settings, ROLES: 'http' })
+  return {
+    service,
+    actorsPort: actors.operatorPort,
+    async stop() {
+      await http.kill('SIGTERM')
+      await service.stop()
     },
   }
 }

@@ -1,0 +1,27 @@
+/**
+ * rendezvous - which of several workers a shard belongs to: each asks the same question and gets the same answer.
+ *
+ * A worker that comes takes its share from all others, one that goes leaves its own to all of them; no other shard moves.
+ */
+
+/** The worker to which `shard` belongs among `workers`; '' where there are none. */
+export function wantedOwner(shard: number, workers: readonly string[]): string {
+  let wanted = ''
+  let most = -1
+  for (const worker of workers) {
+    const weight = weightOf(worker, shard)
+    if (weight < most || (weight === most && worker < wanted)) continue
+    wanted = worker
+    most = weight
+  }
+  return wanted
+}
+
+/** FNV-1a over both, then mixed (murmur3's last step): neighbouring shards must not weigh alike. */
+function weightOf(worker: string, shard: number): number {
+  let hash = 0x811c9dc5 ^ shard
+  for (let i = 0; i < worker.length; i += 1) hash = Math.imul(hash ^ worker.charCodeAt(i), 0x01000193)
+  hash = Math.imul(hash ^ (hash >>> 16) ^ shard, 0x85ebca6b)
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
+  return (hash ^ (hash >>> 16)) >>> 0
+}

@@ -1,0 +1,108 @@
+/**
+ * shard-inbox - what comes to a shard from other processes: commands, outcomes, and claims that the dead left behind.
+ *
+ * Guarantees: the claims of a dead worker are freed only after every outcome that lay there when its death was noticed
+ * has been taken up, so that what it has ended is not performed again; a free looks at the claim's row once more.
+ */
+
+import type { CommandType } from './behaviour.ts'
+import type { FreedItem } from './dead-claims.ts'
+import { deadClaims } from './dead-claims.ts'
+import { claimsKey } from './keyspace.ts'
+import { MailboxReader } from './mailbox-reader.ts'
+import { mailboxWork, outcomeWork } from './mailbox-work.ts'
+import type { ShardWorld } from './shard-world.ts'
+import type { Cursors, Meta } from './store.ts'
+import type { Work } from './work.ts'
+
+/** Commands of the mailbox that wait in memory; the rest waits in the store. */
+const WAITING_MAX = 256
+
+interface InboxDeps {
+  readonly shard: number
+  /** Whether the shard takes anything now. */
+  readonly isOpen: () => boolean
+  /** Commands of the mailbox that wait in the queue. */
+  readonly waiting: () => number
+  readonly take: (works: readonly Work[]) => void
+  readonly outcomeType: (lane: string) => CommandType | undefined
+  readonly free: (items: readonly FreedItem[]) => Work | null
+}
+
+export class ShardInbox {
+  private readonly world: ShardWorld
+  private readonly deps: InboxDeps
+  private readonly mailbox: MailboxReader
+  private readonly outcomes: MailboxReader
+  private claimsDue = false
+
+  constructor(world: ShardWorld, deps: InboxDeps) {
+    this.world = world
+    this.deps = deps
+    this.mailbox = new MailboxReader(deps.shard, 'mailbox', world.store)
+    this.outcomes = new MailboxReader(deps.shard, 'outcomes', world.store)
+  }
+
+  /** Begins where the last commit stopped. */
+  start({ cursor, outcomesCursor }: Meta): void {
+    this.mailbox.start(cursor)
+    this.outcomes.start(outcomesCursor)
+    this.claimsDue = true
+  }
+
+  get cursors(): Cursors {
+    return { shard: this.deps.shard, mailbox: this.mailbox.cursor, outcomes: this.outcomes.cursor }
+  }
+
+  /** Something may have come. */
+  ring(): void {
+    this.mailbox.ring()
+    this.outcomes.ring()
+    this.read()
+  }
+
+  /** A worker is no more: what it had claimed is looked for, after the outcomes that it left. */
+  workerDied(): void {
+    this.claimsDue = true
+    this.outcomes.ring()
+    this.read()
+  }
+
+  /** Reads what was rung for. Called a few times a second as well. */
+  read(): void {
+    if (!this.deps.isOpen()) return
+    if (this.outcomes.wants) void this.readOutcomes()
+    if (this.mailbox.wants && this.deps.waiting() < WAITING_MAX) void this.readMailbox()
+    if (this.claimsDue && this.outcomes.isDry) void this.freeClaims()
+  }
+
+  private async readMailbox(): Promise<void> {
+    const entries = await this.mailbox.read()
+    if (!this.deps.isOpen() || entries.length === 0) return
+    const { commands, clock } = this.world
+    this.deps.take(entries.map((entry) => mailboxWork(entry, { commands, cameAtMs: clock.monotonicMs() })))
+    this.read()
+  }
+
+  private async readOutcomes(): Promise<void> {
+    const entries = await this.outcomes.read()
+    if (!this.deps.isOpen()) return
+    const { outcomeType: typeOf } = this.deps
+    const cameAtMs = this.world.clock.monotonicMs()
+    if (entries.length > 0) this.deps.take(entries.map((entry) => outcomeWork(entry, { typeOf, cameAtMs })))
+    if (entries.length > 0 || this.claimsDue) this.read()
+  }
+
+  private async freeClaims(): Promise<void> {
+    this.claimsDue = false
+    const values = await this.world.store.read(this.deps.shard, [{ read: 'hash', key: claimsKey(this.deps.shard) }])
+    if (values === null) this.claimsDue = true
+    if (values === null || !this.deps.isOpen()) return
+    const works: Work[] = []
+    for (const items of deadClaims(values[0] as ReadonlyMap<string, string>, this.world)) {
+      const work = this.deps.free(items)
+      if (work !== null) works.push(work)
+    }
+    if (works.length > 0) this.deps.take(works)
+  }
+}

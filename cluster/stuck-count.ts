@@ -1,0 +1,36 @@
+/**
+ * stuck-count - how often shards of this process got stuck, while the store answers its heartbeats.
+ *
+ * A shard that does not move for ten seconds is dropped and taken anew; the third in a minute says that the fault lies
+ * in the process. While the store is away nothing moves anywhere, and nobody is to blame.
+ */
+
+/** A shard that has not moved for this long is stuck. */
+export const STUCK_MS = 10_000
+/** A heartbeat that was answered so long ago says nothing about now. */
+const BEAT_AGE_MAX_MS = 4_000
+const TIMES_MAX = 3
+const WITHIN_MS = 60_000
+
+export class StuckCount {
+  private beatsSinceMs = Number.POSITIVE_INFINITY
+  private lastBeatMs = Number.NEGATIVE_INFINITY
+  private times: number[] = []
+
+  /** A heartbeat was answered. */
+  beat(atMs: number): void {
+    if (atMs - this.lastBeatMs > BEAT_AGE_MAX_MS) this.beatsSinceMs = atMs
+    this.lastBeatMs = atMs
+  }
+
+  /** Whether heartbeats have been answered for so long that a shard which does not move is to blame itself. */
+  mayJudge(atMs: number): boolean {
+    return atMs - this.lastBeatMs <= BEAT_AGE_MAX_MS && atMs - this.beatsSinceMs >= STUCK_MS
+  }
+
+  /** A shard was stuck. True: too often. */
+  add(atMs: number): boolean {
+    this.times = [...this.times.filter((time) => atMs - time < WITHIN_MS), atMs].slice(-TIMES_MAX)
+    return this.times.length === TIMES_MAX
+  }
+}

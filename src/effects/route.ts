@@ -1,0 +1,92 @@
+/**
+ * route - where the mail for a domain goes: its mail servers in the order to try, the site that they are, and what its
+ * MTA-STS policy demands.
+ *
+ * Spec delivery.mx, delivery.sts
+ */
+
+import { makeUnasked } from '../mail/classify.ts'
+import { planExchanges } from '../mail/mx.ts'
+import { makeDeferred, type Outcome } from '../mail/outcome.ts'
+import { type SiteLimits, type SiteLimitTable, siteLimits, siteName } from '../mail/site.ts'
+import { isNamed, type StsPolicy } from '../mail/sts-policy.ts'
+import type { Resolver } from './resolve.ts'
+import type { StsPolicies } from './sts.ts'
+
+/** Exchanges that are looked at; a domain with more is served by the first ones. */
+const HOSTS_MAX = 10
+
+export interface Route {
+  readonly site: string
+  /** In the order to try; those of one preference are shuffled anew each time. */
+  readonly hosts: readonly string[]
+  readonly limits: SiteLimits
+  /** What the domain's policy says; null = it has none. */
+  readonly sts: 'enforce' | 'testing' | null
+  /** False where the policy is only tested and names none of the hosts. */
+  readonly isNamed: boolean
+  /** We receive for the domain ourselves: our own servers and addresses are the right ones. */
+  readonly isOwn: boolean
+  /** It is the operator's relay, which no rule of strangers holds for. */
+  readonly isRelay: boolean
+}
+
+export interface RouteDeps {
+  readonly resolver: Resolver
+  readonly policies: StsPolicies
+  readonly siteLimits: SiteLimitTable
+  /** Names under which we receive: mail for others must not go there, it would come back. */
+  readonly ownHosts: readonly string[]
+  /** Domains that we receive for, with all below them. */
+  readonly ownDomains: readonly string[]
+  /** A random number, 0 to 1. */
+  unit(): number
+}
+
+/** The route of everything that goes through the operator's relay. In: attempts that may be under way there. */
+export function relayRoute(attemptsMax: number): Route {
+  const many = 1_000_000
+  const limits: SiteLimits = {
+    connectionsStart: attemptsMax,
+    connections: attemptsMax,
+    messagesPerSecond: many,
+    messagesPerConnection: many,
+    connectionsPerMinute: many,
+  }
+  return { site: 'relay', hosts: [], limits, sts: null, isNamed: true, isOwn: true, isRelay: true }
+}
+
+/** The route for a domain (A-labels, lower case), or the outcome where there is none. Never rejects. */
+export async function findRoute(domain: string, deps: RouteDeps): Promise<Route | Outcome> {
+  const [found, policy] = await Promise.all([deps.resolver.look('MX', domain), deps.policies.find(domain)])
+  if (found.status === 'nxdomain') return makeUnasked('no-domain')
+  if (found.status === 'failure') return makeDeferred('dns', 'DNSFailure', `4.4.3 MX lookup failed: ${found.code}`)
+  const records = found.status === 'ok' ? found.records : []
+  const isOwn = deps.ownDomains.some((own) => domain === own || domain.endsWith(`.${own}`))
+  const ownHosts = isOwn ? [] : deps.ownHosts
+  const plan = planExchanges({ domain, records, units: records.map(() => deps.unit()), ownHosts })
+  if (plan.kind === 'null-mx') return makeUnasked('null-mx')
+  if (plan.kind === 'loop') return makeUnasked('loop')
+  if (plan.kind === 'unusable') return makeUnasked('no-exchange')
+  return withPolicy(plan.hosts, { policy, isOwn, deps })
+}
+
+function withPolicy(
+  hosts: readonly string[],
+  { policy, isOwn, deps }: { policy: StsPolicy | null; isOwn: boolean; deps: RouteDeps },
+): Route | Outcome {
+  const sts = policy === null || policy.mode === 'none' ? null : policy.mode
+  const named = policy === null || sts === null ? hosts : hosts.filter((host) => isNamed(policy, host))
+  // RFC 8461 5.1: no server that the policy does not name, and no bounce either: the policy may be what is wrong.
+  if (named.length === 0 && sts === 'enforce')
+    return makeDeferred('conn', 'PolicyRelated', '4.7.0 MTA-STS policy names none of the mail servers')
+  return {
+    site: siteName(hosts),
+    hosts: (sts === 'enforce' ? named : hosts).slice(0, HOSTS_MAX),
+    limits: siteLimits(hosts, deps.siteLimits),
+    sts,
+    isNamed: named.length > 0,
+    isOwn,
+    isRelay: false,
+  }
+}

@@ -1,0 +1,148 @@
+/**
+ * sts - MTA-STS policies (RFC 8461) of recipient domains: looked up, fetched, kept.
+ *
+ * Guarantees: never rejects; a policy that is still valid is used whatever DNS and the policy's host say; the TXT record is
+ * asked for at most once an hour; the file is taken over verified HTTPS from a checked public address, at most 64 KiB in
+ * 10 s, without following redirects. What cannot be found out is no policy.
+ *
+ * Spec delivery.sts
+ */
+
+import { request } from 'node:https'
+import { isPublicAddress } from '../mail/mx.ts'
+import { readPolicy, type StsPolicy } from '../mail/sts-policy.ts'
+import type { Resolver } from './resolve.ts'
+
+const RECHECK_MS = 3_600_000
+/** After DNS could not tell. */
+const FAILURE_RECHECK_MS = 60_000
+const FETCH_MS_MAX = 10_000
+const FILE_BYTES_MAX = 65_536
+const KEPT_MAX = 65_536
+const HTTPS_PORT = 443
+
+/** Where policies outlive the process. */
+export interface PolicyStore {
+  read(domain: string): Promise<string | null>
+  write(domain: string, text: string, untilMs: number): Promise<void>
+}
+
+export interface StsOptions {
+  readonly resolver: Resolver
+  readonly store: PolicyStore
+  /** Wall clock: policies are kept for weeks. */
+  readonly nowMs: () => number
+  readonly privateNetworksAllowed: readonly string[]
+  readonly port?: number
+  /** Authority in place of the system's (PEM). */
+  readonly ca?: string
+}
+
+export interface StsPolicies {
+  /** The policy that holds for mail to a domain now; null = none. */
+  find(domain: string): Promise<StsPolicy | null>
+}
+
+interface Kept {
+  readonly policy: StsPolicy | null
+  readonly recheckAtMs: number
+}
+
+/** Policies with an empty memory over a store. */
+export function createStsPolicies(options: StsOptions): StsPolicies {
+  const kept = new Map<string, Kept>()
+  const inFlight = new Map<string, Promise<StsPolicy | null>>()
+
+  async function look(domain: string): Promise<StsPolicy | null> {
+    const known = kept.get(domain)?.policy ?? (await readStored(options, domain))
+    const found = await renew(options, domain, known)
+    kept.delete(domain)
+    if (kept.size >= KEPT_MAX) kept.delete(kept.keys().next().value as string)
+    kept.set(domain, found)
+    return found.policy
+  }
+
+  return {
+    async find(domain) {
+      const known = kept.get(domain)
+      const nowMs = options.nowMs()
+      const isValid = known && (known.policy === null || known.policy.untilMs > nowMs)
+      if (known && isValid && known.recheckAtMs > nowMs) return known.policy
+      const running = inFlight.get(domain) ?? look(domain).finally(() => inFlight.delete(domain))
+      inFlight.set(domain, running)
+      return running
+    },
+  }
+}
+
+/** The policy after a look at the TXT record; the known one while it is valid and nothing newer is to be had. */
+async function renew(options: StsOptions, domain: string, known: StsPolicy | null): Promise<Kept> {
+  const nowMs = options.nowMs()
+  const valid = known !== null && known.untilMs > nowMs ? known : null
+  const id = await findId(options.resolver, domain)
+  if (id === undefined) return { policy: valid, recheckAtMs: nowMs + FAILURE_RECHECK_MS }
+  const kept = { policy: valid, recheckAtMs: nowMs + RECHECK_MS }
+  if (id === null || valid?.id === id) return kept
+  const file = await fetchFile(options, domain)
+  const policy = file === null ? null : readPolicy(file, { id, nowMs })
+  if (policy === null) return kept
+  await options.store.write(domain, JSON.stringify(policy), policy.untilMs).catch(() => undefined)
+  return { ...kept, policy }
+}
+
+/** The policy's id; null: the domain has none; undefined: DNS could not tell. */
+async function findId(resolver: Resolver, domain: string): Promise<string | null | undefined> {
+  const { resolvePolicy } = await import('mailauth/lib/mta-sts.js')
+  let isUnknown = false
+  const ask = async (name: string): Promise<string[][]> => {
+    const answer = await resolver.look('TXT', name)
+    isUnknown = answer.status === 'failure'
+    return answer.status === 'ok' ? [...answer.records] : []
+  }
+  // Several records are as good as none (RFC 8461 3.1); the library throws for them.
+  const id = await resolvePolicy(domain, { resolver: ask as never }).catch(() => false as const)
+  if (isUnknown) return undefined
+  return typeof id === 'string' ? id : null
+}
+
+async function readStored({ store }: StsOptions, domain: string): Promise<StsPolicy | null> {
+  const text = await store.read(domain).catch(() => null)
+  return text === null ? null : (JSON.parse(text) as StsPolicy)
+}
+
+/** The policy file; null when it is not to be had. */
+async function fetchFile(options: StsOptions, domain: string): Promise<string | null> {
+  const host = `mta-sts.${domain}`
+  const found = await options.resolver.look('A', host)
+  const addresses = found.status === 'ok' ? found.records : []
+  const address = addresses.find((one) => isPublicAddress(one, options.privateNetworksAllowed))
+  if (address === undefined) return null
+  return new Promise((resolve) => {
+    const asked = request({
+      host: address,
+      port: options.port ?? HTTPS_PORT,
+      path: '/.well-known/mta-sts.txt',
+      servername: host,
+      headers: { host },
+      agent: false,
+      signal: AbortSignal.timeout(FETCH_MS_MAX),
+      ...(options.ca !== undefined && { ca: options.ca }),
+    })
+    asked.once('error', () => resolve(null))
+    asked.once('response', (response) => {
+      const chunks: Buffer[] = []
+      let bytes = 0
+      response.on('data', (chunk: Buffer) => {
+        bytes += chunk.length
+        chunks.push(chunk)
+        if (bytes > FILE_BYTES_MAX) asked.destroy()
+      })
+      response.once('error', () => resolve(null))
+      response.once('close', () => {
+        const isWhole = response.complete && response.statusCode === 200 && bytes <= FILE_BYTES_MAX
+        resolve(isWhole ? Buffer.concat(chunks).toString() : null)
+      })
+    })
+    asked.end()
+  })
+}

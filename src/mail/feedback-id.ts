@@ -1,0 +1,32 @@
+/**
+ * feedback-id - the Feedback-ID field, by which Gmail groups complaints in its Postmaster Tools
+ *
+ * `<tag>:<stream>:<account>:<sender>`; the last part names the installation, and Gmail wants it to be 5 to 15 characters
+ * that never change. Ids are told by their last eight digits: the first ones are a time, which many share.
+ *
+ * Spec send.feedback-id
+ */
+
+const NAME = 'feedback-id'
+const ID_DIGITS = 8
+
+export interface FeedbackIdInput {
+  /** Null: the message has no tag, and the part is left off. */
+  readonly tagHash: string | null
+  readonly streamId: string
+  readonly accountId: string
+  /** The installation. */
+  readonly senderId: string
+}
+
+/** The value of the field. */
+export function formatFeedbackId({ tagHash, streamId, accountId, senderId }: FeedbackIdInput): string {
+  const parts = [streamId.slice(-ID_DIGITS), accountId.slice(-ID_DIGITS), senderId]
+  return (tagHash === null ? parts : [tagHash, ...parts]).join(':')
+}
+
+/** Whether a client's own fields hold one: then it stands. */
+export function hasFeedbackId(headers: Readonly<Record<string, string>>): boolean {
+  for (const name in headers) if (name.toLowerCase() === NAME) return true
+  return false
+}

@@ -1,0 +1,107 @@
+/**
+ * site - the receiving side as a whole: every domain with the same set of mail servers is one site, with one set of limits.
+ *
+ * Domains by the thousand are hosted by a few providers; what a provider tolerates it counts over all of them together.
+ *
+ * Spec delivery.site, delivery.site.limits
+ */
+
+/** What a site is given. */
+export interface SiteLimits {
+  /** Connections at once: how many to begin with, and how far success lets that grow. */
+  readonly connectionsStart: number
+  readonly connections: number
+  readonly messagesPerSecond: number
+  readonly messagesPerConnection: number
+  /** New connections in any minute. */
+  readonly connectionsPerMinute: number
+}
+
+/** Limits by the end of a mail server's name, such as `google.com`; `default` is for every other site. */
+export type SiteLimitTable = ReadonlyMap<string, Partial<SiteLimits>>
+
+/** Every site that has no entry of its own, and what an entry leaves out. */
+export const SITE_LIMITS: SiteLimits = {
+  connectionsStart: 5,
+  connections: 10,
+  messagesPerSecond: 100,
+  messagesPerConnection: 100,
+  connectionsPerMinute: 100,
+}
+const DEFAULT_ENTRY = 'default'
+
+/** What the large providers publish, or answer 421 to when it is passed. */
+const PROVIDERS: SiteLimitTable = new Map([
+  ['google.com', { connections: 5, messagesPerConnection: 50 }],
+  ['outlook.com', { connections: 5, messagesPerConnection: 50 }],
+  ['office365.us', { connections: 5, messagesPerConnection: 50 }],
+  ['yahoodns.net', { messagesPerConnection: 20 }],
+  ['icloud.com', { connections: 10, messagesPerConnection: 5 }],
+  ['orange.fr', { connections: 2 }],
+])
+
+/** Largest value of each limit in a file: beyond it a mistake is likelier than a wish. */
+const FILE_MAX: SiteLimits = {
+  connectionsStart: 256,
+  connections: 256,
+  messagesPerSecond: 10_000,
+  messagesPerConnection: 100_000,
+  connectionsPerMinute: 10_000,
+}
+const FILE_ENTRIES_MAX = 10_000
+
+/** The name of the site that these hosts are: sorted, each once, separated by commas. */
+export function siteName(hosts: readonly string[]): string {
+  return [...new Set(hosts)].sort().join(',')
+}
+
+/** The limits of a site; the operator's entries go before the built-in ones. In: its hosts in lower case. */
+export function siteLimits(hosts: readonly string[], operators: SiteLimitTable): SiteLimits {
+  const limits = {
+    ...SITE_LIMITS,
+    ...operators.get(DEFAULT_ENTRY),
+    ...entryFor(hosts, PROVIDERS),
+    ...entryFor(hosts, operators),
+  }
+  return { ...limits, connectionsStart: Math.min(limits.connectionsStart, limits.connections) }
+}
+
+/** The entry whose name most closely fits one of the hosts. */
+function entryFor(hosts: readonly string[], table: SiteLimitTable): Partial<SiteLimits> {
+  const suffixes = hosts.flatMap((host) => {
+    const labels = host.split('.')
+    return labels.map((_, at) => labels.slice(at).join('.'))
+  })
+  const fitting = suffixes.filter((suffix) => table.has(suffix)).sort((a, b) => b.length - a.length)
+  return table.get(fitting[0] ?? '') ?? {}
+}
+
+/** Reads the operator's file: the table, or a sentence that says what is wrong with it. Never throws. */
+export function parseSiteLimits(text: string): SiteLimitTable | string {
+  const file = parseObject(text)
+  if (file === null) return 'a JSON object of sites'
+  const entries = Object.entries(file)
+  if (entries.length > FILE_ENTRIES_MAX) return `at most ${FILE_ENTRIES_MAX} sites`
+  const table = new Map<string, Partial<SiteLimits>>()
+  for (const [site, entry] of entries) {
+    if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) return `an object of limits for ${site}`
+    for (const [name, value] of Object.entries(entry)) {
+      if (!(name in FILE_MAX)) return `no limit called ${name} (${site})`
+      const max = FILE_MAX[name as keyof SiteLimits]
+      if (!Number.isInteger(value) || value < 1 || value > max) return `${name} of ${site} from 1 to ${max}`
+    }
+    table.set(site.toLowerCase().replace(/\.$/, ''), entry as Partial<SiteLimits>)
+  }
+  return table
+}
+
+function parseObject(text: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : null
+  } catch {
+    return null
+  }
+}

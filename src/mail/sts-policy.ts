@@ -1,0 +1,37 @@
+/**
+ * sts-policy - MTA-STS (RFC 8461): which mail servers a domain's policy names, and what is kept of a policy.
+ */
+
+import { parsePolicy } from 'mailauth/lib/mta-sts.js'
+
+/** A policy as it is kept; instants in milliseconds. */
+export interface StsPolicy {
+  /** The id of its TXT record: another one there means another policy. */
+  readonly id: string
+  readonly mode: 'enforce' | 'testing' | 'none'
+  /** Host names in lower case, or `*.` and a name. */
+  readonly mx: readonly string[]
+  readonly untilMs: number
+}
+
+/** A policy may be kept for a year and a day at most (RFC 8461 3.2). */
+const AGE_MAX_SECONDS = 31_557_600
+const MX_MAX = 100
+
+/** Reads a policy file. Null for one that is none: then there is no policy (RFC 8461 3.3). */
+export function readPolicy(file: string, { id, nowMs }: { id: string; nowMs: number }): StsPolicy | null {
+  try {
+    const { mode, mx = [], maxAge } = parsePolicy(file)
+    if (maxAge === undefined) return null
+    const untilMs = nowMs + Math.min(maxAge, AGE_MAX_SECONDS) * 1000
+    return { id, mode, mx: mx.slice(0, MX_MAX), untilMs }
+  } catch {
+    return null
+  }
+}
+
+/** Whether the policy names the host: exactly, or by a `*` that stands for exactly one label (RFC 8461 4.1). */
+export function isNamed(policy: StsPolicy, host: string): boolean {
+  const parent = host.slice(host.indexOf('.') + 1)
+  return policy.mx.some((name) => (name.startsWith('*.') ? parent !== host && name.slice(2) === parent : name === host))
+}

@@ -1,0 +1,107 @@
+/**
+ * outbound - delivery to the outside, put together: routes, sites, what the operator holds
+ *
+ * Key: `sts:<domain>` string, an MTA-STS policy with its own expiry. It belongs to no shard: it is a copy of what the domain
+ * publishes, and every process may write it.
+ */
+
+import { readFileSync } from 'node:fs'
+import type { Redis } from 'ioredis'
+import type { Config } from './config.ts'
+import { type Dispatch, makeDispatch } from './dispatch.ts'
+import { monotonicMs } from './effects/fence.ts'
+import { createResolver } from './effects/resolve.ts'
+import { findRoute } from './effects/route.ts'
+import { createStsPolicies, type PolicyStore } from './effects/sts.ts'
+import { type Held, watchHeld } from './held.ts'
+import type { AttemptFacts, RunMail } from './lanes.ts'
+import type { Log } from './log.ts'
+import { parseSiteLimits, type SiteLimitTable } from './mail/site.ts'
+import { makeSites, type Sites } from './sites.ts'
+
+export interface Outbound {
+  readonly sites: Sites
+  readonly held: Held
+  readonly dispatch: Dispatch
+  /** Tells the log how an attempt went. */
+  attempted(facts: AttemptFacts): void
+  /** No new transactions; what waits goes back. */
+  close(): void
+}
+
+export interface OutboundDeps {
+  readonly config: Config
+  readonly log: Log
+  readonly redis: () => Redis
+  readonly siteLimits: SiteLimitTable
+  readonly run: RunMail
+  /** Authority in place of the system's (PEM). */
+  readonly ca: string | null
+}
+
+/** Opens delivery. */
+export async function openOutbound(deps: OutboundDeps): Promise<Outbound> {
+  const { config, log, redis, run } = deps
+  const held = await watchHeld(redis)
+  const sites = makeSites({ nowMs: monotonicMs, random: Math.random, after })
+  return {
+    sites,
+    held,
+    dispatch: makeDispatch({ sites, findRoute: config.relayUrl === null ? makeFindRoute(deps) : null, run }),
+    attempted: (facts) => logAttempt(log, facts),
+    close() {
+      sites.close()
+      held.stop()
+    },
+  }
+}
+
+function after(ms: number, run: () => void): () => void {
+  const timer = setTimeout(run, ms)
+  return () => clearTimeout(timer)
+}
+
+function makeFindRoute({ config, redis, ca, siteLimits }: OutboundDeps) {
+  const { dnsServers, privateNetworksAllowed, serviceDomain, inboundDomain, smtpHostname } = config
+  const resolver = createResolver({ servers: dnsServers, nowMs: monotonicMs })
+  const policies = createStsPolicies({
+    resolver,
+    store: makePolicyStore(redis),
+    nowMs: Date.now,
+    privateNetworksAllowed,
+    ...(ca !== null && { ca }),
+  })
+  const deps = {
+    resolver,
+    policies,
+    siteLimits,
+    ownHosts: [`mx.${serviceDomain}`, smtpHostname],
+    ownDomains: [serviceDomain, inboundDomain],
+    unit: Math.random,
+  }
+  return (domain: string) => findRoute(domain, deps)
+}
+
+function makePolicyStore(redis: () => Redis): PolicyStore {
+  const keyOf = (domain: string) => `sts:${domain}`
+  return {
+    read: (domain) => redis().get(keyOf(domain)),
+    async write(domain, text, untilMs) {
+      await redis().set(keyOf(domain), text, 'PXAT', untilMs)
+    },
+  }
+}
+
+/** The operator's limits. Throws Error for a file that is not there or cannot be used. */
+export function readSiteLimits(path: string | null): SiteLimitTable {
+  if (path === null) return new Map()
+  const table = parseSiteLimits(readFileSync(path, 'utf8'))
+  if (typeof table === 'string') throw new Error(`SITE_LIMITS: ${table}`)
+  return table
+}
+
+function logAttempt(log: Log, { messageId, domain, outcome }: AttemptFacts): void {
+  if (!log.isLevelEnabled('debug')) return
+  const { result, code, classification, phase, session } = outcome
+  log.debug({ messageId, domain, result, code, classification, phase, session: session ?? null }, 'Attempt ended')
+}

@@ -1,0 +1,178 @@
+/**
+ * suppressions - the suppression lists of a server: search, read, add, lift; the operator's search and lift of any reason
+ *
+ * Addresses are hashed here, so that the search of an address never names it below.
+ *
+ * Spec suppression.search, suppression.add, suppression.lift
+ */
+
+import { shardOf } from '../../cluster/id.ts'
+import { SUPPRESSIONS_PAGE_DEFAULT } from '../../schemas/limits.ts'
+import type { SuppressionSearch, SuppressionsBody } from '../../schemas/suppression.ts'
+import type { AddSuppressionsBody, SuppressionsAdded } from '../actors/add-suppressions.ts'
+import type { LiftBody } from '../actors/lift-suppression.ts'
+import type { Refused } from '../actors/refusal.ts'
+import { type ServerState, serverRef } from '../actors/server.ts'
+import type { KeyOwner } from '../edge/key.ts'
+import type { Handler } from '../edge/request.ts'
+import { type Answer, refuse } from '../edge/respond.ts'
+import type { Secrets } from '../secrets.ts'
+import { entityFact, stateOf } from '../views/entity.ts'
+import { readShardServers, type ShardServer } from '../views/shard-servers.ts'
+import {
+  type ListOwner,
+  readSuppression,
+  type SuppressionFilter,
+  searchSuppressions,
+  suppressionFact,
+} from '../views/suppression.ts'
+import { answerOf, answerRefused } from './answer.ts'
+import { asOperator, type OperatorDeps } from './operator.ts'
+
+/** What the routes of suppressions need. */
+export interface SuppressionDeps extends OperatorDeps {
+  readonly secrets: Secrets
+}
+
+/** POST /v1/suppressions/search. Spec suppression.search */
+export function makeSearchSuppressions(deps: SuppressionDeps): Handler {
+  return async ({ key, body }) => {
+    const owner = key as KeyOwner
+    const list = listOwnerOf(owner)
+    const filter = filterOf(deps, list, body as SuppressionSearch)
+    const seen = await searchSuppressions(deps.read, list, { keyHash: owner.hash, filter })
+    return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
+  }
+}
+
+/** GET /v1/suppressions/{id}. Spec suppression.entry */
+export function makeReadSuppression({ read }: SuppressionDeps): Handler {
+  return async ({ key, params }) => {
+    const seen = await readSuppression(read, key as KeyOwner, params.id ?? '')
+    return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
+  }
+}
+
+/** POST /v1/suppressions. Spec suppression.add */
+export function makeAddSuppressions(deps: SuppressionDeps): Handler {
+  return async ({ key, body }) => {
+    const { accountId, serverId } = listOwnerOf(key as KeyOwner)
+    const { streamId, recipients } = body as SuppressionsBody
+    const shard = shardOf(accountId) as number
+    // A stream of another shard is another account's, and its key name would not lie on this one.
+    const isHere = shardOf(streamId.toLowerCase()) === shard
+    const order: AddSuppressionsBody = {
+      accountId,
+      serverId,
+      orderedBy: 'server',
+      keyHash: (key as KeyOwner).hash,
+      streamId: isHere ? streamId.toLowerCase() : serverId,
+      recipients: personsOf(deps, accountId, recipients),
+    }
+    const result = await deps.ask(shard, { name: 'add-suppressions', cmdId: deps.newCmdId(), body: order })
+    return answerOf<SuppressionsAdded | Refused>(result, (reply) => {
+      if (reply.kind === 'refused') return answerRefused(reply, deps.nowMs())
+      return { status: 200, json: { added: reply.added, existing: reply.existing } }
+    })
+  }
+}
+
+/** DELETE /v1/suppressions/{id}. Spec suppression.lift */
+export function makeLiftSuppression(deps: SuppressionDeps): Handler {
+  return async ({ key, params }) => {
+    const { accountId, serverId } = listOwnerOf(key as KeyOwner)
+    const id = (params.id ?? '').toLowerCase()
+    // An id of another shard is another account's; one that nobody has keeps the order of refusals.
+    const suppressionId = shardOf(id) === shardOf(accountId) ? id : serverId
+    const keyHash = (key as KeyOwner).hash
+    return lift(deps, { accountId, serverId, orderedBy: 'server', keyHash, suppressionId })
+  }
+}
+
+/** POST /v1/operator/suppressions/search. Spec suppression.search */
+export function makeOperatorSearchSuppressions(deps: SuppressionDeps): Handler {
+  return asOperator(deps.read, async ({ body }) => {
+    const { serverId, ...search } = body as SuppressionSearch & { serverId: string }
+    const id = serverId.toLowerCase()
+    const shard = shardOf(id)
+    const seen = shard === null ? [] : await deps.read(shard, [entityFact(shard, serverRef(id))])
+    if (seen === null) return refuse('unavailable')
+    const server = stateOf<ServerState>(seen[0])
+    if (server === null) return refuse('not_found')
+    const filter = filterOf(deps, server, search)
+    const page = await searchSuppressions(deps.read, server, { keyHash: null, filter })
+    return typeof page === 'string' ? refuse(page) : { status: 200, json: page }
+  })
+}
+
+/** DELETE /v1/operator/suppressions/{suppressionId}. Spec suppression.lift, operator.note */
+export function makeOperatorLiftSuppression(deps: SuppressionDeps): Handler {
+  return asOperator(deps.read, async ({ params }, by) => {
+    const suppressionId = (params.suppressionId ?? '').toLowerCase()
+    const found = await findServer(deps, suppressionId)
+    if (typeof found === 'string') return refuse(found)
+    const { accountId, serverId } = found
+    return lift(deps, { accountId, serverId, orderedBy: 'operator', keyHash: '', suppressionId, by })
+  })
+}
+
+async function lift(deps: SuppressionDeps, body: LiftBody): Promise<Answer> {
+  const shard = shardOf(body.accountId) as number
+  const result = await deps.ask(shard, { name: 'lift-suppression', cmdId: deps.newCmdId(), body })
+  return answerOf<{ readonly kind: 'lifted' } | Refused>(result, (reply) =>
+    reply.kind === 'refused' ? answerRefused(reply, deps.nowMs()) : { status: 204 },
+  )
+}
+
+/** The server whose list holds a suppression; an operator names none. */
+async function findServer(
+  { read }: SuppressionDeps,
+  suppressionId: string,
+): Promise<ShardServer | 'not_found' | 'unavailable'> {
+  const shard = shardOf(suppressionId)
+  if (shard === null) return 'not_found'
+  const servers = await readShardServers(read, shard)
+  const seen = await read(
+    shard,
+    (servers ?? []).map(({ serverId }) => suppressionFact(shard, serverId, suppressionId)),
+  )
+  if (servers === null || seen === null) return 'unavailable'
+  return servers.find((_, index) => (seen[index] as readonly unknown[]).length > 0) ?? 'not_found'
+}
+
+function listOwnerOf({ accountId, serverId, defaultStreamId }: KeyOwner): ListOwner {
+  return {
+    accountId: accountId as string,
+    serverId: serverId as string,
+    defaultStreamId: defaultStreamId as string,
+  }
+}
+
+function filterOf(
+  { secrets }: SuppressionDeps,
+  { accountId }: ListOwner,
+  search: SuppressionSearch,
+): SuppressionFilter {
+  const { streamId, recipient, reason, createdFrom, createdTo, limit, after } = search
+  return {
+    streamId: streamId?.toLowerCase() ?? null,
+    hmac: recipient === undefined ? null : secrets.addressHmac(accountId, recipient),
+    reason: reason ?? null,
+    fromMs: createdFrom === undefined ? null : Date.parse(createdFrom),
+    toMs: createdTo === undefined ? null : Date.parse(createdTo),
+    limit: limit ?? SUPPRESSIONS_PAGE_DEFAULT,
+    after: after?.toLowerCase() ?? null,
+  }
+}
+
+/** Each address once, in its normal form. Spec address.grammar */
+function personsOf({ secrets }: SuppressionDeps, accountId: string, addresses: readonly string[]) {
+  const persons = new Map<string, string>()
+  for (const text of addresses) {
+    const at = text.lastIndexOf('@')
+    const address = text.slice(0, at) + text.slice(at).toLowerCase()
+    const hmac = secrets.addressHmac(accountId, address)
+    if (!persons.has(hmac)) persons.set(hmac, address)
+  }
+  return Array.from(persons, ([hmac, address]) => ({ hmac, address }))
+}

@@ -1,0 +1,265 @@
+/**
+ * suppression - the suppression lists of a server, as its key's owner and the operator see them
+ *
+ * A search walks the server's list from the newest entry down; one for an address looks at its place on each stream
+ * alone. An entry of the list whose row is gone, or holds another suppression, was lifted and is not there.
+ *
+ * Keys: `suppressions:<server>`, `suppressed:<stream>:<x>`, `names:<account>`, `person:<account>:<xx>`
+ *
+ * Spec suppression.search, suppression.entry, list.page
+ */
+
+import type { Entry, Fact, FactValue } from '../../cluster/behaviour.ts'
+import { entryIdOf, idOfEntry, msOf, shardOf } from '../../cluster/id.ts'
+import { SUPPRESSIONS_LOOKED_AT_MAX } from '../../schemas/limits.ts'
+import type { SuppressionEntry } from '../../schemas/suppression.ts'
+import { namesKey, suppressionsKey } from '../actors/keyspace.ts'
+import type { StreamState } from '../actors/stream.ts'
+import { streamRef } from '../actors/stream.ts'
+import {
+  isLiftable,
+  placeOf,
+  type Suppression,
+  type SuppressionPlace,
+  type SuppressionReason,
+  suppressedKeyOf,
+  unpackSuppression,
+} from '../actors/suppression.ts'
+import { unmaskAddress } from '../mail/reply.ts'
+import { entityFact, stateOf } from './entity.ts'
+import { formatInstant } from './instant.ts'
+import { type KeyOwner, keyFact, ownerOfRow, type Reader } from './key.ts'
+import { readPersons } from './person.ts'
+
+/** Entries read in one step of a walk. */
+const STEP_ENTRIES = 1000
+
+/** Whose lists are looked at. */
+export interface ListOwner {
+  readonly accountId: string
+  readonly serverId: string
+  readonly defaultStreamId: string
+}
+
+/** What is searched for; null: anything. */
+export interface SuppressionFilter {
+  readonly streamId: string | null
+  /** HMAC of an address within the account. */
+  readonly hmac: string | null
+  readonly reason: SuppressionReason | null
+  readonly fromMs: number | null
+  /** Before this instant. */
+  readonly toMs: number | null
+  readonly limit: number
+  /** Below this id. */
+  readonly after: string | null
+}
+
+/** A suppression with the stream that it is on. */
+interface Found {
+  readonly streamId: string
+  readonly entry: Suppression
+}
+
+interface FoundPage {
+  readonly found: readonly Found[]
+  readonly next: string | null
+}
+
+export interface SuppressionPage {
+  readonly suppressions: SuppressionEntry[]
+  readonly next: string | null
+}
+
+/** A page of the suppressions of a server. In: `keyHash` where a server's key asks, null for the operator. */
+export async function searchSuppressions(
+  read: Reader,
+  owner: ListOwner,
+  { keyHash, filter }: { keyHash: string | null; filter: SuppressionFilter },
+): Promise<SuppressionPage | 'unauthorized' | 'stream_not_found' | 'unavailable'> {
+  const shard = shardOf(owner.accountId) as number
+  const { streamId } = filter
+  const isElsewhere = streamId !== null && shardOf(streamId) !== shard
+  const seen = await read(shard, [
+    ...(keyHash === null ? [] : [keyFact(shard, keyHash)]),
+    ...(streamId === null || isElsewhere ? [] : [entityFact(shard, streamRef(streamId))]),
+  ])
+  if (seen === null) return 'unavailable'
+  if (keyHash !== null && ownerOfRow(keyHash, seen[0]) === null) return 'unauthorized'
+  const stream = stateOf<StreamState>(seen[keyHash === null ? 0 : 1])
+  if (streamId !== null && (isElsewhere || stream?.serverId !== owner.serverId)) return 'stream_not_found'
+  const page = filter.hmac === null ? await walk(read, owner, filter) : await look(read, owner, filter)
+  return page === null ? 'unavailable' : formatPage(read, owner, page)
+}
+
+/** One suppression of the key's server. */
+export async function readSuppression(
+  read: Reader,
+  owner: KeyOwner,
+  suppressionId: string,
+): Promise<SuppressionEntry | 'unauthorized' | 'not_found' | 'unavailable'> {
+  const accountId = owner.accountId as string
+  const serverId = owner.serverId as string
+  const shard = shardOf(accountId) as number
+  const id = suppressionId.toLowerCase()
+  const isHere = shardOf(id) === shard
+  const seen = await read(shard, [
+    keyFact(shard, owner.hash),
+    ...(isHere ? [suppressionFact(shard, serverId, id)] : []),
+  ])
+  if (seen === null) return 'unavailable'
+  if (ownerOfRow(owner.hash, seen[0]) === null) return 'unauthorized'
+  const rows = await readRows(read, shard, (seen[1] ?? []) as readonly Entry[])
+  if (rows === null) return 'unavailable'
+  const found = rows.filter((row) => row !== null)
+  const { defaultStreamId } = owner
+  const listOwner = { accountId, serverId, defaultStreamId: defaultStreamId as string }
+  const page = await formatPage(read, listOwner, { found, next: null })
+  return page === 'unavailable' ? page : (page.suppressions[0] ?? 'not_found')
+}
+
+/** The read of a suppression's entry in its server's list. */
+export function suppressionFact(shard: number, serverId: string, suppressionId: string): Fact {
+  const entryId = entryIdOf(suppressionId)
+  return { read: 'range', key: suppressionsKey(shard, serverId), from: entryId, to: entryId, count: 1 }
+}
+
+/** From the newest down; bounded by what one search looks at. */
+async function walk(
+  read: Reader,
+  { accountId, serverId }: ListOwner,
+  filter: SuppressionFilter,
+): Promise<FoundPage | null> {
+  const shard = shardOf(accountId) as number
+  const { limit, fromMs } = filter
+  const found: Found[] = []
+  const from = fromMs === null ? '-' : String(fromMs)
+  let to = upperBound(filter)
+  for (let looked = 0; looked < SUPPRESSIONS_LOOKED_AT_MAX; looked += STEP_ENTRIES) {
+    const seen = await read(shard, [
+      { read: 'newest', key: suppressionsKey(shard, serverId), from, to, count: STEP_ENTRIES },
+    ])
+    const entries = seen?.[0] as readonly Entry[] | undefined
+    const rows = entries === undefined ? null : await readRows(read, shard, entries)
+    if (entries === undefined || rows === null) return null
+    for (const row of rows) {
+      if (row === null || !matches(row, filter)) continue
+      if (found.length === limit) return { found, next: found.at(-1)?.entry.suppressionId ?? null }
+      found.push(row)
+    }
+    const last = entries.at(-1)
+    if (last === undefined || entries.length < STEP_ENTRIES) return { found, next: null }
+    to = `(${last.id}`
+  }
+  return { found, next: idOfEntry(to.slice(1), shard) }
+}
+
+/** The place of one address on each stream that it may be on. */
+async function look(read: Reader, owner: ListOwner, filter: SuppressionFilter): Promise<FoundPage | null> {
+  const shard = shardOf(owner.accountId) as number
+  const hmac = filter.hmac as string
+  const streamIds = filter.streamId === null ? await readStreamIds(read, owner) : [filter.streamId]
+  const places = streamIds?.map((streamId) => ({ streamId, hmac }))
+  const seen =
+    places === undefined
+      ? null
+      : await read(
+          shard,
+          places.map((place) => rowFact(shard, place)),
+        )
+  if (places === undefined || seen === null) return null
+  const { limit, after, fromMs, toMs } = filter
+  const found = seen
+    .map((value, index) => foundOf(value, places[index] as SuppressionPlace))
+    .filter((row) => row !== null)
+    .filter((row) => matches(row, filter))
+    .filter(({ entry: { suppressionId } }) => {
+      const ms = msOf(suppressionId)
+      return (after === null || suppressionId < after) && ms >= (fromMs ?? 0) && ms < (toMs ?? Number.POSITIVE_INFINITY)
+    })
+    .sort((one, other) => (one.entry.suppressionId < other.entry.suppressionId ? 1 : -1))
+  const page = found.slice(0, limit)
+  return { found: page, next: found.length > limit ? (page.at(-1)?.entry.suppressionId ?? null) : null }
+}
+
+/** Streams of the server; null when the store did not answer. */
+async function readStreamIds(
+  read: Reader,
+  { accountId, serverId, defaultStreamId }: ListOwner,
+): Promise<readonly string[] | null> {
+  const shard = shardOf(accountId) as number
+  const seen = await read(shard, [{ read: 'hash', key: namesKey(shard, accountId) }])
+  if (seen === null) return null
+  const ids = new Set([defaultStreamId])
+  for (const [name, id] of seen[0] as ReadonlyMap<string, string>)
+    if (name.startsWith(`stream/${serverId}/`)) ids.add(id)
+  return [...ids]
+}
+
+/** The rows of entries, null for one that was lifted; null in all when the store did not answer. */
+async function readRows(
+  read: Reader,
+  shard: number,
+  entries: readonly Entry[],
+): Promise<readonly (Found | null)[] | null> {
+  const places = entries.map(placeOf)
+  const known = places.filter((place) => place !== null)
+  const seen = await read(
+    shard,
+    known.map((place) => rowFact(shard, place)),
+  )
+  if (seen === null) return null
+  const values = seen.values()
+  return places.map((place, index) => {
+    const row = place === null ? null : foundOf(values.next().value, place)
+    return row?.entry.suppressionId === idOfEntry((entries[index] as Entry).id, shard) ? row : null
+  })
+}
+
+function rowFact(shard: number, place: SuppressionPlace): Fact {
+  return { read: 'fields', key: suppressedKeyOf(shard, place), fields: [place.hmac] }
+}
+
+function foundOf(value: FactValue | undefined, { streamId }: SuppressionPlace): Found | null {
+  const packed = (value as readonly (string | null)[] | undefined)?.[0] ?? null
+  return packed === null ? null : { streamId, entry: unpackSuppression(packed) }
+}
+
+function matches({ streamId, entry }: Found, filter: SuppressionFilter): boolean {
+  return (
+    (filter.streamId === null || filter.streamId === streamId) &&
+    (filter.reason === null || filter.reason === entry.reason)
+  )
+}
+
+/** The entry id to begin below, as XREVRANGE takes it. */
+function upperBound({ after, toMs }: SuppressionFilter): string {
+  if (after !== null && (toMs === null || msOf(after) < toMs)) return `(${entryIdOf(after)}`
+  return toMs === null ? '+' : `(${toMs}-0`
+}
+
+async function formatPage(
+  read: Reader,
+  { accountId }: ListOwner,
+  { found, next }: FoundPage,
+): Promise<SuppressionPage | 'unavailable'> {
+  const numbers = found.map(({ entry }) => entry.number)
+  const persons = await readPersons(read, { shard: shardOf(accountId) as number, accountId, numbers })
+  if (persons === null) return 'unavailable'
+  const suppressions = found.map(({ streamId, entry }, index): SuppressionEntry => {
+    const { suppressionId, reason, messageId, code, response } = entry
+    const recipient = persons[index] as string
+    return {
+      suppressionId,
+      streamId,
+      recipient,
+      reason,
+      messageId,
+      code,
+      response: response === null ? null : unmaskAddress(response, recipient),
+      liftable: isLiftable(reason),
+      createdAt: formatInstant(msOf(suppressionId)),
+    }
+  })
+  return { suppressions, next }
+}
