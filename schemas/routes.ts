@@ -13,6 +13,7 @@ import { DOMAIN, DOMAIN_BODY, DOMAIN_CHECKED, DOMAIN_LIST, PAGE_QUERY } from './
 import { BATCH_ANSWER, BATCH_BODY, EMAIL_ANSWER, EMAIL_BODY } from './email.ts'
 import { BODY_BYTES_MAX } from './limits.ts'
 import { MESSAGE } from './message.ts'
+import { QUEUE, QUEUE_BODY, QUEUE_ORDERED, QUEUE_QUERY } from './queue.ts'
 import { SERVER } from './server.ts'
 import {
   OPERATED_STREAM,
@@ -74,6 +75,15 @@ function route(name: string, method: Method, path: string, rest: Rest): Route {
     isIdempotent: false,
     ...rest,
   }
+}
+
+function queueOrder(name: string, order: string): Route {
+  return route(name, 'POST', `/v1/operator/queue/${order}`, {
+    listener: 'operator',
+    keys: ['O'],
+    body: QUEUE_BODY,
+    success: { status: 200, body: QUEUE_ORDERED },
+  })
 }
 
 const PLAIN = { status: 200, body: null }
@@ -195,6 +205,16 @@ export const ROUTES = {
     body: STREAM_PACE_BODY,
     success: { status: 200, body: OPERATED_STREAM },
   }),
+  listQueue: route('listQueue', 'GET', '/v1/operator/queue', {
+    listener: 'operator',
+    keys: ['O'],
+    query: QUEUE_QUERY,
+    success: { status: 200, body: QUEUE },
+  }),
+  retryQueue: queueOrder('retryQueue', 'retry'),
+  holdQueue: queueOrder('holdQueue', 'hold'),
+  releaseQueue: queueOrder('releaseQueue', 'release'),
+  dropQueue: queueOrder('dropQueue', 'drop'),
 } as const satisfies Record<string, Route>
 
 export type RouteName = keyof typeof ROUTES

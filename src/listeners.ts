@@ -26,6 +26,14 @@ import { makeReadMessage } from './routes/messages.ts'
 import type { OperatorDeps } from './routes/operator.ts'
 import { makePatchAccount } from './routes/operator-accounts.ts'
 import { makePaceStream, makePauseStream, makeResumeStream } from './routes/operator-streams.ts'
+import {
+  makeDropQueue,
+  makeHoldQueue,
+  makeListQueue,
+  makeReleaseQueue,
+  makeRetryQueue,
+  type QueueDeps,
+} from './routes/queue.ts'
 import type { SendDeps } from './routes/send.ts'
 import { makeReadServer } from './routes/server.ts'
 import {
@@ -49,7 +57,14 @@ import { makeCreateToken, makeListTokens, makeRevokeToken } from './routes/token
 import type { MessageDeps } from './views/message.ts'
 
 /** What the handlers of all routes need. */
-export type RouteDeps = StreamDeps & SendDeps & DomainDeps & HealthDeps & MessageDeps & OperatorDeps & SuppressionDeps
+export type RouteDeps = StreamDeps &
+  SendDeps &
+  DomainDeps &
+  HealthDeps &
+  MessageDeps &
+  OperatorDeps &
+  SuppressionDeps &
+  QueueDeps
 
 export interface ListenerDeps {
   readonly handlers: RouteDeps
@@ -136,6 +151,11 @@ function makeHandlers(deps: RouteDeps): Record<RouteName, Handler> {
     paceStream: makePaceStream(deps),
     patchAccount: makePatchAccount(deps),
     readAudit: makeReadAudit(deps),
+    listQueue: makeListQueue(deps),
+    retryQueue: makeRetryQueue(deps),
+    holdQueue: makeHoldQueue(deps),
+    releaseQueue: makeReleaseQueue(deps),
+    dropQueue: makeDropQueue(deps),
   }
 }
 

@@ -11,9 +11,9 @@ import type { Config } from './config.ts'
 import { type Dispatch, makeDispatch } from './dispatch.ts'
 import { monotonicMs } from './effects/fence.ts'
 import { createResolver } from './effects/resolve.ts'
-import { findRoute } from './effects/route.ts'
+import { findRoute as findRouteFor } from './effects/route.ts'
 import { createStsPolicies, type PolicyStore } from './effects/sts.ts'
-import { type Held, watchHeld } from './held.ts'
+import { type Holds, watchHolds } from './holds.ts'
 import type { AttemptFacts, RunMail } from './lanes.ts'
 import type { Log } from './log.ts'
 import { parseSiteLimits, type SiteLimitTable } from './mail/site.ts'
@@ -21,8 +21,10 @@ import { makeSites, type Sites } from './sites.ts'
 
 export interface Outbound {
   readonly sites: Sites
-  readonly held: Held
+  readonly holds: Holds
   readonly dispatch: Dispatch
+  /** The site of a destination; null where there is none, or DNS cannot tell. */
+  siteOf(destination: string): Promise<string | null>
   /** Tells the log how an attempt went. */
   attempted(facts: AttemptFacts): void
   /** No new transactions; what waits goes back. */
@@ -42,16 +44,23 @@ export interface OutboundDeps {
 /** Opens delivery. */
 export async function openOutbound(deps: OutboundDeps): Promise<Outbound> {
   const { config, log, redis, run } = deps
-  const held = await watchHeld(redis)
+  const holds = await watchHolds(redis)
+  const findRoute = config.relayUrl === null ? makeFindRoute(deps) : null
   const sites = makeSites({ nowMs: monotonicMs, random: Math.random, after })
   return {
     sites,
-    held,
-    dispatch: makeDispatch({ sites, findRoute: config.relayUrl === null ? makeFindRoute(deps) : null, run }),
+    holds,
+    dispatch: makeDispatch({ sites, findRoute, run }),
+    async siteOf(destination) {
+      const known = sites.siteOf(destination)
+      if (known !== null || findRoute === null || !destination.includes('.')) return known
+      const route = await findRoute(destination)
+      return 'site' in route ? route.site : null
+    },
     attempted: (facts) => logAttempt(log, facts),
     close() {
       sites.close()
-      held.stop()
+      holds.stop()
     },
   }
 }
@@ -79,7 +88,7 @@ function makeFindRoute({ config, redis, ca, siteLimits }: OutboundDeps) {
     ownDomains: [serviceDomain, inboundDomain],
     unit: Math.random,
   }
-  return (domain: string) => findRoute(domain, deps)
+  return (domain: string) => findRouteFor(domain, deps)
 }
 
 function makePolicyStore(redis: () => Redis): PolicyStore {

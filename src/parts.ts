@@ -180,7 +180,7 @@ export async function openWorker(parts: Parts, { room, makeShard }: WorkerChange
     run: mailRoom.run,
     metrics,
     dispatch: outbound.dispatch,
-    isHeld: outbound.held.has,
+    isHeld: outbound.holds.has,
     attempted: outbound.attempted,
     tokenKey: secrets.tokenKey,
     addressHmac: secrets.addressHmac,
@@ -216,10 +216,14 @@ export async function openWorker(parts: Parts, { room, makeShard }: WorkerChange
 
 /** What the handlers of routes need. */
 export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
-  const { config, store, secrets, content, metrics, mailRoom } = parts
+  const { config, store, secrets, content, metrics, mailRoom, outbound } = parts
   return {
     ask: (shard, command) => worker.ask(shard, command),
     read: (shard, facts) => store.read(shard, facts),
+    redis: () => store.views,
+    siteOf: outbound.siteOf,
+    refreshHolds: outbound.holds.refresh,
+    wake: outbound.sites.wake,
     newCmdId: () => newCmdId(worker.nowMs(), Math.random),
     nowMs: () => worker.nowMs(),
     secrets,

@@ -50,6 +50,8 @@ export interface Sites {
   attempt(domain: string, input: { route: Route; signal: AbortSignal; run: RunAttempt }): Promise<MailOutcome>
   /** The site of a domain, where an attempt has shown it; null = not known here. */
   siteOf(domain: string): string | null
+  /** Forgets that a domain's site is to be left alone. */
+  wake(domain: string): void
   /** Sends back all that waits, and whatever comes. */
   close(): void
   readonly figures: { readonly underWay: number; readonly waiting: number; readonly paused: number }
@@ -228,6 +230,12 @@ export function makeSites({ nowMs, random, after }: SiteDeps): Sites {
     room,
     attempt,
     siteOf: (domain) => domains.get(domain) ?? null,
+    wake(domain) {
+      const site = sites.get(domains.get(domain) ?? '')
+      if (site === undefined) return
+      site.pace = { ...site.pace, pausedUntilMs: 0, failures: 0 }
+      serve(site)
+    },
     close() {
       isClosed = true
       for (const site of sites.values()) {

@@ -16,9 +16,11 @@ import { createStream } from './create-stream.ts'
 import { createToken } from './create-token.ts'
 import { domainEntity } from './domain.ts'
 import { checkTimer } from './domain-check.ts'
+import { dropItem } from './drop-item.ts'
 import { RELEASE_TIMER, release } from './held.ts'
 import { liftSuppression } from './lift-suppression.ts'
 import { operateStream } from './operate-stream.ts'
+import { orderQueue } from './order-queue.ts'
 import { patchAccount } from './patch-account.ts'
 import { patchServer } from './patch-server.ts'
 import { patchStream } from './patch-stream.ts'
@@ -27,6 +29,7 @@ import { recordCheck } from './record-check.ts'
 import { recordReport } from './record-report.ts'
 import { removeDomain } from './remove-domain.ts'
 import { removeServer } from './remove-server.ts'
+import { retryLane } from './retry-lane.ts'
 import { revokeToken } from './revoke-token.ts'
 import { serverEntity } from './server.ts'
 import { streamEntity } from './stream.ts'
@@ -58,6 +61,9 @@ export const BEHAVIOURS: Omit<Behaviours, 'lanes'> = {
     patchStream,
     archiveStream,
     operateStream,
+    orderQueue,
+    retryLane,
+    dropItem,
   ],
   timers: { [SWEEP_TIMER]: sweep, [PEOPLE_TIMER]: people, [RELEASE_TIMER]: release, [CHECK_TIMER]: checkTimer },
 }

@@ -49,6 +49,8 @@ export interface DeliveryOutcome {
   readonly sizeBytes: number | null
   /** When to try again, in place of the schedule; null = by the schedule. */
   readonly retryAfterMs: number | null
+  /** No attempt stands behind it: the operator ended the recipient. */
+  readonly uncounted?: true
   /** HMAC of the recipient's address, where the end suppresses it; null where it does not. */
   readonly hmac: string | null
   /** Feedback type of a complaint that follows at once (simulated only); absent: none. */
@@ -226,6 +228,7 @@ export function bothNeeds(...asked: readonly (StreamWrites | Announced | Need)[]
 
 /** Attempts that came to something: one that was returned is no attempt, and one that nobody heard the end of neither. */
 function attemptsAfter({ body: { outcome, attempt }, state }: DeliveryTurn): number {
+  if (outcome?.uncounted) return state.attempts
   return outcome === null ? Math.max(state.attempts, attempt) : state.attempts + 1
 }
 

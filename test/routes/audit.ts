@@ -52,6 +52,14 @@ const ACTS: Readonly<Record<string, Act>> = {
     after: { pacePerMinute: 60 },
     targets: ['streamId'],
   },
+  retryQueue: { ...queueAct('retry'), before: { held: false }, after: { held: false } },
+  holdQueue: { ...queueAct('hold'), before: { held: false }, after: { held: true } },
+  releaseQueue: { ...queueAct('release'), before: { held: true }, after: { held: false } },
+  dropQueue: { ...queueAct('drop'), before: { held: false }, after: { held: false } },
+}
+
+function queueAct(order: string) {
+  return { path: `/queue/${order}`, body: { domain: 'there.example' }, targets: ['domain'] }
 }
 
 const WRITES = Object.values<Route>(ROUTES).filter(

@@ -1,5 +1,5 @@
 /**
- * held - the destinations that the operator holds, as this process knows them
+ * holds - the destinations that the operator holds, as this process knows them
  *
  * Key: `holds` hash on shard 0, destination -> when it was held. A command writes it; every process that delivers reads it
  * at its start and every few seconds, and at once where it gave the order itself.
@@ -12,7 +12,7 @@ import { holdsKey } from './actors/keyspace.ts'
 
 const REFRESH_MS = 5000
 
-export interface Held {
+export interface Holds {
   has(destination: string): boolean
   /** Reads the list; keeps the one it has while the store is away. */
   refresh(): Promise<void>
@@ -20,7 +20,7 @@ export interface Held {
 }
 
 /** Reads the list and goes on reading it. In: the client of the moment. */
-export async function watchHeld(redis: () => Redis): Promise<Held> {
+export async function watchHolds(redis: () => Redis): Promise<Holds> {
   let destinations: ReadonlySet<string> = new Set()
   const refresh = async (): Promise<void> => {
     const names = await redis()

@@ -1,0 +1,49 @@
+/**
+ * order-queue - what the operator orders of a destination: logged, and for hold and release kept.
+ *
+ * The list of held destinations and the log of these orders lie on one shard, whatever shards the mail lies on; what an
+ * order does to the mail itself is done lane by lane after it is logged.
+ *
+ * Key: `holds` hash on shard 0, destination -> ms since when
+ *
+ * Spec queue.order, queue.hold, operator.audit
+ */
+
+import type { CommandType, Op } from '../../cluster/behaviour.ts'
+import { auditOps, type OperatorAct } from './audit.ts'
+import { holdsKey } from './keyspace.ts'
+import { type Refused, refuse } from './refusal.ts'
+
+/** Destinations that can be held; who holds more wants another tool. */
+export const HOLDS_MAX = 10_000
+/** The shard of the list. */
+export const HOLDS_SHARD = 0
+
+export interface OrderQueueBody {
+  /** The recipients' domain in lower case, or `relay`. */
+  readonly destination: string
+  readonly order: 'retry' | 'hold' | 'release' | 'drop'
+  readonly by: OperatorAct
+}
+
+export interface OrderQueueReply {
+  readonly kind: 'ordered'
+}
+
+export const orderQueue: CommandType<OrderQueueBody, OrderQueueReply | Refused> = {
+  name: 'order-queue',
+  entities: () => [],
+  counters: () => [],
+  facts: () => [{ read: 'hash', key: holdsKey() }],
+  decide({ destination, order, by }, _states, facts, context) {
+    const holds = facts.hash(holdsKey())
+    const wasHeld = holds.has(destination)
+    if (order === 'hold' && !wasHeld && holds.size >= HOLDS_MAX) return refuse('limit_too_high', { max: HOLDS_MAX })
+    const isHeld = order === 'hold' || (wasHeld && order !== 'release')
+    const ops: Op[] = []
+    if (isHeld && !wasHeld) ops.push({ key: holdsKey(), write: 'HSET', args: [destination, String(context.nowMs)] })
+    if (!isHeld && wasHeld) ops.push({ key: holdsKey(), write: 'HDEL', args: [destination] })
+    const subject = { targets: { domain: destination }, before: { held: wasHeld }, after: { held: isHeld } }
+    return { kind: 'done', reply: { kind: 'ordered' }, ops: [...ops, ...auditOps(context, by, subject)] }
+  },
+}
