@@ -11,6 +11,8 @@ export interface Host {
   readonly pid: number
   readonly exited: Promise<number | null>
   isRunning(): boolean
+  /** The end of what it has printed. */
+  said(): string
   kill(signal: NodeJS.Signals): Promise<void>
 }
 
@@ -30,6 +32,7 @@ export async function startHost(
     pid: child.pid as number,
     exited,
     isRunning,
+    said: () => said,
     async kill(signal) {
       if (isRunning()) child.kill(signal)
       await exited

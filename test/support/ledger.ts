@@ -45,7 +45,8 @@ export interface Ledger {
 }
 
 export interface LoadOptions {
-  readonly port: number
+  /** Where to send; with several, each try goes to one of them, by turns. */
+  readonly port: number | readonly number[]
   readonly token: string
   readonly clients: number
   readonly recipient: (n: number) => string
@@ -57,6 +58,8 @@ export interface LoadOptions {
   readonly everyMs?: number
   /** How long a client waits for an answer, in ms. */
   readonly tryMsMax?: number
+  /** Told of each message that has its 200, before its client goes on. */
+  readonly accepted?: (message: { key: string; messageId: string }) => Promise<void>
   /** Asked before each new message. */
   goOn(sent: number): boolean
 }
@@ -181,6 +184,7 @@ async function sendOne(
     from = 'you@simulator.test',
     keyOf = () => randomUUID(),
     tryMsMax = TRY_MS_MAX,
+    accepted,
   }: LoadOptions,
   { ledger, agent, n }: { ledger: Ledger; agent: Agent; n: number },
 ): Promise<void> {
@@ -191,12 +195,15 @@ async function sendOne(
   const cut = (one: Cut): void => void ledger.cuts.push(one)
   let isInDoubt = false
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
-    const answer = await postEmail({ port, token, agent, cut, tryMsMax }, body, key)
+    const at = typeof port === 'number' ? port : (port[(n + tries) % port.length] as number)
+    const answer = await postEmail({ port: at, token, agent, cut, tryMsMax }, body, key)
     const status = answer?.status ?? 0
     ledger.statuses.set(status, (ledger.statuses.get(status) ?? 0) + 1)
     if (answer === null) isInDoubt = true
     else if (status === 200) {
-      ids.add((JSON.parse(answer.body) as { messageId: string }).messageId)
+      const { messageId } = JSON.parse(answer.body) as { messageId: string }
+      ids.add(messageId)
+      await accepted?.({ key, messageId })
       if (answer.headers['idempotent-replayed'] !== undefined && !isInDoubt) ledger.falselyRefused.push(key)
       return
     } else ledger.refusals.push(answer)
