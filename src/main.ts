@@ -8,6 +8,7 @@
  */
 
 import { newCmdId } from '../cluster/cmd-id.ts'
+import { startWatchdog } from '../cluster/watchdog.ts'
 import type { Worker, WorkerOptions } from '../cluster/worker.ts'
 import type { CreateAccountBody } from './actors/create-account.ts'
 import { startChores } from './chores.ts'
@@ -37,6 +38,8 @@ export interface ServiceOptions {
   readonly print?: (text: string) => void
   /** How mail is transmitted, in place of what the settings and our own bounds say. */
   readonly smtp?: SmtpChanges
+  /** Ends the process when its loop hangs: for a process that is nothing but the service. */
+  readonly isWatched?: boolean
   /** Makes the shards; crash tests stop them at a named step. */
   readonly makeShard?: WorkerOptions['makeShard']
 }
@@ -68,6 +71,7 @@ interface Running {
   worker: Worker
   listeners: { close(): Promise<void> }
   stopChores: () => Promise<void>
+  stopWatchdog: () => Promise<void>
 }
 
 async function open(parts: Parts, options: ServiceOptions, running: Partial<Running>): Promise<void> {
@@ -82,6 +86,7 @@ async function open(parts: Parts, options: ServiceOptions, running: Partial<Runn
   if (config.roles.includes('http')) log.info({ url: config.baseUrl }, 'Listening')
   if (config.roles.includes('actors')) await startFirst(parts, worker, options)
   const figures = () => figuresOf(parts, worker)
+  if (options.isWatched === true) running.stopWatchdog = startWatchdog()
   running.stopChores = await startChores({ metrics, figures, log, ownRedis: embedded && store.views })
 }
 
@@ -138,7 +143,7 @@ async function createFirstAccount(
   if (result.kind !== 'answer') throw new Error(`The first account was not made: the cluster answered ${result.kind}`)
 }
 
-async function stopAll(parts: Parts, { worker, listeners, stopChores }: Partial<Running>): Promise<void> {
+async function stopAll(parts: Parts, { worker, listeners, stopChores, stopWatchdog }: Partial<Running>): Promise<void> {
   const startedAtMs = performance.now()
   await stopChores?.()
   await listeners?.close()
@@ -147,4 +152,5 @@ async function stopAll(parts: Parts, { worker, listeners, stopChores }: Partial<
   // What the threads give up goes back to its lane while the worker still commits.
   await Promise.all([worker?.stop(), parts.mailRoom.close(leftMs)])
   await closeParts(parts)
+  await stopWatchdog?.()
 }

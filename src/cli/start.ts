@@ -20,7 +20,7 @@ export async function start(): Promise<number> {
     return 2
   }
   const { startService } = await import('../main.ts')
-  return await runUntilStopped(() => startService(result.config))
+  return await runUntilStopped(() => startService(result.config, { isWatched: true }))
 }
 
 /**

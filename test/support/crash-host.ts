@@ -12,6 +12,7 @@ const { config } = result
 
 process.exitCode = await runUntilStopped(() =>
   startService(config, {
+    isWatched: true,
     makeShard: (id, world) => {
       const shard = new CrashShard(id, world)
       shard.point = point

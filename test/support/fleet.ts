@@ -61,7 +61,14 @@ export async function startFleet(
         ...settings,
       }
       // A process without shards is ready once another one has taken them.
-      vessels.push({ name, roles: role, settings: own, httpPort, operatorPort, host: await startHost(own, { ready: false }) })
+      vessels.push({
+        name,
+        roles: role,
+        settings: own,
+        httpPort,
+        operatorPort,
+        host: await startHost(own, { ready: false }),
+      })
     }
     await Promise.all(vessels.map(isReady))
     const path = join(dataDir, 'first-run.json')

@@ -1,0 +1,38 @@
+/**
+ * watchdog - a thread that ends the process when the main thread no longer turns its loop.
+ *
+ * A process whose loop hangs keeps its connections, so nobody would take its shards for ten seconds, and nobody would
+ * ever start it again. The thread counts its own ticks and not the time: after a stop of the whole process (SIGSTOP, a
+ * machine that slept) much time has passed, and yet nothing hangs.
+ */
+import { Worker } from 'node:worker_threads'
+
+const TICK_MS = 1_000
+/** Ticks of the thread without one of the main loop. */
+const TICKS_MAX = 10
+
+/** What the thread is given. */
+export interface WatchdogData {
+  /** One 32-bit number: the ticks of the main loop. */
+  readonly ticks: SharedArrayBuffer
+  readonly tickMs: number
+  readonly ticksMax: number
+}
+
+/** Watches this process from now on. Out: what ends the watch. */
+export function startWatchdog({
+  tickMs = TICK_MS,
+  ticksMax = TICKS_MAX,
+}: Partial<WatchdogData> = {}): () => Promise<void> {
+  const ticks = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)
+  const count = new Int32Array(ticks)
+  const workerData: WatchdogData = { ticks, tickMs, ticksMax }
+  const thread = new Worker(new URL('./watchdog-thread.js', import.meta.url), { workerData, execArgv: [] })
+  thread.unref()
+  const timer = setInterval(() => Atomics.add(count, 0, 1), tickMs / 2)
+  timer.unref()
+  return async () => {
+    clearInterval(timer)
+    await thread.terminate()
+  }
+}

@@ -1,0 +1,84 @@
+/** `npm run cluster`: the Procfile's processes side by side; one that is killed comes back, all end in order. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import t from 'tap'
+import type { FirstRun } from '../src/first-start.ts'
+import { ROOT } from './support/root.ts'
+import { freePort } from './support/service.ts'
+import { until } from './support/until.ts'
+
+const MS_MAX = 30_000
+
+t.test('cluster: runs http and actors, starts again what was killed, ends Redis last', async (t) => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'sendwright-procfile-'))
+  t.teardown(() => rmSync(dataDir, { recursive: true, force: true }))
+  const [redisPort, httpPort, operatorPort] = [await freePort(), await freePort(), await freePort()]
+  const firstPort = 20_000 + Math.floor(Math.random() * 20_000)
+  const env: NodeJS.ProcessEnv = {
+    ...process.env,
+    DATA_DIR: dataDir,
+    REDIS_PORT: String(redisPort),
+    HTTP_PORT: String(httpPort),
+    OPERATOR_PORT: String(operatorPort),
+    PORT: String(firstPort),
+    LOG_LEVEL: 'fatal',
+  }
+  const args = ['-u', 'NODE_OPTIONS', process.execPath, join(ROOT, 'src/procfile.mjs')]
+  const child = spawn('/usr/bin/env', args, { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  t.teardown(() => child.kill('SIGKILL'))
+  const lines: string[] = []
+  createInterface({ input: child.stdout }).on('line', (line) => lines.push(line))
+  // Redis and http come first in the count.
+  const ports = [operatorPort, firstPort + 2, firstPort + 3]
+  const areReady = async (): Promise<boolean> => (await Promise.all(ports.map(isReady))).every((one) => one)
+  await until(areReady, MS_MAX)
+  const path = join(dataDir, 'first-run.json')
+  await until(() => existsSync(path), MS_MAX)
+  const { testServer } = JSON.parse(readFileSync(path, 'utf8')) as FirstRun
+  const send = async (): Promise<number> => {
+    const answer = await fetch(`http://127.0.0.1:${httpPort}/v1/email`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${testServer.token}`,
+        'content-type': 'application/json',
+        connection: 'close',
+      },
+      body: JSON.stringify({ from: 'you@simulator.test', to: ['one@example.com'], subject: 'Hello', text: 'x' }),
+    })
+    return answer.status
+  }
+  t.equal(await send(), 200)
+
+  const [pid] = actorsOf(child.pid as number)
+  process.kill(pid as number, 'SIGKILL')
+  await until(() => lines.some((line) => /^actors\.\d +ended \(SIGKILL\)/.test(line)), MS_MAX)
+  t.equal(await send(), 200, 'the other one has its shards')
+  await until(() => actorsOf(child.pid as number).length === 2, MS_MAX)
+  await until(areReady, MS_MAX)
+
+  child.kill('SIGTERM')
+  t.same(await once(child, 'exit'), [0, null])
+  const ends = lines.filter((line) => line.endsWith('ended (0)')).map((line) => line.split(/[ .]/)[0])
+  t.same(ends.toSorted(), ['actors', 'actors', 'http', 'redis'])
+  t.equal(ends.at(-1), 'redis')
+})
+
+t.test('cluster: a name that the Procfile does not know is refused', async (t) => {
+  const child = spawn('/usr/bin/env', ['-u', 'NODE_OPTIONS', process.execPath, join(ROOT, 'src/procfile.mjs'), 'web=1'])
+  t.same(await once(child, 'exit'), [2, null])
+})
+
+async function isReady(port: number): Promise<boolean> {
+  const answer = await fetch(`http://127.0.0.1:${port}/readyz`, { headers: { connection: 'close' } }).catch(() => null)
+  return answer?.status === 200
+}
+
+/** Processes with actors below a process, from /proc: each is the only one of its shell, which it has replaced. */
+function actorsOf(parent: number): number[] {
+  const children = readFileSync(`/proc/${parent}/task/${parent}/children`, 'utf8').trim().split(' ').map(Number)
+  return children.filter((pid) => /(^|\0)ROLES=actors\0/.test(readFileSync(`/proc/${pid}/environ`, 'latin1')))
+}
