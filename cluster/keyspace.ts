@@ -5,7 +5,7 @@
 export const CONF_KEY = '{cl}:conf'
 export const WORKERS_KEY = '{cl}:workers'
 
-/** Channel: number of a shard that was given back. */
+/** Channel: number of a shard that was given back; empty for a worker that has come or leaves. */
 export const RELEASED_CHANNEL = '{cl}:released'
 /** Channel: replies to the asks of a worker, one to a line, each after its command's id. */
 export const repliesChannel = (worker: string): string => `{cl}:replies:${worker}`

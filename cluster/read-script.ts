@@ -53,9 +53,9 @@ redis.call('PUBLISH', ARGV[2], ARGV[3])
 return 1
 `
 
-/** KEYS: workers. ARGV: worker, its record. Answers the clock and all records. */
+/** KEYS: workers. ARGV: worker, its record, channel of those who take shards, '1' when it leaves. Answers the clock and all records. */
 export const HEARTBEAT_SCRIPT = `#!lua flags=allow-oom
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+if redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) == 1 or ARGV[4] == '1' then redis.call('PUBLISH', ARGV[3], '') end
 ${NOW}
 return { ms, redis.call('HGETALL', KEYS[1]) }
 `

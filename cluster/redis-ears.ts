@@ -13,7 +13,7 @@ const SILENT_MS_MAX = 10_000
 const RETRY_MS_MAX = 500
 const KEEP_ALIVE_MS = 10_000
 
-/** Listens for `worker` over a connection of its own. `isLate` lets whoever connects later know that something was missed. */
+/** Listens for `worker` over a connection of its own. */
 export function listenToRedis(address: string, worker: string, ears: Ears): Listening {
   const client = new Redis(address, {
     connectionName: 'ears',
@@ -35,8 +35,9 @@ export function listenToRedis(address: string, worker: string, ears: Ears): List
     heardAtMs = performance.now()
     const shard = shards.get(channel)
     if (shard !== undefined) ears.bell(shard)
-    else if (channel === RELEASED_CHANNEL) ears.released(Number(text))
-    else ears.replies(text)
+    else if (channel !== RELEASED_CHANNEL) ears.replies(text)
+    else if (text === '') ears.joined()
+    else ears.released(Number(text))
   })
   const subscribed = orNothing(client.subscribe(repliesChannel(worker), RELEASED_CHANNEL))
   const watch = setInterval(() => {

@@ -98,6 +98,7 @@ export class RedisStore implements Store {
   private readonly own: RedisLink
   private enqueues: RedisLink | null = null
   private readonly mailbox: RedisMailbox
+  private readonly listenings: Listening[] = []
   private readonly keys = new KnownKeys()
   private known = { clientId: 0, runId: '' }
   private lastAnswerMs = performance.now()
@@ -126,6 +127,7 @@ export class RedisStore implements Store {
 
   close(): void {
     for (const link of [this.commits, this.reads, this.own, this.enqueues]) link?.close()
+    for (const listening of this.listenings) listening.close()
   }
 
   /** Whether commits and reads can be sent now. */
@@ -207,7 +209,12 @@ export class RedisStore implements Store {
       this.options.beatSilentMs ?? BEAT_SILENT_MS,
     )
     let answer: Answer | null = null
-    answer = await this.call(this.commits, HEARTBEAT, [WORKERS_KEY], [worker, JSON.stringify(record)])
+    answer = await this.call(
+      this.commits,
+      HEARTBEAT,
+      [WORKERS_KEY],
+      [worker, JSON.stringify(record), RELEASED_CHANNEL, record.isLeaving ? '1' : ''],
+    )
     clearTimeout(timer)
     this.noteAnswer(answer)
     if (answer.kind !== 'reply') return { kind: 'failed' }
@@ -256,7 +263,9 @@ export class RedisStore implements Store {
   }
 
   listen(worker: string, ears: Ears): Listening {
-    return listenToRedis(this.options.address, worker, ears)
+    const listening = listenToRedis(this.options.address, worker, ears)
+    this.listenings.push(listening)
+    return listening
   }
 
   reply(request: {

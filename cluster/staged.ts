@@ -36,7 +36,7 @@ export function unpackStaged(bytes: Uint8Array): Required<Pick<Command, 'body' |
   const [jsonBytes = -1, ...lengths] = buffer.toString('latin1', 0, end).split(' ').map(Number)
   let at = end + 1 + jsonBytes
   const whole = lengths.reduce((sum, length) => sum + length, at)
-  if (jsonBytes < 0 || whole !== buffer.length) return null
+  if (!(jsonBytes > 0) || whole !== buffer.length) return null
   const blobs = lengths.map((length) => {
     at += length
     return buffer.subarray(at - length, at)

@@ -137,6 +137,8 @@ export interface Ears {
   replies(text: string): void
   /** A shard was given back. */
   released(shard: number): void
+  /** A worker has come, or is about to end. */
+  joined(): void
 }
 
 /** Listens until it is closed. */

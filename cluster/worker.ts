@@ -149,6 +149,7 @@ export class Worker {
       bell: (shard) => this.holdings.shards.get(shard)?.bell(),
       replies: (text) => this.remote.heard(text),
       released: (shard) => void this.holdings.check([shard]),
+      joined: () => void this.look(true),
     })
     await this.holdings.check()
     this.loop(BEAT_MS, async () => {
@@ -211,11 +212,9 @@ export class Worker {
     this.pump.close()
     const startedAtMs = this.clock.monotonicMs()
     const leftMs = (): number => STOP_EFFECTS_MS - (this.clock.monotonicMs() - startedAtMs)
-    const areOthers = this.members.takers(startedAtMs).length > 0
-    if (areOthers) {
-      await this.beat()
-      await this.holdings.close()
-    }
+    await this.beat()
+    const areOthers = this.members.takers(this.clock.monotonicMs()).length > 0
+    if (areOthers) await this.holdings.close()
     while (this.pump.size > 0 && leftMs() > 0) await this.wait(STOP_LOOK_MS)
     this.pump.abortAll()
     await this.holdings.close()
@@ -274,9 +273,9 @@ export class Worker {
   }
 
   /** Reads the records of the others, and asks for the connections of those that are silent. */
-  private async look(): Promise<void> {
+  private async look(mayBeNew = false): Promise<void> {
     const askedAtMs = this.clock.monotonicMs()
-    if (this.living.length === 0 && !this.holdings.someAreFree) return
+    if (!mayBeNew && this.living.length === 0 && !this.holdings.someAreFree) return
     const { runId } = this.options.identity()
     const clients = this.members.suspects(askedAtMs, runId)
     const seen = await this.options.store.look(clients)

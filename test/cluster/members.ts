@@ -4,6 +4,9 @@ import { Members } from '../../cluster/members.ts'
 
 const RECORD = '{"pid":1}'
 
+const recordOf = (more: object) =>
+  JSON.stringify({ pid: 1, clientId: 7, runId: 'run', takesShards: true, isLeaving: false, ...more })
+
 /** Notes the same records every three seconds until `untilMs`. */
 function beat(members: Members, records: Record<string, string>, untilMs: number): void {
   for (let atMs = 0; atMs <= untilMs; atMs += 3_000) members.note(new Map(Object.entries(records)), atMs)
@@ -54,4 +57,38 @@ test('members: a process that is known to be gone is dead at once', async (t) =>
   const members = new Members('me', ({ pid }) => pid === 1)
   members.note(new Map([['other', RECORD]]), 0)
   t.equal(members.isDead('other', 0), true)
+})
+
+test('members: who is silent for three and a half seconds and has no connection any more is dead', async (t) => {
+  const members = new Members('me', () => false)
+  const look = (records: Record<string, string>, connected: readonly number[], atMs: number): void => {
+    const clients = members.suspects(atMs, 'run')
+    members.note(new Map(Object.entries(records)), atMs)
+    members.asked(clients, new Set(connected), { atMs, runId: 'run' })
+  }
+  const records = { gone: recordOf({}), stopped: recordOf({ clientId: 8 }), before: recordOf({ runId: 'earlier' }) }
+  look(records, [], 0)
+  look(records, [8], 3_400)
+  t.same(members.suspects(3_499, 'run'), [], 'nobody is asked for too early')
+  t.same(members.suspects(3_500, 'run'), [7, 8])
+  look(records, [8], 3_500)
+  t.equal(members.isDead('gone', 3_500), true)
+  t.equal(members.isDead('stopped', 3_500), false, 'a process that is frozen keeps its connection')
+  t.equal(members.isDead('before', 3_500), false, 'ids of an earlier run of the store say nothing')
+  look({ ...records, gone: recordOf({ beats: 2 }) }, [8], 4_000)
+  t.equal(members.isDead('gone', 4_000), false, 'it was not')
+})
+
+test('members: who takes shards, and since when nothing has changed', async (t) => {
+  const members = new Members('me', () => false)
+  const note = (records: Record<string, string>, atMs: number): void =>
+    members.note(new Map(Object.entries(records)), atMs)
+  note({ me: recordOf({}), b: recordOf({}), a: recordOf({}), http: recordOf({ takesShards: false }) }, 1_000)
+  t.same(members.takers(1_000), ['a', 'b'])
+  t.equal(members.calmMs(4_000), 3_000)
+  note({ b: recordOf({ beats: 2 }), a: recordOf({}), http2: recordOf({ takesShards: false }) }, 4_000)
+  t.equal(members.calmMs(5_000), 4_000, 'those without shards disturb nobody')
+  note({ b: recordOf({ isLeaving: true }), a: recordOf({}) }, 6_000)
+  t.same(members.takers(6_000), ['a'])
+  t.equal(members.calmMs(6_500), 500)
 })

@@ -116,6 +116,7 @@ export class Network {
         store.listen(worker, {
           bell: (shard) => this.say({ to: from, what: `bell s${shard}`, call: () => ears.bell(shard) }),
           replies: (text) => this.say({ to: from, what: 'replies', call: () => ears.replies(text) }),
+          joined: () => this.say({ to: from, what: 'joined', call: () => ears.joined() }),
           released: (shard) => this.say({ to: from, what: `released s${shard}`, call: () => ears.released(shard) }),
         }),
       reply: (request) =>

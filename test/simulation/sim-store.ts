@@ -145,7 +145,9 @@ export class SimStore implements Store {
 
   async heartbeat({ worker, record }: { worker: string; record: WorkerRecord }): Promise<Beat> {
     this.step([WORKERS_KEY])
+    const isNew = !this.hashOf(WORKERS_KEY).has(worker)
     this.hset(WORKERS_KEY, [worker, JSON.stringify(record)])
+    if (isNew || record.isLeaving) for (const ears of this.listeners.values()) ears.joined()
     return { kind: 'ok', nowMs: this.nowMs, workers: new Map(this.hashOf(WORKERS_KEY)) }
   }
 

@@ -1,0 +1,274 @@
+/** Tests of cluster/worker.ts: several workers on one real Redis, each over connections of its own. */
+import { Redis } from 'ioredis'
+import { type Test, test } from 'tap'
+import type { CommandType, LaneType, OutcomeBody } from '../../cluster/behaviour.ts'
+import { type Clock, makeClock } from '../../cluster/clock.ts'
+import { newCmdId } from '../../cluster/cmd-id.ts'
+import { claimsKey, metaKey, outcomesKey, shardTag } from '../../cluster/keyspace.ts'
+import type { AskResult } from '../../cluster/work.ts'
+import { startWorker, type Worker, type WorkerOptions } from '../../cluster/worker.ts'
+import { openRedis, openStore } from '../support/redis-shard.ts'
+import { until } from '../support/until.ts'
+
+const SHARDS = 16
+const WAIT_MS = 20_000
+const TAKEOVER_MS = 5_500
+const NONE = { entities: () => [], counters: () => [], facts: () => [] }
+const QUIET = { info: () => undefined, warn: () => undefined, error: () => undefined }
+
+const KEPT = (shard: number): string => `${shardTag(shard)}:kept`
+
+/** Writes its blob under its name, and answers what it was asked and by which commit. */
+const KEEP: CommandType<{ name: string }, string> = {
+  name: 'keep',
+  ...NONE,
+  decide: ({ name }, _states, _facts, { shard }, { blobs = [] }) => ({
+    kind: 'done',
+    reply: `${name} ${blobs.length}`,
+    ops: [{ key: KEPT(shard), write: 'HSET', args: [name, blobs[0] ?? ''] }],
+  }),
+}
+
+const BREAK: CommandType<{ name: string }, string> = {
+  name: 'break',
+  ...NONE,
+  decide() {
+    throw new Error('Thrown on purpose')
+  },
+}
+
+const PLACE: CommandType<{ item: string }, null> = {
+  name: 'place',
+  ...NONE,
+  decide: ({ item }, _states, _facts, { nowMs }) => ({
+    kind: 'done',
+    reply: null,
+    due: [{ lane: 'job', item, atMs: nowMs }],
+  }),
+}
+
+interface Performance {
+  readonly item: string
+  end(): void
+}
+
+interface Member {
+  readonly worker: Worker
+  /** Ends it as kill -9 does: no farewell, and nothing of it goes on. */
+  die(): void
+  readonly performances: Performance[]
+  ask(shard: number, name: string, body: object, blobs?: readonly Uint8Array[]): Promise<AskResult>
+}
+
+async function setUp(t: Test) {
+  const redis = await openRedis(t)
+  const client = new Redis({ path: redis.socketPath })
+  t.teardown(() => client.disconnect())
+  let pid = 0
+  const ended: string[] = []
+  const join = async (more: Partial<WorkerOptions> = {}): Promise<Member> => {
+    const store = await openStore(t, redis.socketPath)
+    const performances: Performance[] = []
+    pid += 1
+    const n = pid
+    const { clock, stop } = mortalClock()
+    const worker = await startWorker({
+      store,
+      behaviours: {
+        entities: [],
+        commands: [KEEP, BREAK, PLACE] as CommandType[],
+        timers: {},
+        lanes: [job(performances, ended)],
+      },
+      log: QUIET,
+      shards: SHARDS,
+      random: Math.random,
+      clock,
+      identity: () => ({
+        host: 'h',
+        bootId: 'b',
+        pidNamespace: 'n',
+        pid: n,
+        startTime: 's',
+        roles: [],
+        ...store.identity,
+      }),
+      ...more,
+    })
+    let isDead = false
+    const die = (): void => {
+      isDead = true
+      stop()
+      store.close()
+    }
+    t.teardown(() => (isDead ? undefined : worker.stop()))
+    const ask: Member['ask'] = (shard, name, body, blobs = []) =>
+      worker.ask(shard, { name, cmdId: newCmdId(worker.nowMs(), Math.random), body, blobs })
+    return { worker, die, performances, ask }
+  }
+  const ownersOf = async (): Promise<Map<string, number>> => {
+    const counts = new Map<string, number>()
+    for (let shard = 0; shard < SHARDS; shard += 1) {
+      const owner = (await client.hget(metaKey(shard), 'owner')) ?? ''
+      counts.set(owner, (counts.get(owner) ?? 0) + 1)
+    }
+    return counts
+  }
+  return { redis, client, join, ownersOf, ended }
+}
+
+/** A clock that can be stopped for good. */
+function mortalClock(): { clock: Clock; stop(): void } {
+  const base = makeClock()
+  const cancels = new Set<() => void>()
+  let isStopped = false
+  const after: Clock['after'] = (ms, call) => {
+    if (isStopped) return () => undefined
+    const cancel = base.after(ms, () => {
+      cancels.delete(cancel)
+      call()
+    })
+    cancels.add(cancel)
+    return cancel
+  }
+  const stop = (): void => {
+    isStopped = true
+    for (const cancel of cancels) cancel()
+  }
+  return { clock: { ...base, after }, stop }
+}
+
+/** A lane whose attempts end when the test says so. */
+function job(performances: Performance[], ended: string[]): LaneType {
+  const lane: LaneType<string, string> = {
+    prefix: 'job',
+    holdMs: 60_000,
+    claimsStand: false,
+    prepare: { name: 'prepare', ...NONE, decide: () => ({ kind: 'done', reply: 'job' }) },
+    outcome: {
+      name: 'outcome',
+      ...NONE,
+      decide(body: OutcomeBody<string>) {
+        ended.push(`${body.item} ${body.outcome}`)
+        return { kind: 'done', reply: null }
+      },
+    },
+    room: () => 10,
+    perform: (_job, { item }) =>
+      new Promise((resolve) => {
+        performances.push({ item, end: () => resolve('ended') })
+      }),
+  }
+  return lane as unknown as LaneType
+}
+
+test('worker: one without shards asks those who have them, bytes and all', async (t) => {
+  const { join, client } = await setUp(t)
+  const front = await join({ takesShards: false })
+  t.equal(front.worker.ready(), false)
+  t.same(await front.ask(3, 'keep', { name: 'a' }), { kind: 'unavailable' }, 'nobody takes shards')
+  const owner = await join()
+  await until(() => front.worker.ready(), WAIT_MS)
+  t.equal(owner.worker.stats().running, SHARDS)
+  t.equal(front.worker.stats().running, 0)
+  const bytes = Buffer.from([0, 255, 10, 13, 128, 0])
+  t.same(await front.ask(3, 'keep', { name: 'ü' }, [bytes, bytes]), { kind: 'answer', reply: 'ü 2' })
+  t.same(await client.hgetBuffer(KEPT(3), 'ü'), bytes)
+  t.same(await front.ask(3, 'break', { name: 'x' }), { kind: 'fault' })
+  t.same(await client.xlen(`${shardTag(3)}:mailbox`), 0, 'what was executed has left the mailbox')
+  const staged = await client.keys('*:staged:*')
+  t.equal(staged.length, 1, 'what it said has gone, but for what a behaviour could not bear')
+  t.ok((await client.pttl(String(staged[0]))) > 80_000_000, 'which is kept for a day')
+  const many = await Promise.all(
+    Array.from({ length: 300 }, (_, n) => front.ask(n % SHARDS, 'keep', { name: `n${n}` }, [Buffer.from(`${n}`)])),
+  )
+  t.ok(many.every((result, n) => result.kind === 'answer' && result.reply === `n${n} 1`))
+})
+
+test('worker: with nobody listening, what was asked is found and answered all the same', async (t) => {
+  const { join, client } = await setUp(t)
+  await join()
+  const front = await join({ takesShards: false })
+  await until(() => front.worker.ready(), WAIT_MS)
+  // Every subscription ends again and again: bells and replies are lost.
+  const deaf = setInterval(() => void client.client('KILL', 'TYPE', 'pubsub'), 5)
+  t.teardown(() => clearInterval(deaf))
+  for (let n = 0; n < 6; n += 1) {
+    const startedAtMs = performance.now()
+    t.match(await front.ask(n, 'keep', { name: 'a' }), { kind: 'answer' })
+    const tookMs = performance.now() - startedAtMs
+    t.ok(tookMs < 2_000, `after ${Math.round(tookMs)} ms`)
+  }
+})
+
+test('worker: one that joins gets its share, and no ask is refused meanwhile', async (t) => {
+  const { join, ownersOf } = await setUp(t)
+  const first = await join()
+  const front = await join({ takesShards: false })
+  await until(() => front.worker.ready(), WAIT_MS)
+  let going = true
+  const results = new Map<string, number>()
+  const load = (async () => {
+    for (let n = 0; going; n += 1) {
+      const from = n % 2 === 0 ? front : first
+      const { kind } = await from.ask(n % SHARDS, 'keep', { name: `n${n}` })
+      results.set(kind, (results.get(kind) ?? 0) + 1)
+    }
+  })()
+  const second = await join()
+  await until(async () => ((await ownersOf()).get(second.worker.id) ?? 0) >= 2, WAIT_MS)
+  await until(async () => (await ownersOf()).get('') === undefined, WAIT_MS)
+  going = false
+  await load
+  t.same([...results.keys()], ['answer'])
+  t.equal(first.worker.stats().running + second.worker.stats().running, SHARDS)
+})
+
+test('worker: one whose connection is gone is replaced within five seconds', async (t) => {
+  const { join, ownersOf } = await setUp(t)
+  const first = await join()
+  const second = await join()
+  await until(async () => ((await ownersOf()).get(second.worker.id) ?? 0) > 0, WAIT_MS)
+  const goneAtMs = performance.now()
+  first.die()
+  await until(async () => (await ownersOf()).get(second.worker.id) === SHARDS, WAIT_MS)
+  const tookMs = performance.now() - goneAtMs
+  t.ok(tookMs < TAKEOVER_MS, `after ${Math.round(tookMs)} ms`)
+  t.match(await second.ask(1, 'keep', { name: 'a' }), { kind: 'answer' })
+})
+
+test('worker: one that leaves gives its shards away at once; an attempt under way reports to their next owner', async (t) => {
+  const { join, client, ownersOf, ended } = await setUp(t)
+  const first = await join()
+  await first.ask(5, 'place', { item: 'a' })
+  await until(() => first.performances.length === 1, WAIT_MS)
+  const second = await join()
+  await until(async () => (await client.hlen('{cl}:workers')) === 2, WAIT_MS)
+  await until(() => second.worker.ready(), WAIT_MS)
+  const leftAtMs = performance.now()
+  const stopped = first.worker.stop()
+  await until(async () => (await ownersOf()).get(second.worker.id) === SHARDS, WAIT_MS)
+  const tookMs = performance.now() - leftAtMs
+  t.ok(tookMs < 2_000, `after ${Math.round(tookMs)} ms`)
+  t.equal(await client.hlen(claimsKey(5)), 1, 'the claim of the living stands')
+  first.performances[0]?.end()
+  await stopped
+  await until(() => ended.length === 1, WAIT_MS)
+  t.same(ended, ['a ended'])
+  await until(async () => (await client.hlen(claimsKey(5))) === 0, WAIT_MS)
+  t.equal(second.performances.length, 0, 'it was not performed again')
+  t.equal(await client.xlen(outcomesKey(5)), 0)
+  t.equal(await client.hlen('{cl}:workers'), 1, 'and it has signed off')
+})
+
+test('worker: what a dead one had under way is performed by the next', async (t) => {
+  const { join } = await setUp(t)
+  const first = await join()
+  await first.ask(5, 'place', { item: 'a' })
+  await until(() => first.performances.length === 1, WAIT_MS)
+  const second = await join()
+  first.die()
+  await until(() => second.performances.length === 1, WAIT_MS)
+  t.equal(second.performances[0]?.item, 'a')
+  second.performances[0]?.end()
+})
