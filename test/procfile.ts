@@ -27,7 +27,7 @@ t.test('cluster: runs http and actors, starts again what was killed, ends Redis 
     PORT: String(firstPort),
     LOG_LEVEL: 'fatal',
   }
-  const args = ['-u', 'NODE_OPTIONS', process.execPath, join(ROOT, 'src/procfile.mjs')]
+  const args = ['-u', 'NODE_OPTIONS', process.execPath, join(ROOT, 'procfile.mjs')]
   const child = spawn('/usr/bin/env', args, { env, stdio: ['ignore', 'pipe', 'inherit'] })
   t.teardown(() => child.kill('SIGKILL'))
   const lines: string[] = []
@@ -68,7 +68,7 @@ t.test('cluster: runs http and actors, starts again what was killed, ends Redis 
 })
 
 t.test('cluster: a name that the Procfile does not know is refused', async (t) => {
-  const child = spawn('/usr/bin/env', ['-u', 'NODE_OPTIONS', process.execPath, join(ROOT, 'src/procfile.mjs'), 'web=1'])
+  const child = spawn('/usr/bin/env', ['-u', 'NODE_OPTIONS', process.execPath, join(ROOT, 'procfile.mjs'), 'web=1'])
   t.same(await once(child, 'exit'), [2, null])
 })
 

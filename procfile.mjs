@@ -14,7 +14,7 @@ import { dirname, join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
-const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
+const ROOT = dirname(fileURLToPath(import.meta.url))
 const DEFAULT = ['redis=1', 'http=1', 'actors=2']
 const COUNT_MAX = 32
 const PORT_FIRST = 8091
