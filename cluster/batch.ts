@@ -176,7 +176,7 @@ const LATE = Symbol('late')
 
 class PlanBuilder {
   readonly draft: Draft
-  readonly overlay = new Overlay()
+  readonly overlay: Overlay
   readonly facts: Facts
   readonly turn: { nowMs: number; shard: number; newId(): string }
   private readonly context: BatchContext
@@ -197,6 +197,7 @@ class PlanBuilder {
 
   constructor(context: BatchContext) {
     this.context = context
+    this.overlay = new Overlay(context.nowMs)
     this.draft = new Draft(context.memory, context.entities, { nowMs: context.nowMs, entryId: `${context.seq}-0` })
     this.facts = context.view(this.overlay)
     this.turn = {

@@ -9,7 +9,10 @@
  *
  * Keys: KEYS[1] meta, KEYS[2] journal, then every key that an op names.
  * Arguments: token, seq, commitId, nowMs, deadlineMs, firstEntryId, lid, top (lid as a sortable entry id), cursor,
- * outcomes cursor, note, ops, what the owner is sure of ('' or `j`, then a letter for each key: h z s). Ops are MessagePack: a list of lists `[write, number of the key, argument, ...]`.
+ * outcomes cursor, note, ops, what the owner is sure of ('' or `j`, then a letter for each key: h z s), `p` for plain.
+ * Ops are MessagePack: a list of lists `[write, number of the key, argument, ...]`, every one of which is looked at; or,
+ * plain (`plain-ops.ts`), one list: how many looks there are, three values for each (kind, number of the key, first id),
+ * then for each op the number of its values and these. Then the sender has looked at all but what the looks ask for.
  */
 
 /** Arguments of one op; `unpack` of Lua takes 8,000 values at most. */
@@ -70,6 +73,22 @@ local function learn(kind, k, key)
   there[k] = id ~= nil
   lastMs[k], lastLow[k] = match(id or '0-0', '^(%d+)%-(%d+)$')
   return true
+end
+
+-- What the store says against a plain commit; nil when nothing does. Looks are at 2 to last.
+local function against(flat, last)
+  for i = 2, last, 3 do
+    local kind, k, id = flat[i], flat[i + 1], flat[i + 2]
+    local key = KEYS[k]
+    if kind == 'there' then
+      if call('EXISTS', key) == 0 then return { 'MISSING', key } end
+    elseif not learn(kind, k, key) then return { 'BADOP', kind .. ' type' }
+    elseif id ~= '' then
+      if not parse(id) then return { 'BADOP', 'XADD id' } end
+      local above = over(parsedMs, lastMs[k]) or (parsedMs == lastMs[k] and over(parsedLow, lastLow[k]))
+      if not above then return { 'BADOP', 'XADD order' } end
+    end
+  end
 end
 
 -- Why an op may not run; nil when it may. An op is [write, number of its key, argument, ...], n counts its arguments.
@@ -140,8 +159,12 @@ end
 
 if firstId ~= '' and meta[4] and meta[4] ~= '' and firstId <= meta[4] then return { 'BADOP', 'lid' } end
 local keys, tag = KEYS, string.sub(metaKey, 1, -5)
-local ops = cmsgpack.unpack(ARGV[12])
-for i = 1, #ops do
+local plain, ops, first = ARGV[14] == 'p', cmsgpack.unpack(ARGV[12]), 2
+if plain then
+  first = 2 + 3 * ops[1]
+  local refusal = against(ops, first - 1)
+  if refusal then return refusal end
+else for i = 1, #ops do
   local op = ops[i]
   local k = op[2]
   local key = keys[k]
@@ -151,15 +174,23 @@ for i = 1, #ops do
   local reason = wrong(op[1], op, n, k, key)
   if reason == 'MISSING' then return { 'MISSING', key } end
   if reason then return { 'BADOP', op[1] .. ' ' .. reason } end
-end
+end end
 
 local nextSeq = string.format('%.0f', seq + 1)
 call('XADD', journalKey, 'MAXLEN', '~', ${JOURNAL_ENTRIES}, nextSeq .. '-0', 'c', commitId, 'n', ARGV[11])
-for i = 1, #ops do
+if plain then
+  local i, last = first, #ops
+  while i < last do
+    local next = i + ops[i] + 1
+    ops[i + 2] = keys[ops[i + 2]]
+    call(unpack_(ops, i + 1, next - 1))
+    i = next
+  end
+else for i = 1, #ops do
   local op = ops[i]
   op[2] = keys[op[2]]
   call(unpack_(op))
-end
+end end
 local set = { 'HSET', metaKey, 'seq', nextSeq, 'last', commitId, 'now', nowMs }
 local n = 8
 if ARGV[7] ~= '' then

@@ -13,6 +13,13 @@ const COUNTER_MAX = 0x3ffff
 const RANDOM_SPAN = 2 ** 44
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 const LOW_PAD = 20
+/** Below this the high 14 of the 62 low bits leave the whole within 53 bits. */
+const EXACT_HIGH_MAX = 32
+const SHORT_CHARS = 22
+const BASE64URL = Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_')
+/** Where the hex digits of an id stand in it. */
+const HEX_PLACES = Array.from('xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx').flatMap((char, at) => (char === 'x' ? [at] : []))
+const short = Buffer.alloc(SHORT_CHARS)
 
 /** Parts of an id: milliseconds, shard, counter. */
 export interface IdParts {
@@ -58,10 +65,16 @@ export function msOf(id: string): number {
 /** The stream entry id of an object: `<ms>-<62 low bits>`. One id is asked for several times in a row. */
 export function entryIdOf(id: string): string {
   if (id === askedId) return askedEntryId
-  const low = (BigInt(`0x${id.slice(19, 23)}${id.slice(24)}`) & 0x3fffffffffffffffn).toString()
   askedId = id
-  askedEntryId = `${msOf(id)}-${low}`
+  askedEntryId = `${msOf(id)}-${lowOf(id)}`
   return askedEntryId
+}
+
+/** The 62 low bits in decimal. Few ids share a millisecond, so nearly all of them fit a double. */
+function lowOf(id: string): string {
+  const high = Number.parseInt(id.slice(19, 23), 16) & 0x3fff
+  if (high < EXACT_HIGH_MAX) return String(high * 2 ** 48 + Number.parseInt(id.slice(24), 16))
+  return (BigInt(`0x${id.slice(19, 23)}${id.slice(24)}`) & 0x3fffffffffffffffn).toString()
 }
 
 let askedId = ''
@@ -83,7 +96,22 @@ export function sortableEntryId(entryId: string): string {
 
 /** An id as 22 characters (base64url of its 16 bytes), for hash fields. */
 export function shortId(id: string): string {
-  return Buffer.from(id.replaceAll('-', ''), 'hex').toString('base64url')
+  let at = 0
+  for (let i = 0; i < 30; i += 3) {
+    const bits = (digitAt(id, i) << 8) | (digitAt(id, i + 1) << 4) | digitAt(id, i + 2)
+    short[at++] = BASE64URL[bits >> 6]!
+    short[at++] = BASE64URL[bits & 63]!
+  }
+  const bits = (digitAt(id, 30) << 4) | digitAt(id, 31)
+  short[at++] = BASE64URL[bits >> 2]!
+  short[at] = BASE64URL[(bits & 3) << 4]!
+  return short.toString('latin1')
+}
+
+/** Hex digit `place` of an id, in lower case. */
+function digitAt(id: string, place: number): number {
+  const code = id.charCodeAt(HEX_PLACES[place]!)
+  return code < 58 ? code - 48 : code - 87
 }
 
 /** The id of 22 characters made by `shortId`. */
@@ -99,6 +127,8 @@ export function makeIds({ shard, last, random }: { shard: number; last: string; 
   let ms = before?.ms ?? 0
   let counter = before?.counter ?? -1
   let given = last
+  let timed = layTime(ms, shard)
+  let timedMs = ms
   return {
     next(nowMs) {
       if (nowMs > ms) {
@@ -111,7 +141,11 @@ export function makeIds({ shard, last, random }: { shard: number; last: string; 
       }
       const high = (0x8000 | (counter >>> 4)).toString(16)
       const tail = Math.floor(random() * RANDOM_SPAN)
-      given = layOut(ms, shard, high, (counter & 0xf).toString(16) + tail.toString(16).padStart(11, '0'))
+      if (timedMs !== ms) {
+        timedMs = ms
+        timed = layTime(ms, shard)
+      }
+      given = `${timed}${high}-${(counter & 0xf).toString(16)}${tail.toString(16).padStart(11, '0')}`
       return given
     },
     get last() {
@@ -121,6 +155,11 @@ export function makeIds({ shard, last, random }: { shard: number; last: string; 
 }
 
 function layOut(ms: number, shard: number, high: string, low: string): string {
+  return `${layTime(ms, shard)}${high}-${low}`
+}
+
+/** What the ids of a shard and a millisecond begin with. */
+function layTime(ms: number, shard: number): string {
   const time = ms.toString(16).padStart(12, '0')
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${shard.toString(16).padStart(3, '0')}-${high}-${low}`
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${shard.toString(16).padStart(3, '0')}-`
 }

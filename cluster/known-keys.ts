@@ -7,10 +7,10 @@
  * holds that one against `lid`). Whatever is not certain is left to the script: another id, a key not seen yet, anything
  * after a verdict other than `ok`.
  */
-import type { Op } from './behaviour.ts'
+import type { Merged } from './merge.ts'
 
 /** Keys of one shard that are remembered. */
-const KEYS_MAX = 512
+const KEYS_MAX = 2_048
 
 const HASH = 'h'
 const SORTED = 'z'
@@ -22,36 +22,30 @@ export class KnownKeys {
   private readonly shards = new Map<number, Map<string, string>>()
 
   /** Letters: `j` where the journal's end is certain, then one for each key. '' when nothing is. */
-  lettersOf(
-    shard: number,
-    {
-      keys,
-      ops,
-      seq,
-      firstEntryId,
-    }: { keys: readonly string[]; ops: readonly Op[]; seq: number; firstEntryId: string },
-  ): string {
+  lettersOf(shard: number, { keys, commands }: Merged, of: { seq: number; firstEntryId: string }): string {
     const known = this.shards.get(shard)
     if (known === undefined) return ''
-    for (const { key, write, args } of ops)
-      if (write === 'XADD' && !rises(args[0], seq, firstEntryId)) known.delete(key)
+    const rises = risingAbove(of)
+    for (const { write, place, parts } of commands)
+      if (write === 'XADD' && !rises(parts[0]?.[0])) known.delete(keys[place - 3] ?? '')
     let letters = 'j'
     for (const key of keys) letters += known.get(key) ?? UNSURE
     return letters
   }
 
   /** A commit was confirmed. */
-  note(shard: number, ops: readonly Op[]): void {
+  note(shard: number, { keys, commands }: Merged): void {
     let known = this.shards.get(shard)
     if (known === undefined) {
       known = new Map()
       this.shards.set(shard, known)
     }
-    for (const { key, write, args } of ops) {
+    for (const { write, place, parts } of commands) {
+      const key = keys[place - 3] ?? ''
       if (write === 'HSET') known.set(key, HASH)
       else if (write === 'XADD') known.set(key, STREAM)
       else if (write === 'ZADD') {
-        if (args[0] !== 'XX') known.set(key, SORTED)
+        if (parts[0]?.[0] !== 'XX') known.set(key, SORTED)
       } else if (write === 'UNLINK' || write === 'SET' || write === 'PEXPIREAT') known.delete(key)
     }
     if (known.size <= KEYS_MAX) return
@@ -68,12 +62,12 @@ export class KnownKeys {
 }
 
 /** Whether an entry id lies above every one before it, given that sequence numbers and new ids do. */
-function rises(id: string | Uint8Array | undefined, seq: number, firstEntryId: string): boolean {
-  if (typeof id !== 'string') return false
-  if (id === '*seq') return true
-  const dash = id.indexOf('-')
-  const ms = id.slice(0, dash)
-  if (ms === String(seq + 1)) return true
-  if (firstEntryId === '') return false
-  return ms.padStart(firstEntryId.indexOf('-'), '0') >= firstEntryId.slice(0, firstEntryId.indexOf('-'))
+function risingAbove({ seq, firstEntryId }: { seq: number; firstEntryId: string }): (id: unknown) => boolean {
+  const own = seq + 1
+  const firstMs = firstEntryId === '' ? Number.POSITIVE_INFINITY : Number.parseInt(firstEntryId, 10)
+  return (id) => {
+    if (typeof id !== 'string') return false
+    const ms = Number.parseInt(id, 10)
+    return ms === own || ms >= firstMs
+  }
 }

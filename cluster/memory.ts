@@ -13,6 +13,8 @@ const IDLE_MS = 600_000
 /** An entity's stream keeps about this many of its last states. */
 const ENTRIES_KEPT = 16
 
+const NO_ENTRIES: readonly string[] = []
+
 interface Held {
   state: unknown
   usedAtMs: number
@@ -65,8 +67,14 @@ export class Memory {
   take(draft: Draft, nowMs: number): void {
     for (const { state, ref } of draft.entities.values())
       this.hold(ref, { state, usedAtMs: nowMs, entryIds: this.entriesAfter(ref, draft.entryId) })
-    for (const [owner, value] of draft.counters)
-      this.counters.set(owner, { state: value, usedAtMs: nowMs, entryIds: [] })
+    for (const [owner, value] of draft.counters) {
+      const held = this.counters.get(owner)
+      if (held === undefined) this.counters.set(owner, { state: value, usedAtMs: nowMs, entryIds: NO_ENTRIES })
+      else {
+        held.state = value
+        held.usedAtMs = nowMs
+      }
+    }
   }
 
   /** The entries that an entity's stream keeps once `entryId` is added to it. */

@@ -25,43 +25,51 @@ export interface Merged {
   readonly commands: readonly Joined[]
 }
 
-interface Slot {
+/** What is remembered of a key while its writes are gathered. */
+export interface MergeSlot {
   readonly place: number
   /** The command that the next write of its kind may join. */
   tail: Joined | null
   /** The expiry that was set after `tail`. */
   expiry: string
-  /** Entries with an id of the commit's own. */
-  entries: number
+}
+
+/** Number of the first key; keys 1 and 2 are the caller's. */
+export const FIRST_PLACE = 3
+
+/** Adds a write to commands, or to the last one of its key. The id of an entry is explicit here. */
+export function addWrite(commands: Joined[], slot: MergeSlot, { write, args }: Op, nowMs: number): void {
+  if (joins(slot, write, args)) return
+  const command: Joined = { write, place: slot.place, parts: [args], count: args.length }
+  commands.push(command)
+  if (write !== 'PEXPIREAT') {
+    slot.tail = command
+    slot.expiry = ''
+  } else if (slot.tail?.write === 'HSET' && Number(args[0]) > nowMs + 2 * CLOCK_OFF_MS) slot.expiry = String(args[0])
+  else slot.tail = null
 }
 
 /** Numbers keys from 3 on and joins writes. `*seq` becomes `<seq + 1>-<k>`, counted per key. */
 export function mergeOps(ops: readonly Op[], { seq, nowMs }: { seq: number; nowMs: number }): Merged {
-  const slots = new Map<string, Slot>()
+  const slots = new Map<string, MergeSlot & { entries: number }>()
   const keys: string[] = []
   const commands: Joined[] = []
-  for (const { key, write, args } of ops) {
-    let slot = slots.get(key)
+  for (const op of ops) {
+    let slot = slots.get(op.key)
     if (slot === undefined) {
-      keys.push(key)
-      slot = { place: keys.length + 2, tail: null, expiry: '', entries: 0 }
-      slots.set(key, slot)
+      slot = { place: keys.length + FIRST_PLACE, tail: null, expiry: '', entries: 0 }
+      keys.push(op.key)
+      slots.set(op.key, slot)
     }
-    if (joins(slot, write, args)) continue
-    const parts = write === 'XADD' && args[0] === '*seq' ? [`${seq + 1}-${slot.entries++}`, ...args.slice(1)] : args
-    const command: Joined = { write, place: slot.place, parts: [parts], count: parts.length }
-    commands.push(command)
-    if (write !== 'PEXPIREAT') {
-      slot.tail = command
-      slot.expiry = ''
-    } else if (slot.tail?.write === 'HSET' && Number(args[0]) > nowMs + 2 * CLOCK_OFF_MS) slot.expiry = String(args[0])
-    else slot.tail = null
+    const isNumbered = op.write === 'XADD' && op.args[0] === '*seq'
+    const id = isNumbered ? `${seq + 1}-${slot.entries++}` : ''
+    addWrite(commands, slot, isNumbered ? { ...op, args: [id, ...op.args.slice(1)] } : op, nowMs)
   }
   return { keys, commands }
 }
 
 /** Joins a write to the slot's last command if that changes nothing but the number of commands. */
-function joins(slot: Slot, write: Write, args: readonly Arg[]): boolean {
+function joins(slot: MergeSlot, write: Write, args: readonly Arg[]): boolean {
   const { tail } = slot
   if (tail === null) return false
   if (write === 'PEXPIREAT') return slot.expiry !== '' && args.length === 1 && args[0] === slot.expiry

@@ -6,6 +6,7 @@
  */
 import type { Entry, Op } from './behaviour.ts'
 import { sortableEntryId } from './id.ts'
+import { addWrite, FIRST_PLACE, type Joined, type Merged, type MergeSlot } from './merge.ts'
 
 type ScoreWrite = { readonly flag: '' | 'XX' | 'NX' | 'LT' | 'GT'; readonly score: number } | null
 
@@ -20,50 +21,48 @@ interface KeyWrites {
   value: string | null | undefined
 }
 
+interface Slot extends MergeSlot {
+  readonly ops: Op[]
+  /** What the first `laid` of them come to; null while nobody has looked. */
+  writes: KeyWrites | null
+  laid: number
+}
+
+/**
+ * Writes, in the order in which they were ordered: laid over what is read, and joined into the commands of a commit. Most
+ * keys are written and not looked at, so what their writes come to is worked out when somebody looks.
+ */
 export class Overlay {
-  private readonly keys = new Map<string, KeyWrites>()
+  private readonly slots = new Map<string, Slot>()
+  private readonly keys: string[] = []
+  private readonly commands: Joined[] = []
+  private readonly nowMs: number
+
+  /** `nowMs`: time of the commit that the writes go into. */
+  constructor(nowMs = 0) {
+    this.nowMs = nowMs
+  }
 
   /** Takes one write in. XADD ids are final here. */
   note(op: Op): void {
-    const writes = this.writesOf(op.key)
-    switch (op.write) {
-      case 'HSET':
-        writes.fields ??= new Map()
-        for (let i = 0; i < op.args.length; i += 2) writes.fields.set(text(op.args[i]), text(op.args[i + 1]))
-        return
-      case 'HDEL':
-        writes.fields ??= new Map()
-        for (const field of op.args) writes.fields.set(text(field), null)
-        return
-      case 'SET':
-        writes.value = typeof op.args[0] === 'string' ? op.args[0] : null
-        return
-      case 'UNLINK':
-        this.keys.set(op.key, { ...emptyWrites(), wiped: true, value: null })
-        return
-      case 'XADD':
-        writes.added ??= []
-        writes.added.push({ id: text(op.args[0]), fields: op.args.slice(1).map(text) })
-        return
-      case 'XTRIM':
-        writes.trimmedBelow = sortableEntryId(text(op.args[1]))
-        return
-      case 'ZADD':
-        noteScores(writes, op)
-        return
-      case 'ZREM':
-        writes.members ??= new Map()
-        for (const member of op.args)
-          writes.members.set(text(member), [...(writes.members.get(text(member)) ?? []), null])
-        return
-      case 'PEXPIREAT':
-        return
+    let slot = this.slots.get(op.key)
+    if (slot === undefined) {
+      slot = { place: this.keys.length + FIRST_PLACE, tail: null, expiry: '', ops: [], writes: null, laid: 0 }
+      this.keys.push(op.key)
+      this.slots.set(op.key, slot)
     }
+    slot.ops.push(op)
+    addWrite(this.commands, slot, op, this.nowMs)
+  }
+
+  /** All writes as the commit script is sent them. */
+  get merged(): Merged {
+    return { keys: this.keys, commands: this.commands }
   }
 
   /** A hash field: undefined when this commit does not touch it. */
   field(key: string, field: string): string | null | undefined {
-    const writes = this.keys.get(key)
+    const writes = this.writesOf(key)
     if (writes === undefined) return undefined
     const written = writes.fields?.get(field)
     if (written !== undefined) return written
@@ -71,7 +70,7 @@ export class Overlay {
   }
 
   hash(key: string, below: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
-    const writes = this.keys.get(key)
+    const writes = this.writesOf(key)
     if (writes === undefined) return below
     const laid = new Map(writes.wiped ? [] : below)
     for (const [field, value] of writes.fields ?? []) {
@@ -87,7 +86,7 @@ export class Overlay {
     { from, to, count }: { from: string; to: string; count: number },
     below: readonly Entry[],
   ): readonly Entry[] {
-    const writes = this.keys.get(key)
+    const writes = this.writesOf(key)
     if (writes === undefined) return below
     const known = writes.wiped ? [] : below.filter((entry) => sortableEntryId(entry.id) >= writes.trimmedBelow)
     if (!writes.wiped && below.length >= count) return known // The read ended before the stream did.
@@ -101,7 +100,7 @@ export class Overlay {
   }
 
   last(key: string, below: readonly Entry[]): readonly Entry[] {
-    const writes = this.keys.get(key)
+    const writes = this.writesOf(key)
     if (writes === undefined) return below
     const added = writes.added?.at(-1)
     const laid = added !== undefined ? [added] : writes.wiped ? [] : below
@@ -109,7 +108,7 @@ export class Overlay {
   }
 
   score(key: string, member: string, below: number | null): number | null {
-    const writes = this.keys.get(key)
+    const writes = this.writesOf(key)
     if (writes === undefined) return below
     return layScores(writes.wiped ? null : below, writes.members?.get(member))
   }
@@ -123,7 +122,7 @@ export class Overlay {
     { min, max, count, newest }: { min: number; max: number; count: number; newest?: true },
     below: readonly (readonly [string, number])[],
   ): readonly (readonly [string, number])[] {
-    const writes = this.keys.get(key)
+    const writes = this.writesOf(key)
     if (writes === undefined) return below
     const order = newest ? byNewest : byScore
     const scores = new Map(writes.wiped ? [] : below)
@@ -138,22 +137,61 @@ export class Overlay {
   }
 
   value(key: string, below: string | null): string | null {
-    const written = this.keys.get(key)?.value
+    const written = this.writesOf(key)?.value
     return written === undefined ? below : written
   }
 
-  private writesOf(key: string): KeyWrites {
-    let writes = this.keys.get(key)
-    if (writes === undefined) {
-      writes = emptyWrites()
-      this.keys.set(key, writes)
+  private writesOf(key: string): KeyWrites | undefined {
+    const slot = this.slots.get(key)
+    if (slot === undefined) return undefined
+    let writes = slot.writes ?? emptyWrites()
+    while (slot.laid < slot.ops.length) {
+      writes = layWrite(writes, slot.ops[slot.laid]!)
+      slot.laid += 1
     }
+    slot.writes = writes
     return writes
   }
 }
 
 function emptyWrites(): KeyWrites {
   return { wiped: false, fields: null, added: null, trimmedBelow: '', members: null, value: undefined }
+}
+
+/** What the writes of a key come to with one more. */
+function layWrite(writes: KeyWrites, op: Op): KeyWrites {
+  switch (op.write) {
+    case 'HSET':
+      writes.fields ??= new Map()
+      for (let i = 0; i < op.args.length; i += 2) writes.fields.set(text(op.args[i]), text(op.args[i + 1]))
+      return writes
+    case 'HDEL':
+      writes.fields ??= new Map()
+      for (const field of op.args) writes.fields.set(text(field), null)
+      return writes
+    case 'SET':
+      writes.value = typeof op.args[0] === 'string' ? op.args[0] : null
+      return writes
+    case 'UNLINK':
+      return { ...emptyWrites(), wiped: true, value: null }
+    case 'XADD':
+      writes.added ??= []
+      writes.added.push({ id: text(op.args[0]), fields: op.args.slice(1).map(text) })
+      return writes
+    case 'XTRIM':
+      writes.trimmedBelow = sortableEntryId(text(op.args[1]))
+      return writes
+    case 'ZADD':
+      noteScores(writes, op)
+      return writes
+    case 'ZREM':
+      writes.members ??= new Map()
+      for (const member of op.args)
+        writes.members.set(text(member), [...(writes.members.get(text(member)) ?? []), null])
+      return writes
+    case 'PEXPIREAT':
+      return writes
+  }
 }
 
 function noteScores(writes: KeyWrites, op: Op): void {

@@ -9,8 +9,9 @@ import { assert } from './fault.ts'
 import { entryIdOf, isId, sortableEntryId } from './id.ts'
 import { journalKey, metaKey } from './keyspace.ts'
 import type { KnownKeys } from './known-keys.ts'
-import { type Merged, mergeOps } from './merge.ts'
+import { type Joined, type Merged, mergeOps } from './merge.ts'
 import { PackWriter } from './message-pack.ts'
+import { type Look, looksOf } from './plain-ops.ts'
 import { COMMIT, FREEING_COMMIT, READ } from './scripts.ts'
 import type { Commit } from './store.ts'
 
@@ -25,7 +26,7 @@ const writer = new PackWriter()
 export function packCommit(commit: Commit, known: KnownKeys): Buffer | { reason: string } {
   const { shard, lid } = commit
   if (lid !== '' && !isId(lid)) return { reason: 'lid' }
-  const merged = mergeOps(commit.ops, commit)
+  const merged = mergedOf(commit)
   if (merged.keys.length > KEYS_MAX) return { reason: 'keys' }
   const args = [
     commit.token,
@@ -42,8 +43,15 @@ export function packCommit(commit: Commit, known: KnownKeys): Buffer | { reason:
   ]
   const script = commit.frees ? FREEING_COMMIT : COMMIT
   const keys = [metaKey(shard), journalKey(shard), ...merged.keys]
-  const letters = known.lettersOf(shard, { ...commit, keys: merged.keys })
-  return evalBytes(script.sha, { keys, args, packed: packOps(merged), last: letters })
+  const letters = known.lettersOf(shard, merged, commit)
+  const looks = looksOf(merged, { shard, letters })
+  const packed = looks === null ? packOps(merged) : packPlain(merged, looks)
+  return evalBytes(script.sha, { keys, args, packed, last: [letters, looks === null ? '' : 'p'] })
+}
+
+/** A commit's writes with keys numbered and neighbours joined: by its sender, or now. */
+export function mergedOf(commit: Commit): Merged {
+  return commit.merged ?? mergeOps(commit.ops, commit)
 }
 
 /** The bytes of a read of many facts, and how many commands each fact takes, for `factValues`. */
@@ -71,7 +79,7 @@ export function packRead(facts: readonly ViewFact[]): { bytes: Buffer; pieces: r
     for (const arg of args) writer.text(arg)
   }
   return {
-    bytes: evalBytes(READ.sha, { keys: [...places.keys()], args: [], packed: writer.packed(), last: null }),
+    bytes: evalBytes(READ.sha, { keys: [...places.keys()], args: [], packed: writer.packed(), last: [] }),
     pieces,
   }
 }
@@ -104,26 +112,49 @@ export function bytesOfCommand(sha: string, keys: readonly string[], args: reado
   return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces)
 }
 
-function packOps({ commands }: Merged): Buffer {
+function packPlain({ commands }: Merged, looks: readonly Look[]): Buffer {
+  let values = 1 + looks.length * 3
+  for (const { count } of commands) values += count + 3
   writer.reset()
-  writer.list(commands.length)
-  for (const { write, place, parts, count } of commands) {
-    writer.list(count + 2)
-    writer.text(write)
+  writer.list(values)
+  writer.number(looks.length)
+  for (const { kind, place, id } of looks) {
+    writer.text(kind)
     writer.number(place)
-    for (const part of parts) {
-      for (const arg of part) {
-        if (typeof arg === 'string') writer.text(arg)
-        else writer.bytes(arg)
-      }
-    }
+    writer.text(id)
+  }
+  for (const command of commands) {
+    writer.number(command.count + 2)
+    packCommand(command)
   }
   return writer.packed()
 }
 
+function packOps({ commands }: Merged): Buffer {
+  writer.reset()
+  writer.list(commands.length)
+  for (const command of commands) {
+    writer.list(command.count + 2)
+    packCommand(command)
+  }
+  return writer.packed()
+}
+
+function packCommand({ write, place, parts }: Joined): void {
+  writer.text(write)
+  writer.number(place)
+  for (const part of parts) {
+    for (const arg of part) {
+      if (typeof arg === 'string') writer.text(arg)
+      else writer.bytes(arg)
+    }
+  }
+}
+
 function evalBytes(sha: string, call: EvalCall): Buffer {
   const { packed, last } = call
-  const tail = last === null ? '\r\n' : `\r\n${asciiBulk(last)}`
+  let tail = '\r\n'
+  for (const arg of last) tail += asciiBulk(arg)
   // Keys and small arguments are ASCII but for what a test or a lane's name brings: counted once, not each.
   let head = evalHead(sha, call, asciiBulk)
   let headBytes = Buffer.byteLength(head)
@@ -142,12 +173,12 @@ interface EvalCall {
   readonly keys: readonly string[]
   readonly args: readonly string[]
   readonly packed: Buffer
-  /** ASCII, after what is packed; null for none. */
-  readonly last: string | null
+  /** ASCII, after what is packed. */
+  readonly last: readonly string[]
 }
 
 function evalHead(sha: string, { keys, args, packed, last }: EvalCall, bulkOf: (text: string) => string): string {
-  const count = (last === null ? 4 : 5) + keys.length + args.length
+  const count = 4 + keys.length + args.length + last.length
   let head = `*${count}\r\n$7\r\nEVALSHA\r\n$40\r\n${sha}\r\n${bulkOf(String(keys.length))}`
   for (const key of keys) head += bulkOf(key)
   for (const arg of args) head += bulkOf(arg)

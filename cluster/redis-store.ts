@@ -14,7 +14,7 @@ import type { FactValue, Signal, ViewFact } from './behaviour.ts'
 import { factValues } from './fact-answer.ts'
 import { fencedKey, metaKey, RELEASED_CHANNEL, topicName, WORKERS_KEY } from './keyspace.ts'
 import { KnownKeys } from './known-keys.ts'
-import { packCommit, packRead, scriptBytes } from './pack.ts'
+import { mergedOf, packCommit, packRead, scriptBytes } from './pack.ts'
 import { META_FIELDS } from './read-script.ts'
 import type { Durability } from './redis-binary.ts'
 import { listenToRedis } from './redis-ears.ts'
@@ -156,7 +156,7 @@ export class RedisStore implements Store {
     const answer = await runScript(this.commits, commit.frees ? FREEING_COMMIT : COMMIT, bytes)
     this.noteAnswer(answer)
     const verdict = verdictOf(answer)
-    if (verdict.kind === 'ok') this.keys.note(commit.shard, commit.ops)
+    if (verdict.kind === 'ok') this.keys.note(commit.shard, mergedOf(commit))
     else this.keys.forget(commit.shard)
     return verdict
   }

@@ -326,6 +326,7 @@ export abstract class ShardLoop {
       frees: plan.works.every(({ type }) => type.frees === true),
       note: `works=${plan.works.length} ops=${plan.ops.length}`,
       ops: plan.ops,
+      merged: plan.overlay.merged,
     }
   }
 }

@@ -23,7 +23,7 @@ import type { InFlight } from './shard-loop.ts'
 import { ShardVerdicts } from './shard-verdict.ts'
 import type { ShardWorld } from './shard-world.ts'
 import type { Cursors } from './store.ts'
-import { type AskResult, answerWork, internalWork, type Work } from './work.ts'
+import { type AskResult, answerWork, askedWork, type Work } from './work.ts'
 
 /** Asks that may wait at a shard. */
 export const ASKS_MAX = 2_000
@@ -117,8 +117,8 @@ export class Shard extends ShardVerdicts {
     if (full || this.stopping || this.phase === 'halted' || this.phase === 'gone')
       return Promise.resolve({ kind: 'unavailable' })
     return new Promise((answer) => {
-      const base = internalWork('local', type, { command, lane: '', item: '', cameAtMs: clock.monotonicMs() })
-      this.take({ ...base, deadlineMs: clock.nowMs() + ASK_LIFE_MS, bytes, answer })
+      const times = { cameAtMs: clock.monotonicMs(), deadlineMs: clock.nowMs() + ASK_LIFE_MS }
+      this.take(askedWork(type, command, { ...times, bytes, answer }))
     })
   }
 

@@ -20,6 +20,7 @@ export function statesToLoad(
   asks: readonly StateAsk[],
   { shard, memory, types }: Target,
 ): { facts: readonly Fact[]; take: (values: readonly FactValue[], nowMs: number) => void } | null {
+  if (asks.every((ask) => isLoaded(ask, memory))) return null
   const refs = new Map<string, Ref>()
   const owners = new Set<string>()
   for (const { entities, counters } of asks) {
@@ -41,6 +42,12 @@ export function statesToLoad(
     })
   }
   return { facts, take }
+}
+
+function isLoaded({ entities, counters }: StateAsk, memory: Memory): boolean {
+  for (const ref of entities ?? []) if (!memory.hasEntity(ref)) return false
+  for (const owner of counters ?? []) if (!memory.hasCounter(owner)) return false
+  return true
 }
 
 type Entryish = { readonly fields: readonly string[] }

@@ -5,6 +5,7 @@
  * same random requests. A promise of this interface never rejects for something that the world did: that is a value.
  */
 import type { Fact, FactValue, Op, Signal } from './behaviour.ts'
+import type { Merged } from './merge.ts'
 
 /** One atomic step of a shard. */
 export interface Commit {
@@ -29,6 +30,8 @@ export interface Commit {
   /** For people, in the journal: counts such as `asks=3 ops=20`. */
   readonly note: string
   readonly ops: readonly Op[]
+  /** The same, keys numbered and neighbours joined (`mergeOps`); absent: whoever needs it makes it. */
+  readonly merged?: Merged
 }
 
 export type Verdict =

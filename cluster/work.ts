@@ -60,6 +60,30 @@ export function internalWork(
   }
 }
 
+/** Work of an asker of this process. */
+export function askedWork(
+  type: CommandType,
+  command: Command,
+  { cameAtMs, deadlineMs, bytes, answer }: Pick<Work, 'cameAtMs' | 'deadlineMs' | 'bytes' | 'answer'>,
+): Work {
+  return {
+    source: 'local',
+    type,
+    command,
+    deadlineMs,
+    cameAtMs,
+    bytes,
+    needs: 0,
+    broken: null,
+    late: false,
+    answer,
+    entryId: '',
+    replyTo: '',
+    lane: '',
+    item: '',
+  }
+}
+
 /** Answers the asker of a work, once. */
 export function answerWork(work: Work, result: AskResult): void {
   const answer = work.answer

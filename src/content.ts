@@ -1,8 +1,8 @@
 /**
  * content - what a message says: packed for the store, written, read back
  *
- * Parts: `body` is JSON `{text, html}`, deflated above 4 KB and never on the main thread; `a<k>` is attachment k as it
- * came. A part's first chunk begins with one byte of encoding (0 plain, 1 deflate) and two with the number of its chunks.
+ * Parts: `body` is text and html, deflated above 4 KB and never on the main thread; `a<k>` is attachment k as it
+ * came. A part's first chunk begins with one byte of encoding and two with the number of its chunks.
  *
  * Small content rides in the commit of its message. Large content is written before, under its final name and with a
  * minute to live: the commit demands that every chunk is there and gives them their real expiry, so content without a
@@ -31,6 +31,14 @@ export const UNCLAIMED_LIFE_MS = 60_000
 
 const ENCODING_PLAIN = 0
 const ENCODING_DEFLATE = 1
+/** A small body as its texts: one byte of which there are (1 text, 2 html), two of the text's bytes, text, html. */
+const ENCODING_TEXTS = 2
+const TEXTS_HEAD_BYTES = 3
+/** More characters than this are more bytes than are kept as they are. */
+const SMALL_CHARS_MAX = DEFLATE_BYTES_MIN
+const UTF8_PER_CHAR_MAX = 3
+/** Where small bodies are put together. */
+const small = Buffer.alloc(PART_HEADER_BYTES + TEXTS_HEAD_BYTES + SMALL_CHARS_MAX * UTF8_PER_CHAR_MAX)
 
 const deflate = promisify(deflateRaw)
 const inflate = promisify(inflateRaw)
@@ -65,13 +73,35 @@ export function packContent(
   body: Body,
   attachments: readonly Uint8Array[],
 ): readonly PackedPart[] | Promise<readonly PackedPart[]> {
-  const json = JSON.stringify({ text: body.text, html: body.html })
-  const bytes = Buffer.byteLength(json)
-  if (bytes > DEFLATE_BYTES_MIN) return packLarge(json, attachments)
-  const chunk = Buffer.allocUnsafe(PART_HEADER_BYTES + bytes)
-  writeHeader(chunk, ENCODING_PLAIN, 1)
-  chunk.write(json, PART_HEADER_BYTES, bytes === json.length ? 'latin1' : 'utf8')
+  const chars = (body.text?.length ?? 0) + (body.html?.length ?? 0)
+  const chunk = chars > SMALL_CHARS_MAX ? null : packTexts(body)
+  if (chunk === null) return packLarge(JSON.stringify({ text: body.text, html: body.html }), attachments)
   return addAttachments({ part: BODY_PART, chunks: [chunk] }, attachments)
+}
+
+/** The body as its two texts, the first one's length before them; null when it is long enough to deflate. */
+function packTexts({ text, html }: Body): Buffer | null {
+  let at = PART_HEADER_BYTES + TEXTS_HEAD_BYTES
+  if (text !== null) at += small.write(text, at)
+  const textEnd = at
+  if (html !== null) at += small.write(html, at)
+  if (at - PART_HEADER_BYTES > DEFLATE_BYTES_MIN) return null
+  writeHeader(small, ENCODING_TEXTS, 1)
+  small[PART_HEADER_BYTES] = (text === null ? 0 : 1) | (html === null ? 0 : 2)
+  small.writeUInt16BE(textEnd - PART_HEADER_BYTES - TEXTS_HEAD_BYTES, PART_HEADER_BYTES + 1)
+  const chunk = Buffer.allocUnsafe(at)
+  small.copy(chunk, 0, 0, at)
+  return chunk
+}
+
+function unpackTexts(bytes: Buffer): Body {
+  const has = bytes[PART_HEADER_BYTES] ?? 0
+  const start = PART_HEADER_BYTES + TEXTS_HEAD_BYTES
+  const textEnd = start + bytes.readUInt16BE(PART_HEADER_BYTES + 1)
+  return {
+    text: has & 1 ? bytes.toString('utf8', start, textEnd) : null,
+    html: has & 2 ? bytes.toString('utf8', textEnd) : null,
+  }
 }
 
 async function packLarge(json: string, attachments: readonly Uint8Array[]): Promise<readonly PackedPart[]> {
@@ -146,13 +176,13 @@ export async function readPart(
 /** The body in its only chunk, at once; null where there are more, or it was deflated. */
 export function readPlainBody(chunks: readonly Uint8Array[]): Body | null {
   const [chunk] = chunks
-  if (chunk === undefined || chunks.length > 1 || chunk[0] !== ENCODING_PLAIN) return null
-  return JSON.parse(asBuffer(chunk).toString('utf8', PART_HEADER_BYTES)) as Body
+  return chunk === undefined || chunk[0] !== ENCODING_TEXTS ? null : unpackTexts(asBuffer(chunk))
 }
 
 /** The bytes of a part from its chunks in order. */
 export async function unpackPart(chunks: readonly Uint8Array[]): Promise<Buffer> {
   const encoding = chunks[0]?.[0]
+  if (encoding === ENCODING_TEXTS) return Buffer.from(JSON.stringify(unpackTexts(asBuffer(chunks[0]!))))
   const joined =
     chunks.length === 1
       ? asBuffer(chunks[0]!).subarray(PART_HEADER_BYTES)

@@ -20,9 +20,32 @@ export interface CivilDate {
   readonly day: number
 }
 
+/** A day with its names, worked out once: nearly every question is about the same one. */
+interface NamedDay extends CivilDate {
+  readonly number: number
+  readonly monthName: string
+  readonly dayName: string
+}
+
+let lastDay: NamedDay = { number: Number.NaN, year: 0, month: 0, day: 0, monthName: '', dayName: '' }
+
 /** The UTC date of an instant in milliseconds. */
 export function civilOf(ms: number): CivilDate {
-  const days = Math.floor(ms / DAY_MS) + EPOCH_DAYS
+  return dayOf(ms)
+}
+
+function dayOf(ms: number): NamedDay {
+  const number = Math.floor(ms / DAY_MS)
+  if (number === lastDay.number) return lastDay
+  const date = civilOfDay(number)
+  const { year, month, day } = date
+  const names = { monthName: String(year * 100 + month), dayName: String(year * 10_000 + month * 100 + day) }
+  lastDay = { number, ...date, ...names }
+  return lastDay
+}
+
+function civilOfDay(number: number): CivilDate {
+  const days = number + EPOCH_DAYS
   const cycle = Math.floor(days / CYCLE_DAYS)
   const ofCycle = days - cycle * CYCLE_DAYS
   const leapDays = Math.floor(ofCycle / 1460) - Math.floor(ofCycle / 36_524) + Math.floor(ofCycle / 146_096)
@@ -57,14 +80,12 @@ export function monthStartMs(month: number): number {
 
 /** `yyyymm` of an instant. */
 export function monthName(ms: number): string {
-  const { year, month } = civilOf(ms)
-  return String(year * 100 + month)
+  return dayOf(ms).monthName
 }
 
 /** `yyyymmdd` of an instant. */
 export function dayName(ms: number): string {
-  const { year, month, day } = civilOf(ms)
-  return String(year * 10_000 + month * 100 + day)
+  return dayOf(ms).dayName
 }
 
 /** Number of the month that `yyyymm` names. */

@@ -54,8 +54,17 @@ function testLimits(account: AccountState, counters: AccountCounters | null, mom
   ]
 }
 
+/** The last moment that was asked about: all turns of a batch have one. */
+let lastMoment: Moment & { readonly nowMs: number } = momentAt(0)
+
 function momentOf(nowMs: number): Moment {
+  if (lastMoment.nowMs !== nowMs) lastMoment = momentAt(nowMs)
+  return lastMoment
+}
+
+function momentAt(nowMs: number): Moment & { readonly nowMs: number } {
   return {
+    nowMs,
     minute: periodOf('minute', nowMs),
     minuteEndMs: resetsAtMs('minute', nowMs),
     month: periodOf('month', nowMs),

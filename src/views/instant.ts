@@ -1,8 +1,12 @@
 /** instant - milliseconds inside, ISO 8601 in UTC outside. */
 
+/** The last instant that was written: messages that are accepted together share theirs. */
+let last = { ms: Number.NaN, text: '' }
+
 /** Milliseconds as the API writes instants. */
 export function formatInstant(ms: number): string {
-  return new Date(ms).toISOString()
+  if (last.ms !== ms) last = { ms, text: new Date(ms).toISOString() }
+  return last.text
 }
 
 /** Milliseconds or null as the API writes instants. */

@@ -82,9 +82,9 @@ t.test('redis store: verdicts', async (t) => {
     await store.views.rpush('{s005}:list', 'x')
     const big = Array.from({ length: 4_002 }, (_, index) => `a${index}`)
     const odd: [Op, string][] = [
-      [{ key: '{s005}:list', write: 'HSET', args: ['a', 'b'] }, 'HSET type'],
-      [{ key: '{s005}:list', write: 'XADD', args: ['1-1', 'a', 'b'] }, 'XADD type'],
-      [{ key: '{s005}:list', write: 'ZREM', args: ['a'] }, 'ZREM type'],
+      [{ key: '{s005}:list', write: 'HSET', args: ['a', 'b'] }, 'hash type'],
+      [{ key: '{s005}:list', write: 'XADD', args: ['1-1', 'a', 'b'] }, 'stream type'],
+      [{ key: '{s005}:list', write: 'ZREM', args: ['a'] }, 'sorted type'],
       [{ key: '{s005}:h', write: 'INCR' as 'HSET', args: ['a', 'b'] }, 'INCR write'],
       [{ key: '{s005}:h', write: 'HSET', args: ['a'] }, 'HSET pairs'],
       [{ key: '{s005}:h', write: 'HSET', args: big }, 'count'],
