@@ -236,6 +236,13 @@ export const CLIENT_SETTINGS = [
     fallback: 'the key in `first-run.json`',
     meaning: 'API key of `domain` (an account key) and `send` (a server key).',
   },
+  {
+    name: 'SENDWRIGHT_OPERATOR_TOKEN',
+    kind: 'secret',
+    default: null,
+    fallback: 'the key in `first-run.json`',
+    meaning: 'Operator key of `doctor`.',
+  },
 ] as const satisfies readonly Setting[]
 
 export type SettingName = (typeof SETTINGS)[number]['name']

@@ -11,6 +11,7 @@ import { ACCOUNT, ACCOUNT_PATCH_BODY } from './account.ts'
 import { AUDIT_LIST, NOTE_BODY } from './audit.ts'
 import { DOMAIN, DOMAIN_BODY, DOMAIN_CHECKED, DOMAIN_LIST, PAGE_QUERY } from './domain.ts'
 import { BATCH_ANSWER, BATCH_BODY, EMAIL_ANSWER, EMAIL_BODY } from './email.ts'
+import { HEALTH } from './health.ts'
 import { BODY_BYTES_MAX } from './limits.ts'
 import { MESSAGE } from './message.ts'
 import { QUEUE, QUEUE_BODY, QUEUE_ORDERED, QUEUE_QUERY } from './queue.ts'
@@ -175,6 +176,11 @@ export const ROUTES = {
   readHealth: route('readHealth', 'GET', '/healthz', { listener: 'operator', keys: [], success: PLAIN }),
   readReadiness: route('readReadiness', 'GET', '/readyz', { listener: 'operator', keys: [], success: PLAIN }),
   readMetrics: route('readMetrics', 'GET', '/metrics', { listener: 'operator', keys: [], success: PLAIN }),
+  examineHealth: route('examineHealth', 'GET', '/v1/operator/health', {
+    listener: 'operator',
+    keys: ['O'],
+    success: { status: 200, body: HEALTH },
+  }),
   patchAccount: route('patchAccount', 'PATCH', '/v1/operator/accounts/{accountId}', {
     listener: 'operator',
     keys: ['O'],

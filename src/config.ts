@@ -69,8 +69,11 @@ export type ConfigResult = { ok: true; config: Config } | { ok: false; mistakes:
 /** What the command line needs to reach a service that runs elsewhere or under other settings. */
 export interface ClientSettings {
   token: string | null
+  operatorToken: string | null
   /** Null where no variable says where the API is: then `first-run.json` does. */
   url: string | null
+  /** The same of the operator listener. */
+  operatorUrl: string | null
   dataDir: string
 }
 
@@ -101,10 +104,14 @@ export function readConfig(environment: Environment = process.env): ConfigResult
 /** Reads what a client command needs; a mistaken setting of the service does not hinder it. */
 export function readClientSettings(environment: Environment = process.env): ClientSettings {
   const result = readConfig(environment)
+  const isOperatorNamed = ['OPERATOR_HOST', 'OPERATOR_PORT'].some((name) => environment[name])
   const isNamed = ['BASE_URL', 'HTTP_HOST', 'HTTP_PORT'].some((name) => environment[name])
   return {
     token: environment.SENDWRIGHT_TOKEN || null,
+    operatorToken: environment.SENDWRIGHT_OPERATOR_TOKEN || null,
     url: isNamed && result.ok ? result.config.baseUrl : null,
+    operatorUrl:
+      isOperatorNamed && result.ok ? `http://${result.config.operatorHost}:${result.config.operatorPort}` : null,
     dataDir: resolve(environment.DATA_DIR || settingOf('DATA_DIR').default || '.'),
   }
 }

@@ -21,7 +21,14 @@ import {
   makeVerifyDomain,
 } from './routes/domains.ts'
 import { makeSendBatch, makeSendEmail } from './routes/email.ts'
-import { type HealthDeps, makeReadHealth, makeReadMetrics, makeReadReadiness } from './routes/health.ts'
+import {
+  type HealthDeps,
+  makeExamineHealth,
+  makeReadHealth,
+  makeReadMetrics,
+  makeReadReadiness,
+  type OperatorHealthDeps,
+} from './routes/health.ts'
 import { makeReadMessage } from './routes/messages.ts'
 import type { OperatorDeps } from './routes/operator.ts'
 import { makePatchAccount } from './routes/operator-accounts.ts'
@@ -63,6 +70,7 @@ export type RouteDeps = StreamDeps &
   HealthDeps &
   MessageDeps &
   OperatorDeps &
+  OperatorHealthDeps &
   SuppressionDeps &
   QueueDeps
 
@@ -146,6 +154,7 @@ function makeHandlers(deps: RouteDeps): Record<RouteName, Handler> {
     readHealth: makeReadHealth(),
     readReadiness: makeReadReadiness(deps),
     readMetrics: makeReadMetrics(deps),
+    examineHealth: makeExamineHealth(deps),
     pauseStream: makePauseStream(deps),
     resumeStream: makeResumeStream(deps),
     paceStream: makePaceStream(deps),

@@ -18,8 +18,9 @@ import { type ContentStore, readBody } from './content.ts'
 import { type DomainLaneDeps, makeDomainLanes } from './domain-lanes.ts'
 import { checkDomain } from './effects/check-domain.ts'
 import { createFence, type Fence, markDisconnected, monotonicMs } from './effects/fence.ts'
-import { createResolver } from './effects/resolve.ts'
+import { createResolver, type Resolver } from './effects/resolve.ts'
 import type { SigningKey } from './effects/sign.ts'
+import { examine } from './health/examine.ts'
 import { checkInstallation, openInstallation, openSecret } from './installation.ts'
 import { makeLanes } from './lanes.ts'
 import type { RouteDeps } from './listeners.ts'
@@ -49,6 +50,8 @@ export interface Parts {
   /** Signs all live mail besides its domain's key. */
   readonly serviceKey: SigningKey | null
   readonly check: DomainLaneDeps['check']
+  /** Asks for what is not about a message; delivery has its own. */
+  readonly resolver: Resolver
   /** Called when the store's connection is there again. */
   readonly onStoreUp: Set<() => void>
   /** Ends the service: it cannot go on. */
@@ -80,6 +83,7 @@ export async function openParts(
     },
   )
   const content = makeContentStore(() => store.views)
+  const resolver = createResolver({ servers: config.dnsServers, nowMs: monotonicMs })
   const mailRoom = makeMailRoom(config, fence, smtp)
   const outbound = await openOutbound({
     config,
@@ -101,7 +105,8 @@ export async function openParts(
     mailRoom,
     outbound,
     serviceKey,
-    check: makeCheck(config),
+    resolver,
+    check: makeCheck(config, resolver),
     onStoreUp,
     end,
   }
@@ -156,8 +161,7 @@ async function openStore({
 }
 
 /** Looks up the records of sending domains: at the servers that the operator named, else also at the zone's own. */
-function makeCheck({ dnsServers, privateNetworksAllowed }: Config): Parts['check'] {
-  const resolver = createResolver({ servers: dnsServers, nowMs: monotonicMs })
+function makeCheck({ dnsServers, privateNetworksAllowed }: Config, resolver: Resolver): Parts['check'] {
   const authoritative = dnsServers.length > 0 ? null : { port: DNS_PORT, privateNetworksAllowed }
   return (job) => checkDomain(job, { resolver, nowMs: monotonicMs, authoritative })
 }
@@ -216,7 +220,7 @@ export async function openWorker(parts: Parts, { room, makeShard }: WorkerChange
 
 /** What the handlers of routes need. */
 export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
-  const { config, store, secrets, content, metrics, mailRoom, outbound } = parts
+  const { config, store, secrets, content, metrics, mailRoom, outbound, resolver, serviceKey } = parts
   return {
     ask: (shard, command) => worker.ask(shard, command),
     read: (shard, facts) => store.read(shard, facts),
@@ -237,6 +241,7 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
     inboundDomain: config.inboundDomain,
     measure: mailRoom.measure,
     check: parts.check,
+    examine: () => examine({ config, redis: () => store.views, resolver, serviceKey, nowMs: Date.now }),
     isReady: () => store.connected && worker.ready(),
     figures: () => figuresOf(parts, worker),
   }

@@ -2,6 +2,7 @@
  *
  *  The key: `--token`, else SENDWRIGHT_TOKEN, else the fitting one of DATA_DIR/first-run.json.
  *  The address: `--url`, else BASE_URL or HTTP_HOST and HTTP_PORT, else first-run.json's, else the default port.
+ *  What the operator asks goes to the operator listener: SENDWRIGHT_OPERATOR_TOKEN, OPERATOR_HOST and OPERATOR_PORT.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,6 +13,7 @@ import { CommandFailure } from './failure.ts'
 /** Longer than the service ever waits before it answers or closes. */
 const ANSWER_MS_MAX = 40_000
 const URL_DEFAULT = 'http://127.0.0.1:8080'
+const OPERATOR_URL_DEFAULT = 'http://127.0.0.1:8081'
 
 /** Options that every command of the API takes. */
 export interface ClientOptions {
@@ -20,9 +22,14 @@ export interface ClientOptions {
   json?: boolean
 }
 
+/** Whose key a command speaks with. */
+export type KeyOwner = 'account' | 'testServer' | 'operator'
+
 /** What first-run.json holds, as far as commands use it. */
 interface FirstRun {
   baseUrl: string
+  operatorUrl: string
+  operatorToken: string
   account: { token: string }
   testServer: { token: string }
 }
@@ -34,19 +41,22 @@ export interface Client {
 
 /**
  * Makes the client of one command.
- * @param owner whose key of first-run.json fits: the account's, or the test server's
+ * @param owner whose key of first-run.json fits: the account's, the test server's or the operator's
  * @throws CommandFailure when no key is to be found
  */
-export function makeClient(options: ClientOptions, owner: 'account' | 'testServer'): Client {
+export function makeClient(options: ClientOptions, owner: KeyOwner): Client {
   const settings = readClientSettings()
   const firstRun = readFirstRun(settings.dataDir)
-  const token = options.token ?? settings.token ?? firstRun?.[owner].token
+  const isOperator = owner === 'operator'
+  const known = isOperator
+    ? { token: settings.operatorToken ?? firstRun?.operatorToken, url: settings.operatorUrl ?? firstRun?.operatorUrl }
+    : { token: settings.token ?? firstRun?.[owner].token, url: settings.url ?? firstRun?.baseUrl }
+  const token = options.token ?? known.token
   if (!token) {
-    throw new CommandFailure(
-      'No API key: give --token, set SENDWRIGHT_TOKEN, or run where DATA_DIR holds first-run.json',
-    )
+    const variable = isOperator ? 'SENDWRIGHT_OPERATOR_TOKEN' : 'SENDWRIGHT_TOKEN'
+    throw new CommandFailure(`No API key: give --token, set ${variable}, or run where DATA_DIR holds first-run.json`)
   }
-  const base = options.url ?? settings.url ?? firstRun?.baseUrl ?? URL_DEFAULT
+  const base = options.url ?? known.url ?? (isOperator ? OPERATOR_URL_DEFAULT : URL_DEFAULT)
   const ask = async (method: string, path: string, rest: RequestInit = {}) => {
     // Without keep-alive the command ends as soon as its work does.
     const headers = { authorization: `Bearer ${token}`, connection: 'close', ...rest.headers }

@@ -5,6 +5,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
+import { runDoctor } from './doctor.ts'
 import { addDomain, listDomains, verifyDomain } from './domain.ts'
 import { CommandFailure } from './failure.ts'
 import { type SendOptions, sendMessage } from './send.ts'
@@ -45,6 +46,11 @@ function makeProgram(ended: (code: number) => void): Command {
     })
   addDomainCommands(program.command('domain').description('sending domains of the account'), ended)
   addSendCommand(program, ended)
+  withClientOptions(program.command('doctor'))
+    .description(
+      'examine what delivery needs (DNS, ports, certificate, store) and print how to mend what is broken; exit code 1 then',
+    )
+    .action(async (options) => ended(await runDoctor(options)))
   return program
 }
 

@@ -31,6 +31,7 @@ interface RecordTypes {
   AAAA: string
   CNAME: string
   NS: string
+  PTR: string
   MX: { exchange: string; priority: number }
   TXT: string[]
 }

@@ -1,11 +1,14 @@
 /**
- * health - GET /healthz, /readyz and /metrics: what a supervisor, a load balancer and a monitor ask
+ * health - GET /healthz, /readyz, /metrics and /v1/operator/health: what a supervisor, a load balancer, a monitor and the
+ * operator ask
  *
  * Healthy: this process turns its loop. Ready: the store answers and every shard has a living owner.
  */
 
+import type { Health } from '../../schemas/health.ts'
 import type { Handler } from '../edge/request.ts'
 import type { Metrics } from '../metrics.ts'
+import { asOperator, type OperatorDeps } from './operator.ts'
 
 /** What is asked of the runtime. */
 export interface HealthDeps {
@@ -13,6 +16,11 @@ export interface HealthDeps {
   /** Figures of this moment, by name. */
   readonly figures: () => Readonly<Record<string, number>>
   readonly metrics: Metrics
+}
+
+/** What an operator's look at the installation needs. */
+export interface OperatorHealthDeps extends Pick<OperatorDeps, 'read'> {
+  readonly examine: () => Promise<Health>
 }
 
 /** GET /healthz */
@@ -23,6 +31,11 @@ export function makeReadHealth(): Handler {
 /** GET /readyz */
 export function makeReadReadiness({ isReady }: HealthDeps): Handler {
   return () => (isReady() ? { status: 200, text: 'ready\n' } : { status: 503, text: 'not ready\n' })
+}
+
+/** GET /v1/operator/health. Spec operator.health */
+export function makeExamineHealth({ read, examine }: OperatorHealthDeps): Handler {
+  return asOperator(read, async () => ({ status: 200, json: await examine() }))
 }
 
 /** GET /metrics, in the text format of Prometheus. */

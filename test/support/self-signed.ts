@@ -6,12 +6,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 /** Null where openssl is not installed: the test says so and skips. */
-export function makeSelfSigned(): { key: string; cert: string } | null {
+export function makeSelfSigned(days = 2): { key: string; cert: string } | null {
   const folder = mkdtempSync(join(tmpdir(), 'self-signed-'))
   const names = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,DNS:mx.test,IP:127.0.0.1']
   const files = ['-keyout', join(folder, 'key'), '-out', join(folder, 'cert')]
   try {
-    const kind = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2']
+    const kind = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', String(days)]
     execFileSync('openssl', ['req', ...kind, ...names, ...files], { stdio: 'ignore' })
     return { key: readFileSync(join(folder, 'key'), 'utf8'), cert: readFileSync(join(folder, 'cert'), 'utf8') }
   } catch {

@@ -9,13 +9,13 @@ import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import dns2 from 'dns2'
 
-const TYPE_NAMES = { 1: 'A', 2: 'NS', 5: 'CNAME', 15: 'MX', 16: 'TXT', 28: 'AAAA' } as Record<number, string>
+const TYPE_NAMES = { 1: 'A', 2: 'NS', 5: 'CNAME', 12: 'PTR', 15: 'MX', 16: 'TXT', 28: 'AAAA' } as Record<number, string>
 const RCODE_SERVFAIL = 2
 const RCODE_NXDOMAIN = 3
 
 export type ZoneRecord =
   | { type: 'A' | 'AAAA'; address: string }
-  | { type: 'CNAME'; domain: string }
+  | { type: 'CNAME' | 'PTR'; domain: string }
   | { type: 'NS'; ns: string }
   | { type: 'MX'; exchange: string; priority: number }
   | { type: 'TXT'; data: string | string[] }

@@ -1,0 +1,55 @@
+/**
+ * health - what an installation needs of the world around it, examined, and how each thing is mended
+ *
+ * Spec operator.health
+ */
+
+import type { FromSchema } from 'json-schema-to-ts'
+
+/** Everything that is looked at, in the order of the answer. */
+export const EXAMINED = [
+  'store',
+  'clock',
+  'disk',
+  'resolver',
+  'service-domain',
+  'outbound-port',
+  'ehlo-name',
+  'ptr',
+  'mx',
+  'return-path',
+  'spf',
+  'service-dkim',
+  'dmarc',
+  'tls',
+] as const
+
+/** Answer of GET /v1/operator/health. */
+export const HEALTH = {
+  type: 'object',
+  properties: {
+    /** False when one of them has failed. */
+    ok: { type: 'boolean' },
+    findings: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: {
+          name: { enum: EXAMINED },
+          status: { enum: ['ok', 'warning', 'failed'] },
+          message: { type: 'string' },
+          /** The record or the step that mends it; null where nothing is to be mended. */
+          fix: { type: ['string', 'null'] },
+        },
+        required: ['name', 'status', 'message', 'fix'],
+        additionalProperties: false,
+      },
+    },
+  },
+  required: ['ok', 'findings'],
+  additionalProperties: false,
+} as const
+
+export type Health = FromSchema<typeof HEALTH>
+export type Finding = Health['findings'][number]
+export type ExaminedName = (typeof EXAMINED)[number]

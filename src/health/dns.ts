@@ -1,0 +1,211 @@
+/**
+ * dns - the names that others know us by: the service's own records, and whether there is a resolver that answers
+ *
+ * Spec operator.health
+ */
+
+import { createPrivateKey, createPublicKey } from 'node:crypto'
+import ipaddr from 'ipaddr.js'
+import type { Finding } from '../../schemas/health.ts'
+import type { Config } from '../config.ts'
+import type { DnsAnswer, Resolver } from '../effects/resolve.ts'
+import type { SigningKey } from '../effects/sign.ts'
+import { formatDkimTxt } from '../mail/dkim-key.ts'
+import { compareDkimTxt } from '../mail/dns-record.ts'
+import { serviceReturnPathHost } from '../mail/return-path.ts'
+import { failed, recordToCreate, warning, well } from './finding.ts'
+
+/** A domain that everybody's resolver knows. */
+const KNOWN_DOMAIN = 'gmail.com'
+/** Any label under a wildcard. */
+const SOME_LABEL = '0123456789abcdef'
+/** Where the operator has to put an address that we cannot know. */
+const ADDRESS_PLACE = '<public address of this machine>'
+
+export interface DnsDeps {
+  readonly resolver: Resolver
+  readonly config: Pick<Config, 'serviceDomain' | 'inboundDomain' | 'smtpHostname' | 'dnsServers'>
+}
+
+/** Whether questions are answered at all. */
+export async function examineResolver({ resolver, config }: DnsDeps): Promise<Finding> {
+  const answer = await resolver.look('MX', KNOWN_DOMAIN, { fresh: true })
+  const servers =
+    config.dnsServers.length > 0 ? `DNS_SERVERS (${config.dnsServers.join(', ')})` : "the system's resolver"
+  if (answer.status === 'ok') return well('resolver', `Names are resolved by ${servers}`)
+  const code = answer.status === 'failure' ? answer.code : answer.status
+  return failed(
+    'resolver',
+    `MX of ${KNOWN_DOMAIN} was not resolved by ${servers}: ${code}`,
+    'Set DNS_SERVERS to servers that answer, or mend /etc/resolv.conf',
+  )
+}
+
+/** Whether the service has a domain of its own at all. */
+export function examineServiceDomain({ serviceDomain }: Pick<Config, 'serviceDomain'>): Finding {
+  if (!/(^|\.)(localhost|test|example|invalid|local)$/.test(serviceDomain))
+    return well('service-domain', `The service's domain is ${serviceDomain}`)
+  return failed(
+    'service-domain',
+    `${serviceDomain} is no domain that others can look up: the names below were not examined`,
+    'Set SERVICE_DOMAIN to a domain (or sub-domain) of yours, the same in every process',
+  )
+}
+
+/** Whether the name in EHLO leads to us. In: the public address that mail goes out from, where it is known. */
+export async function examineEhloName(deps: DnsDeps, outAddress: string | null): Promise<Finding> {
+  const { smtpHostname } = deps.config
+  const addresses = await addressesOf(deps.resolver, smtpHostname)
+  const expected = outAddress ?? ADDRESS_PLACE
+  const fix = recordToCreate(smtpHostname, typeOf(expected), expected)
+  if (addresses === null) return unanswered('ehlo-name', smtpHostname)
+  if (addresses.length === 0) return failed('ehlo-name', `${smtpHostname}, the name in EHLO, has no address`, fix)
+  if (outAddress !== null && !addresses.includes(outAddress))
+    return failed('ehlo-name', `Mail goes out from ${outAddress}, but ${smtpHostname} is ${addresses.join(', ')}`, fix)
+  return well('ehlo-name', `${smtpHostname} is ${addresses.join(', ')}`)
+}
+
+/** Whether each of our addresses has the name in EHLO, and no other. */
+export async function examinePtr(deps: DnsDeps, outAddress: string | null): Promise<Finding> {
+  const { smtpHostname } = deps.config
+  const named = await addressesOf(deps.resolver, smtpHostname)
+  const addresses = outAddress === null ? (named ?? []) : [outAddress]
+  if (addresses.length === 0)
+    return failed('ptr', `${smtpHostname} has no address whose name could be looked up`, 'Mend ehlo-name first')
+  for (const address of addresses) {
+    const answer = await deps.resolver.look('PTR', reverseName(address), { fresh: true })
+    if (answer.status === 'failure') return unanswered('ptr', address)
+    const names = recordsOf(answer).map((name) => name.toLowerCase().replace(/\.$/, ''))
+    if (!names.includes(smtpHostname.toLowerCase()))
+      return failed(
+        'ptr',
+        `${address} has ${names.length === 0 ? 'no name' : `the name ${names.join(', ')}`}, not ${smtpHostname}`,
+        `Have the provider of the address set its reverse DNS: ${reverseName(address)} PTR ${smtpHostname}`,
+      )
+  }
+  return well('ptr', `${addresses.join(', ')} has the name ${smtpHostname}, and back`)
+}
+
+/** Whether received mail finds us. */
+export function examineMx(deps: DnsDeps): Promise<Finding> {
+  return examineExchanges(deps, 'mx', [deps.config.inboundDomain])
+}
+
+/** Whether bounces find us: the service's return path, and those that customers point to. */
+export function examineReturnPath(deps: DnsDeps): Promise<Finding> {
+  const host = serviceReturnPathHost(deps.config.serviceDomain)
+  return examineExchanges(deps, 'return-path', [host, `*.${host}`])
+}
+
+async function examineExchanges(
+  { resolver, config }: DnsDeps,
+  name: 'mx' | 'return-path',
+  hosts: readonly string[],
+): Promise<Finding> {
+  const exchange = `mx.${config.serviceDomain}`
+  for (const host of hosts) {
+    const answer = await resolver.look('MX', host.replace('*', SOME_LABEL), { fresh: true })
+    if (answer.status === 'failure') return unanswered(name, host)
+    const exchanges = recordsOf(answer).map((record) => record.exchange)
+    if (exchanges.length === 0) return failed(name, `${host} has no MX`, recordToCreate(host, 'MX', `10 ${exchange}`))
+    for (const one of exchanges) {
+      const addresses = await addressesOf(resolver, one)
+      if (addresses === null) return unanswered(name, one)
+      if (addresses.length === 0)
+        return failed(name, `${one}, the MX of ${host}, has no address`, recordToCreate(one, 'A', ADDRESS_PLACE))
+    }
+  }
+  return well(name, `${hosts.join(' and ')} have an MX with an address`)
+}
+
+/** Whether receivers are told that mail of our return paths may come from us (RFC 7208). */
+export async function examineSpf(deps: DnsDeps, outAddress: string | null): Promise<Finding> {
+  const { resolver, config } = deps
+  const addresses = outAddress === null ? ((await addressesOf(resolver, config.smtpHostname)) ?? []) : [outAddress]
+  const [address = ADDRESS_PLACE] = addresses
+  const root = serviceReturnPathHost(config.serviceDomain)
+  for (const host of [root, `*.${root}`]) {
+    const answer = await resolver.look('TXT', host.replace('*', SOME_LABEL), { fresh: true })
+    if (answer.status === 'failure') return unanswered('spf', host)
+    const records = recordsOf(answer)
+      .map((strings) => strings.join(''))
+      .filter((text) => /^v=spf1( |$)/i.test(text))
+    const fix = recordToCreate(host, 'TXT', `"v=spf1 ${typeOf(address) === 'A' ? 'ip4' : 'ip6'}:${address} -all"`)
+    if (records.length !== 1) return failed('spf', `${host} has ${records.length} SPF records, not one`, fix)
+    const missing = addresses.find((one) => !isNamed(records[0] as string, one))
+    if (missing !== undefined) return failed('spf', `The SPF record of ${host} does not name ${missing}`, fix)
+  }
+  return well('spf', `${root} and what is under it have SPF records`)
+}
+
+/** Whether an SPF record may pass an address: it names it, or asks other names that are not followed here. */
+function isNamed(record: string, address: string): boolean {
+  const terms = record.toLowerCase().split(/\s+/).slice(1)
+  const isOther = (term: string) => /^[+?~]?(include:|a\b|mx\b|exists:|ptr\b)|^redirect=|^\+?all$|\/\d+$/.test(term)
+  return terms.some(
+    (term) => term.replace(/^\+/, '') === `${typeOf(address) === 'A' ? 'ip4' : 'ip6'}:${address}` || isOther(term),
+  )
+}
+
+/** Whether the service's own signature can be verified. */
+export async function examineServiceDkim({ resolver, config }: DnsDeps, key: SigningKey | null): Promise<Finding> {
+  if (key === null)
+    return warning(
+      'service-dkim',
+      'Mail is signed by its sending domain alone: feedback loops that go by the service see nothing',
+      `Make a key (openssl genrsa -out dkim.pem 2048), set SERVICE_DKIM to <selector>:dkim.pem, and publish it under <selector>._domainkey.${config.serviceDomain}`,
+    )
+  const host = `${key.selector}._domainkey.${key.domain}`
+  const answer = await resolver.look('TXT', host, { fresh: true })
+  if (answer.status === 'failure') return unanswered('service-dkim', host)
+  const value = formatDkimTxt(publicKeyOf(key))
+  const found = compareDkimTxt(value, recordsOf(answer))
+  if (found === 'ok') return well('service-dkim', `${host} holds the key that signs`)
+  const what = found === 'missing' ? 'is not there' : 'holds another key than the one that signs'
+  return failed('service-dkim', `${host} ${what}`, recordToCreate(host, 'TXT', `"${value}"`))
+}
+
+/** Whether receivers are told what to do with mail that only pretends to be from the service's domain. */
+export async function examineDmarc({ resolver, config }: DnsDeps): Promise<Finding> {
+  const host = `_dmarc.${config.serviceDomain}`
+  const answer = await resolver.look('TXT', host, { fresh: true })
+  if (answer.status === 'failure') return unanswered('dmarc', host)
+  const has = recordsOf(answer).some((strings) => /^v=DMARC1\b/.test(strings.join('')))
+  return has
+    ? well('dmarc', `${host} is there`)
+    : warning('dmarc', `${host} is not there`, recordToCreate(host, 'TXT', '"v=DMARC1; p=reject"'))
+}
+
+function publicKeyOf({ privateKey }: SigningKey): string {
+  const key = createPrivateKey({ key: Buffer.from(privateKey, 'base64'), format: 'der', type: 'pkcs8' })
+  return createPublicKey(key).export({ format: 'der', type: 'spki' }).toString('base64')
+}
+
+/** A and AAAA of a name; null when that was not answered. */
+async function addressesOf(resolver: Resolver, name: string): Promise<string[] | null> {
+  const answers = [await resolver.look('A', name, { fresh: true }), await resolver.look('AAAA', name, { fresh: true })]
+  if (answers.some(({ status }) => status === 'failure')) return null
+  return answers.flatMap((answer) => recordsOf(answer))
+}
+
+function unanswered(name: Finding['name'], host: string): Finding {
+  return warning(name, `DNS did not answer about ${host}`, 'Mend resolver, then look again')
+}
+
+function recordsOf<T>(answer: DnsAnswer<T>): readonly T[] {
+  return answer.status === 'ok' ? answer.records : []
+}
+
+function typeOf(address: string): 'A' | 'AAAA' {
+  return address.includes(':') ? 'AAAA' : 'A'
+}
+
+/** The name under which an address's own name stands (RFC 1035 3.5, RFC 3596 2.5). */
+export function reverseName(address: string): string {
+  if (!address.includes(':')) return `${address.split('.').reverse().join('.')}.in-addr.arpa`
+  const digits = ipaddr
+    .parse(address)
+    .toByteArray()
+    .map((byte) => byte.toString(16).padStart(2, '0'))
+  return `${[...digits.join('')].reverse().join('.')}.ip6.arpa`
+}

@@ -1,0 +1,103 @@
+/**
+ * examine - everything that an installation needs of the world around it, looked at once
+ *
+ * Guarantees: it ends within half a minute, whatever does not answer; it changes nothing and sends no mail; one thing that
+ * cannot be examined keeps no other from it.
+ *
+ * Spec operator.health
+ */
+
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Redis } from 'ioredis'
+import { EXAMINED, type ExaminedName, type Finding, type Health } from '../../schemas/health.ts'
+import type { Config } from '../config.ts'
+import type { Resolver } from '../effects/resolve.ts'
+import type { SigningKey } from '../effects/sign.ts'
+import {
+  type DnsDeps,
+  examineDmarc,
+  examineEhloName,
+  examineMx,
+  examinePtr,
+  examineResolver,
+  examineReturnPath,
+  examineServiceDkim,
+  examineServiceDomain,
+  examineSpf,
+} from './dns.ts'
+import { failed } from './finding.ts'
+import { examineDisk, examineTls } from './machine.ts'
+import { examinePort } from './port.ts'
+import { examineClock, examineStore } from './store.ts'
+
+/** What one look may take; two follow each other at most. */
+const LOOK_MS_MAX = 12_000
+
+export interface ExamineDeps {
+  readonly config: Config
+  readonly redis: () => Redis
+  readonly resolver: Resolver
+  readonly serviceKey: SigningKey | null
+  /** The clock of this machine, milliseconds. */
+  readonly nowMs: () => number
+}
+
+/** Looks at all of it. Never rejects. */
+export async function examine(deps: ExamineDeps): Promise<Health> {
+  const { config, redis, nowMs } = deps
+  const port = within('outbound-port', async () => examinePort(deps))
+  const findings = await Promise.all([
+    one('store', () => examineStore(redis(), config.durability)),
+    one('clock', () => examineClock(redis(), nowMs)),
+    one('disk', () => examineDisk(config.dataDir)),
+    one('resolver', () => examineResolver(deps)),
+    one('tls', async () => examineTls(config, nowMs())),
+    port.then((found) => ('finding' in found ? found.finding : found)),
+    examineNames(deps, port),
+  ])
+  const all = findings.flat().sort((a, b) => EXAMINED.indexOf(a.name) - EXAMINED.indexOf(b.name))
+  return { ok: all.every(({ status }) => status !== 'failed'), findings: all }
+}
+
+type Port = ReturnType<typeof examinePort> extends Promise<infer Found> ? Found : never
+
+/** The records of the service's domain; those of the way out are the relay's matter where there is one. */
+async function examineNames(deps: ExamineDeps, port: Promise<Port | Finding>): Promise<Finding[]> {
+  const { config, serviceKey } = deps
+  const own = examineServiceDomain(config)
+  if (own.status === 'failed') return [own]
+  const dns: DnsDeps = deps
+  const inward = [
+    one('mx', () => examineMx(dns)),
+    one('return-path', () => examineReturnPath(dns)),
+    one('service-dkim', () => examineServiceDkim(dns, serviceKey)),
+    one('dmarc', () => examineDmarc(dns)),
+  ]
+  const found = await port
+  const outAddress = 'finding' in found ? found.outAddress : null
+  const outward =
+    config.relayUrl === null
+      ? [
+          one('ehlo-name', () => examineEhloName(dns, outAddress)),
+          one('ptr', () => examinePtr(dns, outAddress)),
+          one('spf', () => examineSpf(dns, outAddress)),
+        ]
+      : []
+  return [own, ...(await Promise.all([...inward, ...outward]))]
+}
+
+/** One look, which ends in time and always with a finding. */
+function one(name: ExaminedName, look: () => Promise<Finding>): Promise<Finding> {
+  return within(name, look)
+}
+
+async function within<Found>(name: ExaminedName, look: () => Promise<Found>): Promise<Found | Finding> {
+  const ended = new AbortController()
+  const late = delay(LOOK_MS_MAX, 'it took too long', { signal: ended.signal }).catch(() => 'it was ended')
+  const looked = look().catch((error: Error) => error.message)
+  const found = await Promise.race([looked, late])
+  ended.abort()
+  return typeof found === 'string'
+    ? failed(name, `This could not be examined: ${found}`, "Look at the service's log")
+    : found
+}

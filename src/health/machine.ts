@@ -1,0 +1,71 @@
+/**
+ * machine - the disk under the data directory, and the certificate of the SMTP listeners
+ *
+ * Spec operator.health
+ */
+
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { statfs } from 'node:fs/promises'
+import type { Finding } from '../../schemas/health.ts'
+import type { Config } from '../config.ts'
+import { failed, warning, well } from './finding.ts'
+
+const FREE_SHARE_WARNING = 0.15
+const FREE_SHARE_MIN = 0.05
+const GIB = 1024 ** 3
+const DAY_MS = 86_400_000
+/** Certificates that renew themselves do so thirty days before their end. */
+const RENEW_DAYS = 14
+
+/** Room on the disk. */
+export async function examineDisk(dataDir: string): Promise<Finding> {
+  const { bavail, blocks, bsize } = await statfs(dataDir)
+  const share = bavail / blocks
+  const message = `${((bavail * bsize) / GIB).toFixed(1)} GiB (${Math.round(share * 100)} %) are free under ${dataDir}`
+  const fix = 'Free room on that disk, or move DATA_DIR to a larger one while the service is stopped'
+  if (share < FREE_SHARE_MIN) return failed('disk', message, fix)
+  return share < FREE_SHARE_WARNING ? warning('disk', message, fix) : well('disk', message)
+}
+
+/** The certificate: ours, valid, for the names that others call us by. */
+export function examineTls(
+  {
+    tlsCert,
+    tlsKey,
+    smtpHostname,
+    serviceDomain,
+  }: Pick<Config, 'tlsCert' | 'tlsKey' | 'smtpHostname' | 'serviceDomain'>,
+  nowMs: number,
+): Finding {
+  if (tlsCert === null || tlsKey === null)
+    return warning(
+      'tls',
+      'The SMTP listeners have a self-signed certificate',
+      `Set TLS_CERT and TLS_KEY to a certificate for ${smtpHostname} and mx.${serviceDomain}`,
+    )
+  const read = readPair(tlsCert, tlsKey)
+  if (typeof read === 'string') return failed('tls', read, 'Set TLS_CERT and TLS_KEY to a chain and its key in PEM')
+  const endsAtMs = Date.parse(read.validTo)
+  const renew = `Renew the certificate in ${tlsCert} and restart the service`
+  if (endsAtMs <= nowMs || Date.parse(read.validFrom) > nowMs)
+    return failed('tls', `The certificate is valid from ${read.validFrom} to ${read.validTo}`, renew)
+  const missing = [smtpHostname, `mx.${serviceDomain}`].filter((name) => read.checkHost(name) === undefined)
+  if (missing.length > 0)
+    return warning('tls', `The certificate is not for ${missing.join(' and ')}`, `Have it made for these names too`)
+  const days = Math.floor((endsAtMs - nowMs) / DAY_MS)
+  return days < RENEW_DAYS
+    ? warning('tls', `The certificate ends in ${days} days`, renew)
+    : well('tls', `The certificate is valid for ${days} more days`)
+}
+
+/** The certificate, or what is wrong with the files. */
+function readPair(certPath: string, keyPath: string): X509Certificate | string {
+  try {
+    const certificate = new X509Certificate(readFileSync(certPath))
+    const key = createPrivateKey(readFileSync(keyPath))
+    return certificate.checkPrivateKey(key) ? certificate : 'TLS_KEY is not the key of TLS_CERT'
+  } catch (error) {
+    return `The certificate cannot be read: ${(error as Error).message}`
+  }
+}

@@ -1,0 +1,55 @@
+/**
+ * store - whether the store keeps what it acknowledges, and has room; whether its clock is ours
+ *
+ * Spec operator.health
+ */
+
+import type { Redis } from 'ioredis'
+import type { Durability } from '../../cluster/redis-binary.ts'
+import { checkSettings } from '../../cluster/redis-settings.ts'
+import type { Finding } from '../../schemas/health.ts'
+import { failed, warning, well } from './finding.ts'
+
+/** Shares of `maxmemory`: from the second on new mail is refused. */
+const FULL_SHARE_WARNING = 0.7
+const FULL_SHARE_MAX = 0.85
+const CLOCK_MS_MAX = 2000
+
+/** Its settings, its memory and its last write. */
+export async function examineStore(redis: Redis, durability: Durability): Promise<Finding> {
+  const refusal = await checkSettings(redis, durability).then(
+    () => null,
+    (error: Error) => error.message,
+  )
+  if (refusal !== null)
+    return failed('store', refusal, 'Set them in redis.conf, and at once with CONFIG SET; then restart the service')
+  const info = parseInfo(await redis.info())
+  if (info.get('aof_last_write_status') === 'err')
+    return failed('store', 'The last write of the append-only file failed', "Look at Redis's log and at its disk")
+  const [used, max] = [Number(info.get('used_memory')), Number(info.get('maxmemory'))]
+  if (max === 0)
+    return warning('store', 'Redis has no maxmemory', 'Set maxmemory to three quarters of the memory that it may use')
+  const share = `${Math.round((used / max) * 100)} % of maxmemory is used`
+  const more = `Raise maxmemory: CONFIG SET maxmemory ${max * 2}, and in redis.conf`
+  if (used / max >= FULL_SHARE_MAX) return failed('store', `${share}: new mail is refused`, more)
+  if (used / max >= FULL_SHARE_WARNING) return warning('store', share, more)
+  return well('store', `Redis ${info.get('redis_version') ?? info.get('valkey_version')}, ${share}`)
+}
+
+/** The store's clock against this machine's: every deadline follows the store's. */
+export async function examineClock(redis: Redis, nowMs: () => number): Promise<Finding> {
+  const before = nowMs()
+  const [seconds, micros] = await redis.time()
+  const after = nowMs()
+  const storeMs = Number(seconds) * 1000 + Number(micros) / 1000
+  const off = Math.round(Math.max(before - storeMs, storeMs - after, 0))
+  if (off <= CLOCK_MS_MAX) return well('clock', 'The clocks of the store and of this machine agree')
+  const message = `The clocks of the store and of this machine are ${off} ms apart`
+  return failed('clock', message, 'Let NTP set both clocks (chronyc tracking, timedatectl set-ntp true)')
+}
+
+/** Names and values of an answer to INFO. */
+function parseInfo(text: string): Map<string, string> {
+  const pairs = text.split('\r\n').filter((line) => line.includes(':'))
+  return new Map(pairs.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]))
+}

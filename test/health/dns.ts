@@ -1,0 +1,197 @@
+/** dns - each record of the operator: there, not there, wrong, unanswered; and what is said to mend it. */
+
+import { generateKeyPairSync } from 'node:crypto'
+import t from 'tap'
+import type { Finding } from '../../schemas/health.ts'
+import { createResolver } from '../../src/effects/resolve.ts'
+import {
+  type DnsDeps,
+  examineDmarc,
+  examineEhloName,
+  examineMx,
+  examinePtr,
+  examineResolver,
+  examineReturnPath,
+  examineServiceDkim,
+  examineServiceDomain,
+  examineSpf,
+  reverseName,
+} from '../../src/health/dns.ts'
+import { startZone, type ZoneRecord } from '../support/zone.ts'
+
+const SERVICE = 'svc.acme.net'
+const OUT = '192.0.2.7'
+const WILD = `0123456789abcdef.rp.${SERVICE}`
+const zone = await startZone()
+const resolver = createResolver({ servers: [zone.server], nowMs: () => 0 })
+t.teardown(async () => {
+  resolver.close()
+  await zone.close()
+})
+const deps: DnsDeps = {
+  resolver,
+  config: { serviceDomain: SERVICE, inboundDomain: `in.${SERVICE}`, smtpHostname: `out.${SERVICE}`, dnsServers: [] },
+}
+const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+const KEY = {
+  domain: SERVICE,
+  selector: 'own',
+  privateKey: privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64'),
+}
+const PUBLISHED = `v=DKIM1; k=rsa; p=${publicKey.export({ format: 'der', type: 'spki' }).toString('base64')}`
+const a = (address: string): ZoneRecord => ({ type: 'A', address })
+const mx = (exchange: string): ZoneRecord => ({ type: 'MX', exchange, priority: 10 })
+const txt = (text: string): ZoneRecord => ({ type: 'TXT', data: text.match(/.{1,255}/g) ?? [] })
+const ptr = (domain: string): ZoneRecord => ({ type: 'PTR', domain })
+
+interface Case {
+  readonly title: string
+  readonly zone?: Readonly<Record<string, readonly ZoneRecord[] | 'servfail'>>
+  readonly look: () => Promise<Finding>
+  readonly status: Finding['status']
+  readonly fix?: string
+}
+
+const ehlo = () => examineEhloName(deps, OUT)
+const reverse = () => examinePtr(deps, OUT)
+const spf = () => examineSpf(deps, OUT)
+const bothSpf = (text: string) => ({ [`rp.${SERVICE}`]: [txt(text)], [WILD]: [txt(text)] })
+const dkim = () => examineServiceDkim(deps, KEY)
+const OWN = `own._domainkey.${SERVICE}`
+
+const CASES: readonly Case[] = [
+  {
+    title: 'no answer to what everybody knows',
+    look: () => examineResolver(deps),
+    status: 'failed',
+    fix: 'Set DNS_SERVERS',
+  },
+  { title: 'an answer', zone: { 'gmail.com': [mx('mx.g.test')] }, look: () => examineResolver(deps), status: 'ok' },
+  { title: 'no address of the name in EHLO', look: ehlo, status: 'failed', fix: `out.${SERVICE} A ${OUT}` },
+  {
+    title: 'another address',
+    zone: { [`out.${SERVICE}`]: [a('192.0.2.8')] },
+    look: ehlo,
+    status: 'failed',
+    fix: `out.${SERVICE} A ${OUT}`,
+  },
+  { title: 'the right address', zone: { [`out.${SERVICE}`]: [a('192.0.2.8'), a(OUT)] }, look: ehlo, status: 'ok' },
+  {
+    title: 'no answer about it',
+    zone: { [`out.${SERVICE}`]: 'servfail' },
+    look: ehlo,
+    status: 'warning',
+    fix: 'Mend resolver',
+  },
+  {
+    title: 'an address that nobody knows',
+    look: () => examineEhloName(deps, null),
+    status: 'failed',
+    fix: '<public address',
+  },
+  { title: 'no PTR', look: reverse, status: 'failed', fix: `7.2.0.192.in-addr.arpa PTR out.${SERVICE}` },
+  {
+    title: 'the provider’s PTR',
+    zone: { '7.2.0.192.in-addr.arpa': [ptr('7.pool.example')] },
+    look: reverse,
+    status: 'failed',
+    fix: `PTR out.${SERVICE}`,
+  },
+  { title: 'the right PTR', zone: { '7.2.0.192.in-addr.arpa': [ptr(`Out.${SERVICE}`)] }, look: reverse, status: 'ok' },
+  { title: 'a PTR of nothing', look: () => examinePtr(deps, null), status: 'failed', fix: 'ehlo-name' },
+  { title: 'no MX', look: () => examineMx(deps), status: 'failed', fix: `in.${SERVICE} MX 10 mx.${SERVICE}` },
+  {
+    title: 'an MX without address',
+    zone: { [`in.${SERVICE}`]: [mx(`mx.${SERVICE}`)] },
+    look: () => examineMx(deps),
+    status: 'failed',
+    fix: `mx.${SERVICE} A`,
+  },
+  {
+    title: 'an MX',
+    zone: { [`in.${SERVICE}`]: [mx(`mx.${SERVICE}`)], [`mx.${SERVICE}`]: [a(OUT)] },
+    look: () => examineMx(deps),
+    status: 'ok',
+  },
+  {
+    title: 'a return path without wildcard',
+    zone: { [`rp.${SERVICE}`]: [mx(`mx.${SERVICE}`)], [`mx.${SERVICE}`]: [a(OUT)] },
+    look: () => examineReturnPath(deps),
+    status: 'failed',
+    fix: `*.rp.${SERVICE} MX 10 mx.${SERVICE}`,
+  },
+  {
+    title: 'a return path',
+    zone: { [`rp.${SERVICE}`]: [mx(`mx.${SERVICE}`)], [WILD]: [mx(`mx.${SERVICE}`)], [`mx.${SERVICE}`]: [a(OUT)] },
+    look: () => examineReturnPath(deps),
+    status: 'ok',
+  },
+  { title: 'no SPF', look: spf, status: 'failed', fix: `rp.${SERVICE} TXT "v=spf1 ip4:${OUT} -all"` },
+  {
+    title: 'SPF of another address',
+    zone: bothSpf('v=spf1 ip4:192.0.2.70 -all'),
+    look: spf,
+    status: 'failed',
+    fix: `ip4:${OUT}`,
+  },
+  {
+    title: 'SPF without wildcard',
+    zone: { [`rp.${SERVICE}`]: [txt(`v=spf1 ip4:${OUT} -all`)] },
+    look: spf,
+    status: 'failed',
+    fix: `*.rp.${SERVICE} TXT`,
+  },
+  {
+    title: 'two SPF records',
+    zone: { [`rp.${SERVICE}`]: [txt('v=spf1 -all'), txt('v=spf1 a')] },
+    look: spf,
+    status: 'failed',
+  },
+  { title: 'SPF', zone: bothSpf(`v=spf1 ip4:${OUT} -all`), look: spf, status: 'ok' },
+  { title: 'SPF that asks others', zone: bothSpf('v=spf1 include:spf.provider.example -all'), look: spf, status: 'ok' },
+  {
+    title: 'no key of the service',
+    look: () => examineServiceDkim(deps, null),
+    status: 'warning',
+    fix: 'SERVICE_DKIM',
+  },
+  { title: 'a key that is not published', look: dkim, status: 'failed', fix: `${OWN} TXT "${PUBLISHED}"` },
+  { title: 'another key', zone: { [OWN]: [txt('v=DKIM1; p=AAAA')] }, look: dkim, status: 'failed', fix: PUBLISHED },
+  { title: 'the key', zone: { [OWN]: [txt(PUBLISHED)] }, look: dkim, status: 'ok' },
+  {
+    title: 'no DMARC',
+    look: () => examineDmarc(deps),
+    status: 'warning',
+    fix: `_dmarc.${SERVICE} TXT "v=DMARC1; p=reject"`,
+  },
+  {
+    title: 'DMARC',
+    zone: { [`_dmarc.${SERVICE}`]: [txt('v=DMARC1; p=none')] },
+    look: () => examineDmarc(deps),
+    status: 'ok',
+  },
+]
+
+for (const { title, zone: names = {}, look, status, fix } of CASES) {
+  t.test(`health: ${title}: ${status} [operator.health]`, async (t) => {
+    for (const [name, records] of Object.entries(names))
+      if (records === 'servfail') zone.fail(name, records)
+      else zone.set(name, ...records)
+    const finding = await look()
+    for (const name of Object.keys(names)) zone.remove(name)
+    t.equal(finding.status, status, finding.message)
+    t.equal(finding.fix === null, status === 'ok')
+    if (fix !== undefined) t.ok(finding.fix?.includes(fix), finding.fix ?? '')
+  })
+}
+
+t.test('health: a domain that nobody can look up [operator.health]', async (t) => {
+  for (const name of ['sendwright.localhost', 'mail.acme.test', 'localhost'])
+    t.match(examineServiceDomain({ serviceDomain: name }), { status: 'failed', fix: /SERVICE_DOMAIN/ })
+  t.equal(examineServiceDomain({ serviceDomain: SERVICE }).status, 'ok')
+})
+
+t.test('health: reverse names of both families', async (t) => {
+  t.equal(reverseName('192.0.2.7'), '7.2.0.192.in-addr.arpa')
+  t.equal(reverseName('2001:db8::1'), '1.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.8.b.d.0.1.0.0.2.ip6.arpa')
+})

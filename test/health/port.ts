@@ -1,0 +1,52 @@
+/** port - receivers and relays that answer, refuse, say nothing or are not there. */
+
+import t from 'tap'
+import { createResolver } from '../../src/effects/resolve.ts'
+import { examinePort } from '../../src/health/port.ts'
+import { startMx } from '../support/mx.ts'
+import { freePort } from '../support/service.ts'
+import { startZone } from '../support/zone.ts'
+
+const zone = await startZone()
+const mx = await startMx()
+const resolver = createResolver({ servers: [zone.server], nowMs: () => 0 })
+const config = { relayUrl: null, deliveryPort: mx.port, privateNetworksAllowed: ['127.0.0.0/8'] }
+const deps = { resolver, config }
+t.teardown(async () => {
+  resolver.close()
+  await mx.close()
+  await zone.close()
+})
+
+t.test('health: no receiver is found, or may be connected to [operator.health]', async (t) => {
+  const { finding, outAddress } = await examinePort(deps)
+  t.match(finding, { name: 'outbound-port', status: 'failed', fix: /RELAY_URL/ })
+  t.equal(outAddress, null)
+})
+
+t.test('health: one receiver that answers is enough, and shows our address [operator.health]', async (t) => {
+  const fresh = { resolver: createResolver({ servers: [zone.server], nowMs: () => 0 }), config }
+  t.teardown(() => fresh.resolver.close())
+  zone.set('yahoo.com', { type: 'MX', exchange: 'mx.y.test', priority: 10 })
+  zone.set('mx.y.test', { type: 'A', address: '127.0.0.1' })
+  t.match(await examinePort(fresh), { finding: { status: 'ok' }, outAddress: '127.0.0.1' })
+  const hidden = await examinePort({ ...fresh, config: { ...config, privateNetworksAllowed: [] } })
+  t.match(hidden.finding, { status: 'failed', message: /mx\.y\.test has no address/ })
+  mx.script({ banner: '554 5.7.1 no mail from you' })
+  t.match((await examinePort(fresh)).finding, { status: 'failed', message: /554 5\.7\.1 no mail from you/ })
+  mx.script({ banner: 'drop' })
+  t.match((await examinePort(fresh)).finding, { status: 'failed', message: /no greeting/ })
+  const closed = { ...config, deliveryPort: await freePort() }
+  t.match((await examinePort({ ...fresh, config: closed })).finding, { status: 'failed', message: /ECONNREFUSED/ })
+  mx.script({})
+  t.ok(
+    mx.sessions.every(({ commands }) => commands.every((command) => command === 'QUIT')),
+    'no mail is begun',
+  )
+})
+
+t.test('health: the relay [operator.health]', async (t) => {
+  const relayed = (relayUrl: string) => examinePort({ resolver, config: { ...config, relayUrl } })
+  t.match((await relayed(`smtp://127.0.0.1:${mx.port}`)).finding, { status: 'ok', message: /relay 127\.0\.0\.1/ })
+  t.match((await relayed(`smtp://127.0.0.1:${await freePort()}`)).finding, { status: 'failed', fix: /relay/ })
+})

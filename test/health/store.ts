@@ -1,0 +1,49 @@
+/** store - a real Redis, as it must be and otherwise; clocks that agree and do not. */
+
+import { Redis } from 'ioredis'
+import t from 'tap'
+import { examineClock, examineStore } from '../../src/health/store.ts'
+import { startRedis } from '../support/redis.ts'
+
+const server = await startRedis()
+const redis = new Redis({ path: server.socketPath })
+t.teardown(async () => {
+  redis.disconnect()
+  await server.stop()
+})
+
+t.test('health: the store’s settings and its memory [operator.health]', async (t) => {
+  const fsync = await redis.config('GET', 'appendfsync')
+  await redis.config('SET', 'maxmemory', '0')
+  t.match(await examineStore(redis, 'fsync'), { name: 'store', status: 'warning', fix: /maxmemory/ })
+  await redis.config('SET', 'maxmemory', String(1024 ** 3))
+  t.match(await examineStore(redis, 'fsync'), { status: 'ok', message: /^Redis \d+\.\d+/ })
+  const used = Number(/used_memory:(\d+)/.exec(await redis.info('memory'))?.[1])
+  await redis.config('SET', 'maxmemory', String(Math.round(used / 0.78)))
+  t.match(await examineStore(redis, 'fsync'), { status: 'warning', message: /% of maxmemory/ })
+  await redis.config('SET', 'maxmemory', String(Math.round(used / 0.95)))
+  t.match(await examineStore(redis, 'fsync'), {
+    status: 'failed',
+    message: /new mail is refused/,
+    fix: /CONFIG SET maxmemory/,
+  })
+  await redis.config('SET', 'maxmemory', '0')
+  await redis.config('SET', 'appendfsync', 'everysec')
+  t.match(await examineStore(redis, 'fsync'), {
+    status: 'failed',
+    message: /appendfsync must be always/,
+    fix: /redis\.conf/,
+  })
+  t.not((await examineStore(redis, 'memory')).status, 'failed')
+  await redis.config('SET', 'appendfsync', (fsync as string[])[1] ?? 'always')
+})
+
+t.test('health: clocks that agree, and one that is off [operator.health]', async (t) => {
+  t.match(await examineClock(redis, Date.now), { name: 'clock', status: 'ok' })
+  for (const off of [-60_000, 60_000])
+    t.match(await examineClock(redis, () => Date.now() + off), {
+      status: 'failed',
+      message: /(59|60)\d{3} ms/,
+      fix: /NTP/,
+    })
+})
