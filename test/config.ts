@@ -159,10 +159,19 @@ t.test('config: a mistake never quotes what can be a secret', async (t) => {
 })
 
 t.test('config: the command line finds its key and address', async (t) => {
-  t.same(readClientSettings({}), { token: null, url: null, dataDir: resolve('data') })
-  t.same(readClientSettings({ SENDWRIGHT_TOKEN: 'ak_x', HTTP_PORT: '9000', DATA_DIR: 'd' }), {
+  const none = { token: null, operatorToken: null, url: null, operatorUrl: null, dataDir: resolve('data') }
+  t.same(readClientSettings({}), none)
+  const named = {
+    SENDWRIGHT_TOKEN: 'ak_x',
+    SENDWRIGHT_OPERATOR_TOKEN: 'ok_x',
+    HTTP_PORT: '9000',
+    OPERATOR_PORT: '9001',
+  }
+  t.same(readClientSettings({ ...named, DATA_DIR: 'd' }), {
     token: 'ak_x',
+    operatorToken: 'ok_x',
     url: 'http://127.0.0.1:9000',
+    operatorUrl: 'http://127.0.0.1:9001',
     dataDir: join(process.cwd(), 'd'),
   })
 })
