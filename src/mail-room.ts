@@ -38,7 +38,10 @@ export interface MailRoom {
 }
 
 /** What a test changes of how mail is transmitted. */
-export type SmtpChanges = Partial<Pick<SmtpSettings, 'timeouts' | 'ca'>>
+export interface SmtpChanges extends Partial<Pick<SmtpSettings, 'timeouts' | 'ca'>> {
+  /** Port of the hosts of MTA-STS policies. */
+  readonly stsPort?: number
+}
 
 type RunSimulation = (job: SimulateJob, signal: AbortSignal) => Promise<MailOutcome>
 

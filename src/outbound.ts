@@ -17,6 +17,7 @@ import { type Holds, watchHolds } from './holds.ts'
 import type { AttemptFacts, RunMail } from './lanes.ts'
 import type { Log } from './log.ts'
 import { parseSiteLimits, type SiteLimitTable } from './mail/site.ts'
+import type { SmtpChanges } from './mail-room.ts'
 import { makeSites, type Sites } from './sites.ts'
 
 export interface Outbound {
@@ -37,8 +38,7 @@ export interface OutboundDeps {
   readonly redis: () => Redis
   readonly siteLimits: SiteLimitTable
   readonly run: RunMail
-  /** Authority in place of the system's (PEM). */
-  readonly ca: string | null
+  readonly smtp: SmtpChanges
 }
 
 /** Opens delivery. */
@@ -70,7 +70,7 @@ function after(ms: number, run: () => void): () => void {
   return () => clearTimeout(timer)
 }
 
-function makeFindRoute({ config, redis, ca, siteLimits }: OutboundDeps) {
+function makeFindRoute({ config, redis, smtp: { ca, stsPort }, siteLimits }: OutboundDeps) {
   const { dnsServers, privateNetworksAllowed, serviceDomain, inboundDomain, smtpHostname } = config
   const resolver = createResolver({ servers: dnsServers, nowMs: monotonicMs })
   const policies = createStsPolicies({
@@ -78,7 +78,8 @@ function makeFindRoute({ config, redis, ca, siteLimits }: OutboundDeps) {
     store: makePolicyStore(redis),
     nowMs: Date.now,
     privateNetworksAllowed,
-    ...(ca !== null && { ca }),
+    ...(ca && { ca }),
+    ...(stsPort && { port: stsPort }),
   })
   const deps = {
     resolver,

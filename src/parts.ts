@@ -91,7 +91,7 @@ export async function openParts(
     redis: () => store.views,
     siteLimits,
     run: mailRoom.run,
-    ca: smtp.ca ?? null,
+    smtp,
   })
   return {
     config,

@@ -8,8 +8,11 @@ import type { AddressInfo, Socket } from 'node:net'
 import { createServer } from 'node:net'
 import { createSecureContext, TLSSocket } from 'node:tls'
 
-/** A reply (one line, or several joined by `\n`), or what happens instead of one. */
-export type MxAction = string | 'drop' | 'hang'
+/**
+ * A reply (one line, or several joined by `\n`), or what happens instead of one: the connection is cut, closed, or nothing
+ * is said until `answer`. A reply that ends with ` !drop` is followed by the cut. A function gets the command's line.
+ */
+export type MxAction = string | 'drop' | 'fin' | 'hang' | ((line: string) => string)
 
 export interface MxScript {
   readonly banner?: MxAction
@@ -19,7 +22,7 @@ export interface MxScript {
   readonly helo?: MxAction
   readonly starttls?: MxAction
   /** What follows `220` to STARTTLS: a real handshake, bytes that are none, or silence. */
-  readonly handshake?: 'tls' | 'garbage' | 'hang'
+  readonly handshake?: 'tls' | 'old' | 'garbage' | 'hang'
   /** Key and certificate in PEM, needed for a real handshake. */
   readonly tls?: { readonly key: string; readonly cert: string }
   /** TLS from the first byte. */
@@ -37,6 +40,8 @@ export interface MxSession {
   readonly commands: string[]
   /** Bytes between DATA and the dot, dots unstuffed; one per finished message. */
   readonly messages: string[]
+  /** The same bytes as they came, the dot with them. */
+  readonly raw: string[]
   /** Bytes of the command that were read together: more than one command = pipelined. */
   readonly reads: string[]
   secure: boolean
@@ -50,6 +55,10 @@ export interface FakeMx {
   script(script: MxScript): void
   /** Cuts every connection. */
   sever(): void
+  /** Says something on every open connection: what it hangs at, or out of turn. */
+  answer(text: string): void
+  /** Connections open now, and the most there were at once. */
+  readonly open: { now: number; most: number }
   close(): Promise<void>
 }
 
@@ -68,19 +77,22 @@ const ANSWERS = {
 /** Starts a server on 127.0.0.1 (or `host`), on `port` or a free one. */
 export async function startMx(first: MxScript = {}, { host = '127.0.0.1', port = 0 } = {}): Promise<FakeMx> {
   const sessions: MxSession[] = []
-  const sockets = new Set<Socket>()
+  const sockets = new Map<Socket, (action: MxAction) => void>()
+  const open = { now: 0, most: 0 }
   let script = first
   const listener = createServer((socket) => {
     socket.setNoDelay(true)
-    sockets.add(socket)
+    open.now += 1
+    open.most = Math.max(open.most, open.now)
     socket.on('error', () => undefined)
-    const session: MxSession = { commands: [], messages: [], reads: [], secure: false, closed: false }
+    const session: MxSession = { commands: [], messages: [], raw: [], reads: [], secure: false, closed: false }
     sessions.push(session)
     socket.on('close', () => {
       session.closed = true
+      open.now -= 1
       sockets.delete(socket)
     })
-    converse(socket, session, script)
+    sockets.set(socket, converse(socket, session, script))
   })
   await new Promise<void>((resolve) => listener.listen(port, host, resolve))
   return {
@@ -90,24 +102,37 @@ export async function startMx(first: MxScript = {}, { host = '127.0.0.1', port =
       script = next
     },
     sever: () => {
-      for (const socket of sockets) socket.destroy()
+      for (const socket of sockets.keys()) socket.destroy()
     },
+    answer: (text) => {
+      for (const say of sockets.values()) say(text)
+    },
+    open,
     close: async () => {
-      for (const socket of sockets) socket.destroy()
+      for (const socket of sockets.keys()) socket.destroy()
       await new Promise((resolve) => listener.close(resolve))
     },
   }
 }
 
-function converse(plain: Socket, session: MxSession, script: MxScript): void {
+/** Out: says something at any time. */
+function converse(plain: Socket, session: MxSession, script: MxScript): (action: MxAction) => void {
   let socket: Socket = plain
   let buffered = ''
   let isData = false
 
-  const say = (action: MxAction) => {
+  const say = (given: MxAction) => {
+    const action = actionOf(given)
+    const text = action.replace(/ !drop$/, '')
     if (action === 'drop') plain.destroy()
-    else if (action !== 'hang') socket.write(`${action.split('\n').join('\r\n')}\r\n`, 'latin1')
+    else if (action === 'fin') plain.end()
+    else if (action !== 'hang') socket.write(`${text.split('\n').join('\r\n')}\r\n`, 'latin1')
+    // The reply is on its way when the end follows it.
+    if (text !== action) plain.end()
   }
+
+  const actionOf = (action: MxAction): string =>
+    typeof action === 'string' ? action : action(session.commands.at(-1) ?? '')
 
   const onData = (chunk: Buffer) => {
     const text = chunk.toString('latin1')
@@ -122,6 +147,7 @@ function converse(plain: Socket, session: MxSession, script: MxScript): void {
   function takeMessage(): boolean {
     const end = buffered.startsWith('.\r\n') ? 0 : buffered.indexOf('\r\n.\r\n') + 2
     if (end === 1) return false
+    session.raw.push(buffered.slice(0, end + 3))
     session.messages.push(buffered.slice(0, end).replace(/^\.\./gm, '.'))
     buffered = buffered.slice(end + 3)
     isData = false
@@ -142,7 +168,7 @@ function converse(plain: Socket, session: MxSession, script: MxScript): void {
       say('221 2.0.0 bye')
       socket.end()
     } else if (verb === 'data') {
-      const action = script.data ?? ANSWERS.data
+      const action = actionOf(script.data ?? ANSWERS.data)
       isData = action.startsWith('354')
       say(action)
     } else say(script[verb as 'mail'] ?? ANSWERS[verb as 'mail'] ?? '500 5.5.1 unknown')
@@ -150,7 +176,7 @@ function converse(plain: Socket, session: MxSession, script: MxScript): void {
   }
 
   function upgrade(): void {
-    const action = script.starttls ?? ANSWERS.starttls
+    const action = actionOf(script.starttls ?? ANSWERS.starttls)
     say(action)
     if (!action.startsWith('220')) {
       return
@@ -164,7 +190,9 @@ function converse(plain: Socket, session: MxSession, script: MxScript): void {
   }
 
   function secure(): void {
-    const secured = new TLSSocket(plain, { isServer: true, secureContext: createSecureContext({ ...script.tls }) })
+    const old = script.handshake === 'old' ? ({ minVersion: 'TLSv1', maxVersion: 'TLSv1.1' } as const) : {}
+    const secureContext = createSecureContext({ ...script.tls, ...old })
+    const secured = new TLSSocket(plain, { isServer: true, secureContext })
     secured.on('error', () => undefined)
     secured.on('secure', () => {
       session.secure = true
@@ -176,6 +204,7 @@ function converse(plain: Socket, session: MxSession, script: MxScript): void {
   if (script.implicitTls) secure()
   else plain.on('data', onData)
   say(script.banner ?? ANSWERS.banner)
+  return say
 }
 
 function formatEhlo(script: MxScript, session: MxSession): string {

@@ -5,10 +5,11 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** Null where openssl is not installed: the test says so and skips. */
-export function makeSelfSigned(days = 2): { key: string; cert: string } | null {
+/** In: for how many days, more names. Null where openssl is not installed: the test says so and skips. */
+export function makeSelfSigned(days = 2, more: readonly string[] = []): { key: string; cert: string } | null {
+  const alternatives = ['DNS:localhost', 'DNS:mx.test', 'IP:127.0.0.1', ...more.map((name) => `DNS:${name}`)]
   const folder = mkdtempSync(join(tmpdir(), 'self-signed-'))
-  const names = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,DNS:mx.test,IP:127.0.0.1']
+  const names = ['-subj', '/CN=localhost', '-addext', `subjectAltName=${alternatives.join(',')}`]
   const files = ['-keyout', join(folder, 'key'), '-out', join(folder, 'cert')]
   try {
     const kind = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', String(days)]
