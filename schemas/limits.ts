@@ -93,6 +93,8 @@ export const MONTHLY_CAP_DEFAULT = 10_000
 export const HIGHEST_CAP_FACTOR = 10
 /** Spec account.limits: servers of an account. */
 export const SERVER_LIMIT_DEFAULT = 10
+/** Spec account.create: addresses that are mailed about an account. */
+export const ADMINISTRATORS_MAX = 50
 /** Spec operator.account: the largest figure an operator may set. */
 export const OPERATOR_INTEGER_MAX = 1_000_000_000
 /** Spec operator.audit: months that an entry of the audit log stays, at least. */

@@ -7,87 +7,24 @@
  * Spec route.table, refusal.order
  */
 
-import { ACCOUNT, ACCOUNT_PATCH_BODY } from './account.ts'
-import { AUDIT_LIST, NOTE_BODY } from './audit.ts'
+import { ACCOUNT } from './account.ts'
 import { DOMAIN, DOMAIN_BODY, DOMAIN_CHECKED, DOMAIN_LIST, PAGE_QUERY } from './domain.ts'
 import { BATCH_ANSWER, BATCH_BODY, EMAIL_ANSWER, EMAIL_BODY } from './email.ts'
-import { HEALTH } from './health.ts'
-import { BODY_BYTES_MAX } from './limits.ts'
 import { MESSAGE } from './message.ts'
-import { QUEUE, QUEUE_BODY, QUEUE_ORDERED, QUEUE_QUERY } from './queue.ts'
-import { SERVER } from './server.ts'
-import {
-  OPERATED_STREAM,
-  STREAM,
-  STREAM_BODY,
-  STREAM_LIST,
-  STREAM_PACE_BODY,
-  STREAM_PATCH_BODY,
-  STREAM_QUERY,
-} from './stream.ts'
+import { OPERATOR_ROUTES } from './operator-routes.ts'
+import { type Route, route } from './route.ts'
+import { SERVER, SERVER_BODY, SERVER_LIST, SERVER_MADE, SERVER_PATCH_BODY } from './server.ts'
+import { STREAM, STREAM_BODY, STREAM_LIST, STREAM_PATCH_BODY, STREAM_QUERY } from './stream.ts'
 import {
   SUPPRESSION,
   SUPPRESSION_LIST,
   SUPPRESSION_SEARCH,
-  SUPPRESSION_SEARCH_OF_SERVER,
   SUPPRESSIONS_ADDED,
   SUPPRESSIONS_BODY,
 } from './suppression.ts'
 import { TOKEN, TOKEN_BODY, TOKEN_LIST, TOKEN_MADE } from './token.ts'
 
-export type KeyKind = 'S' | 'A' | 'O'
-
-export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
-
-/** One route. */
-export interface Route {
-  /** Short name, for logs and handlers. */
-  readonly name: string
-  /** Which listener serves it. */
-  readonly listener: 'public' | 'operator'
-  readonly method: Method
-  /** Path with `{parameter}` segments. */
-  readonly path: string
-  /** Kinds of key it takes; empty: none needed. */
-  readonly keys: readonly KeyKind[]
-  /** Schema of the body; null: any body is ignored. */
-  readonly body: object | null
-  /** Schema of the query; null: no parameter is known. */
-  readonly query: object | null
-  /** Status of success, and the schema of that answer (null: no JSON body). */
-  readonly success: { readonly status: number; readonly body: object | null }
-  readonly bodyBytesMax: number
-  /** True where Idempotency-Key is honoured. */
-  readonly isIdempotent: boolean
-}
-
-type Rest = Partial<Pick<Route, 'listener' | 'keys' | 'body' | 'query' | 'isIdempotent'>> & Pick<Route, 'success'>
-
-function route(name: string, method: Method, path: string, rest: Rest): Route {
-  return {
-    name,
-    method,
-    path,
-    listener: 'public',
-    keys: ['S'],
-    body: null,
-    query: null,
-    bodyBytesMax: BODY_BYTES_MAX,
-    isIdempotent: false,
-    ...rest,
-  }
-}
-
-function queueOrder(name: string, order: string): Route {
-  return route(name, 'POST', `/v1/operator/queue/${order}`, {
-    listener: 'operator',
-    keys: ['O'],
-    body: QUEUE_BODY,
-    success: { status: 200, body: QUEUE_ORDERED },
-  })
-}
-
-const PLAIN = { status: 200, body: null }
+export type { KeyKind, Method, Route } from './route.ts'
 
 export const ROUTES = {
   sendEmail: route('sendEmail', 'POST', '/v1/email', {
@@ -125,6 +62,56 @@ export const ROUTES = {
     success: { status: 201, body: TOKEN_MADE },
   }),
   revokeToken: route('revokeToken', 'POST', '/v1/tokens/{tokenId}/revoke', { success: { status: 200, body: TOKEN } }),
+  readAccount: route('readAccount', 'GET', '/v1/account', {
+    keys: ['A'],
+    success: { status: 200, body: ACCOUNT },
+  }),
+  listAccountTokens: route('listAccountTokens', 'GET', '/v1/account/tokens', {
+    keys: ['A'],
+    query: PAGE_QUERY,
+    success: { status: 200, body: TOKEN_LIST },
+  }),
+  revokeAccountToken: route('revokeAccountToken', 'POST', '/v1/account/tokens/{tokenId}/revoke', {
+    keys: ['A'],
+    success: { status: 200, body: TOKEN },
+  }),
+  listServers: route('listServers', 'GET', '/v1/servers', {
+    keys: ['A'],
+    query: PAGE_QUERY,
+    success: { status: 200, body: SERVER_LIST },
+  }),
+  createServer: route('createServer', 'POST', '/v1/servers', {
+    keys: ['A'],
+    body: SERVER_BODY,
+    success: { status: 201, body: SERVER_MADE },
+  }),
+  readAccountServer: route('readAccountServer', 'GET', '/v1/servers/{serverId}', {
+    keys: ['A'],
+    success: { status: 200, body: SERVER },
+  }),
+  patchServer: route('patchServer', 'PATCH', '/v1/servers/{serverId}', {
+    keys: ['A'],
+    body: SERVER_PATCH_BODY,
+    success: { status: 200, body: SERVER },
+  }),
+  deleteServer: route('deleteServer', 'DELETE', '/v1/servers/{serverId}', {
+    keys: ['A'],
+    success: { status: 204, body: null },
+  }),
+  listServerTokens: route('listServerTokens', 'GET', '/v1/servers/{serverId}/tokens', {
+    keys: ['A'],
+    query: PAGE_QUERY,
+    success: { status: 200, body: TOKEN_LIST },
+  }),
+  createServerToken: route('createServerToken', 'POST', '/v1/servers/{serverId}/tokens', {
+    keys: ['A'],
+    body: TOKEN_BODY,
+    success: { status: 201, body: TOKEN_MADE },
+  }),
+  revokeServerToken: route('revokeServerToken', 'POST', '/v1/servers/{serverId}/tokens/{tokenId}/revoke', {
+    keys: ['A'],
+    success: { status: 200, body: TOKEN },
+  }),
   listDomains: route('listDomains', 'GET', '/v1/domains', {
     keys: ['A'],
     query: PAGE_QUERY,
@@ -161,66 +148,7 @@ export const ROUTES = {
   liftSuppression: route('liftSuppression', 'DELETE', '/v1/suppressions/{id}', {
     success: { status: 204, body: null },
   }),
-  operatorSearchSuppressions: route('operatorSearchSuppressions', 'POST', '/v1/operator/suppressions/search', {
-    listener: 'operator',
-    keys: ['O'],
-    body: SUPPRESSION_SEARCH_OF_SERVER,
-    success: { status: 200, body: SUPPRESSION_LIST },
-  }),
-  operatorLiftSuppression: route('operatorLiftSuppression', 'DELETE', '/v1/operator/suppressions/{suppressionId}', {
-    listener: 'operator',
-    keys: ['O'],
-    body: NOTE_BODY,
-    success: { status: 204, body: null },
-  }),
-  readHealth: route('readHealth', 'GET', '/healthz', { listener: 'operator', keys: [], success: PLAIN }),
-  readReadiness: route('readReadiness', 'GET', '/readyz', { listener: 'operator', keys: [], success: PLAIN }),
-  readMetrics: route('readMetrics', 'GET', '/metrics', { listener: 'operator', keys: [], success: PLAIN }),
-  examineHealth: route('examineHealth', 'GET', '/v1/operator/health', {
-    listener: 'operator',
-    keys: ['O'],
-    success: { status: 200, body: HEALTH },
-  }),
-  patchAccount: route('patchAccount', 'PATCH', '/v1/operator/accounts/{accountId}', {
-    listener: 'operator',
-    keys: ['O'],
-    body: ACCOUNT_PATCH_BODY,
-    success: { status: 200, body: ACCOUNT },
-  }),
-  readAudit: route('readAudit', 'GET', '/v1/operator/audit', {
-    listener: 'operator',
-    keys: ['O'],
-    query: PAGE_QUERY,
-    success: { status: 200, body: AUDIT_LIST },
-  }),
-  pauseStream: route('pauseStream', 'POST', '/v1/operator/streams/{streamId}/pause', {
-    listener: 'operator',
-    keys: ['O'],
-    body: NOTE_BODY,
-    success: { status: 200, body: OPERATED_STREAM },
-  }),
-  resumeStream: route('resumeStream', 'POST', '/v1/operator/streams/{streamId}/resume', {
-    listener: 'operator',
-    keys: ['O'],
-    body: NOTE_BODY,
-    success: { status: 200, body: OPERATED_STREAM },
-  }),
-  paceStream: route('paceStream', 'PATCH', '/v1/operator/streams/{streamId}', {
-    listener: 'operator',
-    keys: ['O'],
-    body: STREAM_PACE_BODY,
-    success: { status: 200, body: OPERATED_STREAM },
-  }),
-  listQueue: route('listQueue', 'GET', '/v1/operator/queue', {
-    listener: 'operator',
-    keys: ['O'],
-    query: QUEUE_QUERY,
-    success: { status: 200, body: QUEUE },
-  }),
-  retryQueue: queueOrder('retryQueue', 'retry'),
-  holdQueue: queueOrder('holdQueue', 'hold'),
-  releaseQueue: queueOrder('releaseQueue', 'release'),
-  dropQueue: queueOrder('dropQueue', 'drop'),
+  ...OPERATOR_ROUTES,
 } as const satisfies Record<string, Route>
 
 export type RouteName = keyof typeof ROUTES

@@ -6,6 +6,7 @@
 
 import type { FromSchema } from 'json-schema-to-ts'
 
+import { NOTE } from './audit.ts'
 import { NAME_CHARS_MAX, PAGE_MAX } from './limits.ts'
 import { INSTANT, INSTANT_OR_NULL, UUID, UUID_OR_NULL } from './shape.ts'
 
@@ -15,6 +16,14 @@ const NAME = { type: 'string', minLength: 1, maxLength: NAME_CHARS_MAX } as cons
 export const TOKEN_BODY = {
   type: 'object',
   properties: { name: NAME },
+  required: ['name'],
+  additionalProperties: false,
+} as const
+
+/** Body of the routes by which an operator makes a key. */
+export const TOKEN_BODY_AS_OPERATOR = {
+  type: 'object',
+  properties: { name: NAME, note: NOTE },
   required: ['name'],
   additionalProperties: false,
 } as const

@@ -15,8 +15,8 @@ import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
-import { SHARDS } from '../cluster/id.ts'
-import { accountsKey, apiKeyKey } from './actors/keyspace.ts'
+import { countAccounts } from './account-count.ts'
+import { apiKeyKey } from './actors/keyspace.ts'
 import { makeKey, parseKey } from './edge/key.ts'
 import { moveFile, replaceFile } from './installation.ts'
 
@@ -176,13 +176,9 @@ function firstKey(token: string): FirstKey {
 }
 
 async function hasAccount(redis: Redis): Promise<boolean> {
-  const pipeline = redis.pipeline()
-  for (let shard = 0; shard < SHARDS; shard++) pipeline.zcard(accountsKey(shard))
-  const counts = (await pipeline.exec()) ?? []
-  return counts.some(([error, count]) => {
-    if (error) throw error
-    return Number(count) > 0
-  })
+  const counts = await countAccounts(redis)
+  if (counts === null) throw new Error('The store did not say whether it holds accounts')
+  return counts.some((count) => count > 0)
 }
 
 /** Takes the lock of the first start; out: what gives it back. Throws when it stays taken. */

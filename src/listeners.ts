@@ -11,6 +11,7 @@ import { type Listener, startListener } from './edge/http.ts'
 import type { KeyFinder } from './edge/key.ts'
 import { makeRate } from './edge/rate.ts'
 import type { EdgeLog, Handler } from './edge/request.ts'
+import { makeListAccountTokens, makeReadAccount, makeRevokeAccountToken } from './routes/account.ts'
 import { makeReadAudit } from './routes/audit.ts'
 import {
   type DomainDeps,
@@ -30,8 +31,24 @@ import {
   type OperatorHealthDeps,
 } from './routes/health.ts'
 import { makeReadMessage } from './routes/messages.ts'
-import type { OperatorDeps } from './routes/operator.ts'
-import { makePatchAccount } from './routes/operator-accounts.ts'
+import {
+  makeApproveAccount,
+  makeCloseAccount,
+  makeCreateAccount,
+  makeListAccounts,
+  makePatchAccount,
+  makePauseAccount,
+  makeReadAccountAsOperator,
+  makeResumeAccount,
+  type OperatorAccountDeps,
+} from './routes/operator-accounts.ts'
+import {
+  makeCreateServerAsOperator,
+  makeCreateTokenAsOperator,
+  makeListServersAsOperator,
+  makeListTokensAsOperator,
+  makeRevokeTokenAsOperator,
+} from './routes/operator-servers.ts'
 import { makePaceStream, makePauseStream, makeResumeStream } from './routes/operator-streams.ts'
 import {
   makeDropQueue,
@@ -43,6 +60,16 @@ import {
 } from './routes/queue.ts'
 import type { SendDeps } from './routes/send.ts'
 import { makeReadServer } from './routes/server.ts'
+import {
+  makeCreateServer,
+  makeCreateServerToken,
+  makeDeleteServer,
+  makeListServers,
+  makeListServerTokens,
+  makePatchServer,
+  makeReadAccountServer,
+  makeRevokeServerToken,
+} from './routes/servers.ts'
 import {
   makeArchiveStream,
   makeCreateStream,
@@ -69,7 +96,7 @@ export type RouteDeps = StreamDeps &
   DomainDeps &
   HealthDeps &
   MessageDeps &
-  OperatorDeps &
+  OperatorAccountDeps &
   OperatorHealthDeps &
   SuppressionDeps &
   QueueDeps
@@ -140,6 +167,17 @@ function makeHandlers(deps: RouteDeps): Record<RouteName, Handler> {
     listTokens: makeListTokens(deps),
     createToken: makeCreateToken(deps),
     revokeToken: makeRevokeToken(deps),
+    readAccount: makeReadAccount(deps),
+    listAccountTokens: makeListAccountTokens(deps),
+    revokeAccountToken: makeRevokeAccountToken(deps),
+    listServers: makeListServers(deps),
+    createServer: makeCreateServer(deps),
+    readAccountServer: makeReadAccountServer(deps),
+    patchServer: makePatchServer(deps),
+    deleteServer: makeDeleteServer(deps),
+    listServerTokens: makeListServerTokens(deps),
+    createServerToken: makeCreateServerToken(deps),
+    revokeServerToken: makeRevokeServerToken(deps),
     listDomains: makeListDomains(deps),
     addDomain: makeAddDomain(deps),
     readDomain: makeReadDomain(deps),
@@ -158,6 +196,21 @@ function makeHandlers(deps: RouteDeps): Record<RouteName, Handler> {
     pauseStream: makePauseStream(deps),
     resumeStream: makeResumeStream(deps),
     paceStream: makePaceStream(deps),
+    listAccounts: makeListAccounts(deps),
+    createAccount: makeCreateAccount(deps),
+    readAccountAsOperator: makeReadAccountAsOperator(deps),
+    approveAccount: makeApproveAccount(deps),
+    pauseAccount: makePauseAccount(deps),
+    resumeAccount: makeResumeAccount(deps),
+    closeAccount: makeCloseAccount(deps),
+    listAccountTokensAsOperator: makeListTokensAsOperator(deps),
+    createAccountToken: makeCreateTokenAsOperator(deps),
+    revokeAccountTokenAsOperator: makeRevokeTokenAsOperator(deps),
+    listServersAsOperator: makeListServersAsOperator(deps),
+    createServerAsOperator: makeCreateServerAsOperator(deps),
+    listServerTokensAsOperator: makeListTokensAsOperator(deps),
+    createServerTokenAsOperator: makeCreateTokenAsOperator(deps),
+    revokeServerTokenAsOperator: makeRevokeTokenAsOperator(deps),
     patchAccount: makePatchAccount(deps),
     readAudit: makeReadAudit(deps),
     listQueue: makeListQueue(deps),

@@ -12,6 +12,7 @@ import { WORKERS_KEY } from '../cluster/keyspace.ts'
 import { connectRedisStore, type RedisStore } from '../cluster/redis-store.ts'
 import type { WorkerRecord } from '../cluster/store.ts'
 import { startWorker, type Worker, type WorkerOptions } from '../cluster/worker.ts'
+import { countAccounts } from './account-count.ts'
 import { BEHAVIOURS } from './actors/behaviours.ts'
 import type { Config } from './config.ts'
 import { type ContentStore, readBody } from './content.ts'
@@ -242,6 +243,8 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
     measure: mailRoom.measure,
     check: parts.check,
     examine: () => examine({ config, redis: () => store.views, resolver, serviceKey, nowMs: Date.now }),
+    countAccounts: () => countAccounts(store.views),
+    approval: config.approval,
     isReady: () => store.connected && worker.ready(),
     figures: () => figuresOf(parts, worker),
   }

@@ -6,6 +6,7 @@
 
 import type { CommandType } from '../../cluster/behaviour.ts'
 import { type AccountCounters, type AccountState, accountOwner, accountRef } from './account.ts'
+import type { Token } from './api-key.ts'
 import { auditOpsOf } from './audit.ts'
 import { namesKey } from './keyspace.ts'
 import { type CreatedServer, makeServer, type NewServer } from './new-server.ts'
@@ -27,6 +28,8 @@ export interface ServerReply {
 
 export interface CreateServerReply extends ServerReply {
   readonly created: CreatedServer
+  /** Its first key. */
+  readonly key: Token
 }
 
 export const createServer: CommandType<CreateServerBody, CreateServerReply | Refused> = {
@@ -45,7 +48,7 @@ export const createServer: CommandType<CreateServerBody, CreateServerReply | Ref
     const known = facts.field(namesKey(context.shard, accountId), serverName(body.server.name))
     if (known !== null) return refuse('server_exists', { serverId: known })
     if (account.servers >= account.serverLimit) return refuse('server_limit', { max: account.serverLimit })
-    const { server, ids, staged, due } = makeServer(body.server, accountId, context)
+    const { server, ids, token, staged, due } = makeServer(body.server, accountId, context)
     const { name, mode, perMinuteLimit, monthlyCap } = server
     const subject = {
       targets: { accountId, serverId: ids.serverId, tokenId: ids.tokenId },
@@ -61,6 +64,7 @@ export const createServer: CommandType<CreateServerBody, CreateServerReply | Ref
         account: { ...account, ...changes },
         accountCounters: states.counter<AccountCounters>(accountOwner(accountId)),
         created: ids,
+        key: token,
       },
       events: [{ ref: accountRef(accountId), event: { type: 'patched', changes } }, ...(staged.events ?? [])],
       ops: [...(staged.ops ?? []), ...auditOpsOf(context, body.by, subject)],

@@ -8,7 +8,7 @@
 
 import type { Context, Due, Staged } from '../../cluster/behaviour.ts'
 import { msOf } from '../../cluster/id.ts'
-import { FIRST_KEY_NAME, type NewKey, newKeyOps } from './api-key.ts'
+import { FIRST_KEY_NAME, type NewKey, newKeyOps, type Token } from './api-key.ts'
 import { namesKey, serversKey } from './keyspace.ts'
 import { type ServerMode, type ServerState, serverName, serverRef } from './server.ts'
 import { makeDefaultStream, newStreamStaged } from './stream.ts'
@@ -33,7 +33,7 @@ export function makeServer(
   { name, mode, key, perMinuteLimit = null, monthlyCap = null }: NewServer,
   accountId: string,
   context: Context,
-): { server: ServerState; ids: CreatedServer; staged: Staged; due: Due } {
+): { server: ServerState; ids: CreatedServer; token: Token; staged: Staged; due: Due } {
   const { shard, nowMs } = context
   const serverId = context.newId()
   const streamId = context.newId()
@@ -60,5 +60,6 @@ export function makeServer(
       ...newKeyOps(shard, key, { ...grant, name: FIRST_KEY_NAME }),
     ],
   }
-  return { server, ids: { serverId, streamId, tokenId }, staged, due: sweepDue(serverId, nowMs) }
+  const token = { name: FIRST_KEY_NAME, ...key, createdAtMs: nowMs, revokedAtMs: null }
+  return { server, ids: { serverId, streamId, tokenId }, token, staged, due: sweepDue(serverId, nowMs) }
 }

@@ -22,12 +22,13 @@ import { DELIVERY_AGE_MAX_MS, nextAttemptAtMs, parseRetryHintMs } from '../mail/
 import { type Announced, announced, announceMessages } from './announce.ts'
 import { countInWindow, type StreamCounters, streamOwner } from './brake.ts'
 import { attachmentEndOps } from './content-part.ts'
+import { countInDay, type DayCounters, dayEventOf, dayOwner } from './day-count.ts'
 import { isPast, logFact } from './delivery.ts'
 import { unpackHead } from './head.ts'
 import { type DeliveryItem, parseItem } from './item.ts'
 import { headKey, statusKey } from './keyspace.ts'
 import { logEntryOf } from './log-entry.ts'
-import { STATUS_BYTES } from './segment.ts'
+import { isTestSegment, STATUS_BYTES } from './segment.ts'
 import { type ServerCounters, serverOwner, serverRef } from './server.ts'
 import { unitOf } from './spread.ts'
 import { isOpen, packStatus, type RecipientState, type StatusEvent, statusField, unpackStatus } from './status.ts'
@@ -133,7 +134,7 @@ export const deliveryOutcome: CommandType<OutcomeBody<DeliveryOutcome>, null> = 
     const ops: Op[] = [{ key, write: 'HSET', args: [field, after] }, ...listed.ops]
     ops.push(...sizeOps(facts, { key, item, acceptedAtMs, sizeBytes: body.outcome?.sizeBytes ?? null }))
     const grown = Math.max(after.length, STATUS_BYTES) - Math.max(packed?.length ?? 0, STATUS_BYTES)
-    const counted = [...countersAfter(counters, item, grown), ...listed.counters]
+    const counted = [...countersAfter(counters, item, grown), ...listed.counters, ...dayAfter(item, told, turn)]
     const { lane, item: name } = body
     const done: Done<null> = { kind: 'done', reply: null, ops, counters: counted }
     if (event.nextAtMs !== null)
@@ -146,9 +147,26 @@ export const deliveryOutcome: CommandType<OutcomeBody<DeliveryOutcome>, null> = 
 const NOTHING: Done<null> = { kind: 'done', reply: null }
 
 /** Owners of what an outcome counts: of mail on a broadcast stream also the stream. */
-function outcomeCounters({ serverId, broadcastStreamId }: DeliveryItem): string[] {
+function outcomeCounters({ serverId, segment, broadcastStreamId }: DeliveryItem): string[] {
   const owners = [serverOwner(serverId)]
-  return broadcastStreamId === null ? owners : [...owners, streamOwner(broadcastStreamId)]
+  if (broadcastStreamId !== null) owners.push(streamOwner(broadcastStreamId))
+  if (!isTestSegment(segment)) owners.push(dayOwner(serverId))
+  return owners
+}
+
+/** The day of a live server once the events are counted; none where nothing counts. */
+function dayAfter(
+  { serverId, segment }: DeliveryItem,
+  told: readonly StatusEvent[],
+  { states, context }: SuppressTurn,
+): { owner: string; value: DayCounters }[] {
+  const counted = isTestSegment(segment) ? [] : told.flatMap((event) => dayEventOf(event) ?? [])
+  if (counted.length === 0) return []
+  const owner = dayOwner(serverId)
+  const before = states.counter<DayCounters>(owner)
+  return [
+    { owner, value: counted.reduce<DayCounters>((day, event) => countInDay(day, event, context.nowMs), before ?? []) },
+  ]
 }
 
 /** The complaint that follows a simulated delivery at once. */

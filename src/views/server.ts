@@ -42,14 +42,36 @@ export async function readServer(
   const account = stateOf<AccountState>(seen[2])
   if (ownerOfRow(owner.hash, seen[0]) === null || server === null || account === null) return 'unauthorized'
   const [serverCounters, counters] = countersOf<ServerCounters & AccountCounters>(seen[3])
-  const limits = limitsOfServer(server, serverCounters ?? null, { account, counters: counters ?? null, nowMs })
+  return formatServer(server, {
+    counters: serverCounters ?? null,
+    account,
+    accountCounters: counters ?? null,
+    sending: seen[4] as ReadonlyMap<string, string>,
+    nowMs,
+  })
+}
+
+/** What a server's resource follows from, beside its own state. */
+export interface ServerAround {
+  readonly counters: ServerCounters | null
+  readonly account: AccountState
+  readonly accountCounters: AccountCounters | null
+  /** Rows of the account's verified domains. */
+  readonly sending: ReadonlyMap<string, string>
+  readonly nowMs: number
+}
+
+/** The resource of a server. */
+export function formatServer(server: ServerState, around: ServerAround): Server {
+  const { counters, account, accountCounters, sending, nowMs } = around
+  const limits = limitsOfServer(server, counters, { account, counters: accountCounters, nowMs })
   return {
-    serverId,
+    serverId: server.serverId,
     name: server.name,
     mode: server.mode,
     createdAt: formatInstant(server.createdAtMs),
     limits: limits.map(formatLimit),
-    sendingDomains: formatSendingDomains(seen[4] as ReadonlyMap<string, string>, server.mode),
+    sendingDomains: formatSendingDomains(sending, server.mode),
   }
 }
 

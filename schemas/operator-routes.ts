@@ -1,0 +1,199 @@
+/**
+ * operator-routes - the rows of the operator listener
+ *
+ * Every write takes a body with a note, and is in the audit log.
+ *
+ * Spec route.table, operator.listener, operator.note, operator.audit
+ */
+
+import {
+  ACCOUNT,
+  ACCOUNT_APPROVE_BODY,
+  ACCOUNT_BODY,
+  ACCOUNT_DETAIL,
+  ACCOUNT_LIST,
+  ACCOUNT_PATCH_BODY,
+  ACCOUNT_PAUSE_BODY,
+} from './account.ts'
+import { AUDIT_LIST, NOTE_BODY } from './audit.ts'
+import { PAGE_QUERY } from './domain.ts'
+import { HEALTH } from './health.ts'
+import { QUEUE, QUEUE_BODY, QUEUE_ORDERED, QUEUE_QUERY } from './queue.ts'
+import { type Route, route } from './route.ts'
+import { SERVER_BODY_AS_OPERATOR, SERVER_LIST, SERVER_MADE } from './server.ts'
+import { OPERATED_STREAM, STREAM_PACE_BODY } from './stream.ts'
+import { SUPPRESSION_LIST, SUPPRESSION_SEARCH_OF_SERVER } from './suppression.ts'
+import { TOKEN, TOKEN_BODY_AS_OPERATOR, TOKEN_LIST, TOKEN_MADE } from './token.ts'
+
+function queueOrder(name: string, order: string): Route {
+  return route(name, 'POST', `/v1/operator/queue/${order}`, {
+    listener: 'operator',
+    keys: ['O'],
+    body: QUEUE_BODY,
+    success: { status: 200, body: QUEUE_ORDERED },
+  })
+}
+
+const PLAIN = { status: 200, body: null }
+
+export const OPERATOR_ROUTES = {
+  readHealth: route('readHealth', 'GET', '/healthz', { listener: 'operator', keys: [], success: PLAIN }),
+  readReadiness: route('readReadiness', 'GET', '/readyz', { listener: 'operator', keys: [], success: PLAIN }),
+  readMetrics: route('readMetrics', 'GET', '/metrics', { listener: 'operator', keys: [], success: PLAIN }),
+  examineHealth: route('examineHealth', 'GET', '/v1/operator/health', {
+    listener: 'operator',
+    keys: ['O'],
+    success: { status: 200, body: HEALTH },
+  }),
+  listAccounts: route('listAccounts', 'GET', '/v1/operator/accounts', {
+    listener: 'operator',
+    keys: ['O'],
+    query: PAGE_QUERY,
+    success: { status: 200, body: ACCOUNT_LIST },
+  }),
+  createAccount: route('createAccount', 'POST', '/v1/operator/accounts', {
+    listener: 'operator',
+    keys: ['O'],
+    body: ACCOUNT_BODY,
+    success: { status: 201, body: ACCOUNT },
+  }),
+  readAccountAsOperator: route('readAccountAsOperator', 'GET', '/v1/operator/accounts/{accountId}', {
+    listener: 'operator',
+    keys: ['O'],
+    success: { status: 200, body: ACCOUNT_DETAIL },
+  }),
+  patchAccount: route('patchAccount', 'PATCH', '/v1/operator/accounts/{accountId}', {
+    listener: 'operator',
+    keys: ['O'],
+    body: ACCOUNT_PATCH_BODY,
+    success: { status: 200, body: ACCOUNT },
+  }),
+  approveAccount: route('approveAccount', 'POST', '/v1/operator/accounts/{accountId}/approve', {
+    listener: 'operator',
+    keys: ['O'],
+    body: ACCOUNT_APPROVE_BODY,
+    success: { status: 200, body: ACCOUNT },
+  }),
+  pauseAccount: route('pauseAccount', 'POST', '/v1/operator/accounts/{accountId}/pause', {
+    listener: 'operator',
+    keys: ['O'],
+    body: ACCOUNT_PAUSE_BODY,
+    success: { status: 200, body: ACCOUNT },
+  }),
+  resumeAccount: route('resumeAccount', 'POST', '/v1/operator/accounts/{accountId}/resume', {
+    listener: 'operator',
+    keys: ['O'],
+    body: NOTE_BODY,
+    success: { status: 200, body: ACCOUNT },
+  }),
+  closeAccount: route('closeAccount', 'POST', '/v1/operator/accounts/{accountId}/close', {
+    listener: 'operator',
+    keys: ['O'],
+    body: NOTE_BODY,
+    success: { status: 200, body: ACCOUNT },
+  }),
+  listAccountTokensAsOperator: route('listAccountTokensAsOperator', 'GET', '/v1/operator/accounts/{accountId}/tokens', {
+    listener: 'operator',
+    keys: ['O'],
+    query: PAGE_QUERY,
+    success: { status: 200, body: TOKEN_LIST },
+  }),
+  createAccountToken: route('createAccountToken', 'POST', '/v1/operator/accounts/{accountId}/tokens', {
+    listener: 'operator',
+    keys: ['O'],
+    body: TOKEN_BODY_AS_OPERATOR,
+    success: { status: 201, body: TOKEN_MADE },
+  }),
+  revokeAccountTokenAsOperator: route(
+    'revokeAccountTokenAsOperator',
+    'POST',
+    '/v1/operator/accounts/{accountId}/tokens/{tokenId}/revoke',
+    {
+      listener: 'operator',
+      keys: ['O'],
+      body: NOTE_BODY,
+      success: { status: 200, body: TOKEN },
+    },
+  ),
+  listServersAsOperator: route('listServersAsOperator', 'GET', '/v1/operator/accounts/{accountId}/servers', {
+    listener: 'operator',
+    keys: ['O'],
+    query: PAGE_QUERY,
+    success: { status: 200, body: SERVER_LIST },
+  }),
+  createServerAsOperator: route('createServerAsOperator', 'POST', '/v1/operator/accounts/{accountId}/servers', {
+    listener: 'operator',
+    keys: ['O'],
+    body: SERVER_BODY_AS_OPERATOR,
+    success: { status: 201, body: SERVER_MADE },
+  }),
+  listServerTokensAsOperator: route('listServerTokensAsOperator', 'GET', '/v1/operator/servers/{serverId}/tokens', {
+    listener: 'operator',
+    keys: ['O'],
+    query: PAGE_QUERY,
+    success: { status: 200, body: TOKEN_LIST },
+  }),
+  createServerTokenAsOperator: route('createServerTokenAsOperator', 'POST', '/v1/operator/servers/{serverId}/tokens', {
+    listener: 'operator',
+    keys: ['O'],
+    body: TOKEN_BODY_AS_OPERATOR,
+    success: { status: 201, body: TOKEN_MADE },
+  }),
+  revokeServerTokenAsOperator: route(
+    'revokeServerTokenAsOperator',
+    'POST',
+    '/v1/operator/servers/{serverId}/tokens/{tokenId}/revoke',
+    {
+      listener: 'operator',
+      keys: ['O'],
+      body: NOTE_BODY,
+      success: { status: 200, body: TOKEN },
+    },
+  ),
+  pauseStream: route('pauseStream', 'POST', '/v1/operator/streams/{streamId}/pause', {
+    listener: 'operator',
+    keys: ['O'],
+    body: NOTE_BODY,
+    success: { status: 200, body: OPERATED_STREAM },
+  }),
+  resumeStream: route('resumeStream', 'POST', '/v1/operator/streams/{streamId}/resume', {
+    listener: 'operator',
+    keys: ['O'],
+    body: NOTE_BODY,
+    success: { status: 200, body: OPERATED_STREAM },
+  }),
+  paceStream: route('paceStream', 'PATCH', '/v1/operator/streams/{streamId}', {
+    listener: 'operator',
+    keys: ['O'],
+    body: STREAM_PACE_BODY,
+    success: { status: 200, body: OPERATED_STREAM },
+  }),
+  operatorSearchSuppressions: route('operatorSearchSuppressions', 'POST', '/v1/operator/suppressions/search', {
+    listener: 'operator',
+    keys: ['O'],
+    body: SUPPRESSION_SEARCH_OF_SERVER,
+    success: { status: 200, body: SUPPRESSION_LIST },
+  }),
+  operatorLiftSuppression: route('operatorLiftSuppression', 'DELETE', '/v1/operator/suppressions/{suppressionId}', {
+    listener: 'operator',
+    keys: ['O'],
+    body: NOTE_BODY,
+    success: { status: 204, body: null },
+  }),
+  listQueue: route('listQueue', 'GET', '/v1/operator/queue', {
+    listener: 'operator',
+    keys: ['O'],
+    query: QUEUE_QUERY,
+    success: { status: 200, body: QUEUE },
+  }),
+  retryQueue: queueOrder('retryQueue', 'retry'),
+  holdQueue: queueOrder('holdQueue', 'hold'),
+  releaseQueue: queueOrder('releaseQueue', 'release'),
+  dropQueue: queueOrder('dropQueue', 'drop'),
+  readAudit: route('readAudit', 'GET', '/v1/operator/audit', {
+    listener: 'operator',
+    keys: ['O'],
+    query: PAGE_QUERY,
+    success: { status: 200, body: AUDIT_LIST },
+  }),
+} as const satisfies Record<string, Route>

@@ -1,0 +1,53 @@
+/**
+ * route - one row of the table of routes
+ *
+ * Key kinds: S server key, A account key, O operator key; no kind at all means that the route takes no key.
+ *
+ * Spec route.table
+ */
+
+import { BODY_BYTES_MAX } from './limits.ts'
+
+export type KeyKind = 'S' | 'A' | 'O'
+
+export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+
+/** One route. */
+export interface Route {
+  /** Short name, for logs and handlers. */
+  readonly name: string
+  /** Which listener serves it. */
+  readonly listener: 'public' | 'operator'
+  readonly method: Method
+  /** Path with `{parameter}` segments. */
+  readonly path: string
+  /** Kinds of key it takes; empty: none needed. */
+  readonly keys: readonly KeyKind[]
+  /** Schema of the body; null: any body is ignored. */
+  readonly body: object | null
+  /** Schema of the query; null: no parameter is known. */
+  readonly query: object | null
+  /** Status of success, and the schema of that answer (null: no JSON body). */
+  readonly success: { readonly status: number; readonly body: object | null }
+  readonly bodyBytesMax: number
+  /** True where Idempotency-Key is honoured. */
+  readonly isIdempotent: boolean
+}
+
+type Rest = Partial<Pick<Route, 'listener' | 'keys' | 'body' | 'query' | 'isIdempotent'>> & Pick<Route, 'success'>
+
+/** A row; what it leaves out is a public route of a server key without body and query. */
+export function route(name: string, method: Method, path: string, rest: Rest): Route {
+  return {
+    name,
+    method,
+    path,
+    listener: 'public',
+    keys: ['S'],
+    body: null,
+    query: null,
+    bodyBytesMax: BODY_BYTES_MAX,
+    isIdempotent: false,
+    ...rest,
+  }
+}

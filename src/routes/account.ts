@@ -1,0 +1,45 @@
+/**
+ * account - GET /v1/account, and its keys: GET /v1/account/tokens, POST /v1/account/tokens/{tokenId}/revoke
+ *
+ * An account key makes no account key: who finds a leaked one must not be able to make it a successor.
+ *
+ * Spec account.read, key.list, key.revoke
+ */
+
+import { shardOf } from '../../cluster/id.ts'
+import type { KeyOwner } from '../edge/key.ts'
+import type { Handler } from '../edge/request.ts'
+import { refuse } from '../edge/respond.ts'
+import { formatAccount } from '../views/account.ts'
+import { readAccountOf } from '../views/owned.ts'
+import { listTokens } from '../views/token.ts'
+import { pageOf } from './page.ts'
+import { orderRevocation, type TokenDeps } from './tokens.ts'
+
+/** GET /v1/account */
+export function makeReadAccount({ read, nowMs }: TokenDeps): Handler {
+  return async ({ key }) => {
+    const seen = await readAccountOf(read, key as KeyOwner, '')
+    if (typeof seen === 'string') return refuse(seen)
+    return { status: 200, json: formatAccount(seen.account, seen.counters, nowMs()) }
+  }
+}
+
+/** GET /v1/account/tokens */
+export function makeListAccountTokens({ read }: TokenDeps): Handler {
+  return async ({ key, query }) => {
+    const { accountId, hash } = key as KeyOwner & { accountId: string }
+    const of = { shard: shardOf(accountId) as number, ownerId: accountId, keyHash: hash }
+    const seen = await listTokens(read, of, pageOf(query))
+    return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
+  }
+}
+
+/** POST /v1/account/tokens/{tokenId}/revoke */
+export function makeRevokeAccountToken(deps: TokenDeps): Handler {
+  return ({ key, params }) => {
+    const { accountId, hash } = key as KeyOwner & { accountId: string }
+    const order = { accountId, serverId: null, orderedBy: 'account', keyHash: hash } as const
+    return orderRevocation(deps, order, params.tokenId ?? '')
+  }
+}

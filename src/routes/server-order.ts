@@ -1,0 +1,61 @@
+/**
+ * server-order - orders about servers, as account keys and operators give them, and what they are answered
+ *
+ * Spec server.create, server.limits
+ */
+
+import { shardOf } from '../../cluster/id.ts'
+import type { ServerBody } from '../../schemas/server.ts'
+import type { CreateServerBody, CreateServerReply } from '../actors/create-server.ts'
+import type { Refused } from '../actors/refusal.ts'
+import type { AccountOrderer } from '../actors/server-order.ts'
+import { makeKey } from '../edge/key.ts'
+import { type Answer, refuse } from '../edge/respond.ts'
+import { readServerResource } from '../views/servers.ts'
+import { formatToken } from '../views/token.ts'
+import { answerOf, answerRefused } from './answer.ts'
+import type { TokenDeps } from './tokens.ts'
+
+/** Makes a server, and answers it with the value of its first key. */
+export async function orderServer(deps: TokenDeps, orderer: AccountOrderer, body: ServerBody): Promise<Answer> {
+  const wrong = refuseTestLimits(body.mode, body)
+  if (wrong !== null) return wrong
+  const { name, mode, perMinuteLimit, monthlyCap } = body
+  const shard = shardOf(orderer.accountId) as number
+  const { token, hash, prefix } = makeKey(mode === 'test' ? 'sk_test' : 'sk', shard)
+  const server = { name, mode, perMinuteLimit, monthlyCap, key: { hash, prefix } }
+  const order: CreateServerBody = { ...orderer, server }
+  const result = await deps.ask(shard, { name: 'create-server', cmdId: deps.newCmdId(), body: order })
+  let made: CreateServerReply | null = null
+  const answer = answerOf<CreateServerReply | Refused>(result, (reply) => {
+    if (reply.kind === 'refused') return answerRefused(reply, deps.nowMs())
+    made = reply
+    return { close: true }
+  })
+  return made === null ? answer : answerMade(deps, shard, { made, token })
+}
+
+/** It is made: where its domains cannot be read now, nobody can tell what it looks like. */
+async function answerMade(
+  { read, nowMs }: TokenDeps,
+  shard: number,
+  { made, token }: { made: CreateServerReply; token: string },
+): Promise<Answer> {
+  const { server, account, accountCounters: counters, created, key } = made
+  const of = { server, serverCounters: null, nowMs: nowMs() }
+  const resource = await readServerResource(read, { shard, account, counters }, of)
+  if (resource === null) return { close: true }
+  return { status: 201, json: { ...resource, key: { ...formatToken(created.tokenId, key), token } } }
+}
+
+/** Refuses limits of a test server: all test servers of an account share its own. Null when there are none. */
+export function refuseTestLimits(
+  mode: 'live' | 'test',
+  { perMinuteLimit = null, monthlyCap = null }: { perMinuteLimit?: number | null; monthlyCap?: number | null },
+): Answer | null {
+  if (mode === 'live') return null
+  const issues = Object.entries({ perMinuteLimit, monthlyCap })
+    .filter(([, limit]) => limit !== null)
+    .map(([path]) => ({ path, message: 'Must be null on a test server' }))
+  return issues.length === 0 ? null : refuse('invalid_request', { issues })
+}

@@ -1,0 +1,144 @@
+/**
+ * servers - the servers of an account and their keys, for account keys: /v1/servers and below
+ *
+ * Spec server.list, server.create, server.change, server.remove, key.create, key.list, key.revoke
+ */
+
+import type { ServerBody, ServerPatchBody } from '../../schemas/server.ts'
+import type { TokenBody } from '../../schemas/token.ts'
+import type { PatchServerBody, PatchServerReply } from '../actors/patch-server.ts'
+import type { Refused } from '../actors/refusal.ts'
+import type { ServerState } from '../actors/server.ts'
+import type { ServerOrder } from '../actors/server-order.ts'
+import type { TokenOrder } from '../actors/token-order.ts'
+import type { KeyOwner } from '../edge/key.ts'
+import type { EdgeRequest, Handler } from '../edge/request.ts'
+import { type Answer, refuse } from '../edge/respond.ts'
+import { readAccountOf, readServerOf, type SeenServer } from '../views/owned.ts'
+import { listServers, readServerResource } from '../views/servers.ts'
+import { listTokens } from '../views/token.ts'
+import { answerOf, answerRefused } from './answer.ts'
+import { pageOf } from './page.ts'
+import { orderServer, refuseTestLimits } from './server-order.ts'
+import { orderRevocation, orderToken, type TokenDeps } from './tokens.ts'
+
+/** What was found of the path, where the account has the server. */
+type Found = SeenServer & { readonly server: ServerState }
+
+/** GET /v1/servers */
+export function makeListServers({ read, nowMs }: TokenDeps): Handler {
+  return async ({ key, query }) => {
+    const seen = await readAccountOf(read, key as KeyOwner, '')
+    if (typeof seen === 'string') return refuse(seen)
+    const list = await listServers(read, seen, { ...pageOf(query), nowMs: nowMs() })
+    return list === null ? refuse('unavailable') : { status: 200, json: list }
+  }
+}
+
+/** POST /v1/servers */
+export function makeCreateServer(deps: TokenDeps): Handler {
+  return ({ key, body }) => {
+    const { accountId, hash } = key as KeyOwner & { accountId: string }
+    return orderServer(deps, { accountId, keyHash: hash }, body as ServerBody)
+  }
+}
+
+/** GET /v1/servers/{serverId} */
+export function makeReadAccountServer({ read, nowMs }: TokenDeps): Handler {
+  return (request) =>
+    onServer(read, request, 'reads', async (found) => {
+      const resource = await readServerResource(read, found, { ...found, nowMs: nowMs() })
+      return resource === null ? refuse('unavailable') : { status: 200, json: resource }
+    })
+}
+
+/** PATCH /v1/servers/{serverId} */
+export function makePatchServer(deps: TokenDeps): Handler {
+  return (request) =>
+    onServer(deps.read, request, 'writes', async (found) => {
+      const changes = request.body as ServerPatchBody
+      const wrong = refuseTestLimits(found.server.mode, changes)
+      if (wrong !== null) return wrong
+      const body: PatchServerBody = { ...orderOf(request, found), changes }
+      const result = await deps.ask(found.shard, { name: 'patch-server', cmdId: deps.newCmdId(), body })
+      let patched: PatchServerReply | null = null
+      const answer = answerOf<PatchServerReply | Refused>(result, (reply) => {
+        if (reply.kind === 'refused') return answerRefused(reply, deps.nowMs())
+        patched = reply
+        return { close: true }
+      })
+      return patched === null ? answer : answerPatched(deps, found.shard, patched)
+    })
+}
+
+/** DELETE /v1/servers/{serverId} */
+export function makeDeleteServer(deps: TokenDeps): Handler {
+  return (request) =>
+    onServer(deps.read, request, 'writes', async (found) => {
+      const body = orderOf(request, found)
+      const result = await deps.ask(found.shard, { name: 'remove-server', cmdId: deps.newCmdId(), body })
+      return answerOf<{ kind: 'removed' } | Refused>(result, (reply) =>
+        reply.kind === 'refused' ? answerRefused(reply, deps.nowMs()) : { status: 204 },
+      )
+    })
+}
+
+/** GET /v1/servers/{serverId}/tokens */
+export function makeListServerTokens({ read }: TokenDeps): Handler {
+  return (request) =>
+    onServer(read, request, 'reads', async ({ shard, server }) => {
+      const of = { shard, ownerId: server.serverId, keyHash: null }
+      const seen = await listTokens(read, of, pageOf(request.query))
+      return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
+    })
+}
+
+/** POST /v1/servers/{serverId}/tokens */
+export function makeCreateServerToken(deps: TokenDeps): Handler {
+  return (request) =>
+    onServer(deps.read, request, 'writes', (found) => {
+      const kind = found.server.mode === 'test' ? 'sk_test' : 'sk'
+      return orderToken(deps, tokenOrderOf(request, found), { kind, name: (request.body as TokenBody).name })
+    })
+}
+
+/** POST /v1/servers/{serverId}/tokens/{tokenId}/revoke */
+export function makeRevokeServerToken(deps: TokenDeps): Handler {
+  return (request) =>
+    onServer(deps.read, request, 'writes', (found) =>
+      orderRevocation(deps, tokenOrderOf(request, found), request.params.tokenId ?? ''),
+    )
+}
+
+/** Finds the server of the path, or refuses in the contract's order: key, account's state, object. */
+async function onServer(
+  read: TokenDeps['read'],
+  { key, params }: EdgeRequest,
+  what: 'reads' | 'writes',
+  act: (found: Found) => Promise<Answer>,
+): Promise<Answer> {
+  const owner = key as KeyOwner
+  const seen = await readServerOf(read, owner, { accountId: owner.accountId, serverId: params.serverId ?? '' })
+  if (typeof seen === 'string') return refuse(seen)
+  const { server } = seen
+  // Spec account.closed
+  if (what === 'writes' && seen.account.status === 'closed') return refuse('account_not_active')
+  return server === null ? refuse('not_found') : act({ ...seen, server })
+}
+
+function orderOf({ key }: EdgeRequest, { server }: Found): ServerOrder {
+  return { accountId: server.accountId, serverId: server.serverId, keyHash: (key as KeyOwner).hash }
+}
+
+function tokenOrderOf({ key }: EdgeRequest, { server }: Found): TokenOrder {
+  const { accountId, serverId } = server
+  return { accountId, serverId, orderedBy: 'account', keyHash: (key as KeyOwner).hash }
+}
+
+/** It is changed: where its domains cannot be read now, nobody can tell what it looks like. */
+async function answerPatched({ read, nowMs }: TokenDeps, shard: number, patched: PatchServerReply): Promise<Answer> {
+  const { server, account, accountCounters: counters, counters: serverCounters } = patched
+  const of = { server, serverCounters, nowMs: nowMs() }
+  const resource = await readServerResource(read, { shard, account, counters }, of)
+  return resource === null ? { close: true } : { status: 200, json: resource }
+}

@@ -1,0 +1,77 @@
+/**
+ * owned - the account, or the server of an account, that a request is about, as who asks may see it
+ *
+ * Who asks is an account key, which sees what is its account's, or an operator, who sees all; that an operator's key is
+ * live was looked at before.
+ *
+ * Keys: `key:<sha256>`, `account:<id>`, `server:<id>`, `counters`
+ *
+ * Spec refusal.order, key.revoke
+ */
+
+import type { Fact } from '../../cluster/behaviour.ts'
+import { shardOf } from '../../cluster/id.ts'
+import { type AccountCounters, type AccountState, accountOwner, accountRef } from '../actors/account.ts'
+import { type ServerCounters, type ServerState, serverOwner, serverRef } from '../actors/server.ts'
+import { shownServer } from '../actors/server-order.ts'
+import { countersFact, countersOf, entityFact, stateOf } from './entity.ts'
+import { type KeyOwner, keyFact, ownerOfRow, type Reader } from './key.ts'
+
+/** Why nothing is shown; codes of the contract. */
+export type Unseen = 'unauthorized' | 'not_found' | 'unavailable'
+
+export interface SeenAccount {
+  readonly shard: number
+  readonly account: AccountState
+  readonly counters: AccountCounters | null
+}
+
+export interface SeenServer extends SeenAccount {
+  /** Null where the account has no server of that id. */
+  readonly server: ServerState | null
+  readonly serverCounters: ServerCounters | null
+}
+
+/** The key's account; for an operator (`owner` null) the one of that id. */
+export function readAccountOf(read: Reader, owner: KeyOwner | null, id: string): Promise<SeenAccount | Unseen> {
+  return readServerOf(read, owner, { accountId: owner?.accountId ?? id.toLowerCase(), serverId: null })
+}
+
+/** A server and its account. An operator names the server alone; a key sees its account in any case. */
+export async function readServerOf(
+  read: Reader,
+  owner: KeyOwner | null,
+  { accountId, serverId }: { readonly accountId: string | null; readonly serverId: string | null },
+): Promise<SeenServer | Unseen> {
+  const id = serverId?.toLowerCase() ?? null
+  const known = accountId ?? (await accountOfServer(read, id ?? ''))
+  if (known === 'unavailable' || known === null) return known ?? 'not_found'
+  const shard = shardOf(known)
+  if (shard === null) return 'not_found'
+  // An id of another shard is another account's, and its key name would not lie on this shard.
+  const sought = id !== null && shardOf(id) === shard ? id : null
+  const facts: Fact[] = [
+    entityFact(shard, accountRef(known)),
+    countersFact(shard, [accountOwner(known), ...(sought === null ? [] : [serverOwner(sought)])]),
+  ]
+  if (sought !== null) facts.push(entityFact(shard, serverRef(sought)))
+  if (owner !== null) facts.push(keyFact(shard, owner.hash))
+  const seen = await read(shard, facts)
+  if (seen === null) return 'unavailable'
+  const account = stateOf<AccountState>(seen[0])
+  if (owner !== null && (account === null || ownerOfRow(owner.hash, seen.at(-1)) === null)) return 'unauthorized'
+  if (account === null) return 'not_found'
+  const [counters, serverCounters] = countersOf<AccountCounters & ServerCounters>(seen[1])
+  const server = sought === null ? null : shownServer(stateOf<ServerState>(seen[2]), known)
+  return { shard, account, counters: counters ?? null, server, serverCounters: serverCounters ?? null }
+}
+
+/** The account of a server that is shown; null where there is none. */
+async function accountOfServer(read: Reader, serverId: string): Promise<string | null | 'unavailable'> {
+  const shard = shardOf(serverId)
+  if (shard === null) return null
+  const seen = await read(shard, [entityFact(shard, serverRef(serverId))])
+  if (seen === null) return 'unavailable'
+  const server = stateOf<ServerState>(seen[0])
+  return server === null || server.removedAtMs !== undefined ? null : server.accountId
+}
