@@ -20,6 +20,7 @@ obey(async ({ socketPath, dir, accounts, isHeld, mode, relayUrl }) => {
     DATA_DIR: dir,
     HTTP_PORT: String(port),
     OPERATOR_PORT: String(operatorPort),
+    MX_PORT: '0',
     EDGE_RATE: '0',
     LOG_LEVEL: 'error',
     ...(relayUrl === null ? {} : { RELAY_URL: relayUrl }),

@@ -144,7 +144,14 @@ export const SETTINGS = [
     default: '2465',
     meaning: 'Port of SMTP submission with TLS from the first byte.',
   },
-  { name: 'MX_PORT', ...port, default: '2525', meaning: 'Port on which mail is received.' },
+  {
+    name: 'MX_PORT',
+    kind: 'integer',
+    min: 0,
+    max: 65_535,
+    default: '2525',
+    meaning: 'Port on which bounces and complaints are received; `0` opens none.',
+  },
   {
     name: 'TLS_CERT',
     kind: 'path',

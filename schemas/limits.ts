@@ -78,6 +78,16 @@ export const LIVE_KEYS_MAX = 2
 export const BOUNCE_DAYS_MAX = 14
 /** Spec bounce.grace: hours in which mail to a domain whose records went missing is put off. */
 export const GRACE_HOURS = 72
+/** Spec mx.size: bytes of a mail that is received (35 MiB). */
+export const MAIL_BYTES_MAX = 36_700_160
+/** Spec mx.rate: connections of one sender at once. */
+export const MX_CONNECTIONS_MAX = 30
+/** Spec mx.rate: connections of one sender in a minute. */
+export const MX_CONNECTIONS_PER_MINUTE_MAX = 300
+/** Spec mx.size: recipients of one received mail. */
+export const MX_RECIPIENTS_MAX = 50
+/** Spec mx.refused: recipients refused for good in one session. */
+export const MX_REFUSED_MAX = 10
 /** Spec stream.brake: deliveries of 24 hours from which on complaints may stop a stream. */
 export const BRAKE_DELIVERIES_MIN = 1000
 /** Spec stream.brake: complaints for each thousand deliveries that a stream may have. */

@@ -47,6 +47,7 @@ export interface Config {
   smtpHost: string
   submissionPort: number
   submissionTlsPort: number
+  /** 0: no listener. */
   mxPort: number
   /** Both null: a self-signed one in `dataDir`. */
   tlsCert: string | null

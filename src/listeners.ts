@@ -11,6 +11,7 @@ import { type Listener, startListener } from './edge/http.ts'
 import type { KeyFinder } from './edge/key.ts'
 import { makeRate } from './edge/rate.ts'
 import type { EdgeLog, Handler } from './edge/request.ts'
+import { startMx } from './mx-role.ts'
 import { makeListAccountTokens, makeReadAccount, makeRevokeAccountToken } from './routes/account.ts'
 import { makeReadAudit } from './routes/audit.ts'
 import {
@@ -110,12 +111,13 @@ export interface ListenerDeps {
 /** Routes of the operator listener that every process answers, whatever it runs. */
 const OWN_ROUTES: readonly RouteName[] = ['readHealth', 'readReadiness', 'readMetrics']
 
-/** Starts the listener of a role; null for a role that listens nowhere. */
-type Starter = (config: Config, deps: ListenerDeps) => Promise<Listener>
+/** Starts the listener of a role; null where its settings open none. */
+type Starter = (config: Config, deps: ListenerDeps) => Promise<Pick<Listener, 'close'> | null>
 
 /** What each role listens with. */
 const STARTERS: Readonly<Partial<Record<Role, Starter>>> = {
   http: startPublic,
+  mx: startMx,
 }
 
 /**
@@ -123,14 +125,15 @@ const STARTERS: Readonly<Partial<Record<Role, Starter>>> = {
  * its routes, without it only those about this very process. Throws Error when a port is taken.
  */
 export async function startListeners(config: Config, deps: ListenerDeps): Promise<{ close(): Promise<void> }> {
-  const open: Listener[] = []
+  const open: Pick<Listener, 'close'>[] = []
   const close = async () => {
     await Promise.all(open.map((listener) => listener.close()))
   }
   try {
     for (const role of config.roles) {
       const start = STARTERS[role]
-      if (start !== undefined) open.push(await start(config, deps))
+      const listener = start === undefined ? null : await start(config, deps)
+      if (listener !== null) open.push(listener)
     }
     if (config.operatorPort !== 0) open.push(await startOperator(config, deps))
   } catch (error) {

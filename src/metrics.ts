@@ -33,6 +33,8 @@ export interface Metrics {
   refused(code: string): void
   /** An attempt ended: with what, in which class, over which session. */
   attempted(ended: AttemptEnd): void
+  /** A mail that came back, or a recipient that was refused, by what it was. */
+  received(kind: string): void
   /** What was counted since the last call, for a line of the log. */
   take(): Record<string, number>
   /** The text of `/metrics`. In: figures of the runtime at this moment, by name. */
@@ -49,6 +51,7 @@ interface Counts {
   readonly attempts: Map<string, number>
   /** Sessions opened with receiving servers, by TLS version and whether the certificate held. */
   readonly sessions: Map<string, number>
+  readonly received: Map<string, number>
   /** Microseconds. */
   readonly latency: RecordableHistogram
   readonly commits: RecordableHistogram
@@ -63,6 +66,7 @@ export function makeMetrics(): Metrics {
     refusals: new Map(),
     attempts: new Map(),
     sessions: new Map(),
+    received: new Map(),
     latency: makeHistogram(),
     commits: makeHistogram(),
   }
@@ -84,6 +88,7 @@ export function makeMetrics(): Metrics {
       addTo(counts.attempts, `${result} ${classification ?? ''}`)
       if (session?.isNew) addTo(counts.sessions, `${session.protocol ?? 'none'} ${session.isVerified}`)
     },
+    received: (kind) => addTo(counts.received, kind),
     take() {
       const before = told
       told = sums(counts)
@@ -124,6 +129,8 @@ async function makePage(counts: Counts): Promise<(figures: Readonly<Record<strin
   labelled('attempts', 'Attempts ended, by result and class', result)
   const tls = { labels: ['tls', 'verified'], values: counts.sessions }
   labelled('sessions', 'Sessions opened with receiving servers, by TLS version', tls)
+  const kinds = { labels: ['kind'], values: counts.received }
+  labelled('received', 'Mail that came back, and recipients refused, by kind', kinds)
   const latency = (name: string, help: string, histogram: RecordableHistogram) =>
     new prom.Gauge({
       name: `sendwright_${name}_seconds`,

@@ -26,6 +26,7 @@ t.test(
       DATA_DIR: dataDir,
       HTTP_PORT: String(await freePort()),
       OPERATOR_PORT: String(await freePort()),
+      MX_PORT: '0',
       EDGE_RATE: '0',
       LOG_LEVEL: 'fatal',
       REDIS_URL: '',

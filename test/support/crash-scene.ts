@@ -34,6 +34,7 @@ export async function setScene(
     DATA_DIR: dataDir,
     HTTP_PORT: String(await freePort()),
     OPERATOR_PORT: String(await freePort()),
+    MX_PORT: '0',
     EDGE_RATE: '0',
     LOG_LEVEL: 'fatal',
     ...more,

@@ -67,6 +67,7 @@ export async function startTestService(
     DATA_DIR: dataDir,
     HTTP_PORT: String(await freePort()),
     OPERATOR_PORT: String(await freePort()),
+    MX_PORT: String(await freePort()),
     EDGE_RATE: '0',
     LOG_LEVEL: 'silent',
     ...environment,
@@ -118,7 +119,7 @@ async function startApart(settings: Settings, options: ServiceOptions): Promise<
   const ownPort = String(await freePort())
   const actors = configOf({ ...settings, ROLES: 'actors', OPERATOR_PORT: ownPort })
   const service = await startService(actors, { print: () => undefined, ...options })
-  const http = await startHost({ ...settings, ROLES: 'http' })
+  const http = await startHost({ ...settings, ROLES: 'http,mx' })
   return {
     service,
     actorsPort: actors.operatorPort,

@@ -1,0 +1,65 @@
+/**
+ * report-mail - mail that came back, as far as it has to be understood: top headers, text, parts.
+ *
+ * What makes it of bytes runs elsewhere, in a thread with a time limit; all of it is bounded there.
+ */
+
+/** Received mail, taken apart. */
+export interface ReportMail {
+  /** Names in lower case, values unfolded, in order. */
+  readonly headers: readonly (readonly [name: string, value: string])[]
+  /** All of the body that is shown as text; HTML without its tags where there is nothing else. */
+  readonly text: string
+  readonly parts: readonly ReportPart[]
+}
+
+/** A part that is not shown as text. */
+export interface ReportPart {
+  /** Media type in lower case. */
+  readonly contentType: string
+  readonly text: string
+}
+
+/** Lines of a block of fields that are read, and characters of one. */
+const LINES_MAX = 2000
+const VALUE_CHARS_MAX = 4096
+
+/** The first value of a top header, '' where there is none. */
+export function headerOf({ headers }: ReportMail, name: string): string {
+  return headers.find(([own]) => own === name)?.[1] ?? ''
+}
+
+/** The text of the first part of one of these types, null where there is none. */
+export function partOf({ parts }: ReportMail, ...contentTypes: string[]): string | null {
+  return parts.find(({ contentType }) => contentTypes.includes(contentType))?.text ?? null
+}
+
+/** Blocks of fields (RFC 5322 2.2) that blank lines divide; names in lower case, values unfolded, the first of a name counts. */
+export function parseFieldBlocks(text: string): Map<string, string>[] {
+  const blocks: Map<string, string>[] = []
+  let block = new Map<string, string>()
+  let name = ''
+  for (const line of text.split(/\r\n|\r|\n/, LINES_MAX)) {
+    if (line.trim() === '') {
+      if (block.size > 0) blocks.push(block)
+      block = new Map()
+      name = ''
+    } else if (/^[ \t]/.test(line)) {
+      if (name !== '') block.set(name, `${block.get(name)} ${line.trim()}`.slice(0, VALUE_CHARS_MAX))
+    } else {
+      const colon = line.indexOf(':')
+      name = colon <= 0 ? '' : line.slice(0, colon).trim().toLowerCase()
+      if (name === '' || block.has(name)) name = ''
+      else
+        block.set(
+          name,
+          line
+            .slice(colon + 1)
+            .trim()
+            .slice(0, VALUE_CHARS_MAX),
+        )
+    }
+  }
+  if (block.size > 0) blocks.push(block)
+  return blocks
+}

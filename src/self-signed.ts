@@ -1,0 +1,108 @@
+/**
+ * self-signed - the certificate of the SMTP listeners: the operator's, or one of our own that is kept in the data directory
+ *
+ * Mail servers take any certificate (RFC 7435): encryption to a stranger is better than none. Node has no maker of
+ * certificates, so the few structures of one are written here (X.509 as in RFC 5280 4.1, DER as in X.690).
+ */
+
+import { generateKeyPairSync, randomBytes, sign, X509Certificate } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+export interface Certificate {
+  /** PEM. */
+  readonly cert: string
+  readonly key: string
+}
+
+const FILES = { cert: 'tls-cert.pem', key: 'tls-key.pem' }
+const OWNER_ONLY = 0o600
+const DAY_MS = 86_400_000
+const LIFE_DAYS = 3650
+/** One that ends within this time is made anew. */
+const RENEW_DAYS = 30
+/** RFC 5280 A.1: characters of a common name. */
+const COMMON_NAME_CHARS_MAX = 64
+
+const OIDS = { ecdsaWithSha256: '2a8648ce3d040302', commonName: '550403', subjectAltName: '551d11' }
+
+/** Reads the certificate that the operator named, or the installation's own, made where there is none that holds. */
+export function openCertificate(
+  { tlsCert, tlsKey, dataDir, name }: { tlsCert: string | null; tlsKey: string | null; dataDir: string; name: string },
+  nowMs: number,
+): Certificate {
+  if (tlsCert !== null && tlsKey !== null)
+    return { cert: readFileSync(tlsCert, 'utf8'), key: readFileSync(tlsKey, 'utf8') }
+  const paths = { cert: join(dataDir, FILES.cert), key: join(dataDir, FILES.key) }
+  if (existsSync(paths.cert) && existsSync(paths.key)) {
+    const kept = { cert: readFileSync(paths.cert, 'utf8'), key: readFileSync(paths.key, 'utf8') }
+    if (holds(kept.cert, name, nowMs)) return kept
+  }
+  const made = makeCertificate(name, nowMs)
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  writeFileSync(paths.key, made.key, { mode: OWNER_ONLY })
+  writeFileSync(paths.cert, made.cert)
+  return made
+}
+
+/** A certificate for a host name, signed with its own key (P-256), from now for ten years. */
+export function makeCertificate(name: string, nowMs: number): Certificate {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const algorithm = der(0x30, oid(OIDS.ecdsaWithSha256))
+  const subject = nameOf(name)
+  const altName = der(0x30, der(0x82, Buffer.from(name)))
+  const extension = der(0x30, oid(OIDS.subjectAltName), der(0x04, altName))
+  const told = der(
+    0x30,
+    der(0xa0, der(0x02, Buffer.from([2]))),
+    // Positive, so its first bit is 0.
+    der(0x02, Buffer.concat([Buffer.from([1]), randomBytes(15)])),
+    algorithm,
+    subject,
+    der(0x30, time(nowMs - DAY_MS), time(nowMs + LIFE_DAYS * DAY_MS)),
+    subject,
+    publicKey.export({ type: 'spki', format: 'der' }),
+    der(0xa3, der(0x30, extension)),
+  )
+  const signature = sign('sha256', told, privateKey)
+  const whole = der(0x30, told, algorithm, der(0x03, Buffer.from([0]), signature))
+  const lines = whole.toString('base64').replace(/.{1,64}/g, '$&\n')
+  return {
+    cert: `-----BEGIN CERTIFICATE-----\n${lines}-----END CERTIFICATE-----\n`,
+    key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+  }
+}
+
+function holds(cert: string, name: string, nowMs: number): boolean {
+  try {
+    const { validTo, subjectAltName } = new X509Certificate(cert)
+    return Date.parse(validTo) - nowMs > RENEW_DAYS * DAY_MS && subjectAltName === `DNS:${name}`
+  } catch {
+    return false
+  }
+}
+
+function nameOf(name: string): Buffer {
+  const value = der(0x0c, Buffer.from(name.slice(0, COMMON_NAME_CHARS_MAX)))
+  return der(0x30, der(0x31, der(0x30, oid(OIDS.commonName), value)))
+}
+
+/** UTCTime until 2049, GeneralizedTime after (RFC 5280 4.1.2.5). */
+function time(ms: number): Buffer {
+  const digits = new Date(ms).toISOString().replace(/\.\d+Z$|\D/g, '')
+  const isLate = digits.slice(0, 4) >= '2050'
+  return der(isLate ? 0x18 : 0x17, Buffer.from(`${isLate ? digits : digits.slice(2)}Z`))
+}
+
+function oid(hex: string): Buffer {
+  return der(0x06, Buffer.from(hex, 'hex'))
+}
+
+/** Tag, length, contents (X.690 8.1). */
+function der(tag: number, ...contents: readonly Uint8Array[]): Buffer {
+  const content = Buffer.concat(contents)
+  const { length } = content
+  if (length < 0x80) return Buffer.concat([Buffer.from([tag, length]), content])
+  const size = length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff]
+  return Buffer.concat([Buffer.from([tag, ...size]), content])
+}

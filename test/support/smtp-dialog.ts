@@ -1,0 +1,95 @@
+/** smtp-dialog - a client that speaks SMTP line by line over a real socket, and hears each reply. */
+
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+
+/** A reply: its lines without line ends. Empty once the peer has closed. */
+export type Reply = readonly string[]
+
+export interface SmtpDialog {
+  /** Sends a line and answers the reply to it; null sends nothing and waits. */
+  say(line: string | null): Promise<string>
+  /** Sends bytes as they are. */
+  write(bytes: string | Uint8Array): void
+  /** Goes on under TLS, whatever the certificate. Out: the protocol. */
+  upgrade(): Promise<string>
+  /** Whether the peer has closed. */
+  closed(): Promise<void>
+  end(): void
+}
+
+/** Connects and waits for the greeting, which is the first reply. */
+export async function openDialog(port: number, host = '127.0.0.1'): Promise<SmtpDialog & { greeting: string }> {
+  let socket: Socket = connect({ port, host })
+  await once(socket, 'connect')
+  let text = ''
+  let isClosed = false
+  let wake: () => void = () => undefined
+  const listen = (one: Socket) => {
+    one.setEncoding('latin1')
+    one.on('data', (piece: string) => {
+      text += piece
+      wake()
+    })
+    one.on('error', () => undefined)
+    one.on('close', () => {
+      isClosed = true
+      wake()
+    })
+  }
+  listen(socket)
+  const reply = async (): Promise<string> => {
+    for (;;) {
+      const whole = /^(?:\d{3}-[^\r\n]*\r\n)*\d{3}(?: [^\r\n]*)?\r\n/.exec(text)
+      if (whole !== null) {
+        text = text.slice(whole[0].length)
+        return whole[0].trimEnd().split('\r\n').join('\n')
+      }
+      if (isClosed) return ''
+      await new Promise<void>((resolve) => {
+        wake = resolve
+      })
+    }
+  }
+  return {
+    greeting: await reply(),
+    async say(line) {
+      if (line !== null) socket.write(`${line}\r\n`)
+      return reply()
+    },
+    write: (bytes) => void socket.write(bytes),
+    async upgrade() {
+      socket.removeAllListeners('data')
+      const secure = connectTls({ socket, rejectUnauthorized: false })
+      await once(secure, 'secureConnect')
+      listen(secure)
+      socket = secure
+      return secure.getProtocol() ?? ''
+    },
+    async closed() {
+      while (!isClosed)
+        await new Promise<void>((resolve) => {
+          wake = resolve
+        })
+    },
+    end: () => socket.destroy(),
+  }
+}
+
+/** Sends one mail from `<>` and answers the reply to RCPT where it refuses, else the one to the final dot. */
+export async function deliverMail(port: number, recipients: string | readonly string[], mail: string): Promise<string> {
+  const dialog = await openDialog(port)
+  try {
+    await dialog.say('EHLO mx.example.net')
+    await dialog.say('MAIL FROM:<>')
+    for (const recipient of [recipients].flat()) {
+      const reply = await dialog.say(`RCPT TO:<${recipient}>`)
+      if (!reply.startsWith('250')) return reply
+    }
+    await dialog.say('DATA')
+    return await dialog.say(`${mail.replace(/\r?\n/g, '\r\n').replace(/^\./gm, '..')}\r\n.`)
+  } finally {
+    dialog.end()
+  }
+}
