@@ -7,6 +7,7 @@ import { benchAccept } from './accept.ts'
 import { CONTESTANTS } from './contestant.ts'
 import { benchLifecycle } from './lifecycle.ts'
 import { benchMemory } from './memory.ts'
+import { benchSearch } from './search.ts'
 import { benchStart } from './start.ts'
 
 const HELP = `Usage: npm run bench -- <name> [options]
@@ -14,16 +15,19 @@ const HELP = `Usage: npm run bench -- <name> [options]
   accept      messages a second accepted, against the bare floor and BullMQ
   memory      bytes of Redis that a delivered message keeps
   lifecycle   messages a second from acceptance to a receiving server
+  search      milliseconds of a search among very many messages of one server
   start       seconds from the start to the first 200; cost of an idle process
 
 Options
   --seconds N   length of each measurement (accept, lifecycle; default 10)
   --rounds N    repetitions (accept, start; default 3)
   --only IDS    contestants of accept: ${CONTESTANTS.map(({ id }) => id).join(',')} (default a,b,c,c1,c2)
-  --messages N  messages (memory: 100,000; lifecycle: the burst, 20,000)
+  --messages N  messages (memory: 100,000; lifecycle: the burst, 20,000; search: 1,000,000)
   --profile     accept: functions with the most time of their own, and a .cpuprofile in data/
   --help        this text
 `
+
+const SEARCHES = 1_000
 
 const OPTIONS = {
   seconds: { type: 'string' },
@@ -45,6 +49,8 @@ async function main(): Promise<void> {
   else if (positionals[0] === 'memory') await benchMemory(readNumber('messages', values.messages, 100_000))
   else if (positionals[0] === 'lifecycle')
     await benchLifecycle({ seconds, messages: readNumber('messages', values.messages, 20_000) })
+  else if (positionals[0] === 'search')
+    await benchSearch({ messages: readNumber('messages', values.messages, 1_000_000), requests: SEARCHES })
   else if (positionals[0] === 'start') await benchStart(rounds)
   else throw new Error(HELP)
 }

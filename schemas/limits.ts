@@ -59,6 +59,8 @@ export const NAME_CHARS_MAX = 100
 export const CONTENT_RETENTION_DAYS_MAX = 30
 /** Spec queue.order: recipients that one order moves; the answer tells how many it were. */
 export const QUEUE_ORDER_MAX = 10_000
+/** Spec message.search: messages that one search looks at. */
+export const MESSAGES_LOOKED_AT_MAX = 10_000
 /** Spec list.page: page of a list. */
 export const PAGE_MAX = 100
 /** Spec list.page: page of a list that names no limit. */

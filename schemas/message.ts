@@ -1,12 +1,22 @@
 /**
- * message - the Message resource as GET /v1/messages/{id} answers it
+ * message - the Message resource as GET /v1/messages/{id} answers it, its summary, and the search for it
  *
- * Spec message.summary, message.recipient, message.read, event.catalogue
+ * Spec message.search, message.summary, message.recipient, message.read, event.catalogue
  */
 
 import type { FromSchema } from 'json-schema-to-ts'
 
-import { INSTANT, INSTANT_OR_NULL, INTEGER_OR_NULL, TEXT_MAP, TEXT_OR_NULL, UUID, UUID_OR_NULL } from './shape.ts'
+import { METADATA_KEY_CHARS_MAX, METADATA_VALUE_CHARS_MAX, PAGE_DEFAULT, PAGE_MAX, TAG_CHARS_MAX } from './limits.ts'
+import {
+  INSTANT,
+  INSTANT_OR_NULL,
+  INTEGER_OR_NULL,
+  PRINTABLE,
+  TEXT_MAP,
+  TEXT_OR_NULL,
+  UUID,
+  UUID_OR_NULL,
+} from './shape.ts'
 
 /** Spec message.states */
 export const RECIPIENT_STATUSES = [
@@ -158,6 +168,42 @@ export const MESSAGE = {
   required: [...SUMMARY_REQUIRED, 'messageIdHeader', 'headers', 'text', 'html', 'attachments', 'events'],
   additionalProperties: false,
 } as const
+
+/** Body of POST /v1/messages/search: every filter that is given must hold. */
+export const MESSAGE_SEARCH = {
+  type: 'object',
+  properties: {
+    streamId: UUID,
+    broadcastId: UUID,
+    recipient: { type: 'string', format: 'address' },
+    from: { type: 'string', format: 'address' },
+    tag: { ...PRINTABLE, minLength: 1, maxLength: TAG_CHARS_MAX },
+    metadata: {
+      type: 'object',
+      minProperties: 1,
+      maxProperties: 1,
+      propertyNames: { ...PRINTABLE, minLength: 1, maxLength: METADATA_KEY_CHARS_MAX },
+      additionalProperties: { ...PRINTABLE, maxLength: METADATA_VALUE_CHARS_MAX },
+    },
+    status: { enum: [...RECIPIENT_STATUSES, 'mixed'] },
+    source: { enum: ['api', 'smtp', 'broadcast'] },
+    submittedFrom: INSTANT,
+    submittedTo: INSTANT,
+    limit: { type: 'integer', minimum: 1, maximum: PAGE_MAX, default: PAGE_DEFAULT },
+    after: UUID,
+  },
+  additionalProperties: false,
+} as const
+
+/** Answer of POST /v1/messages/search. */
+export const MESSAGE_LIST = {
+  type: 'object',
+  properties: { messages: { type: 'array', maxItems: PAGE_MAX, items: MESSAGE_SUMMARY }, next: UUID_OR_NULL },
+  required: ['messages', 'next'],
+  additionalProperties: false,
+} as const
+
+export type MessageSearch = FromSchema<typeof MESSAGE_SEARCH>
 
 export type RecipientEntry = FromSchema<typeof RECIPIENT_ENTRY>
 

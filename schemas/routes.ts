@@ -10,7 +10,7 @@
 import { ACCOUNT } from './account.ts'
 import { DOMAIN, DOMAIN_BODY, DOMAIN_CHECKED, DOMAIN_LIST, PAGE_QUERY } from './domain.ts'
 import { BATCH_ANSWER, BATCH_BODY, EMAIL_ANSWER, EMAIL_BODY } from './email.ts'
-import { MESSAGE } from './message.ts'
+import { MESSAGE, MESSAGE_LIST, MESSAGE_SEARCH } from './message.ts'
 import { OPERATOR_ROUTES } from './operator-routes.ts'
 import { type Route, route } from './route.ts'
 import { SERVER, SERVER_BODY, SERVER_LIST, SERVER_MADE, SERVER_PATCH_BODY } from './server.ts'
@@ -38,6 +38,10 @@ export const ROUTES = {
     isIdempotent: true,
   }),
   readServer: route('readServer', 'GET', '/v1/server', { success: { status: 200, body: SERVER } }),
+  searchMessages: route('searchMessages', 'POST', '/v1/messages/search', {
+    body: MESSAGE_SEARCH,
+    success: { status: 200, body: MESSAGE_LIST },
+  }),
   readMessage: route('readMessage', 'GET', '/v1/messages/{id}', { success: { status: 200, body: MESSAGE } }),
   listStreams: route('listStreams', 'GET', '/v1/streams', {
     query: STREAM_QUERY,

@@ -31,7 +31,7 @@ import {
   makeReadReadiness,
   type OperatorHealthDeps,
 } from './routes/health.ts'
-import { makeReadMessage } from './routes/messages.ts'
+import { makeReadMessage, makeSearchMessages, type SearchMessagesDeps } from './routes/messages.ts'
 import {
   makeApproveAccount,
   makeCloseAccount,
@@ -93,6 +93,7 @@ import type { MessageDeps } from './views/message.ts'
 
 /** What the handlers of all routes need. */
 export type RouteDeps = StreamDeps &
+  SearchMessagesDeps &
   SendDeps &
   DomainDeps &
   HealthDeps &
@@ -161,6 +162,7 @@ function makeHandlers(deps: RouteDeps): Record<RouteName, Handler> {
     sendEmail: makeSendEmail(deps),
     sendBatch: makeSendBatch(deps),
     readServer: makeReadServer(deps),
+    searchMessages: makeSearchMessages(deps),
     readMessage: makeReadMessage(deps),
     listStreams: makeListStreams(deps),
     createStream: makeCreateStream(deps),

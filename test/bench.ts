@@ -120,7 +120,7 @@ async function bench(...args: string[]): Promise<{ code: number; out: string; er
 t.test('bench: --help lists what can be measured, and anything else is told what can be', async (t) => {
   const help = await bench('--help')
   t.match(help, { code: 0, err: '' })
-  for (const name of ['accept', 'memory', 'lifecycle', 'start'])
+  for (const name of ['accept', 'memory', 'lifecycle', 'search', 'start'])
     t.match(help.out, new RegExp(`^ {2}${name} {2,}\\S`, 'm'))
   t.match(await bench('speed'), { code: 1, out: '', err: /Usage: npm run bench/ })
   t.match(await bench('memory', '--messages', '0'), { code: 1, err: /^--messages takes a whole number above 0/ })

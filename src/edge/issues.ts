@@ -26,6 +26,7 @@ export interface Schema {
   readonly maximum?: number
   readonly minItems?: number
   readonly maxItems?: number
+  readonly minProperties?: number
   readonly maxProperties?: number
   readonly recipientsMax?: number
   readonly items?: Schema
@@ -138,10 +139,7 @@ function problemOf(schema: Schema, value: unknown): string | null {
   if (typeof value === 'string') return problemOfText(schema, value)
   if (typeof value === 'number') return problemOfNumber(schema, value)
   if (Array.isArray(value)) return problemOfList(schema, value.length)
-  if (typeof value === 'object' && value !== null && schema.maxProperties !== undefined) {
-    return Object.keys(value).length > schema.maxProperties ? `Must have at most ${schema.maxProperties} entries` : null
-  }
-  return null
+  return typeof value === 'object' && value !== null ? problemOfMap(schema, Object.keys(value).length) : null
 }
 
 function problemOfText(schema: Schema, text: string): string | null {
@@ -161,6 +159,12 @@ function problemOfNumber(schema: Schema, number: number): string | null {
   if (schema.minimum !== undefined && number < schema.minimum) return `Must be at least ${schema.minimum}`
   if (schema.maximum !== undefined && number > schema.maximum) return `Must be at most ${schema.maximum}`
   return null
+}
+
+function problemOfMap(schema: Schema, size: number): string | null {
+  if (schema.minProperties !== undefined && size < schema.minProperties) return 'Must not be empty'
+  if (schema.maxProperties === undefined || size <= schema.maxProperties) return null
+  return `Must have at most ${schema.maxProperties} ${schema.maxProperties === 1 ? 'entry' : 'entries'}`
 }
 
 function problemOfList(schema: Schema, length: number): string | null {

@@ -1,18 +1,60 @@
 /**
- * messages - GET /v1/messages/{id}
+ * messages - POST /v1/messages/search and GET /v1/messages/{id}
  *
- * Spec message.read
+ * Addresses and tags are searched by their keyed hashes, which are made here.
+ *
+ * Spec message.search, message.read
  */
 
+import type { MessageSearch } from '../../schemas/message.ts'
+import type { SourceLetter } from '../actors/log-entry.ts'
 import type { KeyOwner } from '../edge/key.ts'
 import type { Handler } from '../edge/request.ts'
 import { refuse } from '../edge/respond.ts'
+import type { Secrets } from '../secrets.ts'
 import { type MessageDeps, readMessage } from '../views/message.ts'
+import { type MessageFilter, type SearchDeps, searchMessages } from '../views/message-search.ts'
+
+/** What the search needs. */
+export interface SearchMessagesDeps extends SearchDeps {
+  readonly secrets: Pick<Secrets, 'addressHmac' | 'tagHash'>
+}
+
+const LETTERS = { api: 'a', smtp: 's', broadcast: 'b' } as const satisfies Record<string, SourceLetter>
+
+/** POST /v1/messages/search */
+export function makeSearchMessages(deps: SearchMessagesDeps): Handler {
+  return async ({ key, body }) => {
+    const owner = key as KeyOwner
+    const search = body as MessageSearch
+    const page = { limit: search.limit, after: search.after?.toLowerCase() ?? null }
+    const seen = await searchMessages(deps, owner, { filter: filterOf(deps.secrets, owner, search), page })
+    return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
+  }
+}
 
 /** GET /v1/messages/{id} */
 export function makeReadMessage(deps: MessageDeps): Handler {
   return async ({ key, params }) => {
     const seen = await readMessage(deps, key as KeyOwner, params.id ?? '')
     return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
+  }
+}
+
+function filterOf(secrets: SearchMessagesDeps['secrets'], owner: KeyOwner, search: MessageSearch): MessageFilter {
+  const { streamId, broadcastId, recipient, from, tag, metadata, status, source } = search
+  const hmacOf = (address: string) => secrets.addressHmac(owner.accountId as string, address)
+  const [entry] = Object.entries(metadata ?? {})
+  return {
+    streamId: streamId?.toLowerCase() ?? null,
+    broadcastId: broadcastId ?? null,
+    recipient: recipient === undefined ? null : hmacOf(recipient),
+    from: from === undefined ? null : hmacOf(from),
+    tag: tag === undefined ? null : { text: tag, hash: secrets.tagHash(owner.serverId as string, tag) },
+    metadata: entry === undefined ? null : { name: entry[0], value: entry[1] },
+    status: status ?? null,
+    source: source === undefined ? null : LETTERS[source],
+    fromMs: search.submittedFrom === undefined ? null : Date.parse(search.submittedFrom),
+    toMs: search.submittedTo === undefined ? null : Date.parse(search.submittedTo),
   }
 }

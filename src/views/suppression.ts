@@ -26,6 +26,7 @@ import {
   unpackSuppression,
 } from '../actors/suppression.ts'
 import { unmaskAddress } from '../mail/reply.ts'
+import { lowerBound, upperBound } from './bound.ts'
 import { entityFact, stateOf } from './entity.ts'
 import { formatInstant } from './instant.ts'
 import { type KeyOwner, keyFact, ownerOfRow, type Reader } from './key.ts'
@@ -133,7 +134,7 @@ async function walk(
   const shard = shardOf(accountId) as number
   const { limit, fromMs } = filter
   const found: Found[] = []
-  const from = fromMs === null ? '-' : String(fromMs)
+  const from = lowerBound(fromMs)
   let to = upperBound(filter)
   for (let looked = 0; looked < SUPPRESSIONS_LOOKED_AT_MAX; looked += STEP_ENTRIES) {
     const seen = await read(shard, [
@@ -230,12 +231,6 @@ function matches({ streamId, entry }: Found, filter: SuppressionFilter): boolean
     (filter.streamId === null || filter.streamId === streamId) &&
     (filter.reason === null || filter.reason === entry.reason)
   )
-}
-
-/** The entry id to begin below, as XREVRANGE takes it. */
-function upperBound({ after, toMs }: SuppressionFilter): string {
-  if (after !== null && (toMs === null || msOf(after) < toMs)) return `(${entryIdOf(after)}`
-  return toMs === null ? '+' : `(${toMs}-0`
 }
 
 async function formatPage(

@@ -104,7 +104,7 @@ t.test('token: bounds of its name, and pages of the list [key.list] [name.max]',
     t.equal((await make(token, name)).status, status, String(name))
   }
   const all = (await list(token)).json.tokens.map((one: Called['json']) => one.tokenId)
-  t.ok(all.length > 5)
+  t.ok(all.length > 4)
   const seen: string[] = []
   let after = ''
   for (let page = 0; page < 20; page++) {

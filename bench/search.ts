@@ -1,0 +1,155 @@
+/**
+ * search - how long a search of the message log takes among very many messages of one server
+ *
+ * The log is filled through `POST /v1/email/batch`, so that it lies in the store as the product packs it; nothing is
+ * delivered. Then real requests, one after the other and from several clients at once. Recipients are found again as
+ * often as they were sent to, page by page, or the run fails.
+ */
+
+import { Agent, request } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { startHost } from './host.ts'
+import type { Target } from './message.ts'
+import { startStore } from './store.ts'
+import { formatNumber, formatTable } from './table.ts'
+
+const BATCH = 100
+const SEEDERS = 4
+/** Messages of one recipient, on average. */
+const MESSAGES_EACH = 10
+/** Recipients that are looked up whole. */
+const CHECKED = 20
+const TAGS = 50
+const TARGET_MS = 20
+const TARGET_AT = 0.99
+
+interface Seen {
+  readonly messages: readonly { readonly recipients: readonly { readonly recipient: string }[] }[]
+  readonly next: string | null
+}
+
+/** Fills the log, searches `requests` times for each kind, and prints milliseconds. */
+export async function benchSearch({ messages, requests }: { messages: number; requests: number }): Promise<void> {
+  const store = await startStore()
+  try {
+    const host = await startHost('product', store, { accounts: 1, isHeld: true, mode: 'live' })
+    const agent = new Agent({ keepAlive: true })
+    const client = makeClient(host.ready, agent)
+    const people = Math.ceil(messages / MESSAGES_EACH)
+    const startedAtMs = performance.now()
+    await seed(client, host.ready.domain, { messages, people })
+    const seconds = (performance.now() - startedAtMs) / 1000
+    console.log(
+      `${formatNumber(messages)} messages to ${formatNumber(people)} addresses in ${formatNumber(seconds)} s\n`,
+    )
+    await verify(client, { messages, people })
+    const any = () => Math.floor(Math.random() * people)
+    const kinds: [string, number, () => object][] = [
+      ['recipient', 1, () => ({ recipient: addressOf(any()) })],
+      ['recipient, 4 clients', 4, () => ({ recipient: addressOf(any()) })],
+      ['tag', 1, () => ({ tag: `tag ${any() % TAGS}` })],
+      ['newest', 1, () => ({})],
+      ['unknown recipient', 1, () => ({ recipient: addressOf(people) })],
+      ['sender and metadata', 1, () => ({ from: `shop@${host.ready.domain}`, metadata: { number: String(any()) } })],
+    ]
+    const rows = [['search by', 'p50 ms', 'p99 ms', 'most ms']]
+    const p99: number[] = []
+    for (const [name, clients, bodyOf] of kinds) {
+      const times = await measure(client, { clients, requests, bodyOf })
+      p99.push(quantile(times, TARGET_AT))
+      rows.push([name, ...[0.5, TARGET_AT, 1].map((share) => formatNumber(quantile(times, share), 1))])
+    }
+    console.log(formatTable(rows))
+    const verdict = (p99[0] ?? Number.POSITIVE_INFINITY) <= TARGET_MS ? 'reached' : 'missed'
+    console.log(`\nby recipient: p99 ${formatNumber(p99[0] ?? null, 1)} ms; target <= ${TARGET_MS}: ${verdict}`)
+    agent.destroy()
+    await host.stop()
+  } finally {
+    await store.stop()
+  }
+}
+
+type Client = (path: string, body: object) => Promise<unknown>
+
+function makeClient({ port, keys }: Target, agent: Agent): Client {
+  return async (path, body) => {
+    const headers = { authorization: `Bearer ${keys[0]}`, 'content-type': 'application/json' }
+    const asked = request({ port, path, method: 'POST', agent, headers })
+    asked.end(JSON.stringify(body))
+    const answer = await new Promise<import('node:http').IncomingMessage>((resolve, reject) => {
+      asked.once('response', resolve).once('error', reject)
+    })
+    const said = await text(answer)
+    if (answer.statusCode !== 200) throw new Error(`${path}: ${answer.statusCode} ${said}`)
+    return JSON.parse(said)
+  }
+}
+
+function addressOf(person: number): string {
+  return `person${person}@mail.example.com`
+}
+
+/** Message n goes to person n modulo their number: all of one person's messages lie far apart. */
+async function seed(client: Client, domain: string, { messages, people }: { messages: number; people: number }) {
+  let next = 0
+  const seeder = async () => {
+    while (next < messages) {
+      const first = next
+      next += BATCH
+      const length = Math.min(BATCH, messages - first)
+      const batch = Array.from({ length }, (_, place) => ({
+        from: `shop@${domain}`,
+        to: [addressOf((first + place) % people)],
+        subject: 'Your receipt',
+        tag: `tag ${(first + place) % TAGS}`,
+        metadata: { number: String(first + place) },
+        text: 'Thank you.',
+      }))
+      await client('/v1/email/batch', { messages: batch })
+    }
+  }
+  await Promise.all(Array.from({ length: SEEDERS }, seeder))
+}
+
+/** Throws when a recipient is not found as often as it was sent to. */
+async function verify(client: Client, { messages, people }: { messages: number; people: number }): Promise<void> {
+  for (let check = 0; check < CHECKED; check += 1) {
+    const person = Math.floor((check * people) / CHECKED)
+    const recipient = addressOf(person)
+    const expected = Math.floor(messages / people) + (person < messages % people ? 1 : 0)
+    let found = 0
+    for (let after: string | undefined; ; ) {
+      const page = (await client('/v1/messages/search', { recipient, ...(after && { after }) })) as Seen
+      if (!page.messages.every(({ recipients }) => recipients[0]?.recipient === recipient))
+        throw new Error('A search found what was not sought')
+      found += page.messages.length
+      if (page.next === null) break
+      after = page.next
+    }
+    if (found !== expected) throw new Error(`${found} of ${expected} messages of a recipient were found`)
+  }
+}
+
+async function measure(
+  client: Client,
+  { clients, requests, bodyOf }: { clients: number; requests: number; bodyOf: () => object },
+): Promise<number[]> {
+  const times: number[] = []
+  let left = requests
+  const one = async () => {
+    while (left > 0) {
+      left -= 1
+      const body = bodyOf()
+      const startedAtMs = performance.now()
+      await client('/v1/messages/search', body)
+      times.push(performance.now() - startedAtMs)
+    }
+  }
+  await Promise.all(Array.from({ length: clients }, one))
+  return times
+}
+
+function quantile(times: readonly number[], share: number): number {
+  const sorted = [...times].sort((one, other) => one - other)
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
+}

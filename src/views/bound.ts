@@ -1,0 +1,25 @@
+/**
+ * bound - where a walk over a log from the newest entry down begins and ends, as XREVRANGE takes it
+ *
+ * Instants before 1970 are 0: an entry id has no sign.
+ *
+ * Spec list.page
+ */
+
+import { entryIdOf, msOf } from '../../cluster/id.ts'
+
+/** The entry id to begin at: below the object `after` (null: none), before the instant `toMs` (null: none). */
+export function upperBound({ after, toMs }: { after: string | null; toMs: number | null }): string {
+  if (after !== null && (toMs === null || msOf(after) < toMs)) return `(${entryIdOf(after)}`
+  return toMs === null ? '+' : `(${Math.max(0, toMs)}-0`
+}
+
+/** The entry id to end at: not before the instant `fromMs` (null: none). */
+export function lowerBound(fromMs: number | null): string {
+  return fromMs === null ? '-' : String(Math.max(0, fromMs))
+}
+
+/** Milliseconds of an upper bound; Infinity where it bounds nothing. */
+export function msOfBound(upper: string): number {
+  return upper === '+' ? Number.POSITIVE_INFINITY : Number.parseInt(upper.slice(1), 10)
+}
