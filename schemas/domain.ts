@@ -51,6 +51,8 @@ const DOMAIN_PROPERTIES = {
   failingSince: INSTANT_OR_NULL,
   returnPath: makeRecord('CNAME'),
   dkim: makeRecord('TXT'),
+  /** While another key is to follow. */
+  pendingDkim: makeRecord('TXT'),
 } as const
 
 const DOMAIN_REQUIRED = [
@@ -81,7 +83,7 @@ export const DOMAIN_CHECKED = {
     ...DOMAIN_PROPERTIES,
     check: {
       type: 'object',
-      properties: { returnPath: LOOK_UP, dkim: LOOK_UP },
+      properties: { returnPath: LOOK_UP, dkim: LOOK_UP, pendingDkim: LOOK_UP },
       required: ['returnPath', 'dkim'],
       additionalProperties: false,
     },

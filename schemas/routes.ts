@@ -134,6 +134,10 @@ export const ROUTES = {
     keys: ['A'],
     success: { status: 204, body: null },
   }),
+  rotateDkim: route('rotateDkim', 'POST', '/v1/domains/{id}/rotate-dkim', {
+    keys: ['A'],
+    success: { status: 200, body: DOMAIN },
+  }),
   verifyDomain: route('verifyDomain', 'POST', '/v1/domains/{id}/verify', {
     keys: ['A'],
     success: { status: 200, body: DOMAIN_CHECKED },

@@ -12,7 +12,7 @@ import { type DomainCheck, WARNING_MS } from './actors/domain.ts'
 import { CHECK_LANE, type CheckJob, checkOutcome, prepareCheck } from './actors/domain-check.ts'
 import { NOTICE_LANE, type NoticeJob, type NoticeOutcome, noticeOutcome, prepareNotice } from './actors/notice.ts'
 import type { Dispatch } from './dispatch.ts'
-import type { CheckDomainJob } from './effects/check-domain.ts'
+import type { CheckDomainJob, DomainFound } from './effects/check-domain.ts'
 import type { SigningKey } from './effects/sign.ts'
 import type { Log } from './log.ts'
 import { composeNotice } from './mail/notice.ts'
@@ -28,7 +28,7 @@ const CHECK_HOLD_MS = 60_000
 const NOTICE_HOLD_MS = 15 * 60_000
 
 export interface DomainLaneDeps {
-  readonly check: (job: CheckDomainJob) => Promise<DomainCheck>
+  readonly check: (job: CheckDomainJob) => Promise<DomainFound>
   readonly dispatch: Dispatch
   readonly serviceDomain: string
   readonly serviceKey: SigningKey | null
@@ -43,7 +43,10 @@ export function makeDomainLanes(deps: DomainLaneDeps): LaneType[] {
     claimsStand: false,
     prepare: prepareCheck,
     outcome: checkOutcome,
-    ...makeRoom(CHECKS_MAX, (job) => deps.check(recordsOf(job, deps.serviceDomain))),
+    ...makeRoom(CHECKS_MAX, async (job) => {
+      const found = await deps.check(recordsOf(job, deps.serviceDomain))
+      return { ...found, selector: job.selector }
+    }),
   }
   const notice: LaneType<NoticeJob, NoticeOutcome> = {
     prefix: NOTICE_LANE,

@@ -20,6 +20,7 @@ import {
   makeListDomains,
   makeReadDomain,
   makeRemoveDomain,
+  makeRotateDkim,
   makeVerifyDomain,
 } from './routes/domains.ts'
 import { makeSendBatch, makeSendEmail } from './routes/email.ts'
@@ -188,6 +189,7 @@ function makeHandlers(deps: RouteDeps): Record<RouteName, Handler> {
     readDomain: makeReadDomain(deps),
     deleteDomain: makeRemoveDomain(deps),
     verifyDomain: makeVerifyDomain(deps),
+    rotateDkim: makeRotateDkim(deps),
     searchSuppressions: makeSearchSuppressions(deps),
     addSuppressions: makeAddSuppressions(deps),
     readSuppression: makeReadSuppression(deps),

@@ -235,7 +235,7 @@ class Acceptance {
       acceptedAtMs: submittedAtMs,
       test: body.test,
       hasReturnPath: from.domain !== SIMULATOR_DOMAIN,
-      keySinceMs: body.test ? null : this.keySinceMs(from.domain),
+      keySinceMs: body.test ? null : this.keySinceMs(from.domain, submittedAtMs),
       from: { address: from.address, name: from.name },
       to: shown(recipients, 'to'),
       cc: shown(recipients, 'cc'),
@@ -249,11 +249,12 @@ class Acceptance {
     }
   }
 
-  /** The domain is verified, or the message would have been refused. */
-  private keySinceMs(domain: string): number | null {
+  /** The domain is verified, or the message would have been refused. A key of a moment that is still to come is none. */
+  private keySinceMs(domain: string, submittedAtMs: number): number | null {
     const { facts, body, context } = this.turn
     const row = facts.field(sendingKey(context.shard, body.accountId), domain)
-    return row === null ? null : unpackSending(row).keySinceMs
+    const sinceMs = row === null ? null : unpackSending(row).keySinceMs
+    return sinceMs === null || sinceMs > submittedAtMs ? null : sinceMs
   }
 }
 

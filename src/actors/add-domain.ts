@@ -82,6 +82,7 @@ function makeDomain(body: AddDomainBody, domainId: string, nowMs: number): Domai
     // Ids rise, clocks may not: no message of this domain has an id of an earlier time.
     keySinceMs: msOf(domainId),
     publicKey,
+    pending: null,
     returnPath: UNCHECKED,
     dkim: UNCHECKED,
     removedAtMs: null,

@@ -31,6 +31,7 @@ import { removeDomain } from './remove-domain.ts'
 import { removeServer } from './remove-server.ts'
 import { retryLane } from './retry-lane.ts'
 import { revokeToken } from './revoke-token.ts'
+import { rotateDkim } from './rotate-dkim.ts'
 import { serverEntity } from './server.ts'
 import { streamEntity } from './stream.ts'
 import { SWEEP_TIMER, sweep } from './sweep.ts'
@@ -48,6 +49,7 @@ export const BEHAVIOURS: Omit<Behaviours, 'lanes'> = {
     addSuppressions,
     liftSuppression,
     removeDomain,
+    rotateDkim,
     createToken,
     revokeToken,
     approveAccount,

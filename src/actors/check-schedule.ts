@@ -21,7 +21,7 @@ const CLOSELY_MS = HOUR_MS
 const HOURLY_MS = 3 * DAY_MS
 
 /** What the schedule looks at. */
-export type Scheduled = Pick<DomainState, 'domainId' | 'verified' | 'failingSinceMs' | 'unverifiedSinceMs'>
+export type Scheduled = Pick<DomainState, 'domainId' | 'verified' | 'failingSinceMs' | 'unverifiedSinceMs' | 'pending'>
 
 /** The first look at a domain that was added at `nowMs`. */
 export function firstCheckDue(domainId: string, nowMs: number): Due {
@@ -43,9 +43,14 @@ export function domainOfTimer(item: string): string {
   return item.slice(CHECK_TIMER.length + 1)
 }
 
-function intervalMs({ verified, failingSinceMs, unverifiedSinceMs }: Scheduled, nowMs: number): number {
-  if (verified) return failingSinceMs === null ? DAY_MS : HOUR_MS
-  const ageMs = nowMs - unverifiedSinceMs
+function intervalMs({ verified, failingSinceMs, unverifiedSinceMs, pending }: Scheduled, nowMs: number): number {
+  const own = verified ? (failingSinceMs === null ? DAY_MS : HOUR_MS) : waitingMs(nowMs - unverifiedSinceMs)
+  // A key that is to follow is waited for like a new domain.
+  return pending === null ? own : Math.min(own, waitingMs(nowMs - pending.orderedAtMs))
+}
+
+/** How long to wait for records that have been awaited for `ageMs`. */
+function waitingMs(ageMs: number): number {
   if (ageMs < CLOSELY_MS) return 5 * MINUTE_MS
   return ageMs < CLOSELY_MS + HOURLY_MS ? HOUR_MS : DAY_MS
 }

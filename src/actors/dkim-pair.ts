@@ -10,7 +10,7 @@
  * Spec dkim.signed
  */
 
-import type { Op } from '../../cluster/behaviour.ts'
+import type { Fact, Op } from '../../cluster/behaviour.ts'
 import { DAY_MS } from './calendar.ts'
 import { dkimKey } from './keyspace.ts'
 
@@ -39,8 +39,8 @@ export interface PairPlace {
 }
 
 /** The pair of a field; null where there is none. */
-export function unpackPair(selector: string, packed: string | undefined): DkimPair | null {
-  if (packed === undefined) return null
+export function unpackPair(selector: string, packed: string | null | undefined): DkimPair | null {
+  if (packed === undefined || packed === null) return null
   const [sinceMs, publicKey, sealedPrivateKey] = JSON.parse(packed) as [number, string, string]
   return { selector, sinceMs, publicKey, sealedPrivateKey }
 }
@@ -59,17 +59,27 @@ export function keepPairOps(
   rows: ReadonlyMap<string, string>,
   of: { readonly pair: DkimPair; readonly nowMs: number },
 ): Op[] {
-  const { selector, sinceMs, publicKey, sealedPrivateKey } = of.pair
+  const { selector } = of.pair
   const key = keyOf(place)
   const former = pairsOf(rows)
     .filter((pair) => pair.selector !== selector)
     .sort((one, other) => other.sinceMs - one.sinceMs)
     .slice(FORMER_MAX)
     .map((pair) => pair.selector)
-  const ops: Op[] = [{ key, write: 'HSET', args: [selector, JSON.stringify([sinceMs, publicKey, sealedPrivateKey])] }]
+  const ops: Op[] = [{ key, write: 'HSET', args: [selector, packPair(of.pair)] }]
   if (former.length > 0) ops.push({ key, write: 'HDEL', args: former })
   if (rows.size > 0) ops.push({ key, write: 'PEXPIREAT', args: [String(of.nowMs + STAYS_MS)] })
   return ops
+}
+
+/** The read of one pair. */
+export function pairFact({ shard, accountId, domain }: PairPlace, selector: string): Fact & { read: 'fields' } {
+  return { read: 'fields', key: dkimKey(shard, accountId, domain), fields: [selector] }
+}
+
+/** The write that makes a stored pair sign from `sinceMs` on. */
+export function activateOps(place: PairPlace, pair: DkimPair, sinceMs: number): Op[] {
+  return [{ key: keyOf(place), write: 'HSET', args: [pair.selector, packPair({ ...pair, sinceMs })] }]
 }
 
 /** Writes that let the pairs of a removed domain go once no mail of it can be under way. */
@@ -80,6 +90,10 @@ export function endPairsOps(place: PairPlace, nowMs: number): Op[] {
 /** When what is left of a removed domain goes. */
 export function endOfRemainsMs(nowMs: number): string {
   return String(nowMs + REMAINS_MS)
+}
+
+function packPair({ sinceMs, publicKey, sealedPrivateKey }: DkimPair): string {
+  return JSON.stringify([sinceMs, publicKey, sealedPrivateKey])
 }
 
 function keyOf({ shard, accountId, domain }: PairPlace): string {

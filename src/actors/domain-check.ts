@@ -11,6 +11,7 @@
 
 import type {
   CommandType,
+  Context,
   Decision,
   Facts,
   OutcomeBody,
@@ -18,15 +19,18 @@ import type {
   Staged,
   TimerBody,
 } from '../../cluster/behaviour.ts'
+import { msOf } from '../../cluster/id.ts'
 import { checkTimerItem, domainOfTimer, nextCheckDue } from './check-schedule.ts'
-import { checkedDomain, type DomainCheck, type DomainState, domainRef, sendingOps } from './domain.ts'
+import { activateOps, pairFact, unpackPair } from './dkim-pair.ts'
+import { checkedDomain, type DomainCheck, type DomainState, domainRef, sendingOps, switchedKey } from './domain.ts'
+
 import { TIMERS_LANE } from './item.ts'
 import { administratorsFact, noticeDues, noticeOf } from './notice.ts'
 
 export const CHECK_LANE = 'check'
 
 /** What a look-up needs. */
-export type CheckJob = Pick<DomainState, 'domainId' | 'domain' | 'selector' | 'publicKey'>
+export type CheckJob = Pick<DomainState, 'domainId' | 'domain' | 'selector' | 'publicKey' | 'pending'>
 
 /** It is time to look: the look-up is due, and so is the next time. */
 export const checkTimer: CommandType<TimerBody, null> = {
@@ -50,8 +54,8 @@ export const prepareCheck: CommandType<PrepareBody, CheckJob | null> = {
   decide({ item }, states) {
     const found = states.get<DomainState | null>(domainRef(item))
     if (!isThere(found)) return { kind: 'done', reply: null }
-    const { domainId, domain, selector, publicKey } = found
-    return { kind: 'done', reply: { domainId, domain, selector, publicKey } }
+    const { domainId, domain, selector, publicKey, pending } = found
+    return { kind: 'done', reply: { domainId, domain, selector, publicKey, pending } }
   },
 }
 
@@ -60,10 +64,10 @@ export const checkOutcome: CommandType<OutcomeBody<DomainCheck>, null> = {
   entities: ({ item }) => [domainRef(item)],
   counters: () => [],
   facts: () => [],
-  decide({ item, outcome }, states, facts, { shard, nowMs }): Decision<null> {
+  decide({ item, outcome }, states, facts, context): Decision<null> {
     const domain = states.get<DomainState | null>(domainRef(item))
     if (!isThere(domain) || outcome === null) return NOTHING
-    const recorded = recordFinding(domain, outcome, { facts, shard, nowMs })
+    const recorded = recordFinding(domain, outcome, facts, context)
     return recorded.kind === 'need' ? recorded : { kind: 'done', reply: null, ...recorded.staged }
   },
 }
@@ -75,29 +79,48 @@ interface Recorded {
   readonly staged: Staged
 }
 
-/** What a look-up makes of a domain; first asks for whom to tell, where somebody is to be told. */
+/** What a look-up makes of a domain; first asks for what it writes besides: whom to tell, the key that is to follow. */
 export function recordFinding(
   domain: DomainState,
   check: DomainCheck,
-  { facts, shard, nowMs }: { facts: Facts; shard: number; nowMs: number },
+  facts: Facts,
+  context: Context,
 ): Recorded | (Decision<never> & { kind: 'need' }) {
-  const checked = checkedDomain(domain, check, nowMs)
-  if (checked === null) return { kind: 'recorded', domain, staged: {} }
-  const after = { ...domain, ...checked }
+  if (check.selector !== undefined && check.selector !== domain.selector) return unchanged(domain)
+  const { shard, nowMs } = context
+  const follows = check.pendingDkim === 'ok' ? domain.pending : null
+  const place = { shard, accountId: domain.accountId, domain: domain.domain }
+  const keyFact = pairFact(place, follows?.selector ?? '')
+  if (follows !== null && !facts.has(keyFact)) return { kind: 'need', facts: [keyFact] }
+  const pair = follows && unpackPair(follows.selector, facts.field(keyFact.key, follows.selector))
+  // Above every id given out: mail accepted so far has the key of before, however often it is tried.
+  const switched = pair && follows && switchedKey(follows, msOf(context.newId()) + 1)
+  const found: DomainCheck = switched === null ? check : { ...check, dkim: 'ok' }
+  const checked = checkedDomain({ ...domain, ...switched }, found, nowMs)
+  if (checked === null) return unchanged(domain)
+  const after = { ...domain, ...switched, ...checked }
   const notice = noticeOf(domain, after)
   const fact = administratorsFact(shard, domain.accountId)
   if (notice !== null && !facts.has(fact)) return { kind: 'need', facts: [fact] }
   const told = notice === null ? [] : noticeDues(notice, after, { administrators: facts.hash(fact.key), nowMs })
-  const differs = after.verified !== domain.verified || after.failingSinceMs !== domain.failingSinceMs
+  const isSwitched = switched !== null && pair !== null
+  const differs = isSwitched || after.verified !== domain.verified || after.failingSinceMs !== domain.failingSinceMs
   return {
     kind: 'recorded',
     domain: after,
     staged: {
-      events: [{ ref: domainRef(domain.domainId), event: { type: 'checked', checked } }],
-      ops: differs ? sendingOps(shard, after) : [],
+      events: [{ ref: domainRef(domain.domainId), event: { type: 'checked', checked: { ...switched, ...checked } } }],
+      ops: [
+        ...(isSwitched ? activateOps(place, pair, switched.keySinceMs) : []),
+        ...(differs ? sendingOps(shard, after) : []),
+      ],
       due: differs ? [nextCheckDue(after, nowMs), ...told] : [],
     },
   }
+}
+
+function unchanged(domain: DomainState): Recorded {
+  return { kind: 'recorded', domain, staged: {} }
 }
 
 /** What waits to be looked up of a domain that is removed. */

@@ -20,6 +20,17 @@ export type LookUp = 'ok' | 'missing' | 'mismatch' | 'dns_error'
 export interface DomainCheck {
   readonly returnPath: LookUp
   readonly dkim: LookUp
+  /** Of the key that is to follow; absent where none is. */
+  readonly pendingDkim?: LookUp
+  /** The selector that `dkim` is about: a look-up that began before a rotation says nothing of the key after it. */
+  readonly selector?: string
+}
+
+/** A DKIM key that signs as soon as its record is found. */
+export interface PendingKey {
+  readonly selector: string
+  readonly publicKey: string
+  readonly orderedAtMs: number
 }
 
 export interface RecordState {
@@ -48,6 +59,8 @@ export interface DomainState {
   readonly keySinceMs: number
   /** Base64, as in the DNS record. */
   readonly publicKey: string
+  /** The key that is to follow, null where none was ordered. */
+  readonly pending: PendingKey | null
   readonly returnPath: RecordState
   readonly dkim: RecordState
   readonly removedAtMs: number | null
@@ -66,9 +79,13 @@ type Checked = Pick<
   'verified' | 'lastCheckedAtMs' | 'failingSinceMs' | 'unverifiedSinceMs' | 'warningBeganAtMs' | 'returnPath' | 'dkim'
 >
 
+/** What a look-up that finds the pending key changes besides. */
+type Switched = Pick<DomainState, 'selector' | 'keySinceMs' | 'publicKey' | 'pending'>
+
 export type DomainEvent =
   | { readonly type: 'added'; readonly domain: DomainState }
-  | { readonly type: 'checked'; readonly checked: Checked }
+  | { readonly type: 'checked'; readonly checked: Checked & Partial<Switched> }
+  | { readonly type: 'rotating'; readonly pending: PendingKey }
   | { readonly type: 'removed'; readonly removedAtMs: number }
 
 /** How long a verified domain whose records went missing still sends. */
@@ -81,14 +98,22 @@ export const domainEntity: EntityType<DomainState | null, DomainEvent> = {
   apply(state, event) {
     if (event.type === 'added') return event.domain
     if (state === null) return null
-    return event.type === 'checked'
-      ? { ...state, ...event.checked }
-      : { ...state, verified: false, failingSinceMs: null, removedAtMs: event.removedAtMs }
+    if (event.type === 'checked') return { ...state, ...event.checked }
+    if (event.type === 'rotating') return { ...state, pending: event.pending }
+    return { ...state, verified: false, failingSinceMs: null, removedAtMs: event.removedAtMs }
   },
 }
 
 export function domainRef(domainId: string): Ref {
   return { kind: 'domain', id: domainId }
+}
+
+/** The domain with its pending key in use from `keySinceMs` on; its record counts as new. */
+export function switchedKey(
+  { selector, publicKey }: PendingKey,
+  keySinceMs: number,
+): Switched & Pick<DomainState, 'dkim'> {
+  return { selector, publicKey, keySinceMs, pending: null, dkim: { verified: false, verifiedAtMs: null } }
 }
 
 /** What a look-up at `nowMs` makes of a domain; null when nothing is to be recorded. */

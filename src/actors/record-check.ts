@@ -25,12 +25,12 @@ export const recordCheck: CommandType<RecordCheckBody, RecordCheckReply | Refuse
   entities: domainOrderEntities,
   counters: () => [],
   facts: () => [],
-  decide(body, states, facts, { shard, nowMs }) {
+  decide(body, states, facts, context) {
     const refusal = refuseOrder(body, states)
     if (refusal !== null) return refusal
     const domain = domainOfOrder(body, states)
     if (domain === null) return refuse('not_found')
-    const recorded = recordFinding(domain, body.check, { facts, shard, nowMs })
+    const recorded = recordFinding(domain, body.check, facts, context)
     if (recorded.kind === 'need') return recorded
     return { kind: 'done', reply: { kind: 'checked', domain: recorded.domain, check: body.check }, ...recorded.staged }
   },

@@ -26,6 +26,15 @@ export type DomainCheck = RecordCheck | 'dns_error'
 export interface CheckDomainJob {
   readonly returnPath: ExpectedRecord
   readonly dkim: ExpectedRecord
+  /** Of the key that is to follow. */
+  readonly pendingDkim?: ExpectedRecord
+}
+
+/** What was found of each record that was asked for. */
+export interface DomainFound {
+  readonly returnPath: DomainCheck
+  readonly dkim: DomainCheck
+  readonly pendingDkim?: DomainCheck
 }
 
 export interface CheckDomainDeps {
@@ -37,20 +46,18 @@ export interface CheckDomainDeps {
 }
 
 /** Looks both records up now, past every memory of ours. Never rejects. */
-export async function checkDomain(
-  job: CheckDomainJob,
-  deps: CheckDomainDeps,
-): Promise<{ returnPath: DomainCheck; dkim: DomainCheck }> {
+export async function checkDomain(job: CheckDomainJob, deps: CheckDomainDeps): Promise<DomainFound> {
   const controller = new AbortController()
   const late = delay(deps.totalTimeoutMs ?? TOTAL_TIMEOUT_MS, undefined, { signal: controller.signal })
   // Rejects only when it is aborted, below.
   late.catch(() => undefined)
-  const [returnPath, dkim] = await Promise.all([
+  const [returnPath, dkim, pendingDkim] = await Promise.all([
     checkRecord(job.returnPath, deps, late),
     checkRecord(job.dkim, deps, late),
+    job.pendingDkim && checkRecord(job.pendingDkim, deps, late),
   ])
   controller.abort()
-  return { returnPath, dkim }
+  return { returnPath, dkim, ...(pendingDkim !== undefined && { pendingDkim }) }
 }
 
 async function checkRecord(record: ExpectedRecord, deps: CheckDomainDeps, late: Promise<void>): Promise<DomainCheck> {

@@ -1,5 +1,5 @@
 /**
- * domains - POST, GET, DELETE /v1/domains and POST /v1/domains/{id}/verify
+ * domains - POST, GET, DELETE /v1/domains and POST /v1/domains/{id}/verify, /rotate-dkim
  *
  * A check looks the DNS up here, within 8 s, and then asks for its result to be recorded: an actor never waits.
  *
@@ -16,10 +16,11 @@ import type { AddDomainReply } from '../actors/add-domain.ts'
 import type { DomainState } from '../actors/domain.ts'
 import type { RecordCheckReply } from '../actors/record-check.ts'
 import type { Refused } from '../actors/refusal.ts'
+import type { RotateDkimReply } from '../actors/rotate-dkim.ts'
 import type { KeyOwner } from '../edge/key.ts'
 import type { EdgeRequest, Handler } from '../edge/request.ts'
 import { type Answer, refuse } from '../edge/respond.ts'
-import type { CheckDomainJob, DomainCheck } from '../effects/check-domain.ts'
+import type { CheckDomainJob, DomainFound } from '../effects/check-domain.ts'
 import { formatKeyOwner, makeDkimKeyPair, makeSelector, NONCE_BYTES, sealKey } from '../mail/dkim-key.ts'
 import { formatDomain, listDomains, readDomain, recordsOf } from '../views/domain.ts'
 import type { Reader } from '../views/key.ts'
@@ -36,7 +37,7 @@ export interface DomainDeps {
   readonly nowMs: () => number
   readonly serviceDomain: string
   readonly sealingKey: Buffer
-  readonly check: (job: CheckDomainJob) => Promise<{ returnPath: DomainCheck; dkim: DomainCheck }>
+  readonly check: (job: CheckDomainJob) => Promise<DomainFound>
 }
 
 /** POST /v1/domains. Spec domain.add */
@@ -49,18 +50,9 @@ export function makeAddDomain(deps: DomainDeps): Handler {
       if (typeof seen === 'string') return refuse(seen)
       return isWritable(seen.account) ? refuse('domain_not_allowed', { domain }) : refuse('account_not_active')
     }
-    const { privateKey, publicKey } = await makeDkimKeyPair()
-    const selector = makeSelector(deps.nowMs(), randomBytes(SELECTOR_BYTES))
-    const nonce = randomBytes(NONCE_BYTES)
-    const sealed = sealKey(deps.sealingKey, {
-      privateKey,
-      owner: formatKeyOwner({ accountId: owner.accountId as string, domain, selector }),
-      nonce,
-    })
-    const asked = { domain, selector, publicKey, sealedPrivateKey: sealed.toString('base64') }
     return order(deps, owner, {
       name: 'add-domain',
-      body: asked,
+      body: { domain, ...(await makeSealedPair(deps, owner, domain)) },
       answer: ({ domain: added }: AddDomainReply) => answerDomain(deps, 201, added),
     })
   }
@@ -103,8 +95,32 @@ export function makeVerifyDomain(deps: DomainDeps): Handler {
         status: 200,
         json: { ...formatDomain(reply.domain, deps.serviceDomain), check },
       })
-      return order(deps, owner, { name: 'record-check', body: { domainId: domain.domainId, check }, answer })
+      const body = { domainId: domain.domainId, check: { ...check, selector: domain.selector } }
+      return order(deps, owner, { name: 'record-check', body, answer })
     })
+}
+
+/** POST /v1/domains/{id}/rotate-dkim. Spec domain.rotate */
+export function makeRotateDkim(deps: DomainDeps): Handler {
+  return (request) =>
+    onDomain(deps, request, async (owner, state) => {
+      if (state.pending !== null) return answerDomain(deps, 200, state)
+      const { domainId, domain } = state
+      return order(deps, owner, {
+        name: 'rotate-dkim',
+        body: { domainId, ...(await makeSealedPair(deps, owner, domain)) },
+        answer: ({ domain: rotating }: RotateDkimReply) => answerDomain(deps, 200, rotating),
+      })
+    })
+}
+
+/** A new key pair with its selector, the private key sealed. */
+async function makeSealedPair({ nowMs, sealingKey }: DomainDeps, { accountId }: KeyOwner, domain: string) {
+  const { privateKey, publicKey } = await makeDkimKeyPair()
+  const selector = makeSelector(nowMs(), randomBytes(SELECTOR_BYTES))
+  const owner = formatKeyOwner({ accountId: accountId as string, domain, selector })
+  const sealed = sealKey(sealingKey, { privateKey, owner, nonce: randomBytes(NONCE_BYTES) })
+  return { selector, publicKey, sealedPrivateKey: sealed.toString('base64') }
 }
 
 /** Finds the domain of the path for a route that changes it, or refuses in the contract's order. */

@@ -21,18 +21,23 @@ import { type KeyOwner, keyFact, ownerOfRow, type Reader } from './key.ts'
 /** Domains of one account that a list goes through. */
 const LISTED_MAX = 100_000
 
+const NOT_FOUND = { verified: false, verifiedAtMs: null }
+
 /** Why a view shows nothing; codes of the contract. */
 export type Unseen = 'unauthorized' | 'unavailable'
 
-/** The two DNS records of a domain. */
+/** The DNS records of a domain: two, and a third while another DKIM key is to follow. */
 export function recordsOf(
-  state: Pick<DomainState, 'domainId' | 'domain' | 'selector' | 'publicKey'>,
+  state: Pick<DomainState, 'domainId' | 'domain' | 'selector' | 'publicKey' | 'pending'>,
   serviceDomain: string,
-): { returnPath: ExpectedRecord; dkim: ExpectedRecord } {
-  const { domainId, domain, selector, publicKey } = state
+): { returnPath: ExpectedRecord; dkim: ExpectedRecord; pendingDkim?: ExpectedRecord } {
+  const { domainId, domain, selector, publicKey, pending } = state
+  const dkimOf = (key: { selector: string; publicKey: string }) =>
+    makeDkimRecord({ domain, selector: key.selector, value: formatDkimTxt(key.publicKey) })
   return {
     returnPath: makeReturnPathRecord({ domain, domainId, serviceDomain }),
-    dkim: makeDkimRecord({ domain, selector, value: formatDkimTxt(publicKey) }),
+    dkim: dkimOf({ selector, publicKey }),
+    ...(pending !== null && { pendingDkim: dkimOf(pending) }),
   }
 }
 
@@ -55,6 +60,7 @@ export function formatDomain(state: DomainState, serviceDomain: string): Domain 
     failingSince: formatInstantOrNull(state.failingSinceMs),
     returnPath: record('CNAME', records.returnPath, state.returnPath),
     dkim: record('TXT', records.dkim, state.dkim),
+    ...(records.pendingDkim && { pendingDkim: record('TXT', records.pendingDkim, NOT_FOUND) }),
   }
 }
 

@@ -1,22 +1,30 @@
 /** check-schedule - how long after a look the next one comes. */
 
 import t from 'tap'
-import { checkTimerItem, domainOfTimer, firstCheckDue, nextCheckDue } from '../../src/actors/check-schedule.ts'
+import {
+  checkTimerItem,
+  domainOfTimer,
+  firstCheckDue,
+  nextCheckDue,
+  type Scheduled,
+} from '../../src/actors/check-schedule.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
-const DOMAIN = { domainId: 'd1', verified: false, failingSinceMs: null, unverifiedSinceMs: NOW_MS }
+const DOMAIN: Scheduled = {
+  domainId: 'd1',
+  verified: false,
+  failingSinceMs: null,
+  unverifiedSinceMs: NOW_MS,
+  pending: null,
+}
+const PENDING = { selector: 'sw2', publicKey: 'p', orderedAtMs: NOW_MS }
 const VERIFIED = { ...DOMAIN, verified: true }
 
 /** state, its age at the look, the wait. */
-const CASES: readonly (readonly [
-  string,
-  typeof DOMAIN | (Omit<typeof DOMAIN, 'failingSinceMs'> & { failingSinceMs: number }),
-  number,
-  number,
-])[] = [
+const CASES: readonly (readonly [string, Scheduled, number, number])[] = [
   ['unverified', DOMAIN, 0, 5 * MINUTE_MS],
   ['unverified', DOMAIN, HOUR_MS - 1, 5 * MINUTE_MS],
   ['unverified', DOMAIN, HOUR_MS, HOUR_MS],
@@ -25,6 +33,9 @@ const CASES: readonly (readonly [
   ['unverified', DOMAIN, 300 * DAY_MS, DAY_MS],
   ['verified', VERIFIED, 0, DAY_MS],
   ['verified', VERIFIED, 300 * DAY_MS, DAY_MS],
+  ['verified, another key ordered', { ...VERIFIED, pending: PENDING }, 0, 5 * MINUTE_MS],
+  ['verified, another key ordered', { ...VERIFIED, pending: PENDING }, 2 * HOUR_MS, HOUR_MS],
+  ['verified, another key ordered', { ...VERIFIED, pending: PENDING }, 9 * DAY_MS, DAY_MS],
   ['in warning', { ...VERIFIED, failingSinceMs: NOW_MS }, 0, HOUR_MS],
   ['in warning', { ...VERIFIED, failingSinceMs: NOW_MS }, 23 * HOUR_MS, HOUR_MS],
 ]

@@ -114,6 +114,30 @@ t.test(
   },
 )
 
+t.test('signing: a rotated key signs once its record is found [domain.rotate]', async (t) => {
+  const domainId = await addVerified('turn.example')
+  const rotate = () => service.call(`POST /v1/domains/${domainId}/rotate-dkim`, { token })
+  const rotating = await rotate()
+  t.equal(rotating.status, 200)
+  const { dkim, pendingDkim } = rotating.json
+  t.match(pendingDkim, { type: 'TXT', verified: false, verifiedAt: null })
+  t.not(pendingDkim.host, dkim.host)
+  t.strictSame((await rotate()).json.pendingDkim, pendingDkim, 'ordered again it is the same')
+  const selectorOf = (message = '') => /d=turn\.example;\s+s=(\w+)/.exec(message)?.[1]
+  const [before] = await arrived(await send('shop@turn.example'))
+  t.equal(selectorOf(before), dkim.host.split('.')[0])
+  const verify = async () => (await service.call(`POST /v1/domains/${domainId}/verify`, { token })).json
+  t.strictSame((await verify()).check, { returnPath: 'ok', dkim: 'ok', pendingDkim: 'missing' })
+  zone.set(pendingDkim.host, { type: 'TXT', data: pendingDkim.value.match(/.{1,255}/g) })
+  const turned = await verify()
+  t.strictSame(turned.check, { returnPath: 'ok', dkim: 'ok', pendingDkim: 'ok' })
+  t.match(turned.dkim, { host: pendingDkim.host, value: pendingDkim.value, verified: true })
+  t.notOk('pendingDkim' in turned)
+  const [after] = await arrived(await send('shop@turn.example'))
+  t.equal(selectorOf(after), pendingDkim.host.split('.')[0])
+  t.same(await verdicts(after as string), ['turn.example: pass', 'service.example: pass'])
+})
+
 t.test('signing: a test server needs no signature, and its sizes are those of a live one', async (t) => {
   const sizeOf = async (server: { token: string }) => {
     const body = { from: 'a@acme.example', to: ['a@b.example'], subject: 'Size', text: 'x' }
