@@ -9,6 +9,7 @@ import { startRedis, type TestRedis } from './redis.ts'
 import { freePort } from './service.ts'
 import { until } from './until.ts'
 
+export const FLEET_SECRET = 'a secret of the tests that is long enough'
 const FIRST_RUN_MS_MAX = 10_000
 
 /** One process of the fleet; its host changes with each start. */
@@ -51,7 +52,7 @@ export async function startFleet(
       const [httpPort, operatorPort] = [await freePort(), await freePort()]
       const own = {
         REDIS_URL: `unix://${address?.(name, redis) ?? redis.socketPath}`,
-        SECRET_KEY: 'a secret of the tests that is long enough',
+        SECRET_KEY: FLEET_SECRET,
         DATA_DIR: dataDir,
         HTTP_PORT: String(httpPort),
         OPERATOR_PORT: String(operatorPort),

@@ -44,10 +44,18 @@ export interface Ledger {
   readonly falselyRefused: string[]
 }
 
+/** A message that has its 200. */
+export interface Accepted {
+  readonly key: string
+  readonly messageId: string
+  readonly token: string
+}
+
 export interface LoadOptions {
   /** Where to send; with several, each try goes to one of them, by turns. */
   readonly port: number | readonly number[]
-  readonly token: string
+  /** Key of a server; of several, message n goes by key n modulo their number. */
+  readonly token: string | readonly string[]
   readonly clients: number
   readonly recipient: (n: number) => string
   /** Sender of every message; the simulator's own domain by default. */
@@ -59,7 +67,9 @@ export interface LoadOptions {
   /** How long a client waits for an answer, in ms. */
   readonly tryMsMax?: number
   /** Told of each message that has its 200, before its client goes on. */
-  readonly accepted?: (message: { key: string; messageId: string }) => Promise<void>
+  readonly accepted?: (message: Accepted) => Promise<void>
+  /** Told of each other answer, and of a try without one (status 0) that had a connection. */
+  readonly refused?: (refusal: { readonly status: number; readonly token: string; readonly body: string }) => void
   /** Asked before each new message. */
   goOn(sent: number): boolean
 }
@@ -185,28 +195,35 @@ async function sendOne(
     keyOf = () => randomUUID(),
     tryMsMax = TRY_MS_MAX,
     accepted,
+    refused,
   }: LoadOptions,
   { ledger, agent, n }: { ledger: Ledger; agent: Agent; n: number },
 ): Promise<void> {
   const key = keyOf(n)
+  const mine = typeof token === 'string' ? token : (token[n % token.length] as string)
   const body = { from, to: [recipient(n)], subject: `Number ${n}`, text: 'A text.' }
   const ids = new Set<string>()
   ledger.told.set(key, ids)
-  const cut = (one: Cut): void => void ledger.cuts.push(one)
+  let wasSent = true
+  const cut = (one: Cut): void => {
+    ledger.cuts.push(one)
+    wasSent = one.connected
+  }
   let isInDoubt = false
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
     const at = typeof port === 'number' ? port : (port[(n + tries) % port.length] as number)
-    const answer = await postEmail({ port: at, token, agent, cut, tryMsMax }, body, key)
+    const answer = await postEmail({ port: at, token: mine, agent, cut, tryMsMax }, body, key)
     const status = answer?.status ?? 0
     ledger.statuses.set(status, (ledger.statuses.get(status) ?? 0) + 1)
     if (answer === null) isInDoubt = true
     else if (status === 200) {
       const { messageId } = JSON.parse(answer.body) as { messageId: string }
       ids.add(messageId)
-      await accepted?.({ key, messageId })
+      await accepted?.({ key, messageId, token: mine })
       if (answer.headers['idempotent-replayed'] !== undefined && !isInDoubt) ledger.falselyRefused.push(key)
       return
     } else ledger.refusals.push(answer)
+    if (answer !== null || wasSent) refused?.({ status, token: mine, body: answer?.body ?? '' })
     await pause(AGAIN_MS)
   }
   throw new Error('A message got no 200 in all its tries')

@@ -72,6 +72,22 @@ export async function settle(
   }
 }
 
+/** Ids of all messages in all logs. */
+export function messagesLogged(redis: Redis): Promise<Set<string>> {
+  return logOf(redis, '*:log:*')
+}
+
+/** Recipients of all messages that have not exactly one `delivered`: those that were given up, and all others. */
+export async function uncertainRecipients(redis: Redis): Promise<{ unclear: string[]; abandoned: string[] }> {
+  const all = await unclearOf(redis, '*:log:*')
+  return { unclear: all.filter((one) => !isAbandoned(one)), abandoned: all.filter(isAbandoned) }
+}
+
+/** Shards whose journal and sequence number disagree. */
+export function tornShards(redis: Redis): Promise<number> {
+  return tornOf(redis)
+}
+
 /** What a monthly counter has taken in its two periods. */
 function countOf(period: readonly number[] | undefined): number {
   return (period?.[1] ?? 0) + (period?.[2] ?? 0)
@@ -127,6 +143,7 @@ async function recipientsOf(redis: Redis, key: string): Promise<number> {
 
 /** Five claims without an outcome, and its one event says that it failed. */
 function isAbandoned(packed: string): boolean {
+  if (!packed.startsWith('[')) return false
   const [attempts, , ...rest] = JSON.parse(packed) as [number, number, ...unknown[]]
   const letters = rest.filter(Array.isArray).map(([letter]) => letter)
   return attempts === CLAIMS_MAX && letters.join('') === 'f'
