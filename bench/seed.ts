@@ -39,10 +39,18 @@ export interface Seeding {
   readonly mode: 'live' | 'test'
   /** The installation's secret: it seals the keys that sign. */
   readonly secretKey: string
+  /** Limit of each account's test servers in a minute; none that a load reaches by default. */
+  readonly perMinute?: number
 }
 
 /** Makes the accounts, on the shards where the product places them. Out: the servers' keys. */
-export async function seedAccounts({ socketPath, accounts, mode, secretKey }: Seeding): Promise<string[]> {
+export async function seedAccounts({
+  socketPath,
+  accounts,
+  mode,
+  secretKey,
+  perMinute = OPERATOR_INTEGER_MAX,
+}: Seeding): Promise<string[]> {
   const store = await connectRedisStore({ address: socketPath, durability: 'fsync' })
   const worker = await startWorker({
     store,
@@ -62,7 +70,7 @@ export async function seedAccounts({ socketPath, accounts, mode, secretKey }: Se
     keys.push(
       ...(await Promise.all(
         shards.map((shard, at) =>
-          makeAccount(worker, { number: start + at, shard, mode, signing: { sealingKey, pair } }),
+          makeAccount(worker, { number: start + at, shard, mode, perMinute, signing: { sealingKey, pair } }),
         ),
       )),
     )
@@ -81,7 +89,7 @@ function place(counts: number[]): number {
 
 async function makeAccount(
   worker: Worker,
-  { number, shard, mode, signing }: { number: number; shard: number; mode: 'live' | 'test'; signing: Signing },
+  { number, shard, mode, perMinute, signing }: Pick<Seeding, 'mode'> & Making,
 ): Promise<string> {
   const serverKey = makeKey(mode === 'live' ? 'sk' : 'sk_test', shard)
   const accountKey = makeKey('ak', shard)
@@ -93,9 +101,19 @@ async function makeAccount(
     servers: [{ name: 'Server', mode, key: { hash: serverKey.hash, prefix: serverKey.prefix } }],
   })
   const { accountId } = created
-  await ask(worker, shard, 'patch-account', { accountId, changes: LIMITS })
+  await ask(worker, shard, 'patch-account', {
+    accountId,
+    changes: { ...LIMITS, testPerMinuteLimit: perMinute },
+  })
   if (mode === 'live') await verifyDomain(worker, shard, { order: { accountId, keyHash: accountKey.hash }, signing })
   return serverKey.token
+}
+
+interface Making {
+  readonly number: number
+  readonly shard: number
+  readonly perMinute: number
+  readonly signing: Signing
 }
 
 /** One key pair for the domains of all accounts: making one for each would take longer than the measurement. */

@@ -1,8 +1,6 @@
 /** report - what a run of chaos says, and what of it is a failure. */
 import type { ChaosOptions, ChaosReport } from './run.ts'
 
-/** All shards must be served again after this, whatever was killed. */
-const RECOVERY_MS_MAX = 12_000
 const SHOWN_MAX = 5
 /** Of the requests during a rolling restart. */
 const ROLL_REFUSED_MAX = 0.001
@@ -51,7 +49,7 @@ export function failuresOf(report: ChaosReport, options: ChaosOptions): string[]
   const { requests, refused } = report.rolled
   if (refused > ROLL_REFUSED_MAX * requests) failures.push(`Refused in rolling restarts: ${refused} of ${requests}`)
   const slowest = report.recoveredMs[report.recoveredMs.length - 1] ?? 0
-  if (slowest > RECOVERY_MS_MAX) failures.push(`Served again only after ${Math.round(slowest)} ms`)
+  if (slowest > options.recoveryMsMax) failures.push(`Served again only after ${Math.round(slowest)} ms`)
   return failures
 }
 

@@ -38,6 +38,8 @@ export interface ChaosOptions {
   readonly clients: number
   /** Waits for calm after each fault, so that a refusal is laid to the fault that it belongs to. */
   readonly isStrict: boolean
+  /** All shards must be served again after this, whatever was killed. */
+  readonly recoveryMsMax: number
   readonly say: (line: string) => void
 }
 

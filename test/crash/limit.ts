@@ -1,0 +1,73 @@
+/**
+ * Limits hold exactly whoever is asked: 64 clients at once send to two processes that listen, two others decide, and of
+ * the limit of a minute each message is accepted and not one more. `LIMITS=n` sets the number of rounds.
+ */
+import { Redis } from 'ioredis'
+import t from 'tap'
+import { seedAccounts } from '../../bench/seed.ts'
+import { FLEET_SECRET, startFleet } from '../support/fleet.ts'
+import { postEmail } from '../support/ledger.ts'
+
+const ROUNDS = Number(process.env.LIMITS ?? 2)
+const CLIENTS = 64
+const LIMIT = 300
+const REQUESTS = 360
+const TRIES_MAX = 8
+/** A round that would not end within its minute begins with the next one. */
+const ROUND_MS_MAX = 15_000
+const MINUTE_MS = 60_000
+
+t.setTimeout(120_000 + ROUNDS * 15_000)
+const fleet = await startFleet(['actors', 'actors', 'http', 'http'])
+const redis = new Redis({ path: fleet.redis.socketPath })
+t.teardown(async () => {
+  redis.disconnect()
+  await fleet.end()
+})
+
+t.test(`limit: ${CLIENTS} clients in 4 processes against ${LIMIT} a minute, exactly [crash.limit]`, async (t) => {
+  const { socketPath } = fleet.redis
+  const keys = await seedAccounts({
+    socketPath,
+    accounts: ROUNDS,
+    mode: 'test',
+    secretKey: FLEET_SECRET,
+    perMinute: LIMIT,
+  })
+  const results: string[] = []
+  for (const token of keys) results.push(await round(token))
+  t.same(new Set(results), new Set([`${LIMIT} accepted, ${REQUESTS - LIMIT} refused`]))
+  t.comment(`${results.length} rounds`)
+})
+
+/** One account's minute; tried again when it did not fall into one. */
+async function round(token: string): Promise<string> {
+  const ports = fleet.with('http').map(({ httpPort }) => httpPort)
+  for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+    const beganAtMs = await storeMs()
+    const leftMs = MINUTE_MS - (beganAtMs % MINUTE_MS)
+    if (leftMs < ROUND_MS_MAX) {
+      await new Promise((resolve) => setTimeout(resolve, leftMs))
+      continue
+    }
+    const statuses = new Map<number, number>()
+    let sent = 0
+    const client = async (n: number): Promise<void> => {
+      while (sent < REQUESTS) {
+        sent += 1
+        const body = { from: 'you@simulator.test', to: ['one@example.com'], subject: 'Hello', text: 'x' }
+        const answer = await postEmail({ port: ports[n % ports.length] as number, token }, body, null)
+        statuses.set(answer?.status ?? 0, (statuses.get(answer?.status ?? 0) ?? 0) + 1)
+      }
+    }
+    await Promise.all(Array.from({ length: CLIENTS }, (_, n) => client(n)))
+    const isOneMinute = Math.floor(beganAtMs / MINUTE_MS) === Math.floor((await storeMs()) / MINUTE_MS)
+    if (isOneMinute) return `${statuses.get(200) ?? 0} accepted, ${statuses.get(429) ?? 0} refused`
+  }
+  return 'no round fell into one minute'
+}
+
+async function storeMs(): Promise<number> {
+  const [seconds, micros] = await redis.time()
+  return Number(seconds) * 1000 + Number(micros) / 1000
+}
