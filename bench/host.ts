@@ -11,6 +11,9 @@ import type { HostAnswer, HostCall, HostOrder, Ready } from './host-side.ts'
 import type { BenchStore } from './store.ts'
 import { childEnvironment } from './wrk.ts'
 
+/** As `npm start` has it, for every contestant. */
+const NODE_OPTIONS = ['--max-semi-space-size=32']
+
 /** Programs that a contestant can be. */
 export type HostName = 'floor' | 'bullmq' | 'bullmq-bulk' | 'product'
 
@@ -29,7 +32,10 @@ export async function startHost(
   store: BenchStore,
   order: Partial<Omit<HostOrder, 'socketPath' | 'dir'>> = {},
 ): Promise<Host> {
-  const child = fork(fileURLToPath(new URL(`./${name}-host.js`, import.meta.url)), { env: childEnvironment() })
+  const child = fork(fileURLToPath(new URL(`./${name}-host.js`, import.meta.url)), {
+    env: childEnvironment(),
+    execArgv: NODE_OPTIONS,
+  })
   const endWithUs = (): void => void child.kill('SIGKILL')
   process.once('exit', endWithUs)
   const dir = mkdtempSync(join(store.dir, 'host-'))

@@ -147,9 +147,11 @@ export async function startListeners(config: Config, deps: ListenerDeps): Promis
 
 function startPublic(config: Config, deps: ListenerDeps): Promise<Listener> {
   const { httpHost: host, httpPort: port, trustedProxies, edgeRate, edgeBurst } = config
-  const rate = makeRate({ perSecond: edgeRate, burst: edgeBurst, nowMs: () => performance.now() })
+  const bucket = { perSecond: edgeRate, burst: edgeBurst, nowMs: () => performance.now() }
+  // Without a rate nothing asks who the client is.
+  const rate = edgeRate > 0 ? { rate: makeRate(bucket) } : {}
   const routes = routesOf('public', deps, ROUTE_NAMES)
-  return startListener({ host, port, routes, rate, trustedProxies, keys: deps.keys, log: deps.log })
+  return startListener({ host, port, routes, ...rate, trustedProxies, keys: deps.keys, log: deps.log })
 }
 
 function startOperator(config: Config, deps: ListenerDeps): Promise<Listener> {

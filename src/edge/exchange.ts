@@ -27,7 +27,6 @@ export class Exchange {
   readonly #wire: Wire
   readonly #target: Target
   readonly #head: Head
-  readonly #remoteAddress: string
   readonly #requestId = randomUUID()
   /** Monotonic ms; set when a body turns out to come in pieces. */
   startedAtMs = 0
@@ -50,7 +49,6 @@ export class Exchange {
     this.#wire = wire
     this.#target = target
     this.#head = head
-    this.#remoteAddress = desk.clientAddress(head.peer, head.headers.forwardedFor)
     desk.inHand++
     desk.opened++
   }
@@ -58,7 +56,7 @@ export class Exchange {
   /** Takes the request in as far as its head decides. */
   start(): void {
     const { headers } = this.#head
-    if (this.#desk.rate !== null && !this.#desk.rate.take(this.#remoteAddress)) this.#answer(RATE_REFUSAL)
+    if (!this.#isWithinRate()) this.#answer(RATE_REFUSAL)
     else if (Number(headers.contentLength) > this.#target.bodyBytesMax) this.#tooLarge()
     else this.#identify(headers.authorization)
   }
@@ -97,6 +95,12 @@ export class Exchange {
     if (this.#isOver) return
     this.abort()
     this.#wire.close()
+  }
+
+  // Spec request.client
+  #isWithinRate(): boolean {
+    const { rate, clientAddress } = this.#desk
+    return rate === null || rate.take(clientAddress(this.#head.peer, this.#head.headers.forwardedFor))
   }
 
   #identify(authorization: string): void {
@@ -192,7 +196,6 @@ export class Exchange {
       body,
       idempotencyKey: route.isIdempotent ? this.#head.headers.idempotencyKey : null,
       key: this.#owner,
-      remoteAddress: this.#remoteAddress,
       aborted: false,
     }
     return this.#request

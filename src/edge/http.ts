@@ -175,7 +175,8 @@ function open(desk: Desk, target: Target, res: HttpResponse, req: HttpRequest, h
     isHead: hasNoBody,
     query: req.getQuery() ?? '',
     params: readParams(target.paramNames, req),
-    peer: Buffer.from(res.getRemoteAddressAsText()).toString('latin1'),
+    // Only a rate asks who the client is.
+    peer: desk.rate === null ? '' : Buffer.from(res.getRemoteAddressAsText()).toString('latin1'),
   })
   const started = exchange
   res.onData((chunk, isLast) => started.receive(chunk, isLast))

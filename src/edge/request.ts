@@ -24,7 +24,6 @@ export interface EdgeRequest {
   readonly idempotencyKey: string | null
   /** Null only where the route takes no key. */
   readonly key: KeyOwner | null
-  readonly remoteAddress: string
   /** Becomes true when the client is gone. */
   readonly aborted: boolean
 }
@@ -80,5 +79,6 @@ export interface Head {
   readonly isHead: boolean
   readonly query: string
   readonly params: Readonly<Record<string, string>>
+  /** Address of who is connected; '' where nothing asks for it. */
   readonly peer: string
 }

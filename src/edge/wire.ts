@@ -27,6 +27,7 @@ export interface WriteOptions {
   readonly closes: boolean
 }
 
+const JSON_TYPE = '\r\nContent-Type: application/json'
 const STATUS_LINES: readonly string[] = Array.from({ length: 600 }, (_, status) => {
   return `${status} ${STATUS_CODES[status] ?? 'Unknown'}`
 })
@@ -37,11 +38,13 @@ export function writeReply(wire: Wire, reply: Reply, options: WriteOptions): voi
   wire.cork(() => {
     // The library's own status is 200.
     if (reply.status !== 200) wire.writeStatus(STATUS_LINES[reply.status] ?? '500 Internal Server Error')
-    wire.writeHeader('Request-Id', options.requestId)
-    if (reply.json !== undefined) wire.writeHeader('Content-Type', 'application/json')
-    else if (reply.text !== undefined) wire.writeHeader('Content-Type', reply.contentType ?? 'text/plain')
-    for (const name in reply.headers) wire.writeHeader(name, reply.headers[name] ?? '')
-    if (options.closes) wire.writeHeader('Connection', 'close')
+    // The library writes a value as it is given: one call for all headers costs a third of one for each.
+    let head = options.requestId
+    if (reply.json !== undefined) head += JSON_TYPE
+    else if (reply.text !== undefined) head += `\r\nContent-Type: ${reply.contentType ?? 'text/plain'}`
+    for (const name in reply.headers) head += `\r\n${name}: ${reply.headers[name] ?? ''}`
+    if (options.closes) head += '\r\nConnection: close'
+    wire.writeHeader('Request-Id', head)
     // RFC 9110 8.6: no Content-Length on a 204; the library writes one as soon as it is given an argument.
     if (reply.status === 204) wire.endWithoutBody()
     else if (options.isHead && !options.closes) {

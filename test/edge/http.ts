@@ -155,15 +155,17 @@ test('http: a handler is given what was sent, checked, with defaults [route.tabl
     seen = request
     return { status: 200, json: {} }
   })
-  const edge = await startEdge(ring, { routes, trustedProxies: ['127.0.0.0/8'] })
+  const clients: string[] = []
+  const rate = { take: (client: string) => clients.push(client) > 0 }
+  const edge = await startEdge(ring, { routes, rate, trustedProxies: ['127.0.0.0/8'] })
   t.teardown(() => edge.close())
   const headers = { 'X-Forwarded-For': '1.1.1.1, 9.9.9.9' }
   const sent = await call(edge.port, { method: 'POST', path: '/v1/email', token: ring.sk_test, headers, body: BODY })
   t.same(seen?.body, { ...BODY, headers: {}, tag: null, metadata: {} })
-  t.same([seen?.route.name, seen?.key?.mode, seen?.remoteAddress], ['sendEmail', 'test', '9.9.9.9'])
+  t.same([seen?.route.name, seen?.key?.mode, clients], ['sendEmail', 'test', ['9.9.9.9']])
   t.equal(seen?.requestId, sent.headers['request-id'])
   await call(edge.port, { path: '/v1/domains?limit=7', token: ring.ak })
-  t.same([seen?.query, seen?.body, seen?.remoteAddress], [{ limit: '7' }, undefined, '127.0.0.1'])
+  t.same([seen?.query, seen?.body, clients[1]], [{ limit: '7' }, undefined, '127.0.0.1'])
   await call(edge.port, { path: '/v1/messages/abc%2F', token: ring.sk })
   t.same([seen?.params, seen?.query], [{ id: 'abc%2F' }, {}])
   t.equal((await call(edge.port, { path: '/v1/server?a=1', token: ring.sk })).json.issues[0].path, 'a')
