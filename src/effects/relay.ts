@@ -4,6 +4,8 @@
  * Guarantees: at most `connectionsMax` connections; one message at a time on each; a connection that proves dead before a
  * message was begun on it is replaced without anybody noticing. The relay may stand in a private network: it was named by
  * the operator, not by a sender.
+ *
+ * Spec delivery.relay
  */
 
 import { lookup } from 'node:dns/promises'

@@ -5,6 +5,8 @@
  * KumoMTA. Guarantees: the reply code alone says temporary or permanent (RFC 5321 4.2.1), except where a rule or 503 says
  * temporary; what is not a reply is temporary; `hard` needs a 5xx, one of three classes, and a recipient to be spoken of:
  * a refusal for policy or reputation must never suppress a person.
+ *
+ * Spec delivery.class, message.hard
  */
 
 import type { Outcome, Phase } from './outcome.ts'

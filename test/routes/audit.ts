@@ -103,12 +103,6 @@ const ACTS: Readonly<Record<string, Act>> = {
   holdQueue: { ...queueAct('hold'), before: { held: false }, after: { held: true } },
   releaseQueue: { ...queueAct('release'), before: { held: true }, after: { held: false } },
   dropQueue: { ...queueAct('drop'), before: { held: false }, after: { held: false } },
-  operatorLiftSuppression: {
-    path: `/suppressions/${await suppress()}`,
-    before: { reason: 'manual' },
-    after: null,
-    targets: ['accountId', 'serverId', 'streamId', 'suppressionId'],
-  },
   pauseAccount: {
     path: '/accounts/{accountId}/pause',
     before: { status: 'active', held: false },
@@ -126,6 +120,13 @@ const ACTS: Readonly<Record<string, Act>> = {
     before: { status: 'active' },
     after: { status: 'closed' },
     targets: ['accountId'],
+  },
+  // About the first account: its ids must not stand in for those above.
+  operatorLiftSuppression: {
+    path: `/suppressions/${await suppress()}`,
+    before: { reason: 'manual' },
+    after: null,
+    targets: ['accountId', 'serverId', 'streamId', 'suppressionId'],
   },
 }
 
