@@ -94,6 +94,17 @@ export const MX_REFUSED_MAX = 10
 export const BRAKE_DELIVERIES_MIN = 1000
 /** Spec stream.brake: complaints for each thousand deliveries that a stream may have. */
 export const BRAKE_COMPLAINTS_PER_THOUSAND = 1
+/** Spec webhook.secrets: live signing secrets of a webhook. */
+export const WEBHOOK_SECRETS_MAX = 2
+/** Spec webhook.url: characters of a webhook's URL. */
+export const WEBHOOK_URL_CHARS_MAX = 2048
+/** Spec webhook.retry: seconds between a failed attempt and the next. */
+export const WEBHOOK_RETRIES_SECONDS: readonly number[] = [30, 120, 600, 1800, 3600, 10_800, 21_600, 43_200]
+/** Spec webhook.attempt: seconds that a receiver has for its answer. */
+export const WEBHOOK_ANSWER_SECONDS = 10
+/** Spec list.page: deliveries of a page, and of one that names no limit. */
+export const DELIVERIES_PAGE_MAX = 1000
+export const DELIVERIES_PAGE_DEFAULT = 100
 /** Spec webhook.backlog: deliveries of one webhook that wait. */
 export const WEBHOOK_BACKLOG_MAX = 100_000
 

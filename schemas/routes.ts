@@ -23,6 +23,7 @@ import {
   SUPPRESSIONS_BODY,
 } from './suppression.ts'
 import { TOKEN, TOKEN_BODY, TOKEN_LIST, TOKEN_MADE } from './token.ts'
+import { WEBHOOK_ROUTES } from './webhook-routes.ts'
 
 export type { KeyKind, Method, Route } from './route.ts'
 
@@ -156,6 +157,7 @@ export const ROUTES = {
   liftSuppression: route('liftSuppression', 'DELETE', '/v1/suppressions/{id}', {
     success: { status: 204, body: null },
   }),
+  ...WEBHOOK_ROUTES,
   ...OPERATOR_ROUTES,
 } as const satisfies Record<string, Route>
 

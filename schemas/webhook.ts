@@ -1,10 +1,13 @@
 /**
- * webhook - the events that clients hear of
+ * webhook - the events that clients hear of, webhooks and their deliveries, and what a delivery carries
  *
- * Spec event.catalogue
+ * Spec event.catalogue, webhook.read, webhook.delivery
  */
 
+import type { FromSchema } from 'json-schema-to-ts'
+import { DELIVERIES_PAGE_DEFAULT, DELIVERIES_PAGE_MAX, PAGE_MAX, WEBHOOK_SECRETS_MAX } from './limits.ts'
 import { MESSAGE_EVENTS } from './message.ts'
+import { INSTANT, INSTANT_OR_NULL, INTEGER_OR_NULL, TEXT_MAP, TEXT_OR_NULL, UUID, UUID_OR_NULL } from './shape.ts'
 
 /** Events of a monthly cap. */
 export const CAP_EVENTS = ['cap_warning', 'cap_reached'] as const
@@ -15,3 +18,302 @@ export const EVENTS = [...MESSAGE_EVENTS, ...CAP_EVENTS, 'inbound'] as const
 export type MessageEventName = (typeof MESSAGE_EVENTS)[number]
 export type CapEventName = (typeof CAP_EVENTS)[number]
 export type EventName = (typeof EVENTS)[number]
+
+/** Spec webhook.delivery */
+export const DELIVERY_STATUSES = ['pending', 'delivered', 'dead'] as const
+
+const INBOUND_CONTENTS = ['full', 'reference'] as const
+const COUNT = { type: 'integer', minimum: 0 } as const
+const TEXT = { type: 'string' } as const
+
+/** Body of POST /v1/webhooks. */
+export const WEBHOOK_BODY = {
+  type: 'object',
+  properties: {
+    url: { type: 'string', format: 'webhook-url' },
+    events: { type: 'array', minItems: 1, maxItems: EVENTS.length, uniqueItems: true, items: { enum: EVENTS } },
+    streamId: { ...UUID_OR_NULL, default: null },
+    inboundContent: { enum: INBOUND_CONTENTS, default: 'full' },
+  },
+  required: ['url'],
+  additionalProperties: false,
+} as const
+
+const SECRET_PROPERTIES = { secretId: UUID, createdAt: INSTANT } as const
+
+const WEBHOOK_PROPERTIES = {
+  webhookId: UUID,
+  url: TEXT,
+  events: { type: 'array', items: { enum: EVENTS } },
+  streamId: UUID_OR_NULL,
+  enabled: { type: 'boolean' },
+  inboundContent: { enum: INBOUND_CONTENTS },
+  createdAt: INSTANT,
+  secrets: {
+    type: 'array',
+    maxItems: WEBHOOK_SECRETS_MAX,
+    items: {
+      type: 'object',
+      properties: SECRET_PROPERTIES,
+      required: ['secretId', 'createdAt'],
+      additionalProperties: false,
+    },
+  },
+} as const
+
+const WEBHOOK_REQUIRED = [
+  'webhookId',
+  'url',
+  'events',
+  'streamId',
+  'enabled',
+  'inboundContent',
+  'createdAt',
+  'secrets',
+] as const
+
+const SECRET = { type: 'string', pattern: '^whsec_[A-Za-z0-9+/]{43}=$' } as const
+
+/** Answer of GET /v1/webhooks/{webhookId}. */
+export const WEBHOOK = {
+  type: 'object',
+  properties: WEBHOOK_PROPERTIES,
+  required: WEBHOOK_REQUIRED,
+  additionalProperties: false,
+} as const
+
+/** Answer of POST /v1/webhooks: the only one with the secret. */
+export const WEBHOOK_CREATED = {
+  type: 'object',
+  properties: { ...WEBHOOK_PROPERTIES, secret: SECRET },
+  required: [...WEBHOOK_REQUIRED, 'secret'],
+  additionalProperties: false,
+} as const
+
+export const WEBHOOK_LIST = {
+  type: 'object',
+  properties: { webhooks: { type: 'array', maxItems: PAGE_MAX, items: WEBHOOK }, next: UUID_OR_NULL },
+  required: ['webhooks', 'next'],
+  additionalProperties: false,
+} as const
+
+/** Answer of POST /v1/webhooks/{webhookId}/secrets. */
+export const WEBHOOK_SECRET = {
+  type: 'object',
+  properties: { ...SECRET_PROPERTIES, secret: SECRET },
+  required: ['secretId', 'createdAt', 'secret'],
+  additionalProperties: false,
+} as const
+
+const DELIVERY_PROPERTIES = {
+  deliveryId: UUID,
+  event: { enum: EVENTS },
+  messageId: UUID_OR_NULL,
+  inboundMessageId: UUID_OR_NULL,
+  status: { enum: DELIVERY_STATUSES },
+  attempts: COUNT,
+  nextAttemptAt: INSTANT_OR_NULL,
+  lastStatusCode: INTEGER_OR_NULL,
+  lastError: TEXT_OR_NULL,
+  deliveredAt: INSTANT_OR_NULL,
+  createdAt: INSTANT,
+} as const
+
+const DELIVERY_REQUIRED = [
+  'deliveryId',
+  'event',
+  'messageId',
+  'inboundMessageId',
+  'status',
+  'attempts',
+  'nextAttemptAt',
+  'lastStatusCode',
+  'lastError',
+  'deliveredAt',
+  'createdAt',
+] as const
+
+export const DELIVERY = {
+  type: 'object',
+  properties: DELIVERY_PROPERTIES,
+  required: DELIVERY_REQUIRED,
+  additionalProperties: false,
+} as const
+
+/** Query of GET /v1/webhooks/{webhookId}/deliveries. */
+export const DELIVERIES_QUERY = {
+  type: 'object',
+  properties: {
+    status: { enum: DELIVERY_STATUSES },
+    event: { enum: EVENTS },
+    limit: { type: 'integer', minimum: 1, maximum: DELIVERIES_PAGE_MAX, default: DELIVERIES_PAGE_DEFAULT },
+    after: UUID,
+  },
+  additionalProperties: false,
+} as const
+
+export const DELIVERY_LIST = {
+  type: 'object',
+  properties: {
+    deliveries: { type: 'array', maxItems: DELIVERIES_PAGE_MAX, items: DELIVERY },
+    next: UUID_OR_NULL,
+  },
+  required: ['deliveries', 'next'],
+  additionalProperties: false,
+} as const
+
+/** Body of POST /v1/webhooks/{webhookId}/replay. */
+export const REPLAY_BODY = {
+  type: 'object',
+  properties: { createdFrom: INSTANT, createdTo: { ...INSTANT_OR_NULL, default: null }, status: { const: 'dead' } },
+  required: ['createdFrom', 'status'],
+  additionalProperties: false,
+} as const
+
+export const REPLAYED = {
+  type: 'object',
+  properties: { queued: COUNT },
+  required: ['queued'],
+  additionalProperties: false,
+} as const
+
+/** Body of POST /v1/webhooks/{webhookId}/test. */
+export const EXAMPLE_BODY = {
+  type: 'object',
+  properties: { event: { enum: EVENTS } },
+  required: ['event'],
+  additionalProperties: false,
+} as const
+
+const SMTP_DETAILS = { code: INTEGER_OR_NULL, response: TEXT_OR_NULL } as const
+const DETAILS = {
+  delivered: SMTP_DETAILS,
+  deferred: SMTP_DETAILS,
+  bounced: {
+    ...SMTP_DETAILS,
+    classification: TEXT_OR_NULL,
+    hard: { type: 'boolean' },
+    expired: { type: 'boolean' },
+  },
+  spam_complaint: { feedbackType: TEXT_OR_NULL },
+  unsubscribed: { source: { enum: ['link', 'one_click'] } },
+} as const satisfies Record<MessageEventName, object>
+
+/** Spec event.catalogue: what a delivery of a message's event carries. */
+function messageEventBody(event: MessageEventName) {
+  const properties = {
+    id: UUID,
+    attempt: { type: 'integer', minimum: 1 },
+    messageId: UUID,
+    recipient: TEXT,
+    occurredAt: INSTANT,
+    serverId: UUID,
+    streamId: UUID,
+    broadcastId: UUID_OR_NULL,
+    tag: TEXT_OR_NULL,
+    metadata: TEXT_MAP,
+    test: { type: 'boolean' },
+    event: { const: event },
+    details: objectOf(DETAILS[event]),
+  }
+  return objectOf(properties)
+}
+
+/** Spec event.catalogue: what a delivery of a cap's event carries. */
+function capEventBody(event: CapEventName) {
+  return objectOf({
+    id: UUID,
+    attempt: { type: 'integer', minimum: 1 },
+    event: { const: event },
+    scope: { enum: ['account', 'server', 'test'] },
+    serverId: UUID_OR_NULL,
+    cap: COUNT,
+    used: COUNT,
+    periodStart: INSTANT,
+    periodEnd: INSTANT,
+    occurredAt: INSTANT,
+  })
+}
+
+const PERSON = objectOf({ address: TEXT, name: TEXT_OR_NULL })
+const PEOPLE = { type: 'array', items: PERSON } as const
+const INBOUND_REFERENCE = {
+  id: UUID,
+  attempt: { type: 'integer', minimum: 1 },
+  event: { const: 'inbound' },
+  inboundMessageId: UUID,
+  serverId: UUID,
+  streamId: UUID,
+  receivedAt: INSTANT,
+  envelopeRecipient: TEXT,
+  mailboxHash: TEXT_OR_NULL,
+  sizeBytes: COUNT,
+  attachmentCount: COUNT,
+  hasText: { type: 'boolean' },
+  hasHtml: { type: 'boolean' },
+  authentication: { type: 'object' },
+  parseIssue: TEXT_OR_NULL,
+} as const
+const INBOUND_FULL = {
+  ...INBOUND_REFERENCE,
+  envelope: { type: ['object', 'null'], properties: { sender: TEXT_OR_NULL } },
+  from: { type: ['object', 'null'], properties: { address: TEXT, name: TEXT_OR_NULL } },
+  replyTo: PEOPLE,
+  to: PEOPLE,
+  toCount: COUNT,
+  cc: PEOPLE,
+  ccCount: COUNT,
+  subject: TEXT_OR_NULL,
+  date: INSTANT_OR_NULL,
+  messageIdHeader: TEXT_OR_NULL,
+  inReplyTo: TEXT_OR_NULL,
+  references: { type: 'array', items: TEXT },
+  headers: { type: 'array', items: objectOf({ name: TEXT, value: TEXT }) },
+  text: TEXT_OR_NULL,
+  html: TEXT_OR_NULL,
+  attachments: {
+    type: 'array',
+    items: objectOf({
+      position: COUNT,
+      name: TEXT_OR_NULL,
+      contentType: TEXT,
+      contentId: TEXT_OR_NULL,
+      size: COUNT,
+      inline: { type: 'boolean' },
+    }),
+  },
+  contentOmitted: { enum: ['too_large', 'expired', null] },
+} as const
+
+/** Spec event.catalogue: what a delivery carries, by event; of `inbound` both forms. */
+export const EVENT_BODIES: Readonly<Record<EventName, object>> = {
+  delivered: messageEventBody('delivered'),
+  bounced: messageEventBody('bounced'),
+  deferred: messageEventBody('deferred'),
+  spam_complaint: messageEventBody('spam_complaint'),
+  unsubscribed: messageEventBody('unsubscribed'),
+  cap_warning: capEventBody('cap_warning'),
+  cap_reached: capEventBody('cap_reached'),
+  inbound: { oneOf: [objectOf(INBOUND_REFERENCE), objectOf(INBOUND_FULL)] },
+}
+
+/** Answer of GET /v1/webhooks/{webhookId}/deliveries/{deliveryId}: the record, and what it would carry now. */
+export const DELIVERY_READ = {
+  type: 'object',
+  properties: { ...DELIVERY_PROPERTIES, body: { type: ['object', 'null'] } },
+  required: [...DELIVERY_REQUIRED, 'body'],
+  additionalProperties: false,
+} as const
+
+function objectOf<Properties extends object>(properties: Properties) {
+  return { type: 'object', properties, required: Object.keys(properties), additionalProperties: false } as const
+}
+
+export type WebhookBody = FromSchema<typeof WEBHOOK_BODY>
+export type Webhook = FromSchema<typeof WEBHOOK>
+export type WebhookSecretAnswer = FromSchema<typeof WEBHOOK_SECRET>
+export type Delivery = FromSchema<typeof DELIVERY>
+export type DeliveryList = FromSchema<typeof DELIVERY_LIST>
+export type DeliveryRead = FromSchema<typeof DELIVERY_READ>
+export type ReplayBody = FromSchema<typeof REPLAY_BODY>
+export type ExampleBody = FromSchema<typeof EXAMPLE_BODY>

@@ -90,6 +90,23 @@ import {
   type SuppressionDeps,
 } from './routes/suppressions.ts'
 import { makeCreateToken, makeListTokens, makeRevokeToken } from './routes/tokens.ts'
+import {
+  type DeliveryDeps,
+  makeListDeliveries,
+  makeReadDelivery,
+  makeReplayDead,
+  makeReplayDelivery,
+  makeTestWebhook,
+} from './routes/webhook-deliveries.ts'
+import {
+  makeAddSecret,
+  makeCreateWebhook,
+  makeListWebhooks,
+  makeReadWebhook,
+  makeRemoveSecret,
+  makeRemoveWebhook,
+  makeSwitchWebhook,
+} from './routes/webhooks.ts'
 import type { MessageDeps } from './views/message.ts'
 
 /** What the handlers of all routes need. */
@@ -101,6 +118,7 @@ export type RouteDeps = StreamDeps &
   MessageDeps &
   OperatorAccountDeps &
   OperatorHealthDeps &
+  DeliveryDeps &
   SuppressionDeps &
   QueueDeps
 
@@ -198,6 +216,7 @@ function makeHandlers(deps: RouteDeps): Record<RouteName, Handler> {
     liftSuppression: makeLiftSuppression(deps),
     operatorSearchSuppressions: makeOperatorSearchSuppressions(deps),
     operatorLiftSuppression: makeOperatorLiftSuppression(deps),
+    ...makeWebhookHandlers(deps),
     readHealth: makeReadHealth(),
     readReadiness: makeReadReadiness(deps),
     readMetrics: makeReadMetrics(deps),
@@ -227,6 +246,24 @@ function makeHandlers(deps: RouteDeps): Record<RouteName, Handler> {
     holdQueue: makeHoldQueue(deps),
     releaseQueue: makeReleaseQueue(deps),
     dropQueue: makeDropQueue(deps),
+  }
+}
+
+function makeWebhookHandlers(deps: DeliveryDeps) {
+  return {
+    createWebhook: makeCreateWebhook(deps),
+    listWebhooks: makeListWebhooks(deps),
+    readWebhook: makeReadWebhook(deps),
+    deleteWebhook: makeRemoveWebhook(deps),
+    enableWebhook: makeSwitchWebhook(deps, true),
+    disableWebhook: makeSwitchWebhook(deps, false),
+    addWebhookSecret: makeAddSecret(deps),
+    deleteWebhookSecret: makeRemoveSecret(deps),
+    listDeliveries: makeListDeliveries(deps),
+    readDelivery: makeReadDelivery(deps),
+    replayDelivery: makeReplayDelivery(deps),
+    replayDead: makeReplayDead(deps),
+    testWebhook: makeTestWebhook(deps),
   }
 }
 

@@ -151,6 +151,7 @@ async function stopAll(parts: Parts, { worker, listeners, stopChores, stopWatchd
   parts.outbound.close()
   // What the threads give up goes back to its lane while the worker still commits.
   await Promise.all([worker?.stop(), parts.mailRoom.close(leftMs)])
+  await parts.webhooks.close()
   await closeParts(parts)
   await stopWatchdog?.()
 }

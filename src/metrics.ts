@@ -35,6 +35,10 @@ export interface Metrics {
   attempted(ended: AttemptEnd): void
   /** A mail that came back, or a recipient that was refused, by what it was. */
   received(kind: string): void
+  /** An attempt at a webhook ended: `delivered`, or what went wrong. */
+  posted(result: string): void
+  /** A delivery is attempted for the first time, `ms` after its event. */
+  firstPosted(ms: number): void
   /** What was counted since the last call, for a line of the log. */
   take(): Record<string, number>
   /** The text of `/metrics`. In: figures of the runtime at this moment, by name. */
@@ -55,6 +59,9 @@ interface Counts {
   /** Microseconds. */
   readonly latency: RecordableHistogram
   readonly commits: RecordableHistogram
+  /** Attempts at webhooks by result. */
+  readonly posts: Map<string, number>
+  readonly firstPosts: RecordableHistogram
 }
 
 /** Makes the counters of this process. */
@@ -69,6 +76,8 @@ export function makeMetrics(): Metrics {
     received: new Map(),
     latency: makeHistogram(),
     commits: makeHistogram(),
+    posts: new Map(),
+    firstPosts: makeHistogram(),
   }
   let told = sums(counts)
   let page: Promise<(figures: Readonly<Record<string, number>>) => Promise<string>> | null = null
@@ -89,6 +98,8 @@ export function makeMetrics(): Metrics {
       if (session?.isNew) addTo(counts.sessions, `${session.protocol ?? 'none'} ${session.isVerified}`)
     },
     received: (kind) => addTo(counts.received, kind),
+    posted: (result) => addTo(counts.posts, result),
+    firstPosted: (ms) => recordMs(counts.firstPosts, ms),
     take() {
       const before = told
       told = sums(counts)
@@ -141,6 +152,8 @@ async function makePage(counts: Counts): Promise<(figures: Readonly<Record<strin
     })
   latency('accept', 'From a whole request to its committed answer', counts.latency)
   latency('commit', 'From sending a commit to its confirmation', counts.commits)
+  latency('webhook_first_attempt', 'From an event to the first attempt to deliver it', counts.firstPosts)
+  labelled('webhook_attempts', 'Attempts at webhooks ended, by result', { labels: ['result'], values: counts.posts })
   const gauges = new Map<string, Gauge>()
   return (figures) => {
     for (const [figure, value] of Object.entries(figures)) {
@@ -203,5 +216,6 @@ function sums(counts: Counts): Record<string, number> {
     replayedRequests: counts.replays,
     refusedSends: sum(counts.refusals),
     attempts: sum(counts.attempts),
+    posts: sum(counts.posts),
   }
 }

@@ -18,7 +18,7 @@ import type { Config } from './config.ts'
 import { type ContentStore, readBody } from './content.ts'
 import { type DomainLaneDeps, makeDomainLanes } from './domain-lanes.ts'
 import { checkDomain } from './effects/check-domain.ts'
-import { createFence, type Fence, markDisconnected, monotonicMs } from './effects/fence.ts'
+import { createFence, type Fence, markDisconnected, mayFinish, monotonicMs } from './effects/fence.ts'
 import { createResolver, type Resolver } from './effects/resolve.ts'
 import type { SigningKey } from './effects/sign.ts'
 import { examine } from './health/examine.ts'
@@ -33,6 +33,7 @@ import { isProcessGone, processIdentity } from './process-identity.ts'
 import { makeSecrets, type Secrets } from './secrets.ts'
 import { makeKeyFinder, openServiceKey } from './signing-keys.ts'
 import { fenceStore, makeContentStore } from './store-guard.ts'
+import { makeWebhookRoom, type WebhookRoom } from './webhook-room.ts'
 
 /** Port of name servers, for the second opinion of a domain's check. */
 const DNS_PORT = 53
@@ -48,6 +49,7 @@ export interface Parts {
   readonly fence: Fence
   readonly metrics: Metrics
   readonly mailRoom: MailRoom
+  readonly webhooks: WebhookRoom
   /** Signs all live mail besides its domain's key. */
   readonly serviceKey: SigningKey | null
   readonly check: DomainLaneDeps['check']
@@ -94,6 +96,15 @@ export async function openParts(
     run: mailRoom.run,
     smtp,
   })
+  const metrics = makeMetrics()
+  const webhooks = makeWebhookRoom({
+    config,
+    metrics,
+    read: (shard, facts) => store.read(shard, facts),
+    sealingKey: secrets.sealingKey,
+    resolver,
+    ca: smtp.ca ?? null,
+  })
   return {
     config,
     log,
@@ -102,8 +113,9 @@ export async function openParts(
     store,
     content,
     fence,
-    metrics: makeMetrics(),
+    metrics,
     mailRoom,
+    webhooks,
     outbound,
     serviceKey,
     resolver,
@@ -202,9 +214,15 @@ export async function openWorker(parts: Parts, { room, makeShard }: WorkerChange
     serviceKey,
     log,
   })
+  const clock = { nowMs: (): number => Date.now() }
+  const posts = parts.webhooks.lane({
+    nowMs: () => clock.nowMs(),
+    mayPost: () => mayFinish(fence),
+    ...(room !== undefined && { room }),
+  })
   const worker = await startWorker({
     store: fenceStore(store, fence),
-    behaviours: { ...BEHAVIOURS, lanes: [...lanes, ...domainLanes] },
+    behaviours: { ...BEHAVIOURS, lanes: [...lanes, ...domainLanes, posts] },
     log,
     shards: SHARDS,
     random: Math.random,
@@ -216,12 +234,13 @@ export async function openWorker(parts: Parts, { room, makeShard }: WorkerChange
     ...(makeShard !== undefined && { makeShard }),
   })
   parts.onStoreUp.add(() => worker.connected())
+  clock.nowMs = () => worker.nowMs()
   return worker
 }
 
 /** What the handlers of routes need. */
 export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
-  const { config, store, secrets, content, metrics, mailRoom, outbound, resolver, serviceKey } = parts
+  const { config, store, secrets, content, metrics, mailRoom, outbound, resolver, serviceKey, webhooks } = parts
   return {
     ask: (shard, command) => worker.ask(shard, command),
     read: (shard, facts) => store.read(shard, facts),
@@ -236,6 +255,9 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
     content,
     readBody: (place) => readBody(content, place),
     metrics,
+    webhookSecrets: webhooks.secrets,
+    readEvent: webhooks.readEvent,
+    privateNetworksAllowed: config.privateNetworksAllowed,
     billing: config.billing === 'on',
     hasRelay: config.relayUrl !== null,
     serviceDomain: config.serviceDomain,
@@ -251,10 +273,17 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
 }
 
 /** Figures of this moment. */
-export function figuresOf({ store, outbound, mailRoom }: Parts, worker: Worker): Record<string, number> {
+export function figuresOf({ store, outbound, mailRoom, webhooks }: Parts, worker: Worker): Record<string, number> {
   const { underWay, waiting, paused } = outbound.sites.figures
   const sites = { attemptsUnderWay: underWay, attemptsWaiting: waiting, sitesPaused: paused }
-  return { ...worker.stats(), ...sites, connections: mailRoom.connections(), storeUp: store.connected ? 1 : 0 }
+  const posts = webhooks.figures.take(worker.nowMs())
+  return {
+    ...worker.stats(),
+    ...sites,
+    ...posts,
+    connections: mailRoom.connections(),
+    storeUp: store.connected ? 1 : 0,
+  }
 }
 
 /** Gives the store back; our own Redis is stopped when nobody else uses it. */

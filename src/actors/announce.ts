@@ -42,6 +42,7 @@ import {
   formatReference,
   type MessageReference,
   postLane,
+  QUEUE_FIELD,
 } from './webhook-item.ts'
 import { enterSlice } from './webhook-slice.ts'
 
@@ -68,8 +69,6 @@ export interface CapNews {
 
 export type Announced = Need | { readonly kind: 'told'; readonly staged: Staged }
 
-/** Field of a queue's entry: the item. */
-export const QUEUE_FIELD = 'i'
 /** Timer that ends the oldest deliveries of a backlog that is full. */
 export const BACKLOG_TIMER = 'backlog'
 

@@ -35,10 +35,10 @@ import { rotateDkim } from './rotate-dkim.ts'
 import { serverEntity } from './server.ts'
 import { streamEntity } from './stream.ts'
 import { SWEEP_TIMER, sweep } from './sweep.ts'
-import { listenersEntity, webhookEntity } from './webhook.ts'
+import { WEBHOOK_BEHAVIOURS } from './webhook-behaviours.ts'
 
 export const BEHAVIOURS: Omit<Behaviours, 'lanes'> = {
-  entities: [accountEntity, serverEntity, streamEntity, domainEntity, webhookEntity, listenersEntity],
+  entities: [accountEntity, serverEntity, streamEntity, domainEntity, ...WEBHOOK_BEHAVIOURS.entities],
   commands: [
     accept,
     createAccount,
@@ -66,6 +66,13 @@ export const BEHAVIOURS: Omit<Behaviours, 'lanes'> = {
     orderQueue,
     retryLane,
     dropItem,
+    ...WEBHOOK_BEHAVIOURS.commands,
   ],
-  timers: { [SWEEP_TIMER]: sweep, [PEOPLE_TIMER]: people, [RELEASE_TIMER]: release, [CHECK_TIMER]: checkTimer },
+  timers: {
+    ...WEBHOOK_BEHAVIOURS.timers,
+    [SWEEP_TIMER]: sweep,
+    [PEOPLE_TIMER]: people,
+    [RELEASE_TIMER]: release,
+    [CHECK_TIMER]: checkTimer,
+  },
 }

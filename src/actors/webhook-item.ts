@@ -10,6 +10,7 @@
  * Names sort by the delivery's id. The reference alone is what a signal about the event says. No personal data in it.
  */
 
+import type { Entry } from '../../cluster/behaviour.ts'
 import { idOfShort, shortId } from '../../cluster/id.ts'
 import type { CapEventName, EventName, MessageEventName } from '../../schemas/webhook.ts'
 import type { LimitScope } from './quota.ts'
@@ -51,6 +52,8 @@ export interface WebhookItem {
   readonly reference: EventReference
 }
 
+/** Field of a queue's entry: the item. */
+export const QUEUE_FIELD = 'i'
 /** Family of the lanes of webhooks. */
 export const POST_LANE = 'post'
 
@@ -88,6 +91,12 @@ export function parseItem(item: string): WebhookItem {
   const sliceEnd = item.indexOf('.', ID_CHARS + 1)
   const slice = item.slice(ID_CHARS + 1, sliceEnd)
   return { deliveryId: item.slice(0, ID_CHARS), slice, reference: parseReference(item.slice(sliceEnd + 1)) }
+}
+
+/** The delivery of a queue's entry, with the name of its item. */
+export function itemOf({ fields }: Entry): WebhookItem & { readonly name: string } {
+  const name = fields[fields.indexOf(QUEUE_FIELD) + 1] ?? ''
+  return { name, ...parseItem(name) }
 }
 
 export function formatReference(reference: EventReference): string {

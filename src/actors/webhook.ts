@@ -21,21 +21,31 @@ export interface WebhookSecret {
   readonly sealed: string
 }
 
+/** A moment among the ids of the shard, and in time. */
+export interface SwitchOff {
+  readonly id: string
+  readonly atMs: number
+}
+
 export interface WebhookState {
   readonly webhookId: string
   readonly accountId: string
   readonly serverId: string
   readonly url: string
+  /** What URLs of a server are compared by. */
+  readonly urlHash: string
   readonly events: readonly EventName[]
   /** Messages of this stream only; null = of every stream. */
   readonly streamId: string | null
   readonly enabled: boolean
   readonly inboundContent: 'full' | 'reference'
+  /** Whether its server is a test server. */
+  readonly test: boolean
   readonly createdAtMs: number
   /** Oldest first. */
   readonly secrets: readonly WebhookSecret[]
-  /** Of the last switch-off; what was queued up to then is dead. */
-  readonly offAtMs: number | null
+  /** The last switch-off: what was queued before is dead. */
+  readonly off: SwitchOff | null
   readonly removedAtMs: number | null
 }
 
@@ -43,7 +53,7 @@ export type WebhookEvent =
   | { readonly type: 'created'; readonly webhook: WebhookState }
   | {
       readonly type: 'changed'
-      readonly changes: Partial<Pick<WebhookState, 'enabled' | 'secrets' | 'offAtMs' | 'removedAtMs'>>
+      readonly changes: Partial<Pick<WebhookState, 'enabled' | 'secrets' | 'off' | 'removedAtMs'>>
     }
 
 /** What an announcement needs of a webhook. */
@@ -64,6 +74,8 @@ export interface WebhookCounters {
   readonly slice: Slice | null
   /** Pending deliveries are looked for from here on, when there are too many. */
   readonly trimmed?: readonly [slice: string, deliveryId: string]
+  /** The last slice of which only the dead are left. */
+  readonly thinned?: string
 }
 
 export const webhookEntity: EntityType<WebhookState | null, WebhookEvent> = {

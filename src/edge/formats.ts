@@ -9,7 +9,7 @@
 import { parse } from 'tldts'
 
 import { REFUSED_HEADER_NAMES, REFUSED_HEADER_PREFIXES } from '../../schemas/email.ts'
-import { HEADER_NAME_CHARS_MAX } from '../../schemas/limits.ts'
+import { HEADER_NAME_CHARS_MAX, WEBHOOK_URL_CHARS_MAX } from '../../schemas/limits.ts'
 import { isAddress, isDomain } from '../mail/address.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
@@ -30,6 +30,7 @@ export const FORMATS: Readonly<Record<string, Format>> = {
   'sending-domain': { test: isSendingDomain, message: 'Must be a host name below a public suffix' },
   'header-name': { test: isHeaderName, message: 'Must be a header name that a message may set' },
   base64: { test: isBase64, message: 'Must be base64 with padding and without white space' },
+  'webhook-url': { test: isWebhookUrl, message: 'Must be an https URL without user info and fragment' },
   uuid: { test: isUuid, message: 'Must be a uuid' },
   'date-time': { test: isInstant, message: 'Must be an ISO 8601 date-time with an offset' },
 }
@@ -61,6 +62,14 @@ function isBase64(text: string): boolean {
   if (padding === -1) return true
   const rest = text.slice(padding, padding + 3)
   return padding + rest.length === text.length && (rest === '=' || rest === '==')
+}
+
+/** Whether events may be posted there, by the URL's form alone. Spec webhook.url */
+function isWebhookUrl(text: string): boolean {
+  if (text.length > WEBHOOK_URL_CHARS_MAX || !URL.canParse(text)) return false
+  const { protocol, username, password, href } = new URL(text)
+  if (protocol !== 'https:' || username !== '' || password !== '') return false
+  return !text.includes('#') && href.length <= WEBHOOK_URL_CHARS_MAX
 }
 
 function isInstant(text: string): boolean {

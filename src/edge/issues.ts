@@ -27,6 +27,7 @@ export interface Schema {
   readonly minItems?: number
   readonly maxItems?: number
   readonly minProperties?: number
+  readonly uniqueItems?: boolean
   readonly maxProperties?: number
   readonly recipientsMax?: number
   readonly items?: Schema
@@ -138,7 +139,7 @@ function problemOf(schema: Schema, value: unknown): string | null {
   if (schema.enum !== undefined && !schema.enum.includes(value)) return `Must be one of ${schema.enum.join(', ')}`
   if (typeof value === 'string') return problemOfText(schema, value)
   if (typeof value === 'number') return problemOfNumber(schema, value)
-  if (Array.isArray(value)) return problemOfList(schema, value.length)
+  if (Array.isArray(value)) return problemOfList(schema, value)
   return typeof value === 'object' && value !== null ? problemOfMap(schema, Object.keys(value).length) : null
 }
 
@@ -167,9 +168,11 @@ function problemOfMap(schema: Schema, size: number): string | null {
   return `Must have at most ${schema.maxProperties} ${schema.maxProperties === 1 ? 'entry' : 'entries'}`
 }
 
-function problemOfList(schema: Schema, length: number): string | null {
+function problemOfList(schema: Schema, items: readonly unknown[]): string | null {
+  const { length } = items
   if (schema.minItems !== undefined && length < schema.minItems) return `Must have at least ${schema.minItems} entry`
   if (schema.maxItems !== undefined && length > schema.maxItems) return `Must have at most ${schema.maxItems} entries`
+  if (schema.uniqueItems === true && new Set(items).size < length) return 'Must not hold an entry twice'
   return null
 }
 

@@ -51,9 +51,11 @@ export function formatEvents(people: readonly Person[]): MessageEvent[] {
     })
 }
 
-type Told = Exclude<StatusEvent, { event: 'cancelled' }>
+/** An event of the catalogue. */
+export type Told = Exclude<StatusEvent, { event: 'cancelled' }>
 
-function detailsOf(event: Told, address: string): MessageEvent['details'] {
+/** What is told of an event beside its kind. In: the recipient's address, to be put back into a reply. */
+export function detailsOf(event: Told, address: string): MessageEvent['details'] {
   switch (event.event) {
     case 'delivered':
     case 'deferred':

@@ -9,7 +9,8 @@ t.test('behaviours: names of commands and kinds of entities are there once', asy
   t.ok(names.length > 6 && kinds.length > 3)
   t.equal(new Set(names).size, names.length)
   t.equal(new Set(kinds).size, kinds.length)
-  t.match(Object.keys(BEHAVIOURS.timers).sort(), ['check', 'people', 'release', 'sweep'])
+  const timers = Object.keys(BEHAVIOURS.timers)
+  for (const name of ['people', 'sweep', 'backlog', 'drop', 'off', 'webhook-sweep']) t.ok(timers.includes(name), name)
 })
 
 t.test('behaviours: an event for what was never made changes nothing', async (t) => {

@@ -15,8 +15,8 @@ t.test('webhook: a list keeps the order of creation through every change [webhoo
 })
 
 t.test('webhook: changes apply to one that was created, and to nothing else', async (t) => {
-  const webhook = { webhookId: 'a', enabled: true, offAtMs: null } as WebhookState
-  const changes = { enabled: false, offAtMs: 7 }
+  const webhook = { webhookId: 'a', enabled: true, off: null } as WebhookState
+  const changes = { enabled: false, off: { id: 'b', atMs: 7 } }
   t.equal(webhookEntity.apply(null, { type: 'changed', changes }), null)
   const created = webhookEntity.apply(null, { type: 'created', webhook })
   t.same(webhookEntity.apply(created, { type: 'changed', changes }), { ...webhook, ...changes })

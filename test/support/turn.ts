@@ -134,6 +134,15 @@ export class World extends KeySpace {
     if (current && this.items.get(name) === before) this.items.delete(name)
   }
 
+  /** A sorted set; that of a lane holds its items, as the runtime keeps them. */
+  override sorted(key: string): ReadonlyMap<string, number> {
+    const lanes = `${shardTag(this.shard)}:due:`
+    if (!key.startsWith(lanes)) return super.sorted(key)
+    const lane = key.slice(lanes.length)
+    const items = [...this.items.values()].filter((item) => item.lane === lane)
+    return new Map(items.map(({ item, atMs }) => [item, atMs]))
+  }
+
   /** Items of lanes other than timers, by name. */
   deliveries(): Item[] {
     return [...this.items.values()].filter(({ lane }) => lane !== 'timers')

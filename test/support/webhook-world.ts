@@ -1,11 +1,13 @@
 /** webhook-world - webhooks of a tenant in a `World`, and what they have to deliver. */
 
 import type { CommandType } from '../../cluster/behaviour.ts'
+import { msOf, shortId } from '../../cluster/id.ts'
 import { EVENTS } from '../../schemas/webhook.ts'
 import { accountRef } from '../../src/actors/account.ts'
 import { serverRef } from '../../src/actors/server.ts'
 import { listenersRef, type WebhookState, webhookRef } from '../../src/actors/webhook.ts'
 import { parseItem, type WebhookItem, webhookOfLane } from '../../src/actors/webhook-item.ts'
+import { unpackRecord } from '../../src/actors/webhook-record.ts'
 import type { Tenant } from './tenant.ts'
 import type { World } from './turn.ts'
 
@@ -29,13 +31,15 @@ export function seedWebhook(
     accountId: tenant.accountId,
     serverId,
     url: `https://hooks.example/${webhookId}`,
+    urlHash: webhookId.slice(-22),
     events: EVENTS,
     streamId: null,
     enabled: true,
     inboundContent: 'full',
     createdAtMs: world.nowMs,
     secrets: [{ secretId: idOf(world), createdAtMs: world.nowMs, sealed: 'c2VhbGVk' }],
-    offAtMs: null,
+    test,
+    off: null,
     removedAtMs: null,
     ...rest,
   }
@@ -71,4 +75,12 @@ const MAKE_ID: CommandType<null, string> = {
   counters: () => [],
   facts: () => [],
   decide: (_body, _states, _facts, context) => ({ kind: 'done', reply: context.newId() }),
+}
+
+/** How a delivery of a webhook fares. */
+export function recordOf(world: World, { webhookId }: Pick<WebhookState, 'webhookId'>, deliveryId: string) {
+  const short = shortId(deliveryId)
+  const prefix = `{s${String(world.shard).padStart(3, '0')}}:delivery:${webhookId}:`
+  const key = world.keyNames().find((name) => name.startsWith(prefix) && world.hash(name).has(short))
+  return unpackRecord(key === undefined ? null : (world.hash(key).get(short) ?? null), msOf(deliveryId))
 }

@@ -1,0 +1,65 @@
+/**
+ * webhook-routes - the rows of webhooks and their deliveries
+ *
+ * Spec route.table, webhook.create, webhook.deliveries
+ */
+
+import { PAGE_QUERY } from './domain.ts'
+import { type Route, route } from './route.ts'
+import {
+  DELIVERIES_QUERY,
+  DELIVERY,
+  DELIVERY_LIST,
+  DELIVERY_READ,
+  EXAMPLE_BODY,
+  REPLAY_BODY,
+  REPLAYED,
+  WEBHOOK,
+  WEBHOOK_BODY,
+  WEBHOOK_CREATED,
+  WEBHOOK_LIST,
+  WEBHOOK_SECRET,
+} from './webhook.ts'
+
+export const WEBHOOK_ROUTES = {
+  createWebhook: route('createWebhook', 'POST', '/v1/webhooks', {
+    body: WEBHOOK_BODY,
+    success: { status: 201, body: WEBHOOK_CREATED },
+  }),
+  listWebhooks: route('listWebhooks', 'GET', '/v1/webhooks', {
+    query: PAGE_QUERY,
+    success: { status: 200, body: WEBHOOK_LIST },
+  }),
+  readWebhook: route('readWebhook', 'GET', '/v1/webhooks/{webhookId}', { success: { status: 200, body: WEBHOOK } }),
+  deleteWebhook: route('deleteWebhook', 'DELETE', '/v1/webhooks/{webhookId}', { success: { status: 204, body: null } }),
+  enableWebhook: route('enableWebhook', 'POST', '/v1/webhooks/{webhookId}/enable', {
+    success: { status: 200, body: WEBHOOK },
+  }),
+  disableWebhook: route('disableWebhook', 'POST', '/v1/webhooks/{webhookId}/disable', {
+    success: { status: 200, body: WEBHOOK },
+  }),
+  addWebhookSecret: route('addWebhookSecret', 'POST', '/v1/webhooks/{webhookId}/secrets', {
+    success: { status: 201, body: WEBHOOK_SECRET },
+  }),
+  deleteWebhookSecret: route('deleteWebhookSecret', 'DELETE', '/v1/webhooks/{webhookId}/secrets/{secretId}', {
+    success: { status: 204, body: null },
+  }),
+  listDeliveries: route('listDeliveries', 'GET', '/v1/webhooks/{webhookId}/deliveries', {
+    query: DELIVERIES_QUERY,
+    success: { status: 200, body: DELIVERY_LIST },
+  }),
+  readDelivery: route('readDelivery', 'GET', '/v1/webhooks/{webhookId}/deliveries/{deliveryId}', {
+    success: { status: 200, body: DELIVERY_READ },
+  }),
+  replayDelivery: route('replayDelivery', 'POST', '/v1/webhooks/{webhookId}/deliveries/{deliveryId}/replay', {
+    success: { status: 202, body: DELIVERY },
+  }),
+  replayDead: route('replayDead', 'POST', '/v1/webhooks/{webhookId}/replay', {
+    body: REPLAY_BODY,
+    success: { status: 202, body: REPLAYED },
+  }),
+  testWebhook: route('testWebhook', 'POST', '/v1/webhooks/{webhookId}/test', {
+    body: EXAMPLE_BODY,
+    success: { status: 202, body: DELIVERY },
+  }),
+} as const satisfies Record<string, Route>

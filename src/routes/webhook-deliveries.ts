@@ -1,0 +1,105 @@
+/**
+ * webhook-deliveries - the deliveries of a webhook: list, read with what it would carry now, replay one or all that are
+ * dead, and an example event
+ *
+ * Spec webhook.deliveries, webhook.delivery, webhook.replay, webhook.example
+ */
+
+import { msOf } from '../../cluster/id.ts'
+import { DELIVERIES_PAGE_DEFAULT } from '../../schemas/limits.ts'
+import type { ExampleBody, ReplayBody } from '../../schemas/webhook.ts'
+import type { QueuedReply } from '../actors/replay.ts'
+import type { ReplayCursor, ReplayDeadReply } from '../actors/replay-dead.ts'
+import { parseItem } from '../actors/webhook-item.ts'
+import type { KeyOwner } from '../edge/key.ts'
+import type { EdgeRequest, Handler } from '../edge/request.ts'
+import { type Answer, refuse } from '../edge/respond.ts'
+import type { EventReader } from '../views/event.ts'
+import { type DeliveriesPage, formatDelivery, listDeliveries, readDelivery } from '../views/webhook.ts'
+import { idBeside, onWebhook, orderOnWebhook, type WebhookDeps } from './webhooks.ts'
+
+/** Steps of one replay: a whole backlog, and slices without anything dead. */
+const STEPS_MAX = 1_000
+
+export type DeliveryDeps = WebhookDeps & { readonly readEvent: EventReader }
+
+/** GET /v1/webhooks/{webhookId}/deliveries. Spec webhook.deliveries */
+export function makeListDeliveries(deps: DeliveryDeps): Handler {
+  return (request) =>
+    onWebhook(deps, request, async (webhook) => {
+      const seen = await listDeliveries(deps.read, { webhook, nowMs: deps.nowMs() }, pageOf(request))
+      return seen === null ? refuse('unavailable') : { status: 200, json: seen }
+    })
+}
+
+/** GET /v1/webhooks/{webhookId}/deliveries/{deliveryId}. Spec webhook.delivery */
+export function makeReadDelivery(deps: DeliveryDeps): Handler {
+  return (request) =>
+    onWebhook(deps, request, async (webhook) => {
+      const nowMs = deps.nowMs()
+      const seen = await readDelivery(deps.read, { webhook, nowMs }, request.params.deliveryId ?? '')
+      if (typeof seen === 'string') return refuse(seen)
+      const { item, record } = seen
+      const { deliveryId, reference } = parseItem(item)
+      const event = await deps.readEvent(webhook, reference, msOf(deliveryId))
+      if (event === undefined) return refuse('unavailable')
+      const body = event === null ? null : { id: deliveryId, attempt: record.attempts + 1, ...event }
+      return { status: 200, json: { ...formatDelivery(item, record), body } }
+    })
+}
+
+/** POST /v1/webhooks/{webhookId}/deliveries/{deliveryId}/replay. Spec webhook.replay */
+export function makeReplayDelivery(deps: DeliveryDeps): Handler {
+  return (request) => {
+    const deliveryId = idBeside(request.key as KeyOwner, request.params.deliveryId)
+    return orderOnWebhook(deps, request, { name: 'replay-delivery', body: { deliveryId }, answer: answerQueued })
+  }
+}
+
+/** POST /v1/webhooks/{webhookId}/replay: step after step, until nothing is left. Spec webhook.replay */
+export function makeReplayDead(deps: DeliveryDeps): Handler {
+  return async (request) => {
+    const { createdFrom, createdTo } = request.body as ReplayBody
+    const fromMs = Date.parse(createdFrom)
+    // What dies while it is replayed is not meant.
+    const toMs = createdTo === null || createdTo === undefined ? deps.nowMs() : Date.parse(createdTo)
+    const seen: { queued: number; after: ReplayCursor | null } = { queued: 0, after: null }
+    for (let steps = 0; steps < STEPS_MAX && !request.aborted; steps += 1) {
+      const body = { fromMs, toMs, after: seen.after }
+      seen.after = null
+      const answer = await orderOnWebhook(deps, request, {
+        name: 'replay-dead',
+        body,
+        answer: ({ queued, next }: ReplayDeadReply) => {
+          seen.queued += queued
+          seen.after = next
+          return { status: 202, json: { queued: seen.queued } }
+        },
+      })
+      if (seen.after === null) return answer
+    }
+    return { status: 202, json: { queued: seen.queued } }
+  }
+}
+
+/** POST /v1/webhooks/{webhookId}/test. Spec webhook.example */
+export function makeTestWebhook(deps: DeliveryDeps): Handler {
+  return (request) => {
+    const { event } = request.body as ExampleBody
+    return orderOnWebhook(deps, request, { name: 'example-event', body: { event }, answer: answerQueued })
+  }
+}
+
+function answerQueued({ item, record }: QueuedReply): Answer {
+  return { status: 202, json: formatDelivery(item, record) }
+}
+
+function pageOf({ query }: EdgeRequest): DeliveriesPage {
+  const { limit, after, status, event } = query
+  return {
+    limit: limit === undefined ? DELIVERIES_PAGE_DEFAULT : Number(limit),
+    after: after?.toLowerCase() ?? null,
+    status: (status as DeliveriesPage['status'] | undefined) ?? null,
+    event: (event as DeliveriesPage['event'] | undefined) ?? null,
+  }
+}

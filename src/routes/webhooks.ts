@@ -1,0 +1,181 @@
+/**
+ * webhooks - the routes of a server's webhooks: create, list, read, remove, enable, disable, secrets
+ *
+ * Secrets are made here and sealed before they enter a command; the value is in one answer and nowhere else.
+ *
+ * Spec webhook.create, webhook.url, webhook.read, webhook.list, webhook.remove, webhook.switch, webhook.secrets
+ */
+
+import { createHash } from 'node:crypto'
+import { isIP } from 'node:net'
+import { shardOf } from '../../cluster/id.ts'
+import { EVENTS, type WebhookBody } from '../../schemas/webhook.ts'
+import type { CreateWebhookReply } from '../actors/create-webhook.ts'
+import type { Refused } from '../actors/refusal.ts'
+import type { WebhookReply } from '../actors/switch-webhook.ts'
+import type { WebhookState } from '../actors/webhook.ts'
+import type { AddSecretReply } from '../actors/webhook-secret.ts'
+import type { KeyOwner } from '../edge/key.ts'
+import type { EdgeRequest, Handler } from '../edge/request.ts'
+import { type Answer, refuse } from '../edge/respond.ts'
+import { isPublicAddress } from '../mail/mx.ts'
+import { formatInstant } from '../views/instant.ts'
+import type { Reader } from '../views/key.ts'
+import { formatWebhook, listWebhooks, readWebhook } from '../views/webhook.ts'
+import type { WebhookSecrets } from '../webhook-secrets.ts'
+import { type Ask, answerOf, answerRefused } from './answer.ts'
+import { pageOf } from './page.ts'
+
+/** Characters of the hash that a URL is compared by: 132 bits. */
+const URL_HASH_CHARS = 22
+
+/** In place of an id of another shard, which is another account's: nothing is called that. */
+const NOWHERE = '00000000-0000-7000-8000-000000000000'
+
+/** What the routes of webhooks need. */
+export interface WebhookDeps {
+  readonly ask: Ask
+  readonly read: Reader
+  readonly newCmdId: () => string
+  readonly nowMs: () => number
+  readonly webhookSecrets: WebhookSecrets
+  /** CIDRs that may be posted to although they are private. */
+  readonly privateNetworksAllowed: readonly string[]
+}
+
+/** POST /v1/webhooks. Spec webhook.create */
+export function makeCreateWebhook(deps: WebhookDeps): Handler {
+  return async ({ key, body }) => {
+    const owner = key as KeyOwner
+    const { url, events, streamId, inboundContent } = body as WebhookBody
+    const { hostname, href } = new URL(url)
+    if (!mayPostTo(hostname, deps.privateNetworksAllowed))
+      return refuse('invalid_request', { issues: [{ path: 'url', message: 'Must be on a public host' }] })
+    const { secret, sealed } = deps.webhookSecrets.make(owner.serverId as string)
+    const asked = {
+      url: href,
+      urlHash: hashOf(href),
+      events: events ?? EVENTS,
+      streamId: streamId == null ? null : idBeside(owner, streamId),
+      inboundContent,
+      sealedSecret: sealed,
+    }
+    return orderWebhook(deps, owner, {
+      name: 'create-webhook',
+      body: asked,
+      answer: ({ webhook }: CreateWebhookReply) => ({ status: 201, json: { ...formatWebhook(webhook), secret } }),
+    })
+  }
+}
+
+/** GET /v1/webhooks. Spec webhook.list */
+export function makeListWebhooks({ read }: WebhookDeps): Handler {
+  return async ({ key, query }) => {
+    const seen = await listWebhooks(read, key as KeyOwner, pageOf(query))
+    if (typeof seen === 'string') return refuse(seen)
+    return { status: 200, json: { webhooks: seen.webhooks.map(formatWebhook), next: seen.next } }
+  }
+}
+
+/** GET /v1/webhooks/{webhookId}. Spec webhook.read */
+export function makeReadWebhook(deps: WebhookDeps): Handler {
+  return (request) => onWebhook(deps, request, (webhook) => ({ status: 200, json: formatWebhook(webhook) }))
+}
+
+/** DELETE /v1/webhooks/{webhookId}. Spec webhook.remove */
+export function makeRemoveWebhook(deps: WebhookDeps): Handler {
+  return (request) => orderOnWebhook(deps, request, { name: 'remove-webhook', answer: () => ({ status: 204 }) })
+}
+
+/** POST /v1/webhooks/{webhookId}/enable and /disable. Spec webhook.switch */
+export function makeSwitchWebhook(deps: WebhookDeps, enabled: boolean): Handler {
+  return (request) =>
+    orderOnWebhook(deps, request, {
+      name: 'switch-webhook',
+      body: { enabled },
+      answer: ({ webhook }: WebhookReply) => ({ status: 200, json: formatWebhook(webhook) }),
+    })
+}
+
+/** POST /v1/webhooks/{webhookId}/secrets. Spec webhook.secrets */
+export function makeAddSecret(deps: WebhookDeps): Handler {
+  return (request) => {
+    const { serverId } = request.key as KeyOwner
+    const { secret, sealed } = deps.webhookSecrets.make(serverId as string)
+    return orderOnWebhook(deps, request, {
+      name: 'add-secret',
+      body: { sealedSecret: sealed },
+      answer: ({ secret: { secretId, createdAtMs } }: AddSecretReply) => ({
+        status: 201,
+        json: { secretId, createdAt: formatInstant(createdAtMs), secret },
+      }),
+    })
+  }
+}
+
+/** DELETE /v1/webhooks/{webhookId}/secrets/{secretId}. Spec webhook.secrets */
+export function makeRemoveSecret(deps: WebhookDeps): Handler {
+  return (request) =>
+    orderOnWebhook(deps, request, {
+      name: 'remove-secret',
+      body: { secretId: (request.params.secretId ?? '').toLowerCase() },
+      answer: () => ({ status: 204 }),
+    })
+}
+
+/** Finds the webhook of the path for a route that only looks. */
+export async function onWebhook(
+  { read }: Pick<WebhookDeps, 'read'>,
+  { key, params }: EdgeRequest,
+  show: (webhook: WebhookState) => Promise<Answer> | Answer,
+): Promise<Answer> {
+  const seen = await readWebhook(read, key as KeyOwner, params.webhookId ?? '')
+  return typeof seen === 'string' ? refuse(seen) : show(seen)
+}
+
+interface Order<Reply> {
+  readonly name: string
+  readonly body?: object
+  answer(reply: Reply): Answer
+}
+
+/** Orders about the webhook of the path: the turn finds it, or refuses in the contract's order. */
+export function orderOnWebhook<Reply extends { readonly kind: string }>(
+  deps: Pick<WebhookDeps, 'ask' | 'newCmdId' | 'nowMs'>,
+  { key, params }: EdgeRequest,
+  order: Order<Reply>,
+): Promise<Answer> {
+  const owner = key as KeyOwner
+  const webhookId = idBeside(owner, params.webhookId)
+  return orderWebhook(deps, owner, { ...order, body: { webhookId, ...order.body } })
+}
+
+/** An id of a path as one that may lie on the server's shard; what cannot becomes one that nothing has. */
+export function idBeside({ serverId }: KeyOwner, text: string | undefined): string {
+  const id = (text ?? '').toLowerCase()
+  return shardOf(id) !== null && shardOf(id) === shardOf(serverId as string) ? id : NOWHERE
+}
+
+/** Asks the server's shard; the turn checks key and state again. */
+export async function orderWebhook<Reply extends { readonly kind: string }>(
+  deps: Pick<WebhookDeps, 'ask' | 'newCmdId' | 'nowMs'>,
+  { accountId, serverId, hash }: KeyOwner,
+  { name, body, answer }: Order<Reply>,
+): Promise<Answer> {
+  const command = { name, cmdId: deps.newCmdId(), body: { accountId, serverId, keyHash: hash, ...body } }
+  const result = await deps.ask(shardOf(serverId as string) as number, command)
+  return answerOf<Reply | Refused>(result, (reply) =>
+    reply.kind === 'refused' ? answerRefused(reply as Refused, deps.nowMs()) : answer(reply as Reply),
+  )
+}
+
+/** Whether a host may be named: no private address, and not this very machine. Names are looked up at each attempt. */
+function mayPostTo(hostname: string, allowed: readonly string[]): boolean {
+  const host = hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
+  if (host === 'localhost' || host.endsWith('.localhost')) return isPublicAddress('127.0.0.1', allowed)
+  return isIP(host) === 0 || isPublicAddress(host, allowed)
+}
+
+function hashOf(href: string): string {
+  return createHash('sha256').update(href).digest('base64url').slice(0, URL_HASH_CHARS)
+}

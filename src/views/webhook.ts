@@ -1,0 +1,259 @@
+/**
+ * webhook - webhooks of a server and their deliveries, as a server key reads them
+ *
+ * Every view looks the key up in the same step as what it reads, so a revocation holds at once.
+ *
+ * Keys: `webhook:<id>`, `webhooks:<server>`, `slices:<webhook>`, `queue delivery dead:<webhook>:<slice>`, `key:<sha256>`
+ *
+ * Spec webhook.read, webhook.list, webhook.delivery, webhook.deliveries
+ */
+
+import type { Entry } from '../../cluster/behaviour.ts'
+import { entryIdOf, msOf, shardOf, shortId } from '../../cluster/id.ts'
+import type { Delivery, EventName, Webhook } from '../../schemas/webhook.ts'
+import { deadKey, deliveryKey, queueKey, slicesKey } from '../actors/keyspace.ts'
+import { isGone, recordFact } from '../actors/prepare-post.ts'
+import { type Listener, listenersRef, type WebhookState, webhookRef } from '../actors/webhook.ts'
+import { daySlicesFact, foundItem, placeFacts } from '../actors/webhook-find.ts'
+import { itemOf, parseItem } from '../actors/webhook-item.ts'
+import { type DeliveryRecord, isThinned, shownRecord, unpackRecord } from '../actors/webhook-record.ts'
+import { entityFact, stateOf } from './entity.ts'
+import { formatInstant, formatInstantOrNull } from './instant.ts'
+import { type KeyOwner, keyFact, ownerOfRow, type Reader } from './key.ts'
+import type { Page } from './newest.ts'
+
+/** Why a view shows nothing; codes of the contract. */
+export type Unseen = 'unauthorized' | 'unavailable' | 'not_found'
+
+/** Deliveries that one page looks at: where few of them fit a filter, the next page goes on. */
+const LOOKED_AT_MAX = 5_000
+/** Slices that one page looks into. */
+const SLICES_LOOKED_AT_MAX = 40
+/** Slices of thirteen months, several a day. */
+const SLICES_MAX = 5_000
+
+/** Which deliveries a list shows. */
+export interface DeliveriesPage extends Page {
+  readonly status: DeliveryRecord['status'] | null
+  readonly event: EventName | null
+}
+
+interface Place {
+  readonly shard: number
+  readonly webhook: WebhookState
+  readonly nowMs: number
+}
+
+/** The resource of a webhook. */
+export function formatWebhook(state: WebhookState): Webhook {
+  return {
+    webhookId: state.webhookId,
+    url: state.url,
+    events: [...state.events],
+    streamId: state.streamId,
+    enabled: state.enabled,
+    inboundContent: state.inboundContent,
+    createdAt: formatInstant(state.createdAtMs),
+    secrets: state.secrets.map(({ secretId, createdAtMs }) => ({ secretId, createdAt: formatInstant(createdAtMs) })),
+  }
+}
+
+/** The record of a delivery. */
+export function formatDelivery(item: string, record: DeliveryRecord): Delivery {
+  const { deliveryId, reference } = parseItem(item)
+  const { event } = reference
+  const named = reference.kind === 'message' ? reference.messageId : null
+  const madeUp = reference.kind === 'example' ? reference.madeUpId : null
+  const isCap = event === 'cap_warning' || event === 'cap_reached'
+  return {
+    deliveryId,
+    event,
+    messageId: isCap || event === 'inbound' ? null : (named ?? madeUp),
+    inboundMessageId: event === 'inbound' ? madeUp : null,
+    status: record.status,
+    attempts: record.attempts,
+    nextAttemptAt: formatInstantOrNull(record.nextAttemptAtMs),
+    lastStatusCode: record.lastStatusCode,
+    lastError: record.lastError,
+    deliveredAt: formatInstantOrNull(record.deliveredAtMs),
+    createdAt: formatInstant(msOf(deliveryId)),
+  }
+}
+
+/** A webhook of the key's server. */
+export async function readWebhook(read: Reader, owner: KeyOwner, webhookId: string): Promise<WebhookState | Unseen> {
+  const serverId = owner.serverId as string
+  const shard = shardOf(serverId) as number
+  const id = webhookId.toLowerCase()
+  // An id of another shard is another account's, and its key name would not lie on this shard.
+  const ids = shardOf(id) === shard ? [id] : []
+  const seen = await read(shard, [keyFact(shard, owner.hash), ...ids.map((one) => entityFact(shard, webhookRef(one)))])
+  if (seen === null) return 'unavailable'
+  if (ownerOfRow(owner.hash, seen[0]) === null) return 'unauthorized'
+  const webhook = stateOf<WebhookState>(seen[1])
+  const isOurs = webhook !== null && webhook.serverId === serverId && webhook.removedAtMs === null
+  return isOurs ? webhook : 'not_found'
+}
+
+/** A page of the server's webhooks, newest first. */
+export async function listWebhooks(
+  read: Reader,
+  owner: KeyOwner,
+  { limit, after }: Page,
+): Promise<{ webhooks: readonly WebhookState[]; next: string | null } | Unseen> {
+  const serverId = owner.serverId as string
+  const shard = shardOf(serverId) as number
+  const seen = await read(shard, [keyFact(shard, owner.hash), entityFact(shard, listenersRef(serverId))])
+  if (seen === null) return 'unavailable'
+  if (ownerOfRow(owner.hash, seen[0]) === null) return 'unauthorized'
+  const ids = (stateOf<readonly Listener[]>(seen[1]) ?? []).map(({ webhookId }) => webhookId).reverse()
+  const below = after === null ? ids : ids.filter((id) => id < after)
+  const page = below.slice(0, limit)
+  const states = await read(
+    shard,
+    page.map((id) => entityFact(shard, webhookRef(id))),
+  )
+  if (states === null) return 'unavailable'
+  const webhooks = states.map((value) => stateOf<WebhookState>(value)).filter((state) => state !== null)
+  return {
+    webhooks: webhooks.filter(({ removedAtMs }) => removedAtMs === null),
+    next: below.length > limit ? (page.at(-1) ?? null) : null,
+  }
+}
+
+/** One delivery of a webhook, by its item. */
+export async function readDelivery(
+  read: Reader,
+  { webhook, nowMs }: Pick<Place, 'webhook' | 'nowMs'>,
+  deliveryId: string,
+): Promise<{ item: string; record: DeliveryRecord } | Unseen> {
+  const { webhookId } = webhook
+  const shard = shardOf(webhookId) as number
+  const id = deliveryId.toLowerCase()
+  if (shardOf(id) !== shard) return 'not_found'
+  const slices = await read(shard, [daySlicesFact(shard, webhookId, id)])
+  if (slices === null) return 'unavailable'
+  const places = placeFacts(slices[0] as readonly (readonly [string, number])[], { shard, webhookId, deliveryId: id })
+  const found = await read(shard, places)
+  if (found === null) return 'unavailable'
+  const item = foundItem(found, id)
+  if (item === null) return 'not_found'
+  const delivery = parseItem(item)
+  if (isGone(delivery, { nowMs, test: webhook.test })) return 'not_found'
+  const rows = await read(shard, [recordFact(shard, webhookId, delivery)])
+  if (rows === null) return 'unavailable'
+  const packed = (rows[0] as readonly (string | null)[])[0] ?? null
+  const record = unpackRecord(packed, msOf(id))
+  return { item, record: shownRecord(webhook, { deliveryId: id, record }) }
+}
+
+/** A page of the deliveries of a webhook, newest first. Null: the store did not answer. */
+export async function listDeliveries(
+  read: Reader,
+  { webhook, nowMs }: Pick<Place, 'webhook' | 'nowMs'>,
+  page: DeliveriesPage,
+): Promise<{ deliveries: Delivery[]; next: string | null } | null> {
+  const shard = shardOf(webhook.webhookId) as number
+  const place = { shard, webhook, nowMs }
+  const slices = await slicesBelow(read, place, page.after)
+  if (slices === null) return null
+  const deliveries: Delivery[] = []
+  let lookedAt = 0
+  let last = page.after
+  for (const slice of slices.slice(0, SLICES_LOOKED_AT_MAX)) {
+    for (;;) {
+      const step = page.limit - deliveries.length + 1
+      const seen = await readStep(read, place, { slice, below: last, count: step, status: page.status })
+      if (seen === null) return null
+      for (const [index, { item, record }] of seen.entries()) {
+        if (deliveries.length === page.limit) return { deliveries, next: last }
+        last = parseItem(item).deliveryId
+        lookedAt += 1
+        if (fits(page, place, { item, record })) deliveries.push(formatDelivery(item, record))
+        const isLast = index === seen.length - 1 && seen.length < step
+        if (lookedAt >= LOOKED_AT_MAX && !isLast) return { deliveries, next: last }
+      }
+      if (seen.length < step) break
+    }
+  }
+  return { deliveries, next: slices.length > SLICES_LOOKED_AT_MAX ? last : null }
+}
+
+function fits(
+  { status, event }: DeliveriesPage,
+  { webhook, nowMs }: Place,
+  { item, record }: { item: string; record: DeliveryRecord },
+): boolean {
+  const delivery = parseItem(item)
+  if (event !== null && delivery.reference.event !== event) return false
+  if (status !== null && record.status !== status) return false
+  return !isGone(delivery, { nowMs, test: webhook.test })
+}
+
+/** Slices that may hold what lies below a delivery, newest first. */
+async function slicesBelow(
+  read: Reader,
+  { shard, webhook }: Place,
+  after: string | null,
+): Promise<readonly string[] | null> {
+  const max = after === null ? Number.MAX_SAFE_INTEGER : msOf(after)
+  const key = slicesKey(shard, webhook.webhookId)
+  const seen = await read(shard, [{ read: 'sorted', key, min: 0, max, count: SLICES_MAX }])
+  return seen === null ? null : (seen[0] as readonly (readonly [string, number])[]).map(([name]) => name).reverse()
+}
+
+/** The newest deliveries of a slice below one, with their records. Of an old slice, and of the dead, the dead alone. */
+async function readStep(
+  read: Reader,
+  { shard, webhook, nowMs }: Place,
+  of: { slice: string; below: string | null; count: number; status: DeliveryRecord['status'] | null },
+): Promise<{ item: string; record: DeliveryRecord }[] | null> {
+  const { slice, below, count } = of
+  const { webhookId } = webhook
+  const isListedDead = isThinned(slice, nowMs)
+  const items = isListedDead
+    ? await deadBelow(read, { shard, key: deadKey(shard, webhookId, slice) }, { below, count })
+    : await queuedBelow(read, { shard, key: queueKey(shard, webhookId, slice) }, { below, count })
+  if (items === null || items.length === 0) return items === null ? null : []
+  const ids = items.map((item) => parseItem(item).deliveryId)
+  const key = deliveryKey(shard, webhookId, slice)
+  const rows = await read(shard, [{ read: 'fields', key, fields: ids.map(shortId) }])
+  if (rows === null) return null
+  const packed = rows[0] as readonly (string | null)[]
+  return items.map((item, index) => {
+    const deliveryId = ids[index] as string
+    const record = unpackRecord(packed[index] ?? null, msOf(deliveryId))
+    return { item, record: shownRecord(webhook, { deliveryId, record }) }
+  })
+}
+
+interface Listed {
+  readonly shard: number
+  readonly key: string
+}
+
+async function queuedBelow(
+  read: Reader,
+  { shard, key }: Listed,
+  { below, count }: { below: string | null; count: number },
+): Promise<string[] | null> {
+  const to = below === null ? '+' : `(${entryIdOf(below)}`
+  const seen = await read(shard, [{ read: 'newest', key, from: '-', to, count }])
+  return seen === null ? null : (seen[0] as readonly Entry[]).map((entry) => itemOf(entry).name)
+}
+
+async function deadBelow(
+  read: Reader,
+  { shard, key }: Listed,
+  { below, count }: { below: string | null; count: number },
+): Promise<string[] | null> {
+  const max = below === null ? Number.MAX_SAFE_INTEGER : msOf(below)
+  // All of one millisecond belong to one page at least, or a page might end within it.
+  const seen = await read(shard, [{ read: 'sorted', key, min: 0, max, count: count + SAME_MS_MAX, newest: true }])
+  if (seen === null) return null
+  const names = (seen[0] as readonly (readonly [string, number])[]).map(([name]) => name)
+  return names.filter((name) => below === null || name.slice(0, below.length) < below).slice(0, count)
+}
+
+/** Deliveries of one millisecond among the dead. */
+const SAME_MS_MAX = 1_000

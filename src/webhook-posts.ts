@@ -1,0 +1,119 @@
+/**
+ * webhook-posts - the performers of webhooks: room, the event's body, its signature, the post, the outcome
+ *
+ * States of an attempt: event read -> signed -> posted -> reported.
+ * Guarantees: one attempt of a webhook is under way in this process; webhooks whose last attempt failed take at most
+ * three quarters of the room, so that receivers that hang delay nobody who answers; nothing is posted by a process that
+ * cannot prove that it is still alive to the others.
+ *
+ * Spec webhook.attempt, webhook.signature
+ */
+
+import type { LaneType } from '../cluster/behaviour.ts'
+import { msOf } from '../cluster/id.ts'
+import { type PostOutcome, posted } from './actors/posted.ts'
+import { type PostJob, preparePost } from './actors/prepare-post.ts'
+import { POST_LANE } from './actors/webhook-item.ts'
+import type { Poster } from './effects/post.ts'
+import { eventHeaders } from './effects/sign-event.ts'
+import type { Metrics } from './metrics.ts'
+import { deliveryBody, type EventReader } from './views/event.ts'
+import type { WebhookFigures } from './webhook-figures.ts'
+import type { WebhookSecrets } from './webhook-secrets.ts'
+
+/** Attempts under way at once: each is a connection. */
+const UNDER_WAY_MAX = 2_048
+const FAILING_UNDER_WAY_MAX = 1_536
+/** Webhooks that are remembered as failing. */
+const FAILING_MAX = 50_000
+/** A claim of a process that is gone stands this long. */
+const HOLD_MS = 15_000
+
+export interface PostDeps {
+  readonly readEvent: EventReader
+  /** Opened with the first attempt. */
+  readonly openPoster: () => Promise<Poster>
+  readonly secrets: WebhookSecrets
+  readonly metrics: Metrics
+  readonly figures: WebhookFigures
+  /** The store's time in ms. */
+  readonly nowMs: () => number
+  /** Whether this process may still believe that its work is its own. */
+  readonly mayPost: () => boolean
+  /** In place of our own bounds; 0 holds a lane's items. */
+  readonly room?: (lane: string) => number
+}
+
+/** The family of the lanes of webhooks. */
+export function makePostLane(deps: PostDeps): LaneType {
+  const underWay = new Set<string>()
+  const failing = new Set<string>()
+  let failingUnderWay = 0
+  const room = (lane: string): number => {
+    if (deps.room !== undefined) return Math.min(deps.room(lane), underWay.has(lane) ? 0 : 1)
+    if (underWay.has(lane) || underWay.size >= UNDER_WAY_MAX) return 0
+    return failing.has(lane) && failingUnderWay >= FAILING_UNDER_WAY_MAX ? 0 : 1
+  }
+  const note = (lane: string, { result }: PostOutcome): void => {
+    failing.delete(lane)
+    if (result === 'delivered') return
+    // A Set is in order of insertion: the oldest goes.
+    if (failing.size >= FAILING_MAX) failing.delete(failing.values().next().value as string)
+    failing.add(lane)
+  }
+  const perform: LaneType<PostJob, PostOutcome>['perform'] = async (job, { lane, attempt, signal }) => {
+    const wasFailing = failing.has(lane)
+    underWay.add(lane)
+    if (wasFailing) failingUnderWay += 1
+    try {
+      const outcome = await attemptPost(deps, job, { attempt: job.attemptsBefore + attempt, signal })
+      note(lane, outcome)
+      report(deps, { lane, job, outcome })
+      return outcome
+    } finally {
+      underWay.delete(lane)
+      if (wasFailing) failingUnderWay -= 1
+    }
+  }
+  return {
+    prefix: POST_LANE,
+    holdMs: HOLD_MS,
+    claimsStand: true,
+    serial: true,
+    prepare: preparePost,
+    outcome: posted,
+    room,
+    perform,
+  } as LaneType
+}
+
+function report(
+  { metrics, figures }: PostDeps,
+  { lane, job, outcome }: { lane: string; job: PostJob; outcome: PostOutcome },
+): void {
+  const isFailing = outcome.result === 'failed'
+  const isOver = !isFailing || outcome.final
+  metrics.posted(outcome.error?.replace(/^http_(\d)\d\d$/, 'http_$1xx') ?? 'delivered')
+  const oldestAtMs = msOf(job.delivery.deliveryId)
+  figures.saw(lane, { isFailing, waiting: isOver ? job.waiting - 1 : job.waiting, oldestAtMs })
+}
+
+async function attemptPost(
+  { readEvent, openPoster, secrets, metrics, nowMs, mayPost }: PostDeps,
+  { webhook, delivery }: PostJob,
+  { attempt, signal }: { attempt: number; signal: AbortSignal },
+): Promise<PostOutcome> {
+  const { deliveryId, reference } = delivery
+  const createdAtMs = msOf(deliveryId)
+  const [poster, event] = await Promise.all([openPoster(), readEvent(webhook, reference, createdAtMs)])
+  if (event === undefined) throw new Error('The store did not answer')
+  // What it tells of has left the store before its time: no later attempt finds more.
+  if (event === null) return { result: 'failed', statusCode: null, error: 'connect_failed', final: true }
+  const body = deliveryBody(event, { id: deliveryId, attempt })
+  const unixSeconds = Math.floor(nowMs() / 1000)
+  const live = webhook.secrets.map(({ sealed }) => secrets.open(webhook.serverId, sealed)).reverse()
+  const headers = eventHeaders({ deliveryId, event: reference.event, body, secrets: live, unixSeconds })
+  if (!mayPost()) throw new Error('The store was silent for too long to post')
+  if (attempt === 1) metrics.firstPosted(nowMs() - createdAtMs)
+  return poster.post({ url: webhook.url, headers, body, fresh: attempt > 1 }, signal)
+}
