@@ -10,7 +10,7 @@
 
 import { connect, type Socket } from 'node:net'
 import { createHistogram } from 'node:perf_hooks'
-import { ADDRESSES, formatPlace, PLACE, type Target } from './message.ts'
+import { formatPlace, PLACE, type Target } from './message.ts'
 import type { Measured } from './wrk.ts'
 
 export interface GeneratorOrder {
@@ -21,6 +21,8 @@ export interface GeneratorOrder {
   readonly rate: number | null
   /** Requests in all. */
   readonly count: number
+  /** Addresses that they go to, in turn. */
+  readonly addresses: number
 }
 
 const TICK_MS = 1
@@ -111,7 +113,7 @@ class Run {
     const n = this.asked++
     line.dueAtMs = this.order.rate === null ? performance.now() : this.dueAtMs(n)
     line.isAsked = true
-    line.socket.write(this.heads[n % this.heads.length] + formatPlace(n % ADDRESSES) + this.tail, 'latin1')
+    line.socket.write(this.heads[n % this.heads.length] + formatPlace(n % this.order.addresses) + this.tail, 'latin1')
   }
 
   private open(): void {

@@ -17,6 +17,8 @@ export interface HostOrder {
   readonly isHeld: boolean
   readonly mode: 'live' | 'test'
   readonly relayUrl: string | null
+  /** Delivery to mail servers on the loopback; null: not at all, or through the relay. */
+  readonly mx: { readonly dnsServer: string; readonly port: number } | null
 }
 
 /** A contestant that answers. */

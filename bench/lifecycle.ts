@@ -11,7 +11,8 @@ import { until } from '../test/support/until.ts'
 import { countLog } from './contestant.ts'
 import { readFigure } from './figures.ts'
 import { type Host, startHost } from './host.ts'
-import { pace } from './pace.ts'
+import { openField } from './mail-field.ts'
+import { type Pace, pace } from './pace.ts'
 import { type BenchStore, keysOf, startStore, sumOf } from './store.ts'
 import { formatNumber, formatTable } from './table.ts'
 import { shareOfCore } from './usage.ts'
@@ -22,24 +23,42 @@ const STEADY_SHARE = 0.9
 const DELIVERY_MS_MAX = 900_000
 
 /** Runs both loads and prints them. Throws Error when smtp-sink is not installed or a message is missing. */
-export async function benchLifecycle({ seconds, messages }: { seconds: number; messages: number }): Promise<void> {
+export async function benchLifecycle({ seconds, messages, rate, isMx }: LifecycleOrder): Promise<void> {
   if (SMTP_SINK_SKIP !== false) throw new Error(SMTP_SINK_SKIP)
   const store = await startStore()
-  const sink = await startSmtpSink()
+  const sink = await startSmtpSink(isMx ? '0.0.0.0' : undefined)
+  const field = isMx ? await openField(sink.port) : null
   try {
-    const relayUrl = `smtp://127.0.0.1:${sink.port}`
-    const host = await startHost('product', store, { accounts: ACCOUNTS, isHeld: false, mode: 'live', relayUrl })
-    await pace(host.ready, { rate: null, count: Math.ceil(messages / 10) })
+    const way = field === null ? { relayUrl: `smtp://127.0.0.1:${sink.port}` } : { mx: field.mx }
+    const host = await startHost('product', store, { accounts: ACCOUNTS, isHeld: false, mode: 'live', ...way })
+    const recipients = field === null ? {} : { recipients: field.recipients }
+    await pace(host.ready, { rate: null, count: Math.ceil(messages / 10), ...recipients })
     await waitForEmptyQueue(store.client)
-    const { value: burst, percents } = await shareOfCore([host.pid, store.pid], () => runBurst(host, store, messages))
-    const steady = await runSteady(host, store, { rate: burst.deliveredPerSecond * STEADY_SHARE, seconds })
+    const { value: burst, percents } = await shareOfCore([host.pid, store.pid], () =>
+      runBurst(host, store, { messages, ...recipients }),
+    )
+    const steady = await runSteady(host, store, {
+      rate: rate ?? burst.deliveredPerSecond * STEADY_SHARE,
+      seconds,
+      ...recipients,
+    })
     await verify(host, store)
     await host.stop()
     print({ burst, steady, messages, percents })
   } finally {
     await sink.close()
+    await field?.close()
     await store.stop()
   }
+}
+
+export interface LifecycleOrder {
+  readonly seconds: number
+  readonly messages: number
+  /** Messages a second of the steady load; null: nine tenths of what the burst reached. */
+  readonly rate: number | null
+  /** To mail servers of 20 sites instead of the relay. */
+  readonly isMx: boolean
 }
 
 interface Burst {
@@ -56,9 +75,13 @@ interface Steady {
   readonly seconds: number
 }
 
-async function runBurst({ ready }: Host, store: BenchStore, messages: number): Promise<Burst> {
+async function runBurst(
+  { ready }: Host,
+  store: BenchStore,
+  { messages, ...recipients }: { messages: number } & Pick<Pace, 'recipients'>,
+): Promise<Burst> {
   const startedAtMs = performance.now()
-  const measured = await pace(ready, { rate: null, count: messages })
+  const measured = await pace(ready, { rate: null, count: messages, ...recipients })
   const deepest = await queueDepth(store.client)
   await waitForEmptyQueue(store.client)
   return { measured, deepest, deliveredPerSecond: messages / ((performance.now() - startedAtMs) / 1000) }
@@ -67,9 +90,9 @@ async function runBurst({ ready }: Host, store: BenchStore, messages: number): P
 async function runSteady(
   { ready }: Host,
   store: BenchStore,
-  { rate, seconds }: { rate: number; seconds: number },
+  { rate, seconds, ...recipients }: { rate: number; seconds: number } & Pick<Pace, 'recipients'>,
 ): Promise<Steady> {
-  const measured = await pace(ready, { rate, count: rate * seconds })
+  const measured = await pace(ready, { rate, count: rate * seconds, ...recipients })
   const left = await queueDepth(store.client)
   await waitForEmptyQueue(store.client)
   return { measured, rate, left, seconds }

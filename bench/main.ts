@@ -5,6 +5,7 @@
 import { parseArgs } from 'node:util'
 import { benchAccept } from './accept.ts'
 import { CONTESTANTS } from './contestant.ts'
+import { benchDelivery } from './delivery.ts'
 import { benchLifecycle } from './lifecycle.ts'
 import { benchMemory } from './memory.ts'
 import { benchSearch } from './search.ts'
@@ -16,6 +17,7 @@ const HELP = `Usage: npm run bench -- <name> [options]
   memory      bytes of Redis that a delivered message keeps
   lifecycle   messages a second from acceptance to a receiving server
   search      milliseconds of a search among very many messages of one server
+  delivery    from 200 to the first byte; living destinations beside dead ones
   start       seconds from the start to the first 200; cost of an idle process
 
 Options
@@ -23,6 +25,9 @@ Options
   --rounds N    repetitions (accept, start; default 3)
   --only IDS    contestants of accept: ${CONTESTANTS.map(({ id }) => id).join(',')} (default a,b,c,c1,c2)
   --messages N  messages (memory: 100,000; lifecycle: the burst, 20,000; search: 1,000,000)
+  --mx          lifecycle: to the mail servers of 20 sites instead of a relay
+  --rate N      messages a second (lifecycle: nine tenths of the burst; delivery: 200)
+  --dead N      delivery: dead destinations (100), each with --messages waiting (1,000)
   --profile     accept: functions with the most time of their own, and a .cpuprofile in data/
   --help        this text
 `
@@ -35,6 +40,9 @@ const OPTIONS = {
   only: { type: 'string' },
   messages: { type: 'string' },
   profile: { type: 'boolean' },
+  mx: { type: 'boolean' },
+  rate: { type: 'string' },
+  dead: { type: 'string' },
   help: { type: 'boolean' },
 } as const
 
@@ -48,9 +56,21 @@ async function main(): Promise<void> {
     await benchAccept({ seconds, rounds, only, isProfiled: values.profile === true })
   else if (positionals[0] === 'memory') await benchMemory(readNumber('messages', values.messages, 100_000))
   else if (positionals[0] === 'lifecycle')
-    await benchLifecycle({ seconds, messages: readNumber('messages', values.messages, 20_000) })
+    await benchLifecycle({
+      seconds,
+      messages: readNumber('messages', values.messages, 20_000),
+      rate: values.rate === undefined ? null : readNumber('rate', values.rate, 0),
+      isMx: values.mx === true,
+    })
   else if (positionals[0] === 'search')
     await benchSearch({ messages: readNumber('messages', values.messages, 1_000_000), requests: SEARCHES })
+  else if (positionals[0] === 'delivery')
+    await benchDelivery({
+      seconds,
+      rate: readNumber('rate', values.rate, 200),
+      dead: readNumber('dead', values.dead, 100),
+      each: readNumber('messages', values.messages, 1000),
+    })
   else if (positionals[0] === 'start') await benchStart(rounds)
   else throw new Error(HELP)
 }

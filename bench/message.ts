@@ -24,11 +24,11 @@ export interface Target {
   readonly domain: string
 }
 
-/** The body with `PLACE` in its recipient; its subject has 30 characters, its JSON 900 bytes. */
-export function bodyTemplate(domain: string): string {
+/** The body with `PLACE` in its recipient (once); its subject has 30 characters, its JSON 900 bytes. */
+export function bodyTemplate(domain: string, recipient = `person${PLACE}@mail.example.com`): string {
   const message = {
     from: { email: `billing@${domain}`, name: 'Acme Billing' },
-    to: [{ email: `person${PLACE}@mail.example.com`, name: 'A. Customer' }],
+    to: [{ email: recipient, name: 'A. Customer' }],
     subject: 'Your receipt for order 4711-09',
     tag: 'receipt',
     metadata: { orderId: '4711-09', region: 'eu-west' },

@@ -5,15 +5,24 @@
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { GeneratorOrder } from './generator.ts'
-import { bodyTemplate, type Target } from './message.ts'
+import { ADDRESSES, bodyTemplate, type Target } from './message.ts'
 import { CONNECTIONS, childEnvironment, type Measured } from './wrk.ts'
 
-/** Sends `count` requests at `rate` a second (null: as fast as answers come) and waits for all the answers. */
-export function pace(target: Target, { rate, count }: { rate: number | null; count: number }): Promise<Measured> {
+export interface Pace {
+  /** Requests a second; null: as fast as answers come. */
+  readonly rate: number | null
+  readonly count: number
+  /** Recipients, with `PLACE` in them; the usual ones by default. */
+  readonly recipients?: { readonly template: string; readonly count: number }
+}
+
+/** Sends `count` requests at `rate` and waits for all the answers. */
+export function pace(target: Target, { rate, count, recipients }: Pace): Promise<Measured> {
   const child = fork(fileURLToPath(new URL('./generator.js', import.meta.url)), { env: childEnvironment() })
   const order: GeneratorOrder = {
     target,
-    template: bodyTemplate(target.domain),
+    template: bodyTemplate(target.domain, recipients?.template),
+    addresses: recipients?.count ?? ADDRESSES,
     connections: CONNECTIONS,
     rate,
     count: Math.round(count),

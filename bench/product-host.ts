@@ -9,9 +9,13 @@ import { freePort } from './free-port.ts'
 import { obey } from './host-side.ts'
 import { LIVE_DOMAIN, seedAccounts } from './seed.ts'
 
+function mxSettings({ dnsServer, port }: { dnsServer: string; port: number }): Record<string, string> {
+  return { DNS_SERVERS: dnsServer, DELIVERY_PORT: String(port), PRIVATE_NETWORKS_ALLOWED: '127.0.0.0/8' }
+}
+
 const SECRET_KEY = 'a secret of the benchmark, long enough'
 
-obey(async ({ socketPath, dir, accounts, isHeld, mode, relayUrl }) => {
+obey(async ({ socketPath, dir, accounts, isHeld, mode, relayUrl, mx }) => {
   const keys = await seedAccounts({ socketPath, accounts, mode, secretKey: SECRET_KEY })
   const [port, operatorPort] = [await freePort(), await freePort()]
   const result = readConfig({
@@ -24,6 +28,7 @@ obey(async ({ socketPath, dir, accounts, isHeld, mode, relayUrl }) => {
     EDGE_RATE: '0',
     LOG_LEVEL: 'error',
     ...(relayUrl === null ? {} : { RELAY_URL: relayUrl }),
+    ...(mx === null ? {} : mxSettings(mx)),
   })
   if (!result.ok) throw new Error(result.mistakes.join('; '))
   const service = await startService(result.config, {

@@ -248,7 +248,7 @@ export const CLIENT_SETTINGS = [
     kind: 'secret',
     default: null,
     fallback: 'the key in `first-run.json`',
-    meaning: 'Operator key of `doctor`.',
+    meaning: 'Operator key of `queue` and `doctor`.',
   },
 ] as const satisfies readonly Setting[]
 

@@ -8,6 +8,7 @@ import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { runDoctor } from './doctor.ts'
 import { addDomain, listDomains, verifyDomain } from './domain.ts'
 import { CommandFailure } from './failure.ts'
+import { listQueue, orderQueue, type QueueOrder } from './queue.ts'
 import { type SendOptions, sendMessage } from './send.ts'
 import { start } from './start.ts'
 
@@ -46,6 +47,7 @@ function makeProgram(ended: (code: number) => void): Command {
     })
   addDomainCommands(program.command('domain').description('sending domains of the account'), ended)
   addSendCommand(program, ended)
+  addQueueCommands(program, ended)
   withClientOptions(program.command('doctor'))
     .description(
       'examine what delivery needs (DNS, ports, certificate, store) and print how to mend what is broken; exit code 1 then',
@@ -81,6 +83,27 @@ function addSendCommand(program: Command, ended: (code: number) => void): void {
     if (options.text === undefined && options.html === undefined) send.error('error: give --text or --html')
     ended(await sendMessage(options))
   })
+}
+
+function addQueueCommands(program: Command, ended: (code: number) => void): void {
+  const queue = withClientOptions(program.command('queue'))
+    .description('what waits to be delivered, by destination; orders need the operator key')
+    .action(async (options) => ended(await listQueue(options)))
+  const orders: readonly [order: QueueOrder, does: string][] = [
+    ['retry', 'make what waits for a destination due now'],
+    ['hold', 'attempt nothing of a destination until it is released, what comes later neither'],
+    ['release', 'end a hold'],
+    ['drop', 'end what waits: its recipients bounce'],
+  ]
+  for (const [order, does] of orders) {
+    withClientOptions(queue.command(`${order} <domain>`))
+      .description(does)
+      .option('--note <text>', 'kept in the audit log')
+      // What `queue` takes too, it takes for itself, wherever it stands.
+      .action(async (domain, _options, command: Command) =>
+        ended(await orderQueue(order, domain, command.optsWithGlobals())),
+      )
+  }
 }
 
 function withClientOptions(command: Command): Command {

@@ -14,8 +14,8 @@ const PROGRAM = FOLDERS.map((folder) => join(folder, 'smtp-sink')).find((path) =
 /** False, or why a test that needs it is skipped. */
 export const SMTP_SINK_SKIP: false | string = PROGRAM === null ? 'smtp-sink of Postfix is not installed' : false
 
-/** Starts a sink on the loopback. */
-export async function startSmtpSink(): Promise<{ port: number; close(): Promise<void> }> {
+/** Starts a sink on the loopback; on every address of it with `0.0.0.0`. */
+export async function startSmtpSink(host = '127.0.0.1'): Promise<{ port: number; close(): Promise<void> }> {
   if (PROGRAM === null) throw new Error('No smtp-sink: ask SMTP_SINK_SKIP first')
   const probe = createServer()
   await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve))
@@ -23,7 +23,7 @@ export async function startSmtpSink(): Promise<{ port: number; close(): Promise<
   await new Promise((resolve) => probe.close(resolve))
   // As root it insists on giving up its rights to a named user.
   const user = process.getuid?.() === 0 ? ['-u', 'nobody'] : []
-  const child = spawn(PROGRAM, [...user, '-c', `127.0.0.1:${port}`, '64'], { stdio: 'ignore', env: {} })
+  const child = spawn(PROGRAM, [...user, '-c', `${host}:${port}`, '256'], { stdio: 'ignore', env: {} })
   const ended = new Promise((resolve) => child.once('exit', resolve))
   await until(() => canConnect(port), 5000)
   return {

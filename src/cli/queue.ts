@@ -1,0 +1,69 @@
+/** queue - `sendwright queue [retry|hold|release|drop]`: what waits to be delivered, and orders to it. */
+import type { Destination, Queue } from '../../schemas/queue.ts'
+import { type ClientOptions, makeClient } from './client.ts'
+import { formatTable } from './table.ts'
+
+/** Destinations of one page, and pages that are printed. */
+const PAGE = 100
+const PAGES_MAX = 100
+/** Orders that move many are repeated until none is left, this often at most. */
+const ROUNDS_MAX = 1000
+
+export type QueueOrder = 'retry' | 'hold' | 'release' | 'drop'
+
+/** What each order does, as it is told. */
+const DONE: Readonly<Record<QueueOrder, string>> = {
+  retry: 'due now',
+  hold: 'held, with all that comes later',
+  release: 'released',
+  drop: 'dropped: they bounce',
+}
+
+/** Prints what waits, the fullest destinations first. */
+export async function listQueue(options: ClientOptions): Promise<number> {
+  const client = makeClient(options, 'operator')
+  const destinations: Destination[] = []
+  let after = ''
+  for (let page = 0; page < PAGES_MAX; page += 1) {
+    const queue = await client.get<Queue>(`/v1/operator/queue?limit=${PAGE}${after}`)
+    destinations.push(...queue.destinations)
+    if (queue.next === null) break
+    after = `&after=${encodeURIComponent(queue.next)}`
+  }
+  if (options.json) return printJson({ destinations })
+  const rows = destinations.map(({ domain, waiting, deferred, held, oldestAt, lastResponse }) => [
+    domain,
+    String(waiting),
+    String(deferred),
+    String(held),
+    oldestAt ?? '',
+    lastResponse ?? '',
+  ])
+  console.log(formatTable(['destination', 'waiting', 'deferred', 'held', 'oldest', 'last answer'], rows))
+  return 0
+}
+
+/** Gives an order about a destination and prints how many recipients it concerned. */
+export async function orderQueue(
+  order: QueueOrder,
+  domain: string,
+  options: ClientOptions & { note?: string },
+): Promise<number> {
+  const client = makeClient(options, 'operator')
+  const body = { domain, ...(options.note !== undefined && { note: options.note }) }
+  let recipients = 0
+  for (let round = 0; round < ROUNDS_MAX; round += 1) {
+    const done = await client.post<{ recipients: number }>(`/v1/operator/queue/${order}`, body)
+    recipients += done.recipients
+    // Holding and releasing is done at once, however many there are.
+    if (order === 'hold' || order === 'release' || done.recipients === 0) break
+  }
+  if (options.json) return printJson({ recipients })
+  console.log(`${domain}: ${recipients} ${DONE[order]}`)
+  return 0
+}
+
+function printJson(value: unknown): number {
+  console.log(JSON.stringify(value))
+  return 0
+}
