@@ -21,5 +21,5 @@ function formatHealth({ ok, findings }: Health): string {
     return fix === null ? [line] : [line, `${' '.repeat(21)}-> ${fix}`]
   })
   const failures = findings.filter(({ status }) => status === 'failed').length
-  return [...lines, '', ok ? 'Nothing is broken' : `${failures} of ${findings.length} are broken`].join('\n')
+  return [...lines, '', ok ? 'Nothing is broken' : `Broken: ${failures} of ${findings.length}`].join('\n')
 }

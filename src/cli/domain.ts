@@ -49,7 +49,7 @@ export async function verifyDomain(domain: string, options: ClientOptions): Prom
   const found = await client.post<DomainChecked>(`/v1/domains/${id}/verify`)
   if (options.json) printJson(found)
   else {
-    const checks = [found.check.returnPath, found.check.dkim]
+    const checks = [found.check.returnPath, found.check.dkim, found.check.pendingDkim]
     const rows = recordsOf(found).map(({ type, host, value }, at) => [checks[at] ?? '', type, host, value])
     console.log(formatTable(['found', 'type', 'host', 'value'], rows))
     console.log(`\n${found.domain} is ${found.verified ? 'verified' : 'not verified yet'}`)
@@ -75,8 +75,9 @@ async function allDomains(client: Client): Promise<Domain[]> {
   return domains
 }
 
-function recordsOf({ returnPath, dkim }: Domain) {
-  return [returnPath, dkim]
+/** Its records; a third one while another DKIM key is to follow. */
+function recordsOf({ returnPath, dkim, pendingDkim }: Domain) {
+  return pendingDkim === undefined ? [returnPath, dkim] : [returnPath, dkim, pendingDkim]
 }
 
 function stateOf({ verified, failingSince }: Domain): string {
