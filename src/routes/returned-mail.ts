@@ -10,6 +10,7 @@
  */
 
 import type { AskResult } from '../../cluster/work.ts'
+import { standingOf } from '../actors/grace.ts'
 import type { Report, ReportBody, ReportReply } from '../actors/record-report.ts'
 import type { EnvelopeAddress, MxHandlers, ReceivedMail, SmtpAnswer } from '../edge/mx-listener.ts'
 import type { ParseRoom } from '../effects/parse-room.ts'
@@ -25,7 +26,7 @@ import {
 } from '../mail/return-path.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Reader } from '../views/key.ts'
-import { type FoundRecipient, findRecipient, standingOf } from '../views/return-path.ts'
+import { type FoundRecipient, findRecipient } from '../views/return-path.ts'
 import type { Ask } from './answer.ts'
 
 /** What becomes of received mail, for the operator's figures. */
@@ -84,10 +85,10 @@ async function judgeRecipient(
   { localPart, domain }: EnvelopeAddress,
 ): Promise<{ readonly target: MailTarget } | SmtpAnswer> {
   const own = serviceReturnPathHost(deps.serviceDomain)
-  const isOwn = domain === own || domain === ''
-  if (isOwn && ROLES.has(localPart.toLowerCase())) return { target: { kind: 'role' } }
+  if ((domain === own || domain === '') && ROLES.has(localPart.toLowerCase())) return { target: { kind: 'role' } }
+  // Senders that follow a CNAME before they write the envelope come with what the record of a domain points to.
+  const isOwn = domain === own || domain === '' || domain.endsWith(`.${own}`)
   const sending = domain.startsWith(`${RETURN_PATH_LABEL}.`) ? domain.slice(RETURN_PATH_LABEL.length + 1) : null
-  // `<id>.rp.<service>` is what a domain's record points to; no address of ours has it, and none is relayed.
   if (!isOwn && sending === null) return NO_RELAY
   if (!isReturnPath(localPart)) return isOwn ? UNKNOWN : NO_RELAY
   const named = parseReturnPath(deps.secrets.tokenKey, localPart)

@@ -7,13 +7,12 @@
  *
  * Keys: `accounts`, `names:<account>`, `servers:<account>`, `segments:<server>`, `log:<server>:<segment>`, `domain:<id>`
  *
- * Spec bounce.recipient, bounce.grace
+ * Spec bounce.recipient
  */
 
 import type { Entry, Fact, FactValue } from '../../cluster/behaviour.ts'
 import { entryIdOf, msOf, shardOf, shortId } from '../../cluster/id.ts'
-import { GRACE_HOURS } from '../../schemas/limits.ts'
-import { HOUR_MS, monthOf, monthStartMs } from '../actors/calendar.ts'
+import { monthOf, monthStartMs } from '../actors/calendar.ts'
 import { type DomainState, domainRef } from '../actors/domain.ts'
 import { itemPrefix, itemSuffix } from '../actors/item.ts'
 import { logKey, segmentsKey } from '../actors/keyspace.ts'
@@ -38,9 +37,6 @@ export interface FoundRecipient {
   /** The sending domain's state; null where the return path is the service's own. */
   readonly domain: DomainState | null
 }
-
-/** What stands between mail and a return path's domain: nothing, a time to wait, or that the time is over. */
-export type DomainStanding = 'ok' | 'missing' | 'gone'
 
 /**
  * Finds a recipient. In: `domain`, the sending domain of the return path, null for the service's own. Out: null where
@@ -82,15 +78,6 @@ export async function findRecipient(
   const of = { recipients: entry.recipients.length, hasAttachments: false, broadcastStreamId: null }
   const item = itemPrefix(place.server.serverId, place.segment, shortId(messageId)) + itemSuffix(recipient, of)
   return readRest(read, { shard, server: place.server, item, number })
-}
-
-/** Spec bounce.grace. In: now in milliseconds. */
-export function standingOf(domain: DomainState | null, nowMs: number): DomainStanding {
-  if (domain === null) return 'ok'
-  if (domain.removedAtMs !== null) return 'gone'
-  const sinceMs = domain.failingSinceMs ?? domain.warningBeganAtMs
-  if (sinceMs === null) return domain.verified ? 'ok' : 'missing'
-  return nowMs - sinceMs < GRACE_HOURS * HOUR_MS ? 'missing' : 'gone'
 }
 
 /** For each server the segment that the message would lie in; undefined where there is none. */

@@ -172,6 +172,8 @@ t.test('returned-mail: who may be written to [bounce.recipient] [complaint.addre
     ['Postmaster@RP.service.example', /^250 /],
     ['fbl@rp.service.example', /^250 /],
     [of('rp.service.example'), /^250 /],
+    [of(added.json.returnPath.value), /^250 /],
+    [`abuse@${added.json.returnPath.value}`, /^550 5\.1\.1 /],
   ]
   for (const [recipient, reply] of cases)
     t.match(await deliverMail(port, recipient, 'Subject: Hello\n\nHello\n'), reply, recipient)

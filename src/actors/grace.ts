@@ -1,0 +1,26 @@
+/**
+ * grace - whether mail to the return path of a sending domain is taken, put off or refused.
+ *
+ * States of a domain as its return path sees it: `ok`; `missing`, its records went missing less than three days ago, or
+ * were never found; `gone`, they did so before that, or it was removed.
+ *
+ * Spec bounce.grace
+ */
+
+import { GRACE_HOURS } from '../../schemas/limits.ts'
+import { HOUR_MS } from './calendar.ts'
+import type { DomainState } from './domain.ts'
+
+export type DomainStanding = 'ok' | 'missing' | 'gone'
+
+/** In: the domain, null for the service's own; now in milliseconds. */
+export function standingOf(
+  domain: Pick<DomainState, 'verified' | 'failingSinceMs' | 'warningBeganAtMs' | 'removedAtMs'> | null,
+  nowMs: number,
+): DomainStanding {
+  if (domain === null) return 'ok'
+  if (domain.removedAtMs !== null) return 'gone'
+  const sinceMs = domain.failingSinceMs ?? domain.warningBeganAtMs
+  if (sinceMs === null) return domain.verified ? 'ok' : 'missing'
+  return nowMs - sinceMs < GRACE_HOURS * HOUR_MS ? 'missing' : 'gone'
+}

@@ -1,0 +1,21 @@
+/** grace - the table of what a domain's records mean for mail to its return path. */
+
+import t from 'tap'
+import { type DomainStanding, standingOf } from '../../src/actors/grace.ts'
+
+const NOW_MS = Date.UTC(2026, 10, 20, 12)
+const HOUR_MS = 3_600_000
+const VERIFIED = { verified: true, failingSinceMs: null, warningBeganAtMs: null, removedAtMs: null }
+const since = (hours: number) => NOW_MS - hours * HOUR_MS
+
+const CASES: [name: string, domain: Parameters<typeof standingOf>[0], standing: DomainStanding][] = [
+  ['the service’s own', null, 'ok'],
+  ['verified', VERIFIED, 'ok'],
+  ['in its warning', { ...VERIFIED, failingSinceMs: since(1), warningBeganAtMs: since(1) }, 'missing'],
+  ['unverified since', { ...VERIFIED, verified: false, warningBeganAtMs: since(71.9) }, 'missing'],
+  ['for 72 hours', { ...VERIFIED, verified: false, warningBeganAtMs: since(72) }, 'gone'],
+  ['never verified', { ...VERIFIED, verified: false }, 'missing'],
+  ['removed', { ...VERIFIED, removedAtMs: since(0) }, 'gone'],
+]
+for (const [name, domain, standing] of CASES)
+  t.test(`grace: ${name} -> ${standing} [bounce.grace]`, async (t) => t.equal(standingOf(domain, NOW_MS), standing))
