@@ -174,6 +174,11 @@ export class Worker {
     if (this.beats > 0 && !this.stopped) void this.beat()
   }
 
+  /** Workers that live as far as this one knows, itself among them. */
+  get livingWorkers(): readonly string[] {
+    return [this.id, ...this.living]
+  }
+
   /** Every shard runs here, or has a living owner. */
   ready(): boolean {
     return !this.stopped && !this.isLeaving && !this.holdings.someAreFree

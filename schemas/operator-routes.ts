@@ -16,6 +16,7 @@ import {
   ACCOUNT_PAUSE_BODY,
 } from './account.ts'
 import { AUDIT_LIST, NOTE_BODY } from './audit.ts'
+import { ENTITY, SHARD_LIST } from './cluster.ts'
 import { PAGE_QUERY } from './domain.ts'
 import { HEALTH } from './health.ts'
 import { QUEUE, QUEUE_BODY, QUEUE_ORDERED, QUEUE_QUERY } from './queue.ts'
@@ -190,6 +191,16 @@ export const OPERATOR_ROUTES = {
   holdQueue: queueOrder('holdQueue', 'hold'),
   releaseQueue: queueOrder('releaseQueue', 'release'),
   dropQueue: queueOrder('dropQueue', 'drop'),
+  readShards: route('readShards', 'GET', '/v1/operator/shards', {
+    listener: 'operator',
+    keys: ['O'],
+    success: { status: 200, body: SHARD_LIST },
+  }),
+  readEntity: route('readEntity', 'GET', '/v1/operator/entities/{kind}/{id}', {
+    listener: 'operator',
+    keys: ['O'],
+    success: { status: 200, body: ENTITY },
+  }),
   readAudit: route('readAudit', 'GET', '/v1/operator/audit', {
     listener: 'operator',
     keys: ['O'],

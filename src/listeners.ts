@@ -14,6 +14,7 @@ import type { EdgeLog, Handler } from './edge/request.ts'
 import { startMx } from './mx-role.ts'
 import { makeListAccountTokens, makeReadAccount, makeRevokeAccountToken } from './routes/account.ts'
 import { makeReadAudit } from './routes/audit.ts'
+import { type ClusterDeps, makeReadEntity, makeReadShards } from './routes/cluster.ts'
 import {
   type DomainDeps,
   makeAddDomain,
@@ -117,6 +118,7 @@ export type RouteDeps = StreamDeps &
   HealthDeps &
   MessageDeps &
   OperatorAccountDeps &
+  ClusterDeps &
   OperatorHealthDeps &
   DeliveryDeps &
   SuppressionDeps &
@@ -240,6 +242,8 @@ function makeHandlers(deps: RouteDeps): Record<RouteName, Handler> {
     createServerTokenAsOperator: makeCreateTokenAsOperator(deps),
     revokeServerTokenAsOperator: makeRevokeTokenAsOperator(deps),
     patchAccount: makePatchAccount(deps),
+    readShards: makeReadShards(deps),
+    readEntity: makeReadEntity(deps),
     readAudit: makeReadAudit(deps),
     listQueue: makeListQueue(deps),
     retryQueue: makeRetryQueue(deps),

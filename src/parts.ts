@@ -265,6 +265,7 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
     measure: mailRoom.measure,
     check: parts.check,
     examine: () => examine({ config, redis: () => store.views, resolver, serviceKey, nowMs: Date.now }),
+    livingWorkers: () => worker.livingWorkers,
     countAccounts: () => countAccounts(store.views),
     approval: config.approval,
     isReady: () => store.connected && worker.ready(),

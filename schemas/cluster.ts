@@ -1,0 +1,100 @@
+/**
+ * cluster - what an operator sees of the shards, of the processes that own them, and of the entities on them
+ *
+ * Spec operator.shards, operator.entity
+ */
+
+import type { FromSchema } from 'json-schema-to-ts'
+
+import { INSTANT_OR_NULL, INTEGER_OR_NULL, TEXT_OR_NULL, UUID } from './shape.ts'
+
+const COUNT = { type: 'integer', minimum: 0 } as const
+
+/** Answer of GET /v1/operator/shards. */
+export const SHARD_LIST = {
+  type: 'object',
+  properties: {
+    workers: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: {
+          worker: { type: 'string' },
+          host: { type: 'string' },
+          pid: { type: 'integer' },
+          roles: { type: 'array', items: { type: 'string' } },
+          isAlive: { type: 'boolean' },
+          takesShards: { type: 'boolean' },
+          isLeaving: { type: 'boolean' },
+          shards: COUNT,
+        },
+        required: ['worker', 'host', 'pid', 'roles', 'isAlive', 'takesShards', 'isLeaving', 'shards'],
+        additionalProperties: false,
+      },
+    },
+    shards: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: {
+          shard: COUNT,
+          state: { enum: ['owned', 'free', 'torn'] },
+          owner: TEXT_OR_NULL,
+          since: INSTANT_OR_NULL,
+          tries: COUNT,
+          seq: COUNT,
+          journalSeq: INTEGER_OR_NULL,
+          waiting: COUNT,
+          oldestWaitingAt: INSTANT_OR_NULL,
+          dueAt: INSTANT_OR_NULL,
+        },
+        required: [
+          'shard',
+          'state',
+          'owner',
+          'since',
+          'tries',
+          'seq',
+          'journalSeq',
+          'waiting',
+          'oldestWaitingAt',
+          'dueAt',
+        ],
+        additionalProperties: false,
+      },
+    },
+  },
+  required: ['workers', 'shards'],
+  additionalProperties: false,
+} as const
+
+/** Answer of GET /v1/operator/entities/{kind}/{id}: its last states, newest first. */
+export const ENTITY = {
+  type: 'object',
+  properties: {
+    kind: { type: 'string' },
+    id: UUID,
+    shard: COUNT,
+    states: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: {
+          entry: { type: 'string' },
+          command: { type: 'string' },
+          version: { type: 'integer' },
+          events: { type: 'array' },
+          state: { type: ['object', 'null'] },
+        },
+        required: ['entry', 'command', 'version', 'events', 'state'],
+        additionalProperties: false,
+      },
+    },
+  },
+  required: ['kind', 'id', 'shard', 'states'],
+  additionalProperties: false,
+} as const
+
+export type ShardList = FromSchema<typeof SHARD_LIST>
+
+export type Entity = FromSchema<typeof ENTITY>

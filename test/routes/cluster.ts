@@ -1,0 +1,59 @@
+/** cluster - what the operator sees of shards and entities. */
+import { Redis } from 'ioredis'
+import t from 'tap'
+import { startTestService } from '../support/service.ts'
+
+const service = await startTestService()
+const { account, liveServer, operatorToken: token } = service.firstRun
+const redis = new Redis({ path: service.redis.socketPath })
+t.teardown(async () => {
+  redis.disconnect()
+  await service.stop()
+})
+
+const operate = (what: string) => service.operate(what.replace(' ', ' /v1/operator'), { token })
+
+t.test('cluster: every shard has an owner that lives [operator.shards]', async (t) => {
+  const { json } = await operate('GET /shards')
+  t.equal(json.shards.length, 256)
+  t.match(json.workers, [{ pid: process.pid, isAlive: true, takesShards: true, isLeaving: false, shards: 256 }])
+  const [first] = json.shards
+  t.match(first, { shard: 0, state: 'owned', owner: json.workers[0].worker, waiting: 0, oldestWaitingAt: null })
+  t.ok(first.seq > 0)
+  t.equal(first.journalSeq, first.seq)
+  t.ok(Date.parse(first.dueAt) > Date.now(), 'its sweeps are due tomorrow')
+})
+
+t.test('cluster: a shard whose journal disagrees is torn, one without owner is free [operator.shards]', async (t) => {
+  await redis.xadd('{s200}:journal', '999-0', 'c', 'x')
+  await redis.hset('{s201}:meta', 'owner', 'gone')
+  await redis.xadd('{s202}:mailbox', '1-1', 'cmd', 'loyw3u3z294a3ijtgk', 'name', 'x')
+  const { shards } = (await operate('GET /shards')).json
+  t.match(shards[200], { state: 'torn', journalSeq: 999 })
+  t.match(shards[201], { state: 'free', owner: 'gone' })
+  t.match(shards[202], { waiting: 1, oldestWaitingAt: /^20/ })
+  await redis.del('{s200}:journal', '{s202}:mailbox')
+})
+
+t.test('cluster: the last states of an entity, without what is secret [operator.entity]', async (t) => {
+  await service.operate(`PATCH /v1/operator/accounts/${account.accountId}`, { token, body: { monthlyCap: 9 } })
+  const { json } = await operate(`GET /entities/account/${account.accountId.toUpperCase()}`)
+  t.match(json, {
+    kind: 'account',
+    id: account.accountId,
+    shard: 0,
+    states: [
+      { command: 'patch-account', version: 1, events: [{ type: 'patched' }], state: { monthlyCap: 9 } },
+      { command: 'create-account', state: { monthlyCap: 10_000, keys: [{ tokenId: String }] } },
+    ],
+  })
+  t.notMatch(JSON.stringify(json), '"hash"')
+  t.equal((await operate(`GET /entities/server/${liveServer.serverId}`)).json.states[0].state.name, 'Live')
+  for (const path of [
+    'account/x',
+    `server/${account.accountId}`,
+    `mailbox/${account.accountId}`,
+    `meta/${account.accountId}`,
+  ])
+    t.equal((await operate(`GET /entities/${path}`)).status, 404, path)
+})
