@@ -33,12 +33,6 @@ const ACTS: Readonly<Record<string, Act>> = {
     after: { monthlyCap: 77 },
     targets: ['accountId'],
   },
-  operatorLiftSuppression: {
-    path: `/suppressions/${await suppress()}`,
-    before: { reason: 'manual' },
-    after: null,
-    targets: ['accountId', 'serverId', 'streamId', 'suppressionId'],
-  },
   createAccount: {
     path: '/accounts',
     body: { name: 'Acme', administrators: ['ann@acme.example'] },
