@@ -31,7 +31,7 @@ import { type Metrics, makeMetrics } from './metrics.ts'
 import { type Outbound, openOutbound, readSiteLimits } from './outbound.ts'
 import { isProcessGone, processIdentity } from './process-identity.ts'
 import { makeSecrets, type Secrets } from './secrets.ts'
-import { makeKeyFinder, openServiceKey } from './signing-keys.ts'
+import { makeSigningKeyFinder, openServiceKey } from './signing-keys.ts'
 import { fenceStore, makeContentStore } from './store-guard.ts'
 import { makeWebhookRoom, type WebhookRoom } from './webhook-room.ts'
 
@@ -203,7 +203,7 @@ export async function openWorker(parts: Parts, { room, makeShard }: WorkerChange
     addressHmac: secrets.addressHmac,
     serviceDomain,
     senderId: secrets.senderId,
-    findKey: makeKeyFinder((shard, facts) => store.read(shard, facts), secrets.sealingKey),
+    findKey: makeSigningKeyFinder((shard, facts) => store.read(shard, facts), secrets.sealingKey),
     serviceKey,
     ...(room !== undefined && { room }),
   })

@@ -38,7 +38,7 @@ export interface SigningOrder {
 export type FindKey = (order: SigningOrder) => Promise<SigningKey | null | undefined>
 
 /** Keys of sending domains, opened with the installation's sealing key. */
-export function makeKeyFinder(read: Reader, sealingKey: Buffer): FindKey {
+export function makeSigningKeyFinder(read: Reader, sealingKey: Buffer): FindKey {
   const opened = new Map<string, SigningKey>()
   return async ({ accountId, domain, acceptedAtMs, keySinceMs }) => {
     const name = `${accountId} ${domain} ${keySinceMs}`

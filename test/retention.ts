@@ -1,6 +1,7 @@
 /** The clock moves fourteen months, and nothing is left of a message: in the store, in the API, in memory. */
 import { Redis } from 'ioredis'
 import t from 'tap'
+import { verifyDomain } from './support/crash-live.ts'
 import { MOVED_CLOCK_SKIP, makeMovedClock } from './support/moved-clock.ts'
 import { startMx } from './support/mx.ts'
 import { type CallOptions, startTestService, type TestService } from './support/service.ts'
@@ -30,7 +31,7 @@ t.test('retention: what is past its age is gone [retention.all]', { skip: MOVED_
     await mx.close()
   })
   const { liveServer, testServer } = service.firstRun
-  await verifyDomain(service, zone)
+  await verifyDomain(service.config.httpPort, service.firstRun, { zone, domain: 'live.example' })
   const sent = [
     await send(service, liveServer.token, 'shop@live.example'),
     await send(service, testServer.token, 'you@simulator.test'),
@@ -62,15 +63,6 @@ t.test('retention: what is past its age is gone [retention.all]', { skip: MOVED_
     t.equal((await read(service, testServer.token, again)).status, 200, 'and mail goes on')
   })
 })
-
-async function verifyDomain(service: TestService, zone: Awaited<ReturnType<typeof startZone>>): Promise<void> {
-  const { token } = service.firstRun.account
-  const { json } = await service.call('POST /v1/domains', { token, body: { domain: 'live.example' } })
-  zone.set(json.returnPath.host, { type: 'CNAME', domain: json.returnPath.value })
-  zone.set(json.dkim.host, { type: 'TXT', data: json.dkim.value.match(/.{1,255}/g) })
-  const verified = await service.call(`POST /v1/domains/${json.domainId}/verify`, { token })
-  if (verified.json.verified !== true) throw new Error('The domain was not verified')
-}
 
 async function send(service: TestService, token: string, from: string): Promise<string> {
   const options: CallOptions = {

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { makeIds } from '../cluster/id.ts'
 import { makeDkimKeyPair, NONCE_BYTES, sealKey } from '../src/mail/dkim-key.ts'
-import { makeKeyFinder, openServiceKey } from '../src/signing-keys.ts'
+import { makeSigningKeyFinder, openServiceKey } from '../src/signing-keys.ts'
 import { configOf } from './support/service.ts'
 
 const ACCOUNT_ID = makeIds({ shard: 7, last: '', random: () => 0.5 }).next(1_700_000_000_000)
@@ -28,7 +28,7 @@ t.test('signing-keys: the key in use at acceptance, read once where its moment i
   const rows = new Map([old, fresh, foreign].map(({ row }) => row as [string, string]))
   const reads: string[] = []
   let isAway = false
-  const find = makeKeyFinder(async (shard, facts) => {
+  const find = makeSigningKeyFinder(async (shard, facts) => {
     reads.push(`${shard} ${facts.map(({ key }) => key).join()}`)
     return isAway ? null : [rows]
   }, SEALING_KEY)

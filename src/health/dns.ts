@@ -138,13 +138,26 @@ export async function examineSpf(deps: DnsDeps, outAddress: string | null): Prom
   return well('spf', `${root} and what is under it have SPF records`)
 }
 
-/** Whether an SPF record may pass an address: it names it, or asks other names that are not followed here. */
+/** Whether an SPF record may pass an address: a network of it does, or it asks other names, which are not followed here. */
 function isNamed(record: string, address: string): boolean {
   const terms = record.toLowerCase().split(/\s+/).slice(1)
-  const isOther = (term: string) => /^[+?~]?(include:|a\b|mx\b|exists:|ptr\b)|^redirect=|^\+?all$|\/\d+$/.test(term)
-  return terms.some(
-    (term) => term.replace(/^\+/, '') === `${typeOf(address) === 'A' ? 'ip4' : 'ip6'}:${address}` || isOther(term),
-  )
+  return terms.some((term) => {
+    const network = /^\+?ip[46]:(.+)$/.exec(term)?.[1]
+    if (network !== undefined) return isWithin(address, network)
+    return /^[+?~]?(include:|exists:|ptr\b|a\b|mx\b)|^redirect=|^\+?all$/.test(term)
+  })
+}
+
+/** Whether an address is one, or is in a network `address/bits`; a text that is neither holds none. */
+function isWithin(address: string, network: string): boolean {
+  const parsed = ipaddr.process(address)
+  const [base = '', bits] = network.split('/')
+  if (!ipaddr.isValid(base)) return false
+  const own = ipaddr.process(base)
+  if (own.kind() !== parsed.kind()) return false
+  const all = parsed.kind() === 'ipv4' ? 32 : 128
+  const length = bits === undefined ? all : Number(bits)
+  return Number.isInteger(length) && length >= 0 && length <= all && parsed.match(own, length)
 }
 
 /** Whether the service's own signature can be verified. */

@@ -148,6 +148,19 @@ const CASES: readonly Case[] = [
     status: 'failed',
   },
   { title: 'SPF', zone: bothSpf(`v=spf1 ip4:${OUT} -all`), look: spf, status: 'ok' },
+  { title: 'SPF of its network', zone: bothSpf('v=spf1 ip4:192.0.2.0/24 -all'), look: spf, status: 'ok' },
+  {
+    title: 'SPF of another network',
+    zone: bothSpf('v=spf1 ip4:192.0.3.0/24 ip6:::/0 -all'),
+    look: spf,
+    status: 'failed',
+  },
+  {
+    title: 'SPF of a network that is none',
+    zone: bothSpf('v=spf1 ip4:192.0.2.0/99 ip4:x -all'),
+    look: spf,
+    status: 'failed',
+  },
   { title: 'SPF that asks others', zone: bothSpf('v=spf1 include:spf.provider.example -all'), look: spf, status: 'ok' },
   {
     title: 'no key of the service',

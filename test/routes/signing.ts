@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import t from 'tap'
+import { verifyDomain } from '../support/crash-live.ts'
 import { startMx } from '../support/mx.ts'
 import { startTestService } from '../support/service.ts'
 import { until } from '../support/until.ts'
@@ -34,14 +35,7 @@ t.teardown(async () => {
 const published = service2048.publicKey.export({ type: 'spki', format: 'der' }).toString('base64')
 zone.set('own._domainkey.service.example', { type: 'TXT', data: `v=DKIM1; p=${published}`.match(/.{1,255}/g) ?? [] })
 
-async function addVerified(domain: string): Promise<string> {
-  const { json } = await service.call('POST /v1/domains', { token, body: { domain } })
-  zone.set(json.returnPath.host, { type: 'CNAME', domain: json.returnPath.value })
-  zone.set(json.dkim.host, { type: 'TXT', data: json.dkim.value.match(/.{1,255}/g) })
-  const verified = await service.call(`POST /v1/domains/${json.domainId}/verify`, { token })
-  if (verified.json.verified !== true) throw new Error(`${domain} was not verified`)
-  return json.domainId
-}
+const addVerified = (domain: string) => verifyDomain(service.config.httpPort, service.firstRun, { zone, domain })
 
 async function send(from: string, body: object = {}): Promise<string> {
   const asked = { from, to: ['ann@there.example'], subject: 'Grüße', text: 'Hello  there \n', ...body }

@@ -2,18 +2,19 @@
 import type { FirstRun } from '../../src/first-start.ts'
 import type { Zone } from './zone.ts'
 
-/** Adds a domain through the API of the service on `httpPort`, sets its records in `zone`, and has it verified. */
+/** Adds a domain through the API of the service on `httpPort`, sets its records in `zone`, and has it verified. Out: its id. */
 export async function verifyDomain(
   httpPort: number,
   { account }: FirstRun,
   { zone, domain }: { zone: Zone; domain: string },
-): Promise<void> {
+): Promise<string> {
   const added = await post(httpPort, account.token, { path: '/v1/domains', body: { domain } })
   zone.set(added.returnPath.host, { type: 'CNAME', domain: added.returnPath.value })
   zone.set(added.dkim.host, { type: 'TXT', data: added.dkim.value.match(/.{1,255}/g) })
   const path = `/v1/domains/${added.domainId}/verify`
   const verified = await post(httpPort, account.token, { path })
   if (verified.verified !== true) throw new Error('The domain was not verified')
+  return added.domainId
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects.
