@@ -19,7 +19,8 @@ export interface ErrorBody {
   readonly [field: string]: unknown
 }
 
-function branchOf(refusal: Refusal) {
+/** Schema of the body of one refusal. */
+export function branchOf(refusal: Refusal) {
   const extras = Object.keys(refusal.fields).filter((field) => !refusal.optional.includes(field))
   return {
     type: 'object',

@@ -7,6 +7,7 @@
  */
 
 import { BODY_BYTES_MAX } from './limits.ts'
+import type { RefusalCode } from './refusals.ts'
 
 export type KeyKind = 'S' | 'A' | 'O'
 
@@ -32,9 +33,12 @@ export interface Route {
   readonly bodyBytesMax: number
   /** True where Idempotency-Key is honoured. */
   readonly isIdempotent: boolean
+  /** Codes that it refuses with beside those of every route like it; absent: nobody has said. */
+  readonly refusals?: readonly RefusalCode[]
 }
 
-type Rest = Partial<Pick<Route, 'listener' | 'keys' | 'body' | 'query' | 'isIdempotent'>> & Pick<Route, 'success'>
+type Rest = Partial<Pick<Route, 'listener' | 'keys' | 'body' | 'query' | 'isIdempotent' | 'refusals'>> &
+  Pick<Route, 'success'>
 
 /** A row; what it leaves out is a public route of a server key without body and query. */
 export function route(name: string, method: Method, path: string, rest: Rest): Route {

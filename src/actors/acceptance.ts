@@ -185,7 +185,7 @@ class Acceptance {
     this.ops.push({ key, write: 'XADD', args: [entryId, LOG_FIELD, packed] })
     if (!hasPostings(segment)) return
     const place = { shard, serverId: this.serverId, segment }
-    this.ops.push(...postingOps(place, entryId, { numbers: [sender, ...recipients], tagHash }))
+    this.ops.push(...postingOps(place, entryId, { numbers: recipients, tagHash }))
   }
 
   /** Attachments of a message that nobody will get are not kept. */

@@ -5,9 +5,10 @@
  * of ids, or that it has no room for. A full one stays open for messages of the millisecond it ended in, so that segments
  * never overlap in time: the time in an id alone tells its segment.
  *
- * A name is `<yyyymm or yyyymmdd>-<n>-<posting buckets>`. The buckets are fixed when the segment opens: 64 where the one
- * before was busy, else 1, because a stream costs kilobytes however few entries it has. A segment of one bucket has no
- * postings at all: its log names the same persons and tags.
+ * A name is `<yyyymm or yyyymmdd>-<n>-<posting buckets>`. The buckets are fixed when the segment opens, by how many
+ * recipients the one before had: 256 after a full one, 64 after a busy one, else 1, because a stream costs kilobytes
+ * however few entries it has. A segment of one bucket has no postings at all: its log names the same persons and tags.
+ * On a live server it ends where it would be busy, so that no search walks a long log. Test servers have no postings.
  *
  * Key: `segments:<server>`; the open segment stands in the server's counters
  */
@@ -28,20 +29,24 @@ export interface Segment {
 export interface SegmentBounds {
   readonly recipientsMax: number
   readonly bytesMax: number
-  /** Recipients from which on the segment after this one spreads its postings. */
+  /** Recipients that end a segment without postings, and from which on the segment after this one has them. */
   readonly busyRecipients: number
+  /** Recipients from which on the segment after this one has the most buckets. */
+  readonly fullRecipients: number
 }
 
 export const SEGMENT_BOUNDS: SegmentBounds = {
   recipientsMax: 50_000,
   bytesMax: 16 * 1024 * 1024,
   busyRecipients: 5_000,
+  fullRecipients: 40_000,
 }
 
 /** Bytes of a recipient's status that every segment has room for; an outcome adds what goes beyond. */
 export const STATUS_BYTES = 128
 
 const BUSY_BUCKETS = 64
+const FULL_BUCKETS = 256
 /** What the names of segments with one bucket end with. */
 const UNPOSTED_END = '-1'
 const TEST_NAME_CHARS = 8
@@ -73,11 +78,14 @@ export function enterSegment(
   }
   const samePeriod = open !== null && periodOfSegment(open.name) === period
   const place = samePeriod ? placeOfSegment(open.name) + 1 : 0
-  const busy = !load.test && open !== null && open.recipients >= bounds.busyRecipients
-  return {
-    segment: { name: `${period}-${place}-${busy ? BUSY_BUCKETS : 1}`, recipients, bytes, lastMs: idMs },
-    opened: true,
-  }
+  const buckets = load.test || open === null ? 1 : bucketsAfter(open.recipients + recipients, bounds)
+  return { segment: { name: `${period}-${place}-${buckets}`, recipients, bytes, lastMs: idMs }, opened: true }
+}
+
+/** In: recipients of the segment before, those that found no room there among them. */
+function bucketsAfter(recipients: number, { busyRecipients, fullRecipients }: SegmentBounds): number {
+  if (recipients >= fullRecipients) return FULL_BUCKETS
+  return recipients >= busyRecipients ? BUSY_BUCKETS : 1
 }
 
 /** Posting buckets of a segment. */
@@ -115,7 +123,9 @@ function staysOpen(
   { period, bounds }: { period: string; bounds: SegmentBounds },
 ): boolean {
   if (periodOfSegment(open.name) !== period) return false
-  const fits = open.recipients + load.recipients <= bounds.recipientsMax && open.bytes + load.bytes <= bounds.bytesMax
+  const isShort = !load.test && !hasPostings(open.name)
+  const recipientsMax = isShort ? Math.min(bounds.busyRecipients, bounds.recipientsMax) : bounds.recipientsMax
+  const fits = open.recipients + load.recipients <= recipientsMax && open.bytes + load.bytes <= bounds.bytesMax
   return fits || load.idMs <= open.lastMs
 }
 

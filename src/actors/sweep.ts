@@ -38,7 +38,7 @@ export const SWEEP_TIMER = 'sweep'
 
 /** Messages of one step. */
 const STEP_MESSAGES = 200
-/** Whole segments of one step: each has up to 131 keys. */
+/** Whole segments of one step: each has up to 515 keys. */
 const STEP_SEGMENTS = 2
 /** Streams of one step. */
 const STEP_STREAMS = 100
@@ -176,7 +176,7 @@ function removeOldest(
     if (message === null) continue
     for (const index of message.recipients.keys()) statuses.push(statusField(short, index))
     if (!hasPostings(segment)) continue
-    for (const number of [message.sender, ...message.recipients])
+    for (const number of message.recipients)
       streams.add(byPersonKey(shard, serverId, segment, bucketOfPosting(number, buckets)))
     if (message.tagHash !== null) streams.add(byTagKey(shard, serverId, segment, bucketOfTag(message.tagHash, buckets)))
   }

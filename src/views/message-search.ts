@@ -31,6 +31,8 @@ import { formatSummary, type StoredMessage } from './summary.ts'
 
 /** Segments of a server: more than one can fill in 13 months. */
 const SEGMENTS_MAX = 10_000
+/** A page that holds something is not made to wait for more once so many messages were looked at. */
+const LOOKED_AT_ENOUGH = 2_000
 /** Candidates whose heads and statuses are read in one step, and what one that is not meant counts as looked at. */
 const CANDIDATES_AT_ONCE = 100
 const CANDIDATES_MIN = 20
@@ -194,7 +196,7 @@ async function collect(
         return { found, next: slice.at(-1)?.messageId ?? round.last }
     }
     next = round.isEnd ? null : round.last
-    if (looked >= lookedAtMax) return { found, next }
+    if (looked >= (found.length > 0 ? Math.min(lookedAtMax, LOOKED_AT_ENOUGH) : lookedAtMax)) return { found, next }
   }
   return { found, next }
 }

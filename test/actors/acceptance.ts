@@ -134,21 +134,22 @@ t.test('acceptance: sender and recipient may be one person', async (t) => {
   t.same(entry?.recipients, [entry?.sender])
 })
 
-t.test('acceptance: in a busy segment persons and tag are posted', async (t) => {
+t.test('acceptance: in a busy segment recipients and tag are posted, the sender not', async (t) => {
   const world = new World(NOW_MS)
   const tenant = makeTenant(world)
   const { shard } = world
   const { serverId } = tenant.live
-  const type = makeAccept({ recipientsMax: 1, bytesMax: 1e6, busyRecipients: 1 })
+  const type = makeAccept({ recipientsMax: 1, bytesMax: 1e6, busyRecipients: 1, fullRecipients: 50 })
   acceptedIds(send(world, tenant, {}, { type }))
   world.nowMs += 1
-  const recipients = [makeRecipient('shop@acme.example'), makeRecipient('bob@example.net')]
+  const recipients = [makeRecipient('ann@example.net'), makeRecipient('bob@example.net')]
   const messages = [makeItem({ recipients, tag: 'order', tagHash: 'abcdefgh' })]
   const [id = ''] = acceptedIds(send(world, tenant, { messages }, { type }))
   const segment = '202611-1-64'
   const [entry] = world.stream(logKey(shard, serverId, segment)).map(logEntryOf)
-  const numbers = new Set([entry?.sender ?? 0, ...(entry?.recipients ?? [])])
+  const numbers = new Set(entry?.recipients ?? [])
   t.equal(numbers.size, 2)
+  t.notOk(numbers.has(entry?.sender ?? 0))
   const posted = Array.from({ length: 64 }, (_, bucket) => world.stream(byPersonKey(shard, serverId, segment, bucket)))
   const entries = posted.flat()
   t.ok(entries.every((one) => one.id === entryIdOf(id)))
@@ -178,7 +179,7 @@ t.test('acceptance: known persons, one recipient: three writes, the head no more
 t.test('acceptance: segments roll with the month, with recipients and with bytes', async (t) => {
   const world = new World(Date.UTC(2026, 10, 30, 23, 59))
   const tenant = makeTenant(world)
-  const type = makeAccept({ recipientsMax: 3, bytesMax: 400, busyRecipients: 3 })
+  const type = makeAccept({ recipientsMax: 3, bytesMax: 400, busyRecipients: 3, fullRecipients: 50 })
   const subject = 'x'.repeat(330)
   const sends: readonly (readonly [afterMs: number, subject: string])[] = [
     [0, 'a'],

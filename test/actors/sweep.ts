@@ -78,7 +78,7 @@ for (const test of [false, true]) {
 t.test('sweep: a year of daily mail: never more than its age, and the rest is whole', async (t) => {
   const world = new World(NOW_MS)
   const tenant = makeTenant(world)
-  const type = makeAccept({ recipientsMax: 7, bytesMax: 1e6, busyRecipients: 6 })
+  const type = makeAccept({ recipientsMax: 7, bytesMax: 1e6, busyRecipients: 6, fullRecipients: 50 })
   const { serverId } = tenant.live
   const sent: { id: string; atMs: number }[] = []
   let day = 0

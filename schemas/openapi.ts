@@ -1,0 +1,204 @@
+/**
+ * openapi - the OpenAPI 3.1 document of the public routes, made of the tables beside it
+ *
+ * Bodies, answers, parameters and refusals are those that the edge checks; what JSON Schema has no word for is told in a
+ * description. Resources that several routes share stand under `components`.
+ *
+ * Spec openapi.document
+ */
+
+import { ACCOUNT } from './account.ts'
+import { DOMAIN } from './domain.ts'
+import { ADDRESS, ATTACHMENT, EMAIL_ANSWER, EMAIL_BODY } from './email.ts'
+import { branchOf } from './error.ts'
+import { IDEMPOTENCY_KEY_CHARS_MAX } from './limits.ts'
+import { MESSAGE, MESSAGE_EVENT, MESSAGE_SUMMARY, RECIPIENT_ENTRY } from './message.ts'
+import { REFUSALS, type Refusal, type RefusalCode } from './refusals.ts'
+import type { KeyKind, Route } from './route.ts'
+import { LIMIT_ENTRY, SERVER } from './server.ts'
+import { UUID } from './shape.ts'
+import { STREAM } from './stream.ts'
+import { SUPPRESSION } from './suppression.ts'
+import { TOKEN, TOKEN_MADE } from './token.ts'
+
+type Json = string | number | boolean | null | readonly Json[] | { readonly [field: string]: Json }
+type Fields = { readonly [field: string]: Json }
+
+/** Schemas that several routes share, by their name in the document. */
+const COMPONENTS: Readonly<Record<string, object>> = {
+  Account: ACCOUNT,
+  Address: ADDRESS,
+  Attachment: ATTACHMENT,
+  Domain: DOMAIN,
+  Email: EMAIL_BODY,
+  EmailAnswer: EMAIL_ANSWER,
+  Key: TOKEN,
+  KeyMade: TOKEN_MADE,
+  LimitEntry: LIMIT_ENTRY,
+  Message: MESSAGE,
+  MessageEvent: MESSAGE_EVENT,
+  MessageSummary: MESSAGE_SUMMARY,
+  RecipientEntry: RECIPIENT_ENTRY,
+  Server: SERVER,
+  Stream: STREAM,
+  Suppression: SUPPRESSION,
+}
+const NAMES = new Map<unknown, string>(Object.entries(COMPONENTS).map(([name, schema]) => [schema, name]))
+
+/** Formats of ours in words that clients know. */
+const FORMATS: Readonly<Record<string, Fields>> = {
+  address: { format: 'email', description: 'an e-mail address' },
+  'sending-domain': { format: 'hostname', description: 'a host name below a public suffix' },
+  'header-name': { pattern: '^[\\x21-\\x39\\x3b-\\x7e]{1,76}$', description: 'a header name that a message may set' },
+  base64: { contentEncoding: 'base64' },
+}
+
+const SCHEMES: Readonly<Record<KeyKind, string>> = { S: 'serverKey', A: 'accountKey', O: 'operatorKey' }
+const REQUEST_ID = { description: 'Names this request in the log', schema: UUID }
+const SECONDS = { type: 'integer', minimum: 1 }
+
+/** The document. In: the routes of the table, the public address of the service. */
+export function makeOpenapi(routes: readonly Route[], baseUrl: string): object {
+  const shown = routes.filter(({ listener }) => listener === 'public')
+  const paths: Record<string, Record<string, Json>> = {}
+  for (const route of shown) {
+    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operationOf(route) }
+  }
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Sendwright', version: '1', description: 'Transactional email: send, and read what became of it.' },
+    servers: [{ url: baseUrl }],
+    paths,
+    components: {
+      securitySchemes: {
+        serverKey: { type: 'http', scheme: 'bearer', description: 'A server key (sk_, or sk_test_ on a test server)' },
+        accountKey: { type: 'http', scheme: 'bearer', description: 'An account key (ak_)' },
+      },
+      schemas: {
+        ...Object.fromEntries(Object.entries(COMPONENTS).map(([name, schema]) => [name, fieldsOf(schema)])),
+        ...Object.fromEntries(REFUSALS.map((refusal) => [schemaName(refusal.code), fieldsOf(branchOf(refusal))])),
+      },
+    },
+  }
+}
+
+/** Every code that a route may refuse with, in the order of the table. Spec refusal.order */
+export function refusalsOf(route: Route): Refusal[] {
+  const { keys, body, query, isIdempotent, method, path } = route
+  const codes = new Set<RefusalCode>(route.refusals ?? [])
+  const add = (condition: boolean, ...more: RefusalCode[]) => condition && more.map((code) => codes.add(code))
+  add(true, 'internal_error', 'unavailable')
+  add(keys.length > 0, 'unauthorized', 'wrong_token_kind')
+  add(body !== null, 'unsupported_media_type')
+  // A parameter that no route knows is refused too.
+  add(body !== null || query !== null || keys.length > 0, 'invalid_request')
+  add(isIdempotent, 'idempotency_key_reused')
+  add(method !== 'GET' && !path.endsWith('/search'), 'account_not_active')
+  add(path.includes('{'), 'not_found')
+  return REFUSALS.filter(({ code }) => codes.has(code))
+}
+
+function operationOf(route: Route): Json {
+  const { name, keys, body } = route
+  const content = body === null ? null : { 'application/json': { schema: schemaOf(body) } }
+  return {
+    operationId: name,
+    summary: sentenceOf(name),
+    security: keys.map((kind) => ({ [SCHEMES[kind]]: [] })),
+    parameters: parametersOf(route),
+    ...(content !== null && { requestBody: { required: true, content } }),
+    responses: responsesOf(route),
+  }
+}
+
+function parametersOf({ path, query, isIdempotent }: Route): Json[] {
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
+    ...{ name, in: 'path', required: true },
+    schema: schemaOf(UUID),
+  }))
+  const { properties = {}, required = [] } = (query ?? {}) as { properties?: object; required?: readonly string[] }
+  const inQuery = Object.entries(properties).map(([name, schema]) => ({
+    ...{ name, in: 'query', required: required.includes(name) },
+    schema: schemaOf(schema),
+  }))
+  const key = { type: 'string', minLength: 1, maxLength: IDEMPOTENCY_KEY_CHARS_MAX, pattern: '^[\\x20-\\x7e]+$' }
+  const description = 'The same key with the same request brings the first accepted answer again, for 24 hours'
+  const inHeader = isIdempotent ? [{ name: 'Idempotency-Key', in: 'header', description, schema: key }] : []
+  return [...inPath, ...inQuery, ...inHeader]
+}
+
+function responsesOf(route: Route): Fields {
+  const { success, isIdempotent } = route
+  const sent = {
+    'RateLimit-Policy': { schema: { type: 'string' } },
+    RateLimit: { schema: { type: 'string' } },
+    'Idempotent-Replayed': { schema: { const: 'true' } },
+  }
+  const responses: Record<string, Json> = {
+    [success.status]: {
+      description: 'Done',
+      headers: { 'Request-Id': REQUEST_ID, ...(isIdempotent && sent) },
+      ...(success.body !== null && { content: { 'application/json': { schema: schemaOf(success.body) } } }),
+    },
+    413: plain('The body is too large; told in plain text'),
+    429: plain('Too many requests of this client; told in plain text', true),
+  }
+  const refusals = refusalsOf(route)
+  for (const status of new Set(refusals.map((refusal) => refusal.status))) {
+    const told = refusals.filter((refusal) => refusal.status === status)
+    const before = responses[status] as { description: string; content: Fields } | undefined
+    responses[status] = {
+      description: [...told.map(({ message }) => message), before?.description].filter(Boolean).join('; or: '),
+      headers: headersOf(status),
+      content: {
+        'application/json': { schema: { oneOf: told.map(({ code }) => ref(schemaName(code))) } },
+        ...before?.content,
+      },
+    }
+  }
+  return responses
+}
+
+function plain(description: string, waits = false): Json {
+  const content = { 'text/plain': { schema: { type: 'string' } } }
+  return { description, headers: { ...(waits && { 'Retry-After': { schema: SECONDS } }) }, content }
+}
+
+function headersOf(status: number): Fields {
+  return {
+    'Request-Id': REQUEST_ID,
+    ...(status === 401 && { 'WWW-Authenticate': { schema: { const: 'Bearer' } } }),
+    ...((status === 429 || status === 503) && { 'Retry-After': { schema: SECONDS } }),
+  }
+}
+
+/** A schema where it is used: by its name when it has one. */
+function schemaOf(schema: unknown): Json {
+  if (typeof schema !== 'object' || schema === null) return schema as Json
+  if (Array.isArray(schema)) return schema.map(schemaOf)
+  const name = NAMES.get(schema)
+  return name === undefined ? fieldsOf(schema) : ref(name)
+}
+
+/** A schema in the words of JSON Schema. */
+function fieldsOf(schema: object): Fields {
+  const { format, recipientsMax, ...rest } = schema as { format?: string; recipientsMax?: number }
+  const fields = Object.fromEntries(Object.entries(rest).map(([keyword, value]) => [keyword, schemaOf(value)]))
+  const own = format === undefined ? undefined : (FORMATS[format] ?? { format })
+  if (recipientsMax === undefined) return { ...own, ...fields }
+  return { ...fields, description: `At most ${recipientsMax} recipients in to, cc and bcc together` }
+}
+
+function ref(name: string): Fields {
+  return { $ref: `#/components/schemas/${name}` }
+}
+
+function schemaName(code: string): string {
+  return `Refusal_${code}`
+}
+
+/** `sendEmail` -> `Send email`. */
+function sentenceOf(name: string): string {
+  const words = name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}
