@@ -12,6 +12,7 @@ import { startHost } from './host.ts'
 import type { Target } from './message.ts'
 import { startStore } from './store.ts'
 import { formatNumber, formatTable } from './table.ts'
+import { shareOfCore } from './usage.ts'
 
 const BATCH = 100
 const SEEDERS = 4
@@ -54,12 +55,17 @@ export async function benchSearch({ messages, requests }: { messages: number; re
       ['unknown recipient', 1, () => ({ recipient: addressOf(people) })],
       ['sender and metadata', 1, () => ({ from: `shop@${host.ready.domain}`, metadata: { number: String(any()) } })],
     ]
-    const rows = [['search by', 'p50 ms', 'p99 ms', 'most ms']]
+    const rows = [['search by', 'p50 ms', 'p99 ms', 'most ms', 'host CPU ms', 'redis CPU ms']]
     const p99: number[] = []
     for (const [name, clients, bodyOf] of kinds) {
-      const times = await measure(client, { clients, requests, bodyOf })
+      const work = () => measure(client, { clients, requests, bodyOf })
+      const startedAtMs = performance.now()
+      const { value: times, percents } = await shareOfCore([host.pid, store.pid], work)
+      const seconds = (performance.now() - startedAtMs) / 1000
+      const costs = percents.map((percent) => (percent === null ? null : (percent * 10 * seconds) / times.length))
       p99.push(quantile(times, TARGET_AT))
-      rows.push([name, ...[0.5, TARGET_AT, 1].map((share) => formatNumber(quantile(times, share), 1))])
+      const shown = [...[0.5, TARGET_AT, 1].map((share) => quantile(times, share)), ...costs]
+      rows.push([name, ...shown.map((ms) => formatNumber(ms, 1))])
     }
     console.log(formatTable(rows))
     const verdict = (p99[0] ?? Number.POSITIVE_INFINITY) <= TARGET_MS ? 'reached' : 'missed'

@@ -85,7 +85,7 @@ export function makeOpenapi(routes: readonly Route[], baseUrl: string): object {
 /** Every code that a route may refuse with, in the order of the table. Spec refusal.order */
 export function refusalsOf(route: Route): Refusal[] {
   const { keys, body, query, isIdempotent, method, path } = route
-  const codes = new Set<RefusalCode>(route.refusals ?? [])
+  const codes = new Set<RefusalCode>(route.refusals)
   const add = (condition: boolean, ...more: RefusalCode[]) => condition && more.map((code) => codes.add(code))
   add(true, 'internal_error', 'unavailable')
   add(keys.length > 0, 'unauthorized', 'wrong_token_kind')

@@ -33,8 +33,8 @@ export interface Route {
   readonly bodyBytesMax: number
   /** True where Idempotency-Key is honoured. */
   readonly isIdempotent: boolean
-  /** Codes that it refuses with beside those of every route like it; absent: nobody has said. */
-  readonly refusals?: readonly RefusalCode[]
+  /** Codes that it refuses with beside those of every route like it. */
+  readonly refusals: readonly RefusalCode[]
 }
 
 type Rest = Partial<Pick<Route, 'listener' | 'keys' | 'body' | 'query' | 'isIdempotent' | 'refusals'>> &
@@ -52,6 +52,7 @@ export function route(name: string, method: Method, path: string, rest: Rest): R
     query: null,
     bodyBytesMax: BODY_BYTES_MAX,
     isIdempotent: false,
+    refusals: [],
     ...rest,
   }
 }

@@ -27,23 +27,53 @@ import { WEBHOOK_ROUTES } from './webhook-routes.ts'
 
 export type { KeyKind, Method, Route } from './route.ts'
 
+/** What the document of the interface is at least; OpenAPI 3.1 says the rest. */
+const OPENAPI = {
+  type: 'object',
+  properties: { openapi: { const: '3.1.0' }, info: { type: 'object' }, paths: { type: 'object' } },
+  required: ['openapi', 'info', 'paths', 'components'],
+} as const
+
+/** Of what sends messages. Spec send.refusals */
+const SEND_REFUSALS = [
+  'payment_required',
+  'account_paused',
+  'stream_not_found',
+  'stream_kind_not_allowed',
+  'domain_not_verified',
+  'message_too_large',
+  'stream_archived',
+  'stream_paused',
+  'rate_limited',
+  'cap_reached',
+] as const
+
 export const ROUTES = {
+  readOpenapi: route('readOpenapi', 'GET', '/v1/openapi.json', {
+    keys: [],
+    success: { status: 200, body: OPENAPI },
+  }),
   sendEmail: route('sendEmail', 'POST', '/v1/email', {
     body: EMAIL_BODY,
     success: { status: 200, body: EMAIL_ANSWER },
     isIdempotent: true,
+    refusals: SEND_REFUSALS,
   }),
   sendBatch: route('sendBatch', 'POST', '/v1/email/batch', {
     body: BATCH_BODY,
     success: { status: 200, body: BATCH_ANSWER },
     isIdempotent: true,
+    refusals: SEND_REFUSALS,
   }),
   readServer: route('readServer', 'GET', '/v1/server', { success: { status: 200, body: SERVER } }),
   searchMessages: route('searchMessages', 'POST', '/v1/messages/search', {
     body: MESSAGE_SEARCH,
     success: { status: 200, body: MESSAGE_LIST },
+    refusals: ['stream_not_found'],
   }),
-  readMessage: route('readMessage', 'GET', '/v1/messages/{id}', { success: { status: 200, body: MESSAGE } }),
+  readMessage: route('readMessage', 'GET', '/v1/messages/{id}', {
+    success: { status: 200, body: MESSAGE },
+  }),
   listStreams: route('listStreams', 'GET', '/v1/streams', {
     query: STREAM_QUERY,
     success: { status: 200, body: STREAM_LIST },
@@ -51,13 +81,18 @@ export const ROUTES = {
   createStream: route('createStream', 'POST', '/v1/streams', {
     body: STREAM_BODY,
     success: { status: 201, body: STREAM },
+    refusals: ['stream_kind_not_allowed', 'stream_exists', 'inbound_stream_exists'],
   }),
   readStream: route('readStream', 'GET', '/v1/streams/{id}', { success: { status: 200, body: STREAM } }),
   patchStream: route('patchStream', 'PATCH', '/v1/streams/{id}', {
     body: STREAM_PATCH_BODY,
     success: { status: 200, body: STREAM },
+    refusals: ['stream_exists'],
   }),
-  archiveStream: route('archiveStream', 'POST', '/v1/streams/{id}/archive', { success: { status: 200, body: STREAM } }),
+  archiveStream: route('archiveStream', 'POST', '/v1/streams/{id}/archive', {
+    success: { status: 200, body: STREAM },
+    refusals: ['default_stream'],
+  }),
   listTokens: route('listTokens', 'GET', '/v1/tokens', {
     query: PAGE_QUERY,
     success: { status: 200, body: TOKEN_LIST },
@@ -65,8 +100,11 @@ export const ROUTES = {
   createToken: route('createToken', 'POST', '/v1/tokens', {
     body: TOKEN_BODY,
     success: { status: 201, body: TOKEN_MADE },
+    refusals: ['token_limit'],
   }),
-  revokeToken: route('revokeToken', 'POST', '/v1/tokens/{tokenId}/revoke', { success: { status: 200, body: TOKEN } }),
+  revokeToken: route('revokeToken', 'POST', '/v1/tokens/{tokenId}/revoke', {
+    success: { status: 200, body: TOKEN },
+  }),
   readAccount: route('readAccount', 'GET', '/v1/account', {
     keys: ['A'],
     success: { status: 200, body: ACCOUNT },
@@ -89,6 +127,7 @@ export const ROUTES = {
     keys: ['A'],
     body: SERVER_BODY,
     success: { status: 201, body: SERVER_MADE },
+    refusals: ['limit_too_high', 'server_exists', 'server_limit'],
   }),
   readAccountServer: route('readAccountServer', 'GET', '/v1/servers/{serverId}', {
     keys: ['A'],
@@ -98,10 +137,12 @@ export const ROUTES = {
     keys: ['A'],
     body: SERVER_PATCH_BODY,
     success: { status: 200, body: SERVER },
+    refusals: ['limit_too_high', 'server_exists'],
   }),
   deleteServer: route('deleteServer', 'DELETE', '/v1/servers/{serverId}', {
     keys: ['A'],
     success: { status: 204, body: null },
+    refusals: ['server_in_use'],
   }),
   listServerTokens: route('listServerTokens', 'GET', '/v1/servers/{serverId}/tokens', {
     keys: ['A'],
@@ -112,6 +153,7 @@ export const ROUTES = {
     keys: ['A'],
     body: TOKEN_BODY,
     success: { status: 201, body: TOKEN_MADE },
+    refusals: ['token_limit'],
   }),
   revokeServerToken: route('revokeServerToken', 'POST', '/v1/servers/{serverId}/tokens/{tokenId}/revoke', {
     keys: ['A'],
@@ -126,6 +168,7 @@ export const ROUTES = {
     keys: ['A'],
     body: DOMAIN_BODY,
     success: { status: 201, body: DOMAIN },
+    refusals: ['domain_not_allowed', 'domain_exists'],
   }),
   readDomain: route('readDomain', 'GET', '/v1/domains/{id}', {
     keys: ['A'],
@@ -146,16 +189,19 @@ export const ROUTES = {
   searchSuppressions: route('searchSuppressions', 'POST', '/v1/suppressions/search', {
     body: SUPPRESSION_SEARCH,
     success: { status: 200, body: SUPPRESSION_LIST },
+    refusals: ['stream_not_found'],
   }),
   addSuppressions: route('addSuppressions', 'POST', '/v1/suppressions', {
     body: SUPPRESSIONS_BODY,
     success: { status: 200, body: SUPPRESSIONS_ADDED },
+    refusals: ['stream_not_found', 'stream_kind_not_allowed'],
   }),
   readSuppression: route('readSuppression', 'GET', '/v1/suppressions/{id}', {
     success: { status: 200, body: SUPPRESSION },
   }),
   liftSuppression: route('liftSuppression', 'DELETE', '/v1/suppressions/{id}', {
     success: { status: 204, body: null },
+    refusals: ['suppression_not_liftable'],
   }),
   ...WEBHOOK_ROUTES,
   ...OPERATOR_ROUTES,

@@ -34,6 +34,7 @@ import {
   type OperatorHealthDeps,
 } from './routes/health.ts'
 import { makeReadMessage, makeSearchMessages, type SearchMessagesDeps } from './routes/messages.ts'
+import { makeReadOpenapi } from './routes/openapi.ts'
 import {
   makeApproveAccount,
   makeCloseAccount,
@@ -111,7 +112,7 @@ import {
 import type { MessageDeps } from './views/message.ts'
 
 /** What the handlers of all routes need. */
-export type RouteDeps = StreamDeps &
+export type RouteDeps = { readonly baseUrl: string } & StreamDeps &
   SearchMessagesDeps &
   SendDeps &
   DomainDeps &
@@ -182,6 +183,7 @@ function startOperator(config: Config, deps: ListenerDeps): Promise<Listener> {
 
 function makeHandlers(deps: RouteDeps): Record<RouteName, Handler> {
   return {
+    readOpenapi: makeReadOpenapi(deps),
     sendEmail: makeSendEmail(deps),
     sendBatch: makeSendBatch(deps),
     readServer: makeReadServer(deps),

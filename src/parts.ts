@@ -262,6 +262,7 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
     hasRelay: config.relayUrl !== null,
     serviceDomain: config.serviceDomain,
     inboundDomain: config.inboundDomain,
+    baseUrl: config.baseUrl,
     measure: mailRoom.measure,
     check: parts.check,
     examine: () => examine({ config, redis: () => store.views, resolver, serviceKey, nowMs: Date.now }),

@@ -1,0 +1,142 @@
+/** openapi - the served document: valid, whole, and true of what the routes take and answer. */
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import t from 'tap'
+import { refusalsOf } from '../../schemas/openapi.ts'
+import { REFUSALS } from '../../schemas/refusals.ts'
+import { ROUTES, type Route } from '../../schemas/routes.ts'
+import { type DocumentSchema, makeGenerator } from '../support/generate.ts'
+import { type Called, startTestService } from '../support/service.ts'
+
+const SEED = Number(process.env.SEED ?? 11)
+const BODIES = 8
+
+const service = await startTestService({ BASE_URL: 'https://mail.example' })
+const { account, testServer } = service.firstRun
+t.teardown(() => service.stop())
+
+const served = await service.call('GET /v1/openapi.json')
+const document = served.json
+const TOKENS: Readonly<Record<string, string>> = { serverKey: testServer.token, accountKey: account.token }
+
+interface Operation {
+  readonly method: string
+  readonly path: string
+  readonly operation: DocumentSchema
+}
+
+const operations: readonly Operation[] = Object.entries<DocumentSchema>(document.paths).flatMap(([path, methods]) =>
+  Object.entries<DocumentSchema>(methods).map(([method, operation]) => ({
+    method: method.toUpperCase(),
+    path,
+    operation,
+  })),
+)
+
+function resolve(ref: string): DocumentSchema {
+  return ref
+    .slice(2)
+    .split('/')
+    .reduce((node, name) => node[name], document)
+}
+
+const ajv = new Ajv2020({ strict: false, validateFormats: true })
+addFormats.default(ajv)
+ajv.addSchema({ ...document, $id: 'document' })
+
+/** Whether the document allows an answer. */
+function allows({ path, method }: Operation, { status, json }: Called): boolean {
+  const escaped = path.replaceAll('~', '~0').replaceAll('/', '~1')
+  const at = `/paths/${escaped}/${method.toLowerCase()}/responses/${status}/content/application~1json/schema`
+  const validate = ajv.getSchema(`document#${encodeURI(at)}`)
+  if (validate === undefined) throw new Error(`${method} ${path} ${status} is not in the document`)
+  return validate(json) as boolean
+}
+
+function call({ path, method, operation }: Operation, body?: unknown): Promise<Called> {
+  const [scheme = ''] = Object.keys(operation.security[0] ?? {})
+  const token = TOKENS[scheme]
+  const at = path.replace(/\{\w+\}/g, '01a1f8d8-8300-7000-8000-0e7faee555a7')
+  return service.call(`${method} ${at}`, { ...(token !== undefined && { token }), ...(body !== undefined && { body }) })
+}
+
+t.test('openapi: served without a key, and valid [openapi.document]', async (t) => {
+  t.equal(served.status, 200)
+  t.equal(served.headers.get('content-type'), 'application/json')
+  const validator = new Validator()
+  const { valid, errors } = await validator.validate(structuredClone(document))
+  t.ok(valid, JSON.stringify(errors))
+  t.equal(validator.version, '3.1')
+  t.same(document.servers, [{ url: 'https://mail.example' }])
+  const broken = structuredClone(document)
+  broken.paths['/v1/email'].post.responses = undefined
+  broken.paths['/v1/email'].post.parameters[0].in = 'nowhere'
+  t.notOk((await new Validator().validate(broken)).valid, 'the validator sees a fault')
+})
+
+t.test(
+  'openapi: every public route and no other, with its key, its header and its refusals [openapi.document]',
+  async (t) => {
+    const shown = Object.values<Route>(ROUTES).filter(({ listener }) => listener === 'public')
+    t.same(
+      operations.map(({ method, path, operation }) => `${operation.operationId} ${method} ${path}`).sort(),
+      shown.map(({ name, method, path }) => `${name} ${method} ${path}`).sort(),
+    )
+    for (const route of shown) {
+      const { operation } = operations.find((one) => one.operation.operationId === route.name) as Operation
+      t.equal(operation.security.length, route.keys.length, route.name)
+      const headers = operation.parameters.filter((one: { in: string }) => one.in === 'header')
+      t.equal(headers.length, route.isIdempotent ? 1 : 0)
+      t.equal(operation.requestBody !== undefined, route.body !== null)
+      const told = Object.values<DocumentSchema>(operation.responses).flatMap(
+        ({ content }) => content?.['application/json']?.schema.oneOf ?? [],
+      )
+      const codes = told.map(({ $ref }: { $ref: string }) => resolve($ref).properties.error.const).sort()
+      t.same(
+        codes,
+        refusalsOf(route)
+          .map(({ code }) => code)
+          .sort(),
+        route.name,
+      )
+    }
+    const names = REFUSALS.map(({ code }) => `Refusal_${code}`)
+    t.ok(names.every((name) => name in document.components.schemas))
+  },
+)
+
+t.test(
+  `openapi: bodies made of the document are taken, and answers are as it says (seed ${SEED}) [openapi.document]`,
+  async (t) => {
+    const generate = makeGenerator(SEED, resolve)
+    for (const at of operations.filter(({ operation }) => operation.requestBody !== undefined)) {
+      const { schema } = at.operation.requestBody.content['application/json']
+      const { required = [] } = schema.$ref === undefined ? schema : resolve(schema.$ref)
+      for (let round = 0; round < BODIES; round += 1) {
+        const body = generate(schema) as Record<string, unknown>
+        // The one rule that joins two fields: a test server has no limits of its own.
+        if (body.mode === 'test') for (const name of ['perMinuteLimit', 'monthlyCap']) delete body[name]
+        const called = await call(at, body)
+        const what = `${at.operation.operationId} ${JSON.stringify(body).slice(0, 300)} -> ${called.text.slice(0, 300)}`
+        t.ok(called.status !== 400 && called.status !== 415 && called.status < 500, what)
+        t.ok(allows(at, called), what)
+        const name = required[round % Math.max(1, required.length)]
+        const wrong =
+          name === undefined || round % 2 === 0 ? { ...body, unknownField: 1 } : { ...body, [name]: undefined }
+        const refused = await call(at, wrong)
+        t.equal(refused.status, 400, `${at.operation.operationId} ${JSON.stringify(wrong).slice(0, 300)}`)
+        t.ok(allows(at, refused))
+      }
+    }
+  },
+)
+
+t.test('openapi: answers of routes without a body are as the document says [openapi.document]', async (t) => {
+  for (const at of operations.filter(
+    ({ operation, method }) => operation.requestBody === undefined && method !== 'DELETE',
+  )) {
+    const called = await call(at)
+    t.ok(called.status < 500 && allows(at, called), `${at.operation.operationId} ${called.text.slice(0, 200)}`)
+  }
+})

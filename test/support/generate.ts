@@ -1,0 +1,75 @@
+/**
+ * generate - values that a JSON Schema of an OpenAPI document allows, drawn by a seed
+ *
+ * It knows the keywords that the document uses. Optional fields are there half of the time.
+ */
+
+// biome-ignore lint/suspicious/noExplicitAny: a schema is what the document says it is.
+export type DocumentSchema = any
+
+/** Texts that between them match every pattern of the document. */
+const TEXTS = ['Text', 'text/plain', 'X-Thing-1', 'x']
+const SAMPLES: Readonly<Record<string, (number: number) => string>> = {
+  email: (number) => `person${number}@simulator.test`,
+  hostname: (number) => `mail${number}.example`,
+  uuid: (number) => `01a1f8d8-8300-7000-8000-${String(number).padStart(12, '0')}`,
+  'date-time': () => '2026-11-20T12:00:00.5+01:00',
+}
+
+/** Makes a generator. `resolve` finds what a `$ref` names. */
+export function makeGenerator(
+  seed: number,
+  resolve: (ref: string) => DocumentSchema,
+): (schema: DocumentSchema) => unknown {
+  let state = seed
+  const next = (below: number): number => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0
+    return Math.floor((state / 2 ** 32) * below)
+  }
+  function generate(schema: DocumentSchema): unknown {
+    if (schema.$ref !== undefined) return generate(resolve(schema.$ref))
+    if ('const' in schema) return schema.const
+    if (schema.enum !== undefined) return schema.enum[next(schema.enum.length)]
+    if (schema.if !== undefined) return generate(next(2) === 0 ? schema.then : schema.else)
+    const types = [schema.type].flat()
+    const type = types[next(types.length)]
+    if (type === 'null') return null
+    if (type === 'boolean') return next(2) === 0
+    if (type === 'integer') return integer(schema)
+    if (type === 'array') return list(schema)
+    return type === 'object' ? fields(schema) : text(schema)
+  }
+  function integer({ minimum = 0, maximum = 100 }: DocumentSchema): number {
+    return [minimum, maximum, minimum + next(maximum - minimum + 1)][next(3)] as number
+  }
+  function list({ minItems = 0, maxItems = 3, items }: DocumentSchema): unknown[] {
+    const length = minItems + next(Math.min(3, maxItems - minItems + 1))
+    return Array.from({ length }, () => generate(items))
+  }
+  function fields({
+    properties = {},
+    required = [],
+    anyOf,
+    additionalProperties,
+    propertyNames,
+    minProperties = 0,
+  }: DocumentSchema) {
+    const made: Record<string, unknown> = {}
+    const wanted: string[] = [...required, ...(anyOf?.[next(anyOf.length)]?.required ?? [])]
+    for (const [name, schema] of Object.entries(properties))
+      if (wanted.includes(name) || next(2) === 0) made[name] = generate(schema)
+    if (typeof additionalProperties === 'object' && (minProperties > 0 || next(2) === 0))
+      made[text(propertyNames ?? {})] = generate(additionalProperties)
+    return made
+  }
+  function text({ format, pattern, contentEncoding, minLength = 0, maxLength = 50 }: DocumentSchema): string {
+    if (contentEncoding === 'base64') return Buffer.from('x'.repeat(next(9))).toString('base64')
+    const sample = SAMPLES[format]
+    if (sample !== undefined) return sample(next(1_000))
+    if (pattern === undefined)
+      return ['é'.repeat(Math.max(1, minLength)), 'é'.repeat(maxLength), 'Some text'][next(3)] as string
+    const found = TEXTS.filter((one) => new RegExp(pattern, 'u').test(one) && one.length <= maxLength)
+    return found[next(found.length)] as string
+  }
+  return generate
+}
