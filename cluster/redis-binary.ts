@@ -25,6 +25,8 @@ const INSTALL_STEPS_MAX = (2 * INSTALL_MS_MAX) / INSTALL_STEP_MS
 const OUTPUT_BYTES_MAX = 16 * 1024 * 1024
 /** Half of the machine is left to AOF rewrites (copy on write), to Node and to the page cache. */
 const MEMORY_SHARE = 0.5
+/** A busy minute writes more than Redis's own 64 MB; a rewrite delays every fsync beside it. Read back in a few seconds. */
+const REWRITE_BYTES_MIN = 256 * 1024 * 1024
 const MEMORY_BYTES_MIN = 64 * 1024 * 1024
 
 const INSTALL_LINES = `Install one with
@@ -82,6 +84,7 @@ export function redisArguments(
     appendonly: 'yes',
     appendfsync: appendFsync(durability),
     'no-appendfsync-on-rewrite': 'no',
+    'auto-aof-rewrite-min-size': String(REWRITE_BYTES_MIN),
     maxmemory: String(memoryBytes),
     'maxmemory-policy': 'noeviction',
     'lazyfree-lazy-expire': 'yes',

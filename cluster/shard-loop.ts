@@ -37,6 +37,11 @@ export interface Batch {
   reading: boolean
 }
 
+interface Look {
+  readonly turn: Context
+  readonly states: Draft
+}
+
 export interface InFlight {
   readonly plan: Plan
   readonly commit: Commit
@@ -226,13 +231,15 @@ export abstract class ShardLoop {
 
   /** What the works ask for and is not known yet. */
   private factsOf(works: readonly Work[], facts: FactList): void {
+    const look = this.look()
+    for (const work of works) for (const fact of askedFacts(work, look)) this.addFact(fact, facts)
+  }
+
+  /** What a behaviour sees while it says what to read. */
+  private look(): Look {
     const turn: Context = { nowMs: this.world.clock.nowMs(), shard: this.id, newId: noIds }
     const states = new Draft(this.memory, this.world.entities, { nowMs: turn.nowMs, entryId: '' })
-    for (const work of works) {
-      if (work.late) continue
-      const asked = guarded(work, ({ type, command }) => type.facts(command.body, states, turn))
-      for (const fact of asked ?? []) this.addFact(fact, facts)
-    }
+    return { turn, states }
   }
 
   private addFact(fact: Fact, facts: FactList): void {
@@ -247,11 +254,12 @@ export abstract class ShardLoop {
     const bytes = works.reduce((sum, work) => sum + work.bytes, 0)
     const left = { commandsMax: BATCH.commandsMax - works.length, bytesMax: BATCH.bytesMax - bytes }
     if (this.queue.size === 0 || left.commandsMax <= 0 || left.bytesMax <= 0) return
+    const look = this.look()
     const later: Work[] = []
     let isMailboxBlocked = false
     for (const work of this.queue.take(left, this.world.clock.monotonicMs() < this.fullUntilMs)) {
       const isBlocked = work.source === 'mailbox' && isMailboxBlocked
-      if (!isBlocked && this.isKnown(work)) works.push(work)
+      if (!isBlocked && this.isKnown(work, look)) works.push(work)
       else {
         later.push(work)
         isMailboxBlocked ||= work.source === 'mailbox'
@@ -261,13 +269,13 @@ export abstract class ShardLoop {
   }
 
   /** Whether all that a work asks for is in memory. */
-  private isKnown(work: Work): boolean {
-    const states = guarded(work, statesOf) ?? {}
-    if (statesToLoad([states], { shard: this.id, memory: this.memory, types: this.world.entities }) !== null)
+  private isKnown(work: Work, look: Look): boolean {
+    const asks = guarded(work, statesOf)
+    const { memory } = this
+    if (asks !== null && statesToLoad([asks], { shard: this.id, memory, types: this.world.entities }) !== null)
       return false
-    const facts = new FactList()
-    this.factsOf([work], facts)
-    return facts.empty
+    for (const fact of askedFacts(work, look)) if (fact.read !== 'fields' || !this.fields.has(fact)) return false
+    return true
   }
 
   private decide(batch: Batch): void {
@@ -329,6 +337,12 @@ export abstract class ShardLoop {
       merged: plan.overlay.merged,
     }
   }
+}
+
+/** Facts that a work asks for; none where its behaviour threw, or it is not executed. */
+function askedFacts(work: Work, { turn, states }: Look): readonly Fact[] {
+  if (work.late) return []
+  return guarded(work, ({ type, command }) => type.facts(command.body, states, turn)) ?? []
 }
 
 function statesOf({ type, command, late }: Work): StateAsk {
