@@ -1,14 +1,14 @@
 /**
  * holds - the destinations that the operator holds, as this process knows them
  *
- * Key: `holds` hash on shard 0, destination -> when it was held. A command writes it; every process that delivers reads it
- * at its start and every few seconds, and at once where it gave the order itself.
+ * Keys: `holds` hash on shard 0, destination -> when it was held; `wakes` hash, destination -> when it was to be tried. A
+ * command writes them; every process reads them at its start and every few seconds, and at once where it gave the order.
  *
  * Spec queue.hold
  */
 
 import type { Redis } from 'ioredis'
-import { holdsKey } from './actors/keyspace.ts'
+import { holdsKey, wakesKey } from './actors/keyspace.ts'
 
 const REFRESH_MS = 5000
 
@@ -19,14 +19,20 @@ export interface Holds {
   stop(): void
 }
 
-/** Reads the list and goes on reading it. In: the client of the moment. */
-export async function watchHolds(redis: () => Redis): Promise<Holds> {
+/** Reads the list and goes on reading it. In: the client of the moment, who is told of a destination that is to be tried. */
+export async function watchHolds(redis: () => Redis, wake: (destination: string) => void): Promise<Holds> {
   let destinations: ReadonlySet<string> = new Set()
+  let woken: Readonly<Record<string, string>> | null = null
   const refresh = async (): Promise<void> => {
-    const names = await redis()
-      .hkeys(holdsKey())
-      .catch(() => null)
-    if (names !== null) destinations = new Set(names)
+    const pipeline = redis().pipeline().hkeys(holdsKey()).hgetall(wakesKey())
+    const answers = await pipeline.exec().catch(() => null)
+    if (answers === null || answers.some(([error]) => error !== null)) return
+    destinations = new Set(answers[0]?.[1] as string[])
+    const wakes = answers[1]?.[1] as Record<string, string>
+    // What was ordered before this process began is no news to it.
+    for (const [destination, atMs] of Object.entries(wakes))
+      if (woken !== null && woken[destination] !== atMs) wake(destination)
+    woken = wakes
   }
   await refresh()
   const timer = setInterval(() => void refresh(), REFRESH_MS).unref()

@@ -7,6 +7,7 @@
 
 import { createHistogram, type RecordableHistogram } from 'node:perf_hooks'
 import type { Counter, Gauge, Registry } from 'prom-client'
+import type { QueueFigure } from './views/queue-figures.ts'
 
 /** How often the loop's lag is sampled once somebody watches; finer costs wake-ups in an idle process. */
 const LAG_RESOLUTION_MS = 100
@@ -41,8 +42,8 @@ export interface Metrics {
   firstPosted(ms: number): void
   /** What was counted since the last call, for a line of the log. */
   take(): Record<string, number>
-  /** The text of `/metrics`. In: figures of the runtime at this moment, by name. */
-  format(figures: Readonly<Record<string, number>>): Promise<string>
+  /** The text of `/metrics`. In: figures of the runtime at this moment, by name; what waits to be delivered. */
+  format(figures: Readonly<Record<string, number>>, queue?: readonly QueueFigure[]): Promise<string>
   readonly contentType: string
 }
 
@@ -80,7 +81,7 @@ export function makeMetrics(): Metrics {
     firstPosts: makeHistogram(),
   }
   let told = sums(counts)
-  let page: Promise<(figures: Readonly<Record<string, number>>) => Promise<string>> | null = null
+  let page: Promise<Page> | null = null
   return {
     contentType: 'text/plain; version=0.0.4; charset=utf-8',
     accepted(recipients, ms) {
@@ -105,15 +106,17 @@ export function makeMetrics(): Metrics {
       told = sums(counts)
       return Object.fromEntries(Object.entries(told).map(([name, sum]) => [name, sum - (before[name] ?? 0)]))
     },
-    async format(figures) {
+    async format(figures, queue = []) {
       page ??= makePage(counts)
-      return (await page)(figures)
+      return (await page)(figures, queue)
     },
   }
 }
 
+type Page = (figures: Readonly<Record<string, number>>, queue: readonly QueueFigure[]) => Promise<string>
+
 /** Loads prom-client, registers everything once and answers what formats it. */
-async function makePage(counts: Counts): Promise<(figures: Readonly<Record<string, number>>) => Promise<string>> {
+async function makePage(counts: Counts): Promise<Page> {
   const prom = await import('prom-client')
   const registry: Registry = new prom.Registry()
   const registers = [registry]
@@ -155,7 +158,15 @@ async function makePage(counts: Counts): Promise<(figures: Readonly<Record<strin
   latency('webhook_first_attempt', 'From an event to the first attempt to deliver it', counts.firstPosts)
   labelled('webhook_attempts', 'Attempts at webhooks ended, by result', { labels: ['result'], values: counts.posts })
   const gauges = new Map<string, Gauge>()
-  return (figures) => {
+  const waiting = new prom.Gauge({
+    name: 'sendwright_queue_recipients',
+    help: 'Recipients that wait to be delivered, by site and by less than what age; the same from every process',
+    labelNames: ['site', 'age'],
+    registers,
+  })
+  return (figures, queue) => {
+    waiting.reset()
+    for (const { site, age, recipients } of queue) waiting.set({ site, age }, recipients)
     for (const [figure, value] of Object.entries(figures)) {
       const name = `sendwright_${snakeCase(figure)}`
       const gauge = gauges.get(name) ?? new prom.Gauge({ name, help: `${figure} at this moment`, registers })

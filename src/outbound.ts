@@ -20,6 +20,9 @@ import { parseSiteLimits, type SiteLimitTable } from './mail/site.ts'
 import type { SmtpChanges } from './mail-room.ts'
 import { makeSites, type Sites } from './sites.ts'
 
+/** Domains whose mistaken policy is told of. */
+const TOLD_MAX = 1000
+
 export interface Outbound {
   readonly sites: Sites
   readonly holds: Holds
@@ -44,9 +47,9 @@ export interface OutboundDeps {
 /** Opens delivery. */
 export async function openOutbound(deps: OutboundDeps): Promise<Outbound> {
   const { config, log, redis, run } = deps
-  const holds = await watchHolds(redis)
   const findRoute = config.relayUrl === null ? makeFindRoute(deps) : null
   const sites = makeSites({ nowMs: monotonicMs, random: Math.random, after })
+  const holds = await watchHolds(redis, sites.wake)
   return {
     sites,
     holds,
@@ -70,7 +73,7 @@ function after(ms: number, run: () => void): () => void {
   return () => clearTimeout(timer)
 }
 
-function makeFindRoute({ config, redis, smtp: { ca, stsPort }, siteLimits }: OutboundDeps) {
+function makeFindRoute({ config, log, redis, smtp: { ca, stsPort }, siteLimits }: OutboundDeps) {
   const { dnsServers, privateNetworksAllowed, serviceDomain, inboundDomain, smtpHostname } = config
   const resolver = createResolver({ servers: dnsServers, nowMs: monotonicMs })
   const policies = createStsPolicies({
@@ -89,7 +92,16 @@ function makeFindRoute({ config, redis, smtp: { ca, stsPort }, siteLimits }: Out
     ownDomains: [serviceDomain, inboundDomain],
     unit: Math.random,
   }
-  return (domain: string) => findRouteFor(domain, deps)
+  const told = new Set<string>()
+  return async (domain: string) => {
+    const route = await findRouteFor(domain, deps)
+    // Spec delivery.sts: a policy that is only tested is told of, once for each domain.
+    if ('site' in route && route.sts === 'testing' && !route.isNamed && !told.has(domain) && told.size < TOLD_MAX) {
+      told.add(domain)
+      log.info({ domain, site: route.site }, 'An MTA-STS policy in testing names none of the mail servers')
+    }
+    return route
+  }
 }
 
 function makePolicyStore(redis: () => Redis): PolicyStore {

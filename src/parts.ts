@@ -33,6 +33,7 @@ import { isProcessGone, processIdentity } from './process-identity.ts'
 import { makeSecrets, type Secrets } from './secrets.ts'
 import { makeSigningKeyFinder, openServiceKey } from './signing-keys.ts'
 import { fenceStore, makeContentStore } from './store-guard.ts'
+import { makeQueueFigures } from './views/queue-figures.ts'
 import { makeWebhookRoom, type WebhookRoom } from './webhook-room.ts'
 
 /** Port of name servers, for the second opinion of a domain's check. */
@@ -247,7 +248,6 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
     redis: () => store.views,
     siteOf: outbound.siteOf,
     refreshHolds: outbound.holds.refresh,
-    wake: outbound.sites.wake,
     newCmdId: () => newCmdId(worker.nowMs(), Math.random),
     nowMs: () => worker.nowMs(),
     secrets,
@@ -271,6 +271,11 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
     approval: config.approval,
     isReady: () => store.connected && worker.ready(),
     figures: () => figuresOf(parts, worker),
+    queueFigures: makeQueueFigures({
+      redis: () => store.views,
+      nowMs: () => worker.nowMs(),
+      siteOf: outbound.siteOf,
+    }),
   }
 }
 

@@ -62,6 +62,8 @@ export const suppressedKey = (shard: number, streamId: string, slice: string): s
 /** Stream: one entry per suppression ever made, entry id = suppression id. */
 export const suppressionsKey = (shard: number, serverId: string): string =>
   `${shardTag(shard)}:suppressions:${serverId}`
+/** Hash: destination -> ms when the operator wanted it tried although its site was left alone; the last minute's. */
+export const wakesKey = (): string => `${shardTag(0)}:wakes`
 /** Hash: destination that the operator holds -> ms since when. One list for all, on shard 0. */
 export const holdsKey = (): string => `${shardTag(0)}:holds`
 /** String: one chunk of one part of a message's content. */

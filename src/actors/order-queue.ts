@@ -4,18 +4,22 @@
  * The list of held destinations and the log of these orders lie on one shard, whatever shards the mail lies on; what an
  * order does to the mail itself is done lane by lane after it is logged.
  *
- * Key: `holds` hash on shard 0, destination -> ms since when
+ * Keys: `holds` hash on shard 0, destination -> ms since when; `wakes` hash, destination -> ms of a retry, the last minute's
  *
  * Spec queue.order, queue.hold, operator.audit
  */
 
 import type { CommandType, Op } from '../../cluster/behaviour.ts'
 import { auditOps, type OperatorAct } from './audit.ts'
-import { holdsKey } from './keyspace.ts'
+import { holdsKey, wakesKey } from './keyspace.ts'
 import { type Refused, refuse } from './refusal.ts'
 
 /** Destinations that can be held; who holds more wants another tool. */
 export const HOLDS_MAX = 10_000
+/** How long a retry is told to the other processes; each looks every few seconds. */
+const WAKE_LIFE_MS = 60_000
+/** Entries that are forgotten at once: arguments of one write are bounded. */
+const WAKES_MAX = 1000
 /** The shard of the list. */
 export const HOLDS_SHARD = 0
 
@@ -34,7 +38,10 @@ export const orderQueue: CommandType<OrderQueueBody, OrderQueueReply | Refused> 
   name: 'order-queue',
   entities: () => [],
   counters: () => [],
-  facts: () => [{ read: 'hash', key: holdsKey() }],
+  facts: () => [
+    { read: 'hash', key: holdsKey() },
+    { read: 'hash', key: wakesKey() },
+  ],
   decide({ destination, order, by }, _states, facts, context) {
     const holds = facts.hash(holdsKey())
     const wasHeld = holds.has(destination)
@@ -43,7 +50,16 @@ export const orderQueue: CommandType<OrderQueueBody, OrderQueueReply | Refused> 
     const ops: Op[] = []
     if (isHeld && !wasHeld) ops.push({ key: holdsKey(), write: 'HSET', args: [destination, String(context.nowMs)] })
     if (!isHeld && wasHeld) ops.push({ key: holdsKey(), write: 'HDEL', args: [destination] })
+    if (order === 'retry') ops.push(...wakeOps(facts.hash(wakesKey()), destination, context.nowMs))
     const subject = { targets: { domain: destination }, before: { held: wasHeld }, after: { held: isHeld } }
     return { kind: 'done', reply: { kind: 'ordered' }, ops: [...ops, ...auditOps(context, by, subject)] }
   },
+}
+
+/** Writes that tell every process to try a destination now; what all have seen by now is forgotten. */
+function wakeOps(wakes: ReadonlyMap<string, string>, destination: string, nowMs: number): Op[] {
+  const seen = [...wakes].filter(([, atMs]) => Number(atMs) < nowMs - WAKE_LIFE_MS).map(([name]) => name)
+  const ops: Op[] = [{ key: wakesKey(), write: 'HSET', args: [destination, String(nowMs)] }]
+  if (seen.length > 0) ops.unshift({ key: wakesKey(), write: 'HDEL', args: seen.slice(0, WAKES_MAX) })
+  return ops
 }

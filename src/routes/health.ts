@@ -8,6 +8,7 @@
 import type { Health } from '../../schemas/health.ts'
 import type { Handler } from '../edge/request.ts'
 import type { Metrics } from '../metrics.ts'
+import type { QueueFigure } from '../views/queue-figures.ts'
 import { asOperator, type OperatorDeps } from './operator.ts'
 
 /** What is asked of the runtime. */
@@ -16,6 +17,8 @@ export interface HealthDeps {
   /** Figures of this moment, by name. */
   readonly figures: () => Readonly<Record<string, number>>
   readonly metrics: Metrics
+  /** What waits to be delivered. */
+  readonly queueFigures: () => Promise<readonly QueueFigure[]>
 }
 
 /** What an operator's look at the installation needs. */
@@ -39,6 +42,9 @@ export function makeExamineHealth({ read, examine }: OperatorHealthDeps): Handle
 }
 
 /** GET /metrics, in the text format of Prometheus. */
-export function makeReadMetrics({ figures, metrics }: HealthDeps): Handler {
-  return async () => ({ status: 200, text: await metrics.format(figures()), contentType: metrics.contentType })
+export function makeReadMetrics({ figures, metrics, queueFigures }: HealthDeps): Handler {
+  return async () => {
+    const text = await metrics.format(figures(), await queueFigures())
+    return { status: 200, text, contentType: metrics.contentType }
+  }
 }

@@ -28,10 +28,8 @@ const AT_ONCE = 200
 export interface QueueDeps extends OperatorDeps {
   readonly redis: () => Redis
   readonly siteOf: (destination: string) => Promise<string | null>
-  /** Reads the list of held destinations anew. */
+  /** Reads anew which destinations are held, and which are to be tried now. */
   readonly refreshHolds: () => Promise<void>
-  /** Forgets that a destination's site is left alone. */
-  readonly wake: (destination: string) => void
 }
 
 /** GET /v1/operator/queue */
@@ -62,7 +60,7 @@ export function makeReleaseQueue(deps: QueueDeps): Handler {
 /** POST /v1/operator/queue/retry */
 export function makeRetryQueue(deps: QueueDeps): Handler {
   return makeOrder(deps, 'retry', async (destination) => {
-    deps.wake(destination)
+    await deps.refreshHolds()
     return sumOver(deps, destination, (place, max) => retryPlace(deps, place, max))
   })
 }

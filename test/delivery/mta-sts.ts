@@ -74,9 +74,10 @@ t.test('mta-sts 13: enforce and a server that is not named: no connection [deliv
 })
 
 t.test('mta-sts: testing and no policy change nothing [delivery.sts]', async (t) => {
-  await destination('tried.test')
+  const mx = await destination('tried.test')
   publish('tried.test', { mode: 'testing', mx: 'mx.elsewhere.test' })
   await messageWhen(await send(['ann@tried.test']), ({ status }) => status === 'delivered')
+  t.equal(mx.sessions.length, 1)
   await destination('lost.test')
   zone.set('_mta-sts.lost.test', { type: 'TXT', data: 'v=STSv1; id=1' })
   await messageWhen(await send(['ann@lost.test']), ({ status }) => status === 'delivered')

@@ -267,7 +267,8 @@ t.test('delivery 4: a slow banner is waited for', async (t) => {
   const id = await send(['ann@slow.test'])
   await messageWhen(id, () => mx.sessions.length === 1)
   mx.answer('220 at last')
-  await messageWhen(id, ({ status }) => status === 'delivered')
+  const { events } = await messageWhen(id, ({ status }) => status === 'delivered')
+  t.equal(events.length, 1)
 })
 
 t.test('delivery 15: a server that names its patience gets it', async (t) => {

@@ -32,6 +32,10 @@ t.test('queue: a destination with what waits, since when, and what it said last 
     lastCode: 450,
     lastResponse: '450 4.2.0 <<rcpt>>: try later',
   })
+  const { text } = await service.operate('GET /metrics')
+  t.match(text, /^sendwright_queue_recipients\{site="mx\.late\.test",age="5m"\} 2$/m)
+  t.match(text, /^sendwright_attempts_total\{result="deferred",class="PolicyRelated"\} 2$/m)
+  t.match(text, /^sendwright_sessions_total\{tls="none",verified="false"\} [12]$/m)
 })
 
 t.test('queue: retry makes what waits due now, and the schedule goes on [queue.retry]', async (t) => {

@@ -1,0 +1,40 @@
+/** sts-policy - RFC 8461: files that are policies, and the hosts that they name. */
+
+import t from 'tap'
+import { isNamed, readPolicy } from '../../src/mail/sts-policy.ts'
+
+const read = (file: string) => readPolicy(file, { id: 'i1', nowMs: 1000 })
+const FILE = 'version: STSv1\nmode: enforce\nmx: mx.a.test\nmx: *.b.test\nmax_age: 60\n'
+
+t.test('sts-policy: what a file says [delivery.sts]', async (t) => {
+  t.same(read(FILE), { id: 'i1', mode: 'enforce', mx: ['mx.a.test', '*.b.test'], untilMs: 61_000 })
+  t.same(read(FILE.replaceAll('\n', '\r\n')), read(FILE))
+  t.match(read('version: STSv1\nmode: none\nmax_age: 5\n'), { mode: 'none', mx: [] })
+  t.equal(read(FILE.replace('max_age: 60', 'max_age: 31557600'))?.untilMs, 1000 + 31_557_600_000)
+})
+
+for (const file of [
+  '',
+  'hello',
+  FILE.replace('STSv1', 'STSv2'),
+  FILE.replace('enforce', 'sometimes'),
+  FILE.replace('max_age: 60\n', ''),
+  FILE.replace('60', '-1'),
+  FILE.replace('60', '31557601'),
+  'version: STSv1\nmode: enforce\nmax_age: 60\n',
+])
+  t.test(`sts-policy: no policy: ${JSON.stringify(file)}`, async (t) => t.equal(read(file), null))
+
+const HOSTS: [host: string, is: boolean][] = [
+  ['mx.a.test', true],
+  ['x.mx.a.test', false],
+  ['a.test', false],
+  ['mx.b.test', true],
+  ['a.mx.b.test', false],
+  ['b.test', false],
+]
+for (const [host, is] of HOSTS)
+  t.test(`sts-policy: ${host} [delivery.sts]`, async (t) => {
+    const policy = read(FILE)
+    t.equal(policy !== null && isNamed(policy, host), is)
+  })
