@@ -25,6 +25,7 @@ export const WEBHOOK_ROUTES = {
   createWebhook: route('createWebhook', 'POST', '/v1/webhooks', {
     body: WEBHOOK_BODY,
     success: { status: 201, body: WEBHOOK_CREATED },
+    refusals: ['stream_not_found', 'webhook_exists'],
   }),
   listWebhooks: route('listWebhooks', 'GET', '/v1/webhooks', {
     query: PAGE_QUERY,
@@ -40,9 +41,11 @@ export const WEBHOOK_ROUTES = {
   }),
   addWebhookSecret: route('addWebhookSecret', 'POST', '/v1/webhooks/{webhookId}/secrets', {
     success: { status: 201, body: WEBHOOK_SECRET },
+    refusals: ['secret_limit'],
   }),
   deleteWebhookSecret: route('deleteWebhookSecret', 'DELETE', '/v1/webhooks/{webhookId}/secrets/{secretId}', {
     success: { status: 204, body: null },
+    refusals: ['last_secret'],
   }),
   listDeliveries: route('listDeliveries', 'GET', '/v1/webhooks/{webhookId}/deliveries', {
     query: DELIVERIES_QUERY,
@@ -53,13 +56,16 @@ export const WEBHOOK_ROUTES = {
   }),
   replayDelivery: route('replayDelivery', 'POST', '/v1/webhooks/{webhookId}/deliveries/{deliveryId}/replay', {
     success: { status: 202, body: DELIVERY },
+    refusals: ['webhook_disabled'],
   }),
   replayDead: route('replayDead', 'POST', '/v1/webhooks/{webhookId}/replay', {
     body: REPLAY_BODY,
     success: { status: 202, body: REPLAYED },
+    refusals: ['webhook_disabled'],
   }),
   testWebhook: route('testWebhook', 'POST', '/v1/webhooks/{webhookId}/test', {
     body: EXAMPLE_BODY,
     success: { status: 202, body: DELIVERY },
+    refusals: ['webhook_disabled'],
   }),
 } as const satisfies Record<string, Route>

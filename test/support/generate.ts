@@ -12,6 +12,7 @@ const TEXTS = ['Text', 'text/plain', 'X-Thing-1', 'x']
 const SAMPLES: Readonly<Record<string, (number: number) => string>> = {
   email: (number) => `person${number}@simulator.test`,
   hostname: (number) => `mail${number}.example`,
+  uri: (number) => `https://hooks${number}.example/`,
   uuid: (number) => `01a1f8d8-8300-7000-8000-${String(number).padStart(12, '0')}`,
   'date-time': () => '2026-11-20T12:00:00.5+01:00',
 }
