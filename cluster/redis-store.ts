@@ -21,6 +21,7 @@ import { listenToRedis } from './redis-ears.ts'
 import { type Answer, RedisLink } from './redis-link.ts'
 import { RedisMailbox } from './redis-mailbox.ts'
 import { checkSettings, StoreRefused } from './redis-settings.ts'
+import { type Heard, RedisSignals } from './redis-signals.ts'
 import { verdictOf } from './redis-verdict.ts'
 import {
   ACQUIRE,
@@ -96,6 +97,7 @@ export class RedisStore implements Store {
   private readonly commits: RedisLink
   private readonly reads: RedisLink
   private readonly own: RedisLink
+  private readonly signals: RedisSignals
   private enqueues: RedisLink | null = null
   private readonly mailbox: RedisMailbox
   private readonly listenings: Listening[] = []
@@ -117,6 +119,7 @@ export class RedisStore implements Store {
     const prepare = async (): Promise<void> => undefined
     this.reads = new RedisLink({ address, name: 'read', silentMsMax: READ_SILENT_MS, prepare })
     this.own = new RedisLink({ address, name: 'views', silentMsMax: VIEWS_SILENT_MS, prepare })
+    this.signals = new RedisSignals(address)
     this.mailbox = new RedisMailbox({ reads: this.reads, enqueues: () => this.enqueueLink() })
   }
 
@@ -128,6 +131,7 @@ export class RedisStore implements Store {
   close(): void {
     for (const link of [this.commits, this.reads, this.own, this.enqueues]) link?.close()
     for (const listening of this.listenings) listening.close()
+    this.signals.close()
   }
 
   /** Whether commits and reads can be sent now. */
@@ -236,6 +240,11 @@ export class RedisStore implements Store {
     if (records.kind !== 'reply' || (list !== null && list.kind !== 'reply')) return null
     const ids = [...String(list?.value ?? '').matchAll(/^id=(\d+)/gm)]
     return { workers: pairsOf(records.value as string[]), connected: new Set(ids.map(([, id]) => Number(id))) }
+  }
+
+  /** Hears what is said about a topic; resolves with what ends it. */
+  hear(topic: string, heard: Heard): Promise<() => void> {
+    return this.signals.hear(topic, heard)
   }
 
   signal(signals: readonly Signal[]): void {

@@ -46,6 +46,11 @@ export const OPERATOR_ROUTES = {
     keys: ['O'],
     success: { status: 200, body: HEALTH },
   }),
+  readEvents: route('readEvents', 'GET', '/v1/operator/servers/{serverId}/events', {
+    listener: 'operator',
+    keys: ['O'],
+    success: PLAIN,
+  }),
   listAccounts: route('listAccounts', 'GET', '/v1/operator/accounts', {
     listener: 'operator',
     keys: ['O'],

@@ -46,6 +46,7 @@ import {
   makeResumeAccount,
   type OperatorAccountDeps,
 } from './routes/operator-accounts.ts'
+import { type EventFeedDeps, makeReadEvents } from './routes/operator-events.ts'
 import {
   makeCreateServerAsOperator,
   makeCreateTokenAsOperator,
@@ -122,6 +123,7 @@ export type RouteDeps = { readonly baseUrl: string } & StreamDeps &
   ClusterDeps &
   OperatorHealthDeps &
   DeliveryDeps &
+  EventFeedDeps &
   SuppressionDeps &
   QueueDeps
 
@@ -225,6 +227,7 @@ function makeHandlers(deps: RouteDeps): Record<RouteName, Handler> {
     readReadiness: makeReadReadiness(deps),
     readMetrics: makeReadMetrics(deps),
     examineHealth: makeExamineHealth(deps),
+    readEvents: makeReadEvents(deps),
     pauseStream: makePauseStream(deps),
     resumeStream: makeResumeStream(deps),
     paceStream: makePaceStream(deps),

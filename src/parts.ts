@@ -257,6 +257,7 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
     metrics,
     webhookSecrets: webhooks.secrets,
     readEvent: webhooks.readEvent,
+    hear: (topic, heard) => store.hear(topic, heard),
     privateNetworksAllowed: config.privateNetworksAllowed,
     billing: config.billing === 'on',
     hasRelay: config.relayUrl !== null,

@@ -31,12 +31,14 @@ interface FirstRun {
   operatorUrl: string
   operatorToken: string
   account: { token: string }
-  testServer: { token: string }
+  testServer: { token: string; serverId: string }
 }
 
 export interface Client {
   get<Answer>(path: string): Promise<Answer>
   post<Answer>(path: string, body?: object, headers?: Record<string, string>): Promise<Answer>
+  /** An answer that goes on, as it comes. Throws CommandFailure when it is refused, Error when there is none. */
+  open(path: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>>
 }
 
 /**
@@ -63,6 +65,13 @@ export function makeClient(options: ClientOptions, owner: KeyOwner): Client {
     return await answerOf(base, new URL(base.replace(/\/+$/, '') + path), { ...rest, method, headers })
   }
   return {
+    async open(path, signal) {
+      const url = new URL(base.replace(/\/+$/, '') + path)
+      const response = await fetch(url, { headers: { authorization: `Bearer ${token}` }, signal })
+      if (response.ok && response.body !== null) return response.body
+      const body = parseJson(await response.text())
+      throw new CommandFailure(refusalText(response.status, (body ?? {}) as Partial<ErrorBody>), body)
+    },
     get: async <Answer>(path: string) => (await ask('GET', path)) as Answer,
     post: async <Answer>(path: string, body?: object, headers: Record<string, string> = {}) => {
       if (body === undefined) return (await ask('POST', path, { headers })) as Answer
@@ -103,4 +112,9 @@ function parseJson(text: string): unknown {
 function readFirstRun(dataDir: string): FirstRun | null {
   const path = join(dataDir, 'first-run.json')
   return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as FirstRun) : null
+}
+
+/** The server that commands speak of when none is named: the test server of first-run.json. */
+export function firstServerId(): string | null {
+  return readFirstRun(readClientSettings().dataDir)?.testServer.serverId ?? null
 }

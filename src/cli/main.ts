@@ -7,10 +7,12 @@ import { readFileSync } from 'node:fs'
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { runDoctor } from './doctor.ts'
 import { addDomain, listDomains, verifyDomain } from './domain.ts'
+import { listenEvents, tailEvents } from './events.ts'
 import { CommandFailure } from './failure.ts'
 import { listQueue, orderQueue, type QueueOrder } from './queue.ts'
 import { type SendOptions, sendMessage } from './send.ts'
 import { start } from './start.ts'
+import { createWebhook, listDeliveries, listWebhooks, replayDeliveries } from './webhook.ts'
 
 process.exitCode = await main(process.argv.slice(2))
 
@@ -48,6 +50,8 @@ function makeProgram(ended: (code: number) => void): Command {
   addDomainCommands(program.command('domain').description('sending domains of the account'), ended)
   addSendCommand(program, ended)
   addQueueCommands(program, ended)
+  addWebhookCommands(program.command('webhook').description('webhooks of a server'), ended)
+  addEventCommands(program, ended)
   withClientOptions(program.command('doctor'))
     .description(
       'examine what delivery needs (DNS, ports, certificate, store) and print how to mend what is broken; exit code 1 then',
@@ -104,6 +108,45 @@ function addQueueCommands(program: Command, ended: (code: number) => void): void
         ended(await orderQueue(order, domain, command.optsWithGlobals())),
       )
   }
+}
+
+function addWebhookCommands(webhook: Command, ended: (code: number) => void): void {
+  withClientOptions(webhook.command('create <url>'))
+    .description('register a URL and print its signing secret')
+    .option('--event <name>', 'an event that it gets; may be given several times (default: every event)', collect)
+    .option('--stream <id>', 'message events of this stream only')
+    .option('--reference', 'received messages without their content')
+    .action(async (url, options) => ended(await createWebhook(url, options)))
+  withClientOptions(webhook.command('list'))
+    .description('list the webhooks of the server')
+    .action(async (options) => ended(await listWebhooks(options)))
+  withClientOptions(webhook.command('deliveries <webhook>'))
+    .description('list the newest deliveries of a webhook (its URL or its id)')
+    .option('--status <status>', 'pending, delivered or dead')
+    .option('--event <name>', 'of this event only')
+    .option('--limit <n>', 'at most so many, up to 1000 (default: 100)')
+    .action(async (name, options) => ended(await listDeliveries(name, options)))
+  withClientOptions(webhook.command('replay <webhook> [delivery]'))
+    .description('queue a delivery again, or with --since all that are dead')
+    .option('--since <instant>', 'what was created at or after this and is dead', parseInstant)
+    .action(async (name, delivery, options) => ended(await replayDeliveries(name, delivery, options)))
+}
+
+function addEventCommands(program: Command, ended: (code: number) => void): void {
+  withClientOptions(program.command('tail'))
+    .description("print a server's events as they happen; goes on when the service comes back")
+    .option('--server <id>', 'the server (default: the test server of first-run.json)')
+    .action(async (options) => ended(await tailEvents(options)))
+  withClientOptions(program.command('listen <url>'))
+    .description("post a server's events to a local URL, signed as a webhook's, and print them")
+    .option('--server <id>', 'the server (default: the test server of first-run.json)')
+    .option('--secret <secret>', 'signing secret (default: a new one, which is printed)')
+    .action(async (url, options) => ended(await listenEvents(parseUrl(url), options)))
+}
+
+function parseInstant(text: string): string {
+  if (!Number.isNaN(Date.parse(text))) return text
+  throw new InvalidArgumentError('It is not a date-time.')
 }
 
 function withClientOptions(command: Command): Command {

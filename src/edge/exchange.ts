@@ -14,6 +14,7 @@ import { randomUUID } from 'node:crypto'
 import type { Route } from '../../schemas/routes.ts'
 import { admit, readKey, UNAUTHORIZED } from './admit.ts'
 import { type Content, readContent } from './content.ts'
+import { startFeed } from './feed.ts'
 import type { KeyOwner, ParsedKey } from './key.ts'
 import type { Desk, EdgeRequest, Handler, Head, Target } from './request.ts'
 import { type Answer, RATE_REFUSAL, type Reply, refuse, SIZE_REFUSAL } from './respond.ts'
@@ -42,6 +43,7 @@ export class Exchange {
   #isOver = false
   #isWorking = false
   #isReleased = false
+  #endFeed: (() => void) | null = null
   #request: (EdgeRequest & { aborted: boolean }) | null = null
 
   constructor(desk: Desk, wire: Wire, target: Target, head: Head) {
@@ -84,6 +86,7 @@ export class Exchange {
 
   /** The client is gone: nothing may be written any more. */
   abort(): void {
+    this.#endFeed?.()
     if (this.#isOver) return
     this.#isOver = true
     if (this.#request !== null) this.#request.aborted = true
@@ -235,7 +238,9 @@ export class Exchange {
     if (this.#isOver) return
     this.#isOver = true
     if ('close' in answer) this.#wire.close()
-    else this.#write(answer)
+    else if (!('start' in answer)) this.#write(answer)
+    else if (this.#head.isHead) this.#write({ status: 200, text: '', contentType: 'text/event-stream' })
+    else this.#endFeed = startFeed(this.#wire, this.#desk, { feed: answer, requestId: this.#requestId })
   }
 
   #write(reply: Reply): void {

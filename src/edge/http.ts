@@ -91,6 +91,7 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
     inHand: 0,
     opened: 0,
     isClosing: false,
+    feeds: new Set(),
     receiving: new Set(),
   }
   const app = App()
@@ -104,6 +105,7 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
       if (desk.isClosing) return
       desk.isClosing = true
       us_listen_socket_close(socket)
+      for (const end of [...desk.feeds]) end()
       await drain(desk)
       clearInterval(sweep)
       app.close()

@@ -69,6 +69,8 @@ export interface Desk {
   /** Requests ever begun: a stop waits until no more come. */
   opened: number
   isClosing: boolean
+  /** What ends each answer that goes on. */
+  readonly feeds: Set<() => void>
   /** Requests whose body came in more than one piece and is not whole. */
   readonly receiving: Set<Receiving>
 }

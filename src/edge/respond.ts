@@ -16,8 +16,19 @@ export interface Reply {
   readonly headers?: Readonly<Record<string, string>>
 }
 
+/** Where a feed writes. Both do nothing once the feed is over. */
+export interface FeedSink {
+  send(text: string): void
+  end(): void
+}
+
+/** An answer that goes on, as `text/event-stream`. `start` begins it and answers what ends it on our side. */
+export interface Feed {
+  start(sink: FeedSink): () => void
+}
+
 /** What a handler answers; `close` ends the connection without an answer. */
-export type Answer = Reply | { readonly close: true }
+export type Answer = Reply | Feed | { readonly close: true }
 
 const ROWS = new Map<string, (typeof REFUSALS)[number]>(REFUSALS.map((row) => [row.code, row]))
 /** Seconds after which a client may try again where the refusal cannot know. */

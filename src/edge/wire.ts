@@ -12,6 +12,9 @@ import type { Reply } from './respond.ts'
 export interface Wire {
   writeStatus(status: string): Wire
   writeHeader(name: string, value: string): Wire
+  /** False: what was written waits for the client. */
+  write(text: string): boolean
+  onWritable(call: () => boolean): Wire
   end(body: string, close: boolean): Wire
   endWithoutBody(bytes?: number, close?: boolean): Wire
   cork(write: () => void): Wire

@@ -23,6 +23,8 @@ import type { Resolver } from './resolve.ts'
 const KEEP_ALIVE_MS = 4_000
 /** Bytes of an answer that are read; a longer one ends its connection. */
 const ANSWER_BYTES_MAX = 64 * 1024
+/** The next attempt waits this long for the rest of an answer: then it can have the same connection. */
+const BODY_MS = 50
 const HEADER_BYTES_MAX = 16 * 1024
 /** Hosts that are remembered as to be looked up anew. */
 const HOSTS_MAX = 5_000
@@ -78,16 +80,18 @@ interface ConnectOptions {
 export function makePoster(deps: PosterDeps): Poster {
   const timeoutMs = deps.timeoutMs ?? WEBHOOK_ANSWER_SECONDS * 1000
   const fresh = new Set<string>()
-  const agent = makeAgent(makeConnect(deps, { timeoutMs, isFresh: (host) => fresh.delete(host) }))
+  const made = { connections: 0 }
+  const agent = makeAgent(makeConnect(deps, { timeoutMs, made, isFresh: (host) => fresh.delete(host) }))
   return {
     async post(input, signal) {
       const { hostname } = new URL(input.url)
       if (input.fresh && fresh.size < HOSTS_MAX) fresh.add(hostname)
       const endsAtMs = performance.now() + timeoutMs
-      const first = await attempt(agent, input, { endsAtMs, signal })
+      const time = { endsAtMs, signal, made }
+      const first = await attempt(agent, input, time)
       if (first !== STALE) return first
       // The receiver had closed a kept connection before it heard anything: that was no attempt.
-      const second = await attempt(agent, input, { endsAtMs, signal })
+      const second = await attempt(agent, input, time)
       return second === STALE ? failure('connect_failed') : second
     },
     async close() {
@@ -116,7 +120,7 @@ function makeAgent(connect: Connect): Agent {
 /** Connects to an address of the host that was checked. */
 function makeConnect(
   deps: PosterDeps,
-  { timeoutMs, isFresh }: { timeoutMs: number; isFresh: (host: string) => boolean },
+  { timeoutMs, made, isFresh }: { timeoutMs: number; made: Made; isFresh: (host: string) => boolean },
 ): Connect {
   return ({ hostname, port }, done) => {
     const host = hostname.replace(/^\[|\]$/g, '')
@@ -124,7 +128,10 @@ function makeConnect(
     findAddresses(deps, host, isFresh(hostname))
       .then((addresses) => connectToOne(addresses, target))
       .then(
-        (socket) => done(null, socket),
+        (socket) => {
+          made.connections += 1
+          done(null, socket)
+        },
         (error: Error) => done(error, null),
       )
   }
@@ -198,7 +205,13 @@ async function addressesOf(resolver: Resolver, host: string, fresh: boolean): Pr
   return found.length === 0 ? null : found
 }
 
+/** Connections made so far. */
+interface Made {
+  connections: number
+}
+
 interface AttemptTime {
+  readonly made: Made
   readonly endsAtMs: number
   readonly signal: AbortSignal
 }
@@ -208,17 +221,8 @@ function attempt(agent: Agent, input: PostInput, time: AttemptTime): Promise<Pos
   return new Promise((resolve) => {
     const { origin, pathname, search } = new URL(input.url)
     const watch = new AnswerWatch(time, resolve)
-    agent.dispatch(
-      {
-        origin,
-        path: pathname + search,
-        method: 'POST',
-        headers: input.headers,
-        body: input.body,
-      },
-      watch,
-    )
-    watch.dispatched()
+    const { headers, body } = input
+    agent.dispatch({ origin, path: pathname + search, method: 'POST', headers, body }, watch)
   })
 }
 
@@ -229,54 +233,68 @@ class AnswerWatch implements Dispatcher.DispatchHandler {
   private readonly timer: NodeJS.Timeout
   private controller: Dispatcher.DispatchController | null = null
   private isSettled = false
-  private isDispatched = false
+  private readonly madeBefore: number
   /** It went out over a connection that was open already. */
   private isReused = false
+  private answer: PostOutcome | null = null
+  private bodyTimer: NodeJS.Timeout | undefined
   private bytes = 0
 
   constructor(time: AttemptTime, settle: (outcome: PostOutcome | typeof STALE) => void) {
     this.time = time
     this.settle = settle
+    this.madeBefore = time.made.connections
     this.timer = setTimeout(() => this.late(), Math.max(1, time.endsAtMs - performance.now()))
     time.signal.addEventListener('abort', this.late, { once: true })
     if (time.signal.aborted) this.late()
   }
 
-  /** The call of `dispatch` has returned: what starts later had to wait for a connection. */
-  dispatched(): void {
-    this.isDispatched = true
-  }
-
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.controller = controller
-    this.isReused = !this.isDispatched
+    // One that had to wait for a connection of its own would have seen it made.
+    this.isReused = this.time.made.connections === this.madeBefore
     if (this.isSettled) controller.abort(new Error('Its time is over'))
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, statusCode: number): void {
     if (statusCode < 200) return
-    if (statusCode < 300) this.end({ result: 'delivered', statusCode, error: null, final: false })
-    else this.end({ ...failure(statusCode < 400 ? 'redirect' : `http_${statusCode}`), statusCode })
+    this.answer =
+      statusCode < 300
+        ? { result: 'delivered', statusCode, error: null, final: false }
+        : { ...failure(statusCode < 400 ? 'redirect' : `http_${statusCode}`), statusCode }
+    this.bodyTimer = setTimeout(() => this.tell(), BODY_MS)
   }
 
   /** The body is read so that the connection can be used again, and only so far. */
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.bytes += chunk.length
-    if (this.bytes > ANSWER_BYTES_MAX) controller.abort(new Error('The answer is too long'))
+    if (this.bytes <= ANSWER_BYTES_MAX) return
+    this.tell()
+    controller.abort(new Error('The answer is too long'))
   }
 
   onResponseEnd(): void {
     this.over()
+    // The library takes its connection for free one turn later: an attempt before that would open another one.
+    setImmediate(() => setImmediate(() => this.tell()))
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
     this.over()
-    if (error instanceof NotConnected) this.end({ ...failure(error.reason), final: error.reason === 'private_address' })
+    if (this.answer !== null) this.tell()
+    else if (error instanceof NotConnected)
+      this.end({ ...failure(error.reason), final: error.reason === 'private_address' })
     else if (this.isReused) this.end(STALE)
     else this.end(failure('connect_failed'))
   }
 
+  /** The head of the answer decides, whatever its body does. */
+  private tell(): void {
+    if (this.answer !== null) this.end(this.answer)
+  }
+
   private readonly late = (): void => {
+    this.tell()
     this.end(failure('timeout'))
     this.over()
     this.controller?.abort(new Error('Its time is over'))
@@ -290,6 +308,7 @@ class AnswerWatch implements Dispatcher.DispatchHandler {
 
   private over(): void {
     clearTimeout(this.timer)
+    clearTimeout(this.bodyTimer)
     this.time.signal.removeEventListener('abort', this.late)
   }
 }

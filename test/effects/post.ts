@@ -1,0 +1,248 @@
+/** post - against receivers that answer, hang, drip, redirect, reset, go on for a gigabyte, never finish TLS, move away. */
+import { readFileSync } from 'node:fs'
+import { createServer as createPlain, type Socket } from 'node:net'
+import t from 'tap'
+import { makePoster, type PosterDeps } from '../../src/effects/post.ts'
+import { createResolver } from '../../src/effects/resolve.ts'
+import { eventHeaders } from '../../src/effects/sign-event.ts'
+import { type Reaction, startReceiver } from '../support/receiver.ts'
+import { makeSelfSigned } from '../support/self-signed.ts'
+import { freePort } from '../support/service.ts'
+import { findSuite } from '../support/suites.ts'
+import { startZone } from '../support/zone.ts'
+
+const TIMEOUT_MS = 700
+const NEVER = new AbortController().signal
+const SECRETS = ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw']
+const receiver = await startReceiver()
+if (receiver === null) {
+  t.pass('openssl is not installed: skipped')
+  process.exit(0)
+}
+const zone = await startZone()
+t.teardown(async () => {
+  await receiver.close()
+  await zone.close()
+})
+
+const resolverOf = () => createResolver({ servers: [zone.server], nowMs: () => performance.now() })
+
+function makeDeps(changes: Partial<PosterDeps> = {}): PosterDeps {
+  const base = { resolver: resolverOf(), privateNetworksAllowed: ['127.0.0.1/32'], ca: receiver?.ca ?? null }
+  return { ...base, timeoutMs: TIMEOUT_MS, ...changes }
+}
+
+/** Posts once over connections of its own, and says how long that took. */
+async function postOnce(url: string, changes: Partial<PosterDeps> = {}) {
+  const poster = makePoster(makeDeps(changes))
+  const startedAtMs = performance.now()
+  const outcome = await poster.post(inputOf(url), NEVER)
+  const ms = performance.now() - startedAtMs
+  await poster.close()
+  return { ...outcome, ms }
+}
+
+function inputOf(url: string, fresh = false) {
+  const body = '{"id":"1"}'
+  const headers = eventHeaders({ deliveryId: '1', event: 'bounced', body, secrets: SECRETS, unixSeconds: 1 })
+  return { url, headers, body, fresh }
+}
+
+const answer =
+  (status: number, headers: Record<string, string> = {}): Reaction =>
+  (_request, response) => {
+    response.writeHead(status, headers)
+    response.end()
+  }
+
+/** what the receiver does, status, error, whether it takes the whole time */
+const REACTIONS: readonly [string, Reaction | null, number | null, string | null, boolean][] = [
+  ['answers 200', null, 200, null, false],
+  ['answers 204', answer(204), 204, null, false],
+  ['answers 299', answer(299), 299, null, false],
+  ['answers 410', answer(410), 410, 'http_410', false],
+  ['answers 500', answer(500), 500, 'http_500', false],
+  ['redirects', answer(302, { location: 'https://localhost/elsewhere' }), 302, 'redirect', false],
+  ['answers 304', answer(304), 304, 'redirect', false],
+  ['hangs', () => undefined, null, 'timeout', true],
+  ['resets', (_request, _response, socket) => void socket.destroy(), null, 'connect_failed', false],
+  ['closes', (_request, _response, socket) => void socket.end(), null, 'connect_failed', false],
+  [
+    'speaks something else',
+    (_request, _response, socket) => void socket.end('220 smtp\r\n'),
+    null,
+    'connect_failed',
+    false,
+  ],
+  [
+    'sends heads without end',
+    (_request, _response, socket) => void socket.write(`HTTP/1.1 200 OK\r\n${'X: y\r\n'.repeat(10_000)}`),
+    null,
+    'connect_failed',
+    false,
+  ],
+  ['drips its head', drip('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'), null, 'timeout', true],
+  ['drips its body', (_request, response) => void response.write('a'), 200, null, false],
+  ['goes on for a gigabyte', flood, 200, null, false],
+]
+
+function drip(text: string): Reaction {
+  return (_request, _response, socket) => {
+    let at = 0
+    const timer = setInterval(() => {
+      if (socket.destroyed || at >= text.length) clearInterval(timer)
+      else socket.write(text[at++] ?? '')
+    }, 100)
+  }
+}
+
+let flooded = 0
+function flood(...[, response]: Parameters<Reaction>): void {
+  const chunk = Buffer.alloc(64 * 1024)
+  const more = (): void => {
+    while (!response.destroyed && flooded < 1024 ** 3) {
+      flooded += chunk.length
+      if (!response.write(chunk)) return void response.once('drain', more)
+    }
+  }
+  more()
+}
+
+t.test('post: what a receiver does, and what comes of it [webhook.attempt]', async (t) => {
+  for (const [name, reaction, statusCode, error, isSlow] of REACTIONS) {
+    receiver.react(reaction)
+    const { ms, ...outcome } = await postOnce(receiver.url)
+    const result = error === null ? 'delivered' : 'failed'
+    t.same(outcome, { result, statusCode, error, final: false }, name)
+    t.ok(ms < TIMEOUT_MS + 600, `${name}: ${Math.round(ms)} ms`)
+    t.ok(!isSlow || ms >= TIMEOUT_MS - 5, name)
+  }
+  t.ok(flooded < 32 * 1024 ** 2, `${flooded} bytes were taken`)
+  receiver.react(null)
+})
+
+t.test('post: requests, one after the other, over one connection', async (t) => {
+  const before = receiver.connections()
+  const poster = makePoster(makeDeps())
+  for (let n = 0; n < 20; n += 1) t.match(await poster.post(inputOf(receiver.url), NEVER), { statusCode: 200 })
+  t.equal(receiver.connections() - before, 1)
+  await poster.close()
+})
+
+t.test('post: a kept connection that the receiver has closed is no attempt', async (t) => {
+  const poster = makePoster(makeDeps())
+  await poster.post(inputOf(receiver.url), NEVER)
+  let count = 0
+  receiver.react((_request, response, socket) => {
+    count += 1
+    if (count === 1) socket.destroy()
+    else response.end()
+  })
+  t.match(await poster.post(inputOf(receiver.url), NEVER), { result: 'delivered', statusCode: 200 })
+  t.equal(count, 2)
+  receiver.react(null)
+  await poster.close()
+})
+
+t.test('post: cut off by a stop, it ends at once', async (t) => {
+  receiver.react(() => undefined)
+  const poster = makePoster(makeDeps({ timeoutMs: 60_000 }))
+  const stop = new AbortController()
+  const posting = poster.post(inputOf(receiver.url), stop.signal)
+  setTimeout(() => stop.abort(), 50)
+  t.match(await posting, { result: 'failed', error: 'timeout' })
+  receiver.react(null)
+  await poster.close()
+})
+
+t.test('post: what keeps a connection from being made', async (t) => {
+  const silent = createPlain((socket: Socket) => socket.on('error', () => undefined))
+  const rude = createPlain((socket: Socket) => {
+    socket.on('error', () => undefined)
+    socket.end('no TLS here\r\n')
+  })
+  for (const one of [silent, rude]) await new Promise<void>((resolve) => one.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    silent.close()
+    rude.close()
+  })
+  const portOf = (one: typeof silent) => (one.address() as { port: number }).port
+  zone.set('gone.test', { type: 'A', address: '127.0.0.1' })
+  zone.fail('broken.test', 'servfail')
+  zone.set('two.test', { type: 'A', address: '127.0.0.1' }, { type: 'A', address: '10.0.0.1' })
+  const strange = makeSelfSigned()?.cert ?? null
+  const cases: [string, string, Partial<PosterDeps>, object][] = [
+    ['nobody listens', `https://localhost:${await freePort()}`, {}, { error: 'connect_failed' }],
+    ['never finishes TLS', `https://localhost:${portOf(silent)}`, {}, { error: 'timeout' }],
+    ['speaks no TLS', `https://localhost:${portOf(rude)}`, {}, { error: 'tls_failed' }],
+    ['a certificate that nobody signed', receiver.url, { ca: null }, { error: 'tls_failed' }],
+    ['a certificate of somebody else', receiver.url, { ca: strange }, { error: 'tls_failed' }],
+    ['a certificate for another name', `https://gone.test:${receiver.port}`, {}, { error: 'tls_failed' }],
+    ['no such name', 'https://nowhere.test', {}, { error: 'dns_error' }],
+    ['the name servers fail', 'https://broken.test', {}, { error: 'dns_error' }],
+    [
+      'one address of two is private',
+      `https://two.test:${receiver.port}`,
+      {},
+      { error: 'private_address', final: true },
+    ],
+    ['a private literal', 'https://10.0.0.1', {}, { error: 'private_address', final: true }],
+    ['this machine', receiver.url, { privateNetworksAllowed: [] }, { error: 'private_address', final: true }],
+  ]
+  for (const [name, url, changes, expected] of cases)
+    t.match(await postOnce(url, changes), { result: 'failed', statusCode: null, ...expected }, name)
+})
+
+t.test('post: a name that moves to a private address gains nothing [webhook.private]', async (t) => {
+  zone.set('moving.test', { type: 'A', address: '127.0.0.1' })
+  const resolver = resolverOf()
+  const before = receiver.connections()
+  const poster = makePoster(makeDeps({ resolver }))
+  // The certificate is for other names: what counts is who was connected to.
+  t.match(await poster.post(inputOf(`https://moving.test:${receiver.port}`), NEVER), { error: 'tls_failed' })
+  t.equal(receiver.connections() - before, 1)
+  zone.set('moving.test', { type: 'A', address: '127.0.0.2' })
+  const asked = zone.asked.length
+  t.match(await poster.post(inputOf(`https://moving.test:${receiver.port}`, true), NEVER), {
+    error: 'private_address',
+    final: true,
+  })
+  t.ok(zone.asked.length > asked, 'looked up anew')
+  t.equal(receiver.connections() - before, 1, 'nobody was connected to')
+  await poster.close()
+})
+
+interface Vector {
+  readonly kind: string
+  readonly value: string
+  readonly blocked: boolean
+}
+
+t.test('post: addresses that must not be connected to [webhook.private]', async (t) => {
+  const path = findSuite('ssrf/vectors.json')
+  if (path === null) {
+    t.comment('SUITES_DIR is not there: skipped')
+    return
+  }
+  const vectors = JSON.parse(readFileSync(path, 'utf8')) as readonly Vector[]
+  const before = receiver.connections()
+  const poster = makePoster(makeDeps({ privateNetworksAllowed: [] }))
+  const tried = { posted: 0, refused: 0 }
+  for (const { kind, value, blocked } of vectors) {
+    if (!blocked) continue
+    // Over https, or its scheme alone would refuse it; to our port, so that a connection would be seen.
+    const host = value.includes(':') && !value.startsWith('[') ? `[${value}]` : value
+    const text = kind === 'url' ? value.replace(/^\w+:/, 'https:') : `https://${host}:${receiver.port}/`
+    if (!URL.canParse(text) || new URL(text).hostname === '') {
+      tried.refused += 1
+      continue
+    }
+    tried.posted += 1
+    const { error } = await poster.post(inputOf(text), NEVER)
+    t.ok(error === 'private_address' || error === 'dns_error', `${value}: ${error}`)
+  }
+  t.equal(tried.posted + tried.refused, vectors.filter(({ blocked }) => blocked).length)
+  t.ok(tried.posted > 150, `${tried.posted} were tried`)
+  t.equal(receiver.connections(), before)
+  await poster.close()
+})
