@@ -5,7 +5,6 @@
  */
 
 import type { Config } from './config.ts'
-import { startMxListener } from './edge/mx-listener.ts'
 import type { EdgeLog } from './edge/request.ts'
 import { makeSenderRate } from './edge/sender-rate.ts'
 import { makeParseRoom } from './effects/parse-room.ts'
@@ -23,6 +22,8 @@ export interface MxDeps {
 export async function startMx(config: Config, { handlers, log }: MxDeps): Promise<{ close(): Promise<void> } | null> {
   if (config.mxPort === 0) return null
   const { tlsCert, tlsKey, dataDir, smtpHostname: name } = config
+  // Processes that receive no mail do without the library.
+  const { startMxListener } = await import('./edge/mx-listener.ts')
   const room = makeParseRoom()
   const listener = await startMxListener({
     host: config.smtpHost,

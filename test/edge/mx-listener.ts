@@ -164,7 +164,7 @@ t.test('mx-listener: a client that goes away in the middle leaves nothing behind
   t.same(faults, [])
   const startedAtMs = performance.now()
   await listener.close()
-  t.ok(performance.now() - startedAtMs < 4000)
+  t.ok(performance.now() - startedAtMs < 7500, 'nobody is waited for')
 })
 
 t.test('mx-listener: too many connections of one sender are refused [mx.rate]', async (t) => {

@@ -2,6 +2,7 @@
 import t from 'tap'
 import { parseMail } from '../../src/effects/parse.ts'
 import { headerOf, partOf } from '../../src/mail/report-mail.ts'
+import { cpuMsOf } from '../support/cpu-time.ts'
 
 const parse = (text: string) => parseMail(Buffer.from(text.replace(/\r?\n/g, '\r\n')))
 
@@ -52,7 +53,5 @@ t.test('parse: bytes that are no mail are read without harm', async (t) => {
   ])
     t.type((await parse(text)).text, 'string')
   const html = `Content-Type: text/html\n\n${'<a '.repeat(80_000)}`
-  const startedAtMs = performance.now()
-  await parse(html)
-  t.ok(performance.now() - startedAtMs < 2000)
+  t.ok((await cpuMsOf(() => parse(html))) < 2000)
 })

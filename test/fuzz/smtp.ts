@@ -12,8 +12,8 @@ import { deliverMail } from '../support/smtp-dialog.ts'
 /** A run of its own may ask for more. */
 const SESSIONS = Number(process.env.FUZZ_SESSIONS ?? 1500)
 const AT_ONCE = 250
-const SESSION_MS_MAX = 5000
-const IDLE_MS_MAX = 3000
+const SESSION_MS_MAX = 30_000
+const IDLE_MS_MAX = 2000
 
 t.setTimeout(120_000)
 

@@ -5,6 +5,7 @@ import t from 'tap'
 import { parseMail } from '../../src/effects/parse.ts'
 import { type Dsn, readDsn } from '../../src/mail/dsn.ts'
 import type { ReportMail } from '../../src/mail/report-mail.ts'
+import { cpuMsOf } from '../support/cpu-time.ts'
 import { findSuite } from '../support/suites.ts'
 
 const ADA = 'ada@example.net'
@@ -192,13 +193,14 @@ t.test('dsn: hostile text is read in bounded time', async (t) => {
     'Your message \n',
     'delivery delivery ',
   ]) {
-    const startedAtMs = performance.now()
-    readDsn(words(piece.repeat(500), piece.repeat(20_000)), ADA)
-    readDsn(
-      report(`Action: failed\r\nStatus: 5.1.1\r\nDiagnostic-Code: ${piece.repeat(10_000).replaceAll('\n', '')}`),
-      ADA,
-    )
-    t.ok(performance.now() - startedAtMs < 500, piece)
+    const cpuMs = await cpuMsOf(() => {
+      readDsn(words(piece.repeat(500), piece.repeat(20_000)), ADA)
+      readDsn(
+        report(`Action: failed\r\nStatus: 5.1.1\r\nDiagnostic-Code: ${piece.repeat(10_000).replaceAll('\n', '')}`),
+        ADA,
+      )
+    })
+    t.ok(cpuMs < 1000, `${piece} ${cpuMs} ms`)
   }
 })
 
