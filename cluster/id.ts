@@ -15,6 +15,7 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{1
 const LOW_PAD = 20
 /** Below this the high 14 of the 62 low bits leave the whole within 53 bits. */
 const EXACT_HIGH_MAX = 32
+const EXACT_COUNTER_MAX = 512
 const SHORT_CHARS = 22
 const BASE64URL = Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_')
 /** Where the hex digits of an id stand in it. */
@@ -65,6 +66,7 @@ export function msOf(id: string): number {
 /** The stream entry id of an object: `<ms>-<62 low bits>`. One id is asked for several times in a row. */
 export function entryIdOf(id: string): string {
   if (id === askedId) return askedEntryId
+  if (id === madeId && madeCounter < EXACT_COUNTER_MAX) return `${madeMs}-${madeCounter * RANDOM_SPAN + madeTail}`
   askedId = id
   askedEntryId = `${msOf(id)}-${lowOf(id)}`
   return askedEntryId
@@ -77,6 +79,11 @@ function lowOf(id: string): string {
   return (BigInt(`0x${id.slice(19, 23)}${id.slice(24)}`) & 0x3fffffffffffffffn).toString()
 }
 
+/** The id made last, and what it was made of: its entry id is asked for next. */
+let madeId = ''
+let madeMs = 0
+let madeCounter = 0
+let madeTail = 0
 let askedId = ''
 let askedEntryId = ''
 
@@ -145,7 +152,11 @@ export function makeIds({ shard, last, random }: { shard: number; last: string; 
         timedMs = ms
         timed = layTime(ms, shard)
       }
+      madeMs = ms
+      madeCounter = counter
+      madeTail = tail
       given = `${timed}${high}-${(counter & 0xf).toString(16)}${tail.toString(16).padStart(11, '0')}`
+      madeId = given
       return given
     },
     get last() {

@@ -52,11 +52,36 @@ export function itemSuffix(
   return broadcastStreamId === null ? suffix : `${suffix}.${shortId(broadcastStreamId)}`
 }
 
+/** Servers whose short ids are remembered: one sends many messages. */
+const SERVERS_MAX = 4_096
+const servers = new Map<string, string>()
+
+function serverOf(short: string): string {
+  const known = servers.get(short)
+  if (known !== undefined) return known
+  if (servers.size >= SERVERS_MAX) servers.clear()
+  const serverId = idOfShort(short)
+  servers.set(short, serverId)
+  return serverId
+}
+
+/** The item that was read last: what is asked of one command concerns the same. */
+let lastItem = ''
+let lastParsed: DeliveryItem | null = null
+
 /** Reads the name of an item. */
 export function parseItem(item: string): DeliveryItem {
+  if (lastParsed === null || item !== lastItem) {
+    lastParsed = readItem(item)
+    lastItem = item
+  }
+  return lastParsed
+}
+
+function readItem(item: string): DeliveryItem {
   const [server = '', segment = '', short = '', recipient = '', last = '', stream] = item.split('.')
   return {
-    serverId: idOfShort(server),
+    serverId: serverOf(server),
     segment,
     messageId: idOfShort(short),
     short,
