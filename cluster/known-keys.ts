@@ -7,19 +7,43 @@
  * holds that one against `lid`). Whatever is not certain is left to the script: another id, a key not seen yet, anything
  * after a verdict other than `ok`.
  */
-import type { Merged } from './merge.ts'
+import { FIRST_PLACE, type Merged } from './merge.ts'
 
-/** Keys of one shard that are remembered. */
-const KEYS_MAX = 2_048
+/** Keys of one shard that are remembered as young; as many again as old ones. */
+const KEYS_MAX = 1_024
 
 const HASH = 'h'
 const SORTED = 'z'
 const STREAM = 's'
 const UNSURE = '-'
 
+/**
+ * Key -> its type's letter, in two generations: what is written again becomes young, and when there are enough young ones
+ * the old are forgotten. Keys that are written once do not push out those that every commit writes.
+ */
+class Generations {
+  private young = new Map<string, string>()
+  private old = new Map<string, string>()
+
+  get(key: string): string | undefined {
+    return this.young.get(key) ?? this.old.get(key)
+  }
+
+  set(key: string, letter: string): void {
+    this.young.set(key, letter)
+    if (this.young.size <= KEYS_MAX) return
+    this.old = this.young
+    this.young = new Map()
+  }
+
+  delete(key: string): void {
+    this.young.delete(key)
+    this.old.delete(key)
+  }
+}
+
 export class KnownKeys {
-  /** Shard -> key -> its type's letter. */
-  private readonly shards = new Map<number, Map<string, string>>()
+  private readonly shards = new Map<number, Generations>()
 
   /** Letters: `j` where the journal's end is certain, then one for each key. '' when nothing is. */
   lettersOf(shard: number, { keys, commands }: Merged, of: { seq: number; firstEntryId: string }): string {
@@ -27,7 +51,7 @@ export class KnownKeys {
     if (known === undefined) return ''
     const rises = risingAbove(of)
     for (const { write, place, parts } of commands)
-      if (write === 'XADD' && !rises(parts[0]?.[0])) known.delete(keys[place - 3] ?? '')
+      if (write === 'XADD' && !rises(parts[0]?.[0])) known.delete(keys[place - FIRST_PLACE] ?? '')
     let letters = 'j'
     for (const key of keys) letters += known.get(key) ?? UNSURE
     return letters
@@ -37,21 +61,16 @@ export class KnownKeys {
   note(shard: number, { keys, commands }: Merged): void {
     let known = this.shards.get(shard)
     if (known === undefined) {
-      known = new Map()
+      known = new Generations()
       this.shards.set(shard, known)
     }
     for (const { write, place, parts } of commands) {
-      const key = keys[place - 3] ?? ''
+      const key = keys[place - FIRST_PLACE] ?? ''
       if (write === 'HSET') known.set(key, HASH)
       else if (write === 'XADD') known.set(key, STREAM)
       else if (write === 'ZADD') {
         if (parts[0]?.[0] !== 'XX') known.set(key, SORTED)
       } else if (write === 'UNLINK' || write === 'SET' || write === 'PEXPIREAT') known.delete(key)
-    }
-    if (known.size <= KEYS_MAX) return
-    for (const key of known.keys()) {
-      known.delete(key)
-      if (known.size <= KEYS_MAX) return
     }
   }
 

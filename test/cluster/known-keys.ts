@@ -54,13 +54,12 @@ test('known-keys: an entry id that need not rise is left to the script', async (
   t.equal(lettersOf(known, adds('500-7')), 'j----', 'no new id at all')
 })
 
-test('known-keys: a bounded number of keys is remembered', async (t) => {
+test('known-keys: a bounded number of keys is remembered, and what is written again stays', async (t) => {
   const known = new KnownKeys()
-  known.note(1, merged(hash))
-  known.note(
-    1,
-    merged(...Array.from({ length: 2_048 }, (_, n): Op => ({ key: `k${n}`, write: 'HSET', args: ['a', '1'] }))),
-  )
-  t.equal(lettersOf(known), 'j----', 'the oldest went')
-  t.equal(letters(known, 1, 'k0', 'k2047'), 'jhh')
+  const fresh = (from: number): Op[] =>
+    Array.from({ length: 1_000 }, (_, n): Op => ({ key: `k${from + n}`, write: 'HSET', args: ['a', '1'] }))
+  known.note(1, merged(hash, sorted))
+  for (let from = 0; from < 4_000; from += 1_000) known.note(1, merged(hash, ...fresh(from)))
+  t.equal(lettersOf(known), 'jh---')
+  t.equal(letters(known, 1, 'k0', 'k3999'), 'j-h')
 })
