@@ -122,11 +122,15 @@ export class Holdings {
     this.deps.changed(shard, false)
   }
 
-  /** Another token, or fewer commits than were confirmed here: someone else has it, or the store has lost some. */
+  /**
+   * Another token, or fewer commits than were confirmed here: someone else has it, or the store has lost some. One that is
+   * halted is dropped for another token alone: a repair gives it one.
+   */
   private compare(shard: number, known: { shard: Shard; seq: number }, meta: Meta | null): void {
     const mine = this.shards.get(shard)
-    if (mine !== known.shard || !mine.accepts) return
-    if (mine.token !== (meta?.token ?? '') || known.seq > (meta?.seq ?? 0)) mine.drop()
+    if (mine !== known.shard || !(mine.accepts || mine.halted)) return
+    const hasLost = !mine.halted && known.seq > (meta?.seq ?? 0)
+    if (mine.token !== (meta?.token ?? '') || hasLost) mine.drop()
   }
 
   private mayTake(shard: number, meta: Meta | null): boolean {

@@ -248,7 +248,7 @@ export const CLIENT_SETTINGS = [
     kind: 'secret',
     default: null,
     fallback: 'the key in `first-run.json`',
-    meaning: 'Operator key of `queue` and `doctor`.',
+    meaning: 'Operator key of every command that is about the installation.',
   },
 ] as const satisfies readonly Setting[]
 

@@ -4,14 +4,20 @@
  *  Exit codes: 0 done, 1 refused or failed, 2 wrongly called or wrongly configured.
  */
 import { readFileSync } from 'node:fs'
-import { Command, CommanderError, InvalidArgumentError } from 'commander'
+import { Command, CommanderError } from 'commander'
+import { addAccountCommands } from './account.ts'
+import { addClusterCommands } from './cluster.ts'
 import { runDoctor } from './doctor.ts'
 import { addDomain, listDomains, verifyDomain } from './domain.ts'
 import { listenEvents, tailEvents } from './events.ts'
 import { CommandFailure } from './failure.ts'
+import { collect, parseInstant, parseUrl, withClientOptions, withOperatorOptions } from './options.ts'
 import { listQueue, orderQueue, type QueueOrder } from './queue.ts'
 import { type SendOptions, sendMessage } from './send.ts'
+import { addServerCommands } from './server.ts'
 import { start } from './start.ts'
+import { addStoreCommands } from './store.ts'
+import { addTokenCommands } from './token.ts'
 import { createWebhook, listDeliveries, listWebhooks, replayDeliveries } from './webhook.ts'
 
 process.exitCode = await main(process.argv.slice(2))
@@ -49,10 +55,15 @@ function makeProgram(ended: (code: number) => void): Command {
     })
   addDomainCommands(program.command('domain').description('sending domains of the account'), ended)
   addSendCommand(program, ended)
+  addAccountCommands(program, ended)
+  addServerCommands(program, ended)
+  addTokenCommands(program, ended)
+  addClusterCommands(program, ended)
+  addStoreCommands(program, ended)
   addQueueCommands(program, ended)
   addWebhookCommands(program.command('webhook').description('webhooks of a server'), ended)
   addEventCommands(program, ended)
-  withClientOptions(program.command('doctor'))
+  withOperatorOptions(program.command('doctor'))
     .description(
       'examine what delivery needs (DNS, ports, certificate, store) and print how to mend what is broken; exit code 1 then',
     )
@@ -133,36 +144,15 @@ function addWebhookCommands(webhook: Command, ended: (code: number) => void): vo
 }
 
 function addEventCommands(program: Command, ended: (code: number) => void): void {
-  withClientOptions(program.command('tail'))
+  withOperatorOptions(program.command('tail'))
     .description("print a server's events as they happen; goes on when the service comes back")
     .option('--server <id>', 'the server (default: the test server of first-run.json)')
     .action(async (options) => ended(await tailEvents(options)))
-  withClientOptions(program.command('listen <url>'))
+  withOperatorOptions(program.command('listen <url>'))
     .description("post a server's events to a local URL, signed as a webhook's, and print them")
     .option('--server <id>', 'the server (default: the test server of first-run.json)')
     .option('--secret <secret>', 'signing secret (default: a new one, which is printed)')
     .action(async (url, options) => ended(await listenEvents(parseUrl(url), options)))
-}
-
-function parseInstant(text: string): string {
-  if (!Number.isNaN(Date.parse(text))) return text
-  throw new InvalidArgumentError('It is not a date-time.')
-}
-
-function withClientOptions(command: Command): Command {
-  return command
-    .option('--url <url>', 'address of the API (default: from the settings or first-run.json)', parseUrl)
-    .option('--token <key>', 'API key (default: SENDWRIGHT_TOKEN, else the fitting key of first-run.json)')
-    .option('--json', "print the API's answer as one line of JSON")
-}
-
-function parseUrl(text: string): string {
-  if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text
-  throw new InvalidArgumentError('It is not an http or https URL.')
-}
-
-function collect(value: string, before: string[] = []): string[] {
-  return [...before, value]
 }
 
 function readVersion(): string {

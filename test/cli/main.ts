@@ -6,12 +6,10 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import type { Domain, DomainChecked } from '../../schemas/domain.ts'
-import { spawnNode } from '../support/node.ts'
+import { sendwright } from '../support/command-line.ts'
 
-const MAIN = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url))
 const ID = '01930000-0000-7000-8000-000000000001'
 const RECORDS = [
   'sw-bounce.acme.com',
@@ -40,14 +38,6 @@ async function listen(t: Test, answers: Answer[]) {
   await once(listener, 'listening')
   t.teardown(() => listener.close())
   return { asked, url: `http://127.0.0.1:${(listener.address() as AddressInfo).port}` }
-}
-
-/** Runs the command line with nothing but `environment` set. */
-async function sendwright(args: string[], environment: Record<string, string> = {}) {
-  const env = { PATH: process.env.PATH, DATA_DIR: '/nonexistent', ...environment }
-  const child = spawnNode([MAIN, ...args], { env })
-  const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
-  return { out, err, code: code as number }
 }
 
 function domainOf(verified: boolean): Domain {

@@ -1,0 +1,81 @@
+/** cluster - `sendwright inspect` and `sendwright cluster status`: shards, processes, entities. */
+import type { Command } from 'commander'
+import type { Entity, ShardList } from '../../schemas/cluster.ts'
+import { type ClientOptions, makeClient } from './client.ts'
+import { CommandFailure } from './failure.ts'
+import { withOperatorOptions } from './options.ts'
+import { formatTable } from './table.ts'
+
+type Shard = ShardList['shards'][number]
+
+/** Adds the commands. `ended` hears the exit code of the one that ran. */
+export function addClusterCommands(program: Command, ended: (code: number) => void): void {
+  const inspect = withOperatorOptions(program.command('inspect <what> [id]'))
+    .description("what owns a shard (inspect 17), or an entity's last states (inspect account <id>)")
+    .action(async (what: string, id: string | undefined, options) => {
+      if (id === undefined && !/^\d{1,3}$/.test(what)) inspect.error('error: give a shard, or a kind and an id')
+      ended(id === undefined ? await inspectShard(Number(what), options) : await inspectEntity(what, id, options))
+    })
+  const cluster = program.command('cluster').description('the processes and their shards')
+  withOperatorOptions(cluster.command('status'))
+    .description('list the processes and every shard that does not run; exit code 1 when there is one')
+    .action(async (options) => ended(await showStatus(options)))
+}
+
+async function inspectShard(shard: number, options: ClientOptions): Promise<number> {
+  const { shards, workers } = await readShards(options)
+  const found = shards.find((one) => one.shard === shard)
+  if (found === undefined) throw new CommandFailure(`No shard ${shard}: there are ${shards.length}`)
+  const owner = workers.find(({ worker }) => worker === found.owner) ?? null
+  if (options.json) console.log(JSON.stringify({ ...found, worker: owner }))
+  else {
+    const rows = Object.entries(found).map(([name, value]) => [name, String(value ?? '-')])
+    if (owner !== null) rows.push(['host', owner.host], ['pid', String(owner.pid)])
+    console.log(formatTable(['field', 'value'], rows))
+  }
+  return found.state === 'owned' ? 0 : 1
+}
+
+async function inspectEntity(kind: string, id: string, options: ClientOptions): Promise<number> {
+  const path = `/v1/operator/entities/${encodeURIComponent(kind)}/${encodeURIComponent(id)}`
+  const entity = await makeClient(options, 'operator').get<Entity>(path)
+  if (options.json) console.log(JSON.stringify(entity))
+  else {
+    console.log(`${entity.kind} ${entity.id} on shard ${entity.shard}, newest first`)
+    for (const { entry, command, events, state } of entity.states) {
+      const happened = events.map((event) => (event as { type?: string }).type ?? '?').join(', ')
+      console.log(`\n${entry}  ${command}: ${happened}\n${JSON.stringify(state, null, 2)}`)
+    }
+  }
+  return 0
+}
+
+async function showStatus(options: ClientOptions): Promise<number> {
+  const { shards, workers } = await readShards(options)
+  const stopped = shards.filter(({ state }) => state !== 'owned')
+  if (options.json) console.log(JSON.stringify({ workers, shards }))
+  else {
+    const rows = workers.map((worker) => [
+      worker.host,
+      String(worker.pid),
+      worker.isLeaving ? 'leaving' : worker.isAlive ? 'alive' : 'dead',
+      worker.roles.join(','),
+      String(worker.shards),
+      worker.worker,
+    ])
+    console.log(formatTable(['host', 'pid', 'state', 'roles', 'shards', 'id'], rows))
+    const waiting = shards.reduce((sum, one) => sum + one.waiting, 0)
+    console.log(`\n${shards.length - stopped.length} of ${shards.length} shards run, ${waiting} commands wait`)
+    if (stopped.length > 0)
+      console.log(`\n${formatTable(['shard', 'state', 'seq', 'journal', 'owner'], stopped.map(rowOf))}`)
+  }
+  return stopped.length === 0 ? 0 : 1
+}
+
+function rowOf({ shard, state, seq, journalSeq, owner }: Shard): string[] {
+  return [String(shard), state, String(seq), String(journalSeq ?? '-'), owner ?? '-']
+}
+
+function readShards(options: ClientOptions): Promise<ShardList> {
+  return makeClient(options, 'operator').get<ShardList>('/v1/operator/shards')
+}

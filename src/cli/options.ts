@@ -1,0 +1,46 @@
+/** options - the options that commands share, and how their values are read. */
+import { type Command, InvalidArgumentError } from 'commander'
+
+/** Options of every command of the API. */
+export function withClientOptions(command: Command): Command {
+  return command
+    .option('--url <url>', 'address of the API (default: from the settings or first-run.json)', parseUrl)
+    .option('--token <key>', 'API key (default: SENDWRIGHT_TOKEN, else the fitting key of first-run.json)')
+    .option('--json', "print the API's answer as one line of JSON")
+}
+
+/** Options of every command that speaks to the operator listener. */
+export function withOperatorOptions(command: Command): Command {
+  return command
+    .option('--url <url>', 'address of the operator listener (default: from the settings or first-run.json)', parseUrl)
+    .option('--token <key>', 'operator key (default: SENDWRIGHT_OPERATOR_TOKEN, else first-run.json)')
+    .option('--json', "print the service's answer as one line of JSON")
+}
+
+/** Options of a command that changes something: the note goes into the audit log. */
+export function withNote(command: Command): Command {
+  return withOperatorOptions(command).option('--note <text>', 'why: kept in the audit log')
+}
+
+/** A value that may be given several times. */
+export function collect(value: string, before: string[] = []): string[] {
+  return [...before, value]
+}
+
+/** A whole number from 0; what it may be is the service's to say. */
+export function parseInteger(text: string): number {
+  if (/^\d{1,10}$/.test(text)) return Number(text)
+  throw new InvalidArgumentError('It is not a whole number.')
+}
+
+/** An http or https URL. */
+export function parseUrl(text: string): string {
+  if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text
+  throw new InvalidArgumentError('It is not an http or https URL.')
+}
+
+/** A date-time. */
+export function parseInstant(text: string): string {
+  if (!Number.isNaN(Date.parse(text))) return text
+  throw new InvalidArgumentError('It is not a date-time.')
+}

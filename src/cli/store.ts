@@ -1,0 +1,89 @@
+/** store - `sendwright operator-key` and `sendwright repair`: what is done straight in the store, without the service. */
+import { createInterface } from 'node:readline/promises'
+import type { Command } from 'commander'
+import { type Config, readConfig } from '../config.ts'
+import type { ShardSides } from '../repair.ts'
+import { CommandFailure } from './failure.ts'
+import { parseInteger } from './options.ts'
+import { formatTable } from './table.ts'
+
+/** Shards of an installation. */
+const SHARDS = 256
+
+interface RepairOptions {
+  yes?: boolean
+  json?: boolean
+}
+
+/** Adds the commands. `ended` hears the exit code of the one that ran. */
+export function addStoreCommands(program: Command, ended: (code: number) => void): void {
+  program
+    .command('operator-key')
+    .description('make a new operator key straight in the store and revoke the others, for who lost it')
+    .option('--json', 'print the key as one line of JSON')
+    .action(async (options) => ended(await makeKey(options)))
+  const repair = program
+    .command('repair')
+    .argument('<shard>', 'number of a torn shard', parseInteger)
+    .description('show both sides of a torn shard and, once you say so, take the store as it stands')
+    .option('--yes', 'do not ask')
+    .option('--json', 'print both sides as one line of JSON')
+    .action(async (shard: number, options: RepairOptions) => {
+      if (shard >= SHARDS) repair.error(`error: there are ${SHARDS} shards, from 0`)
+      ended(await repairShard(shard, options))
+    })
+}
+
+async function makeKey({ json }: { json?: boolean }): Promise<number> {
+  const { makeOperatorKey } = await import('../operator-key.ts')
+  const made = await inStore(makeOperatorKey)
+  if (json) console.log(JSON.stringify(made))
+  else {
+    console.log(made.token)
+    const told = made.path === null ? 'Set SENDWRIGHT_OPERATOR_TOKEN to it' : `It is in ${made.path} now`
+    console.error(`${told}. Revoked: ${made.revoked.length}`)
+  }
+  return 0
+}
+
+async function repairShard(shard: number, { yes, json }: RepairOptions): Promise<number> {
+  const { readSides, repairShard: repair } = await import('../repair.ts')
+  const sides = await inStore((config) => readSides(config, shard))
+  if (!json) console.log(formatSides(sides))
+  if (!sides.isTorn) {
+    console.log(json ? JSON.stringify({ isRepaired: false, sides }) : `\nShard ${shard} is whole: nothing to do`)
+    return 0
+  }
+  if (!yes && !(await isWanted(shard))) throw new CommandFailure(`Shard ${shard} is left as it is: give --yes`)
+  const done = await inStore((config) => repair(config, shard))
+  console.log(json ? JSON.stringify(done) : `\nShard ${shard} is repaired: it runs again as soon as a process takes it`)
+  return 0
+}
+
+/** Runs an act with the settings of the environment; what it throws is told in a sentence. */
+async function inStore<Result>(act: (config: Config) => Promise<Result>): Promise<Result> {
+  const settings = readConfig()
+  if (!settings.ok) throw new CommandFailure(`Wrong settings: ${settings.mistakes.join('; ')}`)
+  return await act(settings.config).catch((error: Error) => {
+    throw new CommandFailure(error.message)
+  })
+}
+
+/** Asks on a terminal; without one nobody has said yes. */
+async function isWanted(shard: number): Promise<boolean> {
+  if (process.stdin.isTTY !== true) return false
+  const terminal = createInterface({ input: process.stdin, output: process.stderr })
+  const answer = await terminal.question(`Take shard ${shard} as the store holds it? [y/N] `)
+  terminal.close()
+  return /^y(es)?$/i.test(answer.trim())
+}
+
+function formatSides({ shard, meta, journal }: ShardSides): string {
+  const rows = journal.map(({ seq, commit, commands }) => ['journal', String(seq), commit, String(commands)])
+  const head = ['side', 'seq', 'commit', 'commands']
+  return [
+    `Shard ${shard}, owner ${meta.owner || 'none'}`,
+    '',
+    formatTable(head, [['meta', String(meta.seq), meta.commit, ''], ...rows]),
+  ].join('\n')
+}

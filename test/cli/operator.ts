@@ -1,0 +1,162 @@
+/** operator - accounts, servers, keys, shards and the store, from the command line against a real service. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import t from 'tap'
+import { sendwright } from '../support/command-line.ts'
+import { startTestService } from '../support/service.ts'
+import { until } from '../support/until.ts'
+
+const service = await startTestService({ APPROVAL: 'manual' })
+const { account, liveServer, operatorToken } = service.firstRun
+const redis = new Redis({ path: service.redis.socketPath })
+t.teardown(async () => {
+  redis.disconnect()
+  await service.stop()
+})
+
+const ENVIRONMENT = {
+  DATA_DIR: service.dataDir,
+  REDIS_URL: `unix://${service.redis.socketPath}`,
+  SECRET_KEY: service.config.secretKey as string,
+}
+const run = (...args: string[]) => sendwright(args, ENVIRONMENT)
+
+async function runJson(...args: string[]) {
+  const { out, code, err } = await run(...args, '--json')
+  return { code, err, json: JSON.parse(out) }
+}
+
+t.test('account: made, approved, paused, resumed, closed, each with its note in the audit log', async (t) => {
+  const made = await run('account', 'create', 'Acme', '--administrator', 'ann@acme.example', '--note', 'by phone')
+  t.equal(made.code, 0, made.err)
+  const id = made.out.trim()
+  t.match(id, /^[0-9a-f-]{36}$/)
+  t.match(await run('account', 'approve', id, '--monthly-cap', '50000', '--per-minute', '400', '--note', 'asked'), {
+    code: 0,
+    out: `Acme (${id}) is active\n`,
+  })
+  t.match((await runJson('account', 'pause', id, '--no-hold')).json, { accountId: id, status: 'paused' })
+  t.match((await run('account', 'resume', id)).out, 'is active')
+  const [list, whole] = await Promise.all([run('account', 'list'), runJson('account', 'list')])
+  t.match(list.out, /^NAME +STATUS +THIS MONTH +CAP +CREATED +ID$/m)
+  t.match(list.out, new RegExp(`^Acme +active +0 +50000 +\\S+ +${id}$`, 'm'))
+  t.equal(whole.json.accounts.length, 2)
+  t.match((await run('account', 'close', id)).out, 'is closed')
+  t.match(await runJson('account', 'close', id), { code: 1, json: { error: 'account_closed' } })
+  const log = await service.operate('GET /v1/operator/audit?limit=100', { token: operatorToken })
+  t.match(
+    log.json.entries.map(({ act, note }: { act: string; note: string | null }) => `${act}: ${note}`),
+    [
+      'closeAccount: null',
+      'resumeAccount: null',
+      'pauseAccount: null',
+      'approveAccount: asked',
+      'createAccount: by phone',
+    ],
+  )
+})
+
+t.test('server and token: what the service makes works at once', async (t) => {
+  const made = await run('server', 'create', account.accountId, 'Shop', '--mode', 'test')
+  t.equal(made.code, 0, made.err)
+  const [, serverId = '', key = ''] = /^(\S{36}) +(sk_test_\S+)$/m.exec(made.out) ?? []
+  t.match((await service.call('GET /v1/server', { token: key })).json, { serverId, name: 'Shop' })
+  t.match((await run('server', 'list', account.accountId)).out, new RegExp(`^Shop +test +\\S+ +${serverId}$`, 'm'))
+  t.equal((await runJson('server', 'list', account.accountId)).json.servers.length, 3)
+  const second = await run('token', 'create', 'Second', '--server', serverId, '--note', 'rotation')
+  t.equal((await service.call('GET /v1/server', { token: second.out.trim() })).status, 200)
+  t.match(await run('token', 'create', 'Third', '--server', serverId), { code: 1, err: /token_limit/ })
+  const { tokens } = (await runJson('token', 'list', '--server', serverId)).json
+  t.match(await run('token', 'revoke', tokens[1].tokenId, '--server', serverId), { code: 0, out: /is revoked since/ })
+  t.equal((await service.call('GET /v1/server', { token: key })).status, 401)
+  t.match((await run('token', 'list', '--server', serverId)).out, /^Second .* live +\S+$/m)
+  const own = await run('token', 'create', 'Own', '--account', account.accountId)
+  t.equal((await service.call('GET /v1/account', { token: own.out.trim() })).status, 200)
+})
+
+t.test('sendwright: wrong calls of the operator’s commands exit 2 and name what is missing', async (t) => {
+  const calls: [string[], RegExp][] = [
+    [['account', 'approve', 'x'], /--monthly-cap/],
+    [['account', 'approve', 'x', '--monthly-cap', 'many'], /not a whole number/],
+    [['server', 'create', 'x', 'y'], /--mode/],
+    [['token', 'create', 'x'], /--account or --server/],
+    [['token', 'list', '--account', 'x', '--server', 'y'], /--account or --server/],
+    [['inspect', 'account'], /a shard, or a kind and an id/],
+    [['repair', '256'], /256 shards/],
+  ]
+  const ran = await Promise.all(calls.map(([args]) => run(...args)))
+  for (const [at, { code, err }] of ran.entries()) {
+    const [args, expected] = calls[at] ?? [[], /never/]
+    t.equal(code, 2, args.join(' '))
+    t.match(err, expected)
+  }
+  const { out } = await run('--help')
+  for (const name of ['account', 'server', 'token', 'inspect', 'cluster', 'operator-key', 'repair'])
+    t.match(out, new RegExp(`^ +${name} `, 'm'))
+  t.match(await sendwright(['account', 'list']), { code: 1, err: /SENDWRIGHT_OPERATOR_TOKEN/ })
+  const other = await sendwright(['account', 'list'], { ...ENVIRONMENT, SENDWRIGHT_OPERATOR_TOKEN: account.token })
+  t.match(other, { code: 1, err: /401 unauthorized/ }, 'the variable comes before the file')
+})
+
+t.test('inspect and cluster status: owners, last states, and what does not run [operator.shards]', async (t) => {
+  const status = await run('cluster', 'status')
+  t.match(status, { code: 0, out: new RegExp(`^\\S+ +${process.pid} +alive +`, 'm') })
+  t.match(status.out, '256 of 256 shards run, 0 commands wait')
+  t.match(await run('inspect', '17'), { code: 0, out: new RegExp(`^state +owned$[^]*^pid +${process.pid}$`, 'm') })
+  const [shard, none, server, nobody] = await Promise.all([
+    runJson('inspect', '17'),
+    run('inspect', '300'),
+    run('inspect', 'server', liveServer.serverId),
+    run('inspect', 'server', account.accountId),
+  ])
+  t.match(shard.json, { shard: 17, state: 'owned', worker: { pid: process.pid } })
+  t.match(none, { code: 1, err: /No shard 300/ })
+  t.match(server, { code: 0, out: /"name": "Live"/ })
+  t.match(nobody, { code: 1, err: /404 not_found/ })
+})
+
+t.test('operator-key: a new key works, the old one does not, and the act is logged [operator.key]', async (t) => {
+  const { json } = await runJson('operator-key')
+  t.match(json, { token: /^ok_/, path: join(service.dataDir, 'first-run.json') })
+  t.equal(json.revoked.length, 1)
+  const audit = (token: string) => service.operate('GET /v1/operator/audit?limit=1', { token })
+  t.equal((await audit(operatorToken)).status, 401)
+  t.match((await audit(json.token)).json.entries, [
+    { act: 'makeOperatorKey', actor: null, targets: { tokenId: json.tokenId }, before: { live: json.revoked } },
+  ])
+  const file = JSON.parse(readFileSync(join(service.dataDir, 'first-run.json'), 'utf8'))
+  t.match(file, { operatorToken: json.token, account, liveServer })
+  t.equal((await run('account', 'list')).code, 0, 'commands find it')
+  t.match(await run('operator-key'), { code: 0, out: /^ok_\S+\n$/, err: /Revoked: 1/ })
+  t.match(await sendwright(['operator-key'], { DATA_DIR: '/nonexistent' }), { code: 1, err: /^No store in / })
+})
+
+t.test('repair: a torn shard stands still, is shown from both sides, and runs again [operator.repair]', async (t) => {
+  const { operatorToken: token } = firstRunNow()
+  const made = await service.operate('POST /v1/operator/accounts', {
+    token,
+    body: { name: 'Torn', administrators: [] },
+  })
+  const { accountId } = made.json
+  const shard = Number.parseInt(accountId.slice(15, 18), 16)
+  const tag = `{s${String(shard).padStart(3, '0')}}`
+  const patch = () => service.operate(`PATCH /v1/operator/accounts/${accountId}`, { token, body: {} })
+  t.match(await run('repair', String(shard), '--yes'), { code: 0, out: /is whole: nothing to do/ })
+  const seq = Number(await redis.hget(`${tag}:meta`, 'seq'))
+  await redis.xadd(`${tag}:journal`, `${seq + 1}-0`, 'c', 'cut off', 'n', '3')
+  await service.restart()
+  t.not((await patch().catch(() => null))?.status, 200, 'it takes no orders: in doubt, the connection is closed')
+  const status = await run('cluster', 'status')
+  t.match(status, { code: 1, out: new RegExp(`^${shard} +torn +${seq} +${seq + 1} `, 'm') })
+  const shown = await run('repair', String(shard))
+  t.match(shown, { code: 1, err: /is left as it is: give --yes/ })
+  t.match(shown.out, new RegExp(`^meta +${seq} `, 'm'))
+  t.match(shown.out, new RegExp(`^journal +${seq + 1} +cut off +3$`, 'm'))
+  t.match(await run('repair', String(shard), '--yes'), { code: 0, out: /is repaired/ })
+  await until(async () => (await patch().catch(() => null))?.status === 200, 20_000)
+})
+
+function firstRunNow() {
+  return JSON.parse(readFileSync(join(service.dataDir, 'first-run.json'), 'utf8')) as typeof service.firstRun
+}
