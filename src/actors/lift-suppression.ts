@@ -6,13 +6,11 @@
  * Spec suppression.lift, operator.audit
  */
 
-import type { CommandType, Fact, Op } from '../../cluster/behaviour.ts'
-import { entryIdOf } from '../../cluster/id.ts'
+import type { CommandType, Op } from '../../cluster/behaviour.ts'
 import { auditOps } from './audit.ts'
-import { suppressionsKey } from './keyspace.ts'
 import { countListOp, personFacts } from './person.ts'
 import { type Refused, refuse } from './refusal.ts'
-import { isLiftable, placeOf, suppressedFacts, suppressedKeyOf, suppressionIn } from './suppression.ts'
+import { isLiftable, placeFact, placeOf, suppressedFacts, suppressedKeyOf, suppressionIn } from './suppression.ts'
 import { keyHolderOf, type TokenOrder, tokenOrderEntities } from './token-order.ts'
 
 export interface LiftBody extends TokenOrder {
@@ -24,13 +22,13 @@ export const liftSuppression: CommandType<LiftBody, { readonly kind: 'lifted' } 
   name: 'lift-suppression',
   entities: tokenOrderEntities,
   counters: () => [],
-  facts: (body, _states, { shard }) => [entryFact(shard, body)],
+  facts: (body, _states, { shard }) => [placeFact(shard, body)],
   decide(body, states, facts, context) {
     const { shard } = context
     const holder = keyHolderOf(body, states)
     if ('kind' in holder) return holder
     const { accountId, serverId, suppressionId, by } = body
-    const found = facts.range(entryFact(shard, body))[0]
+    const found = facts.range(placeFact(shard, body))[0]
     const place = found === undefined ? null : placeOf(found)
     if (place === null) return refuse('not_found')
     const { streamId, hmac } = place
@@ -47,9 +45,4 @@ export const liftSuppression: CommandType<LiftBody, { readonly kind: 'lifted' } 
     if (by !== undefined) ops.push(...auditOps(context, by, { targets, before: { reason, messageId }, after: null }))
     return { kind: 'done', reply: { kind: 'lifted' }, ops }
   },
-}
-
-function entryFact(shard: number, { serverId, suppressionId }: LiftBody): Fact & { read: 'range' } {
-  const entryId = entryIdOf(suppressionId)
-  return { read: 'range', key: suppressionsKey(shard, serverId), from: entryId, to: entryId, count: 1 }
 }

@@ -13,6 +13,7 @@
 import type { CommandType, Context, Done } from '../../cluster/behaviour.ts'
 import { msOf } from '../../cluster/id.ts'
 import { BOUNCE_DAYS_MAX } from '../../schemas/limits.ts'
+import type { Dsn } from '../mail/dsn.ts'
 import { announced, announceMessages } from './announce.ts'
 import { DAY_MS } from './calendar.ts'
 import { isPast } from './delivery.ts'
@@ -26,15 +27,7 @@ import { NO_WRITES, suppressRecipient } from './suppress.ts'
 
 /** What a report says of the recipient that its return path names. */
 export type Report =
-  | {
-      readonly kind: 'bounce'
-      readonly code: number | null
-      /** Addresses in it are masked. */
-      readonly response: string | null
-      readonly classification: string
-      readonly hard: boolean
-      readonly expired: boolean
-    }
+  | Extract<Dsn, { kind: 'bounce' }>
   | { readonly kind: 'complaint'; readonly feedbackType: string | null }
 
 export interface ReportBody {

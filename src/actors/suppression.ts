@@ -13,9 +13,9 @@
  */
 
 import type { Entry, Fact, Facts } from '../../cluster/behaviour.ts'
-import { idOfShort, shortId } from '../../cluster/id.ts'
+import { entryIdOf, idOfShort, shortId } from '../../cluster/id.ts'
 import type { SUPPRESSION_REASONS } from '../../schemas/suppression.ts'
-import { suppressedKey } from './keyspace.ts'
+import { suppressedKey, suppressionsKey } from './keyspace.ts'
 import { bucketOfHmac } from './person.ts'
 
 export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number]
@@ -105,6 +105,15 @@ export function unpackSuppression(text: string): Suppression {
     code: code || null,
     response: response || null,
   }
+}
+
+/** The read of a suppression's entry in its server's list, which tells its place. */
+export function placeFact(
+  shard: number,
+  { serverId, suppressionId }: { readonly serverId: string; readonly suppressionId: string },
+): Fact & { read: 'range' } {
+  const entryId = entryIdOf(suppressionId)
+  return { read: 'range', key: suppressionsKey(shard, serverId), from: entryId, to: entryId, count: 1 }
 }
 
 /** Packs an entry of a server's list of suppressions. */

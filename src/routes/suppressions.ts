@@ -13,19 +13,14 @@ import type { AddSuppressionsBody, SuppressionsAdded } from '../actors/add-suppr
 import type { LiftBody } from '../actors/lift-suppression.ts'
 import type { Refused } from '../actors/refusal.ts'
 import { type ServerState, serverRef } from '../actors/server.ts'
+import { placeFact } from '../actors/suppression.ts'
 import type { KeyOwner } from '../edge/key.ts'
 import type { Handler } from '../edge/request.ts'
 import { type Answer, refuse } from '../edge/respond.ts'
 import type { Secrets } from '../secrets.ts'
 import { entityFact, stateOf } from '../views/entity.ts'
 import { readShardServers, type ShardServer } from '../views/shard-servers.ts'
-import {
-  type ListOwner,
-  readSuppression,
-  type SuppressionFilter,
-  searchSuppressions,
-  suppressionFact,
-} from '../views/suppression.ts'
+import { type ListOwner, readSuppression, type SuppressionFilter, searchSuppressions } from '../views/suppression.ts'
 import { answerOf, answerRefused } from './answer.ts'
 import { asOperator, type OperatorDeps } from './operator.ts'
 
@@ -134,7 +129,7 @@ async function findServer(
   const servers = await readShardServers(read, shard)
   const seen = await read(
     shard,
-    (servers ?? []).map(({ serverId }) => suppressionFact(shard, serverId, suppressionId)),
+    (servers ?? []).map(({ serverId }) => placeFact(shard, { serverId, suppressionId })),
   )
   if (servers === null || seen === null) return 'unavailable'
   return servers.find((_, index) => (seen[index] as readonly unknown[]).length > 0) ?? 'not_found'

@@ -10,7 +10,7 @@
  */
 
 import type { Entry, Fact, FactValue } from '../../cluster/behaviour.ts'
-import { entryIdOf, idOfEntry, msOf, shardOf } from '../../cluster/id.ts'
+import { idOfEntry, msOf, shardOf } from '../../cluster/id.ts'
 import { SUPPRESSIONS_LOOKED_AT_MAX } from '../../schemas/limits.ts'
 import type { SuppressionEntry } from '../../schemas/suppression.ts'
 import { namesKey, suppressionsKey } from '../actors/keyspace.ts'
@@ -18,6 +18,7 @@ import type { StreamState } from '../actors/stream.ts'
 import { streamRef } from '../actors/stream.ts'
 import {
   isLiftable,
+  placeFact,
   placeOf,
   type Suppression,
   type SuppressionPlace,
@@ -106,7 +107,7 @@ export async function readSuppression(
   const isHere = shardOf(id) === shard
   const seen = await read(shard, [
     keyFact(shard, owner.hash),
-    ...(isHere ? [suppressionFact(shard, serverId, id)] : []),
+    ...(isHere ? [placeFact(shard, { serverId, suppressionId: id })] : []),
   ])
   if (seen === null) return 'unavailable'
   if (ownerOfRow(owner.hash, seen[0]) === null) return 'unauthorized'
@@ -117,12 +118,6 @@ export async function readSuppression(
   const listOwner = { accountId, serverId, defaultStreamId: defaultStreamId as string }
   const page = await formatPage(read, listOwner, { found, next: null })
   return page === 'unavailable' ? page : (page.suppressions[0] ?? 'not_found')
-}
-
-/** The read of a suppression's entry in its server's list. */
-export function suppressionFact(shard: number, serverId: string, suppressionId: string): Fact {
-  const entryId = entryIdOf(suppressionId)
-  return { read: 'range', key: suppressionsKey(shard, serverId), from: entryId, to: entryId, count: 1 }
 }
 
 /** From the newest down; bounded by what one search looks at. */

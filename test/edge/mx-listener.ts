@@ -1,13 +1,16 @@
 /** mx-listener - transcripts over real sockets: what is offered, refused, cut off, and survived. */
 import { execFile, spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { type MxHandlers, parseEnvelopeAddress, startMxListener } from '../../src/edge/mx-listener.ts'
 import { makeSenderRate } from '../../src/edge/sender-rate.ts'
 import { makeCertificate } from '../../src/self-signed.ts'
 import { deliverMail, openDialog } from '../support/smtp-dialog.ts'
+import { findSuite } from '../support/suites.ts'
 import { until } from '../support/until.ts'
 
 const TLS = makeCertificate('mx.service.example', Date.now())
+const SMUGGLING = findSuite('smtp/smuggling.json')
 const HAS_OPENSSL = spawnSync('openssl', ['version']).error === undefined
 
 /** A listener whose handlers take `ok…@`, refuse `no…@` for good and `later@` for now, throw at `throw@`. */
@@ -152,6 +155,28 @@ t.test('mx-listener: of a big mail the beginning is kept; one too big is 552 [mx
   t.equal(received.length, 1)
   dialog.end()
 })
+
+t.test(
+  'mx-listener: what looks like an end is none: one mail, and nothing smuggled behind it [mx.commands]',
+  { skip: SMUGGLING === null && 'SUITES_DIR is not there' },
+  async (t) => {
+    const { listener, port, received } = await start()
+    t.teardown(() => listener.close())
+    const suite = JSON.parse(readFileSync(SMUGGLING as string, 'utf8')) as { inbound_eod: readonly string[] }
+    t.ok(suite.inbound_eod.length > 5)
+    const smuggled = 'MAIL FROM:<x@a.example>\r\nRCPT TO:<ok@b.example>\r\nDATA\r\nSubject: smuggled\r\n\r\nx'
+    for (const end of suite.inbound_eod) {
+      received.length = 0
+      const dialog = await openDialog(port)
+      for (const line of ['EHLO x', 'MAIL FROM:<>', 'RCPT TO:<ok@a.example>', 'DATA']) await dialog.say(line)
+      t.match(await dialog.say(`Subject: one\r\n\r\none${end}${smuggled}\r\n.`), /^250 /)
+      t.match(await dialog.say('QUIT'), /^221 /)
+      t.equal(received.length, 1, JSON.stringify(end))
+      t.match(received[0], { targets: ['ok@a.example'] })
+      t.ok(received[0]?.text.includes('Subject: smuggled'))
+    }
+  },
+)
 
 t.test('mx-listener: a client that goes away in the middle leaves nothing behind', async (t) => {
   const { listener, port, received, faults } = await start()

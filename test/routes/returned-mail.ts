@@ -110,7 +110,7 @@ Mail
 `
 
 t.test(
-  'returned-mail: a failed delivery becomes bounced after delivered, once, and suppresses [bounce.dsn] [bounce.once]',
+  'returned-mail, delivery 35: a failed delivery becomes bounced after delivered, once, and suppresses [bounce.dsn] [bounce.once]',
   async (t) => {
     const { id, returnPath } = await send('gone@there.example')
     t.match(returnPath, /^b-[a-z2-7]{40}@sw-bounce\.live\.example$/)
@@ -136,7 +136,7 @@ t.test(
 )
 
 t.test(
-  'returned-mail: delays, automatic answers and people change nothing; 4.4.7 is expired [bounce.dsn] [bounce.text]',
+  'returned-mail, delivery 35: delays, automatic answers and people change nothing; 4.4.7 is expired [bounce.dsn] [bounce.text]',
   async (t) => {
     const { id, returnPath } = await send('slow@there.example')
     const answer =
@@ -181,7 +181,7 @@ t.test('returned-mail: who may be written to [bounce.recipient] [complaint.addre
 })
 
 t.test(
-  'returned-mail: complaints by a return path count, once; others do not [complaint.arf] [complaint.once]',
+  'returned-mail, delivery 36: complaints by a return path count, once; others do not [complaint.arf] [complaint.once]',
   async (t) => {
     const fbl = 'fbl@rp.service.example'
     const { id, returnPath } = await send('angry@there.example')
