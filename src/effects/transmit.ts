@@ -126,6 +126,8 @@ function makeTour(job: TransmitJob, deps: TransmitDeps, signal: AbortSignal) {
   const shunned: { host: string; address: string }[] = []
   const seen = { addresses: 0, sessions: 0, private: 0, failures: 0 }
   let hasPlace = true
+  /** This minute's new connections are used up. */
+  let isSpent = false
   let last: Tried | null = null
 
   /** The outcome that ends the attempt, null when every server was tried. */
@@ -149,12 +151,15 @@ function makeTour(job: TransmitJob, deps: TransmitDeps, signal: AbortSignal) {
   }
 
   function isOver(): boolean {
-    return seen.addresses >= ADDRESSES_MAX || seen.sessions >= SESSIONS_MAX || deps.nowMs() >= connectUntilMs
+    return isSpent || seen.addresses >= ADDRESSES_MAX || seen.sessions >= SESSIONS_MAX || deps.nowMs() >= connectUntilMs
   }
 
   /** True when the attempt ends with this address. */
   async function visit(host: string, address: string): Promise<boolean> {
-    if (!hasPlace) await deps.pool.admit(way)
+    if (!hasPlace && (await deps.pool.admit(way)) > 0) {
+      isSpent = true
+      return false
+    }
     hasPlace = false
     seen.addresses += 1
     const opened = await attemptAddress({ host, address, isVerified: way.isVerified }, deps, signal)
