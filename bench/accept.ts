@@ -53,22 +53,30 @@ export async function benchAccept(options: AcceptOptions): Promise<void> {
   console.log(formatVerdicts(results, halfRate))
 }
 
-async function measure(
+/** Loads one contestant on a store of its own, and checks what it says it has accepted. */
+export async function measure(
   contestant: Contestant,
-  { seconds, isProfiled }: AcceptOptions,
+  { seconds, isProfiled }: Pick<AcceptOptions, 'seconds' | 'isProfiled'>,
   generator: 'wrk' | 'autocannon',
 ): Promise<Result> {
   return onHost(contestant, async (host, store) => {
     const target = host.ready
     const warm = await load(generator, { target, seconds: WARM_UP_SECONDS, dir: store.dir })
     if (isProfiled) await host.profile()
-    const { value: measured, percents } = await shareOfCore([host.pid, store.pid], () =>
+    const pids = [store.pid, host.pid, ...(host.ready.workers ?? []).map(({ pid }) => pid)]
+    const { value: measured, percents } = await shareOfCore(pids, () =>
       load(generator, { target, seconds, dir: store.dir }),
     )
+    const [storePercent = null, ...shares] = percents
     if (isProfiled) await showProfile(host, contestant)
     await verify(contestant, [warm, measured], host, store)
-    return { contestant, measured, hostPercent: percents[0] ?? null, storePercent: percents[1] ?? null }
+    return { contestant, measured, hostPercent: sumOf(shares), storePercent }
   })
+}
+
+/** Of all processes of a contestant together; null where it cannot be read. */
+function sumOf(percents: readonly (number | null)[]): number | null {
+  return percents.reduce((sum, percent) => (sum === null || percent === null ? null : sum + percent), 0)
 }
 
 /** p99 where it matters: at half of what the product can do at most, under a load that does not wait for answers. */

@@ -8,10 +8,10 @@ import type { HostOrder } from './host-side.ts'
 import { keysOf, sumOf } from './store.ts'
 
 export interface Contestant {
-  readonly id: 'a' | 'b' | 'b2' | 'c' | 'c1' | 'c2'
+  readonly id: 'a' | 'b' | 'b2' | 'c' | 'c1' | 'c2' | 'd'
   readonly label: string
   readonly host: HostName
-  readonly order: Partial<Pick<HostOrder, 'accounts' | 'isHeld'>>
+  readonly order: Partial<Pick<HostOrder, 'accounts' | 'isHeld' | 'workers'>>
   /** Messages that its store holds. */
   readonly count: (client: Redis) => Promise<number>
 }
@@ -61,7 +61,20 @@ export const CONTESTANTS: readonly Contestant[] = [
     order: { accounts: ACCOUNTS, isHeld: false },
     count: countLog,
   },
+  {
+    id: 'd',
+    label: 'product as http and actors, effects held',
+    host: 'product',
+    order: { accounts: ACCOUNTS, isHeld: true, workers: 1 },
+    count: countLog,
+  },
 ]
+
+/** The product with one process that listens and `workers` with the actors. */
+export function apart(workers: number): Contestant {
+  const label = `http and ${workers} actors`
+  return { id: 'd', label, host: 'product', order: { accounts: ACCOUNTS, isHeld: true, workers }, count: countLog }
+}
 
 /** Entries of every message log. */
 export async function countLog(client: Redis): Promise<number> {

@@ -19,12 +19,16 @@ export interface HostOrder {
   readonly relayUrl: string | null
   /** Delivery to mail servers on the loopback; null: not at all, or through the relay. */
   readonly mx: { readonly dnsServer: string; readonly port: number } | null
+  /** Processes with the actors beside the one that listens; 0: one process is all of it. */
+  readonly workers: number
 }
 
 /** A contestant that answers. */
 export interface Ready extends Target {
   /** Listener of `/metrics`; null where there is none. */
   readonly operatorPort: number | null
+  /** Further processes of it, and where each tells its figures. */
+  readonly workers?: readonly { readonly pid: number; readonly operatorPort: number }[]
 }
 
 /** What the benchmark sends. */

@@ -15,7 +15,7 @@ import { childEnvironment } from './wrk.ts'
 const NODE_OPTIONS = ['--max-semi-space-size=32']
 
 /** Programs that a contestant can be. */
-export type HostName = 'floor' | 'bullmq' | 'bullmq-bulk' | 'product'
+export type HostName = 'floor' | 'bullmq' | 'bullmq-bulk' | 'product' | 'actors'
 
 export interface Host {
   readonly pid: number
@@ -29,7 +29,7 @@ export interface Host {
 /** Starts a contestant on a store. Rejects with what it says when it cannot start. */
 export async function startHost(
   name: HostName,
-  store: BenchStore,
+  store: Pick<BenchStore, 'socketPath' | 'dir'>,
   order: Partial<Omit<HostOrder, 'socketPath' | 'dir'>> = {},
 ): Promise<Host> {
   const child = fork(fileURLToPath(new URL(`./${name}-host.js`, import.meta.url)), {
@@ -39,7 +39,7 @@ export async function startHost(
   const endWithUs = (): void => void child.kill('SIGKILL')
   process.once('exit', endWithUs)
   const dir = mkdtempSync(join(store.dir, 'host-'))
-  const all = { accounts: 1, isHeld: true, mode: 'test' as const, relayUrl: null, mx: null, ...order }
+  const all = { accounts: 1, isHeld: true, mode: 'test' as const, relayUrl: null, mx: null, workers: 0, ...order }
   const answer = await ask(child, { call: 'start', order: { ...all, socketPath: store.socketPath, dir } })
   if (!('ready' in answer)) throw new Error(`${name} did not start`)
   return {

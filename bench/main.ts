@@ -8,6 +8,7 @@ import { CONTESTANTS } from './contestant.ts'
 import { benchDelivery } from './delivery.ts'
 import { benchLifecycle } from './lifecycle.ts'
 import { benchMemory } from './memory.ts'
+import { benchScale } from './scale.ts'
 import { benchSearch } from './search.ts'
 import { benchStart } from './start.ts'
 
@@ -18,12 +19,13 @@ const HELP = `Usage: npm run bench -- <name> [options]
   lifecycle   messages a second from acceptance to a receiving server
   search      milliseconds of a search among very many messages of one server
   delivery    from 200 to the first byte; living destinations beside dead ones
+  scale       messages a second accepted by 1, 2 and 4 processes with the actors
   start       seconds from the start to the first 200; cost of an idle process
 
 Options
-  --seconds N   length of each measurement (accept, lifecycle; default 10)
+  --seconds N   length of each measurement (accept, lifecycle, scale; default 10)
   --rounds N    repetitions (accept, start; default 3)
-  --only IDS    contestants of accept: ${CONTESTANTS.map(({ id }) => id).join(',')} (default a,b,c,c1,c2)
+  --only IDS    contestants of accept: ${CONTESTANTS.map(({ id }) => id).join(',')} (default a,b,c,c1,c2,d)
   --messages N  messages (memory: 100,000; lifecycle: the burst, 20,000; search: 1,000,000)
   --mx          lifecycle: to the mail servers of 20 sites instead of a relay
   --rate N      messages a second (lifecycle: nine tenths of the burst; delivery: 200)
@@ -50,7 +52,7 @@ async function main(): Promise<void> {
   const { values, positionals } = parseArgs({ options: OPTIONS, allowPositionals: true })
   const seconds = readNumber('seconds', values.seconds, 10)
   const rounds = readNumber('rounds', values.rounds, 3)
-  const only = (values.only ?? 'a,b,c,c1,c2').split(',')
+  const only = (values.only ?? 'a,b,c,c1,c2,d').split(',')
   if (values.help === true) console.log(HELP)
   else if (positionals[0] === 'accept')
     await benchAccept({ seconds, rounds, only, isProfiled: values.profile === true })
@@ -71,6 +73,7 @@ async function main(): Promise<void> {
       dead: readNumber('dead', values.dead, 100),
       each: readNumber('messages', values.messages, 1000),
     })
+  else if (positionals[0] === 'scale') await benchScale(seconds)
   else if (positionals[0] === 'start') await benchStart(rounds)
   else throw new Error(HELP)
 }

@@ -1,42 +1,56 @@
 /**
- * product-host - contestants (c) and (c2), and the service of `memory` and `lifecycle`: all of it, in one process
+ * product-host - contestants (c), (c2) and (d), and the service of `memory` and `lifecycle`: all of it in one process, or
+ * one that listens and beside it processes with the actors
  */
 
-import { readConfig } from '../src/config.ts'
 import { SIMULATOR_DOMAIN } from '../src/mail/simulator.ts'
-import { startService } from '../src/main.ts'
-import { freePort } from './free-port.ts'
+import { until } from '../test/support/until.ts'
+import { readFigure } from './figures.ts'
+import { type Host, startHost } from './host.ts'
 import { obey } from './host-side.ts'
+import { SECRET_KEY, startProduct } from './product-service.ts'
 import { LIVE_DOMAIN, seedAccounts } from './seed.ts'
 
-function mxSettings({ dnsServer, port }: { dnsServer: string; port: number }): Record<string, string> {
-  return { DNS_SERVERS: dnsServer, DELIVERY_PORT: String(port), PRIVATE_NETWORKS_ALLOWED: '127.0.0.0/8' }
-}
+const SHARDS = 256
+const SHARES_MS_MAX = 60_000
+/** Nothing moves any more when nothing has for so long; the first move waits five seconds. */
+const CALM_MS = 7_000
+const LOOK_MS = 500
 
-const SECRET_KEY = 'a secret of the benchmark, long enough'
-
-obey(async ({ socketPath, dir, accounts, isHeld, mode, relayUrl, mx }) => {
+obey(async (order) => {
+  const { socketPath, accounts, mode, workers } = order
   const keys = await seedAccounts({ socketPath, accounts, mode, secretKey: SECRET_KEY })
-  const [port, operatorPort] = [await freePort(), await freePort()]
-  const result = readConfig({
-    REDIS_URL: `unix://${socketPath}`,
-    SECRET_KEY,
-    DATA_DIR: dir,
-    HTTP_PORT: String(port),
-    OPERATOR_PORT: String(operatorPort),
-    MX_PORT: '0',
-    EDGE_RATE: '0',
-    LOG_LEVEL: 'error',
-    ...(relayUrl === null ? {} : { RELAY_URL: relayUrl }),
-    ...(mx === null ? {} : mxSettings(mx)),
-  })
-  if (!result.ok) throw new Error(result.mistakes.join('; '))
-  const service = await startService(result.config, {
-    print: () => undefined,
-    ...(isHeld ? { room: () => 0 } : {}),
-  })
+  const others: Host[] = []
+  for (let n = 0; n < workers; n += 1) others.push(await startHost('actors', order, { ...order, workers: 0 }))
+  const { port, operatorPort, service } = await startProduct(order, workers === 0 ? 'all' : 'http')
+  const ports = others.map(({ ready }) => ready.operatorPort ?? 0)
+  if (workers > 1) await haveShares(ports)
   return {
-    ready: { port, operatorPort, keys, domain: mode === 'live' ? LIVE_DOMAIN : SIMULATOR_DOMAIN },
-    stop: () => service.stop(),
+    ready: {
+      port,
+      operatorPort,
+      keys,
+      domain: mode === 'live' ? LIVE_DOMAIN : SIMULATOR_DOMAIN,
+      workers: others.map(({ pid }, place) => ({ pid, operatorPort: ports[place] ?? 0 })),
+    },
+    async stop() {
+      await service.stop()
+      await Promise.all(others.map((other) => other.stop()))
+    },
   }
 })
+
+/** Resolves when every worker has its share of the shards and none moves any more. */
+async function haveShares(ports: readonly number[]): Promise<void> {
+  let before = ''
+  let sinceMs = performance.now()
+  await until(async () => {
+    const shares = await Promise.all(ports.map((port) => readFigure(port, 'sendwright_running')))
+    const now = shares.join()
+    if (now !== before) sinceMs = performance.now()
+    before = now
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+    const isWhole = shares.reduce<number>((sum, share) => sum + (share ?? 0), 0) === SHARDS
+    return isWhole && performance.now() - sinceMs > CALM_MS
+  }, SHARES_MS_MAX)
+}

@@ -1,0 +1,41 @@
+/**
+ * product-service - the service as the benchmarks run it: on their store, with no limit of the edge, effects held or not
+ */
+
+import { readConfig } from '../src/config.ts'
+import { type RunningService, startService } from '../src/main.ts'
+import { freePort } from './free-port.ts'
+import type { HostOrder } from './host-side.ts'
+
+export const SECRET_KEY = 'a secret of the benchmark, long enough'
+
+/** Starts it with `roles` in this process. */
+export async function startProduct(
+  { socketPath, dir, isHeld, relayUrl, mx }: Pick<HostOrder, 'socketPath' | 'dir' | 'isHeld' | 'relayUrl' | 'mx'>,
+  roles: string,
+): Promise<{ port: number; operatorPort: number; service: RunningService }> {
+  const [port, operatorPort] = [await freePort(), await freePort()]
+  const result = readConfig({
+    ROLES: roles,
+    REDIS_URL: `unix://${socketPath}`,
+    SECRET_KEY,
+    DATA_DIR: dir,
+    HTTP_PORT: String(port),
+    OPERATOR_PORT: String(operatorPort),
+    MX_PORT: '0',
+    EDGE_RATE: '0',
+    LOG_LEVEL: 'error',
+    ...(relayUrl === null ? {} : { RELAY_URL: relayUrl }),
+    ...(mx === null ? {} : mxSettings(mx)),
+  })
+  if (!result.ok) throw new Error(result.mistakes.join('; '))
+  const service = await startService(result.config, {
+    print: () => undefined,
+    ...(isHeld ? { room: () => 0 } : {}),
+  })
+  return { port, operatorPort, service }
+}
+
+function mxSettings({ dnsServer, port }: { dnsServer: string; port: number }): Record<string, string> {
+  return { DNS_SERVERS: dnsServer, DELIVERY_PORT: String(port), PRIVATE_NETWORKS_ALLOWED: '127.0.0.0/8' }
+}
