@@ -15,15 +15,12 @@ import type { ShardWorld } from './shard-world.ts'
 import type { Cursors, Meta } from './store.ts'
 import type { Work } from './work.ts'
 
-/** Commands of the mailbox that wait in memory; the rest waits in the store. */
-const WAITING_MAX = 256
-
 interface InboxDeps {
   readonly shard: number
   /** Whether the shard takes anything now. */
   readonly isOpen: () => boolean
-  /** Commands of the mailbox that wait in the queue. */
-  readonly waiting: () => number
+  /** Whether a batch, or the queue before it, already has what it can take: more is read when that has been sent. */
+  readonly hasEnough: () => boolean
   readonly take: (works: readonly Work[]) => void
   readonly outcomeType: (lane: string) => CommandType | undefined
   readonly free: (items: readonly FreedItem[]) => Work | null
@@ -35,6 +32,7 @@ export class ShardInbox {
   private readonly mailbox: MailboxReader
   private readonly outcomes: MailboxReader
   private claimsDue = false
+  private isCaughtUp = false
 
   constructor(world: ShardWorld, deps: InboxDeps) {
     this.world = world
@@ -48,6 +46,11 @@ export class ShardInbox {
     this.mailbox.start(cursor)
     this.outcomes.start(outcomesCursor)
     this.claimsDue = true
+  }
+
+  /** Every outcome that lay there at the start is taken up: only then is anything claimed. */
+  get caughtUp(): boolean {
+    return this.isCaughtUp
   }
 
   get cursors(): Cursors {
@@ -72,7 +75,7 @@ export class ShardInbox {
   read(): void {
     if (!this.deps.isOpen()) return
     if (this.outcomes.wants) void this.readOutcomes()
-    if (this.mailbox.wants && this.deps.waiting() < WAITING_MAX) void this.readMailbox()
+    if (this.mailbox.wants && !this.deps.hasEnough()) void this.readMailbox()
     if (this.claimsDue && this.outcomes.isDry) void this.freeClaims()
   }
 
@@ -87,6 +90,7 @@ export class ShardInbox {
   private async readOutcomes(): Promise<void> {
     const entries = await this.outcomes.read()
     if (!this.deps.isOpen()) return
+    this.isCaughtUp ||= this.outcomes.isDry
     const { outcomeType: typeOf } = this.deps
     const cameAtMs = this.world.clock.monotonicMs()
     if (entries.length > 0) this.deps.take(entries.map((entry) => outcomeWork(entry, { typeOf, cameAtMs })))

@@ -50,7 +50,7 @@ export class Shard extends ShardVerdicts {
     this.inbox = new ShardInbox(world, {
       shard: id,
       isOpen: () => this.phase === 'running' && !this.stopping,
-      waiting: () => this.queue.mailboxSize,
+      hasEnough: () => this.queue.mailboxSize > 0 || (this.next !== null && this.inFlight !== null),
       take: (works) => this.takeAll(works),
       outcomeType: (lane) => this.types.get(`outcome ${laneFamily(lane)}`),
       free: (items) => this.own('free', { lane: '', item: '', body: { items } }),
@@ -157,7 +157,7 @@ export class Shard extends ShardVerdicts {
     if (isIdle || this.turns !== this.moved.turns)
       this.moved = { turns: this.turns, atMs: this.world.clock.monotonicMs() }
     if (this.phase !== 'running') return
-    if (!this.stopping && this.lanes.size > 0) this.scanner.scanDue()
+    if (!this.stopping && this.lanes.size > 0 && this.inbox.caughtUp) this.scanner.scanDue()
     this.inbox.read()
     this.advance()
   }
@@ -221,6 +221,7 @@ export class Shard extends ShardVerdicts {
   /** A plan is true: who waits for it is answered. */
   protected finished(plan: Plan): void {
     this.turns += 1
+    this.inbox.read()
     for (const [worker, text] of plan.told) this.world.store.tell(worker, text)
     for (const { work, reply, fault } of plan.replies) {
       if (work.source !== 'local') this.scanner.forget(work)
@@ -257,7 +258,7 @@ export class Shard extends ShardVerdicts {
     this.startClaims(plan.claims)
     this.finished(plan)
     if (plan.signals.length > 0) this.world.store.signal(plan.signals)
-    if (!this.stopping) this.scanner.scanAfter(plan)
+    if (!this.stopping && this.inbox.caughtUp) this.scanner.scanAfter(plan)
   }
 
   protected halt(reason: string): void {

@@ -1,5 +1,5 @@
 /**
- * bugs - twelve mistakes that a runtime like this one could have, each planted on its own.
+ * bugs - fifteen mistakes that a runtime like this one could have, each planted on its own.
  *
  * None of them is in the product: they are subclasses of its classes, wrappers of the store and variants of the toy
  * behaviours. The simulation must see every one of them.
@@ -8,7 +8,7 @@
 import { decideBatch, type Plan } from '../../cluster/batch.ts'
 import type { Op } from '../../cluster/behaviour.ts'
 import { FactView, type Laid } from '../../cluster/facts.ts'
-import { countersKey, mailboxKey } from '../../cluster/keyspace.ts'
+import { countersKey, mailboxKey, outcomesKey } from '../../cluster/keyspace.ts'
 import { after } from '../../cluster/mailbox-reader.ts'
 import { Overlay } from '../../cluster/overlay.ts'
 import type { Claim } from '../../cluster/pump.ts'
@@ -17,6 +17,11 @@ import type { Batch } from '../../cluster/shard-loop.ts'
 import type { Commit, Store } from '../../cluster/store.ts'
 import { changeStore } from '../../cluster/store-change.ts'
 import type { Bug } from './simulation.ts'
+
+/** Reads of outcomes that find nothing. */
+const LATE_READS = 4
+/** Commits before a cursor is written. */
+const CURSOR_LATE = 3
 
 export const BUGS: readonly Bug[] = [
   { name: 'no seq check', seenAs: /claims to follow/, wrapStore: withoutSeqCheck },
@@ -50,6 +55,17 @@ export const BUGS: readonly Bug[] = [
     seenAs: /counted|remembered/,
     makeShard: (id, world) => new StubbornShard(id, world),
   },
+  {
+    name: 'outcomes cursor outside the commit',
+    seenAs: /Executed twice|entries in outcomes/,
+    wrapStore: withOutcomesCursorOutside,
+  },
+  { name: 'claims freed before outcomes are read', seenAs: /lay unread/, wrapStore: withOutcomesLate },
+  {
+    name: 'a reply told before its commit',
+    seenAs: /in no log|same key|told/,
+    makeShard: (id, world) => new LoudShard(id, world),
+  },
   { name: 'an address written into a stream', seenAs: /address/, toy: { addressInStream: true } },
 ]
 
@@ -81,6 +97,44 @@ function withCursorOutside(store: Store): Store {
     const verdict = await store.commit({ ...commit, cursor, ops })
     if (verdict.kind === 'ok' && commit.cursor !== '') waiting.set(commit.shard, commit.cursor)
     return verdict
+  })
+}
+
+/** The cursor of outcomes is written some commits after the one that took them up. */
+function withOutcomesCursorOutside(store: Store): Store {
+  const waiting = new Map<number, { cursor: string; commits: number }>()
+  return wrapped(store, async (commit) => {
+    const late = waiting.get(commit.shard)
+    const isDue = late !== undefined && late.commits >= CURSOR_LATE
+    const isTaken = commit.outcomesCursor !== ''
+    const ops = commit.ops.filter(
+      ({ key, write }) =>
+        !(isTaken && write === 'UNLINK' && key.includes(':staged:')) &&
+        !(write === 'XTRIM' && key.endsWith(':outcomes')),
+    )
+    if (isDue) ops.push({ key: outcomesKey(commit.shard), write: 'XTRIM', args: ['MINID', after(late.cursor)] })
+    const verdict = await store.commit({ ...commit, outcomesCursor: isDue ? late.cursor : '', ops })
+    if (verdict.kind !== 'ok') return verdict
+    if (isDue) waiting.delete(commit.shard)
+    else if (late !== undefined) late.commits += 1
+    if (isTaken) waiting.set(commit.shard, { cursor: commit.outcomesCursor, commits: 0 })
+    return verdict
+  })
+}
+
+/** Whoever takes a shard sees no outcomes at first. */
+function withOutcomesLate(store: Store): Store {
+  const reads = new Map<number, number>()
+  return changeStore(store, {
+    async acquire(request) {
+      reads.set(request.shard, 0)
+      return store.acquire(request)
+    },
+    async entries(request) {
+      const read = (reads.get(request.shard) ?? 0) + (request.of === 'outcomes' ? 1 : 0)
+      reads.set(request.shard, read)
+      return request.of === 'outcomes' && read < LATE_READS ? [] : store.entries(request)
+    },
   })
 }
 
@@ -129,6 +183,13 @@ class EagerShard extends Shard {
 
   protected override startClaims(claims: readonly Claim[]): void {
     for (const claim of claims) this.world.pump.release(claim.lane)
+  }
+}
+
+/** Tells replies when their commit is sent. */
+class LoudShard extends Shard {
+  protected override sending(plan: Plan): void {
+    for (const [worker, text] of plan.told) this.world.store.tell(worker, text)
   }
 }
 

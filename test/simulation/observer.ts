@@ -9,6 +9,7 @@ import type { Fact } from '../../cluster/behaviour.ts'
 import { idOfEntry } from '../../cluster/id.ts'
 import { parseClaim } from '../../cluster/item-turns.ts'
 import { dueKey, laneKey } from '../../cluster/keyspace.ts'
+import { unpackStaged } from '../../cluster/staged.ts'
 import type { Acquired, Commit, Store, Verdict } from '../../cluster/store.ts'
 import { changeStore } from '../../cluster/store-change.ts'
 import { isTerminal } from './toy-cancel.ts'
@@ -45,6 +46,10 @@ export class Observer {
   private readonly shardCommits = new Map<number, number>()
   private readonly claimed = new Map<string, ClaimTimes>()
   private running: Performance[] = []
+  /** Outcomes in the store that no commit has taken up: command id -> shard and item. */
+  private handedIn = new Map<string, { shard: number; item: string }>()
+  /** Of them, by shard, those that lay there when its owner took it: items by command id. */
+  private found = new Map<number, Map<string, string>>()
   private readonly nowMs: () => number
 
   /** `nowMs` tells virtual time. */
@@ -63,6 +68,11 @@ export class Observer {
   /** The store, watched. */
   watch(store: Store): Store {
     return changeStore(store, {
+      handIn: async (request) => {
+        const body = unpackStaged(request.body)?.body as { item: string }
+        this.handedIn.set(request.cmdId, { shard: request.shard, item: body.item })
+        return store.handIn(request)
+      },
       acquire: async (request) => {
         const acquired = await store.acquire(request)
         this.sawAcquire(request.shard, acquired)
@@ -93,6 +103,8 @@ export class Observer {
   setBack(to: Seen): void {
     for (const id of this.seen.ids) if (!to.ids.has(id)) this.lost.add(id)
     this.seen = to
+    this.handedIn.clear()
+    this.found.clear()
     this.setBackAtMs.push(this.nowMs())
   }
 
@@ -133,6 +145,8 @@ export class Observer {
     const epoch = Number(acquired.meta.token.split(':')[0])
     if (epoch <= (this.seen.epochs.get(shard) ?? 0)) this.violated(`Epoch of shard ${shard} did not rise: ${epoch}`)
     this.seen.epochs.set(shard, epoch)
+    const mine = [...this.handedIn].filter(([, handed]) => handed.shard === shard)
+    this.found.set(shard, new Map(mine.map(([cmdId, { item }]) => [cmdId, item])))
   }
 
   private sawCommit(commit: Commit, { verdict, token }: { verdict: Verdict; token: string }): void {
@@ -148,11 +162,13 @@ export class Observer {
     const expected = this.seen.seqs.get(shard) ?? 0
     if (seq !== expected) this.violated(`Shard ${shard}: commit after ${expected} claims to follow ${seq}`)
     this.seen.seqs.set(shard, seq + 1)
+    for (const { key, write } of commit.ops)
+      if (write === 'UNLINK' && key.includes(':staged:')) this.sawTakenUp(shard, key.slice(key.lastIndexOf(':') + 1))
     for (const { key, write, args } of commit.ops) {
       const kind = key.slice(key.indexOf(':') + 1)
       if (write === 'XADD' && kind.startsWith('log:')) this.seen.ids.add(idOfEntry(String(args[0]), shard))
       if (write === 'HSET' && kind.startsWith('replies:')) this.sawConsumed(String(args[0]))
-      if (write === 'HSET' && kind === 'claims') this.sawClaim(String(args[0]), String(args[1]))
+      if (write === 'HSET' && kind === 'claims') this.sawClaim(shard, String(args[0]), String(args[1]))
     }
     for (const { key, write, args } of commit.ops) {
       const kind = key.slice(key.indexOf(':') + 1)
@@ -160,9 +176,18 @@ export class Observer {
     }
   }
 
-  private sawClaim(item: string, packed: string): void {
+  /** A command or an outcome of another process is executed. */
+  private sawTakenUp(shard: number, cmdId: string): void {
+    if (!this.handedIn.delete(cmdId)) return
+    this.found.get(shard)?.delete(cmdId)
+    this.sawConsumed(cmdId)
+  }
+
+  private sawClaim(shard: number, item: string, packed: string): void {
     const row = parseClaim(packed)
     if (row === null || row.worker === '') return
+    if ([...(this.found.get(shard)?.values() ?? [])].includes(item))
+      this.violated(`Claimed while its outcome lay unread: ${item} attempt ${row.attempt}`)
     const name = nameOf({ item, attempt: row.attempt, worker: row.worker })
     this.claimed.set(name, { untilMs: row.untilMs, claimedAtMs: this.nowMs() })
     if (isTerminal(this.seen.states.get(item) ?? ''))
@@ -170,7 +195,7 @@ export class Observer {
   }
 
   private sawConsumed(cmdId: string): void {
-    if (this.seen.consumed.has(cmdId)) this.violated(`Executed twice: the mailbox command ${cmdId}`)
+    if (this.seen.consumed.has(cmdId)) this.violated(`Executed twice: the command or outcome ${cmdId}`)
     this.seen.consumed.add(cmdId)
   }
 

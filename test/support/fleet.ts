@@ -100,7 +100,7 @@ interface FleetOptions {
   readonly address?: (name: string, redis: TestRedis) => string | undefined
 }
 
-const READY_MS_MAX = 30_000
+const READY_MS_MAX = 60_000
 
 /** Resolves when every shard has a living owner, as a process sees it. */
 export async function isReady({ host, operatorPort, name }: Vessel): Promise<void> {

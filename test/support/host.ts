@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { spawnNode } from './node.ts'
 import { until } from './until.ts'
 
-const READY_MS_MAX = 20_000
+/** Long enough for a machine that runs much else. */
+const READY_MS_MAX = 60_000
 const HERE = import.meta.dirname
 
 export interface Host {
