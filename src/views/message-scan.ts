@@ -20,9 +20,9 @@ import { bucketsOfSegment, hasPostings, SEGMENT_BOUNDS } from '../actors/segment
 import { msOfBound } from './bound.ts'
 import type { Reader } from './key.ts'
 
-/** Entries of the first round, which is all that a page without filters needs, and of those after it. */
+/** Entries of the first round along a log, which is all that a page without filters needs, and of any other. */
 const ENTRIES_FIRST = 200
-const ENTRIES_MAX = 2_000
+const ENTRIES_MAX = 1_000
 /** Segments of one round. */
 const SEGMENTS_AT_ONCE = 8
 /** How much longer than the average a posting may be. */
@@ -95,7 +95,8 @@ export async function* walkMessages(
   let at = 0
   let isWide = false
   for (let looked = 0, rounds = 0; at < paths.length && at < SEGMENTS_MAX; rounds += 1) {
-    const count = Math.min(rounds === 0 ? ENTRIES_FIRST : ENTRIES_MAX, entriesMax - looked)
+    const isFirst = rounds === 0 && paths[at]?.isLog === true
+    const count = Math.min(isFirst ? ENTRIES_FIRST : ENTRIES_MAX, entriesMax - looked)
     if (count <= 0) return
     const { taken, each } = planRound(paths.slice(at, at + SEGMENTS_AT_ONCE), { count, isWide })
     const facts = taken.map(({ key }): ViewFact => ({ read: 'newest', key, from: walk.from, to, count: each }))

@@ -32,7 +32,7 @@ import { formatSummary, type StoredMessage } from './summary.ts'
 /** Segments of a server: more than one can fill in 13 months. */
 const SEGMENTS_MAX = 10_000
 /** A page that holds something is not made to wait for more once so many messages were looked at. */
-const LOOKED_AT_ENOUGH = 2_000
+const LOOKED_AT_ENOUGH = 1_000
 /** Candidates whose heads and statuses are read in one step, and what one that is not meant counts as looked at. */
 const CANDIDATES_AT_ONCE = 100
 const CANDIDATES_MIN = 20
