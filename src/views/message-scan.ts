@@ -20,7 +20,7 @@ import { bucketsOfSegment, hasPostings, SEGMENT_BOUNDS } from '../actors/segment
 import { msOfBound } from './bound.ts'
 import type { Reader } from './key.ts'
 
-/** Entries of the first round along a log, which is all that a page without filters needs, and of any other. */
+/** Entries of the first round, which is most often all that a page needs, and of any other. One person is rare. */
 const ENTRIES_FIRST = 200
 const ENTRIES_MAX = 1_000
 /** Segments of one round. */
@@ -95,7 +95,7 @@ export async function* walkMessages(
   let at = 0
   let isWide = false
   for (let looked = 0, rounds = 0; at < paths.length && at < SEGMENTS_MAX; rounds += 1) {
-    const isFirst = rounds === 0 && paths[at]?.isLog === true
+    const isFirst = rounds === 0 && (paths[at]?.isLog === true || walk.sought.recipient === null)
     const count = Math.min(isFirst ? ENTRIES_FIRST : ENTRIES_MAX, entriesMax - looked)
     if (count <= 0) return
     const { taken, each } = planRound(paths.slice(at, at + SEGMENTS_AT_ONCE), { count, isWide })
