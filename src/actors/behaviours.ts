@@ -29,6 +29,7 @@ import { recordCheck } from './record-check.ts'
 import { recordReport } from './record-report.ts'
 import { removeDomain } from './remove-domain.ts'
 import { removeServer } from './remove-server.ts'
+import { RETIRE_TIMER, retire } from './retire-server.ts'
 import { retryLane } from './retry-lane.ts'
 import { revokeToken } from './revoke-token.ts'
 import { rotateDkim } from './rotate-dkim.ts'
@@ -73,6 +74,7 @@ export const BEHAVIOURS: Omit<Behaviours, 'lanes'> = {
     [SWEEP_TIMER]: sweep,
     [PEOPLE_TIMER]: people,
     [RELEASE_TIMER]: release,
+    [RETIRE_TIMER]: retire,
     [CHECK_TIMER]: checkTimer,
   },
 }

@@ -1,7 +1,8 @@
 /**
  * remove-server - removes a server: its keys are revoked at once, its name is free again, it is shown no more.
  *
- * What is queued still goes out, and what it has stored leaves with its age: the sweep goes on.
+ * Its webhooks go with it, its streams are archived step by step. What is queued still goes out, and what it has stored
+ * leaves with its age: the sweep goes on.
  *
  * Spec server.remove
  */
@@ -12,12 +13,15 @@ import { revokedKeyOps, unpackToken } from './api-key.ts'
 import { auditOpsOf } from './audit.ts'
 import { namesKey, serversKey, tokensKey } from './keyspace.ts'
 import { type Refused, refuse } from './refusal.ts'
+import { webhookRemoval } from './remove-webhook.ts'
+import { retireDue } from './retire-server.ts'
 import { type ServerState, serverName, serverRef } from './server.ts'
 import { accountOfOrder, type ServerOrder, serverOfOrder, serverOrderEntities } from './server-order.ts'
+import { type Listener, listenersRef, type WebhookState, webhookRef } from './webhook.ts'
 
 export const removeServer: CommandType<ServerOrder, { readonly kind: 'removed' } | Refused> = {
   name: 'remove-server',
-  entities: serverOrderEntities,
+  entities: (body) => [...serverOrderEntities(body), listenersRef(body.serverId)],
   counters: () => [],
   facts: (body, states, { shard }) => {
     const server = states.get<ServerState | null>(serverRef(body.serverId))
@@ -29,6 +33,9 @@ export const removeServer: CommandType<ServerOrder, { readonly kind: 'removed' }
     const server = serverOfOrder(body, states)
     if (server === null) return refuse('not_found')
     const { accountId, serverId, name, mode } = server
+    const listeners = states.get<readonly Listener[] | null>(listenersRef(serverId)) ?? []
+    const hooks = listeners.map(({ webhookId }) => webhookRef(webhookId))
+    if (!hooks.every((ref) => states.has(ref))) return { kind: 'need', entities: hooks }
     const { shard, nowMs } = context
     const ops: Op[] = server.keys.flatMap(({ tokenId }) => {
       const packed = facts.field(tokensKey(shard, serverId), tokenId)
@@ -38,14 +45,25 @@ export const removeServer: CommandType<ServerOrder, { readonly kind: 'removed' }
     ops.push({ key: namesKey(shard, accountId), write: 'HDEL', args: [serverName(name)] })
     ops.push({ key: serversKey(shard, accountId), write: 'ZREM', args: [serverId] })
     ops.push(...auditOpsOf(context, body.by, { targets: { accountId, serverId }, before: { name, mode }, after: null }))
+    const webhooks = hooks.map((ref) => states.get<WebhookState | null>(ref)).filter((webhook) => webhook !== null)
+    const removals = webhooks.map((webhook) => webhookRemoval(webhook, context))
+    const webhookServers = (account.webhookServers ?? []).filter((one) => one.serverId !== serverId)
     return {
       kind: 'done',
       reply: { kind: 'removed' },
       events: [
+        ...removals.flatMap(({ events }) => events),
+        ...(removals.length === 0
+          ? []
+          : [
+              { ref: serverRef(serverId), event: { type: 'webhooks', hasWebhooks: false } },
+              { ref: accountRef(accountId), event: { type: 'webhook servers', webhookServers } },
+            ]),
         { ref: serverRef(serverId), event: { type: 'removed', removedAtMs: nowMs } },
         { ref: accountRef(accountId), event: { type: 'patched', changes: { servers: account.servers - 1 } } },
       ],
-      ops,
+      ops: [...ops, ...removals.flatMap((removal) => removal.ops)],
+      due: [retireDue(serverId, nowMs), ...removals.flatMap(({ due }) => due)],
     }
   },
 }

@@ -4,7 +4,7 @@
  * Spec webhook.remove
  */
 
-import type { CommandType, TimerBody } from '../../cluster/behaviour.ts'
+import type { CommandType, Staged, TimerBody } from '../../cluster/behaviour.ts'
 import { countersKey, entityKey, laneKey } from '../../cluster/keyspace.ts'
 import { accountRef } from './account.ts'
 import { DAY_MS } from './calendar.ts'
@@ -13,7 +13,7 @@ import { TIMERS_LANE } from './item.ts'
 import { deadKey, deliveryKey, namesKey, queueKey, slicesKey } from './keyspace.ts'
 import { type Refused, refuse } from './refusal.ts'
 import { serverRef } from './server.ts'
-import { type Listener, listenersRef, webhookOwner, webhookRef } from './webhook.ts'
+import { type Listener, listenersRef, type WebhookState, webhookOwner, webhookRef } from './webhook.ts'
 import { postLane } from './webhook-item.ts'
 import { holderOfOrder, listenerOrderEntities, type WebhookOrder, webhookOfOrder } from './webhook-order.ts'
 
@@ -36,13 +36,14 @@ export const removeWebhook: CommandType<WebhookOrder, { readonly kind: 'removed'
     const { accountId, serverId, webhookId } = body
     const listeners = states.get<readonly Listener[] | null>(listenersRef(serverId)) ?? []
     const isLast = listeners.every((one) => one.webhookId === webhookId)
+    const removal = webhookRemoval(webhook, { shard, nowMs })
     const webhookServers = (holder.account.webhookServers ?? []).filter((one) => one.serverId !== serverId)
     return {
       kind: 'done',
       reply: { kind: 'removed' },
+      ...removal,
       events: [
-        { ref: webhookRef(webhookId), event: { type: 'changed', changes: { removedAtMs: nowMs, secrets: [] } } },
-        { ref: listenersRef(serverId), event: { type: 'removed', webhookId } },
+        ...removal.events,
         ...(isLast
           ? [
               { ref: serverRef(serverId), event: { type: 'webhooks', hasWebhooks: false } },
@@ -50,13 +51,24 @@ export const removeWebhook: CommandType<WebhookOrder, { readonly kind: 'removed'
             ]
           : []),
       ],
-      ops: [
-        { key: namesKey(shard, accountId), write: 'HDEL', args: [webhookName(webhook)] },
-        { key: entityKey(shard, 'webhook', webhookId), write: 'PEXPIREAT', args: [String(nowMs + DAY_MS)] },
-      ],
-      due: [{ lane: TIMERS_LANE, item: `${DROP_TIMER}:${webhookId}`, atMs: nowMs }],
     }
   },
+}
+
+/** What removes a webhook, by itself or with its server; that none is left is for the server's and the account's states. */
+export function webhookRemoval(webhook: WebhookState, { shard, nowMs }: { shard: number; nowMs: number }) {
+  const { accountId, serverId, webhookId } = webhook
+  return {
+    events: [
+      { ref: webhookRef(webhookId), event: { type: 'changed', changes: { removedAtMs: nowMs, secrets: [] } } },
+      { ref: listenersRef(serverId), event: { type: 'removed', webhookId } },
+    ],
+    ops: [
+      { key: namesKey(shard, accountId), write: 'HDEL', args: [webhookName(webhook)] },
+      { key: entityKey(shard, 'webhook', webhookId), write: 'PEXPIREAT', args: [String(nowMs + DAY_MS)] },
+    ],
+    due: [{ lane: TIMERS_LANE, item: `${DROP_TIMER}:${webhookId}`, atMs: nowMs }],
+  } satisfies Staged
 }
 
 /** Drops what a removed webhook had: its lane first, then its slices. */
