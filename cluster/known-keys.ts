@@ -3,19 +3,28 @@
  *
  * The commit script looks at the journal, the type of every key and the last id of every stream before it writes, which
  * is a third of its work. The owner of a shard is the only one who writes it, so what his confirmed commits made still
- * stands. Entry ids rise by themselves where they are the commit's own number or at or above its first new id (the script
- * holds that one against `lid`). Whatever is not certain is left to the script: another id, a key not seen yet, anything
- * after a verdict other than `ok`.
+ * stands. Entry ids rise by themselves in a stream whose last one was the number of a commit, if this one is too, or was a
+ * new id of a commit (from its first to its last, the script holds the first against `lid`), if this one is too. Whatever
+ * is not certain is left to the script: another id, a change from one kind to the other, a key not seen yet, anything after
+ * a verdict other than `ok`.
  */
+import { entryIdOf, sortableEntryId } from './id.ts'
 import { FIRST_PLACE, type Merged } from './merge.ts'
+import type { Commit } from './store.ts'
 
 /** Keys of one shard that are remembered as young; as many again as old ones. */
 const KEYS_MAX = 1_024
 
 const HASH = 'h'
 const SORTED = 'z'
-const STREAM = 's'
+/** A stream whose last entry has the number of a commit. */
+const NUMBERED = 's'
+/** A stream whose last entry has a new id of a commit. */
+const NEW = 'n'
 const UNSURE = '-'
+
+/** What of a commit says how its entry ids lie to those before. */
+type Ids = Pick<Commit, 'seq' | 'firstEntryId' | 'lid'>
 
 /**
  * Key -> its type's letter, in two generations: what is written again becomes young, and when there are enough young ones
@@ -46,29 +55,37 @@ export class KnownKeys {
   private readonly shards = new Map<number, Generations>()
 
   /** Letters: `j` where the journal's end is certain, then one for each key. '' when nothing is. */
-  lettersOf(shard: number, { keys, commands }: Merged, of: { seq: number; firstEntryId: string }): string {
+  lettersOf(shard: number, { keys, commands }: Merged, of: Ids): string {
     const known = this.shards.get(shard)
     if (known === undefined) return ''
-    const rises = risingAbove(of)
-    for (const { write, place, parts } of commands)
-      if (write === 'XADD' && !rises(parts[0]?.[0])) known.delete(keys[place - FIRST_PLACE] ?? '')
+    const kindOf = kindsOf(of)
+    for (const { write, place, parts } of commands) {
+      if (write !== 'XADD') continue
+      const key = keys[place - FIRST_PLACE] ?? ''
+      const letter = known.get(key)
+      if (letter !== undefined && letter !== kindOf(parts[0]?.[0])) known.delete(key)
+    }
     let letters = 'j'
-    for (const key of keys) letters += known.get(key) ?? UNSURE
+    for (const key of keys) letters += scriptLetter(known.get(key))
     return letters
   }
 
   /** A commit was confirmed. */
-  note(shard: number, { keys, commands }: Merged): void {
+  note(shard: number, { keys, commands }: Merged, of: Ids): void {
     let known = this.shards.get(shard)
     if (known === undefined) {
       known = new Generations()
       this.shards.set(shard, known)
     }
+    const kindOf = kindsOf(of)
     for (const { write, place, parts } of commands) {
       const key = keys[place - FIRST_PLACE] ?? ''
       if (write === 'HSET') known.set(key, HASH)
-      else if (write === 'XADD') known.set(key, STREAM)
-      else if (write === 'ZADD') {
+      else if (write === 'XADD') {
+        const kind = kindOf(parts[0]?.[0])
+        if (kind === UNSURE) known.delete(key)
+        else known.set(key, kind)
+      } else if (write === 'ZADD') {
         if (parts[0]?.[0] !== 'XX') known.set(key, SORTED)
       } else if (write === 'UNLINK' || write === 'SET' || write === 'PEXPIREAT') known.delete(key)
     }
@@ -80,13 +97,21 @@ export class KnownKeys {
   }
 }
 
-/** Whether an entry id lies above every one before it, given that sequence numbers and new ids do. */
-function risingAbove({ seq, firstEntryId }: { seq: number; firstEntryId: string }): (id: unknown) => boolean {
-  const own = seq + 1
-  const firstMs = firstEntryId === '' ? Number.POSITIVE_INFINITY : Number.parseInt(firstEntryId, 10)
+/** The letter by which the script knows a key's type. */
+function scriptLetter(letter: string | undefined): string {
+  if (letter === undefined) return UNSURE
+  return letter === NEW ? NUMBERED : letter
+}
+
+/** What an entry id of a commit is: its number, one of its new ids, or neither. */
+function kindsOf({ seq, firstEntryId, lid }: Ids): (id: unknown) => string {
+  const own = `${seq + 1}-`
+  const last = firstEntryId === '' || lid === '' ? '' : sortableEntryId(entryIdOf(lid))
   return (id) => {
-    if (typeof id !== 'string') return false
-    const ms = Number.parseInt(id, 10)
-    return ms === own || ms >= firstMs
+    if (typeof id !== 'string') return UNSURE
+    if (id.startsWith(own)) return NUMBERED
+    if (last === '') return UNSURE
+    const sortable = sortableEntryId(id)
+    return sortable >= firstEntryId && sortable <= last ? NEW : UNSURE
   }
 }

@@ -29,7 +29,8 @@ const LETTERS = { HSET: 'h', HDEL: 'h', ZADD: 'z', ZREM: 'z', XADD: 's', XTRIM: 
 const KINDS: Readonly<Record<string, Look['kind']>> = { h: 'hash', z: 'sorted', s: 'stream' }
 
 interface KeyForm {
-  letter: string
+  readonly letter: string
+  readonly place: number
   /** Something of this commit stands in it by now. */
   isMade: boolean
   firstId: string
@@ -46,28 +47,35 @@ export function looksOf(
 ): Look[] | null {
   if (!areOfShard(keys, shard)) return null
   const forms: (KeyForm | undefined)[] = []
-  const looks: Look[] = []
+  // In the order of the commands: where two things are wrong, the first is told.
+  const asked: (Look | KeyForm)[] = []
   for (const command of commands) {
-    const at = command.place - FIRST_PLACE
+    const { place } = command
+    const at = place - FIRST_PLACE
     if (command.count > OP_ARGS_MAX || !isFormed(command)) return null
+    const known = forms[at]
     if (command.write === 'PEXPIREAT') {
-      const form = forms[at]
-      if (form === undefined) looks.push({ kind: 'there', place: command.place, id: '' })
-      else if (!form.isMade) return null
+      if (known === undefined) asked.push({ kind: 'there', place, id: '' })
+      else if (!known.isMade) return null
       continue
     }
     const letter = LETTERS[command.write]
-    const form = forms[at] ?? { letter, isMade: false, firstId: '', lastId: '' }
-    if (form.letter !== letter || (letter === 'u' && forms[at] !== undefined)) return null
-    forms[at] = form
+    const form = known ?? { letter, place, isMade: false, firstId: '', lastId: '' }
+    if (form.letter !== letter || (letter === 'u' && known !== undefined)) return null
+    if (known === undefined) {
+      forms[at] = form
+      asked.push(form)
+    }
     if (!enters(form, command)) return null
   }
-  forms.forEach((form, at) => {
-    const kind = form === undefined ? undefined : KINDS[form.letter]
-    if (kind !== undefined && letters[at + 1] !== form?.letter)
-      looks.push({ kind, place: at + FIRST_PLACE, id: form?.firstId ?? '' })
-  })
-  return looks
+  return asked.flatMap((one) => ('kind' in one ? one : lookOf(one, letters)))
+}
+
+/** The look at a key, none where its type is certain or of no matter. */
+function lookOf({ letter, place, firstId }: KeyForm, letters: string): Look | readonly Look[] {
+  const kind = KINDS[letter]
+  if (kind === undefined || letters[place - FIRST_PLACE + 1] === letter) return []
+  return { kind, place, id: firstId }
 }
 
 function areOfShard(keys: readonly string[], shard: number): boolean {

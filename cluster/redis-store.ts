@@ -160,7 +160,7 @@ export class RedisStore implements Store {
     const answer = await runScript(this.commits, commit.frees ? FREEING_COMMIT : COMMIT, bytes)
     this.noteAnswer(answer)
     const verdict = verdictOf(answer)
-    if (verdict.kind === 'ok') this.keys.note(commit.shard, mergedOf(commit))
+    if (verdict.kind === 'ok') this.keys.note(commit.shard, mergedOf(commit), commit)
     else this.keys.forget(commit.shard)
     return verdict
   }

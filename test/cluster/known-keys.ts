@@ -1,6 +1,7 @@
 /** What the commit script need not look at, because this process wrote it itself. */
 import { test } from 'tap'
 import type { Op } from '../../cluster/behaviour.ts'
+import { entryIdOf, makeIds, sortableEntryId } from '../../cluster/id.ts'
 import { KnownKeys } from '../../cluster/known-keys.ts'
 import { mergeOps } from '../../cluster/merge.ts'
 
@@ -9,21 +10,29 @@ const sorted: Op = { key: 'z', write: 'ZADD', args: ['1', 'm'] }
 const stream: Op = { key: 's', write: 'XADD', args: ['*seq', 'a', '1'] }
 const KEYS = ['h', 'z', 's', 'other']
 
+type Ids = Parameters<KnownKeys['note']>[2]
+const NONE: Ids = { seq: 6, firstEntryId: '', lid: '' }
+const made = makeIds({ shard: 1, last: '', random: () => 0.5 })
+const [first, last] = [made.next(500), made.next(600)]
+const FIRST_ENTRY = entryIdOf(first)
+const LAST_ENTRY = entryIdOf(last)
+const FRESH: Ids = { seq: 7, firstEntryId: sortableEntryId(FIRST_ENTRY), lid: last }
+
 /** A write that says nothing of the key's type. */
 const touch = (key: string): Op => ({ key, write: 'ZREM', args: ['m'] })
 const merged = (...ops: Op[]) => mergeOps(ops, { seq: 6, nowMs: 0 })
 const letters = (known: KnownKeys, shard: number, ...keys: string[]): string =>
-  known.lettersOf(shard, { keys, commands: [] }, { seq: 0, firstEntryId: '' })
+  known.lettersOf(shard, { keys, commands: [] }, NONE)
 
-function lettersOf(known: KnownKeys, ops: readonly Op[] = [], firstEntryId = ''): string {
+function lettersOf(known: KnownKeys, ops: readonly Op[] = [], of: Ids = { ...NONE, seq: 7 }): string {
   const { commands } = mergeOps([...KEYS.map(touch), ...ops], { seq: 7, nowMs: 0 })
-  return known.lettersOf(1, { keys: KEYS, commands }, { seq: 7, firstEntryId })
+  return known.lettersOf(1, { keys: KEYS, commands }, of)
 }
 
 test('known-keys: nothing is certain before the first confirmed commit, or after another verdict', async (t) => {
   const known = new KnownKeys()
   t.equal(lettersOf(known), '')
-  known.note(1, merged(hash, sorted, stream))
+  known.note(1, merged(hash, sorted, stream), NONE)
   t.equal(lettersOf(known), 'jhzs-')
   t.equal(letters(known, 2, ...KEYS), '', 'nor of another shard')
   known.forget(1)
@@ -32,34 +41,41 @@ test('known-keys: nothing is certain before the first confirmed commit, or after
 
 test('known-keys: a key that goes, may go, or was only changed where it stands is not certain', async (t) => {
   const known = new KnownKeys()
-  known.note(1, merged({ key: 'z', write: 'ZADD', args: ['XX', '1', 'm'] }))
+  known.note(1, merged({ key: 'z', write: 'ZADD', args: ['XX', '1', 'm'] }), NONE)
   t.equal(lettersOf(known), 'j----')
   const gone: Op[] = [
     { key: 'h', write: 'UNLINK', args: [] },
     { key: 's', write: 'PEXPIREAT', args: ['9'] },
   ]
-  known.note(1, merged(hash, stream, ...gone))
+  known.note(1, merged(hash, stream, ...gone), NONE)
   t.equal(lettersOf(known), 'j----')
 })
 
 test('known-keys: an entry id that need not rise is left to the script', async (t) => {
-  const known = new KnownKeys()
-  const first = '000000000000500-00000000000000000007'
   const adds = (id: string): readonly Op[] => [{ key: 's', write: 'XADD', args: [id, 'a', '1'] }]
-  known.note(1, merged(stream))
-  t.equal(lettersOf(known, adds('8-3')), 'j--s-', 'the number of the commit')
-  t.equal(lettersOf(known, adds('500-7'), first), 'j--s-', 'its first new id')
-  t.equal(lettersOf(known, adds('499-9'), first), 'j----', 'one before it')
-  known.note(1, merged(stream))
-  t.equal(lettersOf(known, adds('500-7')), 'j----', 'no new id at all')
+  const known = new KnownKeys()
+  const after = (of: Ids, id: string) => {
+    known.note(1, mergeOps(adds(id), { seq: of.seq, nowMs: 0 }), of)
+    return (next: string) => lettersOf(known, adds(next), { ...FRESH, seq: 7 })
+  }
+  const numbered = { ...FRESH, seq: 6 }
+  t.equal(after(numbered, '7-0')('8-3'), 'j--s-', 'the number of the commit, after one')
+  t.equal(after(numbered, '7-0')(FIRST_ENTRY), 'j----', 'a new id, after a number')
+  t.equal(after(FRESH, FIRST_ENTRY)(LAST_ENTRY), 'j--s-', 'a new id, after one')
+  t.equal(after(FRESH, FIRST_ENTRY)('8-3'), 'j----', 'a number, after a new id')
+  t.equal(after(FRESH, FIRST_ENTRY)('499-9'), 'j----', 'one before the first')
+  const [ms, low] = LAST_ENTRY.split('-') as [string, string]
+  t.equal(after(FRESH, FIRST_ENTRY)(`${ms}-${low}1`), 'j----', 'one after the last')
+  t.equal(after(FRESH, `${ms}-${low}1`)(LAST_ENTRY), 'j----', 'after what is above the last')
+  t.equal(lettersOf(known, adds(FIRST_ENTRY)), 'j----', 'no new id at all')
 })
 
 test('known-keys: a bounded number of keys is remembered, and what is written again stays', async (t) => {
   const known = new KnownKeys()
   const fresh = (from: number): Op[] =>
     Array.from({ length: 1_000 }, (_, n): Op => ({ key: `k${from + n}`, write: 'HSET', args: ['a', '1'] }))
-  known.note(1, merged(hash, sorted))
-  for (let from = 0; from < 4_000; from += 1_000) known.note(1, merged(hash, ...fresh(from)))
+  known.note(1, merged(hash, sorted), NONE)
+  for (let from = 0; from < 4_000; from += 1_000) known.note(1, merged(hash, ...fresh(from)), NONE)
   t.equal(lettersOf(known), 'jh---')
   t.equal(letters(known, 1, 'k0', 'k3999'), 'j-h')
 })
