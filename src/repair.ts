@@ -28,7 +28,7 @@ export interface ShardSides {
   readonly isTorn: boolean
   readonly meta: { readonly owner: string; readonly seq: number; readonly commit: string }
   /** Newest first. */
-  readonly journal: readonly { readonly seq: number; readonly commit: string; readonly commands: number }[]
+  readonly journal: readonly { readonly seq: number; readonly commit: string; readonly counts: string }[]
 }
 
 const REPAIR_SCRIPT = `#!lua flags=allow-oom
@@ -63,7 +63,7 @@ async function sidesOf(redis: Redis, shard: number): Promise<ShardSides> {
   const entries = await redis.xrevrange(journalKey(shard), '+', '-', 'COUNT', ENTRIES_SHOWN)
   const journal = entries.map(([id, fields]) => {
     const of = (name: string) => fields[fields.indexOf(name) + 1] ?? ''
-    return { seq: Number(id.split('-')[0]), commit: of('c'), commands: Number(of('n')) }
+    return { seq: Number(id.split('-')[0]), commit: of('c'), counts: of('n') }
   })
   const meta = { owner: owner ?? '', seq: Number(seq ?? 0), commit: commit ?? '' }
   return { shard, isTorn: meta.seq !== (journal[0]?.seq ?? 0), meta, journal }

@@ -79,8 +79,8 @@ async function isWanted(shard: number): Promise<boolean> {
 }
 
 function formatSides({ shard, meta, journal }: ShardSides): string {
-  const rows = journal.map(({ seq, commit, commands }) => ['journal', String(seq), commit, String(commands)])
-  const head = ['side', 'seq', 'commit', 'commands']
+  const rows = journal.map(({ seq, commit, counts }) => ['journal', String(seq), commit, counts])
+  const head = ['side', 'seq', 'commit', 'counts']
   return [
     `Shard ${shard}, owner ${meta.owner || 'none'}`,
     '',
