@@ -39,8 +39,8 @@ import { formatReply } from './remote-ask.ts'
 import type { Inbox } from './store.ts'
 import type { AskResult, Work } from './work.ts'
 
-/** Rounds of reading that one decision may ask for. */
-const NEEDS_MAX = 3
+/** Rounds of reading that one decision may ask for: what a round brings may name the next (an outcome that suppresses and is told takes five). */
+const NEEDS_MAX = 8
 /** A timer whose behaviour threw is tried again after this. */
 const TIMER_AGAIN_MS = 3_600_000
 /** Poison keeps about this many commits' worth of entries. */

@@ -172,7 +172,7 @@ export interface Refusal<Reply> {
   readonly records?: Staged
 }
 
-/** More reads, at most three times in a turn. */
+/** More reads, at most eight times in a turn. */
 export interface Need {
   readonly kind: 'need'
   readonly entities?: readonly Ref[]
