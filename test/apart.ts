@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import t from 'tap'
 
 const FILES_AT_ONCE = 2
-const MS_MAX = 240_000
+const MS_MAX = 600_000
 const FOLDER = join(import.meta.dirname, 'routes')
 const only = process.env.ROUTES?.split(',') ?? null
 

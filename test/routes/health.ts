@@ -22,6 +22,15 @@ t.test('healthy, ready, and counted', async (t) => {
   t.equal((await service.call('GET /healthz', { token: testServer.token })).status, 404, 'not on the public listener')
 })
 
+t.test('a process that does not listen to the API answers for itself alone', async (t) => {
+  const token = service.firstRun.operatorToken
+  for (const path of ['/healthz', '/readyz', '/metrics'])
+    t.equal((await service.operateActors(`GET ${path}`)).status, 200, path)
+  const isApart = process.env.TOPOLOGY === 'apart'
+  t.equal((await service.operateActors('GET /v1/operator/accounts', { token })).status, isApart ? 404 : 200)
+  t.equal((await service.operate('GET /v1/operator/accounts', { token })).status, 200)
+})
+
 t.test('store away: not ready, 503 with Retry-After, and back without a restart', async (t) => {
   await service.redis.kill('SIGKILL')
   await until(async () => (await service.operate('GET /readyz')).status === 503, 5000)
