@@ -11,6 +11,7 @@ import { benchMemory } from './memory.ts'
 import { benchScale } from './scale.ts'
 import { benchSearch } from './search.ts'
 import { benchStart } from './start.ts'
+import { benchWebhooks } from './webhooks.ts'
 
 const HELP = `Usage: npm run bench -- <name> [options]
 
@@ -20,13 +21,14 @@ const HELP = `Usage: npm run bench -- <name> [options]
   search      milliseconds of a search among very many messages of one server
   delivery    from 200 to the first byte; living destinations beside dead ones
   scale       messages a second accepted by 1, 2 and 4 processes with the actors
+  webhooks    signed posts a second; first attempts beside receivers that hang
   start       seconds from the start to the first 200; cost of an idle process
 
 Options
   --seconds N   length of each measurement (accept, lifecycle, scale; default 10)
   --rounds N    repetitions (accept, start; default 3)
   --only IDS    contestants of accept: ${CONTESTANTS.map(({ id }) => id).join(',')} (default a,b,c,c1,c2,d)
-  --messages N  messages (memory: 100,000; lifecycle: the burst, 20,000; search: 1,000,000)
+  --messages N  messages (memory: 100,000; lifecycle: the burst, 20,000; search: 1,000,000; webhooks: posts, 20,000)
   --mx          lifecycle: to the mail servers of 20 sites instead of a relay
   --rate N      messages a second (lifecycle: nine tenths of the burst; delivery: 200)
   --dead N      delivery: dead destinations (100), each with --messages waiting (1,000)
@@ -74,6 +76,8 @@ async function main(): Promise<void> {
       each: readNumber('messages', values.messages, 1000),
     })
   else if (positionals[0] === 'scale') await benchScale(seconds)
+  else if (positionals[0] === 'webhooks')
+    await benchWebhooks({ seconds, posts: readNumber('messages', values.messages, 20_000) })
   else if (positionals[0] === 'start') await benchStart(rounds)
   else throw new Error(HELP)
 }

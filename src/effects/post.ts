@@ -31,6 +31,9 @@ const HOSTS_MAX = 5_000
 /** Addresses of a host that are tried in one attempt. */
 const ADDRESSES_MAX = 3
 const HTTPS_PORT = 443
+/** Connections that begin in one step: 500 a second. */
+const BEGUN_MAX = 10
+const STEP_MS = 20
 
 export interface PosterDeps {
   readonly resolver: Resolver
@@ -122,11 +125,12 @@ function makeConnect(
   deps: PosterDeps,
   { timeoutMs, made, isFresh }: { timeoutMs: number; made: Made; isFresh: (host: string) => boolean },
 ): Connect {
+  const pace = makePace()
   return ({ hostname, port }, done) => {
     const host = hostname.replace(/^\[|\]$/g, '')
     const target = { host, port: Number(port) || HTTPS_PORT, ca: deps.ca, endsAtMs: performance.now() + timeoutMs }
     findAddresses(deps, host, isFresh(hostname))
-      .then((addresses) => connectToOne(addresses, target))
+      .then((addresses) => pace().then(() => connectToOne(addresses, target)))
       .then(
         (socket) => {
           made.connections += 1
@@ -135,6 +139,36 @@ function makeConnect(
         (error: Error) => done(error, null),
       )
   }
+}
+
+/**
+ * Lets connections begin a few at a time: a thousand handshakes at once would keep this thread from everything else for
+ * seconds. In order; nobody who has a connection waits.
+ */
+function makePace(): () => Promise<void> {
+  const waiting: (() => void)[] = []
+  let begun = 0
+  const step = (): void => {
+    begun = 0
+    for (let next = waiting.shift(); next !== undefined; next = begun < BEGUN_MAX ? waiting.shift() : undefined) {
+      begun += 1
+      next()
+    }
+    if (begun > 0) setTimeout(step, STEP_MS)
+    else isStepping = false
+  }
+  let isStepping = false
+  return () =>
+    new Promise((resolve) => {
+      if (!isStepping) {
+        isStepping = true
+        setTimeout(step, STEP_MS)
+      }
+      if (begun < BEGUN_MAX && waiting.length === 0) {
+        begun += 1
+        resolve()
+      } else waiting.push(resolve)
+    })
 }
 
 interface ConnectTarget {

@@ -36,6 +36,7 @@ const RIGHT: Readonly<Record<string, readonly string[]>> = {
   'sending-domain': ['acme.example', 'mail.acme.example', 'Acme.EXAMPLE', 'one.acme.co.uk'],
   'header-name': ['X-A', 'Reply-To', 'List-Id', '__proto__', 'constructor', 'x'.repeat(76)],
   base64: ['YQ==', 'YWI=', 'YWJj', 'A'.repeat(4_000)],
+  'webhook-url': ['https://hooks.example/a?b=c', 'https://hooks.example:8443', 'HTTPS://Hooks.Example/%20'],
   uuid: ['00000000-0000-7000-8000-000000000000', 'FFFFFFFF-FFFF-7FFF-BFFF-FFFFFFFFFFFF'],
 }
 const WRONG: Readonly<Record<string, readonly string[]>> = {
@@ -44,6 +45,7 @@ const WRONG: Readonly<Record<string, readonly string[]>> = {
   'sending-domain': ['com', 'a..b', 'simulator.test', `${'d.'.repeat(130)}com`],
   'header-name': ['from', 'ARC-Seal', 'X-Sendwright-A', 'a b', 'a:b', 'x'.repeat(77)],
   base64: ['YQ', 'Y Q==', '====', 'YQ==YQ=='],
+  'webhook-url': ['http://hooks.example', 'https://a:b@hooks.example', 'https://hooks.example/#', 'hooks.example', ''],
   uuid: ['1', '', '00000000-0000-7000-8000-00000000000g'],
 }
 const NASTY = [

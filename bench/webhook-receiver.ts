@@ -1,0 +1,66 @@
+/**
+ * webhook-receiver - a receiver of events in a process of its own, over TLS: answers at once, after a millisecond, or never
+ *
+ * `/fast…` at once, `/slow…` after 1 ms, `/hang…` never. Told `report` over IPC it says what came since it was told last.
+ */
+
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+
+/** What came under the paths of one beginning. */
+export interface Report {
+  readonly posts: number
+  readonly deliveries: number
+  readonly firstAtMs: number
+  readonly lastAtMs: number
+  /** From each event to its arrival, ms. */
+  readonly latenciesMs: readonly number[]
+  readonly connections: number
+}
+
+const SLOW_MS = 1
+const [, , keyFile = '', certFile = ''] = process.argv
+const seen = new Map<string, { posts: number; ids: Set<string>; firstAtMs: number; lastAtMs: number; ms: number[] }>()
+let connections = 0
+
+const server = createServer({ key: readFileSync(keyFile), cert: readFileSync(certFile) }, (request, response) => {
+  const chunks: Buffer[] = []
+  request.on('data', (chunk: Buffer) => chunks.push(chunk))
+  request.on('end', () => {
+    const path = request.url ?? ''
+    note(path, Buffer.concat(chunks).toString())
+    if (path.startsWith('/fast')) response.end()
+    else if (path.startsWith('/slow')) setTimeout(() => response.end(), SLOW_MS)
+  })
+})
+server.keepAliveTimeout = 60_000
+server.on('connection', () => {
+  connections += 1
+})
+server.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }))
+process.on('message', (kind: string) => {
+  const of = seen.get(kind)
+  seen.delete(kind)
+  const report: Report = {
+    posts: of?.posts ?? 0,
+    deliveries: of?.ids.size ?? 0,
+    firstAtMs: of?.firstAtMs ?? 0,
+    lastAtMs: of?.lastAtMs ?? 0,
+    latenciesMs: of?.ms ?? [],
+    connections,
+  }
+  process.send?.(report)
+})
+
+function note(path: string, body: string): void {
+  const atMs = Date.now()
+  const kind = path.slice(1, 5)
+  const of = seen.get(kind) ?? { posts: 0, ids: new Set<string>(), firstAtMs: atMs, lastAtMs: atMs, ms: [] }
+  seen.set(kind, of)
+  const { id, occurredAt } = JSON.parse(body) as { id: string; occurredAt: string }
+  of.posts += 1
+  of.ids.add(id)
+  of.lastAtMs = atMs
+  of.ms.push(atMs - Date.parse(occurredAt))
+}

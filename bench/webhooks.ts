@@ -1,0 +1,205 @@
+/**
+ * webhooks - signed posts a second, each outcome committed; and first attempts of a receiver that answers, beside a
+ * thousand that hang
+ *
+ * Events are those of a test server: each message makes one, which every webhook gets. The receiver is a process of its own
+ * on the loopback, over TLS. A delivery that does not come, or is not committed as delivered, fails the run.
+ */
+
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startHost } from '../test/support/host.ts'
+import { makeSelfSigned } from '../test/support/self-signed.ts'
+import { until } from '../test/support/until.ts'
+import { freePort } from './free-port.ts'
+import { startStore } from './store.ts'
+import { formatNumber, formatTable, median } from './table.ts'
+import { shareOfCore } from './usage.ts'
+import type { Report } from './webhook-receiver.ts'
+
+const WEBHOOKS = 100
+const SEQUENTIAL_EVENTS = 2_000
+const HANGING = 1_000
+const HEALTHY_RATE = 20
+const WAIT_MS_MAX = 120_000
+const BATCH = 50
+/** The bars: posts a second over all webhooks, and of one; ms at the 99th percentile beside those that hang. */
+const BARS = { all: 2_000, one: 300, p99Ms: 2_000 }
+
+export interface WebhooksOrder {
+  /** Length of the load beside receivers that hang. */
+  readonly seconds: number
+  /** Posts of the burst. */
+  readonly posts: number
+}
+
+interface Rig {
+  readonly pids: readonly number[]
+  readonly hook: (path: string, events?: readonly string[]) => Promise<string>
+  readonly remove: (webhookId: string) => Promise<void>
+  readonly send: (count: number, localPart?: string) => Promise<void>
+  readonly report: (kind: string) => Promise<Report>
+  readonly isSettled: (webhookIds: readonly string[]) => Promise<boolean>
+  stop(): Promise<void>
+}
+
+/** Runs the three loads and prints them. Throws Error when a delivery is missing. */
+export async function benchWebhooks({ seconds, posts }: WebhooksOrder): Promise<void> {
+  const rig = await openRig()
+  try {
+    const all = await burst(rig, { webhooks: WEBHOOKS, events: Math.ceil(posts / WEBHOOKS), kind: 'fast' })
+    const one = await burst(rig, { webhooks: 1, events: SEQUENTIAL_EVENTS, kind: 'slow' })
+    const beside = await besideHanging(rig, seconds)
+    const bar = (value: number, least: number) => `${least} ${value >= least ? 'held' : 'MISSED'}`
+    console.log(
+      formatTable([
+        ['load', 'figure', 'bar', 'processor: service, Redis (share of a core)'],
+        [
+          `${WEBHOOKS} webhooks, receiver answers at once`,
+          `${formatNumber(all.perSecond)} posts/s`,
+          bar(all.perSecond, BARS.all),
+          all.shares,
+        ],
+        [
+          '1 webhook, receiver answers in 1 ms',
+          `${formatNumber(one.perSecond)} posts/s`,
+          bar(one.perSecond, BARS.one),
+          one.shares,
+        ],
+        [
+          `first attempts beside ${HANGING} that hang`,
+          `p50 ${formatNumber(beside.p50)} ms, p99 ${formatNumber(beside.p99)} ms`,
+          `${BARS.p99Ms} ms ${beside.p99 <= BARS.p99Ms ? 'held' : 'MISSED'}`,
+          '',
+        ],
+      ]),
+    )
+  } finally {
+    await rig.stop()
+  }
+}
+
+/** Events for some webhooks, as fast as they go: posts a second from the first to the last. */
+async function burst(
+  rig: Rig,
+  { webhooks, events, kind }: { webhooks: number; events: number; kind: 'fast' | 'slow' },
+): Promise<{ perSecond: number; shares: string }> {
+  const ids: string[] = []
+  for (let n = 0; n < webhooks; n += 1) ids.push(await rig.hook(`/${kind}/${n}`))
+  await rig.send(2)
+  await until(() => rig.isSettled(ids), WAIT_MS_MAX)
+  await rig.report(kind)
+  const { percents } = await shareOfCore([...rig.pids], async () => {
+    await rig.send(events)
+    await until(() => rig.isSettled(ids), WAIT_MS_MAX)
+  })
+  const { posts, deliveries, firstAtMs, lastAtMs } = await rig.report(kind)
+  if (deliveries !== webhooks * events) throw new Error(`${deliveries} of ${webhooks * events} deliveries came`)
+  for (const id of ids) await rig.remove(id)
+  const shares = percents.map((share) => formatNumber(share)).join(', ')
+  return { perSecond: (posts / (lastAtMs - firstAtMs)) * 1000, shares: `${shares} %` }
+}
+
+/** A healthy webhook under a steady load while a thousand others hang, each for ten seconds, again and again. */
+async function besideHanging(rig: Rig, seconds: number): Promise<{ p50: number; p99: number }> {
+  for (let n = 0; n < HANGING; n += 1) await rig.hook(`/hang/${n}`, ['bounced'])
+  const healthy = await rig.hook('/fast/healthy', ['delivered'])
+  const endsAtMs = Date.now() + seconds * 1000
+  let sent = 0
+  for (let round = 0; Date.now() < endsAtMs; round += 1) {
+    if (round % HEALTHY_RATE === 0) await rig.send(1, 'bounce')
+    await rig.send(1)
+    sent += 1
+    const nextAtMs = endsAtMs - seconds * 1000 + (sent * 1000) / HEALTHY_RATE
+    if (nextAtMs > Date.now()) await new Promise((resolve) => setTimeout(resolve, nextAtMs - Date.now()))
+  }
+  await until(() => rig.isSettled([healthy]), WAIT_MS_MAX)
+  const { latenciesMs, deliveries } = await rig.report('fast')
+  const { posts: hanging } = await rig.report('hang')
+  if (deliveries !== sent) throw new Error(`${deliveries} of ${sent} deliveries came`)
+  if (hanging < HANGING) throw new Error(`Only ${hanging} attempts hung`)
+  const sorted = [...latenciesMs].sort((one, other) => one - other)
+  return { p50: median(sorted), p99: sorted[Math.floor(sorted.length * 0.99)] ?? 0 }
+}
+
+async function openRig(): Promise<Rig> {
+  const pair = makeSelfSigned()
+  if (pair === null) throw new Error('openssl is not installed')
+  const dir = mkdtempSync(join(tmpdir(), 'sendwright-bench-'))
+  for (const [name, text] of Object.entries(pair)) writeFileSync(join(dir, name), text, { mode: 0o600 })
+  const receiver = fork(join(import.meta.dirname, 'webhook-receiver.js'), [join(dir, 'key'), join(dir, 'cert')])
+  const [{ port: receiverPort }] = (await once(receiver, 'message')) as [{ port: number }]
+  const store = await startStore()
+  const [port, operatorPort] = [await freePort(), await freePort()]
+  const host = await startHost({
+    REDIS_URL: `unix://${store.socketPath}`,
+    SECRET_KEY: 'a secret of the benchmark, long enough',
+    DATA_DIR: dir,
+    HTTP_PORT: String(port),
+    OPERATOR_PORT: String(operatorPort),
+    MX_PORT: '0',
+    EDGE_RATE: '0',
+    LOG_LEVEL: 'error',
+    PRIVATE_NETWORKS_ALLOWED: '127.0.0.0/8',
+    NODE_EXTRA_CA_CERTS: join(dir, 'cert'),
+  })
+  await until(() => existsSync(join(dir, 'first-run.json')), WAIT_MS_MAX)
+  const first = JSON.parse(readFileSync(join(dir, 'first-run.json'), 'utf8'))
+  const call = async (at: number, what: string, { token, body }: { token: string; body?: object }) => {
+    const [method, path] = what.split(' ') as [string, string]
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    const answer = await fetch(`http://127.0.0.1:${at}${path}`, {
+      method,
+      headers,
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+    const text = await answer.text()
+    if (!answer.ok) throw new Error(`${what}: ${answer.status} ${text}`)
+    return text === '' ? {} : JSON.parse(text)
+  }
+  const { token } = first.testServer
+  const most = 1_000_000_000
+  await call(operatorPort, `PATCH /v1/operator/accounts/${first.account.accountId}`, {
+    token: first.operatorToken,
+    body: { testPerMinuteLimit: most, testMonthlyCap: most },
+  })
+  return {
+    pids: [host.pid, store.pid],
+    async hook(path, events) {
+      const body = { url: `https://localhost:${receiverPort}${path}`, ...(events !== undefined && { events }) }
+      return (await call(port, 'POST /v1/webhooks', { token, body })).webhookId
+    },
+    remove: (webhookId) => call(port, `DELETE /v1/webhooks/${webhookId}`, { token }),
+    async send(count, localPart = 'delivered') {
+      for (let left = count; left > 0; left -= BATCH) {
+        const to = Array.from({ length: Math.min(left, BATCH) }, (_, n) => `${localPart}+${left}-${n}@simulator.test`)
+        const body = { from: 'shop@simulator.test', to, subject: 'Order', text: 'Hello' }
+        await call(port, 'POST /v1/email', { token, body })
+      }
+    },
+    report: (kind) => askReceiver(receiver, kind),
+    async isSettled(webhookIds) {
+      // First what makes deliveries, then what waits: the other way round nothing might be seen in between.
+      const messages = await store.client.zcard('{s000}:due:simulate')
+      const counters = await store.client.hgetall('{s000}:counters')
+      const owned = webhookIds.map((id) => counters[`webhook:${id}`] ?? '{"pending":0}')
+      return messages === 0 && owned.every((text) => (JSON.parse(text) as { pending: number }).pending === 0)
+    },
+    async stop() {
+      await host.kill('SIGTERM')
+      receiver.kill()
+      await store.stop()
+      rmSync(dir, { recursive: true, force: true })
+    },
+  }
+}
+
+async function askReceiver(receiver: ChildProcess, kind: string): Promise<Report> {
+  const answered = once(receiver, 'message')
+  receiver.send(kind)
+  const [report] = (await answered) as [Report]
+  return report
+}
