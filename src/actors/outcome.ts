@@ -154,8 +154,8 @@ function outcomeCounters({ serverId, segment, broadcastStreamId }: DeliveryItem)
   return owners
 }
 
-/** The day of a live server once the events are counted; none where nothing counts. */
-function dayAfter(
+/** The day of a live server once the events are counted; none where nothing counts. `dayOwner` must be named. */
+export function dayAfter(
   { serverId, segment }: DeliveryItem,
   told: readonly StatusEvent[],
   { states, context }: SuppressTurn,

@@ -16,10 +16,11 @@ import { BOUNCE_DAYS_MAX } from '../../schemas/limits.ts'
 import type { Dsn } from '../mail/dsn.ts'
 import { announced, announceMessages } from './announce.ts'
 import { DAY_MS } from './calendar.ts'
+import { dayOwner } from './day-count.ts'
 import { isPast } from './delivery.ts'
 import { type DeliveryItem, parseItem } from './item.ts'
 import { statusKey } from './keyspace.ts'
-import { bothNeeds, countersAfter, newsOf } from './outcome.ts'
+import { bothNeeds, countersAfter, dayAfter, newsOf } from './outcome.ts'
 import { STATUS_BYTES } from './segment.ts'
 import { type ServerCounters, serverOwner, serverRef } from './server.ts'
 import { isOpen, packStatus, type RecipientState, type StatusEvent, statusField, unpackStatus } from './status.ts'
@@ -45,7 +46,10 @@ export const recordReport: CommandType<ReportBody, ReportReply> = {
   name: 'record-report',
   frees: true,
   entities: (body) => [serverRef(parseItem(body.item).serverId)],
-  counters: (body) => [serverOwner(parseItem(body.item).serverId)],
+  counters(body) {
+    const { serverId } = parseItem(body.item)
+    return [serverOwner(serverId), dayOwner(serverId)]
+  },
   facts(body, _states, { shard }) {
     const { serverId, segment, short, recipient } = parseItem(body.item)
     return [{ read: 'fields', key: statusKey(shard, serverId, segment), fields: [statusField(short, recipient)] }]
@@ -69,7 +73,7 @@ export const recordReport: CommandType<ReportBody, ReportReply> = {
     const done: Done<ReportReply> = {
       ...answer('recorded'),
       ops: [{ key, write: 'HSET', args: [field, after] }, ...listed.ops],
-      counters: [...countersAfter(counters, item, grown), ...listed.counters],
+      counters: [...countersAfter(counters, item, grown), ...listed.counters, ...dayAfter(item, [event], turn)],
       events: listed.events,
     }
     return announced(done, announcement.staged)

@@ -3,6 +3,7 @@
 import t from 'tap'
 import { countInDay, type DayCounters, dayCountOf, dayEventOf } from '../../src/actors/day-count.ts'
 import { deliveryOutcome, reportOutcome } from '../../src/actors/outcome.ts'
+import { recordReport } from '../../src/actors/record-report.ts'
 import { makeRefused } from '../../src/mail/classify.ts'
 import { makeDelivered } from '../../src/mail/outcome.ts'
 import { makeTenant, send } from '../support/tenant.ts'
@@ -55,4 +56,21 @@ t.test('day-count: outcomes of live mail count for its server, of test mail for 
       t.same(world.counters.get(`day:${serverId}`), test ? undefined : day)
     }
   }
+})
+
+t.test('day-count: a complaint that is reported later counts too [account.detail]', async (t) => {
+  const world = new World(NOW_MS)
+  const tenant = makeTenant(world)
+  send(world, tenant)
+  const due = world.deliveries()[0]!
+  const told = { address: 'ada@example.net', sizeBytes: 9, retryAfterMs: null, hmac: () => 'x'.repeat(22) }
+  world.end(deliveryOutcome, { ...due, attempt: 1 }, reportOutcome(makeDelivered(250, '250 2.0.0 Ok'), told))
+  world.nowMs += HOUR_MS
+  const body = { item: due.item, hmac: null, report: { kind: 'complaint', feedbackType: 'abuse' } } as const
+  t.equal(world.run(recordReport, body), 'recorded')
+  const day = world.counters.get(`day:${tenant.live.serverId}`) as DayCounters
+  t.same(day, [
+    [480_000, 1, 0, 0],
+    [480_001, 0, 0, 1],
+  ])
 })
