@@ -34,6 +34,8 @@ const START_LOOK_MS = 50
 /** Some 150 bytes each. */
 const FIELDS_MAX = 200_000
 const LOOK_BEATS = 10
+/** For so long after a worker has come or gone shards may be on their way. */
+const MOVING_MS = 60_000
 /** What another process sent while it lived has arrived by then. */
 const ALONE_MS = 60_000
 /** Alone, only what this process itself put into a mailbox lies there, and its bell may have been lost. */
@@ -164,11 +166,6 @@ export class Worker {
     return this.clock.nowMs()
   }
 
-  /** Monotonic time of the last answer of the store. */
-  get lastAnswerMs(): number {
-    return this.answeredAtMs
-  }
-
   /** The store's connection came back: others learn of the new one at once. */
   connected(): void {
     if (this.beats > 0 && !this.stopped) void this.beat()
@@ -289,8 +286,10 @@ export class Worker {
     this.members.note(seen.workers, atMs)
     this.members.asked(clients, seen.connected, { atMs, runId })
     this.compareLiving()
-    if (this.holdings.someAreFree) await this.checkShards()
-    else if (!this.isLeaving) await this.holdings.move()
+    // While shards move their owners are looked at often: that one was given back can have gone unheard.
+    const areMoving = this.members.calmMs(atMs) < MOVING_MS
+    if (areMoving || this.holdings.someAreFree) await this.checkShards()
+    if (!this.holdings.someAreFree && !this.isLeaving) await this.holdings.move()
   }
 
   /** What a worker that is no more had claimed may lie in any shard. */

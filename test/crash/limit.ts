@@ -17,7 +17,7 @@ const TRIES_MAX = 8
 const ROUND_MS_MAX = 15_000
 const MINUTE_MS = 60_000
 
-t.setTimeout(120_000 + ROUNDS * 15_000)
+t.setTimeout(240_000 + ROUNDS * 15_000)
 const fleet = await startFleet(['actors', 'actors', 'http', 'http'])
 const redis = new Redis({ path: fleet.redis.socketPath })
 t.teardown(async () => {
@@ -40,16 +40,15 @@ t.test(`limit: ${CLIENTS} clients in 4 processes against ${LIMIT} a minute, exac
   t.comment(`${results.length} rounds`)
 })
 
-/** One account's minute; tried again when it did not fall into one. */
+/** One account's minute; tried again in the next one when it did not fall into one, or a request was not decided in time. */
 async function round(token: string): Promise<string> {
   const ports = fleet.with('http').map(({ httpPort }) => httpPort)
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
-    const beganAtMs = await storeMs()
-    const leftMs = MINUTE_MS - (beganAtMs % MINUTE_MS)
-    if (leftMs < ROUND_MS_MAX) {
+    const leftMs = MINUTE_MS - ((await storeMs()) % MINUTE_MS)
+    if (leftMs < ROUND_MS_MAX || tries > 0) {
       await new Promise((resolve) => setTimeout(resolve, leftMs))
-      continue
     }
+    const beganAtMs = await storeMs()
     const statuses = new Map<number, number>()
     let sent = 0
     const client = async (n: number): Promise<void> => {
@@ -61,10 +60,13 @@ async function round(token: string): Promise<string> {
       }
     }
     await Promise.all(Array.from({ length: CLIENTS }, (_, n) => client(n)))
+    const decided = (statuses.get(200) ?? 0) + (statuses.get(429) ?? 0)
     const isOneMinute = Math.floor(beganAtMs / MINUTE_MS) === Math.floor((await storeMs()) / MINUTE_MS)
-    if (isOneMinute) return `${statuses.get(200) ?? 0} accepted, ${statuses.get(429) ?? 0} refused`
+    if ((statuses.get(200) ?? 0) > LIMIT) return 'more than the limit'
+    if (decided === REQUESTS && isOneMinute)
+      return `${statuses.get(200) ?? 0} accepted, ${statuses.get(429) ?? 0} refused`
   }
-  return 'no round fell into one minute'
+  return 'no round was decided within one minute'
 }
 
 async function storeMs(): Promise<number> {
