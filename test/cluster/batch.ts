@@ -133,9 +133,9 @@ test('batch: a need stops the whole batch, and gives back what was reserved', as
   t.equal(decideBatch([workOf(claims), needs], context).kind, 'need')
   t.equal(needs.needs, 1)
   t.equal(context.pump.room('send/a'), 1)
-  for (let round = 0; round < 2; round += 1) decideBatch([needs], context)
+  for (let round = 1; round < 8; round += 1) decideBatch([needs], context)
   const { replies } = planOf([needs], context)
-  t.equal(replies[0]?.fault, true, 'the fourth time is a fault')
+  t.equal(replies[0]?.fault, true, 'the ninth time is a fault')
 })
 
 test('batch: ids rise and the plan names the first and the last', async (t) => {

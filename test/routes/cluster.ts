@@ -16,9 +16,11 @@ const operate = (what: string) => service.operate(what.replace(' ', ' /v1/operat
 t.test('cluster: every shard has an owner that lives [operator.shards]', async (t) => {
   const { json } = await operate('GET /shards')
   t.equal(json.shards.length, 256)
-  t.match(json.workers, [{ pid: process.pid, isAlive: true, takesShards: true, isLeaving: false, shards: 256 }])
+  const [owner, ...others] = json.workers.filter(({ takesShards }: { takesShards: boolean }) => takesShards)
+  t.same(others, [])
+  t.match(owner, { pid: Number, isAlive: true, isLeaving: false, shards: 256 })
   const [first] = json.shards
-  t.match(first, { shard: 0, state: 'owned', owner: json.workers[0].worker, waiting: 0, oldestWaitingAt: null })
+  t.match(first, { shard: 0, state: 'owned', owner: owner.worker, waiting: 0, oldestWaitingAt: null })
   t.ok(first.seq > 0)
   t.equal(first.journalSeq, first.seq)
   t.ok(Date.parse(first.dueAt) > Date.now(), 'its sweeps are due tomorrow')
