@@ -10,6 +10,7 @@ export const RESPONSE_CHARS_MAX = 512
 
 /** Stands for the recipient's address in a kept reply. */
 const PLACEHOLDER = '<rcpt>'
+const ADDRESS_LIKE = /[^\s<>"'(),:;@]+@[^\s<>"'(),:;@]+/g
 const REPLY_LINE = /^(\d{3})(?:[ -]|$)[ \t]*(.*)$/
 const ENHANCED = /^[245]\.\d{1,3}\.\d{1,3}(?= |$)/
 
@@ -76,6 +77,11 @@ export function maskAddress(response: string, address: string): string {
     from = at + needle.length
   }
   return masked + response.slice(from)
+}
+
+/** The reply with whatever looks like an address replaced: for who reads it beside no recipient. In: at most 512 characters. */
+export function maskAddresses(response: string): string {
+  return response.replace(ADDRESS_LIKE, PLACEHOLDER)
 }
 
 /** The kept reply with the address (or its pseudonym) put back, at most 512 characters. */

@@ -16,6 +16,7 @@ import type { Destination, Queue } from '../../schemas/queue.ts'
 import { LANES, parseItem } from '../actors/item.ts'
 import { holdsKey, statusKey } from '../actors/keyspace.ts'
 import { statusField, unpackStatus } from '../actors/status.ts'
+import { maskAddresses } from '../mail/reply.ts'
 import { formatInstant } from './instant.ts'
 
 /** Lanes of one shard that are counted: the ones that are due first. */
@@ -92,7 +93,8 @@ export async function readQueue(
       held: held.has(row.destination) ? row.waiting : 0,
       oldestAt: oldestAtMs === null ? null : formatInstant(oldestAtMs),
       lastCode: code,
-      lastResponse: response,
+      // A server may name another recipient than the one it answers.
+      lastResponse: response === null ? null : maskAddresses(response),
     }
   })
   const last = page.at(-1)

@@ -1,7 +1,7 @@
 /** reply - replies as they come, in one line. */
 
 import t from 'tap'
-import { capText, formatReply, maskAddress, parseReply, unmaskAddress } from '../../src/mail/reply.ts'
+import { capText, formatReply, maskAddress, maskAddresses, parseReply, unmaskAddress } from '../../src/mail/reply.ts'
 
 const LINES: [raw: string, line: string][] = [
   ['250 2.0.0 OK', '250 2.0.0 OK'],
@@ -45,4 +45,12 @@ t.test('reply: the address is masked in any case and put back', async (t) => {
   t.notMatch(maskAddress('İ ann@example.com', 'ann@example.com'), /ann@/)
   t.equal(maskAddress('550 nothing', ''), '550 nothing')
   t.equal(unmaskAddress('<rcpt> '.repeat(80), 'someone@example.com').length, 512)
+})
+
+t.test('reply: all that looks like an address is masked', async (t) => {
+  t.equal(
+    maskAddresses('450 4.2.0 <ann@late.test>: ask bob@x.example, <<rcpt>>'),
+    '450 4.2.0 <<rcpt>>: ask <rcpt>, <<rcpt>>',
+  )
+  t.equal(maskAddresses('450 4.2.0 at @ noon'), '450 4.2.0 at @ noon')
 })

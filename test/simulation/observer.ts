@@ -71,6 +71,8 @@ export class Observer {
       handIn: async (request) => {
         const body = unpackStaged(request.body)?.body as { item: string }
         this.handedIn.set(request.cmdId, { shard: request.shard, item: body.item })
+        // Handed in again, because the answer was lost: another copy, which is executed once of its own.
+        this.seen.consumed.delete(request.cmdId)
         return store.handIn(request)
       },
       acquire: async (request) => {
