@@ -7,6 +7,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, posix, relative, sep } from 'node:path'
 import t from 'tap'
 import { ROOT } from './support/root.ts'
+import { includedTests } from './support/test-files.ts'
 
 const TREES = ['schemas', 'cluster', 'src', 'bench', 'test']
 const LINES_MAX = 400
@@ -146,13 +147,6 @@ function misshapen({ path, text }: Source): string[] {
     found.push(`${path}: name the file after what it does`)
   if (/^export default\b/m.test(text)) found.push(`${path} has a default export: name it`)
   return found
-}
-
-/** The globs of .taprc that name the test files, as one expression over paths of sources. */
-function includedTests(taprc: string): RegExp {
-  const globs = [...taprc.matchAll(/^ {2}- build\/(\S+)\.js$/gm)].map(([, glob = '']) => glob)
-  const words: Record<string, string> = { '*': '[^/]*', '{': '(?:', '}': ')', ',': '|' }
-  return new RegExp(`^(?:${globs.map((glob) => glob.replace(/[*{},]/g, (sign) => words[sign] ?? '')).join('|')})\\.ts$`)
 }
 
 /** Test files that the runner does not run, and files that it runs although they hold no tests. */

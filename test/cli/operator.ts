@@ -3,14 +3,16 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import t from 'tap'
-import { sendwright } from '../support/command-line.ts'
+import { sendwright, startCommandLine } from '../support/command-line.ts'
 import { startTestService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 const service = await startTestService({ APPROVAL: 'manual' })
 const { account, liveServer, operatorToken } = service.firstRun
 const redis = new Redis({ path: service.redis.socketPath })
+const commands = await startCommandLine()
 t.teardown(async () => {
+  commands.stop()
   redis.disconnect()
   await service.stop()
 })
@@ -20,7 +22,7 @@ const ENVIRONMENT = {
   REDIS_URL: `unix://${service.redis.socketPath}`,
   SECRET_KEY: service.config.secretKey as string,
 }
-const run = (...args: string[]) => sendwright(args, ENVIRONMENT)
+const run = (...args: string[]) => commands.run(args, ENVIRONMENT)
 
 async function runJson(...args: string[]) {
   const { out, code, err } = await run(...args, '--json')
@@ -94,8 +96,8 @@ t.test('sendwright: wrong calls of the operator’s commands exit 2 and name wha
   const { out } = await run('--help')
   for (const name of ['account', 'server', 'token', 'inspect', 'cluster', 'operator-key', 'repair'])
     t.match(out, new RegExp(`^ +${name} `, 'm'))
-  t.match(await sendwright(['account', 'list']), { code: 1, err: /SENDWRIGHT_OPERATOR_TOKEN/ })
-  const other = await sendwright(['account', 'list'], { ...ENVIRONMENT, SENDWRIGHT_OPERATOR_TOKEN: account.token })
+  t.match(await commands.run(['account', 'list']), { code: 1, err: /SENDWRIGHT_OPERATOR_TOKEN/ })
+  const other = await commands.run(['account', 'list'], { ...ENVIRONMENT, SENDWRIGHT_OPERATOR_TOKEN: account.token })
   t.match(other, { code: 1, err: /401 unauthorized/ }, 'the variable comes before the file')
 })
 

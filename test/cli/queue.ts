@@ -1,29 +1,23 @@
 /** queue - the commands of the queue as an operator calls them, against a running service. */
-
-import { once } from 'node:events'
-import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { startCommandLine } from '../support/command-line.ts'
 import { startDelivery } from '../support/delivery.ts'
-import { spawnNode } from '../support/node.ts'
 
-const MAIN = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url))
 const delivery = await startDelivery()
+const commands = await startCommandLine()
 const { service, send, messageWhen, destination } = delivery
-t.teardown(() => delivery.stop())
+t.teardown(async () => {
+  commands.stop()
+  await delivery.stop()
+})
 
 async function queue(...args: string[]) {
-  const { PATH = '' } = process.env
   const env = {
-    PATH,
-    DATA_DIR: '/nonexistent',
     OPERATOR_PORT: String(service.config.operatorPort),
     SENDWRIGHT_OPERATOR_TOKEN: service.firstRun.operatorToken,
   }
   const url = ['--url', `http://127.0.0.1:${service.config.operatorPort}`]
-  const child = spawnNode([MAIN, 'queue', ...args, ...url], { env })
-  const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
-  return { out, err, code: code as number }
+  return await commands.run(['queue', ...args, ...url], env)
 }
 
 t.test('sendwright queue: held, listed, released [queue.list]', async (t) => {
