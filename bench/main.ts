@@ -27,7 +27,8 @@ const HELP = `Usage: npm run bench -- <name> [options]
 Options
   --seconds N   length of each measurement (accept, lifecycle, scale; default 10)
   --rounds N    repetitions (accept, start; default 3)
-  --only IDS    contestants of accept: ${CONTESTANTS.map(({ id }) => id).join(',')} (default a,b,c,c1,c2,d)
+  --only IDS    contestants of accept: ${CONTESTANTS.map(({ id }) => id).join(',')} (default a,b,c,c1,c2,d);
+                loads of webhooks: all,one,beside
   --messages N  messages (memory: 100,000; lifecycle: the burst, 20,000; search: 1,000,000; webhooks: posts, 20,000)
   --mx          lifecycle: to the mail servers of 20 sites instead of a relay
   --rate N      messages a second (lifecycle: nine tenths of the burst; delivery: 200)
@@ -37,6 +38,7 @@ Options
 `
 
 const SEARCHES = 1_000
+const CONTESTANTS_USUAL = ['a', 'b', 'c', 'c1', 'c2', 'd']
 
 const OPTIONS = {
   seconds: { type: 'string' },
@@ -54,10 +56,10 @@ async function main(): Promise<void> {
   const { values, positionals } = parseArgs({ options: OPTIONS, allowPositionals: true })
   const seconds = readNumber('seconds', values.seconds, 10)
   const rounds = readNumber('rounds', values.rounds, 3)
-  const only = (values.only ?? 'a,b,c,c1,c2,d').split(',')
+  const only = values.only?.split(',')
   if (values.help === true) console.log(HELP)
   else if (positionals[0] === 'accept')
-    await benchAccept({ seconds, rounds, only, isProfiled: values.profile === true })
+    await benchAccept({ seconds, rounds, only: only ?? CONTESTANTS_USUAL, isProfiled: values.profile === true })
   else if (positionals[0] === 'memory') await benchMemory(readNumber('messages', values.messages, 100_000))
   else if (positionals[0] === 'lifecycle')
     await benchLifecycle({
@@ -77,7 +79,11 @@ async function main(): Promise<void> {
     })
   else if (positionals[0] === 'scale') await benchScale(seconds)
   else if (positionals[0] === 'webhooks')
-    await benchWebhooks({ seconds, posts: readNumber('messages', values.messages, 20_000) })
+    await benchWebhooks({
+      seconds,
+      posts: readNumber('messages', values.messages, 20_000),
+      only: only ?? ['all', 'one', 'beside'],
+    })
   else if (positionals[0] === 'start') await benchStart(rounds)
   else throw new Error(HELP)
 }

@@ -34,6 +34,8 @@ export interface WebhooksOrder {
   readonly seconds: number
   /** Posts of the burst. */
   readonly posts: number
+  /** Which of the loads: `all`, `one`, `beside`. */
+  readonly only: readonly string[]
 }
 
 interface Rig {
@@ -46,47 +48,47 @@ interface Rig {
   stop(): Promise<void>
 }
 
-/** Runs the three loads and prints them. Throws Error when a delivery is missing. */
-export async function benchWebhooks({ seconds, posts }: WebhooksOrder): Promise<void> {
+/** Runs the loads and prints them. Throws Error when a delivery is missing. */
+export async function benchWebhooks({ seconds, posts, only }: WebhooksOrder): Promise<void> {
+  const loads: Record<string, (rig: Rig) => Promise<string[]>> = {
+    all: (rig) => burstRow(rig, { webhooks: WEBHOOKS, events: Math.ceil(posts / WEBHOOKS), kind: 'fast' }, BARS.all),
+    one: (rig) => burstRow(rig, { webhooks: 1, events: SEQUENTIAL_EVENTS, kind: 'slow' }, BARS.one),
+    beside: (rig) => besideRow(rig, seconds),
+  }
+  const wrong = only.find((name) => loads[name] === undefined)
+  if (wrong !== undefined) throw new Error(`--only takes ${Object.keys(loads).join(', ')} (is ${wrong})`)
+  const rows = [['load', 'figure', 'bar', 'processor: service, Redis (share of a core)']]
   const rig = await openRig()
   try {
-    const all = await burst(rig, { webhooks: WEBHOOKS, events: Math.ceil(posts / WEBHOOKS), kind: 'fast' })
-    const one = await burst(rig, { webhooks: 1, events: SEQUENTIAL_EVENTS, kind: 'slow' })
-    const beside = await besideHanging(rig, seconds)
-    const bar = (value: number, least: number) => `${least} ${value >= least ? 'held' : 'MISSED'}`
-    console.log(
-      formatTable([
-        ['load', 'figure', 'bar', 'processor: service, Redis (share of a core)'],
-        [
-          `${WEBHOOKS} webhooks, receiver answers at once`,
-          `${formatNumber(all.perSecond)} posts/s`,
-          bar(all.perSecond, BARS.all),
-          all.shares,
-        ],
-        [
-          '1 webhook, receiver answers in 1 ms',
-          `${formatNumber(one.perSecond)} posts/s`,
-          bar(one.perSecond, BARS.one),
-          one.shares,
-        ],
-        [
-          `first attempts beside ${HANGING} that hang`,
-          `p50 ${formatNumber(beside.p50)} ms, p99 ${formatNumber(beside.p99)} ms`,
-          `${BARS.p99Ms} ms ${beside.p99 <= BARS.p99Ms ? 'held' : 'MISSED'}`,
-          '',
-        ],
-      ]),
-    )
+    for (const name of only) rows.push(await (loads[name] as (rig: Rig) => Promise<string[]>)(rig))
+    console.log(formatTable(rows))
   } finally {
     await rig.stop()
   }
 }
 
+async function burstRow(rig: Rig, load: BurstLoad, least: number): Promise<string[]> {
+  const { perSecond, shares } = await burst(rig, load)
+  const name = load.kind === 'fast' ? 'receiver answers at once' : 'receiver answers in 1 ms'
+  const figure = `${formatNumber(perSecond)} posts/s`
+  return [`${load.webhooks} webhooks, ${name}`, figure, `${least} ${perSecond >= least ? 'held' : 'MISSED'}`, shares]
+}
+
+async function besideRow(rig: Rig, seconds: number): Promise<string[]> {
+  const { p50, p99 } = await besideHanging(rig, seconds)
+  const figure = `p50 ${formatNumber(p50)} ms, p99 ${formatNumber(p99)} ms`
+  const bar = `${BARS.p99Ms} ms ${p99 <= BARS.p99Ms ? 'held' : 'MISSED'}`
+  return [`first attempts beside ${HANGING} that hang`, figure, bar, '']
+}
+
+interface BurstLoad {
+  readonly webhooks: number
+  readonly events: number
+  readonly kind: 'fast' | 'slow'
+}
+
 /** Events for some webhooks, as fast as they go: posts a second from the first to the last. */
-async function burst(
-  rig: Rig,
-  { webhooks, events, kind }: { webhooks: number; events: number; kind: 'fast' | 'slow' },
-): Promise<{ perSecond: number; shares: string }> {
+async function burst(rig: Rig, { webhooks, events, kind }: BurstLoad): Promise<{ perSecond: number; shares: string }> {
   const ids: string[] = []
   for (let n = 0; n < webhooks; n += 1) ids.push(await rig.hook(`/${kind}/${n}`))
   await rig.send(2)
