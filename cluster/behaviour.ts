@@ -57,6 +57,8 @@ export type Fact =
       readonly max: number
       readonly count: number
       readonly newest?: true
+      /** The head of a serial lane, which its owner remembers. */
+      readonly isHead?: true
     }
   /** ZSCORE. */
   | { readonly read: 'score'; readonly key: string; readonly member: string }
@@ -250,7 +252,17 @@ export interface LaneType<Job = unknown, Outcome = unknown> {
   readonly outcome: CommandType<OutcomeBody<Outcome>, unknown>
   /** Performers of a lane that `perform` has not taken yet; 0 holds its items. The runtime subtracts what it has staged. */
   room(lane: string): number
-  perform(job: Job, claim: { item: string; lane: string; attempt: number; signal: AbortSignal }): Promise<Outcome>
+  perform(job: Job, claim: PerformedClaim): Promise<Outcome>
+}
+
+/** The claim of an attempt. */
+export interface PerformedClaim {
+  readonly item: string
+  readonly lane: string
+  readonly attempt: number
+  readonly signal: AbortSignal
+  /** What a serial lane will probably go on with: what that needs can be read ahead. It may never come. */
+  readonly following?: string | null
 }
 
 /** All that a worker runs. Timers: an item `<name>:<rest>` of the lane `timers` fires the command type `timers[name]`. */

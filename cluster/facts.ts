@@ -7,6 +7,7 @@
 import type { Entry, Fact, Facts, FactValue } from './behaviour.ts'
 import { Fault } from './fault.ts'
 import { sortableEntryId } from './id.ts'
+import { type Head, layHead } from './lane-heads.ts'
 import type { Overlay } from './overlay.ts'
 
 /** The overlay of a commit and the sequence number that it made. */
@@ -100,10 +101,11 @@ export class FactRounds {
   }
 }
 
-/** Fields that need not be read, as they are by the commit that made `seq`. */
+/** What need not be read, as it is by the commit that made `seq`. */
 export interface KnownFields {
   readonly seq: number
   field(key: string, field: string): string | null | undefined
+  head(key: string): Head | undefined
 }
 
 /**
@@ -124,7 +126,7 @@ export class FactView implements Facts {
   }
 
   has(fact: Fact): boolean {
-    if (fact.read !== 'fields') return this.rounds.other(fact) !== null
+    if (fact.read !== 'fields') return this.rounds.other(fact) !== null || this.knownHead(fact) !== undefined
     const { key, fields } = fact
     return fields.every(
       (field) => this.rounds.fieldRound(key, field) !== null || this.knownField(key, field) !== undefined,
@@ -157,6 +159,8 @@ export class FactView implements Facts {
   }
 
   sorted(fact: SortedFact): readonly (readonly [string, number])[] {
+    const head = this.rounds.other(fact) === null ? this.knownHead(fact) : undefined
+    if (head !== undefined) return layHead(this.staged, fact.key, head).members
     return this.lay<readonly (readonly [string, number])[]>(fact, (overlay, below) =>
       overlay.sorted(fact.key, fact, below),
     )
@@ -170,6 +174,10 @@ export class FactView implements Facts {
 
   value(key: string): string | null {
     return this.lay<string | null>({ read: 'value', key }, (overlay, below) => overlay.value(key, below))
+  }
+
+  private knownHead(fact: Fact): Head | undefined {
+    return fact.read === 'sorted' && fact.isHead === true ? this.known?.head(fact.key) : undefined
   }
 
   private knownField(key: string, field: string): string | null | undefined {

@@ -26,8 +26,9 @@ import type {
 } from './behaviour.ts'
 import type { FreedItem } from './dead-claims.ts'
 import { claimsKey, laneKey, poisonKey } from './keyspace.ts'
+import { laneHead } from './lane-heads.ts'
 import type { LaneIndex } from './lane-index.ts'
-import { laneHead, withNext } from './next-claim.ts'
+import { withNext } from './next-claim.ts'
 import type { Claim, Pump } from './pump.ts'
 
 /** Claims of an item without an outcome, after which it is ended. */

@@ -14,6 +14,8 @@ export interface Claim {
   readonly item: string
   readonly attempt: number
   readonly job: unknown
+  /** What a serial lane will probably go on with. */
+  readonly following?: string | null
 }
 
 interface UnderWay {

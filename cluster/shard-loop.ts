@@ -11,9 +11,9 @@ import type { CommandType, Context, Fact, Need } from './behaviour.ts'
 import { newCmdId } from './cmd-id.ts'
 import { FactList, FactRounds, FactView, type KnownFields, type Laid } from './facts.ts'
 import { Fault } from './fault.ts'
-import { FieldCache } from './field-cache.ts'
 import { entryIdOf, type IdMaker, makeIds, sortableEntryId } from './id.ts'
 import { CLAIM_RULES, claimType, freeType, type ItemContext, indexType, outcomeType, timerType } from './item-turns.ts'
+import { KnownFacts } from './known-facts.ts'
 import { laneFamily } from './lane-family.ts'
 import { LaneIndex } from './lane-index.ts'
 import { Draft, Memory } from './memory.ts'
@@ -56,7 +56,7 @@ export abstract class ShardLoop {
   protected readonly world: ShardWorld
   protected readonly queue = new WorkQueue()
   protected readonly memory = new Memory()
-  protected readonly fields: FieldCache
+  protected readonly fields: KnownFacts
   protected readonly lanes = new LaneIndex()
   protected readonly items: ItemContext
   protected phase: Phase = 'loading'
@@ -77,7 +77,7 @@ export abstract class ShardLoop {
   constructor(id: number, world: ShardWorld) {
     this.id = id
     this.world = world
-    this.fields = new FieldCache(world.fieldBudget)
+    this.fields = new KnownFacts(world.fieldBudget)
     this.ids = makeIds({ shard: id, last: '', random: world.random })
     const { worker, pump } = world
     const rules = world.rules ?? CLAIM_RULES
@@ -157,7 +157,8 @@ export abstract class ShardLoop {
 
   /** Fields that are remembered, as they are by the last confirmed commit. */
   protected knownFields(): KnownFields {
-    return { seq: this.meta.seq, field: (key, field) => this.fields.field(key, field) }
+    const { fields } = this
+    return { seq: this.meta.seq, field: (key, field) => fields.field(key, field), head: (key) => fields.head(key) }
   }
 
   /** The runtime's own work of a source: `claim`, `outcome`, `timer`, `free`, `index`. */
@@ -243,7 +244,7 @@ export abstract class ShardLoop {
   }
 
   private addFact(fact: Fact, facts: FactList): void {
-    if (fact.read !== 'fields' || !this.fields.has(fact)) facts.add(fact)
+    if (!this.fields.has(fact)) facts.add(fact)
   }
 
   /**
@@ -274,7 +275,7 @@ export abstract class ShardLoop {
     const { memory } = this
     if (asks !== null && statesToLoad([asks], { shard: this.id, memory, types: this.world.entities }) !== null)
       return false
-    for (const fact of askedFacts(work, look)) if (fact.read !== 'fields' || !this.fields.has(fact)) return false
+    for (const fact of askedFacts(work, look)) if (!this.fields.has(fact)) return false
     return true
   }
 

@@ -248,7 +248,7 @@ export class Shard extends ShardVerdicts {
     this.inFlight = null
     this.memory.take(plan.draft, this.world.clock.nowMs())
     this.meta.seq = commit.seq + 1
-    this.fields.note(plan.ops, plan.absent)
+    this.fields.note(plan)
     if (plan.lid !== '') this.meta.lid = plan.lid
     this.keepLaid({ seq: this.meta.seq, overlay: plan.overlay })
     this.lanes.confirmed(plan)
@@ -278,6 +278,7 @@ export class Shard extends ShardVerdicts {
     const open = [...first, ...(this.next?.works ?? []), ...this.queue.drain()]
     this.inFlight = null
     this.next = null
+    this.fields.clear()
     this.handOver(open)
     this.wasIdle()
   }

@@ -1,7 +1,8 @@
 /**
  * webhook-posts - the performers of webhooks: room, the event's body, its signature, the post, the outcome
  *
- * States of an attempt: event read -> signed -> posted -> reported.
+ * States of an attempt: event read -> signed -> posted -> reported. While it is under way, the event of the delivery that
+ * will probably be next is read ahead.
  * Guarantees: one attempt of a webhook is under way in this process; webhooks whose last attempt failed take at most
  * three quarters of the room, so that receivers that hang delay nobody who answers; nothing is posted by a process that
  * cannot prove that it is still alive to the others.
@@ -13,7 +14,7 @@ import type { LaneType } from '../cluster/behaviour.ts'
 import { msOf } from '../cluster/id.ts'
 import { type PostOutcome, posted } from './actors/posted.ts'
 import { type PostJob, preparePost } from './actors/prepare-post.ts'
-import { POST_LANE } from './actors/webhook-item.ts'
+import { POST_LANE, parseItem } from './actors/webhook-item.ts'
 import type { Poster } from './effects/post.ts'
 import { eventHeaders } from './effects/sign-event.ts'
 import type { Metrics } from './metrics.ts'
@@ -61,12 +62,13 @@ export function makePostLane(deps: PostDeps): LaneType {
     if (failing.size >= FAILING_MAX) failing.delete(failing.values().next().value as string)
     failing.add(lane)
   }
-  const perform: LaneType<PostJob, PostOutcome>['perform'] = async (job, { lane, attempt, signal }) => {
+  const perform: LaneType<PostJob, PostOutcome>['perform'] = async (job, { lane, attempt, signal, following }) => {
     const wasFailing = failing.has(lane)
     underWay.add(lane)
     if (wasFailing) failingUnderWay += 1
     try {
-      const outcome = await attemptPost(deps, job, { attempt: job.attemptsBefore + attempt, signal })
+      const number = job.attemptsBefore + attempt
+      const outcome = await attemptPost(deps, job, { attempt: number, signal, following: following ?? null })
       note(lane, outcome)
       report(deps, { lane, job, outcome })
       return outcome
@@ -101,7 +103,7 @@ function report(
 async function attemptPost(
   { readEvent, openPoster, secrets, metrics, nowMs, mayPost }: PostDeps,
   { webhook, delivery }: PostJob,
-  { attempt, signal }: { attempt: number; signal: AbortSignal },
+  { attempt, signal, following }: { attempt: number; signal: AbortSignal; following: string | null },
 ): Promise<PostOutcome> {
   const { deliveryId, reference } = delivery
   const createdAtMs = msOf(deliveryId)
@@ -115,5 +117,13 @@ async function attemptPost(
   const headers = eventHeaders({ deliveryId, event: reference.event, body, secrets: live, unixSeconds })
   if (!mayPost()) throw new Error('The store was silent for too long to post')
   if (attempt === 1) metrics.firstPosted(nowMs() - createdAtMs)
-  return poster.post({ url: webhook.url, headers, body, fresh: attempt > 1 }, signal)
+  const posting = poster.post({ url: webhook.url, headers, body, fresh: attempt > 1 }, signal)
+  if (following !== null) readAhead(readEvent, webhook, following)
+  return posting
+}
+
+/** Has the reader keep the event of a delivery; whoever attempts it asks again, and hears of a failure then. */
+function readAhead(readEvent: EventReader, owner: PostJob['webhook'], item: string): void {
+  const { deliveryId, reference } = parseItem(item)
+  if (reference.kind === 'message') readEvent(owner, reference, msOf(deliveryId)).catch(() => undefined)
 }

@@ -53,6 +53,9 @@ const KEPT_MS = 1_000
 /** Makes what reads events. Equal questions within a second are asked once. */
 export function makeEventReader(read: Reader, nowMs: () => number): EventReader {
   const kept = new Map<string, { readonly body: Promise<EventBody | null | undefined>; readonly untilMs: number }>()
+  const forget = (question: string, body: Promise<EventBody | null | undefined>): void => {
+    if (kept.get(question)?.body === body) kept.delete(question)
+  }
   return (owner, reference, atMs) => {
     if (reference.kind === 'example') return readExample(read, owner, { reference, atMs })
     if (reference.kind === 'cap') return Promise.resolve(capEvent(owner, reference))
@@ -61,6 +64,11 @@ export function makeEventReader(read: Reader, nowMs: () => number): EventReader 
     const known = kept.get(question)
     if (known !== undefined && known.untilMs > nowMs()) return known.body
     const body = readMessageEvent(read, owner, reference)
+    // A store that did not answer may do so the next time.
+    body.then(
+      (event) => event === undefined && forget(question, body),
+      () => forget(question, body),
+    )
     kept.delete(question)
     // A Map is in order of insertion: the oldest goes.
     if (kept.size >= KEPT_MAX) kept.delete(kept.keys().next().value as string)

@@ -40,7 +40,13 @@ async function setUp(t: Test, { left = [], ms = 0 }: { left?: readonly string[];
   const redis = await openRedis(t)
   const store = await openStore(t, redis.socketPath)
   const started: string[] = []
-  const seen = { underWay: 0, most: 0, commits: 0 }
+  const foretold: (string | null | undefined)[] = []
+  const seen = { underWay: 0, most: 0, commits: 0, reads: 0 }
+  const read = store.read.bind(store)
+  store.read = (...args) => {
+    seen.reads += 1
+    return read(...args)
+  }
   const rooms = new Map<string, number>()
   const lane: LaneType<string, string> = {
     prefix: 'serial',
@@ -54,8 +60,9 @@ async function setUp(t: Test, { left = [], ms = 0 }: { left?: readonly string[];
     },
     outcome: { name: 'outcome', ...NONE, decide: () => ({ kind: 'done', reply: null }) },
     room: (name) => 1 - (rooms.get(name) ?? 0),
-    async perform(_job, { lane: name, item }) {
+    async perform(_job, { lane: name, item, following }) {
       started.push(item)
+      foretold.push(following)
       rooms.set(name, (rooms.get(name) ?? 0) + 1)
       seen.most = Math.max(seen.most, rooms.get(name) ?? 0)
       await pause(ms)
@@ -81,13 +88,13 @@ async function setUp(t: Test, { left = [], ms = 0 }: { left?: readonly string[];
   }
   const place = (worker: Worker, name: string, items: readonly string[]) =>
     worker.ask(0, { name: 'place', cmdId: newCmdId(worker.nowMs(), Math.random), body: { lane: name, items } })
-  return { store, started, seen, open, place }
+  return { store, started, foretold, seen, open, place }
 }
 
 const names = (count: number): string[] => Array.from({ length: count }, (_, n) => `i${String(n).padStart(4, '0')}`)
 
 test('next-claim: a lane goes on by itself, in due order, one commit for each item', async (t) => {
-  const { started, seen, open, place, store } = await setUp(t)
+  const { started, foretold, seen, open, place, store } = await setUp(t)
   const worker = await open()
   await place(worker, 'serial/a', names(ITEMS))
   await until(() => started.length >= ITEMS, WAIT_MS)
@@ -95,6 +102,10 @@ test('next-claim: a lane goes on by itself, in due order, one commit for each it
   t.equal(seen.most, 1)
   await until(async () => (await store.views.exists(laneKey(0, 'serial/a'), claimsKey(0))) === 0, WAIT_MS)
   t.ok(seen.commits < ITEMS + 20, `${seen.commits} commits`)
+  t.ok(seen.reads < ITEMS / 2, `${seen.reads} reads: what stands first is remembered`)
+  const told = foretold.filter((item) => typeof item === 'string')
+  t.ok(told.length > ITEMS / 2, `${told.length} were told what comes next`)
+  t.ok(foretold.every((item, at) => typeof item !== 'string' || item === started[at + 1]))
 })
 
 test('next-claim: what is not to be performed is passed over, and the lane goes on at once', async (t) => {
