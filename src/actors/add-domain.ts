@@ -56,7 +56,7 @@ export const addDomain: CommandType<AddDomainBody, AddDomainReply | Refused> = {
       events: [{ ref: domainRef(domainId), event: { type: 'added', domain } }],
       ops: [
         { key: names, write: 'HSET', args: [domainName(body.domain), domainId] },
-        { key: domainsKey(shard, body.accountId), write: 'ZADD', args: [String(nowMs), domainId] },
+        { key: domainsKey(shard, body.accountId), write: 'ZADD', args: [String(msOf(domainId)), domainId] },
         ...keepPairOps(place, facts.hash(dkimKey(shard, accountId, body.domain)), {
           pair: { selector, sinceMs: domain.keySinceMs, publicKey, sealedPrivateKey },
           nowMs,

@@ -10,7 +10,6 @@ import { randomBytes } from 'node:crypto'
 import { parse } from 'tldts'
 import { shardOf } from '../../cluster/id.ts'
 import { DOMAINS_REFUSED, type DomainBody } from '../../schemas/domain.ts'
-import { PAGE_DEFAULT } from '../../schemas/limits.ts'
 import type { AccountState } from '../actors/account.ts'
 import type { AddDomainReply } from '../actors/add-domain.ts'
 import type { DomainState } from '../actors/domain.ts'
@@ -25,6 +24,7 @@ import { formatKeyOwner, makeDkimKeyPair, makeSelector, NONCE_BYTES, sealKey } f
 import { formatDomain, listDomains, readDomain, recordsOf } from '../views/domain.ts'
 import type { Reader } from '../views/key.ts'
 import { type Ask, answerOf, answerRefused } from './answer.ts'
+import { pageOf } from './page.ts'
 
 /** Random bytes in a selector. */
 const SELECTOR_BYTES = 2
@@ -61,8 +61,7 @@ export function makeAddDomain(deps: DomainDeps): Handler {
 /** GET /v1/domains. Spec domain.list */
 export function makeListDomains(deps: DomainDeps): Handler {
   return async ({ key, query }) => {
-    const page = { limit: query.limit === undefined ? PAGE_DEFAULT : Number(query.limit), after: query.after ?? null }
-    const seen = await listDomains(deps.read, key as KeyOwner, page)
+    const seen = await listDomains(deps.read, key as KeyOwner, pageOf(query))
     if (typeof seen === 'string') return refuse(seen)
     const domains = seen.domains.map((state) => formatDomain(state, deps.serviceDomain))
     return { status: 200, json: { domains, next: seen.next } }

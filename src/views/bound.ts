@@ -8,10 +8,17 @@
 
 import { entryIdOf, msOf } from '../../cluster/id.ts'
 
+const SMALLEST = '0-0'
+
 /** The entry id to begin at: below the object `after` (null: none), before the instant `toMs` (null: none). */
 export function upperBound({ after, toMs }: { after: string | null; toMs: number | null }): string {
-  if (after !== null && (toMs === null || msOf(after) < toMs)) return `(${entryIdOf(after)}`
-  return toMs === null ? '+' : `(${Math.max(0, toMs)}-0`
+  if (after !== null && (toMs === null || msOf(after) < toMs)) return below(entryIdOf(after))
+  return toMs === null ? '+' : below(`${Math.max(0, toMs)}-0`)
+}
+
+/** No entry has the smallest id of all, and Redis refuses to look below it. */
+function below(entryId: string): string {
+  return entryId === SMALLEST ? SMALLEST : `(${entryId}`
 }
 
 /** The entry id to end at: not before the instant `fromMs` (null: none). */
@@ -21,5 +28,5 @@ export function lowerBound(fromMs: number | null): string {
 
 /** Milliseconds of an upper bound; Infinity where it bounds nothing. */
 export function msOfBound(upper: string): number {
-  return upper === '+' ? Number.POSITIVE_INFINITY : Number.parseInt(upper.slice(1), 10)
+  return upper === '+' ? Number.POSITIVE_INFINITY : Number.parseInt(upper.replace('(', ''), 10)
 }

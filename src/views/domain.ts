@@ -6,7 +6,6 @@
  * Keys: `domain:<id>`, `domains:<account>`, `account:<id>`, `key:<sha256>`
  */
 
-import type { Fact } from '../../cluster/behaviour.ts'
 import { shardOf } from '../../cluster/id.ts'
 import type { Domain } from '../../schemas/domain.ts'
 import type { AccountState } from '../actors/account.ts'
@@ -17,9 +16,7 @@ import { type ExpectedRecord, makeDkimRecord, makeReturnPathRecord } from '../ma
 import { entityFact, stateOf } from './entity.ts'
 import { formatInstant, formatInstantOrNull } from './instant.ts'
 import { type KeyOwner, keyFact, ownerOfRow, type Reader } from './key.ts'
-
-/** Domains of one account that a list goes through. */
-const LISTED_MAX = 100_000
+import { type Page, readNewest } from './newest.ts'
 
 const NOT_FOUND = { verified: false, verifiedAtMs: null }
 
@@ -88,39 +85,25 @@ export async function readDomain(
   return { account, domain: isOurs ? domain : null }
 }
 
-/** A page of the account's domains, newest first. `after`: the last domain looked at, whether or not it still exists. */
+/** A page of the account's domains, newest first. */
 export async function listDomains(
   read: Reader,
   owner: KeyOwner,
-  { limit, after }: { limit: number; after: string | null },
+  page: Page,
 ): Promise<{ domains: readonly DomainState[]; next: string | null } | Unseen> {
   const accountId = owner.accountId as string
   const shard = shardOf(accountId) as number
-  const all: Fact = {
-    read: 'sorted',
-    key: domainsKey(shard, accountId),
-    min: 0,
-    max: Number.MAX_SAFE_INTEGER,
-    count: LISTED_MAX,
-  }
-  const seen = await read(shard, [keyFact(shard, owner.hash), all])
+  const keys = [{ shard, key: domainsKey(shard, accountId) }]
+  const found = await readNewest(read, keys, { limit: page.limit + 1, after: page.after })
+  if (found === null) return 'unavailable'
+  const ids = found.slice(0, page.limit)
+  const facts = ids.map((id) => entityFact(shard, { kind: 'domain', id }))
+  const seen = await read(shard, [keyFact(shard, owner.hash), ...facts])
   if (seen === null) return 'unavailable'
   if (ownerOfRow(owner.hash, seen[0]) === null) return 'unauthorized'
-  // Ids sort by creation.
-  const ids = (seen[1] as readonly (readonly [string, number])[])
-    .map(([id]) => id)
-    .sort()
-    .reverse()
-  const below = after === null ? ids : ids.filter((id) => id < after.toLowerCase())
-  const page = below.slice(0, limit)
-  const states = await read(
-    shard,
-    page.map((id) => entityFact(shard, { kind: 'domain', id })),
-  )
-  if (states === null) return 'unavailable'
-  const domains = states.map((value) => stateOf<DomainState>(value)).filter((state) => state !== null)
+  const domains = seen.slice(1).map((value) => stateOf<DomainState>(value))
   return {
-    domains: domains.filter(({ removedAtMs }) => removedAtMs === null),
-    next: below.length > limit ? (page.at(-1) ?? null) : null,
+    domains: domains.filter((state) => state !== null && state.removedAtMs === null) as readonly DomainState[],
+    next: found.length > page.limit ? (ids.at(-1) ?? null) : null,
   }
 }

@@ -9,7 +9,7 @@
  */
 
 import type { Entry } from '../../cluster/behaviour.ts'
-import { entryIdOf, msOf, shardOf, shortId } from '../../cluster/id.ts'
+import { msOf, shardOf, shortId } from '../../cluster/id.ts'
 import type { Delivery, EventName, Webhook } from '../../schemas/webhook.ts'
 import { deadKey, deliveryKey, queueKey, slicesKey } from '../actors/keyspace.ts'
 import { isGone, recordFact } from '../actors/prepare-post.ts'
@@ -17,6 +17,7 @@ import { type Listener, listenersRef, type WebhookState, webhookRef } from '../a
 import { daySlicesFact, foundItem, placeFacts } from '../actors/webhook-find.ts'
 import { itemOf, parseItem } from '../actors/webhook-item.ts'
 import { type DeliveryRecord, isThinned, shownRecord, unpackRecord } from '../actors/webhook-record.ts'
+import { upperBound } from './bound.ts'
 import { entityFact, stateOf } from './entity.ts'
 import { formatInstant, formatInstantOrNull } from './instant.ts'
 import { type KeyOwner, keyFact, ownerOfRow, type Reader } from './key.ts'
@@ -237,7 +238,7 @@ async function queuedBelow(
   { shard, key }: Listed,
   { below, count }: { below: string | null; count: number },
 ): Promise<string[] | null> {
-  const to = below === null ? '+' : `(${entryIdOf(below)}`
+  const to = upperBound({ after: below, toMs: null })
   const seen = await read(shard, [{ read: 'newest', key, from: '-', to, count }])
   return seen === null ? null : (seen[0] as readonly Entry[]).map((entry) => itemOf(entry).name)
 }

@@ -8,11 +8,14 @@ import fc from 'fast-check'
 export interface BodySchema {
   readonly type?: string | readonly string[]
   readonly format?: string
+  readonly enum?: readonly unknown[]
+  readonly const?: unknown
   readonly pattern?: string
   readonly minLength?: number
   readonly maxLength?: number
   readonly minItems?: number
   readonly maxItems?: number
+  readonly uniqueItems?: boolean
   readonly minimum?: number
   readonly maximum?: number
   readonly items?: BodySchema
@@ -38,6 +41,7 @@ const RIGHT: Readonly<Record<string, readonly string[]>> = {
   base64: ['YQ==', 'YWI=', 'YWJj', 'A'.repeat(4_000)],
   'webhook-url': ['https://hooks.example/a?b=c', 'https://hooks.example:8443', 'HTTPS://Hooks.Example/%20'],
   uuid: ['00000000-0000-7000-8000-000000000000', 'FFFFFFFF-FFFF-7FFF-BFFF-FFFFFFFFFFFF'],
+  'date-time': ['2026-01-02T03:04:05.678Z', '1970-01-01T00:00:00+23:59', '9999-12-31T23:59:59.999Z'],
 }
 const WRONG: Readonly<Record<string, readonly string[]>> = {
   address: ['a@b@c', 'a@-x.com', '"a b"@example.com', 'a@[127.0.0.1]', 'ä@example.com', `${'l'.repeat(65)}@a.com`],
@@ -47,6 +51,7 @@ const WRONG: Readonly<Record<string, readonly string[]>> = {
   base64: ['YQ', 'Y Q==', '====', 'YQ==YQ=='],
   'webhook-url': ['http://hooks.example', 'https://a:b@hooks.example', 'https://hooks.example/#', 'hooks.example', ''],
   uuid: ['1', '', '00000000-0000-7000-8000-00000000000g'],
+  'date-time': ['2026-02-30T00:00:00Z', '2026-01-02', '0', '2026-01-02T03:04:05'],
 }
 const NASTY = [
   '',
@@ -79,6 +84,8 @@ function followerOf(schema: BodySchema, wrong: number): fc.Arbitrary<unknown> {
   // Ours is `if` a text: an address alone, or with a name.
   if (schema.then !== undefined && schema.else !== undefined)
     return fc.oneof(valuesOf(schema.then, wrong), valuesOf({ type: 'object', ...schema.else }, wrong))
+  const choices = 'const' in schema ? [schema.const] : schema.enum
+  if (choices !== undefined) return sometimes(fc.constantFrom(...choices), anything, wrong)
   const types = schema.type === undefined ? [] : [schema.type].flat()
   return fc.oneof(...types.map((type) => ofType(schema, type, wrong)))
 }
@@ -97,7 +104,8 @@ function ofType(schema: BodySchema, type: string, wrong: number): fc.Arbitrary<u
     case 'array': {
       const { minItems = 0, maxItems = ITEMS_MAX } = schema
       const item = valuesOf(schema.items ?? {}, wrong)
-      const few = fc.array(item, { minLength: minItems, maxLength: ITEMS_MAX })
+      const lengths = { minLength: minItems, maxLength: ITEMS_MAX }
+      const few = schema.uniqueItems === true ? fc.uniqueArray(item, lengths) : fc.array(item, lengths)
       const edge = fc.tuple(item, fc.constantFrom(minItems - 1, maxItems, maxItems + 1))
       const many = edge.map(([one, count]) => Array(Math.max(0, count)).fill(one))
       return sometimes(few, many, wrong)
