@@ -2,13 +2,15 @@
  * holds - the destinations that the operator holds, as this process knows them
  *
  * Keys: `holds` hash on shard 0, destination -> when it was held; `wakes` hash, destination -> when it was to be tried. A
- * command writes them; every process reads them at its start and every few seconds, and at once where it gave the order.
+ * command writes them and signals it; every process reads them at its start, when it hears that, and every few seconds,
+ * because what is said while its connection is down is not heard.
  *
  * Spec queue.hold
  */
 
 import type { Redis } from 'ioredis'
 import { holdsKey, wakesKey } from './actors/keyspace.ts'
+import { HOLDS_TOPIC } from './actors/order-queue.ts'
 
 const REFRESH_MS = 5000
 
@@ -19,8 +21,17 @@ export interface Holds {
   stop(): void
 }
 
-/** Reads the list and goes on reading it. In: the client of the moment, who is told of a destination that is to be tried. */
-export async function watchHolds(redis: () => Redis, wake: (destination: string) => void): Promise<Holds> {
+export interface HoldsDeps {
+  /** The client of the moment. */
+  readonly redis: () => Redis
+  /** Hears what is said about a topic; resolves with what ends it. */
+  readonly hear: (topic: string, heard: (text: string) => void) => Promise<() => void>
+  /** Is told of a destination that is to be tried. */
+  readonly wake: (destination: string) => void
+}
+
+/** Reads the list and goes on reading it. */
+export async function watchHolds({ redis, hear, wake }: HoldsDeps): Promise<Holds> {
   let destinations: ReadonlySet<string> = new Set()
   let woken: Readonly<Record<string, string>> | null = null
   const refresh = async (): Promise<void> => {
@@ -34,7 +45,15 @@ export async function watchHolds(redis: () => Redis, wake: (destination: string)
       if (woken !== null && woken[destination] !== atMs) wake(destination)
     woken = wakes
   }
+  const leave = await hear(HOLDS_TOPIC, () => void refresh())
   await refresh()
   const timer = setInterval(() => void refresh(), REFRESH_MS).unref()
-  return { has: (destination) => destinations.has(destination), refresh, stop: () => clearInterval(timer) }
+  return {
+    has: (destination) => destinations.has(destination),
+    refresh,
+    stop() {
+      clearInterval(timer)
+      leave()
+    },
+  }
 }

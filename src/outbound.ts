@@ -5,7 +5,6 @@
  * publishes, and every process may write it.
  */
 
-import { readFileSync } from 'node:fs'
 import type { Redis } from 'ioredis'
 import type { Config } from './config.ts'
 import { type Dispatch, makeDispatch } from './dispatch.ts'
@@ -13,11 +12,12 @@ import { monotonicMs } from './effects/fence.ts'
 import { createResolver } from './effects/resolve.ts'
 import { findRoute as findRouteFor } from './effects/route.ts'
 import { createStsPolicies, type PolicyStore } from './effects/sts.ts'
-import { type Holds, watchHolds } from './holds.ts'
+import { type Holds, type HoldsDeps, watchHolds } from './holds.ts'
 import type { AttemptFacts, RunMail } from './lanes.ts'
 import type { Log } from './log.ts'
 import { parseSiteLimits, type SiteLimitTable } from './mail/site.ts'
 import type { SmtpChanges } from './mail-room.ts'
+import { readNamedFile, WrongFile } from './named-file.ts'
 import { makeSites, type Sites } from './sites.ts'
 
 /** Domains whose mistaken policy is told of. */
@@ -39,6 +39,8 @@ export interface OutboundDeps {
   readonly config: Config
   readonly log: Log
   readonly redis: () => Redis
+  /** Hears what is said about a topic; resolves with what ends it. */
+  readonly hear: HoldsDeps['hear']
   readonly siteLimits: SiteLimitTable
   readonly run: RunMail
   readonly smtp: SmtpChanges
@@ -46,10 +48,10 @@ export interface OutboundDeps {
 
 /** Opens delivery. */
 export async function openOutbound(deps: OutboundDeps): Promise<Outbound> {
-  const { config, log, redis, run } = deps
+  const { config, log, redis, hear, run } = deps
   const findRoute = config.relayUrl === null ? makeFindRoute(deps) : null
   const sites = makeSites({ nowMs: monotonicMs, random: Math.random, after })
-  const holds = await watchHolds(redis, sites.wake)
+  const holds = await watchHolds({ redis, hear, wake: sites.wake })
   return {
     sites,
     holds,
@@ -114,11 +116,11 @@ function makePolicyStore(redis: () => Redis): PolicyStore {
   }
 }
 
-/** The operator's limits. Throws Error for a file that is not there or cannot be used. */
+/** The operator's limits. Throws WrongFile for a file that is not there or cannot be used. */
 export function readSiteLimits(path: string | null): SiteLimitTable {
   if (path === null) return new Map()
-  const table = parseSiteLimits(readFileSync(path, 'utf8'))
-  if (typeof table === 'string') throw new Error(`SITE_LIMITS: ${table}`)
+  const table = parseSiteLimits(readNamedFile('SITE_LIMITS', path))
+  if (typeof table === 'string') throw new WrongFile('SITE_LIMITS', { wanted: table, path })
   return table
 }
 

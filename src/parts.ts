@@ -93,6 +93,7 @@ export async function openParts(
     config,
     log,
     redis: () => store.views,
+    hear: (topic, heard) => store.hear(topic, heard),
     siteLimits,
     run: mailRoom.run,
     smtp,

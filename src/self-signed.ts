@@ -8,6 +8,7 @@
 import { generateKeyPairSync, randomBytes, sign, X509Certificate } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { readNamedFile } from './named-file.ts'
 
 export interface Certificate {
   /** PEM. */
@@ -32,7 +33,7 @@ export function openCertificate(
   nowMs: number,
 ): Certificate {
   if (tlsCert !== null && tlsKey !== null)
-    return { cert: readFileSync(tlsCert, 'utf8'), key: readFileSync(tlsKey, 'utf8') }
+    return { cert: readNamedFile('TLS_CERT', tlsCert), key: readNamedFile('TLS_KEY', tlsKey) }
   const paths = { cert: join(dataDir, FILES.cert), key: join(dataDir, FILES.key) }
   if (existsSync(paths.cert) && existsSync(paths.key)) {
     const kept = { cert: readFileSync(paths.cert, 'utf8'), key: readFileSync(paths.key, 'utf8') }

@@ -17,6 +17,7 @@ import { dkimKey } from './actors/keyspace.ts'
 import type { Config } from './config.ts'
 import type { SigningKey } from './effects/sign.ts'
 import { formatKeyOwner, openKey } from './mail/dkim-key.ts'
+import { WrongFile } from './named-file.ts'
 import type { Reader } from './views/key.ts'
 
 /** Opened keys that are remembered, some 2 KB each. */
@@ -60,15 +61,16 @@ export function makeSigningKeyFinder(read: Reader, sealingKey: Buffer): FindKey 
   }
 }
 
-/** The service's own key, null where none is set. Throws Error for a file that holds no RSA key: the start ends. */
+/** The service's own key, null where none is set. Throws WrongFile for a file that holds no RSA key: the start ends. */
 export function openServiceKey({ serviceDkim, serviceDomain }: Config): SigningKey | null {
   if (serviceDkim === null) return null
   const key = readRsaKey(serviceDkim.keyFile)
   const bits = key?.asymmetricKeyDetails?.modulusLength ?? 0
   if (key === null || key.asymmetricKeyType !== 'rsa' || bits < MODULUS_BITS_MIN)
-    throw new Error(
-      `SERVICE_DKIM: no private RSA key in PEM of ${MODULUS_BITS_MIN} bits or more: ${serviceDkim.keyFile}`,
-    )
+    throw new WrongFile('SERVICE_DKIM', {
+      wanted: `a private RSA key in PEM of ${MODULUS_BITS_MIN} bits or more`,
+      path: serviceDkim.keyFile,
+    })
   const privateKey = key.export({ format: 'der', type: 'pkcs8' }).toString('base64')
   return { domain: serviceDomain, selector: serviceDkim.selector, privateKey }
 }

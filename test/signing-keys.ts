@@ -73,6 +73,6 @@ t.test('signing-keys: the service’s own key is an RSA key in PEM, or the start
   const ed25519 = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
   const short = generateKeyPairSync('rsa', { modulusLength: 512 }).privateKey.export({ type: 'pkcs8', format: 'pem' })
   for (const config of [write('text', 'no key'), write('ed', ed25519), write('short', short as string)])
-    t.throws(() => openServiceKey(config), /SERVICE_DKIM: no private RSA key/)
+    t.throws(() => openServiceKey(config), /SERVICE_DKIM: a private RSA key/)
   t.throws(() => openServiceKey(configOf({ SERVICE_DKIM: `svc:${folder}/none` })), /SERVICE_DKIM/)
 })

@@ -50,7 +50,15 @@ const ZONES: Record<string, Rule> = {
     hint: 'views read what actors wrote, and know their key names',
   },
   'src/cli/': {
-    values: ['src/cli/', 'src/config.ts', 'src/main.ts', 'src/operator-key.ts', 'src/repair.ts', 'schemas/'],
+    values: [
+      'src/cli/',
+      'src/config.ts',
+      'src/main.ts',
+      'src/named-file.ts',
+      'src/operator-key.ts',
+      'src/repair.ts',
+      'schemas/',
+    ],
     hint: 'commands speak to the API, start the service through src/main.ts, or mend the store through a file of src',
   },
   'src/': {

@@ -16,7 +16,9 @@ import { type Refused, refuse } from './refusal.ts'
 
 /** Destinations that can be held; who holds more wants another tool. */
 export const HOLDS_MAX = 10_000
-/** How long a retry is told to the other processes; each looks every few seconds. */
+/** What processes hear when the list has changed, or a destination is to be tried. */
+export const HOLDS_TOPIC = 'holds'
+/** How long a retry is told to the other processes; each looks every few seconds besides. */
 const WAKE_LIFE_MS = 60_000
 /** Entries that are forgotten at once: arguments of one write are bounded. */
 const WAKES_MAX = 1000
@@ -52,7 +54,8 @@ export const orderQueue: CommandType<OrderQueueBody, OrderQueueReply | Refused> 
     if (!isHeld && wasHeld) ops.push({ key: holdsKey(), write: 'HDEL', args: [destination] })
     if (order === 'retry') ops.push(...wakeOps(facts.hash(wakesKey()), destination, context.nowMs))
     const subject = { targets: { domain: destination }, before: { held: wasHeld }, after: { held: isHeld } }
-    return { kind: 'done', reply: { kind: 'ordered' }, ops: [...ops, ...auditOps(context, by, subject)] }
+    const signals = ops.length > 0 ? [{ topic: HOLDS_TOPIC, text: '' }] : []
+    return { kind: 'done', reply: { kind: 'ordered' }, ops: [...ops, ...auditOps(context, by, subject)], signals }
   },
 }
 

@@ -7,6 +7,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { readConfig } from '../config.ts'
 import type { RunningService } from '../main.ts'
+import { WrongFile } from '../named-file.ts'
 
 const STOP_MS_MAX = 10_000
 /** A group of processes is told by the terminal or its supervisor and once more by npm; who means it tells again after this. */
@@ -15,12 +16,19 @@ const REPEAT_MS_MAX = 500
 /** Starts the service with the environment's settings. Resolves with the exit code; 2 when a setting is wrong. */
 export async function start(): Promise<number> {
   const result = readConfig()
-  if (!result.ok) {
-    console.error(['Wrong settings:', ...result.mistakes.map((mistake) => `  ${mistake}`)].join('\n'))
-    return 2
-  }
+  if (!result.ok) return refuse(result.mistakes)
   const { startService } = await import('../main.ts')
-  return await runUntilStopped(() => startService(result.config, { isWatched: true }))
+  try {
+    return await runUntilStopped(() => startService(result.config, { isWatched: true }))
+  } catch (error) {
+    if (error instanceof WrongFile) return refuse([error.message])
+    throw error
+  }
+}
+
+function refuse(mistakes: readonly string[]): number {
+  console.error(['Wrong settings:', ...mistakes.map((mistake) => `  ${mistake}`)].join('\n'))
+  return 2
 }
 
 /**

@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { holdsKey, wakesKey } from '../../src/actors/keyspace.ts'
-import { HOLDS_MAX, orderQueue } from '../../src/actors/order-queue.ts'
+import { HOLDS_MAX, HOLDS_TOPIC, orderQueue } from '../../src/actors/order-queue.ts'
 import { World } from '../support/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20)
@@ -13,11 +13,13 @@ const order = (world: World, destination: string, what: 'retry' | 'hold' | 'rele
 t.test('order-queue: held once, until it is released [queue.hold]', async (t) => {
   const world = new World(NOW_MS, 0)
   order(world, 'a.test', 'hold')
+  t.same(world.signals, [{ topic: HOLDS_TOPIC, text: '' }], 'the processes hear that they have to look')
   const since = world.hash(holdsKey()).get('a.test')
   world.nowMs += 1000
   order(world, 'a.test', 'hold')
   order(world, 'a.test', 'drop')
   t.equal(world.hash(holdsKey()).get('a.test'), since)
+  t.same(world.signals, [], 'nothing has changed')
   order(world, 'a.test', 'release')
   order(world, 'a.test', 'release')
   t.equal(world.hash(holdsKey()).size, 0)

@@ -78,3 +78,23 @@ t.test('start: wrong settings are all listed and exit 2', async (t) => {
   t.same(await once(child, 'close'), [2, null])
   for (const name of ['HTTP_PORT', 'ROLES', 'LOG_LEVEL']) t.match(said, new RegExp(`^ {2}${name}: `, 'm'))
 })
+
+t.test('start: a file that a setting names and that cannot be used exits 2, without a stack', async (t) => {
+  const folder = t.testdir({ 'limits.json': '{"default": {"speed": 9}}', 'key.pem': 'none' })
+  const cases: [string, string, string][] = [
+    ['SITE_LIMITS', `${folder}/none.json`, 'a file that can be read'],
+    ['SITE_LIMITS', `${folder}/limits.json`, 'no limit called speed (default)'],
+    ['SERVICE_DKIM', `own:${folder}/key.pem`, 'a private RSA key in PEM of 1024 bits or more'],
+  ]
+  await Promise.all(
+    cases.map(async ([name, value, wanted]) => {
+      const child = spawnNode([MAIN, 'start'], { env: { ...process.env, DATA_DIR: `${folder}/data`, [name]: value } })
+      let said = ''
+      child.stderr.on('data', (chunk) => {
+        said += chunk
+      })
+      t.same(await once(child, 'close'), [2, null])
+      t.equal(said, `Wrong settings:\n  ${name}: ${wanted} (is ${JSON.stringify(value.replace(/^own:/, ''))})\n`)
+    }),
+  )
+})

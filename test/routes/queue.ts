@@ -12,7 +12,6 @@ t.teardown(async () => {
   await delivery.stop()
 })
 t.jobs = 1
-const NOT_APART = process.env.TOPOLOGY === 'apart' && 'another process heeds a hold within five seconds, not at once'
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects.
 async function listed(domain: string): Promise<any> {
@@ -61,25 +60,21 @@ t.test('queue: retry makes what waits due now, and the schedule goes on [queue.r
   t.equal(await listed('grey.test'), undefined)
 })
 
-t.test(
-  'queue: what is held waits, what comes later too, until it is released [queue.hold]',
-  { skip: NOT_APART },
-  async (t) => {
-    const mx = await destination('held.test')
-    t.match(await operate('POST /queue/hold', { domain: 'held.test' }), { status: 200, json: { recipients: 0 } })
-    t.match(await listed('held.test'), { waiting: 0, held: 0 })
-    const ids = [await send(['ann@held.test']), await send(['bob@held.test'])]
-    t.match(await listed('held.test'), { waiting: 2, held: 2, deferred: 0 })
-    t.match((await operate('POST /queue/retry', { domain: 'held.test' })).json, { recipients: 0 })
-    const later = await destination('free.test')
-    await messageWhen(await send(['ann@free.test']), ({ status }) => status === 'delivered')
-    t.equal(later.sessions.length, 1, 'other mail went out meanwhile')
-    t.equal(mx.sessions.length, 0)
-    t.match(await operate('POST /queue/release', { domain: 'held.test' }), { json: { recipients: 2 } })
-    for (const id of ids)
-      t.equal((await messageWhen(id, ({ status }) => status === 'delivered')).recipients[0]?.attempts, 1)
-  },
-)
+t.test('queue: what is held waits, what comes later too, until it is released [queue.hold]', async (t) => {
+  const mx = await destination('held.test')
+  t.match(await operate('POST /queue/hold', { domain: 'held.test' }), { status: 200, json: { recipients: 0 } })
+  t.match(await listed('held.test'), { waiting: 0, held: 0 })
+  const ids = [await send(['ann@held.test']), await send(['bob@held.test'])]
+  t.match(await listed('held.test'), { waiting: 2, held: 2, deferred: 0 })
+  t.match((await operate('POST /queue/retry', { domain: 'held.test' })).json, { recipients: 0 })
+  const later = await destination('free.test')
+  await messageWhen(await send(['ann@free.test']), ({ status }) => status === 'delivered')
+  t.equal(later.sessions.length, 1, 'other mail went out meanwhile')
+  t.equal(mx.sessions.length, 0)
+  t.match(await operate('POST /queue/release', { domain: 'held.test' }), { json: { recipients: 2 } })
+  for (const id of ids)
+    t.equal((await messageWhen(id, ({ status }) => status === 'delivered')).recipients[0]?.attempts, 1)
+})
 
 t.test('queue: a hold outlives the service [queue.hold]', async (t) => {
   const mx = await destination('kept.test')
@@ -110,7 +105,7 @@ t.test('queue: what is dropped bounces, and suppresses nobody [queue.drop]', asy
   t.match(await operate('POST /queue/drop', { domain: 'gone.test' }), { json: { recipients: 0 } })
 })
 
-t.test('queue: the fullest first, page by page [queue.list]', { skip: NOT_APART }, async (t) => {
+t.test('queue: the fullest first, page by page [queue.list]', async (t) => {
   const domains = ['one.test', 'two.test', 'three.test']
   for (const [index, domain] of domains.entries()) {
     await operate('POST /queue/hold', { domain })
