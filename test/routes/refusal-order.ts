@@ -1,5 +1,5 @@
 /**
- * refusal-order - each POST route is sent a request that breaks everything, which is then repaired one fault at a time:
+ * refusal-order - each route that writes or searches is sent a request that breaks everything, which is then repaired one fault at a time:
  * the codes come in the order of the table, whatever route it is.
  */
 
@@ -15,12 +15,12 @@ const service = await startTestService()
 const { account, testServer, operatorToken } = service.firstRun
 t.teardown(() => service.stop())
 
-const POSTS = Object.values<Route>(ROUTES).filter(({ method }) => method === 'POST')
+const ASKED = Object.values<Route>(ROUTES).filter(({ method }) => method !== 'GET')
 const ORDER = REFUSALS.map(({ code }) => code as string)
 const UNKNOWN_ID = '01a1f8d8-8300-7000-8000-0e7faee555a7'
 /** Every route as if it were public: the document says what a whole body is. */
 const DOCUMENT: DocumentSchema = makeOpenapi(
-  POSTS.map((route) => ({ ...route, listener: 'public' })),
+  ASKED.map((route) => ({ ...route, listener: 'public' })),
   '',
 )
 const generate = makeGenerator(3, (ref) => DOCUMENT.components.schemas[ref.slice(ref.lastIndexOf('/') + 1)])
@@ -65,7 +65,7 @@ function stepsOf(route: Route): Step[] {
   const json = { 'idempotency-key': '' }
   const late = { query: '?nothing=1', ...(hasBody && { body: '{' }) }
   const body = hasBody
-    ? generate(DOCUMENT.paths[route.path].post.requestBody.content['application/json'].schema)
+    ? generate(DOCUMENT.paths[route.path][route.method.toLowerCase()].requestBody.content['application/json'].schema)
     : undefined
   const whole = body === undefined ? {} : { body }
   const steps: Step[] = [
@@ -86,11 +86,11 @@ function stepsOf(route: Route): Step[] {
 }
 
 function call(route: Route, { query = '', ...options }: Step['repaired']): Promise<Called> {
-  const what = `POST ${route.path.replace(/\{\w+\}/g, UNKNOWN_ID)}${query}`
+  const what = `${route.method} ${route.path.replace(/\{\w+\}/g, UNKNOWN_ID)}${query}`
   return route.listener === 'operator' ? service.operate(what, options) : service.call(what, options)
 }
 
-for (const route of POSTS) {
+for (const route of ASKED) {
   t.test(`refusals: ${route.name} [refusal.order]`, async (t) => {
     let before = 0
     for (const [index, { code, repaired, issues }] of stepsOf(route).entries()) {
