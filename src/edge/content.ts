@@ -8,6 +8,7 @@ import { isAscii, isUtf8 } from 'node:buffer'
 
 import { ISSUES_MAX } from '../../schemas/limits.ts'
 import type { Route } from '../../schemas/routes.ts'
+import { isOvernested } from './nesting.ts'
 import { compileQuery, type Query } from './query.ts'
 import { type Reply, refuse } from './respond.ts'
 import { type Check, type Checked, compileBody } from './validate.ts'
@@ -54,6 +55,7 @@ function readBody(check: Check<unknown>, bytes: Buffer): Checked<unknown> {
   const isPlain = isAscii(bytes)
   if (!isPlain && !isUtf8(bytes)) return NOT_JSON
   const text = bytes.toString(isPlain ? 'latin1' : 'utf8')
+  if (isOvernested(text)) return NOT_JSON
   let value: unknown
   try {
     value = JSON.parse(text)

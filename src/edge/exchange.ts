@@ -6,7 +6,7 @@
  * Guarantees: one answer or none; nothing is written after an abort; a body is held once and no longer than its
  * request; what a handler throws becomes a 500 that tells nothing.
  *
- * Spec refusal.order, request.body.max, request.body.slow, request.id
+ * Spec refusal.order, request.framing, request.body.max, request.body.slow, request.id
  */
 
 import { randomUUID } from 'node:crypto'
@@ -59,6 +59,8 @@ export class Exchange {
   start(): void {
     const { headers } = this.#head
     if (!this.#isWithinRate()) this.#answer(RATE_REFUSAL)
+    // The library would read on behind an answer, and take for a request what may be a body. Spec request.framing
+    else if (headers.isFramedTwice) this.cut()
     else if (Number(headers.contentLength) > this.#target.bodyBytesMax) this.#tooLarge()
     else this.#identify(headers.authorization)
   }

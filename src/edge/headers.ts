@@ -1,7 +1,7 @@
 /**
  * headers - the headers of a request that the edge reads, copied while the request is there
  *
- * Spec request.idempotency, request.client
+ * Spec request.idempotency, request.client, request.framing
  */
 
 /** The headers that the edge reads. '' where a request has none. */
@@ -10,6 +10,8 @@ export interface RequestHeaders {
   contentType: string
   contentEncoding: string
   contentLength: string
+  /** Another server on the way may see the body end elsewhere than we do. */
+  isFramedTwice: boolean
   forwardedFor: string
   /** Null where the header is absent: an empty one is refused. */
   idempotencyKey: string | null
@@ -41,7 +43,11 @@ function readHeader(name: string, value: string): void {
       reading.contentEncoding = value
       break
     case 'content-length':
+      reading.isFramedTwice ||= reading.contentLength !== ''
       reading.contentLength = value
+      break
+    case 'transfer-encoding':
+      reading.isFramedTwice ||= value.toLowerCase() !== 'chunked'
       break
     case 'x-forwarded-for':
       reading.forwardedFor = reading.forwardedFor === '' ? value : `${reading.forwardedFor},${value}`
@@ -59,6 +65,7 @@ function makeHeaders(): RequestHeaders {
     contentType: '',
     contentEncoding: '',
     contentLength: '',
+    isFramedTwice: false,
     forwardedFor: '',
     idempotencyKey: null,
   }

@@ -68,6 +68,39 @@ test('exchange: 10,485,760 bytes pass, one more is 413, said with its length or 
   t.match((await sendRaw(edge.port, early, (text) => text.includes('Large'))).text, /^HTTP\/1.1 413 /)
 })
 
+test('exchange: a body that may end in two places is refused, and nothing after it is read [request.framing]', async (t) => {
+  let handled = 0
+  const routes = makeRoutes('public', () => {
+    handled += 1
+    return { status: 200, json: {} }
+  })
+  const edge = await startEdge(ring, { routes })
+  t.teardown(() => edge.close())
+  const head = `POST /v1/email HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${ring.sk}\r\nContent-Type: application/json\r\n`
+  const body = JSON.stringify(BODY)
+  const chunked = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
+  const length = `Content-Length: ${body.length}\r\n`
+  const refused: [string, string][] = [
+    [`${length}Content-Length: 1\r\n`, body],
+    [`Content-Length: 1\r\n${length}`, body],
+    [length + length, body],
+    ['Transfer-Encoding: chunked, identity\r\n', chunked],
+    ['Transfer-Encoding: xchunked\r\n', chunked],
+    ['Transfer-Encoding: chunked\r\nTransfer-Encoding: gzip\r\n', chunked],
+    [`${length}Transfer-Encoding: chunked\r\n`, chunked],
+  ]
+  const whole = `${head}${length}\r\n${body}`
+  for (const [framing, sent] of refused) {
+    const came = await sendRaw(edge.port, `${head}${framing}\r\n${sent}${whole}`, () => false)
+    t.ok(came.isClosed, framing)
+    t.notMatch(came.text, /HTTP\/1\.1 200 /, 'what follows is not a request')
+  }
+  t.equal(handled, 0)
+  t.match((await sendRaw(edge.port, whole, (text) => text.includes('}'))).text, /^HTTP\/1\.1 200 /)
+  const coded = `${head}Transfer-Encoding: Chunked\r\n\r\n${chunked}`
+  t.match((await sendRaw(edge.port, coded, (text) => text.includes('}'))).text, /^HTTP\/1\.1 200 /)
+})
+
 test('exchange: bodies together are bounded: then 503, and the memory is given back [request.body.held]', async (t) => {
   const edge = await startEdge(ring, { heldBytesMax: 1000 })
   t.teardown(() => edge.close())

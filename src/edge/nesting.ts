@@ -1,0 +1,49 @@
+/**
+ * nesting - whether a JSON text is all lists and objects: ten megabytes of them take the parser two seconds
+ *
+ * No body of any route comes near these bounds. Strings are skipped, so that a large attachment costs one search.
+ *
+ * Spec request.json
+ */
+
+/** Texts up to this length are parsed within a millisecond, whatever they are. */
+const TEXT_CHARS_SURE = 64 * 1024
+const DEPTH_MAX = 1_000
+const COUNT_MAX = 100_000
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const OPEN_LIST = 0x5b
+const CLOSE_LIST = 0x5d
+const OPEN_OBJECT = 0x7b
+const CLOSE_OBJECT = 0x7d
+
+/** Whether lists and objects lie too deep within each other, or are too many. In: a text that may be JSON. */
+export function isOvernested(text: string): boolean {
+  if (text.length <= TEXT_CHARS_SURE) return false
+  let depth = 0
+  let count = 0
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at)
+    if (code === QUOTE) {
+      at = endOfString(text, at)
+    } else if (code === OPEN_LIST || code === OPEN_OBJECT) {
+      depth += 1
+      count += 1
+      if (depth > DEPTH_MAX || count > COUNT_MAX) return true
+    } else if (code === CLOSE_LIST || code === CLOSE_OBJECT) {
+      depth -= 1
+    }
+  }
+  return false
+}
+
+/** Place of the quote that ends a string; the text's length where none does. In: the place of the one that begins it. */
+function endOfString(text: string, start: number): number {
+  for (let at = text.indexOf('"', start + 1); at !== -1; at = text.indexOf('"', at + 1)) {
+    let escapes = 0
+    while (text.charCodeAt(at - 1 - escapes) === BACKSLASH) escapes += 1
+    if (escapes % 2 === 0) return at
+  }
+  return text.length
+}
