@@ -47,16 +47,15 @@ export class MailboxReader {
     return this.at
   }
 
-  /** The next entries in stream order; none when the store did not answer (it rings again). */
-  async read(): Promise<readonly InboxEntry[]> {
+  /** The next entries in stream order; null when the store did not answer: then it wants to be read again, later. */
+  async read(): Promise<readonly InboxEntry[] | null> {
     this.rung = false
     this.reading = true
     const entries = await this.store.entries({ shard: this.shard, of: this.of, after: this.at, count: READ_MAX })
     this.reading = false
     if (entries === null || entries.length === READ_MAX) this.rung = true
     const last = entries?.[entries.length - 1]
-    if (entries === null || last === undefined) return []
-    this.at = last.id
+    if (last !== undefined) this.at = last.id
     return entries
   }
 }

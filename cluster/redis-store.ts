@@ -52,8 +52,8 @@ import type {
 
 /** A connection on which a heartbeat waits this long is dead. */
 const BEAT_SILENT_MS = 10_000
-/** A read that waits this long: its connection is dead. */
-const READ_SILENT_MS = 10_000
+/** A read that waits this long: its connection is dead. Shorter than the time after which a shard that waits for it counts as stuck. */
+const READ_SILENT_MS = 5_000
 /** The first connection must be there within this. */
 const OPEN_MS_MAX = 10_000
 /** What others ask over `views` may be slow: a rewrite of files, many values. */

@@ -81,7 +81,7 @@ export class ShardInbox {
 
   private async readMailbox(): Promise<void> {
     const entries = await this.mailbox.read()
-    if (!this.deps.isOpen() || entries.length === 0) return
+    if (!this.deps.isOpen() || entries === null || entries.length === 0) return
     const { commands, clock } = this.world
     this.deps.take(entries.map((entry) => mailboxWork(entry, { commands, cameAtMs: clock.monotonicMs() })))
     this.read()
@@ -89,7 +89,8 @@ export class ShardInbox {
 
   private async readOutcomes(): Promise<void> {
     const entries = await this.outcomes.read()
-    if (!this.deps.isOpen()) return
+    // A store that is away says so at once: who asked again here would never let the loop turn.
+    if (!this.deps.isOpen() || entries === null) return
     this.isCaughtUp ||= this.outcomes.isDry
     const { outcomeType: typeOf } = this.deps
     const cameAtMs = this.world.clock.monotonicMs()

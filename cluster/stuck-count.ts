@@ -1,8 +1,9 @@
 /**
  * stuck-count - how often shards of this process got stuck, while the store answers its heartbeats.
  *
- * A shard that does not move for ten seconds is dropped and taken anew; the third in a minute says that the fault lies
- * in the process. While the store is away nothing moves anywhere, and nobody is to blame.
+ * A shard that does not move for ten seconds is dropped and taken anew; the third time in a minute says that the fault lies
+ * in the process. Shards that get stuck together have one cause and count once. While the store is away nothing moves
+ * anywhere, and nobody is to blame.
  */
 
 /** A shard that has not moved for this long is stuck. */
@@ -11,6 +12,7 @@ export const STUCK_MS = 10_000
 const BEAT_AGE_MAX_MS = 4_000
 const TIMES_MAX = 3
 const WITHIN_MS = 60_000
+const TOGETHER_MS = 1_000
 
 export class StuckCount {
   private beatsSinceMs = Number.POSITIVE_INFINITY
@@ -30,6 +32,8 @@ export class StuckCount {
 
   /** A shard was stuck. True: too often. */
   add(atMs: number): boolean {
+    const last = this.times.at(-1)
+    if (last !== undefined && atMs - last < TOGETHER_MS) return false
     this.times = [...this.times.filter((time) => atMs - time < WITHIN_MS), atMs].slice(-TIMES_MAX)
     return this.times.length === TIMES_MAX
   }

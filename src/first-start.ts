@@ -82,12 +82,16 @@ export async function firstStart(deps: FirstStartDeps): Promise<{ firstRun: Firs
   const pendingPath = join(deps.dataDir, PENDING)
   if (!existsSync(pendingPath) && (await hasAccount(deps.redis))) return null
   const unlock = await lock(deps.redis)
-  const firstRun = await makeFirstRun(deps, pendingPath).finally(unlock)
-  if (firstRun === null) return null
-  const path = join(deps.dataDir, FILE)
-  replaceFile(pendingPath, `${JSON.stringify(firstRun, null, 2)}\n`)
-  moveFile(pendingPath, path)
-  return { firstRun, path }
+  try {
+    const firstRun = await makeFirstRun(deps, pendingPath)
+    if (firstRun === null) return null
+    const path = join(deps.dataDir, FILE)
+    replaceFile(pendingPath, `${JSON.stringify(firstRun, null, 2)}\n`)
+    moveFile(pendingPath, path)
+    return { firstRun, path }
+  } finally {
+    await unlock()
+  }
 }
 
 /** What is printed once: where the keys are, and a request that works, with the test server's key in it. */

@@ -10,7 +10,18 @@
  */
 
 import { randomBytes, randomUUID } from 'node:crypto'
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
@@ -37,7 +48,7 @@ export function openSecret(dataDir: string, secretKey: string | null): string {
   if (secretKey !== null) return secretKey
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   const path = join(dataDir, SECRET_FILE)
-  if (!existsSync(path)) replaceFile(path, `${randomBytes(SECRET_BYTES).toString('base64url')}\n`)
+  if (!existsSync(path)) createFile(path, `${randomBytes(SECRET_BYTES).toString('base64url')}\n`)
   return readFileSync(path, 'utf8').trim()
 }
 
@@ -79,18 +90,39 @@ export async function checkInstallation(redis: () => Redis, id: string): Promise
 
 /** Writes a file that only its owner reads, whole or not at all, on disk when this returns. */
 export function replaceFile(path: string, text: string): void {
-  const fresh = `${path}.new`
-  const file = openSync(fresh, 'w', OWNER_ONLY)
-  writeSync(file, text)
-  fsyncSync(file)
-  closeSync(file)
-  moveFile(fresh, path)
+  moveFile(writeFresh(path, text), path)
+}
+
+/** The same for a file that must not be there yet: of several processes the first one's stays. */
+function createFile(path: string, text: string): void {
+  const fresh = writeFresh(path, text)
+  try {
+    linkSync(fresh, path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
+  unlinkSync(fresh)
+  syncFolder(path)
 }
 
 /** Renames a file; the new name is on disk when this returns. */
 export function moveFile(from: string, to: string): void {
   renameSync(from, to)
-  const folder = openSync(dirname(to), 'r')
+  syncFolder(to)
+}
+
+/** Writes `text` beside `path`, under a name of this process: several may start at once. */
+function writeFresh(path: string, text: string): string {
+  const fresh = `${path}.${process.pid}.new`
+  const file = openSync(fresh, 'w', OWNER_ONLY)
+  writeSync(file, text)
+  fsyncSync(file)
+  closeSync(file)
+  return fresh
+}
+
+function syncFolder(path: string): void {
+  const folder = openSync(dirname(path), 'r')
   fsyncSync(folder)
   closeSync(folder)
 }

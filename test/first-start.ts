@@ -137,6 +137,13 @@ t.test('many at once: one makes the account', async (t) => {
   t.equal(await redis.exists('{cl}:first-start'), 0, 'the lock is given back')
 })
 
+t.test('several on one directory: one makes the account and its file', async (t) => {
+  const dataDir = makeFolder()
+  const made = await Promise.all(Array.from({ length: 5 }, () => firstStart(depsOf(dataDir))))
+  t.equal(made.filter((one) => one !== null).length, 1)
+  t.strictSame(readdirSync(dataDir), ['first-run.json'])
+})
+
 t.test('welcome names the file and shows the test key only', async (t) => {
   const made = await firstStart(depsOf(makeFolder()))
   const firstRun = made?.firstRun

@@ -1,11 +1,14 @@
 /** installation - what a store and a data directory say to each other, over a real Redis. */
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { checkInstallation, openInstallation, openSecret } from '../src/installation.ts'
+import { spawnNode } from './support/node.ts'
 import { startRedis } from './support/redis.ts'
+import { ROOT } from './support/root.ts'
 
 const server = await startRedis()
 const redis = new Redis({ path: server.socketPath })
@@ -84,4 +87,24 @@ t.test('secret is made once, for its owner only, and not at all where one is set
   t.equal(statSync(join(dataDir, 'secret-key')).mode & 0o777, 0o600)
   t.equal(statSync(dataDir).mode & 0o777, 0o700)
   t.end()
+})
+
+t.test('several processes that start at once on one directory take one secret', async (t) => {
+  const dataDir = makeFolder()
+  const start = join(makeFolder(), 'start')
+  // All wait for the same moment, so that none finds the file of another.
+  const code = `
+    const { existsSync } = await import('node:fs')
+    const { openSecret } = await import(${JSON.stringify(join(ROOT, 'build/src/installation.js'))})
+    console.log('ready')
+    while (!existsSync(${JSON.stringify(start)}));
+    console.log(openSecret(${JSON.stringify(dataDir)}, null))
+  `
+  const children = Array.from({ length: 4 }, () => spawnNode(['--input-type=module', '-e', code]))
+  const said = children.map((child) => createInterface({ input: child.stdout })[Symbol.asyncIterator]())
+  for (const lines of said) t.equal((await lines.next()).value, 'ready')
+  writeFileSync(start, '')
+  const secrets = await Promise.all(said.map(async (lines) => (await lines.next()).value))
+  t.same(new Set(secrets), new Set([readFileSync(join(dataDir, 'secret-key'), 'utf8').trim()]))
+  t.same(readdirSync(dataDir), ['secret-key'], 'and leave nothing else')
 })

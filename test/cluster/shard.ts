@@ -13,6 +13,7 @@ import { SimStore } from '../simulation/sim-store.ts'
 import { VirtualTime, WorkerClock } from '../simulation/virtual-time.ts'
 
 const COUNT_KEY = '{s000}:count'
+const LOOKS_MAX = 1_000
 
 /** Counts in a hash; `odd` orders what the store refuses, `says` tells who listens. */
 const COUNT: CommandType<{ odd?: boolean; reads?: boolean; says?: string }, unknown> = {
@@ -40,6 +41,9 @@ class Rig {
   readonly commits: Commit[] = []
   readonly forwarded: Work[] = []
   readonly halted: string[] = []
+  /** The store is away for who reads what other processes left, and says so at once. */
+  isDeaf = false
+  looks = 0
   gone = 0
   script: Script = (_commit, apply) => apply()
   readonly shard: Shard
@@ -90,6 +94,12 @@ class Rig {
       commit: (commit: Commit) => {
         this.commits.push(commit)
         return this.script(commit, () => this.store.commit(commit))
+      },
+      entries: (request: Parameters<Store['entries']>[0]) => {
+        this.looks += 1
+        // Or a shard that asks without a pause would end the run of the tests.
+        if (this.looks > LOOKS_MAX) return new Promise<null>(() => undefined)
+        return this.isDeaf ? Promise.resolve(null) : this.store.entries(request)
       },
     })
     return {
@@ -374,4 +384,22 @@ test('shard: a signal is said once its commit is confirmed, and not for a refuse
   t.same(rig.store.signals, [])
   await rig.pass(0)
   t.same(rig.store.signals, [{ topic: 'count', text: 'one' }])
+})
+
+test('shard: a store that does not answer is asked for outcomes with each tick, not without a pause', async (t) => {
+  const rig = await new Rig().open()
+  rig.isDeaf = true
+  rig.looks = 0
+  rig.shard.workerDied()
+  await rig.pass(1_000)
+  t.ok(rig.looks < 10, `asked ${rig.looks} times without a tick`)
+  for (let n = 0; n < 4; n += 1) rig.shard.tick(0)
+  await rig.pass(0)
+  t.ok(rig.looks >= 2 && rig.looks < 20, 'each tick asks again')
+  rig.isDeaf = false
+  rig.shard.tick(0)
+  await rig.pass(0)
+  const ask = rig.ask()
+  await rig.pass(0)
+  t.same(ask.result, { kind: 'answer', reply: 1 }, 'and it goes on')
 })

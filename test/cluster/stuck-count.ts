@@ -23,3 +23,11 @@ test('stuck-count: the third time in a minute is too often', async (t) => {
   const stuck = new StuckCount()
   t.same([stuck.add(0), stuck.add(59_000), stuck.add(61_000), stuck.add(62_000)], [false, false, false, true])
 })
+
+test('stuck-count: shards that got stuck together count once', async (t) => {
+  const stuck = new StuckCount()
+  t.same(
+    [0, 1, 250, 500, 2_000, 2_001, 4_000].map((atMs) => stuck.add(atMs)),
+    [...Array.from({ length: 6 }, () => false), true],
+  )
+})

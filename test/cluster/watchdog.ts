@@ -11,7 +11,7 @@ const HOST = `
   const end = startWatchdog({ tickMs: 50, ticksMax: 10 })
   setInterval(() => console.log('tick'), 20)
   process.stdin.resume()
-  process.on('SIGUSR2', () => { for (;;); })
+  process.on('SIGUSR2', function hangs() { for (;;); })
   process.on('SIGTERM', async () => { await end(); process.exit(0) })
 `
 
@@ -31,8 +31,11 @@ test('watchdog: a loop that hangs ends the process; a stop of the whole process 
   child.kill('SIGCONT')
   await tick()
   t.equal(child.exitCode ?? child.signalCode, null, 'goes on')
+  let said = ''
+  child.stderr.on('data', (piece) => (said += piece))
   child.kill('SIGUSR2')
   t.same(await ended, [null, 'SIGKILL'], 'is ended')
+  t.match(said, /The loop has not turned .*\n {2}at hangs /, 'and says where it was')
 })
 
 test('watchdog: ended, it ends nothing', async (t) => {
