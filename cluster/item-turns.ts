@@ -6,7 +6,7 @@
  *
  * Guarantees: a finished item is never revived (the claim looks at the score itself, and writes it with XX); five claims
  * without an outcome end the item by the behaviour's own `outcome` with null; an outcome of an attempt that is not the
- * latest is told so.
+ * latest is told so, and so is one that comes a second time.
  */
 import type {
   Command,
@@ -50,11 +50,15 @@ export interface ClaimRow {
 export interface ClaimRules {
   /** Whether an item with this score (null: not in its lane) may be claimed. */
   stillDue(score: number | null, nowMs: number): boolean
+  /** Whether an outcome of `attempt` is the one that the item's row waits for. */
+  isCurrent(row: ClaimRow, attempt: number): boolean
   readonly flag: readonly string[]
 }
 
 export const CLAIM_RULES: ClaimRules = {
   stillDue: (score, nowMs) => score !== null && score <= nowMs,
+  // A waiting row names no worker: an outcome that was handed in twice has been taken up already.
+  isCurrent: ({ worker, attempt }, ended) => worker !== '' && attempt === ended,
   flag: ['XX'],
 }
 
@@ -171,7 +175,7 @@ function endOf(lane: LaneType, context: ItemContext): CommandType<OutcomeBody, n
     facts: (body, states, turn) => [claimFact(context.shard, body), ...lane.outcome.facts(body, states, turn)],
     decide(body, states, facts, turn, command) {
       const row = parseClaim(facts.field(claimsKey(context.shard), body.item))
-      const current = row !== null && row.attempt === body.attempt
+      const current = row !== null && context.rules.isCurrent(row, body.attempt)
       const decision = lane.outcome.decide({ ...body, current }, states, facts, turn, command)
       if (decision.kind === 'need') return decision
       const staged = stagedOf(decision)

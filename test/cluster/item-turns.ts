@@ -155,6 +155,7 @@ test('item-turns: what an outcome leaves behind', async (t) => {
     ['an earlier one alone does not', { row }, 1, false, false, 0],
     ['an earlier one that is final does', { row, outcome: ends }, 1, false, true, 0],
     ['it waits again, its claims forgotten', { row, outcome: again }, 2, true, false, 1],
+    ['one that comes a second time changes nothing', { row: WAITING }, 2, false, false, 0],
     ['an unknown item is left alone', { row: null }, 1, false, false, 0],
   ]
   for (const [name, setup, attempt, current, leaves, ops] of cases) {

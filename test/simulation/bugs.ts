@@ -1,5 +1,5 @@
 /**
- * bugs - fifteen mistakes that a runtime like this one could have, each planted on its own.
+ * bugs - sixteen mistakes that a runtime like this one could have, each planted on its own.
  *
  * None of them is in the product: they are subclasses of its classes, wrappers of the store and variants of the toy
  * behaviours. The simulation must see every one of them.
@@ -8,6 +8,7 @@
 import { decideBatch, type Plan } from '../../cluster/batch.ts'
 import type { Op } from '../../cluster/behaviour.ts'
 import { FactView, type Laid } from '../../cluster/facts.ts'
+import { CLAIM_RULES } from '../../cluster/item-turns.ts'
 import { countersKey, mailboxKey, outcomesKey } from '../../cluster/keyspace.ts'
 import { after } from '../../cluster/mailbox-reader.ts'
 import { Overlay } from '../../cluster/overlay.ts'
@@ -43,7 +44,13 @@ export const BUGS: readonly Bug[] = [
   {
     name: 'a claim without its guard',
     seenAs: /after its end|twice at once/,
-    world: { rules: { stillDue: () => true, flag: [] } },
+    world: { rules: { ...CLAIM_RULES, stillDue: () => true, flag: [] } },
+  },
+  {
+    name: 'an outcome that comes twice counts twice',
+    seenAs: /Counted twice/,
+    world: { rules: { ...CLAIM_RULES, isCurrent: (row, attempt) => row.attempt === attempt } },
+    wrapStore: (store) => withLostReplies(store),
   },
   {
     name: 'overlay on hashes only',
@@ -134,6 +141,19 @@ function withOutcomesLate(store: Store): Store {
       const read = (reads.get(request.shard) ?? 0) + (request.of === 'outcomes' ? 1 : 0)
       reads.set(request.shard, read)
       return request.of === 'outcomes' && read < LATE_READS ? [] : store.entries(request)
+    },
+  })
+}
+
+/** The first hand-in of every outcome arrives, and its reply does not: it comes a second time. */
+function withLostReplies(store: Store): Store {
+  const told = new Set<string>()
+  return changeStore(store, {
+    async handIn(request) {
+      const isKept = await store.handIn(request)
+      if (told.has(request.cmdId)) return isKept
+      told.add(request.cmdId)
+      return false
     },
   })
 }

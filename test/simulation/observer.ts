@@ -45,6 +45,8 @@ export class Observer {
   private seen: Seen = { seqs: new Map(), epochs: new Map(), states: new Map(), ids: new Set(), consumed: new Set() }
   private readonly shardCommits = new Map<number, number>()
   private readonly claimed = new Map<string, ClaimTimes>()
+  /** Item -> its latest attempt that was claimed. */
+  private readonly attempts = new Map<string, number>()
   private running: Performance[] = []
   /** Outcomes in the store that no commit has taken up: command id -> shard and item. */
   private handedIn = new Map<string, { shard: number; item: string }>()
@@ -192,6 +194,7 @@ export class Observer {
       this.violated(`Claimed while its outcome lay unread: ${item} attempt ${row.attempt}`)
     const name = nameOf({ item, attempt: row.attempt, worker: row.worker })
     this.claimed.set(name, { untilMs: row.untilMs, claimedAtMs: this.nowMs() })
+    this.attempts.set(item, Math.max(row.attempt, this.attempts.get(item) ?? 0))
     if (isTerminal(this.seen.states.get(item) ?? ''))
       this.violated(`Claimed after its end: ${item} attempt ${row.attempt}`)
   }
@@ -202,7 +205,8 @@ export class Observer {
   }
 
   private sawState(item: string, packed: string): void {
-    const { state } = JSON.parse(packed) as { state: string }
+    const { state, attempts } = JSON.parse(packed) as { state: string; attempts: number }
+    if (attempts > (this.attempts.get(item) ?? 0)) this.violated(`Counted twice: ${item} has ${attempts} outcomes`)
     const before = this.seen.states.get(item) ?? ''
     if (isTerminal(before)) this.violated(`Ended twice: ${item} was ${before}, then ${state}`)
     this.seen.states.set(item, state)
