@@ -32,8 +32,11 @@ export interface Context {
 
 /** One read that a decision needs. `key` lies on the command's shard. */
 export type Fact =
-  /** HMGET: the named fields of a hash. */
-  | { readonly read: 'fields'; readonly key: string; readonly fields: readonly string[] }
+  /**
+   * HMGET: the named fields of a hash. With `wholeMax`, HGETALL while the hash has no more fields than that: then its
+   * owner knows of every other field too that it is not there, and need not ask.
+   */
+  | { readonly read: 'fields'; readonly key: string; readonly fields: readonly string[]; readonly wholeMax?: number }
   /** HGETALL: a hash whose size its owner has bounded. */
   | { readonly read: 'hash'; readonly key: string }
   /** XRANGE: entries from `from` to `to` inclusive ('-' and '+' are the ends), at most `count`. */
@@ -83,7 +86,7 @@ export interface Entry {
   readonly fields: readonly string[]
 }
 
-/** What a fact reads, by `read`: fields: (string|null)[]; hash: pairs; range, last, newest: Entry[]; sorted: [member, score][]; score: number|null; value: string|null. */
+/** What a fact reads, by `read`: fields: (string|null)[], or pairs where the hash was read whole; hash: pairs; range, last, newest: Entry[]; sorted: [member, score][]; score: number|null; value: string|null. */
 export type FactValue =
   | readonly (string | null)[]
   | readonly Entry[]
@@ -92,6 +95,9 @@ export type FactValue =
   | string
   | number
   | null
+
+/** What the owner remembers of a field by every confirmed commit: a hint which reads will be needed; undefined: nothing. */
+export type Known = (key: string, field: string) => string | null | undefined
 
 /** The facts of a turn, with every write of earlier turns laid over them. Asking for one that was not fetched is a Fault. */
 export interface Facts {
@@ -195,7 +201,7 @@ export interface CommandType<Body = unknown, Reply = unknown> {
   entities(body: Body): readonly Ref[]
   /** Owners of counters that the decision looks at. */
   counters(body: Body): readonly string[]
-  facts(body: Body, states: States, context: Context): readonly Fact[]
+  facts(body: Body, states: States, context: Context, known?: Known): readonly Fact[]
   decide(body: Body, states: States, facts: Facts, context: Context, command: Command<Body>): Decision<Reply>
   /** Whether the command only finishes or frees (outcomes, trims): it may then commit while the store is full. */
   readonly frees?: boolean

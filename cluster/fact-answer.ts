@@ -19,8 +19,13 @@ export function factValues(facts: readonly ViewFact[], pieces: readonly number[]
 
 function factValue(fact: ViewFact, reply: Shown): FactValue {
   switch (fact.read) {
-    case 'fields':
-      return listOf<string | false>(reply).map((value) => (value === false ? null : value))
+    case 'fields': {
+      const values = listOf<string | false | Shown>(reply)
+      const [first] = values
+      // All of a hash is a list in the list, an object where it is empty.
+      if (typeof first === 'object') return new Map(pairs(listOf<string>(first)))
+      return values.map((value) => (value === false ? null : (value as string)))
+    }
     case 'hash':
       return new Map(pairs(listOf<string>(reply)))
     case 'range':

@@ -18,7 +18,9 @@ export interface Laid {
 
 interface Round {
   readonly seq: number
-  readonly fields: Map<string, Map<string, string | null>>
+  readonly fields: Map<string, ReadonlyMap<string, string | null>>
+  /** Hashes that were read whole. */
+  readonly wholes: Map<string, ReadonlyMap<string, string>>
   readonly others: Map<string, FactValue>
 }
 
@@ -27,7 +29,7 @@ type SortedFact = Fact & { read: 'sorted' }
 
 /** Facts asked for, without repeats; reads of fields of one key are one read. */
 export class FactList {
-  private readonly fields = new Map<string, Set<string>>()
+  private readonly fields = new Map<string, { readonly names: Set<string>; wholeMax: number }>()
   private readonly others = new Map<string, Fact>()
 
   add(fact: Fact): void {
@@ -37,10 +39,11 @@ export class FactList {
     }
     let known = this.fields.get(fact.key)
     if (known === undefined) {
-      known = new Set()
+      known = { names: new Set(), wholeMax: 0 }
       this.fields.set(fact.key, known)
     }
-    for (const field of fact.fields) known.add(field)
+    known.wholeMax = Math.max(known.wholeMax, fact.wholeMax ?? 0)
+    for (const field of fact.fields) known.names.add(field)
   }
 
   get empty(): boolean {
@@ -49,7 +52,8 @@ export class FactList {
 
   list(): Fact[] {
     const facts: Fact[] = [...this.others.values()]
-    for (const [key, fields] of this.fields) facts.push({ read: 'fields', key, fields: [...fields] })
+    for (const [key, { names, wholeMax }] of this.fields)
+      facts.push({ read: 'fields', key, fields: [...names], ...(wholeMax > 0 && { wholeMax }) })
     return facts
   }
 }
@@ -60,11 +64,15 @@ export class FactRounds {
 
   /** Takes the answers to `facts`, read when `seq` was the confirmed sequence number. */
   add(seq: number, facts: readonly Fact[], values: readonly FactValue[]): void {
-    const round: Round = { seq, fields: new Map(), others: new Map() }
+    const round: Round = { seq, fields: new Map(), wholes: new Map(), others: new Map() }
     facts.forEach((fact, index) => {
       const value = values[index] ?? null
       if (fact.read !== 'fields') {
         round.others.set(nameOf(fact), value)
+        return
+      }
+      if (value instanceof Map) {
+        round.wholes.set(fact.key, value)
         return
       }
       const answers = value as readonly (string | null)[]
@@ -85,7 +93,8 @@ export class FactRounds {
   /** The round that read a field, newest first. */
   fieldRound(key: string, field: string): { seq: number; value: string | null } | null {
     for (const round of this.rounds) {
-      const value = round.fields.get(key)?.get(field)
+      const whole = round.wholes.get(key)
+      const value = whole === undefined ? round.fields.get(key)?.get(field) : (whole.get(field) ?? null)
       if (value !== undefined) return { seq: round.seq, value }
     }
     return null

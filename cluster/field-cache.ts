@@ -6,9 +6,13 @@
  * commit. Bounded for the whole process, but for what the batches under way rest on: what is known when a batch begins
  * stays known until it is decided. What came first goes first, and an idle shard's goes after ten minutes.
  *
- * A read may be taken in only while no commit was confirmed since it was sent (it may not have seen that commit).
+ * A hash that was read whole (`wholeMax`) is known in every field, those that are not there among them.
+ *
+ * A read is taken in with the writes of every commit laid over it that was confirmed since it was sent: it may not have
+ * seen them.
  */
 import type { AbsentFields, Fact, FactValue, Op } from './behaviour.ts'
+import type { Overlay } from './overlay.ts'
 
 const IDLE_MS = 600_000
 
@@ -19,8 +23,14 @@ export interface FieldBudget {
   left: number
 }
 
+/** What is known of a hash; `isWhole`: what is not in it is not there. */
+interface Held {
+  readonly fields: Map<string, string | null>
+  isWhole: boolean
+}
+
 export class FieldCache {
-  private readonly keys = new Map<string, Map<string, string | null>>()
+  private readonly keys = new Map<string, Held>()
   private readonly budget: FieldBudget
   private size = 0
   private usedAtMs = 0
@@ -39,29 +49,39 @@ export class FieldCache {
   has({ key, fields }: FieldsFact): boolean {
     const held = this.keys.get(key)
     if (held === undefined) return false
-    for (const field of fields) if (!held.has(field)) return false
+    if (held.isWhole) return true
+    for (const field of fields) if (!held.fields.has(field)) return false
     return true
   }
 
   /** What stands in a field by every commit confirmed so far; undefined when it is not known. */
   field(key: string, field: string): string | null | undefined {
-    return this.keys.get(key)?.get(field)
+    const held = this.keys.get(key)
+    if (held === undefined) return undefined
+    const value = held.fields.get(field)
+    return value === undefined && held.isWhole ? null : value
   }
 
-  /** Takes in what was read. */
-  take(facts: readonly Fact[], values: readonly FactValue[]): void {
+  /** Takes in what was read; `since` are the writes of the commit that was confirmed since it was sent. */
+  take(facts: readonly Fact[], values: readonly FactValue[], since: Overlay | null = null): void {
     facts.forEach((fact, index) => {
       if (fact.read !== 'fields') return
-      const answers = values[index] as readonly (string | null)[]
+      const value = values[index]
+      if (value instanceof Map) {
+        this.hold(fact.key, since === null ? value : since.hash(fact.key, value))
+        return
+      }
+      const answers = value as readonly (string | null)[]
       fact.fields.forEach((field, place) => {
-        this.put(fact.key, field, answers[place] ?? null)
+        const written = since?.field(fact.key, field)
+        this.put(fact.key, field, written === undefined ? (answers[place] ?? null) : written)
       })
     })
   }
 
   /**
-   * A commit with these writes was confirmed; `absent` is what it knew not to be there before them. A field that nobody
-   * has asked for is not taken in: most of what is written is never looked up.
+   * A commit with these writes was confirmed; `absent` is what it knew not to be there before them. Of a hash that is not
+   * known whole, a field that nobody has asked for is not taken in: most of what is written is never looked up.
    */
   note(ops: readonly Op[], absent: readonly AbsentFields[] = []): void {
     for (const { key, fields } of absent) for (const field of fields) this.put(key, field, null)
@@ -69,9 +89,9 @@ export class FieldCache {
       if (write !== 'HSET' && write !== 'HDEL' && write !== 'UNLINK') continue
       const held = this.keys.get(key)
       if (held === undefined) continue
-      if (write === 'HSET') for (let i = 0; i < args.length; i += 2) setHeld(held, args[i], args[i + 1])
-      else if (write === 'HDEL') for (const field of args) setHeld(held, field, null)
-      else for (const field of held.keys()) held.set(field, null)
+      if (write === 'HSET') for (let i = 0; i < args.length; i += 2) this.write(held, args[i], textOf(args[i + 1]))
+      else if (write === 'HDEL') for (const field of args) this.write(held, field, null)
+      else for (const field of held.fields.keys()) held.fields.set(field, null)
     }
   }
 
@@ -89,35 +109,47 @@ export class FieldCache {
   private put(key: string, field: string, value: string | null): void {
     let held = this.keys.get(key)
     if (held === undefined) {
-      held = new Map()
+      held = { fields: new Map(), isWhole: false }
       this.keys.set(key, held)
     }
-    if (!held.has(field)) {
-      this.size += 1
-      this.budget.left -= 1
-    }
-    held.set(field, value)
+    this.set(held, field, value)
+  }
+
+  /** All of a hash. */
+  private hold(key: string, all: ReadonlyMap<string, string>): void {
+    const held: Held = { fields: new Map(), isWhole: true }
+    const before = this.keys.get(key)?.fields.size ?? 0
+    this.size -= before
+    this.budget.left += before
+    this.keys.set(key, held)
+    // An empty one counts too: what is known must have a bound.
+    this.set(held, '', null)
+    for (const [field, value] of all) this.set(held, field, value)
+  }
+
+  /** Changes a field that is held, or any of a hash that is known whole. Bytes are read as the store answers them. */
+  private write(held: Held, field: string | Uint8Array | undefined, value: string | null): void {
+    const name = textOf(field)
+    if (held.isWhole || held.fields.has(name)) this.set(held, name, value)
+  }
+
+  private set({ fields }: Held, field: string, value: string | null): void {
+    const before = fields.size
+    fields.set(field, value)
+    const more = fields.size - before
+    this.size += more
+    this.budget.left -= more
   }
 
   /** Drops what came first until the process holds no more than it may, or nothing is left here. */
   private trim(): void {
     for (const [key, held] of this.keys) {
       this.keys.delete(key)
-      this.size -= held.size
-      this.budget.left += held.size
+      this.size -= held.fields.size
+      this.budget.left += held.fields.size
       if (this.budget.left >= 0) return
     }
   }
-}
-
-/** Changes a field that is held; another one stays unknown. Bytes are read as the store answers them. */
-function setHeld(
-  held: Map<string, string | null>,
-  field: string | Uint8Array | undefined,
-  value: string | Uint8Array | null | undefined,
-): void {
-  const name = textOf(field)
-  if (held.has(name)) held.set(name, value === null ? null : textOf(value))
 }
 
 function textOf(value: string | Uint8Array | undefined): string {

@@ -19,10 +19,16 @@ export function shardTag(shard: number): string {
 
 const TAGS: readonly string[] = Array.from({ length: 256 }, (_, shard) => `{s${shard.toString().padStart(3, '0')}}`)
 
+/** A name that every commit of a shard needs: made once, so that the tables that it is looked up in know it at once. */
+function ofShard(name: string): (shard: number) => string {
+  const names: (string | undefined)[] = []
+  return (shard) => (names[shard] ??= `${shardTag(shard)}:${name}`)
+}
+
 /** Hash: owner tok seq last lid now cur out tries. */
-export const metaKey = (shard: number): string => `${shardTag(shard)}:meta`
+export const metaKey = ofShard('meta')
 /** Stream: one entry per commit, id `<seq>-0`. */
-export const journalKey = (shard: number): string => `${shardTag(shard)}:journal`
+export const journalKey = ofShard('journal')
 /** Stream: commands from other processes. */
 export const mailboxKey = (shard: number): string => `${shardTag(shard)}:mailbox`
 /** String: what a mailbox command says. */
@@ -32,13 +38,13 @@ export const outcomesKey = (shard: number): string => `${shardTag(shard)}:outcom
 /** Either of the two. */
 export const inboxKey = (shard: number, of: 'mailbox' | 'outcomes'): string => `${shardTag(shard)}:${of}`
 /** Hash: item -> JSON [worker, lane, attempt, untilMs, claims without an outcome]. */
-export const claimsKey = (shard: number): string => `${shardTag(shard)}:claims`
+export const claimsKey = ofShard('claims')
 /** Zset: lane -> a lower bound of its earliest due time. */
-export const dueKey = (shard: number): string => `${shardTag(shard)}:due`
+export const dueKey = ofShard('due')
 /** Zset: item -> due time, ms. */
 export const laneKey = (shard: number, lane: string): string => `${shardTag(shard)}:due:${lane}`
 /** Hash: owner -> its periods, absolute values as JSON. */
-export const countersKey = (shard: number): string => `${shardTag(shard)}:counters`
+export const countersKey = ofShard('counters')
 /** Hash, two minutes: cmdId -> reply of a mailbox command; a key per two-second slice of the cmdId's time. */
 export const repliesKey = (shard: number, slice: number): string => `${shardTag(shard)}:replies:${slice}`
 /** String, one hour: `<seq> <last commitId>` that the next owner found. */

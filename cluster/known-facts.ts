@@ -37,10 +37,10 @@ export class KnownFacts {
     return this.heads.head(key)
   }
 
-  /** Takes in what was read; no commit was confirmed since it was sent. */
-  take(facts: readonly Fact[], values: readonly FactValue[]): void {
-    this.fields.take(facts, values)
-    this.heads.take(facts, values)
+  /** Takes in what was read; `since` are the writes of the commit that was confirmed since it was sent. */
+  take(facts: readonly Fact[], values: readonly FactValue[], since: Overlay | null = null): void {
+    this.fields.take(facts, values, since)
+    if (since === null) this.heads.take(facts, values)
   }
 
   /** A commit with these writes was confirmed; `absent` is what it knew not to be there before them. */

@@ -59,14 +59,20 @@ export class KnownKeys {
     const known = this.shards.get(shard)
     if (known === undefined) return ''
     const kindOf = kindsOf(of)
+    const found: (string | undefined)[] = []
     for (const { write, place, parts } of commands) {
-      if (write !== 'XADD') continue
-      const key = keys[place - FIRST_PLACE] ?? ''
-      const letter = known.get(key)
-      if (letter !== undefined && letter !== kindOf(parts[0]?.[0])) known.delete(key)
+      const at = place - FIRST_PLACE
+      // Of a text nothing is known, and most are written once.
+      if (write === 'SET' || write === 'UNLINK' || write === 'PEXPIREAT') continue
+      if (found[at] !== undefined && write !== 'XADD') continue
+      const key = keys[at] ?? ''
+      const letter = found[at] ?? known.get(key) ?? UNSURE
+      const isOtherId = write === 'XADD' && letter !== UNSURE && letter !== kindOf(parts[0]?.[0])
+      if (isOtherId) known.delete(key)
+      found[at] = isOtherId ? UNSURE : letter
     }
     let letters = 'j'
-    for (const key of keys) letters += scriptLetter(known.get(key))
+    for (let at = 0; at < keys.length; at += 1) letters += scriptLetter(found[at])
     return letters
   }
 

@@ -12,6 +12,7 @@ import type { KnownKeys } from './known-keys.ts'
 import { type Joined, type Merged, mergeOps } from './merge.ts'
 import { PackWriter } from './message-pack.ts'
 import { type Look, looksOf } from './plain-ops.ts'
+import { WHOLE } from './read-script.ts'
 import { COMMIT, FREEING_COMMIT, READ } from './scripts.ts'
 import type { Commit } from './store.ts'
 
@@ -197,9 +198,11 @@ function bulk(text: string): string {
 function commandsOf(fact: ViewFact): [string, ...string[]][] {
   switch (fact.read) {
     case 'fields': {
+      const { wholeMax, fields } = fact
+      if (wholeMax !== undefined && fields.length > 0 && fields.length <= FIELDS_MAX)
+        return [[WHOLE, String(wholeMax), ...fields]]
       const commands: [string, ...string[]][] = []
-      for (let i = 0; i < fact.fields.length; i += FIELDS_MAX)
-        commands.push(['HMGET', ...fact.fields.slice(i, i + FIELDS_MAX)])
+      for (let i = 0; i < fields.length; i += FIELDS_MAX) commands.push(['HMGET', ...fields.slice(i, i + FIELDS_MAX)])
       return commands
     }
     case 'hash':

@@ -7,7 +7,7 @@
  */
 
 import { type BatchContext, decideBatch, type Plan } from './batch.ts'
-import type { CommandType, Context, Fact, Need } from './behaviour.ts'
+import type { CommandType, Context, Fact, Known, Need } from './behaviour.ts'
 import { newCmdId } from './cmd-id.ts'
 import { FactList, FactRounds, FactView, type KnownFields, type Laid } from './facts.ts'
 import { Fault } from './fault.ts'
@@ -40,6 +40,7 @@ export interface Batch {
 interface Look {
   readonly turn: Context
   readonly states: Draft
+  readonly known: Known
 }
 
 export interface InFlight {
@@ -70,6 +71,7 @@ export abstract class ShardLoop {
   /** Idle states are to be forgotten, at a moment when no batch rests on them. */
   protected sweepDue = false
   protected readonly types: ReadonlyMap<string, CommandType>
+  private readonly known: Known = (key, field) => this.fields.field(key, field)
   private commits = 0
   private pausedUntilMs = 0
   private isWoken = false
@@ -157,8 +159,7 @@ export abstract class ShardLoop {
 
   /** Fields that are remembered, as they are by the last confirmed commit. */
   protected knownFields(): KnownFields {
-    const { fields } = this
-    return { seq: this.meta.seq, field: (key, field) => fields.field(key, field), head: (key) => fields.head(key) }
+    return { seq: this.meta.seq, field: this.known, head: (key) => this.fields.head(key) }
   }
 
   /** The runtime's own work of a source: `claim`, `outcome`, `timer`, `free`, `index`. */
@@ -225,7 +226,10 @@ export abstract class ShardLoop {
       return false
     }
     this.world.answered()
+    // A batch is decided before the one after it begins: more than one commit cannot have been confirmed meanwhile.
+    const [laid] = this.laid
     if (this.meta.seq === seq) this.fields.take(facts, read)
+    else if (laid?.seq === seq + 1) this.fields.take(facts, read, laid.overlay)
     batch.rounds.add(seq, facts, read)
     return true
   }
@@ -240,7 +244,7 @@ export abstract class ShardLoop {
   private look(): Look {
     const turn: Context = { nowMs: this.world.clock.nowMs(), shard: this.id, newId: noIds }
     const states = new Draft(this.memory, this.world.entities, { nowMs: turn.nowMs, entryId: '' })
-    return { turn, states }
+    return { turn, states, known: this.known }
   }
 
   private addFact(fact: Fact, facts: FactList): void {
@@ -341,9 +345,9 @@ export abstract class ShardLoop {
 }
 
 /** Facts that a work asks for; none where its behaviour threw, or it is not executed. */
-function askedFacts(work: Work, { turn, states }: Look): readonly Fact[] {
+function askedFacts(work: Work, { turn, states, known }: Look): readonly Fact[] {
   if (work.late) return []
-  return guarded(work, ({ type, command }) => type.facts(command.body, states, turn)) ?? []
+  return guarded(work, ({ type, command }) => type.facts(command.body, states, turn, known)) ?? []
 }
 
 function statesOf({ type, command, late }: Work): StateAsk {

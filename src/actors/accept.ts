@@ -10,7 +10,7 @@
  * Spec refusal.order, request.idempotency, send.refusals, limit.refusal
  */
 
-import type { CommandType, Context, Decision, Fact, Facts, Ref, States } from '../../cluster/behaviour.ts'
+import type { CommandType, Context, Decision, Fact, Facts, Known, Ref, States } from '../../cluster/behaviour.ts'
 import { msOf } from '../../cluster/id.ts'
 import { MESSAGE_BYTES_MAX } from '../../schemas/limits.ts'
 import { SIMULATOR_DOMAIN } from '../mail/simulator.ts'
@@ -21,7 +21,7 @@ import { tellReachedCaps, warnOfCaps } from './cap.ts'
 import { findRecord, idempotencyFacts } from './idempotency.ts'
 import { sendingKey } from './keyspace.ts'
 import { limitsOfServer } from './limit.ts'
-import { personFacts } from './person.ts'
+import { namingFacts, unreadPersons } from './person.ts'
 import { firstRefusal, type Limit } from './quota.ts'
 import { refuse } from './refusal.ts'
 import { SEGMENT_BOUNDS, type SegmentBounds } from './segment.ts'
@@ -83,7 +83,7 @@ export function makeAccept(bounds: SegmentBounds): CommandType<SendBody, SendRep
         const answer = step(turn)
         if (answer !== null) return answer
       }
-      const unread = listFacts(body, turn.streams, context.shard).filter((fact) => !facts.has(fact))
+      const unread = unreadFacts(turn)
       if (unread.length > 0) return { kind: 'need', facts: unread }
       const telling = warnOfCaps(turn)
       if (telling !== null && 'kind' in telling) return telling
@@ -93,6 +93,8 @@ export function makeAccept(bounds: SegmentBounds): CommandType<SendBody, SendRep
 }
 
 function streamRefs({ messages, defaultStreamId }: SendBody): Ref[] {
+  const [only] = messages
+  if (messages.length === 1 && only !== undefined) return [streamRef(only.streamId ?? defaultStreamId)]
   const ids = new Set<string>()
   for (const { streamId } of messages) ids.add(streamId ?? defaultStreamId)
   return Array.from(ids, streamRef)
@@ -102,19 +104,41 @@ function streamsOf({ messages, defaultStreamId }: SendBody, states: States): (St
   return messages.map(({ streamId }) => states.get<StreamState | null>(streamRef(streamId ?? defaultStreamId)))
 }
 
-function sendFacts(body: SendBody, states: States, { shard, nowMs }: Context): Fact[] {
-  const hmacs = new Set<string>()
+function sendFacts(body: SendBody, states: States, context: Context, known?: Known): Fact[] {
+  const { shard, nowMs } = context
+  const facts = namingFacts(placeOf(body, context), hmacsOf(body), known)
   const domains = new Set<string>()
-  for (const { from, recipients } of body.messages) {
-    hmacs.add(from.hmac)
-    if (needsDomain(body, from.domain)) domains.add(from.domain)
-    for (const { hmac } of recipients) hmacs.add(hmac)
-  }
-  const facts = personFacts(shard, body.accountId, hmacs)
+  for (const { from } of body.messages) if (needsDomain(body, from.domain)) domains.add(from.domain)
   if (domains.size > 0) facts.push({ read: 'fields', key: sendingKey(shard, body.accountId), fields: [...domains] })
   if (body.idempotency !== null) facts.push(...idempotencyFacts(shard, body.idempotency, nowMs))
   facts.push(...listFacts(body, streamsOf(body, states), shard))
   return facts
+}
+
+function placeOf({ accountId }: SendBody, { shard }: Context) {
+  return { shard, accountId }
+}
+
+/** Everyone that the messages name, once. */
+function hmacsOf({ messages }: SendBody): readonly string[] {
+  const [only] = messages
+  if (messages.length === 1 && only?.recipients.length === 1) {
+    const [sender, recipient] = [only.from.hmac, only.recipients[0]?.hmac as string]
+    return sender === recipient ? [sender] : [sender, recipient]
+  }
+  const hmacs = new Set<string>()
+  for (const { from, recipients } of messages) {
+    hmacs.add(from.hmac)
+    for (const { hmac } of recipients) hmacs.add(hmac)
+  }
+  return [...hmacs]
+}
+
+/** What the turn's own look at the facts shows to be missing. */
+function unreadFacts({ body, streams, facts, context }: SendTurn): readonly Fact[] {
+  const persons = unreadPersons(facts, placeOf(body, context), hmacsOf(body))
+  const lists = listFacts(body, streams, context.shard)
+  return lists.length === 0 ? persons : [...persons, ...lists.filter((fact) => !facts.has(fact))]
 }
 
 /** The reads that tell who is suppressed: none on streams that never suppressed anybody. Spec send.suppressed */

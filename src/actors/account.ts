@@ -18,6 +18,7 @@ import {
 import { applyKeyEvent, type KeyEvent, type LiveKey } from './api-key.ts'
 import type { CapTold } from './cap.ts'
 import type { Period } from './quota.ts'
+import { remember } from './remember.ts'
 
 export type AccountStatus = 'pending' | 'active' | 'paused' | 'closed'
 
@@ -101,14 +102,10 @@ export const accountEntity: EntityType<AccountState | null, AccountEvent> = {
   },
 }
 
-export function accountRef(accountId: string): Ref {
-  return { kind: 'account', id: accountId }
-}
+export const accountRef = remember((accountId): Ref => ({ kind: 'account', id: accountId }))
 
 /** Owner of an account's counters. */
-export function accountOwner(accountId: string): string {
-  return `account:${accountId}`
-}
+export const accountOwner = remember((accountId) => `account:${accountId}`)
 
 /** The cap that an account's monthly cap may not pass. */
 export function highestCapOf({ highestCap, approvedCap }: Pick<AccountLimits, 'highestCap' | 'approvedCap'>): number {

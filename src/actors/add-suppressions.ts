@@ -8,7 +8,7 @@
 
 import type { CommandType, Fact, Op } from '../../cluster/behaviour.ts'
 import { monthName } from './calendar.ts'
-import { type NamedPerson, PersonNumbers, packPerson, personFacts, personRowIn } from './person.ts'
+import { keyOfNumber, type NamedPerson, PersonNumbers, packPerson, personFacts, personRowIn } from './person.ts'
 import { type Refused, refuse } from './refusal.ts'
 import { type StreamState, streamRef } from './stream.ts'
 import { entryOps, markEvents } from './suppress.ts'
@@ -34,7 +34,10 @@ export const addSuppressions: CommandType<AddSuppressionsBody, SuppressionsAdded
   counters: () => [],
   facts(body, _states, { shard }): Fact[] {
     const hmacs = body.recipients.map(({ hmac }) => hmac)
-    return [...suppressedFacts(shard, body.streamId, hmacs), ...personFacts(shard, body.accountId, hmacs)]
+    return [
+      ...suppressedFacts(shard, body.streamId, hmacs),
+      ...personFacts({ shard, accountId: body.accountId }, hmacs),
+    ]
   },
   decide(body, states, facts, context) {
     const { shard, nowMs } = context
@@ -54,7 +57,8 @@ export const addSuppressions: CommandType<AddSuppressionsBody, SuppressionsAdded
       const entry = { suppressionId: context.newId(), number, ...rest }
       const place = { streamId, hmac: person.hmac }
       // Written after the person's own row, which may be new.
-      const { key, row } = personRowIn(facts, { shard, accountId, hmac: person.hmac })
+      const row = personRowIn(facts, { shard, accountId, hmac: person.hmac })
+      const key = keyOfNumber(shard, accountId, number)
       const lastMonth = row !== null && row.month > month ? row.month : month
       const counted = packPerson({ number, month: lastMonth, suppressions: (row?.suppressions ?? 0) + 1 })
       entries.push({ key, write: 'HSET', args: [person.hmac, counted] }, ...entryOps(shard, serverId, { place, entry }))

@@ -17,9 +17,9 @@ import type { InlinePart } from './content-part.ts'
 import { type Head, type HeadAttachment, unpackHead } from './head.ts'
 import { holdOps } from './held.ts'
 import { type DeliveryItem, parseItem } from './item.ts'
-import { headKey, logKey, personKey, sendingKey, statusKey } from './keyspace.ts'
+import { headKey, logKey, sendingKey, statusKey } from './keyspace.ts'
 import { type LogEntry, logEntryOf } from './log-entry.ts'
-import { addressFact, addressOfRow, bucketOfNumber } from './person.ts'
+import { addressFact, addressOfRow, keyOfNumber } from './person.ts'
 import { isTestSegment } from './segment.ts'
 import { type ServerState, serverRef } from './server.ts'
 import { isOpen, statusField, unpackStatus } from './status.ts'
@@ -151,7 +151,7 @@ function addressIn(
   accountId: string,
   number: number,
 ): string | null {
-  const row = facts.field(personKey(shard, accountId, bucketOfNumber(number)), String(number))
+  const row = facts.field(keyOfNumber(shard, accountId, number), String(number))
   return row === null ? null : addressOfRow(row)
 }
 

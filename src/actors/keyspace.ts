@@ -4,6 +4,7 @@
  * What each one holds, and in which packing, is told in README.md beside this file.
  */
 import { shardTag } from '../../cluster/keyspace.ts'
+import { remember } from './remember.ts'
 
 /** Hash: what an API key may do. `hash` is SHA-256 of the whole key, hex. */
 export const apiKeyKey = (shard: number, hash: string): string => `${shardTag(shard)}:key:${hash}`
@@ -33,20 +34,29 @@ export const domainsKey = (shard: number, accountId: string): string => `${shard
 /** Hash: DKIM selector -> JSON [in use since, public key, private key sealed]; also of removed domains, for a while. */
 export const dkimKey = (shard: number, accountId: string, domain: string): string =>
   `${shardTag(shard)}:dkim:${accountId}:${domain}`
-/** Hash: HMAC -> number; number -> `<yyyymm> <address>`; `#` -> numbers given out in this bucket. */
+/** Hash, of the first persons of an account: HMAC -> number; number -> address; `#` -> numbers given out in it. */
+export function firstPersonsKey(shard: number, accountId: string): string {
+  const name = personNames(accountId)
+  if (name.shard !== shard) {
+    name.shard = shard
+    name.key = `${shardTag(shard)}:person:${accountId}`
+  }
+  return name.key
+}
+/** The same of all others, by the first byte of their HMAC. */
 export const personKey = (shard: number, accountId: string, bucket: number): string =>
   `${shardTag(shard)}:person:${accountId}:${bucket.toString(16).padStart(2, '0')}`
 /** Zset: segment -> its first millisecond. */
 export const segmentsKey = (shard: number, serverId: string): string => `${shardTag(shard)}:segments:${serverId}`
 /** Stream: one entry per message. */
 export const logKey = (shard: number, serverId: string, segment: string): string =>
-  `${shardTag(shard)}:log:${serverId}:${segment}`
+  segmentNames(shard, serverId, segment).log
 /** Hash: message -> what a person wrote on it. */
 export const headKey = (shard: number, serverId: string, segment: string): string =>
-  `${shardTag(shard)}:head:${serverId}:${segment}`
+  segmentNames(shard, serverId, segment).head
 /** Hash: message and recipient -> status and events; a recipient that nothing has happened to has none. */
 export const statusKey = (shard: number, serverId: string, segment: string): string =>
-  `${shardTag(shard)}:status:${serverId}:${segment}`
+  segmentNames(shard, serverId, segment).status
 /** Stream: postings of persons, one entry per message and bucket. Busy segments alone have postings. */
 export const byPersonKey = (shard: number, serverId: string, segment: string, bucket: number): string =>
   `${shardTag(shard)}:by-person:${serverId}:${segment}:${bucket}`
@@ -81,6 +91,23 @@ export const deliveryKey = (shard: number, webhookId: string, slice: string): st
 /** Zset: deliveries of a slice that are dead -> ms of their creation. */
 export const deadKey = (shard: number, webhookId: string, slice: string): string =>
   `${shardTag(shard)}:dead:${webhookId}:${slice}`
+
+/** The names that every message of an account or of a server's open segment needs, made once. */
+const personNames = remember(() => ({ shard: -1, key: '' }))
+const lastSegments = remember(() => ({ shard: -1, segment: '', log: '', head: '', status: '' }))
+
+function segmentNames(shard: number, serverId: string, segment: string) {
+  const names = lastSegments(serverId)
+  if (names.segment !== segment || names.shard !== shard) {
+    const [tag, rest] = [shardTag(shard), `${serverId}:${segment}`]
+    names.shard = shard
+    names.segment = segment
+    names.log = `${tag}:log:${rest}`
+    names.head = `${tag}:head:${rest}`
+    names.status = `${tag}:status:${rest}`
+  }
+  return names
+}
 
 /** Number of hex digits of a person's HMAC that name its bucket is two: 256 buckets. */
 export const PERSON_BUCKETS = 256

@@ -32,7 +32,7 @@ export const liftSuppression: CommandType<LiftBody, { readonly kind: 'lifted' } 
     const place = found === undefined ? null : placeOf(found)
     if (place === null) return refuse('not_found')
     const { streamId, hmac } = place
-    const reads = [...suppressedFacts(shard, streamId, [hmac]), ...personFacts(shard, accountId, [hmac])]
+    const reads = [...suppressedFacts(shard, streamId, [hmac]), ...personFacts({ shard, accountId }, [hmac])]
     if (!reads.every((fact) => facts.has(fact))) return { kind: 'need', facts: reads }
     const entry = suppressionIn(facts, shard, place)
     if (entry === null || entry.suppressionId !== suppressionId) return refuse('not_found')

@@ -1,10 +1,10 @@
 /**
- * people - removes the rows of persons that no message names any more, bucket by bucket, each month.
+ * people - removes the rows of persons that no message names any more, hash by hash, each month.
  *
  * A person last named in a month goes 14 months later: the last message of that month is past its age then. Who is on a
- * suppression list stays. One timer
- * walks an account's buckets; its months begin at a moment of the first day that follows from the account's id, so that
- * not all accounts are walked at once.
+ * suppression list stays. One timer walks the first persons of an account and, where these are not all, its buckets; its
+ * months begin at a moment of the first day that follows from the account's id, so that not all accounts are walked at
+ * once.
  *
  * Spec retention.person
  */
@@ -13,16 +13,18 @@ import type { CommandType, Due, Op, TimerBody } from '../../cluster/behaviour.ts
 import { PERSON_MONTHS } from './age.ts'
 import { DAY_MS, monthOf, monthOfName, monthStartMs } from './calendar.ts'
 import { TIMERS_LANE } from './item.ts'
-import { PERSON_BUCKETS, personKey } from './keyspace.ts'
-import { COUNT_FIELD, erasedMonthOf, unpackPerson } from './person.ts'
+import { firstPersonsKey, PERSON_BUCKETS, personKey } from './keyspace.ts'
+import { COUNT_FIELD, erasedMonthOf, FIRST_PERSONS, unpackPerson } from './person.ts'
 import { unitOf } from './spread.ts'
 import { deleteOps } from './sweep.ts'
 
 export const PEOPLE_TIMER = 'people'
+/** Place of an account's first persons in the walk; bucket b has the place b + 1. */
+const FIRST = 0
 
 /** The first walk of a new account. */
 export function firstPeopleDue(accountId: string, nowMs: number): Due {
-  return { lane: TIMERS_LANE, item: itemOf(accountId, 0), atMs: nextWalkMs(accountId, nowMs) }
+  return { lane: TIMERS_LANE, item: itemOf(accountId, FIRST), atMs: nextWalkMs(accountId, nowMs) }
 }
 
 export const people: CommandType<TimerBody, null> = {
@@ -32,19 +34,26 @@ export const people: CommandType<TimerBody, null> = {
   counters: () => [],
   facts: (body, _states, { shard }) => [{ read: 'hash', key: keyOf(shard, body) }],
   decide(body, _states, facts, { shard, nowMs }) {
-    const { accountId, bucket } = parseTimer(body)
-    const ops = bucketOps(keyOf(shard, body), facts.hash(keyOf(shard, body)), monthOf(nowMs))
-    const next = bucket + 1
-    const due: Due =
-      next < PERSON_BUCKETS
-        ? { lane: TIMERS_LANE, item: itemOf(accountId, next), atMs: nowMs }
-        : firstPeopleDue(accountId, nowMs)
-    return { kind: 'done', reply: null, ops, due: [due] }
+    const { accountId, place } = parseTimer(body)
+    const key = keyOf(shard, body)
+    const rows = facts.hash(key)
+    const isAll = place === FIRST && Number(rows.get(COUNT_FIELD) ?? 0) < FIRST_PERSONS
+    const isLast = isAll || place === PERSON_BUCKETS
+    const due: Due = isLast
+      ? firstPeopleDue(accountId, nowMs)
+      : { lane: TIMERS_LANE, item: itemOf(accountId, place + 1), atMs: nowMs }
+    // That the first hash is full says that there are buckets: its count stays.
+    const keepsCount = place === FIRST && !isAll
+    return { kind: 'done', reply: null, ops: rowOps(key, rows, { month: monthOf(nowMs), keepsCount }), due: [due] }
   },
 }
 
-/** Writes that remove what is past its age from a bucket; all of it where nobody is left. */
-function bucketOps(key: string, rows: ReadonlyMap<string, string>, month: number): Op[] {
+/** Writes that remove what is past its age from a hash; all of it where nobody is left. */
+function rowOps(
+  key: string,
+  rows: ReadonlyMap<string, string>,
+  { month, keepsCount }: { month: number; keepsCount: boolean },
+): Op[] {
   const past: string[] = []
   let left = 0
   const judge = (stamp: string, fields: readonly string[]) => {
@@ -62,7 +71,7 @@ function bucketOps(key: string, rows: ReadonlyMap<string, string>, month: number
     else judge(person.month, [field, String(person.number)])
   }
   if (past.length === 0) return []
-  return left === 0 ? [{ key, write: 'UNLINK', args: [] }] : deleteOps(key, past)
+  return left === 0 && !keepsCount ? [{ key, write: 'UNLINK', args: [] }] : deleteOps(key, past)
 }
 
 /** HMACs have 22 characters, numbers at most 16. */
@@ -70,18 +79,18 @@ function isNumberField(field: string): boolean {
   return field.length <= 16
 }
 
-function parseTimer({ item }: TimerBody): { accountId: string; bucket: number } {
-  const [, accountId = '', bucket = '0'] = item.split(':')
-  return { accountId, bucket: Number.parseInt(bucket, 16) }
+function parseTimer({ item }: TimerBody): { accountId: string; place: number } {
+  const [, accountId = '', place = '0'] = item.split(':')
+  return { accountId, place: Number(place) }
 }
 
 function keyOf(shard: number, body: TimerBody): string {
-  const { accountId, bucket } = parseTimer(body)
-  return personKey(shard, accountId, bucket)
+  const { accountId, place } = parseTimer(body)
+  return place === FIRST ? firstPersonsKey(shard, accountId) : personKey(shard, accountId, place - 1)
 }
 
-function itemOf(accountId: string, bucket: number): string {
-  return `${PEOPLE_TIMER}:${accountId}:${bucket.toString(16).padStart(2, '0')}`
+function itemOf(accountId: string, place: number): string {
+  return `${PEOPLE_TIMER}:${accountId}:${place}`
 }
 
 function nextWalkMs(accountId: string, nowMs: number): number {

@@ -1,15 +1,19 @@
 /**
  * person - addresses of an account as numbers, so that no stream ever holds an address.
  *
- * Rows of a bucket: HMAC -> `<number> <yyyymm>`, the month in which it was last named, and how many suppression lists it is
- * on where it is on any; number -> address, or once erased `<yyyymm> <pseudonym>`; `#` -> how many numbers the bucket has given out. A number is n x 256 + bucket, n from 1, so
- * that number -> address needs no index. The month stands beside the number because the same read brings both.
+ * Rows: HMAC -> `<number> <yyyymm>`, the month in which it was last named, and how many suppression lists it is on where
+ * it is on any; number -> address, or once erased `<yyyymm> <pseudonym>`; `#` -> how many numbers the hash has given out.
+ * The month stands beside the number because the same read brings both.
  *
- * Key: `person:<account>:<xx>`, xx = first byte of the HMAC
+ * The first persons of an account lie in one hash, numbered from 1: most accounts never have more, and the owner of the
+ * shard knows that hash whole, so an address that is new costs no read. All others lie in buckets by the first byte of
+ * the HMAC, number = n x 256 + bucket, so that number -> address needs no index.
+ *
+ * Keys: `person:<account>`, `person:<account>:<xx>`, xx = first byte of the HMAC
  */
 
-import type { Fact, Facts, Op } from '../../cluster/behaviour.ts'
-import { PERSON_BUCKETS, personKey } from './keyspace.ts'
+import type { Fact, Facts, Known, Op } from '../../cluster/behaviour.ts'
+import { firstPersonsKey, PERSON_BUCKETS, personKey } from './keyspace.ts'
 
 /** What stands under an HMAC. */
 export interface PersonRow {
@@ -26,8 +30,16 @@ export interface NamedPerson {
   readonly address: string
 }
 
-/** Field that counts the numbers of a bucket. */
+/** Field that counts the numbers of a hash. */
 export const COUNT_FIELD = '#'
+/** Persons of the first hash; a multiple of the number of buckets, whose numbers lie above. */
+export const FIRST_PERSONS = 1_024
+/** Two fields for each person, and the count. */
+const WHOLE_MAX = 2 * FIRST_PERSONS + 1
+const FIRST_ROUNDS = FIRST_PERSONS / PERSON_BUCKETS
+/** Arguments of one write: a request may name a thousand persons. An even number. */
+const ARGS_EACH = 2_000
+const NO_FACTS: readonly Fact[] = []
 
 const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 const SIX_BITS = new Uint8Array(128)
@@ -38,9 +50,11 @@ export function bucketOfHmac(hmac: string): number {
   return (SIX_BITS[hmac.charCodeAt(0)]! << 2) | (SIX_BITS[hmac.charCodeAt(1)]! >> 4)
 }
 
-/** Bucket of a person number. */
-export function bucketOfNumber(number: number): number {
-  return number % PERSON_BUCKETS
+/** The hash that holds a person, by number. */
+export function keyOfNumber(shard: number, accountId: string, number: number): string {
+  return number <= FIRST_PERSONS
+    ? firstPersonsKey(shard, accountId)
+    : personKey(shard, accountId, number % PERSON_BUCKETS)
 }
 
 /** Packs what stands under an HMAC. */
@@ -67,12 +81,58 @@ export function erasedMonthOf(text: string): string | null {
 }
 
 /** The read of the row under a number. */
-export function addressFact(shard: number, accountId: string, number: number): Fact {
-  return { read: 'fields', key: personKey(shard, accountId, bucketOfNumber(number)), fields: [String(number)] }
+export function addressFact(shard: number, accountId: string, number: number): Fact & { readonly read: 'fields' } {
+  return { read: 'fields', key: keyOfNumber(shard, accountId, number), fields: [String(number)] }
 }
 
-/** The reads that naming these HMACs needs: one for each bucket. */
-export function personFacts(shard: number, accountId: string, hmacs: Iterable<string>): Fact[] {
+/** Where the persons of an account are. */
+interface Account {
+  readonly shard: number
+  readonly accountId: string
+}
+
+/** The reads that find these HMACs wherever they are: the first hash, and each one's bucket. */
+export function personFacts(account: Account, asked: readonly string[]): Fact[] {
+  return [firstFact(account, asked), ...bucketFacts(account, asked)]
+}
+
+/**
+ * The reads that naming these HMACs needs as far as the owner can tell: the first hash, and where that is full and does
+ * not hold them their buckets. What they leave out is in `unreadPersons`.
+ */
+export function namingFacts(account: Account, asked: readonly string[], known: Known = () => undefined): Fact[] {
+  const first = firstFact(account, asked)
+  const count = known(first.key, COUNT_FIELD)
+  if (count === undefined || hasRoom(count, asked.length)) return [first]
+  return [
+    first,
+    ...bucketFacts(
+      account,
+      asked.filter((hmac) => known(first.key, hmac) === null),
+    ),
+  ]
+}
+
+/** The reads without which these HMACs, whose `namingFacts` were fetched, cannot be numbered. */
+export function unreadPersons(facts: Facts, account: Account, asked: readonly string[]): readonly Fact[] {
+  const key = firstPersonsKey(account.shard, account.accountId)
+  if (hasRoom(facts.field(key, COUNT_FIELD), asked.length)) return NO_FACTS
+  const absent = asked.filter((hmac) => facts.field(key, hmac) === null)
+  return bucketFacts(account, absent).filter((fact) => !facts.has(fact))
+}
+
+/** Whether the first hash can hold `more` persons: then it holds all of the account. */
+function hasRoom(count: string | null, more: number): boolean {
+  return Number(count ?? 0) + more <= FIRST_PERSONS
+}
+
+function firstFact({ shard, accountId }: Account, hmacs: readonly string[]): Fact & { readonly read: 'fields' } {
+  const key = firstPersonsKey(shard, accountId)
+  return { read: 'fields', key, fields: [COUNT_FIELD, ...hmacs], wholeMax: WHOLE_MAX }
+}
+
+/** One read for each bucket. */
+function bucketFacts({ shard, accountId }: Account, hmacs: readonly string[]): Fact[] {
   const buckets = new Map<number, string[]>()
   for (const hmac of hmacs) {
     const bucket = bucketOfHmac(hmac)
@@ -82,37 +142,34 @@ export function personFacts(shard: number, accountId: string, hmacs: Iterable<st
   }
   const facts: Fact[] = []
   for (const [bucket, fields] of buckets)
-    facts.push({ read: 'fields', key: personKey(shard, accountId, bucket), fields })
+    facts.push({ read: 'fields', key: personKey(shard, accountId, bucket), fields, wholeMax: WHOLE_MAX })
   return facts
 }
 
 /**
  * The write that counts one suppression list more, or one less; null where the address has no row any more. In: the
- * person's row must have been fetched.
+ * person's rows must have been fetched (`personFacts`).
  */
-export function countListOp(
-  facts: Facts,
-  by: 1 | -1,
-  { shard, accountId, hmac }: { shard: number; accountId: string; hmac: string },
-): Op | null {
-  const { key, row } = personRowIn(facts, { shard, accountId, hmac })
+export function countListOp(facts: Facts, by: 1 | -1, { hmac, ...account }: Account & { hmac: string }): Op | null {
+  const row = personRowIn(facts, { hmac, ...account })
   if (row === null) return null
   const suppressions = Math.max(0, row.suppressions + by)
+  const key = keyOfNumber(account.shard, account.accountId, row.number)
   return { key, write: 'HSET', args: [hmac, packPerson({ ...row, suppressions })] }
 }
 
-/** The row of an address, null where it has none, and its key. It must have been fetched. */
-export function personRowIn(
-  facts: Facts,
-  { shard, accountId, hmac }: { shard: number; accountId: string; hmac: string },
-): { readonly key: string; readonly row: PersonRow | null } {
-  const key = personKey(shard, accountId, bucketOfHmac(hmac))
-  const packed = facts.field(key, hmac)
-  return { key, row: packed === null ? null : unpackPerson(packed) }
+/** The row of an address, null where it has none. It must have been fetched (`personFacts`). */
+export function personRowIn(facts: Facts, { hmac, shard, accountId }: Account & { hmac: string }): PersonRow | null {
+  const packed =
+    facts.field(firstPersonsKey(shard, accountId), hmac) ??
+    facts.field(personKey(shard, accountId, bucketOfHmac(hmac)), hmac)
+  return packed === null ? null : unpackPerson(packed)
 }
 
-interface Bucket {
+interface Rows {
   readonly key: string
+  /** Bucket of the numbers; -1: the first hash. */
+  readonly bucket: number
   /** Numbers given out, or -1 before it was looked at. */
   count: number
   readonly writes: string[]
@@ -120,61 +177,81 @@ interface Bucket {
 
 /** Numbers of the persons of one turn; what is new or was last named in an earlier month is written by `ops`. */
 export class PersonNumbers {
-  private readonly shard: number
-  private readonly accountId: string
+  private readonly account: Account
   private readonly facts: Facts
   private readonly known = new Map<string, number>()
-  private readonly buckets = new Map<number, Bucket>()
+  private readonly first: Rows
+  private readonly buckets = new Map<number, Rows>()
 
-  constructor(facts: Facts, { shard, accountId }: { shard: number; accountId: string }) {
+  /** `namingFacts` and `unreadPersons`, or `personFacts`, must have been fetched for whoever is named. */
+  constructor(facts: Facts, account: Account) {
     this.facts = facts
-    this.shard = shard
-    this.accountId = accountId
+    this.account = account
+    this.first = rowsOf(firstPersonsKey(account.shard, account.accountId), -1)
   }
 
-  /** The number of a person named in `month` (`yyyymm`). Its facts (`personFacts`) must have been fetched. */
+  /** The number of a person named in `month` (`yyyymm`). */
   numberOf({ hmac, address }: NamedPerson, month: string): number {
     const known = this.known.get(hmac)
     if (known !== undefined) return known
-    const bucket = this.bucketOf(hmac)
-    const packed = this.facts.field(bucket.key, hmac)
-    const number =
-      packed === null ? this.give(bucket, { hmac, address }, month) : this.stamp(bucket, { hmac, packed, month })
+    const number = this.find({ hmac, address }, month)
     this.known.set(hmac, number)
     return number
   }
 
-  /** The writes that what was named so far needs: at most one for each bucket. */
+  /** The writes that what was named so far needs: at most one for each hash. */
   ops(): Op[] {
     const ops: Op[] = []
-    for (const { key, count, writes } of this.buckets.values()) {
-      if (count >= 0) writes.push(COUNT_FIELD, String(count))
-      if (writes.length > 0) ops.push({ key, write: 'HSET', args: writes })
-    }
+    addWrites(ops, this.first)
+    for (const rows of this.buckets.values()) addWrites(ops, rows)
     return ops
   }
 
-  private bucketOf(hmac: string): Bucket {
-    const number = bucketOfHmac(hmac)
-    let bucket = this.buckets.get(number)
-    if (bucket === undefined) {
-      bucket = { key: personKey(this.shard, this.accountId, number), count: -1, writes: [] }
-      this.buckets.set(number, bucket)
-    }
-    return bucket
+  private find(person: NamedPerson, month: string): number {
+    const { hmac } = person
+    const packed = this.facts.field(this.first.key, hmac)
+    if (packed !== null) return stamp(this.first, { hmac, packed, month })
+    if (this.countOf(this.first) < FIRST_PERSONS) return this.give(this.first, person, month)
+    const rows = this.bucketOf(hmac)
+    const there = this.facts.field(rows.key, hmac)
+    return there === null ? this.give(rows, person, month) : stamp(rows, { hmac, packed: there, month })
   }
 
-  private give(bucket: Bucket, { hmac, address }: NamedPerson, month: string): number {
-    if (bucket.count < 0) bucket.count = Number(this.facts.field(bucket.key, COUNT_FIELD) ?? 0)
-    bucket.count += 1
-    const number = bucket.count * PERSON_BUCKETS + bucketOfHmac(hmac)
-    bucket.writes.push(hmac, packPerson({ number, month, suppressions: 0 }), String(number), address)
+  private bucketOf(hmac: string): Rows {
+    const number = bucketOfHmac(hmac)
+    let rows = this.buckets.get(number)
+    if (rows === undefined) {
+      rows = rowsOf(personKey(this.account.shard, this.account.accountId, number), number)
+      this.buckets.set(number, rows)
+    }
+    return rows
+  }
+
+  private give(rows: Rows, { hmac, address }: NamedPerson, month: string): number {
+    rows.count = this.countOf(rows) + 1
+    const { bucket, count } = rows
+    const number = bucket < 0 ? count : (count + FIRST_ROUNDS) * PERSON_BUCKETS + bucket
+    rows.writes.push(hmac, packPerson({ number, month, suppressions: 0 }), String(number), address)
     return number
   }
 
-  private stamp(bucket: Bucket, { hmac, packed, month }: { hmac: string; packed: string; month: string }): number {
-    const person = unpackPerson(packed)
-    if (person.month < month) bucket.writes.push(hmac, packPerson({ ...person, month }))
-    return person.number
+  private countOf({ key, count }: Rows): number {
+    return count < 0 ? Number(this.facts.field(key, COUNT_FIELD) ?? 0) : count
   }
+}
+
+function rowsOf(key: string, bucket: number): Rows {
+  return { key, bucket, count: -1, writes: [] }
+}
+
+function addWrites(ops: Op[], { key, count, writes }: Rows): void {
+  if (count >= 0) writes.push(COUNT_FIELD, String(count))
+  for (let start = 0; start < writes.length; start += ARGS_EACH)
+    ops.push({ key, write: 'HSET', args: writes.length <= ARGS_EACH ? writes : writes.slice(start, start + ARGS_EACH) })
+}
+
+function stamp(rows: Rows, { hmac, packed, month }: { hmac: string; packed: string; month: string }): number {
+  const person = unpackPerson(packed)
+  if (person.month < month) rows.writes.push(hmac, packPerson({ ...person, month }))
+  return person.number
 }

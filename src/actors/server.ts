@@ -10,6 +10,7 @@ import type { EntityType, Ref } from '../../cluster/behaviour.ts'
 import { applyKeyEvent, type KeyEvent, type LiveKey } from './api-key.ts'
 import type { CapTold } from './cap.ts'
 import type { Period } from './quota.ts'
+import { remember } from './remember.ts'
 import type { Segment } from './segment.ts'
 
 export type ServerMode = 'live' | 'test'
@@ -72,11 +73,7 @@ export function serverName(name: string): string {
   return `server/${name}`
 }
 
-export function serverRef(serverId: string): Ref {
-  return { kind: 'server', id: serverId }
-}
+export const serverRef = remember((serverId): Ref => ({ kind: 'server', id: serverId }))
 
 /** Owner of a server's counters. */
-export function serverOwner(serverId: string): string {
-  return `server:${serverId}`
-}
+export const serverOwner = remember((serverId) => `server:${serverId}`)

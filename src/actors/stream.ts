@@ -9,6 +9,7 @@
 import type { EntityType, Ref, Staged } from '../../cluster/behaviour.ts'
 import { msOf } from '../../cluster/id.ts'
 import { namesKey, streamsKey } from './keyspace.ts'
+import { remember } from './remember.ts'
 
 export type StreamKind = 'transactional' | 'broadcast' | 'inbound'
 
@@ -58,9 +59,7 @@ export const streamEntity: EntityType<StreamState | null, StreamEvent> = {
   },
 }
 
-export function streamRef(streamId: string): Ref {
-  return { kind: 'stream', id: streamId }
-}
+export const streamRef = remember((streamId): Ref => ({ kind: 'stream', id: streamId }))
 
 /** A new stream. */
 export function makeStream(

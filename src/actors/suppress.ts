@@ -72,7 +72,7 @@ export function suppressRecipient(turn: SuppressTurn, input: SuppressInput): Str
   const place = { streamId: entry.streamId ?? server.defaultStreamId, hmac }
   const reads = [
     ...suppressedFacts(context.shard, place.streamId, [hmac]),
-    ...personFacts(context.shard, server.accountId, [hmac]),
+    ...personFacts({ shard: context.shard, accountId: server.accountId }, [hmac]),
   ]
   const ref = streamRef(place.streamId)
   const owner = streamOwner(place.streamId)

@@ -15,7 +15,7 @@ import { shardOf } from '../../cluster/id.ts'
 import { MESSAGES_LOOKED_AT_MAX } from '../../schemas/limits.ts'
 import type { MessageSummary } from '../../schemas/message.ts'
 import { contentExpiresAtMs, cutoffMs } from '../actors/age.ts'
-import { personKey, segmentsKey } from '../actors/keyspace.ts'
+import { firstPersonsKey, personKey, segmentsKey } from '../actors/keyspace.ts'
 import type { SourceLetter } from '../actors/log-entry.ts'
 import { bucketOfHmac, unpackPerson } from '../actors/person.ts'
 import type { RecipientStatus } from '../actors/status.ts'
@@ -114,14 +114,17 @@ async function begin(
   const seen = await read(shard, [
     keyFact(shard, owner.hash),
     segmentsFact(shard, serverId, msOfBound(to)),
-    ...hmacs.map((hmac) => personFact(shard, accountId, hmac)),
+    ...hmacs.flatMap((hmac) => personPlaces(shard, accountId, hmac)),
     ...(isHere ? [entityFact(shard, streamRef(streamId))] : []),
   ])
   if (seen === null) return 'unavailable'
   if (ownerOfRow(owner.hash, seen[0]) === null) return 'unauthorized'
-  const stream = isHere ? stateOf<StreamState>(seen[2 + hmacs.length]) : null
+  const stream = isHere ? stateOf<StreamState>(seen[2 + 2 * hmacs.length]) : null
   if (streamId !== null && stream?.serverId !== serverId) return 'stream_not_found'
-  const numbers = hmacs.map((_, index) => numberOf(seen[2 + index] as readonly (string | null)[]))
+  const numbers = hmacs.map((_, index) => {
+    const [first, bucket] = seen.slice(2 + 2 * index) as (readonly (string | null)[])[]
+    return numberOf(first?.[0] ?? bucket?.[0])
+  })
   // Whoever was never named is on no message, and no message is of a broadcast.
   if (numbers.includes(null) || filter.broadcastId !== null) return 'nothing'
   const recipient = filter.recipient === null ? null : (numbers[0] as number)
@@ -142,11 +145,13 @@ function segmentsFact(shard: number, serverId: string, maxMs: number): Fact {
   return { read: 'sorted', key: segmentsKey(shard, serverId), min: 0, max, count: SEGMENTS_MAX, newest: true }
 }
 
-function personFact(shard: number, accountId: string, hmac: string): Fact {
-  return { read: 'fields', key: personKey(shard, accountId, bucketOfHmac(hmac)), fields: [hmac] }
+/** Both places where the row of an HMAC may be. */
+function personPlaces(shard: number, accountId: string, hmac: string): Fact[] {
+  const keys = [firstPersonsKey(shard, accountId), personKey(shard, accountId, bucketOfHmac(hmac))]
+  return keys.map((key) => ({ read: 'fields', key, fields: [hmac] }))
 }
 
-function numberOf([row]: readonly (string | null)[]): number | null {
+function numberOf(row: string | null | undefined): number | null {
   return row === null || row === undefined ? null : unpackPerson(row).number
 }
 

@@ -1,11 +1,10 @@
 /**
  * person - the addresses behind the numbers of a log entry
  *
- * Keys: `person:<account>:<xx>`
+ * Keys: `person:<account>`, `person:<account>:<xx>`
  */
 
-import { PERSON_BUCKETS, personKey } from '../actors/keyspace.ts'
-import { addressOfRow, bucketOfNumber } from '../actors/person.ts'
+import { addressOfRow, keyOfNumber } from '../actors/person.ts'
 import type { Reader } from './key.ts'
 
 /** Addresses (or pseudonyms) in the order of the numbers; '' for a row that is gone; null: the store did not answer. */
@@ -17,24 +16,22 @@ export async function readPersons(
   return known === null ? null : numbers.map((number) => known.get(number) ?? '')
 }
 
-/** The same by number: one read for each bucket, however many numbers there are. */
+/** The same by number: one read for each hash, however many numbers there are. */
 export async function readPersonMap(
   read: Reader,
   { shard, accountId, numbers }: { shard: number; accountId: string; numbers: Iterable<number> },
 ): Promise<ReadonlyMap<number, string> | null> {
-  const buckets: Set<number>[] = Array.from({ length: PERSON_BUCKETS })
+  const byKey = new Map<string, Set<number>>()
   for (const number of numbers) {
-    const bucket = bucketOfNumber(number)
-    const asked = buckets[bucket]
-    if (asked === undefined) buckets[bucket] = new Set([number])
+    const key = keyOfNumber(shard, accountId, number)
+    const asked = byKey.get(key)
+    if (asked === undefined) byKey.set(key, new Set([number]))
     else asked.add(number)
   }
-  const asked = [...buckets.entries()].filter(([, numbersOf]) => numbersOf !== undefined)
+  const asked = [...byKey]
   const seen = await read(
     shard,
-    asked.map(([bucket, numbersOf]) => {
-      return { read: 'fields', key: personKey(shard, accountId, bucket), fields: Array.from(numbersOf, String) }
-    }),
+    asked.map(([key, numbersOf]) => ({ read: 'fields', key, fields: Array.from(numbersOf, String) })),
   )
   if (seen === null) return null
   const known = new Map<number, string>()

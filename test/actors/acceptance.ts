@@ -11,12 +11,11 @@ import {
   contentKey,
   headKey,
   logKey,
-  personKey,
   segmentsKey,
   statusKey,
 } from '../../src/actors/keyspace.ts'
 import { logEntryOf } from '../../src/actors/log-entry.ts'
-import { addressOfRow, bucketOfNumber } from '../../src/actors/person.ts'
+import { addressOfRow, keyOfNumber } from '../../src/actors/person.ts'
 import { acceptedIds, BODY_BLOB, makeItem, makeRecipient, makeTenant, send } from '../support/tenant.ts'
 import { World } from '../support/turn.ts'
 
@@ -45,7 +44,7 @@ t.test('acceptance: log, head, persons and content of a message for three; no st
   t.same(entry?.kinds, ['to', 'cc', 'bcc'])
   const numbers = [entry?.sender ?? 0, ...(entry?.recipients ?? [])]
   const addresses = numbers.map((number) => {
-    const rows = world.hash(personKey(shard, tenant.accountId, bucketOfNumber(number)))
+    const rows = world.hash(keyOfNumber(shard, tenant.accountId, number))
     return addressOfRow(rows.get(String(number)) ?? '')
   })
   t.same(addresses, ['shop@acme.example', 'ada@example.net', 'bob@example.net', 'eve@example.org'])

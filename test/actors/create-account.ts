@@ -90,7 +90,7 @@ t.test('create-account: its timers are due', async (t) => {
   })
   t.same(
     [...world.items.keys()],
-    [`timers people:${accountId}:00`, ...servers.map(({ serverId }) => `timers sweep:${serverId}`)],
+    [`timers people:${accountId}:0`, ...servers.map(({ serverId }) => `timers sweep:${serverId}`)],
   )
 })
 

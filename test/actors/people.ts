@@ -1,15 +1,16 @@
-/** people - who was not named for 14 months goes, bucket by bucket. */
+/** people - who was not named for 14 months goes, hash by hash. */
 
 import t from 'tap'
 import { monthStartMs } from '../../src/actors/calendar.ts'
-import { personKey } from '../../src/actors/keyspace.ts'
+import { firstPersonsKey, PERSON_BUCKETS } from '../../src/actors/keyspace.ts'
 import { firstPeopleDue, people } from '../../src/actors/people.ts'
+import { FIRST_PERSONS } from '../../src/actors/person.ts'
 import { hmacOf } from '../support/tenant.ts'
 import { World } from '../support/turn.ts'
 
 const ACCOUNT = '0193b2a4-6c00-7017-8000-0123456789ab'
 const NOW_MS = Date.UTC(2027, 2, 1)
-const ITEM = `people:${ACCOUNT}:00`
+const ITEM = `people:${ACCOUNT}:0`
 
 const ROWS: readonly (readonly [month: string, stays: boolean])[] = [
   ['202512', false],
@@ -27,7 +28,7 @@ t.test('people: rows last named 14 months ago go, newer ones stay, erased ones g
     fields.set(number, `${month}@example.net`)
     fields.set(String((index + 5) * 256), `${month} erased-${month}@erased.invalid`)
   }
-  const key = personKey(world.shard, ACCOUNT, 0)
+  const key = firstPersonsKey(world.shard, ACCOUNT)
   world.keys.set(key, { type: 'hash', fields })
   world.run(people, { item: ITEM })
   const expected = ROWS.flatMap(([month, stays], index) =>
@@ -36,13 +37,27 @@ t.test('people: rows last named 14 months ago go, newer ones stay, erased ones g
   t.same([...world.hash(key).keys()].sort(), ['#', ...expected].sort())
   world.nowMs = Date.UTC(2030, 0, 1)
   world.run(people, { item: ITEM })
-  t.notOk(world.keys.has(key), 'the last ones take the bucket with them')
+  t.notOk(world.keys.has(key), 'the last ones take the hash with them')
+})
+
+t.test('people: an account that has only first persons is walked in one step', async (t) => {
+  const world = new World(NOW_MS)
+  world.items.set(`timers ${ITEM}`, { lane: 'timers', item: ITEM, atMs: 0, claims: 0 })
+  t.equal(world.fireTimers(), 1)
 })
 
 t.test('people: one item walks all buckets and comes back next month', async (t) => {
   const world = new World(NOW_MS)
+  const key = firstPersonsKey(world.shard, ACCOUNT)
+  const fields = new Map([
+    ['#', String(FIRST_PERSONS)],
+    [hmacOf('a'), '1 202512'],
+    ['1', 'a@example.net'],
+  ])
+  world.keys.set(key, { type: 'hash', fields })
   world.items.set(`timers ${ITEM}`, { lane: 'timers', item: ITEM, atMs: 0, claims: 0 })
-  t.equal(world.fireTimers(), 256)
+  t.equal(world.fireTimers(), 1 + PERSON_BUCKETS)
+  t.same([...world.hash(key).keys()], ['#'], 'what says that there are buckets stays')
   t.same([...world.items.keys()], [`timers ${ITEM}`])
   const atMs = world.items.get(`timers ${ITEM}`)?.atMs ?? 0
   t.ok(atMs >= Date.UTC(2027, 3, 1) && atMs < Date.UTC(2027, 3, 2))

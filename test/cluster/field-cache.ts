@@ -2,6 +2,7 @@
 import { test } from 'tap'
 import type { Fact } from '../../cluster/behaviour.ts'
 import { FieldCache } from '../../cluster/field-cache.ts'
+import { Overlay } from '../../cluster/overlay.ts'
 
 const NOW_MS = 1_000
 const fact = (...fields: string[]) => ({ read: 'fields', key: 'k', fields }) as const
@@ -45,6 +46,37 @@ test('field-cache: bytes are known as the text that a read answers', async (t) =
   cache.take([fact('a')], [['short']])
   cache.note([{ key: 'k', write: 'HSET', args: ['a', Buffer.from('long')] }])
   t.equal(cache.field('k', 'a'), 'long')
+})
+
+test('field-cache: a hash that was read whole is known in every field, and stays so', async (t) => {
+  const budget = { left: 10 }
+  const cache = new FieldCache(budget)
+  cache.take([{ ...fact('a', 'b'), wholeMax: 9 }], [new Map([['a', '1']])])
+  t.same([cache.has(fact('a', 'z')), cache.field('k', 'a'), cache.field('k', 'z')], [true, '1', null])
+  t.equal(budget.left, 8, 'itself counts, and its field')
+  cache.note([
+    { key: 'k', write: 'HSET', args: ['c', '3', 'a', '2'] },
+    { key: 'k', write: 'HDEL', args: ['a'] },
+  ])
+  t.same([cache.field('k', 'a'), cache.field('k', 'c'), cache.field('k', 'z')], [null, '3', null])
+  t.equal(budget.left, 7)
+  cache.note([{ key: 'k', write: 'UNLINK', args: [] }])
+  t.same([cache.field('k', 'c'), cache.has(fact('y'))], [null, true])
+  cache.take([fact('a')], [['4']])
+  t.same([cache.field('k', 'a'), cache.field('k', 'z')], ['4', null])
+  cache.clear()
+  t.equal(budget.left, 10)
+})
+
+test('field-cache: the writes of a commit since a read was sent are laid over it', async (t) => {
+  const since = new Overlay()
+  since.note({ key: 'k', write: 'HSET', args: ['a', '2'] })
+  since.note({ key: 'l', write: 'HDEL', args: ['a'] })
+  const cache = cacheOf()
+  const whole = new Map([['a', '1']])
+  cache.take([fact('a', 'b'), { ...other('l', 'a'), wholeMax: 9 }, other('m', 'a')], [['1', '1'], whole, ['1']], since)
+  t.same([cache.field('k', 'a'), cache.field('k', 'b'), cache.field('m', 'a')], ['2', '1', '1'])
+  t.same([cache.field('l', 'a'), cache.field('l', 'b')], [null, null])
 })
 
 test('field-cache: what came first goes first, and not while a batch rests on it', async (t) => {

@@ -22,7 +22,7 @@ const FRESH: Ids = { seq: 7, firstEntryId: sortableEntryId(FIRST_ENTRY), lid: la
 const touch = (key: string): Op => ({ key, write: 'ZREM', args: ['m'] })
 const merged = (...ops: Op[]) => mergeOps(ops, { seq: 6, nowMs: 0 })
 const letters = (known: KnownKeys, shard: number, ...keys: string[]): string =>
-  known.lettersOf(shard, { keys, commands: [] }, NONE)
+  known.lettersOf(shard, merged(...keys.map(touch)), NONE)
 
 function lettersOf(known: KnownKeys, ops: readonly Op[] = [], of: Ids = { ...NONE, seq: 7 }): string {
   const { commands } = mergeOps([...KEYS.map(touch), ...ops], { seq: 7, nowMs: 0 })

@@ -304,6 +304,7 @@ export class SimStore implements Store {
     const scores = value?.kind === 'sorted' ? value.scores : new Map<string, number>()
     switch (fact.read) {
       case 'fields':
+        if (fields.size <= (fact.wholeMax ?? -1)) return new Map(fields)
         return fact.fields.map((field) => fields.get(textOf(field)) ?? null)
       case 'hash':
         return new Map(fields)

@@ -118,6 +118,9 @@ export function toyBehaviours(toy: Toy): Behaviours {
   }
 }
 
+/** Fields of an account's persons that are read whole: then a new one needs no read, further on it does. */
+const PERSONS_WHOLE_MAX = 10
+
 /** Accepts a message of one or more parts: each is an object of its own, counted, logged and performed. */
 function accept(bugs: ToyBugs): CommandType<AcceptBody, AcceptReply> {
   return {
@@ -126,7 +129,7 @@ function accept(bugs: ToyBugs): CommandType<AcceptBody, AcceptReply> {
     counters: ({ account }) => [account],
     facts: ({ account, key, hmac }) => [
       ...(key === '' ? [] : [field(idempotencyKey(account), key)]),
-      field(personKey(account), hmac),
+      { ...field(personKey(account), hmac), wholeMax: PERSONS_WHOLE_MAX },
       field(capKey(account), 'told'),
     ],
     decide(body, states, facts, context, { cmdId }): Decision<AcceptReply> {

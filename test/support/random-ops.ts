@@ -149,7 +149,12 @@ export class RequestMaker {
     const count = this.of([0, 1, 2, 50])
     switch (this.below(7)) {
       case 0:
-        return { read: 'fields', key: this.key('hash'), fields: this.texts(5) }
+        return {
+          read: 'fields',
+          key: this.key('hash'),
+          fields: this.texts(5),
+          ...(this.chance(0.5) && { wholeMax: this.of([0, 3, 1_000]) }),
+        }
       case 1:
         return { read: 'hash', key: this.key('hash') }
       case 2: {

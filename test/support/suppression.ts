@@ -1,6 +1,6 @@
 /** suppression - what a world holds of a tenant's suppression list. */
 
-import { personKey, suppressedKey, suppressionsKey } from '../../src/actors/keyspace.ts'
+import { firstPersonsKey, suppressedKey, suppressionsKey } from '../../src/actors/keyspace.ts'
 import { bucketOfHmac, unpackPerson } from '../../src/actors/person.ts'
 import { placeOf, type Suppression, unpackSuppression } from '../../src/actors/suppression.ts'
 import { hmacOf, type Tenant } from './tenant.ts'
@@ -22,6 +22,6 @@ export function listedPlaces(world: World, tenant: Tenant) {
 /** The row of an address. */
 export function personOf(world: World, tenant: Tenant, address: string) {
   const hmac = hmacOf(address)
-  const packed = world.hash(personKey(world.shard, tenant.accountId, bucketOfHmac(hmac))).get(hmac)
+  const packed = world.hash(firstPersonsKey(world.shard, tenant.accountId)).get(hmac)
   return packed === undefined ? null : unpackPerson(packed)
 }
