@@ -59,6 +59,7 @@ export class RedisLink {
       this.lastError = error
     })
     this.client.on('close', () => this.goDown())
+    this.client.on('end', () => this.startAnew())
     this.watch = setInterval(() => void this.lookAtSilence(), WATCH_MS)
     this.watch.unref()
   }
@@ -149,6 +150,14 @@ export class RedisLink {
   private isSilent(): boolean {
     const msMax = this.options.silentMsMax ?? (this.isUp ? Number.POSITIVE_INFINITY : PREPARE_MS_MAX)
     return this.client.silentMs > msMax
+  }
+
+  /** The client has given up, which it does when a connection cannot even be begun; the link never does. */
+  private startAnew(): void {
+    if (this.isClosed) return
+    setTimeout(() => {
+      if (!this.isClosed && this.client.status === 'end') void this.client.connect().catch(() => undefined)
+    }, RETRY_MS_MAX)
   }
 
   private goDown(): void {

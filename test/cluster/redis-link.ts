@@ -60,3 +60,18 @@ t.test('redis link: a preparation that fails is tried again on a new connection'
   await link.ready(WAIT_MS)
   t.equal(tries, 3)
 })
+
+t.test('redis link: a client that gives up is begun anew, and stays ended once the link is closed', async (t) => {
+  const redis = await startRedis({ durability: 'memory' })
+  t.teardown(() => redis.stop())
+  const link = new RedisLink({ address: redis.socketPath, name: 'link', prepare: nothing })
+  await link.ready(WAIT_MS)
+  link.client.disconnect()
+  await until(() => link.client.status === 'end', WAIT_MS)
+  t.equal(link.up, false)
+  await link.ready(WAIT_MS)
+  t.same(await link.call('PING'), { kind: 'reply', value: 'PONG' })
+  link.close()
+  await until(() => link.client.status === 'end', WAIT_MS)
+  await t.rejects(link.ready(700), { message: /^The store does not answer/ })
+})
