@@ -17,11 +17,24 @@ export interface Report {
   /** From each event to its arrival, ms. */
   readonly latenciesMs: readonly number[]
   readonly connections: number
+  /** First attempts that came after one of a later event, webhook by webhook: ids rise with the events. */
+  readonly outOfOrder: number
+}
+
+interface Seen {
+  posts: number
+  readonly ids: Set<string>
+  readonly firstAtMs: number
+  lastAtMs: number
+  readonly ms: number[]
+  outOfOrder: number
 }
 
 const SLOW_MS = 1
 const [, , keyFile = '', certFile = ''] = process.argv
-const seen = new Map<string, { posts: number; ids: Set<string>; firstAtMs: number; lastAtMs: number; ms: number[] }>()
+const seen = new Map<string, Seen>()
+/** The last delivery of each path. */
+const last = new Map<string, string>()
 let connections = 0
 
 const server = createServer({ key: readFileSync(keyFile), cert: readFileSync(certFile) }, (request, response) => {
@@ -49,6 +62,7 @@ process.on('message', (kind: string) => {
     lastAtMs: of?.lastAtMs ?? 0,
     latenciesMs: of?.ms ?? [],
     connections,
+    outOfOrder: of?.outOfOrder ?? 0,
   }
   process.send?.(report)
 })
@@ -56,9 +70,20 @@ process.on('message', (kind: string) => {
 function note(path: string, body: string): void {
   const atMs = Date.now()
   const kind = path.slice(1, 5)
-  const of = seen.get(kind) ?? { posts: 0, ids: new Set<string>(), firstAtMs: atMs, lastAtMs: atMs, ms: [] }
+  const of: Seen = seen.get(kind) ?? {
+    posts: 0,
+    ids: new Set(),
+    firstAtMs: atMs,
+    lastAtMs: atMs,
+    ms: [],
+    outOfOrder: 0,
+  }
   seen.set(kind, of)
-  const { id, occurredAt } = JSON.parse(body) as { id: string; occurredAt: string }
+  const { id, attempt, occurredAt } = JSON.parse(body) as { id: string; attempt: number; occurredAt: string }
+  if (attempt === 1) {
+    if (id < (last.get(path) ?? '')) of.outOfOrder += 1
+    last.set(path, id)
+  }
   of.posts += 1
   of.ids.add(id)
   of.lastAtMs = atMs

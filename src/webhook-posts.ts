@@ -4,10 +4,10 @@
  * States of an attempt: event read -> signed -> posted -> reported. While it is under way, the event of the delivery that
  * will probably be next is read ahead.
  * Guarantees: one attempt of a webhook is under way in this process; webhooks whose last attempt failed take at most
- * three quarters of the room, so that receivers that hang delay nobody who answers; nothing is posted by a process that
- * cannot prove that it is still alive to the others.
+ * three quarters of the room, and they and those that were not attempted yet seven eighths, so that receivers that hang
+ * delay nobody who answers; nothing is posted by a process that cannot prove that it is still alive to the others.
  *
- * Spec webhook.attempt, webhook.signature
+ * Spec webhook.attempt, webhook.fair, webhook.signature
  */
 
 import type { LaneType } from '../cluster/behaviour.ts'
@@ -25,8 +25,10 @@ import type { WebhookSecrets } from './webhook-secrets.ts'
 /** Attempts under way at once: each is a connection. */
 const UNDER_WAY_MAX = 2_048
 const FAILING_UNDER_WAY_MAX = 1_536
-/** Webhooks that are remembered as failing. */
-const FAILING_MAX = 50_000
+/** Of webhooks that have not answered here yet, failing ones included. */
+const UNPROVEN_UNDER_WAY_MAX = 1_792
+/** Webhooks of which it is remembered how they answered. */
+const KNOWN_MAX = 50_000
 /** A claim of a process that is gone stands this long. */
 const HOLD_MS = 15_000
 
@@ -48,33 +50,25 @@ export interface PostDeps {
 /** The family of the lanes of webhooks. */
 export function makePostLane(deps: PostDeps): LaneType {
   const underWay = new Set<string>()
-  const failing = new Set<string>()
-  let failingUnderWay = 0
+  const standings = new Standings()
   const room = (lane: string): number => {
     if (deps.room !== undefined) return Math.min(deps.room(lane), underWay.has(lane) ? 0 : 1)
     if (underWay.has(lane) || underWay.size >= UNDER_WAY_MAX) return 0
-    return failing.has(lane) && failingUnderWay >= FAILING_UNDER_WAY_MAX ? 0 : 1
-  }
-  const note = (lane: string, { result }: PostOutcome): void => {
-    failing.delete(lane)
-    if (result === 'delivered') return
-    // A Set is in order of insertion: the oldest goes.
-    if (failing.size >= FAILING_MAX) failing.delete(failing.values().next().value as string)
-    failing.add(lane)
+    return standings.hasRoom(lane) ? 1 : 0
   }
   const perform: LaneType<PostJob, PostOutcome>['perform'] = async (job, { lane, attempt, signal, following }) => {
-    const wasFailing = failing.has(lane)
+    const standing = standings.begin(lane)
     underWay.add(lane)
-    if (wasFailing) failingUnderWay += 1
     try {
       const number = job.attemptsBefore + attempt
-      const outcome = await attemptPost(deps, job, { attempt: number, signal, following: following ?? null })
-      note(lane, outcome)
+      const isProven = standing === 'answering'
+      const outcome = await attemptPost(deps, job, { attempt: number, signal, isProven, following: following ?? null })
+      standings.note(lane, outcome.result === 'delivered' ? 'answering' : 'failing')
       report(deps, { lane, job, outcome })
       return outcome
     } finally {
       underWay.delete(lane)
-      if (wasFailing) failingUnderWay -= 1
+      standings.end(standing)
     }
   }
   return {
@@ -87,6 +81,45 @@ export function makePostLane(deps: PostDeps): LaneType {
     room,
     perform,
   } as LaneType
+}
+
+type Standing = 'answering' | 'failing' | 'unknown'
+
+/** How webhooks fared here at their last attempt, and how many of each kind are being attempted. */
+class Standings {
+  private readonly known = new Map<string, Standing>()
+  private readonly underWay = { answering: 0, failing: 0, unknown: 0 }
+
+  hasRoom(lane: string): boolean {
+    const { failing, unknown } = this.underWay
+    const standing = this.known.get(lane) ?? 'unknown'
+    if (standing === 'failing' && failing >= FAILING_UNDER_WAY_MAX) return false
+    return standing === 'answering' || failing + unknown < UNPROVEN_UNDER_WAY_MAX
+  }
+
+  begin(lane: string): Standing {
+    const standing = this.known.get(lane) ?? 'unknown'
+    this.underWay[standing] += 1
+    return standing
+  }
+
+  end(standing: Standing): void {
+    this.underWay[standing] -= 1
+  }
+
+  note(lane: string, standing: Standing): void {
+    // A Map is in order of insertion: the one that was attempted longest ago goes.
+    this.known.delete(lane)
+    if (this.known.size >= KNOWN_MAX) this.known.delete(this.known.keys().next().value as string)
+    this.known.set(lane, standing)
+  }
+}
+
+interface AttemptInput {
+  readonly attempt: number
+  readonly signal: AbortSignal
+  readonly isProven: boolean
+  readonly following: string | null
 }
 
 function report(
@@ -103,7 +136,7 @@ function report(
 async function attemptPost(
   { readEvent, openPoster, secrets, metrics, nowMs, mayPost }: PostDeps,
   { webhook, delivery }: PostJob,
-  { attempt, signal, following }: { attempt: number; signal: AbortSignal; following: string | null },
+  { attempt, signal, isProven, following }: AttemptInput,
 ): Promise<PostOutcome> {
   const { deliveryId, reference } = delivery
   const createdAtMs = msOf(deliveryId)
@@ -117,7 +150,7 @@ async function attemptPost(
   const headers = eventHeaders({ deliveryId, event: reference.event, body, secrets: live, unixSeconds })
   if (!mayPost()) throw new Error('The store was silent for too long to post')
   if (attempt === 1) metrics.firstPosted(nowMs() - createdAtMs)
-  const posting = poster.post({ url: webhook.url, headers, body, fresh: attempt > 1 }, signal)
+  const posting = poster.post({ url: webhook.url, headers, body, fresh: attempt > 1, isProven }, signal)
   if (following !== null) readAhead(readEvent, webhook, following)
   return posting
 }

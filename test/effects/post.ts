@@ -9,6 +9,7 @@ import { type Reaction, startReceiver } from '../support/receiver.ts'
 import { makeSelfSigned } from '../support/self-signed.ts'
 import { freePort } from '../support/service.ts'
 import { findSuite } from '../support/suites.ts'
+import { until } from '../support/until.ts'
 import { startZone } from '../support/zone.ts'
 
 const TIMEOUT_MS = 700
@@ -42,10 +43,10 @@ async function postOnce(url: string, changes: Partial<PosterDeps> = {}) {
   return { ...outcome, ms }
 }
 
-function inputOf(url: string, fresh = false) {
+function inputOf(url: string, { fresh = false, isProven = false } = {}) {
   const body = '{"id":"1"}'
   const headers = eventHeaders({ deliveryId: '1', event: 'bounced', body, secrets: SECRETS, unixSeconds: 1 })
-  return { url, headers, body, fresh }
+  return { url, headers, body, fresh, isProven }
 }
 
 const answer =
@@ -155,6 +156,56 @@ t.test('post: cut off by a stop, it ends at once', async (t) => {
   await poster.close()
 })
 
+t.test('post: a receiver that answers stands before two hundred that hang [webhook.fair]', async (t) => {
+  const poster = makePoster(makeDeps({ timeoutMs: 60_000 }))
+  const stop = new AbortController()
+  receiver.react(({ path }, response) => void (path === '/ok' && response.end()))
+  const before = receiver.connections()
+  for (let n = 0; n < 200; n += 1) void poster.post(inputOf(`${receiver.url}/hang`), stop.signal)
+  const outcome = await poster.post(inputOf(`${receiver.url}/ok`, { isProven: true }), NEVER)
+  t.match(outcome, { result: 'delivered' })
+  const others = receiver.connections() - before - 1
+  t.ok(others < 150, `${others} of 200 had begun`)
+  await until(() => receiver.connections() - before === 201, 20_000)
+  t.match(await poster.post(inputOf(`${receiver.url}/ok`, { isProven: true }), NEVER), { result: 'delivered' })
+  t.equal(receiver.connections() - before, 201, 'over the connection that it had')
+  stop.abort()
+  receiver.react(null)
+  await poster.close()
+  await until(() => receiver.open() === 0, 20_000)
+})
+
+t.test('post: one that hangs, goes on or is cut off costs one connection, which is closed', async (t) => {
+  const cases: [string, Reaction][] = [
+    ['hangs', () => undefined],
+    ['goes on', flood],
+    ['drips', (_request, response) => void response.write('a')],
+  ]
+  for (const [name, reaction] of cases) {
+    receiver.react(reaction)
+    await until(() => receiver.open() === 0, 20_000)
+    const before = receiver.connections()
+    const poster = makePoster(makeDeps({ timeoutMs: 300 }))
+    await poster.post(inputOf(receiver.url), NEVER)
+    await until(() => receiver.open() === 0, 20_000)
+    t.equal(receiver.connections() - before, 1, name)
+    await poster.close()
+  }
+  receiver.react(null)
+})
+
+t.test('post: of answers that go on for ever a bounded number is listened to', async (t) => {
+  const before = receiver.connections()
+  receiver.react((_request, response) => void response.write('a'))
+  const poster = makePoster(makeDeps({ timeoutMs: 60_000 }))
+  const all = Array.from({ length: 300 }, () => poster.post(inputOf(receiver.url), NEVER))
+  for (const outcome of await Promise.all(all)) t.equal(outcome.result, 'delivered')
+  await until(() => receiver.open() === 256, 20_000)
+  t.equal(receiver.connections() - before, 300)
+  await poster.close()
+  receiver.react(null)
+})
+
 t.test('post: what keeps a connection from being made', async (t) => {
   const silent = createPlain((socket: Socket) => socket.on('error', () => undefined))
   const rude = createPlain((socket: Socket) => {
@@ -203,7 +254,7 @@ t.test('post: a name that moves to a private address gains nothing [webhook.priv
   t.equal(receiver.connections() - before, 1)
   zone.set('moving.test', { type: 'A', address: '127.0.0.2' })
   const asked = zone.asked.length
-  t.match(await poster.post(inputOf(`https://moving.test:${receiver.port}`, true), NEVER), {
+  t.match(await poster.post(inputOf(`https://moving.test:${receiver.port}`, { fresh: true }), NEVER), {
     error: 'private_address',
     final: true,
   })

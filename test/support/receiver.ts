@@ -32,6 +32,8 @@ export interface Receiver {
   readonly received: Received[]
   /** Connections so far. */
   connections(): number
+  /** Connections that are open. */
+  open(): number
   /** What it does from now on; null: answers 200 at once. */
   react(reaction: Reaction | null): void
   close(): Promise<void>
@@ -67,6 +69,7 @@ export async function startReceiver(): Promise<Receiver | null> {
     ca: pair.cert,
     received,
     connections: () => connections,
+    open: () => sockets.size,
     react: (next) => {
       reaction = next
     },

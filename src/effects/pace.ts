@@ -1,0 +1,79 @@
+/**
+ * pace - lets new connections begin a few at a time: a thousand handshakes at once would keep this thread from everything
+ * else for seconds.
+ *
+ * Two classes. Those for receivers that have answered go first; the others get a share of each step at least, so that
+ * nobody waits for ever. Within a class hosts take turns: one with a thousand URLs delays no other.
+ *
+ * Spec webhook.fair
+ */
+
+/** Connections that begin in one step: 500 a second. */
+const BEGUN_MAX = 10
+const STEP_MS = 20
+/** Of these for receivers that have not answered yet, while any waits. */
+const UNPROVEN_SHARE = 3
+
+export interface Begin {
+  readonly host: string
+  /** Whether it is for a receiver that answered when it was asked last. */
+  readonly isProven: boolean
+}
+
+/** Resolves when the connection may begin. */
+export type Pace = (begin: Begin) => Promise<void>
+
+/** Makes the pace of a process. `later` calls back after some ms. */
+export function makePace(later: (call: () => void, ms: number) => void = setTimeout): Pace {
+  const proven = new Turns()
+  const unproven = new Turns()
+  let begun = 0
+  let isStepping = false
+  const step = (): void => {
+    begun = 0
+    for (let share = 0; share < UNPROVEN_SHARE && unproven.next(); share += 1) begun += 1
+    while (begun < BEGUN_MAX && (proven.next() || unproven.next())) begun += 1
+    isStepping = begun > 0
+    if (isStepping) later(step, STEP_MS)
+  }
+  return ({ host, isProven }) =>
+    new Promise((resolve) => {
+      if (!isStepping) {
+        isStepping = true
+        later(step, STEP_MS)
+      }
+      const isFree = isProven ? proven.isEmpty : proven.isEmpty && unproven.isEmpty
+      if (begun < BEGUN_MAX && isFree) {
+        begun += 1
+        resolve()
+      } else (isProven ? proven : unproven).add(host, resolve)
+    })
+}
+
+/** Who waits, host by host in turn. */
+class Turns {
+  private readonly hosts = new Map<string, (() => void)[]>()
+
+  get isEmpty(): boolean {
+    return this.hosts.size === 0
+  }
+
+  add(host: string, begin: () => void): void {
+    const waiting = this.hosts.get(host)
+    if (waiting === undefined) this.hosts.set(host, [begin])
+    else waiting.push(begin)
+  }
+
+  /** Lets the next one begin; false: nobody waits. */
+  next(): boolean {
+    for (const [host, waiting] of this.hosts) {
+      const [begin] = waiting.splice(0, 1)
+      this.hosts.delete(host)
+      // A Map is in order of insertion: this host is the last now.
+      if (waiting.length > 0) this.hosts.set(host, waiting)
+      begin?.()
+      return true
+    }
+    return false
+  }
+}
