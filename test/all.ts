@@ -9,36 +9,74 @@ import { join } from 'node:path'
 import t from 'tap'
 import { testFiles } from './support/test-files.ts'
 
-const FILES_AT_ONCE = 2
+/** One more than processors: tests wait for clocks and processes a third of their time. */
+const FILES_AT_ONCE = 3
 const FILE_MS_MAX = 120_000
 const ALL_MS_MAX = 3_600_000
-/** What takes longest on two processors, the longest first; the others follow in the order of their names. */
-const LONGEST = ['crash/kills']
+/** Tables without a side effect: all files of such a folder share one process. */
+const PURE_FOLDERS = ['mail', 'actors']
+/** What takes longest, the longest first; the others follow in the order of their names. */
+const LONGEST = [
+  'crash/kills',
+  'crash/clock-jump',
+  'simulation/seeds',
+  'crash/orphan',
+  'fuzz/size',
+  'crash/frozen',
+  'crash/points',
+  'cluster/worker',
+  'simulation/planted',
+  'crash/stop',
+  'crash/final-dot',
+  'crash/storm',
+  'fuzz/http',
+]
+
+/** What one process runs. */
+interface Run {
+  readonly name: string
+  readonly paths: readonly string[]
+  readonly topology: 'whole' | 'apart'
+}
 
 const wanted = process.argv.slice(2)
 const files = testFiles().filter((file) => file !== 'all' && isWanted(file))
-const runs = [
-  ...files.map((file) => ({ file, name: file, topology: 'whole' })),
+const runs: Run[] = [
+  ...PURE_FOLDERS.map((folder) =>
+    runOf(
+      folder,
+      files.filter(isPure).filter((file) => file.startsWith(`${folder}/`)),
+    ),
+  ),
+  ...files.filter((file) => !isPure(file)).map((file) => runOf(file, [file])),
   ...files
     .filter((file) => file.startsWith('routes/'))
-    .map((file) => ({ file, name: `apart: ${file}`, topology: 'apart' })),
+    .map((file): Run => ({ ...runOf(`apart: ${file}`, [file]), topology: 'apart' })),
 ]
 
 t.jobs = FILES_AT_ONCE
 t.setTimeout(ALL_MS_MAX)
-for (const { file, name, topology } of runs.sort((a, b) => placeOf(a.name) - placeOf(b.name))) {
-  const path = join(import.meta.dirname, `${file}.js`)
+for (const { name, paths, topology } of runs.filter(({ paths }) => paths.length > 0).sort(byPlace)) {
+  const script = paths.length === 1 ? paths : [join(import.meta.dirname, 'support/folder.js'), ...paths]
   // The runner puts its loader into NODE_OPTIONS of every child, whatever `env` says; env(1) takes it out.
-  const args = ['-u', 'NODE_OPTIONS', process.execPath, '--enable-source-maps', path]
+  const args = ['-u', 'NODE_OPTIONS', process.execPath, '--enable-source-maps', ...script]
   void t.spawn('/usr/bin/env', args, { env: { ...process.env, TOPOLOGY: topology }, timeout: FILE_MS_MAX }, name)
+}
+
+function runOf(name: string, tests: readonly string[]): Run {
+  return { name, paths: tests.map((file) => join(import.meta.dirname, `${file}.js`)), topology: 'whole' }
 }
 
 function isWanted(file: string): boolean {
   return wanted.length === 0 || wanted.some((one) => file === one || file.startsWith(`${one}/`))
 }
 
-/** Smaller is sooner. Stable: files that are not among the longest keep their order. */
-function placeOf(name: string): number {
-  const place = LONGEST.indexOf(name)
-  return place === -1 ? LONGEST.length : place
+function isPure(file: string): boolean {
+  return PURE_FOLDERS.some((folder) => file.startsWith(`${folder}/`))
+}
+
+/** The longest first; files that are not among them keep their order. */
+function byPlace(one: Run, other: Run): number {
+  const placeOf = ({ name }: Run) => (LONGEST.includes(name) ? LONGEST.indexOf(name) : LONGEST.length)
+  return placeOf(one) - placeOf(other)
 }

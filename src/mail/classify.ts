@@ -44,7 +44,7 @@ const UNKNOWN_RECIPIENT = new RegExp(
     'unknown (or illegal )?(alias|user|recipient|mailbox|address|account|local part)',
     "(no|not?) such (a )?(user|mailbox|recipient|address|account|person|customer)|no mailbox|isn't a valid",
     "(doesn't|does not|did not) have an? .{0,40}account",
-    "(user|recipient|mailbox|address|account|that you tried to reach|email|<[^>]*>|\\S+@\\S+)( you .{0,40})? (does not|doesn't|do not|didn't) exist",
+    "(user|recipient|mailbox|address|account|that you tried to reach|email|<[^>]*>|\\S@[^\\s@]+)( you .{0,40})? (does not|doesn't|do not|didn't) exist",
     'mailbox (unavailable|not available|not found)|(invalid|bad) (recipient|mailbox|user|destination mailbox)',
     'not a (valid|known) (user|mailbox|recipient|address)|user (is )?invalid|not our customer',
   ].join('|'),

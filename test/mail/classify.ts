@@ -3,8 +3,10 @@
 import t from 'tap'
 import { classifyReply, makeRefused, makeUnasked } from '../../src/mail/classify.ts'
 import type { Phase } from '../../src/mail/outcome.ts'
+import { cpuMsOf } from '../support/cpu-time.ts'
 
 type Row = [response: string, classification: string, flags?: string, phase?: Phase]
+
 /** Flags: `h` hard, `t` temporary. The phase is rcpt unless said otherwise. */
 const ROWS: Row[] = [
   ['450 4.2.0 <a@b.test>: Recipient address rejected: Greylisted, try again in 300 seconds', 'TransientFailure', 't'],
@@ -150,9 +152,11 @@ t.test('classify: outcomes', async (t) => {
 
 t.test('classify: no rule takes long on a hostile line', async (t) => {
   for (const unit of ['account ', 'sender ', '@@', 'ip ', 'attachment ', 'a@b ', '<', 'spf ']) {
-    const startMs = performance.now()
-    for (let n = 0; n < 20; n += 1) classifyReply({ phase: 'rcpt', response: `550 ${unit.repeat(512)}`.slice(0, 512) })
+    const response = `550 ${unit.repeat(512)}`.slice(0, 512)
+    const tookMs = await cpuMsOf(() => {
+      for (let n = 0; n < 20; n += 1) classifyReply({ phase: 'rcpt', response })
+    })
     // A bound of seconds, not a measurement: exponential patterns would not come back at all.
-    t.ok(performance.now() - startMs < 5000)
+    t.ok(tookMs < 5000, `${unit}: ${Math.round(tookMs)} ms`)
   }
 })
