@@ -38,6 +38,8 @@ export interface ServiceOptions {
   readonly print?: (text: string) => void
   /** How mail is transmitted, in place of what the settings and our own bounds say. */
   readonly smtp?: SmtpChanges
+  /** Share of the store's memory from which on sends are refused, in place of our own. */
+  readonly fullShare?: number
   /** Ends the process when its loop hangs: for a process that is nothing but the service. */
   readonly isWatched?: boolean
   /** Makes the shards; crash tests stop them at a named step. */
@@ -48,7 +50,9 @@ export interface ServiceOptions {
 export async function startService(config: Config, options: ServiceOptions = {}): Promise<RunningService> {
   const log = makeLog({ level: config.logLevel, isTerminal: process.stdout.isTTY === true })
   const ending = makeEnding()
-  const parts = await openParts(config, log, { end: ending.end, ...(options.smtp && { smtp: options.smtp }) })
+  const { smtp, fullShare } = options
+  const changes = { ...(smtp && { smtp }), ...(fullShare !== undefined && { fullShare }) }
+  const parts = await openParts(config, log, { end: ending.end, ...changes })
   const running: Partial<Running> = {}
   await open(parts, options, running).catch(async (error) => {
     ending.stopping()

@@ -32,6 +32,7 @@ import { type Outbound, openOutbound, readSiteLimits } from './outbound.ts'
 import { isProcessGone, processIdentity } from './process-identity.ts'
 import { makeSecrets, type Secrets } from './secrets.ts'
 import { makeSigningKeyFinder, openServiceKey } from './signing-keys.ts'
+import { type StoreFill, watchFill } from './store-fill.ts'
 import { fenceStore, makeContentStore } from './store-guard.ts'
 import { makeQueueFigures } from './views/queue-figures.ts'
 import { makeWebhookRoom, type WebhookRoom } from './webhook-room.ts'
@@ -46,6 +47,7 @@ export interface Parts {
   readonly secrets: Secrets
   readonly embedded: EmbeddedRedis | null
   readonly store: RedisStore
+  readonly fill: StoreFill
   readonly content: ContentStore
   readonly fence: Fence
   readonly metrics: Metrics
@@ -67,7 +69,7 @@ export interface Parts {
 export async function openParts(
   config: Config,
   log: Log,
-  { end, smtp = {} }: { end: (code: number) => void; smtp?: SmtpChanges },
+  { end, smtp = {}, fullShare }: { end: (code: number) => void; smtp?: SmtpChanges; fullShare?: number },
 ): Promise<Parts> {
   if (config.redisUrls.length > 1) throw new Error('REDIS_URL: this release does not run on a Redis Cluster')
   const { durability, dataDir } = config
@@ -86,6 +88,7 @@ export async function openParts(
       throw error
     },
   )
+  const fill = await watchFill({ redis: () => store.views, log, ...(fullShare !== undefined && { fullShare }) })
   const content = makeContentStore(() => store.views)
   const resolver = createResolver({ servers: config.dnsServers, nowMs: monotonicMs })
   const mailRoom = makeMailRoom(config, fence, smtp)
@@ -113,6 +116,7 @@ export async function openParts(
     secrets,
     embedded,
     store,
+    fill,
     content,
     fence,
     metrics,
@@ -271,6 +275,7 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
     livingWorkers: () => worker.livingWorkers,
     countAccounts: () => countAccounts(store.views),
     approval: config.approval,
+    hasRoom: () => parts.fill.hasRoom,
     isReady: () => store.connected && worker.ready(),
     figures: () => figuresOf(parts, worker),
     queueFigures: makeQueueFigures({
@@ -282,7 +287,10 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
 }
 
 /** Figures of this moment. */
-export function figuresOf({ store, outbound, mailRoom, webhooks }: Parts, worker: Worker): Record<string, number> {
+export function figuresOf(
+  { store, fill, outbound, mailRoom, webhooks }: Parts,
+  worker: Worker,
+): Record<string, number> {
   const { underWay, waiting, paused } = outbound.sites.figures
   const sites = { attemptsUnderWay: underWay, attemptsWaiting: waiting, sitesPaused: paused }
   const posts = webhooks.figures.take(worker.nowMs())
@@ -292,11 +300,13 @@ export function figuresOf({ store, outbound, mailRoom, webhooks }: Parts, worker
     ...posts,
     connections: mailRoom.connections(),
     storeUp: store.connected ? 1 : 0,
+    storeFill: fill.share,
   }
 }
 
 /** Gives the store back; our own Redis is stopped when nobody else uses it. */
-export async function closeParts({ embedded, store }: Parts): Promise<void> {
+export async function closeParts({ embedded, fill, store }: Parts): Promise<void> {
+  fill.stop()
   await embedded?.stop({ whenLast: () => isLast(store) })
   store.close()
 }

@@ -8,11 +8,10 @@ import type { Redis } from 'ioredis'
 import type { Durability } from '../../cluster/redis-binary.ts'
 import { checkSettings } from '../../cluster/redis-settings.ts'
 import type { Finding } from '../../schemas/health.ts'
+import { FULL_SHARE, fillOf } from '../store-fill.ts'
 import { failed, warning, well } from './finding.ts'
 
-/** Shares of `maxmemory`: from the second on new mail is refused. */
 const FULL_SHARE_WARNING = 0.7
-const FULL_SHARE_MAX = 0.85
 const CLOCK_MS_MAX = 2000
 
 /** Its settings, its memory and its last write. */
@@ -23,16 +22,18 @@ export async function examineStore(redis: Redis, durability: Durability): Promis
   )
   if (refusal !== null)
     return failed('store', refusal, 'Set them in redis.conf, and at once with CONFIG SET; then restart the service')
-  const info = parseInfo(await redis.info())
+  const text = await redis.info()
+  const info = parseInfo(text)
   if (info.get('aof_last_write_status') === 'err')
     return failed('store', 'The last write of the append-only file failed', "Look at Redis's log and at its disk")
-  const [used, max] = [Number(info.get('used_memory')), Number(info.get('maxmemory'))]
+  const max = Number(info.get('maxmemory'))
+  const fill = fillOf(text)
   if (max === 0)
     return warning('store', 'Redis has no maxmemory', 'Set maxmemory to three quarters of the memory that it may use')
-  const share = `${Math.round((used / max) * 100)} % of maxmemory is used`
+  const share = `${Math.round(fill * 100)} % of maxmemory is used`
   const more = `Raise maxmemory: CONFIG SET maxmemory ${max * 2}, and in redis.conf`
-  if (used / max >= FULL_SHARE_MAX) return failed('store', `${share}: new mail is refused`, more)
-  if (used / max >= FULL_SHARE_WARNING) return warning('store', share, more)
+  if (fill >= FULL_SHARE) return failed('store', `${share}: new mail is refused`, more)
+  if (fill >= FULL_SHARE_WARNING) return warning('store', share, more)
   return well('store', `Redis ${info.get('redis_version') ?? info.get('valkey_version')}, ${share}`)
 }
 

@@ -5,7 +5,7 @@
  * pure. Content that is too large for the commit is written before the ask, after a look at key and account, and taken
  * away again when the ask did not make a message of it. One request is one command, however many messages it has.
  *
- * Spec send.size, limit.headers, request.idempotency
+ * Spec send.size, send.room, limit.headers, request.idempotency
  */
 
 import type { Command } from '../../cluster/behaviour.ts'
@@ -34,6 +34,8 @@ export interface SendDeps extends SendSettings {
   readonly nowMs: () => number
   readonly content: ContentStore
   readonly metrics: Metrics
+  /** Whether the store has room for new mail. */
+  readonly hasRoom: () => boolean
   /** Builds a message off the main thread and answers its bytes; null when it cannot be built. */
   readonly measure: (message: SendMessage, contentId: string) => Promise<number | null>
 }
@@ -65,7 +67,9 @@ interface Packing {
 }
 
 /** Sends the messages of a request, all or none. */
-export function sendAll(deps: SendDeps, arrival: Arrival): Promise<Answer> {
+export function sendAll(deps: SendDeps, arrival: Arrival): Answer | Promise<Answer> {
+  // Spec send.room
+  if (!deps.hasRoom()) return refuse('unavailable')
   const packing = arrival.messages.map(pack)
   const packed = packedAtOnce(packing)
   if (packed === null) return sendLarge(deps, arrival, packing)

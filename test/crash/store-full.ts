@@ -13,9 +13,12 @@ import { until } from '../support/until.ts'
 const WAIT_MS_MAX = 15_000
 const REFUSED_MIN = 20
 
-/** Performers are held until the store is full: what is accepted by then must be finished in a full store. */
+/**
+ * No send is refused before the store itself refuses, and performers are held until it is full: what is accepted by then
+ * must be finished in a full store.
+ */
 let room = 0
-const service = await startTestService({}, { room: () => room })
+const service = await startTestService({}, { room: () => room, fullShare: Number.POSITIVE_INFINITY })
 t.teardown(() => service.stop())
 const { firstRun } = service
 await raiseLimits(service.config.operatorPort, firstRun)
