@@ -3,12 +3,15 @@
  * destinations, from acceptance to the final dot
  */
 
+import { Agent } from 'node:http'
+import type { Redis } from 'ioredis'
 import { startArrivals } from './arrivals.ts'
+import { makeClient, sendBatches } from './batches.ts'
 import { type Host, startHost } from './host.ts'
 import { addSite, openField } from './mail-field.ts'
 import { bodyTemplate, formatPlace, PLACE } from './message.ts'
 import { pace } from './pace.ts'
-import { startStore } from './store.ts'
+import { keysOf, startStore, sumOf } from './store.ts'
 import { formatNumber, formatTable } from './table.ts'
 
 const ACCOUNTS = 20
@@ -39,11 +42,11 @@ export async function benchDelivery({ seconds, rate, dead, each }: DeliveryOrder
     const alone = await pace(host.ready, load)
     await pause(SETTLE_MS)
     const undisturbed = arrivals.take()
-    const recipients = { template: `person@z${PLACE}.example.net`, count: dead }
-    await pace(host.ready, { rate: null, count: dead * each, recipients })
+    await fill(host, { dead, each })
     const beside = await pace(host.ready, load)
     await pause(SETTLE_MS)
     const disturbed = arrivals.take()
+    const waiting = await depthOf(store.client)
     await host.stop()
     console.log(`idle, from the 200 to the first byte: p50 ${formatNumber(idle, 1)} ms of ${IDLE_SENDS}\n`)
     const row = (name: string, way: typeof disturbed, accepted: typeof alone) => [
@@ -60,11 +63,29 @@ export async function benchDelivery({ seconds, rate, dead, each }: DeliveryOrder
         row(`beside ${dead} dead destinations of ${each}`, disturbed, beside),
       ]),
     )
+    console.log(`\nwaiting for the dead at the end: ${formatNumber(waiting)}`)
+    for (const { accepted } of [alone, beside])
+      if (accepted !== load.count) throw new Error(`${accepted} of ${load.count} messages were accepted`)
   } finally {
     await arrivals.close()
     await field.close()
     await store.stop()
   }
+}
+
+/** Messages in the queues of dead destinations. */
+async function depthOf(client: Redis): Promise<number> {
+  return sumOf(client, await keysOf(client, '{s*}:due:deliver/z*'), (pipeline, key) => pipeline.zcard(key))
+}
+
+/** Puts `each` messages into the queue of every dead destination. */
+async function fill({ ready }: Host, { dead, each }: Pick<DeliveryOrder, 'dead' | 'each'>): Promise<void> {
+  const agent = new Agent({ keepAlive: true })
+  const body = bodyTemplate(ready.domain, `person@z${PLACE}.example.net`)
+  await sendBatches(makeClient(ready, agent), dead * each, (n) =>
+    JSON.parse(body.replace(PLACE, formatPlace(n % dead))),
+  )
+  agent.destroy()
 }
 
 /** Median of the time from an answer to the first byte at the mail server, each time to another site. */

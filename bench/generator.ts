@@ -127,6 +127,11 @@ class Run {
     socket.on('close', () => {
       this.lines -= 1
       if (line.isAsked) this.lost += 1
+      // A server closes what is idle for long: that is no answer that did not come.
+      const at = this.idle.indexOf(line)
+      if (at < 0) return
+      this.idle.splice(at, 1)
+      if (!this.isOver()) this.open()
     })
   }
 

@@ -6,16 +6,13 @@
  * often as they were sent to, page by page, or the run fails.
  */
 
-import { Agent, request } from 'node:http'
-import { text } from 'node:stream/consumers'
+import { Agent } from 'node:http'
+import { type Client, makeClient, sendBatches } from './batches.ts'
 import { startHost } from './host.ts'
-import type { Target } from './message.ts'
 import { startStore } from './store.ts'
 import { formatNumber, formatTable } from './table.ts'
 import { shareOfCore } from './usage.ts'
 
-const BATCH = 100
-const SEEDERS = 4
 /** Messages of one recipient, on average. */
 const MESSAGES_EACH = 10
 /** Recipients that are looked up whole. */
@@ -77,46 +74,20 @@ export async function benchSearch({ messages, requests }: { messages: number; re
   }
 }
 
-type Client = (path: string, body: object) => Promise<unknown>
-
-function makeClient({ port, keys }: Target, agent: Agent): Client {
-  return async (path, body) => {
-    const headers = { authorization: `Bearer ${keys[0]}`, 'content-type': 'application/json' }
-    const asked = request({ port, path, method: 'POST', agent, headers })
-    asked.end(JSON.stringify(body))
-    const answer = await new Promise<import('node:http').IncomingMessage>((resolve, reject) => {
-      asked.once('response', resolve).once('error', reject)
-    })
-    const said = await text(answer)
-    if (answer.statusCode !== 200) throw new Error(`${path}: ${answer.statusCode} ${said}`)
-    return JSON.parse(said)
-  }
-}
-
 function addressOf(person: number): string {
   return `person${person}@mail.example.com`
 }
 
 /** Message n goes to person n modulo their number: all of one person's messages lie far apart. */
-async function seed(client: Client, domain: string, { messages, people }: { messages: number; people: number }) {
-  let next = 0
-  const seeder = async () => {
-    while (next < messages) {
-      const first = next
-      next += BATCH
-      const length = Math.min(BATCH, messages - first)
-      const batch = Array.from({ length }, (_, place) => ({
-        from: `shop@${domain}`,
-        to: [addressOf((first + place) % people)],
-        subject: 'Your receipt',
-        tag: `tag ${(first + place) % TAGS}`,
-        metadata: { number: String(first + place) },
-        text: 'Thank you.',
-      }))
-      await client('/v1/email/batch', { messages: batch })
-    }
-  }
-  await Promise.all(Array.from({ length: SEEDERS }, seeder))
+function seed(client: Client, domain: string, { messages, people }: { messages: number; people: number }) {
+  return sendBatches(client, messages, (n) => ({
+    from: `shop@${domain}`,
+    to: [addressOf(n % people)],
+    subject: 'Your receipt',
+    tag: `tag ${n % TAGS}`,
+    metadata: { number: String(n) },
+    text: 'Thank you.',
+  }))
 }
 
 /** Throws when a recipient is not found as often as it was sent to. */
