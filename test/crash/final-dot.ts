@@ -3,7 +3,7 @@
  * of it. The next start must deliver the message; the receiver may get it once more, not oftener, and the same
  * message.
  */
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { checkSettled } from '../support/crash-check.ts'
 import { verifyDomain } from '../support/crash-live.ts'
 import { setScene } from '../support/crash-scene.ts'
@@ -16,12 +16,24 @@ import { startZone } from '../support/zone.ts'
 const MESSAGES = 3
 const ARRIVED_MS_MAX = 15_000
 
+const WAYS: readonly [string, (port: number) => Record<string, string>][] = [
+  ['relay', (port) => ({ RELAY_URL: `smtp://127.0.0.1:${port}`, RELAY_CONNECTIONS: String(MESSAGES) })],
+  ['mx', (port) => ({ DELIVERY_PORT: String(port), PRIVATE_NETWORKS_ALLOWED: '127.0.0.0/8' })],
+]
+
+t.jobs = 2
 const id = 'crash.final-dot-sent'
-t.test(`crash: killed when final dot sent, each message comes at least once and at most twice [${id}]`, async (t) => {
+for (const [way, settingsOf] of WAYS)
+  t.test(`crash: killed when final dot sent (${way}), each message comes once more at most [${id}]`, (t) =>
+    killAtFinalDot(t, settingsOf),
+  )
+
+async function killAtFinalDot(t: Test, settingsOf: (port: number) => Record<string, string>): Promise<void> {
   const mx = await startMx()
   const zone = await startZone()
-  const relay = { RELAY_URL: `smtp://127.0.0.1:${mx.port}`, RELAY_CONNECTIONS: String(MESSAGES) }
-  const scene = await setScene({ ...relay, DNS_SERVERS: zone.server })
+  zone.set('example.com', { type: 'MX', exchange: 'mx.example.com', priority: 10 })
+  zone.set('mx.example.com', { type: 'A', address: '127.0.0.1' })
+  const scene = await setScene({ ...settingsOf(mx.port), DNS_SERVERS: zone.server })
   let host: Host | null = null
   t.teardown(async () => {
     await host?.kill('SIGKILL')
@@ -61,7 +73,7 @@ t.test(`crash: killed when final dot sent, each message comes at least once and 
   }
   await host.kill('SIGTERM')
   t.equal(await host.exited, 0)
-})
+}
 
 function messagesOf(mx: Awaited<ReturnType<typeof startMx>>): string[] {
   return mx.sessions.flatMap(({ messages }) => messages)
