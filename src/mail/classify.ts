@@ -40,13 +40,14 @@ interface Rule {
 const RECIPIENT_PHASES: readonly Phase[] = ['rcpt', 'data', 'dot']
 const UNKNOWN_RECIPIENT = new RegExp(
   [
-    '(user|recipient|mailbox|address|account|alias)( is| name)? (unknown|not (found|known|exist))',
+    '(user|recipient|mailbox|address|account|alias)( is| name)? (unknown|unrecognized|not (found|known|exist))',
     'unknown (or illegal )?(alias|user|recipient|mailbox|address|account|local part)',
-    "(no|not?) such (a )?(user|mailbox|recipient|address|account|person|customer)|no mailbox|isn't a valid",
+    "(no|not?) such (a )?(user|mailbox|recipient|address|account|person|customer)|no mail-?box|isn't a valid",
     "(doesn't|does not|did not) have an? .{0,40}account",
     "(user|recipient|mailbox|address|account|that you tried to reach|email|<[^>]*>|\\S@[^\\s@]+)( you .{0,40})? (does not|doesn't|do not|didn't) exist",
     'mailbox (unavailable|not available|not found)|(invalid|bad) (recipient|mailbox|user|destination mailbox)',
     'not a (valid|known) (user|mailbox|recipient|address)|user (is )?invalid|not our customer',
+    'utilisateur inconnu|undeliverable address',
   ].join('|'),
   'i',
 )
@@ -68,13 +69,13 @@ const RULES: readonly Rule[] = [
   },
   {
     classification: 'InactiveMailbox',
-    text: /overquotaperm|\b(account|mailbox|user|recipient)\b[^.;]{0,60}\b(disabled|inactive|suspended|closed|deactivated)\b|\b(disabled|inactive|suspended) (account|mailbox|user|recipient)/i,
+    text: /overquotaperm|\b(account|mailbox|user|recipient)\b[^.;]{0,60}\b(disabled|inactive|suspended|closed|deactivated|not activ(e|ated))\b|\b(disabled|inactive|suspended) ?(account|mailbox|user|recipient)/i,
     not: /\bsend(er|ing)\b|\byour (account|domain|ip|server)/i,
     hard: true,
   },
   {
     classification: 'QuotaIssues',
-    text: /\b[45]\.2\.2\b|over ?-?quota|quota exceeded|exceeded .{0,20}quota|(mailbox|inbox) (is |was )?full|out of storage|^552.*storage allocation/i,
+    text: /\b[45]\.2\.2\b|over ?-?quota|quota (exceeded|violation)|exceeded .{0,20}quota|(mailbox|inbox) (is |was )?full|out of storage|mailbox limit exc?ee|^552.*storage allocation/i,
   },
   {
     classification: 'ContentRelated',
@@ -87,31 +88,34 @@ const RULES: readonly Rule[] = [
   },
   {
     classification: 'AuthenticationFailed',
-    text: /\b[45]\.7\.(2[0-69]|30|509|515)\b|\bdmarc\b|\b(dkim|spf)\b.{0,60}(fail|(not|n't) pass|invalid|missing|required)|(fail|(not|n't) pass|invalid|missing).{0,40}\b(dkim|spf)\b|unauthenticated/i,
+    text: /\b[45]\.7\.(2[0-69]|30|509|515)\b|\bdmarc\b|\b(dkim|spf)\b.{0,60}(fail|(not|n't) pass|invalid|missing|required)|(fail|(not|n't) pass|invalid|missing).{0,40}\b(dkim|spf)\b|unauthenticated|dmarcrejection|authentication (is )?required|smtp authentication/i,
   },
   {
     classification: 'InvalidSender',
-    text: /\b[45]\.1\.[78]\b|\b5\.7\.27\b|sender (address|domain)?.{0,60}(reject|denied|does not exist|not exist|invalid|unresolv|not resolve|not found|verif)|domain of sender/i,
+    text: /\b[45]\.1\.[78]\b|\b5\.7\.27\b|sender (address|domain)?.{0,60}(reject|denied|does not exist|not exist|invalid|unresolv|not resolve|not found|verif|must exist|has no\b|resolve fail)|domain of sender/i,
   },
   {
     classification: 'SpamBlock',
-    text: /spamhaus|spamcop|barracuda|\b(rbl|dnsbl|rhsbl)\b|(block|black) ?-?list|\bip\b.{0,60}\b(block|bann?ed|listed|deny|denied)|\b(blocked|banned|listed)\b.{0,40}\bip\b|reputation|\bS31[45]0\b/i,
+    text: /spamhaus|spamcop|barracuda|\b(rbl|dnsbl|rhsbl)\b|(block|black) ?-?list|\bip\b.{0,60}\b(block|bann?ed|listed|deny|denied)|\b(blocked|banned|listed)\b.{0,40}\bip\b|reputation|\bS31[45]0\b|\bblocked by (ivmsip\b|\S+\.\S)/i,
   },
-  { classification: 'SpamContent', text: /spam|unsolicited|content (is |was )?reject|uribl|surbl/i },
+  {
+    classification: 'SpamContent',
+    text: /spam|junk ?mail|unsolicited|content (is |was )?(reject|denied)|url in this .{0,20}listed|uribl|surbl/i,
+  },
   {
     classification: 'InvalidRecipient',
-    text: /\b5\.1\.[123]\b|^550 5\.1\.\d+ .*reject|\b5\.4\.1\b.*(recipient|access denied)|\b5\.5\.0\b.*mailbox/i,
+    text: /\b5\.1\.[123]\b|^550 5\.1\.\d+ (?!.*access denied).*reject|\b5\.4\.1\b.*(recipient|access denied)|\b5\.5\.0\b.*mailbox/i,
     phases: RECIPIENT_PHASES,
     hard: true,
   },
   { classification: 'InvalidRecipient', text: UNKNOWN_RECIPIENT, phases: RECIPIENT_PHASES, hard: true },
   {
     classification: 'RelayingIssues',
-    text: /relay(ing)?( access)? (is )?(denied|not (permitted|allowed)|prohibited)|(unable|not permitted|not allowed|refus\w+) to relay|rcpthosts|^551.*relay/i,
+    text: /relay(ing)?( access)? (is )?(denied|not (permitted|allowed)|prohibited)|(unable|not permitted|not allowed|isn't allowed|refus\w+) to relay|rcpthosts|^551.*relay/i,
   },
   {
     classification: 'RoutingErrors',
-    text: /\b[45]\.4\.[46]\b|unrouteable|unroutable|mail loop|loops back|looping|too many hops/i,
+    text: /\b[45]\.4\.[46]\b|unrouteable|unroutable|mail ?loop|loops back|looping|too many hops/i,
   },
   { classification: 'TooManyRecipients', text: /\b[45]\.5\.3\b|too many recipients/i, temporary: true },
   {
@@ -122,6 +126,8 @@ const RULES: readonly Rule[] = [
   {
     classification: 'InvalidRecipient',
     text: /^55[013]( 5\.[10]\.\d+)?( .*\b(unknown|unavailable|no such|not found|not exist|invalid (user|recipient|mailbox|address)).*)?$/i,
+    // Of a domain or a look-up it says nothing about the recipient.
+    not: /\b(domain|dns)\b/i,
     phases: ['rcpt'],
     hard: true,
   },

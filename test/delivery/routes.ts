@@ -5,7 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import t from 'tap'
+import { BLACK_HOLE_SKIP, openBlackHole } from '../support/black-hole.ts'
 import { startDelivery } from '../support/delivery.ts'
+import type { FakeMx, MxScript } from '../support/mx.ts'
 import { makeSelfSigned } from '../support/self-signed.ts'
 import { until } from '../support/until.ts'
 
@@ -59,6 +61,61 @@ t.test('delivery 14: greylisted, then taken: one event each', async (t) => {
   )
 })
 
+/** Orders one attempt after the other, each under its script, and waits for what comes of it. */
+async function attemptAll(mx: FakeMx, { id, domain }: { id: string; domain: string }, scripts: readonly MxScript[]) {
+  for (const [index, script] of scripts.entries()) {
+    mx.sever()
+    mx.script(script)
+    await operate('POST /queue/retry', { domain })
+    await messageWhen(id, ({ recipients }) => recipients[0]?.attempts === index + 2)
+  }
+  return message(id)
+}
+
+t.test('delivery 3: blocked at the banner for two days: expired in that class, and nobody is suppressed', async (t) => {
+  const script = { banner: '554 5.7.1 blocked using zen.spamhaus.org' }
+  const mx = await destination('blocked.test', script)
+  const id = await send(['ann@blocked.test'])
+  await messageWhen(id, ({ status }) => status === 'deferred')
+  const { events } = await attemptAll(mx, { id, domain: 'blocked.test' }, Array(14).fill(script))
+  t.same(
+    events.map(({ event }) => event),
+    [...Array(14).fill('deferred'), 'bounced'],
+  )
+  t.match(events[14]?.details, { classification: 'SpamBlock', code: 554, expired: true, hard: false })
+  mx.sever()
+  mx.script({})
+  await messageWhen(await send(['ann@blocked.test']), ({ status }) => status === 'delivered')
+})
+
+t.test('delivery 20: refused for now at DATA, then at the dot, then taken', async (t) => {
+  const mx = await destination('twice.test', { data: '451 4.3.0 later' })
+  const id = await send(['ann@twice.test'])
+  await messageWhen(id, ({ status }) => status === 'deferred')
+  const { events } = await attemptAll(mx, { id, domain: 'twice.test' }, [{ dot: '451 4.3.0 later still' }, {}])
+  t.match(events, [
+    { event: 'deferred', details: { response: '451 4.3.0 later' } },
+    { event: 'deferred', details: { response: '451 4.3.0 later still' } },
+    { event: 'delivered' },
+  ])
+})
+
+for (const dot of ['drop', 'fin', 'hang'] as const)
+  t.test(`delivery 23: ${dot} after the dot, then taken; the copy is allowed`, async (t) => {
+    const domain = `${dot}-dot.test`
+    const mx = await destination(domain, { dot })
+    const id = await send([`ann@${domain}`])
+    await messageWhen(id, ({ status }) => status === 'deferred')
+    const { events } = await attemptAll(mx, { id, domain }, [{}])
+    t.match(events, [
+      { event: 'deferred', details: { code: null } },
+      { event: 'delivered', details: { code: 250 } },
+    ])
+    const copies = mx.sessions.flatMap(({ messages }) => messages)
+    t.equal(copies.length, 2)
+    t.equal(copies[0], copies[1], 'the same bytes')
+  })
+
 t.test('delivery 16: the connection stays usable after a refusal', async (t) => {
   const rcpt = (line: string) => (line.includes('bad@') ? '550 5.1.1 no such user' : '250 2.1.5 ok')
   const mx = await destination('mixed.test', { rcpt })
@@ -103,6 +160,18 @@ t.test('delivery 25: a server that refuses the connection is passed over, and co
   t.equal(second.sessions.length, 1, 'over the connection that is there')
 })
 
+t.test('delivery 25: a server that never answers is passed over', { skip: BLACK_HOLE_SKIP }, async (t) => {
+  const second = await server()
+  const hole = await openBlackHole('127.0.78.2', delivery.port)
+  t.teardown(() => hole.close())
+  const [first, other] = ['a.hole.test', 'b.hole.test']
+  zone.set('hole.test', { type: 'MX', exchange: first, priority: 1 }, { type: 'MX', exchange: other, priority: 2 })
+  zone.set(first, { type: 'A', address: '127.0.78.2' })
+  zone.set(other, { type: 'A', address: second.address })
+  const { events } = await messageWhen(await send(['ann@hole.test']), ({ status }) => status === 'delivered')
+  t.equal(events.length, 1, 'nobody is told of it')
+})
+
 t.test('delivery 26: private addresses are never connected to', async (t) => {
   const mx = await server()
   const own = ['10.0.0.1', '169.254.169.254', '192.168.0.1', '100.64.0.1', '0.0.0.0', '224.0.0.1']
@@ -115,6 +184,21 @@ t.test('delivery 26: private addresses are never connected to', async (t) => {
   zone.set('partly.test', { type: 'MX', exchange: 'mx.partly.test', priority: 1 })
   zone.set('mx.partly.test', ...addresses, { type: 'A', address: mx.address })
   await messageWhen(await send(['ann@partly.test']), ({ status }) => status === 'delivered')
+})
+
+t.test('delivery 26: addresses of IPv6 are never connected to, private or not', async (t) => {
+  const mx = await server()
+  const six = ['::1', '::ffff:10.0.0.1', `::ffff:${mx.address}`, 'fe80::1', 'fd00::1'].map(
+    (address) => ({ type: 'AAAA', address }) as const,
+  )
+  zone.set('six.test', { type: 'MX', exchange: 'mx.six.test', priority: 1 })
+  zone.set('mx.six.test', ...six)
+  zone.set('both.test', { type: 'MX', exchange: 'mx.both.test', priority: 1 })
+  zone.set('mx.both.test', ...six, { type: 'A', address: mx.address })
+  const { status } = await messageWhen(await send(['ann@six.test']), (seen) => seen.status !== 'accepted')
+  t.equal(status, 'deferred')
+  await messageWhen(await send(['ann@both.test']), (seen) => seen.status === 'delivered')
+  t.equal(mx.sessions.length, 1)
 })
 
 t.test('delivery 27: null MX, no such domain, no DNS, an IP literal, no MX', async (t) => {
