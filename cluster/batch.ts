@@ -163,6 +163,8 @@ function abandonOutcome(
   if (body.outcome === null || work.broken !== null) return leaves
   try {
     const ended = builder.checked(work, decideOnce(work, { ...body, outcome: null }, builder))
+    // What goes on after its end may need more: a serial lane's next item.
+    if (ended.kind === 'need') return ended
     if (ended.kind !== 'done') return leaves
     return { ...ended, ops: [...(ended.ops ?? []), ...ops] }
   } catch (error) {

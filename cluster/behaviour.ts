@@ -60,7 +60,7 @@ export type Fact =
       readonly max: number
       readonly count: number
       readonly newest?: true
-      /** The head of a serial lane, which its owner remembers. */
+      /** The head of a serial lane, which its owner remembers: of what stood there before the batch. */
       readonly isHead?: true
     }
   /** ZSCORE. */

@@ -1,5 +1,5 @@
 /** dead-claims - which claims of a shard its new owner may free. */
-import { parseClaim } from './item-turns.ts'
+import { parseClaim, type Standing } from './item-turns.ts'
 import type { ShardWorld } from './shard-world.ts'
 
 /** Items that one command frees. */
@@ -40,13 +40,18 @@ export function deadClaims(
   return chunks
 }
 
-/** Serial lanes that a claim of another worker holds, and until when: of the living and, as such claims stand, of the dead. */
+/** Serial lanes that a claim of another worker holds: of the living and, as such claims stand, of the dead. */
 export function standingClaims(
   rows: ReadonlyMap<string, string>,
   { worker, pump }: Pick<ShardWorld, 'worker' | 'pump'>,
-): [lane: string, untilMs: number][] {
-  return Array.from(rows.values(), parseClaim)
-    .filter((row) => row !== null)
-    .filter((row) => row.worker !== '' && row.worker !== worker && pump.typeOf(row.lane)?.serial === true)
-    .map(({ lane, untilMs }) => [lane, untilMs])
+): [lane: string, standing: Standing][] {
+  const found: [string, Standing][] = []
+  for (const [item, packed] of rows) {
+    const row = parseClaim(packed)
+    if (row === null || row.worker === '' || row.worker === worker) continue
+    const { lane, attempt, untilMs } = row
+    if (pump.typeOf(lane)?.serial === true) found.push([lane, { item, attempt, untilMs }])
+  }
+  // Where there are several, the one that ends last holds it.
+  return found.sort(([, one], [, other]) => one.untilMs - other.untilMs)
 }

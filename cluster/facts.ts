@@ -168,8 +168,7 @@ export class FactView implements Facts {
   }
 
   sorted(fact: SortedFact): readonly (readonly [string, number])[] {
-    const head = this.rounds.other(fact) === null ? this.knownHead(fact) : undefined
-    if (head !== undefined) return layHead(this.staged, fact.key, head).members
+    if (fact.isHead === true) return this.head(fact)
     return this.lay<readonly (readonly [string, number])[]>(fact, (overlay, below) =>
       overlay.sorted(fact.key, fact, below),
     )
@@ -183,6 +182,24 @@ export class FactView implements Facts {
 
   value(key: string): string | null {
     return this.lay<string | null>({ read: 'value', key }, (overlay, below) => overlay.value(key, below))
+  }
+
+  /**
+   * The head of a lane, of what stood in it before this batch. What the batch itself places is not in it: when the batch is
+   * decided anew, because something had to be read, it has another name.
+   */
+  private head(fact: SortedFact): readonly (readonly [string, number])[] {
+    const read = this.rounds.other(fact)
+    const head = (read === null ? this.knownHead(fact) : undefined) ?? this.headRead(fact)
+    const before = new Set(head.members.map(([item]) => item))
+    return layHead(this.staged, fact.key, head).members.filter(([item]) => before.has(item))
+  }
+
+  private headRead(fact: SortedFact): Head {
+    const members = this.lay<Head['members']>(fact, (overlay, below) =>
+      overlay === this.staged ? below : overlay.sorted(fact.key, fact, below),
+    )
+    return { members, isWhole: members.length < fact.count }
   }
 
   private knownHead(fact: Fact): Head | undefined {

@@ -62,14 +62,21 @@ export const CLAIM_RULES: ClaimRules = {
   flag: ['XX'],
 }
 
+/** The attempt of another worker that holds a serial lane, and until when at the latest. */
+export interface Standing {
+  readonly item: string
+  readonly attempt: number
+  readonly untilMs: number
+}
+
 export interface ItemContext {
   readonly shard: number
   readonly worker: string
   readonly pump: Pump
   readonly lanes: LaneIndex
   readonly rules: ClaimRules
-  /** Serial lanes that an attempt of another worker holds, and until when at the latest. */
-  readonly standing: Map<string, number>
+  /** Serial lanes that an attempt of another worker holds. */
+  readonly standing: Map<string, Standing>
 }
 
 type LaneItem = { readonly lane: string; readonly item: string }
@@ -109,10 +116,20 @@ export function claimType(lane: LaneType, context: ItemContext): CommandType<Pre
     frees: true,
     entities: (body) => lane.prepare.entities(body),
     counters: (body) => lane.prepare.counters(body),
-    facts: (body, states, turn) => [...itemFacts(context.shard, body), ...lane.prepare.facts(body, states, turn)],
+    facts: (body, states, turn) => [
+      ...itemFacts(context.shard, body),
+      ...(lane.serial === true ? [laneHead(context.shard, body.lane)] : []),
+      ...lane.prepare.facts(body, states, turn),
+    ],
     decide(body, states, facts, turn, command) {
       const score = facts.score(laneKey(context.shard, body.lane), body.item)
       if (!context.rules.stillDue(score, turn.nowMs) || isHeld(context, body.lane, turn.nowMs)) return nothing(null)
+      if (lane.serial === true) {
+        const head = laneHead(context.shard, body.lane)
+        if (!facts.has(head)) return { kind: 'need', facts: [head] }
+        // It was found some time ago: another one may be due before it by now.
+        if (dueOf(facts.sorted(head), { context, nowMs: turn.nowMs })[0] !== body.item) return nothing(null)
+      }
       const untilMs = turn.nowMs + lane.holdMs
       if (context.pump.performing(body.item))
         return { kind: 'done', reply: null, ops: [stillHeld(context, body, untilMs)] }
@@ -130,6 +147,14 @@ export function claimType(lane: LaneType, context: ItemContext): CommandType<Pre
   }
 }
 
+/** Items of a lane's head that are due and not under way here. */
+export function dueOf(
+  head: readonly (readonly [item: string, score: number])[],
+  { context, nowMs }: { context: ItemContext; nowMs: number },
+): string[] {
+  return head.filter(([item, score]) => score <= nowMs && !context.pump.performing(item)).map(([item]) => item)
+}
+
 /** A claim after the one that `row` tells of, and its writes. */
 export function makeClaim(
   context: ItemContext,
@@ -143,10 +168,16 @@ export function makeClaim(
 
 /** Whether an attempt of another worker holds a serial lane. */
 export function isHeld({ standing }: ItemContext, lane: string, nowMs: number): boolean {
-  const untilMs = standing.get(lane)
-  if (untilMs === undefined) return false
-  if (untilMs <= nowMs) standing.delete(lane)
-  return untilMs > nowMs
+  const held = standing.get(lane)
+  if (held === undefined) return false
+  if (held.untilMs <= nowMs) standing.delete(lane)
+  return held.untilMs > nowMs
+}
+
+/** An attempt has ended: if it was the one that held the lane, it does so no longer. */
+function letGo({ standing }: ItemContext, { lane, item, attempt }: OutcomeBody): void {
+  const held = standing.get(lane)
+  if (held?.item === item && held.attempt === attempt) standing.delete(lane)
 }
 
 /** The command that records how an attempt ended; in a serial lane its reply is the next claim, or null. */
@@ -160,7 +191,7 @@ export function outcomeType(lane: LaneType, context: ItemContext): CommandType<O
     facts: (body, states, turn) => [...ended.facts(body, states, turn), laneHead(context.shard, body.lane)],
     decide(body, states, facts, turn, command) {
       const decision = ended.decide(body, states, facts, turn, command)
-      context.standing.delete(body.lane) // Whoever held it has said how it ended.
+      letGo(context, body)
       return decision.kind === 'done' ? withNext(decision, { lane, body, context }, { states, facts, turn }) : decision
     },
   }

@@ -5,7 +5,7 @@
  * to a claim of its own, which is looked for as soon as the commit is confirmed.
  */
 import type { Context, Decision, Done, Facts, LaneType, OutcomeBody, PrepareBody, States } from './behaviour.ts'
-import { CLAIMS_MAX, claimFact, type ItemContext, isHeld, makeClaim, parseClaim } from './item-turns.ts'
+import { CLAIMS_MAX, claimFact, dueOf, type ItemContext, isHeld, makeClaim, parseClaim } from './item-turns.ts'
 import { claimsKey } from './keyspace.ts'
 import { laneHead } from './lane-heads.ts'
 import type { Claim } from './pump.ts'
@@ -19,10 +19,11 @@ export function withNext(
   const { shard, pump } = context
   const headFact = laneHead(shard, body.lane)
   if (!facts.has(headFact)) return { kind: 'need', facts: [headFact] }
-  const due = facts
-    .sorted(headFact)
-    .filter(([item, score]) => item !== body.item && score <= turn.nowMs && !pump.performing(item))
-    .map(([item]): PrepareBody => ({ lane: body.lane, item }))
+  // A late outcome that changes nothing leaves its item where it is: first, if it is due again.
+  const isMoved = [...(ended.done ?? []), ...(ended.due ?? [])].some(({ item }) => item === body.item)
+  const due = dueOf(facts.sorted(headFact), { context, nowMs: turn.nowMs })
+    .filter((item) => !(item === body.item && isMoved))
+    .map((item): PrepareBody => ({ lane: body.lane, item }))
   const [laneItem, following] = due
   if (laneItem === undefined || isHeld(context, body.lane, turn.nowMs) || pump.room(body.lane) <= 0) return ended
   const missingOf = (one: PrepareBody) =>

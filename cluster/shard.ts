@@ -102,7 +102,7 @@ export class Shard extends ShardVerdicts {
     for (const [lane, atMs] of values[0] as readonly (readonly [string, number])[]) this.lanes.load(lane, atMs)
     this.ids = makeIds({ shard: this.id, last: meta.lid, random: this.world.random })
     const rows = values[1] as ReadonlyMap<string, string>
-    for (const [lane, untilMs] of standingClaims(rows, this.world)) this.items.standing.set(lane, untilMs)
+    for (const [lane, held] of standingClaims(rows, this.world)) this.items.standing.set(lane, held)
     this.phase = 'running'
     this.inbox.start(this.meta)
     this.inbox.read()

@@ -51,7 +51,7 @@ test('dead-claims: serial lanes are held by every claim of another worker', asyn
     ['e', rowOf('living', 'deliver/x')],
   ])
   t.same(standingClaims(rows, { worker: 'me', pump: serial }), [
-    ['post/x', 9],
-    ['post/y', 9],
+    ['post/x', { item: 'a', attempt: 1, untilMs: 9 }],
+    ['post/y', { item: 'b', attempt: 1, untilMs: 9 }],
   ])
 })

@@ -4,7 +4,7 @@ import { type Test, test } from 'tap'
 import type { CommandType, LaneType } from '../../cluster/behaviour.ts'
 import { newCmdId } from '../../cluster/cmd-id.ts'
 import { formatClaim } from '../../cluster/item-turns.ts'
-import { claimsKey, dueKey, laneKey } from '../../cluster/keyspace.ts'
+import { claimsKey, dueKey, laneKey, poisonKey } from '../../cluster/keyspace.ts'
 import { startWorker, type Worker } from '../../cluster/worker.ts'
 import { openRedis, openStore } from '../support/redis-shard.ts'
 import { until } from '../support/until.ts'
@@ -35,11 +35,32 @@ const PLACE: CommandType<{ lane: string; items: readonly string[] }, null> = {
   }),
 }
 
-/** A worker whose serial lane notes what it performs; `left` are items that are not to be performed. */
-async function setUp(t: Test, { left = [], ms = 0 }: { left?: readonly string[]; ms?: number } = {}) {
+interface Setup {
+  /** Items that are not to be performed. */
+  readonly left?: readonly string[]
+  /** Items whose outcome the behaviour cannot bear. */
+  readonly odd?: readonly string[]
+  /** Length of an attempt. */
+  readonly ms?: number
+}
+
+/** Puts items into a lane whose names are new each time that it is decided. */
+const PLACE_NEW: CommandType<{ lane: string; count: number }, null> = {
+  name: 'place new',
+  ...NONE,
+  decide: ({ lane, count }, _states, _facts, { nowMs, newId }) => ({
+    kind: 'done',
+    reply: null,
+    due: Array.from({ length: count }, () => ({ lane, item: newId(), atMs: nowMs })),
+  }),
+}
+
+/** A worker whose serial lane notes what it performs. */
+async function setUp(t: Test, { left = [], odd = [], ms = 0 }: Setup = {}) {
   const redis = await openRedis(t)
   const store = await openStore(t, redis.socketPath)
   const started: string[] = []
+  const abandoned: string[] = []
   const foretold: (string | null | undefined)[] = []
   const seen = { underWay: 0, most: 0, commits: 0, reads: 0 }
   const read = store.read.bind(store)
@@ -56,9 +77,18 @@ async function setUp(t: Test, { left = [], ms = 0 }: { left?: readonly string[];
     prepare: {
       name: 'prepare',
       ...NONE,
+      facts: ({ item }) => [{ read: 'fields', key: '{s000}:told', fields: [item] }],
       decide: ({ item }) => ({ kind: 'done', reply: left.includes(item) ? null : 'job' }),
     },
-    outcome: { name: 'outcome', ...NONE, decide: () => ({ kind: 'done', reply: null }) },
+    outcome: {
+      name: 'outcome',
+      ...NONE,
+      decide({ item, outcome }) {
+        if (outcome === null) abandoned.push(item)
+        else if (odd.includes(item)) throw new Error('Thrown on purpose')
+        return { kind: 'done', reply: null }
+      },
+    },
     room: (name) => 1 - (rooms.get(name) ?? 0),
     async perform(_job, { lane: name, item, following }) {
       started.push(item)
@@ -73,7 +103,12 @@ async function setUp(t: Test, { left = [], ms = 0 }: { left?: readonly string[];
   const open = async (): Promise<Worker> => {
     const worker = await startWorker({
       store,
-      behaviours: { entities: [], commands: [PLACE as CommandType], timers: {}, lanes: [lane as unknown as LaneType] },
+      behaviours: {
+        entities: [],
+        commands: [PLACE, PLACE_NEW] as CommandType[],
+        timers: {},
+        lanes: [lane as unknown as LaneType],
+      },
       log: QUIET,
       shards: 1,
       random: Math.random,
@@ -88,7 +123,7 @@ async function setUp(t: Test, { left = [], ms = 0 }: { left?: readonly string[];
   }
   const place = (worker: Worker, name: string, items: readonly string[]) =>
     worker.ask(0, { name: 'place', cmdId: newCmdId(worker.nowMs(), Math.random), body: { lane: name, items } })
-  return { store, started, foretold, seen, open, place }
+  return { store, started, abandoned, foretold, seen, open, place }
 }
 
 const names = (count: number): string[] => Array.from({ length: count }, (_, n) => `i${String(n).padStart(4, '0')}`)
@@ -117,6 +152,35 @@ test('next-claim: what is not to be performed is passed over, and the lane goes 
   const wanted = all.filter((name) => !left.includes(name))
   await until(() => started.length >= wanted.length, WAIT_MS)
   t.same(started, wanted)
+})
+
+test('next-claim: an outcome that throws ends its item, and the lane goes on', async (t) => {
+  const all = names(40)
+  const odd = all.filter((_, n) => n % 5 === 0)
+  const { started, abandoned, open, place, store } = await setUp(t, { odd })
+  const worker = await open()
+  await place(worker, 'serial/a', all)
+  await until(async () => (await store.views.exists(laneKey(0, 'serial/a'))) === 0, WAIT_MS)
+  t.same(started, all)
+  // Deciding may have to begin anew for want of a fact.
+  t.same([...new Set(abandoned)], odd)
+})
+
+test('next-claim: what a batch places while it ends an attempt has its turn after the commit', async (t) => {
+  const { started, abandoned, open, store } = await setUp(t)
+  const worker = await open()
+  const placed: Promise<unknown>[] = []
+  for (let n = 0; n < 150; n += 1) {
+    const body = { lane: 'serial/a', count: 2 }
+    placed.push(worker.ask(0, { name: 'place new', cmdId: newCmdId(worker.nowMs(), Math.random), body }))
+    await new Promise(setImmediate)
+  }
+  await Promise.all(placed)
+  await until(() => started.length >= 300, WAIT_MS)
+  t.same(started, [...started].sort(), 'ids rise')
+  t.same([started.length, new Set(started).size, abandoned], [300, 300, []])
+  await until(async () => (await store.views.exists(laneKey(0, 'serial/a'), claimsKey(0))) === 0, WAIT_MS)
+  t.equal(await store.views.exists(poisonKey(0)), 0)
 })
 
 test('next-claim: lanes do not wait for each other', async (t) => {

@@ -1,5 +1,5 @@
 /**
- * bugs - sixteen mistakes that a runtime like this one could have, each planted on its own.
+ * bugs - eighteen mistakes that a runtime like this one could have, each planted on its own.
  *
  * None of them is in the product: they are subclasses of its classes, wrappers of the store and variants of the toy
  * behaviours. The simulation must see every one of them.
@@ -15,6 +15,7 @@ import { Overlay } from '../../cluster/overlay.ts'
 import type { Claim } from '../../cluster/pump.ts'
 import { Shard } from '../../cluster/shard.ts'
 import type { Batch } from '../../cluster/shard-loop.ts'
+import type { ShardWorld } from '../../cluster/shard-world.ts'
 import type { Commit, Store } from '../../cluster/store.ts'
 import { changeStore } from '../../cluster/store-change.ts'
 import type { Bug } from './simulation.ts'
@@ -72,6 +73,16 @@ export const BUGS: readonly Bug[] = [
     name: 'a reply told before its commit',
     seenAs: /in no log|same key|told/,
     makeShard: (id, world) => new LoudShard(id, world),
+  },
+  {
+    name: 'a serial lane that waits for nobody',
+    seenAs: /Two at once/,
+    makeShard: (id, world) => new ImpatientShard(id, world),
+  },
+  {
+    name: 'a head that is not written to',
+    seenAs: /after its end|out of order|Two at once/,
+    makeShard: (id, world) => new StaleShard(id, world),
   },
   { name: 'an address written into a stream', seenAs: /address/, toy: { addressInStream: true } },
 ]
@@ -274,6 +285,23 @@ class HashOverlay extends Overlay {
 
   override hash(key: string, below: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
     return this.whole.hash(key, below)
+  }
+}
+
+/** Goes on in a serial lane whatever another worker has claimed there. */
+class ImpatientShard extends Shard {
+  constructor(id: number, world: ShardWorld) {
+    super(id, world)
+    this.items.standing.set = () => this.items.standing
+  }
+}
+
+/** Remembers of a lane what was read, and not what was written since. */
+class StaleShard extends Shard {
+  constructor(id: number, world: ShardWorld) {
+    super(id, world)
+    const note = this.fields.note.bind(this.fields)
+    this.fields.note = (noted) => note({ ...noted, ops: noted.ops.filter(({ key }) => !key.includes(':due:')) })
   }
 }
 

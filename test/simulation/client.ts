@@ -8,7 +8,7 @@ import { newCmdId } from '../../cluster/cmd-id.ts'
 import type { AskResult } from '../../cluster/work.ts'
 import type { Chance } from './prng.ts'
 import { SHARDS, type SimProcess } from './process.ts'
-import type { AcceptBody } from './toy.ts'
+import { type AcceptBody, SERIAL } from './toy.ts'
 import { shardOfAccount } from './toy-keys.ts'
 
 /** One ask, and how it ended; null while it is open. */
@@ -26,11 +26,15 @@ export interface Ask {
 const KEYS_PER_ACCOUNT = 8
 /** How often the last message with a key is asked for once more. */
 const REPEAT_CHANCE = 0.35
-const LANES = ['send/x', 'send/y', 'post/w'] as const
+const LANES = ['send/x', SERIAL, 'post/w'] as const
 const ACCOUNTS_PER_SHARD = 2
 const RETRIES_MAX = 60
 
-export const LANES_USED: readonly string[] = [...LANES, 'timers']
+export const LANES_USED: readonly string[] = [
+  ...LANES.filter((lane) => lane !== SERIAL),
+  ...Array.from({ length: SHARDS }, (_, shard) => serialLane(shard)),
+  'timers',
+]
 
 /** All accounts of the simulated installation. */
 export const ACCOUNTS: readonly string[] = Array.from(
@@ -101,7 +105,7 @@ export class Clients {
       key,
       hmac: `h${person}`,
       address: `person${person}@example.com`,
-      lane: chance.pick(LANES),
+      lane: this.someLane(account),
       delayMs: chance.hit(0.35) ? 0 : chance.below(1_200),
       times: chance.hit(0.7) ? 1 : 2,
     }
@@ -110,6 +114,11 @@ export class Clients {
       this.last = body
     }
     return body
+  }
+
+  private someLane(account: string): string {
+    const lane = this.chance.pick(LANES)
+    return lane === SERIAL ? serialLane(shardOfAccount(account)) : lane
   }
 
   /** Id of a message that was accepted; a made-up one when there is none. */
@@ -138,6 +147,10 @@ export class Clients {
     })
     return ask
   }
+}
+
+function serialLane(shard: number): string {
+  return `${SERIAL}/${shard}`
 }
 
 function bodyOf(body: { readonly account: string; readonly [field: string]: string | number }): Ask['body'] {

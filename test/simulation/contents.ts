@@ -39,7 +39,7 @@ export async function leftOver(sim: Simulation): Promise<{ what: readonly string
   const what: string[] = []
   let earliestMs = Number.POSITIVE_INFINITY
   for (let shard = 0; shard < SHARDS; shard += 1) {
-    for (const lane of LANES_USED)
+    for (const lane of sim.observer.ungranted.has(shard) ? [] : LANES_USED)
       for (const [item, score] of await laneAt(sim, shard, lane)) {
         what.push(`item ${item} in ${lane}, due ${score}`)
         earliestMs = Math.min(earliestMs, score)

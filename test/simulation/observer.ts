@@ -8,11 +8,15 @@
 import type { Fact } from '../../cluster/behaviour.ts'
 import { idOfEntry } from '../../cluster/id.ts'
 import { parseClaim } from '../../cluster/item-turns.ts'
-import { dueKey, laneKey } from '../../cluster/keyspace.ts'
+import { claimsKey, dueKey, laneKey } from '../../cluster/keyspace.ts'
 import { unpackStaged } from '../../cluster/staged.ts'
 import type { Acquired, Commit, Store, Verdict } from '../../cluster/store.ts'
 import { changeStore } from '../../cluster/store-change.ts'
+import { isSerial } from './toy.ts'
 import { isTerminal } from './toy-cancel.ts'
+
+/** Items of a lane that are looked at. */
+const LANE_MAX = 1_000
 
 /** What can be set back together with the store. */
 interface Seen {
@@ -27,6 +31,7 @@ export interface Performance {
   readonly item: string
   readonly attempt: number
   readonly worker: string
+  readonly lane: string
 }
 
 /** Of a claim: the store's time at which it ends, the virtual time at which it was applied. */
@@ -52,6 +57,11 @@ export class Observer {
   private handedIn = new Map<string, { shard: number; item: string }>()
   /** Of them, by shard, those that lay there when its owner took it: items by command id. */
   private found = new Map<number, Map<string, string>>()
+  /**
+   * Shards of which the store has forgotten that another owner took them: who owns one again may have read what the other
+   * one wrote, and take an item for gone that is back. That a store loses what it acknowledged is where promises end.
+   */
+  readonly ungranted = new Set<number>()
   private readonly nowMs: () => number
 
   /** `nowMs` tells virtual time. */
@@ -84,9 +94,12 @@ export class Observer {
       },
       commit: async (commit) => {
         const before = (await store.metas([commit.shard]))?.[0] ?? null
+        const starts = await serialStarts(store, commit)
         const verdict = await store.commit(commit)
         this.sawCommit(commit, { verdict, token: before?.token ?? '' })
-        if (verdict.kind === 'ok') await this.checkBounds(store, commit)
+        if (verdict.kind !== 'ok') return verdict
+        for (const sentence of this.setBackAtMs.length > 0 ? [] : starts) this.violated(sentence)
+        await this.checkBounds(store, commit)
         return verdict
       },
     })
@@ -106,6 +119,7 @@ export class Observer {
 
   setBack(to: Seen): void {
     for (const id of this.seen.ids) if (!to.ids.has(id)) this.lost.add(id)
+    for (const [shard, epoch] of this.seen.epochs) if (epoch > (to.epochs.get(shard) ?? 0)) this.ungranted.add(shard)
     this.seen = to
     this.handedIn.clear()
     this.found.clear()
@@ -114,13 +128,15 @@ export class Observer {
 
   /** A performer begins. `mayOverlap` says whether an earlier performance of the item has lost its right. */
   begins(performance: Performance, mayOverlap: (earlier: Performance, times: ClaimTimes) => boolean): void {
-    const { item, attempt, worker } = performance
+    const { item, attempt, worker, lane } = performance
     if (!this.claimed.has(nameOf(performance))) this.violated(`Performed without a claim: ${item} attempt ${attempt}`)
     for (const earlier of this.running) {
-      if (earlier.item !== item) continue
+      const isSame = earlier.item === item
+      if (!isSame && !(isSerial(lane) && earlier.lane === lane)) continue
       const times = this.claimed.get(nameOf(earlier)) ?? { untilMs: 0, claimedAtMs: 0 }
-      if (earlier.worker === worker || !mayOverlap(earlier, times))
-        this.violated(`Performed twice at once: ${item} attempts ${earlier.attempt} and ${attempt}`)
+      if (earlier.worker !== worker && mayOverlap(earlier, times)) continue
+      if (isSame) this.violated(`Performed twice at once: ${item} attempts ${earlier.attempt} and ${attempt}`)
+      else this.violated(`Two at once in the serial lane ${lane}: ${earlier.item} and ${item}`)
     }
     this.running.push(performance)
   }
@@ -139,7 +155,7 @@ export class Observer {
       const values = await store.read(shard, [first, { read: 'score', key: dueKey(shard), member: lane }])
       const [item] = (values?.[0] ?? []) as readonly (readonly [string, number])[]
       const bound = values?.[1] as number | null
-      if (item !== undefined && (bound === null || bound > item[1]))
+      if (item !== undefined && (bound === null || bound > item[1]) && !this.ungranted.has(shard))
         this.violated(`Shard ${shard}: lane ${lane} begins at ${item[1]}, the next owner would look at ${bound}`)
     }
   }
@@ -211,6 +227,29 @@ export class Observer {
     if (isTerminal(before)) this.violated(`Ended twice: ${item} was ${before}, then ${state}`)
     this.seen.states.set(item, state)
   }
+}
+
+/** What is wrong with the claims that a commit makes in serial lanes: another item is due before, or another worker is at it. */
+async function serialStarts(store: Store, { shard, ops, nowMs }: Commit): Promise<string[]> {
+  const found: string[] = []
+  const moved = new Set(ops.flatMap(({ key, args }) => (key.startsWith(laneKey(shard, '')) ? args.map(String) : [])))
+  for (const { key, write, args } of ops) {
+    const row = write === 'HSET' && key === claimsKey(shard) ? parseClaim(String(args[1])) : null
+    if (row === null || row.worker === '' || !isSerial(row.lane)) continue
+    const item = String(args[0])
+    const lane: Fact = { read: 'sorted', key: laneKey(shard, row.lane), min: 0, max: nowMs, count: LANE_MAX }
+    const [due, rows] = (await store.read(shard, [lane, { read: 'hash', key: claimsKey(shard) }])) ?? []
+    const names = (due as readonly (readonly [string, number])[]).map(([name]) => name)
+    const earlier = names.slice(0, names.indexOf(item)).find((name) => !moved.has(name))
+    if (earlier !== undefined) found.push(`Started out of order: ${item} before ${earlier}`)
+    for (const [other, packed] of rows as ReadonlyMap<string, string>) {
+      const theirs = parseClaim(packed)
+      if (theirs?.lane !== row.lane || theirs.worker === '' || theirs.worker === row.worker || moved.has(other))
+        continue
+      if (theirs.untilMs > nowMs) found.push(`Two at once in the serial lane ${row.lane}: ${other} and ${item}`)
+    }
+  }
+  return found
 }
 
 function nameOf({ item, attempt, worker }: { item: string; attempt: number; worker: string }): string {

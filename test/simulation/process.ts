@@ -4,7 +4,7 @@ import type { ShardWorld } from '../../cluster/shard-world.ts'
 import type { Store, WorkerRecord } from '../../cluster/store.ts'
 import { Worker } from '../../cluster/worker.ts'
 import type { ClaimTimes, Observer, Performance } from './observer.ts'
-import { type Job, type Outcome, type ToyBugs, toyBehaviours } from './toy.ts'
+import { isSerial, type Job, type Outcome, type ToyBugs, toyBehaviours } from './toy.ts'
 import type { WorkerClock } from './virtual-time.ts'
 
 /** Shards of the simulated installation. */
@@ -59,7 +59,7 @@ export class SimProcess {
     this.options = options
     const behaviours = toyBehaviours({
       bugs: bugs.toy ?? {},
-      room: (lane) => ROOM - this.effects.filter((effect) => effect.lane === lane).length,
+      room: (lane) => (isSerial(lane) ? 1 : ROOM) - this.effects.filter((effect) => effect.lane === lane).length,
       perform: (job, claim) => this.perform(job, claim),
       timerThrows: () => options.timerThrows(),
     })
@@ -110,7 +110,7 @@ export class SimProcess {
     { item, lane, attempt }: { item: string; lane: string; attempt: number },
   ): Promise<Outcome> {
     const { observer } = this.options
-    const performance = { item: job.item, attempt, worker: this.worker.id }
+    const performance = { item: job.item, attempt, worker: this.worker.id, lane }
     if (job.item !== item) observer.violated('A job was given to another item')
     observer.begins(performance, (earlier, times) => this.options.mayOverlap(earlier, times))
     return new Promise((resolve, reject) => {

@@ -38,6 +38,12 @@ const TICKS_MAX = 4
 const TICK_MS = 4_000
 const BUCKETS = 2
 const CONTENT_LIFE_MS = 600_000
+/** The family of lanes with one attempt at a time, each on one shard. */
+export const SERIAL = 'hook'
+
+export function isSerial(lane: string): boolean {
+  return lane.startsWith(`${SERIAL}/`)
+}
 const ATTEMPTS_MAX = 4
 
 /** What an account has been through. Its state is the fold of its events. */
@@ -114,7 +120,11 @@ export function toyBehaviours(toy: Toy): Behaviours {
     entities: [ACCOUNT as unknown as EntityType],
     commands: [accept(toy.bugs), raise, cancel, explode] as unknown as CommandType[],
     timers: { tick: tick(toy) as CommandType<TimerBody> },
-    lanes: [lane(toy, 'send', 9_000, false), lane(toy, 'post', 5_000, true)] as unknown as LaneType[],
+    lanes: [
+      lane(toy, 'send', { holdMs: 9_000, claimsStand: false, serial: false }),
+      lane(toy, 'post', { holdMs: 5_000, claimsStand: true, serial: false }),
+      lane(toy, SERIAL, { holdMs: 5_000, claimsStand: true, serial: true }),
+    ] as unknown as LaneType[],
   }
 }
 
@@ -161,7 +171,9 @@ function accept(bugs: ToyBugs): CommandType<AcceptBody, AcceptReply> {
         ops,
         due: ids.map((id) => {
           const item = `${account}.${id}`
-          return { lane: body.lane, item, atMs: context.nowMs + body.delayMs, job: { item } }
+          const due = { lane: body.lane, item, atMs: context.nowMs + body.delayMs }
+          // In a serial lane others may wait already: nothing is claimed at once.
+          return isSerial(body.lane) ? due : { ...due, job: { item } }
         }),
       }
     },
@@ -250,13 +262,16 @@ interface Status {
   readonly attempts: number
 }
 
-function lane(toy: Toy, prefix: string, holdMs: number, claimsStand: boolean): LaneType<Job, Outcome> {
+function lane(
+  toy: Toy,
+  prefix: string,
+  kind: Pick<LaneType, 'holdMs' | 'claimsStand'> & { readonly serial: boolean },
+): LaneType<Job, Outcome> {
   const statusFact = ({ item }: { item: string }): Fact =>
     field(statusKey(accountOfItem(item)), item.slice(item.indexOf('.') + 1))
   return {
     prefix,
-    holdMs,
-    claimsStand,
+    ...kind,
     room: (name) => toy.room(name),
     perform: (job, claim) => toy.perform(job, claim),
     prepare: {
