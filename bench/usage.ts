@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs'
 const TICKS_PER_SECOND = 100
 
 /** Seconds of processor time of a process with all its threads. */
-export function cpuSeconds(pid: number): number | null {
+function cpuSeconds(pid: number): number | null {
   const text = readProc(pid, 'stat')
   // The name in parentheses may hold anything; the fields after it are fixed.
   const fields = text?.slice(text.lastIndexOf(')') + 2).split(' ')

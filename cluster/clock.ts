@@ -6,7 +6,7 @@
  */
 
 /** No sleep is longer: setTimeout fires at once beyond 24.8 days, and a machine may sleep. */
-export const SLEEP_MAX_MS = 60_000
+const SLEEP_MAX_MS = 60_000
 
 export interface Clock {
   /** Milliseconds since the epoch, by the store's clock. */

@@ -17,7 +17,7 @@ export const NOTE_BODY = { type: 'object', properties: { note: NOTE }, additiona
 
 const FIELDS_OR_NULL = { type: ['object', 'null'] } as const
 
-export const AUDIT_ENTRY = {
+const AUDIT_ENTRY = {
   type: 'object',
   properties: {
     auditId: UUID,
@@ -40,8 +40,6 @@ export const AUDIT_LIST = {
   required: ['entries', 'next'],
   additionalProperties: false,
 } as const
-
-export type NoteBody = FromSchema<typeof NOTE_BODY>
 
 export type AuditEntry = FromSchema<typeof AUDIT_ENTRY>
 

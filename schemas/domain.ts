@@ -102,8 +102,6 @@ export const DOMAIN_LIST = {
 
 export type DomainBody = FromSchema<typeof DOMAIN_BODY>
 
-export type PageQuery = FromSchema<typeof PAGE_QUERY>
-
 export type Domain = FromSchema<typeof DOMAIN>
 
 export type DomainChecked = FromSchema<typeof DOMAIN_CHECKED>

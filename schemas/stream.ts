@@ -11,7 +11,7 @@ import { PAGE_QUERY } from './domain.ts'
 import { CONTENT_RETENTION_DAYS_MAX, NAME_CHARS_MAX, OPERATOR_INTEGER_MAX, PAGE_MAX } from './limits.ts'
 import { INSTANT, INSTANT_OR_NULL, INTEGER_OR_NULL, TEXT_OR_NULL, UUID, UUID_OR_NULL } from './shape.ts'
 
-export const STREAM_KINDS = ['transactional', 'broadcast', 'inbound'] as const
+const STREAM_KINDS = ['transactional', 'broadcast', 'inbound'] as const
 
 const NAME = { type: 'string', minLength: 1, maxLength: NAME_CHARS_MAX } as const
 

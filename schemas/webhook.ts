@@ -10,7 +10,7 @@ import { MESSAGE_EVENTS } from './message.ts'
 import { INSTANT, INSTANT_OR_NULL, INTEGER_OR_NULL, TEXT_MAP, TEXT_OR_NULL, UUID, UUID_OR_NULL } from './shape.ts'
 
 /** Events of a monthly cap. */
-export const CAP_EVENTS = ['cap_warning', 'cap_reached'] as const
+const CAP_EVENTS = ['cap_warning', 'cap_reached'] as const
 
 /** Spec event.catalogue: every event, in the catalogue's order. */
 export const EVENTS = [...MESSAGE_EVENTS, ...CAP_EVENTS, 'inbound'] as const
@@ -20,7 +20,7 @@ export type CapEventName = (typeof CAP_EVENTS)[number]
 export type EventName = (typeof EVENTS)[number]
 
 /** Spec webhook.delivery */
-export const DELIVERY_STATUSES = ['pending', 'delivered', 'dead'] as const
+const DELIVERY_STATUSES = ['pending', 'delivered', 'dead'] as const
 
 const INBOUND_CONTENTS = ['full', 'reference'] as const
 const COUNT = { type: 'integer', minimum: 0 } as const
@@ -311,9 +311,7 @@ function objectOf<Properties extends object>(properties: Properties) {
 
 export type WebhookBody = FromSchema<typeof WEBHOOK_BODY>
 export type Webhook = FromSchema<typeof WEBHOOK>
-export type WebhookSecretAnswer = FromSchema<typeof WEBHOOK_SECRET>
 export type Delivery = FromSchema<typeof DELIVERY>
 export type DeliveryList = FromSchema<typeof DELIVERY_LIST>
-export type DeliveryRead = FromSchema<typeof DELIVERY_READ>
 export type ReplayBody = FromSchema<typeof REPLAY_BODY>
 export type ExampleBody = FromSchema<typeof EXAMPLE_BODY>

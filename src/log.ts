@@ -64,7 +64,7 @@ export function makeLog({ level, isTerminal, sink }: LogOptions): Log {
 }
 
 /** What of an error may be logged: never the command that ioredis hangs on it. Other values pass unchanged. */
-export function withoutCommand(error: unknown): unknown {
+function withoutCommand(error: unknown): unknown {
   if (!(error instanceof Error)) return error
   const { code } = error as NodeJS.ErrnoException
   return { type: error.name, message: error.message, ...(code === undefined ? {} : { code }), stack: error.stack ?? '' }

@@ -5,10 +5,10 @@
  * certificates, so the few structures of one are written here (X.509 as in RFC 5280 4.1, DER as in X.690).
  */
 
-import { generateKeyPairSync, randomBytes, sign, X509Certificate } from 'node:crypto'
+import { createPrivateKey, generateKeyPairSync, randomBytes, sign, X509Certificate } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { readNamedFile } from './named-file.ts'
+import { readNamedFile, WrongFile } from './named-file.ts'
 
 export interface Certificate {
   /** PEM. */
@@ -32,8 +32,7 @@ export function openCertificate(
   { tlsCert, tlsKey, dataDir, name }: { tlsCert: string | null; tlsKey: string | null; dataDir: string; name: string },
   nowMs: number,
 ): Certificate {
-  if (tlsCert !== null && tlsKey !== null)
-    return { cert: readNamedFile('TLS_CERT', tlsCert), key: readNamedFile('TLS_KEY', tlsKey) }
+  if (tlsCert !== null && tlsKey !== null) return readCertificate(tlsCert, tlsKey)
   const paths = { cert: join(dataDir, FILES.cert), key: join(dataDir, FILES.key) }
   if (existsSync(paths.cert) && existsSync(paths.key)) {
     const kept = { cert: readFileSync(paths.cert, 'utf8'), key: readFileSync(paths.key, 'utf8') }
@@ -44,6 +43,26 @@ export function openCertificate(
   writeFileSync(paths.key, made.key, { mode: OWNER_ONLY })
   writeFileSync(paths.cert, made.cert)
   return made
+}
+
+/** Throws WrongFile where the two are not a certificate and its key. */
+function readCertificate(certPath: string, keyPath: string): Certificate {
+  const cert = readNamedFile('TLS_CERT', certPath)
+  const key = readNamedFile('TLS_KEY', keyPath)
+  const known = orNull(() => new X509Certificate(cert))
+  if (known === null) throw new WrongFile('TLS_CERT', { wanted: 'a certificate in PEM', path: certPath })
+  const own = orNull(() => createPrivateKey(key))
+  if (own === null || !known.checkPrivateKey(own))
+    throw new WrongFile('TLS_KEY', { wanted: 'the private key of TLS_CERT, in PEM', path: keyPath })
+  return { cert, key }
+}
+
+function orNull<Value>(read: () => Value): Value | null {
+  try {
+    return read()
+  } catch {
+    return null
+  }
 }
 
 /** A certificate for a host name, signed with its own key (P-256), from now for ten years. */

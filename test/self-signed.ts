@@ -40,4 +40,13 @@ t.test('self-signed: kept in the data directory, its key for its owner alone', a
   const paths = { tlsCert: join(dataDir, 'tls-cert.pem'), tlsKey: join(dataDir, 'tls-key.pem') }
   const given = openCertificate({ ...paths, dataDir: '/nonexistent', name: 'x.example' }, NOW_MS)
   t.equal(given.cert, readFileSync(paths.tlsCert, 'utf8'))
+  const wrong: [string, string, RegExp][] = [
+    [join(dataDir, 'none.pem'), paths.tlsKey, /^TLS_CERT: a file that can be read/],
+    [paths.tlsKey, paths.tlsKey, /^TLS_CERT: a certificate in PEM/],
+    [paths.tlsCert, paths.tlsCert, /^TLS_KEY: the private key of TLS_CERT/],
+    [paths.tlsCert, join(dataDir, 'other.pem'), /^TLS_KEY: the private key of TLS_CERT/],
+  ]
+  writeFileSync(join(dataDir, 'other.pem'), makeCertificate('mx.example', NOW_MS).key)
+  for (const [tlsCert, tlsKey, message] of wrong)
+    t.throws(() => openCertificate({ tlsCert, tlsKey, dataDir, name: 'x.example' }, NOW_MS), { message })
 })

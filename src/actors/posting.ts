@@ -13,8 +13,8 @@ import { byPersonKey, byTagKey } from './keyspace.ts'
 import { bucketOfHmac } from './person.ts'
 import { bucketsOfSegment, hasPostings } from './segment.ts'
 
-export const PERSON_FIELD = 'p'
-export const TAG_FIELD = 't'
+const PERSON_FIELD = 'p'
+const TAG_FIELD = 't'
 
 /** Where the postings of a message go. */
 export interface PostingPlace {

@@ -8,7 +8,7 @@ import type { CommandType, Fact } from '../../cluster/behaviour.ts'
 import { claimsKey, laneKey } from '../../cluster/keyspace.ts'
 
 /** Items of one step: one commit. */
-export const RETRY_STEP = 500
+const RETRY_STEP = 500
 
 export interface RetryLaneBody {
   readonly lane: string

@@ -46,7 +46,7 @@ export type StreamEvent =
   | { readonly type: 'paused'; readonly pausedAtMs: number }
 
 /** Name of the stream that every server begins with. */
-export const DEFAULT_STREAM_NAME = 'Transactional'
+const DEFAULT_STREAM_NAME = 'Transactional'
 
 export const streamEntity: EntityType<StreamState | null, StreamEvent> = {
   kind: 'stream',

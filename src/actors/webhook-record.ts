@@ -62,7 +62,7 @@ const LETTERS = { pending: 'p', delivered: 'v', dead: 'd' } as const
 const DELIVERED_DAYS = 30
 
 /** Packs a record; times are kept relative to the delivery's creation. */
-export function packRecord(record: DeliveryRecord, createdAtMs: number): string {
+function packRecord(record: DeliveryRecord, createdAtMs: number): string {
   const { status, attempts, lastStatusCode, lastError, deliveredAtMs, nextAttemptAtMs, base, failures } = record
   const since = (ms: number | null): number => (ms === null ? 0 : ms - createdAtMs)
   const packed: Packed = [LETTERS[status], attempts, lastStatusCode ?? 0, since(deliveredAtMs), lastError ?? 0]

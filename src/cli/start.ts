@@ -12,6 +12,8 @@ import { WrongFile } from '../named-file.ts'
 const STOP_MS_MAX = 10_000
 /** A group of processes is told by the terminal or its supervisor and once more by npm; who means it tells again after this. */
 const REPEAT_MS_MAX = 500
+/** Levels of the log at which a failed start shows where it failed. */
+const DETAILED: readonly string[] = ['debug', 'trace']
 
 /** Starts the service with the environment's settings. Resolves with the exit code; 2 when a setting is wrong. */
 export async function start(): Promise<number> {
@@ -22,7 +24,10 @@ export async function start(): Promise<number> {
     return await runUntilStopped(() => startService(result.config, { isWatched: true }))
   } catch (error) {
     if (error instanceof WrongFile) return refuse([error.message])
-    throw error
+    // A taken port, a store that is away: the sentence is for the operator, the stack for who looks closer.
+    console.error(`Cannot run: ${(error as Error).message}`)
+    if (DETAILED.includes(result.config.logLevel)) console.error((error as Error).stack)
+    return 1
   }
 }
 

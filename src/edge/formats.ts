@@ -36,7 +36,7 @@ export const FORMATS: Readonly<Record<string, Format>> = {
 }
 
 /** Whether the text is a uuid, in either case. Spec id.uuid */
-export function isUuid(text: string): boolean {
+function isUuid(text: string): boolean {
   return text.length === 36 && UUID.test(text)
 }
 

@@ -38,10 +38,7 @@ export function eventHeaders({ deliveryId, event, body, secrets, unixSeconds }: 
 }
 
 /** `t=<unix seconds>,v1=<hex>[,v1=<hex>]`, in the order of the secrets. */
-export function formatSignature(
-  secrets: readonly string[],
-  { seconds, body }: { seconds: string; body: string },
-): string {
+function formatSignature(secrets: readonly string[], { seconds, body }: { seconds: string; body: string }): string {
   const signatures = secrets.map((secret) => createHmac('sha256', secret).update(`${seconds}.${body}`).digest('hex'))
   return [`t=${seconds}`, ...signatures.map((signature) => `v1=${signature}`)].join(',')
 }

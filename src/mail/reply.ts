@@ -6,7 +6,7 @@
  */
 
 /** Characters of a reply that are kept. */
-export const RESPONSE_CHARS_MAX = 512
+const RESPONSE_CHARS_MAX = 512
 
 /** Stands for the recipient's address in a kept reply. */
 const PLACEHOLDER = '<rcpt>'

@@ -11,7 +11,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
 /** What a token is for. */
-export const TOKEN_TYPES = { bounce: 1, unsubscribe: 2 } as const
+const TOKEN_TYPES = { bounce: 1, unsubscribe: 2 } as const
 export type TokenType = keyof typeof TOKEN_TYPES
 
 /** A recipient of a message. */

@@ -157,7 +157,7 @@ export function idBeside({ serverId }: KeyOwner, text: string | undefined): stri
 }
 
 /** Asks the server's shard; the turn checks key and state again. */
-export async function orderWebhook<Reply extends { readonly kind: string }>(
+async function orderWebhook<Reply extends { readonly kind: string }>(
   deps: Pick<WebhookDeps, 'ask' | 'newCmdId' | 'nowMs'>,
   { accountId, serverId, hash }: KeyOwner,
   { name, body, answer }: Order<Reply>,

@@ -15,7 +15,7 @@ import { until } from './until.ts'
 import { startZone, type Zone } from './zone.ts'
 
 /** The domain that mail comes from. */
-export const FROM_DOMAIN = 'acme.example'
+const FROM_DOMAIN = 'acme.example'
 
 /** Long enough for a loaded machine, short enough for a test of silence. */
 export const TIMEOUTS = {
