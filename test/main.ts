@@ -155,5 +155,12 @@ for (const [name, start, skip] of [
       zone.asked.some((question) => question.startsWith('MX ')),
       'no MX is asked for',
     )
+    const connections = async () =>
+      Number(/^sendwright_connections (\d+)$/m.exec((await service.operateActors('GET /metrics')).text)?.[1])
+    await until(async () => (await connections()) > 0, 10_000)
+    if (!('sever' in relay)) return
+    t.equal(await connections(), relay.open.now)
+    relay.sever()
+    await until(async () => (await connections()) === 0, 10_000)
   })
 }

@@ -54,6 +54,8 @@ export interface Relayed {
 export interface Relay {
   /** Hands one message over; waits for a free connection first. Never rejects. */
   send(input: SendInput, signal: AbortSignal): Promise<Relayed>
+  /** Connections that are open. */
+  open(): number
   /** Closes what is idle; connections in use close after their message. */
   close(): void
 }
@@ -73,6 +75,8 @@ export function parseRelayUrl(text: string): RelayTarget | null {
 /** A relay with no connection yet. */
 export function createRelay(options: RelayOptions): Relay {
   const idle = new Map<Session, NodeJS.Timeout>()
+  /** Sessions that were open when they were last looked at. */
+  const sessions = new Set<Session>()
   const places = makePlaces(options.connectionsMax)
   let isClosed = false
 
@@ -98,7 +102,10 @@ export function createRelay(options: RelayOptions): Relay {
     const sent = await session.send(input, signal)
     // After a refusal the server may still hold the sender: RSET, or start anew.
     if (session.isOpen() && (sent.ok || (await session.reset()))) keepIdle(session)
-    else session.destroy()
+    else {
+      session.destroy()
+      sessions.delete(session)
+    }
     return sent
   }
 
@@ -114,7 +121,8 @@ export function createRelay(options: RelayOptions): Relay {
       // Lost before the server wanted the message: nothing has happened, so the next connection may have it.
       if (sent.ok || sent.failure.kind !== 'lost' || sent.failure.phase !== 'mail') return relayed
     }
-    const opened = await open(options, signal)
+    const opened = await openSessionTo(options, signal)
+    if (opened.ok) sessions.add(opened.session)
     if (signal.aborted && !opened.ok)
       return { outcome: makeReturned('abort', 'attempt was cut off'), contact: 'none', session: null }
     if (!opened.ok) return { outcome: judgeFailure(opened.failure, where), contact: contactOf(opened), session: null }
@@ -130,6 +138,11 @@ export function createRelay(options: RelayOptions): Relay {
     return relayed
   }
 
+  function open(): number {
+    for (const session of sessions) if (!session.isOpen()) sessions.delete(session)
+    return sessions.size
+  }
+
   function close(): void {
     isClosed = true
     for (const [session, timer] of idle) {
@@ -139,7 +152,7 @@ export function createRelay(options: RelayOptions): Relay {
     idle.clear()
   }
 
-  return { send, close }
+  return { send, open, close }
 }
 
 /** Places for `max` connections; who finds none waits in order. */
@@ -189,7 +202,7 @@ function contactOf(opened: Opened & { ok: false }): Contact {
   return kind === 'lost' ? 'refused' : 'answered'
 }
 
-async function open(options: RelayOptions, signal: AbortSignal): Promise<Opened> {
+async function openSessionTo(options: RelayOptions, signal: AbortSignal): Promise<Opened> {
   const { target } = options
   let last: Opened = lost(`lookup failed for ${target.host}`)
   for (const address of await findAddresses(target.host)) {

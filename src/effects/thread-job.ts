@@ -94,6 +94,6 @@ export type ToThread =
 
 export interface FromThread {
   readonly done: readonly { readonly id: number; readonly outcome: MailOutcome }[]
-  /** Connections to receiving servers that are open in the thread. */
+  /** Connections to receiving servers and the relay that are open in the thread. */
   readonly connections: number
 }

@@ -38,7 +38,7 @@ export interface MailThreads {
   run(job: MailJob, signal: AbortSignal): Promise<MailOutcome>
   /** Jobs under way. */
   pending(): number
-  /** Connections to receiving servers, as last told. */
+  /** Connections to receiving servers and the relay, as last told: a second ago at most. */
   connections(): number
   /**
    * Takes no more jobs, cuts attempts whose message no server has asked for, waits for the others (8 s by default), ends

@@ -29,6 +29,9 @@ import {
 import type { TransmitDeps } from './transmit.ts'
 import { transmit } from './transmit.ts'
 
+/** How often a thread with open connections looks how many they are. */
+const LOOK_MS = 1000
+
 const port = parentPort!
 const { smtp, fence } = workerData as ThreadData
 const deps = createDeps(smtp)
@@ -37,6 +40,9 @@ const outgoing = makeOutgoing()
 const underWay = new Map<number, UnderWay>()
 let done: { id: number; outcome: MailOutcome }[] = []
 let isDraining = false
+/** Connections as last told, and what looks whether that still holds. */
+let told = 0
+let watch: NodeJS.Timeout | null = null
 
 interface UnderWay {
   readonly controller: AbortController
@@ -44,10 +50,10 @@ interface UnderWay {
   isPastData: boolean
 }
 
-port.on('message', (told: ToThread) => {
-  if (told.kind === 'cancel') underWay.get(told.id)?.controller.abort()
-  else if (told.kind === 'drain') drain()
-  else for (const { id, job } of told.jobs) perform(id, job)
+port.on('message', (order: ToThread) => {
+  if (order.kind === 'cancel') underWay.get(order.id)?.controller.abort()
+  else if (order.kind === 'drain') drain()
+  else for (const { id, job } of order.jobs) perform(id, job)
 })
 
 function drain(): void {
@@ -106,9 +112,28 @@ function report(id: number, outcome: MailOutcome): void {
 }
 
 function flush(): void {
-  const batch: FromThread = { done, connections: deps.pool.open() }
+  tell(openConnections())
+}
+
+function openConnections(): number {
+  return deps.pool.open() + relay.open()
+}
+
+function tell(connections: number): void {
+  const batch: FromThread = { done, connections }
   done = []
+  told = connections
   port.postMessage(batch)
+  if (connections > 0 && watch === null) watch = setInterval(look, LOOK_MS).unref()
+}
+
+/** Connections come and go between outcomes too: tells how many there are until there is none. */
+function look(): void {
+  const connections = openConnections()
+  if (connections !== told) tell(connections)
+  if (connections > 0 || watch === null) return
+  clearInterval(watch)
+  watch = null
 }
 
 function createDeps(settings: SmtpSettings): TransmitDeps {
