@@ -5,23 +5,26 @@
  *
  * Guarantees: an attempt is cut before its claim ends, and one that is cut for its own length is a failed one.
  *
- * Spec delivery.attempt
+ * Spec delivery.attempt, delivery.bytes
  */
 
 import type { LaneType } from '../cluster/behaviour.ts'
+import { type BudgetOrder, makeByteBudget } from './byte-budget.ts'
 import { type Route, relayRoute } from './effects/route.ts'
-import type { MailOutcome, TransmitJob } from './effects/thread-job.ts'
+import { bodyChars, type MailOutcome, type TransmitJob } from './effects/thread-job.ts'
 import type { Way } from './effects/transmit.ts'
 import type { RunMail } from './lanes.ts'
 import { makeUnasked } from './mail/classify.ts'
 import { parseEnvelope } from './mail/envelope.ts'
-import { makeDeferred, type Outcome } from './mail/outcome.ts'
+import { makeDeferred, makeReturned, type Outcome } from './mail/outcome.ts'
 import type { Sites } from './sites.ts'
 
 /** Attempts whose route is being looked up. */
 const ROUTING_MAX = 1024
 /** Attempts that are with the relay or wait there for one of its connections. */
 const RELAY_ATTEMPTS_MAX = 256
+/** A large message for whose bytes there is no room comes back after this. */
+const NO_ROOM_MS = 2000
 /** Shorter than the claim of any lane that dispatches. */
 const CUT_MS = 14 * 60_000
 
@@ -38,6 +41,8 @@ export interface DispatchOrder {
   readonly address: string
   /** Under which name its site is remembered: the domain, or `relay`. */
   readonly destination: string
+  /** Bytes of the message's attachments. */
+  readonly bytes: number
   readonly signal: AbortSignal
 }
 
@@ -59,6 +64,7 @@ export interface Dispatch {
 export function makeDispatch({ sites, findRoute, run }: DispatchDeps): Dispatch {
   const routing = new Map<string, number>()
   let routingAll = 0
+  const budget = makeByteBudget()
 
   async function routeOf(destination: string, domain: string): Promise<Route | Outcome> {
     if (findRoute === null) return RELAY_ROUTE
@@ -72,10 +78,26 @@ export function makeDispatch({ sites, findRoute, run }: DispatchDeps): Dispatch 
     return route
   }
 
+  /** Performs while the bytes are within the budget; an attempt that finds no room goes back to its lane for a moment. */
+  async function within(
+    bytes: number,
+    who: Omit<BudgetOrder, 'bytes'>,
+    perform: () => Promise<MailOutcome>,
+  ): Promise<MailOutcome> {
+    const giveBack = budget.take({ bytes, ...who })
+    if (giveBack === null)
+      return { ...makeReturned('compose', 'no room for its bytes'), sizeBytes: null, afterMs: NO_ROOM_MS }
+    try {
+      return await perform()
+    } finally {
+      giveBack()
+    }
+  }
+
   return {
     room: (destination) =>
       Math.min(ROUTING_MAX - routingAll, sites.room(destination) - (routing.get(destination) ?? 0)),
-    async send({ address, destination, signal: parent }, prepare) {
+    async send({ address, destination, bytes, signal: parent }, prepare) {
       const envelope = parseEnvelope(address)
       if (envelope === null) return { ...makeUnasked('bad-address'), sizeBytes: null }
       const route = await routeOf(destination, envelope.domain)
@@ -85,11 +107,16 @@ export function makeDispatch({ sites, findRoute, run }: DispatchDeps): Dispatch 
         sites.attempt(destination, {
           route,
           signal,
-          run: async (connections) => {
-            const ready = await prepare(signal)
-            if ('result' in ready) return ready
-            const transmit = { ...ready.transmit, recipient, way: wayOf(route, connections) }
-            return run({ message: ready.message, transmit }, signal)
+          run: async (connections, isProven) => {
+            const who = { site: route.site, isRelay: route.isRelay, isProven }
+            return within(bytes, who, async () => {
+              const ready = await prepare(signal)
+              if ('result' in ready) return ready
+              const transmit = { ...ready.transmit, recipient, way: wayOf(route, connections) }
+              const job = { message: ready.message, transmit }
+              // How long the texts are is known only now.
+              return within(bodyChars(ready.message), who, () => run(job, signal))
+            })
           },
         })
       return withinCut(parent, attempt)

@@ -100,7 +100,8 @@ async function tell(deps: DomainLaneDeps, job: NoticeJob, signal: AbortSignal): 
     keys: serviceKey === null ? [] : [serviceKey],
     copies: 1,
   }
-  const order = { address, destination: address.slice(address.lastIndexOf('@') + 1).toLowerCase(), signal }
+  const destination = address.slice(address.lastIndexOf('@') + 1).toLowerCase()
+  const order = { address, destination, bytes: 0, signal }
   const { result, code, response } = await deps.dispatch.send(order, async () => ({ message, transmit }))
   if (result === 'bounced') deps.log.warn({ ...named, code }, 'A notice to an administrator was refused')
   // One that was not made is made again by the schedule, like one that was put off.

@@ -167,7 +167,8 @@ function transmitJob(
   job: DeliveryJob,
   { lane, copies, signal }: { lane: string; copies: number; signal: AbortSignal },
 ): Promise<MailOutcome> {
-  const order = { address: job.recipient.address, destination: destinationOf(lane), signal }
+  const bytes = job.message.attachments.reduce((sum, { size }) => sum + size, 0)
+  const order = { address: job.recipient.address, destination: destinationOf(lane), bytes, signal }
   return deps.dispatch.send(order, async (signal) => {
     const message = messageAtHand(job.message, deps.senderId) ?? (await readMessage(deps, job.message, signal))
     if (message === null) return unbuildable()

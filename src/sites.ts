@@ -32,7 +32,7 @@ const DOMAINS_MAX = 65_536
 const ROUNDS_MAX = 20
 
 /** Performs an attempt on its way; `connections`: how many the site may have open now. */
-export type RunAttempt = (connections: number) => Promise<MailOutcome>
+export type RunAttempt = (connections: number, isProven: boolean) => Promise<MailOutcome>
 
 export interface SiteDeps {
   /** Monotonic clock in milliseconds. */
@@ -135,7 +135,7 @@ export function makeSites({ nowMs, random, after }: SiteDeps): Sites {
   async function perform(site: Site, run: RunAttempt): Promise<MailOutcome> {
     let outcome: MailOutcome | null = null
     try {
-      outcome = await run(placesOf(site.pace, false))
+      outcome = await run(placesOf(site.pace, false), site.pace.isProven)
       return outcome
     } finally {
       site.inUse -= 1

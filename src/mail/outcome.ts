@@ -41,7 +41,7 @@ export function makeDeferred(phase: Phase, classification: string, response: str
 }
 
 /** An attempt that was not made, or cut off before its end: it goes back to where it waited. */
-export function makeReturned(phase: 'fence' | 'abort' | 'site', text: string): Outcome {
+export function makeReturned(phase: 'fence' | 'abort' | 'site' | 'compose', text: string): Outcome {
   return {
     result: 'returned',
     code: null,
