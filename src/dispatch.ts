@@ -24,7 +24,7 @@ const ROUTING_MAX = 1024
 /** Attempts that are with the relay or wait there for one of its connections. */
 const RELAY_ATTEMPTS_MAX = 256
 /** A large message for whose bytes there is no room comes back after this. */
-const NO_ROOM_MS = 2000
+const NO_ROOM_MS = 1000
 /** Shorter than the claim of any lane that dispatches. */
 const CUT_MS = 14 * 60_000
 

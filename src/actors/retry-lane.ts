@@ -36,7 +36,8 @@ export const retryLane: CommandType<RetryLaneBody, RetryLaneReply> = {
     const { lane } = body
     const waiting = later.filter(([item]) => !isUnderWay(facts.field(claimsKey(shard), item)))
     const [, lastMs = 0] = later.at(-1) ?? []
-    const nextMs = later.length < RETRY_STEP ? null : Math.max(lastMs, body.fromMs + 1)
+    // Of what is due at one instant there may be more than a step; each step leaves less of it, or goes past it.
+    const nextMs = later.length < RETRY_STEP ? null : waiting.length > 0 ? lastMs : lastMs + 1
     const due = waiting.map(([item]) => ({ lane, item, atMs: nowMs }))
     return { kind: 'done', reply: { kind: 'retried', recipients: waiting.length, nextMs }, due }
   },
