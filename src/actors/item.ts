@@ -6,6 +6,7 @@
  */
 
 import { idOfShort, shortId } from '../../cluster/id.ts'
+import { remember } from './remember.ts'
 
 /** One recipient of one message. */
 export interface DeliveryItem {
@@ -52,31 +53,11 @@ export function itemSuffix(
   return broadcastStreamId === null ? suffix : `${suffix}.${shortId(broadcastStreamId)}`
 }
 
-/** Servers whose short ids are remembered: one sends many messages. */
-const SERVERS_MAX = 4_096
-const servers = new Map<string, string>()
+/** One server sends many messages. */
+const serverOf = remember(idOfShort)
 
-function serverOf(short: string): string {
-  const known = servers.get(short)
-  if (known !== undefined) return known
-  if (servers.size >= SERVERS_MAX) servers.clear()
-  const serverId = idOfShort(short)
-  servers.set(short, serverId)
-  return serverId
-}
-
-/** The item that was read last: what is asked of one command concerns the same. */
-let lastItem = ''
-let lastParsed: DeliveryItem | null = null
-
-/** Reads the name of an item. */
-export function parseItem(item: string): DeliveryItem {
-  if (lastParsed === null || item !== lastItem) {
-    lastParsed = readItem(item)
-    lastItem = item
-  }
-  return lastParsed
-}
+/** Reads the name of an item. All commands of a batch are asked what they read before the first of them is decided. */
+export const parseItem = remember(readItem)
 
 function readItem(item: string): DeliveryItem {
   const [server = '', segment = '', short = '', recipient = '', last = '', stream] = item.split('.')

@@ -14,7 +14,10 @@ const YOUNG_MAX = 2_048
 export function remember<Value>(make: (id: string) => Value): (id: string) => Value {
   let young = new Map<string, Value>()
   let old = new Map<string, Value>()
-  return function remembered(id) {
+  // What one message asks for, it asks for several times in a row.
+  let last: { readonly id: string; readonly value: Value } | null = null
+
+  function look(id: string): Value {
     const known = young.get(id)
     if (known !== undefined) return known
     const value = old.get(id) ?? make(id)
@@ -24,5 +27,10 @@ export function remember<Value>(make: (id: string) => Value): (id: string) => Va
     }
     young.set(id, value)
     return value
+  }
+
+  return function remembered(id) {
+    if (last === null || last.id !== id) last = { id, value: look(id) }
+    return last.value
   }
 }
