@@ -34,8 +34,11 @@ export interface NamedPerson {
 export const COUNT_FIELD = '#'
 /** Persons of the first hash; a multiple of the number of buckets, whose numbers lie above. */
 export const FIRST_PERSONS = 1_024
-/** Two fields for each person, and the count. */
-const WHOLE_MAX = 2 * FIRST_PERSONS + 1
+/**
+ * Fields of a hash that is read whole: 127 persons. One that is known whole stays so while it grows; a large one that has
+ * gone from memory is not read again for the sake of one address.
+ */
+const WHOLE_MAX = 256
 const FIRST_ROUNDS = FIRST_PERSONS / PERSON_BUCKETS
 /** Arguments of one write: a request may name a thousand persons. An even number. */
 const ARGS_EACH = 2_000

@@ -42,7 +42,7 @@ t.test('person: rows there and back', async (t) => {
 
 const PLACE = { shard: 1, accountId: 'acc' }
 const FIRST_KEY = firstPersonsKey(1, 'acc')
-const WHOLE_MAX = 2 * FIRST_PERSONS + 1
+const WHOLE_MAX = 256
 
 /** Facts over rows by key; what was not fetched is not there. */
 function factsOf(rows: Record<string, Record<string, string>>): Facts {
