@@ -11,7 +11,7 @@ import { testFiles } from './support/test-files.ts'
 
 /** One more than processors: tests wait for clocks and processes a third of their time. */
 const FILES_AT_ONCE = 3
-const FILE_MS_MAX = 120_000
+const FILE_MS_MAX = 180_000
 const ALL_MS_MAX = 3_600_000
 /** Tables without a side effect: all files of such a folder share one process. */
 const PURE_FOLDERS = ['mail', 'actors']
