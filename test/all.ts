@@ -60,7 +60,9 @@ for (const { name, paths, topology } of runs.filter(({ paths }) => paths.length 
   const script = paths.length === 1 ? paths : [join(import.meta.dirname, 'support/folder.js'), ...paths]
   // The runner puts its loader into NODE_OPTIONS of every child, whatever `env` says; env(1) takes it out.
   const args = ['-u', 'NODE_OPTIONS', process.execPath, '--enable-source-maps', ...script]
-  void t.spawn('/usr/bin/env', args, { env: { ...process.env, TOPOLOGY: topology }, timeout: FILE_MS_MAX }, name)
+  // The bound holds inside the file too, where the default is 30 s.
+  const env = { ...process.env, TOPOLOGY: topology, TAP_TIMEOUT: String(FILE_MS_MAX / 1000) }
+  void t.spawn('/usr/bin/env', args, { env, timeout: FILE_MS_MAX }, name)
 }
 
 function runOf(name: string, tests: readonly string[]): Run {

@@ -9,6 +9,9 @@
 
 import { hash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
+import type { KeyOwner } from '../views/key.ts'
+
+export type { KeyOwner } from '../views/key.ts'
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 /** Value of each base62 character by its code. */
@@ -40,17 +43,6 @@ export interface ParsedKey {
 export interface MadeKey {
   readonly token: string
   readonly prefix: string
-  readonly hash: string
-}
-
-/** Whose key it is. */
-export interface KeyOwner {
-  readonly kind: 'server' | 'account' | 'operator'
-  readonly accountId: string | null
-  readonly serverId: string | null
-  readonly tokenId: string
-  readonly mode: 'live' | 'test' | null
-  readonly defaultStreamId: string | null
   readonly hash: string
 }
 
