@@ -32,11 +32,28 @@ export function withNext(
   if (missingOf(laneItem).length > 0) return { kind: 'need', facts: due.flatMap(missingOf) }
   const row = parseClaim(facts.field(claimsKey(shard), laneItem.item))
   if (row !== null && row.claims >= CLAIMS_MAX) return ended
-  const prepared = lane.prepare.decide(laneItem, states, facts, turn, { name: '', cmdId: '', body: laneItem })
+  const prepared = lane.prepare.decide(laneItem, statesAfter(states, ended), facts, turn, {
+    name: '',
+    cmdId: '',
+    body: laneItem,
+  })
   if (prepared.kind !== 'done' || prepared.reply === null || writes(prepared)) return ended
   const untilMs = turn.nowMs + lane.holdMs
   const { claim, ops } = makeClaim(context, laneItem, { row, untilMs, job: prepared.reply })
   return { ...ended, reply: { ...claim, following: following?.item ?? null }, ops: [...(ended.ops ?? []), ...ops] }
+}
+
+/** States with the counters as the end of the attempt leaves them. */
+function statesAfter(states: States, { counters = [] }: Done<null>): States {
+  return {
+    get: (ref) => states.get(ref),
+    has: (ref) => states.has(ref),
+    counter: <Value>(owner: string) => {
+      const written = counters.find((one) => one.owner === owner)
+      return written === undefined ? states.counter<Value>(owner) : (written.value as Value)
+    },
+    hasCounter: (owner) => states.hasCounter(owner),
+  }
 }
 
 function writes({ events, counters, ops, due, done }: Done<unknown>): boolean {

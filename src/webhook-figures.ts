@@ -2,7 +2,8 @@
  * webhook-figures - what waits for webhooks and since when, as far as this process has seen it at its attempts
  *
  * Two classes: `healthy`, whose last attempt was answered with a 2xx, and `failing`. A webhook is known from its first
- * attempt here until nothing of it waits any more.
+ * attempt here until nothing of it waits any more, or no attempt came when one was due: it was switched off or removed, or
+ * its shard is elsewhere.
  *
  * Spec webhook.backlog
  */
@@ -10,11 +11,8 @@
 /** Webhooks that are known at once. */
 const KNOWN_MAX = 50_000
 
-interface Known {
-  readonly isFailing: boolean
-  readonly waiting: number
-  readonly oldestAtMs: number
-}
+/** An attempt may be that late: there was no room for it. */
+const LATE_MS_MAX = 60_000
 
 /** What an attempt has shown of its webhook. */
 export interface SeenWebhook {
@@ -23,6 +21,8 @@ export interface SeenWebhook {
   readonly waiting: number
   /** Creation of the delivery that was attempted: attempts are made in order. */
   readonly oldestAtMs: number
+  /** The next attempt is due at this instant at the latest. */
+  readonly nextAtMs: number
 }
 
 export interface WebhookFigures {
@@ -33,7 +33,7 @@ export interface WebhookFigures {
 
 /** Makes the figures of a process that has seen no webhook yet. */
 export function makeWebhookFigures(): WebhookFigures {
-  const known = new Map<string, Known>()
+  const known = new Map<string, SeenWebhook>()
   return {
     saw(lane, seen) {
       known.delete(lane)
@@ -45,7 +45,11 @@ export function makeWebhookFigures(): WebhookFigures {
     take(nowMs) {
       const backlog = { healthy: 0, failing: 0 }
       const oldestMs = { healthy: 0, failing: 0 }
-      for (const { isFailing, waiting, oldestAtMs } of known.values()) {
+      for (const [lane, { isFailing, waiting, oldestAtMs, nextAtMs }] of known) {
+        if (nextAtMs + LATE_MS_MAX < nowMs) {
+          known.delete(lane)
+          continue
+        }
         const name = isFailing ? 'failing' : 'healthy'
         backlog[name] += waiting
         oldestMs[name] = Math.max(oldestMs[name], nowMs - oldestAtMs)

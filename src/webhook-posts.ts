@@ -12,6 +12,7 @@
 
 import type { LaneType } from '../cluster/behaviour.ts'
 import { msOf } from '../cluster/id.ts'
+import { WEBHOOK_RETRIES_SECONDS } from '../schemas/limits.ts'
 import { type PostOutcome, posted } from './actors/posted.ts'
 import { type PostJob, preparePost } from './actors/prepare-post.ts'
 import { POST_LANE, parseItem } from './actors/webhook-item.ts'
@@ -29,6 +30,8 @@ const FAILING_UNDER_WAY_MAX = 1_536
 const UNPROVEN_UNDER_WAY_MAX = 1_792
 /** Webhooks of which it is remembered how they answered. */
 const KNOWN_MAX = 50_000
+/** The longest wait for an attempt. */
+const LAST_RETRY_SECONDS = Math.max(...WEBHOOK_RETRIES_SECONDS)
 /** A claim of a process that is gone stands this long. */
 const HOLD_MS = 15_000
 
@@ -64,7 +67,7 @@ export function makePostLane(deps: PostDeps): LaneType {
       const isProven = standing === 'answering'
       const outcome = await attemptPost(deps, job, { attempt: number, signal, isProven, following: following ?? null })
       standings.note(lane, outcome.result === 'delivered' ? 'answering' : 'failing')
-      report(deps, { lane, job, outcome })
+      report(deps, { lane, job, outcome, isNextDue: typeof following === 'string', attempt })
       return outcome
     } finally {
       underWay.delete(lane)
@@ -122,15 +125,24 @@ interface AttemptInput {
   readonly following: string | null
 }
 
-function report(
-  { metrics, figures }: PostDeps,
-  { lane, job, outcome }: { lane: string; job: PostJob; outcome: PostOutcome },
-): void {
+interface Reported {
+  readonly lane: string
+  readonly job: PostJob
+  readonly outcome: PostOutcome
+  /** Whether the webhook goes on at once. */
+  readonly isNextDue: boolean
+  /** Attempts since the delivery was last queued. */
+  readonly attempt: number
+}
+
+function report({ metrics, figures, nowMs }: PostDeps, { lane, job, outcome, isNextDue, attempt }: Reported): void {
   const isFailing = outcome.result === 'failed'
   const isOver = !isFailing || outcome.final
   metrics.posted(outcome.error?.replace(/^http_(\d)\d\d$/, 'http_$1xx') ?? 'delivered')
   const oldestAtMs = msOf(job.delivery.deliveryId)
-  figures.saw(lane, { isFailing, waiting: isOver ? job.waiting - 1 : job.waiting, oldestAtMs })
+  const seconds = isFailing ? (WEBHOOK_RETRIES_SECONDS[attempt - 1] ?? LAST_RETRY_SECONDS) : LAST_RETRY_SECONDS
+  const nextAtMs = nowMs() + (isNextDue ? 0 : seconds * 1000)
+  figures.saw(lane, { isFailing, waiting: isOver ? job.waiting - 1 : job.waiting, oldestAtMs, nextAtMs })
 }
 
 async function attemptPost(

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { isPublicAddress, planExchanges } from '../../src/mail/mx.ts'
 import { ROOT } from '../support/root.ts'
+import { findSuite } from '../support/suites.ts'
 
 const plan = (records: [number, string][], units: number[] = [], ownHosts: string[] = []) => {
   const exchanges = records.map(([priority, exchange]) => ({ priority, exchange }))
@@ -128,3 +129,10 @@ t.test(
     for (const { value } of blocked) t.notOk(isPublicAddress(value, []), value)
   },
 )
+
+const ranges = findSuite('ssrf/deny-ranges.json')
+t.test('mx: foreign ranges of blocked addresses', { skip: ranges === null ? 'no suites folder' : false }, async (t) => {
+  const denied = JSON.parse(readFileSync(ranges as string, 'utf8')) as { ranges: readonly string[] }
+  t.ok(denied.ranges.length > 20, `${denied.ranges.length} ranges`)
+  for (const range of denied.ranges) t.notOk(isPublicAddress(range.replace(/\/.*/, ''), []), range)
+})
