@@ -101,20 +101,22 @@ t.test('start: a file that a setting names and that cannot be used exits 2, with
 
 t.test('start: what cannot run says why in a sentence and exits 1', async (t) => {
   const folder = t.testdir({ file: '' })
-  const away = { REDIS_URL: 'redis://127.0.0.1:1', SECRET_KEY: 's'.repeat(32) }
-  for (const [changes, wanted] of [
-    [{ DATA_DIR: `${folder}/file/data` }, /^Cannot run: ENOTDIR: .*file\/data/],
-    [{ ...away, DATA_DIR: `${folder}/data` }, /^Cannot run: /],
-    [{ ...away, DATA_DIR: `${folder}/data`, LOG_LEVEL: 'debug' }, /^ +at /m],
-  ] as const) {
-    const env: NodeJS.ProcessEnv = { PATH: process.env.PATH, LOG_LEVEL: 'silent', ...changes }
-    const child = spawnNode([MAIN, 'start'], { env })
-    let said = ''
-    child.stderr.on('data', (chunk) => {
-      said += chunk
-    })
-    t.same(await once(child, 'close'), [1, null])
-    t.match(said, wanted)
-    if (env.LOG_LEVEL === 'silent') t.equal(said.trimEnd().split('\n').length, 1, said)
-  }
+  const wrong = { DATA_DIR: `${folder}/file/data` }
+  const cases: [Record<string, string>, RegExp][] = [
+    [wrong, /^Cannot run: ENOTDIR: .*file\/data/],
+    [{ ...wrong, LOG_LEVEL: 'debug' }, /^ +at /m],
+  ]
+  await Promise.all(
+    cases.map(async ([changes, wanted]) => {
+      const env: NodeJS.ProcessEnv = { PATH: process.env.PATH, LOG_LEVEL: 'silent', ...changes }
+      const child = spawnNode([MAIN, 'start'], { env })
+      let said = ''
+      child.stderr.on('data', (chunk) => {
+        said += chunk
+      })
+      t.same(await once(child, 'close'), [1, null])
+      t.match(said, wanted)
+      if (env.LOG_LEVEL === 'silent') t.equal(said.trimEnd().split('\n').length, 1, said)
+    }),
+  )
 })
