@@ -1,0 +1,70 @@
+/** webhook - `sendwright webhook create|list|deliveries|replay` against a real service and a real receiver. */
+import t from 'tap'
+import { startCommandLine } from '../support/command-line.ts'
+import { isSigned, startReceiver } from '../support/receiver.ts'
+import { startTestService } from '../support/service.ts'
+import { until } from '../support/until.ts'
+
+const WAIT_MS = 20_000
+const receiver = await startReceiver()
+if (receiver === null) {
+  t.pass('openssl is not installed: skipped')
+  process.exit(0)
+}
+const service = await startTestService({ PRIVATE_NETWORKS_ALLOWED: '127.0.0.0/8' }, { smtp: { ca: receiver.ca } })
+const commands = await startCommandLine()
+t.teardown(async () => {
+  commands.stop()
+  await service.stop()
+  await receiver.close()
+})
+const environment = { DATA_DIR: service.dataDir, HTTP_PORT: String(service.config.httpPort) }
+const run = (...args: string[]) => commands.run(['webhook', ...args], environment)
+const url = `${receiver.url}/hook`
+
+async function runJson(...args: string[]) {
+  const { out, err, code } = await run(...args, '--json')
+  t.equal(code, 0, err)
+  return JSON.parse(out)
+}
+
+t.test('webhook: created, listed, its deliveries read and replayed [webhook.create, webhook.replay]', async (t) => {
+  const made = await run('create', url, '--event', 'bounced', '--event', 'delivered')
+  t.equal(made.code, 0, made.err)
+  const [, id = ''] = /\(([0-9a-f-]{36})\) for bounced, delivered$/m.exec(made.out) ?? []
+  const [, secret = ''] = /secret, shown this once: (whsec_\S+)$/m.exec(made.out) ?? []
+  t.match(await run('create', url), { code: 1, err: 'webhook_exists' })
+  const list = await run('list')
+  t.match(list.out, /^URL +ENABLED +EVENTS +ID$/m)
+  t.match(list.out, new RegExp(`^${url} +yes +bounced,delivered +${id}$`, 'm'))
+  t.match(await runJson('list'), { webhooks: [{ webhookId: id, url }] })
+
+  receiver.react((_request, response) => {
+    response.statusCode = 500
+    response.end()
+  })
+  const body = { from: 'shop@simulator.test', to: ['bounce@simulator.test'], subject: 'Order', text: 'Hello' }
+  t.equal((await service.call('POST /v1/email', { token: service.firstRun.testServer.token, body })).status, 200)
+  const failed = await until(async () => {
+    const { deliveries } = await runJson('deliveries', url)
+    return deliveries[0]?.attempts === 1 ? deliveries[0] : null
+  }, WAIT_MS)
+  t.match(failed, { event: 'bounced', status: 'pending', lastError: 'http_500' })
+  t.match((await run('deliveries', id)).out, new RegExp(`bounced +pending +1 +http_500 +${failed.deliveryId}$`, 'm'))
+  t.same((await runJson('deliveries', url, '--status', 'dead')).deliveries, [])
+
+  receiver.react(null)
+  const replayed = await run('replay', url, failed.deliveryId)
+  t.match(replayed, { code: 0, out: `Queued ${failed.deliveryId} again, after 1 attempts\n` })
+  await until(() => receiver.received.length === 2, WAIT_MS)
+  const [first, second] = receiver.received
+  t.same([second?.json.id, second?.json.attempt], [first?.json.id, 2])
+  for (const one of receiver.received) t.ok(isSigned(one, secret))
+  t.match(await runJson('replay', url, '--since', '2026-01-01'), { queued: 0 })
+})
+
+t.test('webhook: what cannot be done is said, with exit code 1', async (t) => {
+  t.match(await run('deliveries', 'https://nowhere.example/'), { code: 1, err: 'No webhook https://nowhere.example/' })
+  t.match(await run('replay', url), { code: 1, err: 'Name a delivery, or give --since' })
+  t.match(await run('create', 'http://example.com/'), { code: 1, err: /url/i })
+})
