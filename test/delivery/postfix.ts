@@ -56,7 +56,7 @@ t.test(
       new Set(messages.map((message) => /^Delivered-To: (\S+)$/m.exec(message)?.[1])),
       new Set([`ann@${DOMAIN}`, `bob@${DOMAIN}`, `carl@${DOMAIN}`]),
     )
-    const { text } = await service.operate('GET /metrics')
+    const { text } = await service.operateActors('GET /metrics')
     t.match(text, /^sendwright_sessions_total\{tls="TLSv1\.3",verified="false"\} \d+$/m)
   },
 )

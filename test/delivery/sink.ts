@@ -23,7 +23,7 @@ t.test("delivery: Postfix's smtp-sink takes two hundred messages over MX", { ski
     t.ok(recipients.every(({ attempts, code }) => attempts === 1 && code === 250))
     t.equal(events.length, 50)
   }
-  const { text } = await service.operate('GET /metrics')
+  const { text } = await service.operateActors('GET /metrics')
   const opened = Number(/^sendwright_sessions_total\{tls="none",verified="false"\} (\d+)$/m.exec(text)?.[1])
   t.ok(opened >= 4 && opened <= 40, `${opened} connections for 200 messages`)
   t.match(text, /^sendwright_connections \d+$/m)
