@@ -18,6 +18,7 @@ const PURE_FOLDERS = ['mail', 'actors']
 /** What takes longest, the longest first; the others follow in the order of their names. */
 const LONGEST = [
   'crash/kills',
+  'crash/chaos',
   'crash/clock-jump',
   'simulation/seeds',
   'crash/orphan',
