@@ -13,6 +13,11 @@ const BEGUN_MAX = 10
 const STEP_MS = 20
 /** Of these for receivers that have not answered yet, while any waits. */
 const UNPROVEN_SHARE = 3
+/**
+ * And no more than so many: a handshake costs two milliseconds of this thread, so a crowd takes half of it. All that may be
+ * under way have begun within eight seconds: each has time to be answered.
+ */
+const UNPROVEN_MAX = 5
 
 export interface Begin {
   readonly host: string
@@ -28,11 +33,18 @@ export function makePace(later: (call: () => void, ms: number) => void = setTime
   const proven = new Turns()
   const unproven = new Turns()
   let begun = 0
+  let unprovenBegun = 0
   let isStepping = false
+  const count = (isProven: boolean): void => {
+    begun += 1
+    if (!isProven) unprovenBegun += 1
+  }
   const step = (): void => {
     begun = 0
-    for (let share = 0; share < UNPROVEN_SHARE && unproven.next(); share += 1) begun += 1
-    while (begun < BEGUN_MAX && (proven.next() || unproven.next())) begun += 1
+    unprovenBegun = 0
+    while (unprovenBegun < UNPROVEN_SHARE && unproven.next()) count(false)
+    while (begun < BEGUN_MAX && proven.next()) count(true)
+    while (begun < BEGUN_MAX && unprovenBegun < UNPROVEN_MAX && unproven.next()) count(false)
     isStepping = begun > 0
     if (isStepping) later(step, STEP_MS)
   }
@@ -42,9 +54,9 @@ export function makePace(later: (call: () => void, ms: number) => void = setTime
         isStepping = true
         later(step, STEP_MS)
       }
-      const isFree = isProven ? proven.isEmpty : proven.isEmpty && unproven.isEmpty
+      const isFree = proven.isEmpty && (isProven || (unproven.isEmpty && unprovenBegun < UNPROVEN_MAX))
       if (begun < BEGUN_MAX && isFree) {
-        begun += 1
+        count(isProven)
         resolve()
       } else (isProven ? proven : unproven).add(host, resolve)
     })
