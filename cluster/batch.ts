@@ -4,7 +4,7 @@
  * A turn is all or nothing: what a decision orders is staged only when the decision is whole, so one that refuses,
  * needs more or throws leaves nothing behind. Later turns see what earlier ones staged.
  */
-import type { AbsentFields, Decision, Due, Facts, Need, Op, OutcomeBody, Signal, Staged } from './behaviour.ts'
+import type { Decision, Due, Facts, HashFields, Need, Op, OutcomeBody, Signal, Staged } from './behaviour.ts'
 import { msOfCmdId } from './cmd-id.ts'
 import { Fault } from './fault.ts'
 import type { IdMaker } from './id.ts'
@@ -70,7 +70,9 @@ export interface Plan {
   readonly replies: readonly { readonly work: Work; readonly reply: unknown; readonly fault: boolean }[]
   readonly ops: readonly Op[]
   /** What the commit knows not to be there before its writes. */
-  readonly absent: readonly AbsentFields[]
+  readonly absent: readonly HashFields[]
+  /** What need not be remembered once this is confirmed. */
+  readonly forgets: readonly HashFields[]
   readonly draft: Draft
   readonly overlay: Overlay
   readonly claims: readonly Claim[]
@@ -183,7 +185,8 @@ class PlanBuilder {
   readonly turn: { nowMs: number; shard: number; newId(): string }
   private readonly context: BatchContext
   private readonly ops: Op[] = []
-  private readonly absent: AbsentFields[] = []
+  private readonly absent: HashFields[] = []
+  private readonly forgets: HashFields[] = []
   private readonly claims: Claim[] = []
   private readonly signals: Signal[] = []
   private readonly placed: Placed[] = []
@@ -232,6 +235,7 @@ class PlanBuilder {
     for (const op of staged.ops ?? []) this.push(op)
     for (const signal of staged.signals ?? []) this.signals.push(signal)
     for (const { lane, item } of staged.done ?? []) this.leave(lane, item)
+    for (const fields of staged.forgets ?? []) this.forgets.push(fields)
     const claims = this.claims.length
     for (const due of staged.due ?? []) this.place(due)
     // Of an item that waits nobody asks soon what its command knew.
@@ -269,9 +273,9 @@ class PlanBuilder {
       this.push({ key, write: 'XTRIM', args: ['MINID', after(this.cursors[of])] })
     }
     const indexed = [...this.indexed].map((lane) => this.correct(lane))
-    const { ops, absent, overlay, claims, signals, placed, replies, draft, told, firstId } = this
+    const { ops, absent, forgets, overlay, claims, signals, placed, replies, draft, told, firstId } = this
     const ends = { cursor: this.cursors.mailbox, outcomesCursor: this.cursors.outcomes, firstId, lid: this.lastId }
-    return { works, ops, absent, overlay, draft, ...ends, claims, signals, placed, indexed, replies, told }
+    return { works, ops, absent, forgets, overlay, draft, ...ends, claims, signals, placed, indexed, replies, told }
   }
 
   giveBack(): void {
@@ -294,7 +298,9 @@ class PlanBuilder {
     const { shard } = this.context.items
     this.push({ key: laneKey(shard, lane), write: 'ZREM', args: [item] })
     if (lane === TIMERS_LANE) return
-    this.push({ key: claimsKey(shard), write: 'HDEL', args: [item] })
+    const key = claimsKey(shard)
+    this.push({ key, write: 'HDEL', args: [item] })
+    this.forgets.push({ key, fields: [item] })
     const at = this.claims.findIndex((claim) => claim.lane === lane && claim.item === item)
     if (at < 0) return
     this.claims.splice(at, 1) // A later turn of the batch ended it: it is not performed.

@@ -147,8 +147,8 @@ export interface Due {
   readonly attempts?: number
 }
 
-/** Fields of a hash that do not exist. */
-export interface AbsentFields {
+/** Fields of a hash, by name. */
+export interface HashFields {
   readonly key: string
   readonly fields: readonly string[]
 }
@@ -166,7 +166,9 @@ export interface Staged {
   readonly counters?: readonly { readonly owner: string; readonly value: unknown }[]
   readonly ops?: readonly Op[]
   /** Fields that are not there, their names holding an id that this turn has made: nobody need read them to learn it. */
-  readonly absent?: readonly AbsentFields[]
+  readonly absent?: readonly HashFields[]
+  /** Fields that hardly anybody will ask for again: what is remembered of them goes. */
+  readonly forgets?: readonly HashFields[]
   readonly due?: readonly Due[]
   /** Items that leave their lane. */
   readonly done?: readonly { readonly lane: string; readonly item: string }[]

@@ -6,12 +6,15 @@
  * commit. Bounded for the whole process, but for what the batches under way rest on: what is known when a batch begins
  * stays known until it is decided. What came first goes first, and an idle shard's goes after ten minutes.
  *
+ * What an item needed that has ended is forgotten when the next batch begins: it would stay for long, and each of the
+ * collector's larger rounds would look at it.
+ *
  * A hash that was read whole (`wholeMax`) is known in every field, those that are not there among them.
  *
  * A read is taken in with the writes of every commit laid over it that was confirmed since it was sent: it may not have
  * seen them.
  */
-import type { AbsentFields, Fact, FactValue, Op } from './behaviour.ts'
+import type { Fact, FactValue, HashFields, Op } from './behaviour.ts'
 import type { Overlay } from './overlay.ts'
 
 const IDLE_MS = 600_000
@@ -32,6 +35,7 @@ interface Held {
 export class FieldCache {
   private readonly keys = new Map<string, Held>()
   private readonly budget: FieldBudget
+  private past: HashFields[] = []
   private size = 0
   private usedAtMs = 0
 
@@ -42,6 +46,7 @@ export class FieldCache {
   /** A batch begins: what is more than the process may hold goes now, because nothing rests on it. */
   begin(nowMs: number): void {
     this.usedAtMs = nowMs
+    this.dropPast()
     if (this.budget.left < 0) this.trim()
   }
 
@@ -83,7 +88,7 @@ export class FieldCache {
    * A commit with these writes was confirmed; `absent` is what it knew not to be there before them. Of a hash that is not
    * known whole, a field that nobody has asked for is not taken in: most of what is written is never looked up.
    */
-  note(ops: readonly Op[], absent: readonly AbsentFields[] = []): void {
+  note(ops: readonly Op[], absent: readonly HashFields[] = []): void {
     for (const { key, fields } of absent) for (const field of fields) this.put(key, field, null)
     for (const { key, write, args } of ops) {
       if (write !== 'HSET' && write !== 'HDEL' && write !== 'UNLINK') continue
@@ -95,6 +100,11 @@ export class FieldCache {
     }
   }
 
+  /** Fields that hardly anybody will ask for again. A batch that has begun may rest on them: they go with the next one. */
+  forget(fields: readonly HashFields[]): void {
+    for (const one of fields) this.past.push(one)
+  }
+
   /** Forgets everything when nothing was asked for a while. */
   sweep(nowMs: number): void {
     if (nowMs - this.usedAtMs > IDLE_MS) this.clear()
@@ -102,6 +112,7 @@ export class FieldCache {
 
   clear(): void {
     this.keys.clear()
+    this.past = []
     this.budget.left += this.size
     this.size = 0
   }
@@ -139,6 +150,20 @@ export class FieldCache {
     const more = fields.size - before
     this.size += more
     this.budget.left -= more
+  }
+
+  private dropPast(): void {
+    if (this.past.length === 0) return
+    let gone = 0
+    for (const { key, fields } of this.past) {
+      const held = this.keys.get(key)
+      // Of a hash that is known whole a field that is missing would not be there.
+      if (held === undefined || held.isWhole) continue
+      for (const field of fields) if (held.fields.delete(field)) gone += 1
+    }
+    this.past = []
+    this.size -= gone
+    this.budget.left += gone
   }
 
   /** Drops what came first until the process holds no more than it may, or nothing is left here. */

@@ -3,7 +3,7 @@
  *
  * Both rest on the same: the owner is the only one who writes the shard, and every commit is fenced.
  */
-import type { AbsentFields, Fact, FactValue, Op } from './behaviour.ts'
+import type { Fact, FactValue, HashFields, Op } from './behaviour.ts'
 import { type FieldBudget, FieldCache } from './field-cache.ts'
 import { type Head, LaneHeads } from './lane-heads.ts'
 import type { Overlay } from './overlay.ts'
@@ -44,8 +44,9 @@ export class KnownFacts {
   }
 
   /** A commit with these writes was confirmed; `absent` is what it knew not to be there before them. */
-  note({ ops, absent, overlay }: Noted): void {
+  note({ ops, absent, forgets, overlay }: Noted): void {
     this.fields.note(ops, absent)
+    this.fields.forget(forgets)
     this.heads.note(ops, overlay)
   }
 
@@ -64,6 +65,7 @@ export class KnownFacts {
 
 interface Noted {
   readonly ops: readonly Op[]
-  readonly absent: readonly AbsentFields[]
+  readonly absent: readonly HashFields[]
+  readonly forgets: readonly HashFields[]
   readonly overlay: Overlay
 }

@@ -10,7 +10,7 @@
  * Spec message.log, retention.content, send.suppressed
  */
 
-import type { AbsentFields, Decision, Done, Due, Op } from '../../cluster/behaviour.ts'
+import type { Decision, Done, Due, HashFields, Op } from '../../cluster/behaviour.ts'
 import { entryIdOf, msOf, shortId } from '../../cluster/id.ts'
 import { SIMULATOR_DOMAIN } from '../mail/simulator.ts'
 import type { SendTurn } from './accept.ts'
@@ -97,7 +97,7 @@ function tellSuppressed(
 class Acceptance {
   readonly due: Due[] = []
   /** The first outcome need not read that its recipient is fresh. */
-  readonly absent: AbsentFields[] = []
+  readonly absent: HashFields[] = []
   /** Recipients that are not sent to, and the stream of each. */
   readonly news: MessageReference[] = []
   readonly streamIds: string[] = []

@@ -15,11 +15,11 @@
  */
 
 import type {
-  AbsentFields,
   Context,
   Done,
   Due,
   Facts,
+  HashFields,
   Need,
   Op,
   Signal,
@@ -146,7 +146,7 @@ export class Queue {
   private readonly turn: AnnounceTurn
   private readonly ops: Op[] = []
   private readonly due: Due[] = []
-  private readonly absent: AbsentFields[] = []
+  private readonly absent: HashFields[] = []
   private readonly signals: readonly Signal[]
   private readonly counters = new Map<string, WebhookCounters>()
 

@@ -14,7 +14,7 @@
  * Spec message.states, message.hard, delivery.retry, delivery.expiry, retention.attachments
  */
 
-import type { CommandType, Done, Fact, Facts, Need, Op, OutcomeBody } from '../../cluster/behaviour.ts'
+import type { CommandType, Done, Fact, Facts, HashFields, Need, Op, OutcomeBody } from '../../cluster/behaviour.ts'
 import { msOf } from '../../cluster/id.ts'
 import type { Outcome } from '../mail/outcome.ts'
 import { capText, maskAddress } from '../mail/reply.ts'
@@ -140,11 +140,18 @@ export const deliveryOutcome: CommandType<OutcomeBody<DeliveryOutcome>, null> = 
     if (event.nextAtMs !== null)
       return announced({ ...done, due: [{ lane, item: name, atMs: event.nextAtMs }] }, announcement.staged)
     ops.push(...lastEndOps(facts, shard, item))
-    return announced({ ...done, events: listed.events, done: [{ lane, item: name }] }, announcement.staged)
+    const ended = { ...done, events: listed.events, done: [{ lane, item: name }], forgets: forgotten(item, key, field) }
+    return announced(ended, announcement.staged)
   },
 }
 
 const NOTHING: Done<null> = { kind: 'done', reply: null }
+
+/** What nobody asks for soon once a recipient has ended; of several, the others' outcomes look at the first one, or at all. */
+function forgotten({ recipient, recipients, hasAttachments }: DeliveryItem, key: string, field: string): HashFields[] {
+  const isAsked = hasAttachments || (recipient === 0 && recipients > 1)
+  return isAsked ? [] : [{ key, fields: [field] }]
+}
 
 /** Owners of what an outcome counts: of mail on a broadcast stream also the stream. */
 function outcomeCounters({ serverId, segment, broadcastStreamId }: DeliveryItem): string[] {

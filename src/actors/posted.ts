@@ -9,7 +9,7 @@
  * Spec webhook.delivery, webhook.retry
  */
 
-import type { CommandType, Done, Op, OutcomeBody } from '../../cluster/behaviour.ts'
+import type { CommandType, Done, HashFields, Op, OutcomeBody } from '../../cluster/behaviour.ts'
 import { msOf, shortId } from '../../cluster/id.ts'
 import { WEBHOOK_RETRIES_SECONDS } from '../../schemas/limits.ts'
 import { deadKey, deliveryKey } from './keyspace.ts'
@@ -92,7 +92,8 @@ function delivered({ body, place, record, counters, nowMs }: EndedAttempt): Done
       recordOp(place, { ...record, status: 'delivered', deliveredAtMs: nowMs, nextAttemptAtMs: null, lastError: null }),
     )
   if (wasListed) ops.push({ key: deadKey(shard, webhookId, slice), write: 'ZREM', args: [body.item] })
-  return { ...NOTHING, ops, done: leaving(body), counters: wasDead ? [] : [lessPending(webhookId, counters, 1)] }
+  const counted = wasDead ? [] : [lessPending(webhookId, counters, 1)]
+  return { ...NOTHING, ops, done: leaving(body), forgets: [fieldsOf(place)], counters: counted }
 }
 
 function failed(ended: EndedAttempt, { error, final }: PostOutcome): Done<null> {
@@ -113,8 +114,14 @@ function dead({ body, place, record, counters }: EndedAttempt, error: PostError)
     ...NOTHING,
     ops: deadOps(place, { item: body.item, record: deadRecord(record, error) }),
     done: leaving(body),
+    forgets: [fieldsOf(place)],
     counters: [lessPending(place.webhookId, counters, 1)],
   }
+}
+
+/** The record of a delivery: it has ended, and hardly anybody looks at it again. */
+function fieldsOf({ shard, webhookId, deliveryId, slice }: DeliveryPlace): HashFields {
+  return { key: deliveryKey(shard, webhookId, slice), fields: [shortId(deliveryId)] }
 }
 
 /** With its current attempt an item leaves by itself. */

@@ -224,6 +224,7 @@ t.test('outcome: the first one writes the row, and reads nothing else', async (t
   world.end(deliveryOutcome, { ...due, attempt: 1 }, delivered)
   t.equal(world.rounds, 1)
   t.same([...world.hash(key).keys()], [shortId(id)])
+  t.same(world.forgets, [{ key, fields: [shortId(id)] }])
   t.equal(stateOf(world, tenant, id).status, 'delivered')
 })
 
@@ -275,7 +276,10 @@ t.test('outcome: recipients end apart; the size stands with the first, whoever b
   world.end(deliveryOutcome, { lane: second!.lane, item: second!.item, attempt: 1 }, bounced)
   t.match(stateOf(world, tenant, id), { status: 'accepted', sizeBytes: 900 })
   t.match(stateOf(world, tenant, id, 1), { status: 'bounced', sizeBytes: null })
+  const fields = world.forgets.flatMap((one) => one.fields)
+  t.same(fields, [statusField(shortId(id), 1)], 'nobody asks for it again')
   world.end(deliveryOutcome, { lane: first!.lane, item: first!.item, attempt: 1 }, { ...delivered, sizeBytes: 901 })
+  t.same(world.forgets, [], 'the outcomes of the others look at the first')
   t.match(stateOf(world, tenant, id), { status: 'delivered', sizeBytes: 900 })
 })
 

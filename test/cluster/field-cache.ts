@@ -92,6 +92,19 @@ test('field-cache: what came first goes first, and not while a batch rests on it
   t.equal(budget.left, -1, 'one without anything to drop drops nothing')
 })
 
+test('field-cache: what has ended is forgotten when the next batch begins, and not before', async (t) => {
+  const budget = { left: 10 }
+  const cache = new FieldCache(budget)
+  cache.take([fact('a', 'b'), { ...other('l', 'a'), wholeMax: 9 }], [['1', '2'], new Map([['a', '3']])])
+  cache.forget([{ key: 'k', fields: ['a', 'never'] }, { key: 'l', fields: ['a'] }, { key: 'none', fields: ['a'] }]) // biome-ignore format: a row
+  t.same([cache.field('k', 'a'), budget.left], ['1', 6], 'a batch may rest on it')
+  cache.begin(NOW_MS)
+  t.same([cache.field('k', 'a'), cache.field('k', 'b'), budget.left], [undefined, '2', 7])
+  t.equal(cache.field('l', 'a'), '3', 'of a hash that is known whole')
+  cache.begin(NOW_MS)
+  t.equal(budget.left, 7, 'once')
+})
+
 test('field-cache: an idle shard gives its room back', async (t) => {
   const budget = { left: 10 }
   const cache = new FieldCache(budget)

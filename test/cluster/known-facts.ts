@@ -23,9 +23,11 @@ test('known-facts: what was read is known with what was written since, and nothi
   ]
   const overlay = new Overlay()
   for (const op of ops) overlay.note(op)
-  known.note({ ops, absent: [], overlay })
+  known.note({ ops, absent: [], forgets: [{ key: 'k', fields: ['a'] }], overlay })
   t.same([known.head(HEAD.key)?.members, known.field('k', 'a')], [[['i', 1], ['j', 2]], '2']) // biome-ignore format: a row
   t.equal(budget.left, 7)
+  known.begin(0)
+  t.same([known.has(FIELD), budget.left], [false, 8], 'what nobody asks for again goes with the next batch')
   known.clear()
   t.same([known.has(HEAD), known.has(FIELD), budget.left], [false, false, 10])
 })

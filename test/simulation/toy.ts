@@ -315,9 +315,10 @@ function outcomeOf(
     return { kind: 'done', reply: null, ops: wrote('abandoned'), done, events: [{ ref, event: { type: 'abandoned' } }] }
   }
   if (outcome.kind === 'odd') return thrown()
-  if (outcome.kind === 'delivered') return { kind: 'done', reply: null, ops: wrote('delivered'), done }
+  const forgets = [{ key, fields: [id] }]
+  if (outcome.kind === 'delivered') return { kind: 'done', reply: null, ops: wrote('delivered'), done, forgets }
   if (!current) return { kind: 'done', reply: null }
-  if (status.attempts + 1 >= ATTEMPTS_MAX) return { kind: 'done', reply: null, ops: wrote('failed'), done }
+  if (status.attempts + 1 >= ATTEMPTS_MAX) return { kind: 'done', reply: null, ops: wrote('failed'), done, forgets }
   return { kind: 'done', reply: null, ops: wrote('later'), due: [{ lane: name, item, atMs: nowMs + outcome.afterMs }] }
 }
 

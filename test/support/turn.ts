@@ -14,6 +14,7 @@ import type {
   Due,
   Fact,
   Facts,
+  HashFields,
   Need,
   Op,
   Ref,
@@ -57,6 +58,8 @@ export class World extends KeySpace {
   ops: readonly Op[] = []
   /** Signals of the last turn. */
   signals: readonly Signal[] = []
+  /** What of the last turn need not be remembered. */
+  forgets: readonly HashFields[] = []
   /** Rounds of reading of the last turn, the first included. */
   rounds = 0
   private readonly ids: IdMaker
@@ -167,6 +170,7 @@ export class World extends KeySpace {
     for (const op of staged.ops ?? []) this.apply(op)
     this.ops = staged.ops ?? []
     this.signals = staged.signals ?? []
+    this.forgets = staged.forgets ?? []
     for (const done of staged.done ?? []) this.items.delete(nameOf(done))
     for (const due of staged.due ?? []) {
       const claims = due.attempts ?? this.items.get(nameOf(due))?.claims ?? 0
