@@ -263,6 +263,28 @@ t.test('post: a name that moves to a private address gains nothing [webhook.priv
   await poster.close()
 })
 
+t.test('post: a name that is another one at the second look-up is looked up once [webhook.private]', async (t) => {
+  zone.set('turning.test', { type: 'A', address: '127.0.0.1' })
+  zone.rebind('turning.test', { type: 'A', address: '127.0.0.2' })
+  let inside = 0
+  const hidden = createPlain((socket: Socket) => {
+    inside += 1
+    socket.destroy()
+  })
+  await new Promise<void>((resolve) => hidden.listen(receiver.port, '127.0.0.2', resolve))
+  t.teardown(() => hidden.close())
+  const before = receiver.connections()
+  const { error } = await postOnce(`https://turning.test:${receiver.port}`)
+  t.equal(error, 'tls_failed', 'the certificate is for other names: what counts is who was connected to')
+  t.equal(receiver.connections() - before, 1)
+  t.equal(
+    zone.asked.filter((question) => question === 'A turning.test').length,
+    1,
+    'the address that was checked is used',
+  )
+  t.equal(inside, 0)
+})
+
 interface Vector {
   readonly kind: string
   readonly value: string

@@ -28,6 +28,8 @@ export interface Zone {
   readonly asked: string[]
   /** Replaces the records of a name; none = the name exists without records. */
   set(name: string, ...records: ZoneRecord[]): void
+  /** Replaces the records of a name as soon as its addresses have been told once: whoever asks again is told others. */
+  rebind(name: string, ...records: ZoneRecord[]): void
   /** Removes a name: NXDOMAIN again. */
   remove(name: string): void
   fail(name: string, how: 'servfail' | 'timeout'): void
@@ -37,6 +39,7 @@ export interface Zone {
 /** Starts a zone without names. */
 export async function startZone(): Promise<Zone> {
   const names = new Map<string, ZoneRecord[] | 'servfail' | 'timeout'>()
+  const rebound = new Map<string, ZoneRecord[]>()
   const asked: string[] = []
   const port = await freePort()
   const server = dns2.createServer({
@@ -55,6 +58,8 @@ export async function startZone(): Promise<Zone> {
         for (const one of answersOf(entry, type))
           response.answers.push({ ...question, ttl: 60, ...toRdata(one) } as never)
       send(response)
+      const next = type === 'A' ? rebound.get(question.name.toLowerCase()) : undefined
+      if (next !== undefined) names.set(question.name.toLowerCase(), next)
     },
   })
   await server.listen({ udp: { port, address: '127.0.0.1' }, tcp: { port, address: '127.0.0.1' } })
@@ -63,6 +68,7 @@ export async function startZone(): Promise<Zone> {
     port,
     asked,
     set: (name, ...records) => names.set(name.toLowerCase(), records),
+    rebind: (name, ...records) => rebound.set(name.toLowerCase(), records),
     remove: (name) => names.delete(name.toLowerCase()),
     fail: (name, how) => names.set(name.toLowerCase(), how),
     close: async () => {
