@@ -16,6 +16,7 @@
 
 import type { CommandType, Done, Fact, Facts, HashFields, Need, Op, OutcomeBody } from '../../cluster/behaviour.ts'
 import { msOf } from '../../cluster/id.ts'
+import { classifyReply } from '../mail/classify.ts'
 import type { Outcome } from '../mail/outcome.ts'
 import { capText, maskAddress } from '../mail/reply.ts'
 import { DELIVERY_AGE_MAX_MS, nextAttemptAtMs, parseRetryHintMs } from '../mail/retry.ts'
@@ -271,13 +272,18 @@ function waitsAgain({ body, acceptedAtMs, nowMs }: DeliveryTurn): Done<null> | n
   return { kind: 'done', reply: null, due: [{ lane, item, atMs }] }
 }
 
-/** The end of mail that waited too long for its site: what was last heard of it stands. */
+/** The end of mail that waited too long for its site: what was last heard of it stands, with the class of that reply. */
 function expiredWaiting({ state, nowMs }: DeliveryTurn): StatusEvent {
   const last = state.events.at(-1)
   const { code, response } = last !== undefined && 'response' in last ? last : { code: null, response: null }
-  const classification = EXPIRED_CLASS
+  const classification = code === null || response === null ? EXPIRED_CLASS : classOfDeferral(code, response)
   const event = { event: 'bounced', occurredAtMs: nowMs, code, response, classification, hard: false } as const
   return { ...event, expired: true, status: 'bounced' }
+}
+
+/** A 5xx that only deferred was a server's greeting or its answer to EHLO: it speaks of no recipient. */
+function classOfDeferral(code: number, response: string): string {
+  return classifyReply({ phase: code >= 500 ? 'conn' : 'rcpt', response }).classification
 }
 
 /** What the outcome adds to the recipient, and when it is tried again; null: it counts for nothing. */

@@ -158,22 +158,29 @@ t.test('outcome: what is returned waits on, and nothing is told of it [delivery.
   t.equal((world.deliveries()[0]?.atMs ?? 0) - world.nowMs, delayMs, 'a stale one changes nothing')
 })
 
-t.test(
-  'outcome: what waits for its site past 48 hours expires with what was last heard [delivery.expiry]',
-  async (t) => {
+/** The last reply before the site was left alone -> the class at the end. */
+const WAITED: readonly (readonly [phase: 'conn' | 'rcpt', response: string | null, classification: string])[] = [
+  ['rcpt', null, 'MessageExpired'],
+  ['rcpt', '452 4.2.2 Mailbox full', 'QuotaIssues'],
+  ['rcpt', '450 4.1.1 User unknown', 'InvalidRecipient'],
+  ['conn', '554 5.7.1 blocked using zen.spamhaus.org', 'SpamBlock'],
+  ['conn', '550', 'Uncategorized'],
+]
+for (const [phase, response, classification] of WAITED)
+  t.test(`outcome: waits past 48 hours after ${response} -> ${classification} [delivery.expiry]`, async (t) => {
     const { world, tenant, id, due } = begin()
+    const refused = { ...makeRefused({ phase, response: response ?? '' }), result: 'deferred', hard: false } as const
     world.claim(prepareDelivery, due)
-    world.end(deliveryOutcome, { ...due, attempt: 1 }, deferred)
+    world.end(deliveryOutcome, { ...due, attempt: 1 }, response === null ? noConnection : reportOutcome(refused, ADA))
     world.nowMs += 48 * HOUR_MS
     world.claim(prepareDelivery, due)
     const returned = reportOutcome(makeReturned('site', 'paused'), { ...ADA, retryAfterMs: 60_000 })
     world.end(deliveryOutcome, { ...due, attempt: 2 }, returned)
     const state = stateOf(world, tenant, id)
-    const told = { event: 'bounced', code: 451, response: '451 4.3.0 Try later', expired: true, hard: false }
-    t.match(state.events.at(-1), { ...told, classification: 'MessageExpired' })
+    const told = { event: 'bounced', response: response ?? noConnection.response, classification, expired: true }
+    t.match(state.events.at(-1), { ...told, hard: false })
     t.same([state.status, world.deliveries().length], ['bounced', 0])
-  },
-)
+  })
 
 t.test('outcome: a server that names its patience gets it', async (t) => {
   const { world, due } = begin()
