@@ -133,8 +133,9 @@ async function takeArf(deps: ReturnedMailDeps, mail: ReportMail): Promise<SmtpAn
     return TAKEN
   }
   const { tokenKey } = deps.secrets
-  const named = arf.returnPaths.map((address) => namedBy(tokenKey, address)).find((one) => one !== null)
-  const found = named === undefined ? null : await findRecipient(deps.read, named.of, named.sending)
+  const named = arf.returnPaths.map((address) => tokenIn(tokenKey, address)).find((one) => one !== null)
+  // A true token is enough, whatever became of its domain since: who complained must not be written to again.
+  const found = named === undefined ? null : await findRecipient(deps.read, named, null)
   if (found === 'unavailable') return UNAVAILABLE
   if (found === null) {
     deps.received(arf.messageId === null ? 'other' : 'complaint_without_token')
@@ -144,12 +145,9 @@ async function takeArf(deps: ReturnedMailDeps, mail: ReportMail): Promise<SmtpAn
   return record(deps, found, { kind: 'complaint', feedbackType: arf.feedbackType })
 }
 
-function namedBy(tokenKey: Buffer, address: string): { of: TokenRecipient; sending: string | null } | null {
+function tokenIn(tokenKey: Buffer, address: string): TokenRecipient | null {
   const at = address.lastIndexOf('@')
-  const domain = address.slice(at + 1).toLowerCase()
-  const of = at < 0 ? null : parseReturnPath(tokenKey, address.slice(0, at))
-  const prefix = `${RETURN_PATH_LABEL}.`
-  return of === null ? null : { of, sending: domain.startsWith(prefix) ? domain.slice(prefix.length) : null }
+  return at < 0 ? null : parseReturnPath(tokenKey, address.slice(0, at))
 }
 
 /** Asks for the report to be recorded; 250 means that it is, or that it counts for nothing. */

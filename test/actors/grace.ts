@@ -5,7 +5,7 @@ import { type DomainStanding, standingOf } from '../../src/actors/grace.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 const HOUR_MS = 3_600_000
-const VERIFIED = { verified: true, failingSinceMs: null, warningBeganAtMs: null, removedAtMs: null }
+const VERIFIED = { verified: true, failingSinceMs: null, warningBeganAtMs: null }
 const since = (hours: number) => NOW_MS - hours * HOUR_MS
 
 const CASES: [name: string, domain: Parameters<typeof standingOf>[0], standing: DomainStanding][] = [
@@ -15,7 +15,6 @@ const CASES: [name: string, domain: Parameters<typeof standingOf>[0], standing: 
   ['unverified since', { ...VERIFIED, verified: false, warningBeganAtMs: since(71.9) }, 'missing'],
   ['for 72 hours', { ...VERIFIED, verified: false, warningBeganAtMs: since(72) }, 'gone'],
   ['never verified', { ...VERIFIED, verified: false }, 'missing'],
-  ['removed', { ...VERIFIED, removedAtMs: since(0) }, 'gone'],
 ]
 for (const [name, domain, standing] of CASES)
   t.test(`grace: ${name} -> ${standing} [bounce.grace]`, async (t) => t.equal(standingOf(domain, NOW_MS), standing))

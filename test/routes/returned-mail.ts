@@ -229,3 +229,18 @@ t.test('returned-mail: a domain whose records went missing is waited for [bounce
   t.match(await deliverMail(port, returnPath, status('failed', '5.1.1')), /^250 /)
   t.equal((await readMessage(id)).status, 'bounced')
 })
+
+t.test(
+  'returned-mail: of a removed domain complaints still count, and its return path is unknown [complaint.arf] [bounce.recipient]',
+  async (t) => {
+    const { id, returnPath } = await send('left@there.example')
+    const { status: removed } = await service.call(`DELETE /v1/domains/${added.json.domainId}`, {
+      token: account.token,
+    })
+    t.ok(removed < 300, String(removed))
+    t.match(await deliverMail(port, returnPath, status('failed', '5.1.1')), /^550 5\.1\.1 /)
+    t.match(await deliverMail(port, 'fbl@rp.service.example', complaint('abuse', returnPath, id)), /^250 /)
+    t.match((await readMessage(id)).events.at(-1), { event: 'spam_complaint', details: { feedbackType: 'abuse' } })
+    t.match(await listed('left@there.example'), [{ reason: 'spam_complaint', messageId: id }])
+  },
+)
