@@ -190,15 +190,16 @@ export class Worker {
     return this.askOthers({ shard, command, deadlineMs: this.clock.nowMs() + ASK_LIFE_MS })
   }
 
+  /** The shards that this process owns, by number. */
+  get owned(): readonly number[] {
+    return [...this.holdings.shards.keys()]
+  }
+
   stats(): WorkerStats {
-    let running = 0
-    let halted = 0
-    let waiting = 0
-    for (const shard of this.holdings.shards.values()) {
-      if (shard.running) running += 1
-      if (shard.halted) halted += 1
-      waiting += shard.waiting
-    }
+    const shards = [...this.holdings.shards.values()]
+    const running = shards.filter((shard) => shard.running).length
+    const halted = shards.filter((shard) => shard.halted).length
+    const waiting = shards.reduce((sum, shard) => sum + shard.waiting, 0)
     const { commits } = this
     const asking = this.remote.size
     return { shards: this.options.shards, running, halted, waiting, underWay: this.pump.size, commits, asking }

@@ -7,6 +7,7 @@
 import type { Redis } from 'ioredis'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
+import type { WebhookFigures } from './webhook-figures.ts'
 
 /** Every five minutes. */
 const FIGURES_AT = '*/5 * * * *'
@@ -16,16 +17,22 @@ const REWRITE_AT = '17 3 * * *'
 export interface ChoreDeps {
   readonly metrics: Metrics
   readonly figures: () => Readonly<Record<string, number>>
+  readonly webhookFigures: WebhookFigures
   readonly log: Log
   /** Our own Redis; null where another's is used, whose files are its operator's. */
   readonly ownRedis: Redis | null
 }
 
 /** Starts the chores; out: what ends them. */
-export async function startChores({ metrics, figures, log, ownRedis }: ChoreDeps): Promise<() => Promise<void>> {
+export async function startChores(deps: ChoreDeps): Promise<() => Promise<void>> {
+  const { metrics, figures, webhookFigures, log, ownRedis } = deps
   const { schedule } = await import('node-cron')
   const options = { timezone: 'UTC', noOverlap: true }
-  const tasks = [schedule(FIGURES_AT, () => log.info({ ...metrics.take(), ...figures() }, 'Figures'), options)]
+  const tell = async () => {
+    const webhooks = await webhookFigures()
+    log.info({ ...metrics.take(), ...figures(), ...webhooks }, 'Figures')
+  }
+  const tasks = [schedule(FIGURES_AT, tell, options)]
   if (ownRedis !== null) tasks.push(schedule(REWRITE_AT, () => requestRewrite(ownRedis, log), options))
   return async () => {
     await Promise.all(tasks.map((task) => task.destroy()))

@@ -82,8 +82,9 @@ async function open(parts: Parts, options: ServiceOptions, running: Partial<Runn
   const { config, log, store, metrics, embedded } = parts
   const worker = await openWorker(parts, options)
   running.worker = worker
+  const handlers = makeRouteDeps(parts, worker)
   running.listeners = await startListeners(config, {
-    handlers: makeRouteDeps(parts, worker),
+    handlers,
     keys: makeKeyFinder((shard, facts) => store.read(shard, facts)),
     log,
   })
@@ -91,7 +92,9 @@ async function open(parts: Parts, options: ServiceOptions, running: Partial<Runn
   if (config.roles.includes('actors')) await startFirst(parts, worker, options)
   const figures = () => figuresOf(parts, worker)
   if (options.isWatched === true) running.stopWatchdog = startWatchdog()
-  running.stopChores = await startChores({ metrics, figures, log, ownRedis: embedded && store.views })
+  const { webhookFigures } = handlers
+  const ownRedis = embedded && store.views
+  running.stopChores = await startChores({ metrics, figures, webhookFigures, log, ownRedis })
 }
 
 /** The first account, by the first process with actors. */

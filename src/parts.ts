@@ -35,6 +35,7 @@ import { makeSigningKeyFinder, openServiceKey } from './signing-keys.ts'
 import { type StoreFill, watchFill } from './store-fill.ts'
 import { fenceStore, makeContentStore } from './store-guard.ts'
 import { makeQueueFigures } from './views/queue-figures.ts'
+import { makeWebhookFigures } from './webhook-figures.ts'
 import { makeWebhookRoom, type WebhookRoom } from './webhook-room.ts'
 
 /** Port of name servers, for the second opinion of a domain's check. */
@@ -278,6 +279,12 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
     hasRoom: () => parts.fill.hasRoom,
     isReady: () => store.connected && worker.ready(),
     figures: () => figuresOf(parts, worker),
+    webhookFigures: makeWebhookFigures({
+      redis: () => store.views,
+      nowMs: () => worker.nowMs(),
+      shards: () => worker.owned,
+      standingOf: (lane) => webhooks.standings.of(lane),
+    }),
     queueFigures: makeQueueFigures({
       redis: () => store.views,
       nowMs: () => worker.nowMs(),
@@ -287,17 +294,12 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
 }
 
 /** Figures of this moment. */
-export function figuresOf(
-  { store, fill, outbound, mailRoom, webhooks }: Parts,
-  worker: Worker,
-): Record<string, number> {
+export function figuresOf({ store, fill, outbound, mailRoom }: Parts, worker: Worker): Record<string, number> {
   const { underWay, waiting, paused } = outbound.sites.figures
   const sites = { attemptsUnderWay: underWay, attemptsWaiting: waiting, sitesPaused: paused }
-  const posts = webhooks.figures.take(worker.nowMs())
   return {
     ...worker.stats(),
     ...sites,
-    ...posts,
     connections: mailRoom.connections(),
     storeUp: store.connected ? 1 : 0,
     storeFill: fill.share,

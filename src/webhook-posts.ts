@@ -12,7 +12,6 @@
 
 import type { LaneType } from '../cluster/behaviour.ts'
 import { msOf } from '../cluster/id.ts'
-import { WEBHOOK_RETRIES_SECONDS } from '../schemas/limits.ts'
 import { type PostOutcome, posted } from './actors/posted.ts'
 import { type PostJob, preparePost } from './actors/prepare-post.ts'
 import { POST_LANE, parseItem } from './actors/webhook-item.ts'
@@ -20,7 +19,7 @@ import type { Poster } from './effects/post.ts'
 import { eventHeaders } from './effects/sign-event.ts'
 import type { Metrics } from './metrics.ts'
 import { deliveryBody, type EventReader } from './views/event.ts'
-import type { WebhookFigures } from './webhook-figures.ts'
+import type { Standing } from './webhook-figures.ts'
 import type { WebhookSecrets } from './webhook-secrets.ts'
 
 /** Attempts under way at once: each is a connection. */
@@ -30,8 +29,6 @@ const FAILING_UNDER_WAY_MAX = 1_536
 const UNPROVEN_UNDER_WAY_MAX = 1_792
 /** Webhooks of which it is remembered how they answered. */
 const KNOWN_MAX = 50_000
-/** The longest wait for an attempt. */
-const LAST_RETRY_SECONDS = Math.max(...WEBHOOK_RETRIES_SECONDS)
 /** A claim of a process that is gone stands this long. */
 const HOLD_MS = 15_000
 
@@ -41,7 +38,7 @@ export interface PostDeps {
   readonly openPoster: () => Promise<Poster>
   readonly secrets: WebhookSecrets
   readonly metrics: Metrics
-  readonly figures: WebhookFigures
+  readonly standings: Standings
   /** The store's time in ms. */
   readonly nowMs: () => number
   /** Whether this process may still believe that its work is its own. */
@@ -52,8 +49,8 @@ export interface PostDeps {
 
 /** The family of the lanes of webhooks. */
 export function makePostLane(deps: PostDeps): LaneType {
+  const { standings } = deps
   const underWay = new Set<string>()
-  const standings = new Standings()
   const room = (lane: string): number => {
     if (deps.room !== undefined) return Math.min(deps.room(lane), underWay.has(lane) ? 0 : 1)
     if (underWay.has(lane) || underWay.size >= UNDER_WAY_MAX) return 0
@@ -67,7 +64,7 @@ export function makePostLane(deps: PostDeps): LaneType {
       const isProven = standing === 'answering'
       const outcome = await attemptPost(deps, job, { attempt: number, signal, isProven, following: following ?? null })
       standings.note(lane, outcome.result === 'delivered' ? 'answering' : 'failing')
-      report(deps, { lane, job, outcome, isNextDue: typeof following === 'string', attempt })
+      deps.metrics.posted(outcome.error?.replace(/^http_(\d)\d\d$/, 'http_$1xx') ?? 'delivered')
       return outcome
     } finally {
       underWay.delete(lane)
@@ -86,22 +83,24 @@ export function makePostLane(deps: PostDeps): LaneType {
   } as LaneType
 }
 
-type Standing = 'answering' | 'failing' | 'unknown'
-
 /** How webhooks fared here at their last attempt, and how many of each kind are being attempted. */
-class Standings {
+export class Standings {
   private readonly known = new Map<string, Standing>()
   private readonly underWay = { answering: 0, failing: 0, unknown: 0 }
 
+  of(lane: string): Standing {
+    return this.known.get(lane) ?? 'unknown'
+  }
+
   hasRoom(lane: string): boolean {
     const { failing, unknown } = this.underWay
-    const standing = this.known.get(lane) ?? 'unknown'
+    const standing = this.of(lane)
     if (standing === 'failing' && failing >= FAILING_UNDER_WAY_MAX) return false
     return standing === 'answering' || failing + unknown < UNPROVEN_UNDER_WAY_MAX
   }
 
   begin(lane: string): Standing {
-    const standing = this.known.get(lane) ?? 'unknown'
+    const standing = this.of(lane)
     this.underWay[standing] += 1
     return standing
   }
@@ -123,26 +122,6 @@ interface AttemptInput {
   readonly signal: AbortSignal
   readonly isProven: boolean
   readonly following: string | null
-}
-
-interface Reported {
-  readonly lane: string
-  readonly job: PostJob
-  readonly outcome: PostOutcome
-  /** Whether the webhook goes on at once. */
-  readonly isNextDue: boolean
-  /** Attempts since the delivery was last queued. */
-  readonly attempt: number
-}
-
-function report({ metrics, figures, nowMs }: PostDeps, { lane, job, outcome, isNextDue, attempt }: Reported): void {
-  const isFailing = outcome.result === 'failed'
-  const isOver = !isFailing || outcome.final
-  metrics.posted(outcome.error?.replace(/^http_(\d)\d\d$/, 'http_$1xx') ?? 'delivered')
-  const oldestAtMs = msOf(job.delivery.deliveryId)
-  const seconds = isFailing ? (WEBHOOK_RETRIES_SECONDS[attempt - 1] ?? LAST_RETRY_SECONDS) : LAST_RETRY_SECONDS
-  const nextAtMs = nowMs() + (isNextDue ? 0 : seconds * 1000)
-  figures.saw(lane, { isFailing, waiting: isOver ? job.waiting - 1 : job.waiting, oldestAtMs, nextAtMs })
 }
 
 async function attemptPost(

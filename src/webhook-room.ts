@@ -9,14 +9,13 @@ import type { Resolver } from './effects/resolve.ts'
 import type { Metrics } from './metrics.ts'
 import { type EventReader, makeEventReader } from './views/event.ts'
 import type { Reader } from './views/key.ts'
-import { makeWebhookFigures, type WebhookFigures } from './webhook-figures.ts'
-import { makePostLane } from './webhook-posts.ts'
+import { makePostLane, Standings } from './webhook-posts.ts'
 import { makeWebhookSecrets, type WebhookSecrets } from './webhook-secrets.ts'
 
 export interface WebhookRoom {
   readonly secrets: WebhookSecrets
   readonly readEvent: EventReader
-  readonly figures: WebhookFigures
+  readonly standings: Standings
   /** The family of the lanes of webhooks. `nowMs`: the store's time. */
   lane(deps: LaneDeps): LaneType
   /** Ends the connections. */
@@ -43,7 +42,7 @@ export interface WebhookRoomInput {
 export function makeWebhookRoom({ config, metrics, read, sealingKey, resolver, ca }: WebhookRoomInput): WebhookRoom {
   const secrets = makeWebhookSecrets(sealingKey)
   const readEvent = makeEventReader(read, () => performance.now())
-  const figures = makeWebhookFigures()
+  const standings = new Standings()
   let poster: Promise<Poster> | null = null
   const open = async (): Promise<Poster> => {
     // An idle process does without the memory of an HTTP client.
@@ -57,8 +56,8 @@ export function makeWebhookRoom({ config, metrics, read, sealingKey, resolver, c
   return {
     secrets,
     readEvent,
-    figures,
-    lane: (deps) => makePostLane({ readEvent, openPoster, secrets, metrics, figures, ...deps }),
+    standings,
+    lane: (deps) => makePostLane({ readEvent, openPoster, secrets, metrics, standings, ...deps }),
     async close() {
       await (await poster)?.close()
     },

@@ -9,6 +9,7 @@ import type { Health } from '../../schemas/health.ts'
 import type { Handler } from '../edge/request.ts'
 import type { Metrics } from '../metrics.ts'
 import type { QueueFigure } from '../views/queue-figures.ts'
+import type { WebhookFigures } from '../webhook-figures.ts'
 import { asOperator, type OperatorDeps } from './operator.ts'
 
 /** What is asked of the runtime. */
@@ -19,6 +20,8 @@ export interface HealthDeps {
   readonly metrics: Metrics
   /** What waits to be delivered. */
   readonly queueFigures: () => Promise<readonly QueueFigure[]>
+  /** What waits for webhooks. */
+  readonly webhookFigures: WebhookFigures
 }
 
 /** What an operator's look at the installation needs. */
@@ -42,9 +45,10 @@ export function makeExamineHealth({ read, examine }: OperatorHealthDeps): Handle
 }
 
 /** GET /metrics, in the text format of Prometheus. */
-export function makeReadMetrics({ figures, metrics, queueFigures }: HealthDeps): Handler {
+export function makeReadMetrics({ figures, metrics, queueFigures, webhookFigures }: HealthDeps): Handler {
   return async () => {
-    const text = await metrics.format(figures(), await queueFigures())
+    const [queue, webhooks] = await Promise.all([queueFigures(), webhookFigures()])
+    const text = await metrics.format({ ...figures(), ...webhooks }, queue)
     return { status: 200, text, contentType: metrics.contentType }
   }
 }

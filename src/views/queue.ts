@@ -42,12 +42,12 @@ export function laneOfDestination(destination: string): string {
 export async function countDestinations(
   redis: Redis,
 ): Promise<Map<string, { waiting: number; places: LanePlace[] }> | null> {
-  const lists = await run(redis, ALL_SHARDS, (pipeline, shard) => pipeline.zrange(dueKey(shard), 0, LANES_MAX - 1))
+  const lists = await runEach(redis, ALL_SHARDS, (pipeline, shard) => pipeline.zrange(dueKey(shard), 0, LANES_MAX - 1))
   if (lists === null) return null
   const places = lists.flatMap((lanes, shard) =>
     (lanes as string[]).filter(isDelivery).map((lane): LanePlace => ({ shard, lane })),
   )
-  const counts = await run(redis, places, (pipeline, { shard, lane }) => pipeline.zcard(laneKey(shard, lane)))
+  const counts = await runEach(redis, places, (pipeline, { shard, lane }) => pipeline.zcard(laneKey(shard, lane)))
   if (counts === null) return null
   const destinations = new Map<string, { waiting: number; places: LanePlace[] }>()
   for (const [at, place] of places.entries()) {
@@ -119,9 +119,9 @@ async function lookAt(redis: Redis, places: readonly LanePlace[], nowMs: number)
   const keys = places.map(({ shard, lane }) => laneKey(shard, lane))
   const later = `(${nowMs}`
   const [counts, first, deferred] = await Promise.all([
-    run(redis, keys, (pipeline, key) => pipeline.zcount(key, later, '+inf')),
-    run(redis, keys, (pipeline, key) => pipeline.zrange(key, 0, OLDEST_ITEMS - 1)),
-    run(redis, keys, (pipeline, key) => pipeline.zrangebyscore(key, later, '+inf', 'LIMIT', 0, ANSWERED_ITEMS)),
+    runEach(redis, keys, (pipeline, key) => pipeline.zcount(key, later, '+inf')),
+    runEach(redis, keys, (pipeline, key) => pipeline.zrange(key, 0, OLDEST_ITEMS - 1)),
+    runEach(redis, keys, (pipeline, key) => pipeline.zrangebyscore(key, later, '+inf', 'LIMIT', 0, ANSWERED_ITEMS)),
   ])
   if (counts === null || first === null || deferred === null) return null
   const all = [...first, ...deferred].flat() as string[]
@@ -142,7 +142,7 @@ async function readAnswered(
   redis: Redis,
   items: readonly { shard: number; item: string }[],
 ): Promise<Pick<Seen, 'code' | 'response'> | null> {
-  const rows = await run(redis, items, (pipeline, { shard, item }) => {
+  const rows = await runEach(redis, items, (pipeline, { shard, item }) => {
     const { serverId, segment, short, recipient } = parseItem(item)
     return pipeline.hget(statusKey(shard, serverId, segment), statusField(short, recipient))
   })
@@ -157,7 +157,8 @@ async function readAnswered(
 }
 
 /** Runs one command for each input, in round trips of a bounded size; null when one of them failed. */
-async function run<Input>(
+/** What a command answers for each input, in pipelines of some thousands; null when the store did not answer. */
+export async function runEach<Input>(
   redis: Redis,
   inputs: readonly Input[],
   add: (pipeline: ChainableCommander, input: Input) => ChainableCommander,
