@@ -53,13 +53,14 @@ const ZONES: Record<string, Rule> = {
     values: [
       'src/cli/',
       'src/config.ts',
+      'src/effects/sign-event.ts',
       'src/main.ts',
       'src/named-file.ts',
       'src/operator-key.ts',
       'src/repair.ts',
       'schemas/',
     ],
-    hint: 'commands speak to the API, start the service through src/main.ts, or mend the store through a file of src',
+    hint: 'commands speak to the API, start the service through src/main.ts, sign an event, or mend the store through a file of src',
   },
   'src/': {
     values: ['src/', 'schemas/', 'cluster/'],

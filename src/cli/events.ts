@@ -2,8 +2,9 @@
  *
  *  Both go on when the service goes away and comes back; what happened in between is not told.
  */
-import { createHmac, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
+import { eventHeaders, SECRET_PREFIX } from '../effects/sign-event.ts'
 import { type Client, type ClientOptions, firstServerId, makeClient } from './client.ts'
 import { CommandFailure } from './failure.ts'
 
@@ -41,7 +42,7 @@ export async function tailEvents(options: TailOptions): Promise<number> {
 
 /** Prints the events of a server and posts each to `url`, signed as a webhook would be, until it is interrupted. */
 export async function listenEvents(url: string, options: ListenOptions): Promise<number> {
-  const secret = options.secret ?? `whsec_${randomBytes(32).toString('base64')}`
+  const secret = options.secret ?? `${SECRET_PREFIX}${randomBytes(32).toString('base64')}`
   console.error(`Forwarding to ${url}, signed with ${secret}`)
   await follow(options, async (text) => {
     const event = JSON.parse(text) as EventBody
@@ -105,15 +106,8 @@ async function forward(
   url: string,
   { text, event, secret }: { text: string; event: EventBody; secret: string },
 ): Promise<string> {
-  const seconds = Math.floor(Date.now() / 1000)
-  const signature = createHmac('sha256', secret).update(`${seconds}.${text}`).digest('hex')
-  const headers = {
-    'content-type': 'application/json',
-    'user-agent': 'Service-Webhooks/1',
-    'service-signature': `t=${seconds},v1=${signature}`,
-    'service-event': event.event,
-    'service-delivery-id': event.id,
-  }
+  const unixSeconds = Math.floor(Date.now() / 1000)
+  const headers = eventHeaders({ deliveryId: event.id, event: event.event, body: text, secrets: [secret], unixSeconds })
   const posted = fetch(url, {
     method: 'POST',
     headers,

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { EVENT_BODIES, type EventName } from '../../schemas/webhook.ts'
 import { compileBody } from '../../src/edge/validate.ts'
+import { eventHeaders } from '../../src/effects/sign-event.ts'
 import { spawnNode } from '../support/node.ts'
 import { isSigned, type Received } from '../support/receiver.ts'
 import { ROOT } from '../support/root.ts'
@@ -110,7 +111,11 @@ t.test('operator events: a listener that closes ends its feeds; tail goes on, li
   t.match(JSON.parse(tail.out.split('\n')[0] ?? ''), { event: 'bounced', serverId: testServer.serverId })
   const [first] = received as [Received]
   t.match([first.path, first.headers['service-event']], ['/hook', 'bounced'])
-  t.equal(first.headers['service-delivery-id'], first.json.id)
   t.ok(isSigned(first, SECRET))
+  const unixSeconds = Number(first.headers['webhook-timestamp'])
+  const { id, event } = first.json
+  const expected = eventHeaders({ deliveryId: id, event, body: first.body, secrets: [SECRET], unixSeconds })
+  for (const name of Object.keys(expected))
+    t.equal(first.headers[name], expected[name], `${name}, as a webhook posts it`)
   await until(() => /bounced .*-> 200/.test(listen.out), WAIT_MS)
 })
