@@ -12,6 +12,7 @@ import type { SendMessage } from './edge/email.ts'
 import { SMTP_TIMEOUTS } from './effects/converse.ts'
 import type { Fence } from './effects/fence.ts'
 import {
+  CLEAR_PASSWORD,
   isSmallSimulation,
   type MailJob,
   type MailOutcome,
@@ -20,6 +21,7 @@ import {
 } from './effects/thread-job.ts'
 import type { MailThreads } from './effects/thread-pool.ts'
 import type { RunMail } from './lanes.ts'
+import type { Log } from './log.ts'
 import { formatFeedbackId, hasFeedbackId } from './mail/feedback-id.ts'
 
 /** Connections to receiving servers at once. */
@@ -43,10 +45,18 @@ export interface SmtpChanges extends Partial<Pick<SmtpSettings, 'timeouts' | 'ca
   readonly stsPort?: number
 }
 
+export interface MailRoomDeps {
+  readonly config: Config
+  readonly fence: Fence
+  readonly log: Pick<Log, 'error'>
+  readonly changes?: SmtpChanges
+}
+
 type RunSimulation = (job: SimulateJob, signal: AbortSignal) => Promise<MailOutcome>
 
 /** Makes the room; no thread runs yet. */
-export function makeMailRoom(config: Config, fence: Fence, changes: SmtpChanges = {}): MailRoom {
+export function makeMailRoom({ config, fence, log, changes = {} }: MailRoomDeps): MailRoom {
+  const watch = makeRelayWatch(log)
   let threads: Promise<MailThreads> | null = null
   let opened: MailThreads | null = null
   let simulate: RunSimulation | null = null
@@ -59,7 +69,9 @@ export function makeMailRoom(config: Config, fence: Fence, changes: SmtpChanges 
   }
   const perform: RunMail = async (job, signal) => {
     threads ??= open()
-    return (await threads).run(job, signal)
+    const outcome = await (await threads).run(job, signal)
+    watch(outcome)
+    return outcome
   }
   const run: RunMail = (job, signal) => {
     if (!isSmallSimulation(job)) return perform(job, signal)
@@ -80,6 +92,16 @@ export function makeMailRoom(config: Config, fence: Fence, changes: SmtpChanges 
       await (await threads)?.close(graceMs)
     },
     connections: () => opened?.connections() ?? 0,
+  }
+}
+
+/** Tells the operator once that the relay gets no mail because it would get the password in the clear. In: every outcome. */
+export function makeRelayWatch(log: Pick<Log, 'error'>): (outcome: Pick<MailOutcome, 'response'>) => void {
+  let isTold = false
+  return ({ response }) => {
+    if (isTold || !response?.startsWith(CLEAR_PASSWORD)) return
+    isTold = true
+    log.error({ reason: response }, 'Mail waits: give the relay TLS, or reach it over a private network')
   }
 }
 

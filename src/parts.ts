@@ -92,7 +92,7 @@ export async function openParts(
   const fill = await watchFill({ redis: () => store.views, log, ...(fullShare !== undefined && { fullShare }) })
   const content = makeContentStore(() => store.views)
   const resolver = createResolver({ servers: config.dnsServers, nowMs: monotonicMs })
-  const mailRoom = makeMailRoom(config, fence, smtp)
+  const mailRoom = makeMailRoom({ config, fence, log, changes: smtp })
   const outbound = await openOutbound({
     config,
     log,

@@ -5,20 +5,22 @@ import type { Test } from 'tap'
 import t from 'tap'
 import { readConfig } from '../src/config.ts'
 import { createFence, markHeartbeat, monotonicMs } from '../src/effects/fence.ts'
-import type { SimulateJob } from '../src/effects/thread-job.ts'
+import { CLEAR_PASSWORD, type SimulateJob } from '../src/effects/thread-job.ts'
+import type { Log } from '../src/log.ts'
 import { composeMessage } from '../src/mail/compose.ts'
 import { formatFeedbackId } from '../src/mail/feedback-id.ts'
-import { makeMailRoom } from '../src/mail-room.ts'
+import { makeMailRoom, makeRelayWatch } from '../src/mail-room.ts'
 import { makeSecrets } from '../src/secrets.ts'
 
 const NEVER = new AbortController().signal
 
 function openRoom(t: Test) {
+  const log = { error: () => undefined } as unknown as Log
   const config = readConfig({})
   if (!config.ok) throw new Error('Settings are refused')
   const fence = createFence()
   markHeartbeat(fence, monotonicMs() + 60_000)
-  const room = makeMailRoom(config.config, fence)
+  const room = makeMailRoom({ config: config.config, fence, log })
   let threads = 0
   const count = () => {
     threads += 1
@@ -98,4 +100,12 @@ t.test('a message is measured in a thread', async (t) => {
     t.equal(await room.measure({ ...message, tag }, 'c-0'), built.length, 'as long as what will be built')
   }
   t.ok(threads() > 0)
+})
+
+t.test('a relay that would get the password in the clear is told of once [delivery.relay.password]', async (t) => {
+  const told: unknown[] = []
+  const watch = makeRelayWatch({ error: (fields: unknown) => void told.push(fields) } as unknown as Log)
+  const refused = `${CLEAR_PASSWORD}: no TLS with relay.test (502 what), relay.test`
+  for (const response of [null, '250 ok', '451 4.3.0 RELAY_URL', refused, refused]) watch({ response })
+  t.same(told, [{ reason: refused }])
 })

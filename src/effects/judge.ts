@@ -15,6 +15,12 @@ export function judgeSent(sent: Sent, where: string): Outcome {
   return makeDelivered(parseReply(response).code ?? 250, response)
 }
 
+/** Whether another connection may have the message: 421 closes this one only; a loss before the server wanted the message has done nothing yet. */
+export function isElsewhere(sent: Sent, { code }: Pick<Outcome, 'code'>): boolean {
+  if (code === 421) return true
+  return !sent.ok && sent.failure.kind === 'lost' && sent.failure.phase === 'mail'
+}
+
 /**
  * The outcome of a failure. A session that could not be opened is always temporary, even with a 5xx greeting: it says
  * something about us or about the server, not about the recipient.

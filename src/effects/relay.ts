@@ -2,10 +2,10 @@
  * relay - hands every message to one server of the operator's (smart host), over connections that are kept and used again.
  *
  * Guarantees: at most `connectionsMax` connections; one message at a time on each; a connection that proves dead before a
- * message was begun on it is replaced without anybody noticing. The relay may stand in a private network: it was named by
- * the operator, not by a sender.
+ * message was begun on it, or that says 421, is replaced without anybody noticing. The relay may stand in a private network:
+ * it was named by the operator, not by a sender. Over any other network a password goes out encrypted or not at all.
  *
- * Spec delivery.relay
+ * Spec delivery.relay, delivery.relay.password
  */
 
 import { lookup } from 'node:dns/promises'
@@ -14,11 +14,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { ConnectionOptions } from 'node:tls'
 import type { Outcome } from '../mail/outcome.ts'
 import { makeDeferred, makeReturned } from '../mail/outcome.ts'
+import { formatReply } from '../mail/reply.ts'
 import type { Contact } from '../mail/site-pace.ts'
 import { connect } from './connect.ts'
 import type { Opened, OpenInput, SendInput, Sent, Session, SmtpTimeouts } from './converse.ts'
 import { openSession } from './converse.ts'
-import { judgeFailure, judgeSent } from './judge.ts'
+import { isElsewhere, judgeFailure, judgeSent } from './judge.ts'
+import { CLEAR_PASSWORD } from './thread-job.ts'
 import type { SessionUsed } from './transmit.ts'
 
 /** A connection that was not used for this long is closed. */
@@ -42,6 +44,8 @@ export interface RelayOptions {
   readonly timeouts: SmtpTimeouts
   /** Authority for the certificate of an `smtps` relay instead of the system's (PEM); null = the system's. */
   readonly ca: string | null
+  /** Whether the way to an address leaves the loopback and private networks. */
+  isOutside(address: string): boolean
 }
 
 /** What became of a message, and what that says of the relay. */
@@ -98,36 +102,37 @@ export function createRelay(options: RelayOptions): Relay {
     else idle.set(session, setTimeout(expire, IDLE_MAX_MS).unref())
   }
 
-  async function sendOver(session: Session, input: SendInput, signal: AbortSignal): Promise<Sent> {
+  async function sendOver(session: Session, input: SendInput, signal: AbortSignal): Promise<[Sent, Outcome]> {
     const sent = await session.send(input, signal)
-    // After a refusal the server may still hold the sender: RSET, or start anew.
-    if (session.isOpen() && (sent.ok || (await session.reset()))) keepIdle(session)
+    const outcome = judgeSent(sent, options.target.host)
+    // After a refusal the server may still hold the sender: RSET, or start anew. Whoever says 421 is about to close.
+    const mayGoOn = session.isOpen() && (sent.ok || (outcome.code !== 421 && (await session.reset())))
+    if (mayGoOn) keepIdle(session)
     else {
       session.destroy()
       sessions.delete(session)
     }
-    return sent
+    return [sent, outcome]
   }
 
   async function perform(input: SendInput, signal: AbortSignal): Promise<Relayed> {
     const where = options.target.host
-    const spoken = async (session: Session, isNew: boolean): Promise<Relayed & { sent: Sent }> => {
+    const spoken = async (session: Session, isNew: boolean): Promise<{ sent: Sent; relayed: Relayed }> => {
       const used = { ...session.facts(), host: where, address: '', isNew }
-      const sent = await sendOver(session, input, signal)
-      return { sent, outcome: judgeSent(sent, where), contact: 'answered', session: used }
+      const [sent, outcome] = await sendOver(session, input, signal)
+      return { sent, relayed: { outcome, contact: 'answered', session: used } }
     }
     for (let kept = takeIdle(); kept !== null; kept = takeIdle()) {
-      const { sent, ...relayed } = await spoken(kept, false)
-      // Lost before the server wanted the message: nothing has happened, so the next connection may have it.
-      if (sent.ok || sent.failure.kind !== 'lost' || sent.failure.phase !== 'mail') return relayed
+      const { sent, relayed } = await spoken(kept, false)
+      // Nothing has happened, so the next connection may have it.
+      if (!isElsewhere(sent, relayed.outcome)) return relayed
     }
     const opened = await openSessionTo(options, signal)
     if (opened.ok) sessions.add(opened.session)
     if (signal.aborted && !opened.ok)
       return { outcome: makeReturned('abort', 'attempt was cut off'), contact: 'none', session: null }
     if (!opened.ok) return { outcome: judgeFailure(opened.failure, where), contact: contactOf(opened), session: null }
-    const { sent: _sent, ...relayed } = await spoken(opened.session, true)
-    return relayed
+    return (await spoken(opened.session, true)).relayed
   }
 
   async function send(input: SendInput, signal: AbortSignal): Promise<Relayed> {
@@ -206,13 +211,22 @@ async function openSessionTo(options: RelayOptions, signal: AbortSignal): Promis
   const { target } = options
   let last: Opened = lost(`lookup failed for ${target.host}`)
   for (const address of await findAddresses(target.host)) {
-    last = await openAt(options, address, signal, target.isImplicitTls ? 'implicit' : 'opportunistic')
+    const mustEncrypt = !target.isImplicitTls && target.auth !== null && options.isOutside(address)
+    const tls = target.isImplicitTls ? 'implicit' : mustEncrypt ? 'required' : 'opportunistic'
+    last = await openAt(options, address, signal, tls)
+    if (mustEncrypt && !last.ok && last.failure.kind === 'handshake') return refuseClear(last, target.host)
     // Credentials never go out in the clear because a handshake was disturbed.
     const mayFallBack = !last.ok && last.failure.kind === 'handshake' && !target.isImplicitTls && target.auth === null
     if (mayFallBack) last = await openAt(options, address, signal, 'none')
     if (last.ok || last.failure.kind === 'reply' || signal.aborted) return last
   }
   return last
+}
+
+/** Another address of the same relay is no better a place for the password. */
+function refuseClear({ failure }: Opened & { ok: false }, host: string): Opened {
+  const text = `${CLEAR_PASSWORD}: no TLS with`
+  return { ok: false, failure: { ...failure, text: `${text} ${host} (${formatReply(failure.text)}),` } }
 }
 
 async function openAt(

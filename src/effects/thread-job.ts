@@ -12,6 +12,9 @@ import type { SmtpTimeouts } from './converse.ts'
 import type { SigningKey } from './sign.ts'
 import type { SessionUsed, Way } from './transmit.ts'
 
+/** What an outcome says where the password of `RELAY_URL` would have to go out in the clear; the operator is told too. */
+export const CLEAR_PASSWORD = '4.7.11 the password of RELAY_URL does not go out unencrypted'
+
 /** One attempt: the message, and whether it is simulated or transmitted. `attempt` counts from 1. */
 export type MailJob = SimulateJob | TransmitJob
 

@@ -16,6 +16,7 @@ import {
   type MailOutcome,
   makeUnperformed,
   type SmtpSettings,
+  type ThreadData,
   type ToThread,
 } from './thread-job.ts'
 
@@ -57,6 +58,7 @@ interface Thread {
   /** Monotonic times of its starts within the last minute. */
   startedAtMs: number[]
   connections: number
+  readonly data: ThreadData
 }
 
 /** Starts the threads. Throws for a relay URL that is none: the configuration is wrong. */
@@ -65,19 +67,20 @@ export function createMailThreads(options: MailThreadsOptions): MailThreads {
   if (smtp.relayUrl !== null && parseRelayUrl(smtp.relayUrl) === null) throw new Error('Cannot use the relay URL')
   const size = Math.max(1, options.size)
   const share = (all: number) => Math.max(1, Math.floor(all / size))
-  const data = {
-    fence: options.fence,
-    smtp: { ...smtp, relayConnections: share(smtp.relayConnections), connectionsMax: share(smtp.connectionsMax) },
+  const dataOf = (index: number): ThreadData => {
+    // Together exactly as many as are allowed; a thread without any is given nothing for the relay.
+    const relayConnections = Math.floor((smtp.relayConnections + size - 1 - index) / size)
+    return { fence: options.fence, smtp: { ...smtp, relayConnections, connectionsMax: share(smtp.connectionsMax) } }
   }
-  const threads = Array.from({ length: size }, (): Thread => makeThread())
+  const threads = Array.from({ length: size }, (_, index) => makeThread(dataOf(index)))
   let isClosing = false
   let nextId = 0
 
-  for (const thread of threads) start(thread, data)
+  for (const thread of threads) start(thread)
 
   function run(job: MailJob, signal: AbortSignal): Promise<MailOutcome> {
     const thread = threadFor(threads, job)
-    const isUp = !isClosing && (thread.worker !== null || start(thread, data))
+    const isUp = !isClosing && (thread.worker !== null || start(thread))
     if (!isUp || signal.aborted)
       return Promise.resolve(makeUnperformed(signal.aborted ? 'attempt was cut off' : 'no mail thread'))
     nextId += 1
@@ -104,24 +107,27 @@ export function createMailThreads(options: MailThreadsOptions): MailThreads {
 /** The thread where the job's site is at home, or the one with the least to do. */
 function threadFor(threads: readonly Thread[], job: MailJob): Thread {
   const site = 'transmit' in job ? job.transmit.way?.site : undefined
-  if (site === undefined) return threads.reduce((best, one) => (one.pending.size < best.pending.size ? one : best))
+  if (site === undefined) {
+    const able = 'transmit' in job ? threads.filter(({ data }) => data.smtp.relayConnections > 0) : threads
+    return able.reduce((best, one) => (one.pending.size < best.pending.size ? one : best))
+  }
   let hash = 0
   for (let at = 0; at < site.length; at += 1) hash = (hash * 31 + site.charCodeAt(at)) >>> 0
   return threads[hash % threads.length] as Thread
 }
 
-function makeThread(): Thread {
-  return { worker: null, pending: new Map(), outbox: [], startedAtMs: [], connections: 0 }
+function makeThread(data: ThreadData): Thread {
+  return { worker: null, pending: new Map(), outbox: [], startedAtMs: [], connections: 0, data }
 }
 
 /** Starts a thread's worker; false when it has died too often of late. */
-function start(thread: Thread, workerData: object): boolean {
+function start(thread: Thread): boolean {
   const nowMs = monotonicMs()
   thread.startedAtMs = thread.startedAtMs.filter((atMs) => nowMs - atMs < RESTARTS_WITHIN_MS)
   if (thread.startedAtMs.length > RESTARTS_MAX) return false
   thread.startedAtMs.push(nowMs)
   // Nothing of the process's own start is inherited: loaders and options of NODE_OPTIONS are not for this thread.
-  const worker = new Worker(new URL('./thread.js', import.meta.url), { workerData, execArgv: [], env: {} })
+  const worker = new Worker(new URL('./thread.js', import.meta.url), { workerData: thread.data, execArgv: [], env: {} })
   thread.worker = worker
   worker.on('message', ({ done, connections }: FromThread) => {
     thread.connections = connections

@@ -8,6 +8,7 @@
 import { networkInterfaces } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { ComposeInput } from '../mail/compose.ts'
+import { isPublicAddress } from '../mail/mx.ts'
 import { simulatedOutcome } from '../mail/simulator.ts'
 import { createBrokenTls } from './attempt.ts'
 import { buildMessage, refuseBuilt } from './build.ts'
@@ -158,7 +159,8 @@ function createDeps(settings: SmtpSettings): TransmitDeps {
 function createOwnRelay(settings: SmtpSettings): Relay {
   const { relayUrl, relayConnections: connectionsMax, ehloName, timeouts, ca } = settings
   const target = parseRelayUrl(relayUrl ?? 'smtp://127.0.0.1') as RelayTarget
-  return createRelay({ target, connectionsMax, ehloName, timeouts, ca })
+  const isOutside = (address: string) => isPublicAddress(address, [])
+  return createRelay({ target, connectionsMax, ehloName, timeouts, ca, isOutside })
 }
 
 function findOwnAddresses(): string[] {

@@ -17,7 +17,7 @@ import { makeDeferred, makeReturned } from '../mail/outcome.ts'
 import type { Contact } from '../mail/site-pace.ts'
 import { type AttemptDeps, attemptAddress } from './attempt.ts'
 import type { SendInput, Sent, TlsFacts } from './converse.ts'
-import { judgeSent } from './judge.ts'
+import { isElsewhere, judgeSent } from './judge.ts'
 import type { Resolver } from './resolve.ts'
 import type { Held, PoolAsk, SessionPool } from './session-pool.ts'
 
@@ -101,18 +101,13 @@ async function sendOver(
   const { mayFinish } = deps
   const sent = await session.send({ ...send, mayFinish, onData }, signal)
   held.messages += 1
-  // After a refusal the server may still hold the sender: RSET, or start anew.
-  if (session.isOpen() && (sent.ok || (await session.reset()))) deps.pool.keep(way, held)
-  else session.destroy()
   const outcome = judgeSent(sent, `${host}[${address}]:${deps.port}`)
+  // After a refusal the server may still hold the sender: RSET, or start anew. Whoever says 421 is about to close.
+  const mayGoOn = session.isOpen() && (sent.ok || (outcome.code !== 421 && (await session.reset())))
+  if (mayGoOn) deps.pool.keep(way, held)
+  else session.destroy()
   const used = { ...facts, host, address, isNew }
   return { outcome, contact: contactOf(sent), session: used, isFinal: !isElsewhere(sent, outcome) }
-}
-
-/** 421 closes this session only; a loss before the server wanted the message has done nothing yet. */
-function isElsewhere(sent: Sent, outcome: Outcome): boolean {
-  if (outcome.code === 421) return true
-  return !sent.ok && sent.failure.kind === 'lost' && sent.failure.phase === 'mail'
 }
 
 function contactOf(sent: Sent): Contact {

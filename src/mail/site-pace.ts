@@ -129,7 +129,8 @@ export function ended(pace: SitePace, limits: SiteLimits, { outcome, contact, no
   if (contact === 'none') return pace
   if (isThrottling(outcome)) return throttled(pace, { nowMs, unit })
   const reached = { ...pace, failures: 0 }
-  if (outcome.code === null) return { ...reached, window: halved(pace.window) }
+  // What was decided here (a SIZE that the server announced) asks for no less mail: only a transaction that was lost does.
+  if (outcome.code === null) return outcome.result === 'bounced' ? reached : { ...reached, window: halved(pace.window) }
   const isLess = outcome.result === 'deferred' && /^4\d\d 4\.7\./.test(outcome.response ?? '')
   if (isLess) return { ...reached, isProven: true, window: halved(pace.window), round: 0 }
   return succeeded({ ...reached, isProven: true }, limits)

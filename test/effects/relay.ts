@@ -22,6 +22,7 @@ function makeRelay(t: Test, url: string, more: Partial<RelayOptions> = {}) {
     ehloName: 'out.svc.test',
     timeouts: SHORT_TIMEOUTS,
     ca: null,
+    isOutside: () => false,
     ...more,
   })
   t.teardown(() => relay.close())
@@ -92,6 +93,27 @@ t.test('relay: a kept connection that dies at MAIL is replaced too', async (t) =
   t.equal(mx.sessions.length, 2)
 })
 
+for (const [at, capabilities] of [
+  ['mail', []],
+  ['mail', ['PIPELINING']],
+  ['rcpt', []],
+  ['dot', []],
+] as const)
+  t.test(`relay: 421 to ${at} on a kept connection (${capabilities}) leads to a new one at once`, async (t) => {
+    const script = { capabilities, [at]: '250 ok' } as Record<string, unknown>
+    const { mx, relay } = await setUp(t, script)
+    t.match(await relay.send(SEND, NEVER), { outcome: { result: 'delivered' } })
+    // Whether the server closes or waits for us to.
+    script[at] = capabilities.length > 0 ? '421 4.3.2 shutting down !drop' : '421 4.3.2 shutting down'
+    mx.script({})
+    t.match(await relay.send(SEND, NEVER), { outcome: { result: 'delivered' }, session: { isNew: true } })
+    t.equal(mx.sessions.length, 2)
+    mx.script({ [at]: '421 4.3.2 shutting down' })
+    mx.sever()
+    t.match(await relay.send(SEND, NEVER), { outcome: { result: 'deferred', code: 421 } }, 'a new one is believed')
+    t.equal(mx.sessions.length, 3)
+  })
+
 t.test('relay: a connection lost after the dot is not repeated', async (t) => {
   const { mx, relay } = await setUp(t, { dot: 'drop' })
   t.match(await relay.send(SEND, NEVER), { outcome: { result: 'deferred', phase: 'dot' } })
@@ -154,6 +176,43 @@ t.test('relay: an attempt that waits for a connection can be cut off, and takes 
 })
 
 const selfSigned = makeSelfSigned()
+const NO_OPENSSL = { skip: selfSigned ? false : 'no openssl' }
+for (const login of ['', 'user:pass@'])
+  t.test(`relay: STARTTLS with ${login || 'no password'}, whatever the certificate`, NO_OPENSSL, async (t) => {
+    const script = { tls: selfSigned!, capabilities: ['STARTTLS', 'AUTH PLAIN'] }
+    for (const isOutside of [true, false]) {
+      const { mx, relay } = await setUp(t, script, { isOutside: () => isOutside }, login)
+      const relayed = await relay.send(SEND, NEVER)
+      t.match(relayed, { outcome: { result: 'delivered' }, session: { protocol: 'TLSv1.3', isVerified: false } })
+      const said = mx.sessions[0]!.commands.map((line) => line.split(' ')[0])
+      t.same(said.slice(0, 4), ['EHLO', 'STARTTLS', 'EHLO', login ? 'AUTH' : 'MAIL'])
+    }
+  })
+
+/** What a relay that gives no TLS is told of a password. */
+const NO_TLS: readonly MxScript[] = [
+  { capabilities: ['AUTH PLAIN'], starttls: '502 5.5.1 what' },
+  { capabilities: ['STARTTLS', 'AUTH PLAIN'], starttls: '454 4.7.0 not now' },
+  { capabilities: ['STARTTLS', 'AUTH PLAIN'], handshake: 'garbage' },
+]
+for (const script of NO_TLS)
+  t.test(`relay: no TLS, no password [delivery.relay.password]: ${JSON.stringify(script)}`, async (t) => {
+    const { mx, relay } = await setUp(t, script, { isOutside: () => true }, 'user:pass@')
+    const { outcome, contact } = await relay.send(SEND, NEVER)
+    t.match(outcome, { result: 'deferred', code: null, hard: false, phase: 'conn' })
+    t.match(
+      outcome.response,
+      /^4\.7\.11 the password of RELAY_URL does not go out unencrypted: no TLS with 127\.0\.0\.1 /,
+    )
+    t.equal(contact, 'answered')
+    t.notMatch(mx.sessions.flatMap(({ commands }) => commands).join(), /AUTH|MAIL/)
+    if (script.handshake) return
+    const near = makeRelay(t, `smtp://user:pass@127.0.0.1:${mx.port}`)
+    t.match(await near.send(SEND, NEVER), { outcome: { result: 'delivered' } }, 'as before in the own network')
+    const open = makeRelay(t, `smtp://127.0.0.1:${mx.port}`, { isOutside: () => true })
+    t.match(await open.send(SEND, NEVER), { outcome: { result: 'delivered' } }, 'and without a password')
+  })
+
 t.test('relay: smtps with a certificate that must hold', { skip: selfSigned ? false : 'no openssl' }, async (t) => {
   const mx = await startMx({ tls: selfSigned!, implicitTls: true })
   t.teardown(() => mx.close())

@@ -185,6 +185,16 @@ t.test('thread-pool: close waits for what is under way, then gives the rest back
   t.match(await threads.run(simulate('ann@a.test'), NEVER), { result: 'returned' })
 })
 
+for (const relayConnections of [1, 2, 3, 5])
+  t.test(`thread-pool: ${relayConnections} connections to the relay are not exceeded by four threads`, async (t) => {
+    const mx = await startMx({})
+    t.teardown(() => mx.close())
+    const { threads } = setUp(t, { relayUrl: `smtp://127.0.0.1:${mx.port}`, relayConnections }, 4)
+    const outcomes = await Promise.all(Array.from({ length: 60 }, () => threads.run(transmit(MESSAGE, null), NEVER)))
+    t.ok(outcomes.every((one) => one.result === 'delivered'))
+    t.equal(mx.open.most, relayConnections)
+  })
+
 t.test('thread-pool: a wrong relay URL stops the start', async (t) => {
   t.throws(() => setUp(t, { relayUrl: 'http://relay.test' }), /relay URL/)
 })

@@ -71,6 +71,19 @@ t.test('transmit: no more than five addresses and two sessions', async (t) => {
   t.equal(mx.sessions.length, 2)
 })
 
+for (const capabilities of [[], ['PIPELINING']])
+  for (const said of ['drop', '421 4.3.2 shutting down'])
+    t.test(`transmit, delivery 24: ${said} after RCPT on a kept connection, with [${capabilities}]`, async (t) => {
+      const script = { capabilities, rcpt: '250 ok' }
+      const { mx, run } = await setUp(t, script)
+      t.match(await run(), { result: 'delivered' })
+      script.rcpt = said
+      mx.script({})
+      t.match(await run(), { result: 'delivered' }, 'on a new one, at once')
+      t.equal(mx.sessions.length, 2)
+      t.ok(mx.sessions[0]!.commands.filter((line) => line.startsWith('RCPT')).length === 2)
+    })
+
 interface DnsRow {
   readonly name: string
   readonly set: (zone: Zone) => void

@@ -1,7 +1,7 @@
 /** site-pace - what answers, throttlings and silence make of a site's pace; the clock is a number. */
 
 import t from 'tap'
-import { makeRefused } from '../../src/mail/classify.ts'
+import { makeRefused, makeUnasked } from '../../src/mail/classify.ts'
 import { makeDeferred, makeDelivered, type Outcome } from '../../src/mail/outcome.ts'
 import { SITE_LIMITS } from '../../src/mail/site.ts'
 import {
@@ -44,6 +44,7 @@ t.test('site-pace: five connections grow by one a round to ten, and halve [deliv
   t.equal(waitMs(less, SITE_LIMITS, 0), 0, 'and does not pause')
   t.equal(placesOf(after(pace, lost), false), 5, 'a transaction that was lost halves')
   t.equal(placesOf(times(pace, 9, lost), false), 1, 'and one is left')
+  t.equal(placesOf(after(pace, makeUnasked('too-large')), false), 10, 'our own word about a SIZE asks for no less')
   const bounced = makeRefused({ phase: 'rcpt', response: '550 5.1.1 no such user' })
   t.equal(placesOf(after(pace, bounced), false), 10, 'a bounce is an answer like others')
 })
