@@ -171,7 +171,8 @@ export const SETTINGS = [
     kind: 'relay',
     default: null,
     fallback: 'deliver to MX',
-    meaning: '`smtp://user:password@host:port` or `smtps://`: all mail goes through this relay, which may be private. `smtps://` demands a certificate that holds.',
+    meaning:
+      '`smtp://user:password@host:port` or `smtps://`: all mail goes through this relay, which may be private. `smtps://` demands a certificate that holds.',
   },
   {
     name: 'RELAY_CONNECTIONS',
