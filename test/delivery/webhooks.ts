@@ -9,8 +9,10 @@ import { isSigned, type Reaction, startReceiver } from '../support/receiver.ts'
 import { startTestService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
-const WEBHOOKS = 20
-const EVENTS = 500
+const WEBHOOKS = 4
+/** For each webhook: each hears of a stream of its own. */
+const EVENTS = 2_500
+const DELIVERIES_PAGE = 1_000
 const RECIPIENTS = 50
 const SENDERS = 5
 /** Of the posts to every second webhook one in so many fails. */
@@ -35,8 +37,8 @@ t.teardown(async () => {
 })
 const { token } = testServer
 const call = (what: string, body?: object) => service.call(what, { token, ...(body !== undefined && { body }) })
-const hook = async (path: string, events: readonly string[]): Promise<string> => {
-  const made = await call('POST /v1/webhooks', { url: receiver.url + path, events })
+const hook = async (path: string, events: readonly string[], streamId: string | null = null): Promise<string> => {
+  const made = await call('POST /v1/webhooks', { url: receiver.url + path, events, streamId })
   return made.json.webhookId
 }
 const posts = (path: string) => receiver.received.filter((one) => one.path === path)
@@ -46,6 +48,18 @@ const answer =
     response.statusCode = status
     response.end()
   }
+
+/** Every delivery of a webhook, newest first. */
+async function queuedFor(webhookId: string): Promise<string[]> {
+  const queued: string[] = []
+  for (let after: string | null = ''; after !== null; ) {
+    const page = `limit=${DELIVERIES_PAGE}${after === '' ? '' : `&after=${after}`}`
+    const { json } = await call(`GET /v1/webhooks/${webhookId}/deliveries?${page}`)
+    queued.push(...json.deliveries.map(({ deliveryId }: { deliveryId: string }) => deliveryId))
+    after = json.next
+  }
+  return queued
+}
 
 /** Values of the operator's page by name and labels. */
 async function metrics(): Promise<Map<string, number>> {
@@ -87,38 +101,45 @@ t.test('webhooks: 10,000 first attempts under load, in the order of their events
     body: { testPerMinuteLimit: most, testMonthlyCap: most },
   })
   t.equal(raised.status, 200)
-  const seen = new Map<string, { id: string; attempt: number }[]>()
+  const seen = new Map<string, { id: string; attempt: number; occurredAt: string }[]>()
   const resultOf = (values: Map<string, number>, result: string) =>
     values.get(`sendwright_webhook_attempts_total{result="${result}"}`) ?? 0
   const before = await metrics()
   let fails = 0
-  receiver.react(({ path, json: { id, attempt } }, response) => {
+  receiver.react(({ path, json: { id, attempt, occurredAt } }, response) => {
     const of = seen.get(path) ?? []
     seen.set(path, of)
-    of.push({ id, attempt })
+    of.push({ id, attempt, occurredAt })
     const isFailing = Number(path.slice(2)) % 2 === 1 && of.length % FAILING === 0
     if (isFailing) fails += 1
     response.statusCode = isFailing ? 503 : 200
     response.end()
   })
   const paths = Array.from({ length: WEBHOOKS }, (_, n) => `/w${n}`)
-  const ids = await Promise.all(paths.map((path) => hook(path, ['delivered'])))
+  const streams: string[] = []
+  for (const name of paths)
+    streams.push((await call('POST /v1/streams', { kind: 'transactional', name })).json.streamId)
+  const ids = await Promise.all(paths.map((path, n) => hook(path, ['delivered'], streams[n])))
   const send = async (sender: number): Promise<void> => {
-    for (let n = 0; n < EVENTS / RECIPIENTS / SENDERS; n += 1) {
+    for (let n = 0; n < (EVENTS * WEBHOOKS) / RECIPIENTS / SENDERS; n += 1) {
       const to = Array.from({ length: RECIPIENTS }, (_, at) => `delivered+${sender}.${n}.${at}@simulator.test`)
-      await call('POST /v1/email', { from: 'shop@simulator.test', to, subject: 'Order', text: 'Hello' })
+      const more = { subject: 'Order', text: 'Hello', streamId: streams[n % WEBHOOKS] }
+      t.equal((await call('POST /v1/email', { from: 'shop@simulator.test', to, ...more })).status, 200)
     }
   }
   await Promise.all(Array.from({ length: SENDERS }, (_, sender) => send(sender)))
   await until(() => paths.every((path) => (seen.get(path)?.length ?? 0) >= EVENTS), WAIT_MS)
   for (const [n, path] of paths.entries()) {
-    const list = await call(`GET /v1/webhooks/${ids[n]}/deliveries?limit=1000`)
-    const events = list.json.deliveries.map(({ deliveryId }: { deliveryId: string }) => deliveryId).reverse()
-    const firsts = (seen.get(path) ?? []).filter(({ attempt }) => attempt === 1).map(({ id }) => id)
+    const queued = (await queuedFor(ids[n] as string)).reverse()
+    const firsts = (seen.get(path) ?? []).filter(({ attempt }) => attempt === 1)
     t.equal(firsts.length, EVENTS)
     t.ok(
-      firsts.every((id, at) => id === events[at]),
-      path,
+      firsts.every(({ id }, at) => id === queued[at]),
+      `${path}: in the order of their deliveries`,
+    )
+    t.ok(
+      firsts.every(({ occurredAt }, at) => at === 0 || occurredAt >= (firsts[at - 1]?.occurredAt ?? '')),
+      `${path}: in the order in which it happened`,
     )
   }
   t.ok(fails > (WEBHOOKS / 2) * (EVENTS / FAILING) - WEBHOOKS, `${fails} attempts failed in between`)
