@@ -6,6 +6,7 @@
  */
 import { Redis } from 'ioredis'
 import { bellChannel, RELEASED_CHANNEL, repliesChannel } from './keyspace.ts'
+import { LOADING_MS } from './redis-link.ts'
 import type { Ears, Listening } from './store.ts'
 
 const PING_MS = 1_000
@@ -21,6 +22,7 @@ export function listenToRedis(address: string, worker: string, ears: Ears): List
     maxRetriesPerRequest: null,
     autoResubscribe: true,
     keepAlive: KEEP_ALIVE_MS,
+    maxLoadingRetryTime: LOADING_MS,
     disableClientInfo: true,
     retryStrategy: (times: number) => Math.min(times * 50, RETRY_MS_MAX),
   })

@@ -19,6 +19,8 @@ const PREPARE_MS_MAX = 10_000
 /** How often a link looks whether its commands are answered. */
 const WATCH_MS = 1_000
 const KEEP_ALIVE_MS = 10_000
+/** A store that reads its files is asked again after this; the client would go by the store's own guess, up to ten seconds. */
+export const LOADING_MS = 200
 
 export type Answer =
   | { readonly kind: 'reply'; readonly value: unknown }
@@ -248,6 +250,7 @@ function clientOptions({ name }: LinkOptions): RedisOptions {
     enableReadyCheck: true,
     keepAlive: KEEP_ALIVE_MS,
     connectTimeout: CONNECT_MS_MAX,
+    maxLoadingRetryTime: LOADING_MS,
     disableClientInfo: true,
     retryStrategy: (times: number) => Math.min(times * 50, RETRY_MS_MAX),
   }

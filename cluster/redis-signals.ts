@@ -5,6 +5,7 @@
  */
 import { Redis } from 'ioredis'
 import { topicName } from './keyspace.ts'
+import { LOADING_MS } from './redis-link.ts'
 
 const RETRY_MS_MAX = 500
 const KEEP_ALIVE_MS = 10_000
@@ -55,6 +56,7 @@ export class RedisSignals {
       maxRetriesPerRequest: null,
       autoResubscribe: true,
       keepAlive: KEEP_ALIVE_MS,
+      maxLoadingRetryTime: LOADING_MS,
       disableClientInfo: true,
       retryStrategy: (times: number) => Math.min(times * 50, RETRY_MS_MAX),
     })

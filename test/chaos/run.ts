@@ -66,6 +66,10 @@ const SHARDS = 256
 const SERVED_MS_MAX = 30_000
 const BETWEEN_MS = 400
 const CUTS_PER_ROUND = 10
+/** Ten minutes of load must leave room: a store that is nearly full refuses. */
+const STORE_BYTES = 4 * 1024 ** 3
+/** What a client waits between two messages: the store is read whole after each of its kills, and compared in the end. */
+const EVERY_MS = 30
 const BEHIND_CUTTER = 'actors-0'
 
 /** Runs all faults in an order drawn from the seed. */
@@ -76,6 +80,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const storePath = { is: '' }
   cutter.open = await openCutter(path, () => storePath.is)
   const fleet = await startFleet(['actors', 'actors', 'http', 'http'], {
+    store: { memoryBytes: STORE_BYTES },
     address: (name, redis) => {
       storePath.is = redis.socketPath
       return name === BEHIND_CUTTER ? path : undefined
@@ -134,6 +139,7 @@ class Chaos {
       port: fleet.with('http').map(({ httpPort }) => httpPort),
       token: this.keys,
       clients: options.clients,
+      everyMs: EVERY_MS,
       recipient: (n) => `person${n % 500}@example.com`,
       accepted: (message) => {
         if (this.isRolling) this.rolled.requests += 1
