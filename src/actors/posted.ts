@@ -4,19 +4,22 @@
  * States (webhook.delivery): pending ends delivered by a 2xx, waits for the next attempt after a failure, and is dead
  * after the last one, or at once where the failure is final.
  *
- * Guarantees: a 2xx counts whichever attempt it is of, a failure only of the current one.
+ * Guarantees: a 2xx counts whichever attempt it is of, a failure only of the current one; a record that ends has counted
+ * every attempt that was begun.
  *
  * Spec webhook.delivery, webhook.retry
  */
 
 import type { CommandType, Done, HashFields, Op, OutcomeBody } from '../../cluster/behaviour.ts'
 import { msOf, shortId } from '../../cluster/id.ts'
+import { claimsKey } from '../../cluster/keyspace.ts'
 import { WEBHOOK_RETRIES_SECONDS } from '../../schemas/limits.ts'
 import { deadKey, deliveryKey } from './keyspace.ts'
-import { lessPending, recordFact } from './prepare-post.ts'
+import { deliveryFacts, lessPending } from './prepare-post.ts'
 import { type WebhookCounters, type WebhookState, webhookOwner, webhookRef } from './webhook.ts'
 import { parseItem, webhookOfLane } from './webhook-item.ts'
 import {
+  attemptsMade,
   type DeliveryPlace,
   type DeliveryRecord,
   deadOps,
@@ -54,7 +57,7 @@ export const posted: CommandType<OutcomeBody<PostOutcome>, null> = {
   frees: true,
   entities: ({ lane }) => [webhookRef(webhookOfLane(lane))],
   counters: ({ lane }) => [webhookOwner(webhookOfLane(lane))],
-  facts: ({ lane, item }, _states, { shard }) => [recordFact(shard, webhookOfLane(lane), parseItem(item))],
+  facts: ({ lane, item }, _states, { shard }) => deliveryFacts(shard, webhookOfLane(lane), item),
   decide(body, states, facts, { shard, nowMs }) {
     const webhookId = webhookOfLane(body.lane)
     const webhook = states.get<WebhookState | null>(webhookRef(webhookId))
@@ -66,7 +69,7 @@ export const posted: CommandType<OutcomeBody<PostOutcome>, null> = {
       msOf(deliveryId),
     )
     const outcome = body.outcome ?? ABANDONED
-    const attempts = Math.max(before.attempts, before.base + body.attempt)
+    const attempts = attemptsMade(before, facts.field(claimsKey(shard), body.item))
     const record = { ...before, attempts, lastStatusCode: outcome.statusCode, lastError: outcome.error }
     const counters = states.counter<WebhookCounters>(webhookOwner(webhookId))
     const ended: EndedAttempt = { body, place, record, counters, nowMs }

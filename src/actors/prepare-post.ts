@@ -9,11 +9,12 @@
 
 import type { CommandType, Fact, PrepareBody } from '../../cluster/behaviour.ts'
 import { msOf, shortId } from '../../cluster/id.ts'
+import { claimsKey } from '../../cluster/keyspace.ts'
 import { isPastAge } from './age.ts'
 import { deliveryKey } from './keyspace.ts'
 import { type WebhookCounters, type WebhookState, webhookOwner, webhookRef } from './webhook.ts'
 import { type EventReference, parseItem, type WebhookItem, webhookOfLane } from './webhook-item.ts'
-import { deadOps, deadRecord, isSwitchedOff, unpackRecord } from './webhook-record.ts'
+import { attemptsMade, deadOps, deadRecord, isSwitchedOff, unpackRecord } from './webhook-record.ts'
 
 /** One attempt. Its number is that of the claim, beyond those made before the delivery was last queued. */
 export interface PostJob {
@@ -28,7 +29,7 @@ export const preparePost: CommandType<PrepareBody, PostJob | null> = {
   name: 'prepare post',
   entities: ({ lane }) => [webhookRef(webhookOfLane(lane))],
   counters: ({ lane }) => [webhookOwner(webhookOfLane(lane))],
-  facts: ({ lane, item }, _states, { shard }) => [recordFact(shard, webhookOfLane(lane), parseItem(item))],
+  facts: ({ lane, item }, _states, { shard }) => deliveryFacts(shard, webhookOfLane(lane), item),
   decide({ lane, item }, states, facts, { shard, nowMs }) {
     const webhookId = webhookOfLane(lane)
     const webhook = states.get<WebhookState | null>(webhookRef(webhookId))
@@ -41,7 +42,8 @@ export const preparePost: CommandType<PrepareBody, PostJob | null> = {
     const counted = states.counter<WebhookCounters>(webhookOwner(webhookId))
     const counters = [lessPending(webhookId, counted, 1)]
     if (isSwitchedOff(webhook, { deliveryId, record })) {
-      const dead = deadRecord(record, 'webhook_disabled')
+      const attempts = attemptsMade(record, facts.field(claimsKey(shard), item))
+      const dead = deadRecord({ ...record, attempts }, 'webhook_disabled')
       return { ...NOTHING, ops: deadOps({ shard, webhookId, deliveryId, slice }, { item, record: dead }), counters }
     }
     if (isGone(delivery, { nowMs, test: webhook.test })) return { ...NOTHING, counters }
@@ -59,6 +61,11 @@ export function recordFact(
   { deliveryId, slice }: Pick<WebhookItem, 'deliveryId' | 'slice'>,
 ): Fact {
   return { read: 'fields', key: deliveryKey(shard, webhookId, slice), fields: [shortId(deliveryId)] }
+}
+
+/** The reads of what a delivery's end needs: its record, and its row of `claims`. */
+export function deliveryFacts(shard: number, webhookId: string, item: string): Fact[] {
+  return [recordFact(shard, webhookId, parseItem(item)), { read: 'fields', key: claimsKey(shard), fields: [item] }]
 }
 
 /** A webhook's counters once `count` of its deliveries wait no more. */

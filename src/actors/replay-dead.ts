@@ -10,18 +10,21 @@ import type { CommandType, Fact, Op } from '../../cluster/behaviour.ts'
 import { msOf, shortId } from '../../cluster/id.ts'
 import { WEBHOOK_BACKLOG_MAX } from '../../schemas/limits.ts'
 import { deadKey, deliveryKey, slicesKey } from './keyspace.ts'
-import { isGone, lessPending, recordFact } from './prepare-post.ts'
+import { isGone, recordFact } from './prepare-post.ts'
 import { type Refused, refuse } from './refusal.ts'
 import { requeued } from './replay.ts'
 import { type WebhookCounters, webhookOwner } from './webhook.ts'
+import { morePending } from './webhook-backlog.ts'
 import { parseItem, postLane } from './webhook-item.ts'
 import { type WebhookOrder, webhookOfOrder, webhookOrderCounters, webhookOrderEntities } from './webhook-order.ts'
-import { isThinned, recordOp, unpackRecord } from './webhook-record.ts'
+import { DEAD_SCORE_STEP, deadScore, isThinned, recordOp, unpackRecord } from './webhook-record.ts'
 import { sliceEndMs } from './webhook-slice.ts'
 
 /** Deliveries of one step, and slices that it looks at. */
 const STEP_ITEMS = 200
 const STEP_SLICES = 20
+/** Read of a slice: of an old one, what was looked at last stays listed, and comes first again in the next step. */
+const READ_ITEMS = STEP_ITEMS + 1
 /** Slices of thirteen months, several a day. */
 const SLICES_MAX = 5_000
 
@@ -58,7 +61,7 @@ export const replayDead: CommandType<ReplayDeadBody, ReplayDeadReply | Refused> 
     if ('kind' in webhook) return webhook
     if (!webhook.enabled) return refuse('webhook_disabled')
     const { webhookId, after } = body
-    const seenMs = after === null || after.deliveryId === '' ? 0 : msOf(after.deliveryId)
+    const seenMs = after === null || after.deliveryId === '' ? 0 : deadScore(after.deliveryId)
     const fromMs = Math.max(body.fromMs, seenMs)
     const toMs = body.toMs ?? Number.MAX_SAFE_INTEGER
     const known = facts.sorted(slicesFact(shard, webhookId))
@@ -68,7 +71,7 @@ export const replayDead: CommandType<ReplayDeadBody, ReplayDeadReply | Refused> 
     )
     const all = known.slice(begun).filter(([name, ms]) => sliceEndMs(name) > fromMs && ms < toMs)
     const slices = all.slice(0, STEP_SLICES).map(([name]) => name)
-    const wished = slices.map((slice) => deadFact(deadKey(shard, webhookId, slice), fromMs, toMs - 1))
+    const wished = slices.map((slice) => deadFact(deadKey(shard, webhookId, slice), fromMs, toMs - DEAD_SCORE_STEP))
     if (wished.some((fact) => !facts.has(fact))) return { kind: 'need', facts: wished }
     const counters = states.counter<WebhookCounters>(webhookOwner(webhookId))
     const room = Math.max(0, WEBHOOK_BACKLOG_MAX - (counters?.pending ?? 0))
@@ -86,7 +89,7 @@ export const replayDead: CommandType<ReplayDeadBody, ReplayDeadReply | Refused> 
       .filter((one) => one.record.status === 'dead' && !isGone(one, { nowMs, test: webhook.test }))
       .slice(0, room)
     const ops = dead.flatMap(({ name, deliveryId, slice, record }): Op[] => {
-      const written = recordOp({ shard, webhookId, deliveryId, slice }, requeued(record, nowMs))
+      const written = recordOp({ shard, webhookId, deliveryId, slice }, requeued(record, { row: null, nowMs }))
       if (isThinned(slice, nowMs)) return [written]
       return [written, { key: deadKey(shard, webhookId, slice), write: 'ZREM', args: [name] }]
     })
@@ -97,7 +100,7 @@ export const replayDead: CommandType<ReplayDeadBody, ReplayDeadReply | Refused> 
       kind: 'done',
       reply: { kind: 'replayed', queued: dead.length, next: dead.length >= room ? null : cursorOf(next) },
       ops,
-      counters: dead.length === 0 ? [] : [lessPending(webhookId, counters, -dead.length)],
+      counters: dead.length === 0 ? [] : [morePending(webhookId, counters, dead)],
       due: dead.map(({ name }) => ({ lane: postLane(webhookId), item: name, atMs: nowMs })),
     }
   },
@@ -112,5 +115,5 @@ function slicesFact(shard: number, webhookId: string): SortedFact {
 }
 
 function deadFact(key: string, min: number, max: number): SortedFact {
-  return { read: 'sorted', key, min, max, count: STEP_ITEMS }
+  return { read: 'sorted', key, min, max, count: READ_ITEMS }
 }

@@ -7,7 +7,7 @@
  * Spec webhook.replay, webhook.example
  */
 
-import type { CommandType, Facts } from '../../cluster/behaviour.ts'
+import type { CommandType } from '../../cluster/behaviour.ts'
 import { msOf, shortId } from '../../cluster/id.ts'
 import { claimsKey } from '../../cluster/keyspace.ts'
 import { WEBHOOK_BACKLOG_MAX } from '../../schemas/limits.ts'
@@ -15,13 +15,22 @@ import type { EventName } from '../../schemas/webhook.ts'
 import { announced, BACKLOG_TIMER, Queue } from './announce.ts'
 import { TIMERS_LANE } from './item.ts'
 import { deadKey, deliveryKey } from './keyspace.ts'
-import { isGone, lessPending, recordFact } from './prepare-post.ts'
+import { deliveryFacts, isGone } from './prepare-post.ts'
 import { type Refused, refuse } from './refusal.ts'
 import { type WebhookCounters, webhookOwner } from './webhook.ts'
+import { morePending } from './webhook-backlog.ts'
 import { daySlicesFact, foundItem, placeFacts } from './webhook-find.ts'
 import { formatItem, parseItem, postLane } from './webhook-item.ts'
 import { type WebhookOrder, webhookOfOrder, webhookOrderCounters, webhookOrderEntities } from './webhook-order.ts'
-import { type DeliveryRecord, isThinned, recordOp, shownRecord, unpackRecord } from './webhook-record.ts'
+import {
+  attemptsMade,
+  attemptsOfRow,
+  type DeliveryRecord,
+  isThinned,
+  recordOp,
+  shownRecord,
+  unpackRecord,
+} from './webhook-record.ts'
 
 export interface ReplayBody extends WebhookOrder {
   readonly deliveryId: string
@@ -57,22 +66,18 @@ export const replay: CommandType<ReplayBody, QueuedReply | Refused> = {
     const delivery = parseItem(item)
     if (isGone(delivery, { nowMs, test: webhook.test })) return refuse('not_found')
     const { slice } = delivery
-    const wished = [
-      recordFact(shard, webhookId, delivery),
-      { read: 'fields', key: claimsKey(shard), fields: [item] } as const,
-    ]
+    const wished = deliveryFacts(shard, webhookId, item)
     if (wished.some((fact) => !facts.has(fact))) return { kind: 'need', facts: wished }
     const key = deliveryKey(shard, webhookId, slice)
     const stored = unpackRecord(facts.field(key, shortId(deliveryId)), msOf(deliveryId))
     const before = shownRecord(webhook, { deliveryId, record: stored })
     if (!webhook.enabled) return refuse('webhook_disabled')
-    const record = requeued(before, nowMs)
+    const row = facts.field(claimsKey(shard), item)
+    const record = requeued(before, { row, nowMs })
     const counters = states.counter<WebhookCounters>(webhookOwner(webhookId))
     const wasCounted = stored.status === 'pending'
     const pending = (counters?.pending ?? 0) + (wasCounted ? 0 : 1)
-    const due = isBeingAttempted(facts, { shard, item, nowMs })
-      ? []
-      : [{ lane: postLane(webhookId), item, atMs: nowMs }]
+    const due = isBeingAttempted(row, nowMs) ? [] : [{ lane: postLane(webhookId), item, atMs: nowMs }]
     const backlog = { lane: TIMERS_LANE, item: `${BACKLOG_TIMER}:${webhookId}`, atMs: nowMs }
     return {
       kind: 'done',
@@ -83,7 +88,7 @@ export const replay: CommandType<ReplayBody, QueuedReply | Refused> = {
           ? []
           : [{ key: deadKey(shard, webhookId, slice), write: 'ZREM', args: [item] } as const]),
       ],
-      counters: wasCounted ? [] : [lessPending(webhookId, counters, -1)],
+      counters: wasCounted ? [] : [morePending(webhookId, counters, [delivery])],
       due: pending > WEBHOOK_BACKLOG_MAX ? [...due, backlog] : due,
     }
   },
@@ -107,9 +112,15 @@ export const example: CommandType<ExampleBody, QueuedReply | Refused> = {
   },
 }
 
-/** The record of a delivery that is queued again. One that waits keeps its claims, and with them its count. */
-export function requeued(before: DeliveryRecord, nowMs: number): DeliveryRecord {
-  const base = before.status === 'pending' ? before.base : before.attempts
+/**
+ * The record of a delivery that is queued again: its next attempt is counted as one more than were ever begun. In: its
+ * row of `claims`, which one that has not left its lane keeps, whatever became of it; null for none.
+ */
+export function requeued(
+  before: DeliveryRecord,
+  { row, nowMs }: { row: string | null; nowMs: number },
+): DeliveryRecord {
+  const base = attemptsMade(before, row) - attemptsOfRow(row)
   return {
     ...before,
     status: 'pending',
@@ -121,11 +132,7 @@ export function requeued(before: DeliveryRecord, nowMs: number): DeliveryRecord 
   }
 }
 
-function isBeingAttempted(
-  facts: Facts,
-  { shard, item, nowMs }: { shard: number; item: string; nowMs: number },
-): boolean {
-  const row = facts.field(claimsKey(shard), item)
+function isBeingAttempted(row: string | null, nowMs: number): boolean {
   if (row === null) return false
   const [worker, , , untilMs] = JSON.parse(row) as [string, string, number, number]
   return worker !== '' && untilMs > nowMs

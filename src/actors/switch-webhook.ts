@@ -9,15 +9,15 @@
 
 import type { CommandType, Fact, TimerBody } from '../../cluster/behaviour.ts'
 import { msOf, shortId } from '../../cluster/id.ts'
-import { laneKey } from '../../cluster/keyspace.ts'
+import { claimsKey, laneKey } from '../../cluster/keyspace.ts'
 import { TIMERS_LANE } from './item.ts'
 import { deliveryKey } from './keyspace.ts'
-import { lessPending, recordFact } from './prepare-post.ts'
+import { deliveryFacts, lessPending } from './prepare-post.ts'
 import type { Refused } from './refusal.ts'
 import { listenersRef, type WebhookCounters, type WebhookState, webhookOwner, webhookRef } from './webhook.ts'
 import { parseItem, postLane } from './webhook-item.ts'
 import { listenerOrderEntities, type WebhookOrder, webhookOfOrder } from './webhook-order.ts'
-import { deadOps, deadRecord, isSwitchedOff, unpackRecord } from './webhook-record.ts'
+import { attemptsMade, deadOps, deadRecord, isSwitchedOff, unpackRecord } from './webhook-record.ts'
 
 export const OFF_TIMER = 'off'
 
@@ -73,12 +73,16 @@ export const settleOff: CommandType<TimerBody, null> = {
     const waiting = facts.sorted(laneFact(shard, cursor))
     if (webhook === null || webhook.removedAtMs !== null || waiting.length === 0) return { kind: 'done', reply: null }
     const items = waiting.map(([name]) => ({ name, ...parseItem(name) }))
-    const missing = items.map((one) => recordFact(shard, webhookId, one)).filter((fact) => !facts.has(fact))
+    const missing = items
+      .flatMap(({ name }) => deliveryFacts(shard, webhookId, name))
+      .filter((fact) => !facts.has(fact))
     if (missing.length > 0) return { kind: 'need', facts: missing }
     const dead = items.flatMap((one) => {
       const key = deliveryKey(shard, webhookId, one.slice)
       const record = unpackRecord(facts.field(key, shortId(one.deliveryId)), msOf(one.deliveryId))
-      return isSwitchedOff(webhook, { deliveryId: one.deliveryId, record }) ? [{ ...one, record }] : []
+      if (!isSwitchedOff(webhook, { deliveryId: one.deliveryId, record })) return []
+      const attempts = attemptsMade(record, facts.field(claimsKey(shard), one.name))
+      return [{ ...one, record: { ...record, attempts } }]
     })
     const lane = postLane(webhookId)
     const counters = states.counter<WebhookCounters>(webhookOwner(webhookId))

@@ -1,22 +1,24 @@
 /**
  * webhook-backlog - ends the oldest deliveries of a webhook of which too many wait. They are dead and may be replayed.
  *
- * A cursor goes along the queue: what lies before it was found to wait no more. A delivery that was replayed meanwhile
- * counts by the place of its first queueing.
+ * A cursor goes along the deliveries: what lies before it was found to wait no more. A delivery that was replayed counts
+ * by the place of its first queueing, so the cursor goes back to it. Of a slice that is thinned, what waits again is listed
+ * among the dead.
  *
  * Spec webhook.backlog
  */
 
-import type { CommandType, Decision, Fact, TimerBody } from '../../cluster/behaviour.ts'
+import type { CommandType, Decision, Fact, Facts, TimerBody } from '../../cluster/behaviour.ts'
 import { entryIdOf, msOf, shortId } from '../../cluster/id.ts'
+import { claimsKey } from '../../cluster/keyspace.ts'
 import { WEBHOOK_BACKLOG_MAX } from '../../schemas/limits.ts'
 import { BACKLOG_TIMER } from './announce.ts'
 import { TIMERS_LANE } from './item.ts'
-import { deliveryKey, queueKey, slicesKey } from './keyspace.ts'
-import { lessPending, recordFact } from './prepare-post.ts'
+import { deadKey, deliveryKey, queueKey, slicesKey } from './keyspace.ts'
+import { deliveryFacts, lessPending } from './prepare-post.ts'
 import { type WebhookCounters, type WebhookState, webhookOwner, webhookRef } from './webhook.ts'
-import { itemOf, postLane } from './webhook-item.ts'
-import { deadOps, deadRecord, unpackRecord } from './webhook-record.ts'
+import { itemOf, parseItem, postLane, type WebhookItem } from './webhook-item.ts'
+import { attemptsMade, deadOps, deadRecord, deadScore, isThinned, unpackRecord } from './webhook-record.ts'
 
 /** Deliveries looked at in one step. */
 const STEP_ENTRIES = 200
@@ -41,26 +43,30 @@ export function makeTrimBacklog(pendingMax: number): CommandType<TimerBody, null
       const excess = (counters?.pending ?? 0) - pendingMax
       if (webhook === null || webhook.removedAtMs !== null || counters === null || excess <= 0) return NOTHING
       const slices = facts.sorted(slicesFact(shard, webhookId)).map(([name]) => name)
-      const [trimmedSlice = '', trimmedId = ''] = counters.trimmed ?? []
+      const [trimmedSlice = '', from = ''] = counters.trimmed ?? []
       const at = Math.max(0, slices.indexOf(trimmedSlice))
       const slice = slices[at]
       if (slice === undefined) return NOTHING
-      const range = rangeFact(queueKey(shard, webhookId, slice), slice === trimmedSlice ? trimmedId : '')
-      if (!facts.has(range)) return { kind: 'need', facts: [range] }
-      const entries = facts.range(range).map(itemOf)
-      const missing = entries.map((one) => recordFact(shard, webhookId, one)).filter((fact) => !facts.has(fact))
+      const reads = listedFacts({ shard, webhookId, slice }, { from, isThin: isThinned(slice, nowMs) })
+      if (reads.some((fact) => !facts.has(fact))) return { kind: 'need', facts: reads }
+      const entries = listedOf(reads, facts, from)
+      const missing = entries
+        .flatMap(({ name }) => deliveryFacts(shard, webhookId, name))
+        .filter((fact) => !facts.has(fact))
       if (missing.length > 0) return { kind: 'need', facts: missing }
       const waiting = entries.flatMap((one) => {
         const key = deliveryKey(shard, webhookId, slice)
         const record = unpackRecord(facts.field(key, shortId(one.deliveryId)), msOf(one.deliveryId))
-        return record.status === 'pending' ? [{ ...one, record }] : []
+        if (record.status !== 'pending') return []
+        return [
+          { ...one, record: { ...record, attempts: attemptsMade(record, facts.field(claimsKey(shard), one.name)) } },
+        ]
       })
       const dead = waiting.slice(0, excess)
-      const last = dead.length < excess ? entries.at(-1) : dead.at(-1)
+      const last = (dead.length < excess ? entries : dead).at(-1)?.deliveryId ?? from
       const isOver = entries.length < STEP_ENTRIES && dead.length < excess
       const next = slices[at + 1]
-      const trimmed: WebhookCounters['trimmed'] =
-        isOver && next !== undefined ? [next, ''] : [slice, last?.deliveryId ?? trimmedId]
+      const trimmed: WebhookCounters['trimmed'] = [isOver && next !== undefined ? next : slice, last]
       const { value, owner } = lessPending(webhookId, counters, dead.length)
       return {
         kind: 'done',
@@ -78,6 +84,18 @@ export function makeTrimBacklog(pendingMax: number): CommandType<TimerBody, null
 
 export const trimBacklog = makeTrimBacklog(WEBHOOK_BACKLOG_MAX)
 
+/** A webhook's counters once some deliveries wait again. */
+export function morePending(
+  webhookId: string,
+  counters: WebhookCounters | null,
+  deliveries: readonly Pick<WebhookItem, 'deliveryId' | 'slice'>[],
+): { owner: string; value: WebhookCounters } {
+  const { owner, value } = lessPending(webhookId, counters, -deliveries.length)
+  const oldest = deliveries.reduce((one, other) => (other.deliveryId < one.deliveryId ? other : one))
+  const isBefore = value.trimmed !== undefined && oldest.deliveryId < value.trimmed[1]
+  return { owner, value: isBefore ? { ...value, trimmed: [oldest.slice, oldest.deliveryId] } : value }
+}
+
 const NOTHING: Decision<null> = { kind: 'done', reply: null }
 
 function idOf(item: string): string {
@@ -88,14 +106,30 @@ function slicesFact(shard: number, webhookId: string): SortedFact {
   return { read: 'sorted', key: slicesKey(shard, webhookId), min: 0, max: Number.MAX_SAFE_INTEGER, count: SLICES_MAX }
 }
 
-/** Entries after a delivery's; '' = from the first. */
-function rangeFact(key: string, afterId: string): RangeFact {
-  return { read: 'range', key, from: afterId === '' ? '-' : entryAfter(afterId), to: '+', count: STEP_ENTRIES }
+/** The reads of what is kept of a slice from a delivery on; '' = from the first. */
+function listedFacts(
+  { shard, webhookId, slice }: { shard: number; webhookId: string; slice: string },
+  { from, isThin }: { from: string; isThin: boolean },
+): (RangeFact | SortedFact)[] {
+  const queue = queueKey(shard, webhookId, slice)
+  const count = STEP_ENTRIES
+  const queued = { read: 'range', key: queue, from: from === '' ? '-' : entryIdOf(from), to: '+', count } as const
+  if (!isThin) return [queued]
+  const min = from === '' ? 0 : deadScore(from)
+  const key = deadKey(shard, webhookId, slice)
+  return [queued, { read: 'sorted', key, min, max: Number.MAX_SAFE_INTEGER, count }]
 }
 
-/** The smallest entry id above a delivery's. */
-function entryAfter(deliveryId: string): string {
-  const entryId = entryIdOf(deliveryId)
-  const dash = entryId.indexOf('-')
-  return `${entryId.slice(0, dash)}-${BigInt(entryId.slice(dash + 1)) + 1n}`
+/** The deliveries that these reads have found, oldest first, each once. */
+function listedOf(reads: readonly (RangeFact | SortedFact)[], facts: Facts, from: string) {
+  const names = reads.flatMap((fact) =>
+    fact.read === 'range'
+      ? facts.range(fact).map((entry) => itemOf(entry).name)
+      : facts.sorted(fact).map(([name]) => name),
+  )
+  return [...new Set(names)]
+    .filter((name) => name >= from)
+    .sort()
+    .slice(0, STEP_ENTRIES)
+    .map((name) => ({ name, ...parseItem(name) }))
 }

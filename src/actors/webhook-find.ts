@@ -10,11 +10,12 @@ import { entryIdOf, msOf } from '../../cluster/id.ts'
 import { DAY_MS } from './calendar.ts'
 import { deadKey, queueKey, slicesKey } from './keyspace.ts'
 import { QUEUE_FIELD } from './webhook-item.ts'
+import { deadScore } from './webhook-record.ts'
 
 /** Slices of one day: 50 million deliveries. */
 const SLICES_MAX = 1_000
-/** Deliveries of one millisecond among the dead. */
-const SAME_MS_MAX = 1_000
+/** Deliveries of one score among the dead: it tells some 4,000 of one millisecond apart. */
+const SAME_SCORE_MAX = 1_000
 const CANDIDATES = 2
 
 type SortedFact = Fact & { read: 'sorted' }
@@ -33,10 +34,10 @@ export function placeFacts(
   { shard, webhookId, deliveryId }: { shard: number; webhookId: string; deliveryId: string },
 ): (RangeFact | SortedFact)[] {
   const entryId = entryIdOf(deliveryId)
-  const ms = msOf(deliveryId)
+  const score = deadScore(deliveryId)
   return slices.slice(-CANDIDATES).flatMap(([slice]): (RangeFact | SortedFact)[] => [
     { read: 'range', key: queueKey(shard, webhookId, slice), from: entryId, to: entryId, count: 1 },
-    { read: 'sorted', key: deadKey(shard, webhookId, slice), min: ms, max: ms, count: SAME_MS_MAX },
+    { read: 'sorted', key: deadKey(shard, webhookId, slice), min: score, max: score, count: SAME_SCORE_MAX },
   ])
 }
 

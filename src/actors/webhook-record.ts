@@ -12,7 +12,7 @@
  */
 
 import type { Op } from '../../cluster/behaviour.ts'
-import { msOf, shortId } from '../../cluster/id.ts'
+import { msOf, partsOf, shortId } from '../../cluster/id.ts'
 import { DAY_MS } from './calendar.ts'
 import { deadKey, deliveryKey } from './keyspace.ts'
 import type { WebhookState } from './webhook.ts'
@@ -60,6 +60,10 @@ const STATUSES = { p: 'pending', v: 'delivered', d: 'dead' } as const
 const LETTERS = { pending: 'p', delivered: 'v', dead: 'd' } as const
 /** Spec retention.delivery: days for which delivered ones are kept. */
 const DELIVERED_DAYS = 30
+/** Places within a millisecond that the score of a dead delivery tells apart: what a double has left. */
+const SCORES_PER_MS = 4_096
+/** The next score. */
+export const DEAD_SCORE_STEP = 1 / SCORES_PER_MS
 
 /** Packs a record; times are kept relative to the delivery's creation. */
 function packRecord(record: DeliveryRecord, createdAtMs: number): string {
@@ -89,6 +93,19 @@ export function unpackRecord(text: string | null, createdAtMs: number): Delivery
     failures: failures as number,
     queuedAtMs: queued === 0 ? null : instant(queued),
   }
+}
+
+/**
+ * Attempts of a delivery that were ever begun. In: its row of `claims`, which counts those since it was last queued and
+ * goes when it ends; null for none.
+ */
+export function attemptsMade({ attempts, base }: DeliveryRecord, row: string | null): number {
+  return Math.max(attempts, base + attemptsOfRow(row))
+}
+
+/** Attempts that a row of `claims` counts. */
+export function attemptsOfRow(row: string | null): number {
+  return row === null ? 0 : (JSON.parse(row) as [worker: string, lane: string, attempt: number])[2]
 }
 
 /** Whether a delivery was queued before its webhook was last switched off. */
@@ -124,7 +141,13 @@ export function recordOp({ shard, webhookId, deliveryId, slice }: DeliveryPlace,
 export function deadOps(place: DeliveryPlace, { item, record }: { item: string; record: DeliveryRecord }): Op[] {
   const { shard, webhookId, deliveryId, slice } = place
   const key = deadKey(shard, webhookId, slice)
-  return [recordOp(place, record), { key, write: 'ZADD', args: [String(msOf(deliveryId)), item] }]
+  return [recordOp(place, record), { key, write: 'ZADD', args: [String(deadScore(deliveryId)), item] }]
+}
+
+/** Where a delivery stands among the dead: in ms, those of one millisecond in the order of their ids. */
+export function deadScore(deliveryId: string): number {
+  const { ms, counter } = partsOf(deliveryId)
+  return ms + Math.min(counter, SCORES_PER_MS - 1) * DEAD_SCORE_STEP
 }
 
 /** Whether of a slice only what is dead, or was and waits again, is still kept and listed. */

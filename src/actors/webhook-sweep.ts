@@ -16,7 +16,7 @@ import { deadKey, deliveryKey, queueKey, slicesKey } from './keyspace.ts'
 import { recordFact } from './prepare-post.ts'
 import { type WebhookCounters, type WebhookState, webhookOwner, webhookRef } from './webhook.ts'
 import { itemOf } from './webhook-item.ts'
-import { isThinned, unpackRecord } from './webhook-record.ts'
+import { deadScore, isThinned, unpackRecord } from './webhook-record.ts'
 import { sliceEndMs } from './webhook-slice.ts'
 
 export const WEBHOOK_SWEEP_TIMER = 'webhook-sweep'
@@ -92,11 +92,10 @@ function thin(entries: readonly Entry[], facts: Facts, at: SweepTurn & { slice: 
   const ops: Op[] = [{ key: queueKey(shard, webhookId, slice), write: 'XTRIM', args: ['MINID', idAfter(entries)] }]
   for (const { name, deliveryId } of items) {
     const short = shortId(deliveryId)
-    const createdAtMs = msOf(deliveryId)
-    const { status } = unpackRecord(facts.field(key, short), createdAtMs)
+    const { status } = unpackRecord(facts.field(key, short), msOf(deliveryId))
     if (status === 'delivered') delivered.push(short)
     else if (status === 'pending')
-      ops.push({ key: deadKey(shard, webhookId, slice), write: 'ZADD', args: [String(createdAtMs), name] })
+      ops.push({ key: deadKey(shard, webhookId, slice), write: 'ZADD', args: [String(deadScore(deliveryId)), name] })
   }
   if (delivered.length > 0) ops.push({ key, write: 'HDEL', args: delivered })
   return { kind: 'done', reply: null, ops, due: [again(at)] }

@@ -72,7 +72,7 @@ export type ListenersEvent =
 export interface WebhookCounters {
   readonly pending: number
   readonly slice: Slice | null
-  /** Pending deliveries are looked for from here on, when there are too many. */
+  /** Pending deliveries are looked for from this one on, itself included, when there are too many. */
   readonly trimmed?: readonly [slice: string, deliveryId: string]
   /** The last slice of which only the dead are left. */
   readonly thinned?: string

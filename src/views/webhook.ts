@@ -16,7 +16,7 @@ import { isGone, recordFact } from '../actors/prepare-post.ts'
 import { type Listener, listenersRef, type WebhookState, webhookRef } from '../actors/webhook.ts'
 import { daySlicesFact, foundItem, placeFacts } from '../actors/webhook-find.ts'
 import { itemOf, parseItem } from '../actors/webhook-item.ts'
-import { type DeliveryRecord, isThinned, shownRecord, unpackRecord } from '../actors/webhook-record.ts'
+import { type DeliveryRecord, deadScore, isThinned, shownRecord, unpackRecord } from '../actors/webhook-record.ts'
 import { upperBound } from './bound.ts'
 import { entityFact, stateOf } from './entity.ts'
 import { formatInstant, formatInstantOrNull } from './instant.ts'
@@ -248,13 +248,13 @@ async function deadBelow(
   { shard, key }: Listed,
   { below, count }: { below: string | null; count: number },
 ): Promise<string[] | null> {
-  const max = below === null ? Number.MAX_SAFE_INTEGER : msOf(below)
-  // All of one millisecond belong to one page at least, or a page might end within it.
-  const seen = await read(shard, [{ read: 'sorted', key, min: 0, max, count: count + SAME_MS_MAX, newest: true }])
+  const max = below === null ? Number.MAX_SAFE_INTEGER : deadScore(below)
+  // All of one score belong to one page at least, or a page might end within it.
+  const seen = await read(shard, [{ read: 'sorted', key, min: 0, max, count: count + SAME_SCORE_MAX, newest: true }])
   if (seen === null) return null
   const names = (seen[0] as readonly (readonly [string, number])[]).map(([name]) => name)
   return names.filter((name) => below === null || name.slice(0, below.length) < below).slice(0, count)
 }
 
-/** Deliveries of one millisecond among the dead. */
-const SAME_MS_MAX = 1_000
+/** Deliveries of one score among the dead: it tells some 4,000 of one millisecond apart. */
+const SAME_SCORE_MAX = 1_000

@@ -6,8 +6,10 @@ import { announceMessages } from '../../src/actors/announce.ts'
 import { type PostOutcome, posted } from '../../src/actors/posted.ts'
 import { preparePost } from '../../src/actors/prepare-post.ts'
 import { replay } from '../../src/actors/replay.ts'
+import { replayDead } from '../../src/actors/replay-dead.ts'
 import { switchWebhook } from '../../src/actors/switch-webhook.ts'
 import { webhookRef } from '../../src/actors/webhook.ts'
+import { makeTrimBacklog } from '../../src/actors/webhook-backlog.ts'
 import { LIVE_KEY, makeTenant } from '../support/tenant.ts'
 import { World } from '../support/turn.ts'
 import { idOf, recordOf, seedWebhook, waiting } from '../support/webhook-world.ts'
@@ -120,6 +122,104 @@ t.test('posted: a replay counts on, and begins the schedule anew [webhook.replay
   }
   t.match(recordOf(world, webhook, deliveryId), { status: 'delivered', attempts: 6 })
   t.match(world.run(replay, { ...order, deliveryId: idOf(world) }), { kind: 'refused', code: 'not_found' })
+})
+
+type Scene = ReturnType<typeof setUp>
+
+/** Claims what waits, whenever it is due, and leaves it under way. */
+function begin({ world }: Scene) {
+  const due = world.deliveries().find(({ lane }) => lane.startsWith('post/'))
+  return due === undefined ? null : world.claim(preparePost, due)
+}
+
+function turn({ world, order }: Scene, enabled: boolean): void {
+  world.run(switchWebhook, { ...order, enabled })
+  world.nowMs += 1
+}
+
+/** How a delivery fares before it is replayed; attempts begun by then; what its record counts and says then. */
+const BEFORE_REPLAY: readonly [string, (scene: Scene) => void, number, object][] = [
+  [
+    'switched off while it is attempted',
+    (scene) => {
+      const claim = begin(scene)
+      turn(scene, false)
+      scene.world.fireTimers()
+      if (claim !== null) scene.world.end(posted, claim, BUSY)
+      turn(scene, true)
+    },
+    1,
+    { status: 'dead', attempts: 1, lastError: 'webhook_disabled' },
+  ],
+  [
+    'switched off after two claims without an outcome, ended by the next',
+    (scene) => {
+      begin(scene)
+      begin(scene)
+      turn(scene, false)
+      begin(scene)
+      turn(scene, true)
+    },
+    2,
+    { status: 'dead', attempts: 2 },
+  ],
+  [
+    'too many waited while it was attempted',
+    (scene) => {
+      attempt(scene.world, BUSY)
+      begin(scene)
+      scene.world.run(makeTrimBacklog(0), { item: `backlog:${scene.webhook.webhookId}` })
+    },
+    2,
+    { status: 'dead', attempts: 2, lastError: 'backlog_full' },
+  ],
+  [
+    'an earlier attempt succeeds while the next is made',
+    (scene) => {
+      const first = begin(scene)
+      begin(scene)
+      if (first !== null) scene.world.end(posted, first, OK)
+    },
+    2,
+    { status: 'delivered', attempts: 2 },
+  ],
+  [
+    'off and on before anybody came to write it down',
+    (scene) => {
+      attempt(scene.world, BUSY)
+      scene.world.nowMs += 30_000
+      attempt(scene.world, BUSY)
+      turn(scene, false)
+      turn(scene, true)
+    },
+    2,
+    { status: 'pending', attempts: 2 },
+  ],
+]
+
+t.test('posted: after a replay the next attempt is one above all that were begun [webhook.replay]', async (t) => {
+  for (const [name, run, begun, record] of BEFORE_REPLAY)
+    for (const isAll of [false, true]) {
+      const scene = setUp()
+      const { world, webhook, order } = scene
+      const [{ deliveryId } = { deliveryId: '' }] = waiting(world)
+      run(scene)
+      t.match(recordOf(world, webhook, deliveryId), record, name)
+      if (isAll && recordOf(world, webhook, deliveryId).status === 'dead')
+        world.run(replayDead, { ...order, fromMs: 0, toMs: null, after: null })
+      else world.run(replay, { ...order, deliveryId })
+      world.fireTimers()
+      t.match(world.counters.get(`webhook:${webhook.webhookId}`), { pending: 1 }, name)
+      t.equal(attempt(world, BUSY), begun + 1, name)
+      t.match(recordOf(world, webhook, deliveryId), {
+        attempts: begun + 1,
+        nextAttemptAtMs: world.nowMs + 30_000,
+      })
+      world.nowMs += 30_000
+      t.equal(attempt(world, OK), begun + 2, name)
+      world.run(replay, { ...order, deliveryId })
+      t.equal(attempt(world, OK), begun + 3, name)
+    }
 })
 
 t.test('posted: an attempt that is not the latest counts only when it was a success', async (t) => {

@@ -1,12 +1,13 @@
 /** webhook-backlog - the oldest that wait are ended, and no more than are too many, over slices. */
 
 import t from 'tap'
-import { Queue } from '../../src/actors/announce.ts'
+import { replay } from '../../src/actors/replay.ts'
+import { replayDead } from '../../src/actors/replay-dead.ts'
 import { makeTrimBacklog } from '../../src/actors/webhook-backlog.ts'
 import { webhookSweep } from '../../src/actors/webhook-sweep.ts'
-import { makeTenant } from '../support/tenant.ts'
+import { LIVE_KEY, makeTenant } from '../support/tenant.ts'
 import { World } from '../support/turn.ts'
-import { idOf, recordOf, seedWebhook, waiting } from '../support/webhook-world.ts'
+import { fire, idOf, queue, recordOf, seedWebhook, waiting } from '../support/webhook-world.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 21, 12)
 const DAY_MS = 86_400_000
@@ -14,39 +15,11 @@ const PENDING_MAX = 250
 
 function setUp() {
   const world = new World(NOW_MS)
-  const webhook = seedWebhook(world, makeTenant(world))
-  return { world, webhook }
-}
-
-/** Queues examples. Out: their ids, oldest first. */
-function queue(world: World, webhookId: string, count: number): string[] {
-  return Array.from({ length: count }, () =>
-    world.run(
-      {
-        name: 'queue',
-        entities: () => [],
-        counters: () => [`webhook:${webhookId}`],
-        facts: () => [],
-        decide: (_body, states, facts, context) => {
-          const one = new Queue({ states, facts, context })
-          const { deliveryId } = one.add(webhookId, { kind: 'example', event: 'bounced', madeUpId: context.newId() })
-          return { kind: 'done', reply: deliveryId, ...one.staged() }
-        },
-      },
-      null,
-    ),
-  )
-}
-
-/** Fires a timer of the webhook until it is due no more. */
-function fire(world: World, type: ReturnType<typeof makeTrimBacklog>, item: string): void {
-  for (let steps = 0; steps < 100; steps += 1) {
-    world.items.delete(`timers ${item}`)
-    world.run(type, { item })
-    const again = world.items.get(`timers ${item}`)
-    if (again === undefined || again.atMs > world.nowMs) return
-  }
-  throw new Error('The timer is due without end')
+  const tenant = makeTenant(world)
+  const webhook = seedWebhook(world, tenant)
+  const { webhookId, serverId } = webhook
+  const order = { accountId: tenant.accountId, serverId, keyHash: LIVE_KEY, webhookId }
+  return { world, webhook, order }
 }
 
 t.test('webhook backlog: the oldest are dead, the rest waits [webhook.backlog]', async (t) => {
@@ -73,6 +46,44 @@ t.test('webhook backlog: the oldest are dead, the rest waits [webhook.backlog]',
   fire(world, trim, `backlog:${webhookId}`)
   t.same(world.ops, [], 'nothing is too many')
 })
+
+/** What is replayed, and how long after it had died. */
+const REPLAYS: readonly [string, number][] = [
+  ['at once', 0],
+  ['on a later day', 2 * DAY_MS],
+  ['from a slice of which the dead alone are kept', 33 * DAY_MS],
+]
+
+t.test('webhook backlog: what was replayed is older than what came since [webhook.backlog]', async (t) => {
+  for (const [name, waitMs] of REPLAYS) {
+    const { world, webhook, order } = setUp()
+    const { webhookId } = webhook
+    const trim = makeTrimBacklog(10)
+    const old = queue(world, webhookId, 30)
+    fire(world, trim, `backlog:${webhookId}`)
+    world.nowMs += waitMs
+    fire(world, webhookSweep, `webhook-sweep:${webhookId}`)
+    const later = queue(world, webhookId, 10)
+    fire(world, trim, `backlog:${webhookId}`)
+    t.same(idsOf(world), later, `${name}: all that is older is dead`)
+    world.run(replay, { ...order, deliveryId: old[7] ?? '' })
+    fire(world, trim, `backlog:${webhookId}`)
+    t.same(idsOf(world), later, `${name}: one that is replayed is the oldest`)
+    t.match(recordOf(world, webhook, old[7] ?? ''), { status: 'dead', lastError: 'backlog_full' })
+    world.run(replayDead, { ...order, fromMs: 0, toMs: null, after: null })
+    t.equal(idsOf(world).length, 40, name)
+    const newest = queue(world, webhookId, 5)
+    fire(world, trim, `backlog:${webhookId}`)
+    t.same(idsOf(world), [...later.slice(5), ...newest], `${name}: nothing dies at its birth`)
+    t.match(world.counters.get(`webhook:${webhookId}`), { pending: 10 })
+  }
+})
+
+function idsOf(world: World): string[] {
+  return waiting(world)
+    .map(({ deliveryId }) => deliveryId)
+    .sort()
+}
 
 t.test(
   'webhook backlog: of an old slice the dead stay, of one past its age nothing [retention.delivery]',

@@ -283,6 +283,9 @@ t.test(
     t.equal((await call(`POST ${path}/enable`)).json.enabled, true)
     t.equal((await call(`GET ${path}/deliveries`)).json.deliveries.length, 3, 'nothing was queued meanwhile')
     receiver.react(null)
+    const before = { createdFrom: '2020-01-01T00:00:00Z', createdTo: createdFrom, status: 'dead' }
+    const none = await call(`POST ${path}/replay`, before)
+    t.match([none.status, none.json], [202, { queued: 0 }], 'all of it died later')
     const isSettled = async () =>
       (await call(`POST ${path}/replay`, { createdFrom, status: 'dead' })).json.queued > 0 ||
       (await call(`GET ${path}/deliveries?status=pending`)).json.deliveries.length > 0

@@ -24,16 +24,20 @@ import type {
 } from '../../cluster/behaviour.ts'
 import { newCmdId } from '../../cluster/cmd-id.ts'
 import { type IdMaker, makeIds, sortableEntryId } from '../../cluster/id.ts'
-import { shardTag } from '../../cluster/keyspace.ts'
+import { claimsKey, shardTag } from '../../cluster/keyspace.ts'
 import { BEHAVIOURS } from '../../src/actors/behaviours.ts'
 import { KeySpace } from './key-space.ts'
 
 const NEEDS_MAX = 3
+/** A claim stands this long. */
+const HOLD_MS = 15_000
 const TIMER_STEPS_MAX = 20_000
 
 interface Item extends Due {
   /** Claims so far. */
   claims: number
+  /** End of the attempt that is under way; absent where it waits. */
+  claimedUntilMs?: number
 }
 
 /** A claimed item. */
@@ -117,6 +121,7 @@ export class World extends KeySpace {
       return null
     }
     item.claims += 1
+    item.claimedUntilMs = this.nowMs + HOLD_MS
     return { lane: item.lane, item: item.item, attempt: item.claims, job }
   }
 
@@ -135,6 +140,18 @@ export class World extends KeySpace {
     const { lane, item, attempt } = claim
     this.run(type, { lane, item, attempt, current, outcome })
     if (current && this.items.get(name) === before) this.items.delete(name)
+  }
+
+  /** A hash; that of claims has a row of each item that was claimed, as the runtime keeps them. */
+  override hash(key: string): ReadonlyMap<string, string> {
+    const stored = super.hash(key)
+    if (key !== claimsKey(this.shard)) return stored
+    const claimed = [...this.items.values()].filter(({ claims }) => claims > 0)
+    const rows = claimed.map(({ item, lane, claims, claimedUntilMs }): [string, string] => {
+      const worker = claimedUntilMs === undefined ? '' : 'worker'
+      return [item, JSON.stringify([worker, lane, claims, claimedUntilMs ?? 0, claims])]
+    })
+    return new Map([...rows, ...stored])
   }
 
   /** A sorted set; that of a lane holds its items, as the runtime keeps them. */

@@ -1,9 +1,10 @@
 /** webhook-world - webhooks of a tenant in a `World`, and what they have to deliver. */
 
-import type { CommandType } from '../../cluster/behaviour.ts'
+import type { CommandType, TimerBody } from '../../cluster/behaviour.ts'
 import { msOf, shortId } from '../../cluster/id.ts'
 import { EVENTS } from '../../schemas/webhook.ts'
 import { accountRef } from '../../src/actors/account.ts'
+import { Queue } from '../../src/actors/announce.ts'
 import { serverRef } from '../../src/actors/server.ts'
 import { listenersRef, type WebhookState, webhookRef } from '../../src/actors/webhook.ts'
 import { parseItem, type WebhookItem, webhookOfLane } from '../../src/actors/webhook-item.ts'
@@ -83,4 +84,36 @@ export function recordOf(world: World, { webhookId }: Pick<WebhookState, 'webhoo
   const prefix = `{s${String(world.shard).padStart(3, '0')}}:delivery:${webhookId}:`
   const key = world.keyNames().find((name) => name.startsWith(prefix) && world.hash(name).has(short))
   return unpackRecord(key === undefined ? null : (world.hash(key).get(short) ?? null), msOf(deliveryId))
+}
+
+/** Queues examples in one turn. Out: their ids, oldest first. */
+export function queue(world: World, webhookId: string, count: number): string[] {
+  return world.run(
+    {
+      name: 'queue',
+      entities: () => [],
+      counters: () => [`webhook:${webhookId}`],
+      facts: () => [],
+      decide: (_body, states, facts, context) => {
+        const deliveries = new Queue({ states, facts, context })
+        const ids = Array.from({ length: count }, () => {
+          const reference = { kind: 'example', event: 'bounced', madeUpId: webhookId } as const
+          return deliveries.add(webhookId, reference).deliveryId
+        })
+        return { kind: 'done', reply: ids, ...deliveries.staged() }
+      },
+    },
+    null,
+  )
+}
+
+/** Fires a timer until it is due no more. */
+export function fire(world: World, type: CommandType<TimerBody, null>, item: string): void {
+  for (let steps = 0; steps < 100; steps += 1) {
+    world.items.delete(`timers ${item}`)
+    world.run(type, { item })
+    const again = world.items.get(`timers ${item}`)
+    if (again === undefined || again.atMs > world.nowMs) return
+  }
+  throw new Error('The timer is due without end')
 }
