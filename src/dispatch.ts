@@ -3,7 +3,9 @@
  *
  * The message is asked for only when its site has a place: what waits costs little.
  *
- * Guarantees: an attempt is cut before its claim ends, and one that is cut for its own length is a failed one.
+ * Guarantees: an attempt that waits for its site too long goes back; one that is under way too long is cut and a failed one,
+ * but never after its final dot, which would make a duplicate: the server has its ten minutes. All of it is shorter than
+ * the claim.
  *
  * Spec delivery.attempt, delivery.bytes
  */
@@ -11,7 +13,7 @@
 import type { LaneType } from '../cluster/behaviour.ts'
 import { type BudgetOrder, makeByteBudget } from './byte-budget.ts'
 import { type Route, relayRoute } from './effects/route.ts'
-import { bodyChars, type MailOutcome, type TransmitJob } from './effects/thread-job.ts'
+import { bodyChars, type MailOutcome, TOO_LATE, type TransmitJob } from './effects/thread-job.ts'
 import type { Way } from './effects/transmit.ts'
 import type { RunMail } from './lanes.ts'
 import { makeUnasked } from './mail/classify.ts'
@@ -25,8 +27,9 @@ const ROUTING_MAX = 1024
 const RELAY_ATTEMPTS_MAX = 256
 /** A large message for whose bytes there is no room comes back after this. */
 const NO_ROOM_MS = 1000
-/** Shorter than the claim of any lane that dispatches. */
-const CUT_MS = 14 * 60_000
+/** Waiting, and the way to the final dot; with the ten minutes after it less than the claim of any lane that dispatches. */
+const WAIT_MS = 4 * 60_000
+const TO_DOT_MS = 10 * 60_000
 
 const RELAY_ROUTE = relayRoute(RELAY_ATTEMPTS_MAX)
 
@@ -35,6 +38,8 @@ export interface DispatchDeps {
   /** The route for a domain; null where everything goes through the relay. */
   readonly findRoute: ((domain: string) => Promise<Route | Outcome>) | null
   readonly run: RunMail
+  /** Calls back after so many milliseconds. Out: takes it back. */
+  readonly after?: (ms: number, run: () => void) => () => void
 }
 
 export interface DispatchOrder {
@@ -61,7 +66,7 @@ export interface Dispatch {
 }
 
 /** Makes the dispatch of a process. */
-export function makeDispatch({ sites, findRoute, run }: DispatchDeps): Dispatch {
+export function makeDispatch({ sites, findRoute, run, after = afterMs }: DispatchDeps): Dispatch {
   const routing = new Map<string, number>()
   let routingAll = 0
   const budget = makeByteBudget()
@@ -103,23 +108,24 @@ export function makeDispatch({ sites, findRoute, run }: DispatchDeps): Dispatch 
       const route = await routeOf(destination, envelope.domain)
       if ('result' in route) return { ...route, sizeBytes: null }
       const recipient = `${envelope.local}@${envelope.domain}`
-      const attempt = (signal: AbortSignal) =>
+      const attempt: TimedRun = (signal, underWay) =>
         sites.attempt(destination, {
           route,
           signal,
           run: async (connections, isProven) => {
             const who = { site: route.site, isRelay: route.isRelay, isProven }
-            return within(bytes, who, async () => {
+            const perform = async () => {
               const ready = await prepare(signal)
               if ('result' in ready) return ready
               const transmit = { ...ready.transmit, recipient, way: wayOf(route, connections) }
               const job = { message: ready.message, transmit }
               // How long the texts are is known only now.
               return within(bodyChars(ready.message), who, () => run(job, signal))
-            })
+            }
+            return underWay(() => within(bytes, who, perform))
           },
         })
-      return withinCut(parent, attempt)
+      return withinTime(parent, attempt, after)
     },
   }
 }
@@ -128,25 +134,58 @@ function wayOf({ isRelay, site, hosts, limits, sts, isOwn }: Route, connections:
   return isRelay ? null : { site, hosts, limits, isVerified: sts === 'enforce', isOwn, connections }
 }
 
-/** Runs an attempt under a signal that also cuts it off before its claim ends; the timer goes with the attempt. */
-async function withinCut(
+/** An attempt; what it does at its site it does within `underWay`. */
+type TimedRun = (
+  signal: AbortSignal,
+  underWay: (perform: () => Promise<MailOutcome>) => Promise<MailOutcome>,
+) => Promise<MailOutcome>
+
+/** Runs an attempt under a signal that also cuts it off when its time is over; the timers go with the attempt. */
+async function withinTime(
   parent: AbortSignal,
-  run: (signal: AbortSignal) => Promise<MailOutcome>,
+  run: TimedRun,
+  after: NonNullable<DispatchDeps['after']>,
 ): Promise<MailOutcome> {
   const cut = new AbortController()
+  let isUnderWay = false
+  let isWaitOver = false
+  let isLate = false
   const abort = () => cut.abort()
-  const timer = setTimeout(abort, CUT_MS).unref()
+  const endWait = () => {
+    isWaitOver = true
+    if (!isUnderWay) cut.abort()
+  }
+  const stopWait = after(WAIT_MS, endWait)
   parent.addEventListener('abort', abort, { once: true })
   if (parent.aborted) abort()
+  const underWay = async (perform: () => Promise<MailOutcome>) => {
+    isUnderWay = true
+    const stop = after(TO_DOT_MS, () => {
+      isLate = true
+      cut.abort(TOO_LATE)
+    })
+    try {
+      return await perform()
+    } finally {
+      stop()
+      isUnderWay = false
+      if (isWaitOver) cut.abort()
+    }
+  }
   try {
-    const outcome = await run(cut.signal)
-    // Who is cut by nobody else has had his time: that is a failed attempt, or it would be made for ever.
-    const isOver = outcome.phase === 'abort' && cut.signal.aborted && !parent.aborted
+    const outcome = await run(cut.signal, underWay)
+    // Who is cut under way by nobody else has had his time: that is a failed attempt, or it would be made for ever.
+    const isOver = outcome.phase === 'abort' && isLate && !parent.aborted
     return isOver
       ? { ...outcome, ...makeDeferred('abort', 'TransientFailure', '4.4.2 attempt took too long') }
       : outcome
   } finally {
-    clearTimeout(timer)
+    stopWait()
     parent.removeEventListener('abort', abort)
   }
+}
+
+function afterMs(ms: number, run: () => void): () => void {
+  const timer = setTimeout(run, ms).unref()
+  return () => clearTimeout(timer)
 }

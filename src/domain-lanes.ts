@@ -25,7 +25,7 @@ const CHECKS_MAX = 16
 const NOTICES_MAX = 8
 /** A look-up ends within 8 s, an attempt to transmit within its own time limits. */
 const CHECK_HOLD_MS = 60_000
-const NOTICE_HOLD_MS = 15 * 60_000
+const NOTICE_HOLD_MS = 25 * 60_000
 
 export interface DomainLaneDeps {
   readonly check: (job: CheckDomainJob) => Promise<DomainFound>

@@ -32,8 +32,8 @@ import type { FindKey } from './signing-keys.ts'
 
 /** Simulated attempts under way. */
 const SIMULATED_MAX = 256
-/** A claim of a dead process is freed when that is noticed; this is for what nobody notices. */
-const HOLD_MS = 15 * 60_000
+/** A claim of a dead process is freed when that is noticed; this is for what nobody notices, and longer than any attempt. */
+const HOLD_MS = 25 * 60_000
 const SIMULATE_HOLD_MS = 60_000
 /** What was cut off comes back after this. */
 const AGAIN_MS = 1000

@@ -4,10 +4,10 @@ import t from 'tap'
 import { BYTES_MAX } from '../src/byte-budget.ts'
 import { makeDispatch } from '../src/dispatch.ts'
 import type { Route } from '../src/effects/route.ts'
-import type { MailJob, MailOutcome } from '../src/effects/thread-job.ts'
+import { type MailJob, type MailOutcome, TOO_LATE } from '../src/effects/thread-job.ts'
 import { makeUnasked } from '../src/mail/classify.ts'
 import type { ComposeInput } from '../src/mail/compose.ts'
-import { makeDelivered } from '../src/mail/outcome.ts'
+import { makeDelivered, makeReturned } from '../src/mail/outcome.ts'
 import { SITE_LIMITS } from '../src/mail/site.ts'
 import { makeSites } from '../src/sites.ts'
 
@@ -42,9 +42,19 @@ const prepared = async (text = 'x') => ({
 
 function setUp(findRoute: ((domain: string) => Promise<Route | ReturnType<typeof makeUnasked>>) | null) {
   const sites = makeSites({ nowMs: () => 0, random: () => 0.5, after: () => () => undefined })
-  const jobs: { job: MailJob; end(outcome: MailOutcome): void }[] = []
-  const run = (job: MailJob) => new Promise<MailOutcome>((end) => jobs.push({ job, end }))
-  return { dispatch: makeDispatch({ sites, findRoute, run }), jobs }
+  const jobs: { job: MailJob; signal: AbortSignal; end(outcome: MailOutcome): void }[] = []
+  const run = (job: MailJob, signal: AbortSignal) => new Promise<MailOutcome>((end) => jobs.push({ job, signal, end }))
+  /** Timers that run; `pass` lets the time of all those of one length be over. */
+  const timers = new Set<{ ms: number; run: () => void }>()
+  const after = (ms: number, go: () => void) => {
+    const timer = { ms, run: go }
+    timers.add(timer)
+    return () => void timers.delete(timer)
+  }
+  const pass = (minutes: number) => {
+    for (const one of [...timers]) if (one.ms === minutes * 60_000 && timers.delete(one)) one.run()
+  }
+  return { dispatch: makeDispatch({ sites, findRoute, run, after }), jobs, pass, timers }
 }
 
 const order = (address: string, bytes = 0) => ({ address, destination: 'a.test', bytes, signal: NEVER })
@@ -109,4 +119,62 @@ t.test('dispatch: an attempt is cut with its signal while it waits for its site'
   for (const outcome of outcomes.slice(5)) t.match(await outcome, { result: 'returned', phase: 'abort' })
   for (const { end } of jobs) end(DELIVERED)
   await Promise.all(outcomes)
+})
+
+const CUT: MailOutcome = { ...makeReturned('abort', 'attempt was cut off'), sizeBytes: 1, contact: 'none' }
+
+t.test(
+  'dispatch: who only waits for four minutes goes back, who is under way does not [delivery.returned]',
+  async (t) => {
+    const { dispatch, jobs, pass, timers } = setUp(async () => ROUTE)
+    const outcomes = Array.from({ length: 7 }, () => dispatch.send(order('ann@a.test'), () => prepared()))
+    await settled()
+    pass(4)
+    for (const outcome of outcomes.slice(5)) t.match(await outcome, { result: 'returned', phase: 'abort' })
+    t.notOk(jobs.some(({ signal }) => signal.aborted))
+    for (const { end } of jobs) end(DELIVERED)
+    for (const outcome of outcomes.slice(0, 5)) t.equal(await outcome, DELIVERED)
+    t.equal(timers.size, 0)
+  },
+)
+
+t.test(
+  'dispatch: who is ten minutes under way is cut before the dot only, and has failed [delivery.attempt]',
+  async (t) => {
+    const { dispatch, jobs, pass, timers } = setUp(async () => ROUTE)
+    const outcomes = [0, 1].map(() => dispatch.send(order('ann@a.test'), () => prepared()))
+    await settled()
+    pass(10)
+    t.same(
+      jobs.map(({ signal }) => signal.reason),
+      [TOO_LATE, TOO_LATE],
+    )
+    jobs[0]?.end(CUT)
+    jobs[1]?.end(DELIVERED)
+    t.match(await outcomes[0], { result: 'deferred', response: '4.4.2 attempt took too long', code: null })
+    t.equal(await outcomes[1], DELIVERED, 'the answer to the dot came after all')
+    t.equal(timers.size, 0)
+  },
+)
+
+t.test('dispatch: what is cut by its owner goes back, however long it took [delivery.returned]', async (t) => {
+  const { dispatch, jobs, pass } = setUp(async () => ROUTE)
+  const cut = new AbortController()
+  const outcome = dispatch.send({ ...order('ann@a.test'), signal: cut.signal }, () => prepared())
+  await settled()
+  cut.abort()
+  pass(10)
+  t.ok(jobs[0]?.signal.aborted)
+  jobs[0]?.end(CUT)
+  t.match(await outcome, { result: 'returned' })
+})
+
+t.test('dispatch: an attempt that the site sends back after its wait is over ends [delivery.returned]', async (t) => {
+  const { dispatch, jobs, pass } = setUp(async () => ROUTE)
+  const outcome = dispatch.send(order('ann@a.test'), () => prepared())
+  await settled()
+  pass(4)
+  jobs[0]?.end({ ...makeReturned('site', 'too many new connections'), sizeBytes: 1, contact: 'none', afterMs: 5 })
+  t.match(await outcome, { result: 'returned' })
+  t.equal(jobs.length, 1)
 })

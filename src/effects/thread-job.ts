@@ -15,6 +15,9 @@ import type { SessionUsed, Way } from './transmit.ts'
 /** What an outcome says where the password of `RELAY_URL` would have to go out in the clear; the operator is told too. */
 export const CLEAR_PASSWORD = '4.7.11 the password of RELAY_URL does not go out unencrypted'
 
+/** Reason of a signal that cuts an attempt only where its final dot has not been sent. */
+export const TOO_LATE = 'too late'
+
 /** One attempt: the message, and whether it is simulated or transmitted. `attempt` counts from 1. */
 export type MailJob = SimulateJob | TransmitJob
 
@@ -91,7 +94,8 @@ export interface ThreadData {
 
 export type ToThread =
   | { readonly kind: 'jobs'; readonly jobs: readonly { readonly id: number; readonly job: MailJob }[] }
-  | { readonly kind: 'cancel'; readonly id: number }
+  /** `sparesDot`: not where the final dot has been sent. */
+  | { readonly kind: 'cancel'; readonly id: number; readonly sparesDot: boolean }
   /** Takes no more jobs and cuts every attempt whose message the server has not asked for. */
   | { readonly kind: 'drain' }
 

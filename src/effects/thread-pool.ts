@@ -17,6 +17,7 @@ import {
   makeUnperformed,
   type SmtpSettings,
   type ThreadData,
+  TOO_LATE,
   type ToThread,
 } from './thread-job.ts'
 
@@ -35,7 +36,7 @@ export interface MailThreadsOptions {
 }
 
 export interface MailThreads {
-  /** Performs one attempt; the signal cuts it off. Never rejects. A site's attempts are all in one thread. */
+  /** Performs one attempt; the signal cuts it off, with `TOO_LATE` only before its final dot. Never rejects. A site's attempts are all in one thread. */
   run(job: MailJob, signal: AbortSignal): Promise<MailOutcome>
   /** Jobs under way. */
   pending(): number
@@ -146,7 +147,7 @@ function start(thread: Thread): boolean {
 
 function dispatch(thread: Thread, entry: { id: number; job: MailJob }, signal: AbortSignal): Promise<MailOutcome> {
   return new Promise((resolve) => {
-    const onAbort = () => post(thread, { kind: 'cancel', id: entry.id })
+    const onAbort = () => post(thread, { kind: 'cancel', id: entry.id, sparesDot: signal.reason === TOO_LATE })
     // One signal may stand for any number of jobs.
     setMaxListeners(0, signal)
     thread.pending.set(entry.id, (outcome) => {

@@ -49,13 +49,20 @@ interface UnderWay {
   readonly controller: AbortController
   /** The server has asked for the message: it may take it, and may have. */
   isPastData: boolean
+  /** The final dot was sent: only its answer is missing. */
+  isPastDot: boolean
 }
 
 port.on('message', (order: ToThread) => {
-  if (order.kind === 'cancel') underWay.get(order.id)?.controller.abort()
+  if (order.kind === 'cancel') cancel(order.id, order.sparesDot)
   else if (order.kind === 'drain') drain()
   else for (const { id, job } of order.jobs) perform(id, job)
 })
+
+function cancel(id: number, sparesDot: boolean): void {
+  const state = underWay.get(id)
+  if (!(sparesDot && state?.isPastDot)) state?.controller.abort()
+}
 
 function drain(): void {
   isDraining = true
@@ -75,10 +82,15 @@ function perform(id: number, job: MailJob): void {
 /** Builds, signs and transmits. */
 async function transmitOne(id: number, { message, transmit: how }: TransmitJob): Promise<void> {
   const { recipient, mailFrom, keys, copies, way } = how
-  const state: UnderWay = { controller: new AbortController(), isPastData: false }
+  const state: UnderWay = { controller: new AbortController(), isPastData: false, isPastDot: false }
   underWay.set(id, state)
   const onData = () => {
     state.isPastData = true
+    state.isPastDot = false
+  }
+  const mayFinishNow = () => {
+    state.isPastDot = deps.mayFinish()
+    return state.isPastDot
   }
   const ready = await outgoing({ message, keys, copies })
   const outcome = 'result' in ready ? ready : { ...(await send(ready.bytes)), sizeBytes: ready.sizeBytes }
@@ -90,8 +102,8 @@ async function transmitOne(id: number, { message, transmit: how }: TransmitJob):
     const { signal } = state.controller
     const { outcome, ...rest } =
       way === null
-        ? await relay.send({ ...envelope, mayFinish: deps.mayFinish, onData }, signal)
-        : await transmit({ send: envelope, way, onData }, deps, signal)
+        ? await relay.send({ ...envelope, mayFinish: mayFinishNow, onData }, signal)
+        : await transmit({ send: envelope, way, onData }, { ...deps, mayFinish: mayFinishNow }, signal)
     return { ...outcome, ...rest, sizeBytes: bytes.length }
   }
 }

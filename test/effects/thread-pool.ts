@@ -4,7 +4,7 @@ import type { Test } from 'tap'
 import t from 'tap'
 import type { Fence } from '../../src/effects/fence.ts'
 import { createFence, markDisconnected, markHeartbeat, monotonicMs } from '../../src/effects/fence.ts'
-import type { MailJob, SmtpSettings } from '../../src/effects/thread-job.ts'
+import { type MailJob, type SmtpSettings, TOO_LATE } from '../../src/effects/thread-job.ts'
 import { createMailThreads } from '../../src/effects/thread-pool.ts'
 import type { Way } from '../../src/effects/transmit.ts'
 import type { ComposeInput } from '../../src/mail/compose.ts'
@@ -143,6 +143,22 @@ t.test('thread-pool: the signal reaches the attempt', async (t) => {
   await until(() => mx.sessions.some((one) => one.messages.length === 1), 5000)
   later.abort()
   t.match(await second, { result: 'returned', phase: 'abort' })
+})
+
+t.test('thread-pool: too late cuts an attempt before its final dot, and not after it [delivery.attempt]', async (t) => {
+  const { mx, threads } = await setUpMx(t, { dot: 'hang' })
+  const past = new AbortController()
+  const kept = threads.run(transmit(), past.signal)
+  await until(() => mx.sessions[0]?.messages.length === 1, 5000)
+  past.abort(TOO_LATE)
+  mx.script({ rcpt: 'hang', capabilities: [] })
+  const before = new AbortController()
+  const cut = threads.run(transmit(), before.signal)
+  await until(() => mx.sessions[1]?.commands.some((line) => line.startsWith('RCPT')), 5000)
+  before.abort(TOO_LATE)
+  t.match(await cut, { result: 'returned', phase: 'abort' })
+  mx.answer('250 2.0.0 at last')
+  t.match(await kept, { result: 'delivered', response: '250 2.0.0 at last' })
 })
 
 t.test('thread-pool: the fence is read in the thread, right before the dot', async (t) => {
