@@ -23,6 +23,7 @@ export type EventName = (typeof EVENTS)[number]
 const DELIVERY_STATUSES = ['pending', 'delivered', 'dead'] as const
 
 const INBOUND_CONTENTS = ['full', 'reference'] as const
+export type InboundContent = (typeof INBOUND_CONTENTS)[number]
 const COUNT = { type: 'integer', minimum: 0 } as const
 const TEXT = { type: 'string' } as const
 
@@ -237,6 +238,46 @@ function capEventBody(event: CapEventName) {
 
 const PERSON = objectOf({ address: TEXT, name: TEXT_OR_NULL })
 const PEOPLE = { type: 'array', items: PERSON } as const
+/** People of one field that are named; beside it stands how many there are. */
+const PEOPLE_MAX = 100
+const NAMED_PEOPLE = { ...PEOPLE, maxItems: PEOPLE_MAX } as const
+
+const SPF_RESULTS = ['pass', 'fail', 'softfail', 'neutral', 'none', 'temperror', 'permerror', 'unchecked'] as const
+const SIGNED_RESULTS = ['pass', 'fail', 'none', 'temperror', 'permerror', 'unchecked'] as const
+const AUTHENTICATION = objectOf({
+  spf: { enum: SPF_RESULTS },
+  spfHelo: { enum: SPF_RESULTS },
+  dkim: { enum: SIGNED_RESULTS },
+  dmarc: { enum: SIGNED_RESULTS },
+  dmarcPolicy: { enum: ['none', 'quarantine', 'reject', null] },
+  arc: { enum: ['none', 'pass', 'fail', 'unchecked'] },
+  checkedAt: INSTANT_OR_NULL,
+})
+
+/** What was wrong with a received message: the hard ones first, which leave nothing parsed. */
+const PARSE_ISSUES = [
+  'no_headers',
+  'header_block_too_large',
+  'too_many_headers',
+  'too_many_parts',
+  'nesting_too_deep',
+  'missing_boundary',
+  'decoded_too_large',
+  'parse_timeout',
+  'parser_error',
+  'truncated_multipart',
+  'too_many_attachments',
+  'unknown_transfer_encoding',
+  'undecodable_container',
+  'filename_sanitised',
+  'control_chars_stripped',
+  'multiple_from',
+  'duplicate_header',
+  'malformed_header_dropped',
+  'address_list_truncated',
+  'header_value_truncated',
+] as const
+
 const INBOUND_REFERENCE = {
   id: UUID,
   attempt: { type: 'integer', minimum: 1 },
@@ -251,17 +292,17 @@ const INBOUND_REFERENCE = {
   attachmentCount: COUNT,
   hasText: { type: 'boolean' },
   hasHtml: { type: 'boolean' },
-  authentication: { type: 'object' },
-  parseIssue: TEXT_OR_NULL,
+  authentication: AUTHENTICATION,
+  parseIssue: { enum: [...PARSE_ISSUES, null] },
 } as const
 const INBOUND_FULL = {
   ...INBOUND_REFERENCE,
-  envelope: { type: ['object', 'null'], properties: { sender: TEXT_OR_NULL } },
-  from: { type: ['object', 'null'], properties: { address: TEXT, name: TEXT_OR_NULL } },
+  envelope: orNull(objectOf({ sender: TEXT_OR_NULL })),
+  from: orNull(PERSON),
   replyTo: PEOPLE,
-  to: PEOPLE,
+  to: NAMED_PEOPLE,
   toCount: COUNT,
-  cc: PEOPLE,
+  cc: NAMED_PEOPLE,
   ccCount: COUNT,
   subject: TEXT_OR_NULL,
   date: INSTANT_OR_NULL,
@@ -304,6 +345,10 @@ export const DELIVERY_READ = {
   required: [...DELIVERY_REQUIRED, 'body'],
   additionalProperties: false,
 } as const
+
+function orNull<Schema extends { readonly type: 'object' }>(schema: Schema) {
+  return { ...schema, type: ['object', 'null'] } as const
+}
 
 function objectOf<Properties extends object>(properties: Properties) {
   return { type: 'object', properties, required: Object.keys(properties), additionalProperties: false } as const

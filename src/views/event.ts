@@ -12,7 +12,7 @@
 
 import type { Entry, Fact } from '../../cluster/behaviour.ts'
 import { msOf, shardOf, shortId } from '../../cluster/id.ts'
-import type { EventName } from '../../schemas/webhook.ts'
+import type { EventName, InboundContent } from '../../schemas/webhook.ts'
 import { monthOf, monthStartMs } from '../actors/calendar.ts'
 import { logFact } from '../actors/delivery.ts'
 import { unpackHead } from '../actors/head.ts'
@@ -37,6 +37,8 @@ export type EventBody = Readonly<Record<string, unknown>> & { readonly event: Ev
 export interface EventOwner {
   readonly accountId: string
   readonly serverId: string
+  /** How much of a received message is told; left off: all of it. */
+  readonly inboundContent?: InboundContent
 }
 
 /** Puts an event together; null: what it tells of is gone; undefined: the store did not answer. */
@@ -135,7 +137,9 @@ async function readExample(
   const seen = await read(shard, [entityFact(shard, serverRef(owner.serverId))])
   if (seen === null) return undefined
   const server = stateOf<ServerState>(seen[0])
-  return server === null ? null : exampleEvent(server, reference, atMs)
+  return server === null
+    ? null
+    : exampleEvent({ ...server, inboundContent: owner.inboundContent ?? 'full' }, reference, atMs)
 }
 
 function capEvent({ serverId }: EventOwner, { event, scope, cap, used, occurredAtMs }: CapReference): EventBody {

@@ -5,7 +5,7 @@
  */
 
 import { MONTHLY_CAP_DEFAULT } from '../../schemas/limits.ts'
-import type { MessageEventName } from '../../schemas/webhook.ts'
+import type { InboundContent, MessageEventName } from '../../schemas/webhook.ts'
 import { monthOf, monthStartMs } from '../actors/calendar.ts'
 import type { ServerState } from '../actors/server.ts'
 import type { ExampleReference } from '../actors/webhook-item.ts'
@@ -16,8 +16,8 @@ import { formatInstant } from './instant.ts'
 const RECIPIENT = `recipient@${SIMULATOR_DOMAIN}`
 const CAP_WARNING_USED = 0.8
 
-/** The server that an example is of. */
-type ExampleServer = Pick<ServerState, 'serverId' | 'defaultStreamId'>
+/** The server that an example is of, and how much its webhook wants to hear of received mail. */
+type ExampleServer = Pick<ServerState, 'serverId' | 'defaultStreamId'> & { readonly inboundContent: InboundContent }
 
 const DETAILS: Readonly<Record<MessageEventName, object>> = {
   delivered: { code: 250, response: '250 2.0.0 OK (test)' },
@@ -66,13 +66,26 @@ function exampleCap(event: 'cap_warning' | 'cap_reached', atMs: number): EventBo
   }
 }
 
-/** The short form: what a full one adds is a message's own. */
+const UNCHECKED = {
+  spf: 'unchecked',
+  spfHelo: 'unchecked',
+  dkim: 'unchecked',
+  dmarc: 'unchecked',
+  dmarcPolicy: null,
+  arc: 'unchecked',
+  checkedAt: null,
+} as const
+const INBOUND_TEXT = 'Hello\n'
+const INBOUND_SUBJECT = 'Hello'
+const INBOUND_SENDER = `sender@${SIMULATOR_DOMAIN}`
+
+/** A small message of text; the short form is the reference alone. */
 function exampleInbound(
-  { serverId, defaultStreamId }: ExampleServer,
+  { serverId, defaultStreamId, inboundContent }: ExampleServer,
   inboundMessageId: string,
   atMs: number,
 ): EventBody {
-  return {
+  const reference = {
     event: 'inbound',
     inboundMessageId,
     serverId,
@@ -84,7 +97,34 @@ function exampleInbound(
     attachmentCount: 0,
     hasText: true,
     hasHtml: false,
-    authentication: {},
+    authentication: UNCHECKED,
     parseIssue: null,
+  } as const
+  if (inboundContent === 'reference') return reference
+  const messageIdHeader = `<${inboundMessageId}@${SIMULATOR_DOMAIN}>`
+  return {
+    ...reference,
+    envelope: { sender: INBOUND_SENDER },
+    from: { address: INBOUND_SENDER, name: null },
+    replyTo: [],
+    to: [{ address: RECIPIENT, name: null }],
+    toCount: 1,
+    cc: [],
+    ccCount: 0,
+    subject: INBOUND_SUBJECT,
+    date: reference.receivedAt,
+    messageIdHeader,
+    inReplyTo: null,
+    references: [],
+    headers: [
+      { name: 'From', value: INBOUND_SENDER },
+      { name: 'To', value: RECIPIENT },
+      { name: 'Subject', value: INBOUND_SUBJECT },
+      { name: 'Message-ID', value: messageIdHeader },
+    ],
+    text: INBOUND_TEXT,
+    html: null,
+    attachments: [],
+    contentOmitted: null,
   }
 }

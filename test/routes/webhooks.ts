@@ -133,13 +133,19 @@ t.test(
       t.same(isBody[event](json).ok, true, event)
       t.match(json, { messageId, serverId: testServer.serverId, streamId: testServer.streamId, broadcastId: null })
       t.match(json, { tag: 'order', metadata, test: true, attempt: 1 })
-      t.match(headers, {
+      const { 'service-signature': ours = '', 'webhook-signature': _, 'webhook-timestamp': seconds, ...plain } = headers
+      t.strictSame(plain, {
+        host: new URL(receiver.url).host,
+        connection: 'keep-alive',
+        'content-length': String(Buffer.byteLength(one.body)),
         'service-event': event,
         'service-delivery-id': json.id,
         'user-agent': 'Service-Webhooks/1',
         'content-type': 'application/json',
         'webhook-id': json.id,
       })
+      const hex = createHmac('sha256', secret).update(`${seconds}.${one.body}`).digest('hex')
+      t.equal(ours, `t=${seconds},v1=${hex}`)
       t.ok(isSigned(one, secret))
       t.notOk(isSigned(one, `${secret}x`))
       const signed = `${json.id}.${headers['webhook-timestamp']}.${one.body}`
@@ -204,7 +210,7 @@ t.test('webhooks: two secrets while the receiver moves [webhook.secrets]', async
 })
 
 t.test('webhooks: an example of every event, whatever the filter [webhook.example]', async (t) => {
-  const { webhookId } = (await create({ events: ['inbound'] }, '/examples')).json
+  const { webhookId } = (await create({ events: ['bounced'] }, '/examples')).json
   for (const event of EVENTS) {
     const queued = await call(`POST /v1/webhooks/${webhookId}/test`, { event })
     t.match([queued.status, queued.json.event, queued.json.status], [202, event, 'pending'])
@@ -221,6 +227,41 @@ t.test('webhooks: an example of every event, whatever the filter [webhook.exampl
   )
   t.equal((await call(`DELETE /v1/webhooks/${webhookId}`)).status, 204)
 })
+
+const INBOUND_REFERENCE =
+  'id attempt event inboundMessageId serverId streamId receivedAt envelopeRecipient mailboxHash '
+    .concat('sizeBytes attachmentCount hasText hasHtml authentication parseIssue')
+    .split(' ')
+const INBOUND_MORE = 'envelope from replyTo to toCount cc ccCount subject date messageIdHeader inReplyTo references '
+  .concat('headers text html attachments contentOmitted')
+  .split(' ')
+
+t.test(
+  'webhooks: received mail is told as much of as the webhook wants [event.catalogue, webhook.example]',
+  async (t) => {
+    for (const [inboundContent, fields] of [
+      ['full', [...INBOUND_REFERENCE, ...INBOUND_MORE]],
+      ['reference', INBOUND_REFERENCE],
+    ] as const) {
+      const { webhookId } = (await create({ inboundContent }, `/${inboundContent}`)).json
+      const queued = await call(`POST /v1/webhooks/${webhookId}/test`, { event: 'inbound' })
+      const json = (await until(() => at(`/${inboundContent}`)[0], WAIT_MS)).json
+      t.same(Object.keys(json), fields)
+      t.ok(isBody.inbound(json).ok, inboundContent)
+      t.same(Object.keys(json.authentication), 'spf spfHelo dkim dmarc dmarcPolicy arc checkedAt'.split(' '))
+      const path = `/v1/webhooks/${webhookId}/deliveries/${queued.json.deliveryId}`
+      t.same(Object.keys((await call(`GET ${path}`)).json.body), fields, 'and shown as it would be posted')
+      for (const field of fields) {
+        const { [field]: _gone, ...less } = json
+        t.notOk(isBody.inbound(less).ok, `without ${field}`)
+      }
+      t.notOk(isBody.inbound({ ...json, more: 1 }).ok)
+      t.notOk(isBody.inbound({ ...json, authentication: {} }).ok)
+      t.notOk(isBody.inbound({ ...json, parseIssue: 'odd' }).ok)
+      t.equal((await call(`DELETE /v1/webhooks/${webhookId}`)).status, 204)
+    }
+  },
+)
 
 t.test('webhooks: a failure waits for its retry, a replay tries at once and counts on [webhook.replay]', async (t) => {
   const { webhookId } = (await create({}, '/failing')).json
