@@ -1,4 +1,5 @@
 /** webhook - `sendwright webhook create|list|deliveries|replay`: the webhooks of a server. */
+import { DELIVERIES_PAGE_DEFAULT } from '../../schemas/limits.ts'
 import type { Delivery, DeliveryList, EventName, Webhook } from '../../schemas/webhook.ts'
 import { type Client, type ClientOptions, makeClient } from './client.ts'
 import { CommandFailure } from './failure.ts'
@@ -7,6 +8,8 @@ import { formatTable } from './table.ts'
 const PAGE = 100
 /** 10,000 webhooks: more than any server has. */
 const PAGES_MAX = 100
+/** The service looks at some thousands of deliveries for each page: that is several millions. */
+const DELIVERY_PAGES_MAX = 1000
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 export interface CreateOptions extends ClientOptions {
@@ -53,11 +56,7 @@ export async function listWebhooks(options: ClientOptions): Promise<number> {
 /** Prints the newest deliveries of a webhook (its URL or its id). */
 export async function listDeliveries(webhook: string, options: DeliveriesOptions): Promise<number> {
   const client = makeClient(options, 'testServer')
-  const query = new URLSearchParams()
-  for (const name of ['status', 'event', 'limit'] as const)
-    if (options[name] !== undefined) query.set(name, options[name])
-  const id = await idOf(client, webhook)
-  const list = await client.get<DeliveryList>(`/v1/webhooks/${id}/deliveries?${query}`)
+  const list = await readDeliveries(client, `/v1/webhooks/${await idOf(client, webhook)}/deliveries`, options)
   if (options.json) return printJson(list)
   console.log(formatTable(['created', 'event', 'status', 'attempts', 'last answer', 'id'], list.deliveries.map(rowOf)))
   return 0
@@ -83,6 +82,24 @@ export async function replayDeliveries(
   if (options.json) return printJson(answer)
   console.log(`Queued ${answer.queued} dead deliveries again`)
   return 0
+}
+
+/** The newest deliveries that are asked for, page after page: a page may hold none of them and yet not be the last. */
+async function readDeliveries(client: Client, path: string, options: DeliveriesOptions): Promise<DeliveryList> {
+  const query = new URLSearchParams()
+  for (const name of ['status', 'event', 'limit'] as const)
+    if (options[name] !== undefined) query.set(name, options[name])
+  const limit = Number(options.limit ?? DELIVERIES_PAGE_DEFAULT)
+  const list: DeliveryList = { deliveries: [], next: null }
+  for (let page = 0; page < DELIVERY_PAGES_MAX; page++) {
+    const { deliveries, next } = await client.get<DeliveryList>(`${path}?${query}`)
+    list.deliveries.push(...deliveries)
+    list.next = next
+    if (next === null || list.deliveries.length >= limit) break
+    query.set('after', next)
+    query.set('limit', String(limit - list.deliveries.length))
+  }
+  return list
 }
 
 async function idOf(client: Client, webhook: string): Promise<string> {

@@ -164,7 +164,7 @@ export async function listDeliveries(
   for (const slice of slices.slice(0, SLICES_LOOKED_AT_MAX)) {
     for (;;) {
       const step = page.limit - deliveries.length + 1
-      const seen = await readStep(read, place, { slice, below: last, count: step, status: page.status })
+      const seen = await readStep(read, place, { slice, below: last, count: step })
       if (seen === null) return null
       for (const [index, { item, record }] of seen.entries()) {
         if (deliveries.length === page.limit) return { deliveries, next: last }
@@ -203,13 +203,12 @@ async function slicesBelow(
   return seen === null ? null : (seen[0] as readonly (readonly [string, number])[]).map(([name]) => name).reverse()
 }
 
-/** The newest deliveries of a slice below one, with their records. Of an old slice, and of the dead, the dead alone. */
+/** The newest deliveries of a slice below one, with their records. Of an old slice the dead alone. */
 async function readStep(
   read: Reader,
   { shard, webhook, nowMs }: Place,
-  of: { slice: string; below: string | null; count: number; status: DeliveryRecord['status'] | null },
+  { slice, below, count }: { slice: string; below: string | null; count: number },
 ): Promise<{ item: string; record: DeliveryRecord }[] | null> {
-  const { slice, below, count } = of
   const { webhookId } = webhook
   const isListedDead = isThinned(slice, nowMs)
   const items = isListedDead

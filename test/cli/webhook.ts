@@ -1,11 +1,17 @@
 /** webhook - `sendwright webhook create|list|deliveries|replay` against a real service and a real receiver. */
+import { Redis } from 'ioredis'
 import t from 'tap'
+import { entryIdOf, makeIds, shardOf, shortId } from '../../cluster/id.ts'
+import { deliveryKey, queueKey, slicesKey } from '../../src/actors/keyspace.ts'
+import { formatItem, QUEUE_FIELD } from '../../src/actors/webhook-item.ts'
 import { startCommandLine } from '../support/command-line.ts'
 import { isSigned, startReceiver } from '../support/receiver.ts'
 import { startTestService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 const WAIT_MS = 20_000
+/** Deliveries: more than one page looks at. */
+const PAST_A_LOOK = 5_200
 const receiver = await startReceiver()
 if (receiver === null) {
   t.pass('openssl is not installed: skipped')
@@ -61,6 +67,44 @@ t.test('webhook: created, listed, its deliveries read and replayed [webhook.crea
   t.same([second?.json.id, second?.json.attempt], [first?.json.id, 2])
   for (const one of receiver.received) t.ok(isSigned(one, secret))
   t.match(await runJson('replay', url, '--since', '2026-01-01'), { queued: 0 })
+})
+
+t.test('webhook: what is asked for is found behind thousands of others [webhook.deliveries]', async (t) => {
+  const token = service.firstRun.testServer.token
+  const call = (what: string, body?: object) => service.call(what, { token, ...(body !== undefined && { body }) })
+  const { webhookId } = (await call('POST /v1/webhooks', { url: `${receiver.url}/many`, events: ['delivered'] })).json
+  const path = `/v1/webhooks/${webhookId}`
+  receiver.react((_request, response) => void response.writeHead(500).end())
+  for (let n = 0; n < 2; n += 1) await call(`POST ${path}/test`, { event: 'bounced' })
+  await call(`POST ${path}/disable`)
+  const dead = async () => (await call(`GET ${path}/deliveries?status=dead`)).json.deliveries
+  const old = await until(async () => ((await dead()).length === 2 ? dead() : null), WAIT_MS)
+  // Thousands that are younger, put where the service looks for them.
+  const shard = shardOf(webhookId) as number
+  const redis = new Redis({ path: service.redis.socketPath })
+  t.teardown(() => redis.disconnect())
+  const slice = (await redis.zrange(slicesKey(shard, webhookId), 0, -1)).at(-1) as string
+  const ids = makeIds({ shard, last: '', random: Math.random })
+  const pipeline = redis.pipeline()
+  for (let n = 0; n < PAST_A_LOOK; n += 1) {
+    const deliveryId = ids.next(Date.now() + 1)
+    const reference = { kind: 'example', event: 'bounced', madeUpId: deliveryId } as const
+    const item = formatItem({ deliveryId, slice, reference })
+    pipeline.xadd(queueKey(shard, webhookId, slice), entryIdOf(deliveryId), QUEUE_FIELD, item)
+    const row = JSON.stringify(['v', 1])
+    pipeline.hset(deliveryKey(shard, webhookId, slice), shortId(deliveryId), row)
+  }
+  await pipeline.exec()
+  const page = (await call(`GET ${path}/deliveries?status=dead`)).json
+  t.same([page.deliveries, typeof page.next], [[], 'string'], 'they are not on the first page')
+  const found = await runJson('deliveries', webhookId, '--status', 'dead')
+  t.same(
+    found.deliveries.map(({ deliveryId }: { deliveryId: string }) => deliveryId),
+    old.map(({ deliveryId }: { deliveryId: string }) => deliveryId),
+  )
+  t.equal((await runJson('deliveries', webhookId, '--status', 'dead', '--limit', '1')).deliveries.length, 1)
+  t.equal((await call(`DELETE ${path}`)).status, 204)
+  receiver.react(null)
 })
 
 t.test('webhook: what cannot be done is said, with exit code 1', async (t) => {
