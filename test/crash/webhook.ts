@@ -1,4 +1,4 @@
-/** webhook - killed between a post and its outcome: posted again, the same delivery with a higher attempt, in its order. */
+/** webhook - killed between a post and its outcome, answered or not: posted again, the same delivery with a higher attempt, in its order. */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -68,4 +68,24 @@ t.test('webhook: killed before the outcome is committed, the delivery is posted 
       ['deferred', 1],
     ],
   )
+
+  // Answered with 200 and heard, while the store stands still: the outcome is on its way to a store that dies too.
+  const heard = new Promise<void>((resolve) => {
+    receiver.react((_request, response, socket) => {
+      void redis.kill('SIGSTOP')
+      response.setHeader('connection', 'close')
+      socket.once('close', () => resolve())
+      response.end('ok')
+    })
+  })
+  await post(`/v1/webhooks/${webhookId}/test`, { event: 'bounced' })
+  await heard
+  await host.kill('SIGKILL')
+  receiver.react(null)
+  await redis.restart()
+  host = await startHost(settings)
+  await until(() => receiver.received.length === 6, WAIT_MS)
+  const [answered, repeated] = receiver.received.slice(4)
+  t.match(answered?.json, { event: 'bounced', attempt: 1 })
+  t.same(repeated?.json, { ...answered?.json, attempt: 2 }, 'the same delivery, counted on')
 })

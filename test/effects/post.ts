@@ -1,7 +1,8 @@
 /** post - against receivers that answer, hang, drip, redirect, reset, go on for a gigabyte, never finish TLS, move away. */
 import { readFileSync } from 'node:fs'
-import { createServer as createPlain, type Socket } from 'node:net'
+import { type AddressInfo, createServer as createPlain, type Socket } from 'node:net'
 import t from 'tap'
+import { WEBHOOK_ANSWER_SECONDS } from '../../schemas/limits.ts'
 import { makePoster, type PosterDeps } from '../../src/effects/post.ts'
 import { createResolver } from '../../src/effects/resolve.ts'
 import { eventHeaders } from '../../src/effects/sign-event.ts'
@@ -14,6 +15,9 @@ import { startZone } from '../support/zone.ts'
 
 const TIMEOUT_MS = 700
 const NEVER = new AbortController().signal
+/** Spec webhook.url: what is read of an answer; beyond it a flood gets into the buffers of two sockets. */
+const ANSWER_BYTES_MAX = 64 * 1024
+const FLOODED_BYTES_MAX = 2 * 1024 ** 2
 const SECRETS = ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw']
 const receiver = await startReceiver()
 if (receiver === null) {
@@ -21,7 +25,11 @@ if (receiver === null) {
   process.exit(0)
 }
 const zone = await startZone()
+/** Takes connections and says nothing. */
+const mute = createPlain((socket: Socket) => socket.on('error', () => undefined))
+await new Promise<void>((resolve) => mute.listen(0, '127.0.0.1', resolve))
 t.teardown(async () => {
+  mute.close()
   await receiver.close()
   await zone.close()
 })
@@ -48,6 +56,18 @@ function inputOf(url: string, { fresh = false, isProven = false } = {}) {
   const headers = eventHeaders({ deliveryId: '1', event: 'bounced', body, secrets: SECRETS, unixSeconds: 1 })
   return { url, headers, body, fresh, isProven }
 }
+
+/** Under way beside all the others. */
+const tenSeconds = (async () => {
+  const { timeoutMs: _, ...deps } = makeDeps()
+  const poster = makePoster(deps)
+  const startedAtMs = performance.now()
+  const { port } = mute.address() as AddressInfo
+  const outcome = await poster.post(inputOf(`https://localhost:${port}`), NEVER)
+  const ms = performance.now() - startedAtMs
+  await poster.close()
+  return { ...outcome, ms }
+})()
 
 const answer =
   (status: number, headers: Record<string, string> = {}): Reaction =>
@@ -118,7 +138,25 @@ t.test('post: what a receiver does, and what comes of it [webhook.attempt]', asy
     t.ok(ms < TIMEOUT_MS + 600, `${name}: ${Math.round(ms)} ms`)
     t.ok(!isSlow || ms >= TIMEOUT_MS - 5, name)
   }
-  t.ok(flooded < 32 * 1024 ** 2, `${flooded} bytes were taken`)
+  t.ok(flooded < FLOODED_BYTES_MAX, `${flooded} bytes were taken`)
+  receiver.react(null)
+})
+
+t.test('post: an answer of 64 KB leaves its connection, one byte more ends it [webhook.attempt]', async (t) => {
+  const poster = makePoster(makeDeps())
+  for (const [bytes, connections] of [
+    [ANSWER_BYTES_MAX, 1],
+    [ANSWER_BYTES_MAX + 1, 2],
+  ] as const) {
+    await until(() => receiver.open() <= 1, 20_000)
+    receiver.react((_request, response) => void response.end(Buffer.alloc(bytes)))
+    const before = receiver.connections()
+    const isProven = bytes > ANSWER_BYTES_MAX
+    for (let n = 0; n < 2; n += 1)
+      t.match(await poster.post(inputOf(receiver.url, { isProven }), NEVER), { statusCode: 200 })
+    t.equal(receiver.connections() - before, connections, `${bytes} bytes`)
+  }
+  await poster.close()
   receiver.react(null)
 })
 
@@ -318,4 +356,11 @@ t.test('post: addresses that must not be connected to [webhook.private]', async 
   t.ok(tried.posted > 150, `${tried.posted} were tried`)
   t.equal(receiver.connections(), before)
   await poster.close()
+})
+
+t.test('post: without a bound of its own an attempt ends after ten seconds [webhook.attempt]', async (t) => {
+  t.equal(WEBHOOK_ANSWER_SECONDS, 10)
+  const { error, ms } = await tenSeconds
+  t.equal(error, 'timeout')
+  t.ok(ms > 9_900 && ms < 12_000, `${Math.round(ms)} ms`)
 })
