@@ -101,6 +101,11 @@ export class Members {
       .sort()
   }
 
+  /** How many other workers take shards, those with them that are about to end: their effects still run. */
+  sharers(atMs: number): number {
+    return this.others(atMs).filter((worker) => this.seen.get(worker)?.record.takesShards === true).length
+  }
+
   /** For how long the same workers have taken shards, ms. */
   calmMs(atMs: number): number {
     return atMs - this.calmAtMs

@@ -176,6 +176,11 @@ export class Worker {
     return [this.id, ...this.living]
   }
 
+  /** Workers that run shards, or are still ending what they did there; this one is always counted. */
+  get sharers(): number {
+    return 1 + this.members.sharers(this.clock.monotonicMs())
+  }
+
   /** Every shard runs here, or has a living owner. */
   ready(): boolean {
     return !this.stopped && !this.isLeaving && !this.holdings.someAreFree

@@ -19,7 +19,7 @@ import type { RunMail } from './lanes.ts'
 import { makeUnasked } from './mail/classify.ts'
 import { parseEnvelope } from './mail/envelope.ts'
 import { makeDeferred, makeReturned, type Outcome } from './mail/outcome.ts'
-import type { Sites } from './sites.ts'
+import type { Given, Sites } from './sites.ts'
 
 /** Attempts whose route is being looked up. */
 const ROUTING_MAX = 1024
@@ -53,7 +53,7 @@ export interface DispatchOrder {
 
 /** What is transmitted; the dispatch adds the recipient and the way. */
 export type Dispatched = Pick<TransmitJob, 'message'> & {
-  readonly transmit: Omit<TransmitJob['transmit'], 'recipient' | 'way'>
+  readonly transmit: Omit<TransmitJob['transmit'], 'recipient' | 'way' | 'sharers'>
 }
 
 /** Reads the message once there is a place for it, or says why there is none to send. */
@@ -112,12 +112,12 @@ export function makeDispatch({ sites, findRoute, run, after = afterMs }: Dispatc
         sites.attempt(destination, {
           route,
           signal,
-          run: async (connections, isProven) => {
-            const who = { site: route.site, isRelay: route.isRelay, isProven }
+          run: async (given) => {
+            const who = { site: route.site, isRelay: route.isRelay, isProven: given.isProven }
             const perform = async () => {
               const ready = await prepare(signal)
               if ('result' in ready) return ready
-              const transmit = { ...ready.transmit, recipient, way: wayOf(route, connections) }
+              const transmit = { ...ready.transmit, recipient, way: wayOf(route, given), sharers: given.sharers }
               const job = { message: ready.message, transmit }
               // How long the texts are is known only now.
               return within(bodyChars(ready.message), who, () => run(job, signal))
@@ -130,7 +130,7 @@ export function makeDispatch({ sites, findRoute, run, after = afterMs }: Dispatc
   }
 }
 
-function wayOf({ isRelay, site, hosts, limits, sts, isOwn }: Route, connections: number): Way | null {
+function wayOf({ isRelay, site, hosts, sts, isOwn }: Route, { limits, connections }: Given): Way | null {
   return isRelay ? null : { site, hosts, limits, isVerified: sts === 'enforce', isOwn, connections }
 }
 

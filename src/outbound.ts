@@ -44,13 +44,15 @@ export interface OutboundDeps {
   readonly siteLimits: SiteLimitTable
   readonly run: RunMail
   readonly smtp: SmtpChanges
+  /** Processes that deliver now, this one with them. */
+  readonly sharers: () => number
 }
 
 /** Opens delivery. */
 export async function openOutbound(deps: OutboundDeps): Promise<Outbound> {
-  const { config, log, redis, hear, run } = deps
+  const { config, log, redis, hear, run, sharers } = deps
   const findRoute = config.relayUrl === null ? makeFindRoute(deps) : null
-  const sites = makeSites({ nowMs: monotonicMs, random: Math.random, after })
+  const sites = makeSites({ nowMs: monotonicMs, random: Math.random, after, sharers })
   const holds = await watchHolds({ redis, hear, wake: sites.wake })
   return {
     sites,

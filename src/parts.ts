@@ -64,6 +64,8 @@ export interface Parts {
   /** Ends the service: it cannot go on. */
   readonly end: (code: number) => void
   readonly outbound: Outbound
+  /** Processes that deliver now; until there is a worker, this one alone. */
+  readonly delivering: { count(): number }
 }
 
 /** Opens the store and makes what stands on it. `end` hears why the service cannot go on. */
@@ -93,7 +95,9 @@ export async function openParts(
   const content = makeContentStore(() => store.views)
   const resolver = createResolver({ servers: config.dnsServers, nowMs: monotonicMs })
   const mailRoom = makeMailRoom({ config, fence, log, changes: smtp })
+  const delivering = { count: (): number => 1 }
   const outbound = await openOutbound({
+    sharers: () => delivering.count(),
     config,
     log,
     redis: () => store.views,
@@ -124,6 +128,7 @@ export async function openParts(
     mailRoom,
     webhooks,
     outbound,
+    delivering,
     serviceKey,
     resolver,
     check: makeCheck(config, resolver),
@@ -242,6 +247,7 @@ export async function openWorker(parts: Parts, { room, makeShard }: WorkerChange
   })
   parts.onStoreUp.add(() => worker.connected())
   clock.nowMs = () => worker.nowMs()
+  parts.delivering.count = () => worker.sharers
   return worker
 }
 

@@ -4,16 +4,18 @@
  * States of an attempt: routed -> waiting -> under way -> ended. A site that is paused sends those that wait for it back to
  * their lane (`returned`, no event); a site that cannot be reached ends them with the same failure as the one that tried.
  *
- * Guarantees: no more attempts under way at a site than its pace allows, and no more than 256 in the process; the last
+ * Guarantees: no more attempts under way at a site than its pace allows within this process's share of the site's limits,
+ * and no more than 256 in the process; the last
  * quarter of those is for sites that have answered before, and a site that has not gets one place when they become few,
  * so that no number of dead destinations takes the places of living ones; what waits is bounded, for a site and in all.
  *
- * Spec delivery.site, delivery.fair, delivery.hold
+ * Spec delivery.site, delivery.site.share, delivery.fair, delivery.hold
  */
 
 import type { Route } from './effects/route.ts'
 import type { MailOutcome } from './effects/thread-job.ts'
 import { makeReturned, type Outcome } from './mail/outcome.ts'
+import { type SiteLimits, shareOf } from './mail/site.ts'
 import { begun, ended, makePace, placesOf, type SitePace, waitingMax, waitMs } from './mail/site-pace.ts'
 
 /** Attempts under way in this process: each has a connection, or is about to. */
@@ -31,8 +33,19 @@ const DOMAINS_MAX = 65_536
 /** An attempt that finds no connection to spare this often goes back. */
 const ROUNDS_MAX = 20
 
-/** Performs an attempt on its way; `connections`: how many the site may have open now. */
-export type RunAttempt = (connections: number, isProven: boolean) => Promise<MailOutcome>
+/** What an attempt is given with its place. */
+export interface Given {
+  /** Connections that the site may have open now. */
+  readonly connections: number
+  /** This process's share of the site's limits. */
+  readonly limits: SiteLimits
+  /** Processes that deliver, this one with them. */
+  readonly sharers: number
+  readonly isProven: boolean
+}
+
+/** Performs an attempt on its way. */
+export type RunAttempt = (given: Given) => Promise<MailOutcome>
 
 export interface SiteDeps {
   /** Monotonic clock in milliseconds. */
@@ -41,6 +54,8 @@ export interface SiteDeps {
   readonly random: () => number
   /** Calls back after so many milliseconds. Out: takes it back. */
   readonly after: (ms: number, run: () => void) => () => void
+  /** Processes that deliver now, this one with them: they share each site's limits. */
+  readonly sharers: () => number
 }
 
 export interface Sites {
@@ -74,7 +89,7 @@ interface Site {
 }
 
 /** Sites that nothing is known of. */
-export function makeSites({ nowMs, random, after }: SiteDeps): Sites {
+export function makeSites({ nowMs, random, after, sharers }: SiteDeps): Sites {
   const sites = new Map<string, Site>()
   const domains = new Map<string, string>()
   /** Sites with something waiting that the process had no place for. */
@@ -88,8 +103,14 @@ export function makeSites({ nowMs, random, after }: SiteDeps): Sites {
     const site = sites.get(domains.get(domain) ?? '')
     if (site === undefined) return UNKNOWN_ROOM
     if (site.pace.pausedUntilMs > nowMs()) return 0
-    return Math.max(0, placesOf(site.pace, isTight()) + waitingMax(site.pace) - site.inUse - site.waiting.size)
+    return Math.max(
+      0,
+      placesOf(site.pace, limitsOf(site.route), isTight()) + waitingMax(site.pace) - site.inUse - site.waiting.size,
+    )
   }
+
+  /** The relay is the operator's own: what it is given is shared where its connections are. */
+  const limitsOf = ({ limits, isRelay }: Route): SiteLimits => (isRelay ? limits : shareOf(limits, sharers()))
 
   const isTight = (): boolean => inUse >= TIGHT_FROM
 
@@ -103,7 +124,7 @@ export function makeSites({ nowMs, random, after }: SiteDeps): Sites {
       return known
     }
     if (sites.size >= SITES_MAX) forgetOne(sites, nowMs())
-    const pace = makePace(route.limits)
+    const pace = makePace(limitsOf(route))
     const site = {
       name: route.site,
       route,
@@ -135,7 +156,9 @@ export function makeSites({ nowMs, random, after }: SiteDeps): Sites {
   async function perform(site: Site, run: RunAttempt): Promise<MailOutcome> {
     let outcome: MailOutcome | null = null
     try {
-      outcome = await run(placesOf(site.pace, false), site.pace.isProven)
+      const limits = limitsOf(site.route)
+      const connections = placesOf(site.pace, limits, false)
+      outcome = await run({ connections, limits, sharers: sharers(), isProven: site.pace.isProven })
       return outcome
     } finally {
       site.inUse -= 1
@@ -149,10 +172,10 @@ export function makeSites({ nowMs, random, after }: SiteDeps): Sites {
   /** What an attempt says about its site. */
   function learn(site: Site, outcome: MailOutcome): void {
     const contact = outcome.contact ?? 'none'
-    const { limits, isRelay } = site.route
+    const { isRelay } = site.route
     // The operator's own relay is not asked for less, whatever it says: only for whether it is there.
     const heard: Outcome = isRelay ? { ...outcome, result: 'delivered', code: 250, response: null } : outcome
-    site.pace = ended(site.pace, limits, { outcome: heard, contact, nowMs: nowMs(), unit: random() })
+    site.pace = ended(site.pace, limitsOf(site.route), { outcome: heard, contact, nowMs: nowMs(), unit: random() })
     if (contact !== 'refused' && contact !== 'silent') return
     for (const waiter of [...site.waiting]) waiter.settle({ ...outcome, contact: 'none' })
   }
@@ -181,22 +204,23 @@ export function makeSites({ nowMs, random, after }: SiteDeps): Sites {
   /** Gives places to what waits for a site, as many as there are. */
   function serve(site: Site): void {
     hungry.delete(site)
+    const limits = limitsOf(site.route)
     for (const waiter of site.waiting) {
       const atMs = nowMs()
       if (site.pace.pausedUntilMs > atMs) {
         sendAllBack(site)
         return
       }
-      const laterMs = Math.max(site.spareAtMs - atMs, waitMs(site.pace, site.route.limits, atMs))
+      const laterMs = Math.max(site.spareAtMs - atMs, waitMs(site.pace, limits, atMs))
       if (laterMs > 0) {
         serveLater(site, laterMs)
         return
       }
-      if (site.inUse >= placesOf(site.pace, isTight())) return
+      if (site.inUse >= placesOf(site.pace, limits, isTight())) return
       if (inUse >= (site.pace.isProven ? UNDER_WAY_MAX : PROVEN_FROM)) return void hungry.add(site)
       site.inUse += 1
       inUse += 1
-      site.pace = begun(site.pace, site.route.limits, atMs)
+      site.pace = begun(site.pace, limits, atMs)
       waiter.settle(null)
     }
   }

@@ -41,7 +41,7 @@ const prepared = async (text = 'x') => ({
 })
 
 function setUp(findRoute: ((domain: string) => Promise<Route | ReturnType<typeof makeUnasked>>) | null) {
-  const sites = makeSites({ nowMs: () => 0, random: () => 0.5, after: () => () => undefined })
+  const sites = makeSites({ nowMs: () => 0, random: () => 0.5, after: () => () => undefined, sharers: () => 1 })
   const jobs: { job: MailJob; signal: AbortSignal; end(outcome: MailOutcome): void }[] = []
   const run = (job: MailJob, signal: AbortSignal) => new Promise<MailOutcome>((end) => jobs.push({ job, signal, end }))
   /** Timers that run; `pass` lets the time of all those of one length be over. */

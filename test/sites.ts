@@ -5,8 +5,8 @@ import type { Route } from '../src/effects/route.ts'
 import type { MailOutcome } from '../src/effects/thread-job.ts'
 import { makeRefused } from '../src/mail/classify.ts'
 import { makeDeferred, makeDelivered, makeReturned } from '../src/mail/outcome.ts'
-import { SITE_LIMITS } from '../src/mail/site.ts'
-import { makeSites } from '../src/sites.ts'
+import { SITE_LIMITS, type SiteLimits } from '../src/mail/site.ts'
+import { type Given, makeSites } from '../src/sites.ts'
 
 const NEVER = new AbortController().signal
 const MINUTE_MS = 60_000
@@ -28,24 +28,34 @@ const routeOf = (site: string, changes: Partial<Route> = {}): Route => ({
 function setUp() {
   const timers: { atMs: number; run: () => void }[] = []
   let nowMs = 1000
+  let sharers = 1
   const sites = makeSites({
     nowMs: () => nowMs,
     random: () => 0.5,
+    sharers: () => sharers,
     after(ms, run) {
       const timer = { atMs: nowMs + ms, run }
       timers.push(timer)
       return () => void timers.splice(timers.indexOf(timer) >>> 0, 1)
     },
   })
-  const running: { site: string; connections: number; end(outcome: MailOutcome): Promise<void> }[] = []
+  const running: {
+    site: string
+    connections: number
+    limits: SiteLimits
+    sharers: number
+    end(outcome: MailOutcome): Promise<void>
+  }[] = []
   const ended: { site: string; outcome: MailOutcome }[] = []
   /** Begins an attempt; `running` and `ended` tell what becomes of it. */
   const begin = async (site: string, { route = routeOf(site), signal = NEVER } = {}): Promise<void> => {
-    const run = (connections: number) =>
+    const run = ({ connections, limits, sharers }: Given) =>
       new Promise<MailOutcome>((resolve) => {
         const one = {
           site,
           connections,
+          limits,
+          sharers,
           async end(outcome: MailOutcome) {
             running.splice(running.indexOf(one), 1)
             resolve(outcome)
@@ -64,6 +74,9 @@ function setUp() {
     ended,
     begin,
     at,
+    share(count: number) {
+      sharers = count
+    },
     async many(site: string, count: number) {
       for (let n = 0; n < count; n += 1) await begin(site)
     },
@@ -185,4 +198,31 @@ t.test('sites: what waits can be cut off, and all goes back at the end', async (
   await begin('a')
   t.match(ended[2]?.outcome, { result: 'returned', phase: 'abort' })
   t.equal(at('a').length, 5, 'what is under way ends by itself')
+})
+
+t.test('sites: processes that join and end change the share [delivery.site.share]', async (t) => {
+  const { many, at, share, sites } = setUp()
+  share(2)
+  await many('a', 8)
+  t.equal(at('a').length, 2, 'half of five')
+  t.match(at('a')[0], { connections: 2, limits: { connectionsPerMinute: 50, messagesPerSecond: 50 } })
+  share(1)
+  await at('a')[0]!.end(delivered)
+  await at('a')[0]!.end(delivered)
+  await many('a', 1)
+  t.equal(at('a').length, 3, 'alone: a connection more after each round')
+  share(3)
+  t.equal(sites.room('a'), 3 + 32 - 3 - sites.figures.waiting)
+  share(30)
+  await at('a')[0]!.end(delivered)
+  await at('a')[0]!.end(delivered)
+  t.equal(at('a').length, 1, 'one at least')
+})
+
+t.test('sites: the relay has its attempts, and is told who shares its connections', async (t) => {
+  const { begin, at, share } = setUp()
+  share(2)
+  for (let n = 0; n < 6; n += 1) await begin('relay', { route: routeOf('relay', { isRelay: true }) })
+  t.equal(at('relay').length, 5)
+  t.match(at('relay')[0], { sharers: 2, limits: SITE_LIMITS })
 })

@@ -1,9 +1,10 @@
 /**
  * relay - hands every message to one server of the operator's (smart host), over connections that are kept and used again.
  *
- * Guarantees: at most `connectionsMax` connections; one message at a time on each; a connection that proves dead before a
- * message was begun on it, or that says 421, is replaced without anybody noticing. The relay may stand in a private network:
- * it was named by the operator, not by a sender. Over any other network a password goes out encrypted or not at all.
+ * Guarantees: at most `connectionsMax` connections, divided among the processes that deliver (one at least each); one message
+ * at a time on each; a connection that proves dead before a message was begun on it, or that says 421, is replaced without
+ * anybody noticing. The relay may stand in a private network: it was named by the operator, not by a sender. Over any other
+ * network a password goes out encrypted or not at all.
  *
  * Spec delivery.relay, delivery.relay.password
  */
@@ -56,8 +57,8 @@ export interface Relayed {
 }
 
 export interface Relay {
-  /** Hands one message over; waits for a free connection first. Never rejects. */
-  send(input: SendInput, signal: AbortSignal): Promise<Relayed>
+  /** Hands one message over; waits for a free connection first. In: how many processes share them. Never rejects. */
+  send(input: SendInput, signal: AbortSignal, sharers?: number): Promise<Relayed>
   /** Connections that are open. */
   open(): number
   /** Closes what is idle; connections in use close after their message. */
@@ -98,7 +99,7 @@ export function createRelay(options: RelayOptions): Relay {
       idle.delete(session)
       session.quit()
     }
-    if (isClosed) session.quit()
+    if (isClosed || places.isCrowded(idle.size)) session.quit()
     else idle.set(session, setTimeout(expire, IDLE_MAX_MS).unref())
   }
 
@@ -135,7 +136,8 @@ export function createRelay(options: RelayOptions): Relay {
     return (await spoken(opened.session, true)).relayed
   }
 
-  async function send(input: SendInput, signal: AbortSignal): Promise<Relayed> {
+  async function send(input: SendInput, signal: AbortSignal, sharers = 1): Promise<Relayed> {
+    places.limit(Math.max(1, Math.floor(options.connectionsMax / sharers)))
     const refusal = await places.take(signal)
     if (refusal !== null) return { outcome: refusal, contact: 'none', session: null }
     const relayed = await perform(input, signal)
@@ -160,10 +162,20 @@ export function createRelay(options: RelayOptions): Relay {
   return { send, open, close }
 }
 
-/** Places for `max` connections; who finds none waits in order. */
-function makePlaces(max: number) {
+/** Places for connections, `first` to begin with; who finds none waits in order. */
+function makePlaces(first: number) {
   const waiting = new Set<() => void>()
+  let max = first
   let taken = 0
+
+  /** There are so many from now on: more at once, fewer as they become free. */
+  function limit(now: number): void {
+    max = now
+    while (taken < max && waiting.size > 0) {
+      taken += 1
+      for (const grant of [...waiting].slice(0, 1)) grant()
+    }
+  }
 
   /** Null with a place, else why there is none. */
   async function take(signal: AbortSignal): Promise<Outcome | null> {
@@ -190,13 +202,13 @@ function makePlaces(max: number) {
   }
 
   function free(): void {
-    const next = waiting.values().next().value
+    const next = taken <= max ? waiting.values().next().value : undefined
     // The place is handed on, so the count stays.
     if (next) next()
     else taken -= 1
   }
 
-  return { take, free }
+  return { take, free, limit, isCrowded: (idle: number) => idle + taken > max }
 }
 
 /** Whether the relay was there at all. */

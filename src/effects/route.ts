@@ -52,6 +52,7 @@ export function relayRoute(attemptsMax: number): Route {
     messagesPerSecond: many,
     messagesPerConnection: many,
     connectionsPerMinute: many,
+    throttledPerSecond: many,
   }
   return { site: 'relay', hosts: [], limits, sts: null, isNamed: true, isOwn: true, isRelay: true }
 }

@@ -38,6 +38,8 @@ export interface TransmitJob {
     readonly copies: number
     /** Null = through the relay. */
     readonly way: Way | null
+    /** Processes that share the relay's connections, this one with them. */
+    readonly sharers: number
   }
 }
 

@@ -81,7 +81,7 @@ function perform(id: number, job: MailJob): void {
 
 /** Builds, signs and transmits. */
 async function transmitOne(id: number, { message, transmit: how }: TransmitJob): Promise<void> {
-  const { recipient, mailFrom, keys, copies, way } = how
+  const { recipient, mailFrom, keys, copies, way, sharers } = how
   const state: UnderWay = { controller: new AbortController(), isPastData: false, isPastDot: false }
   underWay.set(id, state)
   const onData = () => {
@@ -102,7 +102,7 @@ async function transmitOne(id: number, { message, transmit: how }: TransmitJob):
     const { signal } = state.controller
     const { outcome, ...rest } =
       way === null
-        ? await relay.send({ ...envelope, mayFinish: mayFinishNow, onData }, signal)
+        ? await relay.send({ ...envelope, mayFinish: mayFinishNow, onData }, signal, sharers)
         : await transmit({ send: envelope, way, onData }, { ...deps, mayFinish: mayFinishNow }, signal)
     return { ...outcome, ...rest, sizeBytes: bytes.length }
   }

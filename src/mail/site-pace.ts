@@ -18,7 +18,6 @@ const THROTTLE_PAUSE_MS = 60_000
 const THROTTLE_PAUSE_MAX_MS = 30 * 60_000
 /** Successes in a row that end the memory of a throttling. */
 const CALM_SUCCESSES = 20
-const THROTTLED_PER_SECOND = 1
 /** After no address could be connected to; the longer one where nothing was answered at all. */
 const REFUSED_PAUSE_MS = 2 * 60_000
 const SILENT_PAUSE_MS = 15 * 60_000
@@ -78,9 +77,10 @@ export function makePace(limits: SiteLimits): SitePace {
 }
 
 /** Attempts that may be under way at the site at once. `isTight`: the process has few places left. */
-export function placesOf(pace: SitePace, isTight: boolean): number {
+export function placesOf(pace: SitePace, limits: SiteLimits, isTight: boolean): number {
   if (pace.isThrottled || pace.failures > 0) return 1
-  return isTight && !pace.isProven ? 1 : Math.floor(pace.window)
+  // The limits may have become less since the window grew.
+  return isTight && !pace.isProven ? 1 : Math.min(limits.connections, Math.floor(pace.window))
 }
 
 /** Attempts that may wait for a place beside those that have one. */
@@ -92,19 +92,19 @@ export function waitingMax(pace: SitePace): number {
 
 /** Milliseconds until the next message may begin; 0 = now. */
 export function waitMs(pace: SitePace, limits: SiteLimits, nowMs: number): number {
-  const perSecond = pace.isThrottled
-    ? Math.min(THROTTLED_PER_SECOND, limits.messagesPerSecond)
-    : limits.messagesPerSecond
+  const perSecond = perSecondOf(pace, limits)
   const earlyMs = pace.isThrottled ? 0 : Math.max(0, BURST_SECONDS * 1000 - 1000 / perSecond)
   return Math.max(0, pace.pausedUntilMs - nowMs, pace.nextMessageAtMs - earlyMs - nowMs)
 }
 
 /** A message begins: it counts against the rate. */
 export function begun(pace: SitePace, limits: SiteLimits, nowMs: number): SitePace {
-  const perSecond = pace.isThrottled
-    ? Math.min(THROTTLED_PER_SECOND, limits.messagesPerSecond)
-    : limits.messagesPerSecond
+  const perSecond = perSecondOf(pace, limits)
   return { ...pace, nextMessageAtMs: Math.max(nowMs, pace.nextMessageAtMs) + 1000 / perSecond }
+}
+
+function perSecondOf({ isThrottled }: SitePace, { throttledPerSecond, messagesPerSecond }: SiteLimits): number {
+  return isThrottled ? Math.min(throttledPerSecond, messagesPerSecond) : messagesPerSecond
 }
 
 export interface Ended {

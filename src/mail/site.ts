@@ -15,6 +15,8 @@ export interface SiteLimits {
   readonly messagesPerConnection: number
   /** New connections in any minute. */
   readonly connectionsPerMinute: number
+  /** Messages a second while the site has asked for less. */
+  readonly throttledPerSecond: number
 }
 
 /** Limits by the end of a mail server's name, such as `google.com`; `default` is for every other site. */
@@ -27,6 +29,7 @@ export const SITE_LIMITS: SiteLimits = {
   messagesPerSecond: 100,
   messagesPerConnection: 100,
   connectionsPerMinute: 100,
+  throttledPerSecond: 1,
 }
 const DEFAULT_ENTRY = 'default'
 
@@ -41,7 +44,7 @@ const PROVIDERS: SiteLimitTable = new Map([
 ])
 
 /** Largest value of each limit in a file: beyond it a mistake is likelier than a wish. */
-const FILE_MAX: SiteLimits = {
+const FILE_MAX: Omit<SiteLimits, 'throttledPerSecond'> = {
   connectionsStart: 256,
   connections: 256,
   messagesPerSecond: 10_000,
@@ -66,6 +69,25 @@ export function siteLimits(hosts: readonly string[], operators: SiteLimitTable):
   return { ...limits, connectionsStart: Math.min(limits.connectionsStart, limits.connections) }
 }
 
+/**
+ * What one process takes of a site's limits where several deliver. In: how many they are, this one with them. The messages
+ * a second are divided exactly; of connections, and of new ones in a minute, each has one at least.
+ *
+ * Spec delivery.site.share
+ */
+export function shareOf(limits: SiteLimits, sharers: number): SiteLimits {
+  if (sharers <= 1) return limits
+  const whole = (all: number) => Math.max(1, Math.floor(all / sharers))
+  return {
+    connectionsStart: whole(limits.connectionsStart),
+    connections: whole(limits.connections),
+    messagesPerSecond: limits.messagesPerSecond / sharers,
+    messagesPerConnection: limits.messagesPerConnection,
+    connectionsPerMinute: whole(limits.connectionsPerMinute),
+    throttledPerSecond: limits.throttledPerSecond / sharers,
+  }
+}
+
 /** The entry whose name most closely fits one of the hosts. */
 function entryFor(hosts: readonly string[], table: SiteLimitTable): Partial<SiteLimits> {
   const suffixes = hosts.flatMap((host) => {
@@ -87,7 +109,7 @@ export function parseSiteLimits(text: string): SiteLimitTable | string {
     if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) return `an object of limits for ${site}`
     for (const [name, value] of Object.entries(entry)) {
       if (!(name in FILE_MAX)) return `no limit called ${name} (${site})`
-      const max = FILE_MAX[name as keyof SiteLimits]
+      const max = FILE_MAX[name as keyof typeof FILE_MAX]
       if (!Number.isInteger(value) || value < 1 || value > max) return `${name} of ${site} from 1 to ${max}`
     }
     table.set(site.toLowerCase().replace(/\.$/, ''), entry as Partial<SiteLimits>)

@@ -65,6 +65,27 @@ t.test('relay: no more connections than allowed, and all messages arrive', async
   t.equal(mx.sessions.flatMap((one) => one.messages).length, 30)
 })
 
+t.test('relay: with another process each has its share of the connections [delivery.site.share]', async (t) => {
+  const { mx, relay } = await setUp(t, { dot: 'hang' }, { connectionsMax: 4 })
+  const send = (count: number, sharers: number) => Array.from({ length: count }, () => relay.send(SEND, NEVER, sharers))
+  const asked = () => mx.sessions.flatMap(({ messages }) => messages).length
+  let sent = send(4, 1)
+  await until(() => asked() === 4, 5000)
+  sent = [...sent, ...send(2, 2)]
+  mx.answer('250 ok')
+  await until(() => asked() === 6 && mx.open.now === 2, 5000)
+  mx.answer('250 ok')
+  sent = [...sent, ...send(3, 8)]
+  await until(() => asked() === 7, 5000)
+  t.equal(mx.open.now <= 2, true)
+  mx.answer('250 ok')
+  await until(() => asked() === 8 && mx.open.now === 1, 5000)
+  sent = [...sent, ...send(1, 1)]
+  await until(() => asked() === 10 && mx.open.now === 3, 5000)
+  mx.answer('250 ok')
+  t.ok((await Promise.all(sent)).every(({ outcome }) => outcome.result === 'delivered'))
+})
+
 t.test('relay: RSET after a refusal, and the connection goes on', async (t) => {
   const { mx, relay } = await setUp(t, { rcpt: '550 5.1.1 no such user', data: '554 no' })
   for (let n = 0; n < 12; n += 1)

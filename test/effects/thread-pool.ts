@@ -43,7 +43,7 @@ const SIZE = composeMessage(MESSAGE).length
 const simulate = (address: string, attempt = 1): MailJob => ({ message: MESSAGE, simulate: { address, attempt } })
 const transmit = (message: ComposeInput = MESSAGE, way: Way | null = WAY): MailJob => ({
   message,
-  transmit: { recipient: 'ann@a.test', mailFrom: 'bounce@rp.svc.test', way, keys: [], copies: 1 },
+  transmit: { recipient: 'ann@a.test', mailFrom: 'bounce@rp.svc.test', way, keys: [], copies: 1, sharers: 1 },
 })
 
 function setUp(t: Test, smtp: Partial<SmtpSettings> = {}, size = 1) {

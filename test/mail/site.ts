@@ -1,7 +1,14 @@
 /** site - names and limits of receiving sites, and the operator's file. */
 
 import t from 'tap'
-import { parseSiteLimits, SITE_LIMITS, type SiteLimitTable, siteLimits, siteName } from '../../src/mail/site.ts'
+import {
+  parseSiteLimits,
+  SITE_LIMITS,
+  type SiteLimitTable,
+  shareOf,
+  siteLimits,
+  siteName,
+} from '../../src/mail/site.ts'
 
 const NONE: SiteLimitTable = new Map()
 
@@ -46,3 +53,22 @@ const WRONG: [text: string, sentence: RegExp][] = [
 ]
 for (const [text, sentence] of WRONG)
   t.test(`site: the file ${text}`, async (t) => t.match(parseSiteLimits(text), sentence))
+
+t.test('site: the share of one of several processes [delivery.site.share]', async (t) => {
+  const limits = { ...SITE_LIMITS, connectionsStart: 5, connections: 10, connectionsPerMinute: 100 }
+  t.same(shareOf(limits, 1), limits)
+  t.same(shareOf(limits, 2), {
+    connectionsStart: 2,
+    connections: 5,
+    messagesPerSecond: 50,
+    messagesPerConnection: 100,
+    connectionsPerMinute: 50,
+    throttledPerSecond: 0.5,
+  })
+  for (const sharers of [1, 2, 3, 4, 7, 10]) {
+    const share = shareOf(limits, sharers)
+    t.ok(share.connections * sharers <= 10 && share.connectionsPerMinute * sharers <= 100, `${sharers}`)
+    t.ok(Math.abs(share.messagesPerSecond * sharers - 100) < 1e-9)
+  }
+  t.match(shareOf(limits, 30), { connectionsStart: 1, connections: 1, connectionsPerMinute: 3 }, 'one at least')
+})

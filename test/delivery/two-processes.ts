@@ -1,0 +1,89 @@
+/** Two processes that deliver to one site: together they have no more connections than one alone would. */
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { LIVE_DOMAIN, seedAccounts } from '../../bench/seed.ts'
+import type { ShardList } from '../../schemas/cluster.ts'
+import { FLEET_SECRET, type Fleet, startFleet } from '../support/fleet.ts'
+import { postEmail } from '../support/ledger.ts'
+import { startMx } from '../support/mx.ts'
+import { freePort } from '../support/service.ts'
+import { until } from '../support/until.ts'
+import { startZone } from '../support/zone.ts'
+
+const CONNECTIONS = 4
+/** Rounds in which the server lets every connection wait at the dot. */
+const ROUNDS = 5
+/** The product puts its first accounts onto these shards. */
+const ACCOUNTS = 4
+const TRIES_MAX = 20
+
+t.test('two processes share a site’s connections [delivery.site.share]', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'sendwright-share-'))
+  const file = join(folder, 'sites.json')
+  const limits = { connections: CONNECTIONS, connectionsStart: CONNECTIONS }
+  writeFileSync(file, JSON.stringify({ 'mx.shared.test': limits }))
+  const zone = await startZone()
+  const mx = await startMx({ dot: 'hang' }, { host: '127.0.78.1', port: await freePort() })
+  zone.set('shared.test', { type: 'MX', exchange: 'mx.shared.test', priority: 10 })
+  zone.set('mx.shared.test', { type: 'A', address: '127.0.78.1' })
+  const fleet = await startFleet(['all', 'actors'], {
+    settings: {
+      DNS_SERVERS: zone.server,
+      DELIVERY_PORT: String(mx.port),
+      PRIVATE_NETWORKS_ALLOWED: '127.0.0.0/8',
+      SERVICE_DOMAIN: 'service.example',
+      SITE_LIMITS: file,
+    },
+  })
+  t.teardown(async () => {
+    await fleet.end()
+    await mx.close()
+    await zone.close()
+    rmSync(folder, { recursive: true })
+  })
+  const { socketPath } = fleet.redis
+  const seeding = { socketPath, accounts: ACCOUNTS, mode: 'live', secretKey: FLEET_SECRET } as const
+  const tokens = await seedAccounts(seeding)
+  await bothOwn(fleet)
+  const body = { from: `you@${LIVE_DOMAIN}`, to: ['ann@shared.test'], subject: 'Hello', text: 'x' }
+  const port = fleet.with('http')[0]?.httpPort ?? 0
+  for (const token of tokens)
+    for (let n = 0; n < 2 * CONNECTIONS * ROUNDS; n += 1)
+      t.equal((await postEmail({ port, token }, body, null))?.status, 200)
+  const asked = () => mx.sessions.reduce((sum, { messages }) => sum + messages.length, 0)
+  for (let round = 0, answered = 0; round < ROUNDS; round += 1) {
+    const isFull = () => mx.open.now >= CONNECTIONS && asked() - answered === mx.open.now
+    await until(isFull, 20_000)
+    answered = asked()
+    mx.answer('250 2.0.0 ok')
+  }
+  t.equal(mx.open.most, CONNECTIONS)
+})
+
+/** The processes' names are new with each start, and decide who takes which shard: starts one until both have some. */
+async function bothOwn(fleet: Fleet): Promise<void> {
+  for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+    const owners = await until(() => ownersOf(fleet), 30_000)
+    if (new Set(owners).size === 2) return
+    const [, second] = fleet.vessels
+    await second?.host.kill('SIGTERM')
+    if (second) await fleet.start(second)
+  }
+  throw new Error('One process has all shards')
+}
+
+/** Owners of the first shards, once two processes have divided all of them; null before. */
+async function ownersOf({ vessels, firstRun }: Fleet): Promise<string[] | null> {
+  const answer = await fetch(`http://127.0.0.1:${vessels[0]?.operatorPort}/v1/operator/shards`, {
+    headers: { authorization: `Bearer ${firstRun.operatorToken}`, connection: 'close' },
+  })
+  if (answer.status !== 200) return null
+  const { shards, workers } = (await answer.json()) as ShardList
+  const living = workers.filter((one) => one.isAlive && one.takesShards && !one.isLeaving)
+  const isDivided = living.length === 2 && living.every((one) => one.shards > 0)
+  const owners = shards.slice(0, ACCOUNTS).map(({ owner }) => owner ?? '')
+  return isDivided && owners.every((owner) => living.some(({ worker }) => worker === owner)) ? owners : null
+}
