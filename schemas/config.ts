@@ -180,7 +180,7 @@ export const SETTINGS = [
     min: 1,
     max: 1000,
     default: '20',
-    meaning: 'Connections to the relay at once.',
+    meaning: 'Connections to the relay at once; the processes that deliver divide them, one at least each.',
   },
   {
     name: 'SITE_LIMITS',

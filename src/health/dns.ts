@@ -102,20 +102,39 @@ async function examineExchanges(
   name: 'mx' | 'return-path',
   hosts: readonly string[],
 ): Promise<Finding> {
-  const exchange = `mx.${config.serviceDomain}`
+  const own = `mx.${config.serviceDomain}`.toLowerCase()
+  const ownAddresses = await addressesOf(resolver, own)
+  if (ownAddresses === null) return unanswered(name, own)
+  let remark: Finding | null = null
   for (const host of hosts) {
     const answer = await resolver.look('MX', host.replace('*', SOME_LABEL), { fresh: true })
     if (answer.status === 'failure') return unanswered(name, host)
-    const exchanges = recordsOf(answer).map((record) => record.exchange)
-    if (exchanges.length === 0) return failed(name, `${host} has no MX`, recordToCreate(host, 'MX', `10 ${exchange}`))
-    for (const one of exchanges) {
-      const addresses = await addressesOf(resolver, one)
-      if (addresses === null) return unanswered(name, one)
-      if (addresses.length === 0)
-        return failed(name, `${one}, the MX of ${host}, has no address`, recordToCreate(one, 'A', ADDRESS_PLACE))
+    const exchanges = [...recordsOf(answer)].sort((a, b) => a.priority - b.priority)
+    if (exchanges.length === 0) return failed(name, `${host} has no MX`, recordToCreate(host, 'MX', `10 ${own}`))
+    for (const { exchange, priority } of exchanges) {
+      const isOurs = await isExchange({ own, ownAddresses, exchange }, resolver)
+      if (isOurs === null) return unanswered(name, exchange)
+      if (isOurs) continue
+      const instead = `Put this DNS record in place of the ones there are: ${host} MX 10 ${own}`
+      if (priority === exchanges[0]?.priority)
+        return failed(name, `The MX of ${host} is ${exchange}, which is not ${own}`, instead)
+      const message = `Another server than ${own} is an MX of ${host} too: ${exchange}`
+      remark ??= warning(name, message, `Remove the DNS record ${host} MX ${priority} ${exchange}`)
     }
   }
-  return well(name, `${hosts.join(' and ')} have an MX with an address`)
+  if (ownAddresses.length === 0)
+    return failed(name, `${own}, the service's mail server, has no address`, recordToCreate(own, 'A', ADDRESS_PLACE))
+  return remark ?? well(name, `${hosts.join(' and ')} have ${own} as MX, ${ownAddresses.join(', ')}`)
+}
+
+/** Whether a mail server is ours: by its name, or because all of its addresses are. Null where DNS did not say. */
+async function isExchange(
+  { own, ownAddresses, exchange }: { own: string; ownAddresses: readonly string[]; exchange: string },
+  resolver: Resolver,
+): Promise<boolean | null> {
+  if (exchange.toLowerCase().replace(/\.$/, '') === own) return true
+  const addresses = await addressesOf(resolver, exchange)
+  return addresses === null ? null : addresses.length > 0 && addresses.every((one) => ownAddresses.includes(one))
 }
 
 /** Whether receivers are told that mail of our return paths may come from us (RFC 7208). */

@@ -40,7 +40,7 @@ const KEY = {
 }
 const PUBLISHED = `v=DKIM1; k=rsa; p=${publicKey.export({ format: 'der', type: 'spki' }).toString('base64')}`
 const a = (address: string): ZoneRecord => ({ type: 'A', address })
-const mx = (exchange: string): ZoneRecord => ({ type: 'MX', exchange, priority: 10 })
+const mx = (exchange: string, priority = 10): ZoneRecord => ({ type: 'MX', exchange, priority })
 const txt = (text: string): ZoneRecord => ({ type: 'TXT', data: text.match(/.{1,255}/g) ?? [] })
 const ptr = (domain: string): ZoneRecord => ({ type: 'PTR', domain })
 
@@ -58,6 +58,8 @@ const spf = () => examineSpf(deps, OUT)
 const bothSpf = (text: string) => ({ [`rp.${SERVICE}`]: [txt(text)], [WILD]: [txt(text)] })
 const dkim = () => examineServiceDkim(deps, KEY)
 const OWN = `own._domainkey.${SERVICE}`
+/** The server that the operator's records are to lead to. */
+const OWN_MX = { [`mx.${SERVICE}`]: [a(OUT)] }
 
 const CASES: readonly Case[] = [
   {
@@ -112,6 +114,67 @@ const CASES: readonly Case[] = [
     zone: { [`in.${SERVICE}`]: [mx(`mx.${SERVICE}`)], [`mx.${SERVICE}`]: [a(OUT)] },
     look: () => examineMx(deps),
     status: 'ok',
+  },
+  {
+    title: 'an MX that is another server',
+    zone: { ...OWN_MX, [`in.${SERVICE}`]: [mx('mx.other.example')], 'mx.other.example': [a('198.51.100.9')] },
+    look: () => examineMx(deps),
+    status: 'failed',
+    fix: `in.${SERVICE} MX 10 mx.${SERVICE}`,
+  },
+  {
+    title: 'an MX that does not exist',
+    zone: { ...OWN_MX, [`in.${SERVICE}`]: [mx('mx.other.example')] },
+    look: () => examineMx(deps),
+    status: 'failed',
+    fix: `in.${SERVICE} MX 10 mx.${SERVICE}`,
+  },
+  {
+    title: 'an MX beside a preferred other one',
+    zone: { ...OWN_MX, [`in.${SERVICE}`]: [mx(`mx.${SERVICE}`), mx('mx.other.example', 5)] },
+    look: () => examineMx(deps),
+    status: 'failed',
+    fix: `in.${SERVICE} MX 10 mx.${SERVICE}`,
+  },
+  {
+    title: 'another MX for when ours is away',
+    zone: { ...OWN_MX, [`in.${SERVICE}`]: [mx('mx.other.example', 20), mx(`mx.${SERVICE}`)] },
+    look: () => examineMx(deps),
+    status: 'warning',
+    fix: `Remove the DNS record in.${SERVICE} MX 20 mx.other.example`,
+  },
+  {
+    title: 'an MX by another name of ours',
+    zone: { ...OWN_MX, [`in.${SERVICE}`]: [mx('in2.acme.net')], 'in2.acme.net': [a(OUT)] },
+    look: () => examineMx(deps),
+    status: 'ok',
+  },
+  {
+    title: 'an MX in capital letters',
+    zone: { ...OWN_MX, [`in.${SERVICE}`]: [mx(`MX.${SERVICE.toUpperCase()}`)] },
+    look: () => examineMx(deps),
+    status: 'ok',
+  },
+  {
+    title: 'an MX whose addresses nobody tells',
+    zone: { [`in.${SERVICE}`]: [mx(`mx.${SERVICE}`)], [`mx.${SERVICE}`]: 'servfail' },
+    look: () => examineMx(deps),
+    status: 'warning',
+    fix: 'Mend resolver',
+  },
+  {
+    title: 'a return path that is another server’s',
+    zone: { ...OWN_MX, [`rp.${SERVICE}`]: [mx(`mx.${SERVICE}`)], [WILD]: [mx('mx.other.example')] },
+    look: () => examineReturnPath(deps),
+    status: 'failed',
+    fix: `*.rp.${SERVICE} MX 10 mx.${SERVICE}`,
+  },
+  {
+    title: 'a return path with another server beside ours, and no wildcard',
+    zone: { ...OWN_MX, [`rp.${SERVICE}`]: [mx(`mx.${SERVICE}`), mx('mx.other.example', 20)] },
+    look: () => examineReturnPath(deps),
+    status: 'failed',
+    fix: `*.rp.${SERVICE} MX 10 mx.${SERVICE}`,
   },
   {
     title: 'a return path without wildcard',
