@@ -205,8 +205,7 @@ export class Worker {
     const running = shards.filter((shard) => shard.running).length
     const halted = shards.filter((shard) => shard.halted).length
     const waiting = shards.reduce((sum, shard) => sum + shard.waiting, 0)
-    const { commits } = this
-    const asking = this.remote.size
+    const [commits, asking] = [this.commits, this.remote.size]
     return { shards: this.options.shards, running, halted, waiting, underWay: this.pump.size, commits, asking }
   }
 
@@ -346,12 +345,11 @@ export class Worker {
   }
 
   private letGo(shard: Shard): void {
-    const { id } = shard
-    this.options.log.warn({ shard: id }, 'A shard has not moved for ten seconds and is taken anew')
+    this.options.log.warn({ shard: shard.id }, 'A shard has not moved for ten seconds and is taken anew')
     const isHopeless = this.stuck.add(this.clock.monotonicMs())
     shard.letGo()
     if (!isHopeless) return
-    this.options.log.error({ shard: id }, 'Shards got stuck three times within a minute')
+    this.options.log.error({ shard: shard.id }, 'Shards got stuck three times within a minute')
     this.options.hopeless?.()
   }
 
@@ -398,7 +396,5 @@ export class Worker {
 }
 
 function bytesOf({ blobs }: Command): number {
-  let bytes = 0
-  for (const blob of blobs ?? []) bytes += blob.length
-  return bytes
+  return (blobs ?? []).reduce((bytes, blob) => bytes + blob.length, 0)
 }
