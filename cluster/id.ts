@@ -95,6 +95,12 @@ export function idOfEntry(entryId: string, shard: number): string {
   return layOut(ms, shard, low.slice(0, 4), low.slice(4))
 }
 
+/** The smallest entry id above `entryId`. */
+export function entryIdAfter(entryId: string): string {
+  const dash = entryId.indexOf('-')
+  return `${entryId.slice(0, dash)}-${BigInt(entryId.slice(dash + 1)) + 1n}`
+}
+
 /** Entry ids as strings that compare like the ids: a decimal of 62 bits does not fit a double. */
 export function sortableEntryId(entryId: string): string {
   const dash = entryId.indexOf('-')

@@ -150,10 +150,10 @@ function bucketFacts({ shard, accountId }: Account, hmacs: readonly string[]): F
 }
 
 /**
- * The write that counts one suppression list more, or one less; null where the address has no row any more. In: the
+ * The write that counts suppression lists more or, below 0, less; null where the address has no row any more. In: the
  * person's rows must have been fetched (`personFacts`).
  */
-export function countListOp(facts: Facts, by: 1 | -1, { hmac, ...account }: Account & { hmac: string }): Op | null {
+export function countListOp(facts: Facts, by: number, { hmac, ...account }: Account & { hmac: string }): Op | null {
   const row = personRowIn(facts, { hmac, ...account })
   if (row === null) return null
   const suppressions = Math.max(0, row.suppressions + by)

@@ -3,14 +3,14 @@
  *
  * A segment that is past its age whole goes as a whole: its keys and its row in `segments`, and its place in the server's
  * counters. Of one that is so in part, the oldest messages go: log entries and postings by XTRIM, heads and statuses by
- * HDEL in the same commit. A removed server of which nothing is left goes too. An attempt that ends later writes no row any more: `outcome.ts` looks at the message's age. While more is left the next step is due at once, else in a day. Content and idempotency
+ * HDEL in the same commit. A removed server of which nothing is left goes too, its suppression lists before it. An attempt that ends later writes no row any more: `outcome.ts` looks at the message's age. While more is left the next step is due at once, else in a day. Content and idempotency
  * records expire by themselves.
  *
  * Spec retention.message
  */
 
 import type { CommandType, Decision, Done, Due, Entry, Fact, Op, TimerBody } from '../../cluster/behaviour.ts'
-import { idOfEntry, shortId } from '../../cluster/id.ts'
+import { entryIdAfter, idOfEntry, shortId } from '../../cluster/id.ts'
 import { entityKey } from '../../cluster/keyspace.ts'
 import { cutoffMs } from './age.ts'
 import { DAY_MS } from './calendar.ts'
@@ -24,6 +24,7 @@ import {
   segmentsKey,
   statusKey,
   streamsKey,
+  suppressionsKey,
   tokenIdsKey,
   tokensKey,
 } from './keyspace.ts'
@@ -33,6 +34,7 @@ import { bucketsOfSegment, hasPostings, segmentEndMs, segmentKeys } from './segm
 import { type ServerCounters, type ServerState, serverOwner, serverRef } from './server.ts'
 import { statusField } from './status.ts'
 import { inboundName, type StreamState, streamName, streamRef } from './stream.ts'
+import { listedFact, sweepListed } from './sweep-suppressions.ts'
 
 export const SWEEP_TIMER = 'sweep'
 
@@ -76,9 +78,14 @@ export const sweep: CommandType<TimerBody, null> = {
     if (past.length > 0) return removeWhole(past, { serverId, shard, nowMs, counters })
     const oldest = segments[0]
     if (oldest === undefined && server.removedAtMs !== undefined) {
-      const listed = streamsFact(shard, serverId)
-      if (!facts.has(listed)) return { kind: 'need', facts: [listed] }
-      const refs = facts.sorted(listed).map(([streamId]) => streamRef(streamId))
+      const of = { shard, serverId, accountId: server.accountId }
+      const reads = [listedFact(of), streamsFact(shard, serverId)]
+      if (!reads.every((fact) => facts.has(fact))) return { kind: 'need', facts: reads }
+      const listed = sweepListed(facts, of)
+      if (listed !== null && 'kind' in listed) return listed
+      if (listed !== null)
+        return { kind: 'done', reply: null, ops: listed.ops, due: [{ ...sweepDue(serverId, nowMs), atMs: nowMs }] }
+      const refs = facts.sorted(streamsFact(shard, serverId)).map(([streamId]) => streamRef(streamId))
       if (!refs.every((ref) => states.has(ref))) return { kind: 'need', entities: refs }
       const streams = refs.map((ref) => states.get<StreamState | null>(ref)).filter((stream) => stream !== null)
       return removeLast(server, streams, { shard, nowMs })
@@ -134,6 +141,8 @@ function removeLast(
   if (streams.length === STEP_STREAMS)
     return { kind: 'done', reply: null, ops, due: [{ ...sweepDue(serverId, nowMs), atMs: nowMs }] }
   ops.push({ key: namesKey(shard, accountId), write: 'HDEL', args: [inboundName(serverId)] })
+  // Trimmed to nothing it is still a key.
+  ops.push({ key: suppressionsKey(shard, serverId), write: 'UNLINK', args: [] })
   ops.push({ key: tokensKey(shard, serverId), write: 'UNLINK', args: [] })
   ops.push({ key: tokenIdsKey(shard, serverId), write: 'UNLINK', args: [] }, goes('server', serverId))
   return { kind: 'done', reply: null, ops }
@@ -180,19 +189,13 @@ function removeOldest(
       streams.add(byPersonKey(shard, serverId, segment, bucketOfPosting(number, buckets)))
     if (message.tagHash !== null) streams.add(byTagKey(shard, serverId, segment, bucketOfTag(message.tagHash, buckets)))
   }
-  const minId = idAfter(last.id)
+  const minId = entryIdAfter(last.id)
   const ops = [
     ...Array.from(streams, (key): Op => ({ key, write: 'XTRIM', args: ['MINID', minId] })),
     ...deleteOps(headKey(shard, serverId, segment), heads),
     ...deleteOps(statusKey(shard, serverId, segment), statuses),
   ]
   return { kind: 'done', reply: null, ops, due }
-}
-
-/** The smallest entry id above `entryId`. */
-function idAfter(entryId: string): string {
-  const dash = entryId.indexOf('-')
-  return `${entryId.slice(0, dash)}-${BigInt(entryId.slice(dash + 1)) + 1n}`
 }
 
 /** HDEL of many fields, in writes of a bounded size. */
