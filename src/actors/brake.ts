@@ -1,7 +1,7 @@
 /**
  * brake - stops a broadcast stream that too many people complain about.
  *
- * Counters `stream:<id>`: `hours`, of the last 24 hours in which anything happened `[hour, deliveries, complaints]`, hours
+ * Counters `stream:<id>`: `hours`, of the running hour and the 24 before it, as far as anything happened, `[hour, deliveries, complaints]`, hours
  * since 1970, oldest first. Resuming a stream takes its counters away, so that its window begins anew.
  *
  * Spec stream.brake
@@ -17,7 +17,8 @@ export interface StreamCounters {
   readonly hours?: readonly Hour[]
 }
 
-const WINDOW_HOURS = 24
+/** The running hour, and the 24 before it: never less than the last 24 hours, whose first lies within an hour. */
+const WINDOW_HOURS = 25
 
 /** Owner of a stream's counters. */
 export function streamOwner(streamId: string): string {

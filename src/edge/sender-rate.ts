@@ -2,7 +2,8 @@
  * sender-rate - how many connections one sender may open to the MX listener: at once, and in a minute.
  *
  * A sender is an IPv4 address or the /64 network of an IPv6 one: whoever has one address of a /64 has all of them.
- * Minutes are those of the clock, counted in each process.
+ * Minutes are those of the clock, counted in each process, not in the store: a connection is let in or turned away before
+ * anything is asked of anybody, also while the store is away. With n processes a sender may have n times as much.
  *
  * Spec mx.rate
  */

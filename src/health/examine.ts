@@ -13,6 +13,7 @@ import { EXAMINED, type ExaminedName, type Finding, type Health } from '../../sc
 import type { Config } from '../config.ts'
 import type { Resolver } from '../effects/resolve.ts'
 import type { SigningKey } from '../effects/sign.ts'
+import { readClockSync } from './clock-sync.ts'
 import {
   type DnsDeps,
   examineDmarc,
@@ -48,7 +49,7 @@ export async function examine(deps: ExamineDeps): Promise<Health> {
   const port = within('outbound-port', async () => examinePort(deps))
   const findings = await Promise.all([
     one('store', () => examineStore(redis(), config.durability)),
-    one('clock', () => examineClock(redis(), nowMs)),
+    one('clock', () => examineClock(redis(), nowMs, readClockSync)),
     one('disk', () => examineDisk(config.dataDir)),
     one('resolver', () => examineResolver(deps)),
     one('tls', async () => examineTls(config, nowMs())),

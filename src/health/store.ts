@@ -37,16 +37,35 @@ export async function examineStore(redis: Redis, durability: Durability): Promis
   return well('store', `Redis ${info.get('redis_version') ?? info.get('valkey_version')}, ${share}`)
 }
 
-/** The store's clock against this machine's: every deadline follows the store's. */
-export async function examineClock(redis: Redis, nowMs: () => number): Promise<Finding> {
+/**
+ * The store's clock against this machine's: every deadline follows the store's. Where the store runs on this machine that is
+ * one clock, so whether anything keeps it right is looked at too. In: `isKept` as `readClockSync` answers.
+ */
+export async function examineClock(
+  redis: Redis,
+  nowMs: () => number,
+  isKept: () => Promise<boolean | null>,
+): Promise<Finding> {
   const before = nowMs()
   const [seconds, micros] = await redis.time()
   const after = nowMs()
   const storeMs = Number(seconds) * 1000 + Number(micros) / 1000
   const off = Math.round(Math.max(before - storeMs, storeMs - after, 0))
-  if (off <= CLOCK_MS_MAX) return well('clock', 'The clocks of the store and of this machine agree')
   const message = `The clocks of the store and of this machine are ${off} ms apart`
-  return failed('clock', message, 'Let NTP set both clocks (chronyc tracking, timedatectl set-ntp true)')
+  if (off > CLOCK_MS_MAX)
+    return failed('clock', message, 'Let NTP set both clocks (chronyc tracking, timedatectl set-ntp true)')
+  const kept = await isKept()
+  const agree = 'The clocks of the store and of this machine agree'
+  if (kept === false)
+    return warning(
+      'clock',
+      `${agree}, but nothing synchronizes this machine's`,
+      'Let NTP set it: timedatectl set-ntp true, or install chrony; then timedatectl says "System clock synchronized: yes"',
+    )
+  return well(
+    'clock',
+    kept === true ? `${agree}, and are synchronized` : `${agree}; if NTP sets them is not known here`,
+  )
 }
 
 /** Names and values of an answer to INFO. */

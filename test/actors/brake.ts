@@ -21,27 +21,28 @@ for (const [name, deliveries, complaints, stops] of CASES)
     t.equal(isOverBrake({ hours: [[hour, deliveries, complaints]] }, NOW_MS), stops)
     // The same spread over the window.
     const spread: [number, number, number][] = [
-      [hour - 23, deliveries - 1, 0],
+      [hour - 24, deliveries - 1, 0],
       [hour - 2, 1, complaints],
     ]
     t.equal(isOverBrake({ hours: spread }, NOW_MS), stops)
   })
 
-t.test('brake: what is older than 24 hours counts no more, and is not kept [stream.brake]', async (t) => {
+t.test('brake: what is 25 hours old counts no more, and is not kept [stream.brake]', async (t) => {
   let counters: StreamCounters | null = null
   for (let index = 0; index < 40; index += 1) {
     counters = countInWindow(counters, 'delivery', NOW_MS + index * HOUR_MS)
     counters = countInWindow(counters, 'complaint', NOW_MS + index * HOUR_MS)
   }
   const hours: readonly (readonly number[])[] = counters?.hours ?? []
-  t.equal(hours.length, 24)
+  t.equal(hours.length, 25)
   t.same(
     hours.map(([, ...counts]) => counts),
-    Array.from({ length: 24 }, () => [1, 1]),
+    Array.from({ length: 25 }, () => [1, 1]),
   )
   const old = { hours: [[Math.floor(NOW_MS / HOUR_MS), 2000, 100]] as const }
-  t.ok(isOverBrake(old, NOW_MS + 23 * HOUR_MS))
-  t.notOk(isOverBrake(old, NOW_MS + 24 * HOUR_MS))
+  t.ok(isOverBrake(old, NOW_MS + 24 * HOUR_MS - 1))
+  t.ok(isOverBrake(old, NOW_MS + 24 * HOUR_MS + HOUR_MS / 2), 'the end of that hour is less than 24 hours old')
+  t.notOk(isOverBrake(old, NOW_MS + 25 * HOUR_MS))
 })
 
 t.test('brake: a clock that goes back counts on where it was', async (t) => {

@@ -74,7 +74,7 @@ t.test('health: what is said to mend it mends it, until nothing is broken [opera
       'everything, in order',
     )
     for (const finding of health.findings) {
-      if (finding.status === 'ok' || finding.fix?.includes('TLS_CERT')) continue
+      if (finding.status === 'ok' || finding.name === 'clock' || finding.fix?.includes('TLS_CERT')) continue
       seen.add(finding.name)
       mend(finding)
     }

@@ -39,9 +39,13 @@ t.test('health: the store’s settings and its memory [operator.health]', async 
 })
 
 t.test('health: clocks that agree, and one that is off [operator.health]', async (t) => {
-  t.match(await examineClock(redis, Date.now), { name: 'clock', status: 'ok' })
+  const unknown = async () => null
+  const look = (isKept: () => Promise<boolean | null>) => examineClock(redis, Date.now, isKept)
+  t.match(await look(unknown), { name: 'clock', status: 'ok', message: /not known/ })
+  t.match(await look(async () => true), { status: 'ok', message: /synchronized/ })
+  t.match(await look(async () => false), { status: 'warning', message: /nothing synchronizes/, fix: /set-ntp true/ })
   for (const off of [-60_000, 60_000])
-    t.match(await examineClock(redis, () => Date.now() + off), {
+    t.match(await examineClock(redis, () => Date.now() + off, unknown), {
       status: 'failed',
       message: /(59|60)\d{3} ms/,
       fix: /NTP/,
