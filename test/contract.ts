@@ -94,8 +94,8 @@ t.test('contract: a setting has a sentence, and words for an absent default', as
   t.equal(new Set(SETTINGS.map(({ name }) => name)).size, SETTINGS.length)
 })
 
-t.test('contract: the Procfile sets only what schemas/config.ts knows', async (t) => {
-  const known = new Set<string>(SETTINGS.map(({ name }) => name))
+t.test('contract: the Procfile sets only what schemas/config.ts knows, and the threads of libuv', async (t) => {
+  const known = new Set<string>([...SETTINGS.map(({ name }) => name), 'UV_THREADPOOL_SIZE'])
   const lines = readFileSync(join(ROOT, 'Procfile'), 'utf8').trim().split('\n')
   const names = lines.flatMap((line) => [...line.matchAll(/(?:^\w+:|\s)\s*([A-Z_]+)=/g)].map(([, name]) => name ?? ''))
   t.ok(names.includes('REDIS_URL') && names.includes('SECRET_KEY') && names.includes('OPERATOR_PORT'))
@@ -103,6 +103,9 @@ t.test('contract: the Procfile sets only what schemas/config.ts knows', async (t
     names.filter((name) => !known.has(name)),
     [],
   )
+  const starts = [...lines, readFileSync(join(ROOT, 'package.json'), 'utf8')].join('\n').match(/.*exec node --max.*/g)
+  t.equal(starts?.length, 4)
+  t.ok(starts?.every((line) => /UV_THREADPOOL_SIZE=\$.UV_THREADPOOL_SIZE:-8. exec node/.test(line)))
 })
 
 t.test('contract: the changelog has a section for what comes next', async (t) => {

@@ -56,6 +56,7 @@ export interface MxListenerOptions<Target> {
 const IDLE_MS_MAX = 300_000
 const CLOSE_MS_MAX = 8000
 const CLIENTS_MAX = 500
+const RECEIVED_MAX = 50
 const COMMAND_BYTES_MAX = 4096
 /** Bytes of a mail that are kept: a report is the second of its parts, the headers it quotes begin the third. */
 const KEPT_BYTES_MAX = 256 * 1024
@@ -190,6 +191,8 @@ async function onMail<Target>(
     const named = received.session.envelope.rcptTo.map(({ address }) => session.targets.get(address.toLowerCase()))
     const targets = named.filter((target) => target !== undefined)
     if (received.stream.sizeExceeded) return { code: 552, text: '5.3.4 Message too big' }
+    // Spec mx.loop
+    if (countReceived(bytes) > RECEIVED_MAX) return { code: 554, text: '5.4.6 Too many hops: mail loops' }
     return await handlers.mail({ bytes, targets })
   } finally {
     session.isBusy = false
@@ -207,6 +210,13 @@ async function keepStart(stream: SMTPServerDataStream): Promise<Buffer> {
     kept += part.length
   }
   return Buffer.concat(chunks)
+}
+
+/** How many servers a mail has passed: `Received` fields of its header (RFC 5321 6.3). */
+function countReceived(bytes: Buffer): number {
+  const end = bytes.indexOf('\r\n\r\n')
+  const header = bytes.toString('latin1', 0, end < 0 ? bytes.length : end)
+  return header.match(/^received[ \t]*:/gim)?.length ?? 0
 }
 
 function errorOf({ code, text }: SmtpAnswer): Error {

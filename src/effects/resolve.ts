@@ -45,6 +45,8 @@ export interface ResolverOptions {
   /** Bound of one look-up with all its tries and its wait for a place. */
   readonly totalTimeoutMs?: number
   readonly queryTimeoutMs?: number
+  /** Answers that are kept at most. */
+  readonly keptMax?: number
 }
 
 export interface Resolver {
@@ -70,8 +72,8 @@ export function createResolver(options: ResolverOptions): Resolver {
 
   function keep(question: string, answer: DnsAnswer<unknown>): DnsAnswer<unknown> {
     kept.delete(question)
-    // A Map is in order of insertion: the oldest goes.
-    if (kept.size >= CACHE_MAX) kept.delete(kept.keys().next().value as string)
+    // A Map is in order of insertion, and what is used is inserted anew: the one that was not used for longest goes.
+    if (kept.size >= (options.keptMax ?? CACHE_MAX)) kept.delete(kept.keys().next().value as string)
     kept.set(question, { answer, untilMs: options.nowMs() + ageMs(answer) })
     return answer
   }
@@ -91,7 +93,11 @@ export function createResolver(options: ResolverOptions): Resolver {
   async function look(type: RecordType, name: string, { fresh = false } = {}): Promise<DnsAnswer<unknown>> {
     const question = `${type} ${name.toLowerCase()}`
     const known = fresh ? undefined : kept.get(question)
-    if (known && known.untilMs > options.nowMs()) return known.answer
+    if (known && known.untilMs > options.nowMs()) {
+      kept.delete(question)
+      kept.set(question, known)
+      return known.answer
+    }
     const running = inFlight.get(question) ?? ask(question, type, name)
     inFlight.set(question, running)
     return running

@@ -38,6 +38,8 @@ interface Rule {
 
 /** Phases in which a refusal can be about the recipient. */
 const RECIPIENT_PHASES: readonly Phase[] = ['rcpt', 'data', 'dot']
+/** Phases in which the address may be dead; a refusal of DATA before the message says nothing of one recipient for good. */
+const HARD_PHASES: readonly Phase[] = ['rcpt', 'dot', 'dns']
 const UNKNOWN_RECIPIENT = new RegExp(
   [
     '(user|recipient|mailbox|address|account|alias)( is| name)? (unknown|unrecognized|not (found|known|exist))',
@@ -144,8 +146,7 @@ export function classifyReply(input: ClassifyInput): Classification {
   const temporary = code === null || code < 500 || code === 503 || rule.temporary === true
   // Spec message.hard: of 5.7.x only "account disabled" and "null MX" speak of the recipient, whatever the words say.
   const isPolicy = enhanced !== null && /^5\.7\.(?!13$|18$)/.test(enhanced)
-  const isAboutRecipient = RECIPIENT_PHASES.includes(input.phase) || input.phase === 'dns'
-  const hard = rule.hard === true && !temporary && !isPolicy && isAboutRecipient
+  const hard = rule.hard === true && !temporary && !isPolicy && HARD_PHASES.includes(input.phase)
   return { classification: rule.classification, temporary, hard }
 }
 

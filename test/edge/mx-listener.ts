@@ -135,6 +135,16 @@ t.test('mx-listener: 50 recipients, and one more is put off [mx.size]', async (t
   dialog.end()
 })
 
+t.test('mx-listener: a mail that has passed 50 servers is taken, one more loops [mx.loop]', async (t) => {
+  const { listener, port, received } = await start()
+  t.teardown(() => listener.close())
+  const hops = (count: number) => 'Received: from a by b;\n\tnow\n'.repeat(count)
+  const body = `Subject: x\n\n${hops(60)}`
+  t.match(await deliverMail(port, 'ok@a.example', hops(50) + body), /^250 /)
+  t.match(await deliverMail(port, 'ok@a.example', hops(51) + body), /^554 5\.4\.6 /)
+  t.equal(received.length, 1)
+})
+
 t.test('mx-listener: of a big mail the beginning is kept; one too big is 552 [mx.size]', async (t) => {
   const { listener, port, received } = await start()
   t.teardown(() => listener.close())

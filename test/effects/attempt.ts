@@ -3,6 +3,7 @@
 import t from 'tap'
 import { attemptAddress, createBrokenTls } from '../../src/effects/attempt.ts'
 import { startMx } from '../support/mx.ts'
+import { makeSelfSigned } from '../support/self-signed.ts'
 import { SHORT_TIMEOUTS } from '../support/sender.ts'
 
 const DAY_MS = 86_400_000
@@ -53,3 +54,22 @@ t.test('attempt: a session, or what its absence says of the server', async (t) =
   const cut = { ok: false, contact: 'none', outcome: { result: 'returned', phase: 'abort' } }
   t.match(await attempt('127.0.0.1', AbortSignal.abort()), cut)
 })
+
+const stranger = makeSelfSigned()
+t.test(
+  'attempt, delivery 12: a bad certificate where TLS is demanded',
+  { skip: !stranger && 'no openssl' },
+  async (t) => {
+    const mx = await startMx({ capabilities: ['STARTTLS'], tls: stranger! })
+    t.teardown(() => mx.close())
+    const deps = { ehloName: 'out.svc.test', port: mx.port, timeouts: SHORT_TIMEOUTS, ca: null, nowMs: () => 0 }
+    const input = { host: 'mx.test', address: '127.0.0.1', isVerified: true }
+    for (const script of [null, { capabilities: [] }]) {
+      if (script) mx.script(script)
+      const ended = await attemptAddress(input, { ...deps, brokenTls: createBrokenTls() }, NEVER)
+      const outcome = { result: 'deferred', classification: 'PolicyRelated', code: null, hard: false, phase: 'conn' }
+      t.match(ended, { ok: false, contact: 'answered', outcome })
+    }
+    t.notMatch(mx.sessions.flatMap(({ commands }) => commands).join(), /MAIL/)
+  },
+)

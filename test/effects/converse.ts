@@ -1,6 +1,8 @@
 /** converse - one test per kind of answer and per place where a dialogue can break, over real sockets. */
 
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
+import { SMTP_TIMEOUTS } from '../../src/effects/converse.ts'
 import type { MxScript } from '../support/mx.ts'
 import { makeSelfSigned } from '../support/self-signed.ts'
 import { JOB, type SenderDeps, SHORT_TIMEOUTS, setUpTransmit } from '../support/sender.ts'
@@ -253,4 +255,53 @@ t.test('converse: the signal cuts the attempt off at any time', async (t) => {
   controller.abort()
   t.match(await outcome, { result: 'returned', phase: 'abort', code: null })
   await until(() => mx.sessions[0]!.closed, 5000)
+})
+
+t.test('converse: the time limits in milliseconds (RFC 5321 4.5.3.2)', async (t) => {
+  t.strictSame(SMTP_TIMEOUTS, {
+    connectMs: 30_000,
+    connectAllMs: 60_000,
+    greetingMs: 60_000,
+    // Greeting, then EHLO and STARTTLS.
+    openMs: 120_000,
+    envelopeMs: 300_000,
+    dataMs: 180_000,
+    dotMs: 600_000,
+    closeMs: 5_000,
+  })
+})
+
+t.test('converse: a server that stops reading the message is given up', async (t) => {
+  const { zone, deps, attempt } = await setUp(t, {}, { timeouts: { ...SHORT_TIMEOUTS, dataMs: 300 } })
+  const sockets: Socket[] = []
+  const server = createServer((socket) => {
+    sockets.push(socket)
+    socket.on('error', () => undefined)
+    socket.write('220 mx.test\r\n')
+    socket.on('data', (bytes) => {
+      const isData = bytes.includes('DATA')
+      socket.write(isData ? '354 go ahead\r\n' : '250 ok\r\n')
+      if (isData) socket.pause()
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(deps.port, '127.0.0.9', resolve))
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  t.equal((server.address() as AddressInfo).address, '127.0.0.9')
+  zone.set('mx.test', { type: 'A', address: '127.0.0.9' })
+  const { outcome } = await attempt({ ...JOB, message: Buffer.alloc(16_000_000, `${'x'.repeat(70)}\r\n`) })
+  t.match(outcome, { result: 'deferred', code: null, phase: 'data', response: /^timeout at data/ })
+})
+
+t.test('converse: silence after RSET ends the connection, not the outcome', async (t) => {
+  const { mx, run } = await setUpTransmit(
+    t,
+    { rcpt: '550 5.1.1 no such user', data: '554 no', rset: 'hang' },
+    { timeouts: { ...SHORT_TIMEOUTS, closeMs: 200 } },
+  )
+  t.match(await run(), { result: 'bounced', classification: 'InvalidRecipient', hard: true })
+  await until(() => mx.sessions[0]!.closed, 5000)
+  t.ok(mx.sessions[0]!.commands.includes('RSET'))
 })

@@ -65,6 +65,16 @@ t.test('resolve: what is kept, and for how long', async (t) => {
   t.same(zone.asked, ['A a.test'], 'fresh asks')
 })
 
+t.test('resolve: of what is kept the one that was not used for longest goes', async (t) => {
+  const zone = await startZone()
+  const resolver = createResolver({ servers: [zone.server], nowMs: () => 0, keptMax: 2 })
+  t.teardown(() => zone.close())
+  for (const name of ['a.test', 'b.test', 'a.test', 'c.test']) await resolver.look('A', name)
+  zone.asked.length = 0
+  for (const name of ['c.test', 'a.test', 'b.test']) await resolver.look('A', name)
+  t.same(zone.asked, ['A b.test'])
+})
+
 t.test('resolve: equal questions in flight are asked once; a silent server is given up', async (t) => {
   const zone = await startZone()
   const resolver = createResolver({ servers: [zone.server], nowMs: () => 0, totalTimeoutMs: 300 })

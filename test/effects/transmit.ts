@@ -2,9 +2,10 @@
 
 import type { Test } from 'tap'
 import t from 'tap'
+import { BLACK_HOLE_SKIP, openBlackHole } from '../support/black-hole.ts'
 import type { MxScript } from '../support/mx.ts'
 import { startMx } from '../support/mx.ts'
-import { JOB, setUpTransmit as setUp } from '../support/sender.ts'
+import { JOB, SHORT_TIMEOUTS, setUpTransmit as setUp } from '../support/sender.ts'
 import type { Zone } from '../support/zone.ts'
 
 async function setUpTwo(t: Test, first: MxScript | null, second: MxScript) {
@@ -83,6 +84,19 @@ for (const capabilities of [[], ['PIPELINING']])
       t.equal(mx.sessions.length, 2)
       t.ok(mx.sessions[0]!.commands.filter((line) => line.startsWith('RCPT')).length === 2)
     })
+
+t.test('transmit: all connects of an attempt have one bound', { skip: BLACK_HOLE_SKIP }, async (t) => {
+  const timeouts = { ...SHORT_TIMEOUTS, connectMs: 400, connectAllMs: 500 }
+  const { mx, zone, run } = await setUp(t, {}, { timeouts })
+  const silent = ['127.0.5.1', '127.0.5.2', '127.0.5.3']
+  const holes = await Promise.all(silent.map((address) => openBlackHole(address, mx.port)))
+  t.teardown(() => Promise.all(holes.map((hole) => hole.close())))
+  const records = silent.map((_address, n) => ({ type: 'MX' as const, exchange: `s${n}.test`, priority: n }))
+  for (const [n, address] of silent.entries()) zone.set(`s${n}.test`, { type: 'A', address })
+  zone.set('a.test', ...records, { type: 'MX', exchange: 'mx.test', priority: 9 })
+  t.match(await run(), { result: 'deferred', response: /ETIMEDOUT s1\.test/ }, 'the third is not begun')
+  t.equal(mx.sessions.length, 0)
+})
 
 interface DnsRow {
   readonly name: string

@@ -123,8 +123,8 @@ t.test('classify: no policy code ever suppresses, whatever its text', async (t) 
   }
 })
 
-t.test('classify: nothing is hard before the recipient was named', async (t) => {
-  for (const phase of ['conn', 'mail', 'compose', 'fence', 'abort'] as const) {
+t.test('classify: nothing is hard before the recipient was named, nor at DATA', async (t) => {
+  for (const phase of ['conn', 'mail', 'data', 'compose', 'fence', 'abort'] as const) {
     for (const [response] of ROWS) t.notOk(classifyReply({ phase, response }).hard)
   }
 })
