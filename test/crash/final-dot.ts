@@ -1,8 +1,9 @@
 /**
- * The process is ended with SIGKILL when the receiving server has the whole message and has not yet said what becomes
- * of it. The next start must deliver the message; the receiver may get it once more, not oftener, and the same
- * message.
+ * The process is ended when the receiving server has the whole message and has not yet said what becomes of it. After a
+ * SIGKILL the next start must deliver the message; the receiver may get it once more, not oftener, and the same message.
+ * A SIGTERM waits for a server that answers in time, and it gets nothing twice.
  */
+import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { checkSettled } from '../support/crash-check.ts'
 import { verifyDomain } from '../support/crash-live.ts'
@@ -15,20 +16,56 @@ import { startZone } from '../support/zone.ts'
 
 const MESSAGES = 3
 const ARRIVED_MS_MAX = 15_000
+/** What the server thinks about a message for; a stop gives it eight seconds. */
+const THINKS_MS = 5_000
 
 const WAYS: readonly [string, (port: number) => Record<string, string>][] = [
   ['relay', (port) => ({ RELAY_URL: `smtp://127.0.0.1:${port}`, RELAY_CONNECTIONS: String(MESSAGES) })],
   ['mx', (port) => ({ DELIVERY_PORT: String(port), PRIVATE_NETWORKS_ALLOWED: '127.0.0.0/8' })],
 ]
 
-t.jobs = 2
+t.jobs = 3
 const id = 'crash.final-dot-sent'
 for (const [way, settingsOf] of WAYS)
   t.test(`crash: killed when final dot sent (${way}), each message comes once more at most [${id}]`, (t) =>
     killAtFinalDot(t, settingsOf),
   )
 
+const [, [, ofMx]] = WAYS as [(typeof WAYS)[0], (typeof WAYS)[0]]
+t.test('crash: told to stop when final dot sent, it waits for the answer [crash.stop-final-dot]', async (t) => {
+  const { mx, dying, settle } = await sendToFinalDot(t, ofMx)
+  const ended = dying.kill('SIGTERM')
+  await pause(THINKS_MS)
+  t.ok(dying.isRunning(), 'it waits')
+  mx.answer('250 2.0.0 at last')
+  await ended
+  t.equal(await dying.exited, 0)
+  mx.script({})
+  await settle()
+  t.equal(messagesOf(mx).length, MESSAGES, 'no message came twice')
+})
+
 async function killAtFinalDot(t: Test, settingsOf: (port: number) => Record<string, string>): Promise<void> {
+  const { mx, dying, settle } = await sendToFinalDot(t, settingsOf)
+  await dying.kill('SIGKILL')
+  mx.script({})
+  const next = await settle()
+  const copies = new Map<string, string[]>()
+  for (const message of messagesOf(mx)) {
+    const name = /^message-id: *(\S+)/im.exec(message)?.[1] ?? 'none'
+    copies.set(name, [...(copies.get(name) ?? []), message])
+  }
+  t.equal(copies.size, MESSAGES, 'copies of one message share its Message-ID')
+  for (const [first, ...others] of copies.values()) {
+    t.equal(others.length, 1, 'it came once more: the first time nobody knows what became of it')
+    t.equal(others[0], first, 'the same bytes')
+  }
+  await next.kill('SIGTERM')
+  t.equal(await next.exited, 0)
+}
+
+/** A service whose messages the server has whole, and has not answered; `settle` starts the next and waits for their end. */
+async function sendToFinalDot(t: Test, settingsOf: (port: number) => Record<string, string>) {
   const mx = await startMx()
   const zone = await startZone()
   zone.set('example.com', { type: 'MX', exchange: 'mx.example.com', priority: 10 })
@@ -55,24 +92,15 @@ async function killAtFinalDot(t: Test, settingsOf: (port: number) => Record<stri
     goOn: (sent) => sent < MESSAGES,
   })
   await until(() => messagesOf(mx).length === MESSAGES, ARRIVED_MS_MAX)
-  await dying.kill('SIGKILL')
-  mx.script({})
-  host = await startHost(settings)
-  const { socketPath } = redis
-  const found = await checkSettled(t, { socketPath, firstRun, ledger, live: true })
-  t.equal(found.told, MESSAGES)
-  const copies = new Map<string, string[]>()
-  for (const message of messagesOf(mx)) {
-    const name = /^message-id: *(\S+)/im.exec(message)?.[1] ?? 'none'
-    copies.set(name, [...(copies.get(name) ?? []), message])
+  const settle = async (): Promise<Host> => {
+    const next = await startHost(settings)
+    host = next
+    const { socketPath } = redis
+    const found = await checkSettled(t, { socketPath, firstRun, ledger, live: true })
+    t.equal(found.told, MESSAGES)
+    return next
   }
-  t.equal(copies.size, MESSAGES, 'copies of one message share its Message-ID')
-  for (const [first, ...others] of copies.values()) {
-    t.equal(others.length, 1, 'it came once more: the first time nobody knows what became of it')
-    t.equal(others[0], first, 'the same bytes')
-  }
-  await host.kill('SIGTERM')
-  t.equal(await host.exited, 0)
+  return { mx, dying, settle }
 }
 
 function messagesOf(mx: Awaited<ReturnType<typeof startMx>>): string[] {
