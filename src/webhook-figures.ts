@@ -18,6 +18,7 @@ import { WEBHOOK_BACKLOG_MAX } from '../schemas/limits.ts'
 import { deliveryKey } from './actors/keyspace.ts'
 import { POST_LANE, parseItem, webhookOfLane } from './actors/webhook-item.ts'
 import { unpackRecord } from './actors/webhook-record.ts'
+import { makeFreshLook } from './views/fresh-look.ts'
 import { runEach } from './views/queue.ts'
 
 /** How a webhook fared at its last attempt here. */
@@ -55,20 +56,7 @@ interface Backlog {
 
 /** Makes the look, which is taken anew at most every three seconds; the last one stands while the store is away. */
 export function makeWebhookFigures(deps: WebhookFigureDeps): WebhookFigures {
-  let seen = formatFigures([])
-  let seenAtMs = Number.NEGATIVE_INFINITY
-  let running: Promise<Readonly<Record<string, number>>> | null = null
-  const look = async () => {
-    seen = (await lookAt(deps)) ?? seen
-    seenAtMs = deps.nowMs()
-    running = null
-    return seen
-  }
-  return async () => {
-    if (Math.abs(deps.nowMs() - seenAtMs) < FRESH_MS) return seen
-    running ??= look()
-    return running
-  }
+  return makeFreshLook({ first: formatFigures([]), freshMs: FRESH_MS, nowMs: deps.nowMs, look: () => lookAt(deps) })
 }
 
 async function lookAt(deps: WebhookFigureDeps): Promise<Readonly<Record<string, number>> | null> {

@@ -10,6 +10,7 @@
 import type { Redis } from 'ioredis'
 import { msOf } from '../../cluster/id.ts'
 import { parseItem } from '../actors/item.ts'
+import { makeFreshLook } from './fresh-look.ts'
 import { countDestinations, readLane } from './queue.ts'
 
 /** Destinations that are told apart, and lanes of each that are looked into. */
@@ -46,20 +47,12 @@ export interface QueueFigureDeps {
 
 /** Makes the look, which is taken anew at most every 15 seconds; the last one stands while the store is away. */
 export function makeQueueFigures(deps: QueueFigureDeps): () => Promise<readonly QueueFigure[]> {
-  let seen: readonly QueueFigure[] = []
-  let seenAtMs = Number.NEGATIVE_INFINITY
-  let running: Promise<readonly QueueFigure[]> | null = null
-  const look = async () => {
-    seen = (await lookAt(deps)) ?? seen
-    seenAtMs = deps.nowMs()
-    running = null
-    return seen
-  }
-  return async () => {
-    if (deps.nowMs() - seenAtMs < FRESH_MS) return seen
-    running ??= look()
-    return running
-  }
+  return makeFreshLook<readonly QueueFigure[]>({
+    first: [],
+    freshMs: FRESH_MS,
+    nowMs: deps.nowMs,
+    look: () => lookAt(deps),
+  })
 }
 
 async function lookAt({ redis, nowMs, siteOf }: QueueFigureDeps): Promise<QueueFigure[] | null> {

@@ -9,7 +9,7 @@
  */
 
 import type { Entry } from '../../cluster/behaviour.ts'
-import { msOf, shardOf, shortId } from '../../cluster/id.ts'
+import { idOfEntry, msOf, shardOf, shortId } from '../../cluster/id.ts'
 import type { Delivery, EventName, Webhook } from '../../schemas/webhook.ts'
 import { deadKey, deliveryKey, queueKey, slicesKey } from '../actors/keyspace.ts'
 import { isGone, recordFact } from '../actors/prepare-post.ts'
@@ -161,7 +161,8 @@ export async function listDeliveries(
   const deliveries: Delivery[] = []
   let lookedAt = 0
   let last = page.after
-  for (const slice of slices.slice(0, SLICES_LOOKED_AT_MAX)) {
+  const looked = slices.slice(0, SLICES_LOOKED_AT_MAX)
+  for (const [slice] of looked) {
     for (;;) {
       const step = page.limit - deliveries.length + 1
       const seen = await readStep(read, place, { slice, below: last, count: step })
@@ -177,7 +178,10 @@ export async function listDeliveries(
       if (seen.length < step) break
     }
   }
-  return { deliveries, next: slices.length > SLICES_LOOKED_AT_MAX ? last : null }
+  const oldest = looked.at(-1)
+  const isMore = oldest !== undefined && slices.length > SLICES_LOOKED_AT_MAX
+  // Below the first of the oldest slice: all that was looked into may have been empty.
+  return { deliveries, next: isMore ? idOfEntry(`${oldest[1]}-0`, shard) : null }
 }
 
 function fits(
@@ -191,16 +195,16 @@ function fits(
   return !isGone(delivery, { nowMs, test: webhook.test })
 }
 
-/** Slices that may hold what lies below a delivery, newest first. */
+/** Slices that may hold what lies below a delivery, with the time of their first one, newest first. */
 async function slicesBelow(
   read: Reader,
   { shard, webhook }: Place,
   after: string | null,
-): Promise<readonly string[] | null> {
+): Promise<readonly (readonly [slice: string, openedAtMs: number])[] | null> {
   const max = after === null ? Number.MAX_SAFE_INTEGER : msOf(after)
   const key = slicesKey(shard, webhook.webhookId)
   const seen = await read(shard, [{ read: 'sorted', key, min: 0, max, count: SLICES_MAX }])
-  return seen === null ? null : (seen[0] as readonly (readonly [string, number])[]).map(([name]) => name).reverse()
+  return seen === null ? null : (seen[0] as readonly (readonly [string, number])[]).toReversed()
 }
 
 /** The newest deliveries of a slice below one, with their records. Of an old slice the dead alone. */

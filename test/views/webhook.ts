@@ -1,6 +1,7 @@
 /** webhook - pages of deliveries: each once, however many died in one millisecond. */
 
 import t from 'tap'
+import { slicesKey } from '../../src/actors/keyspace.ts'
 import { makeTrimBacklog } from '../../src/actors/webhook-backlog.ts'
 import { webhookSweep } from '../../src/actors/webhook-sweep.ts'
 import { listDeliveries } from '../../src/views/webhook.ts'
@@ -34,4 +35,29 @@ t.test('webhook: the dead of one millisecond fill pages without a gap [webhook.d
     after = page?.next ?? null
   } while (after !== null && listed.length <= ids.length)
   t.same(listed.reverse(), ids)
+})
+
+t.test('webhook: a list goes on below slices of which nothing is left [webhook.deliveries]', async (t) => {
+  const world = new World(NOW_MS)
+  const webhook = seedWebhook(world, makeTenant(world))
+  const [id] = queue(world, webhook.webhookId, 1)
+  fire(world, makeTrimBacklog(0), `backlog:${webhook.webhookId}`)
+  // What was delivered in these has gone after thirty days; the slices stay as long as the log.
+  const emptied = Array.from({ length: 100 }, (_, n) => NOW_MS + (n + 1) * DAY_MS)
+  const key = slicesKey(world.shard, webhook.webhookId)
+  const nameOf = (ms: number) => `${new Date(ms).toISOString().slice(0, 10).replaceAll('-', '')}-0`
+  for (const ms of emptied) world.apply({ key, write: 'ZADD', args: [String(ms), nameOf(ms)] })
+  world.nowMs += 140 * DAY_MS
+  const { read } = readerOf(world)
+  const listed: string[] = []
+  let pages = 0
+  for (let after: string | null = null; pages < 10; ) {
+    const place = { webhook, nowMs: world.nowMs }
+    const page = await listDeliveries(read, place, { limit: 100, after, status: null, event: null })
+    pages += 1
+    listed.push(...(page?.deliveries ?? []).map(({ deliveryId }) => deliveryId))
+    after = page?.next ?? null
+    if (after === null) break
+  }
+  t.same([listed, pages], [[id], 3])
 })
