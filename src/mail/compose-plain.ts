@@ -7,9 +7,8 @@
  * RFC 5322, RFC 2045 6.7, RFC 2046 5.1.4
  */
 
-import { foldLines } from 'nodemailer/lib/mime-funcs'
-import { encode as encodeQp, wrap as wrapQp } from 'nodemailer/lib/qp'
 import { type ComposeAddress, type ComposeInput, formatMessageId } from './compose.ts'
+import { encodePlain } from './qp-plain.ts'
 
 /** A body of more is not the usual kind. */
 const BODY_CHARS_MAX = 64 * 1024
@@ -63,21 +62,21 @@ function formatFields(input: ComposeInput): string | null {
   if (subject.includes('"') || subject.includes('=?')) return null
   const [sender, shown, copied] = [formatAddresses([from]), formatAddresses(to), formatAddresses(cc)]
   if (sender === null || shown === null || copied === null) return null
-  const lines = [`X-Sendwright-Id: ${messageId}`]
-  if (feedbackId !== undefined) lines.push(`Feedback-ID: ${feedbackId}`)
-  lines.push(fold(`From: ${sender}`))
-  if (shown !== '') lines.push(fold(`To: ${shown}`))
-  if (copied !== '') lines.push(fold(`Cc: ${copied}`))
-  const date = new Date(acceptedAtMs).toUTCString().replace('GMT', '+0000')
-  lines.push(fold(`Subject: ${subject}`), fold(`Message-ID: ${formatMessageId(input)}`), `Date: ${date}`)
-  return lines.join('\r\n')
+  let fields = `X-Sendwright-Id: ${messageId}`
+  if (feedbackId !== undefined) fields += `\r\nFeedback-ID: ${feedbackId}`
+  fields += `\r\n${fold(`From: ${sender}`)}`
+  if (shown !== '') fields += `\r\n${fold(`To: ${shown}`)}`
+  if (copied !== '') fields += `\r\n${fold(`Cc: ${copied}`)}`
+  fields += `\r\n${fold(`Subject: ${subject}`)}\r\n${fold(`Message-ID: ${formatMessageId(input)}`)}`
+  return `${fields}\r\nDate: ${formatDate(acceptedAtMs)}`
 }
 
 function formatBoth({ boundarySeed }: ComposeInput, fields: string, parts: readonly Part[]): string {
   const boundary = `--_NmP-${boundarySeed}-Part_1`
   const type = fold(`Content-Type: multipart/alternative; boundary="${boundary}"`)
-  const bodies = parts.map((one) => `--${boundary}\r\n${one.type}\r\n${one.encoding}\r\n\r\n${one.content}\r\n`)
-  return `${fields}\r\nMIME-Version: 1.0\r\n${type}\r\n\r\n${bodies.join('')}--${boundary}--\r\n`
+  let bodies = ''
+  for (const one of parts) bodies += `--${boundary}\r\n${one.type}\r\n${one.encoding}\r\n\r\n${one.content}\r\n`
+  return `${fields}\r\nMIME-Version: 1.0\r\n${type}\r\n\r\n${bodies}--${boundary}--\r\n`
 }
 
 /** Addresses of one field, '' for none; null where one is not plain. */
@@ -97,14 +96,15 @@ function formatAddresses(addresses: readonly ComposeAddress[]): string | null {
 function formatPart(type: string, body: string | null): Part | null {
   if (body === null || body === '') return NO_PART
   if (body.length > BODY_CHARS_MAX || !PLAIN_BODY.test(body)) return null
-  const content = body.replace(LINE_ENDS, '\r\n')
-  const isLong = LONG_LINE.test(content)
+  const hasEnds = body.includes('\n') || body.includes('\r')
+  const content = hasEnds ? body.replace(LINE_ENDS, '\r\n') : body
+  const isLong = hasEnds ? LONG_LINE.test(content) : content.length > LINE_OCTETS_MAX
   // Without a letter it would become base64.
   if (isLong && !LETTER.test(content)) return null
   return {
     type: `Content-Type: ${type}; charset=utf-8`,
     encoding: `Content-Transfer-Encoding: ${isLong ? 'quoted-printable' : '7bit'}`,
-    content: isLong ? wrapQp(encodeQp(content), LINE_OCTETS_MAX) : content,
+    content: isLong ? encodePlain(content) : content,
   }
 }
 
@@ -113,6 +113,34 @@ function isPlainText(text: string): boolean {
   return text.length <= 200 && PLAIN_TEXT.test(text)
 }
 
+/** A field in lines, each cut before the last blanks that keep it short, or behind a word that is longer. */
 function fold(line: string): string {
-  return line.length < LINE_OCTETS_MAX ? line : foldLines(line, LINE_OCTETS_MAX)
+  let folded = ''
+  let rest = line
+  while (rest.length >= LINE_OCTETS_MAX) {
+    const end = foldAt(rest)
+    if (end === rest.length) break
+    folded += `${rest.slice(0, end)}\r\n`
+    rest = rest.slice(end)
+  }
+  return folded + rest
+}
+
+/** Where a line that is too long ends. */
+function foldAt(line: string): number {
+  let end = line.lastIndexOf(' ', LINE_OCTETS_MAX - 1)
+  while (end > 0 && line[end - 1] === ' ') end -= 1
+  if (end > 0) return end
+  end = LINE_OCTETS_MAX
+  while (end < line.length && line[end] !== ' ') end += 1
+  return end
+}
+
+/** The date of the last message: many are composed within its second. */
+let lastDate = { second: -1, text: '' }
+
+function formatDate(ms: number): string {
+  const second = Math.floor(ms / 1000)
+  if (lastDate.second !== second) lastDate = { second, text: new Date(ms).toUTCString().replace('GMT', '+0000') }
+  return lastDate.text
 }

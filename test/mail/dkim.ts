@@ -183,7 +183,7 @@ t.test('dkim: any body in canonical form equals the rule as it is written', asyn
       const expected = createHash('sha256').update(canonicalOf(body)).digest('base64')
       return hashBody(Buffer.from(body, 'latin1'), 0) === expected
     }),
-    { numRuns: 2000 },
+    { numRuns: 2000, seed: 20_261_121 },
   )
   t.pass('holds for two thousand bodies')
 })
