@@ -110,21 +110,35 @@ export class Exchange {
 
   #identify(authorization: string): void {
     const { gate } = this.#target
+    const known = gate.needsKey ? this.#desk.knownKeys.get(authorization) : undefined
+    if (known !== undefined) {
+      this.#unproven = known.parsed
+      this.#admit(known.owner)
+      return
+    }
     const parsed = gate.needsKey ? readKey(gate, authorization) : null
     try {
       const found = parsed === null ? null : this.#desk.keys(parsed)
       if (found instanceof Promise) {
         found.then(
-          (owner) => this.#admit(owner),
+          (owner) => {
+            this.#know(parsed, owner)
+            this.#admit(owner)
+          },
           (fault) => this.#keyless(fault),
         )
       } else {
         this.#unproven = found === null ? null : parsed
+        this.#know(parsed, found)
         this.#admit(found)
       }
     } catch (fault) {
       this.#keyless(fault)
     }
+  }
+
+  #know(parsed: ParsedKey | null, owner: KeyOwner | null): void {
+    if (parsed !== null && owner !== null) this.#desk.knownKeys.add(this.#head.headers.authorization, { parsed, owner })
   }
 
   /** Refuses what never reaches a handler. A key that was revoked meanwhile is told so and nothing else. Spec key.revoke */
@@ -135,7 +149,10 @@ export class Exchange {
     }
     this.#isWorking = true
     Promise.resolve(this.#desk.keys(this.#unproven, true)).then(
-      (owner) => this.#answer(owner === null ? UNAUTHORIZED : refusal),
+      (owner) => {
+        if (owner === null) this.#desk.knownKeys.delete(this.#head.headers.authorization)
+        this.#answer(owner === null ? UNAUTHORIZED : refusal)
+      },
       (fault) => {
         this.#logFault(fault, 'Key look-up failed')
         this.#answer(refuse('unavailable'))

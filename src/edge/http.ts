@@ -23,6 +23,7 @@ import { makeClientAddress } from './client-address.ts'
 import { Exchange } from './exchange.ts'
 import { readHeaders } from './headers.ts'
 import type { KeyFinder } from './key.ts'
+import { KnownKeys } from './known-keys.ts'
 import type { Rate } from './rate.ts'
 import type { Desk, EdgeLog, Handler, Target } from './request.ts'
 import { makeNoMethod, makeNowhere, makeTarget, patternOf } from './targets.ts'
@@ -83,6 +84,7 @@ const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
 export async function startListener(options: ListenerOptions): Promise<Listener> {
   const desk: Desk = {
     keys: options.keys,
+    knownKeys: new KnownKeys(),
     rate: options.rate ?? null,
     clientAddress: makeClientAddress(options.trustedProxies),
     log: options.log,

@@ -20,8 +20,6 @@ const PUBLIC_CHARS = 8
 const SHARD_CHARS = 2
 const RANDOM_CHARS = 32
 const CHECKSUM_CHARS = 6
-const REMEMBERED_MAX = 10_000
-const REMEMBERED_MS = 600_000
 const TOKEN = /^(sk|sk_test|ak|ok)_[0-9A-Za-z]{8}_[0-9A-Za-z]{38}$/
 
 /** Shards that two base62 characters can name. */
@@ -61,21 +59,8 @@ export function makeKey(kind: TokenKind, shard: number): MadeKey {
   return { token, prefix, hash: hashOf(token) }
 }
 
-/** Keys read of late. They are secrets: what is remembered goes after ten minutes, used or not. */
-const remembered = new Map<string, ParsedKey>()
-
 /** Reads a key. In: any text. Out: null unless form and checksum are right. Spec key.format */
 export function parseKey(text: string): ParsedKey | null {
-  const known = remembered.get(text)
-  if (known !== undefined) return known
-  const parsed = readKey(text)
-  if (parsed === null) return null
-  if (remembered.size === 0) setTimeout(() => remembered.clear(), REMEMBERED_MS).unref()
-  if (remembered.size < REMEMBERED_MAX) remembered.set(text, parsed)
-  return parsed
-}
-
-function readKey(text: string): ParsedKey | null {
   const kind = TOKEN.exec(text)?.[1]
   if (kind === undefined) return null
   const bodyEnd = text.length - CHECKSUM_CHARS

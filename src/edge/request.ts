@@ -10,6 +10,7 @@ import type { ClientAddress } from './client-address.ts'
 import type { ContentCheck } from './content.ts'
 import type { RequestHeaders } from './headers.ts'
 import type { KeyFinder, KeyOwner } from './key.ts'
+import type { KnownKeys } from './known-keys.ts'
 import type { Rate } from './rate.ts'
 import type { Answer } from './respond.ts'
 
@@ -58,6 +59,7 @@ export interface Receiving {
 /** What all requests of a listener share. */
 export interface Desk {
   readonly keys: KeyFinder
+  readonly knownKeys: KnownKeys
   readonly rate: Rate | null
   readonly clientAddress: ClientAddress
   readonly log: EdgeLog

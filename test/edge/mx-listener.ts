@@ -244,7 +244,7 @@ t.test(
     const openssl = (version: string) =>
       new Promise<string>((resolve) => {
         const options = ['s_client', '-starttls', 'smtp', '-connect', `127.0.0.1:${port}`, '-brief', version]
-        const child = execFile('openssl', options, { timeout: 10_000 }, (_error, out, err) => resolve(out + err))
+        const child = execFile('openssl', options, { timeout: 60_000 }, (_error, out, err) => resolve(out + err))
         child.stdin?.end('QUIT\r\n')
       })
     t.match(await openssl('-tls1_3'), /Protocol version: TLSv1\.3/)

@@ -1,0 +1,44 @@
+/**
+ * known-keys - the owners of keys that were used of late, found by the header as it came
+ *
+ * Only keys that have an owner are remembered, so that invented ones push nobody out. A header is a secret: what is
+ * remembered goes after ten minutes, used or not. That a key was revoked since is not known here (`KeyFinder`).
+ *
+ * Spec key.unknown, key.revoke
+ */
+
+import { Generations } from './generations.ts'
+import type { KeyOwner, ParsedKey } from './key.ts'
+
+/** A key with its owner. */
+export interface KnownKey {
+  readonly parsed: ParsedKey
+  readonly owner: KeyOwner
+}
+
+/** Some 5 MB. */
+const YOUNG_MAX = 8_192
+const KNOWN_MS = 600_000
+/** As clients write it; any other spelling is looked up each time. */
+const HEADER = /^Bearer \w{1,80}$/
+
+export class KnownKeys {
+  readonly #known = new Generations<KnownKey>(YOUNG_MAX)
+
+  /** Whose key an Authorization header holds; undefined: not known here. */
+  get(authorization: string): KnownKey | undefined {
+    return this.#known.get(authorization)
+  }
+
+  /** The header's key was looked up and has an owner. */
+  add(authorization: string, known: KnownKey): void {
+    if (!HEADER.test(authorization)) return
+    if (this.#known.isEmpty) setTimeout(() => this.#known.clear(), KNOWN_MS).unref()
+    this.#known.set(authorization, known)
+  }
+
+  /** The header's key was revoked. */
+  delete(authorization: string): void {
+    this.#known.delete(authorization)
+  }
+}
