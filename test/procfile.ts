@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t from 'tap'
 import type { FirstRun } from '../src/first-start.ts'
+import { freePort, freePorts } from './support/port.ts'
 import { ROOT } from './support/root.ts'
-import { freePort } from './support/service.ts'
 import { until } from './support/until.ts'
 
 const MS_MAX = 30_000
@@ -17,7 +17,8 @@ t.test('cluster: runs http and actors, starts again what was killed, ends Redis 
   const dataDir = mkdtempSync(join(tmpdir(), 'sendwright-procfile-'))
   t.teardown(() => rmSync(dataDir, { recursive: true, force: true }))
   const [redisPort, httpPort, operatorPort] = [await freePort(), await freePort(), await freePort()]
-  const firstPort = 20_000 + Math.floor(Math.random() * 20_000)
+  // Redis, http and two of actors, in this order.
+  const firstPort = await freePorts(4)
   const env: NodeJS.ProcessEnv = {
     ...process.env,
     DATA_DIR: dataDir,
@@ -32,7 +33,6 @@ t.test('cluster: runs http and actors, starts again what was killed, ends Redis 
   t.teardown(() => child.kill('SIGKILL'))
   const lines: string[] = []
   createInterface({ input: child.stdout }).on('line', (line) => lines.push(line))
-  // Redis and http come first in the count.
   const ports = [operatorPort, firstPort + 2, firstPort + 3]
   const areReady = async (): Promise<boolean> => (await Promise.all(ports.map(isReady))).every((one) => one)
   await until(areReady, MS_MAX)

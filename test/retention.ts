@@ -10,7 +10,7 @@ import { startZone } from './support/zone.ts'
 
 const SWEPT_MS_MAX = 30_000
 const ADDRESS = 'someone.to.forget@example.com'
-const PATTERNS = ['log', 'head', 'status', 'by-person', 'by-tag', 'segments', 'content', 'idempotency']
+const PATTERNS = ['log', 'head', 'status', 'by-person', 'by-tag', 'segments', 'bodies', 'content', 'idempotency']
 
 t.test('retention: what is past its age is gone [retention.all]', { skip: MOVED_CLOCK_SKIP }, async (t) => {
   const clock = makeMovedClock()

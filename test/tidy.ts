@@ -30,7 +30,15 @@ const ZONES: Record<string, Rule> = {
   },
   'src/actors/': {
     // Of cluster/ as values only what is as pure as a behaviour: key names, ids, the assertion.
-    values: ['src/actors/', 'src/mail/', 'schemas/', 'cluster/keyspace.ts', 'cluster/fault.ts', 'cluster/id.ts'],
+    values: [
+      'src/actors/',
+      'src/mail/',
+      'schemas/',
+      'cluster/keyspace.ts',
+      'cluster/fault.ts',
+      'cluster/id.ts',
+      'cluster/cmd-id.ts',
+    ],
     types: ['cluster/'],
     hint: 'behaviours are pure: effects report, behaviours decide',
   },

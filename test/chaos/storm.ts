@@ -2,7 +2,7 @@
 import { type Accepted, postEmail } from '../support/ledger.ts'
 
 const REQUESTS = 64
-const TRIES_MAX = 400
+const TRIES_MAX = 2_400
 const AGAIN_MS = 50
 
 export interface Storm {

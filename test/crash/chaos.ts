@@ -7,7 +7,7 @@ import { describeChaos, failuresOf } from '../chaos/report.ts'
 import { runChaos } from '../chaos/run.ts'
 
 const OPTIONS = {
-  seed: Number(process.env.SEED ?? Date.now() % 1_000_000),
+  seed: Number(process.env.SEED ?? 1),
   kills: 3,
   falls: 1,
   stops: 1,
@@ -18,11 +18,11 @@ const OPTIONS = {
   storms: 1,
   clients: 16,
   isStrict: false,
-  // The machine may run much else; the real bound is that of `npm run chaos`.
+  // The machine may run much else; the real bounds are those of `npm run chaos`.
+  rollRefusedMax: 0.02,
   recoveryMsMax: 60_000,
 }
 
-t.setTimeout(200_000)
 t.test(
   'crash: several processes, killed, frozen, restarted and cut off, lose and double nothing [crash.chaos]',
   async (t) => {

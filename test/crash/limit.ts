@@ -17,7 +17,7 @@ const TRIES_MAX = 8
 const ROUND_MS_MAX = 15_000
 const MINUTE_MS = 60_000
 
-t.setTimeout(240_000 + ROUNDS * 15_000)
+t.setTimeout(600_000 + ROUNDS * 60_000)
 const fleet = await startFleet(['actors', 'actors', 'http', 'http'])
 const redis = new Redis({ path: fleet.redis.socketPath })
 t.teardown(async () => {

@@ -11,7 +11,7 @@ import { checkSettled } from '../support/crash-check.ts'
 import { raiseLimits } from '../support/crash-scene.ts'
 import { type Host, startHost } from '../support/host.ts'
 import { startLoad } from '../support/ledger.ts'
-import { freePort } from '../support/service.ts'
+import { freePort } from '../support/port.ts'
 import { until } from '../support/until.ts'
 
 const ROUNDS = Number(process.env.ORPHANS ?? 2)

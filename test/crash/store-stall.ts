@@ -13,11 +13,11 @@ import { until } from '../support/until.ts'
 const STALLED_MS = [1_000, 3_000, 6_000]
 const CUT_EVERY_MS = 100
 const CUTTING_MS = Number(process.env.CUTTING_MS ?? 5_000)
+const CUTS_MIN = 10
 const MESSAGES_BETWEEN = 100
 /** Clients outlast all of it. */
-const TRY_MS_MAX = 60_000
+const TRY_MS_MAX = 90_000
 
-t.setTimeout(120_000)
 t.jobs = 1
 const service = await startTestService()
 t.teardown(() => service.stop())
@@ -58,7 +58,7 @@ t.test(
     t.teardown(() => redis.disconnect())
     const endMs = performance.now() + CUTTING_MS
     let cut = 0
-    while (performance.now() < endMs) {
+    while (performance.now() < endMs || cut <= CUTS_MIN) {
       const clients = String(await redis.client('LIST')).split('\n')
       for (const one of clients.filter((line) => line.includes(' name=commit '))) {
         const [, id = ''] = /id=(\d+)/.exec(one) ?? []
@@ -67,7 +67,7 @@ t.test(
       const nextMs = performance.now() + CUT_EVERY_MS
       await until(() => performance.now() >= nextMs, CUT_EVERY_MS * 20)
     }
-    t.ok(cut > 10, `${cut} connections were cut`)
+    t.comment(`${cut} connections were cut`)
     await load.passes(MESSAGES_BETWEEN)
     const ledger = await load.end()
     const found = await checkSettled(t, { socketPath, firstRun, ledger, before })

@@ -6,17 +6,17 @@ import { join } from 'node:path'
 import t from 'tap'
 import { LIVE_DOMAIN, seedAccounts } from '../../bench/seed.ts'
 import type { ShardList } from '../../schemas/cluster.ts'
+import { SHARDS_TOGETHER } from '../../src/actors/placement.ts'
 import { FLEET_SECRET, type Fleet, startFleet } from '../support/fleet.ts'
 import { postEmail } from '../support/ledger.ts'
 import { startMx } from '../support/mx.ts'
-import { freePort } from '../support/service.ts'
+import { freePort } from '../support/port.ts'
 import { until } from '../support/until.ts'
 import { startZone } from '../support/zone.ts'
 
 const CONNECTIONS = 4
 /** Rounds in which the server lets every connection wait at the dot. */
 const ROUNDS = 5
-/** The product puts its first accounts onto these shards. */
 const ACCOUNTS = 4
 const TRIES_MAX = 20
 
@@ -75,7 +75,7 @@ async function bothOwn(fleet: Fleet): Promise<void> {
   throw new Error('One process has all shards')
 }
 
-/** Owners of the first shards, once two processes have divided all of them; null before. */
+/** Owners of the shards that have the first accounts, once two processes have divided all of them; null before. */
 async function ownersOf({ vessels, firstRun }: Fleet): Promise<string[] | null> {
   const answer = await fetch(`http://127.0.0.1:${vessels[0]?.operatorPort}/v1/operator/shards`, {
     headers: { authorization: `Bearer ${firstRun.operatorToken}`, connection: 'close' },
@@ -84,6 +84,6 @@ async function ownersOf({ vessels, firstRun }: Fleet): Promise<string[] | null> 
   const { shards, workers } = (await answer.json()) as ShardList
   const living = workers.filter((one) => one.isAlive && one.takesShards && !one.isLeaving)
   const isDivided = living.length === 2 && living.every((one) => one.shards > 0)
-  const owners = shards.slice(0, ACCOUNTS).map(({ owner }) => owner ?? '')
+  const owners = shards.slice(0, SHARDS_TOGETHER).map(({ owner }) => owner ?? '')
   return isDivided && owners.every((owner) => living.some(({ worker }) => worker === owner)) ? owners : null
 }

@@ -17,8 +17,8 @@ const RECIPIENTS = 50
 const SENDERS = 5
 /** Of the posts to every second webhook one in so many fails. */
 const FAILING = 10
-const WAIT_MS = 60_000
-const LATE_MS_MAX = 2_000
+const WAIT_MS = 300_000
+const LATE_MS_MAX = 20_000
 const DAY_S = 86_400
 
 const receiver = await startReceiver()
@@ -128,10 +128,11 @@ t.test('webhooks: 10,000 first attempts under load, in the order of their events
     }
   }
   await Promise.all(Array.from({ length: SENDERS }, (_, sender) => send(sender)))
-  await until(() => paths.every((path) => (seen.get(path)?.length ?? 0) >= EVENTS), WAIT_MS)
+  const firstsOf = (path: string) => (seen.get(path) ?? []).filter(({ attempt }) => attempt === 1)
+  await until(() => paths.every((path) => firstsOf(path).length >= EVENTS), WAIT_MS)
   for (const [n, path] of paths.entries()) {
     const queued = (await queuedFor(ids[n] as string)).reverse()
-    const firsts = (seen.get(path) ?? []).filter(({ attempt }) => attempt === 1)
+    const firsts = firstsOf(path)
     t.equal(firsts.length, EVENTS)
     t.ok(
       firsts.every(({ id }, at) => id === queued[at]),

@@ -33,7 +33,7 @@ t.test('attempt: a session, or what its absence says of the server', async (t) =
   const deps = {
     ehloName: 'out.svc.test',
     port: mx.port,
-    timeouts: { ...SHORT_TIMEOUTS, greetingMs: 300 },
+    timeouts: { ...SHORT_TIMEOUTS, greetingMs: 1500 },
     brokenTls,
     nowMs: () => 0,
     ca: null,

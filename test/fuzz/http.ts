@@ -16,10 +16,9 @@ const AT_ONCE = 8
 const GROWTH_MB_MAX = 150
 /** A head of so many bytes is taken; a longer one may be refused. */
 const HEAD_BYTES_SURE = 3_500
-const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000)
+const SEED = Number(process.env.SEED ?? 1)
 const UNKNOWN_ID = '01a1f8d8-8300-7000-8000-0e7faee555a7'
 
-t.setTimeout(180_000)
 t.jobs = 1
 const { settings, firstRun, end } = await setScene({ APPROVAL: 'manual' })
 const host = await startHost(settings)

@@ -17,7 +17,6 @@ const RESIDENT_MB_MAX = 2_000
 const ENDED_MS_MAX = 30_000
 const MESSAGE = { from: 'you@simulator.test', to: ['a@example.com'], subject: 'Size' }
 
-t.setTimeout(120_000)
 t.jobs = 1
 const { settings, firstRun, end } = await setScene()
 const host = await startHost(settings)

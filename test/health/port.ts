@@ -4,7 +4,7 @@ import t from 'tap'
 import { createResolver } from '../../src/effects/resolve.ts'
 import { examinePort } from '../../src/health/port.ts'
 import { startMx } from '../support/mx.ts'
-import { freePort } from '../support/service.ts'
+import { freePort } from '../support/port.ts'
 import { startZone } from '../support/zone.ts'
 
 const zone = await startZone()

@@ -29,11 +29,16 @@ t.test('cluster: every shard has an owner that lives [operator.shards]', async (
 t.test('cluster: a shard whose journal disagrees is torn, one without owner is free [operator.shards]', async (t) => {
   await redis.xadd('{s200}:journal', '999-0', 'c', 'x')
   await redis.hset('{s201}:meta', 'owner', 'gone')
-  await redis.xadd('{s202}:mailbox', '1-1', 'cmd', 'loyw3u3z294a3ijtgk', 'name', 'x')
+  for (const [id, n] of [
+    ['1-1', '3'],
+    ['1-2', '2'],
+    ['1-3', 'odd'],
+  ] as const)
+    await redis.xadd('{s202}:mailbox', id, 'parcel', 'loyw3u3z294a3ijtgk', 'to', 'w', 'n', n)
   const { shards } = (await operate('GET /shards')).json
   t.match(shards[200], { state: 'torn', journalSeq: 999 })
   t.match(shards[201], { state: 'free', owner: 'gone' })
-  t.match(shards[202], { waiting: 1, oldestWaitingAt: /^20/ })
+  t.match(shards[202], { waiting: 6, oldestWaitingAt: /^20/ })
   await redis.del('{s200}:journal', '{s202}:mailbox')
 })
 

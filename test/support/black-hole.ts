@@ -40,7 +40,8 @@ function answers(host: string, port: number, sockets: Socket[]): Promise<boolean
     const socket = connect({ host, port })
     sockets.push(socket)
     socket.on('error', () => undefined)
-    const timer = setTimeout(resolve, ANSWER_MS_MAX, false)
+    // What has come by then is heard before it is called silence, however late the timer is.
+    const timer = setTimeout(() => setImmediate(resolve, false), ANSWER_MS_MAX)
     socket.once('connect', () => {
       clearTimeout(timer)
       resolve(true)

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { FirstRun } from '../../src/first-start.ts'
 import { startHost } from './host.ts'
+import { freePort } from './port.ts'
 import { startRedis, type TestRedis } from './redis.ts'
-import { freePort } from './service.ts'
 import { until } from './until.ts'
 
 const FIRST_RUN_MS_MAX = 10_000

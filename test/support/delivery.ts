@@ -10,7 +10,8 @@ import { SMTP_TIMEOUTS } from '../../src/effects/converse.ts'
 import type { ServiceOptions } from '../../src/main.ts'
 import { verifyDomain } from './crash-live.ts'
 import { type FakeMx, type MxScript, startMx } from './mx.ts'
-import { freePort, startTestService, type TestService } from './service.ts'
+import { freePort } from './port.ts'
+import { startTestService, type TestService } from './service.ts'
 import { until } from './until.ts'
 import { startZone, type Zone } from './zone.ts'
 
@@ -20,12 +21,12 @@ const FROM_DOMAIN = 'acme.example'
 /** Long enough for a loaded machine, short enough for a test of silence. */
 export const TIMEOUTS = {
   ...SMTP_TIMEOUTS,
-  connectMs: 1500,
-  greetingMs: 1500,
-  openMs: 3000,
-  envelopeMs: 1500,
-  dataMs: 1500,
-  dotMs: 1500,
+  connectMs: 4000,
+  greetingMs: 4000,
+  openMs: 8000,
+  envelopeMs: 4000,
+  dataMs: 4000,
+  dotMs: 4000,
   closeMs: 500,
 }
 

@@ -95,7 +95,7 @@ export function call(port: number, { method = 'GET', path, token, headers = {}, 
       method,
       path,
       agent: false,
-      timeout: 20_000,
+      timeout: 60_000,
       headers: {
         ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }),
         ...(isJson ? { 'Content-Type': 'application/json' } : {}),
@@ -131,7 +131,7 @@ export function sendRaw(
   port: number,
   bytes: Buffer | string,
   isDone: (text: string) => boolean = () => false,
-  timeoutMs = 5000,
+  timeoutMs = 60_000,
 ): Promise<{ text: string; isClosed: boolean }> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1')

@@ -10,7 +10,7 @@ import { Agent, request } from 'node:http'
 import { until } from './until.ts'
 
 const TRY_MS_MAX = 8_000
-const TRIES_MAX = 1_200
+const TRIES_MAX = 6_000
 const AGAIN_MS = 25
 const PASS_MS_MAX = 30_000
 
@@ -18,6 +18,7 @@ export interface Answered {
   readonly status: number
   readonly body: string
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly startedAtMs: number
   readonly tookMs: number
 }
 
@@ -126,7 +127,7 @@ export function postEmail(
         answer.on('data', (piece: Buffer) => (said += piece))
         answer.on('end', () => {
           const tookMs = performance.now() - startedAtMs
-          resolve({ status: answer.statusCode ?? 0, body: said, headers: answer.headers, tookMs })
+          resolve({ status: answer.statusCode ?? 0, body: said, headers: answer.headers, startedAtMs, tookMs })
         })
         answer.on('error', fail)
       },

@@ -5,8 +5,9 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer, type Server } from 'node:https'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import Stripe from 'stripe'
+import { freePort } from './port.ts'
 import { makeSelfSigned } from './self-signed.ts'
 
 const TOLERANCE_SECONDS = 300
@@ -61,8 +62,8 @@ export async function startReceiver(): Promise<Receiver | null> {
     socket.on('error', () => undefined)
   })
   server.on('tlsClientError', () => undefined)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
+  const port = await freePort()
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
   return {
     url: `https://localhost:${port}`,
     port,

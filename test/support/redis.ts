@@ -8,7 +8,7 @@ import { type Durability, findRedisBinary, type RedisBinary, redisArguments } fr
 import { probeRedis } from '../../cluster/redis-probe.ts'
 import { until } from './until.ts'
 
-const READY_MS_MAX = 10_000
+const READY_MS_MAX = 60_000
 
 let found: Promise<RedisBinary> | null = null
 
@@ -33,7 +33,7 @@ export interface TestRedis {
 export async function startRedis(
   options: { durability?: Durability; memoryBytes?: number; settings?: Record<string, string> } = {},
 ): Promise<TestRedis> {
-  const dir = mkdtempSync(join(tmpdir(), 'sendwright-test-'))
+  const dir = mkdtempSync(join(process.env.STORES_DIR ?? tmpdir(), 'sendwright-test-'))
   const socketPath = join(dir, 'redis.sock')
   const memoryBytes = options.memoryBytes ?? 256 * 1024 * 1024
   const args = [

@@ -18,7 +18,7 @@ import { startZone } from './zone.ts'
 const NEVER = new AbortController().signal
 
 /** Long enough for a loaded machine, short enough for a test of silence. */
-export const SHORT_TIMEOUTS = { ...SMTP_TIMEOUTS, connectMs: 2000, closeMs: 500 }
+export const SHORT_TIMEOUTS = { ...SMTP_TIMEOUTS, connectMs: 5000, closeMs: 500 }
 
 export type Job = Pick<SendInput, 'recipient' | 'mailFrom' | 'message'>
 export type SenderDeps = TransmitDeps & RouteDeps

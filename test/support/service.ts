@@ -6,7 +6,6 @@
  */
 
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ERROR } from '../../schemas/error.ts'
@@ -17,6 +16,7 @@ import { compileBody } from '../../src/edge/validate.ts'
 import type { FirstRun } from '../../src/first-start.ts'
 import { type RunningService, type ServiceOptions, startService } from '../../src/main.ts'
 import { startHost } from './host.ts'
+import { freePort } from './port.ts'
 import { startRedis, type TestRedis } from './redis.ts'
 
 const SECRET_KEY = 'a secret of the tests that is long enough'
@@ -136,15 +136,6 @@ export function configOf(environment: Readonly<Record<string, string>>): Config 
   const result = readConfig(environment)
   if (!result.ok) throw new Error(result.mistakes.join('; '))
   return result.config
-}
-
-/** A port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const probe = createServer()
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve))
-  const { port } = probe.address() as { port: number }
-  await new Promise((resolve) => probe.close(resolve))
-  return port
 }
 
 async function callAt(baseUrl: string, what: string, { token, body, headers }: CallOptions = {}): Promise<Called> {

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis'
 import type { Ledger } from './ledger.ts'
 import { until } from './until.ts'
 
-const SETTLE_MS_MAX = 60_000
+const SETTLE_MS_MAX = 240_000
 const SHOWN_MAX = 3
 const CLAIMS_MAX = 5
 

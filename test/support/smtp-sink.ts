@@ -2,9 +2,9 @@
 
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { delimiter, join } from 'node:path'
+import { freePort } from './port.ts'
 import { until } from './until.ts'
 
 /** Distributions put it where the PATH of a plain user does not look. */
@@ -17,10 +17,7 @@ export const SMTP_SINK_SKIP: false | string = PROGRAM === null ? 'smtp-sink of P
 /** Starts a sink on the loopback; on every address of it with `0.0.0.0`. */
 export async function startSmtpSink(host = '127.0.0.1'): Promise<{ port: number; close(): Promise<void> }> {
   if (PROGRAM === null) throw new Error('No smtp-sink: ask SMTP_SINK_SKIP first')
-  const probe = createServer()
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve))
-  const { port } = probe.address() as AddressInfo
-  await new Promise((resolve) => probe.close(resolve))
+  const port = await freePort()
   // As root it insists on giving up its rights to a named user.
   const user = process.getuid?.() === 0 ? ['-u', 'nobody'] : []
   const child = spawn(PROGRAM, [...user, '-c', `${host}:${port}`, '256'], { stdio: 'ignore', env: {} })

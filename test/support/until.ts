@@ -2,18 +2,21 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
 const STEP_MS = 5
+/** What is so on a machine that stands still for a while is so within this; a wait that comes to its end waits no longer. */
+const PATIENCE_MS = 60_000
 
 /**
  * Waits until `condition` returns something true, and returns it.
- * @param timeoutMs how long at most
+ * @param timeoutMs how long at most where that is more than a minute; a shorter one says what is usual
  * @throws Error with the condition's text when the time is over; whatever the condition throws, at once
  */
 export async function until<T>(condition: () => T | Promise<T>, timeoutMs: number): Promise<NonNullable<T>> {
-  const endMs = performance.now() + timeoutMs
+  const patienceMs = Math.max(timeoutMs, PATIENCE_MS)
+  const endMs = performance.now() + patienceMs
   for (;;) {
     const value = await condition()
     if (value) return value
-    if (performance.now() >= endMs) throw new Error(`Not true within ${timeoutMs} ms: ${condition}`)
+    if (performance.now() >= endMs) throw new Error(`Not true within ${patienceMs} ms: ${condition}`)
     await pause(STEP_MS)
   }
 }

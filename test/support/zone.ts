@@ -5,9 +5,8 @@
  * nothing at all. `asked` lists the questions, so that a test can prove that none was asked.
  */
 
-import type { AddressInfo } from 'node:net'
-import { createServer } from 'node:net'
 import dns2 from 'dns2'
+import { freePort } from './port.ts'
 
 const TYPE_NAMES = { 1: 'A', 2: 'NS', 5: 'CNAME', 12: 'PTR', 15: 'MX', 16: 'TXT', 28: 'AAAA' } as Record<number, string>
 const RCODE_SERVFAIL = 2
@@ -84,13 +83,4 @@ function answersOf(records: readonly ZoneRecord[], type: string): readonly ZoneR
 function toRdata(record: ZoneRecord): object {
   const type = Number(Object.keys(TYPE_NAMES).find((key) => TYPE_NAMES[Number(key)] === record.type))
   return { ...record, type }
-}
-
-/** A port that is free for TCP; the UDP port of the same number is free too unless another test took it just now. */
-async function freePort(): Promise<number> {
-  const probe = createServer()
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve))
-  const { port } = probe.address() as AddressInfo
-  await new Promise((resolve) => probe.close(resolve))
-  return port
 }

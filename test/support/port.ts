@@ -1,0 +1,72 @@
+/**
+ * port - ports of the loopback that no other test is given while this process lives
+ *
+ * A port that the system has just called free may be the next that it gives away: to a listener of another test, or to a
+ * connection. These lie below the ones that it gives away, and whose each one is, the system says too: the UDP port of
+ * the same number, on an address that nothing else uses, is held until the process ends.
+ */
+import { randomInt } from 'node:crypto'
+import { createSocket, type Socket } from 'node:dgram'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+
+/** Linux gives away ports from 32,768 on. */
+const PORT_FIRST = 12_000
+const PORT_LAST = 32_000
+const KEEPER = '127.255.255.254'
+const TRIES_MAX = 200
+
+const kept: Socket[] = []
+
+/** A port on which nobody listens. */
+export function freePort(): Promise<number> {
+  return freePorts(1)
+}
+
+/** The first of `count` such ports in a row. */
+export async function freePorts(count: number): Promise<number> {
+  for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+    const first = randomInt(PORT_FIRST, PORT_LAST - count)
+    if (await areFree(Array.from({ length: count }, (_, n) => first + n))) return first
+  }
+  throw new Error(`No ${count} free ports from ${PORT_FIRST} to ${PORT_LAST}`)
+}
+
+/** Keeps the ports; false, and none is kept, where one of them has an owner. */
+async function areFree(ports: readonly number[]): Promise<boolean> {
+  const keepers: Socket[] = []
+  for (const port of ports) {
+    const keeper = await keep(port)
+    if (keeper !== null) keepers.push(keeper)
+    if (keeper !== null && (await isUnheard(port))) continue
+    for (const one of keepers) one.close()
+    return false
+  }
+  kept.push(...keepers)
+  return true
+}
+
+async function keep(port: number): Promise<Socket | null> {
+  const socket = createSocket('udp4')
+  try {
+    socket.bind({ port, address: KEEPER, exclusive: true })
+    await once(socket, 'listening')
+    return socket.unref()
+  } catch {
+    socket.close()
+    return null
+  }
+}
+
+/** Whether nobody listens there, on whatever address. */
+async function isUnheard(port: number): Promise<boolean> {
+  const probe = createServer()
+  try {
+    await once(probe.listen(port, '0.0.0.0'), 'listening')
+    probe.close()
+    await once(probe, 'close')
+    return true
+  } catch {
+    return false
+  }
+}
