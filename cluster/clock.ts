@@ -3,6 +3,9 @@
  *
  * `nowMs` is the store's clock at the last heartbeat plus this process's monotonic time since. Nothing else in the
  * product asks a clock, so all processes of an installation agree on periods, deadlines and due times.
+ *
+ * An answer says that the store's clock stands between what it said and that plus the whole way there and back. Whatever
+ * was shown within these bounds goes on, so an answer that was slow moves nothing; outside of them it moves to the nearer.
  */
 
 /** No sleep is longer: setTimeout fires at once beyond 24.8 days, and a machine may sleep. */
@@ -23,13 +26,17 @@ export interface Clock {
 export function makeClock(): Clock {
   let storeMs = Date.now()
   let readAtMs = performance.now()
+  let isSet = false
   return {
     nowMs: () => Math.floor(storeMs + (performance.now() - readAtMs)),
     monotonicMs: () => performance.now(),
     set(nowMs, sentAtMs) {
       const arrivedAtMs = performance.now()
-      storeMs = nowMs
-      readAtMs = sentAtMs + (arrivedAtMs - sentAtMs) / 2
+      const wayMs = arrivedAtMs - sentAtMs
+      const shownMs = storeMs + (arrivedAtMs - readAtMs)
+      storeMs = isSet ? Math.min(Math.max(shownMs, nowMs), nowMs + 1 + wayMs) : nowMs + wayMs / 2
+      readAtMs = arrivedAtMs
+      isSet = true
     },
     after(ms, call) {
       if (ms === 0) {

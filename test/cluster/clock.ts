@@ -18,6 +18,21 @@ test('clock: the answer of a question counts from half its way', async (t) => {
   t.ok(clock.nowMs() >= 1_001_999, 'two of the four seconds have passed since the store looked')
 })
 
+test('clock: an answer that was slow does not set it back', async (t) => {
+  const clock = makeClock()
+  clock.set(1_000_000, clock.monotonicMs())
+  const before = clock.nowMs()
+  // The store looked early on its way, or late: both say nothing against what is shown.
+  clock.set(998_000, clock.monotonicMs() - 4_000)
+  t.ok(clock.nowMs() >= before)
+  clock.set(before, clock.monotonicMs() - 4_000)
+  t.ok(clock.nowMs() >= before && clock.nowMs() < before + 2_000)
+  clock.set(1_300_000, clock.monotonicMs() - 4_000)
+  t.ok(clock.nowMs() >= 1_300_000, 'it is at least what the store said')
+  clock.set(1_200_000, clock.monotonicMs() - 4_000)
+  t.ok(clock.nowMs() <= 1_204_500, 'and at most that and the whole way')
+})
+
 test('clock: calls back once, or not when it was cancelled', async (t) => {
   const clock = makeClock()
   const called: string[] = []
