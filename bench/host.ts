@@ -11,8 +11,8 @@ import type { HostAnswer, HostCall, HostOrder, Ready } from './host-side.ts'
 import type { BenchStore } from './store.ts'
 import { childEnvironment } from './wrk.ts'
 
-/** As `npm start` has it, for every contestant. */
-const NODE_OPTIONS = ['--max-semi-space-size=32']
+/** As `npm start` has it, for every contestant, and what `HOST_OPTIONS` adds. */
+const NODE_OPTIONS = ['--max-semi-space-size=32', ...optionsOf(process.env.HOST_OPTIONS)]
 
 /** Programs that a contestant can be. */
 export type HostName = 'floor' | 'bullmq' | 'bullmq-bulk' | 'product' | 'actors'
@@ -58,6 +58,11 @@ export async function startHost(
       process.removeListener('exit', endWithUs)
     },
   }
+}
+
+/** Options of node in a text, with blanks between them. */
+function optionsOf(text = ''): string[] {
+  return text.split(' ').filter((option) => option !== '')
 }
 
 function ask(child: ChildProcess, call: HostCall): Promise<HostAnswer> {

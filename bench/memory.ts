@@ -34,7 +34,7 @@ export async function benchMemory(messages: number): Promise<void> {
     if ((await countLog(store.client)) !== messages) throw new Error('The log does not hold every message')
     await host.stop()
     const withContent = await measureStore(store)
-    for (const family of ['content', 'idempotency']) await unlinkFamily(store.client, family)
+    for (const family of ['bodies', 'content', 'idempotency']) await unlinkFamily(store.client, family)
     const after = await measureStore(store)
     console.log(
       `memory: ${formatNumber(messages)} messages, ${SERVERS} servers, ${formatNumber(ADDRESSES)} addresses\n`,

@@ -5,7 +5,6 @@
  * needs more or throws leaves nothing behind. Later turns see what earlier ones staged.
  */
 import type { Decision, Due, Facts, HashFields, Need, Op, OutcomeBody, Signal, Staged } from './behaviour.ts'
-import { msOfCmdId } from './cmd-id.ts'
 import { Fault } from './fault.ts'
 import type { IdMaker } from './id.ts'
 import {
@@ -19,25 +18,16 @@ import {
   poisonOp,
   TIMERS_LANE,
 } from './item-turns.ts'
-import {
-  claimsKey,
-  countersKey,
-  dueKey,
-  entityKey,
-  inboxKey,
-  laneKey,
-  poisonKey,
-  repliesKey,
-  stagedKey,
-} from './keyspace.ts'
+import { claimsKey, countersKey, dueKey, entityKey, inboxKey, laneKey, poisonKey, stagedKey } from './keyspace.ts'
 import type { LaneTime, Placed } from './lane-index.ts'
-import { after } from './mailbox-reader.ts'
+import { cursorAfter, firstKept } from './mailbox-cursor.ts'
 import { Draft, type EntityTable, type Memory } from './memory.ts'
 import { Overlay } from './overlay.ts'
+import { ParcelReplies } from './parcel-replies.ts'
+import { PlacedLanes } from './placed-lanes.ts'
 import type { Claim } from './pump.ts'
-import { formatReply } from './remote-ask.ts'
-import type { Inbox } from './store.ts'
-import type { AskResult, Work } from './work.ts'
+import { packStaged } from './staged.ts'
+import type { Work } from './work.ts'
 
 /** Rounds of reading that one decision may ask for: what a round brings may name the next (an outcome that suppresses and is told takes five). */
 const NEEDS_MAX = 8
@@ -45,8 +35,6 @@ const NEEDS_MAX = 8
 const TIMER_AGAIN_MS = 3_600_000
 /** Poison keeps about this many commits' worth of entries. */
 const POISON_KEPT = 10_000
-const REPLY_SLICE_MS = 2_000
-const REPLY_LIFE_MS = 120_000
 /** What a command said that a behaviour could not bear is kept this long. */
 const POISON_SAID_MS = 86_400_000
 
@@ -77,13 +65,14 @@ export interface Plan {
   readonly overlay: Overlay
   readonly claims: readonly Claim[]
   readonly signals: readonly Signal[]
+  /** Lanes that it puts items into, each once. */
   readonly placed: readonly Placed[]
   /** Lanes whose lower bound in the store becomes exactly this; Infinity: it goes. */
   readonly indexed: readonly LaneTime[]
   /** Where mailbox and outcomes are read on; '' leaves it. */
   readonly cursor: string
   readonly outcomesCursor: string
-  /** Replies for other processes, by worker, one to a line. */
+  /** Replies for other processes, by worker, one line for each parcel. */
   readonly told: ReadonlyMap<string, string>
   readonly firstId: string
   readonly lid: string
@@ -189,20 +178,19 @@ class PlanBuilder {
   private readonly forgets: HashFields[] = []
   private readonly claims: Claim[] = []
   private readonly signals: Signal[] = []
-  private readonly placed: Placed[] = []
+  private readonly placed: PlacedLanes
   private readonly replies: { work: Work; reply: unknown; fault: boolean }[] = []
   private readonly entryCounts = new Map<string, number>()
-  private readonly bounds = new Map<string, number>()
   private readonly indexed = new Set<string>()
   private firstId = ''
   private lastId = ''
   private readonly cursors = { mailbox: '', outcomes: '' }
-  private readonly told = new Map<string, string>()
-  private readonly replyKeys = new Set<string>()
+  private readonly parcels = new ParcelReplies()
 
   constructor(context: BatchContext) {
     this.context = context
     this.overlay = new Overlay(context.nowMs)
+    this.placed = new PlacedLanes(context.items)
     this.draft = new Draft(context.memory, context.entities, { nowMs: context.nowMs, entryId: `${context.seq}-0` })
     this.facts = context.view(this.overlay)
     this.turn = {
@@ -219,8 +207,8 @@ class PlanBuilder {
 
   /** The decision, unless staging it would throw: an unknown kind of entity, an event that does not apply. */
   checked(work: Work, decision: Decision<unknown>): Decision<unknown> {
-    const events = stagedOf(decision).events ?? []
-    if (events.length > 0) {
+    const { events } = stagedOf(decision)
+    if (events !== undefined && events.length > 0) {
       const trial = new Draft(this.context.memory, this.context.entities, { nowMs: this.turn.nowMs, entryId: '' })
       for (const [name, changed] of this.draft.entities) trial.entities.set(name, changed)
       trial.apply(events, work.command.name)
@@ -244,11 +232,10 @@ class PlanBuilder {
     const fault = answer === FAULT
     if ((work.source === 'claim' || work.source === 'outcome') && !fault && answer !== null) this.claim(answer as Claim)
     if (work.source === 'index') this.indexed.add(work.lane)
-    if (work.source === 'mailbox')
-      this.replyTo(
-        work,
-        answer === LATE ? { kind: 'unavailable' } : fault ? { kind: 'fault' } : { kind: 'answer', reply: answer },
-      )
+    if (work.origin !== null && work.origin.replyTo !== '') {
+      const result = fault ? 'fault' : answer === LATE ? 'unavailable' : null
+      this.parcels.add(work.origin, work.place, result === null ? { kind: 'answer', reply: answer } : { kind: result })
+    }
     if (work.entryId !== '') this.consume(work, fault)
     this.replies.push({ work, reply: fault ? null : answer, fault })
   }
@@ -270,12 +257,28 @@ class PlanBuilder {
     for (const of of ['mailbox', 'outcomes'] as const) {
       if (this.cursors[of] === '') continue
       const key = inboxKey(this.context.items.shard, of)
-      this.push({ key, write: 'XTRIM', args: ['MINID', after(this.cursors[of])] })
+      this.push({ key, write: 'XTRIM', args: ['MINID', firstKept(this.cursors[of])] })
     }
+    for (const op of this.parcels.close(this.context.items.shard, this.turn.nowMs)) this.push(op)
     const indexed = [...this.indexed].map((lane) => this.correct(lane))
-    const { ops, absent, forgets, overlay, claims, signals, placed, replies, draft, told, firstId } = this
-    const ends = { cursor: this.cursors.mailbox, outcomesCursor: this.cursors.outcomes, firstId, lid: this.lastId }
-    return { works, ops, absent, forgets, overlay, draft, ...ends, claims, signals, placed, indexed, replies, told }
+    return {
+      works,
+      replies: this.replies,
+      ops: this.ops,
+      absent: this.absent,
+      forgets: this.forgets,
+      draft: this.draft,
+      overlay: this.overlay,
+      claims: this.claims,
+      signals: this.signals,
+      placed: this.placed.list(),
+      indexed,
+      cursor: this.cursors.mailbox,
+      outcomesCursor: this.cursors.outcomes,
+      told: this.parcels.told,
+      firstId: this.firstId,
+      lid: this.lastId,
+    }
   }
 
   giveBack(): void {
@@ -291,7 +294,7 @@ class PlanBuilder {
   private numbered(op: Op): Op {
     const count = this.entryCounts.get(op.key) ?? 0
     this.entryCounts.set(op.key, count + 1)
-    return { ...op, args: [`${this.context.seq}-${count}`, ...op.args.slice(1)] }
+    return { key: op.key, write: op.write, args: [`${this.context.seq}-${count}`, ...op.args.slice(1)] }
   }
 
   private leave(lane: string, item: string): void {
@@ -308,25 +311,24 @@ class PlanBuilder {
   }
 
   private place(due: Due): void {
-    const { pump, worker } = this.context.items
-    const type = due.job === undefined || due.atMs > this.turn.nowMs ? undefined : pump.typeOf(due.lane)
-    if (type !== undefined && pump.room(due.lane) > 0) {
+    const { pump, worker, shard } = this.context.items
+    const { lane, item, atMs } = due
+    const placed = this.placed.at(lane)
+    const type = due.job === undefined || atMs > this.turn.nowMs ? undefined : placed.type
+    if (type !== undefined && pump.room(lane) > 0) {
       const untilMs = this.turn.nowMs + type.holdMs
-      const row: ClaimRow = { worker, lane: due.lane, attempt: 1, untilMs, claims: 1 }
-      for (const op of claimOps(this.context.items, { lane: due.lane, item: due.item, row, fresh: true })) this.push(op)
-      this.claim({ lane: due.lane, item: due.item, attempt: 1, job: due.job })
-      this.bound(due.lane, untilMs)
+      const row: ClaimRow = { worker, lane, attempt: 1, untilMs, claims: 1 }
+      for (const op of claimOps(this.context.items, { lane, item, row, fresh: true })) this.push(op)
+      // Its outcome asks for the row, which is then known by what is written here.
+      this.absent.push({ key: claimsKey(shard), fields: [item] })
+      this.claim({ lane, item, attempt: 1, job: due.job })
+      this.bound(lane, untilMs)
       return
     }
-    const { shard } = this.context.items
-    this.push({ key: laneKey(shard, due.lane), write: 'ZADD', args: [String(due.atMs), due.item] })
+    this.push({ key: placed.key, write: 'ZADD', args: [String(atMs), item] })
     if (due.attempts)
-      this.push({
-        key: claimsKey(shard),
-        write: 'HSET',
-        args: [due.item, formatWaiting({ lane: due.lane, attempt: due.attempts })],
-      })
-    this.bound(due.lane, due.atMs)
+      this.push({ key: claimsKey(shard), write: 'HSET', args: [item, formatWaiting({ lane, attempt: due.attempts })] })
+    this.bound(lane, atMs)
   }
 
   private claim(claim: Claim): void {
@@ -336,50 +338,38 @@ class PlanBuilder {
 
   /** Lowers the store's lower bound of a lane where it is not low enough. */
   private bound(lane: string, atMs: number): void {
-    const { lanes, shard } = this.context.items
-    const known = this.bounds.get(lane) ?? Number.POSITIVE_INFINITY
-    const bound = lanes.lowers(lane, atMs) && atMs < known
-    if (bound) {
-      this.bounds.set(lane, atMs)
-      this.push({ key: dueKey(shard), write: 'ZADD', args: ['LT', String(atMs), lane] })
-    }
-    this.placed.push({ lane, atMs, bound })
+    if (!this.placed.put(lane, atMs)) return
+    this.push({ key: dueKey(this.context.items.shard), write: 'ZADD', args: ['LT', String(atMs), lane] })
   }
 
   /** Sets the store's lower bound of a lane to what is known, the items that this very batch places included. */
   private correct(lane: string): LaneTime {
     const { lanes, shard } = this.context.items
-    const atMs = this.placed.reduce(
-      (least, placed) => (placed.lane === lane ? Math.min(least, placed.atMs) : least),
-      lanes.earliestMs(lane),
-    )
+    const atMs = Math.min(this.placed.at(lane).atMs, lanes.earliestMs(lane))
     const key = dueKey(shard)
     if (atMs === Number.POSITIVE_INFINITY) this.push({ key, write: 'ZREM', args: [lane] })
     else this.push({ key, write: 'ZADD', args: [String(atMs), lane] })
     return { lane, atMs }
   }
 
-  private replyTo(work: Work, reply: AskResult): void {
-    const { cmdId } = work.command
-    const key = repliesKey(this.context.items.shard, Math.floor(msOfCmdId(cmdId) / REPLY_SLICE_MS))
-    const line = formatReply(cmdId, reply)
-    this.push({ key, write: 'HSET', args: [cmdId, line.slice(cmdId.length)] })
-    if (!this.replyKeys.has(key)) {
-      this.replyKeys.add(key)
-      this.push({ key, write: 'PEXPIREAT', args: [String(this.turn.nowMs + REPLY_LIFE_MS)] })
+  /**
+   * A command of another process is executed: the cursor passes it. What its entry said goes with the last of them; what a
+   * behaviour could not bear is kept.
+   */
+  private consume({ source, entryId, command, origin, place, late, broken }: Work, fault: boolean): void {
+    const { shard } = this.context.items
+    const own = stagedKey(shard, command.cmdId)
+    const keptUntil = String(this.turn.nowMs + POISON_SAID_MS)
+    const isBorne = !fault || late || broken !== null
+    if (source !== 'mailbox' || origin === null) {
+      this.cursors.outcomes = entryId
+      if (!fault) this.push({ key: own, write: 'UNLINK', args: [] })
+      else if (!isBorne) this.push({ key: own, write: 'PEXPIREAT', args: [keptUntil] })
+      return
     }
-    const before = this.told.get(work.replyTo)
-    this.told.set(work.replyTo, before === undefined ? line : `${before}\n${line}`)
-  }
-
-  /** An entry is executed: the cursor passes it, and what it said goes, but for what a behaviour could not bear. */
-  private consume({ source, entryId, command, late, broken }: Work, fault: boolean): void {
-    const of: Inbox = source === 'mailbox' ? 'mailbox' : 'outcomes'
-    this.cursors[of] = entryId
-    const key = stagedKey(this.context.items.shard, command.cmdId)
-    if (!fault) this.push({ key, write: 'UNLINK', args: [] })
-    else if (!late && broken === null)
-      this.push({ key, write: 'PEXPIREAT', args: [String(this.turn.nowMs + POISON_SAID_MS)] })
+    this.cursors.mailbox = cursorAfter(entryId, place, origin.count)
+    if (!isBorne) this.push({ key: own, write: 'SET', args: [packStaged(command), 'PXAT', keptUntil] })
+    if (place + 1 === origin.count) this.push({ key: stagedKey(shard, origin.parcelId), write: 'UNLINK', args: [] })
   }
 }
 

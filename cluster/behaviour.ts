@@ -261,6 +261,8 @@ export interface LaneType<Job = unknown, Outcome = unknown> {
   /** Performers of a lane that `perform` has not taken yet; 0 holds its items. The runtime subtracts what it has staged. */
   room(lane: string): number
   perform(job: Job, claim: PerformedClaim): Promise<Outcome>
+  /** The outcome of what is done without waiting, in microseconds; undefined: it is not, and `perform` has it. */
+  performAtOnce?(job: Job, claim: Omit<PerformedClaim, 'signal'>): Outcome | undefined
 }
 
 /** The claim of an attempt. */

@@ -40,18 +40,20 @@ export function deadClaims(
   return chunks
 }
 
-/** Serial lanes that a claim of another worker holds: of the living and, as such claims stand, of the dead. */
+/** Serial lanes that claims of another worker hold, with every one: of the living and, as such claims stand, of the dead. */
 export function standingClaims(
   rows: ReadonlyMap<string, string>,
   { worker, pump }: Pick<ShardWorld, 'worker' | 'pump'>,
-): [lane: string, standing: Standing][] {
-  const found: [string, Standing][] = []
+): Map<string, Standing[]> {
+  const found = new Map<string, Standing[]>()
   for (const [item, packed] of rows) {
     const row = parseClaim(packed)
     if (row === null || row.worker === '' || row.worker === worker) continue
     const { lane, attempt, untilMs } = row
-    if (pump.typeOf(lane)?.serial === true) found.push([lane, { item, attempt, untilMs }])
+    if (pump.typeOf(lane)?.serial !== true) continue
+    const held = found.get(lane)
+    if (held === undefined) found.set(lane, [{ item, attempt, untilMs }])
+    else held.push({ item, attempt, untilMs })
   }
-  // Where there are several, the one that ends last holds it.
-  return found.sort(([, one], [, other]) => one.untilMs - other.untilMs)
+  return found
 }

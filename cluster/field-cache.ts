@@ -34,6 +34,8 @@ interface Held {
 
 export class FieldCache {
   private readonly keys = new Map<string, Held>()
+  /** What was looked up last: a turn asks for several fields of one hash in a row. */
+  private last: { readonly key: string; readonly held: Held } | null = null
   private readonly budget: FieldBudget
   private past: HashFields[] = []
   private size = 0
@@ -52,7 +54,7 @@ export class FieldCache {
 
   /** Whether every field of a fact is known. */
   has({ key, fields }: FieldsFact): boolean {
-    const held = this.keys.get(key)
+    const held = this.find(key)
     if (held === undefined) return false
     if (held.isWhole) return true
     for (const field of fields) if (!held.fields.has(field)) return false
@@ -61,7 +63,7 @@ export class FieldCache {
 
   /** What stands in a field by every commit confirmed so far; undefined when it is not known. */
   field(key: string, field: string): string | null | undefined {
-    const held = this.keys.get(key)
+    const held = this.find(key)
     if (held === undefined) return undefined
     const value = held.fields.get(field)
     return value === undefined && held.isWhole ? null : value
@@ -112,9 +114,17 @@ export class FieldCache {
 
   clear(): void {
     this.keys.clear()
+    this.last = null
     this.past = []
     this.budget.left += this.size
     this.size = 0
+  }
+
+  private find(key: string): Held | undefined {
+    if (this.last?.key === key) return this.last.held
+    const held = this.keys.get(key)
+    if (held !== undefined) this.last = { key, held }
+    return held
   }
 
   private put(key: string, field: string, value: string | null): void {
@@ -133,6 +143,7 @@ export class FieldCache {
     this.size -= before
     this.budget.left += before
     this.keys.set(key, held)
+    this.last = null
     // An empty one counts too: what is known must have a bound.
     this.set(held, '', null)
     for (const [field, value] of all) this.set(held, field, value)
@@ -168,6 +179,7 @@ export class FieldCache {
 
   /** Drops what came first until the process holds no more than it may, or nothing is left here. */
   private trim(): void {
+    this.last = null
     for (const [key, held] of this.keys) {
       this.keys.delete(key)
       this.size -= held.fields.size

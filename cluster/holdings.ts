@@ -28,8 +28,6 @@ export interface HoldingsDeps {
   readonly makeShard: (id: number) => Shard
   /** Reads the records of all workers anew. */
   readonly beat: () => Promise<boolean>
-  /** A shard came or went. */
-  readonly changed: (shard: number, isMine: boolean) => void
 }
 
 export class Holdings {
@@ -99,7 +97,7 @@ export class Holdings {
   /** A shard object has ended by itself: another one takes its place when the shard is still free. */
   async gone(shard: Shard): Promise<void> {
     if (this.shards.get(shard.id) !== shard) return
-    this.forget(shard.id)
+    this.shards.delete(shard.id)
     await this.check([shard.id])
   }
 
@@ -112,14 +110,9 @@ export class Holdings {
   private async release(shard: Shard): Promise<void> {
     await shard.close()
     if (this.shards.get(shard.id) !== shard) return
-    this.forget(shard.id)
+    this.shards.delete(shard.id)
     this.owners.set(shard.id, '')
     this.freeSinceMs.set(shard.id, this.deps.clock.monotonicMs())
-  }
-
-  private forget(shard: number): void {
-    this.shards.delete(shard)
-    this.deps.changed(shard, false)
   }
 
   /**
@@ -161,8 +154,7 @@ export class Holdings {
     this.freeSinceMs.delete(id)
     this.owners.set(id, this.deps.me)
     this.shards.set(id, shard)
-    this.deps.changed(id, true)
-    // What came before its bell was heard.
-    shard.bell()
+    // What came while its bells were not for it yet.
+    shard.ring()
   }
 }

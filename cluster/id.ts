@@ -5,6 +5,7 @@
  * number, after the milliseconds, are the Redis stream entry id of the object in a log. Ids of one shard rise strictly:
  * the maker is started above the last id that the shard has given out, whatever its clock says.
  */
+import { decimalOf, hex3, hex12 } from './digits.ts'
 import { assert } from './fault.ts'
 
 export const SHARDS = 256
@@ -12,10 +13,12 @@ export const SHARDS = 256
 const COUNTER_MAX = 0x3ffff
 const RANDOM_SPAN = 2 ** 44
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
-const LOW_PAD = 20
+const ZEROS = '0'.repeat(15)
+const LOW_ZEROS = '0'.repeat(20)
 /** Below this the high 14 of the 62 low bits leave the whole within 53 bits. */
 const EXACT_HIGH_MAX = 32
 const EXACT_COUNTER_MAX = 512
+const HIGH_DIGITS = '89ab'
 const SHORT_CHARS = 22
 const BASE64URL = Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_')
 /** Where the hex digits of an id stand in it. */
@@ -66,7 +69,8 @@ export function msOf(id: string): number {
 /** The stream entry id of an object: `<ms>-<62 low bits>`. One id is asked for several times in a row. */
 export function entryIdOf(id: string): string {
   if (id === askedId) return askedEntryId
-  if (id === madeId && madeCounter < EXACT_COUNTER_MAX) return `${madeMs}-${madeCounter * RANDOM_SPAN + madeTail}`
+  if (id === madeId && madeCounter < EXACT_COUNTER_MAX)
+    return `${madeMs}-${decimalOf(madeCounter * RANDOM_SPAN + madeTail)}`
   askedId = id
   askedEntryId = `${msOf(id)}-${lowOf(id)}`
   return askedEntryId
@@ -75,7 +79,7 @@ export function entryIdOf(id: string): string {
 /** The 62 low bits in decimal. Few ids share a millisecond, so nearly all of them fit a double. */
 function lowOf(id: string): string {
   const high = Number.parseInt(id.slice(19, 23), 16) & 0x3fff
-  if (high < EXACT_HIGH_MAX) return String(high * 2 ** 48 + Number.parseInt(id.slice(24), 16))
+  if (high < EXACT_HIGH_MAX) return decimalOf(high * 2 ** 48 + Number.parseInt(id.slice(24), 16))
   return (BigInt(`0x${id.slice(19, 23)}${id.slice(24)}`) & 0x3fffffffffffffffn).toString()
 }
 
@@ -104,7 +108,24 @@ export function entryIdAfter(entryId: string): string {
 /** Entry ids as strings that compare like the ids: a decimal of 62 bits does not fit a double. */
 export function sortableEntryId(entryId: string): string {
   const dash = entryId.indexOf('-')
-  return `${entryId.slice(0, dash).padStart(15, '0')}-${entryId.slice(dash + 1).padStart(LOW_PAD, '0')}`
+  const ms = ZEROS.slice(dash) + entryId.slice(0, dash)
+  return `${ms}-${LOW_ZEROS.slice(entryId.length - dash - 1)}${entryId.slice(dash + 1)}`
+}
+
+/** The entry id of which `sortable` was made. */
+export function plainEntryId(sortable: string): string {
+  return sortable.replace(/^0+(?=\d)/, '').replace(/-0+(?=\d)/, '-')
+}
+
+/** Whether an entry id lies above another, both in their shortest form. */
+export function isEntryIdAbove(id: string, other: string): boolean {
+  const dash = id.indexOf('-')
+  const otherDash = other.indexOf('-')
+  if (dash !== otherDash) return dash > otherDash
+  if (id.length === other.length) return id > other
+  const ms = id.slice(0, dash)
+  const otherMs = other.slice(0, dash)
+  return ms === otherMs ? id.length > other.length : ms > otherMs
 }
 
 /** An id as 22 characters (base64url of its 16 bytes), for hash fields. */
@@ -152,7 +173,6 @@ export function makeIds({ shard, last, random }: { shard: number; last: string; 
         ms += 1
         counter = 0
       }
-      const high = (0x8000 | (counter >>> 4)).toString(16)
       const tail = Math.floor(random() * RANDOM_SPAN)
       if (timedMs !== ms) {
         timedMs = ms
@@ -161,7 +181,9 @@ export function makeIds({ shard, last, random }: { shard: number; last: string; 
       madeMs = ms
       madeCounter = counter
       madeTail = tail
-      given = `${timed}${high}-${(counter & 0xf).toString(16)}${tail.toString(16).padStart(11, '0')}`
+      // The variant's two bits and the counter's highest two, its next twelve; its last four and what is random.
+      const high = HIGH_DIGITS[counter >>> 16]! + hex3((counter >>> 4) & 0xfff)
+      given = `${timed}${high}-${hex12((counter & 0xf) * RANDOM_SPAN + tail)}`
       madeId = given
       return given
     },
@@ -177,6 +199,6 @@ function layOut(ms: number, shard: number, high: string, low: string): string {
 
 /** What the ids of a shard and a millisecond begin with. */
 function layTime(ms: number, shard: number): string {
-  const time = ms.toString(16).padStart(12, '0')
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${shard.toString(16).padStart(3, '0')}-`
+  const time = hex12(ms)
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${hex3(shard)}-`
 }

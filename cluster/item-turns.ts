@@ -62,7 +62,7 @@ export const CLAIM_RULES: ClaimRules = {
   flag: ['XX'],
 }
 
-/** The attempt of another worker that holds a serial lane, and until when at the latest. */
+/** An attempt of another worker that holds a serial lane, and until when at the latest. */
 export interface Standing {
   readonly item: string
   readonly attempt: number
@@ -75,8 +75,8 @@ export interface ItemContext {
   readonly pump: Pump
   readonly lanes: LaneIndex
   readonly rules: ClaimRules
-  /** Serial lanes that an attempt of another worker holds. */
-  readonly standing: Map<string, Standing>
+  /** Serial lanes that attempts of another worker hold: one that lapsed may be under way there beside the next. */
+  readonly standing: Map<string, readonly Standing[]>
 }
 
 type LaneItem = { readonly lane: string; readonly item: string }
@@ -170,14 +170,18 @@ export function makeClaim(
 export function isHeld({ standing }: ItemContext, lane: string, nowMs: number): boolean {
   const held = standing.get(lane)
   if (held === undefined) return false
-  if (held.untilMs <= nowMs) standing.delete(lane)
-  return held.untilMs > nowMs
+  if (held.some(({ untilMs }) => untilMs > nowMs)) return true
+  standing.delete(lane)
+  return false
 }
 
-/** An attempt has ended: if it was the one that held the lane, it does so no longer. */
+/** An attempt has ended: if it was one of those that held the lane, it does so no longer. */
 function letGo({ standing }: ItemContext, { lane, item, attempt }: OutcomeBody): void {
   const held = standing.get(lane)
-  if (held?.item === item && held.attempt === attempt) standing.delete(lane)
+  if (held === undefined) return
+  const left = held.filter((one) => one.item !== item || one.attempt !== attempt)
+  if (left.length === 0) standing.delete(lane)
+  else if (left.length < held.length) standing.set(lane, left)
 }
 
 /** The command that records how an attempt ended; in a serial lane its reply is the next claim, or null. */

@@ -7,10 +7,10 @@ export const WORKERS_KEY = '{cl}:workers'
 
 /** Channel: number of a shard that was given back; empty for a worker that has come or leaves. */
 export const RELEASED_CHANNEL = '{cl}:released'
-/** Channel: replies to the asks of a worker, one to a line, each after its command's id. */
+/** Channel: replies to the asks of a worker, one line for each parcel (`parcel-replies.ts`). */
 export const repliesChannel = (worker: string): string => `{cl}:replies:${worker}`
-/** Channel: something has come into the mailbox or the outcomes of a shard. */
-export const bellChannel = (shard: number): string => `${shardTag(shard)}:bell`
+/** Channel: something has come into mailboxes or outcomes of a worker's shards (`bell.ts`). */
+export const bellChannel = (worker: string): string => `{cl}:bell:${worker}`
 
 /** Hash tag of a shard, with braces: `{s017}`. */
 export function shardTag(shard: number): string {
@@ -29,10 +29,10 @@ function ofShard(name: string): (shard: number) => string {
 export const metaKey = ofShard('meta')
 /** Stream: one entry per commit, id `<seq>-0`. */
 export const journalKey = ofShard('journal')
-/** Stream: commands from other processes. */
+/** Stream: parcels of commands from other processes. */
 export const mailboxKey = (shard: number): string => `${shardTag(shard)}:mailbox`
-/** String: what a mailbox command says. */
-export const stagedKey = (shard: number, cmdId: string): string => `${shardTag(shard)}:staged:${cmdId}`
+/** String: what a parcel, or the command of an outcome, says. */
+export const stagedKey = (shard: number, id: string): string => `${shardTag(shard)}:staged:${id}`
 /** Stream: outcomes from a process that no longer owns the shard. */
 export const outcomesKey = (shard: number): string => `${shardTag(shard)}:outcomes`
 /** Either of the two. */
@@ -45,7 +45,7 @@ export const dueKey = ofShard('due')
 export const laneKey = (shard: number, lane: string): string => `${shardTag(shard)}:due:${lane}`
 /** Hash: owner -> its periods, absolute values as JSON. */
 export const countersKey = ofShard('counters')
-/** Hash, two minutes: cmdId -> reply of a mailbox command; a key per two-second slice of the cmdId's time. */
+/** Hash, two minutes: `<parcel>/<place>` -> replies to its commands from there on; a key per two seconds of the parcels' time. */
 export const repliesKey = (shard: number, slice: number): string => `${shardTag(shard)}:replies:${slice}`
 /** String, one hour: `<seq> <last commitId>` that the next owner found. */
 export const fencedKey = (shard: number, token: string): string => `${shardTag(shard)}:fenced:${token}`

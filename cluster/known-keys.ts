@@ -7,9 +7,11 @@
  * new id of a commit (from its first to its last, the script holds the first against `lid`), if this one is too. Whatever
  * is not certain is left to the script: another id, a change from one kind to the other, a key not seen yet, anything after
  * a verdict other than `ok`.
+ *
+ * A commit looks each of its keys up once: what it will make certain is kept beside what was found, until the verdict.
  */
-import { entryIdOf, sortableEntryId } from './id.ts'
-import { FIRST_PLACE, type Merged } from './merge.ts'
+import { entryIdOf, isEntryIdAbove, isId, plainEntryId } from './id.ts'
+import { FIRST_PLACE, type Joined, type Merged } from './merge.ts'
 import type { Commit } from './store.ts'
 
 /** Keys of one shard that are remembered as young; as many again as old ones. */
@@ -26,74 +28,96 @@ const UNSURE = '-'
 /** What of a commit says how its entry ids lie to those before. */
 type Ids = Pick<Commit, 'seq' | 'firstEntryId' | 'lid'>
 
+/** What is known of a key. */
+interface KnownKey {
+  /** Its type's letter; `-`: its type is no longer certain. */
+  letter: string
+  generation: number
+}
+
+/** What a commit has found of one of its keys, and makes of it. */
+interface Found {
+  readonly known: KnownKey | undefined
+  /** For the script: by which its type is certain; `-` where it is to look, '' where it need not know. */
+  letter: string
+  /** What is certain once the commit is confirmed: a letter, `-` nothing; '' leaves what is known. */
+  after: string
+}
+
+/** What of a commit's keys is certain, and what its confirmation adds. */
+export interface Looked {
+  /** `j` where the journal's end is certain, then a letter for each key; '' when nothing is. */
+  readonly letters: string
+  readonly keys: readonly string[]
+  readonly found: readonly Found[]
+  /** Where they were looked up; undefined when nothing was known of the shard. */
+  readonly generations: Generations | undefined
+}
+
 /**
- * Key -> its type's letter, in two generations: what is written again becomes young, and when there are enough young ones
+ * What is known of keys, in two generations: what is written again becomes young, and when there are enough young ones
  * the old are forgotten. Keys that are written once do not push out those that every commit writes.
  */
 class Generations {
-  private young = new Map<string, string>()
-  private old = new Map<string, string>()
+  private readonly keys = new Map<string, KnownKey>()
+  private generation = 0
+  private young = 0
 
-  get(key: string): string | undefined {
-    return this.young.get(key) ?? this.old.get(key)
+  get(key: string): KnownKey | undefined {
+    return this.keys.get(key)
   }
 
-  set(key: string, letter: string): void {
-    this.young.set(key, letter)
-    if (this.young.size <= KEYS_MAX) return
-    this.old = this.young
-    this.young = new Map()
+  /** Takes in what was written to a key; `known` is what was found of it, at any time before. */
+  set(key: string, known: KnownKey | undefined, letter: string): void {
+    if (known !== undefined && known.generation === this.generation) {
+      known.letter = letter
+      return
+    }
+    this.keys.set(key, { letter, generation: this.generation })
+    this.young += 1
+    if (this.young > KEYS_MAX) this.age()
   }
 
-  delete(key: string): void {
-    this.young.delete(key)
-    this.old.delete(key)
+  /** The young become old, and the old are forgotten. */
+  private age(): void {
+    for (const [key, { generation }] of this.keys) if (generation !== this.generation) this.keys.delete(key)
+    this.generation += 1
+    this.young = 0
   }
 }
 
 export class KnownKeys {
   private readonly shards = new Map<number, Generations>()
 
-  /** Letters: `j` where the journal's end is certain, then one for each key. '' when nothing is. */
-  lettersOf(shard: number, { keys, commands }: Merged, of: Ids): string {
-    const known = this.shards.get(shard)
-    if (known === undefined) return ''
-    const kindOf = kindsOf(of)
-    const found: (string | undefined)[] = []
-    for (const { write, place, parts } of commands) {
-      const at = place - FIRST_PLACE
-      // Of a text nothing is known, and most are written once.
-      if (write === 'SET' || write === 'UNLINK' || write === 'PEXPIREAT') continue
-      if (found[at] !== undefined && write !== 'XADD') continue
-      const key = keys[at] ?? ''
-      const letter = found[at] ?? known.get(key) ?? UNSURE
-      const isOtherId = write === 'XADD' && letter !== UNSURE && letter !== kindOf(parts[0]?.[0])
-      if (isOtherId) known.delete(key)
-      found[at] = isOtherId ? UNSURE : letter
+  /** Looks up the keys of a commit that is about to be sent. */
+  look(shard: number, { keys, commands }: Merged, of: Ids): Looked {
+    const generations = this.shards.get(shard)
+    const found: Found[] = []
+    const kinds = kindsOf(of)
+    for (const command of commands) {
+      const at = command.place - FIRST_PLACE
+      const before = found[at]
+      const one = before ?? lookUp(generations?.get(keys[at] ?? ''))
+      if (before === undefined) found[at] = one
+      passes(one, command, kinds)
     }
-    let letters = 'j'
-    for (let at = 0; at < keys.length; at += 1) letters += scriptLetter(found[at])
-    return letters
+    let letters = generations === undefined ? '' : 'j'
+    if (generations !== undefined) for (let at = 0; at < keys.length; at += 1) letters += scriptLetter(found[at])
+    return { letters, keys, found, generations }
   }
 
-  /** A commit was confirmed. */
-  note(shard: number, { keys, commands }: Merged, of: Ids): void {
-    let known = this.shards.get(shard)
-    if (known === undefined) {
-      known = new Generations()
-      this.shards.set(shard, known)
-    }
-    const kindOf = kindsOf(of)
-    for (const { write, place, parts } of commands) {
-      const key = keys[place - FIRST_PLACE] ?? ''
-      if (write === 'HSET') known.set(key, HASH)
-      else if (write === 'XADD') {
-        const kind = kindOf(parts[0]?.[0])
-        if (kind === UNSURE) known.delete(key)
-        else known.set(key, kind)
-      } else if (write === 'ZADD') {
-        if (parts[0]?.[0] !== 'XX') known.set(key, SORTED)
-      } else if (write === 'UNLINK' || write === 'SET' || write === 'PEXPIREAT') known.delete(key)
+  /** The commit was confirmed. Of a shard that was forgotten meanwhile nothing is taken in. */
+  note(shard: number, { keys, found, generations }: Looked): void {
+    const known = this.shards.get(shard)
+    if (known !== generations) return
+    const into = known ?? new Generations()
+    if (known === undefined) this.shards.set(shard, into)
+    for (let at = 0; at < keys.length; at += 1) {
+      const one = found[at]
+      if (one === undefined || one.after === '') continue
+      // Of a key that is written once and of which nothing is certain afterwards nothing need be kept.
+      if (one.after === UNSURE && one.known === undefined) continue
+      into.set(keys[at]!, one.known, one.after)
     }
   }
 
@@ -103,21 +127,52 @@ export class KnownKeys {
   }
 }
 
+function lookUp(known: KnownKey | undefined): Found {
+  return { known, letter: '', after: '' }
+}
+
+/** Takes one command of the commit into what is found of its key. */
+function passes(one: Found, { write, parts }: Joined, kinds: Kinds): void {
+  if (write === 'SET' || write === 'UNLINK' || write === 'PEXPIREAT') {
+    one.after = UNSURE
+    return
+  }
+  if (one.letter === '') one.letter = one.known?.letter ?? UNSURE
+  if (write === 'HSET') one.after = HASH
+  else if (write === 'XADD') {
+    one.after = kindOf(parts[0]?.[0], kinds)
+    if (one.letter !== one.after) one.letter = UNSURE
+  } else if (write === 'ZADD' && parts[0]?.[0] !== 'XX') one.after = SORTED
+}
+
 /** The letter by which the script knows a key's type. */
-function scriptLetter(letter: string | undefined): string {
-  if (letter === undefined) return UNSURE
-  return letter === NEW ? NUMBERED : letter
+function scriptLetter(found: Found | undefined): string {
+  if (found === undefined || found.letter === '') return UNSURE
+  return found.letter === NEW ? NUMBERED : found.letter
+}
+
+/** Between which bounds the entry ids of a commit lie. */
+interface Kinds {
+  /** What the id of an entry begins with that has the commit's number. */
+  readonly own: string
+  /** The first and the last new id as entry ids; '' when it has none. */
+  readonly first: string
+  readonly last: string
+}
+
+function kindsOf({ seq, firstEntryId, lid }: Ids): Kinds {
+  const hasNew = firstEntryId !== '' && isId(lid)
+  return {
+    own: `${seq + 1}-`,
+    first: hasNew ? plainEntryId(firstEntryId) : '',
+    last: hasNew ? entryIdOf(lid) : '',
+  }
 }
 
 /** What an entry id of a commit is: its number, one of its new ids, or neither. */
-function kindsOf({ seq, firstEntryId, lid }: Ids): (id: unknown) => string {
-  const own = `${seq + 1}-`
-  const last = firstEntryId === '' || lid === '' ? '' : sortableEntryId(entryIdOf(lid))
-  return (id) => {
-    if (typeof id !== 'string') return UNSURE
-    if (id.startsWith(own)) return NUMBERED
-    if (last === '') return UNSURE
-    const sortable = sortableEntryId(id)
-    return sortable >= firstEntryId && sortable <= last ? NEW : UNSURE
-  }
+function kindOf(id: unknown, { own, first, last }: Kinds): string {
+  if (typeof id !== 'string') return UNSURE
+  if (id.startsWith(own)) return NUMBERED
+  if (last === '' || isEntryIdAbove(first, id) || isEntryIdAbove(id, last)) return UNSURE
+  return NEW
 }

@@ -2,17 +2,28 @@
  * mailbox-reader - reads what other processes put into a shard's mailbox, or into its outcomes.
  *
  * Plain reads after a cursor: the cursor moves in the commit that executes the entries, so each is executed once and
- * a new owner goes on where the last confirmed commit stopped.
+ * a new owner goes on where the last confirmed commit stopped. An entry that the bell brought along is taken without a
+ * read if it follows the last one.
  */
+import { parseCursor } from './mailbox-cursor.ts'
+import { ENTRIES_BYTES_MAX } from './mailbox-script.ts'
 import type { Inbox, InboxEntry, Store } from './store.ts'
 
 const READ_MAX = 64
+
+/** An entry, and how many of its commands are done. */
+export interface ReadEntry {
+  readonly entry: InboxEntry
+  readonly done: number
+}
 
 export class MailboxReader {
   private readonly shard: number
   private readonly of: Inbox
   private readonly store: Store
-  private at = ''
+  private at = '0-0'
+  /** Commands of the entry at `at` that are done, where the others are still to be read. */
+  private done = 0
   private reading = false
   private rung = false
 
@@ -24,7 +35,9 @@ export class MailboxReader {
 
   /** Begins after `cursor`. */
   start(cursor: string): void {
-    this.at = cursor
+    const { entryId, done } = parseCursor(cursor)
+    this.at = entryId
+    this.done = done
     this.rung = true
   }
 
@@ -47,21 +60,37 @@ export class MailboxReader {
     return this.at
   }
 
+  /** Takes an entry that is known otherwise: true if it is the one after the last. */
+  take(id: string, before: string): boolean {
+    if (this.reading || this.done > 0 || before !== this.at) return false
+    this.at = id
+    return true
+  }
+
   /** The next entries in stream order; null when the store did not answer: then it wants to be read again, later. */
-  async read(): Promise<readonly InboxEntry[] | null> {
+  async read(): Promise<readonly ReadEntry[] | null> {
     this.rung = false
     this.reading = true
-    const entries = await this.store.entries({ shard: this.shard, of: this.of, after: this.at, count: READ_MAX })
+    const { at, done, shard, of } = this
+    const from = done > 0 ? at : `(${at}`
+    const entries = await this.store.entries({ shard, of, from, count: READ_MAX })
     this.reading = false
-    if (entries === null || entries.length === READ_MAX) this.rung = true
-    const last = entries?.[entries.length - 1]
-    if (last !== undefined) this.at = last.id
-    return entries
+    if (entries === null) {
+      this.rung = true
+      return null
+    }
+    this.done = 0
+    const last = entries[entries.length - 1]
+    if (last === undefined) return []
+    this.at = last.id
+    if (isCut(entries)) this.rung = true
+    return entries.map((entry) => ({ entry, done: entry.id === at ? done : 0 }))
   }
 }
 
-/** The entry id after one. */
-export function after(entryId: string): string {
-  const dash = entryId.indexOf('-')
-  return `${entryId.slice(0, dash)}-${BigInt(entryId.slice(dash + 1)) + 1n}`
+/** Whether the store may have had more than it gave. */
+function isCut(entries: readonly InboxEntry[]): boolean {
+  return (
+    entries.length === READ_MAX || entries.reduce((sum, { body }) => sum + (body?.length ?? 0), 0) >= ENTRIES_BYTES_MAX
+  )
 }

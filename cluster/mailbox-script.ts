@@ -1,56 +1,137 @@
 /**
- * mailbox-script - the scripts of the way between two processes: commands in, what they say, replies out.
+ * mailbox-script - the scripts of the way between two processes: parcels and outcomes in, what they say, replies out.
  *
- * Guarantees: what a command says is there as long as its entry is unread and it may still come true; a mailbox takes
- * commands in the order in which they are given until it is full; who reads a reply learns the store's clock with it.
+ * Guarantees: what a parcel says is there as long as its entry is unread and it may still come true; a mailbox takes
+ * parcels in the order in which they are given until it is full; an entry's id is above the mailbox's cursor, whatever the
+ * clock does and however old the stream is that a restart brought back; who reads a reply learns the store's clock with it.
+ *
+ * What is enqueued is not written to the store's file: a mailbox that a restart has emptied means that who asked hears no
+ * by the deadline, and the file has enough to do with what was accepted. Outcomes and replies are.
  */
+import { bellChannel } from './keyspace.ts'
 
-/** How long what a mailbox command says is kept for its reader. */
+/** How long what a parcel says is kept for its reader. */
 export const STAGED_MS = 60_000
 /** Outcomes have no deadline: whoever takes the shard within a week finds them. */
 export const OUTCOME_KEPT_MS = 7 * 86_400_000
-/** Arguments before those of the commands. */
-const HEAD_ARGS = 3
-/** Arguments of one command: cmdId, name, reply address, deadline, what it says. */
-const COMMAND_ARGS = 5
+/** A parcel of more bytes does not come along with its bell. */
+export const BELL_BYTES_MAX = 65_536
+/** A read of entries ends with the one that reaches this. */
+export const ENTRIES_BYTES_MAX = 1_048_576
+/** Arguments before those of the parcels. */
+export const HEAD_ARGS = 2
+/** Arguments of one parcel: shard, id, commands, what it says. */
+export const PARCEL_ARGS = 4
+/** Keys of one parcel: meta, mailbox, staged. */
+export const PARCEL_KEYS = 3
 
-/**
- * KEYS: stream, then `staged` of each command. ARGV: bell, entriesMax (0: no bound), life of what they say, then each
- * command's arguments. Answers how many of them were taken, from the first on.
- */
-const ENQUEUE_STEPS = `
-local call, stream, n, life = redis.call, KEYS[1], #KEYS - 1, ARGV[3]
-local most = tonumber(ARGV[2])
-if most > 0 then n = math.min(n, math.max(0, most - call('XLEN', stream))) end
-for i = 1, n do
-  local at = (i - 1) * ${COMMAND_ARGS} + ${HEAD_ARGS}
-  call('SET', KEYS[i + 1], ARGV[at + 5], 'PX', life)
-  call('XADD', stream, '*', 'cmd', ARGV[at + 1], 'name', ARGV[at + 2], 'to', ARGV[at + 3], 'deadline', ARGV[at + 4])
+const RING = `
+local function ring(owner, text)
+  if owner and owner ~= '' then redis.pcall('PUBLISH', '${bellChannel('')}' .. owner, text) end
 end
-if n > 0 then call('PUBLISH', ARGV[1], '1') end
-return n
 `
 
-/** Commands into a mailbox: refused by a full store before anything runs. */
-export const ENQUEUE_SCRIPT = `#!lua flags=\n${ENQUEUE_STEPS}`
-/** Outcomes to the next owner: they free, and run in a full store too. */
-export const OUTCOME_SCRIPT = `#!lua flags=allow-oom\n${ENQUEUE_STEPS}`
+/**
+ * KEYS and ARGV of each parcel as above; ARGV before them: worker that is told the replies, most entries of a mailbox.
+ * Answers for each parcel 1 when it was taken, else 0.
+ */
+export const ENQUEUE_SCRIPT = `#!lua flags=
+redis.set_repl(redis.REPL_NONE)
+${RING}
+local call, pcall_, match, to, most = redis.call, redis.pcall, string.match, ARGV[1], tonumber(ARGV[2])
+local time = call('TIME')
+local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
+local taken, owners, bells = {}, {}, {}
+
+local function over(a, b)
+  if #a ~= #b then return #a > #b end
+  return a > b
+end
+
+for i = 1, #KEYS / ${PARCEL_KEYS} do
+  local meta, mailbox, staged = KEYS[i * 3 - 2], KEYS[i * 3 - 1], KEYS[i * 3]
+  local at = i * ${PARCEL_ARGS} - ${PARCEL_ARGS - HEAD_ARGS}
+  local shard, parcel, said = ARGV[at + 1], ARGV[at + 2], ARGV[at + 4]
+  local last = call('XREVRANGE', mailbox, '+', '-', 'COUNT', 1)[1]
+  taken[i] = 0
+  if not last or call('XLEN', mailbox) < most then
+    local known = call('HMGET', meta, 'owner', 'cur')
+    local ms, low = match(known[2] or '', '^(%d+)%-(%d+)')
+    if not ms then ms, low = '0', '0' end
+    if last then
+      local lastMs, lastLow = match(last[1], '^(%d+)%-(%d+)$')
+      if over(lastMs, ms) or (lastMs == ms and over(lastLow, low)) then ms, low = lastMs, lastLow end
+    end
+    local before, id = ms .. '-' .. low, string.format('%.0f-0', nowMs)
+    if nowMs <= tonumber(ms) then id = string.format('%s-%.0f', ms, low + 1) end
+    call('SET', staged, said, 'PX', ${STAGED_MS})
+    local added = pcall_('XADD', mailbox, id, 'parcel', parcel, 'to', to, 'n', ARGV[at + 3])
+    -- The stream is empty, and has given out a higher id that nobody has read.
+    if added.err then id = call('XADD', mailbox, '*', 'parcel', parcel, 'to', to, 'n', ARGV[at + 3]) end
+    taken[i] = 1
+    local owner = known[1]
+    if owner then
+      local bell = bells[owner]
+      if not bell then
+        bell = {}
+        bells[owner] = bell
+        owners[#owners + 1] = owner
+      end
+      if #said > ${BELL_BYTES_MAX} then bell[#bell + 1] = shard .. '\\n'
+      else
+        bell[#bell + 1] = table.concat({ shard, id, before, parcel, to, #said }, ' ') .. '\\n'
+        bell[#bell + 1] = said
+      end
+    end
+  end
+end
+for i = 1, #owners do ring(owners[i], table.concat(bells[owners[i]])) end
+return taken
+`
+
+/** KEYS: meta, outcomes, staged. ARGV: shard, cmdId, what it says. It frees: it runs in a full store too. */
+export const OUTCOME_SCRIPT = `#!lua flags=allow-oom
+${RING}
+redis.call('SET', KEYS[3], ARGV[3], 'PX', ${OUTCOME_KEPT_MS})
+redis.call('XADD', KEYS[2], '*', 'cmd', ARGV[2], 'to', '')
+ring(redis.call('HGET', KEYS[1], 'owner'), ARGV[1] .. '\\n')
+return 1
+`
 
 /**
  * KEYS: stream. ARGV: first id as XRANGE takes it, most entries, how the keys of what they say begin. Answers of each
- * entry: id, cmdId, name, reply address, deadline, what it says (nothing when it is gone).
+ * entry: id, name of what it says, reply address, what it says (nothing when it is gone).
  */
 export const ENTRIES_SCRIPT = `#!lua flags=no-writes
-local entries = redis.call('XRANGE', KEYS[1], ARGV[1], '+', 'COUNT', ARGV[2])
+local entries, bytes = redis.call('XRANGE', KEYS[1], ARGV[1], '+', 'COUNT', ARGV[2]), 0
+local read = {}
 for i = 1, #entries do
   local f = entries[i][2]
-  entries[i] = { entries[i][1], f[2], f[4], f[6], f[8], redis.call('GET', ARGV[3] .. f[2]) }
+  local said = redis.pcall('GET', ARGV[3] .. f[2])
+  if type(said) ~= 'string' then said = false end
+  read[i] = { entries[i][1], f[2], f[4] or '', said }
+  if said then bytes = bytes + #said end
+  if bytes >= ${ENTRIES_BYTES_MAX} then break end
 end
-return entries
+return read
 `
 
-/** KEYS: replies. ARGV: cmdId. Answers the reply and the clock. */
-export const REPLY_SCRIPT = `#!lua flags=no-writes
+/**
+ * KEYS: replies of each parcel. ARGV: the parcels. Answers the clock, then for each parcel its fields of replies, from
+ * place 0 on, each of which begins with the number of replies in it.
+ */
+export const REPLIES_SCRIPT = `#!lua flags=no-writes
 local time = redis.call('TIME')
-return { redis.call('HGET', KEYS[1], ARGV[1]), time[1] * 1000 + math.floor(time[2] / 1000) }
+local found = { time[1] * 1000 + math.floor(time[2] / 1000) }
+for i = 1, #KEYS do
+  local fields, place = {}, 0
+  while place do
+    local value = redis.call('HGET', KEYS[i], ARGV[i] .. '/' .. place)
+    local count = value and tonumber(string.match(value, '^%d+'))
+    if count then fields[#fields + 1] = value end
+    place = count and count > 0 and place + count
+  end
+  found[i + 1] = fields
+end
+return found
 `

@@ -26,12 +26,12 @@ interface Held {
 export type EntityTable = ReadonlyMap<string, EntityType>
 
 export class Memory {
-  /** Kind -> id -> what is held. */
-  private readonly entities = new Map<string, Map<string, Held>>()
+  /** By kind, of which there are few: a name of a kind is the same text everywhere. */
+  private readonly kinds: { readonly kind: string; readonly held: Map<string, Held> }[] = []
   private readonly counters = new Map<string, Held>()
 
-  hasEntity({ kind, id }: Ref): boolean {
-    return this.entities.get(kind)?.has(id) === true
+  hasEntity(ref: Ref): boolean {
+    return this.find(ref) !== undefined
   }
 
   hasCounter(owner: string): boolean {
@@ -48,7 +48,7 @@ export class Memory {
   }
 
   entity(ref: Ref, nowMs: number): unknown {
-    const held = this.entities.get(ref.kind)?.get(ref.id)
+    const held = this.find(ref)
     if (held === undefined) throw new Fault('Entity was not named by the command', { kind: ref.kind })
     if (held.state instanceof Fault) throw held.state
     held.usedAtMs = nowMs
@@ -79,25 +79,30 @@ export class Memory {
 
   /** The entries that an entity's stream keeps once `entryId` is added to it. */
   entriesAfter(ref: Ref, entryId: string): readonly string[] {
-    return [...(this.entities.get(ref.kind)?.get(ref.id)?.entryIds ?? []), entryId].slice(-ENTRIES_KEPT)
+    return [...(this.find(ref)?.entryIds ?? []), entryId].slice(-ENTRIES_KEPT)
   }
 
   /** Drops what was idle. */
   sweep(nowMs: number): void {
-    for (const held of [...this.entities.values(), this.counters])
+    for (const held of [...this.kinds.map((one) => one.held), this.counters])
       for (const [name, { usedAtMs }] of held) if (nowMs - usedAtMs > IDLE_MS) held.delete(name)
   }
 
   get size(): number {
     let size = this.counters.size
-    for (const held of this.entities.values()) size += held.size
+    for (const { held } of this.kinds) size += held.size
     return size
   }
 
+  private find({ kind, id }: Ref): Held | undefined {
+    for (const one of this.kinds) if (one.kind === kind) return one.held.get(id)
+    return undefined
+  }
+
   private hold({ kind, id }: Ref, held: Held): void {
-    const known = this.entities.get(kind)
-    if (known === undefined) this.entities.set(kind, new Map([[id, held]]))
-    else known.set(id, held)
+    const known = this.kinds.find((one) => one.kind === kind)
+    if (known === undefined) this.kinds.push({ kind, held: new Map([[id, held]]) })
+    else known.held.set(id, held)
   }
 }
 

@@ -6,7 +6,10 @@
  * counts and places below 65,536.
  */
 
+/** A text of more characters has a head of three bytes, of whatever they are, and is copied outside of JavaScript. */
 const ASCII_LOOP_MAX = 48
+/** A text of up to so many characters has no more than 65,535 bytes. */
+const SHORT_TEXT_MAX = 21_845
 
 export class PackWriter {
   private buffer = Buffer.allocUnsafe(65_536)
@@ -42,7 +45,8 @@ export class PackWriter {
   text(value: string): void {
     const length = value.length
     this.room(length * 3 + 5)
-    if (length > ASCII_LOOP_MAX || !this.ascii(value, length)) this.utf8(value)
+    if (length > ASCII_LOOP_MAX && length <= SHORT_TEXT_MAX) this.middle(value)
+    else if (length > ASCII_LOOP_MAX || !this.ascii(value, length)) this.utf8(value)
   }
 
   /** Bytes, as a string of them. */
@@ -69,6 +73,13 @@ export class PackWriter {
     }
     this.at = at
     return true
+  }
+
+  /** Its bytes are counted as they are written. */
+  private middle(value: string): void {
+    const bytes = this.buffer.write(value, this.at + 3, 'utf8')
+    this.head16(0xda, bytes)
+    this.at += bytes
   }
 
   private utf8(value: string): void {

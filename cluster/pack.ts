@@ -5,10 +5,10 @@
  * one packed argument, because thousands of small ones cost the client more than the store needs to run them.
  */
 import type { Fact, ViewFact } from './behaviour.ts'
+import { BulkWriter } from './bulk-writer.ts'
 import { assert } from './fault.ts'
 import { entryIdOf, isId, sortableEntryId } from './id.ts'
-import { journalKey, metaKey } from './keyspace.ts'
-import type { KnownKeys } from './known-keys.ts'
+import { journalKey, metaKey, repliesChannel } from './keyspace.ts'
 import { type Joined, type Merged, mergeOps } from './merge.ts'
 import { PackWriter } from './message-pack.ts'
 import { type Look, looksOf } from './plain-ops.ts'
@@ -22,12 +22,16 @@ const KEYS_MAX = 60_000
 const FIELDS_MAX = 4_000
 
 const writer = new PackWriter()
+/** What stands around the packed argument of a script call. */
+const frame = new BulkWriter()
 
-/** The bytes of a commit, or why it can be no commit. */
-export function packCommit(commit: Commit, known: KnownKeys): Buffer | { reason: string } {
+/** The bytes of a commit, or why it can be no commit. In: its writes (`mergedOf`), and letters of keys whose type is certain. */
+export function packCommit(
+  commit: Commit,
+  { merged, letters }: { merged: Merged; letters: string },
+): Buffer | { reason: string } {
   const { shard, lid } = commit
   if (lid !== '' && !isId(lid)) return { reason: 'lid' }
-  const merged = mergedOf(commit)
   if (merged.keys.length > KEYS_MAX) return { reason: 'keys' }
   const args = [
     commit.token,
@@ -44,10 +48,11 @@ export function packCommit(commit: Commit, known: KnownKeys): Buffer | { reason:
   ]
   const script = commit.frees ? FREEING_COMMIT : COMMIT
   const keys = [metaKey(shard), journalKey(shard), ...merged.keys]
-  const letters = known.lettersOf(shard, merged, commit)
   const looks = looksOf(merged, { shard, letters })
   const packed = looks === null ? packOps(merged) : packPlain(merged, looks)
-  return evalBytes(script.sha, { keys, args, packed, last: [letters, looks === null ? '' : 'p'] })
+  const last = [letters, looks === null ? '' : 'p']
+  for (const [worker, text] of commit.told ?? []) last.push(repliesChannel(worker), text)
+  return evalBytes(script.sha, { keys, args, packed, last })
 }
 
 /** A commit's writes with keys numbered and neighbours joined: by its sender, or now. */
@@ -152,21 +157,23 @@ function packCommand({ write, place, parts }: Joined): void {
   }
 }
 
-function evalBytes(sha: string, call: EvalCall): Buffer {
-  const { packed, last } = call
-  let tail = '\r\n'
-  for (const arg of last) tail += asciiBulk(arg)
-  // Keys and small arguments are ASCII but for what a test or a lane's name brings: counted once, not each.
-  let head = evalHead(sha, call, asciiBulk)
-  let headBytes = Buffer.byteLength(head)
-  if (headBytes !== head.length) {
-    head = evalHead(sha, call, bulk)
-    headBytes = Buffer.byteLength(head)
-  }
-  const bytes = Buffer.allocUnsafe(headBytes + packed.length + tail.length)
-  bytes.write(head, 0, 'utf8')
+function evalBytes(sha: string, { keys, args, packed, last }: EvalCall): Buffer {
+  frame.reset()
+  frame.command(4 + keys.length + args.length + last.length)
+  frame.text('EVALSHA')
+  frame.text(sha)
+  frame.text(String(keys.length))
+  for (const key of keys) frame.text(key)
+  for (const arg of args) frame.text(arg)
+  frame.begin(packed.length)
+  const headBytes = frame.length
+  frame.end()
+  for (const arg of last) frame.text(arg)
+  const around = frame.written()
+  const bytes = Buffer.allocUnsafe(around.length + packed.length)
+  around.copy(bytes, 0, 0, headBytes)
   packed.copy(bytes, headBytes)
-  bytes.write(tail, headBytes + packed.length, 'latin1')
+  around.copy(bytes, headBytes + packed.length, headBytes)
   return bytes
 }
 
@@ -174,20 +181,8 @@ interface EvalCall {
   readonly keys: readonly string[]
   readonly args: readonly string[]
   readonly packed: Buffer
-  /** ASCII, after what is packed. */
+  /** After what is packed. */
   readonly last: readonly string[]
-}
-
-function evalHead(sha: string, { keys, args, packed, last }: EvalCall, bulkOf: (text: string) => string): string {
-  const count = 4 + keys.length + args.length + last.length
-  let head = `*${count}\r\n$7\r\nEVALSHA\r\n$40\r\n${sha}\r\n${bulkOf(String(keys.length))}`
-  for (const key of keys) head += bulkOf(key)
-  for (const arg of args) head += bulkOf(arg)
-  return `${head}$${packed.length}\r\n`
-}
-
-function asciiBulk(text: string): string {
-  return `$${text.length}\r\n${text}\r\n`
 }
 
 function bulk(text: string): string {

@@ -7,6 +7,7 @@
  * before. Whatever is not plain is looked at whole by the script, which also knows the words for what is wrong.
  */
 import { OP_ARGS_MAX } from './commit-script.ts'
+import { isEntryIdAbove } from './id.ts'
 import { journalKey, metaKey, shardTag } from './keyspace.ts'
 import { FIRST_PLACE, type Joined, type Merged } from './merge.ts'
 
@@ -20,9 +21,8 @@ export interface Look {
   readonly id: string
 }
 
-const ENTRY_ID = /^(?:0|[1-9]\d{0,14})-(?:0|[1-9]\d{0,18})$/
-const INSTANT = /^[1-9]\d{0,14}$/
-const SCORE = /^-?\d{1,15}$/
+/** Codes of digits. */
+const [ZERO, NINE] = [48, 57]
 const FLAGS: readonly unknown[] = ['XX', 'NX', 'LT', 'GT']
 /** Letters as `known-keys.ts` has them, and two more: text, unlinked. */
 const LETTERS = { HSET: 'h', HDEL: 'h', ZADD: 'z', ZREM: 'z', XADD: 's', XTRIM: 's', SET: 't', UNLINK: 'u' } as const
@@ -39,7 +39,7 @@ interface KeyForm {
 
 /**
  * The looks that commands need, null unless all of them are plain.
- * In: letters of keys whose type is certain (`KnownKeys.lettersOf`).
+ * In: letters of keys whose type is certain (`KnownKeys.look`).
  */
 export function looksOf(
   { keys, commands }: Merged,
@@ -89,7 +89,7 @@ function areOfShard(keys: readonly string[], shard: number): boolean {
 function enters(form: KeyForm, { write, parts }: Joined): boolean {
   if (write === 'XADD') {
     const id = parts[0]?.[0] as string
-    if (form.lastId === '' ? id === '0-0' : !isAbove(id, form.lastId)) return false
+    if (form.lastId === '' ? id === '0-0' : !isEntryIdAbove(id, form.lastId)) return false
     if (form.lastId === '') form.firstId = id
     form.lastId = id
   }
@@ -99,7 +99,7 @@ function enters(form: KeyForm, { write, parts }: Joined): boolean {
 }
 
 function isFormed({ write, parts, count }: Joined): boolean {
-  const [first = [], ...more] = parts
+  const first = parts[0]
   switch (write) {
     case 'HSET':
       return count > 0 && count % 2 === 0
@@ -107,40 +107,75 @@ function isFormed({ write, parts, count }: Joined): boolean {
     case 'ZREM':
       return count > 0
     case 'XADD':
-      return count >= 3 && count % 2 === 1 && isText(first[0], ENTRY_ID)
+      return count >= 3 && count % 2 === 1 && isEntryId(first?.[0])
     case 'XTRIM':
-      return count === 2 && first[0] === 'MINID' && isText(first[1], ENTRY_ID)
+      return count === 2 && first?.[0] === 'MINID' && isEntryId(first[1])
     case 'SET':
-      return count === 3 && first[1] === 'PXAT' && isText(first[2], INSTANT)
+      return count === 3 && first?.[1] === 'PXAT' && isInstant(first[2])
     case 'UNLINK':
       return count === 0
-    case 'ZADD': {
-      const start = FLAGS.includes(first[0]) ? 1 : 0
-      return count - start >= 2 && areScored(first, start) && more.every((part) => areScored(part, 0))
-    }
+    case 'ZADD':
+      return areScored(parts, count)
     case 'PEXPIREAT':
-      return count === 1 && isText(first[0], INSTANT)
+      return count === 1 && isInstant(first?.[0])
     default:
       return false
   }
 }
 
-/** Pairs of score and member from `start` on. */
-function areScored(args: Joined['parts'][number], start: number): boolean {
-  if ((args.length - start) % 2 !== 0) return false
-  for (let i = start; i < args.length; i += 2) if (!isText(args[i], SCORE)) return false
+/** Pairs of score and member, after a flag or none. */
+function areScored(parts: Joined['parts'], count: number): boolean {
+  let start = FLAGS.includes(parts[0]?.[0]) ? 1 : 0
+  if (count - start < 2) return false
+  for (const args of parts) {
+    if ((args.length - start) % 2 !== 0) return false
+    for (let i = start; i < args.length; i += 2) if (!isScore(args[i])) return false
+    start = 0
+  }
   return true
 }
 
-function isText(arg: string | Uint8Array | undefined, form: RegExp): boolean {
-  return typeof arg === 'string' && form.test(arg)
+type Arg = string | Uint8Array | undefined
+
+/** `<ms>-<low>`, both in their shortest form. */
+function isEntryId(arg: Arg): boolean {
+  if (typeof arg !== 'string') return false
+  const dash = arg.indexOf('-')
+  return (
+    isWhole(arg, { from: 0, to: dash, digitsMax: 15 }) &&
+    isWhole(arg, { from: dash + 1, to: arg.length, digitsMax: 19 })
+  )
 }
 
-/** Whether an entry id lies above another, both of the form above. */
-function isAbove(id: string, other: string): boolean {
-  const [dash, otherDash] = [id.indexOf('-'), other.indexOf('-')]
-  const [ms, otherMs] = [Number.parseInt(id, 10), Number.parseInt(other, 10)]
-  if (ms !== otherMs) return ms > otherMs
-  if (id.length - dash !== other.length - otherDash) return id.length - dash > other.length - otherDash
-  return id.slice(dash) > other.slice(otherDash)
+/** Milliseconds above 0. */
+function isInstant(arg: Arg): boolean {
+  return typeof arg === 'string' && arg !== '0' && isWhole(arg, { from: 0, to: arg.length, digitsMax: 15 })
+}
+
+/** A whole number. */
+function isScore(arg: Arg): boolean {
+  if (typeof arg !== 'string') return false
+  const from = arg.startsWith('-') ? 1 : 0
+  return areDigits(arg, { from, to: arg.length, digitsMax: 15 })
+}
+
+interface Piece {
+  readonly from: number
+  readonly to: number
+  readonly digitsMax: number
+}
+
+/** Whether a piece of a text is a whole number without zeros before it. */
+function isWhole(text: string, piece: Piece): boolean {
+  const isPadded = text.charCodeAt(piece.from) === ZERO && piece.to - piece.from > 1
+  return !isPadded && areDigits(text, piece)
+}
+
+function areDigits(text: string, { from, to, digitsMax }: Piece): boolean {
+  if (to <= from || to - from > digitsMax) return false
+  for (let at = from; at < to; at += 1) {
+    const code = text.charCodeAt(at)
+    if (code < ZERO || code > NINE) return false
+  }
+  return true
 }

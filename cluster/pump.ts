@@ -68,11 +68,12 @@ export class Pump {
     return this.underWay.size
   }
 
-  /** Performs a confirmed claim and reports its outcome. */
+  /** Performs a confirmed claim and reports its outcome, of what need not wait before this returns. */
   start(claim: Claim, report: Report): void {
     const type = this.typeOf(claim.lane)
     assert(type !== undefined, 'Claim in an unknown lane')
     if (this.underWay.has(claim.item)) return
+    if (type.performAtOnce !== undefined && this.endsAtOnce(type.performAtOnce, claim, report)) return
     const abort = new AbortController()
     this.underWay.set(claim.item, { claim, abort })
     const perform = async (): Promise<unknown> => type.perform(claim.job, { ...claim, signal: abort.signal })
@@ -86,6 +87,20 @@ export class Pump {
         this.failed(claim, error)
       },
     )
+  }
+
+  /** Whether a claim is performed without waiting; its outcome is then reported. */
+  private endsAtOnce(perform: NonNullable<LaneType['performAtOnce']>, claim: Claim, report: Report): boolean {
+    let outcome: unknown
+    try {
+      outcome = perform(claim.job, claim)
+    } catch (error) {
+      this.failed(claim, error)
+      return true
+    }
+    if (outcome === undefined) return false
+    report(claim, outcome)
+    return true
   }
 
   /** Takes no more work. */

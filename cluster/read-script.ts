@@ -55,13 +55,13 @@ return { 'ok', unpack(meta) }
 export const RELEASE_SCRIPT = `#!lua flags=allow-oom
 if redis.call('HGET', KEYS[1], 'tok') ~= ARGV[1] then return 0 end
 redis.call('HSET', KEYS[1], 'owner', '')
-redis.call('PUBLISH', ARGV[2], ARGV[3])
+redis.pcall('PUBLISH', ARGV[2], ARGV[3])
 return 1
 `
 
 /** KEYS: workers. ARGV: worker, its record, channel of those who take shards, '1' when it leaves. Answers the clock and all records. */
 export const HEARTBEAT_SCRIPT = `#!lua flags=allow-oom
-if redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) == 1 or ARGV[4] == '1' then redis.call('PUBLISH', ARGV[3], '') end
+if redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) == 1 or ARGV[4] == '1' then redis.pcall('PUBLISH', ARGV[3], '') end
 ${NOW}
 return { ms, redis.call('HGETALL', KEYS[1]) }
 `

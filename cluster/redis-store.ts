@@ -41,10 +41,13 @@ import type {
   Cursors,
   Ears,
   Enqueue,
-  Inbox,
+  Enqueued,
+  EntriesRequest,
   InboxEntry,
   Listening,
   Meta,
+  Replies,
+  RepliesRequest,
   Store,
   Verdict,
   WorkerRecord,
@@ -155,13 +158,16 @@ export class RedisStore implements Store {
   }
 
   async commit(commit: Commit): Promise<Verdict> {
-    const bytes = packCommit(commit, this.keys)
+    const { shard } = commit
+    const merged = mergedOf(commit)
+    const looked = this.keys.look(shard, merged, commit)
+    const bytes = packCommit(commit, { merged, letters: looked.letters })
     if ('reason' in bytes) return { kind: 'badop', reason: bytes.reason }
     const answer = await runScript(this.commits, commit.frees ? FREEING_COMMIT : COMMIT, bytes)
     this.noteAnswer(answer)
     const verdict = verdictOf(answer)
-    if (verdict.kind === 'ok') this.keys.note(commit.shard, mergedOf(commit), commit)
-    else this.keys.forget(commit.shard)
+    if (verdict.kind === 'ok') this.keys.note(shard, looked)
+    else this.keys.forget(shard)
     return verdict
   }
 
@@ -251,7 +257,7 @@ export class RedisStore implements Store {
     for (const { topic, text } of signals) void this.own.call('PUBLISH', topicName(topic), text)
   }
 
-  enqueue(request: Enqueue): Promise<'ok' | 'busy' | 'lost' | 'unsent'> {
+  enqueue(request: Enqueue): Promise<readonly Enqueued[]> {
     return this.mailbox.enqueue(request)
   }
 
@@ -259,16 +265,12 @@ export class RedisStore implements Store {
     return this.mailbox.handIn(request)
   }
 
-  entries(request: { shard: number; of: Inbox; after: string; count: number }): Promise<readonly InboxEntry[] | null> {
+  entries(request: EntriesRequest): Promise<readonly InboxEntry[] | null> {
     return this.mailbox.entries(request)
   }
 
   waiting(cursors: readonly Cursors[]): Promise<readonly number[] | null> {
     return this.mailbox.waitingAt(cursors)
-  }
-
-  tell(worker: string, text: string): void {
-    this.mailbox.tell(worker, text)
   }
 
   listen(worker: string, ears: Ears): Listening {
@@ -277,12 +279,8 @@ export class RedisStore implements Store {
     return listening
   }
 
-  reply(request: {
-    shard: number
-    cmdId: string
-    slice: number
-  }): Promise<{ reply: string | null; nowMs: number } | null> {
-    return this.mailbox.reply(request)
+  replies(parcels: readonly RepliesRequest[]): Promise<Replies | null> {
+    return this.mailbox.replies(parcels)
   }
 
   private call(link: RedisLink, script: Script, keys: readonly string[], args: readonly string[]): Promise<Answer> {

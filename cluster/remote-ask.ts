@@ -1,31 +1,43 @@
 /**
  * remote-ask - commands to shards that another process owns: into their mailbox, and the reply out of the store.
  *
- * The owner tells a reply right after its commit. What was told can be lost, so the store is asked as well: half a second
- * after the ask, and again until the deadline has passed.
+ * All asks of one turn of the loop for one shard are one parcel, and all parcels of the turn one request to the store. While
+ * one is under way, asks gather for the next: what a request costs the store is shared by more of them. The commit that
+ * made it true tells the reply. What was told can be lost, so the store is asked as well: half a second
+ * after the turn, for all of its parcels together, and again until the deadlines have passed.
  *
  * Guarantees: an enqueue whose reply was lost is never sent again; `unavailable` is said only when the store itself says
  * that the deadline has passed and there is no reply, because no commit can make the command true after that.
  */
 import type { Command } from './behaviour.ts'
 import type { Clock } from './clock.ts'
-import { CMD_ID_CHARS, msOfCmdId } from './cmd-id.ts'
-import { packStaged } from './staged.ts'
-import type { Store } from './store.ts'
+import { newCmdId } from './cmd-id.ts'
+import { LookList } from './look-list.ts'
+import { type PackedCommand, packCommand, packParcel } from './parcel.ts'
+import { parseTold, resultsOf, sliceOf } from './parcel-replies.ts'
+import type { Parcel, Store } from './store.ts'
 import type { AskResult } from './work.ts'
 
-/** Entries that a mailbox holds; its owner takes 64 with each commit. */
-const ENTRIES_MAX = 2_000
+/** Parcels that a mailbox holds. */
+const PARCELS_MAX = 2_000
+/** Commands and bytes of a parcel; one command may be larger. */
+const COMMANDS_MAX = 256
+const BYTES_MAX = 1_048_576
 /** Asks of one process that wait. */
 const ASKS_MAX = 20_000
-const SLICE_MS = 2_000
 const LOOK_MS = 500
+/** Asks wait no longer for the answer to the request before them. */
+const GATHER_MS = 5
+/** Looks that are due within so long are one. */
+const GRAIN_MS = 20
 /** A look right after the deadline finds that it has passed. */
 const PAST_MS = 5
 /** So long after the deadline a reply is surely still kept; later its absence says nothing. */
 const REPLY_KEPT_MS = 30_000
 /** No answer is looked for after this. */
 const GIVE_UP_MS = 34_000
+
+export type Answer = (result: AskResult) => void
 
 export interface RemoteAsk {
   readonly shard: number
@@ -38,99 +50,203 @@ interface Deps {
   readonly store: Store
   readonly clock: Clock
   readonly worker: string
+  readonly random: () => number
 }
 
-/** One reply as it is told: the id of its command, then the reply. */
-export function formatReply(cmdId: string, result: AskResult): string {
-  return cmdId + JSON.stringify(result)
+const UNAVAILABLE: AskResult = { kind: 'unavailable' }
+const SILENT: AskResult = { kind: 'silent' }
+
+/** What was sent in one turn of the loop. */
+interface Turn {
+  readonly parcels: readonly OpenParcel[]
+  readonly sentAtMs: number
 }
 
 /** The asks of this process that wait for other processes. */
 export class RemoteAsks {
   private readonly deps: Deps
-  private readonly open = new Map<string, OpenAsk>()
+  private readonly open = new Map<string, OpenParcel>()
+  /** Parcels of this turn; of a shard, the one that is being filled. */
+  private turn: OpenParcel[] = []
+  private readonly filling = new Map<number, OpenParcel>()
+  private readonly looks = new LookList<Turn>()
+  private lookAtMs = Number.POSITIVE_INFINITY
+  private cancelLook: () => void = () => undefined
+  private waiting = 0
+  /** Requests under way. */
+  private underWay = 0
+  private cancelSend: () => void = () => undefined
 
   constructor(deps: Deps) {
     this.deps = deps
   }
 
+  /** Asks that wait for their answer. */
   get size(): number {
-    return this.open.size
+    return this.waiting
   }
 
-  /** Replies as they were told, one to a line. */
+  /** Replies as they were told, one line for each parcel. What is no reply is looked for like one that was lost. */
   heard(text: string): void {
     for (const line of text.split('\n')) {
-      const ask = this.open.get(line.slice(0, CMD_ID_CHARS))
-      if (ask !== undefined) ask.settle(JSON.parse(line.slice(CMD_ID_CHARS)) as AskResult)
+      const told = parseTold(line)
+      if (told !== null) this.open.get(told.parcelId)?.settle(told.from, told.results)
     }
   }
 
-  /** Sends a command to the owner of its shard and waits for its reply. Never rejects. */
-  ask(asked: RemoteAsk): Promise<AskResult> {
-    if (this.open.size >= ASKS_MAX) return Promise.resolve({ kind: 'unavailable' })
-    return new Promise((resolve) => {
-      const { cmdId } = asked.command
-      const ask = new OpenAsk(this.deps, asked, (result) => {
-        this.open.delete(cmdId)
-        resolve(result)
-      })
-      this.open.set(cmdId, ask)
-      void ask.send()
+  /** Sends a command to the owner of its shard; `answer` is called once. */
+  ask({ shard, command, deadlineMs }: RemoteAsk, answer: Answer): void {
+    if (this.waiting >= ASKS_MAX) {
+      answer(UNAVAILABLE)
+      return
+    }
+    this.waiting += 1
+    const packed = packCommand(command, deadlineMs)
+    let parcel = this.filling.get(shard)
+    if (parcel?.hasRoom(packed) !== true) {
+      if (this.turn.length === 0)
+        this.cancelSend = this.deps.clock.after(this.underWay > 0 ? GATHER_MS : 0, () => void this.send())
+      parcel = this.begin(shard)
+    }
+    parcel.add(packed, deadlineMs, answer)
+  }
+
+  private begin(shard: number): OpenParcel {
+    const { clock, random } = this.deps
+    const id = newCmdId(clock.nowMs(), random)
+    const parcel = new OpenParcel(shard, id, (isLast) => {
+      this.waiting -= 1
+      if (isLast) this.open.delete(id)
     })
+    this.open.set(id, parcel)
+    this.filling.set(shard, parcel)
+    this.turn.push(parcel)
+    return parcel
+  }
+
+  private async send(): Promise<void> {
+    const { store, clock, worker } = this.deps
+    const parcels = this.turn
+    this.turn = []
+    this.filling.clear()
+    const turn = { parcels, sentAtMs: clock.monotonicMs() }
+    this.lookAfter(turn, LOOK_MS)
+    const packed = parcels.map((parcel) => parcel.packed())
+    this.underWay += 1
+    const sent = await store.enqueue({ replyTo: worker, parcelsMax: PARCELS_MAX, parcels: packed })
+    this.underWay -= 1
+    if (this.turn.length > 0) {
+      this.cancelSend()
+      void this.send()
+    }
+    parcels.forEach((parcel, place) => {
+      if (sent[place] === 'busy' || sent[place] === 'unsent') parcel.settleOpen(() => UNAVAILABLE)
+    })
+  }
+
+  private lookAfter(turn: Turn, ms: number): void {
+    this.looks.add(turn, this.deps.clock.monotonicMs() + ms)
+    this.arm()
+  }
+
+  /** One timer for all: set anew only where it would come too late. */
+  private arm(): void {
+    const { nextMs } = this.looks
+    if (nextMs >= this.lookAtMs) return
+    const { clock } = this.deps
+    const atMs = clock.monotonicMs()
+    this.cancelLook()
+    this.lookAtMs = Math.max(nextMs, atMs + GRAIN_MS)
+    this.cancelLook = clock.after(this.lookAtMs - atMs, () => {
+      this.lookAtMs = Number.POSITIVE_INFINITY
+      // A timer may come a moment before its time.
+      for (const turn of this.looks.due(clock.monotonicMs() + 1)) if (turn.parcels.some(isOpen)) void this.look(turn)
+      this.arm()
+    })
+  }
+
+  private async look({ parcels, sentAtMs }: Turn): Promise<void> {
+    const { store, clock } = this.deps
+    const asked = parcels.filter(isOpen)
+    const names = asked.map(({ shard, id }) => ({ shard, parcelId: id, slice: sliceOf(id) }))
+    const found = await store.replies(names)
+    asked.forEach((parcel, place) => {
+      if (found !== null) parcel.settle(0, resultsOf(found.replies[place] ?? []))
+    })
+    const nowMs = found?.nowMs ?? 0
+    const isGivenUp = clock.monotonicMs() - sentAtMs >= GIVE_UP_MS
+    let leftMs = LOOK_MS
+    for (const parcel of asked) {
+      parcel.settleOpen((deadlineMs) => {
+        if (nowMs > deadlineMs + REPLY_KEPT_MS || (nowMs <= deadlineMs && isGivenUp)) return SILENT
+        if (nowMs > deadlineMs) return UNAVAILABLE
+        if (found !== null) leftMs = Math.min(leftMs, deadlineMs - nowMs + PAST_MS)
+        return null
+      })
+    }
+    const left = asked.filter(isOpen)
+    if (left.length === 0) return
+    this.looks.add({ parcels: left, sentAtMs }, clock.monotonicMs() + leftMs)
+    this.arm()
   }
 }
 
-class OpenAsk {
-  private readonly deps: Deps
-  private readonly asked: RemoteAsk
-  private readonly answer: (result: AskResult) => void
-  private readonly startedAtMs: number
-  private isOver = false
-  private cancel: () => void = () => undefined
+class OpenParcel {
+  readonly shard: number
+  readonly id: string
+  left = 0
+  private readonly settled: (isLast: boolean) => void
+  private commands: PackedCommand[] = []
+  private bytes = 0
+  private readonly asks: ({ readonly deadlineMs: number; readonly answer: Answer } | null)[] = []
 
-  constructor(deps: Deps, asked: RemoteAsk, answer: (result: AskResult) => void) {
-    this.deps = deps
-    this.asked = asked
-    this.answer = answer
-    this.startedAtMs = deps.clock.monotonicMs()
+  constructor(shard: number, id: string, settled: (isLast: boolean) => void) {
+    this.shard = shard
+    this.id = id
+    this.settled = settled
   }
 
-  async send(): Promise<void> {
-    const { shard, command, deadlineMs } = this.asked
-    const { cmdId, name } = command
-    this.lookAfter(LOOK_MS)
-    const body = packStaged(command)
-    const replyTo = this.deps.worker
-    const request = { shard, cmdId, name, replyTo, deadlineMs, body, entriesMax: ENTRIES_MAX }
-    const sent = await this.deps.store.enqueue(request)
-    if (sent === 'busy' || sent === 'unsent') this.settle({ kind: 'unavailable' })
+  hasRoom({ bytes }: PackedCommand): boolean {
+    return this.asks.length < COMMANDS_MAX && this.bytes + bytes <= BYTES_MAX
   }
 
-  settle(result: AskResult): void {
-    if (this.isOver) return
-    this.isOver = true
-    this.cancel()
-    this.answer(result)
+  add(packed: PackedCommand, deadlineMs: number, answer: Answer): void {
+    this.commands.push(packed)
+    this.bytes += packed.bytes
+    this.asks.push({ deadlineMs, answer })
+    this.left += 1
   }
 
-  private lookAfter(ms: number): void {
-    this.cancel = this.deps.clock.after(ms, () => void this.look())
+  /** As the store takes it; what the commands say is not kept here. */
+  packed(): Parcel {
+    const { shard, id, commands } = this
+    this.commands = []
+    return { shard, parcelId: id, count: commands.length, said: packParcel(commands) }
   }
 
-  private async look(): Promise<void> {
-    const { store, clock } = this.deps
-    const { shard, command, deadlineMs } = this.asked
-    const { cmdId } = command
-    const found = await store.reply({ shard, cmdId, slice: Math.floor(msOfCmdId(cmdId) / SLICE_MS) })
-    if (this.isOver) return
-    if (found !== null) {
-      if (found.reply !== null) return this.settle(JSON.parse(found.reply) as AskResult)
-      if (found.nowMs > deadlineMs + REPLY_KEPT_MS) return this.settle({ kind: 'silent' })
-      if (found.nowMs > deadlineMs) return this.settle({ kind: 'unavailable' })
+  settle(from: number, results: readonly AskResult[]): void {
+    for (let place = 0; place < results.length; place += 1) this.end(from + place, results[place]!)
+  }
+
+  /** Ends what `resultOf` has a result for. */
+  settleOpen(resultOf: (deadlineMs: number) => AskResult | null): void {
+    for (let place = 0; place < this.asks.length; place += 1) {
+      const ask = this.asks[place]
+      const result = ask === null || ask === undefined ? null : resultOf(ask.deadlineMs)
+      if (result !== null) this.end(place, result)
     }
-    if (clock.monotonicMs() - this.startedAtMs >= GIVE_UP_MS) return this.settle({ kind: 'silent' })
-    const leftMs = found === null ? LOOK_MS : deadlineMs - found.nowMs + PAST_MS
-    this.lookAfter(Math.min(LOOK_MS, leftMs))
   }
+
+  private end(place: number, result: AskResult): void {
+    const ask = this.asks[place]
+    if (ask === null || ask === undefined) return
+    this.asks[place] = null
+    this.left -= 1
+    this.settled(this.left === 0)
+    ask.answer(result)
+  }
+}
+
+function isOpen({ left }: OpenParcel): boolean {
+  return left > 0
 }

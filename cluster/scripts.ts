@@ -1,7 +1,7 @@
 /** scripts - every script that runs inside the store, with the name under which the store knows it. */
 import { createHash } from 'node:crypto'
 import { COMMIT_SCRIPT, FREEING_COMMIT_SCRIPT } from './commit-script.ts'
-import { ENQUEUE_SCRIPT, ENTRIES_SCRIPT, OUTCOME_SCRIPT, REPLY_SCRIPT } from './mailbox-script.ts'
+import { ENQUEUE_SCRIPT, ENTRIES_SCRIPT, OUTCOME_SCRIPT, REPLIES_SCRIPT } from './mailbox-script.ts'
 import { ACQUIRE_SCRIPT, HEARTBEAT_SCRIPT, READ_SCRIPT, RELEASE_SCRIPT } from './read-script.ts'
 import type { Answer, RedisLink } from './redis-link.ts'
 import { isScriptUnknown } from './redis-verdict.ts'
@@ -21,7 +21,7 @@ export const HEARTBEAT = scriptOf(HEARTBEAT_SCRIPT)
 export const ENQUEUE = scriptOf(ENQUEUE_SCRIPT)
 export const OUTCOME = scriptOf(OUTCOME_SCRIPT)
 export const ENTRIES = scriptOf(ENTRIES_SCRIPT)
-export const REPLY = scriptOf(REPLY_SCRIPT)
+export const REPLIES = scriptOf(REPLIES_SCRIPT)
 
 /** All of them, for loading after each connect. */
 export const SCRIPTS: readonly Script[] = [
@@ -34,7 +34,7 @@ export const SCRIPTS: readonly Script[] = [
   ENQUEUE,
   OUTCOME,
   ENTRIES,
-  REPLY,
+  REPLIES,
 ]
 
 /** Sends a script's bytes; a store that has forgotten the script (nothing ran) is taught it and sent the same bytes. */

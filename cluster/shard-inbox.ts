@@ -9,10 +9,10 @@ import type { CommandType } from './behaviour.ts'
 import type { FreedItem } from './dead-claims.ts'
 import { deadClaims } from './dead-claims.ts'
 import { claimsKey } from './keyspace.ts'
-import { MailboxReader } from './mailbox-reader.ts'
-import { mailboxWork, outcomeWork } from './mailbox-work.ts'
+import { MailboxReader, type ReadEntry } from './mailbox-reader.ts'
+import { outcomeWork, parcelWorks } from './mailbox-work.ts'
 import type { ShardWorld } from './shard-world.ts'
-import type { Cursors, Meta } from './store.ts'
+import type { Bell, Cursors, Meta } from './store.ts'
 import type { Work } from './work.ts'
 
 interface InboxDeps {
@@ -21,6 +21,8 @@ interface InboxDeps {
   readonly isOpen: () => boolean
   /** Whether a batch, or the queue before it, already has what it can take: more is read when that has been sent. */
   readonly hasEnough: () => boolean
+  /** Whether the queue takes what needs no read. */
+  readonly hasRoom: () => boolean
   readonly take: (works: readonly Work[]) => void
   readonly outcomeType: (lane: string) => CommandType | undefined
   readonly free: (items: readonly FreedItem[]) => Work | null
@@ -57,6 +59,17 @@ export class ShardInbox {
     return { shard: this.deps.shard, mailbox: this.mailbox.cursor, outcomes: this.outcomes.cursor }
   }
 
+  /** Something came: taken at once if it is the next entry of the mailbox and came along, read in its turn if not. */
+  bell({ entry, before }: Bell): void {
+    const isNext = entry !== null && this.deps.isOpen() && this.deps.hasRoom() && this.mailbox.take(entry.id, before)
+    if (isNext) this.deps.take(this.worksOf({ entry, done: 0 }))
+    else {
+      this.mailbox.ring()
+      if (entry === null) this.outcomes.ring()
+      this.read()
+    }
+  }
+
   /** Something may have come. */
   ring(): void {
     this.mailbox.ring()
@@ -81,10 +94,14 @@ export class ShardInbox {
 
   private async readMailbox(): Promise<void> {
     const entries = await this.mailbox.read()
-    if (!this.deps.isOpen() || entries === null || entries.length === 0) return
+    if (!this.deps.isOpen() || entries === null) return
+    if (entries.length > 0) this.deps.take(entries.flatMap((read) => this.worksOf(read)))
+    if (entries.length > 0 || this.mailbox.wants) this.read()
+  }
+
+  private worksOf({ entry, done }: ReadEntry): Work[] {
     const { commands, clock } = this.world
-    this.deps.take(entries.map((entry) => mailboxWork(entry, { commands, cameAtMs: clock.monotonicMs() })))
-    this.read()
+    return parcelWorks(entry, done, { commands, cameAtMs: clock.monotonicMs() })
   }
 
   private async readOutcomes(): Promise<void> {
@@ -94,7 +111,7 @@ export class ShardInbox {
     this.isCaughtUp ||= this.outcomes.isDry
     const { outcomeType: typeOf } = this.deps
     const cameAtMs = this.world.clock.monotonicMs()
-    if (entries.length > 0) this.deps.take(entries.map((entry) => outcomeWork(entry, { typeOf, cameAtMs })))
+    if (entries.length > 0) this.deps.take(entries.map(({ entry }) => outcomeWork(entry, { typeOf, cameAtMs })))
     if (entries.length > 0 || this.claimsDue) this.read()
   }
 

@@ -336,8 +336,10 @@ export abstract class ShardLoop {
       firstEntryId: plan.firstId === '' ? '' : sortableEntryId(entryIdOf(plan.firstId)),
       cursor: plan.cursor,
       outcomesCursor: plan.outcomesCursor,
-      frees: plan.works.every(({ type }) => type.frees === true),
+      // One that is late only has the cursor pass it.
+      frees: plan.works.every(({ type, late }) => late || type.frees === true),
       note: `works=${plan.works.length} ops=${plan.ops.length}`,
+      told: plan.told,
       ops: plan.ops,
       merged: plan.overlay.merged,
     }

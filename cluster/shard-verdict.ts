@@ -23,6 +23,7 @@ export abstract class ShardVerdicts extends ShardLoop {
   protected abstract confirmed(flight: InFlight): void
   protected abstract discard(plan: Plan): void
   protected abstract halt(reason: string): void
+  protected abstract hasMoved(): void
 
   protected settle(flight: InFlight, verdict: Verdict): void {
     switch (verdict.kind) {
@@ -105,6 +106,7 @@ export abstract class ShardVerdicts extends ShardLoop {
     const { works } = flight.plan
     for (const work of works) if (work.source === 'local') answerWork(work, { kind: 'unavailable' })
     this.fullUntilMs = this.world.clock.monotonicMs() + FULL_MS
+    this.hasMoved() // The store has answered: a shard that is refused is not stuck.
     this.pause(RETRY_MS)
     this.again(
       flight,

@@ -22,7 +22,7 @@ import { ShardInbox } from './shard-inbox.ts'
 import type { InFlight } from './shard-loop.ts'
 import { ShardVerdicts } from './shard-verdict.ts'
 import type { ShardWorld } from './shard-world.ts'
-import type { Cursors } from './store.ts'
+import type { Bell, Cursors } from './store.ts'
 import { type AskResult, answerWork, askedWork, type Work } from './work.ts'
 
 /** Asks that may wait at a shard. */
@@ -50,6 +50,7 @@ export class Shard extends ShardVerdicts {
     this.inbox = new ShardInbox(world, {
       shard: id,
       isOpen: () => this.phase === 'running' && !this.stopping,
+      hasRoom: () => this.queue.mailboxSize < ASKS_MAX,
       hasEnough: () => this.queue.mailboxSize > 0 || (this.next !== null && this.inFlight !== null),
       take: (works) => this.takeAll(works),
       outcomeType: (lane) => this.types.get(`outcome ${laneFamily(lane)}`),
@@ -117,19 +118,25 @@ export class Shard extends ShardVerdicts {
     if (full || this.stopping || this.phase === 'halted' || this.phase === 'gone')
       return Promise.resolve({ kind: 'unavailable' })
     return new Promise((answer) => {
-      const times = { cameAtMs: clock.monotonicMs(), deadlineMs: clock.nowMs() + ASK_LIFE_MS }
-      this.take(askedWork(type, command, { ...times, bytes, answer }))
+      const [cameAtMs, deadlineMs] = [clock.monotonicMs(), clock.nowMs() + ASK_LIFE_MS]
+      this.take(askedWork(type, command, { cameAtMs, deadlineMs, bytes, answer }))
     })
   }
 
   /** A work that comes from elsewhere: another shard object's ask, handed over. */
   take(work: Work): void {
-    this.takeAll([work])
+    this.queue.push(work)
+    this.wake()
+  }
+
+  /** Something may have come from another process. */
+  ring(): void {
+    this.inbox.ring()
   }
 
   /** Something has come from another process. */
-  bell(): void {
-    this.inbox.ring()
+  bell(bell: Bell): void {
+    this.inbox.bell(bell)
   }
 
   /** A worker is no more, which may have left claims here. */
@@ -220,13 +227,16 @@ export class Shard extends ShardVerdicts {
 
   /** A plan is true: who waits for it is answered. */
   protected finished(plan: Plan): void {
-    this.turns += 1
+    this.hasMoved()
     this.inbox.read()
-    for (const [worker, text] of plan.told) this.world.store.tell(worker, text)
     for (const { work, reply, fault } of plan.replies) {
       if (work.source !== 'local') this.scanner.forget(work)
       answerWork(work, fault ? { kind: 'fault' } : { kind: 'answer', reply })
     }
+  }
+
+  protected hasMoved(): void {
+    this.turns += 1
   }
 
   /** Confirmed claims are performed. */
@@ -254,9 +264,9 @@ export class Shard extends ShardVerdicts {
     this.lanes.confirmed(plan)
     const ms = this.world.clock.monotonicMs() - flight.sentAtMs
     this.world.log.committed({ shard: this.id, works: plan.works.length, ms })
-    this.advance() // The next commit is on its way before this one's answers are written.
-    this.startClaims(plan.claims)
+    this.wake() // What these answers bring about within this turn of the loop goes with the next commit.
     this.finished(plan)
+    this.startClaims(plan.claims) // Some are performed there and then: after the answers.
     if (plan.signals.length > 0) this.world.store.signal(plan.signals)
     if (!this.stopping && this.inbox.caughtUp) this.scanner.scanAfter(plan)
   }

@@ -1,5 +1,6 @@
 /**
- * staged - what a command on its way to another process says: its body and the bytes that it brings along, as one value.
+ * staged - what one command says, its body and the bytes that it brings along, as one value: an outcome on its way to
+ * another process, or a command that a behaviour could not bear.
  *
  * Form: a line with the length of the body's JSON and of each blob in bytes, the JSON, then the blobs one after the
  * other. It lies beside the mailbox and never in it, because streams keep what was removed from them.
@@ -41,5 +42,9 @@ export function unpackStaged(bytes: Uint8Array): Required<Pick<Command, 'body' |
     at += length
     return buffer.subarray(at - length, at)
   })
-  return { body: JSON.parse(buffer.toString('utf8', end + 1, end + 1 + jsonBytes)) as unknown, blobs }
+  try {
+    return { body: JSON.parse(buffer.toString('utf8', end + 1, end + 1 + jsonBytes)) as unknown, blobs }
+  } catch {
+    return null
+  }
 }

@@ -16,9 +16,8 @@ const REQUESTS: Readonly<Record<keyof Store, true>> = {
   handIn: true,
   entries: true,
   waiting: true,
-  tell: true,
   listen: true,
-  reply: true,
+  replies: true,
   signal: true,
 }
 

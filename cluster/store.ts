@@ -29,6 +29,8 @@ export interface Commit {
   readonly frees: boolean
   /** For people, in the journal: counts such as `asks=3 ops=20`. */
   readonly note: string
+  /** What workers are told (`Ears.replies`) once the commit is done, one line for each parcel; whether they hear is not known. */
+  readonly told?: ReadonlyMap<string, string>
   readonly ops: readonly Op[]
   /** The same, keys numbered and neighbours joined (`mergeOps`); absent: whoever needs it makes it. */
   readonly merged?: Merged
@@ -101,31 +103,69 @@ export type Beat =
 /** The two streams through which a shard hears of other processes. */
 export type Inbox = 'mailbox' | 'outcomes'
 
-/** A command on its way to a shard of another process. */
-export interface Enqueue {
+/** Commands of one turn of a process for one shard, on their way there. */
+export interface Parcel {
   readonly shard: number
-  readonly cmdId: string
-  readonly name: string
-  readonly replyTo: string
-  readonly deadlineMs: number
-  /** What it says (`packStaged`), kept under `staged` for a minute. */
-  readonly body: Uint8Array
-  /** Refused when the mailbox holds as many entries as this. */
-  readonly entriesMax: number
+  readonly parcelId: string
+  /** Commands in it. */
+  readonly count: number
+  /** What they say (`packParcel`), kept under `staged` for a minute. */
+  readonly said: Uint8Array
 }
+
+/** Parcels of one turn of a process. */
+export interface Enqueue {
+  /** The worker that is told the replies. */
+  readonly replyTo: string
+  /** A mailbox that holds as many parcels takes none. */
+  readonly parcelsMax: number
+  readonly parcels: readonly Parcel[]
+}
+
+/** What became of a parcel. `busy`: the mailbox is full. `lost`: sent, no answer. `unsent`: it does not lie there. */
+export type Enqueued = 'ok' | 'busy' | 'lost' | 'unsent'
 
 /** An entry of a mailbox, or of outcomes. */
 export interface InboxEntry {
   readonly id: string
-  readonly cmdId: string
-  readonly name: string
+  /** Name of what it says; an outcome's is its command's id. */
+  readonly parcelId: string
   readonly replyTo: string
-  readonly deadlineMs: number
   /** Null: it is no longer kept. */
   readonly body: Uint8Array | null
 }
 
-/** Where a shard's owner reads on. */
+/** Something came into the mailbox or the outcomes of a shard. */
+export interface Bell {
+  readonly shard: number
+  /** The entry of the mailbox that came; null: whatever it is must be read. */
+  readonly entry: InboxEntry | null
+  /** The entry before it. */
+  readonly before: string
+}
+
+/** Which entries: those of one stream of a shard, from an id on (`(` before it: after it), so many at most. */
+export interface EntriesRequest {
+  readonly shard: number
+  readonly of: Inbox
+  readonly from: string
+  readonly count: number
+}
+
+/** Whose replies, and in which slice (`parcel-replies.ts`) they lie. */
+export interface RepliesRequest {
+  readonly shard: number
+  readonly parcelId: string
+  readonly slice: number
+}
+
+/** For each parcel its fields of `replies` from place 0 on, and the store's clock. */
+export interface Replies {
+  readonly nowMs: number
+  readonly replies: readonly (readonly string[])[]
+}
+
+/** Where a shard's owner reads on: the last entries that were read, `0-0` for none. */
 export interface Cursors {
   readonly shard: number
   readonly mailbox: string
@@ -134,9 +174,9 @@ export interface Cursors {
 
 /** What is heard of other processes at once. Any of it can be lost: whoever listens also looks now and then. */
 export interface Ears {
-  /** Something came into the mailbox or the outcomes of a shard. */
-  bell(shard: number): void
-  /** Replies to this worker's asks, one to a line: the command's id, then the reply. */
+  /** Something came for shards that this worker owned when it came. */
+  bells(bells: readonly Bell[]): void
+  /** Replies to this worker's asks, as a commit told them. */
   replies(text: string): void
   /** A shard was given back. */
   released(shard: number): void
@@ -146,8 +186,6 @@ export interface Ears {
 
 /** Listens until it is closed. */
 export interface Listening {
-  /** Hears the bell of a shard from now on, or no longer. */
-  follow(shard: number, isMine: boolean): void
   close(): void
 }
 
@@ -169,24 +207,18 @@ export interface Store {
   retire(worker: string): Promise<void>
   /** All records, and which of `clients` are still connected; null when the store did not answer. */
   look(clients: readonly number[]): Promise<{ workers: ReadonlyMap<string, string>; connected: Set<number> } | null>
-  /** 'ok', 'busy' (mailbox full), 'lost' (sent, no answer), 'unsent'. */
-  enqueue(request: Enqueue): Promise<'ok' | 'busy' | 'lost' | 'unsent'>
+  /** Puts parcels into mailboxes, in their order, and rings their owners. What became of each. */
+  enqueue(request: Enqueue): Promise<readonly Enqueued[]>
   /** Tells whoever listens now; nobody knows whether anybody heard it. */
   signal(signals: readonly Signal[]): void
   /** An outcome for whoever takes the shard next. False: no answer, it may lie there or not. */
   handIn(request: { shard: number; cmdId: string; body: Uint8Array }): Promise<boolean>
-  /** Entries after one ('' for the first), oldest first, with what they say; null when the store did not answer. */
-  entries(request: { shard: number; of: Inbox; after: string; count: number }): Promise<readonly InboxEntry[] | null>
+  /** Entries, oldest first, with what they say; not all of them where that is much. Null when the store did not answer. */
+  entries(request: EntriesRequest): Promise<readonly InboxEntry[] | null>
   /** The shards of which mailbox or outcomes hold something after the cursors; null when the store did not answer. */
   waiting(cursors: readonly Cursors[]): Promise<readonly number[] | null>
-  /** Tells a worker replies to its asks (`Ears.replies`); whether it hears is not known. */
-  tell(worker: string, text: string): void
   /** Hears what others say to `worker`. */
   listen(worker: string, ears: Ears): Listening
-  /** The reply of a mailbox command and the store's clock, in one step. */
-  reply(request: {
-    shard: number
-    cmdId: string
-    slice: number
-  }): Promise<{ reply: string | null; nowMs: number } | null>
+  /** The replies of parcels and the store's clock, in one step; null when the store did not answer. */
+  replies(parcels: readonly RepliesRequest[]): Promise<Replies | null>
 }

@@ -10,6 +10,15 @@ export type AskResult =
 
 export type Source = 'local' | 'mailbox' | 'claim' | 'outcome' | 'timer' | 'free' | 'index'
 
+/** The entry of a mailbox that brought commands. */
+export interface Origin {
+  readonly parcelId: string
+  /** The worker that is told the replies; '' for none. */
+  readonly replyTo: string
+  /** Commands in it. */
+  readonly count: number
+}
+
 export interface Work {
   readonly source: Source
   readonly type: CommandType
@@ -29,8 +38,9 @@ export interface Work {
   answer: ((result: AskResult) => void) | null
   /** Of a command or outcome that came from another process: its entry, which the commit's cursor passes. */
   readonly entryId: string
-  /** Mailbox lane: the worker that is told the reply. */
-  readonly replyTo: string
+  /** Mailbox lane: what brought it, and its place in there from 0 on. */
+  readonly origin: Origin | null
+  readonly place: number
   /** Claim, outcome, timer: the item. */
   readonly lane: string
   readonly item: string
@@ -54,7 +64,8 @@ export function internalWork(
     late: false,
     answer: null,
     entryId: '',
-    replyTo: '',
+    origin: null,
+    place: 0,
     lane,
     item,
   }
@@ -78,7 +89,8 @@ export function askedWork(
     late: false,
     answer,
     entryId: '',
-    replyTo: '',
+    origin: null,
+    place: 0,
     lane: '',
     item: '',
   }
@@ -89,4 +101,9 @@ export function answerWork(work: Work, result: AskResult): void {
   const answer = work.answer
   work.answer = null
   answer?.(result)
+}
+
+/** Bytes that a command brings along. */
+export function bytesOfBlobs({ blobs = [] }: Command): number {
+  return blobs.reduce((bytes, { length }) => bytes + length, 0)
 }

@@ -13,12 +13,12 @@ import { Holdings } from './holdings.ts'
 import { Members } from './members.ts'
 import { OutcomeSender } from './outcome-sender.ts'
 import { type Claim, Pump } from './pump.ts'
-import { RemoteAsks } from './remote-ask.ts'
+import { type Answer, type RemoteAsk, RemoteAsks } from './remote-ask.ts'
 import { ASK_LIFE_MS, Shard } from './shard.ts'
 import type { ShardWorld } from './shard-world.ts'
 import type { Listening, Store, WorkerRecord } from './store.ts'
 import { STUCK_MS, StuckCount } from './stuck-count.ts'
-import { type AskResult, answerWork, type Work } from './work.ts'
+import { type AskResult, answerWork, bytesOfBlobs, type Work } from './work.ts'
 
 const BEAT_MS = 3_000
 /** How often the records of others are read, while there are others. */
@@ -124,7 +124,7 @@ export class Worker {
     this.pump = new Pump(options.behaviours.lanes, (claim, error) =>
       options.log.error({ lane: claim.lane, item: claim.item, error: nameOfError(error) }, 'An effect threw'),
     )
-    this.remote = new RemoteAsks({ store, clock: this.clock, worker: this.id })
+    this.remote = new RemoteAsks({ store, clock: this.clock, worker: this.id, random: options.random })
     this.sender = new OutcomeSender({ store, clock: this.clock, random: options.random })
     this.stuck = new StuckCount()
     this.world = this.makeWorld()
@@ -137,7 +137,6 @@ export class Worker {
       takesShards: options.takesShards ?? true,
       makeShard: (id) => options.makeShard?.(id, this.world) ?? new Shard(id, this.world),
       beat: () => this.beat(),
-      changed: (shard, isMine) => this.listening?.follow(shard, isMine),
     })
   }
 
@@ -148,7 +147,9 @@ export class Worker {
       await this.wait(START_LOOK_MS)
     }
     this.listening = this.options.store.listen(this.id, {
-      bell: (shard) => this.holdings.shards.get(shard)?.bell(),
+      bells: (bells) => {
+        for (const bell of bells) this.holdings.shards.get(bell.shard)?.bell(bell)
+      },
       replies: (text) => this.remote.heard(text),
       released: (shard) => void this.holdings.check([shard]),
       joined: () => void this.look(true),
@@ -191,8 +192,9 @@ export class Worker {
     const type = this.commands.get(command.name)
     assert(type !== undefined, 'Command is unknown', { name: command.name })
     const mine = this.holdings.shards.get(shard)
-    if (mine?.accepts === true) return mine.ask(command, type, bytesOf(command))
-    return this.askOthers({ shard, command, deadlineMs: this.clock.nowMs() + ASK_LIFE_MS })
+    if (mine?.accepts === true) return mine.ask(command, type, bytesOfBlobs(command))
+    const deadlineMs = this.clock.nowMs() + ASK_LIFE_MS
+    return new Promise((answer) => this.askOthers({ shard, command, deadlineMs }, answer))
   }
 
   /** The shards that this process owns, by number. */
@@ -341,7 +343,7 @@ export class Worker {
     const running = [...this.holdings.shards.values()].filter(({ accepts }) => accepts)
     const waiting = await this.options.store.waiting(running.map(({ cursors }) => cursors))
     this.mailSweptAtMs = atMs
-    for (const shard of waiting ?? []) this.holdings.shards.get(shard)?.bell()
+    for (const shard of waiting ?? []) this.holdings.shards.get(shard)?.ring()
   }
 
   private letGo(shard: Shard): void {
@@ -353,12 +355,12 @@ export class Worker {
     this.options.hopeless?.()
   }
 
-  private askOthers(asked: { shard: number; command: Command; deadlineMs: number }): Promise<AskResult> {
+  private askOthers(asked: RemoteAsk, answer: Answer): void {
     const isHere = this.options.takesShards !== false && !this.isLeaving
     const isHalted = this.holdings.shards.get(asked.shard)?.halted === true
     const areOthers = this.members.takers(this.clock.monotonicMs()).length > 0
-    if (this.stopped || isHalted || !(isHere || areOthers)) return Promise.resolve({ kind: 'unavailable' })
-    return this.remote.ask(asked)
+    if (this.stopped || isHalted || !(isHere || areOthers)) answer({ kind: 'unavailable' })
+    else this.remote.ask(asked, answer)
   }
 
   /** Works of a shard object that has ended: to the next one here, or to the shard's mailbox or outcomes. */
@@ -367,7 +369,7 @@ export class Worker {
     for (const work of works) {
       if (mine?.running === true) mine.take(work)
       else if (work.source === 'outcome') void this.sender.resend(shard, work.command)
-      else void this.askOthers({ ...work, shard }).then((result) => answerWork(work, result))
+      else this.askOthers({ ...work, shard }, (result) => answerWork(work, result))
     }
   }
 
@@ -393,8 +395,4 @@ export class Worker {
   private wait(ms: number): Promise<void> {
     return new Promise((resolve) => this.clock.after(ms, resolve))
   }
-}
-
-function bytesOf({ blobs }: Command): number {
-  return (blobs ?? []).reduce((bytes, blob) => bytes + blob.length, 0)
 }

@@ -8,12 +8,12 @@
  * minute to live: the commit demands that every chunk is there and gives them their real expiry, so content without a
  * message goes by itself.
  *
- * Keys: `content:<contentId>:<part>[.<chunk>]`
+ * Keys: `bodies:<minute>:<live|test>`, `content:<contentId>:<part>[.<chunk>]`
  */
 
 import { promisify } from 'node:util'
 import { deflateRaw, inflateRaw } from 'node:zlib'
-import { attachmentPart, BODY_PART, CHUNK_BYTES_MAX, PART_HEADER_BYTES } from './actors/content-part.ts'
+import { attachmentPart, BODY_PART, bodyPlace, CHUNK_BYTES_MAX, PART_HEADER_BYTES } from './actors/content-part.ts'
 import { contentKey } from './actors/keyspace.ts'
 
 /** Parts of up to this many bytes in all ride in the commit. */
@@ -52,6 +52,8 @@ export interface ContentStore {
   ): Promise<boolean>
   /** Values in the order of the keys, null where there is none; null when the store did not answer. */
   readContent(keys: readonly string[]): Promise<readonly (Buffer | null)[] | null>
+  /** A field of a hash, null where there is none; undefined when the store did not answer. */
+  readField(place: { readonly key: string; readonly field: string }): Promise<Buffer | null | undefined>
   /** Removes values; whether it happened does not matter, they expire. */
   removeContent(keys: readonly string[]): Promise<void>
 }
@@ -142,7 +144,7 @@ export function writeParts(
 /** Reads a message's body back: null once it is gone; undefined when the store did not answer. */
 export async function readBody(
   store: ContentStore,
-  place: { shard: number; contentId: string },
+  place: { shard: number; contentId: string; test: boolean },
 ): Promise<Body | null | undefined> {
   const bytes = await readPart(store, { ...place, part: BODY_PART })
   return bytes === null || bytes === undefined ? bytes : (JSON.parse(bytes.toString()) as Body)
@@ -151,10 +153,10 @@ export async function readBody(
 /** Reads one part back: null once it is gone; undefined when the store did not answer. */
 export async function readPart(
   store: ContentStore,
-  place: { shard: number; contentId: string; part: string },
+  place: { shard: number; contentId: string; part: string; test: boolean },
 ): Promise<Buffer | null | undefined> {
   const { shard, contentId, part } = place
-  const first = (await store.readContent([contentKey(shard, contentId, part, 0)]))?.[0]
+  const first = await readFirst(store, place)
   if (first === null || first === undefined) return first
   const count = Math.min(first.readUInt16BE(1), CHUNKS_MAX)
   const chunks = [first]
@@ -171,6 +173,18 @@ export async function readPart(
     }
   }
   return unpackPart(chunks)
+}
+
+/** A part's first chunk. A body lies with those of its minute, or was written before its message like other parts. */
+async function readFirst(
+  store: ContentStore,
+  { shard, contentId, part, test }: { shard: number; contentId: string; part: string; test: boolean },
+): Promise<Buffer | null | undefined> {
+  if (part === BODY_PART) {
+    const body = await store.readField(bodyPlace(shard, contentId, test))
+    if (body !== null) return body
+  }
+  return (await store.readContent([contentKey(shard, contentId, part, 0)]))?.[0]
 }
 
 /** The body in its only chunk, at once; null where there are more, or it was deflated. */

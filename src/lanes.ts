@@ -20,7 +20,7 @@ import { type DeliveryOutcome, deliveryOutcome, reportOutcome } from './actors/o
 import { type Body, type ContentStore, readPart, readPlainBody, unpackPart } from './content.ts'
 import type { Dispatch } from './dispatch.ts'
 import type { SigningKey } from './effects/sign.ts'
-import type { MailJob, MailOutcome } from './effects/thread-job.ts'
+import type { MailJob, MailOutcome, SimulateJob } from './effects/thread-job.ts'
 import { makeUnasked } from './mail/classify.ts'
 import type { ComposeInput } from './mail/compose.ts'
 import { formatFeedbackId, hasFeedbackId } from './mail/feedback-id.ts'
@@ -49,9 +49,13 @@ const UNSIGNED = ['compose', 'TransientFailure', '4.7.5 no key to sign with'] as
 /** Composes and transmits in a mail thread. */
 export type RunMail = (job: MailJob, signal: AbortSignal) => Promise<MailOutcome>
 
+/** Simulates without waiting; undefined where it would have to. */
+export type RunAtOnce = (job: SimulateJob) => MailOutcome | undefined
+
 export interface LaneDeps {
   readonly content: ContentStore
   readonly run: RunMail
+  readonly runAtOnce: RunAtOnce
   readonly metrics: Metrics
   readonly dispatch: Dispatch
   /** Whether the operator holds a destination. */
@@ -99,6 +103,13 @@ export function makeLanes(deps: LaneDeps): LaneType[] {
       simulated -= 1
     }
   }
+  const simulateAtOnce: NonNullable<LaneType<DeliveryJob, DeliveryOutcome>['performAtOnce']> = (job, { attempt }) => {
+    const message = messageAtHand(job.message, deps.senderId)
+    const outcome = message === null ? undefined : deps.runAtOnce(simulationOf(job, message, attempt))
+    if (outcome === undefined) return undefined
+    deps.metrics.attempted(outcome)
+    return reportSimulated(deps, job, outcome)
+  }
   const transmit: LaneType<DeliveryJob, DeliveryOutcome>['perform'] = async (job, { lane, item, signal }) => {
     const { recipients: copies } = parseItem(item)
     const outcome = await transmitJob(deps, job, { lane, copies, signal })
@@ -106,18 +117,18 @@ export function makeLanes(deps: LaneDeps): LaneType[] {
     deps.attempted({ messageId: job.message.messageId, domain: destinationOf(lane), outcome })
     return reporterOf(deps, job)(outcome, retryOf(outcome))
   }
-  const family = (prefix: string, { holdMs, perform }: { holdMs: number; perform: typeof simulate }) =>
+  type Performers = Pick<LaneType<DeliveryJob, DeliveryOutcome>, 'holdMs' | 'perform' | 'performAtOnce'>
+  const family = (prefix: string, performers: Performers) =>
     ({
       prefix,
-      holdMs,
       claimsStand: false,
       prepare: prepareDelivery,
       outcome: deliveryOutcome,
       room,
-      perform,
+      ...performers,
     }) as LaneType
   return [
-    family(LANES.simulate, { holdMs: SIMULATE_HOLD_MS, perform: simulate }),
+    family(LANES.simulate, { holdMs: SIMULATE_HOLD_MS, perform: simulate, performAtOnce: simulateAtOnce }),
     family(LANES.relay, { holdMs: HOLD_MS, perform: transmit }),
     family(LANES.deliver, { holdMs: HOLD_MS, perform: transmit }),
   ]
@@ -150,16 +161,20 @@ async function simulateJob(
   job: DeliveryJob,
   { attempt, signal }: { attempt: number; signal: AbortSignal },
 ): Promise<DeliveryOutcome> {
-  const report = reporterOf(deps, job)
-  const { address } = job.recipient
   const message = messageAtHand(job.message, deps.senderId) ?? (await readMessage(deps, job.message, signal))
-  if (message === null) return report(unbuildable())
-  const outcome = await deps.run({ message, simulate: { address, attempt } }, signal)
-  const complaint = isComplainant(address) ? { complaint: SIMULATED_FEEDBACK } : {}
-  return report(
-    outcome,
-    outcome.phase === 'rcpt' ? { retryAfterMs: SIMULATED_RETRY_MS } : { ...retryOf(outcome), ...complaint },
-  )
+  if (message === null) return reporterOf(deps, job)(unbuildable())
+  return reportSimulated(deps, job, await deps.run(simulationOf(job, message, attempt), signal))
+}
+
+function simulationOf({ recipient }: DeliveryJob, message: ComposeInput, attempt: number): SimulateJob {
+  return { message, simulate: { address: recipient.address, attempt } }
+}
+
+function reportSimulated(deps: LaneDeps, job: DeliveryJob, outcome: MailOutcome): DeliveryOutcome {
+  const report = reporterOf(deps, job)
+  if (outcome.phase === 'rcpt') return report(outcome, { retryAfterMs: SIMULATED_RETRY_MS })
+  const complaint = isComplainant(job.recipient.address) ? { complaint: SIMULATED_FEEDBACK } : {}
+  return report(outcome, { ...retryOf(outcome), ...complaint })
 }
 
 function transmitJob(
@@ -261,7 +276,8 @@ async function readContent(
   const inline = message.content?.find((one) => one.part === part)
   if (inline !== undefined) return unpackPart(inline.chunks)
   const shard = shardOf(message.accountId) as number
-  return readPatiently(() => readPart(store, { shard, contentId: message.contentId, part }), signal)
+  const { contentId, test } = message
+  return readPatiently(() => readPart(store, { shard, contentId, test, part }), signal)
 }
 
 /** Reads until the store answers (undefined: it did not). Rejects when it stays away. */

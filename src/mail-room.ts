@@ -11,16 +11,16 @@ import type { Config } from './config.ts'
 import type { SendMessage } from './edge/email.ts'
 import { SMTP_TIMEOUTS } from './effects/converse.ts'
 import type { Fence } from './effects/fence.ts'
+import type { Simulator } from './effects/simulate.ts'
 import {
   CLEAR_PASSWORD,
   isSmallSimulation,
   type MailJob,
   type MailOutcome,
-  type SimulateJob,
   type SmtpSettings,
 } from './effects/thread-job.ts'
 import type { MailThreads } from './effects/thread-pool.ts'
-import type { RunMail } from './lanes.ts'
+import type { RunAtOnce, RunMail } from './lanes.ts'
 import type { Log } from './log.ts'
 import { formatFeedbackId, hasFeedbackId } from './mail/feedback-id.ts'
 
@@ -31,6 +31,8 @@ const SOME_IDS = { tagHash: '0'.repeat(8), streamId: '0'.repeat(8), accountId: '
 
 export interface MailRoom {
   readonly run: RunMail
+  /** The outcome of a small simulated attempt without waiting; undefined: `run` has it. */
+  readonly runAtOnce: RunAtOnce
   /** Bytes of a message as built; null when it cannot be built. */
   measure(message: SendMessage, contentId: string): Promise<number | null>
   /** Ends the threads after at most `graceMs`; what is left under way is deferred. */
@@ -52,14 +54,12 @@ export interface MailRoomDeps {
   readonly changes?: SmtpChanges
 }
 
-type RunSimulation = (job: SimulateJob, signal: AbortSignal) => Promise<MailOutcome>
-
 /** Makes the room; no thread runs yet. */
 export function makeMailRoom({ config, fence, log, changes = {} }: MailRoomDeps): MailRoom {
   const watch = makeRelayWatch(log)
   let threads: Promise<MailThreads> | null = null
   let opened: MailThreads | null = null
-  let simulate: RunSimulation | null = null
+  let simulator: Simulator | null = null
   const open = async (): Promise<MailThreads> => {
     const { createMailThreads } = await import('./effects/thread-pool.ts')
     // One core is for the loop that accepts.
@@ -75,15 +75,16 @@ export function makeMailRoom({ config, fence, log, changes = {} }: MailRoomDeps)
   }
   const run: RunMail = (job, signal) => {
     if (!isSmallSimulation(job)) return perform(job, signal)
-    return simulate === null ? openSimulator().then((open) => open(job, signal)) : simulate(job, signal)
+    return simulator === null ? openSimulator().then((open) => open.run(job, signal)) : simulator.run(job, signal)
   }
-  const openSimulator = async (): Promise<RunSimulation> => {
+  const openSimulator = async (): Promise<Simulator> => {
     const { makeSimulator } = await import('./effects/simulate.ts')
-    simulate ??= makeSimulator()
-    return simulate
+    simulator ??= makeSimulator()
+    return simulator
   }
   return {
     run,
+    runAtOnce: (job) => simulator?.runAtOnce(job),
     async measure(message, contentId) {
       const { sizeBytes } = await perform(measuringJob(message, contentId), new AbortController().signal)
       return sizeBytes

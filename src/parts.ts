@@ -207,6 +207,7 @@ export async function openWorker(parts: Parts, { room, makeShard }: WorkerChange
   const lanes = makeLanes({
     content,
     run: mailRoom.run,
+    runAtOnce: mailRoom.runAtOnce,
     metrics,
     dispatch: outbound.dispatch,
     isHeld: outbound.holds.has,

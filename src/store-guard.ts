@@ -33,6 +33,10 @@ export function makeContentStore(redis: () => Redis): ContentStore {
       return answers?.every(([error]) => error === null) ?? false
     },
     readContent: (keys) => orNull(redis().mgetBuffer(...keys)),
+    readField: ({ key, field }) =>
+      redis()
+        .hgetBuffer(key, field)
+        .catch(() => undefined),
     async removeContent(keys) {
       await orNull(redis().unlink(...keys))
     },

@@ -2,6 +2,8 @@
 import { randomBytes } from 'node:crypto'
 import { Redis } from 'ioredis'
 import t from 'tap'
+import { msOfCmdId, newCmdId } from '../cluster/cmd-id.ts'
+import { contentOps } from '../src/actors/content-part.ts'
 import {
   type ContentStore,
   contentKeys,
@@ -31,11 +33,12 @@ const store: ContentStore = {
     return true
   },
   readContent: (keys) => redis.mgetBuffer(...keys),
+  readField: ({ key, field }) => redis.hgetBuffer(key, field),
   async removeContent(keys) {
     await redis.unlink(...keys)
   },
 }
-const away: ContentStore = { ...store, readContent: async () => null }
+const away: ContentStore = { ...store, readContent: async () => null, readField: async () => undefined }
 
 t.test('small body is its texts as they are, in one chunk behind its header', async (t) => {
   const [body] = await packContent({ text: 'Hello', html: null }, [])
@@ -91,7 +94,7 @@ t.test('parts come back as they were written', async (t) => {
     randomBytes(2200 * KB),
   ]
   const parts = await packContent(written, attachments)
-  const place = { shard: 17, contentId: 'cmd-0' }
+  const place = { shard: 17, contentId: 'mic4h2d90abcdefghi-0', test: false }
   t.equal(await writeParts(store, { ...place, parts }), true)
   t.strictSame(await readBody(store, place), written)
   for (const [index, bytes] of attachments.entries()) {
@@ -105,10 +108,23 @@ t.test('parts come back as they were written', async (t) => {
   )
 })
 
+t.test('a body that came with its command is found among those of its minute', async (t) => {
+  const written = { text: 'naïve', html: null }
+  const [packed] = await packContent(written, [])
+  const place = { shard: 5, contentId: `${newCmdId(Date.now(), Math.random)}-0`, test: true }
+  const parts = [{ part: 'body', chunks: 1, blob: 0 }]
+  const submittedAtMs = msOfCmdId(place.contentId)
+  const ops = contentOps(place, parts, { blobs: [packed!.chunks[0]!], submittedAtMs, test: true })
+  for (const { key, write, args } of ops) await redis.call(write, key, ...args.map((arg) => Buffer.from(arg)))
+  t.strictSame(await readBody(store, place), written)
+  t.equal(await readBody(store, { ...place, test: false }), null, 'those of live servers live longer')
+  t.equal(await readBody(store, { ...place, contentId: place.contentId.replace(/0$/, '1') }), null)
+})
+
 t.test('content that nobody claims has a minute to live', async (t) => {
   const parts = await packContent({ text: 'x', html: null }, [randomBytes(300 * KB)])
-  await writeParts(store, { shard: 3, contentId: 'cmd-1', parts })
-  for (const key of contentKeys(3, 'cmd-1', parts)) {
+  await writeParts(store, { shard: 3, contentId: 'mic4h2d91abcdefghi-0', parts })
+  for (const key of contentKeys(3, 'mic4h2d91abcdefghi-0', parts)) {
     const leftMs = await redis.pttl(key)
     t.ok(leftMs > 0 && leftMs <= UNCLAIMED_LIFE_MS, key)
   }
@@ -116,15 +132,15 @@ t.test('content that nobody claims has a minute to live', async (t) => {
 
 t.test('content is gone when any chunk is', async (t) => {
   const parts = await packContent({ text: 'x', html: null }, [randomBytes(600 * KB)])
-  const place = { shard: 3, contentId: 'cmd-2' }
+  const place = { shard: 3, contentId: 'mic4h2d92abcdefghi-0', test: true }
   await writeParts(store, { ...place, parts })
-  await store.removeContent([contentKeys(3, 'cmd-2', parts).at(-1) as string])
+  await store.removeContent([contentKeys(3, place.contentId, parts).at(-1) as string])
   t.equal(await readPart(store, { ...place, part: 'a0' }), null)
-  t.equal(await readBody(store, { shard: 3, contentId: 'never' }), null)
+  t.equal(await readBody(store, { ...place, contentId: 'mic4h2d93abcdefghi-0' }), null)
 })
 
 t.test('a store that does not answer is told from content that is gone', async (t) => {
-  t.equal(await readBody(away, { shard: 3, contentId: 'cmd-2' }), undefined)
+  t.equal(await readBody(away, { shard: 3, contentId: 'mic4h2d92abcdefghi-0', test: true }), undefined)
 })
 
 t.test('a value that inflates without end is refused', async (t) => {

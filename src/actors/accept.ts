@@ -15,7 +15,7 @@ import { msOf } from '../../cluster/id.ts'
 import { MESSAGE_BYTES_MAX } from '../../schemas/limits.ts'
 import { SIMULATOR_DOMAIN } from '../mail/simulator.ts'
 import { acceptAll } from './acceptance.ts'
-import { type AccountCounters, type AccountState, accountOwner, accountRef } from './account.ts'
+import type { AccountCounters, AccountState } from './account.ts'
 import { holdsKey } from './api-key.ts'
 import { tellReachedCaps, warnOfCaps } from './cap.ts'
 import { findRecord, idempotencyFacts } from './idempotency.ts'
@@ -26,13 +26,15 @@ import { firstRefusal, type Limit } from './quota.ts'
 import { refuse } from './refusal.ts'
 import { SEGMENT_BOUNDS, type SegmentBounds } from './segment.ts'
 import type { AcceptedMessage, RateLeft, SendBody, SendReply } from './send.ts'
-import { type ServerCounters, type ServerState, serverOwner, serverRef } from './server.ts'
+import { type SendNames, sendNames } from './send-names.ts'
+import type { ServerCounters, ServerState } from './server.ts'
 import { type StreamState, streamRef } from './stream.ts'
 import { suppressedFacts } from './suppression.ts'
 
 /** Everything that the steps look at. */
 export interface SendTurn {
   readonly body: SendBody
+  readonly names: SendNames
   readonly account: AccountState
   readonly server: ServerState
   /** One for each message; null where it names none. */
@@ -73,8 +75,8 @@ export const accept = makeAccept(SEGMENT_BOUNDS)
 export function makeAccept(bounds: SegmentBounds): CommandType<SendBody, SendReply> {
   return {
     name: 'accept',
-    entities: (body) => [accountRef(body.accountId), serverRef(body.serverId), ...streamRefs(body)],
-    counters: (body) => [accountOwner(body.accountId), serverOwner(body.serverId)],
+    entities: sendEntities,
+    counters: (body) => sendNames(body).counters,
     facts: sendFacts,
     decide(body, states, facts, context, command) {
       const turn = keyIsLive(body, states, { facts, context, cmdId: command.cmdId, blobs: command.blobs ?? [] })
@@ -92,16 +94,19 @@ export function makeAccept(bounds: SegmentBounds): CommandType<SendBody, SendRep
   }
 }
 
-function streamRefs({ messages, defaultStreamId }: SendBody): Ref[] {
-  const [only] = messages
-  if (messages.length === 1 && only !== undefined) return [streamRef(only.streamId ?? defaultStreamId)]
+function sendEntities(body: SendBody): readonly Ref[] {
+  const { entities, account, server } = sendNames(body)
+  if (body.messages.every(({ streamId }) => streamId === null)) return entities
   const ids = new Set<string>()
-  for (const { streamId } of messages) ids.add(streamId ?? defaultStreamId)
-  return Array.from(ids, streamRef)
+  for (const { streamId } of body.messages) ids.add(streamId ?? body.defaultStreamId)
+  return [account, server, ...Array.from(ids, streamRef)]
 }
 
-function streamsOf({ messages, defaultStreamId }: SendBody, states: States): (StreamState | null)[] {
-  return messages.map(({ streamId }) => states.get<StreamState | null>(streamRef(streamId ?? defaultStreamId)))
+function streamsOf({ messages }: SendBody, { defaultStream }: SendNames, states: States): (StreamState | null)[] {
+  const streams: (StreamState | null)[] = []
+  for (const { streamId } of messages)
+    streams.push(states.get<StreamState | null>(streamId === null ? defaultStream : streamRef(streamId)))
+  return streams
 }
 
 function sendFacts(body: SendBody, states: States, context: Context, known?: Known): Fact[] {
@@ -111,7 +116,7 @@ function sendFacts(body: SendBody, states: States, context: Context, known?: Kno
   for (const { from } of body.messages) if (needsDomain(body, from.domain)) domains.add(from.domain)
   if (domains.size > 0) facts.push({ read: 'fields', key: sendingKey(shard, body.accountId), fields: [...domains] })
   if (body.idempotency !== null) facts.push(...idempotencyFacts(shard, body.idempotency, nowMs))
-  facts.push(...listFacts(body, streamsOf(body, states), shard))
+  facts.push(...listFacts(body, streamsOf(body, sendNames(body), states), shard))
   return facts
 }
 
@@ -160,13 +165,14 @@ function keyIsLive(
   states: States,
   given: Pick<SendTurn, 'facts' | 'context' | 'cmdId' | 'blobs'>,
 ): SendTurn | null {
-  const account = states.get<AccountState | null>(accountRef(body.accountId))
-  const server = states.get<ServerState | null>(serverRef(body.serverId))
+  const names = sendNames(body)
+  const account = states.get<AccountState | null>(names.account)
+  const server = states.get<ServerState | null>(names.server)
   if (account === null || server === null || server.accountId !== account.accountId) return null
   if (!holdsKey(server.keys, body.keyHash)) return null
-  const streams = streamsOf(body, states)
-  const accountCounters = states.counter<AccountCounters>(accountOwner(body.accountId))
-  const serverCounters = states.counter<ServerCounters>(serverOwner(body.serverId))
+  const streams = streamsOf(body, names, states)
+  const accountCounters = states.counter<AccountCounters>(names.accountOwner)
+  const serverCounters = states.counter<ServerCounters>(names.serverOwner)
   const of = { account, counters: accountCounters, nowMs: given.context.nowMs }
   const limits = limitsOfServer(server, serverCounters, of)
   let requested = 0
@@ -174,6 +180,7 @@ function keyIsLive(
   const { facts, context, cmdId, blobs } = given
   return {
     body,
+    names,
     account,
     server,
     streams,

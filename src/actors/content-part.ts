@@ -4,19 +4,26 @@
  * Part `body` is text and html; `a<k>` is attachment k. A part is cut into chunks; the first begins with a few bytes of
  * our own.
  *
- * Key: `content:<contentId>:<part>[.<chunk>]`
+ * Keys: `bodies:<minute>:<live|test>` holds the bodies that came with their command, those of a minute together: a key of
+ * its own for each would be most of the store's keys, which costs every look-up. `content:<contentId>:<part>[.<chunk>]`
+ * is all else.
  *
  * Spec retention.content
  */
 
 import type { Op } from '../../cluster/behaviour.ts'
+import { msOfCmdId } from '../../cluster/cmd-id.ts'
+import { SHARDS } from '../../cluster/id.ts'
 import { attachmentExpiresAtMs, contentExpiresAtMs } from './age.ts'
-import { contentKey } from './keyspace.ts'
+import { bodiesKey, contentKey } from './keyspace.ts'
 
 export const CHUNK_BYTES_MAX = 256 * 1024
 /** Bytes before a part's own: encoding, number of chunks. */
 export const PART_HEADER_BYTES = 3
 export const BODY_PART = 'body'
+const MINUTE_MS = 60_000
+/** A command may be accepted this long after its id was made, and its body stays as long as any of that minute. */
+const SLICE_LATE_MS = 60_000
 
 /** A part of a message that is being accepted. */
 export interface ContentPart {
@@ -31,6 +38,22 @@ export interface ContentPart {
 export interface InlinePart {
   readonly part: string
   readonly chunks: readonly Uint8Array[]
+}
+
+/** The bodies of one minute. */
+interface Slice {
+  readonly minute: number
+  readonly key: string
+  /** Makes them go together. */
+  readonly expiry: Op
+}
+
+/** The last minute of each shard, for live and for test servers: its name is made once. */
+const lastSlices = new Array<Slice | undefined>(SHARDS * 2)
+
+/** Where a body lies that came with its command. `contentId` begins with the command's id, which says the minute. */
+export function bodyPlace(shard: number, contentId: string, test: boolean): { key: string; field: string } {
+  return { key: sliceOf(shard, contentId, test).key, field: contentId }
 }
 
 /** Name of attachment `index`, from 0. */
@@ -51,6 +74,12 @@ export function contentOps(
 ): Op[] {
   const ops: Op[] = []
   for (const { part, chunks, blob } of parts) {
+    const body = part === BODY_PART && chunks === 1 && blob !== null ? of.blobs[blob] : undefined
+    if (body !== undefined) {
+      const { key, expiry } = sliceOf(shard, contentId, of.test)
+      ops.push({ key, write: 'HSET', args: [contentId, body] }, expiry)
+      continue
+    }
     const expiresAtMs = String(
       part === BODY_PART ? contentExpiresAtMs(of.submittedAtMs, of.test) : attachmentExpiresAtMs(of.submittedAtMs),
     )
@@ -81,4 +110,16 @@ export function attachmentEndOps(shard: number, contentId: string, sizes: readon
       return { key: contentKey(shard, contentId, attachmentPart(index), chunk), write: 'UNLINK', args: [] }
     }),
   )
+}
+
+function sliceOf(shard: number, contentId: string, test: boolean): Slice {
+  const minute = Math.floor(msOfCmdId(contentId) / MINUTE_MS)
+  const place = shard * 2 + (test ? 1 : 0)
+  const last = lastSlices[place]
+  if (last?.minute === minute) return last
+  const key = bodiesKey(shard, minute, test)
+  const endsAtMs = contentExpiresAtMs((minute + 1) * MINUTE_MS + SLICE_LATE_MS, test)
+  const slice: Slice = { minute, key, expiry: { key, write: 'PEXPIREAT', args: [String(endsAtMs)] } }
+  lastSlices[place] = slice
+  return slice
 }

@@ -5,11 +5,10 @@
  */
 
 import type { SendTurn } from './accept.ts'
-import { accountOwner } from './account.ts'
 import type { CapTelling } from './cap.ts'
 import { type Period, periodOf, take } from './quota.ts'
 import type { Segment } from './segment.ts'
-import { type ServerCounters, serverOwner } from './server.ts'
+import type { ServerCounters } from './server.ts'
 
 /** Counters of account and server once the request is counted. Test mail counts on the account's test limits alone. */
 export function countersAfter(
@@ -17,7 +16,7 @@ export function countersAfter(
   segment: Segment | null,
   telling: CapTelling | null = null,
 ): { owner: string; value: unknown }[] {
-  const { body, context, requested, accountCounters, serverCounters } = turn
+  const { body, names, context, requested, accountCounters, serverCounters } = turn
   const minute = periodOf('minute', context.nowMs)
   const month = periodOf('month', context.nowMs)
   const taken = (counter: Period | undefined, now: number) => take(counter, now, requested)
@@ -37,7 +36,7 @@ export function countersAfter(
     : { ...serverCounters, minute: taken(serverCounters?.minute, minute), month: taken(serverCounters?.month, month) }
   const server: ServerCounters = segment === null ? { ...counted } : { ...counted, segment }
   return [
-    { owner: accountOwner(body.accountId), value: telling === null ? account : { ...account, ...telling.account } },
-    { owner: serverOwner(body.serverId), value: telling === null ? server : { ...server, ...telling.server } },
+    { owner: names.accountOwner, value: telling === null ? account : { ...account, ...telling.account } },
+    { owner: names.serverOwner, value: telling === null ? server : { ...server, ...telling.server } },
   ]
 }

@@ -6,7 +6,7 @@
  */
 
 import { idOfShort, shortId } from '../../cluster/id.ts'
-import { remember } from './remember.ts'
+import { remember, rememberShortly } from './remember.ts'
 
 /** One recipient of one message. */
 export interface DeliveryItem {
@@ -57,7 +57,7 @@ export function itemSuffix(
 const serverOf = remember(idOfShort)
 
 /** Reads the name of an item. All commands of a batch are asked what they read before the first of them is decided. */
-export const parseItem = remember(readItem)
+export const parseItem = rememberShortly(readItem)
 
 function readItem(item: string): DeliveryItem {
   const [server = '', segment = '', short = '', recipient = '', last = '', stream] = item.split('.')

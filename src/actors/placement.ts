@@ -2,14 +2,15 @@
  * placement - which shard a new account lives on
  *
  * Messages of one shard that come in together share a commit, and with it most of what a commit costs; messages of
- * different shards never do. So accounts are not spread as thin as they could be: four shards are filled first, then
- * the next four. Four are enough for several processes to share the work of the first thousand accounts.
+ * different shards never do. So accounts are not spread as thin as they could be: two shards are filled first, then the
+ * next two. While one waits for its commit the other is decided on, and two processes that hold one each have as much to
+ * say as one Redis can write.
  */
 
 /** Shards that are filled together. */
-export const SHARDS_TOGETHER = 4
+export const SHARDS_TOGETHER = 2
 /** Accounts of a shard before the next shards are begun. */
-export const ACCOUNTS_EACH = 256
+export const ACCOUNTS_EACH = 512
 
 /** The shard of the next account. In: how many accounts each shard holds. */
 export function placeAccount(counts: readonly number[]): number {

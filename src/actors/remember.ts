@@ -9,6 +9,10 @@
  */
 
 const YOUNG_MAX = 2_048
+/** Places for what is asked for shortly; a power of two, and more than all batches of a process hold at once. */
+const PLACES = 1_024
+/** Characters at the end of an id that its place follows from. */
+const PLACED_BY = 12
 
 /** `make`, of which the last few thousand values are remembered. */
 export function remember<Value>(make: (id: string) => Value): (id: string) => Value {
@@ -33,4 +37,26 @@ export function remember<Value>(make: (id: string) => Value): (id: string) => Va
     if (last === null || last.id !== id) last = { id, value: look(id) }
     return last.value
   }
+}
+
+/**
+ * `make`, whose values are remembered shortly: for ids of which each is asked for some times in a row and never again. One
+ * that comes to the same place takes it, and nothing is kept in order.
+ */
+export function rememberShortly<Value>(make: (id: string) => Value): (id: string) => Value {
+  const known: ({ readonly id: string; readonly value: Value } | undefined)[] = Array.from({ length: PLACES })
+  return function remembered(id) {
+    const place = placeOf(id)
+    const before = known[place]
+    if (before !== undefined && before.id === id) return before.value
+    const value = make(id)
+    known[place] = { id, value }
+    return value
+  }
+}
+
+function placeOf(id: string): number {
+  let hash = 0
+  for (let at = Math.max(0, id.length - PLACED_BY); at < id.length; at += 1) hash = (hash * 31 + id.charCodeAt(at)) | 0
+  return hash & (PLACES - 1)
 }

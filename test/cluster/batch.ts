@@ -5,8 +5,10 @@ import type { CommandType, Decision, EntityType, LaneType, Op } from '../../clus
 import { FactRounds, FactView } from '../../cluster/facts.ts'
 import { isId, makeIds } from '../../cluster/id.ts'
 import { CLAIM_RULES } from '../../cluster/item-turns.ts'
+import { claimsKey } from '../../cluster/keyspace.ts'
 import { LaneIndex } from '../../cluster/lane-index.ts'
 import { Memory } from '../../cluster/memory.ts'
+import { sliceOf } from '../../cluster/parcel-replies.ts'
 import { Pump } from '../../cluster/pump.ts'
 import { internalWork, type Source, type Work } from '../../cluster/work.ts'
 
@@ -159,12 +161,10 @@ test('batch: an item with a job is claimed by its own commit while there is room
   const context = contextOf(1)
   const plan = planOf([workOf(due), workOf(due)], context)
   t.equal(plan.claims.length, 1)
+  t.same(plan.absent, [{ key: claimsKey(0), fields: ['i1'] }], 'its row need not be read')
   t.same(
     plan.placed.map(({ atMs, bound }) => [atMs - NOW_MS, bound]),
-    [
-      [9_000, true],
-      [0, true],
-    ],
+    [[0, true]],
   )
   discardPlan(plan, context.items)
   t.equal(context.pump.room('send/a'), 1)
@@ -208,19 +208,64 @@ test('batch: the lower bound of a lane counts the items that the same batch plac
   t.equal(written(plan).at(-1), `ZADD {s000}:due ${NOW_MS + 5} send/a`)
 })
 
+const PARCEL = 'loyw3u3z294a3ijtgz'
+const YES = '[{"kind":"answer","reply":"yes"}]'
+const LATE_AND_TWO = '[{"kind":"unavailable"},{"kind":"answer","reply":2}]'
+
 test('batch: mailbox commands are answered in the store, and the cursor passes them', async (t) => {
+  const one = { parcelId: PARCEL, replyTo: 'w', count: 1 }
+  const two = { parcelId: `${PARCEL}2`, replyTo: 'w', count: 2 }
   const plan = planOf(
     [
-      workOf(() => ({ kind: 'done', reply: 'yes' }), 'mailbox', { entryId: '5-0' }),
-      workOf(() => t.fail('a late command was decided') as never, 'mailbox', { entryId: '6-0', late: true }),
+      workOf(() => ({ kind: 'done', reply: 'yes' }), 'mailbox', { entryId: '5-0', origin: one, place: 0 }),
+      workOf(() => t.fail('a late command was decided') as never, 'mailbox', {
+        entryId: '6-0',
+        late: true,
+        origin: two,
+        place: 0,
+      }),
+      workOf(() => ({ kind: 'done', reply: 2 }), 'mailbox', { entryId: '6-0', origin: two, place: 1 }),
     ],
     contextOf(),
   )
   t.equal(plan.cursor, '6-0')
-  const replies = written(plan).filter((line) => line.startsWith('HSET {s000}:replies'))
-  t.match(replies[0], /"reply":"yes"/)
-  t.match(replies[1], /unavailable/)
-  t.ok(written(plan).includes('XTRIM {s000}:mailbox MINID 6-1'))
+  const slice = sliceOf(PARCEL)
+  t.same(written(plan), [
+    `UNLINK {s000}:staged:${PARCEL} `,
+    `UNLINK {s000}:staged:${PARCEL}2 `,
+    'XTRIM {s000}:mailbox MINID 6-1',
+    `HSET {s000}:replies:${slice} ${PARCEL}/0 1 ${YES} ${PARCEL}2/0 2 ${LATE_AND_TWO}`,
+    `PEXPIREAT {s000}:replies:${slice} ${NOW_MS + 120_000}`,
+  ])
+  t.same([...plan.told], [['w', `${PARCEL}/0 ${YES}\n${PARCEL}2/0 ${LATE_AND_TWO}`]])
+})
+
+test('batch: a parcel may be done in part; what a behaviour could not bear is kept, and nothing else', async (t) => {
+  const origin = { parcelId: PARCEL, replyTo: 'w', count: 4 }
+  const from = { entryId: '5-3', origin }
+  const throws = (): never => {
+    throw new Error('Thrown on purpose')
+  }
+  const first = planOf(
+    [
+      workOf(() => ({ kind: 'done', reply: 0 }), 'mailbox', { ...from, place: 1 }),
+      workOf(throws, 'mailbox', { ...from, place: 2 }),
+    ],
+    contextOf(),
+  )
+  t.equal(first.cursor, '5-3/3')
+  const lines = written(first)
+  t.ok(lines.includes('XTRIM {s000}:mailbox MINID 5-3'), 'the entry stays')
+  t.notOk(
+    lines.some((line) => line.startsWith('UNLINK')),
+    'so does what it says',
+  )
+  const cmdId = 'loyw3u3z294a3ijtgk'
+  t.ok(lines.includes(`SET {s000}:staged:${cmdId} 2\n{} PXAT ${NOW_MS + 86_400_000}`))
+  t.match([...first.told.values()], [new RegExp(`^${PARCEL}/1 .*"fault"`)])
+  const last = planOf([workOf(() => ({ kind: 'done', reply: 0 }), 'mailbox', { ...from, place: 3 })], contextOf())
+  t.equal(last.cursor, '5-3')
+  t.ok(written(last).includes(`UNLINK {s000}:staged:${PARCEL} `))
 })
 
 test('batch: streams without ids of their own are numbered by the commit', async (t) => {

@@ -49,9 +49,19 @@ test('dead-claims: serial lanes are held by every claim of another worker', asyn
     ['c', rowOf('me', 'post/z')],
     ['d', rowOf('', 'post/w')],
     ['e', rowOf('living', 'deliver/x')],
+    ['f', rowOf('living', 'post/y', 2)],
   ])
-  t.same(standingClaims(rows, { worker: 'me', pump: serial }), [
-    ['post/x', { item: 'a', attempt: 1, untilMs: 9 }],
-    ['post/y', { item: 'b', attempt: 1, untilMs: 9 }],
-  ])
+  t.same(
+    [...standingClaims(rows, { worker: 'me', pump: serial })],
+    [
+      ['post/x', [{ item: 'a', attempt: 1, untilMs: 9 }]],
+      [
+        'post/y',
+        [
+          { item: 'b', attempt: 1, untilMs: 9 },
+          { item: 'f', attempt: 2, untilMs: 9 },
+        ],
+      ],
+    ],
+  )
 })

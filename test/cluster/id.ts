@@ -4,10 +4,12 @@ import {
   entryIdOf,
   idOfEntry,
   idOfShort,
+  isEntryIdAbove,
   isId,
   makeIds,
   msOf,
   partsOf,
+  plainEntryId,
   SHARDS,
   shardOf,
   shortId,
@@ -87,6 +89,9 @@ t.test('id: sortable entry ids compare like the ids', async (t) => {
   const sortable = entries.map(sortableEntryId)
   t.same([...sortable].sort(), sortable)
   t.same(new Set(sortable.map((id) => id.length)), new Set([36]))
+  t.same(sortable.map(plainEntryId), entries)
+  for (const [at, id] of entries.entries())
+    for (const [otherAt, other] of entries.entries()) t.equal(isEntryIdAbove(id, other), at > otherAt, `${id} ${other}`)
 })
 
 /** text, shard or null */

@@ -20,6 +20,7 @@ import {
   formatClaim,
   freeType,
   type ItemContext,
+  isHeld,
   outcomeType,
   parseClaim,
   timerType,
@@ -167,6 +168,27 @@ test('item-turns: what an outcome leaves behind', async (t) => {
     t.equal(opsOf(decision).length, ops, name)
     if (ops > 0) t.same(parseClaim(String(decision.ops?.[0]?.args[1])), { ...WAITING, attempt: 2 }, name)
   }
+})
+
+test('item-turns: a serial lane is held until every attempt of another worker has ended or lapsed', async (t) => {
+  const { lane, context } = setUp({})
+  const unknown = { has: () => false, field: () => null } as unknown as Facts
+  const serial = outcomeType({ ...lane, serial: true }, context)
+  const first = { item: 'i1', attempt: 1, untilMs: NOW_MS + 5 }
+  const second = { item: 'i2', attempt: 4, untilMs: NOW_MS + 9 }
+  const ends = ({ item, attempt }: typeof first) =>
+    decide(serial, { lane: BODY.lane, item, attempt, current: false, outcome: 'ok' }, unknown)
+  context.standing.set(BODY.lane, [first, second])
+  ends(second)
+  t.same(context.standing.get(BODY.lane), [first], 'the other one is still under way')
+  t.ok(isHeld(context, BODY.lane, NOW_MS))
+  ends({ ...first, attempt: 2 })
+  t.ok(isHeld(context, BODY.lane, NOW_MS), 'an attempt that it does not know of changes nothing')
+  ends(first)
+  t.notOk(isHeld(context, BODY.lane, NOW_MS))
+  context.standing.set(BODY.lane, [second, first])
+  t.ok(isHeld(context, BODY.lane, second.untilMs - 1))
+  t.notOk(isHeld(context, BODY.lane, second.untilMs), 'all have lapsed')
 })
 
 test('item-turns: a timer fires when due, and leaves unless it arms itself again', async (t) => {

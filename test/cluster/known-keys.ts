@@ -3,14 +3,14 @@ import { test } from 'tap'
 import type { Op } from '../../cluster/behaviour.ts'
 import { entryIdOf, makeIds, sortableEntryId } from '../../cluster/id.ts'
 import { KnownKeys } from '../../cluster/known-keys.ts'
-import { mergeOps } from '../../cluster/merge.ts'
+import { type Merged, mergeOps } from '../../cluster/merge.ts'
 
 const hash: Op = { key: 'h', write: 'HSET', args: ['a', '1'] }
 const sorted: Op = { key: 'z', write: 'ZADD', args: ['1', 'm'] }
 const stream: Op = { key: 's', write: 'XADD', args: ['*seq', 'a', '1'] }
 const KEYS = ['h', 'z', 's', 'other']
 
-type Ids = Parameters<KnownKeys['note']>[2]
+type Ids = Parameters<KnownKeys['look']>[2]
 const NONE: Ids = { seq: 6, firstEntryId: '', lid: '' }
 const made = makeIds({ shard: 1, last: '', random: () => 0.5 })
 const [first, last] = [made.next(500), made.next(600)]
@@ -22,17 +22,19 @@ const FRESH: Ids = { seq: 7, firstEntryId: sortableEntryId(FIRST_ENTRY), lid: la
 const touch = (key: string): Op => ({ key, write: 'ZREM', args: ['m'] })
 const merged = (...ops: Op[]) => mergeOps(ops, { seq: 6, nowMs: 0 })
 const letters = (known: KnownKeys, shard: number, ...keys: string[]): string =>
-  known.lettersOf(shard, merged(...keys.map(touch)), NONE)
+  known.look(shard, merged(...keys.map(touch)), NONE).letters
+/** A commit is looked at, and confirmed. */
+const note = (known: KnownKeys, commit: Merged, of: Ids): void => known.note(1, known.look(1, commit, of))
 
 function lettersOf(known: KnownKeys, ops: readonly Op[] = [], of: Ids = { ...NONE, seq: 7 }): string {
   const { commands } = mergeOps([...KEYS.map(touch), ...ops], { seq: 7, nowMs: 0 })
-  return known.lettersOf(1, { keys: KEYS, commands }, of)
+  return known.look(1, { keys: KEYS, commands }, of).letters
 }
 
 test('known-keys: nothing is certain before the first confirmed commit, or after another verdict', async (t) => {
   const known = new KnownKeys()
   t.equal(lettersOf(known), '')
-  known.note(1, merged(hash, sorted, stream), NONE)
+  note(known, merged(hash, sorted, stream), NONE)
   t.equal(lettersOf(known), 'jhzs-')
   t.equal(letters(known, 2, ...KEYS), '', 'nor of another shard')
   known.forget(1)
@@ -41,13 +43,13 @@ test('known-keys: nothing is certain before the first confirmed commit, or after
 
 test('known-keys: a key that goes, may go, or was only changed where it stands is not certain', async (t) => {
   const known = new KnownKeys()
-  known.note(1, merged({ key: 'z', write: 'ZADD', args: ['XX', '1', 'm'] }), NONE)
+  note(known, merged({ key: 'z', write: 'ZADD', args: ['XX', '1', 'm'] }), NONE)
   t.equal(lettersOf(known), 'j----')
   const gone: Op[] = [
     { key: 'h', write: 'UNLINK', args: [] },
     { key: 's', write: 'PEXPIREAT', args: ['9'] },
   ]
-  known.note(1, merged(hash, stream, ...gone), NONE)
+  note(known, merged(hash, stream, ...gone), NONE)
   t.equal(lettersOf(known), 'j----')
 })
 
@@ -55,7 +57,7 @@ test('known-keys: an entry id that need not rise is left to the script', async (
   const adds = (id: string): readonly Op[] => [{ key: 's', write: 'XADD', args: [id, 'a', '1'] }]
   const known = new KnownKeys()
   const after = (of: Ids, id: string) => {
-    known.note(1, mergeOps(adds(id), { seq: of.seq, nowMs: 0 }), of)
+    note(known, mergeOps(adds(id), { seq: of.seq, nowMs: 0 }), of)
     return (next: string) => lettersOf(known, adds(next), { ...FRESH, seq: 7 })
   }
   const numbered = { ...FRESH, seq: 6 }
@@ -74,8 +76,32 @@ test('known-keys: a bounded number of keys is remembered, and what is written ag
   const known = new KnownKeys()
   const fresh = (from: number): Op[] =>
     Array.from({ length: 1_000 }, (_, n): Op => ({ key: `k${from + n}`, write: 'HSET', args: ['a', '1'] }))
-  known.note(1, merged(hash, sorted), NONE)
-  for (let from = 0; from < 4_000; from += 1_000) known.note(1, merged(hash, ...fresh(from)), NONE)
+  note(known, merged(hash, sorted), NONE)
+  for (let from = 0; from < 4_000; from += 1_000) note(known, merged(hash, ...fresh(from)), NONE)
   t.equal(lettersOf(known), 'jh---')
   t.equal(letters(known, 1, 'k0', 'k3999'), 'j-h')
+})
+
+test('known-keys: of a shard that was forgotten since its keys were looked up nothing is taken in', async (t) => {
+  const known = new KnownKeys()
+  note(known, merged(hash), NONE)
+  const looked = known.look(1, merged(sorted), NONE)
+  known.forget(1)
+  known.note(1, looked)
+  t.equal(lettersOf(known), '')
+  note(known, merged(sorted), NONE)
+  t.equal(lettersOf(known), 'j-z--')
+})
+
+test('known-keys: a key that was written as another type since is known by the last one', async (t) => {
+  const known = new KnownKeys()
+  note(known, merged(hash), NONE)
+  note(known, merged({ key: 'h', write: 'SET', args: ['a', 'PXAT', '9'] }), NONE)
+  t.equal(lettersOf(known), 'j----')
+  note(
+    known,
+    merged({ key: 'h', write: 'UNLINK', args: [] }, sorted, { key: 'h', write: 'ZADD', args: ['1', 'm'] }),
+    NONE,
+  )
+  t.equal(lettersOf(known), 'jzz--')
 })

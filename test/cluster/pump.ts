@@ -75,6 +75,26 @@ test('pump: an attempt that fails or throws reports nothing', async (t) => {
   t.equal(pump.size, 0)
 })
 
+test('pump: what need not wait is performed and reported at once, or thrown', async (t) => {
+  const failed: string[] = []
+  const perform = (): Promise<string> => Promise.resolve('later')
+  const performAtOnce = (job: unknown): string | undefined => {
+    if (job === 'throws') throw new Error('Thrown at once')
+    return job === 'waits' ? undefined : 'now'
+  }
+  const lane = { prefix: 'send', room: () => 1, perform, performAtOnce } as unknown as LaneType
+  const pump = new Pump([lane], ({ item }) => failed.push(item))
+  const reported: string[] = []
+  const report = ({ item }: Claim, outcome: unknown) => reported.push(`${item} ${outcome}`)
+  pump.start(claimOf('i1'), report)
+  t.same([reported, pump.performing('i1')], [['i1 now'], false])
+  pump.start(claimOf('i2', 'waits'), report)
+  pump.start(claimOf('i3', 'throws'), report)
+  t.same([pump.performing('i2'), failed], [true, ['i3']])
+  await settled()
+  t.same(reported, ['i1 now', 'i2 later'])
+})
+
 test('pump: closed, it has no room; aborted, its attempts hear of it', async (t) => {
   const { pump, started } = makePump()
   pump.start(claimOf('i1'), () => undefined)

@@ -7,7 +7,7 @@ import type { TestRedis } from '../support/redis.ts'
 import { commitOf, held, openRedis, openStore, RECORD } from '../support/redis-shard.ts'
 import { until } from '../support/until.ts'
 
-const WAIT_MS = 10_000
+const WAIT_MS = 60_000
 
 interface Proxy {
   readonly path: string
@@ -106,7 +106,7 @@ t.test(
   'redis store: a connection whose heartbeat is not answered is given up, and no timer decides a commit',
   async (t) => {
     const redis = await openRedis(t)
-    const store = await openStore(t, redis.socketPath, { beatSilentMs: 100 })
+    const store = await openStore(t, redis.socketPath, { beatSilentMs: 1_000 })
     const shard = await held(store, 1)
     await redis.kill('SIGSTOP')
     const commit = commitOf(shard, 0)

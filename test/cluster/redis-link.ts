@@ -4,13 +4,13 @@ import { type Answer, RedisLink } from '../../cluster/redis-link.ts'
 import { startRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 
-const WAIT_MS = 10_000
+const WAIT_MS = 60_000
 const nothing = async (): Promise<void> => undefined
 
 t.test('redis link: answers', async (t) => {
   const redis = await startRedis({ durability: 'memory' })
   t.teardown(() => redis.stop())
-  const link = new RedisLink({ address: redis.socketPath, name: 'link', silentMsMax: 50, prepare: nothing })
+  const link = new RedisLink({ address: redis.socketPath, name: 'link', silentMsMax: 2_000, prepare: nothing })
   t.teardown(() => link.close())
   t.same(await link.call('PING'), { kind: 'unsent' }, 'before it is up')
   await link.ready(WAIT_MS)

@@ -3,10 +3,12 @@ import { setImmediate as settle } from 'node:timers/promises'
 import { test } from 'tap'
 import { newCmdId } from '../../cluster/cmd-id.ts'
 import { repliesKey } from '../../cluster/keyspace.ts'
+import { sliceOf } from '../../cluster/parcel-replies.ts'
 import { RemoteAsks } from '../../cluster/remote-ask.ts'
 import type { Store } from '../../cluster/store.ts'
 import { changeStore } from '../../cluster/store-change.ts'
 import type { AskResult } from '../../cluster/work.ts'
+import { makeChance } from '../simulation/prng.ts'
 import { SimStore } from '../simulation/sim-store.ts'
 import { VirtualTime, WorkerClock } from '../simulation/virtual-time.ts'
 
@@ -30,21 +32,20 @@ async function outcomeOf({ enqueued, answeredMs, jump, isDeaf }: Case): Promise<
   const time = new VirtualTime()
   const clock = new WorkerClock(time, { rate: 1, originMs: 0, storeMs: store.nowMs })
   const cmdId = newCmdId(store.nowMs, () => 0.5)
-  const key = repliesKey(0, Math.floor(store.nowMs / 2_000))
   await store.acquire({ shard: 0, sawToken: '', newToken: '1:t', worker: 'w' })
   const linked: Store = changeStore(store, {
-    ...(enqueued === undefined ? {} : { enqueue: () => Promise.resolve(enqueued) }),
-    ...(isDeaf === true ? { reply: () => Promise.resolve(null) } : {}),
+    ...(enqueued === undefined ? {} : { enqueue: () => Promise.resolve([enqueued]) }),
+    ...(isDeaf === true ? { replies: () => Promise.resolve(null) } : {}),
   })
   let heard: [AskResult['kind'] | null, number] = [null, 0]
   const ask = { shard: 0, command: { name: 'x', cmdId, body: {} }, deadlineMs: store.nowMs + LIFE_MS }
-  const asks = new RemoteAsks({ store: linked, clock, worker: 'w' })
-  void asks.ask(ask).then(({ kind }) => {
+  const asks = new RemoteAsks({ store: linked, clock, worker: 'w', random: () => 0.5 })
+  asks.ask(ask, ({ kind }) => {
     heard = [kind, time.nowMs]
   })
   for (let step = 0; step < 400 && heard[0] === null; step += 1) {
     await settle()
-    if (time.nowMs === answeredMs) await reply(store, { key, cmdId })
+    if (time.nowMs === answeredMs) await reply(store)
     if (time.nowMs === jump?.[0]) store.nowMs += jump[1]
     time.nowMs += STEP_MS
     store.nowMs += STEP_MS
@@ -54,8 +55,11 @@ async function outcomeOf({ enqueued, answeredMs, jump, isDeaf }: Case): Promise<
   return heard
 }
 
-async function reply(store: SimStore, { key, cmdId }: { key: string; cmdId: string }): Promise<void> {
-  const packed = JSON.stringify({ kind: 'answer', reply: 1 })
+/** The owner answers what lies in the mailbox. */
+async function reply(store: SimStore): Promise<void> {
+  const [{ parcelId } = { parcelId: '' }] =
+    (await store.entries({ shard: 0, of: 'mailbox', from: '(0-0', count: 1 })) ?? []
+  const key = repliesKey(0, sliceOf(parcelId))
   await store.commit({
     shard: 0,
     token: '1:t',
@@ -69,7 +73,7 @@ async function reply(store: SimStore, { key, cmdId }: { key: string; cmdId: stri
     outcomesCursor: '',
     frees: false,
     note: '',
-    ops: [{ key, write: 'HSET', args: [cmdId, packed] }],
+    ops: [{ key, write: 'HSET', args: [`${parcelId}/0`, `1 ${JSON.stringify([{ kind: 'answer', reply: 1 }])}`] }],
   })
 }
 
@@ -88,4 +92,57 @@ test('remote-ask: what the asker hears', async (t) => {
     t.equal(heard, kind, name)
     t.equal(atMs <= LIFE_MS, isEarly, `${name}: after ${atMs} ms`)
   }
+})
+
+test('remote-ask: asks of a turn are parcels of one request, their looks one look', async (t) => {
+  const store = new SimStore()
+  const time = new VirtualTime()
+  const clock = new WorkerClock(time, { rate: 1, originMs: 0, storeMs: store.nowMs })
+  const sent: number[][] = []
+  let looks = 0
+  const linked = changeStore(store, {
+    async enqueue({ parcels }) {
+      sent.push(parcels.map(({ count }) => count))
+      return parcels.map(({ shard }) => (shard === 3 ? 'busy' : 'ok'))
+    },
+    async replies(parcels) {
+      looks += 1
+      return store.replies(parcels)
+    },
+  })
+  const chance = makeChance(1)
+  const asks = new RemoteAsks({ store: linked, clock, worker: 'w', random: () => chance.next() })
+  const heard: [string, unknown][] = []
+  const ask = (name: string, shard: number, blobs: readonly Uint8Array[] = []): void =>
+    asks.ask({ shard, command: { name, cmdId: name, body: {}, blobs }, deadlineMs: store.nowMs + LIFE_MS }, (result) =>
+      heard.push([name, result.kind === 'answer' ? result.reply : result.kind]),
+    )
+  const pass = async (ms: number): Promise<void> => {
+    time.nowMs += ms
+    for (const timer of time.dueTimers(new Set([clock]))) time.call(timer)
+    for (let i = 0; i < 4; i += 1) await settle()
+  }
+  for (const [name, shard] of [
+    ['a', 1],
+    ['b', 2],
+    ['c', 1],
+    ['full', 3],
+  ] as const)
+    ask(name, shard)
+  ask('large', 2, [Buffer.alloc(2_000_000)])
+  t.equal(asks.size, 5)
+  await pass(0)
+  t.same(sent, [[2, 1, 1, 1]])
+  t.same(heard, [['full', 'unavailable']])
+  const [a] = [newCmdId(store.nowMs, () => 0.5).slice(0, 8)]
+  for (const odd of ['', 'odd', '/', `${a}/0`, `${a}/0 {`, 'x/0 []', 'x/y []']) asks.heard(odd)
+  await pass(600)
+  t.equal(looks, 1)
+  for (let i = 0; i < 60; i += 1) await pass(700)
+  t.same(
+    heard.slice(1).map(([, kind]) => kind),
+    ['silent', 'silent', 'silent', 'silent'],
+    'the clock stood still',
+  )
+  t.equal(asks.size, 0)
 })

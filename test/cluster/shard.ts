@@ -1,6 +1,9 @@
 /** Tests of cluster/shard.ts: what each verdict means for those who asked. */
 import { setImmediate as settle } from 'node:timers/promises'
 import { test } from 'tap'
+import { newCmdId } from '../../cluster/cmd-id.ts'
+import { packCommand, packParcel } from '../../cluster/parcel.ts'
+import { sliceOf } from '../../cluster/parcel-replies.ts'
 import { ASKS_MAX } from '../../cluster/shard.ts'
 import type { Verdict } from '../../cluster/store.ts'
 import { Rig, type Script } from '../support/shard-rig.ts'
@@ -50,6 +53,27 @@ test('shard: what comes in one turn of the loop is one batch, and so is what com
   t.same(
     rig.commits.map(({ note }) => note.split(' ')[0]),
     ['works=2', 'works=2'],
+  )
+})
+
+test('shard: what answers bring about at once goes with the next commit', async (t) => {
+  const rig = await new Rig().open()
+  const waiting: { result: unknown }[] = []
+  rig.script = async (_commit, apply) => {
+    if (waiting.length === 0) waiting.push(rig.ask())
+    await settle()
+    return apply()
+  }
+  rig.ask({}, () => waiting.push(rig.ask()))
+  await rig.pass(0)
+  await rig.pass(0)
+  t.same(
+    waiting.map(({ result }) => result),
+    [2, 3].map((reply) => ({ kind: 'answer', reply })),
+  )
+  t.same(
+    rig.commits.map(({ note }) => note.split(' ')[0]),
+    ['works=1', 'works=2'],
   )
 })
 
@@ -133,6 +157,27 @@ test('shard: a full store refuses asks for a while', async (t) => {
   const later = rig.ask()
   await rig.pass(0)
   t.same(later.result, { kind: 'answer', reply: 1 })
+})
+
+test('shard: a full store that refuses for long makes no shard stuck', async (t) => {
+  const rig = await new Rig().open()
+  rig.script = ({ frees }, apply) => (frees ? apply() : Promise.resolve({ kind: 'refused', reason: 'OOM' }))
+  const parcelId = newCmdId(rig.clock.nowMs(), () => 0.5)
+  const command = { name: 'count', cmdId: 'c', body: {} }
+  const said = packParcel([packCommand(command, rig.clock.nowMs() + 15_000)])
+  await rig.store.enqueue({ replyTo: 'w', parcelsMax: 9, parcels: [{ shard: 0, parcelId, count: 1, said }] })
+  rig.shard.bell({ shard: 0, entry: null, before: '' })
+  let stuckMs = 0
+  for (let ms = 0; ms < 20_000; ms += 250) {
+    await rig.pass(250)
+    rig.shard.tick(0)
+    stuckMs = Math.max(stuckMs, rig.shard.stuckMs(rig.clock.monotonicMs()))
+  }
+  t.ok(stuckMs < 3_000, `stuck for ${stuckMs} ms at most`)
+  t.ok(rig.commits.length > 10, 'it was tried again')
+  const found = await rig.store.replies([{ shard: 0, parcelId, slice: sliceOf(parcelId) }])
+  t.match(found?.replies, [[/unavailable/]], 'past its deadline it is passed over, in a full store too')
+  t.equal(rig.shard.waiting, 0)
 })
 
 test('shard: of a batch that the store refuses, only the command that is odd fails', async (t) => {

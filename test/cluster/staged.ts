@@ -22,5 +22,5 @@ test('staged: what is cut off or no form of ours is told', async (t) => {
   const bytes = packStaged({ body: { a: 1 }, blobs: [Buffer.from('xyz')] })
   t.equal(unpackStaged(bytes.subarray(0, -1)), null)
   t.equal(unpackStaged(Buffer.concat([bytes, Buffer.from('x')])), null)
-  for (const text of ['', '{}', '\n', '-1\n', 'x\n{}']) t.equal(unpackStaged(Buffer.from(text)), null, text)
+  for (const text of ['', '{}', '\n', '-1\n', 'x\n{}', '1\n{']) t.equal(unpackStaged(Buffer.from(text)), null, text)
 })

@@ -8,7 +8,7 @@ import { ROOT } from '../support/root.ts'
 const URL_OF_IT = join(ROOT, 'build/cluster/watchdog.js')
 const HOST = `
   const { startWatchdog } = await import(${JSON.stringify(URL_OF_IT)})
-  const end = startWatchdog({ tickMs: 50, ticksMax: 10 })
+  const end = startWatchdog({ tickMs: 50, ticksMax: 50 })
   setInterval(() => console.log('tick'), 20)
   process.stdin.resume()
   process.on('SIGUSR2', function hangs() { for (;;); })
@@ -26,8 +26,8 @@ test('watchdog: a loop that hangs ends the process; a stop of the whole process 
   }
   await tick()
   child.kill('SIGSTOP')
-  // Twenty of its ticks pass meanwhile, none of which it has made.
-  await new Promise((resolve) => setTimeout(resolve, 1_000))
+  // Eighty of its ticks pass meanwhile, none of which it has made.
+  await new Promise((resolve) => setTimeout(resolve, 4_000))
   child.kill('SIGCONT')
   await tick()
   t.equal(child.exitCode ?? child.signalCode, null, 'goes on')

@@ -19,6 +19,7 @@ const MESSAGE: ComposeInput = {
   attachments: [],
   boundarySeed: 'b1',
 }
+const PLAIN = { text: 'Hello' }
 const SIZE = composeMessage(MESSAGE).length
 const jobOf = (address: string, message: Partial<ComposeInput> = {}, attempt = 1): SimulateJob => ({
   message: { ...MESSAGE, ...message },
@@ -26,7 +27,7 @@ const jobOf = (address: string, message: Partial<ComposeInput> = {}, attempt = 1
 })
 
 t.test('outcomes by address and attempt, with the size as built', async (t) => {
-  const run = makeSimulator()
+  const { run } = makeSimulator()
   const outcomes = await Promise.all([
     run(jobOf('ann@a.test'), NEVER),
     run(jobOf('bounce@simulator.test'), NEVER),
@@ -40,7 +41,7 @@ t.test('outcomes by address and attempt, with the size as built', async (t) => {
 })
 
 t.test('a message that cannot be built, or is too large as built, ends without an attempt', async (t) => {
-  const run = makeSimulator()
+  const { run } = makeSimulator()
   t.match(await run(jobOf('ann@a.test', { text: 'a\0b' }), NEVER), {
     result: 'bounced',
     phase: 'compose',
@@ -55,7 +56,7 @@ t.test('a message that cannot be built, or is too large as built, ends without a
 })
 
 t.test('many jobs run in several turns of the loop, in order, and each once', async (t) => {
-  const run = makeSimulator()
+  const { run } = makeSimulator()
   const order: number[] = []
   let endedAtFirstTurn = -1
   const all = Array.from({ length: 100 }, (_, n) => run(jobOf('ann@a.test'), NEVER).then(() => order.push(n)))
@@ -72,11 +73,34 @@ t.test('many jobs run in several turns of the loop, in order, and each once', as
 })
 
 t.test('a job that is cut off before its turn goes back', async (t) => {
-  const run = makeSimulator()
+  const { run } = makeSimulator()
   const cut = new AbortController()
   const outcome = run(jobOf('ann@a.test'), cut.signal)
   cut.abort()
   t.match(await outcome, { result: 'returned', phase: 'abort', sizeBytes: null })
+})
+
+t.test('a plain message is performed at once, with the same outcome', async (t) => {
+  const { run, runAtOnce } = makeSimulator()
+  for (const [address, attempt] of [
+    ['ann@a.test', 1],
+    ['bounce@simulator.test', 1],
+    ['deferred@simulator.test', 1],
+    ['deferred@simulator.test', 3],
+  ] as const) {
+    const job = jobOf(address, PLAIN, attempt)
+    t.strictSame(runAtOnce(job), await run(job, NEVER), `${address} ${attempt}`)
+  }
+})
+
+t.test('what is not plain or not short waits, and so does what is too much for a turn of the loop', async (t) => {
+  const { runAtOnce } = makeSimulator()
+  t.equal(runAtOnce(jobOf('ann@a.test')), undefined)
+  t.equal(runAtOnce(jobOf('ann@a.test', { text: 'x y\n'.repeat(2_000) })), undefined)
+  const performed = Array.from({ length: 100 }, () => runAtOnce(jobOf('ann@a.test', PLAIN)) !== undefined)
+  t.equal(performed.filter((isPerformed) => isPerformed).length, 64)
+  await new Promise((resolve) => setImmediate(resolve))
+  t.match(runAtOnce(jobOf('ann@a.test', PLAIN)), { result: 'delivered' }, 'the next turn has room again')
 })
 
 t.test('small is: simulated, no attachments, 64 K characters at most', (t) => {

@@ -51,7 +51,7 @@ t.test('a fresh message has not been attempted', async (t) => {
 })
 
 t.test('text and html end before the message does', async (t) => {
-  const [key] = await redis.keys('*:content:*:body')
+  const [key] = await redis.keys('*:bodies:*')
   await redis.unlink(key as string)
   const { json } = await read(sent.messageId)
   t.match(json, { text: null, html: null, contentAvailable: false, subject: 'Hello', status: 'delivered' })

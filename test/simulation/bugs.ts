@@ -10,7 +10,7 @@ import type { Op } from '../../cluster/behaviour.ts'
 import { FactView, type Laid } from '../../cluster/facts.ts'
 import { CLAIM_RULES } from '../../cluster/item-turns.ts'
 import { countersKey, mailboxKey, outcomesKey } from '../../cluster/keyspace.ts'
-import { after } from '../../cluster/mailbox-reader.ts'
+import { firstKept } from '../../cluster/mailbox-cursor.ts'
 import { Overlay } from '../../cluster/overlay.ts'
 import type { Claim } from '../../cluster/pump.ts'
 import { Shard } from '../../cluster/shard.ts'
@@ -18,6 +18,7 @@ import type { Batch } from '../../cluster/shard-loop.ts'
 import type { ShardWorld } from '../../cluster/shard-world.ts'
 import type { Commit, Store } from '../../cluster/store.ts'
 import { changeStore } from '../../cluster/store-change.ts'
+import type { Teller } from './network.ts'
 import type { Bug } from './simulation.ts'
 
 /** Reads of outcomes that find nothing. */
@@ -105,13 +106,16 @@ function withoutTokenCheck(store: Store): Store {
   })
 }
 
-/** The cursor is written after the commit that executed the entries: with the next one. */
+/** The cursor is written after the commit that executed the entries: with the next one, and what they say goes no sooner. */
 function withCursorOutside(store: Store): Store {
   const waiting = new Map<number, string>()
   return wrapped(store, async (commit) => {
     const cursor = waiting.get(commit.shard) ?? ''
-    const ops = commit.ops.filter(({ key, write }) => write !== 'XTRIM' || !key.endsWith(':mailbox'))
-    if (cursor !== '') ops.push({ key: mailboxKey(commit.shard), write: 'XTRIM', args: ['MINID', after(cursor)] })
+    const ops = commit.ops.filter(
+      ({ key, write }) =>
+        !(write === 'UNLINK' && key.includes(':staged:')) && !(write === 'XTRIM' && key.endsWith(':mailbox')),
+    )
+    if (cursor !== '') ops.push({ key: mailboxKey(commit.shard), write: 'XTRIM', args: ['MINID', firstKept(cursor)] })
     const verdict = await store.commit({ ...commit, cursor, ops })
     if (verdict.kind === 'ok' && commit.cursor !== '') waiting.set(commit.shard, commit.cursor)
     return verdict
@@ -130,7 +134,7 @@ function withOutcomesCursorOutside(store: Store): Store {
         !(isTaken && write === 'UNLINK' && key.includes(':staged:')) &&
         !(write === 'XTRIM' && key.endsWith(':outcomes')),
     )
-    if (isDue) ops.push({ key: outcomesKey(commit.shard), write: 'XTRIM', args: ['MINID', after(late.cursor)] })
+    if (isDue) ops.push({ key: outcomesKey(commit.shard), write: 'XTRIM', args: ['MINID', firstKept(late.cursor)] })
     const verdict = await store.commit({ ...commit, outcomesCursor: isDue ? late.cursor : '', ops })
     if (verdict.kind !== 'ok') return verdict
     if (isDue) waiting.delete(commit.shard)
@@ -220,7 +224,8 @@ class EagerShard extends Shard {
 /** Tells replies when their commit is sent. */
 class LoudShard extends Shard {
   protected override sending(plan: Plan): void {
-    for (const [worker, text] of plan.told) this.world.store.tell(worker, text)
+    const { tell } = this.world.store as Store & Teller
+    for (const [worker, text] of plan.told) tell(worker, text)
   }
 }
 

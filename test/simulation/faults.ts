@@ -1,5 +1,5 @@
 /** faults - what befalls processes, the store and its clock: one of it, drawn by chance. */
-import type { SimProcess } from './process.ts'
+import { SHARDS, type SimProcess } from './process.ts'
 import { type Simulation, WORKERS } from './simulation.ts'
 
 /** A store is set back by at most so many commits. */
@@ -30,6 +30,7 @@ export function faultStep(sim: Simulation): void {
   else if (draw < 0.72 && sim.setsBack) setBack(sim)
   else if (draw < 0.76) sim.throwTimers += 1
   else if (draw < 0.85) longWait(sim)
+  else if (draw < 0.88) loseMail(sim)
 }
 
 export function resume(sim: Simulation, process: SimProcess): void {
@@ -78,6 +79,12 @@ function fill(sim: Simulation): void {
 function longWait(sim: Simulation): void {
   sim.time.nowMs += 200 + sim.chance.below(1_500)
   sim.note('time')
+}
+
+/** The store ends and comes back without what was enqueued: that is not in its file. */
+function loseMail(sim: Simulation): void {
+  sim.note('mail lost')
+  for (let shard = 0; shard < SHARDS; shard += 1) sim.base.forgetMail(shard)
 }
 
 function mark(sim: Simulation): void {

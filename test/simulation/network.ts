@@ -8,8 +8,10 @@ import type {
   Beat,
   Commit,
   Enqueue,
+  Enqueued,
   InboxEntry,
   Meta,
+  Replies,
   Store,
   Verdict,
   WorkerRecord,
@@ -29,7 +31,7 @@ export type Method =
   | 'entries'
   | 'waiting'
   | 'enqueue'
-  | 'reply'
+  | 'replies'
 
 /** A request under way. */
 export interface Request {
@@ -61,14 +63,19 @@ export interface Said {
   call(): void
 }
 
+/** A store that says something to a worker without a commit. */
+export interface Teller {
+  tell(worker: string, text: string): void
+}
+
 export class Network {
   requests: Request[] = []
   answers: Answer[] = []
   said: Said[] = []
   private sent = 0
 
-  /** A store as one process sees it. */
-  link(from: number, store: Store): Store {
+  /** A store as one process sees it; `teller` says what a mistake of that process says. */
+  link(from: number, store: Store, teller: Teller): Store & Teller {
     const send = <Value>(
       method: Method,
       { shard, lost, commit = null }: { shard: number; lost: Value; commit?: Commit | null },
@@ -99,7 +106,7 @@ export class Network {
         send<Beat>('heartbeat', { shard: -1, lost: { kind: 'failed' } }, () => store.heartbeat(request)),
       retire: (worker: string) => send<void>('retire', { shard: -1, lost: undefined }, () => store.retire(worker)),
       enqueue: (request: Enqueue) =>
-        send<'ok' | 'busy' | 'lost' | 'unsent'>('enqueue', { shard: request.shard, lost: 'lost' }, () =>
+        send<readonly Enqueued[]>('enqueue', { shard: -1, lost: request.parcels.map(() => 'lost') }, () =>
           store.enqueue(request),
         ),
       look: (clients) =>
@@ -111,18 +118,15 @@ export class Network {
         ),
       waiting: (cursors) =>
         send<readonly number[] | null>('waiting', { shard: -1, lost: null }, () => store.waiting(cursors)),
-      tell: (worker, text) => store.tell(worker, text),
+      tell: (worker, text) => teller.tell(worker, text),
       listen: (worker, ears) =>
         store.listen(worker, {
-          bell: (shard) => this.say({ to: from, what: `bell s${shard}`, call: () => ears.bell(shard) }),
+          bells: (bells) => this.say({ to: from, what: `bells ${bells.length}`, call: () => ears.bells(bells) }),
           replies: (text) => this.say({ to: from, what: 'replies', call: () => ears.replies(text) }),
           joined: () => this.say({ to: from, what: 'joined', call: () => ears.joined() }),
           released: (shard) => this.say({ to: from, what: `released s${shard}`, call: () => ears.released(shard) }),
         }),
-      reply: (request) =>
-        send<{ reply: string | null; nowMs: number } | null>('reply', { shard: request.shard, lost: null }, () =>
-          store.reply(request),
-        ),
+      replies: (parcels) => send<Replies | null>('replies', { shard: -1, lost: null }, () => store.replies(parcels)),
     }
   }
 

@@ -187,7 +187,7 @@ export class Observer {
     for (const { key, write, args } of commit.ops) {
       const kind = key.slice(key.indexOf(':') + 1)
       if (write === 'XADD' && kind.startsWith('log:')) this.seen.ids.add(idOfEntry(String(args[0]), shard))
-      if (write === 'HSET' && kind.startsWith('replies:')) this.sawConsumed(String(args[0]))
+      if (write === 'HSET' && kind.startsWith('replies:')) this.sawReplies(args.map(String))
       if (write === 'HSET' && kind === 'claims') this.sawClaim(shard, String(args[0]), String(args[1]))
     }
     for (const { key, write, args } of commit.ops) {
@@ -213,6 +213,15 @@ export class Observer {
     this.attempts.set(item, Math.max(row.attempt, this.attempts.get(item) ?? 0))
     if (isTerminal(this.seen.states.get(item) ?? ''))
       this.violated(`Claimed after its end: ${item} attempt ${row.attempt}`)
+  }
+
+  /** Fields `<parcel>/<place>` and how many commands from there on are executed. */
+  private sawReplies(fields: readonly string[]): void {
+    for (let i = 0; i < fields.length; i += 2) {
+      const [parcel = '', from = ''] = fields[i]!.split('/')
+      const count = Number.parseInt(fields[i + 1]!, 10)
+      for (let place = 0; place < count; place += 1) this.sawConsumed(`${parcel}/${Number(from) + place}`)
+    }
   }
 
   private sawConsumed(cmdId: string): void {

@@ -6,17 +6,7 @@
  */
 import type { Entry, Fact, FactValue, Op, Signal } from '../../cluster/behaviour.ts'
 import { entryIdOf, isId, sortableEntryId } from '../../cluster/id.ts'
-import {
-  fencedKey,
-  inboxKey,
-  journalKey,
-  mailboxKey,
-  metaKey,
-  repliesKey,
-  stagedKey,
-  WORKERS_KEY,
-} from '../../cluster/keyspace.ts'
-import { OUTCOME_KEPT_MS, STAGED_MS } from '../../cluster/mailbox-script.ts'
+import { fencedKey, journalKey, metaKey, WORKERS_KEY } from '../../cluster/keyspace.ts'
 import type {
   Acquired,
   Beat,
@@ -24,16 +14,20 @@ import type {
   Cursors,
   Ears,
   Enqueue,
-  Inbox,
+  Enqueued,
+  EntriesRequest,
   InboxEntry,
   Listening,
   Meta,
+  Replies,
+  RepliesRequest,
   Store,
   Verdict,
   WorkerRecord,
 } from '../../cluster/store.ts'
 import { checkOps } from './sim-check.ts'
-import { applyOp, bytesOf, type Dumped, readable, SimData, sortScores, textOf } from './sim-data.ts'
+import { applyOp, type Dumped, readable, SimData, sortScores, textOf } from './sim-data.ts'
+import { SimMailbox } from './sim-mailbox.ts'
 
 const CLOCK_OFF_MS = 5_000
 const TRIES_KEPT_MS = 60_000
@@ -56,6 +50,11 @@ export class SimStore implements Store {
   /** Every signal so far. */
   readonly signals: Signal[] = []
   private readonly data = new SimData()
+  private readonly mail = new SimMailbox(this.data, {
+    nowMs: () => this.nowMs,
+    step: (keys) => this.step(keys),
+    ring: (owner, bells) => this.listeners.get(owner)?.bells(bells),
+  })
   private steps: Snapshot[] = []
 
   constructor(nowMs = 1_732_000_000_000) {
@@ -80,7 +79,33 @@ export class SimStore implements Store {
     journal.entries = journal.entries.slice(-JOURNAL_ENTRIES)
     for (const op of ops) applyOp(this.data, op, this.nowMs)
     this.writeMeta(commit)
+    for (const [worker, text] of commit.told ?? []) this.tell(worker, text)
     return { kind: 'ok' }
+  }
+
+  enqueue(request: Enqueue): Promise<readonly Enqueued[]> {
+    return this.mail.enqueue(request, this.full)
+  }
+
+  handIn(request: { shard: number; cmdId: string; body: Uint8Array }): Promise<boolean> {
+    return this.mail.handIn(request)
+  }
+
+  entries(request: EntriesRequest): Promise<readonly InboxEntry[] | null> {
+    return this.mail.entries(request)
+  }
+
+  waiting(cursors: readonly Cursors[]): Promise<readonly number[] | null> {
+    return this.mail.waiting(cursors)
+  }
+
+  replies(parcels: readonly RepliesRequest[]): Promise<Replies | null> {
+    return this.mail.replies(parcels)
+  }
+
+  /** Loses what was enqueued for a shard, as a store does that ends and comes back. */
+  forgetMail(shard: number): void {
+    this.mail.forget(shard)
   }
 
   signal(signals: readonly Signal[]): void {
@@ -163,69 +188,24 @@ export class SimStore implements Store {
     return { workers: new Map(this.hashOf(WORKERS_KEY)), connected }
   }
 
-  async enqueue(request: Enqueue): Promise<'ok' | 'busy' | 'lost' | 'unsent'> {
-    const { shard, cmdId, name, replyTo, deadlineMs, entriesMax } = request
-    if (this.full) return 'unsent'
-    const mailbox = this.data.get(mailboxKey(shard), this.nowMs)
-    if (mailbox?.kind === 'stream' && mailbox.entries.length >= entriesMax) return 'busy'
-    const fields = ['cmd', cmdId, 'name', name, 'to', replyTo, 'deadline', String(deadlineMs)]
-    this.put('mailbox', request, { fields, lifeMs: STAGED_MS })
-    return 'ok'
-  }
-
-  async handIn(request: { shard: number; cmdId: string; body: Uint8Array }): Promise<boolean> {
-    const fields = ['cmd', request.cmdId, 'name', 'outcome', 'to', '', 'deadline', '0']
-    this.put('outcomes', request, { fields, lifeMs: OUTCOME_KEPT_MS })
-    return true
-  }
-
-  async entries(request: {
-    shard: number
-    of: Inbox
-    after: string
-    count: number
-  }): Promise<readonly InboxEntry[] | null> {
-    const { shard, of, after, count } = request
-    return this.inboxAfter(shard, of, after)
-      .slice(0, count)
-      .map(({ id, fields }) => {
-        const [, cmdId = '', , name = '', , replyTo = '', , deadline = ''] = fields
-        const said = this.data.get(stagedKey(shard, cmdId), this.nowMs)
-        const body = said?.kind === 'text' ? bytesOf(said.text) : null
-        return { id, cmdId, name, replyTo, deadlineMs: Number(deadline), body }
-      })
-  }
-
-  async waiting(cursors: readonly Cursors[]): Promise<readonly number[] | null> {
-    return cursors
-      .filter(
-        ({ shard, mailbox, outcomes }) =>
-          this.inboxAfter(shard, 'mailbox', mailbox).length + this.inboxAfter(shard, 'outcomes', outcomes).length > 0,
-      )
-      .map(({ shard }) => shard)
-  }
-
+  /** Says something to a worker, as the commit does that tells it. */
   tell(worker: string, text: string): void {
     this.listeners.get(worker)?.replies(text)
   }
 
   listen(worker: string, ears: Ears): Listening {
     this.listeners.set(worker, ears)
-    return { follow: () => undefined, close: () => void this.listeners.delete(worker) }
-  }
-
-  async reply(request: {
-    shard: number
-    cmdId: string
-    slice: number
-  }): Promise<{ reply: string | null; nowMs: number } | null> {
-    const reply = this.hashOf(repliesKey(request.shard, request.slice)).get(request.cmdId) ?? null
-    return { reply, nowMs: this.nowMs }
+    return { close: () => void this.listeners.delete(worker) }
   }
 
   /** Every key that exists now, by name. */
   dump(): Map<string, Dumped> {
     return this.data.dump(this.nowMs)
+  }
+
+  /** Writes past all checks. */
+  write(op: Op): void {
+    applyOp(this.data, op, this.nowMs)
   }
 
   /** All that is stored, as a copy. */
@@ -330,28 +310,6 @@ export class SimStore implements Store {
 
   private hset(key: string, args: readonly string[]): void {
     applyOp(this.data, { key, write: 'HSET', args }, this.nowMs)
-  }
-
-  /** One entry, what it says, and the bell. */
-  private put(
-    of: Inbox,
-    { shard, cmdId, body }: { shard: number; cmdId: string; body: Uint8Array },
-    { fields, lifeMs }: { fields: readonly string[]; lifeMs: number },
-  ): void {
-    const key = inboxKey(shard, of)
-    this.step([key, stagedKey(shard, cmdId)])
-    this.data.setText(stagedKey(shard, cmdId), textOf(body), this.nowMs + lifeMs)
-    const stream = this.data.get(key, this.nowMs)
-    const [lastMs, lastLow] = (stream?.kind === 'stream' ? stream.last : '0-0').split('-')
-    const id = this.nowMs > Number(lastMs) ? `${this.nowMs}-0` : `${lastMs}-${BigInt(lastLow!) + 1n}`
-    applyOp(this.data, { key, write: 'XADD', args: [id, ...fields] }, this.nowMs)
-    for (const ears of this.listeners.values()) ears.bell(shard)
-  }
-
-  private inboxAfter(shard: number, of: Inbox, after: string): readonly Entry[] {
-    const stream = this.data.get(inboxKey(shard, of), this.nowMs)
-    const entries = stream?.kind === 'stream' ? stream.entries : []
-    return after === '' ? entries : entries.filter(({ id }) => sortableEntryId(id) > sortableEntryId(after))
   }
 
   /** Remembers what a write is about to change. */

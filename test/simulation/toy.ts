@@ -110,6 +110,7 @@ export interface Toy {
   readonly bugs: ToyBugs
   room(lane: string): number
   perform(job: Job, claim: { item: string; lane: string; attempt: number; signal: AbortSignal }): Promise<Outcome>
+  performAtOnce(job: Job, claim: { item: string; lane: string; attempt: number }): Outcome | undefined
   /** Whether the timer that fires now throws. */
   timerThrows(): boolean
 }
@@ -274,6 +275,7 @@ function lane(
     ...kind,
     room: (name) => toy.room(name),
     perform: (job, claim) => toy.perform(job, claim),
+    performAtOnce: (job, claim) => toy.performAtOnce(job, claim),
     prepare: {
       name: 'prepare',
       entities: () => [],

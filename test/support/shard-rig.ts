@@ -5,7 +5,7 @@ import { newCmdId } from '../../cluster/cmd-id.ts'
 import { Pump } from '../../cluster/pump.ts'
 import { Shard } from '../../cluster/shard.ts'
 import type { ShardWorld } from '../../cluster/shard-world.ts'
-import type { Commit, Store, Verdict } from '../../cluster/store.ts'
+import type { Commit, EntriesRequest, Store, Verdict } from '../../cluster/store.ts'
 import type { AskResult, Work } from '../../cluster/work.ts'
 import { makeChance } from '../simulation/prng.ts'
 import { SimStore } from '../simulation/sim-store.ts'
@@ -58,11 +58,16 @@ export class Rig {
     return this
   }
 
-  ask(body: { odd?: boolean; reads?: boolean; says?: string } = {}): { result: AskResult | null } {
+  /** Asks; `answered` is called with the answer. */
+  ask(
+    body: { odd?: boolean; reads?: boolean; says?: string } = {},
+    answered: () => void = () => undefined,
+  ): { result: AskResult | null } {
     const ask: { result: AskResult | null } = { result: null }
     const cmdId = newCmdId(this.clock.nowMs(), () => this.chance.next())
     void this.shard.ask({ name: 'count', cmdId, body }, COUNT as CommandType, 0).then((result) => {
       ask.result = result
+      answered()
     })
     return ask
   }
@@ -94,7 +99,7 @@ export class Rig {
         this.commits.push(commit)
         return this.script(commit, () => this.store.commit(commit))
       },
-      entries: (request: Parameters<Store['entries']>[0]) => {
+      entries: (request: EntriesRequest) => {
         this.looks += 1
         // Or a shard that asks without a pause would end the run of the tests.
         if (this.looks > LOOKS_MAX) return new Promise<null>(() => undefined)

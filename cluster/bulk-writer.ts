@@ -1,0 +1,105 @@
+/**
+ * bulk-writer - writes short texts as the protocol of the store has its arguments: their length, then their bytes.
+ *
+ * A commit names dozens of keys. As one text they would be joined, measured and copied; here each is copied once, and
+ * measured on the way.
+ */
+
+/** A text of more characters is copied outside of JavaScript. */
+const LOOP_MAX = 256
+/** Bytes of a length with its sign and the ends of both lines, at most. */
+const FRAME_BYTES = 24
+const [CR, LF, ZERO, DOLLAR, STAR, ASCII_MAX] = [13, 10, 48, 36, 42, 127]
+
+export class BulkWriter {
+  private buffer = Buffer.allocUnsafe(16_384)
+  private at = 0
+
+  /** Begins anew; what `written` gave out before is overwritten. */
+  reset(): void {
+    this.at = 0
+    if (this.buffer.length > 1_048_576) this.buffer = Buffer.allocUnsafe(16_384)
+  }
+
+  /** Bytes since `reset`. */
+  get length(): number {
+    return this.at
+  }
+
+  /** What was written since `reset`, valid until the next one. */
+  written(): Buffer {
+    return this.buffer.subarray(0, this.at)
+  }
+
+  /** Begins a command of `count` arguments. */
+  command(count: number): void {
+    this.room(FRAME_BYTES)
+    this.head(STAR, count)
+  }
+
+  /** Begins an argument of so many bytes, which follow, and `end` after them. */
+  begin(bytes: number): void {
+    this.room(FRAME_BYTES)
+    this.head(DOLLAR, bytes)
+  }
+
+  /** Ends an argument. */
+  end(): void {
+    this.room(FRAME_BYTES)
+    this.line()
+  }
+
+  /** One argument. */
+  text(value: string): void {
+    this.room(value.length * 3 + FRAME_BYTES)
+    if (value.length > LOOP_MAX || !this.ascii(value)) this.utf8(value)
+    this.line()
+  }
+
+  /** False, and nothing written, if a character is not of ASCII. */
+  private ascii(value: string): boolean {
+    const start = this.at
+    this.head(DOLLAR, value.length)
+    const { buffer } = this
+    let at = this.at
+    for (let i = 0; i < value.length; i += 1) {
+      const code = value.charCodeAt(i)
+      if (code > ASCII_MAX) {
+        this.at = start
+        return false
+      }
+      buffer[at++] = code
+    }
+    this.at = at
+    return true
+  }
+
+  private utf8(value: string): void {
+    this.head(DOLLAR, Buffer.byteLength(value))
+    this.at += this.buffer.write(value, this.at, 'utf8')
+  }
+
+  private head(sign: number, count: number): void {
+    this.buffer[this.at++] = sign
+    this.digits(count)
+    this.line()
+  }
+
+  private digits(count: number): void {
+    const rest = Math.floor(count / 10)
+    if (rest > 0) this.digits(rest)
+    this.buffer[this.at++] = ZERO + (count - rest * 10)
+  }
+
+  private line(): void {
+    this.buffer[this.at++] = CR
+    this.buffer[this.at++] = LF
+  }
+
+  private room(bytes: number): void {
+    if (this.at + bytes <= this.buffer.length) return
+    const larger = Buffer.allocUnsafe(Math.max(this.buffer.length * 2, this.at + bytes))
+    this.buffer.copy(larger, 0, 0, this.at)
+    this.buffer = larger
+  }
+}

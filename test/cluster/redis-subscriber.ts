@@ -1,0 +1,77 @@
+/** Tests of cluster/redis-subscriber.ts, and of the ears and signals that are made with it: who was refused hears again. */
+import { Redis } from 'ioredis'
+import { test } from 'tap'
+import { RedisSubscriber } from '../../cluster/redis-subscriber.ts'
+import { openRedis, openStore } from '../support/redis-shard.ts'
+import { until } from '../support/until.ts'
+
+const WAIT_MS = 20_000
+
+test('redis-subscriber: refused by an access list, it hears again once it may', async (t) => {
+  const redis = await openRedis(t)
+  const client = new Redis({ path: redis.socketPath })
+  t.teardown(() => client.disconnect())
+  const store = await openStore(t, redis.socketPath)
+  await client.call('ACL', 'SETUSER', 'default', 'resetchannels')
+  let bells = 0
+  const ears = store.listen('w', {
+    bells: () => {
+      bells += 1
+    },
+    replies: () => undefined,
+    released: () => undefined,
+    joined: () => undefined,
+  })
+  t.teardown(() => ears.close())
+  const heard: string[] = []
+  await store.hear('a', (text) => heard.push(text))
+  const refusals = async (): Promise<number> =>
+    Number(/errorstat_NOPERM:count=(\d+)/.exec(await client.info('errorstats'))?.[1] ?? 0)
+  await until(async () => (await refusals()) >= 4, WAIT_MS)
+  await client.call('ACL', 'SETUSER', 'default', 'allchannels')
+  await until(async () => {
+    await client.publish('{cl}:bell:w', '3\n')
+    store.signal([{ topic: 'a', text: 'said' }])
+    return bells > 0 && heard.length > 0
+  }, WAIT_MS)
+  t.equal(heard[0], 'said')
+})
+
+test('redis-subscriber: a connection that ends is followed by one that hears the same', async (t) => {
+  const redis = await openRedis(t)
+  const client = new Redis({ path: redis.socketPath })
+  t.teardown(() => client.disconnect())
+  const heard: string[] = []
+  const subscriber = new RedisSubscriber({
+    address: redis.socketPath,
+    name: 'test',
+    heard: (channel, message) => heard.push(`${channel} ${message}`),
+  })
+  t.teardown(() => subscriber.close())
+  await subscriber.add('a')
+  await subscriber.add('b')
+  subscriber.remove('b')
+  t.equal(await subscriber.ping(), true)
+  subscriber.cut()
+  await until(async () => (await client.publish('a', 'x')) > 0, WAIT_MS)
+  await until(() => heard.includes('a x'), WAIT_MS)
+  t.equal(await client.publish('b', 'x'), 0)
+})
+
+test('redis-subscriber: ended while it subscribes again, it leaves no error that nobody hears', async (t) => {
+  const redis = await openRedis(t)
+  const client = new Redis({ path: redis.socketPath })
+  t.teardown(() => client.disconnect())
+  for (let round = 0; round < 5; round += 1) {
+    const subscriber = new RedisSubscriber({ address: redis.socketPath, name: 'test', heard: () => undefined })
+    await subscriber.add('a')
+    subscriber.cut()
+    await until(() => !subscriber.isReady, WAIT_MS)
+    await until(() => subscriber.isReady, WAIT_MS)
+    // Before any answer to what it has just sent, or soon after.
+    subscriber.close()
+    subscriber.cut()
+    await until(() => !subscriber.isReady, WAIT_MS)
+  }
+  await until(async () => (await client.publish('a', 'x')) === 0, WAIT_MS)
+})
