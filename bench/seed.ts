@@ -41,15 +41,18 @@ export interface Seeding {
   readonly secretKey: string
   /** Limit of each account's test servers in a minute; none that a load reaches by default. */
   readonly perMinute?: number
+  /** How many shards to deal the accounts out to, one after the other; where the product places them by default. */
+  readonly over?: number
 }
 
-/** Makes the accounts, on the shards where the product places them. Out: the servers' keys. */
+/** Makes the accounts. Out: the servers' keys. */
 export async function seedAccounts({
   socketPath,
   accounts,
   mode,
   secretKey,
   perMinute = OPERATOR_INTEGER_MAX,
+  over,
 }: Seeding): Promise<string[]> {
   const store = await connectRedisStore({ address: socketPath, durability: 'fsync' })
   const worker = await startWorker({
@@ -66,7 +69,7 @@ export async function seedAccounts({
   const counts = Array.from({ length: SHARDS }, () => 0)
   for (let start = 0; start < accounts; start += AT_ONCE) {
     const length = Math.min(AT_ONCE, accounts - start)
-    const shards = Array.from({ length }, () => place(counts))
+    const shards = Array.from({ length }, (_, at) => (over === undefined ? place(counts) : (start + at) % over))
     keys.push(
       ...(await Promise.all(
         shards.map((shard, at) =>

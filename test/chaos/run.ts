@@ -12,13 +12,14 @@ import { Redis } from 'ioredis'
 import { seedAccounts } from '../../bench/seed.ts'
 import { parseKey } from '../../src/edge/key.ts'
 import { FLEET_SECRET, type Fleet, isReady, startFleet, type Vessel } from '../support/fleet.ts'
-import { type Accepted, type Load, startLoad } from '../support/ledger.ts'
+import { type Accepted, type Load, type Refusal, startLoad } from '../support/ledger.ts'
 import { makeRandom } from '../support/random-ops.ts'
 import { until } from '../support/until.ts'
 import { type Compared, compare } from './compare.ts'
 import { type Cutter, openCutter } from './cutter.ts'
 import { openLedgerFile, readLedgerFile } from './ledger-file.ts'
 import { storm } from './storm.ts'
+import { Touches } from './touches.ts'
 
 export interface ChaosOptions {
   readonly seed: number
@@ -64,6 +65,8 @@ export interface ChaosReport extends Compared {
 }
 
 const ACCOUNTS = 32
+/** Shards that the accounts lie on: any process that owns shards has some of these. */
+const TAKEN_SHARDS = 8
 const SHARDS = 256
 const SERVED_MS_MAX = 30_000
 const BETWEEN_MS = 400
@@ -122,8 +125,8 @@ class Chaos {
   private keys: string[] = []
   private refused = 0
   private readonly rolled = { requests: 0, refused: 0 }
-  /** Shards of which a 503 is explained now; null: of all. */
-  private touched: ReadonlySet<number> | null = null
+  private readonly touches = new Touches()
+  private last = ''
   private isRolling = false
 
   constructor(fleet: Fleet, cutter: Cutter, options: ChaosOptions) {
@@ -138,7 +141,14 @@ class Chaos {
   async run(ledgerPath: string): Promise<ChaosReport> {
     const { fleet, options } = this
     const socketPath = fleet.redis.socketPath
-    this.keys = await seedAccounts({ socketPath, accounts: ACCOUNTS, mode: 'test', secretKey: FLEET_SECRET })
+    const seeding = {
+      socketPath,
+      accounts: ACCOUNTS,
+      over: TAKEN_SHARDS,
+      mode: 'test',
+      secretKey: FLEET_SECRET,
+    } as const
+    this.keys = await seedAccounts(seeding)
     const file = await openLedgerFile(ledgerPath)
     const load = startLoad({
       port: fleet.with('http').map(({ httpPort }) => httpPort),
@@ -204,6 +214,7 @@ class Chaos {
 
   private async act(fault: Fault, accepted: (message: Accepted) => Promise<void>): Promise<void> {
     this.done[fault] += 1
+    this.last = `${fault} ${this.done[fault]}`
     await pause(BETWEEN_MS * this.random())
     const startedAtMs = performance.now()
     if (fault === 'redis') await this.killStore()
@@ -213,13 +224,12 @@ class Chaos {
     else if (fault === 'cut') await this.cut()
     else if (fault === 'storm') await this.storm(accepted)
     else await this.killOne(this.of(this.fleet.with(fault)))
-    const { done } = this
-    this.options.say(`${fault} ${done[fault]}: ${((performance.now() - startedAtMs) / 1000).toFixed(1)} s`)
+    this.options.say(`${this.last}: ${((performance.now() - startedAtMs) / 1000).toFixed(1)} s`)
   }
 
   private async killOne(vessel: Vessel): Promise<void> {
     const mine = await this.shardsOf(vessel)
-    this.touched = this.options.isStrict ? mine : null
+    this.touch(this.options.isStrict ? mine : null)
     await vessel.host.kill('SIGKILL')
     const killedAtMs = performance.now()
     if (mine.size > 0) await this.served(killedAtMs)
@@ -228,14 +238,14 @@ class Chaos {
   }
 
   private async killStore(): Promise<void> {
-    this.touched = null
+    this.touch(null)
     await this.fleet.redis.kill('SIGKILL')
     await this.fleet.redis.restart()
     await this.served(performance.now())
   }
 
   private async killAll(): Promise<void> {
-    this.touched = null
+    this.touch(null)
     await Promise.all(this.fleet.vessels.map(({ host }) => host.kill('SIGKILL')))
     const killedAtMs = performance.now()
     await Promise.all(this.fleet.vessels.map((vessel) => this.fleet.start(vessel, false)))
@@ -245,7 +255,7 @@ class Chaos {
 
   /** An owner that is frozen for longer than it may be silent; what it does on waking must count for nothing. */
   private async freeze(): Promise<void> {
-    this.touched = null
+    this.touch(null)
     const vessel = this.of(this.fleet.with('actors'))
     const { pid } = vessel.host
     process.kill(pid, 'SIGSTOP')
@@ -256,7 +266,7 @@ class Chaos {
   }
 
   private async roll(): Promise<void> {
-    this.touched = null
+    this.touch(null)
     // What is refused from here on is laid to the restarts alone.
     await this.calm()
     this.isRolling = true
@@ -269,7 +279,7 @@ class Chaos {
   }
 
   private async cut(): Promise<void> {
-    this.touched = null
+    this.touch(null)
     for (let n = 0; n < CUTS_PER_ROUND; n += 1) {
       this.cutter.cut(this.below(3_000), this.random() < 0.3)
       await pause(this.below(300))
@@ -278,7 +288,7 @@ class Chaos {
   }
 
   private async storm(accepted: (message: Accepted) => Promise<void>): Promise<void> {
-    this.touched = null
+    this.touch(null)
     const token = this.of(this.keys)
     const key = `storm-${this.options.seed}-${this.done.storm}`
     const ports = this.fleet.with('http').map(({ httpPort }) => httpPort)
@@ -293,7 +303,11 @@ class Chaos {
     await this.settled()
   }
 
-  private hearRefusal({ status, token, body }: { status: number; token: string; body: string }): void {
+  private touch(shards: ReadonlySet<number> | null): void {
+    this.touches.begin(performance.now(), shards)
+  }
+
+  private hearRefusal({ status, token, body, startedAtMs }: Refusal): void {
     if (status === 0) {
       if (this.isRolling) this.unexplained.push('a request got no answer in a rolling restart')
       return
@@ -301,9 +315,14 @@ class Chaos {
     this.refused += 1
     if (this.isRolling) this.rolled.refused += 1
     const shard = parseKey(token)?.shard ?? -1
+    const nowMs = performance.now()
     if (status !== 503) this.unexplained.push(`${status} ${body.slice(0, 200)}`)
-    else if (this.touched !== null && !this.touched.has(shard))
-      this.unexplained.push(`503 of shard ${shard}, which had a living owner`)
+    else if (!this.touches.explain(shard, startedAtMs, nowMs)) {
+      const lifeMs = Math.round(nowMs - startedAtMs)
+      this.unexplained.push(
+        `503 of shard ${shard}, which had a living owner, after ${lifeMs} ms, last was ${this.last}`,
+      )
+    }
   }
 
   /** Nothing moves any more: then only what is done next explains a refusal. */

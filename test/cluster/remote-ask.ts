@@ -146,3 +146,51 @@ test('remote-ask: asks of a turn are parcels of one request, their looks one loo
   )
   t.equal(asks.size, 0)
 })
+
+test('remote-ask: asks gather while an enqueue is under way, five milliseconds at most', async (t) => {
+  const store = new SimStore()
+  const time = new VirtualTime()
+  const clock = new WorkerClock(time, { rate: 1, originMs: 0, storeMs: store.nowMs })
+  const sent: number[] = []
+  const answers: (() => void)[] = []
+  const linked = changeStore(store, {
+    enqueue({ parcels }) {
+      sent.push(parcels.reduce((sum, { count }) => sum + count, 0))
+      return new Promise((resolve) => answers.push(() => resolve(parcels.map(() => 'ok' as const))))
+    },
+  })
+  const asks = new RemoteAsks({ store: linked, clock, worker: 'w', random: () => 0.5 })
+  const ask = (): void =>
+    asks.ask(
+      { shard: 1, command: { name: 'x', cmdId: 'x', body: {} }, deadlineMs: store.nowMs + LIFE_MS },
+      () => undefined,
+    )
+  const pass = async (ms: number): Promise<void> => {
+    time.nowMs += ms
+    for (const timer of time.dueTimers(new Set([clock]))) time.call(timer)
+    for (let i = 0; i < 4; i += 1) await settle()
+  }
+  ask()
+  ask()
+  await pass(0)
+  t.same(sent, [2], 'what was asked in one turn goes with its end')
+  ask()
+  await pass(0)
+  ask()
+  await pass(4)
+  t.same(sent, [2], 'what comes while it is under way waits')
+  answers[0]?.()
+  await pass(0)
+  t.same(sent, [2, 2], 'until it is answered')
+  ask()
+  await pass(4)
+  ask()
+  await pass(1)
+  t.same(sent, [2, 2, 2], 'or five milliseconds are over')
+  ask()
+  answers[1]?.()
+  await pass(0)
+  t.same(sent, [2, 2, 2, 1], 'the answer to the earlier one ends the wait too')
+  await pass(20)
+  t.same(sent, [2, 2, 2, 1], 'and nothing is sent twice')
+})

@@ -12,8 +12,6 @@ export interface CheckOptions {
   readonly before?: number
   /** Whether the messages went through the live server. */
   readonly live?: boolean
-  /** Whether kills may follow each other faster than attempts end: the fifth claim ends a recipient, told and not lost. */
-  readonly mayAbandon?: boolean
 }
 
 /**
@@ -21,12 +19,12 @@ export interface CheckOptions {
  * refusal of what was accepted.
  */
 export async function checkSettled(t: Test, options: CheckOptions): Promise<Found> {
-  const { socketPath, firstRun, ledger, before = 0, live = false, mayAbandon = false } = options
+  const { socketPath, firstRun, ledger, before = 0, live = false } = options
   const { account, liveServer, testServer } = firstRun
   const { serverId } = live ? liveServer : testServer
   const found = await settle(socketPath, { serverId, accountId: account.accountId, ledger, live })
   t.comment(JSON.stringify({ found, statuses: Object.fromEntries(ledger.statuses), cuts: cutsOf(ledger) }))
-  t.match(found, { ...SETTLED, ...(!mayAbandon && { abandoned: 0 }) })
+  t.match(found, { ...SETTLED, abandoned: 0 })
   t.equal(found.logged, before + found.told, 'every message is in the log once')
   t.equal(found.counted, found.logged, 'and was counted once')
   t.same(ledger.falselyRefused, [], 'no message was refused and yet made')

@@ -52,6 +52,15 @@ export interface Accepted {
   readonly token: string
 }
 
+/** An answer other than 200, or (status 0) none. */
+export interface Refusal {
+  readonly status: number
+  readonly token: string
+  readonly body: string
+  /** When the try was begun, by `performance.now()`. */
+  readonly startedAtMs: number
+}
+
 export interface LoadOptions {
   /** Where to send; with several, each try goes to one of them, by turns. */
   readonly port: number | readonly number[]
@@ -69,8 +78,8 @@ export interface LoadOptions {
   readonly tryMsMax?: number
   /** Told of each message that has its 200, before its client goes on. */
   readonly accepted?: (message: Accepted) => Promise<void>
-  /** Told of each other answer, and of a try without one (status 0) that had a connection. */
-  readonly refused?: (refusal: { readonly status: number; readonly token: string; readonly body: string }) => void
+  /** Told of each other answer, and of a try without one that had a connection. */
+  readonly refused?: (refusal: Refusal) => void
   /** Asked before each new message. */
   goOn(sent: number): boolean
 }
@@ -213,6 +222,7 @@ async function sendOne(
   let isInDoubt = false
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
     const at = typeof port === 'number' ? port : (port[(n + tries) % port.length] as number)
+    const startedAtMs = performance.now()
     const answer = await postEmail({ port: at, token: mine, agent, cut, tryMsMax }, body, key)
     const status = answer?.status ?? 0
     ledger.statuses.set(status, (ledger.statuses.get(status) ?? 0) + 1)
@@ -224,7 +234,7 @@ async function sendOne(
       if (answer.headers['idempotent-replayed'] !== undefined && !isInDoubt) ledger.falselyRefused.push(key)
       return
     } else ledger.refusals.push(answer)
-    if (answer !== null || wasSent) refused?.({ status, token: mine, body: answer?.body ?? '' })
+    if (answer !== null || wasSent) refused?.({ status, token: mine, body: answer?.body ?? '', startedAtMs })
     await pause(AGAIN_MS)
   }
   throw new Error('A message got no 200 in all its tries')
