@@ -14,7 +14,7 @@ import { readAccepted } from './figures.ts'
 import { type Host, startHost } from './host.ts'
 import { pace } from './pace.ts'
 import { readProfile, type Share } from './profile.ts'
-import { formatVerdicts, type Result, rowsOf } from './ratio.ts'
+import { formatVerdicts, type HalfRate, type Result, rowsOf } from './ratio.ts'
 import { type BenchStore, startStore } from './store.ts'
 import { formatTable } from './table.ts'
 import { shareOfCore } from './usage.ts'
@@ -48,9 +48,7 @@ export async function benchAccept(options: AcceptOptions): Promise<void> {
     }
   }
   console.log(`\n${formatTable(rowsOf(results))}\n`)
-  const held = results.filter(({ contestant }) => contestant.id === 'c')
-  const halfRate = held.length === 0 ? null : await measureHalfRate(held, options)
-  console.log(formatVerdicts(results, halfRate))
+  console.log(formatVerdicts(results, await measureHalfRate(results, options)))
 }
 
 /** Loads one contestant on a store of its own, and checks what it says it has accepted. */
@@ -79,11 +77,22 @@ function sumOf(percents: readonly (number | null)[]): number | null {
   return percents.reduce((sum, percent) => (sum === null || percent === null ? null : sum + percent), 0)
 }
 
-/** p99 where it matters: at half of what the product can do at most, under a load that does not wait for answers. */
-async function measureHalfRate(held: readonly Result[], { seconds }: AcceptOptions): Promise<Measured> {
-  const rates = held.map(({ measured }) => measured.perSecond).sort((a, b) => a - b)
-  const rate = (rates[Math.floor((rates.length - 1) / 2)] ?? 0) / 2
-  const { contestant } = held[0] as Result
+/**
+ * p99 where it matters: at half of what the product can do at most, under a load that does not wait for answers; and what
+ * the floor has at the same rate, which is what disk and machine take of it. Empty without (c).
+ */
+async function measureHalfRate(results: readonly Result[], { seconds }: AcceptOptions): Promise<HalfRate> {
+  const rates = results.filter(({ contestant }) => contestant.id === 'c').map(({ measured }) => measured.perSecond)
+  const rate = (rates.sort((a, b) => a - b)[Math.floor((rates.length - 1) / 2)] ?? 0) / 2
+  const measured: HalfRate = {}
+  for (const id of rate === 0 ? [] : (['a', 'c'] as const)) {
+    const contestant = results.find((result) => result.contestant.id === id)?.contestant
+    if (contestant !== undefined) measured[id] = await measurePaced(contestant, { rate, seconds })
+  }
+  return measured
+}
+
+function measurePaced(contestant: Contestant, { rate, seconds }: { rate: number; seconds: number }): Promise<Measured> {
   return onHost(contestant, async (host, store) => {
     const warm = await pace(host.ready, { rate, count: rate * WARM_UP_SECONDS })
     const measured = await pace(host.ready, { rate, count: rate * seconds })

@@ -78,14 +78,20 @@ t.test('ratio: each is held against its target', async (t) => {
   const ids = ['a', 'b', 'c', 'c1', 'c2'] as const
   for (const [rates, p99Ms, expected] of VERDICTS) {
     const results = ids.map((id, at) => result(id, rates[at] as number))
-    const [, ...lines] = formatVerdicts(results, measured(2500, p99Ms)).split('\n')
+    const [, ...lines] = formatVerdicts(results, { c: measured(2500, p99Ms) }).split('\n')
     t.same(
       lines.map((line) => line.split(' ').at(-1)),
       expected,
     )
   }
-  const some = formatVerdicts([result('a', 10_000), result('c', 5_600)], null).split('\n')
+  const some = formatVerdicts([result('a', 10_000), result('c', 5_600)], {}).split('\n')
   t.equal(some.length, 2, 'only of what was measured')
+  const [, , half, floor] = formatVerdicts([result('a', 1), result('c', 1)], {
+    a: measured(2500, 4.2),
+    c: measured(2500, 9),
+  }).split('\n')
+  t.match(half, /^p99 of \(c\) at half its rate, 2,500\/s, ms +9\.0 +<= 10 +reached$/)
+  t.match(floor, /^p99 of \(a\) at the same rate, ms +4\.2 *$/)
   t.match(some[1], /^\(c\)\/\(a\) effects held, against the floor +0\.56 +>= 0\.5 +reached$/)
 })
 
