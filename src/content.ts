@@ -8,7 +8,7 @@
  * minute to live: the commit demands that every chunk is there and gives them their real expiry, so content without a
  * message goes by itself.
  *
- * Keys: `bodies:<minute>:<live|test>`, `content:<contentId>:<part>[.<chunk>]`
+ * Keys: `bodies:<slice>:<live|test>`, `content:<contentId>:<part>[.<chunk>]`
  */
 
 import { promisify } from 'node:util'
@@ -175,7 +175,7 @@ export async function readPart(
   return unpackPart(chunks)
 }
 
-/** A part's first chunk. A body lies with those of its minute, or was written before its message like other parts. */
+/** A part's first chunk. A small body lies with those of its slice; any other has a key of its own, like other parts. */
 async function readFirst(
   store: ContentStore,
   { shard, contentId, part, test }: { shard: number; contentId: string; part: string; test: boolean },

@@ -4,6 +4,7 @@ import { Redis } from 'ioredis'
 import t from 'tap'
 import { msOfCmdId, newCmdId } from '../cluster/cmd-id.ts'
 import { contentOps } from '../src/actors/content-part.ts'
+import { contentKey } from '../src/actors/keyspace.ts'
 import {
   type ContentStore,
   contentKeys,
@@ -108,18 +109,38 @@ t.test('parts come back as they were written', async (t) => {
   )
 })
 
-t.test('a body that came with its command is found among those of its minute', async (t) => {
-  const written = { text: 'naïve', html: null }
-  const [packed] = await packContent(written, [])
-  const place = { shard: 5, contentId: `${newCmdId(Date.now(), Math.random)}-0`, test: true }
-  const parts = [{ part: 'body', chunks: 1, blob: 0 }]
-  const submittedAtMs = msOfCmdId(place.contentId)
-  const ops = contentOps(place, parts, { blobs: [packed!.chunks[0]!], submittedAtMs, test: true })
-  for (const { key, write, args } of ops) await redis.call(write, key, ...args.map((arg) => Buffer.from(arg)))
-  t.strictSame(await readBody(store, place), written)
-  t.equal(await readBody(store, { ...place, test: false }), null, 'those of live servers live longer')
-  t.equal(await readBody(store, { ...place, contentId: place.contentId.replace(/0$/, '1') }), null)
-})
+t.test(
+  'a body that came with its command is found: a small one by one read, a larger one under its own key',
+  async (t) => {
+    const texts = ['naïve', randomBytes(6 * KB).toString('base64')]
+    for (const [n, text] of texts.entries()) {
+      const written = { text, html: null }
+      const [packed] = await packContent(written, [])
+      const place = { shard: 5, contentId: `${newCmdId(Date.now(), Math.random)}-0`, test: true }
+      const parts = [{ part: 'body', chunks: 1, blob: 0 }]
+      const submittedAtMs = msOfCmdId(place.contentId)
+      const ops = contentOps(place, parts, { blobs: [packed!.chunks[0]!], submittedAtMs, test: true })
+      for (const { key, write, args } of ops) await redis.call(write, key, ...args.map((arg) => Buffer.from(arg)))
+      const reads: string[] = []
+      const counted: ContentStore = {
+        ...store,
+        readField(at) {
+          reads.push('field')
+          return store.readField(at)
+        },
+        readContent(keys) {
+          reads.push('keys')
+          return store.readContent(keys)
+        },
+      }
+      t.strictSame(await readBody(counted, place), written)
+      t.strictSame(reads, n === 0 ? ['field'] : ['field', 'keys'])
+      t.equal(await redis.exists(contentKey(5, place.contentId, 'body', 0)), n)
+      if (n === 0) t.equal(await readBody(store, { ...place, test: false }), null, 'those of live servers live longer')
+      t.equal(await readBody(store, { ...place, contentId: place.contentId.replace(/0$/, '1') }), null)
+    }
+  },
+)
 
 t.test('content that nobody claims has a minute to live', async (t) => {
   const parts = await packContent({ text: 'x', html: null }, [randomBytes(300 * KB)])

@@ -4,9 +4,9 @@
  * Part `body` is text and html; `a<k>` is attachment k. A part is cut into chunks; the first begins with a few bytes of
  * our own.
  *
- * Keys: `bodies:<minute>:<live|test>` holds the bodies that came with their command, those of a minute together: a key of
- * its own for each would be most of the store's keys, which costs every look-up. `content:<contentId>:<part>[.<chunk>]`
- * is all else.
+ * Keys: `bodies:<slice>:<live|test>` holds the small bodies that came with their command, those of two seconds together: a
+ * key of its own for each would be most of the store's keys, which costs every look-up; a key for longer would have no bound.
+ * `content:<contentId>:<part>[.<chunk>]` is all else.
  *
  * Spec retention.content
  */
@@ -21,8 +21,10 @@ export const CHUNK_BYTES_MAX = 256 * 1024
 /** Bytes before a part's own: encoding, number of chunks. */
 export const PART_HEADER_BYTES = 3
 export const BODY_PART = 'body'
-const MINUTE_MS = 60_000
-/** A command may be accepted this long after its id was made, and its body stays as long as any of that minute. */
+/** A larger body (its packed chunk) has a key of its own: few are, and a slice of them would grow to tens of megabytes. */
+export const SLICED_BYTES_MAX = 4_096
+const SLICE_MS = 2_000
+/** A command may be accepted this long after its id was made, and its body stays as long as any of its slice. */
 const SLICE_LATE_MS = 60_000
 
 /** A part of a message that is being accepted. */
@@ -40,18 +42,19 @@ export interface InlinePart {
   readonly chunks: readonly Uint8Array[]
 }
 
-/** The bodies of one minute. */
+/** The small bodies of two seconds. */
 interface Slice {
-  readonly minute: number
+  readonly number: number
   readonly key: string
+  readonly endsAtMs: number
   /** Makes them go together. */
   readonly expiry: Op
 }
 
-/** The last minute of each shard, for live and for test servers: its name is made once. */
+/** The last slice of each shard, for live and for test servers: its name is made once. */
 const lastSlices = new Array<Slice | undefined>(SHARDS * 2)
 
-/** Where a body lies that came with its command. `contentId` begins with the command's id, which says the minute. */
+/** Where a small body lies that came with its command. `contentId` begins with the command's id, which says the slice. */
 export function bodyPlace(shard: number, contentId: string, test: boolean): { key: string; field: string } {
   return { key: sliceOf(shard, contentId, test).key, field: contentId }
 }
@@ -74,15 +77,18 @@ export function contentOps(
 ): Op[] {
   const ops: Op[] = []
   for (const { part, chunks, blob } of parts) {
-    const body = part === BODY_PART && chunks === 1 && blob !== null ? of.blobs[blob] : undefined
-    if (body !== undefined) {
-      const { key, expiry } = sliceOf(shard, contentId, of.test)
-      ops.push({ key, write: 'HSET', args: [contentId, body] }, expiry)
-      continue
+    const isBody = part === BODY_PART
+    const endsAtMs = isBody ? contentExpiresAtMs(of.submittedAtMs, of.test) : attachmentExpiresAtMs(of.submittedAtMs)
+    const body = isBody && chunks === 1 && blob !== null ? of.blobs[blob] : undefined
+    if (body !== undefined && body.length <= SLICED_BYTES_MAX) {
+      const slice = sliceOf(shard, contentId, of.test)
+      // Ids may run ahead of the clock that made the command's: such a body would outlive its slice.
+      if (endsAtMs <= slice.endsAtMs) {
+        ops.push({ key: slice.key, write: 'HSET', args: [contentId, body] }, slice.expiry)
+        continue
+      }
     }
-    const expiresAtMs = String(
-      part === BODY_PART ? contentExpiresAtMs(of.submittedAtMs, of.test) : attachmentExpiresAtMs(of.submittedAtMs),
-    )
+    const expiresAtMs = String(endsAtMs)
     for (let chunk = 0; chunk < chunks; chunk += 1) {
       const key = contentKey(shard, contentId, part, chunk)
       const bytes = blob === null ? undefined : of.blobs[blob + chunk]
@@ -113,13 +119,13 @@ export function attachmentEndOps(shard: number, contentId: string, sizes: readon
 }
 
 function sliceOf(shard: number, contentId: string, test: boolean): Slice {
-  const minute = Math.floor(msOfCmdId(contentId) / MINUTE_MS)
+  const number = Math.floor(msOfCmdId(contentId) / SLICE_MS)
   const place = shard * 2 + (test ? 1 : 0)
   const last = lastSlices[place]
-  if (last?.minute === minute) return last
-  const key = bodiesKey(shard, minute, test)
-  const endsAtMs = contentExpiresAtMs((minute + 1) * MINUTE_MS + SLICE_LATE_MS, test)
-  const slice: Slice = { minute, key, expiry: { key, write: 'PEXPIREAT', args: [String(endsAtMs)] } }
+  if (last?.number === number) return last
+  const key = bodiesKey(shard, number, test)
+  const endsAtMs = contentExpiresAtMs((number + 1) * SLICE_MS + SLICE_LATE_MS, test)
+  const slice: Slice = { number, key, endsAtMs, expiry: { key, write: 'PEXPIREAT', args: [String(endsAtMs)] } }
   lastSlices[place] = slice
   return slice
 }

@@ -76,9 +76,9 @@ export const suppressionsKey = (shard: number, serverId: string): string =>
 export const wakesKey = (): string => `${shardTag(0)}:wakes`
 /** Hash: destination that the operator holds -> ms since when. One list for all, on shard 0. */
 export const holdsKey = (): string => `${shardTag(0)}:holds`
-/** Hash: contentId -> text and html of a message, where they came with its command. One key per minute of acceptance. */
-export const bodiesKey = (shard: number, minute: number, test: boolean): string =>
-  `${shardTag(shard)}:bodies:${minute}:${test ? 'test' : 'live'}`
+/** Hash: contentId -> text and html of a message, where they are small and came with its command. One key per slice. */
+export const bodiesKey = (shard: number, slice: number, test: boolean): string =>
+  `${shardTag(shard)}:bodies:${slice}:${test ? 'test' : 'live'}`
 /** String: one chunk of one part of a message's content. */
 export const contentKey = (shard: number, contentId: string, part: string, chunk: number): string =>
   `${shardTag(shard)}:content:${contentId}:${part}${chunk === 0 ? '' : `.${chunk}`}`

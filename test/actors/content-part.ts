@@ -10,12 +10,14 @@ import {
   chunksOf,
   contentOps,
   inlineParts,
+  SLICED_BYTES_MAX,
 } from '../../src/actors/content-part.ts'
 import { bodiesKey, contentKey } from '../../src/actors/keyspace.ts'
 import { packContent } from '../../src/content.ts'
 
 const DAY_MS = 86_400_000
 const MINUTE_MS = 60_000
+const SLICE_MS = 2_000
 const CONTENT_ID = 'mic4h2d90abcdefghi-0'
 const PLACE = { shard: 1, contentId: CONTENT_ID }
 const BLOBS = [Buffer.from('one'), Buffer.from('two')]
@@ -36,29 +38,52 @@ t.test('content-part: what came along is set, what was written before is kept, e
   t.equal(body?.args[0], String(7 * DAY_MS))
 })
 
-t.test('content-part: a body that came along lies with those of its minute, no shorter than it lives', async (t) => {
-  const parts = [{ part: 'body', chunks: 1, blob: 1 }]
+t.test(
+  'content-part: a small body that came along lies with those of its two seconds, no shorter than it lives',
+  async (t) => {
+    const parts = [{ part: 'body', chunks: 1, blob: 1 }]
+    const madeAtMs = msOfCmdId(CONTENT_ID)
+    const slice = Math.floor(madeAtMs / SLICE_MS)
+    for (const [test, days] of [
+      [false, 30],
+      [true, 7],
+    ] as const) {
+      // A command that waited: accepted long after its id was made.
+      const submittedAtMs = madeAtMs + 50_000
+      const ops = contentOps(PLACE, parts, { blobs: BLOBS, submittedAtMs, test })
+      const { key, field } = bodyPlace(1, CONTENT_ID, test)
+      t.equal(key, bodiesKey(1, slice, test))
+      t.same(ops[0], { key, write: 'HSET', args: [field, BLOBS[1]] })
+      t.match(ops[1], { key, write: 'PEXPIREAT' })
+      const lateMs = Number(ops[1]?.args[0]) - contentExpiresAtMs(submittedAtMs, test)
+      t.ok(lateMs >= 0 && lateMs <= MINUTE_MS, `${days} days, and ${lateMs} ms`)
+      t.equal(ops.length, 2)
+    }
+  },
+)
+
+t.test('content-part: a body that is large, or would outlive its slice, has a key and an end of its own', async (t) => {
+  const parts = [{ part: 'body', chunks: 1, blob: 0 }]
   const madeAtMs = msOfCmdId(CONTENT_ID)
-  const minute = Math.floor(madeAtMs / MINUTE_MS)
-  for (const [test, days] of [
-    [false, 30],
-    [true, 7],
-  ] as const) {
-    // A command that waited: accepted four seconds after its id was made.
-    const submittedAtMs = madeAtMs + 4_000
-    const ops = contentOps(PLACE, parts, { blobs: BLOBS, submittedAtMs, test })
-    const { key, field } = bodyPlace(1, CONTENT_ID, test)
-    t.equal(key, bodiesKey(1, minute, test))
-    t.same(ops[0], { key, write: 'HSET', args: [field, BLOBS[1]] })
-    t.match(ops[1], { key, write: 'PEXPIREAT' })
-    const lateMs = Number(ops[1]?.args[0]) - contentExpiresAtMs(submittedAtMs, test)
-    t.ok(lateMs >= 0 && lateMs <= 2 * MINUTE_MS, `${days} days, and ${lateMs} ms`)
-    t.equal(ops.length, 2)
+  const key = contentKey(1, CONTENT_ID, 'body', 0)
+  const cases: [bytes: number, lateMs: number, isShared: boolean][] = [
+    [SLICED_BYTES_MAX, 0, true],
+    [SLICED_BYTES_MAX + 1, 0, false],
+    [64 * 1024, 0, false],
+    [1, MINUTE_MS, true],
+    [1, MINUTE_MS + SLICE_MS + 1, false],
+  ]
+  for (const [bytes, lateMs, isShared] of cases) {
+    const [blob, submittedAtMs] = [Buffer.alloc(bytes), madeAtMs + lateMs]
+    const ops = contentOps(PLACE, parts, { blobs: [blob], submittedAtMs, test: false })
+    const own = [{ key, write: 'SET', args: [blob, 'PXAT', String(contentExpiresAtMs(submittedAtMs, false))] }]
+    if (isShared) t.equal(ops[0]?.key, bodyPlace(1, CONTENT_ID, false).key, `${bytes} bytes, ${lateMs} ms`)
+    else t.same(ops, own, `${bytes} bytes, ${lateMs} ms`)
   }
 })
 
-t.test('content-part: the bodies of another minute, shard or mode lie elsewhere', async (t) => {
-  const later = newCmdId(msOfCmdId(CONTENT_ID) + MINUTE_MS, Math.random)
+t.test('content-part: the bodies of another slice, shard or mode lie elsewhere', async (t) => {
+  const later = newCmdId(msOfCmdId(CONTENT_ID) + SLICE_MS, Math.random)
   const keys = [
     bodyPlace(1, CONTENT_ID, true),
     bodyPlace(1, CONTENT_ID, false),
