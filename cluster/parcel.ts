@@ -83,7 +83,8 @@ export function unpackParcel(bytes: Uint8Array): readonly ParcelCommand[] | null
     const from = at
     const blobs: Uint8Array[] = []
     for (const last = place + count; place < last; place += 1) {
-      blobs.push(buffer.subarray(at, at + lengths[place]!))
+      // A copy: a job keeps a body for long, and a part of `bytes` would keep all of them.
+      blobs.push(Buffer.from(buffer.subarray(at, at + lengths[place]!)))
       at += lengths[place]!
     }
     return { command: { name, cmdId, body, blobs }, deadlineMs, bytes: jsonBytes + at - from }

@@ -33,6 +33,14 @@ test('parcel: commands come back in their order, whatever they hold', async (t) 
   ])
 })
 
+test('parcel: a blob that is kept does not keep its parcel', async (t) => {
+  const blobs = [Buffer.from('small'), Buffer.alloc(1_000_000)]
+  const packed = packParcel([packCommand({ name: 'x', cmdId: 'c', body: 1, blobs }, 7)])
+  const [kept] = unpackParcel(packed)?.[0]?.command.blobs ?? []
+  t.same(kept, blobs[0])
+  t.ok((kept?.buffer.byteLength ?? packed.length) < 100_000)
+})
+
 test('parcel: what is cut off or no form of ours is told', async (t) => {
   const bytes = packParcel([packCommand({ name: 'x', cmdId: 'c', body: 1, blobs: [Buffer.from('xyz')] }, 7)])
   t.equal(unpackParcel(bytes.subarray(0, -1)), null)
