@@ -2,8 +2,8 @@
  * redis-subscriber - one connection that hears channels, and hears them again after whatever befell it.
  *
  * Its troubles are told to nobody: the connections that work beside it say that the store is away. Every new connection
- * subscribes to all channels; one that is refused that (by an access list) is ended a second later,
- * so that the next one asks again. What is published meanwhile is not heard.
+ * subscribes to each channel by itself, so that one which is refused (by an access list) does not keep the others from
+ * being heard; it is asked for again a second later. What is published meanwhile is not heard.
  */
 import { Redis } from 'ioredis'
 import { LOADING_MS } from './redis-link.ts'
@@ -20,7 +20,7 @@ export interface SubscriberOptions {
 }
 
 export class RedisSubscriber {
-  private readonly client: Redis
+  readonly client: Redis
   private readonly channels = new Set<string>()
   private isClosed = false
 
@@ -39,8 +39,9 @@ export class RedisSubscriber {
     // The connection's own troubles are those of the other ones, which say so.
     this.client.on('error', () => undefined)
     this.client.on('ready', () => {
-      if (this.channels.size > 0) void this.subscribe([...this.channels])
+      for (const channel of this.channels) void this.subscribe(channel)
     })
+    this.client.on('end', () => this.startAnew())
     this.client.on('messageBuffer', (channel: Buffer, message: Buffer) => heard(channel.toString(), message))
   }
 
@@ -52,7 +53,7 @@ export class RedisSubscriber {
   /** Hears a channel. Resolves when it is heard from now on, or was refused. */
   add(channel: string): Promise<void> {
     this.channels.add(channel)
-    return this.subscribe([channel])
+    return this.subscribe(channel)
   }
 
   remove(channel: string): void {
@@ -78,20 +79,29 @@ export class RedisSubscriber {
     this.client.disconnect()
   }
 
-  private subscribe(channels: readonly string[]): Promise<void> {
-    return this.client.subscribe(...channels).then(
+  private subscribe(channel: string): Promise<void> {
+    return this.client.subscribe(channel).then(
       () => undefined,
       (error: Error) => {
-        if (error.name === 'ReplyError') this.endLater()
+        if (error.name === 'ReplyError') this.askAgain(channel)
       },
     )
   }
 
-  private endLater(): void {
+  /** The channel was refused. A new connection asks for it anyway. */
+  private askAgain(channel: string): void {
     const { stream } = this.client
     const timer = setTimeout(() => {
-      if (!this.isClosed && this.client.stream === stream) stream.destroy()
+      if (!this.isClosed && this.client.stream === stream && this.channels.has(channel)) void this.subscribe(channel)
     }, REFUSED_MS)
     timer.unref()
+  }
+
+  /** The client has given up, which it does when a connection cannot even be begun; this never does. */
+  private startAnew(): void {
+    if (this.isClosed) return
+    setTimeout(() => {
+      if (!this.isClosed && this.client.status === 'end') void this.client.connect().catch(() => undefined)
+    }, RETRY_MS_MAX)
   }
 }

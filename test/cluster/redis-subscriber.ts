@@ -1,4 +1,5 @@
 /** Tests of cluster/redis-subscriber.ts, and of the ears and signals that are made with it: who was refused hears again. */
+import { setTimeout } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { test } from 'tap'
 import { RedisSubscriber } from '../../cluster/redis-subscriber.ts'
@@ -56,6 +57,52 @@ test('redis-subscriber: a connection that ends is followed by one that hears the
   await until(async () => (await client.publish('a', 'x')) > 0, WAIT_MS)
   await until(() => heard.includes('a x'), WAIT_MS)
   t.equal(await client.publish('b', 'x'), 0)
+})
+
+test('redis-subscriber: one channel that is refused for ever makes no other one deaf, on any connection', async (t) => {
+  const redis = await openRedis(t)
+  const client = new Redis({ path: redis.socketPath })
+  t.teardown(() => client.disconnect())
+  await client.call('ACL', 'SETUSER', 'default', 'resetchannels', '&a', '&b')
+  let ups = 0
+  const heard: string[] = []
+  const subscriber = new RedisSubscriber({
+    address: redis.socketPath,
+    name: 'test',
+    heard: (channel, message) => heard.push(`${channel} ${message}`),
+  })
+  t.teardown(() => subscriber.close())
+  subscriber.client.on('ready', () => {
+    ups += 1
+  })
+  for (const channel of ['a', 'no', 'b']) await subscriber.add(channel)
+  await until(() => ups === 1, WAIT_MS)
+  subscriber.cut()
+  await until(() => ups === 2, WAIT_MS)
+  const refusals = async (): Promise<number> =>
+    Number(/errorstat_NOPERM:count=(\d+)/.exec(await client.info('errorstats'))?.[1] ?? 0)
+  const before = await refusals()
+  await until(async () => (await refusals()) >= before + 2, WAIT_MS)
+  for (const channel of ['a', 'b']) t.equal(await client.publish(channel, 'x'), 1)
+  await until(() => heard.length === 2, WAIT_MS)
+  t.same(heard, ['a x', 'b x'])
+  t.equal(ups, 2, 'asked for again on the same connection')
+})
+
+test('redis-subscriber: a client that gives up is begun anew, and stays ended once it is closed', async (t) => {
+  const redis = await openRedis(t)
+  const client = new Redis({ path: redis.socketPath })
+  t.teardown(() => client.disconnect())
+  const subscriber = new RedisSubscriber({ address: redis.socketPath, name: 'test', heard: () => undefined })
+  await subscriber.add('a')
+  subscriber.client.disconnect()
+  await until(() => subscriber.client.status === 'end', WAIT_MS)
+  await until(async () => (await client.publish('a', 'x')) === 1, WAIT_MS)
+  subscriber.client.disconnect()
+  await until(() => subscriber.client.status === 'end', WAIT_MS)
+  subscriber.close()
+  await setTimeout(700)
+  t.equal(subscriber.client.status, 'end')
 })
 
 test('redis-subscriber: ended while it subscribes again, it leaves no error that nobody hears', async (t) => {
