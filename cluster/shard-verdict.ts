@@ -39,7 +39,7 @@ export abstract class ShardVerdicts extends ShardLoop {
         return void this.halt(verdict.reason)
       case 'clock':
       case 'late':
-        this.world.resync(verdict.nowMs)
+        this.world.resync(verdict.nowMs, flight.sentAtMs)
         return void this.again(flight, flight.plan.works)
       case 'missing':
         return void this.missing(flight, verdict.key)

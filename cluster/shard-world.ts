@@ -31,8 +31,8 @@ export interface ShardWorld {
   /** An attempt ended: its outcome goes to whoever holds the shard now. */
   reported(shard: number, claim: Claim, outcome: unknown): void
   gone(shard: number): void
-  /** A commit asked for the store's time anew. */
-  resync(nowMs: number): void
+  /** The store said by a verdict that it is `nowMs`; its commit was sent first at `sentAtMs` (monotonic). */
+  resync(nowMs: number, sentAtMs: number): void
   readonly log: ShardLog
 }
 

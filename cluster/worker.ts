@@ -257,7 +257,7 @@ export class Worker {
         const shard = this.holdings.shards.get(id)
         if (shard !== undefined && !shard.running) void this.holdings.gone(shard)
       },
-      resync: (nowMs) => this.clock.set(nowMs, this.clock.monotonicMs()),
+      resync: (nowMs, sentAtMs) => this.clock.set(nowMs, sentAtMs),
       log: makeShardLog(this.options.log, (ms, works) => {
         this.commits += 1
         this.options.committed?.(ms, works)

@@ -94,6 +94,28 @@ test('shard: what was not written is decided again and comes true once', async (
   }
 })
 
+test('shard: a verdict that was slow and says the time counts from the sending of its commit', async (t) => {
+  for (const kind of ['late', 'clock'] as const) {
+    const rig = await new Rig().open()
+    const sentAtMs = rig.clock.monotonicMs()
+    const atMs = rig.clock.nowMs()
+    const set = t.capture(rig.clock, 'set', rig.clock.set)
+    rig.script = async (_commit, apply) => {
+      if (rig.commits.length > 1) return apply()
+      await new Promise<void>((resolve) => rig.clock.after(2_000, resolve))
+      return { kind, nowMs: atMs + 10 }
+    }
+    const ask = rig.ask()
+    await rig.pass(2_100)
+    t.same(
+      set().map(({ args }) => args),
+      [[atMs + 10, sentAtMs]],
+      kind,
+    )
+    t.same(ask.result, { kind: 'answer', reply: 1 })
+  }
+})
+
 test('shard: a commit in doubt is sent again, the same, until there is a verdict', async (t) => {
   for (const happened of [true, false]) {
     const rig = await new Rig().open()

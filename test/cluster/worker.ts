@@ -5,6 +5,8 @@ import type { CommandType, LaneType, OutcomeBody } from '../../cluster/behaviour
 import { type Clock, makeClock } from '../../cluster/clock.ts'
 import { newCmdId } from '../../cluster/cmd-id.ts'
 import { claimsKey, metaKey, outcomesKey, shardTag } from '../../cluster/keyspace.ts'
+import { Shard } from '../../cluster/shard.ts'
+import type { ShardWorld } from '../../cluster/shard-world.ts'
 import type { AskResult } from '../../cluster/work.ts'
 import { startWorker, type Worker, type WorkerOptions } from '../../cluster/worker.ts'
 import { openRedis, openStore } from '../support/redis-shard.ts'
@@ -184,6 +186,22 @@ test('worker: one without shards asks those who have them, bytes and all', async
     Array.from({ length: 300 }, (_, n) => front.ask(n % SHARDS, 'keep', { name: `n${n}` }, [Buffer.from(`${n}`)])),
   )
   t.ok(many.every((result, n) => result.kind === 'answer' && result.reply === `n${n} 1`))
+})
+
+test('worker: a verdict that was slow and says the time does not set the clock back', async (t) => {
+  const { join } = await setUp(t)
+  const clock = makeClock()
+  const worlds: ShardWorld[] = []
+  const makeShard = (id: number, world: ShardWorld): Shard => {
+    worlds.push(world)
+    return new Shard(id, world)
+  }
+  await join({ clock, makeShard })
+  const shownMs = clock.nowMs()
+  worlds[0]?.resync(shownMs - 1_000, clock.monotonicMs() - 2_000)
+  t.ok(clock.nowMs() >= shownMs, 'the store may have looked at the end of these two seconds, or at their beginning')
+  worlds[0]?.resync(shownMs + 60_000, clock.monotonicMs() - 2_000)
+  t.ok(clock.nowMs() >= shownMs + 60_000, 'it is at least what the verdict said')
 })
 
 test('worker: with nobody listening, what was asked is found and answered all the same', async (t) => {

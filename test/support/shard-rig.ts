@@ -124,7 +124,7 @@ export class Rig {
       gone: () => {
         this.gone += 1
       },
-      resync: (nowMs) => this.clock.set(nowMs, this.clock.monotonicMs()),
+      resync: (nowMs, sentAtMs) => this.clock.set(nowMs, sentAtMs),
       log: {
         halted: ({ reason }) => this.halted.push(reason),
         threw: () => undefined,
