@@ -184,6 +184,8 @@ export class RedisStore implements Store {
     const keys = [metaKey(shard), fencedKey(shard, sawToken)]
     this.keys.forget(shard)
     const answer = await this.call(this.commits, ACQUIRE, keys, [sawToken, newToken, worker])
+    // The answer to a commit of before may have come meanwhile; another owner may have changed keys since.
+    this.keys.forget(shard)
     if (answer.kind !== 'reply') return { kind: 'failed' }
     const [kind, ...fields] = answer.value as ['ok' | 'changed', ...string[]]
     return { kind, meta: metaOf(fields) }

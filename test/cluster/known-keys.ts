@@ -2,8 +2,10 @@
 import { test } from 'tap'
 import type { Op } from '../../cluster/behaviour.ts'
 import { entryIdOf, makeIds, sortableEntryId } from '../../cluster/id.ts'
+import { claimsKey } from '../../cluster/keyspace.ts'
 import { KnownKeys } from '../../cluster/known-keys.ts'
 import { type Merged, mergeOps } from '../../cluster/merge.ts'
+import { commitOf, held, openRedis, openStore, TOKEN } from '../support/redis-shard.ts'
 
 const hash: Op = { key: 'h', write: 'HSET', args: ['a', '1'] }
 const sorted: Op = { key: 'z', write: 'ZADD', args: ['1', 'm'] }
@@ -39,6 +41,19 @@ test('known-keys: nothing is certain before the first confirmed commit, or after
   t.equal(letters(known, 2, ...KEYS), '', 'nor of another shard')
   known.forget(1)
   t.equal(lettersOf(known), '')
+})
+
+test('known-keys: over a store, what a commit of before a take-over teaches is forgotten with it', async (t) => {
+  const redis = await openRedis(t)
+  const store = await openStore(t, redis.socketPath)
+  const shard = await held(store, 1)
+  const before = store.commit(commitOf(shard, 0))
+  const taken = store.acquire({ shard, sawToken: TOKEN, newToken: '2:b', worker: 'w' })
+  t.same(await before, { kind: 'ok' })
+  t.match(await taken, { kind: 'ok', meta: { seq: 1 } })
+  await store.views.del(claimsKey(shard))
+  await store.views.set(claimsKey(shard), 'of another type')
+  t.same(await store.commit(commitOf(shard, 1, { token: '2:b' })), { kind: 'badop', reason: 'hash type' })
 })
 
 test('known-keys: a key that goes, may go, or was only changed where it stands is not certain', async (t) => {
