@@ -33,9 +33,17 @@ export function parseTold(line: string): Results | null {
   return results === null || !(from >= 0) ? null : { parcelId: line.slice(0, slash), from, results }
 }
 
-/** The results that the fields of a parcel hold, from place 0 on. */
+/** The results that the fields of a parcel hold, from place 0 up to the first field that cannot be read. */
 export function resultsOf(values: readonly string[]): readonly AskResult[] {
-  return values.flatMap((value) => listOf(value.slice(value.indexOf(' ') + 1)) ?? [])
+  const results: AskResult[] = []
+  for (const value of values) {
+    const space = value.indexOf(' ')
+    const list = listOf(value.slice(space + 1))
+    // What follows would go to the wrong commands.
+    if (list === null || list.length !== Number(value.slice(0, space))) break
+    results.push(...list)
+  }
+  return results
 }
 
 function listOf(json: string): readonly AskResult[] | null {

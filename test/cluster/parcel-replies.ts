@@ -37,5 +37,19 @@ test('parcel-replies: one field of a parcel and commit, one key of a slice, one 
 test('parcel-replies: what is no reply says nothing', async (t) => {
   for (const line of ['', 'x', `${A}/0`, `${A} 0/1`, `${A}/0 {`, `${A}/0 {}`, `${A}/x []`])
     t.equal(parseTold(line), null)
-  t.same(resultsOf(['1 {', 'odd', '2']), [])
+})
+
+test('parcel-replies: results end where a field cannot be read, or does not hold as many as it says', async (t) => {
+  const [good, next] = [`2 ${JSON.stringify([YES, NO])}`, `1 ${JSON.stringify([YES])}`]
+  for (const odd of [
+    '1 {',
+    'odd',
+    '2',
+    '',
+    '1 {}',
+    '[]',
+    `3 ${JSON.stringify([YES, NO])}`,
+    `x ${JSON.stringify([NO])}`,
+  ])
+    t.same(resultsOf([good, odd, next]), [YES, NO], odd)
 })
