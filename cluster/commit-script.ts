@@ -9,8 +9,7 @@
  *
  * Keys: KEYS[1] meta, KEYS[2] journal, then every key that an op names.
  * Arguments: token, seq, commitId, nowMs, deadlineMs, firstEntryId, lid, top (lid as a sortable entry id), cursor,
- * outcomes cursor, note, ops, what the owner is sure of ('' or `j`, then a letter for each key: h z s), `p` for plain; then
- * channels and what is published there once all is written: the store sends that after it has written its file.
+ * outcomes cursor, note, ops, what the owner is sure of ('' or `j`, then a letter for each key: h z s), `p` for plain.
  * Ops are MessagePack: a list of lists `[write, number of the key, argument, ...]`, every one of which is looked at; or,
  * plain (`plain-ops.ts`), one list: how many looks there are, three values for each (kind, number of the key, first id),
  * then for each op the number of its values and these. Then the sender has looked at all but what the looks ask for.
@@ -204,7 +203,6 @@ if meta[5] ~= '0' and meta[5] and ms - (tonumber(meta[6]) or 0) >= ${TRIES_KEPT_
   set[n + 1], set[n + 2] = 'tries', '0'
 end
 call(unpack_(set))
-for i = 15, #ARGV, 2 do pcall_('PUBLISH', ARGV[i], ARGV[i + 1]) end
 return 'OK'
 `
 

@@ -18,6 +18,8 @@ export const OUTCOME_KEPT_MS = 7 * 86_400_000
 export const BELL_BYTES_MAX = 65_536
 /** A read of entries ends with the one that reaches this. */
 export const ENTRIES_BYTES_MAX = 1_048_576
+/** Commands of a parcel. */
+export const PARCEL_COMMANDS_MAX = 256
 /** Arguments before those of the parcels. */
 export const HEAD_ARGS = 2
 /** Arguments of one parcel: shard, id, commands, what it says. */
@@ -32,8 +34,9 @@ end
 `
 
 /**
- * KEYS and ARGV of each parcel as above; ARGV before them: worker that is told the replies, most entries of a mailbox.
- * Answers for each parcel 1 when it was taken, else 0.
+ * KEYS and ARGV of each parcel as above; ARGV before them: worker that is told the replies, most commands of a mailbox.
+ * Answers for each parcel 1 when it was taken, else 0. Each entry has the number of its commands (`n`) and the sum of all
+ * up to it (`sum`), so that those that wait are the difference of two entries.
  */
 export const ENQUEUE_SCRIPT = `#!lua flags=
 redis.set_repl(redis.REPL_NONE)
@@ -48,13 +51,24 @@ local function over(a, b)
   return a > b
 end
 
+local function numberIn(entry, place)
+  return tonumber(entry[2][place] or '') or 0
+end
+
+-- Commands that wait in a mailbox with this last entry. A few parcels are never too many.
+local function waitingIn(mailbox, last)
+  if call('XLEN', mailbox) * ${PARCEL_COMMANDS_MAX} < most then return 0 end
+  local first = call('XRANGE', mailbox, '-', '+', 'COUNT', 1)[1]
+  return numberIn(last, 8) - numberIn(first, 8) + numberIn(first, 6)
+end
+
 for i = 1, #KEYS / ${PARCEL_KEYS} do
   local meta, mailbox, staged = KEYS[i * 3 - 2], KEYS[i * 3 - 1], KEYS[i * 3]
   local at = i * ${PARCEL_ARGS} - ${PARCEL_ARGS - HEAD_ARGS}
   local shard, parcel, said = ARGV[at + 1], ARGV[at + 2], ARGV[at + 4]
   local last = call('XREVRANGE', mailbox, '+', '-', 'COUNT', 1)[1]
   taken[i] = 0
-  if not last or call('XLEN', mailbox) < most then
+  if not last or waitingIn(mailbox, last) < most then
     local known = call('HMGET', meta, 'owner', 'cur')
     local ms, low = match(known[2] or '', '^(%d+)%-(%d+)')
     if not ms then ms, low = '0', '0' end
@@ -65,9 +79,11 @@ for i = 1, #KEYS / ${PARCEL_KEYS} do
     local before, id = ms .. '-' .. low, string.format('%.0f-0', nowMs)
     if nowMs <= tonumber(ms) then id = string.format('%s-%.0f', ms, low + 1) end
     call('SET', staged, said, 'PX', ${STAGED_MS})
-    local added = pcall_('XADD', mailbox, id, 'parcel', parcel, 'to', to, 'n', ARGV[at + 3])
+    local n = ARGV[at + 3]
+    local sum = string.format('%.0f', n + (last and numberIn(last, 8) or 0))
+    local added = pcall_('XADD', mailbox, id, 'parcel', parcel, 'to', to, 'n', n, 'sum', sum)
     -- The stream is empty, and has given out a higher id that nobody has read.
-    if added.err then id = call('XADD', mailbox, '*', 'parcel', parcel, 'to', to, 'n', ARGV[at + 3]) end
+    if added.err then id = call('XADD', mailbox, '*', 'parcel', parcel, 'to', to, 'n', n, 'sum', sum) end
     taken[i] = 1
     local owner = known[1]
     if owner then

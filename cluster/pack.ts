@@ -8,7 +8,7 @@ import type { Fact, ViewFact } from './behaviour.ts'
 import { BulkWriter } from './bulk-writer.ts'
 import { assert } from './fault.ts'
 import { entryIdOf, isId, sortableEntryId } from './id.ts'
-import { journalKey, metaKey, repliesChannel } from './keyspace.ts'
+import { journalKey, metaKey } from './keyspace.ts'
 import { type Joined, type Merged, mergeOps } from './merge.ts'
 import { PackWriter } from './message-pack.ts'
 import { type Look, looksOf } from './plain-ops.ts'
@@ -51,7 +51,6 @@ export function packCommit(
   const looks = looksOf(merged, { shard, letters })
   const packed = looks === null ? packOps(merged) : packPlain(merged, looks)
   const last = [letters, looks === null ? '' : 'p']
-  for (const [worker, text] of commit.told ?? []) last.push(repliesChannel(worker), text)
   return evalBytes(script.sha, { keys, args, packed, last })
 }
 

@@ -101,9 +101,9 @@ function callsOf(parcels: readonly Parcel[]): Parcel[][] {
   return calls
 }
 
-async function send(link: RedisLink, { replyTo, parcelsMax, parcels }: Enqueue): Promise<Enqueued[]> {
+async function send(link: RedisLink, { replyTo, commandsMax, parcels }: Enqueue): Promise<Enqueued[]> {
   const keys: string[] = []
-  const args: (string | Uint8Array)[] = [replyTo, String(parcelsMax)]
+  const args: (string | Uint8Array)[] = [replyTo, String(commandsMax)]
   for (const { shard, parcelId, count, said } of parcels) {
     keys.push(metaKey(shard), mailboxKey(shard), stagedKey(shard, parcelId))
     args.push(String(shard), parcelId, String(count), said)

@@ -12,7 +12,7 @@
 import type { Redis } from 'ioredis'
 import type { FactValue, Signal, ViewFact } from './behaviour.ts'
 import { factValues } from './fact-answer.ts'
-import { fencedKey, metaKey, RELEASED_CHANNEL, topicName, WORKERS_KEY } from './keyspace.ts'
+import { fencedKey, metaKey, RELEASED_CHANNEL, repliesChannel, topicName, WORKERS_KEY } from './keyspace.ts'
 import { KnownKeys } from './known-keys.ts'
 import { mergedOf, packCommit, packRead, scriptBytes } from './pack.ts'
 import { META_FIELDS } from './read-script.ts'
@@ -253,6 +253,10 @@ export class RedisStore implements Store {
   /** Hears what is said about a topic; resolves with what ends it. */
   hear(topic: string, heard: Heard): Promise<() => void> {
     return this.signals.hear(topic, heard)
+  }
+
+  tell(told: ReadonlyMap<string, string>): void {
+    for (const [worker, text] of told) void this.own.call('PUBLISH', repliesChannel(worker), text)
   }
 
   signal(signals: readonly Signal[]): void {

@@ -2,8 +2,8 @@
  * remote-ask - commands to shards that another process owns: into their mailbox, and the reply out of the store.
  *
  * All asks of one turn of the loop for one shard are one parcel, and all parcels of the turn one request to the store. While
- * one is under way, asks gather for the next: what a request costs the store is shared by more of them. The commit that
- * made it true tells the reply. What was told can be lost, so the store is asked as well: half a second
+ * one is under way, asks gather for the next: what a request costs the store is shared by more of them. The owner tells
+ * the reply once its commit is confirmed. What was told can be lost, so the store is asked as well: half a second
  * after the turn, for all of its parcels together, and again until the deadlines have passed.
  *
  * Guarantees: an enqueue whose reply was lost is never sent again; `unavailable` is said only when the store itself says
@@ -13,15 +13,15 @@ import type { Command } from './behaviour.ts'
 import type { Clock } from './clock.ts'
 import { newCmdId } from './cmd-id.ts'
 import { LookList } from './look-list.ts'
+import { PARCEL_COMMANDS_MAX } from './mailbox-script.ts'
 import { type PackedCommand, packCommand, packParcel } from './parcel.ts'
 import { parseTold, resultsOf, sliceOf } from './parcel-replies.ts'
 import type { Parcel, Store } from './store.ts'
 import type { AskResult } from './work.ts'
 
-/** Parcels that a mailbox holds. */
-const PARCELS_MAX = 2_000
-/** Commands and bytes of a parcel; one command may be larger. */
-const COMMANDS_MAX = 256
+/** Commands that wait in a mailbox; the parcel that reaches it may go beyond. */
+const MAILBOX_MAX = 2_000
+/** Bytes of a parcel; one command may be larger. */
 const BYTES_MAX = 1_048_576
 /** Asks of one process that wait. */
 const ASKS_MAX = 20_000
@@ -133,7 +133,7 @@ export class RemoteAsks {
     this.lookAfter(turn, LOOK_MS)
     const packed = parcels.map((parcel) => parcel.packed())
     this.underWay += 1
-    const sent = await store.enqueue({ replyTo: worker, parcelsMax: PARCELS_MAX, parcels: packed })
+    const sent = await store.enqueue({ replyTo: worker, commandsMax: MAILBOX_MAX, parcels: packed })
     this.underWay -= 1
     if (this.turn.length > 0) {
       this.cancelSend()
@@ -207,7 +207,7 @@ class OpenParcel {
   }
 
   hasRoom({ bytes }: PackedCommand): boolean {
-    return this.asks.length < COMMANDS_MAX && this.bytes + bytes <= BYTES_MAX
+    return this.asks.length < PARCEL_COMMANDS_MAX && this.bytes + bytes <= BYTES_MAX
   }
 
   add(packed: PackedCommand, deadlineMs: number, answer: Answer): void {

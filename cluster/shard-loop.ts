@@ -339,7 +339,6 @@ export abstract class ShardLoop {
       // One that is late only has the cursor pass it.
       frees: plan.works.every(({ type, late }) => late || type.frees === true),
       note: `works=${plan.works.length} ops=${plan.ops.length}`,
-      told: plan.told,
       ops: plan.ops,
       merged: plan.overlay.merged,
     }

@@ -29,8 +29,6 @@ export interface Commit {
   readonly frees: boolean
   /** For people, in the journal: counts such as `asks=3 ops=20`. */
   readonly note: string
-  /** What workers are told (`Ears.replies`) once the commit is done, one line for each parcel; whether they hear is not known. */
-  readonly told?: ReadonlyMap<string, string>
   readonly ops: readonly Op[]
   /** The same, keys numbered and neighbours joined (`mergeOps`); absent: whoever needs it makes it. */
   readonly merged?: Merged
@@ -117,8 +115,8 @@ export interface Parcel {
 export interface Enqueue {
   /** The worker that is told the replies. */
   readonly replyTo: string
-  /** A mailbox that holds as many parcels takes none. */
-  readonly parcelsMax: number
+  /** A mailbox that holds as many commands takes no parcel. */
+  readonly commandsMax: number
   readonly parcels: readonly Parcel[]
 }
 
@@ -176,7 +174,7 @@ export interface Cursors {
 export interface Ears {
   /** Something came for shards that this worker owned when it came. */
   bells(bells: readonly Bell[]): void
-  /** Replies to this worker's asks, as a commit told them. */
+  /** Replies to this worker's asks, told by who owns their shard. */
   replies(text: string): void
   /** A shard was given back. */
   released(shard: number): void
@@ -209,6 +207,8 @@ export interface Store {
   look(clients: readonly number[]): Promise<{ workers: ReadonlyMap<string, string>; connected: Set<number> } | null>
   /** Puts parcels into mailboxes, in their order, and rings their owners. What became of each. */
   enqueue(request: Enqueue): Promise<readonly Enqueued[]>
+  /** Tells workers (`Ears.replies`) what is committed, one line for each parcel; nobody knows whether they heard it. */
+  tell(told: ReadonlyMap<string, string>): void
   /** Tells whoever listens now; nobody knows whether anybody heard it. */
   signal(signals: readonly Signal[]): void
   /** An outcome for whoever takes the shard next. False: no answer, it may lie there or not. */

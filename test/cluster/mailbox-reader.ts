@@ -16,7 +16,7 @@ function setUp() {
   })
   const come = async (...names: readonly string[]): Promise<string[]> => {
     const parcels = names.map((parcelId) => ({ shard: 3, parcelId, count: 3, said: Buffer.from('x') }))
-    await store.enqueue({ replyTo: 'w', parcelsMax: 99, parcels })
+    await store.enqueue({ replyTo: 'w', commandsMax: 99, parcels })
     const all = (await store.entries({ shard: 3, of: 'mailbox', from: '(0-0', count: 99 })) ?? []
     return all.map(({ id }) => id)
   }

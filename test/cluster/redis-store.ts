@@ -185,7 +185,7 @@ t.test('redis store: verdicts', async (t) => {
       count: 2,
       said: Buffer.from(said),
     })
-    const enqueue = (...parcels: Parcel[]) => store.enqueue({ replyTo: 'w', parcelsMax: 3, parcels })
+    const enqueue = (...parcels: Parcel[]) => store.enqueue({ replyTo: 'w', commandsMax: 5, parcels })
     await until(async () => (await store.views.pubsub('NUMSUB', '{cl}:bell:owner'))[1] === 1, WAIT_MS)
     t.same(await enqueue(parcelOf('p1'), parcelOf('p2'), parcelOf('other', 'x', 14)), ['ok', 'ok', 'ok'])
     t.same(await enqueue(parcelOf('p3', 'x'.repeat(70_000)), parcelOf('p4')), ['ok', 'busy'])
@@ -197,7 +197,13 @@ t.test('redis store: verdicts', async (t) => {
     ])
     t.same(rung[2], { shard: 9, entry: null, before: '' }, 'a large one is read')
     const values = await store.read(9, [{ read: 'range', key: mailboxKey(9), from: '-', to: '+', count: 9 }])
-    t.match(values, [[{ fields: ['parcel', 'p1', 'to', 'w', 'n', '2'] }, { fields: ['parcel', 'p2'] }, {}]])
+    const fieldsOf = (parcelId: string, sum: string) => ['parcel', parcelId, 'to', 'w', 'n', '2', 'sum', sum]
+    t.match(values, [
+      [{ fields: fieldsOf('p1', '2') }, { fields: fieldsOf('p2', '4') }, { fields: fieldsOf('p3', '6') }],
+    ])
+    t.same(await enqueue(parcelOf('p5')), ['busy'])
+    await store.views.xtrim(mailboxKey(9), 'MINID', entries[1]?.id ?? '')
+    t.same(await enqueue(parcelOf('p5'), parcelOf('p6')), ['ok', 'busy'], 'what is done makes room')
     t.equal(String(entries[1]?.body), 'ü1')
     t.ok((await store.views.pttl(stagedKey(9, 'p2'))) > 55_000)
     await store.views.hset(repliesKey(9, 4), 'p1/0', '2 [1,2]', 'p1/2', '1 [3]', 'p2/1', '1 [0]')
@@ -207,17 +213,18 @@ t.test('redis store: verdicts', async (t) => {
     t.ok(Math.abs((found?.nowMs ?? 0) - Date.now()) < WAIT_MS)
   })
 
-  await t.test('a commit tells replies, a refused one does not', async (t) => {
+  await t.test('workers hear the replies that they are told', async (t) => {
     const heard: string[] = []
     const ears = store.listen('asker', { ...DEAF, replies: (text) => heard.push(text) })
     t.teardown(() => ears.close())
     await until(async () => (await store.views.pubsub('NUMSUB', '{cl}:replies:asker'))[1] === 1, WAIT_MS)
-    const shard = await held(store, 15)
-    const told = (text: string) => new Map([['asker', text]])
-    t.same(await store.commit(commitOf(shard, 0, { told: told('p/0 ["ü"]\nq/0 [1]') })), { kind: 'ok' })
-    t.match(await store.commit(commitOf(shard, 1, { token: '0:other', told: told('fenced') })), { kind: 'fenced' })
-    t.match(await store.commit(commitOf(shard, 1, { deadlineMs: 1, told: told('late') })), { kind: 'late' })
-    t.same(await store.commit(commitOf(shard, 1, { told: told('last') })), { kind: 'ok' })
+    store.tell(
+      new Map([
+        ['other', 'x'],
+        ['asker', 'p/0 ["ü"]\nq/0 [1]'],
+      ]),
+    )
+    store.tell(new Map([['asker', 'last']]))
     await until(() => heard.includes('last'), WAIT_MS)
     t.same(heard, ['p/0 ["ü"]\nq/0 [1]', 'last'])
   })
@@ -226,7 +233,7 @@ t.test('redis store: verdicts', async (t) => {
     const far = Date.now() + 3_600_000
     const enqueue = async (parcelId: string): Promise<string> => {
       const parcels = [{ shard: 15, parcelId, count: 1, said: Buffer.from('x') }]
-      t.same(await store.enqueue({ replyTo: 'w', parcelsMax: 9, parcels }), ['ok'])
+      t.same(await store.enqueue({ replyTo: 'w', commandsMax: 9, parcels }), ['ok'])
       return (await store.views.xrevrange(mailboxKey(15), '+', '-', 'COUNT', 1))[0]?.[0] ?? ''
     }
     await store.views.hset(metaKey(15), 'cur', `${far}-7/3`)
@@ -310,7 +317,7 @@ t.test('redis store: a full store refuses what accepts, and does what frees', as
   await store.views.config('SET', 'maxmemory', '1')
   t.same(await store.commit(commitOf(shard, 0)), { kind: 'refused', reason: 'OOM' })
   const parcels = ['p1', 'p2'].map((parcelId) => ({ shard, parcelId, count: 1, said: Buffer.from('') }))
-  t.same(await store.enqueue({ replyTo: '', parcelsMax: 9, parcels }), ['unsent', 'unsent'])
+  t.same(await store.enqueue({ replyTo: '', commandsMax: 9, parcels }), ['unsent', 'unsent'])
   t.equal(await store.handIn({ shard, cmdId: 'c', body: Buffer.from('x') }), true)
   t.same(
     await store.commit(
@@ -335,7 +342,7 @@ t.test('redis store: a restart loses what was enqueued, and no outcome and no re
   const store = await openStore(t, redis.socketPath)
   const shard = await held(store, 1)
   const parcels = [{ shard, parcelId: 'p', count: 1, said: Buffer.from('said') }]
-  t.same(await store.enqueue({ replyTo: 'w', parcelsMax: 9, parcels }), ['ok'])
+  t.same(await store.enqueue({ replyTo: 'w', commandsMax: 9, parcels }), ['ok'])
   t.equal(await store.handIn({ shard, cmdId: 'c', body: Buffer.from('ended') }), true)
   const reply = { key: repliesKey(shard, 4), write: 'HSET', args: ['p/0', '1 [1]'] } as const
   t.same(await store.commit(commitOf(shard, 0, { ops: [reply], cursor: '5-1/2' })), { kind: 'ok' })

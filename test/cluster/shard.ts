@@ -187,7 +187,7 @@ test('shard: a full store that refuses for long makes no shard stuck', async (t)
   const parcelId = newCmdId(rig.clock.nowMs(), () => 0.5)
   const command = { name: 'count', cmdId: 'c', body: {} }
   const said = packParcel([packCommand(command, rig.clock.nowMs() + 15_000)])
-  await rig.store.enqueue({ replyTo: 'w', parcelsMax: 9, parcels: [{ shard: 0, parcelId, count: 1, said }] })
+  await rig.store.enqueue({ replyTo: 'w', commandsMax: 9, parcels: [{ shard: 0, parcelId, count: 1, said }] })
   rig.shard.bell({ shard: 0, entry: null, before: '' })
   let stuckMs = 0
   for (let ms = 0; ms < 20_000; ms += 250) {
@@ -200,6 +200,30 @@ test('shard: a full store that refuses for long makes no shard stuck', async (t)
   const found = await rig.store.replies([{ shard: 0, parcelId, slice: sliceOf(parcelId) }])
   t.match(found?.replies, [[/unavailable/]], 'past its deadline it is passed over, in a full store too')
   t.equal(rig.shard.waiting, 0)
+})
+
+test('shard: a reply is told once its commit is confirmed, and never of one that is refused', async (t) => {
+  const rig = await new Rig().open()
+  const heard: string[] = []
+  rig.store.listen('w', { bells() {}, released() {}, joined() {}, replies: (text) => heard.push(text) })
+  const verdicts: ((isConfirmed: boolean) => void)[] = []
+  rig.script = (_commit, apply) =>
+    new Promise((resolve) => {
+      const late = { kind: 'late', nowMs: rig.store.nowMs } as const
+      verdicts.push((isConfirmed) => resolve(isConfirmed ? apply() : late))
+    })
+  const parcelId = newCmdId(rig.clock.nowMs(), () => 0.5)
+  const said = packParcel([packCommand({ name: 'count', cmdId: 'c', body: {} }, rig.clock.nowMs() + 15_000)])
+  await rig.store.enqueue({ replyTo: 'w', commandsMax: 9, parcels: [{ shard: 0, parcelId, count: 1, said }] })
+  rig.shard.bell({ shard: 0, entry: null, before: '' })
+  await rig.pass(10)
+  t.same([verdicts.length, heard], [1, []], 'it is under way')
+  verdicts[0]?.(false)
+  await rig.pass(10)
+  t.same([verdicts.length, heard], [2, []], 'it was refused')
+  verdicts[1]?.(true)
+  await rig.pass(10)
+  t.same(heard, [`${parcelId}/0 [{"kind":"answer","reply":1}]`])
 })
 
 test('shard: of a batch that the store refuses, only the command that is odd fails', async (t) => {

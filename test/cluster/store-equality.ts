@@ -159,7 +159,7 @@ class Trial {
       count: 1 + n,
       said: Buffer.from('{"ü":1}'),
     }))
-    return this.both((store) => store.enqueue({ replyTo: 'w1', parcelsMax: 3, parcels }), 'enqueue')
+    return this.both((store) => store.enqueue({ replyTo: 'w1', commandsMax: 3, parcels }), 'enqueue')
   }
 
   /** What lies in the mailbox, but for its ids, which are the clock's. */

@@ -18,7 +18,6 @@ import type { Batch } from '../../cluster/shard-loop.ts'
 import type { ShardWorld } from '../../cluster/shard-world.ts'
 import type { Commit, Store } from '../../cluster/store.ts'
 import { changeStore } from '../../cluster/store-change.ts'
-import type { Teller } from './network.ts'
 import type { Bug } from './simulation.ts'
 
 /** Reads of outcomes that find nothing. */
@@ -224,8 +223,7 @@ class EagerShard extends Shard {
 /** Tells replies when their commit is sent. */
 class LoudShard extends Shard {
   protected override sending(plan: Plan): void {
-    const { tell } = this.world.store as Store & Teller
-    for (const [worker, text] of plan.told) tell(worker, text)
+    this.world.store.tell(plan.told)
   }
 }
 

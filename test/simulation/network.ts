@@ -63,19 +63,14 @@ export interface Said {
   call(): void
 }
 
-/** A store that says something to a worker without a commit. */
-export interface Teller {
-  tell(worker: string, text: string): void
-}
-
 export class Network {
   requests: Request[] = []
   answers: Answer[] = []
   said: Said[] = []
   private sent = 0
 
-  /** A store as one process sees it; `teller` says what a mistake of that process says. */
-  link(from: number, store: Store, teller: Teller): Store & Teller {
+  /** A store as one process sees it. */
+  link(from: number, store: Store): Store {
     const send = <Value>(
       method: Method,
       { shard, lost, commit = null }: { shard: number; lost: Value; commit?: Commit | null },
@@ -118,7 +113,7 @@ export class Network {
         ),
       waiting: (cursors) =>
         send<readonly number[] | null>('waiting', { shard: -1, lost: null }, () => store.waiting(cursors)),
-      tell: (worker, text) => teller.tell(worker, text),
+      tell: (told) => store.tell(told),
       listen: (worker, ears) =>
         store.listen(worker, {
           bells: (bells) => this.say({ to: from, what: `bells ${bells.length}`, call: () => ears.bells(bells) }),

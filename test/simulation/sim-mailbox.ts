@@ -33,13 +33,15 @@ export class SimMailbox {
     this.deps = deps
   }
 
-  async enqueue({ replyTo, parcelsMax, parcels }: Enqueue, isFull: boolean): Promise<readonly Enqueued[]> {
+  async enqueue({ replyTo, commandsMax, parcels }: Enqueue, isFull: boolean): Promise<readonly Enqueued[]> {
     if (isFull) return parcels.map(() => 'unsent')
     const rung = new Map<string, Bell[]>()
     const taken = parcels.map(({ shard, parcelId, count, said }): Enqueued => {
       const before = this.endOfMailbox(shard)
-      if (this.inboxOf(shard, 'mailbox').length >= parcelsMax) return 'busy'
-      const fields = ['parcel', parcelId, 'to', replyTo, 'n', String(count)]
+      const waiting = this.inboxOf(shard, 'mailbox')
+      if (waiting.reduce((sum, { fields }) => sum + Number(fields[5]), 0) >= commandsMax) return 'busy'
+      const sum = Number(waiting.at(-1)?.fields[7] ?? 0) + count
+      const fields = ['parcel', parcelId, 'to', replyTo, 'n', String(count), 'sum', String(sum)]
       const [lastMs = '', lastLow = ''] = before.split('-')
       const id = this.deps.nowMs() > Number(lastMs) ? `${this.deps.nowMs()}-0` : `${lastMs}-${BigInt(lastLow) + 1n}`
       this.put('mailbox', { shard, name: parcelId, said }, { fields, lifeMs: STAGED_MS, id })

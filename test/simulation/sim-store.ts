@@ -79,7 +79,6 @@ export class SimStore implements Store {
     journal.entries = journal.entries.slice(-JOURNAL_ENTRIES)
     for (const op of ops) applyOp(this.data, op, this.nowMs)
     this.writeMeta(commit)
-    for (const [worker, text] of commit.told ?? []) this.tell(worker, text)
     return { kind: 'ok' }
   }
 
@@ -188,9 +187,8 @@ export class SimStore implements Store {
     return { workers: new Map(this.hashOf(WORKERS_KEY)), connected }
   }
 
-  /** Says something to a worker, as the commit does that tells it. */
-  tell(worker: string, text: string): void {
-    this.listeners.get(worker)?.replies(text)
+  tell(told: ReadonlyMap<string, string>): void {
+    for (const [worker, text] of told) this.listeners.get(worker)?.replies(text)
   }
 
   listen(worker: string, ears: Ears): Listening {

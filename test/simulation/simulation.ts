@@ -115,7 +115,7 @@ export class Simulation {
     const process = new SimProcess({
       n,
       clock,
-      store: this.network.link(n, this.observer.watch(store), this.base),
+      store: this.network.link(n, this.observer.watch(store)),
       observer: this.observer,
       random: () => chance.next(),
       bugs: this.bug ?? {},
