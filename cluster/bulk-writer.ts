@@ -56,6 +56,15 @@ export class BulkWriter {
     this.line()
   }
 
+  /** One argument. */
+  bytes(value: Uint8Array): void {
+    this.room(value.length + FRAME_BYTES)
+    this.head(DOLLAR, value.length)
+    this.buffer.set(value, this.at)
+    this.at += value.length
+    this.line()
+  }
+
   /** False, and nothing written, if a character is not of ASCII. */
   private ascii(value: string): boolean {
     const start = this.at

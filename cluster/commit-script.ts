@@ -11,8 +11,9 @@
  * Arguments: token, seq, commitId, nowMs, deadlineMs, firstEntryId, lid, top (lid as a sortable entry id), cursor,
  * outcomes cursor, note, ops, what the owner is sure of ('' or `j`, then a letter for each key: h z s), `p` for plain.
  * Ops are MessagePack: a list of lists `[write, number of the key, argument, ...]`, every one of which is looked at; or,
- * plain (`plain-ops.ts`), one list: how many looks there are, three values for each (kind, number of the key, first id),
- * then for each op the number of its values and these. Then the sender has looked at all but what the looks ask for.
+ * plain (`plain-ops.ts`), one list: how many looks there are and how many large values, three values for each look (kind,
+ * number of the key, first id), for each op the number of its values and these, and for each large value, which is an
+ * argument of its own after the `p`, its place in the list. Then the sender has looked at all but what the looks ask for.
  */
 
 /** Arguments of one op; `unpack` of Lua takes 8,000 values at most. */
@@ -75,9 +76,9 @@ local function learn(kind, k, key)
   return true
 end
 
--- What the store says against a plain commit; nil when nothing does. Looks are at 2 to last.
+-- What the store says against a plain commit; nil when nothing does. Looks are at 3 to last.
 local function against(flat, last)
-  for i = 2, last, 3 do
+  for i = 3, last, 3 do
     local kind, k, id = flat[i], flat[i + 1], flat[i + 2]
     local key = KEYS[k]
     if kind == 'there' then
@@ -159,9 +160,10 @@ end
 
 if firstId ~= '' and meta[4] and meta[4] ~= '' and firstId <= meta[4] then return { 'BADOP', 'lid' } end
 local keys, tag = KEYS, string.sub(metaKey, 1, -5)
-local plain, ops, first = ARGV[14] == 'p', cmsgpack.unpack(ARGV[12]), 2
+local plain, ops, first, last = ARGV[14] == 'p', cmsgpack.unpack(ARGV[12]), 0, 0
 if plain then
-  first = 2 + 3 * ops[1]
+  first, last = 3 + 3 * ops[1], #ops - ops[2]
+  for i = 1, ops[2] do ops[ops[last + i]] = ARGV[14 + i] end
   local refusal = against(ops, first - 1)
   if refusal then return refusal end
 else for i = 1, #ops do
@@ -179,7 +181,7 @@ end end
 local nextSeq = string.format('%.0f', seq + 1)
 call('XADD', journalKey, 'MAXLEN', '~', ${JOURNAL_ENTRIES}, nextSeq .. '-0', 'c', commitId, 'n', ARGV[11])
 if plain then
-  local i, last = first, #ops
+  local i = first
   while i < last do
     local next = i + ops[i] + 1
     ops[i + 2] = keys[ops[i + 2]]

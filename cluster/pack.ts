@@ -18,6 +18,13 @@ import type { Commit } from './store.ts'
 
 /** Keys of one commit or read. */
 const KEYS_MAX = 60_000
+/**
+ * Bytes from which a value travels beside what is packed: the store's Lua reads every string that it makes byte by byte,
+ * and one that is packed it makes twice.
+ */
+const LARGE_BYTES_MIN = 256
+/** Numbers of a list that `PackWriter.number` can write. */
+const PLACES_MAX = 65_535
 /** Fields that one HMGET names; `unpack` of Lua takes 8,000 values at most. */
 const FIELDS_MAX = 4_000
 
@@ -49,9 +56,9 @@ export function packCommit(
   const script = commit.frees ? FREEING_COMMIT : COMMIT
   const keys = [metaKey(shard), journalKey(shard), ...merged.keys]
   const looks = looksOf(merged, { shard, letters })
-  const packed = looks === null ? packOps(merged) : packPlain(merged, looks)
-  const last = [letters, looks === null ? '' : 'p']
-  return evalBytes(script.sha, { keys, args, packed, last })
+  if (looks === null) return evalBytes(script.sha, { keys, args, packed: packOps(merged), last: [letters, ''] })
+  const { packed, larges } = packPlain(merged, looks)
+  return evalBytes(script.sha, { keys, args, packed, last: [letters, 'p', ...larges] })
 }
 
 /** A commit's writes with keys numbered and neighbours joined: by its sender, or now. */
@@ -117,12 +124,16 @@ export function bytesOfCommand(sha: string, keys: readonly string[], args: reado
   return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces)
 }
 
-function packPlain({ commands }: Merged, looks: readonly Look[]): Buffer {
-  let values = 1 + looks.length * 3
+/** A plain commit's list, and the large values that have 0 in it; the last numbers of the list say where. */
+function packPlain({ commands }: Merged, looks: readonly Look[]): { packed: Buffer; larges: readonly Uint8Array[] } {
+  const first = 2 + looks.length * 3
+  let values = first
   for (const { count } of commands) values += count + 3
+  const { larges, places } = values > PLACES_MAX ? NO_LARGES : largesOf(commands, first)
   writer.reset()
-  writer.list(values)
+  writer.list(values + places.length)
   writer.number(looks.length)
+  writer.number(places.length)
   for (const { kind, place, id } of looks) {
     writer.text(kind)
     writer.number(place)
@@ -130,9 +141,41 @@ function packPlain({ commands }: Merged, looks: readonly Look[]): Buffer {
   }
   for (const command of commands) {
     writer.number(command.count + 2)
-    packCommand(command)
+    packCommand(command, places.length > 0)
   }
-  return writer.packed()
+  for (const place of places) writer.number(place)
+  return { packed: writer.packed(), larges }
+}
+
+interface Larges {
+  readonly larges: readonly Uint8Array[]
+  /** Of each its number in the list, from 1. */
+  readonly places: readonly number[]
+}
+
+const NO_LARGES: Larges = { larges: [], places: [] }
+
+/** The large values of commands that come after `before` others. */
+function largesOf(commands: readonly Joined[], before: number): Larges {
+  const larges: Uint8Array[] = []
+  const places: number[] = []
+  let place = before
+  for (const { parts } of commands) {
+    place += 3
+    for (const part of parts) {
+      for (const arg of part) {
+        place += 1
+        if (!isLarge(arg)) continue
+        larges.push(arg)
+        places.push(place)
+      }
+    }
+  }
+  return { larges, places }
+}
+
+function isLarge(arg: string | Uint8Array): arg is Uint8Array {
+  return typeof arg !== 'string' && arg.length >= LARGE_BYTES_MIN
 }
 
 function packOps({ commands }: Merged): Buffer {
@@ -140,17 +183,18 @@ function packOps({ commands }: Merged): Buffer {
   writer.list(commands.length)
   for (const command of commands) {
     writer.list(command.count + 2)
-    packCommand(command)
+    packCommand(command, false)
   }
   return writer.packed()
 }
 
-function packCommand({ write, place, parts }: Joined): void {
+function packCommand({ write, place, parts }: Joined, skipsLarges: boolean): void {
   writer.text(write)
   writer.number(place)
   for (const part of parts) {
     for (const arg of part) {
       if (typeof arg === 'string') writer.text(arg)
+      else if (skipsLarges && isLarge(arg)) writer.number(0)
       else writer.bytes(arg)
     }
   }
@@ -167,7 +211,10 @@ function evalBytes(sha: string, { keys, args, packed, last }: EvalCall): Buffer 
   frame.begin(packed.length)
   const headBytes = frame.length
   frame.end()
-  for (const arg of last) frame.text(arg)
+  for (const arg of last) {
+    if (typeof arg === 'string') frame.text(arg)
+    else frame.bytes(arg)
+  }
   const around = frame.written()
   const bytes = Buffer.allocUnsafe(around.length + packed.length)
   around.copy(bytes, 0, 0, headBytes)
@@ -181,7 +228,7 @@ interface EvalCall {
   readonly args: readonly string[]
   readonly packed: Buffer
   /** After what is packed. */
-  readonly last: readonly string[]
+  readonly last: readonly (string | Uint8Array)[]
 }
 
 function bulk(text: string): string {

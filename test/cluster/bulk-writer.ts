@@ -33,6 +33,7 @@ test('bulk-writer: bytes of another place between', async (t) => {
   const at = writer.length
   writer.end()
   writer.text('after')
+  writer.bytes(Buffer.from('ü\r\n'))
   t.equal(writer.written().toString('latin1', 0, at), '$1000000\r\n')
-  t.equal(writer.written().toString('latin1', at), '\r\n$5\r\nafter\r\n')
+  t.equal(writer.written().toString('latin1', at), '\r\n$5\r\nafter\r\n$4\r\n\xc3\xbc\r\n\r\n')
 })
