@@ -162,7 +162,11 @@ t.test(
       of('deferred@simulator.test').map(([event]) => event),
       ['deferred', 'deferred', 'delivered'],
     )
-    const list = await call(`GET /v1/webhooks/${webhookId}/deliveries`)
+    // The last post is seen before its outcome is committed.
+    const list = await until(async () => {
+      const page = await call(`GET /v1/webhooks/${webhookId}/deliveries`)
+      return page.json.deliveries.every(({ status }: { status: string }) => status === 'delivered') ? page : null
+    }, WAIT_MS)
     t.equal(list.json.deliveries.length, 5)
     for (const record of list.json.deliveries)
       t.match(record, { messageId, status: 'delivered', attempts: 1, lastStatusCode: 200, lastError: null })
