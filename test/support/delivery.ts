@@ -21,12 +21,12 @@ const FROM_DOMAIN = 'acme.example'
 /** Long enough for a loaded machine, short enough for a test of silence. */
 export const TIMEOUTS = {
   ...SMTP_TIMEOUTS,
-  connectMs: 4000,
-  greetingMs: 4000,
-  openMs: 8000,
-  envelopeMs: 4000,
-  dataMs: 4000,
-  dotMs: 4000,
+  connectMs: 12_000,
+  greetingMs: 12_000,
+  openMs: 24_000,
+  envelopeMs: 12_000,
+  dataMs: 12_000,
+  dotMs: 12_000,
   closeMs: 500,
 }
 
