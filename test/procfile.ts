@@ -56,7 +56,8 @@ t.test('cluster: runs http and actors, starts again what was killed, ends Redis 
   const [pid] = actorsOf(child.pid as number)
   process.kill(pid as number, 'SIGKILL')
   await until(() => lines.some((line) => /^actors\.\d +ended \(SIGKILL\)/.test(line)), MS_MAX)
-  t.equal(await send(), 200, 'the other one has its shards')
+  // The other one has its shards; what is asked before it has taken them may be cut.
+  await until(async () => (await send().catch(() => null)) === 200, MS_MAX)
   await until(() => actorsOf(child.pid as number).length === 2, MS_MAX)
   await until(areReady, MS_MAX)
 
