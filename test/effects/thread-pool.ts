@@ -195,7 +195,7 @@ t.test('thread-pool: close waits for what is under way, then gives the rest back
   const held = threads.run(transmit(), NEVER)
   await until(() => mx.sessions[0]?.messages.length === 1, 5000)
   const done = threads.run(simulate('ann@a.test'), NEVER)
-  await threads.close(200)
+  await threads.close(2_000)
   t.match(await done, { result: 'delivered' })
   t.match(await held, { result: 'returned', response: /mail thread ended/ })
   t.match(await threads.run(simulate('ann@a.test'), NEVER), { result: 'returned' })

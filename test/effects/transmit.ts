@@ -86,7 +86,7 @@ for (const capabilities of [[], ['PIPELINING']])
     })
 
 t.test('transmit: all connects of an attempt have one bound', { skip: BLACK_HOLE_SKIP }, async (t) => {
-  const timeouts = { ...SHORT_TIMEOUTS, connectMs: 2000, connectAllMs: 3000 }
+  const timeouts = { ...SHORT_TIMEOUTS, connectMs: 2000, connectAllMs: 3_900 }
   const { mx, zone, run } = await setUp(t, {}, { timeouts })
   const silent = ['127.0.5.1', '127.0.5.2', '127.0.5.3']
   const holes = await Promise.all(silent.map((address) => openBlackHole(address, mx.port)))
