@@ -49,10 +49,14 @@ export async function startReceiver(): Promise<Receiver | null> {
   let reaction: Reaction | null = null
   let connections = 0
   const server: Server = createServer(pair, (request, response) => {
-    void take(request).then((one) => {
+    const hear = (one: Received): void => {
       received.push(one)
       if (reaction === null) response.end('ok')
       else reaction(one, response, request.socket)
+    }
+    // A request that is cut before its end was never received.
+    void take(request).then(hear, (error) => {
+      if (request.complete) throw error
     })
   })
   server.on('connection', (socket: Socket) => {
