@@ -321,13 +321,15 @@ t.test('delivery 34: to, cc and bcc of one domain: three transactions, three out
 
 t.test('delivery: a dead destination costs the others nothing', async (t) => {
   const dead = Array.from({ length: 20 }, (_, n) => `dead${n}.test`)
+  // As many as are begun at once where the site is not known yet: more may come after the pause has begun.
+  const people = Array.from({ length: 16 }, (_, n) => `p${n}`)
   for (const domain of dead) await destination(domain, { banner: 'hang' })
-  const ids = await Promise.all(dead.map((domain) => send(Array.from({ length: 20 }, (_, n) => `p${n}@${domain}`))))
+  const ids = await Promise.all(dead.map((domain) => send(people.map((name) => `${name}@${domain}`))))
   await destination('living.test')
   await messageWhen(await send(['ann@living.test']), ({ status }) => status === 'delivered')
   for (const id of ids) {
     const { events } = await messageWhen(id, ({ status }) => status === 'deferred')
-    t.equal(events.length, 20, 'those that waited share the failure, one event each')
+    t.equal(events.length, people.length, 'those that waited share the failure, one event each')
   }
 })
 
