@@ -66,8 +66,11 @@ const BODY_MS_MAX = 55_000
 const HELD_BYTES_MAX = 256 * 1024 * 1024
 const CLOSE_MS_MAX = 8000
 const CLOSE_POLL_MS = 10
-/** A request may be on its way while none is in hand: cutting it would be a reset of something already sent. */
-const CLOSE_QUIET_MS = 250
+/**
+ * A request may be on its way while none is in hand: cutting it would be a reset of something already sent. Counted in
+ * polls, each of which reads what has come: after a standstill the time is over and nothing has been read.
+ */
+const CLOSE_QUIET_POLLS = 25
 /** Makes a taken port an error: without it a second process shares the port. The types do not know it. */
 const EXCLUSIVE_PORT = 1
 
@@ -127,11 +130,11 @@ function listen(app: TemplatedApp, host: string, port: number): us_listen_socket
 
 async function drain(desk: Desk): Promise<void> {
   const deadlineMs = performance.now() + CLOSE_MS_MAX
-  let busyAtMs = performance.now()
-  while (performance.now() < deadlineMs && performance.now() - busyAtMs < CLOSE_QUIET_MS) {
+  let quiet = 0
+  while (performance.now() < deadlineMs && quiet < CLOSE_QUIET_POLLS) {
     const opened = desk.opened
     await new Promise((resolve) => setTimeout(resolve, CLOSE_POLL_MS))
-    if (desk.inHand > 0 || desk.opened !== opened) busyAtMs = performance.now()
+    quiet = desk.inHand > 0 || desk.opened !== opened ? 0 : quiet + 1
   }
 }
 

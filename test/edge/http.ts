@@ -1,5 +1,7 @@
 /** Tests of src/edge/http.ts: routes, keys, headers and the listener itself, over a real one, with a fake finder of keys. */
 
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { test } from 'tap'
 
 import { ERROR } from '../../schemas/error.ts'
@@ -220,6 +222,25 @@ test('http: closing lets a request in hand finish and takes no more [listener.cl
   gate.release()
   const { status, json, headers } = await came
   t.same([status, json, headers.connection], [200, { done: true }, 'close'])
+  await closed
+})
+
+test('http: closing reads what came while the machine stood still [listener.close]', async (t) => {
+  const edge = await startEdge(ring)
+  const socket = connect(edge.port, '127.0.0.1')
+  t.teardown(() => socket.destroy())
+  let text = ''
+  socket.setEncoding('latin1').on('data', (piece: string) => (text += piece))
+  const asked = `GET /v1/server HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${ring.sk}\r\n\r\n`
+  socket.write(asked)
+  await once(socket, 'data')
+  text = ''
+  const closed = edge.close()
+  socket.write(asked)
+  // Longer than a listener that hears nothing waits.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500)
+  await Promise.race([once(socket, 'data'), once(socket, 'close')])
+  t.match(text, /^HTTP\/1.1 200 /, 'a kept connection is not cut on what was sent')
   await closed
 })
 
