@@ -54,8 +54,11 @@ test('redis-subscriber: a connection that ends is followed by one that hears the
   subscriber.remove('b')
   t.equal(await subscriber.ping(), true)
   subscriber.cut()
-  await until(async () => (await client.publish('a', 'x')) > 0, WAIT_MS)
-  await until(() => heard.includes('a x'), WAIT_MS)
+  // Redis may count the connection that has ended for a while yet: what is published then reaches nobody.
+  await until(async () => {
+    await client.publish('a', 'x')
+    return heard.includes('a x')
+  }, WAIT_MS)
   t.equal(await client.publish('b', 'x'), 0)
 })
 
