@@ -152,9 +152,19 @@ function isAbandoned(packed: string): boolean {
 async function tornOf(redis: Redis): Promise<number> {
   let torn = 0
   for (const key of await redis.keys('*:meta')) {
-    const seq = Number((await redis.hget(key, 'seq')) ?? 0)
-    const [top] = await redis.xrevrange(key.replace(':meta', ':journal'), '+', '-', 'COUNT', 1)
-    if (seq > 0 && top?.[0] !== `${seq}-0`) torn += 1
+    const [seq, topId] = await endsOf(redis, key)
+    if (seq > 0 && topId !== `${seq}-0`) torn += 1
   }
   return torn
+}
+
+/** A shard's sequence number and its journal's last id, at one instant: its owner may commit between two reads. */
+async function endsOf(redis: Redis, key: string): Promise<[seq: number, topId: string | undefined]> {
+  const journal = key.replace(':meta', ':journal')
+  const answers = await redis.multi().hget(key, 'seq').xrevrange(journal, '+', '-', 'COUNT', 1).exec()
+  const [seq, top] = (answers ?? []).map(([error, value]) => {
+    if (error !== null) throw error
+    return value
+  }) as [string | null, [id: string, fields: string[]][]]
+  return [Number(seq ?? 0), top[0]?.[0]]
 }
