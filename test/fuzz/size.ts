@@ -3,7 +3,7 @@
  * bodies that are all weight or all depth. Memory stays bounded and nothing is answered with 5xx.
  */
 import t from 'tap'
-import { agent, type Came, residentMb, send, wrongOf } from '../support/crash-http.ts'
+import { agent, type Came, residentMb, sendAgain, wrongOf } from '../support/crash-http.ts'
 import { setScene } from '../support/crash-scene.ts'
 import { startHost } from '../support/host.ts'
 import { until } from '../support/until.ts'
@@ -102,7 +102,7 @@ t.test('size: heavy and deep bodies, many at once, keep memory bounded [fuzz.hea
   const storm = await Promise.all(Array.from({ length: AT_ONCE * 3 }, () => post(bodyOf(MAX - 1))))
   t.same(new Set(storm.map(({ status }) => status)), new Set([422]))
   most = Math.max(most, residentMb(host.pid))
-  const refused = await send({
+  const refused = await sendAgain({
     port: Number(settings.HTTP_PORT),
     method: 'POST',
     path: '/v1/email',
@@ -149,7 +149,7 @@ function manyOf(count: number): Record<string, string> {
 }
 
 function post(body: object | string): Promise<Came> {
-  return send({
+  return sendAgain({
     port: Number(settings.HTTP_PORT),
     method: 'POST',
     path: '/v1/email',
@@ -160,5 +160,5 @@ function post(body: object | string): Promise<Came> {
 
 function get(path: string): Promise<Came> {
   const headers = { authorization: `Bearer ${firstRun.testServer.token}` }
-  return send({ port: Number(settings.HTTP_PORT), method: 'GET', path, headers })
+  return sendAgain({ port: Number(settings.HTTP_PORT), method: 'GET', path, headers })
 }

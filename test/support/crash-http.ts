@@ -4,10 +4,13 @@
  */
 import { readFileSync } from 'node:fs'
 import { Agent, type IncomingHttpHeaders, request } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
 import { ERROR } from '../../schemas/error.ts'
 import { compileBody } from '../../src/edge/validate.ts'
 
 const ANSWER_MS_MAX = 60_000
+const AGAIN_MAX = 3
+const AGAIN_MS = 500
 /** Refusals that the edge gives in plain text. */
 const TEXT_REFUSALS: ReadonlyMap<number, string> = new Map([[413, '413 Request Entity Too Large']])
 
@@ -46,6 +49,19 @@ export function send({ port, method, path, headers, body }: Sent): Promise<Came>
     })
     sent.end(body)
   })
+}
+
+/**
+ * Sends one request, and again where the answer is a 503 that says when to come back: after a standstill of the machine
+ * what waits is refused, and rightly. What is refused each time is answered so.
+ */
+export async function sendAgain(sent: Sent): Promise<Came> {
+  for (let tries = 0; ; tries += 1) {
+    const came = await send(sent)
+    const isAway = came.status === 503 && came.headers['retry-after'] !== undefined
+    if (!isAway || tries === AGAIN_MAX) return came
+    await pause(AGAIN_MS)
+  }
 }
 
 /** What is wrong with an answer, null when nothing is: 5xx, no Request-Id, a refusal that the contract does not know. */
