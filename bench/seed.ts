@@ -1,11 +1,12 @@
 /**
- * seed - the accounts of a measurement, made through the runtime itself before the service starts
+ * seed - the accounts of a measurement, made through the runtime itself, before the service starts or beside it
  *
  * Every account has one server with one key and limits that no load reaches; those of live servers have a verified
- * domain. A worker of our own makes them and gives its shards back.
+ * domain. A worker of our own makes them and gives its shards back, or asks the service that runs already.
  */
 
 import { randomBytes } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Command } from '../cluster/behaviour.ts'
 import { newCmdId } from '../cluster/cmd-id.ts'
 import { SHARDS } from '../cluster/id.ts'
@@ -32,6 +33,8 @@ const LIMITS = {
   testMonthlyCap: OPERATOR_INTEGER_MAX,
 }
 const AT_ONCE = 64
+const TRIES_MAX = 15
+const AGAIN_MS = 200
 
 export interface Seeding {
   readonly socketPath: string
@@ -41,7 +44,10 @@ export interface Seeding {
   readonly secretKey: string
   /** Limit of each account's test servers in a minute; none that a load reaches by default. */
   readonly perMinute?: number
-  /** How many shards to deal the accounts out to, one after the other; where the product places them by default. */
+  /**
+   * How many shards of a service that runs to deal the accounts out to, one after the other; by default the accounts are
+   * placed as the product does, and no service runs yet.
+   */
   readonly over?: number
 }
 
@@ -60,6 +66,8 @@ export async function seedAccounts({
     behaviours: { ...BEHAVIOURS, lanes: [] },
     log: { info: () => undefined, warn: () => undefined, error: console.error },
     shards: SHARDS,
+    // A service that runs keeps its shards: what moves is refused meanwhile.
+    takesShards: over === undefined,
     random: Math.random,
     identity: () => ({ ...processIdentity(), ...store.identity, roles: ['actors'] }),
   })
@@ -143,7 +151,12 @@ async function verifyDomain(
 
 async function ask<Reply>(worker: Worker, shard: number, name: string, body: unknown): Promise<Reply> {
   const command: Command = { name, cmdId: newCmdId(worker.nowMs(), Math.random), body }
-  const result = await worker.ask(shard, command)
+  let result = await worker.ask(shard, command)
+  // What is unavailable never becomes true later.
+  for (let tries = 1; result.kind === 'unavailable' && tries < TRIES_MAX; tries += 1) {
+    await pause(AGAIN_MS)
+    result = await worker.ask(shard, command)
+  }
   if (result.kind !== 'answer') throw new Error(`${name} was not answered: ${result.kind}`)
   const reply = result.reply as { kind: string; code?: string }
   if (reply.kind === 'refused') throw new Error(`${name} was refused: ${reply.code}`)
