@@ -6,7 +6,7 @@ import t from 'tap'
 import { checkSettled, oddRefusals } from '../support/crash-check.ts'
 import { raiseLimits } from '../support/crash-scene.ts'
 import { postEmail, startLoad } from '../support/ledger.ts'
-import { MOVED_CLOCK_SKIP, makeMovedClock } from '../support/moved-clock.ts'
+import { MOVED_CLOCK_SKIP, type MovedClock, makeMovedClock } from '../support/moved-clock.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
@@ -16,7 +16,11 @@ const MESSAGES_BETWEEN = 40
 const LIMIT = 20
 const MOVED_MS_MAX = 15_000
 const MINUTE_MS = 60_000
+const HOUR_S = 3_600
 const DAY_S = 86_400
+/** The turns of a limit's test fall into one minute when they take no longer. */
+const TURNS_MS_MAX = 50_000
+const TRIES_MAX = 3
 
 t.jobs = 1
 const skip = MOVED_CLOCK_SKIP
@@ -46,28 +50,43 @@ t.test(
   'clock: a limit that was reached stays so in its minute, whatever the clock did [crash.clock-limit]',
   { skip },
   async (t) => {
-    const { clock, service } = await startMoved()
-    t.teardown(() => service.stop())
-    await setMinuteLimit(service)
-    // Two minutes, an hour apart, that have just begun: they last as long as the test is in them.
-    const first = secondsToMinute()
-    const second = first + 60 * 60
-    clock.moveTo(first / DAY_S)
-    await untilMoved(service, first)
-    t.equal(await takenNow(service), LIMIT, 'the limit is reached')
-    clock.moveTo(second / DAY_S)
-    await untilMoved(service, second)
-    t.equal(await takenNow(service), LIMIT, 'another minute has a limit of its own')
-    clock.moveTo(first / DAY_S)
-    await untilMoved(service, first)
-    t.equal(await takenNow(service), 0, 'the first minute is still used up')
-    clock.moveTo(second / DAY_S)
-    await untilMoved(service, second)
-    t.equal(await takenNow(service), 0, 'and so is the second')
+    const moved = await startMoved()
+    t.teardown(() => moved.service.stop())
+    await setMinuteLimit(moved.service)
+    let taken = await takenByTurns(moved, 0)
+    for (let tries = 1; tries < TRIES_MAX && taken.tookMs > TURNS_MS_MAX; tries += 1)
+      taken = await takenByTurns(moved, tries)
+    const [first, second, firstAgain, secondAgain] = taken.counts
+    t.equal(first, LIMIT, 'the limit is reached')
+    t.equal(second, LIMIT, 'another minute has a limit of its own')
+    t.equal(firstAgain, 0, 'the first minute is still used up')
+    t.equal(secondAgain, 0, 'and so is the second')
   },
 )
 
-async function startMoved(): Promise<{ clock: ReturnType<typeof makeMovedClock>; service: TestService }> {
+interface Moved {
+  readonly clock: MovedClock
+  readonly service: TestService
+}
+
+/**
+ * How many are accepted in each of two minutes, an hour apart, that have just begun: by turns, in each twice. They last
+ * as long as this is in them, unless it takes too long; each try has minutes of its own, later than those before.
+ */
+async function takenByTurns({ clock, service }: Moved, tries: number): Promise<{ counts: number[]; tookMs: number }> {
+  const beganAtMs = performance.now()
+  const first = secondsToMinute() + tries * 2 * HOUR_S
+  const second = first + HOUR_S
+  const counts: number[] = []
+  for (const seconds of [first, second, first, second]) {
+    clock.moveTo(seconds / DAY_S)
+    await untilMoved(service, seconds)
+    counts.push(await takenNow(service))
+  }
+  return { counts, tookMs: performance.now() - beganAtMs }
+}
+
+async function startMoved(): Promise<Moved> {
   const clock = makeMovedClock()
   return { clock, service: await clock.around(() => startTestService()) }
 }
@@ -95,13 +114,9 @@ async function takenNow(service: TestService): Promise<number> {
   return statuses.filter((status) => status === 200).length
 }
 
-/** Seconds to the next minute that are a whole number as a share of a day too, as is an hour after them. */
+/** Whole seconds to the next minute. */
 function secondsToMinute(): number {
-  const first = Math.ceil((MINUTE_MS - (Date.now() % MINUTE_MS)) / 1000)
-  const isExact = (seconds: number): boolean => (seconds / DAY_S) * DAY_S === seconds
-  for (let seconds = first; seconds < first + 20; seconds += 1)
-    if (isExact(seconds) && isExact(seconds + 60 * 60)) return seconds
-  throw new Error('No number of seconds will do')
+  return Math.ceil((MINUTE_MS - (Date.now() % MINUTE_MS)) / 1000)
 }
 
 /** Waits until the service counts by the clock that is `seconds` ahead: its limit's end says so. */

@@ -2,6 +2,7 @@
  * Limits hold exactly whoever is asked: 64 clients at once send to two processes that listen, two others decide, and of
  * the limit of a minute each message is accepted and not one more. `LIMITS=n` sets the number of rounds.
  */
+import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { seedAccounts } from '../../bench/seed.ts'
@@ -18,6 +19,8 @@ const SHARDS = 16
 /** A round that would not end within its minute begins with the next one. */
 const ROUND_MS_MAX = 15_000
 const MINUTE_MS = 60_000
+/** The clock of a process may be off the store's by less than this. */
+const CLOCK_MS = 1_000
 
 t.setTimeout(600_000 + ROUNDS * 60_000)
 const fleet = await startFleet(['actors', 'actors', 'http', 'http'])
@@ -47,10 +50,9 @@ t.test(`limit: ${CLIENTS} clients in 4 processes against ${LIMIT} a minute, exac
 async function round(token: string): Promise<string> {
   const ports = fleet.with('http').map(({ httpPort }) => httpPort)
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
-    const leftMs = MINUTE_MS - ((await storeMs()) % MINUTE_MS)
-    if (leftMs < ROUND_MS_MAX || tries > 0) {
-      await new Promise((resolve) => setTimeout(resolve, leftMs))
-    }
+    const atMs = (await storeMs()) % MINUTE_MS
+    const isNext = tries > 0 || MINUTE_MS - atMs < ROUND_MS_MAX
+    await pause(Math.max(0, (isNext ? MINUTE_MS : 0) + CLOCK_MS - atMs))
     const beganAtMs = await storeMs()
     const statuses = new Map<number, number>()
     let sent = 0
@@ -64,8 +66,8 @@ async function round(token: string): Promise<string> {
     }
     await Promise.all(Array.from({ length: CLIENTS }, (_, n) => client(n)))
     const decided = (statuses.get(200) ?? 0) + (statuses.get(429) ?? 0)
-    const isOneMinute = Math.floor(beganAtMs / MINUTE_MS) === Math.floor((await storeMs()) / MINUTE_MS)
-    if ((statuses.get(200) ?? 0) > LIMIT) return 'more than the limit'
+    const isOneMinute = Math.floor(beganAtMs / MINUTE_MS) === Math.floor(((await storeMs()) + CLOCK_MS) / MINUTE_MS)
+    if (isOneMinute && (statuses.get(200) ?? 0) > LIMIT) return 'more than the limit'
     if (decided === REQUESTS && isOneMinute)
       return `${statuses.get(200) ?? 0} accepted, ${statuses.get(429) ?? 0} refused`
     t.comment(`once more: ${isOneMinute ? '' : 'two minutes, '}${JSON.stringify(Object.fromEntries(statuses))}`)
