@@ -17,7 +17,7 @@ const HOST = `
 
 test('watchdog: a loop that hangs ends the process; a stop of the whole process does not', async (t) => {
   const child = spawnNode(['--input-type=module', '-e', HOST])
-  const ended = once(child, 'exit')
+  const ended = once(child, 'close')
   let ticks = 0
   child.stdout.on('data', () => (ticks += 1))
   const tick = async (): Promise<void> => {
@@ -40,7 +40,7 @@ test('watchdog: a loop that hangs ends the process; a stop of the whole process 
 
 test('watchdog: ended, it ends nothing', async (t) => {
   const child = spawnNode(['--input-type=module', '-e', HOST])
-  const ended = once(child, 'exit')
+  const ended = once(child, 'close')
   await once(child.stdout, 'data')
   child.kill('SIGTERM')
   t.same(await ended, [0, null])
