@@ -16,8 +16,10 @@ import { until } from '../support/until.ts'
 
 const SHARDS = 16
 const WAIT_MS = 20_000
+const TAKEOVER_MS = 5_500
+const TAKEOVER_TRIES = 3
 /** A death that only silence tells is noticed after ten seconds. */
-const TAKEOVER_MS = 9_000
+const SILENCE_MS = 9_000
 /** Waiting for the attempts under way takes eight seconds. */
 const HANDOVER_MS = 6_000
 /** Who stands still for so long may be refused, and rightly. */
@@ -318,7 +320,8 @@ test('worker: one that joins gets its share, and no ask is refused meanwhile', a
   t.same([...results], ['answer'])
 })
 
-test('worker: one whose connection is gone is replaced before its silence alone would tell', async (t) => {
+/** One of two workers dies. Out: after how long the other one has all shards. */
+async function replace(t: Test): Promise<number> {
   const { join, client, ownersOf } = await setUp(t)
   const first = await join()
   const second = await join()
@@ -328,8 +331,18 @@ test('worker: one whose connection is gone is replaced before its silence alone 
   first.die()
   await until(async () => (await ownersOf()).get(second.worker.id) === SHARDS, WAIT_MS)
   const tookMs = performance.now() - goneAtMs - stalls.during(goneAtMs)
-  t.ok(tookMs < TAKEOVER_MS, `after ${Math.round(tookMs)} ms`)
   await until(async () => (await second.ask(1, 'keep', { name: 'a' })).kind === 'answer', WAIT_MS)
+  return tookMs
+}
+
+test('worker: one whose connection is gone is replaced within five seconds', async (t) => {
+  // Others may hold the store up for longer than is to spare, but not each time.
+  let tookMs = Number.POSITIVE_INFINITY
+  for (let tries = 0; tries < TAKEOVER_TRIES && tookMs >= TAKEOVER_MS; tries += 1) {
+    tookMs = await replace(t)
+    t.ok(tookMs < SILENCE_MS, `before its silence alone would tell, after ${Math.round(tookMs)} ms`)
+  }
+  t.ok(tookMs < TAKEOVER_MS, `after ${Math.round(tookMs)} ms`)
 })
 
 test('worker: one that leaves gives its shards away at once; an attempt under way reports to their next owner', async (t) => {
