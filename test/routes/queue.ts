@@ -66,6 +66,16 @@ t.test('queue: what is held waits, what comes later too, until it is released [q
   t.match(await listed('held.test'), { waiting: 0, held: 0 })
   const ids = [await send(['ann@held.test']), await send(['bob@held.test'])]
   t.match(await listed('held.test'), { waiting: 2, held: 2, deferred: 0 })
+  const [lane = ''] = await redis.keys('*:due:deliver/held.test')
+  const [item = '', atMs = ''] = await redis.zrange(lane, 0, 0, 'WITHSCORES')
+  for (const [aheadMs, deferred] of [
+    [3_000, 0],
+    [20_000, 1],
+  ] as const) {
+    await redis.zadd(lane, Date.now() + aheadMs, item)
+    t.match(await listed('held.test'), { deferred }, `due in ${aheadMs} ms`)
+  }
+  await redis.zadd(lane, atMs, item)
   t.match((await operate('POST /queue/retry', { domain: 'held.test' })).json, { recipients: 0 })
   const later = await destination('free.test')
   await messageWhen(await send(['ann@free.test']), ({ status }) => status === 'delivered')
