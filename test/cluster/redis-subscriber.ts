@@ -1,7 +1,7 @@
 /** Tests of cluster/redis-subscriber.ts, and of the ears and signals that are made with it: who was refused hears again. */
 import { setTimeout } from 'node:timers/promises'
 import { Redis } from 'ioredis'
-import { test } from 'tap'
+import { type Test, test } from 'tap'
 import { RedisSubscriber } from '../../cluster/redis-subscriber.ts'
 import { openRedis, openStore } from '../support/redis-shard.ts'
 import { until } from '../support/until.ts'
@@ -38,10 +38,12 @@ test('redis-subscriber: refused by an access list, it hears again once it may', 
   t.equal(heard[0], 'said')
 })
 
-test('redis-subscriber: a connection that ends is followed by one that hears the same', async (t) => {
+/** A subscriber that notes what it hears, and a client beside it, on a store whose user has these rules. */
+async function openSubscriber(t: Test, rules: readonly string[] = []) {
   const redis = await openRedis(t)
   const client = new Redis({ path: redis.socketPath })
   t.teardown(() => client.disconnect())
+  if (rules.length > 0) await client.call('ACL', 'SETUSER', 'default', ...rules)
   const heard: string[] = []
   const subscriber = new RedisSubscriber({
     address: redis.socketPath,
@@ -49,6 +51,11 @@ test('redis-subscriber: a connection that ends is followed by one that hears the
     heard: (channel, message) => heard.push(`${channel} ${message}`),
   })
   t.teardown(() => subscriber.close())
+  return { client, heard, subscriber }
+}
+
+test('redis-subscriber: a connection that ends is followed by one that hears the same', async (t) => {
+  const { client, heard, subscriber } = await openSubscriber(t)
   await subscriber.add('a')
   await subscriber.add('b')
   subscriber.remove('b')
@@ -63,18 +70,8 @@ test('redis-subscriber: a connection that ends is followed by one that hears the
 })
 
 test('redis-subscriber: one channel that is refused for ever makes no other one deaf, on any connection', async (t) => {
-  const redis = await openRedis(t)
-  const client = new Redis({ path: redis.socketPath })
-  t.teardown(() => client.disconnect())
-  await client.call('ACL', 'SETUSER', 'default', 'resetchannels', '&a', '&b')
+  const { client, heard, subscriber } = await openSubscriber(t, ['resetchannels', '&a', '&b'])
   let ups = 0
-  const heard: string[] = []
-  const subscriber = new RedisSubscriber({
-    address: redis.socketPath,
-    name: 'test',
-    heard: (channel, message) => heard.push(`${channel} ${message}`),
-  })
-  t.teardown(() => subscriber.close())
   subscriber.client.on('ready', () => {
     ups += 1
   })
