@@ -46,7 +46,6 @@ async function main(): Promise<number> {
     storms: of(values.storms, 20),
     clients: of(values.clients, 16),
     isStrict: true,
-    rollRefusedMax: 0.001,
     recoveryMsMax: 12_000,
     say: (line: string) => console.log(line),
   }

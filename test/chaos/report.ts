@@ -2,6 +2,8 @@
 import type { ChaosOptions, ChaosReport } from './run.ts'
 
 const SHOWN_MAX = 5
+/** Of the requests during a rolling restart. */
+const ROLL_REFUSED_MAX = 0.001
 
 /** The run in a few lines. */
 export function describeChaos(report: ChaosReport): string {
@@ -45,8 +47,7 @@ export function failuresOf(report: ChaosReport, options: ChaosOptions): string[]
   ] as const
   if (wanted.some(([is, must]) => is < must)) failures.push('The run did not reach the number of its faults')
   const { requests, refused } = report.rolled
-  if (refused > options.rollRefusedMax * requests)
-    failures.push(`Refused in rolling restarts: ${refused} of ${requests}`)
+  if (refused > ROLL_REFUSED_MAX * requests) failures.push(`Refused in rolling restarts: ${refused} of ${requests}`)
   const slowest = report.recoveredMs[report.recoveredMs.length - 1] ?? 0
   if (slowest > options.recoveryMsMax) failures.push(`Served again only after ${Math.round(slowest)} ms`)
   return failures

@@ -39,8 +39,6 @@ export interface ChaosOptions {
   readonly clients: number
   /** Waits for calm after each fault, so that a refusal is laid to the fault that it belongs to. */
   readonly isStrict: boolean
-  /** Of the requests during a rolling restart so many may be refused, as a share of 1. */
-  readonly rollRefusedMax: number
   /** All shards must be served again after this, whatever was killed. */
   readonly recoveryMsMax: number
   readonly say: (line: string) => void
