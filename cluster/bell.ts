@@ -1,35 +1,45 @@
 /**
  * bell - what is said to the owner of shards when something has come for them: which shard, and the entry itself.
  *
- * Form: one bell after the other. A line `<shard>` alone says that something has come; a line
- * `<shard> <entry id> <the id before it> <parcel id> <worker> <bytes>` is followed by so many bytes, which are the parcel.
- * The store writes bells (`mailbox-script.ts`) and nothing rests on them: of a bell that is none the shard is rung.
+ * Form: lines. `<shard>` alone says that something has come; `<shard> <entry id> <the id before it> <parcel id> <worker>`
+ * names an entry of its mailbox. What the entry says was published right before, over a channel of its own (`parcel.ts`).
+ * The store writes bells (`mailbox-script.ts`) and nothing rests on them: of a bell that is none, or that names a parcel
+ * which was not heard, the shard is rung.
  */
 import { sortableEntryId } from './id.ts'
+import { parcelIdOf } from './parcel.ts'
 import type { Bell } from './store.ts'
 
-const LINE_END = 10
 const SHARD = /^\d{1,5}$/
 const ENTRY_ID = /^\d{1,15}-\d{1,19}$/
+/** Parcels between two bells: no more travel in one request to the store. */
+const PARCELS_MAX = 256
 
-/** The bells in what was published; from one on whose end is not to be found, the rest is not. */
-export function parseBells(bytes: Buffer): Bell[] {
-  const bells: Bell[] = []
-  let at = 0
-  while (at < bytes.length) {
-    const end = bytes.indexOf(LINE_END, at)
-    if (end < 0) break
-    const [shard = '', id = '', before = '', parcelId = '', replyTo = '', length = '0'] = bytes
-      .toString('latin1', at, end)
-      .split(' ')
-    const size = Number(length)
-    at = end + 1 + size
-    if (!SHARD.test(shard) || !(size >= 0) || at > bytes.length) break
-    const isWhole = size > 0 && isNext(id, before) && parcelId !== ''
-    const entry = isWhole ? { id, parcelId, replyTo, body: bytes.subarray(end + 1, at) } : null
-    bells.push(entry === null ? { shard: Number(shard), entry, before: '' } : { shard: Number(shard), entry, before })
+/** Bells and the parcels that they name, in the order in which they are heard. */
+export class BellReader {
+  private parcels = new Map<string, Buffer>()
+
+  /** A parcel was heard: the next bell may name it. */
+  parcel(bytes: Buffer): void {
+    // Whose bells are not heard must not gather their parcels.
+    if (this.parcels.size >= PARCELS_MAX) this.parcels.clear()
+    this.parcels.set(parcelIdOf(bytes), bytes)
   }
-  return bells
+
+  /** The bells in what was heard; a line that is none is passed over. */
+  bells(text: string): Bell[] {
+    const { parcels } = this
+    if (parcels.size > 0) this.parcels = new Map()
+    return text.split('\n').flatMap((line) => bellOf(line, parcels))
+  }
+}
+
+function bellOf(line: string, parcels: ReadonlyMap<string, Buffer>): Bell | [] {
+  const [shard = '', id = '', before = '', parcelId = '', replyTo = ''] = line.split(' ')
+  if (!SHARD.test(shard)) return []
+  const body = parcels.get(parcelId)
+  if (body === undefined || !isNext(id, before)) return { shard: Number(shard), entry: null, before: '' }
+  return { shard: Number(shard), entry: { id, parcelId, replyTo, body }, before }
 }
 
 function isNext(id: string, before: string): boolean {

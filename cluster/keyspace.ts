@@ -9,6 +9,8 @@ export const WORKERS_KEY = '{cl}:workers'
 export const RELEASED_CHANNEL = '{cl}:released'
 /** Channel: replies to the asks of a worker, one line for each parcel (`parcel-replies.ts`). */
 export const repliesChannel = (worker: string): string => `{cl}:replies:${worker}`
+/** Channel: parcels for mailboxes of a worker's shards, each before the bell that names it (`bell.ts`). */
+export const parcelChannel = (worker: string): string => `{cl}:parcel:${worker}`
 /** Channel: something has come into mailboxes or outcomes of a worker's shards (`bell.ts`). */
 export const bellChannel = (worker: string): string => `{cl}:bell:${worker}`
 

@@ -8,13 +8,13 @@
  * What is enqueued is not written to the store's file: a mailbox that a restart has emptied means that who asked hears no
  * by the deadline, and the file has enough to do with what was accepted. Outcomes and replies are.
  */
-import { bellChannel } from './keyspace.ts'
+import { bellChannel, parcelChannel } from './keyspace.ts'
 
 /** How long what a parcel says is kept for its reader. */
 export const STAGED_MS = 60_000
 /** Outcomes have no deadline: whoever takes the shard within a week finds them. */
 export const OUTCOME_KEPT_MS = 7 * 86_400_000
-/** A parcel of more bytes does not come along with its bell. */
+/** A parcel of more bytes does not come before its bell, but is read. */
 export const BELL_BYTES_MAX = 65_536
 /** A read of entries ends with the one that reaches this. */
 export const ENTRIES_BYTES_MAX = 1_048_576
@@ -86,22 +86,23 @@ for i = 1, #KEYS / ${PARCEL_KEYS} do
     if added.err then id = call('XADD', mailbox, '*', 'parcel', parcel, 'to', to, 'n', n, 'sum', sum) end
     taken[i] = 1
     local owner = known[1]
-    if owner then
+    if owner and owner ~= '' then
       local bell = bells[owner]
       if not bell then
         bell = {}
         bells[owner] = bell
         owners[#owners + 1] = owner
       end
-      if #said > ${BELL_BYTES_MAX} then bell[#bell + 1] = shard .. '\\n'
+      if #said > ${BELL_BYTES_MAX} then bell[#bell + 1] = shard
       else
-        bell[#bell + 1] = table.concat({ shard, id, before, parcel, to, #said }, ' ') .. '\\n'
-        bell[#bell + 1] = said
+        -- By itself: Lua reads every text that it makes byte by byte, and joining makes several.
+        redis.pcall('PUBLISH', '${parcelChannel('')}' .. owner, said)
+        bell[#bell + 1] = table.concat({ shard, id, before, parcel, to }, ' ')
       end
     end
   end
 end
-for i = 1, #owners do ring(owners[i], table.concat(bells[owners[i]])) end
+for i = 1, #owners do ring(owners[i], table.concat(bells[owners[i]], '\\n')) end
 return taken
 `
 
@@ -110,7 +111,7 @@ export const OUTCOME_SCRIPT = `#!lua flags=allow-oom
 ${RING}
 redis.call('SET', KEYS[3], ARGV[3], 'PX', ${OUTCOME_KEPT_MS})
 redis.call('XADD', KEYS[2], '*', 'cmd', ARGV[2], 'to', '')
-ring(redis.call('HGET', KEYS[1], 'owner'), ARGV[1] .. '\\n')
+ring(redis.call('HGET', KEYS[1], 'owner'), ARGV[1])
 return 1
 `
 

@@ -1,13 +1,13 @@
 /**
  * parcel - commands of one process for one shard, made in one turn of the loop, as one value.
  *
- * Form: a line with the length of the list in bytes, then that of each blob; the list as JSON, for each command
- * `[name, cmdId, deadlineMs, how many of the blobs are its own, body]`; then the blobs one after the other. It lies beside
- * the mailbox and never in it, because streams keep what was removed from them.
+ * Form: a line with the parcel's id, the length of the list in bytes, then that of each blob; the list as JSON, for each
+ * command `[name, cmdId, deadlineMs, how many of the blobs are its own, body]`; then the blobs one after the other. It lies
+ * beside the mailbox and never in it, because streams keep what was removed from them.
  */
 import type { Command } from './behaviour.ts'
 
-const LINE_END = 10
+const [LINE_END, SPACE] = [10, 32]
 
 /** A command as its parcel takes it. */
 export interface PackedCommand {
@@ -39,8 +39,8 @@ export function packCommand({ name, cmdId, body, blobs = NO_BLOBS }: Command, de
   return { json, blobs, bytes }
 }
 
-/** The value of a parcel with these commands. */
-export function packParcel(commands: readonly PackedCommand[]): Buffer {
+/** The value of a parcel with these commands. `id` has neither blanks nor ends of lines. */
+export function packParcel(id: string, commands: readonly PackedCommand[]): Buffer {
   let list = '['
   let lengths = ''
   let blobBytes = 0
@@ -53,7 +53,7 @@ export function packParcel(commands: readonly PackedCommand[]): Buffer {
   }
   list += ']'
   const listBytes = Buffer.byteLength(list)
-  const line = `${listBytes}${lengths}\n`
+  const line = `${id} ${listBytes}${lengths}\n`
   const packed = Buffer.allocUnsafe(line.length + listBytes + blobBytes)
   let at = packed.write(line, 0, 'latin1')
   at += packed.write(list, at, 'utf8')
@@ -66,12 +66,17 @@ export function packParcel(commands: readonly PackedCommand[]): Buffer {
   return packed
 }
 
+/** The id of a parcel; '' where the bytes are none. */
+export function parcelIdOf(bytes: Buffer): string {
+  return bytes.toString('latin1', 0, Math.max(0, bytes.indexOf(SPACE)))
+}
+
 /** The commands of a parcel in their order; null where the bytes are none. */
 export function unpackParcel(bytes: Uint8Array): readonly ParcelCommand[] | null {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const end = buffer.indexOf(LINE_END)
   if (end < 0) return null
-  const [listBytes = -1, ...lengths] = buffer.toString('latin1', 0, end).split(' ').map(Number)
+  const [listBytes = -1, ...lengths] = buffer.toString('latin1', 0, end).split(' ').slice(1).map(Number)
   const listEnd = end + 1 + listBytes
   if (!(listBytes > 0) || lengths.reduce((sum, length) => sum + length, listEnd) !== buffer.length) return null
   const rows = rowsOf(buffer.toString('utf8', end + 1, listEnd))

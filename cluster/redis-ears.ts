@@ -4,8 +4,8 @@
  * What is published while it is down is lost, and nobody learns of it: whoever listens must look now and then as well.
  * Guarantees: a connection that says nothing for ten seconds, though it is asked every second, is given up.
  */
-import { parseBells } from './bell.ts'
-import { bellChannel, RELEASED_CHANNEL, repliesChannel } from './keyspace.ts'
+import { BellReader } from './bell.ts'
+import { bellChannel, parcelChannel, RELEASED_CHANNEL, repliesChannel } from './keyspace.ts'
 import { RedisSubscriber } from './redis-subscriber.ts'
 import type { Ears, Listening } from './store.ts'
 
@@ -14,21 +14,23 @@ const SILENT_MS_MAX = 10_000
 
 /** Listens for `worker` over a connection of its own. */
 export function listenToRedis(address: string, worker: string, ears: Ears): Listening {
-  const bells = bellChannel(worker)
+  const [bells, parcels] = [bellChannel(worker), parcelChannel(worker)]
+  const reader = new BellReader()
   let heardAtMs = performance.now()
   const subscriber = new RedisSubscriber({
     address,
     name: 'ears',
     heard(channel, message) {
       heardAtMs = performance.now()
-      if (channel === bells) return ears.bells(parseBells(message))
+      if (channel === parcels) return reader.parcel(message)
       const text = message.toString()
-      if (channel !== RELEASED_CHANNEL) ears.replies(text)
+      if (channel === bells) ears.bells(reader.bells(text))
+      else if (channel !== RELEASED_CHANNEL) ears.replies(text)
       else if (text === '') ears.joined()
       else ears.released(Number(text))
     },
   })
-  for (const channel of [bells, repliesChannel(worker), RELEASED_CHANNEL]) void subscriber.add(channel)
+  for (const channel of [parcels, bells, repliesChannel(worker), RELEASED_CHANNEL]) void subscriber.add(channel)
   let isUp = false
   const watch = setInterval(() => {
     if (subscriber.isReady && !isUp) heardAtMs = performance.now()

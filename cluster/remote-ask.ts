@@ -221,7 +221,7 @@ class OpenParcel {
   packed(): Parcel {
     const { shard, id, commands } = this
     this.commands = []
-    return { shard, parcelId: id, count: commands.length, said: packParcel(commands) }
+    return { shard, parcelId: id, count: commands.length, said: packParcel(id, commands) }
   }
 
   settle(from: number, results: readonly AskResult[]): void {

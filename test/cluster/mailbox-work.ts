@@ -10,7 +10,10 @@ const CAME = { commands: new Map([['say', SAY]]), cameAtMs: 5 }
 const ENTRY = { id: '5-1', parcelId: 'p', replyTo: 'w' }
 
 test('mailbox-work: the commands of a parcel from a place on; what is none is passed over', async (t) => {
-  const body = packParcel(['say', 'odd', 'say'].map((name, n) => packCommand({ name, cmdId: `c${n}`, body: n }, 7)))
+  const body = packParcel(
+    'p',
+    ['say', 'odd', 'say'].map((name, n) => packCommand({ name, cmdId: `c${n}`, body: n }, 7)),
+  )
   const works = parcelWorks({ ...ENTRY, body }, 1, CAME)
   t.match(works, [
     { command: { cmdId: 'c1' }, broken: { message: String }, place: 1, entryId: '5-1' },

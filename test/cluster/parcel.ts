@@ -1,7 +1,7 @@
 /** Tests of cluster/parcel.ts: what commands say comes back as it was. */
 import fc from 'fast-check'
 import { test } from 'tap'
-import { packCommand, packParcel, unpackParcel } from '../../cluster/parcel.ts'
+import { packCommand, packParcel, parcelIdOf, unpackParcel } from '../../cluster/parcel.ts'
 
 const COMMAND = fc.record({
   name: fc.string(),
@@ -13,7 +13,10 @@ const COMMAND = fc.record({
 test('parcel: commands come back in their order, whatever they hold', async (t) => {
   fc.assert(
     fc.property(fc.array(COMMAND, { minLength: 1, maxLength: 5 }), fc.nat(), (commands, deadlineMs) => {
-      const packed = packParcel(commands.map((command, n) => packCommand(command, deadlineMs + n)))
+      const packed = packParcel(
+        'p',
+        commands.map((command, n) => packCommand(command, deadlineMs + n)),
+      )
       const back = unpackParcel(packed) ?? []
       return (
         back.length === commands.length &&
@@ -27,22 +30,23 @@ test('parcel: commands come back in their order, whatever they hold', async (t) 
     }),
   )
   const command = { name: 'x', cmdId: 'c', body: { a: 'ü' }, blobs: [Buffer.from('xyz')] }
-  t.equal(packParcel([packCommand(command, 7)]).toString(), '26 3\n[["x","c",7,1,{"a":"ü"}]]xyz')
-  t.same(unpackParcel(packParcel([packCommand({ name: 'x', cmdId: 'c', body: undefined }, 7)])), [
+  t.equal(packParcel('p7', [packCommand(command, 7)]).toString(), 'p7 26 3\n[["x","c",7,1,{"a":"ü"}]]xyz')
+  t.same(unpackParcel(packParcel('p', [packCommand({ name: 'x', cmdId: 'c', body: undefined }, 7)])), [
     { command: { name: 'x', cmdId: 'c', body: null, blobs: [] }, deadlineMs: 7, bytes: 20 },
   ])
 })
 
 test('parcel: a blob that is kept does not keep its parcel', async (t) => {
   const blobs = [Buffer.from('small'), Buffer.alloc(1_000_000)]
-  const packed = packParcel([packCommand({ name: 'x', cmdId: 'c', body: 1, blobs }, 7)])
+  const packed = packParcel('p', [packCommand({ name: 'x', cmdId: 'c', body: 1, blobs }, 7)])
+  t.equal(parcelIdOf(packed), 'p')
   const [kept] = unpackParcel(packed)?.[0]?.command.blobs ?? []
   t.same(kept, blobs[0])
   t.ok((kept?.buffer.byteLength ?? packed.length) < 100_000)
 })
 
 test('parcel: what is cut off or no form of ours is told', async (t) => {
-  const bytes = packParcel([packCommand({ name: 'x', cmdId: 'c', body: 1, blobs: [Buffer.from('xyz')] }, 7)])
+  const bytes = packParcel('p', [packCommand({ name: 'x', cmdId: 'c', body: 1, blobs: [Buffer.from('xyz')] }, 7)])
   t.equal(unpackParcel(bytes.subarray(0, -1)), null)
   t.equal(unpackParcel(Buffer.concat([bytes, Buffer.from('x')])), null)
   for (const list of [
@@ -57,6 +61,8 @@ test('parcel: what is cut off or no form of ours is told', async (t) => {
     '[["x",5,7,0,2]]',
     '[["x"',
   ])
-    t.equal(unpackParcel(Buffer.from(`${list.length}\n${list}`)), null, list)
-  for (const text of ['', '{}', '\n', '-1\n', 'x\n{}', '0\n']) t.equal(unpackParcel(Buffer.from(text)), null, text)
+    t.equal(unpackParcel(Buffer.from(`p ${list.length}\n${list}`)), null, list)
+  for (const text of ['', '{}', '\n', 'p', 'p \n', 'p -1\n', 'p x\n{}', 'p 0\n'])
+    t.equal(unpackParcel(Buffer.from(text)), null, text)
+  for (const text of ['', 'p', '\n']) t.equal(parcelIdOf(Buffer.from(text)), '')
 })

@@ -184,7 +184,7 @@ t.test('redis store: verdicts', async (t) => {
       shard,
       parcelId,
       count: 2,
-      said: Buffer.from(said),
+      said: Buffer.from(`${parcelId} ${said}`),
     })
     const enqueue = (...parcels: Parcel[]) => store.enqueue({ replyTo: 'w', commandsMax: 5, parcels })
     await until(async () => (await store.views.pubsub('NUMSUB', '{cl}:bell:owner'))[1] === 1, WAIT_MS)
@@ -205,7 +205,7 @@ t.test('redis store: verdicts', async (t) => {
     t.same(await enqueue(parcelOf('p5')), ['busy'])
     await store.views.xtrim(mailboxKey(9), 'MINID', entries[1]?.id ?? '')
     t.same(await enqueue(parcelOf('p5'), parcelOf('p6')), ['ok', 'busy'], 'what is done makes room')
-    t.equal(String(entries[1]?.body), 'ü1')
+    t.equal(String(entries[1]?.body), 'p2 ü1')
     t.ok((await store.views.pttl(stagedKey(9, 'p2'))) > 55_000)
     await store.views.hset(repliesKey(9, 4), 'p1/0', '2 [1,2]', 'p1/2', '1 [3]', 'p2/1', '1 [0]')
     const asked = ['p1', 'p2'].map((parcelId) => ({ shard: 9, parcelId, slice: 4 }))

@@ -186,7 +186,7 @@ test('shard: a full store that refuses for long makes no shard stuck', async (t)
   rig.script = ({ frees }, apply) => (frees ? apply() : Promise.resolve({ kind: 'refused', reason: 'OOM' }))
   const parcelId = newCmdId(rig.clock.nowMs(), () => 0.5)
   const command = { name: 'count', cmdId: 'c', body: {} }
-  const said = packParcel([packCommand(command, rig.clock.nowMs() + 15_000)])
+  const said = packParcel(parcelId, [packCommand(command, rig.clock.nowMs() + 15_000)])
   await rig.store.enqueue({ replyTo: 'w', commandsMax: 9, parcels: [{ shard: 0, parcelId, count: 1, said }] })
   rig.shard.bell({ shard: 0, entry: null, before: '' })
   let stuckMs = 0
@@ -213,7 +213,7 @@ test('shard: a reply is told once its commit is confirmed, and never of one that
       verdicts.push((isConfirmed) => resolve(isConfirmed ? apply() : late))
     })
   const parcelId = newCmdId(rig.clock.nowMs(), () => 0.5)
-  const said = packParcel([packCommand({ name: 'count', cmdId: 'c', body: {} }, rig.clock.nowMs() + 15_000)])
+  const said = packParcel(parcelId, [packCommand({ name: 'count', cmdId: 'c', body: {} }, rig.clock.nowMs() + 15_000)])
   await rig.store.enqueue({ replyTo: 'w', commandsMax: 9, parcels: [{ shard: 0, parcelId, count: 1, said }] })
   rig.shard.bell({ shard: 0, entry: null, before: '' })
   await rig.pass(10)

@@ -280,8 +280,10 @@ test('worker: odd entries and bells, and a mailbox that a restart has emptied, m
     ['a', 'b'],
   ] as const)
     await client.xadd(mailbox, '*', name, value)
-  for (const odd of ['', 'odd', '3\n', '999\n', '3 5-1 0-0 p w 3\nodd', '3 1-1 9-9 p w 1\nx'])
+  for (const odd of ['', 'odd', '3', '999', '3 5-1 0-0 p w', '3 1-1 9-9 p w']) {
+    for (const said of ['', 'p', 'p odd']) await client.publish(`{cl}:parcel:${owner.worker.id}`, said)
     await client.publish(bell, odd)
+  }
   t.same(await front.ask(3, 'keep', { name: 'a' }), { kind: 'answer', reply: 'a 0' })
   await until(async () => (await client.xlen(mailbox)) === 0, WAIT_MS)
   t.equal(await client.xlen(`${shardTag(3)}:poison`), 1, 'what no parcel is said is noted')
