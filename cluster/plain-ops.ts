@@ -68,13 +68,18 @@ export function looksOf(
     }
     if (!enters(form, command)) return null
   }
-  return asked.flatMap((one) => ('kind' in one ? one : lookOf(one, letters)))
+  const looks: Look[] = []
+  for (const one of asked) {
+    const look = 'kind' in one ? one : lookOf(one, letters)
+    if (look !== null) looks.push(look)
+  }
+  return looks
 }
 
-/** The look at a key, none where its type is certain or of no matter. */
-function lookOf({ letter, place, firstId }: KeyForm, letters: string): Look | readonly Look[] {
+/** The look at a key, null where its type is certain or of no matter. */
+function lookOf({ letter, place, firstId }: KeyForm, letters: string): Look | null {
   const kind = KINDS[letter]
-  if (kind === undefined || letters[place - FIRST_PLACE + 1] === letter) return []
+  if (kind === undefined || letters[place - FIRST_PLACE + 1] === letter) return null
   return { kind, place, id: firstId }
 }
 

@@ -19,7 +19,7 @@ import { LaneIndex } from './lane-index.ts'
 import { Draft, Memory } from './memory.ts'
 import { WorkQueue } from './queue.ts'
 import type { ShardWorld } from './shard-world.ts'
-import { type StateAsk, statesToLoad } from './state-loader.ts'
+import { isLoaded, type StateAsk, statesToLoad } from './state-loader.ts'
 import type { Commit, Meta, Verdict } from './store.ts'
 import { answerWork, internalWork, type Source, type Work } from './work.ts'
 
@@ -276,9 +276,7 @@ export abstract class ShardLoop {
   /** Whether all that a work asks for is in memory. */
   private isKnown(work: Work, look: Look): boolean {
     const asks = guarded(work, statesOf)
-    const { memory } = this
-    if (asks !== null && statesToLoad([asks], { shard: this.id, memory, types: this.world.entities }) !== null)
-      return false
+    if (asks !== null && !isLoaded(asks, this.memory)) return false
     for (const fact of askedFacts(work, look)) if (!this.fields.has(fact)) return false
     return true
   }

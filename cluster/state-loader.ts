@@ -44,7 +44,8 @@ export function statesToLoad(
   return { facts, take }
 }
 
-function isLoaded({ entities, counters }: StateAsk, memory: Memory): boolean {
+/** Whether all that an ask names is in memory. */
+export function isLoaded({ entities, counters }: StateAsk, memory: Memory): boolean {
   for (const ref of entities ?? []) if (!memory.hasEntity(ref)) return false
   for (const owner of counters ?? []) if (!memory.hasCounter(owner)) return false
   return true

@@ -5,10 +5,15 @@
  */
 
 import type { SendTurn } from './accept.ts'
+import type { AccountCounters } from './account.ts'
 import type { CapTelling } from './cap.ts'
-import { type Period, periodOf, take } from './quota.ts'
+import { periodOf, take } from './quota.ts'
 import type { Segment } from './segment.ts'
 import type { ServerCounters } from './server.ts'
+
+type Writable<Value> = { -readonly [Name in keyof Value]: Value[Name] }
+
+const NONE = {}
 
 /** Counters of account and server once the request is counted. Test mail counts on the account's test limits alone. */
 export function countersAfter(
@@ -19,24 +24,25 @@ export function countersAfter(
   const { body, names, context, requested, accountCounters, serverCounters } = turn
   const minute = periodOf('minute', context.nowMs)
   const month = periodOf('month', context.nowMs)
-  const taken = (counter: Period | undefined, now: number) => take(counter, now, requested)
-  const account = body.test
-    ? {
-        ...accountCounters,
-        testMinute: taken(accountCounters?.testMinute, minute),
-        testMonth: taken(accountCounters?.testMonth, month),
-      }
-    : {
-        ...accountCounters,
-        minute: taken(accountCounters?.minute, minute),
-        month: taken(accountCounters?.month, month),
-      }
-  const counted = body.test
-    ? serverCounters
-    : { ...serverCounters, minute: taken(serverCounters?.minute, minute), month: taken(serverCounters?.month, month) }
-  const server: ServerCounters = segment === null ? { ...counted } : { ...counted, segment }
+  // Copies that are written to: literals of a spread and more fields have no shape that the engine remembers.
+  const account: Writable<AccountCounters> = { ...(accountCounters ?? NONE) }
+  const server: Writable<ServerCounters> = { ...(serverCounters ?? NONE) }
+  if (body.test) {
+    account.testMinute = take(account.testMinute, minute, requested)
+    account.testMonth = take(account.testMonth, month, requested)
+  } else {
+    account.minute = take(account.minute, minute, requested)
+    account.month = take(account.month, month, requested)
+    server.minute = take(server.minute, minute, requested)
+    server.month = take(server.month, month, requested)
+  }
+  if (segment !== null) server.segment = segment
+  if (telling !== null) {
+    Object.assign(account, telling.account)
+    Object.assign(server, telling.server)
+  }
   return [
-    { owner: names.accountOwner, value: telling === null ? account : { ...account, ...telling.account } },
-    { owner: names.serverOwner, value: telling === null ? server : { ...server, ...telling.server } },
+    { owner: names.accountOwner, value: account },
+    { owner: names.serverOwner, value: server },
   ]
 }
