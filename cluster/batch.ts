@@ -234,7 +234,9 @@ class PlanBuilder {
     if (work.source === 'index') this.indexed.add(work.lane)
     if (work.origin !== null && work.origin.replyTo !== '') {
       const result = fault ? 'fault' : answer === LATE ? 'unavailable' : null
-      this.parcels.add(work.origin, work.place, result === null ? { kind: 'answer', reply: answer } : { kind: result })
+      const { wire } = work.type
+      const reply = result !== null || wire === undefined ? answer : wire.packReply(answer)
+      this.parcels.add(work.origin, work.place, result === null ? { kind: 'answer', reply } : { kind: result })
     }
     if (work.entryId !== '') this.consume(work, fault)
     this.replies.push({ work, reply: fault ? null : answer, fault })

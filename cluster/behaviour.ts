@@ -197,6 +197,15 @@ export interface Done<Reply> extends Staged {
 
 export type Decision<Reply> = Refusal<Reply> | Need | Done<Reply>
 
+/** How a command's body and its reply travel between processes, where that is less than what they are as JSON. */
+export interface Wire<Body = unknown, Reply = unknown> {
+  pack(body: Body): unknown
+  /** The body of what `pack` made, after its way as JSON. Throws where it is none. */
+  unpack(packed: unknown): unknown
+  packReply(reply: Reply): unknown
+  unpackReply(packed: unknown): unknown
+}
+
 /** One row of the table of commands. */
 export interface CommandType<Body = unknown, Reply = unknown> {
   readonly name: string
@@ -207,6 +216,7 @@ export interface CommandType<Body = unknown, Reply = unknown> {
   decide(body: Body, states: States, facts: Facts, context: Context, command: Command<Body>): Decision<Reply>
   /** Whether the command only finishes or frees (outcomes, trims): it may then commit while the store is full. */
   readonly frees?: boolean
+  readonly wire?: Wire<Body, Reply>
 }
 
 export interface EntityType<State = unknown, Event = unknown> {

@@ -1,5 +1,5 @@
 /** mailbox-work - what another process put into a mailbox, or into outcomes, as work of a shard. */
-import type { CommandType, OutcomeBody } from './behaviour.ts'
+import type { Command, CommandType, OutcomeBody } from './behaviour.ts'
 import { Fault } from './fault.ts'
 import { type ParcelCommand, unpackParcel } from './parcel.ts'
 import { unpackStaged } from './staged.ts'
@@ -47,15 +47,16 @@ function workOf(
   { commands, cameAtMs }: Came,
 ): Work {
   const type = commands.get(command.name)
+  const said = type === undefined ? new Fault('Command is unknown', { name: command.name }) : commandOf(command, type)
   return {
     source: 'mailbox',
     type: type ?? UNKNOWN,
-    command,
+    command: said instanceof Fault ? command : said,
     deadlineMs,
     cameAtMs,
     bytes,
     needs: 0,
-    broken: type === undefined ? new Fault('Command is unknown', { name: command.name }) : null,
+    broken: said instanceof Fault ? said : null,
     late: false,
     answer: null,
     entryId: id,
@@ -63,6 +64,16 @@ function workOf(
     place,
     lane: '',
     item: '',
+  }
+}
+
+/** A command as its behaviour knows it. */
+function commandOf(command: Command, { wire }: CommandType): Command | Fault {
+  if (wire === undefined) return command
+  try {
+    return { ...command, body: wire.unpack(command.body) }
+  } catch {
+    return new Fault('Command is none of its kind', { name: command.name })
   }
 }
 

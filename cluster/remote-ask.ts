@@ -9,7 +9,7 @@
  * Guarantees: an enqueue whose reply was lost is never sent again; `unavailable` is said only when the store itself says
  * that the deadline has passed and there is no reply, because no commit can make the command true after that.
  */
-import type { Command } from './behaviour.ts'
+import type { Command, Wire } from './behaviour.ts'
 import type { Clock } from './clock.ts'
 import { newCmdId } from './cmd-id.ts'
 import { LookList } from './look-list.ts'
@@ -44,6 +44,7 @@ export interface RemoteAsk {
   readonly command: Command
   /** By the store's clock. */
   readonly deadlineMs: number
+  readonly wire?: Wire | undefined
 }
 
 interface Deps {
@@ -95,20 +96,21 @@ export class RemoteAsks {
   }
 
   /** Sends a command to the owner of its shard; `answer` is called once. */
-  ask({ shard, command, deadlineMs }: RemoteAsk, answer: Answer): void {
+  ask({ shard, command, deadlineMs, wire }: RemoteAsk, answer: Answer): void {
     if (this.waiting >= ASKS_MAX) {
       answer(UNAVAILABLE)
       return
     }
     this.waiting += 1
-    const packed = packCommand(command, deadlineMs)
+    const said = wire === undefined ? command : { ...command, body: wire.pack(command.body) }
+    const packed = packCommand(said, deadlineMs)
     let parcel = this.filling.get(shard)
     if (parcel?.hasRoom(packed) !== true) {
       if (this.turn.length === 0)
         this.cancelSend = this.deps.clock.after(this.underWay > 0 ? GATHER_MS : 0, () => void this.send())
       parcel = this.begin(shard)
     }
-    parcel.add(packed, deadlineMs, answer)
+    parcel.add(packed, deadlineMs, wire === undefined ? answer : (result) => answer(unpacked(result, wire)))
   }
 
   private begin(shard: number): OpenParcel {
@@ -244,6 +246,16 @@ class OpenParcel {
     this.left -= 1
     this.settled(this.left === 0)
     ask.answer(result)
+  }
+}
+
+/** A result as its behaviour gave it. Of a reply that nobody can read it is not known what it says. */
+function unpacked(result: AskResult, wire: Wire): AskResult {
+  if (result.kind !== 'answer') return result
+  try {
+    return { kind: 'answer', reply: wire.unpackReply(result.reply) }
+  } catch {
+    return SILENT
   }
 }
 

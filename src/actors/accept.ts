@@ -27,6 +27,7 @@ import { refuse } from './refusal.ts'
 import { SEGMENT_BOUNDS, type SegmentBounds } from './segment.ts'
 import type { AcceptedMessage, RateLeft, SendBody, SendReply } from './send.ts'
 import { type SendNames, sendNames } from './send-names.ts'
+import { sendWire } from './send-wire.ts'
 import type { ServerCounters, ServerState } from './server.ts'
 import { type StreamState, streamRef } from './stream.ts'
 import { suppressedFacts } from './suppression.ts'
@@ -78,6 +79,7 @@ export function makeAccept(bounds: SegmentBounds): CommandType<SendBody, SendRep
     entities: sendEntities,
     counters: (body) => sendNames(body).counters,
     facts: sendFacts,
+    wire: sendWire,
     decide(body, states, facts, context, command) {
       const turn = keyIsLive(body, states, { facts, context, cmdId: command.cmdId, blobs: command.blobs ?? [] })
       if (turn === null) return refuse('unauthorized')

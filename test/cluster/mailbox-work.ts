@@ -34,6 +34,26 @@ test('mailbox-work: the commands of a parcel from a place on; what is none is pa
   }
 })
 
+test('mailbox-work: a command is unpacked as its behaviour packs it; one that is none of its kind is broken', async (t) => {
+  const wire = {
+    pack: (body: unknown) => [body],
+    unpack(packed: unknown) {
+      if (!Array.isArray(packed)) throw new Error('odd')
+      return packed[0]
+    },
+    packReply: (reply: unknown) => reply,
+    unpackReply: (packed: unknown) => packed,
+  }
+  const came = { ...CAME, commands: new Map([['say', { ...SAY, wire }]]) }
+  const bodies = [wire.pack({ a: 1 }), 'odd']
+  const commands = bodies.map((body, n) => packCommand({ name: 'say', cmdId: `c${n}`, body }, 7))
+  const works = parcelWorks({ ...ENTRY, body: packParcel('p', commands) }, 0, came)
+  t.match(works, [
+    { command: { cmdId: 'c0', body: { a: 1 } }, broken: null },
+    { command: { cmdId: 'c1', body: 'odd' }, broken: { message: String }, late: false },
+  ])
+})
+
 test('mailbox-work: an outcome that says nothing of an item is passed over', async (t) => {
   const told: CommandType = { ...SAY, name: 'told' }
   const workOf = (body: object | string | null) =>

@@ -1,6 +1,7 @@
 /** Tests of cluster/remote-ask.ts: what an asker at another process is told. */
 import { setImmediate as settle } from 'node:timers/promises'
 import { test } from 'tap'
+import type { Wire } from '../../cluster/behaviour.ts'
 import { newCmdId } from '../../cluster/cmd-id.ts'
 import { repliesKey } from '../../cluster/keyspace.ts'
 import { sliceOf } from '../../cluster/parcel-replies.ts'
@@ -24,10 +25,17 @@ interface Case {
   jump?: readonly [number, number]
   /** The store answers no question about replies. */
   isDeaf?: boolean
+  wire?: Wire
 }
 
 /** Asks, lets 40 s pass and says what the asker heard, and when. */
-async function outcomeOf({ enqueued, answeredMs, jump, isDeaf }: Case): Promise<[AskResult['kind'] | null, number]> {
+async function outcomeOf({
+  enqueued,
+  answeredMs,
+  jump,
+  isDeaf,
+  wire,
+}: Case): Promise<[AskResult['kind'] | null, number]> {
   const store = new SimStore()
   const time = new VirtualTime()
   const clock = new WorkerClock(time, { rate: 1, originMs: 0, storeMs: store.nowMs })
@@ -38,7 +46,7 @@ async function outcomeOf({ enqueued, answeredMs, jump, isDeaf }: Case): Promise<
     ...(isDeaf === true ? { replies: () => Promise.resolve(null) } : {}),
   })
   let heard: [AskResult['kind'] | null, number] = [null, 0]
-  const ask = { shard: 0, command: { name: 'x', cmdId, body: {} }, deadlineMs: store.nowMs + LIFE_MS }
+  const ask = { shard: 0, command: { name: 'x', cmdId, body: {} }, deadlineMs: store.nowMs + LIFE_MS, wire }
   const asks = new RemoteAsks({ store: linked, clock, worker: 'w', random: () => 0.5 })
   asks.ask(ask, ({ kind }) => {
     heard = [kind, time.nowMs]
@@ -77,6 +85,11 @@ async function reply(store: SimStore): Promise<void> {
   })
 }
 
+function makeWire(unpackReply: (packed: unknown) => unknown): Wire {
+  const same = (value: unknown): unknown => value
+  return { pack: same, unpack: same, packReply: same, unpackReply }
+}
+
 test('remote-ask: what the asker hears', async (t) => {
   const cases: [string, Case, AskResult['kind'], boolean][] = [
     ['the reply, soon after it came', { answeredMs: 500 }, 'answer', true],
@@ -86,6 +99,8 @@ test('remote-ask: what the asker hears', async (t) => {
     ['perhaps sent, and no reply at the deadline', { enqueued: 'lost' }, 'unavailable', false],
     ['the deadline is so long past that a reply may be gone', { jump: [1_000, 60_000] }, 'silent', true],
     ['the store says nothing', { isDeaf: true }, 'silent', false],
+    ['a reply as its behaviour packs it', { answeredMs: 500, wire: makeWire((packed) => packed) }, 'answer', true],
+    ['a reply that nobody can read', { answeredMs: 500, wire: makeWire(() => JSON.parse('{')) }, 'silent', true],
   ]
   for (const [name, setup, kind, isEarly] of cases) {
     const [heard, atMs] = await outcomeOf(setup)
