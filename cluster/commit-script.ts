@@ -83,6 +83,9 @@ local function against(flat, last)
     local key = KEYS[k]
     if kind == 'there' then
       if call('EXISTS', key) == 0 then return { 'MISSING', key } end
+    elseif kind == 'stream' and id == '' then
+      local type = call('TYPE', key).ok
+      if type ~= 'stream' and type ~= 'none' then return { 'BADOP', 'stream type' } end
     elseif not learn(kind, k, key) then return { 'BADOP', kind .. ' type' }
     elseif id ~= '' then
       if not parse(id) then return { 'BADOP', 'XADD id' } end

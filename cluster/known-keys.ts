@@ -133,7 +133,9 @@ function lookUp(known: KnownKey | undefined): Found {
 
 /** Takes one command of the commit into what is found of its key. */
 function passes(one: Found, { write, parts }: Joined, kinds: Kinds): void {
-  if (write === 'SET' || write === 'UNLINK' || write === 'PEXPIREAT') {
+  // A key that has gone by its expiry takes a write of any type, and any entry id.
+  if (write === 'PEXPIREAT') return
+  if (write === 'SET' || write === 'UNLINK') {
     one.after = UNSURE
     return
   }

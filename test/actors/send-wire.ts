@@ -8,8 +8,10 @@ import { World } from '../support/turn.ts'
 
 const travelled = (packed: unknown): unknown => JSON.parse(JSON.stringify(packed))
 
+const NOW_MS = Date.UTC(2026, 10, 20)
+
 test('send-wire: a send is what it was, in every field', async (t) => {
-  const tenant = makeTenant(new World())
+  const tenant = makeTenant(new World(NOW_MS))
   const [only] = makeSend(tenant).messages
   const recipients = ['to', 'cc', 'bcc'].map((kind, n) => ({
     address: `ä${n}@example.net`,
