@@ -14,8 +14,8 @@ import { entryIdOf, isEntryIdAbove, isId, plainEntryId } from './id.ts'
 import { FIRST_PLACE, type Joined, type Merged } from './merge.ts'
 import type { Commit } from './store.ts'
 
-/** Keys of one shard that are remembered as young; as many again as old ones. */
-const KEYS_MAX = 1_024
+/** Keys of one shard that are remembered as young; as many again as old ones. A thousand accounts on it write as many. */
+const KEYS_MAX = 4_096
 
 const HASH = 'h'
 const SORTED = 'z'

@@ -94,9 +94,9 @@ test('known-keys: a bounded number of keys is remembered, and what is written ag
   const fresh = (from: number): Op[] =>
     Array.from({ length: 1_000 }, (_, n): Op => ({ key: `k${from + n}`, write: 'HSET', args: ['a', '1'] }))
   note(known, merged(hash, sorted), NONE)
-  for (let from = 0; from < 4_000; from += 1_000) note(known, merged(hash, ...fresh(from)), NONE)
+  for (let from = 0; from < 12_000; from += 1_000) note(known, merged(hash, ...fresh(from)), NONE)
   t.equal(lettersOf(known), 'jh---')
-  t.equal(letters(known, 1, 'k0', 'k3999'), 'j-h')
+  t.equal(letters(known, 1, 'k0', 'k11999'), 'j-h')
 })
 
 test('known-keys: of a shard that was forgotten since its keys were looked up nothing is taken in', async (t) => {
