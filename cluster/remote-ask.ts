@@ -2,7 +2,8 @@
  * remote-ask - commands to shards that another process owns: into their mailbox, and the reply out of the store.
  *
  * All asks of one turn of the loop for one shard are one parcel, and all parcels of the turn one request to the store. While
- * one is under way, asks gather for the next: what a request costs the store is shared by more of them. The owner tells
+ * two are under way, asks gather for the next: what a request costs the store is shared by more of them, and with one that
+ * waits there the store need not wait for the next. The owner tells
  * the reply once its commit is confirmed. What was told can be lost, so the store is asked as well: half a second
  * after the turn, for all of its parcels together, and again until the deadlines have passed.
  *
@@ -26,7 +27,9 @@ const BYTES_MAX = 1_048_576
 /** Asks of one process that wait. */
 const ASKS_MAX = 20_000
 const LOOK_MS = 500
-/** Asks wait no longer for the answer to the request before them. */
+/** So many requests are under way before asks gather. */
+const UNDER_WAY_MAX = 2
+/** Asks wait no longer for the answer to a request before them. */
 const GATHER_MS = 5
 /** Looks that are due within so long are one. */
 const GRAIN_MS = 20
@@ -107,7 +110,7 @@ export class RemoteAsks {
     let parcel = this.filling.get(shard)
     if (parcel?.hasRoom(packed) !== true) {
       if (this.turn.length === 0)
-        this.cancelSend = this.deps.clock.after(this.underWay > 0 ? GATHER_MS : 0, () => void this.send())
+        this.cancelSend = this.deps.clock.after(this.underWay >= UNDER_WAY_MAX ? GATHER_MS : 0, () => void this.send())
       parcel = this.begin(shard)
     }
     parcel.add(packed, deadlineMs, wire === undefined ? answer : (result) => answer(unpacked(result, wire)))
