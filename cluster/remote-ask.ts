@@ -10,7 +10,7 @@
  * Guarantees: an enqueue whose reply was lost is never sent again; `unavailable` is said only when the store itself says
  * that the deadline has passed and there is no reply, because no commit can make the command true after that.
  */
-import type { Command, Wire } from './behaviour.ts'
+import type { Command, CommandType, Wire } from './behaviour.ts'
 import type { Clock } from './clock.ts'
 import { newCmdId } from './cmd-id.ts'
 import { LookList } from './look-list.ts'
@@ -44,10 +44,10 @@ export type Answer = (result: AskResult) => void
 
 export interface RemoteAsk {
   readonly shard: number
+  readonly type: CommandType
   readonly command: Command
   /** By the store's clock. */
   readonly deadlineMs: number
-  readonly wire?: Wire | undefined
 }
 
 interface Deps {
@@ -99,7 +99,7 @@ export class RemoteAsks {
   }
 
   /** Sends a command to the owner of its shard; `answer` is called once. */
-  ask({ shard, command, deadlineMs, wire }: RemoteAsk, answer: Answer): void {
+  ask({ shard, type: { wire }, command, deadlineMs }: RemoteAsk, answer: Answer): void {
     if (this.waiting >= ASKS_MAX) {
       answer(UNAVAILABLE)
       return

@@ -194,7 +194,7 @@ export class Worker {
     const mine = this.holdings.shards.get(shard)
     if (mine?.accepts === true) return mine.ask(command, type, bytesOfBlobs(command))
     const deadlineMs = this.clock.nowMs() + ASK_LIFE_MS
-    return new Promise((answer) => this.askOthers({ shard, command, deadlineMs, wire: type.wire }, answer))
+    return new Promise((answer) => this.askOthers({ shard, type, command, deadlineMs }, answer))
   }
 
   /** The shards that this process owns, by number. */

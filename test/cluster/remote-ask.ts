@@ -1,7 +1,7 @@
 /** Tests of cluster/remote-ask.ts: what an asker at another process is told. */
 import { setImmediate as settle } from 'node:timers/promises'
 import { test } from 'tap'
-import type { Wire } from '../../cluster/behaviour.ts'
+import type { CommandType, Wire } from '../../cluster/behaviour.ts'
 import { newCmdId } from '../../cluster/cmd-id.ts'
 import { repliesKey } from '../../cluster/keyspace.ts'
 import { sliceOf } from '../../cluster/parcel-replies.ts'
@@ -14,6 +14,7 @@ import { SimStore } from '../simulation/sim-store.ts'
 import { VirtualTime, WorkerClock } from '../simulation/virtual-time.ts'
 
 const LIFE_MS = 4_000
+const SAY = { name: 'x' } as CommandType
 const STEP_MS = 100
 
 interface Case {
@@ -46,7 +47,8 @@ async function outcomeOf({
     ...(isDeaf === true ? { replies: () => Promise.resolve(null) } : {}),
   })
   let heard: [AskResult['kind'] | null, number] = [null, 0]
-  const ask = { shard: 0, command: { name: 'x', cmdId, body: {} }, deadlineMs: store.nowMs + LIFE_MS, wire }
+  const type = wire === undefined ? SAY : { ...SAY, wire }
+  const ask = { shard: 0, type, command: { name: 'x', cmdId, body: {} }, deadlineMs: store.nowMs + LIFE_MS }
   const asks = new RemoteAsks({ store: linked, clock, worker: 'w', random: () => 0.5 })
   asks.ask(ask, ({ kind }) => {
     heard = [kind, time.nowMs]
@@ -129,8 +131,9 @@ test('remote-ask: asks of a turn are parcels of one request, their looks one loo
   const asks = new RemoteAsks({ store: linked, clock, worker: 'w', random: () => chance.next() })
   const heard: [string, unknown][] = []
   const ask = (name: string, shard: number, blobs: readonly Uint8Array[] = []): void =>
-    asks.ask({ shard, command: { name, cmdId: name, body: {}, blobs }, deadlineMs: store.nowMs + LIFE_MS }, (result) =>
-      heard.push([name, result.kind === 'answer' ? result.reply : result.kind]),
+    asks.ask(
+      { shard, type: SAY, command: { name, cmdId: name, body: {}, blobs }, deadlineMs: store.nowMs + LIFE_MS },
+      (result) => heard.push([name, result.kind === 'answer' ? result.reply : result.kind]),
     )
   const pass = async (ms: number): Promise<void> => {
     time.nowMs += ms
@@ -177,7 +180,7 @@ test('remote-ask: asks gather while two enqueues are under way, five millisecond
   const asks = new RemoteAsks({ store: linked, clock, worker: 'w', random: () => 0.5 })
   const ask = (): void =>
     asks.ask(
-      { shard: 1, command: { name: 'x', cmdId: 'x', body: {} }, deadlineMs: store.nowMs + LIFE_MS },
+      { shard: 1, type: SAY, command: { name: 'x', cmdId: 'x', body: {} }, deadlineMs: store.nowMs + LIFE_MS },
       () => undefined,
     )
   const pass = async (ms: number): Promise<void> => {

@@ -29,10 +29,22 @@ const QUIET = { info: () => undefined, warn: () => undefined, error: () => undef
 
 const KEPT = (shard: number): string => `${shardTag(shard)}:kept`
 
+/** What was packed once, and nothing else. */
+function unpack(packed: unknown): unknown {
+  if (!Array.isArray(packed) || packed.length !== 2 || packed[0] !== 'packed') throw new Error('Not packed')
+  return packed[1]
+}
+
 /** Writes its blob under its name, and answers what it was asked and by which commit. */
 const KEEP: CommandType<{ name: string }, string> = {
   name: 'keep',
   ...NONE,
+  wire: {
+    pack: (body) => ['packed', body],
+    unpack,
+    packReply: (reply) => ['packed', reply],
+    unpackReply: unpack,
+  },
   decide: ({ name }, _states, _facts, { shard }, { blobs = [] }) => ({
     kind: 'done',
     reply: `${name} ${blobs.length}`,
@@ -320,6 +332,21 @@ test('worker: one that joins gets its share, and no ask is refused meanwhile', a
   going = false
   await load
   t.same([...results], ['answer'])
+})
+
+test('worker: what was asked of an owner that is none any more is answered by the next one', async (t) => {
+  const { join, client } = await setUp(t)
+  const first = await join()
+  const second = await join()
+  await until(async () => (await client.hlen('{cl}:workers')) === 2, WAIT_MS)
+  await until(() => first.worker.stats().running > 0 && second.worker.stats().running > 0, WAIT_MS)
+  await until(() => first.worker.stats().running + second.worker.stats().running === SHARDS, WAIT_MS)
+  const [shard = -1] = first.worker.owned
+  const token = (await client.hget(metaKey(shard), 'tok')) ?? ''
+  const newToken = `${Number.parseInt(token, 10) + 1}:other`
+  const store = await openStore(t, client.options.path ?? '')
+  t.match(await store.acquire({ shard, sawToken: token, newToken, worker: second.worker.id }), { kind: 'ok' })
+  t.same(await first.ask(shard, 'keep', { name: 'a' }), { kind: 'answer', reply: 'a 0' })
 })
 
 /** One of two workers dies. Out: after how long the other one has all shards. */
