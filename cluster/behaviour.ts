@@ -197,12 +197,13 @@ export interface Done<Reply> extends Staged {
 
 export type Decision<Reply> = Refusal<Reply> | Need | Done<Reply>
 
-/** How a command's body and its reply travel between processes, where that is less than what they are as JSON. */
+/** How a command's body and its reply travel between processes, where that is less than what they are as JSON. Packing never throws. */
 export interface Wire<Body = unknown, Reply = unknown> {
   pack(body: Body): unknown
   /** The body of what `pack` made, after its way as JSON. Throws where it is none. */
   unpack(packed: unknown): unknown
   packReply(reply: Reply): unknown
+  /** The reply of what `packReply` made. Throws where it is none. */
   unpackReply(packed: unknown): unknown
 }
 

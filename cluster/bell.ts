@@ -1,5 +1,5 @@
 /**
- * bell - what is said to the owner of shards when something has come for them: which shard, and the entry itself.
+ * bell - what is said to the owner of shards when something has come for them: which shard, and which entry.
  *
  * Form: lines. `<shard>` alone says that something has come; `<shard> <entry id> <the id before it> <parcel id> <worker>`
  * names an entry of its mailbox. What the entry says was published right before, over a channel of its own (`parcel.ts`).
@@ -21,9 +21,11 @@ export class BellReader {
 
   /** A parcel was heard: the next bell may name it. */
   parcel(bytes: Buffer): void {
+    const id = parcelIdOf(bytes)
+    if (id === '') return
     // Whose bells are not heard must not gather their parcels.
     if (this.parcels.size >= PARCELS_MAX) this.parcels.clear()
-    this.parcels.set(parcelIdOf(bytes), bytes)
+    this.parcels.set(id, bytes)
   }
 
   /** The bells in what was heard; a line that is none is passed over. */

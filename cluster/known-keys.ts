@@ -14,8 +14,8 @@ import { entryIdOf, isEntryIdAbove, isId, plainEntryId } from './id.ts'
 import { FIRST_PLACE, type Joined, type Merged } from './merge.ts'
 import type { Commit } from './store.ts'
 
-/** Keys of one shard that are remembered as young; as many again as old ones. A thousand accounts on it write as many. */
-const KEYS_MAX = 4_096
+/** Keys of one shard that are remembered as young; as many again as old ones. Five hundred accounts on it write as many. */
+const KEYS_MAX = 2_048
 
 const HASH = 'h'
 const SORTED = 'z'
@@ -133,9 +133,8 @@ function lookUp(known: KnownKey | undefined): Found {
 
 /** Takes one command of the commit into what is found of its key. */
 function passes(one: Found, { write, parts }: Joined, kinds: Kinds): void {
-  // A key that has gone by its expiry takes a write of any type, and any entry id.
-  if (write === 'PEXPIREAT') return
-  if (write === 'SET' || write === 'UNLINK') {
+  // What expires is written for a short time, and would push out what every commit writes.
+  if (write === 'SET' || write === 'UNLINK' || write === 'PEXPIREAT') {
     one.after = UNSURE
     return
   }

@@ -192,6 +192,7 @@ export class RedisStore implements Store {
   }
 
   async release({ shard, token }: { shard: number; token: string }): Promise<boolean> {
+    this.keys.forget(shard)
     const answer = await this.call(this.commits, RELEASE, [metaKey(shard)], [token, RELEASED_CHANNEL, String(shard)])
     return answer.kind === 'reply' && answer.value === 1
   }

@@ -104,9 +104,9 @@ export class RemoteAsks {
       answer(UNAVAILABLE)
       return
     }
-    this.waiting += 1
     const said = wire === undefined ? command : { ...command, body: wire.pack(command.body) }
     const packed = packCommand(said, deadlineMs)
+    this.waiting += 1
     let parcel = this.filling.get(shard)
     if (parcel?.hasRoom(packed) !== true) {
       if (this.turn.length === 0)
@@ -254,9 +254,8 @@ class OpenParcel {
 
 /** A result as its behaviour gave it. Of a reply that nobody can read it is not known what it says. */
 function unpacked(result: AskResult, wire: Wire): AskResult {
-  if (result.kind !== 'answer') return result
   try {
-    return { kind: 'answer', reply: wire.unpackReply(result.reply) }
+    return result.kind === 'answer' ? { kind: 'answer', reply: wire.unpackReply(result.reply) } : result
   } catch {
     return SILENT
   }

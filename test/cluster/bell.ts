@@ -22,6 +22,8 @@ test('bell: entries come along whole, and what is none rings', async (t) => {
     ['3 5-1 5-1 p w', [{ shard: 3, ...RING }]],
     ['3 5-1 17-0 p w', [{ shard: 3, ...RING }]],
     ['3 5-1 4-9 other w', [{ shard: 3, ...RING }]],
+    ['3 5-1 4-9', [{ shard: 3, ...RING }]],
+    ['3 5-1 4-9  w', [{ shard: 3, ...RING }]],
     [
       '3 NaN 4-9 p w\n4',
       [
@@ -33,7 +35,7 @@ test('bell: entries come along whole, and what is none rings', async (t) => {
   ]
   for (const [text, bells] of cases) {
     const reader = new BellReader()
-    for (const parcel of [P, Q]) reader.parcel(parcel)
+    for (const parcel of [P, Q, Buffer.from(''), Buffer.from(' 2\n[]')]) reader.parcel(parcel)
     t.same(reader.bells(text), bells, JSON.stringify(text))
   }
 })

@@ -4,6 +4,7 @@ import type { CommandType } from '../../cluster/behaviour.ts'
 import { outcomeWork, parcelWorks } from '../../cluster/mailbox-work.ts'
 import { packCommand, packParcel } from '../../cluster/parcel.ts'
 import { packStaged } from '../../cluster/staged.ts'
+import { STRICT_WIRE } from '../support/strict-wire.ts'
 
 const SAY = { name: 'say' } as CommandType
 const CAME = { commands: new Map([['say', SAY]]), cameAtMs: 5 }
@@ -35,17 +36,8 @@ test('mailbox-work: the commands of a parcel from a place on; what is none is pa
 })
 
 test('mailbox-work: a command is unpacked as its behaviour packs it; one that is none of its kind is broken', async (t) => {
-  const wire = {
-    pack: (body: unknown) => [body],
-    unpack(packed: unknown) {
-      if (!Array.isArray(packed)) throw new Error('odd')
-      return packed[0]
-    },
-    packReply: (reply: unknown) => reply,
-    unpackReply: (packed: unknown) => packed,
-  }
-  const came = { ...CAME, commands: new Map([['say', { ...SAY, wire }]]) }
-  const bodies = [wire.pack({ a: 1 }), 'odd']
+  const came = { ...CAME, commands: new Map([['say', { ...SAY, wire: STRICT_WIRE }]]) }
+  const bodies = [STRICT_WIRE.pack({ a: 1 }), 'odd']
   const commands = bodies.map((body, n) => packCommand({ name: 'say', cmdId: `c${n}`, body }, 7))
   const works = parcelWorks({ ...ENTRY, body: packParcel('p', commands) }, 0, came)
   t.match(works, [

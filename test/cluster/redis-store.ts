@@ -87,6 +87,7 @@ t.test('redis store: verdicts', async (t) => {
       [{ key: '{s005}:list', write: 'HSET', args: ['a', 'b'] }, 'hash type'],
       [{ key: '{s005}:list', write: 'XADD', args: ['1-1', 'a', 'b'] }, 'stream type'],
       [{ key: '{s005}:list', write: 'ZREM', args: ['a'] }, 'sorted type'],
+      [{ key: '{s005}:list', write: 'XTRIM', args: ['MINID', '1-0'] }, 'stream type'],
       [{ key: '{s005}:h', write: 'INCR' as 'HSET', args: ['a', 'b'] }, 'INCR write'],
       [{ key: '{s005}:h', write: 'HSET', args: ['a'] }, 'HSET pairs'],
       [{ key: '{s005}:h', write: 'HSET', args: big }, 'count'],
