@@ -7,13 +7,12 @@
  * which was not heard, the shard is rung.
  */
 import { sortableEntryId } from './id.ts'
+import { CALL_PARCELS_MAX } from './mailbox-script.ts'
 import { parcelIdOf } from './parcel.ts'
 import type { Bell } from './store.ts'
 
 const SHARD = /^\d{1,5}$/
 const ENTRY_ID = /^\d{1,15}-\d{1,19}$/
-/** Parcels between two bells: no more travel in one request to the store. */
-const PARCELS_MAX = 256
 
 /** Bells and the parcels that they name, in the order in which they are heard. */
 export class BellReader {
@@ -23,8 +22,8 @@ export class BellReader {
   parcel(bytes: Buffer): void {
     const id = parcelIdOf(bytes)
     if (id === '') return
-    // Whose bells are not heard must not gather their parcels.
-    if (this.parcels.size >= PARCELS_MAX) this.parcels.clear()
+    // No call publishes more before its bell: whose bells are not heard must not gather their parcels.
+    if (this.parcels.size >= CALL_PARCELS_MAX) this.parcels.clear()
     this.parcels.set(id, bytes)
   }
 

@@ -20,6 +20,8 @@ export const BELL_BYTES_MAX = 65_536
 export const ENTRIES_BYTES_MAX = 1_048_576
 /** Commands of a parcel. */
 export const PARCEL_COMMANDS_MAX = 256
+/** Parcels of one call of the script that puts them into mailboxes. */
+export const CALL_PARCELS_MAX = 256
 /** Arguments before those of the parcels. */
 export const HEAD_ARGS = 2
 /** Arguments of one parcel: shard, id, commands, what it says. */

@@ -7,6 +7,7 @@
  * Guarantees: an enqueue whose connection ended is `lost`, never refused, and is not sent a second time.
  */
 import { inboxKey, mailboxKey, metaKey, outcomesKey, repliesKey, stagedKey } from './keyspace.ts'
+import { CALL_PARCELS_MAX } from './mailbox-script.ts'
 import { bytesOfCommand } from './pack.ts'
 import type { Answer, RedisLink } from './redis-link.ts'
 import { verdictOf } from './redis-verdict.ts'
@@ -22,8 +23,7 @@ import type {
   RepliesRequest,
 } from './store.ts'
 
-/** Parcels and bytes of one call: a large one delays the others of its connection. */
-const CALL_PARCELS_MAX = 256
+/** Bytes of one call: a large one delays the others of its connection. */
 const CALL_BYTES_MAX = 1_048_576
 
 export interface MailboxLinks {
