@@ -16,19 +16,21 @@ import { pace } from './pace.ts'
 import { readProfile, type Share } from './profile.ts'
 import { formatVerdicts, type HalfRate, type Result, rowsOf } from './ratio.ts'
 import { type BenchStore, startStore } from './store.ts'
-import { formatTable } from './table.ts'
+import { formatNumber, formatTable } from './table.ts'
+import { type Disturbed, undisturbed } from './undisturbed.ts'
 import { shareOfCore } from './usage.ts'
 import { CONNECTIONS, findGenerator, load, type Measured } from './wrk.ts'
 
 export interface AcceptOptions {
   readonly seconds: number
   readonly rounds: number
+  /** Load before the measurement: V8 compiles the last functions of a process that works hard after some eight seconds. */
+  readonly warmUpSeconds: number
   /** Ids of the contestants that take part. */
   readonly only: readonly string[]
   readonly isProfiled: boolean
 }
 
-const WARM_UP_SECONDS = 2
 const SETTLE_MS_MAX = 10_000
 /** Functions and lines that a profile shows. */
 const PLACES = 15
@@ -37,38 +39,49 @@ const PLACES = 15
 export async function benchAccept(options: AcceptOptions): Promise<void> {
   const generator = await findGenerator()
   const contestants = CONTESTANTS.filter(({ id }) => options.only.includes(id))
-  console.log(`accept: ${generator}, ${CONNECTIONS} connections, ${options.seconds} s, ${options.rounds} rounds\n`)
+  const { seconds, warmUpSeconds, rounds } = options
+  console.log(
+    `accept: ${generator}, ${CONNECTIONS} connections, ${warmUpSeconds} s to warm up, ${seconds} s, ${rounds} rounds\n`,
+  )
   const results: Result[] = []
-  for (let round = 0; round < options.rounds; round++) {
+  for (let round = 0; round < rounds; round++) {
     for (let turn = 0; turn < contestants.length; turn++) {
       const contestant = contestants[(turn + round) % contestants.length] as Contestant
-      const result = await measure(contestant, options, generator)
+      const result = await undisturbed(() => measure(contestant, options, generator), {
+        tell: (disturbed) => console.log(`${lineOf(disturbed)}  once more: others had the processor`),
+      })
       results.push(result)
-      console.log(formatTable(rowsOf([result])).split('\n')[1])
+      console.log(lineOf(result))
     }
   }
   console.log(`\n${formatTable(rowsOf(results))}\n`)
   console.log(formatVerdicts(results, await measureHalfRate(results, options)))
 }
 
+function lineOf(result: Result): string {
+  return formatTable(rowsOf([result])).split('\n')[1] ?? ''
+}
+
 /** Loads one contestant on a store of its own, and checks what it says it has accepted. */
 export async function measure(
   contestant: Contestant,
-  { seconds, isProfiled }: Pick<AcceptOptions, 'seconds' | 'isProfiled'>,
+  { seconds, warmUpSeconds, isProfiled }: Pick<AcceptOptions, 'seconds' | 'warmUpSeconds' | 'isProfiled'>,
   generator: 'wrk' | 'autocannon',
 ): Promise<Result> {
   return onHost(contestant, async (host, store) => {
     const target = host.ready
-    const warm = await load(generator, { target, seconds: WARM_UP_SECONDS, dir: store.dir })
+    const warm = await load(generator, { target, seconds: warmUpSeconds, dir: store.dir })
     if (isProfiled) await host.profile()
     const pids = [store.pid, host.pid, ...(host.ready.workers ?? []).map(({ pid }) => pid)]
-    const { value: measured, percents } = await shareOfCore(pids, () =>
-      load(generator, { target, seconds, dir: store.dir }),
-    )
+    const {
+      value: measured,
+      percents,
+      stolenPercent,
+    } = await shareOfCore(pids, () => load(generator, { target, seconds, dir: store.dir }))
     const [storePercent = null, ...shares] = percents
     if (isProfiled) await showProfile(host, contestant)
     await verify(contestant, [warm, measured], host, store)
-    return { contestant, measured, hostPercent: sumOf(shares), storePercent }
+    return { contestant, measured, hostPercent: sumOf(shares), storePercent, stolenPercent }
   })
 }
 
@@ -81,23 +94,36 @@ function sumOf(percents: readonly (number | null)[]): number | null {
  * p99 where it matters: at half of what the product can do at most, under a load that does not wait for answers; and what
  * the floor has at the same rate, which is what disk and machine take of it. Empty without (c).
  */
-async function measureHalfRate(results: readonly Result[], { seconds }: AcceptOptions): Promise<HalfRate> {
+async function measureHalfRate(results: readonly Result[], options: AcceptOptions): Promise<HalfRate> {
   const rates = results.filter(({ contestant }) => contestant.id === 'c').map(({ measured }) => measured.perSecond)
   const rate = (rates.sort((a, b) => a - b)[Math.floor((rates.length - 1) / 2)] ?? 0) / 2
   const measured: HalfRate = {}
   for (const id of rate === 0 ? [] : (['a', 'c'] as const)) {
     const contestant = results.find((result) => result.contestant.id === id)?.contestant
-    if (contestant !== undefined) measured[id] = await measurePaced(contestant, { rate, seconds })
+    if (contestant === undefined) continue
+    const paced = await undisturbed(() => measurePaced(contestant, rate, options), {
+      tell: ({ stolenPercent, measured: { p99Ms } }) =>
+        console.log(
+          `(${id}) at half the rate, p99 ${formatNumber(p99Ms, 1)} ms, ${formatNumber(stolenPercent)} % stolen  once more`,
+        ),
+    })
+    measured[id] = paced.measured
   }
   return measured
 }
 
-function measurePaced(contestant: Contestant, { rate, seconds }: { rate: number; seconds: number }): Promise<Measured> {
+function measurePaced(
+  contestant: Contestant,
+  rate: number,
+  { seconds, warmUpSeconds }: AcceptOptions,
+): Promise<Disturbed & { measured: Measured }> {
   return onHost(contestant, async (host, store) => {
-    const warm = await pace(host.ready, { rate, count: rate * WARM_UP_SECONDS })
-    const measured = await pace(host.ready, { rate, count: rate * seconds })
+    const warm = await pace(host.ready, { rate, count: rate * warmUpSeconds })
+    const { value: measured, stolenPercent } = await shareOfCore([], () =>
+      pace(host.ready, { rate, count: rate * seconds }),
+    )
     await verify(contestant, [warm, measured], host, store)
-    return measured
+    return { measured, stolenPercent }
   })
 }
 

@@ -27,6 +27,7 @@ const HELP = `Usage: npm run bench -- <name> [options]
 Options
   --seconds N   length of each measurement (accept, lifecycle, scale; default 10)
   --rounds N    repetitions (accept, start; default 3)
+  --warm-up N   seconds of load before each measurement (accept, scale; default 10)
   --only IDS    contestants of accept: ${CONTESTANTS.map(({ id }) => id).join(',')} (default a,b,c,c1,c2,d);
                 loads of webhooks: all,one,beside
   --messages N  messages (memory: 100,000; lifecycle: the burst, 20,000; search: 1,000,000; webhooks: posts, 20,000)
@@ -43,6 +44,7 @@ const CONTESTANTS_USUAL = ['a', 'b', 'c', 'c1', 'c2', 'd']
 const OPTIONS = {
   seconds: { type: 'string' },
   rounds: { type: 'string' },
+  'warm-up': { type: 'string' },
   only: { type: 'string' },
   messages: { type: 'string' },
   profile: { type: 'boolean' },
@@ -56,10 +58,17 @@ async function main(): Promise<void> {
   const { values, positionals } = parseArgs({ options: OPTIONS, allowPositionals: true })
   const seconds = readNumber('seconds', values.seconds, 10)
   const rounds = readNumber('rounds', values.rounds, 3)
+  const warmUpSeconds = readNumber('warm-up', values['warm-up'], 10)
   const only = values.only?.split(',')
   if (values.help === true) console.log(HELP)
   else if (positionals[0] === 'accept')
-    await benchAccept({ seconds, rounds, only: only ?? CONTESTANTS_USUAL, isProfiled: values.profile === true })
+    await benchAccept({
+      seconds,
+      rounds,
+      warmUpSeconds,
+      only: only ?? CONTESTANTS_USUAL,
+      isProfiled: values.profile === true,
+    })
   else if (positionals[0] === 'memory') await benchMemory(readNumber('messages', values.messages, 100_000))
   else if (positionals[0] === 'lifecycle')
     await benchLifecycle({
@@ -77,7 +86,7 @@ async function main(): Promise<void> {
       dead: readNumber('dead', values.dead, 100),
       each: readNumber('messages', values.messages, 1000),
     })
-  else if (positionals[0] === 'scale') await benchScale(seconds)
+  else if (positionals[0] === 'scale') await benchScale(seconds, warmUpSeconds)
   else if (positionals[0] === 'webhooks')
     await benchWebhooks({
       seconds,

@@ -13,6 +13,8 @@ export interface Result {
   /** Share of one core; null where it cannot be read. */
   readonly hostPercent: number | null
   readonly storePercent: number | null
+  /** Share of all cores that others had meanwhile; null where the kernel does not say. */
+  readonly stolenPercent: number | null
 }
 
 type Id = Contestant['id']
@@ -35,7 +37,7 @@ export interface HalfRate {
 
 /** Medians of each contestant, with the head of the table. */
 export function rowsOf(results: readonly Result[]): string[][] {
-  const head = ['', 'messages/s', 'least', 'most', 'p50 ms', 'p99 ms', 'host µs', 'redis µs']
+  const head = ['', 'messages/s', 'least', 'most', 'p50 ms', 'p99 ms', 'host µs', 'redis µs', 'stolen %']
   const ids = [...new Set(results.map(({ contestant }) => contestant.id))].sort()
   return [head, ...ids.map((id) => rowOf(results.filter(({ contestant }) => contestant.id === id)))]
 }
@@ -74,6 +76,7 @@ function rowOf(results: readonly Result[]): string[] {
     formatNumber(median(all(({ measured }) => measured.p99Ms)), 1),
     formatNumber(median(all(({ hostPercent, measured }) => microsecondsEach(hostPercent, measured)))),
     formatNumber(median(all(({ storePercent, measured }) => microsecondsEach(storePercent, measured)))),
+    formatNumber(median(all(({ stolenPercent }) => stolenPercent ?? Number.NaN)), 1),
   ]
 }
 

@@ -14,13 +14,13 @@ const WORKERS = [1, 2, 4]
 const MICROSECONDS = 10_000
 
 /** Measures and prints one line for each number of workers. */
-export async function benchScale(seconds: number): Promise<void> {
+export async function benchScale(seconds: number, warmUpSeconds: number): Promise<void> {
   const generator = await findGenerator()
   const rows = [['actors', 'messages/s', 'p50 ms', 'p99 ms', 'host µs', 'redis µs']]
   for (const workers of WORKERS) {
     const { measured, hostPercent, storePercent } = await measure(
       apart(workers),
-      { seconds, isProfiled: false },
+      { seconds, warmUpSeconds, isProfiled: false },
       generator,
     )
     const { perSecond, p50Ms, p99Ms } = measured

@@ -3,6 +3,8 @@
  */
 
 import { readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
 
 /** `USER_HZ`, the unit of /proc/<pid>/stat: 100 on every Linux that Node runs on. */
 const TICKS_PER_SECOND = 100
@@ -21,25 +23,40 @@ export function residentBytes(pid: number): number | null {
   return kibibytes === undefined ? null : Number(kibibytes) * 1024
 }
 
-/** Share of one core that each process uses while `work` runs, in percent. */
+/**
+ * Share of one core that each process uses while `work` runs, and share of all cores that the host beneath a virtual
+ * machine gave to others in that time, in percent.
+ */
 export async function shareOfCore<T>(
   pids: readonly number[],
   work: () => Promise<T>,
-): Promise<{ value: T; percents: (number | null)[] }> {
+): Promise<{ value: T; percents: (number | null)[]; stolenPercent: number | null }> {
   const startedAtMs = performance.now()
   const before = pids.map(cpuSeconds)
+  const stolenBefore = stolenTicks()
   const value = await work()
   const seconds = (performance.now() - startedAtMs) / 1000
   const percents = pids.map((pid, at) => {
     const [first, last] = [before[at] ?? null, cpuSeconds(pid)]
     return first === null || last === null ? null : ((last - first) / seconds) * 100
   })
-  return { value, percents }
+  const stolen = stolenTicks()
+  const stolenPercent =
+    stolenBefore === null || stolen === null
+      ? null
+      : ((stolen - stolenBefore) / TICKS_PER_SECOND / seconds / availableParallelism()) * 100
+  return { value, percents, stolenPercent }
 }
 
-function readProc(pid: number, file: string): string | null {
+/** Processor time that this machine asked for and did not get since it started: `steal` of proc(5), all cores. */
+function stolenTicks(): number | null {
+  const fields = /^cpu +(.*)$/m.exec(readProc('', 'stat') ?? '')?.[1]?.split(' ')
+  return fields?.[7] === undefined ? null : Number(fields[7])
+}
+
+function readProc(pid: number | '', file: string): string | null {
   try {
-    return readFileSync(`/proc/${pid}/${file}`, 'utf8')
+    return readFileSync(join('/proc', String(pid), file), 'utf8')
   } catch {
     return null
   }

@@ -9,6 +9,8 @@ import { CONTESTANTS, type Contestant } from '../bench/contestant.ts'
 import { readAccepted, readFigure } from '../bench/figures.ts'
 import { formatVerdicts, type Result, rowsOf } from '../bench/ratio.ts'
 import { formatNumber, formatTable, median } from '../bench/table.ts'
+import { undisturbed } from '../bench/undisturbed.ts'
+import { shareOfCore } from '../bench/usage.ts'
 import type { Measured } from '../bench/wrk.ts'
 import { spawnNode } from './support/node.ts'
 
@@ -21,7 +23,13 @@ function measured(perSecond: number, p99Ms = 9): Measured {
 function result(id: Contestant['id'], perSecond: number, percents: [number, number] | null = null): Result {
   const contestant = CONTESTANTS.find((one) => one.id === id) as Contestant
   const [hostPercent, storePercent] = percents ?? [null, null]
-  return { contestant, measured: measured(perSecond), hostPercent, storePercent }
+  return {
+    contestant,
+    measured: measured(perSecond),
+    hostPercent,
+    storePercent,
+    stolenPercent: hostPercent === null ? null : 1.2,
+  }
 }
 
 t.test('table: the first column is left, the others right', async (t) => {
@@ -62,10 +70,51 @@ t.test('ratio: a row holds the median, least and most of its rounds, and what on
     result('c', 5000, [100, 25]),
     result('c', 2000, [100, 10]),
   ])
-  t.same(head, ['', 'messages/s', 'least', 'most', 'p50 ms', 'p99 ms', 'host µs', 'redis µs'])
-  t.match(floor, [/^\(a\) floor/, '9,000', '9,000', '9,000', '2.0', '9.0', '-', '-'])
+  t.same(head, ['', 'messages/s', 'least', 'most', 'p50 ms', 'p99 ms', 'host µs', 'redis µs', 'stolen %'])
+  t.match(floor, [/^\(a\) floor/, '9,000', '9,000', '9,000', '2.0', '9.0', '-', '-', '-'])
   // 80 % of a core over 4,000 messages are 200 µs each; the other rounds cost 200 and 500.
-  t.match(product, [/^\(c\) product/, '4,000', '2,000', '5,000', '2.0', '9.0', '200', '50'])
+  t.match(product, [/^\(c\) product/, '4,000', '2,000', '5,000', '2.0', '9.0', '200', '50', '1.2'])
+})
+
+/** Stolen time of each run, and the run that counts; null: the kernel does not say. */
+const STOLEN: [(number | null)[], number][] = [
+  [[2], 0],
+  [[2.1, 0.5], 1],
+  [[9, 30, 8, 12], 2],
+  [[5, 5, 5, 5], 3],
+  [[null], 0],
+]
+
+t.test('undisturbed: what others had the processor of is repeated, some times, whatever it measured', async (t) => {
+  for (const [stolen, expected] of STOLEN) {
+    let runs = 0
+    const told: number[] = []
+    const work = async (): Promise<{ stolenPercent: number | null; run: number }> => {
+      const run = runs++
+      return { stolenPercent: stolen[run] as number | null, run }
+    }
+    const best = await undisturbed(work, { tell: ({ run }) => told.push(run), restMs: 1 })
+    t.equal(best.run, expected, `of ${stolen}`)
+    t.equal(runs, stolen.length)
+    t.same(
+      told,
+      Array.from({ length: runs - 1 }, (_, run) => run),
+      'each that is repeated is told',
+    )
+  }
+})
+
+t.test('usage: the share of a process, and what was stolen of the machine', async (t) => {
+  const { value, percents, stolenPercent } = await shareOfCore([process.pid, 2 ** 30], async () => {
+    const until = performance.now() + 300
+    while (performance.now() < until);
+    return 'done'
+  })
+  t.equal(value, 'done')
+  t.equal(percents[1], null, 'of no process')
+  if (process.platform !== 'linux') return
+  t.ok((percents[0] ?? 0) > 0, `${percents[0]} % of a core`)
+  t.ok(stolenPercent !== null && stolenPercent >= 0 && stolenPercent <= 100, `${stolenPercent} % stolen`)
 })
 
 /** Rates of a, b, c, c1, c2 and the p99 at half the rate; the verdicts in order. */
