@@ -2,9 +2,8 @@
  * remote-ask - commands to shards that another process owns: into their mailbox, and the reply out of the store.
  *
  * All asks of one turn of the loop for one shard are one parcel, and all parcels of the turn one request to the store. While
- * two are under way, asks gather for the next: what a request costs the store is shared by more of them, and with one that
- * waits there the store need not wait for the next. The owner tells
- * the reply once its commit is confirmed. What was told can be lost, so the store is asked as well: half a second
+ * the asks of two requests are unanswered, others gather for the next: requests, commits and replies each cost something
+ * that more of them share, and of two one is decided on while the other is answered. The owner tells the reply once its commit is confirmed. What was told can be lost, so the store is asked as well: half a second
  * after the turn, for all of its parcels together, and again until the deadlines have passed.
  *
  * Guarantees: an enqueue whose reply was lost is never sent again; `unavailable` is said only when the store itself says
@@ -27,9 +26,9 @@ const BYTES_MAX = 1_048_576
 /** Asks of one process that wait. */
 const ASKS_MAX = 20_000
 const LOOK_MS = 500
-/** So many requests are under way before asks gather. */
-const UNDER_WAY_MAX = 2
-/** Asks wait no longer for the answer to a request before them. */
+/** Requests of so many turns are unanswered before asks gather. */
+const UNANSWERED_MAX = 2
+/** Asks wait no longer for those before them. */
 const GATHER_MS = 5
 /** Looks that are due within so long are one. */
 const GRAIN_MS = 20
@@ -66,19 +65,26 @@ interface Turn {
   readonly sentAtMs: number
 }
 
+/** What is sent next. */
+interface Gathering {
+  readonly parcels: OpenParcel[]
+  /** Parcels with asks that wait. */
+  open: number
+}
+
 /** The asks of this process that wait for other processes. */
 export class RemoteAsks {
   private readonly deps: Deps
   private readonly open = new Map<string, OpenParcel>()
-  /** Parcels of this turn; of a shard, the one that is being filled. */
-  private turn: OpenParcel[] = []
+  private gathering: Gathering = { parcels: [], open: 0 }
+  /** Of a shard, the parcel that is being filled. */
   private readonly filling = new Map<number, OpenParcel>()
   private readonly looks = new LookList<Turn>()
   private lookAtMs = Number.POSITIVE_INFINITY
   private cancelLook: () => void = () => undefined
   private waiting = 0
-  /** Requests under way. */
-  private underWay = 0
+  /** Turns that were sent and have asks that wait. */
+  private unanswered = 0
   private cancelSend: () => void = () => undefined
 
   constructor(deps: Deps) {
@@ -109,8 +115,7 @@ export class RemoteAsks {
     this.waiting += 1
     let parcel = this.filling.get(shard)
     if (parcel?.hasRoom(packed) !== true) {
-      if (this.turn.length === 0)
-        this.cancelSend = this.deps.clock.after(this.underWay >= UNDER_WAY_MAX ? GATHER_MS : 0, () => void this.send())
+      if (this.gathering.parcels.length === 0) this.sendAfter(this.unanswered < UNANSWERED_MAX ? 0 : GATHER_MS)
       parcel = this.begin(shard)
     }
     parcel.add(packed, deadlineMs, wire === undefined ? answer : (result) => answer(unpacked(result, wire)))
@@ -119,31 +124,41 @@ export class RemoteAsks {
   private begin(shard: number): OpenParcel {
     const { clock, random } = this.deps
     const id = newCmdId(clock.nowMs(), random)
+    const { gathering } = this
     const parcel = new OpenParcel(shard, id, (isLast) => {
       this.waiting -= 1
-      if (isLast) this.open.delete(id)
+      if (!isLast) return
+      this.open.delete(id)
+      gathering.open -= 1
+      if (gathering.open === 0) this.answered()
     })
     this.open.set(id, parcel)
     this.filling.set(shard, parcel)
-    this.turn.push(parcel)
+    gathering.parcels.push(parcel)
+    gathering.open += 1
     return parcel
+  }
+
+  /** A turn has all its answers: what gathered meanwhile waits no longer than what these bring about. */
+  private answered(): void {
+    this.unanswered -= 1
+    if (this.gathering.parcels.length > 0 && this.unanswered < UNANSWERED_MAX) this.sendAfter(0)
+  }
+
+  private sendAfter(ms: number): void {
+    this.cancelSend()
+    this.cancelSend = this.deps.clock.after(ms, () => void this.send())
   }
 
   private async send(): Promise<void> {
     const { store, clock, worker } = this.deps
-    const parcels = this.turn
-    this.turn = []
+    const { parcels } = this.gathering
+    this.gathering = { parcels: [], open: 0 }
     this.filling.clear()
-    const turn = { parcels, sentAtMs: clock.monotonicMs() }
-    this.lookAfter(turn, LOOK_MS)
+    this.unanswered += 1
+    this.lookAfter({ parcels, sentAtMs: clock.monotonicMs() }, LOOK_MS)
     const packed = parcels.map((parcel) => parcel.packed())
-    this.underWay += 1
     const sent = await store.enqueue({ replyTo: worker, commandsMax: MAILBOX_MAX, parcels: packed })
-    this.underWay -= 1
-    if (this.turn.length > 0) {
-      this.cancelSend()
-      void this.send()
-    }
     parcels.forEach((parcel, place) => {
       if (sent[place] === 'busy' || sent[place] === 'unsent') parcel.settleOpen(() => UNAVAILABLE)
     })

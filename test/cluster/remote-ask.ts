@@ -160,53 +160,66 @@ test('remote-ask: asks of a turn are parcels of one request, their looks one loo
   t.equal(asks.size, 0)
 })
 
-test('remote-ask: asks gather while two enqueues are under way, five milliseconds at most', async (t) => {
+test('remote-ask: asks gather while those of two turns are unanswered, five milliseconds at most', async (t) => {
   const store = new SimStore()
   const time = new VirtualTime()
   const clock = new WorkerClock(time, { rate: 1, originMs: 0, storeMs: store.nowMs })
   const sent: number[] = []
-  const answers: (() => void)[] = []
+  const told: string[][] = []
   const linked = changeStore(store, {
-    enqueue({ parcels }) {
+    async enqueue({ parcels }) {
       sent.push(parcels.reduce((sum, { count }) => sum + count, 0))
-      return new Promise((resolve) => answers.push(() => resolve(parcels.map(() => 'ok' as const))))
+      const results = (count: number): string => JSON.stringify(Array(count).fill({ kind: 'answer', reply: 1 }))
+      told.push(parcels.map(({ parcelId, count }) => `${parcelId}/0 ${results(count)}`))
+      return parcels.map(({ shard }) => (shard === 3 ? 'busy' : 'ok'))
     },
   })
-  const asks = new RemoteAsks({ store: linked, clock, worker: 'w', random: () => 0.5 })
-  const ask = (): void =>
-    asks.ask(
-      { shard: 1, type: SAY, command: { name: 'x', cmdId: 'x', body: {} }, deadlineMs: store.nowMs + LIFE_MS },
-      () => undefined,
-    )
+  const chance = makeChance(1)
+  const asks = new RemoteAsks({ store: linked, clock, worker: 'w', random: () => chance.next() })
+  let heard = 0
+  const ask = (shard = 1): void => {
+    const command = { name: 'x', cmdId: 'x', body: {} }
+    asks.ask({ shard, type: SAY, command, deadlineMs: store.nowMs + LIFE_MS }, () => {
+      heard += 1
+    })
+  }
   const pass = async (ms: number): Promise<void> => {
     time.nowMs += ms
     for (const timer of time.dueTimers(new Set([clock]))) time.call(timer)
     for (let i = 0; i < 4; i += 1) await settle()
   }
   ask()
-  ask()
+  ask(2)
   await pass(0)
   t.same(sent, [2], 'what was asked in one turn goes with its end')
   ask()
   await pass(0)
-  t.same(sent, [2, 1], 'what comes while it is under way goes too')
+  t.same(sent, [2, 1], 'what comes while one is unanswered goes too')
   ask()
   await pass(0)
   ask()
   await pass(4)
-  t.same(sent, [2, 1], 'with two under way it waits')
-  answers[0]?.()
+  t.same(sent, [2, 1], 'with two unanswered it waits')
+  asks.heard(told[0]![0]!)
   await pass(0)
-  t.same(sent, [2, 1, 2], 'until one is answered')
+  t.same([sent, heard], [[2, 1], 1], 'a turn is answered when all its parcels are')
+  asks.heard(told[0]![1]!)
+  ask()
+  await pass(0)
+  t.same([sent, heard], [[2, 1, 3], 2], 'then what has gathered goes, with what is asked in that turn')
   ask()
   await pass(4)
   ask()
   await pass(1)
-  t.same(sent, [2, 1, 2, 2], 'or five milliseconds are over')
-  ask()
-  answers[1]?.()
-  await pass(0)
-  t.same(sent, [2, 1, 2, 2, 1], 'the answer to any ends the wait')
+  t.same(sent, [2, 1, 3, 2], 'or five milliseconds are over')
+  for (const lines of told) for (const line of lines) asks.heard(line)
   await pass(20)
-  t.same(sent, [2, 1, 2, 2, 1], 'and nothing is sent twice')
+  t.same([sent, heard, asks.size], [[2, 1, 3, 2], 8, 0], 'and nothing is sent twice')
+  ask(3)
+  await pass(0)
+  ask(3)
+  await pass(0)
+  ask()
+  await pass(0)
+  t.same(sent, [2, 1, 3, 2, 1, 1, 1], 'a turn that the store refuses holds up nobody')
 })
