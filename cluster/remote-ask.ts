@@ -2,8 +2,8 @@
  * remote-ask - commands to shards that another process owns: into their mailbox, and the reply out of the store.
  *
  * All asks of one turn of the loop for one shard are one parcel, and all parcels of the turn one request to the store. While
- * the asks of two requests are unanswered, others gather for the next: requests, commits and replies each cost something
- * that more of them share, and of two one is decided on while the other is answered. The owner tells the reply once its commit is confirmed. What was told can be lost, so the store is asked as well: half a second
+ * asks of requests before are unanswered, others gather for the next: requests, commits and replies each cost something
+ * that more of them share, and of two of one size one is decided on while the other is answered. The owner tells the reply once its commit is confirmed. What was told can be lost, so the store is asked as well: half a second
  * after the turn, for all of its parcels together, and again until the deadlines have passed.
  *
  * Guarantees: an enqueue whose reply was lost is never sent again; `unavailable` is said only when the store itself says
@@ -26,10 +26,9 @@ const BYTES_MAX = 1_048_576
 /** Asks of one process that wait. */
 const ASKS_MAX = 20_000
 const LOOK_MS = 500
-/** Requests of so many turns are unanswered before asks gather. */
-const UNANSWERED_MAX = 2
-/** Asks wait no longer for those before them. */
-const GATHER_MS = 5
+/** Asks gather so long for the next request while those of none, one, or more turns are unanswered. */
+const GATHER_MS = [0, 2, 5] as const
+const UNANSWERED_MAX = GATHER_MS.length - 1
 /** Looks that are due within so long are one. */
 const GRAIN_MS = 20
 /** A look right after the deadline finds that it has passed. */
@@ -115,7 +114,7 @@ export class RemoteAsks {
     this.waiting += 1
     let parcel = this.filling.get(shard)
     if (parcel?.hasRoom(packed) !== true) {
-      if (this.gathering.parcels.length === 0) this.sendAfter(this.unanswered < UNANSWERED_MAX ? 0 : GATHER_MS)
+      if (this.gathering.parcels.length === 0) this.sendAfter(GATHER_MS[Math.min(this.unanswered, UNANSWERED_MAX)] ?? 0)
       parcel = this.begin(shard)
     }
     parcel.add(packed, deadlineMs, wire === undefined ? answer : (result) => answer(unpacked(result, wire)))
