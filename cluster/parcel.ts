@@ -1,5 +1,5 @@
 /**
- * parcel - commands of one process for one shard, made in one turn of the loop, as one value.
+ * parcel - commands of one process for one shard, gathered for one request, as one value.
  *
  * Form: a line with the parcel's id, the length of the list in bytes, then that of each blob; the list as JSON, for each
  * command `[name, cmdId, deadlineMs, how many of the blobs are its own, body]`; then the blobs one after the other. It lies

@@ -1,10 +1,11 @@
 /**
  * remote-ask - commands to shards that another process owns: into their mailbox, and the reply out of the store.
  *
- * All asks of one turn of the loop for one shard are one parcel, and all parcels of the turn one request to the store. While
- * asks of requests before are unanswered, others gather for the next: requests, commits and replies each cost something
- * that more of them share, and of two of one size one is decided on while the other is answered. The owner tells the reply once its commit is confirmed. What was told can be lost, so the store is asked as well: half a second
- * after the turn, for all of its parcels together, and again until the deadlines have passed.
+ * Asks for one shard are one parcel, and the parcels of a turn of the loop one request to the store. While a parcel of a shard
+ * is unanswered, asks for that shard gather for its next one: requests, commits and replies each cost something that more of
+ * them share, and while one shard's asks are decided another's are answered. So they do while two requests are under
+ * way. The owner tells the reply once its commit is confirmed. What was told can be lost, so the store is asked as well:
+ * half a second after the turn, for all of its parcels together, and again until the deadlines have passed.
  *
  * Guarantees: an enqueue whose reply was lost is never sent again; `unavailable` is said only when the store itself says
  * that the deadline has passed and there is no reply, because no commit can make the command true after that.
@@ -26,9 +27,10 @@ const BYTES_MAX = 1_048_576
 /** Asks of one process that wait. */
 const ASKS_MAX = 20_000
 const LOOK_MS = 500
-/** Asks gather so long for the next request while those of none, one, or more turns are unanswered. */
-const GATHER_MS = [0, 2, 5] as const
-const UNANSWERED_MAX = GATHER_MS.length - 1
+/** So many requests are under way before asks gather. */
+const UNDER_WAY_MAX = 2
+/** Asks wait no longer for those before them; twice, where both a parcel and requests are to be waited for. */
+const GATHER_MS = 5
 /** Looks that are due within so long are one. */
 const GRAIN_MS = 20
 /** A look right after the deadline finds that it has passed. */
@@ -64,27 +66,30 @@ interface Turn {
   readonly sentAtMs: number
 }
 
-/** What is sent next. */
-interface Gathering {
-  readonly parcels: OpenParcel[]
-  /** Parcels with asks that wait. */
-  open: number
+/** What is asked of the owner of one shard. */
+interface Line {
+  /** Parcels that are filled, the last one still; not sent. */
+  parcels: OpenParcel[]
+  /** Parcels that were sent and have asks that wait. */
+  unanswered: number
+  cancelWait: () => void
 }
 
 /** The asks of this process that wait for other processes. */
 export class RemoteAsks {
   private readonly deps: Deps
   private readonly open = new Map<string, OpenParcel>()
-  private gathering: Gathering = { parcels: [], open: 0 }
-  /** Of a shard, the parcel that is being filled. */
-  private readonly filling = new Map<number, OpenParcel>()
+  /** By shard. */
+  private readonly lines = new Map<number, Line>()
   private readonly looks = new LookList<Turn>()
   private lookAtMs = Number.POSITIVE_INFINITY
   private cancelLook: () => void = () => undefined
   private waiting = 0
-  /** Turns that were sent and have asks that wait. */
-  private unanswered = 0
+  /** What goes with the next request. */
+  private readonly due = new Set<Line>()
   private cancelSend: () => void = () => undefined
+  /** Requests under way. */
+  private underWay = 0
 
   constructor(deps: Deps) {
     this.deps = deps
@@ -112,52 +117,73 @@ export class RemoteAsks {
     const said = wire === undefined ? command : { ...command, body: wire.pack(command.body) }
     const packed = packCommand(said, deadlineMs)
     this.waiting += 1
-    let parcel = this.filling.get(shard)
+    const line = this.lineOf(shard)
+    let parcel = line.parcels[line.parcels.length - 1]
     if (parcel?.hasRoom(packed) !== true) {
-      if (this.gathering.parcels.length === 0) this.sendAfter(GATHER_MS[Math.min(this.unanswered, UNANSWERED_MAX)] ?? 0)
-      parcel = this.begin(shard)
+      if (parcel === undefined) this.wait(line)
+      parcel = this.begin(shard, line)
     }
     parcel.add(packed, deadlineMs, wire === undefined ? answer : (result) => answer(unpacked(result, wire)))
   }
 
-  private begin(shard: number): OpenParcel {
+  private lineOf(shard: number): Line {
+    let line = this.lines.get(shard)
+    if (line === undefined) {
+      line = { parcels: [], unanswered: 0, cancelWait: () => undefined }
+      this.lines.set(shard, line)
+    }
+    return line
+  }
+
+  /** The first ask of a parcel has come. */
+  private wait(line: Line): void {
+    if (line.unanswered === 0) this.sendSoon(line)
+    else line.cancelWait = this.deps.clock.after(GATHER_MS, () => this.sendSoon(line))
+  }
+
+  private begin(shard: number, line: Line): OpenParcel {
     const { clock, random } = this.deps
     const id = newCmdId(clock.nowMs(), random)
-    const { gathering } = this
     const parcel = new OpenParcel(shard, id, (isLast) => {
       this.waiting -= 1
       if (!isLast) return
       this.open.delete(id)
-      gathering.open -= 1
-      if (gathering.open === 0) this.answered()
+      line.unanswered -= 1
+      // What gathered meanwhile waits no longer than what the answers bring about.
+      if (line.parcels.length > 0 && line.unanswered === 0) this.sendSoon(line)
     })
     this.open.set(id, parcel)
-    this.filling.set(shard, parcel)
-    gathering.parcels.push(parcel)
-    gathering.open += 1
+    line.parcels.push(parcel)
     return parcel
   }
 
-  /** A turn has all its answers: what gathered meanwhile waits no longer than what these bring about. */
-  private answered(): void {
-    this.unanswered -= 1
-    if (this.gathering.parcels.length > 0 && this.unanswered < UNANSWERED_MAX) this.sendAfter(0)
-  }
-
-  private sendAfter(ms: number): void {
-    this.cancelSend()
-    this.cancelSend = this.deps.clock.after(ms, () => void this.send())
+  /** With the end of this turn of the loop, and all others that are due then. */
+  private sendSoon(line: Line): void {
+    const isFirst = this.due.size === 0
+    this.due.add(line)
+    const waitMs = this.underWay < UNDER_WAY_MAX ? 0 : GATHER_MS
+    if (isFirst) this.cancelSend = this.deps.clock.after(waitMs, () => void this.send())
   }
 
   private async send(): Promise<void> {
     const { store, clock, worker } = this.deps
-    const { parcels } = this.gathering
-    this.gathering = { parcels: [], open: 0 }
-    this.filling.clear()
-    this.unanswered += 1
+    const parcels: OpenParcel[] = []
+    for (const line of this.due) {
+      line.cancelWait()
+      line.unanswered += line.parcels.length
+      parcels.push(...line.parcels)
+      line.parcels = []
+    }
+    this.due.clear()
     this.lookAfter({ parcels, sentAtMs: clock.monotonicMs() }, LOOK_MS)
     const packed = parcels.map((parcel) => parcel.packed())
+    this.underWay += 1
     const sent = await store.enqueue({ replyTo: worker, commandsMax: MAILBOX_MAX, parcels: packed })
+    this.underWay -= 1
+    if (this.due.size > 0) {
+      this.cancelSend()
+      void this.send()
+    }
     parcels.forEach((parcel, place) => {
       if (sent[place] === 'busy' || sent[place] === 'unsent') parcel.settleOpen(() => UNAVAILABLE)
     })

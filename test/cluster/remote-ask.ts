@@ -160,24 +160,42 @@ test('remote-ask: asks of a turn are parcels of one request, their looks one loo
   t.equal(asks.size, 0)
 })
 
-test('remote-ask: asks gather while those before are unanswered, two milliseconds or five', async (t) => {
+interface Gathering {
+  /** Commands of the parcels of each request. */
+  readonly sent: number[][]
+  /** What the owner says of all commands of a parcel. */
+  readonly told: string[]
+  /** Has the store answer the oldest request that it holds. */
+  readonly answerEnqueue: () => void
+  readonly asks: RemoteAsks
+  readonly ask: (shard: number) => void
+  readonly heard: () => number
+  readonly pass: (ms: number) => Promise<void>
+}
+
+/** A store that tells what is put into mailboxes; shard 9 is full, and requests may be held. */
+function gathering({ isHeld }: { isHeld: boolean }): Gathering {
   const store = new SimStore()
   const time = new VirtualTime()
   const clock = new WorkerClock(time, { rate: 1, originMs: 0, storeMs: store.nowMs })
-  const sent: number[] = []
-  const told: string[][] = []
+  const sent: number[][] = []
+  const told: string[] = []
+  const held: (() => void)[] = []
   const linked = changeStore(store, {
-    async enqueue({ parcels }) {
-      sent.push(parcels.reduce((sum, { count }) => sum + count, 0))
+    enqueue({ parcels }) {
+      sent.push(parcels.map(({ count }) => count))
       const results = (count: number): string => JSON.stringify(Array(count).fill({ kind: 'answer', reply: 1 }))
-      told.push(parcels.map(({ parcelId, count }) => `${parcelId}/0 ${results(count)}`))
-      return parcels.map(({ shard }) => (shard === 3 ? 'busy' : 'ok'))
+      told.push(...parcels.map(({ parcelId, count }) => `${parcelId}/0 ${results(count)}`))
+      return new Promise((resolve) => {
+        held.push(() => resolve(parcels.map(({ shard }) => (shard === 9 ? 'busy' : 'ok'))))
+        if (!isHeld) held.shift()?.()
+      })
     },
   })
   const chance = makeChance(1)
   const asks = new RemoteAsks({ store: linked, clock, worker: 'w', random: () => chance.next() })
   let heard = 0
-  const ask = (shard = 1): void => {
+  const ask = (shard: number): void => {
     const command = { name: 'x', cmdId: 'x', body: {} }
     asks.ask({ shard, type: SAY, command, deadlineMs: store.nowMs + LIFE_MS }, () => {
       heard += 1
@@ -185,45 +203,77 @@ test('remote-ask: asks gather while those before are unanswered, two millisecond
   }
   const pass = async (ms: number): Promise<void> => {
     time.nowMs += ms
-    for (const timer of time.dueTimers(new Set([clock]))) time.call(timer)
-    for (let i = 0; i < 4; i += 1) await settle()
+    for (let i = 0; i < 4; i += 1) {
+      for (const timer of time.dueTimers(new Set([clock]))) time.call(timer)
+      await settle()
+    }
   }
-  ask()
+  return { sent, told, answerEnqueue: () => held.shift()?.(), asks, ask, heard: () => heard, pass }
+}
+
+test('remote-ask: asks gather while a parcel of their shard is unanswered, five milliseconds at most', async (t) => {
+  const { sent, told, asks, ask, heard, pass } = gathering({ isHeld: false })
+  ask(1)
+  ask(1)
   ask(2)
   await pass(0)
-  t.same(sent, [2], 'what was asked in one turn goes with its end')
-  ask()
-  await pass(1)
-  ask()
+  t.same(sent, [[2, 1]], 'what was asked in one turn goes with its end')
+  ask(1)
+  ask(3)
   await pass(0)
-  t.same(sent, [2], 'while one is unanswered, others wait')
-  await pass(1)
-  t.same(sent, [2, 2], 'two milliseconds')
-  ask()
-  await pass(0)
-  ask()
+  t.same(sent, [[2, 1], [1]], 'other shards do not wait')
+  ask(1)
   await pass(4)
-  t.same(sent, [2, 2], 'with two unanswered longer')
-  asks.heard(told[0]![0]!)
+  t.same(sent.length, 2)
+  asks.heard(told[0]!)
+  ask(1)
   await pass(0)
-  t.same([sent, heard], [[2, 2], 1], 'a turn is answered when all its parcels are')
-  asks.heard(told[0]![1]!)
-  ask()
-  await pass(0)
-  t.same([sent, heard], [[2, 2, 3], 2], 'then what has gathered goes, with what is asked in that turn')
-  ask()
+  t.same([sent, heard()], [[[2, 1], [1], [3]], 2], 'answered, what has gathered goes, with what is asked in that turn')
+  ask(1)
   await pass(4)
-  ask()
+  ask(1)
+  t.same(sent.length, 3)
   await pass(1)
-  t.same(sent, [2, 2, 3, 2], 'or five milliseconds are over')
-  for (const lines of told) for (const line of lines) asks.heard(line)
+  t.same(sent[3], [2], 'or five milliseconds are over')
+  asks.heard(told[3]!)
+  ask(1)
+  await pass(4)
+  t.same(sent.length, 4, 'with two unanswered, both are waited for')
+  asks.heard(told[4]!)
+  await pass(0)
+  t.same(sent[4], [1])
+  for (const line of told) asks.heard(line)
   await pass(20)
-  t.same([sent, heard, asks.size], [[2, 2, 3, 2], 9, 0], 'and nothing is sent twice')
-  ask(3)
+  t.same([sent.length, heard(), asks.size], [5, 10, 0], 'and nothing is sent twice')
+  for (let i = 0; i < 3; i += 1) {
+    ask(9)
+    await pass(0)
+  }
+  t.same([sent.slice(5), heard()], [[[1], [1], [1]], 13], 'what the store refuses holds up nobody')
+})
+
+test('remote-ask: all asks gather while two requests are under way, five milliseconds at most', async (t) => {
+  const { sent, answerEnqueue, ask, pass } = gathering({ isHeld: true })
+  ask(1)
+  await pass(0)
+  ask(2)
   await pass(0)
   ask(3)
   await pass(0)
-  ask()
+  ask(4)
+  await pass(4)
+  t.same(sent, [[1], [1]])
+  answerEnqueue()
   await pass(0)
-  t.same(sent.slice(4), [1, 1, 1], 'a turn that the store refuses holds up nobody')
+  t.same(sent, [[1], [1], [1, 1]], 'until one is answered')
+  ask(5)
+  await pass(4)
+  t.same(sent.length, 3)
+  ask(6)
+  await pass(1)
+  t.same(sent[3], [1, 1], 'or five milliseconds are over')
+  await pass(20)
+  answerEnqueue()
+  await pass(20)
+  t.same(sent.length, 4, 'and nothing is sent twice')
 })
