@@ -13,7 +13,7 @@ export interface Result {
   /** Share of one core; null where it cannot be read. */
   readonly hostPercent: number | null
   readonly storePercent: number | null
-  /** Share of all cores that others had meanwhile; null where the kernel does not say. */
+  /** Of the processor time that this machine wanted meanwhile, what others had; null where the kernel does not say. */
   readonly stolenPercent: number | null
 }
 

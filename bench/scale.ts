@@ -16,9 +16,9 @@ const MICROSECONDS = 10_000
 /** Measures and prints one line for each number of workers. */
 export async function benchScale(seconds: number, warmUpSeconds: number): Promise<void> {
   const generator = await findGenerator()
-  const rows = [['actors', 'messages/s', 'p50 ms', 'p99 ms', 'host µs', 'redis µs']]
+  const rows = [['actors', 'messages/s', 'p50 ms', 'p99 ms', 'host µs', 'redis µs', 'stolen %']]
   for (const workers of WORKERS) {
-    const { measured, hostPercent, storePercent } = await measure(
+    const { measured, hostPercent, storePercent, stolenPercent } = await measure(
       apart(workers),
       { seconds, warmUpSeconds, isProfiled: false },
       generator,
@@ -33,6 +33,7 @@ export async function benchScale(seconds: number, warmUpSeconds: number): Promis
       formatNumber(p99Ms, 1),
       cost(hostPercent),
       cost(storePercent),
+      formatNumber(stolenPercent, 1),
     ])
   }
   console.log(formatTable(rows))

@@ -1,18 +1,19 @@
 /**
  * undisturbed - repeats what was measured while the host beneath a virtual machine gave its processors to others
  *
- * What decides is stolen time alone, never the figure that was measured: every contestant is repeated by the same rule.
+ * What decides is the share of the wanted processor time that was stolen, never the figure that was measured: a contestant
+ * that wants more of the processor is not repeated sooner.
  */
 
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** What was measured, and the share of all cores that was stolen meanwhile; null where the kernel does not say. */
+/** What was measured, and what of the wanted processor time was stolen meanwhile; null where the kernel does not say. */
 export interface Disturbed {
   readonly stolenPercent: number | null
 }
 
 /** A chain of three processes that wait for each other loses far more by it than this. */
-export const STOLEN_PERCENT_MAX = 2
+const STOLEN_PERCENT_MAX = 3
 const TRIES_MAX = 4
 const REST_MS = 10_000
 

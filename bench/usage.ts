@@ -3,7 +3,6 @@
  */
 
 import { readFileSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 
 /** `USER_HZ`, the unit of /proc/<pid>/stat: 100 on every Linux that Node runs on. */
@@ -24,8 +23,8 @@ export function residentBytes(pid: number): number | null {
 }
 
 /**
- * Share of one core that each process uses while `work` runs, and share of all cores that the host beneath a virtual
- * machine gave to others in that time, in percent.
+ * Share of one core that each process uses while `work` runs; and of the processor time that all processes of this
+ * machine wanted meanwhile, what the host beneath a virtual machine gave to others. In percent.
  */
 export async function shareOfCore<T>(
   pids: readonly number[],
@@ -33,25 +32,36 @@ export async function shareOfCore<T>(
 ): Promise<{ value: T; percents: (number | null)[]; stolenPercent: number | null }> {
   const startedAtMs = performance.now()
   const before = pids.map(cpuSeconds)
-  const stolenBefore = stolenTicks()
+  const timesBefore = machineTimes()
   const value = await work()
   const seconds = (performance.now() - startedAtMs) / 1000
   const percents = pids.map((pid, at) => {
     const [first, last] = [before[at] ?? null, cpuSeconds(pid)]
     return first === null || last === null ? null : ((last - first) / seconds) * 100
   })
-  const stolen = stolenTicks()
-  const stolenPercent =
-    stolenBefore === null || stolen === null
-      ? null
-      : ((stolen - stolenBefore) / TICKS_PER_SECOND / seconds / availableParallelism()) * 100
-  return { value, percents, stolenPercent }
+  return { value, percents, stolenPercent: stolenShare(timesBefore, machineTimes()) }
 }
 
-/** Processor time that this machine asked for and did not get since it started: `steal` of proc(5), all cores. */
-function stolenTicks(): number | null {
-  const fields = /^cpu +(.*)$/m.exec(readProc('', 'stat') ?? '')?.[1]?.split(' ')
-  return fields?.[7] === undefined ? null : Number(fields[7])
+/** Ticks of all cores since the machine started: what was wanted, and what of it was stolen. */
+interface MachineTimes {
+  readonly wanted: number
+  readonly stolen: number
+}
+
+/** By the line `cpu` of proc(5). */
+function machineTimes(): MachineTimes | null {
+  const fields = /^cpu +(.*)$/m
+    .exec(readProc('', 'stat') ?? '')?.[1]
+    ?.split(' ')
+    .map(Number)
+  if (fields === undefined) return null
+  const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, stolen = 0] = fields
+  return { wanted: user + nice + system + irq + softirq + stolen, stolen }
+}
+
+function stolenShare(before: MachineTimes | null, after: MachineTimes | null): number | null {
+  if (before === null || after === null) return null
+  return ((after.stolen - before.stolen) / Math.max(1, after.wanted - before.wanted)) * 100
 }
 
 function readProc(pid: number | '', file: string): string | null {

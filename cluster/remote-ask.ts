@@ -1,7 +1,8 @@
 /**
  * remote-ask - commands to shards that another process owns: into their mailbox, and the reply out of the store.
  *
- * Asks for one shard are one parcel, and the parcels of a turn of the loop one request to the store. While a parcel of a shard
+ * Asks for one shard that gather are one parcel, until it is full, and what is due together is one request to the store: at
+ * the end of a turn of the loop, or when a request is answered. While a parcel of a shard
  * is unanswered, asks for that shard gather for its next one: requests, commits and replies each cost something that more of
  * them share, and while one shard's asks are decided another's are answered. So they do while two requests are under
  * way. The owner tells the reply once its commit is confirmed. What was told can be lost, so the store is asked as well:
@@ -135,7 +136,7 @@ export class RemoteAsks {
     return line
   }
 
-  /** The first ask of a parcel has come. */
+  /** The first ask has come since the last request took what had gathered. */
   private wait(line: Line): void {
     if (line.unanswered === 0) this.sendSoon(line)
     else line.cancelWait = this.deps.clock.after(GATHER_MS, () => this.sendSoon(line))
@@ -149,7 +150,7 @@ export class RemoteAsks {
       if (!isLast) return
       this.open.delete(id)
       line.unanswered -= 1
-      // What gathered meanwhile waits no longer than what the answers bring about.
+      // What gathered meanwhile is due with what the answers bring about.
       if (line.parcels.length > 0 && line.unanswered === 0) this.sendSoon(line)
     })
     this.open.set(id, parcel)
@@ -157,7 +158,7 @@ export class RemoteAsks {
     return parcel
   }
 
-  /** With the end of this turn of the loop, and all others that are due then. */
+  /** With the end of this turn of the loop where few requests are under way, and with all others that are due then. */
   private sendSoon(line: Line): void {
     const isFirst = this.due.size === 0
     this.due.add(line)

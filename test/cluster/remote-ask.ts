@@ -4,6 +4,7 @@ import { test } from 'tap'
 import type { CommandType, Wire } from '../../cluster/behaviour.ts'
 import { newCmdId } from '../../cluster/cmd-id.ts'
 import { repliesKey } from '../../cluster/keyspace.ts'
+import { PARCEL_COMMANDS_MAX } from '../../cluster/mailbox-script.ts'
 import { sliceOf } from '../../cluster/parcel-replies.ts'
 import { RemoteAsks } from '../../cluster/remote-ask.ts'
 import type { Store } from '../../cluster/store.ts'
@@ -168,7 +169,7 @@ interface Gathering {
   /** Has the store answer the oldest request that it holds. */
   readonly answerEnqueue: () => void
   readonly asks: RemoteAsks
-  readonly ask: (shard: number) => void
+  readonly ask: (shard: number, answered?: () => void) => void
   readonly heard: () => number
   readonly pass: (ms: number) => Promise<void>
 }
@@ -195,10 +196,11 @@ function gathering({ isHeld }: { isHeld: boolean }): Gathering {
   const chance = makeChance(1)
   const asks = new RemoteAsks({ store: linked, clock, worker: 'w', random: () => chance.next() })
   let heard = 0
-  const ask = (shard: number): void => {
+  const ask = (shard: number, answered?: () => void): void => {
     const command = { name: 'x', cmdId: 'x', body: {} }
     asks.ask({ shard, type: SAY, command, deadlineMs: store.nowMs + LIFE_MS }, () => {
       heard += 1
+      answered?.()
     })
   }
   const pass = async (ms: number): Promise<void> => {
@@ -252,6 +254,37 @@ test('remote-ask: asks gather while a parcel of their shard is unanswered, five 
   t.same([sent.slice(5), heard()], [[[1], [1], [1]], 13], 'what the store refuses holds up nobody')
 })
 
+test('remote-ask: a shard with several parcels is answered when all of them are', async (t) => {
+  const { sent, told, asks, ask, pass } = gathering({ isHeld: false })
+  for (let i = 0; i <= PARCEL_COMMANDS_MAX; i += 1) ask(1)
+  await pass(0)
+  t.same(sent, [[PARCEL_COMMANDS_MAX, 1]])
+  asks.heard(told[1]!)
+  ask(1)
+  await pass(0)
+  t.equal(sent.length, 1, 'one is not')
+  asks.heard(told[0]!)
+  await pass(0)
+  t.same(sent[1], [1])
+  asks.heard(told[2]!)
+  ask(1)
+  await pass(0)
+  t.same(sent[2], [1], 'and none is owed')
+})
+
+test('remote-ask: what an answer asks goes with the answers beside it', async (t) => {
+  const { sent, told, asks, ask, pass } = gathering({ isHeld: false })
+  ask(1, () => ask(1))
+  ask(1)
+  await pass(0)
+  asks.heard(told[0]!)
+  ask(1)
+  await pass(0)
+  t.same(sent, [[2], [2]])
+  await pass(20)
+  t.equal(sent.length, 2)
+})
+
 test('remote-ask: all asks gather while two requests are under way, five milliseconds at most', async (t) => {
   const { sent, answerEnqueue, ask, pass } = gathering({ isHeld: true })
   ask(1)
@@ -272,8 +305,14 @@ test('remote-ask: all asks gather while two requests are under way, five millise
   ask(6)
   await pass(1)
   t.same(sent[3], [1, 1], 'or five milliseconds are over')
+  ask(6)
+  await pass(6)
+  await pass(3)
+  t.same(sent.length, 4, 'what waits for both its shard')
+  await pass(2)
+  t.same(sent[4], [1], 'and requests waits twice as long')
   await pass(20)
   answerEnqueue()
   await pass(20)
-  t.same(sent.length, 4, 'and nothing is sent twice')
+  t.same(sent.length, 5, 'and nothing is sent twice')
 })
