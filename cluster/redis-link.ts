@@ -74,12 +74,16 @@ export class RedisLink {
   ready(timeoutMs: number): Promise<void> {
     if (this.isUp) return Promise.resolve()
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(this.reason()), timeoutMs)
       const settle = (call: () => void): void => {
         clearTimeout(timer)
         call()
       }
-      this.waiting.push({ resolve: () => settle(resolve), reject: (error) => settle(() => reject(error)) })
+      const mine = { resolve: () => settle(resolve), reject: (error: Error) => settle(() => reject(error)) }
+      const timer = setTimeout(() => {
+        this.waiting = this.waiting.filter((other) => other !== mine)
+        reject(this.reason())
+      }, timeoutMs)
+      this.waiting.push(mine)
     })
   }
 

@@ -16,14 +16,19 @@ export class StoreRefused extends Error {
  */
 export async function checkSettings(client: Redis, durability: Durability): Promise<void> {
   const flat = (await client.config('GET', 'append*').catch(refuseSilence)) as string[]
+  const rewrite = (await client.config('GET', 'no-appendfsync-on-rewrite').catch(refuseSilence)) as string[]
   const policy = (await client.config('GET', 'maxmemory-policy').catch(refuseSilence)) as string[]
   const settings = new Map<string, string>()
-  for (const list of [flat, policy]) for (let i = 0; i < list.length; i += 2) settings.set(list[i]!, list[i + 1]!)
+  for (const list of [flat, rewrite, policy])
+    for (let i = 0; i < list.length; i += 2) settings.set(list[i]!, list[i + 1]!)
   const fsync = settings.get('appendfsync')
   const strict = fsync === 'always' || (appendFsync(durability) === 'everysec' && fsync === 'everysec')
   const wrong: string[] = []
   if (settings.get('appendonly') !== 'yes') wrong.push('appendonly must be yes')
   if (!strict) wrong.push(`appendfsync must be ${appendFsync(durability)}`)
+  // While it rewrites its file, Redis would answer before anything is on disk.
+  if (appendFsync(durability) === 'always' && settings.get('no-appendfsync-on-rewrite') !== 'no')
+    wrong.push('no-appendfsync-on-rewrite must be no')
   if (settings.get('maxmemory-policy') !== 'noeviction') wrong.push('maxmemory-policy must be noeviction')
   if (wrong.length > 0) throw new StoreRefused(`Redis breaks DURABILITY=${durability}: ${wrong.join(', ')}`)
 }

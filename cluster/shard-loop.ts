@@ -252,8 +252,9 @@ export abstract class ShardLoop {
   }
 
   /**
-   * Takes along what has come since the batch began and needs no read. The mailbox's commands keep their order: behind
-   * one that needs a read all of them wait.
+   * Takes along what has come since the batch began and needs no read. Behind a command of the mailbox that needs a read
+   * all others wait, behind an outcome of another process all of the runtime's own work: cursors keep their order, and
+   * nothing is claimed before the outcomes that lay there.
    */
   private topUp({ works }: Batch): void {
     const bytes = works.reduce((sum, work) => sum + work.bytes, 0)
@@ -262,12 +263,14 @@ export abstract class ShardLoop {
     const look = this.look()
     const later: Work[] = []
     let isMailboxBlocked = false
+    let isOwnBlocked = false
     for (const work of this.queue.take(left, this.world.clock.monotonicMs() < this.fullUntilMs)) {
-      const isBlocked = work.source === 'mailbox' && isMailboxBlocked
+      const isBlocked = work.source === 'mailbox' ? isMailboxBlocked : isOwnBlocked && work.source !== 'local'
       if (!isBlocked && this.isKnown(work, look)) works.push(work)
       else {
         later.push(work)
-        isMailboxBlocked ||= work.source === 'mailbox'
+        if (work.source === 'mailbox') isMailboxBlocked = true
+        else isOwnBlocked ||= work.entryId !== ''
       }
     }
     if (later.length > 0) this.queue.putBack(later)

@@ -58,7 +58,8 @@ export class Shard extends ShardVerdicts {
     })
     const push = (source: Work['source'], lane: string, item: string): void => {
       const work = this.own(source, { lane, item, body: { lane, item } })
-      if (work === null) return
+      // A scan that was under way when the shard was closed: outcomes that were to come first have been let go.
+      if (work === null || this.stopping) return
       this.queue.push(work)
       this.wake()
     }

@@ -365,6 +365,7 @@ t.test('redis store: a restart loses what was enqueued, and no outcome and no re
 const BREAKING: [Record<string, string>, RegExp][] = [
   [{ appendonly: 'no' }, /appendonly must be yes$/],
   [{ appendfsync: 'everysec' }, /appendfsync must be always$/],
+  [{ 'no-appendfsync-on-rewrite': 'yes' }, /no-appendfsync-on-rewrite must be no$/],
   [
     { 'maxmemory-policy': 'allkeys-lru', appendfsync: 'no' },
     /appendfsync must be always, maxmemory-policy must be noeviction$/,

@@ -133,7 +133,7 @@ export class Clients {
   private send(process: SimProcess, { name, body, nowMs }: { name: string; body: Ask['body']; nowMs: number }): Ask {
     const shard = shardOfAccount(body.account)
     const cmdId = newCmdId(process.worker.nowMs(), () => this.chance.next())
-    const isRemote = process.shardOf(shard) === undefined
+    const isRemote = process.shardOf(shard)?.accepts !== true
     const ask: Ask = { n: this.asks.length, name, cmdId, body, process, isRemote, askedAtMs: nowMs, result: null }
     this.asks.push(ask)
     this.waiting.add(ask)

@@ -1,6 +1,6 @@
 /** shard-rig - one shard over SimStore in virtual time, whose commits a test decides about. */
 import { setImmediate as settle } from 'node:timers/promises'
-import type { CommandType, Op } from '../../cluster/behaviour.ts'
+import type { CommandType, Fact, LaneType, Op } from '../../cluster/behaviour.ts'
 import { newCmdId } from '../../cluster/cmd-id.ts'
 import { Pump } from '../../cluster/pump.ts'
 import { Shard } from '../../cluster/shard.ts'
@@ -31,7 +31,7 @@ const COUNT: CommandType<{ odd?: boolean; reads?: boolean; says?: string }, unkn
 
 export type Script = (commit: Commit, apply: () => Promise<Verdict>) => Promise<Verdict>
 
-/** A running shard over a store whose commits `script` decides about, and whose reads wait while `gate` is closed. */
+/** A shard over a store whose commits `script` decides about, and whose reads wait for `gate`. */
 export class Rig {
   readonly store = new SimStore()
   readonly time = new VirtualTime()
@@ -45,14 +45,18 @@ export class Rig {
   looks = 0
   gone = 0
   script: Script = (_commit, apply) => apply()
+  gate: Promise<void> | null = null
   readonly shard: Shard
+  private readonly lanes: readonly LaneType[]
 
-  constructor() {
+  constructor(lanes: readonly LaneType[] = []) {
+    this.lanes = lanes
     this.shard = new Shard(0, this.world())
   }
 
-  async open(): Promise<this> {
-    const opened = this.shard.open('')
+  /** Takes the shard, which was held under the token `saw`. */
+  async open(saw = ''): Promise<this> {
+    const opened = this.shard.open(saw)
     await this.pass(0)
     if (!(await opened)) throw new Error('The shard did not open')
     return this
@@ -99,6 +103,10 @@ export class Rig {
         this.commits.push(commit)
         return this.script(commit, () => this.store.commit(commit))
       },
+      read: async (shard: number, facts: readonly Fact[]) => {
+        if (this.gate !== null) await this.gate
+        return this.store.read(shard, facts)
+      },
       entries: (request: EntriesRequest) => {
         this.looks += 1
         // Or a shard that asks without a pause would end the run of the tests.
@@ -112,8 +120,8 @@ export class Rig {
       entities: new Map(),
       timers: {},
       commands: new Map([['count', COUNT as CommandType]]),
-      lanes: [],
-      pump: new Pump([], () => undefined),
+      lanes: this.lanes,
+      pump: new Pump(this.lanes, () => undefined),
       worker: 'me',
       fieldBudget: { left: 100 },
       random: () => this.chance.next(),
