@@ -14,7 +14,13 @@
  * plain (`plain-ops.ts`), one list: how many looks there are and how many large values, three values for each look (kind,
  * number of the key, first id), for each op the number of its values and these, and for each large value, which is an
  * argument of its own after the `p`, its place in the list. Then the sender has looked at all but what the looks ask for.
+ * Last of all, in pairs, workers and what they are told.
+ *
+ * What is told is the last step, of a commit that is done: it goes to a stream that the store's file does not need, and the
+ * worker's `XREAD` is answered like any command, after the file has been written. A worker that does not read bounds it:
+ * the stream keeps about `TOLD_ENTRIES`, and ends `TOLD_KEPT_MS` after it was last asked for.
  */
+import { toldKey } from './keyspace.ts'
 
 /** Arguments of one op; `unpack` of Lua takes 8,000 values at most. */
 export const OP_ARGS_MAX = 4_000
@@ -24,6 +30,10 @@ export const CLOCK_OFF_MS = 5_000
 export const TRIES_KEPT_MS = 60_000
 /** About this many entries stay in the journal. */
 export const JOURNAL_ENTRIES = 256
+/** About this many commits tell a worker before it has heard the first of them; half a second of a busy one, which then looks by itself. */
+export const TOLD_ENTRIES = 256
+/** So long after a worker last asked for it, what it was told is kept. */
+export const TOLD_KEPT_MS = 60_000
 
 const CHECKS = `
 local call, pcall_, find, match, unpack_ = redis.call, redis.pcall, string.find, string.match, unpack
@@ -208,6 +218,17 @@ if meta[5] ~= '0' and meta[5] and ms - (tonumber(meta[6]) or 0) >= ${TRIES_KEPT_
   set[n + 1], set[n + 2] = 'tries', '0'
 end
 call(unpack_(set))
+local at = plain and 15 + ops[2] or 15
+if ARGV[at] then
+  redis.set_repl(redis.REPL_NONE)
+  for i = at, #ARGV, 2 do
+    local told = '${toldKey('')}' .. ARGV[i]
+    if not pcall_('XADD', told, 'NOMKSTREAM', 'MAXLEN', '~', ${TOLD_ENTRIES}, '*', 'r', ARGV[i + 1]) then
+      pcall_('XADD', told, '*', 'r', ARGV[i + 1])
+      pcall_('PEXPIRE', told, ${TOLD_KEPT_MS})
+    end
+  end
+end
 return 'OK'
 `
 

@@ -4,11 +4,11 @@
 
 export const CONF_KEY = '{cl}:conf'
 export const WORKERS_KEY = '{cl}:workers'
+/** Stream: replies that commits have told a worker, one line for each parcel (`parcel-replies.ts`). */
+export const toldKey = (worker: string): string => `{cl}:told:${worker}`
 
 /** Channel: number of a shard that was given back; empty for a worker that has come or leaves. */
 export const RELEASED_CHANNEL = '{cl}:released'
-/** Channel: replies to the asks of a worker, one line for each parcel (`parcel-replies.ts`). */
-export const repliesChannel = (worker: string): string => `{cl}:replies:${worker}`
 /** Channel: parcels for mailboxes of a worker's shards, each before the bell that names it (`bell.ts`). */
 export const parcelChannel = (worker: string): string => `{cl}:parcel:${worker}`
 /** Channel: something has come into mailboxes or outcomes of a worker's shards (`bell.ts`). */

@@ -56,9 +56,11 @@ export function packCommit(
   const script = commit.frees ? FREEING_COMMIT : COMMIT
   const keys = [metaKey(shard), journalKey(shard), ...merged.keys]
   const looks = looksOf(merged, { shard, letters })
-  if (looks === null) return evalBytes(script.sha, { keys, args, packed: packOps(merged), last: [letters, ''] })
+  const told = [...(commit.told ?? [])].flat()
+  if (looks === null)
+    return evalBytes(script.sha, { keys, args, packed: packOps(merged), last: [letters, '', ...told] })
   const { packed, larges } = packPlain(merged, looks)
-  return evalBytes(script.sha, { keys, args, packed, last: [letters, 'p', ...larges] })
+  return evalBytes(script.sha, { keys, args, packed, last: [letters, 'p', ...larges, ...told] })
 }
 
 /** A commit's writes with keys numbered and neighbours joined: by its sender, or now. */

@@ -57,7 +57,7 @@ function listOf(json: string): readonly AskResult[] | null {
 
 /** The results of one commit. */
 export class ParcelReplies {
-  /** What is told once the commit is confirmed (`Store.tell`), by worker, one line for each parcel. */
+  /** What the commit tells (`Commit.told`), by worker, one line for each parcel. */
   readonly told = new Map<string, string>()
   private readonly open = new Map<Origin, { from: number; results: AskResult[] }>()
 

@@ -1,11 +1,11 @@
 /**
- * redis-ears - one connection that hears what other processes publish.
+ * redis-ears - one connection that hears what other processes publish. Replies come another way (`redis-told.ts`).
  *
  * What is published while it is down is lost, and nobody learns of it: whoever listens must look now and then as well.
  * Guarantees: a connection that says nothing for ten seconds, though it is asked every second, is given up.
  */
 import { BellReader } from './bell.ts'
-import { bellChannel, parcelChannel, RELEASED_CHANNEL, repliesChannel } from './keyspace.ts'
+import { bellChannel, parcelChannel, RELEASED_CHANNEL } from './keyspace.ts'
 import { RedisSubscriber } from './redis-subscriber.ts'
 import type { Ears, Listening } from './store.ts'
 
@@ -25,12 +25,11 @@ export function listenToRedis(address: string, worker: string, ears: Ears): List
       if (channel === parcels) return reader.parcel(message)
       const text = message.toString()
       if (channel === bells) ears.bells(reader.bells(text))
-      else if (channel !== RELEASED_CHANNEL) ears.replies(text)
       else if (text === '') ears.joined()
       else ears.released(Number(text))
     },
   })
-  for (const channel of [parcels, bells, repliesChannel(worker), RELEASED_CHANNEL]) void subscriber.add(channel)
+  for (const channel of [parcels, bells, RELEASED_CHANNEL]) void subscriber.add(channel)
   let isUp = false
   const watch = setInterval(() => {
     if (subscriber.isReady && !isUp) heardAtMs = performance.now()

@@ -2,7 +2,8 @@
  * redis-store - the store over Redis: connections, scripts, and what their answers mean.
  *
  * Connections: one for commits and heartbeats, one for reads, one for the caller's own commands (`views`), one for
- * enqueues from the first enqueue on, and one that listens where somebody does. A slow read or a large value holds no commit up.
+ * enqueues and one for replies from the first enqueue on, and one that listens where somebody does. A slow read or a large
+ * value holds no commit up.
  *
  * Guarantees: a commit whose connection ended is `lost`, never refused, and after a reconnect the old connection is ended
  * in Redis before anything is sent, so that the first copy of a commit cannot run after the second was answered. A
@@ -12,7 +13,7 @@
 import type { Redis } from 'ioredis'
 import type { FactValue, Signal, ViewFact } from './behaviour.ts'
 import { factValues } from './fact-answer.ts'
-import { fencedKey, metaKey, RELEASED_CHANNEL, repliesChannel, topicName, WORKERS_KEY } from './keyspace.ts'
+import { fencedKey, metaKey, RELEASED_CHANNEL, topicName, WORKERS_KEY } from './keyspace.ts'
 import { KnownKeys } from './known-keys.ts'
 import { mergedOf, packCommit, packRead, scriptBytes } from './pack.ts'
 import { META_FIELDS } from './read-script.ts'
@@ -22,6 +23,7 @@ import { type Answer, RedisLink } from './redis-link.ts'
 import { RedisMailbox } from './redis-mailbox.ts'
 import { checkSettings, StoreRefused } from './redis-settings.ts'
 import { type Heard, RedisSignals } from './redis-signals.ts'
+import { RedisTold } from './redis-told.ts'
 import { verdictOf } from './redis-verdict.ts'
 import {
   ACQUIRE,
@@ -104,6 +106,8 @@ export class RedisStore implements Store {
   private enqueues: RedisLink | null = null
   private readonly mailbox: RedisMailbox
   private readonly listenings: Listening[] = []
+  /** By the worker that listens. */
+  private readonly told = new Map<string, RedisTold>()
   private readonly keys = new KnownKeys()
   private known = { clientId: 0, runId: '' }
   private lastAnswerMs = performance.now()
@@ -256,15 +260,12 @@ export class RedisStore implements Store {
     return this.signals.hear(topic, heard)
   }
 
-  tell(told: ReadonlyMap<string, string>): void {
-    for (const [worker, text] of told) void this.own.call('PUBLISH', repliesChannel(worker), text)
-  }
-
   signal(signals: readonly Signal[]): void {
     for (const { topic, text } of signals) void this.own.call('PUBLISH', topicName(topic), text)
   }
 
   enqueue(request: Enqueue): Promise<readonly Enqueued[]> {
+    this.told.get(request.replyTo)?.begin()
     return this.mailbox.enqueue(request)
   }
 
@@ -281,8 +282,17 @@ export class RedisStore implements Store {
   }
 
   listen(worker: string, ears: Ears): Listening {
-    const listening = listenToRedis(this.options.address, worker, ears)
+    const { address } = this.options
+    const published = listenToRedis(address, worker, ears)
+    const told = new RedisTold({ address, worker }, (text) => ears.replies(text))
+    const listening = {
+      close() {
+        published.close()
+        told.close()
+      },
+    }
     this.listenings.push(listening)
+    this.told.set(worker, told)
     return listening
   }
 

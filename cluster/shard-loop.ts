@@ -342,6 +342,7 @@ export abstract class ShardLoop {
       note: `works=${plan.works.length} ops=${plan.ops.length}`,
       ops: plan.ops,
       merged: plan.overlay.merged,
+      told: plan.told,
     }
   }
 }

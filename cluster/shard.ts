@@ -265,7 +265,6 @@ export class Shard extends ShardVerdicts {
     this.lanes.confirmed(plan)
     const ms = this.world.clock.monotonicMs() - flight.sentAtMs
     this.world.log.committed({ shard: this.id, works: plan.works.length, ms })
-    if (plan.told.size > 0) this.world.store.tell(plan.told)
     this.wake() // What these answers bring about within this turn of the loop goes with the next commit.
     this.finished(plan)
     this.startClaims(plan.claims) // Some are performed there and then: after the answers.

@@ -19,7 +19,6 @@ const REQUESTS: Readonly<Record<keyof Store, true>> = {
   listen: true,
   replies: true,
   signal: true,
-  tell: true,
 }
 
 /** The same store, but for what `changes` answers in its place. */

@@ -32,6 +32,11 @@ export interface Commit {
   readonly ops: readonly Op[]
   /** The same, keys numbered and neighbours joined (`mergeOps`); absent: whoever needs it makes it. */
   readonly merged?: Merged
+  /**
+   * What the commit tells workers (`Ears.replies`) once it cannot be lost any more, one line for each parcel; nobody knows
+   * whether they heard it. Absent: nothing.
+   */
+  readonly told?: ReadonlyMap<string, string>
 }
 
 export type Verdict =
@@ -174,7 +179,7 @@ export interface Cursors {
 export interface Ears {
   /** Something came for shards that this worker owned when it came. */
   bells(bells: readonly Bell[]): void
-  /** Replies to this worker's asks, told by who owns their shard. */
+  /** Replies to this worker's asks, told by commits. The same can come again. */
   replies(text: string): void
   /** A shard was given back. */
   released(shard: number): void
@@ -207,8 +212,6 @@ export interface Store {
   look(clients: readonly number[]): Promise<{ workers: ReadonlyMap<string, string>; connected: Set<number> } | null>
   /** Puts parcels into mailboxes, in their order, and rings their owners. What became of each. */
   enqueue(request: Enqueue): Promise<readonly Enqueued[]>
-  /** Tells workers (`Ears.replies`) what is committed, one line for each parcel; nobody knows whether they heard it. */
-  tell(told: ReadonlyMap<string, string>): void
   /** Tells whoever listens now; nobody knows whether anybody heard it. */
   signal(signals: readonly Signal[]): void
   /** An outcome for whoever takes the shard next. False: no answer, it may lie there or not. */

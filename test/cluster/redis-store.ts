@@ -215,22 +215,6 @@ t.test('redis store: verdicts', async (t) => {
     t.ok(Math.abs((found?.nowMs ?? 0) - Date.now()) < WAIT_MS)
   })
 
-  await t.test('workers hear the replies that they are told', async (t) => {
-    const heard: string[] = []
-    const ears = store.listen('asker', { ...DEAF, replies: (text) => heard.push(text) })
-    t.teardown(() => ears.close())
-    await until(async () => (await store.views.pubsub('NUMSUB', '{cl}:replies:asker'))[1] === 1, WAIT_MS)
-    store.tell(
-      new Map([
-        ['other', 'x'],
-        ['asker', 'p/0 ["ü"]\nq/0 [1]'],
-      ]),
-    )
-    store.tell(new Map([['asker', 'last']]))
-    await until(() => heard.includes('last'), WAIT_MS)
-    t.same(heard, ['p/0 ["ü"]\nq/0 [1]', 'last'])
-  })
-
   await t.test('an entry is above the cursor, whatever the clock and the stream say', async (t) => {
     const far = Date.now() + 3_600_000
     const enqueue = async (parcelId: string): Promise<string> => {

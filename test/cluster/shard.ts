@@ -202,7 +202,7 @@ test('shard: a full store that refuses for long makes no shard stuck', async (t)
   t.equal(rig.shard.waiting, 0)
 })
 
-test('shard: a reply is told once its commit is confirmed, and never of one that is refused', async (t) => {
+test('shard: a reply goes with its commit, and is not told of one that is refused', async (t) => {
   const rig = await new Rig().open()
   const heard: string[] = []
   rig.store.listen('w', { bells() {}, released() {}, joined() {}, replies: (text) => heard.push(text) })

@@ -8,6 +8,7 @@ import { claimsKey, metaKey, outcomesKey, shardTag } from '../../cluster/keyspac
 import { wantedOwner } from '../../cluster/rendezvous.ts'
 import { Shard } from '../../cluster/shard.ts'
 import type { ShardWorld } from '../../cluster/shard-world.ts'
+import { changeStore } from '../../cluster/store-change.ts'
 import type { AskResult } from '../../cluster/work.ts'
 import { startWorker, type Worker, type WorkerOptions } from '../../cluster/worker.ts'
 import { openRedis, openStore } from '../support/redis-shard.ts'
@@ -221,14 +222,12 @@ test('worker: a verdict that was slow and says the time does not set the clock b
 })
 
 test('worker: with nobody listening, what was asked is found and answered all the same', async (t) => {
-  const { join, client } = await setUp(t)
-  await join()
-  const front = await join({ takesShards: false })
+  const { join, redis } = await setUp(t)
+  const deaf = async () => changeStore(await openStore(t, redis.socketPath), { listen: () => ({ close() {} }) })
+  await join({ store: await deaf() })
+  const front = await join({ store: await deaf(), takesShards: false })
   await until(() => front.worker.ready(), WAIT_MS)
   await warm(front)
-  // Every subscription ends again and again: bells and replies are lost.
-  const deaf = setInterval(() => void client.client('KILL', 'TYPE', 'pubsub').catch(() => undefined), 5)
-  t.teardown(() => clearInterval(deaf))
   for (let n = 0; n < 6; n += 1) {
     // What is not found within its four seconds is refused.
     t.match(await front.ask(n, 'keep', { name: 'a' }), { kind: 'answer' })

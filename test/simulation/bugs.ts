@@ -16,7 +16,7 @@ import type { Claim } from '../../cluster/pump.ts'
 import { Shard } from '../../cluster/shard.ts'
 import type { Batch } from '../../cluster/shard-loop.ts'
 import type { ShardWorld } from '../../cluster/shard-world.ts'
-import type { Commit, Store } from '../../cluster/store.ts'
+import type { Commit, Ears, Store } from '../../cluster/store.ts'
 import { changeStore } from '../../cluster/store-change.ts'
 import type { Bug } from './simulation.ts'
 
@@ -72,7 +72,7 @@ export const BUGS: readonly Bug[] = [
   {
     name: 'a reply told before its commit',
     seenAs: /in no log|same key|told/,
-    makeShard: (id, world) => new LoudShard(id, world),
+    wrapStore: withLoudCommits,
   },
   {
     name: 'a serial lane that waits for nobody',
@@ -172,6 +172,25 @@ function withLostReplies(store: Store): Store {
   })
 }
 
+/** What a commit tells is told when it comes, whatever becomes of it. */
+function withLoudCommits(store: Store): Store {
+  const listeners = LISTENERS.get(store) ?? new Map<string, Ears>()
+  LISTENERS.set(store, listeners)
+  return changeStore(store, {
+    listen(worker, ears) {
+      listeners.set(worker, ears)
+      return store.listen(worker, ears)
+    },
+    async commit(commit) {
+      for (const [worker, text] of commit.told ?? []) listeners.get(worker)?.replies(text)
+      return store.commit(commit)
+    },
+  })
+}
+
+/** Of every process of a simulation. */
+const LISTENERS = new WeakMap<Store, Map<string, Ears>>()
+
 /** Counters are incremented at each sending, beside the commit: those of a sending that came to nothing stay. */
 function withIncrements(store: Store): Store {
   const extra = new Map<string, number>()
@@ -217,13 +236,6 @@ class EagerShard extends Shard {
 
   protected override startClaims(claims: readonly Claim[]): void {
     for (const claim of claims) this.world.pump.release(claim.lane)
-  }
-}
-
-/** Tells replies when their commit is sent. */
-class LoudShard extends Shard {
-  protected override sending(plan: Plan): void {
-    this.world.store.tell(plan.told)
   }
 }
 

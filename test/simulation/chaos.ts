@@ -14,6 +14,7 @@ const FAULT_CHANCE = 0.025
 const LOCAL_CHANCE = 0.6
 /** What is published comes or does not. */
 const LOST_CHANCE = 0.2
+const AGAIN_CHANCE = 0.1
 /** Asks under way at once, and asks of one seed. */
 const OPEN_MAX = 14
 const ASKS_MAX = 400
@@ -57,11 +58,12 @@ export function hand(sim: Simulation, answer: Answer): void {
   sim.network.complete(answer)
 }
 
-/** Something that was published is heard, or is lost. */
+/** Something that was published or told is heard, or is lost; what was told may be heard once more. */
 export function hear(sim: Simulation, at: number): void {
   const { chance, faults, network } = sim
   const [said] = network.said.splice(at, 1)
   if (said === undefined || sim.process(said.to)?.isAwake !== true || chance.hit(LOST_CHANCE * faults)) return
+  if (said.what === 'replies' && chance.hit(AGAIN_CHANCE * faults)) network.said.push(said)
   sim.note(`hear p${said.to} ${said.what}`)
   said.call()
 }

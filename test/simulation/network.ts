@@ -55,7 +55,7 @@ export interface Answer {
   readonly heldUntilMs: number
 }
 
-/** Something that was published, on its way to who listens. */
+/** Something that was published or told, on its way to who listens. */
 export interface Said {
   /** Number of the process that hears it. */
   readonly to: number
@@ -113,7 +113,6 @@ export class Network {
         ),
       waiting: (cursors) =>
         send<readonly number[] | null>('waiting', { shard: -1, lost: null }, () => store.waiting(cursors)),
-      tell: (told) => store.tell(told),
       listen: (worker, ears) =>
         store.listen(worker, {
           bells: (bells) => this.say({ to: from, what: `bells ${bells.length}`, call: () => ears.bells(bells) }),

@@ -79,6 +79,7 @@ export class SimStore implements Store {
     journal.entries = journal.entries.slice(-JOURNAL_ENTRIES)
     for (const op of ops) applyOp(this.data, op, this.nowMs)
     this.writeMeta(commit)
+    for (const [worker, text] of commit.told ?? []) this.listeners.get(worker)?.replies(text)
     return { kind: 'ok' }
   }
 
@@ -185,10 +186,6 @@ export class SimStore implements Store {
   ): Promise<{ workers: ReadonlyMap<string, string>; connected: Set<number> } | null> {
     const connected = new Set(clients.filter((client) => this.connected.has(client)))
     return { workers: new Map(this.hashOf(WORKERS_KEY)), connected }
-  }
-
-  tell(told: ReadonlyMap<string, string>): void {
-    for (const [worker, text] of told) this.listeners.get(worker)?.replies(text)
   }
 
   listen(worker: string, ears: Ears): Listening {
