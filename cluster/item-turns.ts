@@ -77,6 +77,8 @@ export interface ItemContext {
   readonly rules: ClaimRules
   /** Serial lanes that attempts of another worker hold: one that lapsed may be under way there beside the next. */
   readonly standing: Map<string, readonly Standing[]>
+  /** Whether anything is claimed: every outcome that lay there when the shard was taken is taken up, and it is not closed. */
+  readonly mayClaim: () => boolean
 }
 
 type LaneItem = { readonly lane: string; readonly item: string }

@@ -17,6 +17,7 @@ export function withNext(
   { states, facts, turn }: { states: States; facts: Facts; turn: Context },
 ): Decision<Claim | null> {
   const { shard, pump } = context
+  if (!context.mayClaim()) return ended
   const headFact = laneHead(shard, body.lane)
   if (!facts.has(headFact)) return { kind: 'need', facts: [headFact] }
   // A late outcome that changes nothing leaves its item where it is: first, if it is due again.

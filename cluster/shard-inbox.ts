@@ -8,6 +8,7 @@
 import type { CommandType } from './behaviour.ts'
 import type { FreedItem } from './dead-claims.ts'
 import { deadClaims } from './dead-claims.ts'
+import { sortableEntryId } from './id.ts'
 import { claimsKey } from './keyspace.ts'
 import { MailboxReader, type ReadEntry } from './mailbox-reader.ts'
 import { outcomeWork, parcelWorks } from './mailbox-work.ts'
@@ -34,6 +35,10 @@ export class ShardInbox {
   private readonly mailbox: MailboxReader
   private readonly outcomes: MailboxReader
   private claimsDue = false
+  /** The last outcome that lay there at the start; null while not all of them are read. */
+  private lastThere: string | null = null
+  /** The last outcome that a confirmed commit has taken up. */
+  private taken = ''
   private isCaughtUp = false
 
   constructor(world: ShardWorld, deps: InboxDeps) {
@@ -47,12 +52,20 @@ export class ShardInbox {
   start({ cursor, outcomesCursor }: Meta): void {
     this.mailbox.start(cursor)
     this.outcomes.start(outcomesCursor)
+    this.taken = this.outcomes.cursor
     this.claimsDue = true
   }
 
   /** Every outcome that lay there at the start is taken up: only then is anything claimed. */
   get caughtUp(): boolean {
     return this.isCaughtUp
+  }
+
+  /** A commit is confirmed, with this cursor of outcomes ('' for the one before). */
+  confirmed(outcomesCursor: string): void {
+    if (outcomesCursor === '') return
+    this.taken = outcomesCursor
+    this.compare()
   }
 
   get cursors(): Cursors {
@@ -108,11 +121,17 @@ export class ShardInbox {
     const entries = await this.outcomes.read()
     // A store that is away says so at once: who asked again here would never let the loop turn.
     if (!this.deps.isOpen() || entries === null) return
-    this.isCaughtUp ||= this.outcomes.isDry
+    if (this.outcomes.isDry) this.lastThere ??= this.outcomes.cursor
+    this.compare()
     const { outcomeType: typeOf } = this.deps
     const cameAtMs = this.world.clock.monotonicMs()
     if (entries.length > 0) this.deps.take(entries.map(({ entry }) => outcomeWork(entry, { typeOf, cameAtMs })))
     if (entries.length > 0 || this.claimsDue) this.read()
+  }
+
+  private compare(): void {
+    const { lastThere, taken } = this
+    this.isCaughtUp ||= lastThere !== null && sortableEntryId(taken) >= sortableEntryId(lastThere)
   }
 
   private async freeClaims(): Promise<void> {

@@ -83,13 +83,15 @@ export abstract class ShardLoop {
     this.ids = makeIds({ shard: id, last: '', random: world.random })
     const { worker, pump } = world
     const rules = world.rules ?? CLAIM_RULES
-    this.items = { shard: id, worker, pump, lanes: this.lanes, rules, standing: new Map() }
+    const mayClaim = (): boolean => this.mayClaim()
+    this.items = { shard: id, worker, pump, lanes: this.lanes, rules, standing: new Map(), mayClaim }
     this.types = itemTypes(world, this.items)
   }
 
   protected abstract settle(flight: InFlight, verdict: Verdict): void
   protected abstract finished(plan: Plan): void
   protected abstract wasIdle(): void
+  protected abstract mayClaim(): boolean
 
   /** Does what can be done now. Called after everything that may have made something possible. */
   protected advance(): void {
@@ -170,9 +172,10 @@ export abstract class ShardLoop {
     return internalWork(source, type, { command, lane, item, cameAtMs: this.world.clock.monotonicMs() })
   }
 
-  /** Puts a batch whose reads failed back and waits. */
+  /** Puts a batch whose reads failed back and waits. What it had asked for was not read. */
   protected putBack(batch: Batch): void {
     this.next = null
+    for (const work of batch.works) work.needs = 0
     this.queue.putBack(batch.works)
     this.pause(RETRY_MS)
   }

@@ -59,7 +59,7 @@ export class Shard extends ShardVerdicts {
     const push = (source: Work['source'], lane: string, item: string): void => {
       const work = this.own(source, { lane, item, body: { lane, item } })
       // A scan that was under way when the shard was closed: outcomes that were to come first have been let go.
-      if (work === null || this.stopping) return
+      if (work === null || !this.mayClaim()) return
       this.queue.push(work)
       this.wake()
     }
@@ -165,7 +165,7 @@ export class Shard extends ShardVerdicts {
     if (isIdle || this.turns !== this.moved.turns)
       this.moved = { turns: this.turns, atMs: this.world.clock.monotonicMs() }
     if (this.phase !== 'running') return
-    if (!this.stopping && this.lanes.size > 0 && this.inbox.caughtUp) this.scanner.scanDue()
+    if (this.lanes.size > 0 && this.mayClaim()) this.scanner.scanDue()
     this.inbox.read()
     this.advance()
   }
@@ -204,6 +204,8 @@ export class Shard extends ShardVerdicts {
         })
         this.advance()
       })
+      // What comes now is for the next owner: a commit behind the release would not be heard of here.
+      if (this.phase === 'running') this.phase = 'loading'
       await this.world.store.release({ shard: this.id, token: this.meta.token })
     }
     this.leave()
@@ -263,13 +265,14 @@ export class Shard extends ShardVerdicts {
     if (plan.lid !== '') this.meta.lid = plan.lid
     this.keepLaid({ seq: this.meta.seq, overlay: plan.overlay })
     this.lanes.confirmed(plan)
+    this.inbox.confirmed(plan.outcomesCursor)
     const ms = this.world.clock.monotonicMs() - flight.sentAtMs
     this.world.log.committed({ shard: this.id, works: plan.works.length, ms })
     this.wake() // What these answers bring about within this turn of the loop goes with the next commit.
     this.finished(plan)
     this.startClaims(plan.claims) // Some are performed there and then: after the answers.
     if (plan.signals.length > 0) this.world.store.signal(plan.signals)
-    if (!this.stopping && this.inbox.caughtUp) this.scanner.scanAfter(plan)
+    if (this.mayClaim()) this.scanner.scanAfter(plan)
   }
 
   protected halt(reason: string): void {
@@ -285,13 +288,19 @@ export class Shard extends ShardVerdicts {
   private leave(first: readonly Work[] = []): void {
     if (this.phase === 'gone') return
     this.phase = 'gone'
+    // What has ended here and is in doubt goes to the next owner as well: twice it counts once.
+    const inDoubt = this.inFlight?.plan.works ?? []
     if (this.inFlight !== null) this.abandonFlight(this.inFlight)
-    const open = [...first, ...(this.next?.works ?? []), ...this.queue.drain()]
+    const open = [...first, ...inDoubt, ...(this.next?.works ?? []), ...this.queue.drain()]
     this.inFlight = null
     this.next = null
     this.fields.clear()
     this.handOver(open)
     this.wasIdle()
+  }
+
+  protected mayClaim(): boolean {
+    return !this.stopping && this.inbox.caughtUp
   }
 
   private handOver(works: readonly Work[]): void {

@@ -43,7 +43,7 @@ function contextOf(room = 1): BatchContext & { threwCount: () => number; lanes: 
   memory.loadCounter('a', { n: 1 }, NOW_MS)
   let threw = 0
   return {
-    items: { shard: 0, worker: 'me', pump, lanes, rules: CLAIM_RULES, standing: new Map() },
+    items: { shard: 0, worker: 'me', pump, lanes, rules: CLAIM_RULES, standing: new Map(), mayClaim: () => true },
     memory,
     entities: new Map([['sum', SUM as unknown as EntityType]]),
     ids: makeIds({ shard: 0, last: '', random: () => 0.5 }),

@@ -74,6 +74,7 @@ function setUp({ score = NOW_MS, row = null, room = 1, job = 'job', outcome = { 
     lanes: new LaneIndex(),
     rules: CLAIM_RULES,
     standing: new Map(),
+    mayClaim: () => true,
   }
   const rounds = new FactRounds()
   const facts = [

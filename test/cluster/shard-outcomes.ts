@@ -1,6 +1,6 @@
 /** Tests of cluster/shard.ts: outcomes that lie there when it is taken, and what it claims beside them. */
 import { test } from 'tap'
-import type { CommandType, LaneType, Op } from '../../cluster/behaviour.ts'
+import type { CommandType, Fact, LaneType, Op } from '../../cluster/behaviour.ts'
 import { sortableEntryId } from '../../cluster/id.ts'
 import { formatClaim } from '../../cluster/item-turns.ts'
 import { claimsKey, dueKey, laneKey } from '../../cluster/keyspace.ts'
@@ -13,18 +13,24 @@ const KEY = '{s000}:seen'
 const NONE = { entities: () => [], counters: () => [], facts: () => [] }
 const SAW = '0:before'
 
-/** A lane that notes what it performs, and whose outcomes `<word>` are written down; those that begin with `x` read first. */
-function laneOf(performed: string[]): LaneType {
+/**
+ * A lane that notes what it performs, and whose outcomes `<word>` are written down; those that begin with `x` read first,
+ * `asks` asks for more when it is decided.
+ */
+function laneOf(performed: string[], more: Partial<LaneType> = {}): LaneType {
   const prepare: CommandType<never, string> = {
     name: 'prepare',
     ...NONE,
     decide: () => ({ kind: 'done', reply: 'job' }),
   }
-  const outcome: CommandType<{ outcome: string }, null> = {
+  const fact = (word: string): Fact => ({ read: 'fields', key: KEY, fields: [word] })
+  const outcome: CommandType<{ outcome: string | null }, null> = {
     name: 'outcome',
     ...NONE,
-    facts: ({ outcome: word }) => (word.startsWith('x') ? [{ read: 'fields', key: KEY, fields: [word] }] : []),
-    decide: ({ outcome: word }) => {
+    facts: ({ outcome: word }) => (word?.startsWith('x') === true ? [fact(word)] : []),
+    decide: ({ outcome }, _states, facts) => {
+      const word = outcome ?? 'abandoned'
+      if (word === 'asks' && !facts.has(fact(word))) return { kind: 'need', facts: [fact(word)] }
       const ops: Op[] = [{ key: KEY, write: 'HSET', args: [word, '1'] }]
       return { kind: 'done', reply: null, ops }
     },
@@ -40,16 +46,21 @@ function laneOf(performed: string[]): LaneType {
       performed.push(item)
       return new Promise(() => undefined)
     },
+    ...more,
   }
 }
 
-/** A shard as another worker has left it: these items lie in the lane, due then, with an attempt that it has claimed. */
-async function leftBehind(rig: Rig, items: readonly string[], { dueMs }: { dueMs: number }): Promise<void> {
+/** A shard as another worker has left it: these items lie in the lane, the first due then, with an attempt that it has claimed. */
+async function leftBehind(
+  rig: Rig,
+  items: readonly string[],
+  { dueMs, firstMs = dueMs }: { dueMs: number; firstMs?: number },
+): Promise<void> {
   await rig.store.acquire({ shard: 0, sawToken: '', newToken: SAW, worker: 'other' })
   const row = formatClaim({ worker: 'other', lane: LANE, attempt: 2, untilMs: dueMs, claims: 1 })
   const ops: Op[] = items.flatMap((item): Op[] => [
     { key: claimsKey(0), write: 'HSET', args: [item, row] },
-    { key: laneKey(0, LANE), write: 'ZADD', args: [String(dueMs), item] },
+    { key: laneKey(0, LANE), write: 'ZADD', args: [String(item === items[0] ? firstMs : dueMs), item] },
   ])
   ops.push({ key: dueKey(0), write: 'ZADD', args: [String(dueMs), LANE] })
   const named = {
@@ -64,6 +75,11 @@ async function leftBehind(rig: Rig, items: readonly string[], { dueMs }: { dueMs
   }
   const commit: Commit = { ...named, nowMs: rig.store.nowMs, deadlineMs: 0, frees: false, note: '', ops }
   if ((await rig.store.commit(commit)).kind !== 'ok') throw new Error('The shard cannot be left')
+}
+
+/** What the commits have written of outcomes. */
+function wordsOf({ commits }: Rig): (string | Uint8Array | undefined)[] {
+  return commits.flatMap(({ ops }) => ops.filter(({ key }) => key === KEY).map(({ args }) => args[0]))
 }
 
 /** Another worker hands an outcome in. */
@@ -97,8 +113,7 @@ test('shard: outcomes of other processes are taken up in their order, also where
     confirm[n]?.()
     await rig.pass(0)
   }
-  const seen = rig.commits.flatMap(({ ops }) => ops.filter(({ key }) => key === KEY).map(({ args }) => args[0]))
-  t.same(seen, ['old', 'old', 'x', 'known'])
+  t.same(wordsOf(rig), ['old', 'old', 'x', 'known'])
   const cursors = rig.commits.map(({ outcomesCursor }) => outcomesCursor).filter((cursor) => cursor !== '')
   const sorted = cursors.toSorted((a, b) => (sortableEntryId(a) < sortableEntryId(b) ? -1 : 1))
   t.same(cursors, sorted, 'the cursor never goes back')
@@ -132,4 +147,74 @@ test('shard: what a scan finds after the shard was closed is not claimed', async
     rig.commits.some(({ ops }) => ops.some(({ key }) => key === claimsKey(0))),
     'nor by any commit',
   )
+})
+
+test('shard: the end of an attempt claims nothing while outcomes that lay there are not taken up', async (t) => {
+  const performed: string[] = []
+  const rig = new Rig([laneOf(performed, { serial: true })])
+  // More than a batch: the outcome of the item that is due first comes last.
+  const items = Array.from({ length: 70 }, (_, n) => `i${n}`)
+  const nowMs = rig.store.nowMs
+  await leftBehind(rig, items, { dueMs: nowMs - 1_000, firstMs: nowMs - 2_000 })
+  for (const item of [...items.slice(1), 'i0']) await handIn(rig, { item, attempt: 2, word: item })
+  await rig.open(SAW)
+  await rig.pass(1_000)
+  t.equal(wordsOf(rig).length, items.length, 'all are taken up')
+  t.same(performed, [])
+})
+
+test('shard: what ends while a shard is given back goes to the next owner, and is not decided', async (t) => {
+  const rig = new Rig([laneOf([])])
+  await leftBehind(rig, ['a'], { dueMs: rig.store.nowMs + 600_000 })
+  await rig.open(SAW)
+  const commits = rig.commits.length
+  let released = (_is: boolean): void => undefined
+  rig.store.release = () =>
+    new Promise((resolve) => {
+      released = resolve
+    })
+  const closed = rig.shard.close()
+  await rig.pass(0)
+  rig.shard.report({ lane: LANE, item: 'a', attempt: 2, job: null }, 'ended')
+  await rig.pass(100)
+  t.equal(rig.commits.length, commits)
+  released(true)
+  await closed
+  t.same(
+    rig.forwarded.map(({ source, item }) => [source, item]),
+    [['outcome', 'a']],
+  )
+})
+
+test('shard: an outcome whose commit is in doubt goes to the next owner as well', async (t) => {
+  const rig = new Rig([laneOf([])])
+  await leftBehind(rig, ['a'], { dueMs: rig.store.nowMs + 600_000 })
+  await rig.open(SAW)
+  rig.script = () => Promise.resolve({ kind: 'lost' })
+  rig.shard.report({ lane: LANE, item: 'a', attempt: 2, job: null }, 'ended')
+  await rig.pass(100)
+  t.ok(rig.commits.length > 0, 'it was sent')
+  rig.shard.drop()
+  t.same(
+    rig.forwarded.map(({ source, item }) => [source, item]),
+    [['outcome', 'a']],
+  )
+})
+
+test('shard: while nothing can be read, nothing is given up for having asked too often', async (t) => {
+  const rig = new Rig([laneOf([])])
+  await leftBehind(rig, ['a'], { dueMs: rig.store.nowMs + 600_000 })
+  await rig.open(SAW)
+  const report = (attempt: number, word: string): void =>
+    rig.shard.report({ lane: LANE, item: 'a', attempt, job: null }, word)
+  report(1, 'late')
+  await rig.pass(100)
+  const read = rig.store.read.bind(rig.store)
+  rig.store.read = () => Promise.resolve(null)
+  report(2, 'asks')
+  await rig.pass(3_000)
+  t.same(wordsOf(rig), ['late'])
+  rig.store.read = read
+  await rig.pass(1_000)
+  t.same(wordsOf(rig), ['late', 'asks'])
 })

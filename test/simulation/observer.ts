@@ -6,11 +6,12 @@
  */
 
 import type { Fact } from '../../cluster/behaviour.ts'
-import { idOfEntry } from '../../cluster/id.ts'
+import { idOfEntry, sortableEntryId } from '../../cluster/id.ts'
 import { parseClaim } from '../../cluster/item-turns.ts'
 import { claimsKey, dueKey, laneKey } from '../../cluster/keyspace.ts'
+import { parseCursor } from '../../cluster/mailbox-cursor.ts'
 import { unpackStaged } from '../../cluster/staged.ts'
-import type { Acquired, Commit, Store, Verdict } from '../../cluster/store.ts'
+import type { Acquired, Commit, Meta, Store, Verdict } from '../../cluster/store.ts'
 import { changeStore } from '../../cluster/store-change.ts'
 import { isSerial } from './toy.ts'
 import { isTerminal } from './toy-cancel.ts'
@@ -98,6 +99,7 @@ export class Observer {
         const verdict = await store.commit(commit)
         this.sawCommit(commit, { verdict, token: before?.token ?? '' })
         if (verdict.kind !== 'ok') return verdict
+        if (before !== null) this.checkCursors(commit, before)
         for (const sentence of this.setBackAtMs.length > 0 ? [] : starts) this.violated(sentence)
         await this.checkBounds(store, commit)
         return verdict
@@ -143,6 +145,17 @@ export class Observer {
 
   ends(performance: Performance): void {
     this.running = this.running.filter((other) => other !== performance)
+  }
+
+  /** Whoever takes the shard next reads on after its cursors: one that goes back is read twice, or hides what it passed. */
+  private checkCursors({ shard, cursor, outcomesCursor }: Commit, before: Meta): void {
+    const all = [
+      ['mailbox', cursor, before.cursor],
+      ['outcomes', outcomesCursor, before.outcomesCursor],
+    ] as const
+    for (const [of, now, then] of all)
+      if (now !== '' && !isFurther(now, then))
+        this.violated(`Shard ${shard}: the cursor of ${of} went from ${then} to ${now}`)
   }
 
   /** The next owner finds items by the lower bound of their lane: it is never above the first of them. */
@@ -270,4 +283,10 @@ async function serialStarts(store: Store, { shard, ops, nowMs }: Commit): Promis
 
 function nameOf({ item, attempt, worker }: { item: string; attempt: number; worker: string }): string {
   return `${item} ${attempt} ${worker}`
+}
+
+function isFurther(cursor: string, than: string): boolean {
+  const [now, then] = [parseCursor(cursor), parseCursor(than)]
+  if (now.entryId === then.entryId) return then.done > 0 && (now.done === 0 || now.done > then.done)
+  return sortableEntryId(now.entryId) > sortableEntryId(then.entryId)
 }
