@@ -299,6 +299,7 @@ export class Shard extends ShardVerdicts {
     this.wasIdle()
   }
 
+  /** Not while an outcome that lay there is not taken up, nor for the next owner. */
   protected mayClaim(): boolean {
     return !this.stopping && this.inbox.caughtUp
   }

@@ -2,7 +2,8 @@
  * turn - runs behaviours over a key space in memory, one turn after the other, as the runtime does with a store.
  *
  * It checks on every turn what holds for all of them: bodies, states and counters are plain data and nobody changes them
- * in place; only what was named is looked at; at most three `need`s; and of every write what `key-space.ts` checks.
+ * in place; only what was named is looked at; at most three `need`s; of every write what `key-space.ts` checks; and that
+ * no address is in a reply, which lies in a stream on its way to another process.
  */
 
 import assert from 'node:assert/strict'
@@ -32,6 +33,8 @@ const NEEDS_MAX = 3
 /** A claim stands this long. */
 const HOLD_MS = 15_000
 const TIMER_STEPS_MAX = 20_000
+/** Commands of which the reply goes to an asker. */
+const ASKED = new Set(BEHAVIOURS.commands.map(({ name }) => name))
 
 interface Item extends Due {
   /** Claims so far. */
@@ -93,7 +96,10 @@ export class World extends KeySpace {
         continue
       }
       this.stage(decision.kind === 'refuse' ? (decision.records ?? {}) : decision)
-      return decision.kind === 'refuse' ? decision.answer : decision.reply
+      const reply = decision.kind === 'refuse' ? decision.answer : decision.reply
+      if (ASKED.has(type.name))
+        assert(!/@/.test(JSON.stringify(reply) ?? ''), `An address is in a reply of ${type.name}`)
+      return reply
     }
   }
 
