@@ -10,16 +10,22 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Command } from '../cluster/behaviour.ts'
 import { newCmdId } from '../cluster/cmd-id.ts'
 import { SHARDS } from '../cluster/id.ts'
-import { connectRedisStore } from '../cluster/redis-store.ts'
-import { startWorker, type Worker } from '../cluster/worker.ts'
+import { connectRedisStore } from '../cluster/redis/store.ts'
+import { startWorker, type Worker } from '../cluster/worker/worker.ts'
 import { OPERATOR_INTEGER_MAX } from '../schemas/limits.ts'
+import type { CreateAccountReply } from '../src/actors/account/create-account.ts'
 import { BEHAVIOURS } from '../src/actors/behaviours.ts'
-import type { CreateAccountReply } from '../src/actors/create-account.ts'
 import { placeAccount } from '../src/actors/placement.ts'
-import { makeKey } from '../src/edge/key.ts'
-import { type DkimKeyPair, formatKeyOwner, makeDkimKeyPair, NONCE_BYTES, sealKey } from '../src/mail/dkim-key.ts'
-import { processIdentity } from '../src/process-identity.ts'
-import { makeSecrets } from '../src/secrets.ts'
+import { makeKey } from '../src/http/key.ts'
+import {
+  type DkimKeyPair,
+  formatKeyOwner,
+  makeDkimKeyPair,
+  NONCE_BYTES,
+  sealKey,
+} from '../src/mail/compose/dkim-key.ts'
+import { processIdentity } from '../src/process/identity.ts'
+import { makeSecrets } from '../src/process/secrets.ts'
 
 /** The domain that live servers send from. */
 export const LIVE_DOMAIN = 'acme.example.com'

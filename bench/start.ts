@@ -29,7 +29,7 @@ const MB = 1024 * 1024
 
 type Command = readonly [string, ...string[]]
 const NPM: Command = ['npm', 'start']
-const NODE: Command = [process.execPath, 'src/start.mjs']
+const NODE: Command = [process.execPath, 'src/service/start.mjs']
 
 /** A data directory with its ports. */
 interface Place {

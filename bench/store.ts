@@ -11,7 +11,7 @@ import { mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, statfsSync } fr
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
-import { redisArguments } from '../cluster/redis-binary.ts'
+import { redisArguments } from '../cluster/embedded/binary.ts'
 import { ROOT } from '../test/support/root.ts'
 
 const MEMORY_BYTES = 8 * 1024 ** 3

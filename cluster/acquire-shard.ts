@@ -1,6 +1,6 @@
 /** acquire-shard - makes a worker the owner of a shard, under a token that nobody had before. */
 import { newCmdId } from './cmd-id.ts'
-import type { ShardWorld } from './shard-world.ts'
+import type { ShardWorld } from './shard/world.ts'
 import type { Meta } from './store.ts'
 
 /** Takes `shard` from whoever has it under the token `saw` ('' for nobody yet). Null: another was quicker, or no answer. */

@@ -1,5 +1,5 @@
 /** cluster-log - what an operator reads of the runtime. Facts are ids, names and numbers, never what a command says. */
-import type { ShardLog } from './shard-world.ts'
+import type { ShardLog } from './shard/world.ts'
 
 export interface ClusterLog {
   info(facts: object, sentence: string): void

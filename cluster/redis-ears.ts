@@ -4,9 +4,10 @@
  * What is published while it is down is lost, and nobody learns of it: whoever listens must look now and then as well.
  * Guarantees: a connection that says nothing for ten seconds, though it is asked every second, is given up.
  */
-import { BellReader } from './bell.ts'
+
 import { bellChannel, parcelChannel, RELEASED_CHANNEL } from './keyspace.ts'
-import { RedisSubscriber } from './redis-subscriber.ts'
+import { BellReader } from './mailbox/bell.ts'
+import { RedisSubscriber } from './redis/hear.ts'
 import type { Ears, Listening } from './store.ts'
 
 const PING_MS = 1_000

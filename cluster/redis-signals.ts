@@ -4,7 +4,7 @@
  * One connection for all topics, opened with the first and closed with the last. What is said while it is down is not heard.
  */
 import { topicName } from './keyspace.ts'
-import { RedisSubscriber } from './redis-subscriber.ts'
+import { RedisSubscriber } from './redis/hear.ts'
 
 export type Heard = (text: string) => void
 

@@ -5,7 +5,7 @@
  * same random requests. A promise of this interface never rejects for something that the world did: that is a value.
  */
 import type { Fact, FactValue, Op, Signal } from './behaviour.ts'
-import type { Merged } from './merge.ts'
+import type { Merged } from './facts/merge.ts'
 
 /** One atomic step of a shard. */
 export interface Commit {

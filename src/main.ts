@@ -8,16 +8,16 @@
  */
 
 import { newCmdId } from '../cluster/cmd-id.ts'
-import { startWatchdog } from '../cluster/watchdog.ts'
-import type { Worker, WorkerOptions } from '../cluster/worker.ts'
-import type { CreateAccountBody } from './actors/create-account.ts'
-import { startChores } from './chores.ts'
-import type { Config } from './config.ts'
-import { type FirstAccount, firstStart, formatWelcome } from './first-start.ts'
-import { startListeners } from './listeners.ts'
-import { makeLog } from './log.ts'
-import type { SmtpChanges } from './mail-room.ts'
-import { closeParts, figuresOf, makeRouteDeps, openParts, openWorker, type Parts } from './parts.ts'
+import { startWatchdog } from '../cluster/worker/watchdog.ts'
+import type { Worker, WorkerOptions } from '../cluster/worker/worker.ts'
+import type { CreateAccountBody } from './actors/account/create-account.ts'
+import type { SmtpChanges } from './outbound/threads.ts'
+import type { Config } from './process/config.ts'
+import { makeLog } from './process/log.ts'
+import { startChores } from './service/chores.ts'
+import { type FirstAccount, firstStart, formatWelcome } from './service/first-start.ts'
+import { startListeners } from './service/handlers.ts'
+import { closeParts, figuresOf, makeRouteDeps, openParts, openWorker, type Parts } from './service/parts.ts'
 import { makeKeyFinder } from './views/key.ts'
 
 /** What attempts under way are given at a stop, counted from its beginning. */

@@ -23,7 +23,7 @@ const ALL_MS_MAX = 3_600_000
 const MEMORY = '/dev/shm'
 const FREE_BYTES_MIN = 6 * 1024 ** 3
 /** Tables without a side effect: all files of such a folder share one process. */
-const PURE_FOLDERS = ['mail', 'actors']
+const PURE_FOLDERS = ['mail', 'actors', 'state']
 /** What takes longest, the longest first; the others follow in the order of their names. */
 const LONGEST = [
   'crash/kills',
@@ -34,7 +34,7 @@ const LONGEST = [
   'fuzz/size',
   'crash/frozen',
   'crash/points',
-  'cluster/worker',
+  'cluster/worker/worker',
   'simulation/planted',
   'crash/stop',
   'crash/final-dot',

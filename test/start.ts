@@ -23,10 +23,11 @@ const OPTIONS = { target: 'es2022', module: 'nodenext', outDir: 'build', rootDir
 function project(t: Test) {
   const dir = mkdtempSync(join(tmpdir(), 'sendwright-start-'))
   t.teardown(() => rmSync(dir, { recursive: true }))
-  for (const folder of ['schemas', 'cluster', 'src/cli']) mkdirSync(join(dir, folder), { recursive: true })
+  for (const folder of ['schemas', 'cluster', 'src/cli', 'src/service'])
+    mkdirSync(join(dir, folder), { recursive: true })
   writeFileSync(join(dir, 'package.json'), '{"type": "module"}')
   writeFileSync(join(dir, 'tsconfig.json'), JSON.stringify({ compilerOptions: OPTIONS, include: ['src'] }))
-  copyFileSync(join(ROOT, 'src', 'start.mjs'), join(dir, 'src', 'start.mjs'))
+  copyFileSync(join(ROOT, 'src', 'service', 'start.mjs'), join(dir, 'src', 'service', 'start.mjs'))
   const modules = join(dir, 'node_modules')
   symlinkSync(join(ROOT, 'node_modules'), modules)
   const main = join(dir, 'src', 'cli', 'main.ts')
@@ -42,7 +43,7 @@ function project(t: Test) {
     },
     forgetModules: () => unlinkSync(modules),
     async start(...args: string[]) {
-      const child = spawnNode([join(dir, 'src', 'start.mjs'), ...args])
+      const child = spawnNode([join(dir, 'src', 'service', 'start.mjs'), ...args])
       const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
       return { out, err, code: code as number, pid: child.pid }
     },

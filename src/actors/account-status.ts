@@ -7,9 +7,9 @@
  * Spec account.states, account.hold
  */
 
-import { type AccountState, highestCapOf } from './account.ts'
-import { type AccountAct, type AccountRule, makeAccountAct } from './change-account.ts'
-import { refuse } from './refusal.ts'
+import { type AccountState, highestCapOf } from '../state/account.ts'
+import { type AccountAct, type AccountRule, makeAccountAct } from './account/change-account.ts'
+import { refuse } from './order/refusal.ts'
 
 export interface ApproveAccountBody extends AccountAct {
   /** The cap that was approved; the monthly cap begins at it. */

@@ -7,9 +7,9 @@
  */
 
 import type { CommandType, Op } from '../../cluster/behaviour.ts'
-import { namesKey } from './keyspace.ts'
-import { type Refused, refuse } from './refusal.ts'
-import { inboundName, streamRef } from './stream.ts'
+import { namesKey } from '../state/keys.ts'
+import { inboundName, streamRef } from '../state/stream.ts'
+import { type Refused, refuse } from './order/refusal.ts'
 import {
   refuseClosed,
   type StreamOrder,
@@ -17,7 +17,7 @@ import {
   streamOfOrder,
   streamOrderEntities,
   tenantOf,
-} from './stream-order.ts'
+} from './order/stream.ts'
 
 export const archiveStream: CommandType<StreamOrder, StreamReply | Refused> = {
   name: 'archive-stream',

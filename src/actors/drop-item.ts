@@ -8,7 +8,7 @@
 
 import type { CommandType, Fact, OutcomeBody } from '../../cluster/behaviour.ts'
 import { claimsKey, laneKey } from '../../cluster/keyspace.ts'
-import { type DeliveryOutcome, deliveryOutcome } from './outcome.ts'
+import { type DeliveryOutcome, deliveryOutcome } from './message/attempted.ts'
 import { isUnderWay } from './retry-lane.ts'
 
 export interface DropItemBody {

@@ -8,8 +8,8 @@
  */
 
 import { GRACE_HOURS } from '../../schemas/limits.ts'
-import { HOUR_MS } from './calendar.ts'
-import type { DomainState } from './domain.ts'
+import { HOUR_MS } from '../state/calendar.ts'
+import type { DomainState } from '../state/domain.ts'
 
 export type DomainStanding = 'ok' | 'missing' | 'gone'
 

@@ -8,11 +8,11 @@
 
 import type { Context, Due, Staged } from '../../cluster/behaviour.ts'
 import { msOf } from '../../cluster/id.ts'
-import { FIRST_KEY_NAME, type NewKey, newKeyOps, type Token } from './api-key.ts'
-import { namesKey, serversKey } from './keyspace.ts'
-import { type ServerMode, type ServerState, serverName, serverRef } from './server.ts'
-import { makeDefaultStream, newStreamStaged } from './stream.ts'
-import { sweepDue } from './sweep.ts'
+import { FIRST_KEY_NAME, type NewKey, newKeyOps, type Token } from '../state/api-key.ts'
+import { namesKey, serversKey } from '../state/keys.ts'
+import { type ServerMode, type ServerState, serverName, serverRef } from '../state/server.ts'
+import { makeDefaultStream, newStreamStaged } from '../state/stream.ts'
+import { sweepDue } from './message/sweep.ts'
 
 export interface NewServer {
   readonly name: string

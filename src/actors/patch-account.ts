@@ -4,9 +4,9 @@
  * Spec operator.account, operator.audit
  */
 
-import { type AccountLimits, highestCapOf } from './account.ts'
-import { type AccountAct, makeAccountAct } from './change-account.ts'
-import { refuse } from './refusal.ts'
+import { type AccountLimits, highestCapOf } from '../state/account.ts'
+import { type AccountAct, makeAccountAct } from './account/change-account.ts'
+import { refuse } from './order/refusal.ts'
 
 export interface PatchAccountBody extends AccountAct {
   /** Any subset. */

@@ -5,10 +5,10 @@
  */
 
 import type { CommandType } from '../../cluster/behaviour.ts'
-import type { DomainCheck, DomainState } from './domain.ts'
-import { recordFinding } from './domain-check.ts'
-import { type DomainOrder, domainOfOrder, domainOrderEntities, refuseOrder } from './domain-order.ts'
-import { type Refused, refuse } from './refusal.ts'
+import type { DomainCheck, DomainState } from '../state/domain.ts'
+import { recordFinding } from './domain/domain-check.ts'
+import { type DomainOrder, domainOfOrder, domainOrderEntities, refuseOrder } from './order/domain.ts'
+import { type Refused, refuse } from './order/refusal.ts'
 
 export interface RecordCheckBody extends DomainOrder {
   readonly check: DomainCheck

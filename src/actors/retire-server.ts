@@ -7,9 +7,9 @@
  */
 
 import type { CommandType, Due, Fact, TimerBody } from '../../cluster/behaviour.ts'
-import { TIMERS_LANE } from './item.ts'
-import { streamsKey } from './keyspace.ts'
-import { type StreamState, streamRef } from './stream.ts'
+import { streamsKey } from '../state/keys.ts'
+import { TIMERS_LANE } from '../state/message/item.ts'
+import { type StreamState, streamRef } from '../state/stream.ts'
 
 export const RETIRE_TIMER = 'retire'
 

@@ -7,12 +7,12 @@
  */
 
 import type { CommandType } from '../../cluster/behaviour.ts'
-import { revokedKeyOps, unpackToken } from './api-key.ts'
-import { auditOpsOf } from './audit.ts'
-import type { TokenReply } from './create-token.ts'
-import { tokensKey } from './keyspace.ts'
-import { type Refused, refuse } from './refusal.ts'
-import { keyHolderOf, type TokenOrder, targetsOf, tokenOrderEntities } from './token-order.ts'
+import { revokedKeyOps, unpackToken } from '../state/api-key.ts'
+import { auditOpsOf } from '../state/audit.ts'
+import { tokensKey } from '../state/keys.ts'
+import type { TokenReply } from './account/token.ts'
+import { type Refused, refuse } from './order/refusal.ts'
+import { keyHolderOf, type TokenOrder, targetsOf, tokenOrderEntities } from './order/token.ts'
 
 export interface RevokeTokenBody extends TokenOrder {
   readonly tokenId: string

@@ -3,17 +3,17 @@
  */
 
 import type { Behaviours } from '../../cluster/behaviour.ts'
-import { BACKLOG_TIMER } from './announce.ts'
-import { createWebhook } from './create-webhook.ts'
-import { listen } from './listen.ts'
-import { DROP_TIMER, drop, removeWebhook } from './remove-webhook.ts'
-import { example, replay } from './replay.ts'
+import { listenersEntity, webhookEntity } from '../state/webhook/webhook.ts'
 import { replayDead } from './replay-dead.ts'
-import { OFF_TIMER, settleOff, switchWebhook } from './switch-webhook.ts'
-import { listenersEntity, webhookEntity } from './webhook.ts'
-import { trimBacklog } from './webhook-backlog.ts'
-import { addSecret, removeSecret } from './webhook-secret.ts'
-import { WEBHOOK_SWEEP_TIMER, webhookSweep } from './webhook-sweep.ts'
+import { BACKLOG_TIMER } from './webhook/announce.ts'
+import { trimBacklog } from './webhook/backlog.ts'
+import { createWebhook } from './webhook/create.ts'
+import { listen } from './webhook/listen.ts'
+import { DROP_TIMER, drop, removeWebhook } from './webhook/remove.ts'
+import { example, replay } from './webhook/replay.ts'
+import { addSecret, removeSecret } from './webhook/secrets.ts'
+import { WEBHOOK_SWEEP_TIMER, webhookSweep } from './webhook/sweep.ts'
+import { OFF_TIMER, settleOff, switchWebhook } from './webhook/switch.ts'
 
 export const WEBHOOK_BEHAVIOURS = {
   entities: [webhookEntity, listenersEntity],

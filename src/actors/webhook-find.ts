@@ -7,10 +7,10 @@
 
 import type { Entry, Fact } from '../../cluster/behaviour.ts'
 import { entryIdOf, msOf } from '../../cluster/id.ts'
-import { DAY_MS } from './calendar.ts'
-import { deadKey, queueKey, slicesKey } from './keyspace.ts'
-import { QUEUE_FIELD } from './webhook-item.ts'
-import { deadScore } from './webhook-record.ts'
+import { DAY_MS } from '../state/calendar.ts'
+import { deadKey, queueKey, slicesKey } from '../state/keys.ts'
+import { deadScore } from '../state/webhook/delivery.ts'
+import { QUEUE_FIELD } from '../state/webhook/item.ts'
 
 /** Slices of one day: 50 million deliveries. */
 const SLICES_MAX = 1_000

@@ -7,7 +7,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ErrorBody, Issue } from '../../schemas/error.ts'
-import { readClientSettings } from '../config.ts'
+import { readClientSettings } from '../process/config.ts'
 import { CommandFailure } from './failure.ts'
 
 /** Longer than the service ever waits before it answers or closes. */

@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import { eventHeaders, SECRET_PREFIX } from '../effects/sign-event.ts'
+import { eventHeaders, SECRET_PREFIX } from '../webhooks/sign-event.ts'
 import { type Client, type ClientOptions, firstServerId, makeClient } from './client.ts'
 import { CommandFailure } from './failure.ts'
 

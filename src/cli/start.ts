@@ -5,9 +5,9 @@
  *  terminal and passed on by npm: it counts once.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { readConfig } from '../config.ts'
 import type { RunningService } from '../main.ts'
-import { WrongFile } from '../named-file.ts'
+import { readConfig } from '../process/config.ts'
+import { WrongFile } from '../process/named-file.ts'
 
 const STOP_MS_MAX = 10_000
 /** A group of processes is told by the terminal or its supervisor and once more by npm; who means it tells again after this. */

@@ -1,8 +1,8 @@
 /** store - `sendwright operator-key` and `sendwright repair`: what is done straight in the store, without the service. */
 import { createInterface } from 'node:readline/promises'
 import type { Command } from 'commander'
-import { type Config, readConfig } from '../config.ts'
-import type { ShardSides } from '../repair.ts'
+import { type Config, readConfig } from '../process/config.ts'
+import type { ShardSides } from '../store/repair.ts'
 import { CommandFailure } from './failure.ts'
 import { parseInteger } from './options.ts'
 import { formatTable } from './table.ts'
@@ -35,7 +35,7 @@ export function addStoreCommands(program: Command, ended: (code: number) => void
 }
 
 async function makeKey({ json }: { json?: boolean }): Promise<number> {
-  const { makeOperatorKey } = await import('../operator-key.ts')
+  const { makeOperatorKey } = await import('../service/operator-key.ts')
   const made = await inStore(makeOperatorKey)
   if (json) console.log(JSON.stringify(made))
   else {
@@ -47,7 +47,7 @@ async function makeKey({ json }: { json?: boolean }): Promise<number> {
 }
 
 async function repairShard(shard: number, { yes, json }: RepairOptions): Promise<number> {
-  const { readSides, repairShard: repair } = await import('../repair.ts')
+  const { readSides, repairShard: repair } = await import('../store/repair.ts')
   const sides = await inStore((config) => readSides(config, shard))
   if (!json) console.log(formatSides(sides))
   if (!sides.isTorn) {

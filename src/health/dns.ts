@@ -7,12 +7,12 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto'
 import ipaddr from 'ipaddr.js'
 import type { Finding } from '../../schemas/health.ts'
-import type { Config } from '../config.ts'
-import type { DnsAnswer, Resolver } from '../effects/resolve.ts'
-import type { SigningKey } from '../effects/sign.ts'
-import { formatDkimTxt } from '../mail/dkim-key.ts'
+import type { DnsAnswer, Resolver } from '../dns/resolve.ts'
+import { formatDkimTxt } from '../mail/compose/dkim-key.ts'
 import { compareDkimTxt } from '../mail/dns-record.ts'
 import { serviceReturnPathHost } from '../mail/return-path.ts'
+import type { SigningKey } from '../outbound/thread/sign.ts'
+import type { Config } from '../process/config.ts'
 import { failed, recordToCreate, warning, well } from './finding.ts'
 
 /** A domain that everybody's resolver knows. */

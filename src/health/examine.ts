@@ -10,9 +10,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { EXAMINED, type ExaminedName, type Finding, type Health } from '../../schemas/health.ts'
-import type { Config } from '../config.ts'
-import type { Resolver } from '../effects/resolve.ts'
-import type { SigningKey } from '../effects/sign.ts'
+import type { Resolver } from '../dns/resolve.ts'
+import type { SigningKey } from '../outbound/thread/sign.ts'
+import type { Config } from '../process/config.ts'
 import { readClockSync } from './clock-sync.ts'
 import {
   type DnsDeps,

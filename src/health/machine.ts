@@ -8,7 +8,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import type { Finding } from '../../schemas/health.ts'
-import type { Config } from '../config.ts'
+import type { Config } from '../process/config.ts'
 import { failed, warning, well } from './finding.ts'
 
 const FREE_SHARE_WARNING = 0.15

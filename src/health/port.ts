@@ -6,12 +6,12 @@
 
 import { lookup } from 'node:dns/promises'
 import type { Finding } from '../../schemas/health.ts'
-import type { Config } from '../config.ts'
-import { type Probed, probeSmtp } from '../effects/probe-smtp.ts'
-import { parseRelayUrl, type RelayTarget } from '../effects/relay.ts'
-import type { Resolver } from '../effects/resolve.ts'
+import type { Resolver } from '../dns/resolve.ts'
 import { isPublicAddress } from '../mail/mx.ts'
+import { parseRelayUrl, type RelayTarget } from '../outbound/thread/relay.ts'
+import type { Config } from '../process/config.ts'
 import { failed, well } from './finding.ts'
+import { type Probed, probeSmtp } from './probe-smtp.ts'
 
 /** Three, so that one that is away is not taken for a closed port. */
 const RECEIVERS = ['gmail.com', 'outlook.com', 'yahoo.com']

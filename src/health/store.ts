@@ -5,10 +5,10 @@
  */
 
 import type { Redis } from 'ioredis'
-import type { Durability } from '../../cluster/redis-binary.ts'
-import { checkSettings } from '../../cluster/redis-settings.ts'
+import type { Durability } from '../../cluster/embedded/binary.ts'
+import { checkSettings } from '../../cluster/redis/settings.ts'
 import type { Finding } from '../../schemas/health.ts'
-import { FULL_SHARE, fillOf } from '../store-fill.ts'
+import { FULL_SHARE, fillOf } from '../store/fill.ts'
 import { failed, warning, well } from './finding.ts'
 
 const FULL_SHARE_WARNING = 0.7

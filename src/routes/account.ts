@@ -7,9 +7,9 @@
  */
 
 import { shardOf } from '../../cluster/id.ts'
-import type { KeyOwner } from '../edge/key.ts'
-import type { Handler } from '../edge/request.ts'
-import { refuse } from '../edge/respond.ts'
+import type { KeyOwner } from '../http/key.ts'
+import type { Handler } from '../http/request.ts'
+import { refuse } from '../http/respond.ts'
 import { formatAccount } from '../views/account.ts'
 import { readAccountOf } from '../views/owned.ts'
 import { listTokens } from '../views/token.ts'

@@ -6,8 +6,8 @@
 
 import type { Command } from '../../cluster/behaviour.ts'
 import type { AskResult } from '../../cluster/work.ts'
-import type { Refused } from '../actors/refusal.ts'
-import { type Answer, type Reply, refuse } from '../edge/respond.ts'
+import type { Refused } from '../actors/order/refusal.ts'
+import { type Answer, type Reply, refuse } from '../http/respond.ts'
 import { formatInstant } from '../views/instant.ts'
 
 /** Asks an actor of a shard. */

@@ -7,9 +7,9 @@
  */
 
 import type { BatchBody, EmailBody } from '../../schemas/email.ts'
-import { normaliseEmail } from '../edge/email.ts'
-import type { Handler } from '../edge/request.ts'
-import { type SendDeps, sendAll } from './send.ts'
+import type { Handler } from '../http/request.ts'
+import { normaliseEmail } from '../sending/email-form.ts'
+import { type SendDeps, sendAll } from '../sending/send.ts'
 
 /** POST /v1/email */
 export function makeSendEmail(deps: SendDeps): Handler {

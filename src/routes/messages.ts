@@ -7,13 +7,13 @@
  */
 
 import type { MessageSearch } from '../../schemas/message.ts'
-import type { SourceLetter } from '../actors/log-entry.ts'
-import type { KeyOwner } from '../edge/key.ts'
-import type { Handler } from '../edge/request.ts'
-import { refuse } from '../edge/respond.ts'
-import type { Secrets } from '../secrets.ts'
-import { type MessageDeps, readMessage } from '../views/message.ts'
-import { type MessageFilter, type SearchDeps, searchMessages } from '../views/message-search.ts'
+import type { KeyOwner } from '../http/key.ts'
+import type { Handler } from '../http/request.ts'
+import { refuse } from '../http/respond.ts'
+import type { Secrets } from '../process/secrets.ts'
+import type { SourceLetter } from '../state/message/log-entry.ts'
+import { type MessageDeps, readMessage } from '../views/message/message.ts'
+import { type MessageFilter, type SearchDeps, searchMessages } from '../views/message/search.ts'
 
 /** What the search needs. */
 export interface SearchMessagesDeps extends SearchDeps {

@@ -8,7 +8,7 @@
 
 import { makeOpenapi } from '../../schemas/openapi.ts'
 import { ROUTES } from '../../schemas/routes.ts'
-import type { Handler } from '../edge/request.ts'
+import type { Handler } from '../http/request.ts'
 
 /** GET /v1/openapi.json */
 export function makeReadOpenapi({ baseUrl }: { readonly baseUrl: string }): Handler {

@@ -4,9 +4,9 @@
  * Spec server.read
  */
 
-import type { KeyOwner } from '../edge/key.ts'
-import type { Handler } from '../edge/request.ts'
-import { refuse } from '../edge/respond.ts'
+import type { KeyOwner } from '../http/key.ts'
+import type { Handler } from '../http/request.ts'
+import { refuse } from '../http/respond.ts'
 import type { Reader } from '../views/key.ts'
 import { readServer } from '../views/server.ts'
 

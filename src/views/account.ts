@@ -7,8 +7,8 @@
  */
 
 import type { Account } from '../../schemas/account.ts'
-import type { AccountCounters, AccountState } from '../actors/account.ts'
-import { limitsOfAccount } from '../actors/limit.ts'
+import type { AccountCounters, AccountState } from '../state/account.ts'
+import { limitsOfAccount } from '../state/limit.ts'
 import { formatInstant } from './instant.ts'
 import { type KeyOwner, keyFact, ownerOfRow, type Reader } from './key.ts'
 import { formatLimit } from './server.ts'

@@ -10,7 +10,7 @@
 
 import type { Fact, FactValue, ViewFact } from '../../cluster/behaviour.ts'
 import { SHARDS } from '../../cluster/id.ts'
-import { apiKeyKey } from '../actors/keyspace.ts'
+import { apiKeyKey } from '../state/keys.ts'
 
 /** Reads facts of one shard in one step; null when the store did not answer. */
 export type Reader = (shard: number, facts: readonly ViewFact[]) => Promise<readonly FactValue[] | null>

@@ -4,7 +4,7 @@
  * Keys: `person:<account>`, `person:<account>:<xx>`
  */
 
-import { addressOfRow, keyOfNumber } from '../actors/person.ts'
+import { addressOfRow, keyOfNumber } from '../state/person.ts'
 import type { Reader } from './key.ts'
 
 /** Addresses (or pseudonyms) in the order of the numbers; '' for a row that is gone; null: the store did not answer. */

@@ -8,7 +8,7 @@
  */
 
 import { shardOf } from '../../cluster/id.ts'
-import type { AccountState } from '../actors/account.ts'
+import type { AccountState } from '../state/account.ts'
 import { entityFact, stateOf } from './entity.ts'
 import { type KeyOwner, keyFact, ownerOfRow, type Reader } from './key.ts'
 

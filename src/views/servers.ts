@@ -7,8 +7,8 @@
  */
 
 import type { Server, ServerList } from '../../schemas/server.ts'
-import { sendingKey, serversKey } from '../actors/keyspace.ts'
-import { type ServerCounters, type ServerState, serverOwner, serverRef } from '../actors/server.ts'
+import { sendingKey, serversKey } from '../state/keys.ts'
+import { type ServerCounters, type ServerState, serverOwner, serverRef } from '../state/server.ts'
 import { countersFact, countersOf, entityFact, stateOf } from './entity.ts'
 import type { Reader } from './key.ts'
 import { type Page, readNewest } from './newest.ts'

@@ -8,8 +8,8 @@
  */
 
 import type { Fact, FactValue } from '../../cluster/behaviour.ts'
-import { domainName } from '../actors/domain.ts'
-import { accountsKey, namesKey, serversKey } from '../actors/keyspace.ts'
+import { domainName } from '../state/domain.ts'
+import { accountsKey, namesKey, serversKey } from '../state/keys.ts'
 import type { Reader } from './key.ts'
 
 /** Accounts of a shard, and servers of an account: far more than there are. */

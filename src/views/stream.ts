@@ -11,8 +11,8 @@
 
 import { shardOf } from '../../cluster/id.ts'
 import type { Stream } from '../../schemas/stream.ts'
-import { streamsKey } from '../actors/keyspace.ts'
-import { type StreamState, streamRef } from '../actors/stream.ts'
+import { streamsKey } from '../state/keys.ts'
+import { type StreamState, streamRef } from '../state/stream.ts'
 import { entityFact, stateOf } from './entity.ts'
 import { formatInstant, formatInstantOrNull } from './instant.ts'
 import { type KeyOwner, keyFact, ownerOfRow, type Reader } from './key.ts'

@@ -13,9 +13,10 @@ import type { Entry, Fact, FactValue } from '../../cluster/behaviour.ts'
 import { idOfEntry, msOf, shardOf } from '../../cluster/id.ts'
 import { SUPPRESSIONS_LOOKED_AT_MAX } from '../../schemas/limits.ts'
 import type { SuppressionEntry } from '../../schemas/suppression.ts'
-import { namesKey, suppressionsKey } from '../actors/keyspace.ts'
-import type { StreamState } from '../actors/stream.ts'
-import { streamRef } from '../actors/stream.ts'
+import { unmaskAddress } from '../mail/reply.ts'
+import { namesKey, suppressionsKey } from '../state/keys.ts'
+import type { StreamState } from '../state/stream.ts'
+import { streamRef } from '../state/stream.ts'
 import {
   isLiftable,
   placeFact,
@@ -25,8 +26,7 @@ import {
   type SuppressionReason,
   suppressedKeyOf,
   unpackSuppression,
-} from '../actors/suppression.ts'
-import { unmaskAddress } from '../mail/reply.ts'
+} from '../state/suppression.ts'
 import { lowerBound, upperBound } from './bound.ts'
 import { entityFact, stateOf } from './entity.ts'
 import { formatInstant } from './instant.ts'

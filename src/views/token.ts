@@ -7,8 +7,8 @@
  */
 
 import type { Token as TokenResource } from '../../schemas/token.ts'
-import { type Token, unpackToken } from '../actors/api-key.ts'
-import { tokenIdsKey, tokensKey } from '../actors/keyspace.ts'
+import { type Token, unpackToken } from '../state/api-key.ts'
+import { tokenIdsKey, tokensKey } from '../state/keys.ts'
 import { formatInstant, formatInstantOrNull } from './instant.ts'
 import { keyFact, ownerOfRow, type Reader } from './key.ts'
 import { type Page, readNewest } from './newest.ts'

@@ -2,8 +2,8 @@
 
 import t from 'tap'
 import { approveAccount, closeAccount, pauseAccount, resumeAccount } from '../../src/actors/account-status.ts'
-import { unpackAudit } from '../../src/actors/audit.ts'
-import { auditKey } from '../../src/actors/keyspace.ts'
+import { unpackAudit } from '../../src/state/audit.ts'
+import { auditKey } from '../../src/state/keys.ts'
 import { accountState, BY, changeState, makeTenant, send } from '../support/tenant.ts'
 import { World } from '../support/turn.ts'
 

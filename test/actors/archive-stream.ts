@@ -2,8 +2,8 @@
 
 import t from 'tap'
 import { archiveStream } from '../../src/actors/archive-stream.ts'
-import { createStream } from '../../src/actors/create-stream.ts'
-import { namesKey } from '../../src/actors/keyspace.ts'
+import { createStream } from '../../src/actors/server/create-stream.ts'
+import { namesKey } from '../../src/state/keys.ts'
 import { changeState, LIVE_KEY, makeItem, makeTenant, send } from '../support/tenant.ts'
 import { World } from '../support/turn.ts'
 

@@ -3,7 +3,7 @@
 import t from 'tap'
 import { claimsKey } from '../../cluster/keyspace.ts'
 import { dropItem } from '../../src/actors/drop-item.ts'
-import { statusKey } from '../../src/actors/keyspace.ts'
+import { statusKey } from '../../src/state/keys.ts'
 import { makeItem, makeRecipient, makeTenant, send } from '../support/tenant.ts'
 import { World } from '../support/turn.ts'
 

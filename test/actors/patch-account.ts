@@ -1,8 +1,8 @@
 /** patch-account - which figures pass, and from when they count. */
 
 import t from 'tap'
-import type { AccountLimits } from '../../src/actors/account.ts'
 import { patchAccount } from '../../src/actors/patch-account.ts'
+import type { AccountLimits } from '../../src/state/account.ts'
 import { accountState, BY, makeTenant, send } from '../support/tenant.ts'
 import { World } from '../support/turn.ts'
 

@@ -2,10 +2,10 @@
 
 import t from 'tap'
 import { entityKey } from '../../cluster/keyspace.ts'
-import { streamsKey } from '../../src/actors/keyspace.ts'
-import { removeServer } from '../../src/actors/remove-server.ts'
-import { makeDefaultStream, type StreamState, streamRef } from '../../src/actors/stream.ts'
-import { listenersRef, webhookRef } from '../../src/actors/webhook.ts'
+import { removeServer } from '../../src/actors/server/remove-server.ts'
+import { streamsKey } from '../../src/state/keys.ts'
+import { makeDefaultStream, type StreamState, streamRef } from '../../src/state/stream.ts'
+import { listenersRef, webhookRef } from '../../src/state/webhook/webhook.ts'
 import { ACCOUNT_KEY, accountState, changeState, makeTenant } from '../support/tenant.ts'
 import { World } from '../support/turn.ts'
 

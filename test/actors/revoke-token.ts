@@ -1,10 +1,10 @@
 /** revoke-token - a key that ends, by itself or by another, once. */
 
 import t from 'tap'
-import { unpackApiKey, unpackToken } from '../../src/actors/api-key.ts'
-import { createToken } from '../../src/actors/create-token.ts'
-import { apiKeyKey, tokensKey } from '../../src/actors/keyspace.ts'
+import { createToken } from '../../src/actors/account/token.ts'
 import { revokeToken } from '../../src/actors/revoke-token.ts'
+import { unpackApiKey, unpackToken } from '../../src/state/api-key.ts'
+import { apiKeyKey, tokensKey } from '../../src/state/keys.ts'
 import { LIVE_KEY, makeTenant, send } from '../support/tenant.ts'
 import { World } from '../support/turn.ts'
 

@@ -2,9 +2,9 @@
 import { test } from 'tap'
 import type { CommandType, Fact, LaneType, Op } from '../../cluster/behaviour.ts'
 import { sortableEntryId } from '../../cluster/id.ts'
-import { formatClaim } from '../../cluster/item-turns.ts'
+import { formatClaim } from '../../cluster/items/item-turns.ts'
 import { claimsKey, dueKey, laneKey } from '../../cluster/keyspace.ts'
-import { packStaged } from '../../cluster/staged.ts'
+import { packStaged } from '../../cluster/mailbox/staged.ts'
 import type { Commit, Verdict } from '../../cluster/store.ts'
 import { Rig } from '../support/shard-rig.ts'
 

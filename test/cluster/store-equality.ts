@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import t, { type Test } from 'tap'
 import { journalKey, mailboxKey, metaKey, repliesKey, shardTag } from '../../cluster/keyspace.ts'
-import { connectRedisStore, type RedisStore } from '../../cluster/redis-store.ts'
+import { connectRedisStore, type RedisStore } from '../../cluster/redis/store.ts'
 import type { Commit, Verdict } from '../../cluster/store.ts'
 import type { Dumped } from '../simulation/sim-data.ts'
 import { SimStore } from '../simulation/sim-store.ts'

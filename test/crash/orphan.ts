@@ -6,7 +6,7 @@ import { existsSync, mkdtempSync, readFileSync, readlinkSync, rmSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import type { FirstRun } from '../../src/first-start.ts'
+import type { FirstRun } from '../../src/service/first-start.ts'
 import { checkSettled } from '../support/crash-check.ts'
 import { raiseLimits } from '../support/crash-scene.ts'
 import { type Host, startHost } from '../support/host.ts'

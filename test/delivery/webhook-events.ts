@@ -4,7 +4,7 @@
  */
 import t, { type Test } from 'tap'
 import { EVENT_BODIES, type EventName } from '../../schemas/webhook.ts'
-import { compileBody } from '../../src/edge/validate.ts'
+import { compileBody } from '../../src/http/validate.ts'
 import { startMx } from '../support/mx.ts'
 import { type Received, startReceiver } from '../support/receiver.ts'
 import { startTestService } from '../support/service.ts'

@@ -5,9 +5,9 @@ import { test } from 'tap'
 
 import { EMAIL_BODY, type EmailBody } from '../../schemas/email.ts'
 import { ERROR } from '../../schemas/error.ts'
-import { canonicalJson, normaliseEmail } from '../../src/edge/email.ts'
-import { refuse } from '../../src/edge/respond.ts'
-import { compileBody } from '../../src/edge/validate.ts'
+import { refuse } from '../../src/http/respond.ts'
+import { compileBody } from '../../src/http/validate.ts'
+import { canonicalJson, normaliseEmail } from '../../src/sending/email-form.ts'
 import { call, makeKeyRing, startEdge } from '../support/edge-listener.ts'
 
 const RUNS = Number(process.env.FUZZ_RUNS ?? 10_000)

@@ -2,11 +2,11 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'
-import { type ReceivedMail, startMxListener } from '../../src/edge/mx-listener.ts'
-import { makeParseRoom } from '../../src/effects/parse-room.ts'
-import { readArf } from '../../src/mail/arf.ts'
-import { readDsn } from '../../src/mail/dsn.ts'
-import { makeCertificate } from '../../src/self-signed.ts'
+import { readArf } from '../../src/mail/report/arf.ts'
+import { readDsn } from '../../src/mail/report/dsn.ts'
+import { makeCertificate } from '../../src/process/certificate.ts'
+import { type ReceivedMail, startMxListener } from '../../src/reception/mx-listener.ts'
+import { makeParseRoom } from '../../src/reception/parse-room.ts'
 import { deliverMail } from '../support/smtp-dialog.ts'
 
 /** A run of its own may ask for more. */

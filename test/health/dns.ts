@@ -3,7 +3,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import t from 'tap'
 import type { Finding } from '../../schemas/health.ts'
-import { createResolver } from '../../src/effects/resolve.ts'
+import { createResolver } from '../../src/dns/resolve.ts'
 import {
   type DnsDeps,
   examineDmarc,

@@ -1,7 +1,7 @@
 /** port - receivers and relays that answer, refuse, say nothing or are not there. */
 
 import t from 'tap'
-import { createResolver } from '../../src/effects/resolve.ts'
+import { createResolver } from '../../src/dns/resolve.ts'
 import { examinePort } from '../../src/health/port.ts'
 import { startMx } from '../support/mx.ts'
 import { freePort } from '../support/port.ts'

@@ -1,9 +1,9 @@
 /** domains - sending domains over real DNS, and live mail from one of them over a real MX. */
 import { Redis } from 'ioredis'
 import t from 'tap'
-import { openKey } from '../../src/mail/dkim-key.ts'
+import { openKey } from '../../src/mail/compose/dkim-key.ts'
 import { parseReturnPath } from '../../src/mail/return-path.ts'
-import { makeSecrets } from '../../src/secrets.ts'
+import { makeSecrets } from '../../src/process/secrets.ts'
 import { startMx } from '../support/mx.ts'
 import { type Called, startTestService } from '../support/service.ts'
 import { until } from '../support/until.ts'

@@ -7,7 +7,7 @@ import t from 'tap'
 import { makeOpenapi } from '../../schemas/openapi.ts'
 import { REFUSALS } from '../../schemas/refusals.ts'
 import { ROUTES, type Route } from '../../schemas/routes.ts'
-import { makeKey } from '../../src/edge/key.ts'
+import { makeKey } from '../../src/http/key.ts'
 import { type DocumentSchema, makeGenerator } from '../support/generate.ts'
 import { type Called, type CallOptions, startTestService } from '../support/service.ts'
 

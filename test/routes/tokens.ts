@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import t from 'tap'
-import { parseKey } from '../../src/edge/key.ts'
+import { parseKey } from '../../src/http/key.ts'
 import { type Called, startTestService } from '../support/service.ts'
 
 const service = await startTestService()

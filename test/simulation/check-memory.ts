@@ -1,6 +1,7 @@
 /** check-memory - what the owner of a shard remembers equals what the store holds. */
+
+import type { Memory } from '../../cluster/facts/memory.ts'
 import { entityKey } from '../../cluster/keyspace.ts'
-import type { Memory } from '../../cluster/memory.ts'
 import { ACCOUNTS } from './client.ts'
 import { countersAt, streamAt } from './contents.ts'
 import type { Simulation } from './simulation.ts'

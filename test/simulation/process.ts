@@ -1,8 +1,8 @@
 /** process - one simulated process: a worker with its clock, its link to the store and the effects that it performs. */
-import { Shard } from '../../cluster/shard.ts'
-import type { ShardWorld } from '../../cluster/shard-world.ts'
+import { Shard } from '../../cluster/shard/shard.ts'
+import type { ShardWorld } from '../../cluster/shard/world.ts'
 import type { Store, WorkerRecord } from '../../cluster/store.ts'
-import { Worker } from '../../cluster/worker.ts'
+import { Worker } from '../../cluster/worker/worker.ts'
 import { isHopeless } from './chaos.ts'
 import type { ClaimTimes, Observer, Performance } from './observer.ts'
 import { isSerial, type Job, type Outcome, type ToyBugs, toyBehaviours } from './toy.ts'

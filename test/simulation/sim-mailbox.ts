@@ -2,8 +2,8 @@
 import type { Entry } from '../../cluster/behaviour.ts'
 import { entryIdAfter, sortableEntryId } from '../../cluster/id.ts'
 import { inboxKey, mailboxKey, metaKey, outcomesKey, repliesKey, stagedKey } from '../../cluster/keyspace.ts'
-import { parseCursor } from '../../cluster/mailbox-cursor.ts'
-import { BELL_BYTES_MAX, ENTRIES_BYTES_MAX, OUTCOME_KEPT_MS, STAGED_MS } from '../../cluster/mailbox-script.ts'
+import { parseCursor } from '../../cluster/mailbox/cursor.ts'
+import { BELL_BYTES_MAX, ENTRIES_BYTES_MAX, OUTCOME_KEPT_MS, STAGED_MS } from '../../cluster/redis/mailbox-script.ts'
 import type {
   Bell,
   Cursors,

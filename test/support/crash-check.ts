@@ -1,6 +1,6 @@
 /** crash-check - the checks that every crash test ends with: store and ledger agree, and no answer was a lie. */
 import type { Test } from 'tap'
-import type { FirstRun } from '../../src/first-start.ts'
+import type { FirstRun } from '../../src/service/first-start.ts'
 import type { Ledger } from './ledger.ts'
 import { type Found, SETTLED, settle } from './settle.ts'
 

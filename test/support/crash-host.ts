@@ -1,8 +1,8 @@
 /** crash-host - the service in a process of its own, for tests that end it. Argument: a crash point, or none. */
 
 import { runUntilStopped } from '../../src/cli/start.ts'
-import { readConfig } from '../../src/config.ts'
 import { startService } from '../../src/main.ts'
+import { readConfig } from '../../src/process/config.ts'
 import { type CrashPoint, CrashShard } from './crash-shard.ts'
 
 const point = (process.argv[2] ?? null) as CrashPoint | null

@@ -1,5 +1,5 @@
 /** crash-live - a sending domain of the first account, verified over real DNS, so that a live server may send. */
-import type { FirstRun } from '../../src/first-start.ts'
+import type { FirstRun } from '../../src/service/first-start.ts'
 import { until } from './until.ts'
 import type { Zone } from './zone.ts'
 

@@ -2,7 +2,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { FirstRun } from '../../src/first-start.ts'
+import type { FirstRun } from '../../src/service/first-start.ts'
 import { startHost } from './host.ts'
 import { freePort } from './port.ts'
 import { startRedis, type TestRedis } from './redis.ts'

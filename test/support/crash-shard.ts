@@ -1,10 +1,11 @@
 /**
  * crash-shard - a shard that ends its own process with SIGKILL at a named step, the first time that it comes there.
  */
-import type { Plan } from '../../cluster/batch.ts'
-import type { Claim } from '../../cluster/pump.ts'
-import { Shard } from '../../cluster/shard.ts'
-import type { InFlight } from '../../cluster/shard-loop.ts'
+
+import type { Claim } from '../../cluster/items/pump.ts'
+import type { Plan } from '../../cluster/shard/batch.ts'
+import type { InFlight } from '../../cluster/shard/loop.ts'
+import { Shard } from '../../cluster/shard/shard.ts'
 import type { Verdict } from '../../cluster/store.ts'
 import type { Work } from '../../cluster/work.ts'
 

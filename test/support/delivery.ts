@@ -6,8 +6,8 @@
  */
 
 import type { Message } from '../../schemas/message.ts'
-import { SMTP_TIMEOUTS } from '../../src/effects/converse.ts'
 import type { ServiceOptions } from '../../src/main.ts'
+import { SMTP_TIMEOUTS } from '../../src/outbound/thread/converse.ts'
 import { verifyDomain } from './crash-live.ts'
 import { type FakeMx, type MxScript, startMx } from './mx.ts'
 import { freePort } from './port.ts'

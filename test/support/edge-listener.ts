@@ -5,9 +5,9 @@ import { connect } from 'node:net'
 
 import type { Route } from '../../schemas/routes.ts'
 import { ROUTES } from '../../schemas/routes.ts'
-import { type Listener, type ListenerOptions, type RouteHandler, startListener } from '../../src/edge/http.ts'
-import { type KeyFinder, type KeyOwner, makeKey, type TokenKind } from '../../src/edge/key.ts'
-import type { Handler } from '../../src/edge/request.ts'
+import { type KeyFinder, type KeyOwner, makeKey, type TokenKind } from '../../src/http/key.ts'
+import { type Listener, type ListenerOptions, type RouteHandler, startListener } from '../../src/http/listener.ts'
+import type { Handler } from '../../src/http/request.ts'
 
 const KINDS: Readonly<Record<TokenKind, KeyOwner['kind']>> = {
   sk: 'server',

@@ -1,6 +1,6 @@
 /** gate - a handler that waits until the test lets it go on */
 
-import type { EdgeRequest } from '../../src/edge/request.ts'
+import type { EdgeRequest } from '../../src/http/request.ts'
 
 /** A door that a handler waits at until the test opens it. */
 export function makeGate() {

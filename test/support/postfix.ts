@@ -18,7 +18,7 @@ import {
 } from 'node:fs'
 import { connect } from 'node:net'
 import { delimiter, join } from 'node:path'
-import { makeCertificate } from '../../src/self-signed.ts'
+import { makeCertificate } from '../../src/process/certificate.ts'
 import { until } from './until.ts'
 
 /** Distributions put it where the PATH of a plain user does not look. */

@@ -2,7 +2,7 @@
 import type { Test } from 'tap'
 import type { Op } from '../../cluster/behaviour.ts'
 import { claimsKey } from '../../cluster/keyspace.ts'
-import { connectRedisStore, type RedisStore, type RedisStoreOptions } from '../../cluster/redis-store.ts'
+import { connectRedisStore, type RedisStore, type RedisStoreOptions } from '../../cluster/redis/store.ts'
 import type { Commit, WorkerRecord } from '../../cluster/store.ts'
 import { startRedis, type TestRedis } from './redis.ts'
 

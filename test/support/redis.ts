@@ -4,8 +4,8 @@ import { once } from 'node:events'
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Durability, findRedisBinary, type RedisBinary, redisArguments } from '../../cluster/redis-binary.ts'
-import { probeRedis } from '../../cluster/redis-probe.ts'
+import { type Durability, findRedisBinary, type RedisBinary, redisArguments } from '../../cluster/embedded/binary.ts'
+import { probeRedis } from '../../cluster/embedded/probe.ts'
 import { until } from './until.ts'
 
 const READY_MS_MAX = 60_000

@@ -1,8 +1,8 @@
 /** suppression - what a world holds of a tenant's suppression list. */
 
-import { firstPersonsKey, suppressedKey, suppressionsKey } from '../../src/actors/keyspace.ts'
-import { bucketOfHmac, unpackPerson } from '../../src/actors/person.ts'
-import { placeOf, type Suppression, unpackSuppression } from '../../src/actors/suppression.ts'
+import { firstPersonsKey, suppressedKey, suppressionsKey } from '../../src/state/keys.ts'
+import { bucketOfHmac, unpackPerson } from '../../src/state/person.ts'
+import { placeOf, type Suppression, unpackSuppression } from '../../src/state/suppression.ts'
 import { hmacOf, type Tenant } from './tenant.ts'
 import type { World } from './turn.ts'
 

@@ -1,16 +1,16 @@
 /** tenant - an account with a live and a test server in a `World`, and messages to send on them. */
 
 import { createHash } from 'node:crypto'
-import { accept } from '../../src/actors/accept.ts'
-import type { AccountState } from '../../src/actors/account.ts'
-import { accountRef } from '../../src/actors/account.ts'
-import type { OperatorAct } from '../../src/actors/audit.ts'
-import { createAccount } from '../../src/actors/create-account.ts'
-import { sendingKey } from '../../src/actors/keyspace.ts'
-import type { RecipientKind } from '../../src/actors/log-entry.ts'
-import type { SendBody, SendItem, SendRecipient, SendReply } from '../../src/actors/send.ts'
-import { serverRef } from '../../src/actors/server.ts'
-import { streamRef } from '../../src/actors/stream.ts'
+import { createAccount } from '../../src/actors/account/create-account.ts'
+import { accept } from '../../src/actors/message/accept.ts'
+import type { SendBody, SendItem, SendRecipient, SendReply } from '../../src/actors/message/send.ts'
+import type { AccountState } from '../../src/state/account.ts'
+import { accountRef } from '../../src/state/account.ts'
+import type { OperatorAct } from '../../src/state/audit.ts'
+import { sendingKey } from '../../src/state/keys.ts'
+import type { RecipientKind } from '../../src/state/message/log-entry.ts'
+import { serverRef } from '../../src/state/server.ts'
+import { streamRef } from '../../src/state/stream.ts'
 import type { RunOptions, World } from './turn.ts'
 
 export const LIVE_KEY = hex('live key')

@@ -1,9 +1,9 @@
 /** webhook - pages of deliveries: each once, however many died in one millisecond. */
 
 import t from 'tap'
-import { slicesKey } from '../../src/actors/keyspace.ts'
-import { makeTrimBacklog } from '../../src/actors/webhook-backlog.ts'
-import { webhookSweep } from '../../src/actors/webhook-sweep.ts'
+import { makeTrimBacklog } from '../../src/actors/webhook/backlog.ts'
+import { webhookSweep } from '../../src/actors/webhook/sweep.ts'
+import { slicesKey } from '../../src/state/keys.ts'
 import { listDeliveries } from '../../src/views/webhook.ts'
 import { makeTenant } from '../support/tenant.ts'
 import { World } from '../support/turn.ts'

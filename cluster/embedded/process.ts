@@ -1,0 +1,125 @@
+/** redis-process - brings up the one redis-server of a directory: adopts it, or starts it under the directory's lock.
+ *
+ *  The lock (directory-lock.ts) is inherited by the redis, so it is free only when no redis is left.
+ */
+import { spawn } from 'node:child_process'
+import { closeSync, openSync, readFileSync, renameSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Redis } from 'ioredis'
+import { appendFsync, type Durability, findRedisBinary, redisArguments, type StoreLog } from './binary.ts'
+import { type DirectoryLock, lockDirectory } from './directory-lock.ts'
+import { livingRedisPid, probeRedis } from './probe.ts'
+
+const STEP_MS = 20
+/** 15 s for a starter that holds the lock to bring its redis up. */
+const STEPS_MAX = 750
+/** 30 minutes for a redis that reads its files; it answers LOADING all the while. */
+const LOADING_STEPS_MAX = 90_000
+/** Two unanswered probes of 2.5 s: frozen. */
+const SILENT_MAX = 2
+const LOG_BYTES_MAX = 10 * 1024 * 1024
+
+/** Where a store lives and how it must behave. */
+export interface Place {
+  directory: string
+  socketPath: string
+  durability: Durability
+  log: StoreLog
+  /** Ends every wait for the store; what has been started goes on by itself. */
+  signal: AbortSignal
+}
+
+/**
+ * Adopts what answers, else starts one under the lock, else waits for whoever holds the lock.
+ * @returns an open connection to the store
+ * @throws Error when a living redis does not answer, or none can be started; AbortError when `signal` ends the wait
+ */
+export async function openStore(place: Place): Promise<{ client: Redis; adopted: boolean }> {
+  let silent = 0
+  let loading = 0
+  for (let step = 0; step < STEPS_MAX; ) {
+    const probe = await probeRedis(place.socketPath, place.directory)
+    if (probe.state === 'ready') return { client: await adopt(place, probe.client), adopted: true }
+    if (probe.state === 'foreign') throw new Error(`The redis on ${place.socketPath} works in ${probe.directory}`)
+    if (probe.state === 'silent' && ++silent >= SILENT_MAX) throw notAnswering(place)
+    if (probe.state === 'loading' && ++loading >= LOADING_STEPS_MAX) throw notAnswering(place)
+    if (probe.state === 'absent') {
+      const lock = await lockDirectory(place.directory)
+      const client = lock === null ? null : await startUnder(lock, place)
+      if (client !== null) return { client, adopted: false }
+      step += 1
+    }
+    await pause(STEP_MS, undefined, { signal: place.signal })
+  }
+  throw notAnswering(place)
+}
+
+/** Makes an adopted store at least as strict as we need; it may have been started with another durability. */
+async function adopt(place: Place, client: Redis): Promise<Redis> {
+  if (appendFsync(place.durability) === 'always') await client.config('SET', 'appendfsync', 'always')
+  place.log.info({ socketPath: place.socketPath }, 'Adopted the running redis')
+  return client
+}
+
+/** Starts a redis with the lock in hand; null when somebody else's came up just before. */
+async function startUnder(lock: DirectoryLock, place: Place): Promise<Redis | null> {
+  try {
+    const probe = await probeRedis(place.socketPath, place.directory)
+    if (probe.state === 'ready') probe.client.disconnect()
+    if (probe.state !== 'absent') return null
+    if (livingRedisPid(place.directory) !== null) throw notAnswering(place)
+    const { command, version } = await findRedisBinary(place.log)
+    const client = await spawnRedis(command, lock, place)
+    place.log.info({ binary: command, version, socketPath: place.socketPath }, 'Started redis')
+    return client
+  } finally {
+    await lock.release()
+  }
+}
+
+async function spawnRedis(command: string, lock: DirectoryLock, place: Place): Promise<Redis> {
+  const output = openLog(place.directory)
+  const child = spawn(command, redisArguments(place.directory, place.durability), {
+    cwd: place.directory,
+    detached: true,
+    stdio: ['ignore', output, output, lock.fd],
+  })
+  closeSync(output)
+  child.unref()
+  let ended: string | null = null
+  child.once('error', (error) => {
+    ended = error.message
+  })
+  child.once('exit', (code, signal) => {
+    ended = `exit ${code ?? signal}`
+  })
+  for (let step = 0; step < LOADING_STEPS_MAX; step++) {
+    const probe = await probeRedis(place.socketPath, place.directory)
+    if (probe.state === 'ready') return probe.client
+    if (ended !== null) throw new Error(`${command} did not start: ${ended}\n${logTail(place.directory)}`)
+    await pause(STEP_MS, undefined, { signal: place.signal })
+  }
+  throw notAnswering(place)
+}
+
+/** The file that redis writes to itself, begun anew when it has grown. */
+function openLog(directory: string): number {
+  const path = join(directory, 'redis.log')
+  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0
+  if (size > LOG_BYTES_MAX) renameSync(path, `${path}.1`)
+  return openSync(path, 'a', 0o600)
+}
+
+function logTail(directory: string): string {
+  return readFileSync(join(directory, 'redis.log'), 'utf8').trimEnd().split('\n').slice(-5).join('\n')
+}
+
+function notAnswering({ directory }: Place): Error {
+  const pid = livingRedisPid(directory)
+  const who = pid === null ? 'A process that holds' : `redis-server ${pid} in`
+  return new Error(
+    `${who} ${directory} does not answer: no second one is started, because it would lose data. ` +
+      `See ${join(directory, 'redis.log')}; end the process if it is stuck, then start again`,
+  )
+}

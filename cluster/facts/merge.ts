@@ -1,0 +1,101 @@
+/**
+ * merge - the ops of a commit with their keys numbered and neighbours joined: what the commit script is sent.
+ *
+ * A batch writes the same few hashes and sorted sets over and over. Writes of one kind to one key with no other write to
+ * that key between them are one command of the store: the result is the same, and a command costs as much as ten fields.
+ * Only what is well formed is joined, so that an op that breaks the rules is refused as it would be alone.
+ */
+import type { Op, Write } from '../behaviour.ts'
+import { CLOCK_OFF_MS, OP_ARGS_MAX } from '../redis/commit-script.ts'
+
+type Arg = string | Uint8Array
+
+/** One command: the arguments of `parts` one after the other, `count` in all. */
+export interface Joined {
+  readonly write: Write
+  /** Number of its key, as scripts count: KEYS[place]. */
+  readonly place: number
+  readonly parts: (readonly Arg[])[]
+  count: number
+}
+
+/** Numbered keys and the commands over them. Keys 1 and 2 are the caller's. */
+export interface Merged {
+  readonly keys: readonly string[]
+  readonly commands: readonly Joined[]
+}
+
+/** What is remembered of a key while its writes are gathered. */
+export interface MergeSlot {
+  readonly place: number
+  /** The command that the next write of its kind may join. */
+  tail: Joined | null
+  /** The expiry that was set after `tail`. */
+  expiry: string
+}
+
+/** Number of the first key; keys 1 and 2 are the caller's. */
+export const FIRST_PLACE = 3
+
+/** Adds a write to commands, or to the last one of its key. The id of an entry is explicit here. */
+export function addWrite(commands: Joined[], slot: MergeSlot, { write, args }: Op, nowMs: number): void {
+  if (joins(slot, write, args)) return
+  const command: Joined = { write, place: slot.place, parts: [args], count: args.length }
+  commands.push(command)
+  if (write !== 'PEXPIREAT') {
+    slot.tail = command
+    slot.expiry = ''
+  } else if (slot.tail?.write === 'HSET' && Number(args[0]) > nowMs + 2 * CLOCK_OFF_MS) slot.expiry = String(args[0])
+  else slot.tail = null
+}
+
+/** Numbers keys from 3 on and joins writes. `*seq` becomes `<seq + 1>-<k>`, counted per key. */
+export function mergeOps(ops: readonly Op[], { seq, nowMs }: { seq: number; nowMs: number }): Merged {
+  const slots = new Map<string, MergeSlot & { entries: number }>()
+  const keys: string[] = []
+  const commands: Joined[] = []
+  for (const op of ops) {
+    let slot = slots.get(op.key)
+    if (slot === undefined) {
+      slot = { place: keys.length + FIRST_PLACE, tail: null, expiry: '', entries: 0 }
+      keys.push(op.key)
+      slots.set(op.key, slot)
+    }
+    const isNumbered = op.write === 'XADD' && op.args[0] === '*seq'
+    const id = isNumbered ? `${seq + 1}-${slot.entries++}` : ''
+    addWrite(commands, slot, isNumbered ? { ...op, args: [id, ...op.args.slice(1)] } : op, nowMs)
+  }
+  return { keys, commands }
+}
+
+/** Joins a write to the slot's last command if that changes nothing but the number of commands. */
+function joins(slot: MergeSlot, write: Write, args: readonly Arg[]): boolean {
+  const { tail } = slot
+  if (tail === null) return false
+  if (write === 'PEXPIREAT') return slot.expiry !== '' && args.length === 1 && args[0] === slot.expiry
+  if (tail.write !== write || tail.count + args.length > OP_ARGS_MAX) return false
+  const added = joinable(write, args, tail)
+  if (added === null) return false
+  tail.parts.push(added)
+  tail.count += added.length
+  return true
+}
+
+/** What a write adds to a command of its kind; null when it must stay alone. */
+function joinable(write: Write, args: readonly Arg[], { parts, count }: Joined): readonly Arg[] | null {
+  if (write === 'HSET') return isPaired(args.length) && isPaired(count) ? args : null
+  if (write === 'HDEL' || write === 'ZREM') return args.length > 0 && count > 0 ? args : null
+  if (write !== 'ZADD') return null
+  const flag = flagOf(args)
+  if (flag !== flagOf(parts[0] ?? [])) return null
+  if (flag === '') return isPaired(args.length) && isPaired(count) ? args : null
+  return isPaired(args.length - 1) && isPaired(count - 1) ? args.slice(1) : null
+}
+
+function isPaired(count: number): boolean {
+  return count > 0 && count % 2 === 0
+}
+
+function flagOf([first]: readonly Arg[]): string {
+  return first === 'XX' || first === 'NX' || first === 'LT' || first === 'GT' ? first : ''
+}

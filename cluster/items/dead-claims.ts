@@ -1,0 +1,60 @@
+/** dead-claims - which claims of a shard its new owner may free. */
+
+import type { ShardWorld } from '../shard/world.ts'
+import { parseClaim, type Standing } from './item-turns.ts'
+
+/** Items that one command frees. */
+const CHUNK = 500
+/**
+ * How long a freed item waits, by the claims that it has had without an outcome. The first are due at once; then a
+ * process that is killed again and again must not use up an item's last claims, nor an item that kills it come at once.
+ */
+const FREED_AFTER_MS = [0, 0, 0, 20_000, 60_000, 300_000] as const
+
+/** An item whose claim is freed, and when it is due again. */
+export interface FreedItem {
+  readonly lane: string
+  readonly item: string
+  /** Who had claimed it. */
+  readonly worker: string
+  readonly afterMs: number
+}
+
+/**
+ * Items of `rows` (the hash `claims`) whose worker is no more and whose lane lets go of such claims, in chunks. A claim
+ * of a living worker stands until its end, and so does every claim in a lane that says so.
+ */
+export function deadClaims(
+  rows: ReadonlyMap<string, string>,
+  { worker, pump, isDead }: Pick<ShardWorld, 'worker' | 'pump' | 'isDead'>,
+): FreedItem[][] {
+  const items: FreedItem[] = []
+  for (const [item, packed] of rows) {
+    const row = parseClaim(packed)
+    if (row === null || row.worker === '' || row.worker === worker || !isDead(row.worker)) continue
+    if (pump.typeOf(row.lane)?.claimsStand !== false) continue
+    const afterMs = FREED_AFTER_MS[Math.min(row.claims, FREED_AFTER_MS.length - 1)] ?? 0
+    items.push({ lane: row.lane, item, worker: row.worker, afterMs })
+  }
+  const chunks: FreedItem[][] = []
+  for (let i = 0; i < items.length; i += CHUNK) chunks.push(items.slice(i, i + CHUNK))
+  return chunks
+}
+
+/** Serial lanes that claims of another worker hold, with every one: of the living and, as such claims stand, of the dead. */
+export function standingClaims(
+  rows: ReadonlyMap<string, string>,
+  { worker, pump }: Pick<ShardWorld, 'worker' | 'pump'>,
+): Map<string, Standing[]> {
+  const found = new Map<string, Standing[]>()
+  for (const [item, packed] of rows) {
+    const row = parseClaim(packed)
+    if (row === null || row.worker === '' || row.worker === worker) continue
+    const { lane, attempt, untilMs } = row
+    if (pump.typeOf(lane)?.serial !== true) continue
+    const held = found.get(lane)
+    if (held === undefined) found.set(lane, [{ item, attempt, untilMs }])
+    else held.push({ item, attempt, untilMs })
+  }
+  return found
+}

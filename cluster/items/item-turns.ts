@@ -1,0 +1,348 @@
+/**
+ * item-turns - the runtime's own commands around the items of a lane: claim, outcome, timer, free, index.
+ *
+ * States of an item: waiting (in its lane, score = due time), claimed (score = end of the attempt, a row in `claims`),
+ * gone. A claim moves the score and writes the row in one commit; the outcome removes both or makes the item wait again.
+ *
+ * Guarantees: a finished item is never revived (the claim looks at the score itself, and writes it with XX); five claims
+ * without an outcome end the item by the behaviour's own `outcome` with null; an outcome of an attempt that is not the
+ * latest is told so, and so is one that comes a second time.
+ */
+import type {
+  Command,
+  CommandType,
+  Context,
+  Decision,
+  Done,
+  Fact,
+  Facts,
+  LaneType,
+  Op,
+  OutcomeBody,
+  PrepareBody,
+  Staged,
+  States,
+  TimerBody,
+} from '../behaviour.ts'
+import { laneHead } from '../facts/lane-heads.ts'
+import { claimsKey, laneKey, poisonKey } from '../keyspace.ts'
+import type { FreedItem } from './dead-claims.ts'
+import type { LaneIndex } from './lane-index.ts'
+import { withNext } from './next-claim.ts'
+import type { Claim, Pump } from './pump.ts'
+
+/** Claims of an item without an outcome, after which it is ended. */
+export const CLAIMS_MAX = 5
+
+export const TIMERS_LANE = 'timers'
+
+/** A row of `claims`. */
+export interface ClaimRow {
+  readonly worker: string
+  readonly lane: string
+  readonly attempt: number
+  readonly untilMs: number
+  /** Claims since the last outcome, this one included. */
+  readonly claims: number
+}
+
+/** What the rules of claiming look at; a test may plant a broken one. */
+export interface ClaimRules {
+  /** Whether an item with this score (null: not in its lane) may be claimed. */
+  stillDue(score: number | null, nowMs: number): boolean
+  /** Whether an outcome of `attempt` is the one that the item's row waits for. */
+  isCurrent(row: ClaimRow, attempt: number): boolean
+  readonly flag: readonly string[]
+}
+
+export const CLAIM_RULES: ClaimRules = {
+  stillDue: (score, nowMs) => score !== null && score <= nowMs,
+  // A waiting row names no worker: an outcome that was handed in twice has been taken up already.
+  isCurrent: ({ worker, attempt }, ended) => worker !== '' && attempt === ended,
+  flag: ['XX'],
+}
+
+/** An attempt of another worker that holds a serial lane, and until when at the latest. */
+export interface Standing {
+  readonly item: string
+  readonly attempt: number
+  readonly untilMs: number
+}
+
+export interface ItemContext {
+  readonly shard: number
+  readonly worker: string
+  readonly pump: Pump
+  readonly lanes: LaneIndex
+  readonly rules: ClaimRules
+  /** Serial lanes that attempts of another worker hold: one that lapsed may be under way there beside the next. */
+  readonly standing: Map<string, readonly Standing[]>
+  /** Whether anything is claimed: every outcome that lay there when the shard was taken is taken up, and it is not closed. */
+  readonly mayClaim: () => boolean
+}
+
+type LaneItem = { readonly lane: string; readonly item: string }
+
+export function formatClaim(row: ClaimRow): string {
+  return JSON.stringify([row.worker, row.lane, row.attempt, row.untilMs, row.claims])
+}
+
+/** The row of an item that waits: only its number of attempts counts. */
+export function formatWaiting({ lane, attempt }: Pick<ClaimRow, 'lane' | 'attempt'>): string {
+  return formatClaim({ worker: '', lane, attempt, untilMs: 0, claims: 0 })
+}
+
+/** The row of `claims` in `packed`; null for none. */
+export function parseClaim(packed: string | null): ClaimRow | null {
+  if (packed === null) return null
+  const [worker, lane, attempt, untilMs, claims] = JSON.parse(packed) as [string, string, number, number, number]
+  return { worker, lane, attempt, untilMs, claims }
+}
+
+/** Writes of a claim: the item's score moves to the end of the attempt, the row names who performs it. */
+export function claimOps(
+  context: ItemContext,
+  { lane, item, row, fresh }: LaneItem & { row: ClaimRow; fresh: boolean },
+): Op[] {
+  const flag = fresh ? [] : context.rules.flag
+  return [
+    { key: laneKey(context.shard, lane), write: 'ZADD', args: [...flag, String(row.untilMs), item] },
+    { key: claimsKey(context.shard), write: 'HSET', args: [item, formatClaim(row)] },
+  ]
+}
+
+/** The command that claims an item of `lane`; its reply is the claim to perform, or null. */
+export function claimType(lane: LaneType, context: ItemContext): CommandType<PrepareBody, Claim | null> {
+  return {
+    name: `claim ${lane.prefix}`,
+    frees: true,
+    entities: (body) => lane.prepare.entities(body),
+    counters: (body) => lane.prepare.counters(body),
+    facts: (body, states, turn) => [
+      ...itemFacts(context.shard, body),
+      ...(lane.serial === true ? [laneHead(context.shard, body.lane)] : []),
+      ...lane.prepare.facts(body, states, turn),
+    ],
+    decide(body, states, facts, turn, command) {
+      const score = facts.score(laneKey(context.shard, body.lane), body.item)
+      if (!context.rules.stillDue(score, turn.nowMs) || isHeld(context, body.lane, turn.nowMs)) return nothing(null)
+      if (lane.serial === true) {
+        const head = laneHead(context.shard, body.lane)
+        if (!facts.has(head)) return { kind: 'need', facts: [head] }
+        // It was found some time ago: another one may be due before it by now.
+        if (dueOf(facts.sorted(head), { context, nowMs: turn.nowMs })[0] !== body.item) return nothing(null)
+      }
+      const untilMs = turn.nowMs + lane.holdMs
+      if (context.pump.performing(body.item))
+        return { kind: 'done', reply: null, ops: [stillHeld(context, body, untilMs)] }
+      const row = parseClaim(facts.field(claimsKey(context.shard), body.item))
+      if (row !== null && row.claims >= CLAIMS_MAX) {
+        return abandon(lane, { body, row, context }, { states, facts, turn, command })
+      }
+      const prepared = lane.prepare.decide(body, states, facts, turn, command)
+      if (prepared.kind === 'need') return prepared
+      if (prepared.kind === 'refuse' || prepared.reply === null) return leaves(stagedOf(prepared), body)
+      if (context.pump.room(body.lane) <= 0) return nothing(null)
+      const { claim, ops } = makeClaim(context, body, { row, untilMs, job: prepared.reply })
+      return { ...stagedOf(prepared), kind: 'done', reply: claim, ops: [...(prepared.ops ?? []), ...ops] }
+    },
+  }
+}
+
+/** Items of a lane's head that are due and not under way here. */
+export function dueOf(
+  head: readonly (readonly [item: string, score: number])[],
+  { context, nowMs }: { context: ItemContext; nowMs: number },
+): string[] {
+  return head.filter(([item, score]) => score <= nowMs && !context.pump.performing(item)).map(([item]) => item)
+}
+
+/** A claim after the one that `row` tells of, and its writes. */
+export function makeClaim(
+  context: ItemContext,
+  { lane, item }: LaneItem,
+  { row, untilMs, job }: { row: ClaimRow | null; untilMs: number; job: unknown },
+): { claim: Claim; ops: Op[] } {
+  const attempt = (row?.attempt ?? 0) + 1
+  const claimed = { worker: context.worker, lane, attempt, untilMs, claims: (row?.claims ?? 0) + 1 }
+  return { claim: { lane, item, attempt, job }, ops: claimOps(context, { lane, item, row: claimed, fresh: false }) }
+}
+
+/** Whether an attempt of another worker holds a serial lane. */
+export function isHeld({ standing }: ItemContext, lane: string, nowMs: number): boolean {
+  const held = standing.get(lane)
+  if (held === undefined) return false
+  if (held.some(({ untilMs }) => untilMs > nowMs)) return true
+  standing.delete(lane)
+  return false
+}
+
+/** An attempt has ended: if it was one of those that held the lane, it does so no longer. */
+function letGo({ standing }: ItemContext, { lane, item, attempt }: OutcomeBody): void {
+  const held = standing.get(lane)
+  if (held === undefined) return
+  const left = held.filter((one) => one.item !== item || one.attempt !== attempt)
+  if (left.length === 0) standing.delete(lane)
+  else if (left.length < held.length) standing.set(lane, left)
+}
+
+/** The command that records how an attempt ended; in a serial lane its reply is the next claim, or null. */
+export function outcomeType(lane: LaneType, context: ItemContext): CommandType<OutcomeBody, Claim | null> {
+  const ended = endOf(lane, context)
+  if (lane.serial !== true) return ended
+  return {
+    ...ended,
+    entities: (body) => [...ended.entities(body), ...lane.prepare.entities(body)],
+    counters: (body) => [...ended.counters(body), ...lane.prepare.counters(body)],
+    facts: (body, states, turn) => [...ended.facts(body, states, turn), laneHead(context.shard, body.lane)],
+    decide(body, states, facts, turn, command) {
+      const decision = ended.decide(body, states, facts, turn, command)
+      letGo(context, body)
+      return decision.kind === 'done' ? withNext(decision, { lane, body, context }, { states, facts, turn }) : decision
+    },
+  }
+}
+
+function endOf(lane: LaneType, context: ItemContext): CommandType<OutcomeBody, null> {
+  return {
+    name: `outcome ${lane.prefix}`,
+    frees: true,
+    entities: (body) => lane.outcome.entities(body),
+    counters: (body) => lane.outcome.counters(body),
+    facts: (body, states, turn) => [claimFact(context.shard, body), ...lane.outcome.facts(body, states, turn)],
+    decide(body, states, facts, turn, command) {
+      const row = parseClaim(facts.field(claimsKey(context.shard), body.item))
+      const current = row !== null && context.rules.isCurrent(row, body.attempt)
+      const decision = lane.outcome.decide({ ...body, current }, states, facts, turn, command)
+      if (decision.kind === 'need') return decision
+      const staged = stagedOf(decision)
+      const again = staged.due?.some((due) => due.item === body.item && due.lane === body.lane) === true
+      if (again && row !== null) {
+        const kept: Op = { key: claimsKey(context.shard), write: 'HSET', args: [body.item, formatWaiting(row)] }
+        return { ...staged, kind: 'done', reply: null, ops: [...(staged.ops ?? []), kept] }
+      }
+      const ends = current || staged.done?.some((done) => done.item === body.item) === true
+      return ends ? leaves(staged, body) : { ...staged, kind: 'done', reply: null }
+    },
+  }
+}
+
+/** The command that fires a timer; the item leaves unless the decision makes it due again. */
+export function timerType(type: CommandType<TimerBody>, context: ItemContext): CommandType<TimerBody, null> {
+  const laneItem = (body: TimerBody): LaneItem => ({ lane: TIMERS_LANE, item: body.item })
+  return {
+    name: `timer ${type.name}`,
+    frees: type.frees ?? false,
+    entities: (body) => type.entities(body),
+    counters: (body) => type.counters(body),
+    facts: (body, states, turn) => [scoreFact(context.shard, laneItem(body)), ...type.facts(body, states, turn)],
+    decide(body, states, facts, turn, command) {
+      const score = facts.score(laneKey(context.shard, TIMERS_LANE), body.item)
+      if (!context.rules.stillDue(score, turn.nowMs)) return nothing(null)
+      const decision = type.decide(body, states, facts, turn, command)
+      if (decision.kind === 'need') return decision
+      const staged = stagedOf(decision)
+      if (staged.due?.some((due) => due.item === body.item && due.lane === TIMERS_LANE))
+        return { ...staged, kind: 'done', reply: null }
+      return leaves(staged, laneItem(body))
+    },
+  }
+}
+
+/** The command that brings items claimed by dead workers forward, and never later than they would be due anyway. */
+export function freeType(context: ItemContext): CommandType<{ items: readonly FreedItem[] }, null> {
+  return {
+    name: 'free',
+    frees: true,
+    entities: () => [],
+    counters: () => [],
+    facts: (body) => body.items.flatMap((laneItem) => itemFacts(context.shard, laneItem)),
+    decide(body, _states, facts, turn) {
+      const due = body.items
+        .filter(({ lane, item, worker, afterMs }) => {
+          // An outcome may have come since the claim was found.
+          if (parseClaim(facts.field(claimsKey(context.shard), item))?.worker !== worker) return false
+          return (facts.score(laneKey(context.shard, lane), item) ?? 0) > turn.nowMs + afterMs
+        })
+        .map(({ lane, item, afterMs }) => ({ lane, item, atMs: turn.nowMs + afterMs }))
+      return { kind: 'done', reply: null, due }
+    },
+  }
+}
+
+/** The command that corrects the store's lower bound of a lane: the batch writes it, when all that it places is known. */
+export function indexType(): CommandType<{ lane: string }, null> {
+  return {
+    name: 'index',
+    frees: true,
+    entities: () => [],
+    counters: () => [],
+    facts: () => [],
+    decide: () => nothing(null),
+  }
+}
+
+/** Ends an item by the behaviour's own outcome with null, and shows it in poison. */
+function abandon(
+  lane: LaneType,
+  { body, row, context }: { body: PrepareBody; row: ClaimRow; context: ItemContext },
+  turn: { states: States; facts: Facts; turn: Context; command: Command },
+): Decision<null> {
+  const outcome: OutcomeBody = { ...body, attempt: row.attempt, current: true, outcome: null }
+  const entities = lane.outcome.entities(outcome).filter((ref) => !turn.states.has(ref))
+  const counters = lane.outcome.counters(outcome).filter((owner) => !turn.states.hasCounter(owner))
+  if (entities.length > 0 || counters.length > 0) return { kind: 'need', entities, counters }
+  const missing = lane.outcome.facts(outcome, turn.states, turn.turn).filter((fact) => !turn.facts.has(fact))
+  if (missing.length > 0) return { kind: 'need', facts: missing }
+  const decision = lane.outcome.decide(
+    outcome,
+    turn.states,
+    turn.facts,
+    turn.turn,
+    turn.command as Command<OutcomeBody>,
+  )
+  if (decision.kind === 'need') return decision
+  const staged = stagedOf(decision)
+  const poison = poisonOp(context.shard, {
+    name: turn.command.name,
+    id: body.item,
+    reason: 'claims without an outcome',
+  })
+  return leaves({ ...staged, ops: [...(staged.ops ?? []), poison] }, body)
+}
+
+/** Shows a command or item that could not be performed, without what it said. */
+export function poisonOp(shard: number, { name, id, reason }: { name: string; id: string; reason: string }): Op {
+  return { key: poisonKey(shard), write: 'XADD', args: ['*seq', 'c', name, 'i', id, 'e', reason] }
+}
+
+function itemFacts(shard: number, body: LaneItem): Fact[] {
+  return [scoreFact(shard, body), claimFact(shard, body)]
+}
+
+function scoreFact(shard: number, { lane, item }: LaneItem): Fact {
+  return { read: 'score', key: laneKey(shard, lane), member: item }
+}
+
+export function claimFact(shard: number, { item }: LaneItem): Fact {
+  return { read: 'fields', key: claimsKey(shard), fields: [item] }
+}
+
+function stillHeld(context: ItemContext, { lane, item }: LaneItem, untilMs: number): Op {
+  return { key: laneKey(context.shard, lane), write: 'ZADD', args: ['XX', String(untilMs), item] }
+}
+
+function stagedOf(
+  decision: { readonly kind: 'refuse'; readonly records?: Staged } | ({ readonly kind: 'done' } & Staged),
+): Staged {
+  return decision.kind === 'done' ? decision : (decision.records ?? {})
+}
+
+function leaves(staged: Staged, { lane, item }: LaneItem): Done<null> {
+  const due = (staged.due ?? []).filter((other) => other.item !== item || other.lane !== lane)
+  return { ...staged, due, kind: 'done', reply: null, done: [...(staged.done ?? []), { lane, item }] }
+}
+
+function nothing<Reply>(reply: Reply): Decision<Reply> {
+  return { kind: 'done', reply }
+}

@@ -1,0 +1,115 @@
+/**
+ * pump - the effects of a process that are under way.
+ *
+ * Guarantees: nothing is performed before its claim is confirmed (`start` is called by the shard when its commit is);
+ * no item is performed twice at once in this process; the room of a lane counts what is staged but not yet started.
+ */
+import type { LaneType } from '../behaviour.ts'
+import { assert } from '../fault.ts'
+import { laneFamily } from '../lane-family.ts'
+
+/** A claim that a commit makes. */
+export interface Claim {
+  readonly lane: string
+  readonly item: string
+  readonly attempt: number
+  readonly job: unknown
+  /** What a serial lane will probably go on with. */
+  readonly following?: string | null
+}
+
+interface UnderWay {
+  readonly claim: Claim
+  readonly abort: AbortController
+}
+
+type Report = (claim: Claim, outcome: unknown) => void
+
+export class Pump {
+  private readonly types: ReadonlyMap<string, LaneType>
+  private readonly underWay = new Map<string, UnderWay>()
+  private readonly staged = new Map<string, number>()
+  private readonly failed: (claim: Claim, error: unknown) => void
+  private stopping = false
+
+  /** `failed` hears of a `perform` that threw: its claim lapses by itself. */
+  constructor(lanes: readonly LaneType[], failed: (claim: Claim, error: unknown) => void) {
+    this.types = new Map(lanes.map((lane) => [lane.prefix, lane]))
+    this.failed = failed
+  }
+
+  /** The family of a lane; undefined for `timers` and unknown ones. */
+  typeOf(lane: string): LaneType | undefined {
+    return this.types.get(laneFamily(lane))
+  }
+
+  /** Free performers of a lane. */
+  room(lane: string): number {
+    if (this.stopping) return 0
+    return (this.typeOf(lane)?.room(lane) ?? 0) - (this.staged.get(lane) ?? 0)
+  }
+
+  reserve(lane: string): void {
+    this.staged.set(lane, (this.staged.get(lane) ?? 0) + 1)
+  }
+
+  release(lane: string): void {
+    const left = (this.staged.get(lane) ?? 0) - 1
+    assert(left >= 0, 'Release of a lane that was not reserved', { lane })
+    if (left === 0) this.staged.delete(lane)
+    else this.staged.set(lane, left)
+  }
+
+  performing(item: string): boolean {
+    return this.underWay.has(item)
+  }
+
+  get size(): number {
+    return this.underWay.size
+  }
+
+  /** Performs a confirmed claim and reports its outcome, of what need not wait before this returns. */
+  start(claim: Claim, report: Report): void {
+    const type = this.typeOf(claim.lane)
+    assert(type !== undefined, 'Claim in an unknown lane')
+    if (this.underWay.has(claim.item)) return
+    if (type.performAtOnce !== undefined && this.endsAtOnce(type.performAtOnce, claim, report)) return
+    const abort = new AbortController()
+    this.underWay.set(claim.item, { claim, abort })
+    const perform = async (): Promise<unknown> => type.perform(claim.job, { ...claim, signal: abort.signal })
+    perform().then(
+      (outcome) => {
+        this.underWay.delete(claim.item)
+        report(claim, outcome)
+      },
+      (error: unknown) => {
+        this.underWay.delete(claim.item)
+        this.failed(claim, error)
+      },
+    )
+  }
+
+  /** Whether a claim is performed without waiting; its outcome is then reported. */
+  private endsAtOnce(perform: NonNullable<LaneType['performAtOnce']>, claim: Claim, report: Report): boolean {
+    let outcome: unknown
+    try {
+      outcome = perform(claim.job, claim)
+    } catch (error) {
+      this.failed(claim, error)
+      return true
+    }
+    if (outcome === undefined) return false
+    report(claim, outcome)
+    return true
+  }
+
+  /** Takes no more work. */
+  close(): void {
+    this.stopping = true
+  }
+
+  /** Cuts what is still under way. */
+  abortAll(): void {
+    for (const { abort } of this.underWay.values()) abort.abort()
+  }
+}

@@ -1,0 +1,48 @@
+/**
+ * bell - what is said to the owner of shards when something has come for them: which shard, and which entry.
+ *
+ * Form: lines. `<shard>` alone says that something has come; `<shard> <entry id> <the id before it> <parcel id> <worker>`
+ * names an entry of its mailbox. What the entry says was published right before, over a channel of its own (`parcel.ts`).
+ * The store writes bells (`mailbox-script.ts`) and nothing rests on them: of a bell that is none, or that names a parcel
+ * which was not heard, the shard is rung.
+ */
+import { sortableEntryId } from '../id.ts'
+import { CALL_PARCELS_MAX } from '../redis/mailbox-script.ts'
+import type { Bell } from '../store.ts'
+import { parcelIdOf } from './parcel.ts'
+
+const SHARD = /^\d{1,5}$/
+const ENTRY_ID = /^\d{1,15}-\d{1,19}$/
+
+/** Bells and the parcels that they name, in the order in which they are heard. */
+export class BellReader {
+  private parcels = new Map<string, Buffer>()
+
+  /** A parcel was heard: the next bell may name it. */
+  parcel(bytes: Buffer): void {
+    const id = parcelIdOf(bytes)
+    if (id === '') return
+    // No call publishes more before its bell: whose bells are not heard must not gather their parcels.
+    if (this.parcels.size >= CALL_PARCELS_MAX) this.parcels.clear()
+    this.parcels.set(id, bytes)
+  }
+
+  /** The bells in what was heard; a line that is none is passed over. */
+  bells(text: string): Bell[] {
+    const { parcels } = this
+    if (parcels.size > 0) this.parcels = new Map()
+    return text.split('\n').flatMap((line) => bellOf(line, parcels))
+  }
+}
+
+function bellOf(line: string, parcels: ReadonlyMap<string, Buffer>): Bell | [] {
+  const [shard = '', id = '', before = '', parcelId = '', replyTo = ''] = line.split(' ')
+  if (!SHARD.test(shard)) return []
+  const body = parcels.get(parcelId)
+  if (body === undefined || !isNext(id, before)) return { shard: Number(shard), entry: null, before: '' }
+  return { shard: Number(shard), entry: { id, parcelId, replyTo, body }, before }
+}
+
+function isNext(id: string, before: string): boolean {
+  return ENTRY_ID.test(id) && ENTRY_ID.test(before) && sortableEntryId(id) > sortableEntryId(before)
+}

@@ -1,0 +1,89 @@
+/**
+ * parcel-replies - what became of the commands of parcels, as it is kept in the store and as it is told.
+ *
+ * The commands of a parcel are done in their order. What one commit has done of it is one field of `replies`,
+ * `<parcel>/<place of the first>`: how many, a space, their results as a JSON list. Told it is a line: the field, a space,
+ * the list. Whoever looks begins at place 0 and goes on where a field ends.
+ */
+import type { Op } from '../behaviour.ts'
+import { msOfCmdId } from '../cmd-id.ts'
+import { repliesKey } from '../keyspace.ts'
+import type { AskResult, Origin } from '../work.ts'
+
+const SLICE_MS = 2_000
+const REPLY_LIFE_MS = 120_000
+
+/** Results of the commands of a parcel from a place on. */
+export interface Results {
+  readonly parcelId: string
+  readonly from: number
+  readonly results: readonly AskResult[]
+}
+
+/** The slice of `replies` in which those of a parcel lie. */
+export function sliceOf(parcelId: string): number {
+  return Math.floor(msOfCmdId(parcelId) / SLICE_MS)
+}
+
+/** The results that a line of what was told holds; null when it is none. */
+export function parseTold(line: string): Results | null {
+  const [slash, space] = [line.indexOf('/'), line.indexOf(' ')]
+  const results = slash < 0 || space < slash ? null : listOf(line.slice(space + 1))
+  const from = Number(line.slice(slash + 1, space))
+  return results === null || !(from >= 0) ? null : { parcelId: line.slice(0, slash), from, results }
+}
+
+/** The results that the fields of a parcel hold, from place 0 up to the first field that cannot be read. */
+export function resultsOf(values: readonly string[]): readonly AskResult[] {
+  const results: AskResult[] = []
+  for (const value of values) {
+    const space = value.indexOf(' ')
+    const list = listOf(value.slice(space + 1))
+    // What follows would go to the wrong commands.
+    if (list === null || list.length !== Number(value.slice(0, space))) break
+    results.push(...list)
+  }
+  return results
+}
+
+function listOf(json: string): readonly AskResult[] | null {
+  try {
+    const list: unknown = JSON.parse(json)
+    return Array.isArray(list) ? list : null
+  } catch {
+    return null
+  }
+}
+
+/** The results of one commit. */
+export class ParcelReplies {
+  /** What the commit tells (`Commit.told`), by worker, one line for each parcel. */
+  readonly told = new Map<string, string>()
+  private readonly open = new Map<Origin, { from: number; results: AskResult[] }>()
+
+  /** The next command of a parcel is done. */
+  add(origin: Origin, place: number, result: AskResult): void {
+    const mine = this.open.get(origin)
+    if (mine === undefined) this.open.set(origin, { from: place, results: [result] })
+    else mine.results.push(result)
+  }
+
+  /** What the commit writes of them, and from then on `told` says. */
+  close(shard: number, nowMs: number): Op[] {
+    const keys = new Map<string, string[]>()
+    for (const [{ parcelId, replyTo }, { from, results }] of this.open) {
+      const [field, list] = [`${parcelId}/${from}`, JSON.stringify(results)]
+      const key = repliesKey(shard, sliceOf(parcelId))
+      const args = keys.get(key)
+      if (args === undefined) keys.set(key, [field, `${results.length} ${list}`])
+      else args.push(field, `${results.length} ${list}`)
+      const before = this.told.get(replyTo)
+      this.told.set(replyTo, before === undefined ? `${field} ${list}` : `${before}\n${field} ${list}`)
+    }
+    const expiry = [String(nowMs + REPLY_LIFE_MS)]
+    return [...keys].flatMap(([key, args]): Op[] => [
+      { key, write: 'HSET', args },
+      { key, write: 'PEXPIREAT', args: expiry },
+    ])
+  }
+}

@@ -1,0 +1,156 @@
+/**
+ * mailbox-script - the scripts of the way between two processes: parcels and outcomes in, what they say, replies out.
+ *
+ * Guarantees: what a parcel says is there as long as its entry is unread and it may still come true; a mailbox takes
+ * parcels in the order in which they are given until it is full; an entry's id is above the mailbox's cursor, whatever the
+ * clock does and however old the stream is that a restart brought back; who reads a reply learns the store's clock with it.
+ *
+ * What is enqueued is not written to the store's file: a mailbox that a restart has emptied means that who asked hears no
+ * by the deadline, and the file has enough to do with what was accepted. Outcomes and replies are.
+ */
+import { bellChannel, parcelChannel } from '../keyspace.ts'
+
+/** How long what a parcel says is kept for its reader. */
+export const STAGED_MS = 60_000
+/** Outcomes have no deadline: whoever takes the shard within a week finds them. */
+export const OUTCOME_KEPT_MS = 7 * 86_400_000
+/** A parcel of more bytes does not come before its bell, but is read. */
+export const BELL_BYTES_MAX = 65_536
+/** A read of entries ends with the one that reaches this. */
+export const ENTRIES_BYTES_MAX = 1_048_576
+/** Commands of a parcel. */
+export const PARCEL_COMMANDS_MAX = 256
+/** Parcels of one call of the script that puts them into mailboxes. */
+export const CALL_PARCELS_MAX = 256
+/** Arguments before those of the parcels. */
+export const HEAD_ARGS = 2
+/** Arguments of one parcel: shard, id, commands, what it says. */
+export const PARCEL_ARGS = 4
+/** Keys of one parcel: meta, mailbox, staged. */
+export const PARCEL_KEYS = 3
+
+const RING = `
+local function ring(owner, text)
+  if owner and owner ~= '' then redis.pcall('PUBLISH', '${bellChannel('')}' .. owner, text) end
+end
+`
+
+/**
+ * KEYS and ARGV of each parcel as above; ARGV before them: worker that is told the replies, most commands of a mailbox.
+ * Answers for each parcel 1 when it was taken, else 0. Each entry has the number of its commands (`n`) and the sum of all
+ * up to it (`sum`), so that those that wait are the difference of two entries.
+ */
+export const ENQUEUE_SCRIPT = `#!lua flags=
+redis.set_repl(redis.REPL_NONE)
+${RING}
+local call, pcall_, match, to, most = redis.call, redis.pcall, string.match, ARGV[1], tonumber(ARGV[2])
+local time = call('TIME')
+local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
+local taken, owners, bells = {}, {}, {}
+
+local function over(a, b)
+  if #a ~= #b then return #a > #b end
+  return a > b
+end
+
+local function numberIn(entry, place)
+  return tonumber(entry[2][place] or '') or 0
+end
+
+-- Commands that wait in a mailbox with this last entry. A few parcels are never too many.
+local function waitingIn(mailbox, last)
+  if call('XLEN', mailbox) * ${PARCEL_COMMANDS_MAX} < most then return 0 end
+  local first = call('XRANGE', mailbox, '-', '+', 'COUNT', 1)[1]
+  return numberIn(last, 8) - numberIn(first, 8) + numberIn(first, 6)
+end
+
+for i = 1, #KEYS / ${PARCEL_KEYS} do
+  local meta, mailbox, staged = KEYS[i * 3 - 2], KEYS[i * 3 - 1], KEYS[i * 3]
+  local at = i * ${PARCEL_ARGS} - ${PARCEL_ARGS - HEAD_ARGS}
+  local shard, parcel, said = ARGV[at + 1], ARGV[at + 2], ARGV[at + 4]
+  local last = call('XREVRANGE', mailbox, '+', '-', 'COUNT', 1)[1]
+  taken[i] = 0
+  if not last or waitingIn(mailbox, last) < most then
+    local known = call('HMGET', meta, 'owner', 'cur')
+    local ms, low = match(known[2] or '', '^(%d+)%-(%d+)')
+    if not ms then ms, low = '0', '0' end
+    if last then
+      local lastMs, lastLow = match(last[1], '^(%d+)%-(%d+)$')
+      if over(lastMs, ms) or (lastMs == ms and over(lastLow, low)) then ms, low = lastMs, lastLow end
+    end
+    local before, id = ms .. '-' .. low, string.format('%.0f-0', nowMs)
+    if nowMs <= tonumber(ms) then id = string.format('%s-%.0f', ms, low + 1) end
+    call('SET', staged, said, 'PX', ${STAGED_MS})
+    local n = ARGV[at + 3]
+    local sum = string.format('%.0f', n + (last and numberIn(last, 8) or 0))
+    local added = pcall_('XADD', mailbox, id, 'parcel', parcel, 'to', to, 'n', n, 'sum', sum)
+    -- The stream is empty, and has given out a higher id that nobody has read.
+    if added.err then id = call('XADD', mailbox, '*', 'parcel', parcel, 'to', to, 'n', n, 'sum', sum) end
+    taken[i] = 1
+    local owner = known[1]
+    if owner and owner ~= '' then
+      local bell = bells[owner]
+      if not bell then
+        bell = {}
+        bells[owner] = bell
+        owners[#owners + 1] = owner
+      end
+      if #said > ${BELL_BYTES_MAX} then bell[#bell + 1] = shard
+      else
+        -- By itself: Lua reads every text that it makes byte by byte, and joining makes several.
+        redis.pcall('PUBLISH', '${parcelChannel('')}' .. owner, said)
+        bell[#bell + 1] = table.concat({ shard, id, before, parcel, to }, ' ')
+      end
+    end
+  end
+end
+for i = 1, #owners do ring(owners[i], table.concat(bells[owners[i]], '\\n')) end
+return taken
+`
+
+/** KEYS: meta, outcomes, staged. ARGV: shard, cmdId, what it says. It frees: it runs in a full store too. */
+export const OUTCOME_SCRIPT = `#!lua flags=allow-oom
+${RING}
+redis.call('SET', KEYS[3], ARGV[3], 'PX', ${OUTCOME_KEPT_MS})
+redis.call('XADD', KEYS[2], '*', 'cmd', ARGV[2], 'to', '')
+ring(redis.call('HGET', KEYS[1], 'owner'), ARGV[1])
+return 1
+`
+
+/**
+ * KEYS: stream. ARGV: first id as XRANGE takes it, most entries, how the keys of what they say begin. Answers of each
+ * entry: id, name of what it says, reply address, what it says (nothing when it is gone).
+ */
+export const ENTRIES_SCRIPT = `#!lua flags=no-writes
+local entries, bytes = redis.call('XRANGE', KEYS[1], ARGV[1], '+', 'COUNT', ARGV[2]), 0
+local read = {}
+for i = 1, #entries do
+  local f = entries[i][2]
+  local said = redis.pcall('GET', ARGV[3] .. f[2])
+  if type(said) ~= 'string' then said = false end
+  read[i] = { entries[i][1], f[2], f[4] or '', said }
+  if said then bytes = bytes + #said end
+  if bytes >= ${ENTRIES_BYTES_MAX} then break end
+end
+return read
+`
+
+/**
+ * KEYS: replies of each parcel. ARGV: the parcels. Answers the clock, then for each parcel its fields of replies, from
+ * place 0 on, each of which begins with the number of replies in it.
+ */
+export const REPLIES_SCRIPT = `#!lua flags=no-writes
+local time = redis.call('TIME')
+local found = { time[1] * 1000 + math.floor(time[2] / 1000) }
+for i = 1, #KEYS do
+  local fields, place = {}, 0
+  while place do
+    local value = redis.call('HGET', KEYS[i], ARGV[i] .. '/' .. place)
+    local count = value and tonumber(string.match(value, '^%d+'))
+    if count then fields[#fields + 1] = value end
+    place = count and count > 0 and place + count
+  end
+  found[i + 1] = fields
+end
+return found
+`

@@ -1,0 +1,124 @@
+/**
+ * redis-mailbox - the way between two processes over Redis: parcels in, what they say, replies out.
+ *
+ * Parcels of one turn of the loop travel as one call, whatever their shards: the store's work for a call is larger than
+ * that for a parcel.
+ *
+ * Guarantees: an enqueue whose connection ended is `lost`, never refused, and is not sent a second time.
+ */
+import { inboxKey, mailboxKey, metaKey, outcomesKey, repliesKey, stagedKey } from '../keyspace.ts'
+import type {
+  Cursors,
+  Enqueue,
+  Enqueued,
+  EntriesRequest,
+  InboxEntry,
+  Parcel,
+  Replies,
+  RepliesRequest,
+} from '../store.ts'
+import { verdictOf } from './answer.ts'
+import type { Answer, RedisLink } from './link.ts'
+import { CALL_PARCELS_MAX } from './mailbox-script.ts'
+import { bytesOfCommand } from './pack.ts'
+import { ENQUEUE, ENTRIES, OUTCOME, REPLIES, runScript } from './scripts.ts'
+
+/** Bytes of one call: a large one delays the others of its connection. */
+const CALL_BYTES_MAX = 1_048_576
+
+export interface MailboxLinks {
+  readonly reads: RedisLink
+  /** Opened with the first enqueue. */
+  enqueues(): RedisLink | Promise<RedisLink>
+}
+
+export class RedisMailbox {
+  private readonly links: MailboxLinks
+
+  constructor(links: MailboxLinks) {
+    this.links = links
+  }
+
+  async enqueue(request: Enqueue): Promise<readonly Enqueued[]> {
+    const opened = this.links.enqueues()
+    const link = opened instanceof Promise ? await opened : opened
+    const sent = callsOf(request.parcels).map((parcels) => send(link, { ...request, parcels }))
+    return sent.length === 1 ? sent[0]! : (await Promise.all(sent)).flat()
+  }
+
+  async handIn({ shard, cmdId, body }: { shard: number; cmdId: string; body: Uint8Array }): Promise<boolean> {
+    const keys = [metaKey(shard), outcomesKey(shard), stagedKey(shard, cmdId)]
+    const link = await this.links.enqueues()
+    const answer = await runScript(link, OUTCOME, bytesOfCommand(OUTCOME.sha, keys, [String(shard), cmdId, body]))
+    return answer.kind === 'reply'
+  }
+
+  async entries({ shard, of, from, count }: EntriesRequest): Promise<readonly InboxEntry[] | null> {
+    const args = [from, String(count), stagedKey(shard, '')]
+    const bytes = bytesOfCommand(ENTRIES.sha, [inboxKey(shard, of)], args)
+    const answer = await runScript(this.links.reads, ENTRIES, bytes, { isBinary: true })
+    return answer.kind === 'reply' ? (answer.value as (Buffer | null)[][]).map(entryOf) : null
+  }
+
+  /** One read of all streams: a read of each would cost the store more than what lies in them. */
+  async waitingAt(cursors: readonly Cursors[]): Promise<readonly number[] | null> {
+    if (cursors.length === 0) return []
+    const keys = cursors.flatMap(({ shard }) => [mailboxKey(shard), outcomesKey(shard)])
+    const ids = cursors.flatMap(({ mailbox, outcomes }) => [mailbox, outcomes])
+    const answer = await this.links.reads.call('XREAD', 'COUNT', '1', 'STREAMS', ...keys, ...ids)
+    if (answer.kind !== 'reply') return null
+    const found = new Set(((answer.value ?? []) as [string, unknown][]).map(([key]) => key))
+    return cursors
+      .filter(({ shard }) => found.has(mailboxKey(shard)) || found.has(outcomesKey(shard)))
+      .map(({ shard }) => shard)
+  }
+
+  async replies(parcels: readonly RepliesRequest[]): Promise<Replies | null> {
+    const keys = parcels.map(({ shard, slice }) => repliesKey(shard, slice))
+    const ids = parcels.map(({ parcelId }) => parcelId)
+    const answer = await runScript(this.links.reads, REPLIES, bytesOfCommand(REPLIES.sha, keys, ids))
+    if (answer.kind !== 'reply') return null
+    const [nowMs, ...replies] = answer.value as [number, ...string[][]]
+    return { nowMs, replies }
+  }
+}
+
+/** Divides parcels into calls. */
+function callsOf(parcels: readonly Parcel[]): Parcel[][] {
+  const calls: Parcel[][] = []
+  let bytes = 0
+  for (const parcel of parcels) {
+    const { length } = parcel.said
+    const last = calls[calls.length - 1]
+    if (last === undefined || last.length >= CALL_PARCELS_MAX || bytes + length > CALL_BYTES_MAX) {
+      calls.push([parcel])
+      bytes = length
+    } else {
+      last.push(parcel)
+      bytes += length
+    }
+  }
+  return calls
+}
+
+async function send(link: RedisLink, { replyTo, commandsMax, parcels }: Enqueue): Promise<Enqueued[]> {
+  const keys: string[] = []
+  const args: (string | Uint8Array)[] = [replyTo, String(commandsMax)]
+  for (const { shard, parcelId, count, said } of parcels) {
+    keys.push(metaKey(shard), mailboxKey(shard), stagedKey(shard, parcelId))
+    args.push(String(shard), parcelId, String(count), said)
+  }
+  const answer = await runScript(link, ENQUEUE, bytesOfCommand(ENQUEUE.sha, keys, args))
+  return parcels.map((_parcel, place) => resultOf(answer, place))
+}
+
+function resultOf(answer: Answer, place: number): Enqueued {
+  if (answer.kind === 'reply') return (answer.value as number[])[place] === 1 ? 'ok' : 'busy'
+  // An error of the store means that nothing ran, or that a script which checks nothing failed half way: in doubt.
+  if (answer.kind === 'error') return verdictOf(answer).kind === 'refused' ? 'unsent' : 'lost'
+  return answer.kind
+}
+
+function entryOf([id, parcelId, replyTo, body]: readonly (Buffer | null)[]): InboxEntry {
+  return { id: String(id), parcelId: String(parcelId), replyTo: String(replyTo), body: body ?? null }
+}

@@ -1,0 +1,367 @@
+/**
+ * redis-store - the store over Redis: connections, scripts, and what their answers mean.
+ *
+ * Connections: one for commits and heartbeats, one for reads, one for the caller's own commands (`views`), one for
+ * enqueues and one for replies from the first enqueue on, and one that listens where somebody does. A slow read or a large
+ * value holds no commit up.
+ *
+ * Guarantees: a commit whose connection ended is `lost`, never refused, and after a reconnect the old connection is ended
+ * in Redis before anything is sent, so that the first copy of a commit cannot run after the second was answered. A
+ * connection on which a heartbeat stays unanswered is given up. A store whose settings break the durability level is
+ * not used.
+ */
+import type { Redis } from 'ioredis'
+import type { FactValue, Signal, ViewFact } from '../behaviour.ts'
+import type { Durability } from '../embedded/binary.ts'
+import { factValues } from '../fact-answer.ts'
+import { fencedKey, metaKey, RELEASED_CHANNEL, topicName, WORKERS_KEY } from '../keyspace.ts'
+import { listenToRedis } from '../redis-ears.ts'
+import { type Heard, RedisSignals } from '../redis-signals.ts'
+import type {
+  Acquired,
+  Beat,
+  Commit,
+  Cursors,
+  Ears,
+  Enqueue,
+  Enqueued,
+  EntriesRequest,
+  InboxEntry,
+  Listening,
+  Meta,
+  Replies,
+  RepliesRequest,
+  Store,
+  Verdict,
+  WorkerRecord,
+} from '../store.ts'
+import { verdictOf } from './answer.ts'
+import { type Answer, RedisLink } from './link.ts'
+import { RedisMailbox } from './mailbox.ts'
+import { mergedOf, packCommit, packRead, scriptBytes } from './pack.ts'
+import { META_FIELDS } from './read-script.ts'
+import {
+  ACQUIRE,
+  COMMIT,
+  FREEING_COMMIT,
+  HEARTBEAT,
+  READ,
+  RELEASE,
+  runScript,
+  SCRIPTS,
+  type Script,
+} from './scripts.ts'
+import { checkSettings, StoreRefused } from './settings.ts'
+import { KnownKeys } from './sure-keys.ts'
+import { RedisTold } from './told.ts'
+
+/** A connection on which a heartbeat waits this long is dead. */
+const BEAT_SILENT_MS = 10_000
+/** A read that waits this long: its connection is dead. Shorter than the time after which a shard that waits for it counts as stuck. */
+const READ_SILENT_MS = 5_000
+/** The first connection must be there within this. */
+const OPEN_MS_MAX = 10_000
+/** What others ask over `views` may be slow: a rewrite of files, many values. */
+const VIEWS_SILENT_MS = 30_000
+/** The first enqueue waits for its connection this long. */
+const ENQUEUE_OPEN_MS = 1_000
+
+export interface RedisStoreOptions {
+  /** `redis://` or `rediss://` address, or the path of a unix socket. */
+  readonly address: string
+  readonly durability: Durability
+  /** A heartbeat without an answer for this long ends its connection; 10 s. */
+  readonly beatSilentMs?: number
+  /** The commit connection is there, at first and after each reconnect. */
+  onUp?(): void
+  /** The commit connection has ended. */
+  onDown?(): void
+  /** After a reconnect the store breaks its durability level: it stays down. */
+  onRefused?(error: Error): void
+  /** Told of a read that the store failed, by the first word of its error. */
+  onReadFailed?(word: string): void
+}
+
+/**
+ * Connects and checks the store.
+ * @throws StoreRefused when its settings break the durability level; Error when it does not answer within 10 s
+ */
+export async function connectRedisStore(options: RedisStoreOptions): Promise<RedisStore> {
+  const store = new RedisStore(options)
+  try {
+    await store.ready()
+  } catch (error) {
+    store.close()
+    throw error
+  }
+  return store
+}
+
+export class RedisStore implements Store {
+  private readonly options: RedisStoreOptions
+  private readonly commits: RedisLink
+  private readonly reads: RedisLink
+  private readonly own: RedisLink
+  private readonly signals: RedisSignals
+  private enqueues: RedisLink | null = null
+  private readonly mailbox: RedisMailbox
+  private readonly listenings: Listening[] = []
+  /** By the worker that listens. */
+  private readonly told = new Map<string, RedisTold>()
+  private readonly keys = new KnownKeys()
+  private known = { clientId: 0, runId: '' }
+  private lastAnswerMs = performance.now()
+  private isOpen = false
+
+  constructor(options: RedisStoreOptions) {
+    this.options = options
+    const { address } = options
+    this.commits = new RedisLink({
+      address,
+      name: 'commit',
+      prepare: (client) => this.prepare(client),
+      onUp: () => options.onUp?.(),
+      onDown: () => options.onDown?.(),
+    })
+    const prepare = async (): Promise<void> => undefined
+    this.reads = new RedisLink({ address, name: 'read', silentMsMax: READ_SILENT_MS, prepare })
+    this.own = new RedisLink({ address, name: 'views', silentMsMax: VIEWS_SILENT_MS, prepare })
+    this.signals = new RedisSignals(address)
+    this.mailbox = new RedisMailbox({ reads: this.reads, enqueues: () => this.enqueueLink() })
+  }
+
+  async ready(): Promise<void> {
+    await Promise.all([this.commits, this.reads, this.own].map((link) => link.ready(OPEN_MS_MAX)))
+    this.isOpen = true
+  }
+
+  close(): void {
+    for (const link of [this.commits, this.reads, this.own, this.enqueues]) link?.close()
+    for (const listening of this.listenings) listening.close()
+    this.signals.close()
+  }
+
+  /** Whether commits and reads can be sent now. */
+  get connected(): boolean {
+    return this.commits.up && this.reads.up
+  }
+
+  /** The commit connection as others can look for it, and the run of the store that knows it. */
+  get identity(): { readonly clientId: number; readonly runId: string } {
+    return this.known
+  }
+
+  /** Monotonic time (`performance.now`) of the last answered heartbeat or commit. */
+  get answeredAtMs(): number {
+    return this.lastAnswerMs
+  }
+
+  /** A client for commands that are not the runtime's. Its errors name no arguments. */
+  get views(): Redis {
+    return this.own.client
+  }
+
+  async commit(commit: Commit): Promise<Verdict> {
+    const { shard } = commit
+    const merged = mergedOf(commit)
+    const looked = this.keys.look(shard, merged, commit)
+    const bytes = packCommit(commit, { merged, letters: looked.letters })
+    if ('reason' in bytes) return { kind: 'badop', reason: bytes.reason }
+    const answer = await runScript(this.commits, commit.frees ? FREEING_COMMIT : COMMIT, bytes)
+    this.noteAnswer(answer)
+    const verdict = verdictOf(answer)
+    if (verdict.kind === 'ok') this.keys.note(shard, looked)
+    else this.keys.forget(shard)
+    return verdict
+  }
+
+  async read(_shard: number, facts: readonly ViewFact[]): Promise<readonly FactValue[] | null> {
+    const { bytes, pieces } = packRead(facts)
+    const answer = await runScript(this.reads, READ, bytes)
+    if (answer.kind === 'reply') return factValues(facts, pieces, answer.value as string)
+    if (answer.kind === 'error') this.options.onReadFailed?.(answer.message.split(' ', 1)[0] ?? '')
+    return null
+  }
+
+  async acquire(request: { shard: number; sawToken: string; newToken: string; worker: string }): Promise<Acquired> {
+    const { shard, sawToken, newToken, worker } = request
+    const keys = [metaKey(shard), fencedKey(shard, sawToken)]
+    this.keys.forget(shard)
+    const answer = await this.call(this.commits, ACQUIRE, keys, [sawToken, newToken, worker])
+    // The answer to a commit of before may have come meanwhile; another owner may have changed keys since.
+    this.keys.forget(shard)
+    if (answer.kind !== 'reply') return { kind: 'failed' }
+    const [kind, ...fields] = answer.value as ['ok' | 'changed', ...string[]]
+    return { kind, meta: metaOf(fields) }
+  }
+
+  async release({ shard, token }: { shard: number; token: string }): Promise<boolean> {
+    this.keys.forget(shard)
+    const answer = await this.call(this.commits, RELEASE, [metaKey(shard)], [token, RELEASED_CHANNEL, String(shard)])
+    return answer.kind === 'reply' && answer.value === 1
+  }
+
+  async fenced({ shard, token }: { shard: number; token: string }): Promise<{ seq: number; last: string } | null> {
+    const answer = await this.reads.call('GET', fencedKey(shard, token))
+    if (answer.kind !== 'reply' || typeof answer.value !== 'string') return null
+    const space = answer.value.indexOf(' ')
+    return { seq: Number(answer.value.slice(0, space)), last: answer.value.slice(space + 1) }
+  }
+
+  async metas(shards: readonly number[]): Promise<readonly (Meta | null)[] | null> {
+    const answers = await Promise.all(shards.map((shard) => this.reads.call('HMGET', metaKey(shard), ...META_FIELDS)))
+    const metas: (Meta | null)[] = []
+    for (const answer of answers) {
+      if (answer.kind !== 'reply') return null
+      const fields = answer.value as (string | null)[]
+      metas.push(fields[1] === null ? null : metaOf(fields))
+    }
+    return metas
+  }
+
+  async heartbeat({ worker, record }: { worker: string; record: WorkerRecord }): Promise<Beat> {
+    // After a stop of the whole process timers run before sockets: one more turn lets an answer that is there be read.
+    const timer = setTimeout(
+      () => setImmediate(() => answer === null && this.commits.cut()),
+      this.options.beatSilentMs ?? BEAT_SILENT_MS,
+    )
+    let answer: Answer | null = null
+    answer = await this.call(
+      this.commits,
+      HEARTBEAT,
+      [WORKERS_KEY],
+      [worker, JSON.stringify(record), RELEASED_CHANNEL, record.isLeaving ? '1' : ''],
+    )
+    clearTimeout(timer)
+    this.noteAnswer(answer)
+    if (answer.kind !== 'reply') return { kind: 'failed' }
+    const [nowMs, flat] = answer.value as [number, string[]]
+    return { kind: 'ok', nowMs, workers: pairsOf(flat) }
+  }
+
+  async retire(worker: string): Promise<void> {
+    await this.commits.call('HDEL', WORKERS_KEY, worker)
+  }
+
+  async look(
+    clients: readonly number[],
+  ): Promise<{ workers: ReadonlyMap<string, string>; connected: Set<number> } | null> {
+    const [records, list] = await Promise.all([
+      this.reads.call('HGETALL', WORKERS_KEY),
+      clients.length === 0 ? null : this.reads.call('CLIENT', 'LIST', 'ID', ...clients.map(String)),
+    ])
+    if (records.kind !== 'reply' || (list !== null && list.kind !== 'reply')) return null
+    const ids = [...String(list?.value ?? '').matchAll(/^id=(\d+)/gm)]
+    return { workers: pairsOf(records.value as string[]), connected: new Set(ids.map(([, id]) => Number(id))) }
+  }
+
+  /** Hears what is said about a topic; resolves with what ends it. */
+  hear(topic: string, heard: Heard): Promise<() => void> {
+    return this.signals.hear(topic, heard)
+  }
+
+  signal(signals: readonly Signal[]): void {
+    for (const { topic, text } of signals) void this.own.call('PUBLISH', topicName(topic), text)
+  }
+
+  enqueue(request: Enqueue): Promise<readonly Enqueued[]> {
+    this.told.get(request.replyTo)?.begin()
+    return this.mailbox.enqueue(request)
+  }
+
+  handIn(request: { shard: number; cmdId: string; body: Uint8Array }): Promise<boolean> {
+    return this.mailbox.handIn(request)
+  }
+
+  entries(request: EntriesRequest): Promise<readonly InboxEntry[] | null> {
+    return this.mailbox.entries(request)
+  }
+
+  waiting(cursors: readonly Cursors[]): Promise<readonly number[] | null> {
+    return this.mailbox.waitingAt(cursors)
+  }
+
+  listen(worker: string, ears: Ears): Listening {
+    const { address } = this.options
+    const published = listenToRedis(address, worker, ears)
+    const told = new RedisTold({ address, worker }, (text) => ears.replies(text))
+    const listening = {
+      close() {
+        published.close()
+        told.close()
+      },
+    }
+    this.listenings.push(listening)
+    this.told.set(worker, told)
+    return listening
+  }
+
+  replies(parcels: readonly RepliesRequest[]): Promise<Replies | null> {
+    return this.mailbox.replies(parcels)
+  }
+
+  private call(link: RedisLink, script: Script, keys: readonly string[], args: readonly string[]): Promise<Answer> {
+    return runScript(link, script, scriptBytes(script.sha, keys, args))
+  }
+
+  private noteAnswer({ kind }: Answer): void {
+    if (kind === 'reply' || kind === 'error') this.lastAnswerMs = performance.now()
+  }
+
+  /** What a new commit connection needs before its first commit; the old one is ended first of all. */
+  private async prepare(client: Redis): Promise<void> {
+    const runId = /run_id:(\w+)/.exec(await client.info('server'))?.[1] ?? ''
+    // Client ids start again with the store: under another run the number would be somebody else's.
+    if (runId === this.known.runId) await client.client('KILL', 'ID', this.known.clientId)
+    const clientId = await client.client('ID')
+    try {
+      await checkSettings(client, this.options.durability)
+    } catch (error) {
+      if (error instanceof StoreRefused) this.refuse(error)
+      throw error
+    }
+    await Promise.all(SCRIPTS.map(({ text }) => client.script('LOAD', text)))
+    this.known = { clientId, runId }
+  }
+
+  private refuse(error: StoreRefused): void {
+    if (this.isOpen) this.options.onRefused?.(error)
+    else this.commits.fail(error)
+  }
+
+  private enqueueLink(): RedisLink | Promise<RedisLink> {
+    return this.enqueues?.up === true ? this.enqueues : this.openEnqueues()
+  }
+
+  private async openEnqueues(): Promise<RedisLink> {
+    const { address } = this.options
+    this.enqueues ??= new RedisLink({
+      address,
+      name: 'enqueue',
+      silentMsMax: READ_SILENT_MS,
+      prepare: async () => undefined,
+    })
+    await this.enqueues.ready(ENQUEUE_OPEN_MS).catch(() => undefined)
+    return this.enqueues
+  }
+}
+
+function pairsOf(flat: readonly string[]): Map<string, string> {
+  const pairs = new Map<string, string>()
+  for (let i = 0; i < flat.length; i += 2) pairs.set(flat[i]!, flat[i + 1]!)
+  return pairs
+}
+
+function metaOf(fields: readonly (string | null)[]): Meta {
+  const [owner, token, seq, last, lid, cursor, outcomesCursor, tries] = fields.map((field) => field ?? '')
+  return {
+    owner: owner ?? '',
+    token: token ?? '',
+    seq: Number(seq),
+    last: last ?? '',
+    lid: lid ?? '',
+    cursor: cursor ?? '',
+    outcomesCursor: outcomesCursor ?? '',
+    tries: Number(tries),
+  }
+}

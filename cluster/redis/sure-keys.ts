@@ -1,0 +1,180 @@
+/**
+ * known-keys - what this process knows of a shard's keys because it wrote them itself: their types, and the journal's end.
+ *
+ * The commit script looks at the journal, the type of every key and the last id of every stream before it writes, which
+ * is a third of its work. The owner of a shard is the only one who writes it, so what his confirmed commits made still
+ * stands. Entry ids rise by themselves in a stream whose last one was the number of a commit, if this one is too, or was a
+ * new id of a commit (from its first to its last, the script holds the first against `lid`), if this one is too. Whatever
+ * is not certain is left to the script: another id, a change from one kind to the other, a key not seen yet, anything after
+ * a verdict other than `ok`.
+ *
+ * A commit looks each of its keys up once: what it will make certain is kept beside what was found, until the verdict.
+ */
+
+import { FIRST_PLACE, type Joined, type Merged } from '../facts/merge.ts'
+import { entryIdOf, isEntryIdAbove, isId, plainEntryId } from '../id.ts'
+import type { Commit } from '../store.ts'
+
+/** Keys of one shard that are remembered as young; as many again as old ones. Five hundred accounts on it write as many. */
+const KEYS_MAX = 2_048
+
+const HASH = 'h'
+const SORTED = 'z'
+/** A stream whose last entry has the number of a commit. */
+const NUMBERED = 's'
+/** A stream whose last entry has a new id of a commit. */
+const NEW = 'n'
+const UNSURE = '-'
+
+/** What of a commit says how its entry ids lie to those before. */
+type Ids = Pick<Commit, 'seq' | 'firstEntryId' | 'lid'>
+
+/** What is known of a key. */
+interface KnownKey {
+  /** Its type's letter; `-`: its type is no longer certain. */
+  letter: string
+  generation: number
+}
+
+/** What a commit has found of one of its keys, and makes of it. */
+interface Found {
+  readonly known: KnownKey | undefined
+  /** For the script: by which its type is certain; `-` where it is to look, '' where it need not know. */
+  letter: string
+  /** What is certain once the commit is confirmed: a letter, `-` nothing; '' leaves what is known. */
+  after: string
+}
+
+/** What of a commit's keys is certain, and what its confirmation adds. */
+export interface Looked {
+  /** `j` where the journal's end is certain, then a letter for each key; '' when nothing is. */
+  readonly letters: string
+  readonly keys: readonly string[]
+  readonly found: readonly Found[]
+  /** Where they were looked up; undefined when nothing was known of the shard. */
+  readonly generations: Generations | undefined
+}
+
+/**
+ * What is known of keys, in two generations: what is written again becomes young, and when there are enough young ones
+ * the old are forgotten. Keys that are written once do not push out those that every commit writes.
+ */
+class Generations {
+  private readonly keys = new Map<string, KnownKey>()
+  private generation = 0
+  private young = 0
+
+  get(key: string): KnownKey | undefined {
+    return this.keys.get(key)
+  }
+
+  /** Takes in what was written to a key; `known` is what was found of it, at any time before. */
+  set(key: string, known: KnownKey | undefined, letter: string): void {
+    if (known !== undefined && known.generation === this.generation) {
+      known.letter = letter
+      return
+    }
+    this.keys.set(key, { letter, generation: this.generation })
+    this.young += 1
+    if (this.young > KEYS_MAX) this.age()
+  }
+
+  /** The young become old, and the old are forgotten. */
+  private age(): void {
+    for (const [key, { generation }] of this.keys) if (generation !== this.generation) this.keys.delete(key)
+    this.generation += 1
+    this.young = 0
+  }
+}
+
+export class KnownKeys {
+  private readonly shards = new Map<number, Generations>()
+
+  /** Looks up the keys of a commit that is about to be sent. */
+  look(shard: number, { keys, commands }: Merged, of: Ids): Looked {
+    const generations = this.shards.get(shard)
+    const found: Found[] = []
+    const kinds = kindsOf(of)
+    for (const command of commands) {
+      const at = command.place - FIRST_PLACE
+      const before = found[at]
+      const one = before ?? lookUp(generations?.get(keys[at] ?? ''))
+      if (before === undefined) found[at] = one
+      passes(one, command, kinds)
+    }
+    let letters = generations === undefined ? '' : 'j'
+    if (generations !== undefined) for (let at = 0; at < keys.length; at += 1) letters += scriptLetter(found[at])
+    return { letters, keys, found, generations }
+  }
+
+  /** The commit was confirmed. Of a shard that was forgotten meanwhile nothing is taken in. */
+  note(shard: number, { keys, found, generations }: Looked): void {
+    const known = this.shards.get(shard)
+    if (known !== generations) return
+    const into = known ?? new Generations()
+    if (known === undefined) this.shards.set(shard, into)
+    for (let at = 0; at < keys.length; at += 1) {
+      const one = found[at]
+      if (one === undefined || one.after === '') continue
+      // Of a key that is written once and of which nothing is certain afterwards nothing need be kept.
+      if (one.after === UNSURE && one.known === undefined) continue
+      into.set(keys[at]!, one.known, one.after)
+    }
+  }
+
+  /** Nothing of a shard is certain any more. */
+  forget(shard: number): void {
+    this.shards.delete(shard)
+  }
+}
+
+function lookUp(known: KnownKey | undefined): Found {
+  return { known, letter: '', after: '' }
+}
+
+/** Takes one command of the commit into what is found of its key. */
+function passes(one: Found, { write, parts }: Joined, kinds: Kinds): void {
+  // What expires is written for a short time, and would push out what every commit writes.
+  if (write === 'SET' || write === 'UNLINK' || write === 'PEXPIREAT') {
+    one.after = UNSURE
+    return
+  }
+  if (one.letter === '') one.letter = one.known?.letter ?? UNSURE
+  if (write === 'HSET') one.after = HASH
+  else if (write === 'XADD') {
+    one.after = kindOf(parts[0]?.[0], kinds)
+    if (one.letter !== one.after) one.letter = UNSURE
+  } else if (write === 'ZADD' && parts[0]?.[0] !== 'XX') one.after = SORTED
+}
+
+/** The letter by which the script knows a key's type. */
+function scriptLetter(found: Found | undefined): string {
+  if (found === undefined || found.letter === '') return UNSURE
+  return found.letter === NEW ? NUMBERED : found.letter
+}
+
+/** Between which bounds the entry ids of a commit lie. */
+interface Kinds {
+  /** What the id of an entry begins with that has the commit's number. */
+  readonly own: string
+  /** The first and the last new id as entry ids; '' when it has none. */
+  readonly first: string
+  readonly last: string
+}
+
+function kindsOf({ seq, firstEntryId, lid }: Ids): Kinds {
+  const hasNew = firstEntryId !== '' && isId(lid)
+  return {
+    own: `${seq + 1}-`,
+    first: hasNew ? plainEntryId(firstEntryId) : '',
+    last: hasNew ? entryIdOf(lid) : '',
+  }
+}
+
+/** What an entry id of a commit is: its number, one of its new ids, or neither. */
+function kindOf(id: unknown, { own, first, last }: Kinds): string {
+  if (typeof id !== 'string') return UNSURE
+  if (id.startsWith(own)) return NUMBERED
+  if (last === '' || isEntryIdAbove(first, id) || isEntryIdAbove(id, last)) return UNSURE
+  return NEW
+}

@@ -1,0 +1,106 @@
+/**
+ * redis-told - hears the replies that commits tell a worker: one stream, read to its end again and again.
+ *
+ * Not published: a listener that is behind is written to as soon as its socket has room, which may be before the store's
+ * file. Whoever reads has heard all of the answer before when it asks again, so nothing of it is left to be written then,
+ * and an answer is written after the file. So there is never more than one command under way here.
+ *
+ * What is told may be lost: the stream keeps the last few hundred entries, and perhaps nothing over a restart of the store.
+ * What was read may come again: with every new connection the stream is read from its beginning. Every twenty seconds what
+ * was read is removed, and it is read from the beginning as well: ids that have begun anew make nobody deaf.
+ */
+import { setTimeout as pause } from 'node:timers/promises'
+import { entryIdAfter } from '../id.ts'
+import { toldKey } from '../keyspace.ts'
+import { TOLD_KEPT_MS } from './commit-script.ts'
+import { type Answer, RedisLink } from './link.ts'
+
+/** Entries of one read. */
+const ENTRIES_MAX = 64
+/** A read of a stream that says nothing ends after this. */
+const BLOCK_MS = 2_000
+/** A connection on which a read waits this long is dead. */
+const SILENT_MS_MAX = 5_000
+const KEEP_MS = TOLD_KEPT_MS / 3
+/** After a read that came to nothing. */
+const RETRY_MS = 100
+/** After one that the store refused. */
+const REFUSED_MS = 1_000
+const OPEN_MS_MAX = 1_000
+const BEGINNING = '0-0'
+
+type Entry = readonly [id: string, fields: readonly string[]]
+
+export interface ToldOptions {
+  /** `redis://` or `rediss://` address, or the path of a unix socket. */
+  readonly address: string
+  readonly worker: string
+  /** How often what was read is removed, and the stream kept from ending; 20 s. */
+  readonly keepMs?: number
+}
+
+export class RedisTold {
+  private readonly options: ToldOptions
+  private readonly heard: (text: string) => void
+  private link: RedisLink | null = null
+  private isClosed = false
+  private last = BEGINNING
+  private keptAtMs = Number.NEGATIVE_INFINITY
+
+  /** Hears nothing before `begin`. */
+  constructor(options: ToldOptions, heard: (text: string) => void) {
+    this.options = options
+    this.heard = heard
+  }
+
+  /** Hears from now on what was told, also what was told before; a second call does nothing. */
+  begin(): void {
+    if (this.link !== null || this.isClosed) return
+    this.link = new RedisLink({
+      address: this.options.address,
+      name: 'told',
+      silentMsMax: SILENT_MS_MAX,
+      prepare: async () => {
+        this.last = BEGINNING
+        this.keptAtMs = Number.NEGATIVE_INFINITY
+      },
+    })
+    void this.listen(this.link)
+  }
+
+  close(): void {
+    this.isClosed = true
+    this.link?.close()
+  }
+
+  private async listen(link: RedisLink): Promise<void> {
+    while (!this.isClosed) {
+      if (!link.up) await link.ready(OPEN_MS_MAX).catch(() => undefined)
+      const answer = link.up ? await this.read(link) : 'unsent'
+      if (answer !== 'reply') await pause(answer === 'error' ? REFUSED_MS : RETRY_MS, undefined, { ref: false })
+    }
+  }
+
+  /** Hears what has come, or waits a while for it. Out: what became of the read. */
+  private async read(link: RedisLink): Promise<Answer['kind']> {
+    const key = toldKey(this.options.worker)
+    if (performance.now() - this.keptAtMs >= (this.options.keepMs ?? KEEP_MS)) await this.keep(link, key)
+    const wait = ['COUNT', String(ENTRIES_MAX), 'BLOCK', String(BLOCK_MS)]
+    const answer = await link.call('XREAD', ...wait, 'STREAMS', key, this.last)
+    if (answer.kind !== 'reply') return answer.kind
+    const entries = (answer.value as [string, Entry[]][] | null)?.[0]?.[1] ?? []
+    for (const [id, [, text]] of entries) {
+      this.last = id
+      if (text !== undefined) this.heard(text)
+    }
+    return 'reply'
+  }
+
+  /** A store that refuses this is read all the same. */
+  private async keep(link: RedisLink, key: string): Promise<void> {
+    if (this.last !== BEGINNING) await link.call('XTRIM', key, 'MINID', entryIdAfter(this.last))
+    await link.call('PEXPIRE', key, String(TOLD_KEPT_MS))
+    this.last = BEGINNING
+    this.keptAtMs = performance.now()
+  }
+}

@@ -1,0 +1,381 @@
+/**
+ * batch - the turns of one commit: decides command after command and gathers what they want written.
+ *
+ * A turn is all or nothing: what a decision orders is staged only when the decision is whole, so one that refuses,
+ * needs more or throws leaves nothing behind. Later turns see what earlier ones staged.
+ */
+import type { Decision, Due, Facts, HashFields, Need, Op, OutcomeBody, Signal, Staged } from '../behaviour.ts'
+import { Draft, type EntityTable, type Memory } from '../facts/memory.ts'
+import { Overlay } from '../facts/overlay.ts'
+import { Fault } from '../fault.ts'
+import type { IdMaker } from '../id.ts'
+import {
+  CLAIMS_MAX,
+  type ClaimRow,
+  claimOps,
+  formatClaim,
+  formatWaiting,
+  type ItemContext,
+  parseClaim,
+  poisonOp,
+  TIMERS_LANE,
+} from '../items/item-turns.ts'
+import type { LaneTime, Placed } from '../items/lane-index.ts'
+import type { Claim } from '../items/pump.ts'
+import { claimsKey, countersKey, dueKey, entityKey, inboxKey, laneKey, poisonKey, stagedKey } from '../keyspace.ts'
+import { cursorAfter, firstKept } from '../mailbox/cursor.ts'
+import { ParcelReplies } from '../mailbox/replies.ts'
+import { packStaged } from '../mailbox/staged.ts'
+import type { Work } from '../work.ts'
+import { PlacedLanes } from './placed-lanes.ts'
+
+/** Rounds of reading that one decision may ask for: what a round brings may name the next (an outcome that suppresses and is told takes five). */
+const NEEDS_MAX = 8
+/** A timer whose behaviour threw is tried again after this. */
+const TIMER_AGAIN_MS = 3_600_000
+/** Poison keeps about this many commits' worth of entries. */
+const POISON_KEPT = 10_000
+/** What a command said that a behaviour could not bear is kept this long. */
+const POISON_SAID_MS = 86_400_000
+
+/** What a batch is decided against. */
+export interface BatchContext {
+  readonly items: ItemContext
+  readonly memory: Memory
+  readonly entities: EntityTable
+  readonly ids: IdMaker
+  readonly nowMs: number
+  /** The sequence number that the commit will make. */
+  readonly seq: number
+  view(staged: Overlay): Facts
+  /** Told of a behaviour that threw. */
+  threw(work: Work, error: unknown): void
+}
+
+/** A decided batch. */
+export interface Plan {
+  readonly works: readonly Work[]
+  readonly replies: readonly { readonly work: Work; readonly reply: unknown; readonly fault: boolean }[]
+  readonly ops: readonly Op[]
+  /** What the commit knows not to be there before its writes. */
+  readonly absent: readonly HashFields[]
+  /** What need not be remembered once this is confirmed. */
+  readonly forgets: readonly HashFields[]
+  readonly draft: Draft
+  readonly overlay: Overlay
+  readonly claims: readonly Claim[]
+  readonly signals: readonly Signal[]
+  /** Lanes that it puts items into, each once. */
+  readonly placed: readonly Placed[]
+  /** Lanes whose lower bound in the store becomes exactly this; Infinity: it goes. */
+  readonly indexed: readonly LaneTime[]
+  /** Where mailbox and outcomes are read on; '' leaves it. */
+  readonly cursor: string
+  readonly outcomesCursor: string
+  /** Replies for other processes, by worker, one line for each parcel. */
+  readonly told: ReadonlyMap<string, string>
+  readonly firstId: string
+  readonly lid: string
+}
+
+export type Decided =
+  | { readonly kind: 'plan'; readonly plan: Plan }
+  | { readonly kind: 'need'; readonly needs: readonly Need[] }
+
+/** Decides all works in order. Claims are reserved in the pump: `discardPlan` gives them back. */
+export function decideBatch(works: readonly Work[], context: BatchContext): Decided {
+  const builder = new PlanBuilder(context)
+  const needs: Need[] = []
+  for (const work of works) {
+    const decision = decideWork(work, builder, context)
+    if (decision.kind === 'need') {
+      work.needs += 1
+      needs.push(decision)
+    } else builder.stage(work, decision)
+  }
+  if (needs.length === 0) return { kind: 'plan', plan: builder.finish(works) }
+  builder.giveBack()
+  return { kind: 'need', needs }
+}
+
+/** Gives back what a plan that will not be committed had reserved. */
+export function discardPlan(plan: Plan, context: ItemContext): void {
+  for (const claim of plan.claims) context.pump.release(claim.lane)
+}
+
+function decideWork(work: Work, builder: PlanBuilder, context: BatchContext): Decision<unknown> {
+  try {
+    return builder.checked(work, decideOnce(work, work.command.body, builder))
+  } catch (error) {
+    context.threw(work, error)
+    return insteadOf(work, builder, context)
+  }
+}
+
+function decideOnce(work: Work, body: unknown, builder: PlanBuilder): Decision<unknown> {
+  if (work.late) return { kind: 'done', reply: work.source === 'mailbox' ? LATE : null }
+  if (work.broken !== null) throw work.broken
+  const decision = work.type.decide(body, builder.draft, builder.facts, builder.turn, work.command)
+  if (decision.kind === 'need' && work.needs >= NEEDS_MAX)
+    throw new Fault('Decision needs facts without end', { name: work.type.name })
+  return decision
+}
+
+/** What becomes of a work whose behaviour threw: an ask gets a fault, an item its end, a timer another time. */
+function insteadOf(work: Work, builder: PlanBuilder, context: BatchContext): Decision<unknown> {
+  const { shard } = context.items
+  const id = work.item === '' ? work.command.cmdId : work.item
+  const kept = `${Math.max(0, context.seq - POISON_KEPT)}-0`
+  const ops: Op[] = [
+    poisonOp(shard, { name: work.type.name, id, reason: 'threw' }),
+    { key: poisonKey(shard), write: 'XTRIM', args: ['MINID', kept] },
+  ]
+  const { lane, item } = work
+  if (work.source === 'timer')
+    return { kind: 'done', reply: FAULT, ops, due: [{ lane, item, atMs: context.nowMs + TIMER_AGAIN_MS }] }
+  if (work.source === 'outcome') return abandonOutcome(work, builder, { ops, context })
+  if (work.source !== 'claim') return { kind: 'done', reply: FAULT, ops }
+  const row = work.broken === null ? parseClaim(builder.facts.field(claimsKey(shard), item)) : null
+  if (work.broken !== null || (row !== null && row.claims >= CLAIMS_MAX))
+    return { kind: 'done', reply: FAULT, ops, done: [{ lane, item }] }
+  const last: ClaimRow = { worker: '', lane, attempt: row?.attempt ?? 0, untilMs: 0, claims: CLAIMS_MAX }
+  const spent: Op = { key: claimsKey(shard), write: 'HSET', args: [item, formatClaim(last)] }
+  return { kind: 'done', reply: FAULT, ops: [...ops, spent] }
+}
+
+/** An outcome whose behaviour threw: the same behaviour ends the item; if that throws too, the item just leaves. */
+function abandonOutcome(
+  work: Work,
+  builder: PlanBuilder,
+  { ops, context }: { ops: readonly Op[]; context: BatchContext },
+): Decision<unknown> {
+  const leaves: Decision<unknown> = { kind: 'done', reply: FAULT, ops, done: [{ lane: work.lane, item: work.item }] }
+  const body = work.command.body as OutcomeBody
+  if (body.outcome === null || work.broken !== null) return leaves
+  try {
+    const ended = builder.checked(work, decideOnce(work, { ...body, outcome: null }, builder))
+    // What goes on after its end may need more: a serial lane's next item.
+    if (ended.kind === 'need') return ended
+    if (ended.kind !== 'done') return leaves
+    return { ...ended, ops: [...(ended.ops ?? []), ...ops] }
+  } catch (error) {
+    context.threw(work, error)
+    return leaves
+  }
+}
+
+const FAULT = Symbol('fault')
+const LATE = Symbol('late')
+
+class PlanBuilder {
+  readonly draft: Draft
+  readonly overlay: Overlay
+  readonly facts: Facts
+  readonly turn: { nowMs: number; shard: number; newId(): string }
+  private readonly context: BatchContext
+  private readonly ops: Op[] = []
+  private readonly absent: HashFields[] = []
+  private readonly forgets: HashFields[] = []
+  private readonly claims: Claim[] = []
+  private readonly signals: Signal[] = []
+  private readonly placed: PlacedLanes
+  private readonly replies: { work: Work; reply: unknown; fault: boolean }[] = []
+  private readonly entryCounts = new Map<string, number>()
+  private readonly indexed = new Set<string>()
+  private firstId = ''
+  private lastId = ''
+  private readonly cursors = { mailbox: '', outcomes: '' }
+  private readonly parcels = new ParcelReplies()
+
+  constructor(context: BatchContext) {
+    this.context = context
+    this.overlay = new Overlay(context.nowMs)
+    this.placed = new PlacedLanes(context.items)
+    this.draft = new Draft(context.memory, context.entities, { nowMs: context.nowMs, entryId: `${context.seq}-0` })
+    this.facts = context.view(this.overlay)
+    this.turn = {
+      nowMs: context.nowMs,
+      shard: context.items.shard,
+      newId: () => {
+        const id = context.ids.next(context.nowMs)
+        if (this.firstId === '') this.firstId = id
+        this.lastId = id
+        return id
+      },
+    }
+  }
+
+  /** The decision, unless staging it would throw: an unknown kind of entity, an event that does not apply. */
+  checked(work: Work, decision: Decision<unknown>): Decision<unknown> {
+    const { events } = stagedOf(decision)
+    if (events !== undefined && events.length > 0) {
+      const trial = new Draft(this.context.memory, this.context.entities, { nowMs: this.turn.nowMs, entryId: '' })
+      for (const [name, changed] of this.draft.entities) trial.entities.set(name, changed)
+      trial.apply(events, work.command.name)
+    }
+    return decision
+  }
+
+  stage(work: Work, decision: Decision<unknown>): void {
+    const staged = stagedOf(decision)
+    if (staged.events !== undefined) this.draft.apply(staged.events, work.command.name)
+    for (const { owner, value } of staged.counters ?? []) this.draft.counters.set(owner, value)
+    for (const op of staged.ops ?? []) this.push(op)
+    for (const signal of staged.signals ?? []) this.signals.push(signal)
+    for (const { lane, item } of staged.done ?? []) this.leave(lane, item)
+    for (const fields of staged.forgets ?? []) this.forgets.push(fields)
+    const claims = this.claims.length
+    for (const due of staged.due ?? []) this.place(due)
+    // Of an item that waits nobody asks soon what its command knew.
+    if (this.claims.length > claims) for (const fields of staged.absent ?? []) this.absent.push(fields)
+    const answer = decision.kind === 'refuse' ? decision.answer : decision.kind === 'done' ? decision.reply : null
+    const fault = answer === FAULT
+    if ((work.source === 'claim' || work.source === 'outcome') && !fault && answer !== null) this.claim(answer as Claim)
+    if (work.source === 'index') this.indexed.add(work.lane)
+    if (work.origin !== null && work.origin.replyTo !== '') {
+      const result = fault ? 'fault' : answer === LATE ? 'unavailable' : null
+      const { wire } = work.type
+      const reply = result !== null || wire === undefined ? answer : wire.packReply(answer)
+      this.parcels.add(work.origin, work.place, result === null ? { kind: 'answer', reply } : { kind: result })
+    }
+    if (work.entryId !== '') this.consume(work, fault)
+    this.replies.push({ work, reply: fault ? null : answer, fault })
+  }
+
+  finish(works: readonly Work[]): Plan {
+    for (const { ref, events, state, by } of this.draft.entities.values()) {
+      const key = entityKey(this.context.items.shard, ref.kind, ref.id)
+      const version = String(this.context.entities.get(ref.kind)?.version ?? 0)
+      const fields = ['ev', JSON.stringify(events), 'st', JSON.stringify(state), 'v', version, 'by', by]
+      this.push({ key, write: 'XADD', args: [this.draft.entryId, ...fields] })
+      const kept = this.context.memory.entriesAfter(ref, this.draft.entryId)
+      if (kept.length >= 16) this.push({ key, write: 'XTRIM', args: ['MINID', kept[0]!] })
+    }
+    if (this.draft.counters.size > 0) {
+      const args: string[] = []
+      for (const [owner, value] of this.draft.counters) args.push(owner, JSON.stringify(value))
+      this.push({ key: countersKey(this.context.items.shard), write: 'HSET', args })
+    }
+    for (const of of ['mailbox', 'outcomes'] as const) {
+      if (this.cursors[of] === '') continue
+      const key = inboxKey(this.context.items.shard, of)
+      this.push({ key, write: 'XTRIM', args: ['MINID', firstKept(this.cursors[of])] })
+    }
+    for (const op of this.parcels.close(this.context.items.shard, this.turn.nowMs)) this.push(op)
+    const indexed = [...this.indexed].map((lane) => this.correct(lane))
+    return {
+      works,
+      replies: this.replies,
+      ops: this.ops,
+      absent: this.absent,
+      forgets: this.forgets,
+      draft: this.draft,
+      overlay: this.overlay,
+      claims: this.claims,
+      signals: this.signals,
+      placed: this.placed.list(),
+      indexed,
+      cursor: this.cursors.mailbox,
+      outcomesCursor: this.cursors.outcomes,
+      told: this.parcels.told,
+      firstId: this.firstId,
+      lid: this.lastId,
+    }
+  }
+
+  giveBack(): void {
+    for (const claim of this.claims) this.context.items.pump.release(claim.lane)
+  }
+
+  private push(op: Op): void {
+    const final = op.write === 'XADD' && op.args[0] === '*seq' ? this.numbered(op) : op
+    this.ops.push(final)
+    this.overlay.note(final)
+  }
+
+  private numbered(op: Op): Op {
+    const count = this.entryCounts.get(op.key) ?? 0
+    this.entryCounts.set(op.key, count + 1)
+    return { key: op.key, write: op.write, args: [`${this.context.seq}-${count}`, ...op.args.slice(1)] }
+  }
+
+  private leave(lane: string, item: string): void {
+    const { shard } = this.context.items
+    this.push({ key: laneKey(shard, lane), write: 'ZREM', args: [item] })
+    if (lane === TIMERS_LANE) return
+    const key = claimsKey(shard)
+    this.push({ key, write: 'HDEL', args: [item] })
+    this.forgets.push({ key, fields: [item] })
+    const at = this.claims.findIndex((claim) => claim.lane === lane && claim.item === item)
+    if (at < 0) return
+    this.claims.splice(at, 1) // A later turn of the batch ended it: it is not performed.
+    this.context.items.pump.release(lane)
+  }
+
+  private place(due: Due): void {
+    const { pump, worker, shard } = this.context.items
+    const { lane, item, atMs } = due
+    const placed = this.placed.at(lane)
+    const type = due.job === undefined || atMs > this.turn.nowMs ? undefined : placed.type
+    if (type !== undefined && pump.room(lane) > 0) {
+      const untilMs = this.turn.nowMs + type.holdMs
+      const row: ClaimRow = { worker, lane, attempt: 1, untilMs, claims: 1 }
+      for (const op of claimOps(this.context.items, { lane, item, row, fresh: true })) this.push(op)
+      // Its outcome asks for the row, which is then known by what is written here.
+      this.absent.push({ key: claimsKey(shard), fields: [item] })
+      this.claim({ lane, item, attempt: 1, job: due.job })
+      this.bound(lane, untilMs)
+      return
+    }
+    this.push({ key: placed.key, write: 'ZADD', args: [String(atMs), item] })
+    if (due.attempts)
+      this.push({ key: claimsKey(shard), write: 'HSET', args: [item, formatWaiting({ lane, attempt: due.attempts })] })
+    this.bound(lane, atMs)
+  }
+
+  private claim(claim: Claim): void {
+    this.context.items.pump.reserve(claim.lane)
+    this.claims.push(claim)
+  }
+
+  /** Lowers the store's lower bound of a lane where it is not low enough. */
+  private bound(lane: string, atMs: number): void {
+    if (!this.placed.put(lane, atMs)) return
+    this.push({ key: dueKey(this.context.items.shard), write: 'ZADD', args: ['LT', String(atMs), lane] })
+  }
+
+  /** Sets the store's lower bound of a lane to what is known, the items that this very batch places included. */
+  private correct(lane: string): LaneTime {
+    const { lanes, shard } = this.context.items
+    const atMs = Math.min(this.placed.at(lane).atMs, lanes.earliestMs(lane))
+    const key = dueKey(shard)
+    if (atMs === Number.POSITIVE_INFINITY) this.push({ key, write: 'ZREM', args: [lane] })
+    else this.push({ key, write: 'ZADD', args: [String(atMs), lane] })
+    return { lane, atMs }
+  }
+
+  /**
+   * A command of another process is executed: the cursor passes it. What its entry said goes with the last of them; what a
+   * behaviour could not bear is kept.
+   */
+  private consume({ source, entryId, command, origin, place, late, broken }: Work, fault: boolean): void {
+    const { shard } = this.context.items
+    const own = stagedKey(shard, command.cmdId)
+    const keptUntil = String(this.turn.nowMs + POISON_SAID_MS)
+    const isBorne = !fault || late || broken !== null
+    if (source !== 'mailbox' || origin === null) {
+      this.cursors.outcomes = entryId
+      if (!fault) this.push({ key: own, write: 'UNLINK', args: [] })
+      else if (!isBorne) this.push({ key: own, write: 'PEXPIREAT', args: [keptUntil] })
+      return
+    }
+    this.cursors.mailbox = cursorAfter(entryId, place, origin.count)
+    if (!isBorne) this.push({ key: own, write: 'SET', args: [packStaged(command), 'PXAT', keptUntil] })
+    if (place + 1 === origin.count) this.push({ key: stagedKey(shard, origin.parcelId), write: 'UNLINK', args: [] })
+  }
+}
+
+function stagedOf(decision: Decision<unknown>): Staged {
+  if (decision.kind === 'refuse') return decision.records ?? {}
+  return decision.kind === 'done' ? decision : {}
+}

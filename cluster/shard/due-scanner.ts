@@ -1,0 +1,90 @@
+/**
+ * due-scanner - finds the items of a shard whose time has come.
+ *
+ * A scan only finds candidates: the turn of each item looks at its score again, so a read that is old does no harm. An
+ * item that waits in the queue already is not pushed twice.
+ */
+
+import type { Fact } from '../behaviour.ts'
+import { TIMERS_LANE } from '../items/item-turns.ts'
+import type { LaneIndex } from '../items/lane-index.ts'
+import { laneKey } from '../keyspace.ts'
+import type { Source, Work } from '../work.ts'
+import type { Plan } from './batch.ts'
+import type { ShardWorld } from './world.ts'
+
+const SCAN_MAX = 50
+
+export class DueScanner {
+  private readonly shard: number
+  private readonly world: ShardWorld
+  private readonly lanes: LaneIndex
+  private readonly push: (source: Source, lane: string, item: string) => void
+  private readonly pending = new Set<string>()
+
+  constructor(
+    world: ShardWorld,
+    {
+      shard,
+      lanes,
+      push,
+    }: { shard: number; lanes: LaneIndex; push: (source: Source, lane: string, item: string) => void },
+  ) {
+    this.world = world
+    this.shard = shard
+    this.lanes = lanes
+    this.push = push
+  }
+
+  /** Starts a read of every lane that has something due and room. */
+  scanDue(): void {
+    for (const lane of this.lanes.due(this.world.clock.nowMs())) {
+      const room = lane === TIMERS_LANE ? SCAN_MAX : Math.min(this.world.pump.room(lane), SCAN_MAX)
+      if (room > 0) void this.scan(lane, room)
+    }
+  }
+
+  /** A commit was confirmed: timers that it made due fire at once, and the serial lanes that it touched go on. */
+  scanAfter({ works, placed }: Pick<Plan, 'works' | 'placed'>): void {
+    const nowMs = this.world.clock.nowMs()
+    const touched = new Set<string>()
+    for (const { lane, atMs } of placed) if (atMs <= nowMs) touched.add(lane)
+    for (const { source, lane } of works) if (source === 'outcome' || source === 'claim') touched.add(lane)
+    for (const lane of touched) {
+      const isTimers = lane === TIMERS_LANE
+      if (!isTimers && this.world.pump.typeOf(lane)?.serial !== true) continue
+      if (this.lanes.isDue(lane, nowMs) && (isTimers || this.world.pump.room(lane) > 0))
+        void this.scan(lane, isTimers ? SCAN_MAX : 1)
+    }
+  }
+
+  /** A work has ended: its item may be found again. */
+  forget({ source, lane, item }: Work): void {
+    this.pending.delete(nameOf(source, lane, item))
+  }
+
+  private async scan(lane: string, count: number): Promise<void> {
+    const nowMs = this.world.clock.nowMs()
+    const mark = this.lanes.scan(lane)
+    const key = laneKey(this.shard, lane)
+    const fact: Fact = { read: 'sorted', key, min: 0, max: Number.MAX_SAFE_INTEGER, count: count + 1 }
+    const values = await this.world.store.read(this.shard, [fact])
+    const items = values === null ? [] : (values[0] as readonly (readonly [string, number])[])
+    const due = items.filter(([, score]) => score <= nowMs)
+    for (const [item] of due.slice(0, count)) this.pushOnce(lane === TIMERS_LANE ? 'timer' : 'claim', lane, item)
+    const later = items.find(([, score]) => score > nowMs)?.[1] ?? Number.POSITIVE_INFINITY
+    const nothingDue = values !== null && due.length === 0
+    if (this.lanes.scanned(lane, mark, nothingDue ? later : null)) this.pushOnce('index', lane, '')
+  }
+
+  private pushOnce(source: Source, lane: string, item: string): void {
+    const name = nameOf(source, lane, item)
+    if (this.pending.has(name)) return
+    this.pending.add(name)
+    this.push(source, lane, item)
+  }
+}
+
+function nameOf(source: Source, lane: string, item: string): string {
+  return `${source} ${lane} ${item}`
+}

@@ -1,0 +1,58 @@
+/**
+ * placed-lanes - where the turns of a batch put items: each lane is looked up once, and its least time goes on.
+ */
+import type { LaneType } from '../behaviour.ts'
+import type { ItemContext } from '../items/item-turns.ts'
+import type { Placed } from '../items/lane-index.ts'
+import { laneKey } from '../keyspace.ts'
+
+/** A lane that a batch touches. */
+export interface PlacedLane extends Placed {
+  /** Name of its sorted set. */
+  readonly key: string
+  /** Its family; undefined for `timers` and unknown ones. */
+  readonly type: LaneType | undefined
+  /** The least time of an item that the batch puts there; Infinity while there is none. */
+  atMs: number
+  bound: boolean
+}
+
+export class PlacedLanes {
+  private readonly lanes = new Map<string, PlacedLane>()
+  private readonly items: Pick<ItemContext, 'shard' | 'pump' | 'lanes'>
+  /** The one that was asked for last: messages of one kind follow each other. */
+  private last: PlacedLane | null = null
+
+  constructor(items: Pick<ItemContext, 'shard' | 'pump' | 'lanes'>) {
+    this.items = items
+  }
+
+  /** A lane by its name. */
+  at(lane: string): PlacedLane {
+    if (this.last?.lane === lane) return this.last
+    let placed = this.lanes.get(lane)
+    if (placed === undefined) {
+      const { shard, pump } = this.items
+      const [key, type] = [laneKey(shard, lane), pump.typeOf(lane)]
+      placed = { lane, key, type, atMs: Number.POSITIVE_INFINITY, bound: false }
+      this.lanes.set(lane, placed)
+    }
+    this.last = placed
+    return placed
+  }
+
+  /** An item is put into a lane at `atMs`. Out: whether the store's lower bound has to come down to that. */
+  put(lane: string, atMs: number): boolean {
+    const placed = this.at(lane)
+    if (atMs >= placed.atMs) return false
+    placed.atMs = atMs
+    const lowers = this.items.lanes.lowers(lane, atMs)
+    placed.bound ||= lowers
+    return lowers
+  }
+
+  /** The lanes that items were put into. */
+  list(): readonly Placed[] {
+    return Array.from(this.lanes.values()).filter(({ atMs }) => atMs < Number.POSITIVE_INFINITY)
+  }
+}

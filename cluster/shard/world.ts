@@ -1,0 +1,45 @@
+/** shard-world - what all shards of a worker share, and what they tell it. */
+import type { CommandType, LaneType, TimerBody } from '../behaviour.ts'
+import type { Clock } from '../clock.ts'
+import type { FieldBudget } from '../facts/field-cache.ts'
+import type { EntityTable } from '../facts/memory.ts'
+import type { ClaimRules } from '../items/item-turns.ts'
+import type { Claim, Pump } from '../items/pump.ts'
+import type { Store } from '../store.ts'
+import type { Work } from '../work.ts'
+
+/** What all shards of a worker share. */
+export interface ShardWorld {
+  readonly store: Store
+  readonly clock: Clock
+  readonly entities: EntityTable
+  readonly timers: Readonly<Record<string, CommandType<TimerBody>>>
+  readonly commands: ReadonlyMap<string, CommandType>
+  readonly lanes: readonly LaneType[]
+  readonly pump: Pump
+  readonly worker: string
+  readonly random: () => number
+  /** Fields of hashes that the shards may remember together. */
+  readonly fieldBudget: FieldBudget
+  readonly rules?: ClaimRules
+  /** Whether a claim's worker is no more (its claims may be freed). */
+  isDead(worker: string): boolean
+  /** The store answered something. */
+  answered(): void
+  /** Another owner has the shard: asks that did not become true are his. */
+  forward(shard: number, works: readonly Work[]): void
+  /** An attempt ended: its outcome goes to whoever holds the shard now. */
+  reported(shard: number, claim: Claim, outcome: unknown): void
+  gone(shard: number): void
+  /** The store said by a verdict that it is `nowMs`; its commit was sent first at `sentAtMs` (monotonic). */
+  resync(nowMs: number, sentAtMs: number): void
+  readonly log: ShardLog
+}
+
+export interface ShardLog {
+  halted(facts: { shard: number; reason: string }): void
+  threw(facts: { shard: number; name: string }, error: unknown): void
+  doubt(facts: { shard: number; seq: number }): void
+  badop(facts: { shard: number; reason: string }): void
+  committed(facts: { shard: number; works: number; ms: number }): void
+}

@@ -1,0 +1,160 @@
+/**
+ * holdings - the shards that a worker holds: which it takes, which it gives away, and to whom the others belong.
+ *
+ * A free shard (no owner, or a dead one) is taken at once by the worker to which it belongs among the living, and by any
+ * other a moment later, so that none stays free. A shard that belongs to another living worker moves there once
+ * nothing has changed for a while, a few at a time.
+ */
+import type { Clock } from '../clock.ts'
+import type { Shard } from '../shard/shard.ts'
+import type { Meta, Store } from '../store.ts'
+import type { Members } from './members.ts'
+import { wantedOwner } from './rendezvous.ts'
+
+const OPEN_AT_ONCE = 64
+/** A free shard is left to the worker to which it belongs for this long. */
+const GRACE_MS = 1_000
+const CALM_MS = 5_000
+const MOVES_MAX = 8
+
+export interface HoldingsDeps {
+  readonly me: string
+  readonly store: Store
+  readonly clock: Clock
+  readonly members: Members
+  /** Number of shards of the installation. */
+  readonly count: number
+  readonly takesShards: boolean
+  readonly makeShard: (id: number) => Shard
+  /** Reads the records of all workers anew. */
+  readonly beat: () => Promise<boolean>
+}
+
+export class Holdings {
+  readonly shards = new Map<number, Shard>()
+  private readonly deps: HoldingsDeps
+  private readonly opening = new Set<number>()
+  private readonly owners = new Map<number, string>()
+  private readonly freeSinceMs = new Map<number, number>()
+  private isClosed = false
+
+  constructor(deps: HoldingsDeps) {
+    this.deps = deps
+  }
+
+  /** Who held a shard when that was last looked at; '' for nobody. */
+  ownerOf(shard: number): string {
+    return this.owners.get(shard) ?? ''
+  }
+
+  /** Some shard is free, as far as is known here. */
+  get someAreFree(): boolean {
+    const atMs = this.deps.clock.monotonicMs()
+    for (let shard = 0; shard < this.deps.count; shard += 1) if (!this.isServed(shard, atMs)) return true
+    return false
+  }
+
+  /** Whether a shard runs here, or has a living owner elsewhere. */
+  isServed(shard: number, atMs: number): boolean {
+    if (this.shards.get(shard)?.running === true) return true
+    const owner = this.ownerOf(shard)
+    return owner !== '' && owner !== this.deps.me && !this.deps.members.isDead(owner, atMs)
+  }
+
+  /** Looks at shards (all by default): takes what is free, drops what another one holds. */
+  async check(which?: readonly number[]): Promise<void> {
+    if (this.isClosed) return
+    const { store, members } = this.deps
+    const asked = which ?? Array.from({ length: this.deps.count }, (_, shard) => shard)
+    const before = new Map([...this.shards].map(([id, shard]) => [id, { shard, seq: shard.seq }]))
+    const metas = await store.metas(asked)
+    if (metas === null || this.isClosed) return
+    // A worker writes its record before it takes a shard: records read after the metas name every living owner.
+    const isNew = metas.some((meta) => meta !== null && meta.owner !== '' && !members.knows(meta.owner))
+    if (isNew && !(await this.deps.beat())) return
+    if (this.isClosed) return
+    const free: { shard: number; saw: string }[] = []
+    asked.forEach((shard, place) => {
+      const meta = metas[place] ?? null
+      const mine = before.get(shard)
+      if (mine !== undefined) this.compare(shard, mine, meta)
+      if (this.mayTake(shard, meta)) free.push({ shard, saw: meta?.token ?? '' })
+    })
+    for (let i = 0; i < free.length; i += OPEN_AT_ONCE)
+      await Promise.all(free.slice(i, i + OPEN_AT_ONCE).map((one) => this.open(one)))
+  }
+
+  /** Gives away a few of the shards that belong to others, when all has been calm. */
+  async move(): Promise<void> {
+    const { clock, members, me, takesShards } = this.deps
+    const atMs = clock.monotonicMs()
+    if (this.isClosed || !takesShards || members.calmMs(atMs) < CALM_MS || this.someAreFree) return
+    const takers = this.takers(atMs)
+    const going = [...this.shards.values()].filter(({ id, accepts }) => accepts && wantedOwner(id, takers) !== me)
+    await Promise.all(going.slice(0, MOVES_MAX).map((shard) => this.release(shard)))
+  }
+
+  /** A shard object has ended by itself: another one takes its place when the shard is still free. */
+  async gone(shard: Shard): Promise<void> {
+    if (this.shards.get(shard.id) !== shard) return
+    this.shards.delete(shard.id)
+    await this.check([shard.id])
+  }
+
+  /** Gives everything back and takes nothing more. */
+  async close(): Promise<void> {
+    this.isClosed = true
+    await Promise.all([...this.shards.values()].map((shard) => this.release(shard)))
+  }
+
+  private async release(shard: Shard): Promise<void> {
+    await shard.close()
+    if (this.shards.get(shard.id) !== shard) return
+    this.shards.delete(shard.id)
+    this.owners.set(shard.id, '')
+    this.freeSinceMs.set(shard.id, this.deps.clock.monotonicMs())
+  }
+
+  /**
+   * Another token, or fewer commits than were confirmed here: someone else has it, or the store has lost some. One that is
+   * halted is dropped for another token alone: a repair gives it one.
+   */
+  private compare(shard: number, known: { shard: Shard; seq: number }, meta: Meta | null): void {
+    const mine = this.shards.get(shard)
+    if (mine !== known.shard || !(mine.accepts || mine.halted)) return
+    const hasLost = !mine.halted && known.seq > (meta?.seq ?? 0)
+    if (mine.token !== (meta?.token ?? '') || hasLost) mine.drop()
+  }
+
+  private mayTake(shard: number, meta: Meta | null): boolean {
+    const { clock, members, me, takesShards } = this.deps
+    const atMs = clock.monotonicMs()
+    const owner = meta?.owner ?? ''
+    this.owners.set(shard, owner)
+    const isFree = owner === '' || owner === me || members.isDead(owner, atMs)
+    if (!isFree) this.freeSinceMs.delete(shard)
+    if (!isFree || !takesShards || this.shards.has(shard) || this.opening.has(shard)) return false
+    if (owner === me || wantedOwner(shard, this.takers(atMs)) === me) return true
+    const sinceMs = this.freeSinceMs.get(shard) ?? atMs
+    this.freeSinceMs.set(shard, sinceMs)
+    return atMs - sinceMs >= GRACE_MS
+  }
+
+  private takers(atMs: number): string[] {
+    return [...this.deps.members.takers(atMs), this.deps.me]
+  }
+
+  private async open({ shard: id, saw }: { shard: number; saw: string }): Promise<void> {
+    this.opening.add(id)
+    const shard = this.deps.makeShard(id)
+    const opened = await shard.open(saw)
+    this.opening.delete(id)
+    if (!opened || !shard.running) return
+    if (this.isClosed) return shard.close()
+    this.freeSinceMs.delete(id)
+    this.owners.set(id, this.deps.me)
+    this.shards.set(id, shard)
+    // What came while its bells were not for it yet.
+    shard.ring()
+  }
+}

@@ -1,0 +1,125 @@
+/**
+ * members - which workers live, judged by this process's own clock.
+ *
+ * A worker is dead when it has no record, when its record has not changed for ten seconds, when it has been silent for
+ * three and a half and the store no longer knows its connection, or when its process on this machine is gone. A worker
+ * whose own beats were late judges nobody by silence for ten seconds.
+ */
+import type { WorkerRecord } from '../store.ts'
+
+const SILENT_MS = 10_000
+/** After so long the store is asked for the connection of who is silent: a beat may be late, but is sent every three seconds. */
+const SUSPECT_MS = 3_500
+const BEAT_LATE_MS = 6_000
+
+interface Seen {
+  readonly text: string
+  readonly record: WorkerRecord
+  readonly changedAtMs: number
+  /** Its process is gone, or its connection. */
+  gone: boolean
+}
+
+export class Members {
+  private readonly me: string
+  private readonly processGone: (record: WorkerRecord) => boolean
+  private seen = new Map<string, Seen>()
+  private punctualSinceMs: number | null = null
+  private notedAtMs = 0
+  private takersBefore = ''
+  private calmAtMs = Number.POSITIVE_INFINITY
+
+  constructor(me: string, processGone: (record: WorkerRecord) => boolean) {
+    this.me = me
+    this.processGone = processGone
+  }
+
+  /** Takes in all records, read at `atMs` (monotonic). */
+  note(records: ReadonlyMap<string, string>, atMs: number): void {
+    if (this.punctualSinceMs === null || atMs - this.notedAtMs > BEAT_LATE_MS) this.punctualSinceMs = atMs
+    this.notedAtMs = atMs
+    const seen = new Map<string, Seen>()
+    for (const [worker, text] of records) {
+      const before = this.seen.get(worker)
+      const same = before !== undefined && before.text === text
+      const record = same ? before.record : (JSON.parse(text) as WorkerRecord)
+      const kept = same ? before : { text, record, changedAtMs: atMs, gone: false }
+      kept.gone ||= worker !== this.me && this.processGone(record)
+      seen.set(worker, kept)
+    }
+    this.seen = seen
+    const takers = this.takers(atMs).join()
+    if (takers === this.takersBefore) return
+    this.takersBefore = takers
+    this.calmAtMs = atMs
+  }
+
+  /** Connections of workers that have been silent for long enough to be asked for, in the store's run `runId`. */
+  suspects(atMs: number, runId: string): number[] {
+    return this.silent(atMs, runId).map(({ record }) => record.clientId)
+  }
+
+  /** Of the connections asked for, the store knows `connected`: who has none, and has stayed silent, is gone. */
+  asked(
+    clients: readonly number[],
+    connected: ReadonlySet<number>,
+    { atMs, runId }: { atMs: number; runId: string },
+  ): void {
+    for (const seen of this.silent(atMs, runId)) {
+      const { clientId } = seen.record
+      if (clients.includes(clientId) && !connected.has(clientId)) seen.gone = true
+    }
+  }
+
+  /** Whether a worker is no more. The empty name is nobody. */
+  isDead(worker: string, atMs: number): boolean {
+    if (worker === this.me) return false
+    const seen = this.seen.get(worker)
+    if (seen === undefined || seen.gone) return true
+    const fresh = atMs - this.notedAtMs <= BEAT_LATE_MS // After a pause, timers run before the records are read again.
+    const punctual = fresh && this.punctualSinceMs !== null && atMs - this.punctualSinceMs >= SILENT_MS
+    return punctual && atMs - seen.changedAtMs >= SILENT_MS
+  }
+
+  /** Whether a worker had a record when they were last read. */
+  knows(worker: string): boolean {
+    return worker === this.me || this.seen.has(worker)
+  }
+
+  /** Other workers that are not dead. */
+  others(atMs: number): string[] {
+    return [...this.seen.keys()].filter((worker) => worker !== this.me && !this.isDead(worker, atMs))
+  }
+
+  /** Other workers that live, take shards and are not about to end, in the order of their names. */
+  takers(atMs: number): string[] {
+    return this.others(atMs)
+      .filter((worker) => {
+        const record = this.seen.get(worker)?.record
+        return record?.takesShards === true && !record.isLeaving
+      })
+      .sort()
+  }
+
+  /** How many other workers take shards, those with them that are about to end: their effects still run. */
+  sharers(atMs: number): number {
+    return this.others(atMs).filter((worker) => this.seen.get(worker)?.record.takesShards === true).length
+  }
+
+  /** For how long the same workers have taken shards, ms. */
+  calmMs(atMs: number): number {
+    return atMs - this.calmAtMs
+  }
+
+  /** Every worker with a record that is dead. */
+  dead(atMs: number): string[] {
+    return [...this.seen.keys()].filter((worker) => this.isDead(worker, atMs))
+  }
+
+  private silent(atMs: number, runId: string): Seen[] {
+    return [...this.seen].flatMap(([worker, seen]) => {
+      const isSilent = worker !== this.me && !seen.gone && atMs - seen.changedAtMs >= SUSPECT_MS
+      return isSilent && seen.record.runId === runId ? [seen] : []
+    })
+  }
+}

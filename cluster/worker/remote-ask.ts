@@ -1,0 +1,307 @@
+/**
+ * remote-ask - commands to shards that another process owns: into their mailbox, and the reply out of the store.
+ *
+ * Asks for one shard that gather are one parcel, until it is full, and what is due together is one request to the store: at
+ * the end of a turn of the loop, or when a request is answered. While a parcel of a shard is unanswered, asks for that shard
+ * gather for its next one: requests, commits and replies each cost something that more of them share, and while one
+ * shard's asks are decided another's are answered. So do all asks while two requests are under way. The
+ * commit tells the reply. What was told can be lost, so the store is asked as well: half a second after the
+ * request, for all of its parcels together, and again until the deadlines have passed.
+ *
+ * Guarantees: an enqueue whose reply was lost is never sent again; `unavailable` is said only when the store itself says
+ * that the deadline has passed and there is no reply, because no commit can make the command true after that.
+ */
+import type { Command, CommandType, Wire } from '../behaviour.ts'
+import type { Clock } from '../clock.ts'
+import { newCmdId } from '../cmd-id.ts'
+import { LookList } from '../look-list.ts'
+import { type PackedCommand, packCommand, packParcel } from '../mailbox/parcel.ts'
+import { parseTold, resultsOf, sliceOf } from '../mailbox/replies.ts'
+import { PARCEL_COMMANDS_MAX } from '../redis/mailbox-script.ts'
+import type { Parcel, Store } from '../store.ts'
+import type { AskResult } from '../work.ts'
+
+/** Commands that wait in a mailbox; the parcel that reaches it may go beyond. */
+const MAILBOX_MAX = 2_000
+/** Bytes of a parcel; one command may be larger. */
+const BYTES_MAX = 1_048_576
+/** Asks of one process that wait. */
+const ASKS_MAX = 20_000
+const LOOK_MS = 500
+/** So many requests are under way before asks gather. */
+const UNDER_WAY_MAX = 2
+/** Asks wait no longer for those before them; twice, where both a parcel and requests are to be waited for. */
+const GATHER_MS = 5
+/** Looks that are due within so long are one. */
+const GRAIN_MS = 20
+/** A look right after the deadline finds that it has passed. */
+const PAST_MS = 5
+/** So long after the deadline a reply is surely still kept; later its absence says nothing. */
+const REPLY_KEPT_MS = 30_000
+/** No answer is looked for after this. */
+const GIVE_UP_MS = 34_000
+
+export type Answer = (result: AskResult) => void
+
+export interface RemoteAsk {
+  readonly shard: number
+  readonly type: CommandType
+  readonly command: Command
+  /** By the store's clock. */
+  readonly deadlineMs: number
+}
+
+interface Deps {
+  readonly store: Store
+  readonly clock: Clock
+  readonly worker: string
+  readonly random: () => number
+}
+
+const UNAVAILABLE: AskResult = { kind: 'unavailable' }
+const SILENT: AskResult = { kind: 'silent' }
+
+/** What went with one request. */
+interface Turn {
+  readonly parcels: readonly OpenParcel[]
+  readonly sentAtMs: number
+}
+
+/** What is asked of the owner of one shard. */
+interface Line {
+  /** Parcels that are filled, the last one still; not sent. */
+  parcels: OpenParcel[]
+  /** Parcels that were sent and have asks that wait. */
+  unanswered: number
+  cancelWait: () => void
+}
+
+/** The asks of this process that wait for other processes. */
+export class RemoteAsks {
+  private readonly deps: Deps
+  private readonly open = new Map<string, OpenParcel>()
+  /** By shard. */
+  private readonly lines = new Map<number, Line>()
+  private readonly looks = new LookList<Turn>()
+  private lookAtMs = Number.POSITIVE_INFINITY
+  private cancelLook: () => void = () => undefined
+  private waiting = 0
+  /** What goes with the next request. */
+  private readonly due = new Set<Line>()
+  private cancelSend: () => void = () => undefined
+  /** Requests under way. */
+  private underWay = 0
+
+  constructor(deps: Deps) {
+    this.deps = deps
+  }
+
+  /** Asks that wait for their answer. */
+  get size(): number {
+    return this.waiting
+  }
+
+  /** Replies as they were told, one line for each parcel. What is no reply is looked for like one that was lost. */
+  heard(text: string): void {
+    for (const line of text.split('\n')) {
+      const told = parseTold(line)
+      if (told !== null) this.open.get(told.parcelId)?.settle(told.from, told.results)
+    }
+  }
+
+  /** Sends a command to the owner of its shard; `answer` is called once. */
+  ask({ shard, type: { wire }, command, deadlineMs }: RemoteAsk, answer: Answer): void {
+    if (this.waiting >= ASKS_MAX) {
+      answer(UNAVAILABLE)
+      return
+    }
+    const said = wire === undefined ? command : { ...command, body: wire.pack(command.body) }
+    const packed = packCommand(said, deadlineMs)
+    this.waiting += 1
+    const line = this.lineOf(shard)
+    let parcel = line.parcels[line.parcels.length - 1]
+    if (parcel?.hasRoom(packed) !== true) {
+      if (parcel === undefined) this.wait(line)
+      parcel = this.begin(shard, line)
+    }
+    parcel.add(packed, deadlineMs, wire === undefined ? answer : (result) => answer(unpacked(result, wire)))
+  }
+
+  private lineOf(shard: number): Line {
+    let line = this.lines.get(shard)
+    if (line === undefined) {
+      line = { parcels: [], unanswered: 0, cancelWait: () => undefined }
+      this.lines.set(shard, line)
+    }
+    return line
+  }
+
+  /** The first ask has come since the last request took what had gathered. */
+  private wait(line: Line): void {
+    if (line.unanswered === 0) this.sendSoon(line)
+    else line.cancelWait = this.deps.clock.after(GATHER_MS, () => this.sendSoon(line))
+  }
+
+  private begin(shard: number, line: Line): OpenParcel {
+    const { clock, random } = this.deps
+    const id = newCmdId(clock.nowMs(), random)
+    const parcel = new OpenParcel(shard, id, (isLast) => {
+      this.waiting -= 1
+      if (!isLast) return
+      this.open.delete(id)
+      line.unanswered -= 1
+      // What gathered meanwhile is due with what the answers bring about.
+      if (line.parcels.length > 0 && line.unanswered === 0) this.sendSoon(line)
+    })
+    this.open.set(id, parcel)
+    line.parcels.push(parcel)
+    return parcel
+  }
+
+  /** With the end of this turn of the loop where few requests are under way, and with all others that are due then. */
+  private sendSoon(line: Line): void {
+    const isFirst = this.due.size === 0
+    this.due.add(line)
+    const waitMs = this.underWay < UNDER_WAY_MAX ? 0 : GATHER_MS
+    if (isFirst) this.cancelSend = this.deps.clock.after(waitMs, () => void this.send())
+  }
+
+  private async send(): Promise<void> {
+    const { store, clock, worker } = this.deps
+    const parcels: OpenParcel[] = []
+    for (const line of this.due) {
+      line.cancelWait()
+      line.unanswered += line.parcels.length
+      parcels.push(...line.parcels)
+      line.parcels = []
+    }
+    this.due.clear()
+    this.lookAfter({ parcels, sentAtMs: clock.monotonicMs() }, LOOK_MS)
+    const packed = parcels.map((parcel) => parcel.packed())
+    this.underWay += 1
+    const sent = await store.enqueue({ replyTo: worker, commandsMax: MAILBOX_MAX, parcels: packed })
+    this.underWay -= 1
+    if (this.due.size > 0) {
+      this.cancelSend()
+      void this.send()
+    }
+    parcels.forEach((parcel, place) => {
+      if (sent[place] === 'busy' || sent[place] === 'unsent') parcel.settleOpen(() => UNAVAILABLE)
+    })
+  }
+
+  private lookAfter(turn: Turn, ms: number): void {
+    this.looks.add(turn, this.deps.clock.monotonicMs() + ms)
+    this.arm()
+  }
+
+  /** One timer for all: set anew only where it would come too late. */
+  private arm(): void {
+    const { nextMs } = this.looks
+    if (nextMs >= this.lookAtMs) return
+    const { clock } = this.deps
+    const atMs = clock.monotonicMs()
+    this.cancelLook()
+    this.lookAtMs = Math.max(nextMs, atMs + GRAIN_MS)
+    this.cancelLook = clock.after(this.lookAtMs - atMs, () => {
+      this.lookAtMs = Number.POSITIVE_INFINITY
+      // A timer may come a moment before its time.
+      for (const turn of this.looks.due(clock.monotonicMs() + 1)) if (turn.parcels.some(isOpen)) void this.look(turn)
+      this.arm()
+    })
+  }
+
+  private async look({ parcels, sentAtMs }: Turn): Promise<void> {
+    const { store, clock } = this.deps
+    const asked = parcels.filter(isOpen)
+    const names = asked.map(({ shard, id }) => ({ shard, parcelId: id, slice: sliceOf(id) }))
+    const found = await store.replies(names)
+    asked.forEach((parcel, place) => {
+      if (found !== null) parcel.settle(0, resultsOf(found.replies[place] ?? []))
+    })
+    const nowMs = found?.nowMs ?? 0
+    const isGivenUp = clock.monotonicMs() - sentAtMs >= GIVE_UP_MS
+    let leftMs = LOOK_MS
+    for (const parcel of asked) {
+      parcel.settleOpen((deadlineMs) => {
+        if (nowMs > deadlineMs + REPLY_KEPT_MS || (nowMs <= deadlineMs && isGivenUp)) return SILENT
+        if (nowMs > deadlineMs) return UNAVAILABLE
+        if (found !== null) leftMs = Math.min(leftMs, deadlineMs - nowMs + PAST_MS)
+        return null
+      })
+    }
+    const left = asked.filter(isOpen)
+    if (left.length === 0) return
+    this.looks.add({ parcels: left, sentAtMs }, clock.monotonicMs() + leftMs)
+    this.arm()
+  }
+}
+
+class OpenParcel {
+  readonly shard: number
+  readonly id: string
+  left = 0
+  private readonly settled: (isLast: boolean) => void
+  private commands: PackedCommand[] = []
+  private bytes = 0
+  private readonly asks: ({ readonly deadlineMs: number; readonly answer: Answer } | null)[] = []
+
+  constructor(shard: number, id: string, settled: (isLast: boolean) => void) {
+    this.shard = shard
+    this.id = id
+    this.settled = settled
+  }
+
+  hasRoom({ bytes }: PackedCommand): boolean {
+    return this.asks.length < PARCEL_COMMANDS_MAX && this.bytes + bytes <= BYTES_MAX
+  }
+
+  add(packed: PackedCommand, deadlineMs: number, answer: Answer): void {
+    this.commands.push(packed)
+    this.bytes += packed.bytes
+    this.asks.push({ deadlineMs, answer })
+    this.left += 1
+  }
+
+  /** As the store takes it; what the commands say is not kept here. */
+  packed(): Parcel {
+    const { shard, id, commands } = this
+    this.commands = []
+    return { shard, parcelId: id, count: commands.length, said: packParcel(id, commands) }
+  }
+
+  settle(from: number, results: readonly AskResult[]): void {
+    for (let place = 0; place < results.length; place += 1) this.end(from + place, results[place]!)
+  }
+
+  /** Ends what `resultOf` has a result for. */
+  settleOpen(resultOf: (deadlineMs: number) => AskResult | null): void {
+    for (let place = 0; place < this.asks.length; place += 1) {
+      const ask = this.asks[place]
+      const result = ask === null || ask === undefined ? null : resultOf(ask.deadlineMs)
+      if (result !== null) this.end(place, result)
+    }
+  }
+
+  private end(place: number, result: AskResult): void {
+    const ask = this.asks[place]
+    if (ask === null || ask === undefined) return
+    this.asks[place] = null
+    this.left -= 1
+    this.settled(this.left === 0)
+    ask.answer(result)
+  }
+}
+
+/** A result as its behaviour gave it. Of a reply that nobody can read it is not known what it says. */
+function unpacked(result: AskResult, wire: Wire): AskResult {
+  try {
+    return result.kind === 'answer' ? { kind: 'answer', reply: wire.unpackReply(result.reply) } : result
+  } catch {
+    return SILENT
+  }
+}
+
+function isOpen({ left }: OpenParcel): boolean {
+  return left > 0
+}

@@ -1,0 +1,398 @@
+/**
+ * worker - one process of the cluster: its heartbeat, its shards, its effects, its asks to others.
+ *
+ * Liveness is per worker (the heartbeat), safety per shard (the token in every commit). A worker that takes no shards
+ * asks those that do. States: running, leaving (its shards are given back, attempts under way end), ended.
+ */
+import type { Behaviours, Command, CommandType } from '../behaviour.ts'
+import { type Clock, makeClock } from '../clock.ts'
+import { type ClusterLog, makeShardLog, nameOfError } from '../cluster-log.ts'
+import { newCmdId } from '../cmd-id.ts'
+import { assert } from '../fault.ts'
+import { type Claim, Pump } from '../items/pump.ts'
+import { ASK_LIFE_MS, Shard } from '../shard/shard.ts'
+import type { ShardWorld } from '../shard/world.ts'
+import type { Listening, Store, WorkerRecord } from '../store.ts'
+import { type AskResult, answerWork, bytesOfBlobs, type Work } from '../work.ts'
+import { Holdings } from './holdings.ts'
+import { Members } from './members.ts'
+import { OutcomeSender } from './outcome-sender.ts'
+import { type Answer, type RemoteAsk, RemoteAsks } from './remote-ask.ts'
+import { STUCK_MS, StuckCount } from './stuck-count.ts'
+
+const BEAT_MS = 3_000
+/** How often the records of others are read, while there are others. */
+const LOOK_MS = 500
+const TICK_MS = 250
+const SWEEP_MS = 60_000
+const STOP_EFFECTS_MS = 8_000
+const STOP_LOOK_MS = 20
+/** Then outcomes of what was cut are handed in. */
+const STOP_REPORT_MS = 500
+const START_MAX_MS = 30_000
+const START_LOOK_MS = 50
+/** Some 150 bytes each. */
+const FIELDS_MAX = 200_000
+const LOOK_BEATS = 10
+/** For so long after a worker has come or gone shards may be on their way. */
+const MOVING_MS = 60_000
+/** What another process sent while it lived has arrived by then. */
+const ALONE_MS = 60_000
+/** Alone, only what this process itself put into a mailbox lies there, and its bell may have been lost. */
+const ALONE_SWEEP_MS = 5_000
+
+/** What of a worker's record does not change while it runs, and what its connection says. */
+export type Identity = Omit<WorkerRecord, 'beats' | 'isLeaving' | 'takesShards'>
+
+export interface WorkerOptions {
+  readonly store: Store
+  readonly behaviours: Behaviours
+  readonly log: ClusterLog
+  /** Number of shards of the installation. */
+  readonly shards: number
+  /** False: it holds no shard, and asks those who do. Default true. */
+  readonly takesShards?: boolean
+  /** A number in [0, 1). */
+  readonly random: () => number
+  /** This process, for its record; asked at each heartbeat, because connections come and go. */
+  readonly identity: () => Identity
+  readonly clock?: Clock
+  /** Fields of hashes that the shards may remember together. */
+  readonly fieldsMax?: number
+  /** Whether the process that a record names is known to be gone (same machine). */
+  processGone?(record: WorkerRecord): boolean
+  /** Told of each confirmed commit: its duration in ms and how many works it held. */
+  committed?(ms: number, works: number): void
+  /** Shards got stuck again and again: the process had better end. */
+  hopeless?(): void
+  /** Makes a shard; tests plant broken ones. */
+  makeShard?(id: number, world: ShardWorld): Shard
+  /** What of the world a test changes. */
+  readonly world?: Partial<ShardWorld>
+}
+
+export interface WorkerStats {
+  readonly shards: number
+  readonly running: number
+  readonly halted: number
+  readonly waiting: number
+  readonly underWay: number
+  readonly commits: number
+  /** Asks to other processes that wait. */
+  readonly asking: number
+}
+
+/** Starts a worker and takes every shard that is free. Rejects when the store does not answer within 30 s. */
+export async function startWorker(options: WorkerOptions): Promise<Worker> {
+  const worker = new Worker(options)
+  await worker.start()
+  return worker
+}
+
+export class Worker {
+  readonly id: string
+  private readonly options: WorkerOptions
+  private readonly clock: Clock
+  private readonly world: ShardWorld
+  private readonly members: Members
+  private readonly commands: ReadonlyMap<string, CommandType>
+  private readonly pump: Pump
+  private readonly holdings: Holdings
+  private readonly remote: RemoteAsks
+  private readonly sender: OutcomeSender
+  private readonly stuck: StuckCount
+  private listening: Listening | null = null
+  private living: readonly string[] = []
+  private beats = 0
+  private commits = 0
+  private answeredAtMs: number
+  private sweptAtMs = 0
+  private mailSweptAtMs = 0
+  private accompaniedAtMs = Number.NEGATIVE_INFINITY
+  private isLeaving = false
+  private stopped = false
+  private cancels = new Set<() => void>()
+
+  constructor(options: WorkerOptions) {
+    const { store } = options
+    this.options = options
+    this.clock = options.clock ?? makeClock()
+    this.id = newCmdId(this.clock.nowMs(), options.random)
+    this.answeredAtMs = this.clock.monotonicMs()
+    this.members = new Members(this.id, options.processGone ?? (() => false))
+    this.commands = new Map(options.behaviours.commands.map((type) => [type.name, type]))
+    this.pump = new Pump(options.behaviours.lanes, (claim, error) =>
+      options.log.error({ lane: claim.lane, item: claim.item, error: nameOfError(error) }, 'An effect threw'),
+    )
+    this.remote = new RemoteAsks({ store, clock: this.clock, worker: this.id, random: options.random })
+    this.sender = new OutcomeSender({ store, clock: this.clock, random: options.random })
+    this.stuck = new StuckCount()
+    this.world = this.makeWorld()
+    this.holdings = new Holdings({
+      me: this.id,
+      store,
+      clock: this.clock,
+      members: this.members,
+      count: options.shards,
+      takesShards: options.takesShards ?? true,
+      makeShard: (id) => options.makeShard?.(id, this.world) ?? new Shard(id, this.world),
+      beat: () => this.beat(),
+    })
+  }
+
+  async start(): Promise<void> {
+    const startedAtMs = this.clock.monotonicMs()
+    while (!(await this.beat())) {
+      assert(this.clock.monotonicMs() - startedAtMs < START_MAX_MS, 'The store does not answer')
+      await this.wait(START_LOOK_MS)
+    }
+    this.listening = this.options.store.listen(this.id, {
+      bells: (bells) => {
+        for (const bell of bells) this.holdings.shards.get(bell.shard)?.bell(bell)
+      },
+      replies: (text) => this.remote.heard(text),
+      released: (shard) => void this.holdings.check([shard]),
+      joined: () => void this.look(true),
+    })
+    await this.holdings.check()
+    this.loop(BEAT_MS, async () => {
+      await this.beat()
+      await this.checkShards()
+    })
+    this.loop(LOOK_MS, () => this.look())
+    this.loop(TICK_MS, async () => this.tick())
+  }
+
+  nowMs(): number {
+    return this.clock.nowMs()
+  }
+
+  /** The store's connection came back: others learn of the new one at once. */
+  connected(): void {
+    if (this.beats > 0 && !this.stopped) void this.beat()
+  }
+
+  /** Workers that live as far as this one knows, itself among them. */
+  get livingWorkers(): readonly string[] {
+    return [this.id, ...this.living]
+  }
+
+  /** Workers that run shards, or are still ending what they did there; this one is always counted. */
+  get sharers(): number {
+    return 1 + this.members.sharers(this.clock.monotonicMs())
+  }
+
+  /** Every shard runs here, or has a living owner. */
+  ready(): boolean {
+    return !this.stopped && !this.isLeaving && !this.holdings.someAreFree
+  }
+
+  /** One command to the owner of a shard. Never rejects. */
+  ask(shard: number, command: Command): Promise<AskResult> {
+    const type = this.commands.get(command.name)
+    assert(type !== undefined, 'Command is unknown', { name: command.name })
+    const mine = this.holdings.shards.get(shard)
+    if (mine?.accepts === true) return mine.ask(command, type, bytesOfBlobs(command))
+    const deadlineMs = this.clock.nowMs() + ASK_LIFE_MS
+    return new Promise((answer) => this.askOthers({ shard, type, command, deadlineMs }, answer))
+  }
+
+  /** The shards that this process owns, by number. */
+  get owned(): readonly number[] {
+    return [...this.holdings.shards.keys()]
+  }
+
+  stats(): WorkerStats {
+    const shards = [...this.holdings.shards.values()]
+    const running = shards.filter((shard) => shard.running).length
+    const halted = shards.filter((shard) => shard.halted).length
+    const waiting = shards.reduce((sum, shard) => sum + shard.waiting, 0)
+    const [commits, asking] = [this.commits, this.remote.size]
+    return { shards: this.options.shards, running, halted, waiting, underWay: this.pump.size, commits, asking }
+  }
+
+  /**
+   * Ends it. Where others take shards, its own are given back at once, and attempts under way report to whoever takes
+   * them; alone it keeps them until the attempts have ended. Attempts get eight seconds.
+   */
+  async stop(): Promise<void> {
+    if (this.isLeaving) return
+    this.isLeaving = true
+    this.pump.close()
+    const startedAtMs = this.clock.monotonicMs()
+    const leftMs = (): number => STOP_EFFECTS_MS - (this.clock.monotonicMs() - startedAtMs)
+    await this.beat()
+    const areOthers = this.members.takers(this.clock.monotonicMs()).length > 0
+    if (areOthers) await this.holdings.close()
+    while (this.pump.size > 0 && leftMs() > 0) await this.wait(STOP_LOOK_MS)
+    this.pump.abortAll()
+    await this.holdings.close()
+    while (this.pump.size + this.sender.size > 0 && leftMs() > -STOP_REPORT_MS) await this.wait(STOP_LOOK_MS)
+    this.stopped = true
+    for (const cancel of this.cancels) cancel()
+    this.listening?.close()
+    await this.options.store.retire(this.id)
+  }
+
+  private makeWorld(): ShardWorld {
+    const { store, random, behaviours } = this.options
+    return {
+      store,
+      clock: this.clock,
+      entities: new Map(behaviours.entities.map((type) => [type.kind, type])),
+      timers: behaviours.timers,
+      commands: this.commands,
+      lanes: behaviours.lanes,
+      pump: this.pump,
+      worker: this.id,
+      random,
+      fieldBudget: { left: this.options.fieldsMax ?? FIELDS_MAX },
+      isDead: (worker) => this.members.isDead(worker, this.clock.monotonicMs()),
+      answered: () => {
+        this.answeredAtMs = this.clock.monotonicMs()
+      },
+      forward: (shard, works) => this.forward(shard, works),
+      reported: (shard, claim, outcome) => this.reported(shard, claim, outcome),
+      gone: (id) => {
+        const shard = this.holdings.shards.get(id)
+        if (shard !== undefined && !shard.running) void this.holdings.gone(shard)
+      },
+      resync: (nowMs, sentAtMs) => this.clock.set(nowMs, sentAtMs),
+      log: makeShardLog(this.options.log, (ms, works) => {
+        this.commits += 1
+        this.options.committed?.(ms, works)
+      }),
+      ...this.options.world,
+    }
+  }
+
+  private async beat(): Promise<boolean> {
+    const { store, identity, takesShards = true } = this.options
+    const sentAtMs = this.clock.monotonicMs()
+    this.beats += 1
+    const record = { ...identity(), beats: this.beats, takesShards, isLeaving: this.isLeaving }
+    const beat = await store.heartbeat({ worker: this.id, record })
+    if (beat.kind === 'failed') return false
+    this.answeredAtMs = this.clock.monotonicMs()
+    this.stuck.beat(this.answeredAtMs)
+    this.clock.set(beat.nowMs, sentAtMs)
+    this.members.note(beat.workers, this.clock.monotonicMs())
+    this.compareLiving()
+    return true
+  }
+
+  /** Reads the records of the others, and asks for the connections of those that are silent. */
+  private async look(mayBeNew = false): Promise<void> {
+    const askedAtMs = this.clock.monotonicMs()
+    if (!mayBeNew && this.living.length === 0 && !this.holdings.someAreFree) return
+    const { runId } = this.options.identity()
+    const clients = this.members.suspects(askedAtMs, runId)
+    const seen = await this.options.store.look(clients)
+    if (seen === null || this.stopped) return
+    const atMs = this.clock.monotonicMs()
+    this.members.note(seen.workers, atMs)
+    this.members.asked(clients, seen.connected, { atMs, runId })
+    this.compareLiving()
+    // While shards move their owners are looked at often: that one was given back can have gone unheard.
+    const areMoving = this.members.calmMs(atMs) < MOVING_MS
+    if (areMoving || this.holdings.someAreFree) await this.checkShards()
+    if (!this.holdings.someAreFree && !this.isLeaving) await this.holdings.move()
+  }
+
+  /** What a worker that is no more had claimed may lie in any shard. */
+  private compareLiving(): void {
+    const living = this.members.others(this.clock.monotonicMs())
+    const someDied = this.living.some((worker) => !living.includes(worker))
+    this.living = living
+    if (someDied) for (const shard of this.holdings.shards.values()) shard.workerDied()
+  }
+
+  private async checkShards(): Promise<void> {
+    if (this.stopped || this.isSettled()) return
+    await this.holdings.check()
+    if (this.stopped) return
+    for (const worker of this.members.dead(this.clock.monotonicMs())) await this.options.store.retire(worker)
+  }
+
+  /** Alone, with every shard running: nothing to look at, but for now and then, in case the store has lost something. */
+  private isSettled(): boolean {
+    const { shards } = this.holdings
+    if (this.beats % LOOK_BEATS === 0 || shards.size < this.options.shards || this.living.length > 0) return false
+    for (const shard of shards.values()) if (!shard.running) return false
+    return true
+  }
+
+  private tick(): void {
+    const atMs = this.clock.monotonicMs()
+    const silentMs = atMs - this.answeredAtMs
+    if (this.living.length > 0) this.accompaniedAtMs = atMs
+    const isAlone = atMs - this.accompaniedAtMs > ALONE_MS
+    if (atMs - this.mailSweptAtMs >= (isAlone ? ALONE_SWEEP_MS : 0)) void this.sweepMail(atMs)
+    for (const shard of this.holdings.shards.values()) {
+      shard.tick(silentMs)
+      if (shard.stuckMs(atMs) > STUCK_MS && this.stuck.mayJudge(atMs)) this.letGo(shard)
+    }
+    if (atMs - this.sweptAtMs < SWEEP_MS) return
+    this.sweptAtMs = atMs
+    for (const shard of this.holdings.shards.values()) shard.sweep()
+  }
+
+  /** A bell may have been lost: one read tells which shards have something. */
+  private async sweepMail(atMs: number): Promise<void> {
+    this.mailSweptAtMs = Number.POSITIVE_INFINITY
+    const running = [...this.holdings.shards.values()].filter(({ accepts }) => accepts)
+    const waiting = await this.options.store.waiting(running.map(({ cursors }) => cursors))
+    this.mailSweptAtMs = atMs
+    for (const shard of waiting ?? []) this.holdings.shards.get(shard)?.ring()
+  }
+
+  private letGo(shard: Shard): void {
+    this.options.log.warn({ shard: shard.id }, 'A shard has not moved for ten seconds and is taken anew')
+    const isHopeless = this.stuck.add(this.clock.monotonicMs())
+    shard.letGo()
+    if (!isHopeless) return
+    this.options.log.error({ shard: shard.id }, 'Shards got stuck three times within a minute')
+    this.options.hopeless?.()
+  }
+
+  private askOthers(asked: RemoteAsk, answer: Answer): void {
+    const isHere = this.options.takesShards !== false && !this.isLeaving
+    const isHalted = this.holdings.shards.get(asked.shard)?.halted === true
+    const areOthers = this.members.takers(this.clock.monotonicMs()).length > 0
+    if (this.stopped || isHalted || !(isHere || areOthers)) answer({ kind: 'unavailable' })
+    else this.remote.ask(asked, answer)
+  }
+
+  /** Works of a shard object that has ended: to the next one here, or to the shard's mailbox or outcomes. */
+  private forward(shard: number, works: readonly Work[]): void {
+    const mine = this.holdings.shards.get(shard)
+    for (const work of works) {
+      if (mine?.running === true) mine.take(work)
+      else if (work.source === 'outcome') void this.sender.resend(shard, work.command)
+      else this.askOthers({ ...work, shard }, (result) => answerWork(work, result))
+    }
+  }
+
+  /** An attempt ended. Whoever does not hold the shard leaves its outcome to who does. */
+  private reported(shard: number, claim: Claim, outcome: unknown): void {
+    const mine = this.holdings.shards.get(shard)
+    if (mine?.running === true) mine.report(claim, outcome)
+    else if (!this.stopped) void this.sender.send(shard, claim, outcome)
+  }
+
+  private loop(everyMs: number, call: () => Promise<void>): void {
+    const again = (): void => {
+      const cancel = this.clock.after(everyMs, () => {
+        this.cancels.delete(cancel)
+        if (this.stopped) return
+        void call().then(again)
+      })
+      this.cancels.add(cancel)
+    }
+    again()
+  }
+
+  private wait(ms: number): Promise<void> {
+    return new Promise((resolve) => this.clock.after(ms, resolve))
+  }
+}

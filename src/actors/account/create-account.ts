@@ -1,0 +1,106 @@
+/**
+ * create-account - makes an account with its first servers, their default streams and their first keys.
+ *
+ * Keys come as hash and prefix; whoever ordered the account made the values and shows them.
+ *
+ * Spec account.create
+ */
+
+import type { CommandType, Op } from '../../../cluster/behaviour.ts'
+import { assert } from '../../../cluster/fault.ts'
+import { msOf } from '../../../cluster/id.ts'
+import { ACCOUNT_DEFAULTS, type AccountState, type AccountStatus, accountRef } from '../../state/account.ts'
+import { FIRST_KEY_NAME, type NewKey, newKeyOps } from '../../state/api-key.ts'
+import { type ActSubject, auditOps, type OperatorAct } from '../../state/audit.ts'
+import { accountsKey, administratorsKey } from '../../state/keys.ts'
+import { type CreatedServer, makeServer, type NewServer } from '../new-server.ts'
+import { firstPeopleDue } from './people.ts'
+
+export interface CreateAccountBody {
+  readonly name: string
+  readonly status: AccountStatus
+  readonly accountKey: NewKey | null
+  /** Only on shard 0, where the operator's keys live. */
+  readonly operatorKey: NewKey | null
+  readonly servers: readonly NewServer[]
+  /** Addresses to mail about the account; they stay out of every state and stream. */
+  readonly administrators?: readonly string[]
+  /** The operator who orders it; absent at the first start. */
+  readonly by?: OperatorAct
+}
+
+export interface CreateAccountReply {
+  readonly kind: 'created'
+  readonly accountId: string
+  readonly account: AccountState
+  /** Ids of the account's and the operator's key, where ordered. */
+  readonly accountTokenId: string | null
+  readonly operatorTokenId: string | null
+  /** In the order of the command. */
+  readonly servers: readonly CreatedServer[]
+}
+
+export const createAccount: CommandType<CreateAccountBody, CreateAccountReply> = {
+  name: 'create-account',
+  entities: () => [],
+  counters: () => [],
+  facts: () => [],
+  decide(body, _states, _facts, context) {
+    assert(body.operatorKey === null || context.shard === 0, 'Operator keys live on shard 0', { shard: context.shard })
+    const { shard, nowMs } = context
+    const accountId = context.newId()
+    const accountTokenId = body.accountKey === null ? null : context.newId()
+    const operatorTokenId = body.operatorKey === null ? null : context.newId()
+    const made = body.servers.map((server) => makeServer(server, accountId, context))
+    const account = makeAccount(body, { accountId, accountTokenId, createdAtMs: nowMs })
+    const ops: Op[] = [{ key: accountsKey(shard), write: 'ZADD', args: [String(msOf(accountId)), accountId] }]
+    ops.push(...administratorOps(shard, accountId, body.administrators ?? []))
+    if (body.by !== undefined) ops.push(...auditOps(context, body.by, subjectOf(body, account)))
+    const owner = { name: FIRST_KEY_NAME, createdAtMs: nowMs, serverId: null, mode: null, streamId: null }
+    if (body.accountKey !== null && accountTokenId !== null)
+      ops.push(...newKeyOps(shard, body.accountKey, { ...owner, kind: 'account', accountId, tokenId: accountTokenId }))
+    if (body.operatorKey !== null && operatorTokenId !== null) {
+      const operator = { ...owner, kind: 'operator' as const, accountId: null, tokenId: operatorTokenId }
+      ops.push(...newKeyOps(shard, body.operatorKey, operator))
+    }
+    return {
+      kind: 'done',
+      reply: {
+        kind: 'created',
+        accountId,
+        account,
+        accountTokenId,
+        operatorTokenId,
+        servers: made.map(({ ids }) => ids),
+      },
+      events: [
+        { ref: accountRef(accountId), event: { type: 'created', account } },
+        ...made.flatMap(({ staged }) => staged.events ?? []),
+      ],
+      ops: [...ops, ...made.flatMap(({ staged }) => staged.ops ?? [])],
+      due: [firstPeopleDue(accountId, nowMs), ...made.map(({ due }) => due)],
+    }
+  },
+}
+
+function makeAccount(
+  { name, status, accountKey, servers }: CreateAccountBody,
+  ids: { accountId: string; accountTokenId: string | null; createdAtMs: number },
+): AccountState {
+  const { accountId, accountTokenId, createdAtMs } = ids
+  const keys =
+    accountKey === null || accountTokenId === null ? [] : [{ tokenId: accountTokenId, hash: accountKey.hash }]
+  return { ...ACCOUNT_DEFAULTS, accountId, name, status, createdAtMs, keys, servers: servers.length, held: false }
+}
+
+function administratorOps(shard: number, accountId: string, addresses: readonly string[]): Op[] {
+  if (addresses.length === 0) return []
+  const args = addresses.flatMap((address, place) => [String(place), address])
+  return [{ key: administratorsKey(shard, accountId), write: 'HSET', args }]
+}
+
+function subjectOf({ administrators = [] }: CreateAccountBody, account: AccountState): ActSubject {
+  const { accountId, name, status, approvedCap, monthlyCap } = account
+  const after = { name, status, approvedCap, monthlyCap, administrators: administrators.length }
+  return { targets: { accountId }, before: null, after }
+}

@@ -1,0 +1,98 @@
+/**
+ * people - removes the rows of persons that no message names any more, hash by hash, each month.
+ *
+ * A person last named in a month goes 14 months later: the last message of that month is past its age then. Who is on a
+ * suppression list stays. One timer walks the first persons of an account and, where these are not all, its buckets; its
+ * months begin at a moment of the first day that follows from the account's id, so that not all accounts are walked at
+ * once.
+ *
+ * Spec retention.person
+ */
+
+import type { CommandType, Due, Op, TimerBody } from '../../../cluster/behaviour.ts'
+import { PERSON_MONTHS } from '../../state/age.ts'
+import { DAY_MS, monthOf, monthOfName, monthStartMs } from '../../state/calendar.ts'
+import { firstPersonsKey, PERSON_BUCKETS, personKey } from '../../state/keys.ts'
+import { TIMERS_LANE } from '../../state/message/item.ts'
+import { COUNT_FIELD, erasedMonthOf, FIRST_PERSONS, unpackPerson } from '../../state/person.ts'
+import { unitOf } from '../../state/spread.ts'
+import { deleteOps } from '../message/sweep.ts'
+
+export const PEOPLE_TIMER = 'people'
+/** Place of an account's first persons in the walk; bucket b has the place b + 1. */
+const FIRST = 0
+
+/** The first walk of a new account. */
+export function firstPeopleDue(accountId: string, nowMs: number): Due {
+  return { lane: TIMERS_LANE, item: itemOf(accountId, FIRST), atMs: nextWalkMs(accountId, nowMs) }
+}
+
+export const people: CommandType<TimerBody, null> = {
+  name: 'people',
+  frees: true,
+  entities: () => [],
+  counters: () => [],
+  facts: (body, _states, { shard }) => [{ read: 'hash', key: keyOf(shard, body) }],
+  decide(body, _states, facts, { shard, nowMs }) {
+    const { accountId, place } = parseTimer(body)
+    const key = keyOf(shard, body)
+    const rows = facts.hash(key)
+    const isAll = place === FIRST && Number(rows.get(COUNT_FIELD) ?? 0) < FIRST_PERSONS
+    const isLast = isAll || place === PERSON_BUCKETS
+    const due: Due = isLast
+      ? firstPeopleDue(accountId, nowMs)
+      : { lane: TIMERS_LANE, item: itemOf(accountId, place + 1), atMs: nowMs }
+    // That the first hash is full says that there are buckets: its count stays.
+    const keepsCount = place === FIRST && !isAll
+    return { kind: 'done', reply: null, ops: rowOps(key, rows, { month: monthOf(nowMs), keepsCount }), due: [due] }
+  },
+}
+
+/** Writes that remove what is past its age from a hash; all of it where nobody is left. */
+function rowOps(
+  key: string,
+  rows: ReadonlyMap<string, string>,
+  { month, keepsCount }: { month: number; keepsCount: boolean },
+): Op[] {
+  const past: string[] = []
+  let left = 0
+  const judge = (stamp: string, fields: readonly string[]) => {
+    if (monthOfName(stamp) + PERSON_MONTHS <= month) past.push(...fields)
+    else left += 1
+  }
+  for (const [field, value] of rows) {
+    if (field === COUNT_FIELD) continue
+    const isNumber = isNumberField(field)
+    const erased = isNumber ? erasedMonthOf(value) : null
+    if (erased !== null) judge(erased, [field])
+    if (isNumber) continue
+    const person = unpackPerson(value)
+    if (person.suppressions > 0) left += 1
+    else judge(person.month, [field, String(person.number)])
+  }
+  if (past.length === 0) return []
+  return left === 0 && !keepsCount ? [{ key, write: 'UNLINK', args: [] }] : deleteOps(key, past)
+}
+
+/** HMACs have 22 characters, numbers at most 16. */
+function isNumberField(field: string): boolean {
+  return field.length <= 16
+}
+
+function parseTimer({ item }: TimerBody): { accountId: string; place: number } {
+  const [, accountId = '', place = '0'] = item.split(':')
+  return { accountId, place: Number(place) }
+}
+
+function keyOf(shard: number, body: TimerBody): string {
+  const { accountId, place } = parseTimer(body)
+  return place === FIRST ? firstPersonsKey(shard, accountId) : personKey(shard, accountId, place - 1)
+}
+
+function itemOf(accountId: string, place: number): string {
+  return `${PEOPLE_TIMER}:${accountId}:${place}`
+}
+
+function nextWalkMs(accountId: string, nowMs: number): number {
+  return monthStartMs(monthOf(nowMs) + 1) + Math.floor(unitOf(accountId) * DAY_MS)
+}

@@ -1,0 +1,56 @@
+/**
+ * check-schedule - when the records of a sending domain are looked up by themselves.
+ *
+ * A newcomer is waited for closely and then less and less; a domain in its warning has a day to be mended, so it is
+ * looked at hourly. A domain that has lost its verification is waited for like a new one.
+ *
+ * Spec domain.schedule
+ */
+
+import type { Due } from '../../../cluster/behaviour.ts'
+import { DAY_MS, HOUR_MS } from '../../state/calendar.ts'
+import type { DomainState } from '../../state/domain.ts'
+import { TIMERS_LANE } from '../../state/message/item.ts'
+
+export const CHECK_TIMER = 'check'
+
+const MINUTE_MS = 60_000
+/** Long enough to have made the records after they were shown. */
+const FIRST_CHECK_MS = 30_000
+const CLOSELY_MS = HOUR_MS
+const HOURLY_MS = 3 * DAY_MS
+
+/** What the schedule looks at. */
+export type Scheduled = Pick<DomainState, 'domainId' | 'verified' | 'failingSinceMs' | 'unverifiedSinceMs' | 'pending'>
+
+/** The first look at a domain that was added at `nowMs`. */
+export function firstCheckDue(domainId: string, nowMs: number): Due {
+  return { lane: TIMERS_LANE, item: checkTimerItem(domainId), atMs: nowMs + FIRST_CHECK_MS }
+}
+
+/** The look after one at `nowMs`. */
+export function nextCheckDue(domain: Scheduled, nowMs: number): Due {
+  return { lane: TIMERS_LANE, item: checkTimerItem(domain.domainId), atMs: nowMs + intervalMs(domain, nowMs) }
+}
+
+/** The timer of a domain. */
+export function checkTimerItem(domainId: string): string {
+  return `${CHECK_TIMER}:${domainId}`
+}
+
+/** The domain of a timer. */
+export function domainOfTimer(item: string): string {
+  return item.slice(CHECK_TIMER.length + 1)
+}
+
+function intervalMs({ verified, failingSinceMs, unverifiedSinceMs, pending }: Scheduled, nowMs: number): number {
+  const own = verified ? (failingSinceMs === null ? DAY_MS : HOUR_MS) : waitingMs(nowMs - unverifiedSinceMs)
+  // A key that is to follow is waited for like a new domain.
+  return pending === null ? own : Math.min(own, waitingMs(nowMs - pending.orderedAtMs))
+}
+
+/** How long to wait for records that have been awaited for `ageMs`. */
+function waitingMs(ageMs: number): number {
+  if (ageMs < CLOSELY_MS) return 5 * MINUTE_MS
+  return ageMs < CLOSELY_MS + HOURLY_MS ? HOUR_MS : DAY_MS
+}

@@ -1,0 +1,144 @@
+/**
+ * domain-check - scheduled looks at the records of sending domains: a timer for each domain, and a lane for the look-ups.
+ *
+ * The timer only says that it is time and sets itself anew, so a look-up that is lost takes nothing with it. The look-up
+ * is an effect, and what it found is recorded like the finding of the verify operation.
+ *
+ * Items: timer `check:<domainId>`; lane `check`, item = domainId.
+ *
+ * Spec domain.schedule, domain.states, domain.notice
+ */
+
+import type {
+  CommandType,
+  Context,
+  Decision,
+  Facts,
+  OutcomeBody,
+  PrepareBody,
+  Staged,
+  TimerBody,
+} from '../../../cluster/behaviour.ts'
+import { msOf } from '../../../cluster/id.ts'
+import { activateOps, pairFact, unpackPair } from '../../state/dkim-pair.ts'
+import {
+  checkedDomain,
+  type DomainCheck,
+  type DomainState,
+  domainRef,
+  sendingOps,
+  switchedKey,
+} from '../../state/domain.ts'
+import { TIMERS_LANE } from '../../state/message/item.ts'
+import { checkTimerItem, domainOfTimer, nextCheckDue } from './check-schedule.ts'
+import { administratorsFact, noticeDues, noticeOf } from './notice.ts'
+
+export const CHECK_LANE = 'check'
+
+/** What a look-up needs. */
+export type CheckJob = Pick<DomainState, 'domainId' | 'domain' | 'selector' | 'publicKey' | 'pending'>
+
+/** It is time to look: the look-up is due, and so is the next time. */
+export const checkTimer: CommandType<TimerBody, null> = {
+  name: 'check timer',
+  entities: ({ item }) => [domainRef(domainOfTimer(item))],
+  counters: () => [],
+  facts: () => [],
+  decide({ item }, states, _facts, { nowMs }) {
+    const domain = states.get<DomainState | null>(domainRef(domainOfTimer(item)))
+    if (!isThere(domain)) return NOTHING
+    const look = { lane: CHECK_LANE, item: domain.domainId, atMs: nowMs }
+    return { kind: 'done', reply: null, due: [look, nextCheckDue(domain, nowMs)] }
+  },
+}
+
+export const prepareCheck: CommandType<PrepareBody, CheckJob | null> = {
+  name: 'prepare check',
+  entities: ({ item }) => [domainRef(item)],
+  counters: () => [],
+  facts: () => [],
+  decide({ item }, states) {
+    const found = states.get<DomainState | null>(domainRef(item))
+    if (!isThere(found)) return { kind: 'done', reply: null }
+    const { domainId, domain, selector, publicKey, pending } = found
+    return { kind: 'done', reply: { domainId, domain, selector, publicKey, pending } }
+  },
+}
+
+export const checkOutcome: CommandType<OutcomeBody<DomainCheck>, null> = {
+  name: 'check outcome',
+  entities: ({ item }) => [domainRef(item)],
+  counters: () => [],
+  facts: () => [],
+  decide({ item, outcome }, states, facts, context): Decision<null> {
+    const domain = states.get<DomainState | null>(domainRef(item))
+    if (!isThere(domain) || outcome === null) return NOTHING
+    const recorded = recordFinding(domain, outcome, facts, context)
+    return recorded.kind === 'need' ? recorded : { kind: 'done', reply: null, ...recorded.staged }
+  },
+}
+
+/** A domain after a look-up, and what that writes. */
+interface Recorded {
+  readonly kind: 'recorded'
+  readonly domain: DomainState
+  readonly staged: Staged
+}
+
+/** What a look-up makes of a domain; first asks for what it writes besides: whom to tell, the key that is to follow. */
+export function recordFinding(
+  domain: DomainState,
+  check: DomainCheck,
+  facts: Facts,
+  context: Context,
+): Recorded | (Decision<never> & { kind: 'need' }) {
+  if (check.selector !== undefined && check.selector !== domain.selector) return unchanged(domain)
+  const { shard, nowMs } = context
+  const follows = check.pendingDkim === 'ok' ? domain.pending : null
+  const place = { shard, accountId: domain.accountId, domain: domain.domain }
+  const keyFact = pairFact(place, follows?.selector ?? '')
+  if (follows !== null && !facts.has(keyFact)) return { kind: 'need', facts: [keyFact] }
+  const pair = follows && unpackPair(follows.selector, facts.field(keyFact.key, follows.selector))
+  // Above every id given out: mail accepted so far has the key of before, however often it is tried.
+  const switched = pair && follows && switchedKey(follows, msOf(context.newId()) + 1)
+  const found: DomainCheck = switched === null ? check : { ...check, dkim: 'ok' }
+  const checked = checkedDomain({ ...domain, ...switched }, found, nowMs)
+  if (checked === null) return unchanged(domain)
+  const after = { ...domain, ...switched, ...checked }
+  const notice = noticeOf(domain, after)
+  const fact = administratorsFact(shard, domain.accountId)
+  if (notice !== null && !facts.has(fact)) return { kind: 'need', facts: [fact] }
+  const told = notice === null ? [] : noticeDues(notice, after, { administrators: facts.hash(fact.key), nowMs })
+  const isSwitched = switched !== null && pair !== null
+  const differs = isSwitched || after.verified !== domain.verified || after.failingSinceMs !== domain.failingSinceMs
+  return {
+    kind: 'recorded',
+    domain: after,
+    staged: {
+      events: [{ ref: domainRef(domain.domainId), event: { type: 'checked', checked: { ...switched, ...checked } } }],
+      ops: [
+        ...(isSwitched ? activateOps(place, pair, switched.keySinceMs) : []),
+        ...(differs ? sendingOps(shard, after) : []),
+      ],
+      due: differs ? [nextCheckDue(after, nowMs), ...told] : [],
+    },
+  }
+}
+
+function unchanged(domain: DomainState): Recorded {
+  return { kind: 'recorded', domain, staged: {} }
+}
+
+/** What waits to be looked up of a domain that is removed. */
+export function endChecks(domainId: string): { readonly lane: string; readonly item: string }[] {
+  return [
+    { lane: TIMERS_LANE, item: checkTimerItem(domainId) },
+    { lane: CHECK_LANE, item: domainId },
+  ]
+}
+
+const NOTHING = { kind: 'done', reply: null } as const
+
+function isThere(domain: DomainState | null): domain is DomainState {
+  return domain !== null && domain.removedAtMs === null
+}

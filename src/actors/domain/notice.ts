@@ -1,0 +1,123 @@
+/**
+ * notice - what an account's administrators are told by mail about its sending domains, each of them once.
+ *
+ * A notice is no message of any server: it is in no log, counts on no limit and makes no event. It waits in a lane of its
+ * own and is retried as mail is. An account without administrators has one notice too, which only the operator's log
+ * gets to see.
+ *
+ * Item: `<kind>.<domain short>.<place of the administrator or ->.<ms>`. Key: `administrators:<account>`
+ *
+ * Spec domain.notice
+ */
+
+import type { CommandType, Due, Fact, OutcomeBody, PrepareBody } from '../../../cluster/behaviour.ts'
+import { idOfShort, shardOf, shortId } from '../../../cluster/id.ts'
+import { nextAttemptAtMs, parseRetryHintMs } from '../../mail/retry.ts'
+import { type DomainState, domainRef } from '../../state/domain.ts'
+import { administratorsKey } from '../../state/keys.ts'
+import { unitOf } from '../../state/spread.ts'
+import type { DeliveryOutcome } from '../message/attempted.ts'
+
+export const NOTICE_LANE = 'notice'
+
+/** `warning`: a record is gone, mail still goes out. `ended`: it does no more. */
+export type NoticeKind = 'warning' | 'ended'
+
+export interface NoticeJob {
+  readonly kind: NoticeKind
+  readonly domain: DomainState
+  /** When it came to this. */
+  readonly atMs: number
+  /** Null: the account has no administrator. */
+  readonly address: string | null
+}
+
+/** How an attempt ended. */
+export type NoticeOutcome = Pick<DeliveryOutcome, 'result' | 'response'>
+
+interface NoticeItem {
+  readonly kind: NoticeKind
+  readonly domainId: string
+  /** Field in the hash of administrators; null = the account has none. */
+  readonly place: string | null
+  readonly atMs: number
+}
+
+/** What a change of a domain's state is told as; null: as nothing. */
+export function noticeOf(before: DomainState, after: DomainState): NoticeKind | null {
+  if (!before.verified) return null
+  if (!after.verified) return 'ended'
+  return before.failingSinceMs === null && after.failingSinceMs !== null ? 'warning' : null
+}
+
+/** The read that a notice needs. */
+export function administratorsFact(shard: number, accountId: string): Fact & { read: 'hash' } {
+  return { read: 'hash', key: administratorsKey(shard, accountId) }
+}
+
+/** One notice for each administrator (`administrators`: place -> address). */
+export function noticeDues(
+  kind: NoticeKind,
+  { domainId }: DomainState,
+  of: { readonly administrators: ReadonlyMap<string, string>; readonly nowMs: number },
+): Due[] {
+  const places = of.administrators.size === 0 ? [null] : [...of.administrators.keys()]
+  return places.map((place) => {
+    const item = formatItem({ kind, domainId, place, atMs: of.nowMs })
+    return { lane: NOTICE_LANE, item, atMs: of.nowMs }
+  })
+}
+
+export const prepareNotice: CommandType<PrepareBody, NoticeJob | null> = {
+  name: 'prepare notice',
+  entities: ({ item }) => [domainRef(parseItem(item).domainId)],
+  counters: () => [],
+  facts: ({ item }, states) => {
+    const { domainId, place } = parseItem(item)
+    const domain = states.get<DomainState | null>(domainRef(domainId))
+    return domain === null || place === null ? [] : [addressFact(domain, place)]
+  },
+  decide({ item }, states, facts) {
+    const { kind, domainId, place, atMs } = parseItem(item)
+    const domain = states.get<DomainState | null>(domainRef(domainId))
+    if (domain === null) return { kind: 'done', reply: null }
+    const address = place === null ? null : facts.field(addressFact(domain, place).key, place)
+    // An administrator who is one no more is told nothing.
+    if (place !== null && address === null) return { kind: 'done', reply: null }
+    return { kind: 'done', reply: { kind, domain, atMs, address } }
+  },
+}
+
+export const noticeOutcome: CommandType<OutcomeBody<NoticeOutcome>, null> = {
+  name: 'notice outcome',
+  frees: true,
+  entities: () => [],
+  counters: () => [],
+  facts: () => [],
+  decide({ lane, item, attempt, current, outcome }, _states, _facts, { nowMs }) {
+    if (outcome === null || outcome.result !== 'deferred' || !current) return { kind: 'done', reply: null }
+    const hintMs = outcome.response === null ? null : parseRetryHintMs(outcome.response)
+    const { atMs: acceptedAtMs } = parseItem(item)
+    const nextAtMs = nextAttemptAtMs({ attempt, acceptedAtMs, nowMs, unit: unitOf(`${item}#${attempt}`), hintMs })
+    return { kind: 'done', reply: null, due: nextAtMs === null ? [] : [{ lane, item, atMs: nextAtMs }] }
+  },
+}
+
+function addressFact({ accountId }: DomainState, place: string): Fact & { read: 'fields' } {
+  const key = administratorsKey(shardOf(accountId) as number, accountId)
+  return { read: 'fields', key, fields: [place] }
+}
+
+function formatItem({ kind, domainId, place, atMs }: NoticeItem): string {
+  return `${kind}.${shortId(domainId)}.${place ?? '-'}.${atMs}`
+}
+
+function parseItem(item: string): NoticeItem {
+  const [kind, short = '', place = '-', atMs] = item.split('.')
+  return {
+    kind: kind === 'ended' ? 'ended' : 'warning',
+    domainId: idOfShort(short),
+    place: place === '-' ? null : place,
+    atMs: Number(atMs),
+  }
+}

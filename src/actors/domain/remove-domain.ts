@@ -1,0 +1,43 @@
+/**
+ * remove-domain - removes a sending domain: new sends from it are refused at once.
+ *
+ * Accepted mail still goes out signed, so its keys and its states stay until no mail of it can be under way.
+ *
+ * Spec domain.remove
+ */
+
+import type { CommandType } from '../../../cluster/behaviour.ts'
+import { entityKey } from '../../../cluster/keyspace.ts'
+import { endOfRemainsMs, endPairsOps } from '../../state/dkim-pair.ts'
+import { domainName, domainRef, sendingOps } from '../../state/domain.ts'
+import { domainsKey, namesKey } from '../../state/keys.ts'
+import { type DomainOrder, domainOfOrder, domainOrderEntities, refuseOrder } from '../order/domain.ts'
+import { type Refused, refuse } from '../order/refusal.ts'
+import { endChecks } from './domain-check.ts'
+
+export const removeDomain: CommandType<DomainOrder, { readonly kind: 'removed' } | Refused> = {
+  name: 'remove-domain',
+  entities: domainOrderEntities,
+  counters: () => [],
+  facts: () => [],
+  decide(body, states, _facts, { shard, nowMs }) {
+    const refusal = refuseOrder(body, states)
+    if (refusal !== null) return refusal
+    const domain = domainOfOrder(body, states)
+    if (domain === null) return refuse('not_found')
+    const { domainId, accountId } = domain
+    return {
+      kind: 'done',
+      reply: { kind: 'removed' },
+      done: endChecks(domainId),
+      events: [{ ref: domainRef(domainId), event: { type: 'removed', removedAtMs: nowMs } }],
+      ops: [
+        { key: namesKey(shard, accountId), write: 'HDEL', args: [domainName(domain.domain)] },
+        { key: domainsKey(shard, accountId), write: 'ZREM', args: [domainId] },
+        ...sendingOps(shard, { ...domain, verified: false }),
+        ...endPairsOps({ shard, accountId, domain: domain.domain }, nowMs),
+        { key: entityKey(shard, 'domain', domainId), write: 'PEXPIREAT', args: [endOfRemainsMs(nowMs)] },
+      ],
+    }
+  },
+}

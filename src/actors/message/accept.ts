@@ -1,0 +1,298 @@
+/**
+ * accept - may these messages be accepted?
+ *
+ * The decision is the list of steps below, in the order of refusals: the first that refuses, or answers a replay, ends it.
+ * All or nothing over every message of the request. What acceptance writes stands in `acceptance.ts`.
+ *
+ * Guarantees: what is counted is what is accepted, in one commit; a replay counts nothing; a refusal leaves the
+ * Idempotency-Key free.
+ *
+ * Spec refusal.order, request.idempotency, send.refusals, limit.refusal
+ */
+
+import type { CommandType, Context, Decision, Fact, Facts, Known, Ref, States } from '../../../cluster/behaviour.ts'
+import { msOf } from '../../../cluster/id.ts'
+import { MESSAGE_BYTES_MAX } from '../../../schemas/limits.ts'
+import { SIMULATOR_DOMAIN } from '../../mail/simulator.ts'
+import type { AccountCounters, AccountState } from '../../state/account.ts'
+import { holdsKey } from '../../state/api-key.ts'
+import { sendingKey } from '../../state/keys.ts'
+import { limitsOfServer } from '../../state/limit.ts'
+import { findRecord, idempotencyFacts } from '../../state/message/idempotency.ts'
+import { namingFacts, unreadPersons } from '../../state/person.ts'
+import { firstRefusal, type Limit } from '../../state/quota.ts'
+import { SEGMENT_BOUNDS, type SegmentBounds } from '../../state/segment.ts'
+import type { ServerCounters, ServerState } from '../../state/server.ts'
+import { type StreamState, streamRef } from '../../state/stream.ts'
+import { suppressedFacts } from '../../state/suppression.ts'
+import { refuse } from '../order/refusal.ts'
+import { acceptAll } from './acceptance.ts'
+import { tellReachedCaps, warnOfCaps } from './cap.ts'
+import type { AcceptedMessage, RateLeft, SendBody, SendReply } from './send.ts'
+import { type SendNames, sendNames } from './send-turn.ts'
+import { sendWire } from './send-wire.ts'
+
+/** Everything that the steps look at. */
+export interface SendTurn {
+  readonly body: SendBody
+  readonly names: SendNames
+  readonly account: AccountState
+  readonly server: ServerState
+  /** One for each message; null where it names none. */
+  readonly streams: readonly (StreamState | null)[]
+  readonly accountCounters: AccountCounters | null
+  readonly serverCounters: ServerCounters | null
+  readonly limits: readonly Limit[]
+  /** Emails that the request needs: one for each recipient. */
+  readonly requested: number
+  readonly states: States
+  readonly facts: Facts
+  readonly context: Context
+  readonly cmdId: string
+  readonly blobs: readonly Uint8Array[]
+}
+
+const NO_FACTS: readonly Fact[] = []
+
+type Step = (turn: SendTurn) => Decision<SendReply> | null
+
+/** The steps after the key was found live, in the order of refusals. */
+const STEPS: readonly Step[] = [
+  answerBefore,
+  isPaidFor,
+  accountMaySend,
+  streamIsKnown,
+  streamKindMaySend,
+  domainsAreVerified,
+  messagesFit,
+  streamIsNotArchived,
+  streamIsNotPaused,
+  limitsHold,
+]
+
+export const accept = makeAccept(SEGMENT_BOUNDS)
+
+/** The command type, with the given bounds of a segment. */
+export function makeAccept(bounds: SegmentBounds): CommandType<SendBody, SendReply> {
+  return {
+    name: 'accept',
+    entities: sendEntities,
+    counters: (body) => sendNames(body).counters,
+    facts: sendFacts,
+    wire: sendWire,
+    decide(body, states, facts, context, command) {
+      const turn = keyIsLive(body, states, { facts, context, cmdId: command.cmdId, blobs: command.blobs ?? [] })
+      if (turn === null) return refuse('unauthorized')
+      for (const step of STEPS) {
+        const answer = step(turn)
+        if (answer !== null) return answer
+      }
+      const unread = unreadFacts(turn)
+      if (unread.length > 0) return { kind: 'need', facts: unread }
+      const telling = warnOfCaps(turn)
+      if (telling !== null && 'kind' in telling) return telling
+      return acceptAll(turn, { rate: rateAfter(turn, turn.requested), telling, bounds })
+    },
+  }
+}
+
+function sendEntities(body: SendBody): readonly Ref[] {
+  const { entities, account, server } = sendNames(body)
+  if (body.messages.every(({ streamId }) => streamId === null)) return entities
+  const ids = new Set<string>()
+  for (const { streamId } of body.messages) ids.add(streamId ?? body.defaultStreamId)
+  return [account, server, ...Array.from(ids, streamRef)]
+}
+
+function streamsOf({ messages }: SendBody, { defaultStream }: SendNames, states: States): (StreamState | null)[] {
+  const streams: (StreamState | null)[] = []
+  for (const { streamId } of messages)
+    streams.push(states.get<StreamState | null>(streamId === null ? defaultStream : streamRef(streamId)))
+  return streams
+}
+
+function sendFacts(body: SendBody, states: States, context: Context, known?: Known): Fact[] {
+  const { shard, nowMs } = context
+  const facts = namingFacts(placeOf(body, context), hmacsOf(body), known)
+  const domains = new Set<string>()
+  for (const { from } of body.messages) if (needsDomain(body, from.domain)) domains.add(from.domain)
+  if (domains.size > 0) facts.push({ read: 'fields', key: sendingKey(shard, body.accountId), fields: [...domains] })
+  if (body.idempotency !== null) facts.push(...idempotencyFacts(shard, body.idempotency, nowMs))
+  facts.push(...listFacts(body, streamsOf(body, sendNames(body), states), shard))
+  return facts
+}
+
+function placeOf({ accountId }: SendBody, { shard }: Context) {
+  return { shard, accountId }
+}
+
+/** Everyone that the messages name, once. */
+function hmacsOf({ messages }: SendBody): readonly string[] {
+  const [only] = messages
+  if (messages.length === 1 && only?.recipients.length === 1) {
+    const [sender, recipient] = [only.from.hmac, only.recipients[0]?.hmac as string]
+    return sender === recipient ? [sender] : [sender, recipient]
+  }
+  const hmacs = new Set<string>()
+  for (const { from, recipients } of messages) {
+    hmacs.add(from.hmac)
+    for (const { hmac } of recipients) hmacs.add(hmac)
+  }
+  return [...hmacs]
+}
+
+/** What the turn's own look at the facts shows to be missing. */
+function unreadFacts({ body, streams, facts, context }: SendTurn): readonly Fact[] {
+  const persons = unreadPersons(facts, placeOf(body, context), hmacsOf(body))
+  const lists = listFacts(body, streams, context.shard)
+  return lists.length === 0 ? persons : [...persons, ...lists.filter((fact) => !facts.has(fact))]
+}
+
+/** The reads that tell who is suppressed: none on streams that never suppressed anybody. Spec send.suppressed */
+function listFacts({ messages }: SendBody, streams: readonly (StreamState | null)[], shard: number): readonly Fact[] {
+  if (!streams.some((stream) => stream?.hasSuppressions === true)) return NO_FACTS
+  const lists = new Map<string, Set<string>>()
+  for (const [index, stream] of streams.entries()) {
+    if (stream?.hasSuppressions !== true) continue
+    const hmacs = lists.get(stream.streamId) ?? new Set()
+    for (const { hmac } of messages[index]?.recipients ?? []) hmacs.add(hmac)
+    lists.set(stream.streamId, hmacs)
+  }
+  return [...lists].flatMap(([streamId, hmacs]) => suppressedFacts(shard, streamId, hmacs))
+}
+
+// Spec key.revoke
+function keyIsLive(
+  body: SendBody,
+  states: States,
+  given: Pick<SendTurn, 'facts' | 'context' | 'cmdId' | 'blobs'>,
+): SendTurn | null {
+  const names = sendNames(body)
+  const account = states.get<AccountState | null>(names.account)
+  const server = states.get<ServerState | null>(names.server)
+  if (account === null || server === null || server.accountId !== account.accountId) return null
+  if (!holdsKey(server.keys, body.keyHash)) return null
+  const streams = streamsOf(body, names, states)
+  const accountCounters = states.counter<AccountCounters>(names.accountOwner)
+  const serverCounters = states.counter<ServerCounters>(names.serverOwner)
+  const of = { account, counters: accountCounters, nowMs: given.context.nowMs }
+  const limits = limitsOfServer(server, serverCounters, of)
+  let requested = 0
+  for (const { recipients } of body.messages) requested += recipients.length
+  const { facts, context, cmdId, blobs } = given
+  return {
+    body,
+    names,
+    account,
+    server,
+    streams,
+    accountCounters,
+    serverCounters,
+    limits,
+    requested,
+    states,
+    facts,
+    context,
+    cmdId,
+    blobs,
+  }
+}
+
+// Spec request.idempotency
+function answerBefore(turn: SendTurn): Decision<SendReply> | null {
+  const { idempotency, test } = turn.body
+  if (idempotency === null) return null
+  const record = findRecord(turn.facts, idempotency, turn.context)
+  if (record === null) return null
+  if (!record.same) return refuse('idempotency_key_reused')
+  const messages = record.messageIds.map((messageId): AcceptedMessage => {
+    return { messageId, submittedAtMs: msOf(messageId) }
+  })
+  return { kind: 'done', reply: { kind: 'accepted', messages, test, replayed: true, rate: rateAfter(turn, 0) } }
+}
+
+function isPaidFor({ body, account }: SendTurn): Decision<SendReply> | null {
+  return body.billing && !account.subscriptionActive ? refuse('payment_required') : null
+}
+
+function accountMaySend({ body, account }: SendTurn): Decision<SendReply> | null {
+  if (account.status === 'closed' || (account.status === 'pending' && !body.test)) return refuse('account_not_active')
+  return account.status === 'paused' ? refuse('account_paused') : null
+}
+
+function streamIsKnown({ body, streams }: SendTurn): Decision<SendReply> | null {
+  const index = streams.findIndex((stream) => stream === null || stream.serverId !== body.serverId)
+  return index < 0 ? null : refuse('stream_not_found', indexOf(body, index))
+}
+
+function streamKindMaySend({ body, streams }: SendTurn): Decision<SendReply> | null {
+  const index = streams.findIndex((stream) => stream?.kind === 'inbound')
+  return index < 0 ? null : refuse('stream_kind_not_allowed', indexOf(body, index))
+}
+
+function domainsAreVerified({ body, facts, context }: SendTurn): Decision<SendReply> | null {
+  const key = sendingKey(context.shard, body.accountId)
+  for (const [index, { from }] of body.messages.entries()) {
+    if (needsDomain(body, from.domain) && facts.field(key, from.domain) === null)
+      return refuse('domain_not_verified', { domain: from.domain, ...indexOf(body, index) })
+  }
+  return null
+}
+
+// Spec send.size
+function messagesFit({ body }: SendTurn): Decision<SendReply> | null {
+  for (const [index, { builtBytes }] of body.messages.entries()) {
+    if (builtBytes !== null && builtBytes > MESSAGE_BYTES_MAX)
+      return refuse('message_too_large', { sizeBytes: builtBytes, max: MESSAGE_BYTES_MAX, ...indexOf(body, index) })
+  }
+  return null
+}
+
+function streamIsNotArchived({ body, streams }: SendTurn): Decision<SendReply> | null {
+  for (const [index, stream] of streams.entries()) {
+    if (stream !== null && stream.archivedAtMs !== null)
+      return refuse('stream_archived', { streamId: stream.streamId, ...indexOf(body, index) })
+  }
+  return null
+}
+
+function streamIsNotPaused({ body, streams }: SendTurn): Decision<SendReply> | null {
+  for (const [index, stream] of streams.entries()) {
+    if (stream !== null && stream.pausedAtMs !== null)
+      return refuse('stream_paused', {
+        streamId: stream.streamId,
+        pausedAtMs: stream.pausedAtMs,
+        ...indexOf(body, index),
+      })
+  }
+  return null
+}
+
+function limitsHold(turn: SendTurn): Decision<SendReply> | null {
+  const { limits, requested } = turn
+  const named = firstRefusal(limits, requested)
+  if (named === null) return null
+  const { scope, period, limit, used, resetsAtMs } = named
+  const code = period === 'minute' ? 'rate_limited' : 'cap_reached'
+  const refusal = refuse(code, { scope, period, limit, used, requested, resetsAtMs })
+  const told = tellReachedCaps(turn)
+  if (told === null || 'kind' in told) return told ?? refusal
+  return { ...refusal, records: told }
+}
+
+/** Every test server may send from the simulator's domain; any other must be verified. */
+function needsDomain({ test }: SendBody, domain: string): boolean {
+  return !test || domain !== SIMULATOR_DOMAIN
+}
+
+function indexOf({ batch }: SendBody, index: number): { readonly index?: number } {
+  return batch ? { index } : {}
+}
+
+/** What the per-minute limits leave once `taken` more are counted. */
+function rateAfter({ limits }: SendTurn, taken: number): RateLeft[] {
+  const rate: RateLeft[] = []
+  for (const { scope, period, limit, used, resetsAtMs } of limits)
+    if (period === 'minute') rate.push({ scope, limit, left: Math.max(0, limit - used - taken), resetsAtMs })
+  return rate
+}

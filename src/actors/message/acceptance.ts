@@ -1,0 +1,299 @@
+/**
+ * acceptance - what accepting messages writes: the message, where it is found, what it counts, and its first attempts.
+ *
+ * One commit holds, for each message: log entry, head, content with its expiry, an item for each recipient in its lane,
+ * and in a busy segment postings; and for the request: persons, counters, the answer under its Idempotency-Key. There is
+ * no status: a recipient without one is fresh.
+ *
+ * Keys: log, head, segments, by-person, by-tag, person, content, idempotency
+ *
+ * Spec message.log, retention.content, send.suppressed
+ */
+
+import type { Decision, Done, Due, HashFields, Op } from '../../../cluster/behaviour.ts'
+import { entryIdOf, msOf, shortId } from '../../../cluster/id.ts'
+import { SIMULATOR_DOMAIN } from '../../mail/simulator.ts'
+import { monthName } from '../../state/calendar.ts'
+import { unpackSending } from '../../state/domain.ts'
+import { headKey, logKey, segmentsKey, sendingKey, statusKey } from '../../state/keys.ts'
+import { BODY_PART, contentOps, inlineParts } from '../../state/message/content-part.ts'
+import { packHead } from '../../state/message/head.ts'
+import { recordOps } from '../../state/message/idempotency.ts'
+import { itemPrefix, itemSuffix, laneOf } from '../../state/message/item.ts'
+import { LOG_FIELD, packLogEntry } from '../../state/message/log-entry.ts'
+import { postingOps } from '../../state/message/posting.ts'
+import { packStatus, type StatusEvent, type StatusToPack, statusField } from '../../state/message/status.ts'
+import { PersonNumbers } from '../../state/person.ts'
+import { enterSegment, hasPostings, type Segment, type SegmentBounds } from '../../state/segment.ts'
+import type { StreamState } from '../../state/stream.ts'
+import { suppressionIn } from '../../state/suppression.ts'
+import type { MessageReference } from '../../state/webhook/item.ts'
+import { announced, announceMessages } from '../webhook/announce.ts'
+import type { SendTurn } from './accept.ts'
+import type { CapTelling } from './cap.ts'
+import { countersAfter } from './count.ts'
+import type { DeliveryJob, JobMessage } from './prepare-attempt.ts'
+import type { AcceptedMessage, RateLeft, SendItem, SendRecipient, SendReply } from './send.ts'
+
+/** Bytes of a hash field that names a message. */
+const FIELD_BYTES = 22
+/** Class of a bounce that nobody but the service itself said. */
+const SUPPRESSED_CLASS = 'Suppressed'
+
+/** A message on its way into the log. */
+interface Placed {
+  readonly item: SendItem
+  readonly stream: StreamState | null
+  readonly messageId: string
+  readonly short: string
+  readonly submittedAtMs: number
+  readonly contentId: string
+  readonly segment: string
+}
+
+/** Accepts every message of the request. `rate` is what the answer says of the limits, `telling` what is said of caps. */
+export function acceptAll(
+  turn: SendTurn,
+  { rate, telling, bounds }: { rate: readonly RateLeft[]; telling: CapTelling | null; bounds: SegmentBounds },
+): Decision<SendReply> {
+  const { body, context } = turn
+  const acceptance = new Acceptance(turn, bounds)
+  const messages = body.messages.map((item, place) => acceptance.add(item, place))
+  const ops = acceptance.finish()
+  if (body.idempotency !== null) {
+    const ids = messages.map(({ messageId }) => messageId)
+    ops.push(...recordOps(body.idempotency, ids, context))
+  }
+  const done: Done<SendReply> = {
+    kind: 'done',
+    reply: { kind: 'accepted', messages, test: body.test, replayed: false, rate },
+    counters: countersAfter(turn, acceptance.segment, telling),
+    ops,
+    absent: acceptance.absent,
+    due: acceptance.due,
+  }
+  const warned = telling === null ? done : announced(done, telling.staged)
+  return acceptance.news.length === 0 ? warned : tellSuppressed(turn, warned, acceptance)
+}
+
+/** Announces the recipients that are not sent to. A warning of the same turn may have counted on the same webhooks. */
+function tellSuppressed(
+  turn: SendTurn,
+  done: Done<SendReply>,
+  { news, streamIds }: Pick<Acceptance, 'news' | 'streamIds'>,
+): Decision<SendReply> {
+  const { facts, context, body } = turn
+  const counted = new Map((done.counters ?? []).map(({ owner, value }) => [owner, value]))
+  const states: SendTurn['states'] = {
+    get: (ref) => turn.states.get(ref),
+    has: (ref) => turn.states.has(ref),
+    hasCounter: (owner) => turn.states.hasCounter(owner),
+    counter: (owner) => (counted.get(owner) ?? turn.states.counter(owner)) as never,
+  }
+  const told = announceMessages({ serverId: body.serverId, news, streamIds }, { states, facts, context })
+  return told.kind === 'need' ? told : announced(done, told.staged)
+}
+
+class Acceptance {
+  readonly due: Due[] = []
+  /** The first outcome need not read that its recipient is fresh. */
+  readonly absent: HashFields[] = []
+  /** Recipients that are not sent to, and the stream of each. */
+  readonly news: MessageReference[] = []
+  readonly streamIds: string[] = []
+  segment: Segment | null
+  private readonly turn: SendTurn
+  private readonly bounds: SegmentBounds
+  private readonly ops: Op[] = []
+  private readonly persons: PersonNumbers
+
+  constructor(turn: SendTurn, bounds: SegmentBounds) {
+    const { body, context } = turn
+    this.turn = turn
+    this.bounds = bounds
+    this.segment = turn.serverCounters?.segment ?? null
+    this.persons = new PersonNumbers(turn.facts, { shard: context.shard, accountId: body.accountId })
+  }
+
+  add(item: SendItem, place: number): AcceptedMessage {
+    const { context, cmdId } = this.turn
+    const messageId = context.newId()
+    const short = shortId(messageId)
+    const submittedAtMs = msOf(messageId)
+    const head = packItemHead(item)
+    const segment = this.enter(submittedAtMs, item.recipients.length, Buffer.byteLength(head) + FIELD_BYTES)
+    const contentId = `${cmdId}-${place}`
+    const placed = {
+      item,
+      stream: this.turn.streams[place] ?? null,
+      messageId,
+      short,
+      submittedAtMs,
+      contentId,
+      segment,
+    }
+    this.ops.push({ key: headKey(context.shard, this.serverId, segment), write: 'HSET', args: [short, head] })
+    this.log(placed)
+    const suppressed = suppressedPlaces(this.turn, placed)
+    if (suppressed.size > 0) this.endSuppressed(placed, suppressed)
+    this.keepContent(placed, suppressed.size < item.recipients.length)
+    this.makeDue(placed, suppressed)
+    const fields: string[] = []
+    for (const index of item.recipients.keys()) if (!suppressed.has(index)) fields.push(statusField(short, index))
+    this.absent.push({ key: statusKey(context.shard, this.serverId, segment), fields })
+    return { messageId, submittedAtMs }
+  }
+
+  /** All writes; the persons' come last, because a person may be named by several messages. */
+  finish(): Op[] {
+    this.ops.push(...this.persons.ops())
+    return this.ops
+  }
+
+  private get serverId(): string {
+    return this.turn.body.serverId
+  }
+
+  private enter(idMs: number, recipients: number, bytes: number): string {
+    const load = { idMs, test: this.turn.body.test, recipients, bytes }
+    const { segment, opened } = enterSegment(this.segment, load, this.bounds)
+    this.segment = segment
+    if (opened) {
+      const key = segmentsKey(this.turn.context.shard, this.serverId)
+      this.ops.push({ key, write: 'ZADD', args: [String(idMs), segment.name] })
+    }
+    return segment.name
+  }
+
+  private log({ item, stream, messageId, submittedAtMs, contentId, segment }: Placed): void {
+    const { shard } = this.turn.context
+    const { body } = this.turn
+    const { tagHash } = item
+    // By the id's month, not the clock's: a person's row must outlive every message that names it.
+    const month = monthName(submittedAtMs)
+    const sender = this.persons.numberOf(item.from, month)
+    const recipients: number[] = []
+    const kinds: SendRecipient['kind'][] = []
+    for (const recipient of item.recipients) {
+      recipients.push(this.persons.numberOf(recipient, month))
+      kinds.push(recipient.kind)
+    }
+    const streamId = stream === null || stream.isDefault ? null : stream.streamId
+    const packed = packLogEntry({ contentId, streamId, sender, recipients, kinds, tagHash, source: body.source })
+    const entryId = entryIdOf(messageId)
+    const key = logKey(shard, this.serverId, segment)
+    this.ops.push({ key, write: 'XADD', args: [entryId, LOG_FIELD, packed] })
+    if (!hasPostings(segment)) return
+    const place = { shard, serverId: this.serverId, segment }
+    this.ops.push(...postingOps(place, entryId, { numbers: recipients, tagHash }))
+  }
+
+  /** Attachments of a message that nobody will get are not kept. */
+  private keepContent({ item, contentId, submittedAtMs }: Placed, isSent: boolean): void {
+    const { blobs, body, context } = this.turn
+    const of = { blobs, submittedAtMs, test: body.test }
+    const parts = isSent ? item.content.parts : item.content.parts.filter(({ part }) => part === BODY_PART)
+    this.ops.push(...contentOps({ shard: context.shard, contentId }, parts, of))
+  }
+
+  // Spec send.suppressed
+  private endSuppressed(placed: Placed, suppressed: ReadonlySet<number>): void {
+    const { messageId, short, stream, submittedAtMs, segment } = placed
+    const key = statusKey(this.turn.context.shard, this.serverId, segment)
+    const packed = packStatus(suppressedState(submittedAtMs), submittedAtMs)
+    for (const recipient of suppressed) {
+      this.ops.push({ key, write: 'HSET', args: [statusField(short, recipient), packed] })
+      this.news.push({ kind: 'message', event: 'bounced', segment, messageId, recipient, index: 0 })
+      this.streamIds.push(stream?.streamId ?? this.turn.body.defaultStreamId)
+    }
+  }
+
+  private makeDue(placed: Placed, suppressed: ReadonlySet<number>): void {
+    const { item, stream, short, segment } = placed
+    const message = this.jobMessage(placed)
+    const prefix = itemPrefix(this.serverId, segment, short)
+    const of = {
+      recipients: item.recipients.length,
+      hasAttachments: item.attachments.length > 0,
+      broadcastStreamId: stream?.kind === 'broadcast' ? stream.streamId : null,
+    }
+    for (const [index, { address, domain }] of item.recipients.entries()) {
+      if (suppressed.has(index)) continue
+      const job: DeliveryJob = { message, recipient: { address, index } }
+      const lane = laneOf(item.lane, domain)
+      this.due.push({ lane, item: prefix + itemSuffix(index, of), atMs: this.turn.context.nowMs, job })
+    }
+  }
+
+  private jobMessage({ item, stream, messageId, submittedAtMs, contentId }: Placed): JobMessage {
+    const { body, blobs } = this.turn
+    const { from, recipients, subject, headers, tagHash, attachments } = item
+    return {
+      messageId,
+      accountId: body.accountId,
+      serverId: body.serverId,
+      acceptedAtMs: submittedAtMs,
+      test: body.test,
+      hasReturnPath: from.domain !== SIMULATOR_DOMAIN,
+      keySinceMs: body.test ? null : this.keySinceMs(from.domain, submittedAtMs),
+      from: { address: from.address, name: from.name },
+      to: shown(recipients, 'to'),
+      cc: shown(recipients, 'cc'),
+      subject,
+      headers,
+      streamId: stream?.streamId ?? body.defaultStreamId,
+      tagHash,
+      attachments,
+      contentId,
+      content: inlineParts(item.content.parts, blobs),
+    }
+  }
+
+  /** The domain is verified, or the message would have been refused. A key of a moment that is still to come is none. */
+  private keySinceMs(domain: string, submittedAtMs: number): number | null {
+    const { facts, body, context } = this.turn
+    const row = facts.field(sendingKey(context.shard, body.accountId), domain)
+    const sinceMs = row === null ? null : unpackSending(row).keySinceMs
+    return sinceMs === null || sinceMs > submittedAtMs ? null : sinceMs
+  }
+}
+
+const NOBODY: ReadonlySet<number> = new Set()
+
+/** Places of the recipients that are on the stream's list. A stream without one costs nothing. */
+function suppressedPlaces({ facts, context }: SendTurn, { stream, item }: Placed): ReadonlySet<number> {
+  if (stream?.hasSuppressions !== true) return NOBODY
+  const places = new Set<number>()
+  for (const [index, { hmac }] of item.recipients.entries()) {
+    const place = { streamId: stream.streamId, hmac }
+    if (suppressionIn(facts, context.shard, place) !== null) places.add(index)
+  }
+  return places
+}
+
+function suppressedState(submittedAtMs: number): StatusToPack {
+  const event: StatusEvent = {
+    event: 'bounced',
+    occurredAtMs: submittedAtMs,
+    code: null,
+    response: null,
+    classification: SUPPRESSED_CLASS,
+    hard: true,
+    expired: false,
+    status: 'suppressed',
+  }
+  return { attempts: 0, nextAttemptAtMs: null, events: [event], sizeBytes: null }
+}
+
+function packItemHead(item: SendItem): string {
+  const { from, recipients, subject, tag, metadata, headers, attachments } = item
+  const recipientNames: (string | null)[] = []
+  for (const { name } of recipients) recipientNames.push(name)
+  return packHead({ subject, senderName: from.name, recipientNames, tag, metadata, headers, attachments })
+}
+
+function shown(recipients: readonly SendRecipient[], kind: 'to' | 'cc'): JobMessage['to'] {
+  const addresses: { address: string; name: string | null }[] = []
+  for (const { address, name, kind: own } of recipients) if (own === kind) addresses.push({ address, name })
+  return addresses
+}

@@ -1,0 +1,386 @@
+/**
+ * outcome - what the end of an attempt makes of its recipient.
+ *
+ * States: an open recipient (accepted, deferred) ends delivered, bounced or failed, or waits for its next attempt. A
+ * temporary failure whose next attempt would come too late ends it as bounced, expired.
+ *
+ * Guarantees: an ended recipient never changes by an outcome; an outcome that ends counts whichever attempt it is of,
+ * any other only of the current one; the attachments' bytes go in the commit that ends a message's last recipient.
+ * A recipient without a row is fresh, so the row does not tell whether the message is still there: its age does, and
+ * the counters of its server, which every server has that has taken mail. Both are at hand without a read.
+ *
+ * A hard bounce suppresses the address in the same commit.
+ *
+ * Spec message.states, message.hard, delivery.retry, delivery.expiry, retention.attachments
+ */
+
+import type { CommandType, Done, Fact, Facts, HashFields, Need, Op, OutcomeBody } from '../../../cluster/behaviour.ts'
+import { msOf } from '../../../cluster/id.ts'
+import { classifyReply } from '../../mail/classify.ts'
+import type { Outcome } from '../../mail/outcome.ts'
+import { capText, maskAddress } from '../../mail/reply.ts'
+import { DELIVERY_AGE_MAX_MS, nextAttemptAtMs, parseRetryHintMs } from '../../mail/retry.ts'
+import { countInWindow, type StreamCounters, streamOwner } from '../../state/brake.ts'
+import { headKey, statusKey } from '../../state/keys.ts'
+import { attachmentEndOps } from '../../state/message/content-part.ts'
+import { countInDay, type DayCounters, dayEventOf, dayOwner } from '../../state/message/day-count.ts'
+import { unpackHead } from '../../state/message/head.ts'
+import { type DeliveryItem, parseItem } from '../../state/message/item.ts'
+import { logEntryOf } from '../../state/message/log-entry.ts'
+import {
+  isOpen,
+  packStatus,
+  type RecipientState,
+  type StatusEvent,
+  statusField,
+  unpackStatus,
+} from '../../state/message/status.ts'
+import { isTestSegment, STATUS_BYTES } from '../../state/segment.ts'
+import { type ServerCounters, serverOwner, serverRef } from '../../state/server.ts'
+import { unitOf } from '../../state/spread.ts'
+import type { MessageReference } from '../../state/webhook/item.ts'
+import { NO_WRITES, type StreamWrites, type SuppressTurn, suppressRecipient } from '../suppression/suppress.ts'
+import { type Announced, announced, announceMessages } from '../webhook/announce.ts'
+import { isPast, logFact } from './prepare-attempt.ts'
+
+/** How an attempt ended, as it is reported: no address in it. */
+export interface DeliveryOutcome {
+  readonly result: Outcome['result']
+  readonly code: number | null
+  /** One line, the recipient's address masked. */
+  readonly response: string | null
+  readonly classification: string | null
+  readonly hard: boolean
+  readonly expired: boolean
+  /** The message cannot be built: the recipient fails instead of bouncing. */
+  readonly unbuildable: boolean
+  /** Message as built; null where it was not. */
+  readonly sizeBytes: number | null
+  /** When to try again, in place of the schedule; null = by the schedule. */
+  readonly retryAfterMs: number | null
+  /** No attempt stands behind it: the operator ended the recipient. */
+  readonly uncounted?: true
+  /** HMAC of the recipient's address, where the end suppresses it; null where it does not. */
+  readonly hmac: string | null
+  /** Feedback type of a complaint that follows at once (simulated only); absent: none. */
+  readonly complaint?: string
+}
+
+/** Classes that the service itself gives. */
+const EXPIRED_CLASS = 'MessageExpired'
+const ABANDONED_CLASS = 'Uncategorized'
+
+type DeliveryTurn = {
+  readonly body: OutcomeBody<DeliveryOutcome>
+  readonly item: DeliveryItem
+  readonly state: RecipientState
+  readonly acceptedAtMs: number
+  readonly nowMs: number
+}
+
+interface ReportInput {
+  readonly address: string
+  readonly sizeBytes: number | null
+  readonly retryAfterMs: number | null
+  /** Feedback type of a simulated complaint; absent: none. */
+  readonly complaint?: string
+  /** HMAC of the address within its account. */
+  hmac(): string
+}
+
+/** What a performer reports of an attempt: the recipient's address does not leave it. */
+export function reportOutcome(
+  outcome: Outcome,
+  { address, sizeBytes, retryAfterMs, complaint, hmac }: ReportInput,
+): DeliveryOutcome {
+  const { result, code, response, classification, hard, expired, phase } = outcome
+  return {
+    result,
+    code,
+    response: response === null ? null : capText(maskAddress(response, address)),
+    classification,
+    hard,
+    expired,
+    unbuildable: phase === 'compose' && result === 'bounced',
+    sizeBytes,
+    retryAfterMs,
+    hmac: (result === 'bounced' && hard) || complaint !== undefined ? hmac() : null,
+    ...(complaint !== undefined && { complaint }),
+  }
+}
+
+export const deliveryOutcome: CommandType<OutcomeBody<DeliveryOutcome>, null> = {
+  name: 'delivery outcome',
+  frees: true,
+  entities: (body) => [serverRef(parseItem(body.item).serverId)],
+  counters: (body) => outcomeCounters(parseItem(body.item)),
+  facts: (body, _states, { shard }) => outcomeFacts(shard, parseItem(body.item)),
+  decide(body, states, facts, context) {
+    const { shard, nowMs } = context
+    const item = parseItem(body.item)
+    const counters = states.counter<ServerCounters>(serverOwner(item.serverId))
+    if (counters === null || isPast(item, nowMs)) return NOTHING
+    const key = statusKey(shard, item.serverId, item.segment)
+    const field = statusField(item.short, item.recipient)
+    const packed = facts.field(key, field)
+    const acceptedAtMs = msOf(item.messageId)
+    const state = unpackStatus(packed, acceptedAtMs)
+    if (!isOpen(state.status)) return NOTHING
+    const again = waitsAgain({ body, item, state, acceptedAtMs, nowMs })
+    if (again !== null) return again
+    const attempts = attemptsAfter({ body, item, state, acceptedAtMs, nowMs })
+    const event = eventOf({ body, item, state, acceptedAtMs, nowMs }, attempts)
+    if (event === null) return NOTHING
+    const told = [event.event, ...complaintOf(body.outcome, event.event)]
+    const turn = { states, facts, context }
+    const listed = suppressTold(turn, { item, told, hmac: body.outcome?.hmac ?? null })
+    const announcement = announceMessages(newsOf(item, told, state.events.length), turn)
+    if ('kind' in listed || announcement.kind === 'need') return bothNeeds(listed, announcement)
+    const events = [...state.events, ...told]
+    const sizeBytes = item.recipient === 0 ? (state.sizeBytes ?? body.outcome?.sizeBytes ?? null) : null
+    const after = packStatus({ attempts, nextAttemptAtMs: event.nextAtMs, events, sizeBytes }, acceptedAtMs)
+    const ops: Op[] = [{ key, write: 'HSET', args: [field, after] }, ...listed.ops]
+    ops.push(...sizeOps(facts, { key, item, acceptedAtMs, sizeBytes: body.outcome?.sizeBytes ?? null }))
+    const grown = Math.max(after.length, STATUS_BYTES) - Math.max(packed?.length ?? 0, STATUS_BYTES)
+    const counted = [...countersAfter(counters, item, grown), ...listed.counters, ...dayAfter(item, told, turn)]
+    const { lane, item: name } = body
+    const done: Done<null> = { kind: 'done', reply: null, ops, counters: counted }
+    if (event.nextAtMs !== null)
+      return announced({ ...done, due: [{ lane, item: name, atMs: event.nextAtMs }] }, announcement.staged)
+    ops.push(...lastEndOps(facts, shard, item))
+    const ended = { ...done, events: listed.events, done: [{ lane, item: name }], forgets: forgotten(item, key, field) }
+    return announced(ended, announcement.staged)
+  },
+}
+
+const NOTHING: Done<null> = { kind: 'done', reply: null }
+
+/** What nobody asks for soon once a recipient has ended; of several, the others' outcomes look at the first one, or at all. */
+function forgotten({ recipient, recipients, hasAttachments }: DeliveryItem, key: string, field: string): HashFields[] {
+  const isAsked = hasAttachments || (recipient === 0 && recipients > 1)
+  return isAsked ? [] : [{ key, fields: [field] }]
+}
+
+/** Owners of what an outcome counts: of mail on a broadcast stream also the stream. */
+function outcomeCounters({ serverId, segment, broadcastStreamId }: DeliveryItem): string[] {
+  const owners = [serverOwner(serverId)]
+  if (broadcastStreamId !== null) owners.push(streamOwner(broadcastStreamId))
+  if (!isTestSegment(segment)) owners.push(dayOwner(serverId))
+  return owners
+}
+
+/** The day of a live server once the events are counted; none where nothing counts. `dayOwner` must be named. */
+export function dayAfter(
+  { serverId, segment }: DeliveryItem,
+  told: readonly StatusEvent[],
+  { states, context }: SuppressTurn,
+): { owner: string; value: DayCounters }[] {
+  const counted = isTestSegment(segment) ? [] : told.flatMap((event) => dayEventOf(event) ?? [])
+  if (counted.length === 0) return []
+  const owner = dayOwner(serverId)
+  const before = states.counter<DayCounters>(owner)
+  return [
+    { owner, value: counted.reduce<DayCounters>((day, event) => countInDay(day, event, context.nowMs), before ?? []) },
+  ]
+}
+
+/** The complaint that follows a simulated delivery at once. */
+function complaintOf(outcome: DeliveryOutcome | null, { event, occurredAtMs }: StatusEvent): StatusEvent[] {
+  const feedbackType = outcome?.complaint
+  if (feedbackType === undefined || event !== 'delivered') return []
+  return [{ event: 'spam_complaint', occurredAtMs, feedbackType }]
+}
+
+interface Told {
+  readonly item: DeliveryItem
+  readonly told: readonly StatusEvent[]
+  readonly hmac: string | null
+}
+
+/** What the events make of the stream: its list, its counters; or what has to be read before that can be said. */
+function suppressTold(turn: SuppressTurn, { item, told, hmac }: Told): StreamWrites | Need {
+  const { broadcastStreamId } = item
+  const last = told.at(-1)
+  if (hmac !== null && last?.event === 'spam_complaint')
+    return suppressRecipient(turn, {
+      item,
+      hmac,
+      reason: 'spam_complaint',
+      code: null,
+      response: null,
+      delivered: true,
+    })
+  if (hmac !== null && last?.event === 'bounced' && last.hard) {
+    const { code, response } = last
+    return suppressRecipient(turn, { item, hmac, reason: 'hard_bounce', code, response })
+  }
+  if (broadcastStreamId === null || last?.event !== 'delivered') return NO_WRITES
+  const owner = streamOwner(broadcastStreamId)
+  const value = countInWindow(turn.states.counter<StreamCounters>(owner), 'delivery', turn.context.nowMs)
+  return { ...NO_WRITES, counters: [{ owner, value }] }
+}
+
+/** Status of the recipient and of the first one; with attachments, of all, and what names their bytes. */
+function outcomeFacts(shard: number, item: DeliveryItem): Fact[] {
+  const { serverId, segment, short, recipient, recipients, hasAttachments } = item
+  const key = statusKey(shard, serverId, segment)
+  if (!hasAttachments) {
+    const fields = recipient === 0 ? [short] : [short, statusField(short, recipient)]
+    return [{ read: 'fields', key, fields }]
+  }
+  return [
+    { read: 'fields', key, fields: Array.from({ length: recipients }, (_, index) => statusField(short, index)) },
+    { read: 'fields', key: headKey(shard, serverId, segment), fields: [short] },
+    logFact(shard, item),
+  ]
+}
+
+/** What clients are told: events by their place among those of the recipient. */
+export function newsOf(
+  { serverId, segment, messageId, recipient }: DeliveryItem,
+  told: readonly StatusEvent[],
+  first: number,
+) {
+  const news: MessageReference[] = []
+  for (const [place, { event }] of told.entries())
+    if (event !== 'cancelled')
+      news.push({ kind: 'message', event, segment, messageId, recipient, index: first + place })
+  return { serverId, news }
+}
+
+/** One round of reading for both. */
+export function bothNeeds(...asked: readonly (StreamWrites | Announced | Need)[]): Need {
+  const needs = asked.filter((one): one is Need => 'kind' in one && one.kind === 'need')
+  return {
+    kind: 'need',
+    entities: needs.flatMap(({ entities }) => entities ?? []),
+    counters: needs.flatMap(({ counters }) => counters ?? []),
+    facts: needs.flatMap(({ facts }) => facts ?? []),
+  }
+}
+
+/** Attempts that came to something: one that was returned is no attempt, and one that nobody heard the end of neither. */
+function attemptsAfter({ body: { outcome, attempt }, state }: DeliveryTurn): number {
+  if (outcome?.uncounted) return state.attempts
+  return outcome === null ? Math.max(state.attempts, attempt) : state.attempts + 1
+}
+
+/**
+ * A returned attempt leaves nothing but another time: null where the outcome is not that, or the mail is too old to wait.
+ *
+ * Spec delivery.returned
+ */
+function waitsAgain({ body, acceptedAtMs, nowMs }: DeliveryTurn): Done<null> | null {
+  const { outcome, current, lane, item } = body
+  if (outcome?.result !== 'returned') return null
+  if (!current) return NOTHING
+  const atMs = nowMs + (outcome.retryAfterMs ?? 0)
+  if (atMs > acceptedAtMs + DELIVERY_AGE_MAX_MS) return null
+  return { kind: 'done', reply: null, due: [{ lane, item, atMs }] }
+}
+
+/** The end of mail that waited too long for its site: what was last heard of it stands, with the class of that reply. */
+function expiredWaiting({ state, nowMs }: DeliveryTurn): StatusEvent {
+  const last = state.events.at(-1)
+  const { code, response } = last !== undefined && 'response' in last ? last : { code: null, response: null }
+  const classification = code === null || response === null ? EXPIRED_CLASS : classOfDeferral(code, response)
+  const event = { event: 'bounced', occurredAtMs: nowMs, code, response, classification, hard: false } as const
+  return { ...event, expired: true, status: 'bounced' }
+}
+
+/** A 5xx that only deferred was a server's greeting or its answer to EHLO: it speaks of no recipient. */
+function classOfDeferral(code: number, response: string): string {
+  return classifyReply({ phase: code >= 500 ? 'conn' : 'rcpt', response }).classification
+}
+
+/** What the outcome adds to the recipient, and when it is tried again; null: it counts for nothing. */
+function eventOf(turn: DeliveryTurn, attempts: number): { event: StatusEvent; nextAtMs: number | null } | null {
+  const { body, nowMs } = turn
+  const { outcome } = body
+  if (outcome === null) return { event: abandoned(nowMs), nextAtMs: null }
+  if (outcome.result === 'returned') return { event: expiredWaiting(turn), nextAtMs: null }
+  if (outcome.result === 'deferred') return body.current ? deferredOrExpired(outcome, turn, attempts) : null
+  const { code, response } = outcome
+  if (outcome.result === 'delivered')
+    return { event: { event: 'delivered', occurredAtMs: nowMs, code, response }, nextAtMs: null }
+  const status = outcome.unbuildable ? 'failed' : 'bounced'
+  return { event: bounced(outcome, { nowMs, status, expired: outcome.expired }), nextAtMs: null }
+}
+
+function deferredOrExpired(
+  outcome: DeliveryOutcome,
+  { body, acceptedAtMs, nowMs }: DeliveryTurn,
+  attempt: number,
+): { event: StatusEvent; nextAtMs: number | null } {
+  const { code, response, retryAfterMs } = outcome
+  const { item } = body
+  const unit = unitOf(`${item}#${attempt}`)
+  const hintMs = response === null ? null : parseRetryHintMs(response)
+  const nextAtMs =
+    retryAfterMs === null ? nextAttemptAtMs({ attempt, acceptedAtMs, nowMs, unit, hintMs }) : nowMs + retryAfterMs
+  if (nextAtMs !== null) return { event: { event: 'deferred', occurredAtMs: nowMs, code, response }, nextAtMs }
+  const classification = outcome.classification ?? EXPIRED_CLASS
+  const last = { ...outcome, classification, hard: false }
+  return { event: bounced(last, { nowMs, status: 'bounced', expired: true }), nextAtMs: null }
+}
+
+function bounced(
+  { code, response, classification, hard }: DeliveryOutcome,
+  { nowMs, status, expired }: { nowMs: number; status: 'bounced' | 'failed'; expired: boolean },
+): StatusEvent {
+  return { event: 'bounced', occurredAtMs: nowMs, code, response, classification, hard, expired, status }
+}
+
+function abandoned(nowMs: number): StatusEvent {
+  return {
+    event: 'bounced',
+    occurredAtMs: nowMs,
+    code: null,
+    response: null,
+    classification: ABANDONED_CLASS,
+    hard: false,
+    expired: false,
+    status: 'failed',
+  }
+}
+
+/** The size as built is kept with the first recipient, whoever's attempt it was that built the message. */
+function sizeOps(
+  facts: Facts,
+  of: { key: string; item: DeliveryItem; acceptedAtMs: number; sizeBytes: number | null },
+): Op[] {
+  const { key, item, acceptedAtMs, sizeBytes } = of
+  if (item.recipient === 0 || sizeBytes === null) return []
+  const first = unpackStatus(facts.field(key, item.short), acceptedAtMs)
+  if (first.sizeBytes !== null) return []
+  return [{ key, write: 'HSET', args: [item.short, packStatus({ ...first, sizeBytes }, acceptedAtMs)] }]
+}
+
+/** What statuses outgrow what the open segment allows for is counted, so that no key grows without bound. In: the bytes. */
+export function countersAfter(
+  counters: ServerCounters,
+  { serverId, segment }: DeliveryItem,
+  grown: number,
+): { owner: string; value: ServerCounters }[] {
+  const open = counters.segment
+  if (grown <= 0 || open === undefined || open.name !== segment) return []
+  return [{ owner: serverOwner(serverId), value: { ...counters, segment: { ...open, bytes: open.bytes + grown } } }]
+}
+
+/** With the message's last recipient its attachments go. */
+function lastEndOps(facts: Facts, shard: number, item: DeliveryItem): Op[] {
+  if (!item.hasAttachments) return []
+  const key = statusKey(shard, item.serverId, item.segment)
+  const acceptedAtMs = msOf(item.messageId)
+  for (let index = 0; index < item.recipients; index += 1) {
+    if (index === item.recipient) continue
+    const packed = facts.field(key, statusField(item.short, index))
+    if (isOpen(unpackStatus(packed, acceptedAtMs).status)) return []
+  }
+  const head = facts.field(headKey(shard, item.serverId, item.segment), item.short)
+  const logged = facts.range(logFact(shard, item))[0]
+  const entry = logged === undefined ? null : logEntryOf(logged)
+  if (head === null || entry === null) return []
+  const sizes = unpackHead(head, item.recipients).attachments.map(({ size }) => size)
+  return attachmentEndOps(shard, entry.contentId, sizes)
+}

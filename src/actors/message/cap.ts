@@ -1,0 +1,127 @@
+/**
+ * cap - when a monthly cap is spoken of: at 80 percent, and at the first send that it refuses.
+ *
+ * States, per cap and month: nothing told, warned, told as reached. A cap that was raised and is reached again is told
+ * again. What was told is kept beside the counters of the cap's owner.
+ *
+ * Guarantees: never one event for each refused request; a clock that goes back tells nothing twice.
+ *
+ * Spec event.cap
+ */
+
+import type { Staged } from '../../../cluster/behaviour.ts'
+import type { CapEventName } from '../../../schemas/webhook.ts'
+import { type AccountCounters, accountOwner } from '../../state/account.ts'
+import { type Limit, type LimitScope, periodOf } from '../../state/quota.ts'
+import { type ServerCounters, serverOwner } from '../../state/server.ts'
+import { type AnnounceTurn, accountTopic, announceCaps, type CapNews, serverTopic } from '../webhook/announce.ts'
+import type { SendTurn } from './accept.ts'
+
+/** `[month, 1 once warned, the cap that was told as reached or 0]`; zeros at the end are left off. */
+export type CapTold = readonly number[]
+
+/** What speaking of caps changes. */
+export interface CapTelling {
+  readonly staged: Staged
+  readonly account: Pick<AccountCounters, 'monthTold' | 'testMonthTold'>
+  readonly server: Pick<ServerCounters, 'monthTold'>
+}
+
+type Turn = AnnounceTurn &
+  Pick<SendTurn, 'account' | 'server' | 'accountCounters' | 'serverCounters' | 'limits' | 'requested'>
+
+/** Share of a cap at which it is warned of. */
+const WARNING_SHARE = 0.8
+
+/** The warnings that accepting the request brings. Null for none; `need` where something must be read first. */
+export function warnOfCaps(turn: Turn): CapTelling | Extract<ReturnType<typeof announceCaps>, { kind: 'need' }> | null {
+  let warned: Limit[] | null = null
+  for (const limit of turn.limits) {
+    if (limit.period !== 'month' || limit.used + turn.requested < limit.limit * WARNING_SHARE) continue
+    if (isWarned(toldOf(turn, limit.scope), monthNow(turn))) continue
+    warned = [...(warned ?? []), limit]
+  }
+  return warned === null ? null : tell(turn, 'cap_warning', warned)
+}
+
+/** The refusals by caps that are told for the first time: what the refusal records. */
+export function tellReachedCaps(
+  turn: Turn,
+): Staged | Extract<ReturnType<typeof announceCaps>, { kind: 'need' }> | null {
+  const reached = turn.limits.filter(
+    (limit) =>
+      limit.period === 'month' &&
+      limit.used + turn.requested > limit.limit &&
+      !isToldReached(toldOf(turn, limit.scope), { month: monthNow(turn), cap: limit.limit }),
+  )
+  if (reached.length === 0) return null
+  const telling = tell(turn, 'cap_reached', reached)
+  if ('kind' in telling) return telling
+  const { account, server, accountCounters, serverCounters } = turn
+  const counters: { owner: string; value: unknown }[] = [...(telling.staged.counters ?? [])]
+  if (hasAny(telling.account))
+    counters.push({ owner: accountOwner(account.accountId), value: { ...accountCounters, ...telling.account } })
+  if (hasAny(telling.server))
+    counters.push({ owner: serverOwner(server.serverId), value: { ...serverCounters, ...telling.server } })
+  return { ...telling.staged, counters }
+}
+
+function tell(turn: Turn, event: CapEventName, limits: readonly Limit[]) {
+  const announcement = announceCaps(
+    limits.map((limit) => newsOf(turn, event, limit)),
+    turn,
+  )
+  if (announcement.kind === 'need') return announcement
+  const month = monthNow(turn)
+  let account: CapTelling['account'] = {}
+  let server: CapTelling['server'] = {}
+  for (const { scope, limit } of limits) {
+    const after = toldAfter(toldOf(turn, scope), { month, event, cap: limit })
+    if (scope === 'server') server = { monthTold: after }
+    else account = scope === 'test' ? { ...account, testMonthTold: after } : { ...account, monthTold: after }
+  }
+  return { staged: announcement.staged, account, server }
+}
+
+function newsOf(turn: Turn, event: CapEventName, { scope, limit, used }: Limit): CapNews {
+  const { account, server, requested, context } = turn
+  const taken = event === 'cap_warning' ? used + requested : used
+  const reference = { kind: 'cap', event, scope, cap: limit, used: taken, occurredAtMs: context.nowMs } as const
+  if (scope === 'server')
+    return { reference, serverIds: server.hasWebhooks ? [server.serverId] : [], topic: serverTopic(server.serverId) }
+  const mode = scope === 'test' ? 'test' : 'live'
+  const serverIds = (account.webhookServers ?? []).filter((one) => one.mode === mode).map(({ serverId }) => serverId)
+  return { reference, serverIds, topic: accountTopic(account.accountId, mode) }
+}
+
+function toldOf({ accountCounters, serverCounters }: Turn, scope: LimitScope): CapTold | undefined {
+  if (scope === 'server') return serverCounters?.monthTold
+  return scope === 'test' ? accountCounters?.testMonthTold : accountCounters?.monthTold
+}
+
+function monthNow({ context }: Turn): number {
+  return periodOf('month', context.nowMs)
+}
+
+function isWarned(told: CapTold | undefined, month: number): boolean {
+  if (told === undefined || month > (told[0] ?? 0)) return false
+  return month < (told[0] ?? 0) || told[1] === 1
+}
+
+function isToldReached(told: CapTold | undefined, { month, cap }: { month: number; cap: number }): boolean {
+  if (told === undefined || month > (told[0] ?? 0)) return false
+  return month < (told[0] ?? 0) || cap <= (told[2] ?? 0)
+}
+
+function toldAfter(
+  told: CapTold | undefined,
+  { month, event, cap }: { month: number; event: CapEventName; cap: number },
+): CapTold {
+  const [warned = 0, reached = 0] = told !== undefined && told[0] === month ? told.slice(1) : []
+  if (event === 'cap_reached') return [month, warned, cap]
+  return reached === 0 ? [month, 1] : [month, 1, reached]
+}
+
+function hasAny(counters: object): boolean {
+  return Object.keys(counters).length > 0
+}

@@ -1,0 +1,48 @@
+/**
+ * count - what an accepted request takes from the limits: one for each recipient.
+ *
+ * Spec limit.count
+ */
+
+import type { AccountCounters } from '../../state/account.ts'
+import { periodOf, take } from '../../state/quota.ts'
+import type { Segment } from '../../state/segment.ts'
+import type { ServerCounters } from '../../state/server.ts'
+import type { SendTurn } from './accept.ts'
+import type { CapTelling } from './cap.ts'
+
+type Writable<Value> = { -readonly [Name in keyof Value]: Value[Name] }
+
+const NONE = {}
+
+/** Counters of account and server once the request is counted. Test mail counts on the account's test limits alone. */
+export function countersAfter(
+  turn: SendTurn,
+  segment: Segment | null,
+  telling: CapTelling | null = null,
+): { owner: string; value: unknown }[] {
+  const { body, names, context, requested, accountCounters, serverCounters } = turn
+  const minute = periodOf('minute', context.nowMs)
+  const month = periodOf('month', context.nowMs)
+  // Copies that are written to: literals of a spread and more fields have no shape that the engine remembers.
+  const account: Writable<AccountCounters> = { ...(accountCounters ?? NONE) }
+  const server: Writable<ServerCounters> = { ...(serverCounters ?? NONE) }
+  if (body.test) {
+    account.testMinute = take(account.testMinute, minute, requested)
+    account.testMonth = take(account.testMonth, month, requested)
+  } else {
+    account.minute = take(account.minute, minute, requested)
+    account.month = take(account.month, month, requested)
+    server.minute = take(server.minute, minute, requested)
+    server.month = take(server.month, month, requested)
+  }
+  if (segment !== null) server.segment = segment
+  if (telling !== null) {
+    Object.assign(account, telling.account)
+    Object.assign(server, telling.server)
+  }
+  return [
+    { owner: names.accountOwner, value: account },
+    { owner: names.serverOwner, value: server },
+  ]
+}

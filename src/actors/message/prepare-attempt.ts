@@ -1,0 +1,193 @@
+/**
+ * delivery - what a performer needs to compose and transmit a message to one recipient, and where it is found.
+ *
+ * A fresh first attempt gets its job from the commit that accepted the message. Any later one is prepared here: the item
+ * names server, segment and message; log entry, head and status are read, then the addresses of the persons named.
+ *
+ * Guarantees: an item of an account whose mail is held leaves its lane and waits; a finished recipient, and a message that has left the log or is past its age, have no job.
+ *
+ * Spec delivery.attempt
+ */
+
+import type { CommandType, Fact, PrepareBody } from '../../../cluster/behaviour.ts'
+import { entryIdOf, msOf } from '../../../cluster/id.ts'
+import { type AccountState, accountRef } from '../../state/account.ts'
+import { isPastAge } from '../../state/age.ts'
+import { headKey, logKey, sendingKey, statusKey } from '../../state/keys.ts'
+import type { InlinePart } from '../../state/message/content-part.ts'
+import { type Head, type HeadAttachment, unpackHead } from '../../state/message/head.ts'
+import { type DeliveryItem, parseItem } from '../../state/message/item.ts'
+import { type LogEntry, logEntryOf } from '../../state/message/log-entry.ts'
+import { isOpen, statusField, unpackStatus } from '../../state/message/status.ts'
+import { addressFact, addressOfRow, keyOfNumber } from '../../state/person.ts'
+import { isTestSegment } from '../../state/segment.ts'
+import { type ServerState, serverRef } from '../../state/server.ts'
+import { holdOps } from './held.ts'
+
+export interface JobAddress {
+  readonly address: string
+  readonly name: string | null
+}
+
+/** A message as a performer gets it; the same for all its recipients. */
+export interface JobMessage {
+  readonly messageId: string
+  readonly accountId: string
+  readonly serverId: string
+  readonly acceptedAtMs: number
+  readonly test: boolean
+  /** Whether the sender's domain may be sent from, and so has a return path of its own. */
+  readonly hasReturnPath: boolean
+  /** Since when the DKIM key signs that the domain had at acceptance; null: it follows from the time of acceptance. */
+  readonly keySinceMs: number | null
+  readonly from: JobAddress
+  readonly to: readonly JobAddress[]
+  readonly cc: readonly JobAddress[]
+  readonly subject: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly streamId: string
+  /** Hash of the tag within the server; null = none. */
+  readonly tagHash: string | null
+  readonly attachments: readonly HeadAttachment[]
+  /** Its parts are `body` and `a0`, `a1`, … */
+  readonly contentId: string
+  /** The parts themselves, where they came with the command; null: they are read from the store. */
+  readonly content: readonly InlinePart[] | null
+}
+
+/** One recipient to be served. The number of the attempt is in the claim. */
+export interface DeliveryJob {
+  readonly message: JobMessage
+  readonly recipient: { readonly address: string; readonly index: number }
+}
+
+/** What was found of an item. */
+interface Found {
+  readonly item: DeliveryItem
+  readonly accountId: string
+  readonly entry: LogEntry
+  readonly head: Head
+}
+
+type RangeFact = Fact & { read: 'range' }
+
+/** Prepares an item's next attempt: its job, null when there is nothing left to do. */
+export const prepareDelivery: CommandType<PrepareBody, DeliveryJob | null> = {
+  name: 'prepare delivery',
+  entities: (body) => [serverRef(parseItem(body.item).serverId)],
+  counters: () => [],
+  facts: (body, _states, { shard }) => itemFacts(shard, parseItem(body.item)),
+  decide(body, states, facts, { shard, nowMs }) {
+    const item = parseItem(body.item)
+    if (isPast(item, nowMs)) return nothing
+    const server = states.get<ServerState | null>(serverRef(item.serverId))
+    const status = facts.field(statusKey(shard, item.serverId, item.segment), statusField(item.short, item.recipient))
+    const logged = facts.range(logFact(shard, item))[0]
+    const packedHead = facts.field(headKey(shard, item.serverId, item.segment), item.short)
+    if (server === null || logged === undefined || packedHead === null) return nothing
+    const state = unpackStatus(status, msOf(item.messageId))
+    if (!isOpen(state.status)) return nothing
+    const { accountId } = server
+    const entry = logEntryOf(logged)
+    if (entry === null) return nothing
+    const found = { item, accountId, entry, head: unpackHead(packedHead, item.recipients) }
+    const missing = addressFacts(shard, found).filter((fact) => !facts.has(fact))
+    const owner = accountRef(accountId)
+    if (missing.length > 0 || !states.has(owner)) return { kind: 'need', entities: [owner], facts: missing }
+    // Spec account.hold
+    if (states.get<AccountState | null>(owner)?.held)
+      return { ...nothing, ops: holdOps(shard, accountId, { ...body, attempts: state.attempts, nowMs }) }
+    const addressOf = (number: number) => addressIn(facts, shard, accountId, number)
+    const sending = sendingFact(shard, found, addressOf(entry.sender))
+    if (!facts.has(sending)) return { kind: 'need', facts: [sending] }
+    const hasReturnPath = facts.field(sending.key, sending.fields[0]) !== null
+    return { kind: 'done', reply: makeJob(found, { addressOf, hasReturnPath, server }) }
+  },
+}
+
+/** Whether an item's message is past its age: it has left the log, or is about to. */
+export function isPast({ messageId, segment }: DeliveryItem, nowMs: number): boolean {
+  return isPastAge(msOf(messageId), { nowMs, test: isTestSegment(segment) })
+}
+
+/** The reads that find an item's message. */
+export function itemFacts(shard: number, item: DeliveryItem): Fact[] {
+  const { serverId, segment, short, recipient } = item
+  return [
+    logFact(shard, item),
+    { read: 'fields', key: headKey(shard, serverId, segment), fields: [short] },
+    { read: 'fields', key: statusKey(shard, serverId, segment), fields: [statusField(short, recipient)] },
+  ]
+}
+
+/** The read of a message's log entry. */
+export function logFact(
+  shard: number,
+  { serverId, segment, messageId }: Pick<DeliveryItem, 'serverId' | 'segment' | 'messageId'>,
+): RangeFact {
+  const entryId = entryIdOf(messageId)
+  return { read: 'range', key: logKey(shard, serverId, segment), from: entryId, to: entryId, count: 1 }
+}
+
+const nothing = { kind: 'done', reply: null } as const
+
+/** Persons whose addresses the job holds: sender, the ones shown, the recipient. */
+function addressFacts(shard: number, { item, accountId, entry }: Found): Fact[] {
+  const numbers = new Set([entry.sender])
+  for (const [index, number] of entry.recipients.entries())
+    if (index === item.recipient || entry.kinds[index] !== 'bcc') numbers.add(number)
+  return Array.from(numbers, (number) => addressFact(shard, accountId, number))
+}
+
+/** The row that says whether the sender's domain may still be sent from. */
+function sendingFact(shard: number, { accountId }: Found, sender: string | null) {
+  const domain = sender === null ? '' : sender.slice(sender.lastIndexOf('@') + 1)
+  return { read: 'fields', key: sendingKey(shard, accountId), fields: [domain] } as const
+}
+
+function addressIn(
+  facts: { field(key: string, field: string): string | null },
+  shard: number,
+  accountId: string,
+  number: number,
+): string | null {
+  const row = facts.field(keyOfNumber(shard, accountId, number), String(number))
+  return row === null ? null : addressOfRow(row)
+}
+
+function makeJob(
+  found: Found,
+  of: { addressOf: (number: number) => string | null; hasReturnPath: boolean; server: ServerState },
+): DeliveryJob | null {
+  const { item, accountId, entry, head } = found
+  const { addressOf, hasReturnPath, server } = of
+  const own = entry.recipients[item.recipient]
+  const address = own === undefined ? null : addressOf(own)
+  const sender = addressOf(entry.sender)
+  if (address === null || sender === null) return null
+  const shown = (kind: 'to' | 'cc'): JobAddress[] =>
+    entry.recipients.flatMap((number, index) => {
+      const one = entry.kinds[index] === kind ? addressOf(number) : null
+      return one === null ? [] : [{ address: one, name: head.recipientNames[index] ?? null }]
+    })
+  const message: JobMessage = {
+    messageId: item.messageId,
+    accountId,
+    serverId: item.serverId,
+    acceptedAtMs: msOf(item.messageId),
+    test: isTestSegment(item.segment),
+    hasReturnPath,
+    keySinceMs: null,
+    from: { address: sender, name: head.senderName },
+    to: shown('to'),
+    cc: shown('cc'),
+    subject: head.subject ?? '',
+    headers: head.headers,
+    streamId: entry.streamId ?? server.defaultStreamId,
+    tagHash: entry.tagHash,
+    attachments: head.attachments,
+    contentId: entry.contentId,
+    content: null,
+  }
+  return { message, recipient: { address, index: item.recipient } }
+}

@@ -1,0 +1,119 @@
+/**
+ * record-report - what came back for a recipient: a bounce after delivery, or a complaint.
+ *
+ * States (message.states): only a delivered recipient becomes bounced; a complaint changes no status. While an attempt is
+ * still under way nobody can say what a report means: it is asked for again.
+ *
+ * Guarantees: at most one bounce and one complaint for each recipient; nothing for a message past its age; suppression,
+ * event and counters come in one commit.
+ *
+ * Spec bounce.late, bounce.once, complaint.once, message.states
+ */
+
+import type { CommandType, Context, Done } from '../../../cluster/behaviour.ts'
+import { msOf } from '../../../cluster/id.ts'
+import { BOUNCE_DAYS_MAX } from '../../../schemas/limits.ts'
+import type { Dsn } from '../../mail/report/dsn.ts'
+import { DAY_MS } from '../../state/calendar.ts'
+import { statusKey } from '../../state/keys.ts'
+import { dayOwner } from '../../state/message/day-count.ts'
+import { type DeliveryItem, parseItem } from '../../state/message/item.ts'
+import {
+  isOpen,
+  packStatus,
+  type RecipientState,
+  type StatusEvent,
+  statusField,
+  unpackStatus,
+} from '../../state/message/status.ts'
+import { STATUS_BYTES } from '../../state/segment.ts'
+import { type ServerCounters, serverOwner, serverRef } from '../../state/server.ts'
+import { NO_WRITES, suppressRecipient } from '../suppression/suppress.ts'
+import { announced, announceMessages } from '../webhook/announce.ts'
+import { bothNeeds, countersAfter, dayAfter, newsOf } from './attempted.ts'
+import { isPast } from './prepare-attempt.ts'
+
+/** What a report says of the recipient that its return path names. */
+export type Report =
+  | Extract<Dsn, { kind: 'bounce' }>
+  | { readonly kind: 'complaint'; readonly feedbackType: string | null }
+
+export interface ReportBody {
+  /** The recipient, by the name of its item. */
+  readonly item: string
+  /** HMAC of its address within the account; null once the address is erased. */
+  readonly hmac: string | null
+  readonly report: Report
+}
+
+/** `open`: it may be reported again once the attempt that is under way has ended. */
+export type ReportReply = 'recorded' | 'ignored' | 'open'
+
+export const recordReport: CommandType<ReportBody, ReportReply> = {
+  name: 'record-report',
+  frees: true,
+  entities: (body) => [serverRef(parseItem(body.item).serverId)],
+  counters(body) {
+    const { serverId } = parseItem(body.item)
+    return [serverOwner(serverId), dayOwner(serverId)]
+  },
+  facts(body, _states, { shard }) {
+    const { serverId, segment, short, recipient } = parseItem(body.item)
+    return [{ read: 'fields', key: statusKey(shard, serverId, segment), fields: [statusField(short, recipient)] }]
+  },
+  decide({ item: name, hmac, report }, states, facts, context) {
+    const item = parseItem(name)
+    const counters = states.counter<ServerCounters>(serverOwner(item.serverId))
+    if (counters === null || isPast(item, context.nowMs)) return answer('ignored')
+    const key = statusKey(context.shard, item.serverId, item.segment)
+    const field = statusField(item.short, item.recipient)
+    const packed = facts.field(key, field)
+    const state = unpackStatus(packed, msOf(item.messageId))
+    const event = eventOf(report, state, context.nowMs)
+    if (typeof event === 'string') return answer(event)
+    const turn = { states, facts, context }
+    const listed = listFor(event, hmac, { item, turn })
+    const announcement = announceMessages(newsOf(item, [event], state.events.length), turn)
+    if ('kind' in listed || announcement.kind === 'need') return bothNeeds(listed, announcement)
+    const after = packStatus({ ...state, events: [...state.events, event] }, msOf(item.messageId))
+    const grown = Math.max(after.length, STATUS_BYTES) - Math.max(packed?.length ?? 0, STATUS_BYTES)
+    const done: Done<ReportReply> = {
+      ...answer('recorded'),
+      ops: [{ key, write: 'HSET', args: [field, after] }, ...listed.ops],
+      counters: [...countersAfter(counters, item, grown), ...listed.counters, ...dayAfter(item, [event], turn)],
+      events: listed.events,
+    }
+    return announced(done, announcement.staged)
+  },
+}
+
+function answer(reply: ReportReply): Done<ReportReply> {
+  return { kind: 'done', reply }
+}
+
+/** The event that a report adds to a recipient, or why it adds none. */
+function eventOf(report: Report, state: RecipientState, nowMs: Context['nowMs']): StatusEvent | 'ignored' | 'open' {
+  if (report.kind === 'complaint') {
+    const { feedbackType } = report
+    if (state.status === 'suppressed' || state.events.some(({ event }) => event === 'spam_complaint')) return 'ignored'
+    return { event: 'spam_complaint', occurredAtMs: nowMs, feedbackType }
+  }
+  // A server may bounce what it took before its answer is recorded here.
+  if (isOpen(state.status)) return 'open'
+  if (state.status !== 'delivered' || nowMs - state.statusAtMs > BOUNCE_DAYS_MAX * DAY_MS) return 'ignored'
+  const { code, response, classification, hard, expired } = report
+  return { event: 'bounced', occurredAtMs: nowMs, code, response, classification, hard, expired, status: 'bounced' }
+}
+
+function listFor(
+  event: StatusEvent,
+  hmac: string | null,
+  { item, turn }: { item: DeliveryItem; turn: Parameters<typeof suppressRecipient>[0] },
+): ReturnType<typeof suppressRecipient> {
+  if (hmac === null) return NO_WRITES
+  if (event.event === 'spam_complaint')
+    return suppressRecipient(turn, { item, hmac, reason: 'spam_complaint', code: null, response: null })
+  if (event.event !== 'bounced' || !event.hard) return NO_WRITES
+  const { code, response } = event
+  return suppressRecipient(turn, { item, hmac, reason: 'hard_bounce', code, response })
+}

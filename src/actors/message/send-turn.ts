@@ -1,0 +1,53 @@
+/**
+ * send-names - the states and counters of a send by their names, found together and once.
+ *
+ * Every send of a server asks for the same ones, several times each: when its states are loaded, when it says what it
+ * reads, in its turn. One look here takes the place of one for each name.
+ */
+
+import type { Ref } from '../../../cluster/behaviour.ts'
+import { accountOwner, accountRef } from '../../state/account.ts'
+import { remember } from '../../state/remember.ts'
+import { serverOwner, serverRef } from '../../state/server.ts'
+import { streamRef } from '../../state/stream.ts'
+import type { SendBody } from './send.ts'
+
+/** What a send on a server names. */
+export interface SendNames {
+  readonly account: Ref
+  readonly server: Ref
+  /** Of messages that name no stream. */
+  readonly defaultStream: Ref
+  readonly accountOwner: string
+  readonly serverOwner: string
+  /** All entities of a send on the default stream. */
+  readonly entities: readonly Ref[]
+  /** Both owners of counters. */
+  readonly counters: readonly string[]
+}
+
+const remembered = remember((): { names: SendNames | null } => ({ names: null }))
+
+/** The names of a send. They follow from the three ids alone. */
+export function sendNames(body: Pick<SendBody, 'accountId' | 'serverId' | 'defaultStreamId'>): SendNames {
+  const slot = remembered(body.serverId)
+  const { names } = slot
+  if (names !== null && names.account.id === body.accountId && names.defaultStream.id === body.defaultStreamId)
+    return names
+  slot.names = makeNames(body)
+  return slot.names
+}
+
+function makeNames({ accountId, serverId, defaultStreamId }: Parameters<typeof sendNames>[0]): SendNames {
+  const [account, server, defaultStream] = [accountRef(accountId), serverRef(serverId), streamRef(defaultStreamId)]
+  const counters = [accountOwner(accountId), serverOwner(serverId)] as const
+  return {
+    account,
+    server,
+    defaultStream,
+    accountOwner: counters[0],
+    serverOwner: counters[1],
+    entities: [account, server, defaultStream],
+    counters,
+  }
+}

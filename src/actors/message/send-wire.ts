@@ -1,0 +1,135 @@
+/**
+ * send-wire - a send and its answer as they travel between processes: values in a fixed order, without their names.
+ *
+ * The names are more than half of a small send, and each process would write or read them anew for every message.
+ */
+
+import type { Wire } from '../../../cluster/behaviour.ts'
+import { Fault } from '../../../cluster/fault.ts'
+import type { Accepted, AcceptedMessage, RateLeft, SendBody, SendItem, SendRecipient, SendReply } from './send.ts'
+
+type PackedPerson = readonly [address: string, domain: string, name: string | null, hmac: string]
+type PackedRecipient = readonly [...PackedPerson, kind: SendRecipient['kind']]
+
+type Part = SendItem['content']['parts'][number]
+
+type PackedItem = readonly [
+  SendItem['streamId'],
+  PackedPerson,
+  readonly PackedRecipient[],
+  SendItem['subject'],
+  SendItem['tag'],
+  SendItem['tagHash'],
+  SendItem['metadata'],
+  SendItem['headers'],
+  SendItem['attachments'],
+  readonly (readonly [Part['part'], Part['chunks'], Part['blob']])[],
+  SendItem['builtBytes'],
+  SendItem['lane'],
+]
+
+type PackedBody = readonly [
+  SendBody['accountId'],
+  SendBody['serverId'],
+  SendBody['test'],
+  SendBody['keyHash'],
+  SendBody['billing'],
+  SendBody['defaultStreamId'],
+  SendBody['source'],
+  SendBody['idempotency'],
+  SendBody['batch'],
+  readonly PackedItem[],
+]
+
+type PackedAccepted = readonly [
+  readonly (readonly [AcceptedMessage['messageId'], AcceptedMessage['submittedAtMs']])[],
+  Accepted['test'],
+  Accepted['replayed'],
+  readonly (readonly [RateLeft['scope'], RateLeft['limit'], RateLeft['left'], RateLeft['resetsAtMs']])[],
+]
+
+const BODY_VALUES = 10
+
+export const sendWire = {
+  pack: packBody,
+  unpack(packed: unknown): SendBody {
+    if (!Array.isArray(packed) || packed.length !== BODY_VALUES) throw new Fault('A send is none')
+    return unpackBody(packed as unknown as PackedBody)
+  },
+  packReply: (reply: SendReply) => (reply.kind === 'accepted' ? packAccepted(reply) : reply),
+  unpackReply: (packed: unknown) =>
+    (Array.isArray(packed) ? unpackAccepted(packed as unknown as PackedAccepted) : packed) as SendReply,
+} satisfies Wire<SendBody, SendReply>
+
+function packBody(body: SendBody): PackedBody {
+  const { accountId, serverId, test, keyHash, billing, defaultStreamId, source, idempotency, messages, batch } = body
+  const items = messages.map(packItem)
+  return [accountId, serverId, test, keyHash, billing, defaultStreamId, source, idempotency, batch, items]
+}
+
+function unpackBody(packed: PackedBody): SendBody {
+  const [accountId, serverId, test, keyHash, billing, defaultStreamId, source, idempotency, batch, items] = packed
+  const messages = items.map(unpackItem)
+  return { accountId, serverId, test, keyHash, billing, defaultStreamId, source, idempotency, messages, batch }
+}
+
+function packItem(item: SendItem): PackedItem {
+  const { from, tag, tagHash, metadata, headers, attachments, builtBytes, lane } = item
+  return [
+    item.streamId,
+    [from.address, from.domain, from.name, from.hmac],
+    item.recipients.map(({ address, domain, name, hmac, kind }) => [address, domain, name, hmac, kind] as const),
+    item.subject,
+    tag,
+    tagHash,
+    metadata,
+    headers,
+    attachments,
+    item.content.parts.map(({ part, chunks, blob }) => [part, chunks, blob] as const),
+    builtBytes,
+    lane,
+  ]
+}
+
+function unpackItem(packed: PackedItem): SendItem {
+  const [streamId, sender, recipients, subject, tag, tagHash, metadata, headers, attachments, parts, ...last] = packed
+  const [builtBytes, lane] = last
+  const [address, domain, name, hmac] = sender
+  return {
+    streamId,
+    from: { address, domain, name, hmac },
+    recipients: recipients.map(unpackRecipient),
+    subject,
+    tag,
+    tagHash,
+    metadata,
+    headers,
+    attachments,
+    content: { parts: parts.map(([part, chunks, blob]) => ({ part, chunks, blob })) },
+    builtBytes,
+    lane,
+  }
+}
+
+function unpackRecipient([address, domain, name, hmac, kind]: PackedRecipient): SendRecipient {
+  return { address, name, kind, hmac, domain }
+}
+
+function packAccepted({ messages, test, replayed, rate }: Accepted): PackedAccepted {
+  return [
+    messages.map(({ messageId, submittedAtMs }) => [messageId, submittedAtMs] as const),
+    test,
+    replayed,
+    rate.map(({ scope, limit, left, resetsAtMs }) => [scope, limit, left, resetsAtMs] as const),
+  ]
+}
+
+function unpackAccepted([messages, test, replayed, rate]: PackedAccepted): Accepted {
+  return {
+    kind: 'accepted',
+    messages: messages.map(([messageId, submittedAtMs]) => ({ messageId, submittedAtMs })),
+    test,
+    replayed,
+    rate: rate.map(([scope, limit, left, resetsAtMs]) => ({ scope, limit, left, resetsAtMs })),
+  }
+}

@@ -1,0 +1,207 @@
+/**
+ * sweep - removes what is past its age from a server's log, each day, in small steps.
+ *
+ * A segment that is past its age whole goes as a whole: its keys and its row in `segments`, and its place in the server's
+ * counters. Of one that is so in part, the oldest messages go: log entries and postings by XTRIM, heads and statuses by
+ * HDEL in the same commit. A removed server of which nothing is left goes too, its suppression lists before it. An attempt that ends later writes no row any more: `outcome.ts` looks at the message's age. While more is left the next step is due at once, else in a day. Content and idempotency
+ * records expire by themselves.
+ *
+ * Spec retention.message
+ */
+
+import type { CommandType, Decision, Done, Due, Entry, Fact, Op, TimerBody } from '../../../cluster/behaviour.ts'
+import { entryIdAfter, idOfEntry, shortId } from '../../../cluster/id.ts'
+import { entityKey } from '../../../cluster/keyspace.ts'
+import { cutoffMs } from '../../state/age.ts'
+import { DAY_MS } from '../../state/calendar.ts'
+import {
+  byPersonKey,
+  byTagKey,
+  headKey,
+  logKey,
+  namesKey,
+  segmentsKey,
+  statusKey,
+  streamsKey,
+  suppressionsKey,
+  tokenIdsKey,
+  tokensKey,
+} from '../../state/keys.ts'
+import { TIMERS_LANE } from '../../state/message/item.ts'
+import { logEntryOf } from '../../state/message/log-entry.ts'
+import { bucketOfPosting, bucketOfTag } from '../../state/message/posting.ts'
+import { statusField } from '../../state/message/status.ts'
+import { bucketsOfSegment, hasPostings, segmentEndMs, segmentKeys } from '../../state/segment.ts'
+import { type ServerCounters, type ServerState, serverOwner, serverRef } from '../../state/server.ts'
+import { inboundName, type StreamState, streamName, streamRef } from '../../state/stream.ts'
+import { listedFact, sweepListed } from '../suppression/sweep-suppressions.ts'
+
+export const SWEEP_TIMER = 'sweep'
+
+/** Messages of one step. */
+const STEP_MESSAGES = 200
+/** Whole segments of one step: each has up to 515 keys. */
+const STEP_SEGMENTS = 2
+/** Streams of one step. */
+const STEP_STREAMS = 100
+/** Fields of one HDEL. */
+const FIELDS_MAX = 1_000
+
+type SortedFact = Fact & { read: 'sorted' }
+type RangeFact = Fact & { read: 'range' }
+
+/** The oldest segment, and the first instant that is certainly not in it. */
+interface Stretch {
+  readonly name: string
+  readonly endMs: number
+}
+
+/** A server's next sweep, in a day. */
+export function sweepDue(serverId: string, nowMs: number): Due {
+  return { lane: TIMERS_LANE, item: `${SWEEP_TIMER}:${serverId}`, atMs: nowMs + DAY_MS }
+}
+
+export const sweep: CommandType<TimerBody, null> = {
+  name: 'sweep',
+  frees: true,
+  entities: (body) => [serverRef(serverOf(body))],
+  counters: (body) => [serverOwner(serverOf(body))],
+  facts: (body, _states, { shard }) => [segmentsFact(shard, serverOf(body))],
+  decide(body, states, facts, { shard, nowMs }): Decision<null> {
+    const serverId = serverOf(body)
+    const server = states.get<ServerState | null>(serverRef(serverId))
+    if (server === null) return { kind: 'done', reply: null }
+    const cutoff = cutoffMs(nowMs, server.mode === 'test')
+    const counters = states.counter<ServerCounters>(serverOwner(serverId))
+    const segments = stretchesOf(facts.sorted(segmentsFact(shard, serverId)), counters)
+    const past = segments.filter(({ endMs }) => endMs <= cutoff).slice(0, STEP_SEGMENTS)
+    if (past.length > 0) return removeWhole(past, { serverId, shard, nowMs, counters })
+    const oldest = segments[0]
+    if (oldest === undefined && server.removedAtMs !== undefined) {
+      const of = { shard, serverId, accountId: server.accountId }
+      const reads = [listedFact(of), streamsFact(shard, serverId)]
+      if (!reads.every((fact) => facts.has(fact))) return { kind: 'need', facts: reads }
+      const listed = sweepListed(facts, of)
+      if (listed !== null && 'kind' in listed) return listed
+      if (listed !== null)
+        return { kind: 'done', reply: null, ops: listed.ops, due: [{ ...sweepDue(serverId, nowMs), atMs: nowMs }] }
+      const refs = facts.sorted(streamsFact(shard, serverId)).map(([streamId]) => streamRef(streamId))
+      if (!refs.every((ref) => states.has(ref))) return { kind: 'need', entities: refs }
+      const streams = refs.map((ref) => states.get<StreamState | null>(ref)).filter((stream) => stream !== null)
+      return removeLast(server, streams, { shard, nowMs })
+    }
+    if (oldest === undefined) return { kind: 'done', reply: null, due: [sweepDue(serverId, nowMs)] }
+    const fact = oldestFact(logKey(shard, serverId, oldest.name), cutoff)
+    if (!facts.has(fact)) return { kind: 'need', facts: [fact] }
+    return removeOldest(facts.range(fact), { serverId, shard, nowMs, segment: oldest.name })
+  },
+}
+
+function serverOf({ item }: TimerBody): string {
+  return item.slice(item.indexOf(':') + 1)
+}
+
+function segmentsFact(shard: number, serverId: string): SortedFact {
+  const max = Number.MAX_SAFE_INTEGER
+  return { read: 'sorted', key: segmentsKey(shard, serverId), min: 0, max, count: STEP_SEGMENTS + 1 }
+}
+
+function streamsFact(shard: number, serverId: string): SortedFact {
+  const max = Number.MAX_SAFE_INTEGER
+  return { read: 'sorted', key: streamsKey(shard, serverId), min: 0, max, count: STEP_STREAMS }
+}
+
+function oldestFact(key: string, cutoff: number): RangeFact {
+  return { read: 'range', key, from: '-', to: String(cutoff - 1), count: STEP_MESSAGES }
+}
+
+/** A segment ends where the next begins, with the last id of the open one, or at the latest with its month or day. */
+function stretchesOf(rows: readonly (readonly [string, number])[], counters: ServerCounters | null): Stretch[] {
+  return rows.map(([name], index) => {
+    const nextMs = rows[index + 1]?.[1] ?? Number.POSITIVE_INFINITY
+    const lastMs = counters?.segment?.name === name ? counters.segment.lastMs : Number.POSITIVE_INFINITY
+    return { name, endMs: Math.min(nextMs, lastMs + 1, segmentEndMs(name)) }
+  })
+}
+
+/** A removed server of which nothing is left goes itself, its streams before it, and is swept no more. */
+function removeLast(
+  { serverId, accountId }: ServerState,
+  streams: readonly StreamState[],
+  { shard, nowMs }: { shard: number; nowMs: number },
+): Done<null> {
+  const goes = (kind: string, id: string): Op => {
+    return { key: entityKey(shard, kind, id), write: 'PEXPIREAT', args: [String(nowMs + DAY_MS)] }
+  }
+  const ops: Op[] = streams.flatMap(({ streamId, name }) => [
+    goes('stream', streamId),
+    { key: streamsKey(shard, serverId), write: 'ZREM', args: [streamId] },
+    { key: namesKey(shard, accountId), write: 'HDEL', args: [streamName(serverId, name)] },
+  ])
+  if (streams.length === STEP_STREAMS)
+    return { kind: 'done', reply: null, ops, due: [{ ...sweepDue(serverId, nowMs), atMs: nowMs }] }
+  ops.push({ key: namesKey(shard, accountId), write: 'HDEL', args: [inboundName(serverId)] })
+  // Trimmed to nothing it is still a key.
+  ops.push({ key: suppressionsKey(shard, serverId), write: 'UNLINK', args: [] })
+  ops.push({ key: tokensKey(shard, serverId), write: 'UNLINK', args: [] })
+  ops.push({ key: tokenIdsKey(shard, serverId), write: 'UNLINK', args: [] }, goes('server', serverId))
+  return { kind: 'done', reply: null, ops }
+}
+
+function removeWhole(
+  past: readonly Stretch[],
+  of: { serverId: string; shard: number; nowMs: number; counters: ServerCounters | null },
+): Done<null> {
+  const { serverId, shard, nowMs, counters } = of
+  const names = past.map(({ name }) => name)
+  const ops: Op[] = names.flatMap((name) =>
+    segmentKeys(shard, serverId, name).map((key): Op => ({ key, write: 'UNLINK', args: [] })),
+  )
+  ops.push({ key: segmentsKey(shard, serverId), write: 'ZREM', args: names })
+  const due = [{ ...sweepDue(serverId, nowMs), atMs: nowMs }]
+  if (counters?.segment === undefined || !names.includes(counters.segment.name))
+    return { kind: 'done', reply: null, ops, due }
+  const { segment: _, ...rest } = counters
+  return { kind: 'done', reply: null, ops, due, counters: [{ owner: serverOwner(serverId), value: rest }] }
+}
+
+function removeOldest(
+  entries: readonly Entry[],
+  of: { serverId: string; shard: number; nowMs: number; segment: string },
+): Done<null> {
+  const { serverId, shard, nowMs, segment } = of
+  const next = sweepDue(serverId, nowMs)
+  const last = entries.at(-1)
+  if (last === undefined) return { kind: 'done', reply: null, due: [next] }
+  const due = [entries.length < STEP_MESSAGES ? next : { ...next, atMs: nowMs }]
+  const buckets = bucketsOfSegment(segment)
+  const streams = new Set([logKey(shard, serverId, segment)])
+  const heads: string[] = []
+  const statuses: string[] = []
+  for (const entry of entries) {
+    const short = shortId(idOfEntry(entry.id, shard))
+    const message = logEntryOf(entry)
+    heads.push(short)
+    if (message === null) continue
+    for (const index of message.recipients.keys()) statuses.push(statusField(short, index))
+    if (!hasPostings(segment)) continue
+    for (const number of message.recipients)
+      streams.add(byPersonKey(shard, serverId, segment, bucketOfPosting(number, buckets)))
+    if (message.tagHash !== null) streams.add(byTagKey(shard, serverId, segment, bucketOfTag(message.tagHash, buckets)))
+  }
+  const minId = entryIdAfter(last.id)
+  const ops = [
+    ...Array.from(streams, (key): Op => ({ key, write: 'XTRIM', args: ['MINID', minId] })),
+    ...deleteOps(headKey(shard, serverId, segment), heads),
+    ...deleteOps(statusKey(shard, serverId, segment), statuses),
+  ]
+  return { kind: 'done', reply: null, ops, due }
+}
+
+/** HDEL of many fields, in writes of a bounded size. */
+export function deleteOps(key: string, fields: readonly string[]): Op[] {
+  const ops: Op[] = []
+  for (let from = 0; from < fields.length; from += FIELDS_MAX)
+    ops.push({ key, write: 'HDEL', args: fields.slice(from, from + FIELDS_MAX) })
+  return ops
+}

@@ -1,0 +1,40 @@
+/**
+ * domain-order - what every order of an account key about its domains is refused for, in order.
+ *
+ * Spec refusal.order
+ */
+
+import type { Ref, Refusal, States } from '../../../cluster/behaviour.ts'
+import { type AccountState, accountRef } from '../../state/account.ts'
+import { holdsKey } from '../../state/api-key.ts'
+import { type DomainState, domainRef } from '../../state/domain.ts'
+import { type Refused, refuse } from './refusal.ts'
+
+/** Who orders. */
+export interface AccountOrder {
+  readonly accountId: string
+  /** SHA-256 of the account key, hex. */
+  readonly keyHash: string
+}
+
+export interface DomainOrder extends AccountOrder {
+  readonly domainId: string
+}
+
+/** Entities of an order about one domain. */
+export function domainOrderEntities({ accountId, domainId }: DomainOrder): Ref[] {
+  return [accountRef(accountId), domainRef(domainId)]
+}
+
+/** Refuses a key that is not live, and writes of a closed account; null when the order holds. */
+export function refuseOrder({ accountId, keyHash }: AccountOrder, states: States): Refusal<Refused> | null {
+  const account = states.get<AccountState | null>(accountRef(accountId))
+  if (account === null || !holdsKey(account.keys, keyHash)) return refuse('unauthorized')
+  return account.status === 'closed' ? refuse('account_not_active') : null
+}
+
+/** The domain that the order names, null where the account has none of that id. */
+export function domainOfOrder({ accountId, domainId }: DomainOrder, states: States): DomainState | null {
+  const domain = states.get<DomainState | null>(domainRef(domainId))
+  return domain === null || domain.accountId !== accountId || domain.removedAtMs !== null ? null : domain
+}

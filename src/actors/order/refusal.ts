@@ -1,0 +1,20 @@
+/**
+ * refusal - how a turn says no: a code of the table, with what its answer holds beside it.
+ *
+ * Instants in `extra` are milliseconds under names that end in `AtMs`; the edge writes them as `…At`.
+ */
+
+import type { Refusal } from '../../../cluster/behaviour.ts'
+import type { RefusalCode } from '../../../schemas/refusals.ts'
+
+/** What a refused asker gets. */
+export interface Refused {
+  readonly kind: 'refused'
+  readonly code: RefusalCode
+  readonly extra: Readonly<Record<string, string | number>>
+}
+
+/** A decision that refuses and records nothing. */
+export function refuse(code: RefusalCode, extra: Refused['extra'] = {}): Refusal<Refused> {
+  return { kind: 'refuse', answer: { kind: 'refused', code, extra } }
+}

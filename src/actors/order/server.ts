@@ -1,0 +1,56 @@
+/**
+ * server-order - who orders about the servers of an account, and what every such order is refused for, in order.
+ *
+ * Servers are managed by the keys of their account and by operators. That an operator's key is live is looked at before
+ * the order: it lies on another shard.
+ *
+ * Spec refusal.order, account.closed
+ */
+
+import type { Ref, Refusal, States } from '../../../cluster/behaviour.ts'
+import { type AccountState, accountRef } from '../../state/account.ts'
+import { holdsKey } from '../../state/api-key.ts'
+import type { OperatorAct } from '../../state/audit.ts'
+import { type ServerState, serverRef } from '../../state/server.ts'
+import { type Refused, refuse } from './refusal.ts'
+
+/** Who orders about an account's servers. */
+export interface AccountOrderer {
+  readonly accountId: string
+  /** SHA-256 of the account key, hex; null for an operator. */
+  readonly keyHash: string | null
+  /** The operator; absent for an account key. */
+  readonly by?: OperatorAct
+}
+
+export interface ServerOrder extends AccountOrderer {
+  readonly serverId: string
+}
+
+/** Entities of an order about one server. */
+export function serverOrderEntities({ accountId, serverId }: ServerOrder): Ref[] {
+  return [accountRef(accountId), serverRef(serverId)]
+}
+
+/** The account of an order, or its refusal: key not live, no such account, account closed. */
+export function accountOfOrder(
+  { accountId, keyHash, by }: AccountOrderer,
+  states: States,
+): AccountState | Refusal<Refused> {
+  const account = states.get<AccountState | null>(accountRef(accountId))
+  if (by === undefined && (account === null || keyHash === null || !holdsKey(account.keys, keyHash)))
+    return refuse('unauthorized')
+  if (account === null) return refuse('not_found')
+  if (account.status !== 'closed') return account
+  return refuse(by === undefined ? 'account_not_active' : 'account_closed')
+}
+
+/** The server that an order names, null where the account has none of that id. */
+export function serverOfOrder({ accountId, serverId }: ServerOrder, states: States): ServerState | null {
+  return shownServer(states.get<ServerState | null>(serverRef(serverId)), accountId)
+}
+
+/** A server as its account sees it: null for another account's, and for one that was removed. */
+export function shownServer(server: ServerState | null, accountId: string): ServerState | null {
+  return server === null || server.accountId !== accountId || server.removedAtMs !== undefined ? null : server
+}

@@ -1,0 +1,65 @@
+/**
+ * stream-order - what every order of a server key about its streams is refused for, in order.
+ *
+ * Spec refusal.order
+ */
+
+import type { Ref, Refusal, States } from '../../../cluster/behaviour.ts'
+import { type AccountState, accountRef } from '../../state/account.ts'
+import { holdsKey } from '../../state/api-key.ts'
+import { type ServerState, serverRef } from '../../state/server.ts'
+import { type StreamState, streamRef } from '../../state/stream.ts'
+import { type Refused, refuse } from './refusal.ts'
+
+/** Who orders. */
+export interface ServerKeyOrder {
+  readonly accountId: string
+  readonly serverId: string
+  /** SHA-256 of the server key, hex. */
+  readonly keyHash: string
+}
+
+export interface StreamOrder extends ServerKeyOrder {
+  readonly streamId: string
+}
+
+/** The account and the server of a live key. */
+export interface Tenant {
+  readonly account: AccountState
+  readonly server: ServerState
+}
+
+/** What orders about a stream answer. */
+export interface StreamReply {
+  readonly kind: 'stream'
+  readonly stream: StreamState
+}
+
+/** Entities of an order. */
+export function serverKeyOrderEntities({ accountId, serverId }: ServerKeyOrder): Ref[] {
+  return [accountRef(accountId), serverRef(serverId)]
+}
+
+/** Entities of an order about one stream. */
+export function streamOrderEntities(order: StreamOrder): Ref[] {
+  return [...serverKeyOrderEntities(order), streamRef(order.streamId)]
+}
+
+/** Whose order it is; or the refusal of a key that is not live. */
+export function tenantOf({ accountId, serverId, keyHash }: ServerKeyOrder, states: States): Tenant | Refusal<Refused> {
+  const account = states.get<AccountState | null>(accountRef(accountId))
+  const server = states.get<ServerState | null>(serverRef(serverId))
+  if (account === null || server === null || server.accountId !== accountId) return refuse('unauthorized')
+  return holdsKey(server.keys, keyHash) ? { account, server } : refuse('unauthorized')
+}
+
+/** Refuses writes of a closed account; null for the others. Spec account.closed */
+export function refuseClosed({ account }: Tenant): Refusal<Refused> | null {
+  return account.status === 'closed' ? refuse('account_not_active') : null
+}
+
+/** The stream that the order names, null where the server has none of that id. */
+export function streamOfOrder({ serverId, streamId }: StreamOrder, states: States): StreamState | null {
+  const stream = states.get<StreamState | null>(streamRef(streamId))
+  return stream?.serverId === serverId ? stream : null
+}

@@ -1,0 +1,77 @@
+/**
+ * token-order - who orders about the keys of a server or of an account, and what every such order is refused for.
+ *
+ * A server's keys are managed by its own keys, by its account's and by operators; an account's by its own and by
+ * operators. That an operator's key is live is looked at before the order: it lies on another shard.
+ *
+ * Spec refusal.order, key.live.max
+ */
+
+import type { Ref, Refusal, States } from '../../../cluster/behaviour.ts'
+import { type AccountState, accountRef } from '../../state/account.ts'
+import { type ApiKey, holdsKey, type LiveKey } from '../../state/api-key.ts'
+import type { OperatorAct } from '../../state/audit.ts'
+import { type ServerState, serverRef } from '../../state/server.ts'
+import { type Refused, refuse } from './refusal.ts'
+import { shownServer } from './server.ts'
+
+/** Whose keys an order is about, and who gives it. */
+export interface TokenOrder {
+  readonly accountId: string
+  /** Null for the account's own keys. */
+  readonly serverId: string | null
+  /** Kind of the key that orders. */
+  readonly orderedBy: ApiKey['kind']
+  /** SHA-256 of that key, hex. */
+  readonly keyHash: string
+  /** The operator, where one orders. */
+  readonly by?: OperatorAct
+}
+
+/** The owner of keys, as its state stands. */
+export interface KeyHolder {
+  readonly ref: Ref
+  readonly ownerId: string
+  readonly keys: readonly LiveKey[]
+  /** What a new key of this owner may do. */
+  readonly grant: Pick<ApiKey, 'kind' | 'accountId' | 'serverId' | 'mode' | 'streamId'>
+}
+
+/** Entities of an order. */
+export function tokenOrderEntities({ accountId, serverId }: TokenOrder): Ref[] {
+  return serverId === null ? [accountRef(accountId)] : [accountRef(accountId), serverRef(serverId)]
+}
+
+/** The owner that the order names; or its refusal: key not live, account closed, no such server of the account. */
+export function keyHolderOf(order: TokenOrder, states: States): KeyHolder | Refusal<Refused> {
+  const account = states.get<AccountState | null>(accountRef(order.accountId))
+  const found = order.serverId === null ? null : states.get<ServerState | null>(serverRef(order.serverId))
+  const server = shownServer(found, order.accountId)
+  if (!isLive(order, account, server)) return refuse('unauthorized')
+  // Spec account.closed
+  if (account?.status === 'closed')
+    return refuse(order.orderedBy === 'operator' ? 'account_closed' : 'account_not_active')
+  if (account === null || (order.serverId !== null && server === null)) return refuse('not_found')
+  return server === null ? holderOfAccount(account) : holderOfServer(server)
+}
+
+/** The ids that an order about one key names, for the audit log. */
+export function targetsOf({ accountId, serverId }: TokenOrder, tokenId: string): Record<string, string> {
+  return serverId === null ? { accountId, tokenId } : { accountId, serverId, tokenId }
+}
+
+function isLive({ orderedBy, keyHash }: TokenOrder, account: AccountState | null, server: ServerState | null): boolean {
+  if (orderedBy === 'operator') return true
+  const keys = orderedBy === 'server' ? server?.keys : account?.keys
+  return keys !== undefined && holdsKey(keys, keyHash)
+}
+
+function holderOfAccount({ accountId, keys }: AccountState): KeyHolder {
+  const grant = { kind: 'account', accountId, serverId: null, mode: null, streamId: null } as const
+  return { ref: accountRef(accountId), ownerId: accountId, keys, grant }
+}
+
+function holderOfServer({ serverId, accountId, mode, defaultStreamId, keys }: ServerState): KeyHolder {
+  const grant = { kind: 'server', accountId, serverId, mode, streamId: defaultStreamId } as const
+  return { ref: serverRef(serverId), ownerId: serverId, keys, grant }
+}

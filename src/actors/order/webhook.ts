@@ -1,0 +1,61 @@
+/**
+ * webhook-order - what every order of a server key about its webhooks is refused for, in order.
+ *
+ * Spec refusal.order
+ */
+
+import type { Ref, Refusal, States } from '../../../cluster/behaviour.ts'
+import { type AccountState, accountRef } from '../../state/account.ts'
+import { holdsKey } from '../../state/api-key.ts'
+import { type ServerState, serverRef } from '../../state/server.ts'
+import { listenersRef, type WebhookState, webhookOwner, webhookRef } from '../../state/webhook/webhook.ts'
+import { type Refused, refuse } from './refusal.ts'
+
+/** Who orders. */
+export interface ServerKeyOrder {
+  readonly accountId: string
+  readonly serverId: string
+  /** SHA-256 of the server key, hex. */
+  readonly keyHash: string
+}
+
+export interface WebhookOrder extends ServerKeyOrder {
+  readonly webhookId: string
+}
+
+/** Entities of an order about one webhook. */
+export function webhookOrderEntities({ accountId, serverId, webhookId }: WebhookOrder): Ref[] {
+  return [accountRef(accountId), serverRef(serverId), webhookRef(webhookId)]
+}
+
+/** The same where the order changes what an announcement goes through. */
+export function listenerOrderEntities(body: WebhookOrder): Ref[] {
+  return [...webhookOrderEntities(body), listenersRef(body.serverId)]
+}
+
+/** Owner of the counters of an order that queues. */
+export function webhookOrderCounters({ webhookId }: WebhookOrder): string[] {
+  return [webhookOwner(webhookId)]
+}
+
+/** Account and server of an order, or its refusal: key not live, account closed. */
+export function holderOfOrder(
+  { accountId, serverId, keyHash }: ServerKeyOrder,
+  states: States,
+): { readonly account: AccountState; readonly server: ServerState } | Refusal<Refused> {
+  const account = states.get<AccountState | null>(accountRef(accountId))
+  const server = states.get<ServerState | null>(serverRef(serverId))
+  if (account === null || server === null || server.accountId !== accountId || !holdsKey(server.keys, keyHash))
+    return refuse('unauthorized')
+  return account.status === 'closed' ? refuse('account_not_active') : { account, server }
+}
+
+/** The webhook that an order names, or the order's refusal. */
+export function webhookOfOrder(order: WebhookOrder, states: States): WebhookState | Refusal<Refused> {
+  const holder = holderOfOrder(order, states)
+  if ('kind' in holder) return holder
+  const webhook = states.get<WebhookState | null>(webhookRef(order.webhookId))
+  return webhook === null || webhook.serverId !== order.serverId || webhook.removedAtMs !== null
+    ? refuse('not_found')
+    : webhook
+}

@@ -1,0 +1,55 @@
+/**
+ * operate-stream - what an operator does to a stream: pause, resume, pace.
+ *
+ * Already so: answered as it is. Resuming takes the counters of the brake away, so that its window begins anew.
+ *
+ * Spec operator.stream, stream.brake
+ */
+
+import type { CommandType } from '../../../cluster/behaviour.ts'
+import { auditOps, differenceOf, type OperatorAct } from '../../state/audit.ts'
+import { streamOwner } from '../../state/brake.ts'
+import { type StreamEvent, type StreamState, streamEntity, streamRef } from '../../state/stream.ts'
+import { type Refused, refuse } from '../order/refusal.ts'
+import type { StreamReply } from '../order/stream.ts'
+
+/** Pace: messages a minute of its broadcasts, null for the default. */
+export type StreamAct =
+  | { readonly act: 'pause' }
+  | { readonly act: 'resume' }
+  | { readonly act: 'pace'; readonly pacePerMinute: number | null }
+
+export interface OperateStreamBody {
+  readonly streamId: string
+  readonly order: StreamAct
+  readonly by: OperatorAct
+}
+
+export const operateStream: CommandType<OperateStreamBody, StreamReply | Refused> = {
+  name: 'operate-stream',
+  entities: ({ streamId }) => [streamRef(streamId)],
+  counters: () => [],
+  facts: () => [],
+  decide({ streamId, order, by }, states, _facts, context) {
+    const ref = streamRef(streamId)
+    const stream = states.get<StreamState | null>(ref)
+    if (stream === null) return refuse('not_found')
+    const event = eventOf(order, stream, context.nowMs)
+    const after = event === null ? stream : (streamEntity.apply(stream, event) as StreamState)
+    return {
+      kind: 'done',
+      reply: { kind: 'stream', stream: after },
+      events: event === null ? [] : [{ ref, event }],
+      counters: event?.type === 'resumed' ? [{ owner: streamOwner(streamId), value: {} }] : [],
+      ops: auditOps(context, by, { targets: { streamId }, ...differenceOf(stream, after) }),
+    }
+  },
+}
+
+/** What the order changes; null where it is so already. */
+function eventOf(order: StreamAct, stream: StreamState, nowMs: number): StreamEvent | null {
+  if (order.act === 'pause') return stream.pausedAtMs === null ? { type: 'paused', pausedAtMs: nowMs } : null
+  if (order.act === 'resume') return stream.pausedAtMs === null ? null : { type: 'resumed' }
+  const { pacePerMinute } = order
+  return pacePerMinute === (stream.pacePerMinute ?? null) ? null : { type: 'paced', pacePerMinute }
+}

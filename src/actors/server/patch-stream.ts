@@ -1,0 +1,63 @@
+/**
+ * patch-stream - renames a stream, and changes how long an inbound one keeps content.
+ *
+ * A shorter time applies at the next sweep to what is stored.
+ *
+ * Spec stream.patch, stream.name
+ */
+
+import type { CommandType, Op } from '../../../cluster/behaviour.ts'
+import { namesKey } from '../../state/keys.ts'
+import { type StreamChanges, streamName, streamRef } from '../../state/stream.ts'
+import { type Refused, refuse } from '../order/refusal.ts'
+import {
+  refuseClosed,
+  type StreamOrder,
+  type StreamReply,
+  streamOfOrder,
+  streamOrderEntities,
+  tenantOf,
+} from '../order/stream.ts'
+
+export interface PatchStreamBody extends StreamOrder {
+  /** Any subset. */
+  readonly changes: StreamChanges
+}
+
+export const patchStream: CommandType<PatchStreamBody, StreamReply | Refused> = {
+  name: 'patch-stream',
+  entities: streamOrderEntities,
+  counters: () => [],
+  facts: ({ accountId, serverId, changes }, _states, { shard }) =>
+    changes.name === undefined
+      ? []
+      : [{ read: 'fields', key: namesKey(shard, accountId), fields: [streamName(serverId, changes.name)] }],
+  decide(body, states, facts, { shard }) {
+    const tenant = tenantOf(body, states)
+    if ('kind' in tenant) return tenant
+    const { accountId, serverId, changes } = body
+    const stream = streamOfOrder(body, states)
+    // Only the stream's kind tells that the body is wrong, which comes before the account's state.
+    if (stream !== null && stream.kind !== 'inbound' && changes.contentRetentionDays !== undefined)
+      return refuse('invalid_request')
+    const refusal = refuseClosed(tenant)
+    if (refusal !== null) return refusal
+    if (stream === null) return refuse('not_found')
+    const names = namesKey(shard, accountId)
+    const ops: Op[] = []
+    if (changes.name !== undefined && changes.name !== stream.name) {
+      const known = facts.field(names, streamName(serverId, changes.name))
+      if (known !== null) return refuse('stream_exists', { streamId: known })
+      ops.push({ key: names, write: 'HDEL', args: [streamName(serverId, stream.name)] })
+      ops.push({ key: names, write: 'HSET', args: [streamName(serverId, changes.name), stream.streamId] })
+    }
+    const reply: StreamReply = { kind: 'stream', stream: { ...stream, ...changes } }
+    if (Object.keys(changes).length === 0) return { kind: 'done', reply }
+    return {
+      kind: 'done',
+      reply,
+      events: [{ ref: streamRef(stream.streamId), event: { type: 'patched', changes } }],
+      ops,
+    }
+  },
+}

@@ -1,0 +1,73 @@
+/**
+ * remove-server - removes a server: its keys are revoked at once, its name is free again, it is shown no more.
+ *
+ * Its webhooks go with it, its streams are archived step by step. What is queued still goes out, and what it has stored
+ * leaves with its age: the sweep goes on.
+ *
+ * Spec server.remove
+ */
+
+import type { CommandType, Fact, Op } from '../../../cluster/behaviour.ts'
+import { accountRef } from '../../state/account.ts'
+import { revokedKeyOps, unpackToken } from '../../state/api-key.ts'
+import { auditOpsOf } from '../../state/audit.ts'
+import { namesKey, serversKey, tokensKey } from '../../state/keys.ts'
+import { type ServerState, serverName, serverRef } from '../../state/server.ts'
+import { type Listener, listenersRef, type WebhookState, webhookRef } from '../../state/webhook/webhook.ts'
+import { type Refused, refuse } from '../order/refusal.ts'
+import { accountOfOrder, type ServerOrder, serverOfOrder, serverOrderEntities } from '../order/server.ts'
+import { retireDue } from '../retire-server.ts'
+import { webhookRemoval } from '../webhook/remove.ts'
+
+export const removeServer: CommandType<ServerOrder, { readonly kind: 'removed' } | Refused> = {
+  name: 'remove-server',
+  entities: (body) => [...serverOrderEntities(body), listenersRef(body.serverId)],
+  counters: () => [],
+  facts: (body, states, { shard }) => {
+    const server = states.get<ServerState | null>(serverRef(body.serverId))
+    return server === null || server.keys.length === 0 ? [] : [tokensFact(shard, server)]
+  },
+  decide(body, states, facts, context) {
+    const account = accountOfOrder(body, states)
+    if ('kind' in account) return account
+    const server = serverOfOrder(body, states)
+    if (server === null) return refuse('not_found')
+    const { accountId, serverId, name, mode } = server
+    const listeners = states.get<readonly Listener[] | null>(listenersRef(serverId)) ?? []
+    const hooks = listeners.map(({ webhookId }) => webhookRef(webhookId))
+    if (!hooks.every((ref) => states.has(ref))) return { kind: 'need', entities: hooks }
+    const { shard, nowMs } = context
+    const ops: Op[] = server.keys.flatMap(({ tokenId }) => {
+      const packed = facts.field(tokensKey(shard, serverId), tokenId)
+      if (packed === null) return []
+      return revokedKeyOps(shard, serverId, { tokenId, token: { ...unpackToken(packed), revokedAtMs: nowMs } })
+    })
+    ops.push({ key: namesKey(shard, accountId), write: 'HDEL', args: [serverName(name)] })
+    ops.push({ key: serversKey(shard, accountId), write: 'ZREM', args: [serverId] })
+    ops.push(...auditOpsOf(context, body.by, { targets: { accountId, serverId }, before: { name, mode }, after: null }))
+    const webhooks = hooks.map((ref) => states.get<WebhookState | null>(ref)).filter((webhook) => webhook !== null)
+    const removals = webhooks.map((webhook) => webhookRemoval(webhook, context))
+    const webhookServers = (account.webhookServers ?? []).filter((one) => one.serverId !== serverId)
+    return {
+      kind: 'done',
+      reply: { kind: 'removed' },
+      events: [
+        ...removals.flatMap(({ events }) => events),
+        ...(removals.length === 0
+          ? []
+          : [
+              { ref: serverRef(serverId), event: { type: 'webhooks', hasWebhooks: false } },
+              { ref: accountRef(accountId), event: { type: 'webhook servers', webhookServers } },
+            ]),
+        { ref: serverRef(serverId), event: { type: 'removed', removedAtMs: nowMs } },
+        { ref: accountRef(accountId), event: { type: 'patched', changes: { servers: account.servers - 1 } } },
+      ],
+      ops: [...ops, ...removals.flatMap((removal) => removal.ops)],
+      due: [retireDue(serverId, nowMs), ...removals.flatMap(({ due }) => due)],
+    }
+  },
+}
+
+function tokensFact(shard: number, { serverId, keys }: ServerState): Fact {
+  return { read: 'fields', key: tokensKey(shard, serverId), fields: keys.map(({ tokenId }) => tokenId) }
+}

@@ -1,0 +1,80 @@
+/**
+ * add-suppressions - puts addresses onto a stream's suppression list by the client's own order, for moving in.
+ *
+ * An address that is on the list already stays as it is: no reason is lighter than `manual`.
+ *
+ * Spec suppression.add
+ */
+
+import type { CommandType, Fact, Op } from '../../../cluster/behaviour.ts'
+import { monthName } from '../../state/calendar.ts'
+import {
+  keyOfNumber,
+  type NamedPerson,
+  PersonNumbers,
+  packPerson,
+  personFacts,
+  personRowIn,
+} from '../../state/person.ts'
+import { type StreamState, streamRef } from '../../state/stream.ts'
+import { suppressedFacts, suppressionIn } from '../../state/suppression.ts'
+import { type Refused, refuse } from '../order/refusal.ts'
+import { keyHolderOf, type TokenOrder, tokenOrderEntities } from '../order/token.ts'
+import { entryOps, markEvents } from './suppress.ts'
+
+export interface AddSuppressionsBody extends TokenOrder {
+  readonly serverId: string
+  readonly streamId: string
+  /** Each once. */
+  readonly recipients: readonly NamedPerson[]
+}
+
+export interface SuppressionsAdded {
+  readonly kind: 'added'
+  readonly added: number
+  readonly existing: number
+}
+
+export const addSuppressions: CommandType<AddSuppressionsBody, SuppressionsAdded | Refused> = {
+  name: 'add-suppressions',
+  entities: (body) => [...tokenOrderEntities(body), streamRef(body.streamId)],
+  counters: () => [],
+  facts(body, _states, { shard }): Fact[] {
+    const hmacs = body.recipients.map(({ hmac }) => hmac)
+    return [
+      ...suppressedFacts(shard, body.streamId, hmacs),
+      ...personFacts({ shard, accountId: body.accountId }, hmacs),
+    ]
+  },
+  decide(body, states, facts, context) {
+    const { shard, nowMs } = context
+    const holder = keyHolderOf(body, states)
+    if ('kind' in holder) return holder
+    const { accountId, serverId, streamId, recipients } = body
+    const stream = states.get<StreamState | null>(streamRef(streamId))
+    if (stream === null || stream.serverId !== serverId) return refuse('stream_not_found')
+    if (stream.kind === 'inbound') return refuse('stream_kind_not_allowed')
+    const fresh = recipients.filter(({ hmac }) => suppressionIn(facts, shard, { streamId, hmac }) === null)
+    const persons = new PersonNumbers(facts, { shard, accountId })
+    const month = monthName(nowMs)
+    const rest = { reason: 'manual', messageId: null, code: null, response: null } as const
+    const entries: Op[] = []
+    for (const person of fresh) {
+      const number = persons.numberOf(person, month)
+      const entry = { suppressionId: context.newId(), number, ...rest }
+      const place = { streamId, hmac: person.hmac }
+      // Written after the person's own row, which may be new.
+      const row = personRowIn(facts, { shard, accountId, hmac: person.hmac })
+      const key = keyOfNumber(shard, accountId, number)
+      const lastMonth = row !== null && row.month > month ? row.month : month
+      const counted = packPerson({ number, month: lastMonth, suppressions: (row?.suppressions ?? 0) + 1 })
+      entries.push({ key, write: 'HSET', args: [person.hmac, counted] }, ...entryOps(shard, serverId, { place, entry }))
+    }
+    return {
+      kind: 'done',
+      reply: { kind: 'added', added: fresh.length, existing: recipients.length - fresh.length },
+      ops: [...persons.ops(), ...entries],
+      events: fresh.length === 0 ? [] : markEvents(stream),
+    }
+  },
+}

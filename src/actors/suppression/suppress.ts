@@ -1,0 +1,149 @@
+/**
+ * suppress - puts the recipient of a message onto its stream's suppression list.
+ *
+ * What it needs to know (stream, person, whether the address is on the list already) is read only now: most outcomes
+ * suppress nobody.
+ *
+ * Guarantees: one entry for each stream and address; entry, row, count of the person's lists and the stream's mark come
+ * in the commit of the event that says so.
+ *
+ * Spec suppression.entry, suppression.worse, stream.brake
+ */
+
+import type { Context, Facts, Need, Op, Ref, Staged, States } from '../../../cluster/behaviour.ts'
+import { entryIdOf } from '../../../cluster/id.ts'
+import { countInWindow, isOverBrake, type StreamCounters, streamOwner } from '../../state/brake.ts'
+import { suppressionsKey } from '../../state/keys.ts'
+import type { DeliveryItem } from '../../state/message/item.ts'
+import { logEntryOf } from '../../state/message/log-entry.ts'
+import { countListOp, personFacts } from '../../state/person.ts'
+import { type ServerState, serverRef } from '../../state/server.ts'
+import { type StreamState, streamRef } from '../../state/stream.ts'
+import {
+  isWorse,
+  packPlace,
+  packSuppression,
+  SUPPRESSION_FIELD,
+  type Suppression,
+  type SuppressionPlace,
+  suppressedFacts,
+  suppressedKeyOf,
+  suppressionIn,
+} from '../../state/suppression.ts'
+import { logFact } from '../message/prepare-attempt.ts'
+
+/** What a turn has at hand. */
+export interface SuppressTurn {
+  readonly states: States
+  readonly facts: Facts
+  readonly context: Context
+}
+
+/** Whom to suppress, and why. */
+export interface SuppressInput {
+  readonly item: DeliveryItem
+  /** HMAC of the recipient's address within the account. */
+  readonly hmac: string
+  readonly reason: 'hard_bounce' | 'unsubscribe' | 'spam_complaint'
+  readonly code: number | null
+  /** The address in it is masked. */
+  readonly response: string | null
+  /** Whether the same turn counts a delivery: a simulated complaint comes with one. */
+  readonly delivered?: true
+}
+
+/** What a turn writes of a stream and its list. */
+export type StreamWrites = Required<Pick<Staged, 'ops' | 'events' | 'counters'>>
+
+export const NO_WRITES: StreamWrites = { ops: [], events: [], counters: [] }
+
+/** What suppressing writes; or what has to be read before that can be said, twice at most. */
+export function suppressRecipient(turn: SuppressTurn, input: SuppressInput): StreamWrites | Need {
+  const { states, facts, context } = turn
+  const { item, hmac } = input
+  const logged = logFact(context.shard, item)
+  if (!facts.has(logged) || !states.has(serverRef(item.serverId)))
+    return { kind: 'need', entities: [serverRef(item.serverId)], facts: [logged] }
+  const server = states.get<ServerState | null>(serverRef(item.serverId))
+  const found = facts.range(logged)[0]
+  const entry = found === undefined ? null : logEntryOf(found)
+  const number = entry?.recipients[item.recipient]
+  if (server === null || entry === null || number === undefined) return NO_WRITES
+  const place = { streamId: entry.streamId ?? server.defaultStreamId, hmac }
+  const reads = [
+    ...suppressedFacts(context.shard, place.streamId, [hmac]),
+    ...personFacts({ shard: context.shard, accountId: server.accountId }, [hmac]),
+  ]
+  const ref = streamRef(place.streamId)
+  const owner = streamOwner(place.streamId)
+  if (!states.has(ref) || !states.hasCounter(owner) || !reads.every((fact) => facts.has(fact)))
+    return { kind: 'need', entities: [ref], counters: [owner], facts: reads }
+  const stream = states.get<StreamState | null>(ref)
+  if (stream === null) return NO_WRITES
+  const { code, response, reason } = input
+  const of = { reason, code, response, number, messageId: item.messageId }
+  const listed = listPerson(turn, { place, server, stream, of })
+  const braked = reason === 'spam_complaint' ? brake(turn, stream, input.delivered === true) : NO_WRITES
+  return { ops: listed.ops, events: [...listed.events, ...braked.events], counters: braked.counters }
+}
+
+/** The writes of one entry: added, taken over by a worse reason, or left as it is. */
+function listPerson(
+  { facts, context }: SuppressTurn,
+  input: {
+    readonly place: SuppressionPlace
+    readonly server: ServerState
+    readonly stream: StreamState
+    readonly of: Omit<Suppression, 'suppressionId'>
+  },
+): { ops: Op[]; events: { ref: Ref; event: unknown }[] } {
+  const { place, server, stream, of } = input
+  const { shard } = context
+  const known = suppressionIn(facts, shard, place)
+  if (known !== null)
+    return {
+      ops: isWorse(of.reason, known.reason) ? [rowOp(shard, place, { ...known, ...of, number: known.number })] : [],
+      events: [],
+    }
+  const entry = { ...of, suppressionId: context.newId() }
+  const counted = countListOp(facts, 1, { shard, accountId: server.accountId, hmac: place.hmac })
+  return {
+    ops: [...entryOps(shard, server.serverId, { place, entry }), ...(counted === null ? [] : [counted])],
+    events: markEvents(stream),
+  }
+}
+
+/** The writes of a new entry. */
+export function entryOps(
+  shard: number,
+  serverId: string,
+  { place, entry }: { readonly place: SuppressionPlace; readonly entry: Suppression },
+): Op[] {
+  const args = [entryIdOf(entry.suppressionId), SUPPRESSION_FIELD, packPlace(place)]
+  return [rowOp(shard, place, entry), { key: suppressionsKey(shard, serverId), write: 'XADD', args }]
+}
+
+/** The event that makes sends on the stream look at its list from now on. */
+export function markEvents({ streamId, hasSuppressions }: StreamState): { ref: Ref; event: unknown }[] {
+  return hasSuppressions === true ? [] : [{ ref: streamRef(streamId), event: { type: 'suppressing' } }]
+}
+
+function rowOp(shard: number, place: SuppressionPlace, entry: Suppression): Op {
+  return { key: suppressedKeyOf(shard, place), write: 'HSET', args: [place.hmac, packSuppression(entry)] }
+}
+
+// Spec stream.brake
+function brake(
+  { states, context }: SuppressTurn,
+  stream: StreamState,
+  delivered: boolean,
+): Pick<StreamWrites, 'events' | 'counters'> {
+  if (stream.kind !== 'broadcast') return NO_WRITES
+  const { nowMs } = context
+  const owner = streamOwner(stream.streamId)
+  const before = states.counter<StreamCounters>(owner)
+  const value = countInWindow(delivered ? countInWindow(before, 'delivery', nowMs) : before, 'complaint', nowMs)
+  const stops = stream.pausedAtMs === null && isOverBrake(value, nowMs)
+  const events = stops ? [{ ref: streamRef(stream.streamId), event: { type: 'paused', pausedAtMs: nowMs } }] : []
+  return { events, counters: [{ owner, value }] }
+}

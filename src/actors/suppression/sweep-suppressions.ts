@@ -1,0 +1,84 @@
+/**
+ * sweep-suppressions - removes the suppression lists of a removed server, in small steps.
+ *
+ * Its lists are the last to go: while there is mail a bounce may still add to them. Each entry that goes is one list less
+ * for its person, who can be forgotten once no list and no message names them.
+ *
+ * Spec server.remove, retention.person
+ */
+
+import type { Done, Entry, Fact, Facts, Need, Op } from '../../../cluster/behaviour.ts'
+import { entryIdAfter, idOfEntry } from '../../../cluster/id.ts'
+import { suppressionsKey } from '../../state/keys.ts'
+import { countListOp, personFacts } from '../../state/person.ts'
+import {
+  placeOf,
+  type SuppressionPlace,
+  suppressedFacts,
+  suppressedKeyOf,
+  suppressionIn,
+} from '../../state/suppression.ts'
+
+/** Entries of one step. */
+export const STEP_SUPPRESSIONS = 100
+
+/** Where the lists are. */
+export interface ListsOf {
+  readonly shard: number
+  readonly accountId: string
+  readonly serverId: string
+}
+
+/** The read of the server's oldest entries. */
+export function listedFact({ shard, serverId }: Omit<ListsOf, 'accountId'>): Fact & { readonly read: 'range' } {
+  return { read: 'range', key: suppressionsKey(shard, serverId), from: '-', to: '+', count: STEP_SUPPRESSIONS }
+}
+
+/** The writes of one step, or what it has to read; null when no entry is left. `listedFact` must have been fetched. */
+export function sweepListed(facts: Facts, of: ListsOf): Required<Pick<Done<null>, 'ops'>> | Need | null {
+  const entries = facts.range(listedFact(of))
+  const last = entries.at(-1)
+  if (last === undefined) return null
+  const { shard, accountId, serverId } = of
+  const listed = entries.map((entry) => ({ entry, place: placeOf(entry) }))
+  const reads = factsOf(
+    listed.flatMap(({ place }) => (place === null ? [] : [place])),
+    of,
+  )
+  if (!reads.every((fact) => facts.has(fact))) return { kind: 'need', facts: reads }
+  const rows = new Map<string, string[]>()
+  const fewer = new Map<string, number>()
+  for (const { entry, place } of listed) {
+    if (place === null || !isCurrent(facts, shard, { entry, place })) continue
+    const key = suppressedKeyOf(shard, place)
+    rows.set(key, [...(rows.get(key) ?? []), place.hmac])
+    fewer.set(place.hmac, (fewer.get(place.hmac) ?? 0) + 1)
+  }
+  const ops: Op[] = Array.from(rows, ([row, hmacs]) => ({ key: row, write: 'HDEL', args: hmacs }))
+  for (const [hmac, count] of fewer) {
+    const counted = countListOp(facts, -count, { shard, accountId, hmac })
+    if (counted !== null) ops.push(counted)
+  }
+  ops.push({ key: suppressionsKey(shard, serverId), write: 'XTRIM', args: ['MINID', entryIdAfter(last.id)] })
+  return { ops }
+}
+
+/** The reads of the rows and persons of some entries. */
+function factsOf(places: readonly SuppressionPlace[], { shard, accountId }: ListsOf): Fact[] {
+  const byStream = new Map<string, string[]>()
+  for (const { streamId, hmac } of places) byStream.set(streamId, [...(byStream.get(streamId) ?? []), hmac])
+  const persons = [...new Set(places.map(({ hmac }) => hmac))]
+  return [
+    ...[...byStream].flatMap(([streamId, hmacs]) => suppressedFacts(shard, streamId, new Set(hmacs))),
+    ...personFacts({ shard, accountId }, persons),
+  ]
+}
+
+/** Whether an entry was not lifted since. */
+function isCurrent(
+  facts: Facts,
+  shard: number,
+  { entry, place }: { readonly entry: Entry; readonly place: SuppressionPlace },
+): boolean {
+  return suppressionIn(facts, shard, place)?.suppressionId === idOfEntry(entry.id, shard)
+}

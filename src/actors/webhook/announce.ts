@@ -1,0 +1,232 @@
+/**
+ * announce - the one place that every event of the catalogue passes on its way to clients.
+ *
+ * Each enabled webhook whose filters let the event through gets a delivery: a reference in its queue and an item in its
+ * lane, in the commit of the event itself. Whoever listens now is told by a signal once that commit is confirmed.
+ *
+ * Guarantees: a server without webhooks, to which nobody listens, costs no read and no write; a webhook's deliveries are
+ * due in the order of their ids; what is queued and what is dead together is bounded (`webhook-backlog.ts`).
+ *
+ * A command that announces names `serverRef` and `serverOwner` of the event's server.
+ *
+ * Keys: queue, slices
+ *
+ * Spec event.announce, webhook.filter, webhook.backlog
+ */
+
+import type {
+  Context,
+  Done,
+  Due,
+  Facts,
+  HashFields,
+  Need,
+  Op,
+  Signal,
+  Staged,
+  States,
+} from '../../../cluster/behaviour.ts'
+import { entryIdOf, msOf, shortId } from '../../../cluster/id.ts'
+import { claimsKey } from '../../../cluster/keyspace.ts'
+import { WEBHOOK_BACKLOG_MAX } from '../../../schemas/limits.ts'
+import { deliveryKey, queueKey, slicesKey } from '../../state/keys.ts'
+import { TIMERS_LANE } from '../../state/message/item.ts'
+import { logEntryOf } from '../../state/message/log-entry.ts'
+import { type ServerCounters, type ServerMode, type ServerState, serverOwner, serverRef } from '../../state/server.ts'
+import {
+  type CapReference,
+  type EventReference,
+  formatItem,
+  formatReference,
+  type MessageReference,
+  postLane,
+  QUEUE_FIELD,
+} from '../../state/webhook/item.ts'
+import { enterSlice } from '../../state/webhook/slice.ts'
+import { type Listener, listenersRef, type WebhookCounters, webhookOwner } from '../../state/webhook/webhook.ts'
+import { logFact } from '../message/prepare-attempt.ts'
+
+export interface AnnounceTurn {
+  readonly states: States
+  readonly facts: Facts
+  readonly context: Context
+}
+
+/** What has happened to recipients of one server's messages. */
+export interface MessageNews {
+  readonly serverId: string
+  readonly news: readonly MessageReference[]
+  /** Streams of these messages, in their order, where the command knows them; else they are read once a webhook asks. */
+  readonly streamIds?: readonly string[]
+}
+
+/** What has happened to a cap, and the servers with webhooks that are told. */
+export interface CapNews {
+  readonly reference: CapReference
+  readonly serverIds: readonly string[]
+  readonly topic: string
+}
+
+export type Announced = Need | { readonly kind: 'told'; readonly staged: Staged }
+
+/** Timer that ends the oldest deliveries of a backlog that is full. */
+export const BACKLOG_TIMER = 'backlog'
+
+const NOTHING: Announced = { kind: 'told', staged: {} }
+
+/** Topic of the signals about a server's messages, and about its own cap. */
+export function serverTopic(serverId: string): string {
+  return `events:${serverId}`
+}
+
+/** Topic of the signals about a cap that all servers of an account and mode share. */
+export function accountTopic(accountId: string, mode: ServerMode): string {
+  return `events:${accountId}:${mode}`
+}
+
+/** Announces events of messages. Out: what to stage beside the event itself, or what must be read first. */
+export function announceMessages({ serverId, news, streamIds }: MessageNews, turn: AnnounceTurn): Announced {
+  const { states, context } = turn
+  const server = states.get<ServerState | null>(serverRef(serverId))
+  const isHeard = (states.counter<ServerCounters>(serverOwner(serverId))?.listenedUntilMs ?? 0) > context.nowMs
+  if (server === null || news.length === 0 || !(server.hasWebhooks || isHeard)) return NOTHING
+  const topic = serverTopic(serverId)
+  const signals = isHeard ? news.map((one) => ({ topic, text: formatReference(one) })) : []
+  if (!server.hasWebhooks) return { kind: 'told', staged: { signals } }
+  if (!states.has(listenersRef(serverId))) return { kind: 'need', entities: [listenersRef(serverId)] }
+  const listeners = listenersOf(serverId, states)
+  const wanted = listeners.filter((one) => news.some(({ event }) => wants(one, event)))
+  const facts = streamIds === undefined ? streamFacts(serverId, news, { wanted, turn }) : []
+  const need = needOf(listeners, turn, facts)
+  if (need !== null) return need
+  const queue = new Queue(turn, signals)
+  for (const [place, one] of news.entries()) {
+    const stream = streamIds?.[place] ?? (facts.length > 0 ? streamOf(serverId, one, { server, turn }) : null)
+    for (const listener of wanted)
+      if (wants(listener, one.event) && (listener.streamId === null || listener.streamId === stream))
+        queue.add(listener.webhookId, one)
+  }
+  return { kind: 'told', staged: queue.staged() }
+}
+
+/** Announces events of caps, which no stream's filter holds back. */
+export function announceCaps(news: readonly CapNews[], turn: AnnounceTurn): Announced {
+  const refs = news.flatMap(({ serverIds }) => serverIds.map(listenersRef))
+  if (refs.some((ref) => !turn.states.has(ref))) return { kind: 'need', entities: refs }
+  const listeners = news.flatMap(({ serverIds }) => serverIds.flatMap((serverId) => listenersOf(serverId, turn.states)))
+  const need = needOf(listeners, turn, [])
+  if (need !== null) return need
+  const heard = news.map(({ reference, serverIds }) => ({
+    reference,
+    wanted: serverIds
+      .flatMap((serverId) => listenersOf(serverId, turn.states))
+      .filter((listener) => wants(listener, reference.event)),
+  }))
+  const signals = news.map(({ reference, topic }) => ({ topic, text: formatReference(reference) }))
+  const queue = new Queue(turn, signals)
+  for (const { reference, wanted } of heard) for (const { webhookId } of wanted) queue.add(webhookId, reference)
+  return { kind: 'told', staged: queue.staged() }
+}
+
+/** A decision with what an announcement stages beside it. */
+export function announced<Reply>(done: Done<Reply>, { ops, counters, due, absent, signals }: Staged): Done<Reply> {
+  if (ops === undefined && signals === undefined) return done
+  return {
+    ...done,
+    ops: [...(done.ops ?? []), ...(ops ?? [])],
+    counters: [...(done.counters ?? []), ...(counters ?? [])],
+    due: [...(done.due ?? []), ...(due ?? [])],
+    absent: [...(done.absent ?? []), ...(absent ?? [])],
+    signals: [...(done.signals ?? []), ...(signals ?? [])],
+  }
+}
+
+/** Puts deliveries into the queues of webhooks whose counters the turn has. */
+export class Queue {
+  private readonly turn: AnnounceTurn
+  private readonly ops: Op[] = []
+  private readonly due: Due[] = []
+  private readonly absent: HashFields[] = []
+  private readonly signals: readonly Signal[]
+  private readonly counters = new Map<string, WebhookCounters>()
+
+  constructor(turn: AnnounceTurn, signals: readonly Signal[] = []) {
+    this.turn = turn
+    this.signals = signals
+  }
+
+  /** A new delivery of a webhook. Out: its id, and the slice that it lies in. */
+  add(webhookId: string, reference: EventReference): { readonly deliveryId: string; readonly slice: string } {
+    const { context, states } = this.turn
+    const { shard } = context
+    const deliveryId = context.newId()
+    const createdAtMs = msOf(deliveryId)
+    const before = this.counters.get(webhookId) ?? states.counter<WebhookCounters>(webhookOwner(webhookId))
+    const { slice, opened } = enterSlice(before?.slice ?? null, createdAtMs)
+    const pending = (before?.pending ?? 0) + 1
+    this.counters.set(webhookId, { ...before, pending, slice })
+    const { name } = slice
+    if (opened) this.ops.push({ key: slicesKey(shard, webhookId), write: 'ZADD', args: [String(createdAtMs), name] })
+    const item = formatItem({ deliveryId, slice: name, reference })
+    const key = queueKey(shard, webhookId, name)
+    this.ops.push({ key, write: 'XADD', args: [entryIdOf(deliveryId), QUEUE_FIELD, item] })
+    // By the id's time, not the clock's: ids rise whatever the clock does, and so the order of attempts does too.
+    this.due.push({ lane: postLane(webhookId), item, atMs: createdAtMs })
+    if (pending > WEBHOOK_BACKLOG_MAX) this.due.push(backlogDue(webhookId, context.nowMs))
+    // Neither claimed nor attempted: whoever claims it next need not read that.
+    this.absent.push({ key: claimsKey(shard), fields: [item] })
+    this.absent.push({ key: deliveryKey(shard, webhookId, name), fields: [shortId(deliveryId)] })
+    return { deliveryId, slice: name }
+  }
+
+  staged(): Staged {
+    const { ops, due, absent, signals } = this
+    const counters = Array.from(this.counters, ([id, value]) => ({ owner: webhookOwner(id), value }))
+    return { ops, due, absent, signals, counters }
+  }
+}
+
+function backlogDue(webhookId: string, nowMs: number): Due {
+  return { lane: TIMERS_LANE, item: `${BACKLOG_TIMER}:${webhookId}`, atMs: nowMs }
+}
+
+function listenersOf(serverId: string, states: States): readonly Listener[] {
+  return states.get<readonly Listener[] | null>(listenersRef(serverId)) ?? []
+}
+
+// Spec webhook.filter
+function wants({ enabled, events }: Listener, event: Listener['events'][number]): boolean {
+  return enabled && events.includes(event)
+}
+
+/** Reads of the streams of the messages, where a webhook asks for a stream. */
+function streamFacts(
+  serverId: string,
+  news: readonly MessageReference[],
+  { wanted, turn }: { wanted: readonly Listener[]; turn: AnnounceTurn },
+) {
+  if (wanted.every(({ streamId }) => streamId === null)) return []
+  return news.map(({ segment, messageId }) => logFact(turn.context.shard, { serverId, segment, messageId }))
+}
+
+function streamOf(
+  serverId: string,
+  { segment, messageId }: MessageReference,
+  { server, turn }: { server: ServerState; turn: AnnounceTurn },
+): string | null {
+  const logged = turn.facts.range(logFact(turn.context.shard, { serverId, segment, messageId }))[0]
+  const entry = logged === undefined ? null : logEntryOf(logged)
+  return entry === null ? null : (entry.streamId ?? server.defaultStreamId)
+}
+
+/** The counters of all that are enabled: another announcement of the same turn then need not ask again. */
+function needOf(
+  listeners: readonly Listener[],
+  { states, facts }: AnnounceTurn,
+  wished: Need['facts'] = [],
+): Need | null {
+  const owners = listeners.filter(({ enabled }) => enabled).map(({ webhookId }) => webhookOwner(webhookId))
+  const counters = owners.filter((owner) => !states.hasCounter(owner))
+  const missing = wished.filter((fact) => !facts.has(fact))
+  return counters.length > 0 || missing.length > 0 ? { kind: 'need', counters, facts: missing } : null
+}

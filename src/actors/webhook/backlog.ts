@@ -1,0 +1,135 @@
+/**
+ * webhook-backlog - ends the oldest deliveries of a webhook of which too many wait. They are dead and may be replayed.
+ *
+ * A cursor goes along the deliveries: what lies before it was found to wait no more. A delivery that was replayed counts
+ * by the place of its first queueing, so the cursor goes back to it. Of a slice that is thinned, what waits again is listed
+ * among the dead.
+ *
+ * Spec webhook.backlog
+ */
+
+import type { CommandType, Decision, Fact, Facts, TimerBody } from '../../../cluster/behaviour.ts'
+import { entryIdOf, msOf, shortId } from '../../../cluster/id.ts'
+import { claimsKey } from '../../../cluster/keyspace.ts'
+import { WEBHOOK_BACKLOG_MAX } from '../../../schemas/limits.ts'
+import { deadKey, deliveryKey, queueKey, slicesKey } from '../../state/keys.ts'
+import { TIMERS_LANE } from '../../state/message/item.ts'
+import { attemptsMade, deadOps, deadRecord, deadScore, isThinned, unpackRecord } from '../../state/webhook/delivery.ts'
+import { itemOf, parseItem, postLane, type WebhookItem } from '../../state/webhook/item.ts'
+import { type WebhookCounters, type WebhookState, webhookOwner, webhookRef } from '../../state/webhook/webhook.ts'
+import { BACKLOG_TIMER } from './announce.ts'
+import { deliveryFacts, lessPending } from './prepare-post.ts'
+
+/** Deliveries looked at in one step. */
+const STEP_ENTRIES = 200
+/** Slices of thirteen months, several a day. */
+const SLICES_MAX = 5_000
+
+type RangeFact = Fact & { read: 'range' }
+type SortedFact = Fact & { read: 'sorted' }
+
+/** The command type, with the given bound. */
+export function makeTrimBacklog(pendingMax: number): CommandType<TimerBody, null> {
+  return {
+    name: 'trim backlog',
+    frees: true,
+    entities: ({ item }) => [webhookRef(idOf(item))],
+    counters: ({ item }) => [webhookOwner(idOf(item))],
+    facts: ({ item }, _states, { shard }) => [slicesFact(shard, idOf(item))],
+    decide({ item }, states, facts, { shard, nowMs }): Decision<null> {
+      const webhookId = idOf(item)
+      const webhook = states.get<WebhookState | null>(webhookRef(webhookId))
+      const counters = states.counter<WebhookCounters>(webhookOwner(webhookId))
+      const excess = (counters?.pending ?? 0) - pendingMax
+      if (webhook === null || webhook.removedAtMs !== null || counters === null || excess <= 0) return NOTHING
+      const slices = facts.sorted(slicesFact(shard, webhookId)).map(([name]) => name)
+      const [trimmedSlice = '', from = ''] = counters.trimmed ?? []
+      const at = Math.max(0, slices.indexOf(trimmedSlice))
+      const slice = slices[at]
+      if (slice === undefined) return NOTHING
+      const reads = listedFacts({ shard, webhookId, slice }, { from, isThin: isThinned(slice, nowMs) })
+      if (reads.some((fact) => !facts.has(fact))) return { kind: 'need', facts: reads }
+      const entries = listedOf(reads, facts, from)
+      const missing = entries
+        .flatMap(({ name }) => deliveryFacts(shard, webhookId, name))
+        .filter((fact) => !facts.has(fact))
+      if (missing.length > 0) return { kind: 'need', facts: missing }
+      const waiting = entries.flatMap((one) => {
+        const key = deliveryKey(shard, webhookId, slice)
+        const record = unpackRecord(facts.field(key, shortId(one.deliveryId)), msOf(one.deliveryId))
+        if (record.status !== 'pending') return []
+        return [
+          { ...one, record: { ...record, attempts: attemptsMade(record, facts.field(claimsKey(shard), one.name)) } },
+        ]
+      })
+      const dead = waiting.slice(0, excess)
+      const last = (dead.length < excess ? entries : dead).at(-1)?.deliveryId ?? from
+      const isOver = entries.length < STEP_ENTRIES && dead.length < excess
+      const next = slices[at + 1]
+      const trimmed: WebhookCounters['trimmed'] = [isOver && next !== undefined ? next : slice, last]
+      const { value, owner } = lessPending(webhookId, counters, dead.length)
+      return {
+        kind: 'done',
+        reply: null,
+        ops: dead.flatMap(({ name, deliveryId, record }) =>
+          deadOps({ shard, webhookId, deliveryId, slice }, { item: name, record: deadRecord(record, 'backlog_full') }),
+        ),
+        done: dead.map(({ name }) => ({ lane: postLane(webhookId), item: name })),
+        counters: [{ owner, value: { ...value, trimmed } }],
+        due: dead.length < excess && !(isOver && next === undefined) ? [{ lane: TIMERS_LANE, item, atMs: nowMs }] : [],
+      }
+    },
+  }
+}
+
+export const trimBacklog = makeTrimBacklog(WEBHOOK_BACKLOG_MAX)
+
+/** A webhook's counters once some deliveries wait again. */
+export function morePending(
+  webhookId: string,
+  counters: WebhookCounters | null,
+  deliveries: readonly Pick<WebhookItem, 'deliveryId' | 'slice'>[],
+): { owner: string; value: WebhookCounters } {
+  const { owner, value } = lessPending(webhookId, counters, -deliveries.length)
+  const oldest = deliveries.reduce((one, other) => (other.deliveryId < one.deliveryId ? other : one))
+  const isBefore = value.trimmed !== undefined && oldest.deliveryId < value.trimmed[1]
+  return { owner, value: isBefore ? { ...value, trimmed: [oldest.slice, oldest.deliveryId] } : value }
+}
+
+const NOTHING: Decision<null> = { kind: 'done', reply: null }
+
+function idOf(item: string): string {
+  return item.slice(BACKLOG_TIMER.length + 1)
+}
+
+function slicesFact(shard: number, webhookId: string): SortedFact {
+  return { read: 'sorted', key: slicesKey(shard, webhookId), min: 0, max: Number.MAX_SAFE_INTEGER, count: SLICES_MAX }
+}
+
+/** The reads of what is kept of a slice from a delivery on; '' = from the first. */
+function listedFacts(
+  { shard, webhookId, slice }: { shard: number; webhookId: string; slice: string },
+  { from, isThin }: { from: string; isThin: boolean },
+): (RangeFact | SortedFact)[] {
+  const queue = queueKey(shard, webhookId, slice)
+  const count = STEP_ENTRIES
+  const queued = { read: 'range', key: queue, from: from === '' ? '-' : entryIdOf(from), to: '+', count } as const
+  if (!isThin) return [queued]
+  const min = from === '' ? 0 : deadScore(from)
+  const key = deadKey(shard, webhookId, slice)
+  return [queued, { read: 'sorted', key, min, max: Number.MAX_SAFE_INTEGER, count }]
+}
+
+/** The deliveries that these reads have found, oldest first, each once. */
+function listedOf(reads: readonly (RangeFact | SortedFact)[], facts: Facts, from: string) {
+  const names = reads.flatMap((fact) =>
+    fact.read === 'range'
+      ? facts.range(fact).map((entry) => itemOf(entry).name)
+      : facts.sorted(fact).map(([name]) => name),
+  )
+  return [...new Set(names)]
+    .filter((name) => name >= from)
+    .sort()
+    .slice(0, STEP_ENTRIES)
+    .map((name) => ({ name, ...parseItem(name) }))
+}

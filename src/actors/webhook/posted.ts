@@ -1,0 +1,133 @@
+/**
+ * posted - what the end of an attempt at a webhook makes of its delivery.
+ *
+ * States (webhook.delivery): pending ends delivered by a 2xx, waits for the next attempt after a failure, and is dead
+ * after the last one, or at once where the failure is final.
+ *
+ * Guarantees: a 2xx counts whichever attempt it is of, a failure only of the current one; a record that ends has counted
+ * every attempt that was begun.
+ *
+ * Spec webhook.delivery, webhook.retry
+ */
+
+import type { CommandType, Done, HashFields, Op, OutcomeBody } from '../../../cluster/behaviour.ts'
+import { msOf, shortId } from '../../../cluster/id.ts'
+import { claimsKey } from '../../../cluster/keyspace.ts'
+import { WEBHOOK_RETRIES_SECONDS } from '../../../schemas/limits.ts'
+import { deadKey, deliveryKey } from '../../state/keys.ts'
+import {
+  attemptsMade,
+  type DeliveryPlace,
+  type DeliveryRecord,
+  deadOps,
+  deadRecord,
+  isSwitchedOff,
+  isThinned,
+  type PostError,
+  recordOp,
+  unpackRecord,
+} from '../../state/webhook/delivery.ts'
+import { parseItem, webhookOfLane } from '../../state/webhook/item.ts'
+import { type WebhookCounters, type WebhookState, webhookOwner, webhookRef } from '../../state/webhook/webhook.ts'
+import { deliveryFacts, lessPending } from './prepare-post.ts'
+
+/** How an attempt ended. */
+export interface PostOutcome {
+  readonly result: 'delivered' | 'failed'
+  readonly statusCode: number | null
+  readonly error: PostError | null
+  /** Whether no other attempt can help. */
+  readonly final: boolean
+}
+
+/** Nobody heard how five attempts ended. */
+const ABANDONED: PostOutcome = { result: 'failed', statusCode: null, error: 'timeout', final: true }
+
+interface EndedAttempt {
+  readonly body: OutcomeBody<PostOutcome>
+  readonly place: DeliveryPlace
+  /** As it was, but for the attempt that has ended now. */
+  readonly record: DeliveryRecord
+  readonly counters: WebhookCounters | null
+  readonly nowMs: number
+}
+
+export const posted: CommandType<OutcomeBody<PostOutcome>, null> = {
+  name: 'posted',
+  frees: true,
+  entities: ({ lane }) => [webhookRef(webhookOfLane(lane))],
+  counters: ({ lane }) => [webhookOwner(webhookOfLane(lane))],
+  facts: ({ lane, item }, _states, { shard }) => deliveryFacts(shard, webhookOfLane(lane), item),
+  decide(body, states, facts, { shard, nowMs }) {
+    const webhookId = webhookOfLane(body.lane)
+    const webhook = states.get<WebhookState | null>(webhookRef(webhookId))
+    if (webhook === null || webhook.removedAtMs !== null) return NOTHING
+    const { deliveryId, slice } = parseItem(body.item)
+    const place = { shard, webhookId, deliveryId, slice }
+    const before = unpackRecord(
+      facts.field(deliveryKey(shard, webhookId, slice), shortId(deliveryId)),
+      msOf(deliveryId),
+    )
+    const outcome = body.outcome ?? ABANDONED
+    const attempts = attemptsMade(before, facts.field(claimsKey(shard), body.item))
+    const record = { ...before, attempts, lastStatusCode: outcome.statusCode, lastError: outcome.error }
+    const counters = states.counter<WebhookCounters>(webhookOwner(webhookId))
+    const ended: EndedAttempt = { body, place, record, counters, nowMs }
+    if (before.status === 'delivered') return NOTHING
+    if (outcome.result === 'delivered') return delivered(ended)
+    if (!body.current || before.status !== 'pending') return NOTHING
+    if (isSwitchedOff(webhook, { deliveryId, record })) return dead(ended, 'webhook_disabled')
+    return failed(ended, outcome)
+  },
+}
+
+const NOTHING: Done<null> = { kind: 'done', reply: null }
+
+function delivered({ body, place, record, counters, nowMs }: EndedAttempt): Done<null> {
+  const { shard, webhookId, deliveryId, slice } = place
+  const ops: Op[] = []
+  const wasDead = record.status === 'dead'
+  const wasListed = wasDead || isThinned(slice, nowMs)
+  if (isThinned(slice, nowMs))
+    ops.push({ key: deliveryKey(shard, webhookId, slice), write: 'HDEL', args: [shortId(deliveryId)] })
+  else
+    ops.push(
+      recordOp(place, { ...record, status: 'delivered', deliveredAtMs: nowMs, nextAttemptAtMs: null, lastError: null }),
+    )
+  if (wasListed) ops.push({ key: deadKey(shard, webhookId, slice), write: 'ZREM', args: [body.item] })
+  const counted = wasDead ? [] : [lessPending(webhookId, counters, 1)]
+  return { ...NOTHING, ops, done: leaving(body), forgets: [fieldsOf(place)], counters: counted }
+}
+
+function failed(ended: EndedAttempt, { error, final }: PostOutcome): Done<null> {
+  const { body, place, record, nowMs } = ended
+  const waitSeconds = WEBHOOK_RETRIES_SECONDS[record.failures]
+  if (final || waitSeconds === undefined) return dead(ended, error ?? 'timeout')
+  const nextAttemptAtMs = nowMs + waitSeconds * 1000
+  const { lane, item } = body
+  return {
+    ...NOTHING,
+    ops: [recordOp(place, { ...record, failures: record.failures + 1, nextAttemptAtMs })],
+    due: [{ lane, item, atMs: nextAttemptAtMs }],
+  }
+}
+
+function dead({ body, place, record, counters }: EndedAttempt, error: PostError): Done<null> {
+  return {
+    ...NOTHING,
+    ops: deadOps(place, { item: body.item, record: deadRecord(record, error) }),
+    done: leaving(body),
+    forgets: [fieldsOf(place)],
+    counters: [lessPending(place.webhookId, counters, 1)],
+  }
+}
+
+/** The record of a delivery: it has ended, and hardly anybody looks at it again. */
+function fieldsOf({ shard, webhookId, deliveryId, slice }: DeliveryPlace): HashFields {
+  return { key: deliveryKey(shard, webhookId, slice), fields: [shortId(deliveryId)] }
+}
+
+/** With its current attempt an item leaves by itself. */
+function leaving({ lane, item, current }: OutcomeBody): { lane: string; item: string }[] {
+  return current ? [] : [{ lane, item }]
+}

@@ -1,0 +1,88 @@
+/**
+ * prepare-post - what an attempt at a webhook needs: where to, signed with what, telling of which event.
+ *
+ * Guarantees: what was queued before a switch-off ends dead here, if the timer of the switch-off has not come to it yet;
+ * of a webhook that was removed, and of a message past its age, nothing is posted any more.
+ *
+ * Spec webhook.attempt, webhook.states, retention.delivery
+ */
+
+import type { CommandType, Fact, PrepareBody } from '../../../cluster/behaviour.ts'
+import { msOf, shortId } from '../../../cluster/id.ts'
+import { claimsKey } from '../../../cluster/keyspace.ts'
+import { isPastAge } from '../../state/age.ts'
+import { deliveryKey } from '../../state/keys.ts'
+import { attemptsMade, deadOps, deadRecord, isSwitchedOff, unpackRecord } from '../../state/webhook/delivery.ts'
+import { type EventReference, parseItem, type WebhookItem, webhookOfLane } from '../../state/webhook/item.ts'
+import { type WebhookCounters, type WebhookState, webhookOwner, webhookRef } from '../../state/webhook/webhook.ts'
+
+/** One attempt. Its number is that of the claim, beyond those made before the delivery was last queued. */
+export interface PostJob {
+  readonly webhook: Pick<WebhookState, 'webhookId' | 'accountId' | 'serverId' | 'url' | 'secrets' | 'inboundContent'>
+  readonly delivery: WebhookItem
+  readonly attemptsBefore: number
+  /** Deliveries of the webhook that wait, this one included. */
+  readonly waiting: number
+}
+
+export const preparePost: CommandType<PrepareBody, PostJob | null> = {
+  name: 'prepare post',
+  entities: ({ lane }) => [webhookRef(webhookOfLane(lane))],
+  counters: ({ lane }) => [webhookOwner(webhookOfLane(lane))],
+  facts: ({ lane, item }, _states, { shard }) => deliveryFacts(shard, webhookOfLane(lane), item),
+  decide({ lane, item }, states, facts, { shard, nowMs }) {
+    const webhookId = webhookOfLane(lane)
+    const webhook = states.get<WebhookState | null>(webhookRef(webhookId))
+    if (webhook === null || webhook.removedAtMs !== null) return NOTHING
+    const delivery = parseItem(item)
+    const { deliveryId, slice } = delivery
+    const key = deliveryKey(shard, webhookId, slice)
+    const record = unpackRecord(facts.field(key, shortId(deliveryId)), msOf(deliveryId))
+    if (record.status !== 'pending') return NOTHING
+    const counted = states.counter<WebhookCounters>(webhookOwner(webhookId))
+    const counters = [lessPending(webhookId, counted, 1)]
+    if (isSwitchedOff(webhook, { deliveryId, record })) {
+      const attempts = attemptsMade(record, facts.field(claimsKey(shard), item))
+      const dead = deadRecord({ ...record, attempts }, 'webhook_disabled')
+      return { ...NOTHING, ops: deadOps({ shard, webhookId, deliveryId, slice }, { item, record: dead }), counters }
+    }
+    if (isGone(delivery, { nowMs, test: webhook.test })) return { ...NOTHING, counters }
+    const job = { webhook, delivery, attemptsBefore: record.base, waiting: counted?.pending ?? 1 }
+    return { kind: 'done', reply: job }
+  },
+}
+
+const NOTHING = { kind: 'done', reply: null } as const
+
+/** The read of a delivery's record. */
+export function recordFact(
+  shard: number,
+  webhookId: string,
+  { deliveryId, slice }: Pick<WebhookItem, 'deliveryId' | 'slice'>,
+): Fact {
+  return { read: 'fields', key: deliveryKey(shard, webhookId, slice), fields: [shortId(deliveryId)] }
+}
+
+/** The reads of what a delivery's end needs: its record, and its row of `claims`. */
+export function deliveryFacts(shard: number, webhookId: string, item: string): Fact[] {
+  return [recordFact(shard, webhookId, parseItem(item)), { read: 'fields', key: claimsKey(shard), fields: [item] }]
+}
+
+/** A webhook's counters once `count` of its deliveries wait no more. */
+export function lessPending(
+  webhookId: string,
+  counters: WebhookCounters | null,
+  count: number,
+): { owner: string; value: WebhookCounters } {
+  const pending = Math.max(0, (counters?.pending ?? 0) - count)
+  return { owner: webhookOwner(webhookId), value: { ...(counters ?? { slice: null }), pending } }
+}
+
+/** Whether what a delivery tells of is past its age: a message by its own, anything else by the delivery's. */
+export function isGone(
+  { deliveryId, reference }: { deliveryId: string; reference: EventReference },
+  at: { nowMs: number; test: boolean },
+): boolean {
+  if (reference.kind === 'message') return isPastAge(msOf(reference.messageId), at)
+  return isPastAge(msOf(deliveryId), { nowMs: at.nowMs, test: false })
+}

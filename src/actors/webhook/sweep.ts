@@ -1,0 +1,124 @@
+/**
+ * webhook-sweep - removes the deliveries of a webhook that are past their age, each day, in small steps.
+ *
+ * Of a slice that is 30 days old, what was delivered goes, with the queue; what is dead, or was and waits again, stays
+ * listed among the dead. A slice whose messages are past their age goes whole.
+ *
+ * Spec retention.delivery
+ */
+
+import type { CommandType, Decision, Due, Entry, Fact, Facts, Op, TimerBody } from '../../../cluster/behaviour.ts'
+import { msOf, shortId } from '../../../cluster/id.ts'
+import { cutoffMs } from '../../state/age.ts'
+import { DAY_MS } from '../../state/calendar.ts'
+import { deadKey, deliveryKey, queueKey, slicesKey } from '../../state/keys.ts'
+import { TIMERS_LANE } from '../../state/message/item.ts'
+import { deadScore, isThinned, unpackRecord } from '../../state/webhook/delivery.ts'
+import { itemOf } from '../../state/webhook/item.ts'
+import { sliceEndMs } from '../../state/webhook/slice.ts'
+import { type WebhookCounters, type WebhookState, webhookOwner, webhookRef } from '../../state/webhook/webhook.ts'
+import { recordFact } from './prepare-post.ts'
+
+export const WEBHOOK_SWEEP_TIMER = 'webhook-sweep'
+
+const STEP_ENTRIES = 200
+const STEP_SLICES = 20
+/** Slices of thirteen months, several a day. */
+const SLICES_MAX = 5_000
+/** Attempts and replays of a message's events go on for this long after it was accepted, at most. */
+const TELLING_DAYS = 4
+
+type RangeFact = Fact & { read: 'range' }
+type SortedFact = Fact & { read: 'sorted' }
+
+/** A webhook's next sweep, in a day. */
+export function webhookSweepDue(webhookId: string, nowMs: number): Due {
+  return { lane: TIMERS_LANE, item: `${WEBHOOK_SWEEP_TIMER}:${webhookId}`, atMs: nowMs + DAY_MS }
+}
+
+export const webhookSweep: CommandType<TimerBody, null> = {
+  name: 'webhook sweep',
+  frees: true,
+  entities: ({ item }) => [webhookRef(idOf(item))],
+  counters: ({ item }) => [webhookOwner(idOf(item))],
+  facts: ({ item }, _states, { shard }) => [slicesFact(shard, idOf(item))],
+  decide({ item }, states, facts, { shard, nowMs }): Decision<null> {
+    const webhookId = idOf(item)
+    const webhook = states.get<WebhookState | null>(webhookRef(webhookId))
+    if (webhook === null || webhook.removedAtMs !== null) return { kind: 'done', reply: null }
+    const slices = facts.sorted(slicesFact(shard, webhookId)).map(([name]) => name)
+    const cutoff = cutoffMs(nowMs, webhook.test)
+    const at = { shard, webhookId, nowMs }
+    const past = slices.filter((slice) => sliceEndMs(slice) + TELLING_DAYS * DAY_MS <= cutoff).slice(0, STEP_SLICES)
+    if (past.length > 0) return removeWhole(past, at)
+    const counters = states.counter<WebhookCounters>(webhookOwner(webhookId))
+    const slice = slices.slice(slices.indexOf(counters?.thinned ?? '') + 1).find((name) => isThinned(name, nowMs))
+    if (slice === undefined) return { kind: 'done', reply: null, due: [webhookSweepDue(webhookId, nowMs)] }
+    const range = oldestFact(queueKey(shard, webhookId, slice))
+    if (!facts.has(range)) return { kind: 'need', facts: [range] }
+    const entries = facts.range(range)
+    if (entries.length > 0) return thin(entries, facts, { ...at, slice })
+    const value: WebhookCounters = { ...(counters ?? { pending: 0, slice: null }), thinned: slice }
+    return { kind: 'done', reply: null, counters: [{ owner: webhookOwner(webhookId), value }], due: [again(at)] }
+  },
+}
+
+interface SweepTurn {
+  readonly shard: number
+  readonly webhookId: string
+  readonly nowMs: number
+}
+
+function removeWhole(past: readonly string[], at: SweepTurn): Decision<null> {
+  const { shard, webhookId } = at
+  const keys = past.flatMap((slice) => [
+    queueKey(shard, webhookId, slice),
+    deliveryKey(shard, webhookId, slice),
+    deadKey(shard, webhookId, slice),
+  ])
+  const ops: Op[] = keys.map((key) => ({ key, write: 'UNLINK', args: [] }))
+  ops.push({ key: slicesKey(shard, webhookId), write: 'ZREM', args: past })
+  return { kind: 'done', reply: null, ops, due: [again(at)] }
+}
+
+/** The oldest entries leave the queue; of their deliveries what was not delivered stays listed. */
+function thin(entries: readonly Entry[], facts: Facts, at: SweepTurn & { slice: string }): Decision<null> {
+  const { shard, webhookId, slice } = at
+  const items = entries.map(itemOf)
+  const missing = items.map((one) => recordFact(shard, webhookId, one)).filter((fact) => !facts.has(fact))
+  if (missing.length > 0) return { kind: 'need', facts: missing }
+  const key = deliveryKey(shard, webhookId, slice)
+  const delivered: string[] = []
+  const ops: Op[] = [{ key: queueKey(shard, webhookId, slice), write: 'XTRIM', args: ['MINID', idAfter(entries)] }]
+  for (const { name, deliveryId } of items) {
+    const short = shortId(deliveryId)
+    const { status } = unpackRecord(facts.field(key, short), msOf(deliveryId))
+    if (status === 'delivered') delivered.push(short)
+    else if (status === 'pending')
+      ops.push({ key: deadKey(shard, webhookId, slice), write: 'ZADD', args: [String(deadScore(deliveryId)), name] })
+  }
+  if (delivered.length > 0) ops.push({ key, write: 'HDEL', args: delivered })
+  return { kind: 'done', reply: null, ops, due: [again(at)] }
+}
+
+function again({ webhookId, nowMs }: SweepTurn): Due {
+  return { ...webhookSweepDue(webhookId, nowMs), atMs: nowMs }
+}
+
+function idOf(item: string): string {
+  return item.slice(WEBHOOK_SWEEP_TIMER.length + 1)
+}
+
+function slicesFact(shard: number, webhookId: string): SortedFact {
+  return { read: 'sorted', key: slicesKey(shard, webhookId), min: 0, max: Number.MAX_SAFE_INTEGER, count: SLICES_MAX }
+}
+
+function oldestFact(key: string): RangeFact {
+  return { read: 'range', key, from: '-', to: '+', count: STEP_ENTRIES }
+}
+
+/** The smallest entry id above the last of some entries. */
+function idAfter(entries: readonly Entry[]): string {
+  const [ms = '0', low = '0'] = (entries.at(-1)?.id ?? '0-0').split('-')
+  return `${ms}-${BigInt(low) + 1n}`
+}

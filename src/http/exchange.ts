@@ -1,0 +1,294 @@
+/**
+ * exchange - one request from its first byte to its answer
+ *
+ * States: receiving (head known, body coming), draining (a refusal is certain: the rest of the body is counted and
+ * thrown away), working (the handler has it), over (answered, closed or aborted).
+ * Guarantees: one answer or none; nothing is written after an abort; a body is held once and no longer than its
+ * request; what a handler throws becomes a 500 that tells nothing.
+ *
+ * Spec refusal.order, request.framing, request.body.max, request.body.slow, request.id
+ */
+
+import { randomUUID } from 'node:crypto'
+
+import type { Route } from '../../schemas/routes.ts'
+import { admit, readKey, UNAUTHORIZED } from './admit.ts'
+import { type Content, readContent } from './body.ts'
+import { startFeed } from './feed.ts'
+import type { KeyOwner, ParsedKey } from './key.ts'
+import type { Desk, EdgeRequest, Handler, Head, Target } from './request.ts'
+import { type Answer, RATE_REFUSAL, type Reply, refuse, SIZE_REFUSAL } from './respond.ts'
+import { type Wire, writeReply } from './wire.ts'
+
+const NOTHING = Buffer.alloc(0)
+
+/** One request. Made by the wrapper, which hands it data and the abort. */
+export class Exchange {
+  readonly #desk: Desk
+  readonly #wire: Wire
+  readonly #target: Target
+  readonly #head: Head
+  readonly #requestId = randomUUID()
+  /** Monotonic ms; set when a body turns out to come in pieces. */
+  startedAtMs = 0
+  #owner: KeyOwner | null = null
+  /** The key, while its owner came out of memory: it may have been revoked since. */
+  #unproven: ParsedKey | null = null
+  /** Undefined while the key is looked up; null: admitted. */
+  #refusal: Reply | null | undefined
+  #chunks: Buffer[] = []
+  #bytes = 0
+  #heldBytes = 0
+  #isWhole = false
+  #isOver = false
+  #isWorking = false
+  #isReleased = false
+  #endFeed: (() => void) | null = null
+  #request: (EdgeRequest & { aborted: boolean }) | null = null
+
+  constructor(desk: Desk, wire: Wire, target: Target, head: Head) {
+    this.#desk = desk
+    this.#wire = wire
+    this.#target = target
+    this.#head = head
+    desk.inHand++
+    desk.opened++
+  }
+
+  /** Takes the request in as far as its head decides. */
+  start(): void {
+    const { headers } = this.#head
+    if (!this.#isWithinRate()) this.#answer(RATE_REFUSAL)
+    // The library would read on behind an answer, and take for a request what may be a body. Spec request.framing
+    else if (headers.isFramedTwice) this.cut()
+    else if (Number(headers.contentLength) > this.#target.bodyBytesMax) this.#tooLarge()
+    else this.#identify(headers.authorization)
+  }
+
+  /** Takes a piece of the body. In: bytes that are only valid during the call. */
+  receive(chunk: ArrayBuffer, isLast: boolean): void {
+    if (this.#isOver || this.#isWhole) return
+    this.#bytes += chunk.byteLength
+    if (this.#bytes > this.#target.bodyBytesMax) {
+      this.#tooLarge()
+      return
+    }
+    if (chunk.byteLength > 0 && this.#target.check?.body != null && !this.#isRefused()) this.#hold(chunk, isLast)
+    if (!isLast) {
+      if (this.startedAtMs === 0) {
+        this.startedAtMs = performance.now()
+        this.#desk.receiving.add(this)
+      }
+      return
+    }
+    this.#isWhole = true
+    this.#desk.receiving.delete(this)
+    this.#proceed()
+  }
+
+  /** The client is gone: nothing may be written any more. */
+  abort(): void {
+    this.#endFeed?.()
+    if (this.#isOver) return
+    this.#isOver = true
+    if (this.#request !== null) this.#request.aborted = true
+    if (!this.#isWorking) this.#release()
+  }
+
+  /** Ends the connection without an answer. */
+  cut(): void {
+    if (this.#isOver) return
+    this.abort()
+    this.#wire.close()
+  }
+
+  // Spec request.client
+  #isWithinRate(): boolean {
+    const { rate, clientAddress } = this.#desk
+    return rate === null || rate.take(clientAddress(this.#head.peer, this.#head.headers.forwardedFor))
+  }
+
+  #identify(authorization: string): void {
+    const { gate } = this.#target
+    const known = gate.needsKey ? this.#desk.knownKeys.get(authorization) : undefined
+    if (known !== undefined) {
+      this.#unproven = known.parsed
+      this.#admit(known.owner)
+      return
+    }
+    const parsed = gate.needsKey ? readKey(gate, authorization) : null
+    try {
+      const found = parsed === null ? null : this.#desk.keys(parsed)
+      if (found instanceof Promise) {
+        found.then(
+          (owner) => {
+            this.#know(parsed, owner)
+            this.#admit(owner)
+          },
+          (fault) => this.#keyless(fault),
+        )
+      } else {
+        this.#unproven = found === null ? null : parsed
+        this.#know(parsed, found)
+        this.#admit(found)
+      }
+    } catch (fault) {
+      this.#keyless(fault)
+    }
+  }
+
+  #know(parsed: ParsedKey | null, owner: KeyOwner | null): void {
+    if (parsed !== null && owner !== null) this.#desk.knownKeys.add(this.#head.headers.authorization, { parsed, owner })
+  }
+
+  /** Refuses what never reaches a handler. A key that was revoked meanwhile is told so and nothing else. Spec key.revoke */
+  #refuse(refusal: Reply): void {
+    if (this.#unproven === null) {
+      this.#answer(refusal)
+      return
+    }
+    this.#isWorking = true
+    Promise.resolve(this.#desk.keys(this.#unproven, true)).then(
+      (owner) => {
+        if (owner === null) this.#desk.knownKeys.delete(this.#head.headers.authorization)
+        this.#answer(owner === null ? UNAUTHORIZED : refusal)
+      },
+      (fault) => {
+        this.#logFault(fault, 'Key look-up failed')
+        this.#answer(refuse('unavailable'))
+      },
+    )
+  }
+
+  #isRefused(): boolean {
+    return this.#refusal !== null && this.#refusal !== undefined
+  }
+
+  #hold(chunk: ArrayBuffer, isLast: boolean): void {
+    if (this.#desk.heldBytes + chunk.byteLength > this.#desk.heldBytesMax) {
+      this.#refusal = refuse('unavailable')
+      this.#drop()
+      return
+    }
+    this.#desk.heldBytes += chunk.byteLength
+    this.#heldBytes += chunk.byteLength
+    // The bytes go away with the call. A body in one piece that can be used at once need not be copied.
+    const isUsedNow = isLast && this.#chunks.length === 0 && this.#refusal === null
+    this.#chunks.push(isUsedNow ? Buffer.from(chunk) : Buffer.from(chunk.slice(0)))
+  }
+
+  #admit(owner: KeyOwner | null): void {
+    if (this.#isOver || this.#isRefused()) return
+    this.#owner = owner
+    this.#refusal = admit(this.#target.gate, this.#head.headers, owner)
+    if (this.#refusal !== null) this.#drop()
+    if (this.#isWhole) this.#proceed()
+  }
+
+  /** The key could not be looked up: nothing is known, nothing was accepted. */
+  #keyless(fault: unknown): void {
+    this.#logFault(fault, 'Key look-up failed')
+    if (this.#isOver) return
+    this.#refusal = refuse('unavailable')
+    this.#drop()
+    if (this.#isWhole) this.#proceed()
+  }
+
+  /** Goes on once head and body are both there. */
+  #proceed(): void {
+    if (this.#isOver || this.#refusal === undefined) return
+    const { check, handle, route } = this.#target
+    if (this.#refusal !== null) {
+      this.#refuse(this.#refusal)
+    } else if (check !== null && handle !== null && route !== null) {
+      const bytes = this.#chunks.length === 1 ? (this.#chunks[0] ?? NOTHING) : Buffer.concat(this.#chunks)
+      this.#chunks = []
+      const read = readContent(check, bytes, this.#head.query)
+      if ('refusal' in read) this.#refuse(read.refusal)
+      else this.#work(handle, this.#makeRequest(route, read.content))
+    }
+  }
+
+  #makeRequest(route: Route, { body, query }: Content): EdgeRequest {
+    this.#request = {
+      requestId: this.#requestId,
+      route,
+      params: this.#head.params,
+      query,
+      body,
+      idempotencyKey: route.isIdempotent ? this.#head.headers.idempotencyKey : null,
+      key: this.#owner,
+      aborted: false,
+    }
+    return this.#request
+  }
+
+  #work(handle: Handler, request: EdgeRequest): void {
+    this.#isWorking = true
+    try {
+      const outcome = handle(request)
+      if (outcome instanceof Promise) {
+        outcome.then(
+          (answer) => this.#answer(answer),
+          (fault) => this.#fail(fault),
+        )
+      } else {
+        this.#answer(outcome)
+      }
+    } catch (fault) {
+      this.#fail(fault)
+    }
+  }
+
+  #fail(fault: unknown): void {
+    this.#logFault(fault, 'Request faulted')
+    this.#answer(refuse('internal_error'))
+  }
+
+  // Spec request.body.max
+  #tooLarge(): void {
+    // Read on and thrown away by the library until its idle time is over: a reset would overtake the answer.
+    this.#answer({ ...SIZE_REFUSAL, headers: { Connection: 'close' } })
+  }
+
+  #answer(answer: Answer): void {
+    this.#isWorking = false
+    this.#release()
+    if (this.#isOver) return
+    this.#isOver = true
+    if ('close' in answer) this.#wire.close()
+    else if (!('start' in answer)) this.#write(answer)
+    else if (this.#head.isHead) this.#write({ status: 200, text: '', contentType: 'text/event-stream' })
+    else this.#endFeed = startFeed(this.#wire, this.#desk, { feed: answer, requestId: this.#requestId })
+  }
+
+  #write(reply: Reply): void {
+    const requestId = this.#requestId
+    try {
+      writeReply(this.#wire, reply, { requestId, isHead: this.#head.isHead, closes: this.#desk.isClosing })
+    } catch (fault) {
+      this.#logFault(fault, 'Answer could not be written')
+      this.#wire.close()
+    }
+    this.#desk.log.debug({ requestId, route: this.#target.route?.name, status: reply.status }, 'Answered')
+  }
+
+  #drop(): void {
+    this.#chunks = []
+    this.#desk.heldBytes -= this.#heldBytes
+    this.#heldBytes = 0
+  }
+
+  #release(): void {
+    if (this.#isReleased) return
+    this.#isReleased = true
+    this.#drop()
+    this.#desk.receiving.delete(this)
+    this.#desk.inHand--
+  }
+
+  #logFault(fault: unknown, text: string): void {
+    const stack = fault instanceof Error ? fault.stack : typeof fault
+    this.#desk.log.error({ requestId: this.#requestId, route: this.#target.route?.name, fault: stack }, text)
+  }
+}

@@ -1,0 +1,88 @@
+/**
+ * request - what the edge and the handlers of routes say to each other, and what the requests of a listener share
+ *
+ * Spec request.id, refusal.order
+ */
+
+import type { Route } from '../../schemas/routes.ts'
+import type { Gate } from './admit.ts'
+import type { ContentCheck } from './body.ts'
+import type { ClientAddress } from './client-address.ts'
+import type { RequestHeaders } from './headers.ts'
+import type { KeyFinder, KeyOwner } from './key.ts'
+import type { KnownKeys } from './known-keys.ts'
+import type { Rate } from './rate.ts'
+import type { Answer } from './respond.ts'
+
+/** What a handler is given. */
+export interface EdgeRequest {
+  readonly requestId: string
+  readonly route: Route
+  readonly params: Readonly<Record<string, string>>
+  readonly query: Readonly<Record<string, string>>
+  /** Checked against the route's schema, defaults filled in; undefined where the route takes none. */
+  readonly body: unknown
+  readonly idempotencyKey: string | null
+  /** Null only where the route takes no key. */
+  readonly key: KeyOwner | null
+  /** Becomes true when the client is gone. */
+  readonly aborted: boolean
+}
+
+/** Answers one request. */
+export type Handler = (request: EdgeRequest) => Promise<Answer> | Answer
+
+/** Where the edge writes what happened; a pino logger is one. */
+export interface EdgeLog {
+  error(facts: object, text: string): void
+  debug(facts: object, text: string): void
+}
+
+/** What a path leads to. */
+export interface Target {
+  readonly gate: Gate
+  /** Null where no route is. */
+  readonly route: Route | null
+  readonly check: ContentCheck | null
+  readonly handle: Handler | null
+  readonly paramNames: readonly string[]
+  readonly bodyBytesMax: number
+}
+
+/** A request that can be cut off while its body is coming. */
+export interface Receiving {
+  /** Monotonic ms. */
+  readonly startedAtMs: number
+  cut(): void
+}
+
+/** What all requests of a listener share. */
+export interface Desk {
+  readonly keys: KeyFinder
+  readonly knownKeys: KnownKeys
+  readonly rate: Rate | null
+  readonly clientAddress: ClientAddress
+  readonly log: EdgeLog
+  /** Bytes of bodies that may be held at once, and are. */
+  readonly heldBytesMax: number
+  heldBytes: number
+  /** Requests not yet answered. */
+  inHand: number
+  /** Requests ever begun: a stop waits until no more come. */
+  opened: number
+  isClosing: boolean
+  /** What ends each answer that goes on. */
+  readonly feeds: Set<() => void>
+  /** Requests whose body came in more than one piece and is not whole. */
+  readonly receiving: Set<Receiving>
+}
+
+/** What was copied from a request before its handler returned. */
+export interface Head {
+  readonly headers: RequestHeaders
+  readonly isHead: boolean
+  readonly query: string
+  readonly params: Readonly<Record<string, string>>
+  /** Address of who is connected; '' where nothing asks for it. */
+  readonly peer: string
+}

@@ -1,0 +1,50 @@
+/**
+ * targets - what each path and method of a listener leads to: a route, a 405 or a 404
+ *
+ * Spec refusal.order, request.head
+ */
+
+import { BODY_BYTES_MAX } from '../../schemas/limits.ts'
+import type { Route } from '../../schemas/routes.ts'
+import { makeDeadEnd, makeGate } from './admit.ts'
+import { makeContentCheck } from './body.ts'
+import type { Handler, Target } from './request.ts'
+import { type Reply, refuse } from './respond.ts'
+
+/** What a route leads to. */
+export function makeTarget(route: Route, handle: Handler): Target {
+  return {
+    gate: makeGate(route),
+    route,
+    check: makeContentCheck(route),
+    handle,
+    paramNames: [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? ''),
+    bodyBytesMax: route.bodyBytesMax,
+  }
+}
+
+/** What another method on a known path leads to: 405 with Allow. Spec request.head */
+export function makeNoMethod(listener: Route['listener'], siblings: readonly Route[]): Target {
+  const methods = siblings.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
+  const refusal: Reply = { ...refuse('method_not_allowed'), headers: { Allow: methods.join(', ') } }
+  return makeNoTarget(
+    listener,
+    refusal,
+    siblings.some(({ keys }) => keys.length > 0),
+  )
+}
+
+function makeNoTarget(listener: Route['listener'], refusal: Reply, needsKey: boolean): Target {
+  const gate = makeDeadEnd(listener, refusal, needsKey)
+  return { gate, route: null, check: null, handle: null, paramNames: [], bodyBytesMax: BODY_BYTES_MAX }
+}
+
+/** The path as the router of the library writes it. */
+export function patternOf(path: string): string {
+  return path.replace(/\{(\w+)\}/g, ':$1')
+}
+
+/** What an unknown path leads to: 404, once a key is known. */
+export function makeNowhere(listener: Route['listener']): Target {
+  return makeNoTarget(listener, refuse('not_found', {}, 'No such route'), true)
+}

@@ -1,0 +1,68 @@
+/**
+ * notice - what an administrator is written when a sending domain's records are gone: what to do, and until when
+ *
+ * Plain text, from the service's own postmaster; marked as made by a machine (RFC 3834 5), so that nobody's
+ * out-of-office answers it.
+ *
+ * Spec domain.notice
+ */
+
+import type { ExpectedRecord } from '../dns-record.ts'
+import type { ComposeInput } from './compose.ts'
+
+export interface NoticeInput {
+  readonly kind: 'warning' | 'ended'
+  readonly domain: string
+  readonly domainId: string
+  readonly atMs: number
+  /** From when on mail from the domain is refused; of a warning only. */
+  readonly endsAtMs: number
+  /** The records that were not found; none where they have been found again meanwhile. */
+  readonly missing: readonly ExpectedRecord[]
+  /** The administrator. */
+  readonly address: string
+  readonly serviceDomain: string
+}
+
+/** The message of a notice. The same input gives the same bytes. */
+export function composeNotice(input: NoticeInput): ComposeInput {
+  const { kind, domain, domainId, atMs, address, serviceDomain } = input
+  const name = `notice-${kind}-${domainId}-${atMs}`
+  return {
+    messageId: name,
+    acceptedAtMs: atMs,
+    from: { address: `postmaster@${serviceDomain}`, name: 'Sendwright' },
+    to: [{ address, name: null }],
+    cc: [],
+    subject: kind === 'warning' ? `DNS records of ${domain} are missing` : `${domain} can no longer send mail`,
+    text: textOf(input),
+    html: null,
+    headers: { 'Auto-Submitted': 'auto-generated' },
+    attachments: [],
+    boundarySeed: name,
+  }
+}
+
+function textOf({ kind, domain, atMs, endsAtMs, missing }: NoticeInput): string {
+  const lines =
+    kind === 'warning'
+      ? [
+          `On ${formatTime(atMs)} a check of the sending domain ${domain} did not find its DNS records as they must be.`,
+          '',
+          `Mail from ${domain} still goes out. If the records are not back by ${formatTime(endsAtMs)}, it will be refused.`,
+        ]
+      : [
+          `The DNS records of the sending domain ${domain} were missing or wrong for a day and still are.`,
+          '',
+          `Since ${formatTime(atMs)} mail from ${domain} is refused. It may go out again as soon as the records are found.`,
+        ]
+  for (const { type, host, value } of missing)
+    lines.push('', 'Not found, or another value:', '', `  Type:  ${type}`, `  Name:  ${host}`, `  Value: ${value}`)
+  lines.push('', 'The records are looked up every hour or more often; the verify operation looks at once.', '')
+  return lines.join('\n')
+}
+
+/** A minute in UTC. */
+function formatTime(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`
+}

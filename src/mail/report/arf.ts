@@ -1,0 +1,50 @@
+/**
+ * arf - complaints of a feedback loop (RFC 5965): what was complained about, and by which return path it is known.
+ *
+ * The return path stands in `Original-Mail-From`, or in the headers of the message itself, which is the third part. Only
+ * its token names a recipient; the message's own id tells the operator no more than which message it was: whoever
+ * received a copy of it could have written it down.
+ *
+ * Spec complaint.arf
+ */
+
+import { capText } from '../reply.ts'
+import { parseFieldBlocks, partOf, type ReportMail } from './report-mail.ts'
+
+/** A feedback report. */
+export interface Arf {
+  /** In lower case: `abuse`, `fraud`, `virus`, `other`, `not-spam`, ... */
+  readonly feedbackType: string
+  /** Addresses that may be the return path, the likeliest first. */
+  readonly returnPaths: readonly string[]
+  /** Id of the message as its own header says, null for none. */
+  readonly messageId: string | null
+}
+
+/** Says that the message was no spam: no complaint (RFC 5965 7.3 registers the type, providers send it). */
+export const NOT_SPAM = 'not-spam'
+
+const TYPE_CHARS_MAX = 50
+const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/i
+
+/** Reads a mail; null where it is no feedback report. */
+export function readArf(mail: ReportMail): Arf | null {
+  const report = partOf(mail, 'message/feedback-report')
+  if (report === null) return null
+  const fields = parseFieldBlocks(report)[0] ?? new Map<string, string>()
+  const original = partOf(mail, 'message/rfc822', 'text/rfc822-headers', 'message/rfc822-headers')
+  const headers = original === null ? new Map<string, string>() : (parseFieldBlocks(original)[0] ?? new Map())
+  const type = (fields.get('feedback-type') ?? '').toLowerCase().replace(/[^a-z0-9-]/g, '')
+  return {
+    feedbackType: capText(type).slice(0, TYPE_CHARS_MAX) || 'abuse',
+    returnPaths: [fields.get('original-mail-from'), headers.get('return-path'), headers.get('x-original-mail-from')]
+      .map((text) => addressIn(text ?? ''))
+      .filter((address) => address !== ''),
+    messageId: UUID.exec(headers.get('x-sendwright-id') ?? '')?.[0].toLowerCase() ?? null,
+  }
+}
+
+/** The address in angle brackets, or alone. */
+function addressIn(text: string): string {
+  return (/<([^<>\s]{1,320})>/.exec(text)?.[1] ?? text.trim()).slice(0, 320)
+}

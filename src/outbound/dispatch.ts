@@ -1,0 +1,191 @@
+/**
+ * dispatch - one attempt from an address to its outcome: the route, a place at the site, the message, a mail thread
+ *
+ * The message is asked for only when its site has a place: what waits costs little.
+ *
+ * Guarantees: an attempt that waits for its site too long goes back; one that is under way too long is cut and a failed one,
+ * but never after its final dot, which would make a duplicate: the server has its ten minutes. All of it is shorter than
+ * the claim.
+ *
+ * Spec delivery.attempt, delivery.bytes
+ */
+
+import type { LaneType } from '../../cluster/behaviour.ts'
+import { type Route, relayRoute } from '../dns/mx-route.ts'
+import { makeUnasked } from '../mail/classify.ts'
+import { parseEnvelope } from '../mail/envelope.ts'
+import { makeDeferred, makeReturned, type Outcome } from '../mail/outcome.ts'
+import { type BudgetOrder, makeByteBudget } from './byte-budget.ts'
+import type { RunMail } from './perform.ts'
+import type { Given, Sites } from './sites.ts'
+import { bodyChars, type MailOutcome, TOO_LATE, type TransmitJob } from './thread/thread-job.ts'
+import type { Way } from './thread/transmit.ts'
+
+/** Attempts whose route is being looked up. */
+const ROUTING_MAX = 1024
+/** Attempts that are with the relay or wait there for one of its connections. */
+const RELAY_ATTEMPTS_MAX = 256
+/** A large message for whose bytes there is no room comes back after this. */
+const NO_ROOM_MS = 1000
+/** Waiting, and the way to the final dot; with the ten minutes after it less than the claim of any lane that dispatches. */
+const WAIT_MS = 4 * 60_000
+const TO_DOT_MS = 10 * 60_000
+
+const RELAY_ROUTE = relayRoute(RELAY_ATTEMPTS_MAX)
+
+export interface DispatchDeps {
+  readonly sites: Sites
+  /** The route for a domain; null where everything goes through the relay. */
+  readonly findRoute: ((domain: string) => Promise<Route | Outcome>) | null
+  readonly run: RunMail
+  /** Calls back after so many milliseconds. Out: takes it back. */
+  readonly after?: (ms: number, run: () => void) => () => void
+}
+
+export interface DispatchOrder {
+  readonly address: string
+  /** Under which name its site is remembered: the domain, or `relay`. */
+  readonly destination: string
+  /** Bytes of the message's attachments. */
+  readonly bytes: number
+  readonly signal: AbortSignal
+}
+
+/** What is transmitted; the dispatch adds the recipient and the way. */
+export type Dispatched = Pick<TransmitJob, 'message'> & {
+  readonly transmit: Omit<TransmitJob['transmit'], 'recipient' | 'way' | 'sharers'>
+}
+
+/** Reads the message once there is a place for it, or says why there is none to send. */
+export type Prepare = (signal: AbortSignal) => Promise<Dispatched | MailOutcome>
+
+export interface Dispatch {
+  send(order: DispatchOrder, prepare: Prepare): Promise<MailOutcome>
+  /** Attempts to a destination that may begin now. */
+  room(destination: string): ReturnType<LaneType['room']>
+}
+
+/** Makes the dispatch of a process. */
+export function makeDispatch({ sites, findRoute, run, after = afterMs }: DispatchDeps): Dispatch {
+  const routing = new Map<string, number>()
+  let routingAll = 0
+  const budget = makeByteBudget()
+
+  async function routeOf(destination: string, domain: string): Promise<Route | Outcome> {
+    if (findRoute === null) return RELAY_ROUTE
+    routingAll += 1
+    routing.set(destination, (routing.get(destination) ?? 0) + 1)
+    const route = await findRoute(domain)
+    routingAll -= 1
+    const left = (routing.get(destination) ?? 1) - 1
+    if (left === 0) routing.delete(destination)
+    else routing.set(destination, left)
+    return route
+  }
+
+  /** Performs while the bytes are within the budget; an attempt that finds no room goes back to its lane for a moment. */
+  async function within(
+    bytes: number,
+    who: Omit<BudgetOrder, 'bytes'>,
+    perform: () => Promise<MailOutcome>,
+  ): Promise<MailOutcome> {
+    const giveBack = budget.take({ bytes, ...who })
+    if (giveBack === null)
+      return { ...makeReturned('compose', 'no room for its bytes'), sizeBytes: null, afterMs: NO_ROOM_MS }
+    try {
+      return await perform()
+    } finally {
+      giveBack()
+    }
+  }
+
+  return {
+    room: (destination) =>
+      Math.min(ROUTING_MAX - routingAll, sites.room(destination) - (routing.get(destination) ?? 0)),
+    async send({ address, destination, bytes, signal: parent }, prepare) {
+      const envelope = parseEnvelope(address)
+      if (envelope === null) return { ...makeUnasked('bad-address'), sizeBytes: null }
+      const route = await routeOf(destination, envelope.domain)
+      if ('result' in route) return { ...route, sizeBytes: null }
+      const recipient = `${envelope.local}@${envelope.domain}`
+      const attempt: TimedRun = (signal, underWay) =>
+        sites.attempt(destination, {
+          route,
+          signal,
+          run: async (given) => {
+            const who = { site: route.site, isRelay: route.isRelay, isProven: given.isProven }
+            const perform = async () => {
+              const ready = await prepare(signal)
+              if ('result' in ready) return ready
+              const transmit = { ...ready.transmit, recipient, way: wayOf(route, given), sharers: given.sharers }
+              const job = { message: ready.message, transmit }
+              // How long the texts are is known only now.
+              return within(bodyChars(ready.message), who, () => run(job, signal))
+            }
+            return underWay(() => within(bytes, who, perform))
+          },
+        })
+      return withinTime(parent, attempt, after)
+    },
+  }
+}
+
+function wayOf({ isRelay, site, hosts, sts, isOwn }: Route, { limits, connections }: Given): Way | null {
+  return isRelay ? null : { site, hosts, limits, isVerified: sts === 'enforce', isOwn, connections }
+}
+
+/** An attempt; what it does at its site it does within `underWay`. */
+type TimedRun = (
+  signal: AbortSignal,
+  underWay: (perform: () => Promise<MailOutcome>) => Promise<MailOutcome>,
+) => Promise<MailOutcome>
+
+/** Runs an attempt under a signal that also cuts it off when its time is over; the timers go with the attempt. */
+async function withinTime(
+  parent: AbortSignal,
+  run: TimedRun,
+  after: NonNullable<DispatchDeps['after']>,
+): Promise<MailOutcome> {
+  const cut = new AbortController()
+  let isUnderWay = false
+  let isWaitOver = false
+  let isLate = false
+  const abort = () => cut.abort()
+  const endWait = () => {
+    isWaitOver = true
+    if (!isUnderWay) cut.abort()
+  }
+  const stopWait = after(WAIT_MS, endWait)
+  parent.addEventListener('abort', abort, { once: true })
+  if (parent.aborted) abort()
+  const underWay = async (perform: () => Promise<MailOutcome>) => {
+    isUnderWay = true
+    const stop = after(TO_DOT_MS, () => {
+      isLate = true
+      cut.abort(TOO_LATE)
+    })
+    try {
+      return await perform()
+    } finally {
+      stop()
+      isUnderWay = false
+      if (isWaitOver) cut.abort()
+    }
+  }
+  try {
+    const outcome = await run(cut.signal, underWay)
+    // Who is cut under way by nobody else has had his time: that is a failed attempt, or it would be made for ever.
+    const isOver = outcome.phase === 'abort' && isLate && !parent.aborted
+    return isOver
+      ? { ...outcome, ...makeDeferred('abort', 'TransientFailure', '4.4.2 attempt took too long') }
+      : outcome
+  } finally {
+    stopWait()
+    parent.removeEventListener('abort', abort)
+  }
+}
+
+function afterMs(ms: number, run: () => void): () => void {
+  const timer = setTimeout(run, ms).unref()
+  return () => clearTimeout(timer)
+}

@@ -1,0 +1,116 @@
+/**
+ * domain-lanes - the performers of what sending domains need: look-ups of their records, and mail to administrators
+ *
+ * Both lanes are narrow: a thousand domains that are due at once wait for each other, not acceptance for them. Notices
+ * travel in the mail threads as all mail does, signed by the service where it has a key.
+ *
+ * Spec domain.schedule, domain.notice
+ */
+
+import type { LaneType } from '../../cluster/behaviour.ts'
+import { CHECK_LANE, type CheckJob, checkOutcome, prepareCheck } from '../actors/domain/domain-check.ts'
+import {
+  NOTICE_LANE,
+  type NoticeJob,
+  type NoticeOutcome,
+  noticeOutcome,
+  prepareNotice,
+} from '../actors/domain/notice.ts'
+import type { CheckDomainJob, DomainFound } from '../dns/check-domain.ts'
+import { composeNotice } from '../mail/compose/notice.ts'
+import { maskAddress } from '../mail/reply.ts'
+import { serviceReturnPathHost } from '../mail/return-path.ts'
+import type { Log } from '../process/log.ts'
+import { type DomainCheck, WARNING_MS } from '../state/domain.ts'
+import { recordsOf } from '../views/domain.ts'
+import type { Dispatch } from './dispatch.ts'
+import type { SigningKey } from './thread/sign.ts'
+
+/** Look-ups of a process at once, and notices. */
+const CHECKS_MAX = 16
+const NOTICES_MAX = 8
+/** A look-up ends within 8 s, an attempt to transmit within its own time limits. */
+const CHECK_HOLD_MS = 60_000
+const NOTICE_HOLD_MS = 25 * 60_000
+
+export interface DomainLaneDeps {
+  readonly check: (job: CheckDomainJob) => Promise<DomainFound>
+  readonly dispatch: Dispatch
+  readonly serviceDomain: string
+  readonly serviceKey: SigningKey | null
+  readonly log: Pick<Log, 'warn'>
+}
+
+/** The two lanes with their performers. */
+export function makeDomainLanes(deps: DomainLaneDeps): LaneType[] {
+  const check: LaneType<CheckJob, DomainCheck> = {
+    prefix: CHECK_LANE,
+    holdMs: CHECK_HOLD_MS,
+    claimsStand: false,
+    prepare: prepareCheck,
+    outcome: checkOutcome,
+    ...makeRoom(CHECKS_MAX, async (job) => {
+      const found = await deps.check(recordsOf(job, deps.serviceDomain))
+      return { ...found, selector: job.selector }
+    }),
+  }
+  const notice: LaneType<NoticeJob, NoticeOutcome> = {
+    prefix: NOTICE_LANE,
+    holdMs: NOTICE_HOLD_MS,
+    claimsStand: false,
+    prepare: prepareNotice,
+    outcome: noticeOutcome,
+    ...makeRoom(NOTICES_MAX, (job, { signal }) => tell(deps, job, signal)),
+  }
+  return [check as LaneType, notice as LaneType]
+}
+
+type Perform<Job, Outcome> = LaneType<Job, Outcome>['perform']
+
+/** A performer for up to `max` jobs at once. */
+function makeRoom<Job, Outcome>(
+  max: number,
+  run: Perform<Job, Outcome>,
+): Pick<LaneType<Job, Outcome>, 'room' | 'perform'> {
+  let underWay = 0
+  return {
+    room: () => max - underWay,
+    async perform(job, claim) {
+      underWay += 1
+      return run(job, claim).finally(() => {
+        underWay -= 1
+      })
+    },
+  }
+}
+
+/** Tells one administrator, or the operator where there is none. */
+async function tell(deps: DomainLaneDeps, job: NoticeJob, signal: AbortSignal): Promise<NoticeOutcome> {
+  const { kind, domain, atMs, address } = job
+  const named = { kind, domain: domain.domain, domainId: domain.domainId, accountId: domain.accountId }
+  if (address === null) {
+    deps.log.warn(named, 'The records of a sending domain are missing, and its account has no administrator to be told')
+    return { result: 'delivered', response: null }
+  }
+  const { serviceDomain, serviceKey } = deps
+  const records = recordsOf(domain, serviceDomain)
+  const missing = [
+    ...(domain.returnPath.verified ? [] : [records.returnPath]),
+    ...(domain.dkim.verified ? [] : [records.dkim]),
+  ]
+  const { domainId, domain: name } = domain
+  const endsAtMs = atMs + WARNING_MS
+  const message = composeNotice({ kind, domain: name, domainId, atMs, endsAtMs, missing, address, serviceDomain })
+  const transmit = {
+    mailFrom: `postmaster@${serviceReturnPathHost(serviceDomain)}`,
+    keys: serviceKey === null ? [] : [serviceKey],
+    copies: 1,
+  }
+  const destination = address.slice(address.lastIndexOf('@') + 1).toLowerCase()
+  const order = { address, destination, bytes: 0, signal }
+  const { result, code, response } = await deps.dispatch.send(order, async () => ({ message, transmit }))
+  if (result === 'bounced') deps.log.warn({ ...named, code }, 'A notice to an administrator was refused')
+  // One that was not made is made again by the schedule, like one that was put off.
+  const told = result === 'returned' ? 'deferred' : result
+  return { result: told, response: response === null ? null : maskAddress(response, address) }
+}

@@ -1,0 +1,59 @@
+/**
+ * holds - the destinations that the operator holds, as this process knows them
+ *
+ * Keys: `holds` hash on shard 0, destination -> when it was held; `wakes` hash, destination -> when it was to be tried. A
+ * command writes them and signals it; every process reads them at its start, when it hears that, and every few seconds,
+ * because what is said while its connection is down is not heard.
+ *
+ * Spec queue.hold
+ */
+
+import type { Redis } from 'ioredis'
+import { HOLDS_TOPIC } from '../actors/message/operate-queue.ts'
+import { holdsKey, wakesKey } from '../state/keys.ts'
+
+const REFRESH_MS = 5000
+
+export interface Holds {
+  has(destination: string): boolean
+  /** Reads the list; keeps the one it has while the store is away. */
+  refresh(): Promise<void>
+  stop(): void
+}
+
+export interface HoldsDeps {
+  /** The client of the moment. */
+  readonly redis: () => Redis
+  /** Hears what is said about a topic; resolves with what ends it. */
+  readonly hear: (topic: string, heard: (text: string) => void) => Promise<() => void>
+  /** Is told of a destination that is to be tried. */
+  readonly wake: (destination: string) => void
+}
+
+/** Reads the list and goes on reading it. */
+export async function watchHolds({ redis, hear, wake }: HoldsDeps): Promise<Holds> {
+  let destinations: ReadonlySet<string> = new Set()
+  let woken: Readonly<Record<string, string>> | null = null
+  const refresh = async (): Promise<void> => {
+    const pipeline = redis().pipeline().hkeys(holdsKey()).hgetall(wakesKey())
+    const answers = await pipeline.exec().catch(() => null)
+    if (answers === null || answers.some(([error]) => error !== null)) return
+    destinations = new Set(answers[0]?.[1] as string[])
+    const wakes = answers[1]?.[1] as Record<string, string>
+    // What was ordered before this process began is no news to it.
+    for (const [destination, atMs] of Object.entries(wakes))
+      if (woken !== null && woken[destination] !== atMs) wake(destination)
+    woken = wakes
+  }
+  const leave = await hear(HOLDS_TOPIC, () => void refresh())
+  await refresh()
+  const timer = setInterval(() => void refresh(), REFRESH_MS).unref()
+  return {
+    has: (destination) => destinations.has(destination),
+    refresh,
+    stop() {
+      clearInterval(timer)
+      leave()
+    },
+  }
+}

@@ -1,0 +1,133 @@
+/**
+ * outbound - delivery to the outside, put together: routes, sites, what the operator holds
+ *
+ * Key: `sts:<domain>` string, an MTA-STS policy with its own expiry. It belongs to no shard: it is a copy of what the domain
+ * publishes, and every process may write it.
+ */
+
+import type { Redis } from 'ioredis'
+import { findRoute as findRouteFor } from '../dns/mx-route.ts'
+import { createResolver } from '../dns/resolve.ts'
+import { createStsPolicies, type PolicyStore } from '../dns/sts.ts'
+import { parseSiteLimits, type SiteLimitTable } from '../mail/site.ts'
+import type { Config } from '../process/config.ts'
+import { monotonicMs } from '../process/fence.ts'
+import type { Log } from '../process/log.ts'
+import { readNamedFile, WrongFile } from '../process/named-file.ts'
+import { type Dispatch, makeDispatch } from './dispatch.ts'
+import { type Holds, type HoldsDeps, watchHolds } from './holds.ts'
+import type { AttemptFacts, RunMail } from './perform.ts'
+import { makeSites, type Sites } from './sites.ts'
+import type { SmtpChanges } from './threads.ts'
+
+/** Domains whose mistaken policy is told of. */
+const TOLD_MAX = 1000
+
+export interface Outbound {
+  readonly sites: Sites
+  readonly holds: Holds
+  readonly dispatch: Dispatch
+  /** The site of a destination; null where there is none, or DNS cannot tell. */
+  siteOf(destination: string): Promise<string | null>
+  /** Tells the log how an attempt went. */
+  attempted(facts: AttemptFacts): void
+  /** No new transactions; what waits goes back. */
+  close(): void
+}
+
+export interface OutboundDeps {
+  readonly config: Config
+  readonly log: Log
+  readonly redis: () => Redis
+  /** Hears what is said about a topic; resolves with what ends it. */
+  readonly hear: HoldsDeps['hear']
+  readonly siteLimits: SiteLimitTable
+  readonly run: RunMail
+  readonly smtp: SmtpChanges
+  /** Processes that deliver now, this one with them. */
+  readonly sharers: () => number
+}
+
+/** Opens delivery. */
+export async function openOutbound(deps: OutboundDeps): Promise<Outbound> {
+  const { config, log, redis, hear, run, sharers } = deps
+  const findRoute = config.relayUrl === null ? makeFindRoute(deps) : null
+  const sites = makeSites({ nowMs: monotonicMs, random: Math.random, after, sharers })
+  const holds = await watchHolds({ redis, hear, wake: sites.wake })
+  return {
+    sites,
+    holds,
+    dispatch: makeDispatch({ sites, findRoute, run }),
+    async siteOf(destination) {
+      const known = sites.siteOf(destination)
+      if (known !== null || findRoute === null || !destination.includes('.')) return known
+      const route = await findRoute(destination)
+      return 'site' in route ? route.site : null
+    },
+    attempted: (facts) => logAttempt(log, facts),
+    close() {
+      sites.close()
+      holds.stop()
+    },
+  }
+}
+
+function after(ms: number, run: () => void): () => void {
+  const timer = setTimeout(run, ms)
+  return () => clearTimeout(timer)
+}
+
+function makeFindRoute({ config, log, redis, smtp: { ca, stsPort }, siteLimits }: OutboundDeps) {
+  const { dnsServers, privateNetworksAllowed, serviceDomain, inboundDomain, smtpHostname } = config
+  const resolver = createResolver({ servers: dnsServers, nowMs: monotonicMs })
+  const policies = createStsPolicies({
+    resolver,
+    store: makePolicyStore(redis),
+    nowMs: Date.now,
+    privateNetworksAllowed,
+    ...(ca && { ca }),
+    ...(stsPort && { port: stsPort }),
+  })
+  const deps = {
+    resolver,
+    policies,
+    siteLimits,
+    ownHosts: [`mx.${serviceDomain}`, smtpHostname],
+    ownDomains: [serviceDomain, inboundDomain],
+    unit: Math.random,
+  }
+  const told = new Set<string>()
+  return async (domain: string) => {
+    const route = await findRouteFor(domain, deps)
+    // Spec delivery.sts: a policy that is only tested is told of, once for each domain.
+    if ('site' in route && route.sts === 'testing' && !route.isNamed && !told.has(domain) && told.size < TOLD_MAX) {
+      told.add(domain)
+      log.info({ domain, site: route.site }, 'An MTA-STS policy in testing names none of the mail servers')
+    }
+    return route
+  }
+}
+
+function makePolicyStore(redis: () => Redis): PolicyStore {
+  const keyOf = (domain: string) => `sts:${domain}`
+  return {
+    read: (domain) => redis().get(keyOf(domain)),
+    async write(domain, text, untilMs) {
+      await redis().set(keyOf(domain), text, 'PXAT', untilMs)
+    },
+  }
+}
+
+/** The operator's limits. Throws WrongFile for a file that is not there or cannot be used. */
+export function readSiteLimits(path: string | null): SiteLimitTable {
+  if (path === null) return new Map()
+  const table = parseSiteLimits(readNamedFile('SITE_LIMITS', path))
+  if (typeof table === 'string') throw new WrongFile('SITE_LIMITS', { wanted: table, path })
+  return table
+}
+
+function logAttempt(log: Log, { messageId, domain, outcome }: AttemptFacts): void {
+  if (!log.isLevelEnabled('debug')) return
+  const { result, code, classification, phase, session } = outcome
+  log.debug({ messageId, domain, result, code, classification, phase, session: session ?? null }, 'Attempt ended')
+}

@@ -1,0 +1,291 @@
+/**
+ * lanes - the performers of delivery: room for attempts, the way to the site, the job's content, a mail thread, the outcome
+ *
+ * States of an attempt: routed -> waiting for its site -> content read -> composed and transmitted (or simulated) in a
+ * thread -> reported.
+ * Guarantees: what may be under way is bounded, at each site and in all (`sites.ts`); an attempt is cut before its claim
+ * ends; what is reported holds no address.
+ *
+ * All three lanes exist whatever the settings say: mail that waits in `relay` when the relay is taken away goes to the
+ * MX, and the other way round.
+ */
+
+import { setTimeout as pause } from 'node:timers/promises'
+import type { LaneType } from '../../cluster/behaviour.ts'
+import { shardOf } from '../../cluster/id.ts'
+import { type DeliveryOutcome, deliveryOutcome, reportOutcome } from '../actors/message/attempted.ts'
+import { type DeliveryJob, type JobMessage, prepareDelivery } from '../actors/message/prepare-attempt.ts'
+import { makeUnasked } from '../mail/classify.ts'
+import type { ComposeInput } from '../mail/compose/compose.ts'
+import { formatFeedbackId, hasFeedbackId } from '../mail/compose/feedback-id.ts'
+import { makeDeferred } from '../mail/outcome.ts'
+import { formatReturnPath, returnPathHost, serviceReturnPathHost } from '../mail/return-path.ts'
+import { isComplainant, SIMULATED_RETRY_MS } from '../mail/simulator.ts'
+import type { Metrics } from '../process/metrics.ts'
+import { attachmentPart, BODY_PART } from '../state/message/content-part.ts'
+import { LANES, parseItem } from '../state/message/item.ts'
+import { type Body, type ContentStore, readPart, readPlainBody, unpackPart } from '../store/content.ts'
+import type { Dispatch } from './dispatch.ts'
+import type { FindKey } from './signing-keys.ts'
+import type { SigningKey } from './thread/sign.ts'
+import type { MailJob, MailOutcome, SimulateJob } from './thread/thread-job.ts'
+
+/** Simulated attempts under way. */
+const SIMULATED_MAX = 256
+/** A claim of a dead process is freed when that is noticed; this is for what nobody notices, and longer than any attempt. */
+const HOLD_MS = 25 * 60_000
+const SIMULATE_HOLD_MS = 60_000
+/** What was cut off comes back after this. */
+const AGAIN_MS = 1000
+/** Content is asked for once a second while the store is away; then the claim lapses. */
+const READ_TRIES_MAX = 60
+const READ_STEP_MS = 1000
+/** What a simulated complaint says (RFC 5965 7.3). */
+const SIMULATED_FEEDBACK = 'abuse'
+
+/** Unsigned mail would be refused for good by those who know the domain; what is wrong here may be mended in time. */
+const UNSIGNED = ['compose', 'TransientFailure', '4.7.5 no key to sign with'] as const
+
+/** Composes and transmits in a mail thread. */
+export type RunMail = (job: MailJob, signal: AbortSignal) => Promise<MailOutcome>
+
+/** Simulates without waiting; undefined where it would have to. */
+export type RunAtOnce = (job: SimulateJob) => MailOutcome | undefined
+
+export interface LaneDeps {
+  readonly content: ContentStore
+  readonly run: RunMail
+  readonly runAtOnce: RunAtOnce
+  readonly metrics: Metrics
+  readonly dispatch: Dispatch
+  /** Whether the operator holds a destination. */
+  readonly isHeld: (domain: string) => boolean
+  /** Tells how an attempt went, without its recipient. */
+  readonly attempted: (facts: AttemptFacts) => void
+  /** Signs the tokens in envelope senders. */
+  readonly tokenKey: Buffer
+  readonly serviceDomain: string
+  /** HMAC of an address within its account. */
+  readonly addressHmac: (accountId: string, address: string) => string
+  /** Names the installation in Feedback-IDs. */
+  readonly senderId: string
+  readonly findKey: FindKey
+  /** Signs all mail besides its domain's key; null = nothing does. */
+  readonly serviceKey: SigningKey | null
+  /** In place of our own bounds; 0 holds a lane's items. */
+  readonly room?: (lane: string) => number
+}
+
+/** An attempt as the operator may see it. */
+export interface AttemptFacts {
+  readonly messageId: string
+  readonly domain: string
+  readonly outcome: MailOutcome
+}
+
+/** The families of lanes with their performers. */
+export function makeLanes(deps: LaneDeps): LaneType[] {
+  let simulated = 0
+  const room = (lane: string): number => {
+    if (deps.room !== undefined) return deps.room(lane)
+    if (lane === LANES.simulate) return SIMULATED_MAX - simulated
+    const domain = destinationOf(lane)
+    if (deps.isHeld(domain)) return 0
+    return deps.dispatch.room(domain)
+  }
+  const simulate: LaneType<DeliveryJob, DeliveryOutcome>['perform'] = async (job, { attempt, signal }) => {
+    simulated += 1
+    try {
+      const outcome = await simulateJob(deps, job, { attempt, signal })
+      deps.metrics.attempted(outcome)
+      return outcome
+    } finally {
+      simulated -= 1
+    }
+  }
+  const simulateAtOnce: NonNullable<LaneType<DeliveryJob, DeliveryOutcome>['performAtOnce']> = (job, { attempt }) => {
+    const message = messageAtHand(job.message, deps.senderId)
+    const outcome = message === null ? undefined : deps.runAtOnce(simulationOf(job, message, attempt))
+    if (outcome === undefined) return undefined
+    deps.metrics.attempted(outcome)
+    return reportSimulated(deps, job, outcome)
+  }
+  const transmit: LaneType<DeliveryJob, DeliveryOutcome>['perform'] = async (job, { lane, item, signal }) => {
+    const { recipients: copies } = parseItem(item)
+    const outcome = await transmitJob(deps, job, { lane, copies, signal })
+    deps.metrics.attempted(outcome)
+    deps.attempted({ messageId: job.message.messageId, domain: destinationOf(lane), outcome })
+    return reporterOf(deps, job)(outcome, retryOf(outcome))
+  }
+  type Performers = Pick<LaneType<DeliveryJob, DeliveryOutcome>, 'holdMs' | 'perform' | 'performAtOnce'>
+  const family = (prefix: string, performers: Performers) =>
+    ({
+      prefix,
+      claimsStand: false,
+      prepare: prepareDelivery,
+      outcome: deliveryOutcome,
+      room,
+      ...performers,
+    }) as LaneType
+  return [
+    family(LANES.simulate, { holdMs: SIMULATE_HOLD_MS, perform: simulate, performAtOnce: simulateAtOnce }),
+    family(LANES.relay, { holdMs: HOLD_MS, perform: transmit }),
+    family(LANES.deliver, { holdMs: HOLD_MS, perform: transmit }),
+  ]
+}
+
+/** The destination that a lane's items are for: the recipients' domain, or `relay`. */
+function destinationOf(lane: string): string {
+  return lane.startsWith(`${LANES.deliver}/`) ? lane.slice(LANES.deliver.length + 1) : lane
+}
+
+type Report = (outcome: MailOutcome, rest?: { retryAfterMs?: number; complaint?: string }) => DeliveryOutcome
+
+/** Makes what is reported of a job's attempt: the address stays here. */
+function reporterOf(
+  { addressHmac }: LaneDeps,
+  { message: { accountId }, recipient: { address } }: DeliveryJob,
+): Report {
+  const hmac = () => addressHmac(accountId, address)
+  return (outcome, rest = {}) =>
+    reportOutcome(outcome, { address, hmac, sizeBytes: outcome.sizeBytes, retryAfterMs: null, ...rest })
+}
+
+/** When a returned attempt is made again. */
+function retryOf({ result, afterMs }: MailOutcome): { retryAfterMs?: number } {
+  return result === 'returned' ? { retryAfterMs: afterMs ?? AGAIN_MS } : {}
+}
+
+async function simulateJob(
+  deps: LaneDeps,
+  job: DeliveryJob,
+  { attempt, signal }: { attempt: number; signal: AbortSignal },
+): Promise<DeliveryOutcome> {
+  const message = messageAtHand(job.message, deps.senderId) ?? (await readMessage(deps, job.message, signal))
+  if (message === null) return reporterOf(deps, job)(unbuildable())
+  return reportSimulated(deps, job, await deps.run(simulationOf(job, message, attempt), signal))
+}
+
+function simulationOf({ recipient }: DeliveryJob, message: ComposeInput, attempt: number): SimulateJob {
+  return { message, simulate: { address: recipient.address, attempt } }
+}
+
+function reportSimulated(deps: LaneDeps, job: DeliveryJob, outcome: MailOutcome): DeliveryOutcome {
+  const report = reporterOf(deps, job)
+  if (outcome.phase === 'rcpt') return report(outcome, { retryAfterMs: SIMULATED_RETRY_MS })
+  const complaint = isComplainant(job.recipient.address) ? { complaint: SIMULATED_FEEDBACK } : {}
+  return report(outcome, { ...retryOf(outcome), ...complaint })
+}
+
+function transmitJob(
+  deps: LaneDeps,
+  job: DeliveryJob,
+  { lane, copies, signal }: { lane: string; copies: number; signal: AbortSignal },
+): Promise<MailOutcome> {
+  const bytes = job.message.attachments.reduce((sum, { size }) => sum + size, 0)
+  const order = { address: job.recipient.address, destination: destinationOf(lane), bytes, signal }
+  return deps.dispatch.send(order, async (signal) => {
+    const message = messageAtHand(job.message, deps.senderId) ?? (await readMessage(deps, job.message, signal))
+    if (message === null) return unbuildable()
+    const keys = await findKeys(deps, job.message, signal)
+    if (keys === null) return { ...makeDeferred(...UNSIGNED), sizeBytes: null }
+    return { message, transmit: { mailFrom: mailFromOf(deps, job), keys, copies } }
+  })
+}
+
+function unbuildable(): MailOutcome {
+  return { ...makeUnasked('unbuildable'), phase: 'compose', sizeBytes: null }
+}
+
+// Spec bounce.address
+function mailFromOf({ tokenKey, serviceDomain }: LaneDeps, { message, recipient }: DeliveryJob): string {
+  const { messageId, from, hasReturnPath } = message
+  const host = hasReturnPath ? returnPathHost(domainOf(from)) : serviceReturnPathHost(serviceDomain)
+  return formatReturnPath(tokenKey, { messageId, recipient: recipient.index, host })
+}
+
+/** The keys that sign a message: its domain's, then the service's own; null when its domain has none. */
+async function findKeys(deps: LaneDeps, message: JobMessage, signal: AbortSignal): Promise<SigningKey[] | null> {
+  const { accountId, acceptedAtMs, keySinceMs, from } = message
+  const order = { accountId, domain: domainOf(from), acceptedAtMs, keySinceMs }
+  const own = await readPatiently(() => deps.findKey(order), signal)
+  if (own === null) return null
+  return deps.serviceKey === null ? [own] : [own, deps.serviceKey]
+}
+
+function domainOf({ address }: JobMessage['from']): string {
+  return address.slice(address.lastIndexOf('@') + 1).toLowerCase()
+}
+
+/** The message where its content is a body that came along with it and needs no unpacking; null: it must be read. */
+function messageAtHand(message: JobMessage, senderId: string): ComposeInput | null {
+  const [body] = message.content ?? []
+  if (body?.part !== BODY_PART || message.attachments.length > 0) return null
+  const plain = readPlainBody(body.chunks)
+  return plain === null ? null : inputOf(message, { senderId, body: plain, attachments: [] })
+}
+
+/** The message with its content; null when that is gone. Rejects when the store stays away. */
+async function readMessage(
+  { content: store, senderId }: LaneDeps,
+  message: JobMessage,
+  signal: AbortSignal,
+): Promise<ComposeInput | null> {
+  const bytes = await readContent(store, message, { part: BODY_PART, signal })
+  if (bytes === null) return null
+  const attachments: ComposeInput['attachments'][number][] = []
+  for (const [index, { name, contentType, contentId }] of message.attachments.entries()) {
+    const content = await readContent(store, message, { part: attachmentPart(index), signal })
+    if (content === null) return null
+    attachments.push({ name, contentType, contentId, content })
+  }
+  return inputOf(message, { senderId, body: JSON.parse(bytes.toString()) as Body, attachments })
+}
+
+interface InputParts {
+  readonly senderId: string
+  readonly body: Body
+  readonly attachments: ComposeInput['attachments']
+}
+
+function inputOf(message: JobMessage, { senderId, body, attachments }: InputParts): ComposeInput {
+  const { messageId, acceptedAtMs, from, to, cc, subject, headers, contentId } = message
+  const { text, html } = body
+  // Boundaries follow from the content's id: nobody knew it when the content was written.
+  return {
+    messageId,
+    acceptedAtMs,
+    from,
+    to,
+    cc,
+    subject,
+    headers,
+    ...(!hasFeedbackId(headers) && { feedbackId: formatFeedbackId({ ...message, senderId }) }),
+    text,
+    html,
+    attachments,
+    boundarySeed: contentId,
+  }
+}
+
+async function readContent(
+  store: ContentStore,
+  message: JobMessage,
+  { part, signal }: { part: string; signal: AbortSignal },
+): Promise<Buffer | null> {
+  const inline = message.content?.find((one) => one.part === part)
+  if (inline !== undefined) return unpackPart(inline.chunks)
+  const shard = shardOf(message.accountId) as number
+  const { contentId, test } = message
+  return readPatiently(() => readPart(store, { shard, contentId, test, part }), signal)
+}
+
+/** Reads until the store answers (undefined: it did not). Rejects when it stays away. */
+async function readPatiently<Value>(read: () => Promise<Value | undefined>, signal: AbortSignal): Promise<Value> {
+  for (let tries = 0; tries < READ_TRIES_MAX; tries += 1) {
+    const value = await read()
+    if (value !== undefined) return value
+    await pause(READ_STEP_MS, undefined, { signal })
+  }
+  throw new Error('The store did not answer')
+}

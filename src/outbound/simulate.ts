@@ -1,0 +1,75 @@
+/**
+ * simulate - attempts on a test server whose message is small: composed and simulated right here, on the main thread
+ *
+ * Sending a small message to a thread and its outcome back costs more than composing it. It is composed all the same,
+ * byte for byte as it would be transmitted: what cannot be built fails, and the size is the size as built.
+ *
+ * Guarantees: jobs run after what the loop has in hand, a few at a time, so that no answer waits for all of them; those
+ * that cost no more than the wait would run at once, so many in a turn of the loop.
+ */
+
+import { composePlain } from '../mail/compose/compose-plain.ts'
+import { simulatedOutcome } from '../mail/simulator.ts'
+import { buildMessage, refuseBuilt } from './thread/build.ts'
+import { bodyChars, type MailOutcome, makeUnperformed, type SimulateJob } from './thread/thread-job.ts'
+
+/** UTF-16 units that are composed before the loop turns again, and jobs. */
+const TURN_CHARS_MAX = 64 * 1024
+const TURN_JOBS_MAX = 16
+/** Plain messages that are composed within one turn of the loop, some microseconds each, and their length. */
+const AT_ONCE_MAX = 64
+const AT_ONCE_CHARS_MAX = 4096
+
+interface Waiting {
+  readonly job: SimulateJob
+  readonly signal: AbortSignal
+  readonly settle: (outcome: MailOutcome) => void
+}
+
+/** Performs simulated attempts. */
+export interface Simulator {
+  /** Never rejects; its caller bounds the jobs under way. */
+  run(job: SimulateJob, signal: AbortSignal): Promise<MailOutcome>
+  /** The outcome without waiting, of a plain message while the loop's turn has time for it; else undefined. */
+  runAtOnce(job: SimulateJob): MailOutcome | undefined
+}
+
+/** Makes the performer. */
+export function makeSimulator(): Simulator {
+  const waiting: Waiting[] = []
+  let atOnce = 0
+  function turn(): void {
+    let chars = 0
+    for (let jobs = 0; jobs < TURN_JOBS_MAX && chars < TURN_CHARS_MAX && waiting.length > 0; jobs += 1) {
+      const { job, signal, settle } = waiting.shift() as Waiting
+      chars += bodyChars(job.message)
+      settle(signal.aborted ? makeUnperformed('attempt was cut off') : outcomeOf(job, buildMessage(job.message)))
+    }
+    if (waiting.length > 0) setImmediate(turn)
+  }
+  return {
+    run: (job, signal) =>
+      new Promise((settle) => {
+        if (waiting.push({ job, signal, settle }) === 1) setImmediate(turn)
+      }),
+    runAtOnce(job) {
+      if (atOnce >= AT_ONCE_MAX || bodyChars(job.message) > AT_ONCE_CHARS_MAX) return undefined
+      const message = composePlain(job.message)
+      if (message === null) return undefined
+      atOnce += 1
+      if (atOnce === 1)
+        setImmediate(() => {
+          atOnce = 0
+        })
+      return outcomeOf(job, message)
+    },
+  }
+}
+
+function outcomeOf({ simulate }: SimulateJob, message: Buffer | null): MailOutcome {
+  const refused = refuseBuilt(message)
+  if (refused !== null) return refused
+  const { result, code, response, classification, hard, expired, phase } = simulatedOutcome(simulate)
+  const sizeBytes = message === null ? null : message.length
+  return { result, code, response, classification, hard, expired, phase, sizeBytes }
+}

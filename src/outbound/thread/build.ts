@@ -1,0 +1,24 @@
+/** build - the bytes of a job's message, and the outcome of one that may not be sent */
+
+import { makeUnasked } from '../../mail/classify.ts'
+import { type ComposeInput, composeMessage } from '../../mail/compose/compose.ts'
+import { composePlain } from '../../mail/compose/compose-plain.ts'
+import { MESSAGE_BYTES_MAX } from '../../mail/compose/size.ts'
+import type { MailOutcome } from './thread-job.ts'
+
+/** The bytes of a message; null when it cannot be built. Never throws. */
+export function buildMessage(input: ComposeInput): Buffer | null {
+  try {
+    return composePlain(input) ?? composeMessage(input)
+  } catch {
+    // Whatever the content has done to the composer: the message fails, not the thread and all the others in it.
+    return null
+  }
+}
+
+/** The outcome of a message that may not be sent: it could not be built, or is too large; null: it may. */
+export function refuseBuilt(message: Buffer | null): MailOutcome | null {
+  if (message === null) return { ...makeUnasked('unbuildable'), phase: 'compose', sizeBytes: null }
+  if (message.length <= MESSAGE_BYTES_MAX) return null
+  return { ...makeUnasked('too-large'), phase: 'compose', sizeBytes: message.length }
+}

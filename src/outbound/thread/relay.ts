@@ -1,0 +1,281 @@
+/**
+ * relay - hands every message to one server of the operator's (smart host), over connections that are kept and used again.
+ *
+ * Guarantees: at most `connectionsMax` connections, divided among the processes that deliver (one at least each); one message
+ * at a time on each; a connection that proves dead before a message was begun on it, or that says 421, is replaced without
+ * anybody noticing. The relay may stand in a private network: it was named by the operator, not by a sender. Over any other
+ * network a password goes out encrypted or not at all.
+ *
+ * Spec delivery.relay, delivery.relay.password
+ */
+
+import { lookup } from 'node:dns/promises'
+import { isIP } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { ConnectionOptions } from 'node:tls'
+import type { Outcome } from '../../mail/outcome.ts'
+import { makeDeferred, makeReturned } from '../../mail/outcome.ts'
+import { formatReply } from '../../mail/reply.ts'
+import type { Contact } from '../../mail/site-pace.ts'
+import { connect } from './connect.ts'
+import type { Opened, OpenInput, SendInput, Sent, Session, SmtpTimeouts } from './converse.ts'
+import { openSession } from './converse.ts'
+import { isElsewhere, judgeFailure, judgeSent } from './judge.ts'
+import { CLEAR_PASSWORD } from './thread-job.ts'
+import type { SessionUsed } from './transmit.ts'
+
+/** A connection that was not used for this long is closed. */
+const IDLE_MAX_MS = 5000
+/** Messages that may wait for a connection; past that they are deferred. */
+const WAITING_MAX = 10_000
+const ADDRESSES_MAX = 5
+const LOOKUP_TIMEOUT_MS = 5000
+
+export interface RelayTarget {
+  readonly host: string
+  readonly port: number
+  readonly isImplicitTls: boolean
+  readonly auth: { readonly user: string; readonly pass: string } | null
+}
+
+export interface RelayOptions {
+  readonly target: RelayTarget
+  readonly connectionsMax: number
+  readonly ehloName: string
+  readonly timeouts: SmtpTimeouts
+  /** Authority for the certificate of an `smtps` relay instead of the system's (PEM); null = the system's. */
+  readonly ca: string | null
+  /** Whether the way to an address leaves the loopback and private networks. */
+  isOutside(address: string): boolean
+}
+
+/** What became of a message, and what that says of the relay. */
+export interface Relayed {
+  readonly outcome: Outcome
+  readonly contact: Contact
+  readonly session: SessionUsed | null
+}
+
+export interface Relay {
+  /** Hands one message over; waits for a free connection first. In: how many processes share them. Never rejects. */
+  send(input: SendInput, signal: AbortSignal, sharers?: number): Promise<Relayed>
+  /** Connections that are open. */
+  open(): number
+  /** Closes what is idle; connections in use close after their message. */
+  close(): void
+}
+
+/** Reads `smtp://user:pass@host:port` or `smtps://…`; null for anything else. Ports default to 25 and 465. */
+export function parseRelayUrl(text: string): RelayTarget | null {
+  if (!URL.canParse(text)) return null
+  const url = new URL(text)
+  if (!/^smtps?:$/.test(url.protocol) || url.hostname === '') return null
+  const isImplicitTls = url.protocol === 'smtps:'
+  const port = url.port === '' ? (isImplicitTls ? 465 : 25) : Number(url.port)
+  const auth =
+    url.username === '' ? null : { user: decodeURIComponent(url.username), pass: decodeURIComponent(url.password) }
+  return { host: url.hostname.replace(/^\[|\]$/g, ''), port, isImplicitTls, auth }
+}
+
+/** A relay with no connection yet. */
+export function createRelay(options: RelayOptions): Relay {
+  const idle = new Map<Session, NodeJS.Timeout>()
+  /** Sessions that were open when they were last looked at. */
+  const sessions = new Set<Session>()
+  const places = makePlaces(options.connectionsMax)
+  let isClosed = false
+
+  function takeIdle(): Session | null {
+    for (const [session, timer] of idle) {
+      clearTimeout(timer)
+      idle.delete(session)
+      if (session.isOpen()) return session
+    }
+    return null
+  }
+
+  function keepIdle(session: Session): void {
+    const expire = () => {
+      idle.delete(session)
+      session.quit()
+    }
+    if (isClosed || places.isCrowded(idle.size)) session.quit()
+    else idle.set(session, setTimeout(expire, IDLE_MAX_MS).unref())
+  }
+
+  async function sendOver(session: Session, input: SendInput, signal: AbortSignal): Promise<[Sent, Outcome]> {
+    const sent = await session.send(input, signal)
+    const outcome = judgeSent(sent, options.target.host)
+    // After a refusal the server may still hold the sender: RSET, or start anew. Whoever says 421 is about to close.
+    const mayGoOn = session.isOpen() && (sent.ok || (outcome.code !== 421 && (await session.reset())))
+    if (mayGoOn) keepIdle(session)
+    else {
+      session.destroy()
+      sessions.delete(session)
+    }
+    return [sent, outcome]
+  }
+
+  async function perform(input: SendInput, signal: AbortSignal): Promise<Relayed> {
+    const where = options.target.host
+    const spoken = async (session: Session, isNew: boolean): Promise<{ sent: Sent; relayed: Relayed }> => {
+      const used = { ...session.facts(), host: where, address: '', isNew }
+      const [sent, outcome] = await sendOver(session, input, signal)
+      return { sent, relayed: { outcome, contact: 'answered', session: used } }
+    }
+    for (let kept = takeIdle(); kept !== null; kept = takeIdle()) {
+      const { sent, relayed } = await spoken(kept, false)
+      // Nothing has happened, so the next connection may have it.
+      if (!isElsewhere(sent, relayed.outcome)) return relayed
+    }
+    const opened = await openSessionTo(options, signal)
+    if (opened.ok) sessions.add(opened.session)
+    if (signal.aborted && !opened.ok)
+      return { outcome: makeReturned('abort', 'attempt was cut off'), contact: 'none', session: null }
+    if (!opened.ok) return { outcome: judgeFailure(opened.failure, where), contact: contactOf(opened), session: null }
+    return (await spoken(opened.session, true)).relayed
+  }
+
+  async function send(input: SendInput, signal: AbortSignal, sharers = 1): Promise<Relayed> {
+    places.limit(Math.max(1, Math.floor(options.connectionsMax / sharers)))
+    const refusal = await places.take(signal)
+    if (refusal !== null) return { outcome: refusal, contact: 'none', session: null }
+    const relayed = await perform(input, signal)
+    places.free()
+    return relayed
+  }
+
+  function open(): number {
+    for (const session of sessions) if (!session.isOpen()) sessions.delete(session)
+    return sessions.size
+  }
+
+  function close(): void {
+    isClosed = true
+    for (const [session, timer] of idle) {
+      clearTimeout(timer)
+      session.quit()
+    }
+    idle.clear()
+  }
+
+  return { send, open, close }
+}
+
+/** Places for connections, `first` to begin with; who finds none waits in order. */
+function makePlaces(first: number) {
+  const waiting = new Set<() => void>()
+  let max = first
+  let taken = 0
+
+  /** There are so many from now on: more at once, fewer as they become free. */
+  function limit(now: number): void {
+    max = now
+    while (taken < max && waiting.size > 0) {
+      taken += 1
+      for (const grant of [...waiting].slice(0, 1)) grant()
+    }
+  }
+
+  /** Null with a place, else why there is none. */
+  async function take(signal: AbortSignal): Promise<Outcome | null> {
+    if (waiting.size >= WAITING_MAX)
+      return makeDeferred('conn', 'TransientFailure', '4.3.2 too much is waiting for the relay')
+    if (taken < max) {
+      taken += 1
+      return null
+    }
+    return new Promise((resolve) => {
+      const grant = () => {
+        signal.removeEventListener('abort', onAbort)
+        waiting.delete(grant)
+        resolve(null)
+      }
+      const onAbort = () => {
+        waiting.delete(grant)
+        resolve(makeReturned('abort', 'attempt was cut off'))
+      }
+      waiting.add(grant)
+      signal.addEventListener('abort', onAbort, { once: true })
+      if (signal.aborted) onAbort()
+    })
+  }
+
+  function free(): void {
+    const next = taken <= max ? waiting.values().next().value : undefined
+    // The place is handed on, so the count stays.
+    if (next) next()
+    else taken -= 1
+  }
+
+  return { take, free, limit, isCrowded: (idle: number) => idle + taken > max }
+}
+
+/** Whether the relay was there at all. */
+function contactOf(opened: Opened & { ok: false }): Contact {
+  const { kind, text } = opened.failure
+  if (kind === 'abort') return 'none'
+  if (kind === 'timeout' || text.startsWith('connect ETIMEDOUT')) return 'silent'
+  return kind === 'lost' ? 'refused' : 'answered'
+}
+
+async function openSessionTo(options: RelayOptions, signal: AbortSignal): Promise<Opened> {
+  const { target } = options
+  let last: Opened = lost(`lookup failed for ${target.host}`)
+  for (const address of await findAddresses(target.host)) {
+    const mustEncrypt = !target.isImplicitTls && target.auth !== null && options.isOutside(address)
+    const tls = target.isImplicitTls ? 'implicit' : mustEncrypt ? 'required' : 'opportunistic'
+    last = await openAt(options, address, signal, tls)
+    if (mustEncrypt && !last.ok && last.failure.kind === 'handshake') return refuseClear(last, target.host)
+    // Credentials never go out in the clear because a handshake was disturbed.
+    const mayFallBack = !last.ok && last.failure.kind === 'handshake' && !target.isImplicitTls && target.auth === null
+    if (mayFallBack) last = await openAt(options, address, signal, 'none')
+    if (last.ok || last.failure.kind === 'reply' || signal.aborted) return last
+  }
+  return last
+}
+
+/** Another address of the same relay is no better a place for the password. */
+function refuseClear({ failure }: Opened & { ok: false }, host: string): Opened {
+  const text = `${CLEAR_PASSWORD}: no TLS with`
+  return { ok: false, failure: { ...failure, text: `${text} ${host} (${formatReply(failure.text)}),` } }
+}
+
+async function openAt(
+  options: RelayOptions,
+  address: string,
+  signal: AbortSignal,
+  tls: OpenInput['tls'],
+): Promise<Opened> {
+  const { target, timeouts, ehloName } = options
+  const { host, port } = target
+  const connected = await connect({ host, address, port, timeoutMs: timeouts.connectMs }, signal)
+  if (!connected.ok) return lost(connected.text)
+  const tlsOptions = formatTls(options)
+  return openSession({ socket: connected.socket, host, ehloName, tls, tlsOptions, auth: target.auth, timeouts }, signal)
+}
+
+/** `smtps` is a promise, so the certificate must hold; STARTTLS is taken where it is offered, as between strangers. */
+function formatTls({ target, ca }: RelayOptions): ConnectionOptions {
+  return {
+    rejectUnauthorized: target.isImplicitTls,
+    minVersion: 'TLSv1.2',
+    ...(isIP(target.host) === 0 && { servername: target.host }),
+    ...(ca !== null && { ca }),
+  }
+}
+
+/** The system's own look-up, which knows the hosts file; empty when it fails or takes too long. */
+async function findAddresses(host: string): Promise<readonly string[]> {
+  if (isIP(host) !== 0) return [host]
+  const controller = new AbortController()
+  const late = delay(LOOKUP_TIMEOUT_MS, [], { signal: controller.signal }).catch(() => [])
+  const found = lookup(host, { all: true }).catch(() => [])
+  const addresses = await Promise.race([found, late])
+  controller.abort()
+  return addresses.slice(0, ADDRESSES_MAX).map((one) => one.address)
+}
+
+function lost(text: string): Opened {
+  return { ok: false, failure: { kind: 'lost', phase: 'conn', text } }
+}

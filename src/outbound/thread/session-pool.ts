@@ -1,0 +1,174 @@
+/**
+ * session-pool - SMTP sessions that are open with receiving servers, kept for the next message to the same site.
+ *
+ * Guarantees: a site has no more connections open than it is given, those that are closing counted in; no more new ones in
+ * any minute than it is given; a session is used for so many messages, so long, and closed when it was idle too long; a
+ * session that was not verified is never used where verification is demanded.
+ *
+ * Spec delivery.site.limits, delivery.reuse
+ */
+
+import type { SiteLimits } from '../../mail/site.ts'
+import type { Session } from './converse.ts'
+
+const IDLE_MAX_MS = 5000
+const LIFE_MAX_MS = 300_000
+const MINUTE_MS = 60_000
+/** How long a new connection waits for one that is closing. */
+const CLOSING_MAX_MS = 5000
+/** Sites whose counts are remembered although nothing is open. */
+const SITES_MAX = 10_000
+
+/** An open session and what is known of it. */
+export interface Held {
+  readonly session: Session
+  readonly host: string
+  readonly address: string
+  readonly openedAtMs: number
+  /** Messages that it has carried. */
+  messages: number
+}
+
+/** What an attempt asks the pool for. */
+export interface PoolAsk {
+  readonly site: string
+  readonly hosts: readonly string[]
+  readonly isVerified: boolean
+  readonly limits: SiteLimits
+  /** Connections that the site may have now. */
+  readonly connections: number
+}
+
+export interface SessionPool {
+  /** A session for the next message; null: open one. */
+  take(ask: PoolAsk): Held | null
+  /** Takes a place for a new connection, waiting for one; milliseconds until there may be one when this minute's are used up, else 0. */
+  admit(ask: PoolAsk): Promise<number>
+  /** What became of the place: a session that was opened (it holds the place until it closes), or null, nothing. */
+  placed(ask: PoolAsk, session: Session | null): void
+  /** Puts a session back after a message, or closes it where it has served its time. */
+  keep(ask: PoolAsk, held: Held): void
+  /** Says goodbye to every idle session. */
+  close(): void
+  /** Connections open now. */
+  open(): number
+}
+
+interface PoolSite {
+  readonly idle: Map<Held, NodeJS.Timeout>
+  open: number
+  /** When connections were opened within the last minute, oldest first. */
+  openedAtMs: number[]
+  readonly closing: Set<() => void>
+}
+
+export interface PoolOptions {
+  readonly connectionsMax: number
+  /** Monotonic clock in milliseconds. */
+  readonly nowMs: () => number
+}
+
+/** A pool without sessions. */
+export function createSessionPool({ connectionsMax, nowMs }: PoolOptions): SessionPool {
+  const sites = new Map<string, PoolSite>()
+  let openAll = 0
+  let isClosed = false
+
+  function siteOf(name: string): PoolSite {
+    const known = sites.get(name)
+    if (known) return known
+    if (sites.size >= SITES_MAX) forgetOne(sites)
+    const made: PoolSite = { idle: new Map(), open: 0, openedAtMs: [], closing: new Set() }
+    sites.set(name, made)
+    return made
+  }
+
+  function take({ site, hosts, isVerified }: PoolAsk): Held | null {
+    const { idle } = siteOf(site)
+    // The youngest first: the others reach their idle time and go.
+    for (const [held, timer] of [...idle].reverse()) {
+      if (!hosts.includes(held.host) || (isVerified && !held.session.facts().isVerified)) continue
+      clearTimeout(timer)
+      idle.delete(held)
+      if (held.session.isOpen()) return held
+    }
+    return null
+  }
+
+  function endIdle(site: PoolSite): boolean {
+    const [first] = site.idle
+    if (first === undefined) return false
+    clearTimeout(first[1])
+    site.idle.delete(first[0])
+    first[0].session.quit()
+    return true
+  }
+
+  async function admit({ site: name, limits, connections }: PoolAsk): Promise<number> {
+    const site = siteOf(name)
+    const sinceMs = nowMs() - MINUTE_MS
+    site.openedAtMs = site.openedAtMs.filter((atMs) => atMs > sinceMs)
+    if (site.openedAtMs.length >= limits.connectionsPerMinute)
+      return Math.max(1, (site.openedAtMs[0] as number) - sinceMs)
+    site.openedAtMs.push(nowMs())
+    if (site.open >= connections) endIdle(site)
+    if (site.open >= connections) await closed(site)
+    if (openAll >= connectionsMax) for (const other of sites.values()) if (endIdle(other)) break
+    site.open += 1
+    openAll += 1
+    return 0
+  }
+
+  function placed({ site: name }: PoolAsk, session: Session | null): void {
+    const site = siteOf(name)
+    const leave = () => {
+      site.open -= 1
+      openAll -= 1
+      for (const go of [...site.closing].slice(0, 1)) go()
+    }
+    if (session === null) leave()
+    else session.onClose(leave)
+  }
+
+  function keep({ site: name, limits }: PoolAsk, held: Held): void {
+    const { idle } = siteOf(name)
+    const isUsed = held.messages >= limits.messagesPerConnection || nowMs() - held.openedAtMs >= LIFE_MAX_MS
+    if (isClosed || isUsed || !held.session.isOpen()) {
+      held.session.quit()
+      return
+    }
+    const expire = () => {
+      idle.delete(held)
+      held.session.quit()
+    }
+    idle.set(held, setTimeout(expire, IDLE_MAX_MS).unref())
+  }
+
+  function close(): void {
+    isClosed = true
+    for (const site of sites.values()) while (endIdle(site));
+  }
+
+  return { take, admit, placed, keep, close, open: () => openAll }
+}
+
+/** Resolves when a connection of the site has closed, or after a while all the same. */
+function closed(site: PoolSite): Promise<void> {
+  return new Promise((resolve) => {
+    const go = () => {
+      clearTimeout(timer)
+      site.closing.delete(go)
+      resolve()
+    }
+    const timer = setTimeout(go, CLOSING_MAX_MS)
+    site.closing.add(go)
+  })
+}
+
+function forgetOne(sites: Map<string, PoolSite>): void {
+  for (const [name, site] of sites) {
+    if (site.open > 0 || site.closing.size > 0) continue
+    sites.delete(name)
+    return
+  }
+}

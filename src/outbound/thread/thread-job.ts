@@ -1,0 +1,108 @@
+/**
+ * thread-job - what the main thread and a mail thread say to each other.
+ *
+ * Everything here crosses a thread boundary: plain data only. Attachment bytes travel as `Uint8Array` in buffers of their
+ * own, which are handed over, not copied.
+ */
+
+import type { ComposeInput } from '../../mail/compose/compose.ts'
+import { makeReturned, type Outcome } from '../../mail/outcome.ts'
+import type { Contact } from '../../mail/site-pace.ts'
+import type { SmtpTimeouts } from './converse.ts'
+import type { SigningKey } from './sign.ts'
+import type { SessionUsed, Way } from './transmit.ts'
+
+/** What an outcome says where the password of `RELAY_URL` would have to go out in the clear; the operator is told too. */
+export const CLEAR_PASSWORD = '4.7.11 the password of RELAY_URL does not go out unencrypted'
+
+/** Reason of a signal that cuts an attempt only where its final dot has not been sent. */
+export const TOO_LATE = 'too late'
+
+/** One attempt: the message, and whether it is simulated or transmitted. `attempt` counts from 1. */
+export type MailJob = SimulateJob | TransmitJob
+
+export interface SimulateJob {
+  readonly message: ComposeInput
+  readonly simulate: { readonly address: string; readonly attempt: number }
+}
+
+export interface TransmitJob {
+  readonly message: ComposeInput
+  readonly transmit: {
+    /** As RCPT takes it. */
+    readonly recipient: string
+    readonly mailFrom: string
+    /** What signs the message, in the order of the signatures. */
+    readonly keys: readonly SigningKey[]
+    /** Recipients of the message in all: where there are several, what was built is kept for a while. */
+    readonly copies: number
+    /** Null = through the relay. */
+    readonly way: Way | null
+    /** Processes that share the relay's connections, this one with them. */
+    readonly sharers: number
+  }
+}
+
+export interface MailOutcome extends Outcome {
+  /** Bytes of the message as built; null when it could not be built. */
+  readonly sizeBytes: number | null
+  /** What a transmission learnt of the site. */
+  readonly contact?: Contact
+  /** The session that it ended on. */
+  readonly session?: SessionUsed | null
+  /** With `returned`: milliseconds until the site has a connection to spare; null = it does not know. */
+  readonly afterMs?: number | null
+}
+
+/** UTF-16 units of text and html that a thread is not worth the way for. */
+const SMALL_CHARS_MAX = 64 * 1024
+
+/** Whether a job is simulated, and small enough for the main thread. */
+export function isSmallSimulation(job: MailJob): job is SimulateJob {
+  return 'simulate' in job && job.message.attachments.length === 0 && bodyChars(job.message) <= SMALL_CHARS_MAX
+}
+
+/** UTF-16 units of text and html together. */
+export function bodyChars({ text, html }: ComposeInput): number {
+  return (text?.length ?? 0) + (html?.length ?? 0)
+}
+
+/** The outcome of an attempt that was not made, or was cut off. In: why, in a few words of our own. */
+export function makeUnperformed(text: string): MailOutcome {
+  return { ...makeReturned('abort', text), sizeBytes: null }
+}
+
+export interface SmtpSettings {
+  readonly ehloName: string
+  /** `smtp://user:pass@host:port` or `smtps://…`; null = to the MX. */
+  readonly relayUrl: string | null
+  /** Connections to the relay, all threads together. */
+  readonly relayConnections: number
+  /** Authority of receiving servers and the relay (PEM); null = the system's. */
+  readonly ca: string | null
+  readonly deliveryPort: number
+  readonly dnsServers: readonly string[]
+  readonly privateNetworksAllowed: readonly string[]
+  /** Open connections, all threads together. */
+  readonly connectionsMax: number
+  readonly timeouts: SmtpTimeouts
+}
+
+/** What a thread is started with; the numbers of `smtp` are already this thread's share. */
+export interface ThreadData {
+  readonly smtp: SmtpSettings
+  readonly fence: BigInt64Array
+}
+
+export type ToThread =
+  | { readonly kind: 'jobs'; readonly jobs: readonly { readonly id: number; readonly job: MailJob }[] }
+  /** `sparesDot`: not where the final dot has been sent. */
+  | { readonly kind: 'cancel'; readonly id: number; readonly sparesDot: boolean }
+  /** Takes no more jobs and cuts every attempt whose message the server has not asked for. */
+  | { readonly kind: 'drain' }
+
+export interface FromThread {
+  readonly done: readonly { readonly id: number; readonly outcome: MailOutcome }[]
+  /** Connections to receiving servers and the relay that are open in the thread. */
+  readonly connections: number
+}

@@ -1,0 +1,180 @@
+/**
+ * thread - the body of a mail thread: composes messages and transmits (or simulates) them off the main thread.
+ *
+ * Jobs come in batches and outcomes leave in batches, one of each per turn of the event loop, because a message between
+ * threads costs more than a small job.
+ */
+
+import { networkInterfaces } from 'node:os'
+import { parentPort, workerData } from 'node:worker_threads'
+import { createResolver } from '../../dns/resolve.ts'
+import type { ComposeInput } from '../../mail/compose/compose.ts'
+import { isPublicAddress } from '../../mail/mx.ts'
+import { simulatedOutcome } from '../../mail/simulator.ts'
+import { mayFinish, monotonicMs } from '../../process/fence.ts'
+import { createBrokenTls } from './attempt.ts'
+import { buildMessage, refuseBuilt } from './build.ts'
+import { makeOutgoing } from './outgoing.ts'
+import { createRelay, parseRelayUrl, type Relay, type RelayTarget } from './relay.ts'
+import { createSessionPool } from './session-pool.ts'
+import {
+  type FromThread,
+  type MailJob,
+  type MailOutcome,
+  makeUnperformed,
+  type SmtpSettings,
+  type ThreadData,
+  type ToThread,
+  type TransmitJob,
+} from './thread-job.ts'
+import type { TransmitDeps } from './transmit.ts'
+import { transmit } from './transmit.ts'
+
+/** How often a thread with open connections looks how many they are. */
+const LOOK_MS = 1000
+
+const port = parentPort!
+const { smtp, fence } = workerData as ThreadData
+const deps = createDeps(smtp)
+const relay = createOwnRelay(smtp)
+const outgoing = makeOutgoing()
+const underWay = new Map<number, UnderWay>()
+let done: { id: number; outcome: MailOutcome }[] = []
+let isDraining = false
+/** Connections as last told, and what looks whether that still holds. */
+let told = 0
+let watch: NodeJS.Timeout | null = null
+
+interface UnderWay {
+  readonly controller: AbortController
+  /** The server has asked for the message: it may take it, and may have. */
+  isPastData: boolean
+  /** The final dot was sent: only its answer is missing. */
+  isPastDot: boolean
+}
+
+port.on('message', (order: ToThread) => {
+  if (order.kind === 'cancel') cancel(order.id, order.sparesDot)
+  else if (order.kind === 'drain') drain()
+  else for (const { id, job } of order.jobs) perform(id, job)
+})
+
+function cancel(id: number, sparesDot: boolean): void {
+  const state = underWay.get(id)
+  if (!(sparesDot && state?.isPastDot)) state?.controller.abort()
+}
+
+function drain(): void {
+  isDraining = true
+  for (const { controller, isPastData } of underWay.values()) if (!isPastData) controller.abort()
+}
+
+function perform(id: number, job: MailJob): void {
+  const message = ownedMessage(job.message)
+  if ('simulate' in job) {
+    const built = buildMessage(message)
+    const refusal = refuseBuilt(built)
+    report(id, refusal ?? { ...simulatedOutcome(job.simulate), sizeBytes: (built as Buffer).length })
+  } else if (isDraining) report(id, makeUnperformed('the service is stopping'))
+  else void transmitOne(id, { ...job, message })
+}
+
+/** Builds, signs and transmits. */
+async function transmitOne(id: number, { message, transmit: how }: TransmitJob): Promise<void> {
+  const { recipient, mailFrom, keys, copies, way, sharers } = how
+  const state: UnderWay = { controller: new AbortController(), isPastData: false, isPastDot: false }
+  underWay.set(id, state)
+  const onData = () => {
+    state.isPastData = true
+    state.isPastDot = false
+  }
+  const mayFinishNow = () => {
+    state.isPastDot = deps.mayFinish()
+    return state.isPastDot
+  }
+  const ready = await outgoing({ message, keys, copies })
+  const outcome = 'result' in ready ? ready : { ...(await send(ready.bytes)), sizeBytes: ready.sizeBytes }
+  underWay.delete(id)
+  report(id, outcome)
+
+  async function send(bytes: Buffer): Promise<MailOutcome> {
+    const envelope = { recipient, mailFrom, message: bytes }
+    const { signal } = state.controller
+    const { outcome, ...rest } =
+      way === null
+        ? await relay.send({ ...envelope, mayFinish: mayFinishNow, onData }, signal, sharers)
+        : await transmit({ send: envelope, way, onData }, { ...deps, mayFinish: mayFinishNow }, signal)
+    return { ...outcome, ...rest, sizeBytes: bytes.length }
+  }
+}
+
+/** Attachments as Buffers, which they were before they crossed. */
+function ownedMessage(input: ComposeInput): ComposeInput {
+  if (input.attachments.length === 0) return input
+  return { ...input, attachments: input.attachments.map((one) => ({ ...one, content: asBuffer(one.content) })) }
+}
+
+/** A Buffer arrives as a Uint8Array. */
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}
+
+function report(id: number, outcome: MailOutcome): void {
+  if (done.length === 0) setImmediate(flush)
+  done.push({ id, outcome })
+}
+
+function flush(): void {
+  tell(openConnections())
+}
+
+function openConnections(): number {
+  return deps.pool.open() + relay.open()
+}
+
+function tell(connections: number): void {
+  const batch: FromThread = { done, connections }
+  done = []
+  told = connections
+  port.postMessage(batch)
+  if (connections > 0 && watch === null) watch = setInterval(look, LOOK_MS).unref()
+}
+
+/** Connections come and go between outcomes too: tells how many there are until there is none. */
+function look(): void {
+  const connections = openConnections()
+  if (connections !== told) tell(connections)
+  if (connections > 0 || watch === null) return
+  clearInterval(watch)
+  watch = null
+}
+
+function createDeps(settings: SmtpSettings): TransmitDeps {
+  const { ehloName, timeouts, ca, connectionsMax } = settings
+  return {
+    ehloName,
+    timeouts,
+    ca,
+    port: settings.deliveryPort,
+    privateNetworksAllowed: settings.privateNetworksAllowed,
+    ownAddresses: findOwnAddresses(),
+    brokenTls: createBrokenTls(),
+    shunned: new Map(),
+    resolver: createResolver({ servers: settings.dnsServers, nowMs: monotonicMs }),
+    pool: createSessionPool({ connectionsMax, nowMs: monotonicMs }),
+    nowMs: monotonicMs,
+    mayFinish: () => mayFinish(fence),
+  }
+}
+
+/** The relay of the settings; without one a relay that nothing is ever given to. */
+function createOwnRelay(settings: SmtpSettings): Relay {
+  const { relayUrl, relayConnections: connectionsMax, ehloName, timeouts, ca } = settings
+  const target = parseRelayUrl(relayUrl ?? 'smtp://127.0.0.1') as RelayTarget
+  const isOutside = (address: string) => isPublicAddress(address, [])
+  return createRelay({ target, connectionsMax, ehloName, timeouts, ca, isOutside })
+}
+
+function findOwnAddresses(): string[] {
+  return Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map((one) => one.address))
+}

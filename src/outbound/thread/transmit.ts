@@ -1,0 +1,208 @@
+/**
+ * transmit - one attempt to hand one message to one recipient over the mail servers of a site.
+ *
+ * A session that is open already is used; else the servers are tried in their order, those that did not answer lately last.
+ *
+ * Guarantees: always an outcome, never an exception; `bounced` only for a refusal by the recipient's side or a domain that
+ * the DNS denies; a private address is never connected to; after the message was sent whole no other server is tried,
+ * because the first may have taken it (RFC 5321 6.1).
+ *
+ * Spec delivery.mx, delivery.private, delivery.reuse
+ */
+
+import type { Resolver } from '../../dns/resolve.ts'
+import { makeUnasked } from '../../mail/classify.ts'
+import { isPublicAddress } from '../../mail/mx.ts'
+import type { Outcome } from '../../mail/outcome.ts'
+import { makeDeferred, makeReturned } from '../../mail/outcome.ts'
+import type { Contact } from '../../mail/site-pace.ts'
+import { type AttemptDeps, attemptAddress } from './attempt.ts'
+import type { SendInput, Sent, TlsFacts } from './converse.ts'
+import { isElsewhere, judgeSent } from './judge.ts'
+import type { Held, PoolAsk, SessionPool } from './session-pool.ts'
+
+/** Addresses that are connected to in one attempt, and servers that answer, whatever they say. */
+const ADDRESSES_MAX = 5
+const SESSIONS_MAX = 2
+/** How long a server that could not be connected to is tried only after the others; the longer where it was silent. */
+const REFUSED_AGE_MS = 2 * 60_000
+const SILENT_AGE_MS = 15 * 60_000
+const SHUNNED_MAX = 10_000
+
+/** How a message is to go to its site. */
+export interface Way extends PoolAsk {
+  /** Our own addresses are the right ones: we receive for the domain. */
+  readonly isOwn: boolean
+}
+
+export interface TransmitJob {
+  readonly send: Pick<SendInput, 'recipient' | 'mailFrom' | 'message'>
+  readonly way: Way
+  /** The server wants the message: from now on it may take it. */
+  onData(): void
+}
+
+export interface TransmitDeps extends AttemptDeps {
+  readonly resolver: Resolver
+  readonly pool: SessionPool
+  /** Addresses that could not be connected to, until when they come last. */
+  readonly shunned: Map<string, number>
+  /** CIDRs that may be connected to although they are private. */
+  readonly privateNetworksAllowed: readonly string[]
+  /** This machine's own addresses: mail to them would come straight back. */
+  readonly ownAddresses: readonly string[]
+  /** Read right before the final dot; false = the connection is dropped. */
+  mayFinish(): boolean
+}
+
+/** The session that an attempt ended on. */
+export interface SessionUsed extends TlsFacts {
+  readonly host: string
+  readonly address: string
+  readonly isNew: boolean
+}
+
+export interface Transmitted {
+  readonly outcome: Outcome
+  readonly contact: Contact
+  readonly session: SessionUsed | null
+  /** With `returned`: when the site has a connection to spare again, milliseconds from now. */
+  readonly afterMs: number | null
+}
+
+/** What came of one session, and whether that ends the attempt. */
+interface Tried extends Omit<Transmitted, 'afterMs'> {
+  readonly isFinal: boolean
+}
+
+/** Performs the attempt; the signal cuts it off (outcome `returned`, phase `abort`). */
+export async function transmit(job: TransmitJob, deps: TransmitDeps, signal: AbortSignal): Promise<Transmitted> {
+  const { way } = job
+  for (let held = deps.pool.take(way); held !== null; held = deps.pool.take(way)) {
+    const tried = await sendOver({ held, isNew: false }, job, { deps, signal })
+    if (tried.isFinal) return { ...tried, afterMs: null }
+  }
+  const afterMs = await deps.pool.admit(way)
+  if (afterMs > 0)
+    return { outcome: makeReturned('site', 'too many new connections'), contact: 'none', session: null, afterMs }
+  const tour = makeTour(job, deps, signal)
+  const done = (await tour.run()) ?? tour.summary()
+  return { ...done, afterMs: null }
+}
+
+/** One message over one session; a session that was kept may turn out to be gone, which is no end. */
+async function sendOver(
+  { held, isNew }: { held: Held; isNew: boolean },
+  { send, way, onData }: TransmitJob,
+  { deps, signal }: { deps: TransmitDeps; signal: AbortSignal },
+): Promise<Tried> {
+  const { session, host, address } = held
+  const facts = session.facts()
+  const { mayFinish } = deps
+  const sent = await session.send({ ...send, mayFinish, onData }, signal)
+  held.messages += 1
+  const outcome = judgeSent(sent, `${host}[${address}]:${deps.port}`)
+  // After a refusal the server may still hold the sender: RSET, or start anew. Whoever says 421 is about to close.
+  const mayGoOn = session.isOpen() && (sent.ok || (outcome.code !== 421 && (await session.reset())))
+  if (mayGoOn) deps.pool.keep(way, held)
+  else session.destroy()
+  const used = { ...facts, host, address, isNew }
+  return { outcome, contact: contactOf(sent), session: used, isFinal: !isElsewhere(sent, outcome) }
+}
+
+function contactOf(sent: Sent): Contact {
+  return !sent.ok && (sent.failure.kind === 'abort' || sent.failure.kind === 'fence') ? 'none' : 'answered'
+}
+
+/** The tour through the servers' addresses, with what it has found so far. The first place is taken already. */
+function makeTour(job: TransmitJob, deps: TransmitDeps, signal: AbortSignal) {
+  const { way } = job
+  const connectUntilMs = deps.nowMs() + deps.timeouts.connectAllMs
+  const shunned: { host: string; address: string }[] = []
+  const seen = { addresses: 0, sessions: 0, private: 0, failures: 0 }
+  let hasPlace = true
+  /** This minute's new connections are used up. */
+  let isSpent = false
+  let last: Tried | null = null
+
+  /** The outcome that ends the attempt, null when every server was tried. */
+  async function run(): Promise<Tried | null> {
+    for (const host of way.hosts) {
+      const found = await deps.resolver.look('A', host)
+      if (found.status === 'failure') seen.failures += 1
+      for (const address of found.status === 'ok' ? found.records : []) {
+        if (!mayConnect(address)) seen.private += 1
+        else if ((deps.shunned.get(address) ?? 0) > deps.nowMs()) shunned.push({ host, address })
+        else if (isOver()) break
+        else if (await visit(host, address)) return last
+      }
+    }
+    for (const { host, address } of shunned) {
+      if (isOver()) break
+      if (await visit(host, address)) return last
+    }
+    if (hasPlace) deps.pool.placed(way, null)
+    return null
+  }
+
+  function isOver(): boolean {
+    return isSpent || seen.addresses >= ADDRESSES_MAX || seen.sessions >= SESSIONS_MAX || deps.nowMs() >= connectUntilMs
+  }
+
+  /** True when the attempt ends with this address. */
+  async function visit(host: string, address: string): Promise<boolean> {
+    if (!hasPlace && (await deps.pool.admit(way)) > 0) {
+      isSpent = true
+      return false
+    }
+    hasPlace = false
+    seen.addresses += 1
+    const opened = await attemptAddress({ host, address, isVerified: way.isVerified }, deps, signal)
+    deps.pool.placed(way, opened.ok ? opened.session : null)
+    if (!opened.ok) {
+      shun(address, opened.contact)
+      if (opened.contact === 'answered') seen.sessions += 1
+      note({ outcome: opened.outcome, contact: opened.contact, session: null, isFinal: signal.aborted })
+      return signal.aborted
+    }
+    deps.shunned.delete(address)
+    seen.sessions += 1
+    const held = { session: opened.session, host, address, openedAtMs: deps.nowMs(), messages: 0 }
+    const tried = await sendOver({ held, isNew: true }, job, { deps, signal })
+    note(tried)
+    return tried.isFinal
+  }
+
+  /** A server's own words say more than "could not connect to the last one"; one that answered makes the site alive. */
+  function note(tried: Tried): void {
+    const contact = last?.contact === 'answered' ? 'answered' : tried.contact
+    const isBetter = last === null || tried.isFinal || last.outcome.code === null || tried.outcome.code !== null
+    last = { ...(isBetter ? tried : (last as Tried)), contact }
+  }
+
+  function shun(address: string, contact: Contact): void {
+    if (contact !== 'refused' && contact !== 'silent') return
+    deps.shunned.delete(address)
+    if (deps.shunned.size >= SHUNNED_MAX) deps.shunned.delete(deps.shunned.keys().next().value as string)
+    deps.shunned.set(address, deps.nowMs() + (contact === 'silent' ? SILENT_AGE_MS : REFUSED_AGE_MS))
+  }
+
+  function summary(): Omit<Transmitted, 'afterMs'> {
+    return last ?? { outcome: judgeNoAddress(seen), contact: 'none', session: null }
+  }
+
+  /** Our own addresses count as private: what we listen on must not receive what we send to others. */
+  function mayConnect(address: string): boolean {
+    if (!isPublicAddress(address, deps.privateNetworksAllowed)) return false
+    return way.isOwn || !deps.ownAddresses.includes(address) || deps.privateNetworksAllowed.length > 0
+  }
+
+  return { run, summary }
+}
+
+function judgeNoAddress(seen: { private: number; failures: number }): Outcome {
+  if (seen.failures > 0) return makeDeferred('dns', 'DNSFailure', '4.4.3 address lookup of the mail servers failed')
+  if (seen.private > 0) return makeUnasked('private-only')
+  // The name exists and may get its address yet.
+  return makeDeferred('dns', 'RoutingErrors', '4.4.4 mail servers of the domain have no address')
+}

@@ -1,0 +1,207 @@
+/** config - the environment, read and checked once into a typed value. The only file that looks at process.env.
+ *
+ *  Guarantees: every mistake is found in one go, and no mistake quotes a value that can hold a secret.
+ */
+import { resolve } from 'node:path'
+import {
+  type APPROVALS,
+  type BILLINGS,
+  type DURABILITIES,
+  type LOG_LEVELS,
+  ROLES,
+  type Role,
+  SETTINGS,
+  type Setting,
+  type SettingName,
+} from '../../schemas/config.ts'
+import { Mistake, type Parsed, parseSetting } from './setting.ts'
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** The settings of the service. Paths are absolute, CIDRs carry their length, domains are lower case. */
+export interface Config {
+  /** What this process runs; all four with `ROLES=all`. */
+  roles: readonly Role[]
+  /** True with `ROLES=all`: this one process is the whole service. */
+  isWhole: boolean
+  dataDir: string
+  /** Empty: the embedded Redis. One: a single server. Several: the nodes of a Redis Cluster. */
+  redisUrls: readonly string[]
+  durability: (typeof DURABILITIES)[number]
+  /** Null: generate one in `dataDir`. */
+  secretKey: string | null
+  httpHost: string
+  httpPort: number
+  operatorHost: string
+  /** 0: no operator listener. */
+  operatorPort: number
+  /** Without a slash at its end. */
+  baseUrl: string
+  /** Requests a second; 0: no rate. */
+  edgeRate: number
+  edgeBurst: number
+  trustedProxies: readonly string[]
+  serviceDomain: string
+  inboundDomain: string
+  smtpHostname: string
+  smtpHost: string
+  submissionPort: number
+  submissionTlsPort: number
+  /** 0: no listener. */
+  mxPort: number
+  /** Both null: a self-signed one in `dataDir`. */
+  tlsCert: string | null
+  tlsKey: string | null
+  relayUrl: string | null
+  relayConnections: number
+  siteLimits: string | null
+  serviceDkim: { selector: string; keyFile: string } | null
+  /** `ip:port`, IPv6 in brackets, as node:dns takes them; empty: the system's. */
+  dnsServers: readonly string[]
+  privateNetworksAllowed: readonly string[]
+  deliveryPort: number
+  approval: (typeof APPROVALS)[number]
+  billing: (typeof BILLINGS)[number]
+  logLevel: (typeof LOG_LEVELS)[number]
+}
+
+export type ConfigResult = { ok: true; config: Config } | { ok: false; mistakes: string[] }
+
+/** What the command line needs to reach a service that runs elsewhere or under other settings. */
+export interface ClientSettings {
+  token: string | null
+  operatorToken: string | null
+  /** Null where no variable says where the API is: then `first-run.json` does. */
+  url: string | null
+  /** The same of the operator listener. */
+  operatorUrl: string | null
+  dataDir: string
+}
+
+/** Values that may hold a password or are one: a mistake about them names the variable only. */
+const SECRET_KINDS: readonly string[] = ['secret', 'redis', 'relay']
+
+/**
+ * Reads every setting.
+ * @returns the settings, or each mistake as `NAME: what is wrong`
+ */
+export function readConfig(environment: Environment = process.env): ConfigResult {
+  const mistakes: string[] = []
+  const read = (name: SettingName): Parsed => {
+    const setting = settingOf(name)
+    const text = environment[name] || setting.default
+    if (text === null) return null
+    const value = parseSetting(setting, text)
+    if (!(value instanceof Mistake)) return value
+    const quoted = SECRET_KINDS.includes(setting.kind) ? '' : ` (is ${JSON.stringify(text)})`
+    mistakes.push(`${name}: ${value.sentence}${quoted}`)
+    return null
+  }
+  const config = collect(read)
+  mistakes.push(...contradictions(config, environment))
+  return mistakes.length === 0 ? { ok: true, config } : { ok: false, mistakes }
+}
+
+/** Reads what a client command needs; a mistaken setting of the service does not hinder it. */
+export function readClientSettings(environment: Environment = process.env): ClientSettings {
+  const result = readConfig(environment)
+  const isOperatorNamed = ['OPERATOR_HOST', 'OPERATOR_PORT'].some((name) => environment[name])
+  const isNamed = ['BASE_URL', 'HTTP_HOST', 'HTTP_PORT'].some((name) => environment[name])
+  return {
+    token: environment.SENDWRIGHT_TOKEN || null,
+    operatorToken: environment.SENDWRIGHT_OPERATOR_TOKEN || null,
+    url: isNamed && result.ok ? result.config.baseUrl : null,
+    operatorUrl:
+      isOperatorNamed && result.ok ? `http://${result.config.operatorHost}:${result.config.operatorPort}` : null,
+    dataDir: resolve(environment.DATA_DIR || settingOf('DATA_DIR').default || '.'),
+  }
+}
+
+/** The typed whole. After a mistake its fields can hold null; it is then only looked at for further mistakes. */
+function collect(read: (name: SettingName) => Parsed): Config {
+  const httpHost = read('HTTP_HOST') as string
+  const httpPort = read('HTTP_PORT') as number
+  const serviceDomain = read('SERVICE_DOMAIN') as string
+  const roles = (read('ROLES') ?? []) as readonly (Role | 'all')[]
+  const dkim = read('SERVICE_DKIM') as readonly [string, string] | null
+  const list = (name: SettingName) => (read(name) ?? []) as readonly string[]
+  return {
+    roles: roles.includes('all') ? ROLES : (roles as readonly Role[]),
+    isWhole: roles.includes('all'),
+    dataDir: read('DATA_DIR') as string,
+    redisUrls: list('REDIS_URL'),
+    durability: read('DURABILITY') as Config['durability'],
+    secretKey: read('SECRET_KEY') as string | null,
+    httpHost,
+    httpPort,
+    operatorHost: read('OPERATOR_HOST') as string,
+    operatorPort: read('OPERATOR_PORT') as number,
+    baseUrl: (read('BASE_URL') ?? urlOf(httpHost, httpPort)) as string,
+    edgeRate: read('EDGE_RATE') as number,
+    edgeBurst: read('EDGE_BURST') as number,
+    trustedProxies: list('TRUSTED_PROXIES'),
+    serviceDomain,
+    inboundDomain: (read('INBOUND_DOMAIN') ?? `inbound.${serviceDomain}`) as string,
+    smtpHostname: (read('SMTP_HOSTNAME') ?? serviceDomain) as string,
+    smtpHost: read('SMTP_HOST') as string,
+    submissionPort: read('SUBMISSION_PORT') as number,
+    submissionTlsPort: read('SUBMISSION_TLS_PORT') as number,
+    mxPort: read('MX_PORT') as number,
+    tlsCert: read('TLS_CERT') as string | null,
+    tlsKey: read('TLS_KEY') as string | null,
+    relayUrl: read('RELAY_URL') as string | null,
+    relayConnections: read('RELAY_CONNECTIONS') as number,
+    siteLimits: read('SITE_LIMITS') as string | null,
+    serviceDkim: dkim && { selector: dkim[0], keyFile: dkim[1] },
+    dnsServers: list('DNS_SERVERS'),
+    privateNetworksAllowed: list('PRIVATE_NETWORKS_ALLOWED'),
+    deliveryPort: read('DELIVERY_PORT') as number,
+    approval: read('APPROVAL') as Config['approval'],
+    billing: read('BILLING') as Config['billing'],
+    logLevel: read('LOG_LEVEL') as Config['logLevel'],
+  }
+}
+
+/** Mistakes that lie between settings. */
+function contradictions(config: Config, environment: Environment): string[] {
+  const found: string[] = []
+  const hasRedis = Boolean(environment.REDIS_URL)
+  if (!config.isWhole && config.roles.length > 0 && !hasRedis) {
+    found.push('ROLES: other than "all" needs REDIS_URL, because processes meet in one Redis')
+  }
+  if (hasRedis && !environment.SECRET_KEY) found.push('SECRET_KEY: required with REDIS_URL')
+  if (Boolean(environment.TLS_CERT) !== Boolean(environment.TLS_KEY))
+    found.push('TLS_CERT, TLS_KEY: give both or neither')
+  return [...found, ...samePorts(config)]
+}
+
+/** The HTTP listener's sockets could share a port without an error, so it is found here. */
+function samePorts(config: Config): string[] {
+  const listeners: [string, string, number][] = [
+    ['HTTP_PORT', config.httpHost, config.httpPort],
+    ['OPERATOR_PORT', config.operatorHost, config.operatorPort],
+    ['SUBMISSION_PORT', config.smtpHost, config.submissionPort],
+    ['SUBMISSION_TLS_PORT', config.smtpHost, config.submissionTlsPort],
+    ['MX_PORT', config.smtpHost, config.mxPort],
+  ]
+  const firstOf = new Map<string, string>()
+  const found: string[] = []
+  for (const [name, host, port] of listeners) {
+    if (!port) continue
+    const first = firstOf.get(`${host} ${port}`)
+    if (first) found.push(`${name}: the same as ${first} (is "${port}")`)
+    else firstOf.set(`${host} ${port}`, name)
+  }
+  return found
+}
+
+function settingOf(name: SettingName): Setting {
+  return SETTINGS.find((setting) => setting.name === name) as Setting
+}
+
+/** Where a local client finds the listener; one that listens everywhere is reached on loopback. */
+function urlOf(host: string, port: number): string {
+  const isEverywhere = host === '0.0.0.0' || host === '::'
+  const name = isEverywhere ? '127.0.0.1' : host?.includes(':') ? `[${host}]` : host
+  return `http://${name}:${port}`
+}

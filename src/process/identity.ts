@@ -1,0 +1,60 @@
+/**
+ * process-identity - what tells this process from every other one, and whether another one is gone
+ *
+ * A process id is used again, also after a reboot: with the machine's boot, the pid namespace and the time at which the
+ * process started it names one process for good. Where /proc is missing nothing can be told, and nobody is called gone.
+ */
+
+import { readFileSync, readlinkSync } from 'node:fs'
+import { hostname } from 'node:os'
+import type { WorkerRecord } from '../../cluster/store.ts'
+
+/** Field of /proc/<pid>/stat, counted from the one after the command's name: start time in ticks since boot. */
+const START_TIME_FIELD = 19
+
+/** What of a worker's record the process itself knows. */
+export type ProcessIdentity = Pick<WorkerRecord, 'host' | 'bootId' | 'pidNamespace' | 'pid' | 'startTime'>
+
+/** This process. */
+export function processIdentity(): ProcessIdentity {
+  return {
+    host: hostname(),
+    bootId: readText('/proc/sys/kernel/random/boot_id'),
+    pidNamespace: readLink('/proc/self/ns/pid'),
+    pid: process.pid,
+    startTime: startTimeOf(process.pid),
+  }
+}
+
+/** True only when the record is of this machine's boot and namespace and its process is no more. */
+export function isProcessGone(record: ProcessIdentity, self: ProcessIdentity = processIdentity()): boolean {
+  if (self.bootId === '' || self.pidNamespace === '') return false
+  if (record.bootId !== self.bootId || record.pidNamespace !== self.pidNamespace) return false
+  return startTimeOf(record.pid) !== record.startTime
+}
+
+/** Start time of a process as text; '' when there is none, or when it has ended and only its parent has not looked. */
+function startTimeOf(pid: number): string {
+  const stat = readText(`/proc/${pid}/stat`)
+  // The command's name stands in parentheses and may hold anything, a closing one too.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  const isEnded = stat === '' || fields[0] === 'Z' || fields[0] === 'X'
+  return isEnded ? '' : (fields[START_TIME_FIELD] ?? '')
+}
+
+function readText(path: string): string {
+  return attempt(() => readFileSync(path, 'utf8').trim())
+}
+
+function readLink(path: string): string {
+  return attempt(() => readlinkSync(path))
+}
+
+/** /proc says by an error that something is not there. */
+function attempt(read: () => string): string {
+  try {
+    return read()
+  } catch {
+    return ''
+  }
+}

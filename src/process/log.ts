@@ -1,0 +1,82 @@
+/** log - what the service says to its operator: pretty on a terminal, JSON otherwise.
+ *
+ *  Guarantees: no personal data. Fields that can hold it are blanked by name, an error is reduced to type, code,
+ *  message and stack (ioredis hangs the whole command on its errors), and whatever still looks like an e-mail address
+ *  is blanked in the finished line.
+ */
+import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino'
+import pretty from 'pino-pretty'
+import type { LOG_LEVELS } from '../../schemas/config.ts'
+
+export type Log = Logger
+
+export interface LogOptions {
+  level: (typeof LOG_LEVELS)[number]
+  /** Whether a person reads along. */
+  isTerminal: boolean
+  /** Where the lines go; standard output by default. */
+  sink?: DestinationStream
+}
+
+/** Names of fields that hold, in our own data, what identifies a person or what a message says. */
+const PERSONAL_FIELDS = [
+  'address',
+  'email',
+  'recipient',
+  'recipients',
+  'envelope',
+  'from',
+  'to',
+  'cc',
+  'bcc',
+  'subject',
+  'text',
+  'html',
+  'headers',
+  'metadata',
+  'body',
+  'token',
+  'authorization',
+  'command',
+]
+/** A field is looked for at the top of a line and this many objects below it. */
+const DEPTH_MAX = 3
+
+// RFC 5321 4.1.2, loosely: rather too much is blanked than too little. The local part's bound keeps it linear.
+const ADDRESS =
+  /(?:\\"[^"\n]{1,128}\\"|[^\s"<>()[\],;:\\]{1,128})@(?:[\p{L}\p{N}-]{1,63}\.){1,20}[\p{L}][\p{L}\p{N}-]{0,62}/gu
+const ADDRESS_LITERAL = /[^\s"<>()[\],;:\\]{1,128}@\[[0-9a-zA-Z:.]{2,64}\]/g
+
+/** Makes the log of this process. */
+export function makeLog({ level, isTerminal, sink }: LogOptions): Log {
+  const options: LoggerOptions = {
+    level,
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label) => ({ level: label }) },
+    serializers: { err: withoutCommand, error: withoutCommand, reason: withoutCommand },
+    redact: { paths: personalPaths(), censor: '<personal>' },
+    hooks: { streamWrite: withoutAddresses },
+  }
+  if (!isTerminal) return sink ? pino(options, sink) : pino(options)
+  const people = pretty({ colorize: sink === undefined, sync: true, ...(sink ? { destination: sink } : {}) })
+  return pino(options, people)
+}
+
+/** What of an error may be logged: never the command that ioredis hangs on it. Other values pass unchanged. */
+function withoutCommand(error: unknown): unknown {
+  if (!(error instanceof Error)) return error
+  const { code } = error as NodeJS.ErrnoException
+  return { type: error.name, message: error.message, ...(code === undefined ? {} : { code }), stack: error.stack ?? '' }
+}
+
+/** The text with everything that looks like an e-mail address replaced by `<address>`. */
+export function withoutAddresses(text: string): string {
+  return text.includes('@') ? text.replace(ADDRESS, '<address>').replace(ADDRESS_LITERAL, '<address>') : text
+}
+
+function personalPaths(): string[] {
+  return Array.from({ length: DEPTH_MAX }, (_, depth) =>
+    PERSONAL_FIELDS.map((name) => '*.'.repeat(depth) + name),
+  ).flat()
+}

@@ -1,0 +1,232 @@
+/**
+ * metrics - what `/metrics` tells, counted where it happens and formatted only when asked
+ *
+ * The hot path adds to plain numbers; the registry of prom-client is loaded and filled at the first look, so that a
+ * process that nobody watches spends nothing on it. Labels are codes and results, never ids or addresses.
+ */
+
+import { createHistogram, type RecordableHistogram } from 'node:perf_hooks'
+import type { Counter, Gauge, Registry } from 'prom-client'
+import type { QueueFigure } from '../views/operator/queue-figures.ts'
+
+/** How often the loop's lag is sampled once somebody watches; finer costs wake-ups in an idle process. */
+const LAG_RESOLUTION_MS = 100
+const QUANTILES = [50, 90, 99] as const
+const LATENCY_US_MAX = 60_000_000
+
+/** What is counted of an attempt. */
+export interface AttemptEnd {
+  readonly result: string
+  readonly classification: string | null
+  /** Absent or null where there was none. */
+  readonly session?: { readonly protocol: string | null; readonly isVerified: boolean; readonly isNew: boolean } | null
+}
+
+/** Counters of one process. */
+export interface Metrics {
+  /** A send of `recipients` was accepted `ms` after its request had arrived whole: the commit is part of that time. */
+  accepted(recipients: number, ms: number): void
+  /** A commit was confirmed after `ms`. */
+  committed(ms: number): void
+  /** An accepted answer was given again for its Idempotency-Key. */
+  replayed(): void
+  /** A send was refused by its decision with this code of the contract. */
+  refused(code: string): void
+  /** An attempt ended: with what, in which class, over which session. */
+  attempted(ended: AttemptEnd): void
+  /** A mail that came back, or a recipient that was refused, by what it was. */
+  received(kind: string): void
+  /** An attempt at a webhook ended: `delivered`, or what went wrong. */
+  posted(result: string): void
+  /** A delivery is attempted for the first time, `ms` after its event. */
+  firstPosted(ms: number): void
+  /** What was counted since the last call, for a line of the log. */
+  take(): Record<string, number>
+  /** The text of `/metrics`. In: figures of the runtime at this moment, by name; what waits to be delivered. */
+  format(figures: Readonly<Record<string, number>>, queue?: readonly QueueFigure[]): Promise<string>
+  readonly contentType: string
+}
+
+interface Counts {
+  requests: number
+  recipients: number
+  replays: number
+  readonly refusals: Map<string, number>
+  /** By result and class, joined by a blank. */
+  readonly attempts: Map<string, number>
+  /** Sessions opened with receiving servers, by TLS version and whether the certificate held. */
+  readonly sessions: Map<string, number>
+  readonly received: Map<string, number>
+  /** Microseconds. */
+  readonly latency: RecordableHistogram
+  readonly commits: RecordableHistogram
+  /** Attempts at webhooks by result. */
+  readonly posts: Map<string, number>
+  readonly firstPosts: RecordableHistogram
+}
+
+/** Makes the counters of this process. */
+export function makeMetrics(): Metrics {
+  const counts: Counts = {
+    requests: 0,
+    recipients: 0,
+    replays: 0,
+    refusals: new Map(),
+    attempts: new Map(),
+    sessions: new Map(),
+    received: new Map(),
+    latency: makeHistogram(),
+    commits: makeHistogram(),
+    posts: new Map(),
+    firstPosts: makeHistogram(),
+  }
+  let told = sums(counts)
+  let page: Promise<Page> | null = null
+  return {
+    contentType: 'text/plain; version=0.0.4; charset=utf-8',
+    accepted(recipients, ms) {
+      counts.requests += 1
+      counts.recipients += recipients
+      recordMs(counts.latency, ms)
+    },
+    committed: (ms) => recordMs(counts.commits, ms),
+    replayed() {
+      counts.replays += 1
+    },
+    refused: (code) => addTo(counts.refusals, code),
+    attempted({ result, classification, session }) {
+      addTo(counts.attempts, `${result} ${classification ?? ''}`)
+      if (session?.isNew) addTo(counts.sessions, `${session.protocol ?? 'none'} ${session.isVerified}`)
+    },
+    received: (kind) => addTo(counts.received, kind),
+    posted: (result) => addTo(counts.posts, result),
+    firstPosted: (ms) => recordMs(counts.firstPosts, ms),
+    take() {
+      const before = told
+      told = sums(counts)
+      return Object.fromEntries(Object.entries(told).map(([name, sum]) => [name, sum - (before[name] ?? 0)]))
+    },
+    async format(figures, queue = []) {
+      page ??= makePage(counts)
+      return (await page)(figures, queue)
+    },
+  }
+}
+
+type Page = (figures: Readonly<Record<string, number>>, queue: readonly QueueFigure[]) => Promise<string>
+
+/** Loads prom-client, registers everything once and answers what formats it. */
+async function makePage(counts: Counts): Promise<Page> {
+  const prom = await import('prom-client')
+  const registry: Registry = new prom.Registry()
+  const registers = [registry]
+  prom.collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LAG_RESOLUTION_MS })
+  const total = (name: string, help: string, read: () => number) =>
+    new prom.Counter({ name: `sendwright_${name}_total`, help, registers, collect: countFrom(read) })
+  const labelled = (
+    name: string,
+    help: string,
+    { labels, values }: { labels: string[]; values: Map<string, number> },
+  ) =>
+    new prom.Counter({
+      name: `sendwright_${name}_total`,
+      help,
+      labelNames: labels,
+      registers,
+      collect: countEach(labels, values),
+    })
+  total('accepted_requests', 'Sends accepted by this process', () => counts.requests)
+  total('accepted_recipients', 'Recipients of accepted sends', () => counts.recipients)
+  total('replayed_requests', 'Accepted answers given again for their Idempotency-Key', () => counts.replays)
+  labelled('refused_sends', 'Sends refused by their decision, by code', { labels: ['code'], values: counts.refusals })
+  const result = { labels: ['result', 'class'], values: counts.attempts }
+  labelled('attempts', 'Attempts ended, by result and class', result)
+  const tls = { labels: ['tls', 'verified'], values: counts.sessions }
+  labelled('sessions', 'Sessions opened with receiving servers, by TLS version', tls)
+  const kinds = { labels: ['kind'], values: counts.received }
+  labelled('received', 'Mail that came back, and recipients refused, by kind', kinds)
+  const latency = (name: string, help: string, histogram: RecordableHistogram) =>
+    new prom.Gauge({
+      name: `sendwright_${name}_seconds`,
+      help: `${help}, since the start`,
+      labelNames: ['quantile'],
+      registers,
+      collect: quantilesOf(histogram),
+    })
+  latency('accept', 'From a whole request to its committed answer', counts.latency)
+  latency('commit', 'From sending a commit to its confirmation', counts.commits)
+  latency('webhook_first_attempt', 'From an event to the first attempt to deliver it', counts.firstPosts)
+  labelled('webhook_attempts', 'Attempts at webhooks ended, by result', { labels: ['result'], values: counts.posts })
+  const gauges = new Map<string, Gauge>()
+  const waiting = new prom.Gauge({
+    name: 'sendwright_queue_recipients',
+    help: 'Recipients that wait to be delivered, by site and by less than what age; the same from every process',
+    labelNames: ['site', 'age'],
+    registers,
+  })
+  return (figures, queue) => {
+    waiting.reset()
+    for (const { site, age, recipients } of queue) waiting.set({ site, age }, recipients)
+    for (const [figure, value] of Object.entries(figures)) {
+      const name = `sendwright_${snakeCase(figure)}`
+      const gauge = gauges.get(name) ?? new prom.Gauge({ name, help: `${figure} at this moment`, registers })
+      gauges.set(name, gauge)
+      gauge.set(value)
+    }
+    return registry.metrics()
+  }
+}
+
+function countFrom(read: () => number) {
+  return function collect(this: Counter) {
+    this.reset()
+    this.inc(read())
+  }
+}
+
+/** In: names of labels; counts by their values, joined by blanks. */
+function countEach(labels: readonly string[], values: ReadonlyMap<string, number>) {
+  return function collect(this: Counter) {
+    this.reset()
+    for (const [key, value] of values) {
+      const parts = key.split(' ')
+      this.inc(Object.fromEntries(labels.map((label, at) => [label, parts[at] ?? ''])), value)
+    }
+  }
+}
+
+function quantilesOf(latency: RecordableHistogram) {
+  return function collect(this: Gauge) {
+    for (const one of QUANTILES) {
+      this.set({ quantile: String(one / 100) }, latency.count === 0 ? 0 : latency.percentile(one) / 1e6)
+    }
+  }
+}
+
+function makeHistogram(): RecordableHistogram {
+  return createHistogram({ lowest: 1, highest: LATENCY_US_MAX, figures: 2 })
+}
+
+function recordMs(histogram: RecordableHistogram, ms: number): void {
+  histogram.record(Math.min(Math.max(1, Math.round(ms * 1000)), LATENCY_US_MAX))
+}
+
+function snakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`).replace(/[^a-z0-9_]/g, '_')
+}
+
+function addTo(map: Map<string, number>, key: string): void {
+  map.set(key, (map.get(key) ?? 0) + 1)
+}
+
+function sums(counts: Counts): Record<string, number> {
+  const sum = (map: Map<string, number>) => [...map.values()].reduce((total, value) => total + value, 0)
+  return {
+    acceptedRequests: counts.requests,
+    acceptedRecipients: counts.recipients,
+    replayedRequests: counts.replays,
+    refusedSends: sum(counts.refusals),
+    attempts: sum(counts.attempts),
+    posts: sum(counts.posts),
+  }
+}

@@ -1,0 +1,106 @@
+/**
+ * secrets - what the service derives from SECRET_KEY: keyed hashes of addresses and idempotency keys, the sealing key
+ *
+ * One key for each purpose (HKDF, RFC 5869), so that no value made for one means anything to another. Hashes are
+ * HMAC-SHA256 cut to 132 bits: 22 characters of base64url, short enough for a hash field and far from any collision.
+ */
+
+import { createHmac, hash, hkdfSync } from 'node:crypto'
+import { deriveSealingKey } from '../mail/compose/dkim-key.ts'
+
+const KEY_BYTES = 32
+/** Characters of a keyed hash: 132 bits. */
+const HASH_CHARS = 22
+/** Block and result of SHA-256 in bytes. */
+const BLOCK_BYTES = 64
+const DIGEST_BYTES = 32
+/** Texts of up to this many UTF-16 units are hashed in a buffer made once; every address with its account is shorter. */
+const SHORT_CHARS_MAX = 340
+const UTF8_PER_CHAR_MAX = 3
+/** Owners whose last sender or tag is remembered, and for how long at most. */
+const REMEMBERED_MAX = 10_000
+const REMEMBERED_MS = 600_000
+/** Characters of a tag's hash: 48 bits; the tag itself stands in the message's head and settles a collision. */
+const TAG_CHARS = 8
+/** Characters of an installation's name in the Feedback-ID, after its two letters. */
+const SENDER_CHARS = 10
+
+/** Everything that needs the installation's secret. */
+export interface Secrets {
+  /** HMAC of an address within its account, whatever the case it is written in: 22 characters. */
+  addressHmac(accountId: string, address: string): string
+  /** The same of a sender; the last one of each account is remembered for ten minutes at most. */
+  senderHmac(accountId: string, address: string): string
+  /** HMAC of an Idempotency-Key within its server: 22 characters. */
+  idempotencyHash(serverId: string, idempotencyKey: string): string
+  /** HMAC of a tag within its server: 8 characters. */
+  tagHash(serverId: string, tag: string): string
+  /** Signs the tokens of return paths and of unsubscribe links. */
+  readonly tokenKey: Buffer
+  /** Seals private DKIM keys (AES-256). */
+  readonly sealingKey: Buffer
+  /** Names the installation in the Feedback-ID of its mail: 12 characters. */
+  readonly senderId: string
+  /** Tells two secrets apart without saying anything about them: 22 characters, kept in the store. */
+  readonly check: string
+}
+
+/** Derives all keys from the installation's secret. */
+export function makeSecrets(secretKey: string): Secrets {
+  const hashAddress = makeKeyedHash(deriveKey(secretKey, 'address hmac'), HASH_CHARS)
+  const hashIdempotencyKey = makeKeyedHash(deriveKey(secretKey, 'idempotency hmac'), HASH_CHARS)
+  const hashTag = makeKeyedHash(deriveKey(secretKey, 'tag hmac'), TAG_CHARS)
+  const addressHmac: OwnedHash = (accountId, address) => hashAddress(`${accountId}\0${address.toLowerCase()}`)
+  return {
+    addressHmac,
+    senderHmac: rememberLast(addressHmac),
+    idempotencyHash: (serverId, idempotencyKey) => hashIdempotencyKey(`${serverId}\0${idempotencyKey}`),
+    tagHash: rememberLast((serverId, tag) => hashTag(`${serverId}\0${tag}`)),
+    tokenKey: deriveKey(secretKey, 'token mac'),
+    sealingKey: deriveSealingKey(secretKey),
+    senderId: `sw${deriveKey(secretKey, 'feedback sender').toString('hex').slice(0, SENDER_CHARS)}`,
+    check: makeKeyedHash(deriveKey(secretKey, 'secret check'), HASH_CHARS)(''),
+  }
+}
+
+/** A keyed hash of a text that belongs to somebody. */
+type OwnedHash = (ownerId: string, text: string) => string
+
+function deriveKey(secretKey: string, purpose: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', secretKey, '', `sendwright ${purpose} v1`, KEY_BYTES))
+}
+
+/**
+ * HMAC-SHA256 (RFC 2104) as its two hashes, in one call each over buffers made once: half the cost of an Hmac object,
+ * which every address of every message would need anew. In: a key of at most one block.
+ */
+function makeKeyedHash(key: Buffer, chars: number): (text: string) => string {
+  const inner = Buffer.alloc(BLOCK_BYTES + SHORT_CHARS_MAX * UTF8_PER_CHAR_MAX)
+  const outer = Buffer.alloc(BLOCK_BYTES + DIGEST_BYTES)
+  for (let at = 0; at < BLOCK_BYTES; at += 1) {
+    const byte = key[at] ?? 0
+    inner[at] = byte ^ 0x36
+    outer[at] = byte ^ 0x5c
+  }
+  return function keyedHash(text) {
+    if (text.length > SHORT_CHARS_MAX) return createHmac('sha256', key).update(text).digest('base64url').slice(0, chars)
+    const end = BLOCK_BYTES + inner.write(text, BLOCK_BYTES)
+    outer.write(hash('sha256', inner.subarray(0, end), 'binary'), BLOCK_BYTES, 'latin1')
+    return hash('sha256', outer, 'base64url').slice(0, chars)
+  }
+}
+
+/** Remembers the last text of each owner: a server that sends much sends most of it from one address, with one tag. */
+function rememberLast(compute: OwnedHash): OwnedHash {
+  const last = new Map<string, { readonly text: string; readonly hashed: string }>()
+  return function ownedHash(ownerId, text) {
+    const known = last.get(ownerId)
+    if (known?.text === text) return known.hashed
+    const hashed = compute(ownerId, text)
+    // What was remembered is personal data: it goes whether or not anything is sent any more.
+    if (last.size === 0) setTimeout(() => last.clear(), REMEMBERED_MS).unref()
+    if (known === undefined && last.size >= REMEMBERED_MAX) last.delete(last.keys().next().value as string)
+    last.set(ownerId, { text, hashed })
+    return hashed
+  }
+}

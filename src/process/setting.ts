@@ -1,0 +1,137 @@
+/** setting - reads the text of one variable by its kind (schemas/config.ts). Pure, and throws nothing. */
+import { resolve } from 'node:path'
+import { domainToASCII } from 'node:url'
+import ipaddr from 'ipaddr.js'
+import { ROLES, SECRET_KEY_CHARS_MIN, type Setting } from '../../schemas/config.ts'
+
+/** What a variable says; null where it says nothing. */
+export type Parsed = string | number | readonly string[] | null
+
+/** What is wrong with a value, in words that follow the variable's name. Never quotes the value. */
+export class Mistake {
+  readonly sentence: string
+  constructor(sentence: string) {
+    this.sentence = sentence
+  }
+}
+
+/**
+ * Reads the text of one variable.
+ * @returns its value: a text, a number or a list; or a Mistake
+ */
+export function parseSetting(setting: Setting, text: string): Parsed | Mistake {
+  switch (setting.kind) {
+    case 'choice':
+      return setting.choices.includes(text) ? text : new Mistake(`one of ${setting.choices.join(', ')}`)
+    case 'integer':
+      return parseInteger(text, setting)
+    case 'path':
+      return resolve(text)
+    case 'secret':
+      return [...text].length >= SECRET_KEY_CHARS_MIN
+        ? text
+        : new Mistake(`at least ${SECRET_KEY_CHARS_MIN} characters`)
+    case 'host':
+      return ipaddr.isValid(text) || isHostName(text) ? text : new Mistake('an IP address or a host name')
+    case 'domain':
+      return parseDomain(text)
+    case 'cidrs':
+      return parseCidrs(text)
+    case 'url':
+      return parseUrl(text)
+    case 'roles':
+      return parseRoles(text)
+    case 'redis':
+      return parseRedisUrls(text)
+    case 'relay':
+      return parseRelayUrl(text)
+    case 'servers':
+      return parseDnsServers(text)
+    case 'dkim':
+      return parseDkim(text)
+  }
+}
+
+function parseInteger(text: string, { min, max }: { min: number; max: number }): number | Mistake {
+  const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+  return value >= min && value <= max ? value : new Mistake(`an integer from ${min} to ${max}`)
+}
+
+function isHostName(text: string): boolean {
+  return text.length <= 253 && /^(?!-)[a-z0-9-]{1,63}(?<!-)(\.(?!-)[a-z0-9-]{1,63}(?<!-))*$/i.test(text)
+}
+
+/** A name with a dot: others would be refused by mail servers, or replaced by the mail library. */
+function parseDomain(text: string): string | Mistake {
+  const name = domainToASCII(text)
+  return isHostName(name) && name.includes('.') && !ipaddr.isValid(name)
+    ? name
+    : new Mistake('a domain name with a dot')
+}
+
+function parseCidrs(text: string): readonly string[] | Mistake {
+  if (text === 'none') return []
+  const cidrs = entriesOf(text).map((entry) => {
+    if (ipaddr.isValid(entry) && !/^\d+(\.\d+){0,2}$/.test(entry)) return `${entry}/${entry.includes(':') ? 128 : 32}`
+    return /^[^/]+[.:][^/]*\/\d+$/.test(entry) && ipaddr.isValidCIDR(entry) ? entry : null
+  })
+  return isFull(cidrs) ? cidrs : new Mistake('networks such as 10.0.0.0/8 or ::1, comma-separated, or none')
+}
+
+function parseUrl(text: string): string | Mistake {
+  const url = URL.canParse(text) ? new URL(text) : null
+  const isPlain = url !== null && /^https?:$/.test(url.protocol) && !url.search && !url.hash && !url.username
+  return isPlain ? url.href.replace(/\/+$/, '') : new Mistake('an http or https URL without query')
+}
+
+function parseRoles(text: string): readonly string[] | Mistake {
+  const roles = entriesOf(text)
+  if (roles.length === 1 && roles[0] === 'all') return roles
+  const isKnown = roles.every((role) => (ROLES as readonly string[]).includes(role))
+  if (isKnown && new Set(roles).size === roles.length) return roles
+  return new Mistake(`all, or any of ${ROLES.join(', ')}, each once`)
+}
+
+/** `redis://a:6379,b:6379`: what the first entry says about scheme, user and password holds for the others. */
+function parseRedisUrls(text: string): readonly string[] | Mistake {
+  const wrong = new Mistake('redis://, rediss:// or unix:///path, several hosts comma-separated')
+  const [first = '', ...others] = entriesOf(text)
+  if (/^unix:\/\/\/./.test(first)) return others.length === 0 ? [first] : wrong
+  const prefix = /^rediss?:\/\/([^/@]*@)?/.exec(first)?.[0]
+  if (prefix === undefined) return wrong
+  const urls = [first, ...others.map((entry) => (entry.includes('://') ? entry : prefix + entry))]
+  const isEach = urls.every(
+    (url) => URL.canParse(url) && /^rediss?:$/.test(new URL(url).protocol) && new URL(url).hostname,
+  )
+  return isEach ? urls : wrong
+}
+
+function parseRelayUrl(text: string): string | Mistake {
+  const url = URL.canParse(text) ? new URL(text) : null
+  const isRelay = url !== null && /^smtps?:$/.test(url.protocol) && url.hostname !== '' && /^\/?$/.test(url.pathname)
+  return isRelay && !url.search && !url.hash ? text : new Mistake('smtp:// or smtps:// with a host')
+}
+
+function parseDnsServers(text: string): readonly string[] | Mistake {
+  const servers = entriesOf(text).map((entry) => {
+    const [, six, four, port = '53'] = /^(?:\[([^\]]+)\]|([\d.]+))(?::(\d{1,5}))?$/.exec(entry) ?? []
+    const address = six ?? four ?? entry
+    const isAddress = six || !four ? ipaddr.IPv6.isValid(address) : ipaddr.IPv4.isValidFourPartDecimal(address)
+    if (!isAddress || Number(port) < 1 || Number(port) > 65_535) return null
+    return four ? `${four}:${port}` : `[${address}]:${port}`
+  })
+  return isFull(servers) ? servers : new Mistake('addresses such as 127.0.0.1:53 or [::1]:53, comma-separated')
+}
+
+function parseDkim(text: string): readonly string[] | Mistake {
+  const [, selector, keyFile] = /^([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?):(.+)$/i.exec(text) ?? []
+  return selector && keyFile ? [selector, resolve(keyFile)] : new Mistake('selector:keyfile')
+}
+
+function entriesOf(text: string): string[] {
+  return text.split(',').map((entry) => entry.trim())
+}
+
+function isFull(entries: readonly (string | null)[]): entries is readonly string[] {
+  return entries.every((entry) => entry !== null && entry !== '')
+}

@@ -1,0 +1,161 @@
+/**
+ * returned-mail - mail to the MX listener that is about mail of ours: bounces to return paths, complaints of feedback
+ * loops, and what postmasters write
+ *
+ * A recipient is refused before the mail is sent where its token is forged, nobody knows it, or its domain is no longer
+ * in order. Each bounce and complaint becomes one command, and 250 is said when it is on disk. All other mail to these
+ * addresses is counted and dropped: there is nobody to read it here.
+ *
+ * Spec bounce.recipient, bounce.grace, complaint.address, complaint.arf
+ */
+
+import type { AskResult } from '../../cluster/work.ts'
+import { standingOf } from '../actors/grace.ts'
+import type { Report, ReportBody, ReportReply } from '../actors/message/record-report.ts'
+import { NOT_SPAM, readArf } from '../mail/report/arf.ts'
+import { readDsn } from '../mail/report/dsn.ts'
+import type { ReportMail } from '../mail/report/report-mail.ts'
+import {
+  isReturnPath,
+  parseReturnPath,
+  RETURN_PATH_LABEL,
+  serviceReturnPathHost,
+  type TokenRecipient,
+} from '../mail/return-path.ts'
+import type { Secrets } from '../process/secrets.ts'
+import type { Ask } from '../routes/answer.ts'
+import type { Reader } from '../views/key.ts'
+import { type FoundRecipient, findRecipient } from '../views/message/return-path.ts'
+import type { EnvelopeAddress, MxHandlers, ReceivedMail, SmtpAnswer } from './mx-listener.ts'
+import type { ParseRoom } from './parse-room.ts'
+
+/** What becomes of received mail, for the operator's figures. */
+export type ReceivedKind =
+  | 'bounce'
+  | 'delay'
+  | 'complaint'
+  | 'complaint_without_token'
+  | 'not_spam'
+  | 'other'
+  | 'unreadable'
+  | 'refused_recipient'
+
+/** What mail is for. */
+export type MailTarget =
+  | { readonly kind: 'return-path'; readonly found: FoundRecipient }
+  /** `fbl`, `abuse`, `postmaster` of the service's own return path. */
+  | { readonly kind: 'role' }
+
+export interface ReturnedMailDeps {
+  readonly ask: Ask
+  readonly read: Reader
+  readonly newCmdId: () => string
+  readonly nowMs: () => number
+  readonly secrets: Secrets
+  readonly serviceDomain: string
+  readonly room: ParseRoom
+  readonly received: (kind: ReceivedKind) => void
+}
+
+const ROLES: ReadonlySet<string> = new Set(['fbl', 'abuse', 'postmaster'])
+const ERASED_DOMAIN = '@erased.invalid'
+
+const TAKEN: SmtpAnswer = { code: 250, text: '2.0.0 Ok' }
+const UNKNOWN: SmtpAnswer = { code: 550, text: '5.1.1 No such recipient' }
+const NO_RELAY: SmtpAnswer = { code: 550, text: '5.7.1 Relaying denied' }
+const MISSING_RECORDS: SmtpAnswer = { code: 451, text: '4.4.3 Domain is not set up at the moment' }
+const GONE_RECORDS: SmtpAnswer = { code: 550, text: '5.1.2 Domain is no longer set up' }
+const UNAVAILABLE: SmtpAnswer = { code: 451, text: '4.3.0 Temporary failure, try again later' }
+const UNDER_WAY: SmtpAnswer = { code: 451, text: '4.3.0 Delivery is still under way, try again later' }
+
+/** The handlers of the listener. */
+export function makeReturnedMail(deps: ReturnedMailDeps): MxHandlers<MailTarget> {
+  return {
+    async recipient(address) {
+      const answer = await judgeRecipient(deps, address)
+      if (!('target' in answer) && answer.code >= 500) deps.received('refused_recipient')
+      return answer
+    },
+    mail: (mail) => takeMail(deps, mail),
+  }
+}
+
+async function judgeRecipient(
+  deps: ReturnedMailDeps,
+  { localPart, domain }: EnvelopeAddress,
+): Promise<{ readonly target: MailTarget } | SmtpAnswer> {
+  const own = serviceReturnPathHost(deps.serviceDomain)
+  if ((domain === own || domain === '') && ROLES.has(localPart.toLowerCase())) return { target: { kind: 'role' } }
+  // Senders that follow a CNAME before they write the envelope come with what the record of a domain points to.
+  const isOwn = domain === own || domain === '' || domain.endsWith(`.${own}`)
+  const sending = domain.startsWith(`${RETURN_PATH_LABEL}.`) ? domain.slice(RETURN_PATH_LABEL.length + 1) : null
+  if (!isOwn && sending === null) return NO_RELAY
+  if (!isReturnPath(localPart)) return isOwn ? UNKNOWN : NO_RELAY
+  const named = parseReturnPath(deps.secrets.tokenKey, localPart)
+  if (named === null) return UNKNOWN
+  const found = await findRecipient(deps.read, named, sending)
+  if (found === 'unavailable') return UNAVAILABLE
+  if (found === null) return UNKNOWN
+  const standing = standingOf(found.domain, deps.nowMs())
+  if (standing === 'missing') return MISSING_RECORDS
+  return standing === 'gone' ? GONE_RECORDS : { target: { kind: 'return-path', found } }
+}
+
+/** Each recipient has its own command; the first that cannot be told now puts the whole mail off. */
+async function takeMail(deps: ReturnedMailDeps, { bytes, targets }: ReceivedMail<MailTarget>): Promise<SmtpAnswer> {
+  const mail = await deps.room.parse(bytes)
+  if (mail === 'busy') return UNAVAILABLE
+  if (mail === 'unreadable') {
+    deps.received('unreadable')
+    return TAKEN
+  }
+  for (const target of targets) {
+    const answer = target.kind === 'role' ? await takeArf(deps, mail) : await takeDsn(deps, mail, target.found)
+    if (answer.code !== 250) return answer
+  }
+  return TAKEN
+}
+
+/** A mail to a return path. Some feedback loops write there too. */
+async function takeDsn(deps: ReturnedMailDeps, mail: ReportMail, found: FoundRecipient): Promise<SmtpAnswer> {
+  const arf = readArf(mail)
+  if (arf !== null) return takeArf(deps, mail)
+  const dsn = readDsn(mail, found.address)
+  deps.received(dsn.kind)
+  return dsn.kind === 'bounce' ? record(deps, found, dsn) : TAKEN
+}
+
+/** Spec complaint.arf */
+async function takeArf(deps: ReturnedMailDeps, mail: ReportMail): Promise<SmtpAnswer> {
+  const arf = readArf(mail)
+  if (arf === null || arf.feedbackType === NOT_SPAM) {
+    deps.received(arf === null ? 'other' : 'not_spam')
+    return TAKEN
+  }
+  const { tokenKey } = deps.secrets
+  const named = arf.returnPaths.map((address) => tokenIn(tokenKey, address)).find((one) => one !== null)
+  // A true token is enough, whatever became of its domain since: who complained must not be written to again.
+  const found = named === undefined ? null : await findRecipient(deps.read, named, null)
+  if (found === 'unavailable') return UNAVAILABLE
+  if (found === null) {
+    deps.received(arf.messageId === null ? 'other' : 'complaint_without_token')
+    return TAKEN
+  }
+  deps.received('complaint')
+  return record(deps, found, { kind: 'complaint', feedbackType: arf.feedbackType })
+}
+
+function tokenIn(tokenKey: Buffer, address: string): TokenRecipient | null {
+  const at = address.lastIndexOf('@')
+  return at < 0 ? null : parseReturnPath(tokenKey, address.slice(0, at))
+}
+
+/** Asks for the report to be recorded; 250 means that it is, or that it counts for nothing. */
+async function record(deps: ReturnedMailDeps, found: FoundRecipient, report: Report): Promise<SmtpAnswer> {
+  const { shard, accountId, item, address } = found
+  const isKnown = address !== '' && !address.endsWith(ERASED_DOMAIN)
+  const body: ReportBody = { item, hmac: isKnown ? deps.secrets.addressHmac(accountId, address) : null, report }
+  const result: AskResult = await deps.ask(shard, { name: 'record-report', cmdId: deps.newCmdId(), body })
+  if (result.kind !== 'answer') return UNAVAILABLE
+  return (result.reply as ReportReply) === 'open' ? UNDER_WAY : TAKEN
+}

@@ -1,0 +1,125 @@
+/**
+ * operator-accounts - accounts, as the operator makes, reads, changes, approves, pauses, resumes and closes them
+ *
+ * A change holds from its answer on: the next request is decided with it.
+ *
+ * Spec account.create, account.list, account.detail, account.states, operator.account, operator.note
+ */
+
+import { shardOf } from '../../../cluster/id.ts'
+import type { AccountApproveBody, AccountBody, AccountPatchBody, AccountPauseBody } from '../../../schemas/account.ts'
+import type { AccountActReply } from '../../actors/account/change-account.ts'
+import type { CreateAccountBody, CreateAccountReply } from '../../actors/account/create-account.ts'
+import type { Refused } from '../../actors/order/refusal.ts'
+import { placeAccount } from '../../actors/placement.ts'
+import type { EdgeRequest, Handler } from '../../http/request.ts'
+import { type Answer, refuse } from '../../http/respond.ts'
+import type { AccountState } from '../../state/account.ts'
+import type { OperatorAct } from '../../state/audit.ts'
+import { formatAccount } from '../../views/account.ts'
+import { listAccounts, readAccountDetail } from '../../views/operator/accounts.ts'
+import { readAccountOf } from '../../views/owned.ts'
+import { answerOf, answerRefused } from '../answer.ts'
+import { asOperator, type OperatorDeps } from '../as-operator.ts'
+import { pageOf } from '../page.ts'
+
+/** What the routes of accounts need beside. */
+export interface OperatorAccountDeps extends OperatorDeps {
+  /** How many accounts each shard holds; null when the store did not answer. */
+  readonly countAccounts: () => Promise<readonly number[] | null>
+  /** What a new account begins as. */
+  readonly approval: 'automatic' | 'manual'
+}
+
+/** GET /v1/operator/accounts */
+export function makeListAccounts({ read, nowMs }: OperatorDeps): Handler {
+  return asOperator(read, async ({ query }) => {
+    const list = await listAccounts(read, { ...pageOf(query), nowMs: nowMs() })
+    return list === null ? refuse('unavailable') : { status: 200, json: list }
+  })
+}
+
+/** POST /v1/operator/accounts */
+export function makeCreateAccount(deps: OperatorAccountDeps): Handler {
+  return asOperator(deps.read, async ({ body }, by) => {
+    const { name, administrators } = body as AccountBody
+    const counts = await deps.countAccounts()
+    if (counts === null) return refuse('unavailable')
+    const order: CreateAccountBody = {
+      name,
+      status: deps.approval === 'automatic' ? 'active' : 'pending',
+      accountKey: null,
+      operatorKey: null,
+      servers: [],
+      administrators: [...new Set(administrators)],
+      by,
+    }
+    const command = { name: 'create-account', cmdId: deps.newCmdId(), body: order }
+    return answerOf<CreateAccountReply>(await deps.ask(placeAccount(counts), command), ({ account }) => ({
+      status: 201,
+      json: formatAccount(account, null, deps.nowMs()),
+    }))
+  })
+}
+
+/** GET /v1/operator/accounts/{accountId} */
+export function makeReadAccountAsOperator({ read, nowMs }: OperatorDeps): Handler {
+  return asOperator(read, async ({ params }) => {
+    const seen = await readAccountOf(read, null, params.accountId ?? '')
+    if (typeof seen === 'string') return refuse(seen)
+    const detail = await readAccountDetail(read, seen, nowMs())
+    return detail === null ? refuse('unavailable') : { status: 200, json: detail }
+  })
+}
+
+/** PATCH /v1/operator/accounts/{accountId} */
+export function makePatchAccount(deps: OperatorDeps): Handler {
+  return makeAct(deps, 'patch-account', (body) => {
+    const { note: _note, ...changes } = body as AccountPatchBody
+    return { changes }
+  })
+}
+
+/** POST /v1/operator/accounts/{accountId}/approve */
+export function makeApproveAccount(deps: OperatorDeps): Handler {
+  return makeAct(deps, 'approve-account', (body) => {
+    const { monthlyCap, perMinuteLimit = null } = body as AccountApproveBody
+    return { monthlyCap, perMinuteLimit }
+  })
+}
+
+/** POST /v1/operator/accounts/{accountId}/pause */
+export function makePauseAccount(deps: OperatorDeps): Handler {
+  return makeAct(deps, 'pause-account', (body) => ({ hold: (body as AccountPauseBody).hold }))
+}
+
+/** POST /v1/operator/accounts/{accountId}/resume */
+export function makeResumeAccount(deps: OperatorDeps): Handler {
+  return makeAct(deps, 'resume-account', () => ({}))
+}
+
+/** POST /v1/operator/accounts/{accountId}/close */
+export function makeCloseAccount(deps: OperatorDeps): Handler {
+  return makeAct(deps, 'close-account', () => ({}))
+}
+
+/** A handler that gives one command about the account of the path. In: what the body adds to the order. */
+function makeAct(deps: OperatorDeps, name: string, orderOf: (body: unknown) => object): Handler {
+  return asOperator(deps.read, async ({ params, body }: EdgeRequest, by: OperatorAct): Promise<Answer> => {
+    const accountId = (params.accountId ?? '').toLowerCase()
+    const shard = shardOf(accountId)
+    if (shard === null) return refuse('not_found')
+    const order = { accountId, by, ...orderOf(body) }
+    const result = await deps.ask(shard, { name, cmdId: deps.newCmdId(), body: order })
+    return answerOf<AccountActReply | Refused>(result, (reply) =>
+      reply.kind === 'refused' ? answerRefused(reply, deps.nowMs()) : answerAccount(deps, reply),
+    )
+  })
+}
+
+function answerAccount(
+  { nowMs }: OperatorDeps,
+  { account, counters }: { account: AccountState; counters: AccountActReply['counters'] },
+): Answer {
+  return { status: 200, json: formatAccount(account, counters, nowMs()) }
+}

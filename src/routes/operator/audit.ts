@@ -1,0 +1,19 @@
+/**
+ * audit - GET /v1/operator/audit
+ *
+ * Spec operator.audit
+ */
+
+import type { Handler } from '../../http/request.ts'
+import { refuse } from '../../http/respond.ts'
+import { readAudit } from '../../views/operator/audit.ts'
+import { asOperator, type OperatorDeps } from '../as-operator.ts'
+import { pageOf } from '../page.ts'
+
+/** GET /v1/operator/audit */
+export function makeReadAudit({ read, nowMs }: OperatorDeps): Handler {
+  return asOperator(read, async ({ query }) => {
+    const seen = await readAudit(read, pageOf(query), nowMs())
+    return seen === null ? refuse('unavailable') : { status: 200, json: seen }
+  })
+}

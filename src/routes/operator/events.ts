@@ -1,0 +1,95 @@
+/**
+ * operator-events - GET /v1/operator/servers/{serverId}/events: a server's events from now on
+ *
+ * The owner of the server's shard is asked to say each event as it commits, for a minute at a time; what it says is a
+ * reference, and the event is read back for it.
+ *
+ * Spec operator.events
+ */
+
+import { randomUUID } from 'node:crypto'
+import { shardOf } from '../../../cluster/id.ts'
+import type { Refused } from '../../actors/order/refusal.ts'
+import { accountTopic, serverTopic } from '../../actors/webhook/announce.ts'
+import { LISTEN_MS, type ListenReply } from '../../actors/webhook/listen.ts'
+import type { Handler } from '../../http/request.ts'
+import { type Feed, type FeedSink, refuse } from '../../http/respond.ts'
+import type { ServerState } from '../../state/server.ts'
+import { type EventReference, parseReference } from '../../state/webhook/item.ts'
+import type { EventReader } from '../../views/message/event.ts'
+import { answerOf, answerRefused } from '../answer.ts'
+import { asOperator, type OperatorDeps } from '../as-operator.ts'
+
+/** A line that says nothing keeps proxies from ending the connection, and notices a client that is gone. */
+const BEAT_MS = 5_000
+/** Events that wait to be read back; whoever is that far behind is let go. */
+const WAITING_MAX = 1_000
+
+export interface EventFeedDeps extends OperatorDeps {
+  readonly readEvent: EventReader
+  /** Hears what is said about a topic; resolves with what ends it. */
+  readonly hear: (topic: string, heard: (text: string) => void) => Promise<() => void>
+}
+
+/** GET /v1/operator/servers/{serverId}/events */
+export function makeReadEvents(deps: EventFeedDeps): Handler {
+  return asOperator(deps.read, async ({ params }) => {
+    const serverId = (params.serverId ?? '').toLowerCase()
+    if (shardOf(serverId) === null) return refuse('not_found')
+    const asked = await ask(deps, serverId)
+    return answerOf<ListenReply | Refused>(asked, (reply) =>
+      reply.kind === 'refused' ? answerRefused(reply, deps.nowMs()) : feedOf(deps, reply.server),
+    )
+  })
+}
+
+function ask({ ask, newCmdId }: OperatorDeps, serverId: string) {
+  return ask(shardOf(serverId) as number, { name: 'listen', cmdId: newCmdId(), body: { serverId } })
+}
+
+function feedOf(deps: EventFeedDeps, server: ServerState): Feed {
+  return {
+    start(sink) {
+      const lines = makeLines(deps, server, sink)
+      const renewal = setInterval(() => void ask(deps, server.serverId), LISTEN_MS / 2)
+      const beat = setInterval(() => sink.send(': beat\n\n'), BEAT_MS)
+      const topics = [serverTopic(server.serverId), accountTopic(server.accountId, server.mode)]
+      const heard = topics.map((topic) => deps.hear(topic, lines.take))
+      return () => {
+        lines.end()
+        clearInterval(renewal)
+        clearInterval(beat)
+        for (const one of heard) void one.then((leave) => leave())
+      }
+    },
+  }
+}
+
+/** Reads events back, one after the other, in the order in which they were said. */
+function makeLines(deps: EventFeedDeps, server: ServerState, sink: FeedSink) {
+  const waiting: EventReference[] = []
+  let isReading = false
+  let isOver = false
+  const work = async (): Promise<void> => {
+    isReading = true
+    for (let next = waiting.shift(); next !== undefined && !isOver; next = waiting.shift()) {
+      const event = await deps.readEvent(server, next, deps.nowMs())
+      const body = event === null || event === undefined ? null : { id: randomUUID(), attempt: 1, ...event }
+      if (body !== null) sink.send(`data: ${JSON.stringify(body)}\n\n`)
+    }
+    isReading = false
+  }
+  return {
+    take(text: string): void {
+      if (waiting.length >= WAITING_MAX) {
+        sink.end()
+        return
+      }
+      waiting.push(parseReference(text))
+      if (!isReading) void work()
+    },
+    end(): void {
+      isOver = true
+    },
+  }
+}

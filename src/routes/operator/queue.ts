@@ -1,0 +1,155 @@
+/**
+ * queue - GET /v1/operator/queue, POST /v1/operator/queue/{retry,hold,release,drop}
+ *
+ * An order is logged first, then carried out lane by lane: mail of one destination lies on many shards.
+ *
+ * Spec queue.list, queue.order
+ */
+
+import { domainToASCII } from 'node:url'
+import type { Redis } from 'ioredis'
+import { QUEUE_ORDER_MAX } from '../../../schemas/limits.ts'
+import type { QueueBody } from '../../../schemas/queue.ts'
+import type { DropItemBody, DropItemReply } from '../../actors/drop-item.ts'
+import { HOLDS_SHARD, type OrderQueueBody, type OrderQueueReply } from '../../actors/message/operate-queue.ts'
+import type { Refused } from '../../actors/order/refusal.ts'
+import type { RetryLaneBody, RetryLaneReply } from '../../actors/retry-lane.ts'
+import type { Handler } from '../../http/request.ts'
+import { type Answer, refuse } from '../../http/respond.ts'
+import {
+  countDestinations,
+  type LanePlace,
+  laneOfDestination,
+  readLane,
+  readQueue,
+} from '../../views/operator/queue.ts'
+import { answerOf, answerRefused } from '../answer.ts'
+import { asOperator, type OperatorDeps } from '../as-operator.ts'
+import { pageOf } from '../page.ts'
+
+/** Steps of one retry, and items that are ordered at once. */
+const STEPS_MAX = 1000
+const AT_ONCE = 200
+
+export interface QueueDeps extends OperatorDeps {
+  readonly redis: () => Redis
+  readonly siteOf: (destination: string) => Promise<string | null>
+  /** Reads anew which destinations are held, and which are to be tried now. */
+  readonly refreshHolds: () => Promise<void>
+}
+
+/** GET /v1/operator/queue */
+export function makeListQueue({ read, redis, nowMs, siteOf }: QueueDeps): Handler {
+  return asOperator(read, async ({ query }) => {
+    const { limit, after } = pageOf(query)
+    const queue = await readQueue(redis(), { limit, after, nowMs: nowMs() }, siteOf)
+    return queue === null ? refuse('unavailable') : { status: 200, json: queue }
+  })
+}
+
+/** POST /v1/operator/queue/hold */
+export function makeHoldQueue(deps: QueueDeps): Handler {
+  return makeOrder(deps, 'hold', async (destination) => {
+    await deps.refreshHolds()
+    return countWaiting(deps, destination)
+  })
+}
+
+/** POST /v1/operator/queue/release */
+export function makeReleaseQueue(deps: QueueDeps): Handler {
+  return makeOrder(deps, 'release', async (destination) => {
+    await deps.refreshHolds()
+    return countWaiting(deps, destination)
+  })
+}
+
+/** POST /v1/operator/queue/retry */
+export function makeRetryQueue(deps: QueueDeps): Handler {
+  return makeOrder(deps, 'retry', async (destination) => {
+    await deps.refreshHolds()
+    return sumOver(deps, destination, (place, max) => retryPlace(deps, place, max))
+  })
+}
+
+/** POST /v1/operator/queue/drop */
+export function makeDropQueue(deps: QueueDeps): Handler {
+  return makeOrder(deps, 'drop', (destination) =>
+    sumOver(deps, destination, (place, max) => dropPlace(deps, place, max)),
+  )
+}
+
+/** Logs an order, then carries it out; `perform` answers how many recipients it concerned, null when it could not. */
+function makeOrder(
+  deps: QueueDeps,
+  order: OrderQueueBody['order'],
+  perform: (destination: string) => Promise<number | null>,
+): Handler {
+  return asOperator(deps.read, async ({ body }, by) => {
+    const { domain } = body as QueueBody
+    const destination = domainToASCII(domain).toLowerCase() || domain.toLowerCase()
+    const ordered: OrderQueueBody = { destination, order, by }
+    const result = await deps.ask(HOLDS_SHARD, { name: 'order-queue', cmdId: deps.newCmdId(), body: ordered })
+    let isLogged = false
+    const refused = answerOf<OrderQueueReply | Refused>(result, (reply): Answer => {
+      isLogged = reply.kind === 'ordered'
+      return reply.kind === 'refused' ? answerRefused(reply, deps.nowMs()) : { status: 200, json: {} }
+    })
+    if (!isLogged) return refused
+    const recipients = await perform(destination)
+    return recipients === null ? refuse('unavailable') : { status: 200, json: { recipients } }
+  })
+}
+
+async function countWaiting({ redis }: QueueDeps, destination: string): Promise<number | null> {
+  const counted = await countDestinations(redis())
+  return counted === null ? null : (counted.get(destination)?.waiting ?? 0)
+}
+
+/** Carries an order out in every lane of the destination, up to its bound. */
+async function sumOver(
+  deps: QueueDeps,
+  destination: string,
+  perform: (place: LanePlace, max: number) => Promise<number | null>,
+): Promise<number | null> {
+  const counted = await countDestinations(deps.redis())
+  if (counted === null) return null
+  let sum = 0
+  for (const { shard } of counted.get(destination)?.places ?? []) {
+    if (sum >= QUEUE_ORDER_MAX) break
+    const done = await perform({ shard, lane: laneOfDestination(destination) }, QUEUE_ORDER_MAX - sum)
+    if (done === null) return null
+    sum += done
+  }
+  return sum
+}
+
+async function retryPlace(deps: QueueDeps, { shard, lane }: LanePlace, max: number): Promise<number | null> {
+  let sum = 0
+  let fromMs: number | null = deps.nowMs() + 1
+  for (let steps = 0; steps < STEPS_MAX && fromMs !== null && sum < max; steps += 1) {
+    const body: RetryLaneBody = { lane, fromMs }
+    const result = await deps.ask(shard, { name: 'retry-lane', cmdId: deps.newCmdId(), body })
+    if (result.kind !== 'answer') return null
+    const { recipients, nextMs } = result.reply as RetryLaneReply
+    sum += recipients
+    fromMs = nextMs
+  }
+  return sum
+}
+
+async function dropPlace(deps: QueueDeps, place: LanePlace, max: number): Promise<number | null> {
+  const items = await readLane(deps.redis(), place, max)
+  if (items === null) return null
+  let sum = 0
+  for (let start = 0; start < items.length; start += AT_ONCE) {
+    const results = await Promise.all(
+      items.slice(start, start + AT_ONCE).map((item) => {
+        const body: DropItemBody = { lane: place.lane, item }
+        return deps.ask(place.shard, { name: 'drop-item', cmdId: deps.newCmdId(), body })
+      }),
+    )
+    if (results.some(({ kind }) => kind !== 'answer')) return null
+    sum += results.filter((one) => one.kind === 'answer' && (one.reply as DropItemReply).kind === 'dropped').length
+  }
+  return sum
+}

@@ -1,0 +1,97 @@
+/**
+ * operator-servers - servers of accounts, and the keys of both, as the operator makes, lists and revokes them
+ *
+ * Spec server.create, server.list, key.create, key.list, key.revoke, operator.note
+ */
+
+import { shardOf } from '../../../cluster/id.ts'
+import type { ServerBody } from '../../../schemas/server.ts'
+import type { TokenBody } from '../../../schemas/token.ts'
+import type { TokenOrder } from '../../actors/order/token.ts'
+import type { TokenKind } from '../../http/key.ts'
+import type { EdgeRequest, Handler } from '../../http/request.ts'
+import { type Answer, refuse } from '../../http/respond.ts'
+import type { OperatorAct } from '../../state/audit.ts'
+import { readAccountOf, readServerOf, type SeenAccount } from '../../views/owned.ts'
+import { listServers } from '../../views/servers.ts'
+import { listTokens } from '../../views/token.ts'
+import { asOperator } from '../as-operator.ts'
+import { pageOf } from '../page.ts'
+import { orderServer } from '../server-order.ts'
+import { orderRevocation, orderToken, type TokenDeps } from '../tokens.ts'
+
+/** The owner of keys that a path names, and what kind its keys are. */
+interface Holder extends SeenAccount {
+  readonly serverId: string | null
+  readonly kind: TokenKind
+}
+
+/** GET /v1/operator/accounts/{accountId}/servers */
+export function makeListServersAsOperator({ read, nowMs }: TokenDeps): Handler {
+  return asOperator(read, async ({ params, query }) => {
+    const seen = await readAccountOf(read, null, params.accountId ?? '')
+    if (typeof seen === 'string') return refuse(seen)
+    const list = await listServers(read, seen, { ...pageOf(query), nowMs: nowMs() })
+    return list === null ? refuse('unavailable') : { status: 200, json: list }
+  })
+}
+
+/** POST /v1/operator/accounts/{accountId}/servers */
+export function makeCreateServerAsOperator(deps: TokenDeps): Handler {
+  return asOperator(deps.read, async ({ params, body }, by) => {
+    const accountId = (params.accountId ?? '').toLowerCase()
+    if (shardOf(accountId) === null) return refuse('not_found')
+    return orderServer(deps, { accountId, keyHash: null, by }, body as ServerBody)
+  })
+}
+
+/** GET /v1/operator/accounts/{accountId}/tokens, GET /v1/operator/servers/{serverId}/tokens */
+export function makeListTokensAsOperator(deps: TokenDeps): Handler {
+  return onHolder(deps, async ({ shard, account, serverId }, { query }) => {
+    const of = { shard, ownerId: serverId ?? account.accountId, keyHash: null }
+    const seen = await listTokens(deps.read, of, pageOf(query))
+    return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
+  })
+}
+
+/** POST /v1/operator/accounts/{accountId}/tokens, POST /v1/operator/servers/{serverId}/tokens */
+export function makeCreateTokenAsOperator(deps: TokenDeps): Handler {
+  return onHolder(deps, (holder, { body }, by) =>
+    orderToken(deps, orderOf(holder, by), { kind: holder.kind, name: (body as TokenBody).name }),
+  )
+}
+
+/** POST /v1/operator/accounts/{accountId}/tokens/{tokenId}/revoke, and the same below /servers/{serverId} */
+export function makeRevokeTokenAsOperator(deps: TokenDeps): Handler {
+  return onHolder(deps, (holder, { params }, by) => orderRevocation(deps, orderOf(holder, by), params.tokenId ?? ''))
+}
+
+/** Finds the account, or the server, that the path names. */
+function onHolder(
+  { read }: TokenDeps,
+  act: (holder: Holder, request: EdgeRequest, by: OperatorAct) => Promise<Answer>,
+): Handler {
+  return asOperator(read, async (request, by) => {
+    const holder = await readHolder(read, request.params)
+    return typeof holder === 'string' ? refuse(holder) : act(holder, request, by)
+  })
+}
+
+async function readHolder(
+  read: TokenDeps['read'],
+  { accountId, serverId }: EdgeRequest['params'],
+): Promise<Holder | 'unauthorized' | 'not_found' | 'unavailable'> {
+  if (serverId === undefined) {
+    const seen = await readAccountOf(read, null, accountId ?? '')
+    return typeof seen === 'string' ? seen : { ...seen, serverId: null, kind: 'ak' }
+  }
+  const seen = await readServerOf(read, null, { accountId: null, serverId })
+  if (typeof seen === 'string') return seen
+  const { server } = seen
+  if (server === null) return 'not_found'
+  return { ...seen, serverId: server.serverId, kind: server.mode === 'test' ? 'sk_test' : 'sk' }
+}
+
+function orderOf({ account, serverId }: Holder, by: OperatorAct): TokenOrder {
+  return { accountId: account.accountId, serverId, orderedBy: 'operator', keyHash: '', by }
+}

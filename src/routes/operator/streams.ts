@@ -1,0 +1,48 @@
+/**
+ * operator-streams - POST /v1/operator/streams/{streamId}/pause and /resume, PATCH /v1/operator/streams/{streamId}
+ *
+ * Spec operator.stream, operator.note
+ */
+
+import { shardOf } from '../../../cluster/id.ts'
+import type { StreamPaceBody } from '../../../schemas/stream.ts'
+import type { Refused } from '../../actors/order/refusal.ts'
+import type { StreamReply } from '../../actors/order/stream.ts'
+import type { OperateStreamBody, StreamAct } from '../../actors/server/operate-stream.ts'
+import type { Handler } from '../../http/request.ts'
+import { refuse } from '../../http/respond.ts'
+import { formatStream } from '../../views/stream.ts'
+import { answerOf, answerRefused } from '../answer.ts'
+import { asOperator } from '../as-operator.ts'
+import type { StreamDeps } from '../streams.ts'
+
+/** POST /v1/operator/streams/{streamId}/pause */
+export function makePauseStream(deps: StreamDeps): Handler {
+  return operate(deps, () => ({ act: 'pause' }))
+}
+
+/** POST /v1/operator/streams/{streamId}/resume */
+export function makeResumeStream(deps: StreamDeps): Handler {
+  return operate(deps, () => ({ act: 'resume' }))
+}
+
+/** PATCH /v1/operator/streams/{streamId} */
+export function makePaceStream(deps: StreamDeps): Handler {
+  return operate(deps, (body) => ({ act: 'pace', pacePerMinute: (body as StreamPaceBody).pacePerMinute }))
+}
+
+function operate(deps: StreamDeps, orderOf: (body: unknown) => StreamAct): Handler {
+  return asOperator(deps.read, async ({ params, body }, by) => {
+    const streamId = (params.streamId ?? '').toLowerCase()
+    const shard = shardOf(streamId)
+    if (shard === null) return refuse('not_found')
+    const asked: OperateStreamBody = { streamId, order: orderOf(body), by }
+    const result = await deps.ask(shard, { name: 'operate-stream', cmdId: deps.newCmdId(), body: asked })
+    return answerOf<StreamReply | Refused>(result, (reply) => {
+      if (reply.kind === 'refused') return answerRefused(reply, deps.nowMs())
+      const { stream } = reply
+      const json = { ...formatStream(stream, deps.inboundDomain), pacePerMinute: stream.pacePerMinute ?? null }
+      return { status: 200, json }
+    })
+  })
+}

@@ -1,0 +1,202 @@
+/**
+ * first-start - the first account of an empty store, and the file that tells its keys
+ *
+ * States of the data directory: nothing -> `first-run.json.pending` (keys, fsynced) -> commit -> `first-run.json`.
+ *
+ * Guarantees: the keys are on disk before anything in the store knows them, so a crash at any point neither loses them
+ * nor makes a second account: the next start finds the pending keys in the store and finishes, or asks for the same
+ * keys again. One process does it, under a lock in the store. Both files are readable by their owner only.
+ *
+ * Keys: `{cl}:first-start` (the lock), `key:<sha256>`, `accounts`.
+ */
+
+import { randomUUID } from 'node:crypto'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Redis } from 'ioredis'
+import { makeKey, parseKey } from '../http/key.ts'
+import { apiKeyKey } from '../state/keys.ts'
+import { countAccounts } from '../store/account-count.ts'
+import { moveFile, replaceFile } from '../store/installation.ts'
+
+const LOCK_KEY = '{cl}:first-start'
+/** Longer than a first start can take; a holder that died is waited out. */
+const LOCK_LIFE_MS = 30_000
+const LOCK_STEP_MS = 50
+const LOCK_STEPS_MAX = 1200
+/** Operator keys live on shard 0, and so does the account that is made together with one. */
+const FIRST_SHARD = 0
+const FILE = 'first-run.json'
+const PENDING = 'first-run.json.pending'
+
+interface FirstServer {
+  serverId: string
+  token: string
+  streamId: string
+}
+
+/** What `first-run.json` holds. */
+export interface FirstRun {
+  baseUrl: string
+  operatorUrl: string
+  operatorToken: string
+  account: { accountId: string; token: string }
+  liveServer: FirstServer
+  testServer: FirstServer
+}
+
+/** Keys that were written down and may or may not be in the store. */
+interface PendingKeys {
+  operatorToken: string
+  accountToken: string
+  liveToken: string
+  testToken: string
+}
+
+/** A key as the store is told of it. */
+export interface FirstKey {
+  readonly hash: string
+  readonly prefix: string
+}
+
+/** What is asked of the account's actor. */
+export interface FirstAccount {
+  readonly accountKey: FirstKey
+  readonly operatorKey: FirstKey
+  readonly liveKey: FirstKey
+  readonly testKey: FirstKey
+}
+
+export interface FirstStartDeps {
+  readonly redis: Redis
+  readonly dataDir: string
+  readonly baseUrl: string
+  readonly operatorUrl: string
+  /** Makes the account with its servers on shard 0; resolves once it is committed, throws when it is not. */
+  createAccount(shard: number, account: FirstAccount): Promise<void>
+}
+
+/** Makes the first account if the store has none. Out: its keys and the file that tells them; null when it has one. */
+export async function firstStart(deps: FirstStartDeps): Promise<{ firstRun: FirstRun; path: string } | null> {
+  const pendingPath = join(deps.dataDir, PENDING)
+  if (!existsSync(pendingPath) && (await hasAccount(deps.redis))) return null
+  const unlock = await lock(deps.redis)
+  try {
+    const firstRun = await makeFirstRun(deps, pendingPath)
+    if (firstRun === null) return null
+    const path = join(deps.dataDir, FILE)
+    replaceFile(pendingPath, `${JSON.stringify(firstRun, null, 2)}\n`)
+    moveFile(pendingPath, path)
+    return { firstRun, path }
+  } finally {
+    await unlock()
+  }
+}
+
+/** What is printed once: where the keys are, and a request that works, with the test server's key in it. */
+export function formatWelcome(path: string, { baseUrl, testServer }: FirstRun): string {
+  const body = JSON.stringify({
+    from: 'you@simulator.test',
+    to: ['someone@simulator.test'],
+    subject: 'Hello',
+    text: 'It works.',
+  })
+  return [
+    '',
+    `The keys of your first account are in ${path}`,
+    'Send a first message (on the test server, nobody receives it):',
+    '',
+    `curl ${baseUrl}/v1/email -H 'Authorization: Bearer ${testServer.token}' -H 'Content-Type: application/json' -d '${body}'`,
+    '',
+    '',
+  ].join('\n')
+}
+
+async function makeFirstRun(deps: FirstStartDeps, pendingPath: string): Promise<FirstRun | null> {
+  const known = readPending(pendingPath)
+  const found = known === null ? null : await findFirstRun(deps, known)
+  if (found !== null) return found
+  if (await hasAccount(deps.redis)) {
+    // Another data directory's process was first: keys that were never told to the store mean nothing.
+    rmSync(pendingPath, { force: true })
+    return null
+  }
+  const keys = known ?? makeKeys()
+  replaceFile(pendingPath, `${JSON.stringify(keys, null, 2)}\n`)
+  await deps.createAccount(FIRST_SHARD, {
+    accountKey: firstKey(keys.accountToken),
+    operatorKey: firstKey(keys.operatorToken),
+    liveKey: firstKey(keys.liveToken),
+    testKey: firstKey(keys.testToken),
+  })
+  const made = await findFirstRun(deps, keys)
+  if (made === null) throw new Error('The first account was committed and cannot be found')
+  return made
+}
+
+/** Reads the ids that belong to written-down keys; null when the store does not know them. */
+async function findFirstRun(deps: FirstStartDeps, keys: PendingKeys): Promise<FirstRun | null> {
+  const rowOf = (token: string) => deps.redis.hgetall(apiKeyKey(FIRST_SHARD, firstKey(token).hash))
+  const account = await rowOf(keys.accountToken)
+  const live = await rowOf(keys.liveToken)
+  const test = await rowOf(keys.testToken)
+  if (!account.accountId || !live.serverId || !test.serverId) return null
+  return {
+    baseUrl: deps.baseUrl,
+    operatorUrl: deps.operatorUrl,
+    operatorToken: keys.operatorToken,
+    account: { accountId: account.accountId, token: keys.accountToken },
+    liveServer: { serverId: live.serverId, token: keys.liveToken, streamId: live.streamId ?? '' },
+    testServer: { serverId: test.serverId, token: keys.testToken, streamId: test.streamId ?? '' },
+  }
+}
+
+function makeKeys(): PendingKeys {
+  return {
+    operatorToken: makeKey('ok', FIRST_SHARD).token,
+    accountToken: makeKey('ak', FIRST_SHARD).token,
+    liveToken: makeKey('sk', FIRST_SHARD).token,
+    testToken: makeKey('sk_test', FIRST_SHARD).token,
+  }
+}
+
+/** The pending file in either of its forms: bare keys before the commit, the whole file between commit and rename. */
+function readPending(path: string): PendingKeys | null {
+  if (!existsSync(path)) return null
+  const value = JSON.parse(readFileSync(path, 'utf8')) as Partial<PendingKeys> & Partial<FirstRun>
+  return {
+    operatorToken: value.operatorToken ?? '',
+    accountToken: value.accountToken ?? value.account?.token ?? '',
+    liveToken: value.liveToken ?? value.liveServer?.token ?? '',
+    testToken: value.testToken ?? value.testServer?.token ?? '',
+  }
+}
+
+function firstKey(token: string): FirstKey {
+  const parsed = parseKey(token)
+  if (parsed === null) throw new Error(`${PENDING} holds something that is not a key: remove it`)
+  return { hash: parsed.hash, prefix: parsed.prefix }
+}
+
+async function hasAccount(redis: Redis): Promise<boolean> {
+  const counts = await countAccounts(redis)
+  if (counts === null) throw new Error('The store did not say whether it holds accounts')
+  return counts.some((count) => count > 0)
+}
+
+/** Takes the lock of the first start; out: what gives it back. Throws when it stays taken. */
+async function lock(redis: Redis): Promise<() => Promise<void>> {
+  const nonce = randomUUID()
+  for (let step = 0; step < LOCK_STEPS_MAX; step++) {
+    const taken = await redis.set(LOCK_KEY, nonce, 'PX', LOCK_LIFE_MS, 'NX')
+    if (taken === 'OK') return () => unlock(redis, nonce)
+    await pause(LOCK_STEP_MS)
+  }
+  throw new Error('Another process holds the lock of the first start')
+}
+
+async function unlock(redis: Redis, nonce: string): Promise<void> {
+  const script = `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('UNLINK', KEYS[1]) end`
+  await redis.eval(script, 1, LOCK_KEY, nonce)
+}

@@ -1,0 +1,96 @@
+/**
+ * operator-key - makes a new operator key straight in the store, for who lost it, and revokes all others
+ *
+ * No state holds operator keys and no turn reads them: they are looked up at each request, so writing them beside the
+ * shard's owner is safe. All writes are one transaction, with an entry in the audit log whose actor is nobody's key.
+ *
+ * Keys: `key:<sha256>`, `tokens:operator`, `token-ids:operator`, `audit:<yyyymm>`, all on shard 0
+ *
+ * Spec operator.key, operator.audit
+ */
+
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Redis } from 'ioredis'
+import type { Op } from '../../cluster/behaviour.ts'
+import { makeIds } from '../../cluster/id.ts'
+import { makeKey } from '../http/key.ts'
+import type { Config } from '../process/config.ts'
+import { newKeyOps, OPERATOR_OWNER, revokedKeyOps, unpackToken } from '../state/api-key.ts'
+import { entryOps } from '../state/audit.ts'
+import { tokensKey } from '../state/keys.ts'
+import { replaceFile } from '../store/installation.ts'
+import { withStore } from '../store/with-store.ts'
+
+/** Operator keys live here. */
+const SHARD = 0
+const KEY_NAME = 'Made in the store'
+
+export interface MadeOperatorKey {
+  readonly tokenId: string
+  /** The value: it is shown once. */
+  readonly token: string
+  /** Ids of the keys that were revoked. */
+  readonly revoked: readonly string[]
+  /** The file that tells the new key to commands on this machine; null where there is none. */
+  readonly path: string | null
+}
+
+/** Makes the key. Throws Error when there is no store or it does not answer. */
+export function makeOperatorKey(config: Config): Promise<MadeOperatorKey> {
+  return withStore(config, async (redis) => {
+    const made = await writeKey(redis)
+    return { ...made, path: tellFirstRun(config.dataDir, made.token) }
+  })
+}
+
+async function writeKey(redis: Redis): Promise<Omit<MadeOperatorKey, 'path'>> {
+  const [seconds, micros] = await redis.time()
+  const nowMs = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)
+  const ids = makeIds({ shard: SHARD, last: '', random: Math.random })
+  const tokenId = ids.next(nowMs)
+  const { token, hash, prefix } = makeKey('ok', SHARD)
+  const known = Object.entries(await redis.hgetall(tokensKey(SHARD, OPERATOR_OWNER)))
+  const live = known.map(([id, row]) => ({ tokenId: id, token: unpackToken(row) })).filter(isLive)
+  const revoked = live.map((one) => one.tokenId)
+  const grant = { kind: 'operator', accountId: null, serverId: null, mode: null, streamId: null } as const
+  const ops = [
+    ...newKeyOps(SHARD, { hash, prefix }, { ...grant, tokenId, name: KEY_NAME, createdAtMs: nowMs }),
+    ...live.flatMap((one) =>
+      revokedKeyOps(SHARD, OPERATOR_OWNER, { ...one, token: { ...one.token, revokedAtMs: nowMs } }),
+    ),
+    ...entryOps(SHARD, {
+      auditId: ids.next(nowMs),
+      actor: null,
+      act: 'makeOperatorKey',
+      note: null,
+      targets: { tokenId },
+      before: { live: revoked },
+      after: { live: [tokenId], prefix },
+    }),
+  ]
+  await writeAll(redis, ops)
+  return { tokenId, token, revoked }
+}
+
+function isLive({ token }: { token: { revokedAtMs: number | null } }): boolean {
+  return token.revokedAtMs === null
+}
+
+async function writeAll(redis: Redis, ops: readonly Op[]): Promise<void> {
+  const transaction = redis.multi()
+  for (const { key, write, args } of ops) transaction.call(write, key, ...(args as string[]))
+  const answers = await transaction.exec()
+  const failed = answers?.find(([error]) => error !== null)?.[0] ?? null
+  if (answers === null || failed !== null)
+    throw new Error(`The store refused the key: ${failed?.message ?? 'no answer'}`)
+}
+
+/** Commands on this machine find the operator's key in the file of the first start: it is kept true. */
+function tellFirstRun(dataDir: string, operatorToken: string): string | null {
+  const path = join(dataDir, 'first-run.json')
+  if (!existsSync(path)) return null
+  const firstRun = JSON.parse(readFileSync(path, 'utf8')) as object
+  replaceFile(path, `${JSON.stringify({ ...firstRun, operatorToken }, null, 2)}\n`)
+  return path
+}

@@ -1,0 +1,328 @@
+/**
+ * parts - what a running service is made of, opened one on the other: secret, store, installation, worker
+ *
+ * Guarantees: a start that fails gives back what it had opened; a store that comes back as another one, or with settings
+ * that break the durability level, ends the service.
+ */
+
+import { newCmdId } from '../../cluster/cmd-id.ts'
+import { type EmbeddedRedis, startEmbeddedRedis } from '../../cluster/embedded/embedded.ts'
+import { SHARDS } from '../../cluster/id.ts'
+import { WORKERS_KEY } from '../../cluster/keyspace.ts'
+import { connectRedisStore, type RedisStore } from '../../cluster/redis/store.ts'
+import type { WorkerRecord } from '../../cluster/store.ts'
+import { startWorker, type Worker, type WorkerOptions } from '../../cluster/worker/worker.ts'
+import { BEHAVIOURS } from '../actors/behaviours.ts'
+import { checkDomain } from '../dns/check-domain.ts'
+import { createResolver, type Resolver } from '../dns/resolve.ts'
+import { examine } from '../health/examine.ts'
+import { type DomainLaneDeps, makeDomainLanes } from '../outbound/domain-lanes.ts'
+import { type Outbound, openOutbound, readSiteLimits } from '../outbound/open.ts'
+import { makeLanes } from '../outbound/perform.ts'
+import { makeSigningKeyFinder, openServiceKey } from '../outbound/signing-keys.ts'
+import type { SigningKey } from '../outbound/thread/sign.ts'
+import { type MailRoom, makeMailRoom, type SmtpChanges } from '../outbound/threads.ts'
+import type { Config } from '../process/config.ts'
+import { createFence, type Fence, markDisconnected, mayFinish, monotonicMs } from '../process/fence.ts'
+import { isProcessGone, processIdentity } from '../process/identity.ts'
+import type { Log } from '../process/log.ts'
+import { type Metrics, makeMetrics } from '../process/metrics.ts'
+import { makeSecrets, type Secrets } from '../process/secrets.ts'
+import { countAccounts } from '../store/account-count.ts'
+import { type ContentStore, readBody } from '../store/content.ts'
+import { type StoreFill, watchFill } from '../store/fill.ts'
+import { checkInstallation, openInstallation, openSecret } from '../store/installation.ts'
+import { fenceStore, makeContentStore } from '../store/store-guard.ts'
+import { makeQueueFigures } from '../views/operator/queue-figures.ts'
+import { makeWebhookFigures } from '../webhooks/figures.ts'
+import { makeWebhookRoom, type WebhookRoom } from '../webhooks/open.ts'
+import type { RouteDeps } from './handlers.ts'
+
+/** Port of name servers, for the second opinion of a domain's check. */
+const DNS_PORT = 53
+
+/** Everything that a running service is made of. */
+export interface Parts {
+  readonly config: Config
+  readonly log: Log
+  readonly secrets: Secrets
+  readonly embedded: EmbeddedRedis | null
+  readonly store: RedisStore
+  readonly fill: StoreFill
+  readonly content: ContentStore
+  readonly fence: Fence
+  readonly metrics: Metrics
+  readonly mailRoom: MailRoom
+  readonly webhooks: WebhookRoom
+  /** Signs all live mail besides its domain's key. */
+  readonly serviceKey: SigningKey | null
+  readonly check: DomainLaneDeps['check']
+  /** Asks for what is not about a message; delivery has its own. */
+  readonly resolver: Resolver
+  /** Called when the store's connection is there again. */
+  readonly onStoreUp: Set<() => void>
+  /** Ends the service: it cannot go on. */
+  readonly end: (code: number) => void
+  readonly outbound: Outbound
+  /** Processes that deliver now; until there is a worker, this one alone. */
+  readonly delivering: { count(): number }
+}
+
+/** Opens the store and makes what stands on it. `end` hears why the service cannot go on. */
+export async function openParts(
+  config: Config,
+  log: Log,
+  { end, smtp = {}, fullShare }: { end: (code: number) => void; smtp?: SmtpChanges; fullShare?: number },
+): Promise<Parts> {
+  if (config.redisUrls.length > 1) throw new Error('REDIS_URL: this release does not run on a Redis Cluster')
+  const { durability, dataDir } = config
+  const serviceKey = openServiceKey(config)
+  const siteLimits = readSiteLimits(config.siteLimits)
+  const secrets = makeSecrets(openSecret(dataDir, config.secretKey))
+  const isOwn = config.redisUrls.length === 0
+  const embedded = isOwn ? await startEmbeddedRedis({ dataDir, durability, log, onDown: noted, onUp: noted }) : null
+  const fence = createFence()
+  const address = embedded?.socketPath ?? (config.redisUrls[0] as string)
+  const onStoreUp = new Set<() => void>()
+  const store = await openStore({ address, config, log, fence, secretCheck: secrets.check, end, onStoreUp }).catch(
+    async (error) => {
+      // Nobody else uses a store that was only now started; one that was adopted belongs to others too.
+      await embedded?.stop({ whenLast: async () => !embedded.adopted })
+      throw error
+    },
+  )
+  const fill = await watchFill({ redis: () => store.views, log, ...(fullShare !== undefined && { fullShare }) })
+  const content = makeContentStore(() => store.views)
+  const resolver = createResolver({ servers: config.dnsServers, nowMs: monotonicMs })
+  const mailRoom = makeMailRoom({ config, fence, log, changes: smtp })
+  const delivering = { count: (): number => 1 }
+  const outbound = await openOutbound({
+    sharers: () => delivering.count(),
+    config,
+    log,
+    redis: () => store.views,
+    hear: (topic, heard) => store.hear(topic, heard),
+    siteLimits,
+    run: mailRoom.run,
+    smtp,
+  })
+  const metrics = makeMetrics()
+  const webhooks = makeWebhookRoom({
+    config,
+    metrics,
+    read: (shard, facts) => store.read(shard, facts),
+    sealingKey: secrets.sealingKey,
+    resolver,
+    ca: smtp.ca ?? null,
+  })
+  return {
+    config,
+    log,
+    secrets,
+    embedded,
+    store,
+    fill,
+    content,
+    fence,
+    metrics,
+    mailRoom,
+    webhooks,
+    outbound,
+    delivering,
+    serviceKey,
+    resolver,
+    check: makeCheck(config, resolver),
+    onStoreUp,
+    end,
+  }
+}
+
+/** The store's connections say the same, and are the ones that matter. */
+const noted = (): void => undefined
+
+interface StoreInput {
+  readonly address: string
+  readonly config: Config
+  readonly log: Log
+  readonly fence: Fence
+  readonly secretCheck: string
+  readonly end: (code: number) => void
+  readonly onStoreUp: ReadonlySet<() => void>
+}
+
+async function openStore({
+  address,
+  config,
+  log,
+  fence,
+  secretCheck,
+  end,
+  onStoreUp,
+}: StoreInput): Promise<RedisStore> {
+  const stopFor = (reason: string, sentence: string) => {
+    log.fatal({ reason }, sentence)
+    end(1)
+  }
+  let installationId: string | null = null
+  const store = await connectRedisStore({
+    address,
+    durability: config.durability,
+    onUp: () => {
+      for (const call of onStoreUp) call()
+      if (installationId === null) return
+      checkInstallation(() => store.views, installationId).then((reason) => {
+        if (reason !== null) stopFor(reason, 'The store is another one than before: stopping')
+      })
+    },
+    onDown: () => markDisconnected(fence),
+    onRefused: (error) => stopFor(error.message, 'The store breaks the durability level: stopping'),
+  })
+  const { dataDir } = config
+  installationId = await openInstallation(store.views, { dataDir, secretCheck, nowMs: Date.now() }).catch((error) => {
+    store.close()
+    throw error
+  })
+  return store
+}
+
+/** Looks up the records of sending domains: at the servers that the operator named, else also at the zone's own. */
+function makeCheck({ dnsServers, privateNetworksAllowed }: Config, resolver: Resolver): Parts['check'] {
+  const authoritative = dnsServers.length > 0 ? null : { port: DNS_PORT, privateNetworksAllowed }
+  return (job) => checkDomain(job, { resolver, nowMs: monotonicMs, authoritative })
+}
+
+/** What a test changes of a worker. */
+export interface WorkerChanges {
+  /** Performers of a lane in place of our own bounds; 0 holds its items. */
+  readonly room?: ((lane: string) => number) | undefined
+  /** Makes the shards; crash tests stop them at a named step. */
+  readonly makeShard?: WorkerOptions['makeShard']
+}
+
+/** Starts the worker: behaviours, and lanes with their performers. */
+export async function openWorker(parts: Parts, { room, makeShard }: WorkerChanges): Promise<Worker> {
+  const { config, store, fence, content, mailRoom, outbound, metrics, secrets, serviceKey, log } = parts
+  const { serviceDomain } = config
+  const self = processIdentity()
+  const lanes = makeLanes({
+    content,
+    run: mailRoom.run,
+    runAtOnce: mailRoom.runAtOnce,
+    metrics,
+    dispatch: outbound.dispatch,
+    isHeld: outbound.holds.has,
+    attempted: outbound.attempted,
+    tokenKey: secrets.tokenKey,
+    addressHmac: secrets.addressHmac,
+    serviceDomain,
+    senderId: secrets.senderId,
+    findKey: makeSigningKeyFinder((shard, facts) => store.read(shard, facts), secrets.sealingKey),
+    serviceKey,
+    ...(room !== undefined && { room }),
+  })
+  const domainLanes = makeDomainLanes({
+    check: parts.check,
+    dispatch: outbound.dispatch,
+    serviceDomain,
+    serviceKey,
+    log,
+  })
+  const clock = { nowMs: (): number => Date.now() }
+  const posts = parts.webhooks.lane({
+    nowMs: () => clock.nowMs(),
+    mayPost: () => mayFinish(fence),
+    ...(room !== undefined && { room }),
+  })
+  const worker = await startWorker({
+    store: fenceStore(store, fence),
+    behaviours: { ...BEHAVIOURS, lanes: [...lanes, ...domainLanes, posts] },
+    log,
+    shards: SHARDS,
+    random: Math.random,
+    takesShards: config.roles.includes('actors'),
+    identity: () => ({ ...self, ...store.identity, roles: config.roles }),
+    processGone: (record) => isProcessGone(record, self),
+    committed: (ms) => metrics.committed(ms),
+    hopeless: () => parts.end(1),
+    ...(makeShard !== undefined && { makeShard }),
+  })
+  parts.onStoreUp.add(() => worker.connected())
+  clock.nowMs = () => worker.nowMs()
+  parts.delivering.count = () => worker.sharers
+  return worker
+}
+
+/** What the handlers of routes need. */
+export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
+  const { config, store, secrets, content, metrics, mailRoom, outbound, resolver, serviceKey, webhooks } = parts
+  return {
+    ask: (shard, command) => worker.ask(shard, command),
+    read: (shard, facts) => store.read(shard, facts),
+    redis: () => store.views,
+    siteOf: outbound.siteOf,
+    refreshHolds: outbound.holds.refresh,
+    newCmdId: () => newCmdId(worker.nowMs(), Math.random),
+    nowMs: () => worker.nowMs(),
+    secrets,
+    sealingKey: secrets.sealingKey,
+    content,
+    readBody: (place) => readBody(content, place),
+    metrics,
+    webhookSecrets: webhooks.secrets,
+    readEvent: webhooks.readEvent,
+    hear: (topic, heard) => store.hear(topic, heard),
+    privateNetworksAllowed: config.privateNetworksAllowed,
+    billing: config.billing === 'on',
+    hasRelay: config.relayUrl !== null,
+    serviceDomain: config.serviceDomain,
+    inboundDomain: config.inboundDomain,
+    baseUrl: config.baseUrl,
+    measure: mailRoom.measure,
+    check: parts.check,
+    examine: () => examine({ config, redis: () => store.views, resolver, serviceKey, nowMs: Date.now }),
+    livingWorkers: () => worker.livingWorkers,
+    countAccounts: () => countAccounts(store.views),
+    approval: config.approval,
+    hasRoom: () => parts.fill.hasRoom,
+    isReady: () => store.connected && worker.ready(),
+    figures: () => figuresOf(parts, worker),
+    webhookFigures: makeWebhookFigures({
+      redis: () => store.views,
+      nowMs: () => worker.nowMs(),
+      shards: () => worker.owned,
+      standingOf: (lane) => webhooks.standings.of(lane),
+    }),
+    queueFigures: makeQueueFigures({
+      redis: () => store.views,
+      nowMs: () => worker.nowMs(),
+      siteOf: outbound.siteOf,
+    }),
+  }
+}
+
+/** Figures of this moment. */
+export function figuresOf({ store, fill, outbound, mailRoom }: Parts, worker: Worker): Record<string, number> {
+  const { underWay, waiting, paused } = outbound.sites.figures
+  const sites = { attemptsUnderWay: underWay, attemptsWaiting: waiting, sitesPaused: paused }
+  return {
+    ...worker.stats(),
+    ...sites,
+    connections: mailRoom.connections(),
+    storeUp: store.connected ? 1 : 0,
+    storeFill: fill.share,
+  }
+}
+
+/** Gives the store back; our own Redis is stopped when nobody else uses it. */
+export async function closeParts({ embedded, fill, store }: Parts): Promise<void> {
+  fill.stop()
+  await embedded?.stop({ whenLast: () => isLast(store) })
+  store.close()
+}
+
+/** Whether no other living process uses the store; false where it does not say. */
+async function isLast(store: RedisStore): Promise<boolean> {
+  const records = await store.views.hgetall(WORKERS_KEY).catch(() => null)
+  if (records === null) return false
+  return Object.values(records).every((text) => isProcessGone(JSON.parse(text) as WorkerRecord))
+}

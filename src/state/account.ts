@@ -1,0 +1,113 @@
+/**
+ * account - an account: its status, its limits, its live keys.
+ *
+ * States: pending (test servers send), active, paused (nothing is accepted; with `held` nothing is attempted either),
+ * closed (nothing is written any more, for good).
+ * Counters `account:<id>`: minute and month of its live servers together, and of its test servers together.
+ *
+ * Spec account.read, account.limits
+ */
+
+import type { EntityType, Ref } from '../../cluster/behaviour.ts'
+import {
+  HIGHEST_CAP_FACTOR,
+  MONTHLY_CAP_DEFAULT,
+  PER_MINUTE_DEFAULT,
+  SERVER_LIMIT_DEFAULT,
+} from '../../schemas/limits.ts'
+import type { CapTold } from '../actors/message/cap.ts'
+import { applyKeyEvent, type KeyEvent, type LiveKey } from './api-key.ts'
+import type { Period } from './quota.ts'
+import { remember } from './remember.ts'
+
+export type AccountStatus = 'pending' | 'active' | 'paused' | 'closed'
+
+/** Figures that an operator may change. */
+export interface AccountLimits {
+  readonly approvedCap: number
+  readonly monthlyCap: number
+  /** Null = a multiple of the approved cap. */
+  readonly highestCap: number | null
+  readonly serverLimit: number
+  readonly perMinuteLimit: number
+  readonly testPerMinuteLimit: number
+  readonly testMonthlyCap: number
+  readonly inboundPerMinuteLimit: number
+  readonly subscriptionActive: boolean
+}
+
+export interface AccountState extends AccountLimits {
+  readonly accountId: string
+  readonly name: string
+  readonly status: AccountStatus
+  readonly createdAtMs: number
+  readonly keys: readonly LiveKey[]
+  /** Servers that were not removed. */
+  readonly servers: number
+  /** Whether accepted mail waits until the account is resumed. */
+  readonly held: boolean
+  /** Its servers that have any webhook; absent: none has. */
+  readonly webhookServers?: readonly WebhookServer[]
+}
+
+/** A server with webhooks, for the events of caps that several servers share. */
+export interface WebhookServer {
+  readonly serverId: string
+  readonly mode: 'live' | 'test'
+}
+
+/** What events change of an account. */
+export type AccountChanges = Partial<AccountLimits & Pick<AccountState, 'status' | 'servers' | 'held'>>
+
+/** Counters of an account. */
+export interface AccountCounters {
+  readonly minute?: Period
+  readonly month?: Period
+  readonly testMinute?: Period
+  readonly testMonth?: Period
+  /** What was told of the monthly cap, and of the test servers' one. */
+  readonly monthTold?: CapTold
+  readonly testMonthTold?: CapTold
+}
+
+export type AccountEvent =
+  | { readonly type: 'created'; readonly account: AccountState }
+  | { readonly type: 'patched'; readonly changes: AccountChanges }
+  | { readonly type: 'webhook servers'; readonly webhookServers: readonly WebhookServer[] }
+  | KeyEvent
+
+/** What an account begins with. */
+export const ACCOUNT_DEFAULTS: AccountLimits = {
+  approvedCap: MONTHLY_CAP_DEFAULT,
+  monthlyCap: MONTHLY_CAP_DEFAULT,
+  highestCap: null,
+  serverLimit: SERVER_LIMIT_DEFAULT,
+  perMinuteLimit: PER_MINUTE_DEFAULT,
+  testPerMinuteLimit: PER_MINUTE_DEFAULT,
+  testMonthlyCap: MONTHLY_CAP_DEFAULT,
+  inboundPerMinuteLimit: PER_MINUTE_DEFAULT,
+  subscriptionActive: true,
+}
+
+export const accountEntity: EntityType<AccountState | null, AccountEvent> = {
+  kind: 'account',
+  version: 1,
+  empty: null,
+  apply(state, event) {
+    if (event.type === 'created') return event.account
+    if (state === null) return null
+    if (event.type === 'webhook servers') return { ...state, webhookServers: event.webhookServers }
+    if (event.type === 'patched') return { ...state, ...event.changes }
+    return { ...state, keys: applyKeyEvent(state.keys, event) }
+  },
+}
+
+export const accountRef = remember((accountId): Ref => ({ kind: 'account', id: accountId }))
+
+/** Owner of an account's counters. */
+export const accountOwner = remember((accountId) => `account:${accountId}`)
+
+/** The cap that an account's monthly cap may not pass. */
+export function highestCapOf({ highestCap, approvedCap }: Pick<AccountLimits, 'highestCap' | 'approvedCap'>): number {
+  return highestCap ?? approvedCap * HIGHEST_CAP_FACTOR
+}

@@ -1,0 +1,143 @@
+/**
+ * api-key - what stands under the hash of an API key, and whether a key is live.
+ *
+ * What a key may do never changes but by revocation, so a reader may remember it; that it is live is checked by each turn
+ * in the state of its owner, which holds the hashes of the live ones.
+ *
+ * Keys: `key:<sha256>` hash; `tokens:<owner>` hash, tokenId -> `[name, prefix, hash, created ms, revoked ms]`;
+ * `token-ids:<owner>` zset, tokenId by the ms of the id
+ *
+ * Spec key.format, key.revoke
+ */
+
+import type { Op } from '../../cluster/behaviour.ts'
+import { msOf } from '../../cluster/id.ts'
+import { apiKeyKey, tokenIdsKey, tokensKey } from './keys.ts'
+
+export type ApiKeyKind = 'server' | 'account' | 'operator'
+
+/** A live key in its owner's state. */
+export interface LiveKey {
+  readonly tokenId: string
+  /** SHA-256 of the whole key, hex. */
+  readonly hash: string
+}
+
+/** What a key may do. */
+export interface ApiKey {
+  readonly kind: ApiKeyKind
+  /** Null for an operator's. */
+  readonly accountId: string | null
+  /** Null but for a server's, like `mode` and `streamId`. */
+  readonly serverId: string | null
+  readonly tokenId: string
+  readonly mode: 'live' | 'test' | null
+  /** The server's default stream. */
+  readonly streamId: string | null
+  readonly revokedAtMs: number | null
+}
+
+/** A key in the list of its owner. */
+export interface Token {
+  readonly name: string
+  readonly prefix: string
+  readonly hash: string
+  readonly createdAtMs: number
+  readonly revokedAtMs: number | null
+}
+
+/** A key as it comes in a command: the value itself never does. */
+export interface NewKey {
+  readonly hash: string
+  readonly prefix: string
+}
+
+/** Owner under which the operator's keys are listed, on shard 0. */
+export const OPERATOR_OWNER = 'operator'
+
+/** Name of the key that an owner begins with. */
+export const FIRST_KEY_NAME = 'First key'
+
+/** Whether a key with this hash is live. */
+export function holdsKey(keys: readonly LiveKey[], hash: string): boolean {
+  for (const key of keys) if (key.hash === hash) return true
+  return false
+}
+
+/** What happens to the live keys of a server or an account. */
+export type KeyEvent =
+  | { readonly type: 'key-made'; readonly key: LiveKey }
+  | { readonly type: 'key-revoked'; readonly tokenId: string }
+
+/** The live keys after an event. */
+export function applyKeyEvent(keys: readonly LiveKey[], event: KeyEvent): LiveKey[] {
+  if (event.type === 'key-made') return [...keys, event.key]
+  return keys.filter(({ tokenId }) => tokenId !== event.tokenId)
+}
+
+/** Reads what stands under a key's hash; null where nothing does. */
+export function unpackApiKey(fields: ReadonlyMap<string, string>): ApiKey | null {
+  const kind = fields.get('kind')
+  const tokenId = fields.get('tokenId')
+  if (kind === undefined || tokenId === undefined) return null
+  return {
+    kind: kind as ApiKeyKind,
+    accountId: fields.get('accountId') || null,
+    serverId: fields.get('serverId') || null,
+    tokenId,
+    mode: (fields.get('mode') || null) as ApiKey['mode'],
+    streamId: fields.get('streamId') || null,
+    revokedAtMs: Number(fields.get('revoked') || 0) || null,
+  }
+}
+
+/** Packs a key of an owner's list. */
+export function packToken({ name, prefix, hash, createdAtMs, revokedAtMs }: Token): string {
+  const packed: unknown[] = [name, prefix, hash, createdAtMs]
+  if (revokedAtMs !== null) packed.push(revokedAtMs)
+  return JSON.stringify(packed)
+}
+
+/** Unpacks a key of an owner's list. */
+export function unpackToken(text: string): Token {
+  const [name, prefix, hash, createdAtMs, revokedAtMs] = JSON.parse(text) as [string, string, string, number, number?]
+  return { name, prefix, hash, createdAtMs, revokedAtMs: revokedAtMs ?? null }
+}
+
+/** Whose a new key is, and what it is called. */
+export interface KeyGrant extends Omit<ApiKey, 'revokedAtMs'> {
+  readonly name: string
+  readonly createdAtMs: number
+}
+
+/** Writes of a new key; the state of its owner is not among them. */
+export function newKeyOps(shard: number, { hash, prefix }: NewKey, grant: KeyGrant): Op[] {
+  const { kind, accountId, serverId, tokenId, mode, streamId, name, createdAtMs } = grant
+  const ownerId = serverId ?? accountId ?? OPERATOR_OWNER
+  const token = packToken({ name, prefix, hash, createdAtMs, revokedAtMs: null })
+  return [
+    {
+      key: apiKeyKey(shard, hash),
+      write: 'HSET',
+      args: fieldsOf({ kind, accountId, serverId, tokenId, mode, streamId, revoked: '' }),
+    },
+    { key: tokensKey(shard, ownerId), write: 'HSET', args: [tokenId, token] },
+    { key: tokenIdsKey(shard, ownerId), write: 'ZADD', args: [String(msOf(tokenId)), tokenId] },
+  ]
+}
+
+/** Writes that revoke a key of an owner's list; the state of its owner is not among them. */
+export function revokedKeyOps(
+  shard: number,
+  ownerId: string,
+  { tokenId, token }: { readonly tokenId: string; readonly token: Token & { readonly revokedAtMs: number } },
+): Op[] {
+  return [
+    { key: apiKeyKey(shard, token.hash), write: 'HSET', args: ['revoked', String(token.revokedAtMs)] },
+    { key: tokensKey(shard, ownerId), write: 'HSET', args: [tokenId, packToken(token)] },
+  ]
+}
+
+function fieldsOf(values: Readonly<Record<string, string | null>>): string[] {
+  return Object.entries(values).flatMap(([field, value]) => [field, value ?? ''])
+}

@@ -1,0 +1,104 @@
+/**
+ * audit - the log of what operators did: one entry for each act, written by the commit that makes the act true.
+ *
+ * Every command that an operator may give carries `by` (who, which act, with what note) in its body, and its decision
+ * adds `auditOps`. A refused order changes nothing and is not logged.
+ *
+ * An entry lies on the shard of what it is about, in one sorted set for each UTC month, whose members are
+ * `<auditId> <JSON>`. Not in a Redis stream: a note is free text and may name a person, and a member of a set can be
+ * removed for good. `before` and `after` hold ids, names, figures and states, never an address.
+ *
+ * Key: `audit:<yyyymm>` zset, score = ms of the entry's id; it expires 13 months after its month.
+ *
+ * Spec operator.audit, operator.note
+ */
+
+import type { Context, Op } from '../../cluster/behaviour.ts'
+import { msOf } from '../../cluster/id.ts'
+import { AUDIT_MONTHS } from '../../schemas/limits.ts'
+import type { RouteName } from '../../schemas/routes.ts'
+import { monthName, monthOf, monthStartMs } from './calendar.ts'
+import { auditKey } from './keys.ts'
+
+/** What an operator does: a write route of the operator listener, or a new operator key straight in the store. */
+export type AuditedAct = RouteName | 'makeOperatorKey'
+
+/** Who orders, as it comes in the body of a command. */
+export interface OperatorAct {
+  /** Token id of the operator's key; null for who had the store itself in hand. */
+  readonly actor: string | null
+  readonly act: AuditedAct
+  readonly note: string | null
+}
+
+/** Part of a state: fields by name. */
+export type Fields = Readonly<Record<string, unknown>>
+
+/** What an act was about. */
+export interface ActSubject {
+  /** Ids by the name of their field: `{accountId}`, `{serverId, tokenId}`. */
+  readonly targets: Readonly<Record<string, string>>
+  /** What the act changed, as it was and as it is; null where there was, or is, nothing. */
+  readonly before: Fields | null
+  readonly after: Fields | null
+}
+
+/** One entry of the log. */
+export interface AuditEntry extends OperatorAct, ActSubject {
+  /** Its milliseconds are the time of the act. */
+  readonly auditId: string
+}
+
+/** The writes that log an act. In: the turn's context, who ordered, what it was about. */
+export function auditOps(context: Pick<Context, 'shard' | 'newId'>, by: OperatorAct, subject: ActSubject): Op[] {
+  return entryOps(context.shard, { auditId: context.newId(), ...by, ...subject })
+}
+
+/** The same for an order that others than operators give too: nothing where `by` is absent. */
+export function auditOpsOf(context: Context, by: OperatorAct | undefined, subject: ActSubject): Op[] {
+  return by === undefined ? [] : auditOps(context, by, subject)
+}
+
+/** The writes of an entry that has its id. */
+export function entryOps(shard: number, entry: AuditEntry): Op[] {
+  const atMs = msOf(entry.auditId)
+  const key = auditKey(shard, monthName(atMs))
+  // The month's last day is readable for the whole of its time.
+  const expiresAtMs = monthStartMs(monthOf(atMs) + 1 + AUDIT_MONTHS)
+  return [
+    { key, write: 'ZADD', args: [String(atMs), packAudit(entry)] },
+    { key, write: 'PEXPIREAT', args: [String(expiresAtMs)] },
+  ]
+}
+
+/** What differs between two states of one thing, as it was and as it is. */
+export function differenceOf<State extends object>(was: State, is: State): { before: Fields; after: Fields } {
+  const before: Record<string, unknown> = {}
+  const after: Record<string, unknown> = {}
+  for (const name of new Set([...Object.keys(was), ...Object.keys(is)])) {
+    const [old, now] = [(was as Fields)[name] ?? null, (is as Fields)[name] ?? null]
+    if (JSON.stringify(old) === JSON.stringify(now)) continue
+    before[name] = old
+    after[name] = now
+  }
+  return { before, after }
+}
+
+/** Packs an entry as a member of its month. */
+export function packAudit({ auditId, actor, act, note, targets, before, after }: AuditEntry): string {
+  return `${auditId} ${JSON.stringify([act, actor, targets, note, before, after])}`
+}
+
+/** Unpacks a member of a month. */
+export function unpackAudit(member: string): AuditEntry {
+  const space = member.indexOf(' ')
+  const [act, actor, targets, note, before, after] = JSON.parse(member.slice(space + 1)) as [
+    AuditedAct,
+    string | null,
+    AuditEntry['targets'],
+    string | null,
+    Fields | null,
+    Fields | null,
+  ]
+  return { auditId: member.slice(0, space), actor, act, note, targets, before, after }
+}

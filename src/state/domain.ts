@@ -1,0 +1,159 @@
+/**
+ * domain - a sending domain of an account, and what a look-up of its two records makes of it.
+ *
+ * States (domain.states): unverified, verified, verified in warning (`failingSinceMs`), removed (`removedAtMs`).
+ * Guarantees: a resolver's failure changes nothing; mail goes out through the whole warning.
+ *
+ * Keys: `names:<account>` domain/<domain> -> id; `domains:<account>`; `sending:<account>` while verified;
+ * `dkim:<account>:<domain>`
+ *
+ * Spec domain.states, domain.verify
+ */
+
+import type { EntityType, Op, Ref } from '../../cluster/behaviour.ts'
+import { HOUR_MS } from './calendar.ts'
+import { sendingKey } from './keys.ts'
+
+/** What a look-up found; `dns_error` is the resolver's failure and says nothing of the record. */
+export type LookUp = 'ok' | 'missing' | 'mismatch' | 'dns_error'
+
+export interface DomainCheck {
+  readonly returnPath: LookUp
+  readonly dkim: LookUp
+  /** Of the key that is to follow; absent where none is. */
+  readonly pendingDkim?: LookUp
+  /** The selector that `dkim` is about: a look-up that began before a rotation says nothing of the key after it. */
+  readonly selector?: string
+}
+
+/** A DKIM key that signs as soon as its record is found. */
+export interface PendingKey {
+  readonly selector: string
+  readonly publicKey: string
+  readonly orderedAtMs: number
+}
+
+export interface RecordState {
+  /** What the last conclusive look-up found. */
+  readonly verified: boolean
+  /** Since when. */
+  readonly verifiedAtMs: number | null
+}
+
+export interface DomainState {
+  readonly domainId: string
+  readonly accountId: string
+  /** In lower case. */
+  readonly domain: string
+  readonly createdAtMs: number
+  readonly verified: boolean
+  readonly lastCheckedAtMs: number | null
+  /** Null unless verified and in its warning. */
+  readonly failingSinceMs: number | null
+  /** Since when it is unverified, where it is: it is looked at as closely as a new one. */
+  readonly unverifiedSinceMs: number
+  /** When the last warning began; kept after the domain has become unverified. */
+  readonly warningBeganAtMs: number | null
+  readonly selector: string
+  /** Since when the key of that selector signs. */
+  readonly keySinceMs: number
+  /** Base64, as in the DNS record. */
+  readonly publicKey: string
+  /** The key that is to follow, null where none was ordered. */
+  readonly pending: PendingKey | null
+  readonly returnPath: RecordState
+  readonly dkim: RecordState
+  readonly removedAtMs: number | null
+}
+
+/** A domain in the list of those one may send from. */
+export interface SendingRow {
+  readonly domainId: string
+  readonly failingSinceMs: number | null
+  /** Since when its present DKIM key signs. */
+  readonly keySinceMs: number
+}
+
+type Checked = Pick<
+  DomainState,
+  'verified' | 'lastCheckedAtMs' | 'failingSinceMs' | 'unverifiedSinceMs' | 'warningBeganAtMs' | 'returnPath' | 'dkim'
+>
+
+/** What a look-up that finds the pending key changes besides. */
+type Switched = Pick<DomainState, 'selector' | 'keySinceMs' | 'publicKey' | 'pending'>
+
+export type DomainEvent =
+  | { readonly type: 'added'; readonly domain: DomainState }
+  | { readonly type: 'checked'; readonly checked: Checked & Partial<Switched> }
+  | { readonly type: 'rotating'; readonly pending: PendingKey }
+  | { readonly type: 'removed'; readonly removedAtMs: number }
+
+/** How long a verified domain whose records went missing still sends. */
+export const WARNING_MS = 24 * HOUR_MS
+
+export const domainEntity: EntityType<DomainState | null, DomainEvent> = {
+  kind: 'domain',
+  version: 1,
+  empty: null,
+  apply(state, event) {
+    if (event.type === 'added') return event.domain
+    if (state === null) return null
+    if (event.type === 'checked') return { ...state, ...event.checked }
+    if (event.type === 'rotating') return { ...state, pending: event.pending }
+    return { ...state, verified: false, failingSinceMs: null, removedAtMs: event.removedAtMs }
+  },
+}
+
+export function domainRef(domainId: string): Ref {
+  return { kind: 'domain', id: domainId }
+}
+
+/** The domain with its pending key in use from `keySinceMs` on; its record counts as new. */
+export function switchedKey(
+  { selector, publicKey }: PendingKey,
+  keySinceMs: number,
+): Switched & Pick<DomainState, 'dkim'> {
+  return { selector, publicKey, keySinceMs, pending: null, dkim: { verified: false, verifiedAtMs: null } }
+}
+
+/** What a look-up at `nowMs` makes of a domain; null when nothing is to be recorded. */
+export function checkedDomain(domain: DomainState, check: DomainCheck, nowMs: number): Checked | null {
+  if (check.returnPath === 'dns_error' || check.dkim === 'dns_error') return null
+  const records = {
+    lastCheckedAtMs: nowMs,
+    returnPath: checkedRecord(domain.returnPath, check.returnPath, nowMs),
+    dkim: checkedRecord(domain.dkim, check.dkim, nowMs),
+    unverifiedSinceMs: domain.unverifiedSinceMs,
+  }
+  const { warningBeganAtMs, failingSinceMs } = domain
+  if (check.returnPath === 'ok' && check.dkim === 'ok')
+    return { ...records, verified: true, failingSinceMs: null, warningBeganAtMs: null }
+  if (!domain.verified) return { ...records, verified: false, failingSinceMs: null, warningBeganAtMs }
+  if (failingSinceMs === null) return { ...records, verified: true, failingSinceMs: nowMs, warningBeganAtMs: nowMs }
+  if (nowMs - failingSinceMs < WARNING_MS) return { ...records, verified: true, failingSinceMs, warningBeganAtMs }
+  return { ...records, verified: false, failingSinceMs: null, unverifiedSinceMs: nowMs, warningBeganAtMs }
+}
+
+/** Writes that make the list of domains one may send from say what the domain's state says. */
+export function sendingOps(shard: number, domain: DomainState): Op[] {
+  const key = sendingKey(shard, domain.accountId)
+  if (!domain.verified) return [{ key, write: 'HDEL', args: [domain.domain] }]
+  const row = JSON.stringify([domain.domainId, domain.failingSinceMs ?? 0, domain.keySinceMs])
+  return [{ key, write: 'HSET', args: [domain.domain, row] }]
+}
+
+/** Unpacks a row of the list of domains one may send from. */
+export function unpackSending(text: string): SendingRow {
+  const [domainId, failingSinceMs, keySinceMs] = JSON.parse(text) as [string, number, number]
+  return { domainId, failingSinceMs: failingSinceMs || null, keySinceMs }
+}
+
+/** Field of a domain among an account's names. */
+export function domainName(domain: string): string {
+  return `domain/${domain}`
+}
+
+function checkedRecord(record: RecordState, found: LookUp, nowMs: number): RecordState {
+  if (found !== 'ok') return { verified: false, verifiedAtMs: null }
+  return record.verified ? record : { verified: true, verifiedAtMs: nowMs }
+}

@@ -1,0 +1,131 @@
+/**
+ * content-part - the stored parts of a message's content: how many chunks, what writes them, what removes them.
+ *
+ * Part `body` is text and html; `a<k>` is attachment k. A part is cut into chunks; the first begins with a few bytes of
+ * our own.
+ *
+ * Keys: `bodies:<slice>:<live|test>` holds the small bodies that came with their command, those of two seconds together: a
+ * key of its own for each would be most of the store's keys, which costs every look-up; a key for longer would have no bound.
+ * `content:<contentId>:<part>[.<chunk>]` is all else.
+ *
+ * Spec retention.content
+ */
+
+import type { Op } from '../../../cluster/behaviour.ts'
+import { msOfCmdId } from '../../../cluster/cmd-id.ts'
+import { SHARDS } from '../../../cluster/id.ts'
+import { attachmentExpiresAtMs, contentExpiresAtMs } from '../age.ts'
+import { bodiesKey, contentKey } from '../keys.ts'
+
+export const CHUNK_BYTES_MAX = 256 * 1024
+/** Bytes before a part's own: encoding, number of chunks. */
+export const PART_HEADER_BYTES = 3
+export const BODY_PART = 'body'
+/** A larger body (its packed chunk) has a key of its own: few are, and a slice of them would grow to tens of megabytes. */
+export const SLICED_BYTES_MAX = 4_096
+const SLICE_MS = 2_000
+/** A command may be accepted this long after its id was made, and its body stays as long as any of its slice. */
+const SLICE_LATE_MS = 60_000
+
+/** A part of a message that is being accepted. */
+export interface ContentPart {
+  readonly part: string
+  /** Chunks in all. */
+  readonly chunks: number
+  /** Index of its first chunk among the command's blobs; null = it was written before, under its final name. */
+  readonly blob: number | null
+}
+
+/** A part whose bytes came with the command. */
+export interface InlinePart {
+  readonly part: string
+  readonly chunks: readonly Uint8Array[]
+}
+
+/** The small bodies of two seconds. */
+interface Slice {
+  readonly number: number
+  readonly key: string
+  readonly endsAtMs: number
+  /** Makes them go together. */
+  readonly expiry: Op
+}
+
+/** The last slice of each shard, for live and for test servers: its name is made once. */
+const lastSlices = new Array<Slice | undefined>(SHARDS * 2)
+
+/** Where a small body lies that came with its command. `contentId` begins with the command's id, which says the slice. */
+export function bodyPlace(shard: number, contentId: string, test: boolean): { key: string; field: string } {
+  return { key: sliceOf(shard, contentId, test).key, field: contentId }
+}
+
+/** Name of attachment `index`, from 0. */
+export function attachmentPart(index: number): string {
+  return `a${index}`
+}
+
+/** Chunks of a part of `bytes` bytes. */
+export function chunksOf(bytes: number): number {
+  return Math.max(1, Math.ceil((bytes + PART_HEADER_BYTES) / CHUNK_BYTES_MAX))
+}
+
+/** Writes that make the content of an accepted message stay: what came along is set, what was written before is kept. */
+export function contentOps(
+  { shard, contentId }: { readonly shard: number; readonly contentId: string },
+  parts: readonly ContentPart[],
+  of: { readonly blobs: readonly Uint8Array[]; readonly submittedAtMs: number; readonly test: boolean },
+): Op[] {
+  const ops: Op[] = []
+  for (const { part, chunks, blob } of parts) {
+    const isBody = part === BODY_PART
+    const endsAtMs = isBody ? contentExpiresAtMs(of.submittedAtMs, of.test) : attachmentExpiresAtMs(of.submittedAtMs)
+    const body = isBody && chunks === 1 && blob !== null ? of.blobs[blob] : undefined
+    if (body !== undefined && body.length <= SLICED_BYTES_MAX) {
+      const slice = sliceOf(shard, contentId, of.test)
+      // Ids may run ahead of the clock that made the command's: such a body would outlive its slice.
+      if (endsAtMs <= slice.endsAtMs) {
+        ops.push({ key: slice.key, write: 'HSET', args: [contentId, body] }, slice.expiry)
+        continue
+      }
+    }
+    const expiresAtMs = String(endsAtMs)
+    for (let chunk = 0; chunk < chunks; chunk += 1) {
+      const key = contentKey(shard, contentId, part, chunk)
+      const bytes = blob === null ? undefined : of.blobs[blob + chunk]
+      if (bytes === undefined) ops.push({ key, write: 'PEXPIREAT', args: [expiresAtMs] })
+      else ops.push({ key, write: 'SET', args: [bytes, 'PXAT', expiresAtMs] })
+    }
+  }
+  return ops
+}
+
+/** The parts with their bytes, null unless all came with the command. */
+export function inlineParts(parts: readonly ContentPart[], blobs: readonly Uint8Array[]): InlinePart[] | null {
+  const inline: InlinePart[] = []
+  for (const { part, chunks, blob } of parts) {
+    if (blob === null) return null
+    inline.push({ part, chunks: blobs.slice(blob, blob + chunks) })
+  }
+  return inline
+}
+
+/** Writes that remove all attachments, given their sizes in bytes. */
+export function attachmentEndOps(shard: number, contentId: string, sizes: readonly number[]): Op[] {
+  return sizes.flatMap((bytes, index) =>
+    Array.from({ length: chunksOf(bytes) }, (_, chunk): Op => {
+      return { key: contentKey(shard, contentId, attachmentPart(index), chunk), write: 'UNLINK', args: [] }
+    }),
+  )
+}
+
+function sliceOf(shard: number, contentId: string, test: boolean): Slice {
+  const number = Math.floor(msOfCmdId(contentId) / SLICE_MS)
+  const place = shard * 2 + (test ? 1 : 0)
+  const last = lastSlices[place]
+  if (last?.number === number) return last
+  const key = bodiesKey(shard, number, test)
+  const endsAtMs = contentExpiresAtMs((number + 1) * SLICE_MS + SLICE_LATE_MS, test)
+  const slice: Slice = { number, key, endsAtMs, expiry: { key, write: 'PEXPIREAT', args: [String(endsAtMs)] } }
+  lastSlices[place] = slice
+  return slice
+}

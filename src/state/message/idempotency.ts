@@ -1,0 +1,76 @@
+/**
+ * idempotency - an accepted answer under its Idempotency-Key, for 24 hours.
+ *
+ * Written in the commit of its message. Packed: `[fingerprint, ms, [message ids]]`, fingerprint = its first 128 bits,
+ * ids short. The day of the key is that of the turn; it is looked for under yesterday, today and tomorrow, because a clock
+ * may have gone back over midnight since.
+ *
+ * Key: `idempotency:<yyyymmdd>:<x>`, x = first four bits of the hash; expires an hour after the end of the next day
+ *
+ * Spec request.idempotency
+ */
+
+import type { Fact, Facts, Op } from '../../../cluster/behaviour.ts'
+import { idOfShort, shortId } from '../../../cluster/id.ts'
+import { IDEMPOTENCY_HOURS } from '../../../schemas/limits.ts'
+import { DAY_MS, dayName, HOUR_MS } from '../calendar.ts'
+import { idempotencyKey } from '../keys.ts'
+import { bucketOfHmac } from '../person.ts'
+
+const FINGERPRINT_CHARS = 32
+const DAYS = [0, -DAY_MS, DAY_MS]
+
+/** What a request brings. */
+export interface IdempotencyInput {
+  /** HMAC of server and key, 22 characters. */
+  readonly hash: string
+  /** SHA-256 of route and body, hex. */
+  readonly fingerprint: string
+}
+
+/** An answer that was given before. */
+export interface IdempotencyRecord {
+  /** Whether it was given to the same request. */
+  readonly same: boolean
+  readonly messageIds: readonly string[]
+}
+
+/** The reads that `findRecord` needs. */
+export function idempotencyFacts(shard: number, { hash }: IdempotencyInput, nowMs: number): Fact[] {
+  return DAYS.map((shiftMs) => ({ read: 'fields', key: keyOf(shard, hash, nowMs + shiftMs), fields: [hash] }))
+}
+
+/** The answer under the key, null where none was given within 24 hours. */
+export function findRecord(
+  facts: Facts,
+  { hash, fingerprint }: IdempotencyInput,
+  { shard, nowMs }: { shard: number; nowMs: number },
+): IdempotencyRecord | null {
+  for (const shiftMs of DAYS) {
+    const packed = facts.field(keyOf(shard, hash, nowMs + shiftMs), hash)
+    if (packed === null) continue
+    const [known, answeredAtMs, shorts] = JSON.parse(packed) as [string, number, string[]]
+    if (nowMs - answeredAtMs >= IDEMPOTENCY_HOURS * HOUR_MS) continue
+    return { same: known === fingerprint.slice(0, FINGERPRINT_CHARS), messageIds: shorts.map(idOfShort) }
+  }
+  return null
+}
+
+/** Writes of an answer. */
+export function recordOps(
+  { hash, fingerprint }: IdempotencyInput,
+  messageIds: readonly string[],
+  { shard, nowMs }: { shard: number; nowMs: number },
+): Op[] {
+  const key = keyOf(shard, hash, nowMs)
+  const record = JSON.stringify([fingerprint.slice(0, FINGERPRINT_CHARS), nowMs, messageIds.map(shortId)])
+  const expiresAtMs = (Math.floor(nowMs / DAY_MS) + 2) * DAY_MS + HOUR_MS
+  return [
+    { key, write: 'HSET', args: [hash, record] },
+    { key, write: 'PEXPIREAT', args: [String(expiresAtMs)] },
+  ]
+}
+
+function keyOf(shard: number, hash: string, ms: number): string {
+  return idempotencyKey(shard, dayName(ms), (bucketOfHmac(hash) >> 4).toString(16))
+}

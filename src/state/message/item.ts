@@ -1,0 +1,74 @@
+/**
+ * item - the name of one recipient's delivery in its lane; everything about it is found from the name.
+ *
+ * `<server short>.<segment>.<message short>.<recipient n>.<recipients in all><a if there are attachments>`, and on a broadcast
+ * stream `.<stream short>`, because what is delivered there is counted.
+ */
+
+import { idOfShort, shortId } from '../../../cluster/id.ts'
+import { remember, rememberShortly } from '../remember.ts'
+
+/** One recipient of one message. */
+export interface DeliveryItem {
+  readonly serverId: string
+  readonly segment: string
+  readonly messageId: string
+  /** Short id of the message. */
+  readonly short: string
+  /** From 0. */
+  readonly recipient: number
+  readonly recipients: number
+  readonly hasAttachments: boolean
+  /** Null on a stream of another kind. */
+  readonly broadcastStreamId: string | null
+}
+
+/** Lanes of the simulator and of the relay, and the prefix of those of recipient domains. */
+export const LANES = { simulate: 'simulate', relay: 'relay', deliver: 'deliver' } as const
+export type LanePrefix = keyof typeof LANES
+
+/** The runtime's lane of what is due by itself; its items are `<timer>:<rest>`. */
+export const TIMERS_LANE = 'timers'
+
+/** The lane of a recipient at `domain`. */
+export function laneOf(prefix: LanePrefix, domain: string): string {
+  return prefix === 'deliver' ? `${LANES.deliver}/${domain}` : LANES[prefix]
+}
+
+/** What the items of a message begin with. */
+export function itemPrefix(serverId: string, segment: string, short: string): string {
+  return `${shortId(serverId)}.${segment}.${short}.`
+}
+
+/** What the item of recipient `recipient` ends with. */
+export function itemSuffix(
+  recipient: number,
+  {
+    recipients,
+    hasAttachments,
+    broadcastStreamId,
+  }: Pick<DeliveryItem, 'recipients' | 'hasAttachments' | 'broadcastStreamId'>,
+): string {
+  const suffix = `${recipient}.${recipients}${hasAttachments ? 'a' : ''}`
+  return broadcastStreamId === null ? suffix : `${suffix}.${shortId(broadcastStreamId)}`
+}
+
+/** One server sends many messages. */
+const serverOf = remember(idOfShort)
+
+/** Reads the name of an item. All commands of a batch are asked what they read before the first of them is decided. */
+export const parseItem = rememberShortly(readItem)
+
+function readItem(item: string): DeliveryItem {
+  const [server = '', segment = '', short = '', recipient = '', last = '', stream] = item.split('.')
+  return {
+    serverId: serverOf(server),
+    segment,
+    messageId: idOfShort(short),
+    short,
+    recipient: Number(recipient),
+    recipients: Number.parseInt(last, 10),
+    hasAttachments: last.endsWith('a'),
+    broadcastStreamId: stream === undefined ? null : idOfShort(stream),
+  }
+}

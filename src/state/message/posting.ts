@@ -1,0 +1,58 @@
+/**
+ * posting - where a message of a busy segment is found from its persons and its tag.
+ *
+ * One entry for each message and bucket, with the message's id: two entries of one id cannot both be in a stream.
+ * Senders are not posted: a server has few, and the log names each. A segment of one bucket has no postings: its only list of persons would name every message that its log does, and an
+ * entry of the log tells sender, recipients and tag itself. Whoever searches such a segment reads its log.
+ *
+ * Keys: `by-person:<server>:<segment>:<bucket>` field `p` = numbers of recipients joined by a space; `by-tag:…` field `t` = tag hash
+ */
+
+import type { Op } from '../../../cluster/behaviour.ts'
+import { byPersonKey, byTagKey } from '../keys.ts'
+import { bucketOfHmac } from '../person.ts'
+import { bucketsOfSegment, hasPostings } from '../segment.ts'
+
+const PERSON_FIELD = 'p'
+const TAG_FIELD = 't'
+
+/** Where the postings of a message go. */
+export interface PostingPlace {
+  readonly shard: number
+  readonly serverId: string
+  readonly segment: string
+}
+
+/** Bucket of a person's postings. */
+export function bucketOfPosting(number: number, buckets: number): number {
+  return number % buckets
+}
+
+/** Bucket of a tag's postings. */
+export function bucketOfTag(tagHash: string, buckets: number): number {
+  return bucketOfHmac(tagHash) % buckets
+}
+
+/** Writes of the postings of one message, none in a segment without them; a person named twice is posted once. */
+export function postingOps(
+  { shard, serverId, segment }: PostingPlace,
+  entryId: string,
+  { numbers, tagHash }: { readonly numbers: Iterable<number>; readonly tagHash: string | null },
+): Op[] {
+  if (!hasPostings(segment)) return []
+  const buckets = bucketsOfSegment(segment)
+  const lists = new Map<number, string>()
+  for (const number of new Set(numbers)) {
+    const bucket = bucketOfPosting(number, buckets)
+    const list = lists.get(bucket)
+    lists.set(bucket, list === undefined ? String(number) : `${list} ${number}`)
+  }
+  const ops: Op[] = []
+  for (const [bucket, list] of lists)
+    ops.push({ key: byPersonKey(shard, serverId, segment, bucket), write: 'XADD', args: [entryId, PERSON_FIELD, list] })
+  if (tagHash !== null) {
+    const key = byTagKey(shard, serverId, segment, bucketOfTag(tagHash, buckets))
+    ops.push({ key, write: 'XADD', args: [entryId, TAG_FIELD, tagHash] })
+  }
+  return ops
+}

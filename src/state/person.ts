@@ -1,0 +1,260 @@
+/**
+ * person - addresses of an account as numbers, so that no stream ever holds an address.
+ *
+ * Rows: HMAC -> `<number> <yyyymm>`, the month in which it was last named, and how many suppression lists it is on where
+ * it is on any; number -> address, or once erased `<yyyymm> <pseudonym>`; `#` -> how many numbers the hash has given out.
+ * The month stands beside the number because the same read brings both.
+ *
+ * The first persons of an account lie in one hash, numbered from 1: most accounts never have more, and the owner of the
+ * shard knows that hash whole, so an address that is new costs no read. All others lie in buckets by the first byte of
+ * the HMAC, number = n x 256 + bucket, so that number -> address needs no index.
+ *
+ * Keys: `person:<account>`, `person:<account>:<xx>`, xx = first byte of the HMAC
+ */
+
+import type { Fact, Facts, Known, Op } from '../../cluster/behaviour.ts'
+import { firstPersonsKey, PERSON_BUCKETS, personKey } from './keys.ts'
+
+/** What stands under an HMAC. */
+export interface PersonRow {
+  readonly number: number
+  /** `yyyymm` in which it was last named. */
+  readonly month: string
+  /** Suppression lists that hold the person: its rows stay for as long as there are any. */
+  readonly suppressions: number
+}
+
+/** An address with its HMAC (22 characters of base64url). */
+export interface NamedPerson {
+  readonly hmac: string
+  readonly address: string
+}
+
+/** Field that counts the numbers of a hash. */
+export const COUNT_FIELD = '#'
+/** Persons of the first hash; a multiple of the number of buckets, whose numbers lie above. */
+export const FIRST_PERSONS = 1_024
+/**
+ * Fields of a hash that is read whole: 127 persons. One that is known whole stays so while it grows; a large one that has
+ * gone from memory is not read again for the sake of one address.
+ */
+const WHOLE_MAX = 256
+const FIRST_ROUNDS = FIRST_PERSONS / PERSON_BUCKETS
+/** Arguments of one write: a request may name a thousand persons. An even number. */
+const ARGS_EACH = 2_000
+const NO_FACTS: readonly Fact[] = []
+
+const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+const SIX_BITS = new Uint8Array(128)
+for (let index = 0; index < BASE64URL.length; index += 1) SIX_BITS[BASE64URL.charCodeAt(index)] = index
+
+/** Bucket of an HMAC: its first byte. */
+export function bucketOfHmac(hmac: string): number {
+  return (SIX_BITS[hmac.charCodeAt(0)]! << 2) | (SIX_BITS[hmac.charCodeAt(1)]! >> 4)
+}
+
+/** The hash that holds a person, by number. */
+export function keyOfNumber(shard: number, accountId: string, number: number): string {
+  return number <= FIRST_PERSONS
+    ? firstPersonsKey(shard, accountId)
+    : personKey(shard, accountId, number % PERSON_BUCKETS)
+}
+
+/** Packs what stands under an HMAC. */
+export function packPerson({ number, month, suppressions }: PersonRow): string {
+  return suppressions > 0 ? `${number} ${month} ${suppressions}` : `${number} ${month}`
+}
+
+/** Unpacks what stands under an HMAC. */
+export function unpackPerson(text: string): PersonRow {
+  const space = text.indexOf(' ')
+  const month = text.slice(space + 1, space + 7)
+  return { number: Number(text.slice(0, space)), month, suppressions: Number(text.slice(space + 8)) }
+}
+
+/** The address, or pseudonym, of what stands under a number. */
+export function addressOfRow(text: string): string {
+  return text.slice(text.indexOf(' ') + 1)
+}
+
+/** `yyyymm` of an erased person's row, null for one that is not. */
+export function erasedMonthOf(text: string): string | null {
+  const space = text.indexOf(' ')
+  return space < 0 ? null : text.slice(0, space)
+}
+
+/** The read of the row under a number. */
+export function addressFact(shard: number, accountId: string, number: number): Fact & { readonly read: 'fields' } {
+  return { read: 'fields', key: keyOfNumber(shard, accountId, number), fields: [String(number)] }
+}
+
+/** Where the persons of an account are. */
+interface Account {
+  readonly shard: number
+  readonly accountId: string
+}
+
+/** The reads that find these HMACs wherever they are: the first hash, and each one's bucket. */
+export function personFacts(account: Account, asked: readonly string[]): Fact[] {
+  return [firstFact(account, asked), ...bucketFacts(account, asked)]
+}
+
+/**
+ * The reads that naming these HMACs needs as far as the owner can tell: the first hash, and where that is full and does
+ * not hold them their buckets. What they leave out is in `unreadPersons`.
+ */
+export function namingFacts(account: Account, asked: readonly string[], known: Known = () => undefined): Fact[] {
+  const first = firstFact(account, asked)
+  const count = known(first.key, COUNT_FIELD)
+  if (count === undefined || hasRoom(count, asked.length)) return [first]
+  return [
+    first,
+    ...bucketFacts(
+      account,
+      asked.filter((hmac) => known(first.key, hmac) === null),
+    ),
+  ]
+}
+
+/** The reads without which these HMACs, whose `namingFacts` were fetched, cannot be numbered. */
+export function unreadPersons(facts: Facts, account: Account, asked: readonly string[]): readonly Fact[] {
+  const key = firstPersonsKey(account.shard, account.accountId)
+  if (hasRoom(facts.field(key, COUNT_FIELD), asked.length)) return NO_FACTS
+  const absent = asked.filter((hmac) => facts.field(key, hmac) === null)
+  return bucketFacts(account, absent).filter((fact) => !facts.has(fact))
+}
+
+/** Whether the first hash can hold `more` persons: then it holds all of the account. */
+function hasRoom(count: string | null, more: number): boolean {
+  return Number(count ?? 0) + more <= FIRST_PERSONS
+}
+
+function firstFact({ shard, accountId }: Account, hmacs: readonly string[]): Fact & { readonly read: 'fields' } {
+  const key = firstPersonsKey(shard, accountId)
+  return { read: 'fields', key, fields: [COUNT_FIELD, ...hmacs], wholeMax: WHOLE_MAX }
+}
+
+/** One read for each bucket. */
+function bucketFacts({ shard, accountId }: Account, hmacs: readonly string[]): Fact[] {
+  const buckets = new Map<number, string[]>()
+  for (const hmac of hmacs) {
+    const bucket = bucketOfHmac(hmac)
+    const fields = buckets.get(bucket)
+    if (fields === undefined) buckets.set(bucket, [COUNT_FIELD, hmac])
+    else fields.push(hmac)
+  }
+  const facts: Fact[] = []
+  for (const [bucket, fields] of buckets)
+    facts.push({ read: 'fields', key: personKey(shard, accountId, bucket), fields, wholeMax: WHOLE_MAX })
+  return facts
+}
+
+/**
+ * The write that counts suppression lists more or, below 0, less; null where the address has no row any more. In: the
+ * person's rows must have been fetched (`personFacts`).
+ */
+export function countListOp(facts: Facts, by: number, { hmac, ...account }: Account & { hmac: string }): Op | null {
+  const row = personRowIn(facts, { hmac, ...account })
+  if (row === null) return null
+  const suppressions = Math.max(0, row.suppressions + by)
+  const key = keyOfNumber(account.shard, account.accountId, row.number)
+  return { key, write: 'HSET', args: [hmac, packPerson({ ...row, suppressions })] }
+}
+
+/** The row of an address, null where it has none. It must have been fetched (`personFacts`). */
+export function personRowIn(facts: Facts, { hmac, shard, accountId }: Account & { hmac: string }): PersonRow | null {
+  const packed =
+    facts.field(firstPersonsKey(shard, accountId), hmac) ??
+    facts.field(personKey(shard, accountId, bucketOfHmac(hmac)), hmac)
+  return packed === null ? null : unpackPerson(packed)
+}
+
+interface Rows {
+  readonly key: string
+  /** Bucket of the numbers; -1: the first hash. */
+  readonly bucket: number
+  /** Numbers given out, or -1 before it was looked at. */
+  count: number
+  readonly writes: string[]
+}
+
+/** Numbers of the persons of one turn; what is new or was last named in an earlier month is written by `ops`. */
+export class PersonNumbers {
+  private readonly account: Account
+  private readonly facts: Facts
+  private readonly known = new Map<string, number>()
+  private readonly first: Rows
+  private readonly buckets = new Map<number, Rows>()
+
+  /** `namingFacts` and `unreadPersons`, or `personFacts`, must have been fetched for whoever is named. */
+  constructor(facts: Facts, account: Account) {
+    this.facts = facts
+    this.account = account
+    this.first = rowsOf(firstPersonsKey(account.shard, account.accountId), -1)
+  }
+
+  /** The number of a person named in `month` (`yyyymm`). */
+  numberOf({ hmac, address }: NamedPerson, month: string): number {
+    const known = this.known.get(hmac)
+    if (known !== undefined) return known
+    const number = this.find({ hmac, address }, month)
+    this.known.set(hmac, number)
+    return number
+  }
+
+  /** The writes that what was named so far needs: at most one for each hash. */
+  ops(): Op[] {
+    const ops: Op[] = []
+    addWrites(ops, this.first)
+    for (const rows of this.buckets.values()) addWrites(ops, rows)
+    return ops
+  }
+
+  private find(person: NamedPerson, month: string): number {
+    const { hmac } = person
+    const packed = this.facts.field(this.first.key, hmac)
+    if (packed !== null) return stamp(this.first, { hmac, packed, month })
+    if (this.countOf(this.first) < FIRST_PERSONS) return this.give(this.first, person, month)
+    const rows = this.bucketOf(hmac)
+    const there = this.facts.field(rows.key, hmac)
+    return there === null ? this.give(rows, person, month) : stamp(rows, { hmac, packed: there, month })
+  }
+
+  private bucketOf(hmac: string): Rows {
+    const number = bucketOfHmac(hmac)
+    let rows = this.buckets.get(number)
+    if (rows === undefined) {
+      rows = rowsOf(personKey(this.account.shard, this.account.accountId, number), number)
+      this.buckets.set(number, rows)
+    }
+    return rows
+  }
+
+  private give(rows: Rows, { hmac, address }: NamedPerson, month: string): number {
+    rows.count = this.countOf(rows) + 1
+    const { bucket, count } = rows
+    const number = bucket < 0 ? count : (count + FIRST_ROUNDS) * PERSON_BUCKETS + bucket
+    rows.writes.push(hmac, packPerson({ number, month, suppressions: 0 }), String(number), address)
+    return number
+  }
+
+  private countOf({ key, count }: Rows): number {
+    return count < 0 ? Number(this.facts.field(key, COUNT_FIELD) ?? 0) : count
+  }
+}
+
+function rowsOf(key: string, bucket: number): Rows {
+  return { key, bucket, count: -1, writes: [] }
+}
+
+function addWrites(ops: Op[], { key, count, writes }: Rows): void {
+  if (count >= 0) writes.push(COUNT_FIELD, String(count))
+  for (let start = 0; start < writes.length; start += ARGS_EACH)
+    ops.push({ key, write: 'HSET', args: writes.length <= ARGS_EACH ? writes : writes.slice(start, start + ARGS_EACH) })
+}
+
+function stamp(rows: Rows, { hmac, packed, month }: { hmac: string; packed: string; month: string }): number {
+  const person = unpackPerson(packed)
+  if (person.month < month) rows.writes.push(hmac, packPerson({ ...person, month }))
+  return person.number
+}

@@ -1,0 +1,138 @@
+/**
+ * segment - the stretch of a server's log that a message belongs to, with its head, status and postings.
+ *
+ * States: a segment is open from its first message until one comes that belongs to another UTC month (live) or day (test)
+ * of ids, or that it has no room for. A full one stays open for messages of the millisecond it ended in, so that segments
+ * never overlap in time: the time in an id alone tells its segment.
+ *
+ * A name is `<yyyymm or yyyymmdd>-<n>-<posting buckets>`. The buckets are fixed when the segment opens, by how many
+ * recipients the one before had: 256 after a full one, 64 after a busy one, else 1, because a stream costs kilobytes
+ * however few entries it has. A segment of one bucket has no postings at all: its log names the same persons and tags.
+ * On a live server it ends where it would be busy, so that no search walks a long log. Test servers have no postings.
+ *
+ * Key: `segments:<server>`; the open segment stands in the server's counters
+ */
+
+import { dayName, endOfNameMs, monthName } from './calendar.ts'
+import { byPersonKey, byTagKey, headKey, logKey, statusKey } from './keys.ts'
+
+/** The open segment. */
+export interface Segment {
+  readonly name: string
+  readonly recipients: number
+  /** Of heads, and of statuses beyond what `STATUS_BYTES` allows for. */
+  readonly bytes: number
+  /** Time in the last id that went in. */
+  readonly lastMs: number
+}
+
+export interface SegmentBounds {
+  readonly recipientsMax: number
+  readonly bytesMax: number
+  /** Recipients that end a segment without postings, and from which on the segment after this one has them. */
+  readonly busyRecipients: number
+  /** Recipients from which on the segment after this one has the most buckets. */
+  readonly fullRecipients: number
+}
+
+export const SEGMENT_BOUNDS: SegmentBounds = {
+  recipientsMax: 50_000,
+  bytesMax: 16 * 1024 * 1024,
+  busyRecipients: 5_000,
+  fullRecipients: 40_000,
+}
+
+/** Bytes of a recipient's status that every segment has room for; an outcome adds what goes beyond. */
+export const STATUS_BYTES = 128
+
+const BUSY_BUCKETS = 64
+const FULL_BUCKETS = 256
+/** What the names of segments with one bucket end with. */
+const UNPOSTED_END = '-1'
+const TEST_NAME_CHARS = 8
+
+/** What wants to go in. */
+export interface SegmentLoad {
+  readonly idMs: number
+  readonly test: boolean
+  readonly recipients: number
+  readonly bytes: number
+}
+
+/** The segment that a message goes to, with the message in it, and whether it has just been opened. */
+export function enterSegment(
+  open: Segment | null,
+  load: SegmentLoad,
+  bounds: SegmentBounds,
+): { readonly segment: Segment; readonly opened: boolean } {
+  const { idMs, recipients, bytes } = load
+  const period = load.test ? dayName(idMs) : monthName(idMs)
+  if (open !== null && staysOpen(open, load, { period, bounds })) {
+    const segment = {
+      name: open.name,
+      recipients: open.recipients + recipients,
+      bytes: open.bytes + bytes,
+      lastMs: idMs,
+    }
+    return { segment, opened: false }
+  }
+  const samePeriod = open !== null && periodOfSegment(open.name) === period
+  const place = samePeriod ? placeOfSegment(open.name) + 1 : 0
+  const buckets = load.test || open === null ? 1 : bucketsAfter(open.recipients + recipients, bounds)
+  return { segment: { name: `${period}-${place}-${buckets}`, recipients, bytes, lastMs: idMs }, opened: true }
+}
+
+/** In: recipients of the segment before, those that found no room there among them. */
+function bucketsAfter(recipients: number, { busyRecipients, fullRecipients }: SegmentBounds): number {
+  if (recipients >= fullRecipients) return FULL_BUCKETS
+  return recipients >= busyRecipients ? BUSY_BUCKETS : 1
+}
+
+/** Posting buckets of a segment. */
+export function bucketsOfSegment(name: string): number {
+  return Number(name.slice(name.lastIndexOf('-') + 1))
+}
+
+/** Whether a segment's messages are posted; else they are found from its log alone. */
+export function hasPostings(name: string): boolean {
+  return !name.endsWith(UNPOSTED_END)
+}
+
+/** Whether a segment is a test server's. */
+export function isTestSegment(name: string): boolean {
+  return name.indexOf('-') === TEST_NAME_CHARS
+}
+
+/** First millisecond after the month or day of a segment. */
+export function segmentEndMs(name: string): number {
+  return endOfNameMs(periodOfSegment(name))
+}
+
+/** Every key of a segment. */
+export function segmentKeys(shard: number, serverId: string, name: string): string[] {
+  const keys = [logKey(shard, serverId, name), headKey(shard, serverId, name), statusKey(shard, serverId, name)]
+  if (!hasPostings(name)) return keys
+  for (let bucket = 0; bucket < bucketsOfSegment(name); bucket += 1)
+    keys.push(byPersonKey(shard, serverId, name, bucket), byTagKey(shard, serverId, name, bucket))
+  return keys
+}
+
+function staysOpen(
+  open: Segment,
+  load: SegmentLoad,
+  { period, bounds }: { period: string; bounds: SegmentBounds },
+): boolean {
+  if (periodOfSegment(open.name) !== period) return false
+  const isShort = !load.test && !hasPostings(open.name)
+  const recipientsMax = isShort ? Math.min(bounds.busyRecipients, bounds.recipientsMax) : bounds.recipientsMax
+  const fits = open.recipients + load.recipients <= recipientsMax && open.bytes + load.bytes <= bounds.bytesMax
+  return fits || load.idMs <= open.lastMs
+}
+
+function periodOfSegment(name: string): string {
+  return name.slice(0, name.indexOf('-'))
+}
+
+function placeOfSegment(name: string): number {
+  return Number(name.slice(name.indexOf('-') + 1, name.lastIndexOf('-')))
+}

@@ -1,0 +1,79 @@
+/**
+ * server - a server of an account: its mode, its own limits, its live keys.
+ *
+ * Counters `server:<id>`: what its minute and month have taken, and the open segment of its log.
+ *
+ * Spec server.read
+ */
+
+import type { EntityType, Ref } from '../../cluster/behaviour.ts'
+import type { CapTold } from '../actors/message/cap.ts'
+import { applyKeyEvent, type KeyEvent, type LiveKey } from './api-key.ts'
+import type { Period } from './quota.ts'
+import { remember } from './remember.ts'
+import type { Segment } from './segment.ts'
+
+export type ServerMode = 'live' | 'test'
+
+export interface ServerState {
+  readonly serverId: string
+  readonly accountId: string
+  readonly name: string
+  readonly mode: ServerMode
+  readonly createdAtMs: number
+  /** Emails a minute; null = the account's limit alone. */
+  readonly perMinuteLimit: number | null
+  /** Emails a month; null = the account's cap alone. */
+  readonly monthlyCap: number | null
+  readonly defaultStreamId: string
+  readonly keys: readonly LiveKey[]
+  /** Whether it has any webhook, enabled or not; absent: it has none. */
+  readonly hasWebhooks?: boolean
+  /** Set once it was removed: it has no key then, and is not shown. */
+  readonly removedAtMs?: number
+}
+
+/** What an order may change of a server. */
+export type ServerChanges = Partial<Pick<ServerState, 'name' | 'perMinuteLimit' | 'monthlyCap'>>
+
+/** Counters of a server. */
+export interface ServerCounters {
+  readonly minute?: Period
+  readonly month?: Period
+  readonly segment?: Segment
+  /** What was told of the monthly cap. */
+  readonly monthTold?: CapTold
+  /** Until when somebody listens to its events. */
+  readonly listenedUntilMs?: number
+}
+
+export type ServerEvent =
+  | { readonly type: 'created'; readonly server: ServerState }
+  | { readonly type: 'webhooks'; readonly hasWebhooks: boolean }
+  | { readonly type: 'patched'; readonly changes: ServerChanges }
+  | { readonly type: 'removed'; readonly removedAtMs: number }
+  | KeyEvent
+
+export const serverEntity: EntityType<ServerState | null, ServerEvent> = {
+  kind: 'server',
+  version: 1,
+  empty: null,
+  apply(state, event) {
+    if (event.type === 'created') return event.server
+    if (state === null) return null
+    if (event.type === 'webhooks') return { ...state, hasWebhooks: event.hasWebhooks }
+    if (event.type === 'patched') return { ...state, ...event.changes }
+    if (event.type === 'removed') return { ...state, keys: [], removedAtMs: event.removedAtMs }
+    return { ...state, keys: applyKeyEvent(state.keys, event) }
+  },
+}
+
+/** The field of a server's name among the names of its account. */
+export function serverName(name: string): string {
+  return `server/${name}`
+}
+
+export const serverRef = remember((serverId): Ref => ({ kind: 'server', id: serverId }))
+
+/** Owner of a server's counters. */
+export const serverOwner = remember((serverId) => `server:${serverId}`)

@@ -1,0 +1,156 @@
+/**
+ * webhook-record - how one delivery fares, packed small.
+ *
+ * States (webhook.delivery): pending, delivered, dead. A delivery without a record is fresh: pending, not attempted. One
+ * that was queued before its webhook was last switched off is dead, whatever its record says.
+ *
+ * Packed: `[letter, attempts, last status code, delivered, last error, next attempt, base, failures, queued]`; letters p v
+ * d; instants in ms after the delivery's creation, 0 for none; zeros at the end are left off. A delivery that was
+ * delivered at once takes some 16 bytes.
+ *
+ * Spec webhook.delivery, webhook.states
+ */
+
+import type { Op } from '../../../cluster/behaviour.ts'
+import { msOf, partsOf, shortId } from '../../../cluster/id.ts'
+import { DAY_MS } from '../calendar.ts'
+import { deadKey, deliveryKey } from '../keys.ts'
+import { sliceEndMs } from './slice.ts'
+import type { WebhookState } from './webhook.ts'
+
+/** Spec webhook.delivery: what is told of an attempt that failed, beside `http_<status>`. */
+export type PostError =
+  | 'timeout'
+  | 'redirect'
+  | 'dns_error'
+  | 'private_address'
+  | 'connect_failed'
+  | 'tls_failed'
+  | 'webhook_disabled'
+  | 'backlog_full'
+  | `http_${number}`
+
+export interface DeliveryRecord {
+  readonly status: 'pending' | 'delivered' | 'dead'
+  readonly attempts: number
+  readonly lastStatusCode: number | null
+  readonly lastError: string | null
+  readonly deliveredAtMs: number | null
+  /** Null unless pending. */
+  readonly nextAttemptAtMs: number | null
+  /** Attempts made before it was last queued. */
+  readonly base: number
+  /** Failed attempts since it was last queued. */
+  readonly failures: number
+  /** When it was replayed last; null: never. */
+  readonly queuedAtMs: number | null
+}
+
+/** A delivery, by what its item says. */
+export interface DeliveryPlace {
+  readonly shard: number
+  readonly webhookId: string
+  readonly deliveryId: string
+  readonly slice: string
+}
+
+type Packed = [letter: keyof typeof STATUSES, ...rest: (number | string)[]]
+
+const STATUSES = { p: 'pending', v: 'delivered', d: 'dead' } as const
+const LETTERS = { pending: 'p', delivered: 'v', dead: 'd' } as const
+/** Spec retention.delivery: days for which delivered ones are kept. */
+const DELIVERED_DAYS = 30
+/** Places within a millisecond that the score of a dead delivery tells apart: what a double has left. */
+const SCORES_PER_MS = 4_096
+/** The next score. */
+export const DEAD_SCORE_STEP = 1 / SCORES_PER_MS
+
+/** Packs a record; times are kept relative to the delivery's creation. */
+function packRecord(record: DeliveryRecord, createdAtMs: number): string {
+  const { status, attempts, lastStatusCode, lastError, deliveredAtMs, nextAttemptAtMs, base, failures } = record
+  const since = (ms: number | null): number => (ms === null ? 0 : ms - createdAtMs)
+  const packed: Packed = [LETTERS[status], attempts, lastStatusCode ?? 0, since(deliveredAtMs), lastError ?? 0]
+  packed.push(since(nextAttemptAtMs), base, failures, since(record.queuedAtMs))
+  while (packed.length > 2 && packed.at(-1) === 0) packed.pop()
+  return JSON.stringify(packed)
+}
+
+/** Unpacks what `packRecord` made; null, where there is no record, is a fresh delivery. */
+export function unpackRecord(text: string | null, createdAtMs: number): DeliveryRecord {
+  const [letter, attempts = 0, code = 0, delivered = 0, error = 0, next = 0, base = 0, failures = 0, queued = 0] = (
+    text === null ? ['p'] : JSON.parse(text)
+  ) as Packed
+  const status = STATUSES[letter]
+  const instant = (ms: number | string): number => createdAtMs + (ms as number)
+  return {
+    status,
+    attempts: attempts as number,
+    lastStatusCode: code === 0 ? null : (code as number),
+    lastError: error === 0 ? null : (error as string),
+    deliveredAtMs: status === 'delivered' ? instant(delivered) : null,
+    nextAttemptAtMs: status === 'pending' ? instant(next) : null,
+    base: base as number,
+    failures: failures as number,
+    queuedAtMs: queued === 0 ? null : instant(queued),
+  }
+}
+
+/**
+ * Attempts of a delivery that were ever begun. In: its row of `claims`, which counts those since it was last queued and
+ * goes when it ends; null for none.
+ */
+export function attemptsMade({ attempts, base }: DeliveryRecord, row: string | null): number {
+  return Math.max(attempts, base + attemptsOfRow(row))
+}
+
+/** Attempts that a row of `claims` counts. */
+export function attemptsOfRow(row: string | null): number {
+  return row === null ? 0 : (JSON.parse(row) as [worker: string, lane: string, attempt: number])[2]
+}
+
+/** Whether a delivery was queued before its webhook was last switched off. */
+export function isSwitchedOff(
+  { off }: Pick<WebhookState, 'off'>,
+  { deliveryId, record }: { deliveryId: string; record: DeliveryRecord },
+): boolean {
+  if (off === null) return false
+  return record.queuedAtMs === null ? deliveryId < off.id : record.queuedAtMs <= off.atMs
+}
+
+/** A record as it counts, with what a switch-off has made of it. */
+export function shownRecord(
+  webhook: Pick<WebhookState, 'off'>,
+  { deliveryId, record }: { deliveryId: string; record: DeliveryRecord },
+): DeliveryRecord {
+  if (record.status !== 'pending' || !isSwitchedOff(webhook, { deliveryId, record })) return record
+  return deadRecord(record, 'webhook_disabled')
+}
+
+/** The record of a delivery that is given up. */
+export function deadRecord(record: DeliveryRecord, lastError: PostError): DeliveryRecord {
+  return { ...record, status: 'dead', nextAttemptAtMs: null, deliveredAtMs: null, lastError }
+}
+
+/** Writes a record. */
+export function recordOp({ shard, webhookId, deliveryId, slice }: DeliveryPlace, record: DeliveryRecord): Op {
+  const key = deliveryKey(shard, webhookId, slice)
+  return { key, write: 'HSET', args: [shortId(deliveryId), packRecord(record, msOf(deliveryId))] }
+}
+
+/** Writes that a delivery is dead, and lists it among the dead. */
+export function deadOps(place: DeliveryPlace, { item, record }: { item: string; record: DeliveryRecord }): Op[] {
+  const { shard, webhookId, deliveryId, slice } = place
+  const key = deadKey(shard, webhookId, slice)
+  return [recordOp(place, record), { key, write: 'ZADD', args: [String(deadScore(deliveryId)), item] }]
+}
+
+/** Where a delivery stands among the dead: in ms, those of one millisecond in the order of their ids. */
+export function deadScore(deliveryId: string): number {
+  const { ms, counter } = partsOf(deliveryId)
+  return ms + Math.min(counter, SCORES_PER_MS - 1) * DEAD_SCORE_STEP
+}
+
+/** Whether of a slice only what is dead, or was and waits again, is still kept and listed. */
+export function isThinned(slice: string, nowMs: number): boolean {
+  return sliceEndMs(slice) + DELIVERED_DAYS * DAY_MS <= nowMs
+}

@@ -1,0 +1,41 @@
+/**
+ * webhook-slice - the deliveries of a webhook by UTC day, so that no key grows without bound and old ones go as a whole.
+ *
+ * A slice is called `<yyyymmdd>-<n>`; the next n begins at 50,000 deliveries.
+ *
+ * Keys: slices, queue, delivery, dead
+ */
+
+import { dayName, endOfNameMs } from '../calendar.ts'
+
+/** Deliveries of one slice: a hash of their records has 5 MB then. */
+const DELIVERIES_MAX = 50_000
+
+/** The slice that is open. */
+export interface Slice {
+  readonly name: string
+  readonly deliveries: number
+}
+
+/** The slice that a delivery made at `nowMs` goes into. In: the open one, null for none. */
+export function enterSlice(
+  open: Slice | null,
+  nowMs: number,
+  deliveriesMax = DELIVERIES_MAX,
+): { readonly slice: Slice; readonly opened: boolean } {
+  const day = dayName(nowMs)
+  const isToday = open !== null && dayOf(open.name) === day
+  if (isToday && open.deliveries < deliveriesMax)
+    return { slice: { name: open.name, deliveries: open.deliveries + 1 }, opened: false }
+  const place = isToday ? Number(open.name.slice(open.name.indexOf('-') + 1)) + 1 : 0
+  return { slice: { name: `${day}-${place}`, deliveries: 1 }, opened: true }
+}
+
+/** First millisecond after the day of a slice. */
+export function sliceEndMs(name: string): number {
+  return endOfNameMs(dayOf(name))
+}
+
+function dayOf(name: string): string {
+  return name.slice(0, name.indexOf('-'))
+}

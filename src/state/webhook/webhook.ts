@@ -1,0 +1,117 @@
+/**
+ * webhook - a webhook of a server, and the list of a server's webhooks that every event is held against.
+ *
+ * States (webhook.states): enabled, disabled, removed. What was queued before the last switch-off is dead, whatever its
+ * record still says, so a switch is one small commit however much is queued.
+ *
+ * Two entities: `webhook:<id>` holds all of one; `webhooks:<server>` what an announcement needs of each, so that an event
+ * is held against them without a read. A server says itself whether it has any.
+ *
+ * Spec webhook.states, webhook.filter
+ */
+
+import type { EntityType, Ref } from '../../../cluster/behaviour.ts'
+import type { EventName } from '../../../schemas/webhook.ts'
+import type { Slice } from './slice.ts'
+
+/** A signing secret: its value is sealed under the installation's key. */
+export interface WebhookSecret {
+  readonly secretId: string
+  readonly createdAtMs: number
+  readonly sealed: string
+}
+
+/** A moment among the ids of the shard, and in time. */
+export interface SwitchOff {
+  readonly id: string
+  readonly atMs: number
+}
+
+export interface WebhookState {
+  readonly webhookId: string
+  readonly accountId: string
+  readonly serverId: string
+  readonly url: string
+  /** What URLs of a server are compared by. */
+  readonly urlHash: string
+  readonly events: readonly EventName[]
+  /** Messages of this stream only; null = of every stream. */
+  readonly streamId: string | null
+  readonly enabled: boolean
+  readonly inboundContent: 'full' | 'reference'
+  /** Whether its server is a test server. */
+  readonly test: boolean
+  readonly createdAtMs: number
+  /** Oldest first. */
+  readonly secrets: readonly WebhookSecret[]
+  /** The last switch-off: what was queued before is dead. */
+  readonly off: SwitchOff | null
+  readonly removedAtMs: number | null
+}
+
+export type WebhookEvent =
+  | { readonly type: 'created'; readonly webhook: WebhookState }
+  | {
+      readonly type: 'changed'
+      readonly changes: Partial<Pick<WebhookState, 'enabled' | 'secrets' | 'off' | 'removedAtMs'>>
+    }
+
+/** What an announcement needs of a webhook. */
+export interface Listener {
+  readonly webhookId: string
+  readonly events: readonly EventName[]
+  readonly streamId: string | null
+  readonly enabled: boolean
+}
+
+export type ListenersEvent =
+  | { readonly type: 'set'; readonly listener: Listener }
+  | { readonly type: 'removed'; readonly webhookId: string }
+
+/** Counters of a webhook: what waits, and the slice that is open. */
+export interface WebhookCounters {
+  readonly pending: number
+  readonly slice: Slice | null
+  /** Pending deliveries are looked for from this one on, itself included, when there are too many. */
+  readonly trimmed?: readonly [slice: string, deliveryId: string]
+  /** The last slice of which only the dead are left. */
+  readonly thinned?: string
+}
+
+export const webhookEntity: EntityType<WebhookState | null, WebhookEvent> = {
+  kind: 'webhook',
+  version: 1,
+  empty: null,
+  apply(state, event) {
+    if (event.type === 'created') return event.webhook
+    return state === null ? null : { ...state, ...event.changes }
+  },
+}
+
+/** In the order of creation. */
+export const listenersEntity: EntityType<readonly Listener[] | null, ListenersEvent> = {
+  kind: 'webhooks',
+  version: 1,
+  empty: null,
+  apply(state, event) {
+    if (event.type === 'removed')
+      return state === null ? null : state.filter(({ webhookId }) => webhookId !== event.webhookId)
+    const { listener } = event
+    if (!state?.some(({ webhookId }) => webhookId === listener.webhookId)) return [...(state ?? []), listener]
+    return state.map((one) => (one.webhookId === listener.webhookId ? listener : one))
+  },
+}
+
+export function webhookRef(webhookId: string): Ref {
+  return { kind: 'webhook', id: webhookId }
+}
+
+/** The webhooks of a server. */
+export function listenersRef(serverId: string): Ref {
+  return { kind: 'webhooks', id: serverId }
+}
+
+/** Owner of a webhook's counters. */
+export function webhookOwner(webhookId: string): string {
+  return `webhook:${webhookId}`
+}

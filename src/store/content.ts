@@ -1,0 +1,232 @@
+/**
+ * content - what a message says: packed for the store, written, read back
+ *
+ * Parts: `body` is text and html, deflated above 4 KB and never on the main thread; `a<k>` is attachment k as it
+ * came. A part's first chunk begins with one byte of encoding and two with the number of its chunks.
+ *
+ * Small content rides in the commit of its message. Large content is written before, under its final name and with a
+ * minute to live: the commit demands that every chunk is there and gives them their real expiry, so content without a
+ * message goes by itself.
+ *
+ * Keys: `bodies:<slice>:<live|test>`, `content:<contentId>:<part>[.<chunk>]`
+ */
+
+import { promisify } from 'node:util'
+import { deflateRaw, inflateRaw } from 'node:zlib'
+import { contentKey } from '../state/keys.ts'
+import {
+  attachmentPart,
+  BODY_PART,
+  bodyPlace,
+  CHUNK_BYTES_MAX,
+  PART_HEADER_BYTES,
+} from '../state/message/content-part.ts'
+
+/** Parts of up to this many bytes in all ride in the commit. */
+const INLINE_BYTES_MAX = 64 * 1024
+/** Deflating less costs more than the decision itself and saves little. */
+const DEFLATE_BYTES_MIN = 4096
+/** Bodies are text of at most 10 MB; a value that inflates to more is not ours. */
+const INFLATED_BYTES_MAX = 64 * 1024 * 1024
+/** Chunks of one part: 64 MB. */
+const CHUNKS_MAX = 256
+/** Chunks that one command asks for. */
+const CHUNKS_PER_READ_MAX = 8
+/** How long content that no message claims stays. */
+export const UNCLAIMED_LIFE_MS = 60_000
+
+const ENCODING_PLAIN = 0
+const ENCODING_DEFLATE = 1
+/** A small body as its texts: one byte of which there are (1 text, 2 html), two of the text's bytes, text, html. */
+const ENCODING_TEXTS = 2
+const TEXTS_HEAD_BYTES = 3
+/** More characters than this are more bytes than are kept as they are. */
+const SMALL_CHARS_MAX = DEFLATE_BYTES_MIN
+const UTF8_PER_CHAR_MAX = 3
+/** Where small bodies are put together. */
+const small = Buffer.alloc(PART_HEADER_BYTES + TEXTS_HEAD_BYTES + SMALL_CHARS_MAX * UTF8_PER_CHAR_MAX)
+
+const deflate = promisify(deflateRaw)
+const inflate = promisify(inflateRaw)
+
+/** The store's side: a connection of its own, so that a large value never waits before a commit. */
+export interface ContentStore {
+  /** Writes values that expire by themselves after `lifeMs`; false when the store did not take all of them. */
+  writeContent(
+    values: readonly { readonly key: string; readonly bytes: Uint8Array }[],
+    lifeMs: number,
+  ): Promise<boolean>
+  /** Values in the order of the keys, null where there is none; null when the store did not answer. */
+  readContent(keys: readonly string[]): Promise<readonly (Buffer | null)[] | null>
+  /** A field of a hash, null where there is none; undefined when the store did not answer. */
+  readField(place: { readonly key: string; readonly field: string }): Promise<Buffer | null | undefined>
+  /** Removes values; whether it happened does not matter, they expire. */
+  removeContent(keys: readonly string[]): Promise<void>
+}
+
+/** A part ready to be stored. */
+export interface PackedPart {
+  readonly part: string
+  readonly chunks: readonly Uint8Array[]
+}
+
+/** What a text-and-html part says. */
+export interface Body {
+  readonly text: string | null
+  readonly html: string | null
+}
+
+/** Packs a message: its body, and its attachments (bytes) in order. A promise only where there is much to deflate. */
+export function packContent(
+  body: Body,
+  attachments: readonly Uint8Array[],
+): readonly PackedPart[] | Promise<readonly PackedPart[]> {
+  const chars = (body.text?.length ?? 0) + (body.html?.length ?? 0)
+  const chunk = chars > SMALL_CHARS_MAX ? null : packTexts(body)
+  if (chunk === null) return packLarge(JSON.stringify({ text: body.text, html: body.html }), attachments)
+  return addAttachments({ part: BODY_PART, chunks: [chunk] }, attachments)
+}
+
+/** The body as its two texts, the first one's length before them; null when it is long enough to deflate. */
+function packTexts({ text, html }: Body): Buffer | null {
+  let at = PART_HEADER_BYTES + TEXTS_HEAD_BYTES
+  if (text !== null) at += small.write(text, at)
+  const textEnd = at
+  if (html !== null) at += small.write(html, at)
+  if (at - PART_HEADER_BYTES > DEFLATE_BYTES_MIN) return null
+  writeHeader(small, ENCODING_TEXTS, 1)
+  small[PART_HEADER_BYTES] = (text === null ? 0 : 1) | (html === null ? 0 : 2)
+  small.writeUInt16BE(textEnd - PART_HEADER_BYTES - TEXTS_HEAD_BYTES, PART_HEADER_BYTES + 1)
+  const chunk = Buffer.allocUnsafe(at)
+  small.copy(chunk, 0, 0, at)
+  return chunk
+}
+
+function unpackTexts(bytes: Buffer): Body {
+  const has = bytes[PART_HEADER_BYTES] ?? 0
+  const start = PART_HEADER_BYTES + TEXTS_HEAD_BYTES
+  const textEnd = start + bytes.readUInt16BE(PART_HEADER_BYTES + 1)
+  return {
+    text: has & 1 ? bytes.toString('utf8', start, textEnd) : null,
+    html: has & 2 ? bytes.toString('utf8', textEnd) : null,
+  }
+}
+
+async function packLarge(json: string, attachments: readonly Uint8Array[]): Promise<readonly PackedPart[]> {
+  const packed = await deflate(json, { level: 1 })
+  return addAttachments(packPart(BODY_PART, packed, ENCODING_DEFLATE), attachments)
+}
+
+function addAttachments(body: PackedPart, attachments: readonly Uint8Array[]): readonly PackedPart[] {
+  const parts = [body]
+  for (const [index, bytes] of attachments.entries()) parts.push(packPart(attachmentPart(index), bytes, ENCODING_PLAIN))
+  return parts
+}
+
+/** Whether the parts are small enough to ride in the commit. */
+export function isInline(parts: readonly PackedPart[]): boolean {
+  let bytes = 0
+  for (const { chunks } of parts) for (const chunk of chunks) bytes += chunk.length
+  return bytes <= INLINE_BYTES_MAX
+}
+
+/** Names of every chunk of the parts. */
+export function contentKeys(shard: number, contentId: string, parts: readonly PackedPart[]): string[] {
+  return parts.flatMap(({ part, chunks }) => chunks.map((_, chunk) => contentKey(shard, contentId, part, chunk)))
+}
+
+/** Writes parts before their message is decided on; false when the store did not take them. */
+export function writeParts(
+  store: ContentStore,
+  place: { shard: number; contentId: string; parts: readonly PackedPart[] },
+): Promise<boolean> {
+  const { shard, contentId, parts } = place
+  const values = parts.flatMap(({ part, chunks }) =>
+    chunks.map((bytes, chunk) => ({ key: contentKey(shard, contentId, part, chunk), bytes })),
+  )
+  return store.writeContent(values, UNCLAIMED_LIFE_MS)
+}
+
+/** Reads a message's body back: null once it is gone; undefined when the store did not answer. */
+export async function readBody(
+  store: ContentStore,
+  place: { shard: number; contentId: string; test: boolean },
+): Promise<Body | null | undefined> {
+  const bytes = await readPart(store, { ...place, part: BODY_PART })
+  return bytes === null || bytes === undefined ? bytes : (JSON.parse(bytes.toString()) as Body)
+}
+
+/** Reads one part back: null once it is gone; undefined when the store did not answer. */
+export async function readPart(
+  store: ContentStore,
+  place: { shard: number; contentId: string; part: string; test: boolean },
+): Promise<Buffer | null | undefined> {
+  const { shard, contentId, part } = place
+  const first = await readFirst(store, place)
+  if (first === null || first === undefined) return first
+  const count = Math.min(first.readUInt16BE(1), CHUNKS_MAX)
+  const chunks = [first]
+  while (chunks.length < count) {
+    const from = chunks.length
+    const names = Array.from({ length: Math.min(CHUNKS_PER_READ_MAX, count - from) }, (_, index) =>
+      contentKey(shard, contentId, part, from + index),
+    )
+    const next = await store.readContent(names)
+    if (next === null) return undefined
+    for (const chunk of next) {
+      if (chunk === null) return null
+      chunks.push(chunk)
+    }
+  }
+  return unpackPart(chunks)
+}
+
+/** A part's first chunk. A small body lies with those of its slice; any other has a key of its own, like other parts. */
+async function readFirst(
+  store: ContentStore,
+  { shard, contentId, part, test }: { shard: number; contentId: string; part: string; test: boolean },
+): Promise<Buffer | null | undefined> {
+  if (part === BODY_PART) {
+    const body = await store.readField(bodyPlace(shard, contentId, test))
+    if (body !== null) return body
+  }
+  return (await store.readContent([contentKey(shard, contentId, part, 0)]))?.[0]
+}
+
+/** The body in its only chunk, at once; null where there are more, or it was deflated. */
+export function readPlainBody(chunks: readonly Uint8Array[]): Body | null {
+  const [chunk] = chunks
+  return chunk === undefined || chunk[0] !== ENCODING_TEXTS ? null : unpackTexts(asBuffer(chunk))
+}
+
+/** The bytes of a part from its chunks in order. */
+export async function unpackPart(chunks: readonly Uint8Array[]): Promise<Buffer> {
+  const encoding = chunks[0]?.[0]
+  if (encoding === ENCODING_TEXTS) return Buffer.from(JSON.stringify(unpackTexts(asBuffer(chunks[0]!))))
+  const joined =
+    chunks.length === 1
+      ? asBuffer(chunks[0]!).subarray(PART_HEADER_BYTES)
+      : Buffer.concat(chunks).subarray(PART_HEADER_BYTES)
+  return encoding === ENCODING_DEFLATE ? inflate(joined, { maxOutputLength: INFLATED_BYTES_MAX }) : joined
+}
+
+function packPart(part: string, bytes: Uint8Array, encoding: number): PackedPart {
+  const count = Math.max(1, Math.ceil((bytes.length + PART_HEADER_BYTES) / CHUNK_BYTES_MAX))
+  const whole = Buffer.allocUnsafe(bytes.length + PART_HEADER_BYTES)
+  writeHeader(whole, encoding, count)
+  whole.set(bytes, PART_HEADER_BYTES)
+  const chunks = Array.from({ length: count }, (_, index) =>
+    whole.subarray(index * CHUNK_BYTES_MAX, (index + 1) * CHUNK_BYTES_MAX),
+  )
+  return { part, chunks }
+}
+
+function writeHeader(chunk: Buffer, encoding: number, count: number): void {
+  chunk[0] = encoding
+  chunk[1] = count >> 8
+  chunk[2] = count & 0xff
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}

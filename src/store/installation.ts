@@ -1,0 +1,156 @@
+/**
+ * installation - which installation a store and a data directory belong to, and the secret that goes with them
+ *
+ * Guarantees:
+ * - A store that has lost its installation is never taken for a new one: where the data directory (or this process's
+ *   memory) knows an id and the store has none or another, the service stops.
+ * - A store is never opened with another SECRET_KEY than the one its hashes were made with.
+ *
+ * Keys: `{cl}:conf` (id, shards, version, created, secret). Files in the data directory: `installation`, `secret-key`.
+ */
+
+import { randomBytes, randomUUID } from 'node:crypto'
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Redis } from 'ioredis'
+import { SHARDS } from '../../cluster/id.ts'
+import { CONF_KEY } from '../../cluster/keyspace.ts'
+
+/** Version of the key layout; a store of another one is not opened. */
+const SCHEMA_VERSION = 1
+const SECRET_BYTES = 32
+const OWNER_ONLY = 0o600
+/** Half a minute, twice a second. */
+const LOOKS_MAX = 60
+const LOOK_STEP_MS = 500
+const ID_FILE = 'installation'
+const SECRET_FILE = 'secret-key'
+
+type Conf = Readonly<Record<string, string>>
+
+/** Where the data directory and the store contradict each other: the start ends with this sentence. */
+export class InstallationMismatch extends Error {}
+
+/** The installation's secret: the setting where given, else the data directory's, made there on the first start. */
+export function openSecret(dataDir: string, secretKey: string | null): string {
+  if (secretKey !== null) return secretKey
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  const path = join(dataDir, SECRET_FILE)
+  if (!existsSync(path)) createFile(path, `${randomBytes(SECRET_BYTES).toString('base64url')}\n`)
+  return readFileSync(path, 'utf8').trim()
+}
+
+/**
+ * Brings store and data directory together: both new, or the directory adopts the store's id, or both agree.
+ * In: `secretCheck` tells secrets apart. Out: the installation's id. Throws InstallationMismatch otherwise.
+ */
+export async function openInstallation(
+  redis: Redis,
+  place: { dataDir: string; secretCheck: string; nowMs: number },
+): Promise<string> {
+  mkdirSync(place.dataDir, { recursive: true, mode: 0o700 })
+  const path = join(place.dataDir, ID_FILE)
+  const known = existsSync(path) ? readFileSync(path, 'utf8').trim() : null
+  if (known === null) await createConf(redis, place)
+  const conf = await redis.hgetall(CONF_KEY)
+  const id = requireConf(conf, known)
+  if (conf.secret !== place.secretCheck) {
+    throw new InstallationMismatch('SECRET_KEY is not the one that this store was made with')
+  }
+  if (known === null) replaceFile(path, `${id}\n`)
+  return id
+}
+
+/**
+ * Looks again after the store was away: null while it is the installation that it was, else what is wrong. A store that
+ * does not answer is asked again; one that stays away is looked at when it is back the next time.
+ */
+export async function checkInstallation(redis: () => Redis, id: string): Promise<string | null> {
+  for (let tries = 0; tries < LOOKS_MAX; tries += 1) {
+    const conf = await redis()
+      .hgetall(CONF_KEY)
+      .catch(() => null)
+    if (conf !== null) return conf.id === id ? null : mismatchOf(conf, id)
+    await pause(LOOK_STEP_MS)
+  }
+  return null
+}
+
+/** Writes a file that only its owner reads, whole or not at all, on disk when this returns. */
+export function replaceFile(path: string, text: string): void {
+  moveFile(writeFresh(path, text), path)
+}
+
+/** The same for a file that must not be there yet: of several processes the first one's stays. */
+function createFile(path: string, text: string): void {
+  const fresh = writeFresh(path, text)
+  try {
+    linkSync(fresh, path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
+  unlinkSync(fresh)
+  syncFolder(path)
+}
+
+/** Renames a file; the new name is on disk when this returns. */
+export function moveFile(from: string, to: string): void {
+  renameSync(from, to)
+  syncFolder(to)
+}
+
+/** Writes `text` beside `path`, under a name of this process: several may start at once. */
+function writeFresh(path: string, text: string): string {
+  const fresh = `${path}.${process.pid}.new`
+  const file = openSync(fresh, 'w', OWNER_ONLY)
+  writeSync(file, text)
+  fsyncSync(file)
+  closeSync(file)
+  return fresh
+}
+
+function syncFolder(path: string): void {
+  const folder = openSync(dirname(path), 'r')
+  fsyncSync(folder)
+  closeSync(folder)
+}
+
+/** Makes the conf of a store that has none, in one step: whoever comes second finds it whole. */
+async function createConf(redis: Redis, { secretCheck, nowMs }: { secretCheck: string; nowMs: number }): Promise<void> {
+  if ((await redis.hexists(CONF_KEY, 'id')) === 1) return
+  const script = `if redis.call('HSETNX', KEYS[1], 'id', ARGV[1]) == 1 then
+    redis.call('HSET', KEYS[1], 'shards', ARGV[2], 'version', ARGV[3], 'created', ARGV[4], 'secret', ARGV[5]) end`
+  await redis.eval(script, 1, CONF_KEY, randomUUID(), SHARDS, SCHEMA_VERSION, nowMs, secretCheck)
+}
+
+function requireConf(conf: Conf, known: string | null): string {
+  const wrong = mismatchOf(conf, known)
+  if (wrong !== null) throw new InstallationMismatch(wrong)
+  return conf.id as string
+}
+
+/** What keeps a store from being the installation `known` (null: any); null when nothing does. */
+function mismatchOf({ id, shards, version }: Conf, known: string | null): string | null {
+  if (id === undefined) {
+    return 'The store holds no installation, but this data directory belongs to one: its data is lost or this is another store'
+  }
+  if (known !== null && id !== known)
+    return `The store holds installation ${id}, this data directory belongs to ${known}`
+  if (shards !== String(SHARDS)) return `The store has ${shards} shards, not ${SHARDS}`
+  if (version !== String(SCHEMA_VERSION)) {
+    return `The store's layout has version ${version}, this release knows ${SCHEMA_VERSION}`
+  }
+  return null
+}

@@ -1,0 +1,47 @@
+/**
+ * with-store - a connection to the installation's store for one act beside the service, or without it
+ *
+ * Guarantees: our own Redis that a service uses is adopted and left to it; one that nobody ran is started and stopped
+ * again; a directory without a store, and a store without an installation, are left as they are.
+ */
+
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Redis } from 'ioredis'
+import { startEmbeddedRedis } from '../../cluster/embedded/embedded.ts'
+import { CONF_KEY } from '../../cluster/keyspace.ts'
+import { connectRedisStore } from '../../cluster/redis/store.ts'
+import type { Config } from '../process/config.ts'
+import { makeLog } from '../process/log.ts'
+
+const noted = (): void => undefined
+
+/** Opens the store, runs `act`, gives the store back. Throws Error when there is none, or when it does not answer. */
+export async function withStore<Result>(config: Config, act: (redis: Redis) => Promise<Result>): Promise<Result> {
+  const { dataDir, durability, redisUrls } = config
+  if (redisUrls.length > 1) throw new Error('REDIS_URL: this release does not run on a Redis Cluster')
+  const [url] = redisUrls
+  if (url !== undefined) return connected(url, config, act)
+  if (!existsSync(join(dataDir, 'appendonlydir'))) throw new Error(`No store in ${dataDir}: set DATA_DIR or REDIS_URL`)
+  const log = makeLog({ level: 'silent', isTerminal: false })
+  const embedded = await startEmbeddedRedis({ dataDir, durability, log, onDown: noted, onUp: noted })
+  try {
+    return await connected(embedded.socketPath, config, act)
+  } finally {
+    await embedded.stop({ whenLast: async () => !embedded.adopted })
+  }
+}
+
+async function connected<Result>(
+  address: string,
+  { durability }: Config,
+  act: (redis: Redis) => Promise<Result>,
+): Promise<Result> {
+  const store = await connectRedisStore({ address, durability })
+  try {
+    if ((await store.views.exists(CONF_KEY)) === 0) throw new Error('The store holds no installation')
+    return await act(store.views)
+  } finally {
+    store.close()
+  }
+}

@@ -1,0 +1,157 @@
+/**
+ * event - an event of the catalogue as clients get it, read back from what made it
+ *
+ * Nothing of an event is stored for its deliveries: a message's is put together from its log entry, its head, the
+ * recipient's row and the address as it is now, so a pseudonym takes the place of an erased address. A cap's event is whole
+ * in its reference.
+ *
+ * Keys: `log head status:<server>:<segment>`, `server:<id>`, `person:<account>:<xx>`
+ *
+ * Spec event.catalogue, webhook.example
+ */
+
+import type { Entry, Fact } from '../../../cluster/behaviour.ts'
+import { msOf, shardOf, shortId } from '../../../cluster/id.ts'
+import type { EventName, InboundContent } from '../../../schemas/webhook.ts'
+import { logFact } from '../../actors/message/prepare-attempt.ts'
+import { monthOf, monthStartMs } from '../../state/calendar.ts'
+import { headKey, statusKey } from '../../state/keys.ts'
+import { unpackHead } from '../../state/message/head.ts'
+import { logEntryOf } from '../../state/message/log-entry.ts'
+import { statusField, unpackStatus } from '../../state/message/status.ts'
+import { isTestSegment } from '../../state/segment.ts'
+import type { ServerState } from '../../state/server.ts'
+import { serverRef } from '../../state/server.ts'
+import type { CapReference, EventReference, ExampleReference, MessageReference } from '../../state/webhook/item.ts'
+import { entityFact, stateOf } from '../entity.ts'
+import { formatInstant } from '../instant.ts'
+import type { Reader } from '../key.ts'
+import { readPersons } from '../person.ts'
+import { exampleEvent } from './example-event.ts'
+import { detailsOf } from './recipient.ts'
+
+/** An event without what its deliveries add: `id` and `attempt`. */
+export type EventBody = Readonly<Record<string, unknown>> & { readonly event: EventName }
+
+/** Whose event it is. */
+export interface EventOwner {
+  readonly accountId: string
+  readonly serverId: string
+  /** How much of a received message is told; left off: all of it. */
+  readonly inboundContent?: InboundContent
+}
+
+/** Puts an event together; null: what it tells of is gone; undefined: the store did not answer. */
+export type EventReader = (
+  owner: EventOwner,
+  reference: EventReference,
+  atMs: number,
+) => Promise<EventBody | null | undefined>
+
+/** Events that are kept for the other webhooks that hear of them at the same time, and for how long. */
+const KEPT_MAX = 2_000
+const KEPT_MS = 1_000
+
+/** Makes what reads events. Equal questions within a second are asked once. */
+export function makeEventReader(read: Reader, nowMs: () => number): EventReader {
+  const kept = new Map<string, { readonly body: Promise<EventBody | null | undefined>; readonly untilMs: number }>()
+  const forget = (question: string, body: Promise<EventBody | null | undefined>): void => {
+    if (kept.get(question)?.body === body) kept.delete(question)
+  }
+  return (owner, reference, atMs) => {
+    if (reference.kind === 'example') return readExample(read, owner, { reference, atMs })
+    if (reference.kind === 'cap') return Promise.resolve(capEvent(owner, reference))
+    const { segment, messageId, recipient, index } = reference
+    const question = `${owner.serverId} ${segment} ${messageId} ${recipient} ${index}`
+    const known = kept.get(question)
+    if (known !== undefined && known.untilMs > nowMs()) return known.body
+    const body = readMessageEvent(read, owner, reference)
+    // A store that did not answer may do so the next time.
+    body.then(
+      (event) => event === undefined && forget(question, body),
+      () => forget(question, body),
+    )
+    kept.delete(question)
+    // A Map is in order of insertion: the oldest goes.
+    if (kept.size >= KEPT_MAX) kept.delete(kept.keys().next().value as string)
+    kept.set(question, { body, untilMs: nowMs() + KEPT_MS })
+    return body
+  }
+}
+
+/** The body of a delivery. */
+export function deliveryBody(event: EventBody, { id, attempt }: { id: string; attempt: number }): string {
+  return JSON.stringify({ id, attempt, ...event })
+}
+
+async function readMessageEvent(
+  read: Reader,
+  { accountId, serverId }: EventOwner,
+  { event, segment, messageId, recipient, index }: MessageReference,
+): Promise<EventBody | null | undefined> {
+  const shard = shardOf(serverId) as number
+  const short = shortId(messageId)
+  const facts: Fact[] = [
+    logFact(shard, { serverId, segment, messageId }),
+    { read: 'fields', key: headKey(shard, serverId, segment), fields: [short] },
+    { read: 'fields', key: statusKey(shard, serverId, segment), fields: [statusField(short, recipient)] },
+    entityFact(shard, serverRef(serverId)),
+  ]
+  const seen = await read(shard, facts)
+  if (seen === null) return undefined
+  const [logged] = seen[0] as readonly Entry[]
+  const entry = logged === undefined ? null : logEntryOf(logged)
+  const packedHead = (seen[1] as readonly (string | null)[])[0] ?? null
+  const row = (seen[2] as readonly (string | null)[])[0] ?? null
+  const server = stateOf<ServerState>(seen[3])
+  const number = entry?.recipients[recipient]
+  if (entry === null || packedHead === null || server === null || number === undefined) return null
+  const told = unpackStatus(row, msOf(messageId)).events[index]
+  if (told === undefined || told.event === 'cancelled' || told.event !== event) return null
+  const persons = await readPersons(read, { shard, accountId, numbers: [number] })
+  const address = persons?.[0]
+  if (address === undefined) return undefined
+  const { tag, metadata } = unpackHead(packedHead, entry.recipients.length)
+  return {
+    messageId,
+    recipient: address,
+    occurredAt: formatInstant(told.occurredAtMs),
+    serverId,
+    streamId: entry.streamId ?? server.defaultStreamId,
+    broadcastId: null,
+    tag,
+    metadata,
+    test: isTestSegment(segment),
+    event,
+    details: detailsOf(told, address),
+  }
+}
+
+/** An example on the default stream of the server. */
+async function readExample(
+  read: Reader,
+  owner: EventOwner,
+  { reference, atMs }: { reference: ExampleReference; atMs: number },
+): Promise<EventBody | null | undefined> {
+  const shard = shardOf(owner.serverId) as number
+  const seen = await read(shard, [entityFact(shard, serverRef(owner.serverId))])
+  if (seen === null) return undefined
+  const server = stateOf<ServerState>(seen[0])
+  return server === null
+    ? null
+    : exampleEvent({ ...server, inboundContent: owner.inboundContent ?? 'full' }, reference, atMs)
+}
+
+function capEvent({ serverId }: EventOwner, { event, scope, cap, used, occurredAtMs }: CapReference): EventBody {
+  const month = monthOf(occurredAtMs)
+  return {
+    event,
+    scope,
+    serverId: scope === 'server' ? serverId : null,
+    cap,
+    used,
+    periodStart: formatInstant(monthStartMs(month)),
+    periodEnd: formatInstant(monthStartMs(month + 1)),
+    occurredAt: formatInstant(occurredAtMs),
+  }
+}

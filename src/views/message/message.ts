@@ -1,0 +1,121 @@
+/**
+ * message - a message as GET /v1/messages/{id} shows it, read back from what its acceptance and its attempts wrote
+ *
+ * A message of another server, of another account or past its age is not there. Three steps: the segment that its id
+ * lies in, together with the key; entry, head and statuses; persons and content.
+ *
+ * Keys: `key:<sha256>`, `segments:<server>`, `log head status:<server>:<segment>`, `person:<account>:<xx>`
+ *
+ * Spec message.summary, message.recipient, message.read, event.catalogue
+ */
+
+import type { Fact } from '../../../cluster/behaviour.ts'
+import { entryIdOf, msOf, shardOf } from '../../../cluster/id.ts'
+import type { Message } from '../../../schemas/message.ts'
+import { contentExpiresAtMs, isPastAge } from '../../state/age.ts'
+import { DAY_MS, monthOf, monthStartMs } from '../../state/calendar.ts'
+import { segmentsKey } from '../../state/keys.ts'
+import type { Head } from '../../state/message/head.ts'
+import { type KeyOwner, keyFact, ownerOfRow, type Reader } from '../key.ts'
+import { readPersons } from '../person.ts'
+import { formatEvents } from './recipient.ts'
+import { readEntries, readStored } from './rows.ts'
+import { formatSummary, peopleOf, type StoredMessage } from './summary.ts'
+
+/** Segments of one month or day: more than a server can fill. */
+const SEGMENTS_MAX = 10_000
+
+export interface MessageBody {
+  readonly text: string | null
+  readonly html: string | null
+}
+
+export interface MessageDeps {
+  readonly read: Reader
+  /** Null once it is gone; undefined when the store did not answer. */
+  readonly readBody: (place: {
+    shard: number
+    contentId: string
+    test: boolean
+  }) => Promise<MessageBody | null | undefined>
+  /** The store's time in ms. */
+  readonly nowMs: () => number
+}
+
+/** One message of the key's server, whole; or why it is not shown. */
+export async function readMessage(
+  deps: MessageDeps,
+  owner: KeyOwner,
+  messageId: string,
+): Promise<Message | 'unauthorized' | 'not_found' | 'unavailable'> {
+  const accountId = owner.accountId as string
+  const shard = shardOf(accountId) as number
+  const id = messageId.toLowerCase()
+  const nowMs = deps.nowMs()
+  const test = owner.mode === 'test'
+  const isHere = shardOf(id) === shard && !isPastAge(msOf(id), { nowMs, test })
+  const segments = isHere ? [segmentsFact(shard, owner, id)] : []
+  const seen = await deps.read(shard, [keyFact(shard, owner.hash), ...segments])
+  if (seen === null) return 'unavailable'
+  if (ownerOfRow(owner.hash, seen[0]) === null) return 'unauthorized'
+  const segment = (seen[1] as readonly (readonly [string, number])[] | undefined)?.at(-1)?.[0]
+  if (segment === undefined) return 'not_found'
+  const found = { messageId: id, entryId: entryIdOf(id), segment, packed: null }
+  const entries = await readEntries(deps.read, { shard, serverId: owner.serverId as string }, [found])
+  const stored = entries === null ? null : await readStored(deps.read, { owner, shard, entries })
+  if (stored === null) return 'unavailable'
+  const [only] = stored
+  return only === undefined ? 'not_found' : readWhole(deps, owner, only)
+}
+
+async function readWhole(deps: MessageDeps, owner: KeyOwner, stored: StoredMessage): Promise<Message | 'unavailable'> {
+  const accountId = owner.accountId as string
+  const shard = shardOf(accountId) as number
+  const { entry } = stored
+  const expiresAtMs = contentExpiresAtMs(stored.submittedAtMs, stored.test)
+  const [persons, body] = await Promise.all([
+    readPersons(deps.read, { shard, accountId, numbers: [entry.sender, ...entry.recipients] }),
+    deps.nowMs() < expiresAtMs ? deps.readBody({ shard, contentId: entry.contentId, test: stored.test }) : null,
+  ])
+  if (persons === null || body === undefined) return 'unavailable'
+  return formatMessage(stored, persons, body)
+}
+
+/** Segments that begin in the month (live) or day (test) of the id, up to it: the last one holds it. */
+function segmentsFact(shard: number, { serverId, mode }: KeyOwner, id: string): Fact {
+  const ms = msOf(id)
+  const min = mode === 'test' ? Math.floor(ms / DAY_MS) * DAY_MS : monthStartMs(monthOf(ms))
+  return { read: 'sorted', key: segmentsKey(shard, serverId as string), min, max: ms, count: SEGMENTS_MAX }
+}
+
+async function formatMessage(
+  stored: StoredMessage,
+  persons: readonly string[],
+  body: MessageBody | null,
+): Promise<Message> {
+  // Nodemailer is only loaded by who reads a message: an idle process does without.
+  const { formatMessageId } = await import('../../mail/compose/compose.ts')
+  const { head, messageId } = stored
+  const from = { address: persons[0] as string, name: head.senderName }
+  return {
+    ...formatSummary(stored, persons, body !== null),
+    messageIdHeader: formatMessageId({ messageId, from }),
+    headers: { ...head.headers },
+    text: body?.text ?? null,
+    html: body?.html ?? null,
+    attachments: await formatAttachments(head),
+    events: formatEvents(peopleOf(stored, persons)),
+  }
+}
+
+async function formatAttachments({ attachments }: Head): Promise<Message['attachments']> {
+  if (attachments.length === 0) return []
+  const { detectMimeType } = await import('nodemailer/lib/mime-funcs')
+  return attachments.map(({ name, contentType, contentId, size, inline }) => ({
+    name,
+    contentType: contentType ?? detectMimeType(name.split('.').pop() ?? 'bin'),
+    contentId,
+    size,
+    inline,
+  }))
+}

@@ -1,0 +1,99 @@
+/**
+ * message-store - what the store holds of messages: entries, heads and statuses, many messages a read
+ *
+ * Keys: `log head status:<server>:<segment>`
+ */
+
+import type { Entry, ViewFact } from '../../../cluster/behaviour.ts'
+import { msOf, shortId } from '../../../cluster/id.ts'
+import { headKey, logKey, statusKey } from '../../state/keys.ts'
+import { unpackHead } from '../../state/message/head.ts'
+import { type LogEntry, logEntryOf, unpackLogEntry } from '../../state/message/log-entry.ts'
+import { statusField, unpackStatus } from '../../state/message/status.ts'
+import type { KeyOwner, Reader } from '../key.ts'
+import type { Candidate } from './scan.ts'
+import type { StoredMessage } from './summary.ts'
+
+/** A message and its entry in the log. */
+export interface Logged {
+  readonly messageId: string
+  readonly segment: string
+  readonly entry: LogEntry
+}
+
+/** The entries of candidates, in their order; one that is gone is left out. Null: the store did not answer. */
+export async function readEntries(
+  read: Reader,
+  { shard, serverId }: { readonly shard: number; readonly serverId: string },
+  candidates: readonly Candidate[],
+): Promise<readonly Logged[] | null> {
+  const unread = candidates.filter(({ packed }) => packed === null)
+  const facts = unread.map(({ segment, entryId }): ViewFact => {
+    return { read: 'range', key: logKey(shard, serverId, segment), from: entryId, to: entryId, count: 1 }
+  })
+  const seen = facts.length === 0 ? [] : await read(shard, facts)
+  if (seen === null) return null
+  let at = 0
+  return candidates.flatMap(({ messageId, segment, packed }) => {
+    if (packed !== null) return [{ messageId, segment, entry: unpackLogEntry(packed) }]
+    const [logged] = seen[at++] as readonly Entry[]
+    const entry = logged === undefined ? null : logEntryOf(logged)
+    return entry === null ? [] : [{ messageId, segment, entry }]
+  })
+}
+
+/** The messages with head and statuses, in order; one whose head is gone is left out. Null: the store did not answer. */
+export async function readStored(
+  read: Reader,
+  { owner, shard, entries }: { owner: KeyOwner; shard: number; entries: readonly Logged[] },
+): Promise<readonly StoredMessage[] | null> {
+  if (entries.length === 0) return []
+  const serverId = owner.serverId as string
+  const segments = [...new Set(entries.map(({ segment }) => segment))]
+  const of = segments.map((segment) => entries.filter((one) => one.segment === segment))
+  const facts = segments.flatMap((segment, index): ViewFact[] => [
+    {
+      read: 'fields',
+      key: headKey(shard, serverId, segment),
+      fields: (of[index] ?? []).map(({ messageId }) => shortId(messageId)),
+    },
+    {
+      read: 'fields',
+      key: statusKey(shard, serverId, segment),
+      fields: (of[index] ?? []).flatMap(({ messageId, entry }) => {
+        const short = shortId(messageId)
+        return entry.recipients.map((_, recipient) => statusField(short, recipient))
+      }),
+    },
+  ])
+  const seen = (await read(shard, facts)) as readonly (readonly (string | null)[])[] | null
+  if (seen === null) return null
+  return segments.flatMap((_, index) => {
+    const heads = seen[index * 2] ?? []
+    const statuses = seen[index * 2 + 1] ?? []
+    let first = 0
+    return (of[index] ?? []).flatMap((logged, place) => {
+      const rows = statuses.slice(first, first + logged.entry.recipients.length)
+      first += logged.entry.recipients.length
+      const head = heads[place]
+      return head === null || head === undefined ? [] : [storedOf(owner, logged, { head, rows })]
+    })
+  })
+}
+
+function storedOf(
+  owner: KeyOwner,
+  { messageId, entry }: Logged,
+  { head, rows }: { head: string; rows: readonly (string | null)[] },
+): StoredMessage {
+  const submittedAtMs = msOf(messageId)
+  return {
+    messageId,
+    submittedAtMs,
+    test: owner.mode === 'test',
+    streamId: entry.streamId ?? (owner.defaultStreamId as string),
+    entry,
+    head: unpackHead(head, entry.recipients.length),
+    recipients: rows.map((row) => unpackStatus(row, submittedAtMs)),
+  }
+}

@@ -1,0 +1,190 @@
+/**
+ * message-scan - walks a server's log from the newest message down and finds those that may be meant
+ *
+ * A segment with postings is walked along the postings of the recipient, or else of the tag; every other one along its
+ * log, whose entries name persons and tag themselves. What is found is only a candidate: who asked looks at the rest.
+ *
+ * A walk comes in rounds of a read each. Every entry read counts as a message looked at, whatever it is of.
+ *
+ * Keys: `log by-person by-tag:<server>:<segment>`
+ *
+ * Spec message.search
+ */
+
+import type { Entry, ViewFact } from '../../../cluster/behaviour.ts'
+import { idOfEntry } from '../../../cluster/id.ts'
+import { byPersonKey, byTagKey, logKey } from '../../state/keys.ts'
+import { LOG_FIELD } from '../../state/message/log-entry.ts'
+import { bucketOfPosting, bucketOfTag } from '../../state/message/posting.ts'
+import { bucketsOfSegment, hasPostings, SEGMENT_BOUNDS } from '../../state/segment.ts'
+import { msOfBound } from '../bound.ts'
+import type { Reader } from '../key.ts'
+
+/** Entries of the first round, which is most often all that a page needs, and of any other. One person is rare. */
+const ENTRIES_FIRST = 200
+const ENTRIES_MAX = 1_000
+/** Segments of one round. */
+const SEGMENTS_AT_ONCE = 8
+/** How much longer than the average a posting may be. */
+const POSTING_MARGIN = 1.25
+/** Segments of one walk: reading where nothing is costs too. */
+const SEGMENTS_MAX = 400
+
+/** A segment and its first millisecond. */
+export interface Stretch {
+  readonly name: string
+  readonly firstMs: number
+}
+
+/** What is looked for, as numbers and hashes; null where it does not matter. */
+export interface Sought {
+  readonly recipient: number | null
+  readonly sender: number | null
+  readonly tagHash: string | null
+}
+
+/** A walk. */
+export interface Walk {
+  readonly shard: number
+  readonly serverId: string
+  /** Newest first. */
+  readonly segments: readonly Stretch[]
+  /** Bounds of the entry ids, as XREVRANGE takes them. */
+  readonly from: string
+  readonly to: string
+  readonly sought: Sought
+}
+
+/** A message that may be meant. */
+export interface Candidate {
+  readonly messageId: string
+  readonly entryId: string
+  readonly segment: string
+  /** The packed entry of its log, where the walk went along the log. */
+  readonly packed: string | null
+}
+
+/** What a round found. */
+export interface Round {
+  /** Newest first. */
+  readonly found: readonly Candidate[]
+  /** Messages looked at. */
+  readonly looked: number
+  /** The message that was looked at last, or an id of no message below which the walk goes on. */
+  readonly last: string
+  /** Whether nothing is left below it. */
+  readonly isEnd: boolean
+}
+
+/** Where a segment is walked, and how an entry there shows that its message may be meant. */
+interface Path {
+  readonly segment: Stretch
+  readonly key: string
+  readonly isLog: boolean
+  readonly matches: (text: string) => boolean
+}
+
+/** Walks until the end, `entriesMax` entries, or as many segments as a walk may see; null: the store did not answer. */
+export async function* walkMessages(
+  read: Reader,
+  walk: Walk,
+  entriesMax: number,
+): AsyncGenerator<Round | null, void, void> {
+  const paths = walk.segments.filter(({ firstMs }) => firstMs <= msOfBound(walk.to)).map((one) => pathOf(walk, one))
+  let { to } = walk
+  let at = 0
+  let isWide = false
+  for (let looked = 0, rounds = 0; at < paths.length && at < SEGMENTS_MAX; rounds += 1) {
+    const isFirst = rounds === 0 && (paths[at]?.isLog === true || walk.sought.recipient === null)
+    const count = Math.min(isFirst ? ENTRIES_FIRST : ENTRIES_MAX, entriesMax - looked)
+    if (count <= 0) return
+    const { taken, each } = planRound(paths.slice(at, at + SEGMENTS_AT_ONCE), { count, isWide })
+    const facts = taken.map(({ key }): ViewFact => ({ read: 'newest', key, from: walk.from, to, count: each }))
+    const seen = await read(walk.shard, facts)
+    if (seen === null) {
+      yield null
+      return
+    }
+    const step = takeRound(walk, taken, { values: seen as readonly (readonly Entry[])[], count, each })
+    looked += step.looked
+    at += step.done
+    isWide = step.done > 0
+    to = step.lastEntry === null ? to : `(${step.lastEntry}`
+    const isEnd = at >= paths.length
+    yield { found: step.found, looked: step.looked, last: lastOf(walk, paths, { at, to }), isEnd }
+  }
+}
+
+/**
+ * Which segments a round reads, and how many entries of each. Postings are of a length that their buckets tell. A log may
+ * be long or short: one that was short lets the next round look at several.
+ */
+function planRound(
+  paths: readonly Path[],
+  { count, isWide }: { count: number; isWide: boolean },
+): { taken: readonly Path[]; each: number } {
+  const [first] = paths
+  if (first === undefined || first.isLog) {
+    const taken = paths.slice(0, isWide ? SEGMENTS_AT_ONCE : 1)
+    return { taken, each: Math.ceil(count / taken.length) }
+  }
+  const expected = (SEGMENT_BOUNDS.recipientsMax / bucketsOfSegment(first.segment.name)) * POSTING_MARGIN
+  return { taken: paths.slice(0, Math.max(1, Math.floor(count / expected))), each: count }
+}
+
+/** Reads what a round brought, in order, as far as `count` goes and no gap is left behind. */
+function takeRound(
+  walk: Walk,
+  taken: readonly Path[],
+  { values, count, each }: { values: readonly (readonly Entry[])[]; count: number; each: number },
+): { found: Candidate[]; looked: number; done: number; lastEntry: string | null } {
+  const found: Candidate[] = []
+  let looked = 0
+  let lastEntry: string | null = null
+  for (const [index, path] of taken.entries()) {
+    const entries = values[index] ?? []
+    const room = count - looked
+    for (const entry of entries.slice(0, room)) {
+      lastEntry = entry.id
+      const text = entry.fields[1] ?? ''
+      if (!path.matches(text)) continue
+      const messageId = idOfEntry(entry.id, walk.shard)
+      const packed = path.isLog && entry.fields[0] === LOG_FIELD ? text : null
+      found.push({ messageId, entryId: entry.id, segment: path.segment.name, packed })
+    }
+    looked += Math.min(entries.length, room)
+    // As many as were asked for, or more than there is room for: this segment may hold more.
+    if (entries.length >= each || entries.length > room) return { found, looked, done: index, lastEntry }
+  }
+  return { found, looked, done: taken.length, lastEntry }
+}
+
+/** Below what the next page begins. Where the last segments held nothing, that is the beginning of the last one. */
+function lastOf({ shard }: Walk, paths: readonly Path[], { at, to }: { at: number; to: string }): string {
+  const before = paths[at - 1]
+  if (before !== undefined && before.segment.firstMs <= msOfBound(to))
+    return idOfEntry(`${before.segment.firstMs}-0`, shard)
+  return idOfEntry(to.slice(1), shard)
+}
+
+function pathOf({ shard, serverId, sought }: Walk, segment: Stretch): Path {
+  const { recipient, sender, tagHash } = sought
+  const { name } = segment
+  if (recipient !== null && hasPostings(name)) {
+    const key = byPersonKey(shard, serverId, name, bucketOfPosting(recipient, bucketsOfSegment(name)))
+    return { segment, key, isLog: false, matches: listing(String(recipient)) }
+  }
+  if (tagHash !== null && hasPostings(name)) {
+    const key = byTagKey(shard, serverId, name, bucketOfTag(tagHash, bucketsOfSegment(name)))
+    return { segment, key, isLog: false, matches: (text) => text === tagHash }
+  }
+  // A text that does not hold the digits or the hash at all is not worth reading as JSON.
+  const needles = [recipient, sender, tagHash].flatMap((one) => (one === null ? [] : [String(one)]))
+  const matches = (text: string): boolean => needles.every((needle) => text.includes(needle))
+  return { segment, key: logKey(shard, serverId, name), isLog: true, matches }
+}
+
+/** Whether a posting's list of numbers, joined by spaces, holds one. */
+function listing(number: string): (text: string) => boolean {
+  return (text) => text === number || (text.includes(number) && text.split(' ').includes(number))
+}

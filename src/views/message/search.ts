@@ -1,0 +1,233 @@
+/**
+ * message-search - a page of the messages of the key's server that every given filter holds for, newest first
+ *
+ * Steps: key, stream, persons and segments in one read; candidates by the walk of `message-scan.ts`; their entries, heads
+ * and statuses; the addresses of what is on the page. One call looks at a bounded number of messages and answers what it
+ * has found by then.
+ *
+ * Keys: `key:<sha256>`, `stream:<id>`, `segments:<server>`, `person:<account>:<xx>`, `log head status:<server>:<segment>`
+ *
+ * Spec message.search, message.summary
+ */
+
+import type { Fact } from '../../../cluster/behaviour.ts'
+import { shardOf } from '../../../cluster/id.ts'
+import { MESSAGES_LOOKED_AT_MAX } from '../../../schemas/limits.ts'
+import type { MessageSummary } from '../../../schemas/message.ts'
+import { contentExpiresAtMs, cutoffMs } from '../../state/age.ts'
+import { firstPersonsKey, personKey, segmentsKey } from '../../state/keys.ts'
+import type { SourceLetter } from '../../state/message/log-entry.ts'
+import type { RecipientStatus } from '../../state/message/status.ts'
+import { bucketOfHmac, unpackPerson } from '../../state/person.ts'
+import { type StreamState, streamRef } from '../../state/stream.ts'
+import { lowerBound, msOfBound, upperBound } from '../bound.ts'
+import { entityFact, stateOf } from '../entity.ts'
+import { type KeyOwner, keyFact, ownerOfRow, type Reader } from '../key.ts'
+import type { Page } from '../newest.ts'
+import { readPersonMap } from '../person.ts'
+import { readEntries, readStored } from './rows.ts'
+import { type Stretch, type Walk, walkMessages } from './scan.ts'
+import { formatSummary, type StoredMessage } from './summary.ts'
+
+/** Segments of a server: more than one can fill in 13 months. */
+const SEGMENTS_MAX = 10_000
+/** A page that holds something is not made to wait for more once so many messages were looked at. */
+const LOOKED_AT_ENOUGH = 1_000
+/** Candidates whose heads and statuses are read in one step, and what one that is not meant counts as looked at. */
+const CANDIDATES_AT_ONCE = 100
+const CANDIDATES_MIN = 20
+const CANDIDATE_WEIGHT = 5
+
+/** The filters; null where one is not given. */
+export interface MessageFilter {
+  readonly streamId: string | null
+  readonly broadcastId: string | null
+  /** HMACs of addresses within the account. */
+  readonly recipient: string | null
+  readonly from: string | null
+  readonly tag: { readonly text: string; readonly hash: string } | null
+  readonly metadata: { readonly name: string; readonly value: string } | null
+  readonly status: RecipientStatus | 'mixed' | null
+  readonly source: SourceLetter | null
+  readonly fromMs: number | null
+  readonly toMs: number | null
+}
+
+export interface SearchDeps {
+  readonly read: Reader
+  /** The store's time in ms. */
+  readonly nowMs: () => number
+  /** Messages that one search looks at; by default as the contract says. */
+  readonly lookedAtMax?: number
+}
+
+/** A page of messages. */
+export interface MessagePage {
+  readonly messages: readonly MessageSummary[]
+  readonly next: string | null
+}
+
+const NOTHING: MessagePage = { messages: [], next: null }
+
+/** Where a search begins: its walk, and the filter with it; or why nothing is shown. */
+type Begin = Walk | 'unauthorized' | 'unavailable' | 'stream_not_found' | 'nothing'
+
+/** Searches. */
+export async function searchMessages(
+  { read, nowMs, lookedAtMax = MESSAGES_LOOKED_AT_MAX }: SearchDeps,
+  owner: KeyOwner,
+  { filter, page }: { readonly filter: MessageFilter; readonly page: Page },
+): Promise<MessagePage | 'unauthorized' | 'unavailable' | 'stream_not_found'> {
+  const walk = await begin(read, owner, { filter, page, nowMs: nowMs() })
+  if (walk === 'nothing') return NOTHING
+  if (typeof walk === 'string') return walk
+  const hits = await collect(read, owner, { walk, filter, limit: page.limit, lookedAtMax })
+  if (hits === null) return 'unavailable'
+  const { shard } = walk
+  const accountId = owner.accountId as string
+  const numbers = hits.found.flatMap(({ entry }) => [entry.sender, ...entry.recipients])
+  const persons = await readPersonMap(read, { shard, accountId, numbers })
+  if (persons === null) return 'unavailable'
+  const messages = hits.found.map((stored) => {
+    const { entry, head, submittedAtMs, test } = stored
+    const addresses = [entry.sender, ...entry.recipients].map((number) => persons.get(number) ?? '')
+    // An erasure takes the subject and the content; nothing else ends content before its time.
+    const isKept = head.subject !== null && nowMs() < contentExpiresAtMs(submittedAtMs, test)
+    return formatSummary(stored, addresses, isKept)
+  })
+  return { messages, next: hits.next }
+}
+
+async function begin(
+  read: Reader,
+  owner: KeyOwner,
+  { filter, page, nowMs }: { filter: MessageFilter; page: Page; nowMs: number },
+): Promise<Begin> {
+  const accountId = owner.accountId as string
+  const serverId = owner.serverId as string
+  const shard = shardOf(accountId) as number
+  const { streamId } = filter
+  const to = upperBound({ after: page.after, toMs: filter.toMs })
+  const hmacs = [filter.recipient, filter.from].filter((hmac) => hmac !== null)
+  // A stream of another shard is another account's, and its key name would not lie on this shard.
+  const isHere = streamId !== null && shardOf(streamId) === shard
+  const seen = await read(shard, [
+    keyFact(shard, owner.hash),
+    segmentsFact(shard, serverId, msOfBound(to)),
+    ...hmacs.flatMap((hmac) => personPlaces(shard, accountId, hmac)),
+    ...(isHere ? [entityFact(shard, streamRef(streamId))] : []),
+  ])
+  if (seen === null) return 'unavailable'
+  if (ownerOfRow(owner.hash, seen[0]) === null) return 'unauthorized'
+  const stream = isHere ? stateOf<StreamState>(seen[2 + 2 * hmacs.length]) : null
+  if (streamId !== null && stream?.serverId !== serverId) return 'stream_not_found'
+  const numbers = hmacs.map((_, index) => {
+    const [first, bucket] = seen.slice(2 + 2 * index) as (readonly (string | null)[])[]
+    return numberOf(first?.[0] ?? bucket?.[0])
+  })
+  // Whoever was never named is on no message, and no message is of a broadcast.
+  if (numbers.includes(null) || filter.broadcastId !== null) return 'nothing'
+  const recipient = filter.recipient === null ? null : (numbers[0] as number)
+  const sender = filter.from === null ? null : (numbers.at(-1) as number)
+  const cutoff = cutoffMs(nowMs, owner.mode === 'test')
+  return {
+    shard,
+    serverId,
+    segments: stretchesOf(seen[1] as readonly (readonly [string, number])[], Math.max(cutoff, filter.fromMs ?? 0)),
+    from: lowerBound(Math.max(cutoff, filter.fromMs ?? 0)),
+    to,
+    sought: { recipient, sender, tagHash: filter.tag?.hash ?? null },
+  }
+}
+
+function segmentsFact(shard: number, serverId: string, maxMs: number): Fact {
+  const max = Math.min(maxMs, Number.MAX_SAFE_INTEGER)
+  return { read: 'sorted', key: segmentsKey(shard, serverId), min: 0, max, count: SEGMENTS_MAX, newest: true }
+}
+
+/** Both places where the row of an HMAC may be. */
+function personPlaces(shard: number, accountId: string, hmac: string): Fact[] {
+  const keys = [firstPersonsKey(shard, accountId), personKey(shard, accountId, bucketOfHmac(hmac))]
+  return keys.map((key) => ({ read: 'fields', key, fields: [hmac] }))
+}
+
+function numberOf(row: string | null | undefined): number | null {
+  return row === null || row === undefined ? null : unpackPerson(row).number
+}
+
+/** The segments, newest first, down to the one that the earliest instant may lie in. */
+function stretchesOf(rows: readonly (readonly [string, number])[], fromMs: number): Stretch[] {
+  const oldest = rows.findIndex(([, firstMs]) => firstMs <= fromMs)
+  const reached = oldest < 0 ? rows : rows.slice(0, oldest + 1)
+  return reached.map(([name, firstMs]) => ({ name, firstMs }))
+}
+
+interface Hits {
+  readonly found: readonly StoredMessage[]
+  readonly next: string | null
+}
+
+/** Walks until the page is full, nothing is left or enough was looked at; null: the store did not answer. */
+async function collect(
+  read: Reader,
+  owner: KeyOwner,
+  { walk, filter, limit, lookedAtMax }: { walk: Walk; filter: MessageFilter; limit: number; lookedAtMax: number },
+): Promise<Hits | null> {
+  const found: StoredMessage[] = []
+  let next: string | null = null
+  let looked = 0
+  // Where an entry tells all, what is read is what is shown.
+  const needsHead = filter.tag !== null || filter.metadata !== null || filter.status !== null
+  for await (const round of walkMessages(read, walk, lookedAtMax)) {
+    if (round === null) return null
+    looked += round.looked
+    for (let start = 0, end = 0; start < round.found.length; start = end) {
+      end = start + (needsHead ? CANDIDATES_AT_ONCE : Math.max(limit - found.length, CANDIDATES_MIN))
+      const slice = round.found.slice(start, end)
+      const entries = await readEntries(read, walk, slice)
+      const meant = entries?.filter(({ entry }) => entryPasses(entry, walk, { filter, owner })) ?? null
+      const stored = meant === null ? null : await readStored(read, { owner, shard: walk.shard, entries: meant })
+      if (stored === null) return null
+      for (const message of stored) {
+        if (!headPasses(message, filter)) {
+          looked += CANDIDATE_WEIGHT - 1
+          continue
+        }
+        found.push(message)
+        const isLast = round.isEnd && message.messageId === round.found.at(-1)?.messageId
+        if (found.length === limit) return { found, next: isLast ? null : message.messageId }
+      }
+      if (looked >= lookedAtMax && end < round.found.length)
+        return { found, next: slice.at(-1)?.messageId ?? round.last }
+    }
+    next = round.isEnd ? null : round.last
+    if (looked >= (found.length > 0 ? Math.min(lookedAtMax, LOOKED_AT_ENOUGH) : lookedAtMax)) return { found, next }
+  }
+  return { found, next }
+}
+
+function entryPasses(
+  entry: StoredMessage['entry'],
+  { sought }: Walk,
+  { filter, owner }: { filter: MessageFilter; owner: KeyOwner },
+): boolean {
+  const { recipient, sender, tagHash } = sought
+  if (recipient !== null && !entry.recipients.includes(recipient)) return false
+  if (sender !== null && entry.sender !== sender) return false
+  if (tagHash !== null && entry.tagHash !== tagHash) return false
+  if (filter.source !== null && entry.source !== filter.source) return false
+  return filter.streamId === null || (entry.streamId ?? owner.defaultStreamId) === filter.streamId
+}
+
+function headPasses({ head, recipients }: StoredMessage, { tag, metadata, status }: MessageFilter): boolean {
+  // Hashes of tags are short: the tag itself settles a collision.
+  if (tag !== null && head.tag !== tag.text) return false
+  if (
+    metadata !== null &&
+    !(Object.hasOwn(head.metadata, metadata.name) && head.metadata[metadata.name] === metadata.value)
+  )
+    return false
+  if (status === null) return true
+  if (status !== 'mixed') return recipients.some((one) => one.status === status)
+  return recipients.some((one) => one.status !== recipients[0]?.status)
+}

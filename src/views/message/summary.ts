@@ -1,0 +1,63 @@
+/**
+ * summary - the Message summary: what a message is, and how each recipient fares
+ *
+ * Spec message.summary, message.recipient, message.states
+ */
+
+import type { MessageSummary } from '../../../schemas/message.ts'
+import { contentExpiresAtMs } from '../../state/age.ts'
+import type { Head } from '../../state/message/head.ts'
+import type { LogEntry } from '../../state/message/log-entry.ts'
+import { messageStatus, type RecipientState } from '../../state/message/status.ts'
+import { formatInstant } from '../instant.ts'
+import { formatRecipient, type Person } from './recipient.ts'
+
+export const SOURCES = { a: 'api', s: 'smtp', b: 'broadcast' } as const
+
+/** What the store holds of a message, persons aside. */
+export interface StoredMessage {
+  readonly messageId: string
+  readonly submittedAtMs: number
+  readonly test: boolean
+  readonly streamId: string
+  readonly entry: LogEntry
+  readonly head: Head
+  readonly recipients: readonly RecipientState[]
+}
+
+/** The recipients with their addresses. In: the sender's address, then one for each recipient. */
+export function peopleOf({ entry, head, recipients }: StoredMessage, addresses: readonly string[]): Person[] {
+  return recipients.map((state, index) => ({
+    address: addresses[index + 1] ?? '',
+    name: head.recipientNames[index] ?? null,
+    kind: entry.kinds[index] ?? 'to',
+    state,
+  }))
+}
+
+/** The summary. `contentAvailable`: whether its text and html can be read now. */
+export function formatSummary(
+  stored: StoredMessage,
+  addresses: readonly string[],
+  contentAvailable: boolean,
+): MessageSummary {
+  const { entry, head, recipients, submittedAtMs, test } = stored
+  return {
+    messageId: stored.messageId,
+    streamId: stored.streamId,
+    broadcastId: null,
+    source: SOURCES[entry.source],
+    status: messageStatus(recipients.map(({ status }) => status)),
+    test,
+    from: { email: addresses[0] ?? '', name: head.senderName },
+    subject: head.subject,
+    tag: head.tag,
+    metadata: { ...head.metadata },
+    submittedAt: formatInstant(submittedAtMs),
+    sizeBytes: recipients[0]?.sizeBytes ?? null,
+    attachmentCount: head.attachments.length,
+    recipients: peopleOf(stored, addresses).map(formatRecipient),
+    contentAvailable,
+    contentExpiresAt: formatInstant(contentExpiresAtMs(submittedAtMs, test)),
+  }
+}

@@ -1,0 +1,40 @@
+/**
+ * audit - the log of what operators did, newest first, of all shards together
+ *
+ * Keys: `audit:<yyyymm>` of every shard, month by month until the page is full
+ *
+ * Spec operator.audit, list.page
+ */
+
+import { msOf, SHARDS } from '../../../cluster/id.ts'
+import type { AuditEntry, AuditList } from '../../../schemas/audit.ts'
+import { AUDIT_MONTHS } from '../../../schemas/limits.ts'
+import { type AuditEntry as LoggedAct, unpackAudit } from '../../state/audit.ts'
+import { monthName, monthOf, monthStartMs } from '../../state/calendar.ts'
+import { auditKey } from '../../state/keys.ts'
+import { formatInstant } from '../instant.ts'
+import type { Reader } from '../key.ts'
+import { type Page, readNewest } from '../newest.ts'
+
+const ALL_SHARDS = Array.from({ length: SHARDS }, (_, shard) => shard)
+
+/** A page of the log. `after`: the last entry looked at. Null when the store did not answer. */
+export async function readAudit(read: Reader, { limit, after }: Page, nowMs: number): Promise<AuditList | null> {
+  const found: string[] = []
+  // Clocks may go back: entries of the month that comes are looked for too.
+  const latest = after === null ? monthOf(nowMs) + 1 : Math.min(monthOf(msOf(after)), monthOf(nowMs) + 1)
+  for (let month = latest; month >= monthOf(nowMs) - AUDIT_MONTHS && found.length <= limit; month -= 1) {
+    const name = monthName(monthStartMs(month))
+    const keys = ALL_SHARDS.map((shard) => ({ shard, key: auditKey(shard, name) }))
+    // One more than the page tells whether there is a next one.
+    const members = await readNewest(read, keys, { limit: limit + 1 - found.length, after })
+    if (members === null) return null
+    found.push(...members)
+  }
+  const entries = found.slice(0, limit).map((member) => formatAudit(unpackAudit(member)))
+  return { entries, next: found.length > limit ? (entries.at(-1)?.auditId ?? null) : null }
+}
+
+function formatAudit({ auditId, actor, act, targets, note, before, after }: LoggedAct): AuditEntry {
+  return { auditId, at: formatInstant(msOf(auditId)), actor, act, targets, note, before, after }
+}

@@ -1,0 +1,80 @@
+/**
+ * queue-figures - how much waits to be delivered, by site and age, for a monitor
+ *
+ * The fullest destinations by name, the others together, so that there are never more labels than that. Of a destination
+ * only the first items of each lane are looked at for their age; the age of the others is not known.
+ *
+ * Spec queue.figures
+ */
+
+import type { Redis } from 'ioredis'
+import { msOf } from '../../../cluster/id.ts'
+import { parseItem } from '../../state/message/item.ts'
+import { makeFreshLook } from '../fresh-look.ts'
+import { countDestinations, readLane } from './queue.ts'
+
+/** Destinations that are told apart, and lanes of each that are looked into. */
+const DESTINATIONS_MAX = 20
+const LANES_MAX = 16
+/** Items of a lane that are looked at. */
+const ITEMS_MAX = 200
+/** A look serves everybody who asks within this time. */
+const FRESH_MS = 15_000
+
+const MINUTE_MS = 60_000
+const AGES: readonly [name: string, belowMs: number][] = [
+  ['5m', 5 * MINUTE_MS],
+  ['1h', 60 * MINUTE_MS],
+  ['6h', 360 * MINUTE_MS],
+  ['24h', 1440 * MINUTE_MS],
+]
+const OLDER = 'older'
+const UNKNOWN = 'unknown'
+const OTHERS = 'others'
+
+export interface QueueFigure {
+  readonly site: string
+  /** Waiting for less than that, by name. */
+  readonly age: string
+  readonly recipients: number
+}
+
+export interface QueueFigureDeps {
+  readonly redis: () => Redis
+  readonly nowMs: () => number
+  readonly siteOf: (destination: string) => Promise<string | null>
+}
+
+/** Makes the look, which is taken anew at most every 15 seconds; the last one stands while the store is away. */
+export function makeQueueFigures(deps: QueueFigureDeps): () => Promise<readonly QueueFigure[]> {
+  return makeFreshLook<readonly QueueFigure[]>({
+    first: [],
+    freshMs: FRESH_MS,
+    nowMs: deps.nowMs,
+    look: () => lookAt(deps),
+  })
+}
+
+async function lookAt({ redis, nowMs, siteOf }: QueueFigureDeps): Promise<QueueFigure[] | null> {
+  const counted = await countDestinations(redis())
+  if (counted === null) return null
+  const rows = [...counted].filter(([, { waiting }]) => waiting > 0).sort(([, a], [, b]) => b.waiting - a.waiting)
+  const figures = new Map<string, QueueFigure>()
+  const add = (site: string, age: string, recipients: number) => {
+    const known = figures.get(`${site} ${age}`)?.recipients ?? 0
+    if (recipients > 0) figures.set(`${site} ${age}`, { site, age, recipients: known + recipients })
+  }
+  for (const [destination, { waiting, places }] of rows.slice(0, DESTINATIONS_MAX)) {
+    const lists = await Promise.all(places.slice(0, LANES_MAX).map((place) => readLane(redis(), place, ITEMS_MAX)))
+    const items = lists.flatMap((list) => list ?? [])
+    const site = (await siteOf(destination)) ?? destination
+    for (const item of items) add(site, ageOf(nowMs() - msOf(parseItem(item).messageId)), 1)
+    add(site, UNKNOWN, waiting - items.length)
+  }
+  for (const [, { waiting }] of rows.slice(DESTINATIONS_MAX)) add(OTHERS, UNKNOWN, waiting)
+  return [...figures.values()]
+}
+
+function ageOf(ageMs: number): string {
+  return AGES.find(([, belowMs]) => ageMs < belowMs)?.[0] ?? OLDER
+}

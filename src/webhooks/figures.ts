@@ -1,0 +1,169 @@
+/**
+ * webhook-figures - what waits for webhooks and since when, of the shards that this process owns
+ *
+ * Two classes: `healthy`, whose last attempt was answered with a 2xx, and `failing`. Of a webhook that was not attempted
+ * here yet its oldest waiting delivery tells: once it has failed, so does the webhook; else it is healthy.
+ * A retry may be due long after later deliveries, so the oldest one is looked for in the whole lane; where more waits than
+ * a look may read, the fullest lanes are read at both ends alone.
+ *
+ * Keys: `due`, `due:<lane>`, `delivery:<webhook>:<slice>`
+ *
+ * Spec webhook.backlog
+ */
+
+import type { Redis } from 'ioredis'
+import { msOf, shortId } from '../../cluster/id.ts'
+import { dueKey, laneKey } from '../../cluster/keyspace.ts'
+import { WEBHOOK_BACKLOG_MAX } from '../../schemas/limits.ts'
+import { deliveryKey } from '../state/keys.ts'
+import { unpackRecord } from '../state/webhook/delivery.ts'
+import { POST_LANE, parseItem, webhookOfLane } from '../state/webhook/item.ts'
+import { makeFreshLook } from '../views/fresh-look.ts'
+import { runEach } from '../views/operator/queue.ts'
+
+/** How a webhook fared at its last attempt here. */
+export type Standing = 'answering' | 'failing' | 'unknown'
+
+/** Webhooks of one shard that are looked at: those that are due first. */
+const LANES_MAX = 2_000
+/** Items that one look reads; of a lane beyond them so many at each end. */
+const ITEMS_MAX = WEBHOOK_BACKLOG_MAX
+const END_ITEMS = 50
+/** Items of one read, and of one round trip. */
+const PAGE_ITEMS = 1_000
+const TRIP_ITEMS = 10_000
+/** A look serves everybody who asks within this time. */
+const FRESH_MS = 3_000
+
+export interface WebhookFigureDeps {
+  readonly redis: () => Redis
+  /** The store's time in ms. */
+  readonly nowMs: () => number
+  /** The shards of this process. */
+  readonly shards: () => readonly number[]
+  readonly standingOf: (lane: string) => Standing
+}
+
+/** Backlog and age of the oldest waiting delivery by class, by name of the figure. */
+export type WebhookFigures = () => Promise<Readonly<Record<string, number>>>
+
+/** A webhook for which something waits. */
+interface Backlog {
+  readonly shard: number
+  readonly lane: string
+  readonly waiting: number
+}
+
+/** Makes the look, which is taken anew at most every three seconds; the last one stands while the store is away. */
+export function makeWebhookFigures(deps: WebhookFigureDeps): WebhookFigures {
+  return makeFreshLook({ first: formatFigures([]), freshMs: FRESH_MS, nowMs: deps.nowMs, look: () => lookAt(deps) })
+}
+
+async function lookAt(deps: WebhookFigureDeps): Promise<Readonly<Record<string, number>> | null> {
+  const redis = deps.redis()
+  const backlogs = await readBacklogs(redis, deps.shards())
+  const oldest = backlogs === null ? null : await readOldest(redis, backlogs)
+  if (backlogs === null || oldest === null) return null
+  const items = backlogs.map(({ shard, lane, waiting }, at) => ({ shard, lane, waiting, item: oldest.get(at) }))
+  const found = items.flatMap(({ item, ...rest }) => (item === undefined ? [] : [{ ...rest, item }]))
+  const rows = await runEach(redis, found, (pipeline, { shard, lane, item }) => {
+    const { slice, deliveryId } = parseItem(item)
+    return pipeline.hget(deliveryKey(shard, webhookOfLane(lane), slice), shortId(deliveryId))
+  })
+  if (rows === null) return null
+  return formatFigures(
+    found.map(({ lane, waiting, item }, at) => {
+      const createdAtMs = msOf(parseItem(item).deliveryId)
+      const hasFailed = unpackRecord(rows[at] as string | null, createdAtMs).failures > 0
+      const standing = deps.standingOf(lane)
+      const isFailing = standing === 'unknown' ? hasFailed : standing === 'failing'
+      return { isFailing, waiting, ageMs: deps.nowMs() - createdAtMs }
+    }),
+  )
+}
+
+/** Webhooks for which something waits, the fullest last. */
+async function readBacklogs(redis: Redis, shards: readonly number[]): Promise<Backlog[] | null> {
+  const lists = await runEach(redis, shards, (pipeline, shard) => pipeline.zrange(dueKey(shard), 0, LANES_MAX - 1))
+  if (lists === null) return null
+  const places = lists.flatMap((lanes, at) =>
+    (lanes as string[])
+      .filter((lane) => lane.startsWith(`${POST_LANE}/`))
+      .map((lane) => ({ shard: shards[at] as number, lane })),
+  )
+  const counts = await runEach(redis, places, (pipeline, { shard, lane }) => pipeline.zcard(laneKey(shard, lane)))
+  if (counts === null) return null
+  return places
+    .map((place, at) => ({ ...place, waiting: counts[at] as number }))
+    .filter(({ waiting }) => waiting > 0)
+    .sort((one, other) => one.waiting - other.waiting)
+}
+
+/** The item of the oldest delivery by place in the backlogs. */
+async function readOldest(redis: Redis, backlogs: readonly Backlog[]): Promise<Map<number, string> | null> {
+  const oldest = new Map<number, string>()
+  for (const trip of tripsOf(piecesOf(backlogs))) {
+    const lists = await runEach(redis, trip, (pipeline, { key, first, last }) => pipeline.zrange(key, first, last))
+    if (lists === null) return null
+    for (const [index, { at }] of trip.entries()) {
+      for (const item of lists[index] as string[]) {
+        const known = oldest.get(at)
+        // Names of items sort by their deliveries, and these by time.
+        if (known === undefined || item < known) oldest.set(at, item)
+      }
+    }
+  }
+  return oldest
+}
+
+/** One read of a lane: the ranks of its items. */
+interface Piece {
+  readonly at: number
+  readonly key: string
+  readonly first: number
+  readonly last: number
+  readonly items: number
+}
+
+function* piecesOf(backlogs: readonly Backlog[]): Generator<Piece> {
+  let left = ITEMS_MAX
+  for (const [at, { shard, lane, waiting }] of backlogs.entries()) {
+    const key = laneKey(shard, lane)
+    if (waiting > left) {
+      yield { at, key, first: 0, last: END_ITEMS - 1, items: END_ITEMS }
+      yield { at, key, first: -END_ITEMS, last: -1, items: END_ITEMS }
+      continue
+    }
+    left -= waiting
+    for (let first = 0; first < waiting; first += PAGE_ITEMS)
+      yield { at, key, first, last: first + PAGE_ITEMS - 1, items: Math.min(PAGE_ITEMS, waiting - first) }
+  }
+}
+
+function* tripsOf(pieces: Iterable<Piece>): Generator<readonly Piece[]> {
+  let trip: Piece[] = []
+  let items = 0
+  for (const piece of pieces) {
+    trip.push(piece)
+    items += piece.items
+    if (items < TRIP_ITEMS) continue
+    yield trip
+    trip = []
+    items = 0
+  }
+  if (trip.length > 0) yield trip
+}
+
+function formatFigures(
+  webhooks: readonly { readonly isFailing: boolean; readonly waiting: number; readonly ageMs: number }[],
+): Readonly<Record<string, number>> {
+  const of = (failing: boolean) => webhooks.filter(({ isFailing }) => isFailing === failing)
+  const backlog = (failing: boolean) => of(failing).reduce((sum, { waiting }) => sum + waiting, 0)
+  const seconds = (failing: boolean) => of(failing).reduce((most, { ageMs }) => Math.max(most, ageMs), 0) / 1000
+  return {
+    webhookBacklogHealthy: backlog(false),
+    webhookBacklogFailing: backlog(true),
+    webhookOldestSecondsHealthy: seconds(false),
+    webhookOldestSecondsFailing: seconds(true),
+  }
+}

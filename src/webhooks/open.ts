@@ -1,0 +1,65 @@
+/**
+ * webhook-room - what webhooks need in a process: secrets, events, connections to receivers; opened with the first attempt
+ */
+
+import type { LaneType } from '../../cluster/behaviour.ts'
+import type { Resolver } from '../dns/resolve.ts'
+import type { Config } from '../process/config.ts'
+import type { Metrics } from '../process/metrics.ts'
+import type { Reader } from '../views/key.ts'
+import { type EventReader, makeEventReader } from '../views/message/event.ts'
+import { makePostLane, Standings } from './perform.ts'
+import type { Poster } from './post.ts'
+import { makeWebhookSecrets, type WebhookSecrets } from './secrets.ts'
+
+export interface WebhookRoom {
+  readonly secrets: WebhookSecrets
+  readonly readEvent: EventReader
+  readonly standings: Standings
+  /** The family of the lanes of webhooks. `nowMs`: the store's time. */
+  lane(deps: LaneDeps): LaneType
+  /** Ends the connections. */
+  close(): Promise<void>
+}
+
+interface LaneDeps {
+  readonly nowMs: () => number
+  readonly mayPost: () => boolean
+  readonly room?: (lane: string) => number
+}
+
+export interface WebhookRoomInput {
+  readonly config: Config
+  readonly metrics: Metrics
+  readonly read: Reader
+  readonly sealingKey: Buffer
+  readonly resolver: Resolver
+  /** Certificates to trust in place of the usual ones; null: the usual ones. */
+  readonly ca: string | null
+}
+
+/** Makes the room; no connection is open yet. */
+export function makeWebhookRoom({ config, metrics, read, sealingKey, resolver, ca }: WebhookRoomInput): WebhookRoom {
+  const secrets = makeWebhookSecrets(sealingKey)
+  const readEvent = makeEventReader(read, () => performance.now())
+  const standings = new Standings()
+  let poster: Promise<Poster> | null = null
+  const open = async (): Promise<Poster> => {
+    // An idle process does without the memory of an HTTP client.
+    const { makePoster } = await import('./post.ts')
+    return makePoster({ resolver, privateNetworksAllowed: config.privateNetworksAllowed, ca })
+  }
+  const openPoster = (): Promise<Poster> => {
+    poster ??= open()
+    return poster
+  }
+  return {
+    secrets,
+    readEvent,
+    standings,
+    lane: (deps) => makePostLane({ readEvent, openPoster, secrets, metrics, standings, ...deps }),
+    async close() {
+      await (await poster)?.close()
+    },
+  }
+}

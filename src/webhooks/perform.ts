@@ -1,0 +1,153 @@
+/**
+ * webhook-posts - the performers of webhooks: room, the event's body, its signature, the post, the outcome
+ *
+ * States of an attempt: event read -> signed -> posted -> reported. While it is under way, the event of the delivery that
+ * will probably be next is read ahead.
+ * Guarantees: one attempt of a webhook is under way in this process; webhooks whose last attempt failed take at most
+ * three quarters of the room, and they and those that were not attempted yet seven eighths, so that receivers that hang
+ * delay nobody who answers; nothing is posted by a process that cannot prove that it is still alive to the others.
+ *
+ * Spec webhook.attempt, webhook.fair, webhook.signature
+ */
+
+import type { LaneType } from '../../cluster/behaviour.ts'
+import { msOf } from '../../cluster/id.ts'
+import { type PostOutcome, posted } from '../actors/webhook/posted.ts'
+import { type PostJob, preparePost } from '../actors/webhook/prepare-post.ts'
+import type { Metrics } from '../process/metrics.ts'
+import { POST_LANE, parseItem } from '../state/webhook/item.ts'
+import { deliveryBody, type EventReader } from '../views/message/event.ts'
+import type { Standing } from './figures.ts'
+import type { Poster } from './post.ts'
+import type { WebhookSecrets } from './secrets.ts'
+import { eventHeaders } from './sign-event.ts'
+
+/** Attempts under way at once: each is a connection. */
+const UNDER_WAY_MAX = 2_048
+const FAILING_UNDER_WAY_MAX = 1_536
+/** Of webhooks that have not answered here yet, failing ones included. */
+const UNPROVEN_UNDER_WAY_MAX = 1_792
+/** Webhooks of which it is remembered how they answered. */
+const KNOWN_MAX = 50_000
+/** A claim of a process that is gone stands this long. */
+const HOLD_MS = 15_000
+
+export interface PostDeps {
+  readonly readEvent: EventReader
+  /** Opened with the first attempt. */
+  readonly openPoster: () => Promise<Poster>
+  readonly secrets: WebhookSecrets
+  readonly metrics: Metrics
+  readonly standings: Standings
+  /** The store's time in ms. */
+  readonly nowMs: () => number
+  /** Whether this process may still believe that its work is its own. */
+  readonly mayPost: () => boolean
+  /** In place of our own bounds; 0 holds a lane's items. */
+  readonly room?: (lane: string) => number
+}
+
+/** The family of the lanes of webhooks. */
+export function makePostLane(deps: PostDeps): LaneType {
+  const { standings } = deps
+  const underWay = new Set<string>()
+  const room = (lane: string): number => {
+    if (deps.room !== undefined) return Math.min(deps.room(lane), underWay.has(lane) ? 0 : 1)
+    if (underWay.has(lane) || underWay.size >= UNDER_WAY_MAX) return 0
+    return standings.hasRoom(lane) ? 1 : 0
+  }
+  const perform: LaneType<PostJob, PostOutcome>['perform'] = async (job, { lane, attempt, signal, following }) => {
+    const standing = standings.begin(lane)
+    underWay.add(lane)
+    try {
+      const number = job.attemptsBefore + attempt
+      const isProven = standing === 'answering'
+      const outcome = await attemptPost(deps, job, { attempt: number, signal, isProven, following: following ?? null })
+      standings.note(lane, outcome.result === 'delivered' ? 'answering' : 'failing')
+      deps.metrics.posted(outcome.error?.replace(/^http_(\d)\d\d$/, 'http_$1xx') ?? 'delivered')
+      return outcome
+    } finally {
+      underWay.delete(lane)
+      standings.end(standing)
+    }
+  }
+  return {
+    prefix: POST_LANE,
+    holdMs: HOLD_MS,
+    claimsStand: true,
+    serial: true,
+    prepare: preparePost,
+    outcome: posted,
+    room,
+    perform,
+  } as LaneType
+}
+
+/** How webhooks fared here at their last attempt, and how many of each kind are being attempted. */
+export class Standings {
+  private readonly known = new Map<string, Standing>()
+  private readonly underWay = { answering: 0, failing: 0, unknown: 0 }
+
+  of(lane: string): Standing {
+    return this.known.get(lane) ?? 'unknown'
+  }
+
+  hasRoom(lane: string): boolean {
+    const { failing, unknown } = this.underWay
+    const standing = this.of(lane)
+    if (standing === 'failing' && failing >= FAILING_UNDER_WAY_MAX) return false
+    return standing === 'answering' || failing + unknown < UNPROVEN_UNDER_WAY_MAX
+  }
+
+  begin(lane: string): Standing {
+    const standing = this.of(lane)
+    this.underWay[standing] += 1
+    return standing
+  }
+
+  end(standing: Standing): void {
+    this.underWay[standing] -= 1
+  }
+
+  note(lane: string, standing: Standing): void {
+    // A Map is in order of insertion: the one that was attempted longest ago goes.
+    this.known.delete(lane)
+    if (this.known.size >= KNOWN_MAX) this.known.delete(this.known.keys().next().value as string)
+    this.known.set(lane, standing)
+  }
+}
+
+interface AttemptInput {
+  readonly attempt: number
+  readonly signal: AbortSignal
+  readonly isProven: boolean
+  readonly following: string | null
+}
+
+async function attemptPost(
+  { readEvent, openPoster, secrets, metrics, nowMs, mayPost }: PostDeps,
+  { webhook, delivery }: PostJob,
+  { attempt, signal, isProven, following }: AttemptInput,
+): Promise<PostOutcome> {
+  const { deliveryId, reference } = delivery
+  const createdAtMs = msOf(deliveryId)
+  const [poster, event] = await Promise.all([openPoster(), readEvent(webhook, reference, createdAtMs)])
+  if (event === undefined) throw new Error('The store did not answer')
+  // What it tells of has left the store before its time: no later attempt finds more.
+  if (event === null) return { result: 'failed', statusCode: null, error: 'connect_failed', final: true }
+  const body = deliveryBody(event, { id: deliveryId, attempt })
+  const unixSeconds = Math.floor(nowMs() / 1000)
+  const live = webhook.secrets.map(({ sealed }) => secrets.open(webhook.serverId, sealed)).reverse()
+  const headers = eventHeaders({ deliveryId, event: reference.event, body, secrets: live, unixSeconds })
+  if (!mayPost()) throw new Error('The store was silent for too long to post')
+  if (attempt === 1) metrics.firstPosted(nowMs() - createdAtMs)
+  const posting = poster.post({ url: webhook.url, headers, body, fresh: attempt > 1, isProven }, signal)
+  if (following !== null) readAhead(readEvent, webhook, following)
+  return posting
+}
+
+/** Has the reader keep the event of a delivery; whoever attempts it asks again, and hears of a failure then. */
+function readAhead(readEvent: EventReader, owner: PostJob['webhook'], item: string): void {
+  const { deliveryId, reference } = parseItem(item)
+  if (reference.kind === 'message') readEvent(owner, reference, msOf(deliveryId)).catch(() => undefined)
+}

@@ -1,0 +1,259 @@
+/**
+ * post - one attempt to hand an event to a receiver over HTTPS.
+ *
+ * The name is looked up and its addresses are checked for each connection (`post-connect.ts`): a name that changes its mind
+ * between two look-ups (DNS rebinding) gains nothing. A kept connection is one that was checked when it was made. Redirects
+ * are not followed. Receivers that have answered have connections of their own, and theirs begin first: one that hangs
+ * neither takes them nor stands before them.
+ *
+ * Guarantees: ends within ten seconds of its start, whatever the receiver does; reads at most 64 KB of an answer; never
+ * rejects; a request whose time is over is not sent any more; connections are bounded by the attempts under way, those
+ * that lingered and those that were used in the last four seconds.
+ *
+ * Spec webhook.attempt, webhook.private, webhook.fair
+ */
+
+import type { Socket } from 'node:net'
+import { Agent, Client, type Dispatcher, Pool } from 'undici'
+import { WEBHOOK_ANSWER_SECONDS } from '../../schemas/limits.ts'
+import type { PostOutcome } from '../actors/webhook/posted.ts'
+import { makePace } from './pace.ts'
+import { type Connect, type ConnectDeps, makeConnect, NotConnected } from './post-connect.ts'
+
+/** A connection that nothing is said on is closed after this; most receivers close theirs later. */
+const KEEP_ALIVE_MS = 4_000
+/** Bytes of an answer that are read; a longer one ends its connection. */
+const ANSWER_BYTES_MAX = 64 * 1024
+/** The next attempt waits this long for the rest of an answer: then it can have the same connection. */
+const BODY_MS = 50
+/** Connections on which the rest of an answer is still read although the attempt is over; past that they are ended. */
+const LINGERING_MAX = 256
+const HEADER_BYTES_MAX = 16 * 1024
+/** Hosts that are remembered as to be looked up anew. */
+const HOSTS_MAX = 5_000
+
+export interface PosterDeps extends Pick<ConnectDeps, 'resolver' | 'privateNetworksAllowed' | 'ca'> {
+  /** For everything, from the start; ten seconds. */
+  readonly timeoutMs?: number
+}
+
+export interface PostInput {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+  /** Whether names are to be looked up anew: what was known of them did not help before. */
+  readonly fresh: boolean
+  /** Whether the receiver answered when it was asked last. */
+  readonly isProven: boolean
+}
+
+export interface Poster {
+  /** Never rejects. */
+  post(input: PostInput, signal: AbortSignal): Promise<PostOutcome>
+  /** Ends every connection. */
+  close(): Promise<void>
+}
+
+/** A poster with its own connections. */
+export function makePoster(deps: PosterDeps): Poster {
+  const timeoutMs = deps.timeoutMs ?? WEBHOOK_ANSWER_SECONDS * 1000
+  const fresh = new Set<string>()
+  const lingering = new Set<AnswerWatch>()
+  const isFresh = (hostname: string): boolean => fresh.delete(hostname)
+  const connectDeps = { ...deps, timeoutMs, pace: makePace(), isFresh }
+  const proven = makeAgent(makeConnect(connectDeps, true))
+  const unproven = makeAgent(makeConnect(connectDeps, false))
+  return {
+    async post(input, signal) {
+      const { hostname } = new URL(input.url)
+      if (input.fresh && fresh.size < HOSTS_MAX) fresh.add(hostname)
+      const agent = input.isProven ? proven : unproven
+      const time = { endsAtMs: performance.now() + timeoutMs, signal, lingering }
+      const first = await attempt(agent, input, time)
+      if (first !== STALE) return first
+      // The receiver had closed a kept connection before it heard anything: that was no attempt.
+      const second = await attempt(agent, input, time)
+      return second === STALE ? failure('connect_failed') : second
+    },
+    async close() {
+      await Promise.all([proven.destroy(), unproven.destroy()])
+    },
+  }
+}
+
+/** The kept connection was over. */
+const STALE = Symbol('stale')
+
+function makeAgent(connect: Connect): Agent {
+  return new Agent({
+    connect: connect as never,
+    factory: (origin, options) =>
+      new Pool(origin, { ...options, factory: (to, own) => new Line(to, own as LineOptions) }),
+    pipelining: 1,
+    allowH2: false,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    keepAliveMaxTimeout: KEEP_ALIVE_MS,
+    maxHeaderSize: HEADER_BYTES_MAX,
+    // The attempt keeps its own time, from its start.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  })
+}
+
+/** A request on its way through the library, which wraps its handler and leaves its options alone. */
+interface Sent extends Dispatcher.DispatchOptions {
+  readonly watch: AnswerWatch
+}
+
+type LineOptions = Client.Options & { readonly connect: Connect }
+
+/** A client that tells each request's watch that it took it, and knows its connection. */
+class Line extends Client {
+  /** Connections made so far. */
+  made = 0
+  private socket: Socket | null = null
+
+  constructor(origin: string | URL, options: LineOptions) {
+    const connect: Connect = (to, done) =>
+      options.connect(to, (error, socket) => {
+        this.made += 1
+        this.socket = socket
+        done(error, socket)
+      })
+    super(origin, { ...options, connect: connect as never })
+  }
+
+  override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+    const { watch } = options as Sent
+    watch.takenBy(this)
+    return super.dispatch(options, handler)
+  }
+
+  /** Ends the connection, and with it the request that is on it. An abort would have the library connect once more. */
+  hangUp(reason: string): void {
+    this.socket?.destroy(new Error(reason))
+  }
+}
+
+interface AttemptTime {
+  readonly endsAtMs: number
+  readonly signal: AbortSignal
+  /** Attempts that are over, of which the answer still goes on. */
+  readonly lingering: Set<AnswerWatch>
+}
+
+/** One request, from its dispatch to the head of its answer. */
+function attempt(agent: Agent, input: PostInput, time: AttemptTime): Promise<PostOutcome | typeof STALE> {
+  return new Promise((resolve) => {
+    const { origin, pathname, search } = new URL(input.url)
+    const watch = new AnswerWatch(time, resolve)
+    const { headers, body } = input
+    const sent: Sent = { origin, path: pathname + search, method: 'POST', headers, body, watch }
+    agent.dispatch(sent, watch)
+  })
+}
+
+/** Hears what becomes of a request; undici's handler. */
+class AnswerWatch implements Dispatcher.DispatchHandler {
+  private readonly settle: (outcome: PostOutcome | typeof STALE) => void
+  private readonly time: AttemptTime
+  private readonly timer: NodeJS.Timeout
+  /** It is on the connection of its line. */
+  private isSent = false
+  private isSettled = false
+  private line: Line | null = null
+  private madeBefore = 0
+  /** It went out over a connection that was open already. */
+  private isReused = false
+  private answer: PostOutcome | null = null
+  private bodyTimer: NodeJS.Timeout | undefined
+  private bytes = 0
+
+  constructor(time: AttemptTime, settle: (outcome: PostOutcome | typeof STALE) => void) {
+    this.time = time
+    this.settle = settle
+    this.timer = setTimeout(() => this.late(), Math.max(1, time.endsAtMs - performance.now()))
+    time.signal.addEventListener('abort', this.late, { once: true })
+    if (time.signal.aborted) this.late()
+  }
+
+  takenBy(line: Line): void {
+    this.line = line
+    this.madeBefore = line.made
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.isSent = !this.isSettled
+    // One that had to wait for a connection of its own would have seen it made.
+    this.isReused = this.line?.made === this.madeBefore
+    if (this.isSettled) controller.abort(new Error('Its time is over'))
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, statusCode: number): void {
+    if (statusCode < 200) return
+    this.answer =
+      statusCode < 300
+        ? { result: 'delivered', statusCode, error: null, final: false }
+        : { ...failure(statusCode < 400 ? 'redirect' : `http_${statusCode}`), statusCode }
+    this.bodyTimer = setTimeout(() => this.linger(), BODY_MS)
+  }
+
+  /** The body is read so that the connection can be used again, and only so far. */
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.bytes += chunk.length
+    if (this.bytes <= ANSWER_BYTES_MAX) return
+    this.tell()
+    this.line?.hangUp('The answer is too long')
+  }
+
+  onResponseEnd(): void {
+    this.over()
+    // The library takes its connection for free one turn later: an attempt before that would open another one.
+    setImmediate(() => setImmediate(() => this.tell()))
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
+    this.over()
+    if (this.answer !== null) this.tell()
+    else if (error instanceof NotConnected)
+      this.end({ ...failure(error.reason), final: error.reason === 'private_address' })
+    else if (this.isReused) this.end(STALE)
+    else this.end(failure('connect_failed'))
+  }
+
+  /** The head of the answer decides, whatever its body does. */
+  private tell(): void {
+    if (this.answer !== null) this.end(this.answer)
+  }
+
+  /** The answer goes on: nobody waits for its end any more. */
+  private linger(): void {
+    this.tell()
+    if (this.time.lingering.size < LINGERING_MAX) this.time.lingering.add(this)
+    else this.line?.hangUp('The answer goes on for too long')
+  }
+
+  private readonly late = (): void => {
+    this.tell()
+    this.end(failure('timeout'))
+    this.over()
+    if (this.isSent) this.line?.hangUp('Its time is over')
+  }
+
+  private end(outcome: PostOutcome | typeof STALE): void {
+    if (this.isSettled) return
+    this.isSettled = true
+    this.settle(outcome)
+  }
+
+  private over(): void {
+    clearTimeout(this.timer)
+    clearTimeout(this.bodyTimer)
+    this.time.lingering.delete(this)
+    this.time.signal.removeEventListener('abort', this.late)
+  }
+}
+
+function failure(error: NonNullable<PostOutcome['error']>): PostOutcome {
+  return { result: 'failed', statusCode: null, error, final: false }
+}

@@ -1,0 +1,45 @@
+/**
+ * webhook-secrets - signing secrets of webhooks: made, sealed before they enter a command, opened to sign
+ *
+ * A sealed secret is bound to its server: copied to another one it does not open.
+ *
+ * Spec webhook.secrets
+ */
+
+import { randomBytes } from 'node:crypto'
+import { NONCE_BYTES, openKey, sealKey } from '../mail/compose/dkim-key.ts'
+import { SECRET_PREFIX } from './sign-event.ts'
+
+const SECRET_BYTES = 32
+/** Opened secrets that are remembered. */
+const OPENED_MAX = 10_000
+
+export interface WebhookSecrets {
+  /** A new secret, and the same sealed, base64. */
+  make(serverId: string): { readonly secret: string; readonly sealed: string }
+  /** The secret again. Throws Error when it was sealed under another key, or for another server. */
+  open(serverId: string, sealed: string): string
+}
+
+/** What makes and opens secrets under the installation's key. */
+export function makeWebhookSecrets(sealingKey: Buffer): WebhookSecrets {
+  const opened = new Map<string, string>()
+  const ownerOf = (serverId: string): string => `webhook secret ${serverId}`
+  return {
+    make(serverId) {
+      const secret = SECRET_PREFIX + randomBytes(SECRET_BYTES).toString('base64')
+      const input = { privateKey: Buffer.from(secret), owner: ownerOf(serverId), nonce: randomBytes(NONCE_BYTES) }
+      return { secret, sealed: sealKey(sealingKey, input).toString('base64') }
+    },
+    open(serverId, sealed) {
+      const known = opened.get(sealed)
+      if (known !== undefined) return known
+      const bytes = openKey(sealingKey, { sealed: Buffer.from(sealed, 'base64'), owner: ownerOf(serverId) })
+      if (bytes === null) throw new Error('A webhook secret does not open: SECRET_KEY is another one')
+      const secret = bytes.toString()
+      if (opened.size >= OPENED_MAX) opened.delete(opened.keys().next().value as string)
+      opened.set(sealed, secret)
+      return secret
+    },
+  }
+}

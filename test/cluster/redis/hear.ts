@@ -1,0 +1,124 @@
+/** Tests of cluster/redis-subscriber.ts, and of the ears and signals that are made with it: who was refused hears again. */
+import { setTimeout } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+import { type Test, test } from 'tap'
+import { RedisSubscriber } from '../../../cluster/redis/hear.ts'
+import { openRedis, openStore } from '../../support/redis-shard.ts'
+import { until } from '../../support/until.ts'
+
+const WAIT_MS = 20_000
+
+test('redis-subscriber: refused by an access list, it hears again once it may', async (t) => {
+  const redis = await openRedis(t)
+  const client = new Redis({ path: redis.socketPath })
+  t.teardown(() => client.disconnect())
+  const store = await openStore(t, redis.socketPath)
+  await client.call('ACL', 'SETUSER', 'default', 'resetchannels')
+  let bells = 0
+  const ears = store.listen('w', {
+    bells: () => {
+      bells += 1
+    },
+    replies: () => undefined,
+    released: () => undefined,
+    joined: () => undefined,
+  })
+  t.teardown(() => ears.close())
+  const heard: string[] = []
+  await store.hear('a', (text) => heard.push(text))
+  const refusals = async (): Promise<number> =>
+    Number(/errorstat_NOPERM:count=(\d+)/.exec(await client.info('errorstats'))?.[1] ?? 0)
+  await until(async () => (await refusals()) >= 5, WAIT_MS)
+  await client.call('ACL', 'SETUSER', 'default', 'allchannels')
+  await until(async () => {
+    await client.publish('{cl}:bell:w', '3')
+    store.signal([{ topic: 'a', text: 'said' }])
+    return bells > 0 && heard.length > 0
+  }, WAIT_MS)
+  t.equal(heard[0], 'said')
+})
+
+/** A subscriber that notes what it hears, and a client beside it, on a store whose user has these rules. */
+async function openSubscriber(t: Test, rules: readonly string[] = []) {
+  const redis = await openRedis(t)
+  const client = new Redis({ path: redis.socketPath })
+  t.teardown(() => client.disconnect())
+  if (rules.length > 0) await client.call('ACL', 'SETUSER', 'default', ...rules)
+  const heard: string[] = []
+  const subscriber = new RedisSubscriber({
+    address: redis.socketPath,
+    name: 'test',
+    heard: (channel, message) => heard.push(`${channel} ${message}`),
+  })
+  t.teardown(() => subscriber.close())
+  return { client, heard, subscriber }
+}
+
+test('redis-subscriber: a connection that ends is followed by one that hears the same', async (t) => {
+  const { client, heard, subscriber } = await openSubscriber(t)
+  await subscriber.add('a')
+  await subscriber.add('b')
+  subscriber.remove('b')
+  t.equal(await subscriber.ping(), true)
+  subscriber.cut()
+  // Redis may count the connection that has ended for a while yet: what is published then reaches nobody.
+  await until(async () => {
+    await client.publish('a', 'x')
+    return heard.includes('a x')
+  }, WAIT_MS)
+  t.equal(await client.publish('b', 'x'), 0)
+})
+
+test('redis-subscriber: one channel that is refused for ever makes no other one deaf, on any connection', async (t) => {
+  const { client, heard, subscriber } = await openSubscriber(t, ['resetchannels', '&a', '&b'])
+  let ups = 0
+  subscriber.client.on('ready', () => {
+    ups += 1
+  })
+  for (const channel of ['a', 'no', 'b']) await subscriber.add(channel)
+  await until(() => ups === 1, WAIT_MS)
+  subscriber.cut()
+  await until(() => ups === 2, WAIT_MS)
+  const refusals = async (): Promise<number> =>
+    Number(/errorstat_NOPERM:count=(\d+)/.exec(await client.info('errorstats'))?.[1] ?? 0)
+  const before = await refusals()
+  await until(async () => (await refusals()) >= before + 2, WAIT_MS)
+  for (const channel of ['a', 'b']) t.equal(await client.publish(channel, 'x'), 1)
+  await until(() => heard.length === 2, WAIT_MS)
+  t.same(heard, ['a x', 'b x'])
+  t.equal(ups, 2, 'asked for again on the same connection')
+})
+
+test('redis-subscriber: a client that gives up is begun anew, and stays ended once it is closed', async (t) => {
+  const redis = await openRedis(t)
+  const client = new Redis({ path: redis.socketPath })
+  t.teardown(() => client.disconnect())
+  const subscriber = new RedisSubscriber({ address: redis.socketPath, name: 'test', heard: () => undefined })
+  await subscriber.add('a')
+  subscriber.client.disconnect()
+  await until(() => subscriber.client.status === 'end', WAIT_MS)
+  await until(async () => (await client.publish('a', 'x')) === 1, WAIT_MS)
+  subscriber.client.disconnect()
+  await until(() => subscriber.client.status === 'end', WAIT_MS)
+  subscriber.close()
+  await setTimeout(700)
+  t.equal(subscriber.client.status, 'end')
+})
+
+test('redis-subscriber: ended while it subscribes again, it leaves no error that nobody hears', async (t) => {
+  const redis = await openRedis(t)
+  const client = new Redis({ path: redis.socketPath })
+  t.teardown(() => client.disconnect())
+  for (let round = 0; round < 5; round += 1) {
+    const subscriber = new RedisSubscriber({ address: redis.socketPath, name: 'test', heard: () => undefined })
+    await subscriber.add('a')
+    subscriber.cut()
+    await until(() => !subscriber.isReady, WAIT_MS)
+    await until(() => subscriber.isReady, WAIT_MS)
+    // Before any answer to what it has just sent, or soon after.
+    subscriber.close()
+    subscriber.cut()
+    await until(() => !subscriber.isReady, WAIT_MS)
+  }
+  await until(async () => (await client.publish('a', 'x')) === 0, WAIT_MS)
+})

@@ -1,0 +1,77 @@
+/** redis-link - what becomes of a command: answered, lost, unsent; and a link that hears nothing. */
+import t from 'tap'
+import { type Answer, RedisLink } from '../../../cluster/redis/link.ts'
+import { startRedis } from '../../support/redis.ts'
+import { until } from '../../support/until.ts'
+
+const WAIT_MS = 60_000
+const nothing = async (): Promise<void> => undefined
+
+t.test('redis link: answers', async (t) => {
+  const redis = await startRedis({ durability: 'memory' })
+  t.teardown(() => redis.stop())
+  const link = new RedisLink({ address: redis.socketPath, name: 'link', silentMsMax: 2_000, prepare: nothing })
+  t.teardown(() => link.close())
+  t.same(await link.call('PING'), { kind: 'unsent' }, 'before it is up')
+  await link.ready(WAIT_MS)
+  t.same(await link.call('PING'), { kind: 'reply', value: 'PONG' })
+  t.match(await link.call('NONE', 'x'), { kind: 'error', message: /^ERR unknown command/ })
+  t.match(await link.client.client('GETNAME'), 'link')
+
+  // A store that says nothing any more: the connection is given up, and the command is in doubt.
+  await redis.kill('SIGSTOP')
+  t.same(await link.call('PING'), { kind: 'lost' })
+  t.same(await link.call('PING'), { kind: 'unsent' })
+  await redis.kill('SIGCONT')
+  await link.ready(WAIT_MS)
+  t.same(await link.call('ECHO', 'ü'), { kind: 'reply', value: 'ü' })
+
+  await redis.kill('SIGKILL')
+  await until(() => !link.up, WAIT_MS)
+  t.same(await link.call('PING'), { kind: 'unsent' })
+  await t.rejects(link.ready(1), { message: /^The store does not answer/ })
+})
+
+t.test('redis link: what is sent in one turn is answered in order', async (t) => {
+  const redis = await startRedis({ durability: 'memory' })
+  t.teardown(() => redis.stop())
+  const link = new RedisLink({ address: redis.socketPath, name: 'link', prepare: nothing })
+  await link.ready(WAIT_MS)
+  const sent: Promise<Answer>[] = Array.from({ length: 500 }, (_, index) => link.call('ECHO', String(index)))
+  const answers = await Promise.all(sent)
+  t.same(
+    answers,
+    Array.from({ length: 500 }, (_, index) => ({ kind: 'reply', value: String(index) })),
+  )
+  link.close()
+  t.same(await link.call('PING'), { kind: 'unsent' })
+})
+
+t.test('redis link: a preparation that fails is tried again on a new connection', async (t) => {
+  const redis = await startRedis({ durability: 'memory' })
+  t.teardown(() => redis.stop())
+  let tries = 0
+  const prepare = async (): Promise<void> => {
+    tries += 1
+    if (tries < 3) throw new Error('not yet')
+  }
+  const link = new RedisLink({ address: redis.socketPath, name: 'link', prepare })
+  t.teardown(() => link.close())
+  await link.ready(WAIT_MS)
+  t.equal(tries, 3)
+})
+
+t.test('redis link: a client that gives up is begun anew, and stays ended once the link is closed', async (t) => {
+  const redis = await startRedis({ durability: 'memory' })
+  t.teardown(() => redis.stop())
+  const link = new RedisLink({ address: redis.socketPath, name: 'link', prepare: nothing })
+  await link.ready(WAIT_MS)
+  link.client.disconnect()
+  await until(() => link.client.status === 'end', WAIT_MS)
+  t.equal(link.up, false)
+  await link.ready(WAIT_MS)
+  t.same(await link.call('PING'), { kind: 'reply', value: 'PONG' })
+  link.close()
+  await until(() => link.client.status === 'end', WAIT_MS)
+  await t.rejects(link.ready(700), { message: /^The store does not answer/ })
+})

@@ -1,0 +1,49 @@
+/** size - the bound holds for what compresses worst, and is no larger than its rule says. */
+
+import t from 'tap'
+import { composeMessage } from '../../../src/mail/compose/compose.ts'
+import { MESSAGE_BYTES_MAX, mayBeTooLarge, upperBoundBytes } from '../../../src/mail/compose/size.ts'
+
+t.test('size: the bound follows its rule', async (t) => {
+  t.equal(upperBoundBytes({ text: null, html: null, attachmentBytes: [] }), 524_288)
+  t.equal(upperBoundBytes({ text: 'ü', html: 'abc', attachmentBytes: [] }), 524_288 + 16)
+  t.equal(upperBoundBytes({ text: null, html: null, attachmentBytes: [57, 58, 0] }), 524_288 + 78 + 84)
+  t.equal(MESSAGE_BYTES_MAX, 10 * 1024 * 1024)
+})
+
+t.test('size: what passes the maximum by its bound only must be built', async (t) => {
+  const attachmentBytes = (MESSAGE_BYTES_MAX - 524_288) * (57 / 78)
+  t.notOk(mayBeTooLarge({ text: null, html: null, attachmentBytes: [Math.floor(attachmentBytes) - 100] }))
+  t.ok(mayBeTooLarge({ text: null, html: null, attachmentBytes: [Math.ceil(attachmentBytes) + 100] }))
+})
+
+const WORST = {
+  equals: '=',
+  'two bytes': 'ü',
+  'e acute and dots': 'é.',
+  'three bytes and a letter': '請aaaa',
+  controls: '\u0001',
+  emoji: '🎉bbbbb',
+}
+for (const [name, unit] of Object.entries(WORST)) {
+  t.test(`size: no message is larger than its bound, of ${name}`, async (t) => {
+    const text = unit.repeat(20_000)
+    const attachments = [{ name: 'a', contentType: null, contentId: null, content: Buffer.alloc(1000) }]
+    const built = composeMessage({
+      messageId: 'm',
+      acceptedAtMs: 0,
+      from: { address: 'a@b.test', name: null },
+      to: [{ address: 'a@b.test', name: null }],
+      cc: [],
+      subject: 's',
+      text,
+      html: text,
+      headers: {},
+      attachments,
+      boundarySeed: 'b',
+    })
+    // Without the room for headers, which is far larger than these headers: the body's part of the bound must hold alone.
+    const bodyBound = upperBoundBytes({ text, html: text, attachmentBytes: [1000] }) - 524_288
+    t.ok(built.length < bodyBound + 2000, `${built.length} against ${bodyBound}`)
+  })
+}

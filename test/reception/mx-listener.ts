@@ -1,0 +1,307 @@
+/** mx-listener - transcripts over real sockets: what is offered, refused, cut off, and survived. */
+import { execFile, spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { makeCertificate } from '../../src/process/certificate.ts'
+import { type MxHandlers, parseEnvelopeAddress, startMxListener } from '../../src/reception/mx-listener.ts'
+import { makeSenderRate } from '../../src/reception/sender-rate.ts'
+import { deliverMail, openDialog } from '../support/smtp-dialog.ts'
+import { watchStalls } from '../support/stall.ts'
+import { findSuite } from '../support/suites.ts'
+import { until } from '../support/until.ts'
+
+const TLS = makeCertificate('mx.service.example', Date.now())
+const SMUGGLING = findSuite('smtp/smuggling.json')
+const HAS_OPENSSL = spawnSync('openssl', ['version']).error === undefined
+
+/** A listener whose handlers take `ok…@`, refuse `no…@` for good and `later@` for now, throw at `throw@`. */
+async function start(changes: Partial<MxHandlers<string>> = {}, rate = makeSenderRate(() => performance.now())) {
+  const received: { text: string; targets: readonly string[] }[] = []
+  const faults: string[] = []
+  const handlers: MxHandlers<string> = {
+    async recipient({ localPart, domain }) {
+      if (localPart.startsWith('ok')) return { target: `${localPart}@${domain}` }
+      if (localPart === 'later') return { code: 451, text: '4.3.0 Later' }
+      if (localPart === 'throw') throw new Error('broken on purpose')
+      return { code: 550, text: '5.1.1 No such recipient' }
+    },
+    async mail({ bytes, targets }) {
+      received.push({ text: bytes.toString('latin1'), targets })
+      if (bytes.includes('throw')) throw new Error('broken on purpose')
+      return { code: 250, text: '2.0.0 Ok' }
+    },
+    ...changes,
+  }
+  const log = { error: (facts: object) => void faults.push(JSON.stringify(facts)), debug: () => undefined }
+  const listener = await startMxListener({
+    host: '127.0.0.1',
+    port: 0,
+    name: 'mx.service.example',
+    tls: TLS,
+    rate,
+    handlers,
+    log,
+  })
+  return { listener, port: listener.port, received, faults }
+}
+
+const DIALOG: [line: string, reply: RegExp][] = [
+  ['VRFY <ok@a.example>', /^5\d\d /],
+  ['HELP', /^5\d\d /],
+  ['WIZ', /^5\d\d /],
+  ['AUTH PLAIN AGEAYg==', /^5\d\d /],
+  ['RCPT TO:<ok@a.example>', /^503 /],
+  ['DATA', /^503 /],
+  ['MAIL FROM:<not an address', /^501 /],
+  ['MAIL FROM:<> SIZE=36700161', /^552 /],
+  ['MAIL FROM:<> SIZE=36700160', /^250 /],
+  ['RCPT TO:<>', /^501 /],
+  ['RCPT TO:<no@a.example>', /^550 5\.1\.1 No such recipient$/],
+  ['RCPT TO:<later@a.example>', /^451 4\.3\.0 Later$/],
+  ['RCPT TO:<throw@a.example>', /^451 4\.3\.0 /],
+  ['RCPT TO:<ok@[127.0.0.1]>', /^501 5\.1\.3 /],
+  ['RCPT TO:<ok@a.example>', /^250 /],
+  ['RSET', /^250 /],
+  ['DATA', /^503 /],
+  ['MAIL FROM:<someone@b.example>', /^250 /],
+  ['rcpt to:<OK2@A.EXAMPLE>', /^550 /],
+  ['RCPT TO:<ok2@A.EXAMPLE>', /^250 /],
+  ['DATA', /^354 /],
+]
+
+t.test('mx-listener: a dialog [mx.commands]', async (t) => {
+  const { listener, port, received, faults } = await start()
+  t.teardown(() => listener.close())
+  const dialog = await openDialog(port)
+  t.match(dialog.greeting, /^220 mx\.service\.example ESMTP\s*$/)
+  const offered = await dialog.say('EHLO client.example')
+  t.match(offered, /^250-mx\.service\.example/)
+  t.same(
+    offered
+      .split('\n')
+      .slice(1)
+      .map((line) => line.slice(4))
+      .sort(),
+    ['8BITMIME', 'PIPELINING', 'SIZE 36700160', 'STARTTLS'].sort(),
+  )
+  for (const [line, reply] of DIALOG) t.match(await dialog.say(line), reply, line)
+  t.match(await dialog.say('Subject: x\r\n\r\n..dot\r\nbare\nline\r\n.'), /^250 2\.0\.0 Ok/)
+  t.same(received, [{ text: 'Subject: x\r\n\r\n.dot\r\nbare\nline\r\n', targets: ['ok2@a.example'] }])
+  t.match(await dialog.say('QUIT'), /^221 /)
+  t.equal(faults.length, 1)
+})
+
+t.test('mx-listener: a handler that throws is 451, and the session goes on [mx.commands]', async (t) => {
+  const { listener, port, received } = await start()
+  t.teardown(() => listener.close())
+  const dialog = await openDialog(port)
+  await dialog.say('EHLO client.example')
+  for (const [text, reply] of [
+    ['throw', /^451 4\.3\.0 /],
+    ['fine', /^250 /],
+  ] as const) {
+    await dialog.say('MAIL FROM:<>')
+    await dialog.say('RCPT TO:<ok@a.example>')
+    await dialog.say('DATA')
+    t.match(await dialog.say(`${text}\r\n.`), reply)
+  }
+  t.equal(received.length, 2)
+  dialog.end()
+})
+
+t.test('mx-listener: the tenth refused recipient ends the session [mx.refused]', async (t) => {
+  const { listener, port } = await start()
+  t.teardown(() => listener.close())
+  const dialog = await openDialog(port)
+  await dialog.say('EHLO client.example')
+  await dialog.say('MAIL FROM:<>')
+  for (let refused = 1; refused < 10; refused += 1)
+    t.match(await dialog.say(`RCPT TO:<no${refused}@a.example>`), /^550 /)
+  t.match(await dialog.say('RCPT TO:<later@a.example>'), /^451 /, 'those put off do not count, and do not end it')
+  t.match(await dialog.say('RCPT TO:<no@a.example>'), /^421 4\.7\.0 /)
+  await dialog.closed()
+})
+
+t.test('mx-listener: 50 recipients, and one more is put off [mx.size]', async (t) => {
+  const { listener, port, received } = await start()
+  t.teardown(() => listener.close())
+  const dialog = await openDialog(port)
+  await dialog.say('EHLO client.example')
+  await dialog.say('MAIL FROM:<>')
+  for (let index = 0; index < 50; index += 1) t.match(await dialog.say(`RCPT TO:<ok${index}@a.example>`), /^250 /)
+  t.match(await dialog.say('RCPT TO:<ok50@a.example>'), /^452 /)
+  await dialog.say('DATA')
+  t.match(await dialog.say('x\r\n.'), /^250 /)
+  t.equal(received[0]?.targets.length, 50)
+  dialog.end()
+})
+
+t.test('mx-listener: a mail that has passed 50 servers is taken, one more loops [mx.loop]', async (t) => {
+  const { listener, port, received } = await start()
+  t.teardown(() => listener.close())
+  const hops = (count: number) => 'Received: from a by b;\n\tnow\n'.repeat(count)
+  const body = `Subject: x\n\n${hops(60)}`
+  t.match(await deliverMail(port, 'ok@a.example', hops(50) + body), /^250 /)
+  t.match(await deliverMail(port, 'ok@a.example', hops(51) + body), /^554 5\.4\.6 /)
+  t.equal(received.length, 1)
+})
+
+t.test('mx-listener: of a big mail the beginning is kept; one too big is 552 [mx.size]', async (t) => {
+  const { listener, port, received } = await start()
+  t.teardown(() => listener.close())
+  const line = `${'x'.repeat(98)}\r\n`
+  const dialog = await openDialog(port)
+  await dialog.say('EHLO client.example')
+  for (const [bytes, reply] of [
+    [3_000_000, /^250 /],
+    [36_700_200, /^552 /],
+  ] as const) {
+    await dialog.say('MAIL FROM:<>')
+    await dialog.say('RCPT TO:<ok@a.example>')
+    await dialog.say('DATA')
+    dialog.write(line.repeat(bytes / line.length))
+    t.match(await dialog.say('.'), reply)
+  }
+  t.equal(received[0]?.text.length, 262_144)
+  t.equal(received.length, 1)
+  dialog.end()
+})
+
+t.test(
+  'mx-listener: what looks like an end is none: one mail, and nothing smuggled behind it [mx.commands]',
+  { skip: SMUGGLING === null && 'SUITES_DIR is not there' },
+  async (t) => {
+    const { listener, port, received } = await start()
+    t.teardown(() => listener.close())
+    const suite = JSON.parse(readFileSync(SMUGGLING as string, 'utf8')) as { inbound_eod: readonly string[] }
+    t.ok(suite.inbound_eod.length > 5)
+    const smuggled = 'MAIL FROM:<x@a.example>\r\nRCPT TO:<ok@b.example>\r\nDATA\r\nSubject: smuggled\r\n\r\nx'
+    for (const end of suite.inbound_eod) {
+      received.length = 0
+      const dialog = await openDialog(port)
+      for (const line of ['EHLO x', 'MAIL FROM:<>', 'RCPT TO:<ok@a.example>', 'DATA']) await dialog.say(line)
+      t.match(await dialog.say(`Subject: one\r\n\r\none${end}${smuggled}\r\n.`), /^250 /)
+      t.match(await dialog.say('QUIT'), /^221 /)
+      t.equal(received.length, 1, JSON.stringify(end))
+      t.match(received[0], { targets: ['ok@a.example'] })
+      t.ok(received[0]?.text.includes('Subject: smuggled'))
+    }
+  },
+)
+
+t.test('mx-listener: a client that goes away in the middle leaves nothing behind', async (t) => {
+  const { listener, port, received, faults } = await start()
+  const rcpt = await openDialog(port)
+  for (const line of ['EHLO x', 'MAIL FROM:<>', 'RCPT TO:<ok@a.example>', 'DATA']) await rcpt.say(line)
+  rcpt.write('half a mail')
+  rcpt.end()
+  t.match(await deliverMail(port, 'ok@a.example', 'whole'), /^250 /)
+  t.equal(received.length, 1)
+  t.same(faults, [])
+  const stalls = watchStalls(t)
+  const startedAtMs = performance.now()
+  await listener.close()
+  t.ok(performance.now() - startedAtMs - stalls.during(startedAtMs) < 7500, 'nobody is waited for')
+})
+
+t.test('mx-listener: too many connections of one sender are refused [mx.rate]', async (t) => {
+  const { listener, port } = await start()
+  t.teardown(() => listener.close())
+  const open = await Promise.all(Array.from({ length: 30 }, () => openDialog(port)))
+  t.ok(open.every(({ greeting }) => greeting.startsWith('220')))
+  const more = await openDialog(port)
+  t.match(more.greeting, /^421 4\.7\.0 Too many connections/)
+  for (const dialog of [...open, more]) dialog.end()
+  const next = await until(async () => {
+    const dialog = await openDialog(port)
+    dialog.end()
+    return dialog.greeting.startsWith('220') ? dialog : null
+  }, 5000)
+  t.ok(next)
+})
+
+t.test('mx-listener: STARTTLS, and what was said before it does not count after [mx.commands]', async (t) => {
+  const { listener, port, received } = await start()
+  t.teardown(() => listener.close())
+  const dialog = await openDialog(port)
+  await dialog.say('EHLO client.example')
+  await dialog.say('MAIL FROM:<>')
+  t.match(await dialog.say('STARTTLS'), /^220 /)
+  t.equal(await dialog.upgrade(), 'TLSv1.3')
+  t.match(await dialog.say('RCPT TO:<ok@a.example>'), /^503 /)
+  const offered = await dialog.say('EHLO client.example')
+  t.notMatch(offered, /STARTTLS/)
+  for (const line of ['MAIL FROM:<>', 'RCPT TO:<ok@a.example>', 'DATA']) await dialog.say(line)
+  t.match(await dialog.say('over TLS\r\n.'), /^250 /)
+  t.equal(received.length, 1)
+  dialog.end()
+})
+
+t.test(
+  'mx-listener: openssl speaks TLS 1.2 and 1.3 with it, and nothing older [mx.commands]',
+  { skip: !HAS_OPENSSL && 'openssl is not installed' },
+  async (t) => {
+    const { listener, port } = await start()
+    t.teardown(() => listener.close())
+    const openssl = (version: string) =>
+      new Promise<string>((resolve) => {
+        const options = ['s_client', '-starttls', 'smtp', '-connect', `127.0.0.1:${port}`, '-brief', version]
+        const child = execFile('openssl', options, { timeout: 60_000 }, (_error, out, err) => resolve(out + err))
+        child.stdin?.end('QUIT\r\n')
+      })
+    t.match(await openssl('-tls1_3'), /Protocol version: TLSv1\.3/)
+    t.match(await openssl('-tls1_2'), /Protocol version: TLSv1\.2/)
+    t.notMatch(await openssl('-tls1_1'), /Protocol version/)
+  },
+)
+
+t.test('mx-listener: a stop tells idle sessions, and lets a mail in hand finish [listener.close]', async (t) => {
+  let release: () => void = () => undefined
+  const released = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  let isHeld = false
+  const { listener, port } = await start({
+    async mail() {
+      isHeld = true
+      await released
+      return { code: 250, text: '2.0.0 Ok' }
+    },
+  })
+  const idle = await openDialog(port)
+  await idle.say('EHLO client.example')
+  const busy = await openDialog(port)
+  for (const line of ['EHLO x', 'MAIL FROM:<>', 'RCPT TO:<ok@a.example>', 'DATA']) await busy.say(line)
+  const answer = busy.say('in hand\r\n.')
+  await until(async () => isHeld || null, 5000)
+  const closed = listener.close()
+  t.match(await idle.say(null), /^421 4\.3\.2 /)
+  release()
+  t.match(await answer, /^250 /)
+  await closed
+  await t.rejects(openDialog(port), { code: 'ECONNREFUSED' })
+})
+
+t.test('mx-listener: a taken port stops the start [listener.port]', async (t) => {
+  const { listener, port } = await start()
+  t.teardown(() => listener.close())
+  const { handlers, rate, log } = { handlers: {} as MxHandlers<string>, rate: makeSenderRate(() => 0), log: console }
+  const again = startMxListener({ host: '127.0.0.1', port, name: 'x.example', tls: TLS, rate, handlers, log })
+  await t.rejects(again, { message: /^MX_PORT: cannot listen on 127\.0\.0\.1:\d+/ })
+})
+
+const ADDRESSES: [address: string, expected: object | null][] = [
+  ['a@b.example', { localPart: 'a', domain: 'b.example' }],
+  ['A@B.Example', { localPart: 'A', domain: 'b.example' }],
+  ['postmaster', { localPart: 'postmaster', domain: '' }],
+  ['a@ä.example', { localPart: 'a', domain: 'xn--4ca.example' }],
+  ['someone', null],
+  ['a@[127.0.0.1]', null],
+  ['ä@b.example', null],
+  [`${'a'.repeat(65)}@b.example`, null],
+  ['a b@c.example', null],
+  ['a@', null],
+  ['@b.example', null],
+]
+for (const [address, expected] of ADDRESSES)
+  t.test(`mx-listener: ${address}`, async (t) => t.same(parseEnvelopeAddress(address), expected))

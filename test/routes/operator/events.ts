@@ -1,0 +1,126 @@
+/** operator-events - a server's events as they happen, over real HTTP; the command line that shows and forwards them. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import t from 'tap'
+import { EVENT_BODIES, type EventName } from '../../../schemas/webhook.ts'
+import { compileBody } from '../../../src/http/validate.ts'
+import { eventHeaders } from '../../../src/webhooks/sign-event.ts'
+import { spawnNode } from '../../support/node.ts'
+import { isSigned, type Received } from '../../support/receiver.ts'
+import { ROOT } from '../../support/root.ts'
+import { startTestService } from '../../support/service.ts'
+import { until } from '../../support/until.ts'
+
+const WAIT_MS = 20_000
+const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
+const service = await startTestService()
+const { testServer, liveServer, account, operatorToken } = service.firstRun
+t.teardown(() => service.stop())
+// Sent over and over until an event is seen: more in a minute than a test server may.
+await service.operate(`PATCH /v1/operator/accounts/${account.accountId}`, {
+  token: operatorToken,
+  body: { testPerMinuteLimit: 1_000_000 },
+})
+
+const send = (...to: string[]) => {
+  const body = { from: 'shop@simulator.test', to, subject: 'Order', text: 'Hello' }
+  return service.call('POST /v1/email', { token: testServer.token, body })
+}
+
+/** Opens the feed of a server; `events` grows as they come. */
+async function open(serverId: string, token = operatorToken) {
+  const stop = new AbortController()
+  t.teardown(() => stop.abort())
+  const url = `http://127.0.0.1:${service.config.operatorPort}/v1/operator/servers/${serverId}/events`
+  const response = await fetch(url, { headers: { authorization: `Bearer ${token}` }, signal: stop.signal })
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects.
+  const events: any[] = []
+  let text = ''
+  const reading = (async () => {
+    for await (const chunk of response.body ?? []) {
+      text += Buffer.from(chunk).toString()
+      const lines = text.split('\n\n')
+      text = lines.pop() ?? ''
+      for (const line of lines) if (line.startsWith('data: ')) events.push(JSON.parse(line.slice(6)))
+    }
+  })().catch(() => undefined)
+  return { response, events, reading, stop: () => stop.abort() }
+}
+
+t.test('operator events: each event from now on, as a webhook would get it [operator.events]', async (t) => {
+  await send('before@simulator.test')
+  const feed = await open(testServer.serverId)
+  t.equal(feed.response.status, 200)
+  t.equal(feed.response.headers.get('content-type'), 'text/event-stream')
+  const other = await open(liveServer.serverId)
+  await until(async () => {
+    await send('bounce@simulator.test')
+    return feed.events.length > 0
+  }, WAIT_MS)
+  const { messageId } = (await send('ann+delivered@simulator.test')).json
+  await until(() => feed.events.some((one) => one.messageId === messageId), WAIT_MS)
+  for (const one of feed.events) t.same(compileBody(EVENT_BODIES[one.event as EventName])(one).ok, true)
+  t.match(feed.events.at(-1), { event: 'delivered', recipient: 'ann+delivered@simulator.test', test: true, attempt: 1 })
+  t.same(other.events, [], 'of its own server alone')
+  feed.stop()
+  other.stop()
+})
+
+t.test('operator events: who may not, and what is not there', async (t) => {
+  t.equal((await open(testServer.serverId, account.token)).response.status, 401)
+  for (const id of ['x', '01a1f8d8-8300-7000-8000-0e7faee555a7', account.accountId])
+    t.equal((await open(id)).response.status, 404, id)
+})
+
+t.test('operator events: a listener that closes ends its feeds; tail goes on, listen forwards signed', async (t) => {
+  const received: Received[] = []
+  const local = createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => {
+      const body = Buffer.concat(chunks).toString()
+      const headers = request.headers as Record<string, string>
+      received.push({ path: request.url ?? '', headers, body, json: JSON.parse(body), atMs: Date.now() })
+      response.end()
+    })
+  })
+  await new Promise<void>((resolve) => local.listen(0, '127.0.0.1', resolve))
+  const { port } = local.address() as AddressInfo
+  const run = (...args: string[]) => {
+    const child = spawnNode([join(ROOT, 'build/src/cli/main.js'), ...args], {
+      env: { ...process.env, DATA_DIR: service.dataDir, OPERATOR_PORT: String(service.config.operatorPort) },
+    })
+    const said = { out: '', err: '' }
+    child.stdout.on('data', (piece: Buffer) => {
+      said.out += piece
+    })
+    child.stderr.on('data', (piece: Buffer) => {
+      said.err += piece
+    })
+    t.teardown(() => child.kill('SIGKILL'))
+    return said
+  }
+  t.teardown(() => new Promise((resolve) => local.close(resolve)))
+  const tail = run('tail', '--json')
+  const listen = run('listen', `http://127.0.0.1:${port}/hook`, '--secret', SECRET)
+  await until(() => /Listening to/.test(tail.err) && /Listening to/.test(listen.err), WAIT_MS)
+  const feed = await open(testServer.serverId)
+  await service.restart()
+  await feed.reading
+  await until(() => tail.err.split('Listening to').length > 2 && listen.err.split('Listening to').length > 2, WAIT_MS)
+  await until(async () => {
+    await send('bounce@simulator.test')
+    return tail.out.includes('"bounced"') && received.length > 0
+  }, WAIT_MS)
+  t.match(JSON.parse(tail.out.split('\n')[0] ?? ''), { event: 'bounced', serverId: testServer.serverId })
+  const [first] = received as [Received]
+  t.match([first.path, first.headers['service-event']], ['/hook', 'bounced'])
+  t.ok(isSigned(first, SECRET))
+  const unixSeconds = Number(first.headers['webhook-timestamp'])
+  const { id, event } = first.json
+  const expected = eventHeaders({ deliveryId: id, event, body: first.body, secrets: [SECRET], unixSeconds })
+  for (const name of Object.keys(expected))
+    t.equal(first.headers[name], expected[name], `${name}, as a webhook posts it`)
+  await until(() => /bounced .*-> 200/.test(listen.out), WAIT_MS)
+})

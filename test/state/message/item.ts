@@ -1,0 +1,39 @@
+/** item - names there and back, and the lane of a recipient. */
+
+import t from 'tap'
+import { shortId } from '../../../cluster/id.ts'
+import { TIMERS_LANE as RUNTIME_TIMERS_LANE } from '../../../cluster/items/item-turns.ts'
+import { itemPrefix, itemSuffix, laneOf, parseItem, TIMERS_LANE } from '../../../src/state/message/item.ts'
+
+const SERVER = '0193b2a4-6c00-7017-8000-0123456789ab'
+const MESSAGE = '0193b2a4-6c01-7017-bfff-ffffffffffff'
+
+t.test('item: everything about a delivery is in its name', async (t) => {
+  for (const [recipient, recipients, hasAttachments, broadcastStreamId] of [
+    [0, 1, false, null],
+    [49, 50, true, null],
+    [0, 1, true, SERVER],
+  ] as const) {
+    const short = shortId(MESSAGE)
+    const name =
+      itemPrefix(SERVER, '202611-0-64', short) +
+      itemSuffix(recipient, { recipients, hasAttachments, broadcastStreamId })
+    t.same(parseItem(name), {
+      serverId: SERVER,
+      segment: '202611-0-64',
+      messageId: MESSAGE,
+      short,
+      recipient,
+      recipients,
+      hasAttachments,
+      broadcastStreamId,
+    })
+  }
+})
+
+t.test('item: lanes', async (t) => {
+  t.equal(laneOf('deliver', 'example.net'), 'deliver/example.net')
+  t.equal(laneOf('relay', 'example.net'), 'relay')
+  t.equal(laneOf('simulate', 'example.net'), 'simulate')
+  t.equal(TIMERS_LANE, RUNTIME_TIMERS_LANE)
+})
