@@ -35,9 +35,7 @@ test('schemas: rules stand in the README once', async (t) => {
 })
 
 test('schemas: a rule that the edge or its schemas cite is in the README', async (t) => {
-  for (const { name, text } of ['schemas', 'src/http', 'test/http', 'test/sending'].flatMap(
-    readSources,
-  )) {
+  for (const { name, text } of ['schemas', 'src/http', 'test/http', 'test/sending'].flatMap(readSources)) {
     t.same(
       citedIn(text).filter((id) => !RULES.has(id)),
       [],
