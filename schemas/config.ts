@@ -100,7 +100,8 @@ export const SETTINGS = [
     min: 0,
     max: 1_000_000,
     default: '20',
-    meaning: 'Requests a second that one client (IP) may make, for each process; `0` turns the rate off.',
+    meaning:
+      'Requests a second that one client (an IPv4 address, or an IPv6 /64) may make, for each process; `0` turns the rate off.',
   },
   {
     name: 'EDGE_BURST',

@@ -9,7 +9,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ExpectedRecord, RecordCheck } from '../mail/dns-record.ts'
 import { compareCname, compareDkimTxt } from '../mail/dns-record.ts'
-import { isPublicAddress } from '../mail/mx.ts'
+import { isPublicAddress } from '../mail/ip-address.ts'
 import type { DnsAnswer, Resolver } from './resolve.ts'
 import { createResolver } from './resolve.ts'
 

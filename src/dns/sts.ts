@@ -9,7 +9,7 @@
  */
 
 import { request } from 'node:https'
-import { isPublicAddress } from '../mail/mx.ts'
+import { isPublicAddress } from '../mail/ip-address.ts'
 import { readPolicy, type StsPolicy } from '../mail/sts-policy.ts'
 import type { Resolver } from './resolve.ts'
 

@@ -12,6 +12,7 @@
 import { randomUUID } from 'node:crypto'
 
 import type { Route } from '../../schemas/routes.ts'
+import { clientNetwork } from '../mail/ip-address.ts'
 import { admit, readKey, UNAUTHORIZED } from './admit.ts'
 import { type Content, readContent } from './body.ts'
 import { startFeed } from './feed.ts'
@@ -105,7 +106,7 @@ export class Exchange {
   // Spec request.client
   #isWithinRate(): boolean {
     const { rate, clientAddress } = this.#desk
-    return rate === null || rate.take(clientAddress(this.#head.peer, this.#head.headers.forwardedFor))
+    return rate === null || rate.take(clientNetwork(clientAddress(this.#head.peer, this.#head.headers.forwardedFor)))
   }
 
   #identify(authorization: string): void {

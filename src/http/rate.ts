@@ -1,5 +1,5 @@
 /**
- * rate - how many requests a second one client may make: a token bucket per address
+ * rate - how many requests a second one client may make: a token bucket for each
  *
  * A process counts for itself. The oldest client is forgotten when there are too many: forgetting only gives a full
  * bucket back, so it errs on the client's side.

@@ -1,5 +1,5 @@
 /**
- * mx - which hosts take mail for a domain, in which order (RFC 5321 5.1, RFC 7505), and which addresses may be connected to.
+ * mx - which hosts take mail for a domain, in which order (RFC 5321 5.1, RFC 7505).
  */
 
 import ipaddr from 'ipaddr.js'
@@ -44,21 +44,6 @@ export function planExchanges(input: MxInput): MxPlan {
   if (hosts.length === 0) return { kind: 'unusable' }
   const others = [...new Set(hosts)].filter((host) => !isOwn(host))
   return others.length === 0 ? { kind: 'loop' } : { kind: 'hosts', hosts: others }
-}
-
-/**
- * True when mail may be sent to the IP address: a public one (also behind an IPv4-mapped IPv6 form), or one within
- * `allowedCidrs`. Anything that is not an IP address is false.
- */
-export function isPublicAddress(address: string, allowedCidrs: readonly string[]): boolean {
-  // Strictly four decimal numbers: the library would also read 0x7f.1 and 017700000001.
-  if (!ipaddr.IPv4.isValidFourPartDecimal(address) && !ipaddr.IPv6.isValid(address)) return false
-  const parsed = ipaddr.process(address)
-  if (parsed.range() === 'unicast') return true
-  return allowedCidrs.some((cidr) => {
-    const [network, bits] = ipaddr.parseCIDR(cidr)
-    return network.kind() === parsed.kind() && parsed.match(network, bits)
-  })
 }
 
 function normalizeHost(exchange: string): string {

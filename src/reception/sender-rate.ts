@@ -1,15 +1,15 @@
 /**
  * sender-rate - how many connections one sender may open to the MX listener: at once, and in a minute.
  *
- * A sender is an IPv4 address or the /64 network of an IPv6 one: whoever has one address of a /64 has all of them.
+ * A sender is an IPv4 address or the /64 network of an IPv6 one.
  * Minutes are those of the clock, counted in each process, not in the store: a connection is let in or turned away before
  * anything is asked of anybody, also while the store is away. With n processes a sender may have n times as much.
  *
  * Spec mx.rate
  */
 
-import { isIPv6 } from 'node:net'
 import { MX_CONNECTIONS_MAX, MX_CONNECTIONS_PER_MINUTE_MAX } from '../../schemas/limits.ts'
+import { clientNetwork } from '../mail/ip-address.ts'
 
 /** Senders remembered in one minute; those beyond are held to be one sender. */
 const SENDERS_MAX = 50_000
@@ -32,7 +32,7 @@ export function makeSenderRate(nowMs: () => number): SenderRate {
       const now = Math.floor(nowMs() / MINUTE_MS)
       if (now !== minute) perMinute = new Map()
       minute = now
-      const sender = senderOf(address)
+      const sender = clientNetwork(address)
       const counted = perMinute.has(sender) || perMinute.size < SENDERS_MAX ? sender : REST
       const opened = (perMinute.get(counted) ?? 0) + 1
       perMinute.set(counted, opened)
@@ -41,24 +41,10 @@ export function makeSenderRate(nowMs: () => number): SenderRate {
       return open <= MX_CONNECTIONS_MAX && opened <= MX_CONNECTIONS_PER_MINUTE_MAX
     },
     close(address) {
-      const sender = senderOf(address)
+      const sender = clientNetwork(address)
       const left = (atOnce.get(sender) ?? 1) - 1
       if (left <= 0) atOnce.delete(sender)
       else atOnce.set(sender, left)
     },
   }
-}
-
-/** The address, or of an IPv6 one the network; one that was mapped (RFC 4291 2.5.5.2) is the IPv4 one. */
-export function senderOf(address: string): string {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
-  if (mapped !== undefined || !isIPv6(address)) return mapped ?? address
-  const [head = '', tail] = address.toLowerCase().replace(/%.*$/, '').split('::')
-  const front = head === '' ? [] : head.split(':')
-  const back = tail === undefined || tail === '' ? [] : tail.split(':')
-  const middle = tail === undefined ? [] : Array.from({ length: 8 - front.length - back.length }, () => '0')
-  return [...front, ...middle, ...back]
-    .slice(0, 4)
-    .map((part) => part.replace(/^0+(?=.)/, ''))
-    .join(':')
 }

@@ -10,7 +10,7 @@
 import { isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import type { Resolver } from '../dns/resolve.ts'
-import { isPublicAddress } from '../mail/mx.ts'
+import { isPublicAddress } from '../mail/ip-address.ts'
 import type { Pace } from './pace.ts'
 
 /** Addresses of a host that are tried in one attempt. */

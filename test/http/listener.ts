@@ -197,6 +197,26 @@ test('http: a client over its rate is refused in plain text [request.rate]', asy
   t.same(statuses, [401, 401, 401, 429, 429])
 })
 
+test('http: a /64 is one client, and an IPv4-mapped address is the IPv4 one [request.client]', async (t) => {
+  const rate = makeRate({ perSecond: 1, burst: 2, nowMs: () => 0 })
+  const edge = await startEdge(ring, { host: '::', rate, trustedProxies: ['127.0.0.0/8', '2001:db8:ffff::/64'] })
+  t.teardown(() => edge.close())
+  const ask = async (client: string) =>
+    (await call(edge.port, { path: '/x', headers: { 'X-Forwarded-For': client } })).status
+  t.same(await inTurn(['2001:db8:1:2::1', '2001:DB8:1:2:ffff::9', '2001:db8:1:2::3'], ask), [401, 401, 429])
+  t.same(await inTurn(['2001:db8:1:3::1', '2001:db8:1:3::1, 2001:db8:ffff::7'], ask), [401, 401], 'the next /64')
+  t.same(await inTurn(['192.0.2.1', '::ffff:192.0.2.1', '::ffff:c000:201'], ask), [401, 401, 429])
+  t.same(await inTurn(['192.0.2.2', '::ffff:192.0.2.3'], ask), [401, 401], 'not one /64 of all that are mapped')
+  // The listener itself sees who comes over IPv4 as a mapped address.
+  t.same(await inTurn(['', '', ''], ask), [401, 401, 429])
+})
+
+async function inTurn<Value, Result>(values: readonly Value[], ask: (value: Value) => Promise<Result>) {
+  const results: Result[] = []
+  for (const value of values) results.push(await ask(value))
+  return results
+}
+
 test('http: a taken port is an error that names it [listener.port]', async (t) => {
   const edge = await startEdge(ring)
   await t.rejects(startEdge(ring, { port: edge.port }), new RegExp(`port ${edge.port}`))

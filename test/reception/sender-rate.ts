@@ -1,21 +1,6 @@
-/** sender-rate - who is one sender, and how many connections it has. */
+/** sender-rate - how many connections one sender has. */
 import t from 'tap'
-import { makeSenderRate, senderOf } from '../../src/reception/sender-rate.ts'
-
-const SENDERS: [address: string, sender: string][] = [
-  ['192.0.2.1', '192.0.2.1'],
-  ['::ffff:192.0.2.1', '192.0.2.1'],
-  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
-  ['2001:DB8:1:2::1', '2001:db8:1:2'],
-  ['2001:db8::1', '2001:db8:0:0'],
-  ['2001:0db8:0001:0002::', '2001:db8:1:2'],
-  ['::1', '0:0:0:0'],
-  ['::', '0:0:0:0'],
-  ['fe80::1%eth0', 'fe80:0:0:0'],
-  ['', ''],
-]
-for (const [address, sender] of SENDERS)
-  t.test(`sender-rate: ${address} is ${sender} [mx.rate]`, async (t) => t.equal(senderOf(address), sender))
+import { makeSenderRate } from '../../src/reception/sender-rate.ts'
 
 t.test('sender-rate: 30 at once, whoever else comes [mx.rate]', async (t) => {
   const rate = makeSenderRate(() => 0)

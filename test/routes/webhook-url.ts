@@ -66,16 +66,30 @@ t.test('webhook url: a name that leads to a private address is dead at once [web
   t.equal(receiver.connections(), 0)
 })
 
-/** Not on that list, and yet nobody's host: multicast, site-local, of protocols (2001::/23), of a network's own NAT64. */
+/** Not on that list, and yet nobody's host: multicast, of protocols (2001::/23), outside 2000::/3. */
 const NOBODYS = new Set([
   '226.84.185.150',
   '227.202.96.196',
-  'fec0::',
   '2001:2:ffff:ffff:ffff:ffff:ffff:ffff',
   '2001:10::',
   '2001:1f:ffff:ffff:ffff:ffff:ffff:ffff',
-  '64:ff9b:1:808:8:800::',
 ])
+const isNobodys = (host: string) => NOBODYS.has(host) || (host.includes(':') && !/^[23][0-9a-f]{3}:/.test(host))
+
+t.test('webhook url: an IPv6 host is one of 2000::/3 less its reserved parts [webhook.private]', async (t) => {
+  const refused = ['::127.0.0.1', '::a00:1', '1::1', '4000::1', '::ffff:8.8.8.8', '64:ff9b::808:808', '2002:808:808::1']
+  for (const host of refused) {
+    const { status, json } = await create(`https://[${host}]:${receiver.port}/`)
+    t.match([status, json.error, json.issues?.[0].path], [400, 'invalid_request', 'url'], host)
+    // The same where a name leads there: it is looked up at each attempt.
+    zone.set('six.test', { type: 'AAAA', address: host })
+    const { webhookId } = (await create(`https://six.test:${receiver.port}/`)).json
+    t.match(await attempt(webhookId), { status: 'dead', attempts: 1, lastError: 'private_address' }, host)
+  }
+  const { status, json } = await create('https://[2606:4700:4700::1111]/')
+  t.equal(status, 201)
+  t.equal((await call(`DELETE /v1/webhooks/${json.webhookId}`)).status, 204)
+})
 
 interface Vector {
   readonly kind: string
@@ -94,7 +108,7 @@ t.test('webhook url: public addresses are registered, private ones are not or ar
     const url = kind === 'url' ? value.replace(/^\w+:/, 'https:') : `https://${host}:${receiver.port}/`
     const { status, json } = await create(url)
     if (!blocked) {
-      t.equal(status, NOBODYS.has(value) ? 400 : 201, value)
+      t.equal(status, isNobodys(value) ? 400 : 201, value)
       seen.public += 1
       if (status === 201) t.equal((await call(`DELETE /v1/webhooks/${json.webhookId}`)).status, 204)
     } else if (status === 201) {

@@ -9,7 +9,7 @@ import { networkInterfaces } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import { createResolver } from '../../dns/resolve.ts'
 import type { ComposeInput } from '../../mail/compose/compose.ts'
-import { isPublicAddress } from '../../mail/mx.ts'
+import { isInsideAddress } from '../../mail/ip-address.ts'
 import { simulatedOutcome } from '../../mail/simulator.ts'
 import { mayFinish, monotonicMs } from '../../process/fence.ts'
 import { createBrokenTls } from './attempt.ts'
@@ -171,7 +171,7 @@ function createDeps(settings: SmtpSettings): TransmitDeps {
 function createOwnRelay(settings: SmtpSettings): Relay {
   const { relayUrl, relayConnections: connectionsMax, ehloName, timeouts, ca } = settings
   const target = parseRelayUrl(relayUrl ?? 'smtp://127.0.0.1') as RelayTarget
-  const isOutside = (address: string) => isPublicAddress(address, [])
+  const isOutside = (address: string) => !isInsideAddress(address)
   return createRelay({ target, connectionsMax, ehloName, timeouts, ca, isOutside })
 }
 

@@ -12,7 +12,7 @@
 
 import type { Resolver } from '../../dns/resolve.ts'
 import { makeUnasked } from '../../mail/classify.ts'
-import { isPublicAddress } from '../../mail/mx.ts'
+import { isPublicAddress } from '../../mail/ip-address.ts'
 import type { Outcome } from '../../mail/outcome.ts'
 import { makeDeferred, makeReturned } from '../../mail/outcome.ts'
 import type { Contact } from '../../mail/site-pace.ts'

@@ -1,0 +1,74 @@
+/**
+ * ip-address - IP addresses as texts: which may be connected to from outside, which are inside, and who is one client.
+ *
+ * Public is what the registries of special-purpose addresses (RFC 6890) leave: of IPv6 only 2000::/3 less its reserved
+ * parts, so that nothing that carries an IPv4 address in it (mapped, compatible, NAT64, 6to4, Teredo) is public.
+ *
+ * Spec webhook.private, request.rate, mx.rate
+ */
+
+import ipaddr from 'ipaddr.js'
+
+type Address = ReturnType<typeof ipaddr.parse>
+
+/** Global unicast (RFC 4291 2.4): the first three bits are 001. */
+const GLOBAL_MASK = 0xe000
+const GLOBAL_BITS = 0x2000
+/** Parts of 16 bits that name the network of an IPv6 client. */
+const CLIENT_PARTS = 4
+/** Kinds of address that never leave a site: loopback, RFC 1918, RFC 4193, link-local. */
+const INSIDE: ReadonlySet<string> = new Set(['loopback', 'private', 'uniqueLocal', 'linkLocal'])
+
+/**
+ * True when the IP address may be connected to: a public one, or one within `allowedCidrs`, where an IPv4-mapped form
+ * is the IPv4 address that it holds. Anything that is not an IP address is false, and so is one with a zone.
+ */
+export function isPublicAddress(address: string, allowedCidrs: readonly string[]): boolean {
+  const parsed = parseStrictly(address)
+  if (parsed === null) return false
+  if (isPublic(parsed)) return true
+  const forms = [parsed, unmap(parsed)]
+  return allowedCidrs.some((cidr) => {
+    const [network, bits] = ipaddr.parseCIDR(cidr)
+    return forms.some((form) => network.kind() === form.kind() && form.match(network, bits))
+  })
+}
+
+/**
+ * True when what is sent to the address stays on this machine or in its own network. Not the opposite of public: an
+ * address that is reserved, or carries another in it, may well lead outside.
+ */
+export function isInsideAddress(address: string): boolean {
+  const parsed = parseStrictly(address.replace(/%.*$/, ''))
+  return parsed !== null && INSIDE.has(unmap(parsed).range())
+}
+
+/**
+ * Who an address is where clients are counted: an IPv4 address, also one that came mapped into IPv6 (RFC 4291 2.5.5.2),
+ * is one client; an IPv6 address is one with all others of its /64, since whoever has one of them has all. What is no
+ * IP address stays as it is.
+ */
+export function clientNetwork(address: string): string {
+  if (!address.includes(':') || !ipaddr.IPv6.isValid(address)) return address
+  const parsed = ipaddr.IPv6.parse(address)
+  if (parsed.isIPv4MappedAddress()) return parsed.toIPv4Address().toString()
+  return parsed.parts
+    .slice(0, CLIENT_PARTS)
+    .map((part) => part.toString(16))
+    .join(':')
+}
+
+function isPublic(parsed: Address): boolean {
+  if (parsed.range() !== 'unicast') return false
+  return !(parsed instanceof ipaddr.IPv6) || ((parsed.parts[0] as number) & GLOBAL_MASK) === GLOBAL_BITS
+}
+
+/** Strictly four decimal numbers: the library would also read 0x7f.1 and 017700000001. */
+function parseStrictly(address: string): Address | null {
+  if (ipaddr.IPv4.isValidFourPartDecimal(address)) return ipaddr.IPv4.parse(address)
+  return !address.includes('%') && ipaddr.IPv6.isValid(address) ? ipaddr.IPv6.parse(address) : null
+}
+
+function unmap(parsed: Address): Address {
+  return parsed instanceof ipaddr.IPv6 && parsed.isIPv4MappedAddress() ? parsed.toIPv4Address() : parsed
+}
