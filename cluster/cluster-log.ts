@@ -1,10 +1,18 @@
 /** cluster-log - what an operator reads of the runtime. Facts are ids, names and numbers, never what a command says. */
-import type { ShardLog } from './shard/world.ts'
 
 export interface ClusterLog {
   info(facts: object, sentence: string): void
   warn(facts: object, sentence: string): void
   error(facts: object, sentence: string): void
+}
+
+/** What shards tell. */
+export interface ShardLog {
+  halted(facts: { shard: number; reason: string }): void
+  threw(facts: { shard: number; name: string }, error: unknown): void
+  doubt(facts: { shard: number; seq: number }): void
+  badop(facts: { shard: number; reason: string }): void
+  committed(facts: { shard: number; works: number; ms: number }): void
 }
 
 /** What shards tell, as sentences; `committed` hears of each confirmed commit: ms and works. */

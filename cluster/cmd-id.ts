@@ -1,5 +1,5 @@
 /** cmd-id - ids of commands: eight characters of time (ms, base 36), then ten of chance. */
-import { base36 } from './digits.ts'
+import { base36 } from './id.ts'
 
 const TIME_CHARS = 8
 /** Characters of a command id. */

@@ -1,11 +1,10 @@
 /**
  * store - what the runtime asks of the place where everything lives.
  *
- * Two implementations answer alike: `redis-store.ts` and the in-memory store of the simulation; a test feeds both the
+ * Two implementations answer alike: `redis/store.ts` and the in-memory store of the simulation; a test feeds both the
  * same random requests. A promise of this interface never rejects for something that the world did: that is a value.
  */
-import type { Fact, FactValue, Op, Signal } from './behaviour.ts'
-import type { Merged } from './facts/merge.ts'
+import type { Fact, FactValue, Op, Signal, Write } from './behaviour.ts'
 
 /** One atomic step of a shard. */
 export interface Commit {
@@ -155,7 +154,7 @@ export interface EntriesRequest {
   readonly count: number
 }
 
-/** Whose replies, and in which slice (`parcel-replies.ts`) they lie. */
+/** Whose replies, and in which slice (`mailbox/replies.ts`) they lie. */
 export interface RepliesRequest {
   readonly shard: number
   readonly parcelId: string
@@ -224,4 +223,55 @@ export interface Store {
   listen(worker: string, ears: Ears): Listening
   /** The replies of parcels and the store's clock, in one step; null when the store did not answer. */
   replies(parcels: readonly RepliesRequest[]): Promise<Replies | null>
+}
+
+/** Every request of a store, for `changeStore`. */
+const REQUESTS: Readonly<Record<keyof Store, true>> = {
+  read: true,
+  commit: true,
+  acquire: true,
+  release: true,
+  fenced: true,
+  metas: true,
+  heartbeat: true,
+  retire: true,
+  look: true,
+  enqueue: true,
+  handIn: true,
+  entries: true,
+  waiting: true,
+  listen: true,
+  replies: true,
+  signal: true,
+}
+
+/** One argument of a command of the store. */
+export type Arg = string | Uint8Array
+
+/** One command: the arguments of `parts` one after the other, `count` in all. */
+export interface Joined {
+  readonly write: Write
+  /** Number of its key, as scripts count: KEYS[place]. */
+  readonly place: number
+  readonly parts: (readonly Arg[])[]
+  count: number
+}
+
+/** Numbered keys and the commands over them. Keys 1 and 2 are the caller's. */
+export interface Merged {
+  readonly keys: readonly string[]
+  readonly commands: readonly Joined[]
+}
+
+/** A commit's clock may differ from the store's by this much. */
+export const CLOCK_OFF_MS = 5_000
+
+/** The same store, but for what `changes` answers in its place. */
+export function changeStore(store: Store, changes: Partial<Store>): Store {
+  const bound: Partial<Record<keyof Store, unknown>> = {}
+  for (const name of Object.keys(REQUESTS) as (keyof Store)[]) {
+    const own = store[name] as (...args: unknown[]) => unknown
+    bound[name] = (...args: unknown[]) => own.apply(store, args)
+  }
+  return { ...(bound as unknown as Store), ...changes }
 }

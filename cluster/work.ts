@@ -46,6 +46,9 @@ export interface Work {
   readonly item: string
 }
 
+/** Asks an actor of a shard. */
+export type Ask = (shard: number, command: Command) => Promise<AskResult>
+
 /** Work without an asker: `source` and what it concerns. */
 export function internalWork(
   source: Source,

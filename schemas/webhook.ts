@@ -200,6 +200,9 @@ const DETAILS = {
   unsubscribed: { source: { enum: ['link', 'one_click'] } },
 } as const satisfies Record<MessageEventName, object>
 
+/** An event without what its deliveries add: `id` and `attempt`. */
+export type EventBody = Readonly<Record<string, unknown>> & { readonly event: EventName }
+
 /** Spec event.catalogue: what a delivery of a message's event carries. */
 function messageEventBody(event: MessageEventName) {
   const properties = {

@@ -58,32 +58,17 @@ const FLOORS: readonly (readonly string[])[] = [
 
 /** Imports against the order that are still to be cut. */
 const OWED = new Set<string>([
-  'cluster/acquire-shard.ts cluster/shard/world.ts',
-  'cluster/cluster-log.ts cluster/shard/world.ts',
-  'cluster/redis-ears.ts cluster/mailbox/bell.ts',
-  'cluster/redis-ears.ts cluster/redis/hear.ts',
-  'cluster/redis-signals.ts cluster/redis/hear.ts',
-  'cluster/store.ts cluster/facts/merge.ts',
-  'cluster/facts/merge.ts cluster/redis/commit-script.ts',
-  'cluster/items/dead-claims.ts cluster/shard/world.ts',
-  'cluster/mailbox/bell.ts cluster/redis/mailbox-script.ts',
-  'cluster/mailbox/reader.ts cluster/redis/mailbox-script.ts',
   'src/outbound/threads.ts src/sending/email-form.ts',
   'src/process/metrics.ts src/views/operator/queue-figures.ts',
   'src/sending/send.ts src/routes/answer.ts',
-  'src/state/account.ts src/actors/message/cap.ts',
-  'src/state/server.ts src/actors/message/cap.ts',
   'src/actors/account/create-account.ts src/actors/new-server.ts',
   'src/actors/server/create-server.ts src/actors/new-server.ts',
   'src/actors/server/remove-server.ts src/actors/retire-server.ts',
-  'src/actors/suppression/suppress.ts src/actors/message/prepare-attempt.ts',
-  'src/actors/webhook/announce.ts src/actors/message/prepare-attempt.ts',
   'src/actors/webhook/replay.ts src/actors/webhook-find.ts',
 ])
 
 /** Files of cluster/ whose work is the clock, a process or a socket. */
-const CLUSTER_HANDS =
-  /^cluster\/(clock\.ts|redis-(ears|signals)\.ts|redis\/|embedded\/|worker\/(worker|watchdog|watchdog-thread)\.ts)/
+const CLUSTER_HANDS = /^cluster\/(clock\.ts|redis\/|embedded\/|worker\/(worker|watchdog|watchdog-thread)\.ts)/
 
 const IMPURE = /\b(?:Date|performance|Math\.random|process|randomUUID|randomBytes|randomInt|getRandomValues|hrtime)\b/g
 const IMPURE_MAIL =

@@ -6,24 +6,7 @@
  * Only what is well formed is joined, so that an op that breaks the rules is refused as it would be alone.
  */
 import type { Op, Write } from '../behaviour.ts'
-import { CLOCK_OFF_MS, OP_ARGS_MAX } from '../redis/commit-script.ts'
-
-type Arg = string | Uint8Array
-
-/** One command: the arguments of `parts` one after the other, `count` in all. */
-export interface Joined {
-  readonly write: Write
-  /** Number of its key, as scripts count: KEYS[place]. */
-  readonly place: number
-  readonly parts: (readonly Arg[])[]
-  count: number
-}
-
-/** Numbered keys and the commands over them. Keys 1 and 2 are the caller's. */
-export interface Merged {
-  readonly keys: readonly string[]
-  readonly commands: readonly Joined[]
-}
+import { type Arg, CLOCK_OFF_MS, type Joined, type Merged } from '../store.ts'
 
 /** What is remembered of a key while its writes are gathered. */
 export interface MergeSlot {
@@ -36,6 +19,9 @@ export interface MergeSlot {
 
 /** Number of the first key; keys 1 and 2 are the caller's. */
 export const FIRST_PLACE = 3
+
+/** Arguments of one op; `unpack` of Lua takes 8,000 values at most. */
+export const OP_ARGS_MAX = 4_000
 
 /** Adds a write to commands, or to the last one of its key. The id of an entry is explicit here. */
 export function addWrite(commands: Joined[], slot: MergeSlot, { write, args }: Op, nowMs: number): void {

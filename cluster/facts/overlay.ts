@@ -6,7 +6,8 @@
  */
 import type { Entry, Op } from '../behaviour.ts'
 import { sortableEntryId } from '../id.ts'
-import { addWrite, FIRST_PLACE, type Joined, type Merged, type MergeSlot } from './merge.ts'
+import type { Joined, Merged } from '../store.ts'
+import { addWrite, FIRST_PLACE, type MergeSlot } from './merge.ts'
 
 type ScoreWrite = { readonly flag: '' | 'XX' | 'NX' | 'LT' | 'GT'; readonly score: number } | null
 

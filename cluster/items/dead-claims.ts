@@ -1,7 +1,6 @@
 /** dead-claims - which claims of a shard its new owner may free. */
 
-import type { ShardWorld } from '../shard/world.ts'
-import { parseClaim, type Standing } from './item-turns.ts'
+import { type ItemContext, parseClaim, type Standing } from './claim.ts'
 
 /** Items that one command frees. */
 const CHUNK = 500
@@ -26,7 +25,7 @@ export interface FreedItem {
  */
 export function deadClaims(
   rows: ReadonlyMap<string, string>,
-  { worker, pump, isDead }: Pick<ShardWorld, 'worker' | 'pump' | 'isDead'>,
+  { worker, pump, isDead }: Pick<ItemContext, 'worker' | 'pump'> & { isDead(worker: string): boolean },
 ): FreedItem[][] {
   const items: FreedItem[] = []
   for (const [item, packed] of rows) {
@@ -44,7 +43,7 @@ export function deadClaims(
 /** Serial lanes that claims of another worker hold, with every one: of the living and, as such claims stand, of the dead. */
 export function standingClaims(
   rows: ReadonlyMap<string, string>,
-  { worker, pump }: Pick<ShardWorld, 'worker' | 'pump'>,
+  { worker, pump }: Pick<ItemContext, 'worker' | 'pump'>,
 ): Map<string, Standing[]> {
   const found = new Map<string, Standing[]>()
   for (const [item, packed] of rows) {

@@ -7,7 +7,7 @@
 import type { Context, Decision, Done, Facts, LaneType, OutcomeBody, PrepareBody, States } from '../behaviour.ts'
 import { laneHead } from '../facts/lane-heads.ts'
 import { claimsKey } from '../keyspace.ts'
-import { CLAIMS_MAX, claimFact, dueOf, type ItemContext, isHeld, makeClaim, parseClaim } from './item-turns.ts'
+import { CLAIMS_MAX, claimFact, dueOf, type ItemContext, isHeld, makeClaim, parseClaim } from './claim.ts'
 import type { Claim } from './pump.ts'
 
 /** The end of an attempt together with the claim of the next, where one is due. */

@@ -6,7 +6,6 @@
  */
 import type { LaneType } from '../behaviour.ts'
 import { assert } from '../fault.ts'
-import { laneFamily } from '../lane-family.ts'
 
 /** A claim that a commit makes. */
 export interface Claim {
@@ -112,4 +111,10 @@ export class Pump {
   abortAll(): void {
     for (const { abort } of this.underWay.values()) abort.abort()
   }
+}
+
+/** The family of a lane: what stands before its slash. */
+export function laneFamily(lane: string): string {
+  const slash = lane.indexOf('/')
+  return slash < 0 ? lane : lane.slice(0, slash)
 }

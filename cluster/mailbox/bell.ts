@@ -7,9 +7,8 @@
  * which was not heard, the shard is rung.
  */
 import { sortableEntryId } from '../id.ts'
-import { CALL_PARCELS_MAX } from '../redis/mailbox-script.ts'
 import type { Bell } from '../store.ts'
-import { parcelIdOf } from './parcel.ts'
+import { CALL_PARCELS_MAX, parcelIdOf } from './parcel.ts'
 
 const SHARD = /^\d{1,5}$/
 const ENTRY_ID = /^\d{1,15}-\d{1,19}$/

@@ -30,6 +30,15 @@ type Row = readonly [name: string, cmdId: string, deadlineMs: number, blobs: num
 
 const NO_BLOBS: readonly Uint8Array[] = []
 
+/** A read of entries ends with the one that reaches this. */
+export const ENTRIES_BYTES_MAX = 1_048_576
+
+/** Commands of a parcel. */
+export const PARCEL_COMMANDS_MAX = 256
+
+/** Parcels of one call of the script that puts them into mailboxes. */
+export const CALL_PARCELS_MAX = 256
+
 /** A command, ready for a parcel. */
 export function packCommand({ name, cmdId, body, blobs = NO_BLOBS }: Command, deadlineMs: number): PackedCommand {
   const row: Row = [name, cmdId, deadlineMs, blobs.length, body ?? null]

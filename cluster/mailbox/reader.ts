@@ -6,9 +6,9 @@
  * read if it follows the last one.
  */
 
-import { ENTRIES_BYTES_MAX } from '../redis/mailbox-script.ts'
 import type { Inbox, InboxEntry, Store } from '../store.ts'
 import { parseCursor } from './cursor.ts'
+import { ENTRIES_BYTES_MAX } from './parcel.ts'
 
 const READ_MAX = 64
 

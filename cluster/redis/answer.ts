@@ -1,5 +1,6 @@
-/** redis-verdict - what the answer to a commit means. */
+/** answer - what the answers of the commit script and of the read script mean. */
 
+import type { Entry, FactValue, ViewFact } from '../behaviour.ts'
 import type { Verdict } from '../store.ts'
 import type { Answer } from './link.ts'
 
@@ -24,6 +25,9 @@ const REFUSALS: ReadonlySet<string> = new Set([
 
 /** A command inside a script failed: what came before it was written. */
 const INSIDE = /\bscript: /
+
+/** A reply as the script's JSON shows it: nothing is false, an empty list is an object. */
+type Shown = string | false | readonly unknown[] | Readonly<Record<string, never>>
 
 /** The verdict in an answer. Whatever is none of the named ones is `torn`: nobody knows what was written. */
 export function verdictOf(answer: Answer): Verdict {
@@ -54,13 +58,61 @@ export function verdictOf(answer: Answer): Verdict {
   }
 }
 
-/** Whether the store said that it does not know the script: nothing ran. */
-export function isScriptUnknown(answer: Answer): boolean {
-  return answer.kind === 'error' && answer.message.startsWith('NOSCRIPT')
-}
-
 function verdictOfError(message: string): Verdict {
   const word = message.split(' ', 1)[0] ?? ''
   if (REFUSALS.has(word) && !INSIDE.test(message)) return { kind: 'refused', reason: word }
   return { kind: 'torn', reason: `The store failed: ${word}` }
+}
+
+/** The values of `facts` from the script's answer; a fact has `pieces` commands, fact by fact, in order. */
+export function factValues(facts: readonly ViewFact[], pieces: readonly number[], answer: string): FactValue[] {
+  const replies = listOf<Shown>(JSON.parse(answer) as Shown)
+  let next = 0
+  return facts.map((fact, index) => {
+    const count = pieces[index] ?? 0
+    const reply =
+      count === 1 ? replies[next] : replies.slice(next, next + count).flatMap((shown) => listOf<unknown>(shown))
+    next += count
+    return factValue(fact, reply ?? false)
+  })
+}
+
+function factValue(fact: ViewFact, reply: Shown): FactValue {
+  switch (fact.read) {
+    case 'fields': {
+      const values = listOf<string | false | Shown>(reply)
+      const [first] = values
+      // All of a hash is a list in the list, an object where it is empty.
+      if (typeof first === 'object') return new Map(pairs(listOf<string>(first)))
+      return values.map((value) => (value === false ? null : (value as string)))
+    }
+    case 'hash':
+      return new Map(pairs(listOf<string>(reply)))
+    case 'range':
+    case 'last':
+    case 'newest':
+      return listOf<[string, string[]]>(reply).map(([id, fields]): Entry => ({ id, fields }))
+    case 'sorted':
+      return pairs(listOf<string>(reply)).map(([member, score]): [string, number] => [member, scoreOf(score)])
+    case 'score':
+      return reply === false ? null : scoreOf(reply as string)
+    case 'value':
+      return reply === false ? null : (reply as string)
+  }
+}
+
+function listOf<Item>(shown: Shown): readonly Item[] {
+  return Array.isArray(shown) ? shown : []
+}
+
+function pairs(flat: readonly string[]): [string, string][] {
+  const list: [string, string][] = []
+  for (let i = 0; i < flat.length; i += 2) list.push([flat[i]!, flat[i + 1]!])
+  return list
+}
+
+/** Redis writes infinities as `inf`, and zero now and then as `-0`. */
+function scoreOf(text: string): number {
+  if (text === 'inf') return Number.POSITIVE_INFINITY
+  return text === '-inf' ? Number.NEGATIVE_INFINITY : Number(text) + 0
 }

@@ -112,3 +112,15 @@ export class BulkWriter {
     this.buffer = larger
   }
 }
+
+/** The bytes of any command whose arguments are texts. */
+export function commandBytes(args: readonly string[]): Buffer {
+  let text = `*${args.length}\r\n`
+  for (const arg of args) text += bulk(arg)
+  return Buffer.from(text)
+}
+
+/** A text as the protocol's bulk string. */
+export function bulk(text: string): string {
+  return `$${Buffer.byteLength(text)}\r\n${text}\r\n`
+}

@@ -20,12 +20,10 @@
  * worker's `XREAD` is answered like any command, after the file has been written. A worker that does not read bounds it:
  * the stream keeps about `TOLD_ENTRIES`, and ends `TOLD_KEPT_MS` after it was last asked for.
  */
-import { toldKey } from '../keyspace.ts'
 
-/** Arguments of one op; `unpack` of Lua takes 8,000 values at most. */
-export const OP_ARGS_MAX = 4_000
-/** A commit's clock may differ from the store's by this much. */
-export const CLOCK_OFF_MS = 5_000
+import { OP_ARGS_MAX } from '../facts/merge.ts'
+import { toldKey } from '../keyspace.ts'
+import { CLOCK_OFF_MS } from '../store.ts'
 /** An owner that has held its shard this long and commits has not come to grief over it: `tries` begins anew. */
 export const TRIES_KEPT_MS = 60_000
 /** About this many entries stay in the journal. */

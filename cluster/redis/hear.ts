@@ -1,11 +1,19 @@
 /**
- * redis-subscriber - one connection that hears channels, and hears them again after whatever befell it.
+ * hear - what other processes publish, heard over connections of their own.
  *
- * Its troubles are told to nobody: the connections that work beside it say that the store is away. Every new connection
+ * `listenToRedis` hears bells, parcels and releases for a worker; `RedisSignals` hears topics. Both stand on
+ * `RedisSubscriber`, one connection that hears channels, and hears them again after whatever befell it. Replies come
+ * another way (`told.ts`). What is published while a connection is down is lost, and nobody learns of it: whoever
+ * listens must look now and then as well.
+ *
+ * A subscriber's troubles are told to nobody: the connections that work beside it say that the store is away. Every new connection
  * subscribes to each channel by itself, so that one which is refused (by an access list) does not keep the others from
  * being heard; it is asked for again a second later. What is published meanwhile is not heard.
  */
 import { Redis } from 'ioredis'
+import { bellChannel, parcelChannel, RELEASED_CHANNEL, topicName } from '../keyspace.ts'
+import { BellReader } from '../mailbox/bell.ts'
+import type { Ears, Listening } from '../store.ts'
 import { LOADING_MS } from './link.ts'
 
 const RETRY_MS_MAX = 500
@@ -18,6 +26,12 @@ export interface SubscriberOptions {
   readonly name: string
   heard(channel: string, message: Buffer): void
 }
+
+/** How often a worker's ears are asked whether they hear, and when they are given up. */
+const PING_MS = 1_000
+const SILENT_MS_MAX = 10_000
+
+export type Heard = (text: string) => void
 
 export class RedisSubscriber {
   readonly client: Redis
@@ -103,5 +117,94 @@ export class RedisSubscriber {
     setTimeout(() => {
       if (!this.isClosed && this.client.status === 'end') void this.client.connect().catch(() => undefined)
     }, RETRY_MS_MAX)
+  }
+}
+
+/** Listens for `worker` over a connection of its own, which is given up when it says nothing for ten seconds. */
+export function listenToRedis(address: string, worker: string, ears: Ears): Listening {
+  const [bells, parcels] = [bellChannel(worker), parcelChannel(worker)]
+  const reader = new BellReader()
+  let heardAtMs = performance.now()
+  const subscriber = new RedisSubscriber({
+    address,
+    name: 'ears',
+    heard(channel, message) {
+      heardAtMs = performance.now()
+      if (channel === parcels) return reader.parcel(message)
+      const text = message.toString()
+      if (channel === bells) ears.bells(reader.bells(text))
+      else if (text === '') ears.joined()
+      else ears.released(Number(text))
+    },
+  })
+  for (const channel of [parcels, bells, RELEASED_CHANNEL]) void subscriber.add(channel)
+  let isUp = false
+  const watch = setInterval(() => {
+    if (subscriber.isReady && !isUp) heardAtMs = performance.now()
+    isUp = subscriber.isReady
+    if (!isUp) return
+    if (performance.now() - heardAtMs > SILENT_MS_MAX) return subscriber.cut()
+    void subscriber.ping().then((isAnswered) => {
+      if (isAnswered) heardAtMs = performance.now()
+    })
+  }, PING_MS)
+  watch.unref()
+  return {
+    close() {
+      clearInterval(watch)
+      subscriber.close()
+    },
+  }
+}
+
+/**
+ * Hears the signals about topics that owners of shards send after their commits: one connection for all topics, opened
+ * with the first and closed with the last.
+ */
+export class RedisSignals {
+  private readonly address: string
+  private readonly listeners = new Map<string, Set<Heard>>()
+  private subscriber: RedisSubscriber | null = null
+
+  constructor(address: string) {
+    this.address = address
+  }
+
+  /** Hears what is said about a topic. Resolves when it is heard from now on, with what ends it. */
+  async hear(topic: string, heard: Heard): Promise<() => void> {
+    const channel = topicName(topic)
+    const known = this.listeners.get(channel)
+    if (known !== undefined) known.add(heard)
+    else {
+      this.listeners.set(channel, new Set([heard]))
+      this.subscriber ??= this.connect()
+      await this.subscriber.add(channel)
+    }
+    return () => this.leave(channel, heard)
+  }
+
+  close(): void {
+    this.subscriber?.close()
+    this.subscriber = null
+    this.listeners.clear()
+  }
+
+  private leave(channel: string, heard: Heard): void {
+    const known = this.listeners.get(channel)
+    if (known === undefined || !known.delete(heard) || known.size > 0) return
+    this.listeners.delete(channel)
+    if (this.listeners.size === 0) this.close()
+    else this.subscriber?.remove(channel)
+  }
+
+  private connect(): RedisSubscriber {
+    return new RedisSubscriber({
+      address: this.address,
+      name: 'signals',
+      heard: (channel, message) => {
+        const text = message.toString()
+        for (const heard of this.listeners.get(channel) ?? []) heard(text)
+      },
+    })
   }
 }

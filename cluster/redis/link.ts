@@ -9,7 +9,8 @@
  */
 import { setImmediate as turn } from 'node:timers/promises'
 import { Command, Redis, type RedisOptions } from 'ioredis'
-import { commandBytes } from './pack.ts'
+import { commandBytes } from './bulk-writer.ts'
+import type { Script } from './scripts.ts'
 
 /** Milliseconds between tries to connect, growing by 50 up to this. */
 const RETRY_MS_MAX = 500
@@ -258,4 +259,22 @@ function clientOptions({ name }: LinkOptions): RedisOptions {
     disableClientInfo: true,
     retryStrategy: (times: number) => Math.min(times * 50, RETRY_MS_MAX),
   }
+}
+
+/** Sends a script's bytes; a store that has forgotten the script (nothing ran) is taught it and sent the same bytes. */
+export async function runScript(
+  link: RedisLink,
+  script: Script,
+  bytes: Buffer,
+  options?: { isBinary?: boolean },
+): Promise<Answer> {
+  const answer = await link.send(bytes, options)
+  if (!isScriptUnknown(answer)) return answer
+  await link.call('SCRIPT', 'LOAD', script.text)
+  return link.send(bytes, options)
+}
+
+/** Whether the store said that it does not know the script: nothing ran. */
+export function isScriptUnknown(answer: Answer): boolean {
+  return answer.kind === 'error' && answer.message.startsWith('NOSCRIPT')
 }

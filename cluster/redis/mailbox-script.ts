@@ -9,6 +9,7 @@
  * by the deadline, and the file has enough to do with what was accepted. Outcomes and replies are.
  */
 import { bellChannel, parcelChannel } from '../keyspace.ts'
+import { ENTRIES_BYTES_MAX, PARCEL_COMMANDS_MAX } from '../mailbox/parcel.ts'
 
 /** How long what a parcel says is kept for its reader. */
 export const STAGED_MS = 60_000
@@ -16,12 +17,6 @@ export const STAGED_MS = 60_000
 export const OUTCOME_KEPT_MS = 7 * 86_400_000
 /** A parcel of more bytes does not come before its bell, but is read. */
 export const BELL_BYTES_MAX = 65_536
-/** A read of entries ends with the one that reaches this. */
-export const ENTRIES_BYTES_MAX = 1_048_576
-/** Commands of a parcel. */
-export const PARCEL_COMMANDS_MAX = 256
-/** Parcels of one call of the script that puts them into mailboxes. */
-export const CALL_PARCELS_MAX = 256
 /** Arguments before those of the parcels. */
 export const HEAD_ARGS = 2
 /** Arguments of one parcel: shard, id, commands, what it says. */

@@ -7,6 +7,7 @@
  * Guarantees: an enqueue whose connection ended is `lost`, never refused, and is not sent a second time.
  */
 import { inboxKey, mailboxKey, metaKey, outcomesKey, repliesKey, stagedKey } from '../keyspace.ts'
+import { CALL_PARCELS_MAX } from '../mailbox/parcel.ts'
 import type {
   Cursors,
   Enqueue,
@@ -18,10 +19,9 @@ import type {
   RepliesRequest,
 } from '../store.ts'
 import { verdictOf } from './answer.ts'
-import type { Answer, RedisLink } from './link.ts'
-import { CALL_PARCELS_MAX } from './mailbox-script.ts'
+import { type Answer, type RedisLink, runScript } from './link.ts'
 import { bytesOfCommand } from './pack.ts'
-import { ENQUEUE, ENTRIES, OUTCOME, REPLIES, runScript } from './scripts.ts'
+import { ENQUEUE, ENTRIES, OUTCOME, REPLIES } from './scripts.ts'
 
 /** Bytes of one call: a large one delays the others of its connection. */
 const CALL_BYTES_MAX = 1_048_576

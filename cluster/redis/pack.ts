@@ -5,12 +5,12 @@
  * one packed argument, because thousands of small ones cost the client more than the store needs to run them.
  */
 import type { Fact, ViewFact } from '../behaviour.ts'
-import { type Joined, type Merged, mergeOps } from '../facts/merge.ts'
+import { mergeOps } from '../facts/merge.ts'
 import { assert } from '../fault.ts'
 import { entryIdOf, isId, sortableEntryId } from '../id.ts'
 import { journalKey, metaKey } from '../keyspace.ts'
-import type { Commit } from '../store.ts'
-import { BulkWriter } from './bulk-writer.ts'
+import type { Commit, Joined, Merged } from '../store.ts'
+import { BulkWriter, bulk, commandBytes } from './bulk-writer.ts'
 import { PackWriter } from './message-pack.ts'
 import { type Look, looksOf } from './plain-ops.ts'
 import { WHOLE } from './read-script.ts'
@@ -96,13 +96,6 @@ export function packRead(facts: readonly ViewFact[]): { bytes: Buffer; pieces: r
     bytes: evalBytes(READ.sha, { keys: [...places.keys()], args: [], packed: writer.packed(), last: [] }),
     pieces,
   }
-}
-
-/** The bytes of any command whose arguments are texts. */
-export function commandBytes(args: readonly string[]): Buffer {
-  let text = `*${args.length}\r\n`
-  for (const arg of args) text += bulk(arg)
-  return Buffer.from(text)
 }
 
 /** The bytes of a script call with text arguments alone. */
@@ -231,10 +224,6 @@ interface EvalCall {
   readonly packed: Buffer
   /** After what is packed. */
   readonly last: readonly (string | Uint8Array)[]
-}
-
-function bulk(text: string): string {
-  return `$${Buffer.byteLength(text)}\r\n${text}\r\n`
 }
 
 /** The commands that read a fact, without their key: none for no fields, several for very many. */

@@ -7,10 +7,10 @@
  * before. Whatever is not plain is looked at whole by the script, which also knows the words for what is wrong.
  */
 
-import { FIRST_PLACE, type Joined, type Merged } from '../facts/merge.ts'
+import { FIRST_PLACE, OP_ARGS_MAX } from '../facts/merge.ts'
 import { isEntryIdAbove } from '../id.ts'
 import { journalKey, metaKey, shardTag } from '../keyspace.ts'
-import { OP_ARGS_MAX } from './commit-script.ts'
+import type { Joined, Merged } from '../store.ts'
 
 /** What the script must ask the store before it writes. */
 export interface Look {

@@ -1,8 +1,6 @@
 /** scripts - every script that runs inside the store, with the name under which the store knows it. */
 import { createHash } from 'node:crypto'
-import { isScriptUnknown } from './answer.ts'
 import { COMMIT_SCRIPT, FREEING_COMMIT_SCRIPT } from './commit-script.ts'
-import type { Answer, RedisLink } from './link.ts'
 import { ENQUEUE_SCRIPT, ENTRIES_SCRIPT, OUTCOME_SCRIPT, REPLIES_SCRIPT } from './mailbox-script.ts'
 import { ACQUIRE_SCRIPT, HEARTBEAT_SCRIPT, READ_SCRIPT, RELEASE_SCRIPT } from './read-script.ts'
 
@@ -36,19 +34,6 @@ export const SCRIPTS: readonly Script[] = [
   ENTRIES,
   REPLIES,
 ]
-
-/** Sends a script's bytes; a store that has forgotten the script (nothing ran) is taught it and sent the same bytes. */
-export async function runScript(
-  link: RedisLink,
-  script: Script,
-  bytes: Buffer,
-  options?: { isBinary?: boolean },
-): Promise<Answer> {
-  const answer = await link.send(bytes, options)
-  if (!isScriptUnknown(answer)) return answer
-  await link.call('SCRIPT', 'LOAD', script.text)
-  return link.send(bytes, options)
-}
 
 function scriptOf(text: string): Script {
   return { text, sha: createHash('sha1').update(text).digest('hex') }

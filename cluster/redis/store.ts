@@ -13,10 +13,7 @@
 import type { Redis } from 'ioredis'
 import type { FactValue, Signal, ViewFact } from '../behaviour.ts'
 import type { Durability } from '../embedded/binary.ts'
-import { factValues } from '../fact-answer.ts'
 import { fencedKey, metaKey, RELEASED_CHANNEL, topicName, WORKERS_KEY } from '../keyspace.ts'
-import { listenToRedis } from '../redis-ears.ts'
-import { type Heard, RedisSignals } from '../redis-signals.ts'
 import type {
   Acquired,
   Beat,
@@ -35,22 +32,13 @@ import type {
   Verdict,
   WorkerRecord,
 } from '../store.ts'
-import { verdictOf } from './answer.ts'
-import { type Answer, RedisLink } from './link.ts'
+import { factValues, verdictOf } from './answer.ts'
+import { type Heard, listenToRedis, RedisSignals } from './hear.ts'
+import { type Answer, RedisLink, runScript } from './link.ts'
 import { RedisMailbox } from './mailbox.ts'
 import { mergedOf, packCommit, packRead, scriptBytes } from './pack.ts'
 import { META_FIELDS } from './read-script.ts'
-import {
-  ACQUIRE,
-  COMMIT,
-  FREEING_COMMIT,
-  HEARTBEAT,
-  READ,
-  RELEASE,
-  runScript,
-  SCRIPTS,
-  type Script,
-} from './scripts.ts'
+import { ACQUIRE, COMMIT, FREEING_COMMIT, HEARTBEAT, READ, RELEASE, SCRIPTS, type Script } from './scripts.ts'
 import { checkSettings, StoreRefused } from './settings.ts'
 import { KnownKeys } from './sure-keys.ts'
 import { RedisTold } from './told.ts'

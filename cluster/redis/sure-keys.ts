@@ -11,9 +11,9 @@
  * A commit looks each of its keys up once: what it will make certain is kept beside what was found, until the verdict.
  */
 
-import { FIRST_PLACE, type Joined, type Merged } from '../facts/merge.ts'
+import { FIRST_PLACE } from '../facts/merge.ts'
 import { entryIdOf, isEntryIdAbove, isId, plainEntryId } from '../id.ts'
-import type { Commit } from '../store.ts'
+import type { Commit, Joined, Merged } from '../store.ts'
 
 /** Keys of one shard that are remembered as young; as many again as old ones. Five hundred accounts on it write as many. */
 const KEYS_MAX = 2_048

@@ -17,9 +17,9 @@ import {
   formatWaiting,
   type ItemContext,
   parseClaim,
-  poisonOp,
   TIMERS_LANE,
-} from '../items/item-turns.ts'
+} from '../items/claim.ts'
+import { poisonOp } from '../items/item-turns.ts'
 import type { LaneTime, Placed } from '../items/lane-index.ts'
 import type { Claim } from '../items/pump.ts'
 import { claimsKey, countersKey, dueKey, entityKey, inboxKey, laneKey, poisonKey, stagedKey } from '../keyspace.ts'

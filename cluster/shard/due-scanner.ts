@@ -6,7 +6,7 @@
  */
 
 import type { Fact } from '../behaviour.ts'
-import { TIMERS_LANE } from '../items/item-turns.ts'
+import { TIMERS_LANE } from '../items/claim.ts'
 import type { LaneIndex } from '../items/lane-index.ts'
 import { laneKey } from '../keyspace.ts'
 import type { Source, Work } from '../work.ts'

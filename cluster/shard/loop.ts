@@ -10,17 +10,10 @@ import { Draft, Memory } from '../facts/memory.ts'
 import { isLoaded, type StateAsk, statesToLoad } from '../facts/state-loader.ts'
 import { Fault } from '../fault.ts'
 import { entryIdOf, type IdMaker, makeIds, sortableEntryId } from '../id.ts'
-import {
-  CLAIM_RULES,
-  claimType,
-  freeType,
-  type ItemContext,
-  indexType,
-  outcomeType,
-  timerType,
-} from '../items/item-turns.ts'
+import { CLAIM_RULES, type ItemContext } from '../items/claim.ts'
+import { claimType, freeType, indexType, outcomeType, timerType } from '../items/item-turns.ts'
 import { LaneIndex } from '../items/lane-index.ts'
-import { laneFamily } from '../lane-family.ts'
+import { laneFamily } from '../items/pump.ts'
 import type { Commit, Meta, Verdict } from '../store.ts'
 import { answerWork, internalWork, type Source, type Work } from '../work.ts'
 import { type BatchContext, decideBatch, type Plan } from './batch.ts'

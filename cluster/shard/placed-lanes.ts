@@ -2,7 +2,7 @@
  * placed-lanes - where the turns of a batch put items: each lane is looked up once, and its least time goes on.
  */
 import type { LaneType } from '../behaviour.ts'
-import type { ItemContext } from '../items/item-turns.ts'
+import type { ItemContext } from '../items/claim.ts'
 import type { Placed } from '../items/lane-index.ts'
 import { laneKey } from '../keyspace.ts'
 

@@ -7,16 +7,15 @@
  * commit holds; a commit without an answer is sent again, the same bytes, until there is a verdict, and its asks are
  * answered by that verdict alone (after 30 s by silence, never by a refusal); a refused commit leaves no state behind.
  */
-import { acquireShard } from '../acquire-shard.ts'
 import type { Command, CommandType, Fact } from '../behaviour.ts'
+import { newCmdId } from '../cmd-id.ts'
 import type { Laid } from '../facts/facts.ts'
 import { assert } from '../fault.ts'
 import { makeIds } from '../id.ts'
 import { standingClaims } from '../items/dead-claims.ts'
-import type { Claim } from '../items/pump.ts'
+import { type Claim, laneFamily } from '../items/pump.ts'
 import { claimsKey, dueKey } from '../keyspace.ts'
-import { laneFamily } from '../lane-family.ts'
-import type { Bell, Cursors } from '../store.ts'
+import type { Bell, Cursors, Meta } from '../store.ts'
 import { type AskResult, answerWork, askedWork, type Work } from '../work.ts'
 import { discardPlan, type Plan } from './batch.ts'
 import { DueScanner } from './due-scanner.ts'
@@ -339,4 +338,16 @@ export class Shard extends ShardVerdicts {
     for (const work of works) this.queue.push(work)
     this.wake()
   }
+}
+
+/** Takes `shard` from whoever has it under the token `saw` ('' for nobody yet). Null: another was quicker, or no answer. */
+export async function acquireShard(
+  { clock, random, store, worker }: Pick<ShardWorld, 'clock' | 'random' | 'store' | 'worker'>,
+  { shard, saw }: { shard: number; saw: string },
+): Promise<Meta | null> {
+  const epoch = Number(saw.split(':')[0]) + 1
+  const newToken = `${epoch}:${newCmdId(clock.nowMs(), random)}`
+  const acquired = await store.acquire({ shard, sawToken: saw, newToken, worker })
+  if (acquired.kind === 'failed' || (acquired.kind === 'changed' && acquired.meta.token !== newToken)) return null
+  return { ...acquired.meta, token: newToken, owner: worker }
 }

@@ -1,9 +1,10 @@
 /** shard-world - what all shards of a worker share, and what they tell it. */
 import type { CommandType, LaneType, TimerBody } from '../behaviour.ts'
 import type { Clock } from '../clock.ts'
+import type { ShardLog } from '../cluster-log.ts'
 import type { FieldBudget } from '../facts/field-cache.ts'
 import type { EntityTable } from '../facts/memory.ts'
-import type { ClaimRules } from '../items/item-turns.ts'
+import type { ClaimRules } from '../items/claim.ts'
 import type { Claim, Pump } from '../items/pump.ts'
 import type { Store } from '../store.ts'
 import type { Work } from '../work.ts'
@@ -34,12 +35,4 @@ export interface ShardWorld {
   /** The store said by a verdict that it is `nowMs`; its commit was sent first at `sentAtMs` (monotonic). */
   resync(nowMs: number, sentAtMs: number): void
   readonly log: ShardLog
-}
-
-export interface ShardLog {
-  halted(facts: { shard: number; reason: string }): void
-  threw(facts: { shard: number; name: string }, error: unknown): void
-  doubt(facts: { shard: number; seq: number }): void
-  badop(facts: { shard: number; reason: string }): void
-  committed(facts: { shard: number; works: number; ms: number }): void
 }

@@ -14,10 +14,8 @@
 import type { Command, CommandType, Wire } from '../behaviour.ts'
 import type { Clock } from '../clock.ts'
 import { newCmdId } from '../cmd-id.ts'
-import { LookList } from '../look-list.ts'
-import { type PackedCommand, packCommand, packParcel } from '../mailbox/parcel.ts'
+import { PARCEL_COMMANDS_MAX, type PackedCommand, packCommand, packParcel } from '../mailbox/parcel.ts'
 import { parseTold, resultsOf, sliceOf } from '../mailbox/replies.ts'
-import { PARCEL_COMMANDS_MAX } from '../redis/mailbox-script.ts'
 import type { Parcel, Store } from '../store.ts'
 import type { AskResult } from '../work.ts'
 
@@ -304,4 +302,28 @@ function unpacked(result: AskResult, wire: Wire): AskResult {
 
 function isOpen({ left }: OpenParcel): boolean {
   return left > 0
+}
+
+/** Items by due time; most are added in order, and few are still wanted when they are due. */
+export class LookList<Item> {
+  private list: { readonly item: Item; readonly atMs: number }[] = []
+
+  /** When the first is due; Infinity when there is none. */
+  get nextMs(): number {
+    return this.list[0]?.atMs ?? Number.POSITIVE_INFINITY
+  }
+
+  add(item: Item, atMs: number): void {
+    let place = this.list.length
+    while (place > 0 && this.list[place - 1]!.atMs > atMs) place -= 1
+    if (place === this.list.length) this.list.push({ item, atMs })
+    else this.list.splice(place, 0, { item, atMs })
+  }
+
+  /** Takes out what is due at a time, in order. */
+  due(atMs: number): Item[] {
+    let count = 0
+    while (count < this.list.length && this.list[count]!.atMs <= atMs) count += 1
+    return count === 0 ? [] : this.list.splice(0, count).map(({ item }) => item)
+  }
 }

@@ -2,7 +2,6 @@
 import { writeSync } from 'node:fs'
 import { type Debugger, Session } from 'node:inspector'
 import { workerData } from 'node:worker_threads'
-import type { WatchdogData } from './watchdog.ts'
 
 /** The main thread is given this long to show where it is: it may hang where nothing of ours runs. */
 const SHOW_MS_MAX = 1_000
@@ -22,6 +21,14 @@ const timer = setInterval(() => {
   setTimeout(() => end('  (it does not say where)'), SHOW_MS_MAX)
   showWhere()
 }, tickMs)
+
+/** What the thread is given. */
+export interface WatchdogData {
+  /** One 32-bit number: the ticks of the main loop. */
+  readonly ticks: SharedArrayBuffer
+  readonly tickMs: number
+  readonly ticksMax: number
+}
 
 /** Stops the main thread in what it does, and ends the process with the functions that it was in. */
 function showWhere(): void {

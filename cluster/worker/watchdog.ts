@@ -6,18 +6,11 @@
  * machine that slept) much time has passed, and yet nothing hangs.
  */
 import { Worker } from 'node:worker_threads'
+import type { WatchdogData } from './watchdog-thread.ts'
 
 const TICK_MS = 1_000
 /** Ticks of the thread without one of the main loop. */
 const TICKS_MAX = 10
-
-/** What the thread is given. */
-export interface WatchdogData {
-  /** One 32-bit number: the ticks of the main loop. */
-  readonly ticks: SharedArrayBuffer
-  readonly tickMs: number
-  readonly ticksMax: number
-}
 
 /** Watches this process from now on. Out: what ends the watch. */
 export function startWatchdog({

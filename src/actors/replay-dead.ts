@@ -10,14 +10,21 @@ import type { CommandType, Fact, Op } from '../../cluster/behaviour.ts'
 import { msOf, shortId } from '../../cluster/id.ts'
 import { WEBHOOK_BACKLOG_MAX } from '../../schemas/limits.ts'
 import { deadKey, deliveryKey, slicesKey } from '../state/keys.ts'
-import { DEAD_SCORE_STEP, deadScore, isThinned, recordOp, unpackRecord } from '../state/webhook/delivery.ts'
+import {
+  DEAD_SCORE_STEP,
+  deadScore,
+  isGone,
+  isThinned,
+  morePending,
+  recordFact,
+  recordOp,
+  unpackRecord,
+} from '../state/webhook/delivery.ts'
 import { parseItem, postLane } from '../state/webhook/item.ts'
 import { sliceEndMs } from '../state/webhook/slice.ts'
 import { type WebhookCounters, webhookOwner } from '../state/webhook/webhook.ts'
 import { type Refused, refuse } from './order/refusal.ts'
 import { type WebhookOrder, webhookOfOrder, webhookOrderCounters, webhookOrderEntities } from './order/webhook.ts'
-import { morePending } from './webhook/backlog.ts'
-import { isGone, recordFact } from './webhook/prepare-post.ts'
 import { requeued } from './webhook/replay.ts'
 
 /** Deliveries of one step, and slices that it looks at. */

@@ -16,9 +16,8 @@ import { makeUnasked } from '../mail/classify.ts'
 import { parseEnvelope } from '../mail/envelope.ts'
 import { makeDeferred, makeReturned, type Outcome } from '../mail/outcome.ts'
 import { type BudgetOrder, makeByteBudget } from './byte-budget.ts'
-import type { RunMail } from './perform.ts'
 import type { Given, Sites } from './sites.ts'
-import { bodyChars, type MailOutcome, TOO_LATE, type TransmitJob } from './thread/thread-job.ts'
+import { bodyChars, type MailOutcome, type RunMail, TOO_LATE, type TransmitJob } from './thread/thread-job.ts'
 import type { Way } from './thread/transmit.ts'
 
 /** Attempts whose route is being looked up. */

@@ -16,8 +16,9 @@ import type { Log } from '../process/log.ts'
 import { readNamedFile, WrongFile } from '../process/named-file.ts'
 import { type Dispatch, makeDispatch } from './dispatch.ts'
 import { type Holds, type HoldsDeps, watchHolds } from './holds.ts'
-import type { AttemptFacts, RunMail } from './perform.ts'
+import type { AttemptFacts } from './perform.ts'
 import { makeSites, type Sites } from './sites.ts'
+import type { RunMail } from './thread/thread-job.ts'
 import type { SmtpChanges } from './threads.ts'
 
 /** Domains whose mistaken policy is told of. */

@@ -28,7 +28,7 @@ import { type Body, type ContentStore, readPart, readPlainBody, unpackPart } fro
 import type { Dispatch } from './dispatch.ts'
 import type { FindKey } from './signing-keys.ts'
 import type { SigningKey } from './thread/sign.ts'
-import type { MailJob, MailOutcome, SimulateJob } from './thread/thread-job.ts'
+import type { MailOutcome, RunAtOnce, RunMail, SimulateJob } from './thread/thread-job.ts'
 
 /** Simulated attempts under way. */
 const SIMULATED_MAX = 256
@@ -45,12 +45,6 @@ const SIMULATED_FEEDBACK = 'abuse'
 
 /** Unsigned mail would be refused for good by those who know the domain; what is wrong here may be mended in time. */
 const UNSIGNED = ['compose', 'TransientFailure', '4.7.5 no key to sign with'] as const
-
-/** Composes and transmits in a mail thread. */
-export type RunMail = (job: MailJob, signal: AbortSignal) => Promise<MailOutcome>
-
-/** Simulates without waiting; undefined where it would have to. */
-export type RunAtOnce = (job: SimulateJob) => MailOutcome | undefined
 
 export interface LaneDeps {
   readonly content: ContentStore

@@ -12,7 +12,6 @@ import type { Config } from '../process/config.ts'
 import type { Fence } from '../process/fence.ts'
 import type { Log } from '../process/log.ts'
 import type { SendMessage } from '../sending/email-form.ts'
-import type { RunAtOnce, RunMail } from './perform.ts'
 import type { Simulator } from './simulate.ts'
 import { SMTP_TIMEOUTS } from './thread/converse.ts'
 import {
@@ -20,6 +19,8 @@ import {
   isSmallSimulation,
   type MailJob,
   type MailOutcome,
+  type RunAtOnce,
+  type RunMail,
   type SmtpSettings,
 } from './thread/thread-job.ts'
 import type { MailThreads } from './thread-pool.ts'

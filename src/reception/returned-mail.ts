@@ -9,7 +9,7 @@
  * Spec bounce.recipient, bounce.grace, complaint.address, complaint.arf
  */
 
-import type { AskResult } from '../../cluster/work.ts'
+import type { Ask, AskResult } from '../../cluster/work.ts'
 import { standingOf } from '../actors/grace.ts'
 import type { Report, ReportBody, ReportReply } from '../actors/message/record-report.ts'
 import { NOT_SPAM, readArf } from '../mail/report/arf.ts'
@@ -23,7 +23,6 @@ import {
   type TokenRecipient,
 } from '../mail/return-path.ts'
 import type { Secrets } from '../process/secrets.ts'
-import type { Ask } from '../routes/answer.ts'
 import type { Reader } from '../views/key.ts'
 import { type FoundRecipient, findRecipient } from '../views/message/return-path.ts'
 import type { EnvelopeAddress, MxHandlers, ReceivedMail, SmtpAnswer } from './mx-listener.ts'

@@ -4,14 +4,10 @@
  * Guarantees: 503 only where nothing was and nothing will be accepted; where nobody can tell, the connection is closed.
  */
 
-import type { Command } from '../../cluster/behaviour.ts'
 import type { AskResult } from '../../cluster/work.ts'
 import type { Refused } from '../actors/order/refusal.ts'
 import { type Answer, type Reply, refuse } from '../http/respond.ts'
 import { formatInstant } from '../views/instant.ts'
-
-/** Asks an actor of a shard. */
-export type Ask = (shard: number, command: Command) => Promise<AskResult>
 
 /** The answer to what came back; `make` says what an actor's reply means. */
 export function answerOf<ActorReply>(result: AskResult, make: (reply: ActorReply) => Answer): Answer {

@@ -6,6 +6,7 @@
  * Spec key.revoke, operator.note, operator.audit
  */
 
+import type { Ask } from '../../cluster/work.ts'
 import type { RouteName } from '../../schemas/routes.ts'
 import type { KeyOwner } from '../http/key.ts'
 import type { EdgeRequest, Handler } from '../http/request.ts'
@@ -13,7 +14,6 @@ import { type Answer, refuse } from '../http/respond.ts'
 import type { OperatorAct } from '../state/audit.ts'
 import { isOperatorLive } from '../views/account.ts'
 import type { Reader } from '../views/key.ts'
-import type { Ask } from './answer.ts'
 
 /** What the operator routes need. */
 export interface OperatorDeps {

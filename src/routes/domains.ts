@@ -9,6 +9,7 @@
 import { randomBytes } from 'node:crypto'
 import { parse } from 'tldts'
 import { shardOf } from '../../cluster/id.ts'
+import type { Ask } from '../../cluster/work.ts'
 import { DOMAINS_REFUSED, type DomainBody } from '../../schemas/domain.ts'
 import type { AddDomainReply } from '../actors/domain/add-domain.ts'
 import type { RotateDkimReply } from '../actors/domain/rotate-dkim.ts'
@@ -23,7 +24,7 @@ import type { AccountState } from '../state/account.ts'
 import type { DomainState } from '../state/domain.ts'
 import { formatDomain, listDomains, readDomain, recordsOf } from '../views/domain.ts'
 import type { Reader } from '../views/key.ts'
-import { type Ask, answerOf, answerRefused } from './answer.ts'
+import { answerOf, answerRefused } from './answer.ts'
 import { pageOf } from './page.ts'
 
 /** Random bytes in a selector. */

@@ -5,6 +5,7 @@
  */
 
 import { shardOf } from '../../cluster/id.ts'
+import type { Ask } from '../../cluster/work.ts'
 import type { StreamBody, StreamPatchBody } from '../../schemas/stream.ts'
 import type { Refused } from '../actors/order/refusal.ts'
 import type { ServerKeyOrder, StreamReply } from '../actors/order/stream.ts'
@@ -13,7 +14,7 @@ import type { Handler } from '../http/request.ts'
 import { type Answer, refuse } from '../http/respond.ts'
 import type { Reader } from '../views/key.ts'
 import { formatStream, listStreams, readStream } from '../views/stream.ts'
-import { type Ask, answerOf, answerRefused } from './answer.ts'
+import { answerOf, answerRefused } from './answer.ts'
 import { pageOf } from './page.ts'
 
 /** What the routes of streams need. */

@@ -7,6 +7,7 @@
  */
 
 import { shardOf } from '../../cluster/id.ts'
+import type { Ask } from '../../cluster/work.ts'
 import type { TokenBody } from '../../schemas/token.ts'
 import type { CreateTokenBody, TokenReply } from '../actors/account/token.ts'
 import type { Refused } from '../actors/order/refusal.ts'
@@ -17,7 +18,7 @@ import type { Handler } from '../http/request.ts'
 import { type Answer, refuse } from '../http/respond.ts'
 import type { Reader } from '../views/key.ts'
 import { formatToken, listTokens } from '../views/token.ts'
-import { type Ask, answerOf, answerRefused } from './answer.ts'
+import { answerOf, answerRefused } from './answer.ts'
 import { pageOf } from './page.ts'
 
 /** What the routes of keys need. */

@@ -9,6 +9,7 @@
 import { createHash } from 'node:crypto'
 import { isIP } from 'node:net'
 import { shardOf } from '../../cluster/id.ts'
+import type { Ask } from '../../cluster/work.ts'
 import { EVENTS, type WebhookBody } from '../../schemas/webhook.ts'
 import type { Refused } from '../actors/order/refusal.ts'
 import type { CreateWebhookReply } from '../actors/webhook/create.ts'
@@ -23,7 +24,7 @@ import { formatInstant } from '../views/instant.ts'
 import type { Reader } from '../views/key.ts'
 import { formatWebhook, listWebhooks, readWebhook } from '../views/webhook.ts'
 import type { WebhookSecrets } from '../webhooks/secrets.ts'
-import { type Ask, answerOf, answerRefused } from './answer.ts'
+import { answerOf, answerRefused } from './answer.ts'
 import { pageOf } from './page.ts'
 
 /** Characters of the hash that a URL is compared by: 132 bits. */

@@ -15,9 +15,8 @@ import {
   PER_MINUTE_DEFAULT,
   SERVER_LIMIT_DEFAULT,
 } from '../../schemas/limits.ts'
-import type { CapTold } from '../actors/message/cap.ts'
 import { applyKeyEvent, type KeyEvent, type LiveKey } from './api-key.ts'
-import type { Period } from './quota.ts'
+import type { CapTold, Period } from './quota.ts'
 import { remember } from './remember.ts'
 
 export type AccountStatus = 'pending' | 'active' | 'paused' | 'closed'

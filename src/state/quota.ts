@@ -27,6 +27,9 @@ export interface Limit {
   readonly resetsAtMs: number
 }
 
+/** `[month, 1 once warned, the cap that was told as reached or 0]`; zeros at the end are left off. */
+export type CapTold = readonly number[]
+
 /** Number of the period that an instant lies in: UTC minutes since 1970, or UTC year x 12 + month. */
 export function periodOf(unit: PeriodUnit, nowMs: number): number {
   return unit === 'minute' ? Math.floor(nowMs / MINUTE_MS) : monthOf(nowMs)

@@ -7,9 +7,8 @@
  */
 
 import type { EntityType, Ref } from '../../cluster/behaviour.ts'
-import type { CapTold } from '../actors/message/cap.ts'
 import { applyKeyEvent, type KeyEvent, type LiveKey } from './api-key.ts'
-import type { Period } from './quota.ts'
+import type { CapTold, Period } from './quota.ts'
 import { remember } from './remember.ts'
 import type { Segment } from './segment.ts'
 
@@ -77,3 +76,8 @@ export const serverRef = remember((serverId): Ref => ({ kind: 'server', id: serv
 
 /** Owner of a server's counters. */
 export const serverOwner = remember((serverId) => `server:${serverId}`)
+
+/** A server as its account sees it: null for another account's, and for one that was removed. */
+export function shownServer(server: ServerState | null, accountId: string): ServerState | null {
+  return server === null || server.accountId !== accountId || server.removedAtMs !== undefined ? null : server
+}

@@ -6,8 +6,7 @@
  */
 
 import type { Redis } from 'ioredis'
-import type { Store } from '../../cluster/store.ts'
-import { changeStore } from '../../cluster/store-change.ts'
+import { changeStore, type Store } from '../../cluster/store.ts'
 import { type Fence, markHeartbeat, monotonicMs } from '../process/fence.ts'
 import type { ContentStore } from './content.ts'
 

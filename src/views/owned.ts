@@ -11,9 +11,8 @@
 
 import type { Fact } from '../../cluster/behaviour.ts'
 import { shardOf } from '../../cluster/id.ts'
-import { shownServer } from '../actors/order/server.ts'
 import { type AccountCounters, type AccountState, accountOwner, accountRef } from '../state/account.ts'
-import { type ServerCounters, type ServerState, serverOwner, serverRef } from '../state/server.ts'
+import { type ServerCounters, type ServerState, serverOwner, serverRef, shownServer } from '../state/server.ts'
 import { countersFact, countersOf, entityFact, stateOf } from './entity.ts'
 import { type KeyOwner, keyFact, ownerOfRow, type Reader } from './key.ts'
 

@@ -11,10 +11,17 @@
 import type { Entry } from '../../cluster/behaviour.ts'
 import { idOfEntry, msOf, shardOf, shortId } from '../../cluster/id.ts'
 import type { Delivery, EventName, Webhook } from '../../schemas/webhook.ts'
-import { isGone, recordFact } from '../actors/webhook/prepare-post.ts'
 import { daySlicesFact, foundItem, placeFacts } from '../actors/webhook-find.ts'
 import { deadKey, deliveryKey, queueKey, slicesKey } from '../state/keys.ts'
-import { type DeliveryRecord, deadScore, isThinned, shownRecord, unpackRecord } from '../state/webhook/delivery.ts'
+import {
+  type DeliveryRecord,
+  deadScore,
+  isGone,
+  isThinned,
+  recordFact,
+  shownRecord,
+  unpackRecord,
+} from '../state/webhook/delivery.ts'
 import { itemOf, parseItem } from '../state/webhook/item.ts'
 import { type Listener, listenersRef, type WebhookState, webhookRef } from '../state/webhook/webhook.ts'
 import { upperBound } from './bound.ts'

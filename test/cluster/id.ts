@@ -1,7 +1,11 @@
 /** id - ids that route themselves, sort by time, and never go back. */
-import t from 'tap'
+import t, { test } from 'tap'
 import {
+  base36,
+  decimalOf,
   entryIdOf,
+  hex3,
+  hex12,
   idOfEntry,
   idOfShort,
   isEntryIdAbove,
@@ -31,6 +35,26 @@ const MADE: [number, string, () => number, number, string][] = [
   [1, '01934934-8900-7001-bfff-ffffffffffff', least, NOW_MS, '01934934-8901-7001-8000-000000000000'],
   [4095, '01934934-8900-7fff-8000-000000000000', least, NOW_MS + 1, '01934934-8901-7fff-8000-000000000000'],
 ]
+
+const EDGES = [
+  0,
+  1,
+  9,
+  15,
+  16,
+  255,
+  999,
+  1_000,
+  1_001,
+  4_095,
+  4_096,
+  999_999,
+  1_000_000,
+  1_679_615,
+  2 ** 24 - 1,
+  2 ** 24,
+]
+const LARGE = [2 ** 31, 2 ** 32, 2 ** 44 - 1, 1_732_100_000_000, 2 ** 48 - 1, 1_000_000_007_000, 2 ** 53 - 1]
 
 t.test('id: makeIds goes on above the last id, whatever the clock says', async (t) => {
   for (const [shard, last, random, nowMs, id] of MADE) {
@@ -112,4 +136,18 @@ t.test('id: shardOf knows only ids of its layout and shards of the installation'
   t.equal(shardOf('01934934-8900-7017-8000-000000000000', 16), null)
   t.throws(() => makeIds({ shard: 4096, last: '', random: least }), { name: 'Fault' })
   t.throws(() => makeIds({ shard: -1, last: '', random: least }), { name: 'Fault' })
+})
+
+test('digits: hex, with zeros before it', async (t) => {
+  for (let value = 0; value < 4_096; value += 1) t.equal(hex3(value), value.toString(16).padStart(3, '0'))
+  for (const value of [...EDGES, ...LARGE])
+    if (value < 2 ** 48) t.equal(hex12(value), value.toString(16).padStart(12, '0'))
+})
+
+test('digits: decimal', async (t) => {
+  for (const value of [...EDGES, ...LARGE, Number.NaN, Infinity]) t.equal(decimalOf(value), String(value))
+})
+
+test('digits: base 36, with zeros before it', async (t) => {
+  for (const value of EDGES) if (value < 36 ** 4) t.equal(base36(value), value.toString(36).padStart(4, '0'))
 })

@@ -2,7 +2,7 @@
 import { test } from 'tap'
 import type { CommandType, Fact, LaneType, Op } from '../../cluster/behaviour.ts'
 import { sortableEntryId } from '../../cluster/id.ts'
-import { formatClaim } from '../../cluster/items/item-turns.ts'
+import { formatClaim } from '../../cluster/items/claim.ts'
 import { claimsKey, dueKey, laneKey } from '../../cluster/keyspace.ts'
 import { packStaged } from '../../cluster/mailbox/staged.ts'
 import type { Commit, Verdict } from '../../cluster/store.ts'

@@ -8,7 +8,7 @@
 import type { Op } from '../../cluster/behaviour.ts'
 import { FactView, type Laid } from '../../cluster/facts/facts.ts'
 import { Overlay } from '../../cluster/facts/overlay.ts'
-import { CLAIM_RULES } from '../../cluster/items/item-turns.ts'
+import { CLAIM_RULES } from '../../cluster/items/claim.ts'
 import type { Claim } from '../../cluster/items/pump.ts'
 import { countersKey, mailboxKey, outcomesKey } from '../../cluster/keyspace.ts'
 import { firstKept } from '../../cluster/mailbox/cursor.ts'
@@ -16,8 +16,7 @@ import { decideBatch, type Plan } from '../../cluster/shard/batch.ts'
 import type { Batch } from '../../cluster/shard/loop.ts'
 import { Shard } from '../../cluster/shard/shard.ts'
 import type { ShardWorld } from '../../cluster/shard/world.ts'
-import type { Commit, Ears, Store } from '../../cluster/store.ts'
-import { changeStore } from '../../cluster/store-change.ts'
+import { type Commit, changeStore, type Ears, type Store } from '../../cluster/store.ts'
 import type { Bug } from './simulation.ts'
 
 /** Reads of outcomes that find nothing. */

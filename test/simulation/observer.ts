@@ -7,12 +7,11 @@
 
 import type { Fact } from '../../cluster/behaviour.ts'
 import { idOfEntry, sortableEntryId } from '../../cluster/id.ts'
-import { parseClaim } from '../../cluster/items/item-turns.ts'
+import { parseClaim } from '../../cluster/items/claim.ts'
 import { claimsKey, dueKey, laneKey } from '../../cluster/keyspace.ts'
 import { parseCursor } from '../../cluster/mailbox/cursor.ts'
 import { unpackStaged } from '../../cluster/mailbox/staged.ts'
-import type { Acquired, Commit, Meta, Store, Verdict } from '../../cluster/store.ts'
-import { changeStore } from '../../cluster/store-change.ts'
+import { type Acquired, type Commit, changeStore, type Meta, type Store, type Verdict } from '../../cluster/store.ts'
 import { isSerial } from './toy.ts'
 import { isTerminal } from './toy-cancel.ts'
 

@@ -3,7 +3,8 @@ import type { Entry } from '../../cluster/behaviour.ts'
 import { entryIdAfter, sortableEntryId } from '../../cluster/id.ts'
 import { inboxKey, mailboxKey, metaKey, outcomesKey, repliesKey, stagedKey } from '../../cluster/keyspace.ts'
 import { parseCursor } from '../../cluster/mailbox/cursor.ts'
-import { BELL_BYTES_MAX, ENTRIES_BYTES_MAX, OUTCOME_KEPT_MS, STAGED_MS } from '../../cluster/redis/mailbox-script.ts'
+import { ENTRIES_BYTES_MAX } from '../../cluster/mailbox/parcel.ts'
+import { BELL_BYTES_MAX, OUTCOME_KEPT_MS, STAGED_MS } from '../../cluster/redis/mailbox-script.ts'
 import type {
   Bell,
   Cursors,

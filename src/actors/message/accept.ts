@@ -10,7 +10,7 @@
  * Spec refusal.order, request.idempotency, send.refusals, limit.refusal
  */
 
-import type { CommandType, Context, Decision, Fact, Facts, Known, Ref, States } from '../../../cluster/behaviour.ts'
+import type { CommandType, Context, Decision, Fact, Known, Ref, States } from '../../../cluster/behaviour.ts'
 import { msOf } from '../../../cluster/id.ts'
 import { MESSAGE_BYTES_MAX } from '../../../schemas/limits.ts'
 import { SIMULATOR_DOMAIN } from '../../mail/simulator.ts'
@@ -20,7 +20,7 @@ import { sendingKey } from '../../state/keys.ts'
 import { limitsOfServer } from '../../state/limit.ts'
 import { findRecord, idempotencyFacts } from '../../state/message/idempotency.ts'
 import { namingFacts, unreadPersons } from '../../state/person.ts'
-import { firstRefusal, type Limit } from '../../state/quota.ts'
+import { firstRefusal } from '../../state/quota.ts'
 import { SEGMENT_BOUNDS, type SegmentBounds } from '../../state/segment.ts'
 import type { ServerCounters, ServerState } from '../../state/server.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
@@ -29,28 +29,8 @@ import { refuse } from '../order/refusal.ts'
 import { acceptAll } from './acceptance.ts'
 import { tellReachedCaps, warnOfCaps } from './cap.ts'
 import type { AcceptedMessage, RateLeft, SendBody, SendReply } from './send.ts'
-import { type SendNames, sendNames } from './send-turn.ts'
+import { type SendNames, type SendTurn, sendNames } from './send-turn.ts'
 import { sendWire } from './send-wire.ts'
-
-/** Everything that the steps look at. */
-export interface SendTurn {
-  readonly body: SendBody
-  readonly names: SendNames
-  readonly account: AccountState
-  readonly server: ServerState
-  /** One for each message; null where it names none. */
-  readonly streams: readonly (StreamState | null)[]
-  readonly accountCounters: AccountCounters | null
-  readonly serverCounters: ServerCounters | null
-  readonly limits: readonly Limit[]
-  /** Emails that the request needs: one for each recipient. */
-  readonly requested: number
-  readonly states: States
-  readonly facts: Facts
-  readonly context: Context
-  readonly cmdId: string
-  readonly blobs: readonly Uint8Array[]
-}
 
 const NO_FACTS: readonly Fact[] = []
 

@@ -29,11 +29,11 @@ import type { StreamState } from '../../state/stream.ts'
 import { suppressionIn } from '../../state/suppression.ts'
 import type { MessageReference } from '../../state/webhook/item.ts'
 import { announced, announceMessages } from '../webhook/announce.ts'
-import type { SendTurn } from './accept.ts'
 import type { CapTelling } from './cap.ts'
 import { countersAfter } from './count.ts'
 import type { DeliveryJob, JobMessage } from './prepare-attempt.ts'
 import type { AcceptedMessage, RateLeft, SendItem, SendRecipient, SendReply } from './send.ts'
+import type { SendTurn } from './send-turn.ts'
 
 /** Bytes of a hash field that names a message. */
 const FIELD_BYTES = 22

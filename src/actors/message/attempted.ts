@@ -26,7 +26,7 @@ import { attachmentEndOps } from '../../state/message/content-part.ts'
 import { countInDay, type DayCounters, dayEventOf, dayOwner } from '../../state/message/day-count.ts'
 import { unpackHead } from '../../state/message/head.ts'
 import { type DeliveryItem, parseItem } from '../../state/message/item.ts'
-import { logEntryOf } from '../../state/message/log-entry.ts'
+import { logEntryOf, logFact } from '../../state/message/log-entry.ts'
 import {
   isOpen,
   packStatus,
@@ -41,7 +41,7 @@ import { unitOf } from '../../state/spread.ts'
 import type { MessageReference } from '../../state/webhook/item.ts'
 import { NO_WRITES, type StreamWrites, type SuppressTurn, suppressRecipient } from '../suppression/suppress.ts'
 import { type Announced, announced, announceMessages } from '../webhook/announce.ts'
-import { isPast, logFact } from './prepare-attempt.ts'
+import { isPast } from './prepare-attempt.ts'
 
 /** How an attempt ended, as it is reported: no address in it. */
 export interface DeliveryOutcome {

@@ -12,13 +12,10 @@
 import type { Staged } from '../../../cluster/behaviour.ts'
 import type { CapEventName } from '../../../schemas/webhook.ts'
 import { type AccountCounters, accountOwner } from '../../state/account.ts'
-import { type Limit, type LimitScope, periodOf } from '../../state/quota.ts'
+import { type CapTold, type Limit, type LimitScope, periodOf } from '../../state/quota.ts'
 import { type ServerCounters, serverOwner } from '../../state/server.ts'
 import { type AnnounceTurn, accountTopic, announceCaps, type CapNews, serverTopic } from '../webhook/announce.ts'
-import type { SendTurn } from './accept.ts'
-
-/** `[month, 1 once warned, the cap that was told as reached or 0]`; zeros at the end are left off. */
-export type CapTold = readonly number[]
+import type { SendTurn } from './send-turn.ts'
 
 /** What speaking of caps changes. */
 export interface CapTelling {

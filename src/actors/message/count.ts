@@ -8,8 +8,8 @@ import type { AccountCounters } from '../../state/account.ts'
 import { periodOf, take } from '../../state/quota.ts'
 import type { Segment } from '../../state/segment.ts'
 import type { ServerCounters } from '../../state/server.ts'
-import type { SendTurn } from './accept.ts'
 import type { CapTelling } from './cap.ts'
+import type { SendTurn } from './send-turn.ts'
 
 type Writable<Value> = { -readonly [Name in keyof Value]: Value[Name] }
 

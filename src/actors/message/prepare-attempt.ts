@@ -10,14 +10,14 @@
  */
 
 import type { CommandType, Fact, PrepareBody } from '../../../cluster/behaviour.ts'
-import { entryIdOf, msOf } from '../../../cluster/id.ts'
+import { msOf } from '../../../cluster/id.ts'
 import { type AccountState, accountRef } from '../../state/account.ts'
 import { isPastAge } from '../../state/age.ts'
-import { headKey, logKey, sendingKey, statusKey } from '../../state/keys.ts'
+import { headKey, sendingKey, statusKey } from '../../state/keys.ts'
 import type { InlinePart } from '../../state/message/content-part.ts'
 import { type Head, type HeadAttachment, unpackHead } from '../../state/message/head.ts'
 import { type DeliveryItem, parseItem } from '../../state/message/item.ts'
-import { type LogEntry, logEntryOf } from '../../state/message/log-entry.ts'
+import { type LogEntry, logEntryOf, logFact } from '../../state/message/log-entry.ts'
 import { isOpen, statusField, unpackStatus } from '../../state/message/status.ts'
 import { addressFact, addressOfRow, keyOfNumber } from '../../state/person.ts'
 import { isTestSegment } from '../../state/segment.ts'
@@ -69,8 +69,6 @@ interface Found {
   readonly head: Head
 }
 
-type RangeFact = Fact & { read: 'range' }
-
 /** Prepares an item's next attempt: its job, null when there is nothing left to do. */
 export const prepareDelivery: CommandType<PrepareBody, DeliveryJob | null> = {
   name: 'prepare delivery',
@@ -118,15 +116,6 @@ export function itemFacts(shard: number, item: DeliveryItem): Fact[] {
     { read: 'fields', key: headKey(shard, serverId, segment), fields: [short] },
     { read: 'fields', key: statusKey(shard, serverId, segment), fields: [statusField(short, recipient)] },
   ]
-}
-
-/** The read of a message's log entry. */
-export function logFact(
-  shard: number,
-  { serverId, segment, messageId }: Pick<DeliveryItem, 'serverId' | 'segment' | 'messageId'>,
-): RangeFact {
-  const entryId = entryIdOf(messageId)
-  return { read: 'range', key: logKey(shard, serverId, segment), from: entryId, to: entryId, count: 1 }
 }
 
 const nothing = { kind: 'done', reply: null } as const

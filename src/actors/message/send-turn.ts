@@ -1,15 +1,16 @@
 /**
- * send-names - the states and counters of a send by their names, found together and once.
+ * send-turn - what one send decides by: its states and counters, found together and once.
  *
  * Every send of a server asks for the same ones, several times each: when its states are loaded, when it says what it
  * reads, in its turn. One look here takes the place of one for each name.
  */
 
-import type { Ref } from '../../../cluster/behaviour.ts'
-import { accountOwner, accountRef } from '../../state/account.ts'
+import type { Context, Facts, Ref, States } from '../../../cluster/behaviour.ts'
+import { type AccountCounters, type AccountState, accountOwner, accountRef } from '../../state/account.ts'
+import type { Limit } from '../../state/quota.ts'
 import { remember } from '../../state/remember.ts'
-import { serverOwner, serverRef } from '../../state/server.ts'
-import { streamRef } from '../../state/stream.ts'
+import { type ServerCounters, type ServerState, serverOwner, serverRef } from '../../state/server.ts'
+import { type StreamState, streamRef } from '../../state/stream.ts'
 import type { SendBody } from './send.ts'
 
 /** What a send on a server names. */
@@ -27,6 +28,26 @@ export interface SendNames {
 }
 
 const remembered = remember((): { names: SendNames | null } => ({ names: null }))
+
+/** Everything that the steps look at. */
+export interface SendTurn {
+  readonly body: SendBody
+  readonly names: SendNames
+  readonly account: AccountState
+  readonly server: ServerState
+  /** One for each message; null where it names none. */
+  readonly streams: readonly (StreamState | null)[]
+  readonly accountCounters: AccountCounters | null
+  readonly serverCounters: ServerCounters | null
+  readonly limits: readonly Limit[]
+  /** Emails that the request needs: one for each recipient. */
+  readonly requested: number
+  readonly states: States
+  readonly facts: Facts
+  readonly context: Context
+  readonly cmdId: string
+  readonly blobs: readonly Uint8Array[]
+}
 
 /** The names of a send. They follow from the three ids alone. */
 export function sendNames(body: Pick<SendBody, 'accountId' | 'serverId' | 'defaultStreamId'>): SendNames {

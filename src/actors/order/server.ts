@@ -11,7 +11,7 @@ import type { Ref, Refusal, States } from '../../../cluster/behaviour.ts'
 import { type AccountState, accountRef } from '../../state/account.ts'
 import { holdsKey } from '../../state/api-key.ts'
 import type { OperatorAct } from '../../state/audit.ts'
-import { type ServerState, serverRef } from '../../state/server.ts'
+import { type ServerState, serverRef, shownServer } from '../../state/server.ts'
 import { type Refused, refuse } from './refusal.ts'
 
 /** Who orders about an account's servers. */
@@ -48,9 +48,4 @@ export function accountOfOrder(
 /** The server that an order names, null where the account has none of that id. */
 export function serverOfOrder({ accountId, serverId }: ServerOrder, states: States): ServerState | null {
   return shownServer(states.get<ServerState | null>(serverRef(serverId)), accountId)
-}
-
-/** A server as its account sees it: null for another account's, and for one that was removed. */
-export function shownServer(server: ServerState | null, accountId: string): ServerState | null {
-  return server === null || server.accountId !== accountId || server.removedAtMs !== undefined ? null : server
 }

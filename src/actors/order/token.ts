@@ -11,9 +11,8 @@ import type { Ref, Refusal, States } from '../../../cluster/behaviour.ts'
 import { type AccountState, accountRef } from '../../state/account.ts'
 import { type ApiKey, holdsKey, type LiveKey } from '../../state/api-key.ts'
 import type { OperatorAct } from '../../state/audit.ts'
-import { type ServerState, serverRef } from '../../state/server.ts'
+import { type ServerState, serverRef, shownServer } from '../../state/server.ts'
 import { type Refused, refuse } from './refusal.ts'
-import { shownServer } from './server.ts'
 
 /** Whose keys an order is about, and who gives it. */
 export interface TokenOrder {

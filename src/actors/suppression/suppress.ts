@@ -15,7 +15,7 @@ import { entryIdOf } from '../../../cluster/id.ts'
 import { countInWindow, isOverBrake, type StreamCounters, streamOwner } from '../../state/brake.ts'
 import { suppressionsKey } from '../../state/keys.ts'
 import type { DeliveryItem } from '../../state/message/item.ts'
-import { logEntryOf } from '../../state/message/log-entry.ts'
+import { logEntryOf, logFact } from '../../state/message/log-entry.ts'
 import { countListOp, personFacts } from '../../state/person.ts'
 import { type ServerState, serverRef } from '../../state/server.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
@@ -30,7 +30,6 @@ import {
   suppressedKeyOf,
   suppressionIn,
 } from '../../state/suppression.ts'
-import { logFact } from '../message/prepare-attempt.ts'
 
 /** What a turn has at hand. */
 export interface SuppressTurn {

@@ -31,7 +31,7 @@ import { claimsKey } from '../../../cluster/keyspace.ts'
 import { WEBHOOK_BACKLOG_MAX } from '../../../schemas/limits.ts'
 import { deliveryKey, queueKey, slicesKey } from '../../state/keys.ts'
 import { TIMERS_LANE } from '../../state/message/item.ts'
-import { logEntryOf } from '../../state/message/log-entry.ts'
+import { logEntryOf, logFact } from '../../state/message/log-entry.ts'
 import { type ServerCounters, type ServerMode, type ServerState, serverOwner, serverRef } from '../../state/server.ts'
 import {
   type CapReference,
@@ -44,7 +44,6 @@ import {
 } from '../../state/webhook/item.ts'
 import { enterSlice } from '../../state/webhook/slice.ts'
 import { type Listener, listenersRef, type WebhookCounters, webhookOwner } from '../../state/webhook/webhook.ts'
-import { logFact } from '../message/prepare-attempt.ts'
 
 export interface AnnounceTurn {
   readonly states: States

@@ -14,11 +14,19 @@ import { claimsKey } from '../../../cluster/keyspace.ts'
 import { WEBHOOK_BACKLOG_MAX } from '../../../schemas/limits.ts'
 import { deadKey, deliveryKey, queueKey, slicesKey } from '../../state/keys.ts'
 import { TIMERS_LANE } from '../../state/message/item.ts'
-import { attemptsMade, deadOps, deadRecord, deadScore, isThinned, unpackRecord } from '../../state/webhook/delivery.ts'
-import { itemOf, parseItem, postLane, type WebhookItem } from '../../state/webhook/item.ts'
+import {
+  attemptsMade,
+  deadOps,
+  deadRecord,
+  deadScore,
+  deliveryFacts,
+  isThinned,
+  lessPending,
+  unpackRecord,
+} from '../../state/webhook/delivery.ts'
+import { itemOf, parseItem, postLane } from '../../state/webhook/item.ts'
 import { type WebhookCounters, type WebhookState, webhookOwner, webhookRef } from '../../state/webhook/webhook.ts'
 import { BACKLOG_TIMER } from './announce.ts'
-import { deliveryFacts, lessPending } from './prepare-post.ts'
 
 /** Deliveries looked at in one step. */
 const STEP_ENTRIES = 200
@@ -83,18 +91,6 @@ export function makeTrimBacklog(pendingMax: number): CommandType<TimerBody, null
 }
 
 export const trimBacklog = makeTrimBacklog(WEBHOOK_BACKLOG_MAX)
-
-/** A webhook's counters once some deliveries wait again. */
-export function morePending(
-  webhookId: string,
-  counters: WebhookCounters | null,
-  deliveries: readonly Pick<WebhookItem, 'deliveryId' | 'slice'>[],
-): { owner: string; value: WebhookCounters } {
-  const { owner, value } = lessPending(webhookId, counters, -deliveries.length)
-  const oldest = deliveries.reduce((one, other) => (other.deliveryId < one.deliveryId ? other : one))
-  const isBefore = value.trimmed !== undefined && oldest.deliveryId < value.trimmed[1]
-  return { owner, value: isBefore ? { ...value, trimmed: [oldest.slice, oldest.deliveryId] } : value }
-}
 
 const NOTHING: Decision<null> = { kind: 'done', reply: null }
 

@@ -21,15 +21,16 @@ import {
   type DeliveryRecord,
   deadOps,
   deadRecord,
+  deliveryFacts,
   isSwitchedOff,
   isThinned,
+  lessPending,
   type PostError,
   recordOp,
   unpackRecord,
 } from '../../state/webhook/delivery.ts'
 import { parseItem, webhookOfLane } from '../../state/webhook/item.ts'
 import { type WebhookCounters, type WebhookState, webhookOwner, webhookRef } from '../../state/webhook/webhook.ts'
-import { deliveryFacts, lessPending } from './prepare-post.ts'
 
 /** How an attempt ended. */
 export interface PostOutcome {

@@ -7,13 +7,21 @@
  * Spec webhook.attempt, webhook.states, retention.delivery
  */
 
-import type { CommandType, Fact, PrepareBody } from '../../../cluster/behaviour.ts'
+import type { CommandType, PrepareBody } from '../../../cluster/behaviour.ts'
 import { msOf, shortId } from '../../../cluster/id.ts'
 import { claimsKey } from '../../../cluster/keyspace.ts'
-import { isPastAge } from '../../state/age.ts'
 import { deliveryKey } from '../../state/keys.ts'
-import { attemptsMade, deadOps, deadRecord, isSwitchedOff, unpackRecord } from '../../state/webhook/delivery.ts'
-import { type EventReference, parseItem, type WebhookItem, webhookOfLane } from '../../state/webhook/item.ts'
+import {
+  attemptsMade,
+  deadOps,
+  deadRecord,
+  deliveryFacts,
+  isGone,
+  isSwitchedOff,
+  lessPending,
+  unpackRecord,
+} from '../../state/webhook/delivery.ts'
+import { parseItem, type WebhookItem, webhookOfLane } from '../../state/webhook/item.ts'
 import { type WebhookCounters, type WebhookState, webhookOwner, webhookRef } from '../../state/webhook/webhook.ts'
 
 /** One attempt. Its number is that of the claim, beyond those made before the delivery was last queued. */
@@ -53,36 +61,3 @@ export const preparePost: CommandType<PrepareBody, PostJob | null> = {
 }
 
 const NOTHING = { kind: 'done', reply: null } as const
-
-/** The read of a delivery's record. */
-export function recordFact(
-  shard: number,
-  webhookId: string,
-  { deliveryId, slice }: Pick<WebhookItem, 'deliveryId' | 'slice'>,
-): Fact {
-  return { read: 'fields', key: deliveryKey(shard, webhookId, slice), fields: [shortId(deliveryId)] }
-}
-
-/** The reads of what a delivery's end needs: its record, and its row of `claims`. */
-export function deliveryFacts(shard: number, webhookId: string, item: string): Fact[] {
-  return [recordFact(shard, webhookId, parseItem(item)), { read: 'fields', key: claimsKey(shard), fields: [item] }]
-}
-
-/** A webhook's counters once `count` of its deliveries wait no more. */
-export function lessPending(
-  webhookId: string,
-  counters: WebhookCounters | null,
-  count: number,
-): { owner: string; value: WebhookCounters } {
-  const pending = Math.max(0, (counters?.pending ?? 0) - count)
-  return { owner: webhookOwner(webhookId), value: { ...(counters ?? { slice: null }), pending } }
-}
-
-/** Whether what a delivery tells of is past its age: a message by its own, anything else by the delivery's. */
-export function isGone(
-  { deliveryId, reference }: { deliveryId: string; reference: EventReference },
-  at: { nowMs: number; test: boolean },
-): boolean {
-  if (reference.kind === 'message') return isPastAge(msOf(reference.messageId), at)
-  return isPastAge(msOf(deliveryId), { nowMs: at.nowMs, test: false })
-}

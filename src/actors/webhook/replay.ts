@@ -18,7 +18,10 @@ import {
   attemptsMade,
   attemptsOfRow,
   type DeliveryRecord,
+  deliveryFacts,
+  isGone,
   isThinned,
+  morePending,
   recordOp,
   shownRecord,
   unpackRecord,
@@ -29,8 +32,6 @@ import { type Refused, refuse } from '../order/refusal.ts'
 import { type WebhookOrder, webhookOfOrder, webhookOrderCounters, webhookOrderEntities } from '../order/webhook.ts'
 import { daySlicesFact, foundItem, placeFacts } from '../webhook-find.ts'
 import { announced, BACKLOG_TIMER, Queue } from './announce.ts'
-import { morePending } from './backlog.ts'
-import { deliveryFacts, isGone } from './prepare-post.ts'
 
 export interface ReplayBody extends WebhookOrder {
   readonly deliveryId: string

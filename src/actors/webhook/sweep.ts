@@ -13,11 +13,10 @@ import { cutoffMs } from '../../state/age.ts'
 import { DAY_MS } from '../../state/calendar.ts'
 import { deadKey, deliveryKey, queueKey, slicesKey } from '../../state/keys.ts'
 import { TIMERS_LANE } from '../../state/message/item.ts'
-import { deadScore, isThinned, unpackRecord } from '../../state/webhook/delivery.ts'
+import { deadScore, isThinned, recordFact, unpackRecord } from '../../state/webhook/delivery.ts'
 import { itemOf } from '../../state/webhook/item.ts'
 import { sliceEndMs } from '../../state/webhook/slice.ts'
 import { type WebhookCounters, type WebhookState, webhookOwner, webhookRef } from '../../state/webhook/webhook.ts'
-import { recordFact } from './prepare-post.ts'
 
 export const WEBHOOK_SWEEP_TIMER = 'webhook-sweep'
 

@@ -12,7 +12,15 @@ import { msOf, shortId } from '../../../cluster/id.ts'
 import { claimsKey, laneKey } from '../../../cluster/keyspace.ts'
 import { deliveryKey } from '../../state/keys.ts'
 import { TIMERS_LANE } from '../../state/message/item.ts'
-import { attemptsMade, deadOps, deadRecord, isSwitchedOff, unpackRecord } from '../../state/webhook/delivery.ts'
+import {
+  attemptsMade,
+  deadOps,
+  deadRecord,
+  deliveryFacts,
+  isSwitchedOff,
+  lessPending,
+  unpackRecord,
+} from '../../state/webhook/delivery.ts'
 import { parseItem, postLane } from '../../state/webhook/item.ts'
 import {
   listenersRef,
@@ -23,7 +31,6 @@ import {
 } from '../../state/webhook/webhook.ts'
 import type { Refused } from '../order/refusal.ts'
 import { listenerOrderEntities, type WebhookOrder, webhookOfOrder } from '../order/webhook.ts'
-import { deliveryFacts, lessPending } from './prepare-post.ts'
 
 export const OFF_TIMER = 'off'
 

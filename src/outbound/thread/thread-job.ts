@@ -57,6 +57,12 @@ export interface MailOutcome extends Outcome {
 /** UTF-16 units of text and html that a thread is not worth the way for. */
 const SMALL_CHARS_MAX = 64 * 1024
 
+/** Composes and transmits in a mail thread. */
+export type RunMail = (job: MailJob, signal: AbortSignal) => Promise<MailOutcome>
+
+/** Simulates without waiting; undefined where it would have to. */
+export type RunAtOnce = (job: SimulateJob) => MailOutcome | undefined
+
 /** Whether a job is simulated, and small enough for the main thread. */
 export function isSmallSimulation(job: MailJob): job is SimulateJob {
   return 'simulate' in job && job.message.attachments.length === 0 && bodyChars(job.message) <= SMALL_CHARS_MAX

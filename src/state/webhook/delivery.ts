@@ -11,12 +11,15 @@
  * Spec webhook.delivery, webhook.states
  */
 
-import type { Op } from '../../../cluster/behaviour.ts'
+import type { Fact, Op } from '../../../cluster/behaviour.ts'
 import { msOf, partsOf, shortId } from '../../../cluster/id.ts'
+import { claimsKey } from '../../../cluster/keyspace.ts'
+import { isPastAge } from '../age.ts'
 import { DAY_MS } from '../calendar.ts'
 import { deadKey, deliveryKey } from '../keys.ts'
+import { type EventReference, parseItem, type WebhookItem } from './item.ts'
 import { sliceEndMs } from './slice.ts'
-import type { WebhookState } from './webhook.ts'
+import { type WebhookCounters, type WebhookState, webhookOwner } from './webhook.ts'
 
 /** Spec webhook.delivery: what is told of an attempt that failed, beside `http_<status>`. */
 export type PostError =
@@ -153,4 +156,49 @@ export function deadScore(deliveryId: string): number {
 /** Whether of a slice only what is dead, or was and waits again, is still kept and listed. */
 export function isThinned(slice: string, nowMs: number): boolean {
   return sliceEndMs(slice) + DELIVERED_DAYS * DAY_MS <= nowMs
+}
+
+/** The read of a delivery's record. */
+export function recordFact(
+  shard: number,
+  webhookId: string,
+  { deliveryId, slice }: Pick<WebhookItem, 'deliveryId' | 'slice'>,
+): Fact {
+  return { read: 'fields', key: deliveryKey(shard, webhookId, slice), fields: [shortId(deliveryId)] }
+}
+
+/** The reads of what a delivery's end needs: its record, and its row of `claims`. */
+export function deliveryFacts(shard: number, webhookId: string, item: string): Fact[] {
+  return [recordFact(shard, webhookId, parseItem(item)), { read: 'fields', key: claimsKey(shard), fields: [item] }]
+}
+
+/** A webhook's counters once `count` of its deliveries wait no more. */
+export function lessPending(
+  webhookId: string,
+  counters: WebhookCounters | null,
+  count: number,
+): { owner: string; value: WebhookCounters } {
+  const pending = Math.max(0, (counters?.pending ?? 0) - count)
+  return { owner: webhookOwner(webhookId), value: { ...(counters ?? { slice: null }), pending } }
+}
+
+/** Whether what a delivery tells of is past its age: a message by its own, anything else by the delivery's. */
+export function isGone(
+  { deliveryId, reference }: { deliveryId: string; reference: EventReference },
+  at: { nowMs: number; test: boolean },
+): boolean {
+  if (reference.kind === 'message') return isPastAge(msOf(reference.messageId), at)
+  return isPastAge(msOf(deliveryId), { nowMs: at.nowMs, test: false })
+}
+
+/** A webhook's counters once some deliveries wait again. */
+export function morePending(
+  webhookId: string,
+  counters: WebhookCounters | null,
+  deliveries: readonly Pick<WebhookItem, 'deliveryId' | 'slice'>[],
+): { owner: string; value: WebhookCounters } {
+  const { owner, value } = lessPending(webhookId, counters, -deliveries.length)
+  const oldest = deliveries.reduce((one, other) => (other.deliveryId < one.deliveryId ? other : one))
+  const isBefore = value.trimmed !== undefined && oldest.deliveryId < value.trimmed[1]
+  return { owner, value: isBefore ? { ...value, trimmed: [oldest.slice, oldest.deliveryId] } : value }
 }

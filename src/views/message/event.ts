@@ -12,12 +12,11 @@
 
 import type { Entry, Fact } from '../../../cluster/behaviour.ts'
 import { msOf, shardOf, shortId } from '../../../cluster/id.ts'
-import type { EventName, InboundContent } from '../../../schemas/webhook.ts'
-import { logFact } from '../../actors/message/prepare-attempt.ts'
+import type { EventBody, InboundContent } from '../../../schemas/webhook.ts'
 import { monthOf, monthStartMs } from '../../state/calendar.ts'
 import { headKey, statusKey } from '../../state/keys.ts'
 import { unpackHead } from '../../state/message/head.ts'
-import { logEntryOf } from '../../state/message/log-entry.ts'
+import { logEntryOf, logFact } from '../../state/message/log-entry.ts'
 import { statusField, unpackStatus } from '../../state/message/status.ts'
 import { isTestSegment } from '../../state/segment.ts'
 import type { ServerState } from '../../state/server.ts'
@@ -29,9 +28,6 @@ import type { Reader } from '../key.ts'
 import { readPersons } from '../person.ts'
 import { exampleEvent } from './example-event.ts'
 import { detailsOf } from './recipient.ts'
-
-/** An event without what its deliveries add: `id` and `attempt`. */
-export type EventBody = Readonly<Record<string, unknown>> & { readonly event: EventName }
 
 /** Whose event it is. */
 export interface EventOwner {

@@ -5,13 +5,12 @@
  */
 
 import { MONTHLY_CAP_DEFAULT } from '../../../schemas/limits.ts'
-import type { InboundContent, MessageEventName } from '../../../schemas/webhook.ts'
+import type { EventBody, InboundContent, MessageEventName } from '../../../schemas/webhook.ts'
 import { SIMULATOR_DOMAIN } from '../../mail/simulator.ts'
 import { monthOf, monthStartMs } from '../../state/calendar.ts'
 import type { ServerState } from '../../state/server.ts'
 import type { ExampleReference } from '../../state/webhook/item.ts'
 import { formatInstant } from '../instant.ts'
-import type { EventBody } from './event.ts'
 
 const RECIPIENT = `recipient@${SIMULATOR_DOMAIN}`
 const CAP_WARNING_USED = 0.8

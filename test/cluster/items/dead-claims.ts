@@ -1,8 +1,8 @@
 /** Claims of dead workers are freed, the first at once, later ones with a wait; those of the living stand. */
 import { test } from 'tap'
 import type { LaneType } from '../../../cluster/behaviour.ts'
+import { formatClaim } from '../../../cluster/items/claim.ts'
 import { deadClaims, standingClaims } from '../../../cluster/items/dead-claims.ts'
-import { formatClaim } from '../../../cluster/items/item-turns.ts'
 import { Pump } from '../../../cluster/items/pump.ts'
 
 const lane = (prefix: string, claimsStand: boolean): LaneType =>

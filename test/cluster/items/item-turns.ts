@@ -17,15 +17,12 @@ import {
   CLAIM_RULES,
   CLAIMS_MAX,
   type ClaimRow,
-  claimType,
   formatClaim,
-  freeType,
   type ItemContext,
   isHeld,
-  outcomeType,
   parseClaim,
-  timerType,
-} from '../../../cluster/items/item-turns.ts'
+} from '../../../cluster/items/claim.ts'
+import { claimType, freeType, outcomeType, timerType } from '../../../cluster/items/item-turns.ts'
 import { LaneIndex } from '../../../cluster/items/lane-index.ts'
 import { type Claim, Pump } from '../../../cluster/items/pump.ts'
 import { claimsKey, laneKey } from '../../../cluster/keyspace.ts'

@@ -1,10 +1,11 @@
 /** What the commit script need not look at, because this process wrote it itself. */
 import { test } from 'tap'
 import type { Op } from '../../../cluster/behaviour.ts'
-import { type Merged, mergeOps } from '../../../cluster/facts/merge.ts'
+import { mergeOps } from '../../../cluster/facts/merge.ts'
 import { entryIdOf, makeIds, sortableEntryId } from '../../../cluster/id.ts'
 import { claimsKey } from '../../../cluster/keyspace.ts'
 import { KnownKeys } from '../../../cluster/redis/sure-keys.ts'
+import type { Merged } from '../../../cluster/store.ts'
 import { commitOf, held, openRedis, openStore, TOKEN } from '../../support/redis-shard.ts'
 
 const hash: Op = { key: 'h', write: 'HSET', args: ['a', '1'] }

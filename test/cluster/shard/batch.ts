@@ -4,7 +4,7 @@ import type { CommandType, Decision, EntityType, LaneType, Op } from '../../../c
 import { FactRounds, FactView } from '../../../cluster/facts/facts.ts'
 import { Memory } from '../../../cluster/facts/memory.ts'
 import { isId, makeIds } from '../../../cluster/id.ts'
-import { CLAIM_RULES } from '../../../cluster/items/item-turns.ts'
+import { CLAIM_RULES } from '../../../cluster/items/claim.ts'
 import { LaneIndex } from '../../../cluster/items/lane-index.ts'
 import { Pump } from '../../../cluster/items/pump.ts'
 import { claimsKey } from '../../../cluster/keyspace.ts'

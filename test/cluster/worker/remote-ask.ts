@@ -4,12 +4,11 @@ import { test } from 'tap'
 import type { CommandType, Wire } from '../../../cluster/behaviour.ts'
 import { newCmdId } from '../../../cluster/cmd-id.ts'
 import { repliesKey } from '../../../cluster/keyspace.ts'
+import { PARCEL_COMMANDS_MAX } from '../../../cluster/mailbox/parcel.ts'
 import { sliceOf } from '../../../cluster/mailbox/replies.ts'
-import { PARCEL_COMMANDS_MAX } from '../../../cluster/redis/mailbox-script.ts'
-import type { Store } from '../../../cluster/store.ts'
-import { changeStore } from '../../../cluster/store-change.ts'
+import { changeStore, type Store } from '../../../cluster/store.ts'
 import type { AskResult } from '../../../cluster/work.ts'
-import { RemoteAsks } from '../../../cluster/worker/remote-ask.ts'
+import { LookList, RemoteAsks } from '../../../cluster/worker/remote-ask.ts'
 import { makeChance } from '../../simulation/prng.ts'
 import { SimStore } from '../../simulation/sim-store.ts'
 import { VirtualTime, WorkerClock } from '../../simulation/virtual-time.ts'
@@ -315,4 +314,19 @@ test('remote-ask: all asks gather while two requests are under way, five millise
   answerEnqueue()
   await pass(20)
   t.same(sent.length, 5, 'and nothing is sent twice')
+})
+
+test('look-list: what is due comes out in the order of its time', async (t) => {
+  const list = new LookList<string>()
+  t.equal(list.nextMs, Number.POSITIVE_INFINITY)
+  list.add('b', 20)
+  list.add('d', 40)
+  list.add('a', 10)
+  list.add('c', 20)
+  t.equal(list.nextMs, 10)
+  t.same(list.due(5), [])
+  t.same(list.due(20), ['a', 'b', 'c'])
+  t.equal(list.nextMs, 40)
+  t.same(list.due(99), ['d'])
+  t.same(list.due(99), [])
 })

@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { shortId } from '../../../cluster/id.ts'
-import { TIMERS_LANE as RUNTIME_TIMERS_LANE } from '../../../cluster/items/item-turns.ts'
+import { TIMERS_LANE as RUNTIME_TIMERS_LANE } from '../../../cluster/items/claim.ts'
 import { itemPrefix, itemSuffix, laneOf, parseItem, TIMERS_LANE } from '../../../src/state/message/item.ts'
 
 const SERVER = '0193b2a4-6c00-7017-8000-0123456789ab'

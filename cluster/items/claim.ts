@@ -1,0 +1,131 @@
+/**
+ * claim - what a claim of an item is: its row in `claims`, its writes, and the rules by which one is made.
+ *
+ * A claim moves the item's score to the end of the attempt and writes the row in one commit. The commands that claim, end
+ * and free items are in `item-turns.ts`.
+ */
+
+import type { Fact, Op } from '../behaviour.ts'
+import { claimsKey, laneKey } from '../keyspace.ts'
+import type { LaneIndex } from './lane-index.ts'
+import type { Claim, Pump } from './pump.ts'
+
+/** Claims of an item without an outcome, after which it is ended. */
+export const CLAIMS_MAX = 5
+
+/** The lane of timers, which the runtime itself performs. */
+export const TIMERS_LANE = 'timers'
+
+/** A row of `claims`. */
+export interface ClaimRow {
+  readonly worker: string
+  readonly lane: string
+  readonly attempt: number
+  readonly untilMs: number
+  /** Claims since the last outcome, this one included. */
+  readonly claims: number
+}
+
+/** What the rules of claiming look at; a test may plant a broken one. */
+export interface ClaimRules {
+  /** Whether an item with this score (null: not in its lane) may be claimed. */
+  stillDue(score: number | null, nowMs: number): boolean
+  /** Whether an outcome of `attempt` is the one that the item's row waits for. */
+  isCurrent(row: ClaimRow, attempt: number): boolean
+  readonly flag: readonly string[]
+}
+
+export const CLAIM_RULES: ClaimRules = {
+  stillDue: (score, nowMs) => score !== null && score <= nowMs,
+  // A waiting row names no worker: an outcome that was handed in twice has been taken up already.
+  isCurrent: ({ worker, attempt }, ended) => worker !== '' && attempt === ended,
+  flag: ['XX'],
+}
+
+/** An attempt of another worker that holds a serial lane, and until when at the latest. */
+export interface Standing {
+  readonly item: string
+  readonly attempt: number
+  readonly untilMs: number
+}
+
+/** What the commands around items need of their shard. */
+export interface ItemContext {
+  readonly shard: number
+  readonly worker: string
+  readonly pump: Pump
+  readonly lanes: LaneIndex
+  readonly rules: ClaimRules
+  /**
+   * Serial lanes that another worker's claims hold. After a claim expires, its attempt may still run there and overlap
+   * ours.
+   */
+  readonly standing: Map<string, readonly Standing[]>
+  /** True once every outcome found at takeover is committed, and until the shard closes. */
+  readonly mayClaim: () => boolean
+}
+
+/** An item by its lane and name. */
+export type LaneItem = { readonly lane: string; readonly item: string }
+
+/** A row as it is stored. */
+export function formatClaim(row: ClaimRow): string {
+  return JSON.stringify([row.worker, row.lane, row.attempt, row.untilMs, row.claims])
+}
+
+/** The row of an item that waits: only its number of attempts counts. */
+export function formatWaiting({ lane, attempt }: Pick<ClaimRow, 'lane' | 'attempt'>): string {
+  return formatClaim({ worker: '', lane, attempt, untilMs: 0, claims: 0 })
+}
+
+/** The row of `claims` in `packed`; null for none. */
+export function parseClaim(packed: string | null): ClaimRow | null {
+  if (packed === null) return null
+  const [worker, lane, attempt, untilMs, claims] = JSON.parse(packed) as [string, string, number, number, number]
+  return { worker, lane, attempt, untilMs, claims }
+}
+
+/** Writes of a claim: the item's score moves to the end of the attempt, the row names who performs it. */
+export function claimOps(
+  context: ItemContext,
+  { lane, item, row, fresh }: LaneItem & { row: ClaimRow; fresh: boolean },
+): Op[] {
+  const flag = fresh ? [] : context.rules.flag
+  return [
+    { key: laneKey(context.shard, lane), write: 'ZADD', args: [...flag, String(row.untilMs), item] },
+    { key: claimsKey(context.shard), write: 'HSET', args: [item, formatClaim(row)] },
+  ]
+}
+
+/** Items of a lane's head that are due and not under way here. */
+export function dueOf(
+  head: readonly (readonly [item: string, score: number])[],
+  { context, nowMs }: { context: ItemContext; nowMs: number },
+): string[] {
+  return head.filter(([item, score]) => score <= nowMs && !context.pump.performing(item)).map(([item]) => item)
+}
+
+/** A claim after the one that `row` tells of, and its writes. */
+export function makeClaim(
+  context: ItemContext,
+  { lane, item }: LaneItem,
+  { row, untilMs, job }: { row: ClaimRow | null; untilMs: number; job: unknown },
+): { claim: Claim; ops: Op[] } {
+  const attempt = (row?.attempt ?? 0) + 1
+  const claimed = { worker: context.worker, lane, attempt, untilMs, claims: (row?.claims ?? 0) + 1 }
+  return { claim: { lane, item, attempt, job }, ops: claimOps(context, { lane, item, row: claimed, fresh: false }) }
+}
+
+/** Whether an attempt of another worker holds a serial lane. */
+export function isHeld({ standing }: ItemContext, lane: string, nowMs: number): boolean {
+  const held = standing.get(lane)
+  if (held === undefined) return false
+  if (held.some(({ untilMs }) => untilMs > nowMs)) return true
+  standing.delete(lane)
+  return false
+}
+
+/** The fact that reads an item's row. */
+export function claimFact(shard: number, { item }: LaneItem): Fact {
+  return { read: 'fields', key: claimsKey(shard), fields: [item] }
+}
