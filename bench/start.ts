@@ -29,7 +29,7 @@ const MB = 1024 * 1024
 
 type Command = readonly [string, ...string[]]
 const NPM: Command = ['npm', 'start']
-const NODE: Command = [process.execPath, 'src/service/start.mjs']
+const NODE: Command = [process.execPath, 'src/service/launch.mjs', 'start']
 
 /** A data directory with its ports. */
 interface Place {

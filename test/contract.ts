@@ -103,7 +103,7 @@ t.test('contract: the Procfile sets only what schemas/config.ts knows, and the t
     names.filter((name) => !known.has(name)),
     [],
   )
-  const starts = [...lines, readFileSync(join(ROOT, 'package.json'), 'utf8')].join('\n').match(/.*exec node --max.*/g)
+  const starts = [...lines, readFileSync(join(ROOT, 'sendwright'), 'utf8')].join('\n').match(/.*exec node --max.*/g)
   t.equal(starts?.length, 4)
   t.ok(starts?.every((line) => /UV_THREADPOOL_SIZE=\$.UV_THREADPOOL_SIZE:-8. exec node/.test(line)))
 })

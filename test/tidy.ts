@@ -186,7 +186,7 @@ t.test('tidy: the checks look at the whole tree', async (t) => {
     'schemas/config.ts',
     'cluster/embedded/embedded.ts',
     'src/cli/main.ts',
-    'src/service/start.mjs',
+    'src/service/launch.mjs',
     'test/tidy.ts',
   ]) {
     t.ok(

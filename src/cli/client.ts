@@ -1,6 +1,7 @@
 /** client - asks the API for a command: finds the address and the key, and tells a refusal in words.
  *
- *  The key: `--token`, else SENDWRIGHT_TOKEN, else the fitting one of DATA_DIR/first-run.json.
+ *  The key: `--token`; with `--live` the live server's of first-run.json; else SENDWRIGHT_TOKEN where it is of the kind that
+ *  the command needs, else the fitting one of first-run.json.
  *  The address: `--url`, else BASE_URL or HTTP_HOST and HTTP_PORT, else first-run.json's, else the default port.
  *  What the operator asks goes to the operator listener: SENDWRIGHT_OPERATOR_TOKEN, OPERATOR_HOST and OPERATOR_PORT.
  */
@@ -19,11 +20,19 @@ const OPERATOR_URL_DEFAULT = 'http://127.0.0.1:8081'
 export interface ClientOptions {
   url?: string
   token?: string
+  live?: boolean
   json?: boolean
 }
 
 /** Whose key a command speaks with. */
-export type KeyOwner = 'account' | 'testServer' | 'operator'
+export type KeyOwner = 'account' | 'server' | 'operator'
+
+/** What a key of each kind begins with, and its name. */
+const KINDS: Readonly<Record<KeyOwner, { readonly prefix: RegExp; readonly name: string }>> = {
+  account: { prefix: /^ak_/, name: 'an account key (ak_)' },
+  server: { prefix: /^sk_/, name: 'a server key (sk_)' },
+  operator: { prefix: /^ok_/, name: 'an operator key (ok_)' },
+}
 
 /** What first-run.json holds, as far as commands use it. */
 interface FirstRun {
@@ -31,54 +40,97 @@ interface FirstRun {
   operatorUrl: string
   operatorToken: string
   account: { token: string }
+  liveServer: { token: string }
   testServer: { token: string; serverId: string }
 }
 
 export interface Client {
   get<Answer>(path: string): Promise<Answer>
   post<Answer>(path: string, body?: object, headers?: Record<string, string>): Promise<Answer>
+  patch<Answer>(path: string, body: object): Promise<Answer>
+  delete(path: string): Promise<void>
   /** An answer that goes on, as it comes. Throws CommandFailure when it is refused, Error when there is none. */
-  open(path: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>>
+  open(path: string, signal: AbortSignal, headers?: Record<string, string>): Promise<ReadableStream<Uint8Array>>
 }
 
 /**
  * Makes the client of one command.
- * @param owner whose key of first-run.json fits: the account's, the test server's or the operator's
- * @throws CommandFailure when no key is to be found
+ * @param owner whose key it needs
+ * @throws CommandFailure when no key is to be found, or the one given is of another kind
  */
 export function makeClient(options: ClientOptions, owner: KeyOwner): Client {
   const settings = readClientSettings()
-  const firstRun = readFirstRun(settings.dataDir)
+  const firstRun = readFirstRun(settings.dataDirs)
   const isOperator = owner === 'operator'
-  const known = isOperator
-    ? { token: settings.operatorToken ?? firstRun?.operatorToken, url: settings.operatorUrl ?? firstRun?.operatorUrl }
-    : { token: settings.token ?? firstRun?.[owner].token, url: settings.url ?? firstRun?.baseUrl }
-  const token = options.token ?? known.token
-  if (!token) {
-    const variable = isOperator ? 'SENDWRIGHT_OPERATOR_TOKEN' : 'SENDWRIGHT_TOKEN'
-    throw new CommandFailure(`No API key: give --token, set ${variable}, or run where DATA_DIR holds first-run.json`)
-  }
-  const base = options.url ?? known.url ?? (isOperator ? OPERATOR_URL_DEFAULT : URL_DEFAULT)
+  const named = isOperator ? settings.operatorToken : settings.token
+  const token = chooseKey({ given: options.token, named, isLive: options.live === true }, owner, firstRun)
+  const base =
+    options.url ??
+    (isOperator
+      ? (settings.operatorUrl ?? firstRun?.operatorUrl ?? OPERATOR_URL_DEFAULT)
+      : (settings.url ?? firstRun?.baseUrl ?? URL_DEFAULT))
+  const urlOf = (path: string) => new URL(base.replace(/\/+$/, '') + path)
+  const authorization = `Bearer ${token}`
   const ask = async (method: string, path: string, rest: RequestInit = {}) => {
     // Without keep-alive the command ends as soon as its work does.
-    const headers = { authorization: `Bearer ${token}`, connection: 'close', ...rest.headers }
-    return await answerOf(base, new URL(base.replace(/\/+$/, '') + path), { ...rest, method, headers })
+    const headers = { authorization, connection: 'close', ...rest.headers }
+    return await answerOf(base, urlOf(path), { ...rest, method, headers })
   }
+  const say = (method: string, path: string, body: object, headers: Record<string, string> = {}) =>
+    ask(method, path, { headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) })
   return {
-    async open(path, signal) {
-      const url = new URL(base.replace(/\/+$/, '') + path)
-      const response = await fetch(url, { headers: { authorization: `Bearer ${token}` }, signal })
+    async open(path, signal, headers = {}) {
+      const response = await fetch(urlOf(path), { headers: { authorization, ...headers }, signal })
       if (response.ok && response.body !== null) return response.body
       const body = parseJson(await response.text())
       throw new CommandFailure(refusalText(response.status, (body ?? {}) as Partial<ErrorBody>), body)
     },
     get: async <Answer>(path: string) => (await ask('GET', path)) as Answer,
-    post: async <Answer>(path: string, body?: object, headers: Record<string, string> = {}) => {
-      if (body === undefined) return (await ask('POST', path, { headers })) as Answer
-      const typed = { 'content-type': 'application/json', ...headers }
-      return (await ask('POST', path, { headers: typed, body: JSON.stringify(body) })) as Answer
-    },
+    post: async <Answer>(path: string, body?: object, headers: Record<string, string> = {}) =>
+      (await (body === undefined ? ask('POST', path, { headers }) : say('POST', path, body, headers))) as Answer,
+    patch: async <Answer>(path: string, body: object) => (await say('PATCH', path, body)) as Answer,
+    delete: async (path: string) => void (await ask('DELETE', path)),
   }
+}
+
+interface Choice {
+  /** Of `--token`. */
+  readonly given: string | undefined
+  /** Of the environment. */
+  readonly named: string | null
+  readonly isLive: boolean
+}
+
+function chooseKey({ given, named, isLive }: Choice, owner: KeyOwner, firstRun: FirstRun | null): string {
+  const { name } = KINDS[owner]
+  if (given !== undefined) {
+    const kind = kindOf(given)
+    if (kind !== null && kind !== owner)
+      throw new CommandFailure(`This needs ${name}: the key given with --token is ${KINDS[kind].name}`)
+    return given
+  }
+  const kept = firstRun === null ? undefined : keyOf(firstRun, owner, isLive)
+  const kind = named === null ? null : kindOf(named)
+  const fits = named !== null && (kind === null || kind === owner)
+  const token = owner === 'server' && isLive ? kept : fits ? named : kept
+  if (token !== undefined) return token
+  const variable = owner === 'operator' ? 'SENDWRIGHT_OPERATOR_TOKEN' : 'SENDWRIGHT_TOKEN'
+  const wrong = named === null ? '' : `; ${variable} is ${KINDS[kind ?? owner].name}`
+  throw new CommandFailure(
+    `No API key: this needs ${name}. Give --token, set ${variable}, or run where DATA_DIR holds first-run.json${wrong}`,
+  )
+}
+
+/** The kind that a key's beginning names; null: of none that is known. */
+function kindOf(token: string): KeyOwner | null {
+  const found = Object.entries(KINDS).find(([, { prefix }]) => prefix.test(token))
+  return found === undefined ? null : (found[0] as KeyOwner)
+}
+
+function keyOf({ account, liveServer, testServer, operatorToken }: FirstRun, owner: KeyOwner, isLive: boolean): string {
+  if (owner === 'operator') return operatorToken
+  if (owner === 'account') return account.token
+  return isLive ? liveServer.token : testServer.token
 }
 
 async function answerOf(base: string, url: URL, request: RequestInit): Promise<unknown> {
@@ -88,17 +140,23 @@ async function answerOf(base: string, url: URL, request: RequestInit): Promise<u
   }
   const { status, isOk, text } = await exchange().catch((error: Error) => {
     const cause = error.cause as NodeJS.ErrnoException | undefined
-    throw new CommandFailure(`No answer from ${base}: ${cause?.code ?? cause?.message ?? error.message}`)
+    const hint = cause?.code === 'ECONNREFUSED' ? ' (is the service running there? `sendwright start` runs it)' : ''
+    throw new CommandFailure(`No answer from ${base}: ${cause?.code ?? cause?.message ?? error.message}${hint}`)
   })
+  if (status === 204) return null
   const body = parseJson(text)
   if (isOk && body !== undefined) return body
   if (body === undefined) throw new CommandFailure(`Answer ${status}: ${text.slice(0, 200)}`)
   throw new CommandFailure(refusalText(status, body as Partial<ErrorBody>), body)
 }
 
-function refusalText(status: number, { error, message, issues }: Partial<ErrorBody>): string {
-  const lines = ((issues ?? []) as Issue[]).map((issue) => `  ${issue.path || 'body'}: ${issue.message}`)
-  return [`Refused with ${status} ${error}: ${message}`, ...lines].join('\n')
+/** A refusal with every field that it has. */
+function refusalText(status: number, { error, message, issues, ...rest }: Partial<ErrorBody>): string {
+  const wrong = ((issues ?? []) as Issue[]).map((issue) => `  ${issue.path || 'body'}: ${issue.message}`)
+  const fields = Object.entries(rest).map(
+    ([name, value]) => `  ${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`,
+  )
+  return [`Refused with ${status} ${error}: ${message}`, ...wrong, ...fields].join('\n')
 }
 
 function parseJson(text: string): unknown {
@@ -109,12 +167,17 @@ function parseJson(text: string): unknown {
   }
 }
 
-function readFirstRun(dataDir: string): FirstRun | null {
-  const path = join(dataDir, 'first-run.json')
-  return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as FirstRun) : null
+function readFirstRun(dataDirs: readonly string[]): FirstRun | null {
+  const path = dataDirs.map((dir) => join(dir, 'first-run.json')).find((place) => existsSync(place))
+  if (path === undefined) return null
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')) as FirstRun
+  } catch (error) {
+    throw new CommandFailure(`Cannot read ${path}: ${(error as Error).message}`)
+  }
 }
 
 /** The server that commands speak of when none is named: the test server of first-run.json. */
 export function firstServerId(): string | null {
-  return readFirstRun(readClientSettings().dataDir)?.testServer.serverId ?? null
+  return readFirstRun(readClientSettings().dataDirs)?.testServer.serverId ?? null
 }

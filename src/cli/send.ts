@@ -27,7 +27,7 @@ export interface SendOptions extends ClientOptions {
  * @returns 0; with `wait` 1 when a recipient ended otherwise than delivered
  */
 export async function sendMessage(options: SendOptions): Promise<number> {
-  const client = makeClient(options, 'testServer')
+  const client = makeClient(options, 'server')
   const { from, to, subject, text, html, stream: streamId, idempotencyKey } = options
   const headers: Record<string, string> = idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }
   // Absent options are undefined, and JSON leaves those out.

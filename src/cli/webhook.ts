@@ -37,7 +37,7 @@ export async function createWebhook(url: string, options: CreateOptions): Promis
     ...(stream !== undefined && { streamId: stream }),
     ...(reference === true && { inboundContent: 'reference' }),
   }
-  const made = await makeClient(options, 'testServer').post<Webhook & { secret: string }>('/v1/webhooks', body)
+  const made = await makeClient(options, 'server').post<Webhook & { secret: string }>('/v1/webhooks', body)
   if (options.json) return printJson(made)
   console.log(`Registered ${made.url} (${made.webhookId}) for ${made.events.join(', ')}`)
   console.log(`Its signing secret, shown this once: ${made.secret}`)
@@ -46,7 +46,7 @@ export async function createWebhook(url: string, options: CreateOptions): Promis
 
 /** Prints every webhook of the server, newest first. */
 export async function listWebhooks(options: ClientOptions): Promise<number> {
-  const webhooks = await allWebhooks(makeClient(options, 'testServer'))
+  const webhooks = await allWebhooks(makeClient(options, 'server'))
   if (options.json) return printJson({ webhooks })
   const rows = webhooks.map((one) => [one.url, one.enabled ? 'yes' : 'no', one.events.join(','), one.webhookId])
   console.log(formatTable(['url', 'enabled', 'events', 'id'], rows))
@@ -55,7 +55,7 @@ export async function listWebhooks(options: ClientOptions): Promise<number> {
 
 /** Prints the newest deliveries of a webhook (its URL or its id). */
 export async function listDeliveries(webhook: string, options: DeliveriesOptions): Promise<number> {
-  const client = makeClient(options, 'testServer')
+  const client = makeClient(options, 'server')
   const list = await readDeliveries(client, `/v1/webhooks/${await idOf(client, webhook)}/deliveries`, options)
   if (options.json) return printJson(list)
   console.log(formatTable(['created', 'event', 'status', 'attempts', 'last answer', 'id'], list.deliveries.map(rowOf)))
@@ -68,7 +68,7 @@ export async function replayDeliveries(
   delivery: string | undefined,
   options: ReplayOptions,
 ): Promise<number> {
-  const client = makeClient(options, 'testServer')
+  const client = makeClient(options, 'server')
   const path = `/v1/webhooks/${await idOf(client, webhook)}`
   if (delivery !== undefined) {
     const queued = await client.post<Delivery>(`${path}/deliveries/${delivery}/replay`)

@@ -3,6 +3,7 @@
  *  Guarantees: every mistake is found in one go, and no mistake quotes a value that can hold a secret.
  */
 import { resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import {
   type APPROVALS,
   type BILLINGS,
@@ -75,8 +76,13 @@ export interface ClientSettings {
   url: string | null
   /** The same of the operator listener. */
   operatorUrl: string | null
-  dataDir: string
+  /** Where `first-run.json` may be, the nearest first: in DATA_DIR, else here, else where the service is installed. */
+  dataDirs: readonly string[]
 }
+
+const DATA_DIR_DEFAULT = settingOf('DATA_DIR').default ?? '.'
+/** The folder of package.json, seen from the compiled file. */
+const INSTALLED_IN = fileURLToPath(new URL('../../..', import.meta.url))
 
 /** Values that may hold a password or are one: a mistake about them names the variable only. */
 const SECRET_KINDS: readonly string[] = ['secret', 'redis', 'relay']
@@ -113,7 +119,10 @@ export function readClientSettings(environment: Environment = process.env): Clie
     url: isNamed && result.ok ? result.config.baseUrl : null,
     operatorUrl:
       isOperatorNamed && result.ok ? `http://${result.config.operatorHost}:${result.config.operatorPort}` : null,
-    dataDir: resolve(environment.DATA_DIR || settingOf('DATA_DIR').default || '.'),
+    dataDirs: [
+      resolve(environment.DATA_DIR || DATA_DIR_DEFAULT),
+      ...(environment.DATA_DIR ? [] : [resolve(INSTALLED_IN, DATA_DIR_DEFAULT)]),
+    ],
   }
 }
 

@@ -5,6 +5,7 @@
  * that break the durability level, ends the service.
  */
 
+import { existsSync } from 'node:fs'
 import { newCmdId } from '../../cluster/cmd-id.ts'
 import { type EmbeddedRedis, startEmbeddedRedis } from '../../cluster/embedded/embedded.ts'
 import { SHARDS } from '../../cluster/id.ts'
@@ -78,8 +79,9 @@ export async function openParts(
   const { durability, dataDir } = config
   const serviceKey = openServiceKey(config)
   const siteLimits = readSiteLimits(config.siteLimits)
-  const secrets = makeSecrets(openSecret(dataDir, config.secretKey))
   const isOwn = config.redisUrls.length === 0
+  if (isOwn && !existsSync(dataDir)) log.info({ dataDir }, 'No installation is there yet: making a new one')
+  const secrets = makeSecrets(openSecret(dataDir, config.secretKey))
   const embedded = isOwn ? await startEmbeddedRedis({ dataDir, durability, log, onDown: noted, onUp: noted }) : null
   const fence = createFence()
   const address = embedded?.socketPath ?? (config.redisUrls[0] as string)

@@ -97,8 +97,14 @@ t.test('sendwright: wrong calls of the operator’s commands exit 2 and name wha
   for (const name of ['account', 'server', 'token', 'inspect', 'cluster', 'operator-key', 'repair'])
     t.match(out, new RegExp(`^ +${name} `, 'm'))
   t.match(await commands.run(['account', 'list']), { code: 1, err: /SENDWRIGHT_OPERATOR_TOKEN/ })
-  const other = await commands.run(['account', 'list'], { ...ENVIRONMENT, SENDWRIGHT_OPERATOR_TOKEN: account.token })
+  const variable = (token: string) => ({ ...ENVIRONMENT, SENDWRIGHT_OPERATOR_TOKEN: token })
+  const other = await commands.run(['account', 'list'], variable('ok_of another installation'))
   t.match(other, { code: 1, err: /401 unauthorized/ }, 'the variable comes before the file')
+  t.equal((await commands.run(['account', 'list'], variable(account.token))).code, 0, 'unless it is of another kind')
+  t.match(await run('account', 'list', '--token', account.token), {
+    code: 1,
+    err: /needs an operator key.*an account key/,
+  })
 })
 
 t.test('inspect and cluster status: owners, last states, and what does not run [operator.shards]', async (t) => {

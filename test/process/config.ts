@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path'
 import t from 'tap'
 import { SETTINGS } from '../../schemas/config.ts'
 import { type Config, type Environment, readClientSettings, readConfig } from '../../src/process/config.ts'
+import { ROOT } from '../support/root.ts'
 
 const SECRET = 's'.repeat(32)
 
@@ -181,7 +182,13 @@ t.test('config: a mistake never quotes what can be a secret', async (t) => {
 })
 
 t.test('config: the command line finds its key and address', async (t) => {
-  const none = { token: null, operatorToken: null, url: null, operatorUrl: null, dataDir: resolve('data') }
+  const none = {
+    token: null,
+    operatorToken: null,
+    url: null,
+    operatorUrl: null,
+    dataDirs: [resolve('data'), join(ROOT, 'data')],
+  }
   t.same(readClientSettings({}), none)
   const named = {
     SENDWRIGHT_TOKEN: 'ak_x',
@@ -194,6 +201,6 @@ t.test('config: the command line finds its key and address', async (t) => {
     operatorToken: 'ok_x',
     url: 'http://127.0.0.1:9000',
     operatorUrl: 'http://127.0.0.1:9001',
-    dataDir: join(process.cwd(), 'd'),
+    dataDirs: [join(process.cwd(), 'd')],
   })
 })
