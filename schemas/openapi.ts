@@ -20,6 +20,7 @@ import { UUID } from './shape.ts'
 import { STREAM } from './stream.ts'
 import { SUPPRESSION } from './suppression.ts'
 import { TOKEN, TOKEN_MADE } from './token.ts'
+import { HTTPS_URI } from './webhook.ts'
 
 type Json = string | number | boolean | null | readonly Json[] | { readonly [field: string]: Json }
 type Fields = { readonly [field: string]: Json }
@@ -51,7 +52,7 @@ const FORMATS: Readonly<Record<string, Fields>> = {
   'sending-domain': { format: 'hostname', description: 'a host name below a public suffix' },
   'header-name': { pattern: '^[\\x21-\\x39\\x3b-\\x7e]{1,76}$', description: 'a header name that a message may set' },
   base64: { contentEncoding: 'base64' },
-  'webhook-url': { format: 'uri', pattern: '^https://', description: 'an https URL without user info and fragment' },
+  'webhook-url': { format: 'uri', pattern: HTTPS_URI, description: 'an https URI without user info and fragment' },
 }
 
 const SCHEMES: Readonly<Record<KeyKind, string>> = { S: 'serverKey', A: 'accountKey', O: 'operatorKey' }

@@ -1,5 +1,6 @@
 /** options - the options that commands share, and how their values are read. */
 import { type Command, InvalidArgumentError } from 'commander'
+import { isInstant } from '../http/instant.ts'
 
 /** Options of every command of the API. */
 export function withClientOptions(command: Command): Command {
@@ -39,8 +40,8 @@ export function parseUrl(text: string): string {
   throw new InvalidArgumentError('It is not an http or https URL.')
 }
 
-/** A date-time. */
+/** A date-time, or a day; without an offset in the time of this machine. */
 export function parseInstant(text: string): string {
-  if (!Number.isNaN(Date.parse(text))) return text
-  throw new InvalidArgumentError('It is not a date-time.')
+  if ([text, `${text}Z`, `${text}T00:00:00Z`].some(isInstant)) return text
+  throw new InvalidArgumentError('It is not a date-time such as 2026-11-20T00:00:00Z.')
 }

@@ -10,10 +10,12 @@ import { parse } from 'tldts'
 
 import { REFUSED_HEADER_NAMES, REFUSED_HEADER_PREFIXES } from '../../schemas/email.ts'
 import { HEADER_NAME_CHARS_MAX, WEBHOOK_URL_CHARS_MAX } from '../../schemas/limits.ts'
+import { HTTPS_URI } from '../../schemas/webhook.ts'
 import { isAddress, isDomain } from '../mail/address.ts'
+import { isInstant } from './instant.ts'
 
+const URI = new RegExp(HTTPS_URI, 'u')
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
-const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/
 const HEADER_NAME = /^[\x21-\x39\x3b-\x7e]+$/
 const NOT_BASE64 = /[^A-Za-z0-9+/]/
 const REFUSED_NAMES = new Set(REFUSED_HEADER_NAMES)
@@ -30,9 +32,12 @@ export const FORMATS: Readonly<Record<string, Format>> = {
   'sending-domain': { test: isSendingDomain, message: 'Must be a host name below a public suffix' },
   'header-name': { test: isHeaderName, message: 'Must be a header name that a message may set' },
   base64: { test: isBase64, message: 'Must be base64 with padding and without white space' },
-  'webhook-url': { test: isWebhookUrl, message: 'Must be an https URL without user info and fragment' },
+  'webhook-url': {
+    test: isWebhookUrl,
+    message: 'Must be an https URI without user info and fragment, its host in ASCII',
+  },
   uuid: { test: isUuid, message: 'Must be a uuid' },
-  'date-time': { test: isInstant, message: 'Must be an ISO 8601 date-time with an offset' },
+  'date-time': { test: isInstant, message: 'Must be an ISO 8601 date-time with an offset, of a day that exists' },
 }
 
 /** Whether the text is a uuid, in either case. Spec id.uuid */
@@ -66,12 +71,6 @@ function isBase64(text: string): boolean {
 
 /** Whether events may be posted there, by the URL's form alone. Spec webhook.url */
 function isWebhookUrl(text: string): boolean {
-  if (text.length > WEBHOOK_URL_CHARS_MAX || !URL.canParse(text)) return false
-  const { protocol, username, password, href } = new URL(text)
-  if (protocol !== 'https:' || username !== '' || password !== '') return false
-  return !text.includes('#') && href.length <= WEBHOOK_URL_CHARS_MAX
-}
-
-function isInstant(text: string): boolean {
-  return INSTANT.test(text) && !Number.isNaN(Date.parse(text))
+  if (text.length > WEBHOOK_URL_CHARS_MAX || !URI.test(text) || !URL.canParse(text)) return false
+  return new URL(text).href.length <= WEBHOOK_URL_CHARS_MAX
 }

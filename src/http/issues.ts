@@ -10,7 +10,7 @@
 import type { Issue } from '../../schemas/error.ts'
 import { ISSUES_MAX } from '../../schemas/limits.ts'
 import { FORMATS } from './formats.ts'
-import { isForbidden, isLonger, isShorter } from './text.ts'
+import { isForbidden, isLonger, isShorter, toWellFormed } from './text.ts'
 
 /** The keywords that our schemas use. */
 export interface Schema {
@@ -198,8 +198,9 @@ function recipientsMessage(schema: Schema): string {
   return `Must be at most ${schema.recipientsMax} recipients in to, cc and bcc together`
 }
 
+/** A name may hold what no string may, and the cut may go through a pair: the path holds no lone surrogate. */
 function joinPath(path: string, name: string): string {
-  const shown = name.length > NAME_IN_PATH_MAX ? `${name.slice(0, NAME_IN_PATH_MAX)}…` : name
+  const shown = toWellFormed(name.length > NAME_IN_PATH_MAX ? `${name.slice(0, NAME_IN_PATH_MAX)}…` : name)
   return path === '' ? shown : `${path}.${shown}`
 }
 

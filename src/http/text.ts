@@ -4,9 +4,10 @@
  * Spec text.length, text.forbidden
  */
 
-/** `isWellFormed` is there since Node 20; the compiler's library of that year does not know it. */
+/** Both are there since Node 20; the compiler's library of that year does not know them. */
 interface WellFormed {
   isWellFormed(): boolean
+  toWellFormed(): string
 }
 
 /** Whether the text has fewer code points than `min`. Counts only when the length in UTF-16 units cannot tell. */
@@ -24,6 +25,11 @@ export function isLonger(text: string, max: number): boolean {
 /** Whether the text holds U+0000 or a lone surrogate. Spec text.forbidden */
 export function isForbidden(text: string): boolean {
   return text.includes('\0') || !(text as unknown as WellFormed).isWellFormed()
+}
+
+/** The text with U+FFFD for each lone surrogate: what we write ourselves holds none. */
+export function toWellFormed(text: string): string {
+  return (text as unknown as WellFormed).toWellFormed()
 }
 
 /** Whether any string of a value holds what no string may. In: a value whose depth its schema bounds. */

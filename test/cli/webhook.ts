@@ -67,6 +67,8 @@ t.test('webhook: created, listed, its deliveries read and replayed [webhook.crea
   t.same([second?.json.id, second?.json.attempt], [first?.json.id, 2])
   for (const one of receiver.received) t.ok(isSigned(one, secret))
   t.match(await runJson('replay', url, '--since', '2026-01-01'), { queued: 0 })
+  for (const day of ['2026-02-30', '2026-02-30T00:00:00Z', '2026-02-28T24:00:00', 'soon'])
+    t.match(await run('replay', url, '--since', day), { code: 2, err: 'It is not a date-time' }, day)
 })
 
 t.test('webhook: what is asked for is found behind thousands of others [webhook.deliveries]', async (t) => {

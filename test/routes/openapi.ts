@@ -140,3 +140,52 @@ t.test('openapi: answers of routes without a body are as the document says [open
     t.ok(called.status < 500 && allows(at, called), `${at.operation.operationId} ${called.text.slice(0, 200)}`)
   }
 })
+
+/** Requests as the document and the service must both read them: route, body, whether it is of the right form. */
+const FORMS: readonly (readonly [route: string, body: object, isRight: boolean])[] = [
+  ...['2026-01-31T23:59:59Z', '2024-02-29T12:00:00.5+01:00'].map(
+    (at) => ['/v1/messages/search', { submittedFrom: at }, true] as const,
+  ),
+  ...[
+    '2026-02-30T00:00:00Z',
+    '2026-02-29T00:00:00Z',
+    '2026-02-28T24:00:00Z',
+    '2026-04-31T00:00:00Z',
+    '2026-01-31',
+  ].flatMap(
+    (at) =>
+      [
+        ['/v1/messages/search', { submittedFrom: at }, false],
+        ['/v1/messages/search', { submittedTo: at }, false],
+        ['/v1/suppressions/search', { createdFrom: at }, false],
+        ['/v1/suppressions/search', { createdTo: at }, false],
+      ] as const,
+  ),
+  ['/v1/webhooks', { url: 'https://xn--bcher-kva.example/hook?a=1' }, true],
+  ['/v1/webhooks', { url: 'https://acme.com:8443' }, true],
+  ...[
+    'https://bücher.example/',
+    'https://acme.com/é',
+    'https://acme.com/?a[]=1',
+    'https://me@acme.com/',
+    'http://a.com/',
+  ].map((url) => ['/v1/webhooks', { url }, false] as const),
+]
+
+t.test(
+  'openapi: the document refuses what the service refuses [openapi.document, time.instant, webhook.url]',
+  async (t) => {
+    for (const [path, body, isRight] of FORMS) {
+      const at = operations.find((one) => one.path === path && one.method === 'POST') as Operation
+      const escaped = path.replaceAll('/', '~1')
+      const validate = ajv.getSchema(
+        `document#${encodeURI(`/paths/${escaped}/post/requestBody/content/application~1json/schema`)}`,
+      )
+      const what = JSON.stringify(body)
+      t.equal(validate?.(body), isRight, `the document: ${what}`)
+      const { status, json } = await call(at, body)
+      t.equal(status === 400, !isRight, `the service: ${what} ${status}`)
+      if (!isRight) t.equal(json.issues[0].path, Object.keys(body)[0])
+    }
+  },
+)
