@@ -13,9 +13,8 @@ import { SHARDS } from '../cluster/id.ts'
 import { connectRedisStore } from '../cluster/redis/store.ts'
 import { startWorker, type Worker } from '../cluster/worker/worker.ts'
 import { OPERATOR_INTEGER_MAX } from '../schemas/limits.ts'
-import type { CreateAccountReply } from '../src/actors/account/create-account.ts'
+import { type CreateAccountReply, placeAccount } from '../src/actors/account/create-account.ts'
 import { BEHAVIOURS } from '../src/actors/behaviours.ts'
-import { placeAccount } from '../src/actors/placement.ts'
 import { makeKey } from '../src/http/key.ts'
 import {
   type DkimKeyPair,

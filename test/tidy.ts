@@ -61,10 +61,6 @@ const OWED = new Set<string>([
   'src/outbound/threads.ts src/sending/email-form.ts',
   'src/process/metrics.ts src/views/operator/queue-figures.ts',
   'src/sending/send.ts src/routes/answer.ts',
-  'src/actors/account/create-account.ts src/actors/new-server.ts',
-  'src/actors/server/create-server.ts src/actors/new-server.ts',
-  'src/actors/server/remove-server.ts src/actors/retire-server.ts',
-  'src/actors/webhook/replay.ts src/actors/webhook-find.ts',
 ])
 
 /** Files of cluster/ whose work is the clock, a process or a socket. */

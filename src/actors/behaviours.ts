@@ -7,39 +7,41 @@ import { accountEntity } from '../state/account.ts'
 import { domainEntity } from '../state/domain.ts'
 import { serverEntity } from '../state/server.ts'
 import { streamEntity } from '../state/stream.ts'
+import { listenersEntity, webhookEntity } from '../state/webhook/webhook.ts'
+import { approveAccount, closeAccount, patchAccount, pauseAccount, resumeAccount } from './account/change-account.ts'
 import { createAccount } from './account/create-account.ts'
 import { PEOPLE_TIMER, people } from './account/people.ts'
-import { createToken } from './account/token.ts'
-import { approveAccount, closeAccount, pauseAccount, resumeAccount } from './account-status.ts'
-import { archiveStream } from './archive-stream.ts'
+import { createToken, revokeToken } from './account/token.ts'
 import { addDomain } from './domain/add-domain.ts'
 import { CHECK_TIMER } from './domain/check-schedule.ts'
-import { checkTimer } from './domain/domain-check.ts'
+import { checkTimer, recordCheck } from './domain/domain-check.ts'
 import { removeDomain } from './domain/remove-domain.ts'
 import { rotateDkim } from './domain/rotate-dkim.ts'
-import { dropItem } from './drop-item.ts'
 import { accept } from './message/accept.ts'
 import { RELEASE_TIMER, release } from './message/held.ts'
-import { orderQueue } from './message/operate-queue.ts'
+import { dropItem, orderQueue, retryLane } from './message/operate-queue.ts'
 import { recordReport } from './message/record-report.ts'
 import { SWEEP_TIMER, sweep } from './message/sweep.ts'
-import { patchAccount } from './patch-account.ts'
-import { recordCheck } from './record-check.ts'
-import { RETIRE_TIMER, retire } from './retire-server.ts'
-import { retryLane } from './retry-lane.ts'
-import { revokeToken } from './revoke-token.ts'
 import { createServer } from './server/create-server.ts'
 import { createStream } from './server/create-stream.ts'
 import { operateStream } from './server/operate-stream.ts'
 import { patchServer } from './server/patch-server.ts'
-import { patchStream } from './server/patch-stream.ts'
-import { removeServer } from './server/remove-server.ts'
+import { archiveStream, patchStream } from './server/patch-stream.ts'
+import { RETIRE_TIMER, removeServer, retire } from './server/remove-server.ts'
 import { addSuppressions } from './suppression/add-suppressions.ts'
 import { liftSuppression } from './suppression/lift-suppression.ts'
-import { WEBHOOK_BEHAVIOURS } from './webhook-behaviours.ts'
+import { BACKLOG_TIMER } from './webhook/announce.ts'
+import { trimBacklog } from './webhook/backlog.ts'
+import { createWebhook } from './webhook/create.ts'
+import { listen } from './webhook/listen.ts'
+import { DROP_TIMER, drop, removeWebhook } from './webhook/remove.ts'
+import { example, replay, replayDead } from './webhook/replay.ts'
+import { addSecret, removeSecret } from './webhook/secrets.ts'
+import { WEBHOOK_SWEEP_TIMER, webhookSweep } from './webhook/sweep.ts'
+import { OFF_TIMER, settleOff, switchWebhook } from './webhook/switch.ts'
 
 export const BEHAVIOURS: Omit<Behaviours, 'lanes'> = {
-  entities: [accountEntity, serverEntity, streamEntity, domainEntity, ...WEBHOOK_BEHAVIOURS.entities],
+  entities: [accountEntity, serverEntity, streamEntity, domainEntity, webhookEntity, listenersEntity],
   commands: [
     accept,
     createAccount,
@@ -67,10 +69,21 @@ export const BEHAVIOURS: Omit<Behaviours, 'lanes'> = {
     orderQueue,
     retryLane,
     dropItem,
-    ...WEBHOOK_BEHAVIOURS.commands,
+    createWebhook,
+    removeWebhook,
+    switchWebhook,
+    addSecret,
+    removeSecret,
+    replay,
+    replayDead,
+    example,
+    listen,
   ],
   timers: {
-    ...WEBHOOK_BEHAVIOURS.timers,
+    [BACKLOG_TIMER]: trimBacklog,
+    [OFF_TIMER]: settleOff,
+    [DROP_TIMER]: drop,
+    [WEBHOOK_SWEEP_TIMER]: webhookSweep,
     [SWEEP_TIMER]: sweep,
     [PEOPLE_TIMER]: people,
     [RELEASE_TIMER]: release,

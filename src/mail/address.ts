@@ -3,9 +3,13 @@
  *
  * Much narrower than RFC 5321 4.1.2: no quoted local part, no address literal, no comment, no folding, ASCII only.
  *
+ * An envelope's recipient is wider: `parseEnvelope` splits what RCPT takes for those who route by its domain (RFC 5321
+ * 4.1.1.3).
+ *
  * Spec address.grammar
  */
 
+import { domainToASCII } from 'node:url'
 import { ADDRESS_CHARS_MAX, DOMAIN_CHARS_MAX, LABEL_CHARS_MAX, LOCAL_PART_CHARS_MAX } from '../../schemas/limits.ts'
 
 const LOCAL_CHARS = makeCharSet("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_'+-")
@@ -26,6 +30,13 @@ export type ParsedAddress =
   | { readonly ok: false }
 
 const NOT_AN_ADDRESS: ParsedAddress = { ok: false }
+
+/** The two parts of a recipient as RCPT takes it. */
+export interface EnvelopeAddress {
+  readonly local: string
+  /** A-labels, lower case. */
+  readonly domain: string
+}
 
 /** Takes an address apart. In: any text. Never throws. Spec address.grammar */
 export function parseAddress(text: string): ParsedAddress {
@@ -98,4 +109,13 @@ function makeCharSet(chars: string): Uint8Array {
   const set = new Uint8Array(128)
   for (const char of chars) set[char.charCodeAt(0)] = 1
   return set
+}
+
+/** The two parts of an address; null where it cannot go out as plain SMTP (RFC 6531 is not spoken here). */
+export function parseEnvelope(address: string): EnvelopeAddress | null {
+  const at = address.lastIndexOf('@')
+  const domain = domainToASCII(address.slice(at + 1)).toLowerCase()
+  const local = address.slice(0, Math.max(at, 0))
+  if (domain === '' || local === '' || /[^\x21-\x7e]|[<>]/.test(local)) return null
+  return { local, domain }
 }

@@ -12,8 +12,8 @@
 
 import type { LaneType } from '../../cluster/behaviour.ts'
 import { type Route, relayRoute } from '../dns/mx-route.ts'
+import { parseEnvelope } from '../mail/address.ts'
 import { makeUnasked } from '../mail/classify.ts'
-import { parseEnvelope } from '../mail/envelope.ts'
 import { makeDeferred, makeReturned, type Outcome } from '../mail/outcome.ts'
 import { type BudgetOrder, makeByteBudget } from './byte-budget.ts'
 import type { Given, Sites } from './sites.ts'

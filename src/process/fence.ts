@@ -3,11 +3,14 @@
  *
  * A process whose heartbeat is not answered may already have been declared dead and its attempts given to another one. The
  * receiving server takes the mail at the final dot, so the fence is read right before it. The store's side writes two
- * numbers into shared memory; every thread reads them without a message.
+ * numbers into shared memory; every thread reads them without a message. Each answered heartbeat marks the fence with the
+ * moment it was sent; a closed connection unmarks it.
  *
  * Layout (two 64-bit integers): [0] when the last answered heartbeat was sent, in monotonic milliseconds; [1] 1 while the
  * connection that carried it is open, else 0.
  */
+
+import { changeStore, type Store } from '../../cluster/store.ts'
 
 /** Age of the last answered heartbeat, counted from its sending, up to which work may be finished. */
 export const HEARTBEAT_AGE_MAX_MS = 8000
@@ -41,4 +44,16 @@ export function markDisconnected(fence: Fence): void {
 /** True while work may be finished. */
 export function mayFinish(fence: Fence, nowMs: number = monotonicMs()): boolean {
   return Atomics.load(fence, CONNECTED) === 1n && nowMs - Number(Atomics.load(fence, SENT_AT)) <= HEARTBEAT_AGE_MAX_MS
+}
+
+/** The same store, whose answered heartbeats mark the fence. */
+export function fenceStore(store: Store, fence: Fence): Store {
+  return changeStore(store, {
+    async heartbeat(request) {
+      const sentAtMs = monotonicMs()
+      const beat = await store.heartbeat(request)
+      if (beat.kind === 'ok') markHeartbeat(fence, sentAtMs)
+      return beat
+    },
+  })
 }

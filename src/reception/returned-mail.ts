@@ -10,7 +10,6 @@
  */
 
 import type { Ask, AskResult } from '../../cluster/work.ts'
-import { standingOf } from '../actors/grace.ts'
 import type { Report, ReportBody, ReportReply } from '../actors/message/record-report.ts'
 import { NOT_SPAM, readArf } from '../mail/report/arf.ts'
 import { readDsn } from '../mail/report/dsn.ts'
@@ -23,6 +22,7 @@ import {
   type TokenRecipient,
 } from '../mail/return-path.ts'
 import type { Secrets } from '../process/secrets.ts'
+import { standingOf } from '../state/domain.ts'
 import type { Reader } from '../views/key.ts'
 import { type FoundRecipient, findRecipient } from '../views/message/return-path.ts'
 import type { EnvelopeAddress, MxHandlers, ReceivedMail, SmtpAnswer } from './mx-listener.ts'

@@ -13,7 +13,7 @@ import { refuse } from '../http/respond.ts'
 import { formatAccount } from '../views/account.ts'
 import { readAccountOf } from '../views/owned.ts'
 import { listTokens } from '../views/token.ts'
-import { pageOf } from './page.ts'
+import { pageOf } from './answer.ts'
 import { orderRevocation, type TokenDeps } from './tokens.ts'
 
 /** GET /v1/account */

@@ -5,9 +5,11 @@
  */
 
 import type { AskResult } from '../../cluster/work.ts'
+import { PAGE_DEFAULT } from '../../schemas/limits.ts'
 import type { Refused } from '../actors/order/refusal.ts'
 import { type Answer, type Reply, refuse } from '../http/respond.ts'
 import { formatInstant } from '../views/instant.ts'
+import type { Page } from '../views/newest.ts'
 
 /** The answer to what came back; `make` says what an actor's reply means. */
 export function answerOf<ActorReply>(result: AskResult, make: (reply: ActorReply) => Answer): Answer {
@@ -31,4 +33,9 @@ export function answerRefused({ code, extra }: Refused, nowMs: number): Reply {
 function messageOf({ requested, limit }: Readonly<Record<string, unknown>>): string | undefined {
   if (typeof requested !== 'number' || typeof limit !== 'number' || requested <= limit) return undefined
   return `Request needs more emails than the whole limit: ${requested} of ${limit}`
+}
+
+/** In: `limit` and `after`, checked. */
+export function pageOf({ limit, after }: Readonly<Record<string, string>>): Page {
+  return { limit: limit === undefined ? PAGE_DEFAULT : Number(limit), after: after?.toLowerCase() ?? null }
 }

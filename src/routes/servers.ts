@@ -14,11 +14,12 @@ import type { KeyOwner } from '../http/key.ts'
 import type { EdgeRequest, Handler } from '../http/request.ts'
 import { type Answer, refuse } from '../http/respond.ts'
 import type { ServerState } from '../state/server.ts'
+import type { Reader } from '../views/key.ts'
 import { readAccountOf, readServerOf, type SeenServer } from '../views/owned.ts'
+import { readServer } from '../views/server.ts'
 import { listServers, readServerResource } from '../views/servers.ts'
 import { listTokens } from '../views/token.ts'
-import { answerOf, answerRefused } from './answer.ts'
-import { pageOf } from './page.ts'
+import { answerOf, answerRefused, pageOf } from './answer.ts'
 import { orderServer, refuseTestLimits } from './server-order.ts'
 import { orderRevocation, orderToken, type TokenDeps } from './tokens.ts'
 
@@ -141,4 +142,12 @@ async function answerPatched({ read, nowMs }: TokenDeps, shard: number, patched:
   const of = { server, serverCounters, nowMs: nowMs() }
   const resource = await readServerResource(read, { shard, account, counters }, of)
   return resource === null ? { close: true } : { status: 200, json: resource }
+}
+
+/** GET /v1/server */
+export function makeReadServer({ read, nowMs }: { read: Reader; nowMs: () => number }): Handler {
+  return async ({ key }) => {
+    const seen = await readServer(read, key as KeyOwner, nowMs())
+    return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
+  }
 }

@@ -14,8 +14,7 @@ import type { Handler } from '../http/request.ts'
 import { type Answer, refuse } from '../http/respond.ts'
 import type { Reader } from '../views/key.ts'
 import { formatStream, listStreams, readStream } from '../views/stream.ts'
-import { answerOf, answerRefused } from './answer.ts'
-import { pageOf } from './page.ts'
+import { answerOf, answerRefused, pageOf } from './answer.ts'
 
 /** What the routes of streams need. */
 export interface StreamDeps {

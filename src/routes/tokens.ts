@@ -9,17 +9,15 @@
 import { shardOf } from '../../cluster/id.ts'
 import type { Ask } from '../../cluster/work.ts'
 import type { TokenBody } from '../../schemas/token.ts'
-import type { CreateTokenBody, TokenReply } from '../actors/account/token.ts'
+import type { CreateTokenBody, RevokeTokenBody, TokenReply } from '../actors/account/token.ts'
 import type { Refused } from '../actors/order/refusal.ts'
 import type { TokenOrder } from '../actors/order/token.ts'
-import type { RevokeTokenBody } from '../actors/revoke-token.ts'
 import { type KeyOwner, makeKey, type TokenKind } from '../http/key.ts'
 import type { Handler } from '../http/request.ts'
 import { type Answer, refuse } from '../http/respond.ts'
 import type { Reader } from '../views/key.ts'
 import { formatToken, listTokens } from '../views/token.ts'
-import { answerOf, answerRefused } from './answer.ts'
-import { pageOf } from './page.ts'
+import { answerOf, answerRefused, pageOf } from './answer.ts'
 
 /** What the routes of keys need. */
 export interface TokenDeps {

@@ -24,8 +24,7 @@ import { formatInstant } from '../views/instant.ts'
 import type { Reader } from '../views/key.ts'
 import { formatWebhook, listWebhooks, readWebhook } from '../views/webhook.ts'
 import type { WebhookSecrets } from '../webhooks/secrets.ts'
-import { answerOf, answerRefused } from './answer.ts'
-import { pageOf } from './page.ts'
+import { answerOf, answerRefused, pageOf } from './answer.ts'
 
 /** Characters of the hash that a URL is compared by: 132 bits. */
 const URL_HASH_CHARS = 22

@@ -22,7 +22,7 @@ import { answerOf, answerRefused } from '../routes/answer.ts'
 import { type ContentStore, contentKeys, isInline, type PackedPart, packContent, writeParts } from '../store/content.ts'
 import { formatInstant } from '../views/instant.ts'
 import type { Reader } from '../views/key.ts'
-import { maySend } from '../views/sender.ts'
+import { maySend } from '../views/owned.ts'
 import type { SendMessage } from './email-form.ts'
 import { makeSendCommand, type PackedMessage, type SendSettings } from './send-command.ts'
 

@@ -17,8 +17,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { makeKey, parseKey } from '../http/key.ts'
 import { apiKeyKey } from '../state/keys.ts'
-import { countAccounts } from '../store/account-count.ts'
-import { moveFile, replaceFile } from '../store/installation.ts'
+import { countAccounts, moveFile, replaceFile } from '../store/installation.ts'
 
 const LOCK_KEY = '{cl}:first-start'
 /** Longer than a first start can take; a holder that died is waited out. */

@@ -63,7 +63,6 @@ import {
   makeRevokeTokenAsOperator,
 } from '../routes/operator/servers.ts'
 import { makePaceStream, makePauseStream, makeResumeStream } from '../routes/operator/streams.ts'
-import { makeReadServer } from '../routes/server.ts'
 import {
   makeCreateServer,
   makeCreateServerToken,
@@ -72,6 +71,7 @@ import {
   makeListServerTokens,
   makePatchServer,
   makeReadAccountServer,
+  makeReadServer,
   makeRevokeServerToken,
 } from '../routes/servers.ts'
 import {

@@ -2,15 +2,18 @@
  * domain - a sending domain of an account, and what a look-up of its two records makes of it.
  *
  * States (domain.states): unverified, verified, verified in warning (`failingSinceMs`), removed (`removedAtMs`).
+ * Its return path sees it as `ok`; `missing` (its records went missing less than three days ago, or were never found); or
+ * `gone` (before that). The return path of a removed domain names nothing: it is unknown.
  * Guarantees: a resolver's failure changes nothing; mail goes out through the whole warning.
  *
  * Keys: `names:<account>` domain/<domain> -> id; `domains:<account>`; `sending:<account>` while verified;
  * `dkim:<account>:<domain>`
  *
- * Spec domain.states, domain.verify
+ * Spec domain.states, domain.verify, bounce.grace
  */
 
 import type { EntityType, Op, Ref } from '../../cluster/behaviour.ts'
+import { GRACE_HOURS } from '../../schemas/limits.ts'
 import { HOUR_MS } from './calendar.ts'
 import { sendingKey } from './keys.ts'
 
@@ -104,6 +107,9 @@ export const domainEntity: EntityType<DomainState | null, DomainEvent> = {
   },
 }
 
+/** How a domain's return path sees it. Spec bounce.grace */
+export type DomainStanding = 'ok' | 'missing' | 'gone'
+
 export function domainRef(domainId: string): Ref {
   return { kind: 'domain', id: domainId }
 }
@@ -156,4 +162,15 @@ export function domainName(domain: string): string {
 function checkedRecord(record: RecordState, found: LookUp, nowMs: number): RecordState {
   if (found !== 'ok') return { verified: false, verifiedAtMs: null }
   return record.verified ? record : { verified: true, verifiedAtMs: nowMs }
+}
+
+/** Whether mail to a domain's return path is taken, put off or refused. In: the domain, null for the service's own. */
+export function standingOf(
+  domain: Pick<DomainState, 'verified' | 'failingSinceMs' | 'warningBeganAtMs'> | null,
+  nowMs: number,
+): DomainStanding {
+  if (domain === null) return 'ok'
+  const sinceMs = domain.failingSinceMs ?? domain.warningBeganAtMs
+  if (sinceMs === null) return domain.verified ? 'ok' : 'missing'
+  return nowMs - sinceMs < GRACE_HOURS * HOUR_MS ? 'missing' : 'gone'
 }

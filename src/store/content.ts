@@ -13,6 +13,7 @@
 
 import { promisify } from 'node:util'
 import { deflateRaw, inflateRaw } from 'node:zlib'
+import type { Redis } from 'ioredis'
 import { contentKey } from '../state/keys.ts'
 import {
   attachmentPart,
@@ -229,4 +230,31 @@ function writeHeader(chunk: Buffer, encoding: number, count: number): void {
 
 function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}
+
+/** Content in Redis, over the client that `redis` answers at each call. A store that is away is a value, never thrown. */
+export function makeContentStore(redis: () => Redis): ContentStore {
+  return {
+    async writeContent(values, lifeMs) {
+      const pipeline = redis().pipeline()
+      for (const { key, bytes } of values) pipeline.set(key, asBuffer(bytes), 'PX', lifeMs)
+      const answers = await orNull(pipeline.exec())
+      return answers?.every(([error]) => error === null) ?? false
+    },
+    readContent: (keys) => orNull(redis().mgetBuffer(...keys)),
+    readField: ({ key, field }) =>
+      redis()
+        .hgetBuffer(key, field)
+        .catch(() => undefined),
+    async removeContent(keys) {
+      await orNull(redis().unlink(...keys))
+    },
+  }
+}
+
+function orNull<Value>(answer: Promise<Value>): Promise<Value | null> {
+  return answer.then(
+    (value) => value,
+    () => null,
+  )
 }

@@ -6,6 +6,8 @@
  *   memory) knows an id and the store has none or another, the service stops.
  * - A store is never opened with another SECRET_KEY than the one its hashes were made with.
  *
+ * It also counts the accounts of each shard, from which follows where the next one goes.
+ *
  * Keys: `{cl}:conf` (id, shards, version, created, secret). Files in the data directory: `installation`, `secret-key`.
  */
 
@@ -27,6 +29,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { SHARDS } from '../../cluster/id.ts'
 import { CONF_KEY } from '../../cluster/keyspace.ts'
+import { accountsKey } from '../state/keys.ts'
 
 /** Version of the key layout; a store of another one is not opened. */
 const SCHEMA_VERSION = 1
@@ -153,4 +156,13 @@ function mismatchOf({ id, shards, version }: Conf, known: string | null): string
     return `The store's layout has version ${version}, this release knows ${SCHEMA_VERSION}`
   }
   return null
+}
+
+/** Accounts by shard; null when the store did not answer. */
+export async function countAccounts(redis: Redis): Promise<readonly number[] | null> {
+  const pipeline = redis.pipeline()
+  for (let shard = 0; shard < SHARDS; shard++) pipeline.zcard(accountsKey(shard))
+  const counts = await pipeline.exec().catch(() => null)
+  if (counts === null || counts.some(([error]) => error !== null)) return null
+  return counts.map(([, count]) => Number(count))
 }

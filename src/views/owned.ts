@@ -74,3 +74,18 @@ async function accountOfServer(read: Reader, serverId: string): Promise<string |
   const server = stateOf<ServerState>(seen[0])
   return server === null || server.removedAtMs !== undefined ? null : server.accountId
 }
+
+/**
+ * Whether large content is worth writing for a key before its message is decided on: true when the key is live and its
+ * account may send; null when the store did not answer. Only a look: the decision checks all of it again. It keeps a
+ * revoked key, a paused or a closed account from filling the store with content that no message will claim.
+ */
+export async function maySend(read: Reader, owner: KeyOwner): Promise<boolean | null> {
+  const accountId = owner.accountId as string
+  const shard = shardOf(accountId) as number
+  const seen = await read(shard, [keyFact(shard, owner.hash), entityFact(shard, { kind: 'account', id: accountId })])
+  if (seen === null) return null
+  const account = stateOf<AccountState>(seen[1])
+  if (ownerOfRow(owner.hash, seen[0]) === null || account === null) return false
+  return account.status === 'active' || (account.status === 'pending' && owner.mode === 'test')
+}

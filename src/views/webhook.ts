@@ -11,13 +11,15 @@
 import type { Entry } from '../../cluster/behaviour.ts'
 import { idOfEntry, msOf, shardOf, shortId } from '../../cluster/id.ts'
 import type { Delivery, EventName, Webhook } from '../../schemas/webhook.ts'
-import { daySlicesFact, foundItem, placeFacts } from '../actors/webhook-find.ts'
 import { deadKey, deliveryKey, queueKey, slicesKey } from '../state/keys.ts'
 import {
   type DeliveryRecord,
+  daySlicesFact,
   deadScore,
+  foundItem,
   isGone,
   isThinned,
+  placeFacts,
   recordFact,
   shownRecord,
   unpackRecord,

@@ -1,10 +1,8 @@
 /** Tests of src/mail/address.ts. */
 
 import { readFileSync } from 'node:fs'
-
-import { test } from 'tap'
-
-import { isDomain, parseAddress } from '../../src/mail/address.ts'
+import t, { test } from 'tap'
+import { isDomain, parseAddress, parseEnvelope } from '../../src/mail/address.ts'
 import { findSuite } from '../support/suites.ts'
 
 const LABEL63 = 'a'.repeat(63)
@@ -57,6 +55,18 @@ const INVALID = [
   `a@${LABEL63}.${LABEL63}.${LABEL63}.${'a'.repeat(61)}`,
 ]
 
+const ROWS: [address: string, parsed: object | null][] = [
+  ['ann@a.test', { local: 'ann', domain: 'a.test' }],
+  ['Ann.B+c@A.Test', { local: 'Ann.B+c', domain: 'a.test' }],
+  ['ann@bücher.test', { local: 'ann', domain: 'xn--bcher-kva.test' }],
+  ['jürgen@a.test', null],
+  ['a b@a.test', null],
+  ['a>@a.test', null],
+  ['@a.test', null],
+  ['nobody', null],
+  ['x\r\n@a.test', null],
+]
+
 test('address: what the grammar holds is parsed [address.grammar]', async (t) => {
   for (const text of VALID) t.ok(parseAddress(text).ok, JSON.stringify(text))
   t.equal(VALID.at(-1)?.length, 254)
@@ -101,3 +111,6 @@ test('address: vectors of another project [address.grammar]', { skip }, async (t
   for (const { address } of vectors) t.equal(parseAddress(address).ok, GRAMMAR.test(address), JSON.stringify(address))
   t.ok(vectors.filter(({ address }) => parseAddress(address).ok).length >= 15)
 })
+
+for (const [address, parsed] of ROWS)
+  t.test(`envelope: ${JSON.stringify(address)}`, async (t) => t.same(parseEnvelope(address), parsed))

@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { msOf } from '../../cluster/id.ts'
-import { patchAccount } from '../../src/actors/patch-account.ts'
+import { patchAccount } from '../../src/actors/account/change-account.ts'
 import { type AuditEntry, auditOps, differenceOf, entryOps, packAudit, unpackAudit } from '../../src/state/audit.ts'
 import { auditKey } from '../../src/state/keys.ts'
 import { BY, makeTenant } from '../support/tenant.ts'

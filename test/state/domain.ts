@@ -2,8 +2,8 @@
 
 import t from 'tap'
 import { addDomain } from '../../src/actors/domain/add-domain.ts'
+import { recordCheck } from '../../src/actors/domain/domain-check.ts'
 import { removeDomain } from '../../src/actors/domain/remove-domain.ts'
-import { recordCheck } from '../../src/actors/record-check.ts'
 import { pairAt } from '../../src/state/dkim-pair.ts'
 import { type DomainState, type LookUp, unpackSending } from '../../src/state/domain.ts'
 import { dkimKey, domainsKey, namesKey, sendingKey } from '../../src/state/keys.ts'

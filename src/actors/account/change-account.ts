@@ -1,17 +1,23 @@
 /**
- * change-account - what every order of an operator about an account has in common: found or not, closed or not, what
- * changed, the entry in the audit log, and the release of mail that was held.
+ * change-account - an operator approves, pauses, resumes or closes an account, or changes its figures.
  *
- * Spec account.states, operator.audit
+ * States: pending -> active (approve); active <-> paused, with accepted mail held or not; any -> closed for good. Closing
+ * lets held mail go: what was accepted is still delivered. Figures count from the next request on.
+ * Every such order is one rule; `makeAccountAct` does what all have in common: it finds the account, refuses a closed one,
+ * records what changed, writes the audit entry and releases mail that was held.
+ *
+ * Spec account.states, account.hold, operator.account, operator.audit
  */
 
 import type { CommandType, Context, Done, Refusal, States } from '../../../cluster/behaviour.ts'
 import {
   type AccountChanges,
   type AccountCounters,
+  type AccountLimits,
   type AccountState,
   accountOwner,
   accountRef,
+  highestCapOf,
 } from '../../state/account.ts'
 import { auditOps, differenceOf, type OperatorAct } from '../../state/audit.ts'
 import { releaseDue } from '../message/held.ts'
@@ -33,7 +39,35 @@ export interface AccountActReply {
 /** What an order makes of an account that is not closed; a refusal where it cannot. */
 export type AccountRule<Body> = (account: AccountState, body: Body) => AccountChanges | Refusal<Refused>
 
-/** Makes the command type of an order. In: its name and its rule, and whether it is an order about closed ones too. */
+export interface ApproveAccountBody extends AccountAct {
+  /** The cap that was approved; the monthly cap begins at it. */
+  readonly monthlyCap: number
+  /** Null = as it is. */
+  readonly perMinuteLimit: number | null
+}
+
+export interface PauseAccountBody extends AccountAct {
+  /** Whether accepted mail waits until the account is resumed. */
+  readonly hold: boolean
+}
+
+export const approveAccount = makeAccountAct<ApproveAccountBody>('approve-account', approve, true)
+export const pauseAccount = makeAccountAct<PauseAccountBody>('pause-account', pause)
+export const resumeAccount = makeAccountAct<AccountAct>('resume-account', resume)
+export const closeAccount = makeAccountAct<AccountAct>('close-account', () => ({ status: 'closed', held: false }))
+
+export interface PatchAccountBody extends AccountAct {
+  /** Any subset. */
+  readonly changes: Partial<AccountLimits>
+}
+
+export const patchAccount = makeAccountAct<PatchAccountBody>('patch-account', (account, { changes }) => {
+  const patched = { ...account, ...changes }
+  const max = highestCapOf(patched)
+  return patched.monthlyCap > max ? refuse('limit_too_high', { max }) : changes
+})
+
+/** Makes the command type of an order. In: its name, its rule, and `takesClosed`: it may act on a closed account. */
 export function makeAccountAct<Body extends AccountAct>(
   name: string,
   rule: AccountRule<Body>,
@@ -72,4 +106,25 @@ function change(
 
 function isRefusal(changes: AccountChanges | Refusal<Refused>): changes is Refusal<Refused> {
   return 'kind' in changes
+}
+
+function approve(
+  account: AccountState,
+  { monthlyCap, perMinuteLimit }: ApproveAccountBody,
+): ReturnType<AccountRule<never>> {
+  const limits = { approvedCap: monthlyCap, monthlyCap, perMinuteLimit: perMinuteLimit ?? account.perMinuteLimit }
+  const max = highestCapOf({ ...account, ...limits })
+  if (monthlyCap > max) return refuse('limit_too_high', { max })
+  return account.status === 'pending' ? { ...limits, status: 'active' } : refuse('account_not_pending')
+}
+
+/** A pause with another `hold` than the one that stands takes its place. */
+function pause({ status, held }: AccountState, { hold }: PauseAccountBody): ReturnType<AccountRule<never>> {
+  if (status === 'pending') return refuse('account_not_active')
+  return status === 'paused' && held === hold ? {} : { status: 'paused', held: hold }
+}
+
+function resume({ status }: AccountState): ReturnType<AccountRule<never>> {
+  if (status === 'pending') return refuse('account_not_active')
+  return status === 'active' ? {} : { status: 'active', held: false }
 }

@@ -1,13 +1,17 @@
 /**
- * create-token - adds a live key to a server or an account. The value was made before; its hash comes here.
+ * token - adds a live key to a server or an account, and ends one for good.
  *
- * Spec key.create, key.live.max
+ * A new key's value was made before; its hash comes here. A key that has ended stays as it is. From the answer on it is
+ * refused in every process: turns look at their owner's state, views at the key's row.
+ *
+ * Spec key.create, key.live.max, key.revoke
  */
 
 import type { CommandType } from '../../../cluster/behaviour.ts'
 import { LIVE_KEYS_MAX } from '../../../schemas/limits.ts'
-import { type NewKey, newKeyOps, type Token } from '../../state/api-key.ts'
+import { type NewKey, newKeyOps, revokedKeyOps, type Token, unpackToken } from '../../state/api-key.ts'
 import { auditOpsOf } from '../../state/audit.ts'
+import { tokensKey } from '../../state/keys.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
 import { keyHolderOf, type TokenOrder, targetsOf, tokenOrderEntities } from '../order/token.ts'
 
@@ -48,6 +52,41 @@ export const createToken: CommandType<CreateTokenBody, TokenReply | Refused> = {
           after: { name, prefix: key.prefix },
         }),
       ],
+    }
+  },
+}
+
+export interface RevokeTokenBody extends TokenOrder {
+  readonly tokenId: string
+}
+
+export const revokeToken: CommandType<RevokeTokenBody, TokenReply | Refused> = {
+  name: 'revoke-token',
+  entities: tokenOrderEntities,
+  counters: () => [],
+  facts: (body, _states, { shard }) => [
+    { read: 'fields', key: tokensKey(shard, body.serverId ?? body.accountId), fields: [body.tokenId] },
+  ],
+  decide(body, states, facts, context) {
+    const { shard, nowMs } = context
+    const holder = keyHolderOf(body, states)
+    if ('kind' in holder) return holder
+    const { tokenId } = body
+    const packed = facts.field(tokensKey(shard, holder.ownerId), tokenId)
+    if (packed === null) return refuse('not_found')
+    const token = unpackToken(packed)
+    const revoked = { ...token, revokedAtMs: token.revokedAtMs ?? nowMs }
+    const logged = auditOpsOf(context, body.by, {
+      targets: targetsOf(body, tokenId),
+      before: { revokedAtMs: token.revokedAtMs },
+      after: { revokedAtMs: revoked.revokedAtMs },
+    })
+    if (token.revokedAtMs !== null) return { kind: 'done', reply: { kind: 'token', tokenId, token }, ops: logged }
+    return {
+      kind: 'done',
+      reply: { kind: 'token', tokenId, token: revoked },
+      events: [{ ref: holder.ref, event: { type: 'key-revoked', tokenId } }],
+      ops: [...revokedKeyOps(shard, holder.ownerId, { tokenId, token: revoked }), ...logged],
     }
   },
 }

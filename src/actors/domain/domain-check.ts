@@ -1,12 +1,13 @@
 /**
- * domain-check - scheduled looks at the records of sending domains: a timer for each domain, and a lane for the look-ups.
+ * domain-check - looks at the records of sending domains: a timer for each domain, a lane for the look-ups, and what a
+ * look-up makes of the domain.
  *
  * The timer only says that it is time and sets itself anew, so a look-up that is lost takes nothing with it. The look-up
  * is an effect, and what it found is recorded like the finding of the verify operation.
  *
  * Items: timer `check:<domainId>`; lane `check`, item = domainId.
  *
- * Spec domain.schedule, domain.states, domain.notice
+ * Spec domain.schedule, domain.verify, domain.states, domain.notice
  */
 
 import type {
@@ -30,6 +31,8 @@ import {
   switchedKey,
 } from '../../state/domain.ts'
 import { TIMERS_LANE } from '../../state/message/item.ts'
+import { type DomainOrder, domainOfOrder, domainOrderEntities, refuseOrder } from '../order/domain.ts'
+import { type Refused, refuse } from '../order/refusal.ts'
 import { checkTimerItem, domainOfTimer, nextCheckDue } from './check-schedule.ts'
 import { administratorsFact, noticeDues, noticeOf } from './notice.ts'
 
@@ -83,6 +86,32 @@ interface Recorded {
   readonly kind: 'recorded'
   readonly domain: DomainState
   readonly staged: Staged
+}
+
+export interface RecordCheckBody extends DomainOrder {
+  readonly check: DomainCheck
+}
+
+export interface RecordCheckReply {
+  readonly kind: 'checked'
+  readonly domain: DomainState
+  readonly check: DomainCheck
+}
+
+export const recordCheck: CommandType<RecordCheckBody, RecordCheckReply | Refused> = {
+  name: 'record-check',
+  entities: domainOrderEntities,
+  counters: () => [],
+  facts: () => [],
+  decide(body, states, facts, context) {
+    const refusal = refuseOrder(body, states)
+    if (refusal !== null) return refusal
+    const domain = domainOfOrder(body, states)
+    if (domain === null) return refuse('not_found')
+    const recorded = recordFinding(domain, body.check, facts, context)
+    if (recorded.kind === 'need') return recorded
+    return { kind: 'done', reply: { kind: 'checked', domain: recorded.domain, check: body.check }, ...recorded.staged }
+  },
 }
 
 /** What a look-up makes of a domain; first asks for what it writes besides: whom to tell, the key that is to follow. */

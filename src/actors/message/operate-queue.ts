@@ -1,18 +1,21 @@
 /**
- * order-queue - what the operator orders of a destination: logged, and for hold and release kept.
+ * operate-queue - what the operator orders of a destination, and how it is done to the mail that waits there.
  *
  * The list of held destinations and the log of these orders lie on one shard, whatever shards the mail lies on; what an
- * order does to the mail itself is done lane by lane after it is logged.
+ * order does to the mail itself is done lane by lane after it is logged: `retryLane` makes what waits due now, a step at a
+ * time; `dropItem` ends a recipient, which bounces, and nobody is suppressed for it. What is being attempted is left alone.
  *
  * Keys: `holds` hash on shard 0, destination -> ms since when; `wakes` hash, destination -> ms of a retry, the last minute's
  *
- * Spec queue.order, queue.hold, operator.audit
+ * Spec queue.order, queue.hold, queue.retry, queue.drop, operator.audit
  */
 
-import type { CommandType, Op } from '../../../cluster/behaviour.ts'
+import type { CommandType, Fact, Op, OutcomeBody } from '../../../cluster/behaviour.ts'
+import { claimsKey, laneKey } from '../../../cluster/keyspace.ts'
 import { auditOps, type OperatorAct } from '../../state/audit.ts'
 import { holdsKey, wakesKey } from '../../state/keys.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
+import { type DeliveryOutcome, deliveryOutcome } from './attempted.ts'
 
 /** Destinations that can be held; who holds more wants another tool. */
 export const HOLDS_MAX = 10_000
@@ -59,10 +62,108 @@ export const orderQueue: CommandType<OrderQueueBody, OrderQueueReply | Refused> 
   },
 }
 
+/** Items of one step: one commit. */
+const RETRY_STEP = 500
+
+export interface RetryLaneBody {
+  readonly lane: string
+  /** Looks at what is due from this instant on: the clock of who asks, at first. */
+  readonly fromMs: number
+}
+
+export interface RetryLaneReply {
+  readonly kind: 'retried'
+  readonly recipients: number
+  /** Where the next step goes on; null = this was the last one. */
+  readonly nextMs: number | null
+}
+
+export const retryLane: CommandType<RetryLaneBody, RetryLaneReply> = {
+  name: 'retry-lane',
+  entities: () => [],
+  counters: () => [],
+  facts: (body, _states, { shard }) => [laterFact(shard, body)],
+  decide(body, _states, facts, { shard, nowMs }) {
+    const later = facts.sorted(laterFact(shard, body))
+    if (later.length === 0) return { kind: 'done', reply: { kind: 'retried', recipients: 0, nextMs: null } }
+    const claims: Fact = { read: 'fields', key: claimsKey(shard), fields: later.map(([item]) => item) }
+    if (!facts.has(claims)) return { kind: 'need', facts: [claims] }
+    const { lane } = body
+    const waiting = later.filter(([item]) => !isUnderWay(facts.field(claimsKey(shard), item)))
+    const [, lastMs = 0] = later.at(-1) ?? []
+    // Of what is due at one instant there may be more than a step; each step leaves less of it, or goes past it.
+    const nextMs = later.length < RETRY_STEP ? null : waiting.length > 0 ? lastMs : lastMs + 1
+    const due = waiting.map(([item]) => ({ lane, item, atMs: nowMs }))
+    return { kind: 'done', reply: { kind: 'retried', recipients: waiting.length, nextMs }, due }
+  },
+}
+
+export interface DropItemBody {
+  readonly lane: string
+  readonly item: string
+}
+
+export interface DropItemReply {
+  readonly kind: 'dropped' | 'left'
+}
+
+const DROPPED: DeliveryOutcome = {
+  result: 'bounced',
+  code: null,
+  response: 'dropped by the operator',
+  classification: null,
+  hard: false,
+  expired: false,
+  unbuildable: false,
+  sizeBytes: null,
+  retryAfterMs: null,
+  hmac: null,
+  uncounted: true,
+}
+
+export const dropItem: CommandType<DropItemBody, DropItemReply> = {
+  name: 'drop-item',
+  frees: true,
+  entities: (body) => deliveryOutcome.entities(endOf(body)),
+  counters: (body) => deliveryOutcome.counters(endOf(body)),
+  facts: (body, states, turn) => [...itemFacts(body, turn.shard), ...deliveryOutcome.facts(endOf(body), states, turn)],
+  decide(body, states, facts, turn, command) {
+    const { lane, item } = body
+    const isThere = facts.score(laneKey(turn.shard, lane), item) !== null
+    if (!isThere || isUnderWay(facts.field(claimsKey(turn.shard), item)))
+      return { kind: 'done', reply: { kind: 'left' } }
+    const end = endOf(body)
+    const decision = deliveryOutcome.decide(end, states, facts, turn, { ...command, body: end })
+    if (decision.kind !== 'done')
+      return decision.kind === 'need' ? decision : { kind: 'refuse', answer: { kind: 'left' } }
+    return { ...decision, reply: { kind: 'dropped' }, done: [{ lane, item }] }
+  },
+}
+
 /** Writes that tell every process to try a destination now; what all have seen by now is forgotten. */
 function wakeOps(wakes: ReadonlyMap<string, string>, destination: string, nowMs: number): Op[] {
   const seen = [...wakes].filter(([, atMs]) => Number(atMs) < nowMs - WAKE_LIFE_MS).map(([name]) => name)
   const ops: Op[] = [{ key: wakesKey(), write: 'HSET', args: [destination, String(nowMs)] }]
   if (seen.length > 0) ops.unshift({ key: wakesKey(), write: 'HDEL', args: seen.slice(0, WAKES_MAX) })
   return ops
+}
+
+/** Whether a row of `claims` names a worker: somebody is at it. */
+export function isUnderWay(row: string | null): boolean {
+  return row !== null && (JSON.parse(row) as [worker: string])[0] !== ''
+}
+
+function laterFact(shard: number, { lane, fromMs }: RetryLaneBody): Fact & { read: 'sorted' } {
+  return { read: 'sorted', key: laneKey(shard, lane), min: fromMs, max: Number.MAX_SAFE_INTEGER, count: RETRY_STEP }
+}
+
+function endOf({ lane, item }: DropItemBody): OutcomeBody<DeliveryOutcome> {
+  return { lane, item, attempt: 0, current: true, outcome: DROPPED }
+}
+
+function itemFacts({ lane, item }: DropItemBody, shard: number): Fact[] {
+  return [
+    { read: 'score', key: laneKey(shard, lane), member: item },
+    { read: 'fields', key: claimsKey(shard), fields: [item] },
+  ]
 }

@@ -1,16 +1,20 @@
 /**
- * create-server - adds a server to an account, with its default stream and its first key.
+ * create-server - adds a server to an account, with its default stream, its first key, its names and its sweep.
+ *
+ * Keys: `names:<account>`, `servers:<account>`, `key:<sha256>`, `tokens:<server>`
  *
  * Spec server.create, server.limits
  */
 
-import type { CommandType } from '../../../cluster/behaviour.ts'
+import type { CommandType, Context, Due, Staged } from '../../../cluster/behaviour.ts'
+import { msOf } from '../../../cluster/id.ts'
 import { type AccountCounters, type AccountState, accountOwner, accountRef } from '../../state/account.ts'
-import type { Token } from '../../state/api-key.ts'
+import { FIRST_KEY_NAME, type NewKey, newKeyOps, type Token } from '../../state/api-key.ts'
 import { auditOpsOf } from '../../state/audit.ts'
-import { namesKey } from '../../state/keys.ts'
-import { type ServerChanges, type ServerState, serverName } from '../../state/server.ts'
-import { type CreatedServer, makeServer, type NewServer } from '../new-server.ts'
+import { namesKey, serversKey } from '../../state/keys.ts'
+import { type ServerChanges, type ServerMode, type ServerState, serverName, serverRef } from '../../state/server.ts'
+import { makeDefaultStream, newStreamStaged } from '../../state/stream.ts'
+import { sweepDue } from '../message/sweep.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
 import { type AccountOrderer, accountOfOrder } from '../order/server.ts'
 
@@ -73,6 +77,20 @@ export const createServer: CommandType<CreateServerBody, CreateServerReply | Ref
   },
 }
 
+export interface NewServer {
+  readonly name: string
+  readonly mode: ServerMode
+  readonly key: NewKey
+  readonly perMinuteLimit?: number | null
+  readonly monthlyCap?: number | null
+}
+
+export interface CreatedServer {
+  readonly serverId: string
+  readonly streamId: string
+  readonly tokenId: string
+}
+
 /** Refuses limits of a server that are wider than its account's; null when they hold. Spec server.limits */
 export function refuseLimits(
   { perMinuteLimit, monthlyCap }: ServerChanges,
@@ -80,4 +98,40 @@ export function refuseLimits(
 ): ReturnType<typeof refuse> | null {
   if ((perMinuteLimit ?? 0) > account.perMinuteLimit) return refuse('limit_too_high', { max: account.perMinuteLimit })
   return (monthlyCap ?? 0) > account.monthlyCap ? refuse('limit_too_high', { max: account.monthlyCap }) : null
+}
+
+/** A server of the account, and the writes that make it. */
+export function makeServer(
+  { name, mode, key, perMinuteLimit = null, monthlyCap = null }: NewServer,
+  accountId: string,
+  context: Context,
+): { server: ServerState; ids: CreatedServer; token: Token; staged: Staged; due: Due } {
+  const { shard, nowMs } = context
+  const serverId = context.newId()
+  const streamId = context.newId()
+  const tokenId = context.newId()
+  const server: ServerState = {
+    serverId,
+    accountId,
+    name,
+    mode,
+    createdAtMs: nowMs,
+    perMinuteLimit,
+    monthlyCap,
+    defaultStreamId: streamId,
+    keys: [{ tokenId, hash: key.hash }],
+  }
+  const grant = { kind: 'server' as const, accountId, serverId, tokenId, mode, streamId, createdAtMs: nowMs }
+  const stream = newStreamStaged(makeDefaultStream(streamId, serverId, nowMs), { shard, accountId })
+  const staged: Staged = {
+    events: [{ ref: serverRef(serverId), event: { type: 'created', server } }, ...stream.events],
+    ops: [
+      { key: namesKey(shard, accountId), write: 'HSET', args: [serverName(name), serverId] },
+      ...stream.ops,
+      { key: serversKey(shard, accountId), write: 'ZADD', args: [String(msOf(serverId)), serverId] },
+      ...newKeyOps(shard, key, { ...grant, name: FIRST_KEY_NAME }),
+    ],
+  }
+  const token = { name: FIRST_KEY_NAME, ...key, createdAtMs: nowMs, revokedAtMs: null }
+  return { server, ids: { serverId, streamId, tokenId }, token, staged, due: sweepDue(serverId, nowMs) }
 }

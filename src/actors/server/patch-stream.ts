@@ -1,14 +1,15 @@
 /**
- * patch-stream - renames a stream, and changes how long an inbound one keeps content.
+ * patch-stream - renames a stream, changes how long an inbound one keeps content, or archives it for good.
  *
- * A shorter time applies at the next sweep to what is stored.
+ * A shorter time applies at the next sweep to what is stored. An archived stream takes no new messages; what it holds is
+ * still delivered. Its name stays taken. Once its inbound stream is archived, a server may have another one.
  *
- * Spec stream.patch, stream.name
+ * Spec stream.patch, stream.name, stream.archive
  */
 
 import type { CommandType, Op } from '../../../cluster/behaviour.ts'
 import { namesKey } from '../../state/keys.ts'
-import { type StreamChanges, streamName, streamRef } from '../../state/stream.ts'
+import { inboundName, type StreamChanges, streamName, streamRef } from '../../state/stream.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
 import {
   refuseClosed,
@@ -58,6 +59,31 @@ export const patchStream: CommandType<PatchStreamBody, StreamReply | Refused> = 
       reply,
       events: [{ ref: streamRef(stream.streamId), event: { type: 'patched', changes } }],
       ops,
+    }
+  },
+}
+
+export const archiveStream: CommandType<StreamOrder, StreamReply | Refused> = {
+  name: 'archive-stream',
+  entities: streamOrderEntities,
+  counters: () => [],
+  facts: () => [],
+  decide(body, states, _facts, { shard, nowMs }) {
+    const tenant = tenantOf(body, states)
+    if ('kind' in tenant) return tenant
+    const refusal = refuseClosed(tenant)
+    if (refusal !== null) return refusal
+    const stream = streamOfOrder(body, states)
+    if (stream === null) return refuse('not_found')
+    if (stream.isDefault) return refuse('default_stream')
+    if (stream.archivedAtMs !== null) return { kind: 'done', reply: { kind: 'stream', stream } }
+    const { accountId, serverId, streamId } = body
+    const freed: Op = { key: namesKey(shard, accountId), write: 'HDEL', args: [inboundName(serverId)] }
+    return {
+      kind: 'done',
+      reply: { kind: 'stream', stream: { ...stream, archivedAtMs: nowMs } },
+      events: [{ ref: streamRef(streamId), event: { type: 'archived', archivedAtMs: nowMs } }],
+      ops: stream.kind === 'inbound' ? [freed] : [],
     }
   },
 }

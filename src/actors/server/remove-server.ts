@@ -1,22 +1,24 @@
 /**
  * remove-server - removes a server: its keys are revoked at once, its name is free again, it is shown no more.
  *
- * Its webhooks go with it, its streams are archived step by step. What is queued still goes out, and what it has stored
+ * Its webhooks go with it. A timer archives its streams in small steps; nobody can read them any more, and an inbound one
+ * refuses mail to its address from then on. What is queued still goes out, and what it has stored
  * leaves with its age: the sweep goes on.
  *
- * Spec server.remove
+ * Spec server.remove, stream.archive
  */
 
-import type { CommandType, Fact, Op } from '../../../cluster/behaviour.ts'
+import type { CommandType, Due, Fact, Op, TimerBody } from '../../../cluster/behaviour.ts'
 import { accountRef } from '../../state/account.ts'
 import { revokedKeyOps, unpackToken } from '../../state/api-key.ts'
 import { auditOpsOf } from '../../state/audit.ts'
-import { namesKey, serversKey, tokensKey } from '../../state/keys.ts'
+import { namesKey, serversKey, streamsKey, tokensKey } from '../../state/keys.ts'
+import { TIMERS_LANE } from '../../state/message/item.ts'
 import { type ServerState, serverName, serverRef } from '../../state/server.ts'
+import { type StreamState, streamRef } from '../../state/stream.ts'
 import { type Listener, listenersRef, type WebhookState, webhookRef } from '../../state/webhook/webhook.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
 import { accountOfOrder, type ServerOrder, serverOfOrder, serverOrderEntities } from '../order/server.ts'
-import { retireDue } from '../retire-server.ts'
 import { webhookRemoval } from '../webhook/remove.ts'
 
 export const removeServer: CommandType<ServerOrder, { readonly kind: 'removed' } | Refused> = {
@@ -68,6 +70,49 @@ export const removeServer: CommandType<ServerOrder, { readonly kind: 'removed' }
   },
 }
 
+export const RETIRE_TIMER = 'retire'
+
+/** Streams of one step: more than are made within a millisecond. */
+const STEP_STREAMS = 200
+
+export const retire: CommandType<TimerBody, null> = {
+  name: 'retire',
+  frees: true,
+  entities: () => [],
+  counters: () => [],
+  facts: (body, _states, { shard }) => [streamsFact(shard, body)],
+  decide(body, states, facts, { shard, nowMs }) {
+    const rows = facts.sorted(streamsFact(shard, body))
+    const refs = rows.map(([streamId]) => streamRef(streamId))
+    if (!refs.every((ref) => states.has(ref))) return { kind: 'need', entities: refs }
+    const open = refs.filter((ref) => states.get<StreamState | null>(ref)?.archivedAtMs === null)
+    const last = rows.at(-1)
+    const isMore = last !== undefined && rows.length === STEP_STREAMS
+    return {
+      kind: 'done',
+      reply: null,
+      events: open.map((ref) => ({ ref, event: { type: 'archived', archivedAtMs: nowMs } })),
+      due: isMore ? [retireDue(parse(body).serverId, nowMs, last[1])] : [],
+    }
+  },
+}
+
 function tokensFact(shard: number, { serverId, keys }: ServerState): Fact {
   return { read: 'fields', key: tokensKey(shard, serverId), fields: keys.map(({ tokenId }) => tokenId) }
+}
+
+/** The next step: streams made at `fromMs` and later. */
+export function retireDue(serverId: string, nowMs: number, fromMs = 0): Due {
+  return { lane: TIMERS_LANE, item: `${RETIRE_TIMER}:${serverId}:${fromMs}`, atMs: nowMs }
+}
+
+function streamsFact(shard: number, body: TimerBody): Fact & { read: 'sorted' } {
+  const { serverId, fromMs } = parse(body)
+  const max = Number.MAX_SAFE_INTEGER
+  return { read: 'sorted', key: streamsKey(shard, serverId), min: fromMs, max, count: STEP_STREAMS }
+}
+
+function parse({ item }: TimerBody): { serverId: string; fromMs: number } {
+  const [, serverId = '', fromMs = '0'] = item.split(':')
+  return { serverId, fromMs: Number(fromMs) }
 }

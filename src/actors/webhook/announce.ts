@@ -5,7 +5,7 @@
  * lane, in the commit of the event itself. Whoever listens now is told by a signal once that commit is confirmed.
  *
  * Guarantees: a server without webhooks, to which nobody listens, costs no read and no write; a webhook's deliveries are
- * due in the order of their ids; what is queued and what is dead together is bounded (`webhook-backlog.ts`).
+ * due in the order of their ids; what is queued and what is dead together is bounded (`backlog.ts`).
  *
  * A command that announces names `serverRef` and `serverOwner` of the event's server.
  *

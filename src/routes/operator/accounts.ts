@@ -9,9 +9,8 @@
 import { shardOf } from '../../../cluster/id.ts'
 import type { AccountApproveBody, AccountBody, AccountPatchBody, AccountPauseBody } from '../../../schemas/account.ts'
 import type { AccountActReply } from '../../actors/account/change-account.ts'
-import type { CreateAccountBody, CreateAccountReply } from '../../actors/account/create-account.ts'
+import { type CreateAccountBody, type CreateAccountReply, placeAccount } from '../../actors/account/create-account.ts'
 import type { Refused } from '../../actors/order/refusal.ts'
-import { placeAccount } from '../../actors/placement.ts'
 import type { EdgeRequest, Handler } from '../../http/request.ts'
 import { type Answer, refuse } from '../../http/respond.ts'
 import type { AccountState } from '../../state/account.ts'
@@ -19,9 +18,8 @@ import type { OperatorAct } from '../../state/audit.ts'
 import { formatAccount } from '../../views/account.ts'
 import { listAccounts, readAccountDetail } from '../../views/operator/accounts.ts'
 import { readAccountOf } from '../../views/owned.ts'
-import { answerOf, answerRefused } from '../answer.ts'
+import { answerOf, answerRefused, pageOf } from '../answer.ts'
 import { asOperator, type OperatorDeps } from '../as-operator.ts'
-import { pageOf } from '../page.ts'
 
 /** What the routes of accounts need beside. */
 export interface OperatorAccountDeps extends OperatorDeps {

@@ -7,8 +7,8 @@
 import type { Handler } from '../../http/request.ts'
 import { refuse } from '../../http/respond.ts'
 import { readAudit } from '../../views/operator/audit.ts'
+import { pageOf } from '../answer.ts'
 import { asOperator, type OperatorDeps } from '../as-operator.ts'
-import { pageOf } from '../page.ts'
 
 /** GET /v1/operator/audit */
 export function makeReadAudit({ read, nowMs }: OperatorDeps): Handler {

@@ -10,10 +10,16 @@ import { domainToASCII } from 'node:url'
 import type { Redis } from 'ioredis'
 import { QUEUE_ORDER_MAX } from '../../../schemas/limits.ts'
 import type { QueueBody } from '../../../schemas/queue.ts'
-import type { DropItemBody, DropItemReply } from '../../actors/drop-item.ts'
-import { HOLDS_SHARD, type OrderQueueBody, type OrderQueueReply } from '../../actors/message/operate-queue.ts'
+import {
+  type DropItemBody,
+  type DropItemReply,
+  HOLDS_SHARD,
+  type OrderQueueBody,
+  type OrderQueueReply,
+  type RetryLaneBody,
+  type RetryLaneReply,
+} from '../../actors/message/operate-queue.ts'
 import type { Refused } from '../../actors/order/refusal.ts'
-import type { RetryLaneBody, RetryLaneReply } from '../../actors/retry-lane.ts'
 import type { Handler } from '../../http/request.ts'
 import { type Answer, refuse } from '../../http/respond.ts'
 import {
@@ -23,9 +29,8 @@ import {
   readLane,
   readQueue,
 } from '../../views/operator/queue.ts'
-import { answerOf, answerRefused } from '../answer.ts'
+import { answerOf, answerRefused, pageOf } from '../answer.ts'
 import { asOperator, type OperatorDeps } from '../as-operator.ts'
-import { pageOf } from '../page.ts'
 
 /** Steps of one retry, and items that are ordered at once. */
 const STEPS_MAX = 1000

@@ -1,5 +1,5 @@
 /**
- * webhook-record - how one delivery fares, packed small.
+ * delivery - how one delivery fares, packed small, and where it lies.
  *
  * States (webhook.delivery): pending, delivered, dead. A delivery without a record is fresh: pending, not attempted. One
  * that was queued before its webhook was last switched off is dead, whatever its record says.
@@ -8,16 +8,20 @@
  * d; instants in ms after the delivery's creation, 0 for none; zeros at the end are left off. A delivery that was
  * delivered at once takes some 16 bytes.
  *
+ * From a delivery's id alone it is found in two rounds of reading: the slices that begin on the day of the id, up to it;
+ * then its entry in the queue of the last of them, or of the one before (two slices may share a millisecond), or its place
+ * among the dead.
+ *
  * Spec webhook.delivery, webhook.states
  */
 
-import type { Fact, Op } from '../../../cluster/behaviour.ts'
-import { msOf, partsOf, shortId } from '../../../cluster/id.ts'
+import type { Entry, Fact, Op } from '../../../cluster/behaviour.ts'
+import { entryIdOf, msOf, partsOf, shortId } from '../../../cluster/id.ts'
 import { claimsKey } from '../../../cluster/keyspace.ts'
 import { isPastAge } from '../age.ts'
 import { DAY_MS } from '../calendar.ts'
-import { deadKey, deliveryKey } from '../keys.ts'
-import { type EventReference, parseItem, type WebhookItem } from './item.ts'
+import { deadKey, deliveryKey, queueKey, slicesKey } from '../keys.ts'
+import { type EventReference, parseItem, QUEUE_FIELD, type WebhookItem } from './item.ts'
 import { sliceEndMs } from './slice.ts'
 import { type WebhookCounters, type WebhookState, webhookOwner } from './webhook.ts'
 
@@ -67,6 +71,15 @@ const DELIVERED_DAYS = 30
 const SCORES_PER_MS = 4_096
 /** The next score. */
 export const DEAD_SCORE_STEP = 1 / SCORES_PER_MS
+
+/** Slices of one day: 50 million deliveries. */
+const SLICES_MAX = 1_000
+/** Deliveries of one score among the dead: it tells some 4,000 of one millisecond apart. */
+const SAME_SCORE_MAX = 1_000
+const CANDIDATES = 2
+
+type SortedFact = Fact & { read: 'sorted' }
+type RangeFact = Fact & { read: 'range' }
 
 /** Packs a record; times are kept relative to the delivery's creation. */
 function packRecord(record: DeliveryRecord, createdAtMs: number): string {
@@ -201,4 +214,36 @@ export function morePending(
   const oldest = deliveries.reduce((one, other) => (other.deliveryId < one.deliveryId ? other : one))
   const isBefore = value.trimmed !== undefined && oldest.deliveryId < value.trimmed[1]
   return { owner, value: isBefore ? { ...value, trimmed: [oldest.slice, oldest.deliveryId] } : value }
+}
+
+/** The first round of finding a delivery: the slices of its day. */
+export function daySlicesFact(shard: number, webhookId: string, deliveryId: string): SortedFact {
+  const ms = msOf(deliveryId)
+  const min = Math.floor(ms / DAY_MS) * DAY_MS
+  return { read: 'sorted', key: slicesKey(shard, webhookId), min, max: ms, count: SLICES_MAX }
+}
+
+/** The second round, for what the first has found: two reads for each slice. */
+export function placeFacts(
+  slices: readonly (readonly [string, number])[],
+  { shard, webhookId, deliveryId }: { shard: number; webhookId: string; deliveryId: string },
+): (RangeFact | SortedFact)[] {
+  const entryId = entryIdOf(deliveryId)
+  const score = deadScore(deliveryId)
+  return slices.slice(-CANDIDATES).flatMap(([slice]): (RangeFact | SortedFact)[] => [
+    { read: 'range', key: queueKey(shard, webhookId, slice), from: entryId, to: entryId, count: 1 },
+    { read: 'sorted', key: deadKey(shard, webhookId, slice), min: score, max: score, count: SAME_SCORE_MAX },
+  ])
+}
+
+/** The item that the second round has found; null: there is no such delivery. In: its answers, in order. */
+export function foundItem(answers: readonly unknown[], deliveryId: string): string | null {
+  for (let at = 0; at < answers.length; at += 2) {
+    const [entry] = answers[at] as readonly Entry[]
+    if (entry !== undefined) return entry.fields[entry.fields.indexOf(QUEUE_FIELD) + 1] ?? null
+    const dead = answers[at + 1] as readonly (readonly [string, number])[]
+    const found = dead.find(([item]) => item.startsWith(deliveryId))
+    if (found !== undefined) return found[0]
+  }
+  return null
 }

@@ -1,8 +1,13 @@
 /** create-account - everything that a new account begins with. */
 
 import t from 'tap'
-import { shardOf } from '../../../cluster/id.ts'
-import { createAccount } from '../../../src/actors/account/create-account.ts'
+import { SHARDS, shardOf } from '../../../cluster/id.ts'
+import {
+  ACCOUNTS_EACH,
+  createAccount,
+  placeAccount,
+  SHARDS_TOGETHER,
+} from '../../../src/actors/account/create-account.ts'
 import { unpackApiKey } from '../../../src/state/api-key.ts'
 import { accountsKey, apiKeyKey, namesKey, tokensKey } from '../../../src/state/keys.ts'
 import { World } from '../../support/turn.ts'
@@ -101,4 +106,36 @@ t.test('create-account: without keys and servers, and an operator key on the wro
   t.match(reply, { accountTokenId: null, operatorTokenId: null, servers: [] })
   t.match(world.states.get(`account:${reply.accountId}`), { status: 'pending', keys: [] })
   t.throws(() => world.run(createAccount, { ...bare, operatorKey: KEYS.operatorKey }), /Operator keys live on shard 0/)
+})
+
+function placed(accounts: number): number[] {
+  const counts = Array.from({ length: SHARDS }, () => 0)
+  for (let n = 0; n < accounts; n += 1) {
+    const shard = placeAccount(counts)
+    counts[shard] = (counts[shard] ?? 0) + 1
+  }
+  return counts
+}
+
+t.test('placement: the first account is on shard 0, the next beside it', async (t) => {
+  t.same(placed(1).slice(0, 2), [1, 0])
+  t.same(placed(2).slice(0, 3), [1, 1, 0])
+})
+
+t.test('placement: two shards are filled evenly, then the next two', async (t) => {
+  const full = placed(SHARDS_TOGETHER * ACCOUNTS_EACH)
+  t.ok(full.slice(0, SHARDS_TOGETHER).every((count) => count === ACCOUNTS_EACH))
+  t.ok(full.slice(SHARDS_TOGETHER).every((count) => count === 0))
+  t.equal(placeAccount(full), SHARDS_TOGETHER)
+})
+
+t.test('placement: once all are full they grow evenly', async (t) => {
+  const counts = placed(SHARDS * ACCOUNTS_EACH + SHARDS)
+  t.ok(counts.every((count) => count === ACCOUNTS_EACH + 1))
+})
+
+t.test('placement: an account that has gone leaves its place to the next', async (t) => {
+  const counts = placed(100)
+  counts[1] = 0
+  t.equal(placeAccount(counts), 1)
 })

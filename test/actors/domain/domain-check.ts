@@ -2,10 +2,9 @@
 
 import t from 'tap'
 import { addDomain } from '../../../src/actors/domain/add-domain.ts'
-import { CHECK_LANE, checkOutcome, prepareCheck } from '../../../src/actors/domain/domain-check.ts'
+import { CHECK_LANE, checkOutcome, prepareCheck, recordCheck } from '../../../src/actors/domain/domain-check.ts'
 import { NOTICE_LANE } from '../../../src/actors/domain/notice.ts'
 import { removeDomain } from '../../../src/actors/domain/remove-domain.ts'
-import { recordCheck } from '../../../src/actors/record-check.ts'
 import type { DomainCheck, DomainState } from '../../../src/state/domain.ts'
 import { administratorsKey } from '../../../src/state/keys.ts'
 import { ACCOUNT_KEY, makeTenant } from '../../support/tenant.ts'

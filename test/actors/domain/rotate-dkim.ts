@@ -2,9 +2,9 @@
 
 import t from 'tap'
 import { addDomain } from '../../../src/actors/domain/add-domain.ts'
+import { recordCheck } from '../../../src/actors/domain/domain-check.ts'
 import { rotateDkim } from '../../../src/actors/domain/rotate-dkim.ts'
 import type { DeliveryJob } from '../../../src/actors/message/prepare-attempt.ts'
-import { recordCheck } from '../../../src/actors/record-check.ts'
 import { pairAt, unpackPair } from '../../../src/state/dkim-pair.ts'
 import { type DomainCheck, type DomainState, unpackSending } from '../../../src/state/domain.ts'
 import { dkimKey, sendingKey } from '../../../src/state/keys.ts'

@@ -1,7 +1,7 @@
 /** held - mail of a paused account leaves its lane, waits, and comes back with its attempts. */
 
 import t from 'tap'
-import { closeAccount, pauseAccount, resumeAccount } from '../../../src/actors/account-status.ts'
+import { closeAccount, pauseAccount, resumeAccount } from '../../../src/actors/account/change-account.ts'
 import { type DeliveryOutcome, deliveryOutcome } from '../../../src/actors/message/attempted.ts'
 import { prepareDelivery } from '../../../src/actors/message/prepare-attempt.ts'
 import { heldKey } from '../../../src/state/keys.ts'

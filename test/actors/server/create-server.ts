@@ -1,8 +1,7 @@
 /** create-server - what a new server holds, and the refusals in their order. */
 
 import t from 'tap'
-import type { NewServer } from '../../../src/actors/new-server.ts'
-import { createServer } from '../../../src/actors/server/create-server.ts'
+import { createServer, type NewServer } from '../../../src/actors/server/create-server.ts'
 import { unpackApiKey } from '../../../src/state/api-key.ts'
 import { unpackAudit } from '../../../src/state/audit.ts'
 import { apiKeyKey, auditKey, namesKey, serversKey } from '../../../src/state/keys.ts'

@@ -1,9 +1,8 @@
 /** webhook-backlog - the oldest that wait are ended, and no more than are too many, over slices. */
 
 import t from 'tap'
-import { replayDead } from '../../../src/actors/replay-dead.ts'
 import { makeTrimBacklog } from '../../../src/actors/webhook/backlog.ts'
-import { replay } from '../../../src/actors/webhook/replay.ts'
+import { replay, replayDead } from '../../../src/actors/webhook/replay.ts'
 import { webhookSweep } from '../../../src/actors/webhook/sweep.ts'
 import { LIVE_KEY, makeTenant } from '../../support/tenant.ts'
 import { World } from '../../support/turn.ts'

@@ -2,12 +2,11 @@
 
 import t from 'tap'
 import { msOf } from '../../../cluster/id.ts'
-import { replayDead } from '../../../src/actors/replay-dead.ts'
 import { announceMessages } from '../../../src/actors/webhook/announce.ts'
 import { makeTrimBacklog } from '../../../src/actors/webhook/backlog.ts'
 import { type PostOutcome, posted } from '../../../src/actors/webhook/posted.ts'
 import { preparePost } from '../../../src/actors/webhook/prepare-post.ts'
-import { replay } from '../../../src/actors/webhook/replay.ts'
+import { replay, replayDead } from '../../../src/actors/webhook/replay.ts'
 import { switchWebhook } from '../../../src/actors/webhook/switch.ts'
 import { webhookRef } from '../../../src/state/webhook/webhook.ts'
 import { LIVE_KEY, makeTenant } from '../../support/tenant.ts'

@@ -1,7 +1,7 @@
 /** operator-accounts - accounts made, listed, changed, approved, paused, resumed and closed, over the whole service. */
 import { Redis } from 'ioredis'
 import t from 'tap'
-import { SHARDS_TOGETHER } from '../../../src/actors/placement.ts'
+import { SHARDS_TOGETHER } from '../../../src/actors/account/create-account.ts'
 import { startTestService } from '../../support/service.ts'
 import { until } from '../../support/until.ts'
 

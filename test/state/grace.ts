@@ -1,7 +1,7 @@
 /** grace - the table of what a domain's records mean for mail to its return path. */
 
 import t from 'tap'
-import { type DomainStanding, standingOf } from '../../src/actors/grace.ts'
+import { type DomainStanding, standingOf } from '../../src/state/domain.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 const HOUR_MS = 3_600_000

@@ -1,11 +1,11 @@
 /** archive-stream - once and for good; never the default stream. */
 
 import t from 'tap'
-import { archiveStream } from '../../src/actors/archive-stream.ts'
-import { createStream } from '../../src/actors/server/create-stream.ts'
-import { namesKey } from '../../src/state/keys.ts'
-import { changeState, LIVE_KEY, makeItem, makeTenant, send } from '../support/tenant.ts'
-import { World } from '../support/turn.ts'
+import { createStream } from '../../../src/actors/server/create-stream.ts'
+import { archiveStream } from '../../../src/actors/server/patch-stream.ts'
+import { namesKey } from '../../../src/state/keys.ts'
+import { changeState, LIVE_KEY, makeItem, makeTenant, send } from '../../support/tenant.ts'
+import { World } from '../../support/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20)
 

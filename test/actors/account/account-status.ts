@@ -1,10 +1,10 @@
-/** patch-account - which figures pass, and from when they count. */
+/** account-status - FIXTHIS. */
 
 import t from 'tap'
-import { patchAccount } from '../../src/actors/patch-account.ts'
-import type { AccountLimits } from '../../src/state/account.ts'
-import { accountState, BY, makeTenant, send } from '../support/tenant.ts'
-import { World } from '../support/turn.ts'
+import { patchAccount } from '../../../src/actors/account/change-account.ts'
+import type { AccountLimits } from '../../../src/state/account.ts'
+import { accountState, BY, makeTenant, send } from '../../support/tenant.ts'
+import { World } from '../../support/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 

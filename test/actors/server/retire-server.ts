@@ -1,13 +1,13 @@
 /** retire-server - all streams of a removed server are archived, however many it has; its webhooks go at once. */
 
 import t from 'tap'
-import { entityKey } from '../../cluster/keyspace.ts'
-import { removeServer } from '../../src/actors/server/remove-server.ts'
-import { streamsKey } from '../../src/state/keys.ts'
-import { makeDefaultStream, type StreamState, streamRef } from '../../src/state/stream.ts'
-import { listenersRef, webhookRef } from '../../src/state/webhook/webhook.ts'
-import { ACCOUNT_KEY, accountState, changeState, makeTenant } from '../support/tenant.ts'
-import { World } from '../support/turn.ts'
+import { entityKey } from '../../../cluster/keyspace.ts'
+import { removeServer } from '../../../src/actors/server/remove-server.ts'
+import { streamsKey } from '../../../src/state/keys.ts'
+import { makeDefaultStream, type StreamState, streamRef } from '../../../src/state/stream.ts'
+import { listenersRef, webhookRef } from '../../../src/state/webhook/webhook.ts'
+import { ACCOUNT_KEY, accountState, changeState, makeTenant } from '../../support/tenant.ts'
+import { World } from '../../support/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20)
 

@@ -1,14 +1,14 @@
 /** replay-dead - what died in a stretch of time is queued again, oldest first, step by step, as far as there is room. */
 
 import t from 'tap'
-import { type ReplayCursor, type ReplayDeadReply, replayDead } from '../../src/actors/replay-dead.ts'
-import { makeTrimBacklog } from '../../src/actors/webhook/backlog.ts'
-import { posted } from '../../src/actors/webhook/posted.ts'
-import { preparePost } from '../../src/actors/webhook/prepare-post.ts'
-import { webhookSweep } from '../../src/actors/webhook/sweep.ts'
-import { LIVE_KEY, makeTenant } from '../support/tenant.ts'
-import { World } from '../support/turn.ts'
-import { fire, queue, seedWebhook, waiting } from '../support/webhook-world.ts'
+import { makeTrimBacklog } from '../../../src/actors/webhook/backlog.ts'
+import { posted } from '../../../src/actors/webhook/posted.ts'
+import { preparePost } from '../../../src/actors/webhook/prepare-post.ts'
+import { type ReplayCursor, type ReplayDeadReply, replayDead } from '../../../src/actors/webhook/replay.ts'
+import { webhookSweep } from '../../../src/actors/webhook/sweep.ts'
+import { LIVE_KEY, makeTenant } from '../../support/tenant.ts'
+import { World } from '../../support/turn.ts'
+import { fire, queue, seedWebhook, waiting } from '../../support/webhook-world.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 21, 12)
 const DAY_MS = 86_400_000

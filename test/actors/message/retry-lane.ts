@@ -1,9 +1,9 @@
 /** retry-lane - what waits for later is due now, step by step; what somebody is at stays as it is. */
 
 import t from 'tap'
-import { claimsKey } from '../../cluster/keyspace.ts'
-import { isUnderWay, retryLane } from '../../src/actors/retry-lane.ts'
-import { World } from '../support/turn.ts'
+import { claimsKey } from '../../../cluster/keyspace.ts'
+import { isUnderWay, retryLane } from '../../../src/actors/message/operate-queue.ts'
+import { World } from '../../support/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20)
 const LANE = 'deliver/a.test'

@@ -1,12 +1,11 @@
 /** revoke-token - a key that ends, by itself or by another, once. */
 
 import t from 'tap'
-import { createToken } from '../../src/actors/account/token.ts'
-import { revokeToken } from '../../src/actors/revoke-token.ts'
-import { unpackApiKey, unpackToken } from '../../src/state/api-key.ts'
-import { apiKeyKey, tokensKey } from '../../src/state/keys.ts'
-import { LIVE_KEY, makeTenant, send } from '../support/tenant.ts'
-import { World } from '../support/turn.ts'
+import { createToken, revokeToken } from '../../../src/actors/account/token.ts'
+import { unpackApiKey, unpackToken } from '../../../src/state/api-key.ts'
+import { apiKeyKey, tokensKey } from '../../../src/state/keys.ts'
+import { LIVE_KEY, makeTenant, send } from '../../support/tenant.ts'
+import { World } from '../../support/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20)
 

@@ -1,11 +1,16 @@
 /** account-status - from which status an order leads where, and what it answers where it leads nowhere. */
 
 import t from 'tap'
-import { approveAccount, closeAccount, pauseAccount, resumeAccount } from '../../src/actors/account-status.ts'
-import { unpackAudit } from '../../src/state/audit.ts'
-import { auditKey } from '../../src/state/keys.ts'
-import { accountState, BY, changeState, makeTenant, send } from '../support/tenant.ts'
-import { World } from '../support/turn.ts'
+import {
+  approveAccount,
+  closeAccount,
+  pauseAccount,
+  resumeAccount,
+} from '../../../src/actors/account/change-account.ts'
+import { unpackAudit } from '../../../src/state/audit.ts'
+import { auditKey } from '../../../src/state/keys.ts'
+import { accountState, BY, changeState, makeTenant, send } from '../../support/tenant.ts'
+import { World } from '../../support/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 

@@ -1,11 +1,11 @@
 /** drop-item - a recipient that waits ends by order; one that is attempted does not. */
 
 import t from 'tap'
-import { claimsKey } from '../../cluster/keyspace.ts'
-import { dropItem } from '../../src/actors/drop-item.ts'
-import { statusKey } from '../../src/state/keys.ts'
-import { makeItem, makeRecipient, makeTenant, send } from '../support/tenant.ts'
-import { World } from '../support/turn.ts'
+import { claimsKey } from '../../../cluster/keyspace.ts'
+import { dropItem } from '../../../src/actors/message/operate-queue.ts'
+import { statusKey } from '../../../src/state/keys.ts'
+import { makeItem, makeRecipient, makeTenant, send } from '../../support/tenant.ts'
+import { World } from '../../support/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 const recipients = [makeRecipient('ada@example.net', 'to'), makeRecipient('bob@example.net', 'to')]
