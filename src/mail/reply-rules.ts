@@ -1,0 +1,247 @@
+/**
+ * reply-rules - the tables by which a refusal is classified: what names a class, and which words veto a dead recipient
+ *
+ * All patterns are read over words without names (`reply-words.ts`): `@` is an address, `~` a host or URL, `#` an address
+ * of the network. `RULES` are tried in order, the first that holds gives the class. Where it says `hard`, the table
+ * `VETOES` is read next: great receivers use the codes and words for a dead mailbox for much else, and whoever is
+ * suppressed wrongly cannot see it. In doubt a reply is not hard.
+ *
+ * Every repetition is bounded and none stands in another, so that no line takes long.
+ *
+ * Spec delivery.class, message.hard
+ */
+
+import type { Phase } from './outcome.ts'
+
+export interface Rule {
+  readonly classification: string
+  readonly text: RegExp
+  /** A line that this matches is not for the rule. */
+  readonly not?: RegExp
+  readonly phases?: readonly Phase[]
+  /** The address is dead when the other conditions of `hard` hold too. */
+  readonly hard?: true
+  /** Temporary whatever the reply code says. */
+  readonly temporary?: true
+}
+
+/** Words that say that a refusal is not about a dead recipient, and its class then. */
+export type Veto = Pick<Rule, 'classification' | 'text' | 'not'>
+
+/** Phases in which a refusal can be about the recipient. */
+const RECIPIENT_PHASES: readonly Phase[] = ['rcpt', 'data', 'dot']
+
+/** Any of these alternatives, in any case. */
+function anyOf(...alternatives: string[]): RegExp {
+  return new RegExp(alternatives.join('|'), 'i')
+}
+
+/** `\b` knows only ASCII letters: words of other scripts stand alone. */
+const UNKNOWN_RECIPIENT = anyOf(
+  '(user|recipient|mailbox|address|addressee|account|alias)( is| name)? (unknown|unrecognized|invalid|not (found|known|exist|valid|present))',
+  '(user|recipient|mailbox|address|account|person)( \\S{1,64}| \\(@\\))? (unknown|not (found|known|exist)|unallocated)',
+  'unknown (or illegal )?(alias|user|recipient|mailbox|address|account|local part)',
+  "(no|not?) such (a )?(user|mailbox|recipient|address|account|person|customer)|no mail-?box|isn't a valid",
+  "(doesn't|does not|did not) have an? .{0,40}account|not a valid e?-?mail address|address no longer (valid|accepts)",
+  "(user|recipient|mailbox|address|account|that you tried to reach|email|@)( you .{0,40})? (does not|doesn't|do not|didn't) exist",
+  'mailbox (unavailable|not available|not found)|(invalid|bad|incorrect) (recipient|mailbox|user|destination mailbox|address)',
+  'not a (valid|known) (user|mailbox|recipient|address)|user (is )?invalid|not our customer|undeliverable address',
+  'address (could not be found|is (possibly )?incorrect)|marked as invalid|no longer (valid|exists|on server)|recipient rejected',
+  'utilisateur inconnu|destinataire (inconnu|invalide)|adresse .{0,40}(inconnue|invalide)',
+  '(empf(ä|ae)nger|benutzer|adresse|postfach) .{0,30}(unbekannt|existiert nicht|nicht gefunden)',
+  '(usuario|destinatario|buz(ó|o)n|cuenta) .{0,20}(desconocid|no existe|inexistente)|no existe .{0,20}(usuario|persona)',
+  '(utente|destinatario|casella) .{0,20}(sconosciut|inesistente|non esiste)|(usu(á|a)rio|destinat(á|a)rio|conta) .{0,20}(desconhecid|n(ã|a)o existe|inexistente)',
+  'nie ma takiego|(u(ż|z)ytkownik|adres|konto) .{0,20}(nieznany|nie istnieje)|onbekende (gebruiker|ontvanger)|ok(ä|a)nd (mottagare|anv(ä|a)ndare)',
+  '(пользовател\\S{1,3}|адресат|ящик) .{0,20}(не найден|не существует|неизвест)|нет такого',
+  '(用户|收件人|邮箱|帐号|账号).{0,6}(不存在|未找到)|(ユーザー?|宛先|受信者).{0,8}(存在しません|見つかりません|不明)',
+)
+
+const FULL = anyOf(
+  'over ?-?quota|quota (is )?(full|exceeded|violation)|exceed\\w* .{0,30}\\bquota|\\bquota\\b',
+  '(mailbox|inbox|box|account|user) (is |was )?(too )?full|\\bfull\\b|out of storage|storage (space|allocation|limit|quota)|mailbox (size )?limit exc?ee|not enough (storage|space)',
+  '\\bpleine?\\b|\\bsatur(é|e)e?\\b|archiv(é|e)e ou pleine|(postfach|mailbox|speicher\\S{0,10}) .{0,20}(voll|(ü|ue)berschritten)|\\blleno\\b|\\bllena\\b|cuota|\\bpien[oa]\\b|\\bcheia\\b|\\bcheio\\b|pe(ł|l)n[ay]\\b|\\bvol\\b|\\bfull\\b',
+  'переполнен|квот|(邮箱|信箱|空间|容量|空間).{0,6}(满|滿|不足|超)|已满|いっぱい|容量',
+)
+
+const SIZE = anyOf(
+  'message (is |was |size )?(too )?(large|big|long|exceeds)|size exceeds|exceeds .{0,40}\\bsize|maximum message size|too large for',
+)
+
+const AUTHENTICATION = anyOf(
+  '\\bdmarc\\b|\\bdkim\\b|\\bspf\\b|\\bptr\\b|\\br ?dns\\b|reverse (dns|lookup|hostname)|cannot find your (reverse )?hostname',
+  'unauthenticated|not authenticated|authenticat\\w* (is |level )?(required|failed|needed)|authentication (level|required)|proper authentication|smtp auth|must (be )?authenticate',
+  '(starttls|\\btls\\b|encryption) .{0,20}(required|needed|mandatory)|must issue a? ?starttls|(require\\w*|need) (starttls|tls)\\b',
+  'spoof|sendernotauthenticated',
+)
+
+const VIRUS = anyOf('virus|malware|infected|phish|trojan|\\bworm\\b')
+
+const SPAM = anyOf(
+  '\\bspam|spam\\b|junk ?mail|unsolicited|(content|message content|mail content) .{0,20}(reject|denied|refus)|url in this .{0,20}listed|uribl|surbl|\\bubes?\\b|bulk mail',
+)
+
+const BLOCKED = anyOf(
+  'dnsbl|\\b(rbl|rhsbl)\\b|(block|black) ?-?list|\\bip\\b.{0,60}\\b(block|bann?ed|listed|deny|denied|bloqu)|\\b(blocked|banned|listed)\\b.{0,40}\\bip\\b',
+  'spamhaus|spamcop|barracuda|reputation|\\bS31[45]0\\b|\\bblocked (by|using|for|with)\\b|(banned|blocked) (sending|sender)|\\bis_blocked|^55\\d( 5\\.\\d\\.\\d+)? blocked\\.?$',
+  '(ip|host|server|network|# ?\\]?) .{0,30}(is |are |was |has been )(banned|blocked|listed|blacklisted|blocklisted)|bloqu(é|e)e? pour',
+)
+
+/** Who sends, and by what name or number. */
+const SENDER = anyOf(
+  "\\bsenders?('s)?\\b|\\bsending (domain|address|host|server|account|user)|mail ?from(:| ?<| @| (domain|address|host|command))|from (address|header|domain)|envelope (sender|from)|originator|return path|reverse.path|bounce address",
+  'exp(é|e)diteur|absender|remitente|mittente|remetente|отправител|发件人|送信者|nadawc',
+)
+
+const CLIENT = anyOf(
+  '\\bhelo\\b|\\behlo\\b|client (host|address|ip|#|\\[)|\\byour (ip|host|server|domain|network|isp|mta|provider|system|account)\\b|connecting (host|ip|server|address)|source ip|adresse ip|\\bip address\\b|remote host name',
+)
+
+const RELAY = anyOf(
+  "\\brelay(ing)?\\b.{0,30}(denied|not (permitted|allowed)|prohibited|refused|rejected|disallowed|unable)|(unable|not permitted|not allowed|isn't allowed|refus\\w+|cannot|open) (to )?relay|rcpthosts|\\brelay access|we do(n't| not) relay|^551.{0,80}relay|not (a )?(local|relay) (domain|host)",
+)
+
+const RATE = anyOf(
+  '\\brate\\b|rate ?-?limit|ratelimit|too (many|much|quickly|fast|often|frequent)|frequen(cy|tly|ce)|throttl|\\bvolume\\b|(daily|hourly|sending|message|recipient|connection)s? (sending )?(limit|quota)|\\blimit(s|ed|ing)? (on|for|of|has|was|is|exceeded|reached)|exceed\\w* .{0,20}\\b(limit|rate)|\\bexceed(s|ed)? what\\b|per (hour|minute|day)|slow down',
+  'trop de|zu viele|demasiad|troppi|muit[ao]s|слишком много|过于频繁|频率',
+)
+
+const PREFERENCE = anyOf(
+  "(does not|doesn't|do not|don't) (want|wish|accept)|(recipient|user) refuse|refuse[sd]? (due|by)\\b|refuses? to (accept|receive)|preferences?\\b|only (accepts?|accepting|receives?)|rejects? (mail|by filter)|rejected by (the )?(recipient|user)s?\\b|blocked by (the )?(recipient|user)|not (authori[sz]ed|permitted|allowed)|restrict|permission|opted? ?-?out|unsubscrib|whitelist|allow ?list|approved|members? only|challenge|not accepting (mail|messages) from",
+)
+
+const POLICY = anyOf(
+  "polic(y|ies)|administrat\\w* prohibit|prohibited|\\bdenied\\b|not allowed|security|suspicious|quarantin|violat|\\bfilter|local reason|organi[sz]ation's rule|blocked\\b(?! due to inactiv)|threshold|complain",
+)
+
+const TEMPORARY = anyOf(
+  'temporar|try (it )?(again|later)|again later|please (re-?try|wait|resend)|resend|\\bretry\\b|\\bbusy\\b|at (this|the) (time|moment)|later time|for now|time-?out|timed out|momentan|vor(ü|ue)bergehend|temporairement|temporalmente|ult(é|e)rieurement|sp(ä|ae)ter|plus tard|m(á|a)s tarde|pi(ù|u) tardi|mais tarde|позже|稍后|稍後|しばらく',
+)
+
+const DNS_FAULT = anyOf(
+  '\\bdns\\b|resource record|name ?server (fail|error)|look-?up (fail|error|time)|\\bmx record|(a|mx)/(a|aaaa)',
+)
+
+/** Said of a dead recipient too: cut out before the vetoes are read. */
+export const NEUTRAL: readonly RegExp[] = [
+  /\b(relay|local|virtual|mailbox|alias|recipient)( (relay|local|virtual|mailbox|alias|recipient|domain))* (table|map|list)\b/gi,
+  /\brelay=\S*/gi,
+  /\b(check|verify|correct|confirm|double-?check)\w*\b.{0,80}?\b(try|resend|send|retry)\w*( it| again| your| the| message| mail| e-?mail)*/gi,
+  /\b(return(ed|ing)?|bounc(ed|ing)|sent back) (mail |message )?(back )?to (the )?sender\b|\bsender (must|should|has to) (check|verify|correct)/gi,
+  /\bno longer (accept|valid|active|exist|in use|available)\w*( (any )?(mail|messages|e-?mail))?/gi,
+  /\bgateway-?time/gi,
+  /\bdirectory (server )?(lookup|look-up)\b|\baddress lookup\b/gi,
+  /\(in reply to [^)]{0,80}\)/gi,
+  /\bname server: ?\S{0,10} ?(host|name)? not found/gi,
+  /\b(over quota|out of storage( space)?) and inactive|\boverquotaperm\b/gi,
+  /\bdomain .{0,80}does not accept mail/gi,
+  /\bblocked due to inactivity|\bdisabled or discontinued/gi,
+]
+
+/** The first that holds takes `hard` from a reply and gives it its class. */
+export const VETOES: readonly Veto[] = [
+  { classification: 'TransientFailure', text: /gr[ae]y-? ?list/i },
+  { classification: 'AuthenticationFailed', text: AUTHENTICATION },
+  { classification: 'InvalidSender', text: /null ?mx/i, not: /^556|does not accept mail/i },
+  { classification: 'PolicyRelated', text: /(blocked|rejected) by (the )?(recipient|user)/i },
+  { classification: 'SpamBlock', text: BLOCKED },
+  { classification: 'PolicyRelated', text: RATE },
+  { classification: 'InvalidSender', text: SENDER },
+  { classification: 'QuotaIssues', text: FULL },
+  { classification: 'ContentRelated', text: SIZE },
+  { classification: 'VirusRelated', text: VIRUS },
+  { classification: 'SpamContent', text: SPAM },
+  { classification: 'RelayingIssues', text: RELAY },
+  { classification: 'TransientFailure', text: TEMPORARY },
+  { classification: 'InvalidSender', text: DNS_FAULT },
+  { classification: 'PolicyRelated', text: CLIENT },
+  { classification: 'PolicyRelated', text: PREFERENCE },
+  // Exchange says "Recipient address rejected: Access denied" of who is not in its directory.
+  { classification: 'PolicyRelated', text: POLICY, not: /^550 5\.4\.1 .{0,40}rejected ?: access denied/i },
+  { classification: 'ContentRelated', text: /\bcontent\b|\battachment/i },
+]
+
+export const RULES: readonly Rule[] = [
+  { classification: 'TransientFailure', text: /^4.*gr[ae]y-? ?list/i },
+  { classification: 'PolicyRelated', text: /too many (invalid recipients|errors|unknown|bad )/i },
+  {
+    classification: 'PolicyRelated',
+    text: /(daily|hourly) .{0,20}(limit|quota)|unusual rate|receivingrate|exceeded .{0,60}per (hour|day)|limit .{0,40}(per|in an) (hour|day)|receiv\w+ .{0,20}too (quickly|fast)/i,
+  },
+  {
+    classification: 'InvalidRecipient',
+    text: /\b5\.1\.10\b.*(resolver\.adr|recipientnotfound)/i,
+    phases: RECIPIENT_PHASES,
+    hard: true,
+  },
+  {
+    classification: 'BadDomain',
+    text: /^556|null ?mx|\b5\.7\.18\b|\b5\.1\.10\b/i,
+    not: /sender|\b5\.7\.27\b/i,
+    hard: true,
+  },
+  {
+    classification: 'InactiveMailbox',
+    text: /overquotaperm\b|\b(account|mailbox|user|recipient)\b[^.;]{0,60}\b(disabled|inactive|inactivity|suspended|closed|deactivated|discontinued|not activ(e|ated))\b|\b(disabled|inactive|suspended) ?(e?-?mail )?(account|mailbox|user|recipient|address)/i,
+    not: /\bsend(er|ing)\b|\byour (account|domain|ip|server)/i,
+    hard: true,
+  },
+  {
+    classification: 'QuotaIssues',
+    text: /\b[45]\.2\.2\b|over ?-?quota|quota (exceeded|violation)|exceeded .{0,20}quota|(mailbox|inbox) (is |was )?full|out of storage|mailbox limit exc?ee|exceeded storage|^552.*storage allocation/i,
+  },
+  { classification: 'ContentRelated', text: new RegExp(`\\b[45]\\.2\\.3\\b|\\b[45]\\.3\\.4\\b|${SIZE.source}`, 'i') },
+  {
+    classification: 'AuthenticationFailed',
+    text: /\b[45]\.7\.(2[0-69]|30|509|515)\b|\bdmarc\b|\b(dkim|spf)\b.{0,60}(fail|(not|n't) pass|invalid|missing|required|policy)|(fail|(not|n't) pass|invalid|missing).{0,40}\b(dkim|spf)\b|unauthenticated|not authenticated|dmarcrejection|authentication (is )?required|smtp authentication|spoof|(starttls|tls) (is )?required|\bptr\b|\br ?dns\b|reverse dns|cannot find your (reverse )?hostname/i,
+    not: /relay/i,
+  },
+  { classification: 'VirusRelated', text: VIRUS },
+  {
+    classification: 'ProhibitedAttachment',
+    text: /(attachment|file (type|name|extension)).{0,60}(block|not (allowed|accepted|permitted)|prohibit|reject|forbid|banned)|(block|banned|prohibited|forbidden) .{0,20}(attachment|file (type|extension))/i,
+  },
+  {
+    classification: 'InvalidSender',
+    text: /\b[45]\.1\.[78]\b|\b5\.7\.27\b|sender (address|domain)?.{0,60}(reject|denied|does not exist|not exist|invalid|unresolv|not resolve|not found|verif|must exist|has (no|null)\b|resolve fail)|domain of sender|invalid sender|sender verify|verification failed for @|invalid dns/i,
+    not: /frequen|dnsbl|spamhaus|(block|black) ?list/i,
+  },
+  { classification: 'SpamBlock', text: BLOCKED, not: /blocked by the recipient|blocked using spam/i },
+  {
+    classification: 'SpamContent',
+    text: SPAM,
+  },
+  {
+    classification: 'InvalidRecipient',
+    text: /\b5\.1\.[123]\b|^550 #?5\.1\.\d+ (?!.*access denied).*reject|\b5\.4\.1\b.*(recipient|access denied)|\b5\.5\.0\b.*mailbox/i,
+    phases: RECIPIENT_PHASES,
+    hard: true,
+  },
+  { classification: 'InvalidRecipient', text: UNKNOWN_RECIPIENT, phases: RECIPIENT_PHASES, hard: true },
+  { classification: 'RelayingIssues', text: RELAY },
+  { classification: 'QuotaIssues', text: FULL },
+  {
+    classification: 'RoutingErrors',
+    text: /\b[45]\.4\.[46]\b|unrouteable|unroutable|mail ?loop|loops back|looping|too many hops/i,
+  },
+  { classification: 'TooManyRecipients', text: /\b[45]\.5\.3\b|too many recipients/i, temporary: true },
+  { classification: 'AuthenticationFailed', text: AUTHENTICATION },
+  {
+    classification: 'PolicyRelated',
+    text: /polic(y|ies)|rate ?-?limit|frequency|too many (connections|messages)|throttl|try (again|later)|\b[45]\.7\.(?!13\b)\d+|denied|reject|not allowed|prohibit|blocked|refused/i,
+  },
+  { classification: 'InactiveMailbox', text: /\b5\.2\.1\b|\b5\.7\.13\b|\b5\.1\.6\b/i, hard: true },
+  {
+    classification: 'InvalidRecipient',
+    text: /^55[013]( 5\.[10]\.\d+)?( .*\b(unknown|unavailable|no such|not found|not exist|invalid (user|recipient|mailbox|address)).*)?$/i,
+    // Of a domain or a look-up it says nothing about the recipient.
+    not: /\b(domain|dns)\b/i,
+    phases: ['rcpt'],
+    hard: true,
+  },
+  { classification: 'ProtocolErrors', text: /^50[0-4]|\b[45]\.[56]\.\d+|syntax error|^(?![2-5]\d\d( |$))/i },
+  { classification: 'DNSFailure', text: /\b[45]\.4\.3\b/ },
+  { classification: 'NoAnswerFromHost', text: /\b[45]\.4\.1\b/, not: /relay/i },
+  { classification: 'BadConnection', text: /^421 4\.4\.2\b/ },
+  { classification: 'TransientFailure', text: /^4/ },
+  { classification: 'Uncategorized', text: /(?:)/ },
+]
