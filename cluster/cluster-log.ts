@@ -12,17 +12,34 @@ export interface ShardLog {
   threw(facts: { shard: number; name: string }, error: unknown): void
   doubt(facts: { shard: number; seq: number }): void
   badop(facts: { shard: number; reason: string }): void
+  /** The store stands before `commits` confirmed ones; `sinceMs`: when the first of them was, as far as is remembered. */
+  lost(facts: { shard: number; commits: number; sinceMs: number | null }): void
   committed(facts: { shard: number; works: number; ms: number }): void
 }
 
-/** What shards tell, as sentences; `committed` hears of each confirmed commit: ms and works. */
-export function makeShardLog(log: ClusterLog, committed: (ms: number, works: number) => void): ShardLog {
+/** Who counts what shards tell. */
+interface Counting {
+  /** A commit was confirmed after `ms`; it held `works`. */
+  committed(ms: number, works: number): void
+  /** The store stands before so many commits that were confirmed. */
+  lost(commits: number): void
+  /** Milliseconds since the epoch as people read them. */
+  instant(ms: number): string
+}
+
+/** What shards tell, as sentences. */
+export function makeShardLog(log: ClusterLog, counting: Counting): ShardLog {
   return {
     halted: (facts) => log.error(facts, 'A shard is torn and stays stopped: see `sendwright inspect`'),
     threw: (facts, error) => log.error({ ...facts, error: nameOfError(error) }, 'A behaviour threw'),
     doubt: (facts) => log.warn(facts, 'A commit got no answer and is sent again'),
     badop: (facts) => log.error(facts, 'The store refused a commit as against the rules'),
-    committed: ({ ms, works }) => committed(ms, works),
+    lost: ({ shard, commits, sinceMs }) => {
+      const since = sinceMs === null ? 'unknown' : counting.instant(sinceMs)
+      log.error({ shard, commits, since }, 'The store has lost confirmed commits: what was accepted since then is gone')
+      counting.lost(commits)
+    },
+    committed: ({ ms, works }) => counting.committed(ms, works),
   }
 }
 

@@ -8,8 +8,9 @@
  */
 
 import { newCmdId } from '../cluster/cmd-id.ts'
+import type { WorkerOptions } from '../cluster/worker/options.ts'
 import { startWatchdog } from '../cluster/worker/watchdog.ts'
-import type { Worker, WorkerOptions } from '../cluster/worker/worker.ts'
+import type { Worker } from '../cluster/worker/worker.ts'
 import type { CreateAccountBody } from './actors/account/create-account.ts'
 import type { SmtpChanges } from './outbound/threads.ts'
 import type { Config } from './process/config.ts'

@@ -20,6 +20,7 @@ import { type AskResult, answerWork, askedWork, type Work } from '../work.ts'
 import { discardPlan, type Plan } from './batch.ts'
 import { DueScanner } from './due-scanner.ts'
 import { ShardInbox } from './inbox.ts'
+import { KnownCommits } from './known-commits.ts'
 import type { InFlight } from './loop.ts'
 import { ShardVerdicts } from './verdict.ts'
 import type { ShardWorld } from './world.ts'
@@ -36,6 +37,8 @@ const LANES_MAX = 1_000_000
 const CLOSE_MAX_MS = 8_000
 
 export class Shard extends ShardVerdicts {
+  /** What was confirmed here. */
+  readonly confirmedCommits = new KnownCommits()
   private readonly scanner: DueScanner
   private readonly inbox: ShardInbox
   private stopping = false
@@ -184,6 +187,12 @@ export class Shard extends ShardVerdicts {
     void this.fenced(flight)
   }
 
+  /** The store stands at `storeSeq`: where that is before what was confirmed (by `known`), it is told, once. */
+  noteLoss(storeSeq: number, known: KnownCommits = this.confirmedCommits): void {
+    const loss = known.lossAt(storeSeq)
+    if (loss !== null) this.world.log.lost({ shard: this.id, ...loss })
+  }
+
   /** Forgets states that were not used for a while, before the next batch begins. */
   sweep(): void {
     this.sweepDue = true
@@ -260,6 +269,7 @@ export class Shard extends ShardVerdicts {
     this.inFlight = null
     this.memory.take(plan.draft, this.world.clock.nowMs())
     this.meta.seq = commit.seq + 1
+    this.confirmedCommits.note(this.meta.seq, this.world.clock.nowMs())
     this.fields.note(plan)
     if (plan.lid !== '') this.meta.lid = plan.lid
     this.keepLaid({ seq: this.meta.seq, overlay: plan.overlay })

@@ -25,6 +25,7 @@ export abstract class ShardVerdicts extends ShardLoop {
   protected abstract discard(plan: Plan): void
   protected abstract halt(reason: string): void
   protected abstract hasMoved(): void
+  protected abstract noteLoss(storeSeq: number): void
 
   protected settle(flight: InFlight, verdict: Verdict): void {
     switch (verdict.kind) {
@@ -34,6 +35,7 @@ export abstract class ShardVerdicts extends ShardLoop {
       case 'fenced':
         return void this.fenced(flight)
       case 'conflict':
+        this.noteLoss(verdict.seq)
         if (verdict.seq < flight.commit.seq) return void this.giveUp(flight)
         return void this.halt(`Sequence number ${verdict.seq} is above mine, ${flight.commit.seq}`)
       case 'torn':

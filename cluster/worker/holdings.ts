@@ -6,6 +6,7 @@
  * nothing has changed for a while, a few at a time.
  */
 import type { Clock } from '../clock.ts'
+import type { KnownCommits } from '../shard/known-commits.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { Meta, Store } from '../store.ts'
 import type { Members } from './members.ts'
@@ -36,6 +37,8 @@ export class Holdings {
   private readonly opening = new Set<number>()
   private readonly owners = new Map<number, string>()
   private readonly freeSinceMs = new Map<number, number>()
+  /** What the last object of a shard that has ended here had confirmed: the next one must find it. */
+  private readonly ended = new Map<number, KnownCommits>()
   private isClosed = false
 
   constructor(deps: HoldingsDeps) {
@@ -98,6 +101,7 @@ export class Holdings {
   async gone(shard: Shard): Promise<void> {
     if (this.shards.get(shard.id) !== shard) return
     this.shards.delete(shard.id)
+    this.ended.set(shard.id, shard.confirmedCommits)
     await this.check([shard.id])
   }
 
@@ -111,6 +115,7 @@ export class Holdings {
     await shard.close()
     if (this.shards.get(shard.id) !== shard) return
     this.shards.delete(shard.id)
+    this.ended.set(shard.id, shard.confirmedCommits)
     this.owners.set(shard.id, '')
     this.freeSinceMs.set(shard.id, this.deps.clock.monotonicMs())
   }
@@ -123,6 +128,7 @@ export class Holdings {
     const mine = this.shards.get(shard)
     if (mine !== known.shard || !(mine.accepts || mine.halted)) return
     const hasLost = !mine.halted && known.seq > (meta?.seq ?? 0)
+    if (hasLost) mine.noteLoss(meta?.seq ?? 0)
     if (mine.token !== (meta?.token ?? '') || hasLost) mine.drop()
   }
 
@@ -150,6 +156,8 @@ export class Holdings {
     const opened = await shard.open(saw)
     this.opening.delete(id)
     if (!opened || !shard.running) return
+    shard.noteLoss(shard.seq, this.ended.get(id))
+    this.ended.delete(id)
     if (this.isClosed) return shard.close()
     this.freeSinceMs.delete(id)
     this.owners.set(id, this.deps.me)

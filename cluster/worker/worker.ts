@@ -4,18 +4,19 @@
  * Liveness is per worker (the heartbeat), safety per shard (the token in every commit). A worker that takes no shards
  * asks those that do. States: running, leaving (its shards are given back, attempts under way end), ended.
  */
-import type { Behaviours, Command, CommandType } from '../behaviour.ts'
+import type { Command, CommandType } from '../behaviour.ts'
 import { type Clock, makeClock } from '../clock.ts'
-import { type ClusterLog, makeShardLog, nameOfError } from '../cluster-log.ts'
+import { makeShardLog, nameOfError } from '../cluster-log.ts'
 import { newCmdId } from '../cmd-id.ts'
 import { assert } from '../fault.ts'
 import { type Claim, Pump } from '../items/pump.ts'
 import { ASK_LIFE_MS, Shard } from '../shard/shard.ts'
 import type { ShardWorld } from '../shard/world.ts'
-import type { Listening, Store, WorkerRecord } from '../store.ts'
+import type { Listening } from '../store.ts'
 import { type AskResult, answerWork, bytesOfBlobs, type Work } from '../work.ts'
 import { Holdings } from './holdings.ts'
 import { Members } from './members.ts'
+import type { WorkerOptions, WorkerStats } from './options.ts'
 import { OutcomeSender } from './outcome-sender.ts'
 import { type Answer, type RemoteAsk, RemoteAsks } from './remote-ask.ts'
 import { STUCK_MS, StuckCount } from './stuck-count.ts'
@@ -40,47 +41,6 @@ const MOVING_MS = 60_000
 const ALONE_MS = 60_000
 /** Alone, only what this process itself put into a mailbox lies there, and its bell may have been lost. */
 const ALONE_SWEEP_MS = 5_000
-
-/** What of a worker's record does not change while it runs, and what its connection says. */
-export type Identity = Omit<WorkerRecord, 'beats' | 'isLeaving' | 'takesShards'>
-
-export interface WorkerOptions {
-  readonly store: Store
-  readonly behaviours: Behaviours
-  readonly log: ClusterLog
-  /** Number of shards of the installation. */
-  readonly shards: number
-  /** False: it holds no shard, and asks those who do. Default true. */
-  readonly takesShards?: boolean
-  /** A number in [0, 1). */
-  readonly random: () => number
-  /** This process, for its record; asked at each heartbeat, because connections come and go. */
-  readonly identity: () => Identity
-  readonly clock?: Clock
-  /** Fields of hashes that the shards may remember together. */
-  readonly fieldsMax?: number
-  /** Whether the process that a record names is known to be gone (same machine). */
-  processGone?(record: WorkerRecord): boolean
-  /** Told of each confirmed commit: its duration in ms and how many works it held. */
-  committed?(ms: number, works: number): void
-  /** Shards got stuck again and again: the process had better end. */
-  hopeless?(): void
-  /** Makes a shard; tests plant broken ones. */
-  makeShard?(id: number, world: ShardWorld): Shard
-  /** What of the world a test changes. */
-  readonly world?: Partial<ShardWorld>
-}
-
-export interface WorkerStats {
-  readonly shards: number
-  readonly running: number
-  readonly halted: number
-  readonly waiting: number
-  readonly underWay: number
-  readonly commits: number
-  /** Asks to other processes that wait. */
-  readonly asking: number
-}
 
 /** Starts a worker and takes every shard that is free. Rejects when the store does not answer within 30 s. */
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
@@ -258,9 +218,13 @@ export class Worker {
         if (shard !== undefined && !shard.running) void this.holdings.gone(shard)
       },
       resync: (nowMs, sentAtMs) => this.clock.set(nowMs, sentAtMs),
-      log: makeShardLog(this.options.log, (ms, works) => {
-        this.commits += 1
-        this.options.committed?.(ms, works)
+      log: makeShardLog(this.options.log, {
+        committed: (ms, works) => {
+          this.commits += 1
+          this.options.committed?.(ms, works)
+        },
+        lost: (commits) => this.options.lostCommits?.(commits),
+        instant: (ms) => new Date(ms).toISOString(),
       }),
       ...this.options.world,
     }

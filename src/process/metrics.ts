@@ -28,6 +28,8 @@ export interface Metrics {
   accepted(recipients: number, ms: number): void
   /** A commit was confirmed after `ms`. */
   committed(ms: number): void
+  /** The store stands before so many commits that it had confirmed. */
+  lostCommits(commits: number): void
   /** An accepted answer was given again for its Idempotency-Key. */
   replayed(): void
   /** A send was refused by its decision with this code of the contract. */
@@ -51,6 +53,7 @@ interface Counts {
   requests: number
   recipients: number
   replays: number
+  lostCommits: number
   readonly refusals: Map<string, number>
   /** By result and class, joined by a blank. */
   readonly attempts: Map<string, number>
@@ -71,6 +74,7 @@ export function makeMetrics(): Metrics {
     requests: 0,
     recipients: 0,
     replays: 0,
+    lostCommits: 0,
     refusals: new Map(),
     attempts: new Map(),
     sessions: new Map(),
@@ -90,6 +94,9 @@ export function makeMetrics(): Metrics {
       recordMs(counts.latency, ms)
     },
     committed: (ms) => recordMs(counts.commits, ms),
+    lostCommits(commits) {
+      counts.lostCommits += commits
+    },
     replayed() {
       counts.replays += 1
     },
@@ -138,6 +145,7 @@ async function makePage(counts: Counts): Promise<Page> {
   total('accepted_requests', 'Sends accepted by this process', () => counts.requests)
   total('accepted_recipients', 'Recipients of accepted sends', () => counts.recipients)
   total('replayed_requests', 'Accepted answers given again for their Idempotency-Key', () => counts.replays)
+  total('store_lost_commits', 'Commits that the store had confirmed and has lost', () => counts.lostCommits)
   labelled('refused_sends', 'Sends refused by their decision, by code', { labels: ['code'], values: counts.refusals })
   const result = { labels: ['result', 'class'], values: counts.attempts }
   labelled('attempts', 'Attempts ended, by result and class', result)

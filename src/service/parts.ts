@@ -12,7 +12,8 @@ import { SHARDS } from '../../cluster/id.ts'
 import { WORKERS_KEY } from '../../cluster/keyspace.ts'
 import { connectRedisStore, type RedisStore } from '../../cluster/redis/store.ts'
 import type { WorkerRecord } from '../../cluster/store.ts'
-import { startWorker, type Worker, type WorkerOptions } from '../../cluster/worker/worker.ts'
+import type { WorkerOptions } from '../../cluster/worker/options.ts'
+import { startWorker, type Worker } from '../../cluster/worker/worker.ts'
 import { BEHAVIOURS } from '../actors/behaviours.ts'
 import { checkDomain } from '../dns/check-domain.ts'
 import { createResolver, type Resolver } from '../dns/resolve.ts'
@@ -243,6 +244,7 @@ export async function openWorker(parts: Parts, { room, makeShard }: WorkerChange
     identity: () => ({ ...self, ...store.identity, roles: config.roles }),
     processGone: (record) => isProcessGone(record, self),
     committed: (ms) => metrics.committed(ms),
+    lostCommits: (commits) => metrics.lostCommits(commits),
     hopeless: () => parts.end(1),
     ...(makeShard !== undefined && { makeShard }),
   })

@@ -1,5 +1,5 @@
 /**
- * bugs - eighteen mistakes that a runtime like this one could have, each planted on its own.
+ * bugs - nineteen mistakes that a runtime like this one could have, each planted on its own.
  *
  * None of them is in the product: they are subclasses of its classes, wrappers of the store and variants of the toy
  * behaviours. The simulation must see every one of them.
@@ -82,6 +82,11 @@ export const BUGS: readonly Bug[] = [
     name: 'a head that is not written to',
     seenAs: /after its end|out of order|Two at once/,
     makeShard: (id, world) => new StaleShard(id, world),
+  },
+  {
+    name: 'commits that are lost are not told',
+    seenAs: /said nothing/,
+    makeShard: (id, world) => new SilentShard(id, world),
   },
   { name: 'an address written into a stream', seenAs: /address/, toy: { addressInStream: true } },
 ]
@@ -316,6 +321,13 @@ class StaleShard extends Shard {
     super(id, world)
     const note = this.fields.note.bind(this.fields)
     this.fields.note = (noted) => note({ ...noted, ops: noted.ops.filter(({ key }) => !key.includes(':due:')) })
+  }
+}
+
+/** Goes on where the store has lost commits as if nothing had been. */
+class SilentShard extends Shard {
+  override noteLoss(): void {
+    // Nothing is said.
   }
 }
 

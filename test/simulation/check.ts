@@ -28,6 +28,7 @@ export async function checkAll(sim: Simulation): Promise<void> {
     await checkAccount(sim, account, mine)
   }
   checkAsks(sim, logged)
+  checkLosses(sim)
   for (let shard = 0; shard < SHARDS; shard += 1) await checkShard(sim, shard)
   await checkMemory(sim)
 }
@@ -125,6 +126,13 @@ function checkRefused(sim: Simulation, { n, result, process, isRemote, askedAtMs
   if (isRemote && result.kind === 'unavailable' && sim.backAtMs.some((atMs) => atMs >= askedAtMs)) return
   if (isRemote && sim.observer.setBackAtMs.some((atMs) => atMs >= askedAtMs)) return
   sim.observer.violated(`Ask ${n}: told ${JSON.stringify(result)}, but it was accepted`)
+}
+
+/** Who had commits confirmed that the store has lost says so, if it lives. */
+function checkLosses(sim: Simulation): void {
+  for (const { shard, owner } of sim.losses)
+    if (owner.state === 'running' && owner.doubtedAtMs === Number.NEGATIVE_INFINITY && !owner.toldLosses.has(shard))
+      sim.observer.violated(`Shard ${shard}: the store has lost commits, and p${owner.n} said nothing`)
 }
 
 async function checkShard(sim: Simulation, shard: number): Promise<void> {

@@ -101,5 +101,10 @@ function setBack(sim: Simulation): void {
   if (lost === 0 || lost > SET_BACK_COMMITS_MAX) return
   sim.note(`set back by ${lost}`)
   sim.base.restore(marked.store as never)
+  const before = sim.observer.mark()
   sim.observer.setBack(marked.seen)
+  for (const [shard, seq] of before.seqs) {
+    const owner = sim.processes.find((process) => process.isAwake && process.shardOf(shard)?.seq === seq)
+    if (seq > (marked.seen.seqs.get(shard) ?? 0) && owner !== undefined) sim.losses.push({ shard, owner })
+  }
 }

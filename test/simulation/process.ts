@@ -50,6 +50,8 @@ export class SimProcess {
   /** Every shard object that it made, the newest of a shard last. */
   readonly shards: Shard[] = []
   effects: Effect[] = []
+  /** Shards of which it has told that the store lost commits. */
+  readonly toldLosses = new Set<number>()
   state: 'running' | 'paused' | 'stopping' | 'dead' = 'running'
   /** Virtual time of the last moment at which others could have believed it dead. */
   doubtedAtMs = Number.NEGATIVE_INFINITY
@@ -87,7 +89,11 @@ export class SimProcess {
       log: {
         info: () => undefined,
         warn: () => undefined,
-        error: (facts, sentence) => options.fault(`p${n} ${sentence} ${JSON.stringify(facts)}`),
+        error: (facts, sentence) => {
+          const { shard, commits = 0 } = facts as { shard?: number; commits?: number }
+          if (commits > 0 && shard !== undefined) this.toldLosses.add(shard)
+          options.fault(`p${n} ${sentence} ${JSON.stringify(facts)}`)
+        },
       },
       processGone: (record) => options.processGone(record),
       makeShard: (id, world) => {

@@ -64,6 +64,8 @@ export class Simulation {
   storeOffsetMs = STORE_BEGINS_MS
   /** Virtual times at which the store's clock went back. */
   readonly backAtMs: number[] = []
+  /** Commits that the store has lost under an owner that had them confirmed. */
+  readonly losses: { readonly shard: number; readonly owner: SimProcess }[] = []
   /** Chances of faults; all zero in peace. */
   faults = 1
   throwTimers = 0

@@ -40,6 +40,7 @@ export class Rig {
   readonly commits: Commit[] = []
   readonly forwarded: Work[] = []
   readonly halted: string[] = []
+  readonly lost: object[] = []
   /** The store is away for who reads what other processes left, and says so at once. */
   isDeaf = false
   looks = 0
@@ -138,6 +139,7 @@ export class Rig {
         threw: () => undefined,
         doubt: () => undefined,
         badop: () => undefined,
+        lost: (facts) => this.lost.push(facts),
         committed: () => undefined,
       },
     }

@@ -249,6 +249,28 @@ test('shard: a store that has lost commits makes it start anew; its asks go alon
   t.equal(rig.shard.running, false)
 })
 
+test('shard: how many commits the store has lost, and since when, is told once', async (t) => {
+  const rig = await new Rig().open()
+  const times: number[] = []
+  for (let n = 0; n < 3; n += 1) {
+    rig.ask()
+    await rig.pass(1_000)
+    times.push(rig.store.nowMs - 1_000)
+  }
+  rig.script = first({ kind: 'conflict', seq: 1 })
+  rig.ask()
+  await rig.pass(0)
+  rig.shard.noteLoss(0)
+  t.same(rig.lost, [{ shard: 0, commits: 2, sinceMs: times[1] }])
+  const other = await new Rig().open()
+  other.ask()
+  await other.pass(0)
+  other.shard.noteLoss(1)
+  t.same(other.lost, [], 'a store that has everything has lost nothing')
+  other.shard.noteLoss(0, rig.shard.confirmedCommits)
+  t.same(other.lost, [], 'what was told of an object before is not told of the next one')
+})
+
 test('shard: a torn store stops it for good', async (t) => {
   for (const verdict of [
     { kind: 'torn', reason: 'x' },

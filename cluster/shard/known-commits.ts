@@ -1,0 +1,38 @@
+/**
+ * known-commits - which commits of a shard were confirmed here, and when the last of them: it outlives the shard's object.
+ *
+ * Guarantees: that the store has lost some of them is found once, however often and by whomever it is looked at.
+ */
+
+/** A failover loses some seconds: of what is older, only that it is older is told. */
+const REMEMBERED = 64
+
+/** Commits that were confirmed and that the store no longer has. */
+export interface Loss {
+  readonly commits: number
+  /** When the first of them was confirmed; of a larger loss, when the first that is remembered was. Null: none is. */
+  readonly sinceMs: number | null
+}
+
+export class KnownCommits {
+  private readonly times: number[] = []
+  private last = 0
+  private isTold = false
+
+  /** The commit that brought the shard to `seq` was confirmed at `nowMs`. */
+  note(seq: number, nowMs: number): void {
+    this.times[seq % REMEMBERED] = nowMs
+    this.last = seq
+  }
+
+  /** What a store that stands at `storeSeq` has lost; null for nothing, and for what was told before. */
+  lossAt(storeSeq: number): Loss | null {
+    const commits = this.last - storeSeq
+    if (this.isTold || commits <= 0) return null
+    this.isTold = true
+    const first = Math.max(storeSeq + 1, this.last - REMEMBERED + 1)
+    const places = Array.from({ length: this.last - first + 1 }, (_, place) => first + place)
+    const atMs = places.map((seq) => this.times[seq % REMEMBERED]).find((time) => time !== undefined)
+    return { commits, sinceMs: atMs ?? null }
+  }
+}

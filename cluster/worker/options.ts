@@ -1,0 +1,50 @@
+/** worker-options - what a worker is made of, and what it tells of itself. */
+import type { Behaviours } from '../behaviour.ts'
+import type { Clock } from '../clock.ts'
+import type { ClusterLog } from '../cluster-log.ts'
+import type { Shard } from '../shard/shard.ts'
+import type { ShardWorld } from '../shard/world.ts'
+import type { Store, WorkerRecord } from '../store.ts'
+
+/** What of a worker's record does not change while it runs, and what its connection says. */
+export type Identity = Omit<WorkerRecord, 'beats' | 'isLeaving' | 'takesShards'>
+
+export interface WorkerOptions {
+  readonly store: Store
+  readonly behaviours: Behaviours
+  readonly log: ClusterLog
+  /** Number of shards of the installation. */
+  readonly shards: number
+  /** False: it holds no shard, and asks those who do. Default true. */
+  readonly takesShards?: boolean
+  /** A number in [0, 1). */
+  readonly random: () => number
+  /** This process, for its record; asked at each heartbeat, because connections come and go. */
+  readonly identity: () => Identity
+  readonly clock?: Clock
+  /** Fields of hashes that the shards may remember together. */
+  readonly fieldsMax?: number
+  /** Whether the process that a record names is known to be gone (same machine). */
+  processGone?(record: WorkerRecord): boolean
+  /** Told of each confirmed commit: its duration in ms and how many works it held. */
+  committed?(ms: number, works: number): void
+  /** The store stands before commits that this worker had confirmed: so many are gone. */
+  lostCommits?(commits: number): void
+  /** Shards got stuck again and again: the process had better end. */
+  hopeless?(): void
+  /** Makes a shard; tests plant broken ones. */
+  makeShard?(id: number, world: ShardWorld): Shard
+  /** What of the world a test changes. */
+  readonly world?: Partial<ShardWorld>
+}
+
+export interface WorkerStats {
+  readonly shards: number
+  readonly running: number
+  readonly halted: number
+  readonly waiting: number
+  readonly underWay: number
+  readonly commits: number
+  /** Asks to other processes that wait. */
+  readonly asking: number
+}

@@ -1,0 +1,22 @@
+/** Tests of cluster/shard/known-commits.ts. */
+import { test } from 'tap'
+import { KnownCommits } from '../../../cluster/shard/known-commits.ts'
+
+test('known-commits: what a store has lost, since when, and only once', async (t) => {
+  const known = new KnownCommits()
+  t.equal(known.lossAt(0), null, 'nothing was confirmed')
+  for (let seq = 11; seq <= 20; seq += 1) known.note(seq, seq * 100)
+  t.equal(known.lossAt(20), null)
+  t.equal(known.lossAt(25), null, 'others have gone on')
+  t.same(known.lossAt(17), { commits: 3, sinceMs: 1_800 })
+  t.equal(known.lossAt(16), null, 'it was told')
+})
+
+test('known-commits: of a loss that goes further back than is remembered, the oldest that is', async (t) => {
+  const known = new KnownCommits()
+  for (let seq = 1; seq <= 200; seq += 1) known.note(seq, seq)
+  t.same(known.lossAt(0), { commits: 200, sinceMs: 137 })
+  const taken = new KnownCommits()
+  taken.note(50, 5_000)
+  t.same(taken.lossAt(10), { commits: 40, sinceMs: 5_000 }, 'what the owner before confirmed is not known here')
+})
