@@ -7,7 +7,6 @@
 
 import { createHistogram, type RecordableHistogram } from 'node:perf_hooks'
 import type { Counter, Gauge, Registry } from 'prom-client'
-import type { QueueFigure } from '../views/operator/queue-figures.ts'
 
 /** How often the loop's lag is sampled once somebody watches; finer costs wake-ups in an idle process. */
 const LAG_RESOLUTION_MS = 100
@@ -20,6 +19,13 @@ export interface AttemptEnd {
   readonly classification: string | null
   /** Absent or null where there was none. */
   readonly session?: { readonly protocol: string | null; readonly isVerified: boolean; readonly isNew: boolean } | null
+}
+
+/** How many recipients wait for one site since less than `age`, as a label of the page says it. */
+export interface WaitingMail {
+  readonly site: string
+  readonly age: string
+  readonly recipients: number
 }
 
 /** Counters of one process. */
@@ -45,7 +51,7 @@ export interface Metrics {
   /** What was counted since the last call, for a line of the log. */
   take(): Record<string, number>
   /** The text of `/metrics`. In: figures of the runtime at this moment, by name; what waits to be delivered. */
-  format(figures: Readonly<Record<string, number>>, queue?: readonly QueueFigure[]): Promise<string>
+  format(figures: Readonly<Record<string, number>>, queue?: readonly WaitingMail[]): Promise<string>
   readonly contentType: string
 }
 
@@ -120,7 +126,7 @@ export function makeMetrics(): Metrics {
   }
 }
 
-type Page = (figures: Readonly<Record<string, number>>, queue: readonly QueueFigure[]) => Promise<string>
+type Page = (figures: Readonly<Record<string, number>>, queue: readonly WaitingMail[]) => Promise<string>
 
 /** Loads prom-client, registers everything once and answers what formats it. */
 async function makePage(counts: Counts): Promise<Page> {

@@ -1,5 +1,5 @@
 /**
- * send-command - the command that asks for messages to be accepted, made of a request in its one form
+ * send-command - the command that asks for messages to be accepted, made of an order in its one form
  *
  * All that needs the installation's secret is computed here: HMACs of addresses, hashes of the tag and of the
  * Idempotency-Key. The decision itself stays pure.
@@ -8,13 +8,12 @@
  */
 
 import type { Command } from '../../cluster/behaviour.ts'
-import { ROUTES } from '../../schemas/routes.ts'
 import type { SendBody, SendItem } from '../actors/message/send.ts'
-import type { KeyOwner } from '../http/key.ts'
-import type { EdgeRequest } from '../http/request.ts'
 import type { Secrets } from '../process/secrets.ts'
+import type { SourceLetter } from '../state/message/log-entry.ts'
 import type { PackedPart } from '../store/content.ts'
-import { fingerprintOf, type SendMessage } from './email-form.ts'
+import type { ServerKey } from '../views/key.ts'
+import type { SendMessage } from './email-form.ts'
 
 /** What of the settings decides how a message is sent. */
 export interface SendSettings {
@@ -33,26 +32,42 @@ export interface PackedMessage {
   readonly builtBytes: number | null
 }
 
-/** What is to be sent. */
-export interface SendInput {
-  readonly request: EdgeRequest
-  readonly owner: KeyOwner
-  readonly packed: readonly PackedMessage[]
+/** Messages that somebody wants sent, all or none. */
+export interface SendOrder {
+  /** When it came, monotonic ms. */
+  readonly startedAtMs: number
+  /** The key that was shown. */
+  readonly key: ServerKey
+  /** The way it came. */
+  readonly source: SourceLetter
   readonly cmdId: string
+  readonly messages: readonly SendMessage[]
+  /** Whether refusals name the message's `index`. */
+  readonly batch: boolean
+  /** The Idempotency-Key as given, and what two requests under it must share (`fingerprintOf`); null: none was given. */
+  readonly idempotency: { readonly key: string; readonly fingerprint: string } | null
+}
+
+/** The content of an order's messages. */
+export interface SendContent {
+  /** In the order of the messages. */
+  readonly packed: readonly PackedMessage[]
   /** Whether the content rides along as blobs; else it is written under its final names. */
   readonly rides: boolean
 }
 
 /** Makes the command. */
-export function makeSendCommand(settings: SendSettings, input: SendInput): Command<SendBody> {
-  const { request, owner, packed, cmdId, rides } = input
+export function makeSendCommand(
+  settings: SendSettings,
+  { key, source, cmdId, batch, idempotency }: SendOrder,
+  { packed, rides }: SendContent,
+): Command<SendBody> {
   const { secrets, billing } = settings
-  const serverId = owner.serverId as string
-  const key = request.idempotencyKey
+  const { serverId } = key
   const blobs: Uint8Array[] = []
   const messages: SendItem[] = []
   for (const one of packed) {
-    messages.push(makeItem(settings, owner, one, rides ? blobs.length : null))
+    messages.push(makeItem(settings, key, one, rides ? blobs.length : null))
     // What rides in the commit has one chunk a part.
     if (rides) for (const { chunks } of one.parts) blobs.push(chunks[0] as Uint8Array)
   }
@@ -60,22 +75,22 @@ export function makeSendCommand(settings: SendSettings, input: SendInput): Comma
     name: 'accept',
     cmdId,
     body: {
-      accountId: owner.accountId as string,
+      accountId: key.accountId,
       serverId,
-      test: owner.mode === 'test',
-      keyHash: owner.hash,
+      test: key.mode === 'test',
+      keyHash: key.hash,
       billing,
-      defaultStreamId: owner.defaultStreamId as string,
-      source: 'a',
+      defaultStreamId: key.defaultStreamId,
+      source,
       idempotency:
-        key === null
+        idempotency === null
           ? null
           : {
-              hash: secrets.idempotencyHash(serverId, key),
-              fingerprint: fingerprintOf(request.route.path, request.body),
+              hash: secrets.idempotencyHash(serverId, idempotency.key),
+              fingerprint: idempotency.fingerprint,
             },
       messages,
-      batch: request.route === ROUTES.sendBatch,
+      batch,
     },
     ...(rides && { blobs }),
   }
@@ -84,12 +99,10 @@ export function makeSendCommand(settings: SendSettings, input: SendInput): Comma
 /** In: the index of the message's first blob, null where its content is written before. */
 function makeItem(
   { secrets, hasRelay }: SendSettings,
-  owner: KeyOwner,
+  { accountId, serverId, mode }: ServerKey,
   { message, parts, builtBytes }: PackedMessage,
   firstBlob: number | null,
 ): SendItem {
-  const accountId = owner.accountId as string
-  const serverId = owner.serverId as string
   const { from } = message
   return {
     streamId: message.streamId,
@@ -126,7 +139,7 @@ function makeItem(
       })),
     },
     builtBytes,
-    lane: owner.mode === 'test' ? 'simulate' : hasRelay ? 'relay' : 'deliver',
+    lane: mode === 'test' ? 'simulate' : hasRelay ? 'relay' : 'deliver',
   }
 }
 

@@ -1,59 +1,49 @@
 /**
- * send - messages in their one form become a command, its decision becomes the answer
+ * send - messages in their one form become a command, and what was decided comes back
  *
- * Steps: pack content, size, keyed hashes, ask, answer. All that needs the secret is computed here, so the decision stays
- * pure. Content that is too large for the commit is written before the ask, after a look at key and account, and taken
- * away again when the ask did not make a message of it. One request is one command, however many messages it has.
+ * HTTP and SMTP send alike; each makes its own answer of what comes back. Steps: pack content, size, keyed hashes, ask.
+ * All that needs the secret is computed here, so the decision stays pure. Content that is too large for the commit is
+ * written before the ask, after a look at key and account, and taken away again when the ask did not make a message of
+ * it. One order is one command, however many messages it has.
  *
- * Spec send.size, send.room, limit.headers, request.idempotency
+ * Spec send.size, send.room, request.idempotency
  */
 
+import { randomUUID } from 'node:crypto'
 import type { Command } from '../../cluster/behaviour.ts'
 import { shardOf } from '../../cluster/id.ts'
 import type { Ask, AskResult } from '../../cluster/work.ts'
-import type { EmailAnswer } from '../../schemas/email.ts'
-import type { Accepted, SendBody, SendReply } from '../actors/message/send.ts'
-import type { KeyOwner } from '../http/key.ts'
-import type { EdgeRequest } from '../http/request.ts'
-import { type Answer, type Reply, refuse } from '../http/respond.ts'
+import type { SendBody, SendReply } from '../actors/message/send.ts'
+import { formatFeedbackId, hasFeedbackId } from '../mail/compose/feedback-id.ts'
 import { mayBeTooLarge } from '../mail/compose/size.ts'
+import type { SimulateJob } from '../outbound/thread/thread-job.ts'
 import type { Metrics } from '../process/metrics.ts'
-import { answerOf, answerRefused } from '../routes/answer.ts'
 import { type ContentStore, contentKeys, isInline, type PackedPart, packContent, writeParts } from '../store/content.ts'
-import { formatInstant } from '../views/instant.ts'
 import type { Reader } from '../views/key.ts'
 import { maySend } from '../views/owned.ts'
 import type { SendMessage } from './email-form.ts'
-import { makeSendCommand, type PackedMessage, type SendSettings } from './send-command.ts'
+import { makeSendCommand, type PackedMessage, type SendOrder, type SendSettings } from './send-command.ts'
 
-/** What the routes of sends need. */
+/** What sending needs. */
 export interface SendDeps extends SendSettings {
   readonly ask: Ask
   readonly read: Reader
-  readonly newCmdId: () => string
-  readonly nowMs: () => number
   readonly content: ContentStore
-  readonly metrics: Metrics
+  readonly metrics: Pick<Metrics, 'accepted' | 'replayed' | 'refused'>
   /** Whether the store has room for new mail. */
   readonly hasRoom: () => boolean
   /** Builds a message off the main thread and answers its bytes; null when it cannot be built. */
-  readonly measure: (message: SendMessage, contentId: string) => Promise<number | null>
+  readonly measure: (job: SimulateJob) => Promise<number | null>
 }
 
-/** A request to send, in its one form. */
-export interface Arrival {
-  readonly startedAtMs: number
-  readonly request: EdgeRequest
-  readonly messages: readonly SendMessage[]
-  readonly cmdId: string
-  /** Makes the answer's body of what was accepted, in the order of the messages. */
-  readonly answer: (accepted: readonly EmailAnswer[]) => object | undefined
-}
+/** How a send ends: what was decided, or how an ask ends without an answer. */
+export type SendResult =
+  | { readonly kind: 'answer'; readonly reply: SendReply }
+  | Exclude<AskResult, { readonly kind: 'answer' }>
 
 /** A send on its way. */
 interface Sending {
-  readonly arrival: Arrival
-  readonly owner: KeyOwner
+  readonly order: SendOrder
   readonly shard: number
   readonly packed: readonly PackedMessage[]
   readonly command: Command<SendBody>
@@ -66,16 +56,19 @@ interface Packing {
   readonly parts: readonly PackedPart[] | Promise<readonly PackedPart[]>
 }
 
-/** Sends the messages of a request, all or none. */
-export function sendAll(deps: SendDeps, arrival: Arrival): Answer | Promise<Answer> {
+/** As long as the real ones. */
+const SOME_IDS = { tagHash: '0'.repeat(8), streamId: '0'.repeat(8), accountId: '0'.repeat(8), senderId: '0'.repeat(12) }
+
+/** Sends the messages of an order, all or none. Never rejects for what the store or the decision says. */
+export function sendAll(deps: SendDeps, order: SendOrder): SendResult | Promise<SendResult> {
   // Spec send.room
-  if (!deps.hasRoom()) return refuse('unavailable')
-  const packing = arrival.messages.map(pack)
+  if (!deps.hasRoom()) return { kind: 'unavailable' }
+  const packing = order.messages.map(pack)
   const packed = packedAtOnce(packing)
-  if (packed === null) return sendLarge(deps, arrival, packing)
+  if (packed === null) return sendLarge(deps, order, packing)
   // What rides in the commit as it came is never too large: there is nothing to wait for but the decision.
-  const sending = prepare(deps, arrival, packed)
-  return deps.ask(sending.shard, sending.command).then((result) => conclude(deps, sending, result))
+  const sending = prepare(deps, order, packed)
+  return deps.ask(sending.shard, sending.command).then((result) => counted(deps, order, result))
 }
 
 function pack(message: SendMessage): Packing {
@@ -100,14 +93,14 @@ function ridesAlong(packed: readonly PackedMessage[]): boolean {
     : isInline(packed.flatMap(({ parts }) => parts))
 }
 
-async function sendLarge(deps: SendDeps, arrival: Arrival, packing: readonly Packing[]): Promise<Answer> {
-  const packed = await Promise.all(packing.map((one, place) => measured(deps, one, contentIdOf(arrival, place))))
-  const sending = prepare(deps, arrival, packed)
+async function sendLarge(deps: SendDeps, order: SendOrder, packing: readonly Packing[]): Promise<SendResult> {
+  const packed = await Promise.all(packing.map((one, place) => measured(deps, one, contentIdOf(order, place))))
+  const sending = prepare(deps, order, packed)
   const isWritten = sending.command.blobs === undefined && (await writeAhead(deps, sending))
-  const answer = conclude(deps, sending, await deps.ask(sending.shard, sending.command))
+  const result = counted(deps, order, await deps.ask(sending.shard, sending.command))
   // What is in doubt may yet be true: its content stays until it expires or is claimed.
-  if (isWritten && 'status' in answer && !isNew(answer)) await deps.content.removeContent(keysOf(sending))
-  return answer
+  if (isWritten && result.kind !== 'silent' && !isNew(result)) await deps.content.removeContent(keysOf(sending))
+  return result
 }
 
 // Spec send.size
@@ -116,78 +109,83 @@ async function measured(deps: SendDeps, packing: Packing, contentId: string): Pr
   const { message, attachmentBytes } = packing
   const { text, html } = message
   const size = { text, html, attachmentBytes: attachmentBytes.map(({ length }) => length) }
-  return { message, parts, builtBytes: mayBeTooLarge(size) ? await deps.measure(message, contentId) : null }
-}
-
-function prepare(deps: SendDeps, arrival: Arrival, packed: readonly PackedMessage[]): Sending {
-  const { request, cmdId } = arrival
-  const owner = request.key as KeyOwner
-  const command = makeSendCommand(deps, { request, owner, packed, cmdId, rides: ridesAlong(packed) })
-  return { arrival, owner, shard: shardOf(owner.accountId as string) as number, packed, command }
-}
-
-/** The answer to what came back; an accepted send is counted. */
-function conclude(deps: SendDeps, { arrival }: Sending, result: AskResult): Answer {
-  const answer = answerOf<SendReply>(result, (reply) => answerReply(deps, arrival, reply))
-  if ('status' in answer && isNew(answer)) {
-    let recipients = 0
-    for (const message of arrival.messages) recipients += message.recipients.length
-    deps.metrics.accepted(recipients, performance.now() - arrival.startedAtMs)
+  return {
+    message,
+    parts,
+    builtBytes: mayBeTooLarge(size) ? await deps.measure(measuringJob(message, contentId)) : null,
   }
-  return answer
 }
 
-/** Whether the answer says that messages were accepted now, and not before. */
-function isNew({ status, headers }: Reply): boolean {
-  return status === 200 && headers?.['Idempotent-Replayed'] === undefined
+function prepare(deps: SendDeps, order: SendOrder, packed: readonly PackedMessage[]): Sending {
+  const command = makeSendCommand(deps, order, { packed, rides: ridesAlong(packed) })
+  return { order, shard: shardOf(order.key.accountId) as number, packed, command }
+}
+
+/** Counts what came back: an accepted send by its recipients and how long it took, a refusal by its code. */
+function counted({ metrics }: SendDeps, { messages, startedAtMs }: SendOrder, asked: AskResult): SendResult {
+  if (asked.kind !== 'answer') return asked
+  const result = { kind: 'answer', reply: asked.reply as SendReply } as const
+  const { reply } = result
+  if (reply.kind === 'refused') metrics.refused(reply.code)
+  else if (reply.replayed) metrics.replayed()
+  else {
+    let recipients = 0
+    for (const message of messages) recipients += message.recipients.length
+    metrics.accepted(recipients, performance.now() - startedAtMs)
+  }
+  return result
+}
+
+/** Whether messages were accepted now, and not before. */
+function isNew(result: SendResult): boolean {
+  return result.kind === 'answer' && result.reply.kind === 'accepted' && !result.reply.replayed
 }
 
 /** The content of a message goes by its command and its place in the request. */
-function contentIdOf({ cmdId }: Arrival, place: number): string {
+function contentIdOf({ cmdId }: SendOrder, place: number): string {
   return `${cmdId}-${place}`
 }
 
-function keysOf({ arrival, shard, packed }: Sending): string[] {
-  return packed.flatMap(({ parts }, place) => contentKeys(shard, contentIdOf(arrival, place), parts))
+function keysOf({ order, shard, packed }: Sending): string[] {
+  return packed.flatMap(({ parts }, place) => contentKeys(shard, contentIdOf(order, place), parts))
 }
 
 /** Writes content that is too large for the commit. Out: true when something was written. */
-async function writeAhead(deps: SendDeps, { arrival, owner, shard, packed }: Sending): Promise<boolean> {
-  // Without its content a message that is accepted against this look fails in its commit, and is told `unavailable`.
-  if ((await maySend(deps.read, owner)) !== true) return false
+async function writeAhead(deps: SendDeps, { order, shard, packed }: Sending): Promise<boolean> {
+  // If this look refuses but the turn accepts, the commit misses the content: the answer is `unavailable`.
+  if ((await maySend(deps.read, order.key)) !== true) return false
   for (const [place, { parts }] of packed.entries())
-    await writeParts(deps.content, { shard, contentId: contentIdOf(arrival, place), parts })
+    await writeParts(deps.content, { shard, contentId: contentIdOf(order, place), parts })
   return true
 }
 
-function answerReply(deps: SendDeps, arrival: Arrival, reply: SendReply): Answer {
-  if (reply.kind === 'refused') {
-    deps.metrics.refused(reply.code)
-    return answerRefused(reply, deps.nowMs())
+/** The job that measures a message: built in a mail thread, sent to nobody. */
+export function measuringJob(message: SendMessage, contentId: string): SimulateJob {
+  const { from, recipients, subject, text, html, headers, tag, attachments } = message
+  // As long as the real one will be: nothing of it is known yet but whether there is a tag.
+  const feedbackId = formatFeedbackId({ ...SOME_IDS, tagHash: tag === null ? null : SOME_IDS.tagHash })
+  const shown = (kind: 'to' | 'cc') => recipients.filter((one) => one.kind === kind)
+  return {
+    message: {
+      // The message has no id yet; all ids are of one length, and none is measured twice.
+      messageId: randomUUID(),
+      acceptedAtMs: 0,
+      from,
+      to: shown('to').map(({ address, name }) => ({ address, name })),
+      cc: shown('cc').map(({ address, name }) => ({ address, name })),
+      subject,
+      text,
+      html,
+      headers,
+      ...(!hasFeedbackId(headers) && { feedbackId }),
+      attachments: attachments.map(({ name, contentType, contentId: id, content }) => ({
+        name,
+        contentType,
+        contentId: id,
+        content: Buffer.from(content, 'base64'),
+      })),
+      boundarySeed: contentId,
+    },
+    simulate: { address: from.address, attempt: 1 },
   }
-  const json = arrival.answer(answersOf(reply))
-  if (json === undefined) return refuse('internal_error')
-  if (reply.replayed) deps.metrics.replayed()
-  const headers = limitHeaders(reply, deps.nowMs())
-  if (reply.replayed) headers['Idempotent-Replayed'] = 'true'
-  return { status: 200, json, headers }
-}
-
-function answersOf({ messages, test }: Accepted): EmailAnswer[] {
-  const answers: EmailAnswer[] = []
-  for (const { messageId, submittedAtMs } of messages)
-    answers.push({ messageId, status: 'accepted', submittedAt: formatInstant(submittedAtMs), test })
-  return answers
-}
-
-/** Spec limit.headers */
-function limitHeaders({ rate }: Accepted, nowMs: number): Record<string, string> {
-  let policies = ''
-  let states = ''
-  for (const { scope, limit, left, resetsAtMs } of rate) {
-    const comma = policies === '' ? '' : ', '
-    policies += `${comma}"${scope}";q=${limit};w=60`
-    states += `${comma}"${scope}";r=${left};t=${Math.max(0, Math.ceil((resetsAtMs - nowMs) / 1000))}`
-  }
-  return { 'RateLimit-Policy': policies, RateLimit: states }
 }

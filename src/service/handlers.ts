@@ -22,7 +22,7 @@ import {
   makeRotateDkim,
   makeVerifyDomain,
 } from '../routes/domains.ts'
-import { makeSendBatch, makeSendEmail } from '../routes/email.ts'
+import { type EmailDeps, makeSendBatch, makeSendEmail } from '../routes/email.ts'
 import { makeReadMessage, makeSearchMessages, type SearchMessagesDeps } from '../routes/messages.ts'
 import { makeReadOpenapi } from '../routes/openapi.ts'
 import {
@@ -109,13 +109,12 @@ import {
   makeRemoveWebhook,
   makeSwitchWebhook,
 } from '../routes/webhooks.ts'
-import type { SendDeps } from '../sending/send.ts'
 import type { MessageDeps } from '../views/message/message.ts'
 
 /** What the handlers of all routes need. */
 export type RouteDeps = { readonly baseUrl: string } & StreamDeps &
   SearchMessagesDeps &
-  SendDeps &
+  EmailDeps &
   DomainDeps &
   HealthDeps &
   MessageDeps &

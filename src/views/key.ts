@@ -26,6 +26,15 @@ export interface KeyOwner {
   readonly hash: string
 }
 
+/** A key that sends, of one server. */
+export interface ServerKey extends KeyOwner {
+  readonly kind: 'server'
+  readonly accountId: string
+  readonly serverId: string
+  readonly mode: 'live' | 'test'
+  readonly defaultStreamId: string
+}
+
 /** A key to look for: the shard that it names, and its hash. */
 export interface SoughtKey {
   readonly shard: number

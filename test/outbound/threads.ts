@@ -11,6 +11,7 @@ import { readConfig } from '../../src/process/config.ts'
 import { createFence, markHeartbeat, monotonicMs } from '../../src/process/fence.ts'
 import type { Log } from '../../src/process/log.ts'
 import { makeSecrets } from '../../src/process/secrets.ts'
+import { measuringJob } from '../../src/sending/send.ts'
 
 const NEVER = new AbortController().signal
 
@@ -97,7 +98,7 @@ t.test('a message is measured in a thread', async (t) => {
       boundarySeed: 'c-0',
       ...{ text, html, headers, attachments, from, subject },
     })
-    t.equal(await room.measure({ ...message, tag }, 'c-0'), built.length, 'as long as what will be built')
+    t.equal(await room.measure(measuringJob({ ...message, tag }, 'c-0')), built.length, 'as long as what will be built')
   }
   t.ok(threads() > 0)
 })
