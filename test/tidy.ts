@@ -44,7 +44,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['src/actors/order'],
   ['src/state/message', 'src/state/webhook'],
   ['src/state'],
-  ['src/mail/compose', 'src/mail/report'],
+  ['src/mail/compose', 'src/mail/mime', 'src/mail/report'],
   ['src/mail'],
   ['schemas'],
   ['cluster/worker'],

@@ -1,0 +1,73 @@
+/**
+ * charset - bytes of a named charset as a string.
+ *
+ * Labels are those of the WHATWG Encoding Standard, since that is what mail clients read and write: "iso-8859-1" means
+ * windows-1252 there, so the curly quotes of Outlook survive. iconv-lite knows what that standard leaves out (cp850,
+ * utf-7, utf-16 with its byte order mark). A label that nobody knows is read as windows-1252.
+ * Guarantees: never throws; what comes out is well-formed and costs time linear in the bytes.
+ */
+
+import iconv from 'iconv-lite'
+
+type Decode = (bytes: Uint8Array) => string
+
+const LABEL_CHARS_MAX = 60
+/** Labels of hostile mail are many; the few that are in use come back at once. */
+const KNOWN_MAX = 100
+/** Node's own decoder of windows-1252 makes C1 controls of 0x80 to 0x9F. */
+const WINDOWS_1252 = 'windows-1252'
+/** Mail says this of anything, UTF-8 most of all. */
+const SAYS_NOTHING = /^(?:|us-ascii|ascii|ansi_x3\.4-1968|7bit|8bit|binary|default|unknown-8bit|unknown|x-unknown)$/
+/** Labels whose byte order mark counts, or which the standard refuses. */
+const ICONV_FIRST = /^(?:utf-?16|utf-?32|ucs-?2|ucs-?4)$/
+const SURROGATES = /\p{Surrogate}/gu
+
+const known = new Map<string, Decode>()
+const strictUtf8 = new TextDecoder('utf-8', { fatal: true })
+
+/** Decodes bytes. In: the label as the mail gives it, null for none: UTF-8 where the bytes are that, else windows-1252. */
+export function decodeCharset(bytes: Uint8Array, label: string | null): string {
+  const name = (label ?? '').trim().toLowerCase()
+  const text = SAYS_NOTHING.test(name) ? guess(bytes) : decoderOf(name)(bytes)
+  return text.replace(SURROGATES, '\ufffd')
+}
+
+function guess(bytes: Uint8Array): string {
+  try {
+    return strictUtf8.decode(bytes)
+  } catch {
+    // The only way to learn that bytes are no UTF-8 is this exception.
+    return decodeWindows1252(bytes)
+  }
+}
+
+function decodeWindows1252(bytes: Uint8Array): string {
+  return iconv.decode(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), WINDOWS_1252)
+}
+
+function decoderOf(name: string): Decode {
+  const found = known.get(name)
+  if (found !== undefined) return found
+  if (known.size >= KNOWN_MAX) known.clear()
+  const made = makeDecoder(name)
+  known.set(name, made)
+  return made
+}
+
+function makeDecoder(name: string): Decode {
+  if (name.length > LABEL_CHARS_MAX) return decodeWindows1252
+  const standard = ICONV_FIRST.test(name) ? null : standardDecoder(name)
+  if (standard !== null)
+    return standard.encoding === WINDOWS_1252 ? decodeWindows1252 : (bytes) => standard.decode(bytes)
+  if (!iconv.encodingExists(name)) return decodeWindows1252
+  return (bytes) => iconv.decode(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), name)
+}
+
+function standardDecoder(name: string): InstanceType<typeof TextDecoder> | null {
+  try {
+    return new TextDecoder(name)
+  } catch {
+    // A RangeError is how it says that it does not know the label.
+    return null
+  }
+}

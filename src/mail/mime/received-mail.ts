@@ -1,0 +1,64 @@
+/**
+ * received-mail - a received mail, parsed: what the API, the `inbound` event and the search show of it.
+ *
+ * Bytes in, result out: no clock, no randomness, nothing is fetched. Whoever calls it gives it a thread with 20 seconds
+ * and a bound of memory, and calls `failMail` where these are passed.
+ * Guarantees: time and memory linear in the bytes, for any bytes; a mail is never lost: what passes a limit is named by
+ * one issue, and where it is a hard one the top fields stay as far as they were read.
+ *
+ * Spec inbound.parse
+ */
+
+import { isDecodedTooLarge, type MailBody, readBody } from './body.ts'
+import { readHeaderBlock } from './header-block.ts'
+import { type MailHeader, readMailHeader } from './mail-header.ts'
+import { type HardIssue, namedIssue, type ParseIssue, type SoftIssue } from './parse-issue.ts'
+import { walkMail } from './walk.ts'
+
+/** A parsed mail. */
+export interface ReceivedMail extends MailHeader, MailBody {
+  readonly sizeBytes: number
+  readonly parseIssue: ParseIssue | null
+}
+
+const NO_BODY: MailBody = {
+  text: null,
+  html: null,
+  hasText: false,
+  hasHtml: false,
+  contentOmitted: null,
+  attachments: [],
+}
+
+/**
+ * Parses a mail as it was received. `onHeader` is told what stands if nothing follows, before the body is looked at: the
+ * thread posts it, so that a mail whose body takes too long keeps its fields.
+ */
+export function parseReceivedMail(raw: Buffer, onHeader: (mail: ReceivedMail) => void = () => undefined): ReceivedMail {
+  const soft = new Set<SoftIssue>()
+  const top = readHeaderBlock(raw, 0)
+  const header = readMailHeader(top, soft)
+  const make = (hard: HardIssue | null, body: MailBody): ReceivedMail => ({
+    ...header,
+    ...body,
+    sizeBytes: raw.length,
+    parseIssue: namedIssue(hard, soft),
+  })
+  if (top.issue !== null) return make(top.issue, NO_BODY)
+  if (top.fields.length === 0) return make('no_headers', NO_BODY)
+  onHeader(make(null, NO_BODY))
+  const tree = walkMail(raw, top, soft)
+  if (tree.issue !== null) return make(tree.issue, NO_BODY)
+  if (isDecodedTooLarge(raw, tree.nodes)) return make('decoded_too_large', NO_BODY)
+  const body = readBody(raw, tree.nodes, soft)
+  return make(null, body)
+}
+
+/** The result where parsing was ended: the fields that `onHeader` told, null where it had not come so far. */
+export function failMail(
+  told: ReceivedMail | null,
+  { issue, sizeBytes }: { issue: 'parse_timeout' | 'parser_error'; sizeBytes: number },
+): ReceivedMail {
+  const header = told ?? readMailHeader({ fields: [], bodyStart: 0, isMalformed: false, issue: null }, new Set())
+  return { ...header, ...NO_BODY, isNamedWhole: told?.isNamedWhole ?? false, sizeBytes, parseIssue: issue }
+}
