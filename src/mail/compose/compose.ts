@@ -15,6 +15,10 @@ import { encode as encodeQp, wrap as wrapQp } from 'nodemailer/lib/qp'
 
 /** Octets of one encoded line of a body (RFC 2045 6.7 and 6.8). */
 const LINE_OCTETS_MAX = 76
+/** Octets of a line that is not encoded, without its end (RFC 5322 2.1.1). */
+const MAIL_LINE_OCTETS_MAX = 998
+/** What base64 makes of a byte, by which the size of a message is bounded before it is built. */
+const BASE64_GROWTH = 4 / 3
 /** Octets of one encoded word with its frame; what nodemailer uses for its own header values. */
 const WORD_OCTETS_MAX = 52
 /**
@@ -38,7 +42,7 @@ export interface ComposeAttachment {
   readonly name: string
   /** `type/subtype` in lower case; null = told by the name. */
   readonly contentType: string | null
-  /** Makes the part inline and, with html, related to it (RFC 2392). */
+  /** Makes the part related to the html (RFC 2392), and inline where no reader takes it for a piece of the body. */
   readonly contentId: string | null
   readonly content: Buffer
 }
@@ -154,18 +158,34 @@ function formatValue(value: string): string | { value: string; prepared: true; f
   return { value: encodeWord(value, 'Q', WORD_OCTETS_MAX), prepared: true, foldLines: true }
 }
 
-function formatAttachment(attachment: ComposeAttachment) {
-  const told = attachment.contentType ?? detectMimeType(attachment.name.split('.').pop() ?? 'bin')
+function formatAttachment({ name, contentType, contentId, content }: ComposeAttachment) {
+  const told = contentType ?? detectMimeType(name.split('.').pop() ?? 'bin')
+  const message = /^message\//i.test(told) ? asMailLines(content) : null
+  // A multipart type would need a boundary that the bytes may not have; RFC 2046 5.2.1 forbids to encode a message.
+  const isWhatItIs = message !== null || !/^(multipart|message)\//i.test(told)
+  // Readers merge an inline text or message into the body; by its id it is found wherever it stands.
+  const isInline = contentId !== null && !/^(text|message)\//i.test(told)
   return {
-    filename: attachment.name,
-    content: attachment.content,
-    // A multipart type would need a boundary that the bytes may not have.
-    contentType: /^multipart\//i.test(told) ? 'application/octet-stream' : told,
-    // Also for message/*: RFC 2046 5.2.1 wants it bare, but then long lines and 8-bit bytes would go out as they are.
-    contentTransferEncoding: 'base64',
-    contentDisposition: attachment.contentId === null ? 'attachment' : 'inline',
-    ...(attachment.contentId !== null && { cid: formatContentId(attachment.contentId) }),
+    filename: name,
+    content: message ?? content,
+    contentType: isWhatItIs ? told : 'application/octet-stream',
+    contentTransferEncoding: message === null ? 'base64' : '7bit',
+    contentDisposition: isInline ? 'inline' : 'attachment',
+    ...(contentId !== null && { cid: formatContentId(contentId) }),
   }
+}
+
+/**
+ * The bytes of a mail as they may stand in another one without encoding (RFC 2045 2.7): lines of ASCII that end in CRLF.
+ * Null where they may not: other bytes, NUL, lone CR, long lines, nothing at all, or more bytes than base64 would take.
+ */
+function asMailLines(content: Buffer): Buffer | null {
+  const bytes = content.toString('latin1')
+  if (bytes === '' || /[\0\u0080-\u00ff]/.test(bytes)) return null
+  const text = bytes.replace(/(?<!\r)\n/g, '\r\n')
+  const lines = text.split('\r\n')
+  if (lines.some((line) => line.length > MAIL_LINE_OCTETS_MAX || line.includes('\r'))) return null
+  return text.length <= content.length * BASE64_GROWTH ? Buffer.from(text, 'latin1') : null
 }
 
 /** Header bytes are ASCII: anything else in a content id is percent-encoded, as in the `cid:` URL (RFC 2392). */

@@ -97,6 +97,16 @@ const CORPUS: Record<string, Partial<ComposeInput>> = {
       file('a.mht'),
     ],
   },
+  'texts and mails with content ids': {
+    html: '<a href="cid:terms">Terms</a><img src="cid:logo">',
+    attachments: [
+      file('terms.txt', { contentId: 'terms' }),
+      file('page.html', { contentId: 'page' }),
+      file('invite.ics', { contentId: 'invite' }),
+      file('forward.eml', { contentId: 'mail', content: Buffer.from('Subject: x\r\n\r\ny\r\n') }),
+      file('logo.png', { contentId: 'logo' }),
+    ],
+  },
   'large attachment': { attachments: [file('big.bin', { content: Buffer.alloc(300_000, 7) })] },
 }
 
@@ -151,7 +161,8 @@ async function assertMeans(t: Test, built: Buffer, input: ComposeInput): Promise
   for (const sent of input.attachments) {
     const got = parsed.attachments.find((one) => one.filename === sent.name)!
     t.ok(got.content.equals(sent.content), `bytes of attachment ${sent.name.slice(0, 20)}`)
-    t.equal(got.contentDisposition, sent.contentId === null ? 'attachment' : 'inline')
+    const isImage = got.contentType.startsWith('image/')
+    t.equal(got.contentDisposition, sent.contentId !== null && isImage ? 'inline' : 'attachment')
     t.notMatch(got.contentType, /^multipart\//)
     t.equal(got.related ?? false, sent.contentId !== null && input.html !== null)
   }
@@ -177,6 +188,43 @@ function decodeWords(value: string): string {
   )
   return Buffer.from(bytes, 'latin1').toString()
 }
+
+const MAIL = 'From: a@b.test\r\nSubject: x\r\n\r\n.\r\nFrom here on\r\n'
+const CARRIED: [name: string, content: Buffer, isBare: boolean, sent?: string][] = [
+  ['ASCII in short lines', Buffer.from(MAIL), true],
+  ['with other line ends', Buffer.from(MAIL.replaceAll('\r', '')), true, MAIL],
+  ['without a last line end', Buffer.from('Subject: x\r\n\r\ny'), true],
+  ['of 998 octets a line', Buffer.from(`Subject: ${'x'.repeat(989)}\r\n\r\n`), true],
+  ['of 999 octets a line', Buffer.from(`Subject: ${'x'.repeat(990)}\r\n\r\n`), false],
+  ['with a byte of eight bits', Buffer.from('Subject: x\r\n\r\n\xe9\r\n', 'latin1'), false],
+  ['with NUL', Buffer.from('Subject: x\r\n\r\n\0\r\n'), false],
+  ['with a lone CR', Buffer.from('Subject: x\r\r\ny'), false],
+  ['of line ends alone', Buffer.from('\n'.repeat(100)), false],
+  ['empty', Buffer.alloc(0), false],
+]
+for (const [name, content, isBare, sent] of CARRIED)
+  t.test(`compose: an attached mail ${name}`, async (t) => {
+    for (const contentType of ['message/rfc822', 'message/delivery-status', null]) {
+      const attachments = [{ name: 'mail.eml', contentType, contentId: null, content }]
+      const built = composeMessage({ ...BASE, attachments }).toString('latin1')
+      const part = built.slice(built.lastIndexOf('Content-Type: '))
+      const type = isBare ? (contentType ?? 'message/rfc822') : 'application/octet-stream'
+      t.ok(part.startsWith(`Content-Type: ${type};`), part.slice(0, 60))
+      t.match(part, isBare ? 'Content-Transfer-Encoding: 7bit\r\n' : 'Content-Transfer-Encoding: base64\r\n')
+      // RFC 2046 5.2.1: no encoding but 7bit, 8bit and binary.
+      t.notMatch(built, /Content-Type: message\/.*?Content-Transfer-Encoding: (base64|quoted)/s)
+      if (isBare) t.ok(part.includes(`\r\n\r\n${sent ?? content.toString()}\r\n--`))
+    }
+  })
+
+t.test('compose: a text with a content id is no piece of the body', async (t) => {
+  for (const html of [null, '<p>Hello</p>']) {
+    const attachments = [file('terms.txt', { contentId: 'terms', content: Buffer.from('Small print') })]
+    const parsed = await simpleParser(composeMessage({ ...BASE, html, attachments }))
+    t.notMatch(parsed.text, /Small print/)
+    t.match(parsed.attachments, [{ filename: 'terms.txt', contentId: '<terms>' }])
+  }
+})
 
 t.test('compose: NUL and lone surrogates are refused, and the failure names the field only', async (t) => {
   const bad: Partial<ComposeInput>[] = [

@@ -17,6 +17,27 @@ t.test('size: what passes the maximum by its bound only must be built', async (t
   t.ok(mayBeTooLarge({ text: null, html: null, attachmentBytes: [Math.ceil(attachmentBytes) + 100] }))
 })
 
+t.test('size: an attached mail is no larger than its bound, whatever becomes of its line ends', async (t) => {
+  for (const unit of ['\n', 'a\n', 'ab\n', 'abc\n', 'abcd\r\n']) {
+    const content = Buffer.from(unit.repeat(20_000))
+    const built = composeMessage({
+      messageId: 'm',
+      acceptedAtMs: 0,
+      from: { address: 'a@b.test', name: null },
+      to: [{ address: 'a@b.test', name: null }],
+      cc: [],
+      subject: 's',
+      text: null,
+      html: null,
+      headers: {},
+      attachments: [{ name: 'a.eml', contentType: 'message/rfc822', contentId: null, content }],
+      boundarySeed: 'b',
+    })
+    const bodyBound = upperBoundBytes({ text: null, html: null, attachmentBytes: [content.length] }) - 524_288
+    t.ok(built.length < bodyBound + 2000, `${JSON.stringify(unit)}: ${built.length} against ${bodyBound}`)
+  }
+})
+
 const WORST = {
   equals: '=',
   'two bytes': 'ü',
