@@ -1,16 +1,27 @@
 /**
  * reply - SMTP replies (RFC 5321 4.2) as one line of text, and what can be read from that line.
  *
- * A reply often repeats the recipient's address. What is kept of a reply is kept with a placeholder in its place, so that
- * an erased address is not left behind in it.
+ * A reply often repeats the recipient's address, and now and then another's. What is kept of a reply is kept with
+ * placeholders in their place, so that no address is left behind in it.
  */
 
 /** Characters of a reply that are kept. */
 const RESPONSE_CHARS_MAX = 512
 
-/** Stands for the recipient's address in a kept reply. */
+/** Stands for the recipient's address in a kept reply, and is put back. */
 const PLACEHOLDER = '<rcpt>'
-const ADDRESS_LIKE = /[^\s<>"'(),:;@]+@[^\s<>"'(),:;@]+/g
+/** Stands for any other address, for good. */
+const OTHER = '<address>'
+/** The sign itself, as URLs (RFC 3986 2.1), return paths (VERP) and RFC 3461 4 write it, or in brackets. */
+const AT = /@|[%=+]40|[([]at[)\]]/i
+/** RFC 5321 4.1.2: a local part in quotes. */
+const QUOTED = /"(?:[^"\\]|\\.){1,254}"@[^\s<>"(),:;@]*/g
+/** Behind the sign a domain, an address literal (RFC 5321 4.1.3), or nothing: a reply may be cut there. */
+const ADDRESS_LIKE = /[^\s<>"(),:;@]+@(?:\[[^\]\s]*\]?|[^\s<>"'(),:;@]*[^\s<>"'(),:;@.])?/g
+const ENCODED = /[^\s<>"(),:;@/?&#]+ ?(?:[%=+]40|[([]at[)\]]) ?(?:[a-z0-9-]+\.)+[a-z]{2,}/gi
+/** What may stand around an address within one word: `rcpt=`, brackets, but nothing that would make it a longer one. */
+const BEFORE = /^(?:[a-z]{1,12}=)?[^\p{L}\p{N}.+_=-]*$/iu
+const BEHIND = /^[^\p{L}\p{N}.-]*$/u
 const REPLY_LINE = /^(\d{3})(?:[ -]|$)[ \t]*(.*)$/
 const ENHANCED = /^[245]\.\d{1,3}\.\d{1,3}(?= |$)/
 
@@ -55,33 +66,46 @@ export function parseReply(line: string): SmtpReply {
   return { code: Number(match[1]), enhanced, text: rest.slice(enhanced?.length ?? 0).trim() }
 }
 
-/** Any text as one trimmed line of at most 512 characters; no half of a surrogate pair is left at the end. */
+/**
+ * Any text as one trimmed line of at most 512 characters; no half of a surrogate pair is left at the end, and none of an
+ * address, which nobody would know for one.
+ */
 export function capText(text: string): string {
   const line = text.replace(/[\u0000-\u0020\u007f-\u009f]+/g, ' ').trim()
   return line
-    .slice(0, RESPONSE_CHARS_MAX)
+    .slice(0, endOf(line))
     .replace(/\p{Surrogate}/gu, '')
     .trimEnd()
 }
 
-/** The reply with the recipient's address, in whatever case, replaced by a placeholder. */
-export function maskAddress(response: string, address: string): string {
-  const needle = address.toLowerCase()
-  const lower = response.toLowerCase()
-  // Lower-casing that changes the length (U+0130) would shift the places; then all non-ASCII is given up.
-  if (lower.length !== response.length) return maskAddress(response.replace(/[^\x20-\x7e]/g, '?'), address)
-  let masked = ''
-  let from = 0
-  for (let at = lower.indexOf(needle); needle !== '' && at >= 0; at = lower.indexOf(needle, from)) {
-    masked += response.slice(from, at) + PLACEHOLDER
-    from = at + needle.length
-  }
-  return masked + response.slice(from)
+/** Where a line is cut: at its most, or before the word that would be cut where that holds an address. */
+function endOf(line: string): number {
+  if (line.length <= RESPONSE_CHARS_MAX) return line.length
+  const start = line.lastIndexOf(' ', RESPONSE_CHARS_MAX)
+  const end = line.indexOf(' ', RESPONSE_CHARS_MAX)
+  const word = line.slice(start + 1, end < 0 ? line.length : end)
+  return AT.test(word) ? start + 1 : RESPONSE_CHARS_MAX
 }
 
-/** The reply with whatever looks like an address replaced: for who reads it beside no recipient. In: at most 512 characters. */
-export function maskAddresses(response: string): string {
-  return response.replace(ADDRESS_LIKE, PLACEHOLDER)
+/**
+ * The reply as it may be kept: the recipient's address, in whatever case, replaced by a placeholder that is put back, and
+ * whatever else looks like an address (the target of a forwarding, the sender, one in a URL) by one that stays.
+ * In: at most a few kilobytes of text; the address, '' where none is to be put back.
+ */
+export function maskAddress(response: string, address: string): string {
+  if (!AT.test(response)) return response
+  const own = address.toLowerCase()
+  return response
+    .replace(QUOTED, OTHER)
+    .replace(ADDRESS_LIKE, (word) => maskWord(word, own))
+    .replace(ENCODED, OTHER)
+}
+
+function maskWord(word: string, own: string): string {
+  const at = own === '' ? -1 : word.toLowerCase().indexOf(own)
+  if (at < 0) return OTHER
+  const [before, behind] = [word.slice(0, at), word.slice(at + own.length)]
+  return BEFORE.test(before) && BEHIND.test(behind) ? before + PLACEHOLDER + behind : OTHER
 }
 
 /** The kept reply with the address (or its pseudonym) put back, at most 512 characters. */

@@ -4,9 +4,11 @@
  * All run at once against one service; the numbers are those of the list of scenarios.
  */
 
+import { Redis } from 'ioredis'
 import t from 'tap'
 import { startDelivery } from '../support/delivery.ts'
 import type { MxScript } from '../support/mx.ts'
+import { dumpRedis } from '../support/redis-dump.ts'
 
 const delivery = await startDelivery()
 const { send, messageWhen, destination } = delivery
@@ -269,6 +271,47 @@ t.test('delivery 4: a slow banner is waited for', async (t) => {
   mx.answer('220 at last')
   const { events } = await messageWhen(id, ({ status }) => status === 'delivered')
   t.equal(events.length, 1)
+})
+
+/** What a server answers to `ann` at its own domain, and how the answer is shown. */
+const NAMED: readonly (readonly [domain: string, script: MxScript, status: string, shown: string])[] = [
+  [
+    'forwards.test',
+    { rcpt: '550 5.1.1 <ann@forwards.test> (forwarded to Ann.Secret@home.example): user unknown' },
+    'bounced',
+    '550 5.1.1 <ann@forwards.test> (forwarded to <address>): user unknown',
+  ],
+  [
+    'moves.test',
+    { rcpt: '450 4.2.0 try <ann.secret@home.example>, https://moves.test/?a=ann.secret%40home.example' },
+    'deferred',
+    '450 4.2.0 try <<address>>, https://moves.test/?<address>',
+  ],
+  [
+    'tells.test',
+    { dot: '250 2.0.0 ann@tells.test goes to "ann secret"@home.example' },
+    'delivered',
+    '250 2.0.0 ann@tells.test goes to <address>',
+  ],
+]
+
+t.test("delivery: another's address in an answer is kept nowhere, the recipient's own is shown", async (t) => {
+  for (const [domain, script, status, shown] of NAMED) {
+    await destination(domain, script)
+    const seen = await messageWhen(await send([`ann@${domain}`]), (message) => message.status !== 'accepted')
+    t.match(seen.recipients[0], { status, response: shown })
+    t.match(seen.events[0]?.details, { response: shown })
+  }
+  const { json } = await delivery.service.call('POST /v1/suppressions/search', {
+    token: delivery.service.firstRun.liveServer.token,
+    body: { recipient: 'ann@forwards.test' },
+  })
+  t.equal(json.suppressions[0].response, NAMED[0]?.[3])
+  const redis = new Redis(delivery.service.redis.socketPath)
+  t.teardown(() => redis.disconnect())
+  const kept = JSON.stringify([...(await dumpRedis(redis, '*'))])
+  t.match(kept, /forwarded to <address>/, 'the answer is in the store')
+  t.notMatch(kept, /ann.secret|home\.example/i)
 })
 
 t.test('delivery 15: a server that names its patience gets it', async (t) => {

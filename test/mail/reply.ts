@@ -1,7 +1,7 @@
 /** reply - replies as they come, in one line. */
 
 import t from 'tap'
-import { capText, formatReply, maskAddress, maskAddresses, parseReply, unmaskAddress } from '../../src/mail/reply.ts'
+import { capText, formatReply, maskAddress, parseReply, unmaskAddress } from '../../src/mail/reply.ts'
 
 const LINES: [raw: string, line: string][] = [
   ['250 2.0.0 OK', '250 2.0.0 OK'],
@@ -44,13 +44,72 @@ t.test('reply: the address is masked in any case and put back', async (t) => {
   t.equal(unmaskAddress(masked, 'ann.b@example.com'), line.toLowerCase().replace('<ann', '<ann'))
   t.notMatch(maskAddress('İ ann@example.com', 'ann@example.com'), /ann@/)
   t.equal(maskAddress('550 nothing', ''), '550 nothing')
-  t.equal(unmaskAddress('<rcpt> '.repeat(80), 'someone@example.com').length, 512)
+  t.match(unmaskAddress('<rcpt> '.repeat(80), 'someone@example.com'), /^(?:someone@example\.com ?){25}$/)
 })
 
-t.test('reply: all that looks like an address is masked', async (t) => {
-  t.equal(
-    maskAddresses('450 4.2.0 <ann@late.test>: ask bob@x.example, <<rcpt>>'),
-    '450 4.2.0 <<rcpt>>: ask <rcpt>, <<rcpt>>',
-  )
-  t.equal(maskAddresses('450 4.2.0 at @ noon'), '450 4.2.0 at @ noon')
+/** Replies as servers give them to ann@example.com, and what is kept of them. */
+const MASKED: readonly (readonly [reply: string, kept: string])[] = [
+  ['250 2.1.5 Ok', '250 2.1.5 Ok'],
+  ['550 5.1.1 <ann@example.com> unknown', '550 5.1.1 <<rcpt>> unknown'],
+  ['550 5.1.1 ann@example.com.', '550 5.1.1 <rcpt>.'],
+  ['550 5.1.1 [ann@example.com] unknown', '550 5.1.1 [<rcpt>] unknown'],
+  ["550 5.1.1 'ann@example.com' unknown", "550 5.1.1 '<rcpt>' unknown"],
+  ['550 5.1.1 rcpt=ann@example.com;', '550 5.1.1 rcpt=<rcpt>;'],
+  ['550 5.1.1 «ann@example.com» unbekannt', '550 5.1.1 «<rcpt>» unbekannt'],
+  ['550 5.7.1 to=<ANN@Example.COM>,from=<app@acme.com>', '550 5.7.1 to=<<rcpt>>,from=<<address>>'],
+  [
+    '550 5.1.1 <ann@example.com> (forwarded to ann.private@home.example)',
+    '550 5.1.1 <<rcpt>> (forwarded to <address>)',
+  ],
+  ['554 delivery to bob@x.example failed: mailbox full', '554 delivery to <address> failed: mailbox full'],
+  ['551 5.1.6 User not local; please try <ann@new.example>', '551 5.1.6 User not local; please try <<address>>'],
+  [
+    '251 will forward to <@relay.example,@b.example:ann@new.example>',
+    '251 will forward to <@relay.example,@b.example:<address>>',
+  ],
+  ['550 joann@example.com is another', '550 <address> is another'],
+  ['550 ann@example.com.au is another', '550 <address> is another'],
+  ['550 x.ann@example.com is another', '550 <address> is another'],
+  ['550 éann@example.com is another', '550 <address> is another'],
+  ['550 5.1.1 "ann smith"@home.example unknown', '550 5.1.1 <address> unknown'],
+  ['550 5.1.1 "a\\"b"@home.example unknown', '550 5.1.1 <address> unknown'],
+  ["550 5.1.1 o'brien@home.example unknown", '550 5.1.1 <address> unknown'],
+  ['550 ann@[192.0.2.1] unknown', '550 <address> unknown'],
+  ['550 ann@[IPv6:2001:db8::1] unknown', '550 <address> unknown'],
+  ['550 unknown: ann@intranet', '550 unknown: <address>'],
+  ['550 用户@例子.example 不存在', '550 <address> 不存在'],
+  ['550 bounce+ann=home.example@lists.example', '550 <address>'],
+  ['550 SRS0=abcd=xy=home.example=ann@fwd.example refused', '550 <address> refused'],
+  ['550 see https://help.example/?to=ann%40home.example&code=5', '550 see https://help.example/?<address>&code=5'],
+  ['550 rfc822;ann+40home.example', '550 rfc822;<address>'],
+  ['550 ask postmaster (at) home.example', '550 ask <address>'],
+  ['550 ask postmaster[at]home.example', '550 ask <address>'],
+  ['250 2.6.0 <01a1@acme.com> [InternalId=7] Queued', '250 2.6.0 <<address>> [InternalId=7] Queued'],
+  ['550 mailto:ann@home.example', '550 mailto:<address>'],
+  ['552 limit=4096000 bytes, score=40', '552 limit=4096000 bytes, score=40'],
+  ['450 4.2.0 at @ noon', '450 4.2.0 at @ noon'],
+  ['450 4.2.0 <<rcpt>>: ask <<address>>', '450 4.2.0 <<rcpt>>: ask <<address>>'],
+]
+
+t.test('reply: whatever looks like an address is masked, and only the own one can be put back', async (t) => {
+  for (const [reply, kept] of MASKED) {
+    t.equal(maskAddress(reply, 'ann@example.com'), kept)
+    t.equal(maskAddress(kept, 'ann@example.com'), kept, 'once is enough')
+    t.equal(maskAddress(kept, ''), kept)
+    t.notMatch(maskAddress(reply, ''), /ann@|@example|home\.example$/i)
+  }
+})
+
+t.test('reply: a cut leaves no half of an address', async (t) => {
+  for (let before = 480; before < 515; before += 1) {
+    const line = capText(`550 ${'x'.repeat(before - 4)} <jane.doe@home.example> unknown`)
+    const kept = maskAddress(line, 'ann@example.com')
+    t.ok(kept.length <= 512)
+    t.notMatch(kept, /jane|doe|home/, String(before))
+  }
+})
+
+t.test('reply: the worst of texts are masked in no time', async (t) => {
+  for (const text of ['a@', '@', '"', 'a%40', '\\"', 'a(at)', '=40.', '[at]a.'])
+    t.ok(maskAddress(text.repeat(512), 'ann@example.com').length >= 0)
 })

@@ -124,7 +124,7 @@ t.test(
     )
     t.strictSame(message.events[1].details, {
       code: 550,
-      response: '550 5.1.1 <gone@there.example> unknown',
+      response: '550 5.1.1 <<address>> unknown',
       classification: 'InvalidRecipient',
       hard: true,
       expired: false,

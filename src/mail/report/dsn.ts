@@ -114,6 +114,6 @@ function expired(line: string, addresses: readonly string[]): Dsn {
 
 function mask(line: string, addresses: readonly string[]): string {
   let masked = line
-  for (const address of addresses) if (address !== '') masked = maskAddress(masked, address)
+  for (const address of addresses) masked = maskAddress(masked, address)
   return capText(masked)
 }

@@ -13,7 +13,7 @@ import type { ChainableCommander, Redis } from 'ioredis'
 import { msOf, SHARDS } from '../../../cluster/id.ts'
 import { dueKey, laneKey } from '../../../cluster/keyspace.ts'
 import type { Destination, Queue } from '../../../schemas/queue.ts'
-import { maskAddresses } from '../../mail/reply.ts'
+import { maskAddress } from '../../mail/reply.ts'
 import { holdsKey, statusKey } from '../../state/keys.ts'
 import { LANES, parseItem } from '../../state/message/item.ts'
 import { statusField, unpackStatus } from '../../state/message/status.ts'
@@ -96,7 +96,7 @@ export async function readQueue(
       oldestAt: oldestAtMs === null ? null : formatInstant(oldestAtMs),
       lastCode: code,
       // A server may name another recipient than the one it answers.
-      lastResponse: response === null ? null : maskAddresses(response),
+      lastResponse: response === null ? null : maskAddress(response, ''),
     }
   })
   const last = page.at(-1)

@@ -45,7 +45,7 @@ const REPORTS: [name: string, status: string, expected: Partial<Dsn>][] = [
       Status: '5.1.1',
       'Diagnostic-Code': 'smtp; 550 5.1.1 private@home.example gone',
     }),
-    { kind: 'bounce', response: '550 5.1.1 <rcpt> gone', hard: true },
+    { kind: 'bounce', response: '550 5.1.1 <address> gone', hard: true },
   ],
   [
     'policy is never hard',
