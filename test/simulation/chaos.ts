@@ -4,7 +4,7 @@ import type { Ask } from './client.ts'
 import { deliver } from './delivery.ts'
 import { faultStep } from './faults.ts'
 import type { Answer } from './network.ts'
-import type { SimProcess } from './process.ts'
+import { isHopeless, type SimProcess } from './process.ts'
 import type { Simulation } from './simulation.ts'
 
 /** How much time passes at once, while some shard runs and while none does. */
@@ -82,11 +82,6 @@ function passTime(sim: Simulation): void {
   const isWorking = sim.processes.some((process) => process.isAwake && process.worker.stats().running > 0)
   time.nowMs += chance.next() * (isWorking ? SOON_MS : LATER_MS)
   if (isQuiet && nextMs > time.nowMs && nextMs !== Number.POSITIVE_INFINITY) time.nowMs = nextMs
-}
-
-/** Some items never have an outcome: their effects fail for ever. */
-export function isHopeless(item: string): boolean {
-  return item.charCodeAt(item.length - 5) % 9 === 0
 }
 
 function endEffect(sim: Simulation, process: SimProcess): void {

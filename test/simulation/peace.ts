@@ -1,10 +1,10 @@
 /** peace - after the chaos: everything heals, everything under way ends, until nothing is left to do. */
 import { setImmediate as settle } from 'node:timers/promises'
-import { hear, isHopeless } from './chaos.ts'
+import { hear } from './chaos.ts'
 import { leftOver } from './contents.ts'
 import { deliver } from './delivery.ts'
 import { resume } from './faults.ts'
-import { SHARDS } from './process.ts'
+import { isHopeless, SHARDS } from './process.ts'
 import type { Simulation } from './simulation.ts'
 
 const ROUNDS_MAX = 6_000

@@ -1,7 +1,7 @@
 /** planted - nineteen mistakes put in on purpose: the simulation proves something only if it sees each of them. */
 import { test } from 'tap'
 import { BUGS } from './bugs.ts'
-import { simulate } from './simulation.ts'
+import { simulate } from './run.ts'
 
 /** The rarest of them shows in one seed of fifteen or so. */
 const SEEDS_MAX = 200

@@ -4,7 +4,7 @@
  * `SEEDS` sets how many (200). `SEED=n` runs one and shows its trace.
  */
 import { test } from 'tap'
-import { type SimResult, simulate } from './simulation.ts'
+import { type SimResult, simulate } from './run.ts'
 
 const SEEDS = Number(process.env.SEEDS ?? '200')
 const FIRST = 1

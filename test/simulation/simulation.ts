@@ -1,25 +1,18 @@
 /**
- * simulation - three workers on an in-memory store, and a seed that decides everything that happens to them.
+ * simulation - the world of one seed: some workers on an in-memory store, their clients, network and clocks.
  *
- * States: chaos (asks, faults, kills; about a thousand steps), then peace (everything heals and drains), then the checks.
- * Whatever a process does between two steps is promises alone, so the same seed gives the same trace.
+ * What happens in it is drawn from the seed; `run.ts` says in which order.
  */
-import { createHash } from 'node:crypto'
-import { setImmediate as settle } from 'node:timers/promises'
 import type { Store } from '../../cluster/store.ts'
-import { chaosStep } from './chaos.ts'
-import { checkAll } from './check.ts'
 import { type Ask, Clients } from './client.ts'
 import { Network, type Request } from './network.ts'
 import { type ClaimTimes, Observer, type Performance } from './observer.ts'
-import { drain } from './peace.ts'
 import { type Chance, makeChance } from './prng.ts'
 import { type ProcessBugs, SimProcess } from './process.ts'
 import { SimStore } from './sim-store.ts'
 import { VirtualTime, WorkerClock } from './virtual-time.ts'
 
 export const WORKERS = 3
-const STEPS = 2_000
 const STORE_BEGINS_MS = 1_700_000_000_000
 /** Two workers' ideas of the store's time differ by less. */
 const CLOCKS_APART_MS = 11_000
@@ -30,25 +23,6 @@ export interface Bug extends ProcessBugs {
   /** What the broken promise must look like. */
   readonly seenAs: RegExp
   wrapStore?(store: Store): Store
-}
-
-export interface SimResult {
-  readonly seed: number
-  readonly hash: string
-  readonly trace: readonly string[]
-  readonly violations: readonly string[]
-  readonly commits: number
-  readonly accepted: number
-}
-
-/** Runs one seed: everything that happened, and what must not have. */
-export async function simulate(seed: number, bug: Bug | null = null): Promise<SimResult> {
-  const sim = new Simulation(seed, bug)
-  await sim.run()
-  const hash = createHash('sha256').update(sim.trace.join('\n')).digest('hex')
-  const accepted = sim.clients.asks.filter(({ name, result }) => name === 'accept' && result?.kind === 'answer').length
-  const { observer, trace } = sim
-  return { seed, hash, trace, violations: observer.violations, commits: observer.commits, accepted }
 }
 
 export class Simulation {
@@ -86,17 +60,6 @@ export class Simulation {
     this.unseenEvery = 1 + this.chance.below(6)
     this.setsBack = this.chance.hit(0.3)
     this.clients = new Clients(this.chance, (ask) => this.note(`answer ask ${ask.n} ${said(ask)}`))
-  }
-
-  async run(): Promise<void> {
-    for (let n = 0; n < WORKERS; n += 1) this.startProcess()
-    for (let step = 0; step < STEPS && this.observer.violations.length === 0; step += 1) {
-      await chaosStep(this)
-      await settle()
-    }
-    if (this.observer.violations.length > 0) return
-    await drain(this)
-    await checkAll(this)
   }
 
   note(line: string): void {
