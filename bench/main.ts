@@ -3,15 +3,15 @@
  */
 
 import { parseArgs } from 'node:util'
-import { benchAccept } from './accept.ts'
-import { CONTESTANTS } from './contestant.ts'
-import { benchDelivery } from './delivery.ts'
-import { benchLifecycle } from './lifecycle.ts'
-import { benchMemory } from './memory.ts'
-import { benchScale } from './scale.ts'
-import { benchSearch } from './search.ts'
-import { benchStart } from './start.ts'
-import { benchWebhooks } from './webhooks.ts'
+import { CONTESTANTS } from './contestants/contestant.ts'
+import { benchAccept } from './figures/accept.ts'
+import { benchDelivery } from './figures/delivery.ts'
+import { benchLifecycle } from './figures/lifecycle.ts'
+import { benchMemory } from './figures/memory.ts'
+import { benchScale } from './figures/scale.ts'
+import { benchSearch } from './figures/search.ts'
+import { benchStart } from './figures/start.ts'
+import { benchWebhooks } from './figures/webhooks.ts'
 
 const HELP = `Usage: npm run bench -- <name> [options]
 

@@ -17,6 +17,10 @@ const LINES_MAX = 400
  * that is not named belongs to the room that holds it.
  */
 const FLOORS: readonly (readonly string[])[] = [
+  ['bench/main.ts'],
+  ['bench/figures'],
+  ['bench/contestants'],
+  ['bench/load'],
   ['bench'],
   ['test'],
   ['src/cli'],

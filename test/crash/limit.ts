@@ -5,7 +5,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import t from 'tap'
-import { seedAccounts } from '../../bench/seed.ts'
+import { seedAccounts } from '../../bench/contestants/seed.ts'
 import { FLEET_SECRET, startFleet } from '../support/fleet.ts'
 import { postEmail } from '../support/ledger.ts'
 

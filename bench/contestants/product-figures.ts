@@ -1,5 +1,5 @@
 /**
- * figures - what the product says of itself on its operator listener
+ * product-figures - what the product says of itself on its operator listener
  */
 
 /** One figure of `/metrics` by its name without labels; null when it is not there. */

@@ -5,14 +5,14 @@
 
 import { Agent } from 'node:http'
 import type { Redis } from 'ioredis'
-import { startArrivals } from './arrivals.ts'
-import { makeClient, sendBatches } from './batches.ts'
-import { type Host, startHost } from './host.ts'
-import { addSite, openField } from './mail-field.ts'
-import { bodyTemplate, formatPlace, PLACE } from './message.ts'
-import { pace } from './pace.ts'
-import { keysOf, startStore, sumOf } from './store.ts'
-import { formatNumber, formatTable } from './table.ts'
+import { type Host, startHost } from '../contestants/host.ts'
+import { startArrivals } from '../load/arrivals.ts'
+import { makeClient, sendBatches } from '../load/batches.ts'
+import { addSite, openField } from '../load/mail-field.ts'
+import { bodyTemplate, formatPlace, PLACE } from '../load/message.ts'
+import { pace } from '../load/pace.ts'
+import { keysOf, startStore, sumOf } from '../store.ts'
+import { formatNumber, formatTable } from '../table.ts'
 
 const ACCOUNTS = 20
 const IDLE_SENDS = 40

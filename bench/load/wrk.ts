@@ -8,29 +8,17 @@ import { execFile, fork } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { ROOT } from '../test/support/root.ts'
+import { ROOT } from '../../test/support/root.ts'
 import type { CannonOrder } from './cannon.ts'
+import type { Measured } from './measured.ts'
 import { ADDRESSES, bodyTemplate, type Target, writeLoadFiles } from './message.ts'
 
 const run = promisify(execFile)
 
 /** Keep-alive connections of every load. */
 export const CONNECTIONS = 64
-const SCRIPT = join(ROOT, 'bench', 'load.lua')
+const SCRIPT = join(ROOT, 'bench', 'load', 'load.lua')
 const GRACE_MS = 30_000
-
-/** What a run saw. */
-export interface Measured {
-  /** Answers of 200. */
-  readonly accepted: number
-  /** Other answers. */
-  readonly refused: number
-  /** Connections that failed, and answers that did not come. */
-  readonly broken: number
-  readonly perSecond: number
-  readonly p50Ms: number
-  readonly p99Ms: number
-}
 
 interface WrkResult {
   requests: number

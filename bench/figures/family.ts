@@ -3,7 +3,7 @@
  */
 
 import type { Redis } from 'ioredis'
-import { keysOf, sumOf } from './store.ts'
+import { keysOf, sumOf } from '../store.ts'
 
 export interface Family {
   readonly keys: number

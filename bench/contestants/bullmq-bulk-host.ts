@@ -4,7 +4,7 @@
  */
 
 import { Queue } from 'bullmq'
-import type { EmailBody } from '../schemas/email.ts'
+import type { EmailBody } from '../../schemas/email.ts'
 import { listenBare } from './bare-http.ts'
 import { obey } from './host-side.ts'
 

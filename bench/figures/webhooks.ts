@@ -12,14 +12,15 @@ import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startHost } from '../test/support/host.ts'
-import { makeSelfSigned } from '../test/support/self-signed.ts'
-import { until } from '../test/support/until.ts'
-import { freePort } from './free-port.ts'
-import { startStore } from './store.ts'
-import { formatNumber, formatTable, median } from './table.ts'
-import { shareOfCore } from './usage.ts'
-import type { Report } from './webhook-receiver.ts'
+import { fileURLToPath } from 'node:url'
+import { startHost } from '../../test/support/host.ts'
+import { makeSelfSigned } from '../../test/support/self-signed.ts'
+import { until } from '../../test/support/until.ts'
+import { freePort } from '../free-port.ts'
+import type { Report } from '../load/webhook-receiver.ts'
+import { startStore } from '../store.ts'
+import { formatNumber, formatTable, median } from '../table.ts'
+import { shareOfCore } from '../usage.ts'
 
 const WEBHOOKS = 100
 const SEQUENTIAL_EVENTS = 2_000
@@ -138,7 +139,10 @@ async function openRig(): Promise<Rig> {
   if (pair === null) throw new Error('openssl is not installed')
   const dir = mkdtempSync(join(tmpdir(), 'sendwright-bench-'))
   for (const [name, text] of Object.entries(pair)) writeFileSync(join(dir, name), text, { mode: 0o600 })
-  const receiver = fork(join(import.meta.dirname, 'webhook-receiver.js'), [join(dir, 'key'), join(dir, 'cert')])
+  const receiver = fork(fileURLToPath(new URL('../load/webhook-receiver.js', import.meta.url)), [
+    join(dir, 'key'),
+    join(dir, 'cert'),
+  ])
   const [{ port: receiverPort }] = (await once(receiver, 'message')) as [{ port: number }]
   const store = await startStore()
   const [port, operatorPort] = [await freePort(), await freePort()]

@@ -5,8 +5,8 @@
  */
 
 import { createRequire } from 'node:module'
+import type { Measured } from './measured.ts'
 import { ADDRESSES, formatPlace, PLACE, type Target } from './message.ts'
-import type { Measured } from './wrk.ts'
 
 export interface CannonOrder {
   readonly target: Target

@@ -10,8 +10,8 @@
 
 import { connect, type Socket } from 'node:net'
 import { createHistogram } from 'node:perf_hooks'
+import type { Measured } from './measured.ts'
 import { formatPlace, PLACE, type Target } from './message.ts'
-import type { Measured } from './wrk.ts'
 
 export interface GeneratorOrder {
   readonly target: Target

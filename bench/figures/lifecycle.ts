@@ -6,17 +6,17 @@
  */
 
 import type { Redis } from 'ioredis'
-import { SMTP_SINK_SKIP, startSmtpSink } from '../test/support/smtp-sink.ts'
-import { until } from '../test/support/until.ts'
-import { countLog } from './contestant.ts'
-import { readFigure } from './figures.ts'
-import { type Host, startHost } from './host.ts'
-import { openField } from './mail-field.ts'
-import { type Pace, pace } from './pace.ts'
-import { type BenchStore, keysOf, startStore, sumOf } from './store.ts'
-import { formatNumber, formatTable } from './table.ts'
-import { shareOfCore } from './usage.ts'
-import type { Measured } from './wrk.ts'
+import { SMTP_SINK_SKIP, startSmtpSink } from '../../test/support/smtp-sink.ts'
+import { until } from '../../test/support/until.ts'
+import { countLog } from '../contestants/contestant.ts'
+import { type Host, startHost } from '../contestants/host.ts'
+import { readFigure } from '../contestants/product-figures.ts'
+import { openField } from '../load/mail-field.ts'
+import type { Measured } from '../load/measured.ts'
+import { type Pace, pace } from '../load/pace.ts'
+import { type BenchStore, keysOf, startStore, sumOf } from '../store.ts'
+import { formatNumber, formatTable } from '../table.ts'
+import { shareOfCore } from '../usage.ts'
 
 const ACCOUNTS = 20
 const STEADY_SHARE = 0.9

@@ -7,11 +7,11 @@
  */
 
 import { Agent } from 'node:http'
-import { type Client, makeClient, sendBatches } from './batches.ts'
-import { startHost } from './host.ts'
-import { startStore } from './store.ts'
-import { formatNumber, formatTable } from './table.ts'
-import { shareOfCore } from './usage.ts'
+import { startHost } from '../contestants/host.ts'
+import { type Client, makeClient, sendBatches } from '../load/batches.ts'
+import { startStore } from '../store.ts'
+import { formatNumber, formatTable } from '../table.ts'
+import { shareOfCore } from '../usage.ts'
 
 /** Messages of one recipient, on average. */
 const MESSAGES_EACH = 10

@@ -7,9 +7,9 @@ import { once } from 'node:events'
 import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { childEnvironment } from '../load/wrk.ts'
+import type { BenchStore } from '../store.ts'
 import type { HostAnswer, HostCall, HostOrder, Ready } from './host-side.ts'
-import type { BenchStore } from './store.ts'
-import { childEnvironment } from './wrk.ts'
 
 /** As `npm start` has it, for every contestant, and what `HOST_OPTIONS` adds. */
 const NODE_OPTIONS = ['--max-semi-space-size=32', ...optionsOf(process.env.HOST_OPTIONS)]

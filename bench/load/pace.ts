@@ -5,8 +5,9 @@
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { GeneratorOrder } from './generator.ts'
+import type { Measured } from './measured.ts'
 import { ADDRESSES, bodyTemplate, type Target } from './message.ts'
-import { CONNECTIONS, childEnvironment, type Measured } from './wrk.ts'
+import { CONNECTIONS, childEnvironment } from './wrk.ts'
 
 export interface Pace {
   /** Requests a second; null: as fast as answers come. */

@@ -4,7 +4,7 @@
 
 import { writeFileSync } from 'node:fs'
 import { Session } from 'node:inspector/promises'
-import type { Target } from './message.ts'
+import type { Target } from '../load/message.ts'
 
 /** How a contestant is to run. */
 export interface HostOrder {

@@ -7,7 +7,7 @@
 
 import { createServer, type Socket } from 'node:net'
 import { createHistogram } from 'node:perf_hooks'
-import { msOf } from '../cluster/id.ts'
+import { msOf } from '../../cluster/id.ts'
 
 const ID = /^Message-ID: <([0-9a-f-]{36})@/im
 

@@ -3,11 +3,11 @@
  * one that listens and beside it processes with the actors
  */
 
-import { SIMULATOR_DOMAIN } from '../src/mail/simulator.ts'
-import { until } from '../test/support/until.ts'
-import { readFigure } from './figures.ts'
+import { SIMULATOR_DOMAIN } from '../../src/mail/simulator.ts'
+import { until } from '../../test/support/until.ts'
 import { type Host, startHost } from './host.ts'
 import { obey } from './host-side.ts'
+import { readFigure } from './product-figures.ts'
 import { SECRET_KEY, startProduct } from './product-service.ts'
 import { LIVE_DOMAIN, seedAccounts } from './seed.ts'
 

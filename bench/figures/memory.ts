@@ -6,15 +6,15 @@
  */
 
 import type { Redis } from 'ioredis'
-import { until } from '../test/support/until.ts'
-import { countLog } from './contestant.ts'
+import { until } from '../../test/support/until.ts'
+import { countLog } from '../contestants/contestant.ts'
+import { startHost } from '../contestants/host.ts'
+import { readFigure } from '../contestants/product-figures.ts'
+import { ADDRESSES } from '../load/message.ts'
+import { pace } from '../load/pace.ts'
+import { type BenchStore, keysOf, startStore } from '../store.ts'
+import { formatNumber, formatTable } from '../table.ts'
 import { type Family, measureFamilies, readInfo } from './family.ts'
-import { readFigure } from './figures.ts'
-import { startHost } from './host.ts'
-import { ADDRESSES } from './message.ts'
-import { pace } from './pace.ts'
-import { type BenchStore, keysOf, startStore } from './store.ts'
-import { formatNumber, formatTable } from './table.ts'
 
 const SERVERS = 4
 const TARGET_BYTES = 600

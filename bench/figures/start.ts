@@ -10,12 +10,12 @@ import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { ROOT } from '../test/support/root.ts'
-import { until } from '../test/support/until.ts'
-import { freePort } from './free-port.ts'
-import { formatNumber, formatTable } from './table.ts'
-import { residentBytes, shareOfCore } from './usage.ts'
-import { childEnvironment } from './wrk.ts'
+import { ROOT } from '../../test/support/root.ts'
+import { until } from '../../test/support/until.ts'
+import { freePort } from '../free-port.ts'
+import { childEnvironment } from '../load/wrk.ts'
+import { formatNumber, formatTable } from '../table.ts'
+import { residentBytes, shareOfCore } from '../usage.ts'
 
 const START_MS_MAX = 120_000
 const STOP_MS_MAX = 15_000

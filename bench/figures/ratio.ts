@@ -2,9 +2,9 @@
  * ratio - the results of `accept` side by side, and against what must be reached
  */
 
-import type { Contestant } from './contestant.ts'
-import { formatNumber, formatTable, median } from './table.ts'
-import type { Measured } from './wrk.ts'
+import type { Contestant } from '../contestants/contestant.ts'
+import type { Measured } from '../load/measured.ts'
+import { formatNumber, formatTable, median } from '../table.ts'
 
 /** One contestant in one round. */
 export interface Result {

@@ -2,9 +2,9 @@
  * product-service - the service as the benchmarks run it: on their store, with no limit of the edge, effects held or not
  */
 
-import { type RunningService, startService } from '../src/main.ts'
-import { readConfig } from '../src/process/config.ts'
-import { freePort } from './free-port.ts'
+import { type RunningService, startService } from '../../src/main.ts'
+import { readConfig } from '../../src/process/config.ts'
+import { freePort } from '../free-port.ts'
 import type { HostOrder } from './host-side.ts'
 
 export const SECRET_KEY = 'a secret of the benchmark, long enough'

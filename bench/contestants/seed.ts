@@ -7,24 +7,24 @@
 
 import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Command } from '../cluster/behaviour.ts'
-import { newCmdId } from '../cluster/cmd-id.ts'
-import { SHARDS } from '../cluster/id.ts'
-import { connectRedisStore } from '../cluster/redis/store.ts'
-import { startWorker, type Worker } from '../cluster/worker/worker.ts'
-import { OPERATOR_INTEGER_MAX } from '../schemas/limits.ts'
-import { type CreateAccountReply, placeAccount } from '../src/actors/account/create-account.ts'
-import { BEHAVIOURS } from '../src/actors/behaviours.ts'
-import { makeKey } from '../src/http/key.ts'
+import type { Command } from '../../cluster/behaviour.ts'
+import { newCmdId } from '../../cluster/cmd-id.ts'
+import { SHARDS } from '../../cluster/id.ts'
+import { connectRedisStore } from '../../cluster/redis/store.ts'
+import { startWorker, type Worker } from '../../cluster/worker/worker.ts'
+import { OPERATOR_INTEGER_MAX } from '../../schemas/limits.ts'
+import { type CreateAccountReply, placeAccount } from '../../src/actors/account/create-account.ts'
+import { BEHAVIOURS } from '../../src/actors/behaviours.ts'
+import { makeKey } from '../../src/http/key.ts'
 import {
   type DkimKeyPair,
   formatKeyOwner,
   makeDkimKeyPair,
   NONCE_BYTES,
   sealKey,
-} from '../src/mail/compose/dkim-key.ts'
-import { processIdentity } from '../src/process/identity.ts'
-import { makeSecrets } from '../src/process/secrets.ts'
+} from '../../src/mail/compose/dkim-key.ts'
+import { processIdentity } from '../../src/process/identity.ts'
+import { makeSecrets } from '../../src/process/secrets.ts'
 
 /** The domain that live servers send from. */
 export const LIVE_DOMAIN = 'acme.example.com'

@@ -5,10 +5,10 @@
  * cost. Processor time per message is the figure to compare.
  */
 
+import { apart } from '../contestants/contestant.ts'
+import { findGenerator } from '../load/wrk.ts'
+import { formatNumber, formatTable } from '../table.ts'
 import { measure } from './accept.ts'
-import { apart } from './contestant.ts'
-import { formatNumber, formatTable } from './table.ts'
-import { findGenerator } from './wrk.ts'
 
 const WORKERS = [1, 2, 4]
 const MICROSECONDS = 10_000

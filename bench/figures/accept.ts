@@ -7,19 +7,20 @@
  */
 
 import { join } from 'node:path'
-import { ROOT } from '../test/support/root.ts'
-import { until } from '../test/support/until.ts'
-import { CONTESTANTS, type Contestant } from './contestant.ts'
-import { readAccepted } from './figures.ts'
-import { type Host, startHost } from './host.ts'
-import { pace } from './pace.ts'
+import { ROOT } from '../../test/support/root.ts'
+import { until } from '../../test/support/until.ts'
+import { CONTESTANTS, type Contestant } from '../contestants/contestant.ts'
+import { type Host, startHost } from '../contestants/host.ts'
+import { readAccepted } from '../contestants/product-figures.ts'
+import type { Measured } from '../load/measured.ts'
+import { pace } from '../load/pace.ts'
+import { CONNECTIONS, findGenerator, load } from '../load/wrk.ts'
+import { type BenchStore, startStore } from '../store.ts'
+import { formatNumber, formatTable } from '../table.ts'
+import { shareOfCore } from '../usage.ts'
 import { readProfile, type Share } from './profile.ts'
 import { formatVerdicts, type HalfRate, type Result, rowsOf } from './ratio.ts'
-import { type BenchStore, startStore } from './store.ts'
-import { formatNumber, formatTable } from './table.ts'
 import { type Disturbed, undisturbed } from './undisturbed.ts'
-import { shareOfCore } from './usage.ts'
-import { CONNECTIONS, findGenerator, load, type Measured } from './wrk.ts'
 
 export interface AcceptOptions {
   readonly seconds: number

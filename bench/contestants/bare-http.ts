@@ -11,8 +11,8 @@ import {
   us_listen_socket_close,
   us_socket_local_port,
 } from 'uWebSockets.js'
-import { EMAIL_BODY, type EmailBody } from '../schemas/email.ts'
-import { compileBody } from '../src/http/validate.ts'
+import { EMAIL_BODY, type EmailBody } from '../../schemas/email.ts'
+import { compileBody } from '../../src/http/validate.ts'
 
 /** Stores one valid message; in: its body as sent and as read. Out: the id that the answer names, once it is durable. */
 export type Keep = (bytes: Buffer, body: EmailBody) => Promise<string>

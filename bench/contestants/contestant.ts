@@ -3,9 +3,9 @@
  */
 
 import type { Redis } from 'ioredis'
+import { keysOf, sumOf } from '../store.ts'
 import type { HostName } from './host.ts'
 import type { HostOrder } from './host-side.ts'
-import { keysOf, sumOf } from './store.ts'
 
 export interface Contestant {
   readonly id: 'a' | 'b' | 'b2' | 'c' | 'c1' | 'c2' | 'd'
