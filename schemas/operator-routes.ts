@@ -20,7 +20,7 @@ import { ENTITY, SHARD_LIST } from './cluster.ts'
 import { PAGE_QUERY } from './domain.ts'
 import { HEALTH } from './health.ts'
 import { QUEUE, QUEUE_BODY, QUEUE_ORDERED, QUEUE_QUERY } from './queue.ts'
-import { type Route, route } from './route.ts'
+import { OPENAPI, type Route, route } from './route.ts'
 import { SERVER_BODY_AS_OPERATOR, SERVER_LIST, SERVER_MADE } from './server.ts'
 import { OPERATED_STREAM, STREAM_PACE_BODY } from './stream.ts'
 import { SUPPRESSION_LIST, SUPPRESSION_SEARCH_OF_SERVER } from './suppression.ts'
@@ -35,9 +35,15 @@ function queueOrder(name: string, order: string): Route {
   })
 }
 
-const PLAIN = { status: 200, body: null }
+const PLAIN = { status: 200, body: null, media: 'text/plain' }
+const EVENT_STREAM = { status: 200, body: null, media: 'text/event-stream' }
 
 export const OPERATOR_ROUTES = {
+  readOperatorOpenapi: route('readOperatorOpenapi', 'GET', '/v1/operator/openapi.json', {
+    listener: 'operator',
+    keys: [],
+    success: { status: 200, body: OPENAPI },
+  }),
   readHealth: route('readHealth', 'GET', '/healthz', { listener: 'operator', keys: [], success: PLAIN }),
   readReadiness: route('readReadiness', 'GET', '/readyz', { listener: 'operator', keys: [], success: PLAIN }),
   readMetrics: route('readMetrics', 'GET', '/metrics', { listener: 'operator', keys: [], success: PLAIN }),
@@ -49,7 +55,7 @@ export const OPERATOR_ROUTES = {
   readEvents: route('readEvents', 'GET', '/v1/operator/servers/{serverId}/events', {
     listener: 'operator',
     keys: ['O'],
-    success: PLAIN,
+    success: EVENT_STREAM,
   }),
   listAccounts: route('listAccounts', 'GET', '/v1/operator/accounts', {
     listener: 'operator',
@@ -73,30 +79,35 @@ export const OPERATOR_ROUTES = {
     keys: ['O'],
     body: ACCOUNT_PATCH_BODY,
     success: { status: 200, body: ACCOUNT },
+    refusals: ['limit_too_high', 'account_closed'],
   }),
   approveAccount: route('approveAccount', 'POST', '/v1/operator/accounts/{accountId}/approve', {
     listener: 'operator',
     keys: ['O'],
     body: ACCOUNT_APPROVE_BODY,
     success: { status: 200, body: ACCOUNT },
+    refusals: ['limit_too_high', 'account_not_pending', 'account_closed'],
   }),
   pauseAccount: route('pauseAccount', 'POST', '/v1/operator/accounts/{accountId}/pause', {
     listener: 'operator',
     keys: ['O'],
     body: ACCOUNT_PAUSE_BODY,
     success: { status: 200, body: ACCOUNT },
+    refusals: ['account_not_active', 'account_closed'],
   }),
   resumeAccount: route('resumeAccount', 'POST', '/v1/operator/accounts/{accountId}/resume', {
     listener: 'operator',
     keys: ['O'],
     body: NOTE_BODY,
     success: { status: 200, body: ACCOUNT },
+    refusals: ['account_not_active', 'account_closed'],
   }),
   closeAccount: route('closeAccount', 'POST', '/v1/operator/accounts/{accountId}/close', {
     listener: 'operator',
     keys: ['O'],
     body: NOTE_BODY,
     success: { status: 200, body: ACCOUNT },
+    refusals: ['account_closed'],
   }),
   listAccountTokensAsOperator: route('listAccountTokensAsOperator', 'GET', '/v1/operator/accounts/{accountId}/tokens', {
     listener: 'operator',
@@ -109,6 +120,7 @@ export const OPERATOR_ROUTES = {
     keys: ['O'],
     body: TOKEN_BODY_AS_OPERATOR,
     success: { status: 201, body: TOKEN_MADE },
+    refusals: ['token_limit', 'account_closed'],
   }),
   revokeAccountTokenAsOperator: route(
     'revokeAccountTokenAsOperator',
@@ -119,6 +131,7 @@ export const OPERATOR_ROUTES = {
       keys: ['O'],
       body: NOTE_BODY,
       success: { status: 200, body: TOKEN },
+      refusals: ['account_closed'],
     },
   ),
   listServersAsOperator: route('listServersAsOperator', 'GET', '/v1/operator/accounts/{accountId}/servers', {
@@ -132,6 +145,7 @@ export const OPERATOR_ROUTES = {
     keys: ['O'],
     body: SERVER_BODY_AS_OPERATOR,
     success: { status: 201, body: SERVER_MADE },
+    refusals: ['limit_too_high', 'server_exists', 'server_limit', 'account_closed'],
   }),
   listServerTokensAsOperator: route('listServerTokensAsOperator', 'GET', '/v1/operator/servers/{serverId}/tokens', {
     listener: 'operator',
@@ -144,6 +158,7 @@ export const OPERATOR_ROUTES = {
     keys: ['O'],
     body: TOKEN_BODY_AS_OPERATOR,
     success: { status: 201, body: TOKEN_MADE },
+    refusals: ['token_limit', 'account_closed'],
   }),
   revokeServerTokenAsOperator: route(
     'revokeServerTokenAsOperator',
@@ -154,6 +169,7 @@ export const OPERATOR_ROUTES = {
       keys: ['O'],
       body: NOTE_BODY,
       success: { status: 200, body: TOKEN },
+      refusals: ['account_closed'],
     },
   ),
   pauseStream: route('pauseStream', 'POST', '/v1/operator/streams/{streamId}/pause', {
@@ -179,6 +195,7 @@ export const OPERATOR_ROUTES = {
     keys: ['O'],
     body: SUPPRESSION_SEARCH_OF_SERVER,
     success: { status: 200, body: SUPPRESSION_LIST },
+    refusals: ['not_found', 'stream_not_found'],
   }),
   operatorLiftSuppression: route('operatorLiftSuppression', 'DELETE', '/v1/operator/suppressions/{suppressionId}', {
     listener: 'operator',

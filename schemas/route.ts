@@ -29,7 +29,12 @@ export interface Route {
   /** Schema of the query; null: no parameter is known. */
   readonly query: object | null
   /** Status of success, and the schema of that answer (null: no JSON body). */
-  readonly success: { readonly status: number; readonly body: object | null }
+  readonly success: {
+    readonly status: number
+    readonly body: object | null
+    /** Media type of an answer that is no JSON. */
+    readonly media?: string
+  }
   readonly bodyBytesMax: number
   /** True where Idempotency-Key is honoured. */
   readonly isIdempotent: boolean
@@ -56,3 +61,15 @@ export function route(name: string, method: Method, path: string, rest: Rest): R
     ...rest,
   }
 }
+
+/** What the document of the interface is at least; OpenAPI 3.1 says the rest. */
+export const OPENAPI = {
+  type: 'object',
+  properties: {
+    openapi: { const: '3.1.0' },
+    info: { type: 'object' },
+    paths: { type: 'object' },
+    components: { type: 'object' },
+  },
+  required: ['openapi', 'info', 'paths', 'components'],
+} as const

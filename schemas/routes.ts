@@ -12,7 +12,7 @@ import { DOMAIN, DOMAIN_BODY, DOMAIN_CHECKED, DOMAIN_LIST, PAGE_QUERY } from './
 import { BATCH_ANSWER, BATCH_BODY, EMAIL_ANSWER, EMAIL_BODY } from './email.ts'
 import { MESSAGE, MESSAGE_LIST, MESSAGE_SEARCH } from './message.ts'
 import { OPERATOR_ROUTES } from './operator-routes.ts'
-import { type Route, route } from './route.ts'
+import { OPENAPI, type Route, route } from './route.ts'
 import { SERVER, SERVER_BODY, SERVER_LIST, SERVER_MADE, SERVER_PATCH_BODY } from './server.ts'
 import { STREAM, STREAM_BODY, STREAM_LIST, STREAM_PATCH_BODY, STREAM_QUERY } from './stream.ts'
 import {
@@ -26,13 +26,6 @@ import { TOKEN, TOKEN_BODY, TOKEN_LIST, TOKEN_MADE } from './token.ts'
 import { WEBHOOK_ROUTES } from './webhook-routes.ts'
 
 export type { KeyKind, Method, Route } from './route.ts'
-
-/** What the document of the interface is at least; OpenAPI 3.1 says the rest. */
-const OPENAPI = {
-  type: 'object',
-  properties: { openapi: { const: '3.1.0' }, info: { type: 'object' }, paths: { type: 'object' } },
-  required: ['openapi', 'info', 'paths', 'components'],
-} as const
 
 /** Of what sends messages. Spec send.refusals */
 const SEND_REFUSALS = [

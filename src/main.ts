@@ -105,7 +105,7 @@ async function startFirst(parts: Parts, worker: Worker, options: ServiceOptions)
     redis: store.views,
     dataDir: config.dataDir,
     baseUrl: config.baseUrl,
-    operatorUrl: `http://${config.operatorHost}:${config.operatorPort}`,
+    operatorUrl: config.operatorUrl,
     createAccount: (shard, account) => createFirstAccount(parts, worker, { shard, account }),
   })
   const print = options.print ?? ((text: string) => void process.stdout.write(text))

@@ -36,6 +36,7 @@ export interface Config {
   operatorHost: string
   /** 0: no operator listener. */
   operatorPort: number
+  operatorUrl: string
   /** Without a slash at its end. */
   baseUrl: string
   /** Requests a second; 0: no rate. */
@@ -117,8 +118,7 @@ export function readClientSettings(environment: Environment = process.env): Clie
     token: environment.SENDWRIGHT_TOKEN || null,
     operatorToken: environment.SENDWRIGHT_OPERATOR_TOKEN || null,
     url: isNamed && result.ok ? result.config.baseUrl : null,
-    operatorUrl:
-      isOperatorNamed && result.ok ? `http://${result.config.operatorHost}:${result.config.operatorPort}` : null,
+    operatorUrl: isOperatorNamed && result.ok ? result.config.operatorUrl : null,
     dataDirs: [
       resolve(environment.DATA_DIR || DATA_DIR_DEFAULT),
       ...(environment.DATA_DIR ? [] : [resolve(INSTALLED_IN, DATA_DIR_DEFAULT)]),
@@ -130,6 +130,8 @@ export function readClientSettings(environment: Environment = process.env): Clie
 function collect(read: (name: SettingName) => Parsed): Config {
   const httpHost = read('HTTP_HOST') as string
   const httpPort = read('HTTP_PORT') as number
+  const operatorHost = read('OPERATOR_HOST') as string
+  const operatorPort = read('OPERATOR_PORT') as number
   const serviceDomain = read('SERVICE_DOMAIN') as string
   const roles = (read('ROLES') ?? []) as readonly (Role | 'all')[]
   const dkim = read('SERVICE_DKIM') as readonly [string, string] | null
@@ -143,8 +145,9 @@ function collect(read: (name: SettingName) => Parsed): Config {
     secretKey: read('SECRET_KEY') as string | null,
     httpHost,
     httpPort,
-    operatorHost: read('OPERATOR_HOST') as string,
-    operatorPort: read('OPERATOR_PORT') as number,
+    operatorHost,
+    operatorPort,
+    operatorUrl: urlOf(operatorHost, operatorPort),
     baseUrl: (read('BASE_URL') ?? urlOf(httpHost, httpPort)) as string,
     edgeRate: read('EDGE_RATE') as number,
     edgeBurst: read('EDGE_BURST') as number,

@@ -1,20 +1,29 @@
 /**
- * openapi - GET /v1/openapi.json
+ * openapi - GET /v1/openapi.json, and GET /v1/operator/openapi.json on the operator listener
  *
- * The document is made once, on the first request, and kept as the text that is sent.
+ * A document is made once, on the first request, and kept as the text that is sent.
  *
  * Spec openapi.document
  */
 
-import { makeOpenapi } from '../../schemas/openapi.ts'
-import { ROUTES } from '../../schemas/routes.ts'
+import { makeOpenapi } from '../../schemas/document/openapi.ts'
+import { ROUTES, type Route } from '../../schemas/routes.ts'
 import type { Handler } from '../http/request.ts'
 
 /** GET /v1/openapi.json */
 export function makeReadOpenapi({ baseUrl }: { readonly baseUrl: string }): Handler {
+  return documentOf('public', baseUrl)
+}
+
+/** GET /v1/operator/openapi.json */
+export function makeReadOperatorOpenapi({ operatorUrl }: { readonly operatorUrl: string }): Handler {
+  return documentOf('operator', operatorUrl)
+}
+
+function documentOf(listener: Route['listener'], url: string): Handler {
   let text: string | null = null
   return () => {
-    text ??= JSON.stringify(makeOpenapi(Object.values(ROUTES), baseUrl))
+    text ??= JSON.stringify(makeOpenapi(Object.values(ROUTES), url, listener))
     return { status: 200, text, contentType: 'application/json' }
   }
 }

@@ -24,7 +24,7 @@ import {
 } from '../routes/domains.ts'
 import { type EmailDeps, makeSendBatch, makeSendEmail } from '../routes/email.ts'
 import { makeReadMessage, makeSearchMessages, type SearchMessagesDeps } from '../routes/messages.ts'
-import { makeReadOpenapi } from '../routes/openapi.ts'
+import { makeReadOpenapi, makeReadOperatorOpenapi } from '../routes/openapi.ts'
 import {
   makeApproveAccount,
   makeCloseAccount,
@@ -112,7 +112,7 @@ import {
 import type { MessageDeps } from '../views/message/message.ts'
 
 /** What the handlers of all routes need. */
-export type RouteDeps = { readonly baseUrl: string } & StreamDeps &
+export type RouteDeps = { readonly baseUrl: string; readonly operatorUrl: string } & StreamDeps &
   SearchMessagesDeps &
   EmailDeps &
   DomainDeps &
@@ -185,6 +185,7 @@ function startOperator(config: Config, deps: ListenerDeps): Promise<Listener> {
 function makeHandlers(deps: RouteDeps): Record<RouteName, Handler> {
   return {
     readOpenapi: makeReadOpenapi(deps),
+    readOperatorOpenapi: makeReadOperatorOpenapi(deps),
     sendEmail: makeSendEmail(deps),
     sendBatch: makeSendBatch(deps),
     readServer: makeReadServer(deps),

@@ -279,6 +279,7 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
     serviceDomain: config.serviceDomain,
     inboundDomain: config.inboundDomain,
     baseUrl: config.baseUrl,
+    operatorUrl: config.operatorUrl,
     measure: mailRoom.measure,
     check: parts.check,
     examine: () => examine({ config, redis: () => store.views, resolver, serviceKey, nowMs: Date.now }),

@@ -30,6 +30,7 @@ t.test('config: with no variable set everything has its default', async (t) => {
     httpPort: 8080,
     operatorHost: '127.0.0.1',
     operatorPort: 8081,
+    operatorUrl: 'http://127.0.0.1:8081',
     baseUrl: 'http://127.0.0.1:8080',
     edgeRate: 20,
     edgeBurst: 50,

@@ -3,7 +3,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import t from 'tap'
-import { refusalsOf } from '../../schemas/openapi.ts'
+import { refusalsOf } from '../../schemas/document/openapi.ts'
 import { REFUSALS } from '../../schemas/refusals.ts'
 import { ROUTES, type Route } from '../../schemas/routes.ts'
 import { type DocumentSchema, makeGenerator } from '../support/generate.ts'
@@ -13,12 +13,17 @@ const SEED = Number(process.env.SEED ?? 11)
 const BODIES = 8
 
 const service = await startTestService({ BASE_URL: 'https://mail.example' })
-const { account, testServer } = service.firstRun
+const { account, testServer, operatorToken } = service.firstRun
 t.teardown(() => service.stop())
 
 const served = await service.call('GET /v1/openapi.json')
 const document = served.json
-const TOKENS: Readonly<Record<string, string>> = { serverKey: testServer.token, accountKey: account.token }
+const operators = (await service.operate('GET /v1/operator/openapi.json')).json
+const TOKENS: Readonly<Record<string, string>> = {
+  serverKey: testServer.token,
+  accountKey: account.token,
+  operatorKey: operatorToken,
+}
 
 interface Operation {
   readonly method: string
@@ -26,13 +31,17 @@ interface Operation {
   readonly operation: DocumentSchema
 }
 
-const operations: readonly Operation[] = Object.entries<DocumentSchema>(document.paths).flatMap(([path, methods]) =>
-  Object.entries<DocumentSchema>(methods).map(([method, operation]) => ({
-    method: method.toUpperCase(),
-    path,
-    operation,
-  })),
-)
+function operationsOf({ paths }: DocumentSchema): readonly Operation[] {
+  return Object.entries<DocumentSchema>(paths).flatMap(([path, methods]) =>
+    Object.entries<DocumentSchema>(methods).map(([method, operation]) => ({
+      method: method.toUpperCase(),
+      path,
+      operation,
+    })),
+  )
+}
+
+const operations = operationsOf(document)
 
 function resolve(ref: string): DocumentSchema {
   return ref
@@ -44,6 +53,7 @@ function resolve(ref: string): DocumentSchema {
 const ajv = new Ajv2020({ strict: false, validateFormats: true })
 addFormats.default(ajv)
 ajv.addSchema({ ...document, $id: 'document' })
+ajv.addSchema({ ...operators, $id: 'operators' })
 
 /** Whether the document allows an answer. */
 function allows({ path, method }: Operation, { status, json }: Called): boolean {
@@ -75,36 +85,80 @@ t.test('openapi: served without a key, and valid [openapi.document]', async (t) 
   t.notOk((await new Validator().validate(broken)).valid, 'the validator sees a fault')
 })
 
-t.test(
-  'openapi: every public route and no other, with its key, its header and its refusals [openapi.document]',
-  async (t) => {
-    const shown = Object.values<Route>(ROUTES).filter(({ listener }) => listener === 'public')
-    t.same(
-      operations.map(({ method, path, operation }) => `${operation.operationId} ${method} ${path}`).sort(),
-      shown.map(({ name, method, path }) => `${name} ${method} ${path}`).sort(),
-    )
-    for (const route of shown) {
-      const { operation } = operations.find((one) => one.operation.operationId === route.name) as Operation
-      t.equal(operation.security.length, route.keys.length, route.name)
-      const headers = operation.parameters.filter((one: { in: string }) => one.in === 'header')
-      t.equal(headers.length, route.isIdempotent ? 1 : 0)
-      t.equal(operation.requestBody !== undefined, route.body !== null)
-      const told = Object.values<DocumentSchema>(operation.responses).flatMap(
-        ({ content }) => content?.['application/json']?.schema.oneOf ?? [],
-      )
-      const codes = told.map(({ $ref }: { $ref: string }) => resolve($ref).properties.error.const).sort()
+for (const [listener, whole] of [
+  ['public', document],
+  ['operator', operators],
+] as const)
+  t.test(
+    `openapi: every ${listener} route and no other, with its sentence, its key, its header and its refusals [openapi.document]`,
+    async (t) => {
+      t.ok((await new Validator().validate(structuredClone(whole))).valid)
+      const told = operationsOf(whole)
+      const shown = Object.values<Route>(ROUTES).filter((route) => route.listener === listener)
       t.same(
-        codes,
-        refusalsOf(route)
-          .map(({ code }) => code)
-          .sort(),
-        route.name,
+        told.map(({ method, path, operation }) => `${operation.operationId} ${method} ${path}`).sort(),
+        shown.map(({ name, method, path }) => `${name} ${method} ${path}`).sort(),
       )
+      const tags = whole.tags.map(({ name }: { name: string }) => name)
+      t.ok(tags.length > 5 && told.every(({ operation }) => tags.includes(operation.tags[0])))
+      t.ok(told.every(({ operation }) => /^[A-Z][^.]+ [^.]+$/.test(operation.summary)))
+      for (const route of shown) {
+        const { operation } = told.find((one) => one.operation.operationId === route.name) as Operation
+        t.equal(operation.security.length, route.keys.length, route.name)
+        const headers = operation.parameters.filter((one: { in: string }) => one.in === 'header')
+        t.equal(headers.length, route.isIdempotent ? 1 : 0)
+        t.equal(operation.requestBody !== undefined, route.body !== null)
+        const refused = Object.values<DocumentSchema>(operation.responses).flatMap(
+          ({ content }) => content?.['application/json']?.schema.oneOf ?? [],
+        )
+        const codes = refused.map(({ $ref }: { $ref: string }) => resolve($ref).properties.error.const).sort()
+        t.same(
+          codes,
+          refusalsOf(route)
+            .map(({ code }) => code)
+            .sort(),
+          route.name,
+        )
+      }
+      const names = REFUSALS.map(({ code }) => `Refusal_${code}`)
+      t.ok(names.every((name) => name in whole.components.schemas))
+    },
+  )
+
+t.test('openapi: every JSON body and answer has an example that its schema allows [openapi.document]', async (t) => {
+  let examples = 0
+  for (const [id, whole] of [
+    ['document', document],
+    ['operators', operators],
+  ] as const)
+    for (const { method, path, operation } of operationsOf(whole)) {
+      const at = `/paths/${path.replaceAll('~', '~0').replaceAll('/', '~1')}/${method.toLowerCase()}`
+      const media: [string, DocumentSchema][] = Object.entries<DocumentSchema>(operation.responses).map(
+        ([status, { content }]) => [`/responses/${status}`, content?.['application/json']],
+      )
+      media.push(['/requestBody', operation.requestBody?.content['application/json']])
+      for (const [place, json] of media.filter(([, found]) => found !== undefined)) {
+        const validate = ajv.getSchema(`${id}#${encodeURI(`${at}${place}/content/application~1json/schema`)}`)
+        const shown = json.examples === undefined ? [json.example] : Object.values<DocumentSchema>(json.examples)
+        for (const one of shown) {
+          examples += 1
+          const value = json.examples === undefined ? one : one.value
+          t.ok(
+            validate?.(value),
+            `${operation.operationId} ${place} ${JSON.stringify(value)?.slice(0, 400)} ${JSON.stringify(validate?.errors)}`,
+          )
+        }
+      }
     }
-    const names = REFUSALS.map(({ code }) => `Refusal_${code}`)
-    t.ok(names.every((name) => name in document.components.schemas))
-  },
-)
+  t.ok(examples > 300, String(examples))
+})
+
+t.test('openapi: the example of a send is sent [openapi.document]', async (t) => {
+  for (const path of ['/v1/email', '/v1/email/batch']) {
+    const { example } = document.paths[path].post.requestBody.content['application/json']
+    t.equal((await service.call(`POST ${path}`, { token: testServer.token, body: example })).status, 200, path)
+  }
+})
 
 t.test(
   `openapi: bodies made of the document are taken, and answers are as it says (seed ${SEED}) [openapi.document]`,

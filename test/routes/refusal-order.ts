@@ -4,7 +4,7 @@
  */
 
 import t from 'tap'
-import { makeOpenapi } from '../../schemas/openapi.ts'
+import { makeOpenapi } from '../../schemas/document/openapi.ts'
 import { REFUSALS } from '../../schemas/refusals.ts'
 import { ROUTES, type Route } from '../../schemas/routes.ts'
 import { makeKey } from '../../src/http/key.ts'

@@ -31,7 +31,7 @@ export function makeGenerator(
     if (schema.$ref !== undefined) return generate(resolve(schema.$ref))
     if ('const' in schema) return schema.const
     if (schema.enum !== undefined) return schema.enum[next(schema.enum.length)]
-    if (schema.if !== undefined) return generate(next(2) === 0 ? schema.then : schema.else)
+    if (schema.oneOf !== undefined) return generate(schema.oneOf[next(schema.oneOf.length)])
     const types = [schema.type].flat()
     const type = types[next(types.length)]
     if (type === 'null') return null
@@ -50,13 +50,14 @@ export function makeGenerator(
   function fields({
     properties = {},
     required = [],
-    anyOf,
+    allOf,
     additionalProperties,
     propertyNames,
     minProperties = 0,
   }: DocumentSchema) {
     const made: Record<string, unknown> = {}
-    const wanted: string[] = [...required, ...(anyOf?.[next(anyOf.length)]?.required ?? [])]
+    const alternatives = allOf?.[0].anyOf
+    const wanted: string[] = [...required, ...(alternatives?.[next(alternatives.length)]?.required ?? [])]
     for (const [name, schema] of Object.entries(properties))
       if (wanted.includes(name) || next(2) === 0) made[name] = generate(schema)
     if (typeof additionalProperties === 'object' && (minProperties > 0 || next(2) === 0))

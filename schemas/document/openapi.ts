@@ -1,35 +1,53 @@
 /**
- * openapi - the OpenAPI 3.1 document of the public routes, made of the tables beside it
+ * openapi - the OpenAPI 3.1 documents of the public and of the operator's routes, made of the tables of schemas/
  *
  * Bodies, answers, parameters and refusals are those that the edge checks; what JSON Schema has no word for is told in a
- * description. Resources that several routes share stand under `components`.
+ * description. Resources that several routes share stand under `components`. Generators of types read it: a default is told in
+ * a description, because they take a field with one for a field that is always there; what is one of two forms is `oneOf`; a
+ * condition on fields stands in `allOf` beside them.
  *
  * Spec openapi.document
  */
 
-import { ACCOUNT } from './account.ts'
-import { DOMAIN } from './domain.ts'
-import { ADDRESS, ATTACHMENT, EMAIL_ANSWER, EMAIL_BODY } from './email.ts'
-import { branchOf } from './error.ts'
-import { IDEMPOTENCY_KEY_CHARS_MAX } from './limits.ts'
-import { MESSAGE, MESSAGE_EVENT, MESSAGE_SUMMARY, RECIPIENT_ENTRY } from './message.ts'
-import { REFUSALS, type Refusal, type RefusalCode } from './refusals.ts'
-import type { KeyKind, Route } from './route.ts'
-import { LIMIT_ENTRY, SERVER } from './server.ts'
-import { UUID } from './shape.ts'
-import { STREAM } from './stream.ts'
-import { SUPPRESSION } from './suppression.ts'
-import { TOKEN, TOKEN_MADE } from './token.ts'
-import { HTTPS_URI } from './webhook.ts'
+import { ACCOUNT } from '../account.ts'
+import { DOMAIN } from '../domain.ts'
+import { ADDRESS, ATTACHMENT, EMAIL_ANSWER, EMAIL_BODY } from '../email.ts'
+import { branchOf } from '../error.ts'
+import { IDEMPOTENCY_KEY_CHARS_MAX } from '../limits.ts'
+import { MESSAGE, MESSAGE_EVENT, MESSAGE_SUMMARY, RECIPIENT_ENTRY } from '../message.ts'
+import { REFUSALS, type Refusal, type RefusalCode } from '../refusals.ts'
+import type { KeyKind, Route } from '../route.ts'
+import type { RouteName } from '../routes.ts'
+import { LIMIT_ENTRY, SERVER } from '../server.ts'
+import { UUID } from '../shape.ts'
+import { STREAM } from '../stream.ts'
+import { SUPPRESSION } from '../suppression.ts'
+import { TOKEN, TOKEN_MADE } from '../token.ts'
+import { DELIVERY, EVENT_BODIES, HTTPS_URI, WEBHOOK, WEBHOOK_CREATED } from '../webhook.ts'
+import { exampleOf } from './example.ts'
+import { GROUP_NAMES, groupOf, SUMMARIES } from './summary.ts'
 
 type Json = string | number | boolean | null | readonly Json[] | { readonly [field: string]: Json }
 type Fields = { readonly [field: string]: Json }
+
+/** Keywords that documents say otherwise. */
+interface Conditional {
+  readonly format?: string
+  readonly recipientsMax?: number
+  readonly default?: Json
+  readonly if?: object
+  readonly then?: object
+  readonly else?: object
+  readonly anyOf?: readonly object[]
+  readonly properties?: object
+}
 
 /** Schemas that several routes share, by their name in the document. */
 const COMPONENTS: Readonly<Record<string, object>> = {
   Account: ACCOUNT,
   Address: ADDRESS,
   Attachment: ATTACHMENT,
+  Delivery: DELIVERY,
   Domain: DOMAIN,
   Email: EMAIL_BODY,
   EmailAnswer: EMAIL_ANSWER,
@@ -43,8 +61,14 @@ const COMPONENTS: Readonly<Record<string, object>> = {
   Server: SERVER,
   Stream: STREAM,
   Suppression: SUPPRESSION,
+  Webhook: WEBHOOK,
+  WebhookMade: WEBHOOK_CREATED,
 }
-const NAMES = new Map<unknown, string>(Object.entries(COMPONENTS).map(([name, schema]) => [schema, name]))
+/** What webhooks and feeds carry, by the name of the event. */
+const EVENT_COMPONENTS = Object.entries(EVENT_BODIES).map(([event, schema]) => [`Event_${event}`, schema] as const)
+const NAMES = new Map<unknown, string>(
+  [...Object.entries(COMPONENTS), ...EVENT_COMPONENTS].map(([name, schema]) => [schema, name]),
+)
 
 /** Formats of ours in words that clients know. */
 const FORMATS: Readonly<Record<string, Fields>> = {
@@ -56,28 +80,46 @@ const FORMATS: Readonly<Record<string, Fields>> = {
 }
 
 const SCHEMES: Readonly<Record<KeyKind, string>> = { S: 'serverKey', A: 'accountKey', O: 'operatorKey' }
+const BEARER = { type: 'http', scheme: 'bearer' }
+const BEARERS: Readonly<Record<KeyKind, Fields>> = {
+  S: { ...BEARER, description: 'A server key (sk_, or sk_test_ on a test server)' },
+  A: { ...BEARER, description: 'An account key (ak_)' },
+  O: { ...BEARER, description: 'An operator key (ok_)' },
+}
+const INFO: Readonly<Record<Route['listener'], Fields>> = {
+  public: { title: 'Sendwright', version: '1', description: 'Transactional email: send, and read what became of it.' },
+  operator: {
+    title: 'Sendwright, for its operator',
+    version: '1',
+    description: 'Accounts, queue, health. On a listener of its own, which never stands behind the public proxy.',
+  },
+}
+const EVENT_STREAM = 'text/event-stream'
 const REQUEST_ID = { description: 'Names this request in the log', schema: UUID }
 const SECONDS = { type: 'integer', minimum: 1 }
 
-/** The document. In: the routes of the table, the public address of the service. */
-export function makeOpenapi(routes: readonly Route[], baseUrl: string): object {
-  const shown = routes.filter(({ listener }) => listener === 'public')
+/** The document of a listener's routes. In: the routes of the table, the address of the listener. */
+export function makeOpenapi(routes: readonly Route[], baseUrl: string, listener: Route['listener'] = 'public'): object {
+  const shown = routes.filter((route) => route.listener === listener)
   const paths: Record<string, Record<string, Json>> = {}
   for (const route of shown) {
     paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operationOf(route) }
   }
+  const groups = new Set(shown.map(({ path }) => groupOf(path)))
+  const kinds = new Set(shown.flatMap(({ keys }) => keys))
   return {
     openapi: '3.1.0',
-    info: { title: 'Sendwright', version: '1', description: 'Transactional email: send, and read what became of it.' },
+    info: INFO[listener],
     servers: [{ url: baseUrl }],
+    tags: GROUP_NAMES.filter((name) => groups.has(name)).map((name) => ({ name })),
     paths,
     components: {
-      securitySchemes: {
-        serverKey: { type: 'http', scheme: 'bearer', description: 'A server key (sk_, or sk_test_ on a test server)' },
-        accountKey: { type: 'http', scheme: 'bearer', description: 'An account key (ak_)' },
-      },
+      securitySchemes: Object.fromEntries([...kinds].map((kind) => [SCHEMES[kind], BEARERS[kind]])),
       schemas: {
-        ...Object.fromEntries(Object.entries(COMPONENTS).map(([name, schema]) => [name, fieldsOf(schema)])),
+        ...Object.fromEntries(
+          [...Object.entries(COMPONENTS), ...EVENT_COMPONENTS].map(([name, schema]) => [name, fieldsOf(schema)]),
+        ),
+        Event: { oneOf: EVENT_COMPONENTS.map(([name]) => ref(name)) },
         ...Object.fromEntries(REFUSALS.map((refusal) => [schemaName(refusal.code), fieldsOf(branchOf(refusal))])),
       },
     },
@@ -89,23 +131,28 @@ export function refusalsOf(route: Route): Refusal[] {
   const { keys, body, query, isIdempotent, method, path } = route
   const codes = new Set<RefusalCode>(route.refusals)
   const add = (condition: boolean, ...more: RefusalCode[]) => condition && more.map((code) => codes.add(code))
+  const isOperator = route.listener === 'operator'
   add(true, 'internal_error', 'unavailable')
-  add(keys.length > 0, 'unauthorized', 'wrong_token_kind')
+  add(keys.length > 0, 'unauthorized')
+  // The operator listener knows no other kind: one is as good as unknown there.
+  add(keys.length > 0 && !isOperator, 'wrong_token_kind')
   add(body !== null, 'unsupported_media_type')
   // A parameter that no route knows is refused too.
   add(body !== null || query !== null || keys.length > 0, 'invalid_request')
   add(isIdempotent, 'idempotency_key_reused')
-  add(method !== 'GET' && !path.endsWith('/search'), 'account_not_active')
+  add(method !== 'GET' && !path.endsWith('/search') && !isOperator, 'account_not_active')
   add(path.includes('{'), 'not_found')
   return REFUSALS.filter(({ code }) => codes.has(code))
 }
 
 function operationOf(route: Route): Json {
-  const { name, keys, body } = route
-  const content = body === null ? null : { 'application/json': { schema: schemaOf(body) } }
+  const { name, keys, body, path } = route
+  const example = body === null ? null : exampleOf(body, { isBody: true })
+  const content = body === null ? null : { 'application/json': { schema: schemaOf(body), example } }
   return {
     operationId: name,
-    summary: sentenceOf(name),
+    summary: SUMMARIES[name as RouteName],
+    tags: [groupOf(path)],
     security: keys.map((kind) => ({ [SCHEMES[kind]]: [] })),
     parameters: parametersOf(route),
     ...(content !== null && { requestBody: { required: true, content } }),
@@ -140,7 +187,7 @@ function responsesOf(route: Route): Fields {
     [success.status]: {
       description: 'Done',
       headers: { 'Request-Id': REQUEST_ID, ...(isIdempotent && sent) },
-      ...(success.body !== null && { content: { 'application/json': { schema: schemaOf(success.body) } } }),
+      ...contentOf(route),
     },
     413: plain('The body is too large; told in plain text'),
     429: plain('Too many requests of this client; told in plain text', true),
@@ -153,12 +200,31 @@ function responsesOf(route: Route): Fields {
       description: [...told.map(({ message }) => message), before?.description].filter(Boolean).join('; or: '),
       headers: headersOf(status),
       content: {
-        'application/json': { schema: { oneOf: told.map(({ code }) => ref(schemaName(code))) } },
+        'application/json': {
+          schema: { oneOf: told.map(({ code }) => ref(schemaName(code))) },
+          examples: Object.fromEntries(told.map((refusal) => [refusal.code, { value: refusalExample(refusal) }])),
+        },
         ...before?.content,
       },
     }
   }
   return responses
+}
+
+/** What the answer of success holds: JSON, or text of another kind. */
+function contentOf({ success: { body, media } }: Route): Fields {
+  if (media !== undefined) {
+    const told =
+      media === EVENT_STREAM ? 'Lines `data: ` with an Event as JSON, each with its `id: ` before it' : 'Text'
+    return { content: { [media]: { schema: { type: 'string', description: told } } } }
+  }
+  if (body === null) return {}
+  return { content: { 'application/json': { schema: schemaOf(body), example: exampleOf(body) } } }
+}
+
+function refusalExample(refusal: Refusal): Json {
+  const { index, ...example } = exampleOf(branchOf(refusal)) as Record<string, Json>
+  return { ...example, message: refusal.message }
 }
 
 function plain(description: string, waits = false): Json {
@@ -182,13 +248,34 @@ function schemaOf(schema: unknown): Json {
   return name === undefined ? fieldsOf(schema) : ref(name)
 }
 
-/** A schema in the words of JSON Schema. */
+/** A schema in the words of JSON Schema, as generators of types understand them. */
 function fieldsOf(schema: object): Fields {
-  const { format, recipientsMax, ...rest } = schema as { format?: string; recipientsMax?: number }
+  const {
+    format,
+    recipientsMax,
+    default: preset,
+    if: _condition,
+    then: first,
+    else: second,
+    anyOf,
+    ...rest
+  } = schema as Conditional
   const fields = Object.fromEntries(Object.entries(rest).map(([keyword, value]) => [keyword, schemaOf(value)]))
   const own = format === undefined ? undefined : (FORMATS[format] ?? { format })
-  if (recipientsMax === undefined) return { ...own, ...fields }
-  return { ...fields, description: `At most ${recipientsMax} recipients in to, cc and bcc together` }
+  const sentences = [
+    fields.description ?? own?.description,
+    recipientsMax === undefined ? undefined : `At most ${recipientsMax} recipients in to, cc and bcc together`,
+    preset === undefined ? undefined : `Default: ${JSON.stringify(preset)}`,
+  ].filter((sentence) => sentence !== undefined)
+  return {
+    ...own,
+    ...fields,
+    ...(first !== undefined && { oneOf: [schemaOf(first), schemaOf(second)] }),
+    // Beside the fields it would make of each alternative a type that holds anything.
+    ...(anyOf !== undefined &&
+      (rest.properties === undefined ? { anyOf: schemaOf(anyOf) } : { allOf: [{ anyOf: schemaOf(anyOf) }] })),
+    ...(sentences.length > 0 && { description: sentences.join('. ') }),
+  }
 }
 
 function ref(name: string): Fields {
@@ -197,10 +284,4 @@ function ref(name: string): Fields {
 
 function schemaName(code: string): string {
   return `Refusal_${code}`
-}
-
-/** `sendEmail` -> `Send email`. */
-function sentenceOf(name: string): string {
-  const words = name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
-  return words.charAt(0).toUpperCase() + words.slice(1)
 }
