@@ -11,7 +11,7 @@
 
 import type { Ask, AskResult } from '../../cluster/work.ts'
 import type { Report, ReportBody, ReportReply } from '../actors/message/record-report.ts'
-import { NOT_SPAM, readArf } from '../mail/report/arf.ts'
+import { meaningOf, readArf } from '../mail/report/arf.ts'
 import { readDsn } from '../mail/report/dsn.ts'
 import type { ReportMail } from '../mail/report/report-mail.ts'
 import {
@@ -34,7 +34,8 @@ export type ReceivedKind =
   | 'delay'
   | 'complaint'
   | 'complaint_without_token'
-  | 'not_spam'
+  /** A feedback report of no person's complaint. */
+  | 'no_complaint'
   | 'other'
   | 'unreadable'
   | 'refused_recipient'
@@ -127,8 +128,8 @@ async function takeDsn(deps: ReturnedMailDeps, mail: ReportMail, found: FoundRec
 /** Spec complaint.arf */
 async function takeArf(deps: ReturnedMailDeps, mail: ReportMail): Promise<SmtpAnswer> {
   const arf = readArf(mail)
-  if (arf === null || arf.feedbackType === NOT_SPAM) {
-    deps.received(arf === null ? 'other' : 'not_spam')
+  if (arf === null || meaningOf(arf.feedbackType) === 'none') {
+    deps.received(arf === null ? 'other' : 'no_complaint')
     return TAKEN
   }
   const { tokenKey } = deps.secrets

@@ -186,7 +186,9 @@ t.test(
     const fbl = 'fbl@rp.service.example'
     const { id, returnPath } = await send('angry@there.example')
     for (const mail of [
-      complaint('not-spam', returnPath),
+      ...['not-spam', 'auth-failure', 'dmarc', 'virus', 'miscategorized', 'opt-out', 'opt-out-list'].map((type) =>
+        complaint(type, returnPath),
+      ),
       complaint('abuse', `b-${'a'.repeat(40)}@x.example`, id),
       complaint('abuse', '', id),
     ])
@@ -209,6 +211,7 @@ t.test(
     t.equal((await readMessage(again.json.messageId)).status, 'suppressed')
     const metrics = (await service.operate('GET /metrics', { token: operatorToken })).text
     if (service.config.isWhole) t.match(metrics, /sendwright_received_total\{kind="complaint_without_token"\} 2/)
+    if (service.config.isWhole) t.match(metrics, /sendwright_received_total\{kind="no_complaint"\} 5/)
   },
 )
 

@@ -13,6 +13,7 @@
 import type { CommandType, Context, Done } from '../../../cluster/behaviour.ts'
 import { msOf } from '../../../cluster/id.ts'
 import { BOUNCE_DAYS_MAX } from '../../../schemas/limits.ts'
+import { meaningOf } from '../../mail/report/arf.ts'
 import type { Dsn } from '../../mail/report/dsn.ts'
 import { DAY_MS } from '../../state/calendar.ts'
 import { statusKey } from '../../state/keys.ts'
@@ -69,7 +70,7 @@ export const recordReport: CommandType<ReportBody, ReportReply> = {
     const field = statusField(item.short, item.recipient)
     const packed = facts.field(key, field)
     const state = unpackStatus(packed, msOf(item.messageId))
-    const event = eventOf(report, state, context.nowMs)
+    const event = eventOf(report, { item, state, nowMs: context.nowMs })
     if (typeof event === 'string') return answer(event)
     const turn = { states, facts, context }
     const listed = listFor(event, hmac, { item, turn })
@@ -91,10 +92,19 @@ function answer(reply: ReportReply): Done<ReportReply> {
   return { kind: 'done', reply }
 }
 
+interface Judged {
+  readonly item: DeliveryItem
+  readonly state: RecipientState
+  readonly nowMs: Context['nowMs']
+}
+
 /** The event that a report adds to a recipient, or why it adds none. */
-function eventOf(report: Report, state: RecipientState, nowMs: Context['nowMs']): StatusEvent | 'ignored' | 'open' {
+function eventOf(report: Report, { item, state, nowMs }: Judged): StatusEvent | 'ignored' | 'open' {
   if (report.kind === 'complaint') {
     const { feedbackType } = report
+    const meaning = meaningOf(feedbackType ?? '')
+    // Whoever leaves a list still wants receipts.
+    if (meaning === 'none' || (meaning === 'opt-out' && item.broadcastStreamId === null)) return 'ignored'
     if (state.status === 'suppressed' || state.events.some(({ event }) => event === 'spam_complaint')) return 'ignored'
     return { event: 'spam_complaint', occurredAtMs: nowMs, feedbackType }
   }

@@ -21,11 +21,30 @@ export interface Arf {
   readonly messageId: string | null
 }
 
-/** Says that the message was no spam: no complaint (RFC 5965 7.3 registers the type, providers send it). */
-export const NOT_SPAM = 'not-spam'
+/**
+ * What a feedback type means. `complaint`: a person complains. `opt-out`: a person wants no more of a list, which says
+ * nothing of mail that is not sent to lists. `none`: a machine reports, or it is the contrary of a complaint.
+ */
+export type FeedbackMeaning = 'complaint' | 'opt-out' | 'none'
+
+/** RFC 5965 7.3 and the IANA registry; RFC 6591 for `auth-failure`. A type that is not named here is a complaint. */
+const MEANINGS: ReadonlyMap<string, FeedbackMeaning> = new Map([
+  ['opt-out', 'opt-out'],
+  ['opt-out-list', 'opt-out'],
+  ['not-spam', 'none'],
+  ['auth-failure', 'none'],
+  ['dmarc', 'none'],
+  ['virus', 'none'],
+  ['miscategorized', 'none'],
+])
 
 const TYPE_CHARS_MAX = 50
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/i
+
+/** In: a type as `readArf` gives it. */
+export function meaningOf(feedbackType: string): FeedbackMeaning {
+  return MEANINGS.get(feedbackType) ?? 'complaint'
+}
 
 /** Reads a mail; null where it is no feedback report. */
 export function readArf(mail: ReportMail): Arf | null {

@@ -10,7 +10,7 @@ import { makeDelivered } from '../../../src/mail/outcome.ts'
 import { statusKey } from '../../../src/state/keys.ts'
 import { type RecipientState, unpackStatus } from '../../../src/state/message/status.ts'
 import { entryOf, listedPlaces } from '../../support/suppression.ts'
-import { acceptedIds, hmacOf, makeTenant, send, type Tenant } from '../../support/tenant.ts'
+import { acceptedIds, changeState, hmacOf, makeTenant, send, type Tenant } from '../../support/tenant.ts'
 import { World } from '../../support/turn.ts'
 import { seedWebhook, waiting } from '../../support/webhook-world.ts'
 
@@ -173,9 +173,35 @@ t.test('record-report: an erased address is told of, and not listed', async (t) 
   t.same(listedPlaces(world, tenant), [])
 })
 
-function begin(end: DeliveryOutcome | null) {
+const FEEDBACK: [type: string, onTransactional: ReportReply, onBroadcast: ReportReply][] = [
+  ['abuse', 'recorded', 'recorded'],
+  ['fraud', 'recorded', 'recorded'],
+  ['other', 'recorded', 'recorded'],
+  ['x-unheard-of', 'recorded', 'recorded'],
+  ['opt-out', 'ignored', 'recorded'],
+  ['opt-out-list', 'ignored', 'recorded'],
+  ['not-spam', 'ignored', 'ignored'],
+  ['auth-failure', 'ignored', 'ignored'],
+  ['dmarc', 'ignored', 'ignored'],
+  ['virus', 'ignored', 'ignored'],
+  ['miscategorized', 'ignored', 'ignored'],
+]
+for (const [feedbackType, ...replies] of FEEDBACK)
+  t.test(`record-report: feedback of type ${feedbackType} [complaint.arf]`, async (t) => {
+    for (const [index, kind] of (['transactional', 'broadcast'] as const).entries()) {
+      const { world, tenant, id, item } = begin(delivered, kind)
+      const report: Report = { kind: 'complaint', feedbackType }
+      t.equal(world.run(recordReport, { item, hmac: hmacOf(ADA), report }), replies[index], kind)
+      const isTold = replies[index] === 'recorded'
+      t.equal(stateOf(world, tenant, id).events.length, isTold ? 2 : 1)
+      t.equal(entryOf(world, tenant, ADA)?.reason, isTold ? 'spam_complaint' : undefined)
+    }
+  })
+
+function begin(end: DeliveryOutcome | null, kind: 'transactional' | 'broadcast' = 'transactional') {
   const world = new World(NOW_MS)
   const tenant = makeTenant(world)
+  if (kind === 'broadcast') changeState(world, 'stream', tenant.live.streamId, { kind })
   const [id = ''] = acceptedIds(send(world, tenant))
   const [due] = world.deliveries()
   if (due === undefined) throw new Error('Nothing is due')

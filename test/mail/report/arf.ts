@@ -1,6 +1,6 @@
 /** arf - reports of feedback loops, whole, bare and broken. */
 import t from 'tap'
-import { readArf } from '../../../src/mail/report/arf.ts'
+import { type FeedbackMeaning, meaningOf, readArf } from '../../../src/mail/report/arf.ts'
 import type { ReportMail } from '../../../src/mail/report/report-mail.ts'
 
 const ID = '0199aa11-2233-7abc-8def-0123456789ab'
@@ -44,3 +44,22 @@ const CASES: [name: string, mail: ReportMail, expected: object | null][] = [
 ]
 for (const [name, received, expected] of CASES)
   t.test(`arf: ${name} [complaint.arf]`, async (t) => t.same(readArf(received), expected))
+
+const MEANINGS: [type: string, meaning: FeedbackMeaning][] = [
+  ['abuse', 'complaint'],
+  ['fraud', 'complaint'],
+  ['other', 'complaint'],
+  ['x-unheard-of', 'complaint'],
+  ['', 'complaint'],
+  ['opt-out', 'opt-out'],
+  ['opt-out-list', 'opt-out'],
+  ['not-spam', 'none'],
+  ['auth-failure', 'none'],
+  ['dmarc', 'none'],
+  ['virus', 'none'],
+  ['miscategorized', 'none'],
+]
+for (const [type, meaning] of MEANINGS)
+  t.test(`arf: the type ${JSON.stringify(type)} is ${meaning} [complaint.arf]`, async (t) => {
+    t.equal(meaningOf(readArf(mail(`Feedback-Type: ${type.toUpperCase()}\r\n`, null))?.feedbackType ?? ''), meaning)
+  })
