@@ -1,0 +1,103 @@
+/**
+ * 10,000 mails of the corpus with bytes cut, doubled, moved and replaced: the parser ends each without a fault, tells
+ * within its limits, and leaves the raw bytes as they are.
+ */
+import { createHash } from 'node:crypto'
+import t from 'tap'
+import { attachmentBytes } from '../../src/mail/mime/body.ts'
+import { HARD_ISSUES, SOFT_ISSUES } from '../../src/mail/mime/parse-issue.ts'
+import { parseReceivedMail, type ReceivedMail } from '../../src/mail/mime/received-mail.ts'
+import { makeCorpus } from '../support/mime-corpus.ts'
+
+const SEED = Number(process.env.SEED ?? 21)
+const MAILS = 10_000
+const WORDS = [
+  '\r\n',
+  '\n',
+  '\r',
+  '--',
+  '=',
+  '=?utf-8?q?',
+  '?=',
+  'boundary=',
+  '"',
+  ';',
+  ':',
+  '(',
+  '<',
+  '\0',
+  '\x80',
+  ' ',
+  'Content-Type: ',
+  'multipart/mixed',
+  'message/rfc822\r\n\r\n',
+  'base64',
+  "*0*=utf-8''%",
+]
+const ISSUES: ReadonlySet<string | null> = new Set([null, ...HARD_ISSUES, ...SOFT_ISSUES])
+
+let state = SEED
+function draw(below: number): number {
+  state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0
+  return Math.floor((state / 2 ** 32) * below)
+}
+
+function mutate(mail: Buffer): Buffer {
+  let bytes = mail
+  for (let left = 1 + draw(8); left > 0; left -= 1) {
+    const at = draw(bytes.length + 1)
+    const to = Math.min(bytes.length, at + draw(100))
+    const word = Buffer.from(WORDS[draw(WORDS.length)] as string, 'latin1')
+    const pieces = [
+      [bytes.subarray(0, at), word, bytes.subarray(at)],
+      [bytes.subarray(0, at), word, bytes.subarray(to)],
+      [bytes.subarray(0, at), bytes.subarray(to)],
+      [bytes.subarray(0, to), bytes.subarray(at)],
+      [bytes.subarray(0, at)],
+    ][draw(20) === 0 ? 4 : draw(4)] as Buffer[]
+    bytes = Buffer.concat(pieces)
+  }
+  return bytes
+}
+
+/** What a result says that it may not. */
+function faults(raw: Buffer, mail: ReceivedMail): string[] {
+  const found: string[] = []
+  const shown = [
+    mail.subject,
+    mail.messageIdHeader,
+    mail.inReplyTo,
+    ...mail.references,
+    ...mail.headers.map(({ value }) => value),
+  ]
+  if (!ISSUES.has(mail.parseIssue)) found.push(`issue ${mail.parseIssue}`)
+  if (shown.some((value) => value !== null && (value.length > 4000 || /[\x00-\x08\x0a-\x1f\x7f-\x9f]/.test(value))))
+    found.push('value')
+  if (/[\x00-\x08\x0b-\x1f\x7f-\x9f]/.test(`${mail.text}${mail.html}`)) found.push('text')
+  if (/\p{Surrogate}/u.test(JSON.stringify(shown) + mail.text + mail.html)) found.push('surrogate')
+  if (mail.hasText !== (mail.text !== null) && mail.contentOmitted === null) found.push('hasText')
+  for (const [at, { position, name, size, place }] of mail.attachments.entries()) {
+    if (position !== at || place.start + place.length > raw.length) found.push('place')
+    if (attachmentBytes(raw, place).length !== size) found.push('size')
+    if (name !== null && (name === '' || /[/\\\x00-\x1f]|^\./.test(name))) found.push(`name ${name}`)
+  }
+  return found
+}
+
+t.test(`fuzz: ${MAILS} mutated mails are parsed (seed ${SEED})`, async (t) => {
+  const corpus = makeCorpus(SEED, 200).map(({ raw }) => raw)
+  const issues = new Map<string | null, number>()
+  for (let number = 0; number < MAILS; number += 1) {
+    const raw = mutate(corpus[number % corpus.length] as Buffer)
+    const before = createHash('sha256').update(raw).digest('hex')
+    const mail = parseReceivedMail(raw)
+    const found = faults(raw, mail)
+    if (found.length > 0 || createHash('sha256').update(raw).digest('hex') !== before) {
+      t.same(found, [], `mail ${number}: ${raw.toString('base64')}`)
+      return
+    }
+    issues.set(mail.parseIssue, (issues.get(mail.parseIssue) ?? 0) + 1)
+  }
+  t.ok(issues.size > 8, JSON.stringify([...issues]))
+  t.ok((issues.get(null) ?? 0) > 100 && (issues.get(null) ?? 0) < MAILS - 1000, 'some are whole, many are not')
+})
