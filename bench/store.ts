@@ -12,7 +12,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { redisArguments } from '../cluster/embedded/binary.ts'
-import { ROOT } from '../test/support/root.ts'
+import { ROOT } from '../test/support/machine/root.ts'
 
 const MEMORY_BYTES = 8 * 1024 ** 3
 const READY_STEPS_MAX = 6000

@@ -12,7 +12,7 @@ import { mkdtempSync, realpathSync, rmSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { testFiles } from './support/test-files.ts'
+import { testFiles } from './support/machine/test-files.ts'
 
 /** One more than processors: tests wait for clocks and processes a third of their time. */
 const FILES_AT_ONCE = 3
@@ -70,7 +70,7 @@ t.teardown(() => rmSync(STORES_DIR, { recursive: true, force: true }))
 t.jobs = FILES_AT_ONCE
 t.setTimeout(ALL_MS_MAX)
 for (const { name, paths, topology } of runs.filter(({ paths }) => paths.length > 0).sort(byPlace)) {
-  const script = paths.length === 1 ? paths : [join(import.meta.dirname, 'support/folder.js'), ...paths]
+  const script = paths.length === 1 ? paths : [join(import.meta.dirname, 'support/machine/folder.js'), ...paths]
   // The runner puts its loader into NODE_OPTIONS of every child, whatever `env` says; env(1) takes it out.
   const args = ['-u', 'NODE_OPTIONS', process.execPath, '--enable-source-maps', ...script]
   // The bound holds inside the file too, where the default is 30 s.

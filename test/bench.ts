@@ -12,7 +12,7 @@ import { undisturbed } from '../bench/figures/undisturbed.ts'
 import type { Measured } from '../bench/load/measured.ts'
 import { formatNumber, formatTable, median } from '../bench/table.ts'
 import { shareOfCore } from '../bench/usage.ts'
-import { spawnNode } from './support/node.ts'
+import { spawnNode } from './support/machine/node.ts'
 
 const MAIN = fileURLToPath(new URL('../bench/main.js', import.meta.url))
 

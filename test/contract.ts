@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { CLIENT_SETTINGS, SETTINGS, type Setting } from '../schemas/config.ts'
 import { ROUTES, type Route } from '../schemas/routes.ts'
-import { ROOT } from './support/root.ts'
+import { ROOT } from './support/machine/root.ts'
 
 const README = join(ROOT, 'README.md')
 

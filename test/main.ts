@@ -9,12 +9,12 @@ import { Redis } from 'ioredis'
 import t from 'tap'
 import { startService } from '../src/main.ts'
 import type { FirstRun } from '../src/service/first-start.ts'
-import { startMx } from './support/mx.ts'
-import { freePort } from './support/port.ts'
-import { configOf, startTestService } from './support/service.ts'
-import { SMTP_SINK_SKIP, startSmtpSink } from './support/smtp-sink.ts'
-import { until } from './support/until.ts'
-import { startZone } from './support/zone.ts'
+import { freePort } from './support/machine/port.ts'
+import { until } from './support/machine/until.ts'
+import { startMx } from './support/peers/mx.ts'
+import { SMTP_SINK_SKIP, startSmtpSink } from './support/peers/smtp-sink.ts'
+import { startZone } from './support/peers/zone.ts'
+import { configOf, startTestService } from './support/service/service.ts'
 
 const BODY = { from: 'you@simulator.test', to: ['one@example.com'], subject: 'Hello', text: 'x' }
 

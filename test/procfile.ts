@@ -7,9 +7,9 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t from 'tap'
 import type { FirstRun } from '../src/service/first-start.ts'
-import { freePort, freePorts } from './support/port.ts'
-import { ROOT } from './support/root.ts'
-import { until } from './support/until.ts'
+import { freePort, freePorts } from './support/machine/port.ts'
+import { ROOT } from './support/machine/root.ts'
+import { until } from './support/machine/until.ts'
 
 const MS_MAX = 30_000
 

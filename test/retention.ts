@@ -1,12 +1,12 @@
 /** The clock moves fourteen months, and nothing is left of a message: in the store, in the API, in memory. */
 import { Redis } from 'ioredis'
 import t from 'tap'
-import { verifyDomain } from './support/crash-live.ts'
-import { MOVED_CLOCK_SKIP, makeMovedClock } from './support/moved-clock.ts'
-import { startMx } from './support/mx.ts'
-import { type CallOptions, startTestService, type TestService } from './support/service.ts'
-import { until } from './support/until.ts'
-import { startZone } from './support/zone.ts'
+import { MOVED_CLOCK_SKIP, makeMovedClock } from './support/machine/moved-clock.ts'
+import { until } from './support/machine/until.ts'
+import { startMx } from './support/peers/mx.ts'
+import { startZone } from './support/peers/zone.ts'
+import { verifyDomain } from './support/service/crash-live.ts'
+import { type CallOptions, startTestService, type TestService } from './support/service/service.ts'
 
 const SWEPT_MS_MAX = 30_000
 const ADDRESS = 'someone.to.forget@example.com'

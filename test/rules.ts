@@ -3,8 +3,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { BUGS } from './simulation/bugs.ts'
-import { CRASH_POINTS } from './support/crash-shard.ts'
-import { ROOT } from './support/root.ts'
+import { ROOT } from './support/machine/root.ts'
+import { CRASH_POINTS } from './support/store/crash-shard.ts'
 
 const README = readFileSync(join(ROOT, 'cluster/README.md'), 'utf8')
 const TABLE = README.slice(README.indexOf('<!-- rules:begin -->'), README.indexOf('<!-- rules:end -->'))

@@ -5,7 +5,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { ROOT } from './support/root.ts'
+import { ROOT } from './support/machine/root.ts'
 
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
 const SHEETS = ['cluster', 'src/actors']

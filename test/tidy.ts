@@ -6,8 +6,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, posix, relative, sep } from 'node:path'
 import t from 'tap'
-import { ROOT } from './support/root.ts'
-import { includedTests } from './support/test-files.ts'
+import { ROOT } from './support/machine/root.ts'
+import { includedTests } from './support/machine/test-files.ts'
 
 const TREES = ['schemas', 'cluster', 'src', 'bench', 'test']
 const LINES_MAX = 400

@@ -4,7 +4,7 @@
  */
 
 import { SIMULATOR_DOMAIN } from '../../src/mail/simulator.ts'
-import { until } from '../../test/support/until.ts'
+import { until } from '../../test/support/machine/until.ts'
 import { type Host, startHost } from './host.ts'
 import { obey } from './host-side.ts'
 import { readFigure } from './product-figures.ts'

@@ -7,8 +7,8 @@
  */
 
 import { join } from 'node:path'
-import { ROOT } from '../../test/support/root.ts'
-import { until } from '../../test/support/until.ts'
+import { ROOT } from '../../test/support/machine/root.ts'
+import { until } from '../../test/support/machine/until.ts'
 import { CONTESTANTS, type Contestant } from '../contestants/contestant.ts'
 import { type Host, startHost } from '../contestants/host.ts'
 import { readAccepted } from '../contestants/product-figures.ts'

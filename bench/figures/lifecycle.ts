@@ -6,8 +6,8 @@
  */
 
 import type { Redis } from 'ioredis'
-import { SMTP_SINK_SKIP, startSmtpSink } from '../../test/support/smtp-sink.ts'
-import { until } from '../../test/support/until.ts'
+import { until } from '../../test/support/machine/until.ts'
+import { SMTP_SINK_SKIP, startSmtpSink } from '../../test/support/peers/smtp-sink.ts'
 import { countLog } from '../contestants/contestant.ts'
 import { type Host, startHost } from '../contestants/host.ts'
 import { readFigure } from '../contestants/product-figures.ts'

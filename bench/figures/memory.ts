@@ -6,7 +6,7 @@
  */
 
 import type { Redis } from 'ioredis'
-import { until } from '../../test/support/until.ts'
+import { until } from '../../test/support/machine/until.ts'
 import { countLog } from '../contestants/contestant.ts'
 import { startHost } from '../contestants/host.ts'
 import { readFigure } from '../contestants/product-figures.ts'

@@ -4,7 +4,7 @@
  * One listener serves all addresses; to the product they are 20 sites, as each name's mail server has its own name.
  */
 
-import { startZone, type Zone } from '../../test/support/zone.ts'
+import { startZone, type Zone } from '../../test/support/peers/zone.ts'
 import { formatPlace, PLACE } from './message.ts'
 
 const SITES = 20

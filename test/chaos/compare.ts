@@ -6,9 +6,9 @@
  */
 import { createHash } from 'node:crypto'
 import { Redis } from 'ioredis'
-import type { Accepted } from '../support/ledger.ts'
-import { messagesLogged, tornShards, uncertainRecipients } from '../support/settle.ts'
-import { until } from '../support/until.ts'
+import type { Accepted } from '../support/clients/ledger.ts'
+import { messagesLogged, tornShards, uncertainRecipients } from '../support/clients/settle.ts'
+import { until } from '../support/machine/until.ts'
 
 const SETTLE_MS_MAX = 240_000
 /** Messages that are read through the API; all that the ledger knows, up to this. */

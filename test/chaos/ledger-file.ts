@@ -4,7 +4,7 @@
  * A line is written and fsynced together with those that came meanwhile.
  */
 import { type FileHandle, open, readFile } from 'node:fs/promises'
-import type { Accepted } from '../support/ledger.ts'
+import type { Accepted } from '../support/clients/ledger.ts'
 
 export interface LedgerFile {
   /** Resolves when the line is on disk. */

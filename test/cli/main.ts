@@ -1,6 +1,6 @@
 /** main - the command line as a process: what it prints, and its exit codes. */
 import t from 'tap'
-import { sendwright } from '../support/command-line.ts'
+import { sendwright } from '../support/service/command-line.ts'
 
 t.test('sendwright: 0 done, 1 refused or failed, 2 wrongly called', async (t) => {
   const [version, failed, wrong] = await Promise.all([

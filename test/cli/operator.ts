@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import t from 'tap'
-import { sendwright, startCommandLine } from '../support/command-line.ts'
-import { startTestService } from '../support/service.ts'
-import { until } from '../support/until.ts'
+import { until } from '../support/machine/until.ts'
+import { sendwright, startCommandLine } from '../support/service/command-line.ts'
+import { startTestService } from '../support/service/service.ts'
 
 const service = await startTestService({ APPROVAL: 'manual' })
 const { account, liveServer, operatorToken } = service.firstRun

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import type { Domain, DomainChecked } from '../../schemas/domain.ts'
-import { startCommandLine } from '../support/command-line.ts'
+import { startCommandLine } from '../support/service/command-line.ts'
 
 const { run, stop } = await startCommandLine()
 t.teardown(stop)

@@ -1,7 +1,7 @@
 /** queue - the commands of the queue as an operator calls them, against a running service. */
 import t from 'tap'
-import { startCommandLine } from '../support/command-line.ts'
-import { startDelivery } from '../support/delivery.ts'
+import { startCommandLine } from '../support/service/command-line.ts'
+import { startDelivery } from '../support/service/delivery.ts'
 
 const delivery = await startDelivery()
 const commands = await startCommandLine()

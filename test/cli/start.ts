@@ -3,8 +3,8 @@ import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { spawnNode } from '../support/node.ts'
-import { until } from '../support/until.ts'
+import { spawnNode } from '../support/machine/node.ts'
+import { until } from '../support/machine/until.ts'
 
 const MODULE = new URL('../../src/cli/start.js', import.meta.url).href
 const MAIN = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url))

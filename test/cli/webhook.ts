@@ -4,10 +4,10 @@ import t from 'tap'
 import { entryIdOf, makeIds, shardOf, shortId } from '../../cluster/id.ts'
 import { deliveryKey, queueKey, slicesKey } from '../../src/state/keys.ts'
 import { formatItem, QUEUE_FIELD } from '../../src/state/webhook/item.ts'
-import { startCommandLine } from '../support/command-line.ts'
-import { isSigned, startReceiver } from '../support/receiver.ts'
-import { startTestService } from '../support/service.ts'
-import { until } from '../support/until.ts'
+import { until } from '../support/machine/until.ts'
+import { isSigned, startReceiver } from '../support/peers/receiver.ts'
+import { startCommandLine } from '../support/service/command-line.ts'
+import { startTestService } from '../support/service/service.ts'
 
 const WAIT_MS = 20_000
 /** Deliveries: more than one page looks at. */

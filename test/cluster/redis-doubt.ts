@@ -3,9 +3,9 @@ import { createConnection, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { claimsKey, journalKey } from '../../cluster/keyspace.ts'
-import type { TestRedis } from '../support/redis.ts'
-import { commitOf, held, openRedis, openStore, RECORD } from '../support/redis-shard.ts'
-import { until } from '../support/until.ts'
+import { until } from '../support/machine/until.ts'
+import type { TestRedis } from '../support/store/redis.ts'
+import { commitOf, held, openRedis, openStore, RECORD } from '../support/store/redis-shard.ts'
 
 const WAIT_MS = 60_000
 

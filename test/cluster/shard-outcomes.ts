@@ -6,7 +6,7 @@ import { formatClaim } from '../../cluster/items/claim.ts'
 import { claimsKey, dueKey, laneKey } from '../../cluster/keyspace.ts'
 import { packStaged } from '../../cluster/mailbox/staged.ts'
 import type { Commit, Verdict } from '../../cluster/store.ts'
-import { Rig } from '../support/shard-rig.ts'
+import { Rig } from '../support/store/shard-rig.ts'
 
 const LANE = 'send'
 const KEY = '{s000}:seen'

@@ -7,9 +7,9 @@ import { connectRedisStore, type RedisStore } from '../../cluster/redis/store.ts
 import type { Commit, Verdict } from '../../cluster/store.ts'
 import type { Dumped } from '../simulation/sim-data.ts'
 import { SimStore } from '../simulation/sim-store.ts'
-import { makeRandom, RequestMaker } from '../support/random-ops.ts'
-import { startRedis } from '../support/redis.ts'
-import { dumpRedis } from '../support/redis-dump.ts'
+import { makeRandom, RequestMaker } from '../support/store/random-ops.ts'
+import { startRedis } from '../support/store/redis.ts'
+import { dumpRedis } from '../support/store/redis-dump.ts'
 
 const SEED = Number(process.env.SEED ?? 1)
 const SHARDS = 24

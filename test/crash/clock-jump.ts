@@ -3,12 +3,12 @@
  * doubled, and a limit is neither given anew nor withheld.
  */
 import t from 'tap'
-import { checkSettled, oddRefusals } from '../support/crash-check.ts'
-import { raiseLimits } from '../support/crash-scene.ts'
-import { postEmail, startLoad } from '../support/ledger.ts'
-import { MOVED_CLOCK_SKIP, type MovedClock, makeMovedClock } from '../support/moved-clock.ts'
-import { startTestService, type TestService } from '../support/service.ts'
-import { until } from '../support/until.ts'
+import { checkSettled, oddRefusals } from '../support/clients/crash-check.ts'
+import { postEmail, startLoad } from '../support/clients/ledger.ts'
+import { MOVED_CLOCK_SKIP, type MovedClock, makeMovedClock } from '../support/machine/moved-clock.ts'
+import { until } from '../support/machine/until.ts'
+import { raiseLimits } from '../support/service/crash-scene.ts'
+import { startTestService, type TestService } from '../support/service/service.ts'
 
 const HOUR_DAYS = 1 / 24
 const JUMPS_HOURS = [1, 0, -1, 0, 1, -1, 0]

@@ -4,14 +4,14 @@
  * A SIGTERM waits for a server that answers in time, and it gets nothing twice.
  */
 import t, { type Test } from 'tap'
-import { checkSettled } from '../support/crash-check.ts'
-import { verifyDomain } from '../support/crash-live.ts'
-import { setScene } from '../support/crash-scene.ts'
-import { type Host, startHost } from '../support/host.ts'
-import { sendAll } from '../support/ledger.ts'
-import { startMx } from '../support/mx.ts'
-import { until } from '../support/until.ts'
-import { startZone } from '../support/zone.ts'
+import { checkSettled } from '../support/clients/crash-check.ts'
+import { sendAll } from '../support/clients/ledger.ts'
+import { until } from '../support/machine/until.ts'
+import { startMx } from '../support/peers/mx.ts'
+import { startZone } from '../support/peers/zone.ts'
+import { verifyDomain } from '../support/service/crash-live.ts'
+import { setScene } from '../support/service/crash-scene.ts'
+import { type Host, startHost } from '../support/service/host.ts'
 
 const MESSAGES = 3
 const ARRIVED_MS_MAX = 15_000

@@ -3,11 +3,11 @@
  * and what is in doubt must still get its true answer.
  */
 import t from 'tap'
-import { checkSettled, oddRefusals } from '../support/crash-check.ts'
-import { setScene } from '../support/crash-scene.ts'
-import { type Host, startHost } from '../support/host.ts'
-import { startLoad } from '../support/ledger.ts'
-import { until } from '../support/until.ts'
+import { checkSettled, oddRefusals } from '../support/clients/crash-check.ts'
+import { startLoad } from '../support/clients/ledger.ts'
+import { until } from '../support/machine/until.ts'
+import { setScene } from '../support/service/crash-scene.ts'
+import { type Host, startHost } from '../support/service/host.ts'
 
 /** Shorter than an ask lives, longer than that, longer than a worker counts as living. */
 const FROZEN_MS = [2_000, 5_000, 12_000]

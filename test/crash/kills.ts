@@ -3,10 +3,10 @@
  * message is lost, no Idempotency-Key makes two, counters are exact. `SEED=n` makes other choices.
  */
 import t from 'tap'
-import { setScene } from '../support/crash-scene.ts'
-import { type Host, startHost } from '../support/host.ts'
-import { startLoad } from '../support/ledger.ts'
-import { SETTLED, settle } from '../support/settle.ts'
+import { startLoad } from '../support/clients/ledger.ts'
+import { SETTLED, settle } from '../support/clients/settle.ts'
+import { setScene } from '../support/service/crash-scene.ts'
+import { type Host, startHost } from '../support/service/host.ts'
 
 const KILLS = Number(process.env.KILLS ?? 50)
 const MESSAGES_BETWEEN = 20

@@ -6,8 +6,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { seedAccounts } from '../../bench/contestants/seed.ts'
-import { FLEET_SECRET, startFleet } from '../support/fleet.ts'
-import { postEmail } from '../support/ledger.ts'
+import { postEmail } from '../support/clients/ledger.ts'
+import { FLEET_SECRET, startFleet } from '../support/service/fleet.ts'
 
 const ROUNDS = Number(process.env.LIMITS ?? 2)
 const CLIENTS = 64

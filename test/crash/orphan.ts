@@ -7,12 +7,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import type { FirstRun } from '../../src/service/first-start.ts'
-import { checkSettled } from '../support/crash-check.ts'
-import { raiseLimits } from '../support/crash-scene.ts'
-import { type Host, startHost } from '../support/host.ts'
-import { startLoad } from '../support/ledger.ts'
-import { freePort } from '../support/port.ts'
-import { until } from '../support/until.ts'
+import { checkSettled } from '../support/clients/crash-check.ts'
+import { startLoad } from '../support/clients/ledger.ts'
+import { freePort } from '../support/machine/port.ts'
+import { until } from '../support/machine/until.ts'
+import { raiseLimits } from '../support/service/crash-scene.ts'
+import { type Host, startHost } from '../support/service/host.ts'
 
 const ROUNDS = Number(process.env.ORPHANS ?? 2)
 const MESSAGES_BETWEEN = 30

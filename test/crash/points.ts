@@ -3,11 +3,11 @@
  * clients that tried on with their keys must find that each of their messages was sent once.
  */
 import t from 'tap'
-import { setScene } from '../support/crash-scene.ts'
-import { CRASH_POINTS } from '../support/crash-shard.ts'
-import { type Host, startHost } from '../support/host.ts'
-import { sendAll } from '../support/ledger.ts'
-import { SETTLED, settle } from '../support/settle.ts'
+import { sendAll } from '../support/clients/ledger.ts'
+import { SETTLED, settle } from '../support/clients/settle.ts'
+import { setScene } from '../support/service/crash-scene.ts'
+import { type Host, startHost } from '../support/service/host.ts'
+import { CRASH_POINTS } from '../support/store/crash-shard.ts'
 
 const MESSAGES = 40
 

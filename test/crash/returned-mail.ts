@@ -3,14 +3,14 @@
  * when it may have been recorded. A mail server that got no 250 sends it again; one that did need not. Either way it is told once.
  */
 import t from 'tap'
-import { verifyDomain } from '../support/crash-live.ts'
-import { setScene } from '../support/crash-scene.ts'
-import { type Host, startHost } from '../support/host.ts'
-import { startMx } from '../support/mx.ts'
-import { freePort } from '../support/port.ts'
-import { deliverMail, openDialog } from '../support/smtp-dialog.ts'
-import { until } from '../support/until.ts'
-import { startZone } from '../support/zone.ts'
+import { freePort } from '../support/machine/port.ts'
+import { until } from '../support/machine/until.ts'
+import { startMx } from '../support/peers/mx.ts'
+import { deliverMail, openDialog } from '../support/peers/smtp-dialog.ts'
+import { startZone } from '../support/peers/zone.ts'
+import { verifyDomain } from '../support/service/crash-live.ts'
+import { setScene } from '../support/service/crash-scene.ts'
+import { type Host, startHost } from '../support/service/host.ts'
 
 const WAIT_MS_MAX = 15_000
 const DSN = `From: MAILER-DAEMON@mx.example

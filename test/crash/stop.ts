@@ -3,11 +3,11 @@
  * one start and the next.
  */
 import t from 'tap'
-import { checkSettled, oddRefusals } from '../support/crash-check.ts'
-import { setScene } from '../support/crash-scene.ts'
-import { type Host, startHost } from '../support/host.ts'
-import { startLoad } from '../support/ledger.ts'
-import { watchStalls } from '../support/stall.ts'
+import { checkSettled, oddRefusals } from '../support/clients/crash-check.ts'
+import { startLoad } from '../support/clients/ledger.ts'
+import { watchStalls } from '../support/machine/stall.ts'
+import { setScene } from '../support/service/crash-scene.ts'
+import { type Host, startHost } from '../support/service/host.ts'
 
 const ROUNDS = Number(process.env.STOPS ?? 4)
 const MESSAGES_BETWEEN = 100

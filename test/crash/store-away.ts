@@ -3,12 +3,12 @@
  * doubt waits for the truth; when Redis is back the service is too, without a restart.
  */
 import t from 'tap'
-import { raiseLimits } from '../support/crash-scene.ts'
-import { type Answered, postEmail, sendAll } from '../support/ledger.ts'
-import { startTestService } from '../support/service.ts'
-import { SETTLED, settle } from '../support/settle.ts'
-import { watchStalls } from '../support/stall.ts'
-import { until } from '../support/until.ts'
+import { type Answered, postEmail, sendAll } from '../support/clients/ledger.ts'
+import { SETTLED, settle } from '../support/clients/settle.ts'
+import { watchStalls } from '../support/machine/stall.ts'
+import { until } from '../support/machine/until.ts'
+import { raiseLimits } from '../support/service/crash-scene.ts'
+import { startTestService } from '../support/service/service.ts'
 
 const ROUNDS = 5
 const BACK_MS_MAX = 5_000

@@ -4,11 +4,11 @@
  */
 import { Redis } from 'ioredis'
 import t from 'tap'
-import { checkSettled, oddRefusals } from '../support/crash-check.ts'
-import { raiseLimits } from '../support/crash-scene.ts'
-import { startLoad } from '../support/ledger.ts'
-import { startTestService } from '../support/service.ts'
-import { until } from '../support/until.ts'
+import { checkSettled, oddRefusals } from '../support/clients/crash-check.ts'
+import { startLoad } from '../support/clients/ledger.ts'
+import { until } from '../support/machine/until.ts'
+import { raiseLimits } from '../support/service/crash-scene.ts'
+import { startTestService } from '../support/service/service.ts'
 
 const STALLED_MS = [1_000, 3_000, 6_000]
 const CUT_EVERY_MS = 100

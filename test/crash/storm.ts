@@ -3,11 +3,11 @@
  * The same key with another body is refused.
  */
 import t from 'tap'
-import { checkSettled } from '../support/crash-check.ts'
-import { setScene } from '../support/crash-scene.ts'
-import { type Host, startHost } from '../support/host.ts'
-import { type Answered, type Ledger, postEmail } from '../support/ledger.ts'
-import { until } from '../support/until.ts'
+import { checkSettled } from '../support/clients/crash-check.ts'
+import { type Answered, type Ledger, postEmail } from '../support/clients/ledger.ts'
+import { until } from '../support/machine/until.ts'
+import { setScene } from '../support/service/crash-scene.ts'
+import { type Host, startHost } from '../support/service/host.ts'
 
 const ROUNDS = Number(process.env.STORMS ?? 6)
 const AT_ONCE = 64

@@ -3,11 +3,11 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { startHost } from '../support/host.ts'
-import { freePort } from '../support/port.ts'
-import { startReceiver } from '../support/receiver.ts'
-import { startRedis } from '../support/redis.ts'
-import { until } from '../support/until.ts'
+import { freePort } from '../support/machine/port.ts'
+import { until } from '../support/machine/until.ts'
+import { startReceiver } from '../support/peers/receiver.ts'
+import { startHost } from '../support/service/host.ts'
+import { startRedis } from '../support/store/redis.ts'
 
 const WAIT_MS = 60_000
 /** A claim of a process that is gone stands this long. */

@@ -4,9 +4,9 @@ import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { Redis } from 'ioredis'
 import t from 'tap'
-import { startDelivery, TIMEOUTS } from '../support/delivery.ts'
-import { freePort } from '../support/port.ts'
-import { makeSelfSigned } from '../support/self-signed.ts'
+import { freePort } from '../support/machine/port.ts'
+import { makeSelfSigned } from '../support/peers/self-signed.ts'
+import { startDelivery, TIMEOUTS } from '../support/service/delivery.ts'
 
 const NAMES = ['mta-sts.good.test', 'mx.good.test', 'mta-sts.bad.test', 'mta-sts.other.test', 'mta-sts.tried.test']
 const trusted = makeSelfSigned(2, NAMES)

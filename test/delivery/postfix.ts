@@ -3,9 +3,9 @@
 import { promises as dns } from 'node:dns'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import t from 'tap'
-import { startDelivery } from '../support/delivery.ts'
-import { POSTFIX_SKIP, startPostfix } from '../support/postfix.ts'
-import { until } from '../support/until.ts'
+import { until } from '../support/machine/until.ts'
+import { POSTFIX_SKIP, startPostfix } from '../support/peers/postfix.ts'
+import { startDelivery } from '../support/service/delivery.ts'
 
 const DOMAIN = 'postfix.test'
 const HOST = '127.0.78.1'

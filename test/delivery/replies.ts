@@ -6,9 +6,9 @@
 
 import { Redis } from 'ioredis'
 import t from 'tap'
-import { startDelivery } from '../support/delivery.ts'
-import type { MxScript } from '../support/mx.ts'
-import { dumpRedis } from '../support/redis-dump.ts'
+import type { MxScript } from '../support/peers/mx.ts'
+import { startDelivery } from '../support/service/delivery.ts'
+import { dumpRedis } from '../support/store/redis-dump.ts'
 
 const delivery = await startDelivery()
 const { send, messageWhen, destination } = delivery

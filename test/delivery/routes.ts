@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import t from 'tap'
-import { BLACK_HOLE_SKIP, openBlackHole } from '../support/black-hole.ts'
-import { startDelivery } from '../support/delivery.ts'
-import type { FakeMx, MxScript } from '../support/mx.ts'
-import { makeSelfSigned } from '../support/self-signed.ts'
-import { until } from '../support/until.ts'
+import { until } from '../support/machine/until.ts'
+import { BLACK_HOLE_SKIP, openBlackHole } from '../support/peers/black-hole.ts'
+import type { FakeMx, MxScript } from '../support/peers/mx.ts'
+import { makeSelfSigned } from '../support/peers/self-signed.ts'
+import { startDelivery } from '../support/service/delivery.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'delivery-'))
 writeFileSync(join(folder, 'limits.json'), '{"mx.many.test": {"connections": 5}}')

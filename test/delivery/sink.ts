@@ -1,8 +1,8 @@
 /** Mail over MX to a server of Postfix's own: everything arrives, over connections that are used again. */
 
 import t from 'tap'
-import { startDelivery } from '../support/delivery.ts'
-import { SMTP_SINK_SKIP, startSmtpSink } from '../support/smtp-sink.ts'
+import { SMTP_SINK_SKIP, startSmtpSink } from '../support/peers/smtp-sink.ts'
+import { startDelivery } from '../support/service/delivery.ts'
 
 t.test("delivery: Postfix's smtp-sink takes two hundred messages over MX", { skip: SMTP_SINK_SKIP }, async (t) => {
   const sink = await startSmtpSink()

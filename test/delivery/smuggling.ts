@@ -2,8 +2,8 @@
 
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { startDelivery } from '../support/delivery.ts'
-import { findSuite } from '../support/suites.ts'
+import { findSuite } from '../support/machine/suites.ts'
+import { startDelivery } from '../support/service/delivery.ts'
 
 const path = findSuite('smtp/smuggling.json')
 if (path === null) {

@@ -4,8 +4,8 @@
  */
 
 import t from 'tap'
-import { startDelivery } from '../support/delivery.ts'
-import { until } from '../support/until.ts'
+import { until } from '../support/machine/until.ts'
+import { startDelivery } from '../support/service/delivery.ts'
 
 const delivery = await startDelivery({}, { smtp: {} })
 const { send, messageWhen, destination, service } = delivery

@@ -6,12 +6,12 @@ import { join } from 'node:path'
 import t from 'tap'
 import { LIVE_DOMAIN, seedAccounts } from '../../bench/contestants/seed.ts'
 import type { ShardList } from '../../schemas/cluster.ts'
-import { FLEET_SECRET, type Fleet, startFleet } from '../support/fleet.ts'
-import { postEmail } from '../support/ledger.ts'
-import { startMx } from '../support/mx.ts'
-import { freePort } from '../support/port.ts'
-import { until } from '../support/until.ts'
-import { startZone } from '../support/zone.ts'
+import { postEmail } from '../support/clients/ledger.ts'
+import { freePort } from '../support/machine/port.ts'
+import { until } from '../support/machine/until.ts'
+import { startMx } from '../support/peers/mx.ts'
+import { startZone } from '../support/peers/zone.ts'
+import { FLEET_SECRET, type Fleet, startFleet } from '../support/service/fleet.ts'
 
 const CONNECTIONS = 4
 /** Rounds in which the server lets every connection wait at the dot. */

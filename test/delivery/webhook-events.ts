@@ -5,12 +5,12 @@
 import t, { type Test } from 'tap'
 import { EVENT_BODIES, type EventName } from '../../schemas/webhook.ts'
 import { compileBody } from '../../src/http/validate.ts'
-import { startMx } from '../support/mx.ts'
-import { type Received, startReceiver } from '../support/receiver.ts'
-import { startTestService } from '../support/service.ts'
-import { deliverMail } from '../support/smtp-dialog.ts'
-import { until } from '../support/until.ts'
-import { startZone } from '../support/zone.ts'
+import { until } from '../support/machine/until.ts'
+import { startMx } from '../support/peers/mx.ts'
+import { type Received, startReceiver } from '../support/peers/receiver.ts'
+import { deliverMail } from '../support/peers/smtp-dialog.ts'
+import { startZone } from '../support/peers/zone.ts'
+import { startTestService } from '../support/service/service.ts'
 
 const WAIT_MS = 20_000
 const receiver = await startReceiver()

@@ -4,11 +4,11 @@
  */
 import t from 'tap'
 import { WEBHOOK_RETRIES_SECONDS } from '../../schemas/limits.ts'
-import { MOVED_CLOCK_SKIP, makeMovedClock } from '../support/moved-clock.ts'
-import { isSigned, type Reaction, startReceiver } from '../support/receiver.ts'
-import { startTestService } from '../support/service.ts'
-import { watchStalls } from '../support/stall.ts'
-import { until } from '../support/until.ts'
+import { MOVED_CLOCK_SKIP, makeMovedClock } from '../support/machine/moved-clock.ts'
+import { watchStalls } from '../support/machine/stall.ts'
+import { until } from '../support/machine/until.ts'
+import { isSigned, type Reaction, startReceiver } from '../support/peers/receiver.ts'
+import { startTestService } from '../support/service/service.ts'
 
 const WEBHOOKS = 4
 /** For each webhook: each hears of a stream of its own. */

@@ -5,8 +5,8 @@ import t from 'tap'
 import type { CheckDomainDeps } from '../../src/dns/check-domain.ts'
 import { checkDomain } from '../../src/dns/check-domain.ts'
 import { createResolver } from '../../src/dns/resolve.ts'
-import type { Zone } from '../support/zone.ts'
-import { startZone } from '../support/zone.ts'
+import type { Zone } from '../support/peers/zone.ts'
+import { startZone } from '../support/peers/zone.ts'
 
 const RETURN_PATH = { type: 'CNAME', host: 'sw-bounce.acme.test', value: 'x.rp.svc.test' } as const
 const DKIM = { type: 'TXT', host: 'sw1._domainkey.acme.test', value: 'v=DKIM1; k=rsa; p=ABCD' } as const

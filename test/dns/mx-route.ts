@@ -5,7 +5,7 @@ import { findRoute, relayRoute } from '../../src/dns/mx-route.ts'
 import { createResolver } from '../../src/dns/resolve.ts'
 import { SITE_LIMITS } from '../../src/mail/site.ts'
 import type { StsPolicy } from '../../src/mail/sts-policy.ts'
-import { startZone } from '../support/zone.ts'
+import { startZone } from '../support/peers/zone.ts'
 
 const zone = await startZone()
 t.teardown(() => zone.close())

@@ -2,8 +2,8 @@
 
 import t from 'tap'
 import { createResolver } from '../../src/dns/resolve.ts'
-import { until } from '../support/until.ts'
-import { startZone } from '../support/zone.ts'
+import { until } from '../support/machine/until.ts'
+import { startZone } from '../support/peers/zone.ts'
 
 t.test('resolve: answers', async (t) => {
   const zone = await startZone()

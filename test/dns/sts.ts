@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { createResolver } from '../../src/dns/resolve.ts'
 import { createStsPolicies } from '../../src/dns/sts.ts'
-import { makeSelfSigned } from '../support/self-signed.ts'
-import { startZone } from '../support/zone.ts'
+import { makeSelfSigned } from '../support/peers/self-signed.ts'
+import { startZone } from '../support/peers/zone.ts'
 
 const HOUR_MS = 3_600_000
 const DOMAINS = ['a.test', 'moved.test', 'large.test', 'far.test', 'two.test', 'broken.test']

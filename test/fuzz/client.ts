@@ -8,9 +8,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { postEmail } from '../support/ledger.ts'
-import { startTestService } from '../support/service.ts'
-import { until } from '../support/until.ts'
+import { postEmail } from '../support/clients/ledger.ts'
+import { until } from '../support/machine/until.ts'
+import { startTestService } from '../support/service/service.ts'
 
 const HAS_CURL = spawnSync('curl', ['--version']).status === 0
 const skip = HAS_CURL ? false : 'curl is not installed'

@@ -8,7 +8,7 @@ import { ERROR } from '../../schemas/error.ts'
 import { refuse } from '../../src/http/respond.ts'
 import { compileBody } from '../../src/http/validate.ts'
 import { canonicalJson, normaliseEmail } from '../../src/sending/email-form.ts'
-import { call, makeKeyRing, startEdge } from '../support/edge-listener.ts'
+import { call, makeKeyRing, startEdge } from '../support/service/edge-listener.ts'
 
 const RUNS = Number(process.env.FUZZ_RUNS ?? 10_000)
 const SEED = Number(process.env.SEED ?? 1)

@@ -7,10 +7,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
 import t from 'tap'
 import { ROUTES, type Route } from '../../schemas/routes.ts'
-import { type BodySchema, bytesOf } from '../support/crash-bodies.ts'
-import { agent, type Came, residentMb, sendAgain, wrongOf } from '../support/crash-http.ts'
-import { setScene } from '../support/crash-scene.ts'
-import { startHost } from '../support/host.ts'
+import { type BodySchema, bytesOf } from '../support/clients/crash-bodies.ts'
+import { agent, type Came, residentMb, sendAgain, wrongOf } from '../support/clients/crash-http.ts'
+import { setScene } from '../support/service/crash-scene.ts'
+import { startHost } from '../support/service/host.ts'
 
 const RUNS = Number(process.env.FUZZ_RUNS ?? 2_400)
 const AT_ONCE = 8

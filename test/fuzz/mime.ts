@@ -7,7 +7,7 @@ import t from 'tap'
 import { attachmentBytes } from '../../src/mail/mime/body.ts'
 import { HARD_ISSUES, SOFT_ISSUES } from '../../src/mail/mime/parse-issue.ts'
 import { parseReceivedMail, type ReceivedMail } from '../../src/mail/mime/received-mail.ts'
-import { makeCorpus } from '../support/mime-corpus.ts'
+import { makeCorpus } from '../support/peers/mime-corpus.ts'
 
 const SEED = Number(process.env.SEED ?? 21)
 const MAILS = 10_000

@@ -3,10 +3,10 @@
  * bodies that are all weight or all depth. Memory stays bounded and nothing is answered with 5xx.
  */
 import t from 'tap'
-import { agent, type Came, residentMb, sendAgain, wrongOf } from '../support/crash-http.ts'
-import { setScene } from '../support/crash-scene.ts'
-import { startHost } from '../support/host.ts'
-import { until } from '../support/until.ts'
+import { agent, type Came, residentMb, sendAgain, wrongOf } from '../support/clients/crash-http.ts'
+import { until } from '../support/machine/until.ts'
+import { setScene } from '../support/service/crash-scene.ts'
+import { startHost } from '../support/service/host.ts'
 
 const MAX = 10_485_760
 const ATTACHMENTS = 20

@@ -7,7 +7,7 @@ import { readDsn } from '../../src/mail/report/dsn.ts'
 import { makeCertificate } from '../../src/process/certificate.ts'
 import { type ReceivedMail, startMxListener } from '../../src/reception/mx-listener.ts'
 import { makeParseRoom } from '../../src/reception/parse-room.ts'
-import { deliverMail } from '../support/smtp-dialog.ts'
+import { deliverMail } from '../support/peers/smtp-dialog.ts'
 
 /** A run of its own may ask for more. */
 const SESSIONS = Number(process.env.FUZZ_SESSIONS ?? 1500)

@@ -17,7 +17,7 @@ import {
   examineSpf,
   reverseName,
 } from '../../src/health/dns.ts'
-import { startZone, type ZoneRecord } from '../support/zone.ts'
+import { startZone, type ZoneRecord } from '../support/peers/zone.ts'
 
 const SERVICE = 'svc.acme.net'
 const OUT = '192.0.2.7'

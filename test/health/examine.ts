@@ -8,10 +8,10 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { EXAMINED, type Finding, type Health } from '../../schemas/health.ts'
-import { startMx } from '../support/mx.ts'
-import { spawnNode } from '../support/node.ts'
-import { startTestService } from '../support/service.ts'
-import { startZone, type ZoneRecord } from '../support/zone.ts'
+import { spawnNode } from '../support/machine/node.ts'
+import { startMx } from '../support/peers/mx.ts'
+import { startZone, type ZoneRecord } from '../support/peers/zone.ts'
+import { startTestService } from '../support/service/service.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'sendwright-examine-'))

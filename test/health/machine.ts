@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { examineDisk, examineTls } from '../../src/health/machine.ts'
-import { makeSelfSigned } from '../support/self-signed.ts'
+import { makeSelfSigned } from '../support/peers/self-signed.ts'
 
 const DAY_MS = 86_400_000
 const folder = mkdtempSync(join(tmpdir(), 'sendwright-machine-'))

@@ -3,9 +3,9 @@
 import t from 'tap'
 import { createResolver } from '../../src/dns/resolve.ts'
 import { examinePort } from '../../src/health/port.ts'
-import { startMx } from '../support/mx.ts'
-import { freePort } from '../support/port.ts'
-import { startZone } from '../support/zone.ts'
+import { freePort } from '../support/machine/port.ts'
+import { startMx } from '../support/peers/mx.ts'
+import { startZone } from '../support/peers/zone.ts'
 
 const zone = await startZone()
 const mx = await startMx()

@@ -3,7 +3,7 @@
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { examineClock, examineStore } from '../../src/health/store.ts'
-import { startRedis } from '../support/redis.ts'
+import { startRedis } from '../support/store/redis.ts'
 
 const server = await startRedis()
 const redis = new Redis({ path: server.socketPath })

@@ -3,10 +3,9 @@
 import { connect } from 'node:net'
 
 import { test } from 'tap'
-
-import { call, makeKeyRing, makeRoutes, sendRaw, startEdge } from '../support/edge-listener.ts'
-import { makeGate } from '../support/gate.ts'
-import { until } from '../support/until.ts'
+import { until } from '../support/machine/until.ts'
+import { call, makeKeyRing, makeRoutes, sendRaw, startEdge } from '../support/service/edge-listener.ts'
+import { makeGate } from '../support/service/gate.ts'
 
 const ring = makeKeyRing()
 const BODY = { from: 'a@example.com', to: ['b@example.com'], subject: 'S', text: 'T' }

@@ -9,8 +9,8 @@ import { ERROR } from '../../schemas/error.ts'
 import { ROUTES, type Route } from '../../schemas/routes.ts'
 import { makeContentCheck, readContent } from '../../src/http/body.ts'
 import { compileBody } from '../../src/http/validate.ts'
-import { call, makeKeyRing, makeRoutes, sendRaw, startEdge } from '../support/edge-listener.ts'
-import { findSuite } from '../support/suites.ts'
+import { findSuite } from '../support/machine/suites.ts'
+import { call, makeKeyRing, makeRoutes, sendRaw, startEdge } from '../support/service/edge-listener.ts'
 
 const ring = makeKeyRing()
 const isError = compileBody(ERROR)

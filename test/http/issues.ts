@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { ROUTES, type Route } from '../../schemas/routes.ts'
-import { call, makeKeyRing, makeRoutes, startEdge } from '../support/edge-listener.ts'
+import { call, makeKeyRing, makeRoutes, startEdge } from '../support/service/edge-listener.ts'
 
 const ring = makeKeyRing()
 const TOKENS = { S: ring.sk, A: ring.ak, O: ring.ok }

@@ -9,8 +9,16 @@ import { ROUTES } from '../../schemas/routes.ts'
 import { makeRate } from '../../src/http/rate.ts'
 import type { EdgeRequest } from '../../src/http/request.ts'
 import { compileBody } from '../../src/http/validate.ts'
-import { type Call, type Came, call, makeKeyRing, makeRoutes, sendRaw, startEdge } from '../support/edge-listener.ts'
-import { makeGate } from '../support/gate.ts'
+import {
+  type Call,
+  type Came,
+  call,
+  makeKeyRing,
+  makeRoutes,
+  sendRaw,
+  startEdge,
+} from '../support/service/edge-listener.ts'
+import { makeGate } from '../support/service/gate.ts'
 
 const ring = makeKeyRing()
 const isError = compileBody(ERROR)

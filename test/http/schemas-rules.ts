@@ -9,7 +9,7 @@ import { REFUSALS } from '../../schemas/refusals.ts'
 import { ROUTES } from '../../schemas/routes.ts'
 import { compileQuery } from '../../src/http/query.ts'
 import { compileBody } from '../../src/http/validate.ts'
-import { ROOT } from '../support/root.ts'
+import { ROOT } from '../support/machine/root.ts'
 
 const README = readFileSync(join(ROOT, 'schemas/README.md'), 'utf8')
 const RULES = new Set([...README.matchAll(/^\| `([a-z]+\.[a-z.-]+)` \|/gm)].map(([, id]) => id ?? ''))

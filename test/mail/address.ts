@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import t, { test } from 'tap'
 import { isDomain, parseAddress, parseEnvelope } from '../../src/mail/address.ts'
-import { findSuite } from '../support/suites.ts'
+import { findSuite } from '../support/machine/suites.ts'
 
 const LABEL63 = 'a'.repeat(63)
 

@@ -9,7 +9,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { classifyReply } from '../../src/mail/classify.ts'
-import { findSuite } from '../support/suites.ts'
+import { findSuite } from '../support/machine/suites.ts'
 
 const RULES = findSuite('bounce/kumomta-rules')
 const DEAD = ['InvalidRecipient', 'BadDomain', 'InactiveMailbox']

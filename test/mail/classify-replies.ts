@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { classifyReply } from '../../src/mail/classify.ts'
 import type { Phase } from '../../src/mail/outcome.ts'
-import { ROOT } from '../support/root.ts'
+import { ROOT } from '../support/machine/root.ts'
 
 interface Row {
   readonly verdict: string

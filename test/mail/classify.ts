@@ -3,7 +3,7 @@
 import t from 'tap'
 import { classifyReply, makeRefused, makeUnasked } from '../../src/mail/classify.ts'
 import type { Phase } from '../../src/mail/outcome.ts'
-import { cpuMsOf } from '../support/cpu-time.ts'
+import { cpuMsOf } from '../support/machine/cpu-time.ts'
 
 type Row = [response: string, classification: string, flags?: string, phase?: Phase]
 

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import t from 'tap'
 import { clientNetwork, isInsideAddress, isPublicAddress } from '../../src/mail/ip-address.ts'
-import { findSuite } from '../support/suites.ts'
+import { findSuite } from '../support/machine/suites.ts'
 
 const PUBLIC = [
   '93.184.216.34',

@@ -3,11 +3,11 @@ import { Redis } from 'ioredis'
 import t from 'tap'
 import type { NoticeJob } from '../../src/actors/domain/notice.ts'
 import { makeDomainLanes } from '../../src/outbound/domain-lanes.ts'
-import { MOVED_CLOCK_SKIP, makeMovedClock } from '../support/moved-clock.ts'
-import { startMx } from '../support/mx.ts'
-import { startTestService, type TestService } from '../support/service.ts'
-import { until } from '../support/until.ts'
-import { startZone } from '../support/zone.ts'
+import { MOVED_CLOCK_SKIP, makeMovedClock } from '../support/machine/moved-clock.ts'
+import { until } from '../support/machine/until.ts'
+import { startMx } from '../support/peers/mx.ts'
+import { startZone } from '../support/peers/zone.ts'
+import { startTestService, type TestService } from '../support/service/service.ts'
 
 const LOOKED_MS_MAX = 30_000
 const HOUR = 1 / 24

@@ -5,8 +5,8 @@ import t from 'tap'
 import { HOLDS_TOPIC } from '../../src/actors/message/operate-queue.ts'
 import { watchHolds } from '../../src/outbound/holds.ts'
 import { holdsKey, wakesKey } from '../../src/state/keys.ts'
-import { startRedis } from '../support/redis.ts'
-import { until } from '../support/until.ts'
+import { until } from '../support/machine/until.ts'
+import { startRedis } from '../support/store/redis.ts'
 
 t.test('holds: read at the start, and anew when the list has changed [queue.hold, queue.retry]', async (t) => {
   const server = await startRedis()

@@ -8,7 +8,7 @@ import t from 'tap'
 import { makeIds } from '../../cluster/id.ts'
 import { makeDkimKeyPair, NONCE_BYTES, sealKey } from '../../src/mail/compose/dkim-key.ts'
 import { makeSigningKeyFinder, openServiceKey } from '../../src/outbound/signing-keys.ts'
-import { configOf } from '../support/service.ts'
+import { configOf } from '../support/service/service.ts'
 
 const ACCOUNT_ID = makeIds({ shard: 7, last: '', random: () => 0.5 }).next(1_700_000_000_000)
 const SEALING_KEY = randomBytes(32)

@@ -10,12 +10,12 @@ import type { Way } from '../../src/outbound/thread/transmit.ts'
 import { createMailThreads } from '../../src/outbound/thread-pool.ts'
 import type { Fence } from '../../src/process/fence.ts'
 import { createFence, markDisconnected, markHeartbeat, monotonicMs } from '../../src/process/fence.ts'
-import type { MxScript } from '../support/mx.ts'
-import { startMx } from '../support/mx.ts'
-import { SHORT_TIMEOUTS } from '../support/sender.ts'
-import { SMTP_SINK_SKIP, startSmtpSink } from '../support/smtp-sink.ts'
-import { until } from '../support/until.ts'
-import { startZone } from '../support/zone.ts'
+import { until } from '../support/machine/until.ts'
+import type { MxScript } from '../support/peers/mx.ts'
+import { startMx } from '../support/peers/mx.ts'
+import { SHORT_TIMEOUTS } from '../support/peers/sender.ts'
+import { SMTP_SINK_SKIP, startSmtpSink } from '../support/peers/smtp-sink.ts'
+import { startZone } from '../support/peers/zone.ts'
 
 const NEVER = new AbortController().signal
 const MESSAGE: ComposeInput = {

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path'
 import t from 'tap'
 import { SETTINGS } from '../../schemas/config.ts'
 import { type Config, type Environment, readClientSettings, readConfig } from '../../src/process/config.ts'
-import { ROOT } from '../support/root.ts'
+import { ROOT } from '../support/machine/root.ts'
 
 const SECRET = 's'.repeat(32)
 

@@ -3,7 +3,7 @@ import { Writable } from 'node:stream'
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { makeLog, withoutAddresses } from '../../src/process/log.ts'
-import { startRedis } from '../support/redis.ts'
+import { startRedis } from '../support/store/redis.ts'
 
 function recorded(isTerminal = false) {
   const lines: string[] = []

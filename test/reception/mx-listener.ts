@@ -5,10 +5,10 @@ import t from 'tap'
 import { makeCertificate } from '../../src/process/certificate.ts'
 import { type MxHandlers, parseEnvelopeAddress, startMxListener } from '../../src/reception/mx-listener.ts'
 import { makeSenderRate } from '../../src/reception/sender-rate.ts'
-import { deliverMail, openDialog } from '../support/smtp-dialog.ts'
-import { watchStalls } from '../support/stall.ts'
-import { findSuite } from '../support/suites.ts'
-import { until } from '../support/until.ts'
+import { watchStalls } from '../support/machine/stall.ts'
+import { findSuite } from '../support/machine/suites.ts'
+import { until } from '../support/machine/until.ts'
+import { deliverMail, openDialog } from '../support/peers/smtp-dialog.ts'
 
 const TLS = makeCertificate('mx.service.example', Date.now())
 const SMUGGLING = findSuite('smtp/smuggling.json')

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { headerOf, partOf } from '../../src/mail/report/report-mail.ts'
 import { parseMail } from '../../src/reception/parse.ts'
-import { cpuMsOf } from '../support/cpu-time.ts'
+import { cpuMsOf } from '../support/machine/cpu-time.ts'
 
 const parse = (text: string) => parseMail(Buffer.from(text.replace(/\r?\n/g, '\r\n')))
 

@@ -2,11 +2,11 @@
 import t from 'tap'
 import { formatReturnPath } from '../../src/mail/return-path.ts'
 import { makeSecrets } from '../../src/process/secrets.ts'
-import { startMx } from '../support/mx.ts'
-import { startTestService } from '../support/service.ts'
-import { deliverMail } from '../support/smtp-dialog.ts'
-import { until } from '../support/until.ts'
-import { startZone } from '../support/zone.ts'
+import { until } from '../support/machine/until.ts'
+import { startMx } from '../support/peers/mx.ts'
+import { deliverMail } from '../support/peers/smtp-dialog.ts'
+import { startZone } from '../support/peers/zone.ts'
+import { startTestService } from '../support/service/service.ts'
 
 const zone = await startZone()
 const mx = await startMx()

@@ -1,6 +1,6 @@
 /** account - an account key reads its account and manages its keys. */
 import t from 'tap'
-import { startTestService } from '../support/service.ts'
+import { startTestService } from '../support/service/service.ts'
 
 const service = await startTestService()
 const { account, liveServer, operatorToken } = service.firstRun

@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import t from 'tap'
-import { type Called, startTestService } from '../support/service.ts'
-import { until } from '../support/until.ts'
+import { until } from '../support/machine/until.ts'
+import { type Called, startTestService } from '../support/service/service.ts'
 
 const service = await startTestService()
 const redis = new Redis({ path: service.redis.socketPath })

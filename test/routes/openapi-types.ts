@@ -8,8 +8,8 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { ROOT } from '../support/root.ts'
-import { startTestService } from '../support/service.ts'
+import { ROOT } from '../support/machine/root.ts'
+import { startTestService } from '../support/service/service.ts'
 
 const PACKAGES = ['openapi-typescript@7.13.0', 'openapi-fetch@0.17.0', 'typescript@5.9.3']
 const FOLDER = join(ROOT, 'node_modules', '.cache', 'openapi-types')

@@ -6,8 +6,8 @@ import t from 'tap'
 import { refusalsOf } from '../../schemas/document/openapi.ts'
 import { REFUSALS } from '../../schemas/refusals.ts'
 import { ROUTES, type Route } from '../../schemas/routes.ts'
-import { type DocumentSchema, makeGenerator } from '../support/generate.ts'
-import { type Called, startTestService } from '../support/service.ts'
+import { type DocumentSchema, makeGenerator } from '../support/clients/generate.ts'
+import { type Called, startTestService } from '../support/service/service.ts'
 
 const SEED = Number(process.env.SEED ?? 11)
 const BODIES = 8

@@ -8,8 +8,8 @@ import { makeOpenapi } from '../../schemas/document/openapi.ts'
 import { REFUSALS } from '../../schemas/refusals.ts'
 import { ROUTES, type Route } from '../../schemas/routes.ts'
 import { makeKey } from '../../src/http/key.ts'
-import { type DocumentSchema, makeGenerator } from '../support/generate.ts'
-import { type Called, type CallOptions, startTestService } from '../support/service.ts'
+import { type DocumentSchema, makeGenerator } from '../support/clients/generate.ts'
+import { type Called, type CallOptions, startTestService } from '../support/service/service.ts'
 
 const service = await startTestService()
 const { account, testServer, operatorToken } = service.firstRun

@@ -1,6 +1,6 @@
 /** server - GET /v1/server: limits as they stand, on both kinds of server. */
 import t from 'tap'
-import { startTestService } from '../support/service.ts'
+import { startTestService } from '../support/service/service.ts'
 
 const service = await startTestService()
 const { testServer, liveServer, account } = service.firstRun

@@ -1,6 +1,6 @@
 /** servers - an account key makes, lists, changes and removes servers, and their keys. */
 import t from 'tap'
-import { type CallOptions, startTestService } from '../support/service.ts'
+import { type CallOptions, startTestService } from '../support/service/service.ts'
 
 const service = await startTestService()
 const { account, liveServer, testServer, operatorToken } = service.firstRun

@@ -7,11 +7,11 @@ import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import t from 'tap'
-import { verifyDomain } from '../support/crash-live.ts'
-import { startMx } from '../support/mx.ts'
-import { startTestService } from '../support/service.ts'
-import { until } from '../support/until.ts'
-import { startZone } from '../support/zone.ts'
+import { until } from '../support/machine/until.ts'
+import { startMx } from '../support/peers/mx.ts'
+import { startZone } from '../support/peers/zone.ts'
+import { verifyDomain } from '../support/service/crash-live.ts'
+import { startTestService } from '../support/service/service.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sendwright-signing-'))
 const service2048 = generateKeyPairSync('rsa', { modulusLength: 2048 })

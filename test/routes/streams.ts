@@ -1,7 +1,7 @@
 /** streams - every route of streams over real HTTP, what sends make of their states, and the operator's pause and pace. */
 import { randomUUID } from 'node:crypto'
 import t from 'tap'
-import { type Called, type CallOptions, startTestService } from '../support/service.ts'
+import { type Called, type CallOptions, startTestService } from '../support/service/service.ts'
 
 const service = await startTestService({ INBOUND_DOMAIN: 'in.service.example' })
 const { account, liveServer, testServer, operatorToken } = service.firstRun

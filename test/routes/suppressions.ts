@@ -1,7 +1,7 @@
 /** suppressions - lists filled by simulated bounces and by hand, searched, read and lifted over HTTP. */
 import t from 'tap'
-import { startTestService } from '../support/service.ts'
-import { until } from '../support/until.ts'
+import { until } from '../support/machine/until.ts'
+import { startTestService } from '../support/service/service.ts'
 
 const UNKNOWN_ID = '01a1f8d8-8300-7000-8000-0e7faee555a7'
 

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { parseKey } from '../../src/http/key.ts'
-import { type Called, startTestService } from '../support/service.ts'
+import { type Called, startTestService } from '../support/service/service.ts'
 
 const service = await startTestService()
 const { account, liveServer, testServer } = service.firstRun

@@ -1,11 +1,11 @@
 /** webhook-url - which URLs may be registered where no private network is allowed, and what becomes of the others. */
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { startReceiver } from '../support/receiver.ts'
-import { startTestService } from '../support/service.ts'
-import { findSuite } from '../support/suites.ts'
-import { until } from '../support/until.ts'
-import { startZone } from '../support/zone.ts'
+import { findSuite } from '../support/machine/suites.ts'
+import { until } from '../support/machine/until.ts'
+import { startReceiver } from '../support/peers/receiver.ts'
+import { startZone } from '../support/peers/zone.ts'
+import { startTestService } from '../support/service/service.ts'
 
 const WAIT_MS = 60_000
 const receiver = await startReceiver()

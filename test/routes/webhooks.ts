@@ -4,9 +4,9 @@ import { Redis } from 'ioredis'
 import t from 'tap'
 import { EVENT_BODIES, EVENTS, type EventName } from '../../schemas/webhook.ts'
 import { compileBody } from '../../src/http/validate.ts'
-import { isSigned, type Received, startReceiver } from '../support/receiver.ts'
-import { startTestService } from '../support/service.ts'
-import { until } from '../support/until.ts'
+import { until } from '../support/machine/until.ts'
+import { isSigned, type Received, startReceiver } from '../support/peers/receiver.ts'
+import { startTestService } from '../support/service/service.ts'
 
 const WAIT_MS = 20_000
 const NO_ID = '01a1f8d8-8300-7000-8000-0e7faee555a7'

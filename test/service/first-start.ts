@@ -7,7 +7,7 @@ import t from 'tap'
 import { parseKey } from '../../src/http/key.ts'
 import { type FirstAccount, type FirstStartDeps, firstStart, formatWelcome } from '../../src/service/first-start.ts'
 import { accountsKey, apiKeyKey } from '../../src/state/keys.ts'
-import { startRedis } from '../support/redis.ts'
+import { startRedis } from '../support/store/redis.ts'
 
 const server = await startRedis()
 const redis = new Redis({ path: server.socketPath })

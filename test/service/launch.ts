@@ -17,7 +17,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
-import { ROOT } from '../support/root.ts'
+import { ROOT } from '../support/machine/root.ts'
 
 const OPTIONS = { target: 'es2022', module: 'nodenext', outDir: 'build', rootDir: '.', types: ['node'] }
 

@@ -5,8 +5,8 @@ import { msOf } from '../../cluster/id.ts'
 import { patchAccount } from '../../src/actors/account/change-account.ts'
 import { type AuditEntry, auditOps, differenceOf, entryOps, packAudit, unpackAudit } from '../../src/state/audit.ts'
 import { auditKey } from '../../src/state/keys.ts'
-import { BY, makeTenant } from '../support/tenant.ts'
-import { World } from '../support/turn.ts'
+import { BY, makeTenant } from '../support/world/tenant.ts'
+import { World } from '../support/world/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 const ENTRY: AuditEntry = {

@@ -7,8 +7,8 @@ import { removeDomain } from '../../src/actors/domain/remove-domain.ts'
 import { pairAt } from '../../src/state/dkim-pair.ts'
 import { type DomainState, type LookUp, unpackSending } from '../../src/state/domain.ts'
 import { dkimKey, domainsKey, namesKey, sendingKey } from '../../src/state/keys.ts'
-import { ACCOUNT_KEY, changeState, LIVE_KEY, makeItem, makeTenant, send, type Tenant } from '../support/tenant.ts'
-import { World } from '../support/turn.ts'
+import { ACCOUNT_KEY, changeState, LIVE_KEY, makeItem, makeTenant, send, type Tenant } from '../support/world/tenant.ts'
+import { World } from '../support/world/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 const DAY_MS = 86_400_000

@@ -18,8 +18,8 @@ import {
   unreadPersons,
 } from '../../src/state/person.ts'
 import { SEGMENT_BOUNDS } from '../../src/state/segment.ts'
-import { acceptedIds, hmacOf, makeItem, makeRecipient, makeTenant, send } from '../support/tenant.ts'
-import { World } from '../support/turn.ts'
+import { acceptedIds, hmacOf, makeItem, makeRecipient, makeTenant, send } from '../support/world/tenant.ts'
+import { World } from '../support/world/turn.ts'
 
 t.test('person: the bucket is the first byte of the HMAC', async (t) => {
   for (const byte of [0, 1, 62, 127, 128, 255]) {

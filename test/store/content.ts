@@ -17,7 +17,7 @@ import {
   unpackPart,
   writeParts,
 } from '../../src/store/content.ts'
-import { startRedis } from '../support/redis.ts'
+import { startRedis } from '../support/store/redis.ts'
 
 const KB = 1024
 

@@ -2,8 +2,8 @@
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { fillOf } from '../../src/store/fill.ts'
-import { startTestService } from '../support/service.ts'
-import { until } from '../support/until.ts'
+import { until } from '../support/machine/until.ts'
+import { startTestService } from '../support/service/service.ts'
 
 const service = await startTestService()
 const redis = new Redis({ path: service.redis.socketPath })

@@ -6,9 +6,9 @@ import { createInterface } from 'node:readline'
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { checkInstallation, openInstallation, openSecret } from '../../src/store/installation.ts'
-import { spawnNode } from '../support/node.ts'
-import { startRedis } from '../support/redis.ts'
-import { ROOT } from '../support/root.ts'
+import { spawnNode } from '../support/machine/node.ts'
+import { ROOT } from '../support/machine/root.ts'
+import { startRedis } from '../support/store/redis.ts'
 
 const server = await startRedis()
 const redis = new Redis({ path: server.socketPath })

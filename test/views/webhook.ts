@@ -5,10 +5,10 @@ import { makeTrimBacklog } from '../../src/actors/webhook/backlog.ts'
 import { webhookSweep } from '../../src/actors/webhook/sweep.ts'
 import { slicesKey } from '../../src/state/keys.ts'
 import { listDeliveries } from '../../src/views/webhook.ts'
-import { makeTenant } from '../support/tenant.ts'
-import { World } from '../support/turn.ts'
-import { fire, queue, seedWebhook } from '../support/webhook-world.ts'
-import { readerOf } from '../support/world-reader.ts'
+import { makeTenant } from '../support/world/tenant.ts'
+import { World } from '../support/world/turn.ts'
+import { fire, queue, seedWebhook } from '../support/world/webhook-world.ts'
+import { readerOf } from '../support/world/world-reader.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 21, 12)
 const DAY_MS = 86_400_000

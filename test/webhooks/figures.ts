@@ -7,10 +7,10 @@ import { dueKey, laneKey } from '../../cluster/keyspace.ts'
 import { deliveryKey } from '../../src/state/keys.ts'
 import { formatItem, postLane } from '../../src/state/webhook/item.ts'
 import { makeWebhookFigures, type Standing } from '../../src/webhooks/figures.ts'
-import { startReceiver } from '../support/receiver.ts'
-import { startRedis } from '../support/redis.ts'
-import { startTestService } from '../support/service.ts'
-import { until } from '../support/until.ts'
+import { until } from '../support/machine/until.ts'
+import { startReceiver } from '../support/peers/receiver.ts'
+import { startTestService } from '../support/service/service.ts'
+import { startRedis } from '../support/store/redis.ts'
 
 const WAIT_MS = 30_000
 const SHARD = 7

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import Stripe from 'stripe'
 import { test } from 'tap'
 import { eventHeaders } from '../../src/webhooks/sign-event.ts'
-import { findSuite } from '../support/suites.ts'
+import { findSuite } from '../support/machine/suites.ts'
 
 const SECRETS = ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD']
 const BODY = '{"id":"1","event":"bounced","recipient":"josé@example.com"}'

@@ -3,8 +3,8 @@
 import t from 'tap'
 import { patchAccount } from '../../../src/actors/account/change-account.ts'
 import type { AccountLimits } from '../../../src/state/account.ts'
-import { accountState, BY, makeTenant, send } from '../../support/tenant.ts'
-import { World } from '../../support/turn.ts'
+import { accountState, BY, makeTenant, send } from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 

@@ -9,8 +9,8 @@ import {
 } from '../../../src/actors/account/change-account.ts'
 import { unpackAudit } from '../../../src/state/audit.ts'
 import { auditKey } from '../../../src/state/keys.ts'
-import { accountState, BY, changeState, makeTenant, send } from '../../support/tenant.ts'
-import { World } from '../../support/turn.ts'
+import { accountState, BY, changeState, makeTenant, send } from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 

@@ -10,7 +10,7 @@ import {
 } from '../../../src/actors/account/create-account.ts'
 import { unpackApiKey } from '../../../src/state/api-key.ts'
 import { accountsKey, apiKeyKey, namesKey, tokensKey } from '../../../src/state/keys.ts'
-import { World } from '../../support/turn.ts'
+import { World } from '../../support/world/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20)
 const KEYS = { accountKey: { hash: 'ah', prefix: 'ak_1' }, operatorKey: { hash: 'oh', prefix: 'ok_1' } }

@@ -5,8 +5,8 @@ import { firstPeopleDue, people } from '../../../src/actors/account/people.ts'
 import { monthStartMs } from '../../../src/state/calendar.ts'
 import { firstPersonsKey, PERSON_BUCKETS } from '../../../src/state/keys.ts'
 import { FIRST_PERSONS } from '../../../src/state/person.ts'
-import { hmacOf } from '../../support/tenant.ts'
-import { World } from '../../support/turn.ts'
+import { hmacOf } from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
 
 const ACCOUNT = '0193b2a4-6c00-7017-8000-0123456789ab'
 const NOW_MS = Date.UTC(2027, 2, 1)

@@ -4,8 +4,8 @@ import t from 'tap'
 import { createToken, revokeToken } from '../../../src/actors/account/token.ts'
 import { unpackApiKey, unpackToken } from '../../../src/state/api-key.ts'
 import { apiKeyKey, tokensKey } from '../../../src/state/keys.ts'
-import { LIVE_KEY, makeTenant, send } from '../../support/tenant.ts'
-import { World } from '../../support/turn.ts'
+import { LIVE_KEY, makeTenant, send } from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20)
 

@@ -4,8 +4,8 @@ import t from 'tap'
 import { createToken } from '../../../src/actors/account/token.ts'
 import { unpackApiKey } from '../../../src/state/api-key.ts'
 import { apiKeyKey, tokenIdsKey, tokensKey } from '../../../src/state/keys.ts'
-import { ACCOUNT_KEY, LIVE_KEY, makeTenant, TEST_KEY } from '../../support/tenant.ts'
-import { World } from '../../support/turn.ts'
+import { ACCOUNT_KEY, LIVE_KEY, makeTenant, TEST_KEY } from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20)
 

@@ -7,8 +7,8 @@ import { NOTICE_LANE } from '../../../src/actors/domain/notice.ts'
 import { removeDomain } from '../../../src/actors/domain/remove-domain.ts'
 import type { DomainCheck, DomainState } from '../../../src/state/domain.ts'
 import { administratorsKey } from '../../../src/state/keys.ts'
-import { ACCOUNT_KEY, makeTenant } from '../../support/tenant.ts'
-import { World } from '../../support/turn.ts'
+import { ACCOUNT_KEY, makeTenant } from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 const MINUTE_MS = 60_000

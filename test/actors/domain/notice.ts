@@ -12,8 +12,8 @@ import {
 import { removeDomain } from '../../../src/actors/domain/remove-domain.ts'
 import type { DomainState } from '../../../src/state/domain.ts'
 import { administratorsKey } from '../../../src/state/keys.ts'
-import { ACCOUNT_KEY, makeTenant } from '../../support/tenant.ts'
-import { World } from '../../support/turn.ts'
+import { ACCOUNT_KEY, makeTenant } from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 const HOUR_MS = 3_600_000

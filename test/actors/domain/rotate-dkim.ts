@@ -8,8 +8,8 @@ import type { DeliveryJob } from '../../../src/actors/message/prepare-attempt.ts
 import { pairAt, unpackPair } from '../../../src/state/dkim-pair.ts'
 import { type DomainCheck, type DomainState, unpackSending } from '../../../src/state/domain.ts'
 import { dkimKey, sendingKey } from '../../../src/state/keys.ts'
-import { ACCOUNT_KEY, LIVE_KEY, makeItem, makeTenant, send } from '../../support/tenant.ts'
-import { World } from '../../support/turn.ts'
+import { ACCOUNT_KEY, LIVE_KEY, makeItem, makeTenant, send } from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 const DOMAIN = 'mail.acme.example'

@@ -16,8 +16,8 @@ import {
   SENDING_DOMAIN,
   send,
   type Tenant,
-} from '../../support/tenant.ts'
-import { World } from '../../support/turn.ts'
+} from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12, 0, 30)
 const MINUTE_END = Date.UTC(2026, 10, 20, 12, 1)

@@ -9,8 +9,8 @@ import { bodyPlace } from '../../../src/state/message/content-part.ts'
 import { unpackHead } from '../../../src/state/message/head.ts'
 import { logEntryOf } from '../../../src/state/message/log-entry.ts'
 import { addressOfRow, keyOfNumber } from '../../../src/state/person.ts'
-import { acceptedIds, BODY_BLOB, makeItem, makeRecipient, makeTenant, send } from '../../support/tenant.ts'
-import { World } from '../../support/turn.ts'
+import { acceptedIds, BODY_BLOB, makeItem, makeRecipient, makeTenant, send } from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 const DAY_MS = 86_400_000

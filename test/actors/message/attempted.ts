@@ -11,13 +11,14 @@ import { statusKey } from '../../../src/state/keys.ts'
 import { bodyPlace } from '../../../src/state/message/content-part.ts'
 import { packStatus, type RecipientState, statusField, unpackStatus } from '../../../src/state/message/status.ts'
 import type { ServerCounters } from '../../../src/state/server.ts'
-import { acceptedIds, hmacOf, makeItem, makeRecipient, makeTenant, send, type Tenant } from '../../support/tenant.ts'
-import { World } from '../../support/turn.ts'
+import { acceptedIds, hmacOf, makeItem, makeRecipient, makeTenant, send } from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 const HOUR_MS = 3_600_000
 const ADA = { address: 'ada@example.net', sizeBytes: 900, retryAfterMs: null, hmac: () => hmacOf('ada@example.net') }
 
+const LATER = { code: 451, response: '451 4.3.0 Try later' }
 const delivered = reportOutcome(makeDelivered(250, '250 2.0.0 Ok: queued'), ADA)
 const deferred = reportOutcome(makeRefused({ phase: 'rcpt', response: '451 4.3.0 Try later' }), ADA)
 const noConnection = reportOutcome(makeDeferred('conn', 'NoAnswerFromHost', 'connect ETIMEDOUT'), ADA)
@@ -41,12 +42,7 @@ const CASES: readonly Case[] = [
     status: 'delivered',
     last: { event: 'delivered', code: 250, response: '250 2.0.0 Ok: queued' },
   },
-  {
-    name: 'put off',
-    outcome: deferred,
-    status: 'deferred',
-    last: { event: 'deferred', code: 451, response: '451 4.3.0 Try later' },
-  },
+  { name: 'put off', outcome: deferred, status: 'deferred', last: { event: 'deferred', ...LATER } },
   {
     name: 'no connection',
     outcome: noConnection,
@@ -368,13 +364,14 @@ t.test('outcome: what statuses outgrow is counted in the open segment, and in no
   world.end(deliveryOutcome, { ...due, attempt: 2 }, { ...deferred, response: `451 ${'x'.repeat(400)}` })
   const grown = (counters().segment?.bytes ?? 0) - before
   t.ok(grown > 300 && grown < 420, `${grown} bytes`)
-  world.counters.set(`server:${tenant.live.serverId}`, {
-    segment: { name: '202611-1-1', recipients: 0, bytes: 0, lastMs: 0 },
-  })
+  const segment = { name: '202611-1-1', recipients: 0, bytes: 0, lastMs: 0 }
+  world.counters.set(`server:${tenant.live.serverId}`, { segment })
   world.claim(prepareDelivery, due)
   world.end(deliveryOutcome, { ...due, attempt: 3 }, { ...deferred, response: `452 ${'x'.repeat(400)}` })
   t.equal(counters().segment?.bytes, 0)
 })
+
+type Tenant = ReturnType<typeof makeTenant>
 
 function begin() {
   const world = new World(NOW_MS)
@@ -387,12 +384,14 @@ function begin() {
 
 /** Attempts that came to nothing that is told. */
 function seedAttempts(world: World, { tenant, id, attempts }: { tenant: Tenant; id: string; attempts: number }): void {
-  const packed = packStatus({ attempts, nextAttemptAtMs: null, events: [], sizeBytes: null }, msOf(id))
-  const fields = new Map([[statusField(shortId(id), 0), packed]])
+  const state = { attempts, nextAttemptAtMs: null, events: [], sizeBytes: null }
+  const fields = new Map([[statusField(shortId(id), 0), packStatus(state, msOf(id))]])
   world.keys.set(statusKey(world.shard, tenant.live.serverId, '202611-0-1'), { type: 'hash', fields })
 }
 
 function stateOf(world: World, tenant: Tenant, id: string, recipient = 0): RecipientState {
-  const rows = world.hash(statusKey(world.shard, tenant.live.serverId, '202611-0-1'))
-  return unpackStatus(rows.get(statusField(shortId(id), recipient)) ?? null, msOf(id))
+  const row = world
+    .hash(statusKey(world.shard, tenant.live.serverId, '202611-0-1'))
+    .get(statusField(shortId(id), recipient))
+  return unpackStatus(row ?? null, msOf(id))
 }

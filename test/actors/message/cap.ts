@@ -2,9 +2,9 @@
 
 import t from 'tap'
 import { accountOwner } from '../../../src/state/account.ts'
-import { changeState, makeItem, makeRecipient, makeTenant, send, type Tenant } from '../../support/tenant.ts'
-import { World } from '../../support/turn.ts'
-import { seedWebhook, waiting } from '../../support/webhook-world.ts'
+import { changeState, makeItem, makeRecipient, makeTenant, send, type Tenant } from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
+import { seedWebhook, waiting } from '../../support/world/webhook-world.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 21, 12)
 const NEXT_MONTH = Date.UTC(2026, 11, 3)

@@ -4,8 +4,8 @@ import t from 'tap'
 import { claimsKey } from '../../../cluster/keyspace.ts'
 import { dropItem } from '../../../src/actors/message/operate-queue.ts'
 import { statusKey } from '../../../src/state/keys.ts'
-import { makeItem, makeRecipient, makeTenant, send } from '../../support/tenant.ts'
-import { World } from '../../support/turn.ts'
+import { makeItem, makeRecipient, makeTenant, send } from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 const recipients = [makeRecipient('ada@example.net', 'to'), makeRecipient('bob@example.net', 'to')]

@@ -5,8 +5,8 @@ import { closeAccount, pauseAccount, resumeAccount } from '../../../src/actors/a
 import { type DeliveryOutcome, deliveryOutcome } from '../../../src/actors/message/attempted.ts'
 import { prepareDelivery } from '../../../src/actors/message/prepare-attempt.ts'
 import { heldKey } from '../../../src/state/keys.ts'
-import { BY, makeItem, makeRecipient, makeTenant, send } from '../../support/tenant.ts'
-import { World } from '../../support/turn.ts'
+import { BY, makeItem, makeRecipient, makeTenant, send } from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 const HOUR_MS = 3_600_000

@@ -3,7 +3,7 @@
 import t from 'tap'
 import { HOLDS_MAX, HOLDS_TOPIC, orderQueue } from '../../../src/actors/message/operate-queue.ts'
 import { holdsKey, wakesKey } from '../../../src/state/keys.ts'
-import { World } from '../../support/turn.ts'
+import { World } from '../../support/world/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20)
 const by = { actor: null, act: 'holdQueue', note: null } as const

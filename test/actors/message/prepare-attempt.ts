@@ -4,8 +4,8 @@ import t from 'tap'
 import { type DeliveryJob, prepareDelivery } from '../../../src/actors/message/prepare-attempt.ts'
 import { headKey, logKey, sendingKey, statusKey } from '../../../src/state/keys.ts'
 import { parseItem } from '../../../src/state/message/item.ts'
-import { makeItem, makeRecipient, makeTenant, send } from '../../support/tenant.ts'
-import { World } from '../../support/turn.ts'
+import { makeItem, makeRecipient, makeTenant, send } from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 const recipients = [

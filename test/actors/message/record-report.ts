@@ -9,10 +9,10 @@ import { makeRefused } from '../../../src/mail/classify.ts'
 import { makeDelivered } from '../../../src/mail/outcome.ts'
 import { statusKey } from '../../../src/state/keys.ts'
 import { type RecipientState, unpackStatus } from '../../../src/state/message/status.ts'
-import { entryOf, listedPlaces } from '../../support/suppression.ts'
-import { acceptedIds, changeState, hmacOf, makeTenant, send, type Tenant } from '../../support/tenant.ts'
-import { World } from '../../support/turn.ts'
-import { seedWebhook, waiting } from '../../support/webhook-world.ts'
+import { entryOf, listedPlaces } from '../../support/world/suppression.ts'
+import { acceptedIds, changeState, hmacOf, makeTenant, send, type Tenant } from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
+import { seedWebhook, waiting } from '../../support/world/webhook-world.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 const DAY_MS = 86_400_000

@@ -3,7 +3,7 @@
 import t from 'tap'
 import { claimsKey } from '../../../cluster/keyspace.ts'
 import { isUnderWay, retryLane } from '../../../src/actors/message/operate-queue.ts'
-import { World } from '../../support/turn.ts'
+import { World } from '../../support/world/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20)
 const LANE = 'deliver/a.test'

@@ -3,8 +3,8 @@ import { test } from 'tap'
 import type { SendBody, SendReply } from '../../../src/actors/message/send.ts'
 import { sendWire } from '../../../src/actors/message/send-wire.ts'
 import { refuse } from '../../../src/actors/order/refusal.ts'
-import { makeItem, makeSend, makeTenant } from '../../support/tenant.ts'
-import { World } from '../../support/turn.ts'
+import { makeItem, makeSend, makeTenant } from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
 
 const travelled = (packed: unknown): unknown => JSON.parse(JSON.stringify(packed))
 

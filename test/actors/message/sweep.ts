@@ -10,8 +10,8 @@ import { makeDelivered } from '../../../src/mail/outcome.ts'
 import { cutoffMs } from '../../../src/state/age.ts'
 import { byPersonKey, byTagKey, headKey, logKey, segmentsKey, statusKey } from '../../../src/state/keys.ts'
 import { hasPostings } from '../../../src/state/segment.ts'
-import { acceptedIds, hmacOf, makeItem, makeRecipient, makeTenant, send } from '../../support/tenant.ts'
-import { World } from '../../support/turn.ts'
+import { acceptedIds, hmacOf, makeItem, makeRecipient, makeTenant, send } from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
 
 const DAY_MS = 86_400_000
 const NOW_MS = Date.UTC(2026, 0, 1)

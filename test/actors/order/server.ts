@@ -5,8 +5,8 @@ import { createServer } from '../../../src/actors/server/create-server.ts'
 import { patchServer } from '../../../src/actors/server/patch-server.ts'
 import { removeServer } from '../../../src/actors/server/remove-server.ts'
 import type { OperatorAct } from '../../../src/state/audit.ts'
-import { ACCOUNT_KEY, BY, changeState, LIVE_KEY, makeTenant } from '../../support/tenant.ts'
-import { World } from '../../support/turn.ts'
+import { ACCOUNT_KEY, BY, changeState, LIVE_KEY, makeTenant } from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20)
 const SERVER = { name: 'More', mode: 'live', key: { hash: 'h', prefix: 'p' } } as const

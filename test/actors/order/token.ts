@@ -3,8 +3,8 @@
 import t from 'tap'
 import type { Ref, States } from '../../../cluster/behaviour.ts'
 import { keyHolderOf, type TokenOrder, tokenOrderEntities } from '../../../src/actors/order/token.ts'
-import { ACCOUNT_KEY, changeState, LIVE_KEY, makeTenant, TEST_KEY } from '../../support/tenant.ts'
-import { World } from '../../support/turn.ts'
+import { ACCOUNT_KEY, changeState, LIVE_KEY, makeTenant, TEST_KEY } from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20)
 

@@ -5,8 +5,8 @@ import { createServer, type NewServer } from '../../../src/actors/server/create-
 import { unpackApiKey } from '../../../src/state/api-key.ts'
 import { unpackAudit } from '../../../src/state/audit.ts'
 import { apiKeyKey, auditKey, namesKey, serversKey } from '../../../src/state/keys.ts'
-import { ACCOUNT_KEY, accountState, BY, changeState, makeTenant } from '../../support/tenant.ts'
-import { World } from '../../support/turn.ts'
+import { ACCOUNT_KEY, accountState, BY, changeState, makeTenant } from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20)
 

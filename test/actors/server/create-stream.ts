@@ -3,8 +3,8 @@
 import t from 'tap'
 import { createStream } from '../../../src/actors/server/create-stream.ts'
 import { namesKey, streamsKey } from '../../../src/state/keys.ts'
-import { changeState, LIVE_KEY, makeTenant, TEST_KEY } from '../../support/tenant.ts'
-import { World } from '../../support/turn.ts'
+import { changeState, LIVE_KEY, makeTenant, TEST_KEY } from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20)
 

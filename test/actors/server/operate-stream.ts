@@ -4,8 +4,8 @@ import t from 'tap'
 import { operateStream, type StreamAct } from '../../../src/actors/server/operate-stream.ts'
 import type { OperatorAct } from '../../../src/state/audit.ts'
 import { streamOwner } from '../../../src/state/brake.ts'
-import { makeTenant, send } from '../../support/tenant.ts'
-import { World } from '../../support/turn.ts'
+import { makeTenant, send } from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20)
 const BY: OperatorAct = { actor: 'token', act: 'pauseStream', note: 'why' }

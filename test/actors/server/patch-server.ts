@@ -4,8 +4,8 @@ import t from 'tap'
 import { patchServer } from '../../../src/actors/server/patch-server.ts'
 import { namesKey } from '../../../src/state/keys.ts'
 import type { ServerChanges } from '../../../src/state/server.ts'
-import { ACCOUNT_KEY, makeTenant, send } from '../../support/tenant.ts'
-import { World } from '../../support/turn.ts'
+import { ACCOUNT_KEY, makeTenant, send } from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20)
 

@@ -4,8 +4,8 @@ import t from 'tap'
 import { createStream } from '../../../src/actors/server/create-stream.ts'
 import { patchStream } from '../../../src/actors/server/patch-stream.ts'
 import { namesKey } from '../../../src/state/keys.ts'
-import { changeState, LIVE_KEY, makeTenant } from '../../support/tenant.ts'
-import { World } from '../../support/turn.ts'
+import { changeState, LIVE_KEY, makeTenant } from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20)
 

@@ -8,8 +8,8 @@ import { createServer } from '../../../src/actors/server/create-server.ts'
 import { removeServer } from '../../../src/actors/server/remove-server.ts'
 import { unpackApiKey, unpackToken } from '../../../src/state/api-key.ts'
 import { apiKeyKey, namesKey, serversKey, tokensKey } from '../../../src/state/keys.ts'
-import { ACCOUNT_KEY, accountState, LIVE_KEY, makeTenant, send } from '../../support/tenant.ts'
-import { World } from '../../support/turn.ts'
+import { ACCOUNT_KEY, accountState, LIVE_KEY, makeTenant, send } from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20)
 const DAY_MS = 86_400_000

@@ -6,8 +6,8 @@ import { removeServer } from '../../../src/actors/server/remove-server.ts'
 import { streamsKey } from '../../../src/state/keys.ts'
 import { makeDefaultStream, type StreamState, streamRef } from '../../../src/state/stream.ts'
 import { listenersRef, webhookRef } from '../../../src/state/webhook/webhook.ts'
-import { ACCOUNT_KEY, accountState, changeState, makeTenant } from '../../support/tenant.ts'
-import { World } from '../../support/turn.ts'
+import { ACCOUNT_KEY, accountState, changeState, makeTenant } from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20)
 

@@ -2,9 +2,9 @@
 
 import t from 'tap'
 import { type AddSuppressionsBody, addSuppressions } from '../../../src/actors/suppression/add-suppressions.ts'
-import { entryOf, listedPlaces, personOf } from '../../support/suppression.ts'
-import { changeState, hmacOf, LIVE_KEY, makeTenant, send, type Tenant } from '../../support/tenant.ts'
-import { World } from '../../support/turn.ts'
+import { entryOf, listedPlaces, personOf } from '../../support/world/suppression.ts'
+import { changeState, hmacOf, LIVE_KEY, makeTenant, send, type Tenant } from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 const ADA = 'ada@example.net'

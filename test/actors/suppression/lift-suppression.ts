@@ -7,9 +7,9 @@ import { unpackAudit } from '../../../src/state/audit.ts'
 import { suppressedKey } from '../../../src/state/keys.ts'
 import { bucketOfHmac } from '../../../src/state/person.ts'
 import { packSuppression, type SuppressionReason } from '../../../src/state/suppression.ts'
-import { entryOf, personOf } from '../../support/suppression.ts'
-import { hmacOf, LIVE_KEY, makeTenant, send, TEST_KEY } from '../../support/tenant.ts'
-import { World } from '../../support/turn.ts'
+import { entryOf, personOf } from '../../support/world/suppression.ts'
+import { hmacOf, LIVE_KEY, makeTenant, send, TEST_KEY } from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 const ADA = 'ada@example.net'

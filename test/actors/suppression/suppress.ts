@@ -10,7 +10,7 @@ import { makeDelivered } from '../../../src/mail/outcome.ts'
 import { statusKey } from '../../../src/state/keys.ts'
 import { unpackStatus } from '../../../src/state/message/status.ts'
 import type { StreamState } from '../../../src/state/stream.ts'
-import { entryOf, listedPlaces, personOf } from '../../support/suppression.ts'
+import { entryOf, listedPlaces, personOf } from '../../support/world/suppression.ts'
 import {
   acceptedIds,
   changeState,
@@ -20,9 +20,9 @@ import {
   makeTenant,
   send,
   type Tenant,
-} from '../../support/tenant.ts'
-import { World } from '../../support/turn.ts'
-import { seedWebhook, waiting } from '../../support/webhook-world.ts'
+} from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
+import { seedWebhook, waiting } from '../../support/world/webhook-world.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 const ADA = 'ada@example.net'

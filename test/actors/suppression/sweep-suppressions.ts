@@ -8,7 +8,7 @@ import { addSuppressions } from '../../../src/actors/suppression/add-suppression
 import { liftSuppression } from '../../../src/actors/suppression/lift-suppression.ts'
 import { STEP_SUPPRESSIONS } from '../../../src/actors/suppression/sweep-suppressions.ts'
 import { suppressionsKey } from '../../../src/state/keys.ts'
-import { entryOf, listedPlaces, personOf } from '../../support/suppression.ts'
+import { entryOf, listedPlaces, personOf } from '../../support/world/suppression.ts'
 import {
   ACCOUNT_KEY,
   hmacOf,
@@ -18,8 +18,8 @@ import {
   makeTenant,
   send,
   TEST_KEY,
-} from '../../support/tenant.ts'
-import { World } from '../../support/turn.ts'
+} from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 0, 10)
 const DAY_MS = 86_400_000

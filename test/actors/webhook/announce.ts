@@ -7,9 +7,9 @@ import { makeRefused } from '../../../src/mail/classify.ts'
 import { makeDelivered } from '../../../src/mail/outcome.ts'
 import { serverOwner } from '../../../src/state/server.ts'
 import type { WebhookState } from '../../../src/state/webhook/webhook.ts'
-import { acceptedIds, makeTenant, send, type Tenant } from '../../support/tenant.ts'
-import { World } from '../../support/turn.ts'
-import { seedWebhook, waiting } from '../../support/webhook-world.ts'
+import { acceptedIds, makeTenant, send, type Tenant } from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
+import { seedWebhook, waiting } from '../../support/world/webhook-world.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 21, 12)
 const MINUTE_MS = 60_000

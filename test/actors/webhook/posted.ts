@@ -9,9 +9,9 @@ import { preparePost } from '../../../src/actors/webhook/prepare-post.ts'
 import { replay, replayDead } from '../../../src/actors/webhook/replay.ts'
 import { switchWebhook } from '../../../src/actors/webhook/switch.ts'
 import { webhookRef } from '../../../src/state/webhook/webhook.ts'
-import { LIVE_KEY, makeTenant } from '../../support/tenant.ts'
-import { World } from '../../support/turn.ts'
-import { idOf, recordOf, seedWebhook, waiting } from '../../support/webhook-world.ts'
+import { LIVE_KEY, makeTenant } from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
+import { idOf, recordOf, seedWebhook, waiting } from '../../support/world/webhook-world.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 21, 12)
 const SCHEDULE_S = [30, 120, 600, 1800, 3600, 10_800, 21_600, 43_200]

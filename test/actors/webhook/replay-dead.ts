@@ -6,9 +6,9 @@ import { posted } from '../../../src/actors/webhook/posted.ts'
 import { preparePost } from '../../../src/actors/webhook/prepare-post.ts'
 import { type ReplayCursor, type ReplayDeadReply, replayDead } from '../../../src/actors/webhook/replay.ts'
 import { webhookSweep } from '../../../src/actors/webhook/sweep.ts'
-import { LIVE_KEY, makeTenant } from '../../support/tenant.ts'
-import { World } from '../../support/turn.ts'
-import { fire, queue, seedWebhook, waiting } from '../../support/webhook-world.ts'
+import { LIVE_KEY, makeTenant } from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
+import { fire, queue, seedWebhook, waiting } from '../../support/world/webhook-world.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 21, 12)
 const DAY_MS = 86_400_000

@@ -21,8 +21,8 @@ import { lockDirectory } from '../../../cluster/embedded/directory-lock.ts'
 import { type EmbeddedRedis, startEmbeddedRedis } from '../../../cluster/embedded/embedded.ts'
 import { livingRedisPid, probeRedis } from '../../../cluster/embedded/probe.ts'
 import { makeLog } from '../../../src/process/log.ts'
-import { spawnNode } from '../../support/node.ts'
-import { until } from '../../support/until.ts'
+import { spawnNode } from '../../support/machine/node.ts'
+import { until } from '../../support/machine/until.ts'
 
 const QUIET = { info: () => undefined, warn: () => undefined, error: () => undefined }
 const WAIT_MS = 15_000

@@ -6,8 +6,8 @@ import { newCmdId } from '../../../cluster/cmd-id.ts'
 import { formatClaim } from '../../../cluster/items/claim.ts'
 import { claimsKey, dueKey, laneKey, poisonKey } from '../../../cluster/keyspace.ts'
 import { startWorker, type Worker } from '../../../cluster/worker/worker.ts'
-import { openRedis, openStore } from '../../support/redis-shard.ts'
-import { until } from '../../support/until.ts'
+import { until } from '../../support/machine/until.ts'
+import { openRedis, openStore } from '../../support/store/redis-shard.ts'
 
 const ITEMS = 300
 const WAIT_MS = 20_000

@@ -4,7 +4,7 @@ import type { CommandType } from '../../../cluster/behaviour.ts'
 import { outcomeWork, parcelWorks } from '../../../cluster/mailbox/arrivals.ts'
 import { packCommand, packParcel } from '../../../cluster/mailbox/parcel.ts'
 import { packStaged } from '../../../cluster/mailbox/staged.ts'
-import { STRICT_WIRE } from '../../support/strict-wire.ts'
+import { STRICT_WIRE } from '../../support/store/strict-wire.ts'
 
 const SAY = { name: 'say' } as CommandType
 const CAME = { commands: new Map([['say', SAY]]), cameAtMs: 5 }

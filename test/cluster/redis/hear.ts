@@ -3,8 +3,8 @@ import { setTimeout } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { type Test, test } from 'tap'
 import { RedisSubscriber } from '../../../cluster/redis/hear.ts'
-import { openRedis, openStore } from '../../support/redis-shard.ts'
-import { until } from '../../support/until.ts'
+import { until } from '../../support/machine/until.ts'
+import { openRedis, openStore } from '../../support/store/redis-shard.ts'
 
 const WAIT_MS = 20_000
 

@@ -1,8 +1,8 @@
 /** redis-link - what becomes of a command: answered, lost, unsent; and a link that hears nothing. */
 import t from 'tap'
 import { type Answer, RedisLink } from '../../../cluster/redis/link.ts'
-import { startRedis } from '../../support/redis.ts'
-import { until } from '../../support/until.ts'
+import { until } from '../../support/machine/until.ts'
+import { startRedis } from '../../support/store/redis.ts'
 
 const WAIT_MS = 60_000
 const nothing = async (): Promise<void> => undefined

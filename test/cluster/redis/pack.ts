@@ -1,7 +1,7 @@
 /** Tests of cluster/pack.ts: what a real Redis makes of the bytes of a commit. */
 import t from 'tap'
 import type { Op } from '../../../cluster/behaviour.ts'
-import { commitOf, held, openRedis, openStore, set } from '../../support/redis-shard.ts'
+import { commitOf, held, openRedis, openStore, set } from '../../support/store/redis-shard.ts'
 
 t.test('pack: values of every size are written as they are, in a commit of any number of them', async (t) => {
   const redis = await openRedis(t)

@@ -14,8 +14,8 @@ import {
 } from '../../../cluster/keyspace.ts'
 import { connectRedisStore } from '../../../cluster/redis/store.ts'
 import type { Bell, Ears, Parcel } from '../../../cluster/store.ts'
-import { commitOf, held, openRedis, openStore, RECORD, set, TOKEN } from '../../support/redis-shard.ts'
-import { until } from '../../support/until.ts'
+import { until } from '../../support/machine/until.ts'
+import { commitOf, held, openRedis, openStore, RECORD, set, TOKEN } from '../../support/store/redis-shard.ts'
 
 const WAIT_MS = 60_000
 

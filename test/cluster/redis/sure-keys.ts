@@ -6,7 +6,7 @@ import { entryIdOf, makeIds, sortableEntryId } from '../../../cluster/id.ts'
 import { claimsKey } from '../../../cluster/keyspace.ts'
 import { KnownKeys } from '../../../cluster/redis/sure-keys.ts'
 import type { Merged } from '../../../cluster/store.ts'
-import { commitOf, held, openRedis, openStore, TOKEN } from '../../support/redis-shard.ts'
+import { commitOf, held, openRedis, openStore, TOKEN } from '../../support/store/redis-shard.ts'
 
 const hash: Op = { key: 'h', write: 'HSET', args: ['a', '1'] }
 const sorted: Op = { key: 'z', write: 'ZADD', args: ['1', 'm'] }

@@ -8,9 +8,9 @@ import { TOLD_ENTRIES, TOLD_KEPT_MS } from '../../../cluster/redis/commit-script
 import type { RedisStore } from '../../../cluster/redis/store.ts'
 import { RedisTold } from '../../../cluster/redis/told.ts'
 import type { Commit } from '../../../cluster/store.ts'
-import type { TestRedis } from '../../support/redis.ts'
-import { commitOf, held, openRedis, openStore, set, TOKEN } from '../../support/redis-shard.ts'
-import { until } from '../../support/until.ts'
+import { until } from '../../support/machine/until.ts'
+import type { TestRedis } from '../../support/store/redis.ts'
+import { commitOf, held, openRedis, openStore, set, TOKEN } from '../../support/store/redis-shard.ts'
 
 const WAIT_MS = 60_000
 const KEY = toldKey('asker')

@@ -6,7 +6,7 @@ import { packCommand, packParcel } from '../../../cluster/mailbox/parcel.ts'
 import { sliceOf } from '../../../cluster/mailbox/replies.ts'
 import { ASKS_MAX } from '../../../cluster/shard/shard.ts'
 import type { Verdict } from '../../../cluster/store.ts'
-import { Rig, type Script } from '../../support/shard-rig.ts'
+import { Rig, type Script } from '../../support/store/shard-rig.ts'
 
 /** Answers with `verdicts` in turn, then lets commits through. */
 function first(...verdicts: Verdict[]): Script {

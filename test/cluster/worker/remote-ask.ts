@@ -12,7 +12,7 @@ import { LookList, RemoteAsks } from '../../../cluster/worker/remote-ask.ts'
 import { makeChance } from '../../simulation/prng.ts'
 import { SimStore } from '../../simulation/sim-store.ts'
 import { VirtualTime, WorkerClock } from '../../simulation/virtual-time.ts'
-import { STRICT_WIRE } from '../../support/strict-wire.ts'
+import { STRICT_WIRE } from '../../support/store/strict-wire.ts'
 
 const LIFE_MS = 4_000
 const SAY = { name: 'x' } as CommandType

@@ -2,8 +2,8 @@
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { test } from 'tap'
-import { spawnNode } from '../../support/node.ts'
-import { ROOT } from '../../support/root.ts'
+import { spawnNode } from '../../support/machine/node.ts'
+import { ROOT } from '../../support/machine/root.ts'
 
 const URL_OF_IT = join(ROOT, 'build/cluster/worker/watchdog.js')
 const HOST = `

@@ -12,10 +12,10 @@ import type { AskResult } from '../../../cluster/work.ts'
 import type { WorkerOptions } from '../../../cluster/worker/options.ts'
 import { wantedOwner } from '../../../cluster/worker/rendezvous.ts'
 import { startWorker, type Worker } from '../../../cluster/worker/worker.ts'
-import { openRedis, openStore } from '../../support/redis-shard.ts'
-import { watchStalls } from '../../support/stall.ts'
-import { STRICT_WIRE } from '../../support/strict-wire.ts'
-import { until } from '../../support/until.ts'
+import { watchStalls } from '../../support/machine/stall.ts'
+import { until } from '../../support/machine/until.ts'
+import { openRedis, openStore } from '../../support/store/redis-shard.ts'
+import { STRICT_WIRE } from '../../support/store/strict-wire.ts'
 
 const SHARDS = 16
 const WAIT_MS = 20_000

@@ -1,7 +1,7 @@
 /** address-list - mailboxes, groups, comments (RFC 5322 3.4, A.1, A.6.1), names in other charsets. */
 import t from 'tap'
 import { readAddressList } from '../../../src/mail/mime/address-list.ts'
-import { cpuMsOf } from '../../support/cpu-time.ts'
+import { cpuMsOf } from '../../support/machine/cpu-time.ts'
 
 /** written, [name, address] in order */
 const CASES: [string, [string | null, string][]][] = [

@@ -6,8 +6,8 @@ import t from 'tap'
 import { MAIL_BYTES_MAX } from '../../../schemas/limits.ts'
 import type { ParseIssue } from '../../../src/mail/mime/parse-issue.ts'
 import { parseReceivedMail, type ReceivedMail } from '../../../src/mail/mime/received-mail.ts'
-import { cpuMsOf } from '../../support/cpu-time.ts'
-import { attach, mailOf, multipart, nest } from '../../support/mime-mail.ts'
+import { cpuMsOf } from '../../support/machine/cpu-time.ts'
+import { attach, mailOf, multipart, nest } from '../../support/peers/mime-mail.ts'
 
 /** Of the 20 seconds that a mail has, on a machine that is as slow as this one. */
 const CPU_MS_MAX = 8000

@@ -1,7 +1,7 @@
 /** header-text - unfolding, encoded words (the examples of RFC 2047 8 too), controls, cuts. */
 import t from 'tap'
 import { cutValue, decodeWords, stripText, stripValue, unfold } from '../../../src/mail/mime/header-text.ts'
-import { cpuMsOf } from '../../support/cpu-time.ts'
+import { cpuMsOf } from '../../support/machine/cpu-time.ts'
 
 const WORDS: [string, string][] = [
   ['no words', 'no words'],

@@ -4,8 +4,8 @@ import PostalMime from 'postal-mime'
 import t from 'tap'
 import { attachmentBytes } from '../../../src/mail/mime/body.ts'
 import { parseReceivedMail } from '../../../src/mail/mime/received-mail.ts'
-import { makeCorpus, type Sample } from '../../support/mime-corpus.ts'
-import { mailOf } from '../../support/mime-mail.ts'
+import { makeCorpus, type Sample } from '../../support/peers/mime-corpus.ts'
+import { mailOf } from '../../support/peers/mime-mail.ts'
 
 const SEED = Number(process.env.SEED ?? 20)
 const MAILS = 400

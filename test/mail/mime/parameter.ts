@@ -1,7 +1,7 @@
 /** parameter - RFC 2045 5.1 and the examples of RFC 2231, and what mail really holds. */
 import t from 'tap'
 import { parseParameterised } from '../../../src/mail/mime/parameter.ts'
-import { cpuMsOf } from '../../support/cpu-time.ts'
+import { cpuMsOf } from '../../support/machine/cpu-time.ts'
 
 /** written, value, parameters */
 const CASES: [string, string, Record<string, string>][] = [

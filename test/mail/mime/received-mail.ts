@@ -6,7 +6,7 @@ import t from 'tap'
 import { attachmentBytes } from '../../../src/mail/mime/body.ts'
 import { HARD_ISSUES, type ParseIssue, SOFT_ISSUES } from '../../../src/mail/mime/parse-issue.ts'
 import { failMail, parseReceivedMail, type ReceivedMail } from '../../../src/mail/mime/received-mail.ts'
-import { attach, mailOf, multipart, nest } from '../../support/mime-mail.ts'
+import { attach, mailOf, multipart, nest } from '../../support/peers/mime-mail.ts'
 
 const FROM = 'From: ada@mail.example\nSubject: Greetings\n'
 const ZONE = Buffer.from('x')

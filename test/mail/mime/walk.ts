@@ -3,7 +3,7 @@ import t from 'tap'
 import { attachmentBytes } from '../../../src/mail/mime/body.ts'
 import type { ParseIssue } from '../../../src/mail/mime/parse-issue.ts'
 import { parseReceivedMail } from '../../../src/mail/mime/received-mail.ts'
-import { mailOf, multipart } from '../../support/mime-mail.ts'
+import { mailOf, multipart } from '../../support/peers/mime-mail.ts'
 
 const FROM = 'From: ada@mail.example\n'
 const MIXED = `${FROM}Content-Type: multipart/mixed; boundary=b\n\n`

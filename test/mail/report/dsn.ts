@@ -5,8 +5,8 @@ import t from 'tap'
 import { type Dsn, readDsn } from '../../../src/mail/report/dsn.ts'
 import type { ReportMail } from '../../../src/mail/report/report-mail.ts'
 import { parseMail } from '../../../src/reception/parse.ts'
-import { cpuMsOf } from '../../support/cpu-time.ts'
-import { findSuite } from '../../support/suites.ts'
+import { cpuMsOf } from '../../support/machine/cpu-time.ts'
+import { findSuite } from '../../support/machine/suites.ts'
 
 const ADA = 'ada@example.net'
 const FLUFL = findSuite('bounce/flufl')

@@ -1,7 +1,7 @@
 /** report-mail - fields of the parts of a report, folded, repeated and broken. */
 import t from 'tap'
 import { headerOf, parseFieldBlocks, partOf } from '../../../src/mail/report/report-mail.ts'
-import { cpuMsOf } from '../../support/cpu-time.ts'
+import { cpuMsOf } from '../../support/machine/cpu-time.ts'
 
 const CASES: [name: string, text: string, blocks: Record<string, string>[]][] = [
   ['nothing', '', []],

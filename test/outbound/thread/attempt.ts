@@ -2,9 +2,9 @@
 
 import t from 'tap'
 import { attemptAddress, createBrokenTls } from '../../../src/outbound/thread/attempt.ts'
-import { startMx } from '../../support/mx.ts'
-import { makeSelfSigned } from '../../support/self-signed.ts'
-import { SHORT_TIMEOUTS } from '../../support/sender.ts'
+import { startMx } from '../../support/peers/mx.ts'
+import { makeSelfSigned } from '../../support/peers/self-signed.ts'
+import { SHORT_TIMEOUTS } from '../../support/peers/sender.ts'
 
 const DAY_MS = 86_400_000
 const NEVER = new AbortController().signal

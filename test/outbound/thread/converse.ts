@@ -3,10 +3,10 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { SMTP_TIMEOUTS } from '../../../src/outbound/thread/converse.ts'
-import type { MxScript } from '../../support/mx.ts'
-import { makeSelfSigned } from '../../support/self-signed.ts'
-import { JOB, type SenderDeps, SHORT_TIMEOUTS, setUpTransmit } from '../../support/sender.ts'
-import { until } from '../../support/until.ts'
+import { until } from '../../support/machine/until.ts'
+import type { MxScript } from '../../support/peers/mx.ts'
+import { makeSelfSigned } from '../../support/peers/self-signed.ts'
+import { JOB, type SenderDeps, SHORT_TIMEOUTS, setUpTransmit } from '../../support/peers/sender.ts'
 
 /** A set-up whose sessions end with their message. */
 async function setUp(t: Test, script: MxScript, more: Partial<SenderDeps> = {}) {

@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { makeFeed } from '../../../src/outbound/thread/data-feed.ts'
-import { until } from '../../support/until.ts'
+import { until } from '../../support/machine/until.ts'
 
 function setUp(message: Buffer, world: { pending: number; mayFinish: boolean }) {
   const told: string[] = []

@@ -4,12 +4,12 @@ import type { Test } from 'tap'
 import t from 'tap'
 import type { RelayOptions } from '../../../src/outbound/thread/relay.ts'
 import { createRelay, parseRelayUrl } from '../../../src/outbound/thread/relay.ts'
-import type { MxScript } from '../../support/mx.ts'
-import { startMx } from '../../support/mx.ts'
-import { makeSelfSigned } from '../../support/self-signed.ts'
-import { JOB, SHORT_TIMEOUTS } from '../../support/sender.ts'
-import { SMTP_SINK_SKIP, startSmtpSink } from '../../support/smtp-sink.ts'
-import { until } from '../../support/until.ts'
+import { until } from '../../support/machine/until.ts'
+import type { MxScript } from '../../support/peers/mx.ts'
+import { startMx } from '../../support/peers/mx.ts'
+import { makeSelfSigned } from '../../support/peers/self-signed.ts'
+import { JOB, SHORT_TIMEOUTS } from '../../support/peers/sender.ts'
+import { SMTP_SINK_SKIP, startSmtpSink } from '../../support/peers/smtp-sink.ts'
 
 const NEVER = new AbortController().signal
 const SEND = { ...JOB, mayFinish: () => true }

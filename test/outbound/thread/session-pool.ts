@@ -5,9 +5,9 @@ import t, { type Test } from 'tap'
 import { SITE_LIMITS } from '../../../src/mail/site.ts'
 import { openSession, type Session } from '../../../src/outbound/thread/converse.ts'
 import { createSessionPool, type Held, type PoolAsk } from '../../../src/outbound/thread/session-pool.ts'
-import { startMx } from '../../support/mx.ts'
-import { SHORT_TIMEOUTS } from '../../support/sender.ts'
-import { until } from '../../support/until.ts'
+import { until } from '../../support/machine/until.ts'
+import { startMx } from '../../support/peers/mx.ts'
+import { SHORT_TIMEOUTS } from '../../support/peers/sender.ts'
 
 const NEVER = new AbortController().signal
 const ASK: PoolAsk = { site: 'a', hosts: ['mx.test'], isVerified: false, limits: SITE_LIMITS, connections: 2 }

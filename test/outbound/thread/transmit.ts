@@ -2,11 +2,11 @@
 
 import type { Test } from 'tap'
 import t from 'tap'
-import { BLACK_HOLE_SKIP, openBlackHole } from '../../support/black-hole.ts'
-import type { MxScript } from '../../support/mx.ts'
-import { startMx } from '../../support/mx.ts'
-import { JOB, SHORT_TIMEOUTS, setUpTransmit as setUp } from '../../support/sender.ts'
-import type { Zone } from '../../support/zone.ts'
+import { BLACK_HOLE_SKIP, openBlackHole } from '../../support/peers/black-hole.ts'
+import type { MxScript } from '../../support/peers/mx.ts'
+import { startMx } from '../../support/peers/mx.ts'
+import { JOB, SHORT_TIMEOUTS, setUpTransmit as setUp } from '../../support/peers/sender.ts'
+import type { Zone } from '../../support/peers/zone.ts'
 
 async function setUpTwo(t: Test, first: MxScript | null, second: MxScript) {
   const one = await setUp(t, first ?? {})

@@ -2,8 +2,8 @@
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { SHARDS_TOGETHER } from '../../../src/actors/account/create-account.ts'
-import { startTestService } from '../../support/service.ts'
-import { until } from '../../support/until.ts'
+import { until } from '../../support/machine/until.ts'
+import { startTestService } from '../../support/service/service.ts'
 
 const service = await startTestService({ BILLING: 'on', APPROVAL: 'manual' })
 const { testServer, liveServer, account, operatorToken } = service.firstRun

@@ -5,7 +5,7 @@ import type { Op } from '../../../cluster/behaviour.ts'
 import { makeIds } from '../../../cluster/id.ts'
 import { ROUTES, type Route } from '../../../schemas/routes.ts'
 import { type AuditEntry, entryOps } from '../../../src/state/audit.ts'
-import { type CallOptions, startTestService } from '../../support/service.ts'
+import { type CallOptions, startTestService } from '../../support/service/service.ts'
 
 const service = await startTestService({ APPROVAL: 'manual' })
 const { account, liveServer, operatorToken: token } = service.firstRun

@@ -1,8 +1,8 @@
 /** cluster - what the operator sees of shards and entities. */
 import { Redis } from 'ioredis'
 import t from 'tap'
-import { startTestService } from '../../support/service.ts'
-import { until } from '../../support/until.ts'
+import { until } from '../../support/machine/until.ts'
+import { startTestService } from '../../support/service/service.ts'
 
 const service = await startTestService()
 const { account, liveServer, operatorToken: token } = service.firstRun

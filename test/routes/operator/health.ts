@@ -1,7 +1,7 @@
 /** health - what a supervisor, a load balancer and a monitor are told, with the store up and away. */
 import t from 'tap'
-import { startTestService } from '../../support/service.ts'
-import { until } from '../../support/until.ts'
+import { until } from '../../support/machine/until.ts'
+import { startTestService } from '../../support/service/service.ts'
 
 const service = await startTestService()
 const { testServer } = service.firstRun

@@ -2,7 +2,7 @@
 
 import { Redis } from 'ioredis'
 import t from 'tap'
-import { startDelivery } from '../../support/delivery.ts'
+import { startDelivery } from '../../support/service/delivery.ts'
 
 const delivery = await startDelivery()
 const { send, message, messageWhen, destination, operate, service } = delivery

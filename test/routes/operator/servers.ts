@@ -1,6 +1,6 @@
 /** operator-servers - servers of an account, and the keys of both, by the operator. */
 import t from 'tap'
-import { startTestService } from '../../support/service.ts'
+import { startTestService } from '../../support/service/service.ts'
 
 const service = await startTestService()
 const { account, liveServer, testServer, operatorToken } = service.firstRun

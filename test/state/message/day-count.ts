@@ -6,8 +6,8 @@ import { recordReport } from '../../../src/actors/message/record-report.ts'
 import { makeRefused } from '../../../src/mail/classify.ts'
 import { makeDelivered } from '../../../src/mail/outcome.ts'
 import { countInDay, type DayCounters, dayCountOf, dayEventOf } from '../../../src/state/message/day-count.ts'
-import { makeTenant, send } from '../../support/tenant.ts'
-import { World } from '../../support/turn.ts'
+import { makeTenant, send } from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
 
 const HOUR_MS = 3_600_000
 const NOW_MS = 480_000 * HOUR_MS

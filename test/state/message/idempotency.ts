@@ -3,8 +3,8 @@
 import t from 'tap'
 import { idempotencyKey } from '../../../src/state/keys.ts'
 import { bucketOfHmac } from '../../../src/state/person.ts'
-import { acceptedIds, hmacOf, makeItem, makeTenant, send } from '../../support/tenant.ts'
-import { World } from '../../support/turn.ts'
+import { acceptedIds, hmacOf, makeItem, makeTenant, send } from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
 
 const HOUR_MS = 3_600_000
 const START_MS = Date.UTC(2026, 10, 20, 22)

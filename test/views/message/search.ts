@@ -20,9 +20,9 @@ import {
   makeRecipient,
   makeSend,
   makeTenant,
-} from '../../support/tenant.ts'
-import { World } from '../../support/turn.ts'
-import { readerOf } from '../../support/world-reader.ts'
+} from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
+import { readerOf } from '../../support/world/world-reader.ts'
 
 const START_MS = Date.UTC(2026, 9, 20)
 const MESSAGES = 250

@@ -1,0 +1,245 @@
+/**
+ * ledger - clients that send until they have an answer, and what they were told.
+ *
+ * Every message has an Idempotency-Key of its own, and a client tries again with it until it gets a 200: whatever is
+ * killed meanwhile, each key must have made one message, each message one outcome for each recipient, each counter the
+ * exact number.
+ */
+import { randomUUID } from 'node:crypto'
+import { Agent, request } from 'node:http'
+import { until } from '../machine/until.ts'
+
+const TRY_MS_MAX = 8_000
+const TRIES_MAX = 6_000
+const AGAIN_MS = 25
+const PASS_MS_MAX = 30_000
+
+export interface Answered {
+  readonly status: number
+  readonly body: string
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly startedAtMs: number
+  readonly tookMs: number
+}
+
+/** A request that got no answer. */
+export interface Cut {
+  /** Of the error, such as ECONNRESET. */
+  readonly code: string
+  /** Whether there was a connection: false where nobody listened. */
+  readonly connected: boolean
+  /** Whether it went over a connection that had served another request before. */
+  readonly reused: boolean
+}
+
+export interface Ledger {
+  /** Key -> ids of the messages that it was told of. */
+  readonly told: Map<string, Set<string>>
+  /** Statuses by how often they came; 0 for no answer. */
+  readonly statuses: Map<number, number>
+  /** Answers other than 200, with how long they took. */
+  readonly refusals: Answered[]
+  /** Requests without an answer. */
+  readonly cuts: Cut[]
+  /** Keys that were refused, never left without an answer, and yet had made a message: a false refusal. */
+  readonly falselyRefused: string[]
+}
+
+/** A message that has its 200. */
+export interface Accepted {
+  readonly key: string
+  readonly messageId: string
+  readonly token: string
+}
+
+/** An answer other than 200, or (status 0) none. */
+export interface Refusal {
+  readonly status: number
+  readonly token: string
+  readonly body: string
+  /** When the try was begun, by `performance.now()`. */
+  readonly startedAtMs: number
+}
+
+export interface LoadOptions {
+  /** Where to send; with several, each try goes to one of them, by turns. */
+  readonly port: number | readonly number[]
+  /** Key of a server; of several, message n goes by key n modulo their number. */
+  readonly token: string | readonly string[]
+  readonly clients: number
+  readonly recipient: (n: number) => string
+  /** Sender of every message; the simulator's own domain by default. */
+  readonly from?: string
+  /** Idempotency-Key of a message; one of its own by default. */
+  readonly keyOf?: (n: number) => string
+  /** What a client waits between two messages, in ms. */
+  readonly everyMs?: number
+  /** How long a client waits for an answer, in ms. */
+  readonly tryMsMax?: number
+  /** Told of each message that has its 200, before its client goes on. */
+  readonly accepted?: (message: Accepted) => Promise<void>
+  /** Told of each other answer, and of a try without one that had a connection. */
+  readonly refused?: (refusal: Refusal) => void
+  /** Asked before each new message. */
+  goOn(sent: number): boolean
+}
+
+/** A load that runs. */
+export interface Load {
+  /** Waits until so many more messages have been begun. */
+  passes(count: number): Promise<void>
+  /** Begins no more messages; resolves when each has its 200. */
+  end(): Promise<Ledger>
+}
+
+export interface Desk {
+  readonly port: number
+  readonly token: string
+  readonly agent?: Agent
+  /** Told of a request that gets no answer. */
+  readonly cut?: (cut: Cut) => void
+  /** How long to wait for an answer, in ms. */
+  readonly tryMsMax?: number
+}
+
+/** One POST /v1/email. Null: no answer. */
+export function postEmail(
+  { port, token, agent, cut, tryMsMax = TRY_MS_MAX }: Desk,
+  body: object | string,
+  key: string | null,
+): Promise<Answered | null> {
+  const startedAtMs = performance.now()
+  return new Promise((resolve) => {
+    const text = typeof body === 'string' ? body : JSON.stringify(body)
+    let connected = false
+    const fail = (error: NodeJS.ErrnoException): void => {
+      cut?.({ code: error.code ?? error.message, connected, reused: sent.reusedSocket })
+      resolve(null)
+    }
+    const sent = request(
+      {
+        port,
+        host: '127.0.0.1',
+        path: '/v1/email',
+        method: 'POST',
+        agent: agent ?? false,
+        timeout: tryMsMax,
+        headers: {
+          authorization: `Bearer ${token}`,
+          'content-type': 'application/json',
+          'content-length': Buffer.byteLength(text),
+          ...(key !== null && { 'idempotency-key': key }),
+        },
+      },
+      (answer) => {
+        let said = ''
+        answer.on('data', (piece: Buffer) => (said += piece))
+        answer.on('end', () => {
+          const tookMs = performance.now() - startedAtMs
+          resolve({ status: answer.statusCode ?? 0, body: said, headers: answer.headers, startedAtMs, tookMs })
+        })
+        answer.on('error', fail)
+      },
+    )
+    sent.on('socket', (socket) => {
+      connected = !socket.connecting
+      if (!connected) socket.once('connect', () => (connected = true))
+    })
+    sent.on('timeout', () => sent.destroy(new Error('No answer in time')))
+    sent.on('error', fail)
+    sent.end(text)
+  })
+}
+
+/** Sends with all clients until `goOn` says no; each message until it has its 200. */
+export async function sendAll(options: LoadOptions): Promise<Ledger> {
+  const ledger: Ledger = { told: new Map(), statuses: new Map(), refusals: [], cuts: [], falselyRefused: [] }
+  const agent = new Agent({ keepAlive: true, maxSockets: options.clients })
+  let sent = 0
+  const client = async (): Promise<void> => {
+    while (options.goOn(sent)) {
+      sent += 1
+      await sendOne(options, { ledger, agent, n: sent })
+      if (options.everyMs !== undefined) await pause(options.everyMs)
+    }
+  }
+  await Promise.all(Array.from({ length: options.clients }, client))
+  agent.destroy()
+  return ledger
+}
+
+/** Starts a load that goes on until it is ended. A client that gives up is thrown by whichever is waited for next. */
+export function startLoad(options: Omit<LoadOptions, 'goOn'>): Load {
+  let going = true
+  let begun = 0
+  let failure: Error | null = null
+  const all = sendAll({
+    ...options,
+    goOn(sent) {
+      begun = sent
+      return going
+    },
+  })
+  all.catch((error: Error) => (failure = error))
+  return {
+    async passes(count) {
+      const from = begun
+      await until(() => {
+        if (failure !== null) throw failure
+        return begun > from + count
+      }, PASS_MS_MAX)
+    },
+    end() {
+      going = false
+      return all
+    },
+  }
+}
+
+async function sendOne(
+  {
+    port,
+    token,
+    recipient,
+    from = 'you@simulator.test',
+    keyOf = () => randomUUID(),
+    tryMsMax = TRY_MS_MAX,
+    accepted,
+    refused,
+  }: LoadOptions,
+  { ledger, agent, n }: { ledger: Ledger; agent: Agent; n: number },
+): Promise<void> {
+  const key = keyOf(n)
+  const mine = typeof token === 'string' ? token : (token[n % token.length] as string)
+  const body = { from, to: [recipient(n)], subject: `Number ${n}`, text: 'A text.' }
+  const ids = new Set<string>()
+  ledger.told.set(key, ids)
+  let wasSent = true
+  const cut = (one: Cut): void => {
+    ledger.cuts.push(one)
+    wasSent = one.connected
+  }
+  let isInDoubt = false
+  for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+    const at = typeof port === 'number' ? port : (port[(n + tries) % port.length] as number)
+    const startedAtMs = performance.now()
+    const answer = await postEmail({ port: at, token: mine, agent, cut, tryMsMax }, body, key)
+    const status = answer?.status ?? 0
+    ledger.statuses.set(status, (ledger.statuses.get(status) ?? 0) + 1)
+    if (answer === null) isInDoubt = true
+    else if (status === 200) {
+      const { messageId } = JSON.parse(answer.body) as { messageId: string }
+      ids.add(messageId)
+      await accepted?.({ key, messageId, token: mine })
+      if (answer.headers['idempotent-replayed'] !== undefined && !isInDoubt) ledger.falselyRefused.push(key)
+      return
+    } else ledger.refusals.push(answer)
+    if (answer !== null || wasSent) refused?.({ status, token: mine, body: answer?.body ?? '', startedAtMs })
+    await pause(AGAIN_MS)
+  }
+  throw new Error('A message got no 200 in all its tries')
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}

@@ -1,0 +1,170 @@
+/** settle - what must hold once a load has ended and everything has calmed down, read from API and store alone. */
+import { Redis } from 'ioredis'
+import { until } from '../machine/until.ts'
+import type { Ledger } from './ledger.ts'
+
+const SETTLE_MS_MAX = 240_000
+const SHOWN_MAX = 3
+const CLAIMS_MAX = 5
+
+/** What must be found, whatever was killed. */
+export const SETTLED = { doubled: 0, lost: 0, unclear: 0, torn: 0, open: 0 }
+
+export interface Found {
+  /** Messages in the log. */
+  readonly logged: number
+  /** Distinct messages that clients were told of. */
+  readonly told: number
+  /** Keys that were told of more than one message, or none. */
+  readonly doubled: number
+  /** Messages that some client was told of and that are not in the log. */
+  readonly lost: number
+  /** Recipients counted this month. */
+  readonly counted: number
+  /** Recipients whose events are not one `delivered`. */
+  readonly unclear: number
+  /** Recipients that were given up: five times a process died that had their attempt under way. */
+  readonly abandoned: number
+  /** Some of the unclear ones, as they are stored. */
+  readonly unclearOnes: readonly string[]
+  /** Shards whose journal and sequence number disagree. */
+  readonly torn: number
+  /** Items still claimed or waiting, timers left out. */
+  readonly open: number
+}
+
+export interface SettleOptions {
+  readonly serverId: string
+  readonly accountId: string
+  readonly ledger: Ledger
+  /** Whether it is a live server. */
+  readonly live?: boolean
+}
+
+/** Waits until nothing is open, then compares the store with the ledger of a server's messages. */
+export async function settle(
+  socketPath: string,
+  { serverId, accountId, ledger, live = false }: SettleOptions,
+): Promise<Found> {
+  const redis = new Redis({ path: socketPath })
+  try {
+    const [tag] = (await redis.keys(`*:server:${serverId}`)).map((key) => key.slice(0, 6))
+    await until(async () => (await openItems(redis, String(tag))) === 0, SETTLE_MS_MAX)
+    const logged = await logOf(redis, `${tag}:log:${serverId}:*`)
+    const ids = new Set([...ledger.told.values()].flatMap((told) => [...told]))
+    const counters = JSON.parse((await redis.hget(`${tag}:counters`, `account:${accountId}`)) ?? '{}')
+    const unclear = await unclearOf(redis, `${tag}:log:${serverId}:*`)
+    const abandoned = unclear.filter(isAbandoned)
+    return {
+      logged: logged.size,
+      told: ids.size,
+      doubled: [...ledger.told.values()].filter(({ size }) => size !== 1).length,
+      lost: [...ids].filter((id) => !logged.has(id)).length,
+      counted: countOf(live ? counters.month : counters.testMonth),
+      unclear: unclear.length - abandoned.length,
+      abandoned: abandoned.length,
+      unclearOnes: unclear.filter((one) => !abandoned.includes(one)).slice(0, SHOWN_MAX),
+      torn: await tornOf(redis),
+      open: await openItems(redis, String(tag)),
+    }
+  } finally {
+    redis.disconnect()
+  }
+}
+
+/** Ids of all messages in all logs. */
+export function messagesLogged(redis: Redis): Promise<Set<string>> {
+  return logOf(redis, '*:log:*')
+}
+
+/** Recipients of all messages that have not exactly one `delivered`: those that were given up, and all others. */
+export async function uncertainRecipients(redis: Redis): Promise<{ unclear: string[]; abandoned: string[] }> {
+  const all = await unclearOf(redis, '*:log:*')
+  return { unclear: all.filter((one) => !isAbandoned(one)), abandoned: all.filter(isAbandoned) }
+}
+
+/** Shards whose journal and sequence number disagree. */
+export function tornShards(redis: Redis): Promise<number> {
+  return tornOf(redis)
+}
+
+/** What a monthly counter has taken in its two periods. */
+function countOf(period: readonly number[] | undefined): number {
+  return (period?.[1] ?? 0) + (period?.[2] ?? 0)
+}
+
+async function openItems(redis: Redis, tag: string): Promise<number> {
+  const lanes = (await redis.keys(`${tag}:due:*`)).filter((key) => key !== `${tag}:due:timers`)
+  const waiting = await Promise.all(lanes.map((lane) => redis.zcard(lane)))
+  return waiting.reduce((sum, count) => sum + count, await redis.hlen(`${tag}:claims`))
+}
+
+async function logOf(redis: Redis, pattern: string): Promise<Set<string>> {
+  const ids = new Set<string>()
+  for (const key of await redis.keys(pattern))
+    for (const [id] of await redis.xrange(key, '-', '+')) ids.add(uuidOf(id, Number(key.slice(2, 5))))
+  return ids
+}
+
+/** The object id of a log entry, computed apart from the product's own code. */
+function uuidOf(entryId: string, shard: number): string {
+  const [ms, low] = entryId.split('-') as [string, string]
+  const tail = (BigInt(low) | (2n << 62n)).toString(16).padStart(16, '0')
+  const head = Number(ms).toString(16).padStart(12, '0')
+  const third = `7${shard.toString(16).padStart(3, '0')}`
+  return `${head.slice(0, 8)}-${head.slice(8)}-${third}-${tail.slice(0, 4)}-${tail.slice(4)}`
+}
+
+/** What is stored of them, which holds no address; a recipient in the log without a row was never tried. */
+async function unclearOf(redis: Redis, pattern: string): Promise<string[]> {
+  const unclear: string[] = []
+  for (const key of await redis.keys(pattern)) {
+    const rows = Object.values(await redis.hgetall(key.replace(':log:', ':status:')))
+    for (const packed of rows) {
+      const events = (JSON.parse(packed) as unknown[]).filter(Array.isArray)
+      if (events.filter(([letter]) => letter === 'd').length !== 1) unclear.push(packed)
+    }
+    const named = await recipientsOf(redis, key)
+    for (let n = rows.length; n < named; n += 1) unclear.push('no row')
+    for (let n = named; n < rows.length; n += 1) unclear.push('a row of nobody')
+  }
+  return unclear
+}
+
+/** Recipients that a log names. */
+async function recipientsOf(redis: Redis, key: string): Promise<number> {
+  let count = 0
+  for (const [, [, packed = '[]']] of await redis.xrange(key, '-', '+')) {
+    const [, , , numbers] = JSON.parse(packed) as [string, unknown, number, number[]]
+    count += numbers.length
+  }
+  return count
+}
+
+/** Five claims without an outcome, and its one event says that it failed. */
+function isAbandoned(packed: string): boolean {
+  if (!packed.startsWith('[')) return false
+  const [attempts, , ...rest] = JSON.parse(packed) as [number, number, ...unknown[]]
+  const letters = rest.filter(Array.isArray).map(([letter]) => letter)
+  return attempts === CLAIMS_MAX && letters.join('') === 'f'
+}
+
+async function tornOf(redis: Redis): Promise<number> {
+  let torn = 0
+  for (const key of await redis.keys('*:meta')) {
+    const [seq, topId] = await endsOf(redis, key)
+    if (seq > 0 && topId !== `${seq}-0`) torn += 1
+  }
+  return torn
+}
+
+/** A shard's sequence number and its journal's last id, at one instant: its owner may commit between two reads. */
+async function endsOf(redis: Redis, key: string): Promise<[seq: number, topId: string | undefined]> {
+  const journal = key.replace(':meta', ':journal')
+  const answers = await redis.multi().hget(key, 'seq').xrevrange(journal, '+', '-', 'COUNT', 1).exec()
+  const [seq, top] = (answers ?? []).map(([error, value]) => {
+    if (error !== null) throw error
+    return value
+  }) as [string | null, [id: string, fields: string[]][]]
+  return [Number(seq ?? 0), top[0]?.[0]]
+}

@@ -1,0 +1,73 @@
+/** crash-scene - a store, a data directory and settings for tests that end the service again and again. */
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { FirstRun } from '../../../src/service/first-start.ts'
+import { freePort } from '../machine/port.ts'
+import { until } from '../machine/until.ts'
+import { startRedis, type TestRedis } from '../store/redis.ts'
+import { startHost } from './host.ts'
+
+const FIRST_RUN_MS_MAX = 10_000
+const RAISED_MS_MAX = 10_000
+
+export interface CrashScene {
+  readonly redis: TestRedis
+  readonly settings: Readonly<Record<string, string>>
+  readonly firstRun: FirstRun
+  end(): Promise<void>
+}
+
+/**
+ * Makes the store, starts the service once for its first account, raises that account's limits, and stops it.
+ * @param more settings of the service over those of the tests
+ * @param store how the store is started
+ */
+export async function setScene(
+  more: Readonly<Record<string, string>> = {},
+  store: Parameters<typeof startRedis>[0] = {},
+): Promise<CrashScene> {
+  const redis = await startRedis(store)
+  const dataDir = mkdtempSync(join(tmpdir(), 'sendwright-crash-'))
+  const settings = {
+    REDIS_URL: `unix://${redis.socketPath}`,
+    SECRET_KEY: 'a secret of the tests that is long enough',
+    DATA_DIR: dataDir,
+    HTTP_PORT: String(await freePort()),
+    OPERATOR_PORT: String(await freePort()),
+    MX_PORT: '0',
+    EDGE_RATE: '0',
+    LOG_LEVEL: 'fatal',
+    ...more,
+  }
+  const host = await startHost(settings)
+  const path = join(dataDir, 'first-run.json')
+  await until(() => existsSync(path), FIRST_RUN_MS_MAX)
+  const firstRun = JSON.parse(readFileSync(path, 'utf8')) as FirstRun
+  await raiseLimits(Number(settings.OPERATOR_PORT), firstRun)
+  await host.kill('SIGTERM')
+  return {
+    redis,
+    settings,
+    firstRun,
+    async end() {
+      await redis.stop()
+      rmSync(dataDir, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Takes the limits of the first account out of a test's way. */
+export async function raiseLimits(operatorPort: number, { account, operatorToken }: FirstRun): Promise<void> {
+  const much = 1_000_000_000
+  const status = await until(async () => {
+    const answer = await fetch(`http://127.0.0.1:${operatorPort}/v1/operator/accounts/${account.accountId}`, {
+      method: 'PATCH',
+      headers: { authorization: `Bearer ${operatorToken}`, 'content-type': 'application/json', connection: 'close' },
+      body: JSON.stringify({ testPerMinuteLimit: much, testMonthlyCap: much, perMinuteLimit: much }),
+    })
+    await answer.text()
+    return answer.status === 503 ? null : answer.status
+  }, RAISED_MS_MAX)
+  if (status !== 200) throw new Error(`Limits were not raised: ${status}`)
+}

@@ -1,0 +1,49 @@
+/** host - starts and ends the service as a process of its own. */
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { spawnNode } from '../machine/node.ts'
+import { until } from '../machine/until.ts'
+
+/** Long enough for a machine that runs much else. */
+const READY_MS_MAX = 60_000
+const HERE = import.meta.dirname
+
+export interface Host {
+  readonly pid: number
+  readonly exited: Promise<number | null>
+  isRunning(): boolean
+  /** The end of what it has printed. */
+  said(): string
+  kill(signal: NodeJS.Signals): Promise<void>
+}
+
+/** Starts the service. In: its settings, a crash point. `ready` false: does not wait until it answers. */
+export async function startHost(
+  settings: Readonly<Record<string, string>>,
+  { point, ready = true }: { point?: string; ready?: boolean } = {},
+): Promise<Host> {
+  const args = [join(HERE, 'crash-host.js'), ...(point === undefined ? [] : [point])]
+  const child = spawnNode(args, { env: { ...process.env, ...settings } })
+  let said = ''
+  for (const output of [child.stdout, child.stderr])
+    output.on('data', (piece: Buffer) => (said = (said + piece).slice(-4000)))
+  const exited = once(child, 'exit').then(([code]) => code as number | null)
+  const isRunning = (): boolean => child.exitCode === null && child.signalCode === null
+  const host: Host = {
+    pid: child.pid as number,
+    exited,
+    isRunning,
+    said: () => said,
+    async kill(signal) {
+      if (isRunning()) child.kill(signal)
+      await exited
+    },
+  }
+  if (!ready) return host
+  const url = `http://127.0.0.1:${settings.OPERATOR_PORT}/readyz`
+  await until(async () => {
+    if (!isRunning()) throw new Error(`The service ended: ${said}`)
+    return (await fetch(url, { headers: { connection: 'close' } }).catch(() => null))?.status === 200
+  }, READY_MS_MAX)
+  return host
+}
