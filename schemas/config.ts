@@ -8,7 +8,21 @@ export type SettingKind =
   | { kind: 'choice'; choices: readonly string[] }
   | { kind: 'integer'; min: number; max: number }
   | {
-      kind: 'path' | 'secret' | 'host' | 'domain' | 'cidrs' | 'url' | 'roles' | 'redis' | 'relay' | 'servers' | 'dkim'
+      kind:
+        | 'path'
+        | 'secret'
+        | 'host'
+        | 'domain'
+        | 'cidrs'
+        | 'url'
+        | 'roles'
+        | 'redis'
+        | 'relay'
+        | 'servers'
+        | 'dkim'
+        | 'content'
+        | 'word'
+        | 'password'
     }
 
 export type Setting = SettingKind & {
@@ -70,6 +84,36 @@ export const SETTINGS = [
     fallback: 'generated in `DATA_DIR`',
     meaning:
       'Signs tokens and keys the hashes, at least 32 characters; required with `REDIS_URL`, and the same in every process.',
+  },
+  {
+    name: 'CONTENT_STORE',
+    kind: 'content',
+    default: null,
+    fallback: '`file`; with `REDIS_URL` `redis`',
+    meaning:
+      'Where large content lies: `file` (in `DATA_DIR`, which all processes share), `s3://bucket/prefix`, or `redis`.',
+  },
+  {
+    name: 'S3_ENDPOINT',
+    kind: 'url',
+    default: null,
+    fallback: "Amazon's of `S3_REGION`",
+    meaning: 'Where the bucket of `CONTENT_STORE` is served; it is named in the path.',
+  },
+  { name: 'S3_REGION', kind: 'word', default: 'us-east-1', meaning: 'Region of the bucket.' },
+  {
+    name: 'S3_ACCESS_KEY_ID',
+    kind: 'word',
+    default: null,
+    fallback: 'none',
+    meaning: 'Whose key the requests to the bucket are signed with.',
+  },
+  {
+    name: 'S3_SECRET_ACCESS_KEY',
+    kind: 'password',
+    default: null,
+    fallback: 'none',
+    meaning: 'That key; required with `s3://` like its id.',
   },
   { name: 'HTTP_HOST', kind: 'host', default: '127.0.0.1', meaning: 'Address on which the API listens.' },
   { name: 'HTTP_PORT', ...port, default: '8080', meaning: 'Port of the API.' },

@@ -11,6 +11,7 @@ export const EXAMINED = [
   'store',
   'clock',
   'disk',
+  'content',
   'resolver',
   'service-domain',
   'outbound-port',

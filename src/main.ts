@@ -18,7 +18,7 @@ import { makeLog } from './process/log.ts'
 import { startChores } from './service/chores.ts'
 import { type FirstAccount, firstStart, formatWelcome } from './service/first-start.ts'
 import { startListeners } from './service/handlers.ts'
-import { closeParts, figuresOf, makeRouteDeps, openParts, openWorker, type Parts } from './service/parts.ts'
+import { closeParts, figuresOf, makeRouteDeps, makeSweep, openParts, openWorker, type Parts } from './service/parts.ts'
 import { makeKeyFinder } from './views/key.ts'
 
 /** What attempts under way are given at a stop, counted from its beginning. */
@@ -95,7 +95,8 @@ async function open(parts: Parts, options: ServiceOptions, running: Partial<Runn
   if (options.isWatched === true) running.stopWatchdog = startWatchdog()
   const { webhookFigures } = handlers
   const ownRedis = embedded && store.views
-  running.stopChores = await startChores({ metrics, figures, webhookFigures, log, ownRedis })
+  const sweep = makeSweep(parts, worker)
+  running.stopChores = await startChores({ metrics, figures, webhookFigures, log, sweep, ownRedis })
 }
 
 /** The first account, by the first process with actors. */

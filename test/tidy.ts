@@ -35,6 +35,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['src/webhooks'],
   ['src/http'],
   ['src/store'],
+  ['src/content'],
   ['src/views/operator'],
   ['src/views/message'],
   ['src/views'],

@@ -10,10 +10,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { EXAMINED, type ExaminedName, type Finding, type Health } from '../../schemas/health.ts'
+import type { Contents } from '../content/contents.ts'
 import type { Resolver } from '../dns/resolve.ts'
 import type { SigningKey } from '../outbound/thread/sign.ts'
 import type { Config } from '../process/config.ts'
 import { readClockSync } from './clock-sync.ts'
+import { examineContent } from './content.ts'
 import {
   type DnsDeps,
   examineDmarc,
@@ -37,6 +39,8 @@ const LOOK_MS_MAX = 12_000
 export interface ExamineDeps {
   readonly config: Config
   readonly redis: () => Redis
+  /** Null: all content lies in Redis. */
+  readonly contents: Contents | null
   readonly resolver: Resolver
   readonly serviceKey: SigningKey | null
   /** The clock of this machine, milliseconds. */
@@ -51,6 +55,7 @@ export async function examine(deps: ExamineDeps): Promise<Health> {
     one('store', () => examineStore(redis(), config.durability)),
     one('clock', () => examineClock(redis(), nowMs, readClockSync)),
     one('disk', () => examineDisk(config.dataDir)),
+    one('content', () => examineContent(deps.contents, config.dataDir)),
     one('resolver', () => examineResolver(deps)),
     one('tls', async () => examineTls(config, nowMs())),
     port.then((found) => ('finding' in found ? found.finding : found)),

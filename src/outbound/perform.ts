@@ -22,9 +22,10 @@ import { makeDeferred } from '../mail/outcome.ts'
 import { formatReturnPath, returnPathHost, serviceReturnPathHost } from '../mail/return-path.ts'
 import { isComplainant, SIMULATED_RETRY_MS } from '../mail/simulator.ts'
 import type { Metrics } from '../process/metrics.ts'
-import { attachmentPart, BODY_PART } from '../state/message/content-part.ts'
+import { BODY_PART } from '../state/message/content-part.ts'
 import { LANES, parseItem } from '../state/message/item.ts'
-import { type Body, type ContentStore, readPart, readPlainBody, unpackPart } from '../store/content.ts'
+import { type Body, readPlainBody, unpackPart } from '../store/content.ts'
+import { type OutgoingStore, readAttachments, readBody } from '../store/outgoing.ts'
 import type { Dispatch } from './dispatch.ts'
 import type { FindKey } from './signing-keys.ts'
 import type { SigningKey } from './thread/sign.ts'
@@ -47,7 +48,7 @@ const SIMULATED_FEEDBACK = 'abuse'
 const UNSIGNED = ['compose', 'TransientFailure', '4.7.5 no key to sign with'] as const
 
 export interface LaneDeps {
-  readonly content: ContentStore
+  readonly outgoing: OutgoingStore
   readonly run: RunMail
   readonly runAtOnce: RunAtOnce
   readonly metrics: Metrics
@@ -221,19 +222,35 @@ function messageAtHand(message: JobMessage, senderId: string): ComposeInput | nu
 
 /** The message with its content; null when that is gone. Rejects when the store stays away. */
 async function readMessage(
-  { content: store, senderId }: LaneDeps,
+  { outgoing, senderId }: LaneDeps,
   message: JobMessage,
   signal: AbortSignal,
 ): Promise<ComposeInput | null> {
-  const bytes = await readContent(store, message, { part: BODY_PART, signal })
-  if (bytes === null) return null
-  const attachments: ComposeInput['attachments'][number][] = []
-  for (const [index, { name, contentType, contentId }] of message.attachments.entries()) {
-    const content = await readContent(store, message, { part: attachmentPart(index), signal })
-    if (content === null) return null
-    attachments.push({ name, contentType, contentId, content })
-  }
-  return inputOf(message, { senderId, body: JSON.parse(bytes.toString()) as Body, attachments })
+  const place = { ...message, shard: shardOf(message.accountId) as number }
+  const body = (await bodyAtHand(message)) ?? (await readPatiently(() => readBody(outgoing, place), signal))
+  const contents = body === null ? null : await filesOf(message, () => readAttachments(outgoing, place), signal)
+  if (body === null || contents === null) return null
+  const attachments = message.attachments.map(({ name, contentType, contentId }, index) => {
+    return { name, contentType, contentId, content: contents[index] as Buffer }
+  })
+  return inputOf(message, { senderId, body, attachments })
+}
+
+/** The body where it came along with the message. */
+async function bodyAtHand({ content }: JobMessage): Promise<Body | null> {
+  const body = content?.find(({ part }) => part === BODY_PART)
+  return body === undefined ? null : (JSON.parse((await unpackPart(body.chunks)).toString()) as Body)
+}
+
+/** The attachments' bytes: those that came along, else as they are read. */
+async function filesOf(
+  { attachments, content }: JobMessage,
+  read: () => ReturnType<typeof readAttachments>,
+  signal: AbortSignal,
+): Promise<readonly Buffer[] | null> {
+  const files = content?.filter(({ part }) => part !== BODY_PART) ?? []
+  if (files.length < attachments.length) return readPatiently(read, signal)
+  return Promise.all(files.map(({ chunks }) => unpackPart(chunks)))
 }
 
 interface InputParts {
@@ -260,18 +277,6 @@ function inputOf(message: JobMessage, { senderId, body, attachments }: InputPart
     attachments,
     boundarySeed: contentId,
   }
-}
-
-async function readContent(
-  store: ContentStore,
-  message: JobMessage,
-  { part, signal }: { part: string; signal: AbortSignal },
-): Promise<Buffer | null> {
-  const inline = message.content?.find((one) => one.part === part)
-  if (inline !== undefined) return unpackPart(inline.chunks)
-  const shard = shardOf(message.accountId) as number
-  const { contentId, test } = message
-  return readPatiently(() => readPart(store, { shard, contentId, test, part }), signal)
 }
 
 /** Reads until the store answers (undefined: it did not). Rejects when it stays away. */

@@ -31,6 +31,9 @@ export interface Config {
   durability: (typeof DURABILITIES)[number]
   /** Null: generate one in `dataDir`. */
   secretKey: string | null
+  /** Null: files, with a Redis of one's own; else they are in Redis, unless the installation's are elsewhere. */
+  contentStore: ContentStoreSetting | null
+  s3: { endpoint: string; region: string; accessKeyId: string; secretAccessKey: string } | null
   httpHost: string
   httpPort: number
   operatorHost: string
@@ -67,6 +70,8 @@ export interface Config {
   logLevel: (typeof LOG_LEVELS)[number]
 }
 
+export type ContentStoreSetting = { kind: 'file' | 'redis' } | { kind: 's3'; bucket: string; prefix: string }
+
 export type ConfigResult = { ok: true; config: Config } | { ok: false; mistakes: string[] }
 
 /** What the command line needs to reach a service that runs elsewhere or under other settings. */
@@ -84,9 +89,12 @@ export interface ClientSettings {
 const DATA_DIR_DEFAULT = settingOf('DATA_DIR').default ?? '.'
 /** The folder of package.json, seen from the compiled file. */
 const INSTALLED_IN = fileURLToPath(new URL('../../..', import.meta.url))
+/** Why files do not go with DURABILITY=replica. */
+export const FILES_IN_NO_REPLICA =
+  'CONTENT_STORE: files of one machine are in no replica; with DURABILITY=replica it is s3://bucket/prefix or redis'
 
 /** Values that may hold a password or are one: a mistake about them names the variable only. */
-const SECRET_KINDS: readonly string[] = ['secret', 'redis', 'relay']
+const SECRET_KINDS: readonly string[] = ['secret', 'redis', 'relay', 'word', 'password']
 
 /**
  * Reads every setting.
@@ -143,6 +151,8 @@ function collect(read: (name: SettingName) => Parsed): Config {
     redisUrls: list('REDIS_URL'),
     durability: read('DURABILITY') as Config['durability'],
     secretKey: read('SECRET_KEY') as string | null,
+    contentStore: contentStoreOf(read('CONTENT_STORE') as readonly string[] | null),
+    s3: s3Of(read),
     httpHost,
     httpPort,
     operatorHost,
@@ -174,6 +184,20 @@ function collect(read: (name: SettingName) => Parsed): Config {
   }
 }
 
+function contentStoreOf(parsed: readonly string[] | null): ContentStoreSetting | null {
+  if (parsed === null) return null
+  const [kind, bucket = '', prefix = ''] = parsed
+  return kind === 's3' ? { kind, bucket, prefix } : { kind: kind as 'file' | 'redis' }
+}
+
+function s3Of(read: (name: SettingName) => Parsed): Config['s3'] {
+  const region = read('S3_REGION') as string
+  const endpoint = (read('S3_ENDPOINT') ?? `https://s3.${region}.amazonaws.com`) as string
+  const accessKeyId = read('S3_ACCESS_KEY_ID') as string | null
+  const secretAccessKey = read('S3_SECRET_ACCESS_KEY') as string | null
+  return accessKeyId === null || secretAccessKey === null ? null : { endpoint, region, accessKeyId, secretAccessKey }
+}
+
 /** Mistakes that lie between settings. */
 function contradictions(config: Config, environment: Environment): string[] {
   const found: string[] = []
@@ -184,6 +208,9 @@ function contradictions(config: Config, environment: Environment): string[] {
   if (hasRedis && !environment.SECRET_KEY) found.push('SECRET_KEY: required with REDIS_URL')
   if (Boolean(environment.TLS_CERT) !== Boolean(environment.TLS_KEY))
     found.push('TLS_CERT, TLS_KEY: give both or neither')
+  if (config.contentStore?.kind === 's3' && config.s3 === null)
+    found.push('S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY: required with CONTENT_STORE=s3://')
+  if (config.contentStore?.kind === 'file' && config.durability === 'replica') found.push(FILES_IN_NO_REPLICA)
   return [...found, ...samePorts(config)]
 }
 

@@ -28,6 +28,16 @@ export interface WaitingMail {
   readonly recipients: number
 }
 
+/** What is counted of an act on the content store. */
+export interface ContentActEnd {
+  readonly home: string
+  readonly act: string
+  readonly result: string
+  readonly ms: number
+  readonly bytes: number
+  readonly objects: number
+}
+
 /** Counters of one process. */
 export interface Metrics {
   /** A send of `recipients` was accepted `ms` after its request had arrived whole: the commit is part of that time. */
@@ -48,6 +58,8 @@ export interface Metrics {
   posted(result: string): void
   /** A delivery is attempted for the first time, `ms` after its event. */
   firstPosted(ms: number): void
+  /** An act on the content store ended. */
+  contentDone(act: ContentActEnd): void
   /** What was counted since the last call, for a line of the log. */
   take(): Record<string, number>
   /** The text of `/metrics`. In: figures of the runtime at this moment, by name; what waits to be delivered. */
@@ -72,6 +84,11 @@ interface Counts {
   /** Attempts at webhooks by result. */
   readonly posts: Map<string, number>
   readonly firstPosts: RecordableHistogram
+  /** Acts on the content store, by home, act and result; objects, bytes and seconds by home and act. */
+  readonly contentActs: Map<string, number>
+  readonly contentObjects: Map<string, number>
+  readonly contentBytes: Map<string, number>
+  readonly contentSeconds: Map<string, number>
 }
 
 /** Makes the counters of this process. */
@@ -89,6 +106,10 @@ export function makeMetrics(): Metrics {
     commits: makeHistogram(),
     posts: new Map(),
     firstPosts: makeHistogram(),
+    contentActs: new Map(),
+    contentObjects: new Map(),
+    contentBytes: new Map(),
+    contentSeconds: new Map(),
   }
   let told = sums(counts)
   let page: Promise<Page> | null = null
@@ -114,6 +135,13 @@ export function makeMetrics(): Metrics {
     received: (kind) => addTo(counts.received, kind),
     posted: (result) => addTo(counts.posts, result),
     firstPosted: (ms) => recordMs(counts.firstPosts, ms),
+    contentDone({ home, act, result, ms, bytes, objects }) {
+      const key = `${home} ${act}`
+      addTo(counts.contentActs, `${key} ${result}`)
+      addTo(counts.contentObjects, key, objects)
+      addTo(counts.contentBytes, key, bytes)
+      addTo(counts.contentSeconds, key, ms / 1000)
+    },
     take() {
       const before = told
       told = sums(counts)
@@ -171,6 +199,21 @@ async function makePage(counts: Counts): Promise<Page> {
   latency('commit', 'From sending a commit to its confirmation', counts.commits)
   latency('webhook_first_attempt', 'From an event to the first attempt to deliver it', counts.firstPosts)
   labelled('webhook_attempts', 'Attempts at webhooks ended, by result', { labels: ['result'], values: counts.posts })
+  const of = ['home', 'act']
+  const acts = { labels: [...of, 'result'], values: counts.contentActs }
+  labelled('content_acts', 'Acts on the content store, by how they ended', acts)
+  labelled('content_objects', 'Objects of the content store written, read, removed', {
+    labels: of,
+    values: counts.contentObjects,
+  })
+  labelled('content_bytes', 'Bytes written to and read from the content store', {
+    labels: of,
+    values: counts.contentBytes,
+  })
+  labelled('content_seconds', 'Seconds that acts on the content store took', {
+    labels: of,
+    values: counts.contentSeconds,
+  })
   const gauges = new Map<string, Gauge>()
   const waiting = new prom.Gauge({
     name: 'sendwright_queue_recipients',
@@ -229,8 +272,8 @@ function snakeCase(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`).replace(/[^a-z0-9_]/g, '_')
 }
 
-function addTo(map: Map<string, number>, key: string): void {
-  map.set(key, (map.get(key) ?? 0) + 1)
+function addTo(map: Map<string, number>, key: string, by = 1): void {
+  map.set(key, (map.get(key) ?? 0) + by)
 }
 
 function sums(counts: Counts): Record<string, number> {

@@ -39,6 +39,8 @@ export interface Secrets {
   readonly tokenKey: Buffer
   /** Seals private DKIM keys (AES-256). */
   readonly sealingKey: Buffer
+  /** Seals the keys of mails whose content is in the content store (AES-256). */
+  readonly contentKey: Buffer
   /** Names the installation in the Feedback-ID of its mail: 12 characters. */
   readonly senderId: string
   /** Tells two secrets apart without saying anything about them: 22 characters, kept in the store. */
@@ -58,6 +60,7 @@ export function makeSecrets(secretKey: string): Secrets {
     tagHash: rememberLast((serverId, tag) => hashTag(`${serverId}\0${tag}`)),
     tokenKey: deriveKey(secretKey, 'token mac'),
     sealingKey: deriveSealingKey(secretKey),
+    contentKey: deriveKey(secretKey, 'content sealing'),
     senderId: `sw${deriveKey(secretKey, 'feedback sender').toString('hex').slice(0, SENDER_CHARS)}`,
     check: makeKeyedHash(deriveKey(secretKey, 'secret check'), HASH_CHARS)(''),
   }

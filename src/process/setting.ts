@@ -49,6 +49,12 @@ export function parseSetting(setting: Setting, text: string): Parsed | Mistake {
       return parseDnsServers(text)
     case 'dkim':
       return parseDkim(text)
+    case 'content':
+      return parseContentStore(text)
+    case 'word':
+      return /^[\x21-\x7e]{1,256}$/.test(text) ? text : new Mistake('letters, digits and signs without a blank')
+    case 'password':
+      return text
   }
 }
 
@@ -126,6 +132,15 @@ function parseDnsServers(text: string): readonly string[] | Mistake {
 function parseDkim(text: string): readonly string[] | Mistake {
   const [, selector, keyFile] = /^([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?):(.+)$/i.exec(text) ?? []
   return selector && keyFile ? [selector, resolve(keyFile)] : new Mistake('selector:keyfile')
+}
+
+/** `[kind]`, and of S3 `[kind, bucket, prefix]`. */
+function parseContentStore(text: string): readonly string[] | Mistake {
+  if (text === 'file' || text === 'redis') return [text]
+  const [, bucket, prefix = ''] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([\w./-]*))?$/.exec(text) ?? []
+  return bucket === undefined
+    ? new Mistake('file, redis, or s3://bucket/prefix')
+    : ['s3', bucket, prefix.replace(/^\/+|\/+$/g, '')]
 }
 
 function entriesOf(text: string): string[] {

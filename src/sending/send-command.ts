@@ -12,6 +12,7 @@ import type { SendBody, SendItem } from '../actors/message/send.ts'
 import type { Secrets } from '../process/secrets.ts'
 import type { SourceLetter } from '../state/message/log-entry.ts'
 import type { PackedPart } from '../store/content.ts'
+import type { OutgoingObjects } from '../store/outgoing.ts'
 import type { ServerKey } from '../views/key.ts'
 import type { SendMessage } from './email-form.ts'
 
@@ -28,6 +29,8 @@ export interface SendSettings {
 export interface PackedMessage {
   readonly message: SendMessage
   readonly parts: readonly PackedPart[]
+  /** What of its content goes to the content store; null: nothing. */
+  readonly objects: OutgoingObjects | null
   /** Bytes as built, where its upper bound is too large. */
   readonly builtBytes: number | null
 }
@@ -52,7 +55,7 @@ export interface SendOrder {
 export interface SendContent {
   /** In the order of the messages. */
   readonly packed: readonly PackedMessage[]
-  /** Whether the content rides along as blobs; else it is written under its final names. */
+  /** Whether what goes to Redis rides along as blobs; else it is written under its final names. */
   readonly rides: boolean
 }
 
@@ -100,7 +103,7 @@ export function makeSendCommand(
 function makeItem(
   { secrets, hasRelay }: SendSettings,
   { accountId, serverId, mode }: ServerKey,
-  { message, parts, builtBytes }: PackedMessage,
+  { message, parts, objects, builtBytes }: PackedMessage,
   firstBlob: number | null,
 ): SendItem {
   const { from } = message
@@ -137,6 +140,7 @@ function makeItem(
         chunks: chunks.length,
         blob: firstBlob === null ? null : firstBlob + index,
       })),
+      stored: objects?.stored ?? null,
     },
     builtBytes,
     lane: mode === 'test' ? 'simulate' : hasRelay ? 'relay' : 'deliver',

@@ -3,7 +3,7 @@
  *
  * HTTP and SMTP send alike; each makes its own answer of what comes back. Steps: pack content, size, keyed hashes, ask.
  * All that needs the secret is computed here, so the decision stays pure. Content that is too large for the commit is
- * written before the ask, after a look at key and account, and taken away again when the ask did not make a message of
+ * written before the ask, to Redis or to the content store, after a look at key and account, and taken away again when the ask did not make a message of
  * it. One order is one command, however many messages it has.
  *
  * Spec send.size, send.room, request.idempotency
@@ -18,7 +18,8 @@ import { formatFeedbackId, hasFeedbackId } from '../mail/compose/feedback-id.ts'
 import { mayBeTooLarge } from '../mail/compose/size.ts'
 import type { SimulateJob } from '../outbound/thread/thread-job.ts'
 import type { Metrics } from '../process/metrics.ts'
-import { type ContentStore, contentKeys, isInline, type PackedPart, packContent, writeParts } from '../store/content.ts'
+import { contentKeys, isInline, type PackedPart, packContent, writeParts } from '../store/content.ts'
+import { divideContent, type OutgoingStore, objectNames, writeObjects } from '../store/outgoing.ts'
 import type { Reader } from '../views/key.ts'
 import { maySend } from '../views/owned.ts'
 import type { SendMessage } from './email-form.ts'
@@ -28,7 +29,7 @@ import { makeSendCommand, type PackedMessage, type SendOrder, type SendSettings 
 export interface SendDeps extends SendSettings {
   readonly ask: Ask
   readonly read: Reader
-  readonly content: ContentStore
+  readonly outgoing: OutgoingStore
   readonly metrics: Pick<Metrics, 'accepted' | 'replayed' | 'refused'>
   /** Whether the store has room for new mail. */
   readonly hasRoom: () => boolean
@@ -81,7 +82,7 @@ function packedAtOnce(packing: readonly Packing[]): PackedMessage[] | null {
   const packed: PackedMessage[] = []
   for (const { message, parts } of packing) {
     if (parts instanceof Promise) return null
-    packed.push({ message, parts, builtBytes: null })
+    packed.push({ message, parts, objects: null, builtBytes: null })
   }
   return ridesAlong(packed) ? packed : null
 }
@@ -94,13 +95,26 @@ function ridesAlong(packed: readonly PackedMessage[]): boolean {
 }
 
 async function sendLarge(deps: SendDeps, order: SendOrder, packing: readonly Packing[]): Promise<SendResult> {
-  const packed = await Promise.all(packing.map((one, place) => measured(deps, one, contentIdOf(order, place))))
+  const whole = await Promise.all(packing.map((one, place) => measured(deps, one, contentIdOf(order, place))))
+  // If this look refuses but the turn accepts, the commit misses the content: the answer is `unavailable`.
+  if (ridesAlong(whole) || (await maySend(deps.read, order.key)) !== true) {
+    const sending = prepare(deps, order, whole)
+    return counted(deps, order, await deps.ask(sending.shard, sending.command))
+  }
+  const packed = whole.map((one, place) => divided(deps, one, packing[place] as Packing))
   const sending = prepare(deps, order, packed)
-  const isWritten = sending.command.blobs === undefined && (await writeAhead(deps, sending))
+  if (!(await writeAhead(deps, sending))) {
+    await takeAway(deps, sending)
+    return { kind: 'unavailable' }
+  }
   const result = counted(deps, order, await deps.ask(sending.shard, sending.command))
   // What is in doubt may yet be true: its content stays until it expires or is claimed.
-  if (isWritten && result.kind !== 'silent' && !isNew(result)) await deps.content.removeContent(keysOf(sending))
+  if (result.kind !== 'silent' && !isNew(result)) await takeAway(deps, sending)
   return result
+}
+
+function divided({ outgoing }: SendDeps, packed: PackedMessage, { attachmentBytes }: Packing): PackedMessage {
+  return { ...packed, ...divideContent(outgoing, { parts: packed.parts, attachments: attachmentBytes }) }
 }
 
 // Spec send.size
@@ -112,6 +126,7 @@ async function measured(deps: SendDeps, packing: Packing, contentId: string): Pr
   return {
     message,
     parts,
+    objects: null,
     builtBytes: mayBeTooLarge(size) ? await deps.measure(measuringJob(message, contentId)) : null,
   }
 }
@@ -146,17 +161,32 @@ function contentIdOf({ cmdId }: SendOrder, place: number): string {
   return `${cmdId}-${place}`
 }
 
-function keysOf({ order, shard, packed }: Sending): string[] {
-  return packed.flatMap(({ parts }, place) => contentKeys(shard, contentIdOf(order, place), parts))
+/** Writes what the command does not bring along. Out: false where a store did not take all of it. */
+async function writeAhead({ outgoing }: SendDeps, sending: Sending): Promise<boolean> {
+  const { order, shard, packed, command } = sending
+  const rides = command.blobs !== undefined
+  const writing = packed.map(async ({ parts, objects }, place) => {
+    const contentId = contentIdOf(order, place)
+    const isKept = rides || parts.length === 0 || (await writeParts(outgoing.redis, { shard, contentId, parts }))
+    if (!isKept || objects === null || outgoing.contents === null) return isKept
+    return writeObjects(outgoing.contents, { shard, contentId, test: command.body.test }, objects)
+  })
+  return (await Promise.all(writing)).every(Boolean)
 }
 
-/** Writes content that is too large for the commit. Out: true when something was written. */
-async function writeAhead(deps: SendDeps, { order, shard, packed }: Sending): Promise<boolean> {
-  // If this look refuses but the turn accepts, the commit misses the content: the answer is `unavailable`.
-  if ((await maySend(deps.read, order.key)) !== true) return false
-  for (const [place, { parts }] of packed.entries())
-    await writeParts(deps.content, { shard, contentId: contentIdOf(order, place), parts })
-  return true
+/** Removes what was written for a request that made no message. */
+async function takeAway({ outgoing }: SendDeps, { order, shard, packed, command }: Sending): Promise<void> {
+  const rides = command.blobs !== undefined
+  const { test } = command.body
+  const keys: string[] = []
+  const names: string[] = []
+  for (const [place, { parts, objects }] of packed.entries()) {
+    const contentId = contentIdOf(order, place)
+    if (!rides) keys.push(...contentKeys(shard, contentId, parts))
+    if (objects !== null) names.push(...objectNames({ shard, contentId, test }, objects.stored))
+  }
+  if (keys.length > 0) await outgoing.redis.removeContent(keys)
+  if (names.length > 0) await outgoing.contents?.remove(names)
 }
 
 /** The job that measures a message: built in a mail thread, sent to nobody. */

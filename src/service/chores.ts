@@ -1,7 +1,8 @@
 /**
- * chores - what one process does by the clock for itself: a line of figures, and the rewrite of its own Redis's file
+ * chores - what one process does by the clock for itself: a line of figures, the rewrite of its own Redis's file, and the
+ * sweep of the content store, for the shards that it has
  *
- * Anything about data is a timer of a shard, never a chore.
+ * Anything about data in Redis is a timer of a shard, never a chore.
  */
 
 import type { Redis } from 'ioredis'
@@ -14,18 +15,23 @@ const FIGURES_AT = '*/5 * * * *'
 /** Each night (UTC): what was deleted leaves the append-only file too. */
 const REWRITE_AT = '17 3 * * *'
 
+/** Each hour. */
+const SWEEP_AT = '42 * * * *'
+
 export interface ChoreDeps {
   readonly metrics: Metrics
   readonly figures: () => Readonly<Record<string, number>>
   readonly webhookFigures: WebhookFigures
   readonly log: Log
+  /** Sweeps the content store; null where there is none. */
+  readonly sweep: (() => Promise<number>) | null
   /** Our own Redis; null where another's is used, whose files are its operator's. */
   readonly ownRedis: Redis | null
 }
 
 /** Starts the chores; out: what ends them. */
 export async function startChores(deps: ChoreDeps): Promise<() => Promise<void>> {
-  const { metrics, figures, webhookFigures, log, ownRedis } = deps
+  const { metrics, figures, webhookFigures, log, sweep, ownRedis } = deps
   const { schedule } = await import('node-cron')
   const options = { timezone: 'UTC', noOverlap: true }
   const tell = async () => {
@@ -33,10 +39,20 @@ export async function startChores(deps: ChoreDeps): Promise<() => Promise<void>>
     log.info({ ...metrics.take(), ...figures(), ...webhooks }, 'Figures')
   }
   const tasks = [schedule(FIGURES_AT, tell, options)]
+  if (sweep !== null) {
+    void sweepNow(sweep, log)
+    tasks.push(schedule(SWEEP_AT, () => sweepNow(sweep, log), options))
+  }
   if (ownRedis !== null) tasks.push(schedule(REWRITE_AT, () => requestRewrite(ownRedis, log), options))
   return async () => {
     await Promise.all(tasks.map((task) => task.destroy()))
   }
+}
+
+/** What a crash left is swept at the start, the rest by the hour. */
+async function sweepNow(sweep: () => Promise<number>, log: Log): Promise<void> {
+  const objects = await sweep()
+  if (objects > 0) log.info({ objects }, 'Content that nothing names was removed')
 }
 
 /** Asks for a rewrite; Redis refuses while one runs, and the next night asks again. */

@@ -15,6 +15,10 @@ import type { WorkerRecord } from '../../cluster/store.ts'
 import type { WorkerOptions } from '../../cluster/worker/options.ts'
 import { startWorker, type Worker } from '../../cluster/worker/worker.ts'
 import { BEHAVIOURS } from '../actors/behaviours.ts'
+import type { Contents } from '../content/contents.ts'
+import { openContents } from '../content/open.ts'
+import { sweepContents } from '../content/sweep.ts'
+import { makeUnlinkLane } from '../content/unlink-lane.ts'
 import { checkDomain } from '../dns/check-domain.ts'
 import { createResolver, type Resolver } from '../dns/resolve.ts'
 import { examine } from '../health/examine.ts'
@@ -30,9 +34,10 @@ import { isProcessGone, processIdentity } from '../process/identity.ts'
 import type { Log } from '../process/log.ts'
 import { type Metrics, makeMetrics } from '../process/metrics.ts'
 import { makeSecrets, type Secrets } from '../process/secrets.ts'
-import { type ContentStore, makeContentStore, readBody } from '../store/content.ts'
+import { makeContentStore } from '../store/content.ts'
 import { type StoreFill, watchFill } from '../store/fill.ts'
 import { checkInstallation, countAccounts, openInstallation, openSecret } from '../store/installation.ts'
+import { type OutgoingStore, readBody } from '../store/outgoing.ts'
 import { makeQueueFigures } from '../views/operator/queue-figures.ts'
 import { makeWebhookFigures } from '../webhooks/figures.ts'
 import { makeWebhookRoom, type WebhookRoom } from '../webhooks/open.ts'
@@ -49,7 +54,9 @@ export interface Parts {
   readonly embedded: EmbeddedRedis | null
   readonly store: RedisStore
   readonly fill: StoreFill
-  readonly content: ContentStore
+  readonly outgoing: OutgoingStore
+  /** Null: all content lies in Redis. */
+  readonly contents: Contents | null
   readonly fence: Fence
   readonly metrics: Metrics
   readonly mailRoom: MailRoom
@@ -66,6 +73,8 @@ export interface Parts {
   readonly outbound: Outbound
   /** Processes that deliver now; until there is a worker, this one alone. */
   readonly delivering: { count(): number }
+  /** The worker's id; until there is one, one of this process alone. */
+  readonly self: { worker: string }
 }
 
 /** Opens the store and makes what stands on it. `end` hears why the service cannot go on. */
@@ -93,7 +102,22 @@ export async function openParts(
     },
   )
   const fill = await watchFill({ redis: () => store.views, log, ...(fullShare !== undefined && { fullShare }) })
-  const content = makeContentStore(() => store.views)
+  const metrics = makeMetrics()
+  const self = { worker: newCmdId(Date.now(), Math.random) }
+  const contents = await openContents({
+    config,
+    redis: () => store.views,
+    log,
+    worker: () => self.worker,
+    told: (act) => metrics.contentDone(act),
+  }).catch(async (error) => {
+    fill.stop()
+    await embedded?.stop({ whenLast: async () => !embedded.adopted })
+    store.close()
+    throw error
+  })
+  const redis = makeContentStore(() => store.views)
+  const outgoing: OutgoingStore = { redis, contents, contentKey: secrets.contentKey }
   const resolver = createResolver({ servers: config.dnsServers, nowMs: monotonicMs })
   const mailRoom = makeMailRoom({ config, fence, log, changes: smtp })
   const delivering = { count: (): number => 1 }
@@ -107,7 +131,6 @@ export async function openParts(
     run: mailRoom.run,
     smtp,
   })
-  const metrics = makeMetrics()
   const webhooks = makeWebhookRoom({
     config,
     metrics,
@@ -123,7 +146,9 @@ export async function openParts(
     embedded,
     store,
     fill,
-    content,
+    outgoing,
+    contents,
+    self,
     fence,
     metrics,
     mailRoom,
@@ -202,11 +227,11 @@ export interface WorkerChanges {
 
 /** Starts the worker: behaviours, and lanes with their performers. */
 export async function openWorker(parts: Parts, { room, makeShard }: WorkerChanges): Promise<Worker> {
-  const { config, store, fence, content, mailRoom, outbound, metrics, secrets, serviceKey, log } = parts
+  const { config, store, fence, outgoing, mailRoom, outbound, metrics, secrets, serviceKey, log } = parts
   const { serviceDomain } = config
   const self = processIdentity()
   const lanes = makeLanes({
-    content,
+    outgoing,
     run: mailRoom.run,
     runAtOnce: mailRoom.runAtOnce,
     metrics,
@@ -236,7 +261,7 @@ export async function openWorker(parts: Parts, { room, makeShard }: WorkerChange
   })
   const worker = await startWorker({
     store: fenceStore(store, fence),
-    behaviours: { ...BEHAVIOURS, lanes: [...lanes, ...domainLanes, posts] },
+    behaviours: { ...BEHAVIOURS, lanes: [...lanes, ...domainLanes, posts, makeUnlinkLane(parts.contents)] },
     log,
     shards: SHARDS,
     random: Math.random,
@@ -250,13 +275,14 @@ export async function openWorker(parts: Parts, { room, makeShard }: WorkerChange
   })
   parts.onStoreUp.add(() => worker.connected())
   clock.nowMs = () => worker.nowMs()
+  parts.self.worker = worker.id
   parts.delivering.count = () => worker.sharers
   return worker
 }
 
 /** What the handlers of routes need. */
 export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
-  const { config, store, secrets, content, metrics, mailRoom, outbound, resolver, serviceKey, webhooks } = parts
+  const { config, store, secrets, outgoing, metrics, mailRoom, outbound, resolver, serviceKey, webhooks } = parts
   return {
     ask: (shard, command) => worker.ask(shard, command),
     read: (shard, facts) => store.read(shard, facts),
@@ -267,8 +293,8 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
     nowMs: () => worker.nowMs(),
     secrets,
     sealingKey: secrets.sealingKey,
-    content,
-    readBody: (place) => readBody(content, place),
+    outgoing,
+    readBody: (place) => readBody(outgoing, place),
     metrics,
     webhookSecrets: webhooks.secrets,
     readEvent: webhooks.readEvent,
@@ -282,12 +308,14 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
     operatorUrl: config.operatorUrl,
     measure: mailRoom.measure,
     check: parts.check,
-    examine: () => examine({ config, redis: () => store.views, resolver, serviceKey, nowMs: Date.now }),
+    examine: () =>
+      examine({ config, redis: () => store.views, contents: parts.contents, resolver, serviceKey, nowMs: Date.now }),
     livingWorkers: () => worker.livingWorkers,
     countAccounts: () => countAccounts(store.views),
     approval: config.approval,
-    hasRoom: () => parts.fill.hasRoom,
+    hasRoom: () => parts.fill.hasRoom && (parts.contents?.hasRoom ?? true),
     isReady: () => store.connected && worker.ready(),
+    hasDiskRoom: () => parts.contents?.hasRoom ?? true,
     figures: () => figuresOf(parts, worker),
     webhookFigures: makeWebhookFigures({
       redis: () => store.views,
@@ -301,6 +329,20 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
       siteOf: outbound.siteOf,
     }),
   }
+}
+
+/** Sweeps the content store for the shards of this process; null where there is none to sweep. */
+export function makeSweep({ config, contents }: Parts, worker: Worker): (() => Promise<number>) | null {
+  if (contents === null || !config.roles.includes('actors')) return null
+  return () =>
+    sweepContents({
+      contents,
+      nowMs: () => worker.nowMs(),
+      shards: () => worker.owned,
+      isLiving: (id) => worker.livingWorkers.includes(id),
+      // No row names received content: there is none yet.
+      namedOf: async () => new Set(),
+    })
 }
 
 /** Figures of this moment. */
@@ -317,8 +359,9 @@ export function figuresOf({ store, fill, outbound, mailRoom }: Parts, worker: Wo
 }
 
 /** Gives the store back; our own Redis is stopped when nobody else uses it. */
-export async function closeParts({ embedded, fill, store }: Parts): Promise<void> {
+export async function closeParts({ embedded, fill, store, contents }: Parts): Promise<void> {
   fill.stop()
+  await contents?.close()
   await embedded?.stop({ whenLast: () => isLast(store) })
   store.close()
 }

@@ -148,15 +148,6 @@ export function writeParts(
   return store.writeContent(values, UNCLAIMED_LIFE_MS)
 }
 
-/** Reads a message's body back: null once it is gone; undefined when the store did not answer. */
-export async function readBody(
-  store: ContentStore,
-  place: { shard: number; contentId: string; test: boolean },
-): Promise<Body | null | undefined> {
-  const bytes = await readPart(store, { ...place, part: BODY_PART })
-  return bytes === null || bytes === undefined ? bytes : (JSON.parse(bytes.toString()) as Body)
-}
-
 /** Reads one part back: null once it is gone; undefined when the store did not answer. */
 export async function readPart(
   store: ContentStore,

@@ -26,6 +26,8 @@ t.test('config: with no variable set everything has its default', async (t) => {
     redisUrls: [],
     durability: 'fsync',
     secretKey: null,
+    contentStore: null,
+    s3: null,
     httpHost: '127.0.0.1',
     httpPort: 8080,
     operatorHost: '127.0.0.1',
@@ -65,6 +67,8 @@ t.test('config: an empty variable is an absent one', async (t) => {
 /** name, text, field, value */
 const READ: [string, string, keyof Config, unknown][] = [
   ['DATA_DIR', 'some/where', 'dataDir', resolve('some/where')],
+  ['CONTENT_STORE', 'file', 'contentStore', { kind: 'file' }],
+  ['CONTENT_STORE', 'redis', 'contentStore', { kind: 'redis' }],
   ['HTTP_HOST', '::', 'baseUrl', 'http://127.0.0.1:8080'],
   ['HTTP_HOST', '::1', 'baseUrl', 'http://[::1]:8080'],
   ['HTTP_HOST', 'api.local', 'httpHost', 'api.local'],
@@ -107,6 +111,13 @@ t.test('config: with a Redis a process may run some roles', async (t) => {
 
 /** name, wrong text, what the mistake must say */
 const WRONG: [string, string, RegExp][] = [
+  ['CONTENT_STORE', 'files', /^CONTENT_STORE: file, redis, or s3:\/\/bucket\/prefix/],
+  ['CONTENT_STORE', 's3://', /^CONTENT_STORE: file, redis, or/],
+  ['CONTENT_STORE', 's3://Bucket', /^CONTENT_STORE: file, redis, or/],
+  ['CONTENT_STORE', 's3://mail', /^S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY: required with CONTENT_STORE=s3:\/\//],
+  ['S3_ENDPOINT', 's3.local', /^S3_ENDPOINT: an http or https URL/],
+  ['S3_REGION', 'eu west', /^S3_REGION: letters, digits and signs/],
+  ['S3_ACCESS_KEY_ID', 'a b', /^S3_ACCESS_KEY_ID: letters, digits and signs[^"]*$/],
   ['ROLES', 'http,http', /^ROLES: all, or any of http, submission, mx, actors, each once \(is "http,http"\)$/],
   ['ROLES', 'all,http', /^ROLES: all, or/],
   ['ROLES', 'web', /^ROLES: all, or/],
@@ -150,8 +161,8 @@ const WRONG: [string, string, RegExp][] = [
   ['RELAY_URL', 'https://a', /^RELAY_URL: /],
   ['SECRET_KEY', 'short', /^SECRET_KEY: at least 32 characters$/],
 ]
-/** A path may be any text: what is there is looked at by who opens it. A Redis asks for a secret: the last test but one. */
-const ELSEWHERE = ['DATA_DIR', 'SITE_LIMITS', 'REDIS_URL']
+/** A path, and the key of a bucket, may be any text: what is there is looked at by who opens it. A Redis asks for a secret: the last test but one. */
+const ELSEWHERE = ['DATA_DIR', 'SITE_LIMITS', 'REDIS_URL', 'S3_SECRET_ACCESS_KEY']
 
 t.test('config: a wrong value of each setting is one mistake that says what is right', async (t) => {
   t.same(
@@ -166,6 +177,19 @@ t.test('config: a wrong value of each setting is one mistake that says what is r
     t.equal(found.length, 1, `${name}=${text}: ${found}`)
     t.match(found[0], mistake)
   }
+})
+
+t.test('config: a bucket is named with its place and its key', async (t) => {
+  const key = { S3_ACCESS_KEY_ID: 'AKIA', S3_SECRET_ACCESS_KEY: 'secret' }
+  const { contentStore, s3 } = configOf({ ...key, CONTENT_STORE: 's3://mail-1/of/us/', S3_REGION: 'eu-north-1' })
+  t.same(contentStore, { kind: 's3', bucket: 'mail-1', prefix: 'of/us' })
+  const endpoint = 'https://s3.eu-north-1.amazonaws.com'
+  t.same(s3, { endpoint, region: 'eu-north-1', accessKeyId: 'AKIA', secretAccessKey: 'secret' })
+  t.same(
+    configOf({ ...key, CONTENT_STORE: 's3://mail', S3_ENDPOINT: 'http://minio:9000/' }).s3?.endpoint,
+    'http://minio:9000',
+  )
+  t.match(mistakesOf({ CONTENT_STORE: 'file', DURABILITY: 'replica' }), [/^CONTENT_STORE: files of one machine/])
 })
 
 t.test('config: every mistake is listed at once', async (t) => {

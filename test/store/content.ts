@@ -10,13 +10,13 @@ import {
   contentKeys,
   isInline,
   packContent,
-  readBody,
   readPart,
   readPlainBody,
   UNCLAIMED_LIFE_MS,
   unpackPart,
   writeParts,
 } from '../../src/store/content.ts'
+import { readBody as readOutgoing } from '../../src/store/outgoing.ts'
 import { startRedis } from '../support/store/redis.ts'
 
 const KB = 1024
@@ -40,6 +40,10 @@ const store: ContentStore = {
   },
 }
 const away: ContentStore = { ...store, readContent: async () => null, readField: async () => undefined }
+
+/** Content that lies in Redis, as that of messages does which have nothing in the content store. */
+const readBody = (redis: ContentStore, place: { shard: number; contentId: string; test: boolean }) =>
+  readOutgoing({ redis, contents: null, contentKey: Buffer.alloc(32) }, { ...place, stored: null })
 
 t.test('small body is its texts as they are, in one chunk behind its header', async (t) => {
   const [body] = await packContent({ text: 'Hello', html: null }, [])

@@ -34,6 +34,7 @@ import { countersAfter } from './count.ts'
 import type { DeliveryJob, JobMessage } from './prepare-attempt.ts'
 import type { AcceptedMessage, RateLeft, SendItem, SendRecipient, SendReply } from './send.ts'
 import type { SendTurn } from './send-turn.ts'
+import { unlinkDue } from './unlink.ts'
 
 /** Bytes of a hash field that names a message. */
 const FIELD_BYTES = 22
@@ -194,6 +195,7 @@ class Acceptance {
     const of = { blobs, submittedAtMs, test: body.test }
     const parts = isSent ? item.content.parts : item.content.parts.filter(({ part }) => part === BODY_PART)
     this.ops.push(...contentOps({ shard: context.shard, contentId }, parts, of))
+    if (!isSent && item.content.stored?.files === true) this.due.push(unlinkDue(context, contentId))
   }
 
   // Spec send.suppressed
@@ -245,6 +247,7 @@ class Acceptance {
       tagHash,
       attachments,
       contentId,
+      stored: item.content.stored,
       content: inlineParts(item.content.parts, blobs),
     }
   }
@@ -286,10 +289,11 @@ function suppressedState(submittedAtMs: number): StatusToPack {
 }
 
 function packItemHead(item: SendItem): string {
-  const { from, recipients, subject, tag, metadata, headers, attachments } = item
+  const { from, recipients, subject, tag, metadata, headers, attachments, content } = item
+  const { stored } = content
   const recipientNames: (string | null)[] = []
   for (const { name } of recipients) recipientNames.push(name)
-  return packHead({ subject, senderName: from.name, recipientNames, tag, metadata, headers, attachments })
+  return packHead({ subject, senderName: from.name, recipientNames, tag, metadata, headers, attachments, stored })
 }
 
 function shown(recipients: readonly SendRecipient[], kind: 'to' | 'cc'): JobMessage['to'] {

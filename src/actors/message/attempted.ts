@@ -22,11 +22,9 @@ import { capText, maskAddress } from '../../mail/reply.ts'
 import { DELIVERY_AGE_MAX_MS, nextAttemptAtMs, parseRetryHintMs } from '../../mail/retry.ts'
 import { countInWindow, type StreamCounters, streamOwner } from '../../state/brake.ts'
 import { headKey, statusKey } from '../../state/keys.ts'
-import { attachmentEndOps } from '../../state/message/content-part.ts'
 import { countInDay, type DayCounters, dayEventOf, dayOwner } from '../../state/message/day-count.ts'
-import { unpackHead } from '../../state/message/head.ts'
 import { type DeliveryItem, parseItem } from '../../state/message/item.ts'
-import { logEntryOf, logFact } from '../../state/message/log-entry.ts'
+import { logFact } from '../../state/message/log-entry.ts'
 import {
   isOpen,
   packStatus,
@@ -41,6 +39,7 @@ import { unitOf } from '../../state/spread.ts'
 import type { MessageReference } from '../../state/webhook/item.ts'
 import { NO_WRITES, type StreamWrites, type SuppressTurn, suppressRecipient } from '../suppression/suppress.ts'
 import { type Announced, announced, announceMessages } from '../webhook/announce.ts'
+import { lastEnd } from './last-end.ts'
 import { isPast } from './prepare-attempt.ts'
 
 /** How an attempt ended, as it is reported: no address in it. */
@@ -147,8 +146,10 @@ export const deliveryOutcome: CommandType<OutcomeBody<DeliveryOutcome>, null> = 
     const done: Done<null> = { kind: 'done', reply: null, ops, counters: counted }
     if (event.nextAtMs !== null)
       return announced({ ...done, due: [{ lane, item: name, atMs: event.nextAtMs }] }, announcement.staged)
-    ops.push(...lastEndOps(facts, shard, item))
-    const ended = { ...done, events: listed.events, done: [{ lane, item: name }], forgets: forgotten(item, key, field) }
+    const last = lastEnd(facts, context, item)
+    ops.push(...last.ops)
+    const end = { done: [{ lane, item: name }], due: last.due, forgets: forgotten(item, key, field) }
+    const ended = { ...done, events: listed.events, ...end }
     return announced(ended, announcement.staged)
   },
 }
@@ -365,22 +366,4 @@ export function countersAfter(
   const open = counters.segment
   if (grown <= 0 || open === undefined || open.name !== segment) return []
   return [{ owner: serverOwner(serverId), value: { ...counters, segment: { ...open, bytes: open.bytes + grown } } }]
-}
-
-/** With the message's last recipient its attachments go. */
-function lastEndOps(facts: Facts, shard: number, item: DeliveryItem): Op[] {
-  if (!item.hasAttachments) return []
-  const key = statusKey(shard, item.serverId, item.segment)
-  const acceptedAtMs = msOf(item.messageId)
-  for (let index = 0; index < item.recipients; index += 1) {
-    if (index === item.recipient) continue
-    const packed = facts.field(key, statusField(item.short, index))
-    if (isOpen(unpackStatus(packed, acceptedAtMs).status)) return []
-  }
-  const head = facts.field(headKey(shard, item.serverId, item.segment), item.short)
-  const logged = facts.range(logFact(shard, item))[0]
-  const entry = logged === undefined ? null : logEntryOf(logged)
-  if (head === null || entry === null) return []
-  const sizes = unpackHead(head, item.recipients).attachments.map(({ size }) => size)
-  return attachmentEndOps(shard, entry.contentId, sizes)
 }

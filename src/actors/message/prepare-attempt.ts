@@ -15,7 +15,7 @@ import { type AccountState, accountRef } from '../../state/account.ts'
 import { isPastAge } from '../../state/age.ts'
 import { headKey, sendingKey, statusKey } from '../../state/keys.ts'
 import type { InlinePart } from '../../state/message/content-part.ts'
-import { type Head, type HeadAttachment, unpackHead } from '../../state/message/head.ts'
+import { type Head, type HeadAttachment, type StoredContent, unpackHead } from '../../state/message/head.ts'
 import { type DeliveryItem, parseItem } from '../../state/message/item.ts'
 import { type LogEntry, logEntryOf, logFact } from '../../state/message/log-entry.ts'
 import { isOpen, statusField, unpackStatus } from '../../state/message/status.ts'
@@ -51,6 +51,8 @@ export interface JobMessage {
   readonly attachments: readonly HeadAttachment[]
   /** Its parts are `body` and `a0`, `a1`, … */
   readonly contentId: string
+  /** What of it lies in the content store; null: nothing. */
+  readonly stored: StoredContent | null
   /** The parts themselves, where they came with the command; null: they are read from the store. */
   readonly content: readonly InlinePart[] | null
 }
@@ -176,6 +178,7 @@ function makeJob(
     tagHash: entry.tagHash,
     attachments: head.attachments,
     contentId: entry.contentId,
+    stored: head.stored,
     content: null,
   }
   return { message, recipient: { address, index: item.recipient } }

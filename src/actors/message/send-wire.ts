@@ -6,6 +6,7 @@
 
 import type { Wire } from '../../../cluster/behaviour.ts'
 import { Fault } from '../../../cluster/fault.ts'
+import type { StoredContent } from '../../state/message/head.ts'
 import type { Accepted, AcceptedMessage, RateLeft, SendBody, SendItem, SendRecipient, SendReply } from './send.ts'
 
 type PackedPerson = readonly [address: string, domain: string, name: string | null, hmac: string]
@@ -13,7 +14,7 @@ type PackedRecipient = readonly [...PackedPerson, kind: SendRecipient['kind']]
 
 type Part = SendItem['content']['parts'][number]
 
-type PackedItem = readonly [
+type PackedShort = readonly [
   SendItem['streamId'],
   PackedPerson,
   readonly PackedRecipient[],
@@ -27,6 +28,8 @@ type PackedItem = readonly [
   SendItem['builtBytes'],
   SendItem['lane'],
 ]
+/** What of the content was written to the content store comes last, and only where there is any. */
+type PackedItem = PackedShort | readonly [...PackedShort, StoredContent]
 
 type PackedBody = readonly [
   SendBody['accountId'],
@@ -75,7 +78,7 @@ function unpackBody(packed: PackedBody): SendBody {
 
 function packItem(item: SendItem): PackedItem {
   const { from, tag, tagHash, metadata, headers, attachments, builtBytes, lane } = item
-  return [
+  const packed: PackedShort = [
     item.streamId,
     [from.address, from.domain, from.name, from.hmac],
     item.recipients.map(({ address, domain, name, hmac, kind }) => [address, domain, name, hmac, kind] as const),
@@ -89,11 +92,13 @@ function packItem(item: SendItem): PackedItem {
     builtBytes,
     lane,
   ]
+  const { stored } = item.content
+  return stored === null ? packed : [...packed, stored]
 }
 
 function unpackItem(packed: PackedItem): SendItem {
   const [streamId, sender, recipients, subject, tag, tagHash, metadata, headers, attachments, parts, ...last] = packed
-  const [builtBytes, lane] = last
+  const [builtBytes, lane, stored = null] = last
   const [address, domain, name, hmac] = sender
   return {
     streamId,
@@ -105,7 +110,7 @@ function unpackItem(packed: PackedItem): SendItem {
     metadata,
     headers,
     attachments,
-    content: { parts: parts.map(([part, chunks, blob]) => ({ part, chunks, blob })) },
+    content: { parts: parts.map(([part, chunks, blob]) => ({ part, chunks, blob })), stored },
     builtBytes,
     lane,
   }

@@ -8,7 +8,7 @@
  */
 
 import type { ContentPart } from '../../state/message/content-part.ts'
-import type { HeadAttachment } from '../../state/message/head.ts'
+import type { HeadAttachment, StoredContent } from '../../state/message/head.ts'
 import type { IdempotencyInput } from '../../state/message/idempotency.ts'
 import type { LanePrefix } from '../../state/message/item.ts'
 import type { RecipientKind, SourceLetter } from '../../state/message/log-entry.ts'
@@ -42,7 +42,12 @@ export interface SendItem {
   readonly metadata: Readonly<Record<string, string>>
   readonly headers: Readonly<Record<string, string>>
   readonly attachments: readonly HeadAttachment[]
-  readonly content: { readonly parts: readonly ContentPart[] }
+  readonly content: {
+    /** What is in Redis, or comes along. */
+    readonly parts: readonly ContentPart[]
+    /** What was written to the content store before; null: nothing. */
+    readonly stored: StoredContent | null
+  }
   /** Bytes as built; null where its upper bound passes anyway. */
   readonly builtBytes: number | null
   readonly lane: LanePrefix

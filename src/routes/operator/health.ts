@@ -2,7 +2,8 @@
  * health - GET /healthz, /readyz, /metrics and /v1/operator/health: what a supervisor, a load balancer, a monitor and the
  * operator ask
  *
- * Healthy: this process turns its loop. Ready: the store answers and every shard has a living owner.
+ * Healthy: this process turns its loop. Ready: the store answers, every shard has a living owner, and the disk has room for
+ * new mail.
  */
 
 import type { Health } from '../../../schemas/health.ts'
@@ -15,6 +16,8 @@ import { asOperator, type OperatorDeps } from '../as-operator.ts'
 /** What is asked of the runtime. */
 export interface HealthDeps {
   readonly isReady: () => boolean
+  /** Whether the disk has room for new mail. */
+  readonly hasDiskRoom: () => boolean
   /** Figures of this moment, by name. */
   readonly figures: () => Readonly<Record<string, number>>
   readonly metrics: Metrics
@@ -35,8 +38,13 @@ export function makeReadHealth(): Handler {
 }
 
 /** GET /readyz */
-export function makeReadReadiness({ isReady }: HealthDeps): Handler {
-  return () => (isReady() ? { status: 200, text: 'ready\n' } : { status: 503, text: 'not ready\n' })
+export function makeReadReadiness({ isReady, hasDiskRoom }: HealthDeps): Handler {
+  return () => {
+    if (!isReady()) return { status: 503, text: 'not ready\n' }
+    return hasDiskRoom()
+      ? { status: 200, text: 'ready\n' }
+      : { status: 503, text: 'not ready: the disk is nearly full\n' }
+  }
 }
 
 /** GET /v1/operator/health. Spec operator.health */

@@ -1,9 +1,10 @@
 /**
  * head - what a person wrote on a message, beside its content: packed as one erasable field.
  *
- * Packed: `[subject, names, tag, metadata, headers, attachments]`, 0 for what is absent, zeros at the end left off.
+ * Packed: `[subject, names, tag, metadata, headers, attachments, stored]`, 0 for what is absent, zeros at the end left off.
  * Names: the sender's first, then the recipients' in the order of the log entry. An attachment is
- * `[name, content type, content id, size, inline]`.
+ * `[name, content type, content id, size, inline]`. What of the content lies in the content store is
+ * `[the mail's key, sealed; letters of the objects]`: without the head nobody can read them any more.
  *
  * Key: `head:<server>:<segment>`, field = the message's short id
  *
@@ -21,6 +22,15 @@ export interface HeadAttachment {
   readonly inline: boolean
 }
 
+/** What of a message's content lies in the content store, and the key to it. */
+export interface StoredContent {
+  /** Key of the mail, sealed. */
+  readonly key: string
+  /** The body; all attachments, one after the other. */
+  readonly body: boolean
+  readonly files: boolean
+}
+
 export interface Head {
   /** Null once erased. */
   readonly subject: string | null
@@ -31,8 +41,11 @@ export interface Head {
   readonly metadata: Readonly<Record<string, string>>
   readonly headers: Readonly<Record<string, string>>
   readonly attachments: readonly HeadAttachment[]
+  /** Null where none of it does. */
+  readonly stored: StoredContent | null
 }
 
+type PackedStored = [key: string, objects: string]
 type PackedAttachment = [string, (string | 0)?, (string | 0)?, number?, number?]
 
 /** Packs a head. */
@@ -44,19 +57,21 @@ export function packHead(head: Head): string {
     packMap(head.metadata),
     packMap(head.headers),
     head.attachments.length === 0 ? 0 : head.attachments.map(packAttachment),
+    head.stored === null ? 0 : packStored(head.stored),
   ]
   return JSON.stringify(trim(packed))
 }
 
 /** Unpacks a head of a message with `recipients` recipients. */
 export function unpackHead(text: string, recipients: number): Head {
-  const [subject, names, tag, metadata, headers, attachments] = JSON.parse(text) as [
+  const [subject, names, tag, metadata, headers, attachments, stored] = JSON.parse(text) as [
     unknown,
     (string | 0)[] | 0 | undefined,
     unknown,
     Record<string, string> | 0 | undefined,
     Record<string, string> | 0 | undefined,
     PackedAttachment[] | 0 | undefined,
+    PackedStored | 0 | undefined,
   ]
   const named = names || []
   return {
@@ -67,6 +82,7 @@ export function unpackHead(text: string, recipients: number): Head {
     metadata: metadata || {},
     headers: headers || {},
     attachments: (attachments || []).map(unpackAttachment),
+    stored: stored ? unpackStored(stored) : null,
   }
 }
 
@@ -78,6 +94,14 @@ function packNames({ senderName, recipientNames }: Head): (string | 0)[] | 0 {
 function packMap(map: Readonly<Record<string, string>>): Readonly<Record<string, string>> | 0 {
   for (const _ in map) return map
   return 0
+}
+
+function packStored({ key, body, files }: StoredContent): PackedStored {
+  return [key, `${body ? 'b' : ''}${files ? 'f' : ''}`]
+}
+
+function unpackStored([key, objects]: PackedStored): StoredContent {
+  return { key, body: objects.includes('b'), files: objects.includes('f') }
 }
 
 function packAttachment(attachment: HeadAttachment): unknown[] {

@@ -15,7 +15,7 @@ import type { Message } from '../../../schemas/message.ts'
 import { contentExpiresAtMs, isPastAge } from '../../state/age.ts'
 import { DAY_MS, monthOf, monthStartMs } from '../../state/calendar.ts'
 import { segmentsKey } from '../../state/keys.ts'
-import type { Head } from '../../state/message/head.ts'
+import type { Head, StoredContent } from '../../state/message/head.ts'
 import { type KeyOwner, keyFact, ownerOfRow, type Reader } from '../key.ts'
 import { readPersons } from '../person.ts'
 import { formatEvents } from './recipient.ts'
@@ -37,6 +37,7 @@ export interface MessageDeps {
     shard: number
     contentId: string
     test: boolean
+    stored: StoredContent | null
   }) => Promise<MessageBody | null | undefined>
   /** The store's time in ms. */
   readonly nowMs: () => number
@@ -71,11 +72,12 @@ export async function readMessage(
 async function readWhole(deps: MessageDeps, owner: KeyOwner, stored: StoredMessage): Promise<Message | 'unavailable'> {
   const accountId = owner.accountId as string
   const shard = shardOf(accountId) as number
-  const { entry } = stored
+  const { entry, head, test } = stored
+  const place = { shard, contentId: entry.contentId, test, stored: head.stored }
   const expiresAtMs = contentExpiresAtMs(stored.submittedAtMs, stored.test)
   const [persons, body] = await Promise.all([
     readPersons(deps.read, { shard, accountId, numbers: [entry.sender, ...entry.recipients] }),
-    deps.nowMs() < expiresAtMs ? deps.readBody({ shard, contentId: entry.contentId, test: stored.test }) : null,
+    deps.nowMs() < expiresAtMs ? deps.readBody(place) : null,
   ])
   if (persons === null || body === undefined) return 'unavailable'
   return formatMessage(stored, persons, body)

@@ -86,6 +86,7 @@ t.test('acceptance: an item for each recipient in its lane, with the job of a fi
     tagHash: null,
     attachments,
     contentId: 'mwoxfuo00abcdefghi-0',
+    stored: null,
     content: [{ part: 'body', chunks: [BODY_BLOB] }],
   })
 })
@@ -95,7 +96,7 @@ t.test('acceptance: content that was written before stays, and is not carried al
   const tenant = makeTenant(world)
   const key = contentKey(world.shard, 'mwoxfuo00abcdefghi-0', 'body', 0)
   const parts = [{ part: 'body', chunks: 1, blob: null }]
-  const body = { test: true, messages: [makeItem({ lane: 'simulate', content: { parts } })] }
+  const body = { test: true, messages: [makeItem({ lane: 'simulate', content: { parts, stored: null } })] }
   t.throws(() => send(world, tenant, body, { cmdId: 'mwoxfuo00abcdefghi' }), /PEXPIREAT of a key that is not there/)
   world.keys.set(key, { type: 'string', bytes: BODY_BLOB })
   send(world, tenant, body, { cmdId: 'mwoxfuo00abcdefghi' })

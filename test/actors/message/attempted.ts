@@ -297,7 +297,7 @@ t.test('outcome: attachments stay until the last recipient has ended [retention.
     { ...file, size: 256 * 1024 },
   ]
   const recipients = ['a', 'b', 'c'].map((name) => makeRecipient(`${name}@example.net`))
-  const messages = [makeItem({ recipients, attachments, content: { parts } })]
+  const messages = [makeItem({ recipients, attachments, content: { parts, stored: null } })]
   const blobs = [0, 1, 2, 3].map(() => Buffer.from('x'))
   acceptedIds(send(world, tenant, { messages }, { blobs, cmdId: 'mwoxfuo00abcdefghi' }))
   const content = () => world.keyNames().filter((key) => key.includes(':content:')).length

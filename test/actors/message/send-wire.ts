@@ -35,7 +35,10 @@ test('send-wire: a send is what it was, in every field', async (t) => {
           metadata: { orderId: '1' },
           headers: { 'X-A': 'b' },
           attachments: [attachment],
-          content: { parts: ['body', 'a0'].map((part, n) => ({ part, chunks: n + 1, blob: n === 0 ? 0 : null })) },
+          content: {
+            parts: ['body', 'a0'].map((part, n) => ({ part, chunks: n + 1, blob: n === 0 ? 0 : null })),
+            stored: { key: 'sealed', body: false, files: true },
+          },
           builtBytes: 7,
           lane: 'relay',
         }),

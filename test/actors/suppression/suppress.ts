@@ -164,7 +164,7 @@ t.test('suppress: a message that nobody gets keeps its text and no attachment [s
     { part: 'body', chunks: 1, blob: 0 },
     { part: 'a0', chunks: 1, blob: 0 },
   ]
-  send(world, tenant, { messages: [makeItem({ attachments, content: { parts } })] })
+  send(world, tenant, { messages: [makeItem({ attachments, content: { parts, stored: null } })] })
   t.same(world.deliveries(), [])
   t.ok(world.ops.some(({ key }) => key.includes(':bodies:')))
   t.notOk(world.ops.some(({ key }) => key.includes(':content:')))

@@ -11,6 +11,7 @@ const BARE: Head = {
   metadata: {},
   headers: {},
   attachments: [],
+  stored: null,
 }
 const attachment = { name: 'a.txt', contentType: 'text/plain', contentId: null, size: 10, inline: false }
 
@@ -35,6 +36,15 @@ const CASES: readonly { name: string; head: Head; packed?: string }[] = [
     name: 'an empty attachment',
     head: { ...BARE, attachments: [{ ...attachment, contentType: null, size: 0 }] },
     packed: '["Hi",0,0,0,0,[["a.txt"]]]',
+  },
+  {
+    name: 'a body in the content store',
+    head: { ...BARE, stored: { key: 'sealed', body: true, files: false } },
+    packed: '["Hi",0,0,0,0,0,["sealed","b"]]',
+  },
+  {
+    name: 'both in the content store',
+    head: { ...BARE, attachments: [attachment], stored: { key: 'sealed', body: true, files: true } },
   },
 ]
 

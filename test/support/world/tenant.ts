@@ -81,7 +81,7 @@ export function makeItem(changes: Partial<SendItem> = {}): SendItem {
     metadata: {},
     headers: {},
     attachments: [],
-    content: { parts: [{ part: 'body', chunks: 1, blob: 0 }] },
+    content: { parts: [{ part: 'body', chunks: 1, blob: 0 }], stored: null },
     builtBytes: null,
     lane: 'deliver',
     ...changes,

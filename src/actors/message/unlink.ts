@@ -1,0 +1,63 @@
+/**
+ * unlink - attachments that nobody needs any more leave the content store.
+ *
+ * States of an item: placed by the commit that ended the last recipient -> removed; where the store was away, again after
+ * a minute, two, four, up to an hour. Removing twice is removing once. What was not removed by its day goes with the day.
+ *
+ * Lane: `unlink`, item = the message's contentId
+ *
+ * Spec retention.attachments
+ */
+
+import type { CommandType, Context, Due, OutcomeBody, PrepareBody } from '../../../cluster/behaviour.ts'
+import { HOUR_MS, MINUTE_MS } from '../../state/calendar.ts'
+import { lastPastDay, outgoingName } from '../../state/object-name.ts'
+
+export const UNLINK_LANE = 'unlink'
+
+export interface UnlinkJob {
+  readonly name: string
+}
+
+/** Whether the object is gone. */
+export interface UnlinkOutcome {
+  readonly removed: boolean
+}
+
+/** The item that removes a message's attachments. */
+export function unlinkDue({ shard, nowMs }: Pick<Context, 'shard' | 'nowMs'>, contentId: string): Due {
+  const job: UnlinkJob = { name: filesName(shard, contentId) }
+  return { lane: UNLINK_LANE, item: contentId, atMs: nowMs, job }
+}
+
+export const prepareUnlink: CommandType<PrepareBody, UnlinkJob> = {
+  name: 'prepare unlink',
+  frees: true,
+  entities: () => [],
+  counters: () => [],
+  facts: () => [],
+  decide: ({ item }, _states, _facts, { shard }) => ({ kind: 'done', reply: { name: filesName(shard, item) } }),
+}
+
+export const unlinkOutcome: CommandType<OutcomeBody<UnlinkOutcome>, null> = {
+  name: 'unlink outcome',
+  frees: true,
+  entities: () => [],
+  counters: () => [],
+  facts: () => [],
+  decide({ lane, item, attempt, current, outcome }, _states, _facts, { shard, nowMs }) {
+    const atMs = nowMs + Math.min(HOUR_MS, MINUTE_MS * 2 ** (attempt - 1))
+    const isEnded = outcome === null || outcome.removed || isSwept(filesName(shard, item), atMs)
+    if (isEnded) return { kind: 'done', reply: null, done: [{ lane, item }] }
+    return { kind: 'done', reply: null, ...(current && { due: [{ lane, item, atMs }] }) }
+  },
+}
+
+function isSwept(name: string, atMs: number): boolean {
+  return (name.split('/')[2] ?? '') <= lastPastDay('out', atMs)
+}
+
+/** Attachments have the same age on live and test servers. */
+function filesName(shard: number, contentId: string): string {
+  return outgoingName(shard, { contentId, part: 'files', test: false })
+}

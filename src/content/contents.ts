@@ -1,0 +1,193 @@
+/**
+ * contents - the content store as the rest of the service sees it: whole objects in, ranges out, encrypted in between
+ *
+ * States of an object: being written -> durable, named by no row -> named by a committed row -> removed, by the commit
+ * that ends it or by its day. Guarantees: `kept` is said once the object is on the disk (or in S3); what is read is what
+ * was written, or an error; nothing rejects.
+ */
+
+import { randomBytes } from 'node:crypto'
+import type { DiskRoom } from './disk-room.ts'
+import { HEAD_BYTES, type ObjectKind, plainSize, planSpan, SALT_BYTES, type Span, sealedSize } from './frame.ts'
+import { BrokenObject, keyOfHead, openAll, type Source, sealAll } from './framing.ts'
+import { type FailureKind, failureOf, type Home } from './home.ts'
+
+/** What is written: where, under which key, and the bytes as they come. */
+export interface PutOrder {
+  /** One object under several names is kept once where the home can, and each name can be removed alone. */
+  readonly names: readonly string[]
+  readonly mailKey: Buffer
+  readonly kind: ObjectKind
+  readonly source: Source
+  /** What it will take at most. */
+  readonly bytesMax: number
+}
+
+export type PutResult =
+  | { readonly ok: true }
+  | { readonly ok: false; readonly kind: FailureKind; readonly reason: string }
+
+export interface GetOrder {
+  readonly name: string
+  readonly mailKey: Buffer
+  readonly kind: ObjectKind
+  readonly span?: Span
+}
+
+/** `gone`: no such object; `away`: the home does not answer; `broken`: it is not what was written. */
+export type GetResult =
+  | { readonly kind: 'there'; readonly size: number; readonly length: number; readonly pieces: AsyncIterable<Buffer> }
+  | { readonly kind: 'gone' | 'away' | 'broken' | 'outside' }
+
+/** An act on an object, for who counts. */
+export interface ContentAct {
+  readonly home: Home['kind']
+  readonly act: 'put' | 'get' | 'remove' | 'sweep'
+  readonly result: 'ok' | 'gone' | 'outside' | FailureKind | 'broken'
+  readonly ms: number
+  readonly bytes: number
+  readonly objects: number
+}
+
+export interface Contents {
+  readonly kind: Home['kind']
+  /** Whether there is room for new mail. */
+  readonly hasRoom: boolean
+  put(order: PutOrder): Promise<PutResult>
+  /** Opens an object, or a part of it. Its pieces end in an error where it is not what was written, or the home goes away. */
+  get(order: GetOrder): Promise<GetResult>
+  /** The same, whole and in memory. */
+  read(order: GetOrder): Promise<Buffer | 'gone' | 'away' | 'broken'>
+  /** False where the home did not do it. */
+  remove(names: readonly string[]): Promise<boolean>
+  readonly home: Home
+  readonly told: (act: ContentAct) => void
+  close(): Promise<void>
+}
+
+export interface ContentsDeps {
+  readonly home: Home
+  /** Null where the home has no end. */
+  readonly room: DiskRoom | null
+  readonly told: (act: ContentAct) => void
+  /** Told of what is not what was written, and of a home that fails. */
+  readonly warn: (facts: object, text: string) => void
+}
+
+/** The store over a home. */
+export function makeContents({ home, room, told, warn }: ContentsDeps): Contents {
+  const put = async (order: PutOrder): Promise<PutResult> => {
+    const startedAtMs = performance.now()
+    const { names, mailKey, kind, source, bytesMax } = order
+    const giveBack = room === null ? nothing : room.reserve(sealedSize(bytesMax))
+    let bytes = 0
+    const end = (result: ContentAct['result']): void =>
+      told({ home: home.kind, act: 'put', result, ms: performance.now() - startedAtMs, bytes, objects: names.length })
+    if (giveBack === null) {
+      end('full')
+      return { ok: false, kind: 'full', reason: 'the disk is nearly full' }
+    }
+    try {
+      const sealed = sealAll(source, { mailKey, kind, salt: randomBytes(SALT_BYTES) })
+      await home.write(
+        names,
+        counted(sealed, (count) => (bytes += count)),
+      )
+      end('ok')
+      return { ok: true }
+    } catch (error) {
+      const failure = failureOf(error)
+      end(failure.kind)
+      warn({ home: home.kind, reason: failure.message }, 'Content was not kept')
+      return { ok: false, kind: failure.kind, reason: failure.message }
+    } finally {
+      giveBack()
+    }
+  }
+  const get = async (order: GetOrder): Promise<GetResult> => {
+    const startedAtMs = performance.now()
+    const result = await open(home, order).catch((error: unknown): GetResult => {
+      const kind = error instanceof BrokenObject ? 'broken' : 'away'
+      warn({ home: home.kind, name: order.name, reason: (error as Error).message }, 'Content was not read')
+      return { kind }
+    })
+    const isThere = result.kind === 'there'
+    told({
+      home: home.kind,
+      act: 'get',
+      result: isThere ? 'ok' : result.kind,
+      ms: performance.now() - startedAtMs,
+      bytes: isThere ? result.length : 0,
+      objects: 1,
+    })
+    return result
+  }
+  return {
+    kind: home.kind,
+    get hasRoom() {
+      return room?.hasRoom ?? true
+    },
+    put,
+    get,
+    async read(order) {
+      const found = await get(order)
+      if (found.kind !== 'there') return found.kind === 'outside' ? 'broken' : found.kind
+      const pieces: Buffer[] = []
+      try {
+        for await (const piece of found.pieces) pieces.push(piece)
+      } catch (error) {
+        const kind = error instanceof BrokenObject ? 'broken' : 'away'
+        told({ home: home.kind, act: 'get', result: kind, ms: 0, bytes: 0, objects: 1 })
+        warn({ home: home.kind, name: order.name, reason: (error as Error).message }, 'Content was not read')
+        return kind
+      }
+      return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces)
+    },
+    async remove(names) {
+      const startedAtMs = performance.now()
+      const failure = await home.remove(names).then(() => null, failureOf)
+      const result = failure?.kind ?? 'ok'
+      told({
+        home: home.kind,
+        act: 'remove',
+        result,
+        ms: performance.now() - startedAtMs,
+        bytes: 0,
+        objects: names.length,
+      })
+      if (failure !== null) warn({ home: home.kind, reason: failure.message }, 'Content was not removed')
+      return failure === null
+    },
+    home,
+    told,
+    async close() {
+      room?.stop()
+      await home.close()
+    },
+  }
+}
+
+/** Opens an object: its head says its key, its size where its frames lie. */
+async function open(
+  home: Home,
+  { name, mailKey, kind, span = { from: 0, length: null } }: GetOrder,
+): Promise<GetResult> {
+  const front = await home.front(name, HEAD_BYTES)
+  if (front === null) return { kind: 'gone' }
+  const size = plainSize(front.size)
+  if (size === null) throw new BrokenObject('It has no size of an object')
+  const key = keyOfHead(front.bytes, { mailKey, kind })
+  const plan = planSpan(size, span)
+  if (plan === null) return { kind: 'outside' }
+  const sealed = home.read(name, { from: plan.sealedFrom, length: plan.sealedLength })
+  return { kind: 'there', size, length: plan.length, pieces: openAll(sealed, plan, key) }
+}
+
+async function* counted(pieces: AsyncIterable<Buffer>, count: (bytes: number) => void): AsyncGenerator<Buffer> {
+  for await (const piece of pieces) {
+    count(piece.length)
+    yield piece
+  }
+}
+
+const nothing = (): void => undefined

@@ -1,0 +1,203 @@
+/**
+ * files - the content store as files of this machine
+ *
+ * `<DATA_DIR>/content/<name>`, readable by the service's user alone. An object is written under `content/tmp`, put on the
+ * disk, linked to its names, and the directories are put on the disk too; only then is it told of.
+ *
+ * Guarantees: a name leads to a whole object or to none; what `write` has resolved for survives a loss of power. A
+ * crash leaves a file under `tmp`, or an object that no row names: both are swept.
+ */
+
+import { randomBytes } from 'node:crypto'
+import { link, mkdir, open, readdir, readFile, rmdir, stat, unlink } from 'node:fs/promises'
+import { dirname, join, relative, sep } from 'node:path'
+import { makeFolderSync } from './folder-sync.ts'
+import { type Front, failureOf, type Home, type SealedSpan } from './home.ts'
+import { ignoreAbsent, makeUnfinishedFiles } from './unfinished.ts'
+
+const FOLDER_OWNER_ONLY = 0o700
+const OWNER_ONLY = 0o600
+const ID_FILE = '.id'
+const UNFINISHED_FOLDER = 'tmp'
+const DAY = /^\d{8}$/
+const READ_BYTES = 256 * 1024
+/** Directories that are remembered to be there: those of every shard for some days. */
+const FOLDERS_MAX = 4096
+/** Removals of a day that are under way together. */
+const REMOVALS = 16
+
+export interface FileHomeOptions {
+  /** Names this process's worker, for its unfinished files. */
+  readonly worker: () => string
+  /** In place of our own; tests look at what is asked for. */
+  readonly syncFolder?: (folder: string) => Promise<void>
+}
+
+/** The home in a folder, which need not be there yet. */
+export function makeFileHome(root: string, { worker, syncFolder }: FileHomeOptions): Home {
+  const unfinished = makeUnfinishedFiles(join(root, UNFINISHED_FOLDER), worker)
+  const sync = makeFolderSync(syncFolder)
+  const folders = makeFolders(root, sync)
+  const pathOf = (name: string): string => join(root, name)
+  return orFailure({
+    kind: 'file',
+    async readId() {
+      return (await readFile(join(root, ID_FILE), 'utf8').catch(ignoreAbsent))?.trim() ?? null
+    },
+    async writeId(id) {
+      await folders.make(root)
+      const fresh = join(root, `${ID_FILE}.${randomBytes(6).toString('hex')}`)
+      const file = await open(fresh, 'wx', OWNER_ONLY)
+      try {
+        await file.writeFile(`${id}\n`)
+        await file.sync()
+      } finally {
+        await file.close()
+      }
+      await link(fresh, join(root, ID_FILE)).catch(ignorePresent)
+      await unlink(fresh)
+      await sync(root)
+    },
+    async write(names, sealed) {
+      const { path } = await unfinished.write(sealed, { sync: true })
+      const linked: string[] = []
+      try {
+        for (const name of names) {
+          await folders.linkInto(path, pathOf(name))
+          linked.push(pathOf(name))
+        }
+        await Promise.all(Array.from(new Set(linked.map(dirname)), sync))
+      } catch (error) {
+        for (const name of linked) await unlink(name).catch(() => undefined)
+        throw error
+      } finally {
+        await unfinished.remove(path)
+      }
+    },
+    front: (name, bytes) => frontOf(pathOf(name), bytes),
+    read: (name, span) => readFrom(pathOf(name), span),
+    async remove(names) {
+      for (const name of names) await unlink(pathOf(name)).catch(ignoreAbsent)
+    },
+    async days(prefix) {
+      const names = await readdir(pathOf(prefix)).catch(ignoreAbsent)
+      return (names ?? []).filter((name) => DAY.test(name)).sort()
+    },
+    async *list(prefix) {
+      for (const leaf of (await readdir(pathOf(prefix)).catch(ignoreAbsent)) ?? []) {
+        const found = await stat(join(pathOf(prefix), leaf)).catch(ignoreAbsent)
+        if (found !== undefined) yield { name: `${prefix}/${leaf}`, writtenAtMs: found.mtimeMs }
+      }
+    },
+    removeDay: (prefix) => folders.remove(pathOf(prefix)),
+    sweepUnfinished: (isLiving) => unfinished.sweep(isLiving),
+    close: async () => undefined,
+  })
+}
+
+/** The same home, whose errors are all HomeFailures. */
+function orFailure(home: Home): Home {
+  const guard =
+    <Args extends unknown[], Out>(call: (...args: Args) => Promise<Out>) =>
+    (...args: Args): Promise<Out> =>
+      call(...args).catch((error: unknown) => {
+        throw failureOf(error)
+      })
+  return {
+    kind: home.kind,
+    readId: guard(home.readId),
+    writeId: guard(home.writeId),
+    write: guard(home.write),
+    front: guard(home.front),
+    read: (name, span) => failing(home.read(name, span)),
+    remove: guard(home.remove),
+    days: guard(home.days),
+    list: (prefix) => failing(home.list(prefix)),
+    removeDay: guard(home.removeDay),
+    sweepUnfinished: guard(home.sweepUnfinished),
+    close: home.close,
+  }
+}
+
+async function frontOf(path: string, bytes: number): Promise<Front | null> {
+  const file = await open(path, 'r').catch(ignoreAbsent)
+  if (file === undefined) return null
+  try {
+    const { size } = await file.stat()
+    const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(bytes), 0, bytes, 0)
+    return { size, bytes: buffer.subarray(0, bytesRead) }
+  } finally {
+    await file.close()
+  }
+}
+
+async function* readFrom(path: string, { from, length }: SealedSpan): AsyncGenerator<Buffer> {
+  const file = await open(path, 'r')
+  try {
+    const end = from + length
+    for (let at = from; at < end; ) {
+      const wanted = Math.min(READ_BYTES, end - at)
+      const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(wanted), 0, wanted, at)
+      if (bytesRead === 0) return
+      at += bytesRead
+      yield buffer.subarray(0, bytesRead)
+    }
+  } finally {
+    await file.close()
+  }
+}
+
+async function* failing<Value>(values: AsyncIterable<Value>): AsyncGenerator<Value> {
+  try {
+    yield* values
+  } catch (error) {
+    throw failureOf(error)
+  }
+}
+
+/** Directories, made when they are needed, each on the disk in the one that holds it. */
+function makeFolders(root: string, sync: (folder: string) => Promise<void>) {
+  const made = new Set<string>()
+  const make = async (folder: string): Promise<void> => {
+    if (made.has(folder)) return
+    await mkdir(folder, { recursive: true, mode: FOLDER_OWNER_ONLY })
+    // From the outside in: a name is worth nothing in a directory that is lost. Others may have made them and not synced.
+    const steps = relative(root, folder).split(sep).filter(Boolean)
+    for (let depth = 0; depth <= steps.length; depth += 1) await sync(dirname(join(root, ...steps.slice(0, depth))))
+    if (made.size >= FOLDERS_MAX) made.clear()
+    made.add(folder)
+  }
+  return {
+    make,
+    /** Gives a file a further name. A directory that a sweep has taken away meanwhile is made again. */
+    async linkInto(path: string, name: string): Promise<void> {
+      await make(dirname(name))
+      await link(path, name).catch(async (error: NodeJS.ErrnoException) => {
+        if (error.code !== 'ENOENT') throw error
+        made.delete(dirname(name))
+        await make(dirname(name))
+        await link(path, name)
+      })
+    },
+    async remove(folder: string): Promise<number> {
+      const leaves = (await readdir(folder).catch(ignoreAbsent)) ?? []
+      for (let from = 0; from < leaves.length; from += REMOVALS)
+        await Promise.all(
+          leaves.slice(from, from + REMOVALS).map((leaf) => unlink(join(folder, leaf)).catch(ignoreAbsent)),
+        )
+      made.delete(folder)
+      await rmdir(folder).catch(ignoreAbsent)
+      return leaves.length
+    },
+  }
+}
+
+/** A name that is there was made by another process that starts at the same time. */
+function ignorePresent(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EEXIST') throw error
+}
+
+/** The folder of the home under a data directory. */
+export function contentFolder(dataDir: string): string {
+  return join(dataDir, 'content')
+}

@@ -1,0 +1,104 @@
+/**
+ * open - which home an installation's content has, and that this process has the same
+ *
+ * A home has an identity of its own (`.id` in it), and the installation remembers it: so a process whose DATA_DIR is not the
+ * one that the others share, or whose bucket is another, does not start. Copying a home copies its identity: content
+ * moves from files to a bucket by copying it there and changing the setting.
+ *
+ * Key: `{cl}:conf`, field `content`: the home's identity; absent while all content lies in Redis
+ */
+
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import type { Redis } from 'ioredis'
+import { CONF_KEY } from '../../cluster/keyspace.ts'
+import { type Config, FILES_IN_NO_REPLICA } from '../process/config.ts'
+import type { Log } from '../process/log.ts'
+import { type ContentAct, type Contents, makeContents } from './contents.ts'
+import { watchDisk } from './disk-room.ts'
+import { makeFileHome } from './files.ts'
+import { failureOf, type Home } from './home.ts'
+
+const FOLDER = 'content'
+const CONF_FIELD = 'content'
+
+/** Where this process would find other content than the installation has: the start ends with this sentence. */
+export class ContentMismatch extends Error {}
+
+export interface OpenContentsDeps {
+  readonly config: Config
+  readonly redis: () => Redis
+  readonly log: Pick<Log, 'info' | 'warn'>
+  /** Names this process's worker, for its unfinished writes. */
+  readonly worker: () => string
+  readonly told: (act: ContentAct) => void
+}
+
+/** Opens the home that the settings and the installation name; null: content lies in Redis. Throws ContentMismatch. */
+export async function openContents(deps: OpenContentsDeps): Promise<Contents | null> {
+  const { config, redis, log, told } = deps
+  const known = await redis().hget(CONF_KEY, CONF_FIELD)
+  const home = await chooseHome(deps, known)
+  if (home === null) return null
+  await identify(home, redis, known).catch(async (error: unknown) => {
+    await home.close()
+    throw error
+  })
+  const room = home.kind === 'file' ? await watchDisk(config.dataDir, log) : null
+  return makeContents({ home, room, told, warn: (facts, text) => log.warn(facts, text) })
+}
+
+/** The folder of the files, also of those on their way to a bucket. */
+export function contentFolder(dataDir: string): string {
+  return join(dataDir, FOLDER)
+}
+
+async function chooseHome(deps: OpenContentsDeps, known: string | null): Promise<Home | null> {
+  const { config, worker } = deps
+  const { contentStore, dataDir, redisUrls, durability } = config
+  const folder = contentFolder(dataDir)
+  if (contentStore?.kind === 'redis') {
+    if (known === null) return null
+    throw new ContentMismatch(
+      'CONTENT_STORE is redis, but content of this installation lies in files or in a bucket: name that place until the last of it has reached its age, then HDEL {cl}:conf content',
+    )
+  }
+  if (contentStore?.kind === 's3') {
+    const { makeS3Home } = await import('./s3.ts')
+    const { bucket, prefix } = contentStore
+    return makeS3Home({ ...(config.s3 as NonNullable<Config['s3']>), bucket, prefix }, { folder, worker })
+  }
+  const files = makeFileHome(folder, { worker })
+  if (contentStore?.kind === 'file' || redisUrls.length === 0) {
+    if (durability === 'replica') throw new ContentMismatch(FILES_IN_NO_REPLICA)
+    return files
+  }
+  if (known === null) return null
+  if ((await files.readId()) === known) return files
+  throw new ContentMismatch(
+    'The content of this installation lies in the DATA_DIR of other processes, or in a bucket: set DATA_DIR to the directory that they share, or CONTENT_STORE as they have it',
+  )
+}
+
+/** Brings home and installation together: both new, or one adopts the other's, or both agree. */
+async function identify(home: Home, redis: () => Redis, known: string | null): Promise<void> {
+  const where = home.kind === 'file' ? 'DATA_DIR' : 'The bucket of CONTENT_STORE'
+  const readId = (): Promise<string | null> =>
+    home.readId().catch((error: unknown) => {
+      throw new ContentMismatch(`${where} cannot be read: ${failureOf(error).message}`)
+    })
+  let id = await readId()
+  if (id === null && known !== null)
+    throw new ContentMismatch(
+      `${where} does not hold this installation's content. Restore it; or, if it is lost, write ${known} into ${home.kind === 'file' ? 'content/.id' : '.id'} there: attachments and large bodies that it held are gone`,
+    )
+  if (id === null) {
+    await home.writeId(randomUUID()).catch((error: unknown) => {
+      throw new ContentMismatch(`${where} cannot be written to: ${failureOf(error).message}`)
+    })
+    id = await readId()
+  }
+  if (known === null) await redis().hsetnx(CONF_KEY, CONF_FIELD, id as string)
+  const agreed = known ?? (await redis().hget(CONF_KEY, CONF_FIELD))
+  if (agreed !== id) throw new ContentMismatch(`${where} holds the content of another installation`)
+}

@@ -1,0 +1,238 @@
+/**
+ * s3 - the content store in a bucket: for installations of several machines
+ *
+ * An object is gathered first, in memory up to a megabyte, else in an unfinished file of this machine: its length and its
+ * hash go before it, and a try that broke off is made again from there. Further names are copies.
+ *
+ * Guarantees: what S3 has not acknowledged whole under its hash is not told as written. Names are of chance, so nothing is
+ * ever overwritten and no conditional writes are needed.
+ */
+
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { join } from 'node:path'
+import { type Front, failureOf, type Home, HomeFailure, type Listed, type SealedSpan } from './home.ts'
+import {
+  makeS3Wire,
+  refusalOf,
+  S3_TIMES,
+  type S3Answer,
+  type S3Place,
+  type S3Request,
+  type S3Times,
+} from './s3-wire.ts'
+import { makeUnfinishedFiles } from './unfinished.ts'
+
+const ID_NAME = '.id'
+const HELD_BYTES_MAX = 1024 * 1024
+const LIST_KEYS = 1000
+/** Pages of a list: a day of a shard. */
+const PAGES_MAX = 10_000
+const REMOVALS = 8
+const ID_BYTES_MAX = 256
+const LIST_BYTES_MAX = 4 * 1024 * 1024
+
+export interface S3HomeOptions {
+  /** Where large objects are gathered: `tmp` under it. */
+  readonly folder: string
+  readonly worker: () => string
+  /** In place of our own. */
+  readonly times?: S3Times
+}
+
+/** The home in a bucket. */
+export function makeS3Home(place: S3Place, { folder, worker, times = S3_TIMES }: S3HomeOptions): Home {
+  const wire = makeS3Wire(place, times)
+  const unfinished = makeUnfinishedFiles(join(folder, 'tmp'), worker)
+  const expect = async (request: S3Request, statuses: readonly number[]): Promise<S3Answer> => {
+    const answer = await wire.send(request)
+    if (statuses.includes(answer.status)) return answer
+    throw new HomeFailure('away', await refusalOf(answer))
+  }
+  const put = async (name: string, body: NonNullable<S3Request['body']>): Promise<void> => {
+    await (await expect({ method: 'PUT', name, body }, [200])).drop()
+  }
+  const remove = async (name: string): Promise<void> => {
+    await (await expect({ method: 'DELETE', name }, [200, 204, 404])).drop()
+  }
+  const removeAll = async (names: readonly string[]): Promise<void> => {
+    for (let from = 0; from < names.length; from += REMOVALS)
+      await Promise.all(names.slice(from, from + REMOVALS).map(remove))
+  }
+  const copy = async (from: string, to: string): Promise<void> => {
+    const source = `/${place.bucket}/${[place.prefix, from].filter(Boolean).join('/')}`
+    const answer = await expect({ method: 'PUT', name: to, headers: { 'x-amz-copy-source': source } }, [200])
+    // A copy that fails half way is told in the body of a 200.
+    if ((await textOf(answer, LIST_BYTES_MAX)).includes('<Error>')) throw new HomeFailure('away', 'S3 did not copy')
+  }
+  const home: Home = {
+    kind: 's3',
+    async readId() {
+      const answer = await expect({ method: 'GET', name: ID_NAME }, [200, 404])
+      const text = await textOf(answer, ID_BYTES_MAX * 4)
+      if (answer.status === 404 && text.includes('NoSuchBucket')) throw new HomeFailure('away', 'S3 has no such bucket')
+      return answer.status === 404 ? null : text.trim()
+    },
+    writeId: (id) => put(ID_NAME, heldBody(Buffer.from(`${id}\n`))),
+    async write(names, sealed) {
+      const [first, ...others] = names
+      if (first === undefined) return
+      const gathered = await gather(sealed, unfinished)
+      const written: string[] = []
+      try {
+        written.push(first)
+        await put(first, gathered.body)
+        for (const name of others) {
+          written.push(name)
+          await copy(first, name)
+        }
+      } catch (error) {
+        // Also the one in doubt: its acknowledgement may have been lost.
+        await removeAll(written).catch(() => undefined)
+        throw failureOf(error)
+      } finally {
+        await gathered.drop()
+      }
+    },
+    front: (name, bytes) => frontOf(expect, name, bytes),
+    read: (name, span) => readFrom(expect, name, span),
+    remove: removeAll,
+    days: async (prefix) => (await listAll({ wire: expect, place, prefix: `${prefix}/`, delimiter: '/' })).days.sort(),
+    async *list(prefix) {
+      yield* (await listAll({ wire: expect, place, prefix: `${prefix}/` })).objects
+    },
+    async removeDay(prefix) {
+      const { objects } = await listAll({ wire: expect, place, prefix: `${prefix}/` })
+      await removeAll(objects.map(({ name }) => name))
+      return objects.length
+    },
+    sweepUnfinished: (isLiving) =>
+      unfinished.sweep(isLiving).catch((error: unknown) => {
+        throw failureOf(error)
+      }),
+    close: wire.close,
+  }
+  return home
+}
+
+type Expect = (request: S3Request, statuses: readonly number[]) => Promise<S3Answer>
+
+async function frontOf(expect: Expect, name: string, bytes: number): Promise<Front | null> {
+  const answer = await expect({ method: 'GET', name, headers: { range: rangeOf(0, bytes) } }, [200, 206, 404, 416])
+  const body = await bytesOf(answer, bytes)
+  if (answer.status === 404) return null
+  if (answer.status === 416) return { size: 0, bytes: Buffer.alloc(0) }
+  const total = /\/(\d+)$/.exec(answer.header('content-range') ?? '')?.[1] ?? answer.header('content-length')
+  return { size: Number(total), bytes: body }
+}
+
+async function* readFrom(expect: Expect, name: string, { from, length }: SealedSpan): AsyncGenerator<Buffer> {
+  // Who is given the whole in place of a range would take other bytes for it: only 206 counts.
+  const answer = await expect({ method: 'GET', name, headers: { range: rangeOf(from, length) } }, [206])
+  try {
+    for await (const piece of answer.body) yield piece
+  } catch (error) {
+    throw failureOf(error)
+  } finally {
+    await answer.drop().catch(() => undefined)
+  }
+}
+
+function rangeOf(from: number, length: number): string {
+  return `bytes=${from}-${from + length - 1}`
+}
+
+/** What is to be sent, with its length and hash; `drop` gives back what it took. */
+async function gather(sealed: AsyncIterable<Buffer>, unfinished: ReturnType<typeof makeUnfinishedFiles>) {
+  const hash = createHash('sha256')
+  const pieces = sealed[Symbol.asyncIterator]()
+  const held: Buffer[] = []
+  let heldBytes = 0
+  let isWhole = false
+  while (heldBytes <= HELD_BYTES_MAX && !isWhole) {
+    const next = await pieces.next()
+    if (next.done === true) isWhole = true
+    else {
+      hash.update(next.value)
+      held.push(next.value)
+      heldBytes += next.value.length
+    }
+  }
+  if (isWhole) return { body: heldBody(Buffer.concat(held)), drop: async () => undefined }
+  async function* all(): AsyncGenerator<Buffer> {
+    yield* held
+    held.length = 0
+    for (let next = await pieces.next(); next.done !== true; next = await pieces.next()) {
+      hash.update(next.value)
+      yield next.value
+    }
+  }
+  const { path, bytes } = await unfinished.write(all(), { sync: false }).catch((error: unknown) => {
+    throw failureOf(error)
+  })
+  const body = { make: () => createReadStream(path), bytes, sha256: hash.digest('hex') }
+  return { body, drop: () => unfinished.remove(path) }
+}
+
+function heldBody(bytes: Buffer): NonNullable<S3Request['body']> {
+  return { make: () => bytes, bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') }
+}
+
+interface ListOrder {
+  readonly wire: Expect
+  readonly place: S3Place
+  readonly prefix: string
+  readonly delimiter?: string
+}
+
+/** Everything under a prefix; with a delimiter only the next step of the names. ListObjects, version 1: Swift knows no other. */
+async function listAll({ wire, place, prefix, delimiter }: ListOrder): Promise<{ objects: Listed[]; days: string[] }> {
+  const before = place.prefix === '' ? '' : `${place.prefix}/`
+  const objects: Listed[] = []
+  const days: string[] = []
+  let marker = ''
+  for (let page = 0; page < PAGES_MAX; page += 1) {
+    const query = {
+      prefix: before + prefix,
+      'max-keys': String(LIST_KEYS),
+      ...(delimiter !== undefined && { delimiter }),
+      ...(marker !== '' && { marker }),
+    }
+    const text = await textOf(await wire({ method: 'GET', name: null, query }, [200]), LIST_BYTES_MAX)
+    // Our own names hold nothing that XML would escape.
+    for (const [, inside = ''] of text.matchAll(/<Contents>(.*?)<\/Contents>/gs)) {
+      const key = /<Key>([^<]*)<\/Key>/.exec(inside)?.[1] ?? ''
+      const writtenAtMs = Date.parse(/<LastModified>([^<]*)<\/LastModified>/.exec(inside)?.[1] ?? '')
+      objects.push({ name: key.slice(before.length), writtenAtMs })
+      marker = key
+    }
+    for (const [, found = ''] of text.matchAll(/<CommonPrefixes>.*?<Prefix>([^<]*)<\/Prefix>.*?<\/CommonPrefixes>/gs)) {
+      days.push(found.slice(before.length + prefix.length).replace(/\/$/, ''))
+      marker = found > marker ? found : marker
+    }
+    if (!/<IsTruncated>true</.test(text)) return { objects, days }
+  }
+  throw new HomeFailure('away', 'S3 lists without end')
+}
+
+async function textOf(answer: S3Answer, bytesMax: number): Promise<string> {
+  const bytes = await bytesOf(answer, bytesMax + 1)
+  if (bytes.length > bytesMax) throw new HomeFailure('away', 'S3 answers more than was asked for')
+  return bytes.toString()
+}
+
+/** Up to so many bytes of an answer; the rest is thrown away. */
+async function bytesOf(answer: S3Answer, bytesMax: number): Promise<Buffer> {
+  const pieces: Buffer[] = []
+  let bytes = 0
+  try {
+    for await (const piece of answer.body) {
+      bytes += piece.length
+      pieces.push(piece)
+      if (bytes > bytesMax) break
+    }
+  } catch (error) {
+    throw failureOf(error)
+  }
+  return Buffer.concat(pieces).subarray(0, bytesMax)
+}

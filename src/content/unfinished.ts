@@ -1,0 +1,94 @@
+/**
+ * unfinished - files that are being written, under names of their writer, so that what a dead one left is told
+ *
+ * States: `tmp/<worker>-<n>` being written -> on the disk (fdatasync) -> named and taken away, or sent and taken away.
+ * A crash leaves the file, and whoever sweeps next removes it, because its worker lives no more.
+ */
+
+import { type FileHandle, mkdir, open, readdir, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+
+const OWNER_ONLY = 0o600
+const FOLDER_OWNER_ONLY = 0o700
+/** Frames are gathered to this much: each write is a way to the thread pool. */
+const WRITE_BYTES = 1024 * 1024
+/** Files looked at by one sweep; what is left is for the next one. */
+const SWEPT_MAX = 100_000
+
+export interface UnfinishedFiles {
+  /** Writes a file, on the disk with `sync`. Rejects, and leaves nothing, where that fails. Out: its path and bytes. */
+  write(pieces: AsyncIterable<Buffer>, options: { sync: boolean }): Promise<{ path: string; bytes: number }>
+  remove(path: string): Promise<void>
+  sweep(isLiving: (worker: string) => boolean): Promise<number>
+}
+
+/** Makes the files of a folder. In: names this process's worker at each call. */
+export function makeUnfinishedFiles(folder: string, worker: () => string): UnfinishedFiles {
+  let written = 0
+  const openNew = async (): Promise<{ path: string; file: FileHandle }> => {
+    written += 1
+    const path = join(folder, `${worker()}-${written}`)
+    const openOnce = () => open(path, 'wx', OWNER_ONLY)
+    const file = await openOnce().catch(async (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error
+      await mkdir(folder, { recursive: true, mode: FOLDER_OWNER_ONLY })
+      return openOnce()
+    })
+    return { path, file }
+  }
+  const remove = (path: string): Promise<void> => unlink(path).catch(ignoreAbsent)
+  return {
+    async write(pieces, { sync }) {
+      const { path, file } = await openNew()
+      try {
+        const bytes = await writeAll(file, pieces)
+        if (sync) await file.datasync()
+        await file.close()
+        return { path, bytes }
+      } catch (error) {
+        await file.close().catch(() => undefined)
+        await remove(path)
+        throw error
+      }
+    },
+    remove,
+    async sweep(isLiving) {
+      const names = await readdir(folder).catch(ignoreAbsent)
+      const dead = (names ?? []).filter((name) => !isLiving(name.slice(0, name.lastIndexOf('-')))).slice(0, SWEPT_MAX)
+      for (const name of dead) await remove(join(folder, name))
+      return dead.length
+    },
+  }
+}
+
+async function writeAll(file: FileHandle, pieces: AsyncIterable<Buffer>): Promise<number> {
+  let waiting: Buffer[] = []
+  let waitingBytes = 0
+  let bytes = 0
+  const flush = async (): Promise<void> => {
+    const [together] = waiting.length === 1 ? waiting : [Buffer.concat(waiting)]
+    waiting = []
+    waitingBytes = 0
+    if (together !== undefined) await writeWhole(file, together)
+  }
+  for await (const piece of pieces) {
+    waiting.push(piece)
+    waitingBytes += piece.length
+    bytes += piece.length
+    if (waitingBytes >= WRITE_BYTES) await flush()
+  }
+  await flush()
+  return bytes
+}
+
+/** A disk that is nearly full may take a part. */
+async function writeWhole(file: FileHandle, bytes: Buffer): Promise<void> {
+  let at = 0
+  while (at < bytes.length) at += (await file.write(bytes, at)).bytesWritten
+}
+
+/** What is not there is as wanted; anything else is passed on. */
+export function ignoreAbsent(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error
+  return undefined
+}

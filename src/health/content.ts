@@ -1,0 +1,59 @@
+/**
+ * content - whether the content store takes content, gives it back as it was, and has room
+ *
+ * An object is written, read and removed, as a message's would be.
+ *
+ * Spec operator.health
+ */
+
+import { randomBytes } from 'node:crypto'
+import type { Finding } from '../../schemas/health.ts'
+import type { Contents } from '../content/contents.ts'
+import { keptFree, readDisk } from '../content/disk-room.ts'
+import { receivedName } from '../state/object-name.ts'
+import { failed, warning, well } from './finding.ts'
+
+const GIB = 1024 ** 3
+const PROBE_BYTES = 100_000
+/** Twice what refuses new mail. */
+const SOON_FULL = 2
+
+/** Looks at the store. In: null where all content lies in Redis. Changes nothing that stays. */
+export async function examineContent(contents: Contents | null, dataDir: string): Promise<Finding> {
+  if (contents === null)
+    return well('content', 'Large content lies in Redis: mails with attachments take its memory until they have ended')
+  const isFile = contents.kind === 'file'
+  const disk = isFile ? await readDisk(dataDir) : null
+  const free = disk === null ? '' : `, ${(disk.free / GIB).toFixed(1)} GiB are free`
+  const more = 'Free room on that disk, or move DATA_DIR to a larger one while the service is stopped'
+  if (disk !== null && disk.free < keptFree(disk.bytes))
+    return failed('content', `The disk of the content store is nearly full: new mail is refused${free}`, more)
+  const wrong = await probe(contents)
+  if (wrong !== null)
+    return failed(
+      'content',
+      `The content store does not work: ${wrong}`,
+      isFile
+        ? `Let the service's user write to ${dataDir}/content, and look at the disk`
+        : 'Look at S3_ENDPOINT, the bucket, the key and what the key is allowed: PUT, GET, DELETE and list',
+    )
+  const where = isFile ? 'files' : 's3'
+  if (disk !== null && disk.free < SOON_FULL * keptFree(disk.bytes))
+    return warning('content', `Large content lies in ${where}${free}: soon new mail is refused`, more)
+  return well('content', `Large content lies in ${where}${free}`)
+}
+
+/** What does not work; null where all of it does. A probe that is left behind is swept like any that no row names. */
+async function probe(contents: Contents): Promise<string | null> {
+  const bytes = randomBytes(PROBE_BYTES)
+  const mailKey = randomBytes(32)
+  const id = `probe-${randomBytes(8).toString('hex')}`
+  const name = receivedName(0, { id, receivedAtMs: Date.now() })
+  const order = { names: [name], mailKey, kind: 'mail', source: [bytes], bytesMax: bytes.length } as const
+  const kept = await contents.put(order)
+  if (!kept.ok) return kept.reason
+  const read = await contents.read({ name, mailKey, kind: 'mail' })
+  const isRemoved = await contents.remove([name])
+  if (typeof read === 'string' || !read.equals(bytes)) return 'what was written is not read back'
+  return isRemoved ? null : 'what was written cannot be removed'
+}

@@ -1,0 +1,174 @@
+/**
+ * outgoing - the content of a message that goes out, wherever it lies: small in Redis, large in the content store
+ *
+ * Of a message with more than 64 KB the attachments are one object, in their order, and a body that is large itself is
+ * another. Both are durable before the command that names them is handed over, under names that follow from its id; the
+ * commit checks nothing, because no sweep touches an object before its day, and the command is dead long before.
+ *
+ * Guarantees: what was written for a message that is not accepted is taken away where that is known, and goes with its
+ * day where it is not.
+ *
+ * Spec retention.content, retention.attachments
+ */
+
+import type { Contents } from '../content/contents.ts'
+import { makeMailKey, openMailKey } from '../content/mail-key.ts'
+import { attachmentPart, BODY_PART } from '../state/message/content-part.ts'
+import type { HeadAttachment, StoredContent } from '../state/message/head.ts'
+import { type OutgoingPart, outgoingName } from '../state/object-name.ts'
+import { type Body, type ContentStore, type PackedPart, readPart, unpackPart } from './content.ts'
+
+/** What a message has in all before any of it goes to the content store. */
+export const STORED_BYTES_MIN = 64 * 1024
+/** A body of up to this much (packed) stays where small bodies are. */
+const BODY_BYTES_MIN = 16 * 1024
+
+/** Where the content of messages lies. */
+export interface OutgoingStore {
+  readonly redis: ContentStore
+  /** Null: all of it lies in Redis. */
+  readonly contents: Contents | null
+  /** Seals the keys of mails. */
+  readonly contentKey: Buffer
+}
+
+/** A message's content, divided. */
+export interface DividedContent {
+  /** What goes to Redis, or rides in the commit. */
+  readonly parts: readonly PackedPart[]
+  /** What goes to the content store; null: nothing. */
+  readonly objects: OutgoingObjects | null
+}
+
+export interface OutgoingObjects {
+  readonly stored: StoredContent
+  readonly key: Buffer
+  /** The packed body; null: it is among the parts. */
+  readonly body: readonly Uint8Array[] | null
+  /** The attachments; null: there are none. */
+  readonly files: readonly Uint8Array[] | null
+}
+
+/** Divides a message's content by where it goes. In: its packed parts, the bytes of its attachments in order. */
+export function divideContent(
+  { contents, contentKey }: Pick<OutgoingStore, 'contents' | 'contentKey'>,
+  { parts, attachments }: { readonly parts: readonly PackedPart[]; readonly attachments: readonly Uint8Array[] },
+): DividedContent {
+  let bytes = 0
+  for (const { chunks } of parts) bytes += bytesOf(chunks)
+  if (contents === null || bytes <= STORED_BYTES_MIN) return { parts, objects: null }
+  const body = parts.find(({ part }) => part === BODY_PART)
+  const isBodyLarge = body !== undefined && bytesOf(body.chunks) > BODY_BYTES_MIN
+  const files = attachments.length > 0
+  const { key, sealed } = makeMailKey(contentKey)
+  return {
+    parts: body === undefined || isBodyLarge ? [] : [body],
+    objects: {
+      stored: { key: sealed, body: isBodyLarge, files },
+      key,
+      body: isBodyLarge ? body.chunks : null,
+      files: files ? attachments : null,
+    },
+  }
+}
+
+interface MessagePlace {
+  readonly shard: number
+  readonly contentId: string
+  readonly test: boolean
+}
+
+/** Names of a message's objects. */
+export function objectNames(place: MessagePlace, { body, files }: StoredContent): string[] {
+  const names: string[] = []
+  if (body) names.push(nameOf(place, 'body'))
+  if (files) names.push(nameOf(place, 'files'))
+  return names
+}
+
+/** Writes a message's objects; false when the store did not take all of them. */
+export async function writeObjects(
+  contents: Contents,
+  place: MessagePlace,
+  objects: OutgoingObjects,
+): Promise<boolean> {
+  const put = async (part: OutgoingPart, pieces: readonly Uint8Array[] | null): Promise<boolean> => {
+    if (pieces === null) return true
+    const order = { names: [nameOf(place, part)], mailKey: objects.key, kind: part, source: pieces }
+    return (await contents.put({ ...order, bytesMax: bytesOf(pieces) })).ok
+  }
+  const written = await Promise.all([put('body', objects.body), put('files', objects.files)])
+  return written.every(Boolean)
+}
+
+/** Reads a message's body back: null once it is gone; undefined when the store did not answer. */
+export async function readBody(
+  store: OutgoingStore,
+  place: MessagePlace & { readonly stored: StoredContent | null },
+): Promise<Body | null | undefined> {
+  const bytes = await readBodyBytes(store, place)
+  return bytes === null || bytes === undefined ? bytes : (JSON.parse(bytes.toString()) as Body)
+}
+
+async function readBodyBytes(
+  store: OutgoingStore,
+  place: MessagePlace & { readonly stored: StoredContent | null },
+): Promise<Buffer | null | undefined> {
+  if (place.stored?.body !== true) return readPart(store.redis, { ...place, part: BODY_PART })
+  const packed = await readObject(store, { ...place, stored: place.stored }, 'body')
+  return packed === null || packed === undefined ? packed : unpackPart([packed])
+}
+
+/** Reads all attachments back, in their order: null once they are gone; undefined when the store did not answer. */
+export async function readAttachments(
+  store: OutgoingStore,
+  place: MessagePlace & { readonly stored: StoredContent | null; readonly attachments: readonly HeadAttachment[] },
+): Promise<readonly Buffer[] | null | undefined> {
+  const { attachments, stored } = place
+  if (stored?.files === true) {
+    const files = await readObject(store, { ...place, stored }, 'files')
+    return files === null || files === undefined ? files : cut(files, attachments)
+  }
+  const read: Buffer[] = []
+  for (const index of attachments.keys()) {
+    const bytes = await readPart(store.redis, { ...place, part: attachmentPart(index) })
+    if (bytes === null || bytes === undefined) return bytes
+    read.push(bytes)
+  }
+  return read
+}
+
+/** What cannot be opened any more is gone: its mail's key was another one, or its bytes are not what was written. */
+async function readObject(
+  { contents, contentKey }: OutgoingStore,
+  place: MessagePlace & { readonly stored: StoredContent },
+  part: OutgoingPart,
+): Promise<Buffer | null | undefined> {
+  const mailKey = openMailKey(contentKey, place.stored.key)
+  if (mailKey === null) return null
+  if (contents === null) return undefined
+  const found = await contents.read({ name: nameOf(place, part), mailKey, kind: part })
+  if (typeof found !== 'string') return found
+  return found === 'away' ? undefined : null
+}
+
+/** The attachments, each in bytes of its own: they are handed over to a mail thread. */
+function cut(files: Buffer, attachments: readonly HeadAttachment[]): Buffer[] | null {
+  let at = 0
+  const read = attachments.map(({ size }) => {
+    const bytes = files.subarray(at, at + size)
+    at += size
+    return attachments.length === 1 ? bytes : Buffer.from(bytes)
+  })
+  return at === files.length ? read : null
+}
+
+function nameOf({ shard, contentId, test }: MessagePlace, part: OutgoingPart): string {
+  return outgoingName(shard, { contentId, part, test })
+}
+
+function bytesOf(pieces: readonly Uint8Array[]): number {
+  let bytes = 0
+  for (const { length } of pieces) bytes += length
+  return bytes
+}

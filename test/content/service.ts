@@ -1,0 +1,148 @@
+/**
+ * The content store in a running service: large content lies outside of Redis, is delivered and shown as it was sent, and
+ * goes with the last recipient; what was not accepted leaves nothing.
+ */
+import { randomBytes } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import t from 'tap'
+import { contentFolder } from '../../src/content/open.ts'
+import { until } from '../support/machine/until.ts'
+import { startTestService } from '../support/service/service.ts'
+
+const WAIT_MS = 20_000
+
+let room = 256
+const service = await startTestService({ CONTENT_STORE: 'file' }, { room: () => room })
+t.teardown(() => service.stop())
+const redis = new Redis({ path: service.redis.socketPath })
+t.teardown(() => redis.disconnect())
+const root = contentFolder(service.dataDir)
+const token = service.firstRun.testServer.token
+
+/** Files of the store, by their names. */
+function objects(): string[] {
+  if (!existsSync(root)) return []
+  return (readdirSync(root, { recursive: true, encoding: 'utf8' }) as string[])
+    .filter((name) => statSync(join(root, name)).isFile() && !name.endsWith('.id'))
+    .sort()
+}
+
+const attachment = (bytes: Buffer, name = 'a.bin') => ({
+  name,
+  contentType: 'application/octet-stream',
+  content: bytes.toString('base64'),
+})
+
+function email(changes: object, to: string[] = ['person@simulator.test']): object {
+  return { from: 'you@simulator.test', to, subject: 'Large', text: 'It is attached.', ...changes }
+}
+
+const contentKeys = async (): Promise<string[]> =>
+  (await redis.keys('*content*')).filter((key) => /:content:/.test(key))
+
+t.test('content: attachments lie in a file, encrypted, until the last recipient has ended', async (t) => {
+  room = 0
+  const bytes = Buffer.from('confidential '.repeat(20_000))
+  const sent = await service.call('POST /v1/email', {
+    token,
+    body: email({ attachments: [attachment(bytes), attachment(randomBytes(100), 'b.bin')] }, [
+      'person@simulator.test',
+      'deferred@simulator.test',
+    ]),
+  })
+  t.equal(sent.status, 200)
+  const [only = '', ...others] = objects()
+  t.same(others, [])
+  t.match(only, /^\d{3}\/out\/\d{8}\/[0-9a-z]{18}-0\.files$/)
+  const file = join(root, only)
+  t.equal(statSync(file).mode & 0o777, 0o600)
+  t.notOk(readFileSync(file).includes('confidential'))
+  t.same(await contentKeys(), [], 'and nothing of it in Redis')
+  const shown = await service.call(`GET /v1/messages/${sent.json.messageId}`, { token })
+  t.equal(shown.json.text, 'It is attached.', 'a small body is where small bodies are')
+  room = 256
+  await until(
+    async () =>
+      statusesOf(await service.call(`GET /v1/messages/${sent.json.messageId}`, { token })).every(
+        (s) => s === 'delivered' || s === 'deferred',
+      ),
+    WAIT_MS,
+  )
+  t.ok(existsSync(file), 'a recipient waits: they stay')
+  await until(
+    async () =>
+      statusesOf(await service.call(`GET /v1/messages/${sent.json.messageId}`, { token })).every(
+        (s) => s === 'delivered',
+      ),
+    WAIT_MS,
+  )
+  await until(() => !existsSync(file), WAIT_MS)
+  t.same(objects(), [])
+})
+
+function statusesOf({ json }: { json: { recipients: { status: string }[] } }): string[] {
+  return json.recipients.map(({ status }) => status)
+}
+
+t.test('content: a large body lies in a file too, and is shown as it was', async (t) => {
+  const text = randomBytes(200_000).toString('base64')
+  const sent = await service.call('POST /v1/email', {
+    token,
+    body: email({ text, attachments: [attachment(randomBytes(70_000))] }),
+  })
+  t.equal(sent.status, 200)
+  const shown = await service.call(`GET /v1/messages/${sent.json.messageId}`, { token })
+  t.equal(shown.json.text, text)
+  await until(() => objects().every((name) => name.endsWith('.body')), WAIT_MS)
+  t.equal(objects().length, 1, 'the body stays for its days')
+  t.same(await contentKeys(), [])
+  const head = await redis.keys('*:head:*')
+  t.ok(head.length > 0)
+  const [file = ''] = objects()
+  const changed = readFileSync(join(root, file))
+  changed[1000] = (changed[1000] ?? 0) ^ 1
+  writeFileSync(join(root, file), changed)
+  const broken = await service.call(`GET /v1/messages/${sent.json.messageId}`, { token })
+  t.equal(broken.status, 200)
+  t.equal(broken.json.text, null, 'what is not what was written is not shown')
+  rmSync(join(root, file))
+})
+
+t.test('content: what is refused leaves nothing, and a replay keeps one copy', async (t) => {
+  const bytes = randomBytes(100_000)
+  const refused = await service.call('POST /v1/email', {
+    token,
+    body: email({ streamId: '01900000-0000-7000-8000-000000000000', attachments: [attachment(bytes)] }),
+  })
+  t.equal(refused.status, 422)
+  await until(() => objects().length === 0, WAIT_MS)
+  room = 0
+  const body = email({ attachments: [attachment(bytes)] })
+  const headers = { 'Idempotency-Key': 'once' }
+  const first = await service.call('POST /v1/email', { token, body, headers })
+  const again = await service.call('POST /v1/email', { token, body, headers })
+  t.equal(again.headers.get('idempotent-replayed'), 'true')
+  t.equal(again.json.messageId, first.json.messageId)
+  t.equal(objects().length, 1)
+  room = 256
+  await until(() => objects().length === 0, WAIT_MS)
+})
+
+t.test('content: a restart takes away what a dead process had not finished', async (t) => {
+  const left = join(root, 'tmp', '000000000000000000-7')
+  writeFileSync(left, 'half')
+  await service.restart()
+  await until(() => !existsSync(left), WAIT_MS)
+  t.pass('it is gone')
+})
+
+t.test('content: doctor looks at it, and metrics count it', async (t) => {
+  const health = await service.operate('GET /v1/operator/health', { token: service.firstRun.operatorToken })
+  const found = health.json.findings?.find(({ name }: { name: string }) => name === 'content')
+  t.match(found, { status: /ok|warning/, message: /lies in files/ })
+  const metrics = await service.operate('GET /metrics')
+  t.match(metrics.text, /sendwright_content_acts_total\{home="file",act="put",result="ok"\} \d/)
+  t.match(metrics.text, /sendwright_content_seconds_total\{home="file",act="put"\} \d/)
+})
