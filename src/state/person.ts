@@ -2,7 +2,7 @@
  * person - addresses of an account as numbers, so that no stream ever holds an address.
  *
  * Rows: HMAC -> `<number> <yyyymm>`, the month in which it was last named, and how many suppression lists it is on where
- * it is on any; number -> address, or once erased `<yyyymm> <pseudonym>`; `#` -> how many numbers the hash has given out.
+ * it is on any; number -> address in lower case, or once erased `<yyyymm> <pseudonym>`; `#` -> how many numbers the hash has given out.
  * The month stands beside the number because the same read brings both.
  *
  * The first persons of an account lie in one hash, numbered from 1: most accounts never have more, and the owner of the
@@ -234,7 +234,8 @@ export class PersonNumbers {
     rows.count = this.countOf(rows) + 1
     const { bucket, count } = rows
     const number = bucket < 0 ? count : (count + FIRST_ROUNDS) * PERSON_BUCKETS + bucket
-    rows.writes.push(hmac, packPerson({ number, month, suppressions: 0 }), String(number), address)
+    // How a request wrote it is that request's: it stands in the head of its message.
+    rows.writes.push(hmac, packPerson({ number, month, suppressions: 0 }), String(number), address.toLowerCase())
     return number
   }
 

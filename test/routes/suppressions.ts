@@ -46,7 +46,8 @@ t.test(
     t.equal(json.suppressions.length, 2)
     const bounced = json.suppressions.find(({ reason }: { reason: string }) => reason === 'hard_bounce')
     t.match(bounced, {
-      recipient: 'Bounce+One@simulator.test',
+      // A list is of persons, not of requests.
+      recipient: 'bounce+one@simulator.test',
       streamId: first.streamId,
       messageId: first.messageId,
       code: 550,

@@ -17,7 +17,7 @@ import { monthName } from '../../state/calendar.ts'
 import { unpackSending } from '../../state/domain.ts'
 import { headKey, logKey, segmentsKey, sendingKey, statusKey } from '../../state/keys.ts'
 import { BODY_PART, contentOps, inlineParts } from '../../state/message/content-part.ts'
-import { packHead } from '../../state/message/head.ts'
+import { packHead, spellingsOf } from '../../state/message/head.ts'
 import { recordOps } from '../../state/message/idempotency.ts'
 import { itemPrefix, itemSuffix, laneOf } from '../../state/message/item.ts'
 import { LOG_FIELD, packLogEntry } from '../../state/message/log-entry.ts'
@@ -293,7 +293,9 @@ function packItemHead(item: SendItem): string {
   const { stored } = content
   const recipientNames: (string | null)[] = []
   for (const { name } of recipients) recipientNames.push(name)
-  return packHead({ subject, senderName: from.name, recipientNames, tag, metadata, headers, attachments, stored })
+  const spellings = spellingsOf(from.address, recipients)
+  const { name: senderName } = from
+  return packHead({ subject, senderName, recipientNames, tag, metadata, headers, attachments, stored, spellings })
 }
 
 function shown(recipients: readonly SendRecipient[], kind: 'to' | 'cc'): JobMessage['to'] {

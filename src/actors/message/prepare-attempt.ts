@@ -15,7 +15,13 @@ import { type AccountState, accountRef } from '../../state/account.ts'
 import { isPastAge } from '../../state/age.ts'
 import { headKey, sendingKey, statusKey } from '../../state/keys.ts'
 import type { InlinePart } from '../../state/message/content-part.ts'
-import { type Head, type HeadAttachment, type StoredContent, unpackHead } from '../../state/message/head.ts'
+import {
+  type Head,
+  type HeadAttachment,
+  type StoredContent,
+  spelledAddress,
+  unpackHead,
+} from '../../state/message/head.ts'
 import { type DeliveryItem, parseItem } from '../../state/message/item.ts'
 import { type LogEntry, logEntryOf, logFact } from '../../state/message/log-entry.ts'
 import { isOpen, statusField, unpackStatus } from '../../state/message/status.ts'
@@ -152,13 +158,17 @@ function makeJob(
 ): DeliveryJob | null {
   const { item, accountId, entry, head } = found
   const { addressOf, hasReturnPath, server } = of
-  const own = entry.recipients[item.recipient]
-  const address = own === undefined ? null : addressOf(own)
-  const sender = addressOf(entry.sender)
+  // As at the first attempt: the same words, under the same signature.
+  const spelled = (place: number, number: number | undefined): string | null => {
+    const known = number === undefined ? null : addressOf(number)
+    return known === null ? null : spelledAddress(head, place, known)
+  }
+  const address = spelled(item.recipient + 1, entry.recipients[item.recipient])
+  const sender = spelled(0, entry.sender)
   if (address === null || sender === null) return null
   const shown = (kind: 'to' | 'cc'): JobAddress[] =>
     entry.recipients.flatMap((number, index) => {
-      const one = entry.kinds[index] === kind ? addressOf(number) : null
+      const one = entry.kinds[index] === kind ? spelled(index + 1, number) : null
       return one === null ? [] : [{ address: one, name: head.recipientNames[index] ?? null }]
     })
   const message: JobMessage = {

@@ -1,9 +1,10 @@
 /**
  * head - what a person wrote on a message, beside its content: packed as one erasable field.
  *
- * Packed: `[subject, names, tag, metadata, headers, attachments, stored]`, 0 for what is absent, zeros at the end left off.
- * Names: the sender's first, then the recipients' in the order of the log entry. An attachment is
- * `[name, content type, content id, size, inline]`. What of the content lies in the content store is
+ * Packed: `[subject, names, tag, metadata, headers, attachments, stored, spellings]`, 0 for what is absent, zeros at the
+ * end left off. Names and spellings: the sender's first, then the recipients' in the order of the log entry. A spelling is
+ * the local part as the request wrote it, where that is not in lower case: a person's row holds the address in lower case.
+ * An attachment is `[name, content type, content id, size, inline]`. What of the content lies in the content store is
  * `[the mail's key, sealed; letters of the objects]`: without the head nobody can read them any more.
  *
  * Key: `head:<server>:<segment>`, field = the message's short id
@@ -43,7 +44,11 @@ export interface Head {
   readonly attachments: readonly HeadAttachment[]
   /** Null where none of it does. */
   readonly stored: StoredContent | null
+  /** Local parts that are not in lower case, the sender's first; null, or left off at the end: in lower case. */
+  readonly spellings: readonly (string | null)[]
 }
+
+const NO_SPELLINGS: Head['spellings'] = []
 
 type PackedStored = [key: string, objects: string]
 type PackedAttachment = [string, (string | 0)?, (string | 0)?, number?, number?]
@@ -58,13 +63,14 @@ export function packHead(head: Head): string {
     packMap(head.headers),
     head.attachments.length === 0 ? 0 : head.attachments.map(packAttachment),
     head.stored === null ? 0 : packStored(head.stored),
+    head.spellings.length === 0 ? 0 : trim(head.spellings.map((spelling) => spelling ?? 0)),
   ]
   return JSON.stringify(trim(packed))
 }
 
 /** Unpacks a head of a message with `recipients` recipients. */
 export function unpackHead(text: string, recipients: number): Head {
-  const [subject, names, tag, metadata, headers, attachments, stored] = JSON.parse(text) as [
+  const [subject, names, tag, metadata, headers, attachments, stored, spellings] = JSON.parse(text) as [
     unknown,
     (string | 0)[] | 0 | undefined,
     unknown,
@@ -72,6 +78,7 @@ export function unpackHead(text: string, recipients: number): Head {
     Record<string, string> | 0 | undefined,
     PackedAttachment[] | 0 | undefined,
     PackedStored | 0 | undefined,
+    (string | 0)[] | 0 | undefined,
   ]
   const named = names || []
   return {
@@ -83,7 +90,42 @@ export function unpackHead(text: string, recipients: number): Head {
     headers: headers || {},
     attachments: (attachments || []).map(unpackAttachment),
     stored: stored ? unpackStored(stored) : null,
+    spellings: (spellings || []).map(textOrNull),
   }
+}
+
+/** What a head keeps of how addresses were written: nothing where all are in lower case. */
+export function spellingsOf(sender: string, recipients: readonly { readonly address: string }[]): Head['spellings'] {
+  let spellings: (string | null)[] | null = isLowerCase(sender) ? null : [localPartOf(sender)]
+  for (let index = 0; index < recipients.length; index += 1) {
+    const { address } = recipients[index] as { address: string }
+    if (isLowerCase(address)) continue
+    spellings ??= []
+    while (spellings.length <= index) spellings.push(null)
+    spellings.push(localPartOf(address))
+  }
+  return spellings ?? NO_SPELLINGS
+}
+
+/**
+ * An address as the message's request wrote it. In: 0 for the sender, then 1 and on for the recipients; the address as its
+ * row has it, which stays where it is another one by now (a pseudonym).
+ */
+export function spelledAddress({ spellings }: Pick<Head, 'spellings'>, place: number, address: string): string {
+  const spelling = spellings[place] ?? null
+  if (spelling === null) return address
+  const at = address.lastIndexOf('@')
+  return address.slice(0, Math.max(at, 0)).toLowerCase() === spelling.toLowerCase()
+    ? spelling + address.slice(at)
+    : address
+}
+
+function isLowerCase(address: string): boolean {
+  return address === address.toLowerCase()
+}
+
+function localPartOf(address: string): string {
+  return address.slice(0, address.lastIndexOf('@'))
 }
 
 function packNames({ senderName, recipientNames }: Head): (string | 0)[] | 0 {

@@ -15,7 +15,7 @@ import { msOf, shardOf, shortId } from '../../../cluster/id.ts'
 import type { EventBody, InboundContent } from '../../../schemas/webhook.ts'
 import { monthOf, monthStartMs } from '../../state/calendar.ts'
 import { headKey, statusKey } from '../../state/keys.ts'
-import { unpackHead } from '../../state/message/head.ts'
+import { spelledAddress, unpackHead } from '../../state/message/head.ts'
 import { logEntryOf, logFact } from '../../state/message/log-entry.ts'
 import { statusField, unpackStatus } from '../../state/message/status.ts'
 import { isTestSegment } from '../../state/segment.ts'
@@ -105,9 +105,11 @@ async function readMessageEvent(
   const told = unpackStatus(row, msOf(messageId)).events[index]
   if (told === undefined || told.event === 'cancelled' || told.event !== event) return null
   const persons = await readPersons(read, { shard, accountId, numbers: [number] })
-  const address = persons?.[0]
-  if (address === undefined) return undefined
-  const { tag, metadata } = unpackHead(packedHead, entry.recipients.length)
+  const known = persons?.[0]
+  if (known === undefined) return undefined
+  const head = unpackHead(packedHead, entry.recipients.length)
+  const address = spelledAddress(head, recipient + 1, known)
+  const { tag, metadata } = head
   return {
     messageId,
     recipient: address,

@@ -15,7 +15,7 @@ import type { Message } from '../../../schemas/message.ts'
 import { contentExpiresAtMs, isPastAge } from '../../state/age.ts'
 import { DAY_MS, monthOf, monthStartMs } from '../../state/calendar.ts'
 import { segmentsKey } from '../../state/keys.ts'
-import type { Head, StoredContent } from '../../state/message/head.ts'
+import { type Head, type StoredContent, spelledAddress } from '../../state/message/head.ts'
 import { type KeyOwner, keyFact, ownerOfRow, type Reader } from '../key.ts'
 import { readPersons } from '../person.ts'
 import { formatEvents } from './recipient.ts'
@@ -80,7 +80,8 @@ async function readWhole(deps: MessageDeps, owner: KeyOwner, stored: StoredMessa
     deps.nowMs() < expiresAtMs ? deps.readBody(place) : null,
   ])
   if (persons === null || body === undefined) return 'unavailable'
-  return formatMessage(stored, persons, body)
+  const addresses = persons.map((address, place) => spelledAddress(stored.head, place, address))
+  return formatMessage(stored, addresses, body)
 }
 
 /** Segments that begin in the month (live) or day (test) of the id, up to it: the last one holds it. */
@@ -92,21 +93,21 @@ function segmentsFact(shard: number, { serverId, mode }: KeyOwner, id: string): 
 
 async function formatMessage(
   stored: StoredMessage,
-  persons: readonly string[],
+  addresses: readonly string[],
   body: MessageBody | null,
 ): Promise<Message> {
   // Nodemailer is only loaded by who reads a message: an idle process does without.
   const { formatMessageId } = await import('../../mail/compose/compose.ts')
   const { head, messageId } = stored
-  const from = { address: persons[0] as string, name: head.senderName }
+  const from = { address: addresses[0] as string, name: head.senderName }
   return {
-    ...formatSummary(stored, persons, body !== null),
+    ...formatSummary(stored, addresses, body !== null),
     messageIdHeader: formatMessageId({ messageId, from }),
     headers: { ...head.headers },
     text: body?.text ?? null,
     html: body?.html ?? null,
     attachments: await formatAttachments(head),
-    events: formatEvents(peopleOf(stored, persons)),
+    events: formatEvents(peopleOf(stored, addresses)),
   }
 }
 

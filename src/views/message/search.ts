@@ -16,6 +16,7 @@ import { MESSAGES_LOOKED_AT_MAX } from '../../../schemas/limits.ts'
 import type { MessageSummary } from '../../../schemas/message.ts'
 import { contentExpiresAtMs, cutoffMs } from '../../state/age.ts'
 import { firstPersonsKey, personKey, segmentsKey } from '../../state/keys.ts'
+import { spelledAddress } from '../../state/message/head.ts'
 import type { SourceLetter } from '../../state/message/log-entry.ts'
 import type { RecipientStatus } from '../../state/message/status.ts'
 import { bucketOfHmac, unpackPerson } from '../../state/person.ts'
@@ -90,7 +91,8 @@ export async function searchMessages(
   if (persons === null) return 'unavailable'
   const messages = hits.found.map((stored) => {
     const { entry, head, submittedAtMs, test } = stored
-    const addresses = [entry.sender, ...entry.recipients].map((number) => persons.get(number) ?? '')
+    const numbers = [entry.sender, ...entry.recipients]
+    const addresses = numbers.map((number, place) => spelledAddress(head, place, persons.get(number) ?? ''))
     // An erasure takes the subject and the content; nothing else ends content before its time.
     const isKept = head.subject !== null && nowMs() < contentExpiresAtMs(submittedAtMs, test)
     return formatSummary(stored, addresses, isKept)

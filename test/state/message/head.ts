@@ -1,7 +1,7 @@
 /** head - packed and back, whatever is absent. */
 
 import t from 'tap'
-import { type Head, packHead, unpackHead } from '../../../src/state/message/head.ts'
+import { type Head, packHead, spelledAddress, spellingsOf, unpackHead } from '../../../src/state/message/head.ts'
 
 const BARE: Head = {
   subject: 'Hi',
@@ -12,6 +12,7 @@ const BARE: Head = {
   headers: {},
   attachments: [],
   stored: null,
+  spellings: [],
 }
 const attachment = { name: 'a.txt', contentType: 'text/plain', contentId: null, size: 10, inline: false }
 
@@ -46,6 +47,12 @@ const CASES: readonly { name: string; head: Head; packed?: string }[] = [
     name: 'both in the content store',
     head: { ...BARE, attachments: [attachment], stored: { key: 'sealed', body: true, files: true } },
   },
+  { name: 'a sender’s spelling', head: { ...BARE, spellings: ['Shop'] }, packed: '["Hi",0,0,0,0,0,0,["Shop"]]' },
+  {
+    name: 'the spelling of the second recipient',
+    head: { ...BARE, recipientNames: [null, null], spellings: [null, null, 'B.C'] },
+    packed: '["Hi",0,0,0,0,0,0,[0,0,"B.C"]]',
+  },
 ]
 
 for (const { name, head, packed } of CASES) {
@@ -54,3 +61,46 @@ for (const { name, head, packed } of CASES) {
     t.same(unpackHead(packHead(head), head.recipientNames.length), head)
   })
 }
+
+/** What a request wrote (sender, then recipients), and what of it is kept. */
+const SPELLED: readonly (readonly [addresses: readonly [string, ...string[]], kept: readonly (string | null)[]])[] = [
+  [['shop@acme.com', 'ann@x.test'], []],
+  [['Shop@acme.com', 'ann@x.test'], ['Shop']],
+  [
+    ['shop@acme.com', 'ann@x.test', 'Bob.B+tag@x.test', 'eve@x.test'],
+    [null, null, 'Bob.B+tag'],
+  ],
+  [
+    ['SHOP@acme.com', 'ANN@x.test', 'bob@x.test', 'eVe@x.test'],
+    ['SHOP', 'ANN', null, 'eVe'],
+  ],
+]
+
+t.test('head: an address is spelled as its request wrote it', async (t) => {
+  for (const [addresses, kept] of SPELLED) {
+    const [sender, ...recipients] = addresses
+    const spellings = spellingsOf(
+      sender,
+      recipients.map((address) => ({ address })),
+    )
+    t.same(spellings, kept)
+    const head = unpackHead(packHead({ ...BARE, spellings }), recipients.length)
+    t.same(
+      addresses.map((address, place) => spelledAddress(head, place, address.toLowerCase())),
+      addresses,
+    )
+    t.same(
+      addresses.map((_, place) => spelledAddress(head, place, 'erased-x@erased.invalid')),
+      addresses.map(() => 'erased-x@erased.invalid'),
+      'another one by now',
+    )
+    t.same(
+      addresses.map((_, place) => spelledAddress(head, place, '')),
+      addresses.map(() => ''),
+      'gone',
+    )
+  }
+  const older = unpackHead('["Hi"]', 1)
+  t.equal(spelledAddress(older, 1, 'Ann@x.test'), 'Ann@x.test', 'a row of before shows its own')
+  t.equal(spelledAddress({ spellings: [null, 'ANN'] }, 1, 'Ann@x.test'), 'ANN@x.test', 'under a row of before')
+})
