@@ -41,12 +41,12 @@ const UNKNOWN_RECIPIENT = anyOf(
   '(user|recipient|mailbox|address|addressee|account|alias)( is| name)? (unknown|unrecognized|invalid|not (found|known|exist|valid|present))',
   '(user|recipient|mailbox|address|account|person)( \\S{1,64}| \\(@\\))? (unknown|not (found|known|exist)|unallocated)',
   'unknown (or illegal )?(alias|user|recipient|mailbox|address|account|local part)',
-  "(no|not?) such (a )?(user|mailbox|recipient|address|account|person|customer)|no mail-?box|isn't a valid",
+  "(no|not?) such (a )?(user|mailbox|recipient|address|account|person|customer)|no mail[- ]?box|isn't a valid",
   "(doesn't|does not|did not) have an? .{0,40}account|not a valid e?-?mail address|address no longer (valid|accepts)",
-  "(user|recipient|mailbox|address|account|that you tried to reach|email|@)( you .{0,40})? (does not|doesn't|do not|didn't) exist",
+  "(user|recipient|mailbox|address|account|that you tried to reach|email|@[\\])]?)( you .{0,40})? (does not|doesn't|do not|didn't) exist",
   'mailbox (unavailable|not available|not found)|(invalid|bad|incorrect) (recipient|mailbox|user|destination mailbox|address)',
   'not a (valid|known) (user|mailbox|recipient|address)|user (is )?invalid|not our customer|undeliverable address',
-  'address (could not be found|is (possibly )?incorrect)|marked as invalid|no longer (valid|exists|on server)|recipient rejected',
+  '(bad_|invalid_)(recipient|user|mailbox)|not an active (address|mailbox|account|user)|address (could not be found|is (possibly )?incorrect)|marked as invalid|not listed in .{0,40}(directory|address book)|no longer (here|exists)|no longer (valid|exists|on server)|recipient rejected',
   'utilisateur inconnu|destinataire (inconnu|invalide)|adresse .{0,40}(inconnue|invalide)',
   '(empf(ä|ae)nger|benutzer|adresse|postfach) .{0,30}(unbekannt|existiert nicht|nicht gefunden)',
   '(usuario|destinatario|buz(ó|o)n|cuenta) .{0,20}(desconocid|no existe|inexistente)|no existe .{0,20}(usuario|persona)',
@@ -64,7 +64,7 @@ const FULL = anyOf(
 )
 
 const SIZE = anyOf(
-  'message (is |was |size )?(too )?(large|big|long|exceeds)|size exceeds|exceeds .{0,40}\\bsize|maximum message size|too large for',
+  'message (is |was |size )?(too )?(large|big|long|exceeds)|size exceeds|exceed\\w* .{0,40}\\bsize|\\bsize .{0,20}(limit|exceed)|max(imum)? (message )?size|too large for',
 )
 
 const AUTHENTICATION = anyOf(
@@ -181,7 +181,7 @@ export const RULES: readonly Rule[] = [
   },
   {
     classification: 'InactiveMailbox',
-    text: /overquotaperm\b|\b(account|mailbox|user|recipient)\b[^.;]{0,60}\b(disabled|inactive|inactivity|suspended|closed|deactivated|discontinued|not activ(e|ated))\b|\b(disabled|inactive|suspended) ?(e?-?mail )?(account|mailbox|user|recipient|address)/i,
+    text: /overquotaperm\b|\b(account|mailbox|user|recipient)\b[^.;]{0,60}\b(disabled|inactive|inactivity|suspended|closed|deactivated|discontinued|not activ(e|ated))\b|\b(disabled|inactive|suspended|deactivated) ?(e?-?mail )?(account|mailbox|user|recipient|address)/i,
     not: /\bsend(er|ing)\b|\byour (account|domain|ip|server)/i,
     hard: true,
   },

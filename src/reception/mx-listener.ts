@@ -33,6 +33,8 @@ export interface ReceivedMail<Target> {
   /** Its first bytes. */
   readonly bytes: Buffer
   readonly targets: readonly Target[]
+  /** `MAIL FROM:<>`: a notification, which nobody answers (RFC 5321 4.5.5). */
+  readonly isNullSender: boolean
 }
 
 export interface MxHandlers<Target> {
@@ -193,7 +195,8 @@ async function onMail<Target>(
     if (received.stream.sizeExceeded) return { code: 552, text: '5.3.4 Message too big' }
     // Spec mx.loop
     if (countReceived(bytes) > RECEIVED_MAX) return { code: 554, text: '5.4.6 Too many hops: mail loops' }
-    return await handlers.mail({ bytes, targets })
+    const { mailFrom } = received.session.envelope
+    return await handlers.mail({ bytes, targets, isNullSender: mailFrom === false || mailFrom.address === '' })
   } finally {
     session.isBusy = false
   }

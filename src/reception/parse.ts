@@ -34,7 +34,10 @@ const ENTITIES: Readonly<Record<string, string>> = {
 /** Takes received bytes apart. Rejects where the parser gives up. */
 export async function parseMail(bytes: Uint8Array): Promise<ReportMail> {
   const mail = await simpleParser(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), OPTIONS)
-  return { headers: headersOf(mail), text: textOf(mail), parts: partsOf(mail) }
+  const parts = partsOf(mail)
+  const isReport = parts.some(({ contentType }) => contentType.endsWith('delivery-status'))
+  const raw = isReport ? {} : { raw: Buffer.from(bytes.subarray(0, TEXT_CHARS_MAX)).toString() }
+  return { headers: headersOf(mail), text: textOf(mail), parts, ...raw }
 }
 
 /** Subject and From are decoded (RFC 2047); all else is as it was written. */

@@ -102,13 +102,15 @@ async function judgeRecipient(
 }
 
 /** Each recipient has its own command; the first that cannot be told now puts the whole mail off. */
-async function takeMail(deps: ReturnedMailDeps, { bytes, targets }: ReceivedMail<MailTarget>): Promise<SmtpAnswer> {
-  const mail = await deps.room.parse(bytes)
-  if (mail === 'busy') return UNAVAILABLE
-  if (mail === 'unreadable') {
+async function takeMail(deps: ReturnedMailDeps, received: ReceivedMail<MailTarget>): Promise<SmtpAnswer> {
+  const { bytes, targets, isNullSender } = received
+  const parsed = await deps.room.parse(bytes)
+  if (parsed === 'busy') return UNAVAILABLE
+  if (parsed === 'unreadable') {
     deps.received('unreadable')
     return TAKEN
   }
+  const mail = { ...parsed, isNullSender }
   for (const target of targets) {
     const answer = target.kind === 'role' ? await takeArf(deps, mail) : await takeDsn(deps, mail, target.found)
     if (answer.code !== 250) return answer

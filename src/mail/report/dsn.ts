@@ -10,8 +10,9 @@
 
 import { classifyReply } from '../classify.ts'
 import { capText, formatReply, maskAddress, parseReply } from '../reply.ts'
-import { findFailure, isDelay } from './dsn-text.ts'
-import { parseFieldBlocks, partOf, type ReportMail } from './report-mail.ts'
+import { quotedReply } from '../reply-words.ts'
+import { findFailure, findReply, isDelay, isMailSystem } from './dsn-text.ts'
+import { headerOf, parseFieldBlocks, partOf, type ReportMail } from './report-mail.ts'
 
 /** What came back. */
 export type Dsn =
@@ -35,32 +36,54 @@ const EXPIRED_CLASS = 'MessageExpired'
 const STATUS = /\b([245])\.(\d{1,3})\.(\d{1,3})\b/
 /** RFC 3463 3.5: delivery time expired. */
 const EXPIRED_STATUS = /^[45]\.4\.7$/
+/** The mail says of itself that it is a report. */
+const REPORT_TYPE = /multipart\/report|delivery-status/i
 /** Actions after which delivery goes on, or has succeeded. */
 const GOES_ON: ReadonlySet<string> = new Set(['delayed', 'delivered', 'relayed', 'expanded'])
 
 /** Reads a mail. In: the recipient's address, masked in what is kept; '' where it is not known any more. */
 export function readDsn(mail: ReportMail, address: string): Dsn {
-  const report = partOf(mail, 'message/delivery-status', 'message/global-delivery-status')
-  const told = report === null ? null : readReport(report, address)
+  const report = partOf(mail, 'message/delivery-status', 'message/global-delivery-status') ?? looseReport(mail)
+  const told = report === null ? null : readReport(report, mail, address)
   if (told !== null) return told
   const failure = findFailure(mail)
   if (failure === null) return { kind: isDelay(mail) ? 'delay' : 'other' }
-  return failure.expired ? expired(failure.line, [address]) : refused(failure.line, [address])
+  return failure.expired ? expired(failure.line, address) : refused(failure.line, null, address)
+}
+
+/**
+ * The fields of a report that is no part of the mail: its boundary is another one than the header says, or it was attached as
+ * text. Only a mail system is believed: our own message may speak of bounces, and whoever answers it may quote it.
+ */
+function looseReport(mail: ReportMail): string | null {
+  const { raw = '' } = mail
+  const start = raw.search(/^(Final-Recipient|Original-Recipient|Action|Status):/im)
+  if (start < 0 || !(isMailSystem(mail) || REPORT_TYPE.test(headerOf(mail, 'content-type')))) return null
+  const [group] = parseFieldBlocks(raw.slice(start))
+  return group?.has('action') && group.has('final-recipient') ? raw.slice(start) : null
 }
 
 /** A delivery-status part (RFC 3464 2): null where no group of it tells of a recipient. */
-function readReport(text: string, address: string): Dsn | null {
+function readReport(text: string, mail: ReportMail, address: string): Dsn | null {
   const groups = parseFieldBlocks(text).filter((group) => group.has('action') || group.has('final-recipient'))
   if (groups.length === 0) return null
   const failed = groups.find((group) => actionOf(group) === 'failed')
   if (failed === undefined) return groups.some((group) => GOES_ON.has(actionOf(group))) ? { kind: 'delay' } : null
-  const masked = [address, ...addressesOf(failed)]
   const status = STATUS.exec(failed.get('status') ?? '')?.[0] ?? null
   const diagnostic = diagnosticOf(failed)
-  if (status?.startsWith('4') || (status !== null && EXPIRED_STATUS.test(status)))
-    return expired(diagnostic?.isReply ? diagnostic.line : lineOf(status, diagnostic), masked)
-  if (diagnostic?.isReply) return refused(diagnostic.line, masked)
-  return refused(lineOf(status, diagnostic), masked)
+  const code = diagnostic === null ? null : codeOf(diagnostic)
+  // A refusal for good is one, whatever class the reporting server gives it (a Postfix that bounces softly, a gateway).
+  if (code !== null && code >= 500 && !isExpiry(status, diagnostic)) return refused(diagnostic ?? '', status, address)
+  const line = code === null ? capText([status, diagnostic].filter(Boolean).join(' ')) : (diagnostic ?? '')
+  if (status?.startsWith('4') || isExpiry(status, diagnostic)) return expired(line, address)
+  const said = code === null && (status === null || /\.0\.0$/.test(status)) ? findReply(mail) : null
+  return refused(said ?? line, status, address)
+}
+
+/** RFC 3463 3.5: delivery time expired. A reply with a code of its own says something else. */
+function isExpiry(status: string | null, diagnostic: string | null): boolean {
+  const { enhanced } = parseReply(diagnostic ?? '')
+  return EXPIRED_STATUS.test(enhanced ?? status ?? '')
 }
 
 /** RFC 3464 2.3.3; some write another word, or none, where the status says enough. */
@@ -70,50 +93,43 @@ function actionOf(group: ReadonlyMap<string, string>): string {
   return !isKnown && (group.get('status') ?? '').trim().startsWith('5') ? 'failed' : action
 }
 
-/** RFC 3464 2.3.6: `smtp; 550 5.1.1 ...`. */
-function diagnosticOf(group: ReadonlyMap<string, string>): { line: string; isReply: boolean } | null {
+/** RFC 3464 2.3.6: `smtp; 550 5.1.1 ...` in one line; null for none. */
+function diagnosticOf(group: ReadonlyMap<string, string>): string | null {
   const value = group.get('diagnostic-code')
   if (value === undefined) return null
   const text = value.slice(value.indexOf(';') + 1).trim()
-  const line = formatReply(text.replace(/^(?:<[^>]{0,254}>\.{0,3}\s*|host\s\S{1,254}\ssaid:\s)/i, ''))
-  return { line, isReply: parseReply(line).code !== null }
+  return formatReply(text.replace(/^(?:<[^>]{0,254}>\.{0,3}\s*|host\s\S{1,254}\ssaid:\s|#)/i, ''))
 }
 
-function lineOf(status: string | null, diagnostic: { line: string } | null): string {
-  return capText([status, diagnostic?.line].filter(Boolean).join(' '))
+/** The reply code of a line, else of the reply that it quotes, as gateways do. */
+function codeOf(line: string): number | null {
+  return parseReply(line).code ?? parseReply(quotedReply(line) ?? '').code
 }
 
-/** Recipients by RFC 3464 2.3.1 and 2.3.2: another one than ours where mail was forwarded, and nobody's business. */
-function addressesOf(group: ReadonlyMap<string, string>): string[] {
-  return ['final-recipient', 'original-recipient']
-    .map((name) => (group.get(name) ?? '').replace(/^[^;]*;/, '').replace(/[<>\s]/g, ''))
-    .filter((text) => text.includes('@'))
-}
-
-function refused(line: string, addresses: readonly string[]): Dsn {
-  const { code } = parseReply(line)
-  if (code !== null && code < 500) return expired(line, addresses)
-  // Without a reply of SMTP the words alone decide; they are read as those of a refusal.
-  const asReply = code === null ? `550 ${line}` : line
-  const { classification, temporary, hard } = classifyReply({ phase: 'dot', response: asReply })
+/** In: what was said, and the status of the report (RFC 3463), which says more than a reply without an enhanced code. */
+function refused(line: string, status: string | null, address: string): Dsn {
+  const code = codeOf(line)
+  if (code !== null && code < 500) return expired(line, address)
+  const { classification, temporary, hard } = classifyReply({ phase: 'dot', response: asReply(line, status) })
   return {
     kind: 'bounce',
     code,
-    response: line === '' ? null : mask(line, addresses),
+    response: line === '' ? null : capText(maskAddress(line, address)),
     classification: line === '' ? 'Uncategorized' : classification,
     hard: hard && line !== '',
     expired: temporary,
   }
 }
 
-function expired(line: string, addresses: readonly string[]): Dsn {
-  const { code } = parseReply(line)
-  const response = line === '' ? null : mask(line, addresses)
-  return { kind: 'bounce', code, response, classification: EXPIRED_CLASS, hard: false, expired: true }
+/** A line as a reply that can be classified: without a code of SMTP its words are read as those of a refusal. */
+function asReply(line: string, status: string | null): string {
+  const { code, enhanced } = parseReply(line)
+  if (code === null) return `550 ${line}`
+  const isTold = status?.startsWith('5') === true && !/\.0\.0$/.test(status)
+  return enhanced === null && isTold ? `${code} ${status} ${line.slice(4)}` : line
 }
 
-function mask(line: string, addresses: readonly string[]): string {
-  let masked = line
-  for (const address of addresses) masked = maskAddress(masked, address)
-  return capText(masked)
+function expired(line: string, address: string): Dsn {
+  const response = line === '' ? null : capText(maskAddress(line, address))
+  return { kind: 'bounce', code: codeOf(line), response, classification: EXPIRED_CLASS, hard: false, expired: true }
 }

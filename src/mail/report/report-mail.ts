@@ -11,6 +11,10 @@ export interface ReportMail {
   /** All of the body that is shown as text; HTML without its tags where there is nothing else. */
   readonly text: string
   readonly parts: readonly ReportPart[]
+  /** The start of the mail as it was received, where no part of it is a report: a broken one may hide in it. */
+  readonly raw?: string
+  /** The envelope's sender is empty (RFC 5321 4.5.5). */
+  readonly isNullSender?: boolean
 }
 
 /** A part that is not shown as text. */

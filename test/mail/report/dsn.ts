@@ -63,6 +63,25 @@ const REPORTS: [name: string, status: string, expected: Partial<Dsn>][] = [
     { kind: 'bounce', code: null, hard: true, classification: 'InactiveMailbox' },
   ],
   [
+    'a 5xx reply under a 4.x status is a refusal',
+    group({ Action: 'failed', Status: '4.1.1', 'Diagnostic-Code': 'smtp; 550 5.1.1 unknown' }),
+    { kind: 'bounce', code: 550, classification: 'InvalidRecipient', hard: true, expired: false },
+  ],
+  [
+    'a reply without an enhanced code, which the status has',
+    group({ Action: 'failed', Status: '5.2.2', 'Diagnostic-Code': 'smtp; 550 mailbox unavailable' }),
+    { kind: 'bounce', code: 550, response: '550 mailbox unavailable', classification: 'QuotaIssues', hard: false },
+  ],
+  [
+    'the next server, quoted by a gateway',
+    group({
+      Action: 'failed',
+      Status: '5.0.0',
+      'Diagnostic-Code': "smtp; 5.1.0 - Unknown address error 552-'5.2.2 full'",
+    }),
+    { kind: 'bounce', code: 552, classification: 'QuotaIssues', hard: false },
+  ],
+  [
     'failed after 4.4.7',
     group({ Action: 'failed', Status: '4.4.7', 'Diagnostic-Code': 'smtp; 451 4.3.0 try later' }),
     { kind: 'bounce', code: 451, classification: 'MessageExpired', hard: false, expired: true },
@@ -178,6 +197,27 @@ const TEXTS: [name: string, mail: ReportMail, expected: Partial<Dsn>][] = [
     }),
     { kind: 'other' },
   ],
+  [
+    'a failure without a sender, of a name that no mail system has',
+    {
+      ...words('Undeliverable: Your order', `${ADA}: 550 5.1.1 unknown`, { from: 'Robot <robot@x.example>' }),
+      isNullSender: true,
+    },
+    { kind: 'bounce', code: 550, hard: true },
+  ],
+  [
+    'the same with a sender',
+    words('Undeliverable: Your order', `${ADA}: 550 5.1.1 unknown`, { from: 'Robot <robot@x.example>' }),
+    { kind: 'other' },
+  ],
+  [
+    'a person whose answer quotes a report of ours',
+    {
+      ...words('Re: Bounces', 'What is this?', { from: 'Ada <ada@example.net>' }),
+      raw: `Final-Recipient: rfc822; x@y.example\nAction: failed\nStatus: 5.1.1\n`,
+    },
+    { kind: 'other' },
+  ],
   ['nothing at all', { headers: [], text: '', parts: [] }, { kind: 'other' }],
 ]
 for (const [name, mail, expected] of TEXTS)
@@ -192,9 +232,17 @@ t.test('dsn: hostile text is read in bounded time', async (t) => {
     '<a@b> ',
     'Your message \n',
     'delivery delivery ',
+    'Action: ',
+    'Action: x\n',
+    'could not ',
+    '<<< 550 ',
+    'n\u00e3o ',
+    '\u043d\u0435 \u043c\u043e\u0436\u0435\u0442 ',
   ]) {
     const cpuMs = await cpuMsOf(() => {
       readDsn(words(piece.repeat(500), piece.repeat(20_000)), ADA)
+      readDsn({ ...words('x', 'x'), raw: piece.repeat(8000) }, ADA)
+      readDsn({ ...words('x', 'x'), raw: `Action: failed\n${piece.repeat(8000)}` }, ADA)
       readDsn(
         report(`Action: failed\r\nStatus: 5.1.1\r\nDiagnostic-Code: ${piece.repeat(10_000).replaceAll('\n', '')}`),
         ADA,
