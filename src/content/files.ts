@@ -12,6 +12,7 @@ import { randomBytes } from 'node:crypto'
 import { link, mkdir, open, readdir, readFile, rmdir, stat, unlink } from 'node:fs/promises'
 import { dirname, join, relative, sep } from 'node:path'
 import { makeFolderSync } from './folder-sync.ts'
+import { SEALED_FRAME_BYTES } from './frame.ts'
 import { type Front, failureOf, type Home, type SealedSpan } from './home.ts'
 import { ignoreAbsent, makeUnfinishedFiles } from './unfinished.ts'
 
@@ -20,7 +21,8 @@ const OWNER_ONLY = 0o600
 const ID_FILE = '.id'
 const UNFINISHED_FOLDER = 'tmp'
 const DAY = /^\d{8}$/
-const READ_BYTES = 256 * 1024
+/** One frame: what is read is held until its reader has taken it. */
+const READ_BYTES = SEALED_FRAME_BYTES
 /** Directories that are remembered to be there: those of every shard for some days. */
 const FOLDERS_MAX = 4096
 /** Removals of a day that are under way together. */

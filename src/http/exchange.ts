@@ -15,10 +15,11 @@ import type { Route } from '../../schemas/routes.ts'
 import { clientNetwork } from '../mail/ip-address.ts'
 import { admit, readKey, UNAUTHORIZED } from './admit.ts'
 import { type Content, readContent } from './body.ts'
+import { startDownload } from './download.ts'
 import { startFeed } from './feed.ts'
 import type { KeyOwner, ParsedKey } from './key.ts'
 import type { Desk, EdgeRequest, Handler, Head, Target } from './request.ts'
-import { type Answer, RATE_REFUSAL, type Reply, refuse, SIZE_REFUSAL } from './respond.ts'
+import { type Answer, type Download, RATE_REFUSAL, type Reply, refuse, SIZE_REFUSAL } from './respond.ts'
 import { type Wire, writeReply } from './wire.ts'
 
 const NOTHING = Buffer.alloc(0)
@@ -254,13 +255,35 @@ export class Exchange {
 
   #answer(answer: Answer): void {
     this.#isWorking = false
+    if ('read' in answer && !this.#isOver) {
+      this.#download(answer)
+      return
+    }
     this.#release()
     if (this.#isOver) return
     this.#isOver = true
     if ('close' in answer) this.#wire.close()
+    else if ('read' in answer) return
     else if (!('start' in answer)) this.#write(answer)
     else if (this.#head.isHead) this.#write({ status: 200, text: '', contentType: 'text/event-stream' })
     else this.#endFeed = startFeed(this.#wire, this.#desk, { feed: answer, requestId: this.#requestId })
+  }
+
+  /** The request is in hand until its last byte is, so that a stop waits for it. */
+  #download(download: Download): void {
+    this.#isOver = true
+    this.#drop()
+    const requestId = this.#requestId
+    this.#endFeed = startDownload(this.#wire, this.#desk, {
+      download,
+      requestId,
+      range: this.#head.headers.range,
+      isHead: this.#head.isHead,
+      done: (fault) => {
+        if (fault !== undefined) this.#logFault(fault, 'Answer was cut off')
+        this.#release()
+      },
+    })
   }
 
   #write(reply: Reply): void {

@@ -15,6 +15,8 @@ export interface RequestHeaders {
   forwardedFor: string
   /** Null where the header is absent: an empty one is refused. */
   idempotencyKey: string | null
+  /** '' also where it depends on a version of the content: none is told. */
+  range: string
 }
 
 /** What hands out headers, names in lower case. */
@@ -23,10 +25,12 @@ export interface HeaderSource {
 }
 
 let reading: RequestHeaders = makeHeaders()
+let isRangeVoid = false
 
 /** Copies the headers in one pass; only so can an empty Idempotency-Key be told from an absent one. */
 export function readHeaders(req: HeaderSource): RequestHeaders {
   reading = makeHeaders()
+  isRangeVoid = false
   req.forEach(readHeader)
   return reading
 }
@@ -52,6 +56,14 @@ function readHeader(name: string, value: string): void {
     case 'x-forwarded-for':
       reading.forwardedFor = reading.forwardedFor === '' ? value : `${reading.forwardedFor},${value}`
       break
+    case 'range':
+      if (!isRangeVoid) reading.range ||= value
+      break
+    case 'if-range':
+      // No answer has a validator, so none that is named holds. RFC 9110 13.1.5
+      isRangeVoid = true
+      reading.range = ''
+      break
     case 'idempotency-key':
       // Two of them name no one request: read as the empty key, which is refused.
       reading.idempotencyKey = reading.idempotencyKey === null ? value : ''
@@ -68,5 +80,6 @@ function makeHeaders(): RequestHeaders {
     isFramedTwice: false,
     forwardedFor: '',
     idempotencyKey: null,
+    range: '',
   }
 }

@@ -27,8 +27,18 @@ export interface Feed {
   start(sink: FeedSink): () => void
 }
 
+/** An answer of many bytes, which are read as the client takes them. Ranges are the wrapper's matter. */
+export interface Download {
+  /** Of the whole. */
+  readonly size: number
+  readonly contentType: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** Opens `length` bytes from `from` on. Called at most once; may throw while it is read, and is then cut off. */
+  read(from: number, length: number): AsyncIterable<Uint8Array>
+}
+
 /** What a handler answers; `close` ends the connection without an answer. */
-export type Answer = Reply | Feed | { readonly close: true }
+export type Answer = Reply | Feed | Download | { readonly close: true }
 
 const ROWS = new Map<string, (typeof REFUSALS)[number]>(REFUSALS.map((row) => [row.code, row]))
 /** Seconds after which a client may try again where the refusal cannot know. */

@@ -15,6 +15,10 @@ export interface Wire {
   /** False: what was written waits for the client. */
   write(text: string): boolean
   onWritable(call: () => boolean): Wire
+  /** Writes what the client takes of a body of `size` bytes. Out: whether it took all of the piece; whether the answer is over. */
+  tryEnd(piece: Uint8Array, size: number): [boolean, boolean]
+  /** Bytes of the body that were taken. */
+  getWriteOffset(): number
   end(body: string, close: boolean): Wire
   endWithoutBody(bytes?: number, close?: boolean): Wire
   cork(write: () => void): Wire
@@ -31,7 +35,8 @@ export interface WriteOptions {
 }
 
 const JSON_TYPE = '\r\nContent-Type: application/json'
-const STATUS_LINES: readonly string[] = Array.from({ length: 600 }, (_, status) => {
+/** Status lines by their number. */
+export const STATUS_LINES: readonly string[] = Array.from({ length: 600 }, (_, status) => {
   return `${status} ${STATUS_CODES[status] ?? 'Unknown'}`
 })
 

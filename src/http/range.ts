@@ -1,0 +1,28 @@
+/**
+ * range - which bytes of an answer a request wants (RFC 9110 14)
+ *
+ * One range of bytes. Several at once, another unit and what is none are as if nothing was asked: the whole is sent.
+ */
+
+/** Bytes from `from` on. */
+export interface ByteRange {
+  readonly from: number
+  readonly length: number
+}
+
+const DIGITS_MAX = 15
+
+/** The range of a `Range` header; null: the whole; `none`: nothing of it lies within `size` bytes. */
+export function parseRange(header: string, size: number): ByteRange | 'none' | null {
+  const [, first = '', last = ''] = /^bytes=[ \t]*(\d*)[ \t]*-[ \t]*(\d*)[ \t]*$/i.exec(header) ?? []
+  if (first.length > DIGITS_MAX || last.length > DIGITS_MAX) return null
+  if (first === '') {
+    if (last === '') return null
+    const length = Math.min(Number(last), size)
+    return length === 0 ? 'none' : { from: size - length, length }
+  }
+  const from = Number(first)
+  const end = last === '' ? size - 1 : Number(last)
+  if (last !== '' && end < from) return null
+  return from >= size ? 'none' : { from, length: Math.min(end, size - 1) - from + 1 }
+}
