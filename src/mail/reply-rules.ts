@@ -44,7 +44,7 @@ const UNKNOWN_RECIPIENT = anyOf(
   "(no|not?) such (a )?(user|mailbox|recipient|address|account|person|customer)|no mail[- ]?box|isn't a valid",
   "(doesn't|does not|did not) have an? .{0,40}account|not a valid e?-?mail address|address no longer (valid|accepts)",
   "(user|recipient|mailbox|address|account|that you tried to reach|email|@[\\])]?)( you .{0,40})? (does not|doesn't|do not|didn't) exist",
-  'mailbox (unavailable|not available|not found)|(invalid|bad|incorrect) (recipient|mailbox|user|destination mailbox|address)',
+  'mailbox (unavailable|not available|not found)|(invalid|bad|incorrect) (recipient|mailbox|user|destination mailbox)',
   'not a (valid|known) (user|mailbox|recipient|address)|user (is )?invalid|not our customer|undeliverable address',
   '(bad_|invalid_)(recipient|user|mailbox)|not an active (address|mailbox|account|user)|address (could not be found|is (possibly )?incorrect)|marked as invalid|not listed in .{0,40}(directory|address book)|no longer (here|exists)|no longer (valid|exists|on server)|recipient rejected',
   'utilisateur inconnu|destinataire (inconnu|invalide)|adresse .{0,40}(inconnue|invalide)',
@@ -58,20 +58,20 @@ const UNKNOWN_RECIPIENT = anyOf(
 
 const FULL = anyOf(
   'over ?-?quota|quota (is )?(full|exceeded|violation)|exceed\\w* .{0,30}\\bquota|\\bquota\\b',
-  '(mailbox|inbox|box|account|user) (is |was )?(too )?full|\\bfull\\b|out of storage|storage (space|allocation|limit|quota)|mailbox (size )?limit exc?ee|not enough (storage|space)',
+  "(mailbox|inbox|box|account|user) (is |was )?(too )?full|\\bfull\\b|\\bstorage\\b|(enough|disk|free|'s) space|space (has been|is) (used|full)|would exceed|maximum allowed|mailbox (size )?limit exc?ee|not enough (storage|space)",
   '\\bpleine?\\b|\\bsatur(é|e)e?\\b|archiv(é|e)e ou pleine|(postfach|mailbox|speicher\\S{0,10}) .{0,20}(voll|(ü|ue)berschritten)|\\blleno\\b|\\bllena\\b|cuota|\\bpien[oa]\\b|\\bcheia\\b|\\bcheio\\b|pe(ł|l)n[ay]\\b|\\bvol\\b|\\bfull\\b',
   'переполнен|квот|(邮箱|信箱|空间|容量|空間).{0,6}(满|滿|不足|超)|已满|いっぱい|容量',
 )
 
 const SIZE = anyOf(
-  'message (is |was |size )?(too )?(large|big|long|exceeds)|size exceeds|exceed\\w* .{0,40}\\bsize|\\bsize .{0,20}(limit|exceed)|max(imum)? (message )?size|too large for',
+  'message (is |was |size )?(too )?(large|big|long|exceeds)|size exceeds|exceed\\w* .{0,40}\\bsize|\\bsize .{0,20}(limit|exceed)|max(imum)? (message )?size|too (large|big)\\b|taille limite',
 )
 
 const AUTHENTICATION = anyOf(
   '\\bdmarc\\b|\\bdkim\\b|\\bspf\\b|\\bptr\\b|\\br ?dns\\b|reverse (dns|lookup|hostname)|cannot find your (reverse )?hostname',
   'unauthenticated|not authenticated|authenticat\\w* (is |level )?(required|failed|needed)|authentication (level|required)|proper authentication|smtp auth|must (be )?authenticate',
   '(starttls|\\btls\\b|encryption) .{0,20}(required|needed|mandatory)|must issue a? ?starttls|(require\\w*|need) (starttls|tls)\\b',
-  'spoof|sendernotauthenticated',
+  'spoof|sendernotauthenticated|\\bauthenticat|credential|password|certificate|\\bdane\\b|\\btlsa\\b|starttls|\\btls\\b|cipher',
 )
 
 const VIRUS = anyOf('virus|malware|infected|phish|trojan|\\bworm\\b')
@@ -88,16 +88,16 @@ const BLOCKED = anyOf(
 
 /** Who sends, and by what name or number. */
 const SENDER = anyOf(
-  "\\bsenders?('s)?\\b|\\bsending (domain|address|host|server|account|user)|mail ?from(:| ?<| @| (domain|address|host|command))|from (address|header|domain)|envelope (sender|from)|originator|return path|reverse.path|bounce address",
-  'exp(é|e)diteur|absender|remitente|mittente|remetente|отправител|发件人|送信者|nadawc',
+  "\\bsenders?('s)?\\b|\\bsending (domain|address|host|server|account|user)|mail ?from(:| ?<| @| (domain|address|host|command))|from (address|header|domain)|envelope (sender|from)|originator|return path|reverse.path|bounced? address|\\bmail from\\b(?! you\\b)|\\bfrom: |\\bbatv\\b|backscatter|unsigned dsn|\\bdsns\\b|not owned by|address used to send|address is not verified|invalid domain",
+  'exp(é|e)diteur|(é|e)metteur|absender|remitente|mittente|remetente|отправител|发件人|送信者|nadawc',
 )
 
 const CLIENT = anyOf(
-  '\\bhelo\\b|\\behlo\\b|client (host|address|ip|#|\\[)|\\byour (ip|host|server|domain|network|isp|mta|provider|system|account)\\b|connecting (host|ip|server|address)|source ip|adresse ip|\\bip address\\b|remote host name',
+  '\\bhelo\\b|\\behlo\\b|client (host|address|ip|#|\\[)|\\byour (ip|host|server|domain|network|isp|mta|provider|system|account)\\b|connecting (host|ip|server|address)|\\byour access\\b|source ip|adresse ip|\\bip address\\b|remote host name',
 )
 
 const RELAY = anyOf(
-  "\\brelay(ing)?\\b.{0,30}(denied|not (permitted|allowed)|prohibited|refused|rejected|disallowed|unable)|(unable|not permitted|not allowed|isn't allowed|refus\\w+|cannot|open) (to )?relay|rcpthosts|\\brelay access|we do(n't| not) relay|^551.{0,80}relay|not (a )?(local|relay) (domain|host)",
+  "\\brelay(ing)?\\b.{0,30}(denied|not (permitted|allowed)|prohibited|refused|rejected|disallowed|unable)|(unable|not permitted|not allowed|isn't allowed|refus\\w+|cannot|open) (to )?relay|rcpthosts?\\b|\\brelay access|we do(n't| not) (relay|handle)|\\b(as a|mail|to) relay\\b|\\brelaying\\b|gateway|non-?local e?-?mail|^551.{0,80}relay|not (a )?(local|relay) (domain|host)",
 )
 
 const RATE = anyOf(
@@ -106,7 +106,7 @@ const RATE = anyOf(
 )
 
 const PREFERENCE = anyOf(
-  "(does not|doesn't|do not|don't) (want|wish|accept)|(recipient|user) refuse|refuse[sd]? (due|by)\\b|refuses? to (accept|receive)|preferences?\\b|only (accepts?|accepting|receives?)|rejects? (mail|by filter)|rejected by (the )?(recipient|user)s?\\b|blocked by (the )?(recipient|user)|not (authori[sz]ed|permitted|allowed)|restrict|permission|opted? ?-?out|unsubscrib|whitelist|allow ?list|approved|members? only|challenge|not accepting (mail|messages) from",
+  "(does not|doesn't|do not|don't) (want|wish|accept)|(recipient|user) refuse|refuse[sd]? (due|by)\\b|refuses? to (accept|receive)|preferences?\\b|only (accepts?|accepting|receives?)|rejects? (mail|by filter)|rejected by (the )?(recipient|user)s?\\b|blocked by (the )?(recipient|user)|not (authori[sz]ed|permitted|allowed)|restrict|permission|opted? ?-?out|unsubscrib|whitelist|allow ?list|approved|members? only|challenge|not accepting (mail|messages) from|\\brules?\\b|protected by|user reject|not subscribed|non-?member|mailing list|captcha|organi[sz]ational settings|notauthorized",
 )
 
 const POLICY = anyOf(
@@ -114,7 +114,19 @@ const POLICY = anyOf(
 )
 
 const TEMPORARY = anyOf(
-  'temporar|try (it )?(again|later)|again later|please (re-?try|wait|resend)|resend|\\bretry\\b|\\bbusy\\b|at (this|the) (time|moment)|later time|for now|time-?out|timed out|momentan|vor(ü|ue)bergehend|temporairement|temporalmente|ult(é|e)rieurement|sp(ä|ae)ter|plus tard|m(á|a)s tarde|pi(ù|u) tardi|mais tarde|позже|稍后|稍後|しばらく',
+  'temporar|try (it )?(again|later)|again later|please (re-?try|wait|resend)|resend|\\bretry\\b|\\bbusy\\b|at (this|the) (time|moment)|later time|for now|time-?out|timed out|currently unavailable|service .{0,20}unavailable|momentan|vor(ü|ue)bergehend|temporairement|temporalmente|ult(é|e)rieurement|sp(ä|ae)ter|plus tard|m(á|a)s tarde|pi(ù|u) tardi|mais tarde|позже|稍后|稍後|しばらく',
+)
+
+/** How the two servers speak. */
+const PROTOCOL = anyOf(
+  '\\bcommands?\\b|before greeting|\\bprotocol\\b|send hello|unimplemented|not implemented|invalid (characters|arguments)|malformed|may not be repeated',
+)
+
+/** The way to the recipient, and the system that takes its mail. */
+const SYSTEM = anyOf(
+  '\\bloop(s|ed|ing)?\\b|hop count|too many hops|no route|(not |un)reachable|unrouteable|resolve route|could not connect|\\bconnections?\\b|service not (active|available)|incorrectly configured|insufficient|\\bresources?\\b|replicated|journal|(in|out)bounds? disabled|ambiguous|per transaction|storedriver|name server (reply|fail|error)|did not respond|no answer',
+  '(internal|config(uration)?|system|local|server|disk|database|ldap|write|read(ing)?) (server )?(error|fault|problem|failure)|error in processing|error while|while being processed|misconfigur|could not load|system call|transaction failed|create user output|permanent error',
+  '\\b(delivery|message|queue)\\b.{0,40}\\b(expired|queued?)\\b|expired after|time expired|giving up|numerous attempts|multiple retries|failing for|has been delayed|attempts will continue|not been collected|queue period|could not be delivered for more than|low priority',
 )
 
 const DNS_FAULT = anyOf(
@@ -128,7 +140,7 @@ export const NEUTRAL: readonly RegExp[] = [
   /\b(check|verify|correct|confirm|double-?check)\w*\b.{0,80}?\b(try|resend|send|retry)\w*( it| again| your| the| message| mail| e-?mail)*/gi,
   /\b(return(ed|ing)?|bounc(ed|ing)|sent back) (mail |message )?(back )?to (the )?sender\b|\bsender (must|should|has to) (check|verify|correct)/gi,
   /\bno longer (accept|valid|active|exist|in use|available)\w*( (any )?(mail|messages|e-?mail))?/gi,
-  /\bgateway-?time/gi,
+  /\bgiving up on \S{0,10}/gi,
   /\bdirectory (server )?(lookup|look-up)\b|\baddress lookup\b/gi,
   /\(in reply to [^)]{0,80}\)/gi,
   /\bname server: ?\S{0,10} ?(host|name)? not found/gi,
@@ -153,11 +165,18 @@ export const VETOES: readonly Veto[] = [
   { classification: 'RelayingIssues', text: RELAY },
   { classification: 'TransientFailure', text: TEMPORARY },
   { classification: 'InvalidSender', text: DNS_FAULT },
+  { classification: 'TransientFailure', text: SYSTEM },
+  { classification: 'ProtocolErrors', text: PROTOCOL },
   { classification: 'PolicyRelated', text: CLIENT },
   { classification: 'PolicyRelated', text: PREFERENCE },
+  // "Mailbox disabled, not accepting messages" is what 5.2.1 means (RFC 3463 3.3).
+  { classification: 'PolicyRelated', text: /\bnot accepting\b/i, not: /\bdisabled\b/i },
   // Exchange says "Recipient address rejected: Access denied" of who is not in its directory.
   { classification: 'PolicyRelated', text: POLICY, not: /^550 5\.4\.1 .{0,40}rejected ?: access denied/i },
-  { classification: 'ContentRelated', text: /\bcontent\b|\battachment/i },
+  {
+    classification: 'ContentRelated',
+    text: /\bcontent\b|\battachment|\bheaders?\b|\bmime\b|8-?bit|base64|fully.qualified|multiple addresses/i,
+  },
 ]
 
 export const RULES: readonly Rule[] = [
@@ -232,7 +251,7 @@ export const RULES: readonly Rule[] = [
   { classification: 'InactiveMailbox', text: /\b5\.2\.1\b|\b5\.7\.13\b|\b5\.1\.6\b/i, hard: true },
   {
     classification: 'InvalidRecipient',
-    text: /^55[013]( 5\.[10]\.\d+)?( .*\b(unknown|unavailable|no such|not found|not exist|invalid (user|recipient|mailbox|address)).*)?$/i,
+    text: /^55[013]( 5\.[10]\.\d+)?( .*\b(unknown|(mailbox|user|recipient|address) (is )?unavailable|no such|not found|not exist|invalid (user|recipient|mailbox|address)).*)?$/i,
     // Of a domain or a look-up it says nothing about the recipient.
     not: /\b(domain|dns)\b/i,
     phases: ['rcpt'],

@@ -77,8 +77,8 @@ export function isDelay(mail: ReportMail): boolean {
 
 /** An automatic answer of a person's account (RFC 3834 5) or a notice of reading is no bounce, whatever it quotes. */
 function isAnswer(mail: ReportMail): boolean {
-  if (partOf(mail, 'message/disposition-notification') !== null) return true
   if (isMailSystem(mail)) return false
+  if (partOf(mail, 'message/disposition-notification') !== null) return true
   const isAutomatic = /^auto-replied/i.test(headerOf(mail, 'auto-submitted')) || headerOf(mail, 'x-autoreply') !== ''
   return (
     isAutomatic ||
