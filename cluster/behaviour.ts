@@ -6,6 +6,8 @@
  * with everything else that its batch decided, or not at all.
  */
 
+import type { Pass } from './fence.ts'
+
 /** An entity. Its shard is in the id. */
 export interface Ref {
   readonly kind: string
@@ -273,7 +275,7 @@ export interface LaneType<Job = unknown, Outcome = unknown> {
   room(lane: string): number
   perform(job: Job, claim: PerformedClaim): Promise<Outcome>
   /** The outcome of what is done without waiting, in microseconds; undefined: it is not, and `perform` has it. */
-  performAtOnce?(job: Job, claim: Omit<PerformedClaim, 'signal'>): Outcome | undefined
+  performAtOnce?(job: Job, claim: Omit<PerformedClaim, 'signal' | 'pass'>): Outcome | undefined
 }
 
 /** The claim of an attempt. */
@@ -282,6 +284,8 @@ export interface PerformedClaim {
   readonly lane: string
   readonly attempt: number
   readonly signal: AbortSignal
+  /** What the fence is asked with, before the step that the world cannot take back. */
+  readonly pass: Pass
   /** What a serial lane will probably go on with: what that needs can be read ahead. It may never come. */
   readonly following?: string | null
 }

@@ -25,12 +25,12 @@ export interface FreedItem {
  */
 export function deadClaims(
   rows: ReadonlyMap<string, string>,
-  { worker, pump, isDead }: Pick<ItemContext, 'worker' | 'pump'> & { isDead(worker: string): boolean },
+  { worker, pump, isGone }: Pick<ItemContext, 'worker' | 'pump'> & { isGone(worker: string): boolean },
 ): FreedItem[][] {
   const items: FreedItem[] = []
   for (const [item, packed] of rows) {
     const row = parseClaim(packed)
-    if (row === null || row.worker === '' || row.worker === worker || !isDead(row.worker)) continue
+    if (row === null || row.worker === '' || row.worker === worker || !isGone(row.worker)) continue
     if (pump.typeOf(row.lane)?.claimsStand !== false) continue
     const afterMs = FREED_AFTER_MS[Math.min(row.claims, FREED_AFTER_MS.length - 1)] ?? 0
     items.push({ lane: row.lane, item, worker: row.worker, afterMs })

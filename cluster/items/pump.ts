@@ -2,10 +2,12 @@
  * pump - the effects of a process that are under way.
  *
  * Guarantees: nothing is performed before its claim is confirmed (`start` is called by the shard when its commit is);
- * no item is performed twice at once in this process; the room of a lane counts what is staged but not yet started.
+ * no item is performed twice at once in this process; the room of a lane counts what is staged but not yet started; an
+ * attempt whose pass is shut is cut, but for one that only waits for its final answer.
  */
 import type { LaneType } from '../behaviour.ts'
 import { assert } from '../fault.ts'
+import { Fence, makeFenceCells, type Pass } from '../fence.ts'
 
 /** A claim that a commit makes. */
 export interface Claim {
@@ -18,23 +20,43 @@ export interface Claim {
 }
 
 interface UnderWay {
-  readonly claim: Claim
+  readonly pass: Pass
   readonly abort: AbortController
 }
 
-type Report = (claim: Claim, outcome: unknown) => void
+/** Whose claim it is, and who hears its outcome. */
+export interface Started {
+  readonly shard: number
+  report(claim: Claim, outcome: unknown): void
+}
+
+export interface PumpDeps {
+  /** Hears of a `perform` that threw: its claim lapses by itself. */
+  failed(claim: Claim, error: unknown): void
+  /** By default one that nothing shuts. */
+  readonly fence?: Fence
+}
+
+/** Reason of a signal that cuts what has lost its claim, but not where only the final answer is missing. */
+export const LOST_CLAIM = 'the claim was lost'
+
+/** Thrown by a `perform` that could not begin, because the store is silent or the claim was lost: no fault of anybody. */
+export class NotPerformed extends Error {
+  override readonly name = 'NotPerformed'
+}
 
 export class Pump {
   private readonly types: ReadonlyMap<string, LaneType>
   private readonly underWay = new Map<string, UnderWay>()
   private readonly staged = new Map<string, number>()
-  private readonly failed: (claim: Claim, error: unknown) => void
+  private readonly failed: PumpDeps['failed']
+  private readonly fence: Fence
   private stopping = false
 
-  /** `failed` hears of a `perform` that threw: its claim lapses by itself. */
-  constructor(lanes: readonly LaneType[], failed: (claim: Claim, error: unknown) => void) {
+  constructor(lanes: readonly LaneType[], { failed, fence = new Fence(makeFenceCells(), () => 1) }: PumpDeps) {
     this.types = new Map(lanes.map((lane) => [lane.prefix, lane]))
     this.failed = failed
+    this.fence = fence
   }
 
   /** The family of a lane; undefined for `timers` and unknown ones. */
@@ -68,14 +90,15 @@ export class Pump {
   }
 
   /** Performs a confirmed claim and reports its outcome, of what need not wait before this returns. */
-  start(claim: Claim, report: Report): void {
+  start(claim: Claim, { shard, report }: Started): void {
     const type = this.typeOf(claim.lane)
     assert(type !== undefined, 'Claim in an unknown lane')
     if (this.underWay.has(claim.item)) return
     if (type.performAtOnce !== undefined && this.endsAtOnce(type.performAtOnce, claim, report)) return
     const abort = new AbortController()
-    this.underWay.set(claim.item, { claim, abort })
-    const perform = async (): Promise<unknown> => type.perform(claim.job, { ...claim, signal: abort.signal })
+    const pass = this.fence.passOf(shard)
+    this.underWay.set(claim.item, { pass, abort })
+    const perform = async (): Promise<unknown> => type.perform(claim.job, { ...claim, pass, signal: abort.signal })
     perform().then(
       (outcome) => {
         this.underWay.delete(claim.item)
@@ -89,7 +112,11 @@ export class Pump {
   }
 
   /** Whether a claim is performed without waiting; its outcome is then reported. */
-  private endsAtOnce(perform: NonNullable<LaneType['performAtOnce']>, claim: Claim, report: Report): boolean {
+  private endsAtOnce(
+    perform: NonNullable<LaneType['performAtOnce']>,
+    claim: Claim,
+    report: Started['report'],
+  ): boolean {
     let outcome: unknown
     try {
       outcome = perform(claim.job, claim)
@@ -105,6 +132,11 @@ export class Pump {
   /** Takes no more work. */
   close(): void {
     this.stopping = true
+  }
+
+  /** Cuts what has lost its claim. */
+  abortLost(): void {
+    for (const { pass, abort } of this.underWay.values()) if (this.fence.look(pass) === 'shut') abort.abort(LOST_CLAIM)
   }
 
   /** Cuts what is still under way. */

@@ -181,10 +181,14 @@ export abstract class ShardLoop {
   protected async send(flight: InFlight): Promise<void> {
     // In doubt, the same again past the store's memory bound: if it happened the answer is DUP, else it must have a verdict.
     const commit = flight.doubted ? { ...flight.commit, frees: true } : flight.commit
+    this.world.fence.commitSent(this.id)
     const verdict = await this.world.store.commit(commit)
     if (this.inFlight !== flight) return
     const answered = verdict.kind !== 'lost' && verdict.kind !== 'unsent'
-    if (answered) this.world.answered()
+    if (answered) {
+      this.world.fence.commitAnswered(this.id)
+      this.world.answered()
+    }
     if (verdict.kind === 'lost') flight.doubted = true
     const again = flight.doubted && (verdict.kind === 'lost' || verdict.kind === 'unsent' || verdict.kind === 'refused')
     if (!again) return this.settle(flight, verdict)

@@ -222,6 +222,8 @@ export class Shard extends ShardVerdicts {
   /** Someone else holds the shard: what is open here goes there, `first` before the rest. */
   drop(first: readonly Work[] = []): void {
     if (this.phase === 'gone') return
+    this.world.fence.lost(this.id)
+    this.world.pump.abortLost()
     this.leave(first)
     this.world.gone(this.id)
   }
@@ -254,7 +256,10 @@ export class Shard extends ShardVerdicts {
   protected startClaims(claims: readonly Claim[]): void {
     for (const claim of claims) {
       this.world.pump.release(claim.lane)
-      this.world.pump.start(claim, (done, outcome) => this.world.reported(this.id, done, outcome))
+      this.world.pump.start(claim, {
+        shard: this.id,
+        report: (done, outcome) => this.world.reported(this.id, done, outcome),
+      })
     }
   }
 
@@ -300,6 +305,7 @@ export class Shard extends ShardVerdicts {
     // What has ended here and is in doubt goes to the next owner as well: twice it counts once.
     const inDoubt = this.inFlight?.plan.works ?? []
     if (this.inFlight !== null) this.abandonFlight(this.inFlight)
+    this.world.fence.commitAnswered(this.id)
     const open = [...first, ...inDoubt, ...(this.next?.works ?? []), ...this.queue.drain()]
     this.inFlight = null
     this.next = null

@@ -4,6 +4,7 @@ import type { Clock } from '../clock.ts'
 import type { ShardLog } from '../cluster-log.ts'
 import type { FieldBudget } from '../facts/field-cache.ts'
 import type { EntityTable } from '../facts/memory.ts'
+import type { Fence } from '../fence.ts'
 import type { ClaimRules } from '../items/claim.ts'
 import type { Claim, Pump } from '../items/pump.ts'
 import type { Store } from '../store.ts'
@@ -18,13 +19,14 @@ export interface ShardWorld {
   readonly commands: ReadonlyMap<string, CommandType>
   readonly lanes: readonly LaneType[]
   readonly pump: Pump
+  readonly fence: Fence
   readonly worker: string
   readonly random: () => number
   /** Fields of hashes that the shards may remember together. */
   readonly fieldBudget: FieldBudget
   readonly rules?: ClaimRules
-  /** Whether a claim's worker is no more (its claims may be freed). */
-  isDead(worker: string): boolean
+  /** Whether a claim's worker is surely no more, or has been silent for so long that its claims may be freed. */
+  isGone(worker: string): boolean
   /** The store answered something. */
   answered(): void
   /** Another owner has the shard: asks that did not become true are his. */

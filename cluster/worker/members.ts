@@ -2,8 +2,11 @@
  * members - which workers live, judged by this process's own clock.
  *
  * A worker is dead when it has no record, when its record has not changed for ten seconds, when it has been silent for
- * three and a half and the store no longer knows its connection, or when its process on this machine is gone. A worker
- * whose own beats were late judges nobody by silence for ten seconds.
+ * three and a half and the store no longer knows its connection, or when its process on this machine is gone: its shards
+ * are for others. A worker whose own beats were late judges nobody by silence for ten seconds.
+ *
+ * Who is dead may only be frozen or cut off from the store, and then knows how its attempts ended. It is gone, and they are
+ * made again, when its process is known to be gone, when it has no record, or after a minute of silence.
  */
 import type { WorkerRecord } from '../store.ts'
 
@@ -11,27 +14,40 @@ const SILENT_MS = 10_000
 /** After so long the store is asked for the connection of who is silent: a beat may be late, but is sent every three seconds. */
 const SUSPECT_MS = 3_500
 const BEAT_LATE_MS = 6_000
+/** A freeze or a partition is mostly over by then; attempts of a machine that has vanished wait so long. */
+const CLAIMS_STAND_MS = 60_000
 
 interface Seen {
   readonly text: string
   readonly record: WorkerRecord
   readonly changedAtMs: number
-  /** Its process is gone, or its connection. */
+  /** Its process is known to be gone. */
   gone: boolean
+  /** The store no longer knew its connection when it had been silent for a while. */
+  cutOff: boolean
+}
+
+export interface MembersDeps {
+  /** Whether the process that a record names is known to be gone (same machine). */
+  readonly processGone?: ((record: WorkerRecord) => boolean) | undefined
+  /** How long claims of a silent worker stand; a minute. */
+  readonly claimsStandMs?: number | undefined
 }
 
 export class Members {
   private readonly me: string
   private readonly processGone: (record: WorkerRecord) => boolean
+  private readonly claimsStandMs: number
   private seen = new Map<string, Seen>()
   private punctualSinceMs: number | null = null
   private notedAtMs = 0
   private takersBefore = ''
   private calmAtMs = Number.POSITIVE_INFINITY
 
-  constructor(me: string, processGone: (record: WorkerRecord) => boolean) {
+  constructor(me: string, { processGone = () => false, claimsStandMs = CLAIMS_STAND_MS }: MembersDeps = {}) {
     this.me = me
     this.processGone = processGone
+    this.claimsStandMs = claimsStandMs
   }
 
   /** Takes in all records, read at `atMs` (monotonic). */
@@ -43,7 +59,7 @@ export class Members {
       const before = this.seen.get(worker)
       const same = before !== undefined && before.text === text
       const record = same ? before.record : (JSON.parse(text) as WorkerRecord)
-      const kept = same ? before : { text, record, changedAtMs: atMs, gone: false }
+      const kept = same ? before : { text, record, changedAtMs: atMs, gone: false, cutOff: false }
       kept.gone ||= worker !== this.me && this.processGone(record)
       seen.set(worker, kept)
     }
@@ -59,7 +75,7 @@ export class Members {
     return this.silent(atMs, runId).map(({ record }) => record.clientId)
   }
 
-  /** Of the connections asked for, the store knows `connected`: who has none, and has stayed silent, is gone. */
+  /** Of the connections asked for, the store knows `connected`: who has none, and has stayed silent, is dead. */
   asked(
     clients: readonly number[],
     connected: ReadonlySet<number>,
@@ -67,7 +83,7 @@ export class Members {
   ): void {
     for (const seen of this.silent(atMs, runId)) {
       const { clientId } = seen.record
-      if (clients.includes(clientId) && !connected.has(clientId)) seen.gone = true
+      if (clients.includes(clientId) && !connected.has(clientId)) seen.cutOff = true
     }
   }
 
@@ -75,10 +91,14 @@ export class Members {
   isDead(worker: string, atMs: number): boolean {
     if (worker === this.me) return false
     const seen = this.seen.get(worker)
-    if (seen === undefined || seen.gone) return true
-    const fresh = atMs - this.notedAtMs <= BEAT_LATE_MS // After a pause, timers run before the records are read again.
-    const punctual = fresh && this.punctualSinceMs !== null && atMs - this.punctualSinceMs >= SILENT_MS
-    return punctual && atMs - seen.changedAtMs >= SILENT_MS
+    return seen === undefined || seen.gone || seen.cutOff || this.isSilent(seen, atMs, SILENT_MS)
+  }
+
+  /** Whether what a worker had claimed may be performed by others. The empty name is nobody. */
+  isGone(worker: string, atMs: number): boolean {
+    if (worker === this.me) return false
+    const seen = this.seen.get(worker)
+    return seen === undefined || seen.gone || this.isSilent(seen, atMs, this.claimsStandMs)
   }
 
   /** Whether a worker had a record when they were last read. */
@@ -111,15 +131,27 @@ export class Members {
     return atMs - this.calmAtMs
   }
 
-  /** Every worker with a record that is dead. */
-  dead(atMs: number): string[] {
-    return [...this.seen.keys()].filter((worker) => this.isDead(worker, atMs))
+  /** Every worker with a record that is gone. */
+  gone(atMs: number): string[] {
+    return [...this.seen.keys()].filter((worker) => this.isGone(worker, atMs))
+  }
+
+  /** Other workers whose claims stand. */
+  performing(atMs: number): string[] {
+    return [...this.seen.keys()].filter((worker) => worker !== this.me && !this.isGone(worker, atMs))
+  }
+
+  /** A record that has not changed for `ms`, looked at by one who was punctual all that time. */
+  private isSilent({ changedAtMs }: Seen, atMs: number, ms: number): boolean {
+    const fresh = atMs - this.notedAtMs <= BEAT_LATE_MS // After a pause, timers run before the records are read again.
+    const punctual = fresh && this.punctualSinceMs !== null && atMs - this.punctualSinceMs >= SILENT_MS
+    return punctual && atMs - changedAtMs >= ms
   }
 
   private silent(atMs: number, runId: string): Seen[] {
     return [...this.seen].flatMap(([worker, seen]) => {
-      const isSilent = worker !== this.me && !seen.gone && atMs - seen.changedAtMs >= SUSPECT_MS
-      return isSilent && seen.record.runId === runId ? [seen] : []
+      const mayAsk = worker !== this.me && !seen.gone && !seen.cutOff && atMs - seen.changedAtMs >= SUSPECT_MS
+      return mayAsk && seen.record.runId === runId ? [seen] : []
     })
   }
 }

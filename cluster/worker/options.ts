@@ -2,6 +2,7 @@
 import type { Behaviours } from '../behaviour.ts'
 import type { Clock } from '../clock.ts'
 import type { ClusterLog } from '../cluster-log.ts'
+import type { Fence } from '../fence.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { ShardWorld } from '../shard/world.ts'
 import type { Store, WorkerRecord } from '../store.ts'
@@ -22,10 +23,14 @@ export interface WorkerOptions {
   /** This process, for its record; asked at each heartbeat, because connections come and go. */
   readonly identity: () => Identity
   readonly clock?: Clock
+  /** Shared with the threads that perform; by default one of its own. */
+  readonly fence?: Fence
   /** Fields of hashes that the shards may remember together. */
   readonly fieldsMax?: number
   /** Whether the process that a record names is known to be gone (same machine). */
   processGone?(record: WorkerRecord): boolean
+  /** How long claims of a silent worker stand; a minute. */
+  readonly claimsStandMs?: number
   /** Told of each confirmed commit: its duration in ms and how many works it held. */
   committed?(ms: number, works: number): void
   /** The store stands before commits that this worker had confirmed: so many are gone. */

@@ -9,7 +9,8 @@ import { type Clock, makeClock } from '../clock.ts'
 import { makeShardLog, nameOfError } from '../cluster-log.ts'
 import { newCmdId } from '../cmd-id.ts'
 import { assert } from '../fault.ts'
-import { type Claim, Pump } from '../items/pump.ts'
+import { Fence, makeFenceCells } from '../fence.ts'
+import { type Claim, NotPerformed, Pump } from '../items/pump.ts'
 import { ASK_LIFE_MS, Shard } from '../shard/shard.ts'
 import type { ShardWorld } from '../shard/world.ts'
 import type { Listening } from '../store.ts'
@@ -54,6 +55,7 @@ export class Worker {
   private readonly options: WorkerOptions
   private readonly clock: Clock
   private readonly world: ShardWorld
+  private readonly fence: Fence
   private readonly members: Members
   private readonly commands: ReadonlyMap<string, CommandType>
   private readonly pump: Pump
@@ -63,6 +65,8 @@ export class Worker {
   private readonly stuck: StuckCount
   private listening: Listening | null = null
   private living: readonly string[] = []
+  /** Others that may still perform what they had claimed. */
+  private performing: readonly string[] = []
   private beats = 0
   private commits = 0
   private answeredAtMs: number
@@ -79,11 +83,17 @@ export class Worker {
     this.clock = options.clock ?? makeClock()
     this.id = newCmdId(this.clock.nowMs(), options.random)
     this.answeredAtMs = this.clock.monotonicMs()
-    this.members = new Members(this.id, options.processGone ?? (() => false))
+    this.members = new Members(this.id, options)
     this.commands = new Map(options.behaviours.commands.map((type) => [type.name, type]))
-    this.pump = new Pump(options.behaviours.lanes, (claim, error) =>
-      options.log.error({ lane: claim.lane, item: claim.item, error: nameOfError(error) }, 'An effect threw'),
-    )
+    this.fence = options.fence ?? new Fence(makeFenceCells(), () => this.clock.monotonicMs() + 1)
+    this.pump = new Pump(options.behaviours.lanes, {
+      fence: this.fence,
+      failed: ({ lane, item }, error) => {
+        const facts = { lane, item, error: nameOfError(error) }
+        if (error instanceof NotPerformed) options.log.warn(facts, 'An attempt was not begun: it is made again later')
+        else options.log.error(facts, 'An effect threw')
+      },
+    })
     this.remote = new RemoteAsks({ store, clock: this.clock, worker: this.id, random: options.random })
     this.sender = new OutcomeSender({ store, clock: this.clock, random: options.random })
     this.stuck = new StuckCount()
@@ -204,10 +214,11 @@ export class Worker {
       commands: this.commands,
       lanes: behaviours.lanes,
       pump: this.pump,
+      fence: this.fence,
       worker: this.id,
       random,
       fieldBudget: { left: this.options.fieldsMax ?? FIELDS_MAX },
-      isDead: (worker) => this.members.isDead(worker, this.clock.monotonicMs()),
+      isGone: (worker) => this.members.isGone(worker, this.clock.monotonicMs()),
       answered: () => {
         this.answeredAtMs = this.clock.monotonicMs()
       },
@@ -235,8 +246,10 @@ export class Worker {
     const sentAtMs = this.clock.monotonicMs()
     this.beats += 1
     const record = { ...identity(), beats: this.beats, takesShards, isLeaving: this.isLeaving }
+    const fencedAtMs = this.fence.beatSent()
     const beat = await store.heartbeat({ worker: this.id, record })
     if (beat.kind === 'failed') return false
+    if (this.fence.beatAnswered(fencedAtMs)) this.pump.abortLost()
     this.answeredAtMs = this.clock.monotonicMs()
     this.stuck.beat(this.answeredAtMs)
     this.clock.set(beat.nowMs, sentAtMs)
@@ -265,17 +278,19 @@ export class Worker {
 
   /** What a worker that is no more had claimed may lie in any shard. */
   private compareLiving(): void {
-    const living = this.members.others(this.clock.monotonicMs())
-    const someDied = this.living.some((worker) => !living.includes(worker))
-    this.living = living
-    if (someDied) for (const shard of this.holdings.shards.values()) shard.workerDied()
+    const atMs = this.clock.monotonicMs()
+    const performing = this.members.performing(atMs)
+    const someWent = this.performing.some((worker) => !performing.includes(worker))
+    this.living = this.members.others(atMs)
+    this.performing = performing
+    if (someWent) for (const shard of this.holdings.shards.values()) shard.workerDied()
   }
 
   private async checkShards(): Promise<void> {
     if (this.stopped || this.isSettled()) return
     await this.holdings.check()
     if (this.stopped) return
-    for (const worker of this.members.dead(this.clock.monotonicMs())) await this.options.store.retire(worker)
+    for (const worker of this.members.gone(this.clock.monotonicMs())) await this.options.store.retire(worker)
   }
 
   /** Alone, with every shard running: nothing to look at, but for now and then, in case the store has lost something. */

@@ -11,13 +11,22 @@
  */
 
 import type { LaneType } from '../../cluster/behaviour.ts'
+import type { Pass } from '../../cluster/fence.ts'
+import { NotPerformed } from '../../cluster/items/pump.ts'
 import { type Route, relayRoute } from '../dns/mx-route.ts'
 import { parseEnvelope } from '../mail/address.ts'
 import { makeUnasked } from '../mail/classify.ts'
 import { makeDeferred, makeReturned, type Outcome } from '../mail/outcome.ts'
 import { type BudgetOrder, makeByteBudget } from './byte-budget.ts'
 import type { Given, Sites } from './sites.ts'
-import { bodyChars, type MailOutcome, type RunMail, TOO_LATE, type TransmitJob } from './thread/thread-job.ts'
+import {
+  bodyChars,
+  type MailOutcome,
+  makeUnperformed,
+  type RunMail,
+  TOO_LATE,
+  type TransmitJob,
+} from './thread/thread-job.ts'
 import type { Way } from './thread/transmit.ts'
 
 /** Attempts whose route is being looked up. */
@@ -48,11 +57,12 @@ export interface DispatchOrder {
   /** Bytes of the message's attachments. */
   readonly bytes: number
   readonly signal: AbortSignal
+  readonly pass: Pass
 }
 
 /** What is transmitted; the dispatch adds the recipient and the way. */
 export type Dispatched = Pick<TransmitJob, 'message'> & {
-  readonly transmit: Omit<TransmitJob['transmit'], 'recipient' | 'way' | 'sharers'>
+  readonly transmit: Omit<TransmitJob['transmit'], 'recipient' | 'way' | 'sharers' | 'pass'>
 }
 
 /** Reads the message once there is a place for it, or says why there is none to send. */
@@ -101,7 +111,7 @@ export function makeDispatch({ sites, findRoute, run, after = afterMs }: Dispatc
   return {
     room: (destination) =>
       Math.min(ROUTING_MAX - routingAll, sites.room(destination) - (routing.get(destination) ?? 0)),
-    async send({ address, destination, bytes, signal: parent }, prepare) {
+    async send({ address, destination, bytes, signal: parent, pass }, prepare) {
       const envelope = parseEnvelope(address)
       if (envelope === null) return { ...makeUnasked('bad-address'), sizeBytes: null }
       const route = await routeOf(destination, envelope.domain)
@@ -114,9 +124,9 @@ export function makeDispatch({ sites, findRoute, run, after = afterMs }: Dispatc
           run: async (given) => {
             const who = { site: route.site, isRelay: route.isRelay, isProven: given.isProven }
             const perform = async () => {
-              const ready = await prepare(signal)
+              const ready = await orCut(prepare(signal), signal)
               if ('result' in ready) return ready
-              const transmit = { ...ready.transmit, recipient, way: wayOf(route, given), sharers: given.sharers }
+              const transmit = { ...ready.transmit, recipient, way: wayOf(route, given), sharers: given.sharers, pass }
               const job = { message: ready.message, transmit }
               // How long the texts are is known only now.
               return within(bodyChars(ready.message), who, () => run(job, signal))
@@ -126,6 +136,16 @@ export function makeDispatch({ sites, findRoute, run, after = afterMs }: Dispatc
         })
       return withinTime(parent, attempt, after)
     },
+  }
+}
+
+/** What was cut off while the store was asked, or had no answer of it, goes back to its lane like any attempt that is cut off. */
+async function orCut(preparing: ReturnType<Prepare>, signal: AbortSignal): ReturnType<Prepare> {
+  try {
+    return await preparing
+  } catch (error) {
+    if (signal.aborted || error instanceof NotPerformed) return makeUnperformed('attempt was cut off')
+    throw error
   }
 }
 
@@ -149,7 +169,7 @@ async function withinTime(
   let isUnderWay = false
   let isWaitOver = false
   let isLate = false
-  const abort = () => cut.abort()
+  const abort = () => cut.abort(parent.reason)
   const endWait = () => {
     isWaitOver = true
     if (!isUnderWay) cut.abort()

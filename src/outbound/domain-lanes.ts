@@ -7,7 +7,7 @@
  * Spec domain.schedule, domain.notice
  */
 
-import type { LaneType } from '../../cluster/behaviour.ts'
+import type { LaneType, PerformedClaim } from '../../cluster/behaviour.ts'
 import { CHECK_LANE, type CheckJob, checkOutcome, prepareCheck } from '../actors/domain/domain-check.ts'
 import {
   NOTICE_LANE,
@@ -60,7 +60,7 @@ export function makeDomainLanes(deps: DomainLaneDeps): LaneType[] {
     claimsStand: false,
     prepare: prepareNotice,
     outcome: noticeOutcome,
-    ...makeRoom(NOTICES_MAX, (job, { signal }) => tell(deps, job, signal)),
+    ...makeRoom(NOTICES_MAX, (job, { signal, pass }) => tell(deps, job, { signal, pass })),
   }
   return [check as LaneType, notice as LaneType]
 }
@@ -85,7 +85,11 @@ function makeRoom<Job, Outcome>(
 }
 
 /** Tells one administrator, or the operator where there is none. */
-async function tell(deps: DomainLaneDeps, job: NoticeJob, signal: AbortSignal): Promise<NoticeOutcome> {
+async function tell(
+  deps: DomainLaneDeps,
+  job: NoticeJob,
+  claim: Pick<PerformedClaim, 'signal' | 'pass'>,
+): Promise<NoticeOutcome> {
   const { kind, domain, atMs, address } = job
   const named = { kind, domain: domain.domain, domainId: domain.domainId, accountId: domain.accountId }
   if (address === null) {
@@ -107,7 +111,7 @@ async function tell(deps: DomainLaneDeps, job: NoticeJob, signal: AbortSignal): 
     copies: 1,
   }
   const destination = address.slice(address.lastIndexOf('@') + 1).toLowerCase()
-  const order = { address, destination, bytes: 0, signal }
+  const order = { address, destination, bytes: 0, ...claim }
   const { result, code, response } = await deps.dispatch.send(order, async () => ({ message, transmit }))
   if (result === 'bounced') deps.log.warn({ ...named, code }, 'A notice to an administrator was refused')
   // One that was not made is made again by the schedule, like one that was put off.

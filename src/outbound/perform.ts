@@ -12,7 +12,9 @@
 
 import { setTimeout as pause } from 'node:timers/promises'
 import type { LaneType } from '../../cluster/behaviour.ts'
+import type { Pass } from '../../cluster/fence.ts'
 import { shardOf } from '../../cluster/id.ts'
+import { NotPerformed } from '../../cluster/items/pump.ts'
 import { type DeliveryOutcome, deliveryOutcome, reportOutcome } from '../actors/message/attempted.ts'
 import { type DeliveryJob, type JobMessage, prepareDelivery } from '../actors/message/prepare-attempt.ts'
 import { makeUnasked } from '../mail/classify.ts'
@@ -105,9 +107,9 @@ export function makeLanes(deps: LaneDeps): LaneType[] {
     deps.metrics.attempted(outcome)
     return reportSimulated(deps, job, outcome)
   }
-  const transmit: LaneType<DeliveryJob, DeliveryOutcome>['perform'] = async (job, { lane, item, signal }) => {
+  const transmit: LaneType<DeliveryJob, DeliveryOutcome>['perform'] = async (job, { lane, item, signal, pass }) => {
     const { recipients: copies } = parseItem(item)
-    const outcome = await transmitJob(deps, job, { lane, copies, signal })
+    const outcome = await transmitJob(deps, job, { lane, copies, signal, pass })
     deps.metrics.attempted(outcome)
     deps.attempted({ messageId: job.message.messageId, domain: destinationOf(lane), outcome })
     return reporterOf(deps, job)(outcome, retryOf(outcome))
@@ -175,10 +177,10 @@ function reportSimulated(deps: LaneDeps, job: DeliveryJob, outcome: MailOutcome)
 function transmitJob(
   deps: LaneDeps,
   job: DeliveryJob,
-  { lane, copies, signal }: { lane: string; copies: number; signal: AbortSignal },
+  { lane, copies, signal, pass }: { lane: string; copies: number; signal: AbortSignal; pass: Pass },
 ): Promise<MailOutcome> {
   const bytes = job.message.attachments.reduce((sum, { size }) => sum + size, 0)
-  const order = { address: job.recipient.address, destination: destinationOf(lane), bytes, signal }
+  const order = { address: job.recipient.address, destination: destinationOf(lane), bytes, signal, pass }
   return deps.dispatch.send(order, async (signal) => {
     const message = messageAtHand(job.message, deps.senderId) ?? (await readMessage(deps, job.message, signal))
     if (message === null) return unbuildable()
@@ -286,5 +288,5 @@ async function readPatiently<Value>(read: () => Promise<Value | undefined>, sign
     if (value !== undefined) return value
     await pause(READ_STEP_MS, undefined, { signal })
   }
-  throw new Error('The store did not answer')
+  throw new NotPerformed('The store did not answer')
 }

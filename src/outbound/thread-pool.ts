@@ -7,7 +7,8 @@
 
 import { setMaxListeners } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import type { Fence } from '../process/fence.ts'
+import type { Fence } from '../../cluster/fence.ts'
+import { LOST_CLAIM } from '../../cluster/items/pump.ts'
 import { monotonicMs } from '../process/fence.ts'
 import { parseRelayUrl } from './thread/relay.ts'
 import {
@@ -31,12 +32,12 @@ export interface MailThreadsOptions {
   /** Threads; one where the machine has two cores or fewer. */
   readonly size: number
   readonly smtp: SmtpSettings
-  /** See `fence.ts`: until it is marked, no message is finished. */
+  /** Until its first heartbeat no message is finished. */
   readonly fence: Fence
 }
 
 export interface MailThreads {
-  /** Performs one attempt; the signal cuts it off, with `TOO_LATE` only before its final dot. Never rejects. A site's attempts are all in one thread. */
+  /** Performs one attempt; the signal cuts it off, with `TOO_LATE` and `LOST_CLAIM` only before its final dot. Never rejects. A site's attempts are all in one thread. */
   run(job: MailJob, signal: AbortSignal): Promise<MailOutcome>
   /** Jobs under way. */
   pending(): number
@@ -71,7 +72,10 @@ export function createMailThreads(options: MailThreadsOptions): MailThreads {
   const dataOf = (index: number): ThreadData => {
     // Together exactly as many as are allowed; a thread without any is given nothing for the relay.
     const relayConnections = Math.floor((smtp.relayConnections + size - 1 - index) / size)
-    return { fence: options.fence, smtp: { ...smtp, relayConnections, connectionsMax: share(smtp.connectionsMax) } }
+    return {
+      fence: options.fence.cells,
+      smtp: { ...smtp, relayConnections, connectionsMax: share(smtp.connectionsMax) },
+    }
   }
   const threads = Array.from({ length: size }, (_, index) => makeThread(dataOf(index)))
   let isClosing = false
@@ -151,7 +155,12 @@ function start(thread: Thread): boolean {
 
 function dispatch(thread: Thread, entry: { id: number; job: MailJob }, signal: AbortSignal): Promise<MailOutcome> {
   return new Promise((resolve) => {
-    const onAbort = () => post(thread, { kind: 'cancel', id: entry.id, sparesDot: signal.reason === TOO_LATE })
+    const onAbort = () =>
+      post(thread, {
+        kind: 'cancel',
+        id: entry.id,
+        sparesDot: signal.reason === TOO_LATE || signal.reason === LOST_CLAIM,
+      })
     // One signal may stand for any number of jobs.
     setMaxListeners(0, signal)
     thread.pending.set(entry.id, (outcome) => {

@@ -6,8 +6,8 @@
  */
 
 import { availableParallelism } from 'node:os'
+import type { Fence } from '../../cluster/fence.ts'
 import type { Config } from '../process/config.ts'
-import type { Fence } from '../process/fence.ts'
 import type { Log } from '../process/log.ts'
 import type { Simulator } from './simulate.ts'
 import { SMTP_TIMEOUTS } from './thread/converse.ts'

@@ -8,6 +8,7 @@
 import { existsSync } from 'node:fs'
 import { newCmdId } from '../../cluster/cmd-id.ts'
 import { type EmbeddedRedis, startEmbeddedRedis } from '../../cluster/embedded/embedded.ts'
+import type { Fence } from '../../cluster/fence.ts'
 import { SHARDS } from '../../cluster/id.ts'
 import { WORKERS_KEY } from '../../cluster/keyspace.ts'
 import { connectRedisStore, type RedisStore } from '../../cluster/redis/store.ts'
@@ -29,7 +30,7 @@ import { makeSigningKeyFinder, openServiceKey } from '../outbound/signing-keys.t
 import type { SigningKey } from '../outbound/thread/sign.ts'
 import { type MailRoom, makeMailRoom, type SmtpChanges } from '../outbound/threads.ts'
 import type { Config } from '../process/config.ts'
-import { createFence, type Fence, fenceStore, markDisconnected, mayFinish, monotonicMs } from '../process/fence.ts'
+import { monotonicMs, openFence } from '../process/fence.ts'
 import { isProcessGone, processIdentity } from '../process/identity.ts'
 import type { Log } from '../process/log.ts'
 import { type Metrics, makeMetrics } from '../process/metrics.ts'
@@ -91,7 +92,7 @@ export async function openParts(
   if (isOwn && !existsSync(dataDir)) log.info({ dataDir }, 'No installation is there yet: making a new one')
   const secrets = makeSecrets(openSecret(dataDir, config.secretKey))
   const embedded = isOwn ? await startEmbeddedRedis({ dataDir, durability, log, onDown: noted, onUp: noted }) : null
-  const fence = createFence()
+  const fence = openFence()
   const address = embedded?.socketPath ?? (config.redisUrls[0] as string)
   const onStoreUp = new Set<() => void>()
   const store = await openStore({ address, config, log, fence, secretCheck: secrets.check, end, onStoreUp }).catch(
@@ -200,7 +201,7 @@ async function openStore({
         if (reason !== null) stopFor(reason, 'The store is another one than before: stopping')
       })
     },
-    onDown: () => markDisconnected(fence),
+    onDown: () => fence.disconnected(),
     onRefused: (error) => stopFor(error.message, 'The store breaks the durability level: stopping'),
   })
   const { dataDir } = config
@@ -256,11 +257,12 @@ export async function openWorker(parts: Parts, { room, makeShard }: WorkerChange
   const clock = { nowMs: (): number => Date.now() }
   const posts = parts.webhooks.lane({
     nowMs: () => clock.nowMs(),
-    mayPost: () => mayFinish(fence),
+    mayPost: (pass) => fence.look(pass),
     ...(room !== undefined && { room }),
   })
   const worker = await startWorker({
-    store: fenceStore(store, fence),
+    store,
+    fence,
     behaviours: { ...BEHAVIOURS, lanes: [...lanes, ...domainLanes, posts, makeUnlinkLane(parts.contents)] },
     log,
     shards: SHARDS,

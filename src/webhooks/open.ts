@@ -8,7 +8,7 @@ import type { Config } from '../process/config.ts'
 import type { Metrics } from '../process/metrics.ts'
 import type { Reader } from '../views/key.ts'
 import { type EventReader, makeEventReader } from '../views/message/event.ts'
-import { makePostLane, Standings } from './perform.ts'
+import { makePostLane, type PostDeps, Standings } from './perform.ts'
 import type { Poster } from './post.ts'
 import { makeWebhookSecrets, type WebhookSecrets } from './secrets.ts'
 
@@ -24,7 +24,7 @@ export interface WebhookRoom {
 
 interface LaneDeps {
   readonly nowMs: () => number
-  readonly mayPost: () => boolean
+  readonly mayPost: PostDeps['mayPost']
   readonly room?: (lane: string) => number
 }
 

@@ -10,8 +10,11 @@
  * Spec webhook.attempt, webhook.fair, webhook.signature
  */
 
+import { setTimeout as pause } from 'node:timers/promises'
 import type { LaneType } from '../../cluster/behaviour.ts'
+import type { FenceState, Pass } from '../../cluster/fence.ts'
 import { msOf } from '../../cluster/id.ts'
+import { NotPerformed } from '../../cluster/items/pump.ts'
 import { type PostOutcome, posted } from '../actors/webhook/posted.ts'
 import { type PostJob, preparePost } from '../actors/webhook/prepare-post.ts'
 import type { Metrics } from '../process/metrics.ts'
@@ -31,6 +34,9 @@ const UNPROVEN_UNDER_WAY_MAX = 1_792
 const KNOWN_MAX = 50_000
 /** A claim of a process that is gone stands this long. */
 const HOLD_MS = 15_000
+/** With the ten seconds of a post less than the claim. */
+const HELD_MS_MAX = 3_000
+const HELD_STEP_MS = 50
 
 export interface PostDeps {
   readonly readEvent: EventReader
@@ -42,7 +48,7 @@ export interface PostDeps {
   /** The store's time in ms. */
   readonly nowMs: () => number
   /** Whether this process may still believe that its work is its own. */
-  readonly mayPost: () => boolean
+  readonly mayPost: (pass: Pass) => FenceState
   /** In place of our own bounds; 0 holds a lane's items. */
   readonly room?: (lane: string) => number
 }
@@ -56,13 +62,22 @@ export function makePostLane(deps: PostDeps): LaneType {
     if (underWay.has(lane) || underWay.size >= UNDER_WAY_MAX) return 0
     return standings.hasRoom(lane) ? 1 : 0
   }
-  const perform: LaneType<PostJob, PostOutcome>['perform'] = async (job, { lane, attempt, signal, following }) => {
+  const perform: LaneType<PostJob, PostOutcome>['perform'] = async (
+    job,
+    { lane, attempt, signal, following, pass },
+  ) => {
     const standing = standings.begin(lane)
     underWay.add(lane)
     try {
       const number = job.attemptsBefore + attempt
       const isProven = standing === 'answering'
-      const outcome = await attemptPost(deps, job, { attempt: number, signal, isProven, following: following ?? null })
+      const outcome = await attemptPost(deps, job, {
+        attempt: number,
+        signal,
+        isProven,
+        following: following ?? null,
+        pass,
+      })
       standings.note(lane, outcome.result === 'delivered' ? 'answering' : 'failing')
       deps.metrics.posted(outcome.error?.replace(/^http_(\d)\d\d$/, 'http_$1xx') ?? 'delivered')
       return outcome
@@ -122,28 +137,36 @@ interface AttemptInput {
   readonly signal: AbortSignal
   readonly isProven: boolean
   readonly following: string | null
+  readonly pass: Pass
 }
 
 async function attemptPost(
   { readEvent, openPoster, secrets, metrics, nowMs, mayPost }: PostDeps,
   { webhook, delivery }: PostJob,
-  { attempt, signal, isProven, following }: AttemptInput,
+  { attempt, signal, isProven, following, pass }: AttemptInput,
 ): Promise<PostOutcome> {
   const { deliveryId, reference } = delivery
   const createdAtMs = msOf(deliveryId)
   const [poster, event] = await Promise.all([openPoster(), readEvent(webhook, reference, createdAtMs)])
-  if (event === undefined) throw new Error('The store did not answer')
+  if (event === undefined) throw new NotPerformed('The store did not answer')
   // What it tells of has left the store before its time: no later attempt finds more.
   if (event === null) return { result: 'failed', statusCode: null, error: 'connect_failed', final: true }
   const body = deliveryBody(event, { id: deliveryId, attempt })
   const unixSeconds = Math.floor(nowMs() / 1000)
   const live = webhook.secrets.map(({ sealed }) => secrets.open(webhook.serverId, sealed)).reverse()
   const headers = eventHeaders({ deliveryId, event: reference.event, body, secrets: live, unixSeconds })
-  if (!mayPost()) throw new Error('The store was silent for too long to post')
+  await untilOpen(() => mayPost(pass), signal)
   if (attempt === 1) metrics.firstPosted(nowMs() - createdAtMs)
   const posting = poster.post({ url: webhook.url, headers, body, fresh: attempt > 1, isProven }, signal)
   if (following !== null) readAhead(readEvent, webhook, following)
   return posting
+}
+
+/** Waits a little where the store is silent just now: what was posted could not be written down. */
+async function untilOpen(look: () => FenceState, signal: AbortSignal): Promise<void> {
+  for (let heldMs = 0; look() === 'held' && heldMs < HELD_MS_MAX && !signal.aborted; heldMs += HELD_STEP_MS)
+    await pause(HELD_STEP_MS)
+  if (look() !== 'open' || signal.aborted) throw new NotPerformed('The store is silent, or the claim was lost')
 }
 
 /** Has the reader keep the event of a delivery; whoever attempts it asks again, and hears of a failure then. */

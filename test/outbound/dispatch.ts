@@ -57,7 +57,13 @@ function setUp(findRoute: ((domain: string) => Promise<Route | ReturnType<typeof
   return { dispatch: makeDispatch({ sites, findRoute, run, after }), jobs, pass, timers }
 }
 
-const order = (address: string, bytes = 0) => ({ address, destination: 'a.test', bytes, signal: NEVER })
+const order = (address: string, bytes = 0) => ({
+  address,
+  destination: 'a.test',
+  bytes,
+  signal: NEVER,
+  pass: { shard: 0, generation: 0 },
+})
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
 t.test('dispatch: no job for an address that cannot be written to, or a domain that takes no mail', async (t) => {

@@ -96,7 +96,13 @@ t.test('domain-lanes: an account without administrators is in the operator’s l
   const domain = { domainId: 'd1', accountId: 'a1', domain: 'acme.example' } as NoticeJob['domain']
   const job: NoticeJob = { kind: 'warning', domain, atMs: 0, address: null }
   t.equal(notice.room('notice'), 8)
-  const claim = { item: 'x', lane: 'notice', attempt: 1, signal: new AbortController().signal }
+  const claim = {
+    item: 'x',
+    lane: 'notice',
+    attempt: 1,
+    signal: new AbortController().signal,
+    pass: { shard: 0, generation: 0 },
+  }
   t.match(await notice.perform(job, claim), { result: 'delivered' })
   t.same(lines, [{ kind: 'warning', domain: 'acme.example', domainId: 'd1', accountId: 'a1' }])
 })

@@ -112,7 +112,15 @@ t.test('small is: simulated, no attachments, 64 K characters at most', (t) => {
   t.equal(
     isSmallSimulation({
       message: MESSAGE,
-      transmit: { recipient: 'a@b.test', mailFrom: 'c@d.test', way: null, keys: [], copies: 1, sharers: 1 },
+      transmit: {
+        recipient: 'a@b.test',
+        mailFrom: 'c@d.test',
+        way: null,
+        keys: [],
+        copies: 1,
+        sharers: 1,
+        pass: { shard: 0, generation: 0 },
+      },
     }),
     false,
   )

@@ -8,8 +8,7 @@ import { SITE_LIMITS } from '../../src/mail/site.ts'
 import { type MailJob, type SmtpSettings, TOO_LATE } from '../../src/outbound/thread/thread-job.ts'
 import type { Way } from '../../src/outbound/thread/transmit.ts'
 import { createMailThreads } from '../../src/outbound/thread-pool.ts'
-import type { Fence } from '../../src/process/fence.ts'
-import { createFence, markDisconnected, markHeartbeat, monotonicMs } from '../../src/process/fence.ts'
+import { openFence } from '../../src/process/fence.ts'
 import { until } from '../support/machine/until.ts'
 import type { MxScript } from '../support/peers/mx.ts'
 import { startMx } from '../support/peers/mx.ts'
@@ -39,16 +38,25 @@ const WAY: Way = {
   isVerified: false,
   isOwn: false,
 }
+const PASS = { shard: 0, generation: 0 }
 const SIZE = composeMessage(MESSAGE).length
 const simulate = (address: string, attempt = 1): MailJob => ({ message: MESSAGE, simulate: { address, attempt } })
 const transmit = (message: ComposeInput = MESSAGE, way: Way | null = WAY): MailJob => ({
   message,
-  transmit: { recipient: 'ann@a.test', mailFrom: 'bounce@rp.svc.test', way, keys: [], copies: 1, sharers: 1 },
+  transmit: {
+    recipient: 'ann@a.test',
+    mailFrom: 'bounce@rp.svc.test',
+    way,
+    keys: [],
+    copies: 1,
+    sharers: 1,
+    pass: PASS,
+  },
 })
 
 function setUp(t: Test, smtp: Partial<SmtpSettings> = {}, size = 1) {
-  const fence: Fence = createFence()
-  markHeartbeat(fence, monotonicMs() + 60_000)
+  const fence = openFence()
+  fence.beatAnswered(fence.beatSent() + 60_000)
   const threads = createMailThreads({
     size,
     fence,
@@ -163,14 +171,22 @@ t.test('thread-pool: too late cuts an attempt before its final dot, and not afte
 
 t.test('thread-pool: the fence is read in the thread, right before the dot', async (t) => {
   const { mx, threads, fence } = await setUpMx(t, {})
+  const messages = () => mx.sessions.flatMap((one) => one.messages).length
   t.match(await threads.run(transmit(), NEVER), { result: 'delivered' })
-  markDisconnected(fence)
+  fence.disconnected()
+  const held = threads.run(transmit(), NEVER)
+  await until(() => mx.sessions.flatMap((one) => one.commands).filter((line) => line === 'DATA').length === 2, 5000)
+  t.equal(messages(), 1, 'the end of the message waits')
+  fence.beatAnswered(fence.beatSent())
+  t.match(await held, { result: 'delivered' })
+  fence.disconnected()
+  const lost = threads.run(transmit(), NEVER)
+  await until(() => mx.sessions.flatMap((one) => one.commands).filter((line) => line === 'DATA').length === 3, 5000)
+  fence.lost(PASS.shard)
+  fence.beatAnswered(fence.beatSent())
+  t.match(await lost, { result: 'returned', phase: 'fence' })
   t.match(await threads.run(transmit(), NEVER), { result: 'returned', phase: 'fence' })
-  markHeartbeat(fence, monotonicMs() - 8001)
-  t.match(await threads.run(transmit(), NEVER), { result: 'returned', phase: 'fence' })
-  markHeartbeat(fence, monotonicMs())
-  t.match(await threads.run(transmit(), NEVER), { result: 'delivered' })
-  t.equal(mx.sessions.flatMap((one) => one.messages).length, 2)
+  t.equal(messages(), 2)
 })
 
 t.test('thread-pool: a thread that dies: its jobs go back, the next one runs in a new thread', async (t) => {

@@ -8,7 +8,7 @@ import { formatFeedbackId } from '../../src/mail/compose/feedback-id.ts'
 import { CLEAR_PASSWORD, type SimulateJob } from '../../src/outbound/thread/thread-job.ts'
 import { makeMailRoom, makeRelayWatch } from '../../src/outbound/threads.ts'
 import { readConfig } from '../../src/process/config.ts'
-import { createFence, markHeartbeat, monotonicMs } from '../../src/process/fence.ts'
+import { openFence } from '../../src/process/fence.ts'
 import type { Log } from '../../src/process/log.ts'
 import { makeSecrets } from '../../src/process/secrets.ts'
 import { measuringJob } from '../../src/sending/send.ts'
@@ -19,8 +19,8 @@ function openRoom(t: Test) {
   const log = { error: () => undefined } as unknown as Log
   const config = readConfig({})
   if (!config.ok) throw new Error('Settings are refused')
-  const fence = createFence()
-  markHeartbeat(fence, monotonicMs() + 60_000)
+  const fence = openFence()
+  fence.beatAnswered(fence.beatSent() + 60_000)
   const room = makeMailRoom({ config: config.config, fence, log })
   let threads = 0
   const count = () => {

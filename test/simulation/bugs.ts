@@ -1,5 +1,5 @@
 /**
- * bugs - nineteen mistakes that a runtime like this one could have, each planted on its own.
+ * bugs - twenty-one mistakes that a runtime like this one could have, each planted on its own.
  *
  * None of them is in the product: they are subclasses of its classes, wrappers of the store and variants of the toy
  * behaviours. The simulation must see every one of them.
@@ -8,6 +8,7 @@
 import type { Op } from '../../cluster/behaviour.ts'
 import { FactView, type Laid } from '../../cluster/facts/facts.ts'
 import { Overlay } from '../../cluster/facts/overlay.ts'
+import { Fence, type FenceState, makeFenceCells, type Pass } from '../../cluster/fence.ts'
 import { CLAIM_RULES } from '../../cluster/items/claim.ts'
 import type { Claim } from '../../cluster/items/pump.ts'
 import { countersKey, mailboxKey, outcomesKey } from '../../cluster/keyspace.ts'
@@ -87,6 +88,17 @@ export const BUGS: readonly Bug[] = [
     name: 'commits that are lost are not told',
     seenAs: /said nothing/,
     makeShard: (id, world) => new SilentShard(id, world),
+  },
+  {
+    name: 'a fence that a heartbeat opens again',
+    seenAs: /Taken twice/,
+    makeFence: (nowMs) => new ForgivingFence(makeFenceCells(), nowMs),
+    claimsStandMs: 10_000,
+  },
+  {
+    name: 'a fence that waits for no answer',
+    seenAs: /Taken while/,
+    makeFence: (nowMs) => new HopefulFence(makeFenceCells(), nowMs),
   },
   { name: 'an address written into a stream', seenAs: /address/, toy: { addressInStream: true } },
 ]
@@ -235,7 +247,10 @@ function wrapped(store: Store, commit: (commit: Commit) => ReturnType<Store['com
 class EagerShard extends Shard {
   protected override sending(plan: Plan): void {
     for (const claim of plan.claims)
-      this.world.pump.start(claim, (done, outcome) => this.world.reported(this.id, done, outcome))
+      this.world.pump.start(claim, {
+        shard: this.id,
+        report: (done, outcome) => this.world.reported(this.id, done, outcome),
+      })
   }
 
   protected override startClaims(claims: readonly Claim[]): void {
@@ -328,6 +343,31 @@ class StaleShard extends Shard {
 class SilentShard extends Shard {
   override noteLoss(): void {
     // Nothing is said.
+  }
+}
+
+/** Whatever befell the process: while heartbeats are answered, what it has is its own. */
+class ForgivingFence extends Fence {
+  override look({ shard }: Pass): FenceState {
+    return super.look(this.passOf(shard))
+  }
+}
+
+/** Goes by the last answered heartbeat, for as long as others believe in it. */
+class HopefulFence extends Fence {
+  override beatSent(): number {
+    const atMs = super.beatSent()
+    this.cells[2] = 0n
+    return atMs
+  }
+
+  override commitSent(): void {
+    // Nothing waits.
+  }
+
+  override look(pass: Pass): FenceState {
+    const state = super.look(pass)
+    return state === 'held' && this.cells[0] !== 0n ? 'open' : state
   }
 }
 

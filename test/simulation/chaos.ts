@@ -2,15 +2,20 @@
 
 import type { Ask } from './client.ts'
 import { deliver } from './delivery.ts'
-import { faultStep } from './faults.ts'
+import { faultStep, resume } from './faults.ts'
 import type { Answer } from './network.ts'
-import { isHopeless, type SimProcess } from './process.ts'
+import { LASTING } from './observer.ts'
+import { type Effect, isHopeless, type SimProcess } from './process.ts'
 import type { Simulation } from './simulation.ts'
 
 /** How much time passes at once, while some shard runs and while none does. */
 const SOON_MS = 30
 const LATER_MS = 600
+/** And while somebody is away: that lasts longer than much else. */
+const HURRY_MS = 1_200
 const FAULT_CHANCE = 0.025
+/** Of what takes long to be performed: that it has not ended yet. */
+const SLOW_CHANCE = 0.8
 const LOCAL_CHANCE = 0.6
 /** What is published comes or does not. */
 const LOST_CHANCE = 0.2
@@ -24,6 +29,8 @@ type Action = readonly [weight: number, act: () => void | Promise<void>]
 /** Draws one action and does it. */
 export async function chaosStep(sim: Simulation): Promise<void> {
   const { chance } = sim
+  for (const process of sim.processes)
+    if (process.state === 'paused' && process.wakesAtMs <= sim.time.nowMs) resume(sim, process)
   if (chance.hit(FAULT_CHANCE)) return faultStep(sim)
   const actions: Action[] = [...workActions(sim), [1.2, () => passTime(sim)]]
   let draw = chance.next() * actions.reduce((sum, [weight]) => sum + weight, 0)
@@ -37,8 +44,9 @@ function workActions(sim: Simulation): Action[] {
   const { chance, network, time, clients } = sim
   const actions: Action[] = []
   const awake = sim.processes.filter(({ isAwake }) => isAwake)
-  if (network.requests.length > 0)
-    actions.push([5, () => deliver(sim, network.takeRequest(chance.below(network.requests.length)))])
+  const passing = network.requests.filter(({ from }) => !sim.isCutOff(from))
+  if (passing.length > 0)
+    actions.push([5, () => deliver(sim, network.takeRequest(network.requests.indexOf(chance.pick(passing))))])
   const answers = network.answers.filter((answer) => canHear(sim, answer))
   if (answers.length > 0) actions.push([5, () => hand(sim, chance.pick(answers))])
   if (network.said.length > 0) actions.push([4, () => hear(sim, chance.below(network.said.length))])
@@ -62,7 +70,13 @@ export function hand(sim: Simulation, answer: Answer): void {
 export function hear(sim: Simulation, at: number): void {
   const { chance, faults, network } = sim
   const [said] = network.said.splice(at, 1)
-  if (said === undefined || sim.process(said.to)?.isAwake !== true || chance.hit(LOST_CHANCE * faults)) return
+  if (
+    said === undefined ||
+    sim.process(said.to)?.isAwake !== true ||
+    sim.isCutOff(said.to) ||
+    chance.hit(LOST_CHANCE * faults)
+  )
+    return
   if (said.what === 'replies' && chance.hit(AGAIN_CHANCE * faults)) network.said.push(said)
   sim.note(`hear p${said.to} ${said.what}`)
   said.call()
@@ -70,7 +84,7 @@ export function hear(sim: Simulation, at: number): void {
 
 /** Whether an answer may be handed over now. */
 function canHear(sim: Simulation, { request, heldUntilCommits, heldUntilMs }: Answer): boolean {
-  if (sim.process(request.from)?.isAwake !== true) return false
+  if (sim.process(request.from)?.isAwake !== true || sim.isCutOff(request.from)) return false
   return heldUntilMs <= sim.time.nowMs || sim.observer.commitsOf(request.shard) >= heldUntilCommits
 }
 
@@ -80,22 +94,33 @@ function passTime(sim: Simulation): void {
   const isQuiet = network.requests.length === 0 && network.answers.length === 0
   const nextMs = time.nextMs(sim.awakeClocks())
   const isWorking = sim.processes.some((process) => process.isAwake && process.worker.stats().running > 0)
-  time.nowMs += chance.next() * (isWorking ? SOON_MS : LATER_MS)
+  const stepMs = time.nowMs < sim.hurryUntilMs ? HURRY_MS : isWorking ? SOON_MS : LATER_MS
+  time.nowMs += chance.next() * stepMs
   if (isQuiet && nextMs > time.nowMs && nextMs !== Number.POSITIVE_INFINITY) time.nowMs = nextMs
 }
 
 function endEffect(sim: Simulation, process: SimProcess): void {
   const { chance } = sim
   const effect = chance.pick(process.effects)
-  const draw = isHopeless(effect.performance.item) ? 1 : chance.next()
+  if (effect.lane.startsWith(LASTING) && chance.hit(SLOW_CHANCE)) return
+  const draw = isHopeless(effect.performance) ? 1 : chance.next()
   const { item, attempt } = effect.performance
   sim.note(
     `effect p${process.n} ${item} ${attempt} ${draw < 0.55 ? 'delivered' : draw < 0.85 ? 'later' : draw < 0.93 ? 'odd' : 'fails'}`,
   )
-  if (draw < 0.55) effect.end({ kind: 'delivered' })
+  if (draw < 0.55) deliverEffect(sim, process, effect)
   else if (draw < 0.85) effect.end({ kind: 'later', afterMs: 200 + chance.below(3_000) })
   else if (draw < 0.93) effect.end({ kind: 'odd' })
   else effect.fail(new Error('The effect failed on purpose'))
+}
+
+/** The step that the world cannot take back, if the fence lets it through; what it holds waits. */
+export function deliverEffect(sim: Simulation, process: SimProcess, effect: Effect): void {
+  const state = process.fence.look(effect.pass)
+  if (state === 'shut') effect.end({ kind: 'later', afterMs: 0 })
+  if (state !== 'open') return
+  sim.takes(process, effect)
+  effect.end({ kind: 'delivered' })
 }
 
 /** One ask or a burst; now and then the whole burst says the same. */

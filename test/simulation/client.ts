@@ -26,12 +26,12 @@ export interface Ask {
 const KEYS_PER_ACCOUNT = 8
 /** How often the last message with a key is asked for once more. */
 const REPEAT_CHANCE = 0.35
-const LANES = ['send/x', SERIAL, 'post/w'] as const
+const LANES = ['send/x', SERIAL, 'post/w', 'mail/y', 'mail/y'] as const
 const ACCOUNTS_PER_SHARD = 2
 const RETRIES_MAX = 60
 
 export const LANES_USED: readonly string[] = [
-  ...LANES.filter((lane) => lane !== SERIAL),
+  ...new Set(LANES.filter((lane) => lane !== SERIAL)),
   ...Array.from({ length: SHARDS }, (_, shard) => serialLane(shard)),
   'timers',
 ]

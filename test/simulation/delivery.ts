@@ -45,7 +45,7 @@ function answer(sim: Simulation, request: Request, value: unknown): void {
   sim.network.answers.push({ request, value, heldUntilCommits, heldUntilMs })
   if (isHeld || chance.hit(0.6)) return
   const last = sim.network.answers[sim.network.answers.length - 1]!
-  if (sim.process(request.from)?.isAwake === true) sim.network.complete(last)
+  if (sim.process(request.from)?.isAwake === true && !sim.isCutOff(request.from)) sim.network.complete(last)
 }
 
 /** Others may come to believe that this process is dead. */

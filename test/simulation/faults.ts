@@ -1,4 +1,5 @@
 /** faults - what befalls processes, the store and its clock: one of it, drawn by chance. */
+import { LASTING } from './observer.ts'
 import { SHARDS, type SimProcess } from './process.ts'
 import { type Simulation, WORKERS } from './simulation.ts'
 
@@ -31,11 +32,14 @@ export function faultStep(sim: Simulation): void {
   else if (draw < 0.76) sim.throwTimers += 1
   else if (draw < 0.85) longWait(sim)
   else if (draw < 0.88) loseMail(sim)
+  else if (draw < 0.93 && running.length > 1) cutOff(sim, busiest(sim, running))
+  else if (draw < 0.96 && running.length > 1) freeze(sim, busiest(sim, running))
 }
 
 export function resume(sim: Simulation, process: SimProcess): void {
   sim.note(`resume p${process.n}`)
   process.state = 'running'
+  process.wakesAtMs = Number.POSITIVE_INFINITY
   process.doubtedAtMs = sim.time.nowMs
 }
 
@@ -43,6 +47,33 @@ function pause(sim: Simulation, process: SimProcess): void {
   sim.note(`pause p${process.n}`)
   process.state = 'paused'
   process.doubtedAtMs = sim.time.nowMs
+}
+
+/** Nothing passes between a process and the store for a while; nothing is lost, and it goes on with what it has. */
+function cutOff(sim: Simulation, process: SimProcess): void {
+  const { time, chance } = sim
+  if (time.nowMs < sim.hurryUntilMs) return
+  process.cutOff = { sinceMs: time.nowMs, untilMs: time.nowMs + 3_000 + chance.below(15_000) }
+  sim.hurryUntilMs = process.cutOff.untilMs
+  process.doubtedAtMs = process.cutOff.untilMs
+  sim.note(`cut off p${process.n}`)
+  // For as long as its last answered heartbeat is of use, with nothing heard of any.
+  if (chance.hit(0.3)) time.nowMs += 5_500
+}
+
+/** One that has something under way which its claim outlasts, where there is one. */
+function busiest(sim: Simulation, running: readonly SimProcess[]): SimProcess {
+  const busy = running.filter(({ effects }) => effects.some(({ lane }) => lane.startsWith(LASTING)))
+  return sim.chance.pick(busy.length > 0 ? busy : running)
+}
+
+/** A process stands still for longer than others believe in it, and wakes by itself. */
+function freeze(sim: Simulation, process: SimProcess): void {
+  const { time, chance } = sim
+  if (time.nowMs < sim.hurryUntilMs) return
+  pause(sim, process)
+  sim.hurryUntilMs = time.nowMs + 12_000 + chance.below(6_000)
+  process.wakesAtMs = sim.hurryUntilMs
 }
 
 function kill(sim: Simulation, process: SimProcess): void {

@@ -40,6 +40,16 @@ export interface ClaimTimes {
   readonly claimedAtMs: number
 }
 
+/** What the world took of an item last. */
+export interface Taken {
+  readonly worker: string
+  readonly attempt: number
+  readonly atMs: number
+}
+
+/** Lanes whose claims last longer than any attempt; in others an attempt may outlive its claim. */
+export const LASTING = 'mail/'
+
 export class Observer {
   readonly violations: string[] = []
   /** Ids of messages that were in a log once and vanished when the store was set back. */
@@ -53,6 +63,7 @@ export class Observer {
   /** Item -> its latest attempt that was claimed. */
   private readonly attempts = new Map<string, number>()
   private running: Performance[] = []
+  private readonly taken = new Map<string, Taken>()
   /** Outcomes in the store that no commit has taken up: command id -> shard and item. */
   private handedIn = new Map<string, { shard: number; item: string }>()
   /** Of them, by shard, those that lay there when its owner took it: items by command id. */
@@ -140,6 +151,14 @@ export class Observer {
       else this.violated(`Two at once in the serial lane ${lane}: ${earlier.item} and ${item}`)
     }
     this.running.push(performance)
+  }
+
+  /** The world takes what an item brings. `isExcused`: how the earlier one ended could not be known to who claimed anew. */
+  takes({ item, attempt, worker, lane }: Performance, isExcused: (earlier: Taken) => boolean): void {
+    const earlier = this.taken.get(item)
+    if (earlier !== undefined && lane.startsWith(LASTING) && !isExcused(earlier))
+      this.violated(`Taken twice: ${item} attempts ${earlier.attempt} and ${attempt}`)
+    this.taken.set(item, { worker, attempt, atMs: this.nowMs() })
   }
 
   ends(performance: Performance): void {

@@ -1,6 +1,6 @@
 /** peace - after the chaos: everything heals, everything under way ends, until nothing is left to do. */
 import { setImmediate as settle } from 'node:timers/promises'
-import { hear } from './chaos.ts'
+import { deliverEffect, hear } from './chaos.ts'
 import { leftOver } from './contents.ts'
 import { deliver } from './delivery.ts'
 import { resume } from './faults.ts'
@@ -18,7 +18,10 @@ export async function drain(sim: Simulation): Promise<void> {
   sim.faults = 0
   sim.throwTimers = 0
   sim.fullUntilMs = 0
-  for (const process of sim.processes) if (process.state === 'paused') resume(sim, process)
+  for (const process of sim.processes) {
+    process.cutOff.untilMs = 0
+    if (process.state === 'paused') resume(sim, process)
+  }
   for (let round = 1; round <= ROUNDS_MAX; round += 1) {
     await peaceRound(sim)
     if (sim.observer.violations.length > 0) return
@@ -36,10 +39,11 @@ async function peaceRound(sim: Simulation): Promise<void> {
   for (let left = network.requests.length; left > 0; left -= 1) await deliver(sim, network.takeRequest(0))
   for (const answer of [...network.answers]) network.complete(answer)
   while (network.said.length > 0) hear(sim, 0)
-  for (const effect of sim.processes.flatMap(({ effects }) => effects)) {
-    if (isHopeless(effect.performance.item)) effect.fail(new Error('The effect failed on purpose'))
-    else effect.end({ kind: 'delivered' })
-  }
+  for (const process of sim.processes)
+    for (const effect of process.effects) {
+      if (isHopeless(effect.performance)) effect.fail(new Error('The effect failed on purpose'))
+      else deliverEffect(sim, process, effect)
+    }
   await settle()
   const clocks = sim.awakeClocks()
   for (const timer of time.dueTimers(clocks)) if (time.timers.has(timer)) time.call(timer)

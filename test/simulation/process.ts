@@ -1,9 +1,10 @@
 /** process - one simulated process: a worker with its clock, its link to the store and the effects that it performs. */
+import { Fence, makeFenceCells, type Pass } from '../../cluster/fence.ts'
 import { Shard } from '../../cluster/shard/shard.ts'
 import type { ShardWorld } from '../../cluster/shard/world.ts'
 import type { Store, WorkerRecord } from '../../cluster/store.ts'
 import { Worker } from '../../cluster/worker/worker.ts'
-import type { ClaimTimes, Observer, Performance } from './observer.ts'
+import { type ClaimTimes, LASTING, type Observer, type Performance } from './observer.ts'
 import { isSerial, type Job, type Outcome, type ToyBugs, toyBehaviours } from './toy.ts'
 import type { WorkerClock } from './virtual-time.ts'
 
@@ -13,6 +14,9 @@ const ROOM = 3
 /** Fields that a process may remember: some nothing, some a few. */
 const FIELDS_MAX = [0, 12, 100_000] as const
 
+/** How long claims of a silent worker stand in a simulation. */
+export const CLAIMS_STAND_MS = 20_000
+
 type Claimed = { readonly item: string; readonly lane: string; readonly attempt: number }
 
 /** What a planted bug changes in a process. */
@@ -20,11 +24,14 @@ export interface ProcessBugs {
   readonly toy?: ToyBugs
   readonly world?: Partial<ShardWorld>
   makeShard?(id: number, world: ShardWorld): Shard
+  makeFence?(nowMs: () => number): Fence
+  readonly claimsStandMs?: number
 }
 
 export interface Effect {
   readonly performance: Performance
   readonly lane: string
+  readonly pass: Pass
   readonly end: (outcome: Outcome) => void
   readonly fail: (error: Error) => void
 }
@@ -52,6 +59,11 @@ export class SimProcess {
   /** Shards of which it has told that the store lost commits. */
   readonly toldLosses = new Set<number>()
   state: 'running' | 'paused' | 'stopping' | 'dead' = 'running'
+  /** Virtual time until which nothing passes between it and the store, and since when. */
+  cutOff = { sinceMs: 0, untilMs: 0 }
+  /** Virtual time at which it wakes by itself, when it is paused. */
+  wakesAtMs = Number.POSITIVE_INFINITY
+  readonly fence: Fence
   /** Virtual time of the last moment at which others could have believed it dead. */
   doubtedAtMs = Number.NEGATIVE_INFINITY
   private readonly options: ProcessOptions
@@ -68,8 +80,12 @@ export class SimProcess {
       performAtOnce: (job, claim) => this.performAtOnce(job, claim),
       timerThrows: () => options.timerThrows(),
     })
+    const fenceMs = (): number => clock.monotonicMs() + 1
+    this.fence = bugs.makeFence?.(fenceMs) ?? new Fence(makeFenceCells(), fenceMs)
     this.worker = new Worker({
       store,
+      fence: this.fence,
+      claimsStandMs: bugs.claimsStandMs ?? CLAIMS_STAND_MS,
       behaviours,
       clock,
       random,
@@ -116,7 +132,7 @@ export class SimProcess {
 
   /** Some items are delivered at once, whatever their lane. */
   private performAtOnce(job: Job, claim: Claimed): Outcome | undefined {
-    if (!isQuick(job.item)) return undefined
+    if (!isQuick({ ...claim, item: job.item })) return undefined
     this.options.observer.ends(this.begin(job, claim))
     return { kind: 'delivered' }
   }
@@ -129,9 +145,9 @@ export class SimProcess {
     return performance
   }
 
-  private perform(job: Job, claim: Claimed): Promise<Outcome> {
+  private perform(job: Job, claim: Claimed & { pass: Pass; signal: AbortSignal }): Promise<Outcome> {
     const { observer } = this.options
-    const { lane } = claim
+    const { lane, pass, signal } = claim
     const performance = this.begin(job, claim)
     return new Promise((resolve, reject) => {
       const over = (): void => {
@@ -141,6 +157,7 @@ export class SimProcess {
       const effect: Effect = {
         performance,
         lane,
+        pass,
         end: (outcome) => {
           over()
           resolve(outcome)
@@ -151,16 +168,18 @@ export class SimProcess {
         },
       }
       this.effects.push(effect)
+      // What has lost its claim goes back without a word.
+      signal.addEventListener('abort', () => this.effects.includes(effect) && effect.end({ kind: 'later', afterMs: 0 }))
     })
   }
 }
 
 /** An eighth of all items, other ones than those that never have an outcome. */
-function isQuick(item: string): boolean {
-  return item.charCodeAt(item.length - 4) % 8 === 0 && !isHopeless(item)
+function isQuick({ item, lane }: Pick<Performance, 'item' | 'lane'>): boolean {
+  return item.charCodeAt(item.length - 4) % 8 === 0 && !isHopeless({ item, lane })
 }
 
-/** Some items never have an outcome: their effects fail for ever. */
-export function isHopeless(item: string): boolean {
-  return item.charCodeAt(item.length - 5) % 9 === 0
+/** Some items never have an outcome: their effects fail for ever. Not where each claim lasts for a minute and more. */
+export function isHopeless({ item, lane }: Pick<Performance, 'item' | 'lane'>): boolean {
+  return !lane.startsWith(LASTING) && item.charCodeAt(item.length - 5) % 9 === 0
 }

@@ -8,12 +8,16 @@ import { type Ask, Clients } from './client.ts'
 import { Network, type Request } from './network.ts'
 import { type ClaimTimes, Observer, type Performance } from './observer.ts'
 import { type Chance, makeChance } from './prng.ts'
-import { type ProcessBugs, SimProcess } from './process.ts'
+import { CLAIMS_STAND_MS, type Effect, type ProcessBugs, SimProcess } from './process.ts'
 import { SimStore } from './sim-store.ts'
 import { VirtualTime, WorkerClock } from './virtual-time.ts'
 
 export const WORKERS = 3
 const STORE_BEGINS_MS = 1_700_000_000_000
+/** A heartbeat every three seconds, one and a half for its answer, and clocks that run at their own pace. */
+const BLIND_MS_MAX = 5_200
+/** A worker may have been silent for so long when the world took what it brought. */
+const SILENT_BEFORE_MS = 5_500
 /** Two workers' ideas of the store's time differ by less. */
 const CLOCKS_APART_MS = 11_000
 
@@ -43,6 +47,8 @@ export class Simulation {
   /** Chances of faults; all zero in peace. */
   faults = 1
   throwTimers = 0
+  /** Virtual time until which time passes quickly: somebody is away. */
+  hurryUntilMs = 0
   /** Virtual time until which the store is full. */
   fullUntilMs = 0
   /** Processes that were killed or told to stop. */
@@ -132,6 +138,24 @@ export class Simulation {
     for (const { performance } of process.effects) this.observer.ends(performance)
     process.effects = []
     this.network.answers = this.network.answers.filter(({ request }) => request.from !== process.n)
+  }
+
+  isCutOff(n: number): boolean {
+    return (this.process(n)?.cutOff.untilMs ?? 0) > this.time.nowMs
+  }
+
+  /** The world takes what an effect brings. Once, but where how it ended could not be known, and by nobody who cannot say so. */
+  takes(process: SimProcess, { performance }: Effect): void {
+    const { nowMs } = this.time
+    const { sinceMs, untilMs } = process.cutOff
+    if (untilMs > nowMs && nowMs - sinceMs > BLIND_MS_MAX)
+      this.observer.violated(`Taken while p${process.n} was cut off: ${performance.item}`)
+    this.observer.takes(performance, (earlier) => {
+      const before = this.processes.find(({ worker }) => worker.id === earlier.worker)
+      const mayHaveEnded = before === undefined || before.state === 'dead' || this.observer.setBackAtMs.length > 0
+      const wasSilent = before !== undefined && before.doubtedAtMs >= earlier.atMs - SILENT_BEFORE_MS
+      return mayHaveEnded || (wasSilent && nowMs - earlier.atMs >= CLAIMS_STAND_MS - SILENT_BEFORE_MS)
+    })
   }
 
   /** An item may be performed again while it is performed, when the first performer lost its claim without knowing it. */

@@ -14,6 +14,7 @@ import type {
   LaneType,
   Op,
   OutcomeBody,
+  PerformedClaim,
   PrepareBody,
   Ref,
   TimerBody,
@@ -109,7 +110,7 @@ export const refOf = (account: string): Ref => ({ kind: 'account', id: account }
 export interface Toy {
   readonly bugs: ToyBugs
   room(lane: string): number
-  perform(job: Job, claim: { item: string; lane: string; attempt: number; signal: AbortSignal }): Promise<Outcome>
+  perform(job: Job, claim: PerformedClaim): Promise<Outcome>
   performAtOnce(job: Job, claim: { item: string; lane: string; attempt: number }): Outcome | undefined
   /** Whether the timer that fires now throws. */
   timerThrows(): boolean
@@ -123,6 +124,7 @@ export function toyBehaviours(toy: Toy): Behaviours {
     timers: { tick: tick(toy) as CommandType<TimerBody> },
     lanes: [
       lane(toy, 'send', { holdMs: 9_000, claimsStand: false, serial: false }),
+      lane(toy, 'mail', { holdMs: 90_000, claimsStand: false, serial: false }),
       lane(toy, 'post', { holdMs: 5_000, claimsStand: true, serial: false }),
       lane(toy, SERIAL, { holdMs: 5_000, claimsStand: true, serial: true }),
     ] as unknown as LaneType[],

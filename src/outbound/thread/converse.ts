@@ -9,6 +9,7 @@
 import type { Socket } from 'node:net'
 import { type ConnectionOptions, TLSSocket } from 'node:tls'
 import SMTPConnection from 'nodemailer/lib/smtp-connection'
+import type { FenceState } from '../../../cluster/fence.ts'
 import type { Phase } from '../../mail/outcome.ts'
 import { makeFeed } from './data-feed.ts'
 
@@ -76,7 +77,10 @@ export interface SendInput {
   readonly mailFrom: string
   readonly recipient: string
   readonly message: Buffer
-  mayFinish(): boolean
+  /** Asked before MAIL: false = the claim is lost, nothing is begun. */
+  mayBegin(): boolean
+  /** Asked before the final dot; while it is held the transaction waits. */
+  mayFinish(): FenceState
   /** The server wants the message: from now on it may take it. */
   onData?(): void
 }
@@ -209,6 +213,8 @@ type Transaction = SendInput & { readonly timeouts: SmtpTimeouts; readonly destr
 
 function sendMessage(connection: SMTPConnection, input: Transaction, signal: AbortSignal): Promise<Sent> {
   const { timeouts } = input
+  if (!input.mayBegin())
+    return Promise.resolve({ ok: false, failure: { kind: 'fence', phase: 'fence', text: 'claim lost before MAIL' } })
   const internals = connection as unknown as Internals
   return new Promise((resolve) => {
     let phase: Phase = 'mail'

@@ -2,27 +2,32 @@
  * feed - a message as a stream that holds back its end, so that the final dot is sent only when it may be.
  *
  * The first read means that the server has answered 354. The end is given once every byte before it has left for the
- * kernel, right after `mayFinish` said yes: between that and the dot there is no wait.
+ * kernel, right after `mayFinish` said open: between that and the dot there is no wait. While it says held, the end waits; then
+ * the store is silent, and nobody could write down what the server answers.
  */
 
 import { Readable } from 'node:stream'
+import type { FenceState } from '../../../cluster/fence.ts'
 
 const CHUNK_BYTES = 65_536
 /** How often a slow connection is looked at for what it has still to send. */
 const DRAIN_STEP_MS = 5
+const HELD_STEP_MS = 50
+/** Servers wait three minutes for a part of the message (RFC 5321 4.5.3.2.5); the connection is of use to others too. */
+const HELD_MS_MAX = 20_000
 
 export interface FeedInput {
   readonly message: Buffer
   /** Bytes that were read from the feed and have not left yet. */
   pendingBytes(): number
-  mayFinish(): boolean
+  mayFinish(): FenceState
   /** The server wants the message. */
   onStart(): void
   /** Bytes went on; called at least once per chunk. */
   onProgress(): void
   /** The final dot follows at once. */
   onEnd(): void
-  /** `mayFinish` said no: the end will never be given. */
+  /** `mayFinish` said shut, or held for too long: the end will never be given. */
   onFenced(): void
 }
 
@@ -30,6 +35,7 @@ export interface FeedInput {
 export function makeFeed(input: FeedInput): Readable {
   let sentBytes = 0
   let isClosing = false
+  let heldMs = 0
   let pendingBefore = Number.POSITIVE_INFINITY
 
   const close = () => {
@@ -38,11 +44,17 @@ export function makeFeed(input: FeedInput): Readable {
     if (pending < pendingBefore) input.onProgress()
     pendingBefore = pending
     if (pending > 0) setTimeout(close, DRAIN_STEP_MS)
-    else if (!input.mayFinish()) input.onFenced()
-    else {
+    else end(input.mayFinish())
+  }
+
+  const end = (state: FenceState) => {
+    if (state === 'open') {
       input.onEnd()
       feed.push(null)
-    }
+    } else if (state === 'held' && heldMs < HELD_MS_MAX) {
+      heldMs += HELD_STEP_MS
+      setTimeout(close, HELD_STEP_MS)
+    } else input.onFenced()
   }
 
   const feed = new Readable({

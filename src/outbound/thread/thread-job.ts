@@ -5,6 +5,7 @@
  * own, which are handed over, not copied.
  */
 
+import type { FenceCells, Pass } from '../../../cluster/fence.ts'
 import type { ComposeInput } from '../../mail/compose/compose.ts'
 import { makeReturned, type Outcome } from '../../mail/outcome.ts'
 import type { Contact } from '../../mail/site-pace.ts'
@@ -40,6 +41,8 @@ export interface TransmitJob {
     readonly way: Way | null
     /** Processes that share the relay's connections, this one with them. */
     readonly sharers: number
+    /** What the fence is asked with. */
+    readonly pass: Pass
   }
 }
 
@@ -97,7 +100,7 @@ export interface SmtpSettings {
 /** What a thread is started with; the numbers of `smtp` are already this thread's share. */
 export interface ThreadData {
   readonly smtp: SmtpSettings
-  readonly fence: BigInt64Array
+  readonly fence: FenceCells
 }
 
 export type ToThread =

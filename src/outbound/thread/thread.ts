@@ -11,7 +11,7 @@ import { createResolver } from '../../dns/resolve.ts'
 import type { ComposeInput } from '../../mail/compose/compose.ts'
 import { isInsideAddress } from '../../mail/ip-address.ts'
 import { simulatedOutcome } from '../../mail/simulator.ts'
-import { mayFinish, monotonicMs } from '../../process/fence.ts'
+import { monotonicMs, openFence } from '../../process/fence.ts'
 import { createBrokenTls } from './attempt.ts'
 import { buildMessage, refuseBuilt } from './build.ts'
 import { makeOutgoing } from './outgoing.ts'
@@ -34,7 +34,8 @@ import { transmit } from './transmit.ts'
 const LOOK_MS = 1000
 
 const port = parentPort!
-const { smtp, fence } = workerData as ThreadData
+const { smtp, fence: cells } = workerData as ThreadData
+const fence = openFence(cells)
 const deps = createDeps(smtp)
 const relay = createOwnRelay(smtp)
 const outgoing = makeOutgoing()
@@ -81,16 +82,18 @@ function perform(id: number, job: MailJob): void {
 
 /** Builds, signs and transmits. */
 async function transmitOne(id: number, { message, transmit: how }: TransmitJob): Promise<void> {
-  const { recipient, mailFrom, keys, copies, way, sharers } = how
+  const { recipient, mailFrom, keys, copies, way, sharers, pass } = how
   const state: UnderWay = { controller: new AbortController(), isPastData: false, isPastDot: false }
   underWay.set(id, state)
   const onData = () => {
     state.isPastData = true
     state.isPastDot = false
   }
-  const mayFinishNow = () => {
-    state.isPastDot = deps.mayFinish()
-    return state.isPastDot
+  const mayBegin = () => fence.look(pass) !== 'shut'
+  const mayFinish = () => {
+    const standing = fence.look(pass)
+    state.isPastDot = standing === 'open'
+    return standing
   }
   const ready = await outgoing({ message, keys, copies })
   const outcome = 'result' in ready ? ready : { ...(await send(ready.bytes)), sizeBytes: ready.sizeBytes }
@@ -98,12 +101,12 @@ async function transmitOne(id: number, { message, transmit: how }: TransmitJob):
   report(id, outcome)
 
   async function send(bytes: Buffer): Promise<MailOutcome> {
-    const envelope = { recipient, mailFrom, message: bytes }
+    const envelope = { recipient, mailFrom, message: bytes, mayBegin, mayFinish }
     const { signal } = state.controller
     const { outcome, ...rest } =
       way === null
-        ? await relay.send({ ...envelope, mayFinish: mayFinishNow, onData }, signal, sharers)
-        : await transmit({ send: envelope, way, onData }, { ...deps, mayFinish: mayFinishNow }, signal)
+        ? await relay.send({ ...envelope, onData }, signal, sharers)
+        : await transmit({ send: envelope, way, onData }, deps, signal)
     return { ...outcome, ...rest, sizeBytes: bytes.length }
   }
 }
@@ -163,7 +166,6 @@ function createDeps(settings: SmtpSettings): TransmitDeps {
     resolver: createResolver({ servers: settings.dnsServers, nowMs: monotonicMs }),
     pool: createSessionPool({ connectionsMax, nowMs: monotonicMs }),
     nowMs: monotonicMs,
-    mayFinish: () => mayFinish(fence),
   }
 }
 

@@ -36,7 +36,7 @@ export interface Way extends PoolAsk {
 }
 
 export interface TransmitJob {
-  readonly send: Pick<SendInput, 'recipient' | 'mailFrom' | 'message'>
+  readonly send: Pick<SendInput, 'recipient' | 'mailFrom' | 'message' | 'mayBegin' | 'mayFinish'>
   readonly way: Way
   /** The server wants the message: from now on it may take it. */
   onData(): void
@@ -51,8 +51,6 @@ export interface TransmitDeps extends AttemptDeps {
   readonly privateNetworksAllowed: readonly string[]
   /** This machine's own addresses: mail to them would come straight back. */
   readonly ownAddresses: readonly string[]
-  /** Read right before the final dot; false = the connection is dropped. */
-  mayFinish(): boolean
 }
 
 /** The session that an attempt ended on. */
@@ -98,8 +96,7 @@ async function sendOver(
 ): Promise<Tried> {
   const { session, host, address } = held
   const facts = session.facts()
-  const { mayFinish } = deps
-  const sent = await session.send({ ...send, mayFinish, onData }, signal)
+  const sent = await session.send({ ...send, onData }, signal)
   held.messages += 1
   const outcome = judgeSent(sent, `${host}[${address}]:${deps.port}`)
   // After a refusal the server may still hold the sender: RSET, or start anew. Whoever says 421 is about to close.

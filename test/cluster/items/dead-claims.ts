@@ -7,8 +7,8 @@ import { Pump } from '../../../cluster/items/pump.ts'
 
 const lane = (prefix: string, claimsStand: boolean): LaneType =>
   ({ prefix, claimsStand, holdMs: 1, room: () => 1 }) as unknown as LaneType
-const pump = new Pump([lane('deliver', false), lane('post', true)], () => undefined)
-const world = { worker: 'me', pump, isDead: (worker: string) => worker === 'dead' }
+const pump = new Pump([lane('deliver', false), lane('post', true)], { failed: () => undefined })
+const world = { worker: 'me', pump, isGone: (worker: string) => worker === 'dead' }
 
 function rowOf(worker: string, name: string, claims = 1): string {
   return formatClaim({ worker, lane: name, attempt: claims, untilMs: 9, claims })
@@ -42,7 +42,9 @@ test('dead-claims: many are freed by several commands', async (t) => {
 })
 
 test('dead-claims: serial lanes are held by every claim of another worker', async (t) => {
-  const serial = new Pump([{ ...lane('post', true), serial: true }, lane('deliver', false)], () => undefined)
+  const serial = new Pump([{ ...lane('post', true), serial: true }, lane('deliver', false)], {
+    failed: () => undefined,
+  })
   const rows = new Map([
     ['a', rowOf('dead', 'post/x')],
     ['b', rowOf('living', 'post/y')],

@@ -63,7 +63,7 @@ function setUp({ score = NOW_MS, row = null, room = 1, job = 'job', outcome = { 
     room: () => room,
     perform: () => new Promise(() => undefined),
   }
-  const pump = new Pump([lane as unknown as LaneType], () => undefined)
+  const pump = new Pump([lane as unknown as LaneType], { failed: () => undefined })
   const context: ItemContext = {
     shard: 0,
     worker: 'me',
@@ -130,7 +130,7 @@ test('item-turns: a claim moves the score with XX and counts', async (t) => {
 
 test('item-turns: what is performed here is held, not claimed again', async (t) => {
   const { lane, context, view } = setUp({})
-  context.pump.start({ ...BODY, attempt: 1, job: 'job' }, () => undefined)
+  context.pump.start({ ...BODY, attempt: 1, job: 'job' }, { shard: 0, report: () => undefined })
   t.same(opsOf(decide(claimType(lane, context), BODY, view)), [`ZADD XX ${NOW_MS + HOLD_MS} i1`])
 })
 

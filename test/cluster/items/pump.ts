@@ -1,7 +1,8 @@
 /** Tests of cluster/pump.ts. */
 import { test } from 'tap'
 import type { LaneType } from '../../../cluster/behaviour.ts'
-import { type Claim, Pump } from '../../../cluster/items/pump.ts'
+import { Fence, makeFenceCells } from '../../../cluster/fence.ts'
+import { type Claim, LOST_CLAIM, Pump } from '../../../cluster/items/pump.ts'
 
 interface Ends {
   end(outcome: string): void
@@ -10,7 +11,7 @@ interface Ends {
 }
 
 /** A pump over one family of lanes with two performers, whose attempts end when the test says so. */
-function makePump(): { pump: Pump; started: Map<string, Ends>; failed: string[] } {
+function makePump() {
   const started = new Map<string, Ends>()
   const failed: string[] = []
   const command = { name: 'none', entities: () => [], counters: () => [], facts: () => [] }
@@ -28,7 +29,8 @@ function makePump(): { pump: Pump; started: Map<string, Ends>; failed: string[] 
       })
     },
   }
-  return { pump: new Pump([lane], ({ item }) => failed.push(item)), started, failed }
+  const fence = new Fence(makeFenceCells(), () => 1)
+  return { pump: new Pump([lane], { failed: ({ item }) => failed.push(item), fence }), started, failed, fence }
 }
 
 const claimOf = (item: string, job: unknown = 'job'): Claim => ({ lane: 'send/a', item, attempt: 1, job })
@@ -48,7 +50,7 @@ test('pump: room counts what is staged, per lane', async (t) => {
 test('pump: an outcome is reported, once the attempt has ended', async (t) => {
   const { pump, started } = makePump()
   const reported: unknown[] = []
-  pump.start(claimOf('i1'), ({ item }, outcome) => reported.push([item, outcome]))
+  pump.start(claimOf('i1'), { shard: 0, report: ({ item }, outcome) => reported.push([item, outcome]) })
   t.equal(pump.performing('i1'), true)
   started.get('i1')?.end('done')
   await settled()
@@ -58,17 +60,17 @@ test('pump: an outcome is reported, once the attempt has ended', async (t) => {
 
 test('pump: an item is not performed twice at once', async (t) => {
   const { pump, started } = makePump()
-  pump.start(claimOf('i1'), () => undefined)
+  pump.start(claimOf('i1'), { shard: 0, report: () => undefined })
   const first = started.get('i1')
-  pump.start(claimOf('i1'), () => t.fail('reported the second'))
+  pump.start(claimOf('i1'), { shard: 0, report: () => t.fail('reported the second') })
   t.equal(started.get('i1'), first)
   t.equal(pump.size, 1)
 })
 
 test('pump: an attempt that fails or throws reports nothing', async (t) => {
   const { pump, started, failed } = makePump()
-  pump.start(claimOf('i1'), () => t.fail('reported'))
-  pump.start(claimOf('i2', 'throws'), () => t.fail('reported'))
+  pump.start(claimOf('i1'), { shard: 0, report: () => t.fail('reported') })
+  pump.start(claimOf('i2', 'throws'), { shard: 0, report: () => t.fail('reported') })
   started.get('i1')?.fail()
   await settled()
   t.same(failed.sort(), ['i1', 'i2'])
@@ -83,13 +85,13 @@ test('pump: what need not wait is performed and reported at once, or thrown', as
     return job === 'waits' ? undefined : 'now'
   }
   const lane = { prefix: 'send', room: () => 1, perform, performAtOnce } as unknown as LaneType
-  const pump = new Pump([lane], ({ item }) => failed.push(item))
+  const pump = new Pump([lane], { failed: ({ item }) => failed.push(item) })
   const reported: string[] = []
   const report = ({ item }: Claim, outcome: unknown) => reported.push(`${item} ${outcome}`)
-  pump.start(claimOf('i1'), report)
+  pump.start(claimOf('i1'), { shard: 0, report })
   t.same([reported, pump.performing('i1')], [['i1 now'], false])
-  pump.start(claimOf('i2', 'waits'), report)
-  pump.start(claimOf('i3', 'throws'), report)
+  pump.start(claimOf('i2', 'waits'), { shard: 0, report })
+  pump.start(claimOf('i3', 'throws'), { shard: 0, report })
   t.same([pump.performing('i2'), failed], [true, ['i3']])
   await settled()
   t.same(reported, ['i1 now', 'i2 later'])
@@ -97,9 +99,24 @@ test('pump: what need not wait is performed and reported at once, or thrown', as
 
 test('pump: closed, it has no room; aborted, its attempts hear of it', async (t) => {
   const { pump, started } = makePump()
-  pump.start(claimOf('i1'), () => undefined)
+  pump.start(claimOf('i1'), { shard: 0, report: () => undefined })
   pump.close()
   t.equal(pump.room('send/a'), 0)
   pump.abortAll()
   t.equal(started.get('i1')?.signal.aborted, true)
+})
+
+test('pump: what has lost its claim is cut, with a reason that spares the final answer', async (t) => {
+  const { pump, started, fence } = makePump()
+  pump.start(claimOf('i1'), { shard: 0, report: () => undefined })
+  pump.start(claimOf('i2'), { shard: 1, report: () => undefined })
+  const cut = () => [...started.values()].map(({ signal }) => signal.aborted)
+  pump.abortLost()
+  t.same(cut(), [false, false])
+  fence.lost(1)
+  pump.abortLost()
+  t.same(cut(), [false, true])
+  t.equal(started.get('i2')?.signal.reason, LOST_CLAIM)
+  pump.abortAll()
+  t.same(cut(), [true, true])
 })

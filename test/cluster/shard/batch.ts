@@ -36,7 +36,7 @@ function contextOf(room = 1): BatchContext & { threwCount: () => number; lanes: 
     room: () => room,
     perform: () => new Promise(() => undefined),
   }
-  const pump = new Pump([lane], () => undefined)
+  const pump = new Pump([lane], { failed: () => undefined })
   const lanes = new LaneIndex()
   const memory = new Memory()
   memory.loadEntity(REF, 10, NOW_MS)

@@ -7,7 +7,7 @@ import { PlacedLanes } from '../../../cluster/shard/placed-lanes.ts'
 function lanesOf(known: Readonly<Record<string, number>> = {}): PlacedLanes {
   const lanes = new LaneIndex()
   for (const [lane, atMs] of Object.entries(known)) lanes.load(lane, atMs)
-  return new PlacedLanes({ shard: 0, pump: new Pump([], () => undefined), lanes })
+  return new PlacedLanes({ shard: 0, pump: new Pump([], { failed: () => undefined }), lanes })
 }
 
 test('placed-lanes: the least time of a lane goes on, and lowers the bound of the store where that is higher', async (t) => {

@@ -13,7 +13,7 @@ function beat(members: Members, records: Record<string, string>, untilMs: number
 }
 
 test('members: who has no record is no more, except oneself', async (t) => {
-  const members = new Members('me', () => false)
+  const members = new Members('me')
   members.note(new Map([['other', RECORD]]), 0)
   t.equal(members.isDead('gone', 0), true)
   t.equal(members.isDead('me', 0), false)
@@ -22,23 +22,32 @@ test('members: who has no record is no more, except oneself', async (t) => {
 })
 
 test('members: ten silent seconds are a death', async (t) => {
-  const members = new Members('me', () => false)
+  const members = new Members('me')
   beat(members, { other: RECORD }, 9_000)
   t.equal(members.isDead('other', 9_999), false)
   t.equal(members.isDead('other', 10_000), true)
-  t.same(members.dead(10_000), ['other'])
+  t.same(members.gone(10_000), [], 'it may only be frozen, and know how its attempts ended')
   t.same(members.others(10_000), [])
 })
 
+test('members: claims of who is silent stand for a minute, and of who has no record not at all', async (t) => {
+  const members = new Members('me')
+  beat(members, { other: RECORD }, 60_000)
+  t.same([members.isDead('other', 59_999), members.isGone('other', 59_999)], [true, false])
+  t.same(members.performing(59_999), ['other'])
+  t.same([members.isGone('other', 60_000), members.gone(60_000)], [true, ['other']])
+  t.same([members.isGone('nobody', 0), members.isGone('me', 60_000)], [true, false])
+})
+
 test('members: a record that changes is a life', async (t) => {
-  const members = new Members('me', () => false)
+  const members = new Members('me')
   for (let atMs = 0; atMs <= 30_000; atMs += 3_000) members.note(new Map([['other', `{"beats":${atMs}}`]]), atMs)
   t.equal(members.isDead('other', 30_000), false)
   t.same(members.others(30_000), ['other'])
 })
 
 test('members: whose own beats were late judges nobody', async (t) => {
-  const members = new Members('me', () => false)
+  const members = new Members('me')
   beat(members, { other: RECORD }, 9_000)
   members.note(new Map([['other', RECORD]]), 60_000)
   t.equal(members.isDead('other', 60_001), false)
@@ -48,19 +57,20 @@ test('members: whose own beats were late judges nobody', async (t) => {
 })
 
 test('members: who wakes from a long pause judges nobody before it has read the records', async (t) => {
-  const members = new Members('me', () => false)
+  const members = new Members('me')
   beat(members, { other: RECORD }, 9_000)
   t.equal(members.isDead('other', 100_000), false)
 })
 
 test('members: a process that is known to be gone is dead at once', async (t) => {
-  const members = new Members('me', ({ pid }) => pid === 1)
+  const members = new Members('me', { processGone: ({ pid }) => pid === 1 })
   members.note(new Map([['other', RECORD]]), 0)
   t.equal(members.isDead('other', 0), true)
+  t.same([members.isGone('other', 0), members.performing(0), members.gone(0)], [true, [], ['other']])
 })
 
 test('members: who is silent for three and a half seconds and has no connection any more is dead', async (t) => {
-  const members = new Members('me', () => false)
+  const members = new Members('me')
   const look = (records: Record<string, string>, connected: readonly number[], atMs: number): void => {
     const clients = members.suspects(atMs, 'run')
     members.note(new Map(Object.entries(records)), atMs)
@@ -73,6 +83,7 @@ test('members: who is silent for three and a half seconds and has no connection 
   t.same(members.suspects(3_500, 'run'), [7, 8])
   look(records, [8], 3_500)
   t.equal(members.isDead('gone', 3_500), true)
+  t.equal(members.isGone('gone', 3_500), false, 'only its connection is known to be gone')
   t.equal(members.isDead('stopped', 3_500), false, 'a process that is frozen keeps its connection')
   t.equal(members.isDead('before', 3_500), false, 'ids of an earlier run of the store say nothing')
   look({ ...records, gone: recordOf({ beats: 2 }) }, [8], 4_000)
@@ -80,7 +91,7 @@ test('members: who is silent for three and a half seconds and has no connection 
 })
 
 test('members: who takes shards, and since when nothing has changed', async (t) => {
-  const members = new Members('me', () => false)
+  const members = new Members('me')
   const note = (records: Record<string, string>, atMs: number): void =>
     members.note(new Map(Object.entries(records)), atMs)
   note({ me: recordOf({}), b: recordOf({}), a: recordOf({}), http: recordOf({ takesShards: false }) }, 1_000)

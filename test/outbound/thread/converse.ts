@@ -234,16 +234,31 @@ t.test('converse: the fence holds back the final dot', async (t) => {
   let asked = 0
   const mayFinish = () => {
     asked += 1
-    return false
+    return 'shut' as const
   }
-  const { mx, run } = await setUp(t, {}, { mayFinish })
-  const outcome = await run()
+  const { mx, run } = await setUp(t, {})
+  const outcome = await run({ ...JOB, mayFinish })
   t.match(outcome, { result: 'returned', phase: 'fence', code: null, hard: false })
   await until(() => mx.sessions[0]!.closed, 5000)
   t.equal(asked, 1)
   t.ok(mx.sessions[0]!.commands.includes('DATA'), 'the message was under way')
   t.same(mx.sessions[0]!.messages, [], 'and not finished')
   t.equal(mx.sessions.length, 1, 'no other server is tried')
+})
+
+t.test('converse: who has lost the claim begins nothing', async (t) => {
+  const { mx, run } = await setUp(t, {})
+  t.match(await run({ ...JOB, mayBegin: () => false }), { result: 'returned', phase: 'fence', code: null })
+  t.notOk(mx.sessions[0]!.commands.some((line) => line.startsWith('MAIL')))
+  t.match(await run(), { result: 'delivered' })
+})
+
+t.test('converse: while the fence is held the transaction waits before the final dot', async (t) => {
+  const states: ('held' | 'open')[] = ['held', 'held', 'open']
+  const { mx, run } = await setUp(t, {})
+  t.match(await run({ ...JOB, mayFinish: () => states.shift() ?? 'open' }), { result: 'delivered' })
+  t.equal(mx.sessions[0]!.messages.length, 1)
+  t.same(states, [])
 })
 
 t.test('converse: the signal cuts the attempt off at any time', async (t) => {

@@ -1,10 +1,11 @@
 /** feed - the message is read in order, and its end is held back until everything before it has left. */
 
 import t from 'tap'
+import type { FenceState } from '../../../cluster/fence.ts'
 import { makeFeed } from '../../../src/outbound/thread/data-feed.ts'
 import { until } from '../../support/machine/until.ts'
 
-function setUp(message: Buffer, world: { pending: number; mayFinish: boolean }) {
+function setUp(message: Buffer, world: { pending: number; mayFinish: FenceState }) {
   const told: string[] = []
   const feed = makeFeed({
     message,
@@ -32,7 +33,7 @@ function setUp(message: Buffer, world: { pending: number; mayFinish: boolean }) 
 t.test('feed: nothing is told before the first read; then all bytes, the question, the end', async (t) => {
   for (const bytes of [1, 65_536, 65_537, 1_000_000]) {
     const message = Buffer.alloc(bytes, 'ab')
-    const one = setUp(message, { pending: 0, mayFinish: true })
+    const one = setUp(message, { pending: 0, mayFinish: 'open' as FenceState })
     t.same(one.told, [])
     one.flow()
     await until(one.hasEnded, 5000)
@@ -42,7 +43,7 @@ t.test('feed: nothing is told before the first read; then all bytes, the questio
 })
 
 t.test('feed: the question waits for the bytes before the end', async (t) => {
-  const world = { pending: 10, mayFinish: true }
+  const world = { pending: 10, mayFinish: 'open' as FenceState }
   const one = setUp(Buffer.from('message'), world)
   one.flow()
   await until(() => one.read().length === 7, 5000)
@@ -53,7 +54,7 @@ t.test('feed: the question waits for the bytes before the end', async (t) => {
 })
 
 t.test('feed: a no means that the end is never given', async (t) => {
-  const one = setUp(Buffer.from('message'), { pending: 0, mayFinish: false })
+  const one = setUp(Buffer.from('message'), { pending: 0, mayFinish: 'shut' })
   one.flow()
   await until(() => one.told.includes('fenced'), 5000)
   t.same(one.told, ['start', 'ask', 'fenced'])
@@ -61,8 +62,19 @@ t.test('feed: a no means that the end is never given', async (t) => {
   one.feed.destroy()
 })
 
+t.test('feed: while it is held the end waits, and is asked for again', async (t) => {
+  const world = { pending: 0, mayFinish: 'held' as FenceState }
+  const one = setUp(Buffer.from('message'), world)
+  one.flow()
+  await until(() => one.told.filter((what) => what === 'ask').length > 2, 5000)
+  t.notOk(one.hasEnded())
+  world.mayFinish = 'open'
+  await until(one.hasEnded, 5000)
+  t.same(one.told.slice(-2), ['ask', 'end'])
+})
+
 t.test('feed: destroyed, it asks nothing any more', async (t) => {
-  const world = { pending: 1, mayFinish: true }
+  const world = { pending: 1, mayFinish: 'open' as FenceState }
   const one = setUp(Buffer.from('message'), world)
   one.flow()
   await until(() => one.read().length === 7, 5000)

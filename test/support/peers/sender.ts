@@ -20,7 +20,7 @@ const NEVER = new AbortController().signal
 /** Long enough for a loaded machine, short enough for a test of silence. */
 export const SHORT_TIMEOUTS = { ...SMTP_TIMEOUTS, connectMs: 5000, closeMs: 500 }
 
-export type Job = Pick<SendInput, 'recipient' | 'mailFrom' | 'message'>
+export type Job = Pick<SendInput, 'recipient' | 'mailFrom' | 'message' | 'mayBegin' | 'mayFinish'>
 export type SenderDeps = TransmitDeps & RouteDeps
 
 /** Mail to `ann@a.test`; `message` has a line that begins with a dot. */
@@ -28,6 +28,8 @@ export const JOB: Job = {
   recipient: 'ann@a.test',
   mailFrom: 'bounce@rp.svc.test',
   message: Buffer.from('Subject: x\r\n\r\nhello\r\n.dot\r\n'),
+  mayBegin: () => true,
+  mayFinish: () => 'open',
 }
 
 /** Dependencies with a resolver on the zone; everything else may be replaced. */
@@ -48,7 +50,6 @@ export function makeDeps(zone: Zone, port: number, more: Partial<SenderDeps> = {
     shunned: new Map(),
     pool: createSessionPool({ connectionsMax: 256, nowMs: () => performance.now() }),
     nowMs: () => performance.now(),
-    mayFinish: () => true,
     unit: () => 0.5,
     ...more,
   }

@@ -2,6 +2,7 @@
 import { setImmediate as settle } from 'node:timers/promises'
 import type { CommandType, Fact, LaneType, Op } from '../../../cluster/behaviour.ts'
 import { newCmdId } from '../../../cluster/cmd-id.ts'
+import { Fence, makeFenceCells } from '../../../cluster/fence.ts'
 import { Pump } from '../../../cluster/items/pump.ts'
 import { Shard } from '../../../cluster/shard/shard.ts'
 import type { ShardWorld } from '../../../cluster/shard/world.ts'
@@ -37,6 +38,7 @@ export class Rig {
   readonly time = new VirtualTime()
   readonly clock = new WorkerClock(this.time, { rate: 1, originMs: 0, storeMs: this.store.nowMs })
   readonly chance = makeChance(3)
+  readonly fence = new Fence(makeFenceCells(), () => this.time.nowMs + 1)
   readonly commits: Commit[] = []
   readonly forwarded: Work[] = []
   readonly halted: string[] = []
@@ -122,11 +124,12 @@ export class Rig {
       timers: {},
       commands: new Map([['count', COUNT as CommandType]]),
       lanes: this.lanes,
-      pump: new Pump(this.lanes, () => undefined),
+      pump: new Pump(this.lanes, { failed: () => undefined }),
+      fence: this.fence,
       worker: 'me',
       fieldBudget: { left: 100 },
       random: () => this.chance.next(),
-      isDead: () => false,
+      isGone: () => false,
       answered: () => undefined,
       forward: (_shard, works) => this.forwarded.push(...works),
       reported: () => undefined,

@@ -1,0 +1,124 @@
+/**
+ * fence - whether an attempt that was claimed may still be finished, in memory that all threads of a process share.
+ *
+ * Who performs an attempt asks before it begins to tell the world, and once more right before the step that the world
+ * cannot take back (the final dot of a message, a post). States of an attempt there: open; held (the store is silent: nobody knows
+ * whether the outcome could be written down, and it may be known again soon); shut (the process may have been taken for dead
+ * since the claim, or the shard was lost: the attempt is not its own any more, for good).
+ *
+ * Guarantees: a pass that was given before heartbeats lapsed, or before its shard was lost, never opens again, also when the
+ * first heartbeat after a stop of the whole process is answered; what is read here waits for no other thread.
+ *
+ * Cells (64-bit integers, times in milliseconds of the owner's clock): 0 when the last answered heartbeat was sent; 1 whether its
+ * connection is open; 2 since when a heartbeat waits for its answer; then for each shard its generation, then for each
+ * shard since when a commit waits for its answer. 0 is none.
+ */
+import { SHARDS } from './id.ts'
+
+/** Heartbeats are sent every three seconds: where none was answered for so long, the store is silent or this process slow. */
+const BEAT_AGE_MS_MAX = 5_000
+/** Others take a worker for dead after ten silent seconds. */
+const LAPSED_MS = 8_000
+/** Without its connection a worker is taken for dead after three and a half silent seconds. */
+const CUT_OFF_MS_MAX = 3_000
+/** A heartbeat or a commit that waits this long for its answer says that outcomes could not be written down now. */
+const OVERDUE_MS = 1_500
+
+const SENT = 0
+const CONNECTED = 1
+const BEAT_WAITS = 2
+const GENERATIONS = 3
+const COMMIT_WAITS = GENERATIONS + SHARDS
+const CELLS = COMMIT_WAITS + SHARDS
+
+export type FenceCells = BigInt64Array
+
+export type FenceState = 'open' | 'held' | 'shut'
+
+/** What an attempt is given when its claim is confirmed. Plain data: it goes to threads. */
+export interface Pass {
+  readonly shard: number
+  readonly generation: number
+}
+
+/** Cells of a process that has no heartbeat yet: everything is held. */
+export function makeFenceCells(): FenceCells {
+  return new BigInt64Array(new SharedArrayBuffer(CELLS * BigInt64Array.BYTES_PER_ELEMENT))
+}
+
+export class Fence {
+  readonly cells: FenceCells
+  private readonly nowMs: () => number
+
+  /** `nowMs`: a clock that never goes back, whole milliseconds above 0, the same in every thread. */
+  constructor(cells: FenceCells, nowMs: () => number) {
+    this.cells = cells
+    this.nowMs = nowMs
+  }
+
+  /** A heartbeat is sent. Out: when, for `beatAnswered`. */
+  beatSent(): number {
+    const atMs = this.nowMs()
+    if (this.get(BEAT_WAITS) === 0) this.set(BEAT_WAITS, atMs)
+    return atMs
+  }
+
+  /** A heartbeat that was sent at `sentAtMs` is answered. Out: whether heartbeats had lapsed, so that all passes are shut. */
+  beatAnswered(sentAtMs: number): boolean {
+    const before = this.get(SENT)
+    const silentMs = before === 0 ? 0 : this.nowMs() - before
+    const hasLapsed = silentMs > (this.get(CONNECTED) === 1 ? LAPSED_MS : CUT_OFF_MS_MAX)
+    // The generations first: no thread may see the new heartbeat and the old generation.
+    if (hasLapsed) for (let shard = 0; shard < SHARDS; shard += 1) this.lost(shard)
+    this.set(SENT, Math.max(sentAtMs, before))
+    this.set(CONNECTED, 1)
+    this.set(BEAT_WAITS, 0)
+    return hasLapsed
+  }
+
+  /** The connection of heartbeats and commits has closed: all is held until the next answered heartbeat. */
+  disconnected(): void {
+    this.set(CONNECTED, 0)
+  }
+
+  /** A commit of a shard is on its way; sent again, it is overdue as before. */
+  commitSent(shard: number): void {
+    if (this.get(COMMIT_WAITS + shard) === 0) this.set(COMMIT_WAITS + shard, this.nowMs())
+  }
+
+  /** No commit of a shard waits any more. */
+  commitAnswered(shard: number): void {
+    this.set(COMMIT_WAITS + shard, 0)
+  }
+
+  /** A shard is lost: its passes are shut. */
+  lost(shard: number): void {
+    Atomics.add(this.cells, GENERATIONS + shard, 1n)
+  }
+
+  /** The pass of a claim that is confirmed now. */
+  passOf(shard: number): Pass {
+    return { shard, generation: this.get(GENERATIONS + shard) }
+  }
+
+  /** Whether an attempt may be finished now. */
+  look({ shard, generation }: Pass): FenceState {
+    if (this.get(GENERATIONS + shard) !== generation) return 'shut'
+    const isOld = this.nowMs() - this.get(SENT) > BEAT_AGE_MS_MAX
+    const isOverdue = this.isOverdue(BEAT_WAITS) || this.isOverdue(COMMIT_WAITS + shard)
+    return isOld || isOverdue || this.get(CONNECTED) === 0 ? 'held' : 'open'
+  }
+
+  private isOverdue(cell: number): boolean {
+    const sinceMs = this.get(cell)
+    return sinceMs !== 0 && this.nowMs() - sinceMs > OVERDUE_MS
+  }
+
+  private get(cell: number): number {
+    return Number(Atomics.load(this.cells, cell))
+  }
+
+  private set(cell: number, value: number): void {
+    Atomics.store(this.cells, cell, BigInt(Math.trunc(value)))
+  }
+}
