@@ -38,10 +38,15 @@ export interface S3HomeOptions {
   readonly worker: () => string
   /** In place of our own. */
   readonly times?: S3Times
+  /** Keys on a page of a list. */
+  readonly listKeys?: number
 }
 
 /** The home in a bucket. */
-export function makeS3Home(place: S3Place, { folder, worker, times = S3_TIMES }: S3HomeOptions): Home {
+export function makeS3Home(
+  place: S3Place,
+  { folder, worker, times = S3_TIMES, listKeys = LIST_KEYS }: S3HomeOptions,
+): Home {
   const wire = makeS3Wire(place, times)
   const unfinished = makeUnfinishedFiles(join(folder, 'tmp'), worker)
   const expect = async (request: S3Request, statuses: readonly number[]): Promise<S3Answer> => {
@@ -97,12 +102,13 @@ export function makeS3Home(place: S3Place, { folder, worker, times = S3_TIMES }:
     front: (name, bytes) => frontOf(expect, name, bytes),
     read: (name, span) => readFrom(expect, name, span),
     remove: removeAll,
-    days: async (prefix) => (await listAll({ wire: expect, place, prefix: `${prefix}/`, delimiter: '/' })).days.sort(),
+    days: async (prefix) =>
+      (await listAll({ wire: expect, place, listKeys, prefix: `${prefix}/`, delimiter: '/' })).days.sort(),
     async *list(prefix) {
-      yield* (await listAll({ wire: expect, place, prefix: `${prefix}/` })).objects
+      yield* (await listAll({ wire: expect, place, listKeys, prefix: `${prefix}/` })).objects
     },
     async removeDay(prefix) {
-      const { objects } = await listAll({ wire: expect, place, prefix: `${prefix}/` })
+      const { objects } = await listAll({ wire: expect, place, listKeys, prefix: `${prefix}/` })
       await removeAll(objects.map(({ name }) => name))
       return objects.length
     },
@@ -181,12 +187,19 @@ function heldBody(bytes: Buffer): NonNullable<S3Request['body']> {
 interface ListOrder {
   readonly wire: Expect
   readonly place: S3Place
+  readonly listKeys: number
   readonly prefix: string
   readonly delimiter?: string
 }
 
 /** Everything under a prefix; with a delimiter only the next step of the names. ListObjects, version 1: Swift knows no other. */
-async function listAll({ wire, place, prefix, delimiter }: ListOrder): Promise<{ objects: Listed[]; days: string[] }> {
+async function listAll({
+  wire,
+  place,
+  listKeys,
+  prefix,
+  delimiter,
+}: ListOrder): Promise<{ objects: Listed[]; days: string[] }> {
   const before = place.prefix === '' ? '' : `${place.prefix}/`
   const objects: Listed[] = []
   const days: string[] = []
@@ -194,7 +207,7 @@ async function listAll({ wire, place, prefix, delimiter }: ListOrder): Promise<{
   for (let page = 0; page < PAGES_MAX; page += 1) {
     const query = {
       prefix: before + prefix,
-      'max-keys': String(LIST_KEYS),
+      'max-keys': String(listKeys),
       ...(delimiter !== undefined && { delimiter }),
       ...(marker !== '' && { marker }),
     }

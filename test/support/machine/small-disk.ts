@@ -1,0 +1,48 @@
+/**
+ * small-disk - a disk of a test's own, of a few megabytes: it can be full, or read-only
+ *
+ * A tmpfs of its own mount; only root may make one.
+ */
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmdirSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** False, or why a test that needs one is skipped. */
+export const SMALL_DISK_SKIP: false | string = canMount() ? false : 'no disk can be mounted (not root)'
+
+export interface SmallDisk {
+  readonly dir: string
+  /** Lets nobody write to it any more, root included; or lets them again. */
+  setReadOnly(isReadOnly: boolean): void
+  unmount(): void
+}
+
+/** Mounts a disk of so many bytes. */
+export function mountSmallDisk(bytes: number): SmallDisk {
+  const dir = mkdtempSync(join(tmpdir(), 'sendwright-disk-'))
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'tmpfs', dir])
+  let isMounted = true
+  const unmount = (): void => {
+    if (!isMounted) return
+    isMounted = false
+    execFileSync('umount', ['-l', dir])
+    rmdirSync(dir)
+  }
+  process.once('exit', unmount)
+  return {
+    dir,
+    setReadOnly: (isReadOnly) => execFileSync('mount', ['-o', `remount,${isReadOnly ? 'ro' : 'rw'}`, dir]),
+    unmount,
+  }
+}
+
+function canMount(): boolean {
+  if (process.getuid?.() !== 0 || process.platform !== 'linux') return false
+  try {
+    mountSmallDisk(64 * 1024).unmount()
+    return true
+  } catch {
+    return false
+  }
+}
