@@ -23,7 +23,10 @@ import { type Answer, type Download, RATE_REFUSAL, type Reply, refuse, SIZE_REFU
 import { type Wire, writeReply } from './wire.ts'
 
 const NOTHING = Buffer.alloc(0)
-
+const REPEATED = {
+  Host: refuse('invalid_request', {}, 'Host must be given once'),
+  Authorization: refuse('invalid_request', {}, 'Authorization must be given once'),
+} as const
 /** One request. Made by the wrapper, which hands it data and the abort. */
 export class Exchange {
   readonly #desk: Desk
@@ -63,6 +66,7 @@ export class Exchange {
     if (!this.#isWithinRate()) this.#answer(RATE_REFUSAL)
     // The library would read on behind an answer, and take for a request what may be a body. Spec request.framing
     else if (headers.isFramedTwice) this.cut()
+    else if (headers.repeated !== null) this.#answer(REPEATED[headers.repeated])
     else if (Number(headers.contentLength) > this.#target.bodyBytesMax) this.#tooLarge()
     else this.#identify(headers.authorization)
   }
@@ -83,6 +87,13 @@ export class Exchange {
       }
       return
     }
+    // Fields behind a chunked body end the connection while what came with it is read: then nothing has been accepted.
+    if (this.#head.headers.isChunked) setImmediate(() => this.#finish())
+    else this.#finish()
+  }
+
+  /** The body is whole. */
+  #finish(): void {
     this.#isWhole = true
     this.#desk.receiving.delete(this)
     this.#proceed()
@@ -175,7 +186,7 @@ export class Exchange {
     this.#desk.heldBytes += chunk.byteLength
     this.#heldBytes += chunk.byteLength
     // The bytes go away with the call. A body in one piece that can be used at once need not be copied.
-    const isUsedNow = isLast && this.#chunks.length === 0 && this.#refusal === null
+    const isUsedNow = isLast && this.#chunks.length === 0 && this.#refusal === null && !this.#head.headers.isChunked
     this.#chunks.push(isUsedNow ? Buffer.from(chunk) : Buffer.from(chunk.slice(0)))
   }
 

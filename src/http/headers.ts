@@ -1,7 +1,7 @@
 /**
  * headers - the headers of a request that the edge reads, copied while the request is there
  *
- * Spec request.idempotency, request.client, request.framing
+ * Spec request.idempotency, request.client, request.framing, request.repeated
  */
 
 /** The headers that the edge reads. '' where a request has none. */
@@ -12,6 +12,11 @@ export interface RequestHeaders {
   contentLength: string
   /** Another server on the way may see the body end elsewhere than we do. */
   isFramedTwice: boolean
+  isChunked: boolean
+  /** The last header that was given twice although another server on the way may read the other one. */
+  repeated: 'Host' | 'Authorization' | null
+  hasHost: boolean
+  hasAuthorization: boolean
   forwardedFor: string
   /** Null where the header is absent: an empty one is refused. */
   idempotencyKey: string | null
@@ -37,21 +42,33 @@ export function readHeaders(req: HeaderSource): RequestHeaders {
 
 function readHeader(name: string, value: string): void {
   switch (name) {
+    case 'host':
+      if (reading.hasHost) reading.repeated = 'Host'
+      reading.hasHost = true
+      break
     case 'authorization':
+      if (reading.hasAuthorization) reading.repeated = 'Authorization'
+      reading.hasAuthorization = true
       reading.authorization = value
       break
     case 'content-type':
-      reading.contentType = value
+      // Two of them are none that is known.
+      reading.contentType = reading.contentType === '' ? value : `${reading.contentType},${value}`
       break
     case 'content-encoding':
-      reading.contentEncoding = value
+      reading.contentEncoding += value
       break
     case 'content-length':
-      reading.isFramedTwice ||= reading.contentLength !== ''
+      reading.isFramedTwice ||= reading.contentLength !== '' || value === ''
       reading.contentLength = value
       break
     case 'transfer-encoding':
-      reading.isFramedTwice ||= value.toLowerCase() !== 'chunked'
+      reading.isFramedTwice ||= reading.isChunked || value.toLowerCase() !== 'chunked'
+      reading.isChunked = true
+      break
+    case 'trailer':
+      // Fields behind the body (RFC 9112 7.1.2): the library would take them for the next request.
+      reading.isFramedTwice = true
       break
     case 'x-forwarded-for':
       reading.forwardedFor = reading.forwardedFor === '' ? value : `${reading.forwardedFor},${value}`
@@ -78,6 +95,10 @@ function makeHeaders(): RequestHeaders {
     contentEncoding: '',
     contentLength: '',
     isFramedTwice: false,
+    isChunked: false,
+    repeated: null,
+    hasHost: false,
+    hasAuthorization: false,
     forwardedFor: '',
     idempotencyKey: null,
     range: '',

@@ -8,6 +8,8 @@
  * Spec refusal.order, request.head, request.body.max, request.body.slow
  */
 
+import './head-bytes.ts'
+
 import {
   App,
   type HttpRequest,
