@@ -109,6 +109,27 @@ t.test('mx-listener: a handler that throws is 451, and the session goes on [mx.c
   dialog.end()
 })
 
+t.test('mx-listener: a mail without a sender is told from one with a sender', async (t) => {
+  const told: boolean[] = []
+  const { listener, port } = await start({
+    async mail({ isNullSender }) {
+      told.push(isNullSender)
+      return { code: 250, text: '2.0.0 Ok' }
+    },
+  })
+  t.teardown(() => listener.close())
+  const dialog = await openDialog(port)
+  await dialog.say('EHLO client.example')
+  for (const sender of ['', 'someone@b.example']) {
+    await dialog.say(`MAIL FROM:<${sender}>`)
+    await dialog.say('RCPT TO:<ok@a.example>')
+    await dialog.say('DATA')
+    t.match(await dialog.say('x\r\n.'), /^250 /)
+  }
+  t.same(told, [true, false])
+  dialog.end()
+})
+
 t.test('mx-listener: the tenth refused recipient ends the session [mx.refused]', async (t) => {
   const { listener, port } = await start()
   t.teardown(() => listener.close())

@@ -154,6 +154,24 @@ t.test(
   },
 )
 
+t.test('returned-mail: only what speaks of a dead recipient suppresses [message.hard] [bounce.dsn]', async (t) => {
+  const dead = "5.1.0 - Unknown address error 550-'5.1.1 <x@y.example>... User unknown' (delivery attempts: 0)"
+  const rate = '550 5.2.1 The user you are trying to contact is receiving mail at a rate that prevents delivery'
+  const cases: [name: string, mail: string, isListed: boolean][] = [
+    ['rate', status('failed', '5.2.1', rate), false],
+    ['gateway', status('failed', '5.0.0', dead), true],
+    ['loose', status('failed', '5.1.1', '550 5.1.1 unknown').replace('boundary="b"', 'boundary="c"'), true],
+    ['robot', 'From: Robot <robot@there.example>\nSubject: Undeliverable: Hello\n\n550 5.1.1 user unknown\n', true],
+    ['reply', 'From: Ann <ann@there.example>\nSubject: Re: Hello\n\n> 550 5.1.1 user unknown\n', false],
+  ]
+  for (const [name, mail, isListed] of cases) {
+    const { id, returnPath } = await send(`${name}@there.example`)
+    t.match(await deliverMail(port, returnPath, mail), /^250 /)
+    t.equal((await readMessage(id)).status, name === 'reply' ? 'delivered' : 'bounced', name)
+    t.equal((await listed(`${name}@there.example`)).length, isListed ? 1 : 0, name)
+  }
+})
+
 t.test('returned-mail: who may be written to [bounce.recipient] [complaint.address]', async (t) => {
   const { id, returnPath } = await send('rcpt@there.example')
   const flipped = returnPath.replace(/^b-./, (start) => `b-${start.endsWith('a') ? 'c' : 'a'}`)
