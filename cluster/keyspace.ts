@@ -14,6 +14,9 @@ export const parcelChannel = (worker: string): string => `{cl}:parcel:${worker}`
 /** Channel: something has come into mailboxes or outcomes of a worker's shards (`bell.ts`). */
 export const bellChannel = (worker: string): string => `{cl}:bell:${worker}`
 
+/** The lane of timers: what is due by itself. Its items are `<timer>:<rest>`; the runtime performs them. */
+export const TIMERS_LANE = 'timers'
+
 /** Hash tag of a shard, with braces: `{s017}`. */
 export function shardTag(shard: number): string {
   return TAGS[shard] ?? `{s${shard.toString().padStart(3, '0')}}`

@@ -7,7 +7,7 @@
 import type { Entry, Fact, Facts, FactValue } from '../behaviour.ts'
 import { Fault } from '../fault.ts'
 import { sortableEntryId } from '../id.ts'
-import { type Head, layHead } from './lane-heads.ts'
+import { type LaneHead, layHead } from './lane-heads.ts'
 import type { Overlay } from './overlay.ts'
 
 /** The overlay of a commit and the sequence number that it made. */
@@ -114,7 +114,7 @@ export class FactRounds {
 export interface KnownFields {
   readonly seq: number
   field(key: string, field: string): string | null | undefined
-  head(key: string): Head | undefined
+  head(key: string): LaneHead | undefined
 }
 
 /**
@@ -195,14 +195,14 @@ export class FactView implements Facts {
     return layHead(this.staged, fact.key, head).members.filter(([item]) => before.has(item))
   }
 
-  private headRead(fact: SortedFact): Head {
-    const members = this.lay<Head['members']>(fact, (overlay, below) =>
+  private headRead(fact: SortedFact): LaneHead {
+    const members = this.lay<LaneHead['members']>(fact, (overlay, below) =>
       overlay === this.staged ? below : overlay.sorted(fact.key, fact, below),
     )
     return { members, isWhole: members.length < fact.count }
   }
 
-  private knownHead(fact: Fact): Head | undefined {
+  private knownHead(fact: Fact): LaneHead | undefined {
     return fact.read === 'sorted' && fact.isHead === true ? this.known?.head(fact.key) : undefined
   }
 

@@ -5,7 +5,7 @@
  */
 import type { Fact, FactValue, HashFields, Op } from '../behaviour.ts'
 import { type FieldBudget, FieldCache } from './field-cache.ts'
-import { type Head, LaneHeads } from './lane-heads.ts'
+import { type LaneHead, LaneHeads } from './lane-heads.ts'
 import type { Overlay } from './overlay.ts'
 
 export class KnownFacts {
@@ -33,7 +33,7 @@ export class KnownFacts {
     return this.fields.field(key, field)
   }
 
-  head(key: string): Head | undefined {
+  head(key: string): LaneHead | undefined {
     return this.heads.head(key)
   }
 

@@ -20,7 +20,7 @@ const HEAD_READ = 16
 /** The item that ended may still stand first, and one beside it may be claimed. */
 const HEAD_LEAST = 3
 
-export interface Head {
+export interface LaneHead {
   readonly members: Members
   /** Nothing else lies in the lane. */
   readonly isWhole: boolean
@@ -39,7 +39,7 @@ export function laneHead(shard: number, lane: string): SortedFact {
 }
 
 export class LaneHeads {
-  private readonly heads = new Map<string, Head>()
+  private readonly heads = new Map<string, LaneHead>()
   private readonly budget: FieldBudget
 
   constructor(budget: FieldBudget) {
@@ -55,7 +55,7 @@ export class LaneHeads {
   }
 
   /** The head of a lane by every commit confirmed so far; undefined when it is not known far enough. */
-  head(key: string): Head | undefined {
+  head(key: string): LaneHead | undefined {
     return this.heads.get(key)
   }
 
@@ -89,7 +89,7 @@ export class LaneHeads {
   }
 
   /** The one that was written last goes last. */
-  private put(key: string, { members, isWhole }: Head): void {
+  private put(key: string, { members, isWhole }: LaneHead): void {
     this.forget(key)
     if (members.length === 0 || (!isWhole && members.length < HEAD_LEAST)) return
     const kept = members.length > HEAD_READ ? members.slice(0, HEAD_READ) : members
@@ -104,13 +104,13 @@ export class LaneHeads {
 }
 
 /** A head with writes laid over it: what they put beyond its end stays unknown. */
-export function layHead(overlay: Overlay, key: string, { members, isWhole }: Head): Head {
+export function layHead(overlay: Overlay, key: string, { members, isWhole }: LaneHead): LaneHead {
   const count = isWhole ? Number.MAX_SAFE_INTEGER : members.length
   return { members: overlay.sorted(key, { min: 0, max: Number.MAX_SAFE_INTEGER, count }, members), isWhole }
 }
 
 /** Whether a conditional write moves an item of which is not known whether it is there. */
-function isBlind({ write, args }: Op, { members, isWhole }: Head): boolean {
+function isBlind({ write, args }: Op, { members, isWhole }: LaneHead): boolean {
   if (isWhole || write !== 'ZADD' || !/^[A-Z]/.test(String(args[0]))) return false
   const known = new Set(members.map(([item]) => item))
   return args.some((item, at) => at > 0 && at % 2 === 0 && !known.has(String(item)))

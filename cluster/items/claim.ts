@@ -13,9 +13,6 @@ import type { Claim, Pump } from './pump.ts'
 /** Claims of an item without an outcome, after which it is ended. */
 export const CLAIMS_MAX = 5
 
-/** The lane of timers, which the runtime itself performs. */
-export const TIMERS_LANE = 'timers'
-
 /** A row of `claims`. */
 export interface ClaimRow {
   readonly worker: string
@@ -43,7 +40,7 @@ export const CLAIM_RULES: ClaimRules = {
 }
 
 /** An attempt of another worker that holds a serial lane, and until when at the latest. */
-export interface Standing {
+export interface StandingClaim {
   readonly item: string
   readonly attempt: number
   readonly untilMs: number
@@ -60,7 +57,7 @@ export interface ItemContext {
    * Serial lanes that another worker's claims hold. After a claim expires, its attempt may still run there and overlap
    * ours.
    */
-  readonly standing: Map<string, readonly Standing[]>
+  readonly standing: Map<string, readonly StandingClaim[]>
   /** True once every outcome found at takeover is committed, and until the shard closes. */
   readonly mayClaim: () => boolean
 }

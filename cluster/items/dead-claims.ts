@@ -1,6 +1,6 @@
 /** dead-claims - which claims of a shard its new owner may free. */
 
-import { type ItemContext, parseClaim, type Standing } from './claim.ts'
+import { type ItemContext, parseClaim, type StandingClaim } from './claim.ts'
 
 /** Items that one command frees. */
 const CHUNK = 500
@@ -44,8 +44,8 @@ export function deadClaims(
 export function standingClaims(
   rows: ReadonlyMap<string, string>,
   { worker, pump }: Pick<ItemContext, 'worker' | 'pump'>,
-): Map<string, Standing[]> {
-  const found = new Map<string, Standing[]>()
+): Map<string, StandingClaim[]> {
+  const found = new Map<string, StandingClaim[]>()
   for (const [item, packed] of rows) {
     const row = parseClaim(packed)
     if (row === null || row.worker === '' || row.worker === worker) continue

@@ -25,7 +25,7 @@ import type {
   TimerBody,
 } from '../behaviour.ts'
 import { laneHead } from '../facts/lane-heads.ts'
-import { claimsKey, laneKey, poisonKey } from '../keyspace.ts'
+import { claimsKey, laneKey, poisonKey, TIMERS_LANE } from '../keyspace.ts'
 import {
   CLAIMS_MAX,
   type ClaimRow,
@@ -37,7 +37,6 @@ import {
   type LaneItem,
   makeClaim,
   parseClaim,
-  TIMERS_LANE,
 } from './claim.ts'
 import type { FreedItem } from './dead-claims.ts'
 import { withNext } from './next-claim.ts'

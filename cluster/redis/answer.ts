@@ -2,7 +2,7 @@
 
 import type { Entry, FactValue, ViewFact } from '../behaviour.ts'
 import type { Verdict } from '../store.ts'
-import type { Answer } from './link.ts'
+import type { StoreAnswer } from './link.ts'
 
 /** Errors that the store gives before a script has run, by their first word. */
 const REFUSALS: ReadonlySet<string> = new Set([
@@ -30,7 +30,7 @@ const INSIDE = /\bscript: /
 type Shown = string | false | readonly unknown[] | Readonly<Record<string, never>>
 
 /** The verdict in an answer. Whatever is none of the named ones is `torn`: nobody knows what was written. */
-export function verdictOf(answer: Answer): Verdict {
+export function verdictOf(answer: StoreAnswer): Verdict {
   if (answer.kind === 'error') return verdictOfError(answer.message)
   if (answer.kind !== 'reply') return { kind: answer.kind }
   const [name, fact] = (Array.isArray(answer.value) ? answer.value : [answer.value]) as [unknown, unknown]

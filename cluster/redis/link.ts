@@ -23,7 +23,7 @@ const KEEP_ALIVE_MS = 10_000
 /** A store that reads its files is asked again after this; the client would go by the store's own guess, up to ten seconds. */
 export const LOADING_MS = 200
 
-export type Answer =
+export type StoreAnswer =
   | { readonly kind: 'reply'; readonly value: unknown }
   | { readonly kind: 'error'; readonly message: string }
   | { readonly kind: 'lost' | 'unsent' }
@@ -41,8 +41,8 @@ export interface LinkOptions {
   onDown?(): void
 }
 
-const UNSENT: Answer = { kind: 'unsent' }
-const LOST: Answer = { kind: 'lost' }
+const UNSENT: StoreAnswer = { kind: 'unsent' }
+const LOST: StoreAnswer = { kind: 'lost' }
 
 export class RedisLink {
   readonly client: QuietRedis
@@ -89,13 +89,13 @@ export class RedisLink {
   }
 
   /** Sends one command, given as the bytes of the protocol. Texts of a binary answer come as bytes. Never rejects. */
-  send(bytes: Buffer, { isBinary = false }: { isBinary?: boolean } = {}): Promise<Answer> {
+  send(bytes: Buffer, { isBinary = false }: { isBinary?: boolean } = {}): Promise<StoreAnswer> {
     if (!this.isUp) return Promise.resolve(UNSENT)
     const command = new ReadyMade(bytes, isBinary)
     this.cork()
     return (this.client.sendCommand(command) as Promise<unknown>).then(
-      (value): Answer => ({ kind: 'reply', value }),
-      (error: Error): Answer => {
+      (value): StoreAnswer => ({ kind: 'reply', value }),
+      (error: Error): StoreAnswer => {
         if (error.name === 'ReplyError') return { kind: 'error', message: error.message }
         return command.isHanded ? LOST : UNSENT
       },
@@ -103,7 +103,7 @@ export class RedisLink {
   }
 
   /** Sends one command of text arguments. */
-  call(...args: readonly string[]): Promise<Answer> {
+  call(...args: readonly string[]): Promise<StoreAnswer> {
     return this.send(commandBytes(args))
   }
 
@@ -267,7 +267,7 @@ export async function runScript(
   script: Script,
   bytes: Buffer,
   options?: { isBinary?: boolean },
-): Promise<Answer> {
+): Promise<StoreAnswer> {
   const answer = await link.send(bytes, options)
   if (!isScriptUnknown(answer)) return answer
   await link.call('SCRIPT', 'LOAD', script.text)
@@ -275,6 +275,6 @@ export async function runScript(
 }
 
 /** Whether the store said that it does not know the script: nothing ran. */
-export function isScriptUnknown(answer: Answer): boolean {
+export function isScriptUnknown(answer: StoreAnswer): boolean {
   return answer.kind === 'error' && answer.message.startsWith('NOSCRIPT')
 }

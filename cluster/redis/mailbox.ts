@@ -19,7 +19,7 @@ import type {
   RepliesRequest,
 } from '../store.ts'
 import { verdictOf } from './answer.ts'
-import { type Answer, type RedisLink, runScript } from './link.ts'
+import { type RedisLink, runScript, type StoreAnswer } from './link.ts'
 import { bytesOfCommand } from './pack.ts'
 import { ENQUEUE, ENTRIES, OUTCOME, REPLIES } from './scripts.ts'
 
@@ -112,7 +112,7 @@ async function send(link: RedisLink, { replyTo, commandsMax, parcels }: Enqueue)
   return parcels.map((_parcel, place) => resultOf(answer, place))
 }
 
-function resultOf(answer: Answer, place: number): Enqueued {
+function resultOf(answer: StoreAnswer, place: number): Enqueued {
   if (answer.kind === 'reply') return (answer.value as number[])[place] === 1 ? 'ok' : 'busy'
   // An error of the store means that nothing ran, or that a script which checks nothing failed half way: in doubt.
   if (answer.kind === 'error') return verdictOf(answer).kind === 'refused' ? 'unsent' : 'lost'

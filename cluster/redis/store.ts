@@ -34,13 +34,13 @@ import type {
 } from '../store.ts'
 import { factValues, verdictOf } from './answer.ts'
 import { type Heard, listenToRedis, RedisSignals } from './hear.ts'
-import { type Answer, RedisLink, runScript } from './link.ts'
+import { RedisLink, runScript, type StoreAnswer } from './link.ts'
 import { RedisMailbox } from './mailbox.ts'
 import { mergedOf, packCommit, packRead, scriptBytes } from './pack.ts'
 import { META_FIELDS } from './read-script.ts'
 import { ACQUIRE, COMMIT, FREEING_COMMIT, HEARTBEAT, READ, RELEASE, SCRIPTS, type Script } from './scripts.ts'
 import { checkSettings, StoreRefused } from './settings.ts'
-import { KnownKeys } from './sure-keys.ts'
+import { SureKeys } from './sure-keys.ts'
 import { RedisTold } from './told.ts'
 
 /** A connection on which a heartbeat waits this long is dead. */
@@ -96,7 +96,7 @@ export class RedisStore implements Store {
   private readonly listenings: Listening[] = []
   /** By the worker that listens. */
   private readonly told = new Map<string, RedisTold>()
-  private readonly keys = new KnownKeys()
+  private readonly keys = new SureKeys()
   private known = { clientId: 0, runId: '' }
   private lastAnswerMs = performance.now()
   private isOpen = false
@@ -213,7 +213,7 @@ export class RedisStore implements Store {
       () => setImmediate(() => answer === null && this.commits.cut()),
       this.options.beatSilentMs ?? BEAT_SILENT_MS,
     )
-    let answer: Answer | null = null
+    let answer: StoreAnswer | null = null
     answer = await this.call(
       this.commits,
       HEARTBEAT,
@@ -288,11 +288,16 @@ export class RedisStore implements Store {
     return this.mailbox.replies(parcels)
   }
 
-  private call(link: RedisLink, script: Script, keys: readonly string[], args: readonly string[]): Promise<Answer> {
+  private call(
+    link: RedisLink,
+    script: Script,
+    keys: readonly string[],
+    args: readonly string[],
+  ): Promise<StoreAnswer> {
     return runScript(link, script, scriptBytes(script.sha, keys, args))
   }
 
-  private noteAnswer({ kind }: Answer): void {
+  private noteAnswer({ kind }: StoreAnswer): void {
     if (kind === 'reply' || kind === 'error') this.lastAnswerMs = performance.now()
   }
 

@@ -87,7 +87,7 @@ class Generations {
   }
 }
 
-export class KnownKeys {
+export class SureKeys {
   private readonly shards = new Map<number, Generations>()
 
   /** Looks up the keys of a commit that is about to be sent. */

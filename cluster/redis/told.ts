@@ -13,7 +13,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { entryIdAfter } from '../id.ts'
 import { toldKey } from '../keyspace.ts'
 import { TOLD_KEPT_MS } from './commit-script.ts'
-import { type Answer, RedisLink } from './link.ts'
+import { RedisLink, type StoreAnswer } from './link.ts'
 
 /** Entries of one read. */
 const ENTRIES_MAX = 64
@@ -82,7 +82,7 @@ export class RedisTold {
   }
 
   /** Hears what has come, or waits a while for it. Out: what became of the read. */
-  private async read(link: RedisLink): Promise<Answer['kind']> {
+  private async read(link: RedisLink): Promise<StoreAnswer['kind']> {
     const key = toldKey(this.options.worker)
     if (performance.now() - this.keptAtMs >= (this.options.keepMs ?? KEEP_MS)) await this.keep(link, key)
     const wait = ['COUNT', String(ENTRIES_MAX), 'BLOCK', String(BLOCK_MS)]

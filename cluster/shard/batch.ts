@@ -17,12 +17,21 @@ import {
   formatWaiting,
   type ItemContext,
   parseClaim,
-  TIMERS_LANE,
 } from '../items/claim.ts'
 import { poisonOp } from '../items/item-turns.ts'
 import type { LaneTime, Placed } from '../items/lane-index.ts'
 import type { Claim } from '../items/pump.ts'
-import { claimsKey, countersKey, dueKey, entityKey, inboxKey, laneKey, poisonKey, stagedKey } from '../keyspace.ts'
+import {
+  claimsKey,
+  countersKey,
+  dueKey,
+  entityKey,
+  inboxKey,
+  laneKey,
+  poisonKey,
+  stagedKey,
+  TIMERS_LANE,
+} from '../keyspace.ts'
 import { cursorAfter, firstKept } from '../mailbox/cursor.ts'
 import { ParcelReplies } from '../mailbox/replies.ts'
 import { packStaged } from '../mailbox/staged.ts'

@@ -6,9 +6,8 @@
  */
 
 import type { Fact } from '../behaviour.ts'
-import { TIMERS_LANE } from '../items/claim.ts'
 import type { LaneIndex } from '../items/lane-index.ts'
-import { laneKey } from '../keyspace.ts'
+import { laneKey, TIMERS_LANE } from '../keyspace.ts'
 import type { Source, Work } from '../work.ts'
 import type { Plan } from './batch.ts'
 import type { ShardWorld } from './world.ts'

@@ -24,7 +24,7 @@ import type { ShardWorld } from './world.ts'
 export const RETRY_MS = 50
 const BATCH = { commandsMax: 64, bytesMax: 524_288 }
 
-export type Phase = 'loading' | 'running' | 'halted' | 'gone'
+export type ShardPhase = 'loading' | 'running' | 'halted' | 'gone'
 
 export interface Batch {
   works: Work[]
@@ -57,7 +57,7 @@ export abstract class ShardLoop {
   protected readonly fields: KnownFacts
   protected readonly lanes = new LaneIndex()
   protected readonly items: ItemContext
-  protected phase: Phase = 'loading'
+  protected phase: ShardPhase = 'loading'
   protected next: Batch | null = null
   protected inFlight: InFlight | null = null
   protected laid: readonly Laid[] = []

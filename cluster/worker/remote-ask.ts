@@ -39,7 +39,7 @@ const REPLY_KEPT_MS = 30_000
 /** No answer is looked for after this. */
 const GIVE_UP_MS = 34_000
 
-export type Answer = (result: AskResult) => void
+export type RemoteAnswer = (result: AskResult) => void
 
 export interface RemoteAsk {
   readonly shard: number
@@ -108,7 +108,7 @@ export class RemoteAsks {
   }
 
   /** Sends a command to the owner of its shard; `answer` is called once. */
-  ask({ shard, type: { wire }, command, deadlineMs }: RemoteAsk, answer: Answer): void {
+  ask({ shard, type: { wire }, command, deadlineMs }: RemoteAsk, answer: RemoteAnswer): void {
     if (this.waiting >= ASKS_MAX) {
       answer(UNAVAILABLE)
       return
@@ -242,7 +242,7 @@ class OpenParcel {
   private readonly settled: (isLast: boolean) => void
   private commands: PackedCommand[] = []
   private bytes = 0
-  private readonly asks: ({ readonly deadlineMs: number; readonly answer: Answer } | null)[] = []
+  private readonly asks: ({ readonly deadlineMs: number; readonly answer: RemoteAnswer } | null)[] = []
 
   constructor(shard: number, id: string, settled: (isLast: boolean) => void) {
     this.shard = shard
@@ -254,7 +254,7 @@ class OpenParcel {
     return this.asks.length < PARCEL_COMMANDS_MAX && this.bytes + bytes <= BYTES_MAX
   }
 
-  add(packed: PackedCommand, deadlineMs: number, answer: Answer): void {
+  add(packed: PackedCommand, deadlineMs: number, answer: RemoteAnswer): void {
     this.commands.push(packed)
     this.bytes += packed.bytes
     this.asks.push({ deadlineMs, answer })

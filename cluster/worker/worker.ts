@@ -19,7 +19,7 @@ import { Holdings } from './holdings.ts'
 import { Members } from './members.ts'
 import type { WorkerOptions, WorkerStats } from './options.ts'
 import { OutcomeSender } from './outcome-sender.ts'
-import { type Answer, type RemoteAsk, RemoteAsks } from './remote-ask.ts'
+import { type RemoteAnswer, type RemoteAsk, RemoteAsks } from './remote-ask.ts'
 import { STUCK_MS, StuckCount } from './stuck-count.ts'
 
 const BEAT_MS = 3_000
@@ -334,7 +334,7 @@ export class Worker {
     this.options.hopeless?.()
   }
 
-  private askOthers(asked: RemoteAsk, answer: Answer): void {
+  private askOthers(asked: RemoteAsk, answer: RemoteAnswer): void {
     const isHere = this.options.takesShards !== false && !this.isLeaving
     const isHalted = this.holdings.shards.get(asked.shard)?.halted === true
     const areOthers = this.members.takers(this.clock.monotonicMs()).length > 0

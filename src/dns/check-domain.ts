@@ -21,7 +21,7 @@ const CHAIN_MAX = 8
 /** Steps up from the record's name to the zone's cut; a name has at most 127 labels, real ones below ten. */
 const ZONE_STEPS_MAX = 8
 
-export type DomainCheck = RecordCheck | 'dns_error'
+export type RecordFinding = RecordCheck | 'dns_error'
 
 export interface CheckDomainJob {
   readonly returnPath: ExpectedRecord
@@ -32,9 +32,9 @@ export interface CheckDomainJob {
 
 /** What was found of each record that was asked for. */
 export interface DomainFound {
-  readonly returnPath: DomainCheck
-  readonly dkim: DomainCheck
-  readonly pendingDkim?: DomainCheck
+  readonly returnPath: RecordFinding
+  readonly dkim: RecordFinding
+  readonly pendingDkim?: RecordFinding
 }
 
 export interface CheckDomainDeps {
@@ -60,7 +60,7 @@ export async function checkDomain(job: CheckDomainJob, deps: CheckDomainDeps): P
   return { returnPath, dkim, ...(pendingDkim !== undefined && { pendingDkim }) }
 }
 
-async function checkRecord(record: ExpectedRecord, deps: CheckDomainDeps, late: Promise<void>): Promise<DomainCheck> {
+async function checkRecord(record: ExpectedRecord, deps: CheckDomainDeps, late: Promise<void>): Promise<RecordFinding> {
   const first = (await Promise.race([compareRecord(record, deps.resolver), late])) ?? 'dns_error'
   if (deps.authoritative === null || first === 'ok' || first === 'dns_error') return first
   const second = (await Promise.race([askAuthoritative(record, deps), late])) ?? 'dns_error'
@@ -72,7 +72,7 @@ async function compareRecord(
   record: ExpectedRecord,
   resolver: Resolver,
   follow: Resolver = resolver,
-): Promise<DomainCheck> {
+): Promise<RecordFinding> {
   if (record.type === 'TXT') {
     const found = await resolver.look('TXT', record.host, { fresh: true })
     return found.status === 'failure' ? 'dns_error' : compareDkimTxt(record.value, recordsOf(found))
@@ -90,7 +90,7 @@ async function compareChain(
   record: ExpectedRecord,
   targets: readonly string[],
   resolver: Resolver,
-): Promise<DomainCheck> {
+): Promise<RecordFinding> {
   let found = targets
   for (let step = 0; step < CHAIN_MAX && compareCname(record.value, found, false) !== 'ok'; step += 1) {
     const next = await resolver.look('CNAME', found[0] ?? '', { fresh: true })
@@ -101,7 +101,7 @@ async function compareChain(
   return compareCname(record.value, found, false)
 }
 
-async function askAuthoritative(record: ExpectedRecord, deps: CheckDomainDeps): Promise<DomainCheck> {
+async function askAuthoritative(record: ExpectedRecord, deps: CheckDomainDeps): Promise<RecordFinding> {
   const address = await findAuthoritative(record.host, deps)
   if (address === null) return 'dns_error'
   const server = address.includes(':')

@@ -16,7 +16,7 @@ import type { StsPolicies } from './sts.ts'
 /** Exchanges that are looked at; a domain with more is served by the first ones. */
 const HOSTS_MAX = 10
 
-export interface Route {
+export interface MxRoute {
   readonly site: string
   /** In the order to try; those of one preference are shuffled anew each time. */
   readonly hosts: readonly string[]
@@ -31,7 +31,7 @@ export interface Route {
   readonly isRelay: boolean
 }
 
-export interface RouteDeps {
+export interface MxRouteDeps {
   readonly resolver: Resolver
   readonly policies: StsPolicies
   readonly siteLimits: SiteLimitTable
@@ -44,7 +44,7 @@ export interface RouteDeps {
 }
 
 /** The route of everything that goes through the operator's relay. In: attempts that may be under way there. */
-export function relayRoute(attemptsMax: number): Route {
+export function relayRoute(attemptsMax: number): MxRoute {
   const many = 1_000_000
   const limits: SiteLimits = {
     connectionsStart: attemptsMax,
@@ -58,7 +58,7 @@ export function relayRoute(attemptsMax: number): Route {
 }
 
 /** The route for a domain (A-labels, lower case), or the outcome where there is none. Never rejects. */
-export async function findRoute(domain: string, deps: RouteDeps): Promise<Route | Outcome> {
+export async function findRoute(domain: string, deps: MxRouteDeps): Promise<MxRoute | Outcome> {
   const [found, policy] = await Promise.all([deps.resolver.look('MX', domain), deps.policies.find(domain)])
   if (found.status === 'nxdomain') return makeUnasked('no-domain')
   if (found.status === 'failure') return makeDeferred('dns', 'DNSFailure', `4.4.3 MX lookup failed: ${found.code}`)
@@ -74,8 +74,8 @@ export async function findRoute(domain: string, deps: RouteDeps): Promise<Route 
 
 function withPolicy(
   hosts: readonly string[],
-  { policy, isOwn, deps }: { policy: StsPolicy | null; isOwn: boolean; deps: RouteDeps },
-): Route | Outcome {
+  { policy, isOwn, deps }: { policy: StsPolicy | null; isOwn: boolean; deps: MxRouteDeps },
+): MxRoute | Outcome {
   const sts = policy === null || policy.mode === 'none' ? null : policy.mode
   const named = policy === null || sts === null ? hosts : hosts.filter((host) => isNamed(policy, host))
   // RFC 8461 5.1: no server that the policy does not name, and no bounce either: the policy may be what is wrong.

@@ -18,7 +18,7 @@ import { type Content, readContent } from './body.ts'
 import { startDownload } from './download.ts'
 import { startFeed } from './feed.ts'
 import type { KeyOwner, ParsedKey } from './key.ts'
-import type { Desk, EdgeRequest, Handler, Head, Target } from './request.ts'
+import type { Desk, EdgeRequest, Handler, RequestHead, Target } from './request.ts'
 import { type Answer, type Download, RATE_REFUSAL, type Reply, refuse, SIZE_REFUSAL } from './respond.ts'
 import { type Wire, writeReply } from './wire.ts'
 
@@ -32,7 +32,7 @@ export class Exchange {
   readonly #desk: Desk
   readonly #wire: Wire
   readonly #target: Target
-  readonly #head: Head
+  readonly #head: RequestHead
   readonly #requestId = randomUUID()
   /** Monotonic ms; set when a body turns out to come in pieces. */
   startedAtMs = 0
@@ -51,7 +51,7 @@ export class Exchange {
   #endFeed: (() => void) | null = null
   #request: (EdgeRequest & { aborted: boolean }) | null = null
 
-  constructor(desk: Desk, wire: Wire, target: Target, head: Head) {
+  constructor(desk: Desk, wire: Wire, target: Target, head: RequestHead) {
     this.#desk = desk
     this.#wire = wire
     this.#target = target

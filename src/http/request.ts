@@ -78,7 +78,7 @@ export interface Desk {
 }
 
 /** What was copied from a request before its handler returned. */
-export interface Head {
+export interface RequestHead {
   readonly headers: RequestHeaders
   readonly isHead: boolean
   readonly query: string

@@ -36,7 +36,7 @@ const TOKEN_PATTERN = /^[a-z2-7]{40}$/
 const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567'
 
 /** The token of a recipient, 40 characters. In: the key that tokens are signed with. */
-export function formatToken(key: Buffer, type: TokenType, { messageId, recipient }: TokenRecipient): string {
+export function formatReturnToken(key: Buffer, type: TokenType, { messageId, recipient }: TokenRecipient): string {
   const bytes = Buffer.alloc(TOKEN_BYTES)
   bytes[0] = (TOKEN_TYPES[type] << 4) | KEY_ID
   bytes.write(messageId.replaceAll('-', ''), 1, 'hex')
@@ -60,7 +60,7 @@ export function parseToken(key: Buffer, type: TokenType, token: string): TokenRe
 
 /** The envelope sender of one attempt: `b-<token>@<host>`. */
 export function formatReturnPath(key: Buffer, { host, ...of }: TokenRecipient & { readonly host: string }): string {
-  return `${PREFIX}${formatToken(key, 'bounce', of)}@${host}`
+  return `${PREFIX}${formatReturnToken(key, 'bounce', of)}@${host}`
 }
 
 /** Whether a local part has the form of a return path, forged or not. */

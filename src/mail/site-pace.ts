@@ -62,7 +62,7 @@ export interface SitePace {
 }
 
 /** A site that nothing is known of. */
-export function makePace(limits: SiteLimits): SitePace {
+export function makeSitePace(limits: SiteLimits): SitePace {
   return {
     window: limits.connectionsStart,
     round: 0,

@@ -13,7 +13,7 @@
 import type { LaneType } from '../../cluster/behaviour.ts'
 import type { Pass } from '../../cluster/fence.ts'
 import { NotPerformed } from '../../cluster/items/pump.ts'
-import { type Route, relayRoute } from '../dns/mx-route.ts'
+import { type MxRoute, relayRoute } from '../dns/mx-route.ts'
 import { parseEnvelope } from '../mail/address.ts'
 import { makeUnasked } from '../mail/classify.ts'
 import { makeDeferred, makeReturned, type Outcome } from '../mail/outcome.ts'
@@ -44,7 +44,7 @@ const RELAY_ROUTE = relayRoute(RELAY_ATTEMPTS_MAX)
 export interface DispatchDeps {
   readonly sites: Sites
   /** The route for a domain; null where everything goes through the relay. */
-  readonly findRoute: ((domain: string) => Promise<Route | Outcome>) | null
+  readonly findRoute: ((domain: string) => Promise<MxRoute | Outcome>) | null
   readonly run: RunMail
   /** Calls back after so many milliseconds. Out: takes it back. */
   readonly after?: (ms: number, run: () => void) => () => void
@@ -80,7 +80,7 @@ export function makeDispatch({ sites, findRoute, run, after = afterMs }: Dispatc
   let routingAll = 0
   const budget = makeByteBudget()
 
-  async function routeOf(destination: string, domain: string): Promise<Route | Outcome> {
+  async function routeOf(destination: string, domain: string): Promise<MxRoute | Outcome> {
     if (findRoute === null) return RELAY_ROUTE
     routingAll += 1
     routing.set(destination, (routing.get(destination) ?? 0) + 1)
@@ -149,7 +149,7 @@ async function orCut(preparing: ReturnType<Prepare>, signal: AbortSignal): Retur
   }
 }
 
-function wayOf({ isRelay, site, hosts, sts, isOwn }: Route, { limits, connections }: Given): Way | null {
+function wayOf({ isRelay, site, hosts, sts, isOwn }: MxRoute, { limits, connections }: Given): Way | null {
   return isRelay ? null : { site, hosts, limits, isVerified: sts === 'enforce', isOwn, connections }
 }
 

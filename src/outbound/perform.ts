@@ -15,8 +15,8 @@ import type { LaneType } from '../../cluster/behaviour.ts'
 import type { Pass } from '../../cluster/fence.ts'
 import { shardOf } from '../../cluster/id.ts'
 import { NotPerformed } from '../../cluster/items/pump.ts'
-import { type DeliveryOutcome, deliveryOutcome, reportOutcome } from '../actors/message/attempted.ts'
-import { type DeliveryJob, type JobMessage, prepareDelivery } from '../actors/message/prepare-attempt.ts'
+import { type AttemptOutcome, attemptOutcome, reportOutcome } from '../actors/message/attempted.ts'
+import { type AttemptJob, type JobMessage, prepareAttempt } from '../actors/message/prepare-attempt.ts'
 import { makeUnasked } from '../mail/classify.ts'
 import type { ComposeInput } from '../mail/compose/compose.ts'
 import { formatFeedbackId, hasFeedbackId } from '../mail/compose/feedback-id.ts'
@@ -25,7 +25,7 @@ import { formatReturnPath, returnPathHost, serviceReturnPathHost } from '../mail
 import { isComplainant, SIMULATED_RETRY_MS } from '../mail/simulator.ts'
 import type { Metrics } from '../process/metrics.ts'
 import { BODY_PART } from '../state/message/content-part.ts'
-import { LANES, parseItem } from '../state/message/item.ts'
+import { LANES, parseAttemptItem } from '../state/message/item.ts'
 import { type Body, readPlainBody, unpackPart } from '../store/content.ts'
 import { type OutgoingStore, readAttachments, readBody } from '../store/outgoing.ts'
 import type { Dispatch } from './dispatch.ts'
@@ -90,7 +90,7 @@ export function makeLanes(deps: LaneDeps): LaneType[] {
     if (deps.isHeld(domain)) return 0
     return deps.dispatch.room(domain)
   }
-  const simulate: LaneType<DeliveryJob, DeliveryOutcome>['perform'] = async (job, { attempt, signal }) => {
+  const simulate: LaneType<AttemptJob, AttemptOutcome>['perform'] = async (job, { attempt, signal }) => {
     simulated += 1
     try {
       const outcome = await simulateJob(deps, job, { attempt, signal })
@@ -100,27 +100,27 @@ export function makeLanes(deps: LaneDeps): LaneType[] {
       simulated -= 1
     }
   }
-  const simulateAtOnce: NonNullable<LaneType<DeliveryJob, DeliveryOutcome>['performAtOnce']> = (job, { attempt }) => {
+  const simulateAtOnce: NonNullable<LaneType<AttemptJob, AttemptOutcome>['performAtOnce']> = (job, { attempt }) => {
     const message = messageAtHand(job.message, deps.senderId)
     const outcome = message === null ? undefined : deps.runAtOnce(simulationOf(job, message, attempt))
     if (outcome === undefined) return undefined
     deps.metrics.attempted(outcome)
     return reportSimulated(deps, job, outcome)
   }
-  const transmit: LaneType<DeliveryJob, DeliveryOutcome>['perform'] = async (job, { lane, item, signal, pass }) => {
-    const { recipients: copies } = parseItem(item)
+  const transmit: LaneType<AttemptJob, AttemptOutcome>['perform'] = async (job, { lane, item, signal, pass }) => {
+    const { recipients: copies } = parseAttemptItem(item)
     const outcome = await transmitJob(deps, job, { lane, copies, signal, pass })
     deps.metrics.attempted(outcome)
     deps.attempted({ messageId: job.message.messageId, domain: destinationOf(lane), outcome })
     return reporterOf(deps, job)(outcome, retryOf(outcome))
   }
-  type Performers = Pick<LaneType<DeliveryJob, DeliveryOutcome>, 'holdMs' | 'perform' | 'performAtOnce'>
+  type Performers = Pick<LaneType<AttemptJob, AttemptOutcome>, 'holdMs' | 'perform' | 'performAtOnce'>
   const family = (prefix: string, performers: Performers) =>
     ({
       prefix,
       claimsStand: false,
-      prepare: prepareDelivery,
-      outcome: deliveryOutcome,
+      prepare: prepareAttempt,
+      outcome: attemptOutcome,
       room,
       ...performers,
     }) as LaneType
@@ -136,13 +136,10 @@ function destinationOf(lane: string): string {
   return lane.startsWith(`${LANES.deliver}/`) ? lane.slice(LANES.deliver.length + 1) : lane
 }
 
-type Report = (outcome: MailOutcome, rest?: { retryAfterMs?: number; complaint?: string }) => DeliveryOutcome
+type Report = (outcome: MailOutcome, rest?: { retryAfterMs?: number; complaint?: string }) => AttemptOutcome
 
 /** Makes what is reported of a job's attempt: the address stays here. */
-function reporterOf(
-  { addressHmac }: LaneDeps,
-  { message: { accountId }, recipient: { address } }: DeliveryJob,
-): Report {
+function reporterOf({ addressHmac }: LaneDeps, { message: { accountId }, recipient: { address } }: AttemptJob): Report {
   const hmac = () => addressHmac(accountId, address)
   return (outcome, rest = {}) =>
     reportOutcome(outcome, { address, hmac, sizeBytes: outcome.sizeBytes, retryAfterMs: null, ...rest })
@@ -155,19 +152,19 @@ function retryOf({ result, afterMs }: MailOutcome): { retryAfterMs?: number } {
 
 async function simulateJob(
   deps: LaneDeps,
-  job: DeliveryJob,
+  job: AttemptJob,
   { attempt, signal }: { attempt: number; signal: AbortSignal },
-): Promise<DeliveryOutcome> {
+): Promise<AttemptOutcome> {
   const message = messageAtHand(job.message, deps.senderId) ?? (await readMessage(deps, job.message, signal))
   if (message === null) return reporterOf(deps, job)(unbuildable())
   return reportSimulated(deps, job, await deps.run(simulationOf(job, message, attempt), signal))
 }
 
-function simulationOf({ recipient }: DeliveryJob, message: ComposeInput, attempt: number): SimulateJob {
+function simulationOf({ recipient }: AttemptJob, message: ComposeInput, attempt: number): SimulateJob {
   return { message, simulate: { address: recipient.address, attempt } }
 }
 
-function reportSimulated(deps: LaneDeps, job: DeliveryJob, outcome: MailOutcome): DeliveryOutcome {
+function reportSimulated(deps: LaneDeps, job: AttemptJob, outcome: MailOutcome): AttemptOutcome {
   const report = reporterOf(deps, job)
   if (outcome.phase === 'rcpt') return report(outcome, { retryAfterMs: SIMULATED_RETRY_MS })
   const complaint = isComplainant(job.recipient.address) ? { complaint: SIMULATED_FEEDBACK } : {}
@@ -176,7 +173,7 @@ function reportSimulated(deps: LaneDeps, job: DeliveryJob, outcome: MailOutcome)
 
 function transmitJob(
   deps: LaneDeps,
-  job: DeliveryJob,
+  job: AttemptJob,
   { lane, copies, signal, pass }: { lane: string; copies: number; signal: AbortSignal; pass: Pass },
 ): Promise<MailOutcome> {
   const bytes = job.message.attachments.reduce((sum, { size }) => sum + size, 0)
@@ -195,7 +192,7 @@ function unbuildable(): MailOutcome {
 }
 
 // Spec bounce.address
-function mailFromOf({ tokenKey, serviceDomain }: LaneDeps, { message, recipient }: DeliveryJob): string {
+function mailFromOf({ tokenKey, serviceDomain }: LaneDeps, { message, recipient }: AttemptJob): string {
   const { messageId, from, hasReturnPath } = message
   const host = hasReturnPath ? returnPathHost(domainOf(from)) : serviceReturnPathHost(serviceDomain)
   return formatReturnPath(tokenKey, { messageId, recipient: recipient.index, host })

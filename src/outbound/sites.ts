@@ -12,10 +12,10 @@
  * Spec delivery.site, delivery.site.share, delivery.fair, delivery.hold
  */
 
-import type { Route } from '../dns/mx-route.ts'
+import type { MxRoute } from '../dns/mx-route.ts'
 import { makeReturned, type Outcome } from '../mail/outcome.ts'
 import { type SiteLimits, shareOf } from '../mail/site.ts'
-import { begun, ended, makePace, placesOf, type SitePace, waitingMax, waitMs } from '../mail/site-pace.ts'
+import { begun, ended, makeSitePace, placesOf, type SitePace, waitingMax, waitMs } from '../mail/site-pace.ts'
 import type { MailOutcome } from './thread/thread-job.ts'
 
 /** Attempts under way in this process: each has a connection, or is about to. */
@@ -62,7 +62,7 @@ export interface Sites {
   /** Attempts that a domain's lane may begin now. */
   room(domain: string): number
   /** Waits for a place at the route's site and performs. Never rejects unless `run` does. */
-  attempt(domain: string, input: { route: Route; signal: AbortSignal; run: RunAttempt }): Promise<MailOutcome>
+  attempt(domain: string, input: { route: MxRoute; signal: AbortSignal; run: RunAttempt }): Promise<MailOutcome>
   /** The site of a domain, where an attempt has shown it; null = not known here. */
   siteOf(domain: string): string | null
   /** Forgets that a domain's site is to be left alone. */
@@ -79,7 +79,7 @@ interface Waiter {
 
 interface Site {
   readonly name: string
-  route: Route
+  route: MxRoute
   pace: SitePace
   inUse: number
   readonly waiting: Set<Waiter>
@@ -110,11 +110,11 @@ export function makeSites({ nowMs, random, after, sharers }: SiteDeps): Sites {
   }
 
   /** The relay is the operator's own: what it is given is shared where its connections are. */
-  const limitsOf = ({ limits, isRelay }: Route): SiteLimits => (isRelay ? limits : shareOf(limits, sharers()))
+  const limitsOf = ({ limits, isRelay }: MxRoute): SiteLimits => (isRelay ? limits : shareOf(limits, sharers()))
 
   const isTight = (): boolean => inUse >= TIGHT_FROM
 
-  function siteFor(domain: string, route: Route): Site {
+  function siteFor(domain: string, route: MxRoute): Site {
     domains.delete(domain)
     if (domains.size >= DOMAINS_MAX) domains.delete(domains.keys().next().value as string)
     domains.set(domain, route.site)
@@ -124,7 +124,7 @@ export function makeSites({ nowMs, random, after, sharers }: SiteDeps): Sites {
       return known
     }
     if (sites.size >= SITES_MAX) forgetOne(sites, nowMs())
-    const pace = makePace(limitsOf(route))
+    const pace = makeSitePace(limitsOf(route))
     const site = {
       name: route.site,
       route,
@@ -140,7 +140,7 @@ export function makeSites({ nowMs, random, after, sharers }: SiteDeps): Sites {
 
   async function attempt(
     domain: string,
-    { route, signal, run }: { route: Route; signal: AbortSignal; run: RunAttempt },
+    { route, signal, run }: { route: MxRoute; signal: AbortSignal; run: RunAttempt },
   ): Promise<MailOutcome> {
     const site = siteFor(domain, route)
     for (let rounds = 0; rounds < ROUNDS_MAX; rounds += 1) {

@@ -15,7 +15,7 @@ import {
   type Setting,
   type SettingName,
 } from '../../schemas/config.ts'
-import { Mistake, type Parsed, parseSetting } from './setting.ts'
+import { Mistake, type ParsedSetting, parseSetting } from './setting.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -102,7 +102,7 @@ const SECRET_KINDS: readonly string[] = ['secret', 'redis', 'relay', 'word', 'pa
  */
 export function readConfig(environment: Environment = process.env): ConfigResult {
   const mistakes: string[] = []
-  const read = (name: SettingName): Parsed => {
+  const read = (name: SettingName): ParsedSetting => {
     const setting = settingOf(name)
     const text = environment[name] || setting.default
     if (text === null) return null
@@ -135,7 +135,7 @@ export function readClientSettings(environment: Environment = process.env): Clie
 }
 
 /** The typed whole. After a mistake its fields can hold null; it is then only looked at for further mistakes. */
-function collect(read: (name: SettingName) => Parsed): Config {
+function collect(read: (name: SettingName) => ParsedSetting): Config {
   const httpHost = read('HTTP_HOST') as string
   const httpPort = read('HTTP_PORT') as number
   const operatorHost = read('OPERATOR_HOST') as string
@@ -190,7 +190,7 @@ function contentStoreOf(parsed: readonly string[] | null): ContentStoreSetting |
   return kind === 's3' ? { kind, bucket, prefix } : { kind: kind as 'file' | 'redis' }
 }
 
-function s3Of(read: (name: SettingName) => Parsed): Config['s3'] {
+function s3Of(read: (name: SettingName) => ParsedSetting): Config['s3'] {
   const region = read('S3_REGION') as string
   const endpoint = (read('S3_ENDPOINT') ?? `https://s3.${region}.amazonaws.com`) as string
   const accessKeyId = read('S3_ACCESS_KEY_ID') as string | null

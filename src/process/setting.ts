@@ -5,7 +5,7 @@ import ipaddr from 'ipaddr.js'
 import { ROLES, SECRET_KEY_CHARS_MIN, type Setting } from '../../schemas/config.ts'
 
 /** What a variable says; null where it says nothing. */
-export type Parsed = string | number | readonly string[] | null
+export type ParsedSetting = string | number | readonly string[] | null
 
 /** What is wrong with a value, in words that follow the variable's name. Never quotes the value. */
 export class Mistake {
@@ -19,7 +19,7 @@ export class Mistake {
  * Reads the text of one variable.
  * @returns its value: a text, a number or a list; or a Mistake
  */
-export function parseSetting(setting: Setting, text: string): Parsed | Mistake {
+export function parseSetting(setting: Setting, text: string): ParsedSetting | Mistake {
   switch (setting.kind) {
     case 'choice':
       return setting.choices.includes(text) ? text : new Mistake(`one of ${setting.choices.join(', ')}`)

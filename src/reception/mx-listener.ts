@@ -23,7 +23,7 @@ export interface SmtpAnswer {
 }
 
 /** An address as the envelope names it; the domain in lower case and as it stands in the DNS. */
-export interface EnvelopeAddress {
+export interface RcptAddress {
   readonly localPart: string
   readonly domain: string
 }
@@ -39,7 +39,7 @@ export interface ReceivedMail<Target> {
 
 export interface MxHandlers<Target> {
   /** Whether mail to the address is taken: what it is for, or the refusal. */
-  recipient(address: EnvelopeAddress): Promise<{ readonly target: Target } | SmtpAnswer>
+  recipient(address: RcptAddress): Promise<{ readonly target: Target } | SmtpAnswer>
   /** Takes a mail; 250 once it is on disk. */
   mail(mail: ReceivedMail<Target>): Promise<SmtpAnswer>
 }
@@ -170,7 +170,7 @@ async function onRecipient<Target>(
 const BAD_ADDRESS: SmtpAnswer = { code: 501, text: '5.1.3 Bad recipient address' }
 
 /** Reads an envelope's address: the library decodes its domain, which is put back; null for what is none of ASCII. */
-export function parseEnvelopeAddress(address: string): EnvelopeAddress | null {
+export function parseEnvelopeAddress(address: string): RcptAddress | null {
   const at = address.lastIndexOf('@')
   const localPart = at < 0 ? address : address.slice(0, at)
   const domain = at < 0 ? '' : domainToASCII(address.slice(at + 1))

@@ -25,7 +25,7 @@ import type { Secrets } from '../process/secrets.ts'
 import { standingOf } from '../state/domain.ts'
 import type { Reader } from '../views/key.ts'
 import { type FoundRecipient, findRecipient } from '../views/message/return-path.ts'
-import type { EnvelopeAddress, MxHandlers, ReceivedMail, SmtpAnswer } from './mx-listener.ts'
+import type { MxHandlers, RcptAddress, ReceivedMail, SmtpAnswer } from './mx-listener.ts'
 import type { ParseRoom } from './parse-room.ts'
 
 /** What becomes of received mail, for the operator's figures. */
@@ -82,7 +82,7 @@ export function makeReturnedMail(deps: ReturnedMailDeps): MxHandlers<MailTarget>
 
 async function judgeRecipient(
   deps: ReturnedMailDeps,
-  { localPart, domain }: EnvelopeAddress,
+  { localPart, domain }: RcptAddress,
 ): Promise<{ readonly target: MailTarget } | SmtpAnswer> {
   const own = serviceReturnPathHost(deps.serviceDomain)
   if ((domain === own || domain === '') && ROLES.has(localPart.toLowerCase())) return { target: { kind: 'role' } }

@@ -12,7 +12,7 @@ import type { QueuedReply, ReplayCursor, ReplayDeadReply } from '../actors/webho
 import type { KeyOwner } from '../http/key.ts'
 import type { EdgeRequest, Handler } from '../http/request.ts'
 import { type Answer, refuse } from '../http/respond.ts'
-import { parseItem } from '../state/webhook/item.ts'
+import { parseDeliveryItem } from '../state/webhook/item.ts'
 import type { EventReader } from '../views/message/event.ts'
 import { type DeliveriesPage, formatDelivery, listDeliveries, readDelivery } from '../views/webhook.ts'
 import { idBeside, onWebhook, orderOnWebhook, type WebhookDeps } from './webhooks.ts'
@@ -39,7 +39,7 @@ export function makeReadDelivery(deps: DeliveryDeps): Handler {
       const seen = await readDelivery(deps.read, { webhook, nowMs }, request.params.deliveryId ?? '')
       if (typeof seen === 'string') return refuse(seen)
       const { item, record } = seen
-      const { deliveryId, reference } = parseItem(item)
+      const { deliveryId, reference } = parseDeliveryItem(item)
       const event = await deps.readEvent(webhook, reference, msOf(deliveryId))
       if (event === undefined) return refuse('unavailable')
       const body = event === null ? null : { id: deliveryId, attempt: record.attempts + 1, ...event }

@@ -38,7 +38,7 @@ export interface ApiKey {
 }
 
 /** A key in the list of its owner. */
-export interface Token {
+export interface StoredToken {
   readonly name: string
   readonly prefix: string
   readonly hash: string
@@ -59,7 +59,7 @@ export const OPERATOR_OWNER = 'operator'
 export const FIRST_KEY_NAME = 'First key'
 
 /** Whether a key with this hash is live. */
-export function holdsKey(keys: readonly LiveKey[], hash: string): boolean {
+export function hasLiveKey(keys: readonly LiveKey[], hash: string): boolean {
   for (const key of keys) if (key.hash === hash) return true
   return false
 }
@@ -92,14 +92,14 @@ export function unpackApiKey(fields: ReadonlyMap<string, string>): ApiKey | null
 }
 
 /** Packs a key of an owner's list. */
-export function packToken({ name, prefix, hash, createdAtMs, revokedAtMs }: Token): string {
+export function packToken({ name, prefix, hash, createdAtMs, revokedAtMs }: StoredToken): string {
   const packed: unknown[] = [name, prefix, hash, createdAtMs]
   if (revokedAtMs !== null) packed.push(revokedAtMs)
   return JSON.stringify(packed)
 }
 
 /** Unpacks a key of an owner's list. */
-export function unpackToken(text: string): Token {
+export function unpackToken(text: string): StoredToken {
   const [name, prefix, hash, createdAtMs, revokedAtMs] = JSON.parse(text) as [string, string, string, number, number?]
   return { name, prefix, hash, createdAtMs, revokedAtMs: revokedAtMs ?? null }
 }
@@ -130,7 +130,7 @@ export function newKeyOps(shard: number, { hash, prefix }: NewKey, grant: KeyGra
 export function revokedKeyOps(
   shard: number,
   ownerId: string,
-  { tokenId, token }: { readonly tokenId: string; readonly token: Token & { readonly revokedAtMs: number } },
+  { tokenId, token }: { readonly tokenId: string; readonly token: StoredToken & { readonly revokedAtMs: number } },
 ): Op[] {
   return [
     { key: apiKeyKey(shard, token.hash), write: 'HSET', args: ['revoked', String(token.revokedAtMs)] },

@@ -44,7 +44,7 @@ export interface ActSubject {
 }
 
 /** One entry of the log. */
-export interface AuditEntry extends OperatorAct, ActSubject {
+export interface AuditRecord extends OperatorAct, ActSubject {
   /** Its milliseconds are the time of the act. */
   readonly auditId: string
 }
@@ -60,7 +60,7 @@ export function auditOpsOf(context: Context, by: OperatorAct | undefined, subjec
 }
 
 /** The writes of an entry that has its id. */
-export function entryOps(shard: number, entry: AuditEntry): Op[] {
+export function entryOps(shard: number, entry: AuditRecord): Op[] {
   const atMs = msOf(entry.auditId)
   const key = auditKey(shard, monthName(atMs))
   // The month's last day is readable for the whole of its time.
@@ -85,17 +85,17 @@ export function differenceOf<State extends object>(was: State, is: State): { bef
 }
 
 /** Packs an entry as a member of its month. */
-export function packAudit({ auditId, actor, act, note, targets, before, after }: AuditEntry): string {
+export function packAudit({ auditId, actor, act, note, targets, before, after }: AuditRecord): string {
   return `${auditId} ${JSON.stringify([act, actor, targets, note, before, after])}`
 }
 
 /** Unpacks a member of a month. */
-export function unpackAudit(member: string): AuditEntry {
+export function unpackAudit(member: string): AuditRecord {
   const space = member.indexOf(' ')
   const [act, actor, targets, note, before, after] = JSON.parse(member.slice(space + 1)) as [
     AuditedAct,
     string | null,
-    AuditEntry['targets'],
+    AuditRecord['targets'],
     string | null,
     Fields | null,
     Fields | null,

@@ -7,14 +7,14 @@
  */
 
 import type { Token as TokenResource } from '../../schemas/token.ts'
-import { type Token, unpackToken } from '../state/api-key.ts'
+import { type StoredToken, unpackToken } from '../state/api-key.ts'
 import { tokenIdsKey, tokensKey } from '../state/keys.ts'
 import { formatInstant, formatInstantOrNull } from './instant.ts'
 import { keyFact, ownerOfRow, type Reader } from './key.ts'
 import { type Page, readNewest } from './newest.ts'
 
 /** The resource of a key. */
-export function formatToken(tokenId: string, { name, prefix, createdAtMs, revokedAtMs }: Token): TokenResource {
+export function formatToken(tokenId: string, { name, prefix, createdAtMs, revokedAtMs }: StoredToken): TokenResource {
   return {
     tokenId,
     name,

@@ -24,8 +24,8 @@ import {
   shownRecord,
   unpackRecord,
 } from '../state/webhook/delivery.ts'
-import { itemOf, parseItem } from '../state/webhook/item.ts'
-import { type Listener, listenersRef, type WebhookState, webhookRef } from '../state/webhook/webhook.ts'
+import { itemOf, parseDeliveryItem } from '../state/webhook/item.ts'
+import { listenersRef, type Subscriber, type WebhookState, webhookRef } from '../state/webhook/webhook.ts'
 import { upperBound } from './bound.ts'
 import { entityFact, stateOf } from './entity.ts'
 import { formatInstant, formatInstantOrNull } from './instant.ts'
@@ -70,7 +70,7 @@ export function formatWebhook(state: WebhookState): Webhook {
 
 /** The record of a delivery. */
 export function formatDelivery(item: string, record: DeliveryRecord): Delivery {
-  const { deliveryId, reference } = parseItem(item)
+  const { deliveryId, reference } = parseDeliveryItem(item)
   const { event } = reference
   const named = reference.kind === 'message' ? reference.messageId : null
   const madeUp = reference.kind === 'example' ? reference.madeUpId : null
@@ -116,7 +116,7 @@ export async function listWebhooks(
   const seen = await read(shard, [keyFact(shard, owner.hash), entityFact(shard, listenersRef(serverId))])
   if (seen === null) return 'unavailable'
   if (ownerOfRow(owner.hash, seen[0]) === null) return 'unauthorized'
-  const ids = (stateOf<readonly Listener[]>(seen[1]) ?? []).map(({ webhookId }) => webhookId).reverse()
+  const ids = (stateOf<readonly Subscriber[]>(seen[1]) ?? []).map(({ webhookId }) => webhookId).reverse()
   const below = after === null ? ids : ids.filter((id) => id < after)
   const page = below.slice(0, limit)
   const states = await read(
@@ -148,7 +148,7 @@ export async function readDelivery(
   if (found === null) return 'unavailable'
   const item = foundItem(found, id)
   if (item === null) return 'not_found'
-  const delivery = parseItem(item)
+  const delivery = parseDeliveryItem(item)
   if (isGone(delivery, { nowMs, test: webhook.test })) return 'not_found'
   const rows = await read(shard, [recordFact(shard, webhookId, delivery)])
   if (rows === null) return 'unavailable'
@@ -178,7 +178,7 @@ export async function listDeliveries(
       if (seen === null) return null
       for (const [index, { item, record }] of seen.entries()) {
         if (deliveries.length === page.limit) return { deliveries, next: last }
-        last = parseItem(item).deliveryId
+        last = parseDeliveryItem(item).deliveryId
         lookedAt += 1
         if (fits(page, place, { item, record })) deliveries.push(formatDelivery(item, record))
         const isLast = index === seen.length - 1 && seen.length < step
@@ -198,7 +198,7 @@ function fits(
   { webhook, nowMs }: Place,
   { item, record }: { item: string; record: DeliveryRecord },
 ): boolean {
-  const delivery = parseItem(item)
+  const delivery = parseDeliveryItem(item)
   if (event !== null && delivery.reference.event !== event) return false
   if (status !== null && record.status !== status) return false
   return !isGone(delivery, { nowMs, test: webhook.test })
@@ -228,7 +228,7 @@ async function readStep(
     ? await deadBelow(read, { shard, key: deadKey(shard, webhookId, slice) }, { below, count })
     : await queuedBelow(read, { shard, key: queueKey(shard, webhookId, slice) }, { below, count })
   if (items === null || items.length === 0) return items === null ? null : []
-  const ids = items.map((item) => parseItem(item).deliveryId)
+  const ids = items.map((item) => parseDeliveryItem(item).deliveryId)
   const key = deliveryKey(shard, webhookId, slice)
   const rows = await read(shard, [{ read: 'fields', key, fields: ids.map(shortId) }])
   if (rows === null) return null

@@ -17,7 +17,7 @@ import { dueKey, laneKey } from '../../cluster/keyspace.ts'
 import { WEBHOOK_BACKLOG_MAX } from '../../schemas/limits.ts'
 import { deliveryKey } from '../state/keys.ts'
 import { unpackRecord } from '../state/webhook/delivery.ts'
-import { POST_LANE, parseItem, webhookOfLane } from '../state/webhook/item.ts'
+import { POST_LANE, parseDeliveryItem, webhookOfLane } from '../state/webhook/item.ts'
 import { makeFreshLook } from '../views/fresh-look.ts'
 import { runEach } from '../views/operator/queue.ts'
 
@@ -67,13 +67,13 @@ async function lookAt(deps: WebhookFigureDeps): Promise<Readonly<Record<string, 
   const items = backlogs.map(({ shard, lane, waiting }, at) => ({ shard, lane, waiting, item: oldest.get(at) }))
   const found = items.flatMap(({ item, ...rest }) => (item === undefined ? [] : [{ ...rest, item }]))
   const rows = await runEach(redis, found, (pipeline, { shard, lane, item }) => {
-    const { slice, deliveryId } = parseItem(item)
+    const { slice, deliveryId } = parseDeliveryItem(item)
     return pipeline.hget(deliveryKey(shard, webhookOfLane(lane), slice), shortId(deliveryId))
   })
   if (rows === null) return null
   return formatFigures(
     found.map(({ lane, waiting, item }, at) => {
-      const createdAtMs = msOf(parseItem(item).deliveryId)
+      const createdAtMs = msOf(parseDeliveryItem(item).deliveryId)
       const hasFailed = unpackRecord(rows[at] as string | null, createdAtMs).failures > 0
       const standing = deps.standingOf(lane)
       const isFailing = standing === 'unknown' ? hasFailed : standing === 'failing'

@@ -18,7 +18,7 @@ import { NotPerformed } from '../../cluster/items/pump.ts'
 import { type PostOutcome, posted } from '../actors/webhook/posted.ts'
 import { type PostJob, preparePost } from '../actors/webhook/prepare-post.ts'
 import type { Metrics } from '../process/metrics.ts'
-import { POST_LANE, parseItem } from '../state/webhook/item.ts'
+import { POST_LANE, parseDeliveryItem } from '../state/webhook/item.ts'
 import { deliveryBody, type EventReader } from '../views/message/event.ts'
 import type { Standing } from './figures.ts'
 import type { Poster } from './post.ts'
@@ -171,6 +171,6 @@ async function untilOpen(look: () => FenceState, signal: AbortSignal): Promise<v
 
 /** Has the reader keep the event of a delivery; whoever attempts it asks again, and hears of a failure then. */
 function readAhead(readEvent: EventReader, owner: PostJob['webhook'], item: string): void {
-  const { deliveryId, reference } = parseItem(item)
+  const { deliveryId, reference } = parseDeliveryItem(item)
   if (reference.kind === 'message') readEvent(owner, reference, msOf(deliveryId)).catch(() => undefined)
 }

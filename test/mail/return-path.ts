@@ -3,7 +3,7 @@ import { createHmac, hkdfSync, randomBytes, randomUUID } from 'node:crypto'
 import t from 'tap'
 import {
   formatReturnPath,
-  formatToken,
+  formatReturnToken,
   isReturnPath,
   parseReturnPath,
   parseToken,
@@ -33,7 +33,7 @@ t.test('return-path: a token is type and key, uuid, recipient and seven bytes of
       Buffer.from([7]),
     ])
     const mac = createHmac('sha256', KEY).update(told).digest().subarray(0, 7)
-    const token = formatToken(KEY, type, OF)
+    const token = formatReturnToken(KEY, type, OF)
     t.equal(token, base32(Buffer.concat([told, mac])))
     t.match(token, /^[a-z2-7]{40}$/)
     t.same(parseToken(KEY, type, token), OF)
@@ -53,7 +53,7 @@ t.test('return-path: what was formatted is read again, in any case [bounce.token
 })
 
 t.test('return-path: a token with any character changed is forged [bounce.token]', async (t) => {
-  const token = formatToken(KEY, 'bounce', OF)
+  const token = formatReturnToken(KEY, 'bounce', OF)
   for (let at = 0; at < token.length; at += 1) {
     for (const other of 'a7') {
       if (token[at] === other) continue
@@ -62,7 +62,7 @@ t.test('return-path: a token with any character changed is forged [bounce.token]
   }
 })
 
-const token = formatToken(KEY, 'bounce', OF)
+const token = formatReturnToken(KEY, 'bounce', OF)
 const REFUSED: [name: string, localPart: string][] = [
   ['nothing', ''],
   ['no token', 'b-'],
@@ -71,8 +71,8 @@ const REFUSED: [name: string, localPart: string][] = [
   ['too short', `b-${token.slice(1)}`],
   ['too long', `b-${token}a`],
   ['characters that are none of base32', `b-${token.slice(1)}1`],
-  ['a token of another type', `b-${formatToken(KEY, 'unsubscribe', OF)}`],
-  ['a token of another key', `b-${formatToken(randomBytes(32), 'bounce', OF)}`],
+  ['a token of another type', `b-${formatReturnToken(KEY, 'unsubscribe', OF)}`],
+  ['a token of another key', `b-${formatReturnToken(randomBytes(32), 'bounce', OF)}`],
   ['letters outside ASCII that lower to ASCII', `b-${token.slice(0, 39)}\u212a`],
 ]
 for (const [name, localPart] of REFUSED)

@@ -9,7 +9,7 @@ import {
   type Contact,
   ended,
   isThrottling,
-  makePace,
+  makeSitePace,
   placesOf,
   type SitePace,
   waitingMax,
@@ -31,7 +31,7 @@ function times(pace: SitePace, count: number, outcome: Outcome): SitePace {
 }
 
 t.test('site-pace: five connections grow by one a round to ten, and halve [delivery.site.growth]', async (t) => {
-  let pace = makePace(SITE_LIMITS)
+  let pace = makeSitePace(SITE_LIMITS)
   t.equal(placesOf(pace, SITE_LIMITS, false), 5)
   pace = times(pace, 4, delivered)
   t.equal(placesOf(pace, SITE_LIMITS, false), 5)
@@ -54,7 +54,7 @@ t.test('site-pace: five connections grow by one a round to ten, and halve [deliv
 })
 
 t.test('site-pace: one place for who has not answered while places are few [delivery.fair]', async (t) => {
-  const pace = makePace(SITE_LIMITS)
+  const pace = makeSitePace(SITE_LIMITS)
   t.equal(placesOf(pace, SITE_LIMITS, true), 1)
   t.equal(placesOf(after(pace, delivered), SITE_LIMITS, true), 5)
   t.equal(placesOf(after(after(pace, delivered), refused, { contact: 'refused' }), SITE_LIMITS, true), 1)
@@ -63,7 +63,7 @@ t.test('site-pace: one place for who has not answered while places are few [deli
 t.test(
   'site-pace: a throttled site is paused, longer each time, then served slowly [delivery.site.throttle]',
   async (t) => {
-    let pace = after(times(makePace(SITE_LIMITS), 100, delivered), busy)
+    let pace = after(times(makeSitePace(SITE_LIMITS), 100, delivered), busy)
     t.equal(waitMs(pace, SITE_LIMITS, 0), MINUTE_MS)
     t.equal(
       waitMs(after(pace, busy, { nowMs: 10 }), SITE_LIMITS, 10),
@@ -89,7 +89,7 @@ t.test(
 )
 
 t.test('site-pace: a site that cannot be reached rests, the silent one longer [delivery.site.breaker]', async (t) => {
-  const pace = makePace(SITE_LIMITS)
+  const pace = makeSitePace(SITE_LIMITS)
   t.equal(after(pace, refused, { contact: 'refused' }).pausedUntilMs, 2 * MINUTE_MS)
   t.equal(after(pace, refused, { contact: 'silent' }).pausedUntilMs, 15 * MINUTE_MS)
   t.equal(after(pace, refused, { contact: 'silent', unit: 0 }).pausedUntilMs, 13.5 * MINUTE_MS)
@@ -102,7 +102,7 @@ t.test('site-pace: a site that cannot be reached rests, the silent one longer [d
 })
 
 t.test('site-pace: ever more of a dead queue is looked at, up to a bound', async (t) => {
-  let pace = makePace(SITE_LIMITS)
+  let pace = makeSitePace(SITE_LIMITS)
   t.equal(waitingMax(pace), 32)
   const sizes = Array.from({ length: 9 }, () => {
     pace = after(pace, refused, { contact: 'refused' })
@@ -112,7 +112,7 @@ t.test('site-pace: ever more of a dead queue is looked at, up to a bound', async
 })
 
 t.test('site-pace: a hundred messages a second, a fifth of a second at once [delivery.site.limits]', async (t) => {
-  let pace = times(makePace(SITE_LIMITS), 1, delivered)
+  let pace = times(makeSitePace(SITE_LIMITS), 1, delivered)
   let sent = 0
   for (let nowMs = 5000; nowMs < 8000; nowMs += 1) {
     while (waitMs(pace, SITE_LIMITS, nowMs) === 0) {
@@ -145,7 +145,7 @@ for (const [response, is] of REPLIES)
 for (const sharers of [1, 2, 3])
   t.test(`site-pace: ${sharers} together have one site's rate and places [delivery.site.share]`, async (t) => {
     const share = shareOf(SITE_LIMITS, sharers)
-    let pace = makePace(share)
+    let pace = makeSitePace(share)
     for (let n = 0; n < 1000; n += 1)
       pace = ended(pace, share, { outcome: delivered, contact: 'answered', nowMs: 0, unit: 0.5 })
     t.equal(placesOf(pace, share, false), Math.floor(10 / sharers))

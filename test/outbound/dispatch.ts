@@ -1,7 +1,7 @@
 /** dispatch - from an address to its outcome: what is decided before a thread has anything to do. */
 
 import t from 'tap'
-import type { Route } from '../../src/dns/mx-route.ts'
+import type { MxRoute } from '../../src/dns/mx-route.ts'
 import { makeUnasked } from '../../src/mail/classify.ts'
 import type { ComposeInput } from '../../src/mail/compose/compose.ts'
 import { makeDelivered, makeReturned } from '../../src/mail/outcome.ts'
@@ -13,7 +13,7 @@ import { type MailJob, type MailOutcome, TOO_LATE } from '../../src/outbound/thr
 
 const NEVER = new AbortController().signal
 const DELIVERED: MailOutcome = { ...makeDelivered(250, '250 ok'), sizeBytes: 1, contact: 'answered' }
-const ROUTE: Route = {
+const ROUTE: MxRoute = {
   site: 'mx.a.test',
   hosts: ['mx.a.test'],
   limits: SITE_LIMITS,
@@ -40,7 +40,7 @@ const prepared = async (text = 'x') => ({
   transmit: { mailFrom: 'b@rp.test', keys: [], copies: 1 },
 })
 
-function setUp(findRoute: ((domain: string) => Promise<Route | ReturnType<typeof makeUnasked>>) | null) {
+function setUp(findRoute: ((domain: string) => Promise<MxRoute | ReturnType<typeof makeUnasked>>) | null) {
   const sites = makeSites({ nowMs: () => 0, random: () => 0.5, after: () => () => undefined, sharers: () => 1 })
   const jobs: { job: MailJob; signal: AbortSignal; end(outcome: MailOutcome): void }[] = []
   const run = (job: MailJob, signal: AbortSignal) => new Promise<MailOutcome>((end) => jobs.push({ job, signal, end }))

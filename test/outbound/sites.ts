@@ -1,7 +1,7 @@
 /** sites - who gets a place, with a clock that the test turns and attempts that it ends. */
 
 import t from 'tap'
-import type { Route } from '../../src/dns/mx-route.ts'
+import type { MxRoute } from '../../src/dns/mx-route.ts'
 import { makeRefused } from '../../src/mail/classify.ts'
 import { makeDeferred, makeDelivered, makeReturned } from '../../src/mail/outcome.ts'
 import { SITE_LIMITS, type SiteLimits } from '../../src/mail/site.ts'
@@ -14,7 +14,7 @@ const delivered: MailOutcome = { ...makeDelivered(250, '250 ok'), sizeBytes: 1, 
 const busy: MailOutcome = { ...makeRefused({ phase: 'rcpt', response: '421 busy' }), sizeBytes: 1, contact: 'answered' }
 const dead: MailOutcome = { ...makeDeferred('conn', 'NoAnswerFromHost', 'no'), sizeBytes: 1, contact: 'silent' }
 
-const routeOf = (site: string, changes: Partial<Route> = {}): Route => ({
+const routeOf = (site: string, changes: Partial<MxRoute> = {}): MxRoute => ({
   site,
   hosts: [site],
   limits: SITE_LIMITS,

@@ -4,7 +4,7 @@ import t from 'tap'
 import { makeIds } from '../../cluster/id.ts'
 import {
   applyKeyEvent,
-  holdsKey,
+  hasLiveKey,
   newKeyOps,
   OPERATOR_OWNER,
   packToken,
@@ -57,9 +57,9 @@ t.test('api-key: nothing under a hash, revoked, live', async (t) => {
   t.equal(unpackApiKey(revoked)?.revokedAtMs, 77)
   const token = { name: 'n', prefix: 'p', hash: 'h', createdAtMs: 1, revokedAtMs: 9 }
   t.same(unpackToken(packToken(token)), token)
-  t.ok(holdsKey([{ tokenId: 't', hash: 'h' }], 'h'))
-  t.notOk(holdsKey([{ tokenId: 'h', hash: 't' }], 'h'))
-  t.notOk(holdsKey([], 'h'))
+  t.ok(hasLiveKey([{ tokenId: 't', hash: 'h' }], 'h'))
+  t.notOk(hasLiveKey([{ tokenId: 'h', hash: 't' }], 'h'))
+  t.notOk(hasLiveKey([], 'h'))
 })
 
 function mapOf(args: readonly (string | Uint8Array)[]): Map<string, string> {

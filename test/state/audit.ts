@@ -3,13 +3,13 @@
 import t from 'tap'
 import { msOf } from '../../cluster/id.ts'
 import { patchAccount } from '../../src/actors/account/change-account.ts'
-import { type AuditEntry, auditOps, differenceOf, entryOps, packAudit, unpackAudit } from '../../src/state/audit.ts'
+import { type AuditRecord, auditOps, differenceOf, entryOps, packAudit, unpackAudit } from '../../src/state/audit.ts'
 import { auditKey } from '../../src/state/keys.ts'
 import { BY, makeTenant } from '../support/world/tenant.ts'
 import { World } from '../support/world/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
-const ENTRY: AuditEntry = {
+const ENTRY: AuditRecord = {
   auditId: '01a1f8d8-8300-7017-8000-0e7faee555a7',
   actor: null,
   act: 'makeOperatorKey',

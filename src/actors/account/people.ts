@@ -10,10 +10,10 @@
  */
 
 import type { CommandType, Due, Op, TimerBody } from '../../../cluster/behaviour.ts'
+import { TIMERS_LANE } from '../../../cluster/keyspace.ts'
 import { PERSON_MONTHS } from '../../state/age.ts'
 import { DAY_MS, monthOf, monthOfName, monthStartMs } from '../../state/calendar.ts'
 import { firstPersonsKey, PERSON_BUCKETS, personKey } from '../../state/keys.ts'
-import { TIMERS_LANE } from '../../state/message/item.ts'
 import { COUNT_FIELD, erasedMonthOf, FIRST_PERSONS, unpackPerson } from '../../state/person.ts'
 import { unitOf } from '../../state/spread.ts'
 import { deleteOps } from '../message/sweep.ts'

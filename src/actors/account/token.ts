@@ -9,7 +9,7 @@
 
 import type { CommandType } from '../../../cluster/behaviour.ts'
 import { LIVE_KEYS_MAX } from '../../../schemas/limits.ts'
-import { type NewKey, newKeyOps, revokedKeyOps, type Token, unpackToken } from '../../state/api-key.ts'
+import { type NewKey, newKeyOps, revokedKeyOps, type StoredToken, unpackToken } from '../../state/api-key.ts'
 import { auditOpsOf } from '../../state/audit.ts'
 import { tokensKey } from '../../state/keys.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
@@ -24,7 +24,7 @@ export interface CreateTokenBody extends TokenOrder {
 export interface TokenReply {
   readonly kind: 'token'
   readonly tokenId: string
-  readonly token: Token
+  readonly token: StoredToken
 }
 
 export const createToken: CommandType<CreateTokenBody, TokenReply | Refused> = {

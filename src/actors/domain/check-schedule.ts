@@ -8,9 +8,9 @@
  */
 
 import type { Due } from '../../../cluster/behaviour.ts'
+import { TIMERS_LANE } from '../../../cluster/keyspace.ts'
 import { DAY_MS, HOUR_MS } from '../../state/calendar.ts'
 import type { DomainState } from '../../state/domain.ts'
-import { TIMERS_LANE } from '../../state/message/item.ts'
 
 export const CHECK_TIMER = 'check'
 

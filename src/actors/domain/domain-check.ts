@@ -21,6 +21,7 @@ import type {
   TimerBody,
 } from '../../../cluster/behaviour.ts'
 import { msOf } from '../../../cluster/id.ts'
+import { TIMERS_LANE } from '../../../cluster/keyspace.ts'
 import { activateOps, pairFact, unpackPair } from '../../state/dkim-pair.ts'
 import {
   checkedDomain,
@@ -30,7 +31,6 @@ import {
   sendingOps,
   switchedKey,
 } from '../../state/domain.ts'
-import { TIMERS_LANE } from '../../state/message/item.ts'
 import { type DomainOrder, domainOfOrder, domainOrderEntities, refuseOrder } from '../order/domain.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
 import { checkTimerItem, domainOfTimer, nextCheckDue } from './check-schedule.ts'

@@ -16,7 +16,7 @@ import { nextAttemptAtMs, parseRetryHintMs } from '../../mail/retry.ts'
 import { type DomainState, domainRef } from '../../state/domain.ts'
 import { administratorsKey } from '../../state/keys.ts'
 import { unitOf } from '../../state/spread.ts'
-import type { DeliveryOutcome } from '../message/attempted.ts'
+import type { AttemptOutcome } from '../message/attempted.ts'
 
 export const NOTICE_LANE = 'notice'
 
@@ -33,7 +33,7 @@ export interface NoticeJob {
 }
 
 /** How an attempt ended. */
-export type NoticeOutcome = Pick<DeliveryOutcome, 'result' | 'response'>
+export type NoticeOutcome = Pick<AttemptOutcome, 'result' | 'response'>
 
 interface NoticeItem {
   readonly kind: NoticeKind

@@ -15,7 +15,7 @@ import { msOf } from '../../../cluster/id.ts'
 import { MESSAGE_BYTES_MAX } from '../../../schemas/limits.ts'
 import { SIMULATOR_DOMAIN } from '../../mail/simulator.ts'
 import type { AccountCounters, AccountState } from '../../state/account.ts'
-import { holdsKey } from '../../state/api-key.ts'
+import { hasLiveKey } from '../../state/api-key.ts'
 import { sendingKey } from '../../state/keys.ts'
 import { limitsOfServer } from '../../state/limit.ts'
 import { findRecord, idempotencyFacts } from '../../state/message/idempotency.ts'
@@ -151,7 +151,7 @@ function keyIsLive(
   const account = states.get<AccountState | null>(names.account)
   const server = states.get<ServerState | null>(names.server)
   if (account === null || server === null || server.accountId !== account.accountId) return null
-  if (!holdsKey(server.keys, body.keyHash)) return null
+  if (!hasLiveKey(server.keys, body.keyHash)) return null
   const streams = streamsOf(body, names, states)
   const accountCounters = states.counter<AccountCounters>(names.accountOwner)
   const serverCounters = states.counter<ServerCounters>(names.serverOwner)

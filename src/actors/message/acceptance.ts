@@ -31,7 +31,7 @@ import type { MessageReference } from '../../state/webhook/item.ts'
 import { announced, announceMessages } from '../webhook/announce.ts'
 import type { CapTelling } from './cap.ts'
 import { countersAfter } from './count.ts'
-import type { DeliveryJob, JobMessage } from './prepare-attempt.ts'
+import type { AttemptJob, JobMessage } from './prepare-attempt.ts'
 import type { AcceptedMessage, RateLeft, SendItem, SendRecipient, SendReply } from './send.ts'
 import type { SendTurn } from './send-turn.ts'
 import { unlinkDue } from './unlink.ts'
@@ -221,7 +221,7 @@ class Acceptance {
     }
     for (const [index, { address, domain }] of item.recipients.entries()) {
       if (suppressed.has(index)) continue
-      const job: DeliveryJob = { message, recipient: { address, index } }
+      const job: AttemptJob = { message, recipient: { address, index } }
       const lane = laneOf(item.lane, domain)
       this.due.push({ lane, item: prefix + itemSuffix(index, of), atMs: this.turn.context.nowMs, job })
     }

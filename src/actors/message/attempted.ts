@@ -23,7 +23,7 @@ import { DELIVERY_AGE_MAX_MS, nextAttemptAtMs, parseRetryHintMs } from '../../ma
 import { countInWindow, type StreamCounters, streamOwner } from '../../state/brake.ts'
 import { headKey, statusKey } from '../../state/keys.ts'
 import { countInDay, type DayCounters, dayEventOf, dayOwner } from '../../state/message/day-count.ts'
-import { type DeliveryItem, parseItem } from '../../state/message/item.ts'
+import { type AttemptItem, parseAttemptItem } from '../../state/message/item.ts'
 import { logFact } from '../../state/message/log-entry.ts'
 import {
   isOpen,
@@ -43,7 +43,7 @@ import { lastEnd } from './last-end.ts'
 import { isPast } from './prepare-attempt.ts'
 
 /** How an attempt ended, as it is reported: no address in it. */
-export interface DeliveryOutcome {
+export interface AttemptOutcome {
   readonly result: Outcome['result']
   readonly code: number | null
   /** One line, the recipient's address masked. */
@@ -70,8 +70,8 @@ const EXPIRED_CLASS = 'MessageExpired'
 const ABANDONED_CLASS = 'Uncategorized'
 
 type DeliveryTurn = {
-  readonly body: OutcomeBody<DeliveryOutcome>
-  readonly item: DeliveryItem
+  readonly body: OutcomeBody<AttemptOutcome>
+  readonly item: AttemptItem
   readonly state: RecipientState
   readonly acceptedAtMs: number
   readonly nowMs: number
@@ -91,7 +91,7 @@ interface ReportInput {
 export function reportOutcome(
   outcome: Outcome,
   { address, sizeBytes, retryAfterMs, complaint, hmac }: ReportInput,
-): DeliveryOutcome {
+): AttemptOutcome {
   const { result, code, response, classification, hard, expired, phase } = outcome
   return {
     result,
@@ -108,15 +108,15 @@ export function reportOutcome(
   }
 }
 
-export const deliveryOutcome: CommandType<OutcomeBody<DeliveryOutcome>, null> = {
+export const attemptOutcome: CommandType<OutcomeBody<AttemptOutcome>, null> = {
   name: 'delivery outcome',
   frees: true,
-  entities: (body) => [serverRef(parseItem(body.item).serverId)],
-  counters: (body) => outcomeCounters(parseItem(body.item)),
-  facts: (body, _states, { shard }) => outcomeFacts(shard, parseItem(body.item)),
+  entities: (body) => [serverRef(parseAttemptItem(body.item).serverId)],
+  counters: (body) => outcomeCounters(parseAttemptItem(body.item)),
+  facts: (body, _states, { shard }) => outcomeFacts(shard, parseAttemptItem(body.item)),
   decide(body, states, facts, context) {
     const { shard, nowMs } = context
-    const item = parseItem(body.item)
+    const item = parseAttemptItem(body.item)
     const counters = states.counter<ServerCounters>(serverOwner(item.serverId))
     if (counters === null || isPast(item, nowMs)) return NOTHING
     const key = statusKey(shard, item.serverId, item.segment)
@@ -141,7 +141,7 @@ export const deliveryOutcome: CommandType<OutcomeBody<DeliveryOutcome>, null> = 
     const ops: Op[] = [{ key, write: 'HSET', args: [field, after] }, ...listed.ops]
     ops.push(...sizeOps(facts, { key, item, acceptedAtMs, sizeBytes: body.outcome?.sizeBytes ?? null }))
     const grown = Math.max(after.length, STATUS_BYTES) - Math.max(packed?.length ?? 0, STATUS_BYTES)
-    const counted = [...countersAfter(counters, item, grown), ...listed.counters, ...dayAfter(item, told, turn)]
+    const counted = [...countersAfterAttempt(counters, item, grown), ...listed.counters, ...dayAfter(item, told, turn)]
     const { lane, item: name } = body
     const done: Done<null> = { kind: 'done', reply: null, ops, counters: counted }
     if (event.nextAtMs !== null)
@@ -157,13 +157,13 @@ export const deliveryOutcome: CommandType<OutcomeBody<DeliveryOutcome>, null> = 
 const NOTHING: Done<null> = { kind: 'done', reply: null }
 
 /** What nobody asks for soon once a recipient has ended; of several, the others' outcomes look at the first one, or at all. */
-function forgotten({ recipient, recipients, hasAttachments }: DeliveryItem, key: string, field: string): HashFields[] {
+function forgotten({ recipient, recipients, hasAttachments }: AttemptItem, key: string, field: string): HashFields[] {
   const isAsked = hasAttachments || (recipient === 0 && recipients > 1)
   return isAsked ? [] : [{ key, fields: [field] }]
 }
 
 /** Owners of what an outcome counts: of mail on a broadcast stream also the stream. */
-function outcomeCounters({ serverId, segment, broadcastStreamId }: DeliveryItem): string[] {
+function outcomeCounters({ serverId, segment, broadcastStreamId }: AttemptItem): string[] {
   const owners = [serverOwner(serverId)]
   if (broadcastStreamId !== null) owners.push(streamOwner(broadcastStreamId))
   if (!isTestSegment(segment)) owners.push(dayOwner(serverId))
@@ -172,7 +172,7 @@ function outcomeCounters({ serverId, segment, broadcastStreamId }: DeliveryItem)
 
 /** The day of a live server once the events are counted; none where nothing counts. `dayOwner` must be named. */
 export function dayAfter(
-  { serverId, segment }: DeliveryItem,
+  { serverId, segment }: AttemptItem,
   told: readonly StatusEvent[],
   { states, context }: SuppressTurn,
 ): { owner: string; value: DayCounters }[] {
@@ -186,14 +186,14 @@ export function dayAfter(
 }
 
 /** The complaint that follows a simulated delivery at once. */
-function complaintOf(outcome: DeliveryOutcome | null, { event, occurredAtMs }: StatusEvent): StatusEvent[] {
+function complaintOf(outcome: AttemptOutcome | null, { event, occurredAtMs }: StatusEvent): StatusEvent[] {
   const feedbackType = outcome?.complaint
   if (feedbackType === undefined || event !== 'delivered') return []
   return [{ event: 'spam_complaint', occurredAtMs, feedbackType }]
 }
 
 interface Told {
-  readonly item: DeliveryItem
+  readonly item: AttemptItem
   readonly told: readonly StatusEvent[]
   readonly hmac: string | null
 }
@@ -222,7 +222,7 @@ function suppressTold(turn: SuppressTurn, { item, told, hmac }: Told): StreamWri
 }
 
 /** Status of the recipient and of the first one; with attachments, of all, and what names their bytes. */
-function outcomeFacts(shard: number, item: DeliveryItem): Fact[] {
+function outcomeFacts(shard: number, item: AttemptItem): Fact[] {
   const { serverId, segment, short, recipient, recipients, hasAttachments } = item
   const key = statusKey(shard, serverId, segment)
   if (!hasAttachments) {
@@ -238,7 +238,7 @@ function outcomeFacts(shard: number, item: DeliveryItem): Fact[] {
 
 /** What clients are told: events by their place among those of the recipient. */
 export function newsOf(
-  { serverId, segment, messageId, recipient }: DeliveryItem,
+  { serverId, segment, messageId, recipient }: AttemptItem,
   told: readonly StatusEvent[],
   first: number,
 ) {
@@ -309,7 +309,7 @@ function eventOf(turn: DeliveryTurn, attempts: number): { event: StatusEvent; ne
 }
 
 function deferredOrExpired(
-  outcome: DeliveryOutcome,
+  outcome: AttemptOutcome,
   { body, acceptedAtMs, nowMs }: DeliveryTurn,
   attempt: number,
 ): { event: StatusEvent; nextAtMs: number | null } {
@@ -326,7 +326,7 @@ function deferredOrExpired(
 }
 
 function bounced(
-  { code, response, classification, hard }: DeliveryOutcome,
+  { code, response, classification, hard }: AttemptOutcome,
   { nowMs, status, expired }: { nowMs: number; status: 'bounced' | 'failed'; expired: boolean },
 ): StatusEvent {
   return { event: 'bounced', occurredAtMs: nowMs, code, response, classification, hard, expired, status }
@@ -348,7 +348,7 @@ function abandoned(nowMs: number): StatusEvent {
 /** The size as built is kept with the first recipient, whoever's attempt it was that built the message. */
 function sizeOps(
   facts: Facts,
-  of: { key: string; item: DeliveryItem; acceptedAtMs: number; sizeBytes: number | null },
+  of: { key: string; item: AttemptItem; acceptedAtMs: number; sizeBytes: number | null },
 ): Op[] {
   const { key, item, acceptedAtMs, sizeBytes } = of
   if (item.recipient === 0 || sizeBytes === null) return []
@@ -358,9 +358,9 @@ function sizeOps(
 }
 
 /** What statuses outgrow what the open segment allows for is counted, so that no key grows without bound. In: the bytes. */
-export function countersAfter(
+export function countersAfterAttempt(
   counters: ServerCounters,
-  { serverId, segment }: DeliveryItem,
+  { serverId, segment }: AttemptItem,
   grown: number,
 ): { owner: string; value: ServerCounters }[] {
   const open = counters.segment

@@ -11,9 +11,9 @@
  */
 
 import type { CommandType, Due, Fact, Op, TimerBody } from '../../../cluster/behaviour.ts'
+import { TIMERS_LANE } from '../../../cluster/keyspace.ts'
 import { type AccountState, accountRef } from '../../state/account.ts'
 import { heldKey } from '../../state/keys.ts'
-import { TIMERS_LANE } from '../../state/message/item.ts'
 
 export const RELEASE_TIMER = 'release'
 

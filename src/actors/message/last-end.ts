@@ -12,7 +12,7 @@ import { msOf } from '../../../cluster/id.ts'
 import { headKey, statusKey } from '../../state/keys.ts'
 import { attachmentEndOps } from '../../state/message/content-part.ts'
 import { unpackHead } from '../../state/message/head.ts'
-import type { DeliveryItem } from '../../state/message/item.ts'
+import type { AttemptItem } from '../../state/message/item.ts'
 import { logEntryOf, logFact } from '../../state/message/log-entry.ts'
 import { isOpen, statusField, unpackStatus } from '../../state/message/status.ts'
 import { unlinkDue } from './unlink.ts'
@@ -25,7 +25,7 @@ export interface LastEnd {
 const NOTHING: LastEnd = { ops: [], due: [] }
 
 /** What the end of a recipient makes of its message's attachments. In: the facts of its outcome. */
-export function lastEnd(facts: Facts, context: Pick<Context, 'shard' | 'nowMs'>, item: DeliveryItem): LastEnd {
+export function lastEnd(facts: Facts, context: Pick<Context, 'shard' | 'nowMs'>, item: AttemptItem): LastEnd {
   if (!item.hasAttachments) return NOTHING
   const { shard } = context
   const key = statusKey(shard, item.serverId, item.segment)

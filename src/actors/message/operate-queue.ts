@@ -15,7 +15,7 @@ import { claimsKey, laneKey } from '../../../cluster/keyspace.ts'
 import { auditOps, type OperatorAct } from '../../state/audit.ts'
 import { holdsKey, wakesKey } from '../../state/keys.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
-import { type DeliveryOutcome, deliveryOutcome } from './attempted.ts'
+import { type AttemptOutcome, attemptOutcome } from './attempted.ts'
 
 /** Destinations that can be held; who holds more wants another tool. */
 export const HOLDS_MAX = 10_000
@@ -107,7 +107,7 @@ export interface DropItemReply {
   readonly kind: 'dropped' | 'left'
 }
 
-const DROPPED: DeliveryOutcome = {
+const DROPPED: AttemptOutcome = {
   result: 'bounced',
   code: null,
   response: 'dropped by the operator',
@@ -124,16 +124,16 @@ const DROPPED: DeliveryOutcome = {
 export const dropItem: CommandType<DropItemBody, DropItemReply> = {
   name: 'drop-item',
   frees: true,
-  entities: (body) => deliveryOutcome.entities(endOf(body)),
-  counters: (body) => deliveryOutcome.counters(endOf(body)),
-  facts: (body, states, turn) => [...itemFacts(body, turn.shard), ...deliveryOutcome.facts(endOf(body), states, turn)],
+  entities: (body) => attemptOutcome.entities(endOf(body)),
+  counters: (body) => attemptOutcome.counters(endOf(body)),
+  facts: (body, states, turn) => [...itemFacts(body, turn.shard), ...attemptOutcome.facts(endOf(body), states, turn)],
   decide(body, states, facts, turn, command) {
     const { lane, item } = body
     const isThere = facts.score(laneKey(turn.shard, lane), item) !== null
     if (!isThere || isUnderWay(facts.field(claimsKey(turn.shard), item)))
       return { kind: 'done', reply: { kind: 'left' } }
     const end = endOf(body)
-    const decision = deliveryOutcome.decide(end, states, facts, turn, { ...command, body: end })
+    const decision = attemptOutcome.decide(end, states, facts, turn, { ...command, body: end })
     if (decision.kind !== 'done')
       return decision.kind === 'need' ? decision : { kind: 'refuse', answer: { kind: 'left' } }
     return { ...decision, reply: { kind: 'dropped' }, done: [{ lane, item }] }
@@ -157,7 +157,7 @@ function laterFact(shard: number, { lane, fromMs }: RetryLaneBody): Fact & { rea
   return { read: 'sorted', key: laneKey(shard, lane), min: fromMs, max: Number.MAX_SAFE_INTEGER, count: RETRY_STEP }
 }
 
-function endOf({ lane, item }: DropItemBody): OutcomeBody<DeliveryOutcome> {
+function endOf({ lane, item }: DropItemBody): OutcomeBody<AttemptOutcome> {
   return { lane, item, attempt: 0, current: true, outcome: DROPPED }
 }
 

@@ -22,7 +22,7 @@ import {
   spelledAddress,
   unpackHead,
 } from '../../state/message/head.ts'
-import { type DeliveryItem, parseItem } from '../../state/message/item.ts'
+import { type AttemptItem, parseAttemptItem } from '../../state/message/item.ts'
 import { type LogEntry, logEntryOf, logFact } from '../../state/message/log-entry.ts'
 import { isOpen, statusField, unpackStatus } from '../../state/message/status.ts'
 import { addressFact, addressOfRow, keyOfNumber } from '../../state/person.ts'
@@ -64,27 +64,27 @@ export interface JobMessage {
 }
 
 /** One recipient to be served. The number of the attempt is in the claim. */
-export interface DeliveryJob {
+export interface AttemptJob {
   readonly message: JobMessage
   readonly recipient: { readonly address: string; readonly index: number }
 }
 
 /** What was found of an item. */
 interface Found {
-  readonly item: DeliveryItem
+  readonly item: AttemptItem
   readonly accountId: string
   readonly entry: LogEntry
   readonly head: Head
 }
 
 /** Prepares an item's next attempt: its job, null when there is nothing left to do. */
-export const prepareDelivery: CommandType<PrepareBody, DeliveryJob | null> = {
+export const prepareAttempt: CommandType<PrepareBody, AttemptJob | null> = {
   name: 'prepare delivery',
-  entities: (body) => [serverRef(parseItem(body.item).serverId)],
+  entities: (body) => [serverRef(parseAttemptItem(body.item).serverId)],
   counters: () => [],
-  facts: (body, _states, { shard }) => itemFacts(shard, parseItem(body.item)),
+  facts: (body, _states, { shard }) => itemFacts(shard, parseAttemptItem(body.item)),
   decide(body, states, facts, { shard, nowMs }) {
-    const item = parseItem(body.item)
+    const item = parseAttemptItem(body.item)
     if (isPast(item, nowMs)) return nothing
     const server = states.get<ServerState | null>(serverRef(item.serverId))
     const status = facts.field(statusKey(shard, item.serverId, item.segment), statusField(item.short, item.recipient))
@@ -112,12 +112,12 @@ export const prepareDelivery: CommandType<PrepareBody, DeliveryJob | null> = {
 }
 
 /** Whether an item's message is past its age: it has left the log, or is about to. */
-export function isPast({ messageId, segment }: DeliveryItem, nowMs: number): boolean {
+export function isPast({ messageId, segment }: AttemptItem, nowMs: number): boolean {
   return isPastAge(msOf(messageId), { nowMs, test: isTestSegment(segment) })
 }
 
 /** The reads that find an item's message. */
-export function itemFacts(shard: number, item: DeliveryItem): Fact[] {
+export function itemFacts(shard: number, item: AttemptItem): Fact[] {
   const { serverId, segment, short, recipient } = item
   return [
     logFact(shard, item),
@@ -155,7 +155,7 @@ function addressIn(
 function makeJob(
   found: Found,
   of: { addressOf: (number: number) => string | null; hasReturnPath: boolean; server: ServerState },
-): DeliveryJob | null {
+): AttemptJob | null {
   const { item, accountId, entry, head } = found
   const { addressOf, hasReturnPath, server } = of
   // As at the first attempt: the same words, under the same signature.

@@ -18,7 +18,7 @@ import type { Dsn } from '../../mail/report/dsn.ts'
 import { DAY_MS } from '../../state/calendar.ts'
 import { statusKey } from '../../state/keys.ts'
 import { dayOwner } from '../../state/message/day-count.ts'
-import { type DeliveryItem, parseItem } from '../../state/message/item.ts'
+import { type AttemptItem, parseAttemptItem } from '../../state/message/item.ts'
 import {
   isOpen,
   packStatus,
@@ -31,7 +31,7 @@ import { STATUS_BYTES } from '../../state/segment.ts'
 import { type ServerCounters, serverOwner, serverRef } from '../../state/server.ts'
 import { NO_WRITES, suppressRecipient } from '../suppression/suppress.ts'
 import { announced, announceMessages } from '../webhook/announce.ts'
-import { bothNeeds, countersAfter, dayAfter, newsOf } from './attempted.ts'
+import { bothNeeds, countersAfterAttempt, dayAfter, newsOf } from './attempted.ts'
 import { isPast } from './prepare-attempt.ts'
 
 /** What a report says of the recipient that its return path names. */
@@ -53,17 +53,17 @@ export type ReportReply = 'recorded' | 'ignored' | 'open'
 export const recordReport: CommandType<ReportBody, ReportReply> = {
   name: 'record-report',
   frees: true,
-  entities: (body) => [serverRef(parseItem(body.item).serverId)],
+  entities: (body) => [serverRef(parseAttemptItem(body.item).serverId)],
   counters(body) {
-    const { serverId } = parseItem(body.item)
+    const { serverId } = parseAttemptItem(body.item)
     return [serverOwner(serverId), dayOwner(serverId)]
   },
   facts(body, _states, { shard }) {
-    const { serverId, segment, short, recipient } = parseItem(body.item)
+    const { serverId, segment, short, recipient } = parseAttemptItem(body.item)
     return [{ read: 'fields', key: statusKey(shard, serverId, segment), fields: [statusField(short, recipient)] }]
   },
   decide({ item: name, hmac, report }, states, facts, context) {
-    const item = parseItem(name)
+    const item = parseAttemptItem(name)
     const counters = states.counter<ServerCounters>(serverOwner(item.serverId))
     if (counters === null || isPast(item, context.nowMs)) return answer('ignored')
     const key = statusKey(context.shard, item.serverId, item.segment)
@@ -81,7 +81,7 @@ export const recordReport: CommandType<ReportBody, ReportReply> = {
     const done: Done<ReportReply> = {
       ...answer('recorded'),
       ops: [{ key, write: 'HSET', args: [field, after] }, ...listed.ops],
-      counters: [...countersAfter(counters, item, grown), ...listed.counters, ...dayAfter(item, [event], turn)],
+      counters: [...countersAfterAttempt(counters, item, grown), ...listed.counters, ...dayAfter(item, [event], turn)],
       events: listed.events,
     }
     return announced(done, announcement.staged)
@@ -93,7 +93,7 @@ function answer(reply: ReportReply): Done<ReportReply> {
 }
 
 interface Judged {
-  readonly item: DeliveryItem
+  readonly item: AttemptItem
   readonly state: RecipientState
   readonly nowMs: Context['nowMs']
 }
@@ -118,7 +118,7 @@ function eventOf(report: Report, { item, state, nowMs }: Judged): StatusEvent | 
 function listFor(
   event: StatusEvent,
   hmac: string | null,
-  { item, turn }: { item: DeliveryItem; turn: Parameters<typeof suppressRecipient>[0] },
+  { item, turn }: { item: AttemptItem; turn: Parameters<typeof suppressRecipient>[0] },
 ): ReturnType<typeof suppressRecipient> {
   if (hmac === null) return NO_WRITES
   if (event.event === 'spam_complaint')

@@ -11,7 +11,7 @@
 
 import type { CommandType, Decision, Done, Due, Entry, Fact, Op, TimerBody } from '../../../cluster/behaviour.ts'
 import { entryIdAfter, idOfEntry, shortId } from '../../../cluster/id.ts'
-import { entityKey } from '../../../cluster/keyspace.ts'
+import { entityKey, TIMERS_LANE } from '../../../cluster/keyspace.ts'
 import { cutoffMs } from '../../state/age.ts'
 import { DAY_MS } from '../../state/calendar.ts'
 import {
@@ -27,7 +27,6 @@ import {
   tokenIdsKey,
   tokensKey,
 } from '../../state/keys.ts'
-import { TIMERS_LANE } from '../../state/message/item.ts'
 import { logEntryOf } from '../../state/message/log-entry.ts'
 import { bucketOfPosting, bucketOfTag } from '../../state/message/posting.ts'
 import { statusField } from '../../state/message/status.ts'

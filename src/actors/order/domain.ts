@@ -6,7 +6,7 @@
 
 import type { Ref, Refusal, States } from '../../../cluster/behaviour.ts'
 import { type AccountState, accountRef } from '../../state/account.ts'
-import { holdsKey } from '../../state/api-key.ts'
+import { hasLiveKey } from '../../state/api-key.ts'
 import { type DomainState, domainRef } from '../../state/domain.ts'
 import { type Refused, refuse } from './refusal.ts'
 
@@ -29,7 +29,7 @@ export function domainOrderEntities({ accountId, domainId }: DomainOrder): Ref[]
 /** Refuses a key that is not live, and writes of a closed account; null when the order holds. */
 export function refuseOrder({ accountId, keyHash }: AccountOrder, states: States): Refusal<Refused> | null {
   const account = states.get<AccountState | null>(accountRef(accountId))
-  if (account === null || !holdsKey(account.keys, keyHash)) return refuse('unauthorized')
+  if (account === null || !hasLiveKey(account.keys, keyHash)) return refuse('unauthorized')
   return account.status === 'closed' ? refuse('account_not_active') : null
 }
 

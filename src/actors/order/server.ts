@@ -9,7 +9,7 @@
 
 import type { Ref, Refusal, States } from '../../../cluster/behaviour.ts'
 import { type AccountState, accountRef } from '../../state/account.ts'
-import { holdsKey } from '../../state/api-key.ts'
+import { hasLiveKey } from '../../state/api-key.ts'
 import type { OperatorAct } from '../../state/audit.ts'
 import { type ServerState, serverRef, shownServer } from '../../state/server.ts'
 import { type Refused, refuse } from './refusal.ts'
@@ -38,7 +38,7 @@ export function accountOfOrder(
   states: States,
 ): AccountState | Refusal<Refused> {
   const account = states.get<AccountState | null>(accountRef(accountId))
-  if (by === undefined && (account === null || keyHash === null || !holdsKey(account.keys, keyHash)))
+  if (by === undefined && (account === null || keyHash === null || !hasLiveKey(account.keys, keyHash)))
     return refuse('unauthorized')
   if (account === null) return refuse('not_found')
   if (account.status !== 'closed') return account

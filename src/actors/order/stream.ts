@@ -6,7 +6,7 @@
 
 import type { Ref, Refusal, States } from '../../../cluster/behaviour.ts'
 import { type AccountState, accountRef } from '../../state/account.ts'
-import { holdsKey } from '../../state/api-key.ts'
+import { hasLiveKey } from '../../state/api-key.ts'
 import { type ServerState, serverRef } from '../../state/server.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
 import { type Refused, refuse } from './refusal.ts'
@@ -50,7 +50,7 @@ export function tenantOf({ accountId, serverId, keyHash }: ServerKeyOrder, state
   const account = states.get<AccountState | null>(accountRef(accountId))
   const server = states.get<ServerState | null>(serverRef(serverId))
   if (account === null || server === null || server.accountId !== accountId) return refuse('unauthorized')
-  return holdsKey(server.keys, keyHash) ? { account, server } : refuse('unauthorized')
+  return hasLiveKey(server.keys, keyHash) ? { account, server } : refuse('unauthorized')
 }
 
 /** Refuses writes of a closed account; null for the others. Spec account.closed */

@@ -9,7 +9,7 @@
 
 import type { Ref, Refusal, States } from '../../../cluster/behaviour.ts'
 import { type AccountState, accountRef } from '../../state/account.ts'
-import { type ApiKey, holdsKey, type LiveKey } from '../../state/api-key.ts'
+import { type ApiKey, hasLiveKey, type LiveKey } from '../../state/api-key.ts'
 import type { OperatorAct } from '../../state/audit.ts'
 import { type ServerState, serverRef, shownServer } from '../../state/server.ts'
 import { type Refused, refuse } from './refusal.ts'
@@ -62,7 +62,7 @@ export function targetsOf({ accountId, serverId }: TokenOrder, tokenId: string):
 function isLive({ orderedBy, keyHash }: TokenOrder, account: AccountState | null, server: ServerState | null): boolean {
   if (orderedBy === 'operator') return true
   const keys = orderedBy === 'server' ? server?.keys : account?.keys
-  return keys !== undefined && holdsKey(keys, keyHash)
+  return keys !== undefined && hasLiveKey(keys, keyHash)
 }
 
 function holderOfAccount({ accountId, keys }: AccountState): KeyHolder {

@@ -5,19 +5,11 @@
  */
 
 import type { Ref, Refusal, States } from '../../../cluster/behaviour.ts'
-import { type AccountState, accountRef } from '../../state/account.ts'
-import { holdsKey } from '../../state/api-key.ts'
-import { type ServerState, serverRef } from '../../state/server.ts'
+import { accountRef } from '../../state/account.ts'
+import { serverRef } from '../../state/server.ts'
 import { listenersRef, type WebhookState, webhookOwner, webhookRef } from '../../state/webhook/webhook.ts'
 import { type Refused, refuse } from './refusal.ts'
-
-/** Who orders. */
-export interface ServerKeyOrder {
-  readonly accountId: string
-  readonly serverId: string
-  /** SHA-256 of the server key, hex. */
-  readonly keyHash: string
-}
+import { refuseClosed, type ServerKeyOrder, type Tenant, tenantOf } from './stream.ts'
 
 export interface WebhookOrder extends ServerKeyOrder {
   readonly webhookId: string
@@ -39,15 +31,9 @@ export function webhookOrderCounters({ webhookId }: WebhookOrder): string[] {
 }
 
 /** Account and server of an order, or its refusal: key not live, account closed. */
-export function holderOfOrder(
-  { accountId, serverId, keyHash }: ServerKeyOrder,
-  states: States,
-): { readonly account: AccountState; readonly server: ServerState } | Refusal<Refused> {
-  const account = states.get<AccountState | null>(accountRef(accountId))
-  const server = states.get<ServerState | null>(serverRef(serverId))
-  if (account === null || server === null || server.accountId !== accountId || !holdsKey(server.keys, keyHash))
-    return refuse('unauthorized')
-  return account.status === 'closed' ? refuse('account_not_active') : { account, server }
+export function holderOfOrder(order: ServerKeyOrder, states: States): Tenant | Refusal<Refused> {
+  const tenant = tenantOf(order, states)
+  return 'kind' in tenant ? tenant : (refuseClosed(tenant) ?? tenant)
 }
 
 /** The webhook that an order names, or the order's refusal. */

@@ -9,7 +9,7 @@
 import type { CommandType, Context, Due, Staged } from '../../../cluster/behaviour.ts'
 import { msOf } from '../../../cluster/id.ts'
 import { type AccountCounters, type AccountState, accountOwner, accountRef } from '../../state/account.ts'
-import { FIRST_KEY_NAME, type NewKey, newKeyOps, type Token } from '../../state/api-key.ts'
+import { FIRST_KEY_NAME, type NewKey, newKeyOps, type StoredToken } from '../../state/api-key.ts'
 import { auditOpsOf } from '../../state/audit.ts'
 import { namesKey, serversKey } from '../../state/keys.ts'
 import { type ServerChanges, type ServerMode, type ServerState, serverName, serverRef } from '../../state/server.ts'
@@ -33,7 +33,7 @@ export interface ServerReply {
 export interface CreateServerReply extends ServerReply {
   readonly created: CreatedServer
   /** Its first key. */
-  readonly key: Token
+  readonly key: StoredToken
 }
 
 export const createServer: CommandType<CreateServerBody, CreateServerReply | Refused> = {
@@ -105,7 +105,7 @@ export function makeServer(
   { name, mode, key, perMinuteLimit = null, monthlyCap = null }: NewServer,
   accountId: string,
   context: Context,
-): { server: ServerState; ids: CreatedServer; token: Token; staged: Staged; due: Due } {
+): { server: ServerState; ids: CreatedServer; token: StoredToken; staged: Staged; due: Due } {
   const { shard, nowMs } = context
   const serverId = context.newId()
   const streamId = context.newId()

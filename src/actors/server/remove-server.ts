@@ -9,14 +9,14 @@
  */
 
 import type { CommandType, Due, Fact, Op, TimerBody } from '../../../cluster/behaviour.ts'
+import { TIMERS_LANE } from '../../../cluster/keyspace.ts'
 import { accountRef } from '../../state/account.ts'
 import { revokedKeyOps, unpackToken } from '../../state/api-key.ts'
 import { auditOpsOf } from '../../state/audit.ts'
 import { namesKey, serversKey, streamsKey, tokensKey } from '../../state/keys.ts'
-import { TIMERS_LANE } from '../../state/message/item.ts'
 import { type ServerState, serverName, serverRef } from '../../state/server.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
-import { type Listener, listenersRef, type WebhookState, webhookRef } from '../../state/webhook/webhook.ts'
+import { listenersRef, type Subscriber, type WebhookState, webhookRef } from '../../state/webhook/webhook.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
 import { accountOfOrder, type ServerOrder, serverOfOrder, serverOrderEntities } from '../order/server.ts'
 import { webhookRemoval } from '../webhook/remove.ts'
@@ -35,7 +35,7 @@ export const removeServer: CommandType<ServerOrder, { readonly kind: 'removed' }
     const server = serverOfOrder(body, states)
     if (server === null) return refuse('not_found')
     const { accountId, serverId, name, mode } = server
-    const listeners = states.get<readonly Listener[] | null>(listenersRef(serverId)) ?? []
+    const listeners = states.get<readonly Subscriber[] | null>(listenersRef(serverId)) ?? []
     const hooks = listeners.map(({ webhookId }) => webhookRef(webhookId))
     if (!hooks.every((ref) => states.has(ref))) return { kind: 'need', entities: hooks }
     const { shard, nowMs } = context

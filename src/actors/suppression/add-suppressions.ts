@@ -20,7 +20,7 @@ import { type StreamState, streamRef } from '../../state/stream.ts'
 import { suppressedFacts, suppressionIn } from '../../state/suppression.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
 import { keyHolderOf, type TokenOrder, tokenOrderEntities } from '../order/token.ts'
-import { entryOps, markEvents } from './suppress.ts'
+import { markEvents, suppressionEntryOps } from './suppress.ts'
 
 export interface AddSuppressionsBody extends TokenOrder {
   readonly serverId: string
@@ -68,7 +68,10 @@ export const addSuppressions: CommandType<AddSuppressionsBody, SuppressionsAdded
       const key = keyOfNumber(shard, accountId, number)
       const lastMonth = row !== null && row.month > month ? row.month : month
       const counted = packPerson({ number, month: lastMonth, suppressions: (row?.suppressions ?? 0) + 1 })
-      entries.push({ key, write: 'HSET', args: [person.hmac, counted] }, ...entryOps(shard, serverId, { place, entry }))
+      entries.push(
+        { key, write: 'HSET', args: [person.hmac, counted] },
+        ...suppressionEntryOps(shard, serverId, { place, entry }),
+      )
     }
     return {
       kind: 'done',

@@ -14,7 +14,7 @@ import type { Context, Facts, Need, Op, Ref, Staged, States } from '../../../clu
 import { entryIdOf } from '../../../cluster/id.ts'
 import { countInWindow, isOverBrake, type StreamCounters, streamOwner } from '../../state/brake.ts'
 import { suppressionsKey } from '../../state/keys.ts'
-import type { DeliveryItem } from '../../state/message/item.ts'
+import type { AttemptItem } from '../../state/message/item.ts'
 import { logEntryOf, logFact } from '../../state/message/log-entry.ts'
 import { countListOp, personFacts } from '../../state/person.ts'
 import { type ServerState, serverRef } from '../../state/server.ts'
@@ -40,7 +40,7 @@ export interface SuppressTurn {
 
 /** Whom to suppress, and why. */
 export interface SuppressInput {
-  readonly item: DeliveryItem
+  readonly item: AttemptItem
   /** HMAC of the recipient's address within the account. */
   readonly hmac: string
   readonly reason: 'hard_bounce' | 'unsubscribe' | 'spam_complaint'
@@ -107,13 +107,13 @@ function listPerson(
   const entry = { ...of, suppressionId: context.newId() }
   const counted = countListOp(facts, 1, { shard, accountId: server.accountId, hmac: place.hmac })
   return {
-    ops: [...entryOps(shard, server.serverId, { place, entry }), ...(counted === null ? [] : [counted])],
+    ops: [...suppressionEntryOps(shard, server.serverId, { place, entry }), ...(counted === null ? [] : [counted])],
     events: markEvents(stream),
   }
 }
 
 /** The writes of a new entry. */
-export function entryOps(
+export function suppressionEntryOps(
   shard: number,
   serverId: string,
   { place, entry }: { readonly place: SuppressionPlace; readonly entry: Suppression },

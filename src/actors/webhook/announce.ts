@@ -27,10 +27,9 @@ import type {
   States,
 } from '../../../cluster/behaviour.ts'
 import { entryIdOf, msOf, shortId } from '../../../cluster/id.ts'
-import { claimsKey } from '../../../cluster/keyspace.ts'
+import { claimsKey, TIMERS_LANE } from '../../../cluster/keyspace.ts'
 import { WEBHOOK_BACKLOG_MAX } from '../../../schemas/limits.ts'
 import { deliveryKey, queueKey, slicesKey } from '../../state/keys.ts'
-import { TIMERS_LANE } from '../../state/message/item.ts'
 import { logEntryOf, logFact } from '../../state/message/log-entry.ts'
 import { type ServerCounters, type ServerMode, type ServerState, serverOwner, serverRef } from '../../state/server.ts'
 import {
@@ -43,7 +42,7 @@ import {
   QUEUE_FIELD,
 } from '../../state/webhook/item.ts'
 import { enterSlice } from '../../state/webhook/slice.ts'
-import { type Listener, listenersRef, type WebhookCounters, webhookOwner } from '../../state/webhook/webhook.ts'
+import { listenersRef, type Subscriber, type WebhookCounters, webhookOwner } from '../../state/webhook/webhook.ts'
 
 export interface AnnounceTurn {
   readonly states: States
@@ -98,7 +97,7 @@ export function announceMessages({ serverId, news, streamIds }: MessageNews, tur
   const facts = streamIds === undefined ? streamFacts(serverId, news, { wanted, turn }) : []
   const need = needOf(listeners, turn, facts)
   if (need !== null) return need
-  const queue = new Queue(turn, signals)
+  const queue = new DeliveryQueue(turn, signals)
   for (const [place, one] of news.entries()) {
     const stream = streamIds?.[place] ?? (facts.length > 0 ? streamOf(serverId, one, { server, turn }) : null)
     for (const listener of wanted)
@@ -122,7 +121,7 @@ export function announceCaps(news: readonly CapNews[], turn: AnnounceTurn): Anno
       .filter((listener) => wants(listener, reference.event)),
   }))
   const signals = news.map(({ reference, topic }) => ({ topic, text: formatReference(reference) }))
-  const queue = new Queue(turn, signals)
+  const queue = new DeliveryQueue(turn, signals)
   for (const { reference, wanted } of heard) for (const { webhookId } of wanted) queue.add(webhookId, reference)
   return { kind: 'told', staged: queue.staged() }
 }
@@ -141,7 +140,7 @@ export function announced<Reply>(done: Done<Reply>, { ops, counters, due, absent
 }
 
 /** Puts deliveries into the queues of webhooks whose counters the turn has. */
-export class Queue {
+export class DeliveryQueue {
   private readonly turn: AnnounceTurn
   private readonly ops: Op[] = []
   private readonly due: Due[] = []
@@ -189,12 +188,12 @@ function backlogDue(webhookId: string, nowMs: number): Due {
   return { lane: TIMERS_LANE, item: `${BACKLOG_TIMER}:${webhookId}`, atMs: nowMs }
 }
 
-function listenersOf(serverId: string, states: States): readonly Listener[] {
-  return states.get<readonly Listener[] | null>(listenersRef(serverId)) ?? []
+function listenersOf(serverId: string, states: States): readonly Subscriber[] {
+  return states.get<readonly Subscriber[] | null>(listenersRef(serverId)) ?? []
 }
 
 // Spec webhook.filter
-function wants({ enabled, events }: Listener, event: Listener['events'][number]): boolean {
+function wants({ enabled, events }: Subscriber, event: Subscriber['events'][number]): boolean {
   return enabled && events.includes(event)
 }
 
@@ -202,7 +201,7 @@ function wants({ enabled, events }: Listener, event: Listener['events'][number])
 function streamFacts(
   serverId: string,
   news: readonly MessageReference[],
-  { wanted, turn }: { wanted: readonly Listener[]; turn: AnnounceTurn },
+  { wanted, turn }: { wanted: readonly Subscriber[]; turn: AnnounceTurn },
 ) {
   if (wanted.every(({ streamId }) => streamId === null)) return []
   return news.map(({ segment, messageId }) => logFact(turn.context.shard, { serverId, segment, messageId }))
@@ -220,7 +219,7 @@ function streamOf(
 
 /** The counters of all that are enabled: another announcement of the same turn then need not ask again. */
 function needOf(
-  listeners: readonly Listener[],
+  listeners: readonly Subscriber[],
   { states, facts }: AnnounceTurn,
   wished: Need['facts'] = [],
 ): Need | null {

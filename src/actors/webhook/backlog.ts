@@ -10,10 +10,9 @@
 
 import type { CommandType, Decision, Fact, Facts, TimerBody } from '../../../cluster/behaviour.ts'
 import { entryIdOf, msOf, shortId } from '../../../cluster/id.ts'
-import { claimsKey } from '../../../cluster/keyspace.ts'
+import { claimsKey, TIMERS_LANE } from '../../../cluster/keyspace.ts'
 import { WEBHOOK_BACKLOG_MAX } from '../../../schemas/limits.ts'
 import { deadKey, deliveryKey, queueKey, slicesKey } from '../../state/keys.ts'
-import { TIMERS_LANE } from '../../state/message/item.ts'
 import {
   attemptsMade,
   deadOps,
@@ -24,7 +23,7 @@ import {
   lessPending,
   unpackRecord,
 } from '../../state/webhook/delivery.ts'
-import { itemOf, parseItem, postLane } from '../../state/webhook/item.ts'
+import { itemOf, parseDeliveryItem, postLane } from '../../state/webhook/item.ts'
 import { type WebhookCounters, type WebhookState, webhookOwner, webhookRef } from '../../state/webhook/webhook.ts'
 import { BACKLOG_TIMER } from './announce.ts'
 
@@ -127,5 +126,5 @@ function listedOf(reads: readonly (RangeFact | SortedFact)[], facts: Facts, from
     .filter((name) => name >= from)
     .sort()
     .slice(0, STEP_ENTRIES)
-    .map((name) => ({ name, ...parseItem(name) }))
+    .map((name) => ({ name, ...parseDeliveryItem(name) }))
 }

@@ -12,7 +12,8 @@ import { serverRef } from '../../state/server.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
 import { listenersRef, type WebhookState, webhookRef } from '../../state/webhook/webhook.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
-import { holderOfOrder, type ServerKeyOrder } from '../order/webhook.ts'
+import type { ServerKeyOrder } from '../order/stream.ts'
+import { holderOfOrder } from '../order/webhook.ts'
 import { webhookSweepDue } from './sweep.ts'
 
 export interface CreateWebhookBody extends ServerKeyOrder {

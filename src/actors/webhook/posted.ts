@@ -29,7 +29,7 @@ import {
   recordOp,
   unpackRecord,
 } from '../../state/webhook/delivery.ts'
-import { parseItem, webhookOfLane } from '../../state/webhook/item.ts'
+import { parseDeliveryItem, webhookOfLane } from '../../state/webhook/item.ts'
 import { type WebhookCounters, type WebhookState, webhookOwner, webhookRef } from '../../state/webhook/webhook.ts'
 
 /** How an attempt ended. */
@@ -63,7 +63,7 @@ export const posted: CommandType<OutcomeBody<PostOutcome>, null> = {
     const webhookId = webhookOfLane(body.lane)
     const webhook = states.get<WebhookState | null>(webhookRef(webhookId))
     if (webhook === null || webhook.removedAtMs !== null) return NOTHING
-    const { deliveryId, slice } = parseItem(body.item)
+    const { deliveryId, slice } = parseDeliveryItem(body.item)
     const place = { shard, webhookId, deliveryId, slice }
     const before = unpackRecord(
       facts.field(deliveryKey(shard, webhookId, slice), shortId(deliveryId)),

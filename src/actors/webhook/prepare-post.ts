@@ -21,7 +21,7 @@ import {
   lessPending,
   unpackRecord,
 } from '../../state/webhook/delivery.ts'
-import { parseItem, type WebhookItem, webhookOfLane } from '../../state/webhook/item.ts'
+import { parseDeliveryItem, type WebhookItem, webhookOfLane } from '../../state/webhook/item.ts'
 import { type WebhookCounters, type WebhookState, webhookOwner, webhookRef } from '../../state/webhook/webhook.ts'
 
 /** One attempt. Its number is that of the claim, beyond those made before the delivery was last queued. */
@@ -42,7 +42,7 @@ export const preparePost: CommandType<PrepareBody, PostJob | null> = {
     const webhookId = webhookOfLane(lane)
     const webhook = states.get<WebhookState | null>(webhookRef(webhookId))
     if (webhook === null || webhook.removedAtMs !== null) return NOTHING
-    const delivery = parseItem(item)
+    const delivery = parseDeliveryItem(item)
     const { deliveryId, slice } = delivery
     const key = deliveryKey(shard, webhookId, slice)
     const record = unpackRecord(facts.field(key, shortId(deliveryId)), msOf(deliveryId))

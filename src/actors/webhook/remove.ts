@@ -5,16 +5,15 @@
  */
 
 import type { CommandType, Staged, TimerBody } from '../../../cluster/behaviour.ts'
-import { countersKey, entityKey, laneKey } from '../../../cluster/keyspace.ts'
+import { countersKey, entityKey, laneKey, TIMERS_LANE } from '../../../cluster/keyspace.ts'
 import { accountRef } from '../../state/account.ts'
 import { DAY_MS } from '../../state/calendar.ts'
 import { deadKey, deliveryKey, namesKey, queueKey, slicesKey } from '../../state/keys.ts'
-import { TIMERS_LANE } from '../../state/message/item.ts'
 import { serverRef } from '../../state/server.ts'
 import { postLane } from '../../state/webhook/item.ts'
 import {
-  type Listener,
   listenersRef,
+  type Subscriber,
   type WebhookState,
   webhookOwner,
   webhookRef,
@@ -40,7 +39,7 @@ export const removeWebhook: CommandType<WebhookOrder, { readonly kind: 'removed'
     const holder = holderOfOrder(body, states)
     if ('kind' in holder) return refuse('unauthorized')
     const { accountId, serverId, webhookId } = body
-    const listeners = states.get<readonly Listener[] | null>(listenersRef(serverId)) ?? []
+    const listeners = states.get<readonly Subscriber[] | null>(listenersRef(serverId)) ?? []
     const isLast = listeners.every((one) => one.webhookId === webhookId)
     const removal = webhookRemoval(webhook, { shard, nowMs })
     const webhookServers = (holder.account.webhookServers ?? []).filter((one) => one.serverId !== serverId)

@@ -12,11 +12,10 @@
 
 import type { CommandType, Fact, Op } from '../../../cluster/behaviour.ts'
 import { msOf, shortId } from '../../../cluster/id.ts'
-import { claimsKey } from '../../../cluster/keyspace.ts'
+import { claimsKey, TIMERS_LANE } from '../../../cluster/keyspace.ts'
 import { WEBHOOK_BACKLOG_MAX } from '../../../schemas/limits.ts'
 import type { EventName } from '../../../schemas/webhook.ts'
 import { deadKey, deliveryKey, slicesKey } from '../../state/keys.ts'
-import { TIMERS_LANE } from '../../state/message/item.ts'
 import {
   attemptsMade,
   attemptsOfRow,
@@ -35,18 +34,18 @@ import {
   shownRecord,
   unpackRecord,
 } from '../../state/webhook/delivery.ts'
-import { formatItem, parseItem, postLane } from '../../state/webhook/item.ts'
+import { formatItem, parseDeliveryItem, postLane } from '../../state/webhook/item.ts'
 import { sliceEndMs } from '../../state/webhook/slice.ts'
 import { type WebhookCounters, webhookOwner } from '../../state/webhook/webhook.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
 import { type WebhookOrder, webhookOfOrder, webhookOrderCounters, webhookOrderEntities } from '../order/webhook.ts'
-import { announced, BACKLOG_TIMER, Queue } from './announce.ts'
+import { announced, BACKLOG_TIMER, DeliveryQueue } from './announce.ts'
 
-export interface ReplayBody extends WebhookOrder {
+export interface ReplayDeliveryBody extends WebhookOrder {
   readonly deliveryId: string
 }
 
-export interface ExampleBody extends WebhookOrder {
+export interface ExampleEventBody extends WebhookOrder {
   readonly event: EventName
 }
 
@@ -57,7 +56,7 @@ export interface QueuedReply {
   readonly record: DeliveryRecord
 }
 
-export const replay: CommandType<ReplayBody, QueuedReply | Refused> = {
+export const replay: CommandType<ReplayDeliveryBody, QueuedReply | Refused> = {
   name: 'replay-delivery',
   entities: webhookOrderEntities,
   counters: webhookOrderCounters,
@@ -73,7 +72,7 @@ export const replay: CommandType<ReplayBody, QueuedReply | Refused> = {
       deliveryId,
     )
     if (item === null) return refuse('not_found')
-    const delivery = parseItem(item)
+    const delivery = parseDeliveryItem(item)
     if (isGone(delivery, { nowMs, test: webhook.test })) return refuse('not_found')
     const { slice } = delivery
     const wished = deliveryFacts(shard, webhookId, item)
@@ -104,7 +103,7 @@ export const replay: CommandType<ReplayBody, QueuedReply | Refused> = {
   },
 }
 
-export const example: CommandType<ExampleBody, QueuedReply | Refused> = {
+export const example: CommandType<ExampleEventBody, QueuedReply | Refused> = {
   name: 'example-event',
   entities: webhookOrderEntities,
   counters: webhookOrderCounters,
@@ -113,7 +112,7 @@ export const example: CommandType<ExampleBody, QueuedReply | Refused> = {
     const webhook = webhookOfOrder(body, states)
     if ('kind' in webhook) return webhook
     if (!webhook.enabled) return refuse('webhook_disabled')
-    const queue = new Queue({ states, facts, context })
+    const queue = new DeliveryQueue({ states, facts, context })
     const reference = { kind: 'example', event: body.event, madeUpId: context.newId() } as const
     const { deliveryId, slice } = queue.add(body.webhookId, reference)
     const item = formatItem({ deliveryId, slice, reference })
@@ -178,7 +177,7 @@ export const replayDead: CommandType<ReplayDeadBody, ReplayDeadReply | Refused> 
     const counters = states.counter<WebhookCounters>(webhookOwner(webhookId))
     const room = Math.max(0, WEBHOOK_BACKLOG_MAX - (counters?.pending ?? 0))
     const found = wished
-      .flatMap((fact) => facts.sorted(fact).map(([name]) => ({ name, ...parseItem(name) })))
+      .flatMap((fact) => facts.sorted(fact).map(([name]) => ({ name, ...parseDeliveryItem(name) })))
       .filter(({ deliveryId }) => deliveryId > (after?.deliveryId ?? ''))
       .slice(0, STEP_ITEMS)
     const missing = found.map((one) => recordFact(shard, webhookId, one)).filter((fact) => !facts.has(fact))

@@ -9,10 +9,10 @@
 
 import type { CommandType, Decision, Due, Entry, Fact, Facts, Op, TimerBody } from '../../../cluster/behaviour.ts'
 import { msOf, shortId } from '../../../cluster/id.ts'
+import { TIMERS_LANE } from '../../../cluster/keyspace.ts'
 import { cutoffMs } from '../../state/age.ts'
 import { DAY_MS } from '../../state/calendar.ts'
 import { deadKey, deliveryKey, queueKey, slicesKey } from '../../state/keys.ts'
-import { TIMERS_LANE } from '../../state/message/item.ts'
 import { deadScore, isThinned, recordFact, unpackRecord } from '../../state/webhook/delivery.ts'
 import { itemOf } from '../../state/webhook/item.ts'
 import { sliceEndMs } from '../../state/webhook/slice.ts'

@@ -9,9 +9,8 @@
 
 import type { CommandType, Fact, TimerBody } from '../../../cluster/behaviour.ts'
 import { msOf, shortId } from '../../../cluster/id.ts'
-import { claimsKey, laneKey } from '../../../cluster/keyspace.ts'
+import { claimsKey, laneKey, TIMERS_LANE } from '../../../cluster/keyspace.ts'
 import { deliveryKey } from '../../state/keys.ts'
-import { TIMERS_LANE } from '../../state/message/item.ts'
 import {
   attemptsMade,
   deadOps,
@@ -21,7 +20,7 @@ import {
   lessPending,
   unpackRecord,
 } from '../../state/webhook/delivery.ts'
-import { parseItem, postLane } from '../../state/webhook/item.ts'
+import { parseDeliveryItem, postLane } from '../../state/webhook/item.ts'
 import {
   listenersRef,
   type WebhookCounters,
@@ -85,7 +84,7 @@ export const settleOff: CommandType<TimerBody, null> = {
     const webhook = states.get<WebhookState | null>(webhookRef(webhookId))
     const waiting = facts.sorted(laneFact(shard, cursor))
     if (webhook === null || webhook.removedAtMs !== null || waiting.length === 0) return { kind: 'done', reply: null }
-    const items = waiting.map(([name]) => ({ name, ...parseItem(name) }))
+    const items = waiting.map(([name]) => ({ name, ...parseDeliveryItem(name) }))
     const missing = items
       .flatMap(({ name }) => deliveryFacts(shard, webhookId, name))
       .filter((fact) => !facts.has(fact))

@@ -4,8 +4,7 @@
  * The bound lets the edge answer without building: only a message whose bound passes the maximum is built to be measured.
  */
 
-/** Bytes of a message as built that still pass; one more does not. */
-export const MESSAGE_BYTES_MAX = 10_485_760
+import { MESSAGE_BYTES_MAX } from '../../../schemas/limits.ts'
 
 /** Room for all header fields of message and parts. */
 const HEADER_BYTES_MAX = 512 * 1024

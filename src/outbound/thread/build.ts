@@ -1,9 +1,9 @@
 /** build - the bytes of a job's message, and the outcome of one that may not be sent */
 
+import { MESSAGE_BYTES_MAX } from '../../../schemas/limits.ts'
 import { makeUnasked } from '../../mail/classify.ts'
 import { type ComposeInput, composeMessage } from '../../mail/compose/compose.ts'
 import { composePlain } from '../../mail/compose/compose-plain.ts'
-import { MESSAGE_BYTES_MAX } from '../../mail/compose/size.ts'
 import type { MailOutcome } from './thread-job.ts'
 
 /** The bytes of a message; null when it cannot be built. Never throws. */

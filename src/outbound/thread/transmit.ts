@@ -35,7 +35,7 @@ export interface Way extends PoolAsk {
   readonly isOwn: boolean
 }
 
-export interface TransmitJob {
+export interface Transmission {
   readonly send: Pick<SendInput, 'recipient' | 'mailFrom' | 'message' | 'mayBegin' | 'mayFinish'>
   readonly way: Way
   /** The server wants the message: from now on it may take it. */
@@ -74,7 +74,7 @@ interface Tried extends Omit<Transmitted, 'afterMs'> {
 }
 
 /** Performs the attempt; the signal cuts it off (outcome `returned`, phase `abort`). */
-export async function transmit(job: TransmitJob, deps: TransmitDeps, signal: AbortSignal): Promise<Transmitted> {
+export async function transmit(job: Transmission, deps: TransmitDeps, signal: AbortSignal): Promise<Transmitted> {
   const { way } = job
   for (let held = deps.pool.take(way); held !== null; held = deps.pool.take(way)) {
     const tried = await sendOver({ held, isNew: false }, job, { deps, signal })
@@ -91,7 +91,7 @@ export async function transmit(job: TransmitJob, deps: TransmitDeps, signal: Abo
 /** One message over one session; a session that was kept may turn out to be gone, which is no end. */
 async function sendOver(
   { held, isNew }: { held: Held; isNew: boolean },
-  { send, way, onData }: TransmitJob,
+  { send, way, onData }: Transmission,
   { deps, signal }: { deps: TransmitDeps; signal: AbortSignal },
 ): Promise<Tried> {
   const { session, host, address } = held
@@ -112,7 +112,7 @@ function contactOf(sent: Sent): Contact {
 }
 
 /** The tour through the servers' addresses, with what it has found so far. The first place is taken already. */
-function makeTour(job: TransmitJob, deps: TransmitDeps, signal: AbortSignal) {
+function makeTour(job: Transmission, deps: TransmitDeps, signal: AbortSignal) {
   const { way } = job
   const connectUntilMs = deps.nowMs() + deps.timeouts.connectAllMs
   const shunned: { host: string; address: string }[] = []

@@ -9,7 +9,7 @@ import { idOfShort, shortId } from '../../../cluster/id.ts'
 import { remember, rememberShortly } from '../remember.ts'
 
 /** One recipient of one message. */
-export interface DeliveryItem {
+export interface AttemptItem {
   readonly serverId: string
   readonly segment: string
   readonly messageId: string
@@ -26,9 +26,6 @@ export interface DeliveryItem {
 /** Lanes of the simulator and of the relay, and the prefix of those of recipient domains. */
 export const LANES = { simulate: 'simulate', relay: 'relay', deliver: 'deliver' } as const
 export type LanePrefix = keyof typeof LANES
-
-/** The runtime's lane of what is due by itself; its items are `<timer>:<rest>`. */
-export const TIMERS_LANE = 'timers'
 
 /** The lane of a recipient at `domain`. */
 export function laneOf(prefix: LanePrefix, domain: string): string {
@@ -47,7 +44,7 @@ export function itemSuffix(
     recipients,
     hasAttachments,
     broadcastStreamId,
-  }: Pick<DeliveryItem, 'recipients' | 'hasAttachments' | 'broadcastStreamId'>,
+  }: Pick<AttemptItem, 'recipients' | 'hasAttachments' | 'broadcastStreamId'>,
 ): string {
   const suffix = `${recipient}.${recipients}${hasAttachments ? 'a' : ''}`
   return broadcastStreamId === null ? suffix : `${suffix}.${shortId(broadcastStreamId)}`
@@ -57,9 +54,9 @@ export function itemSuffix(
 const serverOf = remember(idOfShort)
 
 /** Reads the name of an item. All commands of a batch are asked what they read before the first of them is decided. */
-export const parseItem = rememberShortly(readItem)
+export const parseAttemptItem = rememberShortly(readItem)
 
-function readItem(item: string): DeliveryItem {
+function readItem(item: string): AttemptItem {
   const [server = '', segment = '', short = '', recipient = '', last = '', stream] = item.split('.')
   return {
     serverId: serverOf(server),

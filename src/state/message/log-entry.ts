@@ -13,7 +13,7 @@
 import type { Entry, Fact } from '../../../cluster/behaviour.ts'
 import { entryIdOf, idOfShort, shortId } from '../../../cluster/id.ts'
 import { logKey } from '../keys.ts'
-import type { DeliveryItem } from './item.ts'
+import type { AttemptItem } from './item.ts'
 
 /** How a message came: over the API, over SMTP, out of a broadcast. */
 export type SourceLetter = 'a' | 's' | 'b'
@@ -81,7 +81,7 @@ export function logEntryOf(entry: Entry): LogEntry | null {
 /** The read of a message's log entry. */
 export function logFact(
   shard: number,
-  { serverId, segment, messageId }: Pick<DeliveryItem, 'serverId' | 'segment' | 'messageId'>,
+  { serverId, segment, messageId }: Pick<AttemptItem, 'serverId' | 'segment' | 'messageId'>,
 ): RangeFact {
   const entryId = entryIdOf(messageId)
   return { read: 'range', key: logKey(shard, serverId, segment), from: entryId, to: entryId, count: 1 }

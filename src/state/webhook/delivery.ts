@@ -21,7 +21,7 @@ import { claimsKey } from '../../../cluster/keyspace.ts'
 import { isPastAge } from '../age.ts'
 import { DAY_MS } from '../calendar.ts'
 import { deadKey, deliveryKey, queueKey, slicesKey } from '../keys.ts'
-import { type EventReference, parseItem, QUEUE_FIELD, type WebhookItem } from './item.ts'
+import { type EventReference, parseDeliveryItem, QUEUE_FIELD, type WebhookItem } from './item.ts'
 import { sliceEndMs } from './slice.ts'
 import { type WebhookCounters, type WebhookState, webhookOwner } from './webhook.ts'
 
@@ -182,7 +182,10 @@ export function recordFact(
 
 /** The reads of what a delivery's end needs: its record, and its row of `claims`. */
 export function deliveryFacts(shard: number, webhookId: string, item: string): Fact[] {
-  return [recordFact(shard, webhookId, parseItem(item)), { read: 'fields', key: claimsKey(shard), fields: [item] }]
+  return [
+    recordFact(shard, webhookId, parseDeliveryItem(item)),
+    { read: 'fields', key: claimsKey(shard), fields: [item] },
+  ]
 }
 
 /** A webhook's counters once `count` of its deliveries wait no more. */

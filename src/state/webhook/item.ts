@@ -87,7 +87,7 @@ export function formatItem({ deliveryId, slice, reference }: WebhookItem): strin
 }
 
 /** Reads what `formatItem` wrote. */
-export function parseItem(item: string): WebhookItem {
+export function parseDeliveryItem(item: string): WebhookItem {
   const sliceEnd = item.indexOf('.', ID_CHARS + 1)
   const slice = item.slice(ID_CHARS + 1, sliceEnd)
   return { deliveryId: item.slice(0, ID_CHARS), slice, reference: parseReference(item.slice(sliceEnd + 1)) }
@@ -96,7 +96,7 @@ export function parseItem(item: string): WebhookItem {
 /** The delivery of a queue's entry, with the name of its item. */
 export function itemOf({ fields }: Entry): WebhookItem & { readonly name: string } {
   const name = fields[fields.indexOf(QUEUE_FIELD) + 1] ?? ''
-  return { name, ...parseItem(name) }
+  return { name, ...parseDeliveryItem(name) }
 }
 
 export function formatReference(reference: EventReference): string {

@@ -57,7 +57,7 @@ export type WebhookEvent =
     }
 
 /** What an announcement needs of a webhook. */
-export interface Listener {
+export interface Subscriber {
   readonly webhookId: string
   readonly events: readonly EventName[]
   readonly streamId: string | null
@@ -65,7 +65,7 @@ export interface Listener {
 }
 
 export type ListenersEvent =
-  | { readonly type: 'set'; readonly listener: Listener }
+  | { readonly type: 'set'; readonly listener: Subscriber }
   | { readonly type: 'removed'; readonly webhookId: string }
 
 /** Counters of a webhook: what waits, and the slice that is open. */
@@ -89,7 +89,7 @@ export const webhookEntity: EntityType<WebhookState | null, WebhookEvent> = {
 }
 
 /** In the order of creation. */
-export const listenersEntity: EntityType<readonly Listener[] | null, ListenersEvent> = {
+export const listenersEntity: EntityType<readonly Subscriber[] | null, ListenersEvent> = {
   kind: 'webhooks',
   version: 1,
   empty: null,

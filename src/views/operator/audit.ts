@@ -9,7 +9,7 @@
 import { msOf, SHARDS } from '../../../cluster/id.ts'
 import type { AuditEntry, AuditList } from '../../../schemas/audit.ts'
 import { AUDIT_MONTHS } from '../../../schemas/limits.ts'
-import { type AuditEntry as LoggedAct, unpackAudit } from '../../state/audit.ts'
+import { type AuditRecord, unpackAudit } from '../../state/audit.ts'
 import { monthName, monthOf, monthStartMs } from '../../state/calendar.ts'
 import { auditKey } from '../../state/keys.ts'
 import { formatInstant } from '../instant.ts'
@@ -35,6 +35,6 @@ export async function readAudit(read: Reader, { limit, after }: Page, nowMs: num
   return { entries, next: found.length > limit ? (entries.at(-1)?.auditId ?? null) : null }
 }
 
-function formatAudit({ auditId, actor, act, targets, note, before, after }: LoggedAct): AuditEntry {
+function formatAudit({ auditId, actor, act, targets, note, before, after }: AuditRecord): AuditEntry {
   return { auditId, at: formatInstant(msOf(auditId)), actor, act, targets, note, before, after }
 }

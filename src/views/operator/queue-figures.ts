@@ -9,7 +9,7 @@
 
 import type { Redis } from 'ioredis'
 import { msOf } from '../../../cluster/id.ts'
-import { parseItem } from '../../state/message/item.ts'
+import { parseAttemptItem } from '../../state/message/item.ts'
 import { makeFreshLook } from '../fresh-look.ts'
 import { countDestinations, readLane } from './queue.ts'
 
@@ -68,7 +68,7 @@ async function lookAt({ redis, nowMs, siteOf }: QueueFigureDeps): Promise<QueueF
     const lists = await Promise.all(places.slice(0, LANES_MAX).map((place) => readLane(redis(), place, ITEMS_MAX)))
     const items = lists.flatMap((list) => list ?? [])
     const site = (await siteOf(destination)) ?? destination
-    for (const item of items) add(site, ageOf(nowMs() - msOf(parseItem(item).messageId)), 1)
+    for (const item of items) add(site, ageOf(nowMs() - msOf(parseAttemptItem(item).messageId)), 1)
     add(site, UNKNOWN, waiting - items.length)
   }
   for (const [, { waiting }] of rows.slice(DESTINATIONS_MAX)) add(OTHERS, UNKNOWN, waiting)

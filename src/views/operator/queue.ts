@@ -15,7 +15,7 @@ import { dueKey, laneKey } from '../../../cluster/keyspace.ts'
 import type { Destination, Queue } from '../../../schemas/queue.ts'
 import { maskAddress } from '../../mail/reply.ts'
 import { holdsKey, statusKey } from '../../state/keys.ts'
-import { LANES, parseItem } from '../../state/message/item.ts'
+import { LANES, parseAttemptItem } from '../../state/message/item.ts'
 import { statusField, unpackStatus } from '../../state/message/status.ts'
 import { formatInstant } from '../instant.ts'
 
@@ -128,7 +128,7 @@ async function lookAt(redis: Redis, places: readonly LanePlace[], nowMs: number)
   if (counts === null || first === null || deferred === null) return null
   const all = [...first, ...deferred].flat() as string[]
   const oldestAtMs = all.reduce<number | null>((least, item) => {
-    const atMs = msOf(parseItem(item).messageId)
+    const atMs = msOf(parseAttemptItem(item).messageId)
     return least === null || atMs < least ? atMs : least
   }, null)
   const answered = await readAnswered(
@@ -145,13 +145,13 @@ async function readAnswered(
   items: readonly { shard: number; item: string }[],
 ): Promise<Pick<Seen, 'code' | 'response'> | null> {
   const rows = await runEach(redis, items, (pipeline, { shard, item }) => {
-    const { serverId, segment, short, recipient } = parseItem(item)
+    const { serverId, segment, short, recipient } = parseAttemptItem(item)
     return pipeline.hget(statusKey(shard, serverId, segment), statusField(short, recipient))
   })
   if (rows === null) return null
   let last = { occurredAtMs: 0, code: null as number | null, response: null as string | null }
   for (const [at, row] of rows.entries()) {
-    const { events } = unpackStatus(row as string | null, msOf(parseItem(items[at]?.item ?? '').messageId))
+    const { events } = unpackStatus(row as string | null, msOf(parseAttemptItem(items[at]?.item ?? '').messageId))
     const event = events.at(-1)
     if (event !== undefined && 'response' in event && event.occurredAtMs > last.occurredAtMs) last = event
   }

@@ -4,7 +4,7 @@ import t from 'tap'
 import { addDomain } from '../../../src/actors/domain/add-domain.ts'
 import { recordCheck } from '../../../src/actors/domain/domain-check.ts'
 import { rotateDkim } from '../../../src/actors/domain/rotate-dkim.ts'
-import type { DeliveryJob } from '../../../src/actors/message/prepare-attempt.ts'
+import type { AttemptJob } from '../../../src/actors/message/prepare-attempt.ts'
 import { pairAt, unpackPair } from '../../../src/state/dkim-pair.ts'
 import { type DomainCheck, type DomainState, unpackSending } from '../../../src/state/domain.ts'
 import { dkimKey, sendingKey } from '../../../src/state/keys.ts'
@@ -39,7 +39,7 @@ function begin() {
     const before = new Set(world.items.keys())
     send(world, tenant, { messages: [makeItem({ from: { ...makeItem().from, domain: DOMAIN } })] })
     const due = [...world.items.entries()].find(([name]) => !before.has(name))![1]
-    const { acceptedAtMs, keySinceMs } = (due.job as DeliveryJob).message
+    const { acceptedAtMs, keySinceMs } = (due.job as AttemptJob).message
     return {
       first: pairAt(rows(), keySinceMs ?? acceptedAtMs)?.selector,
       again: pairAt(rows(), acceptedAtMs)?.selector,

@@ -3,7 +3,7 @@
 import t from 'tap'
 import { entryIdOf, shortId } from '../../../cluster/id.ts'
 import { makeAccept } from '../../../src/actors/message/accept.ts'
-import type { DeliveryJob } from '../../../src/actors/message/prepare-attempt.ts'
+import type { AttemptJob } from '../../../src/actors/message/prepare-attempt.ts'
 import { byPersonKey, byTagKey, contentKey, headKey, logKey, segmentsKey, statusKey } from '../../../src/state/keys.ts'
 import { bodyPlace } from '../../../src/state/message/content-part.ts'
 import { unpackHead } from '../../../src/state/message/head.ts'
@@ -66,7 +66,7 @@ t.test('acceptance: an item for each recipient in its lane, with the job of a fi
     { lane: 'deliver/example.net', item: `${prefix}0.2a`, atMs: NOW_MS },
     { lane: 'deliver/example.org', item: `${prefix}1.2a`, atMs: NOW_MS },
   ])
-  const jobs = world.deliveries().map(({ job }) => job as DeliveryJob)
+  const jobs = world.deliveries().map(({ job }) => job as AttemptJob)
   t.same(jobs[1]?.recipient, { address: 'eve@example.org', index: 1 })
   t.equal(jobs[0]?.message, jobs[1]?.message)
   t.same(jobs[0]?.message, {
@@ -101,7 +101,7 @@ t.test('acceptance: content that was written before stays, and is not carried al
   world.keys.set(key, { type: 'string', bytes: BODY_BLOB })
   send(world, tenant, body, { cmdId: 'mwoxfuo00abcdefghi' })
   t.equal(world.expiries.get(key), NOW_MS + 7 * DAY_MS)
-  const [job] = world.deliveries().map(({ job }) => job as DeliveryJob)
+  const [job] = world.deliveries().map(({ job }) => job as AttemptJob)
   t.equal(job?.message.content, null)
 })
 

@@ -2,8 +2,8 @@
 
 import t from 'tap'
 import { msOf, shortId } from '../../../cluster/id.ts'
-import { type DeliveryOutcome, deliveryOutcome, reportOutcome } from '../../../src/actors/message/attempted.ts'
-import { type DeliveryJob, prepareDelivery } from '../../../src/actors/message/prepare-attempt.ts'
+import { type AttemptOutcome, attemptOutcome, reportOutcome } from '../../../src/actors/message/attempted.ts'
+import { type AttemptJob, prepareAttempt } from '../../../src/actors/message/prepare-attempt.ts'
 import { makeRefused, makeUnasked } from '../../../src/mail/classify.ts'
 import { makeDeferred, makeDelivered, makeReturned } from '../../../src/mail/outcome.ts'
 import { SIMULATED_RETRY_MS, simulatedOutcome } from '../../../src/mail/simulator.ts'
@@ -27,7 +27,7 @@ const unbuildable = reportOutcome(makeUnasked('unbuildable'), { ...ADA, sizeByte
 
 interface Case {
   readonly name: string
-  readonly outcome: DeliveryOutcome | null
+  readonly outcome: AttemptOutcome | null
   readonly attempt?: number
   /** Hours after acceptance. */
   readonly hours?: number
@@ -114,7 +114,7 @@ for (const { name, outcome, attempt = 1, hours = 0, status, last } of CASES) {
     due.claims = attempt
     if (attempt > 1 && outcome !== null) seedAttempts(world, { tenant, id, attempts: attempt - 1 })
     world.nowMs += hours * HOUR_MS + 100
-    world.end(deliveryOutcome, { ...due, attempt }, outcome)
+    world.end(attemptOutcome, { ...due, attempt }, outcome)
     const state = stateOf(world, tenant, id)
     t.equal(state.status, status)
     t.equal(state.attempts, attempt)
@@ -130,8 +130,8 @@ for (const { name, outcome, attempt = 1, hours = 0, status, last } of CASES) {
 t.test('outcome: the next attempt follows the schedule, within a tenth, the same when decided again', async (t) => {
   const times = [0, 1].map(() => {
     const { world, due } = begin()
-    world.claim(prepareDelivery, due)
-    world.end(deliveryOutcome, { ...due, attempt: 1 }, deferred)
+    world.claim(prepareAttempt, due)
+    world.end(attemptOutcome, { ...due, attempt: 1 }, deferred)
     return (world.deliveries()[0]?.atMs ?? 0) - world.nowMs
   })
   t.equal(times[0], times[1])
@@ -140,18 +140,18 @@ t.test('outcome: the next attempt follows the schedule, within a tenth, the same
 
 t.test('outcome: what is returned waits on, and nothing is told of it [delivery.returned]', async (t) => {
   const { world, tenant, id, due } = begin()
-  world.claim(prepareDelivery, due)
+  world.claim(prepareAttempt, due)
   const returned = reportOutcome(makeReturned('site', 'paused'), { ...ADA, retryAfterMs: 60_000 })
-  world.end(deliveryOutcome, { ...due, attempt: 1 }, returned)
+  world.end(attemptOutcome, { ...due, attempt: 1 }, returned)
   t.match(stateOf(world, tenant, id), { status: 'accepted', attempts: 0, events: [] })
   t.equal((world.deliveries()[0]?.atMs ?? 0) - world.nowMs, 60_000)
   world.nowMs += 60_000
-  world.claim(prepareDelivery, due)
-  world.end(deliveryOutcome, { ...due, attempt: 2 }, deferred)
+  world.claim(prepareAttempt, due)
+  world.end(attemptOutcome, { ...due, attempt: 2 }, deferred)
   t.equal(stateOf(world, tenant, id).attempts, 1, 'one attempt came to something')
   const delayMs = (world.deliveries()[0]?.atMs ?? 0) - world.nowMs
   t.ok(delayMs <= 66_000, 'and the schedule is at its beginning')
-  world.end(deliveryOutcome, { ...due, attempt: 1 }, returned)
+  world.end(attemptOutcome, { ...due, attempt: 1 }, returned)
   t.equal((world.deliveries()[0]?.atMs ?? 0) - world.nowMs, delayMs, 'a stale one changes nothing')
 })
 
@@ -167,12 +167,12 @@ for (const [phase, response, classification] of WAITED)
   t.test(`outcome: waits past 48 hours after ${response} -> ${classification} [delivery.expiry]`, async (t) => {
     const { world, tenant, id, due } = begin()
     const refused = { ...makeRefused({ phase, response: response ?? '' }), result: 'deferred', hard: false } as const
-    world.claim(prepareDelivery, due)
-    world.end(deliveryOutcome, { ...due, attempt: 1 }, response === null ? noConnection : reportOutcome(refused, ADA))
+    world.claim(prepareAttempt, due)
+    world.end(attemptOutcome, { ...due, attempt: 1 }, response === null ? noConnection : reportOutcome(refused, ADA))
     world.nowMs += 48 * HOUR_MS
-    world.claim(prepareDelivery, due)
+    world.claim(prepareAttempt, due)
     const returned = reportOutcome(makeReturned('site', 'paused'), { ...ADA, retryAfterMs: 60_000 })
-    world.end(deliveryOutcome, { ...due, attempt: 2 }, returned)
+    world.end(attemptOutcome, { ...due, attempt: 2 }, returned)
     const state = stateOf(world, tenant, id)
     const told = { event: 'bounced', response: response ?? noConnection.response, classification, expired: true }
     t.match(state.events.at(-1), { ...told, hard: false })
@@ -181,14 +181,14 @@ for (const [phase, response, classification] of WAITED)
 
 t.test('outcome: a server that names its patience gets it', async (t) => {
   const { world, due } = begin()
-  world.claim(prepareDelivery, due)
+  world.claim(prepareAttempt, due)
   const patient = { ...deferred, response: '451 4.7.1 Greylisted, try again in 600 seconds' }
-  world.end(deliveryOutcome, { ...due, attempt: 1 }, patient)
+  world.end(attemptOutcome, { ...due, attempt: 1 }, patient)
   t.equal((world.deliveries()[0]?.atMs ?? 0) - world.nowMs, 610_000)
 })
 
 /** Two attempts were made; attempt 1 is stale. */
-const STALE: readonly { name: string; attempt: number; outcome: DeliveryOutcome; status: string; left: number }[] = [
+const STALE: readonly { name: string; attempt: number; outcome: AttemptOutcome; status: string; left: number }[] = [
   { name: 'delivered by the stale one', attempt: 1, outcome: delivered, status: 'delivered', left: 0 },
   { name: 'bounced by the stale one', attempt: 1, outcome: bounced, status: 'bounced', left: 0 },
   { name: 'put off by the stale one', attempt: 1, outcome: deferred, status: 'accepted', left: 1 },
@@ -198,9 +198,9 @@ const STALE: readonly { name: string; attempt: number; outcome: DeliveryOutcome;
 for (const { name, attempt, outcome, status, left } of STALE) {
   t.test(`outcome: ${name} -> ${status}`, async (t) => {
     const { world, tenant, id, due } = begin()
-    world.claim(prepareDelivery, due)
-    world.claim(prepareDelivery, due)
-    world.end(deliveryOutcome, { ...due, attempt }, outcome)
+    world.claim(prepareAttempt, due)
+    world.claim(prepareAttempt, due)
+    world.end(attemptOutcome, { ...due, attempt }, outcome)
     t.equal(stateOf(world, tenant, id).status, status)
     t.equal(world.deliveries().length, left)
   })
@@ -208,12 +208,12 @@ for (const { name, attempt, outcome, status, left } of STALE) {
 
 t.test('outcome: what has ended stays as it is', async (t) => {
   const { world, tenant, id, due } = begin()
-  world.claim(prepareDelivery, due)
-  world.end(deliveryOutcome, { ...due, attempt: 1 }, delivered)
+  world.claim(prepareAttempt, due)
+  world.end(attemptOutcome, { ...due, attempt: 1 }, delivered)
   const before = stateOf(world, tenant, id)
   for (const outcome of [bounced, deferred, delivered, null]) {
     world.nowMs += 1000
-    world.end(deliveryOutcome, { ...due, attempt: 2 }, outcome)
+    world.end(attemptOutcome, { ...due, attempt: 2 }, outcome)
     t.same(stateOf(world, tenant, id), before)
     t.same(world.deliveries(), [])
   }
@@ -223,9 +223,9 @@ t.test('outcome: the first one writes the row, and reads nothing else', async (t
   const { world, tenant, id, due } = begin()
   const key = statusKey(world.shard, tenant.live.serverId, '202611-0-1')
   t.notOk(world.keys.has(key))
-  world.claim(prepareDelivery, due)
+  world.claim(prepareAttempt, due)
   t.notOk(world.keys.has(key), 'a claim is no outcome')
-  world.end(deliveryOutcome, { ...due, attempt: 1 }, delivered)
+  world.end(attemptOutcome, { ...due, attempt: 1 }, delivered)
   t.equal(world.rounds, 1)
   t.same([...world.hash(key).keys()], [shortId(id)])
   t.same(world.forgets, [{ key, fields: [shortId(id)] }])
@@ -235,7 +235,7 @@ t.test('outcome: the first one writes the row, and reads nothing else', async (t
 t.test('outcome: of a message that has left the log nothing is written, and its item leaves', async (t) => {
   for (const outcome of [delivered, deferred, bounced, null]) {
     const { world, tenant, due } = begin()
-    world.claim(prepareDelivery, due)
+    world.claim(prepareAttempt, due)
     world.nowMs = Date.UTC(2027, 11, 20, 12, 0, 1)
     world.fireTimers()
     t.same(
@@ -243,7 +243,7 @@ t.test('outcome: of a message that has left the log nothing is written, and its 
       [],
       'it was swept while its attempt was under way',
     )
-    world.end(deliveryOutcome, { ...due, attempt: 1 }, outcome)
+    world.end(attemptOutcome, { ...due, attempt: 1 }, outcome)
     t.same(world.ops, [])
     t.same(world.deliveries(), [])
   }
@@ -251,22 +251,22 @@ t.test('outcome: of a message that has left the log nothing is written, and its 
 
 t.test('outcome: of a message past its age nothing is written, though it has not been swept yet', async (t) => {
   const { world, due } = begin()
-  world.claim(prepareDelivery, due)
+  world.claim(prepareAttempt, due)
   world.nowMs = Date.UTC(2027, 11, 20, 12, 0, 0)
-  world.run(deliveryOutcome, { ...due, attempt: 1, current: true, outcome: delivered })
+  world.run(attemptOutcome, { ...due, attempt: 1, current: true, outcome: delivered })
   t.equal(world.ops.length, 1, 'in its last millisecond it still counts')
   world.nowMs += 1
   const other = begin()
   other.world.nowMs = world.nowMs
-  other.world.run(deliveryOutcome, { ...other.due, attempt: 1, current: true, outcome: bounced })
+  other.world.run(attemptOutcome, { ...other.due, attempt: 1, current: true, outcome: bounced })
   t.same(other.world.ops, [])
 })
 
 t.test('outcome: of a server that is gone nothing is written', async (t) => {
   const { world, tenant, due } = begin()
-  world.claim(prepareDelivery, due)
+  world.claim(prepareAttempt, due)
   world.counters.delete(`server:${tenant.live.serverId}`)
-  world.end(deliveryOutcome, { ...due, attempt: 1 }, delivered)
+  world.end(attemptOutcome, { ...due, attempt: 1 }, delivered)
   t.same(world.ops, [])
   t.same(world.deliveries(), [])
 })
@@ -277,12 +277,12 @@ t.test('outcome: recipients end apart; the size stands with the first, whoever b
   const recipients = [makeRecipient('a@example.net'), makeRecipient('b@example.net')]
   const [id = ''] = acceptedIds(send(world, tenant, { messages: [makeItem({ recipients })] }))
   const [first, second] = world.deliveries()
-  world.end(deliveryOutcome, { lane: second!.lane, item: second!.item, attempt: 1 }, bounced)
+  world.end(attemptOutcome, { lane: second!.lane, item: second!.item, attempt: 1 }, bounced)
   t.match(stateOf(world, tenant, id), { status: 'accepted', sizeBytes: 900 })
   t.match(stateOf(world, tenant, id, 1), { status: 'bounced', sizeBytes: null })
   const fields = world.forgets.flatMap((one) => one.fields)
   t.same(fields, [statusField(shortId(id), 1)], 'nobody asks for it again')
-  world.end(deliveryOutcome, { lane: first!.lane, item: first!.item, attempt: 1 }, { ...delivered, sizeBytes: 901 })
+  world.end(attemptOutcome, { lane: first!.lane, item: first!.item, attempt: 1 }, { ...delivered, sizeBytes: 901 })
   t.same(world.forgets, [], 'the outcomes of the others look at the first')
   t.match(stateOf(world, tenant, id), { status: 'delivered', sizeBytes: 900 })
 })
@@ -303,13 +303,13 @@ t.test('outcome: attachments stay until the last recipient has ended [retention.
   const content = () => world.keyNames().filter((key) => key.includes(':content:')).length
   t.equal(content(), 3)
   const [first, second, third] = world.deliveries()
-  for (const due of [first, second, third]) world.claim(prepareDelivery, due!)
-  world.end(deliveryOutcome, { ...third!, attempt: 1 }, delivered)
-  world.end(deliveryOutcome, { ...first!, attempt: 1 }, deferred)
-  world.end(deliveryOutcome, { ...second!, attempt: 1 }, bounced)
+  for (const due of [first, second, third]) world.claim(prepareAttempt, due!)
+  world.end(attemptOutcome, { ...third!, attempt: 1 }, delivered)
+  world.end(attemptOutcome, { ...first!, attempt: 1 }, deferred)
+  world.end(attemptOutcome, { ...second!, attempt: 1 }, bounced)
   t.equal(content(), 3)
-  world.claim(prepareDelivery, first!)
-  world.end(deliveryOutcome, { ...first!, attempt: 2 }, null)
+  world.claim(prepareAttempt, first!)
+  world.end(attemptOutcome, { ...first!, attempt: 2 }, null)
   t.equal(content(), 0)
   const { key, field } = bodyPlace(world.shard, 'mwoxfuo00abcdefghi-0', false)
   t.ok(world.hash(key).has(field), 'the body stays')
@@ -330,13 +330,13 @@ t.test('outcome: the simulator’s script, from acceptance to the end', async (t
     const [id = ''] = acceptedIds(send(world, tenant, { test: true, messages }))
     for (let due = world.deliveries()[0]; due !== undefined; due = world.deliveries()[0]) {
       world.nowMs = Math.max(world.nowMs, due.atMs)
-      const claim = world.claim<DeliveryJob>(prepareDelivery, due)
+      const claim = world.claim<AttemptJob>(prepareAttempt, due)
       if (claim === null) break
       const { address } = claim.job.recipient
       const outcome = simulatedOutcome({ address, attempt: claim.attempt })
       const retryAfterMs = outcome.result === 'deferred' ? SIMULATED_RETRY_MS : null
       world.end(
-        deliveryOutcome,
+        attemptOutcome,
         claim,
         reportOutcome(outcome, { address, sizeBytes: 700, retryAfterMs, hmac: () => hmacOf(address) }),
       )
@@ -357,17 +357,17 @@ t.test('outcome: what statuses outgrow is counted in the open segment, and in no
   const { world, tenant, due } = begin()
   const counters = () => world.counters.get(`server:${tenant.live.serverId}`) as ServerCounters
   const before = counters().segment?.bytes ?? 0
-  world.claim(prepareDelivery, due)
-  world.end(deliveryOutcome, { ...due, attempt: 1 }, deferred)
+  world.claim(prepareAttempt, due)
+  world.end(attemptOutcome, { ...due, attempt: 1 }, deferred)
   t.equal(counters().segment?.bytes, before, 'a short status is allowed for')
-  world.claim(prepareDelivery, due)
-  world.end(deliveryOutcome, { ...due, attempt: 2 }, { ...deferred, response: `451 ${'x'.repeat(400)}` })
+  world.claim(prepareAttempt, due)
+  world.end(attemptOutcome, { ...due, attempt: 2 }, { ...deferred, response: `451 ${'x'.repeat(400)}` })
   const grown = (counters().segment?.bytes ?? 0) - before
   t.ok(grown > 300 && grown < 420, `${grown} bytes`)
   const segment = { name: '202611-1-1', recipients: 0, bytes: 0, lastMs: 0 }
   world.counters.set(`server:${tenant.live.serverId}`, { segment })
-  world.claim(prepareDelivery, due)
-  world.end(deliveryOutcome, { ...due, attempt: 3 }, { ...deferred, response: `452 ${'x'.repeat(400)}` })
+  world.claim(prepareAttempt, due)
+  world.end(attemptOutcome, { ...due, attempt: 3 }, { ...deferred, response: `452 ${'x'.repeat(400)}` })
   t.equal(counters().segment?.bytes, 0)
 })
 

@@ -2,8 +2,8 @@
 
 import t from 'tap'
 import { closeAccount, pauseAccount, resumeAccount } from '../../../src/actors/account/change-account.ts'
-import { type DeliveryOutcome, deliveryOutcome } from '../../../src/actors/message/attempted.ts'
-import { prepareDelivery } from '../../../src/actors/message/prepare-attempt.ts'
+import { type AttemptOutcome, attemptOutcome } from '../../../src/actors/message/attempted.ts'
+import { prepareAttempt } from '../../../src/actors/message/prepare-attempt.ts'
 import { heldKey } from '../../../src/state/keys.ts'
 import { BY, makeItem, makeRecipient, makeTenant, send } from '../../support/world/tenant.ts'
 import { World } from '../../support/world/turn.ts'
@@ -11,7 +11,7 @@ import { World } from '../../support/world/turn.ts'
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 const HOUR_MS = 3_600_000
 
-const DEFERRED: DeliveryOutcome = {
+const DEFERRED: AttemptOutcome = {
   result: 'deferred',
   code: 451,
   response: '451 later',
@@ -36,13 +36,13 @@ function start(recipients = 1) {
 t.test('held: an attempt whose turn comes is not made, and comes back in its lane [account.hold]', async (t) => {
   const { world, of, held } = start(2)
   const [first, second] = world.deliveries()
-  const claim = world.claim(prepareDelivery, first!)
-  world.end(deliveryOutcome, claim!, DEFERRED)
+  const claim = world.claim(prepareAttempt, first!)
+  world.end(attemptOutcome, claim!, DEFERRED)
   world.run(pauseAccount, { ...of, hold: true })
   t.equal(world.fireTimers(), 0)
   for (const due of [first!, second!]) {
     world.items.set(`${due.lane} ${due.item}`, { ...due, claims: 1 })
-    t.equal(world.claim(prepareDelivery, due), null)
+    t.equal(world.claim(prepareAttempt, due), null)
   }
   t.same(world.deliveries(), [])
   t.same(
@@ -64,7 +64,7 @@ t.test('held: an attempt whose turn comes is not made, and comes back in its lan
     ],
     'due at once, the attempts counted on',
   )
-  t.equal(world.claim(prepareDelivery, world.deliveries()[1]!)?.attempt, 2)
+  t.equal(world.claim(prepareAttempt, world.deliveries()[1]!)?.attempt, 2)
 })
 
 t.test(
@@ -73,9 +73,9 @@ t.test(
     const { world, of, held } = start()
     const [due] = world.deliveries()
     world.run(pauseAccount, { ...of, hold: false })
-    t.ok(world.run(prepareDelivery, due!))
+    t.ok(world.run(prepareAttempt, due!))
     world.run(pauseAccount, { ...of, hold: true })
-    t.equal(world.run(prepareDelivery, due!), null)
+    t.equal(world.run(prepareAttempt, due!), null)
     t.equal(world.sorted(held).size, 1)
     world.run(pauseAccount, { ...of, hold: false })
     world.fireTimers()
@@ -86,11 +86,11 @@ t.test(
 t.test('held: closing lets accepted mail go', async (t) => {
   const { world, of, held } = start()
   world.run(pauseAccount, { ...of, hold: true })
-  world.claim(prepareDelivery, world.deliveries()[0]!)
+  world.claim(prepareAttempt, world.deliveries()[0]!)
   world.run(closeAccount, of)
   world.fireTimers()
   t.equal(world.sorted(held).size, 0)
-  t.ok(world.claim(prepareDelivery, world.deliveries()[0]!))
+  t.ok(world.claim(prepareAttempt, world.deliveries()[0]!))
 })
 
 t.test('held: the release goes in steps, and stops where the account is held again', async (t) => {
@@ -112,11 +112,11 @@ t.test('held: the release goes in steps, and stops where the account is held aga
 t.test('held: a failure after 48 hours is the last [account.hold]', async (t) => {
   const { world, of } = start()
   world.run(pauseAccount, { ...of, hold: true })
-  world.claim(prepareDelivery, world.deliveries()[0]!)
+  world.claim(prepareAttempt, world.deliveries()[0]!)
   world.nowMs += 49 * HOUR_MS
   world.run(resumeAccount, of)
   world.fireTimers()
   const [due] = world.deliveries()
-  world.end(deliveryOutcome, world.claim(prepareDelivery, due!)!, DEFERRED)
+  world.end(attemptOutcome, world.claim(prepareAttempt, due!)!, DEFERRED)
   t.same(world.deliveries(), [])
 })

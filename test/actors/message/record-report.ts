@@ -2,8 +2,8 @@
 
 import t from 'tap'
 import { msOf, shortId } from '../../../cluster/id.ts'
-import { type DeliveryOutcome, deliveryOutcome, reportOutcome } from '../../../src/actors/message/attempted.ts'
-import { prepareDelivery } from '../../../src/actors/message/prepare-attempt.ts'
+import { type AttemptOutcome, attemptOutcome, reportOutcome } from '../../../src/actors/message/attempted.ts'
+import { prepareAttempt } from '../../../src/actors/message/prepare-attempt.ts'
 import { type Report, type ReportReply, recordReport } from '../../../src/actors/message/record-report.ts'
 import { makeRefused } from '../../../src/mail/classify.ts'
 import { makeDelivered } from '../../../src/mail/outcome.ts'
@@ -35,7 +35,7 @@ const COMPLAINT: Report = { kind: 'complaint', feedbackType: 'abuse' }
 interface Case {
   readonly name: string
   /** How the first attempt ended; null: it is still under way. */
-  readonly end: DeliveryOutcome | null
+  readonly end: AttemptOutcome | null
   readonly report: Report
   /** Days after that. */
   readonly days?: number
@@ -198,15 +198,15 @@ for (const [feedbackType, ...replies] of FEEDBACK)
     }
   })
 
-function begin(end: DeliveryOutcome | null, kind: 'transactional' | 'broadcast' = 'transactional') {
+function begin(end: AttemptOutcome | null, kind: 'transactional' | 'broadcast' = 'transactional') {
   const world = new World(NOW_MS)
   const tenant = makeTenant(world)
   if (kind === 'broadcast') changeState(world, 'stream', tenant.live.streamId, { kind })
   const [id = ''] = acceptedIds(send(world, tenant))
   const [due] = world.deliveries()
   if (due === undefined) throw new Error('Nothing is due')
-  const claim = world.claim(prepareDelivery, due)
-  if (end !== null && claim !== null) world.end(deliveryOutcome, claim, end)
+  const claim = world.claim(prepareAttempt, due)
+  if (end !== null && claim !== null) world.end(attemptOutcome, claim, end)
   return { world, tenant, id, item: due.item }
 }
 

@@ -3,8 +3,8 @@
 import t from 'tap'
 import { shortId } from '../../../cluster/id.ts'
 import { makeAccept } from '../../../src/actors/message/accept.ts'
-import { deliveryOutcome, reportOutcome } from '../../../src/actors/message/attempted.ts'
-import { prepareDelivery } from '../../../src/actors/message/prepare-attempt.ts'
+import { attemptOutcome, reportOutcome } from '../../../src/actors/message/attempted.ts'
+import { prepareAttempt } from '../../../src/actors/message/prepare-attempt.ts'
 import { deleteOps } from '../../../src/actors/message/sweep.ts'
 import { makeDelivered } from '../../../src/mail/outcome.ts'
 import { cutoffMs } from '../../../src/state/age.ts'
@@ -35,8 +35,8 @@ function deliverAll(world: World): void {
     hmac: () => '',
   })
   for (const due of world.deliveries()) {
-    const claim = world.claim(prepareDelivery, due)
-    if (claim !== null) world.end(deliveryOutcome, claim, outcome)
+    const claim = world.claim(prepareAttempt, due)
+    if (claim !== null) world.end(attemptOutcome, claim, outcome)
   }
 }
 

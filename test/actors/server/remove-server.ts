@@ -3,7 +3,7 @@
 import t from 'tap'
 import { entityKey } from '../../../cluster/keyspace.ts'
 import { createToken } from '../../../src/actors/account/token.ts'
-import { prepareDelivery } from '../../../src/actors/message/prepare-attempt.ts'
+import { prepareAttempt } from '../../../src/actors/message/prepare-attempt.ts'
 import { createServer } from '../../../src/actors/server/create-server.ts'
 import { removeServer } from '../../../src/actors/server/remove-server.ts'
 import { unpackApiKey, unpackToken } from '../../../src/state/api-key.ts'
@@ -44,7 +44,7 @@ t.test(
       code: 'not_found',
     })
     const [due] = world.deliveries()
-    t.ok(world.run(prepareDelivery, due!), 'what is queued still goes out')
+    t.ok(world.run(prepareAttempt, due!), 'what is queued still goes out')
     const server = { name: 'Live', mode: 'live', key: { hash: 'h4', prefix: 'p' } } as const
     t.equal(world.run(createServer, { accountId, keyHash: ACCOUNT_KEY, server }).kind, 'server')
   },

@@ -3,8 +3,8 @@
 import t from 'tap'
 import { msOf, shortId } from '../../../cluster/id.ts'
 import { people } from '../../../src/actors/account/people.ts'
-import { type DeliveryOutcome, deliveryOutcome, reportOutcome } from '../../../src/actors/message/attempted.ts'
-import { type DeliveryJob, prepareDelivery } from '../../../src/actors/message/prepare-attempt.ts'
+import { type AttemptOutcome, attemptOutcome, reportOutcome } from '../../../src/actors/message/attempted.ts'
+import { type AttemptJob, prepareAttempt } from '../../../src/actors/message/prepare-attempt.ts'
 import { makeRefused } from '../../../src/mail/classify.ts'
 import { makeDelivered } from '../../../src/mail/outcome.ts'
 import { statusKey } from '../../../src/state/keys.ts'
@@ -29,7 +29,7 @@ const ADA = 'ada@example.net'
 const BOB = 'Bob@example.net'
 const GONE = { phase: 'rcpt', response: '550 5.1.1 <Ada@example.net> unknown' } as const
 
-const report = (outcome: ReturnType<typeof makeRefused>, address: string, complaint?: string): DeliveryOutcome =>
+const report = (outcome: ReturnType<typeof makeRefused>, address: string, complaint?: string): AttemptOutcome =>
   reportOutcome(outcome, {
     address,
     sizeBytes: 900,
@@ -46,12 +46,12 @@ function begin() {
 }
 
 /** Sends to these and ends each attempt as `end` says. Out: the message's id. */
-function deliver(world: World, tenant: Tenant, addresses: string[], end: (address: string) => DeliveryOutcome): string {
+function deliver(world: World, tenant: Tenant, addresses: string[], end: (address: string) => AttemptOutcome): string {
   const recipients = addresses.map((address) => makeRecipient(address))
   const [id = ''] = acceptedIds(send(world, tenant, { messages: [makeItem({ recipients })] }))
   for (const due of world.deliveries()) {
-    const claim = world.claim<DeliveryJob>(prepareDelivery, due)
-    if (claim !== null) world.end(deliveryOutcome, claim, end(claim.job.recipient.address))
+    const claim = world.claim<AttemptJob>(prepareAttempt, due)
+    if (claim !== null) world.end(attemptOutcome, claim, end(claim.job.recipient.address))
   }
   return id
 }
@@ -100,7 +100,7 @@ t.test('suppress: a later send skips who is listed, in any case, and says so [se
   const [id = ''] = acceptedIds(send(world, tenant, { messages: [message] }))
   t.equal(world.rounds, 1, 'the list is read with all else')
   t.same(
-    world.deliveries().map(({ job }) => (job as DeliveryJob).recipient.address),
+    world.deliveries().map(({ job }) => (job as AttemptJob).recipient.address),
     [ADA, 'eve@example.net'],
   )
   const [ada, bob] = statusesOf(world, tenant, id, 2)
@@ -126,8 +126,8 @@ t.test('suppress: a later send skips who is listed, in any case, and says so [se
   })
   t.match(world.counters.get(`account:${tenant.accountId}`), { minute: [/\d/, 4] }, 'it counts against the limits')
   for (const due of world.deliveries()) {
-    const claim = world.claim<DeliveryJob>(prepareDelivery, due)
-    if (claim !== null) world.end(deliveryOutcome, claim, complained(claim.job.recipient.address))
+    const claim = world.claim<AttemptJob>(prepareAttempt, due)
+    if (claim !== null) world.end(attemptOutcome, claim, complained(claim.job.recipient.address))
   }
   t.same(world.deliveries(), [])
 })
@@ -181,10 +181,10 @@ t.test('suppress: a worse reason takes the entry over, a lighter one does not [s
   const { world, tenant } = begin()
   const waiting = acceptedIds(send(world, tenant, { messages: [makeItem(), makeItem(), makeItem()] }))
   const [first, second, third] = world.deliveries()
-  const end = (due: typeof first, outcome: DeliveryOutcome) => {
+  const end = (due: typeof first, outcome: AttemptOutcome) => {
     world.nowMs += 1000
-    const claim = due === undefined ? null : world.claim<DeliveryJob>(prepareDelivery, due)
-    if (claim !== null) world.end(deliveryOutcome, claim, outcome)
+    const claim = due === undefined ? null : world.claim<AttemptJob>(prepareAttempt, due)
+    if (claim !== null) world.end(attemptOutcome, claim, outcome)
   }
   end(first, gone(ADA))
   const before = entryOf(world, tenant, ADA)
@@ -236,8 +236,8 @@ t.test('suppress: complaints pause a broadcast stream once they are too many [st
   const recipients = waiting.map((address) => makeRecipient(address))
   send(world, tenant, { messages: [makeItem({ recipients })] })
   const end = (due: ReturnType<World['deliveries']>[number] | undefined) => {
-    const claim = due === undefined ? null : world.claim<DeliveryJob>(prepareDelivery, due)
-    if (claim !== null) world.end(deliveryOutcome, claim, complained(claim.job.recipient.address))
+    const claim = due === undefined ? null : world.claim<AttemptJob>(prepareAttempt, due)
+    if (claim !== null) world.end(attemptOutcome, claim, complained(claim.job.recipient.address))
   }
   const [one, two, three] = world.deliveries()
   end(one)

@@ -1,8 +1,8 @@
 /** announce - which webhooks get which events, in which order, and that nobody pays who has none. */
 
 import t from 'tap'
-import { deliveryOutcome, reportOutcome } from '../../../src/actors/message/attempted.ts'
-import { prepareDelivery } from '../../../src/actors/message/prepare-attempt.ts'
+import { attemptOutcome, reportOutcome } from '../../../src/actors/message/attempted.ts'
+import { prepareAttempt } from '../../../src/actors/message/prepare-attempt.ts'
 import { makeRefused } from '../../../src/mail/classify.ts'
 import { makeDelivered } from '../../../src/mail/outcome.ts'
 import { serverOwner } from '../../../src/state/server.ts'
@@ -28,9 +28,9 @@ function setUp() {
 /** Claims what is to be attempted last and ends it. */
 function end(world: World, result: keyof typeof OUTCOMES): void {
   const due = world.deliveries().findLast(({ lane }) => !lane.startsWith('post/'))
-  const claim = due === undefined ? null : world.claim(prepareDelivery, due)
+  const claim = due === undefined ? null : world.claim(prepareAttempt, due)
   if (claim === null) throw new Error('Nothing is to be attempted')
-  world.end(deliveryOutcome, claim, OUTCOMES[result])
+  world.end(attemptOutcome, claim, OUTCOMES[result])
 }
 
 /** Sends a message and ends its attempt. */

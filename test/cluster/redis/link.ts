@@ -1,6 +1,6 @@
 /** redis-link - what becomes of a command: answered, lost, unsent; and a link that hears nothing. */
 import t from 'tap'
-import { type Answer, RedisLink } from '../../../cluster/redis/link.ts'
+import { RedisLink, type StoreAnswer } from '../../../cluster/redis/link.ts'
 import { until } from '../../support/machine/until.ts'
 import { startRedis } from '../../support/store/redis.ts'
 
@@ -37,7 +37,7 @@ t.test('redis link: what is sent in one turn is answered in order', async (t) =>
   t.teardown(() => redis.stop())
   const link = new RedisLink({ address: redis.socketPath, name: 'link', prepare: nothing })
   await link.ready(WAIT_MS)
-  const sent: Promise<Answer>[] = Array.from({ length: 500 }, (_, index) => link.call('ECHO', String(index)))
+  const sent: Promise<StoreAnswer>[] = Array.from({ length: 500 }, (_, index) => link.call('ECHO', String(index)))
   const answers = await Promise.all(sent)
   t.same(
     answers,

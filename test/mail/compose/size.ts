@@ -1,8 +1,9 @@
 /** size - the bound holds for what compresses worst, and is no larger than its rule says. */
 
 import t from 'tap'
+import { MESSAGE_BYTES_MAX } from '../../../schemas/limits.ts'
 import { composeMessage } from '../../../src/mail/compose/compose.ts'
-import { MESSAGE_BYTES_MAX, mayBeTooLarge, upperBoundBytes } from '../../../src/mail/compose/size.ts'
+import { mayBeTooLarge, upperBoundBytes } from '../../../src/mail/compose/size.ts'
 
 t.test('size: the bound follows its rule', async (t) => {
   t.equal(upperBoundBytes({ text: null, html: null, attachmentBytes: [] }), 524_288)

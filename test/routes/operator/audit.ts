@@ -4,7 +4,7 @@ import t from 'tap'
 import type { Op } from '../../../cluster/behaviour.ts'
 import { makeIds } from '../../../cluster/id.ts'
 import { ROUTES, type Route } from '../../../schemas/routes.ts'
-import { type AuditEntry, entryOps } from '../../../src/state/audit.ts'
+import { type AuditRecord, entryOps } from '../../../src/state/audit.ts'
 import { type CallOptions, startTestService } from '../../support/service/service.ts'
 
 const service = await startTestService({ APPROVAL: 'manual' })
@@ -187,7 +187,7 @@ t.test('audit: pages go on over shards, months and entries of one millisecond [l
   for (const shard of [0, 7, 255]) {
     const ids = makeIds({ shard, last: '', random: Math.random })
     for (const atMs of [nowMs - 40 * 86_400_000, nowMs - 5000, nowMs - 5000, nowMs - 5000]) {
-      const entry: AuditEntry = {
+      const entry: AuditRecord = {
         auditId: ids.next(atMs),
         actor: null,
         act: 'makeOperatorKey',

@@ -1,7 +1,7 @@
 /** day-count - the last 24 hours of a server, hour by hour. */
 
 import t from 'tap'
-import { deliveryOutcome, reportOutcome } from '../../../src/actors/message/attempted.ts'
+import { attemptOutcome, reportOutcome } from '../../../src/actors/message/attempted.ts'
 import { recordReport } from '../../../src/actors/message/record-report.ts'
 import { makeRefused } from '../../../src/mail/classify.ts'
 import { makeDelivered } from '../../../src/mail/outcome.ts'
@@ -51,7 +51,7 @@ t.test('day-count: outcomes of live mail count for its server, of test mail for 
       const world = new World(NOW_MS)
       const tenant = makeTenant(world)
       send(world, tenant, { test })
-      world.end(deliveryOutcome, { ...world.deliveries()[0]!, attempt: 1 }, reportOutcome(outcome, told))
+      world.end(attemptOutcome, { ...world.deliveries()[0]!, attempt: 1 }, reportOutcome(outcome, told))
       const { serverId } = test ? tenant.test : tenant.live
       t.same(world.counters.get(`day:${serverId}`), test ? undefined : day)
     }
@@ -64,7 +64,7 @@ t.test('day-count: a complaint that is reported later counts too [account.detail
   send(world, tenant)
   const due = world.deliveries()[0]!
   const told = { address: 'ada@example.net', sizeBytes: 9, retryAfterMs: null, hmac: () => 'x'.repeat(22) }
-  world.end(deliveryOutcome, { ...due, attempt: 1 }, reportOutcome(makeDelivered(250, '250 2.0.0 Ok'), told))
+  world.end(attemptOutcome, { ...due, attempt: 1 }, reportOutcome(makeDelivered(250, '250 2.0.0 Ok'), told))
   world.nowMs += HOUR_MS
   const body = { item: due.item, hmac: null, report: { kind: 'complaint', feedbackType: 'abuse' } } as const
   t.equal(world.run(recordReport, body), 'recorded')

@@ -2,8 +2,7 @@
 
 import t from 'tap'
 import { shortId } from '../../../cluster/id.ts'
-import { TIMERS_LANE as RUNTIME_TIMERS_LANE } from '../../../cluster/items/claim.ts'
-import { itemPrefix, itemSuffix, laneOf, parseItem, TIMERS_LANE } from '../../../src/state/message/item.ts'
+import { itemPrefix, itemSuffix, laneOf, parseAttemptItem } from '../../../src/state/message/item.ts'
 
 const SERVER = '0193b2a4-6c00-7017-8000-0123456789ab'
 const MESSAGE = '0193b2a4-6c01-7017-bfff-ffffffffffff'
@@ -18,7 +17,7 @@ t.test('item: everything about a delivery is in its name', async (t) => {
     const name =
       itemPrefix(SERVER, '202611-0-64', short) +
       itemSuffix(recipient, { recipients, hasAttachments, broadcastStreamId })
-    t.same(parseItem(name), {
+    t.same(parseAttemptItem(name), {
       serverId: SERVER,
       segment: '202611-0-64',
       messageId: MESSAGE,
@@ -35,5 +34,4 @@ t.test('item: lanes', async (t) => {
   t.equal(laneOf('deliver', 'example.net'), 'deliver/example.net')
   t.equal(laneOf('relay', 'example.net'), 'relay')
   t.equal(laneOf('simulate', 'example.net'), 'simulate')
-  t.equal(TIMERS_LANE, RUNTIME_TIMERS_LANE)
 })

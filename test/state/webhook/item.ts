@@ -7,7 +7,7 @@ import {
   type EventReference,
   formatItem,
   formatReference,
-  parseItem,
+  parseDeliveryItem,
   parseReference,
   postLane,
   webhookOfLane,
@@ -37,7 +37,7 @@ t.test('webhook item: every reference is read back as it was written', async (t)
     texts.add(text)
     t.same(parseReference(text), reference, text)
     const item = { deliveryId, slice: '20261121-0', reference }
-    t.same(parseItem(formatItem(item)), item)
+    t.same(parseDeliveryItem(formatItem(item)), item)
   }
   t.equal(texts.size, REFERENCES.length)
 })

@@ -1,10 +1,15 @@
 /** webhook - the entity, and the list that announcements go through. */
 
 import t from 'tap'
-import { type Listener, listenersEntity, type WebhookState, webhookEntity } from '../../../src/state/webhook/webhook.ts'
+import {
+  listenersEntity,
+  type Subscriber,
+  type WebhookState,
+  webhookEntity,
+} from '../../../src/state/webhook/webhook.ts'
 
-const one: Listener = { webhookId: 'a', events: ['bounced'], streamId: null, enabled: true }
-const other: Listener = { ...one, webhookId: 'b' }
+const one: Subscriber = { webhookId: 'a', events: ['bounced'], streamId: null, enabled: true }
+const other: Subscriber = { ...one, webhookId: 'b' }
 
 t.test('webhook: a list keeps the order of creation through every change [webhook.states]', async (t) => {
   let list = listenersEntity.empty

@@ -1,7 +1,7 @@
 /** sender - what a transmit test needs on our side: a zone, settings that reach the loopback, short time limits. */
 
 import type { Test } from 'tap'
-import { findRoute, type RouteDeps } from '../../../src/dns/mx-route.ts'
+import { findRoute, type MxRouteDeps } from '../../../src/dns/mx-route.ts'
 import { createResolver } from '../../../src/dns/resolve.ts'
 import { parseEnvelope } from '../../../src/mail/address.ts'
 import { makeUnasked } from '../../../src/mail/classify.ts'
@@ -21,7 +21,7 @@ const NEVER = new AbortController().signal
 export const SHORT_TIMEOUTS = { ...SMTP_TIMEOUTS, connectMs: 5000, closeMs: 500 }
 
 export type Job = Pick<SendInput, 'recipient' | 'mailFrom' | 'message' | 'mayBegin' | 'mayFinish'>
-export type SenderDeps = TransmitDeps & RouteDeps
+export type SenderDeps = TransmitDeps & MxRouteDeps
 
 /** Mail to `ann@a.test`; `message` has a line that begins with a dot. */
 export const JOB: Job = {

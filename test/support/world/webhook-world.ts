@@ -3,11 +3,11 @@
 import type { CommandType, TimerBody } from '../../../cluster/behaviour.ts'
 import { msOf, shortId } from '../../../cluster/id.ts'
 import { EVENTS } from '../../../schemas/webhook.ts'
-import { Queue } from '../../../src/actors/webhook/announce.ts'
+import { DeliveryQueue } from '../../../src/actors/webhook/announce.ts'
 import { accountRef } from '../../../src/state/account.ts'
 import { serverRef } from '../../../src/state/server.ts'
 import { unpackRecord } from '../../../src/state/webhook/delivery.ts'
-import { parseItem, type WebhookItem, webhookOfLane } from '../../../src/state/webhook/item.ts'
+import { parseDeliveryItem, type WebhookItem, webhookOfLane } from '../../../src/state/webhook/item.ts'
 import { listenersRef, type WebhookState, webhookRef } from '../../../src/state/webhook/webhook.ts'
 import type { Tenant } from './tenant.ts'
 import type { World } from './turn.ts'
@@ -62,7 +62,7 @@ export function waiting(world: World): Waiting[] {
     .deliveries()
     .filter(({ lane }) => lane.startsWith('post/'))
     .sort((one, other) => one.atMs - other.atMs || (one.item < other.item ? -1 : 1))
-    .map(({ lane, item, atMs }) => ({ ...parseItem(item), webhookId: webhookOfLane(lane), atMs }))
+    .map(({ lane, item, atMs }) => ({ ...parseDeliveryItem(item), webhookId: webhookOfLane(lane), atMs }))
 }
 
 /** A new id of the world's shard. */
@@ -95,7 +95,7 @@ export function queue(world: World, webhookId: string, count: number): string[] 
       counters: () => [`webhook:${webhookId}`],
       facts: () => [],
       decide: (_body, states, facts, context) => {
-        const deliveries = new Queue({ states, facts, context })
+        const deliveries = new DeliveryQueue({ states, facts, context })
         const ids = Array.from({ length: count }, () => {
           const reference = { kind: 'example', event: 'bounced', madeUpId: webhookId } as const
           return deliveries.add(webhookId, reference).deliveryId
