@@ -1,8 +1,8 @@
 /** procfile - `npm run cluster`: runs lines of the Procfile side by side, each with its name before what it says.
  *
- *  `npm run cluster -- http=1 actors=3` says how many of each; without that it is `redis=1 http=1 actors=2`. A process
+ *  `npm run cluster -- http=1 actors=3` says how many of each; without that it is `redis=1 http=1 actors=2 mx=1`. A process
  *  that ends by itself is started again after a second. SIGTERM or Ctrl-C ends all of them, Redis last; a second one, or
- *  15 seconds, ends them at once. Without SECRET_KEY one is made and kept in DATA_DIR.
+ *  15 seconds, ends them at once. Without SECRET_KEY it is DATA_DIR/secret-key, which is made where there is no store yet.
  *
  *  Process n of a line gets PORT = 8091 + n, counted over all of them. No manager of processes that npm has ends Redis after
  *  those that need it.
@@ -15,7 +15,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
 const ROOT = dirname(fileURLToPath(import.meta.url))
-const DEFAULT = ['redis=1', 'http=1', 'actors=2']
+const DEFAULT = ['redis=1', 'http=1', 'actors=2', 'mx=1']
 const COUNT_MAX = 32
 const PORT_FIRST = 8091
 const AGAIN_MS = 1_000
@@ -35,7 +35,7 @@ const wanted = (process.argv.length > 2 ? process.argv.slice(2) : DEFAULT).map((
   return { name, count: Number(count) }
 })
 
-const secret = process.env.SECRET_KEY ?? keptSecret(process.env.DATA_DIR ?? './data')
+if (!process.env.SECRET_KEY) makeSecret(resolve(ROOT, process.env.DATA_DIR || './data'))
 const firstPort = Number(process.env.PORT ?? PORT_FIRST)
 const running = []
 let isStopping = false
@@ -44,7 +44,7 @@ for (const { name, count } of wanted)
   for (let n = 1; n <= count; n += 1) {
     const place = running.length
     const one = { name, label: count > 1 ? `${name}.${n}` : name, colour: COLOURS[place % COLOURS.length], child: null }
-    running.push({ ...one, env: { ...process.env, SECRET_KEY: secret, PORT: String(firstPort + place) } })
+    running.push({ ...one, env: { ...process.env, PORT: String(firstPort + place) } })
   }
 const width = Math.max(...running.map(({ label }) => label.length))
 for (const one of running) run(one)
@@ -106,14 +106,19 @@ function say({ label, colour }, line) {
   process.stdout.write(process.stdout.isTTY ? `\x1b[${colour}m${name}\x1b[0m  ${line}\n` : `${name}  ${line}\n`)
 }
 
-/** The secret of this directory's cluster, made at its first start and readable by its owner only. */
-function keptSecret(dataDir) {
-  const place = resolve(ROOT, dataDir, 'cluster-secret')
-  if (existsSync(place)) return readFileSync(place, 'utf8').trim()
-  mkdirSync(dirname(place), { recursive: true })
-  const made = randomBytes(32).toString('base64url')
-  writeFileSync(place, `${made}\n`, { mode: 0o600 })
-  return made
+/** The secret of a store that is still to be made; whoever comes second leaves the first one's. One that is lost is not made anew. */
+function makeSecret(dataDir) {
+  const known = ['secret-key', 'cluster-secret', 'installation', 'appendonlydir']
+  if (known.some((name) => existsSync(join(dataDir, name)))) return
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  try {
+    writeFileSync(join(dataDir, 'secret-key'), `${randomBytes(32).toString('base64url')}\n`, {
+      mode: 0o600,
+      flag: 'wx',
+    })
+  } catch (error) {
+    if (error.code !== 'EEXIST') throw error
+  }
 }
 
 function fail(sentence) {

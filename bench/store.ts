@@ -100,7 +100,7 @@ export async function sumOf(
 
 function launch(dir: string): ChildProcess {
   const output = openSync(join(dir, 'redis.log'), 'a')
-  const args = redisArguments(dir, 'fsync', MEMORY_BYTES)
+  const args = redisArguments(dir, 'fsync', { memoryBytes: MEMORY_BYTES })
   return spawn('redis-server', args, { cwd: dir, stdio: ['ignore', output, output] })
 }
 

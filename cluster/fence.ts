@@ -10,8 +10,8 @@
  * first heartbeat after a stop of the whole process is answered; what is read here waits for no other thread.
  *
  * Cells (64-bit integers, times in milliseconds of the owner's clock): 0 when the last answered heartbeat was sent; 1 whether its
- * connection is open; 2 since when a heartbeat waits for its answer; then for each shard its generation, then for each
- * shard since when a commit waits for its answer. 0 is none.
+ * connection is open; 2 since when a heartbeat waits for its answer; 3 whether the store does not keep what it takes; then for
+ * each shard its generation, then for each shard since when a commit waits for its answer. 0 is none.
  */
 import { SHARDS } from './id.ts'
 
@@ -27,7 +27,8 @@ const OVERDUE_MS = 1_500
 const SENT = 0
 const CONNECTED = 1
 const BEAT_WAITS = 2
-const GENERATIONS = 3
+const UNSOUND = 3
+const GENERATIONS = 4
 const COMMIT_WAITS = GENERATIONS + SHARDS
 const CELLS = COMMIT_WAITS + SHARDS
 
@@ -81,6 +82,11 @@ export class Fence {
     this.set(CONNECTED, 0)
   }
 
+  /** All is held while the store does not keep what it takes: what is finished now could not be written down. */
+  hold(isUnsound: boolean): void {
+    this.set(UNSOUND, isUnsound ? 1 : 0)
+  }
+
   /** A commit of a shard is on its way; sent again, it is overdue as before. */
   commitSent(shard: number): void {
     if (this.get(COMMIT_WAITS + shard) === 0) this.set(COMMIT_WAITS + shard, this.nowMs())
@@ -106,7 +112,8 @@ export class Fence {
     if (this.get(GENERATIONS + shard) !== generation) return 'shut'
     const isOld = this.nowMs() - this.get(SENT) > BEAT_AGE_MS_MAX
     const isOverdue = this.isOverdue(BEAT_WAITS) || this.isOverdue(COMMIT_WAITS + shard)
-    return isOld || isOverdue || this.get(CONNECTED) === 0 ? 'held' : 'open'
+    const isUnsound = this.get(UNSOUND) === 1
+    return isOld || isOverdue || isUnsound || this.get(CONNECTED) === 0 ? 'held' : 'open'
   }
 
   private isOverdue(cell: number): boolean {

@@ -10,6 +10,7 @@ export type SettingKind =
   | {
       kind:
         | 'path'
+        | 'bytes'
         | 'secret'
         | 'host'
         | 'domain'
@@ -71,6 +72,13 @@ export const SETTINGS = [
       'Redis or Valkey to use: `redis://`, `rediss://` or `unix://`; several comma-separated hosts are a Redis Cluster.',
   },
   {
+    name: 'REDIS_MAXMEMORY',
+    kind: 'bytes',
+    default: null,
+    fallback: 'half of the memory',
+    meaning: 'Memory that the embedded Redis may use, such as `2gb`; new mail is refused from 85 % of it.',
+  },
+  {
     name: 'DURABILITY',
     kind: 'choice',
     choices: DURABILITIES,
@@ -83,7 +91,7 @@ export const SETTINGS = [
     default: null,
     fallback: 'generated in `DATA_DIR`',
     meaning:
-      'Signs tokens and keys the hashes, at least 32 characters; required with `REDIS_URL`, and the same in every process.',
+      'Signs tokens and keys the hashes, at least 32 characters, the same in every process; with `REDIS_URL` it, or the file `secret-key` in `DATA_DIR`, must be there.',
   },
   {
     name: 'CONTENT_STORE',

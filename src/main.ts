@@ -18,7 +18,7 @@ import { makeLog } from './process/log.ts'
 import { startChores } from './service/chores.ts'
 import { type FirstAccount, firstStart, formatWelcome } from './service/first-start.ts'
 import { startListeners } from './service/handlers.ts'
-import { closeParts, figuresOf, makeRouteDeps, makeSweep, openParts, openWorker, type Parts } from './service/parts.ts'
+import { figuresOf, makeRouteDeps, makeSweep, openParts, openWorker, type Parts } from './service/parts.ts'
 import { makeKeyFinder } from './views/key.ts'
 
 /** What attempts under way are given at a stop, counted from its beginning. */
@@ -80,7 +80,7 @@ interface Running {
 }
 
 async function open(parts: Parts, options: ServiceOptions, running: Partial<Running>): Promise<void> {
-  const { config, log, store, metrics, embedded } = parts
+  const { config, log, store, metrics, isOwnStore } = parts
   const worker = await openWorker(parts, options)
   running.worker = worker
   const handlers = makeRouteDeps(parts, worker)
@@ -94,7 +94,7 @@ async function open(parts: Parts, options: ServiceOptions, running: Partial<Runn
   const figures = () => figuresOf(parts, worker)
   if (options.isWatched === true) running.stopWatchdog = startWatchdog()
   const { webhookFigures } = handlers
-  const ownRedis = embedded && store.views
+  const ownRedis = isOwnStore ? store.views : null
   const sweep = makeSweep(parts, worker)
   running.stopChores = await startChores({ metrics, figures, webhookFigures, log, sweep, ownRedis })
 }
@@ -161,6 +161,6 @@ async function stopAll(parts: Parts, { worker, listeners, stopChores, stopWatchd
   // What the threads give up goes back to its lane while the worker still commits.
   await Promise.all([worker?.stop(), parts.mailRoom.close(leftMs)])
   await parts.webhooks.close()
-  await closeParts(parts)
+  await parts.closeStore()
   await stopWatchdog?.()
 }

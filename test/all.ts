@@ -26,6 +26,10 @@ const FREE_BYTES_MIN = 6 * 1024 ** 3
 const PURE_FOLDERS = ['mail', 'actors', 'state']
 /** What takes longest, the longest first; the others follow in the order of their names. */
 const LONGEST = [
+  'mistakes/two-ways',
+  'mistakes/settings',
+  'mistakes/directory',
+  'mistakes/files',
   'crash/kills',
   'crash/chaos',
   'crash/clock-jump',

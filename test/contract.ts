@@ -98,13 +98,13 @@ t.test('contract: the Procfile sets only what schemas/config.ts knows, and the t
   const known = new Set<string>([...SETTINGS.map(({ name }) => name), 'UV_THREADPOOL_SIZE'])
   const lines = readFileSync(join(ROOT, 'Procfile'), 'utf8').trim().split('\n')
   const names = lines.flatMap((line) => [...line.matchAll(/(?:^\w+:|\s)\s*([A-Z_]+)=/g)].map(([, name]) => name ?? ''))
-  t.ok(names.includes('REDIS_URL') && names.includes('SECRET_KEY') && names.includes('OPERATOR_PORT'))
+  t.ok(names.includes('REDIS_URL') && names.includes('ROLES') && names.includes('OPERATOR_PORT'))
   t.same(
     names.filter((name) => !known.has(name)),
     [],
   )
   const starts = [...lines, readFileSync(join(ROOT, 'sendwright'), 'utf8')].join('\n').match(/.*exec node --max.*/g)
-  t.equal(starts?.length, 4)
+  t.equal(starts?.length, 5)
   t.ok(starts?.every((line) => /UV_THREADPOOL_SIZE=\$.UV_THREADPOOL_SIZE:-8. exec node/.test(line)))
 })
 

@@ -17,8 +17,9 @@ t.test('cluster: runs http and actors, starts again what was killed, ends Redis 
   const dataDir = mkdtempSync(join(tmpdir(), 'sendwright-procfile-'))
   t.teardown(() => rmSync(dataDir, { recursive: true, force: true }))
   const [redisPort, httpPort, operatorPort] = [await freePort(), await freePort(), await freePort()]
-  // Redis, http and two of actors, in this order.
-  const firstPort = await freePorts(4)
+  const mxPort = await freePort()
+  // Redis, http, two of actors and mx, in this order.
+  const firstPort = await freePorts(5)
   const env: NodeJS.ProcessEnv = {
     ...process.env,
     DATA_DIR: dataDir,
@@ -26,6 +27,7 @@ t.test('cluster: runs http and actors, starts again what was killed, ends Redis 
     HTTP_PORT: String(httpPort),
     OPERATOR_PORT: String(operatorPort),
     PORT: String(firstPort),
+    MX_PORT: String(mxPort),
     LOG_LEVEL: 'fatal',
   }
   const args = ['-u', 'NODE_OPTIONS', process.execPath, join(ROOT, 'procfile.mjs')]
@@ -33,7 +35,7 @@ t.test('cluster: runs http and actors, starts again what was killed, ends Redis 
   t.teardown(() => child.kill('SIGKILL'))
   const lines: string[] = []
   createInterface({ input: child.stdout }).on('line', (line) => lines.push(line))
-  const ports = [operatorPort, firstPort + 2, firstPort + 3]
+  const ports = [operatorPort, firstPort + 2, firstPort + 3, firstPort + 4]
   const areReady = async (): Promise<boolean> => (await Promise.all(ports.map(isReady))).every((one) => one)
   await until(areReady, MS_MAX)
   const path = join(dataDir, 'first-run.json')
@@ -64,7 +66,7 @@ t.test('cluster: runs http and actors, starts again what was killed, ends Redis 
   child.kill('SIGTERM')
   t.same(await once(child, 'exit'), [0, null])
   const ends = lines.filter((line) => line.endsWith('ended (0)')).map((line) => line.split(/[ .]/)[0])
-  t.same(ends.toSorted(), ['actors', 'actors', 'http', 'redis'])
+  t.same(ends.toSorted(), ['actors', 'actors', 'http', 'mx', 'redis'])
   t.equal(ends.at(-1), 'redis')
 })
 

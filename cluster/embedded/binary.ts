@@ -66,16 +66,19 @@ export async function findRedisBinary(log: StoreLog): Promise<RedisBinary> {
 /**
  * The settings of the embedded store as arguments of redis-server. Names are relative to `directory`, so the limit of
  * 107 bytes on a socket's path never binds the server.
- * @param memoryBytes the ceiling; by default half of what this machine or its cgroup has
+ * @param more.memoryBytes the ceiling; by default half of what this machine or its cgroup has
+ * @param more.port a port of the loopback beside the socket
  */
 export function redisArguments(
   directory: string,
   durability: Durability,
-  memoryBytes: number = memoryBytesDefault(),
+  { memoryBytes = memoryBytesDefault(), port = 0 }: { memoryBytes?: number; port?: number } = {},
 ): string[] {
   const settings: Record<string, string> = {
     dir: directory,
-    port: '0',
+    // Beside the socket, where processes of this machine reach it by a URL; 0: not at all.
+    port: String(port),
+    bind: '127.0.0.1',
     unixsocket: 'redis.sock',
     unixsocketperm: '700',
     pidfile: 'redis.pid',
@@ -100,7 +103,8 @@ export function appendFsync(durability: Durability): 'always' | 'everysec' {
   return durability === 'memory' ? 'everysec' : 'always'
 }
 
-function memoryBytesDefault(): number {
+/** Half of what this machine or its cgroup has. */
+export function memoryBytesDefault(): number {
   const limit = process.constrainedMemory()
   const total = limit > 0 ? Math.min(limit, totalmem()) : totalmem()
   return Math.max(MEMORY_BYTES_MIN, Math.floor(total * MEMORY_SHARE))

@@ -9,9 +9,10 @@
  *  - A redis that lives and does not answer stops the start with an error instead.
  *  - It survives us: own process group (Ctrl-C in a terminal reaches the group and would end it before us), no pipe to
  *    us. The next process adopts it. Whoever watches restarts it when it dies; the lock lets one of them.
- *  - It is never killed, only asked to shut down, and only by the process that is told it is the last.
+ *  - It is never killed, only asked to shut down, and only by the process that is told it is the last. What it holds is
+ *    in its file before that, whatever was done to its settings or its directory meanwhile; else it is left running.
  *
- *  Files: `redis.sock redis.pid redis.log appendonlydir/` in the data directory.
+ *  Files: `redis.sock redis.pid redis.log store-mark appendonlydir/` in the data directory.
  */
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
@@ -19,14 +20,19 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import type { Durability, StoreLog } from './binary.ts'
 import { lockDirectory } from './directory-lock.ts'
-import { livingRedisPid } from './probe.ts'
+import { setRight, writtenWhole } from './durable.ts'
+import { livingRedisPid, strandedRedisPid } from './probe.ts'
 import { openStore, type Place } from './process.ts'
+import { type RescueLines, rescueStore } from './rescue.ts'
+import { StoreDirectory } from './store-directory.ts'
 
 /** `sun_path` is 108 bytes on Linux and 104 elsewhere, with the closing zero. */
 const SOCKET_PATH_BYTES_MAX = 103
 const STEP_MS = 20
 /** 7 s: the whole service has ten. */
 const SHUTDOWN_STEPS_MAX = 350
+/** Of these, what a store that was set right may take to write its file; one that takes longer is left running. */
+const WHOLE_MS_MAX = 5000
 const BACKOFF_MS_MAX = 5000
 /** A redis that lived this long was well: the next failure begins a new series. */
 const WELL_MS = 10_000
@@ -39,6 +45,14 @@ export interface EmbeddedRedisOptions {
   onDown: () => void
   /** It answers again. */
   onUp: () => void
+  /** Port of the loopback on which the store listens beside its socket; none by default. */
+  port?: number
+  /** Memory that the store may use; half of the machine's by default. */
+  memoryBytes?: number | undefined
+  /** Whether the directory is known to have held a store: then none is started empty. False by default. */
+  mustHold?: () => boolean
+  /** The directory was made again, with the store's files in it: what else belongs into it may be written. */
+  onRemade?: () => void
 }
 
 export interface EmbeddedRedis {
@@ -46,6 +60,14 @@ export interface EmbeddedRedis {
   socketPath: string
   /** True when it already ran. */
   adopted: boolean
+  /** Its directory, to be looked at while it runs. */
+  directory: StoreDirectory
+  /**
+   * Writes all that the store holds into its directory, which is made again, and starts a store on that; the one that was
+   * cut off from its files ends. Writes wait meanwhile.
+   * @throws Error when it cannot: the store goes on as it was
+   */
+  rescue(): Promise<void>
   /**
    * Ends the watch and, when `whenLast` says so, the store. Resolves once the store's process has gone.
    * @returns whether the store was stopped; throws what `whenLast` threw or why the store refused
@@ -59,45 +81,71 @@ export interface EmbeddedRedis {
  */
 export async function startEmbeddedRedis(options: EmbeddedRedisOptions): Promise<EmbeddedRedis> {
   mkdirSync(options.dataDir, { recursive: true, mode: 0o700 })
-  const directory = realpathSync(options.dataDir)
-  const { socketPath, forget } = reachableSocket(directory)
+  const path = realpathSync(options.dataDir)
+  const { socketPath, forget } = reachableSocket(path)
   const stopping = new AbortController()
-  const { durability, log } = options
-  const place: Place = { directory, socketPath, durability, log, signal: stopping.signal }
+  const { durability, log, port, memoryBytes, mustHold } = options
+  const place: Place = {
+    directory: path,
+    socketPath,
+    durability,
+    log,
+    signal: stopping.signal,
+    port,
+    memoryBytes,
+    mustHold,
+  }
   const opened = await openStore(place).catch((error: unknown) => {
     forget()
     throw error
   })
-  const watch = watchStore(place, opened.client, options)
+  const watch = await watchStore(place, opened.client, options)
+  const directory = new StoreDirectory({ path, processId: () => watch.processId(), isOwn: true })
+  const rescue = (): Promise<void> => watch.rescue(directory)
   return {
     socketPath,
     adopted: opened.adopted,
+    directory,
+    rescue,
     async stop({ whenLast }) {
       stopping.abort()
-      const client = await watch.end()
+      const running = await watch.end()
       try {
-        if (client === null || !(await whenLast())) return false
-        await shutDown(place, client)
+        if (running === null || !(await whenLast())) return false
+        const fault = directory.look()
+        // Its end would be the end of what it holds.
+        if (fault?.kind === 'deleted') await rescue()
+        else if (!(await shutDown(place, running.client, fault?.kind === 'damaged'))) return false
+        if (directory.look() === null) directory.confirm(Date.now())
         return true
       } finally {
-        client?.disconnect()
+        running?.spare.disconnect()
+        running?.client.disconnect()
         forget()
       }
     },
   }
 }
 
+/** What is known of the store that runs. */
+interface Running extends RescueLines {
+  readonly processId: number | null
+}
+
 /** Follows one open connection: its end is the store's end, and the store is opened again until it answers. */
-function watchStore(place: Place, first: Redis, { onDown, onUp }: EmbeddedRedisOptions) {
-  let client: Redis | null = null
+async function watchStore(place: Place, first: Redis, { onDown, onUp, onRemade }: EmbeddedRedisOptions) {
+  let running: Running | null = null
   let failures = 0
   let recovered: Promise<void> = Promise.resolve()
 
-  function follow(next: Redis): void {
+  async function follow(client: Redis): Promise<void> {
     const sinceMs = performance.now()
-    client = next
-    next.once('end', () => {
-      client = null
+    const next = await runningOf(client)
+    if (client.status === 'end') throw new Error('The redis ended as soon as it was there')
+    running = next
+    client.once('end', () => {
+      running = null
+      next.spare.disconnect()
       if (place.signal.aborted) return
       failures = performance.now() - sinceMs > WELL_MS ? 0 : failures + 1
       place.log.error({ failures }, 'Lost redis')
@@ -112,7 +160,7 @@ function watchStore(place: Place, first: Redis, { onDown, onUp }: EmbeddedRedisO
       await pause(waitMs, undefined, { signal: place.signal }).catch(() => undefined)
       if (place.signal.aborted) return
       try {
-        follow((await openStore(place)).client)
+        await follow((await openStore(place)).client)
         return onUp()
       } catch (error) {
         if (place.signal.aborted) return
@@ -122,33 +170,77 @@ function watchStore(place: Place, first: Redis, { onDown, onUp }: EmbeddedRedisO
     }
   }
 
-  follow(first)
+  await follow(first)
   return {
-    /** The open connection, if there is one, once nothing is being brought back any more. */
-    async end(): Promise<Redis | null> {
+    processId: () => running?.processId ?? null,
+    async rescue(directory: StoreDirectory): Promise<void> {
+      if (running === null) throw new Error('The redis is away')
+      const { processId, client } = running
+      await rescueStore(running, place.directory)
+      directory.forget()
+      onRemade?.()
+      await askToLeave(client)
+      await gone(() => processId === null || strandedRedisPid(place.directory) !== processId)
+    },
+    /** The store, if it is there, once nothing is being brought back any more. */
+    async end(): Promise<Running | null> {
       await recovered
-      return client
+      return running
     },
   }
 }
 
-/** Asks the store to write everything and leave, and waits until its lock is free: then its process has gone. */
-async function shutDown(place: Place, client: Redis): Promise<void> {
-  const refusal = await client.shutdown('NOSAVE').then(
+/** A second connection is opened while there is a socket; and which process it is can be asked while it answers. */
+async function runningOf(client: Redis): Promise<Running> {
+  const spare = client.duplicate()
+  spare.on('error', () => undefined)
+  await spare.connect()
+  const processId = /process_id:(\d+)/.exec(await client.info('server'))?.[1]
+  return { client, spare, processId: processId === undefined ? null : Number(processId) }
+}
+
+/**
+ * Asks the store to write everything and leave, and waits until its lock is free: then its process has gone.
+ * In: `isDamaged`, its files are not what it wrote.
+ * @returns false when its file does not hold everything yet: it is left running then
+ */
+async function shutDown({ directory, durability, log }: Place, client: Redis, isDamaged: boolean): Promise<boolean> {
+  const breaches = await setRight(client, durability)
+  for (const { name, is, must } of breaches) log.warn({ name, is, must }, 'Redis was set right before its end')
+  if (isDamaged) await client.bgrewriteaof()
+  const isBehind = isDamaged || breaches.some(({ name }) => name === 'appendonly')
+  if (isBehind && !(await writtenWhole(client, WHOLE_MS_MAX))) {
+    log.warn(
+      { directory },
+      'Redis is left running: its file does not hold everything yet. The next start adopts it; do not end it before that',
+    )
+    return false
+  }
+  await askToLeave(client)
+  await gone(async () => {
+    const lock = await lockDirectory(directory)
+    await lock?.release()
+    return lock !== null && livingRedisPid(directory) === null
+  })
+  return true
+}
+
+/** Asks for its end. Throws Error when it refuses in words. */
+async function askToLeave(client: Redis): Promise<void> {
+  const refusal = await client.call('SHUTDOWN', 'NOSAVE', 'NOW').then(
     () => null,
     // A closed connection is the answer; only a reply in words is a refusal.
     (error: Error) => (error.name === 'ReplyError' ? error : null),
   )
   if (refusal) throw refusal
+}
+
+async function gone(hasGone: () => boolean | Promise<boolean>): Promise<void> {
   for (let step = 0; step < SHUTDOWN_STEPS_MAX; step++) {
-    const lock = await lockDirectory(place.directory)
-    if (lock !== null) {
-      await lock.release()
-      if (livingRedisPid(place.directory) === null) return
-    }
+    if (await hasGone()) return
     await pause(STEP_MS)
   }
-  throw new Error(`The redis of ${place.directory} was asked to shut down and has not gone`)
+  throw new Error('The redis was asked to shut down and has not gone')
 }
 
 /** A path of the socket that connect(2) takes: the plain one, or through a short link where that is too long. */

@@ -3,8 +3,8 @@
  *  States: `absent` nobody listens; `silent` somebody listens and says nothing in time (frozen, or stalled);
  *  `foreign` a redis that works in another directory; `loading` ours, still reading its files; `ready` ours.
  */
-import { readFileSync, readlinkSync, statSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { Redis } from 'ioredis'
 
 /** A healthy redis answers in microseconds; a stalled fsync of a slow disk may take seconds. */
@@ -44,19 +44,56 @@ export async function probeRedis(socketPath: string, directory: string): Promise
 }
 
 /**
- * The process id in `directory`'s pid file, if that is a living redis or valkey that works in `directory`. Only Linux
+ * The process id of a living redis or valkey that works in `directory`: the one of its pid file, else any. Only Linux
  * can tell (`/proc`); elsewhere the answer is null and the directory's lock alone decides.
  */
 export function livingRedisPid(directory: string): number | null {
+  const named = Number.parseInt(readText(join(directory, 'redis.pid')) ?? '', 10)
+  if (worksIn(named, directory)) return named
+  // One that was started by hand has written no pid file here.
+  for (const name of processNames()) if (worksIn(Number(name), directory)) return Number(name)
+  return null
+}
+
+/** The process id of a redis whose working directory was `directory` until it was deleted; null where there is none. */
+export function strandedRedisPid(directory: string): number | null {
+  for (const name of processNames())
+    if (isRedis(Number(name)) && readLink(`/proc/${name}/cwd`) === `${directory} (deleted)`) return Number(name)
+  return null
+}
+
+function processNames(): string[] {
   try {
-    const pid = Number.parseInt(readFileSync(join(directory, 'redis.pid'), 'utf8'), 10)
-    const program = readFileSync(`/proc/${pid}/comm`, 'utf8')
-    const isRedis = /^(redis|valkey)/.test(basename(program))
-    return isRedis && isSameDirectory(readlinkSync(`/proc/${pid}/cwd`), directory) ? pid : null
-  } catch (error) {
-    // No pid file, or no such process any more: nobody to wait for.
-    if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) return null
-    throw error
+    return readdirSync('/proc').filter((name) => /^\d+$/.test(name))
+  } catch {
+    return []
+  }
+}
+
+function worksIn(pid: number, directory: string): boolean {
+  if (!isRedis(pid)) return false
+  const at = readLink(`/proc/${pid}/cwd`)
+  return at !== null && isSameDirectory(at, directory)
+}
+
+function isRedis(pid: number): boolean {
+  return Number.isInteger(pid) && /^(redis|valkey)-server/.test(readText(`/proc/${pid}/comm`) ?? '')
+}
+
+/** Null where there is no such file, no such process any more, or one that is another user's. */
+function readText(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return null
+  }
+}
+
+function readLink(path: string): string | null {
+  try {
+    return readlinkSync(path)
+  } catch {
+    return null
   }
 }
 

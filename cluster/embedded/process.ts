@@ -1,15 +1,19 @@
 /** redis-process - brings up the one redis-server of a directory: adopts it, or starts it under the directory's lock.
  *
- *  The lock (directory-lock.ts) is inherited by the redis, so it is free only when no redis is left.
+ *  The lock (directory-lock.ts) is inherited by the redis, so it is free only when no redis is left. Before a redis is
+ *  spawned its files are looked at (store-mark.ts): one that would begin empty, or on less than there was, is not started.
  */
 import { spawn } from 'node:child_process'
 import { closeSync, openSync, readFileSync, renameSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
-import { appendFsync, type Durability, findRedisBinary, redisArguments, type StoreLog } from './binary.ts'
+import { readAofFiles } from './aof-files.ts'
+import { type Durability, findRedisBinary, redisArguments, type StoreLog } from './binary.ts'
 import { type DirectoryLock, lockDirectory } from './directory-lock.ts'
-import { livingRedisPid, probeRedis } from './probe.ts'
+import { setRight, writtenWhole } from './durable.ts'
+import { livingRedisPid, probeRedis, strandedRedisPid } from './probe.ts'
+import { faultOfFiles, readMark } from './store-mark.ts'
 
 const STEP_MS = 20
 /** 15 s for a starter that holds the lock to bring its redis up. */
@@ -19,6 +23,8 @@ const LOADING_STEPS_MAX = 90_000
 /** Two unanswered probes of 2.5 s: frozen. */
 const SILENT_MAX = 2
 const LOG_BYTES_MAX = 10 * 1024 * 1024
+/** As long as a redis may read its files, it may write them. */
+const WHOLE_MS_MAX = 1_800_000
 
 /** Where a store lives and how it must behave. */
 export interface Place {
@@ -28,6 +34,12 @@ export interface Place {
   log: StoreLog
   /** Ends every wait for the store; what has been started goes on by itself. */
   signal: AbortSignal
+  /** Port of the loopback beside the socket; none by default. */
+  port?: number | undefined
+  /** Memory that the store may use; half of the machine's by default. */
+  memoryBytes?: number | undefined
+  /** Whether the directory is known to have held a store, asked before one is started in it. */
+  mustHold?: (() => boolean) | undefined
 }
 
 /**
@@ -55,33 +67,63 @@ export async function openStore(place: Place): Promise<{ client: Redis; adopted:
   throw notAnswering(place)
 }
 
-/** Makes an adopted store at least as strict as we need; it may have been started with another durability. */
+/** Makes an adopted store as strict as we need; it may have been started with another durability, or changed by hand. */
 async function adopt(place: Place, client: Redis): Promise<Redis> {
-  if (appendFsync(place.durability) === 'always') await client.config('SET', 'appendfsync', 'always')
-  place.log.info({ socketPath: place.socketPath }, 'Adopted the running redis')
+  const { socketPath, durability, log, port = 0, memoryBytes } = place
+  const breaches = await setRight(client, durability)
+  for (const { name, is, must } of breaches) log.warn({ name, is, must }, 'The running redis was set right')
+  if (breaches.some(({ name }) => name === 'appendonly')) {
+    log.warn({}, 'What the redis took while it had no append-only file is written to disk before anything else')
+    if (!(await writtenWhole(client, WHOLE_MS_MAX))) throw notAnswering(place)
+  }
+  if (memoryBytes !== undefined) await client.config('SET', 'maxmemory', memoryBytes)
+  if (port !== 0) await client.config('SET', 'port', port)
+  log.info({ socketPath }, 'Adopted the running redis')
   return client
 }
 
 /** Starts a redis with the lock in hand; null when somebody else's came up just before. */
 async function startUnder(lock: DirectoryLock, place: Place): Promise<Redis | null> {
+  const { directory, log, socketPath } = place
   try {
-    const probe = await probeRedis(place.socketPath, place.directory)
+    const probe = await probeRedis(socketPath, directory)
     if (probe.state === 'ready') probe.client.disconnect()
     if (probe.state !== 'absent') return null
-    if (livingRedisPid(place.directory) !== null) throw notAnswering(place)
-    const { command, version } = await findRedisBinary(place.log)
+    if (livingRedisPid(directory) !== null) throw notAnswering(place)
+    refuseWrongFiles(place)
+    const { command, version } = await findRedisBinary(log)
     const client = await spawnRedis(command, lock, place)
-    place.log.info({ binary: command, version, socketPath: place.socketPath }, 'Started redis')
+    log.info({ binary: command, version, socketPath }, 'Started redis')
     return client
   } finally {
     await lock.release()
   }
 }
 
+/** Throws the sentence where a redis would begin empty, or on less than was acknowledged. */
+function refuseWrongFiles({ directory, durability, log, mustHold }: Place): void {
+  const stranded = strandedRedisPid(directory)
+  if (stranded !== null)
+    throw new Error(
+      `redis-server ${stranded} still holds what was in ${directory} before it was deleted, and nothing else does: no second ` +
+        `one is started. What it wrote is in /proc/${stranded}/fd; copy that, then end the process`,
+    )
+  const fault = faultOfFiles(directory, {
+    files: readAofFiles(directory),
+    mark: readMark(directory),
+    mustHold: mustHold?.() ?? false,
+  })
+  if (fault === null) return
+  if (!fault.isCut || durability !== 'memory') throw new Error(fault.sentence)
+  log.warn({ reason: fault.sentence }, 'The end of what was accepted is missing, as DURABILITY=memory allows')
+}
+
 async function spawnRedis(command: string, lock: DirectoryLock, place: Place): Promise<Redis> {
   const output = openLog(place.directory)
-  const child = spawn(command, redisArguments(place.directory, place.durability), {
-    cwd: place.directory,
+  const { directory, durability, port, memoryBytes } = place
+  const more = { ...(port !== undefined && { port }), ...(memoryBytes !== undefined && { memoryBytes }) }
+  const child = spawn(command, redisArguments(directory, durability, more), {
+    cwd: directory,
     detached: true,
     stdio: ['ignore', output, output, lock.fd],
   })
@@ -95,9 +137,9 @@ async function spawnRedis(command: string, lock: DirectoryLock, place: Place): P
     ended = `exit ${code ?? signal}`
   })
   for (let step = 0; step < LOADING_STEPS_MAX; step++) {
-    const probe = await probeRedis(place.socketPath, place.directory)
+    const probe = await probeRedis(place.socketPath, directory)
     if (probe.state === 'ready') return probe.client
-    if (ended !== null) throw new Error(`${command} did not start: ${ended}\n${logTail(place.directory)}`)
+    if (ended !== null) throw new Error(`${command} did not start: ${ended}\n${logTail(directory)}`)
     await pause(STEP_MS, undefined, { signal: place.signal })
   }
   throw notAnswering(place)

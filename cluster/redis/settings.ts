@@ -1,6 +1,7 @@
 /** redis-settings - whether a store keeps what it acknowledges as well as its durability level says. */
 import type { Redis } from 'ioredis'
-import { appendFsync, type Durability } from '../embedded/binary.ts'
+import type { Durability } from '../embedded/binary.ts'
+import { type Breach, breachesOf, DURABLE_SETTINGS } from '../embedded/durable.ts'
 
 /** A store that breaks its durability level, or does not tell. It is not used. */
 export class StoreRefused extends Error {
@@ -15,22 +16,28 @@ export class StoreRefused extends Error {
  * @throws StoreRefused when they break `durability`; whatever the connection throws
  */
 export async function checkSettings(client: Redis, durability: Durability): Promise<void> {
-  const flat = (await client.config('GET', 'append*').catch(refuseSilence)) as string[]
-  const rewrite = (await client.config('GET', 'no-appendfsync-on-rewrite').catch(refuseSilence)) as string[]
-  const policy = (await client.config('GET', 'maxmemory-policy').catch(refuseSilence)) as string[]
-  const settings = new Map<string, string>()
-  for (const list of [flat, rewrite, policy])
-    for (let i = 0; i < list.length; i += 2) settings.set(list[i]!, list[i + 1]!)
-  const fsync = settings.get('appendfsync')
-  const strict = fsync === 'always' || (appendFsync(durability) === 'everysec' && fsync === 'everysec')
-  const wrong: string[] = []
-  if (settings.get('appendonly') !== 'yes') wrong.push('appendonly must be yes')
-  if (!strict) wrong.push(`appendfsync must be ${appendFsync(durability)}`)
-  // While it rewrites its file, Redis would answer before anything is on disk.
-  if (appendFsync(durability) === 'always' && settings.get('no-appendfsync-on-rewrite') !== 'no')
-    wrong.push('no-appendfsync-on-rewrite must be no')
-  if (settings.get('maxmemory-policy') !== 'noeviction') wrong.push('maxmemory-policy must be noeviction')
-  if (wrong.length > 0) throw new StoreRefused(`Redis breaks DURABILITY=${durability}: ${wrong.join(', ')}`)
+  const flat = (await client.call('CONFIG', 'GET', ...DURABLE_SETTINGS).catch(refuseSilence)) as string[]
+  const sentence = breachSentence(breachesOf(flat, durability), durability)
+  if (sentence !== null) throw new StoreRefused(sentence)
+}
+
+/**
+ * What the operator is told of broken settings: what they must be, and first of all what rescues the data that only memory
+ * holds; null where none is broken.
+ */
+export function breachSentence(breaches: readonly Breach[], durability: Durability): string | null {
+  if (breaches.length === 0) return null
+  const wanted = breaches.map(({ name, must }) => `${name} must be ${must}`).join(', ')
+  const orders = breaches
+    .toReversed()
+    .map(({ name, must }) => `CONFIG SET ${name} ${must}`)
+    .join(', ')
+  const isInMemory = breaches.some(({ name }) => name === 'appendonly')
+  const rescue = isInMemory
+    ? `. What it took without its file is in memory alone: do not stop Redis, set ${orders}, and wait until INFO ` +
+      'persistence says aof_rewrite_in_progress:0 and aof_last_bgrewrite_status:ok'
+    : `. Set ${orders}`
+  return `Redis breaks DURABILITY=${durability}: ${wanted}${rescue}; then the same in its redis.conf`
 }
 
 /** A store that hides its settings cannot be trusted to keep anything; a broken connection says nothing about it. */

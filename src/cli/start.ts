@@ -6,7 +6,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { RunningService } from '../main.ts'
-import { readConfig } from '../process/config.ts'
+import { type Config, readConfig } from '../process/config.ts'
 import { WrongFile } from '../process/named-file.ts'
 
 const STOP_MS_MAX = 10_000
@@ -17,11 +17,25 @@ const DETAILED: readonly string[] = ['debug', 'trace']
 
 /** Starts the service with the environment's settings. Resolves with the exit code; 2 when a setting is wrong. */
 export async function start(): Promise<number> {
+  return await run(async (config) => {
+    const { startService } = await import('../main.ts')
+    return await startService(config, { isWatched: true })
+  })
+}
+
+/** Runs the Redis of DATA_DIR alone, which listens on `port` of the loopback too. Resolves as `start` does. */
+export async function startStore(port: number): Promise<number> {
+  return await run(async (config) => {
+    const { runStore } = await import('../service/run-store.ts')
+    return await runStore(config, port)
+  })
+}
+
+async function run(begin: (config: Config) => Promise<RunningService>): Promise<number> {
   const result = readConfig()
   if (!result.ok) return refuse(result.mistakes)
-  const { startService } = await import('../main.ts')
   try {
-    return await runUntilStopped(() => startService(result.config, { isWatched: true }))
+    return await runUntilStopped(() => begin(result.config))
   } catch (error) {
     if (error instanceof WrongFile) return refuse([error.message])
     // A taken port, a store that is away: the sentence is for the operator, the stack for who looks closer.

@@ -1,10 +1,11 @@
-/** store - `sendwright operator-key` and `sendwright repair`: what is done straight in the store, without the service. */
+/** store - `sendwright store`, which runs it, and what is done straight in it without the service: `operator-key`, `repair`. */
 import { createInterface } from 'node:readline/promises'
 import type { Command } from 'commander'
 import { type Config, readConfig } from '../process/config.ts'
 import type { ShardSides } from '../store/repair.ts'
 import { CommandFailure } from './failure.ts'
 import { parseInteger } from './options.ts'
+import { startStore } from './start.ts'
 import { formatTable } from './table.ts'
 
 /** Shards of an installation. */
@@ -17,6 +18,14 @@ interface RepairOptions {
 
 /** Adds the commands. `ended` hears the exit code of the one that ran. */
 export function addStoreCommands(program: Command, ended: (code: number) => void): void {
+  program
+    .command('store')
+    .description('run the Redis of DATA_DIR alone, for processes that reach it by REDIS_URL (Procfile)')
+    .requiredOption('--port <port>', 'port of 127.0.0.1 on which it listens', parseInteger)
+    .action(async ({ port }: { port: number }) => {
+      // Whatever is still open belongs to the store's care, which has ended.
+      process.exit(await startStore(port))
+    })
   program
     .command('operator-key')
     .description('make a new operator key straight in the store and revoke the others, for who lost it')

@@ -28,8 +28,10 @@ export interface Config {
   dataDir: string
   /** Empty: the embedded Redis. One: a single server. Several: the nodes of a Redis Cluster. */
   redisUrls: readonly string[]
+  /** Bytes that the embedded Redis may use; null: half of the memory. */
+  redisMaxmemory: number | null
   durability: (typeof DURABILITIES)[number]
-  /** Null: generate one in `dataDir`. */
+  /** Null: the one of `dataDir`, generated with the installation. */
   secretKey: string | null
   /** Null: files, with a Redis of one's own; else they are in Redis, unless the installation's are elsewhere. */
   contentStore: ContentStoreSetting | null
@@ -149,6 +151,7 @@ function collect(read: (name: SettingName) => ParsedSetting): Config {
     isWhole: roles.includes('all'),
     dataDir: read('DATA_DIR') as string,
     redisUrls: list('REDIS_URL'),
+    redisMaxmemory: read('REDIS_MAXMEMORY') as number | null,
     durability: read('DURABILITY') as Config['durability'],
     secretKey: read('SECRET_KEY') as string | null,
     contentStore: contentStoreOf(read('CONTENT_STORE') as readonly string[] | null),
@@ -205,7 +208,6 @@ function contradictions(config: Config, environment: Environment): string[] {
   if (!config.isWhole && config.roles.length > 0 && !hasRedis) {
     found.push('ROLES: other than "all" needs REDIS_URL, because processes meet in one Redis')
   }
-  if (hasRedis && !environment.SECRET_KEY) found.push('SECRET_KEY: required with REDIS_URL')
   if (Boolean(environment.TLS_CERT) !== Boolean(environment.TLS_KEY))
     found.push('TLS_CERT, TLS_KEY: give both or neither')
   if (config.contentStore?.kind === 's3' && config.s3 === null)

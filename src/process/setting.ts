@@ -4,6 +4,17 @@ import { domainToASCII } from 'node:url'
 import ipaddr from 'ipaddr.js'
 import { ROLES, SECRET_KEY_CHARS_MIN, type Setting } from '../../schemas/config.ts'
 
+/** What the letters after a number of bytes stand for. */
+const BYTES_OF: Readonly<Record<string, number>> = {
+  k: 1000,
+  kb: 1024,
+  m: 1000 ** 2,
+  mb: 1024 ** 2,
+  g: 1000 ** 3,
+  gb: 1024 ** 3,
+}
+const BYTES_MIN = 64 * 1024 ** 2
+
 /** What a variable says; null where it says nothing. */
 export type ParsedSetting = string | number | readonly string[] | null
 
@@ -25,6 +36,8 @@ export function parseSetting(setting: Setting, text: string): ParsedSetting | Mi
       return setting.choices.includes(text) ? text : new Mistake(`one of ${setting.choices.join(', ')}`)
     case 'integer':
       return parseInteger(text, setting)
+    case 'bytes':
+      return parseBytes(text)
     case 'path':
       return resolve(text)
     case 'secret':
@@ -61,6 +74,13 @@ export function parseSetting(setting: Setting, text: string): ParsedSetting | Mi
 function parseInteger(text: string, { min, max }: { min: number; max: number }): number | Mistake {
   const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
   return value >= min && value <= max ? value : new Mistake(`an integer from ${min} to ${max}`)
+}
+
+/** As redis takes it: `512mb`, `2gb`; without a letter bytes. */
+function parseBytes(text: string): number | Mistake {
+  const [, digits, unit = ''] = /^(\d{1,12})(|k|m|g|kb|mb|gb)$/i.exec(text) ?? []
+  const bytes = Number(digits) * (BYTES_OF[unit.toLowerCase()] ?? 1)
+  return bytes >= BYTES_MIN ? bytes : new Mistake('a number of bytes such as 512mb or 2gb, 64mb at least')
 }
 
 function isHostName(text: string): boolean {

@@ -17,7 +17,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { makeKey, parseKey } from '../http/key.ts'
 import { apiKeyKey } from '../state/keys.ts'
-import { countAccounts, moveFile, replaceFile } from '../store/installation.ts'
+import { countAccounts } from '../store/installation.ts'
+import { moveFile, replaceFile } from '../store/whole-file.ts'
 
 const LOCK_KEY = '{cl}:first-start'
 /** Longer than a first start can take; a holder that died is waited out. */

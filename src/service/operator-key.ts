@@ -19,7 +19,7 @@ import type { Config } from '../process/config.ts'
 import { newKeyOps, OPERATOR_OWNER, revokedKeyOps, unpackToken } from '../state/api-key.ts'
 import { entryOps } from '../state/audit.ts'
 import { tokensKey } from '../state/keys.ts'
-import { replaceFile } from '../store/installation.ts'
+import { replaceFile } from '../store/whole-file.ts'
 import { withStore } from '../store/with-store.ts'
 
 /** Operator keys live here. */

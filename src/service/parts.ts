@@ -1,18 +1,14 @@
 /**
  * parts - what a running service is made of, opened one on the other: secret, store, installation, worker
  *
- * Guarantees: a start that fails gives back what it had opened; a store that comes back as another one, or with settings
- * that break the durability level, ends the service.
+ * Guarantees: a start that fails gives back what it had opened; while the store does not keep what it takes, nothing is
+ * asked of actors.
  */
 
-import { existsSync } from 'node:fs'
 import { newCmdId } from '../../cluster/cmd-id.ts'
-import { type EmbeddedRedis, startEmbeddedRedis } from '../../cluster/embedded/embedded.ts'
 import type { Fence } from '../../cluster/fence.ts'
 import { SHARDS } from '../../cluster/id.ts'
-import { WORKERS_KEY } from '../../cluster/keyspace.ts'
-import { connectRedisStore, type RedisStore } from '../../cluster/redis/store.ts'
-import type { WorkerRecord } from '../../cluster/store.ts'
+import type { RedisStore } from '../../cluster/redis/store.ts'
 import type { WorkerOptions } from '../../cluster/worker/options.ts'
 import { startWorker, type Worker } from '../../cluster/worker/worker.ts'
 import { BEHAVIOURS } from '../actors/behaviours.ts'
@@ -34,15 +30,16 @@ import { monotonicMs, openFence } from '../process/fence.ts'
 import { isProcessGone, processIdentity } from '../process/identity.ts'
 import type { Log } from '../process/log.ts'
 import { type Metrics, makeMetrics } from '../process/metrics.ts'
-import { makeSecrets, type Secrets } from '../process/secrets.ts'
+import type { Secrets } from '../process/secrets.ts'
 import { makeContentStore } from '../store/content.ts'
-import { type StoreFill, watchFill } from '../store/fill.ts'
-import { checkInstallation, countAccounts, openInstallation, openSecret } from '../store/installation.ts'
+import { countAccounts } from '../store/installation.ts'
 import { type OutgoingStore, readBody } from '../store/outgoing.ts'
+import type { StoreWatch } from '../store/store-watch.ts'
 import { makeQueueFigures } from '../views/operator/queue-figures.ts'
 import { makeWebhookFigures } from '../webhooks/figures.ts'
 import { makeWebhookRoom, type WebhookRoom } from '../webhooks/open.ts'
 import type { RouteDeps } from './handlers.ts'
+import { type OpenStore, openStore } from './open-store.ts'
 
 /** Port of name servers, for the second opinion of a domain's check. */
 const DNS_PORT = 53
@@ -52,9 +49,10 @@ export interface Parts {
   readonly config: Config
   readonly log: Log
   readonly secrets: Secrets
-  readonly embedded: EmbeddedRedis | null
+  /** Whether the store is our own Redis. */
+  readonly isOwnStore: boolean
   readonly store: RedisStore
-  readonly fill: StoreFill
+  readonly watch: StoreWatch
   readonly outgoing: OutgoingStore
   /** Null: all content lies in Redis. */
   readonly contents: Contents | null
@@ -72,37 +70,57 @@ export interface Parts {
   /** Ends the service: it cannot go on. */
   readonly end: (code: number) => void
   readonly outbound: Outbound
+  /** Gives the store back. */
+  readonly closeStore: () => Promise<void>
   /** Processes that deliver now; until there is a worker, this one alone. */
   readonly delivering: { count(): number }
   /** The worker's id; until there is one, one of this process alone. */
   readonly self: { worker: string }
 }
 
+/** What a test changes, and who hears that the service cannot go on. */
+interface PartsOptions {
+  readonly end: (code: number) => void
+  readonly smtp?: SmtpChanges
+  readonly fullShare?: number
+}
+
 /** Opens the store and makes what stands on it. `end` hears why the service cannot go on. */
-export async function openParts(
-  config: Config,
-  log: Log,
-  { end, smtp = {}, fullShare }: { end: (code: number) => void; smtp?: SmtpChanges; fullShare?: number },
-): Promise<Parts> {
-  if (config.redisUrls.length > 1) throw new Error('REDIS_URL: this release does not run on a Redis Cluster')
-  const { durability, dataDir } = config
+export async function openParts(config: Config, log: Log, options: PartsOptions): Promise<Parts> {
+  const { end, fullShare } = options
   const serviceKey = openServiceKey(config)
   const siteLimits = readSiteLimits(config.siteLimits)
-  const isOwn = config.redisUrls.length === 0
-  if (isOwn && !existsSync(dataDir)) log.info({ dataDir }, 'No installation is there yet: making a new one')
-  const secrets = makeSecrets(openSecret(dataDir, config.secretKey))
-  const embedded = isOwn ? await startEmbeddedRedis({ dataDir, durability, log, onDown: noted, onUp: noted }) : null
   const fence = openFence()
-  const address = embedded?.socketPath ?? (config.redisUrls[0] as string)
   const onStoreUp = new Set<() => void>()
-  const store = await openStore({ address, config, log, fence, secretCheck: secrets.check, end, onStoreUp }).catch(
-    async (error) => {
-      // Nobody else uses a store that was only now started; one that was adopted belongs to others too.
-      await embedded?.stop({ whenLast: async () => !embedded.adopted })
-      throw error
+  const opened = await openStore(config, {
+    log,
+    end,
+    onUp() {
+      for (const call of onStoreUp) call()
     },
-  )
-  const fill = await watchFill({ redis: () => store.views, log, ...(fullShare !== undefined && { fullShare }) })
+    onDown: () => fence.disconnected(),
+    onFault: (isFaulty) => fence.hold(isFaulty),
+    ...(fullShare !== undefined && { fullShare }),
+  })
+  const known = { config, log, serviceKey, fence, onStoreUp, end }
+  return await makeParts(known, { opened, siteLimits, smtp: options.smtp ?? {} }).catch(async (error) => {
+    await opened.close()
+    throw error
+  })
+}
+
+type KnownParts = Pick<Parts, 'config' | 'log' | 'serviceKey' | 'fence' | 'onStoreUp' | 'end'>
+
+interface PartsInput {
+  readonly opened: OpenStore
+  readonly siteLimits: ReturnType<typeof readSiteLimits>
+  readonly smtp: SmtpChanges
+}
+
+/** What stands on a store that is open. */
+async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsInput): Promise<Parts> {
+  const { config, log, fence } = known
+  const { store, secrets, watch } = opened
   const metrics = makeMetrics()
   const self = { worker: newCmdId(Date.now(), Math.random) }
   const contents = await openContents({
@@ -111,11 +129,6 @@ export async function openParts(
     log,
     worker: () => self.worker,
     told: (act) => metrics.contentDone(act),
-  }).catch(async (error) => {
-    fill.stop()
-    await embedded?.stop({ whenLast: async () => !embedded.adopted })
-    store.close()
-    throw error
   })
   const redis = makeContentStore(() => store.views)
   const outgoing: OutgoingStore = { redis, contents, contentKey: secrets.contentKey }
@@ -140,76 +153,13 @@ export async function openParts(
     resolver,
     ca: smtp.ca ?? null,
   })
-  return {
-    config,
-    log,
-    secrets,
-    embedded,
-    store,
-    fill,
-    outgoing,
-    contents,
-    self,
-    fence,
-    metrics,
-    mailRoom,
-    webhooks,
-    outbound,
-    delivering,
-    serviceKey,
-    resolver,
-    check: makeCheck(config, resolver),
-    onStoreUp,
-    end,
+  async function closeStore(): Promise<void> {
+    await contents?.close()
+    await opened.close()
   }
-}
-
-/** The store's connections say the same, and are the ones that matter. */
-const noted = (): void => undefined
-
-interface StoreInput {
-  readonly address: string
-  readonly config: Config
-  readonly log: Log
-  readonly fence: Fence
-  readonly secretCheck: string
-  readonly end: (code: number) => void
-  readonly onStoreUp: ReadonlySet<() => void>
-}
-
-async function openStore({
-  address,
-  config,
-  log,
-  fence,
-  secretCheck,
-  end,
-  onStoreUp,
-}: StoreInput): Promise<RedisStore> {
-  const stopFor = (reason: string, sentence: string) => {
-    log.fatal({ reason }, sentence)
-    end(1)
-  }
-  let installationId: string | null = null
-  const store = await connectRedisStore({
-    address,
-    durability: config.durability,
-    onUp: () => {
-      for (const call of onStoreUp) call()
-      if (installationId === null) return
-      checkInstallation(() => store.views, installationId).then((reason) => {
-        if (reason !== null) stopFor(reason, 'The store is another one than before: stopping')
-      })
-    },
-    onDown: () => fence.disconnected(),
-    onRefused: (error) => stopFor(error.message, 'The store breaks the durability level: stopping'),
-  })
-  const { dataDir } = config
-  installationId = await openInstallation(store.views, { dataDir, secretCheck, nowMs: Date.now() }).catch((error) => {
-    store.close()
-    throw error
-  })
-  return store
+  const made = { outgoing, contents, self, resolver, mailRoom, delivering, outbound, metrics, webhooks, closeStore }
+  const check = makeCheck(config, resolver)
+  return { ...known, ...made, check, secrets, store, watch, isOwnStore: opened.embedded !== null }
 }
 
 /** Looks up the records of sending domains: at the servers that the operator named, else also at the zone's own. */
@@ -286,7 +236,7 @@ export async function openWorker(parts: Parts, { room, makeShard }: WorkerChange
 export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
   const { config, store, secrets, outgoing, metrics, mailRoom, outbound, resolver, serviceKey, webhooks } = parts
   return {
-    ask: (shard, command) => worker.ask(shard, command),
+    ask: makeAsk(parts, worker),
     read: (shard, facts) => store.read(shard, facts),
     redis: () => store.views,
     siteOf: outbound.siteOf,
@@ -315,8 +265,8 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
     livingWorkers: () => worker.livingWorkers,
     countAccounts: () => countAccounts(store.views),
     approval: config.approval,
-    hasRoom: () => parts.fill.hasRoom && (parts.contents?.hasRoom ?? true),
-    isReady: () => store.connected && worker.ready(),
+    hasRoom: () => parts.watch.hasRoom && (parts.contents?.hasRoom ?? true),
+    isReady: () => store.connected && worker.ready() && parts.watch.fault === null,
     hasDiskRoom: () => parts.contents?.hasRoom ?? true,
     figures: () => figuresOf(parts, worker),
     webhookFigures: makeWebhookFigures({
@@ -347,8 +297,14 @@ export function makeSweep({ config, contents }: Parts, worker: Worker): (() => P
     })
 }
 
+/** What asks the actors: nobody, while what they would take is not kept. */
+function makeAsk({ watch }: Parts, worker: Worker): RouteDeps['ask'] {
+  const refused = { kind: 'unavailable' } as const
+  return (shard, command) => (watch.fault === null ? worker.ask(shard, command) : Promise.resolve(refused))
+}
+
 /** Figures of this moment. */
-export function figuresOf({ store, fill, outbound, mailRoom }: Parts, worker: Worker): Record<string, number> {
+export function figuresOf({ store, watch, outbound, mailRoom }: Parts, worker: Worker): Record<string, number> {
   const { underWay, waiting, paused } = outbound.sites.figures
   const sites = { attemptsUnderWay: underWay, attemptsWaiting: waiting, sitesPaused: paused }
   return {
@@ -356,21 +312,7 @@ export function figuresOf({ store, fill, outbound, mailRoom }: Parts, worker: Wo
     ...sites,
     connections: mailRoom.connections(),
     storeUp: store.connected ? 1 : 0,
-    storeFill: fill.share,
+    storeSound: watch.fault === null ? 1 : 0,
+    storeFill: watch.share,
   }
-}
-
-/** Gives the store back; our own Redis is stopped when nobody else uses it. */
-export async function closeParts({ embedded, fill, store, contents }: Parts): Promise<void> {
-  fill.stop()
-  await contents?.close()
-  await embedded?.stop({ whenLast: () => isLast(store) })
-  store.close()
-}
-
-/** Whether no other living process uses the store; false where it does not say. */
-async function isLast(store: RedisStore): Promise<boolean> {
-  const records = await store.views.hgetall(WORKERS_KEY).catch(() => null)
-  if (records === null) return false
-  return Object.values(records).every((text) => isProcessGone(JSON.parse(text) as WorkerRecord))
 }

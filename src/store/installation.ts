@@ -8,52 +8,30 @@
  *
  * It also counts the accounts of each shard, from which follows where the next one goes.
  *
- * Keys: `{cl}:conf` (id, shards, version, created, secret). Files in the data directory: `installation`, `secret-key`.
+ * Keys: `{cl}:conf` (id, shards, version, created, secret). File in the data directory: `installation`.
  */
 
-import { randomBytes, randomUUID } from 'node:crypto'
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  linkSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  unlinkSync,
-  writeSync,
-} from 'node:fs'
-import { dirname, join } from 'node:path'
+import { randomUUID } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { SHARDS } from '../../cluster/id.ts'
 import { CONF_KEY } from '../../cluster/keyspace.ts'
 import { accountsKey } from '../state/keys.ts'
+import { createFile, replaceFile } from './whole-file.ts'
 
 /** Version of the key layout; a store of another one is not opened. */
 const SCHEMA_VERSION = 1
-const SECRET_BYTES = 32
-const OWNER_ONLY = 0o600
 /** Half a minute, twice a second. */
 const LOOKS_MAX = 60
 const LOOK_STEP_MS = 500
 const ID_FILE = 'installation'
-const SECRET_FILE = 'secret-key'
 
 type Conf = Readonly<Record<string, string>>
 
 /** Where the data directory and the store contradict each other: the start ends with this sentence. */
 export class InstallationMismatch extends Error {}
-
-/** The installation's secret: the setting where given, else the data directory's, made there on the first start. */
-export function openSecret(dataDir: string, secretKey: string | null): string {
-  if (secretKey !== null) return secretKey
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-  const path = join(dataDir, SECRET_FILE)
-  if (!existsSync(path)) createFile(path, `${randomBytes(SECRET_BYTES).toString('base64url')}\n`)
-  return readFileSync(path, 'utf8').trim()
-}
 
 /**
  * Brings store and data directory together: both new, or the directory adopts the store's id, or both agree.
@@ -64,16 +42,36 @@ export async function openInstallation(
   place: { dataDir: string; secretCheck: string; nowMs: number },
 ): Promise<string> {
   mkdirSync(place.dataDir, { recursive: true, mode: 0o700 })
-  const path = join(place.dataDir, ID_FILE)
-  const known = existsSync(path) ? readFileSync(path, 'utf8').trim() : null
+  const known = readInstallation(place.dataDir)
   if (known === null) await createConf(redis, place)
   const conf = await redis.hgetall(CONF_KEY)
   const id = requireConf(conf, known)
   if (conf.secret !== place.secretCheck) {
     throw new InstallationMismatch('SECRET_KEY is not the one that this store was made with')
   }
-  if (known === null) replaceFile(path, `${id}\n`)
+  if (known === null) replaceFile(join(place.dataDir, ID_FILE), `${id}\n`)
   return id
+}
+
+/** What the store keeps to tell secrets apart; null where it holds no installation. */
+export async function readCheck(redis: Redis): Promise<string | null> {
+  return await redis.hget(CONF_KEY, 'secret')
+}
+
+/** Whether an installation was made with this data directory. */
+export function wasMade(dataDir: string): boolean {
+  return readInstallation(dataDir) !== null
+}
+
+/** The id of the installation that a data directory belongs to; null where it belongs to none. */
+export function readInstallation(dataDir: string): string | null {
+  const path = join(dataDir, ID_FILE)
+  return existsSync(path) ? readFileSync(path, 'utf8').trim() : null
+}
+
+/** Writes the id into a directory that was made again; one that lies there stays. */
+export function keepInstallation(dataDir: string, id: string): void {
+  createFile(join(dataDir, ID_FILE), `${id}\n`)
 }
 
 /**
@@ -89,45 +87,6 @@ export async function checkInstallation(redis: () => Redis, id: string): Promise
     await pause(LOOK_STEP_MS)
   }
   return null
-}
-
-/** Writes a file that only its owner reads, whole or not at all, on disk when this returns. */
-export function replaceFile(path: string, text: string): void {
-  moveFile(writeFresh(path, text), path)
-}
-
-/** The same for a file that must not be there yet: of several processes the first one's stays. */
-function createFile(path: string, text: string): void {
-  const fresh = writeFresh(path, text)
-  try {
-    linkSync(fresh, path)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-  }
-  unlinkSync(fresh)
-  syncFolder(path)
-}
-
-/** Renames a file; the new name is on disk when this returns. */
-export function moveFile(from: string, to: string): void {
-  renameSync(from, to)
-  syncFolder(to)
-}
-
-/** Writes `text` beside `path`, under a name of this process: several may start at once. */
-function writeFresh(path: string, text: string): string {
-  const fresh = `${path}.${process.pid}.new`
-  const file = openSync(fresh, 'w', OWNER_ONLY)
-  writeSync(file, text)
-  fsyncSync(file)
-  closeSync(file)
-  return fresh
-}
-
-function syncFolder(path: string): void {
-  const folder = openSync(dirname(path), 'r')
-  fsyncSync(folder)
-  closeSync(folder)
 }
 
 /** Makes the conf of a store that has none, in one step: whoever comes second finds it whole. */
@@ -147,7 +106,11 @@ function requireConf(conf: Conf, known: string | null): string {
 /** What keeps a store from being the installation `known` (null: any); null when nothing does. */
 function mismatchOf({ id, shards, version }: Conf, known: string | null): string | null {
   if (id === undefined) {
-    return 'The store holds no installation, but this data directory belongs to one: its data is lost or this is another store'
+    return (
+      'The store holds no installation, but this data directory belongs to one: it was emptied, or this is another store. ' +
+      'After a FLUSHALL or FLUSHDB by hand everything is still in its append-only file: end Redis at once (SHUTDOWN NOSAVE, ' +
+      'no rewrite), cut the file before that command (grep -abo FLUSH appendonlydir/*.incr.aof says where), start again'
+    )
   }
   if (known !== null && id !== known)
     return `The store holds installation ${id}, this data directory belongs to ${known}`

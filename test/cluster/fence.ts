@@ -92,3 +92,14 @@ test('fence: a shard that is lost shuts its own passes', async (t) => {
   t.same([fence.look(pass), fence.look(other)], ['shut', 'open'])
   t.equal(fence.look(fence.passOf(7)), 'open')
 })
+
+test('fence: a store that does not keep what it takes holds all, also while it answers', async (t) => {
+  const { fence, beat } = setUp()
+  beat()
+  const pass = fence.passOf(7)
+  fence.hold(true)
+  beat()
+  t.equal(fence.look(pass), 'held')
+  fence.hold(false)
+  t.equal(fence.look(pass), 'open')
+})

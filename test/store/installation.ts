@@ -1,13 +1,10 @@
 /** installation - what a store and a data directory say to each other, over a real Redis. */
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { Redis } from 'ioredis'
 import t from 'tap'
-import { checkInstallation, openInstallation, openSecret } from '../../src/store/installation.ts'
-import { spawnNode } from '../support/machine/node.ts'
-import { ROOT } from '../support/machine/root.ts'
+import { checkInstallation, openInstallation } from '../../src/store/installation.ts'
 import { startRedis } from '../support/store/redis.ts'
 
 const server = await startRedis()
@@ -75,36 +72,4 @@ t.test('store of another layout or secret is refused', async (t) => {
   await t.rejects(openInstallation(redis, place(dataDir)), /version 2/)
   await redis.hset('{cl}:conf', { version: '1', shards: '64' })
   await t.rejects(openInstallation(redis, place(dataDir)), /64 shards/)
-})
-
-t.test('secret is made once, for its owner only, and not at all where one is set', (t) => {
-  const dataDir = join(makeFolder(), 'data')
-  t.equal(openSecret(dataDir, 'set'), 'set')
-  t.equal(existsSync(dataDir), false)
-  const secret = openSecret(dataDir, null)
-  t.ok(secret.length >= 32)
-  t.equal(openSecret(dataDir, null), secret)
-  t.equal(statSync(join(dataDir, 'secret-key')).mode & 0o777, 0o600)
-  t.equal(statSync(dataDir).mode & 0o777, 0o700)
-  t.end()
-})
-
-t.test('several processes that start at once on one directory take one secret', async (t) => {
-  const dataDir = makeFolder()
-  const start = join(makeFolder(), 'start')
-  // All wait for the same moment, so that none finds the file of another.
-  const code = `
-    const { existsSync } = await import('node:fs')
-    const { openSecret } = await import(${JSON.stringify(join(ROOT, 'build/src/store/installation.js'))})
-    console.log('ready')
-    while (!existsSync(${JSON.stringify(start)}));
-    console.log(openSecret(${JSON.stringify(dataDir)}, null))
-  `
-  const children = Array.from({ length: 4 }, () => spawnNode(['--input-type=module', '-e', code]))
-  const said = children.map((child) => createInterface({ input: child.stdout })[Symbol.asyncIterator]())
-  for (const lines of said) t.equal((await lines.next()).value, 'ready')
-  writeFileSync(start, '')
-  const secrets = await Promise.all(said.map(async (lines) => (await lines.next()).value))
-  t.same(new Set(secrets), new Set([readFileSync(join(dataDir, 'secret-key'), 'utf8').trim()]))
-  t.same(readdirSync(dataDir), ['secret-key'], 'and leave nothing else')
 })

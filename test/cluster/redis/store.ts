@@ -355,12 +355,15 @@ t.test('redis store: a restart loses what was enqueued, and no outcome and no re
 
 /** Settings that break `fsync`, and what is said. */
 const BREAKING: [Record<string, string>, RegExp][] = [
-  [{ appendonly: 'no' }, /appendonly must be yes$/],
-  [{ appendfsync: 'everysec' }, /appendfsync must be always$/],
-  [{ 'no-appendfsync-on-rewrite': 'yes' }, /no-appendfsync-on-rewrite must be no$/],
+  [
+    { appendonly: 'no' },
+    /appendonly must be yes\. What it took .* in memory alone: do not stop Redis, set CONFIG SET appendonly yes/,
+  ],
+  [{ appendfsync: 'everysec' }, /appendfsync must be always\. Set CONFIG SET appendfsync always;/],
+  [{ 'no-appendfsync-on-rewrite': 'yes' }, /no-appendfsync-on-rewrite must be no\. Set /],
   [
     { 'maxmemory-policy': 'allkeys-lru', appendfsync: 'no' },
-    /appendfsync must be always, maxmemory-policy must be noeviction$/,
+    /appendfsync must be always, maxmemory-policy must be noeviction\. Set /,
   ],
 ]
 

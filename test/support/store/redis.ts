@@ -37,7 +37,7 @@ export async function startRedis(
   const socketPath = join(dir, 'redis.sock')
   const memoryBytes = options.memoryBytes ?? 256 * 1024 * 1024
   const args = [
-    ...redisArguments(dir, options.durability ?? 'fsync', memoryBytes),
+    ...redisArguments(dir, options.durability ?? 'fsync', { memoryBytes }),
     ...Object.entries(options.settings ?? {}).flatMap(([name, value]) => [`--${name}`, value]),
   ]
   const { command } = await binary()

@@ -1,0 +1,102 @@
+/** aof-files - the append-only files of a directory, looked at without a redis: what the manifest names, and what lies there.
+ *
+ *  Redis keeps a base file, files of what came later, and a manifest that names them (Redis 7, multi-part AOF). It begins
+ *  empty where the manifest is not there, and it writes over files whose numbers the manifest does not know: both are
+ *  found here before it is spawned.
+ */
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** The names that redis gives by default, and the embedded one always. */
+export const AOF_DIRECTORY = 'appendonlydir'
+export const AOF_NAME = 'appendonly.aof'
+
+/** A file of the manifest: `b` base, `i` what came later. */
+export interface AofFile {
+  readonly name: string
+  readonly seq: number
+  readonly type: 'b' | 'i'
+}
+
+/** What lies in a directory of append-only files. */
+export interface AofFiles {
+  /** Text of the manifest; null where there is none. */
+  readonly manifest: string | null
+  /** What the manifest names, in its order, history aside. */
+  readonly named: readonly AofFile[]
+  /** Bytes of each append-only file that is there, by name. */
+  readonly sizes: ReadonlyMap<string, number>
+}
+
+/** The files that a manifest names, in its order. What is only still to be deleted (`h`) is left out. */
+export function parseManifest(text: string): AofFile[] {
+  return [...text.matchAll(/^file "?([^\s"]+)"? seq (\d+) type ([bi])$/gm)].map(([, name = '', seq, type]) => ({
+    name,
+    seq: Number(seq),
+    type: type as 'b' | 'i',
+  }))
+}
+
+/** The manifest of these files, as redis writes it. */
+export function formatManifest(files: readonly AofFile[]): string {
+  return files.map(({ name, seq, type }) => `file ${name} seq ${seq} type ${type}\n`).join('')
+}
+
+export function manifestPath(directory: string): string {
+  return join(directory, AOF_DIRECTORY, `${AOF_NAME}.manifest`)
+}
+
+/** Reads a data directory; null where it has no append-only files and no manifest. Throws what the file system throws. */
+export function readAofFiles(directory: string): AofFiles | null {
+  const folder = join(directory, AOF_DIRECTORY)
+  const names = readNames(folder)
+  const sizes = new Map<string, number>()
+  for (const name of names) if (fileOf(name) !== null) sizes.set(name, statSync(join(folder, name)).size)
+  const isThere = names.includes(`${AOF_NAME}.manifest`)
+  if (!isThere && sizes.size === 0) return null
+  const manifest = isThere ? readFileSync(manifestPath(directory), 'utf8') : null
+  return { manifest, named: parseManifest(manifest ?? ''), sizes }
+}
+
+/** The newest whole set among the files that are there: the last base, and what came after it; null where one is missing. */
+export function newestSet({ named, sizes }: AofFiles): AofFile[] | null {
+  const there = [...sizes.keys()].flatMap((name) => fileOf(name) ?? []).sort((a, b) => a.seq - b.seq)
+  const base = there.filter(({ type }) => type === 'b').at(-1)
+  if (base === undefined) return null
+  const highest = highestOf(named)
+  const isAbove = (file: AofFile): boolean => file.seq > highest
+  const later = there.filter(({ type }) => type === 'i')
+  // Of an older copy laid over newer files only the newer ones belong together.
+  const newer = later.filter(isAbove)
+  return [base, ...(newer.length > 0 && named.length > 0 ? newer : later)]
+}
+
+/** Files with writes in them that are numbered above everything that the manifest names. */
+export function filesAbove({ named, sizes }: AofFiles): string[] {
+  const highest = highestOf(named)
+  // Redis opens a file before it names it: one without a byte is what a crash left, and so is a base alone.
+  return [...sizes].flatMap(([name, bytes]) => {
+    const file = fileOf(name)
+    return file?.type === 'i' && bytes > 0 && file.seq > highest ? [name] : []
+  })
+}
+
+function highestOf(named: readonly AofFile[]): number {
+  return Math.max(0, ...named.filter(({ type }) => type === 'i').map(({ seq }) => seq))
+}
+
+/** `appendonly.aof.<n>.base.rdb`, `.base.aof` or `.incr.aof`; null for any other name. */
+function fileOf(name: string): AofFile | null {
+  const [, seq, kind] = /^appendonly\.aof\.(\d+)\.(base\.(?:rdb|aof)|incr\.aof)$/.exec(name) ?? []
+  if (seq === undefined) return null
+  return { name, seq: Number(seq), type: kind === 'incr.aof' ? 'i' : 'b' }
+}
+
+function readNames(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw error
+  }
+}

@@ -1,0 +1,69 @@
+/** durable - the settings of a store that its durability level rests on: which are broken, and how they are set right again.
+ *
+ *  `appendonly` that was off: what was written meanwhile is in memory alone, and a shutdown would throw it away. Set to yes
+ *  again, redis writes all that it holds into a new file, and nothing is on disk before that is finished.
+ */
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Redis } from 'ioredis'
+import { appendFsync, type Durability } from './binary.ts'
+
+/** Names as CONFIG GET takes them. */
+export const DURABLE_SETTINGS = ['appendonly', 'appendfsync', 'no-appendfsync-on-rewrite', 'maxmemory-policy'] as const
+
+const STEP_MS = 50
+
+/** A setting that breaks the level: what it is, and what it must be. */
+export interface Breach {
+  readonly name: (typeof DURABLE_SETTINGS)[number]
+  readonly is: string
+  readonly must: string
+}
+
+/** The settings among `flat` (name, value, ...) that break `durability`. One that is not told counts as broken. */
+export function breachesOf(flat: readonly string[], durability: Durability): Breach[] {
+  const values = new Map<string, string>()
+  for (let at = 0; at < flat.length; at += 2) values.set(flat[at] ?? '', flat[at + 1] ?? '')
+  const fsync = appendFsync(durability)
+  const allowed: Record<Breach['name'], readonly string[]> = {
+    appendonly: ['yes'],
+    appendfsync: fsync === 'always' ? ['always'] : ['everysec', 'always'],
+    // While it rewrites its file, redis would answer before anything is on disk.
+    'no-appendfsync-on-rewrite': fsync === 'always' ? ['no'] : ['no', 'yes'],
+    'maxmemory-policy': ['noeviction'],
+  }
+  return DURABLE_SETTINGS.flatMap((name) => {
+    const is = values.get(name) ?? 'not told'
+    return allowed[name].includes(is) ? [] : [{ name, is, must: allowed[name][0] as string }]
+  })
+}
+
+/** Whether a rewrite of the append-only file is still to come, runs, or has failed. In: what INFO says. */
+export function isRewriting(info: string): boolean {
+  return /^aof_rewrite_(in_progress|scheduled):1/m.test(info)
+}
+
+/** Reads the settings and sets right what is broken. Out: what was, before anything is on disk by it. */
+export async function setRight(client: Redis, durability: Durability): Promise<Breach[]> {
+  const flat = (await client.call('CONFIG', 'GET', ...DURABLE_SETTINGS)) as string[]
+  const breaches = breachesOf(flat, durability)
+  // The file last of all: what it writes from then on is written as the others say.
+  for (const { name, must } of breaches.toReversed()) await client.config('SET', name, must)
+  return breaches
+}
+
+/**
+ * Waits until the store's file holds all that is in memory, asking for a rewrite where the last one failed.
+ * @returns false when it has not within `msMax`
+ */
+export async function writtenWhole(client: Redis, msMax: number): Promise<boolean> {
+  const endMs = performance.now() + msMax
+  while (performance.now() < endMs) {
+    const info = await client.info('persistence')
+    if (!isRewriting(info)) {
+      if (/^aof_last_bgrewrite_status:ok/m.test(info)) return true
+      await client.bgrewriteaof().catch(() => undefined)
+    }
+    await pause(STEP_MS)
+  }
+  return false
+}

@@ -1,0 +1,139 @@
+/** rescue - what a store holds in memory, written into a directory that was deleted under it.
+ *
+ *  A redis whose working directory is gone can neither rewrite its file nor save. But it still tells a replica everything,
+ *  over a connection that is there. So writes are held back (CLIENT PAUSE: they wait, none is refused), the whole is read
+ *  as a replica would, and laid down as the base of a new append-only file. Then the old redis is ended; the writes that
+ *  waited lose their connection, and are sent again to the one that is started on the new files.
+ *
+ *  Guarantees: the new directory appears whole or not at all (one rename), and holds everything that was ever
+ *  acknowledged. Where several processes do it at once the first one's stays, and they are the same.
+ */
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import type { Redis } from 'ioredis'
+import { AOF_DIRECTORY, AOF_NAME, formatManifest } from './aof-files.ts'
+
+/** Longer than any copy: who dies in the middle leaves a store that goes on by itself. */
+const PAUSE_MS = 600_000
+/** A copy that does not move for so long is given up. */
+const SILENT_MS_MAX = 30_000
+const MARK_BYTES = 40
+const FIRST_LINE_BYTES_MAX = 1024
+
+const FILES = [
+  { name: `${AOF_NAME}.1.base.rdb`, seq: 1, type: 'b' },
+  { name: `${AOF_NAME}.1.incr.aof`, seq: 1, type: 'i' },
+] as const
+
+/** Two connections that were open before the directory went: its socket went with it. */
+export interface RescueLines {
+  /** Gives the orders. */
+  readonly client: Redis
+  /** Reads the copy, and is used up by it. */
+  readonly spare: Redis
+}
+
+/**
+ * Copies what a store holds into `directory`, which is made where it is not there; writes are held back from then on.
+ * @returns bytes of the copy
+ * @throws Error when the store or the disk does not do its part: the store goes on as it was
+ */
+export async function rescueStore({ client, spare }: RescueLines, directory: string): Promise<number> {
+  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  // A copy of other data that somebody has laid there meanwhile is not ours to replace.
+  if (existsSync(join(directory, AOF_DIRECTORY))) throw new Error(`${directory} holds an ${AOF_DIRECTORY} already`)
+  const fresh = join(directory, `${AOF_DIRECTORY}.${process.pid}.new`)
+  rmSync(fresh, { recursive: true, force: true })
+  mkdirSync(fresh, { mode: 0o700 })
+  try {
+    await client.client('PAUSE', PAUSE_MS, 'WRITE')
+    await client.config('SET', 'repl-diskless-sync', 'yes', 'repl-diskless-sync-delay', '0')
+    await spare.call('REPLCONF', 'capa', 'eof', 'rdb-only', '1')
+    const bytes = await copyTo(spare, join(fresh, FILES[0].name))
+    writeFileSync(join(fresh, FILES[1].name), '', { mode: 0o600 })
+    writeFileSync(join(fresh, `${AOF_NAME}.manifest`), formatManifest(FILES), { mode: 0o600 })
+    for (const name of [FILES[1].name, `${AOF_NAME}.manifest`]) syncPath(join(fresh, name))
+    syncPath(fresh)
+    renameSync(fresh, join(directory, AOF_DIRECTORY))
+    syncPath(directory)
+    syncPath(dirname(directory))
+    return bytes
+  } catch (error) {
+    rmSync(fresh, { recursive: true, force: true })
+    await client.client('UNPAUSE').catch(() => undefined)
+    throw error
+  }
+}
+
+/** Reads the whole as a replica without a disk is told it: `$EOF:<mark>`, the bytes, the mark. */
+function copyTo(spare: Redis, path: string): Promise<number> {
+  const { stream } = spare
+  const file = openSync(path, 'wx', 0o600)
+  let mark: Buffer | null = null
+  /** What may still be the beginning of the mark at the end; before it is known, the first line. */
+  let held = Buffer.alloc(0)
+  let bytes = 0
+  let isOver = false
+  return new Promise<number>((resolve, reject) => {
+    const end = (error: Error | null): void => {
+      if (isOver) return
+      isOver = true
+      clearTimeout(timer)
+      closeSync(file)
+      stream.removeAllListeners('data')
+      // What comes next is no answer to a command.
+      spare.disconnect()
+      if (error === null) resolve(bytes)
+      else reject(error)
+    }
+    const timer = setTimeout(() => end(new Error('The store does not tell what it holds')), SILENT_MS_MAX)
+    const take = (piece: Buffer): void => {
+      timer.refresh()
+      held = Buffer.concat([held, piece])
+      if (mark === null) {
+        // Empty lines keep the connection while the store prepares.
+        const text = held.subarray(0, FIRST_LINE_BYTES_MAX).toString('latin1')
+        const line = /^[\r\n]*(\S[^\r\n]*)\r\n/.exec(text)
+        if (line === null) return
+        const [, found] = /^\$EOF:(.{40})$/.exec(line[1] ?? '') ?? []
+        if (found === undefined) throw new Error(`The store does not tell what it holds: ${line[1]}`)
+        mark = Buffer.from(found, 'latin1')
+        held = held.subarray(line[0].length)
+      }
+      const whole = held.length - MARK_BYTES
+      if (whole <= 0) return
+      writeSync(file, held, 0, whole)
+      bytes += whole
+      held = held.subarray(whole)
+      if (!held.equals(mark)) return
+      fsyncSync(file)
+      end(null)
+    }
+    stream.removeAllListeners('data')
+    stream.on('data', (piece: Buffer) => {
+      try {
+        take(piece)
+      } catch (error) {
+        end(error as Error)
+      }
+    })
+    stream.once('close', () => end(new Error('The store ended its connection while it told what it holds')))
+    stream.write('*1\r\n$4\r\nSYNC\r\n')
+  })
+}
+
+function syncPath(path: string): void {
+  const fd = openSync(path, 'r')
+  fsyncSync(fd)
+  closeSync(fd)
+}

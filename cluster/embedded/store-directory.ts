@@ -1,0 +1,172 @@
+/** store-directory - the directory of a running store, looked at every two seconds: whether what it writes is still there.
+ *
+ *  A redis goes on writing, and fsyncing, into files that were deleted, moved or covered by a mount, and says nothing. The
+ *  look is a few calls of stat(2): the directory, its `appendonlydir`, the manifest, and the files that it names, each with
+ *  the inode that it had and at least the bytes that it had.
+ *
+ *  States: sound | moved (the files live on elsewhere) | deleted (they do not) | damaged (only files in it are wrong).
+ */
+import { readFileSync, readlinkSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { AOF_DIRECTORY, AOF_NAME, parseManifest } from './aof-files.ts'
+import { writeMark } from './store-mark.ts'
+
+/** What is wrong with a directory. */
+export interface DirectoryFault {
+  readonly kind: 'moved' | 'deleted' | 'damaged'
+  readonly sentence: string
+}
+
+export interface StoreDirectoryOptions {
+  /** Absolute path, as the store was told it. */
+  readonly path: string
+  /** The store's process, where it is on this machine and known. */
+  readonly processId: () => number | null
+  /** Whether a mark is kept in it: it is the embedded store's. */
+  readonly isOwn: boolean
+  /** What the store calls its files. */
+  readonly names?: { readonly directory: string; readonly file: string }
+}
+
+interface Seen {
+  readonly manifest: string
+  readonly sizes: Record<string, number>
+}
+
+export class StoreDirectory {
+  readonly path: string
+  private readonly options: StoreDirectoryOptions
+  private readonly folder: string
+  private readonly file: string
+  /** Device and inode of each place, as it was first seen. */
+  private known = new Map<string, string>()
+  private knownBytes = new Map<string, number>()
+  private seen: Seen | null = null
+
+  constructor(options: StoreDirectoryOptions) {
+    this.options = options
+    this.path = options.path
+    this.folder = join(options.path, options.names?.directory ?? AOF_DIRECTORY)
+    this.file = options.names?.file ?? AOF_NAME
+  }
+
+  /** What is wrong now; null: nothing. The first look remembers what it finds. */
+  look(): DirectoryFault | null {
+    this.seen = null
+    this.rememberWorkingDirectory()
+    if (!this.isSame(this.path)) return this.lost()
+    if (!this.isSame(this.folder)) return damaged(`${this.folder} was removed or replaced while Redis runs`)
+    const wrong = this.lookAtFiles() ?? this.lookAtFiles()
+    return wrong === null ? null : damaged(wrong)
+  }
+
+  /**
+   * Files that are shorter than what the store says to have written, which a cut leaves even where they have grown since.
+   * In: `aof_current_size` of an answer that came after the last look, with no rewrite under way.
+   */
+  lookAtBytes(written: number): DirectoryFault | null {
+    if (this.seen === null || readText(this.manifestPath()) !== this.seen.manifest) return null
+    const bytes = Object.keys(this.seen.sizes)
+      .map((name) => statSync(join(this.folder, name), { throwIfNoEntry: false })?.size ?? 0)
+      .reduce((sum, size) => sum + size, 0)
+    if (bytes >= written) return null
+    this.seen = null
+    return damaged(
+      `The files in ${this.folder} were cut while Redis runs: it wrote ${written} bytes, and they have ${bytes}`,
+    )
+  }
+
+  /** The store has answered what was asked after the last look: what was seen then is on its disk. */
+  confirm(atMs: number): void {
+    if (this.seen === null) return
+    const { manifest, sizes } = this.seen
+    this.knownBytes = new Map(Object.entries(sizes))
+    if (this.options.isOwn) writeMark(this.path, { at: new Date(atMs).toISOString(), manifest, sizes })
+  }
+
+  /** Forgets what it knows: the store writes other files from now on. */
+  forget(): void {
+    this.known.clear()
+    this.knownBytes.clear()
+    this.seen = null
+  }
+
+  /** A rewrite removes files that its old manifest names: what seems missing is looked for by a manifest that was read anew. */
+  private lookAtFiles(): string | null {
+    const path = this.manifestPath()
+    const manifest = readText(path)
+    if (manifest === null) return `${path} was removed while Redis runs`
+    const sizes: Record<string, number> = {}
+    for (const { name } of parseManifest(manifest)) {
+      const place = join(this.folder, name)
+      const status = statSync(place, { throwIfNoEntry: false })
+      if (status === undefined || !this.isSame(place, status))
+        return `${place} was removed or replaced while Redis runs`
+      const knownBytes = this.knownBytes.get(name) ?? 0
+      if (status.size < knownBytes)
+        return `${place} was cut from ${knownBytes} to ${status.size} bytes while Redis runs`
+      sizes[name] = status.size
+    }
+    this.seen = { manifest, sizes }
+    return null
+  }
+
+  private manifestPath(): string {
+    return join(this.folder, `${this.file}.manifest`)
+  }
+
+  /** The directory that the store itself works in is the right one, whatever lies at the path by now. */
+  private rememberWorkingDirectory(): void {
+    const processId = this.options.processId()
+    if (this.known.has(this.path) || processId === null) return
+    try {
+      const { dev, ino } = statSync(`/proc/${processId}/cwd`)
+      this.known.set(this.path, `${dev}:${ino}`)
+    } catch {
+      // Not Linux, or another user's process: then what lies at the path is taken for it.
+    }
+  }
+
+  private isSame(place: string, status = statSync(place, { throwIfNoEntry: false })): boolean {
+    if (status === undefined) return false
+    const id = `${status.dev}:${status.ino}`
+    const known = this.known.get(place)
+    if (known === undefined) this.known.set(place, id)
+    return known === undefined || known === id
+  }
+
+  /** The directory is not where it was: whether its files live on elsewhere says the store's own working directory. */
+  private lost(): DirectoryFault {
+    const now = workingDirectory(this.options.processId())
+    if (now !== null && !now.endsWith(' (deleted)'))
+      return {
+        kind: 'moved',
+        sentence:
+          `${this.path} was moved away, unmounted or covered by a mount while Redis runs. Its files live on` +
+          `${now === this.path || now === '/' ? '' : ` in ${now}`}: bring it back to ${this.path}, and mail is taken again`,
+      }
+    return { kind: 'deleted', sentence: `${this.path} was deleted while Redis runs` }
+  }
+}
+
+function damaged(sentence: string): DirectoryFault {
+  return { kind: 'damaged', sentence }
+}
+
+/** Where a process works, as Linux tells it; null where nobody does. */
+function workingDirectory(processId: number | null): string | null {
+  if (processId === null) return null
+  try {
+    return readlinkSync(`/proc/${processId}/cwd`)
+  } catch {
+    return null
+  }
+}
+
+function readText(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,146 @@
+/** store-mark - what was known to be on disk when the store last ran, kept beside it, and compared before it runs again.
+ *
+ *  A file that was cut while nobody looked loads without a word: redis drops the end that it cannot read, and takes one
+ *  that ends between two commands for whole. The mark says how long each file was at least.
+ *
+ *  Guarantees: a size is written only after the store has answered what was asked after the file had that size, so with
+ *  `appendfsync always` it is on disk. Written in place and without an fsync, some hundred bytes every two seconds: a
+ *  machine that loses power may leave an older mark, or none that can be read, and both only say less.
+ *
+ *  File: `store-mark` in the data directory.
+ */
+import { closeSync, openSync, readFileSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import {
+  AOF_DIRECTORY,
+  type AofFiles,
+  filesAbove,
+  formatManifest,
+  manifestPath,
+  newestSet,
+  parseManifest,
+} from './aof-files.ts'
+
+const FILE = 'store-mark'
+/** One write of one size leaves nothing of a longer one behind it. */
+const BYTES = 2048
+
+/** What was on disk. */
+export interface StoreMark {
+  /** When it was seen, as text of a date. */
+  readonly at: string
+  readonly manifest: string
+  /** Bytes of each file that the manifest names, at least. */
+  readonly sizes: Readonly<Record<string, number>>
+}
+
+export function markPath(directory: string): string {
+  return join(directory, FILE)
+}
+
+/** Writes the mark of a directory. One that is too long is left out: the last one stays. */
+export function writeMark(directory: string, mark: StoreMark): void {
+  const bytes = Buffer.alloc(BYTES, ' ')
+  if (bytes.write(`${JSON.stringify(mark)}\n`, 'utf8') >= BYTES) return
+  const file = openSync(markPath(directory), 'a+', 0o600)
+  closeSync(file)
+  const fd = openSync(markPath(directory), 'r+', 0o600)
+  try {
+    writeSync(fd, bytes, 0, BYTES, 0)
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** The mark of a directory; null where there is none that can be read. */
+export function readMark(directory: string): StoreMark | null {
+  try {
+    const mark = JSON.parse(readFileSync(markPath(directory), 'utf8')) as Partial<StoreMark>
+    const isWhole = typeof mark.manifest === 'string' && typeof mark.sizes === 'object' && typeof mark.at === 'string'
+    return isWhole ? (mark as StoreMark) : null
+  } catch {
+    return null
+  }
+}
+
+/** Why a store must not be started on these files: a sentence, with what mends it. Null: nothing speaks against it. */
+export interface FileFault {
+  readonly sentence: string
+  /** Whether only the end of a file is missing, which a durability may allow. */
+  readonly isCut: boolean
+}
+
+/**
+ * Looks at the files before a redis does.
+ * In: `mustHold`, whether the directory is known to have held a store. Out: the first thing that speaks against a start.
+ */
+export function faultOfFiles(
+  directory: string,
+  { files, mark, mustHold }: { files: AofFiles | null; mark: StoreMark | null; mustHold: boolean },
+): FileFault | null {
+  const refuse = (sentence: string): FileFault => ({ sentence: `${sentence} Redis was not started`, isCut: false })
+  const folder = join(directory, AOF_DIRECTORY)
+  if (files === null) {
+    if (!mustHold && mark === null) return null
+    return refuse(
+      `${directory} held a store, and has no append-only files any more: it would begin empty. Put ${folder} back, from where ` +
+        `it was moved or from a backup, or set REDIS_URL if the store is elsewhere; for a new installation take a new directory.`,
+    )
+  }
+  if (files.manifest === null)
+    return refuse(
+      `${folder} has ${files.sizes.size} append-only files and no manifest. Their data is not lost: Redis would begin empty ` +
+        `and replace them. ${mendOf(directory, files, mark)}`,
+    )
+  const above = filesAbove(files)
+  if (above.length > 0)
+    return refuse(
+      `${folder} holds ${above.join(', ')}, newer than anything that its manifest names: an older copy was laid over it. ` +
+        `The newer data is still there, and Redis would write over it. ${mendOf(directory, files, mark)} ` +
+        `To go on with the older copy instead, move ${above.join(', ')} and ${markPath(directory)} away.`,
+    )
+  const missing = files.named.find(({ name }) => !files.sizes.has(name))
+  if (missing !== undefined)
+    return refuse(
+      `${folder} has no ${missing.name}, which its manifest names. Put it back, from where it was moved or from a backup.`,
+    )
+  return mark === null ? null : faultOfMark(directory, files, mark)
+}
+
+/** Files that are shorter, or of an earlier number, than they were known to be. */
+function faultOfMark(directory: string, files: AofFiles, mark: StoreMark): FileFault | null {
+  const known = parseManifest(mark.manifest)
+  const lastOf = (all: readonly { seq: number; type: string }[], type: string): number =>
+    Math.max(0, ...all.filter((one) => one.type === type).map(({ seq }) => seq))
+  const goOn = `To go on without it, and only then: rm ${markPath(directory)}.`
+  if (lastOf(files.named, 'i') < lastOf(known, 'i') || lastOf(files.named, 'b') < lastOf(known, 'b'))
+    return {
+      sentence:
+        `The append-only files of ${directory} are an older copy: at ${mark.at} they were ` +
+        `${known.map(({ name }) => name).join(', ')}, and are ${files.named.map(({ name }) => name).join(', ')} now. ` +
+        `What was accepted since is missing; put the newer files back. ${goOn} Redis was not started`,
+      isCut: false,
+    }
+  for (const { name } of files.named) {
+    const [bytes, knownBytes] = [files.sizes.get(name) ?? 0, mark.sizes[name] ?? 0]
+    if (bytes < knownBytes)
+      return {
+        sentence:
+          `${join(directory, AOF_DIRECTORY, name)} has ${bytes} bytes, and had ${knownBytes} at ${mark.at}: ` +
+          `the last ${knownBytes - bytes} bytes of what was accepted are missing. Put the whole file back. ${goOn} ` +
+          'Redis was not started',
+        isCut: true,
+      }
+  }
+  return null
+}
+
+/** The step that names the right files again: those of the mark where all are there, else the newest. */
+function mendOf(directory: string, files: AofFiles, mark: StoreMark | null): string {
+  const known = mark === null ? [] : parseManifest(mark.manifest)
+  const areThere = known.length > 0 && known.every(({ name }) => files.sizes.has(name))
+  const set = areThere && mark !== null ? known : newestSet(files)
+  if (set === null) return 'No base file is among them: put the directory back from a backup.'
+  const text = formatManifest(set).replaceAll('\n', '\\n')
+  return `Copy ${directory} to a safe place, then run: printf '${text}' > ${manifestPath(directory)} - and start again.`
+}

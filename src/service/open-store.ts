@@ -1,0 +1,184 @@
+/**
+ * open-store - the store of a process, opened: our own Redis where none is named, its secret, its installation, its watch
+ *
+ * Guarantees: what fails gives back what it had opened, and ends a Redis that was only now started, unless others use it
+ * already. A store that comes back as another one, or with settings that break the durability level, ends the service.
+ */
+
+import { existsSync } from 'node:fs'
+import type { Redis } from 'ioredis'
+import { type EmbeddedRedis, startEmbeddedRedis } from '../../cluster/embedded/embedded.ts'
+import { WORKERS_KEY } from '../../cluster/keyspace.ts'
+import { connectRedisStore, type RedisStore } from '../../cluster/redis/store.ts'
+import type { WorkerRecord } from '../../cluster/store.ts'
+import type { Config } from '../process/config.ts'
+import { isProcessGone } from '../process/identity.ts'
+import type { Log } from '../process/log.ts'
+import { makeSecrets, type Secrets } from '../process/secrets.ts'
+import { checkInstallation, openInstallation, readCheck, wasMade } from '../store/installation.ts'
+import { type Remembered, remakeFiles } from '../store/remake.ts'
+import { findSecret } from '../store/secret.ts'
+import { type StoreWatch, watchStore } from '../store/store-watch.ts'
+
+/** A store that is open. */
+export interface OpenStore {
+  readonly store: RedisStore
+  readonly secrets: Secrets
+  readonly watch: StoreWatch
+  /** The Redis that this process runs; null where it is another's. */
+  readonly embedded: EmbeddedRedis | null
+  /** Gives the store back; our own Redis is stopped when nobody else uses it. */
+  close(): Promise<void>
+}
+
+export interface OpenStoreOptions {
+  readonly log: Log
+  /** Ends the service: it cannot go on. */
+  readonly end: (code: number) => void
+  /** The store's connection is there again. */
+  readonly onUp: () => void
+  /** The store's connection has ended. */
+  readonly onDown: () => void
+  /** What the store takes is not kept from now on, or is again. */
+  readonly onFault: (isFaulty: boolean) => void
+  /** Share of the store's memory from which on sends are refused, in place of our own. */
+  readonly fullShare?: number
+}
+
+/** Opens it. Throws what keeps it from being opened, with everything given back. */
+export async function openStore(config: Config, options: OpenStoreOptions): Promise<OpenStore> {
+  if (config.redisUrls.length > 1) throw new Error('REDIS_URL: this release does not run on a Redis Cluster')
+  const known: Remembered = { id: null, secret: null, contentId: null }
+  if (config.redisUrls.length === 0 && !existsSync(config.dataDir))
+    options.log.info({ dataDir: config.dataDir }, 'No installation is there yet: making a new one')
+  const embedded = config.redisUrls.length > 0 ? null : await startOwn(config, options.log, known)
+  let store: RedisStore | null = null
+  try {
+    store = await connect(embedded?.socketPath ?? (config.redisUrls[0] as string), config, { options, known })
+    const { secrets, id } = await openAll(store, config, known)
+    const watch = await watchOpen(store, { config, options, embedded, id, known })
+    return { store, secrets, watch, embedded, close: () => closeStore({ store, embedded, watch }) }
+  } catch (error) {
+    await giveBack(store, embedded)
+    throw error
+  }
+}
+
+function startOwn(
+  { dataDir, durability, redisMaxmemory }: Config,
+  log: Log,
+  known: Remembered,
+): Promise<EmbeddedRedis> {
+  return startEmbeddedRedis({
+    dataDir,
+    durability,
+    log,
+    memoryBytes: redisMaxmemory ?? undefined,
+    // The store's own connections say the same, and are the ones that matter.
+    onDown: () => undefined,
+    onUp: () => undefined,
+    mustHold: () => wasMade(dataDir),
+    onRemade: () => remakeFiles(dataDir, known),
+  })
+}
+
+function connect(
+  address: string,
+  { durability }: Config,
+  { options, known }: { options: OpenStoreOptions; known: Remembered },
+): Promise<RedisStore> {
+  const opening = connectRedisStore({
+    address,
+    durability,
+    onUp() {
+      options.onUp()
+      const { id } = known
+      if (id !== null) void opening.then((store) => stopIfLost(store, id, options))
+    },
+    onDown: options.onDown,
+    onRefused: (error) => stopFor(options, error.message, 'The store breaks the durability level: stopping'),
+  })
+  return opening
+}
+
+async function openAll(
+  store: RedisStore,
+  { dataDir, secretKey, redisUrls }: Config,
+  known: Remembered,
+): Promise<{ secrets: Secrets; id: string }> {
+  const secret = findSecret({
+    dataDir,
+    secretKey,
+    confirmed: await readCheck(store.views),
+    checkOf: (one) => makeSecrets(one).check,
+    mayMake: redisUrls.length === 0,
+  })
+  const secrets = makeSecrets(secret)
+  const id = await openInstallation(store.views, { dataDir, secretCheck: secrets.check, nowMs: Date.now() })
+  known.id = id
+  // What was set need not be written down.
+  known.secret = secretKey === null ? secret : null
+  return { secrets, id }
+}
+
+function watchOpen(
+  store: RedisStore,
+  {
+    config,
+    options,
+    embedded,
+    id,
+    known,
+  }: { config: Config; options: OpenStoreOptions; embedded: EmbeddedRedis | null; id: string; known: Remembered },
+): Promise<StoreWatch> {
+  return watchStore({
+    redis: () => store.views,
+    durability: config.durability,
+    log: options.log,
+    own: embedded,
+    installationId: id,
+    onLost: () => void stopIfLost(store, id, options),
+    onWell(contentId) {
+      known.contentId = contentId
+    },
+    onFault: options.onFault,
+    ...(options.fullShare !== undefined && { fullShare: options.fullShare }),
+  })
+}
+
+async function stopIfLost(store: RedisStore, id: string, options: OpenStoreOptions): Promise<void> {
+  const reason = await checkInstallation(() => store.views, id)
+  if (reason !== null) stopFor(options, reason, 'The store is another one than before: stopping')
+}
+
+function stopFor({ log, end }: OpenStoreOptions, reason: string, sentence: string): void {
+  log.fatal({ reason }, sentence)
+  end(1)
+}
+
+async function closeStore({
+  store,
+  embedded,
+  watch,
+}: {
+  store: RedisStore | null
+  embedded: EmbeddedRedis | null
+  watch: StoreWatch
+}): Promise<void> {
+  watch.stop()
+  await embedded?.stop({ whenLast: async () => store !== null && (await isUnused(store.views)) })
+  store?.close()
+}
+
+/** After a start that failed: one that was adopted belongs to others too. */
+async function giveBack(store: RedisStore | null, embedded: EmbeddedRedis | null): Promise<void> {
+  await embedded?.stop({ whenLast: async () => !embedded.adopted && (store === null || (await isUnused(store.views))) })
+  store?.close()
+}
+
+/** Whether no living process of the service uses a store; false where it does not say. */
+export async function isUnused(redis: Redis): Promise<boolean> {
+  const records = await redis.hgetall(WORKERS_KEY).catch(() => null)
+  if (records === null) return false
+  return Object.values(records).every((text) => isProcessGone(JSON.parse(text) as WorkerRecord))
+}

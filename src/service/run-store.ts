@@ -1,0 +1,70 @@
+/**
+ * run-store - the Redis of DATA_DIR in the care of a process of its own, for processes that reach it by a URL (`Procfile`)
+ *
+ * The same starter as the service's own: one Redis in a directory, adopted whoever began it, looked at every two seconds and
+ * set right, started again when it dies. Beside its socket it listens on a port of the loopback.
+ */
+
+import type { Redis } from 'ioredis'
+import { startEmbeddedRedis } from '../../cluster/embedded/embedded.ts'
+import { RedisLink } from '../../cluster/redis/link.ts'
+import type { Config } from '../process/config.ts'
+import { makeLog } from '../process/log.ts'
+import { readInstallation, wasMade } from '../store/installation.ts'
+import { type Remembered, remakeFiles } from '../store/remake.ts'
+import { readSecret } from '../store/secret.ts'
+import { watchStore } from '../store/store-watch.ts'
+import { isUnused } from './open-store.ts'
+
+const LINK_MS_MAX = 10_000
+
+/** Starts it; `stop` ends Redis when no process of the service uses it any more. Rejects when it cannot. */
+export async function runStore(
+  config: Config,
+  port: number,
+): Promise<{ stop(): Promise<void>; readonly exited: Promise<number> }> {
+  const { dataDir, durability, redisMaxmemory } = config
+  const log = makeLog({ level: config.logLevel, isTerminal: process.stdout.isTTY === true })
+  const known: Remembered = { id: readInstallation(dataDir), secret: readSecret(dataDir), contentId: null }
+  const embedded = await startEmbeddedRedis({
+    dataDir,
+    durability,
+    log,
+    port,
+    memoryBytes: redisMaxmemory ?? undefined,
+    onDown: () => undefined,
+    onUp: () => undefined,
+    mustHold: () => wasMade(dataDir),
+    onRemade: () => remakeFiles(dataDir, known),
+  })
+  const link = new RedisLink({ address: embedded.socketPath, name: 'watch', prepare: async () => undefined })
+  const redis = (): Redis => link.client
+  try {
+    await link.ready(LINK_MS_MAX)
+    const watch = await watchStore({
+      redis,
+      durability,
+      log,
+      own: embedded,
+      installationId: null,
+      onLost: () => undefined,
+      onWell(contentId) {
+        known.id ??= readInstallation(dataDir)
+        known.secret ??= readSecret(dataDir)
+        known.contentId = contentId
+      },
+    })
+    return {
+      exited: new Promise(() => undefined),
+      async stop() {
+        watch.stop()
+        await embedded.stop({ whenLast: () => isUnused(redis()) })
+        link.close()
+      },
+    }
+  } catch (error) {
+    link.close()
+    await embedded.stop({ whenLast: async () => !embedded.adopted })
+    throw error
+  }
+}

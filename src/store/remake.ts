@@ -1,0 +1,30 @@
+/**
+ * remake - what belongs into a data directory beside its store, written again into one that was deleted while the store ran
+ *
+ * The store itself is written anew from memory (cluster/embedded/rescue.ts). Keys of the first start and large content that
+ * lay in files are gone: nothing but those files held them. What lies there already stays.
+ */
+
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { keepInstallation } from './installation.ts'
+import { keepSecret } from './secret.ts'
+import { createFile } from './whole-file.ts'
+
+/** What is known of an installation while it runs; null: it has none, or it is kept elsewhere. */
+export interface Remembered {
+  id: string | null
+  secret: string | null
+  /** Identity of the folder of large content. */
+  contentId: string | null
+}
+
+/** Writes the files, so that the directory is the installation's again. */
+export function remakeFiles(dataDir: string, { id, secret, contentId }: Remembered): void {
+  if (id !== null) keepInstallation(dataDir, id)
+  if (secret !== null) keepSecret(dataDir, secret)
+  if (contentId === null) return
+  const folder = join(dataDir, 'content')
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  createFile(join(folder, '.id'), `${contentId}\n`)
+}

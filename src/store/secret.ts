@@ -1,0 +1,109 @@
+/**
+ * secret - the installation's secret: the setting where given, else the file of the data directory
+ *
+ * Guarantees: a secret is made only for a store that holds no installation yet, once, whoever starts at the same moment.
+ * Of two files the one wins that the store confirms, and is `secret-key` from then on; no secret is ever removed. A secret
+ * that is missing is told from one that is wrong.
+ *
+ * Files in the data directory: `secret-key`; `cluster-secret` of earlier releases; `<name>.unused`, what lost.
+ */
+
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, readFileSync, renameSync } from 'node:fs'
+import { join } from 'node:path'
+import { InstallationMismatch } from './installation.ts'
+import { createFile, replaceFile } from './whole-file.ts'
+
+const SECRET_BYTES = 32
+const SECRET_FILE = 'secret-key'
+/** What `npm run cluster` kept its own in, before there was one file for both. */
+const FORMER_FILE = 'cluster-secret'
+
+export interface SecretPlace {
+  readonly dataDir: string
+  /** The setting SECRET_KEY; null where it is not given. */
+  readonly secretKey: string | null
+  /** What the store keeps to tell secrets apart; null where it holds no installation. */
+  readonly confirmed: string | null
+  /** What the store would keep of a secret. */
+  readonly checkOf: (secret: string) => string
+  /** Whether one may be made for a store that holds no installation. */
+  readonly mayMake: boolean
+}
+
+/** Finds the secret, or makes it. Throws InstallationMismatch when it is missing or is not the store's. */
+export function findSecret({ dataDir, secretKey, confirmed, checkOf, mayMake }: SecretPlace): string {
+  const isRight = (secret: string): boolean => confirmed === null || checkOf(secret) === confirmed
+  if (secretKey !== null) {
+    if (isRight(secretKey)) return secretKey
+    throw new InstallationMismatch('SECRET_KEY is not the one that this store was made with')
+  }
+  const path = join(dataDir, SECRET_FILE)
+  const found = readSecrets(dataDir)
+  const right = found.find(({ secret }) => isRight(secret))
+  if (right !== undefined) {
+    keepOne(dataDir, right.name, found)
+    return right.secret
+  }
+  if (found.length > 0) {
+    const names = found.map(({ name }) => join(dataDir, name)).join(' and ')
+    throw new InstallationMismatch(
+      `The secret in ${names} is not the one that this store was made with: put the right one there, or set SECRET_KEY`,
+    )
+  }
+  if (confirmed !== null)
+    throw new InstallationMismatch(
+      `The secret of this store is missing: ${path} is not there. Put it back from a backup, or set SECRET_KEY; ` +
+        'without it the stored hashes and keys are of no use',
+    )
+  if (!mayMake)
+    throw new InstallationMismatch(`SECRET_KEY is required with REDIS_URL: set it, or put the secret into ${path}`)
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  createFile(path, `${randomBytes(SECRET_BYTES).toString('base64url')}\n`)
+  return readFileSync(path, 'utf8').trim()
+}
+
+/** The secret in a data directory's file; null where there is none. */
+export function readSecret(dataDir: string): string | null {
+  return readSecrets(dataDir)[0]?.secret ?? null
+}
+
+/** Writes a secret that is known into a directory that was made again; one that lies there stays. */
+export function keepSecret(dataDir: string, secret: string): void {
+  createFile(join(dataDir, SECRET_FILE), `${secret}\n`)
+}
+
+interface Found {
+  readonly name: string
+  readonly secret: string
+}
+
+/** Twice where nothing is found: another process may just have renamed the one that there is. */
+function readSecrets(dataDir: string): Found[] {
+  const read = (name: string): Found[] => {
+    try {
+      return [{ name, secret: readFileSync(join(dataDir, name), 'utf8').trim() }]
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+      throw error
+    }
+  }
+  const readAll = (): Found[] => [SECRET_FILE, FORMER_FILE].flatMap(read)
+  const found = readAll()
+  return found.length > 0 ? found : readAll()
+}
+
+/** Leaves one file: what another process has renamed first is renamed. */
+function keepOne(dataDir: string, right: string, found: readonly Found[]): void {
+  for (const { name, secret } of found) {
+    if (name === SECRET_FILE && right === SECRET_FILE) continue
+    const path = join(dataDir, name)
+    if (name === right) replaceFile(join(dataDir, SECRET_FILE), `${secret}\n`)
+    try {
+      if (name !== SECRET_FILE) renameSync(path, `${path}.unused`)
+      else replaceFile(`${path}.unused`, `${secret}\n`)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    }
+  }
+}

@@ -1,0 +1,251 @@
+/**
+ * store-watch - the store, looked at every two seconds while it runs: whether it still is what it was when it was opened
+ *
+ * One round trip (INFO, CONFIG GET, the installation's id) and a few calls of stat. What breaks the promise of a 200 - a
+ * setting that was changed by hand, a directory that was deleted, moved or damaged, an installation that is gone - stops
+ * every request that would change something, at once, and is set right where the store is our own.
+ *
+ * States: sound | faulty (a sentence says why; nothing is asked of actors, nothing is delivered) | lost (the service ends).
+ */
+
+import { readFileSync, statSync } from 'node:fs'
+import type { Redis } from 'ioredis'
+import type { Durability } from '../../cluster/embedded/binary.ts'
+import { breachesOf, DURABLE_SETTINGS, isRewriting, setRight } from '../../cluster/embedded/durable.ts'
+import { type DirectoryFault, StoreDirectory } from '../../cluster/embedded/store-directory.ts'
+import { CONF_KEY } from '../../cluster/keyspace.ts'
+import { breachSentence } from '../../cluster/redis/settings.ts'
+import type { Log } from '../process/log.ts'
+import { FULL_SHARE, fillOf } from './fill.ts'
+
+const LOOK_MS = 2_000
+const LOCATED_SETTINGS = ['dir', 'appenddirname', 'appendfilename'] as const
+const WRITES_ANEW = 'Redis writes what it holds into a new append-only file, and mail is taken again when that is done'
+
+/** Our own store: what can be done about it. */
+export interface OwnStore {
+  readonly directory: StoreDirectory
+  rescue(): Promise<void>
+}
+
+export interface StoreWatch {
+  /** Used share of `maxmemory` when last seen; 0 where it has none. */
+  readonly share: number
+  /** Whether there is room for new mail. */
+  readonly hasRoom: boolean
+  /** Why nothing may be accepted now; null while the store keeps what it takes. */
+  readonly fault: string | null
+  stop(): void
+}
+
+export interface WatchOptions {
+  readonly redis: () => Redis
+  readonly durability: Durability
+  readonly log: Pick<Log, 'info' | 'warn' | 'error'>
+  /** The embedded store; null where it is another's. */
+  readonly own: OwnStore | null
+  /** What the store must hold: the id of its installation. Null: whatever it holds. */
+  readonly installationId: string | null
+  /** The store holds another installation than before, or none. In: the id that it holds. */
+  readonly onLost: (id: string | null) => void
+  /** Heard after each look that finds nothing wrong, with the identity of the files of large content. */
+  readonly onWell?: (contentId: string | null) => void
+  /** Heard as soon as the store is faulty, and when it is sound again. */
+  readonly onFault?: (isFaulty: boolean) => void
+  /** In place of our own. */
+  readonly fullShare?: number
+}
+
+/** Looks at once, and again until it is stopped. A store that does not answer is as it was, but for its directory. */
+export async function watchStore(options: WatchOptions): Promise<StoreWatch> {
+  const watch = new Watch(options)
+  await watch.look()
+  const timer = setInterval(() => void watch.look(), LOOK_MS).unref()
+  return {
+    get share() {
+      return watch.share
+    },
+    get hasRoom() {
+      return watch.share < (options.fullShare ?? FULL_SHARE)
+    },
+    get fault() {
+      return watch.fault
+    },
+    stop: () => clearInterval(timer),
+  }
+}
+
+/** What one round trip says. */
+interface Answers {
+  readonly info: string
+  readonly settings: readonly string[]
+  readonly id: string | null
+  readonly contentId: string | null
+}
+
+class Watch {
+  share = 0
+  fault: string | null = null
+  private readonly options: WatchOptions
+  /** A store of another on this machine: its directory, and the process that it was found by. */
+  private located: { readonly processId: string; readonly directory: StoreDirectory | null } | null = null
+  /** The file does not hold everything before a rewrite has ended. */
+  private isBehind = false
+  private isLooking = false
+
+  constructor(options: WatchOptions) {
+    this.options = options
+  }
+
+  async look(): Promise<void> {
+    if (this.isLooking) return
+    this.isLooking = true
+    try {
+      await this.lookOnce()
+    } catch (error) {
+      this.options.log.warn({ reason: (error as Error).message }, 'The store could not be looked at')
+    } finally {
+      this.isLooking = false
+    }
+  }
+
+  private async lookOnce(): Promise<void> {
+    const { own } = this.options
+    if (own !== null && (await this.isWrong(own.directory.look()))) return
+    const answers = await this.ask()
+    if (answers !== null && own === null) await this.locate(answers.info)
+    const directory = own?.directory ?? this.located?.directory ?? null
+    if (own === null && (await this.isWrong(directory?.look() ?? null))) return
+    if (answers === null) return
+    this.noteFill(answers.info)
+    const written = Number(/^aof_current_size:(\d+)/m.exec(answers.info)?.[1] ?? 0)
+    const isStill = !this.isBehind && !isRewriting(answers.info)
+    if (isStill && (await this.isWrong(directory?.lookAtBytes(written) ?? null))) return
+    await this.judge(answers, directory)
+  }
+
+  private async isWrong(wrong: DirectoryFault | null): Promise<boolean> {
+    if (wrong === null) return false
+    const { own } = this.options
+    this.note(sentenceOf(wrong, own !== null))
+    if (own !== null) await this.mend(wrong, own)
+    return true
+  }
+
+  /** What the answers say of a store whose files are well. */
+  private async judge({ info, settings, id, contentId }: Answers, directory: StoreDirectory | null): Promise<void> {
+    const { durability, installationId, own, redis, onLost, onWell } = this.options
+    if (installationId !== null && id !== installationId) {
+      this.note('The store holds another installation than before, or none')
+      return onLost(id)
+    }
+    const breaches = breachesOf(settings, durability)
+    if (breaches.some(({ name }) => name === 'appendonly')) this.isBehind = true
+    const sentence = breachSentence(breaches, durability)
+    if (sentence !== null) {
+      this.note(own === null ? sentence : `${sentence}. It is set right now`)
+      if (own !== null) await setRight(redis(), durability)
+      return
+    }
+    if (this.isBehind && !(await this.hasCaughtUp(info))) return this.note(WRITES_ANEW)
+    directory?.confirm(Date.now())
+    this.note(null)
+    onWell?.(contentId)
+  }
+
+  private async hasCaughtUp(info: string): Promise<boolean> {
+    if (isRewriting(info)) return false
+    this.isBehind = !/^aof_last_bgrewrite_status:ok/m.test(info)
+    if (this.isBehind && this.options.own !== null) await this.options.redis().bgrewriteaof()
+    return !this.isBehind
+  }
+
+  /** Brings the files back that the store does not know to be missing. */
+  private async mend({ kind }: DirectoryFault, own: OwnStore): Promise<void> {
+    const { redis, log } = this.options
+    if (kind === 'damaged') {
+      this.isBehind = true
+      const refusal = await redis()
+        .bgrewriteaof()
+        .then(() => null, messageOf)
+      if (refusal === null) own.directory.forget()
+    }
+    if (kind !== 'deleted') return
+    const refusal = await own.rescue().then(() => null, messageOf)
+    if (refusal === null)
+      log.warn(
+        { path: own.directory.path },
+        'All that the store holds was written into a new directory; large content in files is gone',
+      )
+    else log.error({ reason: refusal }, 'The store could not be written into a new directory')
+  }
+
+  private async ask(): Promise<Answers | null> {
+    const pipeline = this.options.redis().pipeline()
+    pipeline.call('INFO', 'server', 'memory', 'persistence')
+    pipeline.call('CONFIG', 'GET', ...DURABLE_SETTINGS)
+    pipeline.hmget(CONF_KEY, 'id', 'content')
+    const answers = await pipeline.exec().catch(() => null)
+    if (answers === null || answers.some(([error]) => error !== null)) return null
+    const [info, settings, conf] = answers.map(([, value]) => value) as [string, string[], (string | null)[]]
+    return { info, settings, id: conf[0] ?? null, contentId: conf[1] ?? null }
+  }
+
+  private noteFill(info: string): void {
+    const { log, fullShare = FULL_SHARE } = this.options
+    const before = this.share
+    this.share = fillOf(info)
+    const { share } = this
+    if (share >= fullShare && before < fullShare) log.warn({ share }, 'Store is nearly full: new mail is refused')
+    if (share < fullShare && before >= fullShare) log.info({ share }, 'Store has room again')
+  }
+
+  /** Finds the directory of a store that is another's, where it is on this machine and this user may look at it. */
+  private async locate(info: string): Promise<void> {
+    const processId = /^process_id:(\d+)/m.exec(info)?.[1] ?? ''
+    if (this.located?.processId === processId) return
+    const answer = (await this.options.redis().call('CONFIG', 'GET', ...LOCATED_SETTINGS)) as string[]
+    const value = (name: string): string => answer[answer.indexOf(name) + 1] ?? ''
+    const [path, directory, file] = LOCATED_SETTINGS.map(value) as [string, string, string]
+    const isHere = worksIn(processId, path)
+    const options = { path, processId: () => Number(processId), isOwn: false, names: { directory, file } }
+    this.located = { processId, directory: isHere ? new StoreDirectory(options) : null }
+  }
+
+  private note(fault: string | null): void {
+    const { log, onFault } = this.options
+    if (fault === this.fault) return
+    const before = this.fault
+    this.fault = fault
+    if (fault === null) log.warn({}, 'The store keeps what it takes again')
+    else log.error({ reason: fault }, 'The store does not keep what it takes: everything is refused')
+    if ((before === null) !== (fault === null)) onFault?.(fault !== null)
+  }
+}
+
+/** What the operator is told of a directory. */
+function sentenceOf({ kind, sentence }: DirectoryFault, isOwn: boolean): string {
+  if (kind === 'moved') return sentence
+  if (kind === 'deleted' && isOwn) return `${sentence}: all that Redis holds is written into it anew`
+  if (isOwn) return `${sentence}: ${WRITES_ANEW}`
+  if (kind === 'damaged')
+    return `${sentence}: run BGREWRITEAOF, and Redis writes what it holds into new files; mail is taken again after that`
+  return (
+    `${sentence}, and what Redis holds is in memory alone: do not stop it, copy it with redis-cli --rdb <file> to another ` +
+    'disk, then make the directory again and start Redis on the copy'
+  )
+}
+
+function worksIn(processId: string, path: string): boolean {
+  try {
+    if (!/^(redis|valkey)/.test(readFileSync(`/proc/${processId}/comm`, 'utf8'))) return false
+    const [here, there] = [statSync(`/proc/${processId}/cwd`), statSync(path)]
+    return here.dev === there.dev && here.ino === there.ino
+  } catch {
+    return false
+  }
+}
+
+function messageOf(error: Error): string {
+  return error.message
+}

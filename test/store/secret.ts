@@ -1,0 +1,97 @@
+/** secret - where the installation's secret comes from, which of two wins, and what is said where none is right. */
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import t from 'tap'
+import { findSecret } from '../../src/store/secret.ts'
+import { spawnNode } from '../support/machine/node.ts'
+import { ROOT } from '../support/machine/root.ts'
+
+const folders: string[] = []
+t.teardown(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+})
+
+function makeFolder(files: Readonly<Record<string, string>> = {}): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sendwright-secret-'))
+  folders.push(folder)
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), `${text}\n`)
+  return folder
+}
+
+const textOf = (folder: string, name: string): string => readFileSync(join(folder, name), 'utf8').trim()
+
+interface Asked {
+  readonly secretKey?: string
+  readonly confirmed?: string
+  readonly mayMake?: boolean
+}
+
+/** Of a secret the tests' store keeps its upper case. */
+function find(dataDir: string, { secretKey, confirmed, mayMake = true }: Asked = {}): string {
+  const checkOf = (secret: string): string => secret.toUpperCase()
+  return findSecret({ dataDir, secretKey: secretKey ?? null, confirmed: confirmed ?? null, checkOf, mayMake })
+}
+
+t.test('secret: made once, for its owner only, and not at all where one is set', async (t) => {
+  const dataDir = join(makeFolder(), 'data')
+  t.equal(find(dataDir, { secretKey: 'set' }), 'set')
+  t.equal(existsSync(dataDir), false)
+  const secret = find(dataDir)
+  t.ok(secret.length >= 32)
+  t.equal(find(dataDir), secret)
+  t.equal(statSync(join(dataDir, 'secret-key')).mode & 0o777, 0o600)
+  t.equal(statSync(dataDir).mode & 0o777, 0o700)
+})
+
+t.test('secret: of two files the one that the store confirms wins, and none is removed', async (t) => {
+  const both = { 'secret-key': 'one', 'cluster-secret': 'two' }
+  const second = makeFolder(both)
+  t.equal(find(second, { confirmed: 'TWO' }), 'two')
+  t.equal(textOf(second, 'secret-key'), 'two')
+  t.same(readdirSync(second).sort(), ['cluster-secret.unused', 'secret-key', 'secret-key.unused'])
+  t.equal(textOf(second, 'secret-key.unused'), 'one')
+  t.equal(find(second, { confirmed: 'TWO' }), 'two', 'and again')
+  const first = makeFolder(both)
+  t.equal(find(first, { confirmed: 'ONE' }), 'one')
+  t.same(readdirSync(first).sort(), ['cluster-secret.unused', 'secret-key'])
+  const former = makeFolder({ 'cluster-secret': 'two' })
+  t.equal(find(former, { confirmed: 'TWO', mayMake: false }), 'two')
+  t.equal(textOf(former, 'secret-key'), 'two')
+})
+
+t.test('secret: missing is told from wrong, and nothing is made or changed', async (t) => {
+  const empty = makeFolder()
+  t.throws(() => find(empty, { confirmed: 'ONE' }), /secret of this store is missing: .*secret-key is not there/)
+  t.throws(() => find(empty, { mayMake: false }), /SECRET_KEY is required with REDIS_URL/)
+  t.same(readdirSync(empty), [])
+  const wrong = makeFolder({ 'secret-key': 'other' })
+  t.throws(
+    () => find(wrong, { confirmed: 'ONE' }),
+    /secret in .*secret-key is not the one that this store was made with/,
+  )
+  t.throws(() => find(wrong, { confirmed: 'ONE', secretKey: 'set' }), /^SECRET_KEY is not the one|SECRET_KEY is not/)
+  t.same(readdirSync(wrong), ['secret-key'])
+})
+
+t.test('secret: several processes that start at once on one directory take one secret', async (t) => {
+  const dataDir = makeFolder()
+  const start = join(makeFolder(), 'start')
+  // All wait for the same moment, so that none finds the file of another.
+  const code = `
+    const { existsSync } = await import('node:fs')
+    const { findSecret } = await import(${JSON.stringify(join(ROOT, 'build/src/store/secret.js'))})
+    console.log('ready')
+    while (!existsSync(${JSON.stringify(start)}));
+    const checkOf = (secret) => secret
+    console.log(findSecret({ dataDir: ${JSON.stringify(dataDir)}, secretKey: null, confirmed: null, checkOf, mayMake: true }))
+  `
+  const children = Array.from({ length: 4 }, () => spawnNode(['--input-type=module', '-e', code]))
+  const said = children.map((child) => createInterface({ input: child.stdout })[Symbol.asyncIterator]())
+  for (const lines of said) t.equal((await lines.next()).value, 'ready')
+  writeFileSync(start, '')
+  const secrets = await Promise.all(said.map(async (lines) => (await lines.next()).value))
+  t.same(new Set(secrets), new Set([readFileSync(join(dataDir, 'secret-key'), 'utf8').trim()]))
+  t.same(readdirSync(dataDir), ['secret-key'], 'and leave nothing else')
+})

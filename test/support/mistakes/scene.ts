@@ -1,0 +1,265 @@
+/**
+ * mistake - a data directory, the service in real processes on it, clients whose every 200 is on disk before they go on, and
+ * what an operator or a machine may do to it: the rig of test/mistakes.
+ *
+ * A case starts the service (`start`, `cluster`), lets clients send (`load`), makes its mistake, and asks for what is left:
+ * `lost` of what was acknowledged, `redisProcesses` in the directory, `said` by the processes.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import type { Test } from 'tap'
+import type { FirstRun } from '../../../src/service/first-start.ts'
+import { openLedgerFile, readLedgerFile } from '../../chaos/ledger-file.ts'
+import { type Ledger, startLoad } from '../clients/ledger.ts'
+import { messagesLogged } from '../clients/settle.ts'
+import { freePort, freePorts } from '../machine/port.ts'
+import { ROOT } from '../machine/root.ts'
+import { until } from '../machine/until.ts'
+import { raiseLimits } from '../service/crash-scene.ts'
+
+const WAIT_MS = 60_000
+const SAID_CHARS_MAX = 200_000
+const CLIENTS = 8
+const MAIN = join(ROOT, 'build', 'src', 'cli', 'main.js')
+
+/** A process of the service, or of several (`npm run cluster`). */
+export interface Started {
+  readonly pid: number
+  readonly operatorPort: number
+  readonly exited: Promise<number | null>
+  isRunning(): boolean
+  /** What it has printed. */
+  said(): string
+  kill(signal: NodeJS.Signals): Promise<number | null>
+}
+
+/** Clients that send all the while. */
+export interface Sending {
+  /** 200s until now. */
+  readonly acknowledged: number
+  /** Moment of the last 200, by `performance.now()`. */
+  readonly lastAtMs: number
+  passes(count: number): Promise<void>
+  /** Begins no more messages; resolves when each has its 200. */
+  end(): Promise<Ledger>
+}
+
+export interface StartOptions {
+  readonly settings?: Readonly<Record<string, string>>
+  /** Waits until it answers that it is ready. True by default. */
+  readonly ready?: boolean
+  /** Another user than this one runs it. */
+  readonly uid?: number
+}
+
+export class Scene {
+  readonly top: string
+  readonly dataDir: string
+  readonly ledgerPath: string
+  readonly settings: Record<string, string>
+  private readonly started: ChildProcess[] = []
+  private raised = false
+
+  private constructor(settings: Record<string, string>, top: string) {
+    this.top = top
+    this.dataDir = settings.DATA_DIR as string
+    this.ledgerPath = join(top, 'ledger')
+    this.settings = settings
+  }
+
+  /** A directory of its own, ports, nothing running. It is cleared away with the test. */
+  static async make(t: Test, settings: Readonly<Record<string, string>> = {}): Promise<Scene> {
+    const top = realpathSync(mkdtempSync(join(process.env.STORES_DIR ?? tmpdir(), 'sendwright-mistake-')))
+    const scene = new Scene(
+      {
+        DATA_DIR: join(top, 'data'),
+        HTTP_PORT: String(await freePort()),
+        OPERATOR_PORT: String(await freePort()),
+        REDIS_PORT: String(await freePort()),
+        MX_PORT: '0',
+        EDGE_RATE: '0',
+        LOG_LEVEL: 'info',
+        ...settings,
+      },
+      top,
+    )
+    t.teardown(() => scene.clear())
+    return scene
+  }
+
+  get socketPath(): string {
+    return join(this.dataDir, 'redis.sock')
+  }
+
+  get firstRun(): FirstRun {
+    return JSON.parse(readFileSync(join(this.dataDir, 'first-run.json'), 'utf8')) as FirstRun
+  }
+
+  /** `sendwright start`, by itself on the directory. */
+  async start(options: StartOptions = {}): Promise<Started> {
+    return await this.run([process.execPath, MAIN, 'start'], options)
+  }
+
+  /** `npm run cluster` with these counts, such as `redis=1`, `all=1`. */
+  async cluster(counts: readonly string[], options: StartOptions = {}): Promise<Started> {
+    const port = String(await freePorts(counts.length))
+    const settings = { PORT: port, ...options.settings }
+    return await this.run([process.execPath, join(ROOT, 'procfile.mjs'), ...counts], { ...options, settings })
+  }
+
+  /** Clients that send on the first account's test server, each 200 fsynced into the ledger. */
+  async load(started: Started): Promise<Sending> {
+    const path = join(this.dataDir, 'first-run.json')
+    await until(() => existsSync(path), WAIT_MS)
+    const { firstRun } = this
+    if (!this.raised) await raiseLimits(started.operatorPort, firstRun)
+    this.raised = true
+    const file = await openLedgerFile(this.ledgerPath)
+    const seen = { acknowledged: 0, lastAtMs: 0 }
+    const load = startLoad({
+      port: Number(this.settings.HTTP_PORT),
+      token: firstRun.testServer.token,
+      clients: CLIENTS,
+      recipient: (n) => `person${n % 100}@example.com`,
+      accepted(message) {
+        seen.acknowledged += 1
+        seen.lastAtMs = performance.now()
+        return file.note(message)
+      },
+    })
+    return {
+      get acknowledged() {
+        return seen.acknowledged
+      },
+      get lastAtMs() {
+        return seen.lastAtMs
+      },
+      passes: (count) => load.passes(count),
+      async end() {
+        const ledger = await load.end()
+        await file.close()
+        return ledger
+      },
+    }
+  }
+
+  /** A connection to the store. */
+  store(): Redis {
+    return new Redis({ path: this.socketPath })
+  }
+
+  /** Of the ledger's messages those that the store does not hold, and how many there are. */
+  async lost(): Promise<{ acknowledged: number; lost: number }> {
+    const redis = this.store()
+    try {
+      const logged = await messagesLogged(redis)
+      const ids = new Set((await readLedgerFile(this.ledgerPath)).map(({ messageId }) => messageId))
+      return { acknowledged: ids.size, lost: [...ids].filter((id) => !logged.has(id)).length }
+    } finally {
+      redis.disconnect()
+    }
+  }
+
+  /** Ids of the redis processes that work in the directory, or did before it was deleted. */
+  redisProcesses(): number[] {
+    return redisIn(this.dataDir)
+  }
+
+  async clear(): Promise<void> {
+    for (const child of this.started) if (child.exitCode === null) child.kill('SIGKILL')
+    await Promise.all(
+      this.started.map((child) => child.exitCode === null && child.signalCode === null && once(child, 'exit')),
+    )
+    await until(() => {
+      const left = redisIn(this.top)
+      for (const pid of left) endProcess(pid)
+      return left.length === 0
+    }, WAIT_MS)
+    rmSync(this.top, { recursive: true, force: true, maxRetries: 5 })
+  }
+
+  private async run(command: readonly string[], { settings = {}, ready = true, uid }: StartOptions): Promise<Started> {
+    const env = { ...bareEnvironment(), ...this.settings, ...settings }
+    // The runner puts its loader into NODE_OPTIONS of every child; a group of its own ends with its own signals.
+    const child = spawn('/usr/bin/env', ['-u', 'NODE_OPTIONS', ...command], {
+      cwd: this.top,
+      env,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      ...(uid !== undefined && { uid, gid: uid }),
+    })
+    this.started.push(child)
+    let said = ''
+    for (const output of [child.stdout, child.stderr])
+      output.on('data', (piece: Buffer) => (said = (said + piece).slice(-SAID_CHARS_MAX)))
+    const exited = once(child, 'close').then(([code]) => code as number | null)
+    const isRunning = (): boolean => child.exitCode === null && child.signalCode === null
+    const operatorPort = Number(env.OPERATOR_PORT)
+    const one: Started = {
+      pid: child.pid as number,
+      operatorPort,
+      exited,
+      isRunning,
+      said: () => said,
+      kill(signal) {
+        if (isRunning()) child.kill(signal)
+        return exited
+      },
+    }
+    if (ready)
+      await until(async () => {
+        if (!isRunning()) throw new Error(`It ended: ${said}`)
+        return (await readiness(operatorPort)) === 200
+      }, WAIT_MS)
+    return one
+  }
+}
+
+/** Status of /readyz; 0 where nobody answers. */
+export async function readiness(operatorPort: number): Promise<number> {
+  const url = `http://127.0.0.1:${operatorPort}/readyz`
+  const answer = await fetch(url, { headers: { connection: 'close' } }).catch(() => null)
+  await answer?.text().catch(() => '')
+  return answer?.status ?? 0
+}
+
+/** Resolves when a process has said what `pattern` matches. */
+export async function hears(started: Started, pattern: RegExp): Promise<string> {
+  const found = await until(() => pattern.exec(started.said()), WAIT_MS).catch(() => {
+    throw new Error(`Never said: ${pattern}\n${started.said().slice(-3000)}`)
+  })
+  return found[0]
+}
+
+/** Without what a caller's shell may have set for the service itself. */
+function bareEnvironment(): Record<string, string> {
+  const { PATH = '', HOME = '/' } = process.env
+  return { PATH, HOME }
+}
+
+function redisIn(directory: string): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => {
+      try {
+        if (!/^(redis|valkey)-server/.test(readFileSync(`/proc/${pid}/comm`, 'utf8'))) return false
+        const at = readlinkSync(`/proc/${pid}/cwd`)
+        return at === directory || at.startsWith(`${directory}/`) || at === `${directory} (deleted)`
+      } catch {
+        return false // It ended between the listing and the look.
+      }
+    })
+}
+
+function endProcess(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // It has just ended.
+  }
+}

@@ -1,0 +1,124 @@
+/**
+ * two-ways - a store that is started in two ways on one directory, `npm start` and `npm run cluster`, one after the other, both at
+ * once, ended and killed, under load: at every moment there is one redis-server in the directory, and nothing is lost.
+ */
+import { readFileSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
+import { freePort } from '../machine/port.ts'
+import { until } from '../machine/until.ts'
+import { readiness, type Scene, type Sending, type Started } from './scene.ts'
+
+const LOOK_MS = 10
+const WAIT_MS = 60_000
+const MESSAGES = 30
+
+export interface TwoWays {
+  readonly rounds: number
+  /** The most redis processes that were seen in the directory at one moment. */
+  readonly mostAtOnce: number
+  readonly acknowledged: number
+  readonly lost: number
+  /** Starts with another secret, and how many of them were refused with the sentence. */
+  readonly strangers: number
+  readonly refused: number
+}
+
+/** Runs so many rounds. `random` answers numbers in [0, 1). */
+export async function playTwoWays(
+  scene: Scene,
+  { rounds, random, uid }: { rounds: number; random: () => number; uid?: number },
+): Promise<TwoWays> {
+  const watched = watchProcesses(scene)
+  const other = { HTTP_PORT: String(await freePort()), OPERATOR_PORT: String(await freePort()) }
+  const user = uid === undefined ? {} : { uid }
+  const ways = {
+    cluster: () => scene.cluster(['redis=1', 'all=1'], { ...user, ready: false }),
+    start: () => scene.start({ ...user, settings: other, ready: false }),
+  }
+  const counts = { strangers: 0, refused: 0 }
+  let load: Sending | null = null
+  for (let round = 0; round < rounds; round += 1) {
+    const order = random() < 0.5 ? (['cluster', 'start'] as const) : (['start', 'cluster'] as const)
+    const first = await ways[order[0]]()
+    if (random() < 0.5) await isReady(order[0] === 'cluster' ? scene.settings : other, first)
+    const second = await ways[order[1]]()
+    const [cluster] = order[0] === 'cluster' ? [first, second] : [second, first]
+    await isReady(scene.settings, cluster as Started)
+    await isReady(other, order[0] === 'cluster' ? second : first)
+    load ??= await scene.load(cluster as Started)
+    await load.passes(MESSAGES)
+    const stranger = await scene.start({
+      ...user,
+      settings: {
+        ...other,
+        HTTP_PORT: String(await freePort()),
+        OPERATOR_PORT: String(await freePort()),
+        SECRET_KEY: 'x'.repeat(40),
+      },
+      ready: false,
+    })
+    counts.strangers += 1
+    if (
+      (await stranger.exited) === 1 &&
+      /SECRET_KEY is not the one that this store was made with/.test(stranger.said())
+    )
+      counts.refused += 1
+    // One of the two is ended or killed, the other goes on with the one redis; then that one too.
+    const [victim, survivor] = random() < 0.5 ? [first, second] : [second, first]
+    await endAll(victim, random() < 0.5 ? 'SIGKILL' : 'SIGTERM')
+    if (survivor === cluster) await load.passes(MESSAGES)
+    await endAll(survivor, random() < 0.3 ? 'SIGKILL' : 'SIGTERM')
+  }
+  const last = await scene.cluster(['redis=1', 'all=1'], user)
+  await load?.end()
+  const { acknowledged, lost } = await scene.lost()
+  await endAll(last, 'SIGTERM')
+  return { rounds, mostAtOnce: watched.end(), acknowledged, lost, ...counts }
+}
+
+async function isReady({ OPERATOR_PORT }: Readonly<Record<string, string>>, started: Started): Promise<void> {
+  await until(async () => {
+    if (!started.isRunning()) throw new Error(`It ended: ${started.said()}`)
+    return (await readiness(Number(OPERATOR_PORT))) === 200
+  }, WAIT_MS)
+}
+
+/** Ends a process; killed, what it started goes too, but for the redis, which survives. */
+async function endAll(started: Started, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+  const children = signal === 'SIGKILL' ? childrenOf(started.pid) : []
+  await started.kill(signal)
+  for (const pid of children) {
+    try {
+      process.kill(pid, 'SIGKILL')
+    } catch {
+      // It went with its parent.
+    }
+  }
+}
+
+function childrenOf(pid: number): number[] {
+  try {
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number)
+  } catch {
+    return []
+  }
+}
+
+/** Looks again and again how many redis processes there are. */
+function watchProcesses(scene: Scene): { end(): number } {
+  let most = 0
+  let isEnded = false
+  const look = async (): Promise<void> => {
+    while (!isEnded) {
+      most = Math.max(most, scene.redisProcesses().length)
+      await pause(LOOK_MS)
+    }
+  }
+  void look()
+  return {
+    end() {
+      isEnded = true
+      return most
+    },
+  }
+}
