@@ -38,7 +38,7 @@ function anyOf(...alternatives: string[]): RegExp {
 
 /** `\b` knows only ASCII letters: words of other scripts stand alone. */
 const UNKNOWN_RECIPIENT = anyOf(
-  '(user|recipient|mailbox|address|addressee|account|alias)( is| name)? (unknown|unrecognized|invalid|not (found|known|exist|valid|present))',
+  '(user|recipient|mailbox|address|addressee|account|alias|@[\\])]?)( is| name)? (unknown|unrecognized|invalid|not (found|known|exist|valid|present))',
   '(user|recipient|mailbox|address|account|person)( \\S{1,64}| \\(@\\))? (unknown|not (found|known|exist)|unallocated)',
   'unknown (or illegal )?(alias|user|recipient|mailbox|address|account|local part)',
   "(no|not?) such (a )?(user|mailbox|recipient|address|account|person|customer)|no mail[- ]?box|isn't a valid",
@@ -125,7 +125,7 @@ const PROTOCOL = anyOf(
 /** The way to the recipient, and the system that takes its mail. */
 const SYSTEM = anyOf(
   '\\bloop(s|ed|ing)?\\b|hop count|too many hops|no route|(not |un)reachable|unrouteable|resolve route|could not connect|\\bconnections?\\b|service not (active|available)|incorrectly configured|insufficient|\\bresources?\\b|replicated|journal|(in|out)bounds? disabled|ambiguous|per transaction|storedriver|name server (reply|fail|error)|did not respond|no answer',
-  '(internal|config(uration)?|system|local|server|disk|database|ldap|write|read(ing)?) (server )?(error|fault|problem|failure)|error in processing|error while|while being processed|misconfigur|could not load|system call|transaction failed|create user output|permanent error',
+  '(internal|config(uration)?|system|local|server|disk|database|ldap|write|read(ing)?) (server )?(error|fault|problem|failure)|unknown (error|reason|problem)|error in processing|error while|while being processed|misconfigur|could not load|system call|transaction failed|create user output|permanent error',
   '\\b(delivery|message|queue)\\b.{0,40}\\b(expired|queued?)\\b|expired after|time expired|giving up|numerous attempts|multiple retries|failing for|has been delayed|attempts will continue|not been collected|queue period|could not be delivered for more than|low priority',
 )
 
@@ -251,9 +251,7 @@ export const RULES: readonly Rule[] = [
   { classification: 'InactiveMailbox', text: /\b5\.2\.1\b|\b5\.7\.13\b|\b5\.1\.6\b/i, hard: true },
   {
     classification: 'InvalidRecipient',
-    text: /^55[013]( 5\.[10]\.\d+)?( .*\b(unknown|(mailbox|user|recipient|address) (is )?unavailable|no such|not found|not exist|invalid (user|recipient|mailbox|address)).*)?$/i,
-    // Of a domain or a look-up it says nothing about the recipient.
-    not: /\b(domain|dns)\b/i,
+    text: /^55[013]( 5\.[10]\.\d+)?$/,
     phases: ['rcpt'],
     hard: true,
   },
