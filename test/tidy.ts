@@ -49,6 +49,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['src/actors/order'],
   ['src/state/message', 'src/state/webhook'],
   ['src/state'],
+  ['src/mail/authenticate'],
   ['src/mail/compose', 'src/mail/mime', 'src/mail/report'],
   ['src/mail'],
   ['schemas'],

@@ -57,7 +57,7 @@ async function verdicts(message: string): Promise<string[]> {
   dns.setServers([zone.server])
   const resolver = (name: string, type: string) => dns.resolve(name, type) as Promise<string[] | string[][]>
   const { results } = await dkimVerify(Buffer.from(message, 'latin1'), { resolver })
-  return results.map((one: { signingDomain: string; status: { result: string } }) => {
+  return results.map((one: { signingDomain?: string; status: { result: string } }) => {
     return `${one.signingDomain}: ${one.status.result}`
   })
 }

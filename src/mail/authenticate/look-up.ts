@@ -1,0 +1,37 @@
+/**
+ * look-up - the questions to the DNS that judging a mail asks, handed in by whoever has a resolver and a budget.
+ *
+ * Answers are those of `node:dns`: a promise of records, rejected with an error whose `code` is ENOTFOUND for a name that
+ * is not there, ENODATA for one without such records, anything else where the DNS could not tell.
+ */
+
+/** Asks for the records of a type. TXT records are lists of strings, MX `{exchange, priority}`, all others strings. */
+export type LookUp = (name: string, type: string) => Promise<unknown[]>
+
+const NO_RECORD: ReadonlySet<string> = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME'])
+
+/** A look-up that remembers the names about which the DNS could not tell. */
+export interface WatchedLookUp {
+  readonly lookUp: LookUp
+  /** In lower case, without a final dot. */
+  readonly failed: ReadonlySet<string>
+}
+
+/** Watches a look-up. */
+export function watchLookUp(lookUp: LookUp): WatchedLookUp {
+  const failed = new Set<string>()
+  const watched: LookUp = async (name, type) => {
+    try {
+      return await lookUp(name, type)
+    } catch (error) {
+      if (!NO_RECORD.has(String((error as { code?: unknown }).code))) failed.add(plainName(name))
+      throw error
+    }
+  }
+  return { lookUp: watched, failed }
+}
+
+/** A name as `failed` holds it. */
+export function plainName(name: string): string {
+  return name.toLowerCase().replace(/\.$/, '')
+}
