@@ -94,6 +94,7 @@ export const REFUSALS = [
   row('server_exists', 409, 'Server of that name exists already', { serverId: UUID }),
   row('domain_exists', 409, 'Domain exists already in this account', { domainId: UUID }),
   row('server_limit', 409, 'Account holds all the servers it may', { max: COUNT }),
+  row('feed_limit', 409, 'As many feeds of events are open as may be', { max: COUNT }),
   row('server_in_use', 409, 'Server has an open broadcast'),
   row('account_not_pending', 409, 'Account is not pending'),
   row('account_closed', 409, 'Account is closed'),

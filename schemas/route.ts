@@ -38,11 +38,15 @@ export interface Route {
   readonly bodyBytesMax: number
   /** True where Idempotency-Key is honoured. */
   readonly isIdempotent: boolean
+  /** True where Last-Event-ID is: a feed goes on after the event of that id. */
+  readonly takesLastEventId: boolean
   /** Codes that it refuses with beside those of every route like it. */
   readonly refusals: readonly RefusalCode[]
 }
 
-type Rest = Partial<Pick<Route, 'listener' | 'keys' | 'body' | 'query' | 'isIdempotent' | 'refusals'>> &
+type Rest = Partial<
+  Pick<Route, 'listener' | 'keys' | 'body' | 'query' | 'isIdempotent' | 'takesLastEventId' | 'refusals'>
+> &
   Pick<Route, 'success'>
 
 /** A row; what it leaves out is a public route of a server key without body and query. */
@@ -57,6 +61,7 @@ export function route(name: string, method: Method, path: string, rest: Rest): R
     query: null,
     bodyBytesMax: BODY_BYTES_MAX,
     isIdempotent: false,
+    takesLastEventId: false,
     refusals: [],
     ...rest,
   }

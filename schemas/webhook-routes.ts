@@ -1,7 +1,7 @@
 /**
- * webhook-routes - the rows of webhooks and their deliveries
+ * webhook-routes - the rows of webhooks and their deliveries, and of the feed of events
  *
- * Spec route.table, webhook.create, webhook.deliveries
+ * Spec route.table, webhook.create, webhook.deliveries, event.feed
  */
 
 import { PAGE_QUERY } from './domain.ts'
@@ -22,6 +22,11 @@ import {
 } from './webhook.ts'
 
 export const WEBHOOK_ROUTES = {
+  listenToEvents: route('listenToEvents', 'GET', '/v1/events', {
+    success: { status: 200, body: null, media: 'text/event-stream' },
+    takesLastEventId: true,
+    refusals: ['content_expired', 'feed_limit'],
+  }),
   createWebhook: route('createWebhook', 'POST', '/v1/webhooks', {
     body: WEBHOOK_BODY,
     success: { status: 201, body: WEBHOOK_CREATED },

@@ -95,6 +95,7 @@ const INFO: Readonly<Record<Route['listener'], Fields>> = {
   },
 }
 const EVENT_STREAM = 'text/event-stream'
+const GO_ON = 'Goes on after the event of that id, where all since then is kept'
 const REQUEST_ID = { description: 'Names this request in the log', schema: UUID }
 const SECONDS = { type: 'integer', minimum: 1 }
 
@@ -160,7 +161,7 @@ function operationOf(route: Route): Json {
   }
 }
 
-function parametersOf({ path, query, isIdempotent }: Route): Json[] {
+function parametersOf({ path, query, isIdempotent, takesLastEventId }: Route): Json[] {
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
     ...{ name, in: 'path', required: true },
     schema: schemaOf(UUID),
@@ -172,7 +173,9 @@ function parametersOf({ path, query, isIdempotent }: Route): Json[] {
   }))
   const key = { type: 'string', minLength: 1, maxLength: IDEMPOTENCY_KEY_CHARS_MAX, pattern: '^[\\x20-\\x7e]+$' }
   const description = 'The same key with the same request brings the first accepted answer again, for 24 hours'
-  const inHeader = isIdempotent ? [{ name: 'Idempotency-Key', in: 'header', description, schema: key }] : []
+  const inHeader: Json[] = isIdempotent ? [{ name: 'Idempotency-Key', in: 'header', description, schema: key }] : []
+  if (takesLastEventId)
+    inHeader.push({ name: 'Last-Event-ID', in: 'header', description: GO_ON, schema: { type: 'string' } })
   return [...inPath, ...inQuery, ...inHeader]
 }
 

@@ -14,6 +14,7 @@ export const SUMMARIES: Readonly<Record<RouteName, string>> = {
   readServer: 'Read the server of the key: its limits and the domains that it may send from',
   searchMessages: 'Search the messages of the server by recipient, sender, tag, metadata, status or time',
   readMessage: 'Read one message with its recipients, its events and its content while that is kept',
+  listenToEvents: 'Hear every event of the server from now on, as server-sent events',
   listStreams: 'List the streams of the server',
   createStream: 'Make a stream',
   readStream: 'Read one stream',

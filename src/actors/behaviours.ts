@@ -33,7 +33,7 @@ import { liftSuppression } from './suppression/lift-suppression.ts'
 import { BACKLOG_TIMER } from './webhook/announce.ts'
 import { trimBacklog } from './webhook/backlog.ts'
 import { createWebhook } from './webhook/create.ts'
-import { listen } from './webhook/listen.ts'
+import { forgetHeard, HEARD_TIMER, listen } from './webhook/listen.ts'
 import { DROP_TIMER, drop, removeWebhook } from './webhook/remove.ts'
 import { example, replay, replayDead } from './webhook/replay.ts'
 import { addSecret, removeSecret } from './webhook/secrets.ts'
@@ -88,6 +88,7 @@ export const BEHAVIOURS: Omit<Behaviours, 'lanes'> = {
     [PEOPLE_TIMER]: people,
     [RELEASE_TIMER]: release,
     [RETIRE_TIMER]: retire,
+    [HEARD_TIMER]: forgetHeard,
     [CHECK_TIMER]: checkTimer,
   },
 }

@@ -1,9 +1,9 @@
-/** account - `sendwright account create|list|approve|pause|resume|close`: accounts, by the operator. */
+/** account - `sendwright account ...`: accounts by the operator; `show` without an id the account of the key. */
 import type { Command } from 'commander'
-import type { Account } from '../../schemas/account.ts'
-import { type ClientOptions, makeClient } from './client.ts'
-import { collect, parseInteger, withNote, withOperatorOptions } from './options.ts'
-import { readAll } from './pages.ts'
+import type { Account, AccountDetail } from '../../schemas/account.ts'
+import { type ClientOptions, makeClient, readAll } from './client.ts'
+import { collect, orNull, parseInteger, parseIntegerOrNone, withNote, withOperatorOptions } from './options.ts'
+import { type Ended, formatFields, print } from './print.ts'
 import { formatTable } from './table.ts'
 
 const PATH = '/v1/operator/accounts'
@@ -13,7 +13,7 @@ interface ActOptions extends ClientOptions {
 }
 
 /** Adds the commands. `ended` hears the exit code of the one that ran. */
-export function addAccountCommands(program: Command, ended: (code: number) => void): void {
+export function addAccountCommands(program: Command, ended: Ended): void {
   const account = program.command('account').description('accounts, on the operator listener')
   withNote(account.command('create <name>'))
     .description('make an account, without server and key, and print its id')
@@ -24,43 +24,109 @@ export function addAccountCommands(program: Command, ended: (code: number) => vo
   withOperatorOptions(account.command('list'))
     .description('list all accounts, newest first')
     .action(async (options) => ended(await listAccounts(options)))
+  withOperatorOptions(account.command('show [accountId]'))
+    .description('print an account with its last 24 hours; without an id the account of an account key')
+    .action(async (id, options) => ended(await showAccount(id, options)))
+  addLimitsCommand(account, ended)
   withNote(account.command('approve <accountId>'))
     .description('let a pending account send live mail')
     .requiredOption('--monthly-cap <emails>', 'emails a month that were approved', parseInteger)
     .option('--per-minute <emails>', 'emails a minute', parseInteger)
     .action(async (id, { monthlyCap, perMinute: perMinuteLimit, ...options }) =>
-      ended(await act(options, at(id, 'approve'), { monthlyCap, perMinuteLimit })),
+      ended(await act(options, at(id, '/approve'), { monthlyCap, perMinuteLimit })),
     )
   withNote(account.command('pause <accountId>'))
     .description('refuse new mail; what was accepted waits until the account is resumed')
     .option('--no-hold', 'let accepted mail go out')
-    .action(async (id, { hold, ...options }) => ended(await act(options, at(id, 'pause'), { hold })))
+    .action(async (id, { hold, ...options }) => ended(await act(options, at(id, '/pause'), { hold })))
   withNote(account.command('resume <accountId>'))
     .description('take mail again, and let go what waits')
-    .action(async (id, options) => ended(await act(options, at(id, 'resume'), {})))
+    .action(async (id, options) => ended(await act(options, at(id, '/resume'), {})))
   withNote(account.command('close <accountId>'))
     .description('close an account for good; accepted mail is still delivered')
-    .action(async (id, options) => ended(await act(options, at(id, 'close'), {})))
+    .action(async (id, options) => ended(await act(options, at(id, '/close'), {})))
+}
+
+function addLimitsCommand(account: Command, ended: Ended): void {
+  withNote(account.command('limits <accountId>'))
+    .description("print an account's limits, or change those that are given")
+    .option('--monthly <emails>', 'live emails a month; above what was approved, so is that', parseInteger)
+    .option('--per-minute <emails>', 'live emails a minute', parseInteger)
+    .option(
+      '--highest <emails>',
+      'the highest cap that it may set; none: ten times what was approved',
+      parseIntegerOrNone,
+    )
+    .option('--test-monthly <emails>', 'emails a month of all its test servers', parseInteger)
+    .option('--test-per-minute <emails>', 'emails a minute of all its test servers', parseInteger)
+    .option('--inbound-per-minute <mails>', 'received mails a minute', parseInteger)
+    .option('--servers <n>', 'servers that it may have', parseInteger)
+    .option('--subscription <on|off>', 'whether it has one, for BILLING=on')
+    .action(async (id, options) => ended(await limits(id, options)))
+}
+
+interface LimitsOptions extends ActOptions {
+  monthly?: number
+  perMinute?: number
+  highest?: number | 'none'
+  testMonthly?: number
+  testPerMinute?: number
+  inboundPerMinute?: number
+  servers?: number
+  subscription?: string
+}
+
+async function limits(id: string, { note, ...options }: LimitsOptions): Promise<number> {
+  const client = makeClient(options, 'operator')
+  const { monthly, perMinute, highest, testMonthly, testPerMinute, inboundPerMinute, servers, subscription } = options
+  const wanted = {
+    monthlyCap: monthly,
+    perMinuteLimit: perMinute,
+    highestCap: orNull(highest),
+    testMonthlyCap: testMonthly,
+    testPerMinuteLimit: testPerMinute,
+    inboundPerMinuteLimit: inboundPerMinute,
+    serverLimit: servers,
+    subscriptionActive: subscription === undefined ? undefined : subscription === 'on',
+  }
+  const before = await client.get<Account>(`${PATH}${at(id)}`)
+  const isChange = Object.values(wanted).some((value) => value !== undefined)
+  const approvedCap = monthly !== undefined && monthly > before.approvedCap ? monthly : undefined
+  const account = isChange ? await client.patch<Account>(`${PATH}${at(id)}`, { ...wanted, approvedCap, note }) : before
+  return print(options, account, formatLimits)
+}
+
+function formatLimits({ limits: entries, approvedCap, highestCap, serverLimit }: Account): string {
+  const rows = entries.map(({ scope, period, limit, used, resetsAt }) => [
+    `${scope}, a ${period}`,
+    String(limit),
+    String(used),
+    resetsAt,
+  ])
+  const rest = `Approved: ${approvedCap} a month, highest cap: ${highestCap ?? 10 * approvedCap}, servers: ${serverLimit}`
+  return `${formatTable(['limit', 'emails', 'used', 'resets'], rows)}\n${rest}`
+}
+
+async function showAccount(id: string | undefined, options: ClientOptions): Promise<number> {
+  if (id !== undefined)
+    return print(options, await makeClient(options, 'operator').get<AccountDetail>(`${PATH}${at(id)}`), formatFields)
+  return print(options, await makeClient(options, 'account').get<Account>('/v1/account'), formatFields)
 }
 
 async function act({ note, ...options }: ActOptions, path: string, body: object): Promise<number> {
   const account = await makeClient(options, 'operator').post<Account>(`${PATH}${path}`, { ...body, note })
-  if (options.json) console.log(JSON.stringify(account))
-  else console.log(path === '' ? account.accountId : `${account.name} (${account.accountId}) is ${account.status}`)
-  return 0
+  return print(options, account, () =>
+    path === '' ? account.accountId : `${account.name} (${account.accountId}) is ${account.status}`,
+  )
 }
 
-/** The path of an act. */
-function at(id: string, name: string): string {
-  return `/${encodeURIComponent(id)}/${name}`
+/** The path of an account, and of an act on it. */
+function at(id: string, name = ''): string {
+  return `/${encodeURIComponent(id)}${name}`
 }
 
 async function listAccounts(options: ClientOptions): Promise<number> {
   const accounts = await readAll<Account>(makeClient(options, 'operator'), PATH, 'accounts')
-  if (options.json) {
-    console.log(JSON.stringify({ accounts }))
-    return 0
-  }
   const rows = accounts.map((account) => [
     account.name,
     account.status,
@@ -69,10 +135,9 @@ async function listAccounts(options: ClientOptions): Promise<number> {
     account.createdAt,
     account.accountId,
   ])
-  console.log(formatTable(['name', 'status', 'this month', 'cap', 'created', 'id'], rows))
-  return 0
+  return print(options, { accounts }, () => formatTable(['name', 'status', 'this month', 'cap', 'created', 'id'], rows))
 }
 
-function usedOf({ limits }: Account): string {
-  return String(limits.find(({ scope, period }) => scope === 'account' && period === 'month')?.used ?? 0)
+function usedOf({ limits: entries }: Account): string {
+  return String(entries.find(({ scope, period }) => scope === 'account' && period === 'month')?.used ?? 0)
 }

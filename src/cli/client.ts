@@ -5,6 +5,7 @@
  *  The address: `--url`, else BASE_URL or HTTP_HOST and HTTP_PORT, else first-run.json's, else the default port.
  *  What the operator asks goes to the operator listener: SENDWRIGHT_OPERATOR_TOKEN, OPERATOR_HOST and OPERATOR_PORT.
  */
+import { createHmac } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ErrorBody, Issue } from '../../schemas/error.ts'
@@ -13,6 +14,9 @@ import { CommandFailure } from './failure.ts'
 
 /** Longer than the service ever waits before it answers or closes. */
 const ANSWER_MS_MAX = 40_000
+const PAGE = 100
+/** 100,000 objects: more are not looked at in a terminal. */
+const PAGES_MAX = 1000
 const URL_DEFAULT = 'http://127.0.0.1:8080'
 const OPERATOR_URL_DEFAULT = 'http://127.0.0.1:8081'
 
@@ -41,14 +45,16 @@ interface FirstRun {
   operatorToken: string
   account: { token: string }
   liveServer: { token: string }
-  testServer: { token: string; serverId: string }
+  testServer: { token: string }
 }
 
 export interface Client {
   get<Answer>(path: string): Promise<Answer>
   post<Answer>(path: string, body?: object, headers?: Record<string, string>): Promise<Answer>
   patch<Answer>(path: string, body: object): Promise<Answer>
-  delete(path: string): Promise<void>
+  delete(path: string, body?: object): Promise<void>
+  /** A secret that is the same for the same key: what it is for goes in. */
+  derive(purpose: string): Buffer
   /** An answer that goes on, as it comes. Throws CommandFailure when it is refused, Error when there is none. */
   open(path: string, signal: AbortSignal, headers?: Record<string, string>): Promise<ReadableStream<Uint8Array>>
 }
@@ -89,7 +95,9 @@ export function makeClient(options: ClientOptions, owner: KeyOwner): Client {
     post: async <Answer>(path: string, body?: object, headers: Record<string, string> = {}) =>
       (await (body === undefined ? ask('POST', path, { headers }) : say('POST', path, body, headers))) as Answer,
     patch: async <Answer>(path: string, body: object) => (await say('PATCH', path, body)) as Answer,
-    delete: async (path: string) => void (await ask('DELETE', path)),
+    delete: async (path: string, body?: object) =>
+      void (await (body === undefined ? ask('DELETE', path) : say('DELETE', path, body))),
+    derive: (purpose) => createHmac('sha256', token).update(purpose).digest(),
   }
 }
 
@@ -177,7 +185,15 @@ function readFirstRun(dataDirs: readonly string[]): FirstRun | null {
   }
 }
 
-/** The server that commands speak of when none is named: the test server of first-run.json. */
-export function firstServerId(): string | null {
-  return readFirstRun(readClientSettings().dataDirs)?.testServer.serverId ?? null
+/** All objects of a list. In: its path without a query, and the name of the list in the answer. */
+export async function readAll<Item>(client: Client, path: string, name: string): Promise<Item[]> {
+  const items: Item[] = []
+  let after = ''
+  for (let page = 0; page < PAGES_MAX; page++) {
+    const answer = await client.get<{ next: string | null } & Record<string, unknown>>(`${path}?limit=${PAGE}${after}`)
+    items.push(...(answer[name] as Item[]))
+    if (answer.next === null) break
+    after = `&after=${answer.next}`
+  }
+  return items
 }

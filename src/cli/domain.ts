@@ -1,51 +1,83 @@
-/** domain - `sendwright domain add|list|verify`: the sending domains of the account. */
-import type { Domain, DomainChecked, DomainList } from '../../schemas/domain.ts'
-import { type Client, type ClientOptions, makeClient } from './client.ts'
+/** domain - `sendwright domain add|list|show|verify|rotate-dkim|remove`: the sending domains of the account. */
+import type { Command } from 'commander'
+import type { Domain, DomainChecked } from '../../schemas/domain.ts'
+import { type Client, type ClientOptions, makeClient, readAll } from './client.ts'
 import { CommandFailure } from './failure.ts'
+import { withClientOptions } from './options.ts'
+import { type Ended, print, printJson } from './print.ts'
 import { formatTable } from './table.ts'
 
-const PAGE = 100
-/** 10,000 domains: more than any account has. */
-const PAGES_MAX = 100
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** Adds a domain and prints the DNS records to create. */
-export async function addDomain(name: string, options: ClientOptions): Promise<number> {
-  const domain = await makeClient(options, 'account').post<Domain>('/v1/domains', { domain: name })
-  if (options.json) return printJson(domain)
-  console.log(`Added ${domain.domain} (${domain.domainId}). Create these DNS records:\n`)
-  console.log(
-    formatTable(
-      ['type', 'host', 'value'],
-      recordsOf(domain).map(({ type, host, value }) => [type, host, value]),
-    ),
-  )
-  console.log(`\nThen check them with: sendwright domain verify ${domain.domain}`)
-  return 0
+/** Adds the commands. `ended` hears the exit code of the one that ran. */
+export function addDomainCommands(program: Command, ended: Ended): void {
+  const domain = program.command('domain').description('sending domains of the account')
+  withClientOptions(domain.command('add <domain>'))
+    .description('add a domain and print the DNS records to create')
+    .action(async (name, options) => ended(await addDomain(name, options)))
+  withClientOptions(domain.command('list'))
+    .description('list the domains and whether mail may be sent from them')
+    .action(async (options) => ended(await listDomains(options)))
+  withClientOptions(domain.command('show <domain>'))
+    .description('print the DNS records of a domain (its name or its id)')
+    .action(async (name, options) => {
+      const client = makeClient(options, 'account')
+      const found = await client.get<Domain>(`/v1/domains/${await idOf(client, name)}`)
+      ended(print(options, found, formatRecords))
+    })
+  withClientOptions(domain.command('verify <domain>'))
+    .description("look a domain's records up now (its name or its id); exit code 1 while it is not verified")
+    .action(async (name, options) => ended(await verifyDomain(name, options)))
+  withClientOptions(domain.command('rotate-dkim <domain>'))
+    .description('order another DKIM key and print its record; it signs once the record is found')
+    .action(async (name, options) => {
+      const client = makeClient(options, 'account')
+      const changed = await client.post<Domain>(`/v1/domains/${await idOf(client, name)}/rotate-dkim`)
+      ended(print(options, changed, formatRecords))
+    })
+  withClientOptions(domain.command('remove <domain>'))
+    .description('remove a domain: new mail from it is refused at once')
+    .action(async (name, options) => {
+      const client = makeClient(options, 'account')
+      const id = await idOf(client, name)
+      await client.delete(`/v1/domains/${id}`)
+      ended(print(options, { domainId: id, removed: true }, () => `Removed ${name}`))
+    })
 }
 
-/** Prints every sending domain of the account, newest first. */
-export async function listDomains(options: ClientOptions): Promise<number> {
+async function addDomain(name: string, options: ClientOptions): Promise<number> {
+  const domain = await makeClient(options, 'account').post<Domain>('/v1/domains', { domain: name })
+  return print(options, domain, () =>
+    [
+      `Added ${domain.domain} (${domain.domainId}). Create these DNS records:\n`,
+      formatRecords(domain),
+      `\nThen check them with: sendwright domain verify ${domain.domain}`,
+    ].join('\n'),
+  )
+}
+
+function formatRecords(domain: Domain): string {
+  return formatTable(
+    ['type', 'host', 'value'],
+    recordsOf(domain).map(({ type, host, value }) => [type, host, value]),
+  )
+}
+
+async function listDomains(options: ClientOptions): Promise<number> {
   const domains = await allDomains(makeClient(options, 'account'))
-  if (options.json) return printJson({ domains })
   const rows = domains.map((domain) => [
     domain.domain,
     stateOf(domain),
     domain.lastCheckedAt ?? 'never',
     domain.domainId,
   ])
-  console.log(formatTable(['domain', 'verified', 'last check', 'id'], rows))
-  return 0
+  return print(options, { domains }, () => formatTable(['domain', 'verified', 'last check', 'id'], rows))
 }
 
-/**
- * Has a domain's records looked up now and prints what was found.
- * @param domain its name or its id
- * @returns 0 when the domain is verified, else 1
- */
-export async function verifyDomain(domain: string, options: ClientOptions): Promise<number> {
+/** Has a domain's records looked up now. Out: 0 when the domain is verified, else 1. */
+async function verifyDomain(domain: string, options: ClientOptions): Promise<number> {
   const client = makeClient(options, 'account')
-  const id = UUID.test(domain) ? domain : await idOf(client, domain)
+  const id = await idOf(client, domain)
   const found = await client.post<DomainChecked>(`/v1/domains/${id}/verify`)
   if (options.json) printJson(found)
   else {
@@ -57,22 +89,16 @@ export async function verifyDomain(domain: string, options: ClientOptions): Prom
   return found.verified ? 0 : 1
 }
 
+/** The id of a domain that is given by its name or its id. */
 async function idOf(client: Client, name: string): Promise<string> {
+  if (UUID.test(name)) return name
   const found = (await allDomains(client)).find(({ domain }) => domain === name.toLowerCase())
   if (!found) throw new CommandFailure(`No sending domain ${name} in this account: add it first`)
   return found.domainId
 }
 
-async function allDomains(client: Client): Promise<Domain[]> {
-  const domains: Domain[] = []
-  let after = ''
-  for (let page = 0; page < PAGES_MAX; page++) {
-    const list = await client.get<DomainList>(`/v1/domains?limit=${PAGE}${after}`)
-    domains.push(...list.domains)
-    if (list.next === null) break
-    after = `&after=${list.next}`
-  }
-  return domains
+function allDomains(client: Client): Promise<Domain[]> {
+  return readAll<Domain>(client, '/v1/domains', 'domains')
 }
 
 /** Its records; a third one while another DKIM key is to follow. */
@@ -83,9 +109,4 @@ function recordsOf({ returnPath, dkim, pendingDkim }: Domain) {
 function stateOf({ verified, failingSince }: Domain): string {
   if (failingSince) return `until a day after ${failingSince}`
   return verified ? 'yes' : 'no'
-}
-
-function printJson(value: unknown): number {
-  console.log(JSON.stringify(value))
-  return 0
 }

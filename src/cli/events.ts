@@ -1,12 +1,17 @@
 /** events - a server's events as they happen: `sendwright tail` prints them, `sendwright listen <url>` forwards them too.
  *
- *  Both go on when the service goes away and comes back; what happened in between is not told.
+ *  With a server's key they come from the public listener, and a connection that was lost goes on where it ended; with
+ *  `--server` they come from the operator's, from then on.
  */
-import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
+import { type Command, Option } from 'commander'
+import { EVENTS } from '../../schemas/webhook.ts'
 import { eventHeaders, SECRET_PREFIX } from '../webhooks/sign-event.ts'
-import { type Client, type ClientOptions, firstServerId, makeClient } from './client.ts'
+import { type Client, type ClientOptions, makeClient } from './client.ts'
 import { CommandFailure } from './failure.ts'
+import { collect, parseUrl, withServerOptions } from './options.ts'
+import type { Ended } from './print.ts'
+import { coloured, type Terminal, thisTerminal, timeOfDay } from './terminal.ts'
 
 const RETRY_MS = 500
 const RETRY_MS_MAX = 5_000
@@ -15,12 +20,16 @@ const SILENT_MS_MAX = 20_000
 /** As a receiver of a webhook has. */
 const FORWARD_MS_MAX = 10_000
 const LINE_CHARS_MAX = 16 * 1024 * 1024
+/** Widths of the columns of a terminal. */
+const EVENT_WIDTH = 14
+const RECIPIENT_WIDTH = 32
 
-export interface TailOptions extends ClientOptions {
+interface TailOptions extends ClientOptions {
   server?: string
+  event?: string[]
 }
 
-export interface ListenOptions extends TailOptions {
+interface ListenOptions extends TailOptions {
   secret?: string
 }
 
@@ -32,49 +41,91 @@ interface EventBody {
   readonly recipient?: string
   readonly messageId?: string
   readonly details?: object
+  readonly [field: string]: unknown
 }
 
-/** Prints the events of a server until it is interrupted. */
-export async function tailEvents(options: TailOptions): Promise<number> {
-  await follow(options, async (text) => console.log(options.json ? text : formatEvent(JSON.parse(text) as EventBody)))
+/** A line of the feed. */
+interface Told {
+  readonly text: string
+  readonly event: EventBody
+}
+
+/** Adds the commands. `ended` hears the exit code of the one that ran. */
+export function addEventCommands(program: Command, ended: Ended): void {
+  withEventOptions(program.command('tail'))
+    .description("print a server's events as they happen; goes on when the service comes back")
+    .action(async (options) => ended(await tailEvents(options)))
+  withEventOptions(program.command('listen <url>'))
+    .description("post a server's events to a local URL, signed as a webhook's, and print them")
+    .option('--secret <secret>', 'signing secret (default: one that is always the same for the same key, printed)')
+    .action(async (url, options) => ended(await listenEvents(parseUrl(url), options)))
+}
+
+function withEventOptions(command: Command): Command {
+  const event = new Option('--event <name>', 'only this event; may be given several times').argParser(collect)
+  return withServerOptions(command)
+    .option('--server <id>', 'of this server, by the operator (default: the server of the key)')
+    .addOption(event)
+}
+
+async function tailEvents(options: TailOptions): Promise<number> {
+  const terminal = thisTerminal()
+  const client = clientOf(options)
+  await follow(client, options, async ({ text, event }) =>
+    console.log(options.json === true ? text : formatEvent(event, terminal)),
+  )
   return 0
 }
 
-/** Prints the events of a server and posts each to `url`, signed as a webhook would be, until it is interrupted. */
-export async function listenEvents(url: string, options: ListenOptions): Promise<number> {
-  const secret = options.secret ?? `${SECRET_PREFIX}${randomBytes(32).toString('base64')}`
+async function listenEvents(url: string, options: ListenOptions): Promise<number> {
+  const terminal = thisTerminal()
+  const client = clientOf(options)
+  const secret = options.secret ?? `${SECRET_PREFIX}${client.derive('sendwright listen').toString('base64')}`
   console.error(`Forwarding to ${url}, signed with ${secret}`)
-  await follow(options, async (text) => {
-    const event = JSON.parse(text) as EventBody
+  await follow(client, options, async ({ text, event }) => {
     const answer = await forward(url, { text, event, secret })
-    console.log(options.json ? JSON.stringify({ answer, event }) : `${formatEvent(event)}  -> ${answer}`)
+    const line = `${formatEvent(event, terminal)}  -> ${answer}`
+    console.log(options.json === true ? JSON.stringify({ answer, event }) : line)
   })
   return 0
 }
 
-async function follow(options: TailOptions, tell: (text: string) => Promise<void>): Promise<void> {
-  const serverId = options.server ?? firstServerId()
-  if (serverId === null)
-    throw new CommandFailure('No server: give --server, or run where DATA_DIR holds first-run.json')
-  const client = makeClient(options, 'operator')
+function clientOf(options: TailOptions): Client {
+  const unknown = options.event?.find((name) => !(EVENTS as readonly string[]).includes(name))
+  if (unknown !== undefined) throw new CommandFailure(`No event ${unknown}: there are ${EVENTS.join(', ')}`)
+  return makeClient(options, options.server === undefined ? 'server' : 'operator')
+}
+
+async function follow(client: Client, options: TailOptions, tell: (told: Told) => Promise<void>): Promise<void> {
+  const { server, event: wanted } = options
+  const path = server === undefined ? '/v1/events' : `/v1/operator/servers/${encodeURIComponent(server)}/events`
+  const feed = { path, lastId: null as string | null }
   // Wrong calls are told once; what only fails for a while is tried again, until the command is interrupted.
   for (let waitMs = RETRY_MS; ; waitMs = Math.min(waitMs * 2, RETRY_MS_MAX)) {
-    const reason = await readEvents(client, serverId, async (text) => {
+    const reason = await readEvents(client, feed, async (text) => {
       waitMs = RETRY_MS
-      await tell(text)
+      const event = JSON.parse(text) as EventBody
+      if (wanted === undefined || wanted.includes(event.event)) await tell({ text, event })
     })
     console.error(`Connection to the service ended (${reason}): trying again`)
     await pause(waitMs)
   }
 }
 
+/** Where a feed is, and what was heard of it last. */
+interface FeedPlace {
+  readonly path: string
+  lastId: string | null
+}
+
 /** Reads until the connection ends; out: why it did. */
-async function readEvents(client: Client, serverId: string, tell: (text: string) => Promise<void>): Promise<string> {
+async function readEvents(client: Client, feed: FeedPlace, tell: (text: string) => Promise<void>): Promise<string> {
   const silence = new AbortController()
   let timer = setTimeout(() => silence.abort(), SILENT_MS_MAX)
   try {
-    const source = await client.open(`/v1/operator/servers/${serverId}/events`, silence.signal)
-    console.error(`Listening to the events of server ${serverId}`)
+    const headers: Record<string, string> = feed.lastId === null ? {} : { 'last-event-id': feed.lastId }
+    const source = await client.open(feed.path, silence.signal, headers)
+    console.error('Listening to events')
     const decoder = new TextDecoder()
     let rest = ''
     for await (const chunk of source) {
@@ -84,16 +135,29 @@ async function readEvents(client: Client, serverId: string, tell: (text: string)
       const lines = rest.split('\n')
       rest = lines.pop() ?? ''
       if (rest.length > LINE_CHARS_MAX) return 'a line is too long'
-      for (const line of lines) if (line.startsWith('data: ')) await tell(line.slice('data: '.length))
+      for (const line of lines) {
+        if (line.startsWith('data: ')) await tell(line.slice('data: '.length))
+        else if (line.startsWith('id: ')) feed.lastId = line.slice('id: '.length)
+      }
     }
     return 'closed'
   } catch (error) {
-    // A refusal will be one again; but for 503, which the service says while it starts and stops.
-    if (error instanceof CommandFailure && !error.message.includes(' 503 ')) throw error
-    return reasonOf(error as Error)
+    return reasonToGoOn(error as Error, feed)
   } finally {
     clearTimeout(timer)
   }
+}
+
+/** Why a connection ended that is to be tried again; throws where that would bring the same again. */
+function reasonToGoOn(error: Error, feed: FeedPlace): string {
+  if (!(error instanceof CommandFailure)) return reasonOf(error)
+  if (error.message.includes(' 410 ')) {
+    feed.lastId = null
+    return 'events since the last one are no longer kept: some were missed'
+  }
+  // A refusal will be one again; but for 503, which the service says while it starts and stops.
+  if (error.message.includes(' 503 ')) return error.message
+  throw error
 }
 
 function reasonOf(error: Error): string {
@@ -102,10 +166,7 @@ function reasonOf(error: Error): string {
 }
 
 /** Posts an event as a webhook would; out: the status, or why there was none. */
-async function forward(
-  url: string,
-  { text, event, secret }: { text: string; event: EventBody; secret: string },
-): Promise<string> {
+async function forward(url: string, { text, event, secret }: Told & { secret: string }): Promise<string> {
   const unixSeconds = Math.floor(Date.now() / 1000)
   const headers = eventHeaders({ deliveryId: event.id, event: event.event, body: text, secrets: [secret], unixSeconds })
   const posted = fetch(url, {
@@ -124,8 +185,24 @@ async function forward(
   )
 }
 
-function formatEvent({ event, occurredAt, receivedAt, recipient, messageId, details, ...rest }: EventBody): string {
-  const about =
-    recipient === undefined ? JSON.stringify(rest) : `${recipient}  ${messageId}  ${JSON.stringify(details)}`
-  return `${occurredAt ?? receivedAt ?? ''}  ${event}  ${about}`
+/** One line: for a terminal what a person looks for, for other programs all of it. */
+function formatEvent(body: EventBody, terminal: Terminal): string {
+  const { event, occurredAt, receivedAt, recipient, messageId, details, ...rest } = body
+  const at = timeOfDay(occurredAt ?? receivedAt ?? '', terminal)
+  if (terminal.columns === null) {
+    const about =
+      recipient === undefined ? JSON.stringify(rest) : `${recipient}  ${messageId}  ${JSON.stringify(details)}`
+    return `${at}  ${event}  ${about}`
+  }
+  const name = coloured(event, terminal, event.padEnd(EVENT_WIDTH))
+  const who = (recipient ?? String(body.envelopeRecipient ?? body.scope ?? '')).padEnd(RECIPIENT_WIDTH)
+  return `${at}  ${name}  ${who}  ${gist(body)}`.slice(0, Math.max(terminal.columns, 1) + name.length).trimEnd()
+}
+
+/** What there is to say of an event besides its recipient. */
+function gist({ details, used, cap, sizeBytes }: EventBody): string {
+  if (used !== undefined) return `${used} of ${cap}`
+  if (details === undefined) return `${sizeBytes} bytes`
+  const { response, feedbackType, source } = details as Readonly<Record<string, string | null | undefined>>
+  return response ?? feedbackType ?? source ?? ''
 }

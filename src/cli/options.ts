@@ -10,6 +10,14 @@ export function withClientOptions(command: Command): Command {
     .option('--json', "print the API's answer as one line of JSON")
 }
 
+/** Options of a command that speaks with a server's key. */
+export function withServerOptions(command: Command): Command {
+  return withClientOptions(command).option(
+    '--live',
+    "with the live server's key of first-run.json, not the test server's",
+  )
+}
+
 /** Options of every command that speaks to the operator listener. */
 export function withOperatorOptions(command: Command): Command {
   return command
@@ -28,10 +36,34 @@ export function collect(value: string, before: string[] = []): string[] {
   return [...before, value]
 }
 
+/** `key=value`, which may be given several times. */
+export function collectPair(text: string, before: Record<string, string> = {}): Record<string, string> {
+  const [, key, value] = /^([^=]+)=(.*)$/s.exec(text) ?? []
+  if (key === undefined || value === undefined) throw new InvalidArgumentError('It is not key=value.')
+  return { ...before, [key]: value }
+}
+
+/** `Name: value`, which may be given several times. */
+export function collectHeader(text: string, before: Record<string, string> = {}): Record<string, string> {
+  const [, name, value] = /^([^:\s]+):\s*(.+)$/s.exec(text) ?? []
+  if (name === undefined || value === undefined) throw new InvalidArgumentError('It is not "Name: value".')
+  return { ...before, [name]: value }
+}
+
 /** A whole number from 0; what it may be is the service's to say. */
 export function parseInteger(text: string): number {
   if (/^\d{1,10}$/.test(text)) return Number(text)
   throw new InvalidArgumentError('It is not a whole number.')
+}
+
+/** A whole number, or `none` to take a limit away. (The library makes an empty text of a null.) */
+export function parseIntegerOrNone(text: string): number | 'none' {
+  return text === 'none' ? text : parseInteger(text)
+}
+
+/** What `parseIntegerOrNone` read, as the API takes it. */
+export function orNull(value: number | 'none' | undefined): number | null | undefined {
+  return value === 'none' ? null : value
 }
 
 /** An http or https URL. */
@@ -40,8 +72,8 @@ export function parseUrl(text: string): string {
   throw new InvalidArgumentError('It is not an http or https URL.')
 }
 
-/** A date-time, or a day; without an offset in the time of this machine. */
+/** A date-time, or a day, as the API takes it; without an offset in the time of this machine. */
 export function parseInstant(text: string): string {
-  if ([text, `${text}Z`, `${text}T00:00:00Z`].some(isInstant)) return text
+  if ([text, `${text}Z`, `${text}T00:00:00Z`].some(isInstant)) return new Date(text).toISOString()
   throw new InvalidArgumentError('It is not a date-time such as 2026-11-20T00:00:00Z.')
 }

@@ -1,6 +1,10 @@
 /** queue - `sendwright queue [retry|hold|release|drop]`: what waits to be delivered, and orders to it. */
+
+import type { Command } from 'commander'
 import type { Destination, Queue } from '../../schemas/queue.ts'
 import { type ClientOptions, makeClient } from './client.ts'
+import { withOperatorOptions } from './options.ts'
+import { type Ended, printJson } from './print.ts'
 import { formatTable } from './table.ts'
 
 /** Destinations of one page, and pages that are printed. */
@@ -9,7 +13,7 @@ const PAGES_MAX = 100
 /** Orders that move many are repeated until none is left, this often at most. */
 const ROUNDS_MAX = 1000
 
-export type QueueOrder = 'retry' | 'hold' | 'release' | 'drop'
+type QueueOrder = 'retry' | 'hold' | 'release' | 'drop'
 
 /** What each order does, as it is told. */
 const DONE: Readonly<Record<QueueOrder, string>> = {
@@ -19,8 +23,30 @@ const DONE: Readonly<Record<QueueOrder, string>> = {
   drop: 'dropped: they bounce',
 }
 
+/** Adds the commands. `ended` hears the exit code of the one that ran. */
+export function addQueueCommands(program: Command, ended: Ended): void {
+  const queue = withOperatorOptions(program.command('queue'))
+    .description('what waits to be delivered, by destination; orders to it')
+    .action(async (options) => ended(await listQueue(options)))
+  const orders: readonly [order: QueueOrder, does: string][] = [
+    ['retry', 'make what waits for a destination due now'],
+    ['hold', 'attempt nothing of a destination until it is released, what comes later neither'],
+    ['release', 'end a hold'],
+    ['drop', 'end what waits: its recipients bounce'],
+  ]
+  for (const [order, does] of orders) {
+    withOperatorOptions(queue.command(`${order} <domain>`))
+      .description(does)
+      .option('--note <text>', 'kept in the audit log')
+      // What `queue` takes too, it takes for itself, wherever it stands.
+      .action(async (domain, _options, command: Command) =>
+        ended(await orderQueue(order, domain, command.optsWithGlobals())),
+      )
+  }
+}
+
 /** Prints what waits, the fullest destinations first. */
-export async function listQueue(options: ClientOptions): Promise<number> {
+async function listQueue(options: ClientOptions): Promise<number> {
   const client = makeClient(options, 'operator')
   const destinations: Destination[] = []
   let after = ''
@@ -44,7 +70,7 @@ export async function listQueue(options: ClientOptions): Promise<number> {
 }
 
 /** Gives an order about a destination and prints how many recipients it concerned. */
-export async function orderQueue(
+async function orderQueue(
   order: QueueOrder,
   domain: string,
   options: ClientOptions & { note?: string },
@@ -60,10 +86,5 @@ export async function orderQueue(
   }
   if (options.json) return printJson({ recipients })
   console.log(`${domain}: ${recipients} ${DONE[order]}`)
-  return 0
-}
-
-function printJson(value: unknown): number {
-  console.log(JSON.stringify(value))
   return 0
 }

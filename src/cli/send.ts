@@ -1,62 +1,193 @@
-/** send - `sendwright send`: one message through the API, and with `--wait` what became of it. */
+/** send - `sendwright send` and `sendwright batch`: messages through the API, and with `--wait` what becomes of one. */
+import { readFileSync } from 'node:fs'
+import { basename } from 'node:path'
+import { text as readAllText } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
+import type { Command } from 'commander'
 import type { EmailAnswer } from '../../schemas/email.ts'
-import type { Message } from '../../schemas/message.ts'
+import type { Message, MessageEvent } from '../../schemas/message.ts'
 import { type Client, type ClientOptions, makeClient } from './client.ts'
 import { CommandFailure } from './failure.ts'
+import { collect, collectHeader, collectPair, withServerOptions } from './options.ts'
+import { type Ended, print, printJson } from './print.ts'
 import { formatTable } from './table.ts'
+import { coloured, type Terminal, thisTerminal, timeOfDay } from './terminal.ts'
 
 const WAIT_MS_MAX = 60_000
 const POLL_MS = 250
 /** States in which something is still to happen. */
 const OPEN: readonly string[] = ['accepted', 'deferred']
+/** Characters of an event's name and of an address before the column gives way. */
+const EVENT_WIDTH = 9
+const SIMULATOR = 'simulator.test'
 
-export interface SendOptions extends ClientOptions {
+interface SendOptions extends ClientOptions {
   from: string
   to: string[]
+  cc?: string[]
+  bcc?: string[]
   subject: string
   text?: string
   html?: string
+  htmlFile?: string
+  attach?: string[]
+  header?: Record<string, string>
+  tag?: string
+  metadata?: Record<string, string>
   stream?: string
   idempotencyKey?: string
   wait?: boolean
 }
 
-/**
- * Sends a message and prints its id.
- * @returns 0; with `wait` 1 when a recipient ended otherwise than delivered
- */
-export async function sendMessage(options: SendOptions): Promise<number> {
-  const client = makeClient(options, 'server')
-  const { from, to, subject, text, html, stream: streamId, idempotencyKey } = options
-  const headers: Record<string, string> = idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }
-  // Absent options are undefined, and JSON leaves those out.
-  const answer = await client.post<EmailAnswer>('/v1/email', { from, to, subject, text, html, streamId }, headers)
-  if (!options.wait) {
-    console.log(options.json ? JSON.stringify(answer) : answer.messageId)
-    return 0
+/** Adds the commands. `ended` hears the exit code of the one that ran. */
+export function addSendCommands(program: Command, ended: Ended): void {
+  const send = withServerOptions(program.command('send'))
+    .description('send one message and print its id; without --text and --html its text is read from standard input')
+    .requiredOption('--from <address>', 'sender, on a verified sending domain: a@b.example or "Name <a@b.example>"')
+    .requiredOption('--to <address>', 'recipient; may be given several times', collect)
+    .option('--cc <address>', 'recipient of a copy; may be given several times', collect)
+    .option('--bcc <address>', 'recipient that the others do not see; may be given several times', collect)
+    .requiredOption('--subject <text>', 'subject')
+    .option('--text <text>', 'plain text; - reads it from standard input')
+    .option('--html <html>', 'HTML text')
+    .option('--html-file <path>', 'a file with the HTML text')
+    .option('--attach <path>', 'a file to attach; may be given several times', collect)
+    .option('--header <name: value>', 'a header of its own; may be given several times', collectHeader)
+    .option('--tag <tag>', 'a tag to search by')
+    .option('--metadata <key=value>', 'an entry that events carry; may be given several times', collectPair)
+    .option('--stream <id>', "a stream of the server; without it the server's default one")
+    .option('--idempotency-key <key>', 'a second call with the same key within 24 hours sends nothing')
+    .option('--wait', 'print each event as it comes, until every recipient has ended, for 60 s at most')
+    .action(async (options: SendOptions) => {
+      const body = await bodyOf(options)
+      if (body.text === undefined && body.html === undefined) send.error('error: give --text or --html')
+      ended(await sendMessage(options, body))
+    })
+  withServerOptions(program.command('batch <path>'))
+    .description('send up to 100 messages, all or none: a JSON file with the body of POST /v1/email/batch or its list')
+    .option('--idempotency-key <key>', 'a second call with the same key within 24 hours sends nothing')
+    .action(async (path, { idempotencyKey, ...options }) => {
+      const content: unknown = parse(path)
+      const body = Array.isArray(content) ? { messages: content } : (content as object)
+      const client = makeClient(options, 'server')
+      const answer = await client.post<{ messages: EmailAnswer[] }>('/v1/email/batch', body, keyHeader(idempotencyKey))
+      ended(print(options, answer, ({ messages }) => messages.map(({ messageId }) => messageId).join('\n')))
+    })
+}
+
+/** The body of the request; absent options are undefined, and JSON leaves those out. */
+async function bodyOf(options: SendOptions) {
+  const { from, to, cc, bcc, subject, html, htmlFile, attach, header, tag, metadata, stream } = options
+  const hasHtml = html !== undefined || htmlFile !== undefined
+  const text =
+    options.text === '-' || (options.text === undefined && !hasHtml) ? await readStandardInput() : options.text
+  return {
+    from: addressOf(from),
+    to: to.map(addressOf),
+    cc: cc?.map(addressOf),
+    bcc: bcc?.map(addressOf),
+    subject,
+    text,
+    html: html ?? (htmlFile === undefined ? undefined : readFile(htmlFile).toString('utf8')),
+    attachments: attach?.map((path) => ({ name: basename(path), content: readFile(path).toString('base64') })),
+    headers: header,
+    tag,
+    metadata,
+    streamId: stream,
   }
-  if (!options.json) console.log(answer.messageId)
-  const message = await endOf(client, answer.messageId)
-  console.log(options.json ? JSON.stringify(message) : formatEvents(message))
+}
+
+/** `Name <a@b>` as the API takes it. */
+function addressOf(text: string): string | { email: string; name: string } {
+  const [, name, email] = /^\s*"?([^<"]*[^<"\s])"?\s*<([^<>]+)>\s*$/.exec(text) ?? []
+  return name === undefined || email === undefined ? text : { email, name }
+}
+
+/** What is piped in; nothing from a terminal, where nobody knows that it is waited for. */
+async function readStandardInput(): Promise<string | undefined> {
+  if (process.stdin.isTTY === true) return undefined
+  const text = await readAllText(process.stdin)
+  return text === '' ? undefined : text
+}
+
+function readFile(path: string): Buffer {
+  try {
+    return readFileSync(path)
+  } catch (error) {
+    throw new CommandFailure(`Cannot read ${path}: ${(error as Error).message}`)
+  }
+}
+
+function parse(path: string): unknown {
+  const text = readFile(path).toString('utf8')
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new CommandFailure(`${path} is not JSON: ${(error as Error).message}`)
+  }
+}
+
+function keyHeader(key: string | undefined): Record<string, string> {
+  return key === undefined ? {} : { 'idempotency-key': key }
+}
+
+/** Sends a message and prints its id. Out: 0; with `wait` 1 when a recipient was not delivered to. */
+async function sendMessage(options: SendOptions, body: object): Promise<number> {
+  const client = makeClient(options, 'server')
+  const answer = await client.post<EmailAnswer>('/v1/email', body, keyHeader(options.idempotencyKey))
+  if (options.wait !== true) return print(options, answer, ({ messageId }) => messageId)
+  if (options.json !== true) console.log(answer.messageId)
+  const terminal = thisTerminal()
+  const message = await watch(client, answer.messageId, (event) => {
+    if (options.json !== true) console.log(formatEvent(event, terminal))
+  })
+  const isOver = message.recipients.every(({ status }) => !OPEN.includes(status))
+  if (options.json === true) printJson(message)
+  else tellEnd(message, isOver)
+  if (!isOver) console.error(`Not every recipient has ended within ${WAIT_MS_MAX / 1000} s`)
   return message.recipients.every(({ status }) => status === 'delivered') ? 0 : 1
 }
 
-/** The message once every recipient has ended. */
-async function endOf(client: Client, messageId: string): Promise<Message> {
+/** Tells each event as it comes. Out: the message once every recipient has ended, or as it is after the longest wait. */
+async function watch(client: Client, messageId: string, tell: (event: MessageEvent) => void): Promise<Message> {
   const startMs = performance.now()
-  while (performance.now() - startMs < WAIT_MS_MAX) {
+  const told = new Set<string>()
+  for (;;) {
     const message = await client.get<Message>(`/v1/messages/${messageId}`)
+    for (const event of message.events) {
+      const name = `${event.event} ${event.recipient} ${event.occurredAt}`
+      if (!told.has(name)) tell(event)
+      told.add(name)
+    }
     if (message.recipients.every(({ status }) => !OPEN.includes(status))) return message
+    if (performance.now() - startMs >= WAIT_MS_MAX) return message
     await pause(POLL_MS)
   }
-  throw new CommandFailure(`Not every recipient of ${messageId} has ended within ${WAIT_MS_MAX / 1000} s`)
 }
 
-function formatEvents({ events }: Message): string {
-  const rows = events.map((event) => {
-    const { response } = event.details as { response?: string | null }
-    return [event.occurredAt, event.event, event.recipient, response ?? '']
-  })
-  return formatTable(['when', 'event', 'recipient', 'answer'], rows)
+function formatEvent({ occurredAt, event, recipient, details }: MessageEvent, terminal: Terminal): string {
+  const { response } = details as { response?: string | null }
+  const name = coloured(event, terminal, event.padEnd(EVENT_WIDTH))
+  return [timeOfDay(occurredAt, terminal), name, recipient, response ?? ''].join('  ').trimEnd()
+}
+
+/** What the events do not say: who waits still, and why nothing was sent to a simulator's address. */
+function tellEnd({ recipients, events }: Message, isOver: boolean): void {
+  if (!isOver) {
+    const open = recipients.filter(({ status }) => OPEN.includes(status))
+    const rows = open.map((one) => [one.recipient, one.status, String(one.attempts), one.nextAttemptAt ?? ''])
+    console.log(`\n${formatTable(['recipient', 'status', 'attempts', 'next attempt'], rows)}`)
+  }
+  for (const { recipient } of events.filter(({ details }) => isSuppressed(details))) {
+    const [local = '', domain = ''] = recipient.split('@')
+    const fresh =
+      domain === SIMULATOR ? `; ${local.split('+')[0]}+1@${domain} is a fresh address with the same outcome` : ''
+    console.error(
+      `${recipient} is on the suppression list, so nothing was sent to it (sendwright suppression list)${fresh}`,
+    )
+  }
+}
+
+function isSuppressed(details: MessageEvent['details']): boolean {
+  return (details as { classification?: string | null }).classification === 'Suppressed'
 }

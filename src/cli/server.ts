@@ -1,9 +1,17 @@
-/** server - `sendwright server create|list`: the servers of an account, by the operator. */
+/** server - `sendwright server ...`: `create|list` by the operator, the rest by the account's key or the server's own. */
 import { type Command, Option } from 'commander'
 import type { Server } from '../../schemas/server.ts'
-import { type ClientOptions, makeClient } from './client.ts'
-import { parseInteger, withNote, withOperatorOptions } from './options.ts'
-import { readAll } from './pages.ts'
+import { type ClientOptions, makeClient, readAll } from './client.ts'
+import {
+  orNull,
+  parseInteger,
+  parseIntegerOrNone,
+  withClientOptions,
+  withNote,
+  withOperatorOptions,
+  withServerOptions,
+} from './options.ts'
+import { type Ended, formatFields, print } from './print.ts'
 import { formatTable } from './table.ts'
 
 interface CreateOptions extends ClientOptions {
@@ -16,37 +24,70 @@ interface CreateOptions extends ClientOptions {
 type MadeServer = Server & { key: { token: string } }
 
 /** Adds the commands. `ended` hears the exit code of the one that ran. */
-export function addServerCommands(program: Command, ended: (code: number) => void): void {
-  const server = program.command('server').description('servers of an account, on the operator listener')
+export function addServerCommands(program: Command, ended: Ended): void {
+  const server = program.command('server').description('servers of an account')
   withNote(server.command('create <accountId> <name>'))
-    .description('make a server and print its id and its first key, which is shown only now')
+    .description('make a server and print its id and its first key, which is shown only now; by the operator')
     .addOption(new Option('--mode <mode>', 'what it sends').choices(['live', 'test']).makeOptionMandatory())
     .option('--per-minute <emails>', "a limit of its own, within its account's", parseInteger)
     .option('--monthly-cap <emails>', "a cap of its own, within its account's", parseInteger)
-    .action(async (accountId, name, options) => ended(await createServer(accountId, name, options)))
-  withOperatorOptions(server.command('list <accountId>'))
-    .description('list the servers of an account, newest first')
+    .action(async (accountId, name, options) => ended(await createServer(pathOf(accountId), name, options)))
+  withOperatorOptions(server.command('list [accountId]'))
+    .description('list the servers of an account, newest first; without an id those of the account key')
     .action(async (accountId, options) => ended(await listServers(accountId, options)))
+  withClientOptions(server.command('add <name>'))
+    .description("make a server with the account's key; prints its id and its first key")
+    .addOption(new Option('--mode <mode>', 'what it sends').choices(['live', 'test']).makeOptionMandatory())
+    .option('--per-minute <emails>', "a limit of its own, within its account's", parseInteger)
+    .option('--monthly-cap <emails>', "a cap of its own, within its account's", parseInteger)
+    .action(async (name, options) => ended(await createServer(null, name, options)))
+  withServerOptions(server.command('show [serverId]'))
+    .description('print the server of the key with its limits and domains; with an id one of the account')
+    .action(async (id, options) => ended(await showServer(id, options)))
+  withClientOptions(server.command('update <serverId>'))
+    .description('rename a server, or change its own limits')
+    .option('--name <name>', 'its new name')
+    .option('--per-minute <emails>', 'a limit of its own; none takes it away', parseIntegerOrNone)
+    .option('--monthly-cap <emails>', 'a cap of its own; none takes it away', parseIntegerOrNone)
+    .action(async (id, { name, perMinute, monthlyCap, ...options }) => {
+      const body = { name, perMinuteLimit: orNull(perMinute), monthlyCap: orNull(monthlyCap) }
+      ended(print(options, await makeClient(options, 'account').patch<Server>(at(id), body), formatFields))
+    })
+  withClientOptions(server.command('remove <serverId>'))
+    .description('remove a server: its keys end at once, accepted mail still goes out')
+    .action(async (id, options) => {
+      await makeClient(options, 'account').delete(at(id))
+      ended(print(options, { serverId: id, removed: true }, () => `Removed ${id}`))
+    })
 }
 
-async function createServer(accountId: string, name: string, options: CreateOptions): Promise<number> {
+/** In: the operator's path of an account's servers; null: with the account's key. */
+async function createServer(path: string | null, name: string, options: CreateOptions): Promise<number> {
   const { mode, perMinute: perMinuteLimit, monthlyCap, note } = options
-  const body = { name, mode, perMinuteLimit, monthlyCap, note }
-  const made = await makeClient(options, 'operator').post<MadeServer>(pathOf(accountId), body)
-  if (options.json) console.log(JSON.stringify(made))
-  else console.log(formatTable(['server', 'key'], [[made.serverId, made.key.token]]))
-  return 0
+  const body = { name, mode, perMinuteLimit, monthlyCap }
+  const made =
+    path === null
+      ? await makeClient(options, 'account').post<MadeServer>('/v1/servers', body)
+      : await makeClient(options, 'operator').post<MadeServer>(path, { ...body, note })
+  return print(options, made, () => formatTable(['server', 'key'], [[made.serverId, made.key.token]]))
 }
 
-async function listServers(accountId: string, options: ClientOptions): Promise<number> {
-  const servers = await readAll<Server>(makeClient(options, 'operator'), pathOf(accountId), 'servers')
-  if (options.json) {
-    console.log(JSON.stringify({ servers }))
-    return 0
-  }
+async function listServers(accountId: string | undefined, options: ClientOptions): Promise<number> {
+  const servers =
+    accountId === undefined
+      ? await readAll<Server>(makeClient(options, 'account'), '/v1/servers', 'servers')
+      : await readAll<Server>(makeClient(options, 'operator'), pathOf(accountId), 'servers')
   const rows = servers.map(({ name, mode, createdAt, serverId }) => [name, mode, createdAt, serverId])
-  console.log(formatTable(['name', 'mode', 'created', 'id'], rows))
-  return 0
+  return print(options, { servers }, () => formatTable(['name', 'mode', 'created', 'id'], rows))
+}
+
+async function showServer(id: string | undefined, options: ClientOptions): Promise<number> {
+  if (id !== undefined) return print(options, await makeClient(options, 'account').get<Server>(at(id)), formatFields)
+  return print(options, await makeClient(options, 'server').get<Server>('/v1/server'), formatFields)
+}
+
+function at(id: string): string {
+  return `/v1/servers/${encodeURIComponent(id)}`
 }
 
 function pathOf(accountId: string): string {

@@ -1,55 +1,70 @@
-/** token - `sendwright token create|list|revoke`: the keys of an account or of a server, by the operator. */
+/** token - `sendwright token create|list|revoke`: the keys of an account or of a server.
+ *
+ *  By the operator with `--account` or `--server`, by the account's key with `--own-account` or `--of <serverId>`; else they
+ *  are the keys of the server whose key is used.
+ */
 import type { Command } from 'commander'
 import type { Token } from '../../schemas/token.ts'
-import { type ClientOptions, makeClient } from './client.ts'
-import { withNote, withOperatorOptions } from './options.ts'
-import { readAll } from './pages.ts'
+import { type ClientOptions, type KeyOwner, makeClient, readAll } from './client.ts'
+import { withServerOptions } from './options.ts'
+import { type Ended, print } from './print.ts'
 import { formatTable } from './table.ts'
 
 interface OwnerOptions extends ClientOptions {
   account?: string
   server?: string
+  of?: string
+  ownAccount?: boolean
   note?: string
 }
 
+/** Where the keys are, and whose key manages them. */
+interface Place {
+  readonly path: string
+  readonly by: KeyOwner
+}
+
 /** Adds the commands. `ended` hears the exit code of the one that ran. */
-export function addTokenCommands(program: Command, ended: (code: number) => void): void {
-  const token = program.command('token').description('keys of an account or of a server, on the operator listener')
-  const create = withOwner(withNote(token.command('create <name>')))
+export function addTokenCommands(program: Command, ended: Ended): void {
+  const token = program.command('token').description('keys of an account or of a server')
+  const create = withOwner(token.command('create <name>'))
     .description('make a key and print it: it is shown only now')
-    .action(async (name, options) => ended(await createToken(name, options, pathOf(create, options))))
-  const list = withOwner(withOperatorOptions(token.command('list')))
+    .action(async (name, options) => ended(await createToken(name, options, placeOf(create, options))))
+  const list = withOwner(token.command('list'))
     .description('list the keys of an owner, live and revoked, newest first')
-    .action(async (options) => ended(await listTokens(options, pathOf(list, options))))
-  const revoke = withOwner(withNote(token.command('revoke <tokenId>')))
+    .action(async (options) => ended(await listTokens(options, placeOf(list, options))))
+  const revoke = withOwner(token.command('revoke <tokenId>'))
     .description('revoke a key: no request with it passes from now on')
-    .action(async (tokenId, options) => ended(await revokeToken(tokenId, options, pathOf(revoke, options))))
+    .action(async (tokenId, options) => ended(await revokeToken(tokenId, options, placeOf(revoke, options))))
 }
 
 function withOwner(command: Command): Command {
-  return command.option('--account <id>', 'owner: an account').option('--server <id>', 'owner: a server')
+  return withServerOptions(command)
+    .option('--account <id>', 'owner: an account, by the operator')
+    .option('--server <id>', 'owner: a server, by the operator')
+    .option('--own-account', 'owner: the account of an account key')
+    .option('--of <serverId>', 'owner: a server of the account of an account key')
+    .option('--note <text>', 'why, by the operator: kept in the audit log')
 }
 
-function pathOf(command: Command, { account, server }: OwnerOptions): string {
-  if ((account === undefined) === (server === undefined)) command.error('error: give --account or --server')
-  const owner =
-    account === undefined ? `servers/${encodeURIComponent(server ?? '')}` : `accounts/${encodeURIComponent(account)}`
-  return `/v1/operator/${owner}/tokens`
+function placeOf(command: Command, { account, server, of, ownAccount }: OwnerOptions): Place {
+  const named = [account, server, of, ownAccount].filter((one) => one !== undefined)
+  if (named.length > 1) command.error('error: give one of --account, --server, --own-account and --of')
+  const id = encodeURIComponent(account ?? server ?? of ?? '')
+  if (account !== undefined) return { path: `/v1/operator/accounts/${id}/tokens`, by: 'operator' }
+  if (server !== undefined) return { path: `/v1/operator/servers/${id}/tokens`, by: 'operator' }
+  if (of !== undefined) return { path: `/v1/servers/${id}/tokens`, by: 'account' }
+  return ownAccount === true ? { path: '/v1/account/tokens', by: 'account' } : { path: '/v1/tokens', by: 'server' }
 }
 
-async function createToken(name: string, options: OwnerOptions, path: string): Promise<number> {
+async function createToken(name: string, options: OwnerOptions, { path, by }: Place): Promise<number> {
   const body = { name, note: options.note }
-  const made = await makeClient(options, 'operator').post<Token & { token: string }>(path, body)
-  console.log(options.json ? JSON.stringify(made) : made.token)
-  return 0
+  const made = await makeClient(options, by).post<Token & { token: string }>(path, body)
+  return print(options, made, ({ token }) => token)
 }
 
-async function listTokens(options: OwnerOptions, path: string): Promise<number> {
-  const tokens = await readAll<Token>(makeClient(options, 'operator'), path, 'tokens')
-  if (options.json) {
-    console.log(JSON.stringify({ tokens }))
-    return 0
-  }
+async function listTokens(options: OwnerOptions, { path, by }: Place): Promise<number> {
+  const tokens = await readAll<Token>(makeClient(options, by), path, 'tokens')
   const rows = tokens.map(({ name, prefix, createdAt, revokedAt, tokenId }) => [
     name,
     prefix,
@@ -57,15 +72,11 @@ async function listTokens(options: OwnerOptions, path: string): Promise<number> 
     revokedAt ?? 'live',
     tokenId,
   ])
-  console.log(formatTable(['name', 'prefix', 'created', 'revoked', 'id'], rows))
-  return 0
+  return print(options, { tokens }, () => formatTable(['name', 'prefix', 'created', 'revoked', 'id'], rows))
 }
 
-async function revokeToken(tokenId: string, options: OwnerOptions, path: string): Promise<number> {
-  const at = `${path}/${encodeURIComponent(tokenId)}/revoke`
-  const token = await makeClient(options, 'operator').post<Token>(at, { note: options.note })
-  console.log(
-    options.json ? JSON.stringify(token) : `${token.name} (${token.prefix}) is revoked since ${token.revokedAt}`,
-  )
-  return 0
+async function revokeToken(tokenId: string, options: OwnerOptions, { path, by }: Place): Promise<number> {
+  const body = by === 'operator' ? { note: options.note } : undefined
+  const revoked = await makeClient(options, by).post<Token>(`${path}/${encodeURIComponent(tokenId)}/revoke`, body)
+  return print(options, revoked, ({ name, prefix, revokedAt }) => `${name} (${prefix}) is revoked since ${revokedAt}`)
 }

@@ -1,35 +1,127 @@
-/** webhook - `sendwright webhook create|list|deliveries|replay`: the webhooks of a server. */
+/** webhook - `sendwright webhook ...`: the webhooks of a server, and what was posted to them. */
+import { type Command, Option } from 'commander'
 import { DELIVERIES_PAGE_DEFAULT } from '../../schemas/limits.ts'
-import type { Delivery, DeliveryList, EventName, Webhook } from '../../schemas/webhook.ts'
-import { type Client, type ClientOptions, makeClient } from './client.ts'
+import { type Delivery, type DeliveryList, EVENTS, type EventName, type Webhook } from '../../schemas/webhook.ts'
+import { type Client, type ClientOptions, makeClient, readAll } from './client.ts'
 import { CommandFailure } from './failure.ts'
+import { collect, parseInstant, withServerOptions } from './options.ts'
+import { type Ended, formatFields, print, printJson } from './print.ts'
 import { formatTable } from './table.ts'
 
-const PAGE = 100
-/** 10,000 webhooks: more than any server has. */
-const PAGES_MAX = 100
 /** The service looks at some thousands of deliveries for each page: that is several millions. */
 const DELIVERY_PAGES_MAX = 1000
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-export interface CreateOptions extends ClientOptions {
+interface CreateOptions extends ClientOptions {
   event?: EventName[]
   stream?: string
   reference?: boolean
 }
 
-export interface DeliveriesOptions extends ClientOptions {
+interface DeliveriesOptions extends ClientOptions {
   status?: string
   event?: string
   limit?: string
 }
 
-export interface ReplayOptions extends ClientOptions {
+interface ReplayOptions extends ClientOptions {
   since?: string
 }
 
+/** Adds the commands. `ended` hears the exit code of the one that ran. */
+export function addWebhookCommands(program: Command, ended: Ended): void {
+  const webhook = program.command('webhook').description('webhooks of a server; each is named by its URL or its id')
+  withServerOptions(webhook.command('create <url>'))
+    .description('register a URL and print its signing secret')
+    .option('--event <name>', 'an event that it gets; may be given several times (default: every event)', collect)
+    .option('--stream <id>', 'message events of this stream only')
+    .option('--reference', 'received messages without their content')
+    .action(async (url, options) => ended(await createWebhook(url, options)))
+  withServerOptions(webhook.command('list'))
+    .description('list the webhooks of the server')
+    .action(async (options) => ended(await listWebhooks(options)))
+  withServerOptions(webhook.command('show <webhook>'))
+    .description('print one webhook')
+    .action(async (name, options) => ended(await actOn(name, options, { method: 'get', tell: formatFields })))
+  withServerOptions(webhook.command('remove <webhook>'))
+    .description('remove a webhook and what waits for it')
+    .action(async (name, options) =>
+      ended(await actOn(name, options, { method: 'delete', tell: () => `Removed ${name}` })),
+    )
+  for (const [act, does] of [
+    ['enable', 'switch a webhook on'],
+    ['disable', 'switch a webhook off: what waits for it is dead, and can be replayed'],
+  ] as const)
+    withServerOptions(webhook.command(`${act} <webhook>`))
+      .description(does)
+      .action(async (name, options) => {
+        const tell = (answer: object) => `${name} is ${(answer as Webhook).enabled ? 'on' : 'off'}`
+        ended(await actOn(name, options, { method: 'post', path: `/${act}`, tell }))
+      })
+  withServerOptions(webhook.command('test <webhook>'))
+    .description('post an example of an event to a webhook')
+    .addOption(new Option('--event <name>', 'which event').choices(EVENTS).default('delivered'))
+    .action(async (name, { event, ...options }) => {
+      const tell = (answer: object) => `Queued an example of ${event}: delivery ${(answer as Delivery).deliveryId}`
+      ended(await actOn(name, options, { method: 'post', path: '/test', body: { event }, tell }))
+    })
+  addSecretCommands(webhook, ended)
+  addDeliveryCommands(webhook, ended)
+}
+
+function addSecretCommands(webhook: Command, ended: Ended): void {
+  withServerOptions(webhook.command('add-secret <webhook>'))
+    .description('add a second signing secret and print it: posts are signed with both')
+    .action(async (name, options) => {
+      const tell = (answer: object) => (answer as { secret: string }).secret
+      ended(await actOn(name, options, { method: 'post', path: '/secrets', tell }))
+    })
+  withServerOptions(webhook.command('remove-secret <webhook> <secretId>'))
+    .description('remove a signing secret (its id: webhook show)')
+    .action(async (name, secretId, options) => {
+      const path = `/secrets/${encodeURIComponent(secretId)}`
+      ended(await actOn(name, options, { method: 'delete', path, tell: () => `Removed ${secretId}` }))
+    })
+}
+
+function addDeliveryCommands(webhook: Command, ended: Ended): void {
+  withServerOptions(webhook.command('deliveries <webhook>'))
+    .description('list the newest deliveries of a webhook')
+    .option('--status <status>', 'pending, delivered or dead')
+    .option('--event <name>', 'of this event only')
+    .option('--limit <n>', 'at most so many, up to 1000 (default: 100)')
+    .action(async (name, options) => ended(await listDeliveries(name, options)))
+  withServerOptions(webhook.command('delivery <webhook> <deliveryId>'))
+    .description('print one delivery with the body that it would carry now')
+    .action(async (name, id, options) => {
+      const path = `/deliveries/${encodeURIComponent(id)}`
+      ended(await actOn(name, options, { method: 'get', path, tell: formatFields }))
+    })
+  withServerOptions(webhook.command('replay <webhook> [delivery]'))
+    .description('queue a delivery again, or with --since all that are dead')
+    .option('--since <instant>', 'what was created at or after this and is dead', parseInstant)
+    .action(async (name, delivery, options) => ended(await replayDeliveries(name, delivery, options)))
+}
+
+interface Act {
+  readonly method: 'get' | 'post' | 'delete'
+  readonly path?: string
+  readonly body?: object
+  readonly tell: (answer: object) => string
+}
+
+/** Asks for one thing about a webhook and prints the answer. */
+async function actOn(webhook: string, options: ClientOptions, { method, path = '', body, tell }: Act): Promise<number> {
+  const client = makeClient(options, 'server')
+  const at = `/v1/webhooks/${await idOf(client, webhook)}${path}`
+  if (method === 'get') return print(options, await client.get<object>(at), tell)
+  if (method === 'post') return print(options, await client.post<object>(at, body), tell)
+  await client.delete(at)
+  return print(options, { webhook, removed: true }, tell)
+}
+
 /** Registers a URL and prints its secret, which is shown this once. */
-export async function createWebhook(url: string, options: CreateOptions): Promise<number> {
+async function createWebhook(url: string, options: CreateOptions): Promise<number> {
   const { event, stream, reference } = options
   const body = {
     url,
@@ -45,16 +137,14 @@ export async function createWebhook(url: string, options: CreateOptions): Promis
 }
 
 /** Prints every webhook of the server, newest first. */
-export async function listWebhooks(options: ClientOptions): Promise<number> {
+async function listWebhooks(options: ClientOptions): Promise<number> {
   const webhooks = await allWebhooks(makeClient(options, 'server'))
-  if (options.json) return printJson({ webhooks })
   const rows = webhooks.map((one) => [one.url, one.enabled ? 'yes' : 'no', one.events.join(','), one.webhookId])
-  console.log(formatTable(['url', 'enabled', 'events', 'id'], rows))
-  return 0
+  return print(options, { webhooks }, () => formatTable(['url', 'enabled', 'events', 'id'], rows))
 }
 
 /** Prints the newest deliveries of a webhook (its URL or its id). */
-export async function listDeliveries(webhook: string, options: DeliveriesOptions): Promise<number> {
+async function listDeliveries(webhook: string, options: DeliveriesOptions): Promise<number> {
   const client = makeClient(options, 'server')
   const list = await readDeliveries(client, `/v1/webhooks/${await idOf(client, webhook)}/deliveries`, options)
   if (options.json) return printJson(list)
@@ -63,7 +153,7 @@ export async function listDeliveries(webhook: string, options: DeliveriesOptions
 }
 
 /** Queues one delivery again, or with `--since` all that are dead. */
-export async function replayDeliveries(
+async function replayDeliveries(
   webhook: string,
   delivery: string | undefined,
   options: ReplayOptions,
@@ -77,7 +167,7 @@ export async function replayDeliveries(
     return 0
   }
   if (options.since === undefined) throw new CommandFailure('Name a delivery, or give --since to replay what is dead')
-  const body = { createdFrom: new Date(options.since).toISOString(), status: 'dead' }
+  const body = { createdFrom: options.since, status: 'dead' }
   const answer = await client.post<{ queued: number }>(`${path}/replay`, body)
   if (options.json) return printJson(answer)
   console.log(`Queued ${answer.queued} dead deliveries again`)
@@ -110,23 +200,10 @@ async function idOf(client: Client, webhook: string): Promise<string> {
   return found.webhookId
 }
 
-async function allWebhooks(client: Client): Promise<Webhook[]> {
-  const webhooks: Webhook[] = []
-  let after = ''
-  for (let page = 0; page < PAGES_MAX; page++) {
-    const list = await client.get<{ webhooks: Webhook[]; next: string | null }>(`/v1/webhooks?limit=${PAGE}${after}`)
-    webhooks.push(...list.webhooks)
-    if (list.next === null) break
-    after = `&after=${list.next}`
-  }
-  return webhooks
+function allWebhooks(client: Client): Promise<Webhook[]> {
+  return readAll<Webhook>(client, '/v1/webhooks', 'webhooks')
 }
 
 function rowOf({ createdAt, event, status, attempts, lastStatusCode, lastError, deliveryId }: Delivery): string[] {
   return [createdAt, event, status, String(attempts), lastError ?? String(lastStatusCode ?? ''), deliveryId]
-}
-
-function printJson(value: unknown): number {
-  console.log(JSON.stringify(value))
-  return 0
 }

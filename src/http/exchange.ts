@@ -230,6 +230,7 @@ export class Exchange {
       query,
       body,
       idempotencyKey: route.isIdempotent ? this.#head.headers.idempotencyKey : null,
+      lastEventId: route.takesLastEventId ? this.#head.headers.lastEventId : null,
       key: this.#owner,
       aborted: false,
     }

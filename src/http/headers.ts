@@ -22,6 +22,8 @@ export interface RequestHeaders {
   idempotencyKey: string | null
   /** '' also where it depends on a version of the content: none is told. */
   range: string
+  /** Null where the header is absent. */
+  lastEventId: string | null
 }
 
 /** What hands out headers, names in lower case. */
@@ -81,6 +83,9 @@ function readHeader(name: string, value: string): void {
       isRangeVoid = true
       reading.range = ''
       break
+    case 'last-event-id':
+      reading.lastEventId = value
+      break
     case 'idempotency-key':
       // Two of them name no one request: read as the empty key, which is refused.
       reading.idempotencyKey = reading.idempotencyKey === null ? value : ''
@@ -102,5 +107,6 @@ function makeHeaders(): RequestHeaders {
     forwardedFor: '',
     idempotencyKey: null,
     range: '',
+    lastEventId: null,
   }
 }

@@ -46,6 +46,8 @@ type Fields = Readonly<Record<string, unknown>>
 /** Characters of one name in a path; longer names, which no schema knows, are cut. */
 const NAME_IN_PATH_MAX = 1000
 
+const NAMED = 'Must be an e-mail address alone; one with a name is {"email": "ada@example.com", "name": "Ada"}'
+
 const RECIPIENT_FIELDS: readonly string[] = ['to', 'cc', 'bcc']
 
 const TYPE_NAMES: Readonly<Record<string, string>> = {
@@ -82,8 +84,13 @@ function walk(schema: Schema, value: unknown, path: string, issues: Issue[]): vo
 /** An address is a string or an object: takes the branch that the value wants, or tells that it fits neither. */
 function chooseBranch(schema: Schema, value: unknown): Schema | string {
   if (schema.if === undefined || schema.then === undefined || schema.else === undefined) return schema
-  if (isOfType(value, 'string')) return schema.then
+  if (isOfType(value, 'string')) return isNamed(value as string) ? NAMED : schema.then
   return isOfType(value, 'object') ? schema.else : 'Must be an e-mail address, or an object with email and name'
+}
+
+/** Whether a text is an address with a name before it, as mail shows it: `Ada <ada@example.com>`. */
+function isNamed(text: string): boolean {
+  return text.endsWith('>') && text.includes('<')
 }
 
 function walkItems(schema: Schema, items: readonly unknown[], path: string, issues: Issue[]): void {

@@ -23,6 +23,8 @@ export interface EdgeRequest {
   /** Checked against the route's schema, defaults filled in; undefined where the route takes none. */
   readonly body: unknown
   readonly idempotencyKey: string | null
+  /** Null where the route takes none, and where a request has none. */
+  readonly lastEventId: string | null
   /** Null only where the route takes no key. */
   readonly key: KeyOwner | null
   /** Becomes true when the client is gone. */

@@ -23,6 +23,7 @@ import {
   makeVerifyDomain,
 } from '../routes/domains.ts'
 import { type EmailDeps, makeSendBatch, makeSendEmail } from '../routes/email.ts'
+import { type EventFeedDeps, makeListenToEvents } from '../routes/events.ts'
 import { makeReadMessage, makeSearchMessages, type SearchMessagesDeps } from '../routes/messages.ts'
 import { makeReadOpenapi, makeReadOperatorOpenapi } from '../routes/openapi.ts'
 import {
@@ -38,7 +39,7 @@ import {
 } from '../routes/operator/accounts.ts'
 import { makeReadAudit } from '../routes/operator/audit.ts'
 import { type ClusterDeps, makeReadEntity, makeReadShards } from '../routes/operator/cluster.ts'
-import { type EventFeedDeps, makeReadEvents } from '../routes/operator/events.ts'
+import { makeReadEvents } from '../routes/operator/events.ts'
 import {
   type HealthDeps,
   makeExamineHealth,
@@ -227,6 +228,7 @@ function makeHandlers(deps: RouteDeps): Record<RouteName, Handler> {
     readReadiness: makeReadReadiness(deps),
     readMetrics: makeReadMetrics(deps),
     examineHealth: makeExamineHealth(deps),
+    listenToEvents: makeListenToEvents(deps),
     readEvents: makeReadEvents(deps),
     pauseStream: makePauseStream(deps),
     resumeStream: makeResumeStream(deps),

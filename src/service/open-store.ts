@@ -69,6 +69,7 @@ function startOwn(
   log: Log,
   known: Remembered,
 ): Promise<EmbeddedRedis> {
+  if (!wasMade(dataDir)) log.info({ dataDir }, 'No installation is there yet: making a new one')
   return startEmbeddedRedis({
     dataDir,
     durability,

@@ -5,6 +5,7 @@
  * asked of actors.
  */
 
+import { randomUUID } from 'node:crypto'
 import { newCmdId } from '../../cluster/cmd-id.ts'
 import type { Fence } from '../../cluster/fence.ts'
 import { SHARDS } from '../../cluster/id.ts'
@@ -250,6 +251,7 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
     metrics,
     webhookSecrets: webhooks.secrets,
     readEvent: webhooks.readEvent,
+    newEventId: randomUUID,
     hear: (topic, heard) => store.hear(topic, heard),
     privateNetworksAllowed: config.privateNetworksAllowed,
     billing: config.billing === 'on',

@@ -83,6 +83,9 @@ export const bodiesKey = (shard: number, slice: number, test: boolean): string =
 export const contentKey = (shard: number, contentId: string, part: string, chunk: number): string =>
   `${shardTag(shard)}:content:${contentId}:${part}${chunk === 0 ? '' : `.${chunk}`}`
 
+/** Stream: references of the events of a server that somebody listens to, entry id = id of the feed's entry. */
+export const heardKey = (shard: number, serverId: string): string => `${shardTag(shard)}:heard:${serverId}`
+
 /** Zset: slices of a webhook's deliveries -> first ms. */
 export const slicesKey = (shard: number, webhookId: string): string => `${shardTag(shard)}:slices:${webhookId}`
 /** Stream: deliveries of a slice, entry id = delivery id. */

@@ -82,8 +82,7 @@ t.test('sendwright: wrong calls of the operator’s commands exit 2 and name wha
     [['account', 'approve', 'x'], /--monthly-cap/],
     [['account', 'approve', 'x', '--monthly-cap', 'many'], /not a whole number/],
     [['server', 'create', 'x', 'y'], /--mode/],
-    [['token', 'create', 'x'], /--account or --server/],
-    [['token', 'list', '--account', 'x', '--server', 'y'], /--account or --server/],
+    [['token', 'list', '--account', 'x', '--server', 'y'], /give one of --account, --server/],
     [['inspect', 'account'], /a shard, or a kind and an id/],
     [['repair', '256'], /256 shards/],
   ]

@@ -106,7 +106,7 @@ for (const [listener, whole] of [
         const { operation } = told.find((one) => one.operation.operationId === route.name) as Operation
         t.equal(operation.security.length, route.keys.length, route.name)
         const headers = operation.parameters.filter((one: { in: string }) => one.in === 'header')
-        t.equal(headers.length, route.isIdempotent ? 1 : 0)
+        t.equal(headers.length, route.isIdempotent || route.takesLastEventId ? 1 : 0)
         t.equal(operation.requestBody !== undefined, route.body !== null)
         const refused = Object.values<DocumentSchema>(operation.responses).flatMap(
           ({ content }) => content?.['application/json']?.schema.oneOf ?? [],
@@ -188,7 +188,8 @@ t.test(
 
 t.test('openapi: answers of routes without a body are as the document says [openapi.document]', async (t) => {
   for (const at of operations.filter(
-    ({ operation, method }) => operation.requestBody === undefined && method !== 'DELETE',
+    ({ operation, method, path }) =>
+      operation.requestBody === undefined && method !== 'DELETE' && !path.endsWith('/events'),
   )) {
     const called = await call(at)
     t.ok(called.status < 500 && allows(at, called), `${at.operation.operationId} ${called.text.slice(0, 200)}`)

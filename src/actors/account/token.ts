@@ -14,6 +14,7 @@ import { auditOpsOf } from '../../state/audit.ts'
 import { tokensKey } from '../../state/keys.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
 import { keyHolderOf, type TokenOrder, targetsOf, tokenOrderEntities } from '../order/token.ts'
+import { keysTopic } from '../webhook/announce.ts'
 
 export interface CreateTokenBody extends TokenOrder {
   readonly name: string
@@ -87,6 +88,7 @@ export const revokeToken: CommandType<RevokeTokenBody, TokenReply | Refused> = {
       reply: { kind: 'token', tokenId, token: revoked },
       events: [{ ref: holder.ref, event: { type: 'key-revoked', tokenId } }],
       ops: [...revokedKeyOps(shard, holder.ownerId, { tokenId, token: revoked }), ...logged],
+      ...(body.serverId !== null && { signals: [{ topic: keysTopic(body.serverId), text: tokenId }] }),
     }
   },
 }

@@ -19,6 +19,7 @@ import { type StreamState, streamRef } from '../../state/stream.ts'
 import { listenersRef, type Subscriber, type WebhookState, webhookRef } from '../../state/webhook/webhook.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
 import { accountOfOrder, type ServerOrder, serverOfOrder, serverOrderEntities } from '../order/server.ts'
+import { keysTopic } from '../webhook/announce.ts'
 import { webhookRemoval } from '../webhook/remove.ts'
 
 export const removeServer: CommandType<ServerOrder, { readonly kind: 'removed' } | Refused> = {
@@ -66,6 +67,7 @@ export const removeServer: CommandType<ServerOrder, { readonly kind: 'removed' }
       ],
       ops: [...ops, ...removals.flatMap((removal) => removal.ops)],
       due: [retireDue(serverId, nowMs), ...removals.flatMap(({ due }) => due)],
+      signals: [{ topic: keysTopic(serverId), text: serverId }],
     }
   },
 }

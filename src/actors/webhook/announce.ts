@@ -2,14 +2,15 @@
  * announce - the one place that every event of the catalogue passes on its way to clients.
  *
  * Each enabled webhook whose filters let the event through gets a delivery: a reference in its queue and an item in its
- * lane, in the commit of the event itself. Whoever listens now is told by a signal once that commit is confirmed.
+ * lane, in the commit of the event itself. Whoever listens now is told by a signal once that commit is confirmed; for who
+ * listens, or did ten minutes ago, the references are written down too.
  *
  * Guarantees: a server without webhooks, to which nobody listens, costs no read and no write; a webhook's deliveries are
  * due in the order of their ids; what is queued and what is dead together is bounded (`backlog.ts`).
  *
  * A command that announces names `serverRef` and `serverOwner` of the event's server.
  *
- * Keys: queue, slices
+ * Keys: queue, slices, heard
  *
  * Spec event.announce, webhook.filter, webhook.backlog
  */
@@ -32,6 +33,7 @@ import { WEBHOOK_BACKLOG_MAX } from '../../../schemas/limits.ts'
 import { deliveryKey, queueKey, slicesKey } from '../../state/keys.ts'
 import { logEntryOf, logFact } from '../../state/message/log-entry.ts'
 import { type ServerCounters, type ServerMode, type ServerState, serverOwner, serverRef } from '../../state/server.ts'
+import { type HeardCounters, heardOwner, keptUntilMs, writeHeard } from '../../state/webhook/heard.ts'
 import {
   type CapReference,
   type EventReference,
@@ -77,6 +79,11 @@ export function serverTopic(serverId: string): string {
   return `events:${serverId}`
 }
 
+/** Topic of the signals that a key of a server was revoked: whoever listens with it is to look again. */
+export function keysTopic(serverId: string): string {
+  return `keys:${serverId}`
+}
+
 /** Topic of the signals about a cap that all servers of an account and mode share. */
 export function accountTopic(accountId: string, mode: ServerMode): string {
   return `events:${accountId}:${mode}`
@@ -86,11 +93,15 @@ export function accountTopic(accountId: string, mode: ServerMode): string {
 export function announceMessages({ serverId, news, streamIds }: MessageNews, turn: AnnounceTurn): Announced {
   const { states, context } = turn
   const server = states.get<ServerState | null>(serverRef(serverId))
-  const isHeard = (states.counter<ServerCounters>(serverOwner(serverId))?.listenedUntilMs ?? 0) > context.nowMs
-  if (server === null || news.length === 0 || !(server.hasWebhooks || isHeard)) return NOTHING
+  const counters = states.counter<ServerCounters>(serverOwner(serverId))
+  const isHeard = (counters?.listenedUntilMs ?? 0) > context.nowMs
+  const isKept = keptUntilMs(counters) > context.nowMs
+  if (server === null || news.length === 0 || !(server.hasWebhooks || isKept)) return NOTHING
+  if (isKept && !states.hasCounter(heardOwner(serverId))) return { kind: 'need', counters: [heardOwner(serverId)] }
   const topic = serverTopic(serverId)
   const signals = isHeard ? news.map((one) => ({ topic, text: formatReference(one) })) : []
-  if (!server.hasWebhooks) return { kind: 'told', staged: { signals } }
+  const heard = isKept ? keep(serverId, news, turn) : {}
+  if (!server.hasWebhooks) return { kind: 'told', staged: { ...heard, signals } }
   if (!states.has(listenersRef(serverId))) return { kind: 'need', entities: [listenersRef(serverId)] }
   const listeners = listenersOf(serverId, states)
   const wanted = listeners.filter((one) => news.some(({ event }) => wants(one, event)))
@@ -104,7 +115,18 @@ export function announceMessages({ serverId, news, streamIds }: MessageNews, tur
       if (wants(listener, one.event) && (listener.streamId === null || listener.streamId === stream))
         queue.add(listener.webhookId, one)
   }
-  return { kind: 'told', staged: queue.staged() }
+  const { ops = [], counters: counted = [], ...staged } = queue.staged()
+  const kept = { ops: [...ops, ...(heard.ops ?? [])], counters: [...counted, ...(heard.counters ?? [])] }
+  return { kind: 'told', staged: { ...staged, ...kept } }
+}
+
+/** Writes events down for who listens, or did a moment ago. */
+function keep(serverId: string, news: readonly MessageReference[], { states, context }: AnnounceTurn): Staged {
+  const owner = heardOwner(serverId)
+  const events = news.map((reference) => ({ id: context.newId(), reference }))
+  const place = { shard: context.shard, serverId }
+  const { ops, counters } = writeHeard(place, states.counter<HeardCounters>(owner), events)
+  return { ops, counters: [{ owner, value: counters }] }
 }
 
 /** Announces events of caps, which no stream's filter holds back. */

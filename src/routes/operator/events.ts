@@ -7,7 +7,6 @@
  * Spec operator.events
  */
 
-import { randomUUID } from 'node:crypto'
 import { shardOf } from '../../../cluster/id.ts'
 import type { Refused } from '../../actors/order/refusal.ts'
 import { accountTopic, serverTopic } from '../../actors/webhook/announce.ts'
@@ -16,20 +15,14 @@ import type { Handler } from '../../http/request.ts'
 import { type Feed, type FeedSink, refuse } from '../../http/respond.ts'
 import type { ServerState } from '../../state/server.ts'
 import { type EventReference, parseReference } from '../../state/webhook/item.ts'
-import type { EventReader } from '../../views/message/event.ts'
 import { answerOf, answerRefused } from '../answer.ts'
-import { asOperator, type OperatorDeps } from '../as-operator.ts'
+import { asOperator } from '../as-operator.ts'
+import type { EventFeedDeps } from '../events.ts'
 
 /** A line that says nothing keeps proxies from ending the connection, and notices a client that is gone. */
 const BEAT_MS = 5_000
 /** Events that wait to be read back; whoever is that far behind is let go. */
 const WAITING_MAX = 1_000
-
-export interface EventFeedDeps extends OperatorDeps {
-  readonly readEvent: EventReader
-  /** Hears what is said about a topic; resolves with what ends it. */
-  readonly hear: (topic: string, heard: (text: string) => void) => Promise<() => void>
-}
 
 /** GET /v1/operator/servers/{serverId}/events */
 export function makeReadEvents(deps: EventFeedDeps): Handler {
@@ -43,7 +36,7 @@ export function makeReadEvents(deps: EventFeedDeps): Handler {
   })
 }
 
-function ask({ ask, newCmdId }: OperatorDeps, serverId: string) {
+function ask({ ask, newCmdId }: EventFeedDeps, serverId: string) {
   return ask(shardOf(serverId) as number, { name: 'listen', cmdId: newCmdId(), body: { serverId } })
 }
 
@@ -74,7 +67,7 @@ function makeLines(deps: EventFeedDeps, server: ServerState, sink: FeedSink) {
     isReading = true
     for (let next = waiting.shift(); next !== undefined && !isOver; next = waiting.shift()) {
       const event = await deps.readEvent(server, next, deps.nowMs())
-      const body = event === null || event === undefined ? null : { id: randomUUID(), attempt: 1, ...event }
+      const body = event === null || event === undefined ? null : { id: deps.newEventId(), attempt: 1, ...event }
       if (body !== null) sink.send(`data: ${JSON.stringify(body)}\n\n`)
     }
     isReading = false

@@ -1,0 +1,117 @@
+/** message - `sendwright message search|show`: what was sent, and what became of it. */
+import type { Command } from 'commander'
+import type { Message, MessageSummary } from '../../schemas/message.ts'
+import { type ClientOptions, makeClient } from './client.ts'
+import { collectPair, parseInstant, parseInteger, withServerOptions } from './options.ts'
+import { type Ended, print } from './print.ts'
+import { formatTable } from './table.ts'
+
+const PATH = '/v1/messages'
+const LIMIT_DEFAULT = 20
+/** Pages that may hold nothing although there is more. */
+const PAGES_MAX = 100
+
+interface MessageListAnswer {
+  messages: MessageSummary[]
+  next: string | null
+}
+
+interface SearchOptions extends ClientOptions {
+  recipient?: string
+  from?: string
+  tag?: string
+  metadata?: Record<string, string>
+  status?: string
+  stream?: string
+  since?: string
+  until?: string
+  limit?: number
+}
+
+/** Adds the commands. `ended` hears the exit code of the one that ran. */
+export function addMessageCommands(program: Command, ended: Ended): void {
+  const message = program.command('message').description('messages of a server, and what became of them')
+  withServerOptions(message.command('search'))
+    .description('list messages, newest first')
+    .option('--recipient <address>', 'to this address')
+    .option('--from <address>', 'from this address')
+    .option('--tag <tag>', 'with this tag')
+    .option('--metadata <key=value>', 'with this entry', collectPair)
+    .option('--status <status>', 'of which a recipient is so: delivered, bounced, deferred, ...')
+    .option('--stream <id>', 'on this stream')
+    .option('--since <instant>', 'sent at or after this', parseInstant)
+    .option('--until <instant>', 'sent before this', parseInstant)
+    .option('--limit <n>', `at most so many (default: ${LIMIT_DEFAULT})`, parseInteger)
+    .action(async (options) => ended(await searchMessages(options)))
+  withServerOptions(message.command('show <messageId>'))
+    .description('print a message with its recipients and its events')
+    .action(async (id, options) => {
+      const answer = await makeClient(options, 'server').get<Message>(`${PATH}/${encodeURIComponent(id)}`)
+      ended(print(options, answer, formatMessage))
+    })
+}
+
+async function searchMessages(options: SearchOptions): Promise<number> {
+  const { recipient, from, tag, metadata, status, stream, since, until, limit = LIMIT_DEFAULT } = options
+  const client = makeClient(options, 'server')
+  const asked = { recipient, from, tag, metadata, status, streamId: stream, submittedFrom: since, submittedTo: until }
+  const found: MessageListAnswer = { messages: [], next: null }
+  for (let page = 0; page < PAGES_MAX && found.messages.length < limit; page += 1) {
+    const rest = Math.min(100, limit - found.messages.length)
+    const after = found.next === null ? {} : { after: found.next }
+    const answer = await client.post<MessageListAnswer>(`${PATH}/search`, { ...asked, limit: rest, ...after })
+    found.messages.push(...answer.messages)
+    found.next = answer.next
+    if (answer.next === null) break
+  }
+  return print(options, found, ({ messages }) =>
+    formatTable(
+      ['sent', 'status', 'to', 'subject', 'id'],
+      messages.map(({ submittedAt, status: state, recipients, subject, messageId }) => [
+        submittedAt,
+        state,
+        `${recipients[0]?.recipient ?? ''}${recipients.length > 1 ? ` +${recipients.length - 1}` : ''}`,
+        subject ?? '',
+        messageId,
+      ]),
+    ),
+  )
+}
+
+function formatMessage({ messageId, from, subject, submittedAt, status, recipients, events }: Message): string {
+  return [
+    formatTable(
+      ['field', 'value'],
+      [
+        ['message', messageId],
+        ['from', from.name === null ? from.email : `${from.name} <${from.email}>`],
+        ['subject', subject ?? ''],
+        ['sent', submittedAt],
+        ['status', status],
+      ],
+    ),
+    '',
+    formatTable(
+      ['recipient', 'status', 'attempts', 'next attempt', 'answer'],
+      recipients.map((one) => [
+        one.recipient,
+        one.status,
+        String(one.attempts),
+        one.nextAttemptAt ?? '',
+        one.response ?? '',
+      ]),
+    ),
+    '',
+    formatEvents(events),
+  ].join('\n')
+}
+
+function formatEvents(events: Message['events']): string {
+  const rows = events.map(({ occurredAt, event, recipient, details }) => [
+    occurredAt,
+    event,
+    recipient,
+    (details as { response?: string | null }).response ?? '',
+  ])
+  return formatTable(['when', 'event', 'recipient', 'answer'], rows)
+}

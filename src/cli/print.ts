@@ -1,0 +1,27 @@
+/** print - how commands tell their answers: one line of JSON with `--json`, else sentences and tables. */
+import type { ClientOptions } from './client.ts'
+import { formatTable } from './table.ts'
+
+/** Hears the exit code of the command that ran. */
+export type Ended = (code: number) => void
+
+/** Prints a value as one line of JSON. Out: the exit code 0. */
+export function printJson(value: unknown): number {
+  console.log(JSON.stringify(value))
+  return 0
+}
+
+/** Prints an answer: as JSON where that is asked for, else what `tell` makes of it. Out: the exit code 0. */
+export function print<Answer>({ json }: ClientOptions, answer: Answer, tell: (answer: Answer) => string): number {
+  console.log(json === true ? JSON.stringify(answer) : tell(answer))
+  return 0
+}
+
+/** The fields of an object, one a line: what is an object itself as JSON, nothing as `-`. */
+export function formatFields(value: object): string {
+  const rows = Object.entries(value).map(([name, field]) => [
+    name,
+    typeof field === 'object' && field !== null ? JSON.stringify(field) : String(field ?? '-'),
+  ])
+  return formatTable(['field', 'value'], rows)
+}

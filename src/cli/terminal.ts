@@ -1,0 +1,62 @@
+/** terminal - how output looks to a person: colours by what came of something, short times, columns within the width.
+ *
+ *  Where standard output is no terminal all of it is plain and whole, so that other programs can read it.
+ */
+import { styleText } from 'node:util'
+
+/** What output is written to. */
+export interface Terminal {
+  /** Characters in a line; null: no terminal. */
+  readonly columns: number | null
+  readonly hasColours: boolean
+}
+
+const COLUMNS_DEFAULT = 80
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*Z$/
+
+/** Words that say how something stands, by their colour. */
+const COLOURS = {
+  green: ['delivered', 'active', 'verified', 'ok', 'yes', 'owned', 'alive', 'ended'],
+  yellow: ['deferred', 'pending', 'accepted', 'paused', 'leaving', 'cap_warning', 'dns_error', 'mixed'],
+  red: [
+    'bounced',
+    'failed',
+    'dead',
+    'suppressed',
+    'closed',
+    'spam_complaint',
+    'cap_reached',
+    'missing',
+    'mismatch',
+    'no',
+  ],
+  cyan: ['unsubscribed', 'inbound', 'cancelled'],
+} as const
+const COLOUR_OF = new Map<string, keyof typeof COLOURS>(
+  Object.entries(COLOURS).flatMap(([colour, words]) =>
+    words.map((word) => [word as string, colour as keyof typeof COLOURS] as const),
+  ),
+)
+
+/** The terminal of standard output, as the environment wants it (NO_COLOR and its like). */
+export function thisTerminal(): Terminal {
+  const { isTTY, columns } = process.stdout
+  if (isTTY !== true) return { columns: null, hasColours: false }
+  return { columns: columns || COLUMNS_DEFAULT, hasColours: process.stdout.hasColors() }
+}
+
+/** A word in its colour, where it has one; `padded` is the word with what stands around it. */
+export function coloured(word: string, terminal: Terminal, padded = word): string {
+  const colour = terminal.hasColours ? COLOUR_OF.get(word) : undefined
+  return colour === undefined ? padded : styleText(colour, padded, { validateStream: false })
+}
+
+/** An instant as a person reads it in a terminal: the local date and time; else as it is. */
+export function shortInstant(text: string, terminal: Terminal): string {
+  return terminal.columns !== null && INSTANT.test(text) ? new Date(text).toLocaleString('sv') : text
+}
+
+/** The local time of day in a terminal; else the instant as it is. */
+export function timeOfDay(instant: string, terminal: Terminal): string {
+  return shortInstant(instant, terminal).replace(/^\S+ /, '')
+}

@@ -1,0 +1,191 @@
+/**
+ * events - GET /v1/events: the events of the key's server from now on, or from the last one that a client has heard
+ *
+ * While a feed is open the owner of the server's shard writes the references of its events down (`actors/webhook/listen.ts`);
+ * the feed reads them from there, whenever a signal says that there are more and at every beat, so that a signal which is
+ * lost delays an event and loses none. The id of an entry is the id of the feed's line. Events of caps are told as they
+ * come, without an id. A feed ends at once when its key is revoked.
+ *
+ * Spec event.feed
+ */
+
+import { idOfEntry, shardOf } from '../../cluster/id.ts'
+import type { Ask } from '../../cluster/work.ts'
+import { FEEDS_MAX, SERVER_FEEDS_MAX } from '../../schemas/limits.ts'
+import type { Refused } from '../actors/order/refusal.ts'
+import { accountTopic, keysTopic, serverTopic } from '../actors/webhook/announce.ts'
+import { LISTEN_MS, type ListenReply } from '../actors/webhook/listen.ts'
+import type { KeyOwner } from '../http/key.ts'
+import type { Handler } from '../http/request.ts'
+import { type Answer, type Feed, type FeedSink, refuse } from '../http/respond.ts'
+import type { ServerState } from '../state/server.ts'
+import { heardOf } from '../state/webhook/heard.ts'
+import { type EventReference, parseReference } from '../state/webhook/item.ts'
+import { isHeardStill, newestHeard, readHeard } from '../views/heard.ts'
+import type { Reader } from '../views/key.ts'
+import type { EventReader } from '../views/message/event.ts'
+import { answerOf, answerRefused } from './answer.ts'
+
+/** A line that says nothing keeps proxies from ending the connection, and notices a client that is gone. */
+const BEAT_MS = 5_000
+const ENTRY_ID = /^\d{1,15}-\d{1,19}$/
+const GONE = 'Events after this Last-Event-ID are no longer kept: begin without it'
+
+/** What feeds of events need. */
+export interface EventFeedDeps {
+  readonly ask: Ask
+  readonly read: Reader
+  readonly newCmdId: () => string
+  readonly nowMs: () => number
+  readonly readEvent: EventReader
+  /** Hears what is said about a topic; resolves with what ends it. */
+  readonly hear: (topic: string, heard: (text: string) => void) => Promise<() => void>
+  /** A made-up id, for what has none of its own. */
+  readonly newEventId: () => string
+}
+
+/** GET /v1/events */
+export function makeListenToEvents(deps: EventFeedDeps): Handler {
+  // Feeds of this process, by server.
+  const open = new Map<string, number>()
+  const total = (): number => Array.from(open.values()).reduce((sum, feeds) => sum + feeds, 0)
+  return async ({ key, lastEventId }) => {
+    const { serverId, hash: keyHash } = key as KeyOwner & { serverId: string }
+    if (lastEventId !== null && !ENTRY_ID.test(lastEventId))
+      return refuse('invalid_request', {}, 'Last-Event-ID must be the id of an event of this feed')
+    const listening = () => listen(deps, { serverId, keyHash })
+    const asked = await listening()
+    if (asked.kind !== 'answer' || (asked.reply as ListenReply | Refused).kind === 'refused')
+      return answerOf<Refused>(asked, (reply) => answerRefused(reply, deps.nowMs()))
+    const position = await positionOf(deps, serverId, lastEventId)
+    if (typeof position !== 'string') return position
+    const mine = open.get(serverId) ?? 0
+    if (mine >= SERVER_FEEDS_MAX) return refuse('feed_limit', { max: SERVER_FEEDS_MAX })
+    if (total() >= FEEDS_MAX) return refuse('feed_limit', { max: FEEDS_MAX })
+    open.set(serverId, mine + 1)
+    const closed = () => {
+      const left = (open.get(serverId) ?? 1) - 1
+      if (left > 0) open.set(serverId, left)
+      else open.delete(serverId)
+    }
+    return feedOf(deps, { server: (asked.reply as ListenReply).server, position, listening, closed })
+  }
+}
+
+function listen({ ask, newCmdId }: EventFeedDeps, body: { serverId: string; keyHash: string }) {
+  return ask(shardOf(body.serverId) as number, { name: 'listen', cmdId: newCmdId(), body })
+}
+
+/** The entry after which a feed begins; else the refusal. */
+async function positionOf(deps: EventFeedDeps, serverId: string, lastId: string | null): Promise<string | Answer> {
+  if (lastId === null) return (await newestHeard(deps.read, serverId)) ?? refuse('unavailable')
+  const isThere = await isHeardStill(deps.read, serverId, lastId)
+  if (isThere === null) return refuse('unavailable')
+  return isThere ? lastId : refuse('content_expired', {}, GONE)
+}
+
+interface FeedWork {
+  readonly server: ServerState
+  readonly position: string
+  readonly listening: () => ReturnType<Ask>
+  readonly closed: () => void
+}
+
+function feedOf(deps: EventFeedDeps, { server, position, listening, closed }: FeedWork): Feed {
+  return {
+    start(sink) {
+      const lines = new FeedLines(deps, server, sink, position)
+      // A key that was revoked, or a server that was removed, is refused.
+      const renew = async (): Promise<void> => {
+        const asked = await listening()
+        if (asked.kind === 'answer' && (asked.reply as ListenReply | Refused).kind === 'refused') sink.end()
+      }
+      const renewal = setInterval(() => void renew(), LISTEN_MS / 2)
+      const beat = setInterval(() => {
+        sink.send(': beat\n\n')
+        lines.look()
+      }, BEAT_MS)
+      const heard = [
+        deps.hear(serverTopic(server.serverId), lines.take),
+        deps.hear(accountTopic(server.accountId, server.mode), lines.take),
+        deps.hear(keysTopic(server.serverId), () => void renew()),
+      ]
+      // What was revoked or has happened before the signals were heard.
+      void Promise.all(heard).then(() => {
+        lines.look()
+        return renew()
+      })
+      return () => {
+        lines.end()
+        clearInterval(renewal)
+        clearInterval(beat)
+        for (const one of heard) void one.then((leave) => leave())
+        closed()
+      }
+    },
+  }
+}
+
+/** Reads on from an entry, one look at a time, and says each event with its id. */
+class FeedLines {
+  private readonly deps: EventFeedDeps
+  private readonly server: ServerState
+  private readonly sink: FeedSink
+  private position: string
+  private isLooking = false
+  /** There may be more than the look under way has seen. */
+  private isWanted = false
+  private isOver = false
+
+  constructor(deps: EventFeedDeps, server: ServerState, sink: FeedSink, position: string) {
+    this.deps = deps
+    this.server = server
+    this.sink = sink
+    this.position = position
+  }
+
+  /** Hears a signal: what is written down is read there, a cap's event is whole in it. */
+  readonly take = (text: string): void => {
+    const reference = parseReference(text)
+    if (reference.kind === 'message') this.look()
+    else void this.tell(reference, this.deps.newEventId(), '')
+  }
+
+  look(): void {
+    this.isWanted = true
+    if (!this.isLooking) void this.work()
+  }
+
+  end(): void {
+    this.isOver = true
+  }
+
+  private async work(): Promise<void> {
+    this.isLooking = true
+    while (this.isWanted && !this.isOver) {
+      this.isWanted = false
+      const entries = await readHeard(this.deps.read, this.server.serverId, this.position)
+      // A store that does not answer is asked again with the next beat.
+      for (const entry of entries ?? []) {
+        const id = idOfEntry(entry.id, shardOf(this.server.serverId) as number)
+        if (this.isOver || !(await this.tell(heardOf(entry), id, `id: ${entry.id}\n`))) break
+        this.position = entry.id
+        this.isWanted = true
+      }
+    }
+    this.isLooking = false
+  }
+
+  /** Out: false when the store did not answer. */
+  private async tell(reference: EventReference, id: string, line: string): Promise<boolean> {
+    const event = await this.deps.readEvent(
+      { ...this.server, inboundContent: 'reference' },
+      reference,
+      this.deps.nowMs(),
+    )
+    if (event === undefined) return false
+    // What it tells of may be gone.
+    if (event !== null) this.sink.send(`${line}data: ${JSON.stringify({ id, attempt: 1, ...event })}\n\n`)
+    return true
+  }
+}

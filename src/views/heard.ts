@@ -1,0 +1,39 @@
+/**
+ * heard - what was written down of a server's events for who listens: from an entry on, and whether all since then is there
+ *
+ * Spec event.feed
+ */
+
+import type { Entry } from '../../cluster/behaviour.ts'
+import { isEntryIdAbove, shardOf } from '../../cluster/id.ts'
+import { heardKey } from '../state/keys.ts'
+import type { Reader } from './key.ts'
+
+/** Entries of one look. */
+const PAGE = 200
+const NOTHING = '0-0'
+
+/** Id of the newest entry, `0-0` where there is none; null when the store did not answer. */
+export async function newestHeard(read: Reader, serverId: string): Promise<string | null> {
+  const shard = shardOf(serverId) as number
+  const key = heardKey(shard, serverId)
+  const seen = await read(shard, [{ read: 'newest', key, from: '-', to: '+', count: 1 }])
+  return seen === null ? null : ((seen[0] as readonly Entry[])[0]?.id ?? NOTHING)
+}
+
+/** Whether an entry, and so all that came after it, is still there; null when the store did not answer. */
+export async function isHeardStill(read: Reader, serverId: string, entryId: string): Promise<boolean | null> {
+  const shard = shardOf(serverId) as number
+  const seen = await read(shard, [{ read: 'range', key: heardKey(shard, serverId), from: '-', to: '+', count: 1 }])
+  if (seen === null) return null
+  const [oldest] = seen[0] as readonly Entry[]
+  return oldest !== undefined && !isEntryIdAbove(oldest.id, entryId)
+}
+
+/** Entries after one, the oldest first, some hundred at most; null when the store did not answer. */
+export async function readHeard(read: Reader, serverId: string, afterId: string): Promise<readonly Entry[] | null> {
+  const shard = shardOf(serverId) as number
+  const from = afterId === NOTHING ? '-' : `(${afterId}`
+  const seen = await read(shard, [{ read: 'range', key: heardKey(shard, serverId), from, to: '+', count: PAGE }])
+  return seen === null ? null : (seen[0] as readonly Entry[])
+}
