@@ -199,7 +199,7 @@ function ignorePresent(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EEXIST') throw error
 }
 
-/** The folder of the home under a data directory. */
+/** The folder of the files under a data directory, also of those on their way to a bucket. */
 export function contentFolder(dataDir: string): string {
   return join(dataDir, 'content')
 }

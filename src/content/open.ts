@@ -16,10 +16,9 @@ import { type Config, FILES_IN_NO_REPLICA } from '../process/config.ts'
 import type { Log } from '../process/log.ts'
 import { type ContentAct, type Contents, makeContents } from './contents.ts'
 import { watchDisk } from './disk-room.ts'
-import { makeFileHome } from './files.ts'
+import { contentFolder, makeFileHome } from './files.ts'
 import { failureOf, type Home } from './home.ts'
 
-const FOLDER = 'content'
 const CONF_FIELD = 'content'
 
 /** Where this process would find other content than the installation has: the start ends with this sentence. */
@@ -46,11 +45,6 @@ export async function openContents(deps: OpenContentsDeps): Promise<Contents | n
   })
   const room = home.kind === 'file' ? await watchDisk(config.dataDir, log) : null
   return makeContents({ home, room, told, warn: (facts, text) => log.warn(facts, text) })
-}
-
-/** The folder of the files, also of those on their way to a bucket. */
-export function contentFolder(dataDir: string): string {
-  return join(dataDir, FOLDER)
 }
 
 async function chooseHome(deps: OpenContentsDeps, known: string | null): Promise<Home | null> {

@@ -13,15 +13,12 @@ import { type ExpectedRecord, makeDkimRecord, makeReturnPathRecord } from '../ma
 import type { AccountState } from '../state/account.ts'
 import type { DomainState } from '../state/domain.ts'
 import { domainsKey } from '../state/keys.ts'
-import { entityFact, stateOf } from './entity.ts'
+import { entityFact, stateOf, type Unseen } from './entity.ts'
 import { formatInstant, formatInstantOrNull } from './instant.ts'
 import { type KeyOwner, keyFact, ownerOfRow, type Reader } from './key.ts'
 import { type Page, readNewest } from './newest.ts'
 
 const NOT_FOUND = { verified: false, verifiedAtMs: null }
-
-/** Why a view shows nothing; codes of the contract. */
-export type Unseen = 'unauthorized' | 'unavailable'
 
 /** The DNS records of a domain: two, and a third while another DKIM key is to follow. */
 export function recordsOf(

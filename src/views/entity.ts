@@ -7,6 +7,9 @@
 import type { Entry, Fact, FactValue, Ref } from '../../cluster/behaviour.ts'
 import { countersKey, entityKey } from '../../cluster/keyspace.ts'
 
+/** Why nothing is shown: the key is not live, or the store did not answer. */
+export type Unseen = 'unauthorized' | 'unavailable'
+
 /** The fact that holds an entity's state. */
 export function entityFact(shard: number, { kind, id }: Ref): Fact {
   return { read: 'last', key: entityKey(shard, kind, id) }

@@ -13,11 +13,8 @@ import type { Fact } from '../../cluster/behaviour.ts'
 import { shardOf } from '../../cluster/id.ts'
 import { type AccountCounters, type AccountState, accountOwner, accountRef } from '../state/account.ts'
 import { type ServerCounters, type ServerState, serverOwner, serverRef, shownServer } from '../state/server.ts'
-import { countersFact, countersOf, entityFact, stateOf } from './entity.ts'
+import { countersFact, countersOf, entityFact, stateOf, type Unseen } from './entity.ts'
 import { type KeyOwner, keyFact, ownerOfRow, type Reader } from './key.ts'
-
-/** Why nothing is shown; codes of the contract. */
-export type Unseen = 'unauthorized' | 'not_found' | 'unavailable'
 
 export interface SeenAccount {
   readonly shard: number
@@ -32,7 +29,11 @@ export interface SeenServer extends SeenAccount {
 }
 
 /** The key's account; for an operator (`owner` null) the one of that id. */
-export function readAccountOf(read: Reader, owner: KeyOwner | null, id: string): Promise<SeenAccount | Unseen> {
+export function readAccountOf(
+  read: Reader,
+  owner: KeyOwner | null,
+  id: string,
+): Promise<SeenAccount | Unseen | 'not_found'> {
   return readServerOf(read, owner, { accountId: owner?.accountId ?? id.toLowerCase(), serverId: null })
 }
 
@@ -41,7 +42,7 @@ export async function readServerOf(
   read: Reader,
   owner: KeyOwner | null,
   { accountId, serverId }: { readonly accountId: string | null; readonly serverId: string | null },
-): Promise<SeenServer | Unseen> {
+): Promise<SeenServer | Unseen | 'not_found'> {
   const id = serverId?.toLowerCase() ?? null
   const known = accountId ?? (await accountOfServer(read, id ?? ''))
   if (known === 'unavailable' || known === null) return known ?? 'not_found'

@@ -13,16 +13,13 @@ import { shardOf } from '../../cluster/id.ts'
 import type { Stream } from '../../schemas/stream.ts'
 import { streamsKey } from '../state/keys.ts'
 import { type StreamState, streamRef } from '../state/stream.ts'
-import { entityFact, stateOf } from './entity.ts'
+import { entityFact, stateOf, type Unseen } from './entity.ts'
 import { formatInstant, formatInstantOrNull } from './instant.ts'
 import { type KeyOwner, keyFact, ownerOfRow, type Reader } from './key.ts'
 import { type Page, readNewest } from './newest.ts'
 
 /** Streams that one request looks at. */
 const LOOKED_AT_MAX = 1_000
-
-/** Why a view shows nothing; codes of the contract. */
-export type Unseen = 'unauthorized' | 'unavailable'
 
 /** What a list leaves out. */
 export interface StreamFilter {

@@ -27,13 +27,10 @@ import {
 import { itemOf, parseDeliveryItem } from '../state/webhook/item.ts'
 import { listenersRef, type Subscriber, type WebhookState, webhookRef } from '../state/webhook/webhook.ts'
 import { upperBound } from './bound.ts'
-import { entityFact, stateOf } from './entity.ts'
+import { entityFact, stateOf, type Unseen } from './entity.ts'
 import { formatInstant, formatInstantOrNull } from './instant.ts'
 import { type KeyOwner, keyFact, ownerOfRow, type Reader } from './key.ts'
 import type { Page } from './newest.ts'
-
-/** Why a view shows nothing; codes of the contract. */
-export type Unseen = 'unauthorized' | 'unavailable' | 'not_found'
 
 /** Deliveries that one page looks at: where few of them fit a filter, the next page goes on. */
 const LOOKED_AT_MAX = 5_000
@@ -91,7 +88,11 @@ export function formatDelivery(item: string, record: DeliveryRecord): Delivery {
 }
 
 /** A webhook of the key's server. */
-export async function readWebhook(read: Reader, owner: KeyOwner, webhookId: string): Promise<WebhookState | Unseen> {
+export async function readWebhook(
+  read: Reader,
+  owner: KeyOwner,
+  webhookId: string,
+): Promise<WebhookState | Unseen | 'not_found'> {
   const serverId = owner.serverId as string
   const shard = shardOf(serverId) as number
   const id = webhookId.toLowerCase()
@@ -110,7 +111,7 @@ export async function listWebhooks(
   read: Reader,
   owner: KeyOwner,
   { limit, after }: Page,
-): Promise<{ webhooks: readonly WebhookState[]; next: string | null } | Unseen> {
+): Promise<{ webhooks: readonly WebhookState[]; next: string | null } | Unseen | 'not_found'> {
   const serverId = owner.serverId as string
   const shard = shardOf(serverId) as number
   const seen = await read(shard, [keyFact(shard, owner.hash), entityFact(shard, listenersRef(serverId))])
@@ -136,7 +137,7 @@ export async function readDelivery(
   read: Reader,
   { webhook, nowMs }: Pick<Place, 'webhook' | 'nowMs'>,
   deliveryId: string,
-): Promise<{ item: string; record: DeliveryRecord } | Unseen> {
+): Promise<{ item: string; record: DeliveryRecord } | Unseen | 'not_found'> {
   const { webhookId } = webhook
   const shard = shardOf(webhookId) as number
   const id = deliveryId.toLowerCase()

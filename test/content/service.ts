@@ -7,7 +7,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync 
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import t from 'tap'
-import { contentFolder } from '../../src/content/open.ts'
+import { contentFolder } from '../../src/content/files.ts'
 import { until } from '../support/machine/until.ts'
 import { startTestService } from '../support/service/service.ts'
 

@@ -1,0 +1,152 @@
+/** order - which room may import which, and that no files import each other in a circle. */
+import { posix } from 'node:path'
+import { importsOf, isIn, type Source, targetOf } from './source.ts'
+
+/**
+ * The rooms of the house, the highest first. A file imports from its own room and from rooms below it, types too; a room
+ * that is not named belongs to the room that holds it.
+ */
+const FLOORS: readonly (readonly string[])[] = [
+  ['bench/main.ts'],
+  ['bench/figures'],
+  ['bench/contestants'],
+  ['bench/load'],
+  ['bench'],
+  ['test'],
+  ['src/cli'],
+  ['src/main.ts'],
+  ['src/service'],
+  ['src/reception', 'src/routes/operator'],
+  ['src/routes'],
+  ['src/sending'],
+  ['src/health'],
+  ['src/outbound'],
+  ['src/outbound/thread'],
+  ['src/webhooks'],
+  ['src/http'],
+  ['src/store'],
+  ['src/content'],
+  ['src/views/operator'],
+  ['src/views/message'],
+  ['src/views'],
+  ['src/dns'],
+  ['src/process'],
+  ['src/actors'],
+  ['src/actors/account', 'src/actors/domain'],
+  ['src/actors/server'],
+  ['src/actors/message'],
+  ['src/actors/suppression', 'src/actors/webhook'],
+  ['src/actors/order'],
+  ['src/state/message', 'src/state/webhook'],
+  ['src/state'],
+  ['src/mail/authenticate'],
+  ['src/mail/compose', 'src/mail/mime', 'src/mail/report'],
+  ['src/mail'],
+  ['schemas'],
+  ['cluster/worker'],
+  ['cluster/redis'],
+  ['cluster/embedded'],
+  ['cluster/shard'],
+  ['cluster/items', 'cluster/mailbox'],
+  ['cluster/facts'],
+  ['cluster'],
+]
+
+/** Rooms that lie below and are not to be imported all the same, and why. */
+const APART: readonly (readonly [room: string, other: string, why: string])[] = [
+  ['src/sending', 'src/http', 'SMTP sends as well'],
+  ['src/views', 'src/process', 'what is read does not depend on the process'],
+]
+
+/** Rooms that perform what was decided. Of the actors they take types and what a lane is made of, nothing that decides. */
+const ENGINES = ['src/outbound', 'src/webhooks', 'src/reception', 'src/health', 'src/dns', 'src/sending']
+const LANE_PARTS =
+  /^(?:[A-Z]+(?:_[A-Z]+)*_(?:LANE|TOPIC)|prepare[A-Z]\w*|(?:attempt|check|notice)Outcome|reportOutcome|posted)$/
+
+/** Where Redis is spoken to; all others ask the store. */
+const REDIS_HANDS = ['cluster/redis', 'cluster/embedded', 'src/store', 'bench', 'test']
+const SOCKETS = /^(?:node:)?(?:net|tls|dns|dgram|http|https|http2|fs|child_process|worker_threads|timers)(?:\/|$)/
+/** Rooms whose files hold no socket, no file, no process. */
+const PURE_ROOMS = /^(?:src\/(?:mail|actors|state)|cluster\/(?:facts|items|mailbox|shard))\//
+
+const RANKS = new Map(FLOORS.flatMap((rooms, rank) => rooms.map((room) => [room, rank])))
+
+/** The room of a file: the longest of the named folders that holds it, or the file itself where it is named. */
+function roomOf(path: string): string | null {
+  for (let place = path; place !== '.'; place = posix.dirname(place)) if (RANKS.has(place)) return place
+  return null
+}
+
+/** Imports of rooms that are not below the file's own, and of packages that the room must do without. */
+export function wrongImports({ path, text }: Source, redisOwed: ReadonlySet<string> = new Set()): string[] {
+  const room = roomOf(path)
+  if (room === null) return [`${path}: in no known room`]
+  return importsOf(text).flatMap((one) => {
+    const target = targetOf(path, one)
+    if (target === null) return wrongPackage(path, one, redisOwed)
+    const apart = APART.find(([high, low]) => isIn(path, high) && isIn(target, low))
+    if (apart !== undefined) return [`${path} imports ${target}: ${apart[2]}`]
+    const deciding = one.values.filter((name) => !LANE_PARTS.test(name))
+    if (ENGINES.some((engine) => isIn(path, engine)) && isIn(target, 'src/actors') && deciding.length > 0)
+      return [`${path} imports ${deciding.join()} of ${target}: an engine takes types and lane behaviours of actors`]
+    const other = roomOf(target)
+    const isBelow = other !== null && (RANKS.get(other) ?? 0) > (RANKS.get(room) ?? 0)
+    return isBelow || other === room ? [] : [`${path} imports ${target}: a room imports only rooms below it`]
+  })
+}
+
+function wrongPackage(
+  path: string,
+  { from, isType }: { from: string; isType: boolean },
+  redisOwed: ReadonlySet<string>,
+): string[] {
+  if (PURE_ROOMS.test(path) && !isType && SOCKETS.test(from))
+    return [`${path} imports ${from}: it is pure, pass what it needs as an argument`]
+  const mayRedis = REDIS_HANDS.some((room) => isIn(path, room)) || redisOwed.has(path)
+  return from === 'ioredis' && !mayRedis ? [`${path} imports ioredis: ask the store`] : []
+}
+
+/** Circles of files, each as its files; a file that imports itself is one. */
+export function circles(all: readonly Source[]): string[] {
+  const known = new Set(all.map(({ path }) => path))
+  const graph = new Map(
+    all.map(({ path, text }) => {
+      const targets = importsOf(text).map((one) => targetOf(path, one))
+      return [path, targets.filter((target) => target !== null && known.has(target)) as string[]]
+    }),
+  )
+  const reach = new Reach(graph)
+  return reach.circles()
+}
+
+/** Strongly connected files (Tarjan 1972). */
+class Reach {
+  private readonly graph: ReadonlyMap<string, readonly string[]>
+  private readonly places = new Map<string, number>()
+  private readonly lowest = new Map<string, number>()
+  private readonly stack: string[] = []
+  private readonly found: string[] = []
+
+  constructor(graph: ReadonlyMap<string, readonly string[]>) {
+    this.graph = graph
+  }
+
+  circles(): string[] {
+    for (const path of this.graph.keys()) if (!this.places.has(path)) this.visit(path)
+    return this.found
+  }
+
+  private visit(path: string): void {
+    this.places.set(path, this.places.size)
+    this.lowest.set(path, this.places.size - 1)
+    this.stack.push(path)
+    for (const target of this.graph.get(path) ?? []) {
+      if (!this.places.has(target)) this.visit(target)
+      if (this.stack.includes(target))
+        this.lowest.set(path, Math.min(this.lowest.get(path) ?? 0, this.lowest.get(target) ?? 0))
+    }
+    if (this.lowest.get(path) !== this.places.get(path)) return
+    const circle = this.stack.splice(this.stack.indexOf(path))
+    if (circle.length > 1 || this.graph.get(path)?.includes(path)) this.found.push(circle.sort().join(' '))
+  }
+}

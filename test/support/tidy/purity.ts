@@ -1,0 +1,24 @@
+/** purity - no clock, no randomness, no environment and no waiting where a decision is made. */
+import { codeOf, type Source } from './source.ts'
+
+/** Files of cluster/ whose work is the clock, a process or a socket. */
+const CLUSTER_HANDS = /^cluster\/(clock\.ts|redis\/|embedded\/|worker\/(worker|watchdog|watchdog-thread)\.ts)/
+/** Who reads the environment; who sets what a library of native code reads of it. */
+const ENVIRONMENT_HANDS = new Set(['src/process/config.ts', 'src/http/head-bytes.ts'])
+
+const IMPURE = /\b(?:Date|performance|Math\.random|process|randomUUID|randomBytes|randomInt|getRandomValues|hrtime)\b/g
+const IMPURE_MAIL =
+  /\bDate\.now\b|\bnew Date\(\)|\b(?:performance|Math\.random|process\.env|randomUUID|randomBytes|randomInt)\b/g
+
+/** Clock, randomness, environment and waiting where there must be none. */
+export function impurities({ path, text }: Source): string[] {
+  const code = codeOf(text)
+  const find = (pattern: RegExp) => [...new Set(code.match(pattern) ?? [])].map((word) => `${path} contains ${word}`)
+  if (/^src\/(?:actors|state)\//.test(path)) return [...find(IMPURE), ...find(/\b(?:await|async|Promise)\b/g)]
+  if (path.startsWith('cluster/') && !CLUSTER_HANDS.test(path)) return find(IMPURE)
+  if (path.startsWith('src/mail/')) return find(IMPURE_MAIL)
+  // The environment is read in one place.
+  if (path.startsWith('src/') && !ENVIRONMENT_HANDS.has(path)) return find(/\bprocess\.env\b/g)
+  if (path.startsWith('schemas/') || path.startsWith('cluster/')) return find(/\bprocess\.env\b/g)
+  return []
+}

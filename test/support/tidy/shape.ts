@@ -1,0 +1,88 @@
+/** shape - how long files and functions are, how full rooms are, how files open, and that a name means one thing. */
+import { posix } from 'node:path'
+import { importsOf, type Source } from './source.ts'
+
+export const LINES_MAX = 400
+export const FUNCTION_LINES_MAX = 70
+export const ROOM_FILES_MAX = 25
+
+// Built from halves, or this very file would be a finding.
+const DEBT = new RegExp(`\\b(?:${['TO', 'FIX'].map((half, at) => half + ['DO', 'ME'][at]).join('|')})\\b`, 'g')
+/** Folders of test/ that stand for no room. */
+const NO_MIRROR = /^test\/(?:crash|chaos|fuzz|simulation|delivery|mistakes|support|fixtures|browser)(?:\/|$)/
+/** What opens a block and is no function. */
+const BLOCK = /^(?:\} )?(?:if|for|while|switch|else|catch|do|try)\b/
+
+/** Shape: a first sentence, a length, no debt, no name that says nothing. */
+export function misshapen({ path, text }: Source): string[] {
+  const found: string[] = []
+  const lines = text.trimEnd().split('\n').length
+  if (lines > LINES_MAX) found.push(`${path} has ${lines} lines, ${LINES_MAX} at most: split it`)
+  // A test's sentence may read as it likes; the other files begin with their name.
+  const opening = path.startsWith('test/') ? /^\/\*\*\s/ : /^(?:#![^\n]*\n)?\/\*\*\s+(?:\*\s+)?[a-z0-9./-]+ - \S/
+  if (!opening.test(text)) found.push(`${path} does not open with "name - summary"`)
+  for (const word of text.match(DEBT) ?? []) found.push(`${path} contains ${word}: do it`)
+  if (/\/(?:index|utils?|helpers?|common|misc|types)\.ts$/.test(path))
+    found.push(`${path}: name the file after what it does`)
+  if (/^export default\b/m.test(text)) found.push(`${path} has a default export: name it`)
+  return found
+}
+
+/** Functions that are too long, as `path name`. The formatter closes each at the indentation that it was opened at. */
+export function longFunctions({ path, text }: Source): string[] {
+  const lines = text.split('\n')
+  return lines.flatMap((line, at) => {
+    const indent = /^ */.exec(line)?.[0] ?? ''
+    const opens = /(?:=>|\)|\): [^=]*) \{$/.test(line)
+    if (!opens || BLOCK.test(line.trimStart())) return []
+    // Parameters on lines of their own: the function began where the indentation was last the same.
+    let start = at
+    while (start > 0 && /^[)}\]]/.test((lines[start] ?? '').trimStart()))
+      start = lines.findLastIndex(
+        (one, n) => n < start && one.startsWith(indent) && /^\S/.test(one.slice(indent.length)),
+      )
+    const end = lines.findIndex((one, n) => n > at && one.startsWith(`${indent}}`))
+    const first = (lines[start] ?? '').trim()
+    if (end - start + 1 <= FUNCTION_LINES_MAX || BLOCK.test(first)) return []
+    const name = /(?:function\*?|const) (\w+)|^(?:\w+ )*(\w+)[(<]/.exec(first)
+    return [`${path} ${name?.[1] ?? name?.[2] ?? first}`]
+  })
+}
+
+/** Rooms with too many files. */
+export function fullRooms(all: readonly Source[]): string[] {
+  const counts = new Map<string, number>()
+  for (const { path } of all) counts.set(posix.dirname(path), (counts.get(posix.dirname(path)) ?? 0) + 1)
+  return [...counts].filter(([, count]) => count > ROOM_FILES_MAX).map(([room, count]) => `${room} has ${count} files`)
+}
+
+/** Names that more than one file of the product exports. The command line names its orders as those who obey them do. */
+export function namedTwice(all: readonly Source[]): string[] {
+  const places = new Map<string, string[]>()
+  for (const { path, text } of all) {
+    if (/^(?:test|bench|src\/cli)\//.test(path)) continue
+    const names = /^export (?:async )?(?:function\*?|const|let|class|interface|type) ([\w$]+)/gm
+    for (const [, name = ''] of text.matchAll(names)) places.set(name, [...(places.get(name) ?? []), path])
+  }
+  return [...places].filter(([, paths]) => paths.length > 1).map(([name]) => name)
+}
+
+/** Folders of test/ that stand for no room of the house. In: all files, tests among them. */
+export function unmirrored(all: readonly Source[]): string[] {
+  const folders = new Set(all.map(({ path }) => posix.dirname(path)))
+  const rooms = new Set([...folders].flatMap((folder) => [folder, posix.dirname(folder)]))
+  return [...folders].filter((folder) => {
+    if (!folder.startsWith('test/') || NO_MIRROR.test(folder)) return false
+    const room = folder.slice('test/'.length)
+    return !rooms.has(`src/${room}`) && !rooms.has(room)
+  })
+}
+
+/** Test files that the runner does not run, and files that it runs although they hold no tests. */
+export function misplacedTests(included: RegExp, { path, text }: Source): string[] {
+  const isTest = importsOf(text).some(({ from, isType }) => from === 'tap' && !isType)
+  if (!path.startsWith('test/') || path.startsWith('test/support/') || isTest === included.test(path)) return []
+  return [
+    isTest ? `${path} is not included in .taprc: it never runs` : `${path} is included in .taprc and has no tests`,
+  ]
+}

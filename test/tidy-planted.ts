@@ -1,0 +1,178 @@
+/** tidy-planted - each rule of `tidy` with what breaks it planted: a check that has gone blind is noticed. */
+import t from 'tap'
+import { includedTests } from './support/machine/test-files.ts'
+import { circles, wrongImports } from './support/tidy/order.ts'
+import { impurities } from './support/tidy/purity.ts'
+import {
+  FUNCTION_LINES_MAX,
+  fullRooms,
+  LINES_MAX,
+  longFunctions,
+  misplacedTests,
+  misshapen,
+  namedTwice,
+  ROOM_FILES_MAX,
+  unmirrored,
+} from './support/tidy/shape.ts'
+import type { Source } from './support/tidy/source.ts'
+
+/** path, text, how many findings */
+const IMPORT_CASES: [string, string, number][] = [
+  ['schemas/a.ts', `import { B } from './b.ts'`, 0],
+  ['schemas/a.ts', `import { b } from '../src/mail/b.ts'`, 1],
+  ['schemas/a.ts', `import { b } from '../cluster/b.ts'`, 0],
+  ['cluster/a.ts', `import type { B } from '../schemas/b.ts'`, 1],
+  ['cluster/a.ts', `const b = await import('../src/log.ts')`, 1],
+  ['cluster/a.ts', `import type { B } from './shard/b.ts'`, 1],
+  ['cluster/shard/a.ts', `import type { B } from '../items/b.ts'`, 0],
+  ['cluster/items/a.ts', `import type { B } from '../mailbox/b.ts'`, 1],
+  ['src/mail/a.ts', `import { MAX } from '../../schemas/limits.ts'`, 0],
+  ['src/mail/a.ts', `import { connect } from 'node:net'`, 1],
+  ['src/mail/compose/a.ts', `import { lookup } from 'node:dns/promises'`, 1],
+  ['src/mail/a.ts', `import { createHash } from 'node:crypto'`, 0],
+  ['src/state/a.ts', `import type { B } from '../actors/b.ts'`, 1],
+  ['src/actors/message/a.ts', `import { b } from '../server/b.ts'`, 1],
+  ['src/actors/message/a.ts', `export * from '../webhook/b.ts'`, 0],
+  ['src/actors/a.ts', `export * from '../outbound/b.ts'`, 1],
+  ['src/outbound/thread/a.ts', `import { decide } from '../b.ts'`, 1],
+  ['src/http/a.ts', `import { b } from '../outbound/b.ts'`, 1],
+  ['src/http/a.ts', `import { b } from '../views/b.ts'`, 0],
+  ['src/views/a.ts', `import { b } from '../http/b.ts'`, 1],
+  ['src/sending/a.ts', `import type { B } from '../http/b.ts'`, 1],
+  ['src/views/message/a.ts', `import type { B } from '../../process/b.ts'`, 1],
+  ['src/cli/a.ts', `const { b } = await import('../main.ts')`, 0],
+  ['src/main.ts', `import { b } from './http/b.ts'`, 0],
+  ['src/main.ts', `// import { b } from '../test/b.ts'`, 0],
+  ['elsewhere/a.ts', '', 1],
+  ['bench/load/a.ts', `import { b } from '../figures/b.ts'`, 1],
+  ['src/state/a.ts', `import { readFileSync } from 'node:fs'`, 1],
+  ['src/actors/a.ts', `import { setTimeout } from 'node:timers/promises'`, 1],
+  ['cluster/shard/a.ts', `import { connect } from 'node:net'`, 1],
+  ['cluster/facts/a.ts', `import { hash } from 'node:crypto'`, 0],
+  ['cluster/worker/a.ts', `import { Redis } from 'ioredis'`, 1],
+  ['cluster/redis/a.ts', `import { Redis } from 'ioredis'`, 0],
+  ['src/views/a.ts', `import type { Redis } from 'ioredis'`, 1],
+  ['src/store/a.ts', `import type { Redis } from 'ioredis'`, 0],
+  ['src/outbound/a.ts', `import { accept } from '../actors/message/accept.ts'`, 1],
+  ['src/outbound/a.ts', `import { type Job, prepareAttempt } from '../actors/message/prepare-attempt.ts'`, 0],
+  ['src/webhooks/a.ts', `import type { Decide } from '../actors/webhook/posted.ts'`, 0],
+  ['src/reception/a.ts', `import { CHECK_LANE, recordFinding } from '../actors/domain/domain-check.ts'`, 1],
+]
+
+t.test('tidy: the import check finds what it must', async (t) => {
+  for (const [path, text, count] of IMPORT_CASES)
+    t.equal(wrongImports({ path, text }).length, count, `${path}: ${text}`)
+  const past = { path: 'src/views/a.ts', text: `import type { Redis } from 'ioredis'` }
+  t.same(wrongImports(past, new Set([past.path])), [], 'what is listed')
+})
+
+t.test('tidy: the check of circles finds what it must', async (t) => {
+  const file = (path: string, ...targets: string[]): Source => ({
+    path,
+    text: targets.map((target) => `import type { X } from '${target}'`).join('\n'),
+  })
+  t.same(circles([file('a/a.ts', './b.ts', '../c.ts'), file('a/b.ts', '../c.ts'), file('c.ts', 'node:fs')]), [])
+  t.same(circles([file('a/a.ts', './b.ts'), file('a/b.ts', '../c.ts'), file('c.ts', './a/a.ts')]), [
+    'a/a.ts a/b.ts c.ts',
+  ])
+  t.same(circles([file('a.ts', './a.ts'), file('b.ts', './a.ts')]), ['a.ts'])
+})
+
+const IMPURE_CASES: [string, string, number][] = [
+  ['src/actors/a.ts', 'const a = new Date(0)', 1],
+  ['src/actors/a.ts', 'async function a() { await b }', 2],
+  ['src/actors/a.ts', 'const a = Math.random()', 1],
+  ['src/actors/a.ts', 'const a = process.env.A', 1],
+  ['src/actors/a.ts', `// Date\n/* await */ const a = 'Date' + "await" + \`process\``, 0],
+  ['src/actors/a.ts', `const a = /'/.test(b)\nconst c = Date.now() // '`, 1],
+  ['cluster/a.ts', 'const a = Date.now()', 1],
+  ['cluster/a.ts', 'const a = await b()', 0],
+  ['cluster/clock.ts', 'const a = Date.now()', 0],
+  ['cluster/worker/worker.ts', 'const a = process.pid', 0],
+  ['src/mail/a.ts', 'const a = new Date(ms)', 0],
+  ['src/mail/a.ts', 'const a = new Date()', 1],
+  ['src/mail/a.ts', 'const a = randomUUID()', 1],
+  ['src/edge/a.ts', 'const a = process.env.A', 1],
+  ['src/process/config.ts', 'const a = process.env.A', 0],
+]
+
+t.test('tidy: the purity check finds what it must', async (t) => {
+  for (const [path, text, count] of IMPURE_CASES) t.equal(impurities({ path, text }).length, count, `${path}: ${text}`)
+})
+
+const SHAPE_CASES: [string, string, number][] = [
+  ['src/a.ts', '/** a - does it. */\n', 0],
+  ['src/a.ts', '/**\n * a - does it.\n */\n', 0],
+  ['src/cli/a.ts', '#!/usr/bin/env node\n/** a - does it. */\n', 0],
+  ['src/a.ts', 'const a = 1\n', 1],
+  ['src/a.ts', '/** Does it. */\n', 1],
+  ['test/a.ts', '/** Does it. */\n', 0],
+  ['test/a.ts', 'const a = 1\n', 1],
+  ['src/a.ts', `/** a - does it. */\n${'\n'.repeat(LINES_MAX - 1)}x`, 1],
+  ['src/a.ts', `/** a - does it. */\n${'\n'.repeat(LINES_MAX - 2)}x`, 0],
+  ['src/a.ts', `/** a - does it. */\n// ${'TO'}${'DO'} more\n`, 1],
+  ['src/utils.ts', '/** utils - does it. */\n', 1],
+  ['src/a.ts', '/** a - does it. */\nexport default 1\n', 1],
+]
+
+t.test('tidy: the shape check finds what it must', async (t) => {
+  for (const [path, text, count] of SHAPE_CASES)
+    t.equal(misshapen({ path, text }).length, count, `${path}: ${text.slice(0, 60)}`)
+})
+
+t.test('tidy: the check of functions finds what it must', async (t) => {
+  const body = (lines: number) => '  x()\n'.repeat(lines)
+  const cases: [string, string[]][] = [
+    [`function a() {\n${body(FUNCTION_LINES_MAX - 2)}}\n`, []],
+    [`function a() {\n${body(FUNCTION_LINES_MAX - 1)}}\n`, ['a.ts a']],
+    [`export async function a(\n  b: B,\n): Promise<{ c: C }> {\n${body(FUNCTION_LINES_MAX - 3)}}\n`, ['a.ts a']],
+    [`const a = (b) => {\n${body(FUNCTION_LINES_MAX)}}\n`, ['a.ts a']],
+    [`class A {\n  private async a(): void {\n${body(FUNCTION_LINES_MAX)}  }\n}\n`, ['a.ts a']],
+    [`class A {\n${body(FUNCTION_LINES_MAX)}}\n`, []],
+    [`if (a) {\n${body(FUNCTION_LINES_MAX)}}\n`, []],
+  ]
+  for (const [text, found] of cases) t.same(longFunctions({ path: 'a.ts', text }), found, text.slice(0, 60))
+})
+
+t.test('tidy: the check of rooms finds what it must', async (t) => {
+  const room = (count: number) => Array.from({ length: count }, (_, n) => ({ path: `src/a/${n}.ts`, text: '' }))
+  t.same(fullRooms([...room(ROOM_FILES_MAX), { path: 'src/a/b/c.ts', text: '' }]), [])
+  t.same(fullRooms(room(ROOM_FILES_MAX + 1)), [`src/a has ${ROOM_FILES_MAX + 1} files`])
+})
+
+t.test('tidy: the check of names finds what it must', async (t) => {
+  const file = (path: string, text: string) => ({ path, text })
+  const one = file('src/a.ts', 'export interface Head {}\nexport function list() {}\n')
+  t.same(
+    namedTwice([one, file('src/b.ts', 'interface Head {}\n'), file('src/cli/c.ts', 'export function list() {}')]),
+    [],
+  )
+  t.same(namedTwice([one, file('cluster/b.ts', 'export type Head = 1\nexport const list = 1\n')]), ['Head', 'list'])
+})
+
+t.test('tidy: the check of mirrors finds what it must', async (t) => {
+  const files = ['src/a/b.ts', 'src/c/d/e.ts', 'cluster/f.ts', 'test/a/b.ts', 'test/c/x.ts', 'test/cluster/f.ts']
+  const paths = (...more: string[]) => [...files, ...more].map((path) => ({ path, text: '' }))
+  t.same(unmirrored(paths('test/crash/x.ts', 'test/support/y/z.ts', 'test/tidy.ts')), [])
+  t.same(unmirrored(paths('test/edge/x.ts')), ['test/edge'])
+})
+
+t.test('tidy: the check of what is run finds what it must', async (t) => {
+  const included = includedTests(
+    'include:\n  - build/test/*.js\n  - build/test/{a,b}/*.js\n  - build/test/c/{d,e}.js\n',
+  )
+  const run = `import t from 'tap'`
+  const cases: [string, string, number][] = [
+    ['test/tidy.ts', run, 0],
+    ['test/a/x.ts', `import t, { type Test } from 'tap'`, 0],
+    ['test/a/x.ts', `import type { Test } from 'tap'`, 1],
+    ['test/d/x.ts', run, 1],
+    ['test/a/b/x.ts', run, 1],
+    ['test/c/d.ts', run, 0],
+    ['test/c/f.ts', run, 1],
+    ['test/c/f.ts', '', 0],
+    ['test/support/x.ts', `import type { Test } from 'tap'`, 0],
+  ]
+  for (const [path, text, count] of cases)
+    t.equal(misplacedTests(included, { path, text }).length, count, `${path}: ${text}`)
+})
