@@ -70,6 +70,8 @@ export interface LoadOptions {
   readonly recipient: (n: number) => string
   /** Sender of every message; the simulator's own domain by default. */
   readonly from?: string
+  /** Further fields of a message. */
+  readonly fields?: (n: number) => object
   /** Idempotency-Key of a message; one of its own by default. */
   readonly keyOf?: (n: number) => string
   /** What a client waits between two messages, in ms. */
@@ -202,6 +204,7 @@ async function sendOne(
     token,
     recipient,
     from = 'you@simulator.test',
+    fields = () => ({}),
     keyOf = () => randomUUID(),
     tryMsMax = TRY_MS_MAX,
     accepted,
@@ -211,7 +214,7 @@ async function sendOne(
 ): Promise<void> {
   const key = keyOf(n)
   const mine = typeof token === 'string' ? token : (token[n % token.length] as string)
-  const body = { from, to: [recipient(n)], subject: `Number ${n}`, text: 'A text.' }
+  const body = { from, to: [recipient(n)], subject: `Number ${n}`, text: 'A text.', ...fields(n) }
   const ids = new Set<string>()
   ledger.told.set(key, ids)
   let wasSent = true

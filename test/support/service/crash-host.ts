@@ -1,11 +1,17 @@
-/** crash-host - the service in a process of its own, for tests that end it. Argument: a crash point, or none. */
+/**
+ * crash-host - the service in a process of its own, for tests that end it. Argument: a crash point, or none; the step of a
+ * write to the content store at which it ends is in `CONTENT_POINT`.
+ */
 
 import { runUntilStopped } from '../../../src/cli/start.ts'
 import { startService } from '../../../src/main.ts'
 import { readConfig } from '../../../src/process/config.ts'
+import { type ContentPoint, dieAtContent } from '../store/crash-content.ts'
 import { type CrashPoint, CrashShard } from '../store/crash-shard.ts'
 
 const point = (process.argv[2] ?? null) as CrashPoint | null
+const contentPoint = process.env.CONTENT_POINT
+if (contentPoint) dieAtContent(contentPoint as ContentPoint)
 const result = readConfig()
 if (!result.ok) throw new Error(result.mistakes.join('; '))
 const { config } = result
