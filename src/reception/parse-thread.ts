@@ -1,14 +1,15 @@
-/** parse-thread - the body of the thread that takes received mail apart, one after the other. */
+/** parse-thread - the body of the thread that takes returned mail apart, one after the other. */
 
 import { parentPort } from 'node:worker_threads'
 import type { ReportMail } from '../mail/report/report-mail.ts'
 import { parseMail } from './parse.ts'
+import type { ThreadMessage } from './thread-room.ts'
 
 const port = parentPort!
 
 port.on('message', (bytes: Uint8Array) => {
   parseMail(bytes).then(
-    (mail: ReportMail | null) => port.postMessage(mail),
-    () => port.postMessage(null),
+    (done) => port.postMessage({ done } satisfies ThreadMessage<ReportMail>),
+    () => port.postMessage({ failed: true } satisfies ThreadMessage<ReportMail>),
   )
 })

@@ -1,0 +1,82 @@
+/**
+ * budget - the look-ups that one received mail may cost: 60 questions and 10 seconds of waiting, whatever its senders publish.
+ *
+ * States: open; spent, when what is asked anew could not be told (ETIMEOUT). Each question is asked once; waiting counts
+ * while at least one question is under way, so that what is computed in between costs nothing.
+ *
+ * Spec inbound.authentication
+ */
+
+import { setTimeout as delay } from 'node:timers/promises'
+import type { LookUp } from '../mail/authenticate/look-up.ts'
+import type { DnsAnswer, RecordType, Resolver } from './resolve.ts'
+
+const QUESTIONS_MAX = 60
+const WAIT_MS_MAX = 10_000
+const TYPES: ReadonlySet<string> = new Set<RecordType>(['A', 'AAAA', 'CNAME', 'NS', 'PTR', 'MX', 'TXT'])
+
+export interface BudgetOptions {
+  /** Monotonic clock in milliseconds. */
+  readonly nowMs: () => number
+  readonly questionsMax?: number
+  readonly waitMsMax?: number
+}
+
+/** The look-ups of one mail. */
+export class DnsBudget {
+  readonly #resolver: Resolver
+  readonly #options: Required<BudgetOptions>
+  readonly #answers = new Map<string, Promise<DnsAnswer<unknown>>>()
+  #waitedMs = 0
+  #underWay = 0
+  #sinceMs = 0
+
+  constructor(resolver: Resolver, options: BudgetOptions) {
+    this.#resolver = resolver
+    this.#options = { questionsMax: QUESTIONS_MAX, waitMsMax: WAIT_MS_MAX, ...options }
+  }
+
+  /** Questions that were asked. */
+  get asked(): number {
+    return this.#answers.size
+  }
+
+  /** Asks as `node:dns` would: rejects with ENOTFOUND, ENODATA, or what else the resolver says. */
+  readonly lookUp: LookUp = async (name, type) => {
+    const answer = await this.#answerTo(name, type)
+    if (answer.status === 'ok') return [...answer.records]
+    const code = answer.status === 'nxdomain' ? 'ENOTFOUND' : answer.status === 'nodata' ? 'ENODATA' : answer.code
+    throw Object.assign(new Error(`${code} ${type} ${name}`), { code })
+  }
+
+  #answerTo(name: string, type: string): Promise<DnsAnswer<unknown>> {
+    if (!TYPES.has(type)) return Promise.resolve({ status: 'nodata' })
+    const question = `${type} ${name.toLowerCase()}`
+    const known = this.#answers.get(question)
+    if (known !== undefined) return known
+    const leftMs = this.#options.waitMsMax - this.#spentMs()
+    if (this.#answers.size >= this.#options.questionsMax || leftMs <= 0)
+      return Promise.resolve({ status: 'failure', code: 'ETIMEOUT' })
+    const answer = this.#ask(name, { type: type as RecordType, leftMs })
+    this.#answers.set(question, answer)
+    return answer
+  }
+
+  async #ask(name: string, { type, leftMs }: { type: RecordType; leftMs: number }): Promise<DnsAnswer<unknown>> {
+    if (this.#underWay === 0) this.#sinceMs = this.#options.nowMs()
+    this.#underWay += 1
+    const controller = new AbortController()
+    const late = delay(leftMs, { status: 'failure', code: 'ETIMEOUT' } as const, { signal: controller.signal })
+    // Rejects only when it is aborted, after the race is won.
+    late.catch(() => undefined)
+    const answer = await Promise.race<DnsAnswer<unknown>>([this.#resolver.look(type, name), late])
+    controller.abort()
+    this.#underWay -= 1
+    if (this.#underWay === 0) this.#waitedMs += this.#options.nowMs() - this.#sinceMs
+    return answer
+  }
+
+  #spentMs(): number {
+    return this.#waitedMs + (this.#underWay > 0 ? this.#options.nowMs() - this.#sinceMs : 0)
+  }
+}

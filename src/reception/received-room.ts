@@ -1,0 +1,39 @@
+/**
+ * received-room - the thread in which received mail is parsed (`mail/mime/`), within 20 seconds and a bound of memory.
+ *
+ * Guarantees: each mail has a result: where parsing was ended, the top fields that it had told and the issue that says so.
+ *
+ * Spec inbound.parse
+ */
+
+import { failMail, type ReceivedMail } from '../mail/mime/received-mail.ts'
+import { ThreadRoom } from './thread-room.ts'
+
+/** Spec inbound.parse: what one mail may take. */
+const PARSE_MS_MAX = 20_000
+const HEAP_MB_MAX = 256
+
+export interface ReceivedRoom {
+  /** Parses a mail; null where it has not begun, because too much is waiting or the room is closed. Never rejects. */
+  parse(raw: Uint8Array): Promise<ReceivedMail | null>
+  close(): Promise<void>
+}
+
+/** Makes the room. `parseMsMax` is what one mail may take. */
+export function makeReceivedRoom(parseMsMax: number = PARSE_MS_MAX): ReceivedRoom {
+  const room = new ThreadRoom<Uint8Array, ReceivedMail>({
+    body: new URL('./received-thread.js', import.meta.url),
+    jobMsMax: parseMsMax,
+    heapMbMax: HEAP_MB_MAX,
+  })
+  return {
+    async parse(raw) {
+      const run = await room.run(raw)
+      if (run.how === 'done') return run.result
+      if (run.how === 'busy') return null
+      const issue = run.how === 'timeout' ? 'parse_timeout' : 'parser_error'
+      return failMail(run.told, { issue, sizeBytes: raw.length })
+    },
+    close: () => room.close(),
+  }
+}

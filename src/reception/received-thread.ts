@@ -1,0 +1,18 @@
+/** received-thread - the body of the thread that parses received mail: it tells the top fields first, then the whole. */
+
+import { parentPort } from 'node:worker_threads'
+import { parseReceivedMail, type ReceivedMail } from '../mail/mime/received-mail.ts'
+import type { ThreadMessage } from './thread-room.ts'
+
+const port = parentPort!
+const post = (message: ThreadMessage<ReceivedMail>): void => port.postMessage(message)
+
+port.on('message', (raw: Uint8Array) => {
+  try {
+    const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
+    post({ done: parseReceivedMail(bytes, (told) => post({ told })) })
+  } catch {
+    // Told as `parser_error`; the mail stays as it was received.
+    post({ failed: true })
+  }
+})

@@ -1,0 +1,110 @@
+/**
+ * thread-room - a thread that works off jobs one after the other, each within its time and the thread within its memory.
+ *
+ * States: no thread; idle; busy with one job. A job that takes too long, or more memory than there is, ends the thread, and
+ * the next one has a new one.
+ * Guarantees: `run` never rejects; a job costs the others no more than its time; what waits is bounded.
+ */
+
+import { Worker } from 'node:worker_threads'
+
+const WAITING_MAX = 500
+
+/** What a thread posts: what stands so far, then the end of the job. `failed`: the job threw. */
+export type ThreadMessage<Result> = { readonly told: Result } | { readonly done: Result } | { readonly failed: true }
+
+/** How a job ended. `told` is what stood by then; `busy`: it never began, too much is waiting or the room is closed. */
+export type Run<Result> =
+  | { readonly how: 'done'; readonly result: Result }
+  | { readonly how: 'timeout' | 'crash' | 'busy'; readonly told: Result | null }
+
+export interface RoomOptions {
+  /** The compiled body of the thread. */
+  readonly body: URL
+  readonly jobMsMax: number
+  /** Memory of the thread, of its buffers too. */
+  readonly heapMbMax: number
+  readonly waitingMax?: number
+}
+
+interface Waiting<Job, Result> {
+  readonly job: Job
+  readonly settle: (run: Run<Result>) => void
+}
+
+/** A room of one thread. */
+export class ThreadRoom<Job, Result> {
+  readonly #options: RoomOptions
+  readonly #waiting: Waiting<Job, Result>[] = []
+  #worker: Worker | null = null
+  #current: Waiting<Job, Result> | null = null
+  #told: Result | null = null
+  #timer: NodeJS.Timeout | undefined
+  #isLate = false
+  #isClosed = false
+
+  constructor(options: RoomOptions) {
+    this.#options = options
+  }
+
+  /** Has a job done. */
+  run(job: Job): Promise<Run<Result>> {
+    if (this.#isClosed || this.#waiting.length >= (this.#options.waitingMax ?? WAITING_MAX))
+      return Promise.resolve({ how: 'busy', told: null })
+    return new Promise((settle) => {
+      this.#waiting.push({ job, settle })
+      this.#next()
+    })
+  }
+
+  /** Ends the thread; what waits or is under way is `busy`. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+    for (const one of [this.#current, ...this.#waiting.splice(0)]) one?.settle({ how: 'busy', told: null })
+    this.#current = null
+    await this.#worker?.terminate()
+  }
+
+  #next(): void {
+    if (this.#current !== null || this.#isClosed) return
+    this.#current = this.#waiting.shift() ?? null
+    if (this.#current === null) return
+    this.#told = null
+    this.#isLate = false
+    this.#worker ??= this.#start()
+    this.#worker.postMessage(this.#current.job)
+    this.#timer = setTimeout(() => {
+      this.#isLate = true
+      void this.#worker?.terminate()
+    }, this.#options.jobMsMax)
+  }
+
+  #start(): Worker {
+    const { body, heapMbMax } = this.#options
+    const started = new Worker(body, { execArgv: [], env: {}, resourceLimits: { maxOldGenerationSizeMb: heapMbMax } })
+    started.unref()
+    started.on('message', (message: ThreadMessage<Result>) => {
+      if (started !== this.#worker) return
+      if ('told' in message) this.#told = message.told
+      else this.#settle('done' in message ? { how: 'done', result: message.done } : { how: 'crash', told: this.#told })
+    })
+    // An error is followed by `exit`, where it is dealt with; without a listener it would end the process.
+    started.on('error', () => undefined)
+    started.on('exit', () => {
+      if (started !== this.#worker) return
+      this.#worker = null
+      if (!this.#isClosed && this.#current !== null)
+        this.#settle({ how: this.#isLate ? 'timeout' : 'crash', told: this.#told })
+    })
+    return started
+  }
+
+  #settle(run: Run<Result>): void {
+    clearTimeout(this.#timer)
+    const done = this.#current
+    this.#current = null
+    done?.settle(run)
+    this.#next()
+  }
+}

@@ -1,0 +1,109 @@
+/** judge-room - verdicts by a real DNS server and a real thread; what is asked, what is away, what takes too long. */
+import t, { type Test } from 'tap'
+import { MAIL_BYTES_MAX } from '../../schemas/limits.ts'
+import { createResolver } from '../../src/dns/resolve.ts'
+import { makeJudgeRoom } from '../../src/reception/judge-room.ts'
+import { joinMail, publicKeyText, signField } from '../support/peers/sign-mail.ts'
+import { startZone } from '../support/peers/zone.ts'
+
+const NOW_MS = Date.UTC(2026, 10, 22)
+const MAIL = { fields: ['From: Ada <ada@a.test>', 'Subject: Greetings'], body: 'Hello\r\n' }
+const TAGS = 'c=relaxed/relaxed; d=a.test; h=from:subject; bh={bh}; b={b}'
+const signing = { names: ['from', 'subject'], canon: 'relaxed/relaxed', key: 'rsa' } as const
+const SIGNED = joinMail({
+  ...MAIL,
+  fields: [signField(MAIL, { ...signing, field: `DKIM-Signature: v=1; a=rsa-sha256; s=s; ${TAGS}` }), ...MAIL.fields],
+})
+const SENDER = { address: 'bounce@a.test', ip: '192.0.2.1', helo: 'mx.a.test', receiver: 'mx.b.test' }
+
+async function open(t: Test, verifyMsMax?: number) {
+  const zone = await startZone()
+  const resolver = createResolver({ servers: [zone.server], nowMs: () => performance.now(), queryTimeoutMs: 200 })
+  const room = makeJudgeRoom({
+    resolver,
+    nowMs: () => performance.now(),
+    ...(verifyMsMax === undefined ? {} : { verifyMsMax }),
+  })
+  t.teardown(async () => {
+    await room.close()
+    resolver.close()
+    await zone.close()
+  })
+  zone.set('a.test', { type: 'TXT', data: 'v=spf1 ip4:192.0.2.1 -all' })
+  zone.set('mx.a.test', { type: 'TXT', data: 'v=spf1 a -all' }, { type: 'A', address: '192.0.2.1' })
+  zone.set('s._domainkey.a.test', { type: 'TXT', data: `v=DKIM1; p=${publicKeyText('rsa')}`.match(/.{1,200}/g) ?? [] })
+  zone.set('_dmarc.a.test', { type: 'TXT', data: 'v=DMARC1; p=reject' })
+  const judge = (raw: Uint8Array) => room.judge({ raw, sender: SENDER, checkedAtMs: NOW_MS })
+  return { zone, room, judge }
+}
+
+t.test('judge-room: a mail as it should be, and each question asked once [inbound.authentication]', async (t) => {
+  const { zone, judge } = await open(t)
+  t.same(await judge(SIGNED), {
+    authentication: { spf: 'pass', spfHelo: 'pass', dkim: 'pass', dmarc: 'pass', dmarcPolicy: null, arc: 'none' },
+    isTemporary: false,
+  })
+  t.same([...zone.asked].sort(), [
+    'A mx.a.test',
+    'TXT _dmarc.a.test',
+    'TXT _dmarc.test',
+    'TXT a.test',
+    'TXT mx.a.test',
+    'TXT s._domainkey.a.test',
+  ])
+})
+
+t.test('judge-room: many at once', async (t) => {
+  const { judge } = await open(t)
+  const verdicts = await Promise.all(
+    Array.from({ length: 50 }, (_, at) => judge(at % 2 === 0 ? SIGNED : joinMail(MAIL))),
+  )
+  t.same(
+    verdicts.map((verdict) => verdict?.authentication.dkim),
+    Array.from({ length: 50 }, (_, at) => (at % 2 === 0 ? 'pass' : 'none')),
+  )
+})
+
+t.test('judge-room: a DNS that is away makes verdicts temporary [inbound.authentication]', async (t) => {
+  const { zone, judge } = await open(t)
+  for (const name of ['a.test', 'mx.a.test', 's._domainkey.a.test', '_dmarc.a.test']) zone.fail(name, 'timeout')
+  t.same(await judge(SIGNED), {
+    authentication: {
+      spf: 'temperror',
+      spfHelo: 'temperror',
+      dkim: 'temperror',
+      dmarc: 'temperror',
+      dmarcPolicy: null,
+      arc: 'none',
+    },
+    isTemporary: true,
+  })
+})
+
+t.test('judge-room: verifying that takes too long leaves SPF [inbound.authentication]', async (t) => {
+  const { judge } = await open(t, 1)
+  t.same(await judge(SIGNED), {
+    authentication: {
+      spf: 'pass',
+      spfHelo: 'pass',
+      dkim: 'permerror',
+      dmarc: 'permerror',
+      dmarcPolicy: null,
+      arc: 'fail',
+    },
+    isTemporary: false,
+  })
+})
+
+t.test('judge-room: 35 MB of one line in the memory that a thread has', async (t) => {
+  const { judge } = await open(t)
+  const head = SIGNED.subarray(0, SIGNED.indexOf('\r\n\r\n') + 4)
+  const raw = Buffer.concat([head, Buffer.alloc(MAIL_BYTES_MAX - head.length, 'a\t')])
+  t.equal((await judge(raw))?.authentication.dkim, 'fail')
+})
+
+t.test('judge-room: closed, it judges nothing', async (t) => {
+  const { room, judge } = await open(t)
+  await room.close()
+  t.equal(await judge(SIGNED), null)
+})

@@ -1,0 +1,74 @@
+/** received-room - the thread that parses received mail: results, time, memory, and what stands where it was ended. */
+import t from 'tap'
+import { MAIL_BYTES_MAX } from '../../schemas/limits.ts'
+import { makeReceivedRoom } from '../../src/reception/received-room.ts'
+import { mailOf } from '../support/peers/mime-mail.ts'
+
+const FROM = 'From: ada@mail.example\nSubject: Greetings\nTo: b@mail.example\n'
+
+t.test('received-room: mails are parsed, one after the other', async (t) => {
+  const room = makeReceivedRoom()
+  t.teardown(() => room.close())
+  const mails = await Promise.all([0, 1, 2].map((number) => room.parse(mailOf(`${FROM}\ntext ${number}`))))
+  t.same(
+    mails.map((mail) => mail?.text),
+    ['text 0', 'text 1', 'text 2'],
+  )
+  t.same(
+    mails.map((mail) => mail?.parseIssue),
+    [null, null, null],
+  )
+})
+
+t.test(
+  'received-room: what takes too long keeps its fields, and the next mail is parsed [inbound.parse]',
+  async (t) => {
+    // Starting the thread takes longer than that.
+    const room = makeReceivedRoom(1)
+    t.teardown(() => room.close())
+    const raw = mailOf(`${FROM}\ntext`)
+    const mail = await room.parse(raw)
+    t.match(mail, { parseIssue: 'parse_timeout', text: null, hasText: false, attachments: [], sizeBytes: raw.length })
+    t.match(await room.parse(raw), { parseIssue: 'parse_timeout' })
+  },
+)
+
+t.test('received-room: fields that were told stay [inbound.parse]', async (t) => {
+  const head = `${FROM}Content-Type: multipart/mixed; boundary=b\n\n--b\n\n`
+  const start = mailOf(head)
+  const raw = Buffer.concat([start, Buffer.alloc(MAIL_BYTES_MAX - start.length, '--bx\n')])
+  const warm = makeReceivedRoom(20_000)
+  t.teardown(() => warm.close())
+  t.equal((await warm.parse(raw))?.parseIssue, 'truncated_multipart', 'in its time it ends')
+  let mail = null
+  // How long starting takes is the machine's affair; the fields come after it, the end of the mail long after them.
+  for (let ms = 150; mail?.subject !== 'Greetings' && ms < 5000; ms += 50) {
+    const room = makeReceivedRoom(ms)
+    mail = await room.parse(raw)
+    await room.close()
+  }
+  t.match(mail, {
+    parseIssue: 'parse_timeout',
+    subject: 'Greetings',
+    from: { address: 'ada@mail.example' },
+    text: null,
+    named: ['b@mail.example'],
+  })
+})
+
+t.test('received-room: 35 MB in the memory that a thread has, the main thread runs on', async (t) => {
+  const room = makeReceivedRoom()
+  t.teardown(() => room.close())
+  const start = mailOf(`${FROM}Content-Transfer-Encoding: quoted-printable\nContent-Type: application/x-bomb\n\n`)
+  const raw = Buffer.concat([start, Buffer.alloc(MAIL_BYTES_MAX - start.length, '=41=42=\r\n')])
+  const mail = await room.parse(raw)
+  t.equal(mail?.parseIssue, null)
+  t.equal(mail?.attachments.length, 1)
+})
+
+t.test('received-room: closed, it parses nothing', async (t) => {
+  const room = makeReceivedRoom()
+  const parsing = room.parse(mailOf(`${FROM}\ntext`))
+  await room.close()
+  t.same([await parsing, await room.parse(mailOf(FROM))], [null, null])
+})
