@@ -94,8 +94,16 @@ export interface WorkerRecord {
   takesShards: boolean
   /** It gives its shards back and is about to end. */
   isLeaving: boolean
+  /** It is cut off from a part of the store: its shards are for those that are not. Absent in records of earlier releases. */
+  ails?: boolean
   /** What it runs, for people. */
   roles: readonly string[]
+}
+
+/** For how long a connection has owed an answer, ms; 0 when it owes none. */
+export interface Lag {
+  readonly connection: string
+  readonly ms: number
 }
 
 export type Beat =

@@ -18,7 +18,7 @@ const CONNECT_MS_MAX = 5_000
 /** A new connection that does not answer what prepares it is given up after this. */
 const PREPARE_MS_MAX = 10_000
 /** How often a link looks whether its commands are answered. */
-const WATCH_MS = 1_000
+const WATCH_MS = 500
 const KEEP_ALIVE_MS = 10_000
 /** A store that reads its files is asked again after this; the client would go by the store's own guess, up to ten seconds. */
 export const LOADING_MS = 200
@@ -41,6 +41,9 @@ export interface LinkOptions {
   onDown?(): void
 }
 
+/** Times of answered commands are dropped so many at once. */
+const SENT_KEPT = 1_024
+
 const UNSENT: StoreAnswer = { kind: 'unsent' }
 const LOST: StoreAnswer = { kind: 'lost' }
 
@@ -49,6 +52,7 @@ export class RedisLink {
   private readonly watch: NodeJS.Timeout
   private readonly options: LinkOptions
   private isUp = false
+  private downSinceMs = performance.now()
   private isClosed = false
   private isCorked = false
   private waiting: { resolve: () => void; reject: (error: Error) => void }[] = []
@@ -67,8 +71,17 @@ export class RedisLink {
     this.watch.unref()
   }
 
+  get name(): string {
+    return this.options.name
+  }
+
   get up(): boolean {
     return this.isUp
+  }
+
+  /** For how long the oldest command has waited for its answer, or the link has been down; 0 when nothing waits. */
+  get lagMs(): number {
+    return this.isUp ? this.client.oldestMs : performance.now() - this.downSinceMs
   }
 
   /** Resolves when the link is up; rejects with the last reason after `timeoutMs`. */
@@ -147,8 +160,12 @@ export class RedisLink {
     this.options.onUp?.()
   }
 
-  /** After a stop of the whole process timers run before sockets: an answer that is there is read first. */
+  /**
+   * After a stop of the whole process timers run before sockets: an answer that is there is read first. A link that is idle is
+   * tried, so that its lag is true of the next command.
+   */
   private async lookAtSilence(): Promise<void> {
+    if (this.isUp && this.client.oldestMs === 0) this.client.ping().catch(() => undefined)
     if (!this.isSilent()) return
     await turn()
     if (this.isSilent()) this.cut()
@@ -171,6 +188,7 @@ export class RedisLink {
     this.isCorked = false
     if (!this.isUp) return
     this.isUp = false
+    this.downSinceMs = performance.now()
     this.options.onDown?.()
   }
 
@@ -199,16 +217,25 @@ export class RedisLink {
 class QuietRedis extends Redis {
   private waiting = 0
   private movedAtMs = 0
+  /** When the commands that wait were sent, oldest first: answers come in that order. */
+  private sentAtMs: number[] = []
+  private answered = 0
 
   /** For how long commands have waited without any answer; 0 when none waits. */
   get silentMs(): number {
     return this.waiting === 0 ? 0 : performance.now() - this.movedAtMs
   }
 
+  /** For how long the oldest command has waited; 0 when none waits. */
+  get oldestMs(): number {
+    return this.waiting === 0 ? 0 : Math.max(1, performance.now() - (this.sentAtMs[this.answered] ?? this.movedAtMs))
+  }
+
   override sendCommand(...[command, stream]: Parameters<Redis['sendCommand']>): unknown {
     const { resolve, reject } = command
     if (this.waiting === 0) this.movedAtMs = performance.now()
     this.waiting += 1
+    this.sentAtMs.push(performance.now())
     command.resolve = (value) => {
       this.moved()
       resolve(value)
@@ -224,6 +251,11 @@ class QuietRedis extends Redis {
   private moved(): void {
     this.waiting -= 1
     this.movedAtMs = performance.now()
+    this.answered += 1
+    if (this.waiting === 0 || this.answered >= SENT_KEPT) {
+      this.sentAtMs = this.sentAtMs.slice(this.answered)
+      this.answered = 0
+    }
   }
 }
 

@@ -24,6 +24,7 @@ import type {
   Enqueued,
   EntriesRequest,
   InboxEntry,
+  Lag,
   Listening,
   Meta,
   Replies,
@@ -132,6 +133,22 @@ export class RedisStore implements Store {
   /** Whether commits and reads can be sent now. */
   get connected(): boolean {
     return this.commits.up && this.reads.up
+  }
+
+  /** For how long each connection that is in use has owed an answer. */
+  get lags(): readonly Lag[] {
+    const lags = [this.commits, this.reads, this.own, ...(this.enqueues === null ? [] : [this.enqueues])]
+    const told = [...this.told.values()].flatMap(({ lagMs }) => (lagMs === null ? [] : [lagMs]))
+    return [
+      ...lags.map(({ name, lagMs }) => ({ connection: name, ms: lagMs })),
+      ...told.map((ms) => ({ connection: 'told', ms })),
+    ]
+  }
+
+  /** Opens the connections over which others are asked: who does nothing else is to know at once whether they work. */
+  prepareToAsk(worker: string): void {
+    this.told.get(worker)?.begin()
+    void this.openEnqueues()
   }
 
   /** The commit connection as others can look for it, and the run of the store that knows it. */

@@ -18,7 +18,7 @@ import { RedisLink, type StoreAnswer } from './link.ts'
 /** Entries of one read. */
 const ENTRIES_MAX = 64
 /** A read of a stream that says nothing ends after this. */
-const BLOCK_MS = 2_000
+const BLOCK_MS = 1_000
 /** A connection on which a read waits this long is dead. */
 const SILENT_MS_MAX = 5_000
 const KEEP_MS = TOLD_KEPT_MS / 3
@@ -66,6 +66,11 @@ export class RedisTold {
       },
     })
     void this.listen(this.link)
+  }
+
+  /** For how long it should have heard something, were it only that there is nothing; null before `begin`. */
+  get lagMs(): number | null {
+    return this.link === null ? null : Math.max(0, this.link.lagMs - BLOCK_MS)
   }
 
   close(): void {

@@ -200,12 +200,13 @@ export class Shard extends ShardVerdicts {
   }
 
   /** Takes nothing new, ends asks and outcomes that are here (8 s at most), gives the shard back. */
-  async close(): Promise<void> {
+  async close(maxMs: number = CLOSE_MAX_MS): Promise<void> {
+    if (this.stopping) return
     this.stopping = true
     this.queue.dropFindable()
     if (this.phase === 'running') {
       await new Promise<void>((resolve) => {
-        const giveUp = this.world.clock.after(CLOSE_MAX_MS, resolve)
+        const giveUp = this.world.clock.after(maxMs, resolve)
         this.idle.push(() => {
           giveUp()
           resolve()

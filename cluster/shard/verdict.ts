@@ -12,8 +12,8 @@ import type { Plan } from './batch.ts'
 import { type InFlight, RETRY_MS, ShardLoop } from './loop.ts'
 
 const FULL_MS = 1_000
-/** What the next owner found is looked for this often. */
-const FENCED_LOOKS_MAX = 40
+/** What the next owner found is looked for so long. */
+const FENCED_MS_MAX = 3_000
 
 /** The store refused the command's writes when they were alone in a commit. */
 class Refused extends Fault {}
@@ -118,13 +118,13 @@ export abstract class ShardVerdicts extends ShardLoop {
   }
 
   /** The next owner wrote down whether the commit had happened. Without a word of his nobody knows: the asks stay silent. */
-  protected async fenced(flight: InFlight, looks = 0): Promise<void> {
+  protected async fenced(flight: InFlight, sinceMs = this.world.clock.monotonicMs()): Promise<void> {
     const found = await this.world.store.fenced({ shard: this.id, token: flight.commit.token })
     if (this.inFlight !== flight) return
-    if (found === null && looks >= FENCED_LOOKS_MAX) return this.drop()
+    if (found === null && this.world.clock.monotonicMs() - sinceMs >= FENCED_MS_MAX) return this.drop()
     if (found === null) {
       this.world.clock.after(RETRY_MS, () => {
-        if (this.inFlight === flight) void this.fenced(flight, looks + 1)
+        if (this.inFlight === flight) void this.fenced(flight, sinceMs)
       })
       return
     }

@@ -17,6 +17,8 @@ const OPEN_AT_ONCE = 64
 const GRACE_MS = 1_000
 const CALM_MS = 5_000
 const MOVES_MAX = 8
+/** What cannot be committed by then cannot be committed at all. */
+const GIVE_AWAY_MS = 1_000
 
 export interface HoldingsDeps {
   readonly me: string
@@ -27,6 +29,8 @@ export interface HoldingsDeps {
   readonly count: number
   readonly takesShards: boolean
   readonly makeShard: (id: number) => Shard
+  /** Whether this worker is cut off from a part of the store. */
+  readonly ails: () => boolean
   /** Reads the records of all workers anew. */
   readonly beat: () => Promise<boolean>
 }
@@ -61,7 +65,7 @@ export class Holdings {
   isServed(shard: number, atMs: number): boolean {
     if (this.shards.get(shard)?.running === true) return true
     const owner = this.ownerOf(shard)
-    return owner !== '' && owner !== this.deps.me && !this.deps.members.isDead(owner, atMs)
+    return owner !== '' && owner !== this.deps.me && !this.isForfeit(owner, atMs)
   }
 
   /** Looks at shards (all by default): takes what is free, drops what another one holds. */
@@ -105,14 +109,20 @@ export class Holdings {
     await this.check([shard.id])
   }
 
+  /** Gives everything to others, where there are some that can serve it: what is under way here has little time. */
+  async giveAway(): Promise<void> {
+    if (this.isClosed || this.deps.members.takers(this.deps.clock.monotonicMs()).length === 0) return
+    await Promise.all([...this.shards.values()].map((shard) => this.release(shard, GIVE_AWAY_MS)))
+  }
+
   /** Gives everything back and takes nothing more. */
   async close(): Promise<void> {
     this.isClosed = true
     await Promise.all([...this.shards.values()].map((shard) => this.release(shard)))
   }
 
-  private async release(shard: Shard): Promise<void> {
-    await shard.close()
+  private async release(shard: Shard, maxMs?: number): Promise<void> {
+    await shard.close(maxMs)
     if (this.shards.get(shard.id) !== shard) return
     this.shards.delete(shard.id)
     this.ended.set(shard.id, shard.confirmedCommits)
@@ -137,17 +147,25 @@ export class Holdings {
     const atMs = clock.monotonicMs()
     const owner = meta?.owner ?? ''
     this.owners.set(shard, owner)
-    const isFree = owner === '' || owner === me || members.isDead(owner, atMs)
+    const isFree = owner === '' || owner === me || this.isForfeit(owner, atMs)
     if (!isFree) this.freeSinceMs.delete(shard)
     if (!isFree || !takesShards || this.shards.has(shard) || this.opening.has(shard)) return false
+    if (this.deps.ails() && members.takers(atMs).length > 0) return false
     if (owner === me || wantedOwner(shard, this.takers(atMs)) === me) return true
     const sinceMs = this.freeSinceMs.get(shard) ?? atMs
     this.freeSinceMs.set(shard, sinceMs)
     return atMs - sinceMs >= GRACE_MS
   }
 
+  /** Whether the shards of another worker are free: it is dead, or ails where this one does not. */
+  private isForfeit(owner: string, atMs: number): boolean {
+    const { members, ails } = this.deps
+    return members.isDead(owner, atMs) || (!ails() && members.ails(owner))
+  }
+
   private takers(atMs: number): string[] {
-    return [...this.deps.members.takers(atMs), this.deps.me]
+    const others = this.deps.members.takers(atMs)
+    return this.deps.ails() && others.length > 0 ? others : [...others, this.deps.me]
   }
 
   private async open({ shard: id, saw }: { shard: number; saw: string }): Promise<void> {

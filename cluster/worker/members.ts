@@ -101,6 +101,11 @@ export class Members {
     return seen === undefined || seen.gone || this.isSilent(seen, atMs, this.claimsStandMs)
   }
 
+  /** Whether a worker says of itself that it cannot serve its shards. */
+  ails(worker: string): boolean {
+    return this.seen.get(worker)?.record.ails === true
+  }
+
   /** Whether a worker had a record when they were last read. */
   knows(worker: string): boolean {
     return worker === this.me || this.seen.has(worker)
@@ -111,12 +116,12 @@ export class Members {
     return [...this.seen.keys()].filter((worker) => worker !== this.me && !this.isDead(worker, atMs))
   }
 
-  /** Other workers that live, take shards and are not about to end, in the order of their names. */
+  /** Other workers that live, take shards, are not about to end and do not ail, in the order of their names. */
   takers(atMs: number): string[] {
     return this.others(atMs)
       .filter((worker) => {
         const record = this.seen.get(worker)?.record
-        return record?.takesShards === true && !record.isLeaving
+        return record?.takesShards === true && !record.isLeaving && record.ails !== true
       })
       .sort()
   }

@@ -5,10 +5,10 @@ import type { ClusterLog } from '../cluster-log.ts'
 import type { Fence } from '../fence.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { ShardWorld } from '../shard/world.ts'
-import type { Store, WorkerRecord } from '../store.ts'
+import type { Lag, Store, WorkerRecord } from '../store.ts'
 
 /** What of a worker's record does not change while it runs, and what its connection says. */
-export type Identity = Omit<WorkerRecord, 'beats' | 'isLeaving' | 'takesShards'>
+export type Identity = Omit<WorkerRecord, 'beats' | 'isLeaving' | 'takesShards' | 'ails'>
 
 export interface WorkerOptions {
   readonly store: Store
@@ -25,6 +25,8 @@ export interface WorkerOptions {
   readonly clock?: Clock
   /** Shared with the threads that perform; by default one of its own. */
   readonly fence?: Fence
+  /** For how long each connection to the store has owed an answer. */
+  lags?(): readonly Lag[]
   /** Fields of hashes that the shards may remember together. */
   readonly fieldsMax?: number
   /** Whether the process that a record names is known to be gone (same machine). */

@@ -15,9 +15,14 @@ const WITHIN_MS = 60_000
 const TOGETHER_MS = 1_000
 
 export class StuckCount {
+  private readonly withinMs: number
   private beatsSinceMs = Number.POSITIVE_INFINITY
   private lastBeatMs = Number.NEGATIVE_INFINITY
   private times: number[] = []
+
+  constructor({ withinMs = WITHIN_MS }: { withinMs?: number } = {}) {
+    this.withinMs = withinMs
+  }
 
   /** A heartbeat was answered. */
   beat(atMs: number): void {
@@ -34,7 +39,7 @@ export class StuckCount {
   add(atMs: number): boolean {
     const last = this.times.at(-1)
     if (last !== undefined && atMs - last < TOGETHER_MS) return false
-    this.times = [...this.times.filter((time) => atMs - time < WITHIN_MS), atMs].slice(-TIMES_MAX)
+    this.times = [...this.times.filter((time) => atMs - time < this.withinMs), atMs].slice(-TIMES_MAX)
     return this.times.length === TIMES_MAX
   }
 }

@@ -15,6 +15,7 @@ import { ASK_LIFE_MS, Shard } from '../shard/shard.ts'
 import type { ShardWorld } from '../shard/world.ts'
 import type { Listening } from '../store.ts'
 import { type AskResult, answerWork, bytesOfBlobs, type Work } from '../work.ts'
+import { Checkup } from './checkup.ts'
 import { Holdings } from './holdings.ts'
 import { Members } from './members.ts'
 import type { WorkerOptions, WorkerStats } from './options.ts'
@@ -63,6 +64,7 @@ export class Worker {
   private readonly remote: RemoteAsks
   private readonly sender: OutcomeSender
   private readonly stuck: StuckCount
+  private readonly checkup: Checkup
   private listening: Listening | null = null
   private living: readonly string[] = []
   /** Others that may still perform what they had claimed. */
@@ -97,6 +99,13 @@ export class Worker {
     this.remote = new RemoteAsks({ store, clock: this.clock, worker: this.id, random: options.random })
     this.sender = new OutcomeSender({ store, clock: this.clock, random: options.random })
     this.stuck = new StuckCount()
+    this.checkup = new Checkup({
+      log: options.log,
+      lags: () => options.lags?.() ?? [],
+      tell: () => void this.beat(),
+      giveAway: () => void this.holdings.giveAway(),
+      hopeless: () => options.hopeless?.(),
+    })
     this.world = this.makeWorld()
     this.holdings = new Holdings({
       me: this.id,
@@ -106,6 +115,7 @@ export class Worker {
       count: options.shards,
       takesShards: options.takesShards ?? true,
       makeShard: (id) => options.makeShard?.(id, this.world) ?? new Shard(id, this.world),
+      ails: () => this.checkup.ails,
       beat: () => this.beat(),
     })
   }
@@ -152,9 +162,10 @@ export class Worker {
     return 1 + this.members.sharers(this.clock.monotonicMs())
   }
 
-  /** Every shard runs here, or has a living owner. */
+  /** Every shard runs here, or has a living owner; every connection answers, and so were most of the last asks. */
   ready(): boolean {
-    return !this.stopped && !this.isLeaving && !this.holdings.someAreFree
+    const isOpen = !this.stopped && !this.isLeaving && !this.holdings.someAreFree
+    return isOpen && this.checkup.isOfUse(this.clock.monotonicMs())
   }
 
   /** One command to the owner of a shard. Never rejects. */
@@ -162,9 +173,16 @@ export class Worker {
     const type = this.commands.get(command.name)
     assert(type !== undefined, 'Command is unknown', { name: command.name })
     const mine = this.holdings.shards.get(shard)
-    if (mine?.accepts === true) return mine.ask(command, type, bytesOfBlobs(command))
+    const atMs = this.clock.monotonicMs()
     const deadlineMs = this.clock.nowMs() + ASK_LIFE_MS
-    return new Promise((answer) => this.askOthers({ shard, type, command, deadlineMs }, answer))
+    const isMine = mine?.accepts === true
+    const asked = isMine
+      ? mine.ask(command, type, bytesOfBlobs(command))
+      : new Promise<AskResult>((answer) => this.askOthers({ shard, type, command, deadlineMs }, answer))
+    return asked.then((result) => {
+      this.checkup.asked(result, { isMine, atMs: this.clock.monotonicMs(), askedAtMs: atMs })
+      return result
+    })
   }
 
   /** The shards that this process owns, by number. */
@@ -245,7 +263,7 @@ export class Worker {
     const { store, identity, takesShards = true } = this.options
     const sentAtMs = this.clock.monotonicMs()
     this.beats += 1
-    const record = { ...identity(), beats: this.beats, takesShards, isLeaving: this.isLeaving }
+    const record = { ...identity(), beats: this.beats, takesShards, isLeaving: this.isLeaving, ails: this.checkup.ails }
     const fencedAtMs = this.fence.beatSent()
     const beat = await store.heartbeat({ worker: this.id, record })
     if (beat.kind === 'failed') return false
@@ -304,6 +322,7 @@ export class Worker {
   private tick(): void {
     const atMs = this.clock.monotonicMs()
     const silentMs = atMs - this.answeredAtMs
+    if (this.options.takesShards !== false && !this.isLeaving) this.checkup.look(atMs, this.answeredAtMs)
     if (this.living.length > 0) this.accompaniedAtMs = atMs
     const isAlone = atMs - this.accompaniedAtMs > ALONE_MS
     if (atMs - this.mailSweptAtMs >= (isAlone ? ALONE_SWEEP_MS : 0)) void this.sweepMail(atMs)

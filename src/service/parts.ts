@@ -221,11 +221,13 @@ export async function openWorker(parts: Parts, { room, makeShard }: WorkerChange
     takesShards: config.roles.includes('actors'),
     identity: () => ({ ...self, ...store.identity, roles: config.roles }),
     processGone: (record) => isProcessGone(record, self),
+    lags: () => store.lags,
     committed: (ms) => metrics.committed(ms),
     lostCommits: (commits) => metrics.lostCommits(commits),
     hopeless: () => parts.end(1),
     ...(makeShard !== undefined && { makeShard }),
   })
+  if (!config.roles.includes('actors')) store.prepareToAsk(worker.id)
   parts.onStoreUp.add(() => worker.connected())
   clock.nowMs = () => worker.nowMs()
   parts.self.worker = worker.id

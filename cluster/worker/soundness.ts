@@ -1,0 +1,71 @@
+/**
+ * soundness - whether a worker can do what askers want of its shards, judged by its connections and by its own asks.
+ *
+ * A worker that is cut off from a part of the store beats on and serves nobody: its heartbeats prove one connection alone. So
+ * every connection is tested, end to end, and the askers of its shards are listened to. States: sound, ailing. A worker that
+ * ails says so in its record; others take its shards.
+ *
+ * Guarantees: where every connection is silent or slow nobody is judged, because then it is the store; nor while asks are
+ * refused at once, because then it is full.
+ */
+import type { Lag } from '../store.ts'
+
+/** A connection that has owed an answer for so long is of no use: an ask lives for four seconds. */
+export const LAG_MS_MAX = 2_500
+/** One that owes none for so long works. */
+const WORKS_MS = 1_000
+const LAGS_FOR_MS = 4_000
+const FAILS_FOR_MS = 10_000
+const FAILURES_MIN = 3
+/** All must be well for this long again. */
+const WELL_FOR_MS = 5_000
+/** An ask that was refused sooner was refused for want of room. */
+const WAITED_MS = 1_000
+/** Heartbeats: with an older one nobody knows whether it is the store. */
+const BEAT_AGE_MS_MAX = 9_000
+
+export class Soundness {
+  private lagsSinceMs: number | null = null
+  private wellSinceMs: number | null = null
+  private failsSinceMs: number | null = null
+  private failures = 0
+  private isAiling = false
+
+  get ails(): boolean {
+    return this.isAiling
+  }
+
+  /** An ask at a shard of this worker ended after `tookMs`. */
+  asked(isAnswered: boolean, { atMs, tookMs }: { atMs: number; tookMs: number }): void {
+    if (isAnswered) {
+      this.failsSinceMs = null
+      this.failures = 0
+    } else if (tookMs >= WAITED_MS) {
+      this.failsSinceMs ??= atMs - tookMs
+      this.failures += 1
+    }
+  }
+
+  /** Looks at all connections. In: when a heartbeat was answered last. Out: whether it has just fallen ill or become well. */
+  look(lags: readonly Lag[], { atMs, beatAtMs }: { atMs: number; beatAtMs: number }): boolean {
+    const lagging = lags.some(({ ms }) => ms > LAG_MS_MAX)
+    const isPartial = lagging && lags.some(({ ms }) => ms < WORKS_MS)
+    this.lagsSinceMs = isPartial ? (this.lagsSinceMs ?? atMs) : null
+    const isCutOff = this.lagsSinceMs !== null && atMs - this.lagsSinceMs >= LAGS_FOR_MS
+    const fails = this.failsSinceMs !== null && this.failures >= FAILURES_MIN
+    const isUseless = fails && atMs - (this.failsSinceMs ?? atMs) >= FAILS_FOR_MS && atMs - beatAtMs <= BEAT_AGE_MS_MAX
+    if (!this.isAiling && (isCutOff || isUseless)) return this.turn(true)
+    if (!this.isAiling) return false
+    this.wellSinceMs = lagging ? null : (this.wellSinceMs ?? atMs)
+    return this.wellSinceMs !== null && atMs - this.wellSinceMs >= WELL_FOR_MS && this.turn(false)
+  }
+
+  private turn(ails: boolean): true {
+    this.isAiling = ails
+    this.wellSinceMs = null
+    this.lagsSinceMs = null
+    this.failsSinceMs = null
+    this.failures = 0
+    return true
+  }
+}
