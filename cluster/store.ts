@@ -79,6 +79,12 @@ export type Acquired =
   | { readonly kind: 'changed'; readonly meta: Meta }
   | { readonly kind: 'failed' }
 
+/** By its numbers: what a process says to others, and the oldest that it understands. */
+export interface Protocol {
+  readonly speaks: number
+  readonly understands: number
+}
+
 /** A worker as others see it: what is written under its id, JSON. */
 export interface WorkerRecord {
   beats: number
@@ -96,6 +102,8 @@ export interface WorkerRecord {
   isLeaving: boolean
   /** It is cut off from a part of the store: its shards are for those that are not. Absent in records of earlier releases. */
   ails?: boolean
+  /** What it says to others. Absent in records of earlier releases. */
+  protocol?: Protocol
   /** What it runs, for people. */
   roles: readonly string[]
 }

@@ -5,10 +5,10 @@ import type { ClusterLog } from '../cluster-log.ts'
 import type { Fence } from '../fence.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { ShardWorld } from '../shard/world.ts'
-import type { Lag, Store, WorkerRecord } from '../store.ts'
+import type { Lag, Protocol, Store, WorkerRecord } from '../store.ts'
 
 /** What of a worker's record does not change while it runs, and what its connection says. */
-export type Identity = Omit<WorkerRecord, 'beats' | 'isLeaving' | 'takesShards' | 'ails'>
+export type Identity = Omit<WorkerRecord, 'beats' | 'isLeaving' | 'takesShards' | 'ails' | 'protocol'>
 
 export interface WorkerOptions {
   readonly store: Store
@@ -39,6 +39,8 @@ export interface WorkerOptions {
   lostCommits?(commits: number): void
   /** Shards got stuck again and again: the process had better end. */
   hopeless?(): void
+  /** In place of what this release speaks; tests let two releases meet. */
+  readonly protocol?: Protocol
   /** Makes a shard; tests plant broken ones. */
   makeShard?(id: number, world: ShardWorld): Shard
   /** What of the world a test changes. */

@@ -20,6 +20,7 @@ import { Holdings } from './holdings.ts'
 import { Members } from './members.ts'
 import type { WorkerOptions, WorkerStats } from './options.ts'
 import { OutcomeSender } from './outcome-sender.ts'
+import { meetOthers, PROTOCOL } from './protocol.ts'
 import { type RemoteAnswer, type RemoteAsk, RemoteAsks } from './remote-ask.ts'
 import { STUCK_MS, StuckCount } from './stuck-count.ts'
 
@@ -121,6 +122,7 @@ export class Worker {
   }
 
   async start(): Promise<void> {
+    await meetOthers({ ...this.options, clock: this.clock })
     const startedAtMs = this.clock.monotonicMs()
     while (!(await this.beat())) {
       assert(this.clock.monotonicMs() - startedAtMs < START_MAX_MS, 'The store does not answer')
@@ -260,10 +262,11 @@ export class Worker {
   }
 
   private async beat(): Promise<boolean> {
-    const { store, identity, takesShards = true } = this.options
+    const { store, identity, takesShards = true, protocol = PROTOCOL } = this.options
     const sentAtMs = this.clock.monotonicMs()
     this.beats += 1
-    const record = { ...identity(), beats: this.beats, takesShards, isLeaving: this.isLeaving, ails: this.checkup.ails }
+    const { ails } = this.checkup
+    const record = { ...identity(), protocol, beats: this.beats, takesShards, isLeaving: this.isLeaving, ails }
     const fencedAtMs = this.fence.beatSent()
     const beat = await store.heartbeat({ worker: this.id, record })
     if (beat.kind === 'failed') return false
