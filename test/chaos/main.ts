@@ -1,5 +1,6 @@
 /** main - `npm run chaos`: faults against several processes under load, with a real budget, and a report that can fail. */
 import { parseArgs } from 'node:util'
+import { describePartitions, runPartitions } from './partitions.ts'
 import { describeChaos, failuresOf } from './report.ts'
 import { runChaos } from './run.ts'
 
@@ -11,6 +12,8 @@ const HELP = `Usage: npm run chaos [-- options]
   --rolls N    restarts of every process, one by one (5)
   --cuts N     rounds of ten connections to the store cut at any byte (20)
   --storms N   64 requests with one Idempotency-Key, killed in the middle (20)
+  --freezes N     owners frozen for 10 to 40 s while receivers are slow (30)
+  --partitions N  owners cut off from the store for 5 to 45 s, in every way (30)
   --clients N  clients that send all the while (16)
   --seed N     repeats the choices of a run
 `
@@ -23,6 +26,8 @@ const { values } = parseArgs({
     rolls: number,
     cuts: number,
     storms: number,
+    freezes: number,
+    partitions: number,
     clients: number,
     seed: number,
     help: { type: 'boolean' },
@@ -54,7 +59,21 @@ async function main(): Promise<number> {
   console.log(describeChaos(report))
   const failures = failuresOf(report, options)
   for (const failure of failures) console.error(failure)
-  return failures.length === 0 ? 0 : 1
+  const freezes = of(values.freezes, 30)
+  const partitions = of(values.partitions, 30)
+  const isAway = freezes + partitions === 0 || (await awayHolds(options.seed, { freezes, partitions }))
+  return failures.length === 0 && isAway ? 0 : 1
+}
+
+/** Owners that are away while receivers are slow. Out: whether every promise held. */
+async function awayHolds(seed: number, rounds: { freezes: number; partitions: number }): Promise<boolean> {
+  const say = (line: string) => console.log(line)
+  const report = await runPartitions({ seed, ...rounds, freezeMs: [10_000, 40_000], partitionMs: [5_000, 45_000], say })
+  console.log(describePartitions(report))
+  const { lost, doubled, falselyRefused } = report
+  if (lost + doubled.length + falselyRefused > 0)
+    console.error(`Lost, taken twice or falsely refused: ${doubled.join(' ')}`)
+  return lost + doubled.length + falselyRefused === 0
 }
 
 process.exit(await main())

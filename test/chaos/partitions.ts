@@ -1,0 +1,208 @@
+/**
+ * partitions - owners of shards that are frozen, or cut off from the store in every way, while receivers are slow: each message
+ * is taken once, but where its final answer was given to nobody.
+ *
+ * A partition holds one way or both, of all connections or of one, or severs them first.
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+import { parseKey } from '../../src/http/key.ts'
+import { startLoad } from '../support/clients/ledger.ts'
+import { until } from '../support/machine/until.ts'
+import { startZone, type Zone } from '../support/peers/zone.ts'
+import { verifyDomain } from '../support/service/crash-live.ts'
+import { type Fleet, isReady, startFleet, type Vessel } from '../support/service/fleet.ts'
+import { makeRandom } from '../support/store/random-ops.ts'
+import { type SlowMx, startSlowMx } from './slow-mx.ts'
+import { FREE, HELD, openValve, type Rule, type Valve } from './valve.ts'
+
+export interface PartitionOptions {
+  readonly seed: number
+  readonly freezes: number
+  readonly partitions: number
+  /** Shortest and longest of each, ms. */
+  readonly freezeMs: readonly [number, number]
+  readonly partitionMs: readonly [number, number]
+  readonly say: (line: string) => void
+}
+
+export interface PartitionReport {
+  readonly freezes: number
+  readonly partitions: number
+  readonly messages: number
+  /** Accepted, and taken by no receiver. */
+  readonly lost: number
+  /** Taken more often than the lost answers explain. */
+  readonly doubled: readonly string[]
+  /** Taken again because nobody heard the first answer. */
+  readonly unheard: number
+  readonly falselyRefused: number
+  readonly refused: number
+}
+
+const SITES = 8
+const CLIENTS = 4
+const EVERY_MS = 250
+/** After the final dot. */
+const ANSWER_MS_MAX = 2_500
+const BETWEEN_MS = 4_000
+const SETTLE_MS_MAX = 300_000
+const OWNERS = ['actors-0', 'actors-1'] as const
+const WAYS = [
+  { toStore: HELD, fromStore: HELD },
+  { toStore: HELD, fromStore: FREE },
+  { toStore: FREE, fromStore: HELD },
+] as const
+const NAMES = [null, ['commit'], ['read'], ['views'], ['enqueue'], ['told'], ['ears']] as const
+
+/** Runs all rounds, a freeze and a partition by turns, and counts what the receivers took. */
+export async function runPartitions(options: PartitionOptions): Promise<PartitionReport> {
+  const random = makeRandom(options.seed)
+  const dir = mkdtempSync(join(tmpdir(), 'sendwright-partitions-'))
+  const [zone, mx] = [await startZone(), await startSlowMx(() => random() * ANSWER_MS_MAX)]
+  zone.set('mx.example', { type: 'A', address: '127.0.0.1' })
+  for (let n = 0; n < SITES; n += 1) zone.set(`d${n}.example`, { type: 'MX', exchange: 'mx.example', priority: 10 })
+  const store = { path: '' }
+  const valves = new Map<string, Valve>()
+  for (const name of OWNERS) valves.set(name, await openValve(join(dir, name), () => store.path))
+  const fleet = await startFleet([...OWNERS.map(() => 'actors'), 'http'], {
+    settings: { DNS_SERVERS: zone.server, DELIVERY_PORT: String(mx.port), PRIVATE_NETWORKS_ALLOWED: '127.0.0.0/8' },
+    address: (name, redis) => {
+      store.path = redis.socketPath
+      return valves.has(name) ? join(dir, name) : undefined
+    },
+  })
+  try {
+    return await new Rounds({ fleet, zone, mx, valves, random }, options).run()
+  } finally {
+    for (const valve of valves.values()) valve.close()
+    await fleet.end()
+    mx.close()
+    await zone.close()
+    rmSync(dir, { recursive: true, force: true })
+  }
+}
+
+interface Scene {
+  readonly fleet: Fleet
+  readonly zone: Zone
+  readonly mx: SlowMx
+  readonly valves: ReadonlyMap<string, Valve>
+  readonly random: () => number
+}
+
+class Rounds {
+  private readonly scene: Scene
+  private readonly options: PartitionOptions
+  private readonly redis: Redis
+  private readonly shard: string
+
+  constructor(scene: Scene, options: PartitionOptions) {
+    this.scene = scene
+    this.options = options
+    this.redis = new Redis({ path: scene.fleet.redis.socketPath })
+    const shard = parseKey(scene.fleet.firstRun.liveServer.token)?.shard ?? 0
+    this.shard = `{s${String(shard).padStart(3, '0')}}`
+  }
+
+  async run(): Promise<PartitionReport> {
+    const { fleet, zone, mx } = this.scene
+    const { freezes, partitions } = this.options
+    const [http] = fleet.with('http') as [Vessel]
+    await verifyDomain(http.httpPort, fleet.firstRun, { zone, domain: 'acme.example' })
+    const load = startLoad({
+      port: http.httpPort,
+      token: fleet.firstRun.liveServer.token,
+      clients: CLIENTS,
+      everyMs: EVERY_MS,
+      from: 'shop@acme.example',
+      recipient: (n) => `person${n}@d${n % SITES}.example`,
+    })
+    for (let round = 0; round < Math.max(freezes, partitions); round += 1) {
+      if (round < freezes) await this.freeze(round)
+      if (round < partitions) await this.partition(round)
+    }
+    const ledger = await load.end()
+    const sent = ledger.told.size
+    const taken = new Map<string, { copies: number; unheard: number }>()
+    await until(async () => {
+      taken.clear()
+      for (const { recipient, isHeard } of mx.copies) {
+        const one = taken.get(recipient) ?? { copies: 0, unheard: 0 }
+        taken.set(recipient, { copies: one.copies + 1, unheard: one.unheard + (isHeard === false ? 1 : 0) })
+      }
+      return taken.size >= sent && (await this.redis.hlen(`${this.shard}:claims`)) === 0
+    }, SETTLE_MS_MAX).catch(() => undefined)
+    this.redis.disconnect()
+    const doubled = [...taken].filter(([, { copies, unheard }]) => copies - unheard > 1).map(([recipient]) => recipient)
+    return {
+      freezes,
+      partitions,
+      messages: sent,
+      lost: sent - taken.size,
+      doubled,
+      unheard: [...taken.values()].reduce((sum, { copies, unheard }) => sum + Math.min(unheard, copies - 1), 0),
+      falselyRefused: ledger.falselyRefused.length,
+      refused: ledger.refusals.filter(({ status }) => status === 503).length,
+    }
+  }
+
+  /** Stops the process that owns the shard of the load. */
+  private async freeze(round: number): Promise<void> {
+    const vessel = await this.owner()
+    const ms = this.between(this.options.freezeMs)
+    this.options.say(`freeze ${round + 1}: ${vessel.name} for ${Math.round(ms)} ms`)
+    process.kill(vessel.host.pid, 'SIGSTOP')
+    await pause(ms)
+    process.kill(vessel.host.pid, 'SIGCONT')
+    await this.calm()
+  }
+
+  private async partition(round: number): Promise<void> {
+    const vessel = await this.owner()
+    const ms = this.between(this.options.partitionMs)
+    const way = WAYS[round % WAYS.length] as (typeof WAYS)[number]
+    const names = NAMES[Math.floor(this.scene.random() * NAMES.length)] ?? null
+    const rule: Rule = { names, ...way, severs: round % 2 === 1 }
+    const what = `${names?.join() ?? 'all'}, ${way.toStore.held ? 'to' : ''} ${way.fromStore.held ? 'from' : ''} the store`
+    this.options.say(
+      `partition ${round + 1}: ${vessel.name}, ${what}${rule.severs ? ', severed' : ''}, ${Math.round(ms)} ms`,
+    )
+    this.scene.valves.get(vessel.name)?.set(rule)
+    await pause(ms)
+    this.scene.valves.get(vessel.name)?.set(null)
+    await this.calm()
+  }
+
+  private async owner(): Promise<Vessel> {
+    const { fleet } = this.scene
+    return until(async () => {
+      const owner = await this.redis.hget(`${this.shard}:meta`, 'owner')
+      const { pid } = JSON.parse((await this.redis.hget('{cl}:workers', owner ?? '')) ?? '{"pid":0}') as { pid: number }
+      return fleet.with('actors').find(({ host }) => host.pid === pid) ?? null
+    }, SETTLE_MS_MAX)
+  }
+
+  /** Who ended is started anew, and all are ready. */
+  private async calm(): Promise<void> {
+    const { fleet } = this.scene
+    await pause(BETWEEN_MS)
+    for (const vessel of fleet.vessels) if (!vessel.host.isRunning()) await fleet.start(vessel)
+    await Promise.all(fleet.vessels.map(isReady))
+  }
+
+  private between([least, most]: readonly [number, number]): number {
+    return least + this.scene.random() * (most - least)
+  }
+}
+
+/** The run in a line. */
+export function describePartitions(report: PartitionReport): string {
+  const { freezes, partitions, messages, lost, doubled, unheard, falselyRefused, refused } = report
+  const faults = `${freezes} freezes, ${partitions} partitions`
+  const outcome = `lost ${lost}, taken twice ${doubled.length}, again after an answer that nobody heard ${unheard}`
+  return `${faults}: messages ${messages}, ${outcome}, false refusals ${falselyRefused}, refused with 503 ${refused}`
+}
