@@ -1,31 +1,108 @@
-/** contract - what the documents say equals what the tables in schemas/ say, in both directions.
+/** contract - what the documents say equals what the tables in schemas/ and the help of the commands say, in both directions.
  *
- *  Run with `--write` after `npm run build` it writes the generated tables into the README instead of comparing them.
+ *  Run with `--write` it writes the generated documents and tables instead of comparing them.
  */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Command } from 'commander'
 import t from 'tap'
 import { CLIENT_SETTINGS, SETTINGS, type Setting } from '../schemas/config.ts'
+import { makeOpenapi } from '../schemas/document/openapi.ts'
+import { COMMON, makeReference } from '../schemas/document/reference.ts'
+import { REFUSALS } from '../schemas/refusals.ts'
 import { ROUTES, type Route } from '../schemas/routes.ts'
+import { makeProgram } from '../src/cli/program.ts'
 import { ROOT } from './support/machine/root.ts'
 
-const README = join(ROOT, 'README.md')
+const README_LINES_MAX = 200
+/** What Node.js reads, and the reasons that it has for a connection that fails. */
+const NAMES_OF_NODE = [
+  'NO_COLOR',
+  'NODE_EXTRA_CA_CERTS',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+  'CERT_HAS_EXPIRED',
+]
+const HELP_WIDTH = 120
 
-/** Generated parts of the README by the name in their markers. */
-const PARTS: Record<string, string> = {
-  settings: tableOf(['Variable', 'Default', 'Meaning'], SETTINGS.map(settingRow)),
-  'client-settings': tableOf(['Variable', 'Default', 'Meaning'], CLIENT_SETTINGS.map(settingRow)),
-  routes: tableOf(['Route', 'Key', 'Success'], routesOf('public').map(routeRow)),
-  'operator-routes': tableOf(['Route', 'Key', 'Success'], routesOf('operator').map(routeRow)),
+/** Generated parts of documents, by the name in their markers. */
+const PARTS: Record<string, { readonly file: string; readonly text: string }> = {
+  settings: { file: 'docs/settings.md', text: tableOf(['Variable', 'Default', 'Meaning'], SETTINGS.map(settingRow)) },
+  'client-settings': {
+    file: 'docs/settings.md',
+    text: tableOf(['Variable', 'Default', 'Meaning'], CLIENT_SETTINGS.map(settingRow)),
+  },
+}
+
+/** Documents that are generated as a whole. */
+const FILES: Record<string, string> = { 'docs/api.md': apiText(), 'docs/cli.md': cliText() }
+
+function apiText(): string {
+  const [open, operator] = (['public', 'operator'] as const).map((listener) => {
+    const routes = Object.values<Route>(ROUTES).filter((route) => route.listener === listener)
+    const port = listener === 'public' ? 8080 : 8081
+    const document = makeOpenapi(routes, `http://127.0.0.1:${port}`, listener)
+    return { table: tableOf(['Route', 'Key', 'Success'], routes.map(routeRow)), text: makeReference(document) }
+  })
+  const refusals = REFUSALS.filter(({ code }) => COMMON.includes(code))
+  return `# The API
+
+Every route with its fields, an example and its refusals. The same for programs: \`GET /v1/openapi.json\`, and \`GET /v1/operator/openapi.json\` on the operator
+listener. Keys are bearer keys: a server key (\`sk_\`, \`sk_test_\`) sends and reads its server, an account key (\`ak_\`) manages the account, an operator key
+(\`ok_\`) the installation. Each answer carries a \`Request-Id\`. Times are ISO 8601 in UTC. Lists come newest first, page by page: \`next\` is the \`after\` of
+the next page.
+
+A refusal is \`{"error": "<code>", "message": "<sentence>"}\`, with more fields where a code has them. Every route may answer with these:
+
+${tableOf(
+  ['Status', 'Code', 'Means'],
+  refusals.map(({ status, code, message }) => [String(status), `\`${code}\``, message]),
+)}
+
+${open?.table}
+
+${open?.text}
+
+# For the operator
+
+On \`OPERATOR_PORT\`, with an operator key. Keep it off the public network.
+
+${operator?.table}
+
+${operator?.text}
+`
+}
+
+function cliText(): string {
+  const leaves = (command: Command, path: readonly string[]): string[] =>
+    command.commands.flatMap((one) => {
+      const name = [...path, one.name()]
+      one.configureHelp({ helpWidth: HELP_WIDTH, showGlobalOptions: false })
+      const own = `## ${name.join(' ')}\n\n\`\`\`text\n${one.helpInformation().trim()}\n\`\`\``
+      return one.commands.length === 0 ? [own] : [own, ...leaves(one, name)]
+    })
+  return `# The command line
+
+\`./sendwright <command>\` from any directory, or \`npx sendwright\` in the repository; \`sendwright\` below. Every command takes \`--json\`; those that ask the service find
+its address and their key by themselves where \`data/first-run.json\` is at hand: here, or where the service is installed. A command that needs a server's key
+takes the test server's, with \`--live\` the live server's. \`--note\` on what changes something goes into the audit log. \`operator-key\` and \`repair\` need the
+service's own settings (\`DATA_DIR\`, or \`REDIS_URL\` and \`SECRET_KEY\`) and not the service. On a terminal lists have colours (\`NO_COLOR\` takes them away), short
+times and columns that fit; piped they are whole and plain.
+
+Exit codes: 0 done, 1 refused or failed, 2 wrongly called.
+
+${leaves(
+  makeProgram(() => undefined),
+  ['sendwright'],
+).join('\n\n')}
+`
 }
 
 function settingRow(setting: Setting): string[] {
   const value = setting.default === null ? (setting.fallback ?? '') : `\`${setting.default}\``
   return [`\`${setting.name}\``, value, setting.meaning]
-}
-
-function routesOf(listener: Route['listener']): Route[] {
-  return Object.values<Route>(ROUTES).filter((route) => route.listener === listener)
 }
 
 function routeRow({ method, path, keys, success }: Route): string[] {
@@ -49,36 +126,67 @@ function partOf(document: string, name: string): string | null {
   return after === undefined || again !== undefined || !after.includes(end) ? null : (after.split(end)[0] ?? null)
 }
 
+const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
+
 if (process.argv.includes('--write')) {
-  const written = Object.entries(PARTS).reduce(
-    (document, [name, table]) => {
-      const [begin, end] = markersOf(name)
-      return document.replace(begin + (partOf(document, name) ?? '') + end, () => begin + table + end)
-    },
-    readFileSync(README, 'utf8'),
-  )
-  writeFileSync(README, written)
+  for (const [name, { file, text }] of Object.entries(PARTS)) {
+    const [begin, end] = markersOf(name)
+    const document = read(file)
+    writeFileSync(
+      join(ROOT, file),
+      document.replace(begin + (partOf(document, name) ?? '') + end, () => begin + text + end),
+    )
+  }
+  for (const [file, text] of Object.entries(FILES)) writeFileSync(join(ROOT, file), text)
 }
 
-const readme = readFileSync(README, 'utf8')
+const readme = read('README.md')
+const documents = [
+  readme,
+  ...readdirSync(join(ROOT, 'docs'))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => read(`docs/${name}`)),
+].join('\n')
 
-for (const [name, table] of Object.entries(PARTS)) {
-  t.test(`contract: the README's table "${name}" equals schemas/`, async (t) => {
-    t.equal(partOf(readme, name), table)
+for (const [name, { file, text }] of Object.entries(PARTS)) {
+  t.test(`contract: the table "${name}" of ${file} equals schemas/`, async (t) => {
+    t.equal(partOf(read(file), name), text)
   })
+}
+
+for (const [file, text] of Object.entries(FILES)) {
+  t.test(`contract: ${file} is what schemas/ and the commands say (written with --write)`, async (t) => {
+    t.equal(read(file), text)
+  })
+}
+
+t.test('contract: the README is short, and every document that it or another names is there', async (t) => {
+  t.ok(readme.split('\n').length <= README_LINES_MAX + 1)
+  const links = (file: string) => [...read(file).matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map(([, to = '']) => to)
+  for (const to of links('README.md')) t.doesNotThrow(() => readdirOrFile(join(ROOT, to)), to)
+  for (const name of readdirSync(join(ROOT, 'docs')))
+    for (const to of links(`docs/${name}`))
+      t.doesNotThrow(() => readdirOrFile(join(ROOT, 'docs', to)), `${name}: ${to}`)
+  for (const name of readdirSync(join(ROOT, 'docs')))
+    t.ok(documents.includes(`(${name})`) || readme.includes(name), name)
+})
+
+function readdirOrFile(path: string): void {
+  if (path.endsWith('/') || !/\.\w+$|LICENSE$/.test(path)) readdirSync(path)
+  else readFileSync(path)
 }
 
 t.test('contract: the comparison sees a missing and a surplus row', async (t) => {
   const [begin, end] = markersOf('settings')
-  const rows = (PARTS.settings ?? '').split('\n')
-  t.not(partOf(begin + rows.slice(0, -1).join('\n') + end, 'settings'), PARTS.settings)
-  t.not(partOf(begin + [...rows, '| `MORE` | | |'].join('\n') + end, 'settings'), PARTS.settings)
+  const rows = (PARTS.settings?.text ?? '').split('\n')
+  t.not(partOf(begin + rows.slice(0, -1).join('\n') + end, 'settings'), PARTS.settings?.text)
+  t.not(partOf(begin + [...rows, '| `MORE` | | |'].join('\n') + end, 'settings'), PARTS.settings?.text)
   t.equal(partOf('no markers', 'settings'), null)
 })
 
-t.test('contract: every variable of the README outside its tables is one of schemas/config.ts', async (t) => {
-  const known = new Set<string>([...SETTINGS, ...CLIENT_SETTINGS].map(({ name }) => name))
-  const named = [...readme.matchAll(/`([A-Z][A-Z0-9]*_[A-Z0-9_]+)`/g)].map(([, name]) => name ?? '')
+t.test('contract: every variable of the README and of docs/ is one of schemas/config.ts', async (t) => {
+  const known = new Set<string>([...[...SETTINGS, ...CLIENT_SETTINGS].map(({ name }) => name), ...NAMES_OF_NODE])
+  const named = [...documents.matchAll(/`([A-Z][A-Z0-9]*_[A-Z0-9_]+)`/g)].map(([, name]) => name ?? '')
   t.ok(named.length > 10)
   t.same(
     named.filter((name) => !known.has(name)),
