@@ -168,6 +168,9 @@ t.test('suppress: a message that nobody gets keeps its text and no attachment [s
   t.same(world.deliveries(), [])
   t.ok(world.ops.some(({ key }) => key.includes(':bodies:')))
   t.notOk(world.ops.some(({ key }) => key.includes(':content:')))
+  const stored = { key: 'sealed', body: false, files: true }
+  send(world, tenant, { messages: [makeItem({ attachments, content: { parts: parts.slice(0, 1), stored } })] })
+  t.equal([...world.items.keys()].filter((key) => key.startsWith('unlink ')).length, 1, 'those in the content store go')
 })
 
 t.test('suppress: a stream without a list costs a send nothing [send.suppressed]', async (t) => {

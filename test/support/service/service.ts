@@ -64,7 +64,7 @@ export async function startTestService(
   options: ServiceOptions = {},
 ): Promise<TestService> {
   const redis = await startRedis()
-  const dataDir = mkdtempSync(join(tmpdir(), 'sendwright-service-'))
+  const dataDir = environment.DATA_DIR ?? mkdtempSync(join(tmpdir(), 'sendwright-service-'))
   const settings = {
     REDIS_URL: `unix://${redis.socketPath}`,
     SECRET_KEY,
