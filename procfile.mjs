@@ -14,6 +14,9 @@ import { dirname, join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
+// Whatever is made here is its owner's alone.
+process.umask(0o077)
+
 const ROOT = dirname(fileURLToPath(import.meta.url))
 const DEFAULT = ['redis=1', 'http=1', 'actors=2', 'mx=1']
 const COUNT_MAX = 32

@@ -68,8 +68,7 @@ export const SETTINGS = [
     kind: 'redis',
     default: null,
     fallback: 'embedded',
-    meaning:
-      'Redis or Valkey to use: `redis://`, `rediss://` or `unix://`; several comma-separated hosts are a Redis Cluster.',
+    meaning: 'Redis or Valkey to use: `redis://`, `rediss://` or `unix://`, one server; a Redis Cluster is refused.',
   },
   {
     name: 'REDIS_MAXMEMORY',

@@ -41,6 +41,8 @@ export interface ServiceOptions {
   readonly smtp?: SmtpChanges
   /** Share of the store's memory from which on sends are refused, in place of our own. */
   readonly fullShare?: number
+  /** Whether another service domain than before is meant. */
+  readonly acceptDomain?: boolean
   /** Ends the process when its loop hangs: for a process that is nothing but the service. */
   readonly isWatched?: boolean
   /** Makes the shards; crash tests stop them at a named step. */
@@ -51,8 +53,8 @@ export interface ServiceOptions {
 export async function startService(config: Config, options: ServiceOptions = {}): Promise<RunningService> {
   const log = makeLog({ level: config.logLevel, isTerminal: process.stdout.isTTY === true })
   const ending = makeEnding()
-  const { smtp, fullShare } = options
-  const changes = { ...(smtp && { smtp }), ...(fullShare !== undefined && { fullShare }) }
+  const { smtp, fullShare, acceptDomain = false } = options
+  const changes = { acceptDomain, ...(smtp && { smtp }), ...(fullShare !== undefined && { fullShare }) }
   const parts = await openParts(config, log, { end: ending.end, ...changes })
   const running: Partial<Running> = {}
   await open(parts, options, running).catch(async (error) => {
@@ -110,6 +112,7 @@ async function startFirst(parts: Parts, worker: Worker, options: ServiceOptions)
     createAccount: (shard, account) => createFirstAccount(parts, worker, { shard, account }),
   })
   const print = options.print ?? ((text: string) => void process.stdout.write(text))
+  parts.first.isDone = true
   if (first !== null) print(formatWelcome(first.path, first.firstRun))
 }
 

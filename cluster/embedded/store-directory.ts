@@ -2,14 +2,16 @@
  *
  *  A redis goes on writing, and fsyncing, into files that were deleted, moved or covered by a mount, and says nothing. The
  *  look is a few calls of stat(2): the directory, its `appendonlydir`, the manifest, and the files that it names, each with
- *  the inode that it had and at least the bytes that it had.
+ *  the inode that it had, at least the bytes that it had, and the same end where it ended then.
  *
  *  States: sound | moved (the files live on elsewhere) | deleted (they do not) | damaged (only files in it are wrong).
  */
-import { readFileSync, readlinkSync, statSync } from 'node:fs'
+import { closeSync, openSync, readFileSync, readlinkSync, readSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { AOF_DIRECTORY, AOF_NAME, parseManifest } from './aof-files.ts'
 import { writeMark } from './store-mark.ts'
+
+const TAIL_BYTES = 32
 
 /** What is wrong with a directory. */
 export interface DirectoryFault {
@@ -28,9 +30,16 @@ export interface StoreDirectoryOptions {
   readonly names?: { readonly directory: string; readonly file: string }
 }
 
+/** The end of a file as it was seen: the bytes before a position. */
+interface Tail {
+  readonly bytes: number
+  readonly text: string
+}
+
 interface Seen {
   readonly manifest: string
   readonly sizes: Record<string, number>
+  readonly tails: ReadonlyMap<string, Tail>
 }
 
 export class StoreDirectory {
@@ -40,7 +49,7 @@ export class StoreDirectory {
   private readonly file: string
   /** Device and inode of each place, as it was first seen. */
   private known = new Map<string, string>()
-  private knownBytes = new Map<string, number>()
+  private knownTails: ReadonlyMap<string, Tail> = new Map()
   private seen: Seen | null = null
 
   constructor(options: StoreDirectoryOptions) {
@@ -79,15 +88,15 @@ export class StoreDirectory {
   /** The store has answered what was asked after the last look: what was seen then is on its disk. */
   confirm(atMs: number): void {
     if (this.seen === null) return
-    const { manifest, sizes } = this.seen
-    this.knownBytes = new Map(Object.entries(sizes))
+    const { manifest, sizes, tails } = this.seen
+    this.knownTails = tails
     if (this.options.isOwn) writeMark(this.path, { at: new Date(atMs).toISOString(), manifest, sizes })
   }
 
   /** Forgets what it knows: the store writes other files from now on. */
   forget(): void {
     this.known.clear()
-    this.knownBytes.clear()
+    this.knownTails = new Map()
     this.seen = null
   }
 
@@ -97,17 +106,20 @@ export class StoreDirectory {
     const manifest = readText(path)
     if (manifest === null) return `${path} was removed while Redis runs`
     const sizes: Record<string, number> = {}
+    const tails = new Map<string, Tail>()
     for (const { name } of parseManifest(manifest)) {
       const place = join(this.folder, name)
       const status = statSync(place, { throwIfNoEntry: false })
       if (status === undefined || !this.isSame(place, status))
         return `${place} was removed or replaced while Redis runs`
-      const knownBytes = this.knownBytes.get(name) ?? 0
-      if (status.size < knownBytes)
-        return `${place} was cut from ${knownBytes} to ${status.size} bytes while Redis runs`
+      const known = this.knownTails.get(name)
+      // Written on after a cut, a file has a hole where its end was.
+      if (known !== undefined && (status.size < known.bytes || tailOf(place, known.bytes) !== known.text))
+        return `${place} was cut or changed while Redis runs: it had ${known.bytes} bytes that are not there any more`
       sizes[name] = status.size
+      tails.set(name, { bytes: status.size, text: tailOf(place, status.size) })
     }
-    this.seen = { manifest, sizes }
+    this.seen = { manifest, sizes, tails }
     return null
   }
 
@@ -161,6 +173,18 @@ function workingDirectory(processId: number | null): string | null {
   } catch {
     return null
   }
+}
+
+/** The last bytes of a file up to a position, as text of bytes; fewer where it has fewer. */
+function tailOf(path: string, end: number): string {
+  const bytes = Buffer.alloc(Math.min(TAIL_BYTES, end))
+  const file = openSync(path, 'r')
+  try {
+    readSync(file, bytes, 0, bytes.length, end - bytes.length)
+  } finally {
+    closeSync(file)
+  }
+  return bytes.toString('latin1')
 }
 
 function readText(path: string): string | null {

@@ -12,10 +12,15 @@ export class StoreRefused extends Error {
 }
 
 /**
- * Reads the settings of the store behind `client`.
+ * Reads the settings of the store behind `client`. A node of a Redis Cluster is refused: it would take the first writes, and
+ * move the others away.
  * @throws StoreRefused when they break `durability`; whatever the connection throws
  */
 export async function checkSettings(client: Redis, durability: Durability): Promise<void> {
+  if (/^cluster_enabled:1/m.test(await client.info('cluster').catch(refuseSilence)))
+    throw new StoreRefused(
+      'Redis runs as a node of a Redis Cluster: set cluster-enabled no, or take a server that is none',
+    )
   const flat = (await client.call('CONFIG', 'GET', ...DURABLE_SETTINGS).catch(refuseSilence)) as string[]
   const sentence = breachSentence(breachesOf(flat, durability), durability)
   if (sentence !== null) throw new StoreRefused(sentence)

@@ -47,6 +47,11 @@ export function addDomainCommands(program: Command, ended: Ended): void {
 
 async function addDomain(name: string, options: ClientOptions): Promise<number> {
   const domain = await makeClient(options, 'account').post<Domain>('/v1/domains', { domain: name })
+  // On standard error: what `--json` prints stays one line of JSON.
+  if (recordsOf(domain).some(({ value }) => /\.localhost\.?$/.test(value)))
+    console.error(
+      'These records name SERVICE_DOMAIN, which is under .localhost: nobody else finds it. Set it to a domain of yours first',
+    )
   return print(options, domain, () =>
     [
       `Added ${domain.domain} (${domain.domainId}). Create these DNS records:\n`,

@@ -51,9 +51,10 @@ export function makeProgram(ended: (code: number) => void): Command {
   program
     .command('start')
     .description('run the service with the settings of the environment (README, "Settings")')
-    .action(async () => {
+    .option('--accept-service-domain', 'run under another SERVICE_DOMAIN than before')
+    .action(async (options: { acceptServiceDomain?: boolean }) => {
       // Whatever is still open belongs to the service, which has ended.
-      process.exit(await start())
+      process.exit(await start(options))
     })
   addSendCommands(program, ended)
   addMessageCommands(program, ended)

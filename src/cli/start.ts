@@ -4,22 +4,25 @@
  *  (exit 1). A stop that takes longer than 10 s is given up (exit 1). Ctrl-C under `npm start` comes twice, from the
  *  terminal and passed on by npm: it counts once.
  */
+import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { RunningService } from '../main.ts'
 import { type Config, readConfig } from '../process/config.ts'
 import { WrongFile } from '../process/named-file.ts'
 
 const STOP_MS_MAX = 10_000
+/** 200 connections of each listener, those of deliveries and webhooks, and what Node and the store need. */
+const DESCRIPTORS_MIN = 1024
 /** A group of processes is told by the terminal or its supervisor and once more by npm; who means it tells again after this. */
 const REPEAT_MS_MAX = 500
 /** Levels of the log at which a failed start shows where it failed. */
 const DETAILED: readonly string[] = ['debug', 'trace']
 
 /** Starts the service with the environment's settings. Resolves with the exit code; 2 when a setting is wrong. */
-export async function start(): Promise<number> {
+export async function start({ acceptServiceDomain = false }: { acceptServiceDomain?: boolean } = {}): Promise<number> {
   return await run(async (config) => {
     const { startService } = await import('../main.ts')
-    return await startService(config, { isWatched: true })
+    return await startService(config, { isWatched: true, acceptDomain: acceptServiceDomain })
   })
 }
 
@@ -35,6 +38,7 @@ async function run(begin: (config: Config) => Promise<RunningService>): Promise<
   const result = readConfig()
   if (!result.ok) return refuse(result.mistakes)
   try {
+    requireDescriptors()
     return await runUntilStopped(() => begin(result.config))
   } catch (error) {
     if (error instanceof WrongFile) return refuse([error.message])
@@ -48,6 +52,25 @@ async function run(begin: (config: Config) => Promise<RunningService>): Promise<
 function refuse(mistakes: readonly string[]): number {
   console.error(['Wrong settings:', ...mistakes.map((mistake) => `  ${mistake}`)].join('\n'))
   return 2
+}
+
+/** Throws where so few files may be open that listeners, deliveries and the store would get in each other's way. */
+function requireDescriptors(): void {
+  const most = descriptorsMax()
+  if (most >= DESCRIPTORS_MIN) return
+  throw new Error(
+    `Only ${most} files may be open, and ${DESCRIPTORS_MIN} are wanted: ulimit -n ${DESCRIPTORS_MIN}, or LimitNOFILE= of the unit`,
+  )
+}
+
+/** What the system lets this process have open; without bound where it does not say. */
+function descriptorsMax(): number {
+  try {
+    const [, soft = ''] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
+    return soft === '' ? Number.POSITIVE_INFINITY : Number(soft)
+  } catch {
+    return Number.POSITIVE_INFINITY
+  }
 }
 
 /**
@@ -68,8 +91,7 @@ export async function runUntilStopped(startService: () => Promise<RunningService
     wasAsked = true
     stopNow(null)
   }
-  process.on('SIGTERM', onSignal)
-  process.on('SIGINT', onSignal)
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT'] as const) process.on(signal, onSignal)
   const service = await startService()
   const code = await Promise.race([service.exited, asked])
   if (code !== null) return code

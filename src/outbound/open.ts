@@ -1,11 +1,12 @@
 /**
  * outbound - delivery to the outside, put together: routes, sites, what the operator holds
  *
- * Key: `sts:<domain>` string, an MTA-STS policy with its own expiry. It belongs to no shard: it is a copy of what the domain
+ * Key: `{s000}:sts:<domain>` string, an MTA-STS policy with its own expiry. It belongs to no shard: it is a copy of what the domain
  * publishes, and every process may write it.
  */
 
 import type { Redis } from 'ioredis'
+import { shardTag } from '../../cluster/keyspace.ts'
 import { findRoute as findRouteFor } from '../dns/mx-route.ts'
 import { createResolver } from '../dns/resolve.ts'
 import { createStsPolicies, type PolicyStore } from '../dns/sts.ts'
@@ -23,6 +24,9 @@ import type { SmtpChanges } from './threads.ts'
 
 /** Domains whose mistaken policy is told of. */
 const TOLD_MAX = 1000
+
+/** Policies are nobody's: their tag keeps them with the keys of one shard, whatever asks for them. */
+const STS_SHARD = 0
 
 export interface Outbound {
   readonly sites: Sites
@@ -110,7 +114,7 @@ function makeFindRoute({ config, log, redis, smtp: { ca, stsPort }, siteLimits }
 }
 
 function makePolicyStore(redis: () => Redis): PolicyStore {
-  const keyOf = (domain: string) => `sts:${domain}`
+  const keyOf = (domain: string) => `${shardTag(STS_SHARD)}:sts:${domain}`
   return {
     read: (domain) => redis().get(keyOf(domain)),
     async write(domain, text, untilMs) {

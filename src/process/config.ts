@@ -26,7 +26,7 @@ export interface Config {
   /** True with `ROLES=all`: this one process is the whole service. */
   isWhole: boolean
   dataDir: string
-  /** Empty: the embedded Redis. One: a single server. Several: the nodes of a Redis Cluster. */
+  /** Empty: the embedded Redis. Else one: another's server. */
   redisUrls: readonly string[]
   /** Bytes that the embedded Redis may use; null: half of the memory. */
   redisMaxmemory: number | null

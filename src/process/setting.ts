@@ -118,18 +118,13 @@ function parseRoles(text: string): readonly string[] | Mistake {
   return new Mistake(`all, or any of ${ROLES.join(', ')}, each once`)
 }
 
-/** `redis://a:6379,b:6379`: what the first entry says about scheme, user and password holds for the others. */
+/** One server: what the runtime writes in one step does not divide over the nodes of a cluster. */
 function parseRedisUrls(text: string): readonly string[] | Mistake {
-  const wrong = new Mistake('redis://, rediss:// or unix:///path, several hosts comma-separated')
-  const [first = '', ...others] = entriesOf(text)
-  if (/^unix:\/\/\/./.test(first)) return others.length === 0 ? [first] : wrong
-  const prefix = /^rediss?:\/\/([^/@]*@)?/.exec(first)?.[0]
-  if (prefix === undefined) return wrong
-  const urls = [first, ...others.map((entry) => (entry.includes('://') ? entry : prefix + entry))]
-  const isEach = urls.every(
-    (url) => URL.canParse(url) && /^rediss?:$/.test(new URL(url).protocol) && new URL(url).hostname,
-  )
-  return isEach ? urls : wrong
+  const [url = '', ...others] = entriesOf(text)
+  const isSocket = /^unix:\/\/\/./.test(url)
+  const isHost = /^rediss?:$/.test(URL.canParse(url) ? new URL(url).protocol : '') && new URL(url).hostname !== ''
+  if (others.length === 0 && (isSocket || isHost)) return [url]
+  return new Mistake('redis://, rediss:// or unix:///path of one server (not of a Redis Cluster)')
 }
 
 function parseRelayUrl(text: string): string | Mistake {

@@ -164,12 +164,24 @@ function makeKeys(): PendingKeys {
 /** The pending file in either of its forms: bare keys before the commit, the whole file between commit and rename. */
 function readPending(path: string): PendingKeys | null {
   if (!existsSync(path)) return null
-  const value = JSON.parse(readFileSync(path, 'utf8')) as Partial<PendingKeys> & Partial<FirstRun>
+  const value = parsePending(path)
   return {
     operatorToken: value.operatorToken ?? '',
     accountToken: value.accountToken ?? value.account?.token ?? '',
     liveToken: value.liveToken ?? value.liveServer?.token ?? '',
     testToken: value.testToken ?? value.testServer?.token ?? '',
+  }
+}
+
+/** A crash leaves the file whole or not at all: what is broken was changed by hand. */
+function parsePending(path: string): Partial<PendingKeys> & Partial<FirstRun> {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')) as Partial<PendingKeys> & Partial<FirstRun>
+  } catch (error) {
+    throw new Error(
+      `${path} is broken (${(error as Error).message}): put it back from a backup, or remove it; new keys are made then, ` +
+        'where the store does not hold its account yet (else: sendwright operator-key)',
+    )
   }
 }
 

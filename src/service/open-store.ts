@@ -16,6 +16,7 @@ import { isProcessGone } from '../process/identity.ts'
 import type { Log } from '../process/log.ts'
 import { makeSecrets, type Secrets } from '../process/secrets.ts'
 import { checkInstallation, openInstallation, readCheck, wasMade } from '../store/installation.ts'
+import { closeDirectory } from '../store/private-dir.ts'
 import { type Remembered, remakeFiles } from '../store/remake.ts'
 import { findSecret } from '../store/secret.ts'
 import { type StoreWatch, watchStore } from '../store/store-watch.ts'
@@ -41,13 +42,15 @@ export interface OpenStoreOptions {
   readonly onDown: () => void
   /** What the store takes is not kept from now on, or is again. */
   readonly onFault: (isFaulty: boolean) => void
+  /** Whether another service domain than before is meant. */
+  readonly acceptDomain?: boolean
   /** Share of the store's memory from which on sends are refused, in place of our own. */
   readonly fullShare?: number
 }
 
 /** Opens it. Throws what keeps it from being opened, with everything given back. */
 export async function openStore(config: Config, options: OpenStoreOptions): Promise<OpenStore> {
-  if (config.redisUrls.length > 1) throw new Error('REDIS_URL: this release does not run on a Redis Cluster')
+  for (const sentence of closeDirectory(config.dataDir)) options.log.warn({}, sentence)
   const known: Remembered = { id: null, secret: null, contentId: null }
   if (config.redisUrls.length === 0 && !existsSync(config.dataDir))
     options.log.info({ dataDir: config.dataDir }, 'No installation is there yet: making a new one')
@@ -55,7 +58,7 @@ export async function openStore(config: Config, options: OpenStoreOptions): Prom
   let store: RedisStore | null = null
   try {
     store = await connect(embedded?.socketPath ?? (config.redisUrls[0] as string), config, { options, known })
-    const { secrets, id } = await openAll(store, config, known)
+    const { secrets, id } = await openAll(store, config, { known, acceptDomain: options.acceptDomain ?? false })
     const watch = await watchOpen(store, { config, options, embedded, id, known })
     return { store, secrets, watch, embedded, close: () => closeStore({ store, embedded, watch }) }
   } catch (error) {
@@ -104,8 +107,8 @@ function connect(
 
 async function openAll(
   store: RedisStore,
-  { dataDir, secretKey, redisUrls }: Config,
-  known: Remembered,
+  { dataDir, secretKey, redisUrls, serviceDomain }: Config,
+  { known, acceptDomain }: { known: Remembered; acceptDomain: boolean },
 ): Promise<{ secrets: Secrets; id: string }> {
   const secret = findSecret({
     dataDir,
@@ -115,7 +118,8 @@ async function openAll(
     mayMake: redisUrls.length === 0,
   })
   const secrets = makeSecrets(secret)
-  const id = await openInstallation(store.views, { dataDir, secretCheck: secrets.check, nowMs: Date.now() })
+  const place = { dataDir, secretCheck: secrets.check, nowMs: Date.now(), serviceDomain, acceptDomain }
+  const id = await openInstallation(store.views, place)
   known.id = id
   // What was set need not be written down.
   known.secret = secretKey === null ? secret : null

@@ -90,7 +90,17 @@ async function writeAll(redis: Redis, ops: readonly Op[]): Promise<void> {
 function tellFirstRun(dataDir: string, operatorToken: string): string | null {
   const path = join(dataDir, 'first-run.json')
   if (!existsSync(path)) return null
-  const firstRun = JSON.parse(readFileSync(path, 'utf8')) as object
+  const firstRun = parseFirstRun(path)
+  if (firstRun === null) return null
   replaceFile(path, `${JSON.stringify({ ...firstRun, operatorToken }, null, 2)}\n`)
   return path
+}
+
+/** Null where the file is broken: the key is told on standard output alone then. */
+function parseFirstRun(path: string): object | null {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')) as object
+  } catch {
+    return null
+  }
 }

@@ -75,6 +75,8 @@ export interface Parts {
   readonly closeStore: () => Promise<void>
   /** Processes that deliver now; until there is a worker, this one alone. */
   readonly delivering: { count(): number }
+  /** Whether the first account is made, or there is one already, as far as it is for this process to make it. */
+  readonly first: { isDone: boolean }
   /** The worker's id; until there is one, one of this process alone. */
   readonly self: { worker: string }
 }
@@ -84,11 +86,12 @@ interface PartsOptions {
   readonly end: (code: number) => void
   readonly smtp?: SmtpChanges
   readonly fullShare?: number
+  readonly acceptDomain?: boolean
 }
 
 /** Opens the store and makes what stands on it. `end` hears why the service cannot go on. */
 export async function openParts(config: Config, log: Log, options: PartsOptions): Promise<Parts> {
-  const { end, fullShare } = options
+  const { end, fullShare, acceptDomain = false } = options
   const serviceKey = openServiceKey(config)
   const siteLimits = readSiteLimits(config.siteLimits)
   const fence = openFence()
@@ -101,6 +104,7 @@ export async function openParts(config: Config, log: Log, options: PartsOptions)
     },
     onDown: () => fence.disconnected(),
     onFault: (isFaulty) => fence.hold(isFaulty),
+    acceptDomain,
     ...(fullShare !== undefined && { fullShare }),
   })
   const known = { config, log, serviceKey, fence, onStoreUp, end }
@@ -160,7 +164,8 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
   }
   const made = { outgoing, contents, self, resolver, mailRoom, delivering, outbound, metrics, webhooks, closeStore }
   const check = makeCheck(config, resolver)
-  return { ...known, ...made, check, secrets, store, watch, isOwnStore: opened.embedded !== null }
+  const first = { isDone: !config.roles.includes('actors') }
+  return { ...known, ...made, first, check, secrets, store, watch, isOwnStore: opened.embedded !== null }
 }
 
 /** Looks up the records of sending domains: at the servers that the operator named, else also at the zone's own. */
@@ -270,7 +275,7 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
     countAccounts: () => countAccounts(store.views),
     approval: config.approval,
     hasRoom: () => parts.watch.hasRoom && (parts.contents?.hasRoom ?? true),
-    isReady: () => store.connected && worker.ready() && parts.watch.fault === null,
+    isReady: () => store.connected && worker.ready() && parts.watch.fault === null && parts.first.isDone,
     hasDiskRoom: () => parts.contents?.hasRoom ?? true,
     figures: () => figuresOf(parts, worker),
     webhookFigures: makeWebhookFigures({

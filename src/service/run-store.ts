@@ -11,6 +11,7 @@ import { RedisLink } from '../../cluster/redis/link.ts'
 import type { Config } from '../process/config.ts'
 import { makeLog } from '../process/log.ts'
 import { readInstallation, wasMade } from '../store/installation.ts'
+import { closeDirectory } from '../store/private-dir.ts'
 import { type Remembered, remakeFiles } from '../store/remake.ts'
 import { readSecret } from '../store/secret.ts'
 import { watchStore } from '../store/store-watch.ts'
@@ -25,6 +26,7 @@ export async function runStore(
 ): Promise<{ stop(): Promise<void>; readonly exited: Promise<number> }> {
   const { dataDir, durability, redisMaxmemory } = config
   const log = makeLog({ level: config.logLevel, isTerminal: process.stdout.isTTY === true })
+  for (const sentence of closeDirectory(dataDir)) log.warn({}, sentence)
   const known: Remembered = { id: readInstallation(dataDir), secret: readSecret(dataDir), contentId: null }
   const embedded = await startEmbeddedRedis({
     dataDir,

@@ -8,7 +8,7 @@
  *
  * It also counts the accounts of each shard, from which follows where the next one goes.
  *
- * Keys: `{cl}:conf` (id, shards, version, created, secret). File in the data directory: `installation`.
+ * Keys: `{cl}:conf` (id, shards, version, created, secret, domain). File in the data directory: `installation`.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -33,14 +33,22 @@ type Conf = Readonly<Record<string, string>>
 /** Where the data directory and the store contradict each other: the start ends with this sentence. */
 export class InstallationMismatch extends Error {}
 
+/** What an installation is opened with. */
+export interface InstallationPlace {
+  readonly dataDir: string
+  readonly secretCheck: string
+  readonly nowMs: number
+  /** Domain of the service: the records of every customer's domain name it. */
+  readonly serviceDomain: string
+  /** Whether another one than before is meant. */
+  readonly acceptDomain: boolean
+}
+
 /**
  * Brings store and data directory together: both new, or the directory adopts the store's id, or both agree.
  * In: `secretCheck` tells secrets apart. Out: the installation's id. Throws InstallationMismatch otherwise.
  */
-export async function openInstallation(
-  redis: Redis,
-  place: { dataDir: string; secretCheck: string; nowMs: number },
-): Promise<string> {
+export async function openInstallation(redis: Redis, place: InstallationPlace): Promise<string> {
   mkdirSync(place.dataDir, { recursive: true, mode: 0o700 })
   const known = readInstallation(place.dataDir)
   if (known === null) await createConf(redis, place)
@@ -49,8 +57,25 @@ export async function openInstallation(
   if (conf.secret !== place.secretCheck) {
     throw new InstallationMismatch('SECRET_KEY is not the one that this store was made with')
   }
+  await agreeOnDomain(redis, conf.domain ?? null, place)
   if (known === null) replaceFile(join(place.dataDir, ID_FILE), `${id}\n`)
   return id
+}
+
+/** Refuses another service domain than the store's, unless it is meant: what was printed for customers names the old one. */
+async function agreeOnDomain(
+  redis: Redis,
+  before: string | null,
+  { serviceDomain, acceptDomain }: InstallationPlace,
+): Promise<void> {
+  if (before === serviceDomain) return
+  if (before !== null && !acceptDomain)
+    throw new InstallationMismatch(
+      `SERVICE_DOMAIN is ${serviceDomain}, and this installation runs under ${before}: the records of every sending domain name ` +
+        `${before}, and mail from them is refused 24 hours after the change. Set SERVICE_DOMAIN=${before}; or, to move all ` +
+        'of them, start once with --accept-service-domain and have every customer publish the new records',
+    )
+  await redis.hset(CONF_KEY, 'domain', serviceDomain)
 }
 
 /** What the store keeps to tell secrets apart; null where it holds no installation. */

@@ -19,7 +19,6 @@ const noted = (): void => undefined
 /** Opens the store, runs `act`, gives the store back. Throws Error when there is none, or when it does not answer. */
 export async function withStore<Result>(config: Config, act: (redis: Redis) => Promise<Result>): Promise<Result> {
   const { dataDir, durability, redisUrls } = config
-  if (redisUrls.length > 1) throw new Error('REDIS_URL: this release does not run on a Redis Cluster')
   const [url] = redisUrls
   if (url !== undefined) return connected(url, config, act)
   if (!existsSync(join(dataDir, 'appendonlydir'))) throw new Error(`No store in ${dataDir}: set DATA_DIR or REDIS_URL`)

@@ -1,5 +1,7 @@
 /** main - `npm run chaos`: faults against several processes under load, with a real budget, and a report that can fail. */
 import { parseArgs } from 'node:util'
+import { makeRandom } from '../support/store/random-ops.ts'
+import { failuresOfMistakes, runMistakes } from './mistakes.ts'
 import { describePartitions, runPartitions } from './partitions.ts'
 import { describeChaos, failuresOf } from './report.ts'
 import { runChaos } from './run.ts'
@@ -14,6 +16,8 @@ const HELP = `Usage: npm run chaos [-- options]
   --storms N   64 requests with one Idempotency-Key, killed in the middle (20)
   --freezes N     owners frozen for 10 to 40 s while receivers are slow (30)
   --partitions N  owners cut off from the store for 5 to 45 s, in every way (30)
+  --ways N     rounds of npm start and npm run cluster on one directory (20)
+  --mistakes N what operators do to a running store (24)
   --clients N  clients that send all the while (16)
   --seed N     repeats the choices of a run
 `
@@ -28,6 +32,8 @@ const { values } = parseArgs({
     storms: number,
     freezes: number,
     partitions: number,
+    ways: number,
+    mistakes: number,
     clients: number,
     seed: number,
     help: { type: 'boolean' },
@@ -57,12 +63,23 @@ async function main(): Promise<number> {
   console.log(`seed ${options.seed}`)
   const report = await runChaos(options)
   console.log(describeChaos(report))
-  const failures = failuresOf(report, options)
+  const failures = [...failuresOf(report, options), ...(await mistakesFound(options, of))]
   for (const failure of failures) console.error(failure)
   const freezes = of(values.freezes, 30)
   const partitions = of(values.partitions, 30)
   const isAway = freezes + partitions === 0 || (await awayHolds(options.seed, { freezes, partitions }))
   return failures.length === 0 && isAway ? 0 : 1
+}
+
+/** What operators do by mistake. Out: what was found to be lost, or not refused. */
+async function mistakesFound(
+  { seed, say }: { seed: number; say: (line: string) => void },
+  of: (text: string | undefined, fallback: number) => number,
+): Promise<string[]> {
+  const [ways, mistakes] = [of(values.ways, 20), of(values.mistakes, 24)]
+  const report = await runMistakes({ ways, mistakes, random: makeRandom(seed), say })
+  console.log(`mistakes ${JSON.stringify(report)}`)
+  return failuresOfMistakes(report)
 }
 
 /** Owners that are away while receivers are slow. Out: whether every promise held. */

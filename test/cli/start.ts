@@ -1,5 +1,5 @@
 /** start - signals become a stop, and exit codes say how the service ended. Each case is a process of its own. */
-import type { ChildProcess } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
@@ -25,7 +25,7 @@ async function up(child: ChildProcess): Promise<void> {
   await once(child.stdout as NodeJS.ReadableStream, 'data')
 }
 
-for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT'] as const) {
   t.test(`start: ${signal} stops the service and exits 0`, async (t) => {
     const child = run(`{ exited: never, stop: async () => console.log('stopped') }`)
     await up(child)
@@ -77,6 +77,18 @@ t.test('start: wrong settings are all listed and exit 2', async (t) => {
   })
   t.same(await once(child, 'close'), [2, null])
   for (const name of ['HTTP_PORT', 'ROLES', 'LOG_LEVEL']) t.match(said, new RegExp(`^ {2}${name}: `, 'm'))
+})
+
+t.test('start: too few files that may be open are a sentence with the number wanted', async (t) => {
+  const child = spawn('/bin/sh', ['-c', `ulimit -n 128; exec env -u NODE_OPTIONS ${process.execPath} ${MAIN} start`], {
+    env: { PATH: process.env.PATH, DATA_DIR: `${t.testdir()}/data` },
+  })
+  let said = ''
+  child.stderr.on('data', (chunk) => {
+    said += chunk
+  })
+  t.same(await once(child, 'close'), [1, null])
+  t.match(said, /^Cannot run: Only 128 files may be open, and 1024 are wanted: ulimit -n 1024/)
 })
 
 t.test('start: a file that a setting names and that cannot be used exits 2, without a stack', async (t) => {

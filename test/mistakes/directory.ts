@@ -1,7 +1,8 @@
 /** The directory of the store goes away, or its files do, while the service runs: nothing acknowledged is lost. */
-import { cpSync, readdirSync, renameSync, rmSync, truncateSync } from 'node:fs'
+import { cpSync, readdirSync, renameSync, rmSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { readMark } from '../../cluster/embedded/store-mark.ts'
 import { until } from '../support/machine/until.ts'
 import { hears, readiness, Scene, type Sending, type Started } from '../support/mistakes/scene.ts'
 
@@ -12,7 +13,7 @@ const STILL_ACKNOWLEDGED_MS = 3_000
 /** The service under load; the mistake; everything is there, and mail is taken again. */
 async function survives(
   t: Test,
-  mistake: (scene: Scene) => void,
+  mistake: (scene: Scene) => unknown,
   sentence: RegExp,
   start = (scene: Scene): Promise<Started> => scene.start(),
 ): Promise<{ scene: Scene; service: Started }> {
@@ -20,7 +21,7 @@ async function survives(
   const service = await start(scene)
   const load = await scene.load(service)
   await load.passes(200)
-  mistake(scene)
+  await mistake(scene)
   await hears(service, sentence)
   await hears(service, /keeps what it takes again/)
   await load.passes(100)
@@ -79,7 +80,23 @@ t.test('mistakes: rm -rf of appendonlydir; Redis writes anew', async (t) => {
 
 t.test('mistakes: a file is cut while it is written; Redis writes anew', async (t) => {
   const cut = ({ dataDir }: Scene) => truncateSync(join(dataDir, 'appendonlydir', 'appendonly.aof.1.incr.aof'), 100)
-  const { scene } = await survives(t, cut, /cut (from \d+ to \d+ bytes )?while Redis runs/)
+  const { scene } = await survives(t, cut, /cut (or changed )?while Redis runs/)
+  await isThere(t, scene)
+})
+
+t.test('mistakes: a file that a rewrite began is cut, and has a hole then; Redis writes anew', async (t) => {
+  const cut = async (scene: Scene) => {
+    const redis = scene.store()
+    await redis.bgrewriteaof()
+    const file = join(scene.dataDir, 'appendonlydir', 'appendonly.aof.2.incr.aof')
+    await until(() => statSync(file, { throwIfNoEntry: false })?.size, WAIT_MS)
+    // A look must have seen it: what is cut before is less than what is written until the next one.
+    const seenAt = new Date().toISOString()
+    await until(() => (readMark(scene.dataDir)?.at ?? '') > seenAt, WAIT_MS)
+    redis.disconnect()
+    truncateSync(file, 10)
+  }
+  const { scene } = await survives(t, cut, /incr\.aof was cut or changed while Redis runs/)
   await isThere(t, scene)
 })
 

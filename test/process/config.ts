@@ -109,8 +109,9 @@ t.test('config: with a Redis a process may run some roles', async (t) => {
   t.same([config.roles, config.isWhole, config.secretKey], [['http', 'actors'], false, SECRET])
   const redis = (url: string) => configOf({ REDIS_URL: url, SECRET_KEY: SECRET }).redisUrls
   t.same(redis('unix:///run/redis.sock'), ['unix:///run/redis.sock'])
-  t.same(redis('rediss://u:p@a:1,b:2'), ['rediss://u:p@a:1', 'rediss://u:p@b:2'])
-  t.same(redis('redis://a:1,redis://b:2'), ['redis://a:1', 'redis://b:2'])
+  t.same(redis('rediss://u:p@a:1'), ['rediss://u:p@a:1'])
+  for (const REDIS_URL of ['redis://a:1,redis://b:2', 'redis://a:1,b:2', 'unix:///a,unix:///b'])
+    t.match(mistakesOf({ REDIS_URL, SECRET_KEY: SECRET }), [/^REDIS_URL: .* of one server \(not of a Redis Cluster\)/])
 })
 
 /** name, wrong text, what the mistake must say */

@@ -23,7 +23,13 @@ function makeFolder(): string {
   return folder
 }
 
-const place = (dataDir: string, secretCheck = 'check') => ({ dataDir, secretCheck, nowMs: 1_700_000_000_000 })
+const place = (dataDir: string, secretCheck = 'check') => ({
+  dataDir,
+  secretCheck,
+  nowMs: 1_700_000_000_000,
+  serviceDomain: 'svc.example',
+  acceptDomain: false,
+})
 
 t.test('both new: one id in store and directory', async (t) => {
   const dataDir = makeFolder()
@@ -72,4 +78,20 @@ t.test('store of another layout or secret is refused', async (t) => {
   await t.rejects(openInstallation(redis, place(dataDir)), /version 2/)
   await redis.hset('{cl}:conf', { version: '1', shards: '64' })
   await t.rejects(openInstallation(redis, place(dataDir)), /64 shards/)
+})
+
+t.test('another service domain is refused with what follows of it, unless it is meant', async (t) => {
+  const dataDir = makeFolder()
+  const id = await openInstallation(redis, place(dataDir))
+  t.equal(await redis.hget('{cl}:conf', 'domain'), 'svc.example')
+  const other = { ...place(dataDir), serviceDomain: 'other.example' }
+  await t.rejects(
+    openInstallation(redis, other),
+    /SERVICE_DOMAIN is other\.example, and this installation runs under svc\.example: .* refused 24 hours after .* --accept-service-domain/,
+  )
+  t.equal(await openInstallation(redis, { ...other, acceptDomain: true }), id)
+  t.equal(await openInstallation(redis, other), id, 'and from then on')
+  await t.rejects(openInstallation(redis, place(dataDir)), /Set SERVICE_DOMAIN=other\.example/)
+  await redis.hdel('{cl}:conf', 'domain')
+  t.equal(await openInstallation(redis, place(dataDir)), id, 'a store of before it was kept takes what it is told')
 })

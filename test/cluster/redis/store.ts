@@ -12,7 +12,6 @@ import {
   stagedKey,
   topicName,
 } from '../../../cluster/keyspace.ts'
-import { connectRedisStore } from '../../../cluster/redis/store.ts'
 import type { Bell, Ears, Parcel } from '../../../cluster/store.ts'
 import { until } from '../../support/machine/until.ts'
 import { commitOf, held, openRedis, openStore, RECORD, set, TOKEN } from '../../support/store/redis-shard.ts'
@@ -351,41 +350,4 @@ t.test('redis store: a restart loses what was enqueued, and no outcome and no re
   )
   t.same((await store.replies([{ shard, parcelId: 'p', slice: 4 }]))?.replies, [['1 [1]']])
   t.match(await store.metas([shard]), [{ cursor: '5-1/2' }])
-})
-
-/** Settings that break `fsync`, and what is said. */
-const BREAKING: [Record<string, string>, RegExp][] = [
-  [
-    { appendonly: 'no' },
-    /appendonly must be yes\. What it took .* in memory alone: do not stop Redis, set CONFIG SET appendonly yes/,
-  ],
-  [{ appendfsync: 'everysec' }, /appendfsync must be always\. Set CONFIG SET appendfsync always;/],
-  [{ 'no-appendfsync-on-rewrite': 'yes' }, /no-appendfsync-on-rewrite must be no\. Set /],
-  [
-    { 'maxmemory-policy': 'allkeys-lru', appendfsync: 'no' },
-    /appendfsync must be always, maxmemory-policy must be noeviction\. Set /,
-  ],
-]
-
-t.test('redis store: a store that breaks its durability level is refused', async (t) => {
-  for (const [settings, message] of BREAKING) {
-    const redis = await openRedis(t, { appendfsync: 'always', ...settings })
-    await t.rejects(connectRedisStore({ address: redis.socketPath, durability: 'fsync' }), {
-      name: 'StoreRefused',
-      message,
-    })
-  }
-  const redis = await openRedis(t)
-  await t.rejects(connectRedisStore({ address: redis.socketPath, durability: 'fsync' }), { name: 'StoreRefused' })
-  const refused: string[] = []
-  const store = await openStore(t, redis.socketPath, { onRefused: (error) => refused.push(error.name) })
-  const side = store.views.duplicate()
-  t.teardown(() => side.disconnect())
-  await until(() => side.status === 'ready', WAIT_MS)
-  await side.config('SET', 'maxmemory-policy', 'allkeys-lru')
-  await side.client('KILL', 'ID', store.identity.clientId)
-  await until(() => refused.length > 0, WAIT_MS)
-  t.same(await store.commit(commitOf(1, 0)), { kind: 'unsent' })
-  await side.config('SET', 'maxmemory-policy', 'noeviction')
-  await until(() => store.connected, WAIT_MS)
 })

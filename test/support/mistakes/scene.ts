@@ -11,7 +11,6 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, realp
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
-import type { Test } from 'tap'
 import type { FirstRun } from '../../../src/service/first-start.ts'
 import { openLedgerFile, readLedgerFile } from '../../chaos/ledger-file.ts'
 import { type Ledger, startLoad } from '../clients/ledger.ts'
@@ -72,7 +71,10 @@ export class Scene {
   }
 
   /** A directory of its own, ports, nothing running. It is cleared away with the test. */
-  static async make(t: Test, settings: Readonly<Record<string, string>> = {}): Promise<Scene> {
+  static async make(
+    t: { teardown(act: () => unknown): void },
+    settings: Readonly<Record<string, string>> = {},
+  ): Promise<Scene> {
     const top = realpathSync(mkdtempSync(join(process.env.STORES_DIR ?? tmpdir(), 'sendwright-mistake-')))
     const scene = new Scene(
       {

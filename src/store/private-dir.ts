@@ -1,0 +1,66 @@
+/**
+ * private-dir - the data directory is its owner's alone: addresses, subjects and keys lie in it
+ *
+ * Guarantees: our own files and folders are closed to others, whatever umask they were made with; the directory itself where
+ * it is this user's, is not shared (sticky), and holds nothing of anybody else. Nothing foreign is changed.
+ */
+
+import { chmodSync, readdirSync, type Stats, statSync } from 'node:fs'
+import { join } from 'node:path'
+
+const ROOT = 0
+const STICKY = 0o1000
+const OTHERS = 0o077
+/** What we, and the Redis that we run, make in it. */
+const OWN =
+  /^(installation|store-mark|appendonlydir|content|redis\.(sock|pid|log|log\.1|lock)|(secret-key|cluster-secret)(\..*)?|first-run\.json(\..*)?|.*\.pem|dump\.rdb|temp-.*|lost\+found)$/
+/** Those of them whose own entries are closed too. Content is: it is made so. */
+const FOLDERS = ['appendonlydir']
+
+/** A directory that this user cannot keep its data in: the start ends with this sentence. */
+export class WrongDirectory extends Error {}
+
+/**
+ * Closes what is ours. Out: sentences to warn with; none where all is well, or where there is no directory yet.
+ * Throws WrongDirectory where it belongs to another user.
+ */
+export function closeDirectory(dataDir: string, uid = process.getuid?.() ?? ROOT): string[] {
+  const status = statusOf(dataDir, uid)
+  if (status === undefined) return []
+  if (uid !== ROOT && status.uid !== uid)
+    throw new WrongDirectory(
+      `${dataDir} belongs to user ${status.uid}, and this is user ${uid}: start as that user, or give it to this one ` +
+        `(chown -R ${uid} ${dataDir}), or set DATA_DIR to a directory of its own`,
+    )
+  const names = readdirSync(dataDir)
+  for (const name of names.filter((one) => OWN.test(one))) close(join(dataDir, name))
+  for (const folder of FOLDERS.filter((one) => names.includes(one)))
+    for (const name of readdirSync(join(dataDir, folder))) close(join(dataDir, folder, name))
+  if ((status.mode & OTHERS) === 0) return []
+  const isOurs = status.uid === uid && (status.mode & STICKY) === 0 && names.every((name) => OWN.test(name))
+  if (isOurs) close(dataDir)
+  return isOurs
+    ? []
+    : [`${dataDir} is open to other users, and not ours alone: chmod 700 it, or take another directory`]
+}
+
+function statusOf(dataDir: string, uid: number): Stats | undefined {
+  try {
+    return statSync(dataDir, { throwIfNoEntry: false })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error
+    throw new WrongDirectory(
+      `${dataDir} is closed to user ${uid}: start as the user whose it is, or set DATA_DIR to a directory of its own`,
+    )
+  }
+}
+
+/** Takes away what others may do; what is another user's, or has just gone, is left. */
+function close(path: string): void {
+  try {
+    const { mode } = statSync(path)
+    if ((mode & OTHERS) !== 0) chmodSync(path, mode & ~OTHERS & 0o7777)
+  } catch (error) {
+    if (!['EPERM', 'ENOENT'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+  }
+}
