@@ -5,6 +5,7 @@
 import { parseArgs } from 'node:util'
 import { CONTESTANTS } from './contestants/contestant.ts'
 import { benchAccept } from './figures/accept.ts'
+import { benchContent } from './figures/content.ts'
 import { benchDelivery } from './figures/delivery.ts'
 import { benchLifecycle } from './figures/lifecycle.ts'
 import { benchMemory } from './figures/memory.ts'
@@ -23,6 +24,7 @@ const HELP = `Usage: npm run bench -- <name> [options]
   scale       messages a second accepted by 1, 2 and 4 processes with the actors
   webhooks    signed posts a second; first attempts beside receivers that hang
   start       seconds from the start to the first 200; cost of an idle process
+  content     mails with attachments accepted a second, in files and in Redis, and what Redis keeps of them
 
 Options
   --seconds N   length of each measurement (accept, lifecycle, scale; default 10)
@@ -30,7 +32,9 @@ Options
   --warm-up N   seconds of load before each measurement (accept, scale; default 10)
   --only IDS    contestants of accept: ${CONTESTANTS.map(({ id }) => id).join(',')} (default a,b,c,c1,c2,d);
                 loads of webhooks: all,one,beside
-  --messages N  messages (memory: 100,000; lifecycle: the burst, 20,000; search: 1,000,000; webhooks: posts, 20,000)
+  --messages N  messages (memory: 100,000; lifecycle: the burst, 20,000; search: 1,000,000; webhooks: posts, 20,000;
+                content: 1,000)
+  --kib N       content: KiB of attachment in each message (200)
   --mx          lifecycle: to the mail servers of 20 sites instead of a relay
   --rate N      messages a second (lifecycle: nine tenths of the burst; delivery: 200)
   --dead N      delivery: dead destinations (100), each with --messages waiting (1,000)
@@ -51,6 +55,7 @@ const OPTIONS = {
   mx: { type: 'boolean' },
   rate: { type: 'string' },
   dead: { type: 'string' },
+  kib: { type: 'string' },
   help: { type: 'boolean' },
 } as const
 
@@ -92,6 +97,11 @@ async function main(): Promise<void> {
       seconds,
       posts: readNumber('messages', values.messages, 20_000),
       only: only ?? ['all', 'one', 'beside'],
+    })
+  else if (positionals[0] === 'content')
+    await benchContent({
+      messages: readNumber('messages', values.messages, 1_000),
+      bytes: readNumber('kib', values.kib, 200) * 1024,
     })
   else if (positionals[0] === 'start') await benchStart(rounds)
   else throw new Error(HELP)

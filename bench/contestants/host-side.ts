@@ -21,6 +21,8 @@ export interface HostOrder {
   readonly mx: { readonly dnsServer: string; readonly port: number } | null
   /** Processes with the actors beside the one that listens; 0: one process is all of it. */
   readonly workers: number
+  /** `CONTENT_STORE`; null: unset. */
+  readonly contentStore: 'file' | 'redis' | null
 }
 
 /** A contestant that answers. */

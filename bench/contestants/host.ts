@@ -39,7 +39,16 @@ export async function startHost(
   const endWithUs = (): void => void child.kill('SIGKILL')
   process.once('exit', endWithUs)
   const dir = mkdtempSync(join(store.dir, 'host-'))
-  const all = { accounts: 1, isHeld: true, mode: 'test' as const, relayUrl: null, mx: null, workers: 0, ...order }
+  const all = {
+    accounts: 1,
+    isHeld: true,
+    mode: 'test' as const,
+    relayUrl: null,
+    mx: null,
+    workers: 0,
+    contentStore: null,
+    ...order,
+  }
   const answer = await ask(child, { call: 'start', order: { ...all, socketPath: store.socketPath, dir } })
   if (!('ready' in answer)) throw new Error(`${name} did not start`)
   return {

@@ -11,7 +11,7 @@ export const SECRET_KEY = 'a secret of the benchmark, long enough'
 
 /** Starts it with `roles` in this process. */
 export async function startProduct(
-  { socketPath, dir, isHeld, relayUrl, mx }: Pick<HostOrder, 'socketPath' | 'dir' | 'isHeld' | 'relayUrl' | 'mx'>,
+  { socketPath, dir, isHeld, relayUrl, mx, contentStore }: Omit<HostOrder, 'accounts' | 'mode' | 'workers'>,
   roles: string,
 ): Promise<{ port: number; operatorPort: number; service: RunningService }> {
   const [port, operatorPort] = [await freePort(), await freePort()]
@@ -25,6 +25,7 @@ export async function startProduct(
     MX_PORT: '0',
     EDGE_RATE: '0',
     LOG_LEVEL: 'error',
+    ...(contentStore === null ? {} : { CONTENT_STORE: contentStore }),
     ...(relayUrl === null ? {} : { RELAY_URL: relayUrl }),
     ...(mx === null ? {} : mxSettings(mx)),
   })
