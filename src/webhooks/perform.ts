@@ -79,7 +79,7 @@ export function makePostLane(deps: PostDeps): LaneType {
         pass,
       })
       standings.note(lane, outcome.result === 'delivered' ? 'answering' : 'failing')
-      deps.metrics.posted(outcome.error?.replace(/^http_(\d)\d\d$/, 'http_$1xx') ?? 'delivered')
+      deps.metrics.posted(outcome.error?.replace(/^http_(\d)\d\d$/, 'http_$1xx').replace(/:.*/, '') ?? 'delivered')
       return outcome
     } finally {
       underWay.delete(lane)

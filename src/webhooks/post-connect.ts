@@ -16,8 +16,11 @@ import type { Pace } from './pace.ts'
 /** Addresses of a host that are tried in one attempt. */
 const ADDRESSES_MAX = 3
 const HTTPS_PORT = 443
+/** Reasons as Node.js names them: nothing of the receiver's own is in one. */
+const REASON = /^[A-Z0-9_]{1,60}$/
 
-type ConnectError = 'dns_error' | 'private_address' | 'connect_failed' | 'tls_failed'
+type TlsFailure = 'tls_failed' | `tls_failed: ${string}`
+type ConnectError = 'dns_error' | 'private_address' | 'connect_failed' | TlsFailure
 
 /** Why a connection could not be made. */
 export class NotConnected extends Error {
@@ -76,8 +79,8 @@ interface ConnectTarget {
 async function connectToOne(addresses: readonly string[], target: ConnectTarget): Promise<Socket> {
   for (const address of addresses.slice(0, ADDRESSES_MAX)) {
     const connected = await connectTo(address, target)
-    if (connected === 'tls_failed') throw new NotConnected('tls_failed')
-    if (connected !== 'connect_failed') return connected
+    if (typeof connected !== 'string') return connected
+    if (connected !== 'connect_failed') throw new NotConnected(connected)
   }
   throw new NotConnected('connect_failed')
 }
@@ -85,18 +88,18 @@ async function connectToOne(addresses: readonly string[], target: ConnectTarget)
 function connectTo(
   address: string,
   { host, port, ca, endsAtMs }: ConnectTarget,
-): Promise<Socket | 'connect_failed' | 'tls_failed'> {
+): Promise<Socket | 'connect_failed' | TlsFailure> {
   return new Promise((resolve) => {
     const servername = isIP(host) === 0 ? { servername: host } : {}
     const trust = ca === null ? {} : { ca }
     const socket = connectTls({ host: address, port, ALPNProtocols: ['http/1.1'], ...servername, ...trust })
     let isTcpUp = false
-    const fail = (): void => {
+    const fail = (error?: NodeJS.ErrnoException): void => {
       clearTimeout(timer)
       socket.destroy()
-      resolve(isTcpUp ? 'tls_failed' : 'connect_failed')
+      resolve(isTcpUp ? tlsFailure(error) : 'connect_failed')
     }
-    const timer = setTimeout(fail, Math.max(1, endsAtMs - performance.now()))
+    const timer = setTimeout(() => fail(), Math.max(1, endsAtMs - performance.now()))
     socket.setNoDelay(true)
     socket.once('connect', () => {
       isTcpUp = true
@@ -109,6 +112,10 @@ function connectTo(
       resolve(socket)
     })
   })
+}
+
+function tlsFailure({ code = '' }: NodeJS.ErrnoException = new Error()): TlsFailure {
+  return REASON.test(code) ? `tls_failed: ${code}` : 'tls_failed'
 }
 
 /** The addresses of the host, each of which may be connected to. Rejects with NotConnected. Spec webhook.private */

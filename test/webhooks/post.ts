@@ -274,9 +274,19 @@ t.test('post: what keeps a connection from being made', async (t) => {
     ['nobody listens', `https://localhost:${await freePort()}`, {}, { error: 'connect_failed' }],
     ['never finishes TLS', `https://localhost:${portOf(silent)}`, {}, { error: 'timeout' }],
     ['speaks no TLS', `https://localhost:${portOf(rude)}`, {}, { error: 'tls_failed' }],
-    ['a certificate that nobody signed', receiver.url, { ca: null }, { error: 'tls_failed' }],
+    [
+      'a certificate that nobody signed',
+      receiver.url,
+      { ca: null },
+      { error: /^tls_failed: DEPTH_ZERO_SELF_SIGNED_CERT$/ },
+    ],
     ['a certificate of somebody else', receiver.url, { ca: strange }, { error: 'tls_failed' }],
-    ['a certificate for another name', `https://gone.test:${receiver.port}`, {}, { error: 'tls_failed' }],
+    [
+      'a certificate for another name',
+      `https://gone.test:${receiver.port}`,
+      {},
+      { error: /^tls_failed: ERR_TLS_CERT_ALTNAME_INVALID$/ },
+    ],
     ['no such name', 'https://nowhere.test', {}, { error: 'dns_error' }],
     ['the name servers fail', 'https://broken.test', {}, { error: 'dns_error' }],
     [
@@ -323,7 +333,11 @@ t.test('post: a name that is another one at the second look-up is looked up once
   t.teardown(() => hidden.close())
   const before = receiver.connections()
   const { error } = await postOnce(`https://turning.test:${receiver.port}`)
-  t.equal(error, 'tls_failed', 'the certificate is for other names: what counts is who was connected to')
+  t.equal(
+    error,
+    'tls_failed: ERR_TLS_CERT_ALTNAME_INVALID',
+    'the certificate is for other names: what counts is who was connected to',
+  )
   t.equal(receiver.connections() - before, 1)
   t.equal(
     zone.asked.filter((question) => question === 'A turning.test').length,

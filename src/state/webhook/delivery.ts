@@ -33,6 +33,8 @@ export type PostError =
   | 'private_address'
   | 'connect_failed'
   | 'tls_failed'
+  /** With the reason as Node.js names it. */
+  | `tls_failed: ${string}`
   | 'webhook_disabled'
   | 'backlog_full'
   | `http_${number}`
