@@ -72,7 +72,6 @@ function startOwn(
   log: Log,
   known: Remembered,
 ): Promise<EmbeddedRedis> {
-  if (!wasMade(dataDir)) log.info({ dataDir }, 'No installation is there yet: making a new one')
   return startEmbeddedRedis({
     dataDir,
     durability,
