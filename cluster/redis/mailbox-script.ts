@@ -121,7 +121,9 @@ local entries, bytes = redis.call('XRANGE', KEYS[1], ARGV[1], '+', 'COUNT', ARGV
 local read = {}
 for i = 1, #entries do
   local f = entries[i][2]
-  local said = redis.call('GET', ARGV[3] .. f[2])
+  local said = redis.pcall('GET', ARGV[3] .. f[2])
+  if type(said) == 'table' and not string.find(said.err, 'WRONGTYPE', 1, true) then return said end
+  if type(said) ~= 'string' then said = false end
   read[i] = { entries[i][1], f[2], f[4] or '', said }
   if said then bytes = bytes + #said end
   if bytes >= ${ENTRIES_BYTES_MAX} then break end

@@ -38,6 +38,8 @@ t.test('redis settings: what cannot be read of a parcel is a failed read, not a 
   const request = { shard: 5, of: 'mailbox', from: '-', count: 9 } as const
   t.equal((await store.entries(request))?.length, 1)
   await store.views.rpush(stagedKey(5, 'odd'), 'x')
+  t.equal((await store.entries(request))?.length, 1, 'what is no text was never staged: it is gone')
+  await store.views.call('ACL', 'SETUSER', 'default', 'resetkeys', '~*:mailbox')
   t.equal(await store.entries(request), null)
 })
 
