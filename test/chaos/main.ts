@@ -87,10 +87,10 @@ async function awayHolds(seed: number, rounds: { freezes: number; partitions: nu
   const say = (line: string) => console.log(line)
   const report = await runPartitions({ seed, ...rounds, freezeMs: [10_000, 40_000], partitionMs: [5_000, 45_000], say })
   console.log(describePartitions(report))
-  const { lost, doubled, falselyRefused } = report
-  if (lost + doubled.length + falselyRefused > 0)
-    console.error(`Lost, taken twice or falsely refused: ${doubled.join(' ')}`)
-  return lost + doubled.length + falselyRefused === 0
+  const { lost, waiting, doubled, falselyRefused } = report
+  const isKept = lost + waiting + doubled.length + falselyRefused === 0
+  if (!isKept) console.error(`Lost, undelivered, taken twice or falsely refused: ${doubled.join(' ')}`)
+  return isKept
 }
 
 process.exit(await main())
