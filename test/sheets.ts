@@ -2,7 +2,7 @@
  * Every key name that the code makes is in a README, and the sheets of the READMEs name files and keys once, and only
  * those that exist.
  */
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { ROOT } from './support/machine/root.ts'
@@ -71,3 +71,41 @@ t.test('sheets: files that are named exist, and every behaviour is named', async
     [],
   )
 })
+
+/** Rooms whose README is a sheet, a document or a guide, and so may be long. */
+const LONG = new Set(['cluster', 'schemas', 'src/actors', 'src/content', 'src/mail/authenticate', 'src/mail/mime'])
+const README_LINES_MAX = 40
+const FILES_WITHOUT = 5
+
+t.test(
+  'sheets: a room with more than five files opens with a short README, which names files that exist',
+  async (t) => {
+    const folders = ['cluster', 'schemas', 'src', 'bench'].flatMap((tree) => [
+      tree,
+      ...readdirSync(join(ROOT, tree), { recursive: true, encoding: 'utf8' })
+        .map((name) => `${tree}/${name}`)
+        .filter((path) => statSync(join(ROOT, path)).isDirectory()),
+    ])
+    const large = folders.filter(
+      (folder) => readdirSync(join(ROOT, folder)).filter((name) => name.endsWith('.ts')).length > FILES_WITHOUT,
+    )
+    t.ok(large.length > 30)
+    for (const folder of large) {
+      const path = `${folder}/README.md`
+      if (!existsSync(join(ROOT, path))) {
+        t.fail(`${path} is missing: what the room holds, what it may import, which file to read first`)
+        continue
+      }
+      const text = read(path)
+      t.ok(LONG.has(folder) || text.trimEnd().split('\n').length <= README_LINES_MAX, `${path} is short`)
+      const named = [...text.matchAll(/`([a-z0-9/-]+\.ts)`/g)].map(([, name = '']) => name)
+      const exists = (name: string) =>
+        [folder, '', 'src', 'cluster', 'schemas'].some((base) => existsSync(join(ROOT, base, name)))
+      t.same(
+        named.filter((name) => !exists(name)),
+        [],
+        path,
+      )
+    }
+  },
+)
