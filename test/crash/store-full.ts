@@ -55,11 +55,15 @@ t.test('store: full; new mail is refused, accepted mail is finished, it recovers
   await service.restart()
   await until(async () => (await open()) === 0, WAIT_MS_MAX)
   t.equal(await open(), 0, 'and is finished in the full store, by a process that was started in it')
-  const health = await service.operate('GET /readyz')
-  t.equal(health.status, 200, 'the service is ready: reading and finishing go on')
+  const headers = { authorization: `Bearer ${desk.token}`, connection: 'close' }
+  const read = await fetch(`http://127.0.0.1:${desk.port}/v1/server`, { headers })
+  t.equal(read.status, 200, 'reading goes on')
+  // Here no send is refused before the store does it: none of the last asks was answered.
+  t.equal((await service.operate('GET /readyz')).status, 503, 'and nobody is sent to who can take nothing')
   await redis.config('SET', 'maxmemory', maxmemory)
   await until(async () => (await postEmail(desk, message, 'room'))?.status === 200, WAIT_MS_MAX)
   await load.passes(50)
+  await until(async () => (await service.operate('GET /readyz')).status === 200, WAIT_MS_MAX)
   const ledger = await load.end()
   ledger.told.set('room', new Set([JSON.parse((await postEmail(desk, message, 'room'))?.body ?? '{}').messageId]))
   const before = (await messagesLogged(redis)) - ledger.told.size

@@ -47,8 +47,12 @@ t.test('mta-sts: enforce and a certificate that holds: delivered, verified [deli
   await messageWhen(await send(['bob@good.test']), ({ status }) => status === 'delivered')
   t.equal(asked.filter((host) => host === 'mta-sts.good.test').length, 1, 'the policy is kept')
   const redis = new Redis(service.redis.socketPath)
-  t.match(JSON.parse((await redis.get('sts:good.test')) ?? ''), { id: '1', mode: 'enforce', mx: ['mx.good.test'] })
-  t.ok((await redis.pttl('sts:good.test')) > 86_000_000)
+  t.match(JSON.parse((await redis.get('{s000}:sts:good.test')) ?? ''), {
+    id: '1',
+    mode: 'enforce',
+    mx: ['mx.good.test'],
+  })
+  t.ok((await redis.pttl('{s000}:sts:good.test')) > 86_000_000)
   redis.disconnect()
 })
 

@@ -99,7 +99,7 @@ t.test('health: the command line prints it, and tells by its exit code [operator
   const json = await doctor('--json')
   t.equal(json.code, 1)
   t.equal(JSON.parse(json.out).ok, false)
-  const refused = await doctor('--token', service.firstRun.account.token)
+  const refused = await doctor('--token', 'ok_nobody')
   t.equal(refused.code, 1)
   t.match(refused.err, /401 unauthorized/)
   t.equal((await service.operate('GET /v1/operator/health')).status, 401)

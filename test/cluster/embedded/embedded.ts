@@ -13,6 +13,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -216,7 +217,8 @@ t.test('embedded redis: a socket that serves another directory stops the start',
   const elsewhere = freshDirectory(t)
   const socket = join(directory, 'redis.sock')
   const other = spawn('redis-server', ['--dir', elsewhere, '--port', '0', '--unixsocket', socket], { stdio: 'ignore' })
-  await until(() => existsSync(socket), WAIT_MS)
+  // The file is there before anybody listens: until then it is what a dead one has left.
+  await until(() => takesConnections(socket), WAIT_MS)
   await t.rejects(start(directory), { message: new RegExp(`works in ${elsewhere}`) })
   await killed(other)
 })
@@ -363,3 +365,10 @@ t.test('redis binary: of those that start at once on a bare machine one installs
   t.equal(calls().match(/ install /g)?.length, 1)
   await Promise.all(children.map(killed))
 })
+
+function takesConnections(socket: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const connection = connect(socket, () => resolve(true))
+    connection.on('error', () => resolve(false)).on('connect', () => connection.destroy())
+  })
+}
