@@ -8,7 +8,7 @@
  * The runner's loader measures coverage, which nobody reads here: without it a file starts in half the time. `--test-arg`
  * names a folder or a file to run alone: `npm test -- --test-arg=routes/email --test-arg=mail`.
  */
-import { mkdtempSync, realpathSync, rmSync, statfsSync } from 'node:fs'
+import { chmodSync, mkdtempSync, realpathSync, rmSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
@@ -69,6 +69,8 @@ const runs: Run[] = [
 ]
 
 const STORES_DIR = mkdtempSync(join(hasRoom() ? realpathSync(MEMORY) : tmpdir(), 'sendwright-stores-'))
+// A test may run the service as another user.
+chmodSync(STORES_DIR, 0o755)
 t.teardown(() => rmSync(STORES_DIR, { recursive: true, force: true }))
 
 t.jobs = FILES_AT_ONCE

@@ -1,13 +1,24 @@
 /** Who may read and who may run: a directory that is open to others, another user's, and a first start whose file is broken. */
+import { spawnSync } from 'node:child_process'
 import { chmodSync, chownSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { ROOT } from '../support/machine/root.ts'
 import { readiness, Scene } from '../support/mistakes/scene.ts'
 
 const isRoot = process.getuid?.() === 0
-const skip = isRoot ? false : 'only root can be another user'
 const NOBODY = 65_534
+const skip = !isRoot
+  ? 'only root can be another user'
+  : mayReach(process.execPath) && mayReach(join(ROOT, 'package.json'))
+    ? false
+    : 'another user cannot read this checkout or Node'
 const OTHERS = 0o077
+
+/** Whether the other user gets to a file. */
+function mayReach(path: string): boolean {
+  return spawnSync('test', ['-r', path], { uid: NOBODY, gid: NOBODY }).status === 0
+}
 
 /** Files below a directory that others may read, write or enter. */
 function openToOthers(folder: string): string[] {
