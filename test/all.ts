@@ -46,6 +46,9 @@ const LONGEST = [
   'fuzz/http',
 ]
 
+/** What asks how soon a process is seen to be half dead: after all others, one at a time, or it would measure those. */
+const ALONE = ['crash/half-dead', 'crash/partitions']
+
 /** What one process runs. */
 interface Run {
   readonly name: string
@@ -75,13 +78,18 @@ t.teardown(() => rmSync(STORES_DIR, { recursive: true, force: true }))
 
 t.jobs = FILES_AT_ONCE
 t.setTimeout(ALL_MS_MAX)
-for (const { name, paths, topology } of runs.filter(({ paths }) => paths.length > 0).sort(byPlace)) {
+const chosen = runs.filter(({ paths }) => paths.length > 0).sort(byPlace)
+await Promise.all(chosen.filter(({ name }) => !ALONE.includes(name)).map(start))
+for (const run of chosen.filter(({ name }) => ALONE.includes(name))) await start(run)
+
+/** One process of the runner's; resolves when it has ended. */
+async function start({ name, paths, topology }: Run): Promise<void> {
   const script = paths.length === 1 ? paths : [join(import.meta.dirname, 'support/machine/folder.js'), ...paths]
   // The runner puts its loader into NODE_OPTIONS of every child, whatever `env` says; env(1) takes it out.
   const args = ['-u', 'NODE_OPTIONS', process.execPath, '--enable-source-maps', ...script]
   // The bound holds inside the file too, where the default is 30 s.
   const env = { ...process.env, STORES_DIR, TOPOLOGY: topology, TAP_TIMEOUT: String(FILE_MS_MAX / 1000) }
-  void t.spawn('/usr/bin/env', args, { env, timeout: FILE_MS_MAX }, name)
+  await t.spawn('/usr/bin/env', args, { env, timeout: FILE_MS_MAX }, name)
 }
 
 function runOf(name: string, tests: readonly string[]): Run {
