@@ -269,6 +269,8 @@ export interface LaneType<Job = unknown, Outcome = unknown> {
    * of another worker that stands holds its whole lane. `prepare` then names the same entities for all items of a lane.
    */
   readonly serial?: boolean
+  /** What an attempt is given when its process stops, milliseconds from the stop's beginning; all the time that there is. */
+  readonly stopMs?: number
   readonly prepare: CommandType<PrepareBody, Job | null>
   readonly outcome: CommandType<OutcomeBody<Outcome>, unknown>
   /** Performers of a lane that `perform` has not taken yet; 0 holds its items. The runtime subtracts what it has staged. */

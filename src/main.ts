@@ -3,8 +3,8 @@
  *
  * Start: secret, store (our own Redis where none is named), installation, worker, listeners, first account. What is
  * heavy and not needed for a first answer comes after: mail threads with the first attempt, chores last.
- * Stop: no new requests, those in hand are answered, attempts under way end (8 s), shards are given back, our own Redis
- * goes last and only when nobody else uses it.
+ * Stop, in ten seconds: no new requests, those in hand are answered (5 s), attempts under way end (until 8 s have passed, at
+ * webhooks 5 s), shards are given back, our own Redis goes last and only when nobody else uses it.
  */
 
 import { newCmdId } from '../cluster/cmd-id.ts'
@@ -159,10 +159,10 @@ async function stopAll(parts: Parts, { worker, listeners, stopChores, stopWatchd
   const startedAtMs = performance.now()
   await stopChores?.()
   await listeners?.close()
-  const leftMs = Math.max(0, STOP_ATTEMPTS_MS - (performance.now() - startedAtMs))
+  const spentMs = performance.now() - startedAtMs
   parts.outbound.close()
   // What the threads give up goes back to its lane while the worker still commits.
-  await Promise.all([worker?.stop(), parts.mailRoom.close(leftMs)])
+  await Promise.all([worker?.stop(spentMs), parts.mailRoom.close(Math.max(0, STOP_ATTEMPTS_MS - spentMs))])
   await parts.webhooks.close()
   await parts.closeStore()
   await stopWatchdog?.()

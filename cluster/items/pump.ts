@@ -22,6 +22,8 @@ export interface Claim {
 interface UnderWay {
   readonly pass: Pass
   readonly abort: AbortController
+  /** What is left of it when its process stops, from the stop's beginning. */
+  readonly stopMs: number
 }
 
 /** Whose claim it is, and who hears its outcome. */
@@ -97,7 +99,7 @@ export class Pump {
     if (type.performAtOnce !== undefined && this.endsAtOnce(type.performAtOnce, claim, report)) return
     const abort = new AbortController()
     const pass = this.fence.passOf(shard)
-    this.underWay.set(claim.item, { pass, abort })
+    this.underWay.set(claim.item, { pass, abort, stopMs: type.stopMs ?? Number.POSITIVE_INFINITY })
     const perform = async (): Promise<unknown> => type.perform(claim.job, { ...claim, pass, signal: abort.signal })
     perform().then(
       (outcome) => {
@@ -137,6 +139,11 @@ export class Pump {
   /** Cuts what has lost its claim. */
   abortLost(): void {
     for (const { pass, abort } of this.underWay.values()) if (this.fence.look(pass) === 'shut') abort.abort(LOST_CLAIM)
+  }
+
+  /** Cuts what a stop that has taken `stoppingMs` gives no more time. */
+  abortLate(stoppingMs: number): void {
+    for (const { stopMs, abort } of this.underWay.values()) if (stopMs <= stoppingMs) abort.abort()
   }
 
   /** Cuts what is still under way. */

@@ -32,7 +32,7 @@ const SWEEP_MS = 60_000
 const STOP_EFFECTS_MS = 8_000
 const STOP_LOOK_MS = 20
 /** Then outcomes of what was cut are handed in. */
-const STOP_REPORT_MS = 500
+const STOP_END_MS = STOP_EFFECTS_MS + 500
 const START_MAX_MS = 30_000
 const START_LOOK_MS = 50
 /** Some 150 bytes each. */
@@ -203,21 +203,22 @@ export class Worker {
 
   /**
    * Ends it. Where others take shards, its own are given back at once, and attempts under way report to whoever takes
-   * them; alone it keeps them until the attempts have ended. Attempts get eight seconds.
+   * them; else it keeps them until these have ended: in eight seconds, or what their lane says, less `spentMs`.
    */
-  async stop(): Promise<void> {
+  async stop(spentMs = 0): Promise<void> {
     if (this.isLeaving) return
     this.isLeaving = true
     this.pump.close()
-    const startedAtMs = this.clock.monotonicMs()
-    const leftMs = (): number => STOP_EFFECTS_MS - (this.clock.monotonicMs() - startedAtMs)
+    const startedAtMs = this.clock.monotonicMs() - spentMs
+    const tookMs = (): number => this.clock.monotonicMs() - startedAtMs
     await this.beat()
     const areOthers = this.members.takers(this.clock.monotonicMs()).length > 0
     if (areOthers) await this.holdings.close()
-    while (this.pump.size > 0 && leftMs() > 0) await this.wait(STOP_LOOK_MS)
+    for (; this.pump.size > 0 && tookMs() < STOP_EFFECTS_MS; await this.wait(STOP_LOOK_MS))
+      this.pump.abortLate(tookMs())
     this.pump.abortAll()
     await this.holdings.close()
-    while (this.pump.size + this.sender.size > 0 && leftMs() > -STOP_REPORT_MS) await this.wait(STOP_LOOK_MS)
+    while (this.pump.size + this.sender.size > 0 && tookMs() < STOP_END_MS) await this.wait(STOP_LOOK_MS)
     this.stopped = true
     for (const cancel of this.cancels) cancel()
     this.listening?.close()

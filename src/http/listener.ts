@@ -59,14 +59,15 @@ export interface ListenerOptions {
 /** A listener that listens. */
 export interface Listener {
   readonly port: number
-  /** Stops listening, waits for the requests in hand (8 s at most), ends the connections. */
+  /** Stops listening, waits for the requests in hand (5 s at most), ends the connections. */
   close(): Promise<void>
 }
 
 /** A body of 10 MB passes at 1.6 Mbit/s; one that trickles does not hold its place. */
 const BODY_MS_MAX = 55_000
 const HELD_BYTES_MAX = 256 * 1024 * 1024
-const CLOSE_MS_MAX = 8000
+/** An ask lives for four seconds; what is still being received is cut, and has no answer. */
+const CLOSE_MS_MAX = 5000
 const CLOSE_POLL_MS = 10
 /**
  * A request may be on its way while none is in hand: cutting it would be a reset of something already sent. Counted in

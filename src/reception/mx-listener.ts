@@ -56,7 +56,8 @@ export interface MxListenerOptions<Target> {
 
 /** RFC 5321 4.5.3.2: five minutes between commands. */
 const IDLE_MS_MAX = 300_000
-const CLOSE_MS_MAX = 8000
+/** The whole stop has ten seconds; a sender that is cut comes again. */
+const CLOSE_MS_MAX = 5000
 const CLIENTS_MAX = 500
 const RECEIVED_MAX = 50
 const COMMAND_BYTES_MAX = 4096

@@ -37,6 +37,8 @@ const HOLD_MS = 15_000
 /** With the ten seconds of a post less than the claim. */
 const HELD_MS_MAX = 3_000
 const HELD_STEP_MS = 50
+/** A stop has ten seconds for everything; a receiver that has not answered by then hears of the event again. */
+const STOP_MS = 5_000
 
 export interface PostDeps {
   readonly readEvent: EventReader
@@ -91,6 +93,7 @@ export function makePostLane(deps: PostDeps): LaneType {
     holdMs: HOLD_MS,
     claimsStand: true,
     serial: true,
+    stopMs: STOP_MS,
     prepare: preparePost,
     outcome: posted,
     room,

@@ -149,6 +149,15 @@ export class Scene {
     }
   }
 
+  /** Status of a request to the public listener. */
+  async post(path: string, token: string, body: object): Promise<number> {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', connection: 'close' }
+    const url = `http://127.0.0.1:${this.settings.HTTP_PORT}${path}`
+    const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
+    await answer.text()
+    return answer.status
+  }
+
   /** A connection to the store. */
   store(): Redis {
     return new Redis({ path: this.socketPath })
