@@ -128,6 +128,6 @@ export const NOTE_CHARS_MAX = 1000
 /** Spec event.feed: events that a feed can go on from, at least, and minutes after the last feed for which they are kept. */
 export const FEED_EVENTS_KEPT = 10_000
 export const FEED_KEPT_MINUTES = 10
-/** Spec event.feed: feeds of one server, and of one process. */
+/** Spec event.feed: feeds that one process has open of one server, and in all. */
 export const SERVER_FEEDS_MAX = 5
 export const FEEDS_MAX = 100

@@ -272,6 +272,7 @@ export class Exchange {
       return
     }
     this.#release()
+    if ('start' in answer && (this.#isOver || this.#head.isHead)) answer.skip?.()
     if (this.#isOver) return
     this.#isOver = true
     if ('close' in answer) this.#wire.close()

@@ -1,8 +1,8 @@
 /**
  * feed - an answer that goes on: events as they come (server-sent events), until one side ends it
  *
- * Guarantees: nothing is written after the end; a client that does not read is let go once a megabyte waits for it; a
- * listener that closes ends its feeds.
+ * Guarantees: nothing is written after the end; what a client has not taken waits for it, a megabyte at most, and is written
+ * as soon as the client reads on; one that lets more wait is let go; a listener that closes ends its feeds.
  *
  * Spec operator.events
  */
@@ -13,10 +13,15 @@ import type { Wire } from './wire.ts'
 
 /** Bytes that may wait for a client that does not read. */
 const WAITING_BYTES_MAX = 1024 * 1024
+/** A line that says nothing. */
+const NOTHING = ':\n\n'
 
 /** Starts a feed. In: a response that is neither aborted nor answered. Out: what ends it when the client is gone. */
 export function startFeed(wire: Wire, desk: Desk, { feed, requestId }: { feed: Feed; requestId: string }): () => void {
   let isOver = false
+  /** False: the library holds what the client has not taken. It gets no more then, for it says not how much it holds. */
+  let isFlowing = true
+  const waiting: string[] = []
   let waitingBytes = 0
   let stop: (() => void) | null = null
   const leave = (): void => {
@@ -27,22 +32,34 @@ export function startFeed(wire: Wire, desk: Desk, { feed, requestId }: { feed: F
   const end = (): void => {
     if (isOver) return
     leave()
-    wire.cork(() => wire.end('', true))
+    wire.cork(() => wire.end(waiting.join(''), true))
   }
-  const send = (text: string): void => {
-    if (isOver) return
-    let isFlowing = true
+  const write = (text: string): void => {
     wire.cork(() => {
       isFlowing = wire.write(text)
     })
-    waitingBytes = isFlowing ? 0 : waitingBytes + text.length
-    if (waitingBytes > WAITING_BYTES_MAX) {
-      leave()
-      wire.close()
+  }
+  const send = (text: string): void => {
+    if (isOver) return
+    if (isFlowing) {
+      write(text)
+      return
     }
+    waiting.push(text)
+    waitingBytes += Buffer.byteLength(text)
+    if (waitingBytes <= WAITING_BYTES_MAX) return
+    leave()
+    wire.close()
   }
   wire.onWritable(() => {
-    waitingBytes = 0
+    if (isOver) return true
+    // The library hands on what it holds with the next write alone.
+    if (!isFlowing) write(NOTHING)
+    while (isFlowing && waiting.length > 0) {
+      const text = waiting.shift() as string
+      waitingBytes -= Buffer.byteLength(text)
+      write(text)
+    }
     return true
   })
   desk.feeds.add(end)

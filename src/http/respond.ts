@@ -22,9 +22,12 @@ export interface FeedSink {
   end(): void
 }
 
-/** An answer that goes on, as `text/event-stream`. `start` begins it and answers what ends it on our side. */
+/** An answer that goes on, as `text/event-stream`. Exactly one of both is called. */
 export interface Feed {
+  /** Begins it; answers what ends it on our side. */
   start(sink: FeedSink): () => void
+  /** Nobody hears it: the client is gone already, or asked for the head alone. */
+  skip?(): void
 }
 
 /** An answer of many bytes, which are read as the client takes them. Ranges are the wrapper's matter. */

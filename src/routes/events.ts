@@ -42,13 +42,13 @@ export interface EventFeedDeps {
   readonly hear: (topic: string, heard: (text: string) => void) => Promise<() => void>
   /** A made-up id, for what has none of its own. */
   readonly newEventId: () => string
+  /** How many feeds of each server this process has open. */
+  readonly openFeeds: Map<string, number>
 }
 
 /** GET /v1/events */
 export function makeListenToEvents(deps: EventFeedDeps): Handler {
-  // Feeds of this process, by server.
-  const open = new Map<string, number>()
-  const total = (): number => Array.from(open.values()).reduce((sum, feeds) => sum + feeds, 0)
+  const { openFeeds: open } = deps
   return async ({ key, lastEventId }) => {
     const { serverId, hash: keyHash } = key as KeyOwner & { serverId: string }
     if (lastEventId !== null && !ENTRY_ID.test(lastEventId))
@@ -61,7 +61,7 @@ export function makeListenToEvents(deps: EventFeedDeps): Handler {
     if (typeof position !== 'string') return position
     const mine = open.get(serverId) ?? 0
     if (mine >= SERVER_FEEDS_MAX) return refuse('feed_limit', { max: SERVER_FEEDS_MAX })
-    if (total() >= FEEDS_MAX) return refuse('feed_limit', { max: FEEDS_MAX })
+    if (countFeeds(open) >= FEEDS_MAX) return refuse('feed_limit', { max: FEEDS_MAX })
     open.set(serverId, mine + 1)
     const closed = () => {
       const left = (open.get(serverId) ?? 1) - 1
@@ -70,6 +70,11 @@ export function makeListenToEvents(deps: EventFeedDeps): Handler {
     }
     return feedOf(deps, { server: (asked.reply as ListenReply).server, position, listening, closed })
   }
+}
+
+/** Feeds of all servers. */
+export function countFeeds(open: EventFeedDeps['openFeeds']): number {
+  return Array.from(open.values()).reduce((sum, feeds) => sum + feeds, 0)
 }
 
 function listen({ ask, newCmdId }: EventFeedDeps, body: { serverId: string; keyHash: string }) {
@@ -123,6 +128,7 @@ function feedOf(deps: EventFeedDeps, { server, position, listening, closed }: Fe
         closed()
       }
     },
+    skip: closed,
   }
 }
 

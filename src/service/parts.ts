@@ -32,6 +32,7 @@ import { isProcessGone, processIdentity } from '../process/identity.ts'
 import type { Log } from '../process/log.ts'
 import { type Metrics, makeMetrics } from '../process/metrics.ts'
 import type { Secrets } from '../process/secrets.ts'
+import { countFeeds } from '../routes/events.ts'
 import { makeContentStore } from '../store/content.ts'
 import { countAccounts } from '../store/installation.ts'
 import { type OutgoingStore, readBody } from '../store/outgoing.ts'
@@ -79,6 +80,7 @@ export interface Parts {
   readonly first: { isDone: boolean }
   /** The worker's id; until there is one, one of this process alone. */
   readonly self: { worker: string }
+  readonly openFeeds: Map<string, number>
 }
 
 /** What a test changes, and who hears that the service cannot go on. */
@@ -165,7 +167,8 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
   const made = { outgoing, contents, self, resolver, mailRoom, delivering, outbound, metrics, webhooks, closeStore }
   const check = makeCheck(config, resolver)
   const first = { isDone: !config.roles.includes('actors') }
-  return { ...known, ...made, first, check, secrets, store, watch, isOwnStore: opened.embedded !== null }
+  const openFeeds = new Map<string, number>()
+  return { ...known, ...made, first, check, secrets, store, watch, openFeeds, isOwnStore: opened.embedded !== null }
 }
 
 /** Looks up the records of sending domains: at the servers that the operator named, else also at the zone's own. */
@@ -259,6 +262,7 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
     webhookSecrets: webhooks.secrets,
     readEvent: webhooks.readEvent,
     newEventId: randomUUID,
+    openFeeds: parts.openFeeds,
     hear: (topic, heard) => store.hear(topic, heard),
     privateNetworksAllowed: config.privateNetworksAllowed,
     billing: config.billing === 'on',
@@ -313,13 +317,17 @@ function makeAsk({ watch }: Parts, worker: Worker): RouteDeps['ask'] {
 }
 
 /** Figures of this moment. */
-export function figuresOf({ store, watch, outbound, mailRoom }: Parts, worker: Worker): Record<string, number> {
+export function figuresOf(
+  { store, watch, outbound, mailRoom, openFeeds }: Parts,
+  worker: Worker,
+): Record<string, number> {
   const { underWay, waiting, paused } = outbound.sites.figures
   const sites = { attemptsUnderWay: underWay, attemptsWaiting: waiting, sitesPaused: paused }
   return {
     ...worker.stats(),
     ...sites,
     connections: mailRoom.connections(),
+    feedsOpen: countFeeds(openFeeds),
     storeUp: store.connected ? 1 : 0,
     storeSound: watch.fault === null ? 1 : 0,
     storeFill: watch.share,

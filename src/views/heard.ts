@@ -21,13 +21,21 @@ export async function newestHeard(read: Reader, serverId: string): Promise<strin
   return seen === null ? null : ((seen[0] as readonly Entry[])[0]?.id ?? NOTHING)
 }
 
-/** Whether an entry, and so all that came after it, is still there; null when the store did not answer. */
+/**
+ * Whether an entry, and so all that came after it, is still there; null when the store did not answer. An id above the newest
+ * was never given, or a store that lost commits gave it: what comes after it could not be told from what came before.
+ */
 export async function isHeardStill(read: Reader, serverId: string, entryId: string): Promise<boolean | null> {
   const shard = shardOf(serverId) as number
-  const seen = await read(shard, [{ read: 'range', key: heardKey(shard, serverId), from: '-', to: '+', count: 1 }])
+  const one = { key: heardKey(shard, serverId), from: '-', to: '+', count: 1 } as const
+  const seen = await read(shard, [
+    { read: 'range', ...one },
+    { read: 'newest', ...one },
+  ])
   if (seen === null) return null
-  const [oldest] = seen[0] as readonly Entry[]
-  return oldest !== undefined && !isEntryIdAbove(oldest.id, entryId)
+  const [[oldest], [newest]] = seen as readonly [readonly Entry[], readonly Entry[]]
+  if (oldest === undefined || newest === undefined) return false
+  return !isEntryIdAbove(oldest.id, entryId) && !isEntryIdAbove(entryId, newest.id)
 }
 
 /** Entries after one, the oldest first, some hundred at most; null when the store did not answer. */

@@ -1,4 +1,6 @@
 /** events - the feed of a server's events over real HTTP: from now on, from the last one heard, and when it ends. */
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { shardOf } from '../../cluster/id.ts'
@@ -104,6 +106,21 @@ t.test('events: a feed that was cut off goes on after the last event that was he
   whole.stop()
 })
 
+t.test('events: an id that no event has had yet is 410, not silence [event.feed]', async (t) => {
+  const feed = await open(testServer.token)
+  const messageId = await send('future@simulator.test')
+  await until(() => ofMessage(feed.lines, messageId) !== undefined, WAIT_MS)
+  feed.stop()
+  const newest = feed.lines.at(-1)?.id as string
+  const [ms = '', sequence = ''] = newest.split('-')
+  const next = `${ms}-${BigInt(sequence) + 1n}`
+  for (const id of ['999999999999999-0', next])
+    t.equal((await open(testServer.token, { 'last-event-id': id })).response.status, 410, id)
+  const last = await open(testServer.token, { 'last-event-id': newest })
+  t.equal(last.response.status, 200, 'the newest of all is one to go on after')
+  last.stop()
+})
+
 t.test('events: what is no longer kept, or never was, is 410; what is no id 400 [event.feed]', async (t) => {
   const old = await open(testServer.token, { 'last-event-id': '1-1' })
   t.equal(old.response.status, 410)
@@ -142,6 +159,49 @@ t.test('events: five feeds of a server; one that ended leaves its place [event.f
   }, WAIT_MS)
   for (const feed of feeds) feed.stop()
 })
+
+/** Feeds that the process with the HTTP listener counts as open. */
+async function feedsOpen(): Promise<number> {
+  const { text } = await service.operate('GET /metrics')
+  return Number(/^sendwright_feeds_open (\d+)$/m.exec(text)?.[1])
+}
+
+t.test('events: who asks for the head alone or leaves before the answer takes no place [event.feed]', async (t) => {
+  await until(async () => (await feedsOpen()) === 0, WAIT_MS)
+  const url = `http://127.0.0.1:${service.config.httpPort}/v1/events`
+  const headers = { authorization: `Bearer ${testServer.token}` }
+  for (let asked = 0; asked < 6; asked += 1) {
+    const { status } = await fetch(url, { method: 'HEAD', headers })
+    t.equal(status, 200)
+  }
+  const head = `GET /v1/events HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${testServer.token}\r\n\r\n`
+  for (let left = 0; left < 40; left += 1) {
+    const socket = connect(service.config.httpPort, '127.0.0.1')
+    // How far the request gets before the client has gone differs from one to the next.
+    socket.write(head, () => setTimeout(() => socket.destroy(), left % 5))
+    await once(socket, 'close')
+  }
+  await until(async () => (await feedsOpen()) === 0, WAIT_MS)
+  const feeds = await Promise.all(Array.from({ length: 5 }, () => open(testServer.token)))
+  for (const { response } of feeds) t.equal(response.status, 200)
+  t.equal(await feedsOpen(), 5)
+  for (const feed of feeds) feed.stop()
+  await until(async () => (await feedsOpen()) === 0, WAIT_MS)
+})
+
+t.test(
+  'events: sixty-four clients at once: five are told, the others refused, nobody waits [event.feed]',
+  async (t) => {
+    const feeds = await Promise.all(Array.from({ length: 64 }, () => open(testServer.token)))
+    t.equal(feeds.filter(({ response }) => response.status === 200).length, 5)
+    t.equal(feeds.filter(({ response }) => response.status === 409).length, 59)
+    const messageId = await send('crowd@simulator.test')
+    const told = feeds.filter(({ response }) => response.status === 200)
+    await until(() => told.every(({ lines }) => ofMessage(lines, messageId) !== undefined), WAIT_MS)
+    for (const feed of feeds) feed.stop()
+    await until(async () => (await feedsOpen()) === 0, WAIT_MS)
+  },
+)
 
 t.test('events: a feed ends at once when its key is revoked, others go on [event.feed]', async (t) => {
   const made = (await service.call('POST /v1/tokens', { token: testServer.token, body: { name: 'Laptop' } })).json
