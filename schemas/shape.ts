@@ -24,3 +24,8 @@ export const PRINTABLE = {
   pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$',
   description: 'text without control characters',
 } as const
+
+/** An object of exactly these properties, all of them there. */
+export function objectOf<Properties extends object>(properties: Properties) {
+  return { type: 'object', properties, required: Object.keys(properties), additionalProperties: false } as const
+}

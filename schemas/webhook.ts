@@ -5,9 +5,19 @@
  */
 
 import type { FromSchema } from 'json-schema-to-ts'
+import { AUTHENTICATION, PARSE_ISSUE_OR_NULL } from './inbound.ts'
 import { DELIVERIES_PAGE_DEFAULT, DELIVERIES_PAGE_MAX, PAGE_MAX, WEBHOOK_SECRETS_MAX } from './limits.ts'
 import { MESSAGE_EVENTS } from './message.ts'
-import { INSTANT, INSTANT_OR_NULL, INTEGER_OR_NULL, TEXT_MAP, TEXT_OR_NULL, UUID, UUID_OR_NULL } from './shape.ts'
+import {
+  INSTANT,
+  INSTANT_OR_NULL,
+  INTEGER_OR_NULL,
+  objectOf,
+  TEXT_MAP,
+  TEXT_OR_NULL,
+  UUID,
+  UUID_OR_NULL,
+} from './shape.ts'
 
 /** Events of a monthly cap. */
 const CAP_EVENTS = ['cap_warning', 'cap_reached'] as const
@@ -255,42 +265,6 @@ const PEOPLE = { type: 'array', items: PERSON } as const
 const PEOPLE_MAX = 100
 const NAMED_PEOPLE = { ...PEOPLE, maxItems: PEOPLE_MAX } as const
 
-const SPF_RESULTS = ['pass', 'fail', 'softfail', 'neutral', 'none', 'temperror', 'permerror', 'unchecked'] as const
-const SIGNED_RESULTS = ['pass', 'fail', 'none', 'temperror', 'permerror', 'unchecked'] as const
-const AUTHENTICATION = objectOf({
-  spf: { enum: SPF_RESULTS },
-  spfHelo: { enum: SPF_RESULTS },
-  dkim: { enum: SIGNED_RESULTS },
-  dmarc: { enum: SIGNED_RESULTS },
-  dmarcPolicy: { enum: ['none', 'quarantine', 'reject', null] },
-  arc: { enum: ['none', 'pass', 'fail', 'unchecked'] },
-  checkedAt: INSTANT_OR_NULL,
-})
-
-/** What was wrong with a received message: the hard ones first, which leave nothing parsed. */
-const PARSE_ISSUES = [
-  'no_headers',
-  'header_block_too_large',
-  'too_many_headers',
-  'too_many_parts',
-  'nesting_too_deep',
-  'missing_boundary',
-  'decoded_too_large',
-  'parse_timeout',
-  'parser_error',
-  'truncated_multipart',
-  'too_many_attachments',
-  'unknown_transfer_encoding',
-  'undecodable_container',
-  'filename_sanitised',
-  'control_chars_stripped',
-  'multiple_from',
-  'duplicate_header',
-  'malformed_header_dropped',
-  'address_list_truncated',
-  'header_value_truncated',
-] as const
-
 const INBOUND_REFERENCE = {
   id: UUID,
   attempt: { type: 'integer', minimum: 1 },
@@ -306,7 +280,7 @@ const INBOUND_REFERENCE = {
   hasText: { type: 'boolean' },
   hasHtml: { type: 'boolean' },
   authentication: AUTHENTICATION,
-  parseIssue: { enum: [...PARSE_ISSUES, null] },
+  parseIssue: PARSE_ISSUE_OR_NULL,
 } as const
 const INBOUND_FULL = {
   ...INBOUND_REFERENCE,
@@ -361,10 +335,6 @@ export const DELIVERY_READ = {
 
 function orNull<Schema extends { readonly type: 'object' }>(schema: Schema) {
   return { ...schema, type: ['object', 'null'] } as const
-}
-
-function objectOf<Properties extends object>(properties: Properties) {
-  return { type: 'object', properties, required: Object.keys(properties), additionalProperties: false } as const
 }
 
 export type WebhookBody = FromSchema<typeof WEBHOOK_BODY>

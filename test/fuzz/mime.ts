@@ -4,8 +4,8 @@
  */
 import { createHash } from 'node:crypto'
 import t from 'tap'
+import { HARD_ISSUES, SOFT_ISSUES } from '../../schemas/inbound.ts'
 import { attachmentBytes } from '../../src/mail/mime/body.ts'
-import { HARD_ISSUES, SOFT_ISSUES } from '../../src/mail/mime/parse-issue.ts'
 import { parseReceivedMail, type ReceivedMail } from '../../src/mail/mime/received-mail.ts'
 import { makeCorpus } from '../support/peers/mime-corpus.ts'
 

@@ -1,24 +1,6 @@
 /** authentication - the verdicts on a received mail in the words of the contract. Spec inbound.authentication */
 
-export const SPF_VERDICTS = [
-  'pass',
-  'fail',
-  'softfail',
-  'neutral',
-  'none',
-  'temperror',
-  'permerror',
-  'unchecked',
-] as const
-export const DKIM_VERDICTS = ['pass', 'fail', 'none', 'temperror', 'permerror', 'unchecked'] as const
-export const ARC_VERDICTS = ['none', 'pass', 'fail', 'unchecked'] as const
-export const DMARC_POLICIES = ['none', 'quarantine', 'reject'] as const
-
-export type SpfVerdict = (typeof SPF_VERDICTS)[number]
-/** DKIM and DMARC have the same words. */
-export type DkimVerdict = (typeof DKIM_VERDICTS)[number]
-export type ArcVerdict = (typeof ARC_VERDICTS)[number]
-export type DmarcPolicy = (typeof DMARC_POLICIES)[number]
+import type { ArcVerdict, DkimVerdict, DmarcPolicy, SpfVerdict } from '../../../schemas/inbound.ts'
 
 /** The object of the contract, but for `checkedAt`. */
 export interface Authentication {

@@ -8,7 +8,7 @@
  */
 
 import { evaluateDmarc } from 'mailauth/lib/dmarc/index.js'
-import { type DkimVerdict, DMARC_POLICIES, type DmarcPolicy, type SpfVerdict } from './authentication.ts'
+import { type DkimVerdict, DMARC_POLICIES, type DmarcPolicy, type SpfVerdict } from '../../../schemas/inbound.ts'
 import type { LookUp } from './look-up.ts'
 
 /** What was found before. */

@@ -9,7 +9,7 @@
 
 import ipaddr from 'ipaddr.js'
 import { spf } from 'mailauth/lib/spf/index.js'
-import { SPF_VERDICTS, type SpfVerdict } from './authentication.ts'
+import { SPF_VERDICTS, type SpfVerdict } from '../../../schemas/inbound.ts'
 import type { LookUp } from './look-up.ts'
 
 const NONE: SpfVerdict = 'none'

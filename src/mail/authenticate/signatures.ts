@@ -10,7 +10,7 @@
 import { Readable } from 'node:stream'
 import { arc } from 'mailauth/lib/arc/index.js'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
-import type { ArcVerdict, DkimVerdict } from './authentication.ts'
+import type { ArcVerdict, DkimVerdict } from '../../../schemas/inbound.ts'
 import { type LookUp, plainName, watchLookUp } from './look-up.ts'
 import { prepareSignedMail } from './signed-mail.ts'
 

@@ -8,11 +8,11 @@
  * Spec inbound.parse.text, inbound.parse.attachments
  */
 
+import type { SoftIssue } from '../../../schemas/inbound.ts'
 import { decodeCharset } from './charset.ts'
 import { readFileName } from './file-name.ts'
 import { unflow } from './flowed.ts'
 import { stripText } from './header-text.ts'
-import type { SoftIssue } from './parse-issue.ts'
 import { decodeTransfer, makeTransferDecoder, type TransferEncoding } from './transfer.ts'
 import type { MimeNode } from './walk.ts'
 

@@ -7,11 +7,11 @@
  * Spec inbound.parse.header, inbound.parse.addresses, inbound.parse.value
  */
 
+import type { SoftIssue } from '../../../schemas/inbound.ts'
 import { type AddressList, type MailAddress, readAddressList } from './address-list.ts'
 import type { HeaderBlock, HeaderField } from './header-block.ts'
 import { cutValue, decodeWords, stripValue, unfold, VALUE_CHARS_MAX } from './header-text.ts'
 import { parseMailDate } from './mail-date.ts'
-import type { SoftIssue } from './parse-issue.ts'
 
 /** What the fields say. */
 export interface MailHeader {

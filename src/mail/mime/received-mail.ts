@@ -9,10 +9,11 @@
  * Spec inbound.parse
  */
 
+import type { HardIssue, ParseIssue, SoftIssue } from '../../../schemas/inbound.ts'
 import { isDecodedTooLarge, type MailBody, readBody } from './body.ts'
 import { readHeaderBlock } from './header-block.ts'
 import { type MailHeader, readMailHeader } from './mail-header.ts'
-import { type HardIssue, namedIssue, type ParseIssue, type SoftIssue } from './parse-issue.ts'
+import { namedIssue } from './parse-issue.ts'
 import { walkMail } from './walk.ts'
 
 /** A parsed mail. */

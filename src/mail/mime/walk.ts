@@ -9,8 +9,8 @@
  * Spec inbound.parse.parts
  */
 
+import type { HardIssue, SoftIssue } from '../../../schemas/inbound.ts'
 import { type HeaderBlock, readHeaderBlock } from './header-block.ts'
-import type { HardIssue, SoftIssue } from './parse-issue.ts'
 import { type PartHeader, readPartHeader } from './part-header.ts'
 
 /** Parts of a mail: its root, multiparts, leaves and attached messages. */

@@ -1,6 +1,6 @@
 /** DKIM: the vectors from the RFCs, and which of several signatures counts. */
 import t from 'tap'
-import type { DkimVerdict } from '../../../src/mail/authenticate/authentication.ts'
+import type { DkimVerdict } from '../../../schemas/inbound.ts'
 import { checkSignatures } from '../../../src/mail/authenticate/signatures.ts'
 import {
   DKIM_NOW_MS,

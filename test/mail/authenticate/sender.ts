@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { parseAllDocuments } from 'yaml'
-import type { SpfVerdict } from '../../../src/mail/authenticate/authentication.ts'
+import type { SpfVerdict } from '../../../schemas/inbound.ts'
 import { checkSender, type Sender } from '../../../src/mail/authenticate/sender.ts'
 import { findSuite } from '../../support/machine/suites.ts'
 import { lookUpIn, type Records } from '../../support/peers/records.ts'

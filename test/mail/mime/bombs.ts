@@ -3,8 +3,8 @@
  * issue that the table names.
  */
 import t from 'tap'
+import type { ParseIssue } from '../../../schemas/inbound.ts'
 import { MAIL_BYTES_MAX } from '../../../schemas/limits.ts'
-import type { ParseIssue } from '../../../src/mail/mime/parse-issue.ts'
 import { parseReceivedMail, type ReceivedMail } from '../../../src/mail/mime/received-mail.ts'
 import { cpuMsOf } from '../../support/machine/cpu-time.ts'
 import { attach, mailOf, multipart, nest } from '../../support/peers/mime-mail.ts'

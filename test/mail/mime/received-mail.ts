@@ -3,8 +3,8 @@
  * what is shown of an ordinary mail.
  */
 import t from 'tap'
+import { HARD_ISSUES, type ParseIssue, SOFT_ISSUES } from '../../../schemas/inbound.ts'
 import { attachmentBytes } from '../../../src/mail/mime/body.ts'
-import { HARD_ISSUES, type ParseIssue, SOFT_ISSUES } from '../../../src/mail/mime/parse-issue.ts'
 import { failMail, parseReceivedMail, type ReceivedMail } from '../../../src/mail/mime/received-mail.ts'
 import { attach, mailOf, multipart, nest } from '../../support/peers/mime-mail.ts'
 

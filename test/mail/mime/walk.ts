@@ -1,7 +1,7 @@
 /** walk - structures of RFC 2046 5.1, whole and broken: which parts are text, HTML and attachments, and what they hold. */
 import t from 'tap'
+import type { ParseIssue } from '../../../schemas/inbound.ts'
 import { attachmentBytes } from '../../../src/mail/mime/body.ts'
-import type { ParseIssue } from '../../../src/mail/mime/parse-issue.ts'
 import { parseReceivedMail } from '../../../src/mail/mime/received-mail.ts'
 import { mailOf, multipart } from '../../support/peers/mime-mail.ts'
 

@@ -1,5 +1,5 @@
 /** dkim-vectors - DKIM: vectors from the text of RFC 6376, RFC 8301 and RFC 8463, each with its section. */
-import type { DkimVerdict } from '../../../src/mail/authenticate/authentication.ts'
+import type { DkimVerdict } from '../../../schemas/inbound.ts'
 import { type Draft, joinMail, type KeyName, publicKeyText, signField } from './sign-mail.ts'
 
 export const DKIM_NOW_MS = Date.UTC(2026, 10, 22)
