@@ -9,7 +9,6 @@
  */
 
 import { randomUUID } from 'node:crypto'
-import { join } from 'node:path'
 import type { Redis } from 'ioredis'
 import { CONF_KEY } from '../../cluster/keyspace.ts'
 import { type Config, FILES_IN_NO_REPLICA } from '../process/config.ts'
