@@ -20,14 +20,15 @@ import { type AttemptJob, type JobMessage, prepareAttempt } from '../actors/mess
 import { makeUnasked } from '../mail/classify.ts'
 import type { ComposeInput } from '../mail/compose/compose.ts'
 import { formatFeedbackId, hasFeedbackId } from '../mail/compose/feedback-id.ts'
+import type { MailInput, RawInput } from '../mail/compose/raw.ts'
 import { makeDeferred } from '../mail/outcome.ts'
 import { formatReturnPath, returnPathHost, serviceReturnPathHost } from '../mail/return-path.ts'
 import { isComplainant, SIMULATED_RETRY_MS } from '../mail/simulator.ts'
 import type { Metrics } from '../process/metrics.ts'
-import { BODY_PART } from '../state/message/content-part.ts'
+import { BODY_PART, RAW_PART } from '../state/message/content-part.ts'
 import { LANES, parseAttemptItem } from '../state/message/item.ts'
-import { type Body, readPlainBody, unpackPart } from '../store/content.ts'
-import { type OutgoingStore, readAttachments, readBody } from '../store/outgoing.ts'
+import { type Body, readPlainBody, readPlainPart, unpackPart } from '../store/content.ts'
+import { type OutgoingStore, readAttachments, readBody, readRaw } from '../store/outgoing.ts'
 import type { Dispatch } from './dispatch.ts'
 import type { FindKey } from './signing-keys.ts'
 import type { SigningKey } from './thread/sign.ts'
@@ -66,6 +67,8 @@ export interface LaneDeps {
   readonly addressHmac: (accountId: string, address: string) => string
   /** Names the installation in Feedback-IDs. */
   readonly senderId: string
+  /** The host that took a message that came whole, as its Received field says it. */
+  readonly smtpHostname: string
   readonly findKey: FindKey
   /** Signs all mail besides its domain's key; null = nothing does. */
   readonly serviceKey: SigningKey | null
@@ -101,7 +104,7 @@ export function makeLanes(deps: LaneDeps): LaneType[] {
     }
   }
   const simulateAtOnce: NonNullable<LaneType<AttemptJob, AttemptOutcome>['performAtOnce']> = (job, { attempt }) => {
-    const message = messageAtHand(job.message, deps.senderId)
+    const message = messageAtHand(deps, job.message)
     const outcome = message === null ? undefined : deps.runAtOnce(simulationOf(job, message, attempt))
     if (outcome === undefined) return undefined
     deps.metrics.attempted(outcome)
@@ -155,12 +158,12 @@ async function simulateJob(
   job: AttemptJob,
   { attempt, signal }: { attempt: number; signal: AbortSignal },
 ): Promise<AttemptOutcome> {
-  const message = messageAtHand(job.message, deps.senderId) ?? (await readMessage(deps, job.message, signal))
+  const message = messageAtHand(deps, job.message) ?? (await readMessage(deps, job.message, signal))
   if (message === null) return reporterOf(deps, job)(unbuildable())
   return reportSimulated(deps, job, await deps.run(simulationOf(job, message, attempt), signal))
 }
 
-function simulationOf({ recipient }: AttemptJob, message: ComposeInput, attempt: number): SimulateJob {
+function simulationOf({ recipient }: AttemptJob, message: MailInput, attempt: number): SimulateJob {
   return { message, simulate: { address: recipient.address, attempt } }
 }
 
@@ -176,10 +179,10 @@ function transmitJob(
   job: AttemptJob,
   { lane, copies, signal, pass }: { lane: string; copies: number; signal: AbortSignal; pass: Pass },
 ): Promise<MailOutcome> {
-  const bytes = job.message.attachments.reduce((sum, { size }) => sum + size, 0)
+  const bytes = job.message.raw?.bytes ?? job.message.attachments.reduce((sum, { size }) => sum + size, 0)
   const order = { address: job.recipient.address, destination: destinationOf(lane), bytes, signal, pass }
   return deps.dispatch.send(order, async (signal) => {
-    const message = messageAtHand(job.message, deps.senderId) ?? (await readMessage(deps, job.message, signal))
+    const message = messageAtHand(deps, job.message) ?? (await readMessage(deps, job.message, signal))
     if (message === null) return unbuildable()
     const keys = await findKeys(deps, job.message, signal)
     if (keys === null) return { ...makeDeferred(...UNSIGNED), sizeBytes: null }
@@ -211,8 +214,15 @@ function domainOf({ address }: JobMessage['from']): string {
   return address.slice(address.lastIndexOf('@') + 1).toLowerCase()
 }
 
-/** The message where its content is a body that came along with it and needs no unpacking; null: it must be read. */
-function messageAtHand(message: JobMessage, senderId: string): ComposeInput | null {
+type NameDeps = Pick<LaneDeps, 'senderId' | 'smtpHostname'>
+
+/** The message where its content came along with it and needs no unpacking; null: it must be read. */
+function messageAtHand({ senderId, smtpHostname }: NameDeps, message: JobMessage): MailInput | null {
+  if (message.raw !== null) {
+    const whole = message.content?.find(({ part }) => part === RAW_PART)
+    const bytes = whole === undefined ? null : readPlainPart(whole.chunks)
+    return bytes === null ? null : rawInputOf(message, bytes, { senderId, smtpHostname })
+  }
   const [body] = message.content ?? []
   if (body?.part !== BODY_PART || message.attachments.length > 0) return null
   const plain = readPlainBody(body.chunks)
@@ -220,12 +230,13 @@ function messageAtHand(message: JobMessage, senderId: string): ComposeInput | nu
 }
 
 /** The message with its content; null when that is gone. Rejects when the store stays away. */
-async function readMessage(
-  { outgoing, senderId }: LaneDeps,
-  message: JobMessage,
-  signal: AbortSignal,
-): Promise<ComposeInput | null> {
+async function readMessage(deps: LaneDeps, message: JobMessage, signal: AbortSignal): Promise<MailInput | null> {
+  const { outgoing, senderId } = deps
   const place = { ...message, shard: shardOf(message.accountId) as number }
+  if (message.raw !== null) {
+    const bytes = await readPatiently(() => readRaw(outgoing, place), signal)
+    return bytes === null ? null : rawInputOf(message, bytes, deps)
+  }
   const body = (await bodyAtHand(message)) ?? (await readPatiently(() => readBody(outgoing, place), signal))
   const contents = body === null ? null : await filesOf(message, () => readAttachments(outgoing, place), signal)
   if (body === null || contents === null) return null
@@ -250,6 +261,12 @@ async function filesOf(
   const files = content?.filter(({ part }) => part !== BODY_PART) ?? []
   if (files.length < attachments.length) return readPatiently(read, signal)
   return Promise.all(files.map(({ chunks }) => unpackPart(chunks)))
+}
+
+function rawInputOf(message: JobMessage, raw: Buffer, { senderId, smtpHostname }: NameDeps): RawInput {
+  const { messageId, acceptedAtMs, from } = message
+  const feedbackId = formatFeedbackId({ ...message, senderId })
+  return { messageId, acceptedAtMs, from, feedbackId, receivedBy: smtpHostname, raw }
 }
 
 interface InputParts {

@@ -30,7 +30,7 @@ interface Waiting {
 export interface Simulator {
   /** Never rejects; its caller bounds the jobs under way. */
   run(job: SimulateJob, signal: AbortSignal): Promise<MailOutcome>
-  /** The outcome without waiting, of a plain message while the loop's turn has time for it; else undefined. */
+  /** The outcome without waiting, of a plain message, or one that came whole, while the loop's turn has time for it; else undefined. */
   runAtOnce(job: SimulateJob): MailOutcome | undefined
 }
 
@@ -54,7 +54,7 @@ export function makeSimulator(): Simulator {
       }),
     runAtOnce(job) {
       if (atOnce >= AT_ONCE_MAX || bodyChars(job.message) > AT_ONCE_CHARS_MAX) return undefined
-      const message = composePlain(job.message)
+      const message = 'raw' in job.message ? buildMessage(job.message) : composePlain(job.message)
       if (message === null) return undefined
       atOnce += 1
       if (atOnce === 1)

@@ -9,6 +9,7 @@ import { setMaxListeners } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import type { Fence } from '../../cluster/fence.ts'
 import { LOST_CLAIM } from '../../cluster/items/pump.ts'
+import type { MailInput } from '../mail/compose/raw.ts'
 import { monotonicMs } from '../process/fence.ts'
 import { parseRelayUrl } from './thread/relay.ts'
 import {
@@ -183,20 +184,23 @@ function flush(thread: Thread): void {
 function post(thread: Thread, told: ToThread): void {
   // A cancel must not overtake its job.
   if (told.kind !== 'jobs') flush(thread)
-  const owned = told.kind === 'jobs' ? told.jobs.flatMap(({ job }) => job.message.attachments.map(ownBuffer)) : []
+  const owned = told.kind === 'jobs' ? told.jobs.flatMap(({ job }) => ownBuffers(job.message)) : []
   thread.worker?.postMessage(told, owned)
 }
 
-/** Attachment bytes in buffers of their own: cloning a slice of a larger buffer would copy all of that buffer. */
+/** Attachments, or a message that came whole, in buffers of their own: cloning a slice of a larger buffer would copy all of that buffer. */
 function detach(job: MailJob): MailJob {
-  if (job.message.attachments.length === 0) return job
-  const attachments = job.message.attachments.map((one) => ({
+  const { message } = job
+  if ('raw' in message) return { ...job, message: { ...message, raw: Uint8Array.from(message.raw) as Buffer } }
+  if (message.attachments.length === 0) return job
+  const attachments = message.attachments.map((one) => ({
     ...one,
     content: Uint8Array.from(one.content) as Buffer,
   }))
-  return { ...job, message: { ...job.message, attachments } }
+  return { ...job, message: { ...message, attachments } }
 }
 
-function ownBuffer(attachment: { readonly content: Uint8Array }): ArrayBuffer {
-  return attachment.content.buffer as ArrayBuffer
+function ownBuffers(message: MailInput): ArrayBuffer[] {
+  if ('raw' in message) return [message.raw.buffer as ArrayBuffer]
+  return message.attachments.map(({ content }) => content.buffer as ArrayBuffer)
 }

@@ -10,6 +10,7 @@ import { createHash } from 'node:crypto'
 
 import type { EmailBody } from '../../schemas/email.ts'
 import { parseAddress } from '../mail/address.ts'
+import type { HeadAttachment } from '../state/message/head.ts'
 
 const CONTROL = /[\u0001-\u001f\u007f-\u009f]/g
 
@@ -39,6 +40,14 @@ export interface Attachment {
   readonly size: number
 }
 
+/** A message that came whole. What else is said of it stands beside it, for the log. */
+export interface RawMessage {
+  readonly bytes: Buffer
+  /** Its own Message-ID with angle brackets; null where it has none. */
+  readonly messageId: string | null
+  readonly attachments: readonly HeadAttachment[]
+}
+
 /** A message as it is sent, of one form whatever the body looked like. */
 export interface SendMessage {
   /** In lower case; null where the body names none. */
@@ -49,7 +58,10 @@ export interface SendMessage {
   readonly text: string | null
   readonly html: string | null
   readonly headers: Readonly<Record<string, string>>
+  /** None where it came whole. */
   readonly attachments: readonly Attachment[]
+  /** Null where it is composed of the rest. */
+  readonly raw: RawMessage | null
   readonly tag: string | null
   readonly metadata: Readonly<Record<string, string>>
 }
@@ -68,6 +80,7 @@ export function normaliseEmail(body: EmailBody): SendMessage {
     html: body.html ?? null,
     headers: body.headers,
     attachments: (body.attachments ?? []).map(readAttachment),
+    raw: null,
     tag: body.tag,
     metadata: body.metadata,
   }

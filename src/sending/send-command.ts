@@ -10,11 +10,12 @@
 import type { Command } from '../../cluster/behaviour.ts'
 import type { SendBody, SendItem } from '../actors/message/send.ts'
 import type { Secrets } from '../process/secrets.ts'
+import type { HeadAttachment } from '../state/message/head.ts'
 import type { SourceLetter } from '../state/message/log-entry.ts'
 import type { PackedPart } from '../store/content.ts'
 import type { OutgoingObjects } from '../store/outgoing.ts'
 import type { ServerKey } from '../views/key.ts'
-import type { SendMessage } from './email-form.ts'
+import type { Attachment, SendMessage } from './email-form.ts'
 
 /** What of the settings decides how a message is sent. */
 export interface SendSettings {
@@ -127,13 +128,8 @@ function makeItem(
     tagHash: message.tag === null ? null : secrets.tagHash(serverId, message.tag),
     metadata: message.metadata,
     headers: message.headers,
-    attachments: message.attachments.map(({ name, contentType, contentId, size }) => ({
-      name,
-      contentType,
-      contentId,
-      size,
-      inline: contentId !== null,
-    })),
+    attachments: message.raw?.attachments ?? message.attachments.map(headAttachment),
+    raw: message.raw === null ? null : { bytes: message.raw.bytes.length, messageId: message.raw.messageId },
     content: {
       parts: parts.map(({ part, chunks }, index) => ({
         part,
@@ -145,6 +141,10 @@ function makeItem(
     builtBytes,
     lane: mode === 'test' ? 'simulate' : hasRelay ? 'relay' : 'deliver',
   }
+}
+
+function headAttachment({ name, contentType, contentId, size }: Attachment): HeadAttachment {
+  return { name, contentType, contentId, size, inline: contentId !== null }
 }
 
 function domainOf(address: string): string {

@@ -15,10 +15,10 @@ import { shardOf } from '../../cluster/id.ts'
 import type { Ask, AskResult } from '../../cluster/work.ts'
 import type { SendBody, SendReply } from '../actors/message/send.ts'
 import { formatFeedbackId, hasFeedbackId } from '../mail/compose/feedback-id.ts'
-import { mayBeTooLarge } from '../mail/compose/size.ts'
+import { mayBeTooLarge, RAW_ADDED_BYTES_MAX } from '../mail/compose/size.ts'
 import type { SimulateJob } from '../outbound/thread/thread-job.ts'
 import type { Metrics } from '../process/metrics.ts'
-import { contentKeys, isInline, type PackedPart, packContent, writeParts } from '../store/content.ts'
+import { contentKeys, isInline, type PackedPart, packContent, packRaw, writeParts } from '../store/content.ts'
 import { divideContent, type OutgoingStore, objectNames, writeObjects } from '../store/outgoing.ts'
 import type { Reader } from '../views/key.ts'
 import { maySend } from '../views/owned.ts'
@@ -53,7 +53,8 @@ interface Sending {
 /** A message whose parts may still be deflated. */
 interface Packing {
   readonly message: SendMessage
-  readonly attachmentBytes: readonly Buffer[]
+  /** Attachments, or in their place the message as it came whole. */
+  readonly files: readonly Buffer[]
   readonly parts: readonly PackedPart[] | Promise<readonly PackedPart[]>
 }
 
@@ -73,8 +74,12 @@ export function sendAll(deps: SendDeps, order: SendOrder): SendResult | Promise<
 }
 
 function pack(message: SendMessage): Packing {
-  const attachmentBytes = message.attachments.map(({ content }) => Buffer.from(content, 'base64'))
-  return { message, attachmentBytes, parts: packContent(message, attachmentBytes) }
+  if (message.raw !== null) {
+    const { bytes } = message.raw
+    return { message, files: [bytes], parts: packRaw(message, bytes) }
+  }
+  const files = message.attachments.map(({ content }) => Buffer.from(content, 'base64'))
+  return { message, files, parts: packContent(message, files) }
 }
 
 /** The messages if all of their content rides in the commit; null where there is something to wait for. */
@@ -113,16 +118,17 @@ async function sendLarge(deps: SendDeps, order: SendOrder, packing: readonly Pac
   return result
 }
 
-function divided({ outgoing }: SendDeps, packed: PackedMessage, { attachmentBytes }: Packing): PackedMessage {
-  return { ...packed, ...divideContent(outgoing, { parts: packed.parts, attachments: attachmentBytes }) }
+function divided({ outgoing }: SendDeps, packed: PackedMessage, { files }: Packing): PackedMessage {
+  return { ...packed, ...divideContent(outgoing, { parts: packed.parts, attachments: files }) }
 }
 
 // Spec send.size
 async function measured(deps: SendDeps, packing: Packing, contentId: string): Promise<PackedMessage> {
   const parts = await packing.parts
-  const { message, attachmentBytes } = packing
-  const { text, html } = message
-  const size = { text, html, attachmentBytes: attachmentBytes.map(({ length }) => length) }
+  const { message, files } = packing
+  const { text, html, raw } = message
+  if (raw !== null) return { message, parts, objects: null, builtBytes: raw.bytes.length + RAW_ADDED_BYTES_MAX }
+  const size = { text, html, attachmentBytes: files.map(({ length }) => length) }
   return {
     message,
     parts,

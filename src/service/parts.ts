@@ -202,6 +202,7 @@ export async function openWorker(parts: Parts, { room, makeShard }: WorkerChange
     addressHmac: secrets.addressHmac,
     serviceDomain,
     senderId: secrets.senderId,
+    smtpHostname: config.smtpHostname,
     findKey: makeSigningKeyFinder((shard, facts) => store.read(shard, facts), secrets.sealingKey),
     serviceKey,
     ...(room !== undefined && { room }),

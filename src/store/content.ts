@@ -1,8 +1,8 @@
 /**
  * content - what a message says: packed for the store, written, read back
  *
- * Parts: `body` is text and html, deflated above 4 KB and never on the main thread; `a<k>` is attachment k as it
- * came. A part's first chunk begins with one byte of encoding and two with the number of its chunks.
+ * Parts: `body` is text and html, deflated above 4 KB and never on the main thread; `a<k>` is attachment k as it came;
+ * `raw` is a whole message as it came, in place of attachments. A part's first chunk begins with one byte of encoding and two with the number of its chunks.
  *
  * Small content rides in the commit of its message. Large content is written before, under its final name and with a
  * minute to live: the commit demands that every chunk is there and gives them their real expiry, so content without a
@@ -21,6 +21,7 @@ import {
   bodyPlace,
   CHUNK_BYTES_MAX,
   PART_HEADER_BYTES,
+  RAW_PART,
 } from '../state/message/content-part.ts'
 
 /** Parts of up to this many bytes in all ride in the commit. */
@@ -86,6 +87,13 @@ export function packContent(
   const chunk = chars > SMALL_CHARS_MAX ? null : packTexts(body)
   if (chunk === null) return packLarge(JSON.stringify({ text: body.text, html: body.html }), attachments)
   return addAttachments({ part: BODY_PART, chunks: [chunk] }, attachments)
+}
+
+/** Packs a message that came whole: what is read back of it, and its bytes. A promise as `packContent` answers one. */
+export function packRaw(body: Body, raw: Uint8Array): readonly PackedPart[] | Promise<readonly PackedPart[]> {
+  const packed = packContent(body, [])
+  const add = (parts: readonly PackedPart[]) => [...parts, packPart(RAW_PART, raw, ENCODING_PLAIN)]
+  return packed instanceof Promise ? packed.then(add) : add(packed)
 }
 
 /** The body as its two texts, the first one's length before them; null when it is long enough to deflate. */
@@ -189,6 +197,14 @@ async function readFirst(
 export function readPlainBody(chunks: readonly Uint8Array[]): Body | null {
   const [chunk] = chunks
   return chunk === undefined || chunk[0] !== ENCODING_TEXTS ? null : unpackTexts(asBuffer(chunk))
+}
+
+/** A plain part's bytes from its only chunk, at once; null where there are more, or it was deflated. */
+export function readPlainPart(chunks: readonly Uint8Array[]): Buffer | null {
+  const [chunk] = chunks
+  return chunk === undefined || chunks.length > 1 || chunk[0] !== ENCODING_PLAIN
+    ? null
+    : asBuffer(chunk).subarray(PART_HEADER_BYTES)
 }
 
 /** The bytes of a part from its chunks in order. */

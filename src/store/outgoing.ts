@@ -1,8 +1,8 @@
 /**
  * outgoing - the content of a message that goes out, wherever it lies: small in Redis, large in the content store
  *
- * Of a message with more than 64 KB the attachments are one object, in their order, and a body that is large itself is
- * another. Both are durable before the command that names them is handed over, under names that follow from its id; the
+ * Of a message with more than 64 KB the attachments are one object, in their order, or in their place the message as it
+ * came whole; and a body that is large itself is another. Both are durable before the command that names them is handed over, under names that follow from its id; the
  * commit checks nothing, because no sweep touches an object before its day, and the command is dead long before.
  *
  * Guarantees: what was written for a message that is not accepted is taken away where that is known, and goes with its
@@ -13,7 +13,7 @@
 
 import type { Contents } from '../content/contents.ts'
 import { makeMailKey, openMailKey } from '../content/mail-key.ts'
-import { attachmentPart, BODY_PART } from '../state/message/content-part.ts'
+import { attachmentPart, BODY_PART, RAW_PART } from '../state/message/content-part.ts'
 import type { HeadAttachment, StoredContent } from '../state/message/head.ts'
 import { type OutgoingPart, outgoingName } from '../state/object-name.ts'
 import { type Body, type ContentStore, type PackedPart, readPart, unpackPart } from './content.ts'
@@ -136,6 +136,17 @@ export async function readAttachments(
     read.push(bytes)
   }
   return read
+}
+
+/** Reads a message that came whole: null once it is gone; undefined when the store did not answer. */
+export function readRaw(
+  store: OutgoingStore,
+  place: MessagePlace & { readonly stored: StoredContent | null },
+): Promise<Buffer | null | undefined> {
+  const { stored } = place
+  return stored?.files === true
+    ? readObject(store, { ...place, stored }, 'files')
+    : readPart(store.redis, { ...place, part: RAW_PART })
 }
 
 /** What cannot be opened any more is gone: its mail's key was another one, or its bytes are not what was written. */

@@ -3,6 +3,7 @@
 import t from 'tap'
 import { type ComposeInput, composeMessage } from '../../src/mail/compose/compose.ts'
 import { makeSimulator } from '../../src/outbound/simulate.ts'
+import { buildMessage } from '../../src/outbound/thread/build.ts'
 import { isSmallSimulation, type SimulateJob } from '../../src/outbound/thread/thread-job.ts'
 
 const NEVER = new AbortController().signal
@@ -125,4 +126,21 @@ t.test('small is: simulated, no attachments, 64 K characters at most', (t) => {
     false,
   )
   t.end()
+})
+
+t.test('a message that came whole is simulated as it would go out, at once where it is small', async (t) => {
+  const { run, runAtOnce } = makeSimulator()
+  const { messageId, acceptedAtMs, from } = MESSAGE
+  const job = (bytes: number): SimulateJob => {
+    const raw = Buffer.from(`From: a@b.co\r\n\r\n${'x'.repeat(bytes)}`)
+    const message = { messageId, acceptedAtMs, from, feedbackId: 'f', receivedBy: 'mail.test', raw }
+    return { message, simulate: { address: 'ann@a.test', attempt: 1 } }
+  }
+  const small = job(100)
+  const sizeBytes = buildMessage(small.message)?.length ?? 0
+  t.match(runAtOnce(small), { result: 'delivered', sizeBytes })
+  t.match(await run(small, NEVER), { result: 'delivered', sizeBytes })
+  t.equal(runAtOnce(job(5000)), undefined, 'a larger one waits for its turn')
+  t.equal(isSmallSimulation(job(64 * 1024 - 100)), true)
+  t.equal(isSmallSimulation(job(64 * 1024)), false, 'and a large one goes to a thread')
 })

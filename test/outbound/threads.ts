@@ -80,6 +80,7 @@ t.test('a message is measured in a thread', async (t) => {
     html: null,
     headers: {},
     attachments: [],
+    raw: null,
     tag: null,
     metadata: {},
   }

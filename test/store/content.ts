@@ -10,13 +10,15 @@ import {
   contentKeys,
   isInline,
   packContent,
+  packRaw,
   readPart,
   readPlainBody,
+  readPlainPart,
   UNCLAIMED_LIFE_MS,
   unpackPart,
   writeParts,
 } from '../../src/store/content.ts'
-import { readBody as readOutgoing } from '../../src/store/outgoing.ts'
+import { readBody as readOutgoing, readRaw } from '../../src/store/outgoing.ts'
 import { startRedis } from '../support/store/redis.ts'
 
 const KB = 1024
@@ -171,4 +173,24 @@ t.test('a store that does not answer is told from content that is gone', async (
 t.test('a value that inflates without end is refused', async (t) => {
   const bomb = await packContent({ text: '\0'.repeat(20 * KB * KB), html: null }, [])
   await t.rejects(unpackPart(bomb[0]?.chunks ?? []), { code: 'ERR_BUFFER_TOO_LARGE' })
+})
+
+t.test('a message that came whole is a part beside its body, small in one chunk, large in several', async (t) => {
+  const body = { text: 'Hello', html: null }
+  const outgoing = { redis: store, contents: null, contentKey: Buffer.alloc(32) }
+  for (const bytes of [randomBytes(100), randomBytes(600 * KB), Buffer.alloc(0)]) {
+    const parts = await packRaw(body, bytes)
+    t.same(
+      parts.map(({ part }) => part),
+      ['body', 'raw'],
+    )
+    const chunks = parts[1]?.chunks ?? []
+    t.same(readPlainPart(chunks), chunks.length === 1 ? bytes : null)
+    const place = { shard: 5, contentId: `${newCmdId(Date.now(), Math.random)}-0`, test: true }
+    t.equal(await writeParts(store, { ...place, parts }), true)
+    t.same(await readRaw(outgoing, { ...place, stored: null }), bytes)
+  }
+  const gone = { shard: 5, contentId: `${newCmdId(Date.now(), Math.random)}-0`, test: true, stored: null }
+  t.equal(await readRaw(outgoing, gone), null)
+  t.equal(await readRaw({ ...outgoing, redis: away }, gone), undefined)
 })

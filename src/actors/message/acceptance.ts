@@ -216,7 +216,8 @@ class Acceptance {
     const prefix = itemPrefix(this.serverId, segment, short)
     const of = {
       recipients: item.recipients.length,
-      hasAttachments: item.attachments.length > 0,
+      // A message that came whole goes when attachments would.
+      hasAttachments: item.attachments.length > 0 || item.raw !== null,
       broadcastStreamId: stream?.kind === 'broadcast' ? stream.streamId : null,
     }
     for (const [index, { address, domain }] of item.recipients.entries()) {
@@ -229,7 +230,7 @@ class Acceptance {
 
   private jobMessage({ item, stream, messageId, submittedAtMs, contentId }: Placed): JobMessage {
     const { body, blobs } = this.turn
-    const { from, recipients, subject, headers, tagHash, attachments } = item
+    const { from, recipients, subject, headers, tagHash, attachments, raw } = item
     return {
       messageId,
       accountId: body.accountId,
@@ -246,6 +247,7 @@ class Acceptance {
       streamId: stream?.streamId ?? body.defaultStreamId,
       tagHash,
       attachments,
+      raw,
       contentId,
       stored: item.content.stored,
       content: inlineParts(item.content.parts, blobs),
@@ -289,13 +291,13 @@ function suppressedState(submittedAtMs: number): StatusToPack {
 }
 
 function packItemHead(item: SendItem): string {
-  const { from, recipients, subject, tag, metadata, headers, attachments, content } = item
+  const { from, recipients, subject, tag, metadata, headers, attachments, content, raw } = item
   const { stored } = content
   const recipientNames: (string | null)[] = []
   for (const { name } of recipients) recipientNames.push(name)
   const spellings = spellingsOf(from.address, recipients)
   const { name: senderName } = from
-  return packHead({ subject, senderName, recipientNames, tag, metadata, headers, attachments, stored, spellings })
+  return packHead({ subject, senderName, recipientNames, tag, metadata, headers, attachments, stored, spellings, raw })
 }
 
 function shown(recipients: readonly SendRecipient[], kind: 'to' | 'cc'): JobMessage['to'] {

@@ -1,5 +1,5 @@
 /**
- * last-end - with a message's last recipient its attachments go.
+ * last-end - with a message's last recipient its attachments go, and so does a message that came whole.
  *
  * Those in Redis go in the commit that ends the recipient; those in the content store by the lane `unlink`, which that
  * commit gives the order.
@@ -10,7 +10,7 @@
 import type { Context, Due, Facts, Op } from '../../../cluster/behaviour.ts'
 import { msOf } from '../../../cluster/id.ts'
 import { headKey, statusKey } from '../../state/keys.ts'
-import { attachmentEndOps } from '../../state/message/content-part.ts'
+import { attachmentEndOps, rawEndOps } from '../../state/message/content-part.ts'
 import { unpackHead } from '../../state/message/head.ts'
 import type { AttemptItem } from '../../state/message/item.ts'
 import { logEntryOf, logFact } from '../../state/message/log-entry.ts'
@@ -39,8 +39,9 @@ export function lastEnd(facts: Facts, context: Pick<Context, 'shard' | 'nowMs'>,
   const logged = facts.range(logFact(shard, item))[0]
   const entry = logged === undefined ? null : logEntryOf(logged)
   if (head === null || entry === null) return NOTHING
-  const { attachments, stored } = unpackHead(head, item.recipients)
+  const { attachments, stored, raw } = unpackHead(head, item.recipients)
   if (stored?.files === true) return { ops: [], due: [unlinkDue(context, entry.contentId)] }
+  if (raw !== null) return { ops: rawEndOps(shard, entry.contentId, raw.bytes), due: [] }
   const sizes = attachments.map(({ size }) => size)
   return { ops: attachmentEndOps(shard, entry.contentId, sizes), due: [] }
 }

@@ -18,6 +18,7 @@ import type { InlinePart } from '../../state/message/content-part.ts'
 import {
   type Head,
   type HeadAttachment,
+  type RawContent,
   type StoredContent,
   spelledAddress,
   unpackHead,
@@ -55,7 +56,9 @@ export interface JobMessage {
   /** Hash of the tag within the server; null = none. */
   readonly tagHash: string | null
   readonly attachments: readonly HeadAttachment[]
-  /** Its parts are `body` and `a0`, `a1`, … */
+  /** A message that came whole and goes out so; null: it is composed. */
+  readonly raw: RawContent | null
+  /** Its parts are `body` and `a0`, `a1`, …, or `body` and `raw`. */
   readonly contentId: string
   /** What of it lies in the content store; null: nothing. */
   readonly stored: StoredContent | null
@@ -187,6 +190,7 @@ function makeJob(
     streamId: entry.streamId ?? server.defaultStreamId,
     tagHash: entry.tagHash,
     attachments: head.attachments,
+    raw: head.raw,
     contentId: entry.contentId,
     stored: head.stored,
     content: null,

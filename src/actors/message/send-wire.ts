@@ -6,7 +6,7 @@
 
 import type { Wire } from '../../../cluster/behaviour.ts'
 import { Fault } from '../../../cluster/fault.ts'
-import type { StoredContent } from '../../state/message/head.ts'
+import type { RawContent, StoredContent } from '../../state/message/head.ts'
 import type { Accepted, AcceptedMessage, RateLeft, SendBody, SendItem, SendRecipient, SendReply } from './send.ts'
 
 type PackedPerson = readonly [address: string, domain: string, name: string | null, hmac: string]
@@ -28,8 +28,11 @@ type PackedShort = readonly [
   SendItem['builtBytes'],
   SendItem['lane'],
 ]
-/** What of the content was written to the content store comes last, and only where there is any. */
-type PackedItem = PackedShort | readonly [...PackedShort, StoredContent]
+/** What of the content was written to the content store, and what came whole, stand last and only where there is any. */
+type PackedItem =
+  | PackedShort
+  | readonly [...PackedShort, StoredContent]
+  | readonly [...PackedShort, StoredContent | null, RawContent]
 
 type PackedBody = readonly [
   SendBody['accountId'],
@@ -93,12 +96,13 @@ function packItem(item: SendItem): PackedItem {
     lane,
   ]
   const { stored } = item.content
+  if (item.raw !== null) return [...packed, stored, item.raw]
   return stored === null ? packed : [...packed, stored]
 }
 
 function unpackItem(packed: PackedItem): SendItem {
   const [streamId, sender, recipients, subject, tag, tagHash, metadata, headers, attachments, parts, ...last] = packed
-  const [builtBytes, lane, stored = null] = last
+  const [builtBytes, lane, stored = null, raw = null] = last
   const [address, domain, name, hmac] = sender
   return {
     streamId,
@@ -111,6 +115,7 @@ function unpackItem(packed: PackedItem): SendItem {
     headers,
     attachments,
     content: { parts: parts.map(([part, chunks, blob]) => ({ part, chunks, blob })), stored },
+    raw,
     builtBytes,
     lane,
   }

@@ -8,7 +8,7 @@
  */
 
 import type { ContentPart } from '../../state/message/content-part.ts'
-import type { HeadAttachment, StoredContent } from '../../state/message/head.ts'
+import type { HeadAttachment, RawContent, StoredContent } from '../../state/message/head.ts'
 import type { IdempotencyInput } from '../../state/message/idempotency.ts'
 import type { LanePrefix } from '../../state/message/item.ts'
 import type { RecipientKind, SourceLetter } from '../../state/message/log-entry.ts'
@@ -48,6 +48,8 @@ export interface SendItem {
     /** What was written to the content store before; null: nothing. */
     readonly stored: StoredContent | null
   }
+  /** A message that came whole; null: it is composed of what stands here. */
+  readonly raw: RawContent | null
   /** Bytes as built; null where its upper bound passes anyway. */
   readonly builtBytes: number | null
   readonly lane: LanePrefix

@@ -2,13 +2,15 @@
 
 import { MESSAGE_BYTES_MAX } from '../../../schemas/limits.ts'
 import { makeUnasked } from '../../mail/classify.ts'
-import { type ComposeInput, composeMessage } from '../../mail/compose/compose.ts'
+import { composeMessage } from '../../mail/compose/compose.ts'
 import { composePlain } from '../../mail/compose/compose-plain.ts'
+import { composeRaw, type MailInput } from '../../mail/compose/raw.ts'
 import type { MailOutcome } from './thread-job.ts'
 
 /** The bytes of a message; null when it cannot be built. Never throws. */
-export function buildMessage(input: ComposeInput): Buffer | null {
+export function buildMessage(input: MailInput): Buffer | null {
   try {
+    if ('raw' in input) return composeRaw(input)
     return composePlain(input) ?? composeMessage(input)
   } catch {
     // Whatever the content has done to the composer: the message fails, not the thread and all the others in it.

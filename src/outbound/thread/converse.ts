@@ -6,6 +6,7 @@
  * nodemailer's; the timers of the transaction are ours, because its own only know inactivity.
  */
 
+import { isAscii } from 'node:buffer'
 import type { Socket } from 'node:net'
 import { type ConnectionOptions, TLSSocket } from 'node:tls'
 import SMTPConnection from 'nodemailer/lib/smtp-connection'
@@ -259,7 +260,9 @@ function sendMessage(connection: SMTPConnection, input: Transaction, signal: Abo
     connection.once('end', onGone)
     signal.addEventListener('abort', onAbort, { once: true })
     arm(timeouts.envelopeMs)
-    const envelope = { from: input.mailFrom, to: [input.recipient], size: input.message.length }
+    // Composed mail is ASCII; one that came whole may hold other bytes, and goes to who does not offer to take them too.
+    const use8BitMime = !isAscii(input.message)
+    const envelope = { from: input.mailFrom, to: [input.recipient], size: input.message.length, use8BitMime }
     connection.send(envelope, feed, (error, info) => {
       if (error) feed.destroy()
       if (error) fail(readError(error as SmtpError, phase))

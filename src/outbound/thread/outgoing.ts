@@ -1,13 +1,13 @@
 /**
  * outgoing - the bytes of a message as they go out: built, measured, signed, and kept while it has other recipients
  *
- * Guarantees: the size that counts is the size as built, before signatures; a message with several recipients is built
+ * Guarantees: the size that counts is the size as built, before signatures and trace fields; a message with several recipients is built
  * and signed once for those that are under way together; nothing rejects.
  *
  * Spec send.size, dkim.signed
  */
 
-import type { ComposeInput } from '../../mail/compose/compose.ts'
+import { formatReceived, type MailInput } from '../../mail/compose/raw.ts'
 import { makeDeferred } from '../../mail/outcome.ts'
 import { buildMessage, refuseBuilt } from './build.ts'
 import { makeSigner, type SigningKey } from './sign.ts'
@@ -17,7 +17,7 @@ import type { MailOutcome } from './thread-job.ts'
 const KEPT_MAX = 4
 
 export interface OutgoingInput {
-  readonly message: ComposeInput
+  readonly message: MailInput
   /** In the order of the signatures. */
   readonly keys: readonly SigningKey[]
   /** Recipients of the message in all. */
@@ -40,7 +40,7 @@ export function makeOutgoing(): (input: OutgoingInput) => Promise<Outgoing | Mai
     if (built === null || refusal !== null) return refusal as MailOutcome
     const sizeBytes = built.length
     return sign(built, { keys, signedAtMs: message.acceptedAtMs }).then(
-      (bytes) => ({ bytes, sizeBytes }),
+      (bytes) => ({ bytes: traced(bytes, formatReceived(message)), sizeBytes }),
       () => ({ ...makeDeferred('compose', 'TransientFailure', '4.7.5 message could not be signed'), sizeBytes }),
     )
   }
@@ -58,4 +58,9 @@ export function makeOutgoing(): (input: OutgoingInput) => Promise<Outgoing | Mai
       return outgoing
     })
   }
+}
+
+/** A trace field goes before all else (RFC 5321 4.4). */
+function traced(bytes: Buffer, received: string): Buffer {
+  return received === '' ? bytes : Buffer.concat([Buffer.from(received, 'latin1'), bytes])
 }

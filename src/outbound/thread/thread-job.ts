@@ -6,7 +6,7 @@
  */
 
 import type { FenceCells, Pass } from '../../../cluster/fence.ts'
-import type { ComposeInput } from '../../mail/compose/compose.ts'
+import type { MailInput } from '../../mail/compose/raw.ts'
 import { makeReturned, type Outcome } from '../../mail/outcome.ts'
 import type { Contact } from '../../mail/site-pace.ts'
 import type { SmtpTimeouts } from './converse.ts'
@@ -23,12 +23,12 @@ export const TOO_LATE = 'too late'
 export type MailJob = SimulateJob | TransmitJob
 
 export interface SimulateJob {
-  readonly message: ComposeInput
+  readonly message: MailInput
   readonly simulate: { readonly address: string; readonly attempt: number }
 }
 
 export interface TransmitJob {
-  readonly message: ComposeInput
+  readonly message: MailInput
   readonly transmit: {
     /** As RCPT takes it. */
     readonly recipient: string
@@ -57,7 +57,7 @@ export interface MailOutcome extends Outcome {
   readonly afterMs?: number | null
 }
 
-/** UTF-16 units of text and html that a thread is not worth the way for. */
+/** UTF-16 units of text and html, or bytes of a message that came whole, that a thread is not worth the way for. */
 const SMALL_CHARS_MAX = 64 * 1024
 
 /** Composes and transmits in a mail thread. */
@@ -68,12 +68,18 @@ export type RunAtOnce = (job: SimulateJob) => MailOutcome | undefined
 
 /** Whether a job is simulated, and small enough for the main thread. */
 export function isSmallSimulation(job: MailJob): job is SimulateJob {
-  return 'simulate' in job && job.message.attachments.length === 0 && bodyChars(job.message) <= SMALL_CHARS_MAX
+  return 'simulate' in job && !hasAttachments(job.message) && bodyChars(job.message) <= SMALL_CHARS_MAX
 }
 
-/** UTF-16 units of text and html together. */
-export function bodyChars({ text, html }: ComposeInput): number {
+/** UTF-16 units of text and html together; bytes of a message that came whole. */
+export function bodyChars(message: MailInput): number {
+  if ('raw' in message) return message.raw.length
+  const { text, html } = message
   return (text?.length ?? 0) + (html?.length ?? 0)
+}
+
+function hasAttachments(message: MailInput): boolean {
+  return !('raw' in message) && message.attachments.length > 0
 }
 
 /** The outcome of an attempt that was not made, or was cut off. In: why, in a few words of our own. */

@@ -8,7 +8,7 @@
 import { networkInterfaces } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import { createResolver } from '../../dns/resolve.ts'
-import type { ComposeInput } from '../../mail/compose/compose.ts'
+import type { MailInput } from '../../mail/compose/raw.ts'
 import { isInsideAddress } from '../../mail/ip-address.ts'
 import { simulatedOutcome } from '../../mail/simulator.ts'
 import { monotonicMs, openFence } from '../../process/fence.ts'
@@ -111,8 +111,9 @@ async function transmitOne(id: number, { message, transmit: how }: TransmitJob):
   }
 }
 
-/** Attachments as Buffers, which they were before they crossed. */
-function ownedMessage(input: ComposeInput): ComposeInput {
+/** Attachments, or the message that came whole, as Buffers, which they were before they crossed. */
+function ownedMessage(input: MailInput): MailInput {
+  if ('raw' in input) return { ...input, raw: asBuffer(input.raw) }
   if (input.attachments.length === 0) return input
   return { ...input, attachments: input.attachments.map((one) => ({ ...one, content: asBuffer(one.content) })) }
 }

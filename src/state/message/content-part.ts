@@ -1,8 +1,8 @@
 /**
  * content-part - the stored parts of a message's content: how many chunks, what writes them, what removes them.
  *
- * Part `body` is text and html; `a<k>` is attachment k. A part is cut into chunks; the first begins with a few bytes of
- * our own.
+ * Part `body` is text and html; `a<k>` is attachment k; `raw` is a whole message as a client wrote it. A part is cut into
+ * chunks; the first begins with a few bytes of our own.
  *
  * Keys: `bodies:<slice>:<live|test>` holds the small bodies that came with their command, those of two seconds together: a
  * key of its own for each would be most of the store's keys, which costs every look-up; a key for longer would have no bound.
@@ -21,6 +21,8 @@ export const CHUNK_BYTES_MAX = 256 * 1024
 /** Bytes before a part's own: encoding, number of chunks. */
 export const PART_HEADER_BYTES = 3
 export const BODY_PART = 'body'
+/** A message that came whole. It is there in place of attachments, and goes when they would. */
+export const RAW_PART = 'raw'
 /** A larger body (its packed chunk) has a key of its own: few are, and a slice of them would grow to tens of megabytes. */
 export const SLICED_BYTES_MAX = 4_096
 const SLICE_MS = 2_000
@@ -111,11 +113,18 @@ export function inlineParts(parts: readonly ContentPart[], blobs: readonly Uint8
 
 /** Writes that remove all attachments, given their sizes in bytes. */
 export function attachmentEndOps(shard: number, contentId: string, sizes: readonly number[]): Op[] {
-  return sizes.flatMap((bytes, index) =>
-    Array.from({ length: chunksOf(bytes) }, (_, chunk): Op => {
-      return { key: contentKey(shard, contentId, attachmentPart(index), chunk), write: 'UNLINK', args: [] }
-    }),
-  )
+  return sizes.flatMap((bytes, index) => partEndOps({ shard, contentId, part: attachmentPart(index) }, bytes))
+}
+
+/** Writes that remove a message that came whole, given its size in bytes. */
+export function rawEndOps(shard: number, contentId: string, bytes: number): Op[] {
+  return partEndOps({ shard, contentId, part: RAW_PART }, bytes)
+}
+
+function partEndOps(of: { shard: number; contentId: string; part: string }, bytes: number): Op[] {
+  return Array.from({ length: chunksOf(bytes) }, (_, chunk): Op => {
+    return { key: contentKey(of.shard, of.contentId, of.part, chunk), write: 'UNLINK', args: [] }
+  })
 }
 
 function sliceOf(shard: number, contentId: string, test: boolean): Slice {

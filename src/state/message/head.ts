@@ -1,11 +1,12 @@
 /**
  * head - what a person wrote on a message, beside its content: packed as one erasable field.
  *
- * Packed: `[subject, names, tag, metadata, headers, attachments, stored, spellings]`, 0 for what is absent, zeros at the
- * end left off. Names and spellings: the sender's first, then the recipients' in the order of the log entry. A spelling is
+ * Packed: `[subject, names, tag, metadata, headers, attachments, stored, spellings, raw]`, 0 for what is absent, zeros at
+ * the end left off. Names and spellings: the sender's first, then the recipients' in the order of the log entry. A spelling is
  * the local part as the request wrote it, where that is not in lower case: a person's row holds the address in lower case.
  * An attachment is `[name, content type, content id, size, inline]`. What of the content lies in the content store is
- * `[the mail's key, sealed; letters of the objects]`: without the head nobody can read them any more.
+ * `[the mail's key, sealed; letters of the objects]`: without the head nobody can read them any more. Raw is
+ * `[bytes, Message-ID]` of a message that came whole.
  *
  * Key: `head:<server>:<segment>`, field = the message's short id
  *
@@ -32,6 +33,14 @@ export interface StoredContent {
   readonly files: boolean
 }
 
+/** A message that came whole, over SMTP: kept as it was written, and sent so. */
+export interface RawContent {
+  /** As it is kept. */
+  readonly bytes: number
+  /** Its own Message-ID with angle brackets; null where it has none. */
+  readonly messageId: string | null
+}
+
 export interface Head {
   /** Null once erased. */
   readonly subject: string | null
@@ -46,11 +55,14 @@ export interface Head {
   readonly stored: StoredContent | null
   /** Local parts that are not in lower case, the sender's first; null, or left off at the end: in lower case. */
   readonly spellings: readonly (string | null)[]
+  /** Null where the message is composed of its parts. */
+  readonly raw: RawContent | null
 }
 
 const NO_SPELLINGS: Head['spellings'] = []
 
 type PackedStored = [key: string, objects: string]
+type PackedRaw = [bytes: number, messageId?: string]
 type PackedAttachment = [string, (string | 0)?, (string | 0)?, number?, number?]
 
 /** Packs a head. */
@@ -64,13 +76,14 @@ export function packHead(head: Head): string {
     head.attachments.length === 0 ? 0 : head.attachments.map(packAttachment),
     head.stored === null ? 0 : packStored(head.stored),
     head.spellings.length === 0 ? 0 : trim(head.spellings.map((spelling) => spelling ?? 0)),
+    head.raw === null ? 0 : packRaw(head.raw),
   ]
   return JSON.stringify(trim(packed))
 }
 
 /** Unpacks a head of a message with `recipients` recipients. */
 export function unpackHead(text: string, recipients: number): Head {
-  const [subject, names, tag, metadata, headers, attachments, stored, spellings] = JSON.parse(text) as [
+  const [subject, names, tag, metadata, headers, attachments, stored, spellings, raw] = JSON.parse(text) as [
     unknown,
     (string | 0)[] | 0 | undefined,
     unknown,
@@ -79,6 +92,7 @@ export function unpackHead(text: string, recipients: number): Head {
     PackedAttachment[] | 0 | undefined,
     PackedStored | 0 | undefined,
     (string | 0)[] | 0 | undefined,
+    PackedRaw | 0 | undefined,
   ]
   const named = names || []
   return {
@@ -91,6 +105,7 @@ export function unpackHead(text: string, recipients: number): Head {
     attachments: (attachments || []).map(unpackAttachment),
     stored: stored ? unpackStored(stored) : null,
     spellings: (spellings || []).map(textOrNull),
+    raw: raw ? { bytes: raw[0], messageId: textOrNull(raw[1]) } : null,
   }
 }
 
@@ -136,6 +151,10 @@ function packNames({ senderName, recipientNames }: Head): (string | 0)[] | 0 {
 function packMap(map: Readonly<Record<string, string>>): Readonly<Record<string, string>> | 0 {
   for (const _ in map) return map
   return 0
+}
+
+function packRaw({ bytes, messageId }: RawContent): PackedRaw {
+  return messageId === null ? [bytes] : [bytes, messageId]
 }
 
 function packStored({ key, body, files }: StoredContent): PackedStored {

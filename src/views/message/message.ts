@@ -102,7 +102,7 @@ async function formatMessage(
   const from = { address: addresses[0] as string, name: head.senderName }
   return {
     ...formatSummary(stored, addresses, body !== null),
-    messageIdHeader: formatMessageId({ messageId, from }),
+    messageIdHeader: head.raw?.messageId ?? formatMessageId({ messageId, from }),
     headers: { ...head.headers },
     text: body?.text ?? null,
     html: body?.html ?? null,

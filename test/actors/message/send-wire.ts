@@ -45,6 +45,10 @@ test('send-wire: a send is what it was, in every field', async (t) => {
       ],
     }),
   ]
+  const raw = { bytes: 1400, messageId: '<a@b.c>' }
+  const stored = { key: 'sealed', body: true, files: true }
+  for (const content of [only!.content, { parts: [], stored }])
+    cases.push(makeSend(tenant, { source: 's', messages: [makeItem({ raw, content })] }))
   for (const body of cases) t.same(sendWire.unpack(travelled(sendWire.pack(body))), body)
   const [length, packedLength] = [cases[0], sendWire.pack(cases[0]!)].map((one) => JSON.stringify(one).length)
   t.ok(packedLength! < length! * 0.7, `${packedLength} instead of ${length} characters`)

@@ -49,6 +49,32 @@ t.test('unlink: placed by the commit that ends the last recipient [retention.att
   t.match(unlinkDue({ shard: world.shard, nowMs: NOW_MS }, CONTENT_ID).job, world.run(prepareUnlink, item()!))
 })
 
+t.test('unlink: a message that came whole goes with the last recipient, from either store', async (t) => {
+  const raw = { bytes: 300_000, messageId: null }
+  const body = { part: 'body', chunks: 1, blob: 0 }
+  const inRedis = { parts: [body, { part: 'raw', chunks: 2, blob: 1 }], stored: null }
+  for (const content of [inRedis, { parts: [body], stored: STORED }]) {
+    const world = new World(NOW_MS)
+    const tenant = makeTenant(world)
+    const recipients = ['a', 'b'].map((name) => makeRecipient(`${name}@example.net`))
+    const blobs = ['body', 'raw', 'raw.1'].map((text) => Buffer.from(text))
+    acceptedIds(send(world, tenant, { messages: [makeItem({ recipients, raw, content })] }, { blobs, cmdId: CMD_ID }))
+    const left = () => world.keyNames().filter((key) => key.includes(':raw'))
+    const [first, second] = world.deliveries()
+    t.same(world.claim(prepareAttempt, first!)?.job.message.raw, raw)
+    world.end(attemptOutcome, { ...first!, attempt: 1 }, delivered)
+    const isInRedis = content === inRedis
+    t.same(left().length, isInRedis ? 2 : 0, 'one waits')
+    t.equal(world.items.has(`unlink ${CONTENT_ID}`), false)
+    // As a later attempt finds it: from the head.
+    t.same(world.run(prepareAttempt, second!)?.message.raw, raw)
+    world.claim(prepareAttempt, second!)
+    world.end(attemptOutcome, { ...second!, attempt: 1 }, delivered)
+    t.same(left(), [])
+    t.equal(world.items.has(`unlink ${CONTENT_ID}`), !isInRedis)
+  }
+})
+
 t.test('unlink: a message names what it has in the content store, from its head', async (t) => {
   const { world } = begin(['a'])
   const [due] = world.deliveries()

@@ -4,6 +4,7 @@ import t from 'tap'
 import type { ComposeInput } from '../../../src/mail/compose/compose.ts'
 import { composeMessage } from '../../../src/mail/compose/compose.ts'
 import { makeDkimKeyPair } from '../../../src/mail/compose/dkim-key.ts'
+import { composeRaw } from '../../../src/mail/compose/raw.ts'
 import { makeOutgoing } from '../../../src/outbound/thread/outgoing.ts'
 
 const MESSAGE: ComposeInput = {
@@ -52,4 +53,17 @@ t.test('outgoing: what cannot be built fails, what cannot be signed waits', asyn
   t.match(await outgoing({ message: MESSAGE, keys: [broken], copies: 2 }), { result: 'deferred', code: null })
   const mended = await outgoing({ message: MESSAGE, keys: [KEY], copies: 2 })
   t.notOk('result' in mended, 'a failure is not kept')
+})
+
+t.test('outgoing: a message that came whole is traced and signed, and its size is neither', async (t) => {
+  const raw = Buffer.from('From: shop@acme.test\r\nSubject: \xe9\r\n\r\n.Hello \xe9\r\n', 'latin1')
+  const { messageId, acceptedAtMs, from } = MESSAGE
+  const message = { messageId, acceptedAtMs, from, feedbackId: 'f', receivedBy: 'mail.test', raw }
+  const ready = await makeOutgoing()({ message, keys: [KEY], copies: 1 })
+  if ('result' in ready) throw new Error('Message was refused')
+  const built = composeRaw(message)
+  t.equal(ready.sizeBytes, built.length)
+  t.same(ready.bytes.subarray(-built.length), built)
+  t.same(ready.bytes.subarray(-raw.length), raw)
+  t.match(ready.bytes.toString('latin1'), /^Received: by mail\.test .*\r\n.*\r\nDKIM-Signature: v=1; /)
 })

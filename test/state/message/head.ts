@@ -13,6 +13,7 @@ const BARE: Head = {
   attachments: [],
   stored: null,
   spellings: [],
+  raw: null,
 }
 const attachment = { name: 'a.txt', contentType: 'text/plain', contentId: null, size: 10, inline: false }
 
@@ -53,6 +54,12 @@ const CASES: readonly { name: string; head: Head; packed?: string }[] = [
     head: { ...BARE, recipientNames: [null, null], spellings: [null, null, 'B.C'] },
     packed: '["Hi",0,0,0,0,0,0,[0,0,"B.C"]]',
   },
+  {
+    name: 'a message that came whole',
+    head: { ...BARE, raw: { bytes: 9, messageId: '<a@b.c>' } },
+    packed: '["Hi",0,0,0,0,0,0,0,[9,"<a@b.c>"]]',
+  },
+  { name: 'one without an id of its own', head: { ...BARE, raw: { bytes: 9, messageId: null } } },
 ]
 
 for (const { name, head, packed } of CASES) {

@@ -78,6 +78,7 @@ export function makeItem(changes: Partial<SendItem> = {}): SendItem {
     subject: 'Your order',
     tag: null,
     tagHash: null,
+    raw: null,
     metadata: {},
     headers: {},
     attachments: [],

@@ -1,0 +1,50 @@
+/**
+ * raw - a message that came whole goes out as it came: what it lacks is put before it, and nothing in it is touched
+ *
+ * RFC 6409 8: Date, Message-ID and MIME-Version where they are missing. Of our own: X-Sendwright-Id, and Feedback-ID where
+ * the message has none. Received (RFC 5321 4.4) is made apart, because it is no part of the message as built; it does not say
+ * who the client is.
+ * Guarantees: the same input gives the same bytes; at most `RAW_ADDED_BYTES_MAX` bytes are added.
+ */
+
+import { readHeaderFields } from '../header-fields.ts'
+import { type ComposeAddress, type ComposeInput, formatMessageId } from './compose.ts'
+
+/** A message that came whole, as an attempt needs it. */
+export interface RawInput {
+  readonly messageId: string
+  readonly acceptedAtMs: number
+  readonly from: ComposeAddress
+  /** Value of the Feedback-ID where the message has none. */
+  readonly feedbackId: string
+  /** Name of the host that took it. */
+  readonly receivedBy: string
+  readonly raw: Buffer
+}
+
+/** A message to be sent: composed, or as it came. */
+export type MailInput = ComposeInput | RawInput
+
+/** The message as built. */
+export function composeRaw(input: RawInput): Buffer {
+  const { messageId, acceptedAtMs, feedbackId, raw } = input
+  const read = readHeaderFields(raw)
+  const present = new Set(read.ok ? read.fields.map(({ name }) => name) : [])
+  let added = `X-Sendwright-Id: ${messageId}\r\n`
+  if (!present.has('feedback-id')) added += `Feedback-ID: ${feedbackId}\r\n`
+  if (!present.has('date')) added += `Date: ${formatDate(acceptedAtMs)}\r\n`
+  if (!present.has('message-id')) added += `Message-ID: ${formatMessageId(input)}\r\n`
+  if (!present.has('mime-version')) added += 'MIME-Version: 1.0\r\n'
+  return Buffer.concat([Buffer.from(added, 'latin1'), raw])
+}
+
+/** The trace field of a message that came whole, with its line end; empty for one that is composed. RFC 5321 4.4, RFC 3848 */
+export function formatReceived(input: MailInput): string {
+  if (!('raw' in input)) return ''
+  const { receivedBy, messageId, acceptedAtMs } = input
+  return `Received: by ${receivedBy} (Sendwright) with ESMTPSA\r\n id ${messageId}; ${formatDate(acceptedAtMs)}\r\n`
+}
+
+function formatDate(ms: number): string {
+  return new Date(ms).toUTCString().replace('GMT', '+0000')
+}
