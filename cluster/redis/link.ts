@@ -79,9 +79,13 @@ export class RedisLink {
     return this.isUp
   }
 
-  /** For how long the oldest command has waited for its answer, or the link has been down; 0 when nothing waits. */
+  /**
+   * For how long an answer has been owed: what the last one took, or the wait of the oldest command, which is longer where none
+   * comes; down, since when. An idle link is tried twice a second, so a slow one is slow at every look.
+   */
   get lagMs(): number {
-    return this.isUp ? this.client.oldestMs : performance.now() - this.downSinceMs
+    const { oldestMs, tookMs } = this.client
+    return this.isUp ? Math.max(oldestMs, tookMs) : performance.now() - this.downSinceMs
   }
 
   /** Resolves when the link is up; rejects with the last reason after `timeoutMs`. */
@@ -220,6 +224,7 @@ class QuietRedis extends Redis {
   /** When the commands that wait were sent, oldest first: answers come in that order. */
   private sentAtMs: number[] = []
   private answered = 0
+  private lastTookMs = 0
 
   /** For how long commands have waited without any answer; 0 when none waits. */
   get silentMs(): number {
@@ -229,6 +234,11 @@ class QuietRedis extends Redis {
   /** For how long the oldest command has waited; 0 when none waits. */
   get oldestMs(): number {
     return this.waiting === 0 ? 0 : Math.max(1, performance.now() - (this.sentAtMs[this.answered] ?? this.movedAtMs))
+  }
+
+  /** What the last answer took, or a command that the end of its connection answered. */
+  get tookMs(): number {
+    return this.lastTookMs
   }
 
   override sendCommand(...[command, stream]: Parameters<Redis['sendCommand']>): unknown {
@@ -251,6 +261,7 @@ class QuietRedis extends Redis {
   private moved(): void {
     this.waiting -= 1
     this.movedAtMs = performance.now()
+    this.lastTookMs = this.movedAtMs - (this.sentAtMs[this.answered] ?? this.movedAtMs)
     this.answered += 1
     if (this.waiting === 0 || this.answered >= SENT_KEPT) {
       this.sentAtMs = this.sentAtMs.slice(this.answered)

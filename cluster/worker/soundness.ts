@@ -15,6 +15,8 @@ export const LAG_MS_MAX = 2_500
 /** One that owes none for so long works. */
 const WORKS_MS = 1_000
 const LAGS_FOR_MS = 4_000
+/** A process that stood still sees all its connections wait at once: for so long that says nothing about the one. */
+const BLUR_MS_MAX = 1_500
 const FAILS_FOR_MS = 10_000
 const FAILURES_MIN = 3
 /** All must be well for this long again. */
@@ -25,7 +27,8 @@ const WAITED_MS = 1_000
 const BEAT_AGE_MS_MAX = 9_000
 
 export class Soundness {
-  private lagsSinceMs: number | null = null
+  /** Since when one connection lags while another works, and when that was last seen. */
+  private partial: { readonly sinceMs: number; readonly seenAtMs: number } | null = null
   private wellSinceMs: number | null = null
   private failsSinceMs: number | null = null
   private failures = 0
@@ -50,8 +53,9 @@ export class Soundness {
   look(lags: readonly Lag[], { atMs, beatAtMs }: { atMs: number; beatAtMs: number }): boolean {
     const lagging = lags.some(({ ms }) => ms > LAG_MS_MAX)
     const isPartial = lagging && lags.some(({ ms }) => ms < WORKS_MS)
-    this.lagsSinceMs = isPartial ? (this.lagsSinceMs ?? atMs) : null
-    const isCutOff = this.lagsSinceMs !== null && atMs - this.lagsSinceMs >= LAGS_FOR_MS
+    if (!lagging || (this.partial !== null && atMs - this.partial.seenAtMs > BLUR_MS_MAX)) this.partial = null
+    if (isPartial) this.partial = { sinceMs: this.partial?.sinceMs ?? atMs, seenAtMs: atMs }
+    const isCutOff = isPartial && this.partial !== null && atMs - this.partial.sinceMs >= LAGS_FOR_MS
     const fails = this.failsSinceMs !== null && this.failures >= FAILURES_MIN
     const isUseless = fails && atMs - (this.failsSinceMs ?? atMs) >= FAILS_FOR_MS && atMs - beatAtMs <= BEAT_AGE_MS_MAX
     if (!this.isAiling && (isCutOff || isUseless)) return this.turn(true)
@@ -63,7 +67,7 @@ export class Soundness {
   private turn(ails: boolean): true {
     this.isAiling = ails
     this.wellSinceMs = null
-    this.lagsSinceMs = null
+    this.partial = null
     this.failsSinceMs = null
     this.failures = 0
     return true

@@ -1,10 +1,17 @@
 /** redis-link - what becomes of a command: answered, lost, unsent; and a link that hears nothing. */
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { RedisLink, type StoreAnswer } from '../../../cluster/redis/link.ts'
+import { FREE, openValve } from '../../chaos/valve.ts'
 import { until } from '../../support/machine/until.ts'
 import { startRedis } from '../../support/store/redis.ts'
 
 const WAIT_MS = 60_000
+const DELAY_MS = 800
+/** Over some three seconds. */
+const LOOKS = 100
+const LOOK_MS = 30
 const nothing = async (): Promise<void> => undefined
 
 t.test('redis link: answers', async (t) => {
@@ -31,6 +38,34 @@ t.test('redis link: answers', async (t) => {
   t.same(await link.call('PING'), { kind: 'unsent' })
   await t.rejects(link.ready(1), { message: /^The store does not answer/ })
 })
+
+t.test(
+  'redis link: a slow one lags at every look, whatever it has to say, and no longer once it is quick',
+  async (t) => {
+    const redis = await startRedis({ durability: 'memory' })
+    const path = join(redis.dir, 'valve')
+    const valve = await openValve(path, () => redis.socketPath)
+    const link = new RedisLink({ address: path, name: 'link', prepare: nothing })
+    t.teardown(async () => {
+      link.close()
+      valve.close()
+      await redis.stop()
+    })
+    await link.ready(WAIT_MS)
+    valve.set({ names: ['link'], severs: false, toStore: FREE, fromStore: { held: false, delayMs: DELAY_MS } })
+    await until(() => link.lagMs >= DELAY_MS, WAIT_MS)
+    let least = Number.POSITIVE_INFINITY
+    // Alone, and with a command in every place between two of its own.
+    for (let n = 0; n < LOOKS; n += 1) {
+      if (n % 10 === 9) void link.call('PING')
+      await pause(LOOK_MS)
+      least = Math.min(least, link.lagMs)
+    }
+    t.ok(least >= DELAY_MS - 1, `the least was ${least}`)
+    valve.set(null)
+    await until(() => link.lagMs < DELAY_MS / 2, WAIT_MS)
+  },
+)
 
 t.test('redis link: what is sent in one turn is answered in order', async (t) => {
   const redis = await startRedis({ durability: 'memory' })

@@ -54,6 +54,28 @@ test('soundness: a lag that ends in time is none', async (t) => {
   )
 })
 
+test('soundness: a moment in which all wait does not hide the one that always does; a longer one begins anew', async (t) => {
+  const [brief, long] = [new Soundness(), new Soundness()]
+  // Every two seconds the process stands still for one, or for two.
+  t.same(
+    watch(brief, [0, 7_000], (atMs) => (atMs % 3_000 < 2_000 ? lagsOf(5_000, 0) : lagsOf(5_000, 1_200))).at(0),
+    4_000,
+  )
+  t.same(
+    watch(long, [0, 60_000], (atMs) => (atMs % 4_000 < 2_000 ? lagsOf(5_000, 0) : lagsOf(5_000, 1_200))),
+    [],
+  )
+})
+
+test('soundness: what was seen before a stop of the whole process says nothing after it', async (t) => {
+  const one = new Soundness()
+  watch(one, [0, 1_000], () => lagsOf(5_000, 0))
+  t.same(
+    watch(one, [40_000, 50_000], () => lagsOf(5_000, 0)),
+    [44_000],
+  )
+})
+
 test('soundness: ten seconds in which every ask waited and was refused are an illness', async (t) => {
   const one = new Soundness()
   const turns: number[] = []

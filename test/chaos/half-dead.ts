@@ -1,0 +1,275 @@
+/**
+ * half-dead - processes of which one connection to the store is held or slow while the others work, side by side and under load:
+ * what the shards of such an owner owe is served by others soon, and one that ails for the third time ends; who only listens
+ * says that it is not ready, and that it is again once all is well.
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+import { seedAccounts } from '../../bench/contestants/seed.ts'
+import { SHARDS } from '../../cluster/id.ts'
+import { metaKey, WORKERS_KEY } from '../../cluster/keyspace.ts'
+import { parseKey } from '../../src/http/key.ts'
+import { type Accepted, sendAll, startLoad } from '../support/clients/ledger.ts'
+import { until } from '../support/machine/until.ts'
+import { FLEET_SECRET, type Fleet, isReady, startFleet, type Vessel } from '../support/service/fleet.ts'
+import { type Compared, compare } from './compare.ts'
+import { type Flow, FREE, HELD, openValve, type Valve } from './valve.ts'
+
+/** What befalls one connection of an owner. */
+export interface Illness {
+  readonly what: string
+  readonly name: string
+  readonly toStore: Flow
+  readonly fromStore: Flow
+}
+
+export interface HalfDeadReport extends Compared {
+  /** Until the shards of an owner had gone to others, where they go, and all accounts on them were served. */
+  readonly served: readonly { readonly what: string; readonly ms: number }[]
+  /** Until a listener said that it was not ready, and that it was again. */
+  readonly unready: readonly { readonly what: string; readonly heldMs: number; readonly healedMs: number }[]
+  /** Exit codes of owners that ailed for the third time. */
+  readonly ended: readonly (number | null)[]
+  readonly falselyRefused: number
+  /** Looks at which a listener that nothing befell was not ready, while another one was not. */
+  readonly wronglyUnready: number
+}
+
+const SLOW: Flow = { held: false, delayMs: 5_000 }
+/** Five at a time: the fourth of them ails three times, the fifth serves its shards all the same. */
+const ILLNESSES: readonly Illness[] = [
+  { what: 'reads of which the answers are held', name: 'read', toStore: FREE, fromStore: HELD },
+  { what: 'commits that take five seconds', name: 'commit', toStore: FREE, fromStore: SLOW },
+  { what: 'commits that are held', name: 'commit', toStore: HELD, fromStore: FREE },
+  { what: 'views that are held', name: 'views', toStore: HELD, fromStore: HELD },
+  { what: 'ears that are held', name: 'ears', toStore: HELD, fromStore: HELD },
+  { what: 'reads that take five seconds', name: 'read', toStore: SLOW, fromStore: FREE },
+  { what: 'commits that are late by five seconds', name: 'commit', toStore: SLOW, fromStore: FREE },
+  { what: 'commits of which the answers are held', name: 'commit', toStore: FREE, fromStore: HELD },
+  { what: 'views that take five seconds', name: 'views', toStore: FREE, fromStore: SLOW },
+  { what: 'ears that are late by five seconds', name: 'ears', toStore: FREE, fromStore: SLOW },
+]
+const SICK_OWNERS = 5
+const SERVES_ALL_THE_SAME = 'ears'
+/** Within ten minutes. */
+const TIMES_MAX = 3
+/** What is held of each listener, one after the other. */
+const PARTS = [['commit', 'read'], ['enqueue', 'told'], ['views']] as const
+/** A key for each; an owner that has none of them would be served at once. */
+const ACCOUNTS = 64
+const CLIENTS = 4
+const EVERY_MS = 50
+const LOOK_MS = 100
+/** Shards move some at a time, twice a second. */
+const CALM_MS = 1_500
+const WAIT_MS = 60_000
+
+/** Runs so many rounds, each with five owners and three listeners of which one connection is ill. */
+export async function runHalfDead(rounds: number, say: (line: string) => void): Promise<HalfDeadReport> {
+  const dir = mkdtempSync(join(tmpdir(), 'sendwright-half-dead-'))
+  const owners = Array.from({ length: SICK_OWNERS + 1 }, (_, n) => `actors-${n}`)
+  const listeners = PARTS.map((_, n) => `http-${owners.length + n}`)
+  const store = { path: '' }
+  const valves = new Map<string, Valve>()
+  for (const name of [...owners.slice(0, SICK_OWNERS), ...listeners])
+    valves.set(name, await openValve(join(dir, name), () => store.path))
+  const fleet = await startFleet([...owners.map(() => 'actors'), ...listeners.map(() => 'http'), 'http'], {
+    address: (name, redis) => {
+      store.path = redis.socketPath
+      return valves.has(name) ? join(dir, name) : undefined
+    },
+  })
+  try {
+    return await new Ward(fleet, valves, say).run(rounds)
+  } finally {
+    for (const valve of valves.values()) valve.close()
+    await fleet.end()
+    rmSync(dir, { recursive: true, force: true })
+  }
+}
+
+class Ward {
+  private readonly fleet: Fleet
+  private readonly valves: ReadonlyMap<string, Valve>
+  private readonly say: (line: string) => void
+  private readonly redis: Redis
+  private readonly owners: readonly Vessel[]
+  private readonly listeners: readonly Vessel[]
+  /** A listener that nothing befalls. */
+  private readonly sound: Vessel
+  private readonly served: { what: string; ms: number }[] = []
+  private readonly unready: { what: string; heldMs: number; healedMs: number }[] = []
+  private readonly ended: (number | null)[] = []
+  private readonly ledger: Accepted[] = []
+  private falselyRefused = 0
+  private wronglyUnready = 0
+  private tokens: readonly string[] = []
+
+  constructor(fleet: Fleet, valves: ReadonlyMap<string, Valve>, say: (line: string) => void) {
+    this.fleet = fleet
+    this.valves = valves
+    this.say = say
+    this.redis = new Redis({ path: fleet.redis.socketPath })
+    this.owners = fleet.with('actors')
+    this.listeners = fleet.with('http').slice(0, -1)
+    this.sound = fleet.with('http').at(-1) as Vessel
+  }
+
+  async run(rounds: number): Promise<HalfDeadReport> {
+    const { socketPath } = this.fleet.redis
+    const seeding = { socketPath, accounts: ACCOUNTS, over: ACCOUNTS, mode: 'test', secretKey: FLEET_SECRET } as const
+    this.tokens = await seedAccounts(seeding)
+    const load = startLoad({
+      port: this.sound.httpPort,
+      token: this.tokens,
+      clients: CLIENTS,
+      everyMs: EVERY_MS,
+      recipient: (n) => `person${n}@example.com`,
+      accepted: async (message) => void this.ledger.push(message),
+    })
+    for (let round = 0; round < rounds; round += 1) {
+      // Not ready is whoever sees a shard that is on its way.
+      await this.balanced()
+      await Promise.all(PARTS.map((parts, n) => this.playListener(this.listeners[n] as Vessel, parts)))
+      const first = round * SICK_OWNERS
+      const ill = this.owners.slice(0, SICK_OWNERS)
+      await Promise.all(ill.map((one, n) => this.playOwner(one, ILLNESSES[(first + n) % ILLNESSES.length] as Illness)))
+    }
+    const { falselyRefused } = await load.end()
+    this.redis.disconnect()
+    const compared = await compare(socketPath, { ledger: this.ledger, port: this.sound.httpPort })
+    const { served, unready, ended, wronglyUnready } = this
+    return {
+      ...compared,
+      served,
+      unready,
+      ended,
+      wronglyUnready,
+      falselyRefused: this.falselyRefused + falselyRefused.length,
+    }
+  }
+
+  /** An owner falls ill: its shards are served by others. The one whose views are ill ails twice more and ends. */
+  private async playOwner(owner: Vessel, { what, name, toStore, fromStore }: Illness): Promise<void> {
+    const valve = this.valves.get(owner.name) as Valve
+    const rule = { names: [name], severs: false, toStore, fromStore }
+    const mine = await this.shardsOf(owner)
+    const sinceMs = performance.now()
+    valve.set(rule)
+    const leaves = name !== SERVES_ALL_THE_SAME
+    await this.comesTrue(async () => !leaves || (await this.shardsOf(owner)).size === 0)
+    await this.accept(this.tokens.filter((token) => mine.has(parseKey(token)?.shard ?? -1)))
+    const ms = Math.round(performance.now() - sinceMs)
+    this.served.push({ what, ms })
+    this.say(`an owner with ${what}: ${mine.size} shards served after ${ms} ms`)
+    if (name === 'views') {
+      for (let time = 2; time <= TIMES_MAX; time += 1) {
+        valve.set(null)
+        await this.comesTrue(async () => (await this.ails(owner)) === false)
+        valve.set(rule)
+        await this.comesTrue(
+          async () => !owner.host.isRunning() || (time < TIMES_MAX && (await this.ails(owner)) === true),
+        )
+      }
+      this.ended.push(await owner.host.exited)
+    }
+    valve.set(null)
+  }
+
+  private async playListener(listener: Vessel, parts: readonly string[]): Promise<void> {
+    const valve = this.valves.get(listener.name) as Valve
+    for (const name of parts) {
+      await isReady(listener)
+      const sinceMs = performance.now()
+      valve.set({ names: [name], severs: false, toStore: HELD, fromStore: FREE })
+      await until(async () => !(await saysReady(listener)), WAIT_MS)
+      const heldMs = Math.round(performance.now() - sinceMs)
+      if (!(await saysReady(this.sound))) this.wronglyUnready += 1
+      valve.set(null)
+      const healedAtMs = performance.now()
+      await until(() => saysReady(listener), WAIT_MS)
+      const healedMs = Math.round(performance.now() - healedAtMs)
+      this.unready.push({ what: name, heldMs, healedMs })
+      this.say(`a listener with ${name} held: not ready after ${heldMs} ms, ready again after ${healedMs} ms`)
+    }
+  }
+
+  /** One message of each key, again until it is accepted. */
+  private async accept(tokens: readonly string[]): Promise<void> {
+    const { falselyRefused } = await sendAll({
+      port: this.sound.httpPort,
+      token: tokens,
+      clients: tokens.length,
+      recipient: (n) => `served${n}@example.com`,
+      accepted: async (message) => void this.ledger.push(message),
+      goOn: (sent) => sent < tokens.length,
+    })
+    this.falselyRefused += falselyRefused.length
+  }
+
+  /** Every owner runs and holds its part of the shards, and none moves any more. */
+  private async balanced(): Promise<void> {
+    for (const owner of this.owners) if (!owner.host.isRunning()) await this.fleet.start(owner)
+    await Promise.all(this.owners.map(isReady))
+    let before = ''
+    await this.comesTrue(async () => {
+      const all = await Promise.all(this.owners.map(async (owner) => [...(await this.shardsOf(owner))].join()))
+      const isCalm = all.join(' ') === before && all.every((held) => held !== '')
+      before = all.join(' ')
+      if (!isCalm) await pause(CALM_MS)
+      return isCalm
+    })
+  }
+
+  private async comesTrue(condition: () => Promise<boolean>): Promise<void> {
+    await until(async () => {
+      if (await condition()) return true
+      await pause(LOOK_MS)
+      return false
+    }, WAIT_MS)
+  }
+
+  private async shardsOf(owner: Vessel): Promise<ReadonlySet<number>> {
+    const mine = (await this.recordOf(owner))?.worker
+    const pipeline = this.redis.pipeline()
+    for (let shard = 0; shard < SHARDS; shard += 1) pipeline.hget(metaKey(shard), 'owner')
+    const owners = ((await pipeline.exec()) ?? []).map(([, one]) => String(one))
+    return new Set(owners.flatMap((one, shard) => (one === mine ? [shard] : [])))
+  }
+
+  /** What an owner says of itself; undefined where it has no record. */
+  private async ails(owner: Vessel): Promise<boolean | undefined> {
+    return (await this.recordOf(owner))?.ails
+  }
+
+  private async recordOf({ host }: Vessel): Promise<{ worker: string; ails: boolean } | undefined> {
+    const records = Object.entries(await this.redis.hgetall(WORKERS_KEY))
+    return records
+      .map(([worker, text]) => ({ worker, ...(JSON.parse(text) as { pid: number; ails: boolean }) }))
+      .find(({ pid }) => pid === host.pid)
+  }
+}
+
+async function saysReady({ operatorPort }: Vessel): Promise<boolean> {
+  const url = `http://127.0.0.1:${operatorPort}/readyz`
+  return (await fetch(url, { headers: { connection: 'close' } }).catch(() => null))?.status === 200
+}
+
+/** What was promised and did not hold. In: the most that the shards of an owner, and a listener, may take, ms. */
+export function failuresOfHalfDead(
+  { served, unready, ended, wronglyUnready, falselyRefused, lost, doubled, miscounted, unclear }: HalfDeadReport,
+  { servedMsMax, readyMsMax }: { servedMsMax: number; readyMsMax: number },
+): string[] {
+  const counts = { lost, doubled, miscounted: miscounted.length, unclear, falselyRefused, wronglyUnready }
+  return [
+    ...served.filter(({ ms }) => ms > servedMsMax).map(({ what, ms }) => `${what}: served only after ${ms} ms`),
+    ...unready
+      .filter(({ heldMs, healedMs }) => Math.max(heldMs, healedMs) > readyMsMax)
+      .map((one) => `${one.what} held: not ready after ${one.heldMs} ms, ready again after ${one.healedMs} ms`),
+    ...ended.filter((code) => code !== 1).map((code) => `the third time ended a process with ${code}`),
+    ...Object.entries(counts).flatMap(([what, count]) => (count > 0 ? [`${what}: ${count}`] : [])),
+  ]
+}
