@@ -131,3 +131,6 @@ export const FEED_KEPT_MINUTES = 10
 /** Spec event.feed: feeds that one process has open of one server, and in all. */
 export const SERVER_FEEDS_MAX = 5
 export const FEEDS_MAX = 100
+
+/** Spec inbound.authentication.rounds: minutes after the first round at which a mail is judged again. */
+export const AUTHENTICATION_ROUNDS_MINUTES: readonly number[] = [1, 5, 10]

@@ -2,7 +2,8 @@
  * budget - the look-ups that one received mail may cost: 60 questions and 10 seconds of waiting, whatever its senders publish.
  *
  * States: open; spent, when what is asked anew could not be told (ETIMEOUT). Each question is asked once; waiting counts
- * while at least one question is under way, so that what is computed in between costs nothing.
+ * while at least one question is under way, so that what is computed in between costs nothing. Where the mail has a time for
+ * all of it, waiting ends with that.
  *
  * Spec inbound.authentication
  */
@@ -20,6 +21,9 @@ export interface BudgetOptions {
   readonly nowMs: () => number
   readonly questionsMax?: number
   readonly waitMsMax?: number
+  /** What the mail has for all of it, and what of that was spent on other things than waiting. */
+  readonly wholeMsMax?: number
+  readonly spentMs?: () => number
 }
 
 /** The look-ups of one mail. */
@@ -33,12 +37,23 @@ export class DnsBudget {
 
   constructor(resolver: Resolver, options: BudgetOptions) {
     this.#resolver = resolver
-    this.#options = { questionsMax: QUESTIONS_MAX, waitMsMax: WAIT_MS_MAX, ...options }
+    this.#options = {
+      questionsMax: QUESTIONS_MAX,
+      waitMsMax: WAIT_MS_MAX,
+      wholeMsMax: Number.POSITIVE_INFINITY,
+      spentMs: () => 0,
+      ...options,
+    }
   }
 
   /** Questions that were asked. */
   get asked(): number {
     return this.#answers.size
+  }
+
+  /** Waited so far. */
+  get waitedMs(): number {
+    return this.#waitedMs + (this.#underWay > 0 ? this.#options.nowMs() - this.#sinceMs : 0)
   }
 
   /** Asks as `node:dns` would: rejects with ENOTFOUND, ENODATA, or what else the resolver says. */
@@ -54,7 +69,8 @@ export class DnsBudget {
     const question = `${type} ${name.toLowerCase()}`
     const known = this.#answers.get(question)
     if (known !== undefined) return known
-    const leftMs = this.#options.waitMsMax - this.#spentMs()
+    const { waitMsMax, wholeMsMax, spentMs } = this.#options
+    const leftMs = Math.min(waitMsMax, wholeMsMax - spentMs()) - this.waitedMs
     if (this.#answers.size >= this.#options.questionsMax || leftMs <= 0)
       return Promise.resolve({ status: 'failure', code: 'ETIMEOUT' })
     const answer = this.#ask(name, { type: type as RecordType, leftMs })
@@ -74,9 +90,5 @@ export class DnsBudget {
     this.#underWay -= 1
     if (this.#underWay === 0) this.#waitedMs += this.#options.nowMs() - this.#sinceMs
     return answer
-  }
-
-  #spentMs(): number {
-    return this.#waitedMs + (this.#underWay > 0 ? this.#options.nowMs() - this.#sinceMs : 0)
   }
 }

@@ -1,8 +1,17 @@
-/** judge-thread - the body of the thread that verifies signatures with the answers of the DNS that it is given. */
+/**
+ * judge-thread - the body of the thread that verifies signatures with the answers of the DNS that it is given.
+ *
+ * The first time it reads the mail, and tells what it needs to verify it again: the bytes need not come twice.
+ */
 
 import { parentPort } from 'node:worker_threads'
 import type { LookUp } from '../mail/authenticate/look-up.ts'
-import { checkSignatures, type SignatureReport } from '../mail/authenticate/signatures.ts'
+import {
+  checkSignatures,
+  readSignedMail,
+  type SignatureReport,
+  type SignedMail,
+} from '../mail/authenticate/signatures.ts'
 import type { ThreadMessage } from './thread-room.ts'
 
 /** An answer of the DNS: records, or the code of the error. */
@@ -11,16 +20,18 @@ export type Answered =
   | { readonly name: string; readonly type: string; readonly code: string }
 
 export interface VerifyJob {
-  readonly raw: Uint8Array
+  /** The bytes as received, or what was read of them. */
+  readonly mail: { readonly raw: Uint8Array } | { readonly signed: SignedMail }
   readonly checkedAtMs: number
   readonly answers: readonly Answered[]
 }
 
-export interface Verification {
-  /** Null where the mail's header passes the limits. With open questions it is not the last word. */
-  readonly report: SignatureReport | null
+/** With open questions it is not the last word. Null where the mail's header passes the limits. */
+export type Verification = {
+  readonly signed: SignedMail
+  readonly report: SignatureReport
   readonly open: readonly { readonly name: string; readonly type: string }[]
-}
+} | null
 
 const port = parentPort!
 
@@ -32,7 +43,9 @@ port.on('message', (job: VerifyJob) => {
   )
 })
 
-async function verify({ raw, checkedAtMs, answers }: VerifyJob): Promise<Verification> {
+async function verify({ mail, checkedAtMs, answers }: VerifyJob): Promise<Verification> {
+  const signed = 'signed' in mail ? mail.signed : await readSignedMail(asBuffer(mail.raw))
+  if (signed === null) return null
   const open = new Map<string, { name: string; type: string }>()
   const lookUp: LookUp = async (name, type) => {
     const known = answers.find((one) => one.name === name && one.type === type)
@@ -41,7 +54,10 @@ async function verify({ raw, checkedAtMs, answers }: VerifyJob): Promise<Verific
     const code = known?.code ?? 'ETIMEOUT'
     throw Object.assign(new Error(`${code} ${type} ${name}`), { code })
   }
-  const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
-  const report = await checkSignatures(bytes, { lookUp, nowMs: checkedAtMs })
-  return { report, open: [...open.values()] }
+  const report = await checkSignatures(signed, { lookUp, nowMs: checkedAtMs })
+  return { signed, report, open: [...open.values()] }
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }

@@ -14,9 +14,12 @@ const WAITING_MAX = 500
 export type ThreadMessage<Result> = { readonly told: Result } | { readonly done: Result } | { readonly failed: true }
 
 /** How a job ended. `told` is what stood by then; `busy`: it never began, too much is waiting or the room is closed. */
-export type Run<Result> =
+type Ending<Result> =
   | { readonly how: 'done'; readonly result: Result }
   | { readonly how: 'timeout' | 'crash' | 'busy'; readonly told: Result | null }
+
+/** How a job ended, and how long it had the thread, milliseconds. */
+export type Run<Result> = Ending<Result> & { readonly tookMs: number }
 
 export interface RoomOptions {
   /** The compiled body of the thread. */
@@ -29,6 +32,7 @@ export interface RoomOptions {
 
 interface Waiting<Job, Result> {
   readonly job: Job
+  readonly msMax: number
   readonly settle: (run: Run<Result>) => void
 }
 
@@ -41,18 +45,19 @@ export class ThreadRoom<Job, Result> {
   #told: Result | null = null
   #timer: NodeJS.Timeout | undefined
   #isLate = false
+  #beganMs = 0
   #isClosed = false
 
   constructor(options: RoomOptions) {
     this.#options = options
   }
 
-  /** Has a job done. */
-  run(job: Job): Promise<Run<Result>> {
+  /** Has a job done, within the room's time or less. */
+  run(job: Job, msMax: number = this.#options.jobMsMax): Promise<Run<Result>> {
     if (this.#isClosed || this.#waiting.length >= (this.#options.waitingMax ?? WAITING_MAX))
-      return Promise.resolve({ how: 'busy', told: null })
+      return Promise.resolve({ how: 'busy', told: null, tookMs: 0 })
     return new Promise((settle) => {
-      this.#waiting.push({ job, settle })
+      this.#waiting.push({ job, msMax: Math.min(msMax, this.#options.jobMsMax), settle })
       this.#next()
     })
   }
@@ -61,7 +66,7 @@ export class ThreadRoom<Job, Result> {
   async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#timer)
-    for (const one of [this.#current, ...this.#waiting.splice(0)]) one?.settle({ how: 'busy', told: null })
+    for (const one of [this.#current, ...this.#waiting.splice(0)]) one?.settle({ how: 'busy', told: null, tookMs: 0 })
     this.#current = null
     await this.#worker?.terminate()
   }
@@ -72,12 +77,13 @@ export class ThreadRoom<Job, Result> {
     if (this.#current === null) return
     this.#told = null
     this.#isLate = false
+    this.#beganMs = performance.now()
     this.#worker ??= this.#start()
     this.#worker.postMessage(this.#current.job)
     this.#timer = setTimeout(() => {
       this.#isLate = true
       void this.#worker?.terminate()
-    }, this.#options.jobMsMax)
+    }, this.#current.msMax)
   }
 
   #start(): Worker {
@@ -100,11 +106,11 @@ export class ThreadRoom<Job, Result> {
     return started
   }
 
-  #settle(run: Run<Result>): void {
+  #settle(ending: Ending<Result>): void {
     clearTimeout(this.#timer)
     const done = this.#current
     this.#current = null
-    done?.settle(run)
+    done?.settle({ ...ending, tookMs: performance.now() - this.#beganMs })
     this.#next()
   }
 }

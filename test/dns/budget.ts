@@ -72,3 +72,15 @@ t.test('budget: an answer that comes too late is none', async (t) => {
   const budget = new DnsBudget(resolver, { nowMs: () => performance.now(), waitMsMax: 50 })
   t.equal(await codeOf(budget.lookUp('slow.test', 'A')), 'ETIMEOUT')
 })
+
+t.test('budget: what the mail has for all of it ends waiting too', async (t) => {
+  let spentMs = 0
+  const { resolver, asked } = scripted(async () => ({ status: 'nodata' }))
+  const budget = new DnsBudget(resolver, { nowMs: () => 0, wholeMsMax: 20_000, spentMs: () => spentMs })
+  t.equal(await codeOf(budget.lookUp('one.test', 'A')), 'ENODATA')
+  spentMs = 19_999
+  t.equal(await codeOf(budget.lookUp('two.test', 'A')), 'ENODATA')
+  spentMs = 20_000
+  t.equal(await codeOf(budget.lookUp('three.test', 'A')), 'ETIMEOUT')
+  t.same([asked.length, budget.waitedMs], [2, 0])
+})

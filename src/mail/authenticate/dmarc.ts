@@ -10,6 +10,7 @@
 import { evaluateDmarc } from 'mailauth/lib/dmarc/index.js'
 import { type DkimVerdict, DMARC_POLICIES, type DmarcPolicy, type SpfVerdict } from '../../../schemas/inbound.ts'
 import type { LookUp } from './look-up.ts'
+import { clip } from './reason.ts'
 
 /** What was found before. */
 export interface DmarcInput {
@@ -28,7 +29,16 @@ export interface DmarcReport {
   readonly dmarc: DkimVerdict
   /** Given where it is `fail`. */
   readonly dmarcPolicy: DmarcPolicy | null
+  /** Why it says nothing, or an error, where the verifier tells. */
+  readonly reason: string | null
+  /** The record that applies, and the domain that has it. */
+  readonly record: string | null
+  readonly policyDomain: string | null
+  /** What aligned: the domain of MAIL FROM, of a signature. */
+  readonly aligned: { readonly spf: string | null; readonly dkim: string | null }
 }
+
+const NOTHING_FOUND = { record: null, policyDomain: null, aligned: { spf: null, dkim: null } } as const
 
 /** Evaluates DMARC. Never rejects. */
 export async function checkDmarc(input: DmarcInput, lookUp: LookUp): Promise<DmarcReport> {
@@ -38,7 +48,9 @@ export async function checkDmarc(input: DmarcInput, lookUp: LookUp): Promise<Dma
   const maybeSpf = input.spf === 'temperror' ? [input.spfDomain] : []
   if (maybeSpf.length + input.undecided.length === 0) return first
   const best = await evaluate(input, { spfDomains: maybeSpf, dkimDomains: input.undecided, lookUp })
-  return best.dmarc === 'fail' ? first : { dmarc: 'temperror', dmarcPolicy: null }
+  if (best.dmarc === 'fail') return first
+  const reason = 'the DNS could not tell about an identity that would align'
+  return { ...first, dmarc: 'temperror', dmarcPolicy: null, reason }
 }
 
 async function evaluate(
@@ -54,9 +66,20 @@ async function evaluate(
     strict: true,
   })
   // RFC 9989 5.3.1: without one Author Domain nothing can be validated.
-  if (response === false) return { dmarc: reason === 'no-author-domain' ? 'none' : 'permerror', dmarcPolicy: null }
+  if (response === false) {
+    const dmarc = reason === 'no-author-domain' ? 'none' : 'permerror'
+    return { ...NOTHING_FOUND, dmarc, dmarcPolicy: null, reason: reason ?? null }
+  }
   const { result } = response.status
-  if (result === 'pass' || result === 'none' || result === 'temperror') return { dmarc: result, dmarcPolicy: null }
-  if (result !== 'fail') return { dmarc: 'permerror', dmarcPolicy: null }
-  return { dmarc: 'fail', dmarcPolicy: DMARC_POLICIES.find((policy) => policy === response.policy) ?? null }
+  const found = {
+    reason: clip(response.error ?? null),
+    record: clip(response.rr ?? null),
+    policyDomain: response.policyDomain ?? null,
+    aligned: { spf: response.alignment?.spf.result ?? null, dkim: response.alignment?.dkim.result ?? null },
+  }
+  if (result === 'pass' || result === 'none' || result === 'temperror')
+    return { ...found, dmarc: result, dmarcPolicy: null }
+  if (result !== 'fail') return { ...found, dmarc: 'permerror', dmarcPolicy: null }
+  const dmarcPolicy = DMARC_POLICIES.find((policy) => policy === response.policy) ?? null
+  return { ...found, dmarc: 'fail', dmarcPolicy }
 }

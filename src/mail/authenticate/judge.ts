@@ -8,34 +8,49 @@
  */
 
 import type { Authentication } from './authentication.ts'
-import { checkDmarc } from './dmarc.ts'
+import { checkDmarc, type DmarcReport } from './dmarc.ts'
 import type { LookUp } from './look-up.ts'
+import { missingParts } from './rounds.ts'
 import { checkSender, type Sender, type SenderReport } from './sender.ts'
-import { checkSignatures, type SignatureReport } from './signatures.ts'
+import { checkSignatures, domainsWith, readSignedMail, type SignatureReport } from './signatures.ts'
+
+/** What was found, for who wants to know why. */
+export interface Findings {
+  readonly sender: SenderReport
+  /** Null where verifying was ended, or the header passes the limits. */
+  readonly signatures: SignatureReport | null
+  readonly dmarc: DmarcReport | null
+}
 
 /** The verdicts. */
 export interface Judgement {
   readonly authentication: Authentication
   /** The DNS could not tell of something: another round may know more. */
   readonly isTemporary: boolean
+  readonly findings: Findings
 }
 
 /** Puts the reports together. In: `signatures` is null where verifying was ended, or the header passes the limits. */
 export async function judgeReports(
-  { sender, signatures }: { sender: SenderReport; signatures: SignatureReport | null },
+  { sender, signatures }: Pick<Findings, 'sender' | 'signatures'>,
   lookUp: LookUp,
 ): Promise<Judgement> {
-  const { spf, spfHelo, domain } = sender
+  const spf = sender.from.verdict
+  const spfHelo = sender.helo.verdict
   if (signatures === null) {
     const spent = { spf, spfHelo, dkim: 'permerror', dmarc: 'permerror', dmarcPolicy: null, arc: 'fail' } as const
-    return { authentication: spent, isTemporary: spf === 'temperror' || spfHelo === 'temperror' }
+    return judgementOf(spent, { sender, signatures, dmarc: null })
   }
-  const { dkim, arc, ...found } = signatures
-  const { dmarc, dmarcPolicy } = await checkDmarc({ ...found, spf, spfDomain: domain }, lookUp)
-  return {
-    authentication: { spf, spfHelo, dkim, dmarc, dmarcPolicy, arc },
-    isTemporary: [spf, spfHelo, dkim, dmarc].includes('temperror') || arc === 'unchecked',
-  }
+  const { dkim, arc, authors, fromFields } = signatures
+  const passed = domainsWith(signatures, 'pass')
+  const undecided = domainsWith(signatures, 'temperror')
+  const dmarc = await checkDmarc({ authors, fromFields, spf, spfDomain: sender.from.domain, passed, undecided }, lookUp)
+  const authentication = { spf, spfHelo, dkim, dmarc: dmarc.dmarc, dmarcPolicy: dmarc.dmarcPolicy, arc }
+  return judgementOf(authentication, { sender, signatures, dmarc })
+}
+
+function judgementOf(authentication: Authentication, findings: Findings): Judgement {
+  return { authentication, isTemporary: missingParts(authentication).length > 0, findings }
 }
 
 /** Judges a mail in one go: where no thread is needed, as on the command line and in tests. */
@@ -43,9 +58,7 @@ export async function judgeMail(
   raw: Buffer,
   { sender, lookUp, nowMs }: { sender: Sender; lookUp: LookUp; nowMs: number },
 ): Promise<Judgement> {
-  const [ofSender, ofSignatures] = await Promise.all([
-    checkSender(sender, lookUp),
-    checkSignatures(raw, { lookUp, nowMs }),
-  ])
-  return judgeReports({ sender: ofSender, signatures: ofSignatures }, lookUp)
+  const [ofSender, signed] = await Promise.all([checkSender(sender, lookUp), readSignedMail(raw)])
+  const signatures = signed === null ? null : await checkSignatures(signed, { lookUp, nowMs })
+  return judgeReports({ sender: ofSender, signatures }, lookUp)
 }

@@ -11,8 +11,7 @@ import ipaddr from 'ipaddr.js'
 import { spf } from 'mailauth/lib/spf/index.js'
 import { SPF_VERDICTS, type SpfVerdict } from '../../../schemas/inbound.ts'
 import type { LookUp } from './look-up.ts'
-
-const NONE: SpfVerdict = 'none'
+import { clip } from './reason.ts'
 
 /** Who sent, as the SMTP session told. */
 export interface Sender {
@@ -24,23 +23,38 @@ export interface Sender {
   readonly receiver: string
 }
 
-/** The verdicts, and the domain that MAIL FROM names. */
-export interface SenderReport {
-  readonly spf: SpfVerdict
-  readonly spfHelo: SpfVerdict
-  /** '' for none. */
+/** One identity. */
+export interface SpfFinding {
+  readonly verdict: SpfVerdict
+  /** Whose record was asked for; '' for none. */
   readonly domain: string
+  /** What the verifier says of it, and the record that it found. */
+  readonly reason: string | null
+  readonly record: string | null
+}
+
+/** Both identities. */
+export interface SenderReport {
+  /** MAIL FROM. */
+  readonly from: SpfFinding
+  readonly helo: SpfFinding
 }
 
 /** Checks both identities. Never rejects. */
 export async function checkSender(sender: Sender, lookUp: LookUp): Promise<SenderReport> {
   const domain = sender.address.slice(sender.address.lastIndexOf('@') + 1)
-  const [ofAddress, ofHelo] = await Promise.all([
+  const [from, helo] = await Promise.all([
     // RFC 7208 2.4 would check the HELO name in its place; the contract has a field for that.
-    domain === '' ? NONE : check(sender.address, sender, lookUp),
-    isHostName(sender.helo) ? check(`postmaster@${sender.helo}`, sender, lookUp) : NONE,
+    domain === '' ? unasked(domain, 'MAIL FROM is empty') : check(sender.address, sender, lookUp),
+    isHostName(sender.helo)
+      ? check(`postmaster@${sender.helo}`, sender, lookUp)
+      : unasked(sender.helo, 'it is no host name'),
   ])
-  return { spf: ofAddress, spfHelo: ofHelo, domain }
+  return { from, helo }
+}
+
+function unasked(domain: string, reason: string): SpfFinding {
+  return { verdict: 'none', domain: clip(domain), reason, record: null }
 }
 
 /** RFC 7208 2.3, 4.3: an address literal, or a name without a dot, has no record. */
@@ -48,14 +62,17 @@ function isHostName(helo: string): boolean {
   return helo.includes('.') && !helo.startsWith('[') && !ipaddr.isValid(helo)
 }
 
-async function check(address: string, { ip, helo, receiver }: Sender, lookUp: LookUp): Promise<SpfVerdict> {
+async function check(address: string, { ip, helo, receiver }: Sender, lookUp: LookUp): Promise<SpfFinding> {
+  const domain = address.slice(address.lastIndexOf('@') + 1)
   try {
     // The types of mailauth know no MX records.
     const resolver = lookUp as (name: string, type: string) => Promise<string[]>
-    const { status } = await spf({ sender: address, ip, helo, mta: receiver, resolver, strict: true })
-    return SPF_VERDICTS.find((verdict) => verdict === status.result) ?? 'permerror'
-  } catch {
+    const { status, rr } = await spf({ sender: address, ip, helo, mta: receiver, resolver, strict: true })
+    const verdict = SPF_VERDICTS.find((one) => one === status.result) ?? 'permerror'
+    const reason = status.comment ? clip(status.comment.replace(`${receiver}: `, '')) : null
+    return { verdict, domain, reason, record: clip(rr ?? null) }
+  } catch (error) {
     // It answers every fault of a record or of the DNS by a result; what throws is a name that it cannot take.
-    return 'permerror'
+    return { verdict: 'permerror', domain, reason: clip((error as Error).message), record: null }
   }
 }

@@ -4,23 +4,45 @@
  * mailauth verifies them, by the letter of the RFCs (`strict`): tag names are case-sensitive, a repeated or empty tag is an
  * error, an `i=` outside of `d=`, the flags and hashes of a key count.
  *
+ * States: read once (`readSignedMail`: what is shown of the header, the hashes of the body), then verified, as often as the
+ * DNS has more to say (`checkSignatures`).
+ *
  * Spec inbound.authentication.dkim, inbound.authentication.arc
  */
 
-import { Readable } from 'node:stream'
+import type { DKIMResult } from 'mailauth'
 import { arc } from 'mailauth/lib/arc/index.js'
-import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import type { ArcVerdict, DkimVerdict } from '../../../schemas/inbound.ts'
+import { hashBodies } from './body-hash.ts'
+import { type BodyHashes, type Verified, type VerifierOptions, verifyHeader, wantedForms } from './header-verifier.ts'
 import { type LookUp, plainName, watchLookUp } from './look-up.ts'
-import { prepareSignedMail } from './signed-mail.ts'
+import { clip } from './reason.ts'
+import { showHeader } from './signed-mail.ts'
+
+/** All that is needed to verify a mail: small, whatever its size. */
+export interface SignedMail {
+  readonly header: Uint8Array
+  readonly hashes: BodyHashes
+  readonly oversized: number
+}
+
+/** One signature. */
+export interface SignatureFinding {
+  /** `d=` and `s=`, '' where it has none. */
+  readonly domain: string
+  readonly selector: string
+  readonly verdict: DkimVerdict
+  /** What the verifier says of it, and the record of the key that it found. */
+  readonly reason: string | null
+  readonly record: string | null
+}
 
 /** What the signatures say. */
 export interface SignatureReport {
   readonly dkim: DkimVerdict
   readonly arc: ArcVerdict
-  /** Domains (`d=`) whose signature holds, and those about whose key the DNS could not tell. */
-  readonly passed: readonly string[]
-  readonly undecided: readonly string[]
+  readonly signatures: readonly SignatureFinding[]
+  readonly arcReason: string | null
   /** Addresses of all From fields, and how many fields there are. */
   readonly authors: readonly string[]
   readonly fromFields: number
@@ -31,44 +53,63 @@ const WORST_FIRST: readonly DkimVerdict[] = ['fail', 'temperror', 'permerror']
 /** RFC 8301 3.2: below this a key says nothing. */
 const KEY_BITS_MIN = 1024
 
-type Verified = Awaited<ReturnType<typeof dkimVerify>>
-type Resolver = (name: string, type: string) => Promise<string[][]>
+const NOTHING_FOUND: VerifierOptions['resolver'] = () => Promise.reject(Object.assign(new Error(), { code: 'ENODATA' }))
 
-/** Verifies a mail. In: when it is checked, for `x=`. Null where its header passes the limits. */
-export async function checkSignatures(
-  raw: Buffer,
-  { lookUp, nowMs }: { lookUp: LookUp; nowMs: number },
-): Promise<SignatureReport | null> {
-  const signed = prepareSignedMail(raw)
-  if (signed === null) return null
-  const watched = watchLookUp(lookUp)
-  const resolver = watched.lookUp as Resolver
-  const options = { resolver, strict: true, minBitLength: KEY_BITS_MIN }
-  // In one piece: of pieces, it would put together a line that never ends again and again.
-  const input = Readable.from([signed.message])
-  const verified = await dkimVerify(input, { ...options, curTime: new Date(nowMs) })
-  const judged = verified.results.map(({ status, signingDomain = '' }) => ({
-    verdict: verdictOf(status),
-    domain: signingDomain,
-  }))
-  const domainsWith = (wanted: DkimVerdict): string[] =>
-    judged.filter(({ verdict }) => verdict === wanted).map(({ domain }) => domain)
+/** Reads a mail, its body once. Null where its header passes the limits. */
+export async function readSignedMail(raw: Buffer): Promise<SignedMail | null> {
+  const shown = showHeader(raw)
+  if (shown === null) return null
+  const forms = await wantedForms(shown.header, optionsOf(NOTHING_FOUND, 0))
+  const hashes = hashBodies(raw, shown.bodyStart, [...forms.values()])
   return {
-    dkim: overallVerdict(
-      judged.map(({ verdict }) => verdict),
-      signed.oversized,
-    ),
-    arc: await checkArc(verified, { options, failed: watched.failed }),
-    passed: domainsWith('pass'),
-    undecided: domainsWith('temperror'),
+    header: shown.header,
+    hashes: new Map([...forms.keys()].map((key, at) => [key, hashes[at] as string])),
+    oversized: shown.oversized,
+  }
+}
+
+/** Verifies a mail. In: when it is checked, for `x=`. */
+export async function checkSignatures(
+  { header, hashes, oversized }: SignedMail,
+  { lookUp, nowMs }: { lookUp: LookUp; nowMs: number },
+): Promise<SignatureReport> {
+  const watched = watchLookUp(lookUp)
+  const options = optionsOf(watched.lookUp as VerifierOptions['resolver'], nowMs)
+  const bytes = Buffer.from(header.buffer, header.byteOffset, header.byteLength)
+  const verified = await verifyHeader(bytes, { options, hashes })
+  const signatures = verified.results.filter(({ status }) => status.result !== 'none').map(findingOf)
+  const verdicts = signatures.map(({ verdict }) => verdict)
+  return {
+    dkim: overallVerdict(verdicts, oversized),
+    ...(await checkArc(verified, { options, failed: watched.failed })),
+    signatures,
     authors: verified.headerFrom,
     fromFields: verified.fromFields,
   }
 }
 
+/** The domains (`d=`) of the signatures with a verdict. */
+export function domainsWith({ signatures }: Pick<SignatureReport, 'signatures'>, wanted: DkimVerdict): string[] {
+  return signatures.filter(({ verdict }) => verdict === wanted).map(({ domain }) => domain)
+}
+
+function optionsOf(resolver: VerifierOptions['resolver'], nowMs: number): VerifierOptions {
+  return { resolver, strict: true, minBitLength: KEY_BITS_MIN, curTime: new Date(nowMs) }
+}
+
+function findingOf({ status, signingDomain = '', selector = '', rr }: DKIMResult): SignatureFinding {
+  return {
+    domain: clip(signingDomain),
+    selector: clip(selector),
+    verdict: verdictOf(status),
+    reason: clip(status.policy?.['dkim-rules'] ?? (status.comment || null)),
+    record: clip(rr ?? null),
+  }
+}
+
 /** One signature: what was signed otherwise has failed; what cannot be used, its key included, is an error that stays. */
 function verdictOf({ result, comment }: { result: string; comment?: string | false }): DkimVerdict {
-  if (result === 'pass' || result === 'none' || result === 'temperror') return result
+  if (result === 'pass' || result === 'temperror') return result
   // `policy`: a key or a hash that RFC 8301 forbids.
   if (result === 'fail' || result === 'policy' || comment === 'expired') return 'fail'
   return 'permerror'
@@ -82,20 +123,16 @@ function overallVerdict(verdicts: readonly DkimVerdict[], oversized: number): Dk
 
 async function checkArc(
   { arc: data }: Verified,
-  {
-    options,
-    failed,
-  }: { options: { resolver: Resolver; strict: boolean; minBitLength: number }; failed: ReadonlySet<string> },
-): Promise<ArcVerdict> {
-  if (data === undefined) return 'none'
-  // The object is the one that it wants; its two types differ.
-  const { status } = await arc(data as Parameters<typeof arc>[0], options)
-  if (status.result === 'pass' || status.result === 'none') return status.result
+  { options, failed }: { options: VerifierOptions; failed: ReadonlySet<string> },
+): Promise<{ arc: ArcVerdict; arcReason: string | null }> {
+  const { status } = await arc(data, options)
+  const arcReason = clip(status.comment || null)
+  if (status.result === 'pass' || status.result === 'none') return { arc: status.result, arcReason }
   // A chain that fails for want of a key that the DNS could not tell is not judged yet.
   const seals = (data.chain || []).map((entry) => entry['arc-seal']?.parsed)
   const latest = (data.chain || []).at(-1)?.['arc-message-signature']?.parsed
   const isUndecided = [...seals, latest].some(
     (tags) => tags !== undefined && failed.has(plainName(`${tags.s?.value}._domainkey.${tags.d?.value}`)),
   )
-  return isUndecided ? 'unchecked' : 'fail'
+  return { arc: isUndecided ? 'unchecked' : 'fail', arcReason }
 }

@@ -1,45 +1,39 @@
 /**
- * signed-mail - a received mail as it is shown to the verifier of signatures, so that no mail makes that slow.
+ * signed-mail - the header of a received mail as it is shown to the verifier of signatures, so that no mail makes that slow.
  *
  * Only the first 10 DKIM-Signature fields are shown, each of up to 16 KiB (RFC 6376 6.1 lets a verifier limit them); a
- * header that passes the parser's limits, or has more than 10,000 lines, is not verified at all. Line ends are CRLF. Where
- * every signature is relaxed in the body, the body is brought into that form here, in one pass: it is its own canonical
- * form (RFC 6376 3.4.4), and 35 MB of blanks cost what other bytes cost.
+ * header that passes the parser's limits, or has more than 10,000 lines, is not verified at all. Line ends are CRLF. The
+ * body is never shown: `body-hash.ts` makes the hashes that the signatures name.
  */
 
 import { type HeaderField, readHeaderBlock } from '../mime/header-block.ts'
-import { unfold } from '../mime/header-text.ts'
 
 export const SIGNATURES_MAX = 10
 const SIGNATURE_BYTES_MAX = 16_384
 const HEADER_LINES_MAX = 10_000
-const SIGNATURES = /^(?:dkim-signature|arc-message-signature)$/i
-const RELAXED_BODY = /(?:^|;)\s*c\s*=\s*(?:relaxed|simple)\s*\/\s*relaxed\s*(?:;|$)/i
 
-const TAB = 0x09
 const LF = 0x0a
 const CR = 0x0d
-const SPACE = 0x20
 const LINE_END = Buffer.from('\r\n')
 
 /** What the verifier gets. */
-export interface SignedMail {
-  readonly message: Buffer
+export interface ShownHeader {
+  /** With the empty line at its end. */
+  readonly header: Buffer
+  /** Where the body begins in the bytes as received. */
+  readonly bodyStart: number
   /** DKIM-Signature fields that were left out for their size. */
   readonly oversized: number
 }
 
-/** Prepares a mail; null where its header passes the limits. */
-export function prepareSignedMail(raw: Buffer): SignedMail | null {
-  const block = readHeaderBlock(raw, 0)
-  if (block.issue !== null) return null
-  const header = raw.subarray(0, headerEnd(raw, block.bodyStart))
+/** Prepares a mail's header; null where it passes the limits. */
+export function showHeader(raw: Buffer): ShownHeader | null {
+  const { fields, bodyStart, issue } = readHeaderBlock(raw, 0)
+  if (issue !== null) return null
+  const header = raw.subarray(0, headerEnd(raw, bodyStart))
   if (countLines(header) > HEADER_LINES_MAX) return null
-  const signatures = block.fields.filter(({ name }) => SIGNATURES.test(name))
-  const isRelaxed = signatures.every(({ value }) => RELAXED_BODY.test(unfold(value)))
-  const { shown, oversized } = showFirst(raw, { header, signatures })
-  const body = isRelaxed ? relaxBody(raw, block.bodyStart) : endLines(raw.subarray(block.bodyStart))
-  return { message: Buffer.concat([endLines(shown), LINE_END, body]), oversized }
+  const { shown, oversized } = showFirst(raw, { header, fields })
+  return { header: Buffer.concat([endLines(shown), LINE_END]), bodyStart, oversized }
 }
 
 /** The header with all its line ends, without the empty line. */
@@ -59,9 +53,9 @@ function countLines(bytes: Buffer): number {
 /** The header without the DKIM-Signature fields past the tenth and those that are too large. */
 function showFirst(
   raw: Buffer,
-  { header, signatures }: { header: Buffer; signatures: readonly HeaderField[] },
+  { header, fields }: { header: Buffer; fields: readonly HeaderField[] },
 ): { shown: Buffer; oversized: number } {
-  const own = signatures.filter(({ name }) => name.toLowerCase() === 'dkim-signature')
+  const own = fields.filter(({ name }) => name.toLowerCase() === 'dkim-signature')
   const fitting = new Set(own.filter(({ value }) => value.length <= SIGNATURE_BYTES_MAX).slice(0, SIGNATURES_MAX))
   const pieces: Buffer[] = []
   let from = 0
@@ -75,34 +69,6 @@ function showFirst(
   }
   const oversized = own.filter(({ value }) => value.length > SIGNATURE_BYTES_MAX).length
   return { shown: Buffer.concat([...pieces, header.subarray(from)]), oversized }
-}
-
-/** The body from `from` on in relaxed form (RFC 6376 3.4.4); an LF alone ends a line too. */
-export function relaxBody(raw: Buffer, from: number): Buffer {
-  const out = Buffer.allocUnsafe((raw.length - from) * 2 + 2)
-  let at = 0
-  let lines = 0
-  let isBlank = false
-  for (let index = from; index < raw.length; index += 1) {
-    const octet = raw[index] as number
-    if (octet === SPACE || octet === TAB) isBlank = true
-    else if (octet === LF || (octet === CR && raw[index + 1] === LF)) {
-      if (octet === CR) index += 1
-      lines += 1
-      isBlank = false
-    } else {
-      for (; lines > 0; lines -= 1) at += LINE_END.copy(out, at)
-      if (isBlank) {
-        out[at] = SPACE
-        at += 1
-        isBlank = false
-      }
-      out[at] = octet
-      at += 1
-    }
-  }
-  if (at > 0) at += LINE_END.copy(out, at)
-  return out.subarray(0, at)
 }
 
 /** Bytes whose line ends are all CRLF. */
