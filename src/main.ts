@@ -82,7 +82,7 @@ interface Running {
 }
 
 async function open(parts: Parts, options: ServiceOptions, running: Partial<Running>): Promise<void> {
-  const { config, log, store, metrics, isOwnStore } = parts
+  const { config, log, store, metrics, rewriteFile } = parts
   const worker = await openWorker(parts, options)
   running.worker = worker
   const handlers = makeRouteDeps(parts, worker)
@@ -96,16 +96,15 @@ async function open(parts: Parts, options: ServiceOptions, running: Partial<Runn
   const figures = () => figuresOf(parts, worker)
   if (options.isWatched === true) running.stopWatchdog = startWatchdog()
   const { webhookFigures } = handlers
-  const ownRedis = isOwnStore ? store.views : null
   const sweep = makeSweep(parts, worker)
-  running.stopChores = await startChores({ metrics, figures, webhookFigures, log, sweep, ownRedis })
+  running.stopChores = await startChores({ metrics, figures, webhookFigures, log, sweep, rewriteFile })
 }
 
 /** The first account, by the first process with actors. */
 async function startFirst(parts: Parts, worker: Worker, options: ServiceOptions): Promise<void> {
-  const { config, store } = parts
+  const { config, nodes } = parts
   const first = await firstStart({
-    redis: store.views,
+    nodes,
     dataDir: config.dataDir,
     baseUrl: config.baseUrl,
     operatorUrl: config.operatorUrl,

@@ -1,7 +1,7 @@
 /** tidy-planted - each rule of `tidy` with what breaks it planted: a check that has gone blind is noticed. */
 import t from 'tap'
 import { includedTests } from './support/machine/test-files.ts'
-import { circles, wrongImports } from './support/tidy/order.ts'
+import { circles, pastTheDoor, wrongImports } from './support/tidy/order.ts'
 import { impurities } from './support/tidy/purity.ts'
 import {
   FUNCTION_LINES_MAX,
@@ -62,8 +62,22 @@ const IMPORT_CASES: [string, string, number][] = [
 t.test('tidy: the import check finds what it must', async (t) => {
   for (const [path, text, count] of IMPORT_CASES)
     t.equal(wrongImports({ path, text }).length, count, `${path}: ${text}`)
-  const past = { path: 'src/views/a.ts', text: `import type { Redis } from 'ioredis'` }
-  t.same(wrongImports(past, new Set([past.path])), [], 'what is listed')
+})
+
+const DOOR_CASES: [string, string, number][] = [
+  ['src/health/a.ts', `import type { B } from '../../cluster/redis/b.ts'`, 1],
+  ['src/service/a.ts', `import { b } from '../../cluster/embedded/b.ts'`, 1],
+  ['src/service/a.ts', `import { b } from '../../cluster/worker/b.ts'`, 0],
+  ['src/main.ts', 'const a = nodes.nodeOf(3).get(b)', 1],
+  ['src/views/a.ts', 'const a = nodes.common().get(b)', 1],
+  ['src/service/a.ts', 'const a = store.views', 1],
+  ['src/service/a.ts', `import { b } from '../views/b.ts' // store.views`, 0],
+  ['src/store/a.ts', `import { b } from '../../cluster/redis/b.ts'\nconst a = nodes.nodeOf(3)`, 0],
+  ['bench/a.ts', 'const a = store.views', 0],
+]
+
+t.test('tidy: the check of the door to Redis finds what it must', async (t) => {
+  for (const [path, text, count] of DOOR_CASES) t.equal(pastTheDoor({ path, text }).length, count, `${path}: ${text}`)
 })
 
 t.test('tidy: the check of circles finds what it must', async (t) => {

@@ -29,7 +29,7 @@ export async function start({ acceptServiceDomain = false }: { acceptServiceDoma
 /** Runs the Redis of DATA_DIR alone, which listens on `port` of the loopback too. Resolves as `start` does. */
 export async function startStore(port: number): Promise<number> {
   return await run(async (config) => {
-    const { runStore } = await import('../service/run-store.ts')
+    const { runStore } = await import('../store/run-store.ts')
     return await runStore(config, port)
   })
 }

@@ -5,12 +5,10 @@
  * one that the others share, or whose bucket is another, does not start. Copying a home copies its identity: content
  * moves from files to a bucket by copying it there and changing the setting.
  *
- * Key: `{cl}:conf`, field `content`: the home's identity; absent while all content lies in Redis
+ * Key: `{cl}:conf`, field `content`: the home's identity; absent while all content lies in Redis (`store/installation.ts`)
  */
 
 import { randomUUID } from 'node:crypto'
-import type { Redis } from 'ioredis'
-import { CONF_KEY } from '../../cluster/keyspace.ts'
 import { type Config, FILES_IN_NO_REPLICA } from '../process/config.ts'
 import type { Log } from '../process/log.ts'
 import { type ContentAct, type Contents, makeContents } from './contents.ts'
@@ -18,14 +16,20 @@ import { watchDisk } from './disk-room.ts'
 import { contentFolder, makeFileHome } from './files.ts'
 import { failureOf, type Home } from './home.ts'
 
-const CONF_FIELD = 'content'
-
 /** Where this process would find other content than the installation has: the start ends with this sentence. */
 export class ContentMismatch extends Error {}
 
+/** The identity of the home of large content, as the installation remembers it. Both reject when the store is away. */
+export interface HomeMark {
+  /** Null: no home is remembered. */
+  read(): Promise<string | null>
+  /** Has `id` remembered where no home is; answers the one that is remembered then. */
+  claim(id: string): Promise<string | null>
+}
+
 export interface OpenContentsDeps {
   readonly config: Config
-  readonly redis: () => Redis
+  readonly mark: HomeMark
   readonly log: Pick<Log, 'info' | 'warn'>
   /** Names this process's worker, for its unfinished writes. */
   readonly worker: () => string
@@ -34,11 +38,11 @@ export interface OpenContentsDeps {
 
 /** Opens the home that the settings and the installation name; null: content lies in Redis. Throws ContentMismatch. */
 export async function openContents(deps: OpenContentsDeps): Promise<Contents | null> {
-  const { config, redis, log, told } = deps
-  const known = await redis().hget(CONF_KEY, CONF_FIELD)
+  const { config, mark, log, told } = deps
+  const known = await mark.read()
   const home = await chooseHome(deps, known)
   if (home === null) return null
-  await identify(home, redis, known).catch(async (error: unknown) => {
+  await identify(home, mark, known).catch(async (error: unknown) => {
     await home.close()
     throw error
   })
@@ -74,7 +78,7 @@ async function chooseHome(deps: OpenContentsDeps, known: string | null): Promise
 }
 
 /** Brings home and installation together: both new, or one adopts the other's, or both agree. */
-async function identify(home: Home, redis: () => Redis, known: string | null): Promise<void> {
+async function identify(home: Home, mark: HomeMark, known: string | null): Promise<void> {
   const where = home.kind === 'file' ? 'DATA_DIR' : 'The bucket of CONTENT_STORE'
   const readId = (): Promise<string | null> =>
     home.readId().catch((error: unknown) => {
@@ -91,7 +95,6 @@ async function identify(home: Home, redis: () => Redis, known: string | null): P
     })
     id = await readId()
   }
-  if (known === null) await redis().hsetnx(CONF_KEY, CONF_FIELD, id as string)
-  const agreed = known ?? (await redis().hget(CONF_KEY, CONF_FIELD))
+  const agreed = known ?? (await mark.claim(id as string))
   if (agreed !== id) throw new ContentMismatch(`${where} holds the content of another installation`)
 }

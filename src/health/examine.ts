@@ -8,12 +8,12 @@
  */
 
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Redis } from 'ioredis'
 import { EXAMINED, type ExaminedName, type Finding, type Health } from '../../schemas/health.ts'
 import type { Contents } from '../content/contents.ts'
 import type { Resolver } from '../dns/resolve.ts'
 import type { SigningKey } from '../outbound/thread/sign.ts'
 import type { Config } from '../process/config.ts'
+import type { StoreCondition } from '../store/condition.ts'
 import { readClockSync } from './clock-sync.ts'
 import { examineContent } from './content.ts'
 import {
@@ -38,7 +38,7 @@ const LOOK_MS_MAX = 12_000
 
 export interface ExamineDeps {
   readonly config: Config
-  readonly redis: () => Redis
+  readonly store: StoreCondition
   /** Null: all content lies in Redis. */
   readonly contents: Contents | null
   readonly resolver: Resolver
@@ -49,11 +49,11 @@ export interface ExamineDeps {
 
 /** Looks at all of it. Never rejects. */
 export async function examine(deps: ExamineDeps): Promise<Health> {
-  const { config, redis, nowMs } = deps
+  const { config, store, nowMs } = deps
   const port = within('outbound-port', async () => examinePort(deps))
   const findings = await Promise.all([
-    one('store', () => examineStore(redis(), config.durability)),
-    one('clock', () => examineClock(redis(), nowMs, readClockSync)),
+    one('store', () => examineStore(store)),
+    one('clock', () => examineClock(store, nowMs, readClockSync)),
     one('disk', () => examineDisk(config.dataDir)),
     one('content', () => examineContent(deps.contents, config.dataDir)),
     one('resolver', () => examineResolver(deps)),

@@ -4,10 +4,8 @@
  * Spec operator.health
  */
 
-import type { Redis } from 'ioredis'
-import type { Durability } from '../../cluster/embedded/binary.ts'
-import { checkSettings } from '../../cluster/redis/settings.ts'
 import type { Finding } from '../../schemas/health.ts'
+import type { StoreCondition } from '../store/condition.ts'
 import { FULL_SHARE, fillOf } from '../store/fill.ts'
 import { failed, warning, well } from './finding.ts'
 
@@ -15,14 +13,11 @@ const FULL_SHARE_WARNING = 0.7
 const CLOCK_MS_MAX = 2000
 
 /** Its settings, its memory and its last write. */
-export async function examineStore(redis: Redis, durability: Durability): Promise<Finding> {
-  const refusal = await checkSettings(redis, durability).then(
-    () => null,
-    (error: Error) => error.message,
-  )
+export async function examineStore(store: Pick<StoreCondition, 'refusal' | 'info'>): Promise<Finding> {
+  const refusal = await store.refusal()
   if (refusal !== null)
     return failed('store', refusal, 'Set them in redis.conf, and at once with CONFIG SET; then restart the service')
-  const text = await redis.info()
+  const text = await store.info()
   const info = parseInfo(text)
   if (info.get('aof_last_write_status') === 'err')
     return failed('store', 'The last write of the append-only file failed', "Look at Redis's log and at its disk")
@@ -42,14 +37,13 @@ export async function examineStore(redis: Redis, durability: Durability): Promis
  * one clock, so whether anything keeps it right is looked at too. In: `isKept` as `readClockSync` answers.
  */
 export async function examineClock(
-  redis: Redis,
+  store: Pick<StoreCondition, 'timeMs'>,
   nowMs: () => number,
   isKept: () => Promise<boolean | null>,
 ): Promise<Finding> {
   const before = nowMs()
-  const [seconds, micros] = await redis.time()
+  const storeMs = await store.timeMs()
   const after = nowMs()
-  const storeMs = Number(seconds) * 1000 + Number(micros) / 1000
   const off = Math.round(Math.max(before - storeMs, storeMs - after, 0))
   const message = `The clocks of the store and of this machine are ${off} ms apart`
   if (off > CLOCK_MS_MAX)

@@ -8,9 +8,9 @@
  * Spec queue.hold
  */
 
-import type { Redis } from 'ioredis'
 import { HOLDS_TOPIC } from '../actors/message/operate-queue.ts'
-import { holdsKey, wakesKey } from '../state/keys.ts'
+import { HOLDS_SHARD, holdsKey, wakesKey } from '../state/keys.ts'
+import type { ReadKeys } from '../views/read-keys.ts'
 
 const REFRESH_MS = 5000
 
@@ -22,8 +22,7 @@ export interface Holds {
 }
 
 export interface HoldsDeps {
-  /** The client of the moment. */
-  readonly redis: () => Redis
+  readonly readKeys: ReadKeys
   /** Hears what is said about a topic; resolves with what ends it. */
   readonly hear: (topic: string, heard: (text: string) => void) => Promise<() => void>
   /** Is told of a destination that is to be tried. */
@@ -31,15 +30,17 @@ export interface HoldsDeps {
 }
 
 /** Reads the list and goes on reading it. */
-export async function watchHolds({ redis, hear, wake }: HoldsDeps): Promise<Holds> {
+export async function watchHolds({ readKeys, hear, wake }: HoldsDeps): Promise<Holds> {
   let destinations: ReadonlySet<string> = new Set()
   let woken: Readonly<Record<string, string>> | null = null
   const refresh = async (): Promise<void> => {
-    const pipeline = redis().pipeline().hkeys(holdsKey()).hgetall(wakesKey())
-    const answers = await pipeline.exec().catch(() => null)
-    if (answers === null || answers.some(([error]) => error !== null)) return
-    destinations = new Set(answers[0]?.[1] as string[])
-    const wakes = answers[1]?.[1] as Record<string, string>
+    const [holds, orders] = await Promise.all([
+      readKeys('hkeys', [{ shard: HOLDS_SHARD, key: holdsKey() }]),
+      readKeys('hgetall', [{ shard: HOLDS_SHARD, key: wakesKey() }]),
+    ])
+    if (holds === null || orders === null) return
+    destinations = new Set(holds[0])
+    const wakes = orders[0] ?? {}
     // What was ordered before this process began is no news to it.
     for (const [destination, atMs] of Object.entries(wakes))
       if (woken !== null && woken[destination] !== atMs) wake(destination)

@@ -1,12 +1,4 @@
-/**
- * outbound - delivery to the outside, put together: routes, sites, what the operator holds
- *
- * Key: `{s000}:sts:<domain>` string, an MTA-STS policy with its own expiry. It belongs to no shard: it is a copy of what the domain
- * publishes, and every process may write it.
- */
-
-import type { Redis } from 'ioredis'
-import { shardTag } from '../../cluster/keyspace.ts'
+/** outbound - delivery to the outside, put together: routes, sites, what the operator holds */
 import { findRoute as findRouteFor } from '../dns/mx-route.ts'
 import { createResolver } from '../dns/resolve.ts'
 import { createStsPolicies, type PolicyStore } from '../dns/sts.ts'
@@ -25,9 +17,6 @@ import type { SmtpChanges } from './threads.ts'
 /** Domains whose mistaken policy is told of. */
 const TOLD_MAX = 1000
 
-/** Policies are nobody's: their tag keeps them with the keys of one shard, whatever asks for them. */
-const STS_SHARD = 0
-
 export interface Outbound {
   readonly sites: Sites
   readonly holds: Holds
@@ -43,7 +32,9 @@ export interface Outbound {
 export interface OutboundDeps {
   readonly config: Config
   readonly log: Log
-  readonly redis: () => Redis
+  /** Where MTA-STS policies are kept. */
+  readonly policyStore: PolicyStore
+  readonly readKeys: HoldsDeps['readKeys']
   /** Hears what is said about a topic; resolves with what ends it. */
   readonly hear: HoldsDeps['hear']
   readonly siteLimits: SiteLimitTable
@@ -55,10 +46,10 @@ export interface OutboundDeps {
 
 /** Opens delivery. */
 export async function openOutbound(deps: OutboundDeps): Promise<Outbound> {
-  const { config, log, redis, hear, run, sharers } = deps
+  const { config, log, readKeys, hear, run, sharers } = deps
   const findRoute = config.relayUrl === null ? makeFindRoute(deps) : null
   const sites = makeSites({ nowMs: monotonicMs, random: Math.random, after, sharers })
-  const holds = await watchHolds({ redis, hear, wake: sites.wake })
+  const holds = await watchHolds({ readKeys, hear, wake: sites.wake })
   return {
     sites,
     holds,
@@ -82,12 +73,12 @@ function after(ms: number, run: () => void): () => void {
   return () => clearTimeout(timer)
 }
 
-function makeFindRoute({ config, log, redis, smtp: { ca, stsPort }, siteLimits }: OutboundDeps) {
+function makeFindRoute({ config, log, policyStore, smtp: { ca, stsPort }, siteLimits }: OutboundDeps) {
   const { dnsServers, privateNetworksAllowed, serviceDomain, inboundDomain, smtpHostname } = config
   const resolver = createResolver({ servers: dnsServers, nowMs: monotonicMs })
   const policies = createStsPolicies({
     resolver,
-    store: makePolicyStore(redis),
+    store: policyStore,
     nowMs: Date.now,
     privateNetworksAllowed,
     ...(ca && { ca }),
@@ -110,16 +101,6 @@ function makeFindRoute({ config, log, redis, smtp: { ca, stsPort }, siteLimits }
       log.info({ domain, site: route.site }, 'An MTA-STS policy in testing names none of the mail servers')
     }
     return route
-  }
-}
-
-function makePolicyStore(redis: () => Redis): PolicyStore {
-  const keyOf = (domain: string) => `${shardTag(STS_SHARD)}:sts:${domain}`
-  return {
-    read: (domain) => redis().get(keyOf(domain)),
-    async write(domain, text, untilMs) {
-      await redis().set(keyOf(domain), text, 'PXAT', untilMs)
-    },
   }
 }
 

@@ -191,7 +191,7 @@ async function takeAway({ outgoing }: SendDeps, { order, shard, packed, command 
     if (!rides) keys.push(...contentKeys(shard, contentId, parts))
     if (objects !== null) names.push(...objectNames({ shard, contentId, test }, objects.stored))
   }
-  if (keys.length > 0) await outgoing.redis.removeContent(keys)
+  if (keys.length > 0) await outgoing.redis.removeContent(shard, keys)
   if (names.length > 0) await outgoing.contents?.remove(names)
 }
 

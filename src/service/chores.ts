@@ -5,7 +5,6 @@
  * Anything about data in Redis is a timer of a shard, never a chore.
  */
 
-import type { Redis } from 'ioredis'
 import type { Log } from '../process/log.ts'
 import type { Metrics } from '../process/metrics.ts'
 import type { WebhookFigures } from '../webhooks/figures.ts'
@@ -25,13 +24,16 @@ export interface ChoreDeps {
   readonly log: Log
   /** Sweeps the content store; null where there is none. */
   readonly sweep: (() => Promise<number>) | null
-  /** Our own Redis; null where another's is used, whose files are its operator's. */
-  readonly ownRedis: Redis | null
+  /**
+   * Asks our own Redis for a new append-only file; answers why it refused, null where it did not. Null where the Redis is
+   * another's: its files are its operator's.
+   */
+  readonly rewriteFile: (() => Promise<string | null>) | null
 }
 
 /** Starts the chores; out: what ends them. */
 export async function startChores(deps: ChoreDeps): Promise<() => Promise<void>> {
-  const { metrics, figures, webhookFigures, log, sweep, ownRedis } = deps
+  const { metrics, figures, webhookFigures, log, sweep, rewriteFile } = deps
   const { schedule } = await import('node-cron')
   const options = { timezone: 'UTC', noOverlap: true }
   const tell = async () => {
@@ -43,7 +45,7 @@ export async function startChores(deps: ChoreDeps): Promise<() => Promise<void>>
     void sweepNow(sweep, log)
     tasks.push(schedule(SWEEP_AT, () => sweepNow(sweep, log), options))
   }
-  if (ownRedis !== null) tasks.push(schedule(REWRITE_AT, () => requestRewrite(ownRedis, log), options))
+  if (rewriteFile !== null) tasks.push(schedule(REWRITE_AT, () => rewriteNow(rewriteFile, log), options))
   return async () => {
     await Promise.all(tasks.map((task) => task.destroy()))
   }
@@ -56,10 +58,7 @@ async function sweepNow(sweep: () => Promise<number>, log: Log): Promise<void> {
 }
 
 /** Asks for a rewrite; Redis refuses while one runs, and the next night asks again. */
-async function requestRewrite(redis: Redis, log: Log): Promise<void> {
-  const refusal = await redis.bgrewriteaof().then(
-    () => null,
-    (error: Error) => error.message,
-  )
+async function rewriteNow(rewriteFile: () => Promise<string | null>, log: Log): Promise<void> {
+  const refusal = await rewriteFile()
   if (refusal !== null) log.warn({ refusal }, 'The append-only file was not rewritten')
 }

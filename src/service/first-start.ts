@@ -10,21 +10,17 @@
  * Keys: `{cl}:first-start` (the lock), `key:<sha256>`, `accounts`.
  */
 
-import { randomUUID } from 'node:crypto'
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
-import type { Redis } from 'ioredis'
 import { makeKey, parseKey } from '../http/key.ts'
 import { apiKeyKey } from '../state/keys.ts'
+import { readRow } from '../store/direct.ts'
 import { countAccounts } from '../store/installation.ts'
+import type { Nodes } from '../store/nodes.ts'
+import { makeReadKeys } from '../store/read-keys.ts'
+import { lockFirstStart } from '../store/start-lock.ts'
 import { moveFile, replaceFile } from '../store/whole-file.ts'
 
-const LOCK_KEY = '{cl}:first-start'
-/** Longer than a first start can take; a holder that died is waited out. */
-const LOCK_LIFE_MS = 30_000
-const LOCK_STEP_MS = 50
-const LOCK_STEPS_MAX = 1200
 /** Operator keys live on shard 0, and so does the account that is made together with one. */
 const FIRST_SHARD = 0
 const FILE = 'first-run.json'
@@ -69,7 +65,7 @@ export interface FirstAccount {
 }
 
 export interface FirstStartDeps {
-  readonly redis: Redis
+  readonly nodes: Nodes
   readonly dataDir: string
   readonly baseUrl: string
   readonly operatorUrl: string
@@ -80,8 +76,8 @@ export interface FirstStartDeps {
 /** Makes the first account if the store has none. Out: its keys and the file that tells them; null when it has one. */
 export async function firstStart(deps: FirstStartDeps): Promise<{ firstRun: FirstRun; path: string } | null> {
   const pendingPath = join(deps.dataDir, PENDING)
-  if (!existsSync(pendingPath) && (await hasAccount(deps.redis))) return null
-  const unlock = await lock(deps.redis)
+  if (!existsSync(pendingPath) && (await hasAccount(deps.nodes))) return null
+  const unlock = await lockFirstStart(deps.nodes)
   try {
     const firstRun = await makeFirstRun(deps, pendingPath)
     if (firstRun === null) return null
@@ -117,7 +113,7 @@ async function makeFirstRun(deps: FirstStartDeps, pendingPath: string): Promise<
   const known = readPending(pendingPath)
   const found = known === null ? null : await findFirstRun(deps, known)
   if (found !== null) return found
-  if (await hasAccount(deps.redis)) {
+  if (await hasAccount(deps.nodes)) {
     // Another data directory's process was first: keys that were never told to the store mean nothing.
     rmSync(pendingPath, { force: true })
     return null
@@ -137,7 +133,7 @@ async function makeFirstRun(deps: FirstStartDeps, pendingPath: string): Promise<
 
 /** Reads the ids that belong to written-down keys; null when the store does not know them. */
 async function findFirstRun(deps: FirstStartDeps, keys: PendingKeys): Promise<FirstRun | null> {
-  const rowOf = (token: string) => deps.redis.hgetall(apiKeyKey(FIRST_SHARD, firstKey(token).hash))
+  const rowOf = (token: string) => readRow(deps.nodes, FIRST_SHARD, apiKeyKey(FIRST_SHARD, firstKey(token).hash))
   const account = await rowOf(keys.accountToken)
   const live = await rowOf(keys.liveToken)
   const test = await rowOf(keys.testToken)
@@ -191,24 +187,8 @@ function firstKey(token: string): FirstKey {
   return { hash: parsed.hash, prefix: parsed.prefix }
 }
 
-async function hasAccount(redis: Redis): Promise<boolean> {
-  const counts = await countAccounts(redis)
+async function hasAccount(nodes: Nodes): Promise<boolean> {
+  const counts = await countAccounts(makeReadKeys(nodes))
   if (counts === null) throw new Error('The store did not say whether it holds accounts')
   return counts.some((count) => count > 0)
-}
-
-/** Takes the lock of the first start; out: what gives it back. Throws when it stays taken. */
-async function lock(redis: Redis): Promise<() => Promise<void>> {
-  const nonce = randomUUID()
-  for (let step = 0; step < LOCK_STEPS_MAX; step++) {
-    const taken = await redis.set(LOCK_KEY, nonce, 'PX', LOCK_LIFE_MS, 'NX')
-    if (taken === 'OK') return () => unlock(redis, nonce)
-    await pause(LOCK_STEP_MS)
-  }
-  throw new Error('Another process holds the lock of the first start')
-}
-
-async function unlock(redis: Redis, nonce: string): Promise<void> {
-  const script = `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('UNLINK', KEYS[1]) end`
-  await redis.eval(script, 1, LOCK_KEY, nonce)
 }

@@ -11,14 +11,14 @@
 
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Redis } from 'ioredis'
-import type { Op } from '../../cluster/behaviour.ts'
 import { makeIds } from '../../cluster/id.ts'
 import { makeKey } from '../http/key.ts'
 import type { Config } from '../process/config.ts'
 import { newKeyOps, OPERATOR_OWNER, revokedKeyOps, unpackToken } from '../state/api-key.ts'
 import { entryOps } from '../state/audit.ts'
 import { tokensKey } from '../state/keys.ts'
+import { readRow, readTimeMs, writeRows } from '../store/direct.ts'
+import type { Nodes } from '../store/nodes.ts'
 import { replaceFile } from '../store/whole-file.ts'
 import { withStore } from '../store/with-store.ts'
 
@@ -38,19 +38,18 @@ export interface MadeOperatorKey {
 
 /** Makes the key. Throws Error when there is no store or it does not answer. */
 export function makeOperatorKey(config: Config): Promise<MadeOperatorKey> {
-  return withStore(config, async (redis) => {
-    const made = await writeKey(redis)
+  return withStore(config, async (nodes) => {
+    const made = await writeKey(nodes)
     return { ...made, path: tellFirstRun(config.dataDir, made.token) }
   })
 }
 
-async function writeKey(redis: Redis): Promise<Omit<MadeOperatorKey, 'path'>> {
-  const [seconds, micros] = await redis.time()
-  const nowMs = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)
+async function writeKey(nodes: Nodes): Promise<Omit<MadeOperatorKey, 'path'>> {
+  const nowMs = Math.floor(await readTimeMs(nodes, SHARD))
   const ids = makeIds({ shard: SHARD, last: '', random: Math.random })
   const tokenId = ids.next(nowMs)
   const { token, hash, prefix } = makeKey('ok', SHARD)
-  const known = Object.entries(await redis.hgetall(tokensKey(SHARD, OPERATOR_OWNER)))
+  const known = Object.entries(await readRow(nodes, SHARD, tokensKey(SHARD, OPERATOR_OWNER)))
   const live = known.map(([id, row]) => ({ tokenId: id, token: unpackToken(row) })).filter(isLive)
   const revoked = live.map((one) => one.tokenId)
   const grant = { kind: 'operator', accountId: null, serverId: null, mode: null, streamId: null } as const
@@ -69,21 +68,12 @@ async function writeKey(redis: Redis): Promise<Omit<MadeOperatorKey, 'path'>> {
       after: { live: [tokenId], prefix },
     }),
   ]
-  await writeAll(redis, ops)
+  await writeRows(nodes, SHARD, ops)
   return { tokenId, token, revoked }
 }
 
 function isLive({ token }: { token: { revokedAtMs: number | null } }): boolean {
   return token.revokedAtMs === null
-}
-
-async function writeAll(redis: Redis, ops: readonly Op[]): Promise<void> {
-  const transaction = redis.multi()
-  for (const { key, write, args } of ops) transaction.call(write, key, ...(args as string[]))
-  const answers = await transaction.exec()
-  const failed = answers?.find(([error]) => error !== null)?.[0] ?? null
-  if (answers === null || failed !== null)
-    throw new Error(`The store refused the key: ${failed?.message ?? 'no answer'}`)
 }
 
 /** Commands on this machine find the operator's key in the file of the first start: it is kept true. */

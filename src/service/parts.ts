@@ -9,7 +9,6 @@ import { randomUUID } from 'node:crypto'
 import { newCmdId } from '../../cluster/cmd-id.ts'
 import type { Fence } from '../../cluster/fence.ts'
 import { SHARDS } from '../../cluster/id.ts'
-import type { RedisStore } from '../../cluster/redis/store.ts'
 import type { WorkerOptions } from '../../cluster/worker/options.ts'
 import { startWorker, type Worker } from '../../cluster/worker/worker.ts'
 import { BEHAVIOURS } from '../actors/behaviours.ts'
@@ -33,15 +32,20 @@ import type { Log } from '../process/log.ts'
 import { type Metrics, makeMetrics } from '../process/metrics.ts'
 import type { Secrets } from '../process/secrets.ts'
 import { countFeeds } from '../routes/events.ts'
+import { makeStoreCondition } from '../store/condition.ts'
 import { makeContentStore } from '../store/content.ts'
-import { countAccounts } from '../store/installation.ts'
+import { countAccounts, makeHomeMark } from '../store/installation.ts'
+import type { Nodes } from '../store/nodes.ts'
+import { type OpenStore, openStore } from '../store/open-store.ts'
 import { type OutgoingStore, readBody } from '../store/outgoing.ts'
+import { makeReadKeys } from '../store/read-keys.ts'
 import type { StoreWatch } from '../store/store-watch.ts'
+import { makePolicyStore } from '../store/sts-policies.ts'
 import { makeQueueFigures } from '../views/operator/queue-figures.ts'
+import type { ReadKeys } from '../views/read-keys.ts'
 import { makeWebhookFigures } from '../webhooks/figures.ts'
 import { makeWebhookRoom, type WebhookRoom } from '../webhooks/open.ts'
 import type { RouteDeps } from './handlers.ts'
-import { type OpenStore, openStore } from './open-store.ts'
 
 /** Port of name servers, for the second opinion of a domain's check. */
 const DNS_PORT = 53
@@ -51,9 +55,10 @@ export interface Parts {
   readonly config: Config
   readonly log: Log
   readonly secrets: Secrets
-  /** Whether the store is our own Redis. */
-  readonly isOwnStore: boolean
-  readonly store: RedisStore
+  readonly rewriteFile: OpenStore['rewriteFile']
+  readonly nodes: Nodes
+  readonly readKeys: ReadKeys
+  readonly store: OpenStore['store']
   readonly watch: StoreWatch
   readonly outgoing: OutgoingStore
   /** Null: all content lies in Redis. */
@@ -127,17 +132,18 @@ interface PartsInput {
 /** What stands on a store that is open. */
 async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsInput): Promise<Parts> {
   const { config, log, fence } = known
-  const { store, secrets, watch } = opened
+  const { store, secrets, watch, nodes, rewriteFile } = opened
+  const readKeys = makeReadKeys(nodes)
   const metrics = makeMetrics()
   const self = { worker: newCmdId(Date.now(), Math.random) }
   const contents = await openContents({
     config,
-    redis: () => store.views,
+    mark: makeHomeMark(nodes),
     log,
     worker: () => self.worker,
     told: (act) => metrics.contentDone(act),
   })
-  const redis = makeContentStore(() => store.views)
+  const redis = makeContentStore(nodes)
   const outgoing: OutgoingStore = { redis, contents, contentKey: secrets.contentKey }
   const resolver = createResolver({ servers: config.dnsServers, nowMs: monotonicMs })
   const mailRoom = makeMailRoom({ config, fence, log, changes: smtp })
@@ -146,7 +152,8 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
     sharers: () => delivering.count(),
     config,
     log,
-    redis: () => store.views,
+    policyStore: makePolicyStore(nodes),
+    readKeys,
     hear: (topic, heard) => store.hear(topic, heard),
     siteLimits,
     run: mailRoom.run,
@@ -168,7 +175,8 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
   const check = makeCheck(config, resolver)
   const first = { isDone: !config.roles.includes('actors') }
   const openFeeds = new Map<string, number>()
-  return { ...known, ...made, first, check, secrets, store, watch, openFeeds, isOwnStore: opened.embedded !== null }
+  const door = { store, nodes, readKeys, rewriteFile }
+  return { ...known, ...made, ...door, first, check, secrets, watch, openFeeds }
 }
 
 /** Looks up the records of sending domains: at the servers that the operator named, else also at the zone's own. */
@@ -246,11 +254,13 @@ export async function openWorker(parts: Parts, { room, makeShard }: WorkerChange
 
 /** What the handlers of routes need. */
 export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
-  const { config, store, secrets, outgoing, metrics, mailRoom, outbound, resolver, serviceKey, webhooks } = parts
+  const { config, store, secrets, outgoing, metrics, mailRoom, outbound, resolver, serviceKey, webhooks, readKeys } =
+    parts
+  const condition = makeStoreCondition(parts.nodes, config.durability)
   return {
     ask: makeAsk(parts, worker),
     read: (shard, facts) => store.read(shard, facts),
-    redis: () => store.views,
+    readKeys,
     siteOf: outbound.siteOf,
     refreshHolds: outbound.holds.refresh,
     newCmdId: () => newCmdId(worker.nowMs(), Math.random),
@@ -275,22 +285,22 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
     measure: mailRoom.measure,
     check: parts.check,
     examine: () =>
-      examine({ config, redis: () => store.views, contents: parts.contents, resolver, serviceKey, nowMs: Date.now }),
+      examine({ config, store: condition, contents: parts.contents, resolver, serviceKey, nowMs: Date.now }),
     livingWorkers: () => worker.livingWorkers,
-    countAccounts: () => countAccounts(store.views),
+    countAccounts: () => countAccounts(readKeys),
     approval: config.approval,
     hasRoom: () => parts.watch.hasRoom && (parts.contents?.hasRoom ?? true),
     isReady: () => store.connected && worker.ready() && parts.watch.fault === null && parts.first.isDone,
     hasDiskRoom: () => parts.contents?.hasRoom ?? true,
     figures: () => figuresOf(parts, worker),
     webhookFigures: makeWebhookFigures({
-      redis: () => store.views,
+      readKeys,
       nowMs: () => worker.nowMs(),
       shards: () => worker.owned,
       standingOf: (lane) => webhooks.standings.of(lane),
     }),
     queueFigures: makeQueueFigures({
-      redis: () => store.views,
+      readKeys,
       nowMs: () => worker.nowMs(),
       siteOf: outbound.siteOf,
     }),

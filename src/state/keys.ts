@@ -6,6 +6,9 @@
 import { shardTag } from '../../cluster/keyspace.ts'
 import { remember } from './remember.ts'
 
+/** Where the list of destinations that the operator holds lies, and what is ordered about them. */
+export const HOLDS_SHARD = 0
+
 /** Hash: what an API key may do. `hash` is SHA-256 of the whole key, hex. */
 export const apiKeyKey = (shard: number, hash: string): string => `${shardTag(shard)}:key:${hash}`
 /** Zset: accounts of the shard by creation. */
@@ -73,9 +76,9 @@ export const suppressedKey = (shard: number, streamId: string, slice: string): s
 export const suppressionsKey = (shard: number, serverId: string): string =>
   `${shardTag(shard)}:suppressions:${serverId}`
 /** Hash: destination -> ms when the operator wanted it tried although its site was left alone; the last minute's. */
-export const wakesKey = (): string => `${shardTag(0)}:wakes`
+export const wakesKey = (): string => `${shardTag(HOLDS_SHARD)}:wakes`
 /** Hash: destination that the operator holds -> ms since when. One list for all, on shard 0. */
-export const holdsKey = (): string => `${shardTag(0)}:holds`
+export const holdsKey = (): string => `${shardTag(HOLDS_SHARD)}:holds`
 /** Hash: contentId -> text and html of a message, where they are small and came with its command. One key per slice. */
 export const bodiesKey = (shard: number, slice: number, test: boolean): string =>
   `${shardTag(shard)}:bodies:${slice}:${test ? 'test' : 'live'}`

@@ -13,7 +13,6 @@
 
 import { promisify } from 'node:util'
 import { deflateRaw, inflateRaw } from 'node:zlib'
-import type { Redis } from 'ioredis'
 import { contentKey } from '../state/keys.ts'
 import {
   attachmentPart,
@@ -23,6 +22,7 @@ import {
   PART_HEADER_BYTES,
   RAW_PART,
 } from '../state/message/content-part.ts'
+import type { Nodes } from './nodes.ts'
 
 /** Parts of up to this many bytes in all ride in the commit. */
 const INLINE_BYTES_MAX = 64 * 1024
@@ -51,19 +51,16 @@ const small = Buffer.alloc(PART_HEADER_BYTES + TEXTS_HEAD_BYTES + SMALL_CHARS_MA
 const deflate = promisify(deflateRaw)
 const inflate = promisify(inflateRaw)
 
-/** The store's side: a connection of its own, so that a large value never waits before a commit. */
+/** The store's side: a connection of its own, so that a large value never waits before a commit. All keys are the shard's. */
 export interface ContentStore {
-  /** Writes values that expire by themselves after `lifeMs`; false when the store did not take all of them. */
-  writeContent(
-    values: readonly { readonly key: string; readonly bytes: Uint8Array }[],
-    lifeMs: number,
-  ): Promise<boolean>
+  /** Writes values that expire by themselves after a minute; false when the store did not take all of them. */
+  writeContent(shard: number, values: readonly { readonly key: string; readonly bytes: Uint8Array }[]): Promise<boolean>
   /** Values in the order of the keys, null where there is none; null when the store did not answer. */
-  readContent(keys: readonly string[]): Promise<readonly (Buffer | null)[] | null>
+  readContent(shard: number, keys: readonly string[]): Promise<readonly (Buffer | null)[] | null>
   /** A field of a hash, null where there is none; undefined when the store did not answer. */
-  readField(place: { readonly key: string; readonly field: string }): Promise<Buffer | null | undefined>
+  readField(shard: number, place: { readonly key: string; readonly field: string }): Promise<Buffer | null | undefined>
   /** Removes values; whether it happened does not matter, they expire. */
-  removeContent(keys: readonly string[]): Promise<void>
+  removeContent(shard: number, keys: readonly string[]): Promise<void>
 }
 
 /** A part ready to be stored. */
@@ -153,7 +150,7 @@ export function writeParts(
   const values = parts.flatMap(({ part, chunks }) =>
     chunks.map((bytes, chunk) => ({ key: contentKey(shard, contentId, part, chunk), bytes })),
   )
-  return store.writeContent(values, UNCLAIMED_LIFE_MS)
+  return store.writeContent(shard, values)
 }
 
 /** Reads one part back: null once it is gone; undefined when the store did not answer. */
@@ -171,7 +168,7 @@ export async function readPart(
     const names = Array.from({ length: Math.min(CHUNKS_PER_READ_MAX, count - from) }, (_, index) =>
       contentKey(shard, contentId, part, from + index),
     )
-    const next = await store.readContent(names)
+    const next = await store.readContent(shard, names)
     if (next === null) return undefined
     for (const chunk of next) {
       if (chunk === null) return null
@@ -187,10 +184,10 @@ async function readFirst(
   { shard, contentId, part, test }: { shard: number; contentId: string; part: string; test: boolean },
 ): Promise<Buffer | null | undefined> {
   if (part === BODY_PART) {
-    const body = await store.readField(bodyPlace(shard, contentId, test))
+    const body = await store.readField(shard, bodyPlace(shard, contentId, test))
     if (body !== null) return body
   }
-  return (await store.readContent([contentKey(shard, contentId, part, 0)]))?.[0]
+  return (await store.readContent(shard, [contentKey(shard, contentId, part, 0)]))?.[0]
 }
 
 /** The body in its only chunk, at once; null where there are more, or it was deflated. */
@@ -239,22 +236,23 @@ function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 
-/** Content in Redis, over the client that `redis` answers at each call. A store that is away is a value, never thrown. */
-export function makeContentStore(redis: () => Redis): ContentStore {
+/** Content in the Redis of each shard. A store that is away is a value, never thrown. */
+export function makeContentStore(nodes: Nodes): ContentStore {
   return {
-    async writeContent(values, lifeMs) {
-      const pipeline = redis().pipeline()
-      for (const { key, bytes } of values) pipeline.set(key, asBuffer(bytes), 'PX', lifeMs)
+    async writeContent(shard, values) {
+      const pipeline = nodes.nodeOf(shard).pipeline()
+      for (const { key, bytes } of values) pipeline.set(key, asBuffer(bytes), 'PX', UNCLAIMED_LIFE_MS)
       const answers = await orNull(pipeline.exec())
       return answers?.every(([error]) => error === null) ?? false
     },
-    readContent: (keys) => orNull(redis().mgetBuffer(...keys)),
-    readField: ({ key, field }) =>
-      redis()
+    readContent: (shard, keys) => orNull(nodes.nodeOf(shard).mgetBuffer(...keys)),
+    readField: (shard, { key, field }) =>
+      nodes
+        .nodeOf(shard)
         .hgetBuffer(key, field)
         .catch(() => undefined),
-    async removeContent(keys) {
-      await orNull(redis().unlink(...keys))
+    async removeContent(shard, keys) {
+      await orNull(nodes.nodeOf(shard).unlink(...keys))
     },
   }
 }

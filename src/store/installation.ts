@@ -8,7 +8,7 @@
  *
  * It also counts the accounts of each shard, from which follows where the next one goes.
  *
- * Keys: `{cl}:conf` (id, shards, version, created, secret, domain). File in the data directory: `installation`.
+ * Keys: `{cl}:conf` (id, shards, version, created, secret, domain, content). File in the data directory: `installation`.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -18,7 +18,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { SHARDS } from '../../cluster/id.ts'
 import { CONF_KEY } from '../../cluster/keyspace.ts'
+import type { HomeMark } from '../content/open.ts'
 import { accountsKey } from '../state/keys.ts'
+import type { ReadKeys } from '../views/read-keys.ts'
+import type { Nodes } from './nodes.ts'
 import { createFile, replaceFile } from './whole-file.ts'
 
 /** Version of the key layout; a store of another one is not opened. */
@@ -27,6 +30,9 @@ const SCHEMA_VERSION = 1
 const LOOKS_MAX = 60
 const LOOK_STEP_MS = 500
 const ID_FILE = 'installation'
+/** Field of the conf. Absent while all content lies in Redis. */
+const HOME_FIELD = 'content'
+const ALL_SHARDS = Array.from({ length: SHARDS }, (_, shard) => shard)
 
 type Conf = Readonly<Record<string, string>>
 
@@ -147,10 +153,21 @@ function mismatchOf({ id, shards, version }: Conf, known: string | null): string
 }
 
 /** Accounts by shard; null when the store did not answer. */
-export async function countAccounts(redis: Redis): Promise<readonly number[] | null> {
-  const pipeline = redis.pipeline()
-  for (let shard = 0; shard < SHARDS; shard++) pipeline.zcard(accountsKey(shard))
-  const counts = await pipeline.exec().catch(() => null)
-  if (counts === null || counts.some(([error]) => error !== null)) return null
-  return counts.map(([, count]) => Number(count))
+export function countAccounts(readKeys: ReadKeys): Promise<readonly number[] | null> {
+  return readKeys(
+    'zcard',
+    ALL_SHARDS.map((shard) => ({ shard, key: accountsKey(shard) })),
+  )
+}
+
+/** The identity of the home of large content, as the installation remembers it. */
+export function makeHomeMark(nodes: Nodes): HomeMark {
+  const read = (): Promise<string | null> => nodes.common().hget(CONF_KEY, HOME_FIELD)
+  return {
+    read,
+    async claim(id) {
+      await nodes.common().hsetnx(CONF_KEY, HOME_FIELD, id)
+      return read()
+    },
+  }
 }

@@ -13,10 +13,10 @@
  * Spec operator.repair
  */
 
-import type { Redis } from 'ioredis'
 import { newCmdId } from '../../cluster/cmd-id.ts'
 import { journalKey, metaKey } from '../../cluster/keyspace.ts'
 import type { Config } from '../process/config.ts'
+import type { Nodes } from './nodes.ts'
 import { withStore } from './with-store.ts'
 
 /** Journal entries that are shown. */
@@ -46,19 +46,20 @@ return 'repaired'
 
 /** Reads both sides of a shard. */
 export function readSides(config: Config, shard: number): Promise<ShardSides> {
-  return withStore(config, (redis) => sidesOf(redis, shard))
+  return withStore(config, (nodes) => sidesOf(nodes, shard))
 }
 
 /** Repairs a shard; out: both sides as they are then, and whether anything was done. */
 export function repairShard(config: Config, shard: number): Promise<{ isRepaired: boolean; sides: ShardSides }> {
-  return withStore(config, async (redis) => {
+  return withStore(config, async (nodes) => {
     const nonce = newCmdId(Date.now(), Math.random)
-    const answer = await redis.eval(REPAIR_SCRIPT, 2, metaKey(shard), journalKey(shard), nonce)
-    return { isRepaired: answer === 'repaired', sides: await sidesOf(redis, shard) }
+    const answer = await nodes.nodeOf(shard).eval(REPAIR_SCRIPT, 2, metaKey(shard), journalKey(shard), nonce)
+    return { isRepaired: answer === 'repaired', sides: await sidesOf(nodes, shard) }
   })
 }
 
-async function sidesOf(redis: Redis, shard: number): Promise<ShardSides> {
+async function sidesOf(nodes: Nodes, shard: number): Promise<ShardSides> {
+  const redis = nodes.nodeOf(shard)
   const [owner, seq, commit] = await redis.hmget(metaKey(shard), 'owner', 'seq', 'last')
   const entries = await redis.xrevrange(journalKey(shard), '+', '-', 'COUNT', ENTRIES_SHOWN)
   const journal = entries.map(([id, fields]) => {

@@ -7,17 +7,17 @@
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Redis } from 'ioredis'
 import { startEmbeddedRedis } from '../../cluster/embedded/embedded.ts'
 import { CONF_KEY } from '../../cluster/keyspace.ts'
 import { connectRedisStore } from '../../cluster/redis/store.ts'
 import type { Config } from '../process/config.ts'
 import { makeLog } from '../process/log.ts'
+import { type Nodes, oneNode } from './nodes.ts'
 
 const noted = (): void => undefined
 
 /** Opens the store, runs `act`, gives the store back. Throws Error when there is none, or when it does not answer. */
-export async function withStore<Result>(config: Config, act: (redis: Redis) => Promise<Result>): Promise<Result> {
+export async function withStore<Result>(config: Config, act: (nodes: Nodes) => Promise<Result>): Promise<Result> {
   const { dataDir, durability, redisUrls } = config
   const [url] = redisUrls
   if (url !== undefined) return connected(url, config, act)
@@ -34,12 +34,12 @@ export async function withStore<Result>(config: Config, act: (redis: Redis) => P
 async function connected<Result>(
   address: string,
   { durability }: Config,
-  act: (redis: Redis) => Promise<Result>,
+  act: (nodes: Nodes) => Promise<Result>,
 ): Promise<Result> {
   const store = await connectRedisStore({ address, durability })
   try {
     if ((await store.views.exists(CONF_KEY)) === 0) throw new Error('The store holds no installation')
-    return await act(store.views)
+    return await act(oneNode(() => store.views))
   } finally {
     store.close()
   }

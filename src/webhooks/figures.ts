@@ -11,7 +11,6 @@
  * Spec webhook.backlog
  */
 
-import type { Redis } from 'ioredis'
 import { msOf, shortId } from '../../cluster/id.ts'
 import { dueKey, laneKey } from '../../cluster/keyspace.ts'
 import { WEBHOOK_BACKLOG_MAX } from '../../schemas/limits.ts'
@@ -19,7 +18,7 @@ import { deliveryKey } from '../state/keys.ts'
 import { unpackRecord } from '../state/webhook/delivery.ts'
 import { POST_LANE, parseDeliveryItem, webhookOfLane } from '../state/webhook/item.ts'
 import { makeFreshLook } from '../views/fresh-look.ts'
-import { runEach } from '../views/operator/queue.ts'
+import type { ReadKeys } from '../views/read-keys.ts'
 
 /** How a webhook fared at its last attempt here. */
 export type Standing = 'answering' | 'failing' | 'unknown'
@@ -36,7 +35,7 @@ const TRIP_ITEMS = 10_000
 const FRESH_MS = 3_000
 
 export interface WebhookFigureDeps {
-  readonly redis: () => Redis
+  readonly readKeys: ReadKeys
   /** The store's time in ms. */
   readonly nowMs: () => number
   /** The shards of this process. */
@@ -60,21 +59,22 @@ export function makeWebhookFigures(deps: WebhookFigureDeps): WebhookFigures {
 }
 
 async function lookAt(deps: WebhookFigureDeps): Promise<Readonly<Record<string, number>> | null> {
-  const redis = deps.redis()
-  const backlogs = await readBacklogs(redis, deps.shards())
-  const oldest = backlogs === null ? null : await readOldest(redis, backlogs)
+  const { readKeys } = deps
+  const backlogs = await readBacklogs(readKeys, deps.shards())
+  const oldest = backlogs === null ? null : await readOldest(readKeys, backlogs)
   if (backlogs === null || oldest === null) return null
   const items = backlogs.map(({ shard, lane, waiting }, at) => ({ shard, lane, waiting, item: oldest.get(at) }))
   const found = items.flatMap(({ item, ...rest }) => (item === undefined ? [] : [{ ...rest, item }]))
-  const rows = await runEach(redis, found, (pipeline, { shard, lane, item }) => {
+  const records = found.map(({ shard, lane, item }) => {
     const { slice, deliveryId } = parseDeliveryItem(item)
-    return pipeline.hget(deliveryKey(shard, webhookOfLane(lane), slice), shortId(deliveryId))
+    return { shard, key: deliveryKey(shard, webhookOfLane(lane), slice), args: [shortId(deliveryId)] }
   })
+  const rows = await readKeys('hget', records)
   if (rows === null) return null
   return formatFigures(
     found.map(({ lane, waiting, item }, at) => {
       const createdAtMs = msOf(parseDeliveryItem(item).deliveryId)
-      const hasFailed = unpackRecord(rows[at] as string | null, createdAtMs).failures > 0
+      const hasFailed = unpackRecord(rows[at] ?? null, createdAtMs).failures > 0
       const standing = deps.standingOf(lane)
       const isFailing = standing === 'unknown' ? hasFailed : standing === 'failing'
       return { isFailing, waiting, ageMs: deps.nowMs() - createdAtMs }
@@ -83,30 +83,35 @@ async function lookAt(deps: WebhookFigureDeps): Promise<Readonly<Record<string, 
 }
 
 /** Webhooks for which something waits, the fullest last. */
-async function readBacklogs(redis: Redis, shards: readonly number[]): Promise<Backlog[] | null> {
-  const lists = await runEach(redis, shards, (pipeline, shard) => pipeline.zrange(dueKey(shard), 0, LANES_MAX - 1))
+async function readBacklogs(readKeys: ReadKeys, shards: readonly number[]): Promise<Backlog[] | null> {
+  const dues = shards.map((shard) => ({ shard, key: dueKey(shard), args: [0, LANES_MAX - 1] }))
+  const lists = await readKeys('zrange', dues)
   if (lists === null) return null
   const places = lists.flatMap((lanes, at) =>
-    (lanes as string[])
-      .filter((lane) => lane.startsWith(`${POST_LANE}/`))
-      .map((lane) => ({ shard: shards[at] as number, lane })),
+    lanes.filter((lane) => lane.startsWith(`${POST_LANE}/`)).map((lane) => ({ shard: shards[at] as number, lane })),
   )
-  const counts = await runEach(redis, places, (pipeline, { shard, lane }) => pipeline.zcard(laneKey(shard, lane)))
+  const counts = await readKeys(
+    'zcard',
+    places.map(({ shard, lane }) => ({ shard, key: laneKey(shard, lane) })),
+  )
   if (counts === null) return null
   return places
-    .map((place, at) => ({ ...place, waiting: counts[at] as number }))
+    .map((place, at) => ({ ...place, waiting: counts[at] ?? 0 }))
     .filter(({ waiting }) => waiting > 0)
     .sort((one, other) => one.waiting - other.waiting)
 }
 
 /** The item of the oldest delivery by place in the backlogs. */
-async function readOldest(redis: Redis, backlogs: readonly Backlog[]): Promise<Map<number, string> | null> {
+async function readOldest(readKeys: ReadKeys, backlogs: readonly Backlog[]): Promise<Map<number, string> | null> {
   const oldest = new Map<number, string>()
   for (const trip of tripsOf(piecesOf(backlogs))) {
-    const lists = await runEach(redis, trip, (pipeline, { key, first, last }) => pipeline.zrange(key, first, last))
+    const lists = await readKeys(
+      'zrange',
+      trip.map(({ shard, key, first, last }) => ({ shard, key, args: [first, last] })),
+    )
     if (lists === null) return null
     for (const [index, { at }] of trip.entries()) {
-      for (const item of lists[index] as string[]) {
+      for (const item of lists[index] ?? []) {
         const known = oldest.get(at)
         // Names of items sort by their deliveries, and these by time.
         if (known === undefined || item < known) oldest.set(at, item)
@@ -119,6 +124,7 @@ async function readOldest(redis: Redis, backlogs: readonly Backlog[]): Promise<M
 /** One read of a lane: the ranks of its items. */
 interface Piece {
   readonly at: number
+  readonly shard: number
   readonly key: string
   readonly first: number
   readonly last: number
@@ -130,13 +136,13 @@ function* piecesOf(backlogs: readonly Backlog[]): Generator<Piece> {
   for (const [at, { shard, lane, waiting }] of backlogs.entries()) {
     const key = laneKey(shard, lane)
     if (waiting > left) {
-      yield { at, key, first: 0, last: END_ITEMS - 1, items: END_ITEMS }
-      yield { at, key, first: -END_ITEMS, last: -1, items: END_ITEMS }
+      yield { at, shard, key, first: 0, last: END_ITEMS - 1, items: END_ITEMS }
+      yield { at, shard, key, first: -END_ITEMS, last: -1, items: END_ITEMS }
       continue
     }
     left -= waiting
     for (let first = 0; first < waiting; first += PAGE_ITEMS)
-      yield { at, key, first, last: first + PAGE_ITEMS - 1, items: Math.min(PAGE_ITEMS, waiting - first) }
+      yield { at, shard, key, first, last: first + PAGE_ITEMS - 1, items: Math.min(PAGE_ITEMS, waiting - first) }
   }
 }
 

@@ -13,6 +13,8 @@ import { openContents } from '../../src/content/open.ts'
 import { sweepContents } from '../../src/content/sweep.ts'
 import { DAY_MS, HOUR_MS } from '../../src/state/calendar.ts'
 import { outgoingName, receivedName } from '../../src/state/object-name.ts'
+import { makeHomeMark } from '../../src/store/installation.ts'
+import { oneNode } from '../../src/store/nodes.ts'
 import { configOf } from '../support/service/service.ts'
 import { startRedis } from '../support/store/redis.ts'
 
@@ -129,7 +131,7 @@ t.test('open: which home a process has, and that all of an installation have the
     const config = configOf(settings)
     const contents = await openContents({
       config,
-      redis: () => redis,
+      mark: makeHomeMark(oneNode(() => redis)),
       log: quiet,
       worker: () => 'me',
       told: () => undefined,

@@ -3,10 +3,17 @@
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { examineClock, examineStore } from '../../src/health/store.ts'
+import { makeStoreCondition } from '../../src/store/condition.ts'
+import { oneNode } from '../../src/store/nodes.ts'
 import { startRedis } from '../support/store/redis.ts'
 
 const server = await startRedis()
 const redis = new Redis({ path: server.socketPath })
+const of = (durability: 'fsync' | 'memory') =>
+  makeStoreCondition(
+    oneNode(() => redis),
+    durability,
+  )
 t.teardown(async () => {
   redis.disconnect()
   await server.stop()
@@ -15,37 +22,37 @@ t.teardown(async () => {
 t.test('health: the store’s settings and its memory [operator.health]', async (t) => {
   const fsync = await redis.config('GET', 'appendfsync')
   await redis.config('SET', 'maxmemory', '0')
-  t.match(await examineStore(redis, 'fsync'), { name: 'store', status: 'warning', fix: /maxmemory/ })
+  t.match(await examineStore(of('fsync')), { name: 'store', status: 'warning', fix: /maxmemory/ })
   await redis.config('SET', 'maxmemory', String(1024 ** 3))
-  t.match(await examineStore(redis, 'fsync'), { status: 'ok', message: /^Redis \d+\.\d+/ })
+  t.match(await examineStore(of('fsync')), { status: 'ok', message: /^Redis \d+\.\d+/ })
   const used = Number(/used_memory:(\d+)/.exec(await redis.info('memory'))?.[1])
   await redis.config('SET', 'maxmemory', String(Math.round(used / 0.78)))
-  t.match(await examineStore(redis, 'fsync'), { status: 'warning', message: /% of maxmemory/ })
+  t.match(await examineStore(of('fsync')), { status: 'warning', message: /% of maxmemory/ })
   await redis.config('SET', 'maxmemory', String(Math.round(used / 0.95)))
-  t.match(await examineStore(redis, 'fsync'), {
+  t.match(await examineStore(of('fsync')), {
     status: 'failed',
     message: /new mail is refused/,
     fix: /CONFIG SET maxmemory/,
   })
   await redis.config('SET', 'maxmemory', '0')
   await redis.config('SET', 'appendfsync', 'everysec')
-  t.match(await examineStore(redis, 'fsync'), {
+  t.match(await examineStore(of('fsync')), {
     status: 'failed',
     message: /appendfsync must be always/,
     fix: /redis\.conf/,
   })
-  t.not((await examineStore(redis, 'memory')).status, 'failed')
+  t.not((await examineStore(of('memory'))).status, 'failed')
   await redis.config('SET', 'appendfsync', (fsync as string[])[1] ?? 'always')
 })
 
 t.test('health: clocks that agree, and one that is off [operator.health]', async (t) => {
   const unknown = async () => null
-  const look = (isKept: () => Promise<boolean | null>) => examineClock(redis, Date.now, isKept)
+  const look = (isKept: () => Promise<boolean | null>) => examineClock(of('fsync'), Date.now, isKept)
   t.match(await look(unknown), { name: 'clock', status: 'ok', message: /not known/ })
   t.match(await look(async () => true), { status: 'ok', message: /synchronized/ })
   t.match(await look(async () => false), { status: 'warning', message: /nothing synchronizes/, fix: /set-ntp true/ })
   for (const off of [-60_000, 60_000])
-    t.match(await examineClock(redis, () => Date.now() + off, unknown), {
+    t.match(await examineClock(of('fsync'), () => Date.now() + off, unknown), {
       status: 'failed',
       // Less by what the store took to answer.
       message: / [1-6]\d{4} ms/,

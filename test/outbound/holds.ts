@@ -5,6 +5,8 @@ import t from 'tap'
 import { HOLDS_TOPIC } from '../../src/actors/message/operate-queue.ts'
 import { watchHolds } from '../../src/outbound/holds.ts'
 import { holdsKey, wakesKey } from '../../src/state/keys.ts'
+import { oneNode } from '../../src/store/nodes.ts'
+import { makeReadKeys } from '../../src/store/read-keys.ts'
 import { until } from '../support/machine/until.ts'
 import { startRedis } from '../support/store/redis.ts'
 
@@ -25,7 +27,7 @@ t.test('holds: read at the start, and anew when the list has changed [queue.hold
   await redis.hset(holdsKey(), 'old.test', '1')
   await redis.hset(wakesKey(), 'before.test', '1')
   const holds = await watchHolds({
-    redis: () => client,
+    readKeys: makeReadKeys(oneNode(() => client)),
     hear: async (topic, heard) => {
       topics.push(topic)
       say = heard

@@ -7,6 +7,7 @@ import t from 'tap'
 import { parseKey } from '../../src/http/key.ts'
 import { type FirstAccount, type FirstStartDeps, firstStart, formatWelcome } from '../../src/service/first-start.ts'
 import { accountsKey, apiKeyKey } from '../../src/state/keys.ts'
+import { oneNode } from '../../src/store/nodes.ts'
 import { startRedis } from '../support/store/redis.ts'
 
 const server = await startRedis()
@@ -35,7 +36,13 @@ async function commit(shard: number, account: FirstAccount): Promise<void> {
 }
 
 function depsOf(dataDir: string, createAccount: FirstStartDeps['createAccount'] = commit): FirstStartDeps {
-  return { redis, dataDir, baseUrl: 'http://api.test', operatorUrl: 'http://operator.test', createAccount }
+  return {
+    nodes: oneNode(() => redis),
+    dataDir,
+    baseUrl: 'http://api.test',
+    operatorUrl: 'http://operator.test',
+    createAccount,
+  }
 }
 
 const dies = async (): Promise<never> => {

@@ -31,13 +31,13 @@ t.teardown(async () => {
 })
 
 const store: ContentStore = {
-  async writeContent(values, lifeMs) {
-    for (const { key, bytes } of values) await redis.set(key, Buffer.from(bytes), 'PX', lifeMs)
+  async writeContent(_shard, values) {
+    for (const { key, bytes } of values) await redis.set(key, Buffer.from(bytes), 'PX', UNCLAIMED_LIFE_MS)
     return true
   },
-  readContent: (keys) => redis.mgetBuffer(...keys),
-  readField: ({ key, field }) => redis.hgetBuffer(key, field),
-  async removeContent(keys) {
+  readContent: (_shard, keys) => redis.mgetBuffer(...keys),
+  readField: (_shard, { key, field }) => redis.hgetBuffer(key, field),
+  async removeContent(_shard, keys) {
     await redis.unlink(...keys)
   },
 }
@@ -130,13 +130,13 @@ t.test(
       const reads: string[] = []
       const counted: ContentStore = {
         ...store,
-        readField(at) {
+        readField(shard, at) {
           reads.push('field')
-          return store.readField(at)
+          return store.readField(shard, at)
         },
-        readContent(keys) {
+        readContent(shard, keys) {
           reads.push('keys')
-          return store.readContent(keys)
+          return store.readContent(shard, keys)
         },
       }
       t.strictSame(await readBody(counted, place), written)
@@ -161,7 +161,7 @@ t.test('content is gone when any chunk is', async (t) => {
   const parts = await packContent({ text: 'x', html: null }, [randomBytes(600 * KB)])
   const place = { shard: 3, contentId: 'mic4h2d92abcdefghi-0', test: true }
   await writeParts(store, { ...place, parts })
-  await store.removeContent([contentKeys(3, place.contentId, parts).at(-1) as string])
+  await store.removeContent(3, [contentKeys(3, place.contentId, parts).at(-1) as string])
   t.equal(await readPart(store, { ...place, part: 'a0' }), null)
   t.equal(await readBody(store, { ...place, contentId: 'mic4h2d93abcdefghi-0' }), null)
 })

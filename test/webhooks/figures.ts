@@ -6,6 +6,8 @@ import { makeIds, shortId } from '../../cluster/id.ts'
 import { dueKey, laneKey } from '../../cluster/keyspace.ts'
 import { deliveryKey } from '../../src/state/keys.ts'
 import { formatItem, postLane } from '../../src/state/webhook/item.ts'
+import { oneNode } from '../../src/store/nodes.ts'
+import { makeReadKeys } from '../../src/store/read-keys.ts'
 import { makeWebhookFigures, type Standing } from '../../src/webhooks/figures.ts'
 import { until } from '../support/machine/until.ts'
 import { startReceiver } from '../support/peers/receiver.ts'
@@ -36,7 +38,7 @@ t.test('webhook figures: the oldest is found wherever it stands in its lane [web
   const standings = new Map<string, Standing>()
   let nowMs = NOW_MS
   const figures = makeWebhookFigures({
-    redis: () => redis,
+    readKeys: makeReadKeys(oneNode(() => redis)),
     nowMs: () => nowMs,
     shards: () => [SHARD],
     standingOf: (lane) => standings.get(lane) ?? 'unknown',

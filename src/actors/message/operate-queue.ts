@@ -25,8 +25,6 @@ export const HOLDS_TOPIC = 'holds'
 const WAKE_LIFE_MS = 60_000
 /** Entries that are forgotten at once: arguments of one write are bounded. */
 const WAKES_MAX = 1000
-/** The shard of the list. */
-export const HOLDS_SHARD = 0
 
 export interface OrderQueueBody {
   /** The recipients' domain in lower case, or `relay`. */

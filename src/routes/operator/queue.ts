@@ -7,21 +7,20 @@
  */
 
 import { domainToASCII } from 'node:url'
-import type { Redis } from 'ioredis'
 import { QUEUE_ORDER_MAX } from '../../../schemas/limits.ts'
 import type { QueueBody } from '../../../schemas/queue.ts'
-import {
-  type DropItemBody,
-  type DropItemReply,
-  HOLDS_SHARD,
-  type OrderQueueBody,
-  type OrderQueueReply,
-  type RetryLaneBody,
-  type RetryLaneReply,
+import type {
+  DropItemBody,
+  DropItemReply,
+  OrderQueueBody,
+  OrderQueueReply,
+  RetryLaneBody,
+  RetryLaneReply,
 } from '../../actors/message/operate-queue.ts'
 import type { Refused } from '../../actors/order/refusal.ts'
 import type { Handler } from '../../http/request.ts'
 import { type Answer, refuse } from '../../http/respond.ts'
+import { HOLDS_SHARD } from '../../state/keys.ts'
 import {
   countDestinations,
   type LanePlace,
@@ -29,6 +28,7 @@ import {
   readLane,
   readQueue,
 } from '../../views/operator/queue.ts'
+import type { ReadKeys } from '../../views/read-keys.ts'
 import { answerOf, answerRefused, pageOf } from '../answer.ts'
 import { asOperator, type OperatorDeps } from '../as-operator.ts'
 
@@ -37,17 +37,17 @@ const STEPS_MAX = 1000
 const AT_ONCE = 200
 
 export interface QueueDeps extends OperatorDeps {
-  readonly redis: () => Redis
+  readonly readKeys: ReadKeys
   readonly siteOf: (destination: string) => Promise<string | null>
   /** Reads anew which destinations are held, and which are to be tried now. */
   readonly refreshHolds: () => Promise<void>
 }
 
 /** GET /v1/operator/queue */
-export function makeListQueue({ read, redis, nowMs, siteOf }: QueueDeps): Handler {
+export function makeListQueue({ read, readKeys, nowMs, siteOf }: QueueDeps): Handler {
   return asOperator(read, async ({ query }) => {
     const { limit, after } = pageOf(query)
-    const queue = await readQueue(redis(), { limit, after, nowMs: nowMs() }, siteOf)
+    const queue = await readQueue(readKeys, { limit, after, nowMs: nowMs() }, siteOf)
     return queue === null ? refuse('unavailable') : { status: 200, json: queue }
   })
 }
@@ -105,8 +105,8 @@ function makeOrder(
   })
 }
 
-async function countWaiting({ redis }: QueueDeps, destination: string): Promise<number | null> {
-  const counted = await countDestinations(redis())
+async function countWaiting({ readKeys }: QueueDeps, destination: string): Promise<number | null> {
+  const counted = await countDestinations(readKeys)
   return counted === null ? null : (counted.get(destination)?.waiting ?? 0)
 }
 
@@ -116,7 +116,7 @@ async function sumOver(
   destination: string,
   perform: (place: LanePlace, max: number) => Promise<number | null>,
 ): Promise<number | null> {
-  const counted = await countDestinations(deps.redis())
+  const counted = await countDestinations(deps.readKeys)
   if (counted === null) return null
   let sum = 0
   for (const { shard } of counted.get(destination)?.places ?? []) {
@@ -143,7 +143,7 @@ async function retryPlace(deps: QueueDeps, { shard, lane }: LanePlace, max: numb
 }
 
 async function dropPlace(deps: QueueDeps, place: LanePlace, max: number): Promise<number | null> {
-  const items = await readLane(deps.redis(), place, max)
+  const items = await readLane(deps.readKeys, place, max)
   if (items === null) return null
   let sum = 0
   for (let start = 0; start < items.length; start += AT_ONCE) {

@@ -7,10 +7,10 @@
  * Spec queue.figures
  */
 
-import type { Redis } from 'ioredis'
 import { msOf } from '../../../cluster/id.ts'
 import { parseAttemptItem } from '../../state/message/item.ts'
 import { makeFreshLook } from '../fresh-look.ts'
+import type { ReadKeys } from '../read-keys.ts'
 import { countDestinations, readLane } from './queue.ts'
 
 /** Destinations that are told apart, and lanes of each that are looked into. */
@@ -40,7 +40,7 @@ export interface QueueFigure {
 }
 
 export interface QueueFigureDeps {
-  readonly redis: () => Redis
+  readonly readKeys: ReadKeys
   readonly nowMs: () => number
   readonly siteOf: (destination: string) => Promise<string | null>
 }
@@ -55,8 +55,8 @@ export function makeQueueFigures(deps: QueueFigureDeps): () => Promise<readonly 
   })
 }
 
-async function lookAt({ redis, nowMs, siteOf }: QueueFigureDeps): Promise<QueueFigure[] | null> {
-  const counted = await countDestinations(redis())
+async function lookAt({ readKeys, nowMs, siteOf }: QueueFigureDeps): Promise<QueueFigure[] | null> {
+  const counted = await countDestinations(readKeys)
   if (counted === null) return null
   const rows = [...counted].filter(([, { waiting }]) => waiting > 0).sort(([, a], [, b]) => b.waiting - a.waiting)
   const figures = new Map<string, QueueFigure>()
@@ -65,7 +65,7 @@ async function lookAt({ redis, nowMs, siteOf }: QueueFigureDeps): Promise<QueueF
     if (recipients > 0) figures.set(`${site} ${age}`, { site, age, recipients: known + recipients })
   }
   for (const [destination, { waiting, places }] of rows.slice(0, DESTINATIONS_MAX)) {
-    const lists = await Promise.all(places.slice(0, LANES_MAX).map((place) => readLane(redis(), place, ITEMS_MAX)))
+    const lists = await Promise.all(places.slice(0, LANES_MAX).map((place) => readLane(readKeys, place, ITEMS_MAX)))
     const items = lists.flatMap((list) => list ?? [])
     const site = (await siteOf(destination)) ?? destination
     for (const item of items) add(site, ageOf(nowMs() - msOf(parseAttemptItem(item).messageId)), 1)

@@ -9,20 +9,18 @@
  * Spec queue.list
  */
 
-import type { ChainableCommander, Redis } from 'ioredis'
 import { msOf, SHARDS } from '../../../cluster/id.ts'
 import { dueKey, laneKey } from '../../../cluster/keyspace.ts'
 import type { Destination, Queue } from '../../../schemas/queue.ts'
 import { maskAddress } from '../../mail/reply.ts'
-import { holdsKey, statusKey } from '../../state/keys.ts'
+import { HOLDS_SHARD, holdsKey, statusKey } from '../../state/keys.ts'
 import { LANES, parseAttemptItem } from '../../state/message/item.ts'
 import { statusField, unpackStatus } from '../../state/message/status.ts'
 import { formatInstant } from '../instant.ts'
+import type { ReadKeys } from '../read-keys.ts'
 
 /** Lanes of one shard that are counted: the ones that are due first. */
 const LANES_MAX = 2000
-/** Commands of one round trip. */
-const PIPELINE_MAX = 2000
 /** Items of a lane that are looked at for the oldest, and put off ones for what was answered last. */
 const OLDEST_ITEMS = 100
 const ANSWERED_ITEMS = 3
@@ -42,21 +40,21 @@ export function laneOfDestination(destination: string): string {
 
 /** Waiting recipients by destination; null when the store did not answer. */
 export async function countDestinations(
-  redis: Redis,
+  readKeys: ReadKeys,
 ): Promise<Map<string, { waiting: number; places: LanePlace[] }> | null> {
-  const lists = await runEach(redis, ALL_SHARDS, (pipeline, shard) => pipeline.zrange(dueKey(shard), 0, LANES_MAX - 1))
+  const dues = ALL_SHARDS.map((shard) => ({ shard, key: dueKey(shard), args: [0, LANES_MAX - 1] }))
+  const lists = await readKeys('zrange', dues)
   if (lists === null) return null
-  const places = lists.flatMap((lanes, shard) =>
-    (lanes as string[]).filter(isDelivery).map((lane): LanePlace => ({ shard, lane })),
-  )
-  const counts = await runEach(redis, places, (pipeline, { shard, lane }) => pipeline.zcard(laneKey(shard, lane)))
+  const places = lists.flatMap((lanes, shard) => lanes.filter(isDelivery).map((lane): LanePlace => ({ shard, lane })))
+  const counts = await readKeys('zcard', places.map(keyOfLane))
   if (counts === null) return null
   const destinations = new Map<string, { waiting: number; places: LanePlace[] }>()
   for (const [at, place] of places.entries()) {
     const destination = destinationOf(place.lane)
     const known = destinations.get(destination) ?? { waiting: 0, places: [] }
-    known.waiting += counts[at] as number
-    if ((counts[at] as number) > 0) known.places.push(place)
+    const count = counts[at] ?? 0
+    known.waiting += count
+    if (count > 0) known.places.push(place)
     destinations.set(destination, known)
   }
   return destinations
@@ -64,13 +62,16 @@ export async function countDestinations(
 
 /** A page of the queue, the fullest destinations first; null when the store did not answer. */
 export async function readQueue(
-  redis: Redis,
+  readKeys: ReadKeys,
   { limit, after, nowMs }: { limit: number; after: string | null; nowMs: number },
   siteOf: (destination: string) => Promise<string | null>,
 ): Promise<Queue | null> {
-  const [counted, holds] = await Promise.all([countDestinations(redis), redis.hkeys(holdsKey()).catch(() => null)])
+  const [counted, holds] = await Promise.all([
+    countDestinations(readKeys),
+    readKeys('hkeys', [{ shard: HOLDS_SHARD, key: holdsKey() }]),
+  ])
   if (counted === null || holds === null) return null
-  const held = new Set(holds)
+  const held = new Set(holds[0])
   for (const destination of held) if (!counted.has(destination)) counted.set(destination, { waiting: 0, places: [] })
   const rows = [...counted]
     .map(([destination, found]) => ({ destination, ...found }))
@@ -81,7 +82,7 @@ export async function readQueue(
     after === null ? 0 : rows.findIndex((row) => compare(row, { waiting: Number(waiting), destination }) > 0)
   const page = start < 0 ? [] : rows.slice(start, start + limit)
   const [seen, sites] = await Promise.all([
-    Promise.all(page.map(({ places }) => lookAt(redis, places, nowMs))),
+    Promise.all(page.map(({ places }) => lookAt(readKeys, places, nowMs))),
     Promise.all(page.map((row) => siteOf(row.destination))),
   ])
   if (seen.includes(null)) return null
@@ -105,8 +106,9 @@ export async function readQueue(
 }
 
 /** Items that wait in a lane, those due first; null when the store did not answer. */
-export async function readLane(redis: Redis, { shard, lane }: LanePlace, count: number): Promise<string[] | null> {
-  return redis.zrange(laneKey(shard, lane), 0, count - 1).catch(() => null)
+export async function readLane(readKeys: ReadKeys, place: LanePlace, count: number): Promise<readonly string[] | null> {
+  const lists = await readKeys('zrange', [{ ...keyOfLane(place), args: [0, count - 1] }])
+  return lists?.[0] ?? null
 }
 
 interface Seen {
@@ -117,66 +119,53 @@ interface Seen {
 }
 
 /** What is to be said of a destination's mail. */
-async function lookAt(redis: Redis, places: readonly LanePlace[], nowMs: number): Promise<Seen | null> {
-  const keys = places.map(({ shard, lane }) => laneKey(shard, lane))
+async function lookAt(readKeys: ReadKeys, places: readonly LanePlace[], nowMs: number): Promise<Seen | null> {
   const later = `(${nowMs + CLOCKS_APART_MS}`
+  const each = (...args: (string | number)[]) => places.map((place) => ({ ...keyOfLane(place), args }))
   const [counts, first, deferred] = await Promise.all([
-    runEach(redis, keys, (pipeline, key) => pipeline.zcount(key, later, '+inf')),
-    runEach(redis, keys, (pipeline, key) => pipeline.zrange(key, 0, OLDEST_ITEMS - 1)),
-    runEach(redis, keys, (pipeline, key) => pipeline.zrangebyscore(key, later, '+inf', 'LIMIT', 0, ANSWERED_ITEMS)),
+    readKeys('zcount', each(later, '+inf')),
+    readKeys('zrange', each(0, OLDEST_ITEMS - 1)),
+    readKeys('zrangebyscore', each(later, '+inf', 'LIMIT', 0, ANSWERED_ITEMS)),
   ])
   if (counts === null || first === null || deferred === null) return null
-  const all = [...first, ...deferred].flat() as string[]
+  const all = [...first, ...deferred].flat()
   const oldestAtMs = all.reduce<number | null>((least, item) => {
     const atMs = msOf(parseAttemptItem(item).messageId)
     return least === null || atMs < least ? atMs : least
   }, null)
   const answered = await readAnswered(
-    redis,
-    places.flatMap(({ shard }, at) => (deferred[at] as string[]).map((item) => ({ shard, item }))),
+    readKeys,
+    places.flatMap(({ shard }, at) => (deferred[at] ?? []).map((item) => ({ shard, item }))),
   )
   if (answered === null) return null
-  return { deferred: (counts as number[]).reduce((sum, count) => sum + count, 0), oldestAtMs, ...answered }
+  return { deferred: counts.reduce((sum, count) => sum + count, 0), oldestAtMs, ...answered }
 }
 
 /** What was answered last among the items. */
 async function readAnswered(
-  redis: Redis,
+  readKeys: ReadKeys,
   items: readonly { shard: number; item: string }[],
 ): Promise<Pick<Seen, 'code' | 'response'> | null> {
-  const rows = await runEach(redis, items, (pipeline, { shard, item }) => {
+  const reads = items.map(({ shard, item }) => {
     const { serverId, segment, short, recipient } = parseAttemptItem(item)
-    return pipeline.hget(statusKey(shard, serverId, segment), statusField(short, recipient))
+    return { shard, key: statusKey(shard, serverId, segment), args: [statusField(short, recipient)] }
   })
+  const rows = await readKeys('hget', reads)
   if (rows === null) return null
   let last = { occurredAtMs: 0, code: null as number | null, response: null as string | null }
   for (const [at, row] of rows.entries()) {
-    const { events } = unpackStatus(row as string | null, msOf(parseAttemptItem(items[at]?.item ?? '').messageId))
+    const { events } = unpackStatus(row, msOf(parseAttemptItem(items[at]?.item ?? '').messageId))
     const event = events.at(-1)
     if (event !== undefined && 'response' in event && event.occurredAtMs > last.occurredAtMs) last = event
   }
   return { code: last.code, response: last.response }
 }
 
-/** Runs one command for each input, in round trips of a bounded size; null when one of them failed. */
-/** What a command answers for each input, in pipelines of some thousands; null when the store did not answer. */
-export async function runEach<Input>(
-  redis: Redis,
-  inputs: readonly Input[],
-  add: (pipeline: ChainableCommander, input: Input) => ChainableCommander,
-): Promise<unknown[] | null> {
-  const values: unknown[] = []
-  for (let start = 0; start < inputs.length; start += PIPELINE_MAX) {
-    const pipeline = redis.pipeline()
-    for (const input of inputs.slice(start, start + PIPELINE_MAX)) add(pipeline, input)
-    const answers = await pipeline.exec().catch(() => null)
-    if (answers === null || answers.some(([error]) => error !== null)) return null
-    values.push(...answers.map(([, value]) => value))
-  }
-  return values
-}
-
 const ALL_SHARDS = Array.from({ length: SHARDS }, (_, shard) => shard)
+
+function keyOfLane({ shard, lane }: LanePlace): { shard: number; key: string } {
+  return { shard, key: laneKey(shard, lane) }
+}
 
 function isDelivery(lane: string): boolean {
   return lane === LANES.relay || lane.startsWith(`${LANES.deliver}/`)

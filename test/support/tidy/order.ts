@@ -1,6 +1,6 @@
 /** order - which room may import which, and that no files import each other in a circle. */
 import { posix } from 'node:path'
-import { importsOf, isIn, type Source, targetOf } from './source.ts'
+import { codeOf, importsOf, isIn, type Source, targetOf } from './source.ts'
 
 /**
  * The rooms of the house, the highest first. A file imports from its own room and from rooms below it, types too; a room
@@ -65,6 +65,8 @@ const LANE_PARTS =
 
 /** Where Redis is spoken to; all others ask the store. */
 const REDIS_HANDS = ['cluster/redis', 'cluster/embedded', 'src/store', 'bench', 'test']
+/** Of the runtime, what src/ reaches through src/store alone. */
+const REDIS_ROOMS = ['cluster/redis', 'cluster/embedded']
 const SOCKETS = /^(?:node:)?(?:net|tls|dns|dgram|http|https|http2|fs|child_process|worker_threads|timers)(?:\/|$)/
 /** Rooms whose files hold no socket, no file, no process. */
 const PURE_ROOMS = /^(?:src\/(?:mail|actors|state)|cluster\/(?:facts|items|mailbox|shard))\//
@@ -78,12 +80,12 @@ function roomOf(path: string): string | null {
 }
 
 /** Imports of rooms that are not below the file's own, and of packages that the room must do without. */
-export function wrongImports({ path, text }: Source, redisOwed: ReadonlySet<string> = new Set()): string[] {
+export function wrongImports({ path, text }: Source): string[] {
   const room = roomOf(path)
   if (room === null) return [`${path}: in no known room`]
   return importsOf(text).flatMap((one) => {
     const target = targetOf(path, one)
-    if (target === null) return wrongPackage(path, one, redisOwed)
+    if (target === null) return wrongPackage(path, one)
     const apart = APART.find(([high, low]) => isIn(path, high) && isIn(target, low))
     if (apart !== undefined) return [`${path} imports ${target}: ${apart[2]}`]
     const deciding = one.values.filter((name) => !LANE_PARTS.test(name))
@@ -95,15 +97,22 @@ export function wrongImports({ path, text }: Source, redisOwed: ReadonlySet<stri
   })
 }
 
-function wrongPackage(
-  path: string,
-  { from, isType }: { from: string; isType: boolean },
-  redisOwed: ReadonlySet<string>,
-): string[] {
+function wrongPackage(path: string, { from, isType }: { from: string; isType: boolean }): string[] {
   if (PURE_ROOMS.test(path) && !isType && SOCKETS.test(from))
     return [`${path} imports ${from}: it is pure, pass what it needs as an argument`]
-  const mayRedis = REDIS_HANDS.some((room) => isIn(path, room)) || redisOwed.has(path)
+  const mayRedis = REDIS_HANDS.some((room) => isIn(path, room))
   return from === 'ioredis' && !mayRedis ? [`${path} imports ioredis: ask the store`] : []
+}
+
+/** What of the service speaks to Redis itself, past `src/store`: with its client, its connections, or a shard's Redis. */
+export function pastTheDoor({ path, text }: Source): string[] {
+  if (!isIn(path, 'src') || isIn(path, 'src/store')) return []
+  const imported = importsOf(text).flatMap((one) => {
+    const target = targetOf(path, one) ?? ''
+    return REDIS_ROOMS.some((room) => isIn(target, room)) ? [`${path} imports ${target}: ask src/store`] : []
+  })
+  const asked = /\.(?:nodeOf\(|common\(\)|views\b)/.exec(codeOf(text))
+  return asked === null ? imported : [...imported, `${path} has ${asked[0]}: ask src/store`]
 }
 
 /** Circles of files, each as its files; a file that imports itself is one. */

@@ -15,19 +15,23 @@ import type { Config } from '../process/config.ts'
 import { isProcessGone } from '../process/identity.ts'
 import type { Log } from '../process/log.ts'
 import { makeSecrets, type Secrets } from '../process/secrets.ts'
-import { checkInstallation, openInstallation, readCheck, wasMade } from '../store/installation.ts'
-import { closeDirectory } from '../store/private-dir.ts'
-import { type Remembered, remakeFiles } from '../store/remake.ts'
-import { findSecret } from '../store/secret.ts'
-import { type StoreWatch, watchStore } from '../store/store-watch.ts'
+import { checkInstallation, openInstallation, readCheck, wasMade } from './installation.ts'
+import { type Nodes, oneNode } from './nodes.ts'
+import { closeDirectory } from './private-dir.ts'
+import { type Remembered, remakeFiles } from './remake.ts'
+import { findSecret } from './secret.ts'
+import { type StoreWatch, watchStore } from './store-watch.ts'
 
 /** A store that is open. */
 export interface OpenStore {
-  readonly store: RedisStore
+  /** The runtime's store. What is asked of Redis past it is asked of `nodes`. */
+  readonly store: Omit<RedisStore, 'views'>
   readonly secrets: Secrets
   readonly watch: StoreWatch
-  /** The Redis that this process runs; null where it is another's. */
-  readonly embedded: EmbeddedRedis | null
+  /** The Redis of each shard, for what is asked past the runtime. */
+  readonly nodes: Nodes
+  /** As `ChoreDeps` wants it: null where the Redis is another's. */
+  readonly rewriteFile: (() => Promise<string | null>) | null
   /** Gives the store back; our own Redis is stopped when nobody else uses it. */
   close(): Promise<void>
 }
@@ -60,7 +64,15 @@ export async function openStore(config: Config, options: OpenStoreOptions): Prom
     store = await connect(embedded?.socketPath ?? (config.redisUrls[0] as string), config, { options, known })
     const { secrets, id } = await openAll(store, config, { known, acceptDomain: options.acceptDomain ?? false })
     const watch = await watchOpen(store, { config, options, embedded, id, known })
-    return { store, secrets, watch, embedded, close: () => closeStore({ store, embedded, watch }) }
+    const opened = store
+    return {
+      store,
+      secrets,
+      watch,
+      nodes: oneNode(() => opened.views),
+      rewriteFile: embedded === null ? null : () => requestRewrite(opened.views),
+      close: () => closeStore({ store: opened, embedded, watch }),
+    }
   } catch (error) {
     await giveBack(store, embedded)
     throw error
@@ -172,6 +184,14 @@ async function closeStore({
   watch.stop()
   await embedded?.stop({ whenLast: async () => store !== null && (await isUnused(store.views)) })
   store?.close()
+}
+
+/** Asks for a new append-only file; answers why Redis refused, as it does while it writes one. */
+function requestRewrite(redis: Redis): Promise<string | null> {
+  return redis.bgrewriteaof().then(
+    () => null,
+    (error: Error) => error.message,
+  )
 }
 
 /** After a start that failed: one that was adopted belongs to others too. */

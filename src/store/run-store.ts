@@ -10,12 +10,12 @@ import { startEmbeddedRedis } from '../../cluster/embedded/embedded.ts'
 import { RedisLink } from '../../cluster/redis/link.ts'
 import type { Config } from '../process/config.ts'
 import { makeLog } from '../process/log.ts'
-import { readInstallation, wasMade } from '../store/installation.ts'
-import { closeDirectory } from '../store/private-dir.ts'
-import { type Remembered, remakeFiles } from '../store/remake.ts'
-import { readSecret } from '../store/secret.ts'
-import { watchStore } from '../store/store-watch.ts'
+import { readInstallation, wasMade } from './installation.ts'
 import { isUnused } from './open-store.ts'
+import { closeDirectory } from './private-dir.ts'
+import { type Remembered, remakeFiles } from './remake.ts'
+import { readSecret } from './secret.ts'
+import { watchStore } from './store-watch.ts'
 
 const LINK_MS_MAX = 10_000
 
