@@ -32,7 +32,7 @@ export function makeShardLog(log: ClusterLog, counting: Counting): ShardLog {
   return {
     halted: (facts) => log.error(facts, 'A shard is torn and stays stopped: see `sendwright inspect`'),
     threw: (facts, error) => log.error({ ...facts, error: nameOfError(error) }, 'A behaviour threw'),
-    doubt: (facts) => log.warn(facts, 'A commit got no answer and is sent again'),
+    doubt: (facts) => log.warn(facts, 'A commit got no answer, and is sent again until it has one'),
     badop: (facts) => log.error(facts, 'The store refused a commit as against the rules'),
     lost: ({ shard, commits, sinceMs }) => {
       const since = sinceMs === null ? 'unknown' : counting.instant(sinceMs)

@@ -18,6 +18,7 @@ export const EXAMINED = [
   'ehlo-name',
   'ptr',
   'mx',
+  'mx-listener',
   'return-path',
   'spf',
   'service-dkim',

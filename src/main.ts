@@ -18,7 +18,15 @@ import { makeLog } from './process/log.ts'
 import { startChores } from './service/chores.ts'
 import { type FirstAccount, firstStart, formatWelcome } from './service/first-start.ts'
 import { startListeners } from './service/handlers.ts'
-import { figuresOf, makeRouteDeps, makeSweep, openParts, openWorker, type Parts } from './service/parts.ts'
+import {
+  figuresOf,
+  makeLivingRoles,
+  makeRouteDeps,
+  makeSweep,
+  openParts,
+  openWorker,
+  type Parts,
+} from './service/parts.ts'
 import { makeKeyFinder } from './views/key.ts'
 
 /** What attempts under way are given at a stop, counted from its beginning. */
@@ -97,7 +105,8 @@ async function open(parts: Parts, options: ServiceOptions, running: Partial<Runn
   if (options.isWatched === true) running.stopWatchdog = startWatchdog()
   const { webhookFigures } = handlers
   const sweep = makeSweep(parts, worker)
-  running.stopChores = await startChores({ metrics, figures, webhookFigures, log, sweep, rewriteFile })
+  const livingRoles = config.roles.includes('actors') ? makeLivingRoles(parts, worker) : null
+  running.stopChores = await startChores({ metrics, figures, webhookFigures, log, sweep, rewriteFile, livingRoles })
 }
 
 /** The first account, by the first process with actors. */

@@ -4,8 +4,10 @@
  *  empty where the manifest is not there, and it writes over files whose numbers the manifest does not know: both are
  *  found here before it is spawned.
  */
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { closeSync, openSync, readdirSync, readFileSync, readSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+
+const TAIL_BYTES = 32
 
 /** The names that redis gives by default, and the embedded one always. */
 export const AOF_DIRECTORY = 'appendonlydir'
@@ -56,6 +58,18 @@ export function readAofFiles(directory: string): AofFiles | null {
   if (!isThere && sizes.size === 0) return null
   const manifest = isThere ? readFileSync(manifestPath(directory), 'utf8') : null
   return { manifest, named: parseManifest(manifest ?? ''), sizes }
+}
+
+/** The last bytes of a file up to a position, as text of bytes; fewer where it has fewer. Throws what the file system throws. */
+export function tailOf(path: string, end: number): string {
+  const bytes = Buffer.alloc(Math.min(TAIL_BYTES, end))
+  const file = openSync(path, 'r')
+  try {
+    readSync(file, bytes, 0, bytes.length, end - bytes.length)
+  } finally {
+    closeSync(file)
+  }
+  return bytes.toString('latin1')
 }
 
 /** The newest whole set among the files that are there: the last base, and what came after it; null where one is missing. */

@@ -21,6 +21,7 @@ import type { Redis } from 'ioredis'
 import type { Durability, StoreLog } from './binary.ts'
 import { lockDirectory } from './directory-lock.ts'
 import { setRight, writtenWhole } from './durable.ts'
+import { describeEnd, describeSilence } from './last-words.ts'
 import { livingRedisPid, strandedRedisPid } from './probe.ts'
 import { openStore, type Place } from './process.ts'
 import { type RescueLines, rescueStore } from './rescue.ts'
@@ -36,6 +37,8 @@ const WHOLE_MS_MAX = 5000
 const BACKOFF_MS_MAX = 5000
 /** A redis that lived this long was well: the next failure begins a new series. */
 const WELL_MS = 10_000
+/** So many failures in a row are no accident. */
+const SERIES_MIN = 2
 
 export interface EmbeddedRedisOptions {
   dataDir: string
@@ -62,6 +65,8 @@ export interface EmbeddedRedis {
   adopted: boolean
   /** Its directory, to be looked at while it runs. */
   directory: StoreDirectory
+  /** Why it does not answer, as far as can be seen from outside: one line for people. */
+  describe(): string
   /**
    * Writes all that the store holds into its directory, which is made again, and starts a store on that; the one that was
    * cut off from its files ends. Writes wait meanwhile.
@@ -106,6 +111,7 @@ export async function startEmbeddedRedis(options: EmbeddedRedisOptions): Promise
     socketPath,
     adopted: opened.adopted,
     directory,
+    describe: () => describeSilence(path),
     rescue,
     async stop({ whenLast }) {
       stopping.abort()
@@ -148,7 +154,10 @@ async function watchStore(place: Place, first: Redis, { onDown, onUp, onRemade }
       next.spare.disconnect()
       if (place.signal.aborted) return
       failures = performance.now() - sinceMs > WELL_MS ? 0 : failures + 1
-      place.log.error({ failures }, 'Lost redis')
+      if (isTold(failures)) {
+        const sentence = failures < SERIES_MIN ? 'Lost redis' : 'Redis ends again and again'
+        place.log.error({ failures, reason: describeEnd(place.directory) }, sentence)
+      }
       onDown()
       recovered = recover()
     })
@@ -165,7 +174,8 @@ async function watchStore(place: Place, first: Redis, { onDown, onUp, onRemade }
       } catch (error) {
         if (place.signal.aborted) return
         failures += 1
-        place.log.error({ reason: (error as Error).message, failures }, 'Could not bring redis back: trying again')
+        if (isTold(failures))
+          place.log.error({ reason: (error as Error).message, failures }, 'Could not bring redis back: trying again')
       }
     }
   }
@@ -188,6 +198,11 @@ async function watchStore(place: Place, first: Redis, { onDown, onUp, onRemade }
       return running
     },
   }
+}
+
+/** The first failures of a series are told, then ever fewer: 1, 2, 4, 8 and so on. */
+function isTold(failures: number): boolean {
+  return failures === 0 || Number.isInteger(Math.log2(failures))
 }
 
 /** A second connection is opened while there is a socket; and which process it is can be asked while it answers. */

@@ -4,7 +4,7 @@
  *  spawned its files are looked at (store-mark.ts): one that would begin empty, or on less than there was, is not started.
  */
 import { spawn } from 'node:child_process'
-import { closeSync, openSync, readFileSync, renameSync, statSync } from 'node:fs'
+import { closeSync, openSync, renameSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
@@ -12,6 +12,7 @@ import { readAofFiles } from './aof-files.ts'
 import { type Durability, findRedisBinary, redisArguments, type StoreLog } from './binary.ts'
 import { type DirectoryLock, lockDirectory } from './directory-lock.ts'
 import { setRight, writtenWhole } from './durable.ts'
+import { describeProcess, logTail } from './last-words.ts'
 import { livingRedisPid, probeRedis, strandedRedisPid } from './probe.ts'
 import { faultOfFiles, readMark } from './store-mark.ts'
 
@@ -139,7 +140,7 @@ async function spawnRedis(command: string, lock: DirectoryLock, place: Place): P
   for (let step = 0; step < LOADING_STEPS_MAX; step++) {
     const probe = await probeRedis(place.socketPath, directory)
     if (probe.state === 'ready') return probe.client
-    if (ended !== null) throw new Error(`${command} did not start: ${ended}\n${logTail(directory)}`)
+    if (ended !== null) throw new Error(`${command} did not start: ${ended}\n${logTail(directory, 5)}`)
     await pause(STEP_MS, undefined, { signal: place.signal })
   }
   throw notAnswering(place)
@@ -153,15 +154,12 @@ function openLog(directory: string): number {
   return openSync(path, 'a', 0o600)
 }
 
-function logTail(directory: string): string {
-  return readFileSync(join(directory, 'redis.log'), 'utf8').trimEnd().split('\n').slice(-5).join('\n')
-}
-
 function notAnswering({ directory }: Place): Error {
   const pid = livingRedisPid(directory)
   const who = pid === null ? 'A process that holds' : `redis-server ${pid} in`
+  const seen = pid === null ? '' : ` (${describeProcess(pid)})`
   return new Error(
-    `${who} ${directory} does not answer: no second one is started, because it would lose data. ` +
+    `${who} ${directory} does not answer${seen}: no second one is started, because it would lose data. ` +
       `See ${join(directory, 'redis.log')}; end the process if it is stuck, then start again`,
   )
 }

@@ -6,12 +6,10 @@
  *
  *  States: sound | moved (the files live on elsewhere) | deleted (they do not) | damaged (only files in it are wrong).
  */
-import { closeSync, openSync, readFileSync, readlinkSync, readSync, statSync } from 'node:fs'
+import { readFileSync, readlinkSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { AOF_DIRECTORY, AOF_NAME, parseManifest } from './aof-files.ts'
-import { writeMark } from './store-mark.ts'
-
-const TAIL_BYTES = 32
+import { AOF_DIRECTORY, AOF_NAME, parseManifest, tailOf } from './aof-files.ts'
+import { digestOfTail, writeMark } from './store-mark.ts'
 
 /** What is wrong with a directory. */
 export interface DirectoryFault {
@@ -90,7 +88,9 @@ export class StoreDirectory {
     if (this.seen === null) return
     const { manifest, sizes, tails } = this.seen
     this.knownTails = tails
-    if (this.options.isOwn) writeMark(this.path, { at: new Date(atMs).toISOString(), manifest, sizes })
+    if (!this.options.isOwn) return
+    const ends = Object.fromEntries([...tails].map(([name, { text }]) => [name, digestOfTail(text)]))
+    writeMark(this.path, { at: new Date(atMs).toISOString(), manifest, sizes, ends })
   }
 
   /** Forgets what it knows: the store writes other files from now on. */
@@ -173,18 +173,6 @@ function workingDirectory(processId: number | null): string | null {
   } catch {
     return null
   }
-}
-
-/** The last bytes of a file up to a position, as text of bytes; fewer where it has fewer. */
-function tailOf(path: string, end: number): string {
-  const bytes = Buffer.alloc(Math.min(TAIL_BYTES, end))
-  const file = openSync(path, 'r')
-  try {
-    readSync(file, bytes, 0, bytes.length, end - bytes.length)
-  } finally {
-    closeSync(file)
-  }
-  return bytes.toString('latin1')
 }
 
 function readText(path: string): string | null {

@@ -1,14 +1,18 @@
 /** store-mark - what was known to be on disk when the store last ran, kept beside it, and compared before it runs again.
  *
  *  A file that was cut while nobody looked loads without a word: redis drops the end that it cannot read, and takes one
- *  that ends between two commands for whole. The mark says how long each file was at least.
+ *  that ends between two commands for whole. The mark says how long each file was at least, and how it ended there: bytes
+ *  are only ever added, so a file that ends the same at the same place is the same up to there. That finds a cut before
+ *  redis does, whose own loading would make it final, and whatever it took: the numbers of the shards' last commits, read
+ *  after loading, would say no more of it.
  *
  *  Guarantees: a size is written only after the store has answered what was asked after the file had that size, so with
- *  `appendfsync always` it is on disk. Written in place and without an fsync, some hundred bytes every two seconds: a
+ *  `appendfsync always` it is on disk. Of the file's end only a digest is kept. Written in place and without an fsync, some hundred bytes every two seconds: a
  *  machine that loses power may leave an older mark, or none that can be read, and both only say less.
  *
  *  File: `store-mark` in the data directory.
  */
+import { createHash } from 'node:crypto'
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import {
@@ -19,11 +23,13 @@ import {
   manifestPath,
   newestSet,
   parseManifest,
+  tailOf,
 } from './aof-files.ts'
 
 const FILE = 'store-mark'
 /** One write of one size leaves nothing of a longer one behind it. */
 const BYTES = 2048
+const DIGEST_CHARS = 16
 
 /** What was on disk. */
 export interface StoreMark {
@@ -32,6 +38,13 @@ export interface StoreMark {
   readonly manifest: string
   /** Bytes of each file that the manifest names, at least. */
   readonly sizes: Readonly<Record<string, number>>
+  /** Digest of the bytes before that place in each file; absent in marks of earlier releases. */
+  readonly ends?: Readonly<Record<string, string>>
+}
+
+/** What a mark keeps of the end of a file: of the bytes that `tailOf` reads. */
+export function digestOfTail(tail: string): string {
+  return createHash('sha256').update(tail, 'latin1').digest('hex').slice(0, DIGEST_CHARS)
 }
 
 export function markPath(directory: string): string {
@@ -107,7 +120,7 @@ export function faultOfFiles(
   return mark === null ? null : faultOfMark(directory, files, mark)
 }
 
-/** Files that are shorter, or of an earlier number, than they were known to be. */
+/** Files that are shorter, other, or of an earlier number than they were known to be. */
 function faultOfMark(directory: string, files: AofFiles, mark: StoreMark): FileFault | null {
   const known = parseManifest(mark.manifest)
   const lastOf = (all: readonly { seq: number; type: string }[], type: string): number =>
@@ -122,14 +135,24 @@ function faultOfMark(directory: string, files: AofFiles, mark: StoreMark): FileF
       isCut: false,
     }
   for (const { name } of files.named) {
+    const path = join(directory, AOF_DIRECTORY, name)
     const [bytes, knownBytes] = [files.sizes.get(name) ?? 0, mark.sizes[name] ?? 0]
     if (bytes < knownBytes)
       return {
         sentence:
-          `${join(directory, AOF_DIRECTORY, name)} has ${bytes} bytes, and had ${knownBytes} at ${mark.at}: ` +
+          `${path} has ${bytes} bytes, and had ${knownBytes} at ${mark.at}: ` +
           `the last ${knownBytes - bytes} bytes of what was accepted are missing. Put the whole file back. ${goOn} ` +
           'Redis was not started',
         isCut: true,
+      }
+    const end = mark.ends?.[name]
+    if (end !== undefined && digestOfTail(tailOf(path, knownBytes)) !== end)
+      return {
+        sentence:
+          `${path} is not what it was at ${mark.at}: other bytes stand before its ${knownBytes}th. It was cut and written ` +
+          'on, or another file lies in its place, and something of what was accepted is missing. Put the right file back. ' +
+          `${goOn} Redis was not started`,
+        isCut: false,
       }
   }
   return null

@@ -189,10 +189,11 @@ export abstract class ShardLoop {
       this.world.fence.commitAnswered(this.id)
       this.world.answered()
     }
+    const isNew = verdict.kind === 'lost' && !flight.doubted
     if (verdict.kind === 'lost') flight.doubted = true
     const again = flight.doubted && (verdict.kind === 'lost' || verdict.kind === 'unsent' || verdict.kind === 'refused')
     if (!again) return this.settle(flight, verdict)
-    this.world.log.doubt({ shard: this.id, seq: flight.commit.seq })
+    if (isNew) this.world.log.doubt({ shard: this.id, seq: flight.commit.seq })
     this.world.clock.after(RETRY_MS, () => {
       if (this.inFlight === flight) void this.send(flight)
     })

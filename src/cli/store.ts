@@ -49,6 +49,7 @@ async function makeKey({ json }: { json?: boolean }): Promise<number> {
   if (json) console.log(JSON.stringify(made))
   else {
     console.log(made.token)
+    if (made.broken !== null) console.error(`${made.broken}: put it back from a backup, or remove it`)
     const told = made.path === null ? 'Set SENDWRIGHT_OPERATOR_TOKEN to it' : `It is in ${made.path} now`
     console.error(`${told}. Revoked: ${made.revoked.length}`)
   }

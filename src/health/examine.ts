@@ -30,6 +30,7 @@ import {
 } from './dns.ts'
 import { failed } from './finding.ts'
 import { examineDisk, examineTls } from './machine.ts'
+import { examineMxListener } from './mx-listener.ts'
 import { examinePort } from './port.ts'
 import { examineClock, examineStore } from './store.ts'
 
@@ -39,23 +40,29 @@ const LOOK_MS_MAX = 12_000
 export interface ExamineDeps {
   readonly config: Config
   readonly store: StoreCondition
+  /** Why nothing may be accepted now; null while the store keeps what it takes. */
+  readonly storeFault: () => string | null
   /** Null: all content lies in Redis. */
   readonly contents: Contents | null
   readonly resolver: Resolver
   readonly serviceKey: SigningKey | null
+  /** Reads what the living processes run. */
+  readonly livingRoles: () => Promise<ReadonlySet<string>>
   /** The clock of this machine, milliseconds. */
   readonly nowMs: () => number
 }
 
 /** Looks at all of it. Never rejects. */
 export async function examine(deps: ExamineDeps): Promise<Health> {
-  const { config, store, nowMs } = deps
+  const { config, store, storeFault, livingRoles, nowMs } = deps
+  const isOwn = config.redisUrls.length === 0
   const port = within('outbound-port', async () => examinePort(deps))
   const findings = await Promise.all([
-    one('store', () => examineStore(store)),
+    one('store', () => examineStore(store, { isOwn, fault: storeFault() })),
     one('clock', () => examineClock(store, nowMs, readClockSync)),
-    one('disk', () => examineDisk(config.dataDir)),
+    one('disk', () => examineDisk(config.dataDir, isOwn)),
     one('content', () => examineContent(deps.contents, config.dataDir)),
+    one('mx-listener', () => examineMxListener(livingRoles)),
     one('resolver', () => examineResolver(deps)),
     one('tls', async () => examineTls(config, nowMs())),
     port.then((found) => ('finding' in found ? found.finding : found)),

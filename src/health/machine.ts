@@ -8,6 +8,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import type { Finding } from '../../schemas/health.ts'
+import { keptFree } from '../content/disk-room.ts'
 import type { Config } from '../process/config.ts'
 import { failed, warning, well } from './finding.ts'
 
@@ -18,12 +19,14 @@ const DAY_MS = 86_400_000
 /** Certificates that renew themselves do so thirty days before their end. */
 const RENEW_DAYS = 14
 
-/** Room on the disk. */
-export async function examineDisk(dataDir: string): Promise<Finding> {
+/** Room on the disk. In: whether the store's own file lies on it. */
+export async function examineDisk(dataDir: string, hasStore: boolean): Promise<Finding> {
   const { bavail, blocks, bsize } = await statfs(dataDir)
   const share = bavail / blocks
+  const isFull = hasStore && bavail * bsize < keptFree(blocks * bsize)
   const message = `${((bavail * bsize) / GIB).toFixed(1)} GiB (${Math.round(share * 100)} %) are free under ${dataDir}`
   const fix = 'Free room on that disk, or move DATA_DIR to a larger one while the service is stopped'
+  if (isFull) return failed('disk', `${message}: new mail is refused`, fix)
   if (share < FREE_SHARE_MIN) return failed('disk', message, fix)
   return share < FREE_SHARE_WARNING ? warning('disk', message, fix) : well('disk', message)
 }

@@ -6,14 +6,28 @@
 
 import type { Finding } from '../../schemas/health.ts'
 import type { StoreCondition } from '../store/condition.ts'
-import { FULL_SHARE, fillOf } from '../store/fill.ts'
+import { FILLING_SHARE, FULL_SHARE, fillOf } from '../store/fill.ts'
 import { failed, warning, well } from './finding.ts'
 
-const FULL_SHARE_WARNING = 0.7
+const MIB = 1024 ** 2
 const CLOCK_MS_MAX = 2000
+const LOOK_AT_LOG = "It is set right by itself; where it is not within a minute, look at the service's log"
 
-/** Its settings, its memory and its last write. */
-export async function examineStore(store: Pick<StoreCondition, 'refusal' | 'info'>): Promise<Finding> {
+/** What is known of it beside what it says of itself. */
+export interface StoreKnown {
+  /** Whether it is the embedded one. */
+  readonly isOwn: boolean
+  /** What the look at it by the clock has found; null: nothing. */
+  readonly fault: string | null
+}
+
+/** What was found of it while it runs, its settings, its memory and its last write. */
+export async function examineStore(
+  store: Pick<StoreCondition, 'refusal' | 'info'>,
+  { isOwn, fault }: StoreKnown,
+): Promise<Finding> {
+  if (fault !== null)
+    return failed('store', `Everything is refused: ${fault}`, isOwn ? LOOK_AT_LOG : 'Do what the sentence says')
   const refusal = await store.refusal()
   if (refusal !== null)
     return failed('store', refusal, 'Set them in redis.conf, and at once with CONFIG SET; then restart the service')
@@ -26,9 +40,12 @@ export async function examineStore(store: Pick<StoreCondition, 'refusal' | 'info
   if (max === 0)
     return warning('store', 'Redis has no maxmemory', 'Set maxmemory to three quarters of the memory that it may use')
   const share = `${Math.round(fill * 100)} % of maxmemory is used`
-  const more = `Raise maxmemory: CONFIG SET maxmemory ${max * 2}, and in redis.conf`
+  const more = isOwn
+    ? `Set REDIS_MAXMEMORY to ${Math.ceil((max * 2) / MIB)}mb, if the machine has it, and restart the service`
+    : `Raise maxmemory: CONFIG SET maxmemory ${max * 2}, and in redis.conf`
   if (fill >= FULL_SHARE) return failed('store', `${share}: new mail is refused`, more)
-  if (fill >= FULL_SHARE_WARNING) return warning('store', share, more)
+  if (fill >= FILLING_SHARE)
+    return warning('store', `${share}; from ${FULL_SHARE * 100} % on new mail is refused`, more)
   return well('store', `Redis ${info.get('redis_version') ?? info.get('valkey_version')}, ${share}`)
 }
 

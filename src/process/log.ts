@@ -2,13 +2,16 @@
  *
  *  Guarantees: no personal data. Fields that can hold it are blanked by name, an error is reduced to type, code,
  *  message and stack (ioredis hangs the whole command on its errors), and whatever still looks like an e-mail address
- *  is blanked in the finished line.
+ *  is blanked in the finished line. A sentence that is said again and again is counted instead (repeats.ts).
  */
 import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino'
 import pretty from 'pino-pretty'
 import type { LOG_LEVELS } from '../../schemas/config.ts'
+import { Repeats } from './repeats.ts'
 
 export type Log = Logger
+
+type LogMethod = NonNullable<NonNullable<LoggerOptions['hooks']>['logMethod']>
 
 export interface LogOptions {
   level: (typeof LOG_LEVELS)[number]
@@ -41,6 +44,9 @@ const PERSONAL_FIELDS = [
 ]
 /** A field is looked for at the top of a line and this many objects below it. */
 const DEPTH_MAX = 3
+/** Levels as pino numbers them. */
+const INFO = 30
+const FATAL = 60
 
 // RFC 5321 4.1.2, loosely: rather too much is blanked than too little. The local part's bound keeps it linear.
 const ADDRESS =
@@ -56,11 +62,22 @@ export function makeLog({ level, isTerminal, sink }: LogOptions): Log {
     formatters: { level: (label) => ({ level: label }) },
     serializers: { err: withoutCommand, error: withoutCommand, reason: withoutCommand },
     redact: { paths: personalPaths(), censor: '<personal>' },
-    hooks: { streamWrite: withoutAddresses },
+    hooks: { streamWrite: withoutAddresses, logMethod: bounded(new Repeats(() => performance.now())) },
   }
   if (!isTerminal) return sink ? pino(options, sink) : pino(options)
   const people = pretty({ colorize: sink === undefined, sync: true, ...(sink ? { destination: sink } : {}) })
   return pino(options, people)
+}
+
+/** Lets a line through, or counts it where its sentence was said too often. What is fatal, and what is for debugging, is always said. */
+function bounded(repeats: Repeats): LogMethod {
+  return function write(args, method, level) {
+    const sentence = args.find((one): one is string => typeof one === 'string') ?? ''
+    const more = (times: number): void =>
+      method.apply(this, [{ times }, `Said more often within a minute: ${sentence}`])
+    const isBound = level >= INFO && level < FATAL
+    if (!isBound || repeats.maySay(sentence, more)) method.apply(this, args)
+  }
 }
 
 /** What of an error may be logged: never the command that ioredis hangs on it. Other values pass unchanged. */

@@ -50,6 +50,8 @@ export interface Metrics {
   replayed(): void
   /** A send was refused by its decision with this code of the contract. */
   refused(code: string): void
+  /** A send was not taken and told to come back: `memory` or `disk` have no room, `content` was not kept, or how its ask ended. */
+  notTaken(why: string): void
   /** An attempt ended: with what, in which class, over which session. */
   attempted(ended: AttemptEnd): void
   /** A mail that came back, or a recipient that was refused, by what it was. */
@@ -73,6 +75,7 @@ interface Counts {
   replays: number
   lostCommits: number
   readonly refusals: Map<string, number>
+  readonly notTaken: Map<string, number>
   /** By result and class, joined by a blank. */
   readonly attempts: Map<string, number>
   /** Sessions opened with receiving servers, by TLS version and whether the certificate held. */
@@ -99,6 +102,7 @@ export function makeMetrics(): Metrics {
     replays: 0,
     lostCommits: 0,
     refusals: new Map(),
+    notTaken: new Map(),
     attempts: new Map(),
     sessions: new Map(),
     received: new Map(),
@@ -128,6 +132,7 @@ export function makeMetrics(): Metrics {
       counts.replays += 1
     },
     refused: (code) => addTo(counts.refusals, code),
+    notTaken: (why) => addTo(counts.notTaken, why),
     attempted({ result, classification, session }) {
       addTo(counts.attempts, `${result} ${classification ?? ''}`)
       if (session?.isNew) addTo(counts.sessions, `${session.protocol ?? 'none'} ${session.isVerified}`)
@@ -181,6 +186,8 @@ async function makePage(counts: Counts): Promise<Page> {
   total('replayed_requests', 'Accepted answers given again for their Idempotency-Key', () => counts.replays)
   total('store_lost_commits', 'Commits that the store had confirmed and has lost', () => counts.lostCommits)
   labelled('refused_sends', 'Sends refused by their decision, by code', { labels: ['code'], values: counts.refusals })
+  const why = { labels: ['why'], values: counts.notTaken }
+  labelled('sends_not_taken', 'Sends that were answered 503, by why: no room in memory or on disk, or no answer', why)
   const result = { labels: ['result', 'class'], values: counts.attempts }
   labelled('attempts', 'Attempts ended, by result and class', result)
   const tls = { labels: ['tls', 'verified'], values: counts.sessions }
@@ -283,6 +290,7 @@ function sums(counts: Counts): Record<string, number> {
     acceptedRecipients: counts.recipients,
     replayedRequests: counts.replays,
     refusedSends: sum(counts.refusals),
+    sendsNotTaken: sum(counts.notTaken),
     attempts: sum(counts.attempts),
     posts: sum(counts.posts),
   }

@@ -19,6 +19,7 @@ import { mayBeTooLarge, RAW_ADDED_BYTES_MAX } from '../mail/compose/size.ts'
 import type { SimulateJob } from '../outbound/thread/thread-job.ts'
 import type { Metrics } from '../process/metrics.ts'
 import { contentKeys, isInline, type PackedPart, packContent, packRaw, writeParts } from '../store/content.ts'
+import type { RoomLack } from '../store/fill.ts'
 import { divideContent, type OutgoingStore, objectNames, writeObjects } from '../store/outgoing.ts'
 import type { Reader } from '../views/key.ts'
 import { maySend } from '../views/owned.ts'
@@ -30,9 +31,9 @@ export interface SendDeps extends SendSettings {
   readonly ask: Ask
   readonly read: Reader
   readonly outgoing: OutgoingStore
-  readonly metrics: Pick<Metrics, 'accepted' | 'replayed' | 'refused'>
-  /** Whether the store has room for new mail. */
-  readonly hasRoom: () => boolean
+  readonly metrics: Pick<Metrics, 'accepted' | 'replayed' | 'refused' | 'notTaken'>
+  /** What new mail has no room in now; null where it has room. */
+  readonly roomLack: () => RoomLack | null
   /** Builds a message off the main thread and answers its bytes; null when it cannot be built. */
   readonly measure: (job: SimulateJob) => Promise<number | null>
 }
@@ -64,7 +65,11 @@ const SOME_IDS = { tagHash: '0'.repeat(8), streamId: '0'.repeat(8), accountId: '
 /** Sends the messages of an order, all or none. Never rejects for what the store or the decision says. */
 export function sendAll(deps: SendDeps, order: SendOrder): SendResult | Promise<SendResult> {
   // Spec send.room
-  if (!deps.hasRoom()) return { kind: 'unavailable' }
+  const lack = deps.roomLack()
+  if (lack !== null) {
+    deps.metrics.notTaken(lack)
+    return { kind: 'unavailable' }
+  }
   const packing = order.messages.map(pack)
   const packed = packedAtOnce(packing)
   if (packed === null) return sendLarge(deps, order, packing)
@@ -110,6 +115,7 @@ async function sendLarge(deps: SendDeps, order: SendOrder, packing: readonly Pac
   const sending = prepare(deps, order, packed)
   if (!(await writeAhead(deps, sending))) {
     await takeAway(deps, sending)
+    deps.metrics.notTaken('content')
     return { kind: 'unavailable' }
   }
   const result = counted(deps, order, await deps.ask(sending.shard, sending.command))
@@ -142,9 +148,12 @@ function prepare(deps: SendDeps, order: SendOrder, packed: readonly PackedMessag
   return { order, shard: shardOf(order.key.accountId) as number, packed, command }
 }
 
-/** Counts what came back: an accepted send by its recipients and how long it took, a refusal by its code. */
+/** Counts what came back: an accepted send by its recipients and how long it took, a refusal by its code, none by why. */
 function counted({ metrics }: SendDeps, { messages, startedAtMs }: SendOrder, asked: AskResult): SendResult {
-  if (asked.kind !== 'answer') return asked
+  if (asked.kind !== 'answer') {
+    metrics.notTaken(asked.kind)
+    return asked
+  }
   const result = { kind: 'answer', reply: asked.reply as SendReply } as const
   const { reply } = result
   if (reply.kind === 'refused') metrics.refused(reply.code)

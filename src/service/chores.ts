@@ -1,6 +1,6 @@
 /**
- * chores - what one process does by the clock for itself: a line of figures, the rewrite of its own Redis's file, and the
- * sweep of the content store, for the shards that it has
+ * chores - what one process does by the clock for itself: a line of figures, the rewrite of its own Redis's file, the
+ * sweep of the content store, for the shards that it has, and a look for who takes bounces
  *
  * Anything about data in Redis is a timer of a shard, never a chore.
  */
@@ -8,6 +8,7 @@
 import type { Log } from '../process/log.ts'
 import type { Metrics } from '../process/metrics.ts'
 import type { WebhookFigures } from '../webhooks/figures.ts'
+import { watchMx } from './mx-watch.ts'
 
 /** Every five minutes. */
 const FIGURES_AT = '*/5 * * * *'
@@ -29,11 +30,13 @@ export interface ChoreDeps {
    * another's: its files are its operator's.
    */
   readonly rewriteFile: (() => Promise<string | null>) | null
+  /** Reads what the living processes run; null where this one sends no mail. */
+  readonly livingRoles: (() => Promise<ReadonlySet<string>>) | null
 }
 
 /** Starts the chores; out: what ends them. */
 export async function startChores(deps: ChoreDeps): Promise<() => Promise<void>> {
-  const { metrics, figures, webhookFigures, log, sweep, rewriteFile } = deps
+  const { metrics, figures, webhookFigures, log, sweep, rewriteFile, livingRoles } = deps
   const { schedule } = await import('node-cron')
   const options = { timezone: 'UTC', noOverlap: true }
   const tell = async () => {
@@ -46,7 +49,9 @@ export async function startChores(deps: ChoreDeps): Promise<() => Promise<void>>
     tasks.push(schedule(SWEEP_AT, () => sweepNow(sweep, log), options))
   }
   if (rewriteFile !== null) tasks.push(schedule(REWRITE_AT, () => rewriteNow(rewriteFile, log), options))
+  const endMxWatch = livingRoles === null ? null : watchMx({ roles: livingRoles, log, nowMs: () => performance.now() })
   return async () => {
+    endMxWatch?.()
     await Promise.all(tasks.map((task) => task.destroy()))
   }
 }

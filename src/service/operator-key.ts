@@ -32,19 +32,21 @@ export interface MadeOperatorKey {
   readonly token: string
   /** Ids of the keys that were revoked. */
   readonly revoked: readonly string[]
-  /** The file that tells the new key to commands on this machine; null where there is none. */
+  /** The file that tells the new key to commands on this machine; null where there is none that could be told. */
   readonly path: string | null
+  /** Why the file of the first start was left as it is; null: it was not. */
+  readonly broken: string | null
 }
 
 /** Makes the key. Throws Error when there is no store or it does not answer. */
 export function makeOperatorKey(config: Config): Promise<MadeOperatorKey> {
   return withStore(config, async (nodes) => {
     const made = await writeKey(nodes)
-    return { ...made, path: tellFirstRun(config.dataDir, made.token) }
+    return { ...made, ...tellFirstRun(config.dataDir, made.token) }
   })
 }
 
-async function writeKey(nodes: Nodes): Promise<Omit<MadeOperatorKey, 'path'>> {
+async function writeKey(nodes: Nodes): Promise<Omit<MadeOperatorKey, 'path' | 'broken'>> {
   const nowMs = Math.floor(await readTimeMs(nodes, SHARD))
   const ids = makeIds({ shard: SHARD, last: '', random: Math.random })
   const tokenId = ids.next(nowMs)
@@ -77,20 +79,16 @@ function isLive({ token }: { token: { revokedAtMs: number | null } }): boolean {
 }
 
 /** Commands on this machine find the operator's key in the file of the first start: it is kept true. */
-function tellFirstRun(dataDir: string, operatorToken: string): string | null {
+function tellFirstRun(dataDir: string, operatorToken: string): Pick<MadeOperatorKey, 'path' | 'broken'> {
   const path = join(dataDir, 'first-run.json')
-  if (!existsSync(path)) return null
-  const firstRun = parseFirstRun(path)
-  if (firstRun === null) return null
-  replaceFile(path, `${JSON.stringify({ ...firstRun, operatorToken }, null, 2)}\n`)
-  return path
-}
-
-/** Null where the file is broken: the key is told on standard output alone then. */
-function parseFirstRun(path: string): object | null {
+  if (!existsSync(path)) return { path: null, broken: null }
   try {
-    return JSON.parse(readFileSync(path, 'utf8')) as object
-  } catch {
-    return null
+    const firstRun: unknown = JSON.parse(readFileSync(path, 'utf8'))
+    if (typeof firstRun !== 'object' || firstRun === null) throw new Error('it holds no object')
+    replaceFile(path, `${JSON.stringify({ ...firstRun, operatorToken }, null, 2)}\n`)
+    return { path, broken: null }
+  } catch (error) {
+    // The key is made: it is told on standard output alone then.
+    return { path: null, broken: `${path} is broken (${(error as Error).message}) and was left as it is` }
   }
 }

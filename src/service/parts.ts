@@ -11,6 +11,7 @@ import type { Fence } from '../../cluster/fence.ts'
 import { SHARDS } from '../../cluster/id.ts'
 import type { WorkerOptions } from '../../cluster/worker/options.ts'
 import { startWorker, type Worker } from '../../cluster/worker/worker.ts'
+import type { Role } from '../../schemas/config.ts'
 import { BEHAVIOURS } from '../actors/behaviours.ts'
 import type { Contents } from '../content/contents.ts'
 import { openContents } from '../content/open.ts'
@@ -35,6 +36,7 @@ import { countFeeds } from '../routes/events.ts'
 import { makeStoreCondition } from '../store/condition.ts'
 import { makeContentStore } from '../store/content.ts'
 import { countAccounts, makeHomeMark } from '../store/installation.ts'
+import { readLivingRoles } from '../store/living-roles.ts'
 import type { Nodes } from '../store/nodes.ts'
 import { type OpenStore, openStore } from '../store/open-store.ts'
 import { type OutgoingStore, readBody } from '../store/outgoing.ts'
@@ -46,6 +48,7 @@ import type { ReadKeys } from '../views/read-keys.ts'
 import { makeWebhookFigures } from '../webhooks/figures.ts'
 import { makeWebhookRoom, type WebhookRoom } from '../webhooks/open.ts'
 import type { RouteDeps } from './handlers.ts'
+import { roomLackOf, whyNotReady } from './readiness.ts'
 
 /** Port of name servers, for the second opinion of a domain's check. */
 const DNS_PORT = 53
@@ -185,6 +188,11 @@ function makeCheck({ dnsServers, privateNetworksAllowed }: Config, resolver: Res
   return (job) => checkDomain(job, { resolver, nowMs: monotonicMs, authoritative })
 }
 
+/** The roles of a process that opens what they say: without its port it receives nothing. */
+function rolesRun({ roles, mxPort }: Config): readonly Role[] {
+  return roles.filter((role) => role !== 'mx' || mxPort !== 0)
+}
+
 /** What a test changes of a worker. */
 export interface WorkerChanges {
   /** Performers of a lane in place of our own bounds; 0 holds its items. */
@@ -236,7 +244,7 @@ export async function openWorker(parts: Parts, { room, makeShard }: WorkerChange
     shards: SHARDS,
     random: Math.random,
     takesShards: config.roles.includes('actors'),
-    identity: () => ({ ...self, ...store.identity, roles: config.roles }),
+    identity: () => ({ ...self, ...store.identity, roles: rolesRun(config) }),
     processGone: (record) => isProcessGone(record, self),
     lags: () => store.lags,
     committed: (ms) => metrics.committed(ms),
@@ -285,13 +293,21 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
     measure: mailRoom.measure,
     check: parts.check,
     examine: () =>
-      examine({ config, store: condition, contents: parts.contents, resolver, serviceKey, nowMs: Date.now }),
+      examine({
+        config,
+        store: condition,
+        storeFault: () => parts.watch.fault,
+        contents: parts.contents,
+        resolver,
+        serviceKey,
+        livingRoles: makeLivingRoles(parts, worker),
+        nowMs: Date.now,
+      }),
     livingWorkers: () => worker.livingWorkers,
     countAccounts: () => countAccounts(readKeys),
     approval: config.approval,
-    hasRoom: () => parts.watch.hasRoom && (parts.contents?.hasRoom ?? true),
-    isReady: () => store.connected && worker.ready() && parts.watch.fault === null && parts.first.isDone,
-    hasDiskRoom: () => parts.contents?.hasRoom ?? true,
+    roomLack: () => roomLackOf(parts),
+    whyNotReady: () => whyNotReady(parts, worker),
     figures: () => figuresOf(parts, worker),
     webhookFigures: makeWebhookFigures({
       readKeys,
@@ -305,6 +321,11 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
       siteOf: outbound.siteOf,
     }),
   }
+}
+
+/** Reads what the living processes run. */
+export function makeLivingRoles({ nodes }: Parts, worker: Worker): () => Promise<ReadonlySet<string>> {
+  return () => readLivingRoles(nodes, worker.livingWorkers)
 }
 
 /** Sweeps the content store for the shards of this process; null where there is none to sweep. */

@@ -3,7 +3,8 @@
  *
  * One round trip (INFO, CONFIG GET, the installation's id) and a few calls of stat. What breaks the promise of a 200 - a
  * setting that was changed by hand, a directory that was deleted, moved or damaged, an installation that is gone - stops
- * every request that would change something, at once, and is set right where the store is our own.
+ * every request that would change something, at once, and is set right where the store is our own. How full it and its disk
+ * are is told at 70 %, and once new mail is refused; a store that does not answer is described as far as can be seen.
  *
  * States: sound | faulty (a sentence says why; nothing is asked of actors, nothing is delivered) | lost (the service ends).
  */
@@ -12,13 +13,19 @@ import { readFileSync, statSync } from 'node:fs'
 import type { Redis } from 'ioredis'
 import type { Durability } from '../../cluster/embedded/binary.ts'
 import { breachesOf, DURABLE_SETTINGS, isRewriting, setRight } from '../../cluster/embedded/durable.ts'
+import { describeProcess } from '../../cluster/embedded/last-words.ts'
 import { type DirectoryFault, StoreDirectory } from '../../cluster/embedded/store-directory.ts'
 import { CONF_KEY } from '../../cluster/keyspace.ts'
 import { breachSentence } from '../../cluster/redis/settings.ts'
+import { keptFree, readDisk } from '../content/disk-room.ts'
 import type { Log } from '../process/log.ts'
-import { FULL_SHARE, fillOf } from './fill.ts'
+import { type FillLevel, FULL_SHARE, fillLevel, fillOf, type RoomLack } from './fill.ts'
 
 const LOOK_MS = 2_000
+/** So many looks without an answer are a silence: four to six seconds. */
+const UNANSWERED_MAX = 3
+/** A disk that was full has room again with so much more free. */
+const DISK_SLACK = 1.1
 const LOCATED_SETTINGS = ['dir', 'appenddirname', 'appendfilename'] as const
 const WRITES_ANEW = 'Redis writes what it holds into a new append-only file, and mail is taken again when that is done'
 
@@ -26,13 +33,15 @@ const WRITES_ANEW = 'Redis writes what it holds into a new append-only file, and
 export interface OwnStore {
   readonly directory: StoreDirectory
   rescue(): Promise<void>
+  /** Why it does not answer, as far as can be seen from outside. */
+  describe(): string
 }
 
 export interface StoreWatch {
   /** Used share of `maxmemory` when last seen; 0 where it has none. */
   readonly share: number
-  /** Whether there is room for new mail. */
-  readonly hasRoom: boolean
+  /** What new mail has no room in; null where it has room. */
+  readonly lack: RoomLack | null
   /** Why nothing may be accepted now; null while the store keeps what it takes. */
   readonly fault: string | null
   stop(): void
@@ -65,8 +74,8 @@ export async function watchStore(options: WatchOptions): Promise<StoreWatch> {
     get share() {
       return watch.share
     },
-    get hasRoom() {
-      return watch.share < (options.fullShare ?? FULL_SHARE)
+    get lack() {
+      return watch.lack
     },
     get fault() {
       return watch.fault
@@ -86,6 +95,11 @@ interface Answers {
 class Watch {
   share = 0
   fault: string | null = null
+  private level: FillLevel = 'roomy'
+  private isDiskFull = false
+  private isAsking = false
+  /** Times in a row that the clock came by and there was no answer. */
+  private unanswered = 0
   private readonly options: WatchOptions
   /** A store of another on this machine: its directory, and the process that it was found by. */
   private located: { readonly processId: string; readonly directory: StoreDirectory | null } | null = null
@@ -97,7 +111,13 @@ class Watch {
     this.options = options
   }
 
+  get lack(): RoomLack | null {
+    if (this.share >= (this.options.fullShare ?? FULL_SHARE)) return 'memory'
+    return this.isDiskFull ? 'disk' : null
+  }
+
   async look(): Promise<void> {
+    if (this.isAsking) this.noteSilence()
     if (this.isLooking) return
     this.isLooking = true
     try {
@@ -111,6 +131,7 @@ class Watch {
 
   private async lookOnce(): Promise<void> {
     const { own } = this.options
+    if (own !== null) await this.noteDisk(own.directory.path)
     if (own !== null && (await this.isWrong(own.directory.look()))) return
     const answers = await this.ask()
     if (answers !== null && own === null) await this.locate(answers.info)
@@ -185,19 +206,53 @@ class Watch {
     pipeline.call('INFO', 'server', 'memory', 'persistence')
     pipeline.call('CONFIG', 'GET', ...DURABLE_SETTINGS)
     pipeline.hmget(CONF_KEY, 'id', 'content')
+    this.isAsking = true
     const answers = await pipeline.exec().catch(() => null)
-    if (answers === null || answers.some(([error]) => error !== null)) return null
+    this.isAsking = false
+    if (answers === null || answers.some(([error]) => error !== null)) {
+      this.noteSilence()
+      return null
+    }
+    if (this.unanswered >= UNANSWERED_MAX) this.options.log.warn({}, 'The store answers again')
+    this.unanswered = 0
     const [info, settings, conf] = answers.map(([, value]) => value) as [string, string[], (string | null)[]]
     return { info, settings, id: conf[0] ?? null, contentId: conf[1] ?? null }
   }
 
   private noteFill(info: string): void {
     const { log, fullShare = FULL_SHARE } = this.options
-    const before = this.share
     this.share = fillOf(info)
-    const { share } = this
-    if (share >= fullShare && before < fullShare) log.warn({ share }, 'Store is nearly full: new mail is refused')
-    if (share < fullShare && before >= fullShare) log.info({ share }, 'Store has room again')
+    const { share, level: before } = this
+    this.level = fillLevel(share, before, fullShare)
+    if (this.level === before) return
+    if (before === 'full') log.info({ share }, 'Store has room again')
+    if (this.level === 'full') log.warn({ share }, 'Store is nearly full: new mail is refused')
+    if (this.level === 'filling')
+      log.warn({ share }, `Store fills up: from ${fullShare * 100} % on new mail is refused`)
+  }
+
+  /** The disk that our own store writes to: one that is full ends it. */
+  private async noteDisk(path: string): Promise<void> {
+    const disk = await readDisk(path)
+    if (disk === null) return
+    const { log } = this.options
+    const before = this.isDiskFull
+    this.isDiskFull = disk.free < keptFree(disk.bytes) * (before ? DISK_SLACK : 1)
+    const freeShare = disk.free / disk.bytes
+    if (this.isDiskFull && !before)
+      log.warn({ freeShare, path }, "The store's disk is nearly full: new mail is refused")
+    if (!this.isDiskFull && before) log.info({ freeShare, path }, "The store's disk has room again")
+  }
+
+  /** No answer once more; the time that makes it a silence is told, with what is to be seen from outside. */
+  private noteSilence(): void {
+    this.unanswered += 1
+    if (this.unanswered !== UNANSWERED_MAX) return
+    const { own, log } = this.options
+    const found = this.located?.directory
+      ? describeProcess(Number(this.located.processId))
+      : 'It is not on this machine'
+    log.error({ reason: own?.describe() ?? found }, 'The store does not answer')
   }
 
   /** Finds the directory of a store that is another's, where it is on this machine and this user may look at it. */

@@ -1,5 +1,5 @@
 /** operator - accounts, servers, keys, shards and the store, from the command line against a real service. */
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import t from 'tap'
@@ -136,6 +136,15 @@ t.test('operator-key: a new key works, the old one does not, and the act is logg
   t.match(file, { operatorToken: json.token, account, liveServer })
   t.equal((await run('account', 'list')).code, 0, 'commands find it')
   t.match(await run('operator-key'), { code: 0, out: /^ok_\S+\n$/, err: /Revoked: 1/ })
+  const path = join(service.dataDir, 'first-run.json')
+  const whole = readFileSync(path, 'utf8')
+  writeFileSync(path, whole.slice(0, 40))
+  const broken = await run('operator-key')
+  t.match(broken, { code: 0, out: /^ok_\S+\n$/, err: /Set SENDWRIGHT_OPERATOR_TOKEN to it\. Revoked: 1/ })
+  t.ok(broken.err.startsWith(`${path} is broken (`), 'the file is named')
+  t.match(broken.err, /and was left as it is: put it back from a backup, or remove it\n/)
+  t.equal(readFileSync(path, 'utf8'), whole.slice(0, 40))
+  writeFileSync(path, JSON.stringify({ ...JSON.parse(whole), operatorToken: broken.out.trim() }))
   t.match(await sendwright(['operator-key'], { DATA_DIR: '/nonexistent' }), { code: 1, err: /^No store in / })
 })
 

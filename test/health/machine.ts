@@ -5,9 +5,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { examineDisk, examineTls } from '../../src/health/machine.ts'
+import { mountSmallDisk, SMALL_DISK_SKIP } from '../support/machine/small-disk.ts'
 import { makeSelfSigned } from '../support/peers/self-signed.ts'
 
 const DAY_MS = 86_400_000
+const MB = 1024 * 1024
 const folder = mkdtempSync(join(tmpdir(), 'sendwright-machine-'))
 t.teardown(() => rmSync(folder, { recursive: true }))
 const path = (name: string, text: string) => {
@@ -16,10 +18,23 @@ const path = (name: string, text: string) => {
 }
 
 t.test('health: the disk has room, or it is said how much [operator.health]', async (t) => {
-  const finding = await examineDisk(folder)
+  const finding = await examineDisk(folder, true)
   t.match(finding.message, /^\d+\.\d GiB \(\d+ %\) are free under /)
-  await t.rejects(examineDisk(join(folder, 'none')))
+  await t.rejects(examineDisk(join(folder, 'none'), true))
 })
+
+t.test(
+  'health: a disk that refuses new mail says so where the store writes to it [operator.health]',
+  { skip: SMALL_DISK_SKIP },
+  async (t) => {
+    const disk = mountSmallDisk(20 * MB)
+    t.teardown(disk.unmount)
+    t.match(await examineDisk(disk.dir, true), { status: 'ok' })
+    writeFileSync(join(disk.dir, 'filler'), Buffer.alloc(18.5 * MB))
+    t.match(await examineDisk(disk.dir, true), { status: 'failed', message: /: new mail is refused$/ })
+    t.match(await examineDisk(disk.dir, false), { status: 'warning', message: /are free under \S+$/ })
+  },
+)
 
 t.test('health: the certificate of the listeners [operator.health]', async (t) => {
   const [long, short] = [makeSelfSigned(90), makeSelfSigned()]

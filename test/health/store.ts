@@ -14,6 +14,7 @@ const of = (durability: 'fsync' | 'memory') =>
     oneNode(() => redis),
     durability,
   )
+const OURS = { isOwn: true, fault: null } as const
 t.teardown(async () => {
   redis.disconnect()
   await server.stop()
@@ -22,26 +23,34 @@ t.teardown(async () => {
 t.test('health: the store’s settings and its memory [operator.health]', async (t) => {
   const fsync = await redis.config('GET', 'appendfsync')
   await redis.config('SET', 'maxmemory', '0')
-  t.match(await examineStore(of('fsync')), { name: 'store', status: 'warning', fix: /maxmemory/ })
+  t.match(await examineStore(of('fsync'), OURS), { name: 'store', status: 'warning', fix: /maxmemory/ })
   await redis.config('SET', 'maxmemory', String(1024 ** 3))
-  t.match(await examineStore(of('fsync')), { status: 'ok', message: /^Redis \d+\.\d+/ })
+  t.match(await examineStore(of('fsync'), OURS), { status: 'ok', message: /^Redis \d+\.\d+/ })
   const used = Number(/used_memory:(\d+)/.exec(await redis.info('memory'))?.[1])
   await redis.config('SET', 'maxmemory', String(Math.round(used / 0.78)))
-  t.match(await examineStore(of('fsync')), { status: 'warning', message: /% of maxmemory/ })
+  t.match(await examineStore(of('fsync'), OURS), {
+    status: 'warning',
+    message: /78 % of maxmemory is used; from 85 % on new mail is refused/,
+  })
   await redis.config('SET', 'maxmemory', String(Math.round(used / 0.95)))
-  t.match(await examineStore(of('fsync')), {
+  t.match(await examineStore(of('fsync'), OURS), {
     status: 'failed',
     message: /new mail is refused/,
-    fix: /CONFIG SET maxmemory/,
+    fix: /^Set REDIS_MAXMEMORY to \d+mb/,
+  })
+  t.match((await examineStore(of('fsync'), { ...OURS, isOwn: false })).fix, /CONFIG SET maxmemory \d+/, "another's")
+  t.match(await examineStore(of('fsync'), { ...OURS, fault: 'The directory is gone' }), {
+    status: 'failed',
+    message: 'Everything is refused: The directory is gone',
   })
   await redis.config('SET', 'maxmemory', '0')
   await redis.config('SET', 'appendfsync', 'everysec')
-  t.match(await examineStore(of('fsync')), {
+  t.match(await examineStore(of('fsync'), OURS), {
     status: 'failed',
     message: /appendfsync must be always/,
     fix: /redis\.conf/,
   })
-  t.not((await examineStore(of('memory'))).status, 'failed')
+  t.not((await examineStore(of('memory'), OURS)).status, 'failed')
   await redis.config('SET', 'appendfsync', (fsync as string[])[1] ?? 'always')
 })
 

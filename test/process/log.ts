@@ -71,6 +71,21 @@ t.test('log: an error of ioredis comes without its command', async (t) => {
   t.match(JSON.parse(lines[0] ?? ''), { err: { type: 'ReplyError', message: /wrong number of arguments/, stack: /./ } })
 })
 
+t.test(
+  'log: a sentence that is said again and again is counted, but for the fatal and the debugging one',
+  async (t) => {
+    const { log, lines } = recorded()
+    for (let n = 0; n < 300; n += 1) log.warn({ shard: n }, 'No answer')
+    t.equal(lines.length, 20)
+    t.match(JSON.parse(lines[19] ?? ''), { shard: 19, msg: 'No answer' })
+    log.warn('Another sentence')
+    t.equal(lines.length, 21)
+    for (let n = 0; n < 30; n += 1) log.fatal({}, 'Ends')
+    for (let n = 0; n < 30; n += 1) log.debug({}, 'Looks')
+    t.equal(lines.length, 81)
+  },
+)
+
 t.test('log: on a terminal a line is for people', async (t) => {
   const { log, lines } = recorded(true)
   log.info({ shard: 17 }, 'Acquired for ann@example.com')

@@ -19,6 +19,8 @@ t.test('page shows what was counted, as counters', async (t) => {
   metrics.refused('rate_limited')
   metrics.refused('rate_limited')
   metrics.refused('domain_not_verified')
+  metrics.notTaken('disk')
+  metrics.notTaken('disk')
   metrics.attempted({
     result: 'delivered',
     classification: null,
@@ -33,6 +35,7 @@ t.test('page shows what was counted, as counters', async (t) => {
   t.equal(values.get('sendwright_replayed_requests_total'), 1)
   t.equal(values.get('sendwright_store_lost_commits_total'), 3)
   t.equal(values.get('sendwright_refused_sends_total{code="rate_limited"}'), 2)
+  t.equal(values.get('sendwright_sends_not_taken_total{why="disk"}'), 2)
   t.equal(values.get('sendwright_refused_sends_total{code="domain_not_verified"}'), 1)
   t.equal(values.get('sendwright_attempts_total{result="delivered",class=""}'), 1)
   t.equal(values.get('sendwright_attempts_total{result="bounced",class="InvalidRecipient"}'), 1)

@@ -2,8 +2,8 @@
  * health - GET /healthz, /readyz, /metrics and /v1/operator/health: what a supervisor, a load balancer, a monitor and the
  * operator ask
  *
- * Healthy: this process turns its loop. Ready: the store answers, every shard has a living owner, and the disk has room for
- * new mail.
+ * Healthy: this process turns its loop. Ready: the store answers and keeps what it takes, every shard has a living owner,
+ * and, where sends come in, there is room for new mail. Who is not ready says why.
  */
 
 import type { Health } from '../../../schemas/health.ts'
@@ -15,9 +15,8 @@ import { asOperator, type OperatorDeps } from '../as-operator.ts'
 
 /** What is asked of the runtime. */
 export interface HealthDeps {
-  readonly isReady: () => boolean
-  /** Whether the disk has room for new mail. */
-  readonly hasDiskRoom: () => boolean
+  /** Why this process should be sent no requests, for people; null: it is ready. */
+  readonly whyNotReady: () => string | null
   /** Figures of this moment, by name. */
   readonly figures: () => Readonly<Record<string, number>>
   readonly metrics: Metrics
@@ -38,12 +37,10 @@ export function makeReadHealth(): Handler {
 }
 
 /** GET /readyz */
-export function makeReadReadiness({ isReady, hasDiskRoom }: HealthDeps): Handler {
+export function makeReadReadiness({ whyNotReady }: HealthDeps): Handler {
   return () => {
-    if (!isReady()) return { status: 503, text: 'not ready\n' }
-    return hasDiskRoom()
-      ? { status: 200, text: 'ready\n' }
-      : { status: 503, text: 'not ready: the disk is nearly full\n' }
+    const reason = whyNotReady()
+    return reason === null ? { status: 200, text: 'ready\n' } : { status: 503, text: `not ready: ${reason}\n` }
   }
 }
 

@@ -1,0 +1,111 @@
+/** last-words - what is to be seen of a redis that does not answer or has ended: its process, its disk, the end of its log.
+ *
+ *  A redis whose disk is full can write its last words no more than its data, and one that is killed has none: so the disk
+ *  and the process are looked at too. Each answer is one line for people.
+ */
+import { closeSync, fstatSync, openSync, readFileSync, readSync, statfsSync } from 'node:fs'
+import { join } from 'node:path'
+import { livingRedisPid } from './probe.ts'
+
+const TAIL_BYTES = 8192
+const WORDS_MAX = 3
+const CHARS_MAX = 600
+/** With less than this a redis may fail at its next write. */
+const FREE_BYTES_MIN = 16 * 1024 ** 2
+
+/** What `/proc` calls the state of a process, and what that means for who waits for its answer. */
+const STATES: Readonly<Record<string, (pid: number) => string>> = {
+  T: (pid) => `is stopped by a signal: kill -CONT ${pid} lets it go on`,
+  t: () => 'is held by a debugger',
+  D: () => 'waits for its disk',
+  Z: () => 'has ended',
+  X: () => 'has ended',
+}
+
+/** Why the redis of a directory does not answer, as far as can be seen. */
+export function describeSilence(directory: string): string {
+  const pid = livingRedisPid(directory)
+  const who = pid === null ? `No redis-server runs in ${directory}` : describeProcess(pid)
+  return sentences([who, describeDisk(directory), lastWords(directory)])
+}
+
+/** Why the redis of a directory has ended, as far as can be seen. */
+export function describeEnd(directory: string): string {
+  const words = lastWords(directory)
+  const silence = 'It said nothing before its end: it was killed, by hand or by the kernel for want of memory (dmesg)'
+  return sentences([describeDisk(directory), words ?? silence])
+}
+
+/** What a process does, by its id. */
+export function describeProcess(pid: number): string {
+  const state = /\) (\S)/.exec(readText(`/proc/${pid}/stat`))?.[1] ?? 'X'
+  return `redis-server ${pid} ${STATES[state]?.(pid) ?? 'runs'}`
+}
+
+/** The last lines of a directory's `redis.log`, as they stand there; '' where there is none. */
+export function logTail(directory: string, lines: number): string {
+  return readTail(join(directory, 'redis.log')).trimEnd().split('\n').slice(-lines).join('\n')
+}
+
+/** The warnings that the last redis of a directory wrote after it was ready, the latest ones; null: none. */
+function lastWords(directory: string): string | null {
+  const lines = readTail(join(directory, 'redis.log')).split('\n').flatMap(parseLine)
+  const pid = lines.at(-1)?.pid
+  const own = lines.filter((line) => line.pid === pid)
+  const readyAt = own.findLastIndex(({ text }) => /ready to accept connections|server initialized/i.test(text))
+  const warnings = own.slice(readyAt + 1).filter(({ isWarning }) => isWarning)
+  if (warnings.length === 0) return null
+  const words = warnings.slice(-WORDS_MAX).map(({ text }) => text)
+  return `Its last words: ${words.join(' / ').slice(-CHARS_MAX)}`
+}
+
+interface Line {
+  readonly pid: string
+  readonly isWarning: boolean
+  readonly text: string
+}
+
+/** `<pid>:<role> <day> <month> <year> <time> <level> <text>`, with `#` for a warning. */
+function parseLine(line: string): Line[] {
+  const [, pid, level, text] = /^(\d+):[A-Z] \d+ \w+ \d+ \S+ ([.\-*#]) (.*)$/.exec(line) ?? []
+  return pid === undefined || text === undefined ? [] : [{ pid, isWarning: level === '#', text }]
+}
+
+function describeDisk(directory: string): string | null {
+  try {
+    const { bavail, bsize } = statfsSync(directory)
+    const free = bavail * bsize
+    return free < FREE_BYTES_MIN ? `Its disk is full: ${free} bytes are free under ${directory}` : null
+  } catch {
+    return `${directory} cannot be looked at`
+  }
+}
+
+function sentences(parts: readonly (string | null)[]): string {
+  return parts.filter((part) => part !== null).join('. ')
+}
+
+/** The end of a file; '' where it cannot be read. */
+function readTail(path: string): string {
+  try {
+    const file = openSync(path, 'r')
+    try {
+      const { size } = fstatSync(file)
+      const bytes = Buffer.alloc(Math.min(TAIL_BYTES, size))
+      const read = readSync(file, bytes, 0, bytes.length, size - bytes.length)
+      return bytes.toString('utf8', 0, read)
+    } finally {
+      closeSync(file)
+    }
+  } catch {
+    return ''
+  }
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}

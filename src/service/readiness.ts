@@ -1,0 +1,41 @@
+/**
+ * readiness - why a process should be sent no requests, and what new mail has no room in
+ *
+ * Spec send.room
+ */
+
+import type { Role } from '../../schemas/config.ts'
+import type { RoomLack } from '../store/fill.ts'
+
+/** What is looked at, as it is at this moment. */
+export interface ReadinessDeps {
+  readonly config: { readonly roles: readonly Role[] }
+  readonly store: { readonly connected: boolean }
+  readonly watch: { readonly fault: string | null; readonly lack: RoomLack | null; readonly share: number }
+  /** Null: all content lies in Redis. */
+  readonly contents: { readonly hasRoom: boolean } | null
+  readonly first: { readonly isDone: boolean }
+}
+
+/** What new mail has no room in; null where it has room. */
+export function roomLackOf({ watch, contents }: Pick<ReadinessDeps, 'watch' | 'contents'>): RoomLack | null {
+  return watch.lack ?? (contents?.hasRoom === false ? 'disk' : null)
+}
+
+/**
+ * The first reason, for people; null: the process is ready. Room is wanted where sends come in: who takes bounces or
+ * delivers goes on in a full store.
+ */
+export function whyNotReady(deps: ReadinessDeps, worker: { ready(): boolean }): string | null {
+  const { config, store, watch, first } = deps
+  if (!store.connected) return 'the store does not answer'
+  if (watch.fault !== null) return watch.fault
+  if (!first.isDone) return 'the first account is being made'
+  if (!worker.ready()) return 'shards are without an owner, or what is asked of them is not answered'
+  const takesSends = config.roles.includes('http') || config.roles.includes('submission')
+  const lack = takesSends ? roomLackOf(deps) : null
+  if (lack === null) return null
+  const percent = Math.round(watch.share * 100)
+  const what = lack === 'disk' ? 'the disk is nearly full' : `the store is nearly full (${percent} % of its maxmemory)`
+  return `${what}: new mail is refused`
+}

@@ -1,0 +1,122 @@
+/** last-words - why a redis ended or does not answer, in a sentence, and a series of ends in ever fewer of them. Real processes. */
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import t, { type Test } from 'tap'
+import { startEmbeddedRedis } from '../../../cluster/embedded/embedded.ts'
+import { describeEnd } from '../../../cluster/embedded/last-words.ts'
+import { livingRedisPid } from '../../../cluster/embedded/probe.ts'
+import { mountSmallDisk, SMALL_DISK_SKIP } from '../../support/machine/small-disk.ts'
+import { until } from '../../support/machine/until.ts'
+
+const WAIT_MS = 15_000
+const MB = 1024 * 1024
+
+interface Line {
+  readonly failures: number
+  readonly reason: string
+  readonly sentence: string
+}
+
+/** A redis in a directory, and what is said of its ends. */
+async function begin(t: Test, top = mkdtempSync(join(tmpdir(), 'sendwright-words-'))) {
+  const dataDir = join(realpathSync(top), 'data')
+  const lines: Line[] = []
+  const quiet = () => undefined
+  const log = {
+    info: quiet,
+    warn: quiet,
+    error: (facts: object, sentence: string) => void lines.push({ ...(facts as Omit<Line, 'sentence'>), sentence }),
+  }
+  let ups = 0
+  const redis = await startEmbeddedRedis({
+    dataDir,
+    durability: 'fsync',
+    log,
+    onDown: quiet,
+    onUp: () => {
+      ups += 1
+    },
+  })
+  t.teardown(async () => {
+    await redis.stop({ whenLast: async () => true })
+    rmSync(dataDir, { recursive: true, force: true })
+  })
+  const kill = (signal: NodeJS.Signals) => process.kill(livingRedisPid(dataDir) as number, signal)
+  return { dataDir, redis, lines, kill, ups: () => ups }
+}
+
+t.test('last words: of one that was ended by hand, and of one that was killed', async (t) => {
+  const { lines, kill, ups } = await begin(t)
+  kill('SIGTERM')
+  await until(() => ups() === 1, WAIT_MS)
+  t.match(lines, [{ failures: 1, sentence: 'Lost redis', reason: /^Its last words: User requested shutdown/ }])
+  kill('SIGKILL')
+  await until(() => ups() === 2, WAIT_MS)
+  t.match(lines[1], { failures: 2, sentence: 'Redis ends again and again', reason: /^It said nothing before its end/ })
+})
+
+t.test('last words: one that ends again and again is told ever more rarely', async (t) => {
+  const { lines, kill, ups } = await begin(t)
+  for (let round = 1; round <= 4; round += 1) {
+    kill('SIGKILL')
+    await until(() => ups() === round, WAIT_MS)
+  }
+  t.same(
+    lines.map(({ failures }) => failures),
+    [1, 2, 4],
+  )
+})
+
+t.test('silence: one that is stopped by a signal is told with what lets it go on', async (t) => {
+  const { dataDir, redis, kill } = await begin(t)
+  const pid = livingRedisPid(dataDir)
+  t.equal(redis.describe(), `redis-server ${pid} runs`)
+  kill('SIGSTOP')
+  await until(() => redis.describe() !== `redis-server ${pid} runs`, WAIT_MS)
+  t.equal(redis.describe(), `redis-server ${pid} is stopped by a signal: kill -CONT ${pid} lets it go on`)
+  kill('SIGCONT')
+})
+
+t.test(
+  'last words: a disk that is full is named, though nobody could write that',
+  { skip: SMALL_DISK_SKIP },
+  async (t) => {
+    const disk = mountSmallDisk(4 * MB)
+    t.teardown(disk.unmount)
+    const { dataDir, redis, lines } = await begin(t, disk.dir)
+    const client = new Redis({ path: redis.socketPath, retryStrategy: null })
+    client.on('error', () => undefined)
+    t.teardown(() => client.disconnect())
+    const filler = join(dataDir, 'filler')
+    t.throws(() => writeFileSync(filler, Buffer.alloc(4 * MB)), { code: 'ENOSPC' })
+    const written = Buffer.alloc(MB / 4)
+    await t.rejects(client.set('more', written).then(() => client.set('and-more', written)))
+    await until(() => lines.length > 0, WAIT_MS)
+    t.match(lines[0]?.reason, /^Its disk is full: \d+ bytes are free under /)
+    rmSync(filler)
+  },
+)
+
+t.test('last words: of a log that is not there, or holds something else', async (t) => {
+  const directory = t.testdir({})
+  t.match(describeEnd(directory), /^It said nothing before its end/)
+  mkdirSync(join(directory, 'redis.log'))
+  t.match(describeEnd(directory), /^It said nothing before its end/)
+  t.match(describeEnd(join(directory, 'none')), /none cannot be looked at\. It said nothing/)
+  const other = t.testdir({
+    'redis.log': [
+      '1:M 23 Nov 2026 08:00:00.000 # Of another one',
+      '7:M 23 Nov 2026 08:00:01.000 # WARNING Memory overcommit must be enabled!',
+      '7:M 23 Nov 2026 08:00:01.000 * Ready to accept connections',
+      '7:M 23 Nov 2026 08:00:02.000 * Background saving started',
+      `7:M 23 Nov 2026 08:00:03.000 # Error accepting a client connection: ${'x'.repeat(2000)}`,
+      '7:M 23 Nov 2026 08:00:04.000 # Out Of Memory allocating 100 bytes!',
+      'no line of its own',
+    ].join('\n'),
+  })
+  const words = describeEnd(other)
+  t.match(words, /^Its last words: x+ \/ Out Of Memory allocating 100 bytes!$/)
+  t.ok(words.length < 700, 'bounded')
+})
