@@ -84,7 +84,7 @@ async function renew(options: StsOptions, domain: string, known: StsPolicy | nul
   const kept = { policy: valid, recheckAtMs: nowMs + RECHECK_MS }
   if (id === null || valid?.id === id) return kept
   const file = await fetchFile(options, domain)
-  const policy = file === null ? null : readPolicy(file, { id, nowMs })
+  const policy = file === null ? null : await readPolicy(file, { id, nowMs })
   if (policy === null) return kept
   await options.store.write(domain, JSON.stringify(policy), policy.untilMs).catch(() => undefined)
   return { ...kept, policy }

@@ -8,7 +8,7 @@
  * Spec error.issues, text.length, text.forbidden
  */
 
-import { Ajv } from 'ajv'
+import { Ajv, type ValidateFunction } from 'ajv'
 
 import type { Issue } from '../../schemas/error.ts'
 import { FORMATS } from './formats.ts'
@@ -28,10 +28,14 @@ export type Check<T> = (value: unknown, mayHoldEscapes?: boolean) => Checked<T>
 
 const AJV = makeAjv()
 
-/** Makes the check of one schema. In: a schema of ours; throws when the schema itself is wrong. Spec error.issues */
+/**
+ * Makes the check of one schema, which is compiled at its first value: a start would wait for all, and needs few.
+ * In: a schema of ours; the first check throws when the schema itself is wrong. Spec error.issues
+ */
 export function compileBody<T = unknown>(schema: object): Check<T> {
-  const validate = AJV.compile(schema)
+  let validate: ValidateFunction | null = null
   return function check(value, mayHoldEscapes = true) {
+    validate ??= AJV.compile(schema)
     if (validate(value) && !(mayHoldEscapes && holdsForbidden(value))) return { ok: true, value: value as T }
     const issues = findIssues(schema as Schema, value)
     return { ok: false, issues: issues.length > 0 ? issues : [{ path: '', message: 'Must match the schema' }] }

@@ -2,8 +2,6 @@
  * sts-policy - MTA-STS (RFC 8461): which mail servers a domain's policy names, and what is kept of a policy.
  */
 
-import { parsePolicy } from 'mailauth/lib/mta-sts.js'
-
 /** A policy as it is kept; instants in milliseconds. */
 export interface StsPolicy {
   /** The id of its TXT record: another one there means another policy. */
@@ -19,7 +17,12 @@ const AGE_MAX_SECONDS = 31_557_600
 const MX_MAX = 100
 
 /** Reads a policy file. Null for one that is none: then there is no policy (RFC 8461 3.3). */
-export function readPolicy(file: string, { id, nowMs }: { id: string; nowMs: number }): StsPolicy | null {
+export async function readPolicy(
+  file: string,
+  { id, nowMs }: { id: string; nowMs: number },
+): Promise<StsPolicy | null> {
+  // Its library is large, and most services never meet a policy.
+  const { parsePolicy } = await import('mailauth/lib/mta-sts.js')
   try {
     const { mode, mx = [], maxAge } = parsePolicy(file)
     if (maxAge === undefined) return null

@@ -4,8 +4,9 @@
  *  message and stack (ioredis hangs the whole command on its errors), and whatever still looks like an e-mail address
  *  is blanked in the finished line. A sentence that is said again and again is counted instead (repeats.ts).
  */
+import { createRequire } from 'node:module'
 import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino'
-import pretty from 'pino-pretty'
+import type { PinoPretty } from 'pino-pretty'
 import type { LOG_LEVELS } from '../../schemas/config.ts'
 import { Repeats } from './repeats.ts'
 
@@ -65,6 +66,8 @@ export function makeLog({ level, isTerminal, sink }: LogOptions): Log {
     hooks: { streamWrite: withoutAddresses, logMethod: bounded(new Repeats(() => performance.now())) },
   }
   if (!isTerminal) return sink ? pino(options, sink) : pino(options)
+  // Only a terminal needs it, and a start is to be short.
+  const pretty: typeof PinoPretty = createRequire(import.meta.url)('pino-pretty')
   const people = pretty({ colorize: sink === undefined, sync: true, ...(sink ? { destination: sink } : {}) })
   return pino(options, people)
 }

@@ -7,10 +7,10 @@ const read = (file: string) => readPolicy(file, { id: 'i1', nowMs: 1000 })
 const FILE = 'version: STSv1\nmode: enforce\nmx: mx.a.test\nmx: *.b.test\nmax_age: 60\n'
 
 t.test('sts-policy: what a file says [delivery.sts]', async (t) => {
-  t.same(read(FILE), { id: 'i1', mode: 'enforce', mx: ['mx.a.test', '*.b.test'], untilMs: 61_000 })
-  t.same(read(FILE.replaceAll('\n', '\r\n')), read(FILE))
-  t.match(read('version: STSv1\nmode: none\nmax_age: 5\n'), { mode: 'none', mx: [] })
-  t.equal(read(FILE.replace('max_age: 60', 'max_age: 31557600'))?.untilMs, 1000 + 31_557_600_000)
+  t.same(await read(FILE), { id: 'i1', mode: 'enforce', mx: ['mx.a.test', '*.b.test'], untilMs: 61_000 })
+  t.same(await read(FILE.replaceAll('\n', '\r\n')), await read(FILE))
+  t.match(await read('version: STSv1\nmode: none\nmax_age: 5\n'), { mode: 'none', mx: [] })
+  t.equal((await read(FILE.replace('max_age: 60', 'max_age: 31557600')))?.untilMs, 1000 + 31_557_600_000)
 })
 
 for (const file of [
@@ -23,7 +23,7 @@ for (const file of [
   FILE.replace('60', '31557601'),
   'version: STSv1\nmode: enforce\nmax_age: 60\n',
 ])
-  t.test(`sts-policy: no policy: ${JSON.stringify(file)}`, async (t) => t.equal(read(file), null))
+  t.test(`sts-policy: no policy: ${JSON.stringify(file)}`, async (t) => t.equal(await read(file), null))
 
 const HOSTS: [host: string, is: boolean][] = [
   ['mx.a.test', true],
@@ -35,6 +35,6 @@ const HOSTS: [host: string, is: boolean][] = [
 ]
 for (const [host, is] of HOSTS)
   t.test(`sts-policy: ${host} [delivery.sts]`, async (t) => {
-    const policy = read(FILE)
+    const policy = await read(FILE)
     t.equal(policy !== null && isNamed(policy, host), is)
   })
