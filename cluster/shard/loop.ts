@@ -1,133 +1,170 @@
-/** loop - read, decide, send: the steady part of a shard. At most one commit is in flight. While it is, the next batch
- *  reads its facts; it is decided when the commit is confirmed, so its answers (also those of a batch that writes nothing)
- *  rest on confirmed state alone. What a read cannot have seen is laid over it (overlay.ts). What a verdict means is
- *  decided in shard.ts. */
-import type { CommandType, Context, Fact, Known, Need } from '../behaviour.ts'
-import { newCmdId } from '../cmd-id.ts'
-import { FactList, FactRounds, FactView, type KnownFields, type Laid } from '../facts/facts.ts'
-import { KnownFacts } from '../facts/known-facts.ts'
-import { Draft, Memory } from '../facts/memory.ts'
-import { isLoaded, type StateAsk, statesToLoad } from '../facts/state-loader.ts'
-import { Fault } from '../fault.ts'
-import { entryIdOf, type IdMaker, makeIds, sortableEntryId } from '../id.ts'
+/**
+ * loop - read, decide, send, settle: the steady part of a shard.
+ *
+ * At most one commit is in flight. While it is, the next batch reads its facts; it is decided when the commit is confirmed,
+ * so its answers (also those of a batch that writes nothing) rest on confirmed state alone. What a read cannot have seen is
+ * laid over it (overlay.ts). What a verdict means is said by `verdict.ts`, and done here. Who holds the shard, and until
+ * when, is `shard.ts`'s matter.
+ */
+import { FactView, type KnownFields, type Laid } from '../facts/facts.ts'
+import { type IdMaker, makeIds } from '../id.ts'
 import { CLAIM_RULES, type ItemContext } from '../items/claim.ts'
-import { claimType, freeType, indexType, outcomeType, timerType } from '../items/item-turns.ts'
+import { standingClaims } from '../items/dead-claims.ts'
 import { LaneIndex } from '../items/lane-index.ts'
-import { laneFamily } from '../items/pump.ts'
-import type { Commit, Meta, Verdict } from '../store.ts'
-import { answerWork, internalWork, type Source, type Work } from '../work.ts'
-import { type BatchContext, decideBatch, type Plan } from './batch.ts'
-import { WorkQueue } from './work-queue.ts'
+import type { Claim } from '../items/pump.ts'
+import type { Meta, Verdict } from '../store.ts'
+import { answerWork, type Work } from '../work.ts'
+import { type BatchContext, decideBatch, discardPlan, type Plan } from './batch.ts'
+import { BATCH, type Batch, BatchReader } from './batch-reader.ts'
+import { commitOf } from './commit-of.ts'
+import { Flight, RETRY_MS } from './flight.ts'
+import { Intake } from './intake.ts'
+import { KnownCommits } from './known-commits.ts'
+import type { Drained, LoopHost, LoopStart } from './loop-host.ts'
+import { hasWaited, isHopeless, isOver } from './patience.ts'
+import { type Again, actionOn, type Halve } from './verdict.ts'
 import type { ShardWorld } from './world.ts'
 
-/** A wait before what failed is tried again, ms. */
-export const RETRY_MS = 50
-const BATCH = { commandsMax: 64, bytesMax: 524_288 }
+/** What a store that is full refuses is not tried for this long. */
+const FULL_MS = 1_000
 
-export type ShardPhase = 'loading' | 'running' | 'halted' | 'gone'
-
-export interface Batch {
-  works: Work[]
-  /** Nothing that comes later joins it: it looks for the command that the store refuses. */
-  readonly isClosed: boolean
-  readonly rounds: FactRounds
-  reading: boolean
-}
-
-interface Look {
-  readonly turn: Context
-  readonly states: Draft
-  readonly known: Known
-}
-
-export interface InFlight {
-  readonly plan: Plan
-  readonly commit: Commit
-  readonly sentAtMs: number
-  /** A sending got no answer: it may have happened. */
-  doubted: boolean
-  silenced: boolean
-}
-
-export abstract class ShardLoop {
+export class CommitLoop {
   readonly id: number
+  readonly intake: Intake
+  /** What was confirmed here. */
+  readonly confirmedCommits = new KnownCommits()
+  /** Counts what has moved: a shard that waits and does not count is stuck. */
+  turns = 0
+  /** Monotonic time until which only what finishes or frees is committed: the store is full. */
+  fullUntilMs = 0
   protected readonly world: ShardWorld
-  protected readonly queue = new WorkQueue()
-  protected readonly memory = new Memory()
-  protected readonly fields: KnownFacts
-  protected readonly lanes = new LaneIndex()
   protected readonly items: ItemContext
-  protected phase: ShardPhase = 'loading'
+  protected readonly reader: BatchReader
   protected next: Batch | null = null
-  protected inFlight: InFlight | null = null
+  protected inFlight: Flight | null = null
   protected laid: readonly Laid[] = []
   protected meta: Meta = { owner: '', token: '', seq: 0, last: '', lid: '', cursor: '', outcomesCursor: '', tries: 0 }
-  protected ids: IdMaker
-  /** Monotonic time until which only what finishes or frees is committed: the store is full. */
-  protected fullUntilMs = 0
-  /** Idle states are to be forgotten, at a moment when no batch rests on them. */
-  protected sweepDue = false
-  protected readonly types: ReadonlyMap<string, CommandType>
-  private readonly known: Known = (key, field) => this.fields.field(key, field)
+  private readonly host: LoopHost
+  private ids: IdMaker
   private commits = 0
   private pausedUntilMs = 0
   private isWoken = false
+  /** Idle states are to be forgotten, at a moment when no batch rests on them. */
+  private sweepDue = false
 
-  constructor(id: number, world: ShardWorld) {
+  constructor(id: number, world: ShardWorld, host: LoopHost) {
     this.id = id
     this.world = world
-    this.fields = new KnownFacts(world.fieldBudget)
+    this.host = host
     this.ids = makeIds({ shard: id, last: '', random: world.random })
-    const { worker, pump } = world
-    const rules = world.rules ?? CLAIM_RULES
-    const mayClaim = (): boolean => this.mayClaim()
-    this.items = { shard: id, worker, pump, lanes: this.lanes, rules, standing: new Map(), mayClaim }
-    this.types = itemTypes(world, this.items)
-  }
-
-  protected abstract settle(flight: InFlight, verdict: Verdict): void
-  protected abstract finished(plan: Plan): void
-  protected abstract wasIdle(): void
-  protected abstract mayClaim(): boolean
-
-  /** Does what can be done now. Called after everything that may have made something possible. */
-  protected advance(): void {
-    const atMs = this.world.clock.monotonicMs()
-    if (this.phase !== 'running' || atMs < this.pausedUntilMs) return
-    if (this.next === null && this.sweepDue) {
-      this.sweepDue = false
-      this.memory.sweep(this.world.clock.nowMs())
-      this.fields.sweep(this.world.clock.nowMs())
-    }
-    if (this.next === null && this.queue.size > 0) {
-      const works = this.queue.take(BATCH, atMs < this.fullUntilMs)
-      if (works.length > 0) this.begin(works)
-    }
-    if (this.next !== null && !this.next.reading && this.mayDecide()) this.decide(this.next)
-    if (this.inFlight === null && this.next === null && this.queue.size === 0) this.wasIdle()
-  }
-
-  /** Has `advance` called when this turn of the loop ends: what comes in together is decided together. */
-  protected wake(): void {
-    if (this.isWoken) return
-    this.isWoken = true
-    this.world.clock.after(0, () => {
-      this.isWoken = false
-      this.advance()
+    const { worker, pump, rules = CLAIM_RULES } = world
+    const mayClaim = (): boolean => this.intake.mayClaim
+    this.items = { shard: id, worker, pump, lanes: new LaneIndex(), rules, standing: new Map(), mayClaim }
+    this.intake = new Intake(world, {
+      items: this.items,
+      isRunning: host.isRunning,
+      isStopping: host.isStopping,
+      isBusy: () => this.next !== null && this.inFlight !== null,
+      wake: () => this.wake(),
+    })
+    this.reader = new BatchReader(world, {
+      shard: id,
+      isNext: (batch) => this.next === batch,
+      confirmed: () => ({ seq: this.meta.seq, laid: this.laid }),
+      ready: () => this.advance(),
+      failed: (batch) => this.putBack(batch),
     })
   }
 
-  /** Makes works the next batch and starts its reads. */
-  protected begin(works: Work[], isClosed = false): void {
-    this.fields.begin(this.world.clock.nowMs())
-    this.next = { works, isClosed, rounds: new FactRounds(), reading: true }
-    void this.gather(this.next, null)
+  get token(): string {
+    return this.meta.token
   }
 
-  /** Stops deciding for a while. */
-  protected pause(ms: number): void {
-    this.pausedUntilMs = this.world.clock.monotonicMs() + ms
-    this.world.clock.after(ms + 1, () => this.advance())
+  /** Confirmed commits of the shard. */
+  get seq(): number {
+    return this.meta.seq
+  }
+
+  get isIdle(): boolean {
+    return this.intake.queue.size === 0 && this.next === null && this.inFlight === null
+  }
+
+  /** Takes up a shard that was just acquired. */
+  start({ meta, lanes, claims }: LoopStart): void {
+    this.meta = meta
+    for (const [lane, atMs] of lanes) this.items.lanes.load(lane, atMs)
+    this.ids = makeIds({ shard: this.id, last: meta.lid, random: this.world.random })
+    for (const [lane, held] of standingClaims(claims, this.world)) this.items.standing.set(lane, held)
+    this.intake.start(meta)
+    this.advance()
+  }
+
+  /** Forgets states that were not used for a while, before the next batch begins. */
+  sweep(): void {
+    this.sweepDue = true
+    this.advance()
+  }
+
+  /** Refuses asks that have waited too long. `silentMs`: since the store last answered anything. */
+  expire(silentMs: number): void {
+    const { clock } = this.world
+    const moment = { nowMs: clock.nowMs(), atMs: clock.monotonicMs(), silentMs }
+    this.intake.refuseAsks((work) => hasWaited(work, moment))
+    for (const work of this.next?.works ?? [])
+      if (work.source === 'local' && hasWaited(work, moment)) answerWork(work, { kind: 'unavailable' })
+    if (this.inFlight !== null && isHopeless(this.inFlight, moment)) this.inFlight.silence()
+  }
+
+  /** The store stands at `storeSeq`: where that is before what was confirmed (by `known`), it is told, once. */
+  noteLoss(storeSeq: number, known: KnownCommits = this.confirmedCommits): void {
+    const loss = known.lossAt(storeSeq)
+    if (loss !== null) this.world.log.lost({ shard: this.id, ...loss })
+  }
+
+  /** Does what can be done now. Called after everything that may have made something possible. */
+  advance(): void {
+    const atMs = this.world.clock.monotonicMs()
+    const { queue } = this.intake
+    if (!this.host.isRunning() || atMs < this.pausedUntilMs) return
+    if (this.next === null && this.sweepDue) {
+      this.sweepDue = false
+      this.reader.sweep()
+    }
+    if (this.next === null && queue.size > 0) {
+      const works = queue.take(BATCH, atMs < this.fullUntilMs)
+      if (works.length > 0) this.begin(works)
+    }
+    if (this.next !== null && !this.next.reading && this.mayDecide()) this.decide(this.next)
+    if (this.isIdle) this.host.idle()
+  }
+
+  /** Whether a commit was sent and has no verdict. */
+  get isInDoubt(): boolean {
+    return this.inFlight !== null
+  }
+
+  /** Leaves the commit in flight to the next owner, and the shard with it. */
+  leaveInDoubt(): void {
+    if (this.inFlight !== null) this.askNextOwner(this.inFlight)
+  }
+
+  /** Lets go of everything that is open here. Asks of the commit in flight are not answered: nobody knows. */
+  drain(): Drained {
+    const flight = this.inFlight
+    if (flight !== null) {
+      this.discard(flight.plan)
+      flight.silence()
+      this.land(flight)
+    }
+    const inDoubt = flight?.plan.works ?? []
+    const rest = [...(this.next?.works ?? []), ...this.intake.queue.drain()]
+    this.next = null
+    return { inDoubt, rest }
+  }
+
+  /** Forgets fields that were read: another owner writes there. */
+  forget(): void {
+    this.reader.fields.clear()
   }
 
   /** The output gate: a batch is decided, and answered, when everything before it is confirmed. */
@@ -143,10 +180,61 @@ export abstract class ShardLoop {
   /** A plan is about to be sent. */
   protected sending(_plan: Plan): void {}
 
+  /** A commit was confirmed: its writes are laid over the reads that the next batch has sent meanwhile. */
+  protected keepLaid(laid: Laid): void {
+    this.laid = this.next === null ? [] : [laid]
+  }
+
+  /** A plan did not become true: what it reserved is given back, its draft forgotten. */
+  protected discard(plan: Plan): void {
+    discardPlan(plan, this.items)
+  }
+
+  /** Confirmed claims are performed. */
+  protected startClaims(claims: readonly Claim[]): void {
+    for (const claim of claims) {
+      this.world.pump.release(claim.lane)
+      this.world.pump.start(claim, {
+        shard: this.id,
+        report: (done, outcome) => this.world.reported(this.id, done, outcome),
+      })
+    }
+  }
+
+  /** Does what a verdict asks for. */
+  protected settle(flight: Flight, verdict: Verdict): void {
+    const action = actionOn(verdict, flight)
+    switch (action.kind) {
+      case 'confirm':
+        return void this.confirmed(flight)
+      case 'ask next owner':
+        return void this.askNextOwner(flight)
+      case 'give up':
+        this.noteLoss(action.storeSeq)
+        return void this.giveUp(flight)
+      case 'halt':
+        if (action.storeSeq !== undefined) this.noteLoss(action.storeSeq)
+        if (action.isAgainstRules) this.world.log.badop({ shard: this.id, reason: action.reason })
+        return void this.host.halted(action.reason)
+      case 'again':
+        return void this.again(flight, action)
+      case 'halve':
+        return void this.halve(flight, action)
+    }
+  }
+
+  /** A plan is true: who waits for it is answered. */
+  protected finished(plan: Plan): void {
+    this.turns += 1
+    this.intake.finished(plan)
+    for (const { work, reply, fault } of plan.replies)
+      answerWork(work, fault ? { kind: 'fault' } : { kind: 'answer', reply })
+  }
+
   protected batchContext(batch: Batch): BatchContext {
     return {
       items: this.items,
-      memory: this.memory,
+      memory: this.reader.memory,
       entities: this.world.entities,
       ids: this.ids,
       nowMs: this.world.clock.nowMs(),
@@ -158,140 +246,122 @@ export abstract class ShardLoop {
 
   /** Fields that are remembered, as they are by the last confirmed commit. */
   protected knownFields(): KnownFields {
-    return { seq: this.meta.seq, field: this.known, head: (key) => this.fields.head(key) }
+    return this.reader.knownFields(this.meta.seq)
   }
 
-  /** The runtime's own work of a source: `claim`, `outcome`, `timer`, `free`, `index`. */
-  protected own(source: Source, { lane, item, body }: { lane: string; item: string; body: unknown }): Work | null {
-    const type = this.types.get(typeName(source, lane, item))
-    if (type === undefined) return null
-    const command = { name: type.name, cmdId: newCmdId(this.world.clock.nowMs(), this.world.random), body }
-    return internalWork(source, type, { command, lane, item, cameAtMs: this.world.clock.monotonicMs() })
+  private confirmed(flight: Flight): void {
+    const { plan, commit, sentAtMs } = flight
+    const { clock, log, store } = this.world
+    this.land(flight)
+    this.reader.memory.take(plan.draft, clock.nowMs())
+    this.meta.seq = commit.seq + 1
+    this.confirmedCommits.note(this.meta.seq, clock.nowMs())
+    this.reader.fields.note(plan)
+    if (plan.lid !== '') this.meta.lid = plan.lid
+    this.keepLaid({ seq: this.meta.seq, overlay: plan.overlay })
+    this.intake.confirmed(plan)
+    log.committed({ shard: this.id, works: plan.works.length, ms: clock.monotonicMs() - sentAtMs })
+    this.wake() // What these answers bring about within this turn of the loop goes with the next commit.
+    this.finished(plan)
+    this.startClaims(plan.claims) // Some are performed there and then: after the answers.
+    if (plan.signals.length > 0) store.signal(plan.signals)
+    this.intake.goOn(plan)
   }
 
-  /** Puts a batch whose reads failed back and waits. What it had asked for was not read. */
-  protected putBack(batch: Batch): void {
-    this.next = null
-    for (const work of batch.works) work.needs = 0
-    this.queue.putBack(batch.works)
-    this.pause(RETRY_MS)
-  }
-
-  /** Sends a commit; without an answer the same bytes again, until there is a verdict. */
-  protected async send(flight: InFlight): Promise<void> {
-    // In doubt, the same again past the store's memory bound: if it happened the answer is DUP, else it must have a verdict.
-    const commit = flight.doubted ? { ...flight.commit, frees: true } : flight.commit
-    this.world.fence.commitSent(this.id)
-    const verdict = await this.world.store.commit(commit)
-    if (this.inFlight !== flight) return
-    const answered = verdict.kind !== 'lost' && verdict.kind !== 'unsent'
-    if (answered) {
-      this.world.fence.commitAnswered(this.id)
-      this.world.answered()
+  private again(flight: Flight, { works, refused, areLate, storeNowMs, isFull, pauses }: Again): void {
+    if (storeNowMs !== undefined) this.world.resync(storeNowMs, flight.sentAtMs)
+    for (const work of refused) {
+      if (areLate) work.late = true
+      answerWork(work, { kind: 'unavailable' })
     }
-    const isNew = verdict.kind === 'lost' && !flight.doubted
-    if (verdict.kind === 'lost') flight.doubted = true
-    const again = flight.doubted && (verdict.kind === 'lost' || verdict.kind === 'unsent' || verdict.kind === 'refused')
-    if (!again) return this.settle(flight, verdict)
-    if (isNew) this.world.log.doubt({ shard: this.id, seq: flight.commit.seq })
-    this.world.clock.after(RETRY_MS, () => {
-      if (this.inFlight === flight) void this.send(flight)
-    })
-  }
-
-  /** Reads what a batch asks for: first states, then facts; with `needs`, what its decisions still miss. */
-  private async gather(batch: Batch, needs: readonly Need[] | null): Promise<void> {
-    const asks = needs ?? batch.works.map((work) => guarded(work, statesOf) ?? {})
-    const states = statesToLoad(asks, {
-      shard: this.id,
-      memory: this.memory,
-      types: this.world.entities,
-    })
-    if (states !== null) {
-      const values = await this.world.store.read(this.id, states.facts)
-      if (this.next !== batch) return
-      if (values === null) return this.putBack(batch)
-      states.take(values, this.world.clock.nowMs())
+    if (isFull) {
+      this.fullUntilMs = this.world.clock.monotonicMs() + FULL_MS
+      this.turns += 1 // The store has answered: a shard that is refused is not stuck.
     }
-    const facts = new FactList()
-    if (needs === null) this.factsOf(batch.works, facts)
-    for (const need of needs ?? []) for (const fact of need.facts ?? []) this.addFact(fact, facts)
-    if (!facts.empty && !(await this.readFacts(batch, facts.list()))) return
-    batch.reading = false
+    if (pauses) this.pause(RETRY_MS)
+    this.requeue(flight, works)
     this.advance()
   }
 
-  /** Reads facts into the batch; false when the batch is no longer the next one. */
-  private async readFacts(batch: Batch, facts: readonly Fact[]): Promise<boolean> {
-    const { seq } = this.meta
-    const read = await this.world.store.read(this.id, facts)
-    if (this.next !== batch) return false
-    if (read === null) {
-      this.putBack(batch)
-      return false
-    }
-    this.world.answered()
-    // A batch is decided before the one after it begins: more than one commit cannot have been confirmed meanwhile.
-    const [laid] = this.laid
-    if (this.meta.seq === seq) this.fields.take(facts, read)
-    else if (laid?.seq === seq + 1) this.fields.take(facts, read, laid.overlay)
-    batch.rounds.add(seq, facts, read)
-    return true
+  private halve(flight: Flight, { reason, first, rest, blame }: Halve): void {
+    this.world.log.badop({ shard: this.id, reason })
+    if (blame !== null) for (const work of first) work.broken = blame
+    this.requeue(flight, rest)
+    for (const work of first) work.needs = 0
+    this.begin([...first], true)
   }
 
-  /** What the works ask for and is not known yet. */
-  private factsOf(works: readonly Work[], facts: FactList): void {
-    const look = this.look()
-    for (const work of works) for (const fact of askedFacts(work, look)) this.addFact(fact, facts)
+  private requeue(flight: Flight, works: readonly Work[]): void {
+    const { queue } = this.intake
+    this.discard(flight.plan)
+    this.land(flight)
+    this.laid = []
+    for (const work of works) work.needs = 0
+    const later = this.next
+    this.next = null
+    if (later !== null) queue.putBack(later.works)
+    queue.putBack(works)
   }
 
-  /** What a behaviour sees while it says what to read. */
-  private look(): Look {
-    const turn: Context = { nowMs: this.world.clock.nowMs(), shard: this.id, newId: noIds }
-    const states = new Draft(this.memory, this.world.entities, { nowMs: turn.nowMs, entryId: '' })
-    return { turn, states, known: this.known }
+  /** The next owner wrote down whether the commit had happened. Without a word of his nobody knows: the asks stay silent. */
+  private askNextOwner(flight: Flight): void {
+    void flight.askNextOwner((hasHappened) => {
+      if (hasHappened === null) return void this.host.lost([])
+      if (!hasHappened) return void this.giveUp(flight)
+      this.land(flight)
+      this.discard(flight.plan) // Its claims lapse: who took the shard believed this worker dead and has freed them.
+      this.finished(flight.plan)
+      this.host.lost([])
+    })
   }
 
-  private addFact(fact: Fact, facts: FactList): void {
-    if (!this.fields.has(fact)) facts.add(fact)
+  /** The commit did not happen and what is remembered here is wrong: whoever opens the shard next decides again. */
+  private giveUp(flight: Flight): void {
+    this.land(flight)
+    this.discard(flight.plan)
+    this.host.lost(flight.plan.works)
   }
 
-  /**
-   * Takes along what has come since the batch began and needs no read. Behind a command of the mailbox that needs a read
-   * all others wait, behind an outcome of another process all of the runtime's own work: cursors keep their order, and
-   * nothing is claimed before the outcomes that lay there.
-   */
-  private topUp({ works }: Batch): void {
-    const bytes = works.reduce((sum, work) => sum + work.bytes, 0)
-    const left = { commandsMax: BATCH.commandsMax - works.length, bytesMax: BATCH.bytesMax - bytes }
-    if (this.queue.size === 0 || left.commandsMax <= 0 || left.bytesMax <= 0) return
-    const look = this.look()
-    const later: Work[] = []
-    let isMailboxBlocked = false
-    let isOwnBlocked = false
-    for (const work of this.queue.take(left, this.world.clock.monotonicMs() < this.fullUntilMs)) {
-      const isBlocked = work.source === 'mailbox' ? isMailboxBlocked : isOwnBlocked && work.source !== 'local'
-      if (!isBlocked && this.isKnown(work, look)) works.push(work)
-      else {
-        later.push(work)
-        if (work.source === 'mailbox') isMailboxBlocked = true
-        else isOwnBlocked ||= work.entryId !== ''
-      }
-    }
-    if (later.length > 0) this.queue.putBack(later)
+  /** Nothing is in flight any more. */
+  private land(flight: Flight): void {
+    flight.end()
+    this.inFlight = null
   }
 
-  /** Whether all that a work asks for is in memory. */
-  private isKnown(work: Work, look: Look): boolean {
-    const asks = guarded(work, statesOf)
-    if (asks !== null && !isLoaded(asks, this.memory)) return false
-    for (const fact of askedFacts(work, look)) if (!this.fields.has(fact)) return false
-    return true
+  /** Has `advance` called when this turn of the loop ends: what comes in together is decided together. */
+  private wake(): void {
+    if (this.isWoken) return
+    this.isWoken = true
+    this.world.clock.after(0, () => {
+      this.isWoken = false
+      this.advance()
+    })
+  }
+
+  /** Makes works the next batch and starts its reads. */
+  private begin(works: Work[], isClosed = false): void {
+    this.next = this.reader.begin(works, isClosed)
+    void this.reader.gather(this.next, null)
+  }
+
+  /** Stops deciding for a while. */
+  private pause(ms: number): void {
+    this.pausedUntilMs = this.world.clock.monotonicMs() + ms
+    this.world.clock.after(ms + 1, () => this.advance())
+  }
+
+  /** Puts a batch whose reads failed back and waits. What it had asked for was not read. */
+  private putBack(batch: Batch): void {
+    this.next = null
+    for (const work of batch.works) work.needs = 0
+    this.intake.queue.putBack(batch.works)
+    this.pause(RETRY_MS)
   }
 
   private decide(batch: Batch): void {
-    if (!batch.isClosed) this.topUp(batch)
-    batch.works = batch.works.filter((work) => !this.isOver(work))
+    const { clock } = this.world
+    if (!batch.isClosed) this.reader.topUp(batch, this.intake.queue, clock.monotonicMs() < this.fullUntilMs)
+    batch.works = batch.works.filter((work) => !isOver(work, clock.nowMs()))
     if (batch.works.length === 0) {
       this.next = null
       return void this.advance()
@@ -299,100 +369,24 @@ export abstract class ShardLoop {
     const decided = decideBatch(batch.works, this.batchContext(batch))
     if (decided.kind === 'need') {
       batch.reading = true
-      void this.gather(batch, decided.needs)
+      void this.reader.gather(batch, decided.needs)
       return
     }
     this.next = null
     this.laid = []
-    const { plan } = decided
-    if (plan.ops.length === 0) this.finished(plan)
-    else {
-      this.sending(plan)
-      const sentAtMs = this.world.clock.monotonicMs()
-      this.inFlight = { plan, commit: this.commitOf(plan), sentAtMs, doubted: false, silenced: false }
-      void this.send(this.inFlight)
-    }
+    if (decided.plan.ops.length === 0) this.finished(decided.plan)
+    else this.launch(decided.plan)
     this.advance()
   }
 
-  /** An ask that was answered meanwhile, or whose time is over, takes part in no commit. */
-  private isOver(work: Work): boolean {
-    const past = work.deadlineMs > 0 && work.deadlineMs <= this.world.clock.nowMs()
-    if (work.source === 'mailbox') work.late ||= past
-    if (work.source !== 'local') return false
-    if (work.answer !== null && !past) return false
-    answerWork(work, { kind: 'unavailable' })
-    return true
-  }
-
-  private commitOf(plan: Plan): Commit {
+  private launch(plan: Plan): void {
+    this.sending(plan)
     this.commits += 1
-    const deadlines = plan.works.filter(({ deadlineMs, late }) => deadlineMs > 0 && !late)
-    return {
-      shard: this.id,
-      token: this.meta.token,
-      seq: this.meta.seq,
-      commitId: `${this.meta.token}:${this.commits}`,
-      nowMs: this.world.clock.nowMs(),
-      deadlineMs: deadlines.reduce(
-        (least, { deadlineMs }) => (least === 0 ? deadlineMs : Math.min(least, deadlineMs)),
-        0,
-      ),
-      lid: plan.lid,
-      firstEntryId: plan.firstId === '' ? '' : sortableEntryId(entryIdOf(plan.firstId)),
-      cursor: plan.cursor,
-      outcomesCursor: plan.outcomesCursor,
-      // One that is late only has the cursor pass it.
-      frees: plan.works.every(({ type, late }) => late || type.frees === true),
-      note: `works=${plan.works.length} ops=${plan.ops.length}`,
-      ops: plan.ops,
-      merged: plan.overlay.merged,
-      told: plan.told,
-    }
+    const { token, seq } = this.meta
+    const { clock } = this.world
+    const head = { shard: this.id, token, seq, commitId: `${token}:${this.commits}`, nowMs: clock.nowMs() }
+    const flight = new Flight(this.world, plan, commitOf(plan, head))
+    this.inFlight = flight
+    void flight.send((verdict) => this.settle(flight, verdict))
   }
-}
-
-/** Facts that a work asks for; none where its behaviour threw, or it is not executed. */
-function askedFacts(work: Work, { turn, states, known }: Look): readonly Fact[] {
-  if (work.late) return []
-  return guarded(work, ({ type, command }) => type.facts(command.body, states, turn, known)) ?? []
-}
-
-function statesOf({ type, command, late }: Work): StateAsk {
-  return late ? {} : { entities: type.entities(command.body), counters: type.counters(command.body) }
-}
-
-/** What `name` says a work reads; null when the behaviour threw: its turn will end with that. */
-function guarded<Value>(work: Work, name: (work: Work) => Value): Value | null {
-  try {
-    return name(work)
-  } catch (error) {
-    work.broken ??= error instanceof Error ? error : new Fault('A behaviour threw what is no error')
-    return null
-  }
-}
-
-function itemTypes(world: ShardWorld, items: ItemContext): ReadonlyMap<string, CommandType> {
-  const types = new Map<string, CommandType>()
-  const add = (name: string, type: CommandType<never, unknown>): void => {
-    types.set(name, type as unknown as CommandType)
-  }
-  for (const lane of world.lanes) {
-    add(`claim ${lane.prefix}`, claimType(lane, items))
-    add(`outcome ${lane.prefix}`, outcomeType(lane, items))
-  }
-  for (const [name, type] of Object.entries(world.timers)) add(`timer ${name}`, timerType(type, items))
-  add('free', freeType(items))
-  add('index', indexType())
-  return types
-}
-
-function typeName(source: Source, lane: string, item: string): string {
-  if (source === 'timer') return `timer ${item.slice(0, item.indexOf(':'))}`
-  if (source === 'claim' || source === 'outcome') return `${source} ${laneFamily(lane)}`
-  return source
-}
-
-function noIds(): string {
-  throw new Fault('Facts are named before ids are given')
 }

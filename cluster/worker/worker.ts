@@ -11,7 +11,8 @@ import { newCmdId } from '../cmd-id.ts'
 import { assert } from '../fault.ts'
 import { Fence, makeFenceCells } from '../fence.ts'
 import { type Claim, NotPerformed, Pump } from '../items/pump.ts'
-import { ASK_LIFE_MS, Shard } from '../shard/shard.ts'
+import { ASK_LIFE_MS } from '../shard/patience.ts'
+import { Shard } from '../shard/shard.ts'
 import type { ShardWorld } from '../shard/world.ts'
 import type { Listening } from '../store.ts'
 import { type AskResult, answerWork, bytesOfBlobs, type Work } from '../work.ts'
@@ -175,8 +176,7 @@ export class Worker {
     const type = this.commands.get(command.name)
     assert(type !== undefined, 'Command is unknown', { name: command.name })
     const mine = this.holdings.shards.get(shard)
-    const atMs = this.clock.monotonicMs()
-    const deadlineMs = this.clock.nowMs() + ASK_LIFE_MS
+    const [atMs, deadlineMs] = [this.clock.monotonicMs(), this.clock.nowMs() + ASK_LIFE_MS]
     const isMine = mine?.accepts === true
     const asked = isMine
       ? mine.ask(command, type, bytesOfBlobs(command))

@@ -14,7 +14,9 @@ import type { Claim } from '../../cluster/items/pump.ts'
 import { countersKey, mailboxKey, outcomesKey } from '../../cluster/keyspace.ts'
 import { firstKept } from '../../cluster/mailbox/cursor.ts'
 import { decideBatch, type Plan } from '../../cluster/shard/batch.ts'
-import type { Batch } from '../../cluster/shard/loop.ts'
+import type { Batch } from '../../cluster/shard/batch-reader.ts'
+import { CommitLoop } from '../../cluster/shard/loop.ts'
+import type { LoopHost } from '../../cluster/shard/loop-host.ts'
 import { Shard } from '../../cluster/shard/shard.ts'
 import type { ShardWorld } from '../../cluster/shard/world.ts'
 import { type Commit, changeStore, type Ears, type Store } from '../../cluster/store.ts'
@@ -29,18 +31,22 @@ export const BUGS: readonly Bug[] = [
   { name: 'no seq check', seenAs: /claims to follow/, wrapStore: withoutSeqCheck },
   { name: 'no token check', seenAs: /had lost it/, wrapStore: withoutTokenCheck },
   { name: 'cursor outside the commit', seenAs: /Executed twice/, wrapStore: withCursorOutside },
-  { name: 'effects before the claim', seenAs: /without a claim/, makeShard: (id, world) => new EagerShard(id, world) },
+  {
+    name: 'effects before the claim',
+    seenAs: /without a claim/,
+    makeShard: (id, world) => new Shard(id, world, EagerLoop),
+  },
   { name: 'INCR instead of absolute', seenAs: /counted/, wrapStore: withIncrements },
-  { name: 'overlay off', seenAs: /one key|same key/, makeShard: (id, world) => new BareShard(id, world) },
+  { name: 'overlay off', seenAs: /one key|same key/, makeShard: (id, world) => new Shard(id, world, BareLoop) },
   {
     name: 'overlay cleared at OK',
     seenAs: /one key|same key/,
-    makeShard: (id, world) => new ForgetfulShard(id, world),
+    makeShard: (id, world) => new Shard(id, world, ForgetfulLoop),
   },
   {
     name: 'an empty batch answers at once',
     seenAs: /in no log|same key/,
-    makeShard: (id, world) => new HastyShard(id, world),
+    makeShard: (id, world) => new Shard(id, world, HastyLoop),
   },
   {
     name: 'a claim without its guard',
@@ -56,12 +62,12 @@ export const BUGS: readonly Bug[] = [
   {
     name: 'overlay on hashes only',
     seenAs: /after its end|twice at once/,
-    makeShard: (id, world) => new HashShard(id, world),
+    makeShard: (id, world) => new Shard(id, world, HashLoop),
   },
   {
     name: 'states not restored after a refused commit',
     seenAs: /counted|remembered/,
-    makeShard: (id, world) => new StubbornShard(id, world),
+    makeShard: (id, world) => new Shard(id, world, StubbornLoop),
   },
   {
     name: 'outcomes cursor outside the commit',
@@ -77,17 +83,17 @@ export const BUGS: readonly Bug[] = [
   {
     name: 'a serial lane that waits for nobody',
     seenAs: /Two at once/,
-    makeShard: (id, world) => new ImpatientShard(id, world),
+    makeShard: (id, world) => new Shard(id, world, ImpatientLoop),
   },
   {
     name: 'a head that is not written to',
     seenAs: /after its end|out of order|Two at once/,
-    makeShard: (id, world) => new StaleShard(id, world),
+    makeShard: (id, world) => new Shard(id, world, StaleLoop),
   },
   {
     name: 'commits that are lost are not told',
     seenAs: /said nothing/,
-    makeShard: (id, world) => new SilentShard(id, world),
+    makeShard: (id, world) => new Shard(id, world, SilentLoop),
   },
   {
     name: 'a fence that a heartbeat opens again',
@@ -244,7 +250,7 @@ function wrapped(store: Store, commit: (commit: Commit) => ReturnType<Store['com
 }
 
 /** Performs when a claim is sent, not when it is confirmed. */
-class EagerShard extends Shard {
+class EagerLoop extends CommitLoop {
   protected override sending(plan: Plan): void {
     for (const claim of plan.claims)
       this.world.pump.start(claim, {
@@ -259,21 +265,21 @@ class EagerShard extends Shard {
 }
 
 /** Believes its reads. */
-class BareShard extends Shard {
+class BareLoop extends CommitLoop {
   protected override laidFor(_batch: Batch): readonly Laid[] {
     return []
   }
 }
 
 /** Forgets a commit's writes when it is confirmed, though a read may be older. */
-class ForgetfulShard extends Shard {
+class ForgetfulLoop extends CommitLoop {
   protected override keepLaid(_laid: Laid): void {
     this.laid = []
   }
 }
 
 /** Decides while a commit is in flight, and answers at once what writes nothing. */
-class HastyShard extends Shard {
+class HastyLoop extends CommitLoop {
   protected override mayDecide(): boolean {
     if (this.inFlight === null) return true
     const batch = this.next
@@ -299,7 +305,7 @@ class HastyShard extends Shard {
 }
 
 /** Lays a commit's writes over hashes, and over nothing else. */
-class HashShard extends Shard {
+class HashLoop extends CommitLoop {
   protected override laidFor(batch: Batch): readonly Laid[] {
     return super.laidFor(batch).map(({ seq, overlay }) => ({ seq, overlay: new HashOverlay(overlay) }))
   }
@@ -323,24 +329,25 @@ class HashOverlay extends Overlay {
 }
 
 /** Goes on in a serial lane whatever another worker has claimed there. */
-class ImpatientShard extends Shard {
-  constructor(id: number, world: ShardWorld) {
-    super(id, world)
+class ImpatientLoop extends CommitLoop {
+  constructor(id: number, world: ShardWorld, host: LoopHost) {
+    super(id, world, host)
     this.items.standing.set = () => this.items.standing
   }
 }
 
 /** Remembers of a lane what was read, and not what was written since. */
-class StaleShard extends Shard {
-  constructor(id: number, world: ShardWorld) {
-    super(id, world)
-    const note = this.fields.note.bind(this.fields)
-    this.fields.note = (noted) => note({ ...noted, ops: noted.ops.filter(({ key }) => !key.includes(':due:')) })
+class StaleLoop extends CommitLoop {
+  constructor(id: number, world: ShardWorld, host: LoopHost) {
+    super(id, world, host)
+    const { fields } = this.reader
+    const note = fields.note.bind(fields)
+    fields.note = (noted) => note({ ...noted, ops: noted.ops.filter(({ key }) => !key.includes(':due:')) })
   }
 }
 
 /** Goes on where the store has lost commits as if nothing had been. */
-class SilentShard extends Shard {
+class SilentLoop extends CommitLoop {
   override noteLoss(): void {
     // Nothing is said.
   }
@@ -372,9 +379,9 @@ class HopefulFence extends Fence {
 }
 
 /** Keeps what a batch made of the states, whatever became of its commit. */
-class StubbornShard extends Shard {
+class StubbornLoop extends CommitLoop {
   protected override discard(plan: Plan): void {
     super.discard(plan)
-    this.memory.take(plan.draft, this.world.clock.nowMs())
+    this.reader.memory.take(plan.draft, this.world.clock.nowMs())
   }
 }

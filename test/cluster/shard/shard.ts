@@ -4,7 +4,7 @@ import { test } from 'tap'
 import { newCmdId } from '../../../cluster/cmd-id.ts'
 import { packCommand, packParcel } from '../../../cluster/mailbox/parcel.ts'
 import { sliceOf } from '../../../cluster/mailbox/replies.ts'
-import { ASKS_MAX } from '../../../cluster/shard/shard.ts'
+import { ASKS_MAX } from '../../../cluster/shard/intake.ts'
 import type { Verdict } from '../../../cluster/store.ts'
 import { Rig, type Script } from '../../support/store/shard-rig.ts'
 

@@ -19,11 +19,7 @@ const { config } = result
 process.exitCode = await runUntilStopped(() =>
   startService(config, {
     isWatched: true,
-    makeShard: (id, world) => {
-      const shard = new CrashShard(id, world)
-      shard.point = point
-      return shard
-    },
+    makeShard: (id, world) => new CrashShard(id, world, point),
   }),
 )
 process.exit()

@@ -4,8 +4,10 @@
 
 import type { Claim } from '../../../cluster/items/pump.ts'
 import type { Plan } from '../../../cluster/shard/batch.ts'
-import type { InFlight } from '../../../cluster/shard/loop.ts'
-import { Shard } from '../../../cluster/shard/shard.ts'
+import type { Flight } from '../../../cluster/shard/flight.ts'
+import { CommitLoop } from '../../../cluster/shard/loop.ts'
+import { type MakeLoop, Shard } from '../../../cluster/shard/shard.ts'
+import type { ShardWorld } from '../../../cluster/shard/world.ts'
 import type { Verdict } from '../../../cluster/store.ts'
 import type { Work } from '../../../cluster/work.ts'
 
@@ -21,47 +23,53 @@ export const CRASH_POINTS = [
 export type CrashPoint = (typeof CRASH_POINTS)[number]
 
 export class CrashShard extends Shard {
-  point: CrashPoint | null = null
+  private readonly point: CrashPoint | null
+
+  constructor(id: number, world: ShardWorld, point: CrashPoint | null) {
+    super(id, world, crashLoopOf(point))
+    this.point = point
+  }
 
   override async open(saw: string): Promise<boolean> {
     const opened = await super.open(saw)
     // Not the first shard: some are taken, most are not.
-    if (this.id === 100) this.dieAt('acquired', true)
+    if (this.id === 100) dieAt('acquired', this.point)
     return opened
   }
 
   override async close(): Promise<void> {
     await super.close()
-    this.dieAt('released', this.id === 100)
+    if (this.id === 100) dieAt('released', this.point)
   }
+}
 
-  protected override mayDecide(): boolean {
-    this.dieAt('read', this.next?.works.some(isSend) === true)
-    return super.mayDecide()
-  }
+function crashLoopOf(point: CrashPoint | null): MakeLoop {
+  return class CrashLoop extends CommitLoop {
+    protected override mayDecide(): boolean {
+      if (this.next?.works.some(isSend) === true) dieAt('read', point)
+      return super.mayDecide()
+    }
 
-  protected override sending(plan: Plan): void {
-    this.dieAt('decided', plan.works.some(isSend))
-    this.dieAt(
-      'outcome not committed',
-      plan.works.some(({ source }) => source === 'outcome'),
-    )
-    super.sending(plan)
-  }
+    protected override sending(plan: Plan): void {
+      if (plan.works.some(isSend)) dieAt('decided', point)
+      if (plan.works.some(({ source }) => source === 'outcome')) dieAt('outcome not committed', point)
+      super.sending(plan)
+    }
 
-  protected override settle(flight: InFlight, verdict: Verdict): void {
-    this.dieAt('committed, reply lost', verdict.kind === 'ok' && flight.plan.works.some(isSend))
-    super.settle(flight, verdict)
-  }
+    protected override settle(flight: Flight, verdict: Verdict): void {
+      if (verdict.kind === 'ok' && flight.plan.works.some(isSend)) dieAt('committed, reply lost', point)
+      super.settle(flight, verdict)
+    }
 
-  protected override startClaims(claims: readonly Claim[]): void {
-    this.dieAt('claim committed', claims.length > 0)
-    super.startClaims(claims)
+    protected override startClaims(claims: readonly Claim[]): void {
+      if (claims.length > 0) dieAt('claim committed', point)
+      super.startClaims(claims)
+    }
   }
+}
 
-  private dieAt(point: CrashPoint, isHere: boolean): void {
-    if (isHere && this.point === point) process.kill(process.pid, 'SIGKILL')
-  }
+function dieAt(here: CrashPoint, point: CrashPoint | null): void {
+  if (here === point) process.kill(process.pid, 'SIGKILL')
 }
 
 function isSend(work: Work): boolean {

@@ -1,0 +1,86 @@
+/**
+ * flight - a commit on its way: sent until there is a verdict on it, or asked of the next owner
+ *
+ * Guarantees: without an answer the same bytes are sent again; nobody is told anything of a commit of which nothing is
+ * known.
+ */
+import type { Commit, Verdict } from '../store.ts'
+import { answerWork } from '../work.ts'
+import type { Plan } from './batch.ts'
+import type { ShardWorld } from './world.ts'
+
+/** A wait before what failed is tried again, ms. */
+export const RETRY_MS = 50
+/** What the next owner found is looked for so long. */
+const FENCED_MS_MAX = 3_000
+
+export class Flight {
+  readonly plan: Plan
+  readonly commit: Commit
+  /** Monotonic. */
+  readonly sentAtMs: number
+  private readonly world: ShardWorld
+  /** A sending got no answer: it may have happened. */
+  private isDoubted = false
+  private isSilenced = false
+  private isOver = false
+
+  constructor(world: ShardWorld, plan: Plan, commit: Commit) {
+    this.world = world
+    this.plan = plan
+    this.commit = commit
+    this.sentAtMs = world.clock.monotonicMs()
+  }
+
+  /** Nobody waits for a verdict any more: what comes is not heard. */
+  end(): void {
+    this.isOver = true
+  }
+
+  /** Its asks are let go, without an answer, once. */
+  silence(): void {
+    if (this.isSilenced) return
+    this.isSilenced = true
+    for (const work of this.plan.works) answerWork(work, { kind: 'silent' })
+  }
+
+  /** Sends it; without an answer the same again, until there is a verdict. */
+  async send(settle: (verdict: Verdict) => void): Promise<void> {
+    const { fence, store, log, clock } = this.world
+    const { shard, seq } = this.commit
+    // In doubt, the same again past the store's memory bound: if it happened the answer is DUP, else it must have a verdict.
+    const commit = this.isDoubted ? { ...this.commit, frees: true } : this.commit
+    fence.commitSent(shard)
+    const verdict = await store.commit(commit)
+    if (this.isOver) return
+    const isLost = verdict.kind === 'lost'
+    const isAnswered = !isLost && verdict.kind !== 'unsent'
+    if (isAnswered) {
+      fence.commitAnswered(shard)
+      this.world.answered()
+    }
+    const isNew = isLost && !this.isDoubted
+    this.isDoubted ||= isLost
+    if (!this.isDoubted || (isAnswered && verdict.kind !== 'refused')) return void settle(verdict)
+    if (isNew) log.doubt({ shard, seq })
+    clock.after(RETRY_MS, () => {
+      if (!this.isOver) void this.send(settle)
+    })
+  }
+
+  /** Asks what the next owner found: `told` hears whether the commit had happened; null when he did not say, or nobody is he. */
+  async askNextOwner(
+    told: (hasHappened: boolean | null) => void,
+    sinceMs = this.world.clock.monotonicMs(),
+  ): Promise<void> {
+    const { store, clock } = this.world
+    const { shard, token, seq, commitId } = this.commit
+    const found = await store.fenced({ shard, token })
+    if (this.isOver) return
+    if (found !== null) return void told(found.seq > seq || found.last === commitId)
+    if (clock.monotonicMs() - sinceMs >= FENCED_MS_MAX) return void told(null)
+    clock.after(RETRY_MS, () => {
+      if (!this.isOver) void this.askNextOwner(told, sinceMs)
+    })
+  }
+}

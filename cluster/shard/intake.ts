@@ -1,0 +1,132 @@
+/**
+ * intake - what a shard has to do: asks, what other processes sent, what is due; all of it waits in one queue.
+ *
+ * Guarantees: nothing is claimed before every outcome that lay there when the shard was taken is committed, nor once the
+ * shard is being given back.
+ */
+import { assert } from '../fault.ts'
+import type { ItemContext } from '../items/claim.ts'
+import type { Claim } from '../items/pump.ts'
+import type { Bell, Cursors, Meta } from '../store.ts'
+import { answerWork, type Source, type Work } from '../work.ts'
+import type { Plan } from './batch.ts'
+import { DueScanner } from './due-scanner.ts'
+import { ShardInbox } from './inbox.ts'
+import { OwnWorks } from './own-works.ts'
+import { WorkQueue } from './work-queue.ts'
+import type { ShardWorld } from './world.ts'
+
+/** Asks that may wait at a shard. */
+export const ASKS_MAX = 2_000
+
+export interface IntakeDeps {
+  readonly items: ItemContext
+  readonly isRunning: () => boolean
+  readonly isStopping: () => boolean
+  /** Whether a batch waits behind a commit already: more is read when that has been sent. */
+  readonly isBusy: () => boolean
+  /** Something came. */
+  readonly wake: () => void
+}
+
+export class Intake {
+  readonly queue = new WorkQueue()
+  private readonly deps: IntakeDeps
+  private readonly own: OwnWorks
+  private readonly inbox: ShardInbox
+  private readonly scanner: DueScanner
+
+  constructor(world: ShardWorld, deps: IntakeDeps) {
+    this.deps = deps
+    const { shard, lanes } = deps.items
+    this.own = new OwnWorks(world, deps.items)
+    this.inbox = new ShardInbox(world, {
+      shard,
+      isOpen: () => deps.isRunning() && !deps.isStopping(),
+      hasRoom: () => this.queue.mailboxSize < ASKS_MAX,
+      hasEnough: () => this.queue.mailboxSize > 0 || deps.isBusy(),
+      take: (works) => this.take(...works),
+      outcomeType: (lane) => this.own.outcomeType(lane),
+      free: (items) => this.own.make('free', { lane: '', item: '', body: { items } }),
+    })
+    this.scanner = new DueScanner(world, { shard, lanes, push: (source, lane, item) => this.found(source, lane, item) })
+  }
+
+  /** Where mailbox and outcomes are read on. */
+  get cursors(): Cursors {
+    return this.inbox.cursors
+  }
+
+  /** Not while an outcome that lay there is not taken up, nor for the next owner. */
+  get mayClaim(): boolean {
+    return !this.deps.isStopping() && this.inbox.caughtUp
+  }
+
+  /** Begins where the last commit of the shard stopped. */
+  start(meta: Meta): void {
+    this.inbox.start(meta)
+    this.inbox.read()
+  }
+
+  /** Works that came in. */
+  take(...works: readonly Work[]): void {
+    for (const work of works) this.queue.push(work)
+    this.deps.wake()
+  }
+
+  /** The outcome of an attempt comes back as a command. */
+  report({ lane, item, attempt }: Claim, outcome: unknown): void {
+    const work = this.own.make('outcome', { lane, item, body: { lane, item, attempt, current: false, outcome } })
+    assert(work !== null, 'Outcome for an unknown lane')
+    this.take(work)
+  }
+
+  /** Something may have come from another process. */
+  ring(): void {
+    this.inbox.ring()
+  }
+
+  /** Something has come from another process. */
+  bell(bell: Bell): void {
+    this.inbox.bell(bell)
+  }
+
+  /** A worker is no more, which may have left claims here. */
+  workerDied(): void {
+    this.inbox.workerDied()
+  }
+
+  /** Looks for what is due and for what has come. Called a few times a second while the shard runs. */
+  tick(): void {
+    if (this.deps.items.lanes.size > 0 && this.mayClaim) this.scanner.scanDue()
+    this.inbox.read()
+  }
+
+  /** Answers asks that `isOver` names: they are not decided. */
+  refuseAsks(isOver: (work: Work) => boolean): void {
+    for (const work of this.queue.takeAsks(isOver)) answerWork(work, { kind: 'unavailable' })
+  }
+
+  /** A commit is there: the lanes and the cursor of outcomes stand as it says. */
+  confirmed(plan: Plan): void {
+    this.deps.items.lanes.confirmed(plan)
+    this.inbox.confirmed(plan.outcomesCursor)
+  }
+
+  /** Works have ended: more is read, and what they were about may be found again. */
+  finished({ replies }: Plan): void {
+    this.inbox.read()
+    for (const { work } of replies) if (work.source !== 'local') this.scanner.forget(work)
+  }
+
+  /** A commit is there and its claims are performed: what it made due is looked for. */
+  goOn(plan: Plan): void {
+    if (this.mayClaim) this.scanner.scanAfter(plan)
+  }
+
+  private found(source: Source, lane: string, item: string): void {
+    const work = this.own.make(source, { lane, item, body: { lane, item } })
+    // A scan that was under way when the shard was closed: outcomes that were to come first have been let go.
+    if (work !== null && this.mayClaim) this.take(work)
+  }
+}

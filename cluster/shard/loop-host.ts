@@ -1,0 +1,31 @@
+/** loop-host - what passes between the loop of a shard and who holds the shard */
+import type { Meta } from '../store.ts'
+import type { Work } from '../work.ts'
+
+/** What the loop asks of its shard, and tells it. */
+export interface LoopHost {
+  /** Whether anything is decided. */
+  readonly isRunning: () => boolean
+  /** Whether the shard is being given back: nothing more is read or claimed. */
+  readonly isStopping: () => boolean
+  /** Nothing waits and nothing is under way. */
+  readonly idle: () => void
+  /** The store is torn. */
+  readonly halted: (reason: string) => void
+  /** Another owner has the shard, or what is remembered of it is wrong: `first` is to be decided anew, before the rest. */
+  readonly lost: (first: readonly Work[]) => void
+}
+
+/** Where a shard begins: its row, the lower bounds of its lanes, and the claims that stand there. */
+export interface LoopStart {
+  readonly meta: Meta
+  readonly lanes: readonly (readonly [lane: string, atMs: number])[]
+  readonly claims: ReadonlyMap<string, string>
+}
+
+/** Works that are let go. */
+export interface Drained {
+  /** Of a commit that was sent and has no verdict. */
+  readonly inDoubt: readonly Work[]
+  readonly rest: readonly Work[]
+}

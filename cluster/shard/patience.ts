@@ -1,0 +1,37 @@
+/** patience - how long an ask waits, and for what */
+import { answerWork, type Work } from '../work.ts'
+import type { Flight } from './flight.ts'
+
+/** An ask can become true for this long. */
+export const ASK_LIFE_MS = 4_000
+/** An ask in a commit without a verdict is let go, unanswered, after this. */
+const DOUBT_MAX_MS = 30_000
+/** An ask that was never handed to a silent store is refused after this. */
+const SILENCE_MAX_MS = 1_500
+
+/** This moment by the store's clock and by the monotonic one, and since when the store has answered nothing. */
+export interface Moment {
+  readonly nowMs: number
+  readonly atMs: number
+  readonly silentMs: number
+}
+
+/** Whether an ask that is in no commit is refused. */
+export function hasWaited({ deadlineMs, cameAtMs }: Work, { nowMs, atMs, silentMs }: Moment): boolean {
+  return nowMs > deadlineMs || (silentMs > SILENCE_MAX_MS && atMs - cameAtMs > SILENCE_MAX_MS)
+}
+
+/** Whether nobody waits for a verdict any more: those who asked are let go without an answer. */
+export function isHopeless({ sentAtMs }: Flight, { atMs }: Moment): boolean {
+  return atMs - sentAtMs > DOUBT_MAX_MS
+}
+
+/** Whether an ask takes part in no commit: it was answered meanwhile, or its time is over, and then it is refused now. */
+export function isOver(work: Work, nowMs: number): boolean {
+  const past = work.deadlineMs > 0 && work.deadlineMs <= nowMs
+  if (work.source === 'mailbox') work.late ||= past
+  if (work.source !== 'local') return false
+  if (work.answer !== null && !past) return false
+  answerWork(work, { kind: 'unavailable' })
+  return true
+}
