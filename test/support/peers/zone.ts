@@ -1,23 +1,28 @@
 /**
  * zone - a real DNS server on the loopback (UDP and TCP on one port) whose records a test sets.
  *
- * A name with records of another type answers "no data", an unknown name NXDOMAIN; `fail` makes a name answer SERVFAIL or
- * nothing at all. `asked` lists the questions, so that a test can prove that none was asked.
+ * A name with records of another type answers "no data", an unknown name NXDOMAIN; an alias is followed, as a resolver does;
+ * what is too large for UDP is told over TCP. `fail` makes a name answer SERVFAIL, REFUSED, cut off or nothing at all.
+ * `asked` lists the questions, so that a test can prove that none was asked.
  */
 
+import { Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import dns2 from 'dns2'
 import { freePort } from '../machine/port.ts'
+import { encodeAnswer, type ZoneRecord } from './dns-answer.ts'
+
+export type { ZoneRecord } from './dns-answer.ts'
 
 const TYPE_NAMES = { 1: 'A', 2: 'NS', 5: 'CNAME', 12: 'PTR', 15: 'MX', 16: 'TXT', 28: 'AAAA' } as Record<number, string>
-const RCODE_SERVFAIL = 2
-const RCODE_NXDOMAIN = 3
+const RCODES = { servfail: 2, nxdomain: 3, refused: 5 }
+/** Aliases that are followed; a resolver gives up some time. */
+const ALIASES_MAX = 16
+/** RFC 1035 2.3.4. */
+const UDP_BYTES_MAX = 512
 
-export type ZoneRecord =
-  | { type: 'A' | 'AAAA'; address: string }
-  | { type: 'CNAME' | 'PTR'; domain: string }
-  | { type: 'NS'; ns: string }
-  | { type: 'MX'; exchange: string; priority: number }
-  | { type: 'TXT'; data: string | string[] }
+/** `truncated`: cut off, over TCP too. */
+export type ZoneFailure = 'servfail' | 'refused' | 'timeout' | 'truncated'
 
 export interface Zone {
   /** `127.0.0.1:port`, as a resolver takes it. */
@@ -31,32 +36,45 @@ export interface Zone {
   rebind(name: string, ...records: ZoneRecord[]): void
   /** Removes a name: NXDOMAIN again. */
   remove(name: string): void
-  fail(name: string, how: 'servfail' | 'timeout'): void
+  /** Makes a name fail, but for the types of `records`. */
+  fail(name: string, how: ZoneFailure, ...records: ZoneRecord[]): void
+  /** What names have that nobody has set; without it they are not there. */
+  fill(records: (name: string, type: string) => readonly ZoneRecord[]): void
+  /** Answers come so much later from now on. */
+  slow(ms: number): void
   close(): Promise<void>
+}
+
+interface Name {
+  readonly records: readonly ZoneRecord[]
+  readonly failure: ZoneFailure | null
 }
 
 /** Starts a zone without names. */
 export async function startZone(): Promise<Zone> {
-  const names = new Map<string, ZoneRecord[] | 'servfail' | 'timeout'>()
-  const rebound = new Map<string, ZoneRecord[]>()
+  const names = new Map<string, Name>()
+  const rebound = new Map<string, Name>()
   const asked: string[] = []
+  let fill: ((name: string, type: string) => readonly ZoneRecord[]) | null = null
+  let lateMs = 0
   const port = await freePort()
+  const nameOf = (name: string, type: string): Name | undefined =>
+    names.get(name.toLowerCase()) ?? (fill === null ? undefined : { records: fill(name, type), failure: null })
   const server = dns2.createServer({
     udp: true,
     tcp: true,
-    handle: (request, send) => {
-      const response = dns2.Packet.createResponseFromRequest(request)
+    handle: async (request, send, peer) => {
       const question = request.questions[0] as { name: string; type: number; class: number }
       const type = TYPE_NAMES[question.type] ?? String(question.type)
       asked.push(`${type} ${question.name.toLowerCase()}`)
-      const entry = names.get(question.name.toLowerCase())
-      if (entry === 'timeout') return
-      if (entry === undefined) response.header.rcode = RCODE_NXDOMAIN
-      else if (entry === 'servfail') response.header.rcode = RCODE_SERVFAIL
-      else
-        for (const one of answersOf(entry, type))
-          response.answers.push({ ...question, ttl: 60, ...toRdata(one) } as never)
-      send(response)
+      const found = follow(question.name, type, nameOf)
+      if (lateMs > 0) await delay(lateMs)
+      if (found.failure === 'timeout') return
+      const code = found.failure === null || found.failure === 'truncated' ? 0 : RCODES[found.failure]
+      const answer = { id: (request.header as { id: number }).id, question, code }
+      const whole = encodeAnswer({ ...answer, isTruncated: false, answers: found.answers })
+      const isCut = found.failure === 'truncated' || (!(peer instanceof Socket) && whole.length > UDP_BYTES_MAX)
+      send((isCut ? encodeAnswer({ ...answer, isTruncated: true, answers: [] }) : whole) as never)
       const next = type === 'A' ? rebound.get(question.name.toLowerCase()) : undefined
       if (next !== undefined) names.set(question.name.toLowerCase(), next)
     },
@@ -66,21 +84,44 @@ export async function startZone(): Promise<Zone> {
     server: `127.0.0.1:${port}`,
     port,
     asked,
-    set: (name, ...records) => names.set(name.toLowerCase(), records),
-    rebind: (name, ...records) => rebound.set(name.toLowerCase(), records),
+    set: (name, ...records) => names.set(name.toLowerCase(), { records, failure: null }),
+    rebind: (name, ...records) => rebound.set(name.toLowerCase(), { records, failure: null }),
     remove: (name) => names.delete(name.toLowerCase()),
-    fail: (name, how) => names.set(name.toLowerCase(), how),
+    fail: (name, failure, ...records) => names.set(name.toLowerCase(), { records, failure }),
+    fill: (records) => {
+      fill = records
+    },
+    slow: (ms) => {
+      lateMs = ms
+    },
     close: async () => {
       await server.close()
     },
   }
 }
 
-function answersOf(records: readonly ZoneRecord[], type: string): readonly ZoneRecord[] {
-  return records.filter((record) => record.type === type || record.type === 'CNAME')
+interface Found {
+  readonly answers: readonly { readonly name: string; readonly record: ZoneRecord }[]
+  readonly failure: keyof typeof RCODES | ZoneFailure | null
 }
 
-function toRdata(record: ZoneRecord): object {
-  const type = Number(Object.keys(TYPE_NAMES).find((key) => TYPE_NAMES[Number(key)] === record.type))
-  return { ...record, type }
+/** What a name has of a type, and where its alias leads. */
+function follow(asked: string, type: string, nameOf: (name: string, type: string) => Name | undefined): Found {
+  const answers: { name: string; record: ZoneRecord }[] = []
+  let name = asked
+  for (let left = ALIASES_MAX; left > 0; left -= 1) {
+    const entry = nameOf(name, type)
+    if (entry === undefined) return { answers, failure: 'nxdomain' }
+    const own = answersOf(entry.records, type)
+    for (const record of own) answers.push({ name, record })
+    if (own.length === 0) return { answers, failure: entry.failure }
+    const alias = type === 'CNAME' ? undefined : own.find((record) => record.type === 'CNAME')
+    if (alias?.type !== 'CNAME') break
+    name = alias.domain
+  }
+  return { answers, failure: null }
+}
+
+function answersOf(records: readonly ZoneRecord[], type: string): readonly ZoneRecord[] {
+  return records.filter((record) => record.type === type || record.type === 'CNAME')
 }
