@@ -26,10 +26,6 @@ const LONG = new Set<string>([
   'bench/figures/webhooks.ts openRig',
   'src/content/contents.ts makeContents',
   'src/content/s3.ts makeS3Home',
-  'src/outbound/sites.ts makeSites',
-  'src/outbound/thread/relay.ts createRelay',
-  'src/outbound/thread/session-pool.ts createSessionPool',
-  'src/outbound/thread/transmit.ts makeTour',
   'src/process/metrics.ts makePage',
   'src/service/handlers.ts makeHandlers',
 ])

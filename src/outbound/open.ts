@@ -10,7 +10,7 @@ import { readNamedFile, WrongFile } from '../process/named-file.ts'
 import { type Dispatch, makeDispatch } from './dispatch.ts'
 import { type Holds, type HoldsDeps, watchHolds } from './holds.ts'
 import type { AttemptFacts } from './perform.ts'
-import { makeSites, type Sites } from './sites.ts'
+import { Sites } from './sites.ts'
 import type { RunMail } from './thread/thread-job.ts'
 import type { SmtpChanges } from './threads.ts'
 
@@ -48,8 +48,8 @@ export interface OutboundDeps {
 export async function openOutbound(deps: OutboundDeps): Promise<Outbound> {
   const { config, log, readKeys, hear, run, sharers } = deps
   const findRoute = config.relayUrl === null ? makeFindRoute(deps) : null
-  const sites = makeSites({ nowMs: monotonicMs, random: Math.random, after, sharers })
-  const holds = await watchHolds({ readKeys, hear, wake: sites.wake })
+  const sites = new Sites({ nowMs: monotonicMs, random: Math.random, after, sharers })
+  const holds = await watchHolds({ readKeys, hear, wake: (destination) => sites.wake(destination) })
   return {
     sites,
     holds,

@@ -5,9 +5,9 @@
  * their lane (`returned`, no event); a site that cannot be reached ends them with the same failure as the one that tried.
  *
  * Guarantees: no more attempts under way at a site than its pace allows within this process's share of the site's limits,
- * and no more than 256 in the process; the last
- * quarter of those is for sites that have answered before, and a site that has not gets one place when they become few,
- * so that no number of dead destinations takes the places of living ones; what waits is bounded, for a site and in all.
+ * and no more than 256 in the process; the last quarter of those is for sites that have answered before, and a site that
+ * has not gets one place when they become few, so that no number of dead destinations takes the places of living ones;
+ * what waits is bounded, for a site and in all.
  *
  * Spec delivery.site, delivery.site.share, delivery.fair, delivery.hold
  */
@@ -58,20 +58,6 @@ export interface SiteDeps {
   readonly sharers: () => number
 }
 
-export interface Sites {
-  /** Attempts that a domain's lane may begin now. */
-  room(domain: string): number
-  /** Waits for a place at the route's site and performs. Never rejects unless `run` does. */
-  attempt(domain: string, input: { route: MxRoute; signal: AbortSignal; run: RunAttempt }): Promise<MailOutcome>
-  /** The site of a domain, where an attempt has shown it; null = not known here. */
-  siteOf(domain: string): string | null
-  /** Forgets that a domain's site is to be left alone. */
-  wake(domain: string): void
-  /** Sends back all that waits, and whatever comes. */
-  close(): void
-  readonly figures: { readonly underWay: number; readonly waiting: number; readonly paused: number }
-}
-
 interface Waiter {
   /** Null: go. */
   settle(end: MailOutcome | null): void
@@ -88,33 +74,88 @@ interface Site {
   cancelTimer: (() => void) | null
 }
 
-/** Sites that nothing is known of. */
-export function makeSites({ nowMs, random, after, sharers }: SiteDeps): Sites {
-  const sites = new Map<string, Site>()
-  const domains = new Map<string, string>()
+/** Sites that nothing is known of, to begin with. */
+export class Sites {
+  private readonly deps: SiteDeps
+  private readonly sites = new Map<string, Site>()
+  /** The site of each domain that was attempted. */
+  private readonly domains = new Map<string, string>()
   /** Sites with something waiting that the process had no place for. */
-  const hungry = new Set<Site>()
-  let inUse = 0
-  let waiting = 0
-  let isClosed = false
+  private readonly hungry = new Set<Site>()
+  private inUse = 0
+  private waiting = 0
+  private isClosed = false
 
-  function room(domain: string): number {
-    if (isClosed || waiting >= WAITING_ALL_MAX) return 0
-    const site = sites.get(domains.get(domain) ?? '')
+  constructor(deps: SiteDeps) {
+    this.deps = deps
+  }
+
+  get figures(): { readonly underWay: number; readonly waiting: number; readonly paused: number } {
+    const atMs = this.deps.nowMs()
+    let paused = 0
+    for (const { pace } of this.sites.values()) if (pace.pausedUntilMs > atMs) paused += 1
+    return { underWay: this.inUse, waiting: this.waiting, paused }
+  }
+
+  /** Attempts that a domain's lane may begin now. */
+  room(domain: string): number {
+    if (this.isClosed || this.waiting >= WAITING_ALL_MAX) return 0
+    const site = this.sites.get(this.domains.get(domain) ?? '')
     if (site === undefined) return UNKNOWN_ROOM
-    if (site.pace.pausedUntilMs > nowMs()) return 0
-    return Math.max(
-      0,
-      placesOf(site.pace, limitsOf(site.route), isTight()) + waitingMax(site.pace) - site.inUse - site.waiting.size,
-    )
+    if (site.pace.pausedUntilMs > this.deps.nowMs()) return 0
+    const places = placesOf(site.pace, this.limitsOf(site.route), this.isTight()) + waitingMax(site.pace)
+    return Math.max(0, places - site.inUse - site.waiting.size)
+  }
+
+  /** Waits for a place at the route's site and performs. Never rejects unless `run` does. */
+  async attempt(
+    domain: string,
+    { route, signal, run }: { route: MxRoute; signal: AbortSignal; run: RunAttempt },
+  ): Promise<MailOutcome> {
+    const site = this.siteFor(domain, route)
+    for (let rounds = 0; rounds < ROUNDS_MAX; rounds += 1) {
+      const end = await this.place(site, signal)
+      if (end !== null) return end
+      const outcome = await this.perform(site, run)
+      if (outcome.result !== 'returned' || outcome.phase !== 'site') return outcome
+      site.spareAtMs = this.deps.nowMs() + (outcome.afterMs ?? 0)
+    }
+    return this.sentBack(site, 'no connection to spare')
+  }
+
+  /** The site of a domain, where an attempt has shown it; null = not known here. */
+  siteOf(domain: string): string | null {
+    return this.domains.get(domain) ?? null
+  }
+
+  /** Forgets that a domain's site is to be left alone. */
+  wake(domain: string): void {
+    const site = this.sites.get(this.domains.get(domain) ?? '')
+    if (site === undefined) return
+    site.pace = { ...site.pace, pausedUntilMs: 0, failures: 0 }
+    this.serve(site)
+  }
+
+  /** Sends back all that waits, and whatever comes. */
+  close(): void {
+    this.isClosed = true
+    for (const site of this.sites.values()) {
+      site.cancelTimer?.()
+      for (const waiter of [...site.waiting]) waiter.settle(this.sentBack(site, 'the service is stopping', 'abort'))
+    }
   }
 
   /** The relay is the operator's own: what it is given is shared where its connections are. */
-  const limitsOf = ({ limits, isRelay }: MxRoute): SiteLimits => (isRelay ? limits : shareOf(limits, sharers()))
+  private limitsOf({ limits, isRelay }: MxRoute): SiteLimits {
+    return isRelay ? limits : shareOf(limits, this.deps.sharers())
+  }
 
-  const isTight = (): boolean => inUse >= TIGHT_FROM
+  private isTight(): boolean {
+    return this.inUse >= TIGHT_FROM
+  }
 
-  function siteFor(domain: string, route: MxRoute): Site {
+  private siteFor(domain: string, route: MxRoute): Site {
+    const { domains, sites } = this
     domains.delete(domain)
     if (domains.size >= DOMAINS_MAX) domains.delete(domains.keys().next().value as string)
     domains.set(domain, route.site)
@@ -123,156 +164,104 @@ export function makeSites({ nowMs, random, after, sharers }: SiteDeps): Sites {
       known.route = route
       return known
     }
-    if (sites.size >= SITES_MAX) forgetOne(sites, nowMs())
-    const pace = makeSitePace(limitsOf(route))
-    const site = {
-      name: route.site,
-      route,
-      pace,
-      inUse: 0,
-      waiting: new Set<Waiter>(),
-      spareAtMs: 0,
-      cancelTimer: null,
-    }
+    if (sites.size >= SITES_MAX) forgetOne(sites, this.deps.nowMs())
+    const pace = makeSitePace(this.limitsOf(route))
+    const empty = { inUse: 0, waiting: new Set<Waiter>(), spareAtMs: 0, cancelTimer: null }
+    const site = { name: route.site, route, pace, ...empty }
     sites.set(route.site, site)
     return site
   }
 
-  async function attempt(
-    domain: string,
-    { route, signal, run }: { route: MxRoute; signal: AbortSignal; run: RunAttempt },
-  ): Promise<MailOutcome> {
-    const site = siteFor(domain, route)
-    for (let rounds = 0; rounds < ROUNDS_MAX; rounds += 1) {
-      const end = await place(site, signal)
-      if (end !== null) return end
-      const outcome = await perform(site, run)
-      if (outcome.result !== 'returned' || outcome.phase !== 'site') return outcome
-      site.spareAtMs = nowMs() + (outcome.afterMs ?? 0)
-    }
-    return sentBack(site, 'no connection to spare')
-  }
-
-  async function perform(site: Site, run: RunAttempt): Promise<MailOutcome> {
+  private async perform(site: Site, run: RunAttempt): Promise<MailOutcome> {
     let outcome: MailOutcome | null = null
     try {
-      const limits = limitsOf(site.route)
+      const limits = this.limitsOf(site.route)
       const connections = placesOf(site.pace, limits, false)
-      outcome = await run({ connections, limits, sharers: sharers(), isProven: site.pace.isProven })
+      outcome = await run({ connections, limits, sharers: this.deps.sharers(), isProven: site.pace.isProven })
       return outcome
     } finally {
       site.inUse -= 1
-      inUse -= 1
-      if (outcome !== null) learn(site, outcome)
-      serve(site)
-      serveHungry()
+      this.inUse -= 1
+      if (outcome !== null) this.learn(site, outcome)
+      this.serve(site)
+      this.serveHungry()
     }
   }
 
   /** What an attempt says about its site. */
-  function learn(site: Site, outcome: MailOutcome): void {
+  private learn(site: Site, outcome: MailOutcome): void {
     const contact = outcome.contact ?? 'none'
     const { isRelay } = site.route
     // The operator's own relay is not asked for less, whatever it says: only for whether it is there.
     const heard: Outcome = isRelay ? { ...outcome, result: 'delivered', code: 250, response: null } : outcome
-    site.pace = ended(site.pace, limitsOf(site.route), { outcome: heard, contact, nowMs: nowMs(), unit: random() })
+    const said = { outcome: heard, contact, nowMs: this.deps.nowMs(), unit: this.deps.random() }
+    site.pace = ended(site.pace, this.limitsOf(site.route), said)
     if (contact !== 'refused' && contact !== 'silent') return
     for (const waiter of [...site.waiting]) waiter.settle({ ...outcome, contact: 'none' })
   }
 
   /** Null with a place at the site, else how the attempt ends without one. */
-  function place(site: Site, signal: AbortSignal): Promise<MailOutcome | null> {
-    if (isClosed || signal.aborted) return Promise.resolve(sentBack(site, 'attempt was cut off', 'abort'))
-    if (site.pace.pausedUntilMs > nowMs()) return Promise.resolve(sentBack(site, 'site is paused'))
+  private place(site: Site, signal: AbortSignal): Promise<MailOutcome | null> {
+    if (this.isClosed || signal.aborted) return Promise.resolve(this.sentBack(site, 'attempt was cut off', 'abort'))
+    if (site.pace.pausedUntilMs > this.deps.nowMs()) return Promise.resolve(this.sentBack(site, 'site is paused'))
     return new Promise((resolve) => {
-      const onAbort = () => waiter.settle(sentBack(site, 'attempt was cut off', 'abort'))
+      const onAbort = () => waiter.settle(this.sentBack(site, 'attempt was cut off', 'abort'))
       const waiter: Waiter = {
-        settle(end) {
+        settle: (end) => {
           if (!site.waiting.delete(waiter)) return
-          waiting -= 1
+          this.waiting -= 1
           signal.removeEventListener('abort', onAbort)
           resolve(end)
         },
       }
       signal.addEventListener('abort', onAbort, { once: true })
       site.waiting.add(waiter)
-      waiting += 1
-      serve(site)
+      this.waiting += 1
+      this.serve(site)
     })
   }
 
   /** Gives places to what waits for a site, as many as there are. */
-  function serve(site: Site): void {
-    hungry.delete(site)
-    const limits = limitsOf(site.route)
+  private serve(site: Site): void {
+    this.hungry.delete(site)
+    const limits = this.limitsOf(site.route)
     for (const waiter of site.waiting) {
-      const atMs = nowMs()
-      if (site.pace.pausedUntilMs > atMs) {
-        sendAllBack(site)
-        return
-      }
+      const atMs = this.deps.nowMs()
+      if (site.pace.pausedUntilMs > atMs) return void this.sendAllBack(site)
       const laterMs = Math.max(site.spareAtMs - atMs, waitMs(site.pace, limits, atMs))
-      if (laterMs > 0) {
-        serveLater(site, laterMs)
-        return
-      }
-      if (site.inUse >= placesOf(site.pace, limits, isTight())) return
-      if (inUse >= (site.pace.isProven ? UNDER_WAY_MAX : PROVEN_FROM)) return void hungry.add(site)
+      if (laterMs > 0) return void this.serveLater(site, laterMs)
+      if (site.inUse >= placesOf(site.pace, limits, this.isTight())) return
+      if (this.inUse >= (site.pace.isProven ? UNDER_WAY_MAX : PROVEN_FROM)) return void this.hungry.add(site)
       site.inUse += 1
-      inUse += 1
+      this.inUse += 1
       site.pace = begun(site.pace, limits, atMs)
       waiter.settle(null)
     }
   }
 
-  function serveLater(site: Site, ms: number): void {
+  private serveLater(site: Site, ms: number): void {
     site.cancelTimer?.()
-    site.cancelTimer = after(Math.ceil(ms), () => {
+    site.cancelTimer = this.deps.after(Math.ceil(ms), () => {
       site.cancelTimer = null
-      serve(site)
+      this.serve(site)
     })
   }
 
   /** One place became free: the sites that found none are served in turn. */
-  function serveHungry(): void {
-    for (const site of [...hungry]) {
-      if (inUse >= UNDER_WAY_MAX) return
-      serve(site)
+  private serveHungry(): void {
+    for (const site of [...this.hungry]) {
+      if (this.inUse >= UNDER_WAY_MAX) return
+      this.serve(site)
     }
   }
 
-  function sendAllBack(site: Site): void {
-    for (const waiter of [...site.waiting]) waiter.settle(sentBack(site, 'site is paused'))
+  private sendAllBack(site: Site): void {
+    for (const waiter of [...site.waiting]) waiter.settle(this.sentBack(site, 'site is paused'))
   }
 
-  function sentBack(site: Site, text: string, phase: 'site' | 'abort' = 'site'): MailOutcome {
-    const afterMs = Math.max(0, site.pace.pausedUntilMs - nowMs())
+  private sentBack(site: Site, text: string, phase: 'site' | 'abort' = 'site'): MailOutcome {
+    const afterMs = Math.max(0, site.pace.pausedUntilMs - this.deps.nowMs())
     return { ...makeReturned(phase, text), sizeBytes: null, afterMs }
-  }
-
-  return {
-    room,
-    attempt,
-    siteOf: (domain) => domains.get(domain) ?? null,
-    wake(domain) {
-      const site = sites.get(domains.get(domain) ?? '')
-      if (site === undefined) return
-      site.pace = { ...site.pace, pausedUntilMs: 0, failures: 0 }
-      serve(site)
-    },
-    close() {
-      isClosed = true
-      for (const site of sites.values()) {
-        site.cancelTimer?.()
-        for (const waiter of [...site.waiting]) waiter.settle(sentBack(site, 'the service is stopping', 'abort'))
-      }
-    },
-    get figures() {
-      const atMs = nowMs()
-      let paused = 0
-      for (const { pace } of sites.values()) if (pace.pausedUntilMs > atMs) paused += 1
-      return { underWay: inUse, waiting, paused }
-    },
   }
 }
 

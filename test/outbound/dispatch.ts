@@ -8,7 +8,7 @@ import { makeDelivered, makeReturned } from '../../src/mail/outcome.ts'
 import { SITE_LIMITS } from '../../src/mail/site.ts'
 import { BYTES_MAX } from '../../src/outbound/byte-budget.ts'
 import { makeDispatch } from '../../src/outbound/dispatch.ts'
-import { makeSites } from '../../src/outbound/sites.ts'
+import { Sites } from '../../src/outbound/sites.ts'
 import { type MailJob, type MailOutcome, TOO_LATE } from '../../src/outbound/thread/thread-job.ts'
 
 const NEVER = new AbortController().signal
@@ -41,7 +41,7 @@ const prepared = async (text = 'x') => ({
 })
 
 function setUp(findRoute: ((domain: string) => Promise<MxRoute | ReturnType<typeof makeUnasked>>) | null) {
-  const sites = makeSites({ nowMs: () => 0, random: () => 0.5, after: () => () => undefined, sharers: () => 1 })
+  const sites = new Sites({ nowMs: () => 0, random: () => 0.5, after: () => () => undefined, sharers: () => 1 })
   const jobs: { job: MailJob; signal: AbortSignal; end(outcome: MailOutcome): void }[] = []
   const run = (job: MailJob, signal: AbortSignal) => new Promise<MailOutcome>((end) => jobs.push({ job, signal, end }))
   /** Timers that run; `pass` lets the time of all those of one length be over. */

@@ -5,7 +5,7 @@ import type { MxRoute } from '../../src/dns/mx-route.ts'
 import { makeRefused } from '../../src/mail/classify.ts'
 import { makeDeferred, makeDelivered, makeReturned } from '../../src/mail/outcome.ts'
 import { SITE_LIMITS, type SiteLimits } from '../../src/mail/site.ts'
-import { type Given, makeSites } from '../../src/outbound/sites.ts'
+import { type Given, Sites } from '../../src/outbound/sites.ts'
 import type { MailOutcome } from '../../src/outbound/thread/thread-job.ts'
 
 const NEVER = new AbortController().signal
@@ -29,7 +29,7 @@ function setUp() {
   const timers: { atMs: number; run: () => void }[] = []
   let nowMs = 1000
   let sharers = 1
-  const sites = makeSites({
+  const sites = new Sites({
     nowMs: () => nowMs,
     random: () => 0.5,
     sharers: () => sharers,

@@ -56,15 +56,6 @@ export interface Relayed {
   readonly session: SessionUsed | null
 }
 
-export interface Relay {
-  /** Hands one message over; waits for a free connection first. In: how many processes share them. Never rejects. */
-  send(input: SendInput, signal: AbortSignal, sharers?: number): Promise<Relayed>
-  /** Connections that are open. */
-  open(): number
-  /** Closes what is idle; connections in use close after their message. */
-  close(): void
-}
-
 /** Reads `smtp://user:pass@host:port` or `smtps://…`; null for anything else. Ports default to 25 and 465. */
 export function parseRelayUrl(text: string): RelayTarget | null {
   if (!URL.canParse(text)) return null
@@ -78,137 +69,154 @@ export function parseRelayUrl(text: string): RelayTarget | null {
 }
 
 /** A relay with no connection yet. */
-export function createRelay(options: RelayOptions): Relay {
-  const idle = new Map<Session, NodeJS.Timeout>()
+export class Relay {
+  private readonly options: RelayOptions
+  private readonly idle = new Map<Session, NodeJS.Timeout>()
   /** Sessions that were open when they were last looked at. */
-  const sessions = new Set<Session>()
-  const places = makePlaces(options.connectionsMax)
-  let isClosed = false
+  private readonly sessions = new Set<Session>()
+  private readonly places: Places
+  private isClosed = false
 
-  function takeIdle(): Session | null {
-    for (const [session, timer] of idle) {
+  constructor(options: RelayOptions) {
+    this.options = options
+    this.places = new Places(options.connectionsMax)
+  }
+
+  /** Connections that are open. */
+  get open(): number {
+    for (const session of this.sessions) if (!session.isOpen()) this.sessions.delete(session)
+    return this.sessions.size
+  }
+
+  /** Hands one message over; waits for a free connection first. In: how many processes share them. Never rejects. */
+  async send(input: SendInput, signal: AbortSignal, sharers = 1): Promise<Relayed> {
+    this.places.limit(Math.max(1, Math.floor(this.options.connectionsMax / sharers)))
+    const refusal = await this.places.take(signal)
+    if (refusal !== null) return { outcome: refusal, contact: 'none', session: null }
+    const relayed = await this.perform(input, signal)
+    this.places.free()
+    return relayed
+  }
+
+  /** Closes what is idle; connections in use close after their message. */
+  close(): void {
+    this.isClosed = true
+    for (const [session, timer] of this.idle) {
       clearTimeout(timer)
-      idle.delete(session)
+      session.quit()
+    }
+    this.idle.clear()
+  }
+
+  private async perform(input: SendInput, signal: AbortSignal): Promise<Relayed> {
+    for (let kept = this.takeIdle(); kept !== null; kept = this.takeIdle()) {
+      const { sent, relayed } = await this.sendOver({ session: kept, isNew: false }, input, signal)
+      // Nothing has happened, so the next connection may have it.
+      if (!isElsewhere(sent, relayed.outcome)) return relayed
+    }
+    const opened = await openSessionTo(this.options, signal)
+    if (!opened.ok && signal.aborted)
+      return { outcome: makeReturned('abort', 'attempt was cut off'), contact: 'none', session: null }
+    if (!opened.ok) {
+      const outcome = judgeFailure(opened.failure, this.options.target.host)
+      return { outcome, contact: contactOf(opened), session: null }
+    }
+    this.sessions.add(opened.session)
+    return (await this.sendOver({ session: opened.session, isNew: true }, input, signal)).relayed
+  }
+
+  private async sendOver(
+    { session, isNew }: { session: Session; isNew: boolean },
+    input: SendInput,
+    signal: AbortSignal,
+  ): Promise<{ sent: Sent; relayed: Relayed }> {
+    const { host } = this.options.target
+    const used = { ...session.facts(), host, address: '', isNew }
+    const sent = await session.send(input, signal)
+    const outcome = judgeSent(sent, host)
+    // After a refusal the server may still hold the sender: RSET, or start anew. Whoever says 421 is about to close.
+    const mayGoOn = session.isOpen() && (sent.ok || (outcome.code !== 421 && (await session.reset())))
+    if (mayGoOn) this.keepIdle(session)
+    else {
+      session.destroy()
+      this.sessions.delete(session)
+    }
+    return { sent, relayed: { outcome, contact: 'answered', session: used } }
+  }
+
+  private takeIdle(): Session | null {
+    for (const [session, timer] of this.idle) {
+      clearTimeout(timer)
+      this.idle.delete(session)
       if (session.isOpen()) return session
     }
     return null
   }
 
-  function keepIdle(session: Session): void {
+  private keepIdle(session: Session): void {
     const expire = () => {
-      idle.delete(session)
+      this.idle.delete(session)
       session.quit()
     }
-    if (isClosed || places.isCrowded(idle.size)) session.quit()
-    else idle.set(session, setTimeout(expire, IDLE_MAX_MS).unref())
+    if (this.isClosed || this.places.isCrowded(this.idle.size)) session.quit()
+    else this.idle.set(session, setTimeout(expire, IDLE_MAX_MS).unref())
   }
-
-  async function sendOver(session: Session, input: SendInput, signal: AbortSignal): Promise<[Sent, Outcome]> {
-    const sent = await session.send(input, signal)
-    const outcome = judgeSent(sent, options.target.host)
-    // After a refusal the server may still hold the sender: RSET, or start anew. Whoever says 421 is about to close.
-    const mayGoOn = session.isOpen() && (sent.ok || (outcome.code !== 421 && (await session.reset())))
-    if (mayGoOn) keepIdle(session)
-    else {
-      session.destroy()
-      sessions.delete(session)
-    }
-    return [sent, outcome]
-  }
-
-  async function perform(input: SendInput, signal: AbortSignal): Promise<Relayed> {
-    const where = options.target.host
-    const spoken = async (session: Session, isNew: boolean): Promise<{ sent: Sent; relayed: Relayed }> => {
-      const used = { ...session.facts(), host: where, address: '', isNew }
-      const [sent, outcome] = await sendOver(session, input, signal)
-      return { sent, relayed: { outcome, contact: 'answered', session: used } }
-    }
-    for (let kept = takeIdle(); kept !== null; kept = takeIdle()) {
-      const { sent, relayed } = await spoken(kept, false)
-      // Nothing has happened, so the next connection may have it.
-      if (!isElsewhere(sent, relayed.outcome)) return relayed
-    }
-    const opened = await openSessionTo(options, signal)
-    if (opened.ok) sessions.add(opened.session)
-    if (signal.aborted && !opened.ok)
-      return { outcome: makeReturned('abort', 'attempt was cut off'), contact: 'none', session: null }
-    if (!opened.ok) return { outcome: judgeFailure(opened.failure, where), contact: contactOf(opened), session: null }
-    return (await spoken(opened.session, true)).relayed
-  }
-
-  async function send(input: SendInput, signal: AbortSignal, sharers = 1): Promise<Relayed> {
-    places.limit(Math.max(1, Math.floor(options.connectionsMax / sharers)))
-    const refusal = await places.take(signal)
-    if (refusal !== null) return { outcome: refusal, contact: 'none', session: null }
-    const relayed = await perform(input, signal)
-    places.free()
-    return relayed
-  }
-
-  function open(): number {
-    for (const session of sessions) if (!session.isOpen()) sessions.delete(session)
-    return sessions.size
-  }
-
-  function close(): void {
-    isClosed = true
-    for (const [session, timer] of idle) {
-      clearTimeout(timer)
-      session.quit()
-    }
-    idle.clear()
-  }
-
-  return { send, open, close }
 }
 
-/** Places for connections, `first` to begin with; who finds none waits in order. */
-function makePlaces(first: number) {
-  const waiting = new Set<() => void>()
-  let max = first
-  let taken = 0
+/** Places for connections; who finds none waits in order. */
+class Places {
+  private readonly waiting = new Set<() => void>()
+  private max: number
+  private taken = 0
+
+  constructor(max: number) {
+    this.max = max
+  }
 
   /** There are so many from now on: more at once, fewer as they become free. */
-  function limit(now: number): void {
-    max = now
-    while (taken < max && waiting.size > 0) {
-      taken += 1
-      for (const grant of [...waiting].slice(0, 1)) grant()
+  limit(now: number): void {
+    this.max = now
+    while (this.taken < this.max && this.waiting.size > 0) {
+      this.taken += 1
+      for (const grant of [...this.waiting].slice(0, 1)) grant()
     }
   }
 
   /** Null with a place, else why there is none. */
-  async function take(signal: AbortSignal): Promise<Outcome | null> {
-    if (waiting.size >= WAITING_MAX)
+  async take(signal: AbortSignal): Promise<Outcome | null> {
+    if (this.waiting.size >= WAITING_MAX)
       return makeDeferred('conn', 'TransientFailure', '4.3.2 too much is waiting for the relay')
-    if (taken < max) {
-      taken += 1
+    if (this.taken < this.max) {
+      this.taken += 1
       return null
     }
     return new Promise((resolve) => {
       const grant = () => {
         signal.removeEventListener('abort', onAbort)
-        waiting.delete(grant)
+        this.waiting.delete(grant)
         resolve(null)
       }
       const onAbort = () => {
-        waiting.delete(grant)
+        this.waiting.delete(grant)
         resolve(makeReturned('abort', 'attempt was cut off'))
       }
-      waiting.add(grant)
+      this.waiting.add(grant)
       signal.addEventListener('abort', onAbort, { once: true })
       if (signal.aborted) onAbort()
     })
   }
 
-  function free(): void {
-    const next = taken <= max ? waiting.values().next().value : undefined
+  free(): void {
+    const next = this.taken <= this.max ? this.waiting.values().next().value : undefined
     // The place is handed on, so the count stays.
     if (next) next()
-    else taken -= 1
+    else this.taken -= 1
   }
 
-  return { take, free, limit, isCrowded: (idle: number) => idle + taken > max }
+  /** Whether so many idle connections are more than there is room for. */
+  isCrowded(idle: number): boolean {
+    return idle + this.taken > this.max
+  }
 }
 
 /** Whether the relay was there at all. */

@@ -39,21 +39,6 @@ export interface PoolAsk {
   readonly connections: number
 }
 
-export interface SessionPool {
-  /** A session for the next message; null: open one. */
-  take(ask: PoolAsk): Held | null
-  /** Takes a place for a new connection, waiting for one; milliseconds until there may be one when this minute's are used up, else 0. */
-  admit(ask: PoolAsk): Promise<number>
-  /** What became of the place: a session that was opened (it holds the place until it closes), or null, nothing. */
-  placed(ask: PoolAsk, session: Session | null): void
-  /** Puts a session back after a message, or closes it where it has served its time. */
-  keep(ask: PoolAsk, held: Held): void
-  /** Says goodbye to every idle session. */
-  close(): void
-  /** Connections open now. */
-  open(): number
-}
-
 interface PoolSite {
   readonly idle: Map<Held, NodeJS.Timeout>
   open: number
@@ -68,23 +53,25 @@ export interface PoolOptions {
   readonly nowMs: () => number
 }
 
-/** A pool without sessions. */
-export function createSessionPool({ connectionsMax, nowMs }: PoolOptions): SessionPool {
-  const sites = new Map<string, PoolSite>()
-  let openAll = 0
-  let isClosed = false
+/** A pool without sessions, to begin with. */
+export class SessionPool {
+  private readonly options: PoolOptions
+  private readonly sites = new Map<string, PoolSite>()
+  private openAll = 0
+  private isClosed = false
 
-  function siteOf(name: string): PoolSite {
-    const known = sites.get(name)
-    if (known) return known
-    if (sites.size >= SITES_MAX) forgetOne(sites)
-    const made: PoolSite = { idle: new Map(), open: 0, openedAtMs: [], closing: new Set() }
-    sites.set(name, made)
-    return made
+  constructor(options: PoolOptions) {
+    this.options = options
   }
 
-  function take({ site, hosts, isVerified }: PoolAsk): Held | null {
-    const { idle } = siteOf(site)
+  /** Connections open now. */
+  get open(): number {
+    return this.openAll
+  }
+
+  /** A session for the next message; null: open one. */
+  take({ site, hosts, isVerified }: PoolAsk): Held | null {
+    const { idle } = this.siteOf(site)
     // The youngest first: the others reach their idle time and go.
     for (const [held, timer] of [...idle].reverse()) {
       if (!hosts.includes(held.host) || (isVerified && !held.session.facts().isVerified)) continue
@@ -95,17 +82,13 @@ export function createSessionPool({ connectionsMax, nowMs }: PoolOptions): Sessi
     return null
   }
 
-  function endIdle(site: PoolSite): boolean {
-    const [first] = site.idle
-    if (first === undefined) return false
-    clearTimeout(first[1])
-    site.idle.delete(first[0])
-    first[0].session.quit()
-    return true
-  }
-
-  async function admit({ site: name, limits, connections }: PoolAsk): Promise<number> {
-    const site = siteOf(name)
+  /**
+   * Takes a place for a new connection, waiting for one. Out: milliseconds until there may be one, when this minute's are
+   * used up; else 0.
+   */
+  async admit({ site: name, limits, connections }: PoolAsk): Promise<number> {
+    const { connectionsMax, nowMs } = this.options
+    const site = this.siteOf(name)
     const sinceMs = nowMs() - MINUTE_MS
     site.openedAtMs = site.openedAtMs.filter((atMs) => atMs > sinceMs)
     if (site.openedAtMs.length >= limits.connectionsPerMinute)
@@ -113,27 +96,30 @@ export function createSessionPool({ connectionsMax, nowMs }: PoolOptions): Sessi
     site.openedAtMs.push(nowMs())
     if (site.open >= connections) endIdle(site)
     if (site.open >= connections) await closed(site)
-    if (openAll >= connectionsMax) for (const other of sites.values()) if (endIdle(other)) break
+    if (this.openAll >= connectionsMax) for (const other of this.sites.values()) if (endIdle(other)) break
     site.open += 1
-    openAll += 1
+    this.openAll += 1
     return 0
   }
 
-  function placed({ site: name }: PoolAsk, session: Session | null): void {
-    const site = siteOf(name)
+  /** What became of the place: a session that was opened (it holds the place until it closes), or null, nothing. */
+  placed({ site: name }: PoolAsk, session: Session | null): void {
+    const site = this.siteOf(name)
     const leave = () => {
       site.open -= 1
-      openAll -= 1
+      this.openAll -= 1
       for (const go of [...site.closing].slice(0, 1)) go()
     }
     if (session === null) leave()
     else session.onClose(leave)
   }
 
-  function keep({ site: name, limits }: PoolAsk, held: Held): void {
-    const { idle } = siteOf(name)
-    const isUsed = held.messages >= limits.messagesPerConnection || nowMs() - held.openedAtMs >= LIFE_MAX_MS
-    if (isClosed || isUsed || !held.session.isOpen()) {
+  /** Puts a session back after a message, or closes it where it has served its time. */
+  keep({ site: name, limits }: PoolAsk, held: Held): void {
+    const { idle } = this.siteOf(name)
+    const isOld = this.options.nowMs() - held.openedAtMs >= LIFE_MAX_MS
+    const isUsed = held.messages >= limits.messagesPerConnection || isOld
+    if (this.isClosed || isUsed || !held.session.isOpen()) {
       held.session.quit()
       return
     }
@@ -144,12 +130,30 @@ export function createSessionPool({ connectionsMax, nowMs }: PoolOptions): Sessi
     idle.set(held, setTimeout(expire, IDLE_MAX_MS).unref())
   }
 
-  function close(): void {
-    isClosed = true
-    for (const site of sites.values()) while (endIdle(site));
+  /** Says goodbye to every idle session. */
+  close(): void {
+    this.isClosed = true
+    for (const site of this.sites.values()) while (endIdle(site));
   }
 
-  return { take, admit, placed, keep, close, open: () => openAll }
+  private siteOf(name: string): PoolSite {
+    const known = this.sites.get(name)
+    if (known) return known
+    if (this.sites.size >= SITES_MAX) forgetOne(this.sites)
+    const made: PoolSite = { idle: new Map(), open: 0, openedAtMs: [], closing: new Set() }
+    this.sites.set(name, made)
+    return made
+  }
+}
+
+/** Says goodbye to one idle session; false where there is none. */
+function endIdle(site: PoolSite): boolean {
+  const [first] = site.idle
+  if (first === undefined) return false
+  clearTimeout(first[1])
+  site.idle.delete(first[0])
+  first[0].session.quit()
+  return true
 }
 
 /** Resolves when a connection of the site has closed, or after a while all the same. */

@@ -15,8 +15,8 @@ import { monotonicMs, openFence } from '../../process/fence.ts'
 import { createBrokenTls } from './attempt.ts'
 import { buildMessage, refuseBuilt } from './build.ts'
 import { makeOutgoing } from './outgoing.ts'
-import { createRelay, parseRelayUrl, type Relay, type RelayTarget } from './relay.ts'
-import { createSessionPool } from './session-pool.ts'
+import { parseRelayUrl, Relay, type RelayTarget } from './relay.ts'
+import { SessionPool } from './session-pool.ts'
 import {
   type FromThread,
   type MailJob,
@@ -133,7 +133,7 @@ function flush(): void {
 }
 
 function openConnections(): number {
-  return deps.pool.open() + relay.open()
+  return deps.pool.open + relay.open
 }
 
 function tell(connections: number): void {
@@ -165,7 +165,7 @@ function createDeps(settings: SmtpSettings): TransmitDeps {
     brokenTls: createBrokenTls(),
     shunned: new Map(),
     resolver: createResolver({ servers: settings.dnsServers, nowMs: monotonicMs }),
-    pool: createSessionPool({ connectionsMax, nowMs: monotonicMs }),
+    pool: new SessionPool({ connectionsMax, nowMs: monotonicMs }),
     nowMs: monotonicMs,
   }
 }
@@ -175,7 +175,7 @@ function createOwnRelay(settings: SmtpSettings): Relay {
   const { relayUrl, relayConnections: connectionsMax, ehloName, timeouts, ca } = settings
   const target = parseRelayUrl(relayUrl ?? 'smtp://127.0.0.1') as RelayTarget
   const isOutside = (address: string) => !isInsideAddress(address)
-  return createRelay({ target, connectionsMax, ehloName, timeouts, ca, isOutside })
+  return new Relay({ target, connectionsMax, ehloName, timeouts, ca, isOutside })
 }
 
 function findOwnAddresses(): string[] {

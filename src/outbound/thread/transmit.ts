@@ -83,9 +83,7 @@ export async function transmit(job: Transmission, deps: TransmitDeps, signal: Ab
   const afterMs = await deps.pool.admit(way)
   if (afterMs > 0)
     return { outcome: makeReturned('site', 'too many new connections'), contact: 'none', session: null, afterMs }
-  const tour = makeTour(job, deps, signal)
-  const done = (await tour.run()) ?? tour.summary()
-  return { ...done, afterMs: null }
+  return { ...(await new Tour(job, deps, signal).run()), afterMs: null }
 }
 
 /** One message over one session; a session that was kept may turn out to be gone, which is no end. */
@@ -112,89 +110,111 @@ function contactOf(sent: Sent): Contact {
 }
 
 /** The tour through the servers' addresses, with what it has found so far. The first place is taken already. */
-function makeTour(job: Transmission, deps: TransmitDeps, signal: AbortSignal) {
-  const { way } = job
-  const connectUntilMs = deps.nowMs() + deps.timeouts.connectAllMs
-  const shunned: { host: string; address: string }[] = []
-  const seen = { addresses: 0, sessions: 0, private: 0, failures: 0 }
-  let hasPlace = true
+class Tour {
+  private readonly job: Transmission
+  private readonly deps: TransmitDeps
+  private readonly signal: AbortSignal
+  private readonly connectUntilMs: number
+  /** Addresses that come after all others. */
+  private readonly shunned: { host: string; address: string }[] = []
+  private readonly seen = { addresses: 0, sessions: 0, private: 0, failures: 0 }
+  private hasPlace = true
   /** This minute's new connections are used up. */
-  let isSpent = false
-  let last: Tried | null = null
+  private isSpent = false
+  private last: Tried | null = null
 
-  /** The outcome that ends the attempt, null when every server was tried. */
-  async function run(): Promise<Tried | null> {
-    for (const host of way.hosts) {
+  constructor(job: Transmission, deps: TransmitDeps, signal: AbortSignal) {
+    this.job = job
+    this.deps = deps
+    this.signal = signal
+    this.connectUntilMs = deps.nowMs() + deps.timeouts.connectAllMs
+  }
+
+  /** The outcome that ended the attempt, or what is to be said when every server was tried. */
+  async run(): Promise<Omit<Transmitted, 'afterMs'>> {
+    const isDone = (await this.visitAll()) || (await this.visitShunned())
+    if (!isDone && this.hasPlace) this.deps.pool.placed(this.job.way, null)
+    return this.last ?? { outcome: judgeNoAddress(this.seen), contact: 'none', session: null }
+  }
+
+  /** Visits the servers' addresses in their order. True when the attempt has ended. */
+  private async visitAll(): Promise<boolean> {
+    const { deps, seen } = this
+    for (const host of this.job.way.hosts) {
       const found = await deps.resolver.look('A', host)
       if (found.status === 'failure') seen.failures += 1
       for (const address of found.status === 'ok' ? found.records : []) {
-        if (!mayConnect(address)) seen.private += 1
-        else if ((deps.shunned.get(address) ?? 0) > deps.nowMs()) shunned.push({ host, address })
-        else if (isOver()) break
-        else if (await visit(host, address)) return last
+        if (!this.mayConnect(address)) seen.private += 1
+        else if ((deps.shunned.get(address) ?? 0) > deps.nowMs()) this.shunned.push({ host, address })
+        else if (this.isOver()) break
+        else if (await this.visit(host, address)) return true
       }
     }
-    for (const { host, address } of shunned) {
-      if (isOver()) break
-      if (await visit(host, address)) return last
-    }
-    if (hasPlace) deps.pool.placed(way, null)
-    return null
+    return false
   }
 
-  function isOver(): boolean {
-    return isSpent || seen.addresses >= ADDRESSES_MAX || seen.sessions >= SESSIONS_MAX || deps.nowMs() >= connectUntilMs
+  private async visitShunned(): Promise<boolean> {
+    for (const { host, address } of this.shunned) {
+      if (this.isOver()) break
+      if (await this.visit(host, address)) return true
+    }
+    return false
+  }
+
+  private isOver(): boolean {
+    const { addresses, sessions } = this.seen
+    if (this.isSpent || addresses >= ADDRESSES_MAX || sessions >= SESSIONS_MAX) return true
+    return this.deps.nowMs() >= this.connectUntilMs
   }
 
   /** True when the attempt ends with this address. */
-  async function visit(host: string, address: string): Promise<boolean> {
-    if (!hasPlace && (await deps.pool.admit(way)) > 0) {
-      isSpent = true
+  private async visit(host: string, address: string): Promise<boolean> {
+    const { deps, job, seen, signal } = this
+    const { way } = job
+    if (!this.hasPlace && (await deps.pool.admit(way)) > 0) {
+      this.isSpent = true
       return false
     }
-    hasPlace = false
+    this.hasPlace = false
     seen.addresses += 1
     const opened = await attemptAddress({ host, address, isVerified: way.isVerified }, deps, signal)
     deps.pool.placed(way, opened.ok ? opened.session : null)
     if (!opened.ok) {
-      shun(address, opened.contact)
+      this.shun(address, opened.contact)
       if (opened.contact === 'answered') seen.sessions += 1
-      note({ outcome: opened.outcome, contact: opened.contact, session: null, isFinal: signal.aborted })
+      this.note({ outcome: opened.outcome, contact: opened.contact, session: null, isFinal: signal.aborted })
       return signal.aborted
     }
     deps.shunned.delete(address)
     seen.sessions += 1
     const held = { session: opened.session, host, address, openedAtMs: deps.nowMs(), messages: 0 }
     const tried = await sendOver({ held, isNew: true }, job, { deps, signal })
-    note(tried)
+    this.note(tried)
     return tried.isFinal
   }
 
   /** A server's own words say more than "could not connect to the last one"; one that answered makes the site alive. */
-  function note(tried: Tried): void {
+  private note(tried: Tried): void {
+    const { last } = this
     const contact = last?.contact === 'answered' ? 'answered' : tried.contact
     const isBetter = last === null || tried.isFinal || last.outcome.code === null || tried.outcome.code !== null
-    last = { ...(isBetter ? tried : (last as Tried)), contact }
+    this.last = { ...(isBetter ? tried : last), contact }
   }
 
-  function shun(address: string, contact: Contact): void {
+  private shun(address: string, contact: Contact): void {
     if (contact !== 'refused' && contact !== 'silent') return
-    deps.shunned.delete(address)
-    if (deps.shunned.size >= SHUNNED_MAX) deps.shunned.delete(deps.shunned.keys().next().value as string)
-    deps.shunned.set(address, deps.nowMs() + (contact === 'silent' ? SILENT_AGE_MS : REFUSED_AGE_MS))
-  }
-
-  function summary(): Omit<Transmitted, 'afterMs'> {
-    return last ?? { outcome: judgeNoAddress(seen), contact: 'none', session: null }
+    const { shunned, nowMs } = this.deps
+    shunned.delete(address)
+    if (shunned.size >= SHUNNED_MAX) shunned.delete(shunned.keys().next().value as string)
+    shunned.set(address, nowMs() + (contact === 'silent' ? SILENT_AGE_MS : REFUSED_AGE_MS))
   }
 
   /** Our own addresses count as private: what we listen on must not receive what we send to others. */
-  function mayConnect(address: string): boolean {
-    if (!isPublicAddress(address, deps.privateNetworksAllowed)) return false
-    return way.isOwn || !deps.ownAddresses.includes(address) || deps.privateNetworksAllowed.length > 0
+  private mayConnect(address: string): boolean {
+    const { privateNetworksAllowed, ownAddresses } = this.deps
+    if (!isPublicAddress(address, privateNetworksAllowed)) return false
+    return this.job.way.isOwn || !ownAddresses.includes(address) || privateNetworksAllowed.length > 0
   }
-
-  return { run, summary }
 }
 
 function judgeNoAddress(seen: { private: number; failures: number }): Outcome {

@@ -3,7 +3,7 @@
 import type { Test } from 'tap'
 import t from 'tap'
 import type { RelayOptions } from '../../../src/outbound/thread/relay.ts'
-import { createRelay, parseRelayUrl } from '../../../src/outbound/thread/relay.ts'
+import { parseRelayUrl, Relay } from '../../../src/outbound/thread/relay.ts'
 import { until } from '../../support/machine/until.ts'
 import type { MxScript } from '../../support/peers/mx.ts'
 import { startMx } from '../../support/peers/mx.ts'
@@ -16,7 +16,7 @@ const SEND = JOB
 
 function makeRelay(t: Test, url: string, more: Partial<RelayOptions> = {}) {
   const target = parseRelayUrl(url)!
-  const relay = createRelay({
+  const relay = new Relay({
     target,
     connectionsMax: 2,
     ehloName: 'out.svc.test',

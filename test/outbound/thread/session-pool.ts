@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import t, { type Test } from 'tap'
 import { SITE_LIMITS } from '../../../src/mail/site.ts'
 import { openSession, type Session } from '../../../src/outbound/thread/converse.ts'
-import { createSessionPool, type Held, type PoolAsk } from '../../../src/outbound/thread/session-pool.ts'
+import { type Held, type PoolAsk, SessionPool } from '../../../src/outbound/thread/session-pool.ts'
 import { until } from '../../support/machine/until.ts'
 import { startMx } from '../../support/peers/mx.ts'
 import { SHORT_TIMEOUTS } from '../../support/peers/sender.ts'
@@ -15,7 +15,7 @@ const ASK: PoolAsk = { site: 'a', hosts: ['mx.test'], isVerified: false, limits:
 async function setUp(t: Test, { connectionsMax = 10 } = {}) {
   const mx = await startMx({})
   let nowMs = 1000
-  const pool = createSessionPool({ connectionsMax, nowMs: () => nowMs })
+  const pool = new SessionPool({ connectionsMax, nowMs: () => nowMs })
   t.teardown(async () => {
     pool.close()
     await mx.close()
@@ -62,7 +62,7 @@ t.test('session-pool: closed after its messages, or its time [delivery.site.limi
   pool.keep(ASK, old)
   await isGone(old.session)
   t.equal(pool.take(ASK), null)
-  await until(() => pool.open() === 0, 5000)
+  await until(() => pool.open === 0, 5000)
 })
 
 t.test('session-pool: a place is waited for until a connection has closed [delivery.site.limits]', async (t) => {
@@ -76,9 +76,9 @@ t.test('session-pool: a place is waited for until a connection has closed [deliv
   t.notOk(isAdmitted, 'two are open')
   one.session.destroy()
   await admitted
-  t.equal(pool.open(), 2)
+  t.equal(pool.open, 2)
   pool.placed(ASK, null)
-  t.equal(pool.open(), 1, 'a place that came to nothing is free again')
+  t.equal(pool.open, 1, 'a place that came to nothing is free again')
   pool.keep(ASK, other)
   t.equal(await pool.admit({ ...ASK, connections: 1 }), 0, 'an idle one makes room')
   t.equal(pool.take(ASK), null)

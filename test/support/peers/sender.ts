@@ -8,7 +8,7 @@ import { makeUnasked } from '../../../src/mail/classify.ts'
 import type { Outcome } from '../../../src/mail/outcome.ts'
 import { createBrokenTls } from '../../../src/outbound/thread/attempt.ts'
 import { type SendInput, SMTP_TIMEOUTS } from '../../../src/outbound/thread/converse.ts'
-import { createSessionPool } from '../../../src/outbound/thread/session-pool.ts'
+import { SessionPool } from '../../../src/outbound/thread/session-pool.ts'
 import { type TransmitDeps, type Transmitted, transmit } from '../../../src/outbound/thread/transmit.ts'
 import type { MxScript } from './mx.ts'
 import { startMx } from './mx.ts'
@@ -48,7 +48,7 @@ export function makeDeps(zone: Zone, port: number, more: Partial<SenderDeps> = {
     ca: null,
     brokenTls: createBrokenTls(),
     shunned: new Map(),
-    pool: createSessionPool({ connectionsMax: 256, nowMs: () => performance.now() }),
+    pool: new SessionPool({ connectionsMax: 256, nowMs: () => performance.now() }),
     nowMs: () => performance.now(),
     unit: () => 0.5,
     ...more,
