@@ -70,9 +70,11 @@ t.test('cluster: runs http and actors, starts again what was killed, ends Redis 
   t.equal(ends.at(-1), 'redis')
 })
 
-t.test('cluster: a name that the Procfile does not know is refused', async (t) => {
-  const child = spawn('/usr/bin/env', ['-u', 'NODE_OPTIONS', process.execPath, join(ROOT, 'procfile.mjs'), 'web=1'])
-  t.same(await once(child, 'exit'), [2, null])
+t.test('cluster: a name that the Procfile does not know, and two of what has one port, are refused', async (t) => {
+  for (const wrong of ['web=1', 'http=2', 'actors=33']) {
+    const child = spawn('/usr/bin/env', ['-u', 'NODE_OPTIONS', process.execPath, join(ROOT, 'procfile.mjs'), wrong])
+    t.same(await once(child, 'exit'), [2, null], wrong)
+  }
 })
 
 async function isReady(port: number): Promise<boolean> {
