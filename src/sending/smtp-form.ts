@@ -1,0 +1,112 @@
+/**
+ * smtp-form - a message that came over SMTP becomes the message that is decided on and kept
+ *
+ * Pure. The envelope says who gets it: those whom To and Cc show are so, the others are blind copies. What is read of the
+ * message stands beside its bytes, for the log; it goes out as its bytes.
+ *
+ * Spec submission.envelope, submission.log, submission.fingerprint
+ */
+
+import {
+  CONTENT_ID_CHARS_MAX,
+  HEADER_NAME_CHARS_MAX,
+  HEADER_VALUE_CHARS_MAX,
+  HEADERS_MAX,
+} from '../../schemas/limits.ts'
+import { parseAddress } from '../mail/address.ts'
+import type { MailAddress } from '../mail/mime/address-list.ts'
+import type { ReceivedAttachment } from '../mail/mime/body.ts'
+import { cutValue } from '../mail/mime/header-text.ts'
+import type { HeadAttachment } from '../state/message/head.ts'
+import { canonicalJson, fingerprintOf, type Recipient, type SendMessage } from './email-form.ts'
+import type { SendOrder } from './send-command.ts'
+import type { SubmittedBody } from './submitted-body.ts'
+import type { SubmittedHeader } from './submitted-header.ts'
+
+/** What came: the message, and what its session says of it. */
+export interface Submission {
+  readonly header: SubmittedHeader
+  readonly body: SubmittedBody
+  /** Each once, of the grammar, as the envelope names them. */
+  readonly recipients: readonly string[]
+  /** In lower case, of the user name; null where that names none. */
+  readonly streamId: string | null
+}
+
+/** What names the way in fingerprints, as a path does for requests. */
+const WAY = 'smtp'
+/** Fields that the log shows elsewhere, or that say how the rest is written. */
+const SHOWN_ELSEWHERE = /^(?:from|to|cc|bcc|subject|date|message-id|mime-version|content-.*)$/
+
+/** Brings a message into the one form. Spec send.normal */
+export function normaliseSubmission({ header, body, recipients, streamId }: Submission): SendMessage {
+  const { from, control, edited, messageId } = header
+  const { mail } = body
+  return {
+    streamId: control.streamId ?? streamId,
+    from,
+    recipients: readRecipients(recipients, mail),
+    subject: mail.subject ?? '',
+    text: mail.text,
+    html: mail.html,
+    headers: readHeaders(mail),
+    attachments: [],
+    raw: { bytes: edited, messageId, attachments: mail.attachments.map(readAttachment) },
+    tag: control.tag,
+    metadata: control.metadata,
+  }
+}
+
+/**
+ * What the decision remembers of an Idempotency-Key; null: none was given. Date, Message-ID and boundaries do not count: a
+ * client that tries again makes them anew.
+ */
+export function idempotencyOf({ header, body }: Submission, message: SendMessage): SendOrder['idempotency'] {
+  const key = header.control.idempotencyKey
+  if (key === null) return null
+  const { streamId, from, recipients, subject, text, html, tag, metadata } = message
+  const { digests, wholeDigest } = body
+  // In whatever order the envelope names them.
+  const sorted = recipients.map(canonicalJson).sort()
+  const shared = { streamId, from, recipients: sorted, subject, text, html, tag, metadata, digests, wholeDigest }
+  return { key, fingerprint: fingerprintOf(WAY, shared) }
+}
+
+function readRecipients(
+  recipients: readonly string[],
+  { to, cc }: Pick<SubmittedBody['mail'], 'to' | 'cc'>,
+): Recipient[] {
+  const shown = new Map<string, Pick<Recipient, 'kind' | 'name'>>()
+  const show = (kind: 'to' | 'cc', list: readonly MailAddress[]) => {
+    for (const { address, name } of list) {
+      const parsed = parseAddress(address)
+      const same = parsed.ok ? parsed.address.toLowerCase() : null
+      if (same !== null && !shown.has(same)) shown.set(same, { kind, name })
+    }
+  }
+  show('to', to)
+  show('cc', cc)
+  return recipients.map((address) => ({ address, ...(shown.get(address.toLowerCase()) ?? BLIND) }))
+}
+
+const BLIND = { kind: 'bcc', name: null } as const
+
+/** The first fields of the client's own, each name once. */
+function readHeaders({ headers }: SubmittedBody['mail']): Record<string, string> {
+  const own = new Map<string, string>()
+  const seen = new Set<string>()
+  for (const { name, value } of headers) {
+    const same = name.toLowerCase()
+    if (own.size === HEADERS_MAX) break
+    if (seen.has(same) || SHOWN_ELSEWHERE.test(same) || name.length > HEADER_NAME_CHARS_MAX) continue
+    seen.add(same)
+    own.set(name, cutValue(value, HEADER_VALUE_CHARS_MAX).text)
+  }
+  return Object.fromEntries(own)
+}
+
+function readAttachment({ name, contentType, contentId, size, inline }: ReceivedAttachment): HeadAttachment {
+  // An id that is cut would be another one.
+  const id = contentId === null || contentId.length > CONTENT_ID_CHARS_MAX ? null : contentId
+  return { name: name ?? '', contentType, contentId: id, size, inline }
+}

@@ -1,0 +1,192 @@
+/**
+ * submitted-header - the header of a message that came over SMTP: who it is from, what it orders, and what of it never leaves
+ *
+ * The message is kept as its client wrote it. What is edited are whole fields, cut out by their bytes: Bcc, trace and
+ * authentication fields of earlier hops, and the control fields `X-Sendwright-*`, which order what a request of the API has
+ * fields for. What must be there and is not is added when the message goes out (`mail/compose/raw.ts`).
+ *
+ * Guarantees: nothing is folded anew, and the body is not touched; where readers could see two headers, there is a refusal.
+ *
+ * Spec submission.header, submission.control, send.tag, send.metadata, request.idempotency
+ */
+
+import {
+  ADDRESS_NAME_CHARS_MAX,
+  IDEMPOTENCY_KEY_CHARS_MAX,
+  METADATA_KEY_CHARS_MAX,
+  METADATA_MAX,
+  METADATA_VALUE_CHARS_MAX,
+  TAG_CHARS_MAX,
+} from '../../schemas/limits.ts'
+import { parseAddress } from '../mail/address.ts'
+import { cutFields, type FieldRange, type HeaderFault, readHeaderFields } from '../mail/header-fields.ts'
+import { readAddressList } from '../mail/mime/address-list.ts'
+import { cutValue, decodeWords, unfold } from '../mail/mime/header-text.ts'
+import type { Sender } from './email-form.ts'
+
+/** What control fields order. */
+export interface SubmissionControl {
+  /** In lower case; null: none is named. */
+  readonly streamId: string | null
+  readonly tag: string | null
+  readonly metadata: Readonly<Record<string, string>>
+  readonly idempotencyKey: string | null
+}
+
+/** What the header says, and the message without the fields that never leave. */
+export interface SubmittedHeader {
+  readonly edited: Buffer
+  readonly from: Sender
+  /** With angle brackets; null: the message has none that could stay. */
+  readonly messageId: string | null
+  readonly control: SubmissionControl
+}
+
+/** `loop`: the message has passed too many servers. `invalid`: the sentence says what is wrong. */
+export type ReadSubmission =
+  | { readonly ok: true; readonly header: SubmittedHeader }
+  | { readonly ok: false; readonly problem: 'loop' | 'invalid'; readonly text: string }
+
+/** Servers that a message has passed (RFC 5321 6.3). */
+const RECEIVED_MAX = 50
+const CONTROL_PREFIX = 'x-sendwright-'
+const METADATA_PREFIX = `${CONTROL_PREFIX}metadata-`
+/** Written by servers on the way, or for them alone. */
+const DROPPED: ReadonlySet<string> = new Set([
+  ...['bcc', 'return-path', 'received', 'received-spf', 'dkim-signature', 'domainkey-signature'],
+  'authentication-results',
+])
+const DROPPED_PREFIX = /^(?:arc|resent)-/
+const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i
+const CONTROLS = /[\u0000-\u001f\u007f-\u009f]/
+const PRINTABLE_ASCII = /^[\x20-\x7e]+$/
+const MESSAGE_ID = /^<[^<>\s]+>$/
+/** One mailbox (RFC 5322 3.4) once quoted strings and comments are taken out: an address in angle brackets, or alone. */
+const ONE_MAILBOX = /^(?:[^<>,;:]*<[^<>\s,;:]+>|[^<>\s,;:]+)$/
+const QUOTED = /"(?:\\.|[^"\\])*"/g
+const COMMENT = /\((?:\\.|[^()\\])*\)/g
+
+const FAULTS: Readonly<Record<HeaderFault, string>> = {
+  too_large: 'Header has more than 256 KiB',
+  too_many_fields: 'Header has more than 1,000 fields',
+  long_line: 'Header has a line of more than 998 octets',
+  no_field: 'Header has a line that is no field',
+}
+
+/** Reads a message as DATA brought it, its lines checked. Never throws. */
+export function readSubmittedHeader(mail: Buffer): ReadSubmission {
+  const read = readHeaderFields(mail)
+  if (!read.ok) return invalid(FAULTS[read.fault])
+  const { fields } = read
+  if (fields.filter(({ name }) => name === 'received').length > RECEIVED_MAX)
+    return { ok: false, problem: 'loop', text: 'Too many hops: mail loops' }
+  const from = readFrom(mail, fields)
+  if (typeof from === 'string') return invalid(from)
+  const control = readControl(mail, fields)
+  if (typeof control === 'string') return invalid(control)
+  const own = fields.find((field) => field.name === 'message-id' && MESSAGE_ID.test(lineOf(mail, field)))
+  const isCut = (field: FieldRange) => neverLeaves(field.name) || isUseless(mail, field, own)
+  const header = {
+    edited: cutFields(mail, fields.filter(isCut)),
+    from,
+    messageId: own === undefined ? null : lineOf(mail, own),
+    control,
+  }
+  return { ok: true, header }
+}
+
+function invalid(text: string): ReadSubmission {
+  return { ok: false, problem: 'invalid', text }
+}
+
+function neverLeaves(name: string): boolean {
+  return DROPPED.has(name) || name.startsWith(CONTROL_PREFIX) || DROPPED_PREFIX.test(name)
+}
+
+/** An empty Date and any Message-ID but the one that counts: what is added in their place would be a second one. */
+function isUseless(mail: Buffer, field: FieldRange, messageId: FieldRange | undefined): boolean {
+  if (field.name === 'message-id') return field !== messageId
+  return field.name === 'date' && lineOf(mail, field) === ''
+}
+
+/** The sender; a sentence where it is not one address. */
+function readFrom(mail: Buffer, fields: readonly FieldRange[]): Sender | string {
+  const [only, ...others] = fields.filter(({ name }) => name === 'from')
+  if (only === undefined) return 'From is missing'
+  if (others.length > 0) return 'From stands there more than once'
+  const line = lineOf(mail, only)
+  const bare = line.replace(QUOTED, '""').replace(COMMENT, ' ').trim()
+  const { addresses, count } = readAddressList([line])
+  const [mailbox] = addresses
+  if (mailbox === undefined || count !== 1 || !ONE_MAILBOX.test(bare)) return 'From must hold one address'
+  const parsed = parseAddress(mailbox.address)
+  if (!parsed.ok) return 'From holds no address that mail may be sent from'
+  const name = mailbox.name === null ? null : cutValue(mailbox.name, ADDRESS_NAME_CHARS_MAX).text
+  return { address: parsed.address, domain: parsed.domain, name }
+}
+
+/** What is ordered; a sentence where one of the fields is wrong. */
+function readControl(mail: Buffer, fields: readonly FieldRange[]): SubmissionControl | string {
+  const given = fields.filter(({ name }) => name.startsWith(CONTROL_PREFIX))
+  if (given.length === 0) return NO_CONTROL
+  const metadata = readMetadata(mail, given)
+  if (typeof metadata === 'string') return metadata
+  const values: Record<string, string | null> = {}
+  for (const { name, check, wanted } of SINGLE) {
+    const [field, ...others] = given.filter((one) => one.name === `${CONTROL_PREFIX}${name}`)
+    if (others.length > 0) return `X-Sendwright-${name} stands there more than once`
+    values[name] = field === undefined ? null : check(lineOf(mail, field))
+    if (field !== undefined && values[name] === null) return `X-Sendwright-${name} must be ${wanted}`
+  }
+  const { stream = null, tag = null, 'idempotency-key': idempotencyKey = null } = values
+  return { streamId: stream, tag, metadata, idempotencyKey }
+}
+
+const NO_CONTROL: SubmissionControl = { streamId: null, tag: null, metadata: {}, idempotencyKey: null }
+
+/** Fields that may stand there once: what they must be, and their value; null where it is not that. */
+const SINGLE: readonly { name: string; wanted: string; check: (value: string) => string | null }[] = [
+  { name: 'stream', wanted: 'the id of a stream', check: (value) => (UUID.test(value) ? value.toLowerCase() : null) },
+  {
+    name: 'tag',
+    wanted: `1 to ${TAG_CHARS_MAX} characters without control characters`,
+    check: (value) => printable(value, { min: 1, max: TAG_CHARS_MAX }),
+  },
+  {
+    name: 'idempotency-key',
+    wanted: `1 to ${IDEMPOTENCY_KEY_CHARS_MAX} printable ASCII characters`,
+    check: (value) => (value.length <= IDEMPOTENCY_KEY_CHARS_MAX && PRINTABLE_ASCII.test(value) ? value : null),
+  },
+]
+
+/** Keys as they are written behind the prefix; a sentence where one is wrong. */
+function readMetadata(mail: Buffer, given: readonly FieldRange[]): Record<string, string> | string {
+  const metadata = new Map<string, string>()
+  for (const field of given) {
+    if (!field.name.startsWith(METADATA_PREFIX)) continue
+    const from = field.start + METADATA_PREFIX.length
+    const key = mail.toString('latin1', from, field.start + field.name.length)
+    if (key === '' || key.length > METADATA_KEY_CHARS_MAX)
+      return `X-Sendwright-Metadata- must be followed by a key of 1 to ${METADATA_KEY_CHARS_MAX} characters`
+    if (metadata.has(key)) return `X-Sendwright-Metadata-${key} stands there more than once`
+    const value = printable(lineOf(mail, field), { min: 0, max: METADATA_VALUE_CHARS_MAX })
+    if (value === null)
+      return `X-Sendwright-Metadata-${key} must have up to ${METADATA_VALUE_CHARS_MAX} characters without control characters`
+    metadata.set(key, value)
+  }
+  return metadata.size > METADATA_MAX
+    ? `X-Sendwright-Metadata- has more than ${METADATA_MAX} keys`
+    : Object.fromEntries(metadata)
+}
+
+/** A value with its encoded words decoded; null where it is none of so many characters (Unicode code points). */
+function printable(value: string, { min, max }: { min: number; max: number }): string | null {
+  const text = decodeWords(value)
+  if (CONTROLS.test(text) || text.length > max * 2) return null
+  const chars = [...text].length
+  return chars < min || chars > max ? null : text
+}
+
+function lineOf(mail: Buffer, { valueStart, end }: FieldRange): string {
+  return unfold(mail.subarray(valueStart, end))
+}

@@ -1,0 +1,198 @@
+/** submitted-header - what a submitted message says of itself: its sender, its control fields, what is cut, what is refused. */
+
+import fc from 'fast-check'
+import t from 'tap'
+import { readSubmittedHeader } from '../../src/sending/submitted-header.ts'
+
+const STREAM = '01A1F8D8-8300-7000-8000-00000000000A'
+const mailOf = (...lines: readonly string[]): Buffer =>
+  Buffer.from(`${lines.join('\r\n')}\r\n\r\nBcc: body\r\n`, 'latin1')
+
+function read(...lines: readonly string[]) {
+  const result = readSubmittedHeader(mailOf(...lines))
+  if (!result.ok) throw new Error(result.text)
+  return result.header
+}
+
+/** Value of From, and the sender that it names; null: it is refused. */
+const FROM: readonly (readonly [value: string, sender: { address: string; name: string | null } | null])[] = [
+  ['a@b.co', { address: 'a@b.co', name: null }],
+  ['  A@B.Co  ', { address: 'A@b.co', name: null }],
+  ['<a@b.co>', { address: 'a@b.co', name: null }],
+  ['Ann Lee <a@b.co>', { address: 'a@b.co', name: 'Ann Lee' }],
+  ['"Lee, Ann" <a@b.co>', { address: 'a@b.co', name: 'Lee, Ann' }],
+  ['"x\\"y <c@d.co>," <a@b.co>', { address: 'a@b.co', name: 'x"y <c@d.co>,' }],
+  ['=?utf-8?B?w4RubmE=?= <a@b.co>', { address: 'a@b.co', name: 'Änna' }],
+  ['Ann\r\n <a@b.co>', { address: 'a@b.co', name: 'Ann' }],
+  ['c@d.co <a@b.co>', { address: 'a@b.co', name: 'c@d.co' }],
+  ['a@b.co (Ann)', { address: 'a@b.co', name: 'Ann' }],
+  ['', null],
+  ['Ann', null],
+  ['undisclosed:;', null],
+  ['a@b.co, c@d.co', null],
+  ['<a@b.co>, <c@d.co>', null],
+  ['Lee, Ann <a@b.co>', null],
+  ['c@d.co, Ann <a@b.co>', null],
+  ['<c@d.co> <a@b.co>', null],
+  ['Ann <a@b.co> c@d.co', null],
+  ['Ann <<a@b.co>>', null],
+  ['group: a@b.co;', null],
+  ['"a b"@b.co', null],
+  ['a@[192.0.2.1]', null],
+  ['a@localhost', null],
+  ['\xe9@b.co', null],
+]
+
+for (const [value, sender] of FROM) {
+  t.test(`submitted-header: From ${JSON.stringify(value)} [submission.header]`, async (t) => {
+    const result = readSubmittedHeader(mailOf(`From: ${value}`, 'Subject: s'))
+    t.equal(result.ok, sender !== null)
+    if (result.ok) t.match(result.header.from, sender ?? {})
+    else t.match(result, { problem: 'invalid', text: /^From / })
+  })
+}
+
+t.test('submitted-header: no From and two are refused [submission.header]', async (t) => {
+  t.match(readSubmittedHeader(mailOf('To: a@b.co')), { ok: false, text: 'From is missing' })
+  t.match(readSubmittedHeader(mailOf('From: a@b.co', 'from: a@b.co')), { ok: false, text: /more than once/ })
+  t.match(readSubmittedHeader(Buffer.from('\r\nFrom: a@b.co\r\n')), { ok: false, text: 'From is missing' })
+})
+
+/** A header, and what of it stays. */
+const EDITED: readonly (readonly [before: readonly string[], after: readonly string[]])[] = [
+  [
+    ['From: a@b.co', 'To: x@y.co', 'Subject: \xe9'],
+    ['From: a@b.co', 'To: x@y.co', 'Subject: \xe9'],
+  ],
+  [
+    ['Bcc: q@r.co,\r\n s@t.co', 'From: a@b.co', 'BCC : u@v.co', 'Cc: w@x.co'],
+    ['From: a@b.co', 'Cc: w@x.co'],
+  ],
+  [
+    [
+      ...['Return-Path: <a@b.co>', 'Received: by x\r\n\tfor y; z', 'DKIM-Signature: v=1', 'DomainKey-Signature: a'],
+      ...['Authentication-Results: x', 'Received-SPF: pass', 'ARC-Seal: i=1', 'arc-x: y', 'Resent-From: c@d.co'],
+      ...[
+        'Resent-Bcc: c@d.co',
+        'X-Sendwright-Id: forged',
+        'x-sendwright-anything: 1',
+        'From: a@b.co',
+        'Sender: e@f.co',
+      ],
+    ],
+    ['From: a@b.co', 'Sender: e@f.co'],
+  ],
+  [
+    ['From: a@b.co', 'Date:', 'Message-ID: nothing', 'Archive: x', 'Resentful: y', 'X-Received: z'],
+    ['From: a@b.co', 'Archive: x', 'Resentful: y', 'X-Received: z'],
+  ],
+  [
+    ['From: a@b.co', 'Date: x', 'Message-ID:', 'Message-ID: <1@b.co>', 'message-id: <2@b.co>'],
+    ['From: a@b.co', 'Date: x', 'Message-ID: <1@b.co>'],
+  ],
+]
+
+for (const [before, after] of EDITED) {
+  t.test(
+    `submitted-header: of ${before.length} fields ${after.length} stay, as they were [submission.header]`,
+    async (t) => {
+      t.equal(read(...before).edited.toString('latin1'), mailOf(...after).toString('latin1'))
+    },
+  )
+}
+
+t.test('submitted-header: the Message-ID that stays is told', async (t) => {
+  t.equal(read('From: a@b.co', 'Message-ID:\r\n <1@b.co> ').messageId, '<1@b.co>')
+  t.equal(read('From: a@b.co', 'Message-ID: <a b@c>').messageId, null)
+  t.equal(read('From: a@b.co').messageId, null)
+})
+
+t.test('submitted-header: control fields order what requests have fields for [submission.control]', async (t) => {
+  t.same(read('From: a@b.co').control, { streamId: null, tag: null, metadata: {}, idempotencyKey: null })
+  const { control, edited } = read(
+    `X-Sendwright-Stream: ${STREAM}`,
+    'X-SENDWRIGHT-TAG: =?utf-8?Q?Gr=C3=BC=C3=9Fe?=',
+    'From: a@b.co',
+    'X-Sendwright-Metadata-orderId: 17',
+    'X-Sendwright-metadata-__proto__: p',
+    'x-sendwright-Metadata-Empty:',
+    'X-Sendwright-Idempotency-Key: order 17/1',
+  )
+  t.same(control, {
+    streamId: STREAM.toLowerCase(),
+    tag: 'Grüße',
+    metadata: Object.fromEntries([
+      ['orderId', '17'],
+      ['__proto__', 'p'],
+      ['Empty', ''],
+    ]),
+    idempotencyKey: 'order 17/1',
+  })
+  t.equal(Object.keys(control.metadata).length, 3)
+  t.same(edited, mailOf('From: a@b.co'))
+})
+
+const X = 'X-Sendwright-'
+const many = (count: number) => Array.from({ length: count }, (_, n) => `${X}Metadata-k${n}: v`)
+
+/** Fields, and whether they pass. */
+const BOUNDS: readonly (readonly [name: string, fields: readonly string[], passes: boolean])[] = [
+  ['a stream that is no id', [`${X}Stream: default`], false],
+  ['an empty stream', [`${X}Stream:`], false],
+  ['two streams', [`${X}Stream: ${STREAM}`, `${X}Stream: ${STREAM}`], false],
+  ['a tag of 100', [`${X}Tag: ${'t'.repeat(100)}`], true],
+  ['a tag of 100 wide characters', [`${X}Tag: =?utf-8?B?${Buffer.from('😀'.repeat(100)).toString('base64')}?=`], true],
+  ['a tag of 101', [`${X}Tag: ${'t'.repeat(101)}`], false],
+  ['an empty tag', [`${X}Tag: `], false],
+  ['a tag with a control character', [`${X}Tag: =?utf-8?Q?a=0Ab?=`], false],
+  ['two tags', [`${X}Tag: a`, `${X}tag: b`], false],
+  ['20 keys', many(20), true],
+  ['21 keys', many(21), false],
+  ['a key of 40', [`${X}Metadata-${'k'.repeat(40)}: v`], true],
+  ['a key of 41', [`${X}Metadata-${'k'.repeat(41)}: v`], false],
+  ['no key', [`${X}Metadata-: v`], false],
+  ['a key twice', [`${X}Metadata-k: v`, `${X}Metadata-k: w`], false],
+  ['a key in another case', [`${X}Metadata-k: v`, `${X}Metadata-K: w`], true],
+  ['a value of 500', [`${X}Metadata-k: ${'v'.repeat(500)}`], true],
+  ['a value of 501', [`${X}Metadata-k: ${'v'.repeat(501)}`], false],
+  ['an Idempotency-Key of 255', [`${X}Idempotency-Key: ${'i'.repeat(255)}`], true],
+  ['an Idempotency-Key of 256', [`${X}Idempotency-Key: ${'i'.repeat(256)}`], false],
+  ['an empty Idempotency-Key', [`${X}Idempotency-Key:`], false],
+  ['an Idempotency-Key that is no ASCII', [`${X}Idempotency-Key: \xe9`], false],
+  ['50 Received', Array.from({ length: 50 }, () => 'Received: x'), true],
+]
+
+for (const [name, fields, passes] of BOUNDS) {
+  t.test(`submitted-header: ${name} is ${passes ? 'taken' : 'refused'} [submission.control]`, async (t) => {
+    const result = readSubmittedHeader(mailOf('From: a@b.co', ...fields))
+    t.equal(result.ok, passes)
+    if (!result.ok) t.match(result, { problem: 'invalid', text: /^X-Sendwright-/ })
+  })
+}
+
+t.test('submitted-header: mail that loops is told so; a header that readers differ over is refused', async (t) => {
+  const looping = readSubmittedHeader(mailOf('From: a@b.co', ...Array.from({ length: 51 }, () => 'Received: x')))
+  t.match(looping, { ok: false, problem: 'loop' })
+  for (const line of ['hello', ' fold', 'x'.repeat(999), 'a b: c'])
+    t.match(
+      readSubmittedHeader(Buffer.from(`${line}\r\nFrom: a@b.co\r\n\r\n`)),
+      { ok: false, problem: 'invalid' },
+      line,
+    )
+})
+
+t.test('submitted-header: any bytes give an answer, and what is kept is what came less whole fields', async (t) => {
+  const line = fc.oneof(
+    fc.constantFrom('From: a@b.co', 'Bcc: x@y.co', ' folded', `${X}Tag: t`, 'Received: x', '', 'To: ü'),
+    fc.string({ maxLength: 30 }),
+  )
+  const property = fc.property(fc.array(line, { maxLength: 12 }), (lines) => {
+    const mail = Buffer.from(lines.join('\r\n'))
+    const result = readSubmittedHeader(mail)
+    if (!result.ok) return result.text !== ''
+    const { edited } = result.header
+    const header = edited.toString('latin1').split('\r\n\r\n')[0] ?? ''
+    return edited.length <= mail.length && !/^(?:bcc|received|x-sendwright-[^:]*)[ \t]*:/im.test(header)
+  })
+  t.doesNotThrow(() => fc.assert(property, { numRuns: 2000 }))
+})
