@@ -1,9 +1,9 @@
 /** procfile - `npm run cluster`: runs lines of the Procfile side by side, each with its name before what it says.
  *
- *  `npm run cluster -- http=1 actors=3` says how many of each; without that it is `redis=1 http=1 actors=2 mx=1`. Of `actors`
- *  there may be many, of the others one. A process that ends by itself is started again after a second. SIGTERM or Ctrl-C ends
- *  all of them, Redis last; a second one, or 15 seconds, ends them at once. Without SECRET_KEY it is DATA_DIR/secret-key, which
- *  is made where there is no store yet.
+ *  `npm run cluster -- http=1 actors=3` says how many of each; without that it is `redis=1 http=1 actors=2 mx=1 submission=1`.
+ *  Of `actors` there may be many, of the others one. A process that ends by itself is started again after a second. SIGTERM or
+ *  Ctrl-C ends all of them, Redis last; a second one, or 15 seconds, ends them at once. Without SECRET_KEY it is
+ *  DATA_DIR/secret-key, which is made where there is no store yet.
  *
  *  Process n of a line gets PORT = 8091 + n, counted over all of them. No manager of processes that npm has ends Redis after
  *  those that need it.
@@ -19,7 +19,7 @@ import { fileURLToPath } from 'node:url'
 process.umask(0o077)
 
 const ROOT = dirname(fileURLToPath(import.meta.url))
-const DEFAULT = ['redis=1', 'http=1', 'actors=2', 'mx=1']
+const DEFAULT = ['redis=1', 'http=1', 'actors=2', 'mx=1', 'submission=1']
 const COUNT_MAX = 32
 /** Only of this line each process has a port of its own. */
 const MANY = 'actors'

@@ -90,6 +90,19 @@ export const MX_CONNECTIONS_PER_MINUTE_MAX = 300
 export const MX_RECIPIENTS_MAX = 50
 /** Spec mx.refused: recipients refused for good in one session. */
 export const MX_REFUSED_MAX = 10
+/** Spec submission.connections: open connections of one listener. */
+export const SUBMISSION_CONNECTIONS_MAX = 200
+/** Spec submission.time: seconds without a word. */
+export const SUBMISSION_IDLE_SECONDS = 60
+/** Spec submission.time: seconds from connecting to being logged in. */
+export const SUBMISSION_LOGIN_SECONDS = 120
+/** Spec submission.time: minutes that a message may take. */
+export const SUBMISSION_DATA_MINUTES = 10
+/** Spec submission.login: failed logins of one connection. */
+export const SUBMISSION_SESSION_LOGINS_MAX = 3
+/** Spec submission.login: failed logins of one client, and the minutes in which they count. */
+export const SUBMISSION_LOGINS_FAILED_MAX = 10
+export const SUBMISSION_LOGIN_MINUTES = 15
 /** Spec stream.brake: deliveries of 24 hours from which on complaints may stop a stream. */
 export const BRAKE_DELIVERIES_MIN = 1000
 /** Spec stream.brake: complaints for each thousand deliveries that a stream may have. */

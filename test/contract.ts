@@ -212,7 +212,7 @@ t.test('contract: the Procfile sets only what schemas/config.ts knows, and the t
     [],
   )
   const starts = [...lines, readFileSync(join(ROOT, 'sendwright'), 'utf8')].join('\n').match(/.*exec node --max.*/g)
-  t.equal(starts?.length, 5)
+  t.equal(starts?.length, 6)
   t.ok(starts?.every((line) => /UV_THREADPOOL_SIZE=\$.UV_THREADPOOL_SIZE:-8. exec node/.test(line)))
 })
 

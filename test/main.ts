@@ -26,6 +26,8 @@ t.test('on a Redis of its own: first start, second start, and nothing left runni
     HTTP_PORT: String(await freePort()),
     OPERATOR_PORT: '0',
     MX_PORT: '0',
+    SUBMISSION_PORT: '0',
+    SUBMISSION_TLS_PORT: '0',
     LOG_LEVEL: 'silent',
   })
   const printed: string[] = []
@@ -60,7 +62,14 @@ t.test('a start that fails gives back what it had opened', async (t) => {
     rmSync(dataDir, { recursive: true, force: true })
   })
   const { port } = taken.address() as { port: number }
-  const environment = { DATA_DIR: dataDir, HTTP_PORT: String(await freePort()), MX_PORT: '0', LOG_LEVEL: 'silent' }
+  const environment = {
+    DATA_DIR: dataDir,
+    HTTP_PORT: String(await freePort()),
+    MX_PORT: '0',
+    SUBMISSION_PORT: '0',
+    SUBMISSION_TLS_PORT: '0',
+    LOG_LEVEL: 'silent',
+  }
   await t.rejects(startService(configOf({ ...environment, OPERATOR_PORT: String(port) })), new RegExp(`port ${port}`))
   const pid = Number(readFileSync(join(dataDir, 'redis.pid'), { encoding: 'utf8', flag: 'a+' }))
   t.ok(pid === 0 || !existsSync(`/proc/${pid}`), 'its Redis is gone')

@@ -18,8 +18,9 @@ t.test('cluster: runs http and actors, starts again what was killed, ends Redis 
   t.teardown(() => rmSync(dataDir, { recursive: true, force: true }))
   const [redisPort, httpPort, operatorPort] = [await freePort(), await freePort(), await freePort()]
   const mxPort = await freePort()
-  // Redis, http, two of actors and mx, in this order.
-  const firstPort = await freePorts(5)
+  // Redis, http, two of actors, mx and submission, in this order.
+  const firstPort = await freePorts(6)
+  const [submissionPort, submissionTlsPort] = [await freePort(), await freePort()]
   const env: NodeJS.ProcessEnv = {
     ...process.env,
     DATA_DIR: dataDir,
@@ -28,6 +29,8 @@ t.test('cluster: runs http and actors, starts again what was killed, ends Redis 
     OPERATOR_PORT: String(operatorPort),
     PORT: String(firstPort),
     MX_PORT: String(mxPort),
+    SUBMISSION_PORT: String(submissionPort),
+    SUBMISSION_TLS_PORT: String(submissionTlsPort),
     LOG_LEVEL: 'fatal',
   }
   const args = ['-u', 'NODE_OPTIONS', process.execPath, join(ROOT, 'procfile.mjs')]
@@ -35,7 +38,7 @@ t.test('cluster: runs http and actors, starts again what was killed, ends Redis 
   t.teardown(() => child.kill('SIGKILL'))
   const lines: string[] = []
   createInterface({ input: child.stdout }).on('line', (line) => lines.push(line))
-  const ports = [operatorPort, firstPort + 2, firstPort + 3, firstPort + 4]
+  const ports = [operatorPort, firstPort + 2, firstPort + 3, firstPort + 4, firstPort + 5]
   const areReady = async (): Promise<boolean> => (await Promise.all(ports.map(isReady))).every((one) => one)
   await until(areReady, MS_MAX)
   const path = join(dataDir, 'first-run.json')
@@ -66,7 +69,7 @@ t.test('cluster: runs http and actors, starts again what was killed, ends Redis 
   child.kill('SIGTERM')
   t.same(await once(child, 'exit'), [0, null])
   const ends = lines.filter((line) => line.endsWith('ended (0)')).map((line) => line.split(/[ .]/)[0])
-  t.same(ends.toSorted(), ['actors', 'actors', 'http', 'mx', 'redis'])
+  t.same(ends.toSorted(), ['actors', 'actors', 'http', 'mx', 'redis', 'submission'])
   t.equal(ends.at(-1), 'redis')
 })
 

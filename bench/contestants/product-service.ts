@@ -23,6 +23,8 @@ export async function startProduct(
     HTTP_PORT: String(port),
     OPERATOR_PORT: String(operatorPort),
     MX_PORT: '0',
+    SUBMISSION_PORT: '0',
+    SUBMISSION_TLS_PORT: '0',
     EDGE_RATE: '0',
     LOG_LEVEL: 'error',
     ...(contentStore === null ? {} : { CONTENT_STORE: contentStore }),

@@ -143,7 +143,9 @@ async function withPlace<T>(work: (place: Place) => Promise<T>): Promise<T> {
   mkdirSync(join(ROOT, 'data'), { recursive: true })
   const dir = mkdtempSync(join(ROOT, 'data', 'bench-start-'))
   const port = await freePort()
-  const ports = { HTTP_PORT: String(port), OPERATOR_PORT: String(await freePort()), MX_PORT: String(await freePort()) }
+  const names = ['OPERATOR_PORT', 'MX_PORT', 'SUBMISSION_PORT', 'SUBMISSION_TLS_PORT']
+  const others = await Promise.all(names.map(async (name) => [name, String(await freePort())] as const))
+  const ports = { HTTP_PORT: String(port), ...Object.fromEntries(others) }
   const environment = { ...childEnvironment(), DATA_DIR: dir, ...ports, LOG_LEVEL: 'error', EDGE_RATE: '0' }
   try {
     return await work({ dir, port, environment })

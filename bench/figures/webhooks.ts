@@ -153,6 +153,8 @@ async function openRig(): Promise<Rig> {
     HTTP_PORT: String(port),
     OPERATOR_PORT: String(operatorPort),
     MX_PORT: '0',
+    SUBMISSION_PORT: '0',
+    SUBMISSION_TLS_PORT: '0',
     EDGE_RATE: '0',
     LOG_LEVEL: 'error',
     PRIVATE_NETWORKS_ALLOWED: '127.0.0.0/8',

@@ -178,12 +178,11 @@ export class Exchange {
   }
 
   #hold(chunk: ArrayBuffer, isLast: boolean): void {
-    if (this.#desk.heldBytes + chunk.byteLength > this.#desk.heldBytesMax) {
+    if (!this.#desk.held.take(chunk.byteLength)) {
       this.#refusal = refuse('unavailable')
       this.#drop()
       return
     }
-    this.#desk.heldBytes += chunk.byteLength
     this.#heldBytes += chunk.byteLength
     // The bytes go away with the call. A body in one piece that can be used at once need not be copied.
     const isUsedNow = isLast && this.#chunks.length === 0 && this.#refusal === null && !this.#head.headers.isChunked
@@ -312,7 +311,7 @@ export class Exchange {
 
   #drop(): void {
     this.#chunks = []
-    this.#desk.heldBytes -= this.#heldBytes
+    this.#desk.held.give(this.#heldBytes)
     this.#heldBytes = 0
   }
 

@@ -21,6 +21,7 @@ import {
 } from 'uWebSockets.js'
 
 import type { Route } from '../../schemas/routes.ts'
+import { HeldBytes } from '../process/held-bytes.ts'
 import { makeClientAddress } from './client-address.ts'
 import { Exchange } from './exchange.ts'
 import { readHeaders } from './headers.ts'
@@ -52,8 +53,8 @@ export interface ListenerOptions {
   readonly log: EdgeLog
   /** How long a body may take, in ms. */
   readonly bodyMsMax?: number
-  /** Bytes of bodies held at once. */
-  readonly heldBytesMax?: number
+  /** Where bodies are counted; absent: in a count of the listener's own. */
+  readonly held?: HeldBytes
 }
 
 /** A listener that listens. */
@@ -65,7 +66,6 @@ export interface Listener {
 
 /** A body of 10 MB passes at 1.6 Mbit/s; one that trickles does not hold its place. */
 const BODY_MS_MAX = 55_000
-const HELD_BYTES_MAX = 256 * 1024 * 1024
 /** An ask lives for four seconds; what is still being received is cut, and has no answer. */
 const CLOSE_MS_MAX = 5000
 const CLOSE_POLL_MS = 10
@@ -94,8 +94,7 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
     rate: options.rate ?? null,
     clientAddress: makeClientAddress(options.trustedProxies),
     log: options.log,
-    heldBytesMax: options.heldBytesMax ?? HELD_BYTES_MAX,
-    heldBytes: 0,
+    held: options.held ?? new HeldBytes(),
     inHand: 0,
     opened: 0,
     isClosing: false,

@@ -5,6 +5,7 @@
  */
 
 import type { Route } from '../../schemas/routes.ts'
+import type { HeldBytes } from '../process/held-bytes.ts'
 import type { Gate } from './admit.ts'
 import type { ContentCheck } from './body.ts'
 import type { ClientAddress } from './client-address.ts'
@@ -65,9 +66,8 @@ export interface Desk {
   readonly rate: Rate | null
   readonly clientAddress: ClientAddress
   readonly log: EdgeLog
-  /** Bytes of bodies that may be held at once, and are. */
-  readonly heldBytesMax: number
-  heldBytes: number
+  /** Bytes of bodies that are held. */
+  readonly held: HeldBytes
   /** Requests not yet answered. */
   inHand: number
   /** Requests ever begun: a stop waits until no more come. */

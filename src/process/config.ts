@@ -52,9 +52,9 @@ export interface Config {
   inboundDomain: string
   smtpHostname: string
   smtpHost: string
+  /** 0: no listener, of this and the next two. */
   submissionPort: number
   submissionTlsPort: number
-  /** 0: no listener. */
   mxPort: number
   /** Both null: a self-signed one in `dataDir`. */
   tlsCert: string | null

@@ -56,6 +56,10 @@ export interface Metrics {
   attempted(ended: AttemptEnd): void
   /** A mail that came back, or a recipient that was refused, by what it was. */
   received(kind: string): void
+  /** A login or a message over SMTP was answered, by the code of the contract or the number of the reply. */
+  submitted(what: 'login' | 'message', code: string): void
+  /** Where the open sessions of SMTP submission are counted. */
+  watchSubmission(connections: () => number): void
   /** An attempt at a webhook ended: `delivered`, or what went wrong. */
   posted(result: string): void
   /** A delivery is attempted for the first time, `ms` after its event. */
@@ -81,6 +85,9 @@ interface Counts {
   /** Sessions opened with receiving servers, by TLS version and whether the certificate held. */
   readonly sessions: Map<string, number>
   readonly received: Map<string, number>
+  /** Logins and messages over SMTP, by what and code, joined by a blank. */
+  readonly submitted: Map<string, number>
+  submissionConnections: () => number
   /** Microseconds. */
   readonly latency: RecordableHistogram
   readonly commits: RecordableHistogram
@@ -106,6 +113,8 @@ export function makeMetrics(): Metrics {
     attempts: new Map(),
     sessions: new Map(),
     received: new Map(),
+    submitted: new Map(),
+    submissionConnections: () => 0,
     latency: makeHistogram(),
     commits: makeHistogram(),
     posts: new Map(),
@@ -138,6 +147,10 @@ export function makeMetrics(): Metrics {
       if (session?.isNew) addTo(counts.sessions, `${session.protocol ?? 'none'} ${session.isVerified}`)
     },
     received: (kind) => addTo(counts.received, kind),
+    submitted: (what, code) => addTo(counts.submitted, `${what} ${code}`),
+    watchSubmission(connections) {
+      counts.submissionConnections = connections
+    },
     posted: (result) => addTo(counts.posts, result),
     firstPosted: (ms) => recordMs(counts.firstPosts, ms),
     contentDone({ home, act, result, ms, bytes, objects }) {
@@ -194,6 +207,16 @@ async function makePage(counts: Counts): Promise<Page> {
   labelled('sessions', 'Sessions opened with receiving servers, by TLS version', tls)
   const kinds = { labels: ['kind'], values: counts.received }
   labelled('received', 'Mail that came back, and recipients refused, by kind', kinds)
+  const replies = { labels: ['what', 'code'], values: counts.submitted }
+  labelled('submission_replies', 'Logins and messages over SMTP, by code', replies)
+  new prom.Gauge({
+    name: 'sendwright_submission_connections',
+    help: 'Open sessions of SMTP submission',
+    registers,
+    collect() {
+      this.set(counts.submissionConnections())
+    },
+  })
   const latency = (name: string, help: string, histogram: RecordableHistogram) =>
     new prom.Gauge({
       name: `sendwright_${name}_seconds`,

@@ -11,7 +11,9 @@ import { type Listener, startListener } from '../http/listener.ts'
 import { makeRate } from '../http/rate.ts'
 import type { EdgeLog, Handler } from '../http/request.ts'
 import type { Config } from '../process/config.ts'
+import { HeldBytes } from '../process/held-bytes.ts'
 import { startMx } from '../reception/open.ts'
+import { startSubmission } from '../reception/submission/open.ts'
 import { makeListAccountTokens, makeReadAccount, makeRevokeAccountToken } from '../routes/account.ts'
 import {
   type DomainDeps,
@@ -136,13 +138,17 @@ export interface ListenerDeps {
 /** Routes of the operator listener that every process answers, whatever it runs. */
 const OWN_ROUTES: readonly RouteName[] = ['readHealth', 'readReadiness', 'readMetrics']
 
-/** Starts the listener of a role; null where its settings open none. */
-type Starter = (config: Config, deps: ListenerDeps) => Promise<Pick<Listener, 'close'> | null>
+/** Starts the listeners of a role; null where its settings open none. */
+type Starter = (
+  config: Config,
+  deps: ListenerDeps & { readonly held: HeldBytes },
+) => Promise<Pick<Listener, 'close'> | null>
 
 /** What each role listens with. */
 const STARTERS: Readonly<Partial<Record<Role, Starter>>> = {
   http: startPublic,
   mx: startMx,
+  submission: startSubmission,
 }
 
 /**
@@ -150,6 +156,7 @@ const STARTERS: Readonly<Partial<Record<Role, Starter>>> = {
  * its routes, without it only those about this very process. Throws Error when a port is taken.
  */
 export async function startListeners(config: Config, deps: ListenerDeps): Promise<{ close(): Promise<void> }> {
+  const held = new HeldBytes()
   const open: Pick<Listener, 'close'>[] = []
   const close = async () => {
     await Promise.all(open.map((listener) => listener.close()))
@@ -157,7 +164,7 @@ export async function startListeners(config: Config, deps: ListenerDeps): Promis
   try {
     for (const role of config.roles) {
       const start = STARTERS[role]
-      const listener = start === undefined ? null : await start(config, deps)
+      const listener = start === undefined ? null : await start(config, { ...deps, held })
       if (listener !== null) open.push(listener)
     }
     if (config.operatorPort !== 0) open.push(await startOperator(config, deps))
@@ -168,13 +175,14 @@ export async function startListeners(config: Config, deps: ListenerDeps): Promis
   return { close }
 }
 
-function startPublic(config: Config, deps: ListenerDeps): Promise<Listener> {
+function startPublic(config: Config, deps: Parameters<Starter>[1]): Promise<Listener> {
   const { httpHost: host, httpPort: port, trustedProxies, edgeRate, edgeBurst } = config
   const bucket = { perSecond: edgeRate, burst: edgeBurst, nowMs: () => performance.now() }
   // Without a rate nothing asks who the client is.
   const rate = edgeRate > 0 ? { rate: makeRate(bucket) } : {}
   const routes = routesOf('public', deps, ROUTE_NAMES)
-  return startListener({ host, port, routes, ...rate, trustedProxies, keys: deps.keys, log: deps.log })
+  const { keys, log, held } = deps
+  return startListener({ host, port, routes, ...rate, trustedProxies, keys, log, held })
 }
 
 function startOperator(config: Config, deps: ListenerDeps): Promise<Listener> {

@@ -27,6 +27,8 @@ t.test(
       HTTP_PORT: String(await freePort()),
       OPERATOR_PORT: String(await freePort()),
       MX_PORT: '0',
+      SUBMISSION_PORT: '0',
+      SUBMISSION_TLS_PORT: '0',
       EDGE_RATE: '0',
       LOG_LEVEL: 'fatal',
       REDIS_URL: '',

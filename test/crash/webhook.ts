@@ -27,6 +27,8 @@ t.test('webhook: killed before the outcome is committed, the delivery is posted 
     HTTP_PORT: String(port),
     OPERATOR_PORT: String(await freePort()),
     MX_PORT: '0',
+    SUBMISSION_PORT: '0',
+    SUBMISSION_TLS_PORT: '0',
     EDGE_RATE: '0',
     LOG_LEVEL: 'silent',
     PRIVATE_NETWORKS_ALLOWED: '127.0.0.0/8',

@@ -3,6 +3,7 @@
 import { connect } from 'node:net'
 
 import { test } from 'tap'
+import { HeldBytes } from '../../src/process/held-bytes.ts'
 import { until } from '../support/machine/until.ts'
 import { call, makeKeyRing, makeRoutes, sendRaw, startEdge } from '../support/service/edge-listener.ts'
 import { makeGate } from '../support/service/gate.ts'
@@ -101,7 +102,7 @@ test('exchange: a body that may end in two places is refused, and nothing after 
 })
 
 test('exchange: bodies together are bounded: then 503, and the memory is given back [request.body.held]', async (t) => {
-  const edge = await startEdge(ring, { heldBytesMax: 1000 })
+  const edge = await startEdge(ring, { held: new HeldBytes(1000) })
   t.teardown(() => edge.close())
   const post = { method: 'POST', path: '/v1/email', token: ring.sk }
   for (let round = 0; round < 3; round++) {

@@ -83,6 +83,8 @@ export class Scene {
         OPERATOR_PORT: String(await freePort()),
         REDIS_PORT: String(await freePort()),
         MX_PORT: '0',
+        SUBMISSION_PORT: '0',
+        SUBMISSION_TLS_PORT: '0',
         EDGE_RATE: '0',
         LOG_LEVEL: 'info',
         ...settings,

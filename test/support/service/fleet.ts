@@ -56,6 +56,8 @@ export async function startFleet(
         DATA_DIR: dataDir,
         HTTP_PORT: String(httpPort),
         OPERATOR_PORT: String(operatorPort),
+        SUBMISSION_PORT: '0',
+        SUBMISSION_TLS_PORT: '0',
         EDGE_RATE: '0',
         LOG_LEVEL: 'fatal',
         ROLES: role,

@@ -72,6 +72,8 @@ export async function startTestService(
     HTTP_PORT: String(await freePort()),
     OPERATOR_PORT: String(await freePort()),
     MX_PORT: String(await freePort()),
+    SUBMISSION_PORT: String(await freePort()),
+    SUBMISSION_TLS_PORT: String(await freePort()),
     EDGE_RATE: '0',
     LOG_LEVEL: 'silent',
     ...environment,
@@ -123,7 +125,7 @@ async function startApart(settings: Settings, options: ServiceOptions): Promise<
   const ownPort = String(await freePort())
   const actors = configOf({ ...settings, ROLES: 'actors', OPERATOR_PORT: ownPort })
   const service = await startService(actors, { print: () => undefined, ...options })
-  const http = await startHost({ ...settings, ROLES: 'http,mx' })
+  const http = await startHost({ ...settings, ROLES: 'http,mx,submission' })
   return {
     service,
     actorsPort: actors.operatorPort,

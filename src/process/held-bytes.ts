@@ -1,0 +1,29 @@
+/**
+ * held-bytes - how much of what clients send is held in memory until it has been dealt with, all listeners together
+ *
+ * Spec request.body.held, submission.held
+ */
+
+/** Bodies of requests and of messages over SMTP share it. */
+const HELD_BYTES_MAX = 256 * 1024 * 1024
+
+export class HeldBytes {
+  #bytes = 0
+  readonly #max: number
+
+  constructor(max: number = HELD_BYTES_MAX) {
+    this.#max = max
+  }
+
+  /** Holds so many more; false: there is no room for them, and nothing is held. */
+  take(bytes: number): boolean {
+    if (this.#bytes + bytes > this.#max) return false
+    this.#bytes += bytes
+    return true
+  }
+
+  /** Gives back what was taken. */
+  give(bytes: number): void {
+    this.#bytes -= bytes
+  }
+}

@@ -1,0 +1,75 @@
+/**
+ * connection - one session of SMTP submission: the library's dialogue with our words, and what the library leaves open
+ *
+ * Spec submission.replies, submission.time, submission.envelope
+ */
+
+import { isAscii } from 'node:buffer'
+import { SMTPConnection } from 'smtp-server/lib/smtp-connection.js'
+import { SUBMISSION_LOGIN_SECONDS } from '../../../schemas/limits.ts'
+import type { SmtpAnswer } from '../mx-listener.ts'
+import type { Login } from './login.ts'
+import { BAD_RECIPIENT, BAD_SENDER, correctReply, LATE } from './replies.ts'
+
+/** A session. States: connected -> encrypted -> logged in -> (message in hand -> logged in)* -> closed. */
+export class SubmissionConnection extends SMTPConnection {
+  login: Login | null = null
+  failedLogins = 0
+  /** A message is being received, or is in the handler's hands. */
+  isBusy = false
+  #timer: NodeJS.Timeout | undefined
+
+  /** Starts the session and the time in which it must be logged in: a client that trickles is never idle. */
+  override init(): void {
+    this.#timer = setTimeout(() => this.say(LATE), this.loginMsMax).unref()
+    super.init()
+  }
+
+  /** For tests. */
+  get loginMsMax(): number {
+    return SUBMISSION_LOGIN_SECONDS * 1000
+  }
+
+  loggedIn(login: Login): void {
+    this.login = login
+    clearTimeout(this.#timer)
+  }
+
+  say({ code, text }: SmtpAnswer): void {
+    this.send(code, text)
+  }
+
+  /** Ends the connection without another word. */
+  cut(): void {
+    this._socket.destroy()
+  }
+
+  override send(code: number, data?: string | string[] | null, context?: string | false): void {
+    // What is offered before TLS, some clients would use: the key would go out in the clear.
+    const offered = Array.isArray(data) && !this.secure ? data.filter((line) => !line.startsWith('AUTH ')) : data
+    const { text, context: own } = correctReply(code, { text: offered, context })
+    super.send(code, text, own)
+  }
+
+  override _onClose(): void {
+    clearTimeout(this.#timer)
+    super._onClose()
+  }
+
+  /** The library shows addresses with their domains decoded, so that it cannot be told any more how they were written. */
+  override handler_MAIL(command: Buffer, callback: () => void): void {
+    if (isAscii(command)) super.handler_MAIL(command, callback)
+    else {
+      this.say(BAD_SENDER)
+      callback()
+    }
+  }
+
+  override handler_RCPT(command: Buffer, callback: () => void): void {
+    if (isAscii(command)) super.handler_RCPT(command, callback)
+    else {
+      this.say(BAD_RECIPIENT)
+      callback()
+    }
+  }
+}

@@ -1,0 +1,319 @@
+/**
+ * listener - the listeners that applications hand their mail to: encryption, login, envelope, one message at a time
+ *
+ * It knows SMTP and no more: whose key it is, and what becomes of a message, is asked of its handlers.
+ *
+ * Guarantees: nothing but greetings before TLS; a reply to a message follows its handler's word, and where nobody knows, the
+ * connection is closed without one; a handler that throws is 451 and harms no other session; memory, sessions and time are
+ * bounded; a listener that closes lets a message in hand have its answer.
+ *
+ * Spec submission.commands, submission.login, submission.connections, submission.time, listener.port, listener.close
+ */
+
+import type { Socket } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { TLSSocket } from 'node:tls'
+import { domainToASCII } from 'node:url'
+import { SMTPServer, type SMTPServerAddress, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
+import {
+  MESSAGE_BYTES_MAX,
+  RECIPIENTS_MAX,
+  SUBMISSION_CONNECTIONS_MAX,
+  SUBMISSION_DATA_MINUTES,
+  SUBMISSION_IDLE_SECONDS,
+  SUBMISSION_SESSION_LOGINS_MAX,
+} from '../../../schemas/limits.ts'
+import type { EdgeLog } from '../../http/request.ts'
+import { parseAddress } from '../../mail/address.ts'
+import type { HeldBytes } from '../../process/held-bytes.ts'
+import type { SmtpAnswer } from '../mx-listener.ts'
+import { SubmissionConnection } from './connection.ts'
+import { gatherMessage } from './data.ts'
+import type { FailedLogins } from './failed-logins.ts'
+import type { Login } from './login.ts'
+import {
+  BAD_LINES,
+  BAD_PARAMETER,
+  BAD_RECIPIENT,
+  CLOSING,
+  FULL,
+  LATE,
+  TOO_MANY_LOGINS,
+  UNAVAILABLE,
+} from './replies.ts'
+import type { SubmittedMail } from './submit.ts'
+
+export interface SubmissionHandlers {
+  /** Whose password it is, or the refusal. */
+  logIn(given: { username: string; password: string }): Promise<Login | SmtpAnswer>
+  /** Whether a message may begin; the refusal where it may not. */
+  begin(login: Login): Promise<SmtpAnswer | null>
+  /** Takes a message; 250 once it is on disk. `cut`: nobody knows. */
+  message(login: Login, mail: SubmittedMail): Promise<SmtpAnswer | 'cut'>
+  /** A login was tried, a message answered: for the operator's figures. */
+  told(what: 'login' | 'message', answer: SmtpAnswer | 'cut'): void
+}
+
+export interface SubmissionOptions {
+  readonly host: string
+  readonly port: number
+  /** The setting that names the port. */
+  readonly setting: string
+  readonly name: string
+  readonly tls: { readonly key: string; readonly cert: string }
+  /** TLS from the first byte; else STARTTLS. */
+  readonly isImplicitTls: boolean
+  readonly failedLogins: FailedLogins
+  readonly held: HeldBytes
+  readonly handlers: SubmissionHandlers
+  readonly log: EdgeLog
+  /** In place of our own bounds. */
+  readonly limits?: Partial<SubmissionLimits>
+}
+
+/** Bounds that a test cannot wait for. */
+export interface SubmissionLimits {
+  readonly connections: number
+  readonly idleMs: number
+  readonly dataMs: number
+  /** How long the answer to a failed login waits: who guesses has other guesses to wait for. */
+  readonly failedLoginMs: number
+}
+
+export interface SubmissionListener {
+  readonly port: number
+  /** Open sessions. */
+  readonly connections: number
+  close(): Promise<void>
+}
+
+const LIMITS: SubmissionLimits = {
+  connections: SUBMISSION_CONNECTIONS_MAX,
+  idleMs: SUBMISSION_IDLE_SECONDS * 1000,
+  dataMs: SUBMISSION_DATA_MINUTES * 60_000,
+  failedLoginMs: 1000,
+}
+/** The whole stop has ten seconds; a client that is cut comes again. */
+const CLOSE_MS_MAX = 5000
+const CLOSE_STEP_MS = 50
+/** A login takes less than 200; RFC 5321 4.5.3.1.4 wants 512. */
+const COMMAND_BYTES_MAX = 4096
+/** Parameters of MAIL that are offered, and the one that RFC 4954 5 wants wherever AUTH is. */
+const MAIL_PARAMETERS: ReadonlySet<string> = new Set(['SIZE', 'BODY', 'AUTH'])
+
+/** Starts a listener. Throws Error when its port is taken. */
+export async function startSubmissionListener(options: SubmissionOptions): Promise<SubmissionListener> {
+  const server = new SubmissionServer(options, { ...LIMITS, ...options.limits })
+  // A connection that breaks is nobody's business; without a listener it would end the process.
+  server.on('error', (error: Error) => options.log.debug({ reason: error.message }, 'An SMTP connection broke'))
+  await listen(server, options)
+  return {
+    port: (server.server.address() as { port: number }).port,
+    get connections() {
+      return server.connections.size
+    },
+    close: () => close(server),
+  }
+}
+
+class SubmissionServer extends SMTPServer {
+  readonly #open = new Map<string, SubmissionConnection>()
+  readonly #limits: SubmissionLimits
+  readonly #given: SubmissionOptions
+
+  constructor(given: SubmissionOptions, limits: SubmissionLimits) {
+    super(serverOptions(given, limits))
+    this.#given = given
+    this.#limits = limits
+  }
+
+  override connect(
+    socket: Socket | TLSSocket,
+    socketOptions?: ConstructorParameters<typeof SubmissionConnection>[2],
+  ): void {
+    const connection = new SubmissionConnection(this, socket, socketOptions)
+    this.connections.add(connection)
+    this.#open.set(connection.id, connection)
+    connection.on('error', (error: Error) => this.emit('error', error))
+    connection.init()
+  }
+
+  override onClose({ id }: SMTPServerSession): void {
+    this.#open.delete(id)
+  }
+
+  override onAuth(...[auth, session, callback]: Parameters<SMTPServer['onAuth']>): void {
+    const username = auth.username ?? ''
+    const password = auth.password ?? ''
+    this.#guarded(() => this.#logIn(this.#of(session), { username, password })).then((answer) =>
+      answer.code === 235 ? callback(null, { user: username || '-' }) : callback(errorOf(answer)),
+    )
+  }
+
+  override onMailFrom(...[address, session, callback]: Parameters<SMTPServer['onMailFrom']>): void {
+    const { login } = this.#of(session)
+    const begin = async (): Promise<SmtpAnswer | null> => {
+      if (hasOther(address, MAIL_PARAMETERS)) return BAD_PARAMETER
+      return login === null ? UNAVAILABLE : this.#given.handlers.begin(login)
+    }
+    this.#guarded(begin).then((answer) => callback(answer === null ? null : errorOf(answer)))
+  }
+
+  override onRcptTo(...[address, , callback]: Parameters<SMTPServer['onRcptTo']>): void {
+    const refusal = hasOther(address, NO_PARAMETERS) ? BAD_PARAMETER : BAD_RECIPIENT
+    const isTaken = refusal === BAD_RECIPIENT && readRecipient(address) !== null
+    callback(isTaken ? null : errorOf(refusal))
+  }
+
+  override onData(...[stream, session, callback]: Parameters<SMTPServer['onData']>): void {
+    const connection = this.#of(session)
+    connection.isBusy = true
+    this.#guarded(() => this.#take(connection, session, stream)).then((answer) => {
+      connection.isBusy = false
+      this.#given.handlers.told('message', answer)
+      if (answer === 'cut') connection.cut()
+      // To a connection that is cut nothing is written any more.
+      const said = answer === 'cut' ? UNAVAILABLE : answer
+      callback(said.code === 250 ? null : errorOf(said), said.text)
+    })
+  }
+
+  /** Ends the sessions that have nothing in hand. */
+  endIdle(): void {
+    for (const connection of this.#open.values())
+      if (!connection.isBusy && !connection._handlerPending) connection.say(CLOSING)
+  }
+
+  #of({ id }: SMTPServerSession): SubmissionConnection {
+    const connection = this.#open.get(id)
+    if (connection === undefined) throw new Error('A session that has ended was asked for')
+    return connection
+  }
+
+  // Spec submission.login
+  async #logIn(connection: SubmissionConnection, given: { username: string; password: string }): Promise<SmtpAnswer> {
+    const { failedLogins, handlers } = this.#given
+    const { remoteAddress } = connection
+    if (failedLogins.isBlocked(remoteAddress)) {
+      handlers.told('login', TOO_MANY_LOGINS)
+      return TOO_MANY_LOGINS
+    }
+    const answer = await handlers.logIn(given)
+    if (!('code' in answer)) {
+      connection.loggedIn(answer)
+      handlers.told('login', LOGGED_IN)
+      return LOGGED_IN
+    }
+    handlers.told('login', answer)
+    if (answer.code !== 535) return answer
+    failedLogins.add(remoteAddress)
+    connection.failedLogins += 1
+    await pause(this.#limits.failedLoginMs)
+    return connection.failedLogins >= SUBMISSION_SESSION_LOGINS_MAX ? TOO_MANY_LOGINS : answer
+  }
+
+  async #take(
+    connection: SubmissionConnection,
+    { envelope }: SMTPServerSession,
+    stream: SMTPServerDataStream,
+  ): Promise<SmtpAnswer | 'cut'> {
+    const { held, handlers } = this.#given
+    const timer = setTimeout(() => connection.say(LATE), this.#limits.dataMs).unref()
+    const gathered = await gatherMessage(stream, held)
+    clearTimeout(timer)
+    // Nobody hears the answer.
+    if (gathered.kind === 'gone') return 'cut'
+    if (gathered.kind === 'crowded') return FULL
+    // The library says 552 itself of what is too large.
+    if (gathered.kind !== 'whole') return BAD_LINES
+    try {
+      const recipients = envelope.rcptTo.map(readRecipient).filter((one) => one !== null)
+      if (connection.login === null) return UNAVAILABLE
+      return await handlers.message(connection.login, { bytes: gathered.bytes, recipients })
+    } finally {
+      gathered.release()
+    }
+  }
+
+  /** A handler that throws would leave its session without an answer, for good. */
+  async #guarded<Answer>(answer: () => Promise<Answer>): Promise<Answer | SmtpAnswer> {
+    try {
+      return await answer()
+    } catch (error) {
+      const reason = error instanceof Error ? error.stack : String(error)
+      this.#given.log.error({ reason }, 'Taking a message over SMTP failed')
+      return UNAVAILABLE
+    }
+  }
+}
+
+const LOGGED_IN: SmtpAnswer = { code: 235, text: '2.7.0 Authentication successful' }
+const NO_PARAMETERS: ReadonlySet<string> = new Set()
+
+function serverOptions({ name, tls, isImplicitTls }: SubmissionOptions, { connections, idleMs }: SubmissionLimits) {
+  return {
+    name,
+    banner: '',
+    heloResponse: '%s',
+    secure: isImplicitTls,
+    size: MESSAGE_BYTES_MAX,
+    rejectOversized: true,
+    maxRecipients: RECIPIENTS_MAX,
+    maxClients: connections,
+    maxCommandLength: COMMAND_BYTES_MAX,
+    maxAllowedUnauthenticatedCommands: 10,
+    socketTimeout: idleMs,
+    closeTimeout: CLOSE_MS_MAX,
+    disableReverseLookup: true,
+    authOptional: false,
+    authMethods: ['PLAIN', 'LOGIN'],
+    disabledCommands: ['VRFY', 'HELP', 'WIZ', 'SHELL', 'KILL', 'XCLIENT', 'XFORWARD'],
+    hideENHANCEDSTATUSCODES: false,
+    hideSMTPUTF8: true,
+    hideDSN: true,
+    hideREQUIRETLS: true,
+    logger: false,
+    key: tls.key,
+    cert: tls.cert,
+    minVersion: 'TLSv1.2' as const,
+  }
+}
+
+/** An address of the envelope in its one form; null where it is none of the grammar. */
+function readRecipient({ address }: SMTPServerAddress): string | null {
+  const at = address.lastIndexOf('@')
+  const parsed = parseAddress(`${address.slice(0, Math.max(at, 0))}@${domainToASCII(address.slice(at + 1))}`)
+  return parsed.ok ? parsed.address : null
+}
+
+function hasOther({ args }: SMTPServerAddress, known: ReadonlySet<string>): boolean {
+  return Object.keys(args || {}).some((name) => !known.has(name))
+}
+
+function errorOf({ code, text }: SmtpAnswer): Error {
+  return Object.assign(new Error(text), { responseCode: code })
+}
+
+function listen(server: SMTPServer, { host, port, setting }: SubmissionOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onError = (error: Error) =>
+      reject(new Error(`${setting}: cannot listen on ${host}:${port}: ${error.message}`))
+    server.server.once('error', onError)
+    server.listen(port, host, () => {
+      server.server.off('error', onError)
+      resolve()
+    })
+  })
+}
+
+/** No new connections; idle ones are told at once, a message in hand gets its answer. */
+function close(server: SubmissionServer): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setInterval(() => server.endIdle(), CLOSE_STEP_MS).unref()
+    server.close(() => {
+      clearInterval(timer)
+      resolve()
+    })
+    server.endIdle()
+  })
+}

@@ -1,0 +1,70 @@
+/**
+ * submission-role - what a process with the role `submission` listens with: STARTTLS on one port, TLS on another
+ *
+ * It decides nothing itself: a message is accepted by the owner of the account's shard, in this process or another.
+ */
+
+import type { EdgeLog } from '../../http/request.ts'
+import { openCertificate } from '../../process/certificate.ts'
+import type { Config } from '../../process/config.ts'
+import type { HeldBytes } from '../../process/held-bytes.ts'
+import type { Metrics } from '../../process/metrics.ts'
+import { makeBodyRoom } from './body-room.ts'
+import { FailedLogins } from './failed-logins.ts'
+import type { SubmissionHandlers, SubmissionListener } from './listener.ts'
+import { checkLogin, type LoginDeps, logIn } from './login.ts'
+import { codeOfReply } from './replies.ts'
+import { refuseFull, type SubmitDeps, submit } from './submit.ts'
+
+/** What the role needs of the service. */
+export interface SubmissionDeps {
+  readonly handlers: Omit<SubmitDeps, 'room' | 'metrics'> & { readonly metrics: Metrics }
+  readonly keys: LoginDeps['keys']
+  /** Where messages are counted that are held in memory. */
+  readonly held: HeldBytes
+  readonly log: EdgeLog
+}
+
+/** Starts the listeners whose port is not 0; null where both are. Throws Error when one is taken. */
+export async function startSubmission(
+  config: Config,
+  { handlers: deps, keys, held, log }: SubmissionDeps,
+): Promise<{ close(): Promise<void> } | null> {
+  const { smtpHost: host, smtpHostname: name, tlsCert, tlsKey, dataDir } = config
+  const ports = [
+    { setting: 'SUBMISSION_PORT', port: config.submissionPort, isImplicitTls: false },
+    { setting: 'SUBMISSION_TLS_PORT', port: config.submissionTlsPort, isImplicitTls: true },
+  ].filter(({ port }) => port !== 0)
+  if (ports.length === 0) return null
+  // Processes that take no mail do without the library.
+  const { startSubmissionListener } = await import('./listener.ts')
+  const room = makeBodyRoom()
+  const tls = openCertificate({ tlsCert, tlsKey, dataDir, name }, Date.now())
+  const failedLogins = new FailedLogins(() => performance.now())
+  const handlers = makeHandlers({ ...deps, room }, { keys, read: deps.read })
+  const open: SubmissionListener[] = []
+  const close = async () => {
+    await Promise.all(open.map((listener) => listener.close()))
+    await room.close()
+  }
+  deps.metrics.watchSubmission(() => open.reduce((sum, { connections }) => sum + connections, 0))
+  for (const one of ports) {
+    const listener = startSubmissionListener({ ...one, host, name, tls, failedLogins, held, handlers, log })
+    open.push(
+      await listener.catch(async (error: Error) => {
+        await close()
+        throw error
+      }),
+    )
+  }
+  return { close }
+}
+
+function makeHandlers(deps: SubmitDeps & { readonly metrics: Metrics }, login: LoginDeps): SubmissionHandlers {
+  return {
+    logIn: (given) => logIn(login, given),
+    begin: async (session) => refuseFull(deps) ?? (await checkLogin(login, session)),
+    message: (session, mail) => submit(deps, session, mail),
+    told: (what, answer) => deps.metrics.submitted(what, answer === 'cut' ? 'cut' : codeOfReply(answer)),
+  }
+}

@@ -1,0 +1,119 @@
+/**
+ * replies - what a client of SMTP submission is told, each with its enhanced status code once (RFC 3463, RFC 2034)
+ *
+ * A refusal of the contract begins with its code, so that a person finds it in the documents and a program can tell it from
+ * another one of the same number. 4xx where the client's queue can pass later by itself, 5xx where only somebody who reads it
+ * can help.
+ *
+ * Spec submission.replies
+ */
+
+import { MESSAGE_BYTES_MAX } from '../../../schemas/limits.ts'
+import { REFUSALS, type RefusalCode } from '../../../schemas/refusals.ts'
+import type { Refused } from '../../actors/order/refusal.ts'
+import type { SendResult } from '../../sending/send.ts'
+import type { SmtpAnswer } from '../mx-listener.ts'
+
+/** Octets of a reply line with its end. RFC 5321 4.5.3.1.5 */
+const REPLY_OCTETS_MAX = 512
+const OWN_OCTETS = '250 '.length + '\r\n'.length
+
+const MESSAGES: ReadonlyMap<string, string> = new Map(REFUSALS.map(({ code, message }) => [code, message]))
+
+export const UNKNOWN_KEY: SmtpAnswer = { code: 535, text: '5.7.8 unauthorized API key missing, malformed or revoked' }
+export const WRONG_KIND: SmtpAnswer = {
+  code: 535,
+  text: '5.7.8 wrong_token_kind The password must be a server key (sk_ or sk_test_)',
+}
+export const TOO_MANY_LOGINS: SmtpAnswer = { code: 421, text: '4.7.0 Too many failed logins, try again later' }
+export const LOGIN_UNAVAILABLE: SmtpAnswer = {
+  code: 454,
+  text: '4.7.0 unavailable Keys cannot be looked up now, try again',
+}
+export const UNAVAILABLE: SmtpAnswer = { code: 451, text: '4.3.0 unavailable Nothing was accepted, try again' }
+export const FULL: SmtpAnswer = { code: 452, text: '4.3.1 unavailable No room for new mail now, try again later' }
+export const BAD_RECIPIENT: SmtpAnswer = { code: 501, text: '5.1.3 invalid_request Not a recipient address' }
+export const BAD_SENDER: SmtpAnswer = { code: 553, text: '5.6.7 invalid_request Sender address must be ASCII' }
+export const BAD_PARAMETER: SmtpAnswer = { code: 555, text: '5.5.4 invalid_request Parameter is not supported' }
+export const BAD_LINES: SmtpAnswer = invalidMessage('Message holds NUL, or CR or LF that is not part of CRLF')
+export const UNREADABLE: SmtpAnswer = invalidMessage('Message cannot be read')
+export const LOOP: SmtpAnswer = { code: 554, text: '5.4.6 Too many hops: mail loops' }
+export const LATE: SmtpAnswer = { code: 421, text: '4.4.2 Timeout, closing connection' }
+export const CLOSING: SmtpAnswer = { code: 421, text: '4.3.2 Service shutting down' }
+
+const FAULT: SmtpAnswer = { code: 451, text: '4.3.0 internal_error Nothing was accepted, try again' }
+const TOO_LARGE: SmtpAnswer = {
+  code: 552,
+  text: `5.3.4 message_too_large Message may have ${MESSAGE_BYTES_MAX} bytes, header fields that are added included`,
+}
+
+/** Refusals of the form of a message. */
+export function invalidMessage(sentence: string): SmtpAnswer {
+  return { code: 554, text: oneLine(`5.6.0 invalid_request ${sentence}`) }
+}
+
+/** The reply to a message; `cut`: nobody can tell whether it was accepted, and the connection is closed without one. */
+export function answerSubmission(result: SendResult): SmtpAnswer | 'cut' {
+  if (result.kind === 'silent') return 'cut'
+  if (result.kind === 'unavailable') return UNAVAILABLE
+  if (result.kind === 'fault') return FAULT
+  const { reply } = result
+  if (reply.kind === 'refused') return answerRefusal(reply)
+  return { code: 250, text: `2.0.0 accepted ${reply.messages[0]?.messageId}` }
+}
+
+/** The reply to a refusal by the decision. */
+export function answerRefusal({ code, extra }: Pick<Refused, 'code' | 'extra'>): SmtpAnswer {
+  if (code === 'message_too_large') return TOO_LARGE
+  const { domain, requested, limit } = extra as Readonly<Record<string, unknown>>
+  const message = MESSAGES.get(code) ?? ''
+  const more = typeof domain === 'string' ? `: ${domain}` : ''
+  if (code !== 'rate_limited') return { code: 550, text: oneLine(`5.7.1 ${code} ${message}${more}`) }
+  // Spec submission.rate
+  const canPass = !(typeof requested === 'number' && typeof limit === 'number' && requested > limit)
+  return canPass
+    ? { code: 451, text: `4.7.1 ${code} ${message}, try again in a minute` }
+    : { code: 550, text: `5.7.1 ${code} Message has more recipients than the whole limit: ${requested} of ${limit}` }
+}
+
+/** A reply as the library sends it: its text, and what it puts before that (`false`: nothing). */
+export interface LibraryReply {
+  readonly text: string | string[] | null | undefined
+  readonly context: string | false | undefined
+}
+
+const HAS_CODE = /^[245]\.\d{1,3}\.\d{1,3} /
+
+/** Puts right what the library says: our own words have their code, and some of its own want another. */
+export function correctReply(code: number, { text, context }: LibraryReply): LibraryReply {
+  if (typeof text !== 'string') return { text, context }
+  if (HAS_CODE.test(text)) return { text, context: false }
+  const own = CORRECTED.find((one) => one.code === code && one.words.test(text))
+  if (own !== undefined) return { text: own.text, context: false }
+  // The library looks a code up by the name of the command, which the client chose.
+  return { text, context: code === 500 || code === 421 ? undefined : context }
+}
+
+const CORRECTED: readonly { code: number; words: RegExp; text: string }[] = [
+  { code: 421, words: /Too many connected clients/, text: '4.7.0 Too many connections, try again later' },
+  { code: 421, words: /Timeout/, text: LATE.text },
+  { code: 421, words: /shutting down/, text: CLOSING.text },
+  { code: 421, words: /talk too soon/, text: '4.7.0 Client spoke before the greeting' },
+  { code: 421, words: /HTTP/, text: '4.7.0 This is no HTTP server' },
+  { code: 421, words: /too many|too long/i, text: '4.7.0 Too many errors' },
+  { code: 421, words: /./, text: '4.3.0 Session cannot go on' },
+  { code: 530, words: /./, text: '5.7.0 unauthorized Log in with a server key first' },
+  { code: 538, words: /./, text: '5.7.11 Encryption is required: say STARTTLS first' },
+  { code: 552, words: /./, text: TOO_LARGE.text },
+]
+
+/** What of a text may stand in one reply line. */
+function oneLine(text: string): string {
+  return text.replace(/[^\x20-\x7e]/g, '?').slice(0, REPLY_OCTETS_MAX - OWN_OCTETS)
+}
+
+/** The code of the contract that a reply begins with; its number where there is none. */
+export function codeOfReply({ code, text }: SmtpAnswer): RefusalCode | string {
+  const word = text.replace(HAS_CODE, '').split(' ')[0] ?? ''
+  return MESSAGES.has(word) ? word : String(code)
+}

@@ -1,0 +1,65 @@
+/**
+ * submit - a message that a client handed over becomes a send, and what was decided its reply
+ *
+ * Steps: header and control fields, the rest as far as the log shows it, the decision that the API has too. 250 follows the
+ * commit.
+ *
+ * Spec submission.durable, submission.header
+ */
+
+import { type SendDeps, sendAll } from '../../sending/send.ts'
+import { idempotencyOf, normaliseSubmission } from '../../sending/smtp-form.ts'
+import { readSubmittedHeader } from '../../sending/submitted-header.ts'
+import type { SmtpAnswer } from '../mx-listener.ts'
+import type { BodyRoom } from './body-room.ts'
+import type { Login } from './login.ts'
+import { answerSubmission, FULL, invalidMessage, LOOP, UNAVAILABLE, UNREADABLE } from './replies.ts'
+
+export interface SubmitDeps extends SendDeps {
+  readonly newCmdId: () => string
+  readonly room: BodyRoom
+}
+
+/** A message with its envelope. */
+export interface SubmittedMail {
+  readonly bytes: Buffer
+  /** Each once, of the grammar. */
+  readonly recipients: readonly string[]
+}
+
+/** The refusal where new mail has no room. Spec send.room */
+export function refuseFull({ roomLack, metrics }: Pick<SubmitDeps, 'roomLack' | 'metrics'>): SmtpAnswer | null {
+  const lack = roomLack()
+  if (lack === null) return null
+  metrics.notTaken(lack)
+  return FULL
+}
+
+/** Sends a message; `cut`: nobody can tell whether it was accepted. */
+export async function submit(
+  deps: SubmitDeps,
+  { key, streamId }: Login,
+  { bytes, recipients }: SubmittedMail,
+): Promise<SmtpAnswer | 'cut'> {
+  const startedAtMs = performance.now()
+  const full = refuseFull(deps)
+  if (full !== null) return full
+  const read = readSubmittedHeader(bytes)
+  if (!read.ok) return read.problem === 'loop' ? LOOP : invalidMessage(read.text)
+  const { header } = read
+  const body = await deps.room.read({ edited: header.edited, isKeyed: header.control.idempotencyKey !== null })
+  if (body === 'busy') return UNAVAILABLE
+  if (body === 'failed') return UNREADABLE
+  const submission = { header, body, recipients, streamId }
+  const message = normaliseSubmission(submission)
+  const result = await sendAll(deps, {
+    startedAtMs,
+    key,
+    source: 's',
+    cmdId: deps.newCmdId(),
+    messages: [message],
+    batch: false,
+    idempotency: idempotencyOf(submission, message),
+  })
+  return answerSubmission(result)
+}
