@@ -1,7 +1,7 @@
 /**
  * connection - one session of SMTP submission: the library's dialogue with our words, and what the library leaves open
  *
- * Spec submission.replies, submission.time, submission.envelope
+ * Spec submission.replies, submission.time, submission.envelope, submission.commands
  */
 
 import { isAscii } from 'node:buffer'
