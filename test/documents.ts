@@ -2,40 +2,37 @@
  * documents - what the documents tell a reader to run is run, as it stands, against a running service
  *
  * Blocks of `sh`, `js`, `python` and `php` of a document run one after another in a directory with its `sendwright` and its
- * `data/first-run.json`; only the ports are others. What a machine like this cannot do (install, publish records) stands in
- * blocks of `text`. An interpreter that is not installed skips its blocks, and says so.
+ * `data/first-run.json`, those of several documents side by side; only the ports are others. Blocks of `text` hold what a
+ * machine like this has to be prepared for: what starts a service is run by `go-live.ts`, what needs records by a test here.
+ * An interpreter that is not installed skips its blocks, and says so. No block is left that nobody runs.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
+import { parseSiteLimits } from '../src/mail/site.ts'
 import { eventHeaders } from '../src/webhooks/sign-event.ts'
+import { type Block, blocksOf, DOCUMENTS, startsOf } from './support/documents/blocks.ts'
 import { ROOT } from './support/machine/root.ts'
+import { startZone } from './support/peers/zone.ts'
 import { startTestService } from './support/service/service.ts'
 
 const BLOCK_MS_MAX = 60_000
-/** Others have tests of their own for what stands in them. */
-const OTHERS: readonly string[] = ['proxy.md', 'content.md']
+const AT_ONCE = 3
 const RUNNERS: Readonly<Record<string, readonly string[]>> = {
   sh: ['sh', '-eu'],
   js: [process.execPath, '--input-type=module'],
   python: ['python3', '-'],
   php: ['php'],
 }
+/** Whose blocks another test runs (`http/proxy.ts`) or makes (`contract.ts`). */
+const OTHERS: readonly string[] = ['docs/proxy.md', 'docs/api.md', 'docs/cli.md']
 
-interface Block {
-  readonly language: string
-  readonly code: string
-}
-
-function blocksOf(document: string): Block[] {
-  return [...document.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, language = '', code = '']) => ({ language, code }))
-}
-
-const service = await startTestService()
+const zone = await startZone()
+const service = await startTestService({ DNS_SERVERS: zone.server })
 const { firstRun, dataDir, config } = service
 const dir = mkdtempSync(join(tmpdir(), 'sendwright-documents-'))
 symlinkSync(dataDir, join(dir, 'data'))
@@ -44,6 +41,7 @@ symlinkSync(service.redis.socketPath, join(dataDir, 'redis.sock'))
 t.teardown(async () => {
   rmSync(dir, { recursive: true })
   await service.stop()
+  await zone.close()
 })
 
 const { NODE_OPTIONS: _loader, ...inherited } = process.env
@@ -55,9 +53,10 @@ const env = {
   WEBHOOK_SECRET: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
 }
 
-async function run({ language, code }: Block) {
-  const [command = '', ...args] = RUNNERS[language] ?? []
-  const child = spawn(command, args, { cwd: dir, env, timeout: BLOCK_MS_MAX })
+async function run({ language, code }: Pick<Block, 'language' | 'code'>) {
+  const command = RUNNERS[language] ?? []
+  // The runner puts its loader into NODE_OPTIONS of every child, whatever `env` says; env(1) takes it out.
+  const child = spawn('/usr/bin/env', ['-u', 'NODE_OPTIONS', ...command], { cwd: dir, env, timeout: BLOCK_MS_MAX })
   child.stdin.end(code.replaceAll('127.0.0.1:8080', `127.0.0.1:${config.httpPort}`))
   const [out, err, [status]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
   return { out, err, status: status as number | null }
@@ -71,11 +70,11 @@ function hasRunner(language: string): boolean {
   return known
 }
 
-const names = ['README.md', ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`)]
-for (const name of names.filter((one) => one.endsWith('.md') && !OTHERS.some((other) => one.endsWith(`/${other}`)))) {
-  const blocks = blocksOf(readFileSync(join(ROOT, name), 'utf8')).filter(({ language }) => language in RUNNERS)
+t.jobs = AT_ONCE
+for (const name of DOCUMENTS.filter((one) => !OTHERS.includes(one))) {
+  const blocks = blocksOf(name).filter(({ language }) => language in RUNNERS)
   if (blocks.length === 0) continue
-  t.test(`documents: what ${name} says is run`, async (t) => {
+  t.test(`documents: what ${name} says is run`, { buffered: true }, async (t) => {
     for (const [at, block] of blocks.entries()) {
       const what = `${block.language} ${at + 1}: ${block.code.slice(0, 80)}`
       if (!hasRunner(block.language)) {
@@ -89,8 +88,44 @@ for (const name of names.filter((one) => one.endsWith('.md') && !OTHERS.some((ot
   })
 }
 
+/** Of a block: who runs it; null for nobody. */
+function runnerOf({ document, language, code }: Block): string | null {
+  if (OTHERS.includes(document) || language in RUNNERS) return language
+  if (language === 'json') return code.includes('messagesPerSecond') ? 'site limits' : null
+  if (language !== 'text') return null
+  const lines = code.trimEnd().split('\n')
+  if (startsOf(code).length === lines.filter((line) => line !== 'npm install').length) return 'go-live'
+  return lines.every((line) => line.startsWith('./sendwright domain ')) ? 'domain' : null
+}
+
+t.test('documents: no block is left that nobody runs', async (t) => {
+  for (const block of DOCUMENTS.flatMap(blocksOf))
+    t.ok(runnerOf(block), `${block.document}: ${block.language} ${block.code}`)
+  t.equal(runnerOf({ document: 'README.md', language: 'text', code: 'npm start\nnpm run new\n' }), null)
+})
+
+t.test('documents: the domain that README adds is verified once the records that it prints are there', async (t) => {
+  const block = DOCUMENTS.flatMap(blocksOf).find((one) => runnerOf(one) === 'domain')
+  const [add = '', verify = '', ...rest] = block?.code.trimEnd().split('\n') ?? []
+  t.same(rest, [])
+  const added = await run({ language: 'sh', code: add })
+  const records = [...added.out.matchAll(/^(CNAME|TXT) +(\S+) +(\S.*?)(?: {2,}.*)?$/gm)]
+  t.equal(records.length, 2, added.out + added.err)
+  t.not((await run({ language: 'sh', code: verify })).status, 0, 'not before')
+  for (const [, type, name = '', value = ''] of records)
+    zone.set(name, type === 'CNAME' ? { type, domain: value } : { type: 'TXT', data: value })
+  const verified = await run({ language: 'sh', code: verify })
+  t.equal(verified.status, 0, verified.out + verified.err)
+})
+
+t.test('documents: the limits of sites that they show are taken', async (t) => {
+  for (const { code } of DOCUMENTS.flatMap(blocksOf).filter((one) => runnerOf(one) === 'site limits')) {
+    t.type(parseSiteLimits(code), 'object')
+  }
+})
+
 t.test('documents: the check of a signature takes what the service signs, and nothing else', async (t) => {
-  const block = blocksOf(readFileSync(join(ROOT, 'docs/webhooks.md'), 'utf8')).find(({ language }) => language === 'js')
+  const block = blocksOf('docs/webhooks.md').find(({ language }) => language === 'js')
   const secret = env.WEBHOOK_SECRET
   const body = JSON.stringify({ event: 'delivered', recipient: 'ädа@example.com' })
   const unixSeconds = Math.floor(Date.now() / 1000)
@@ -120,7 +155,7 @@ function signatureOf(headers: Readonly<Record<string, string>>): string {
 }
 
 t.test('documents: the README sends from four languages, and a block that fails is seen', async (t) => {
-  const blocks = blocksOf(readFileSync(join(ROOT, 'README.md'), 'utf8'))
+  const blocks = blocksOf('README.md')
   for (const language of Object.keys(RUNNERS))
     t.ok(
       blocks.some((block) => block.language === language),
