@@ -47,7 +47,7 @@ export async function runMistakes({ ways, mistakes, random, say }: MistakesOptio
     say(`two ways: ${JSON.stringify(played)}`)
     const scene = await Scene.make(owner)
     const service = await scene.start()
-    const load = await scene.load(service)
+    const load = await scene.load(service, 0)
     for (let made = 0; made < mistakes; made += 1) {
       const [name, make] = MISTAKES[made % MISTAKES.length] as Mistake
       await load.passes(MESSAGES_BETWEEN)

@@ -1,5 +1,6 @@
-/** The files of the store are wrong when it is started: cut, older than they were, without their manifest, or gone. */
-import { execFileSync } from 'node:child_process'
+/** The files of the store are wrong when it is started: cut, other, older than they were, without their manifest, or gone. */
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { cpSync, readdirSync, readFileSync, renameSync, rmSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
@@ -9,21 +10,44 @@ import { until } from '../support/machine/until.ts'
 import { Scene } from '../support/mistakes/scene.ts'
 
 const WAIT_MS = 60_000
+const CUT_BYTES = 20_000
 
-/** A store with mail in it, stopped, or killed together with its Redis. */
-async function stopped(t: Test, how: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<Scene> {
-  const scene = await Scene.make(t)
-  const service = await scene.start()
-  const load = await scene.load(service)
-  await load.passes(300)
+/** A store with mail in it that was stopped, after its files were rewritten twice. */
+const stopped = await Scene.make(t)
+/** Its files as they were before that. */
+const backup = join(stopped.top, 'backup')
+await makeStore()
+/** The same a little later, killed together with its Redis. */
+const killed = await Scene.copyOf(t, stopped)
+await makeKilled()
+
+async function makeStore(): Promise<void> {
+  const service = await stopped.start()
+  const load = await stopped.load(service)
+  await load.passes(50)
+  cpSync(folderOf(stopped), backup, { recursive: true })
+  const redis = stopped.store()
+  for (const written of ['.2.base.rdb', '.3.base.rdb']) {
+    await redis.bgrewriteaof()
+    await until(() => listing(stopped).some((line) => line.includes(written)), WAIT_MS)
+    await load.passes(100)
+  }
+  redis.disconnect()
+  await load.end()
+  await service.kill('SIGTERM')
+}
+
+async function makeKilled(): Promise<void> {
+  const service = await killed.start()
+  const load = await killed.load(service)
+  await load.passes(100)
   await load.end()
   // Of what came in the last two seconds before a kill nobody knows how much it was.
   const sentAt = new Date().toISOString()
-  if (how === 'SIGKILL') await until(() => (readMark(scene.dataDir)?.at ?? '') > sentAt, WAIT_MS)
-  await service.kill(how)
-  for (const pid of scene.redisProcesses()) process.kill(pid, 'SIGKILL')
-  await until(() => scene.redisProcesses().length === 0, WAIT_MS)
-  return scene
+  await until(() => (readMark(killed.dataDir)?.at ?? '') > sentAt, WAIT_MS)
+  await service.kill('SIGKILL')
+  for (const pid of killed.redisProcesses()) process.kill(pid, 'SIGKILL')
+  await until(() => killed.redisProcesses().length === 0, WAIT_MS)
 }
 
 /** A start that is refused with a sentence, and leaves every file as it was. Out: the sentence. */
@@ -38,22 +62,21 @@ async function refused(t: Test, scene: Scene, sentence: RegExp): Promise<string>
   return service.said()
 }
 
+/** It starts again, and nothing is missing. */
 async function isWhole(t: Test, scene: Scene): Promise<void> {
-  const service = await scene.start()
-  const { acknowledged, lost } = await scene.lost()
-  t.ok(acknowledged >= 300)
+  const { acknowledged, lost } = await scene.lostAlone()
+  t.ok(acknowledged >= 200)
   t.equal(lost, 0)
-  await service.kill('SIGTERM')
 }
 
-const folderOf = ({ dataDir }: Scene): string => join(dataDir, 'appendonlydir')
-const incrOf = (scene: Scene): string =>
-  join(
-    folderOf(scene),
-    readdirSync(folderOf(scene))
-      .filter((name) => name.endsWith('.incr.aof'))
-      .at(-1) as string,
-  )
+function folderOf({ dataDir }: Scene): string {
+  return join(dataDir, 'appendonlydir')
+}
+
+function incrOf(scene: Scene): string {
+  const names = readdirSync(folderOf(scene)).filter((name) => name.endsWith('.incr.aof'))
+  return join(folderOf(scene), names.at(-1) as string)
+}
 
 function listing(scene: Scene): string[] {
   const folder = folderOf(scene)
@@ -67,32 +90,56 @@ function follow(said: string): void {
   execFileSync('/bin/sh', ['-c', step])
 }
 
-for (const how of ['SIGTERM', 'SIGKILL'] as const)
+for (const [how, fixture] of [
+  ['a stop', stopped],
+  ['a kill', killed],
+] as const)
   t.test(`mistakes: a file that was cut after ${how} is refused, and taken as it is once that is said`, async (t) => {
-    const scene = await stopped(t, how)
+    const scene = await Scene.copyOf(t, fixture)
     const file = incrOf(scene)
     const { size } = statSync(file)
     cpSync(file, join(scene.top, 'whole'))
-    truncateSync(file, size - 20_000)
+    truncateSync(file, size - CUT_BYTES)
     const said = await refused(
       t,
       scene,
       /incr\.aof has \d+ bytes, and had \d+ at .* are missing\. Put the whole file back/,
     )
-    t.match(said, new RegExp(`the last ${how === 'SIGTERM' ? '20000' : '\\d+'} bytes`))
+    t.match(said, new RegExp(`the last ${how === 'a stop' ? CUT_BYTES : '\\d+'} bytes`))
     const [, step = 'false'] = /and only then: (rm \S+)\. Redis/.exec(said) ?? []
     cpSync(join(scene.top, 'whole'), file)
     await isWhole(t, scene)
     truncateSync(file, Math.floor(statSync(file).size / 2))
-    await refused(t, scene, /are missing/)
+    await t.rejects(scene.lostAlone(), { message: /are missing/ })
     execFileSync('/bin/sh', ['-c', step])
     const service = await scene.start()
     t.ok((await scene.lost()).lost > 0, 'as it was told')
     await service.kill('SIGTERM')
   })
 
+t.test('mistakes: a file that was cut, and written on by a Redis that was started by hand, is refused', async (t) => {
+  const scene = await Scene.copyOf(t, stopped)
+  const file = incrOf(scene)
+  const { size } = statSync(file)
+  cpSync(file, join(scene.top, 'whole'))
+  truncateSync(file, size - CUT_BYTES)
+  const socket = join(scene.top, 'hand.sock')
+  const args = ['--dir', scene.dataDir, '--port', '0', '--unixsocket', socket, '--appendonly', 'yes', '--save', '']
+  const byHand = spawn('redis-server', args, { stdio: 'ignore' })
+  const redis = new Redis({ path: socket })
+  redis.on('error', () => undefined)
+  await redis.set('written-on', Buffer.alloc(2 * CUT_BYTES))
+  redis.disconnect()
+  byHand.kill('SIGTERM')
+  await once(byHand, 'exit')
+  t.ok(statSync(file).size > size)
+  await refused(t, scene, /incr\.aof is not what it was at .* was cut and written on.* Put the right file back/)
+  cpSync(join(scene.top, 'whole'), file)
+  await isWhole(t, scene)
+})
+
 t.test('mistakes: a last write that was torn is no reason to refuse', async (t) => {
-  const scene = await stopped(t, 'SIGKILL')
+  const scene = await Scene.copyOf(t, killed)
   const file = incrOf(scene)
   const whole = readFileSync(file)
   // A write that was under way when the power went, after all that was known.
@@ -103,22 +150,7 @@ t.test('mistakes: a last write that was torn is no reason to refuse', async (t) 
 })
 
 t.test('mistakes: an older copy laid over a newer directory is refused; the step that is told mends it', async (t) => {
-  const scene = await Scene.make(t)
-  const service = await scene.start()
-  const load = await scene.load(service)
-  await load.passes(50)
-  const backup = join(scene.top, 'backup')
-  cpSync(folderOf(scene), backup, { recursive: true })
-  const redis = new Redis({ path: scene.socketPath })
-  for (const written of ['.2.base.rdb', '.3.base.rdb']) {
-    await redis.bgrewriteaof()
-    await until(() => listing(scene).some((line) => line.includes(written)), WAIT_MS)
-    await load.passes(100)
-  }
-  redis.disconnect()
-  await load.passes(100)
-  await load.end()
-  await service.kill('SIGTERM')
+  const scene = await Scene.copyOf(t, stopped)
   cpSync(backup, folderOf(scene), { recursive: true })
   const said = await refused(
     t,
@@ -130,30 +162,18 @@ t.test('mistakes: an older copy laid over a newer directory is refused; the step
 })
 
 t.test('mistakes: an older copy in place of a newer directory is refused with what is missing', async (t) => {
-  const scene = await Scene.make(t)
-  const service = await scene.start()
-  const load = await scene.load(service)
-  await load.passes(50)
-  const backup = join(scene.top, 'backup')
-  cpSync(folderOf(scene), backup, { recursive: true })
-  const redis = new Redis({ path: scene.socketPath })
-  await redis.bgrewriteaof()
-  await until(() => listing(scene).some((line) => line.includes('.2.base.rdb')), WAIT_MS)
-  redis.disconnect()
-  await load.passes(250)
-  await load.end()
-  await service.kill('SIGTERM')
+  const scene = await Scene.copyOf(t, stopped)
   const newer = join(scene.top, 'newer')
   renameSync(folderOf(scene), newer)
   cpSync(backup, folderOf(scene), { recursive: true })
-  await refused(t, scene, /are an older copy: at .* they were .*\.2\.base\.rdb.* and are .*\.1\.base\.rdb/)
+  await refused(t, scene, /are an older copy: at .* they were .*\.3\.base\.rdb.* and are .*\.1\.base\.rdb/)
   rmSync(folderOf(scene), { recursive: true })
   renameSync(newer, folderOf(scene))
   await isWhole(t, scene)
 })
 
 t.test('mistakes: without its manifest a store is refused; the step that is told mends it', async (t) => {
-  const scene = await stopped(t)
+  const scene = await Scene.copyOf(t, stopped)
   rmSync(join(folderOf(scene), 'appendonly.aof.manifest'))
   const said = await refused(t, scene, /append-only files and no manifest\. Their data is not lost/)
   follow(said)
@@ -161,7 +181,7 @@ t.test('mistakes: without its manifest a store is refused; the step that is told
 })
 
 t.test('mistakes: without its appendonlydir a store is not begun anew', async (t) => {
-  const scene = await stopped(t)
+  const scene = await Scene.copyOf(t, stopped)
   const elsewhere = join(scene.top, 'elsewhere')
   renameSync(folderOf(scene), elsewhere)
   await refused(t, scene, /held a store, and has no append-only files any more: it would begin empty\. Put .* back/)

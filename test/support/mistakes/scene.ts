@@ -3,15 +3,20 @@
  * what an operator or a machine may do to it: the rig of test/mistakes.
  *
  * A case starts the service (`start`, `cluster`), lets clients send (`load`), makes its mistake, and asks for what is left:
- * `lost` of what was acknowledged, `redisProcesses` in the directory, `said` by the processes.
+ * `lost` of what was acknowledged, `redisProcesses` in the directory, `said` by the processes. A start of the service takes over
+ * a second of the processor: a store that was made once is copied (`copyOf`), and what lies on disk is read by a Redis alone
+ * (`lostOnDisk` while it runs, `lostAlone` where it was stopped).
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
+import { startEmbeddedRedis } from '../../../cluster/embedded/embedded.ts'
 import type { FirstRun } from '../../../src/service/first-start.ts'
+import { wasMade } from '../../../src/store/installation.ts'
 import { openLedgerFile, readLedgerFile } from '../../chaos/ledger-file.ts'
 import { type Ledger, startLoad } from '../clients/ledger.ts'
 import { messagesLogged } from '../clients/settle.ts'
@@ -23,6 +28,9 @@ import { raiseLimits } from '../service/crash-scene.ts'
 const WAIT_MS = 60_000
 const SAID_CHARS_MAX = 200_000
 const CLIENTS = 8
+/** What a client waits between two messages: the processor is for the service. */
+const EVERY_MS = 20
+const LOOK_MS = 25
 const MAIN = join(ROOT, 'build', 'src', 'cli', 'main.js')
 
 /** A process of the service, or of several (`npm run cluster`). */
@@ -61,6 +69,7 @@ export class Scene {
   readonly ledgerPath: string
   readonly settings: Record<string, string>
   private readonly started: ChildProcess[] = []
+  private copies = 0
   private raised = false
 
   private constructor(settings: Record<string, string>, top: string) {
@@ -95,6 +104,16 @@ export class Scene {
     return scene
   }
 
+  /** A scene with what lies in the directory of another one that is stopped, and its ledger. */
+  static async copyOf(t: { teardown(act: () => unknown): void }, other: Scene): Promise<Scene> {
+    const scene = await Scene.make(t)
+    // A Redis that was killed has left its socket.
+    const filter = (path: string): boolean => basename(path) !== 'redis.sock'
+    cpSync(other.dataDir, scene.dataDir, { recursive: true, filter })
+    cpSync(other.ledgerPath, scene.ledgerPath)
+    return scene
+  }
+
   get socketPath(): string {
     return join(this.dataDir, 'redis.sock')
   }
@@ -116,7 +135,7 @@ export class Scene {
   }
 
   /** Clients that send on the first account's test server, each 200 fsynced into the ledger. */
-  async load(started: Started): Promise<Sending> {
+  async load(started: Started, everyMs = EVERY_MS): Promise<Sending> {
     const path = join(this.dataDir, 'first-run.json')
     await until(() => existsSync(path), WAIT_MS)
     const { firstRun } = this
@@ -128,6 +147,7 @@ export class Scene {
       port: Number(this.settings.HTTP_PORT),
       token: firstRun.testServer.token,
       clients: CLIENTS,
+      everyMs,
       recipient: (n) => `person${n % 100}@example.com`,
       accepted(message) {
         seen.acknowledged += 1
@@ -167,10 +187,47 @@ export class Scene {
 
   /** Of the ledger's messages those that the store does not hold, and how many there are. */
   async lost(): Promise<{ acknowledged: number; lost: number }> {
-    const redis = this.store()
+    return await this.lostIn(this.dataDir, await this.acknowledged())
+  }
+
+  /** The same of the files as they lie on disk while the service runs: a copy of them is loaded. */
+  async lostOnDisk(): Promise<{ acknowledged: number; lost: number }> {
+    const ids = await this.acknowledged()
+    this.copies += 1
+    const copy = join(this.top, `copy-${this.copies}`)
+    cpSync(join(this.dataDir, 'appendonlydir'), join(copy, 'appendonlydir'), { recursive: true })
+    return await this.lostAlone(copy, ids)
+  }
+
+  /** The same where nothing runs: Redis is started as the service starts it. Throws what such a start is refused with. */
+  async lostAlone(
+    dataDir = this.dataDir,
+    known?: ReadonlySet<string>,
+  ): Promise<{ acknowledged: number; lost: number }> {
+    const quiet = (): void => undefined
+    const redis = await startEmbeddedRedis({
+      dataDir,
+      durability: 'fsync',
+      log: { info: quiet, warn: quiet, error: quiet },
+      onDown: quiet,
+      onUp: quiet,
+      mustHold: () => wasMade(dataDir),
+    })
+    try {
+      return await this.lostIn(dataDir, known ?? (await this.acknowledged()))
+    } finally {
+      await redis.stop({ whenLast: async () => true })
+    }
+  }
+
+  private async acknowledged(): Promise<ReadonlySet<string>> {
+    return new Set((await readLedgerFile(this.ledgerPath)).map(({ messageId }) => messageId))
+  }
+
+  private async lostIn(dataDir: string, ids: ReadonlySet<string>): Promise<{ acknowledged: number; lost: number }> {
+    const redis = new Redis({ path: join(dataDir, 'redis.sock') })
     try {
       const logged = await messagesLogged(redis)
-      const ids = new Set((await readLedgerFile(this.ledgerPath)).map(({ messageId }) => messageId))
       return { acknowledged: ids.size, lost: [...ids].filter((id) => !logged.has(id)).length }
     } finally {
       redis.disconnect()
@@ -188,7 +245,7 @@ export class Scene {
       this.started.map((child) => child.exitCode === null && child.signalCode === null && once(child, 'exit')),
     )
     await until(() => {
-      const left = redisIn(this.top)
+      const left = [...redisIn(this.top), ...redisIn(this.dataDir)]
       for (const pid of left) endProcess(pid)
       return left.length === 0
     }, WAIT_MS)
@@ -223,13 +280,19 @@ export class Scene {
         return exited
       },
     }
-    if (ready)
-      await until(async () => {
-        if (!isRunning()) throw new Error(`It ended: ${said}`)
-        return (await readiness(operatorPort)) === 200
-      }, WAIT_MS)
+    if (ready) await isReady(one)
     return one
   }
+}
+
+/** Resolves once a process says that it is ready; rejects when it ends. */
+export async function isReady(started: Started): Promise<void> {
+  await until(async () => {
+    if (!started.isRunning()) throw new Error(`It ended: ${started.said()}`)
+    if ((await readiness(started.operatorPort)) === 200) return true
+    await pause(LOOK_MS)
+    return false
+  }, WAIT_MS)
 }
 
 /** Status of /readyz; 0 where nobody answers. */
@@ -240,9 +303,9 @@ export async function readiness(operatorPort: number): Promise<number> {
   return answer?.status ?? 0
 }
 
-/** Resolves when a process has said what `pattern` matches. */
-export async function hears(started: Started, pattern: RegExp): Promise<string> {
-  const found = await until(() => pattern.exec(started.said()), WAIT_MS).catch(() => {
+/** Resolves when a process has said what `pattern` matches; of what it had said before, `from` characters do not count. */
+export async function hears(started: Started, pattern: RegExp, from = 0): Promise<string> {
+  const found = await until(() => pattern.exec(started.said().slice(from)), WAIT_MS).catch(() => {
     throw new Error(`Never said: ${pattern}\n${started.said().slice(-3000)}`)
   })
   return found[0]
