@@ -1,10 +1,16 @@
 /**
- * inbound - what a received message says of itself: the issue of its parsing, and the verdicts on who sent it
+ * inbound - a received message: what it says of itself, the issue of its parsing, the verdicts on who sent it, and its search
  *
- * Spec inbound.parse, inbound.authentication
+ * Spec inbound.parse, inbound.authentication, inbound.summary, inbound.search, inbound.read
  */
 
-import { INSTANT_OR_NULL, objectOf } from './shape.ts'
+import type { FromSchema } from 'json-schema-to-ts'
+import { MAILBOX_HASH_CHARS_MAX, PAGE_DEFAULT, PAGE_MAX } from './limits.ts'
+import { INSTANT, INSTANT_OR_NULL, objectOf, TEXT_OR_NULL, UUID, UUID_OR_NULL } from './shape.ts'
+
+const COUNT = { type: 'integer', minimum: 0 } as const
+const TEXT = { type: 'string' } as const
+const FLAG = { type: 'boolean' } as const
 
 /** Nothing of such a mail but its top fields is parsed. */
 export const HARD_ISSUES = [
@@ -69,3 +75,154 @@ export const AUTHENTICATION = objectOf({
   arc: { enum: ARC_VERDICTS },
   checkedAt: INSTANT_OR_NULL,
 })
+
+const PERSON = objectOf({ address: TEXT, name: TEXT_OR_NULL })
+const PEOPLE = { type: 'array', items: PERSON } as const
+
+/** What both forms of the event carry beside their delivery, and the summary too. */
+export const RECEIVED_REFERENCE = {
+  inboundMessageId: UUID,
+  streamId: UUID,
+  receivedAt: INSTANT,
+  envelopeRecipient: TEXT,
+  mailboxHash: TEXT_OR_NULL,
+  sizeBytes: COUNT,
+  attachmentCount: COUNT,
+  hasText: FLAG,
+  hasHtml: FLAG,
+  authentication: AUTHENTICATION,
+  parseIssue: PARSE_ISSUE_OR_NULL,
+} as const
+
+/** Spec inbound.attachment: without its bytes. */
+const RECEIVED_FILE = objectOf({
+  position: COUNT,
+  name: TEXT_OR_NULL,
+  contentType: TEXT,
+  contentId: TEXT_OR_NULL,
+  size: COUNT,
+  inline: FLAG,
+})
+
+const FROM = { ...PERSON, type: ['object', 'null'] } as const
+
+/** What goes with the content. */
+export const RECEIVED_CONTENT = {
+  envelope: { ...objectOf({ sender: TEXT_OR_NULL }), type: ['object', 'null'] },
+  from: FROM,
+  replyTo: PEOPLE,
+  to: PEOPLE,
+  toCount: COUNT,
+  cc: PEOPLE,
+  ccCount: COUNT,
+  subject: TEXT_OR_NULL,
+  date: INSTANT_OR_NULL,
+  messageIdHeader: TEXT_OR_NULL,
+  inReplyTo: TEXT_OR_NULL,
+  references: { type: 'array', items: TEXT },
+  headers: { type: 'array', items: objectOf({ name: TEXT, value: TEXT }) },
+  text: TEXT_OR_NULL,
+  html: TEXT_OR_NULL,
+  attachments: { type: 'array', items: RECEIVED_FILE },
+  contentOmitted: { enum: ['too_large', 'expired', null] },
+} as const
+
+const SUMMARY_PROPERTIES = {
+  ...RECEIVED_REFERENCE,
+  contentAvailable: FLAG,
+  contentExpiresAt: INSTANT,
+  from: FROM,
+  subject: TEXT_OR_NULL,
+  date: INSTANT_OR_NULL,
+} as const
+
+export const RECEIVED_SUMMARY = objectOf(SUMMARY_PROPERTIES)
+
+/** Answer of GET /v1/inbound/{id}. */
+export const RECEIVED_MESSAGE = objectOf({ ...SUMMARY_PROPERTIES, ...RECEIVED_CONTENT })
+
+/** Body of POST /v1/inbound/search: every filter that is given must hold. */
+export const RECEIVED_SEARCH = {
+  type: 'object',
+  properties: {
+    streamId: UUID,
+    from: { type: 'string', format: 'mailbox' },
+    recipient: { type: 'string', format: 'mailbox' },
+    mailboxHash: { type: 'string', maxLength: MAILBOX_HASH_CHARS_MAX },
+    receivedFrom: INSTANT,
+    receivedTo: INSTANT,
+    limit: { type: 'integer', minimum: 1, maximum: PAGE_MAX, default: PAGE_DEFAULT },
+    after: UUID,
+  },
+  additionalProperties: false,
+} as const
+
+/** Answer of POST /v1/inbound/search. */
+export const RECEIVED_LIST = objectOf({
+  messages: { type: 'array', maxItems: PAGE_MAX, items: RECEIVED_SUMMARY },
+  next: UUID_OR_NULL,
+})
+
+export type ReceivedSearch = FromSchema<typeof RECEIVED_SEARCH>
+
+/** A mailbox of a received mail. */
+interface Person {
+  readonly address: string
+  readonly name: string | null
+}
+
+/** What `AUTHENTICATION` allows. */
+export interface AuthenticationShown {
+  readonly spf: SpfVerdict
+  readonly spfHelo: SpfVerdict
+  readonly dkim: DkimVerdict
+  readonly dmarc: DkimVerdict
+  readonly dmarcPolicy: DmarcPolicy | null
+  readonly arc: ArcVerdict
+  readonly checkedAt: string | null
+}
+
+/** What `RECEIVED_SUMMARY` allows. */
+export interface ReceivedSummary {
+  readonly inboundMessageId: string
+  readonly streamId: string
+  readonly receivedAt: string
+  readonly envelopeRecipient: string
+  readonly mailboxHash: string | null
+  readonly sizeBytes: number
+  readonly attachmentCount: number
+  readonly hasText: boolean
+  readonly hasHtml: boolean
+  readonly authentication: AuthenticationShown
+  readonly parseIssue: ParseIssue | null
+  readonly contentAvailable: boolean
+  readonly contentExpiresAt: string
+  readonly from: Person | null
+  readonly subject: string | null
+  readonly date: string | null
+}
+
+/** What `RECEIVED_MESSAGE` allows. */
+export interface ReceivedMessage extends ReceivedSummary {
+  readonly envelope: { readonly sender: string | null } | null
+  readonly replyTo: readonly Person[]
+  readonly to: readonly Person[]
+  readonly toCount: number
+  readonly cc: readonly Person[]
+  readonly ccCount: number
+  readonly messageIdHeader: string | null
+  readonly inReplyTo: string | null
+  readonly references: readonly string[]
+  readonly headers: readonly { readonly name: string; readonly value: string }[]
+  readonly text: string | null
+  readonly html: string | null
+  readonly attachments: readonly {
+    readonly position: number
+    readonly name: string | null
+    readonly contentType: string
+    readonly contentId: string | null
+    readonly size: number
+    readonly inline: boolean
+  }[]
+  readonly contentOmitted: 'too_large' | 'expired' | null
+}

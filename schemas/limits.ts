@@ -57,6 +57,12 @@ export const ADDRESS_NAME_CHARS_MAX = 200
 export const NAME_CHARS_MAX = 100
 /** Spec stream.patch: days for which an inbound stream keeps content, and by default. */
 export const CONTENT_RETENTION_DAYS_MAX = 30
+/** Spec inbound.search: characters of what stands after the plus sign of an address. */
+export const MAILBOX_HASH_CHARS_MAX = 255
+/** Spec inbound.event: people of one field that an event names. */
+export const EVENT_PEOPLE_MAX = 100
+/** Spec inbound.search: received messages that one search looks at. */
+export const RECEIVED_LOOKED_AT_MAX = 10_000
 /** Spec queue.order: recipients that one order moves; the answer tells how many it were. */
 export const QUEUE_ORDER_MAX = 10_000
 /** Spec message.search: messages that one search looks at. */
@@ -88,6 +94,8 @@ export const MX_CONNECTIONS_MAX = 30
 export const MX_CONNECTIONS_PER_MINUTE_MAX = 300
 /** Spec mx.size: recipients of one received mail. */
 export const MX_RECIPIENTS_MAX = 50
+/** Spec mx.slow: minutes in which a mail has to come. */
+export const MX_DATA_MINUTES_MAX = 20
 /** Spec mx.refused: recipients refused for good in one session. */
 export const MX_REFUSED_MAX = 10
 /** Spec submission.connections: open connections of one listener. */

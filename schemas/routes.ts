@@ -10,6 +10,7 @@
 import { ACCOUNT } from './account.ts'
 import { DOMAIN, DOMAIN_BODY, DOMAIN_CHECKED, DOMAIN_LIST, PAGE_QUERY } from './domain.ts'
 import { BATCH_ANSWER, BATCH_BODY, EMAIL_ANSWER, EMAIL_BODY } from './email.ts'
+import { RECEIVED_LIST, RECEIVED_MESSAGE, RECEIVED_SEARCH } from './inbound.ts'
 import { MESSAGE, MESSAGE_LIST, MESSAGE_SEARCH } from './message.ts'
 import { OPERATOR_ROUTES } from './operator-routes.ts'
 import { OPENAPI, type Route, route } from './route.ts'
@@ -66,6 +67,22 @@ export const ROUTES = {
   }),
   readMessage: route('readMessage', 'GET', '/v1/messages/{id}', {
     success: { status: 200, body: MESSAGE },
+  }),
+  searchReceived: route('searchReceived', 'POST', '/v1/inbound/search', {
+    body: RECEIVED_SEARCH,
+    success: { status: 200, body: RECEIVED_LIST },
+    refusals: ['stream_not_found'],
+  }),
+  readReceived: route('readReceived', 'GET', '/v1/inbound/{id}', {
+    success: { status: 200, body: RECEIVED_MESSAGE },
+  }),
+  readReceivedRaw: route('readReceivedRaw', 'GET', '/v1/inbound/{id}/raw', {
+    success: { status: 200, body: null, media: 'message/rfc822' },
+    refusals: ['content_expired'],
+  }),
+  readReceivedFile: route('readReceivedFile', 'GET', '/v1/inbound/{id}/attachments/{position}', {
+    success: { status: 200, body: null, media: '*/*' },
+    refusals: ['content_expired'],
   }),
   listStreams: route('listStreams', 'GET', '/v1/streams', {
     query: STREAM_QUERY,

@@ -5,8 +5,14 @@
  */
 
 import type { FromSchema } from 'json-schema-to-ts'
-import { AUTHENTICATION, PARSE_ISSUE_OR_NULL } from './inbound.ts'
-import { DELIVERIES_PAGE_DEFAULT, DELIVERIES_PAGE_MAX, PAGE_MAX, WEBHOOK_SECRETS_MAX } from './limits.ts'
+import { RECEIVED_CONTENT, RECEIVED_REFERENCE } from './inbound.ts'
+import {
+  DELIVERIES_PAGE_DEFAULT,
+  DELIVERIES_PAGE_MAX,
+  EVENT_PEOPLE_MAX,
+  PAGE_MAX,
+  WEBHOOK_SECRETS_MAX,
+} from './limits.ts'
 import { MESSAGE_EVENTS } from './message.ts'
 import {
   INSTANT,
@@ -259,58 +265,18 @@ function capEventBody(event: CapEventName) {
   })
 }
 
-const PERSON = objectOf({ address: TEXT, name: TEXT_OR_NULL })
-const PEOPLE = { type: 'array', items: PERSON } as const
-/** People of one field that are named; beside it stands how many there are. */
-const PEOPLE_MAX = 100
-const NAMED_PEOPLE = { ...PEOPLE, maxItems: PEOPLE_MAX } as const
-
-const INBOUND_REFERENCE = {
+const INBOUND_EVENT = {
   id: UUID,
   attempt: { type: 'integer', minimum: 1 },
   event: { const: 'inbound' },
-  inboundMessageId: UUID,
   serverId: UUID,
-  streamId: UUID,
-  receivedAt: INSTANT,
-  envelopeRecipient: TEXT,
-  mailboxHash: TEXT_OR_NULL,
-  sizeBytes: COUNT,
-  attachmentCount: COUNT,
-  hasText: { type: 'boolean' },
-  hasHtml: { type: 'boolean' },
-  authentication: AUTHENTICATION,
-  parseIssue: PARSE_ISSUE_OR_NULL,
+  ...RECEIVED_REFERENCE,
 } as const
 const INBOUND_FULL = {
-  ...INBOUND_REFERENCE,
-  envelope: orNull(objectOf({ sender: TEXT_OR_NULL })),
-  from: orNull(PERSON),
-  replyTo: PEOPLE,
-  to: NAMED_PEOPLE,
-  toCount: COUNT,
-  cc: NAMED_PEOPLE,
-  ccCount: COUNT,
-  subject: TEXT_OR_NULL,
-  date: INSTANT_OR_NULL,
-  messageIdHeader: TEXT_OR_NULL,
-  inReplyTo: TEXT_OR_NULL,
-  references: { type: 'array', items: TEXT },
-  headers: { type: 'array', items: objectOf({ name: TEXT, value: TEXT }) },
-  text: TEXT_OR_NULL,
-  html: TEXT_OR_NULL,
-  attachments: {
-    type: 'array',
-    items: objectOf({
-      position: COUNT,
-      name: TEXT_OR_NULL,
-      contentType: TEXT,
-      contentId: TEXT_OR_NULL,
-      size: COUNT,
-      inline: { type: 'boolean' },
-    }),
-  },
-  contentOmitted: { enum: ['too_large', 'expired', null] },
+  ...INBOUND_EVENT,
+  ...RECEIVED_CONTENT,
+  to: { ...RECEIVED_CONTENT.to, maxItems: EVENT_PEOPLE_MAX },
+  cc: { ...RECEIVED_CONTENT.cc, maxItems: EVENT_PEOPLE_MAX },
 } as const
 
 /** Spec event.catalogue: what a delivery carries, by event; of `inbound` both forms. */
@@ -322,7 +288,7 @@ export const EVENT_BODIES: Readonly<Record<EventName, object>> = {
   unsubscribed: messageEventBody('unsubscribed'),
   cap_warning: capEventBody('cap_warning'),
   cap_reached: capEventBody('cap_reached'),
-  inbound: { oneOf: [objectOf(INBOUND_REFERENCE), objectOf(INBOUND_FULL)] },
+  inbound: { oneOf: [objectOf(INBOUND_EVENT), objectOf(INBOUND_FULL)] },
 }
 
 /** Answer of GET /v1/webhooks/{webhookId}/deliveries/{deliveryId}: the record, and what it would carry now. */
@@ -332,10 +298,6 @@ export const DELIVERY_READ = {
   required: [...DELIVERY_REQUIRED, 'body'],
   additionalProperties: false,
 } as const
-
-function orNull<Schema extends { readonly type: 'object' }>(schema: Schema) {
-  return { ...schema, type: ['object', 'null'] } as const
-}
 
 export type WebhookBody = FromSchema<typeof WEBHOOK_BODY>
 export type Webhook = FromSchema<typeof WEBHOOK>

@@ -16,17 +16,10 @@ import type { SmtpChanges } from './outbound/threads.ts'
 import type { Config } from './process/config.ts'
 import { makeLog } from './process/log.ts'
 import { startChores } from './service/chores.ts'
+import { makeSweep } from './service/content-sweep.ts'
 import { type FirstAccount, firstStart, formatWelcome } from './service/first-start.ts'
 import { startListeners } from './service/handlers.ts'
-import {
-  figuresOf,
-  makeLivingRoles,
-  makeRouteDeps,
-  makeSweep,
-  openParts,
-  openWorker,
-  type Parts,
-} from './service/parts.ts'
+import { figuresOf, makeLivingRoles, makeRouteDeps, openParts, openWorker, type Parts } from './service/parts.ts'
 import { makeKeyFinder } from './views/key.ts'
 
 /** What attempts under way are given at a stop, counted from its beginning. */
@@ -170,7 +163,11 @@ async function stopAll(parts: Parts, { worker, listeners, stopChores, stopWatchd
   const spentMs = performance.now() - startedAtMs
   parts.outbound.close()
   // What the threads give up goes back to its lane while the worker still commits.
-  await Promise.all([worker?.stop(spentMs), parts.mailRoom.close(Math.max(0, STOP_ATTEMPTS_MS - spentMs))])
+  await Promise.all([
+    worker?.stop(spentMs),
+    parts.parsing.close(),
+    parts.mailRoom.close(Math.max(0, STOP_ATTEMPTS_MS - spentMs)),
+  ])
   await parts.webhooks.close()
   await parts.closeStore()
   await stopWatchdog?.()

@@ -12,7 +12,6 @@ import { sources } from './support/tidy/source.ts'
 /** Names that two files export, and why they may. */
 const TWICE: Readonly<Record<string, string>> = {
   LookUp: 'of a name in DNS; of a published record',
-  ReceivedMail: 'taken apart as MIME; as the listener has it',
   Refusal: 'of the contract; of any behaviour',
   Sender: 'who sends a message; who a received one says sent it',
   Source: 'where work came from; where content comes from',

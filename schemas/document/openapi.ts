@@ -13,6 +13,7 @@ import { ACCOUNT } from '../account.ts'
 import { DOMAIN } from '../domain.ts'
 import { ADDRESS, ATTACHMENT, EMAIL_ANSWER, EMAIL_BODY } from '../email.ts'
 import { branchOf } from '../error.ts'
+import { RECEIVED_MESSAGE, RECEIVED_SUMMARY } from '../inbound.ts'
 import { IDEMPOTENCY_KEY_CHARS_MAX } from '../limits.ts'
 import { MESSAGE, MESSAGE_EVENT, MESSAGE_SUMMARY, RECIPIENT_ENTRY } from '../message.ts'
 import { REFUSALS, type Refusal, type RefusalCode } from '../refusals.ts'
@@ -57,6 +58,8 @@ const COMPONENTS: Readonly<Record<string, object>> = {
   Message: MESSAGE,
   MessageEvent: MESSAGE_EVENT,
   MessageSummary: MESSAGE_SUMMARY,
+  ReceivedMessage: RECEIVED_MESSAGE,
+  ReceivedSummary: RECEIVED_SUMMARY,
   RecipientEntry: RECIPIENT_ENTRY,
   Server: SERVER,
   Stream: STREAM,
@@ -73,6 +76,7 @@ const NAMES = new Map<unknown, string>(
 /** Formats of ours in words that clients know. */
 const FORMATS: Readonly<Record<string, Fields>> = {
   address: { format: 'email', description: 'an e-mail address' },
+  mailbox: { format: 'email', description: 'an address as mail has it: whatever stands before the last @' },
   'sending-domain': { format: 'hostname', description: 'a host name below a public suffix' },
   'header-name': { pattern: '^[\\x21-\\x39\\x3b-\\x7e]{1,76}$', description: 'a header name that a message may set' },
   base64: { contentEncoding: 'base64' },
@@ -218,7 +222,11 @@ function responsesOf(route: Route): Fields {
 function contentOf({ success: { body, media } }: Route): Fields {
   if (media !== undefined) {
     const told =
-      media === EVENT_STREAM ? 'Lines `data: ` with an Event as JSON, each with its `id: ` before it' : 'Text'
+      media === EVENT_STREAM
+        ? 'Lines `data: ` with an Event as JSON, each with its `id: ` before it'
+        : media.startsWith('text/')
+          ? 'Text'
+          : 'Bytes'
     return { content: { [media]: { schema: { type: 'string', description: told } } } }
   }
   if (body === null) return {}

@@ -14,6 +14,10 @@ export const SUMMARIES: Readonly<Record<RouteName, string>> = {
   readServer: 'Read the server of the key: its limits and the domains that it may send from',
   searchMessages: 'Search the messages of the server by recipient, sender, tag, metadata, status or time',
   readMessage: 'Read one message with its recipients, its events and its content while that is kept',
+  searchReceived: 'Search the messages that the server has received',
+  readReceived: 'Read one received message with its content while that is kept',
+  readReceivedRaw: 'Download a received message, byte for byte as it came',
+  readReceivedFile: 'Download one attachment of a received message',
   listenToEvents: 'Hear every event of the server from now on, as server-sent events',
   listStreams: 'List the streams of the server',
   createStream: 'Make a stream',
@@ -98,6 +102,7 @@ export const SUMMARIES: Readonly<Record<RouteName, string>> = {
 const GROUPS: readonly (readonly [path: RegExp, group: string])[] = [
   [/^\/v1\/email/, 'Sending'],
   [/^\/v1\/messages/, 'Messages'],
+  [/^\/v1\/inbound/, 'Received messages'],
   [/\/events$/, 'Events'],
   [/^\/v1\/webhooks/, 'Webhooks'],
   [/suppressions/, 'Suppressions'],

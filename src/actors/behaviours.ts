@@ -17,6 +17,8 @@ import { CHECK_TIMER } from './domain/check-schedule.ts'
 import { checkTimer, recordCheck } from './domain/domain-check.ts'
 import { removeDomain } from './domain/remove-domain.ts'
 import { rotateDkim } from './domain/rotate-dkim.ts'
+import { RECEIVED_TIMER, receive } from './inbound/receive.ts'
+import { sweepReceived } from './inbound/sweep-received.ts'
 import { accept } from './message/accept.ts'
 import { RELEASE_TIMER, release } from './message/held.ts'
 import { dropItem, orderQueue, retryLane } from './message/operate-queue.ts'
@@ -44,6 +46,7 @@ export const BEHAVIOURS: Omit<Behaviours, 'lanes'> = {
   entities: [accountEntity, serverEntity, streamEntity, domainEntity, webhookEntity, listenersEntity],
   commands: [
     accept,
+    receive,
     createAccount,
     patchAccount,
     addDomain,
@@ -85,6 +88,7 @@ export const BEHAVIOURS: Omit<Behaviours, 'lanes'> = {
     [DROP_TIMER]: drop,
     [WEBHOOK_SWEEP_TIMER]: webhookSweep,
     [SWEEP_TIMER]: sweep,
+    [RECEIVED_TIMER]: sweepReceived,
     [PEOPLE_TIMER]: people,
     [RELEASE_TIMER]: release,
     [RETIRE_TIMER]: retire,

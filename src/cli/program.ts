@@ -11,6 +11,7 @@ import { runDoctor } from './doctor.ts'
 import { addDomainCommands } from './domain.ts'
 import { addEventCommands } from './events.ts'
 import { CommandFailure } from './failure.ts'
+import { addInboundCommands } from './inbound.ts'
 import { addMessageCommands } from './message.ts'
 import { withOperatorOptions } from './options.ts'
 import { addQueueCommands } from './queue.ts'
@@ -58,6 +59,7 @@ export function makeProgram(ended: (code: number) => void): Command {
     })
   addSendCommands(program, ended)
   addMessageCommands(program, ended)
+  addInboundCommands(program, ended)
   addEventCommands(program, ended)
   addWebhookCommands(program, ended)
   addSuppressionCommands(program, ended)

@@ -23,9 +23,10 @@ export interface PutOrder {
   readonly bytesMax: number
 }
 
+/** `cut`: its source ended in an error. */
 export type PutResult =
   | { readonly ok: true }
-  | { readonly ok: false; readonly kind: FailureKind; readonly reason: string }
+  | { readonly ok: false; readonly kind: FailureKind | 'cut'; readonly reason: string }
 
 export interface GetOrder {
   readonly name: string
@@ -43,7 +44,7 @@ export type GetResult =
 export interface ContentAct {
   readonly home: Home['kind']
   readonly act: 'put' | 'get' | 'remove' | 'sweep'
-  readonly result: 'ok' | 'gone' | 'outside' | FailureKind | 'broken'
+  readonly result: 'ok' | 'gone' | 'outside' | FailureKind | 'broken' | 'cut'
   readonly ms: number
   readonly bytes: number
   readonly objects: number
@@ -87,8 +88,9 @@ export function makeContents({ home, room, told, warn }: ContentsDeps): Contents
       end('full')
       return { ok: false, kind: 'full', reason: 'the disk is nearly full' }
     }
+    const heard = { isCut: false }
     try {
-      const sealed = sealAll(source, { mailKey, kind, salt: randomBytes(SALT_BYTES) })
+      const sealed = sealAll(watched(source, heard), { mailKey, kind, salt: randomBytes(SALT_BYTES) })
       await home.write(
         names,
         counted(sealed, (count) => (bytes += count)),
@@ -97,6 +99,10 @@ export function makeContents({ home, room, told, warn }: ContentsDeps): Contents
       return { ok: true }
     } catch (error) {
       const failure = failureOf(error)
+      if (heard.isCut) {
+        end('cut')
+        return { ok: false, kind: 'cut', reason: failure.message }
+      }
       end(failure.kind)
       warn({ home: home.kind, reason: failure.message }, 'Content was not kept')
       return { ok: false, kind: failure.kind, reason: failure.message }
@@ -181,6 +187,16 @@ async function open(
   if (plan === null) return { kind: 'outside' }
   const sealed = home.read(name, { from: plan.sealedFrom, length: plan.sealedLength })
   return { kind: 'there', size, length: plan.length, pieces: openAll(sealed, plan, key) }
+}
+
+/** Tells the source's own errors from those of the home: they are nobody's business here. */
+async function* watched(source: Source, told: { isCut: boolean }): AsyncGenerator<Uint8Array> {
+  try {
+    yield* source
+  } catch (error) {
+    told.isCut = true
+    throw error
+  }
 }
 
 async function* counted(pieces: AsyncIterable<Buffer>, count: (bytes: number) => void): AsyncGenerator<Buffer> {

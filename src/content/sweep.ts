@@ -7,10 +7,10 @@
  */
 
 import { SHARDS } from '../../cluster/id.ts'
-import { HOUR_MS } from '../state/calendar.ts'
+import { DAY_MS, dayName, HOUR_MS } from '../state/calendar.ts'
 import { lastPastDay, type Tree } from '../state/object-name.ts'
 import type { ContentAct, Contents } from './contents.ts'
-import { failureOf } from './home.ts'
+import { failureOf, type Listed } from './home.ts'
 
 /** A command that names an object is dead long before. */
 const UNNAMED_MS = HOUR_MS
@@ -27,7 +27,12 @@ export interface SweepDeps {
   readonly isLiving: (worker: string) => boolean
   /** Which of the received objects of a shard some row names; null where the store did not answer. */
   readonly namedOf: (shard: number, names: readonly string[]) => Promise<ReadonlySet<string> | null>
+  /** The end of the last sweep: what was old by then has been asked for; 0: there was none. */
+  readonly sweptAtMs?: () => number
 }
+
+/** How far back the first sweep of a process asks; what nobody named before that goes with its day. */
+const ASKED_MS_MAX = 2 * DAY_MS
 
 /** Sweeps once. Out: how many objects went; what failed is told and swept the next time. */
 export async function sweepContents(deps: SweepDeps): Promise<number> {
@@ -53,15 +58,18 @@ export async function sweepContents(deps: SweepDeps): Promise<number> {
   return objects
 }
 
-async function sweepTree({ contents, nowMs, namedOf }: SweepDeps, shard: number, tree: Tree): Promise<number> {
+async function sweepTree(deps: SweepDeps, shard: number, tree: Tree): Promise<number> {
+  const { contents, nowMs, namedOf } = deps
   const { home } = contents
+  const toMs = nowMs() - UNNAMED_MS
+  const fromMs = Math.max(nowMs() - ASKED_MS_MAX, (deps.sweptAtMs?.() ?? 0) - 2 * UNNAMED_MS)
   const prefix = `${String(shard).padStart(String(SHARDS).length, '0')}/${tree}`
   const last = lastPastDay(tree, nowMs())
   let removed = 0
   for (const day of await home.days(prefix)) {
     if (day <= last) removed += await home.removeDay(`${prefix}/${day}`)
-    else if (tree === 'in') {
-      for await (const names of pagesOf(old(home.list(`${prefix}/${day}`), nowMs()))) {
+    else if (tree === 'in' && day >= dayName(fromMs - DAY_MS)) {
+      for await (const names of pagesOf(writtenWithin(home.list(`${prefix}/${day}`), fromMs, toMs))) {
         const named = await namedOf(shard, names)
         const orphans = named === null ? [] : names.filter((name) => !named.has(name))
         await home.remove(orphans)
@@ -73,8 +81,8 @@ async function sweepTree({ contents, nowMs, namedOf }: SweepDeps, shard: number,
 }
 
 /** Objects that were written long enough ago that whoever names them has done so. */
-async function* old(objects: AsyncIterable<{ name: string; writtenAtMs: number }>, nowMs: number) {
-  for await (const { name, writtenAtMs } of objects) if (writtenAtMs < nowMs - UNNAMED_MS) yield name
+async function* writtenWithin(objects: AsyncIterable<Listed>, fromMs: number, toMs: number) {
+  for await (const { name, writtenAtMs } of objects) if (writtenAtMs >= fromMs && writtenAtMs < toMs) yield name
 }
 
 async function* pagesOf(names: AsyncIterable<string>): AsyncGenerator<string[]> {

@@ -3,13 +3,18 @@
  *
  * Every check is linear in the length of the text, and none keeps state.
  *
- * Spec address.grammar, domain.add, send.headers, send.attachments, id.uuid, time.instant
+ * Spec address.grammar, inbound.search, domain.add, send.headers, send.attachments, id.uuid, time.instant
  */
 
 import { parse } from 'tldts'
 
 import { REFUSED_HEADER_NAMES, REFUSED_HEADER_PREFIXES } from '../../schemas/email.ts'
-import { HEADER_NAME_CHARS_MAX, WEBHOOK_URL_CHARS_MAX } from '../../schemas/limits.ts'
+import {
+  DOMAIN_CHARS_MAX,
+  HEADER_NAME_CHARS_MAX,
+  MAILBOX_HASH_CHARS_MAX,
+  WEBHOOK_URL_CHARS_MAX,
+} from '../../schemas/limits.ts'
 import { HTTPS_URI } from '../../schemas/webhook.ts'
 import { isAddress, isDomain } from '../mail/address.ts'
 import { isInstant } from './instant.ts'
@@ -17,6 +22,9 @@ import { isInstant } from './instant.ts'
 const URI = new RegExp(HTTPS_URI, 'u')
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 const HEADER_NAME = /^[\x21-\x39\x3b-\x7e]+$/
+/** A local part with a mailbox hash of the longest, and a domain. */
+const MAILBOX_CHARS_MAX = 36 + 1 + MAILBOX_HASH_CHARS_MAX + 1 + DOMAIN_CHARS_MAX
+const MAILBOX_GAP = /[\x00-\x20\x7f]/
 const NOT_BASE64 = /[^A-Za-z0-9+/]/
 const REFUSED_NAMES = new Set(REFUSED_HEADER_NAMES)
 
@@ -29,6 +37,7 @@ export interface Format {
 /** The formats that a schema may name. */
 export const FORMATS: Readonly<Record<string, Format>> = {
   address: { test: isAddress, message: 'Must be an e-mail address' },
+  mailbox: { test: isMailbox, message: 'Must be an e-mail address' },
   'sending-domain': { test: isSendingDomain, message: 'Must be a host name below a public suffix' },
   'header-name': { test: isHeaderName, message: 'Must be a header name that a message may set' },
   base64: { test: isBase64, message: 'Must be base64 with padding and without white space' },
@@ -43,6 +52,12 @@ export const FORMATS: Readonly<Record<string, Format>> = {
 /** Whether the text is a uuid, in either case. Spec id.uuid */
 function isUuid(text: string): boolean {
   return text.length === 36 && UUID.test(text)
+}
+
+/** Whether the text may be the address of mail that came in: others write what our own grammar has no place for. */
+function isMailbox(text: string): boolean {
+  const at = text.lastIndexOf('@')
+  return at > 0 && at < text.length - 1 && text.length <= MAILBOX_CHARS_MAX && !MAILBOX_GAP.test(text)
 }
 
 /** Whether a domain may be added by its shape: a host name that is not itself a public suffix. Spec domain.add */

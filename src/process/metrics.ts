@@ -54,12 +54,14 @@ export interface Metrics {
   notTaken(why: string): void
   /** An attempt ended: with what, in which class, over which session. */
   attempted(ended: AttemptEnd): void
-  /** A mail that came back, or a recipient that was refused, by what it was. */
+  /** A mail that came in or came back, or a recipient that was refused, by what it was. */
   received(kind: string): void
   /** A login or a message over SMTP was answered, by the code of the contract or the number of the reply. */
   submitted(what: 'login' | 'message', code: string): void
   /** Where the open sessions of SMTP submission are counted. */
   watchSubmission(connections: () => number): void
+  /** A received mail was parsed, in `ms`, with an issue or with none. */
+  parsed(issue: string | null, ms: number): void
   /** An attempt at a webhook ended: `delivered`, or what went wrong. */
   posted(result: string): void
   /** A delivery is attempted for the first time, `ms` after its event. */
@@ -88,6 +90,9 @@ interface Counts {
   /** Logins and messages over SMTP, by what and code, joined by a blank. */
   readonly submitted: Map<string, number>
   submissionConnections: () => number
+  /** Received mails parsed, by issue. */
+  readonly parses: Map<string, number>
+  readonly parseTimes: RecordableHistogram
   /** Microseconds. */
   readonly latency: RecordableHistogram
   readonly commits: RecordableHistogram
@@ -103,27 +108,7 @@ interface Counts {
 
 /** Makes the counters of this process. */
 export function makeMetrics(): Metrics {
-  const counts: Counts = {
-    requests: 0,
-    recipients: 0,
-    replays: 0,
-    lostCommits: 0,
-    refusals: new Map(),
-    notTaken: new Map(),
-    attempts: new Map(),
-    sessions: new Map(),
-    received: new Map(),
-    submitted: new Map(),
-    submissionConnections: () => 0,
-    latency: makeHistogram(),
-    commits: makeHistogram(),
-    posts: new Map(),
-    firstPosts: makeHistogram(),
-    contentActs: new Map(),
-    contentObjects: new Map(),
-    contentBytes: new Map(),
-    contentSeconds: new Map(),
-  }
+  const counts = makeCounts()
   let told = sums(counts)
   let page: Promise<Page> | null = null
   return {
@@ -151,6 +136,10 @@ export function makeMetrics(): Metrics {
     watchSubmission(connections) {
       counts.submissionConnections = connections
     },
+    parsed(issue, ms) {
+      addTo(counts.parses, issue ?? 'none')
+      recordMs(counts.parseTimes, ms)
+    },
     posted: (result) => addTo(counts.posts, result),
     firstPosted: (ms) => recordMs(counts.firstPosts, ms),
     contentDone({ home, act, result, ms, bytes, objects }) {
@@ -169,6 +158,33 @@ export function makeMetrics(): Metrics {
       page ??= makePage(counts)
       return (await page)(figures, queue)
     },
+  }
+}
+
+/** Counters that have counted nothing. */
+function makeCounts(): Counts {
+  return {
+    requests: 0,
+    recipients: 0,
+    replays: 0,
+    lostCommits: 0,
+    refusals: new Map(),
+    notTaken: new Map(),
+    attempts: new Map(),
+    sessions: new Map(),
+    received: new Map(),
+    submitted: new Map(),
+    submissionConnections: () => 0,
+    parses: new Map(),
+    parseTimes: makeHistogram(),
+    latency: makeHistogram(),
+    commits: makeHistogram(),
+    posts: new Map(),
+    firstPosts: makeHistogram(),
+    contentActs: new Map(),
+    contentObjects: new Map(),
+    contentBytes: new Map(),
+    contentSeconds: new Map(),
   }
 }
 
@@ -206,7 +222,8 @@ async function makePage(counts: Counts): Promise<Page> {
   const tls = { labels: ['tls', 'verified'], values: counts.sessions }
   labelled('sessions', 'Sessions opened with receiving servers, by TLS version', tls)
   const kinds = { labels: ['kind'], values: counts.received }
-  labelled('received', 'Mail that came back, and recipients refused, by kind', kinds)
+  labelled('received', 'Mail that came in or came back, and recipients refused, by kind', kinds)
+  labelled('parsed', 'Received mails parsed, by issue', { labels: ['issue'], values: counts.parses })
   const replies = { labels: ['what', 'code'], values: counts.submitted }
   labelled('submission_replies', 'Logins and messages over SMTP, by code', replies)
   new prom.Gauge({
@@ -227,6 +244,7 @@ async function makePage(counts: Counts): Promise<Page> {
     })
   latency('accept', 'From a whole request to its committed answer', counts.latency)
   latency('commit', 'From sending a commit to its confirmation', counts.commits)
+  latency('parse', 'Parsing and judging a received mail', counts.parseTimes)
   latency('webhook_first_attempt', 'From an event to the first attempt to deliver it', counts.firstPosts)
   labelled('webhook_attempts', 'Attempts at webhooks ended, by result', { labels: ['result'], values: counts.posts })
   const of = ['home', 'act']

@@ -2,17 +2,18 @@
  * mx-listener - the listener that mail servers speak to: who may connect, which recipients are taken, one mail at a time.
  *
  * It knows SMTP and no more: whom mail is for, and what becomes of it, is asked of its handlers, and 250 follows their
- * word. Of a mail the beginning is kept: reports stand there, and the rest is the message that they are about.
+ * word. A mail is handed over as it comes, no faster than it is taken.
  *
- * Guarantees: a handler that throws is 451 and harms no other session; memory is bounded by sessions times what is kept;
- * a listener that closes lets mail in hand finish.
+ * Guarantees: a handler that throws is 451 and harms no other session; a mail that did not come whole, or is none that is
+ * taken, is never answered 250, whatever its handler says; memory is bounded by sessions times what the library reads ahead; a
+ * listener that closes lets mail in hand finish.
  *
- * Spec mx.commands, mx.rate, mx.refused, mx.size, listener.port, listener.close
+ * Spec mx.commands, mx.rate, mx.refused, mx.size, mx.loop, mx.slow, listener.port, listener.close
  */
 
 import { domainToASCII } from 'node:url'
 import { SMTPServer, type SMTPServerAddress, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
-import { MAIL_BYTES_MAX, MX_RECIPIENTS_MAX, MX_REFUSED_MAX } from '../../schemas/limits.ts'
+import { MAIL_BYTES_MAX, MX_DATA_MINUTES_MAX, MX_RECIPIENTS_MAX, MX_REFUSED_MAX } from '../../schemas/limits.ts'
 import type { EdgeLog } from '../http/request.ts'
 import type { SenderRate } from './sender-rate.ts'
 
@@ -28,20 +29,35 @@ export interface RcptAddress {
   readonly domain: string
 }
 
-/** A mail that was received whole. */
-export interface ReceivedMail<Target> {
-  /** Its first bytes. */
-  readonly bytes: Buffer
+/** Who speaks. */
+export interface MxPeer {
+  readonly ip: string
+  readonly helo: string
+  readonly isTls: boolean
+}
+
+/** A transaction as far as it has come. */
+export interface MxTransaction<Target> {
+  /** MAIL FROM, its domain as it stands in the DNS; null for `<>`, a notification, which nobody answers (RFC 5321 4.5.5). */
+  readonly sender: string | null
+  /** What its recipients are for. */
   readonly targets: readonly Target[]
-  /** `MAIL FROM:<>`: a notification, which nobody answers (RFC 5321 4.5.5). */
-  readonly isNullSender: boolean
+}
+
+/** A mail that is coming. */
+export interface IncomingMail<Target> extends MxTransaction<Target> {
+  readonly peer: MxPeer
+  /** Bytes that it will have, as its sender says; null where nothing was said. */
+  readonly declaredBytes: number | null
+  /** Its bytes as they come. They end in an error where the mail is cut off, and then it must not be kept. */
+  readonly pieces: AsyncIterable<Buffer>
 }
 
 export interface MxHandlers<Target> {
-  /** Whether mail to the address is taken: what it is for, or the refusal. */
-  recipient(address: RcptAddress): Promise<{ readonly target: Target } | SmtpAnswer>
+  /** Whether mail to the address is taken: what it is for, or the refusal. In: the transaction without this recipient. */
+  recipient(address: RcptAddress, transaction: MxTransaction<Target>): Promise<{ readonly target: Target } | SmtpAnswer>
   /** Takes a mail; 250 once it is on disk. */
-  mail(mail: ReceivedMail<Target>): Promise<SmtpAnswer>
+  mail(mail: IncomingMail<Target>): Promise<SmtpAnswer>
 }
 
 export interface MxListenerOptions<Target> {
@@ -56,20 +72,30 @@ export interface MxListenerOptions<Target> {
 
 /** RFC 5321 4.5.3.2: five minutes between commands. */
 const IDLE_MS_MAX = 300_000
+const MINUTE_MS = 60_000
 /** The whole stop has ten seconds; a sender that is cut comes again. */
 const CLOSE_MS_MAX = 5000
 const CLIENTS_MAX = 500
 const RECEIVED_MAX = 50
 const COMMAND_BYTES_MAX = 4096
-/** Bytes of a mail that are kept: a report is the second of its parts, the headers it quotes begin the third. */
-const KEPT_BYTES_MAX = 256 * 1024
+/** A peer that goes on past the limit is let go at so many times of it. */
+const EXCESS_FACTOR = 2
+/** What may be at the start of a local part that is ours: a uuid, a plus sign and the longest mailbox hash. */
+const LOCAL_PART = /^[\x21-\x7e]{1,292}$/
+const SENDER_PART = /^[\x21-\x7e]+$/
 
 const UNAVAILABLE: SmtpAnswer = { code: 451, text: '4.3.0 Temporary failure, try again later' }
+const TOO_BIG: SmtpAnswer = { code: 552, text: '5.3.4 Message too big' }
+const LOOPS: SmtpAnswer = { code: 554, text: '5.4.6 Too many hops: mail loops' }
+const BAD_ADDRESS: SmtpAnswer = { code: 501, text: '5.1.3 Bad recipient address' }
+const BAD_SENDER: SmtpAnswer = { code: 501, text: '5.1.7 Bad sender address' }
+const NON_ASCII_SENDER: SmtpAnswer = { code: 553, text: '5.6.7 SMTPUTF8 is not offered' }
 
 /** One session. */
 interface Session<Target> {
   /** By address in lower case; the last transaction's. */
   targets: Map<string, Target>
+  sender: string | null
   refused: number
   /** A mail is being received, or is in the handler's hands. */
   isBusy: boolean
@@ -83,16 +109,19 @@ export async function startMxListener<Target>(
   const server = new SMTPServer({
     ...serverOptions(options),
     onConnect(session, done) {
-      sessions.set(session.id, { targets: new Map(), refused: 0, isBusy: false })
+      sessions.set(session.id, { targets: new Map(), sender: null, refused: 0, isBusy: false })
       const isAllowed = options.rate.open(session.remoteAddress)
       done(isAllowed ? null : errorOf({ code: 421, text: '4.7.0 Too many connections' }))
     },
     onClose(session) {
       if (sessions.delete(session.id)) options.rate.close(session.remoteAddress)
     },
-    onMailFrom(_address, session, done) {
-      sessions.get(session.id)?.targets.clear()
-      done(null)
+    onMailFrom({ address }, session, done) {
+      const sender = address === '' ? null : parseSender(address)
+      const known = sessions.get(session.id)
+      known?.targets.clear()
+      if (known !== undefined && !isAnswer(sender)) known.sender = sender
+      done(isAnswer(sender) ? errorOf(sender) : null)
     },
     onRcptTo(address, session, done) {
       guarded(options.log, () => onRecipient(options.handlers, sessionOf(sessions, session), address)).then((answer) =>
@@ -100,7 +129,8 @@ export async function startMxListener<Target>(
       )
     },
     onData(stream, session, done) {
-      guarded(options.log, () => onMail(options.handlers, sessionOf(sessions, session), { session, stream })).then(
+      const cut = () => cutSession(server, session.id)
+      guarded(options.log, () => onMail(options, sessionOf(sessions, session), { session, stream, cut })).then(
         (answer) => done(answer.code === 250 ? null : errorOf(answer), answer.text),
       )
     },
@@ -158,17 +188,18 @@ async function onRecipient<Target>(
   { address }: SMTPServerAddress,
 ): Promise<SmtpAnswer> {
   const envelope = parseEnvelopeAddress(address)
-  const found = envelope === null ? BAD_ADDRESS : await handlers.recipient(envelope)
+  const name = address.toLowerCase()
+  const others = Array.from(session.targets).flatMap(([other, target]) => (other === name ? [] : [target]))
+  const transaction = { sender: session.sender, targets: others }
+  const found = envelope === null ? BAD_ADDRESS : await handlers.recipient(envelope, transaction)
   if ('target' in found) {
-    session.targets.set(address.toLowerCase(), found.target)
+    session.targets.set(name, found.target)
     return { code: 250, text: '2.1.5 Ok' }
   }
   if (found.code >= 500) session.refused += 1
   // Spec mx.refused
   return session.refused >= MX_REFUSED_MAX ? { code: 421, text: '4.7.0 Too many unknown recipients' } : found
 }
-
-const BAD_ADDRESS: SmtpAnswer = { code: 501, text: '5.1.3 Bad recipient address' }
 
 /** Reads an envelope's address: the library decodes its domain, which is put back; null for what is none of ASCII. */
 export function parseEnvelopeAddress(address: string): RcptAddress | null {
@@ -178,49 +209,125 @@ export function parseEnvelopeAddress(address: string): RcptAddress | null {
   // `postmaster` alone needs no domain (RFC 5321 4.5.1); an address literal is none of ours.
   if (at < 0 && localPart.toLowerCase() !== 'postmaster') return null
   if (at >= 0 && (domain === '' || !/^[a-z0-9.-]+$/i.test(domain))) return null
-  return /^[\x21-\x7e]{1,64}$/.test(localPart) ? { localPart, domain: domain.toLowerCase() } : null
+  return LOCAL_PART.test(localPart) ? { localPart, domain: domain.toLowerCase() } : null
+}
+
+/** MAIL FROM with its domain as it stands in the DNS; or the refusal. An address literal stays as it is. */
+function parseSender(address: string): string | SmtpAnswer {
+  const at = address.lastIndexOf('@')
+  if (at < 0) return BAD_SENDER
+  const [localPart, domain] = [address.slice(0, at), address.slice(at + 1)]
+  // RFC 6531 3.2: who was not offered SMTPUTF8 has to do without.
+  if (!SENDER_PART.test(localPart)) return NON_ASCII_SENDER
+  const ascii = SENDER_PART.test(domain) ? domain : domainToASCII(domain)
+  return ascii === '' ? BAD_SENDER : `${localPart}@${ascii}`
+}
+
+function isAnswer(value: string | SmtpAnswer | null): value is SmtpAnswer {
+  return typeof value === 'object' && value !== null
+}
+
+interface Coming {
+  readonly session: SMTPServerSession
+  readonly stream: SMTPServerDataStream
+  /** Ends the connection. */
+  readonly cut: () => void
 }
 
 async function onMail<Target>(
-  handlers: MxHandlers<Target>,
+  { handlers }: MxListenerOptions<Target>,
   session: Session<Target>,
-  received: { session: SMTPServerSession; stream: SMTPServerDataStream },
+  { session: told, stream, cut }: Coming,
 ): Promise<SmtpAnswer> {
   session.isBusy = true
+  const timer = setTimeout(cut, MX_DATA_MINUTES_MAX * MINUTE_MS)
+  const mail = new MailStream(stream, cut)
   try {
-    const bytes = await keepStart(received.stream).catch(() => null)
-    // The peer went away before the end: nobody hears the answer.
-    if (bytes === null) return UNAVAILABLE
-    const named = received.session.envelope.rcptTo.map(({ address }) => session.targets.get(address.toLowerCase()))
-    const targets = named.filter((target) => target !== undefined)
-    if (received.stream.sizeExceeded) return { code: 552, text: '5.3.4 Message too big' }
-    // Spec mx.loop
-    if (countReceived(bytes) > RECEIVED_MAX) return { code: 554, text: '5.4.6 Too many hops: mail loops' }
-    const { mailFrom } = received.session.envelope
-    return await handlers.mail({ bytes, targets, isNullSender: mailFrom === false || mailFrom.address === '' })
+    const { envelope, remoteAddress, hostNameAppearsAs, secure } = told
+    const named = envelope.rcptTo.map(({ address }) => session.targets.get(address.toLowerCase()))
+    const { mailFrom } = envelope
+    const size = mailFrom === false ? 0 : Number((mailFrom.args as { SIZE?: string } | undefined)?.SIZE)
+    const answer = await handlers.mail({
+      sender: session.sender,
+      targets: named.filter((target) => target !== undefined),
+      peer: { ip: remoteAddress, helo: hostNameAppearsAs || '', isTls: secure },
+      declaredBytes: Number.isSafeInteger(size) && size > 0 ? size : null,
+      pieces: mail.pieces(),
+    })
+    return mail.fault ?? answer
+  } catch (error) {
+    // Who reads a mail that is cut off hears of it by an error.
+    if (mail.fault === null) throw error
+    return mail.fault
   } finally {
+    clearTimeout(timer)
+    // What a handler left is read and forgotten: the answer follows the end of the mail.
+    stream.resume()
     session.isBusy = false
   }
 }
 
-/** The first bytes of a mail; the rest is read and forgotten. Rejects when the peer goes away before its end. */
-async function keepStart(stream: SMTPServerDataStream): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let kept = 0
-  for await (const chunk of stream as AsyncIterable<Buffer>) {
-    if (kept >= KEPT_BYTES_MAX) continue
-    const part = chunk.subarray(0, KEPT_BYTES_MAX - kept)
-    chunks.push(part)
-    kept += part.length
+/** A mail as it comes, and why it is none that is taken. */
+class MailStream {
+  /** Whatever the handler says, this is the answer. */
+  fault: SmtpAnswer | null = null
+  readonly #stream: SMTPServerDataStream
+  readonly #cut: () => void
+  readonly #hops = new HopCount()
+
+  constructor(stream: SMTPServerDataStream, cut: () => void) {
+    this.#stream = stream
+    this.#cut = cut
   }
-  return Buffer.concat(chunks)
+
+  async *pieces(): AsyncGenerator<Buffer> {
+    const stream = this.#stream
+    try {
+      for await (const piece of stream.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+        if (stream.byteLength > MAIL_BYTES_MAX * EXCESS_FACTOR) this.#cut()
+        this.#hops.push(piece)
+        // Spec mx.loop
+        if (this.#hops.count > RECEIVED_MAX) this.fault = LOOPS
+        if (stream.sizeExceeded) this.fault = TOO_BIG
+        if (this.fault === null) yield piece
+      }
+    } catch {
+      // The peer went away before the end: nobody hears the answer.
+      this.fault ??= UNAVAILABLE
+    }
+    if (this.fault !== null) throw new Error(`The mail was not taken: ${this.fault.text}`)
+  }
 }
 
-/** How many servers a mail has passed: `Received` fields of its header (RFC 5321 6.3). */
-function countReceived(bytes: Buffer): number {
-  const end = bytes.indexOf('\r\n\r\n')
-  const header = bytes.toString('latin1', 0, end < 0 ? bytes.length : end)
-  return header.match(/^received[ \t]*:/gim)?.length ?? 0
+/** How many servers a mail has passed: `Received` fields of its header (RFC 5321 6.3). Piece by piece. */
+class HopCount {
+  count = 0
+  #isOver = false
+  /** The beginning of the line that is coming. */
+  #line = ''
+
+  push(piece: Buffer): void {
+    for (let at = 0; at < piece.length && !this.#isOver; ) {
+      const end = piece.indexOf(LF, at)
+      const until = end < 0 ? piece.length : end
+      if (this.#line.length < LINE_START) this.#line += piece.toString('latin1', at, Math.min(until, at + LINE_START))
+      at = until + 1
+      if (end < 0) continue
+      if (/^received[ \t]*:/i.test(this.#line)) this.count += 1
+      if (this.#line === '' || this.#line === '\r') this.#isOver = true
+      this.#line = ''
+    }
+  }
+}
+
+const LF = 0x0a
+/** Characters of a line that show which field it begins. */
+const LINE_START = 80
+
+/** Ends a connection in the midst of a mail. */
+function cutSession(server: SMTPServer, sessionId: string): void {
+  for (const connection of server.connections)
+    if (connection.session.id === sessionId) connection.send(421, '4.4.2 Too slow, or too much')
 }
 
 function errorOf({ code, text }: SmtpAnswer): Error {

@@ -1,37 +1,70 @@
 /**
- * mx-role - what a process with the role `mx` listens with: bounces and complaints, over SMTP
+ * mx-role - what a process with the role `mx` listens with: received mail, bounces and complaints, over SMTP
  *
- * It decides nothing itself: what a mail means is asked of the owner of the message's shard, in this process or another.
+ * It decides nothing itself: what a mail means is asked of the owner of its shard, in this process or another.
  */
 
+import type { Contents } from '../content/contents.ts'
 import type { EdgeLog } from '../http/request.ts'
 import { openCertificate } from '../process/certificate.ts'
 import type { Config } from '../process/config.ts'
 import type { Metrics } from '../process/metrics.ts'
+import { makeAddresseeFinder } from '../views/inbound/address.ts'
+import type { InboundMailDeps } from './inbound-mail.ts'
+import { makeMxMail } from './mx-mail.ts'
 import { makeParseRoom } from './parse-room.ts'
 import { makeReturnedMail, type ReturnedMailDeps } from './returned-mail.ts'
 import { makeSenderRate } from './sender-rate.ts'
 
 /** What the role needs of the service. */
 export interface MxDeps {
-  readonly handlers: Omit<ReturnedMailDeps, 'room' | 'received'> & { readonly metrics: Pick<Metrics, 'received'> }
+  readonly handlers: Omit<ReturnedMailDeps, 'room' | 'received'> &
+    Pick<InboundMailDeps, 'secrets'> & {
+      /** What has no room for new mail; null: nothing. */
+      readonly roomLack: () => string | null
+      /** Null: this installation has no content store. */
+      readonly contents: Contents | null
+      readonly metrics: Pick<Metrics, 'received'>
+    }
   readonly log: EdgeLog
 }
 
-/** Starts the listener on MX_PORT; null where the port is 0. Throws Error when it is taken. */
+/** Where mail is received without a place for it. */
+export class NoContentStore extends Error {}
+
+/** Starts the listener on MX_PORT; null where the port is 0. Throws Error when it is taken, NoContentStore. */
 export async function startMx(config: Config, { handlers, log }: MxDeps): Promise<{ close(): Promise<void> } | null> {
   if (config.mxPort === 0) return null
-  const { tlsCert, tlsKey, dataDir, smtpHostname: name } = config
+  const { contents, metrics } = handlers
+  if (contents === null)
+    throw new NoContentStore(
+      'MX_PORT: received mail has no place: set CONTENT_STORE to file, with a DATA_DIR that all processes share, or to s3://bucket/prefix; or MX_PORT to 0, then this process receives none',
+    )
+  const { tlsCert, tlsKey, dataDir, smtpHostname: name, inboundDomain } = config
   // Processes that receive no mail do without the library.
   const { startMxListener } = await import('./mx-listener.ts')
   const room = makeParseRoom()
+  const received = (kind: string) => metrics.received(kind)
+  const findAddressee = makeAddresseeFinder(handlers.read)
   const listener = await startMxListener({
     host: config.smtpHost,
     port: config.mxPort,
     name,
     tls: openCertificate({ tlsCert, tlsKey, dataDir, name }, Date.now()),
     rate: makeSenderRate(() => performance.now()),
-    handlers: makeReturnedMail({ ...handlers, room, received: (kind) => handlers.metrics.received(kind) }),
+    handlers: makeMxMail({
+      inbound: {
+        ...handlers,
+        hasRoom: () => handlers.roomLack() === null,
+        contents,
+        findAddressee,
+        random: Math.random,
+        received,
+      },
+      returned: makeReturnedMail({ ...handlers, room, received }),
+      inboundDomain,
+      received,
+    }),
     log,
   })
   return {

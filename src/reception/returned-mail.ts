@@ -25,11 +25,11 @@ import type { Secrets } from '../process/secrets.ts'
 import { standingOf } from '../state/domain.ts'
 import type { Reader } from '../views/key.ts'
 import { type FoundRecipient, findRecipient } from '../views/message/return-path.ts'
-import type { MxHandlers, RcptAddress, ReceivedMail, SmtpAnswer } from './mx-listener.ts'
+import type { IncomingMail, RcptAddress, SmtpAnswer } from './mx-listener.ts'
 import type { ParseRoom } from './parse-room.ts'
 
-/** What becomes of received mail, for the operator's figures. */
-export type ReceivedKind =
+/** What becomes of mail that comes back, for the operator's figures. */
+export type ReturnedKind =
   | 'bounce'
   | 'delay'
   | 'complaint'
@@ -38,10 +38,9 @@ export type ReceivedKind =
   | 'no_complaint'
   | 'other'
   | 'unreadable'
-  | 'refused_recipient'
 
-/** What mail is for. */
-export type MailTarget =
+/** What mail that comes back is for. */
+export type ReturnedTarget =
   | { readonly kind: 'return-path'; readonly found: FoundRecipient }
   /** `fbl`, `abuse`, `postmaster` of the service's own return path. */
   | { readonly kind: 'role' }
@@ -54,10 +53,12 @@ export interface ReturnedMailDeps {
   readonly secrets: Secrets
   readonly serviceDomain: string
   readonly room: ParseRoom
-  readonly received: (kind: ReceivedKind) => void
+  readonly received: (kind: ReturnedKind) => void
 }
 
 const ROLES: ReadonlySet<string> = new Set(['fbl', 'abuse', 'postmaster'])
+/** Bytes of a mail that are kept: a report is the second of its parts, the headers it quotes begin the third. */
+const KEPT_BYTES_MAX = 256 * 1024
 const ERASED_DOMAIN = '@erased.invalid'
 
 const TAKEN: SmtpAnswer = { code: 250, text: '2.0.0 Ok' }
@@ -68,22 +69,42 @@ const GONE_RECORDS: SmtpAnswer = { code: 550, text: '5.1.2 Domain is no longer s
 const UNAVAILABLE: SmtpAnswer = { code: 451, text: '4.3.0 Temporary failure, try again later' }
 const UNDER_WAY: SmtpAnswer = { code: 451, text: '4.3.0 Delivery is still under way, try again later' }
 
-/** The handlers of the listener. */
-export function makeReturnedMail(deps: ReturnedMailDeps): MxHandlers<MailTarget> {
+/** What becomes of mail that comes back. */
+export interface ReturnedMail {
+  /** Whether mail to the address is taken: what it is for, or the refusal. */
+  recipient(address: RcptAddress): Promise<{ readonly target: ReturnedTarget } | SmtpAnswer>
+  /** Takes a mail for its targets; 250 once what it tells is on disk. */
+  mail(mail: IncomingMail<unknown>, targets: readonly ReturnedTarget[]): Promise<SmtpAnswer>
+}
+
+/** Makes it. */
+export function makeReturnedMail(deps: ReturnedMailDeps): ReturnedMail {
   return {
-    async recipient(address) {
-      const answer = await judgeRecipient(deps, address)
-      if (!('target' in answer) && answer.code >= 500) deps.received('refused_recipient')
-      return answer
+    recipient: (address) => judgeRecipient(deps, address),
+    async mail({ pieces, sender }, targets) {
+      const bytes = await keepStart(pieces)
+      return takeMail(deps, { bytes, targets, isNullSender: sender === null })
     },
-    mail: (mail) => takeMail(deps, mail),
   }
+}
+
+/** The first bytes of a mail; the rest is read and forgotten. Rejects where the mail is cut off. */
+async function keepStart(pieces: AsyncIterable<Buffer>): Promise<Buffer> {
+  const kept: Buffer[] = []
+  let bytes = 0
+  for await (const piece of pieces) {
+    if (bytes >= KEPT_BYTES_MAX) continue
+    const part = piece.subarray(0, KEPT_BYTES_MAX - bytes)
+    kept.push(part)
+    bytes += part.length
+  }
+  return Buffer.concat(kept)
 }
 
 async function judgeRecipient(
   deps: ReturnedMailDeps,
   { localPart, domain }: RcptAddress,
-): Promise<{ readonly target: MailTarget } | SmtpAnswer> {
+): Promise<{ readonly target: ReturnedTarget } | SmtpAnswer> {
   const own = serviceReturnPathHost(deps.serviceDomain)
   if ((domain === own || domain === '') && ROLES.has(localPart.toLowerCase())) return { target: { kind: 'role' } }
   // Senders that follow a CNAME before they write the envelope come with what the record of a domain points to.
@@ -102,8 +123,10 @@ async function judgeRecipient(
 }
 
 /** Each recipient has its own command; the first that cannot be told now puts the whole mail off. */
-async function takeMail(deps: ReturnedMailDeps, received: ReceivedMail<MailTarget>): Promise<SmtpAnswer> {
-  const { bytes, targets, isNullSender } = received
+async function takeMail(
+  deps: ReturnedMailDeps,
+  { bytes, targets, isNullSender }: { bytes: Buffer; targets: readonly ReturnedTarget[]; isNullSender: boolean },
+): Promise<SmtpAnswer> {
   const parsed = await deps.room.parse(bytes)
   if (parsed === 'busy') return UNAVAILABLE
   if (parsed === 'unreadable') {

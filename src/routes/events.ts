@@ -153,7 +153,7 @@ class FeedLines {
   /** Hears a signal: what is written down is read there, a cap's event is whole in it. */
   readonly take = (text: string): void => {
     const reference = parseReference(text)
-    if (reference.kind === 'message') this.look()
+    if (reference.kind === 'message' || reference.kind === 'inbound') this.look()
     else void this.tell(reference, this.deps.newEventId(), '')
   }
 

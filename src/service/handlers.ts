@@ -12,7 +12,7 @@ import { makeRate } from '../http/rate.ts'
 import type { EdgeLog, Handler } from '../http/request.ts'
 import type { Config } from '../process/config.ts'
 import { HeldBytes } from '../process/held-bytes.ts'
-import { startMx } from '../reception/open.ts'
+import { type MxDeps, startMx } from '../reception/open.ts'
 import { startSubmission } from '../reception/submission/open.ts'
 import { makeListAccountTokens, makeReadAccount, makeRevokeAccountToken } from '../routes/account.ts'
 import {
@@ -26,6 +26,13 @@ import {
 } from '../routes/domains.ts'
 import { type EmailDeps, makeSendBatch, makeSendEmail } from '../routes/email.ts'
 import { type EventFeedDeps, makeListenToEvents } from '../routes/events.ts'
+import {
+  type InboundDeps,
+  makeReadReceived,
+  makeReadReceivedFile,
+  makeReadReceivedRaw,
+  makeSearchReceived,
+} from '../routes/inbound.ts'
 import { makeReadMessage, makeSearchMessages, type SearchMessagesDeps } from '../routes/messages.ts'
 import { makeReadOpenapi, makeReadOperatorOpenapi } from '../routes/openapi.ts'
 import {
@@ -121,6 +128,8 @@ export type RouteDeps = { readonly baseUrl: string; readonly operatorUrl: string
   DomainDeps &
   HealthDeps &
   MessageDeps &
+  InboundDeps &
+  MxDeps['handlers'] &
   OperatorAccountDeps &
   ClusterDeps &
   OperatorHealthDeps &
@@ -200,6 +209,10 @@ function makeHandlers(deps: RouteDeps): Record<RouteName, Handler> {
     readServer: makeReadServer(deps),
     searchMessages: makeSearchMessages(deps),
     readMessage: makeReadMessage(deps),
+    searchReceived: makeSearchReceived(deps),
+    readReceived: makeReadReceived(deps),
+    readReceivedRaw: makeReadReceivedRaw(deps),
+    readReceivedFile: makeReadReceivedFile(deps),
     listStreams: makeListStreams(deps),
     createStream: makeCreateStream(deps),
     readStream: makeReadStream(deps),

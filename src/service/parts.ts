@@ -15,7 +15,6 @@ import type { Role } from '../../schemas/config.ts'
 import { BEHAVIOURS } from '../actors/behaviours.ts'
 import type { Contents } from '../content/contents.ts'
 import { openContents } from '../content/open.ts'
-import { sweepContents } from '../content/sweep.ts'
 import { makeUnlinkLane } from '../content/unlink-lane.ts'
 import { checkDomain } from '../dns/check-domain.ts'
 import { createResolver, type Resolver } from '../dns/resolve.ts'
@@ -32,6 +31,7 @@ import { isProcessGone, processIdentity } from '../process/identity.ts'
 import type { Log } from '../process/log.ts'
 import { type Metrics, makeMetrics } from '../process/metrics.ts'
 import type { Secrets } from '../process/secrets.ts'
+import { openParsing, type Parsing } from '../reception/open-parsing.ts'
 import { countFeeds } from '../routes/events.ts'
 import { makeStoreCondition } from '../store/condition.ts'
 import { makeContentStore } from '../store/content.ts'
@@ -41,6 +41,7 @@ import type { Nodes } from '../store/nodes.ts'
 import { type OpenStore, openStore } from '../store/open-store.ts'
 import { type OutgoingStore, readBody } from '../store/outgoing.ts'
 import { makeReadKeys } from '../store/read-keys.ts'
+import { openRaw, type ReceivedStore, readParsed } from '../store/received.ts'
 import type { StoreWatch } from '../store/store-watch.ts'
 import { makePolicyStore } from '../store/sts-policies.ts'
 import { makeQueueFigures } from '../views/operator/queue-figures.ts'
@@ -86,8 +87,10 @@ export interface Parts {
   readonly delivering: { count(): number }
   /** Whether the first account is made, or there is one already, as far as it is for this process to make it. */
   readonly first: { isDone: boolean }
-  /** The worker's id; until there is one, one of this process alone. */
-  readonly self: { worker: string }
+  /** The worker's id and clock; until there is one, those of this process alone. */
+  readonly self: { worker: string; nowMs: () => number }
+  readonly received: ReceivedStore
+  readonly parsing: Parsing
   readonly openFeeds: Map<string, number>
 }
 
@@ -138,7 +141,7 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
   const { store, secrets, watch, nodes, rewriteFile } = opened
   const readKeys = makeReadKeys(nodes)
   const metrics = makeMetrics()
-  const self = { worker: newCmdId(Date.now(), Math.random) }
+  const self = { worker: newCmdId(Date.now(), Math.random), nowMs: (): number => Date.now() }
   const contents = await openContents({
     config,
     mark: makeHomeMark(nodes),
@@ -148,6 +151,7 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
   })
   const redis = makeContentStore(nodes)
   const outgoing: OutgoingStore = { redis, contents, contentKey: secrets.contentKey }
+  const received: ReceivedStore = { contents, contentKey: secrets.contentKey }
   const resolver = createResolver({ servers: config.dnsServers, nowMs: monotonicMs })
   const mailRoom = makeMailRoom({ config, fence, log, changes: smtp })
   const delivering = { count: (): number => 1 }
@@ -169,12 +173,31 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
     sealingKey: secrets.sealingKey,
     resolver,
     ca: smtp.ca ?? null,
+    received: {
+      readParsed: (place) => readParsed(received, place),
+      nowMs: () => self.nowMs(),
+      inboundDomain: config.inboundDomain,
+    },
   })
+  const parsing = openParsing({ received, secrets, metrics })
   async function closeStore(): Promise<void> {
     await contents?.close()
     await opened.close()
   }
-  const made = { outgoing, contents, self, resolver, mailRoom, delivering, outbound, metrics, webhooks, closeStore }
+  const made = {
+    outgoing,
+    received,
+    parsing,
+    contents,
+    self,
+    resolver,
+    mailRoom,
+    delivering,
+    outbound,
+    metrics,
+    webhooks,
+    closeStore,
+  }
   const check = makeCheck(config, resolver)
   const first = { isDone: !config.roles.includes('actors') }
   const openFeeds = new Map<string, number>()
@@ -239,7 +262,10 @@ export async function openWorker(parts: Parts, { room, makeShard }: WorkerChange
   const worker = await startWorker({
     store,
     fence,
-    behaviours: { ...BEHAVIOURS, lanes: [...lanes, ...domainLanes, posts, makeUnlinkLane(parts.contents)] },
+    behaviours: {
+      ...BEHAVIOURS,
+      lanes: [...lanes, ...domainLanes, posts, parts.parsing.lane(room), makeUnlinkLane(parts.contents)],
+    },
     log,
     shards: SHARDS,
     random: Math.random,
@@ -256,6 +282,7 @@ export async function openWorker(parts: Parts, { room, makeShard }: WorkerChange
   parts.onStoreUp.add(() => worker.connected())
   clock.nowMs = () => worker.nowMs()
   parts.self.worker = worker.id
+  parts.self.nowMs = () => worker.nowMs()
   parts.delivering.count = () => worker.sharers
   return worker
 }
@@ -277,6 +304,9 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
     sealingKey: secrets.sealingKey,
     outgoing,
     readBody: (place) => readBody(outgoing, place),
+    contents: parts.contents,
+    readParsed: (place) => readParsed(parts.received, place),
+    openRaw: (place, span) => openRaw(parts.received, place, span),
     metrics,
     webhookSecrets: webhooks.secrets,
     readEvent: webhooks.readEvent,
@@ -326,20 +356,6 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
 /** Reads what the living processes run. */
 export function makeLivingRoles({ nodes }: Parts, worker: Worker): () => Promise<ReadonlySet<string>> {
   return () => readLivingRoles(nodes, worker.livingWorkers)
-}
-
-/** Sweeps the content store for the shards of this process; null where there is none to sweep. */
-export function makeSweep({ config, contents }: Parts, worker: Worker): (() => Promise<number>) | null {
-  if (contents === null || !config.roles.includes('actors')) return null
-  return () =>
-    sweepContents({
-      contents,
-      nowMs: () => worker.nowMs(),
-      shards: () => worker.owned,
-      isLiving: (id) => worker.livingWorkers.includes(id),
-      // No row names received content: there is none yet.
-      namedOf: async () => new Set(),
-    })
 }
 
 /** What asks the actors: nobody, while what they would take is not kept. */

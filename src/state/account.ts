@@ -64,6 +64,8 @@ export interface AccountCounters {
   readonly month?: Period
   readonly testMinute?: Period
   readonly testMonth?: Period
+  /** Recipients of received mail. */
+  readonly inboundMinute?: Period
   /** What was told of the monthly cap, and of the test servers' one. */
   readonly monthTold?: CapTold
   readonly testMonthTold?: CapTold

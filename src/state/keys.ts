@@ -86,6 +86,19 @@ export const bodiesKey = (shard: number, slice: number, test: boolean): string =
 export const contentKey = (shard: number, contentId: string, part: string, chunk: number): string =>
   `${shardTag(shard)}:content:${contentId}:${part}${chunk === 0 ? '' : `.${chunk}`}`
 
+/** Stream: one entry per received message. */
+export const receivedKey = (shard: number, serverId: string, segment: string): string =>
+  `${shardTag(shard)}:received:${serverId}:${segment}`
+/** Zset: segment of received messages -> its first millisecond. */
+export const receivedSegmentsKey = (shard: number, serverId: string): string =>
+  `${shardTag(shard)}:received-segments:${serverId}`
+/** Hash: received message -> what stays of it for as long as its reference. */
+export const receivedStateKey = (shard: number, serverId: string, segment: string): string =>
+  `${shardTag(shard)}:received-state:${serverId}:${segment}`
+/** Hash: received message -> what goes with its content. One key per UTC day and sixteenth of it. */
+export const receivedHeadKey = (shard: number, serverId: string, slice: string): string =>
+  `${shardTag(shard)}:received-head:${serverId}:${slice}`
+
 /** Stream: references of the events of a server that somebody listens to, entry id = id of the feed's entry. */
 export const heardKey = (shard: number, serverId: string): string => `${shardTag(shard)}:heard:${serverId}`
 

@@ -22,7 +22,7 @@ export type OutgoingPart = 'body' | 'files'
 /** A message is submitted this long after its command's id was made, at most: its content counts from there. */
 const LATE_MS = HOUR_MS
 /** Received content is kept 30 days; the day after the last of them begins, nothing of the day is left. */
-const RECEIVED_DAYS = 31
+export const RECEIVED_DAYS = 31
 const SHARD_DIGITS = 3
 const NAME = /^\d{3}\/(?:out|in)\/\d{8}\/[0-9A-Za-z_-]{1,80}(?:\.[a-z]{1,16})?$/
 
@@ -36,12 +36,24 @@ export interface NamedObject {
 
 /** Puts a name together. */
 export function formatObjectName({ shard, tree, day, leaf }: NamedObject): string {
-  return `${String(shard).padStart(SHARD_DIGITS, '0')}/${tree}/${day}/${leaf}`
+  return `${shardPrefix(shard)}${tree}/${day}/${leaf}`
+}
+
+/** What the names of a shard begin with. */
+export function shardPrefix(shard: number): string {
+  return `${String(shard).padStart(SHARD_DIGITS, '0')}/`
 }
 
 /** Whether a text is a name of the store: nothing else is ever made a path of. */
 export function isObjectName(name: string): boolean {
   return NAME.test(name)
+}
+
+/** Takes a name apart; null for what is none. */
+export function parseObjectName(name: string): NamedObject | null {
+  if (!isObjectName(name)) return null
+  const [shard = '', tree, day = '', leaf = ''] = name.split('/')
+  return { shard: Number(shard), tree: tree as Tree, day, leaf }
 }
 
 /** The name of outgoing content. In: the message's contentId; whether its server is a test server. */

@@ -2,7 +2,7 @@
  * person - addresses of an account as numbers, so that no stream ever holds an address.
  *
  * Rows: HMAC -> `<number> <yyyymm>`, the month in which it was last named, and how many suppression lists it is on where
- * it is on any; number -> address in lower case, or once erased `<yyyymm> <pseudonym>`; `#` -> how many numbers the hash has given out.
+ * it is on any, or `r` where it has only ever sent to us, and so has a number and no address; number -> address in lower case, or once erased `<yyyymm> <pseudonym>`; `#` -> how many numbers the hash has given out.
  * The month stands beside the number because the same read brings both.
  *
  * The first persons of an account lie in one hash, numbered from 1: most accounts never have more, and the owner of the
@@ -22,12 +22,20 @@ export interface PersonRow {
   readonly month: string
   /** Suppression lists that hold the person: its rows stay for as long as there are any. */
   readonly suppressions: number
+  /** It has sent mail to the account and was never named by it: no address stands under its number. */
+  readonly isNumberOnly?: boolean
 }
 
 /** An address with its HMAC (22 characters of base64url). */
 export interface NamedPerson {
   readonly hmac: string
   readonly address: string
+}
+
+/** Who gets a number; `address` null: the number alone. */
+interface Numbered {
+  readonly hmac: string
+  readonly address: string | null
 }
 
 /** Field that counts the numbers of a hash. */
@@ -39,6 +47,7 @@ export const FIRST_PERSONS = 1_024
  * gone from memory is not read again for the sake of one address.
  */
 const WHOLE_MAX = 256
+const NUMBER_ONLY = 'r'
 const FIRST_ROUNDS = FIRST_PERSONS / PERSON_BUCKETS
 /** Arguments of one write: a request may name a thousand persons. An even number. */
 const ARGS_EACH = 2_000
@@ -61,15 +70,19 @@ export function keyOfNumber(shard: number, accountId: string, number: number): s
 }
 
 /** Packs what stands under an HMAC. */
-export function packPerson({ number, month, suppressions }: PersonRow): string {
+export function packPerson({ number, month, suppressions, isNumberOnly }: PersonRow): string {
+  if (isNumberOnly === true) return `${number} ${month} ${NUMBER_ONLY}`
   return suppressions > 0 ? `${number} ${month} ${suppressions}` : `${number} ${month}`
 }
 
 /** Unpacks what stands under an HMAC. */
 export function unpackPerson(text: string): PersonRow {
   const space = text.indexOf(' ')
+  const number = Number(text.slice(0, space))
   const month = text.slice(space + 1, space + 7)
-  return { number: Number(text.slice(0, space)), month, suppressions: Number(text.slice(space + 8)) }
+  const rest = text.slice(space + 8)
+  if (rest === NUMBER_ONLY) return { number, month, suppressions: 0, isNumberOnly: true }
+  return { number, month, suppressions: Number(rest) }
 }
 
 /** The address, or pseudonym, of what stands under a number. */
@@ -194,12 +207,17 @@ export class PersonNumbers {
   }
 
   /** The number of a person named in `month` (`yyyymm`). */
-  numberOf({ hmac, address }: NamedPerson, month: string): number {
+  numberOf({ hmac, address }: Numbered, month: string): number {
     const known = this.known.get(hmac)
     if (known !== undefined) return known
     const number = this.find({ hmac, address }, month)
     this.known.set(hmac, number)
     return number
+  }
+
+  /** The number of who has sent to the account in `month`: it gets no address by that. */
+  numberOfSender(hmac: string, month: string): number {
+    return this.numberOf({ hmac, address: null }, month)
   }
 
   /** The writes that what was named so far needs: at most one for each hash. */
@@ -210,14 +228,14 @@ export class PersonNumbers {
     return ops
   }
 
-  private find(person: NamedPerson, month: string): number {
+  private find(person: Numbered, month: string): number {
     const { hmac } = person
     const packed = this.facts.field(this.first.key, hmac)
-    if (packed !== null) return stamp(this.first, { hmac, packed, month })
+    if (packed !== null) return stamp(this.first, { person, packed, month })
     if (this.countOf(this.first) < FIRST_PERSONS) return this.give(this.first, person, month)
     const rows = this.bucketOf(hmac)
     const there = this.facts.field(rows.key, hmac)
-    return there === null ? this.give(rows, person, month) : stamp(rows, { hmac, packed: there, month })
+    return there === null ? this.give(rows, person, month) : stamp(rows, { person, packed: there, month })
   }
 
   private bucketOf(hmac: string): Rows {
@@ -230,12 +248,14 @@ export class PersonNumbers {
     return rows
   }
 
-  private give(rows: Rows, { hmac, address }: NamedPerson, month: string): number {
+  private give(rows: Rows, { hmac, address }: Numbered, month: string): number {
     rows.count = this.countOf(rows) + 1
     const { bucket, count } = rows
     const number = bucket < 0 ? count : (count + FIRST_ROUNDS) * PERSON_BUCKETS + bucket
+    const isNumberOnly = address === null
+    rows.writes.push(hmac, packPerson({ number, month, suppressions: 0, isNumberOnly }))
     // How a request wrote it is that request's: it stands in the head of its message.
-    rows.writes.push(hmac, packPerson({ number, month, suppressions: 0 }), String(number), address.toLowerCase())
+    if (address !== null) rows.writes.push(String(number), address.toLowerCase())
     return number
   }
 
@@ -254,8 +274,13 @@ function addWrites(ops: Op[], { key, count, writes }: Rows): void {
     ops.push({ key, write: 'HSET', args: writes.length <= ARGS_EACH ? writes : writes.slice(start, start + ARGS_EACH) })
 }
 
-function stamp(rows: Rows, { hmac, packed, month }: { hmac: string; packed: string; month: string }): number {
-  const person = unpackPerson(packed)
-  if (person.month < month) rows.writes.push(hmac, packPerson({ ...person, month }))
-  return person.number
+function stamp(rows: Rows, { person, packed, month }: { person: Numbered; packed: string; month: string }): number {
+  const { hmac, address } = person
+  const row = unpackPerson(packed)
+  const isNamedFirst = row.isNumberOnly === true && address !== null
+  const isNumberOnly = row.isNumberOnly === true && address === null
+  const latest = row.month < month ? month : row.month
+  if (row.month < month || isNamedFirst) rows.writes.push(hmac, packPerson({ ...row, month: latest, isNumberOnly }))
+  if (isNamedFirst) rows.writes.push(String(row.number), address.toLowerCase())
+  return row.number
 }

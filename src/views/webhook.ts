@@ -69,14 +69,14 @@ export function formatWebhook(state: WebhookState): Webhook {
 export function formatDelivery(item: string, record: DeliveryRecord): Delivery {
   const { deliveryId, reference } = parseDeliveryItem(item)
   const { event } = reference
-  const named = reference.kind === 'message' ? reference.messageId : null
-  const madeUp = reference.kind === 'example' ? reference.madeUpId : null
+  const made = reference.kind === 'example' ? reference.madeUpId : null
+  const named = reference.kind === 'message' || reference.kind === 'inbound' ? reference.messageId : made
   const isCap = event === 'cap_warning' || event === 'cap_reached'
   return {
     deliveryId,
     event,
-    messageId: isCap || event === 'inbound' ? null : (named ?? madeUp),
-    inboundMessageId: event === 'inbound' ? madeUp : null,
+    messageId: isCap || event === 'inbound' ? null : named,
+    inboundMessageId: event === 'inbound' ? named : null,
     status: record.status,
     attempts: record.attempts,
     nextAttemptAt: formatInstantOrNull(record.nextAttemptAtMs),

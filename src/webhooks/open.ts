@@ -7,7 +7,7 @@ import type { Resolver } from '../dns/resolve.ts'
 import type { Config } from '../process/config.ts'
 import type { Metrics } from '../process/metrics.ts'
 import type { Reader } from '../views/key.ts'
-import { type EventReader, makeEventReader } from '../views/message/event.ts'
+import { type EventReader, makeEventReader, type ReceivedParts } from '../views/message/event.ts'
 import { makePostLane, type PostDeps, Standings } from './perform.ts'
 import type { Poster } from './post.ts'
 import { makeWebhookSecrets, type WebhookSecrets } from './secrets.ts'
@@ -36,12 +36,14 @@ export interface WebhookRoomInput {
   readonly resolver: Resolver
   /** Certificates to trust in place of the usual ones; null: the usual ones. */
   readonly ca: string | null
+  readonly received: ReceivedParts
 }
 
 /** Makes the room; no connection is open yet. */
-export function makeWebhookRoom({ config, metrics, read, sealingKey, resolver, ca }: WebhookRoomInput): WebhookRoom {
+export function makeWebhookRoom(input: WebhookRoomInput): WebhookRoom {
+  const { config, metrics, read, sealingKey, resolver, ca, received } = input
   const secrets = makeWebhookSecrets(sealingKey)
-  const readEvent = makeEventReader(read, () => performance.now())
+  const readEvent = makeEventReader(read, () => performance.now(), received)
   const standings = new Standings()
   let poster: Promise<Poster> | null = null
   const open = async (): Promise<Poster> => {

@@ -31,7 +31,7 @@ t.test(`crash: killed between DATA and 250, a bounce is told once and none is lo
   const mx = await startMx()
   const zone = await startZone()
   const mxPort = await freePort()
-  const relay = { RELAY_URL: `smtp://127.0.0.1:${mx.port}`, MX_PORT: String(mxPort) }
+  const relay = { RELAY_URL: `smtp://127.0.0.1:${mx.port}`, MX_PORT: String(mxPort), CONTENT_STORE: 'file' }
   const scene = await setScene({ ...relay, DNS_SERVERS: zone.server })
   const { settings, firstRun } = scene
   let host: Host = await startHost(settings)

@@ -25,6 +25,7 @@ const settings = {
   DELIVERY_PORT: String(mx.port),
   PRIVATE_NETWORKS_ALLOWED: '127.0.0.0/8',
   SERVICE_DOMAIN: 'service.example',
+  CONTENT_STORE: 'file',
 }
 const service = await startTestService(settings, { smtp: { ca: receiver.ca } })
 const { account, liveServer, testServer, operatorToken } = service.firstRun

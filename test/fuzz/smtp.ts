@@ -1,11 +1,12 @@
 /** Random bytes, broken dialogs and broken mail into the MX listener: it answers or hangs up, and lives on. */
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { buffer } from 'node:stream/consumers'
 import t from 'tap'
 import { readArf } from '../../src/mail/report/arf.ts'
 import { readDsn } from '../../src/mail/report/dsn.ts'
 import { makeCertificate } from '../../src/process/certificate.ts'
-import { type ReceivedMail, startMxListener } from '../../src/reception/mx-listener.ts'
+import { type IncomingMail, startMxListener } from '../../src/reception/mx-listener.ts'
 import { makeParseRoom } from '../../src/reception/parse-room.ts'
 import { deliverMail } from '../support/peers/smtp-dialog.ts'
 
@@ -77,7 +78,8 @@ t.test(`fuzz: ${SESSIONS} sessions of random bytes [mx.commands] (seed ${seed})`
       async recipient() {
         return { target: 'x' }
       },
-      async mail({ bytes }: ReceivedMail<string>) {
+      async mail({ pieces }: IncomingMail<string>) {
+        const bytes = await buffer(pieces)
         mails += 1
         const mail = await room.parse(bytes)
         if (typeof mail === 'object') [readDsn(mail, 'a@b.example'), readArf(mail)]

@@ -67,7 +67,7 @@ test('schemas: no address is in a path [route.table]', async (t) => {
   const names = Object.values(ROUTES).flatMap(({ path }) => path.match(/\{\w+\}/g) ?? [])
   t.ok(names.includes('{id}'))
   t.same(
-    names.filter((name) => !/^\{(id|kind|[a-z]+Id)\}$/.test(name)),
+    names.filter((name) => !/^\{(id|kind|position|[a-z]+Id)\}$/.test(name)),
     [],
   )
 })

@@ -15,6 +15,7 @@ const service = await startTestService({
   DELIVERY_PORT: String(mx.port),
   PRIVATE_NETWORKS_ALLOWED: '127.0.0.0/8',
   SERVICE_DOMAIN: 'service.example',
+  CONTENT_STORE: 'file',
 })
 const { account, liveServer, operatorToken } = service.firstRun
 t.teardown(async () => {

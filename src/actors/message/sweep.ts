@@ -20,6 +20,7 @@ import {
   headKey,
   logKey,
   namesKey,
+  receivedSegmentsKey,
   segmentsKey,
   statusKey,
   streamsKey,
@@ -78,8 +79,11 @@ export const sweep: CommandType<TimerBody, null> = {
     const oldest = segments[0]
     if (oldest === undefined && server.removedAtMs !== undefined) {
       const of = { shard, serverId, accountId: server.accountId }
-      const reads = [listedFact(of), streamsFact(shard, serverId)]
+      const reads = [listedFact(of), streamsFact(shard, serverId), receivedSegmentFact(shard, serverId)]
       if (!reads.every((fact) => facts.has(fact))) return { kind: 'need', facts: reads }
+      // What it has received leaves by its own sweep, which needs the streams.
+      if (facts.sorted(receivedSegmentFact(shard, serverId)).length > 0)
+        return { kind: 'done', reply: null, due: [sweepDue(serverId, nowMs)] }
       const listed = sweepListed(facts, of)
       if (listed !== null && 'kind' in listed) return listed
       if (listed !== null)
@@ -108,6 +112,11 @@ function segmentsFact(shard: number, serverId: string): SortedFact {
 function streamsFact(shard: number, serverId: string): SortedFact {
   const max = Number.MAX_SAFE_INTEGER
   return { read: 'sorted', key: streamsKey(shard, serverId), min: 0, max, count: STEP_STREAMS }
+}
+
+function receivedSegmentFact(shard: number, serverId: string): SortedFact {
+  const max = Number.MAX_SAFE_INTEGER
+  return { read: 'sorted', key: receivedSegmentsKey(shard, serverId), min: 0, max, count: 1 }
 }
 
 function oldestFact(key: string, cutoff: number): RangeFact {

@@ -1,19 +1,23 @@
 /**
- * unlink - attachments that nobody needs any more leave the content store.
+ * unlink - attachments that nobody needs any more, and objects of received mail whose content has ended, leave the content
+ * store.
  *
  * States of an item: placed by the commit that ended the last recipient -> removed; where the store was away, again after
  * a minute, two, four, up to an hour. Removing twice is removing once. What was not removed by its day goes with the day.
  *
- * Lane: `unlink`, item = the message's contentId
+ * Lane: `unlink`, item = the message's contentId; of received mail `in/<day>/<leaf>`
  *
- * Spec retention.attachments
+ * Spec retention.attachments, retention.inbound
  */
 
 import type { CommandType, Context, Due, OutcomeBody, PrepareBody } from '../../../cluster/behaviour.ts'
 import { HOUR_MS, MINUTE_MS } from '../../state/calendar.ts'
-import { lastPastDay, outgoingName } from '../../state/object-name.ts'
+import { lastPastDay, outgoingName, parseObjectName, shardPrefix } from '../../state/object-name.ts'
+import { receivedObjectName } from '../../state/received/object.ts'
 
 export const UNLINK_LANE = 'unlink'
+/** What items of received mail begin with; a contentId holds no slash. */
+const RECEIVED = 'in/'
 
 export interface UnlinkJob {
   readonly name: string
@@ -30,13 +34,24 @@ export function unlinkDue({ shard, nowMs }: Pick<Context, 'shard' | 'nowMs'>, co
   return { lane: UNLINK_LANE, item: contentId, atMs: nowMs, job }
 }
 
+/** The item that removes an object of a server's received mail. */
+export function unlinkReceivedDue(
+  { shard, nowMs }: Pick<Context, 'shard' | 'nowMs'>,
+  serverId: string,
+  objectId: string,
+): Due {
+  const name = receivedObjectName(shard, serverId, objectId)
+  const job: UnlinkJob = { name }
+  return { lane: UNLINK_LANE, item: name.slice(name.indexOf('/') + 1), atMs: nowMs, job }
+}
+
 export const prepareUnlink: CommandType<PrepareBody, UnlinkJob> = {
   name: 'prepare unlink',
   frees: true,
   entities: () => [],
   counters: () => [],
   facts: () => [],
-  decide: ({ item }, _states, _facts, { shard }) => ({ kind: 'done', reply: { name: filesName(shard, item) } }),
+  decide: ({ item }, _states, _facts, { shard }) => ({ kind: 'done', reply: { name: objectName(shard, item) } }),
 }
 
 export const unlinkOutcome: CommandType<OutcomeBody<UnlinkOutcome>, null> = {
@@ -47,14 +62,19 @@ export const unlinkOutcome: CommandType<OutcomeBody<UnlinkOutcome>, null> = {
   facts: () => [],
   decide({ lane, item, attempt, current, outcome }, _states, _facts, { shard, nowMs }) {
     const atMs = nowMs + Math.min(HOUR_MS, MINUTE_MS * 2 ** (attempt - 1))
-    const isEnded = outcome === null || outcome.removed || isSwept(filesName(shard, item), atMs)
+    const isEnded = outcome === null || outcome.removed || isSwept(objectName(shard, item), atMs)
     if (isEnded) return { kind: 'done', reply: null, done: [{ lane, item }] }
     return { kind: 'done', reply: null, ...(current && { due: [{ lane, item, atMs }] }) }
   },
 }
 
 function isSwept(name: string, atMs: number): boolean {
-  return (name.split('/')[2] ?? '') <= lastPastDay('out', atMs)
+  const named = parseObjectName(name)
+  return named === null || named.day <= lastPastDay(named.tree, atMs)
+}
+
+function objectName(shard: number, item: string): string {
+  return item.startsWith(RECEIVED) ? shardPrefix(shard) + item : filesName(shard, item)
 }
 
 /** Attachments have the same age on live and test servers. */

@@ -39,7 +39,7 @@ import {
   type EventReference,
   formatItem,
   formatReference,
-  type MessageReference,
+  type MailReference,
   postLane,
   QUEUE_FIELD,
 } from '../../state/webhook/item.ts'
@@ -52,10 +52,10 @@ export interface AnnounceTurn {
   readonly context: Context
 }
 
-/** What has happened to recipients of one server's messages. */
+/** What has happened to recipients of one server's messages, or which messages it has received. */
 export interface MessageNews {
   readonly serverId: string
-  readonly news: readonly MessageReference[]
+  readonly news: readonly MailReference[]
   /** Streams of these messages, in their order, where the command knows them; else they are read once a webhook asks. */
   readonly streamIds?: readonly string[]
 }
@@ -89,7 +89,7 @@ export function accountTopic(accountId: string, mode: ServerMode): string {
   return `events:${accountId}:${mode}`
 }
 
-/** Announces events of messages. Out: what to stage beside the event itself, or what must be read first. */
+/** Announces events of messages, sent or received; of received ones `streamIds` is given. Out: what to stage beside the event itself, or what must be read first. */
 export function announceMessages({ serverId, news, streamIds }: MessageNews, turn: AnnounceTurn): Announced {
   const { states, context } = turn
   const server = states.get<ServerState | null>(serverRef(serverId))
@@ -121,7 +121,7 @@ export function announceMessages({ serverId, news, streamIds }: MessageNews, tur
 }
 
 /** Writes events down for who listens, or did a moment ago. */
-function keep(serverId: string, news: readonly MessageReference[], { states, context }: AnnounceTurn): Staged {
+function keep(serverId: string, news: readonly MailReference[], { states, context }: AnnounceTurn): Staged {
   const owner = heardOwner(serverId)
   const events = news.map((reference) => ({ id: context.newId(), reference }))
   const place = { shard: context.shard, serverId }
@@ -222,7 +222,7 @@ function wants({ enabled, events }: Subscriber, event: Subscriber['events'][numb
 /** Reads of the streams of the messages, where a webhook asks for a stream. */
 function streamFacts(
   serverId: string,
-  news: readonly MessageReference[],
+  news: readonly MailReference[],
   { wanted, turn }: { wanted: readonly Subscriber[]; turn: AnnounceTurn },
 ) {
   if (wanted.every(({ streamId }) => streamId === null)) return []
@@ -231,7 +231,7 @@ function streamFacts(
 
 function streamOf(
   serverId: string,
-  { segment, messageId }: MessageReference,
+  { segment, messageId }: MailReference,
   { server, turn }: { server: ServerState; turn: AnnounceTurn },
 ): string | null {
   const logged = turn.facts.range(logFact(turn.context.shard, { serverId, segment, messageId }))[0]

@@ -22,6 +22,9 @@ export interface ReceivedMail extends MailHeader, MailBody {
   readonly parseIssue: ParseIssue | null
 }
 
+/** What of it goes with the mail's content: the rest stands in the rows of its message. */
+export type ParsedContent = Omit<ReceivedMail, 'from' | 'named' | 'isNamedWhole' | 'sizeBytes' | 'parseIssue'>
+
 const NO_BODY: MailBody = {
   text: null,
   html: null,

@@ -205,7 +205,7 @@ export function isGone(
   { deliveryId, reference }: { deliveryId: string; reference: EventReference },
   at: { nowMs: number; test: boolean },
 ): boolean {
-  if (reference.kind === 'message') return isPastAge(msOf(reference.messageId), at)
+  if (reference.kind === 'message' || reference.kind === 'inbound') return isPastAge(msOf(reference.messageId), at)
   return isPastAge(msOf(deliveryId), { nowMs: at.nowMs, test: false })
 }
 

@@ -4,6 +4,7 @@
  * `<deliveryId>.<slice>.<reference>`, and a reference is one of
  *
  *   <letter>.<segment>.<message short>.<recipient n>.<event n>   an event of a message; n from 0
+ *   i.<segment>.<message short>                                  a received message
  *   <letter>.<scope>.<cap>.<used>.<occurred at ms>               an event of a cap
  *   T<letter>.<made-up short>                                    an example
  *
@@ -26,6 +27,17 @@ export interface MessageReference {
   readonly index: number
 }
 
+/** A received message. */
+export interface InboundReference {
+  readonly kind: 'inbound'
+  readonly event: 'inbound'
+  readonly segment: string
+  readonly messageId: string
+}
+
+/** What has happened to a server's mail, sent or received. */
+export type MailReference = MessageReference | InboundReference
+
 /** An event of a cap, whole. */
 export interface CapReference {
   readonly kind: 'cap'
@@ -44,7 +56,7 @@ export interface ExampleReference {
   readonly madeUpId: string
 }
 
-export type EventReference = MessageReference | CapReference | ExampleReference
+export type EventReference = MailReference | CapReference | ExampleReference
 
 export interface WebhookItem {
   readonly deliveryId: string
@@ -106,6 +118,7 @@ export function formatReference(reference: EventReference): string {
     const { scope, cap, used, occurredAtMs } = reference
     return `${letter}.${scope[0]}.${cap}.${used}.${occurredAtMs}`
   }
+  if (reference.kind === 'inbound') return `${letter}.${reference.segment}.${shortId(reference.messageId)}`
   const { segment, messageId, recipient, index } = reference
   return `${letter}.${segment}.${shortId(messageId)}.${recipient}.${index}`
 }
@@ -119,6 +132,7 @@ export function parseReference(text: string): EventReference {
     const scope = SCOPES[first as keyof typeof SCOPES]
     return { kind: 'cap', event, scope, cap: Number(second), used: Number(third), occurredAtMs: Number(fourth) }
   }
+  if (event === 'inbound') return { kind: 'inbound', event, segment: first, messageId: idOfShort(second) }
   const place = { segment: first, messageId: idOfShort(second), recipient: Number(third), index: Number(fourth) }
   return { kind: 'message', event: event as MessageEventName, ...place }
 }

@@ -23,6 +23,7 @@ import type { ServerState } from '../../state/server.ts'
 import { serverRef } from '../../state/server.ts'
 import type { CapReference, EventReference, ExampleReference, MessageReference } from '../../state/webhook/item.ts'
 import { entityFact, stateOf } from '../entity.ts'
+import { type ReceivedDeps, readInboundEvent } from '../inbound/received.ts'
 import { formatInstant } from '../instant.ts'
 import type { Reader } from '../key.ts'
 import { readPersons } from '../person.ts'
@@ -44,12 +45,18 @@ export type EventReader = (
   atMs: number,
 ) => Promise<EventBody | null | undefined>
 
+/** What events of received mail are read with. */
+export type ReceivedParts = Omit<ReceivedDeps, 'read'>
+
 /** Events that are kept for the other webhooks that hear of them at the same time, and for how long. */
 const KEPT_MAX = 2_000
 const KEPT_MS = 1_000
 
-/** Makes what reads events. Equal questions within a second are asked once. */
-export function makeEventReader(read: Reader, nowMs: () => number): EventReader {
+/**
+ * Makes what reads events; `nowMs` is any clock that goes on. Equal questions within a second are asked once; received mail, which may be large, is asked for each
+ * time.
+ */
+export function makeEventReader(read: Reader, nowMs: () => number, received: ReceivedParts): EventReader {
   const kept = new Map<string, { readonly body: Promise<EventBody | null | undefined>; readonly untilMs: number }>()
   const forget = (question: string, body: Promise<EventBody | null | undefined>): void => {
     if (kept.get(question)?.body === body) kept.delete(question)
@@ -57,6 +64,10 @@ export function makeEventReader(read: Reader, nowMs: () => number): EventReader 
   return (owner, reference, atMs) => {
     if (reference.kind === 'example') return readExample(read, owner, { reference, atMs })
     if (reference.kind === 'cap') return Promise.resolve(capEvent(owner, reference))
+    if (reference.kind === 'inbound') {
+      const { serverId, inboundContent = 'full' } = owner
+      return readInboundEvent({ ...received, read }, { serverId, inboundContent }, reference)
+    }
     const { segment, messageId, recipient, index } = reference
     const question = `${owner.serverId} ${segment} ${messageId} ${recipient} ${index}`
     const known = kept.get(question)

@@ -28,16 +28,18 @@ const FLOORS: readonly (readonly string[])[] = [
   ['src/content'],
   ['src/views/operator'],
   ['src/views/message'],
+  ['src/views/inbound'],
   ['src/views'],
   ['src/dns'],
   ['src/process'],
   ['src/actors'],
   ['src/actors/account', 'src/actors/domain'],
   ['src/actors/server'],
+  ['src/actors/inbound'],
   ['src/actors/message'],
   ['src/actors/suppression', 'src/actors/webhook'],
   ['src/actors/order'],
-  ['src/state/message', 'src/state/webhook'],
+  ['src/state/message', 'src/state/received', 'src/state/webhook'],
   ['src/state'],
   ['src/mail/authenticate'],
   ['src/mail/compose', 'src/mail/mime', 'src/mail/report'],
@@ -61,7 +63,7 @@ const APART: readonly (readonly [room: string, other: string, why: string])[] = 
 /** Rooms that perform what was decided. Of the actors they take types and what a lane is made of, nothing that decides. */
 const ENGINES = ['src/outbound', 'src/webhooks', 'src/reception', 'src/health', 'src/dns', 'src/sending']
 const LANE_PARTS =
-  /^(?:[A-Z]+(?:_[A-Z]+)*_(?:LANE|TOPIC)|prepare[A-Z]\w*|(?:attempt|check|notice)Outcome|reportOutcome|posted)$/
+  /^(?:[A-Z]+(?:_[A-Z]+)*_(?:LANE|TOPIC)|prepare[A-Z]\w*|(?:attempt|check|notice|parse)Outcome|reportOutcome|posted)$/
 
 /** Where Redis is spoken to; all others ask the store. */
 const REDIS_HANDS = ['cluster/redis', 'cluster/embedded', 'src/store', 'bench', 'test']

@@ -1,0 +1,44 @@
+/**
+ * parse-job - what parsing a received message needs, and what it brings
+ *
+ * Spec inbound.parse, inbound.authentication
+ */
+
+import type { ParseIssue } from '../../../schemas/inbound.ts'
+import type { Authentication } from '../../mail/authenticate/authentication.ts'
+import type { ContentHead, NamedHashes } from '../../state/received/content-head.ts'
+import type { ReceivedPlace } from '../../state/received/parse-item.ts'
+
+/** One message. */
+export interface ParseJob extends ReceivedPlace {
+  readonly accountId: string
+  readonly sizeBytes: number
+  readonly head: ContentHead
+}
+
+/** What the checks of who sent it said. `isTemporary`: the DNS could not tell of something. */
+export interface CheckResult {
+  readonly authentication: Authentication
+  readonly checkedAtMs: number
+  readonly isTemporary: boolean
+}
+
+/** What a mail says of itself. */
+export interface ParseResult {
+  /** Id of the object that holds all of it; null where nothing was parsed. */
+  readonly parsedId: string | null
+  readonly hasText: boolean
+  readonly hasHtml: boolean
+  readonly attachmentCount: number
+  readonly parseIssue: ParseIssue | null
+  /** The first mailbox of From, and its HMAC within the account. */
+  readonly from: { readonly hmac: string; readonly address: string; readonly name: string | null } | null
+  readonly subject: string | null
+  readonly dateMs: number | null
+  readonly named: NamedHashes
+  /** Null where the checks have not run. */
+  readonly check: CheckResult | null
+}
+
+/** How parsing ended; `later`: the content store did not answer, it is tried again. */
+export type ParseOutcome = { readonly result: 'parsed'; readonly parsed: ParseResult } | { readonly result: 'later' }

@@ -1,0 +1,178 @@
+/**
+ * parsed - what parsing a received message makes of it: its standing, what lists show, and the `inbound` event.
+ *
+ * States of an item: received -> parsed (the event is told in the same commit); where the content store did not answer, again
+ * after a minute, two, four, up to an hour. One that five claims brought no outcome for is `parser_error`, and told.
+ * Guarantees: the event is told once; a message that left meanwhile is not brought back, and its result's object goes.
+ *
+ * Keys: `received received-state:<server>:<segment>`, `received-head:<server>:<day>:<n>`, `person:<account>`
+ *
+ * Spec inbound.parse, inbound.event
+ */
+
+import type {
+  CommandType,
+  Decision,
+  Done,
+  Fact,
+  Facts,
+  Op,
+  OutcomeBody,
+  PrepareBody,
+} from '../../../cluster/behaviour.ts'
+import { msOf, shortId } from '../../../cluster/id.ts'
+import { HOUR_MS, MINUTE_MS, monthName } from '../../state/calendar.ts'
+import { receivedStateKey } from '../../state/keys.ts'
+import { namingFacts, PersonNumbers, unreadPersons } from '../../state/person.ts'
+import {
+  type ContentHead,
+  contentHeadKey,
+  packContentHead,
+  unpackContentHead,
+} from '../../state/received/content-head.ts'
+import { receivedEntryOf, receivedFact } from '../../state/received/entry.ts'
+import { accountOfParseLane, type ReceivedPlace, readParseItem } from '../../state/received/parse-item.ts'
+import { packStanding, type ReceivedStanding, unpackStanding } from '../../state/received/standing.ts'
+import { serverOwner, serverRef } from '../../state/server.ts'
+import { unlinkReceivedDue } from '../message/unlink.ts'
+import { announced, announceMessages } from '../webhook/announce.ts'
+import type { ParseJob, ParseOutcome, ParseResult } from './parse-job.ts'
+
+/** A message of which nothing could be told. */
+const UNREADABLE: ParseResult = {
+  parsedId: null,
+  hasText: false,
+  hasHtml: false,
+  attachmentCount: 0,
+  parseIssue: 'parser_error',
+  from: null,
+  subject: null,
+  dateMs: null,
+  named: { hashes: '', isWhole: false },
+  check: null,
+}
+
+export const prepareParse: CommandType<PrepareBody, ParseJob | null> = {
+  name: 'prepare parse',
+  frees: true,
+  entities: () => [],
+  counters: () => [],
+  facts: ({ item }, _states, { shard }) => rowFacts(shard, readParseItem(item)),
+  decide({ lane, item }, _states, facts, { shard }) {
+    const place = readParseItem(item)
+    const { standing, head } = rowsIn(facts, shard, place)
+    if (standing === null || head === null || standing.isParsed) return { kind: 'done', reply: null }
+    const { sizeBytes } = standing
+    return { kind: 'done', reply: { accountId: accountOfParseLane(lane), ...place, sizeBytes, head } }
+  },
+}
+
+export const parseOutcome: CommandType<OutcomeBody<ParseOutcome>, null> = {
+  name: 'parse outcome',
+  frees: true,
+  entities: ({ item }) => [serverRef(readParseItem(item).serverId)],
+  counters: ({ item }) => [serverOwner(readParseItem(item).serverId)],
+  facts({ lane, item, outcome }, _states, { shard }, known) {
+    const place = readParseItem(item)
+    const from = outcome?.result === 'parsed' ? outcome.parsed.from : null
+    const persons = from === null ? [] : namingFacts({ shard, accountId: accountOfParseLane(lane) }, [from.hmac], known)
+    return [receivedFact(shard, place), ...rowFacts(shard, place), ...persons]
+  },
+  decide({ lane, item, attempt, current, outcome }, states, facts, context): Decision<null> {
+    const { shard, nowMs } = context
+    const done = [{ lane, item }]
+    if (outcome?.result === 'later') {
+      const atMs = nowMs + Math.min(HOUR_MS, MINUTE_MS * 2 ** (attempt - 1))
+      return { kind: 'done', reply: null, ...(current && { due: [{ lane, item, atMs }] }) }
+    }
+    const parsed = outcome?.parsed ?? UNREADABLE
+    const place = readParseItem(item)
+    const { standing, head } = rowsIn(facts, shard, place)
+    const entry = facts.range(receivedFact(shard, place))[0]
+    const message = entry === undefined ? null : receivedEntryOf(entry)
+    const unwanted = parsed.parsedId === null ? [] : [unlinkReceivedDue(context, place.serverId, parsed.parsedId)]
+    if (standing === null || message === null || standing.isParsed)
+      return { kind: 'done', reply: null, done, due: unwanted }
+    const account = { shard, accountId: accountOfParseLane(lane) }
+    const unread: readonly Fact[] = parsed.from === null ? [] : unreadPersons(facts, account, [parsed.from.hmac])
+    if (unread.length > 0) return { kind: 'need', facts: unread }
+    const persons = new PersonNumbers(facts, account)
+    const receivedAtMs = msOf(place.messageId)
+    const from = parsed.from === null ? 0 : persons.numberOfSender(parsed.from.hmac, monthName(receivedAtMs))
+    const news = { kind: 'inbound', event: 'inbound', segment: place.segment, messageId: place.messageId } as const
+    const of = { serverId: place.serverId, news: [news], streamIds: [message.streamId] }
+    const told = announceMessages(of, { states, facts, context })
+    if (told.kind === 'need') return told
+    const ops = [...rowOps(shard, place, { standing, head, parsed, from }), ...persons.ops()]
+    // An erasure, or the end of its content, took the row: nothing of it comes back.
+    const due = head === null ? unwanted : []
+    const written: Done<null> = { kind: 'done', reply: null, done, ops, due }
+    return announced(written, told.staged)
+  },
+}
+
+function rowFacts(shard: number, { serverId, segment, messageId }: ReceivedPlace): Fact[] {
+  const fields = [shortId(messageId)]
+  return [
+    { read: 'fields', key: receivedStateKey(shard, serverId, segment), fields },
+    { read: 'fields', key: contentHeadKey(shard, serverId, messageId), fields },
+  ]
+}
+
+interface Rows {
+  /** Null once its reference has left. */
+  readonly standing: ReceivedStanding | null
+  /** Null once its content has left. */
+  readonly head: ContentHead | null
+}
+
+function rowsIn(facts: Facts, shard: number, { serverId, segment, messageId }: ReceivedPlace): Rows {
+  const short = shortId(messageId)
+  const standing = facts.field(receivedStateKey(shard, serverId, segment), short)
+  const head = facts.field(contentHeadKey(shard, serverId, messageId), short)
+  return {
+    standing: standing === null ? null : unpackStanding(standing, msOf(messageId)),
+    head: head === null ? null : unpackContentHead(head),
+  }
+}
+
+/** What becomes of the rows. */
+function rowOps(
+  shard: number,
+  { serverId, segment, messageId }: ReceivedPlace,
+  {
+    standing,
+    head,
+    parsed,
+    from,
+  }: { standing: ReceivedStanding; head: ContentHead | null; parsed: ParseResult; from: number },
+): Op[] {
+  const short = shortId(messageId)
+  const { hasText, hasHtml, attachmentCount, parseIssue, check } = parsed
+  const told: ReceivedStanding = {
+    ...standing,
+    isParsed: true,
+    hasText,
+    hasHtml,
+    attachmentCount,
+    parseIssue,
+    from,
+    ...(check !== null && { authentication: check.authentication, checkedAtMs: check.checkedAtMs }),
+  }
+  const packed = packStanding(told, msOf(messageId))
+  const ops: Op[] = [{ key: receivedStateKey(shard, serverId, segment), write: 'HSET', args: [short, packed] }]
+  if (head === null) return ops
+  const known: ContentHead = {
+    ...head,
+    parsedId: parsed.parsedId,
+    fromAddress: parsed.from?.address ?? null,
+    fromName: parsed.from?.name ?? null,
+    subject: parsed.subject,
+    dateMs: parsed.dateMs,
+    named: parsed.named,
+    // Who brought it is only wanted for another look.
+    session: check?.isTemporary === true ? head.session : null,
+  }
+  const key = contentHeadKey(shard, serverId, messageId)
+  return [...ops, { key, write: 'HSET', args: [short, packContentHead(known)] }]
+}

@@ -1,0 +1,233 @@
+/**
+ * sweep-received - removes what is past its age of a server's received mail, each day, in small steps.
+ *
+ * References first: a segment that is past its age whole goes as a whole, of the oldest one the oldest messages. Then
+ * content: the log is walked from where all content has left on, and each message that has been kept for the days of its stream loses its
+ * head row, which is the key to its content, in the commit that orders its objects removed. While more is left the next step is due at
+ * once, else in a day; without a segment there is no next one.
+ *
+ * Item: `received:<server>`, in the midst of the walk `received:<server>:<entry id to go on from>`
+ *
+ * Keys: `received received-state:<server>:<segment>`, `received-segments:<server>`, `received-head:<server>:<day>:<n>`
+ *
+ * Spec retention.inbound
+ */
+
+import type { CommandType, Decision, Done, Due, Entry, Fact, Op, TimerBody } from '../../../cluster/behaviour.ts'
+import { entryIdAfter, idOfEntry, isEntryIdAbove, msOf, shortId } from '../../../cluster/id.ts'
+import { TIMERS_LANE } from '../../../cluster/keyspace.ts'
+import { CONTENT_RETENTION_DAYS_MAX } from '../../../schemas/limits.ts'
+import { cutoffMs } from '../../state/age.ts'
+import { DAY_MS } from '../../state/calendar.ts'
+import { receivedKey, receivedSegmentsKey, receivedStateKey } from '../../state/keys.ts'
+import { RECEIVED_DAYS } from '../../state/object-name.ts'
+import { contentHeadKey, unpackContentHead } from '../../state/received/content-head.ts'
+import { receivedEntryOf } from '../../state/received/entry.ts'
+import { type ReceivedCounters, receivedOwner } from '../../state/received/sweep-cursor.ts'
+import { segmentEndMs } from '../../state/segment.ts'
+import { type StreamState, streamRef } from '../../state/stream.ts'
+import { deleteOps } from '../message/sweep.ts'
+import { unlinkReceivedDue } from '../message/unlink.ts'
+import { RECEIVED_TIMER, receivedSweepDue } from './receive.ts'
+
+/** Messages of one step. */
+const STEP_MESSAGES = 100
+/** Segments of one step that go whole. */
+const STEP_SEGMENTS = 20
+
+type SortedFact = Fact & { readonly read: 'sorted' }
+type RangeFact = Fact & { readonly read: 'range' }
+
+/** A step of a server's sweep. */
+interface Step {
+  readonly serverId: string
+  /** Where the walk goes on; null: it begins. */
+  readonly cursor: string | null
+  readonly shard: number
+  readonly nowMs: number
+  readonly counters: ReceivedCounters
+}
+
+export const sweepReceived: CommandType<TimerBody, null> = {
+  name: 'sweep received',
+  frees: true,
+  entities: () => [],
+  counters: (body) => [receivedOwner(parse(body).serverId)],
+  facts: (body, _states, { shard }) => [oldestSegments(shard, parse(body).serverId)],
+  decide(body, states, facts, { shard, nowMs }): Decision<null> {
+    const { serverId, cursor } = parse(body)
+    const counters = states.counter<ReceivedCounters>(receivedOwner(serverId)) ?? {}
+    const step: Step = { serverId, cursor, shard, nowMs, counters }
+    const segments = facts.sorted(oldestSegments(shard, serverId))
+    if (segments.length === 0) return { kind: 'done', reply: null }
+    const references = cursor === null ? pastReferences(step, segments, facts) : null
+    if (references !== null) return references
+    const from = cursor ?? walkStart(step)
+    const places = [segmentAt(shard, serverId, from), segmentAfter(shard, serverId, from)]
+    if (!places.every((fact) => facts.has(fact))) return { kind: 'need', facts: places }
+    const [at, after] = places.map((fact) => facts.sorted(fact)[0])
+    if (at === undefined) return goOn(step, after)
+    const fact = entriesFact(step, at[0], from)
+    if (!facts.has(fact)) return { kind: 'need', facts: [fact] }
+    const messages = messagesOf(facts.range(fact), { step, segment: at[0] })
+    if (messages.length === 0) return goOn(step, after)
+    const streams = [...new Set(messages.map(({ streamId }) => streamId))].map(streamRef)
+    const heads = messages.map(({ key, short }): Fact => ({ read: 'fields', key, fields: [short] }))
+    if (!streams.every((ref) => states.has(ref)) || !heads.every((head) => facts.has(head)))
+      return { kind: 'need', entities: streams, facts: heads }
+    const ended = messages.filter(({ streamId, messageId }) => {
+      const stream = states.get<StreamState | null>(streamRef(streamId))
+      return msOf(messageId) + daysOf(stream) * DAY_MS <= nowMs
+    })
+    const rows = ended.map((message) => ({ ...message, head: facts.field(message.key, message.short) }))
+    const due = rows.flatMap(({ head }) => (head === null ? [] : unlinks({ shard, nowMs }, serverId, head)))
+    const last = messages.at(-1) as Message
+    const next = messages.length < STEP_MESSAGES ? nextDue(step, after) : dueAt(step, entryIdAfter(last.entryId))
+    const isFreed = ended.length === messages.length && from === walkStart(step)
+    return {
+      kind: 'done',
+      reply: null,
+      ops: headOps(rows.filter(({ head }) => head !== null)),
+      due: [...due, next],
+      ...(isFreed && {
+        counters: [{ owner: receivedOwner(serverId), value: { ...counters, freed: entryIdAfter(last.entryId) } }],
+      }),
+    }
+  },
+}
+
+/** Days that a stream keeps content; of one that is gone none. Spec stream.patch */
+function daysOf(stream: StreamState | null): number {
+  return stream === null ? 0 : (stream.contentRetentionDays ?? CONTENT_RETENTION_DAYS_MAX)
+}
+
+function parse({ item }: TimerBody): { serverId: string; cursor: string | null } {
+  const [, serverId = '', cursor] = item.split(':')
+  return { serverId, cursor: cursor ?? null }
+}
+
+function dueAt({ serverId, nowMs }: Step, cursor: string): Due {
+  return { lane: TIMERS_LANE, item: `${RECEIVED_TIMER}:${serverId}:${cursor}`, atMs: nowMs }
+}
+
+/** The next segment, or the next day. */
+function nextDue(step: Step, after: readonly [string, number] | undefined): Due {
+  if (after === undefined || after[1] > latestMs(step)) return receivedSweepDue(step.serverId, step.nowMs)
+  return dueAt(step, `${after[1]}-0`)
+}
+
+function goOn(step: Step, after: readonly [string, number] | undefined): Done<null> {
+  return { kind: 'done', reply: null, due: [nextDue(step, after)] }
+}
+
+/** The youngest message that may have to go: a stream keeps content for a day at least. */
+function latestMs({ nowMs }: Step): number {
+  return nowMs - DAY_MS
+}
+
+/** Content of messages before this one has left, by its day at the latest. */
+function walkStart({ nowMs, counters }: Step): string {
+  const oldest = `${nowMs - (RECEIVED_DAYS + 1) * DAY_MS}-0`
+  const { freed } = counters
+  return freed !== undefined && isEntryIdAbove(freed, oldest) ? freed : oldest
+}
+
+function oldestSegments(shard: number, serverId: string): SortedFact {
+  const max = Number.MAX_SAFE_INTEGER
+  return { read: 'sorted', key: receivedSegmentsKey(shard, serverId), min: 0, max, count: STEP_SEGMENTS + 1 }
+}
+
+/** The segment that an entry id lies in, if any does. */
+function segmentAt(shard: number, serverId: string, entryId: string): SortedFact {
+  const max = msOfEntry(entryId)
+  return { read: 'sorted', key: receivedSegmentsKey(shard, serverId), min: 0, max, count: 1, newest: true }
+}
+
+function segmentAfter(shard: number, serverId: string, entryId: string): SortedFact {
+  const [min, max] = [msOfEntry(entryId) + 1, Number.MAX_SAFE_INTEGER]
+  return { read: 'sorted', key: receivedSegmentsKey(shard, serverId), min, max, count: 1 }
+}
+
+function msOfEntry(entryId: string): number {
+  return Number(entryId.slice(0, entryId.indexOf('-')))
+}
+
+function entriesFact({ shard, serverId, nowMs }: Step, segment: string, from: string): RangeFact {
+  const to = String(nowMs - DAY_MS)
+  return { read: 'range', key: receivedKey(shard, serverId, segment), from, to, count: STEP_MESSAGES }
+}
+
+/** A message of the walk, and where its head row is. */
+interface Message {
+  readonly entryId: string
+  readonly messageId: string
+  readonly streamId: string
+  readonly short: string
+  readonly key: string
+}
+
+function messagesOf(entries: readonly Entry[], { step }: { step: Step; segment: string }): Message[] {
+  return entries.flatMap((entry) => {
+    const streamId = receivedEntryOf(entry)?.streamId
+    if (streamId === undefined) return []
+    const messageId = idOfEntry(entry.id, step.shard)
+    const key = contentHeadKey(step.shard, step.serverId, messageId)
+    return [{ entryId: entry.id, messageId, streamId, short: shortId(messageId), key }]
+  })
+}
+
+/** The removals of what a head row names. */
+function unlinks(context: { shard: number; nowMs: number }, serverId: string, packed: string): Due[] {
+  const { objectId, parsedId } = unpackContentHead(packed)
+  return [objectId, parsedId]
+    .filter((id) => id !== null)
+    .map((objectId) => unlinkReceivedDue(context, serverId, objectId))
+}
+
+function headOps(messages: readonly Message[]): Op[] {
+  const byKey = new Map<string, string[]>()
+  for (const { key, short } of messages) byKey.set(key, [...(byKey.get(key) ?? []), short])
+  return [...byKey].flatMap(([key, shorts]) => deleteOps(key, shorts))
+}
+
+/** What is past its age of the references; null: nothing is. */
+function pastReferences(
+  step: Step,
+  segments: readonly (readonly [string, number])[],
+  facts: { has(fact: Fact): boolean; range(fact: RangeFact): readonly Entry[] },
+): Decision<null> | null {
+  const { serverId, shard, nowMs, counters } = step
+  const cutoff = cutoffMs(nowMs, false)
+  const again: Due = { ...receivedSweepDue(serverId, nowMs), atMs: nowMs }
+  const past = segments.slice(0, STEP_SEGMENTS).filter(([name], index) => {
+    const nextMs = segments[index + 1]?.[1] ?? Number.POSITIVE_INFINITY
+    const lastMs = counters.segment?.name === name ? counters.segment.lastMs : Number.POSITIVE_INFINITY
+    return Math.min(nextMs, lastMs + 1, segmentEndMs(name)) <= cutoff
+  })
+  if (past.length > 0) {
+    const names = past.map(([name]) => name)
+    const ops = names.flatMap((name): Op[] =>
+      [receivedKey(shard, serverId, name), receivedStateKey(shard, serverId, name)].map((key) => {
+        return { key, write: 'UNLINK', args: [] }
+      }),
+    )
+    ops.push({ key: receivedSegmentsKey(shard, serverId), write: 'ZREM', args: names })
+    const { segment, ...rest } = counters
+    const left = segment !== undefined && !names.includes(segment.name) ? counters : rest
+    return { kind: 'done', reply: null, ops, due: [again], counters: [{ owner: receivedOwner(serverId), value: left }] }
+  }
+  const [oldest, firstMs] = segments[0] as readonly [string, number]
+  if (firstMs >= cutoff) return null
+  const key = receivedKey(shard, serverId, oldest)
+  const fact: RangeFact = { read: 'range', key, from: '-', to: String(cutoff - 1), count: STEP_MESSAGES }
+  if (!facts.has(fact)) return { kind: 'need', facts: [fact] }
+  const entries = facts.range(fact)
+  const last = entries.at(-1)
+  if (last === undefined) return null
+  const shorts = entries.map(({ id }) => shortId(idOfEntry(id, shard)))
+  const ops: Op[] = [
+    { key, write: 'XTRIM', args: ['MINID', entryIdAfter(last.id)] },
+    ...deleteOps(receivedStateKey(shard, serverId, oldest), shorts),
+  ]
+  return { kind: 'done', reply: null, ops, due: [again] }
+}

@@ -1,0 +1,142 @@
+/**
+ * inbound-mail - mail to inbound streams: which recipients are taken, and how a mail comes to lie on the disk before its 250
+ *
+ * States of a mail: coming, into the content store, under a name for each recipient -> durable -> named by the commit of
+ * `receive` -> 250. What is not committed for certain is taken away again; what nobody knows of is swept. A mail in doubt is 451: its sender
+ * comes again, and then there may be two of it.
+ *
+ * Spec inbound.recipient, inbound.receive, inbound.limit
+ */
+
+import type { Ask } from '../../cluster/work.ts'
+import { MAIL_BYTES_MAX } from '../../schemas/limits.ts'
+import type { ReceiveBody, ReceivedRecipient, ReceiveReply } from '../actors/inbound/receive.ts'
+import type { Contents } from '../content/contents.ts'
+import { makeMailKey } from '../content/mail-key.ts'
+import type { Secrets } from '../process/secrets.ts'
+import { newObjectId } from '../state/received/content-head.ts'
+import { receivedObjectName } from '../state/received/object.ts'
+import type { AddresseeFinder } from '../views/inbound/address.ts'
+import type { IncomingMail, RcptAddress, SmtpAnswer } from './mx-listener.ts'
+import {
+  type InboundLocalPart,
+  type JoinedTransaction,
+  judgeInboundRecipient,
+  NO_ROOM,
+  NO_SUCH_RECIPIENT,
+  parseInboundLocalPart,
+  TEMPORARY_FAILURE,
+  TOO_MANY_A_MINUTE,
+} from './recipient-rules.ts'
+
+/** A recipient that was taken. */
+export interface InboundTarget extends InboundLocalPart {
+  readonly kind: 'inbound'
+  readonly shard: number
+  readonly accountId: string
+  readonly serverId: string
+}
+
+/** What becomes of mail to inbound addresses, for the operator's figures. */
+export type InboundResult = 'inbound' | 'inbound_put_off' | 'inbound_cut'
+
+export interface InboundMailDeps {
+  readonly ask: Ask
+  readonly findAddressee: AddresseeFinder
+  readonly newCmdId: () => string
+  readonly nowMs: () => number
+  readonly random: () => number
+  readonly secrets: Pick<Secrets, 'addressHmac' | 'tagHash' | 'contentKey'>
+  readonly contents: Contents
+  /** Whether store and disk have room for new mail. */
+  readonly hasRoom: () => boolean
+  readonly received: (result: InboundResult) => void
+}
+
+/** Whether mail to an address under INBOUND_DOMAIN is taken: what it is for, or the refusal. */
+export async function judgeInbound(
+  deps: Pick<InboundMailDeps, 'findAddressee' | 'hasRoom' | 'nowMs'>,
+  { localPart }: RcptAddress,
+  joined: JoinedTransaction,
+): Promise<{ readonly target: InboundTarget } | SmtpAnswer> {
+  const named = parseInboundLocalPart(localPart)
+  if (named === null) return NO_SUCH_RECIPIENT
+  const addressee = await deps.findAddressee(named.streamId)
+  const refusal = judgeInboundRecipient({ addressee, joined, hasRoom: deps.hasRoom(), nowMs: deps.nowMs() })
+  if (refusal !== null || addressee === null || addressee === 'unavailable') return refusal ?? NO_SUCH_RECIPIENT
+  const { shard, server, account } = addressee
+  const { accountId } = account
+  return { target: { kind: 'inbound', ...named, shard, accountId, serverId: server.serverId } }
+}
+
+/** Takes a mail; 250 once its messages are committed. */
+export async function takeInbound(
+  deps: InboundMailDeps,
+  mail: IncomingMail<unknown>,
+  targets: readonly InboundTarget[],
+): Promise<SmtpAnswer> {
+  const [{ shard, accountId }] = targets as [InboundTarget, ...InboundTarget[]]
+  const recipients = once(targets).map((target): ReceivedRecipient => {
+    const { serverId, streamId, spelledId, mailboxHash } = target
+    const plusHash = mailboxHash === null ? null : deps.secrets.tagHash(serverId, mailboxHash)
+    const objectId = newObjectId(deps.nowMs(), deps.random)
+    return { serverId, streamId, spelledId, mailboxHash, plusHash, objectId }
+  })
+  const names = recipients.map(({ serverId, objectId }) => receivedObjectName(shard, serverId, objectId))
+  const { key: mailKey, sealed: key } = makeMailKey(deps.secrets.contentKey)
+  const { sender, peer } = mail
+  const counted = new CountedPieces(mail.pieces)
+  const bytesMax = Math.min(mail.declaredBytes ?? MAIL_BYTES_MAX, MAIL_BYTES_MAX)
+  const kept = await deps.contents.put({ names, mailKey, kind: 'mail', source: counted, bytesMax })
+  if (!kept.ok) {
+    deps.received(kept.kind === 'cut' ? 'inbound_cut' : 'inbound_put_off')
+    return kept.kind === 'full' ? NO_ROOM : TEMPORARY_FAILURE
+  }
+  const body: ReceiveBody = {
+    accountId,
+    sizeBytes: counted.bytes,
+    sender: sender === null ? null : { hmac: deps.secrets.addressHmac(accountId, sender), address: sender },
+    session: { ip: peer.ip, helo: peer.helo },
+    key,
+    recipients,
+  }
+  const asked = await deps.ask(shard, { name: 'receive', cmdId: deps.newCmdId(), body })
+  const reply = asked.kind === 'answer' ? (asked.reply as ReceiveReply) : null
+  if (reply?.kind === 'received') {
+    for (const _ of reply.messageIds) deps.received('inbound')
+    return accepted(reply.messageIds)
+  }
+  deps.received('inbound_put_off')
+  // Of a command that nobody knows the end of, the sweep finds out.
+  if (asked.kind === 'answer' || asked.kind === 'unavailable') await deps.contents.remove(names)
+  return reply?.why === 'rate_limited' ? TOO_MANY_A_MINUTE : TEMPORARY_FAILURE
+}
+
+/** What the sender is told: RFC 5321 4.5.3.1.5 has room for one id in a line. */
+function accepted([first = '', ...others]: readonly string[]): SmtpAnswer {
+  const more = others.length === 0 ? '' : ` and ${others.length} more`
+  return { code: 250, text: `2.0.0 accepted ${first}${more}` }
+}
+
+/** An address that is spelled in two ways is one recipient. */
+function once(targets: readonly InboundTarget[]): InboundTarget[] {
+  const byAddress = new Map(targets.map((target) => [`${target.streamId}+${target.mailboxHash ?? ''}`, target]))
+  return [...byAddress.values()]
+}
+
+/** Pieces on their way, and how many bytes they were. */
+class CountedPieces implements AsyncIterable<Buffer> {
+  bytes = 0
+  readonly #pieces: AsyncIterable<Buffer>
+
+  constructor(pieces: AsyncIterable<Buffer>) {
+    this.#pieces = pieces
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Buffer> {
+    for await (const piece of this.#pieces) {
+      this.bytes += piece.length
+      yield piece
+    }
+  }
+}

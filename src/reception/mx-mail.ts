@@ -1,0 +1,77 @@
+/**
+ * mx-mail - the handlers of the MX listener: mail to inbound streams, mail that comes back, mail to whom nobody reads here
+ *
+ * Spec inbound.recipient, inbound.roles, bounce.recipient
+ */
+
+import {
+  type InboundMailDeps,
+  type InboundResult,
+  type InboundTarget,
+  judgeInbound,
+  takeInbound,
+} from './inbound-mail.ts'
+import type { IncomingMail, MxHandlers, MxTransaction, RcptAddress, SmtpAnswer } from './mx-listener.ts'
+import type { ReturnedKind, ReturnedMail, ReturnedTarget } from './returned-mail.ts'
+
+/** What becomes of mail to the listener, for the operator's figures. */
+export type ReceivedKind = ReturnedKind | InboundResult | 'dropped' | 'refused_recipient'
+
+/** What mail is for. */
+export type MailTarget =
+  | InboundTarget
+  | { readonly kind: 'returned'; readonly target: ReturnedTarget }
+  /** Counted and dropped. */
+  | { readonly kind: 'dropped' }
+
+export interface MxMailDeps {
+  readonly inbound: InboundMailDeps
+  readonly returned: ReturnedMail
+  readonly inboundDomain: string
+  readonly received: (kind: ReceivedKind) => void
+}
+
+/** RFC 2142: addresses that every domain has. */
+const DROPPED: ReadonlySet<string> = new Set(['postmaster', 'abuse'])
+
+const TAKEN: SmtpAnswer = { code: 250, text: '2.0.0 Ok' }
+const ONE_ACCOUNT: SmtpAnswer = { code: 452, text: '4.5.3 One account at a time' }
+
+/** Makes the handlers. */
+export function makeMxMail(deps: MxMailDeps): MxHandlers<MailTarget> {
+  return {
+    async recipient(address, transaction) {
+      const answer = await judge(deps, address, transaction)
+      if (!('target' in answer) && answer.code >= 500) deps.received('refused_recipient')
+      return answer
+    },
+    mail: (mail) => take(deps, mail),
+  }
+}
+
+async function judge(
+  deps: MxMailDeps,
+  address: RcptAddress,
+  { targets }: MxTransaction<MailTarget>,
+): Promise<{ readonly target: MailTarget } | SmtpAnswer> {
+  const inbound = targets.filter((target) => target.kind === 'inbound')
+  const hasReturnPaths = targets.some(({ kind }) => kind === 'returned')
+  if (address.domain === deps.inboundDomain) {
+    if (DROPPED.has(address.localPart.toLowerCase())) return { target: { kind: 'dropped' } }
+    const joined = { accountId: inbound[0]?.accountId ?? null, recipients: inbound.length, hasReturnPaths }
+    return judgeInbound(deps.inbound, address, joined)
+  }
+  const answer = await deps.returned.recipient(address)
+  if (!('target' in answer)) return answer
+  return inbound.length > 0 ? ONE_ACCOUNT : { target: { kind: 'returned', target: answer.target } }
+}
+
+async function take(deps: MxMailDeps, mail: IncomingMail<MailTarget>): Promise<SmtpAnswer> {
+  const inbound = mail.targets.filter((target) => target.kind === 'inbound')
+  const returned = mail.targets.flatMap((target) => (target.kind === 'returned' ? [target.target] : []))
+  if (inbound.length > 0) return takeInbound(deps.inbound, mail, inbound)
+  if (returned.length > 0) return deps.returned.mail(mail, returned)
+  for await (const _ of mail.pieces);
+  deps.received('dropped')
+  return TAKEN
+}

@@ -1,0 +1,214 @@
+/**
+ * parse-lane - the performer of parsing: a received mail is read from the content store, taken apart in a thread, judged, and its
+ * result put into the store; the outcome tells of it.
+ *
+ * Each account has a lane. An account of which nothing is known here yet has one mail under way, one whose last mail took long has one
+ * and shares one thread with all that did: what takes its 20 seconds holds up nobody else.
+ * Guarantees: raw mails in memory have 48 MiB together; a mail of which nothing can be made has an outcome too.
+ *
+ * Spec inbound.parse, inbound.authentication
+ */
+
+import type { LaneType } from '../../cluster/behaviour.ts'
+import { msOf, shardOf } from '../../cluster/id.ts'
+import { NotPerformed } from '../../cluster/items/pump.ts'
+import type { CheckResult, ParseJob, ParseOutcome, ParseResult } from '../actors/inbound/parse-job.ts'
+import { parseOutcome, prepareParse } from '../actors/inbound/parsed.ts'
+import { failMail, type ReceivedMail } from '../mail/mime/received-mail.ts'
+import type { Metrics } from '../process/metrics.ts'
+import type { Secrets } from '../process/secrets.ts'
+import { newObjectId } from '../state/received/content-head.ts'
+import { PARSE_LANE } from '../state/received/parse-item.ts'
+import { openRaw, type ReceivedStore, writeParsed } from '../store/received.ts'
+import type { ReceivedRoom } from './received-room.ts'
+
+/** Mails of a process under way, and of one account. */
+const UNDER_WAY_MAX = 8
+const LANE_UNDER_WAY_MAX = 4
+/** Accounts of which it is remembered how their last mail fared. */
+const KNOWN_MAX = 50_000
+/** A mail that took so long makes its account one that does. */
+const SLOW_MS = 2_000
+/** All before it may take their 20 seconds. */
+const HOLD_MS = 5 * 60_000
+/** Bytes of raw mails in memory. */
+const RAW_BYTES_MAX = 48 * 1024 * 1024
+/** Characters of a keyed hash of an address that a mail names: six bytes. */
+const NAMED_CHARS = 8
+
+/** Judges who sent a mail; null: not now. */
+export type JudgeMail = (mail: { readonly raw: Uint8Array; readonly job: ParseJob }) => Promise<CheckResult | null>
+
+export interface ParseLaneDeps {
+  readonly received: ReceivedStore
+  /** The thread of accounts whose mail takes long, and that of all others. */
+  readonly rooms: { readonly slow: ReceivedRoom; readonly fast: ReceivedRoom }
+  /** Null: nothing is checked. */
+  readonly check: JudgeMail | null
+  readonly secrets: Pick<Secrets, 'addressHmac'>
+  readonly metrics: Pick<Metrics, 'parsed'>
+  readonly random: () => number
+  /** In place of our own bounds; 0 holds a lane's items. */
+  readonly room?: (lane: string) => number
+}
+
+/** The family of the lanes of accounts. */
+export function makeParseLane(deps: ParseLaneDeps): LaneType {
+  const lanes = new LaneBook()
+  const bytes = new ByteGate(RAW_BYTES_MAX)
+  const lane: LaneType<ParseJob, ParseOutcome> = {
+    prefix: PARSE_LANE,
+    holdMs: HOLD_MS,
+    claimsStand: false,
+    prepare: prepareParse,
+    outcome: parseOutcome,
+    room: (name) => Math.min(lanes.room(name), deps.room?.(name) ?? Number.POSITIVE_INFINITY),
+    async perform(job, { lane: name, signal }) {
+      const isSlow = lanes.begin(name)
+      const startedAtMs = performance.now()
+      try {
+        await bytes.enter(job.sizeBytes)
+        try {
+          if (signal.aborted) throw new NotPerformed('The process stops')
+          return await parse(deps, job, isSlow ? deps.rooms.slow : deps.rooms.fast)
+        } finally {
+          bytes.leave(job.sizeBytes)
+        }
+      } finally {
+        lanes.end(name, { isSlow, ms: performance.now() - startedAtMs })
+      }
+    },
+  }
+  return lane as LaneType
+}
+
+async function parse(deps: ParseLaneDeps, job: ParseJob, room: ReceivedRoom): Promise<ParseOutcome> {
+  const { serverId, head, sizeBytes, messageId } = job
+  const shard = shardOf(serverId) as number
+  const raw = await readRaw(deps.received, job)
+  if (raw === 'away') return { result: 'later' }
+  if (raw === 'gone') {
+    const lost = failMail(null, { issue: 'parser_error', sizeBytes })
+    return { result: 'parsed', parsed: resultOf(deps, job, { mail: lost, parsedId: null, check: null }) }
+  }
+  const startedAtMs = performance.now()
+  const [mail, check] = await Promise.all([room.parse(raw), deps.check?.({ raw, job }) ?? null])
+  if (mail === null) throw new NotPerformed('Too much is being parsed, or the process stops')
+  deps.metrics.parsed(mail.parseIssue, performance.now() - startedAtMs)
+  const { from: _from, named: _named, isNamedWhole: _isWhole, sizeBytes: _size, parseIssue: _issue, ...content } = mail
+  const parsedId = newObjectId(msOf(messageId), deps.random)
+  const isWritten = await writeParsed(deps.received, { shard, serverId, key: head.key, parsedId }, content)
+  return isWritten ? { result: 'parsed', parsed: resultOf(deps, job, { mail, parsedId, check }) } : { result: 'later' }
+}
+
+/** A raw mail, whole. */
+async function readRaw(
+  received: ReceivedStore,
+  { serverId, head }: Pick<ParseJob, 'serverId' | 'head'>,
+): Promise<Uint8Array | 'gone' | 'away'> {
+  const raw = await openRaw(received, { shard: shardOf(serverId) as number, serverId, head })
+  if (typeof raw === 'string') return raw
+  const whole = new Uint8Array(raw.size)
+  let at = 0
+  try {
+    for await (const piece of raw.pieces) {
+      whole.set(piece, at)
+      at += piece.length
+    }
+  } catch {
+    // It went away in the midst of it, or is not what was written: the next look tells.
+    return 'away'
+  }
+  return whole
+}
+
+/** What the message's rows are to hold. */
+function resultOf(
+  { secrets }: Pick<ParseLaneDeps, 'secrets'>,
+  { accountId }: ParseJob,
+  { mail, parsedId, check }: { mail: ReceivedMail; parsedId: string | null; check: CheckResult | null },
+): ParseResult {
+  const hmacOf = (address: string) => secrets.addressHmac(accountId, address)
+  const { from, hasText, hasHtml, attachments, parseIssue, subject, date, named, isNamedWhole } = mail
+  return {
+    parsedId,
+    hasText,
+    hasHtml,
+    attachmentCount: attachments.length,
+    parseIssue,
+    from: from === null ? null : { hmac: hmacOf(from.address), ...from },
+    subject,
+    dateMs: date === null ? null : Date.parse(date),
+    named: { hashes: named.map((address) => hmacOf(address).slice(0, NAMED_CHARS)).join(''), isWhole: isNamedWhole },
+    check,
+  }
+}
+
+/** How many mails of each account are under way, and whose mail takes long. */
+class LaneBook {
+  readonly #slow = new Map<string, boolean>()
+  readonly #underWay = new Map<string, number>()
+  #all = 0
+  #slowUnderWay = 0
+
+  room(lane: string): number {
+    const own = this.#underWay.get(lane) ?? 0
+    const free = UNDER_WAY_MAX - this.#all
+    const isSlow = this.#slow.get(lane)
+    if (isSlow === true) return Math.min(free, 1 - this.#slowUnderWay)
+    return Math.min(free, (isSlow === undefined ? 1 : LANE_UNDER_WAY_MAX) - own)
+  }
+
+  /** Out: whether the account is one whose mail takes long. */
+  begin(lane: string): boolean {
+    this.#all += 1
+    this.#underWay.set(lane, (this.#underWay.get(lane) ?? 0) + 1)
+    const isSlow = this.#slow.get(lane) === true
+    if (isSlow) this.#slowUnderWay += 1
+    return isSlow
+  }
+
+  end(lane: string, { isSlow, ms }: { isSlow: boolean; ms: number }): void {
+    this.#all -= 1
+    if (isSlow) this.#slowUnderWay -= 1
+    const own = (this.#underWay.get(lane) ?? 1) - 1
+    if (own === 0) this.#underWay.delete(lane)
+    else this.#underWay.set(lane, own)
+    // A Map is in order of insertion: the one that was parsed longest ago goes.
+    this.#slow.delete(lane)
+    if (this.#slow.size >= KNOWN_MAX) this.#slow.delete(this.#slow.keys().next().value as string)
+    this.#slow.set(lane, ms >= SLOW_MS)
+  }
+}
+
+/** Lets in what fits, in order. Something larger than all of it comes in alone. */
+class ByteGate {
+  readonly #bytesMax: number
+  readonly #waiting: { readonly bytes: number; readonly enter: () => void }[] = []
+  #bytes = 0
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax
+  }
+
+  async enter(bytes: number): Promise<void> {
+    if (this.#waiting.length === 0 && this.#fits(bytes)) {
+      this.#bytes += bytes
+      return
+    }
+    await new Promise<void>((enter) => this.#waiting.push({ bytes, enter }))
+  }
+
+  leave(bytes: number): void {
+    this.#bytes -= bytes
+    for (let next = this.#waiting[0]; next !== undefined && this.#fits(next.bytes); next = this.#waiting[0]) {
+      this.#waiting.shift()
+      this.#bytes += next.bytes
+      next.enter()
+    }
+  }
+
+  #fits(bytes: number): boolean {
+    return this.#bytes === 0 || this.#bytes + bytes <= this.#bytesMax
+  }
+}

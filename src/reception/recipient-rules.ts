@@ -1,0 +1,78 @@
+/**
+ * recipient-rules - whether a recipient under INBOUND_DOMAIN is taken: the table of replies, in its order
+ *
+ * What will not change is told first, and for good; what may have changed when the sender comes again, after it.
+ * One transaction is one account's: it becomes one commit, and has one true answer. Senders bring the rest in another one.
+ * A paused account, or one that is not paid for, receives: both concern sending.
+ *
+ * Spec inbound.recipient, inbound.limit
+ */
+
+import { MAILBOX_HASH_CHARS_MAX } from '../../schemas/limits.ts'
+import { periodOf, used } from '../state/quota.ts'
+import type { InboundAddressee } from '../views/inbound/address.ts'
+import type { SmtpAnswer } from './mx-listener.ts'
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+const UUID_CHARS = 36
+
+/** The local part of an inbound address, taken apart. */
+export interface InboundLocalPart {
+  /** In lower case. */
+  readonly streamId: string
+  /** As it was written, where that is another spelling. */
+  readonly spelledId: string | null
+  /** What stands after the first plus sign; null where nothing does. */
+  readonly mailboxHash: string | null
+}
+
+/** The transaction that a recipient would join. */
+export interface JoinedTransaction {
+  /** Whose its inbound recipients are; null where it has none. */
+  readonly accountId: string | null
+  /** How many of these there are. */
+  readonly recipients: number
+  /** Whether it has return paths among its recipients. */
+  readonly hasReturnPaths: boolean
+}
+
+/** What is known of a recipient. `unavailable`: the store does not answer. */
+export interface RecipientCase {
+  readonly addressee: InboundAddressee | null | 'unavailable'
+  readonly joined: JoinedTransaction
+  /** Whether store and disk have room for new mail. */
+  readonly hasRoom: boolean
+  readonly nowMs: number
+}
+
+export const TEMPORARY_FAILURE: SmtpAnswer = { code: 451, text: '4.3.0 Temporary failure, try again later' }
+export const NO_ROOM: SmtpAnswer = { code: 452, text: '4.3.1 Out of room for new mail, try again later' }
+export const TOO_MANY_A_MINUTE: SmtpAnswer = { code: 451, text: '4.7.1 Too many recipients a minute, try again later' }
+export const NO_SUCH_RECIPIENT: SmtpAnswer = { code: 550, text: '5.1.1 No such recipient' }
+const NO_LONGER: SmtpAnswer = { code: 550, text: '5.2.1 Address takes no mail any more' }
+const CLOSED: SmtpAnswer = { code: 550, text: '5.7.1 Account is closed' }
+const ONE_ACCOUNT: SmtpAnswer = { code: 452, text: '4.5.3 One account at a time' }
+
+/** Reads the local part of an inbound address; null where it names no stream. */
+export function parseInboundLocalPart(localPart: string): InboundLocalPart | null {
+  const plus = localPart.indexOf('+')
+  const spelled = plus < 0 ? localPart : localPart.slice(0, plus)
+  const hash = plus < 0 ? '' : localPart.slice(plus + 1)
+  const streamId = spelled.toLowerCase()
+  if (spelled.length !== UUID_CHARS || !UUID.test(streamId) || hash.length > MAILBOX_HASH_CHARS_MAX) return null
+  return { streamId, spelledId: spelled === streamId ? null : spelled, mailboxHash: hash === '' ? null : hash }
+}
+
+/** Judges a recipient: null where it is taken. */
+export function judgeInboundRecipient({ addressee, joined, hasRoom, nowMs }: RecipientCase): SmtpAnswer | null {
+  if (addressee === 'unavailable') return TEMPORARY_FAILURE
+  if (addressee === null || addressee.stream.kind !== 'inbound') return NO_SUCH_RECIPIENT
+  const { stream, server, account, counters } = addressee
+  if (stream.archivedAtMs !== null || server.removedAtMs !== undefined) return NO_LONGER
+  if (account.status === 'closed') return CLOSED
+  if (joined.hasReturnPaths) return ONE_ACCOUNT
+  if (joined.accountId !== null && joined.accountId !== account.accountId) return ONE_ACCOUNT
+  const taken = used(counters?.inboundMinute, periodOf('minute', nowMs)) + joined.recipients
+  if (taken + 1 > account.inboundPerMinuteLimit) return TOO_MANY_A_MINUTE
+  return hasRoom ? null : NO_ROOM
+}

@@ -1,0 +1,174 @@
+/**
+ * inbound - POST /v1/inbound/search, GET /v1/inbound/{id}, and its raw mail and attachments
+ *
+ * Addresses and mailbox hashes are searched by their keyed hashes, which are made here. Mail is streamed from the content store
+ * as the client takes it.
+ *
+ * Spec inbound.search, inbound.read, inbound.raw, inbound.attachment
+ */
+
+import type { ReceivedSearch } from '../../schemas/inbound.ts'
+import type { KeyOwner } from '../http/key.ts'
+import type { Handler } from '../http/request.ts'
+import { type Answer, type Download, refuse } from '../http/respond.ts'
+import type { ReceivedAttachment } from '../mail/mime/body.ts'
+import { makeTransferDecoder } from '../mail/mime/transfer.ts'
+import type { Secrets } from '../process/secrets.ts'
+import type { openRaw } from '../store/received.ts'
+import {
+  type FoundReceived,
+  findReceived,
+  parsedOf,
+  type ReceivedDeps,
+  readReceived,
+} from '../views/inbound/received.ts'
+import { type ReceivedFilter, searchReceived } from '../views/inbound/search.ts'
+import { isContentKept } from '../views/inbound/shown.ts'
+
+type OpenRaw =
+  Parameters<typeof openRaw> extends [unknown, ...infer Rest] ? (...rest: Rest) => ReturnType<typeof openRaw> : never
+
+/** What the routes need. */
+export interface InboundDeps extends ReceivedDeps {
+  readonly secrets: Pick<Secrets, 'addressHmac' | 'tagHash'>
+  /** Opens the raw mail, or a part of it. */
+  readonly openRaw: OpenRaw
+}
+
+/** Browsers are to take what strangers have sent for nothing but bytes. */
+const BYTES_ONLY = { 'X-Content-Type-Options': 'nosniff' } as const
+const POSITION = /^\d{1,3}$/
+/** What a header line may carry of a media type; anything else is bytes. */
+const MEDIA_TYPE = /^[a-z0-9!#$&^_.+-]{1,127}\/[a-z0-9!#$&^_.+-]{1,127}$/
+
+/** POST /v1/inbound/search */
+export function makeSearchReceived(deps: InboundDeps): Handler {
+  return async ({ key, body }) => {
+    const owner = key as KeyOwner
+    const search = body as ReceivedSearch
+    const page = { limit: search.limit, after: search.after?.toLowerCase() ?? null }
+    const seen = await searchReceived(deps, owner, { filter: filterOf(deps.secrets, owner, search), page })
+    return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
+  }
+}
+
+/** GET /v1/inbound/{id} */
+export function makeReadReceived(deps: InboundDeps): Handler {
+  return async ({ key, params }) => {
+    const seen = await readReceived(deps, key as KeyOwner, params.id ?? '')
+    return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
+  }
+}
+
+/** GET /v1/inbound/{id}/raw */
+export function makeReadReceivedRaw(deps: InboundDeps): Handler {
+  return async ({ key, params }) => {
+    const found = await findReceived(deps, key as KeyOwner, params.id ?? '')
+    if (typeof found === 'string') return refuse(found)
+    const place = placeOf(deps, found)
+    if (place === null) return refuse('content_expired')
+    const raw = await deps.openRaw(place, { from: 0, length: 0 })
+    if (typeof raw === 'string') return refuse(raw === 'away' ? 'unavailable' : 'content_expired')
+    return {
+      size: raw.size,
+      contentType: 'message/rfc822',
+      headers: dispositionOf(`${found.stored.messageId}.eml`),
+      read: (from, length) => readRaw(deps, place, { from, length }),
+    } satisfies Download
+  }
+}
+
+/** GET /v1/inbound/{id}/attachments/{position} */
+export function makeReadReceivedFile(deps: InboundDeps): Handler {
+  return async ({ key, params }): Promise<Answer> => {
+    const position = params.position ?? ''
+    const found = await findReceived(deps, key as KeyOwner, params.id ?? '')
+    if (typeof found === 'string') return refuse(found)
+    if (!POSITION.test(position) || Number(position) >= found.stored.standing.attachmentCount)
+      return refuse('not_found')
+    const place = placeOf(deps, found)
+    if (place === null) return refuse('content_expired')
+    const parsed = await parsedOf(deps, found)
+    if (parsed === undefined) return refuse('unavailable')
+    const attachment = parsed?.attachments[Number(position)]
+    if (attachment === undefined) return refuse('content_expired')
+    const { size, contentType, name } = attachment
+    return {
+      size,
+      contentType: MEDIA_TYPE.test(contentType) ? contentType : 'application/octet-stream',
+      headers: { ...BYTES_ONLY, ...dispositionOf(name) },
+      read: (from, length) => decoded(readRaw(deps, place, spanOf(attachment)), attachment, { from, length }),
+    } satisfies Download
+  }
+}
+
+type Place = Parameters<OpenRaw>[0]
+
+/** Where the content of a message is; null where it is no longer kept. */
+function placeOf({ nowMs }: InboundDeps, { shard, stored }: FoundReceived): Place | null {
+  const { serverId, head } = stored
+  return head !== null && isContentKept(stored, nowMs()) ? { shard, serverId, head } : null
+}
+
+function spanOf({ place }: ReceivedAttachment): { from: number; length: number } {
+  return { from: place.start, length: place.length }
+}
+
+/** The bytes of a raw mail; an error cuts the answer off. */
+async function* readRaw(
+  { openRaw }: InboundDeps,
+  place: Place,
+  span: { from: number; length: number },
+): AsyncGenerator<Buffer> {
+  if (span.length === 0) return
+  const raw = await openRaw(place, span)
+  if (typeof raw === 'string') throw new Error(`The raw mail cannot be read: ${raw}`)
+  yield* raw.pieces
+}
+
+/** An attachment's bytes from `from` on: what stands before them is decoded too, and passed over. */
+async function* decoded(
+  pieces: AsyncIterable<Buffer>,
+  { place }: ReceivedAttachment,
+  { from, length }: { from: number; length: number },
+): AsyncGenerator<Buffer> {
+  const decoder = makeTransferDecoder(place.encoding)
+  let at = 0
+  const cut = (bytes: Buffer): Buffer => {
+    const piece = bytes.subarray(Math.max(0, from - at), Math.max(0, from + length - at))
+    at += bytes.length
+    return piece
+  }
+  for await (const piece of pieces) {
+    yield cut(decoder.push(piece))
+    if (at >= from + length) return
+  }
+  yield cut(decoder.end())
+}
+
+/** RFC 6266: the name in UTF-8, and in ASCII for who knows no better. */
+function dispositionOf(name: string | null): { 'Content-Disposition': string } {
+  if (name === null) return { 'Content-Disposition': 'attachment' }
+  const plain = name.replace(/[^\x20-\x7e]|["\\%]/g, '_')
+  const extended = plain === name ? '' : `; filename*=UTF-8''${encodeName(name)}`
+  return { 'Content-Disposition': `attachment; filename="${plain}"${extended}` }
+}
+
+/** RFC 8187 3.2: what `encodeURIComponent` leaves as it is, is more than a header may hold. Half a pair of surrogates is none. */
+function encodeName(name: string): string {
+  const whole = Buffer.from(name).toString()
+  return encodeURIComponent(whole).replace(/['()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
+}
+
+function filterOf(secrets: InboundDeps['secrets'], owner: KeyOwner, search: ReceivedSearch): ReceivedFilter {
+  const { streamId, from, recipient, mailboxHash, receivedFrom, receivedTo } = search
+  const serverId = owner.serverId as string
+  return {
+    streamId: streamId?.toLowerCase() ?? null,
+    from: from === undefined ? null : secrets.addressHmac(owner.accountId as string, from),
+    recipient: recipient?.toLowerCase() ?? null,
+    mailboxHash: mailboxHash === undefined ? null : { text: mailboxHash, hash: secrets.tagHash(serverId, mailboxHash) },
+    fromMs: receivedFrom === undefined ? null : Date.parse(receivedFrom),
+    toMs: receivedTo === undefined ? null : Date.parse(receivedTo),
+  }
+}

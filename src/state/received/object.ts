@@ -1,0 +1,37 @@
+/**
+ * received-object - the names of a received mail's objects, and which rows may name them.
+ *
+ * An object's id begins with the moment at which the mail came, so its day follows from the id, and so do the rows that can
+ * name it: those of that moment's slice, and of the ones beside it, because a mail takes its time to arrive. The name
+ * holds the server too: whoever finds an object finds its rows without an index.
+ */
+
+import { msOfCmdId } from '../../../cluster/cmd-id.ts'
+import { idOfShort, shortId } from '../../../cluster/id.ts'
+import { parseObjectName, receivedName } from '../object-name.ts'
+import { HEAD_SLICE_MS, headSlice } from './content-head.ts'
+
+const SHORT_CHARS = 22
+
+/** The name of an object of a server's received mail. */
+export function receivedObjectName(shard: number, serverId: string, objectId: string): string {
+  return receivedName(shard, { id: `${shortId(serverId)}-${objectId}`, receivedAtMs: msOfCmdId(objectId) })
+}
+
+/** Where an object's row is looked for. */
+export interface SoughtRow {
+  readonly serverId: string
+  readonly objectId: string
+  readonly slices: readonly string[]
+}
+
+/** Where the row that names an object would be; null where the name is none of a received mail. */
+export function rowOfObject(name: string): SoughtRow | null {
+  const named = parseObjectName(name)
+  if (named === null || named.tree !== 'in' || named.leaf[SHORT_CHARS] !== '-') return null
+  const objectId = named.leaf.slice(SHORT_CHARS + 1)
+  const ms = msOfCmdId(objectId)
+  if (!Number.isSafeInteger(ms)) return null
+  const slices = [ms - HEAD_SLICE_MS, ms, ms + HEAD_SLICE_MS].map(headSlice)
+  return { serverId: idOfShort(named.leaf.slice(0, SHORT_CHARS)), objectId, slices }
+}

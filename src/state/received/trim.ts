@@ -1,0 +1,7 @@
+/** trim - packed values end with the last one that says something */
+
+/** Leaves zeros at the end of a packed list off, the first value aside. */
+export function trimZeros<Value>(packed: Value[]): Value[] {
+  while (packed.length > 1 && packed.at(-1) === 0) packed.pop()
+  return packed
+}

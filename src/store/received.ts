@@ -1,0 +1,78 @@
+/**
+ * received - the content of a received mail in the content store: the raw mail, and what parsing has made of it
+ *
+ * Both are objects under the mail's own key, which lies sealed in its head row. The result is JSON, deflated.
+ *
+ * Spec inbound.read, inbound.raw, retention.inbound
+ */
+
+import { promisify } from 'node:util'
+import { deflate, inflate } from 'node:zlib'
+import type { Contents } from '../content/contents.ts'
+import { openMailKey } from '../content/mail-key.ts'
+import type { ParsedContent } from '../mail/mime/received-mail.ts'
+import type { ContentHead } from '../state/received/content-head.ts'
+import { receivedObjectName } from '../state/received/object.ts'
+
+const deflated = promisify(deflate)
+const inflated = promisify(inflate)
+
+/** What a mail's result may take as JSON: 3 MiB of text and HTML escaped, headers, addresses and attachments. */
+const PARSED_BYTES_MAX = 64 * 1024 * 1024
+
+/** Where the content of received mail lies. */
+export interface ReceivedStore {
+  /** Null: this installation has no content store, and receives no mail. */
+  readonly contents: Contents | null
+  /** Opens the keys of mails. */
+  readonly contentKey: Buffer
+}
+
+/** Whose mail it is, and its head row. */
+export interface ReceivedContentPlace {
+  readonly shard: number
+  readonly serverId: string
+  readonly head: Pick<ContentHead, 'objectId' | 'parsedId' | 'key'>
+}
+
+/** Opens the raw mail or `length` bytes of it; `gone`: it is not there, or not what was written; `away`: the store does not answer. */
+export async function openRaw(
+  { contents, contentKey }: ReceivedStore,
+  { shard, serverId, head }: ReceivedContentPlace,
+  span: { readonly from: number; readonly length: number | null } = { from: 0, length: null },
+): Promise<{ readonly size: number; readonly pieces: AsyncIterable<Buffer> } | 'gone' | 'away'> {
+  const mailKey = openMailKey(contentKey, head.key)
+  if (mailKey === null) return 'gone'
+  if (contents === null) return 'away'
+  const name = receivedObjectName(shard, serverId, head.objectId)
+  const found = await contents.get({ name, mailKey, kind: 'mail', span })
+  if (found.kind === 'there') return found
+  return found.kind === 'away' ? 'away' : 'gone'
+}
+
+/** Reads what parsing made of a mail: null where there is no such result; undefined when the store did not answer. */
+export async function readParsed(
+  { contents, contentKey }: ReceivedStore,
+  { shard, serverId, head }: ReceivedContentPlace,
+): Promise<ParsedContent | null | undefined> {
+  const mailKey = openMailKey(contentKey, head.key)
+  if (mailKey === null || head.parsedId === null) return null
+  if (contents === null) return undefined
+  const name = receivedObjectName(shard, serverId, head.parsedId)
+  const found = await contents.read({ name, mailKey, kind: 'parsed' })
+  if (typeof found === 'string') return found === 'away' ? undefined : null
+  return JSON.parse((await inflated(found, { maxOutputLength: PARSED_BYTES_MAX })).toString()) as ParsedContent
+}
+
+/** Writes what parsing made of a mail under a new id; false when the store did not take it. */
+export async function writeParsed(
+  { contents, contentKey }: ReceivedStore,
+  { shard, serverId, key, parsedId }: { shard: number; serverId: string; key: string; parsedId: string },
+  parsed: ParsedContent,
+): Promise<boolean> {
+  const mailKey = openMailKey(contentKey, key)
+  if (mailKey === null || contents === null) return false
+  const bytes = await deflated(Buffer.from(JSON.stringify(parsed)))
+  const name = receivedObjectName(shard, serverId, parsedId)
+  return (await contents.put({ names: [name], mailKey, kind: 'parsed', source: [bytes], bytesMax: bytes.length })).ok
+}

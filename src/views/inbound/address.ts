@@ -1,0 +1,75 @@
+/**
+ * inbound-address - the stream that an address under INBOUND_DOMAIN names, with its server and its account, as they are now
+ *
+ * Whose stream it is never changes, so that is remembered; in which state all three are is read each time: what an order has changed
+ * holds from its answer on.
+ *
+ * Keys: `stream:<id>`, `server:<id>`, `account:<id>`, `counters`
+ *
+ * Spec inbound.recipient
+ */
+
+import { shardOf } from '../../../cluster/id.ts'
+import { type AccountCounters, type AccountState, accountOwner, accountRef } from '../../state/account.ts'
+import { type ServerState, serverRef } from '../../state/server.ts'
+import { type StreamState, streamRef } from '../../state/stream.ts'
+import { countersFact, countersOf, entityFact, stateOf } from '../entity.ts'
+import type { Reader } from '../key.ts'
+
+/** Streams of which it is remembered whose they are. */
+const REMEMBERED_MAX = 20_000
+
+/** A stream and whose it is. */
+export interface InboundAddressee {
+  readonly shard: number
+  readonly stream: StreamState
+  readonly server: ServerState
+  readonly account: AccountState
+  readonly counters: AccountCounters | null
+}
+
+/** Finds the stream of an id in lower case; null: there is none; `unavailable`: the store did not answer. */
+export type AddresseeFinder = (streamId: string) => Promise<InboundAddressee | null | 'unavailable'>
+
+/** Makes the finder. */
+export function makeAddresseeFinder(read: Reader): AddresseeFinder {
+  const remembered = new Map<string, Owners>()
+  return async (streamId) => {
+    const shard = shardOf(streamId)
+    if (shard === null) return null
+    const owners = remembered.get(streamId) ?? (await readOwners(read, shard, streamId))
+    if (owners === null || owners === 'unavailable') return owners
+    if (remembered.size >= REMEMBERED_MAX) remembered.delete(remembered.keys().next().value as string)
+    remembered.set(streamId, owners)
+    const { serverId, accountId } = owners
+    const seen = await read(shard, [
+      entityFact(shard, streamRef(streamId)),
+      entityFact(shard, serverRef(serverId)),
+      entityFact(shard, accountRef(accountId)),
+      countersFact(shard, [accountOwner(accountId)]),
+    ])
+    if (seen === null) return 'unavailable'
+    const stream = stateOf<StreamState>(seen[0])
+    const server = stateOf<ServerState>(seen[1])
+    const account = stateOf<AccountState>(seen[2])
+    if (stream === null || server === null || account === null) return null
+    return { shard, stream, server, account, counters: countersOf<AccountCounters>(seen[3])[0] ?? null }
+  }
+}
+
+interface Owners {
+  readonly serverId: string
+  readonly accountId: string
+}
+
+async function readOwners(read: Reader, shard: number, streamId: string): Promise<Owners | null | 'unavailable'> {
+  const streams = await read(shard, [entityFact(shard, streamRef(streamId))])
+  if (streams === null) return 'unavailable'
+  const stream = stateOf<StreamState>(streams[0])
+  if (stream === null) return null
+  const { serverId } = stream
+  const servers = await read(shard, [entityFact(shard, serverRef(serverId))])
+  if (servers === null) return 'unavailable'
+  const server = stateOf<ServerState>(servers[0])
+  return server === null ? null : { serverId, accountId: server.accountId }
+}

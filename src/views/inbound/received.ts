@@ -1,0 +1,112 @@
+/**
+ * received - a received message as GET /v1/inbound/{id} and what hangs on it find it, and as the `inbound` event tells of it
+ *
+ * A message of another server, of another account or past its age is not there.
+ *
+ * Keys: `key:<sha256>`, `received-segments:<server>`, and those of `rows.ts`
+ *
+ * Spec inbound.read, inbound.raw, inbound.attachment, inbound.event
+ */
+
+import type { Fact } from '../../../cluster/behaviour.ts'
+import { msOf, shardOf } from '../../../cluster/id.ts'
+import type { ReceivedMessage } from '../../../schemas/inbound.ts'
+import type { EventBody } from '../../../schemas/webhook.ts'
+import type { ParsedContent } from '../../mail/mime/received-mail.ts'
+import { isPastAge } from '../../state/age.ts'
+import { monthOf, monthStartMs } from '../../state/calendar.ts'
+import { receivedSegmentsKey } from '../../state/keys.ts'
+import type { ContentHead } from '../../state/received/content-head.ts'
+import type { InboundReference } from '../../state/webhook/item.ts'
+import { type KeyOwner, keyFact, ownerOfRow, type Reader } from '../key.ts'
+import { readOneReceived, type StoredReceived } from './rows.ts'
+import { formatInboundEvent, formatReceivedMessage, isContentKept } from './shown.ts'
+
+/** Segments of one month: more than a server can fill. */
+const SEGMENTS_MAX = 10_000
+
+/** Reads what parsing made of a mail: null where there is none; undefined when the content store did not answer. */
+export type ParsedReader = (place: {
+  readonly shard: number
+  readonly serverId: string
+  readonly head: ContentHead
+}) => Promise<ParsedContent | null | undefined>
+
+export interface ReceivedDeps {
+  readonly read: Reader
+  readonly readParsed: ParsedReader
+  /** The store's time in ms. */
+  readonly nowMs: () => number
+  readonly inboundDomain: string
+}
+
+/** A message, and the shard it lies on. */
+export interface FoundReceived {
+  readonly shard: number
+  readonly stored: StoredReceived
+}
+
+/** Finds a message of the key's server; or why it is not shown. */
+export async function findReceived(
+  { read, nowMs }: Pick<ReceivedDeps, 'read' | 'nowMs'>,
+  owner: KeyOwner,
+  messageId: string,
+): Promise<FoundReceived | 'unauthorized' | 'not_found' | 'unavailable'> {
+  const shard = shardOf(owner.accountId as string) as number
+  const serverId = owner.serverId as string
+  const id = messageId.toLowerCase()
+  const isHere = shardOf(id) === shard && !isPastAge(msOf(id), { nowMs: nowMs(), test: false })
+  const seen = await read(shard, [keyFact(shard, owner.hash), ...(isHere ? [segmentsFact(shard, serverId, id)] : [])])
+  if (seen === null) return 'unavailable'
+  if (ownerOfRow(owner.hash, seen[0]) === null) return 'unauthorized'
+  const segment = (seen[1] as readonly (readonly [string, number])[] | undefined)?.at(-1)?.[0]
+  if (segment === undefined) return 'not_found'
+  const stored = await readOneReceived(read, { shard, serverId }, { segment, messageId: id })
+  if (stored === undefined) return 'unavailable'
+  return stored === null ? 'not_found' : { shard, stored }
+}
+
+/** What parsing made of a message whose content is kept: null where there is none, undefined: the store did not answer. */
+export async function parsedOf(
+  { readParsed, nowMs }: Pick<ReceivedDeps, 'readParsed' | 'nowMs'>,
+  { shard, stored }: FoundReceived,
+): Promise<ParsedContent | null | undefined> {
+  const { head, serverId } = stored
+  return head !== null && isContentKept(stored, nowMs()) ? readParsed({ shard, serverId, head }) : null
+}
+
+/** One message of the key's server, whole; or why it is not shown. */
+export async function readReceived(
+  deps: ReceivedDeps,
+  owner: KeyOwner,
+  messageId: string,
+): Promise<ReceivedMessage | 'unauthorized' | 'not_found' | 'unavailable'> {
+  const found = await findReceived(deps, owner, messageId)
+  if (typeof found === 'string') return found
+  const parsed = await parsedOf(deps, found)
+  if (parsed === undefined) return 'unavailable'
+  const { inboundDomain } = deps
+  return formatReceivedMessage(found.stored, parsed, { nowMs: deps.nowMs(), inboundDomain })
+}
+
+/** The event of a received message; null: it is gone; undefined: a store did not answer. */
+export async function readInboundEvent(
+  deps: ReceivedDeps,
+  { serverId, inboundContent }: { readonly serverId: string; readonly inboundContent: 'full' | 'reference' },
+  { segment, messageId }: InboundReference,
+): Promise<EventBody | null | undefined> {
+  const shard = shardOf(serverId) as number
+  const stored = await readOneReceived(deps.read, { shard, serverId }, { segment, messageId })
+  if (stored === null || stored === undefined) return stored
+  const at = { nowMs: deps.nowMs(), inboundDomain: deps.inboundDomain }
+  if (inboundContent === 'reference') return formatInboundEvent(stored, undefined, at)
+  const parsed = await parsedOf(deps, { shard, stored })
+  return parsed === undefined ? undefined : formatInboundEvent(stored, parsed, at)
+}
+
+/** Segments that begin in the month of the id, up to it: the last one holds it. */
+function segmentsFact(shard: number, serverId: string, id: string): Fact {
+  const ms = msOf(id)
+  const key = receivedSegmentsKey(shard, serverId)
+  return { read: 'sorted', key, min: monthStartMs(monthOf(ms)), max: ms, count: SEGMENTS_MAX }
+}

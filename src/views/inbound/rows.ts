@@ -1,0 +1,133 @@
+/**
+ * received-rows - what the store holds of received messages: entries, standings, heads and streams, many messages a read
+ *
+ * Keys: `received received-state:<server>:<segment>`, `received-head:<server>:<day>:<n>`, `stream:<id>`
+ */
+
+import type { Entry, ViewFact } from '../../../cluster/behaviour.ts'
+import { entryIdOf, idOfEntry, msOf, shortId } from '../../../cluster/id.ts'
+import { CONTENT_RETENTION_DAYS_MAX } from '../../../schemas/limits.ts'
+import { DAY_MS } from '../../state/calendar.ts'
+import { receivedStateKey } from '../../state/keys.ts'
+import { type ContentHead, contentHeadKey, unpackContentHead } from '../../state/received/content-head.ts'
+import { type ReceivedEntry, receivedEntryOf, receivedFact } from '../../state/received/entry.ts'
+import { type ReceivedStanding, unpackStanding } from '../../state/received/standing.ts'
+import { type StreamState, streamRef } from '../../state/stream.ts'
+import { entityFact, stateOf } from '../entity.ts'
+import type { Reader } from '../key.ts'
+
+/** A message and its entry in the log. */
+export interface LoggedReceived {
+  readonly messageId: string
+  readonly segment: string
+  readonly entry: ReceivedEntry
+}
+
+/** A message as it is stored. */
+export interface StoredReceived extends LoggedReceived {
+  readonly serverId: string
+  readonly receivedAtMs: number
+  readonly standing: ReceivedStanding
+  /** Null once its content has left. */
+  readonly head: ContentHead | null
+  /** When its content ends, by its stream as it is now. */
+  readonly contentExpiresAtMs: number
+}
+
+/** Where messages are looked for. */
+export interface ReceivedOf {
+  readonly shard: number
+  readonly serverId: string
+}
+
+/** The message of a log's entry; null where it is none. */
+export function loggedOf(entry: Entry, { shard, segment }: { shard: number; segment: string }): LoggedReceived | null {
+  const received = receivedEntryOf(entry)
+  return received === null ? null : { messageId: idOfEntry(entry.id, shard), segment, entry: received }
+}
+
+/** Reads one message; null where there is none, undefined when the store did not answer. */
+export async function readOneReceived(
+  read: Reader,
+  { shard, serverId }: ReceivedOf,
+  { segment, messageId }: { readonly segment: string; readonly messageId: string },
+): Promise<StoredReceived | null | undefined> {
+  const seen = await read(shard, [receivedFact(shard, { serverId, segment, messageId })])
+  if (seen === null) return undefined
+  const [entry] = seen[0] as readonly Entry[]
+  const logged = entry === undefined || entry.id !== entryIdOf(messageId) ? null : loggedOf(entry, { shard, segment })
+  if (logged === null) return null
+  const stored = await readReceivedRows(read, { shard, serverId }, [logged])
+  return stored === null ? undefined : (stored[0] ?? null)
+}
+
+/** The messages with their rows, in order; one whose standing is gone is left out. Null: the store did not answer. */
+export async function readReceivedRows(
+  read: Reader,
+  { shard, serverId }: ReceivedOf,
+  messages: readonly LoggedReceived[],
+): Promise<readonly StoredReceived[] | null> {
+  if (messages.length === 0) return []
+  const streamIds = [...new Set(messages.map(({ entry }) => entry.streamId))]
+  const states = new FieldReads()
+  const heads = new FieldReads()
+  for (const { messageId, segment } of messages) {
+    states.add(receivedStateKey(shard, serverId, segment), shortId(messageId))
+    heads.add(contentHeadKey(shard, serverId, messageId), shortId(messageId))
+  }
+  const facts = [...states.facts(), ...heads.facts(), ...streamIds.map((id) => entityFact(shard, streamRef(id)))]
+  const seen = await read(shard, facts)
+  if (seen === null) return null
+  const standingOf = states.take(seen)
+  const headOf = heads.take(seen.slice(states.count))
+  const streams = new Map(
+    streamIds.map((id, index) => [id, stateOf<StreamState>(seen[states.count + heads.count + index])]),
+  )
+  return messages.flatMap((message): StoredReceived[] => {
+    const { messageId, segment, entry } = message
+    const short = shortId(messageId)
+    const receivedAtMs = msOf(messageId)
+    const standing = standingOf(receivedStateKey(shard, serverId, segment), short)
+    const head = headOf(contentHeadKey(shard, serverId, messageId), short)
+    if (standing === null) return []
+    const days = streams.get(entry.streamId)?.contentRetentionDays ?? CONTENT_RETENTION_DAYS_MAX
+    return [
+      {
+        ...message,
+        serverId,
+        receivedAtMs,
+        standing: unpackStanding(standing, receivedAtMs),
+        head: head === null ? null : unpackContentHead(head),
+        contentExpiresAtMs: receivedAtMs + days * DAY_MS,
+      },
+    ]
+  })
+}
+
+/** Fields of several hashes, one read for each hash. */
+class FieldReads {
+  private readonly asked = new Map<string, string[]>()
+
+  get count(): number {
+    return this.asked.size
+  }
+
+  add(key: string, field: string): void {
+    const fields = this.asked.get(key)
+    if (fields === undefined) this.asked.set(key, [field])
+    else fields.push(field)
+  }
+
+  facts(): ViewFact[] {
+    return Array.from(this.asked, ([key, fields]) => ({ read: 'fields', key, fields }))
+  }
+
+  /** What was read. In: the answers, in the order of `facts`. */
+  take(seen: readonly unknown[]): (key: string, field: string) => string | null {
+    const known = new Map<string, string | null>()
+    for (const [index, [key, fields]] of [...this.asked].entries())
+      for (const [place, field] of fields.entries())
+        known.set(`${key} ${field}`, (seen[index] as readonly (string | null)[])[place] ?? null)
+    return (key, field) => known.get(`${key} ${field}`) ?? null
+  }
+}
