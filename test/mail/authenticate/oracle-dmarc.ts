@@ -9,47 +9,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { DMARC_VECTORS, inputOf } from '../../support/peers/dmarc-vectors.ts'
-import { isInstalled, startLinePeer } from '../../support/peers/line-peer.ts'
+import { startLinePeer } from '../../support/peers/line-peer.ts'
+import { OPENDMARC } from '../../support/peers/verifiers.ts'
 import { startZone } from '../../support/peers/zone.ts'
 import { fillZone } from '../../support/peers/zone-records.ts'
-
-const PYTHON = '/usr/bin/python3'
-/** `OPENDMARC_LIB_T` of its header: a kind, a path of PATH_MAX bytes, a count and three addresses. */
-const PYTHON_OPENDMARC = `
-import sys, json, ctypes, socket
-lib = ctypes.CDLL('libopendmarc.so.2')
-class Address(ctypes.Structure):
-    _fields_ = [('family', ctypes.c_ushort), ('port', ctypes.c_uint16), ('host', ctypes.c_ubyte * 4), ('rest', ctypes.c_ubyte * 8)]
-class Settings(ctypes.Structure):
-    _fields_ = [('kind', ctypes.c_int), ('suffixes', ctypes.c_char * 4096), ('count', ctypes.c_int), ('servers', Address * 3)]
-settings = Settings(kind=1, suffixes=sys.argv[2].encode(), count=1)
-settings.servers[0] = Address(socket.AF_INET, socket.htons(int(sys.argv[1])), (127, 0, 0, 1))
-assert lib.opendmarc_policy_library_init(ctypes.byref(settings)) == 0
-lib.opendmarc_policy_connect_init.restype = ctypes.c_void_p
-context, text, number = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int
-lib.opendmarc_policy_store_from_domain.argtypes = [context, text]
-lib.opendmarc_policy_store_dkim.argtypes = [context, text, text, number, text]
-lib.opendmarc_policy_store_spf.argtypes = [context, text, number, number, text]
-lib.opendmarc_policy_query_dmarc.argtypes = [context, text]
-lib.opendmarc_get_policy_to_enforce.argtypes = [context]
-lib.opendmarc_policy_connect_shutdown.argtypes = [context]
-PASS, MAIL_FROM, TEMPORARY = 1, 1, 11
-VERDICTS = {14: 'none', 15: 'pass', 16: 'fail reject', 17: 'fail quarantine', 18: 'fail none'}
-for line in sys.stdin:
-    job = json.loads(line)
-    author = job['author'].encode()
-    one = lib.opendmarc_policy_connect_init(b'192.0.2.1', 4)
-    lib.opendmarc_policy_store_from_domain(one, author)
-    for domain in job['dkim']:
-        lib.opendmarc_policy_store_dkim(one, domain.encode(), None, PASS, None)
-    if job['spf']:
-        lib.opendmarc_policy_store_spf(one, job['spf'].encode(), PASS, MAIL_FROM, None)
-    if lib.opendmarc_policy_query_dmarc(one, author) == TEMPORARY:
-        print('temperror', flush=True)
-    else:
-        print(VERDICTS.get(lib.opendmarc_get_policy_to_enforce(one), 'permerror'), flush=True)
-    lib.opendmarc_policy_connect_shutdown(one)
-`
 
 /** Verdicts of others that are not ours, by what the vector is. */
 const STRICT = 'a name below the author counts as the author itself, also where alignment is strict'
@@ -87,13 +50,11 @@ function lengthen(name: string): string {
   return labels.join('.')
 }
 
-const missing = !isInstalled(PYTHON, ['-c', "import ctypes; ctypes.CDLL('libopendmarc.so.2')"]) && 'no libopendmarc2'
-
-t.test('oracle: OpenDMARC on the vectors of DMARC', { skip: missing }, async (t) => {
+t.test('oracle: OpenDMARC on the vectors of DMARC', { skip: OPENDMARC.missing }, async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'sendwright-dmarc-'))
   writeFileSync(join(folder, 'suffixes'), 'example\n')
   const zone = await startZone()
-  const peer = startLinePeer(PYTHON, ['-c', PYTHON_OPENDMARC, String(zone.port), join(folder, 'suffixes')])
+  const peer = startLinePeer(OPENDMARC.program, [...OPENDMARC.args, join(folder, 'suffixes'), String(zone.port)])
   t.teardown(async () => {
     peer.close()
     await zone.close()

@@ -2,54 +2,15 @@
  * Other verifiers beside ours on the same vectors: dkimpy (Debian: python3-dkim) for DKIM and ARC, Mail::DKIM
  * (libmail-dkim-perl) for DKIM. Where one says otherwise it is told here, with the reason; without them the tests are skipped.
  */
-import { execFile, execFileSync } from 'node:child_process'
-import { promisify } from 'node:util'
 import t from 'tap'
 import { ARC_VECTORS, ARC_ZONE } from '../../support/peers/arc-vectors.ts'
 import { DKIM_VECTORS, keyZone, signedMail } from '../../support/peers/dkim-vectors.ts'
+import { startLinePeer } from '../../support/peers/line-peer.ts'
+import { DKIMPY, DKIMPY_ARC, MAIL_DKIM, type Verifier } from '../../support/peers/verifiers.ts'
 import { startZone } from '../../support/peers/zone.ts'
 
-/** Where Debian puts its modules. */
-const PYTHON = '/usr/bin/python3'
-const RUN_MS_MAX = 120_000
-const OUTPUT_BYTES_MAX = 10_000_000
-
-/** In: lines of JSON `{raw, zone}`. Out: a verdict for each. */
-const DKIMPY = `
-import sys, json, base64, logging
-import dkim
-logging.disable(logging.CRITICAL)
-kind = sys.argv[1]
-for line in sys.stdin:
-    job = json.loads(line)
-    def look(name, timeout=5, zone=job['zone']):
-        name = name.decode() if isinstance(name, bytes) else name
-        records = zone.get(name.rstrip('.').lower(), [])
-        texts = [record[4:] for record in records if record.startswith('TXT ')]
-        return texts[0].encode() if texts else None
-    raw = base64.b64decode(job['raw'])
-    try:
-        if kind == 'arc':
-            verdict = dkim.arc_verify(raw, dnsfunc=look)[0].decode()
-        else:
-            verdict = 'pass' if dkim.verify(raw, dnsfunc=look) else 'fail'
-    except Exception as error:
-        verdict = 'fail'
-    print(verdict, flush=True)
-`
-const MAIL_DKIM = `
-use strict; use warnings; use JSON::PP; use MIME::Base64; use Net::DNS::Resolver; use Mail::DKIM::Verifier;
-my $resolver = Net::DNS::Resolver->new(nameservers => ['127.0.0.1'], port => $ARGV[0], recurse => 0, udp_timeout => 1, retry => 1);
-Mail::DKIM::DNS::resolver($resolver);
-while (my $line = <STDIN>) {
-  my $raw = decode_base64(decode_json($line)->{raw});
-  my $verdict = eval { my $dkim = Mail::DKIM::Verifier->new(); $dkim->PRINT($raw); $dkim->CLOSE(); $dkim->result } // 'error';
-  print(($verdict eq 'pass' ? 'pass' : 'fail'), "\\n");
-}
-`
-
 /** Verdicts of others that are not ours, by what the vector is. */
-const DKIMPY_DKIM: Readonly<Record<string, string>> = {
+const DKIMPY_TOLD: Readonly<Record<string, string>> = {
   '6376 3.5 h: empty': 'takes an empty list, 3.5 forbids it',
   '6376 5.4, 6.1.1: From is not signed': 'does not ask for From, 6.1.1 does',
   '6376 3.6.1 t=s: a name below is forbidden': 'knows no t=s',
@@ -60,7 +21,7 @@ const DKIMPY_DKIM: Readonly<Record<string, string>> = {
   '6376 3.6.1 h: another hash': 'knows no h= of keys',
   '6376 3.6.1 s: for mail': 'takes one service, s= is a list',
 }
-const DKIMPY_ARC: Readonly<Record<string, string>> = {
+const DKIMPY_ARC_TOLD: Readonly<Record<string, string>> = {
   '51 sets': 'knows no largest instance, 4.2.1 says 50',
   Ed25519: 'rejects it; RFC 8463 covers seals too',
   'i that is no number, message signature': 'accepts it',
@@ -70,7 +31,7 @@ const DKIMPY_ARC: Readonly<Record<string, string>> = {
   'sets in another order': 'takes the fields as they stand, 5.1.1 by their instance',
   'the key is for another hash': 'knows no h= of keys',
 }
-const MAIL_DKIM_DKIM: Readonly<Record<string, string>> = {
+const MAIL_DKIM_TOLD: Readonly<Record<string, string>> = {
   '6376 3.5 v: absent': 'does not ask for it',
   '6376 3.5 bh: absent': 'does not ask for it',
   '6376 3.5 h: empty': 'takes an empty list, 3.5 forbids it',
@@ -86,19 +47,13 @@ const MAIL_DKIM_DKIM: Readonly<Record<string, string>> = {
   '8463 3: Ed25519': 'rejects it',
 }
 
-function has(command: string, args: string[]): boolean {
-  try {
-    execFileSync(command, args, { stdio: 'ignore' })
-    return true
-  } catch {
-    return false
-  }
-}
-
-async function ask(command: string, args: string[], jobs: readonly object[]): Promise<string[]> {
-  const running = promisify(execFile)(command, args, { timeout: RUN_MS_MAX, maxBuffer: OUTPUT_BYTES_MAX })
-  running.child.stdin?.end(jobs.map((job) => `${JSON.stringify(job)}\n`).join(''))
-  return (await running).stdout.trim().split('\n')
+/** The verdict on each job. */
+async function ask({ program, args }: Verifier, jobs: readonly object[], ...rest: string[]): Promise<string[]> {
+  const peer = startLinePeer(program, [...args, ...rest])
+  const verdicts: string[] = []
+  for (const job of jobs) verdicts.push(await peer.ask(job))
+  peer.close()
+  return verdicts
 }
 
 /** What differs and is not told, and what is told and does not differ. */
@@ -117,23 +72,23 @@ const dkimJobs = DKIM_VECTORS.map(([, , vector]) => ({
   zone: keyZone(vector.record),
 }))
 const dkimOwn = DKIM_VECTORS.map(([section, what, , verdict]) => [`${section}: ${what}`, verdict] as const)
-const hasDkimpy = has(PYTHON, ['-c', 'import dkim'])
-const hasMailDkim = has('perl', ['-MMail::DKIM::Verifier', '-MNet::DNS', '-e', '1'])
-
-t.test('oracle: dkimpy on the vectors of DKIM', { skip: !hasDkimpy && 'no python3-dkim' }, async (t) => {
-  const verdicts = await ask(PYTHON, ['-c', DKIMPY, 'dkim'], dkimJobs)
+t.test('oracle: dkimpy on the vectors of DKIM', { skip: DKIMPY.missing }, async (t) => {
+  const verdicts = await ask(DKIMPY, dkimJobs)
   t.equal(verdicts.length, dkimJobs.length)
-  t.same(surprises(verdicts, { own: dkimOwn, told: DKIMPY_DKIM }), [])
+  t.same(surprises(verdicts, { own: dkimOwn, told: DKIMPY_TOLD }), [])
 })
 
-t.test('oracle: dkimpy on the vectors of ARC', { skip: !hasDkimpy && 'no python3-dkim' }, async (t) => {
+t.test('oracle: dkimpy on the vectors of ARC', { skip: DKIMPY.missing }, async (t) => {
   const jobs = ARC_VECTORS.map(([, , raw, , zone = ARC_ZONE]) => ({ raw: raw.toString('base64'), zone }))
-  const verdicts = await ask(PYTHON, ['-c', DKIMPY, 'arc'], jobs)
+  const verdicts = await ask(DKIMPY_ARC, jobs)
   t.equal(verdicts.length, jobs.length)
-  t.same(surprises(verdicts, { own: ARC_VECTORS.map(([, what, , verdict]) => [what, verdict]), told: DKIMPY_ARC }), [])
+  t.same(
+    surprises(verdicts, { own: ARC_VECTORS.map(([, what, , verdict]) => [what, verdict]), told: DKIMPY_ARC_TOLD }),
+    [],
+  )
 })
 
-t.test('oracle: Mail::DKIM on the vectors of DKIM', { skip: !hasMailDkim && 'no libmail-dkim-perl' }, async (t) => {
+t.test('oracle: Mail::DKIM on the vectors of DKIM', { skip: MAIL_DKIM.missing }, async (t) => {
   const zone = await startZone()
   t.teardown(() => zone.close())
   const verdicts: string[] = []
@@ -149,12 +104,9 @@ t.test('oracle: Mail::DKIM on the vectors of DKIM', { skip: !hasMailDkim && 'no 
         )
     }
     const places = dkimJobs.flatMap((job, at) => (JSON.stringify(job.zone) === records ? [at] : []))
-    const answers = await ask(
-      'perl',
-      ['-e', MAIL_DKIM, String(zone.port)],
-      places.map((at) => dkimJobs[at] as object),
-    )
+    const own = places.map((at) => dkimJobs[at] as object)
+    const answers = await ask(MAIL_DKIM, own, String(zone.port))
     for (const [index, at] of places.entries()) verdicts[at] = answers[index] ?? ''
   }
-  t.same(surprises(verdicts, { own: dkimOwn, told: MAIL_DKIM_DKIM }), [])
+  t.same(surprises(verdicts, { own: dkimOwn, told: MAIL_DKIM_TOLD }), [])
 })
