@@ -68,6 +68,13 @@ export function shardOf(id: string, shards = SHARDS): number | null {
   return shard < shards ? shard : null
 }
 
+/** The shard of an id that is known to be one: it is a key's, or lies in a state. Throws Fault for anything else. */
+export function homeShard(id: string): number {
+  const shard = shardOf(id)
+  assert(shard !== null, 'Id names no shard')
+  return shard
+}
+
 /** Milliseconds of an id. */
 export function msOf(id: string): number {
   return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)

@@ -26,7 +26,7 @@ import { OPERATED_STREAM, STREAM_PACE_BODY } from './stream.ts'
 import { SUPPRESSION_LIST, SUPPRESSION_SEARCH_OF_SERVER } from './suppression.ts'
 import { TOKEN, TOKEN_BODY_AS_OPERATOR, TOKEN_LIST, TOKEN_MADE } from './token.ts'
 
-function queueOrder(name: string, order: string): Route {
+function queueOrder<const Name extends string>(name: Name, order: string): Route<Name, 'O', typeof QUEUE_BODY> {
   return route(name, 'POST', `/v1/operator/queue/${order}`, {
     listener: 'operator',
     keys: ['O'],

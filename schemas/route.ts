@@ -13,19 +13,19 @@ export type KeyKind = 'S' | 'A' | 'O'
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
-/** One route. */
-export interface Route {
+/** One route; by its name, the kinds of key that it takes and the schema of its body where these are known. */
+export interface Route<Name extends string = string, Keys extends KeyKind = KeyKind, Body = object | null> {
   /** Short name, for logs and handlers. */
-  readonly name: string
+  readonly name: Name
   /** Which listener serves it. */
   readonly listener: 'public' | 'operator'
   readonly method: Method
   /** Path with `{parameter}` segments. */
   readonly path: string
   /** Kinds of key it takes; empty: none needed. */
-  readonly keys: readonly KeyKind[]
+  readonly keys: readonly Keys[]
   /** Schema of the body; null: any body is ignored. */
-  readonly body: object | null
+  readonly body: Body
   /** Schema of the query; null: no parameter is known. */
   readonly query: object | null
   /** Status of success, and the schema of that answer (null: no JSON body). */
@@ -44,14 +44,22 @@ export interface Route {
   readonly refusals: readonly RefusalCode[]
 }
 
-type Rest = Partial<
-  Pick<Route, 'listener' | 'keys' | 'body' | 'query' | 'isIdempotent' | 'takesLastEventId' | 'refusals'>
+type Rest<Keys extends KeyKind, Body> = Partial<
+  Pick<
+    Route<string, Keys, Body>,
+    'listener' | 'keys' | 'body' | 'query' | 'isIdempotent' | 'takesLastEventId' | 'refusals'
+  >
 > &
   Pick<Route, 'success'>
 
 /** A row; what it leaves out is a public route of a server key without body and query. */
-export function route(name: string, method: Method, path: string, rest: Rest): Route {
-  return {
+export function route<const Name extends string, const Keys extends KeyKind = 'S', const Body = null>(
+  name: Name,
+  method: Method,
+  path: string,
+  rest: Rest<Keys, Body>,
+): Route<Name, NoInfer<Keys>, NoInfer<Body>> {
+  const row: Route = {
     name,
     method,
     path,
@@ -63,8 +71,9 @@ export function route(name: string, method: Method, path: string, rest: Rest): R
     isIdempotent: false,
     takesLastEventId: false,
     refusals: [],
-    ...rest,
+    ...(rest as Rest<KeyKind, object | null>),
   }
+  return row as Route<Name, Keys, Body>
 }
 
 /** What the document of the interface is at least; OpenAPI 3.1 says the rest. */

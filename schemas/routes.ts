@@ -7,9 +7,11 @@
  * Spec route.table, refusal.order
  */
 
+import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
+
 import { ACCOUNT } from './account.ts'
 import { DOMAIN, DOMAIN_BODY, DOMAIN_CHECKED, DOMAIN_LIST, PAGE_QUERY } from './domain.ts'
-import { BATCH_ANSWER, BATCH_BODY, EMAIL_ANSWER, EMAIL_BODY } from './email.ts'
+import { BATCH_ANSWER, BATCH_BODY, type BatchBody, EMAIL_ANSWER, EMAIL_BODY, type EmailBody } from './email.ts'
 import { RECEIVED_LIST, RECEIVED_MESSAGE, RECEIVED_SEARCH } from './inbound.ts'
 import { MESSAGE, MESSAGE_LIST, MESSAGE_SEARCH } from './message.ts'
 import { OPERATOR_ROUTES } from './operator-routes.ts'
@@ -218,3 +220,19 @@ export const ROUTES = {
 } as const satisfies Record<string, Route>
 
 export type RouteName = keyof typeof ROUTES
+export type OperatorRouteName = keyof typeof OPERATOR_ROUTES
+export type PublicRouteName = Exclude<RouteName, OperatorRouteName>
+
+/** The kinds of key that a route takes; never: it takes none. */
+export type KeysOf<Name extends RouteName> = (typeof ROUTES)[Name]['keys'][number]
+
+/** What a route's body is once it was checked; undefined where it takes none. */
+export type BodyOf<Name extends RouteName> = Name extends RouteName ? Checked<(typeof ROUTES)[Name]['body']> : never
+
+type Checked<Schema> = Schema extends typeof EMAIL_BODY
+  ? EmailBody
+  : Schema extends typeof BATCH_BODY
+    ? BatchBody
+    : Schema extends infer One extends JSONSchema
+      ? FromSchema<One>
+      : undefined

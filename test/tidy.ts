@@ -26,7 +26,6 @@ const LONG = new Set<string>([
   'src/content/contents.ts makeContents',
   'src/content/s3.ts makeS3Home',
   'src/process/metrics.ts makePage',
-  'src/service/handlers.ts makeHandlers',
 ])
 
 const all = sources()

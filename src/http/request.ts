@@ -4,36 +4,55 @@
  * Spec request.id, refusal.order
  */
 
-import type { Route } from '../../schemas/routes.ts'
+import type { BodyOf, KeysOf, Route, RouteName } from '../../schemas/routes.ts'
 import type { HeldBytes } from '../process/held-bytes.ts'
+import type { AccountKey, KeyOwner, OperatorKey, ServerKey } from '../views/key.ts'
 import type { Gate } from './admit.ts'
 import type { ContentCheck } from './body.ts'
 import type { ClientAddress } from './client-address.ts'
 import type { RequestHeaders } from './headers.ts'
-import type { KeyFinder, KeyOwner } from './key.ts'
+import type { KeyFinder } from './key.ts'
 import type { KnownKeys } from './known-keys.ts'
 import type { Rate } from './rate.ts'
 import type { Answer } from './respond.ts'
 
-/** What a handler is given. */
-export interface EdgeRequest {
+/** What a handler is given: the key of a kind that its route takes, and a body that fits the route's schema. */
+export interface EdgeRequest<Key = KeyOwner | null, Body = unknown> {
   readonly requestId: string
   readonly route: Route
   readonly params: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, string>>
   /** Checked against the route's schema, defaults filled in; undefined where the route takes none. */
-  readonly body: unknown
+  readonly body: Body
   readonly idempotencyKey: string | null
   /** Null where the route takes none, and where a request has none. */
   readonly lastEventId: string | null
   /** Null only where the route takes no key. */
-  readonly key: KeyOwner | null
+  readonly key: Key
   /** Becomes true when the client is gone. */
   readonly aborted: boolean
 }
 
 /** Answers one request. */
-export type Handler = (request: EdgeRequest) => Promise<Answer> | Answer
+export type Handler<Request = EdgeRequest> = (request: Request) => Promise<Answer> | Answer
+
+interface KeyOfKind {
+  readonly S: ServerKey
+  readonly A: AccountKey
+  readonly O: OperatorKey
+}
+
+/** The key that comes with a route's requests; null where it takes none. */
+type KeyOf<Name extends RouteName> = [KeysOf<Name>] extends [never] ? null : KeyOfKind[KeysOf<Name>]
+
+/** A request of a route, or of one of several. */
+export type RequestOf<Name extends RouteName> = EdgeRequest<KeyOf<Name>, BodyOf<Name>>
+
+/** What answers the requests of a route. */
+export type HandlerOf<Name extends RouteName> = Handler<RequestOf<Name>>
+
+/** A handler for each of the routes: the compiler says when one is missing, or takes another key or body. */
+export type Handlers<Name extends RouteName = RouteName> = { readonly [One in Name]: HandlerOf<One> }
 
 /** Where the edge writes what happened; a pino logger is one. */
 export interface EdgeLog {

@@ -6,9 +6,8 @@
  * Spec account.read, key.list, key.revoke
  */
 
-import { shardOf } from '../../cluster/id.ts'
-import type { KeyOwner } from '../http/key.ts'
-import type { Handler } from '../http/request.ts'
+import { homeShard } from '../../cluster/id.ts'
+import type { HandlerOf } from '../http/request.ts'
 import { refuse } from '../http/respond.ts'
 import { formatAccount } from '../views/account.ts'
 import { readAccountOf } from '../views/owned.ts'
@@ -17,28 +16,28 @@ import { pageOf } from './answer.ts'
 import { orderRevocation, type TokenDeps } from './tokens.ts'
 
 /** GET /v1/account */
-export function makeReadAccount({ read, nowMs }: TokenDeps): Handler {
+export function makeReadAccount({ read, nowMs }: TokenDeps): HandlerOf<'readAccount'> {
   return async ({ key }) => {
-    const seen = await readAccountOf(read, key as KeyOwner, '')
+    const seen = await readAccountOf(read, key, '')
     if (typeof seen === 'string') return refuse(seen)
     return { status: 200, json: formatAccount(seen.account, seen.counters, nowMs()) }
   }
 }
 
 /** GET /v1/account/tokens */
-export function makeListAccountTokens({ read }: TokenDeps): Handler {
+export function makeListAccountTokens({ read }: TokenDeps): HandlerOf<'listAccountTokens'> {
   return async ({ key, query }) => {
-    const { accountId, hash } = key as KeyOwner & { accountId: string }
-    const of = { shard: shardOf(accountId) as number, ownerId: accountId, keyHash: hash }
+    const { accountId, hash } = key
+    const of = { shard: homeShard(accountId), ownerId: accountId, keyHash: hash }
     const seen = await listTokens(read, of, pageOf(query))
     return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
   }
 }
 
 /** POST /v1/account/tokens/{tokenId}/revoke */
-export function makeRevokeAccountToken(deps: TokenDeps): Handler {
+export function makeRevokeAccountToken(deps: TokenDeps): HandlerOf<'revokeAccountToken'> {
   return ({ key, params }) => {
-    const { accountId, hash } = key as KeyOwner & { accountId: string }
+    const { accountId, hash } = key
     const order = { accountId, serverId: null, orderedBy: 'account', keyHash: hash } as const
     return orderRevocation(deps, order, params.tokenId ?? '')
   }

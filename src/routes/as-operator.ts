@@ -8,12 +8,11 @@
 
 import type { Ask } from '../../cluster/work.ts'
 import type { RouteName } from '../../schemas/routes.ts'
-import type { KeyOwner } from '../http/key.ts'
 import type { EdgeRequest, Handler } from '../http/request.ts'
 import { type Answer, refuse } from '../http/respond.ts'
 import type { OperatorAct } from '../state/audit.ts'
 import { isOperatorLive } from '../views/account.ts'
-import type { Reader } from '../views/key.ts'
+import type { OperatorKey, Reader } from '../views/key.ts'
 
 /** What the operator routes need. */
 export interface OperatorDeps {
@@ -23,19 +22,22 @@ export interface OperatorDeps {
   readonly nowMs: () => number
 }
 
+/** A request of an operator. */
+export type OperatorRequest<Body> = EdgeRequest<OperatorKey, Body>
+
 /** Answers an operator's request. `by` goes into the body of every command that it gives. */
-export type OperatorHandler = (request: EdgeRequest, by: OperatorAct) => Promise<Answer> | Answer
+export type OperatorHandler<Body> = (request: OperatorRequest<Body>, by: OperatorAct) => Promise<Answer> | Answer
 
 /** Makes the handler of an operator route. */
-export function asOperator(read: Reader, handle: OperatorHandler): Handler {
+export function asOperator<Body>(read: Reader, handle: OperatorHandler<Body>): Handler<OperatorRequest<Body>> {
   return async (request) => {
-    const isLive = await isOperatorLive(read, request.key as KeyOwner)
+    const isLive = await isOperatorLive(read, request.key)
     if (isLive === null) return refuse('unavailable')
     return isLive ? handle(request, actOf(request)) : refuse('unauthorized')
   }
 }
 
-function actOf({ key, route, body }: EdgeRequest): OperatorAct {
+function actOf({ key, route, body }: EdgeRequest<OperatorKey>): OperatorAct {
   const { note } = (body ?? {}) as { note?: string }
-  return { actor: (key as KeyOwner).tokenId, act: route.name as RouteName, note: note ?? null }
+  return { actor: key.tokenId, act: route.name as RouteName, note: note ?? null }
 }

@@ -8,22 +8,21 @@
 
 import { randomBytes } from 'node:crypto'
 import { parse } from 'tldts'
-import { shardOf } from '../../cluster/id.ts'
+import { homeShard } from '../../cluster/id.ts'
 import type { Ask } from '../../cluster/work.ts'
-import { DOMAINS_REFUSED, type DomainBody } from '../../schemas/domain.ts'
+import { DOMAINS_REFUSED } from '../../schemas/domain.ts'
 import type { AddDomainReply } from '../actors/domain/add-domain.ts'
 import type { RecordCheckReply } from '../actors/domain/domain-check.ts'
 import type { RotateDkimReply } from '../actors/domain/rotate-dkim.ts'
 import type { Refused } from '../actors/order/refusal.ts'
 import type { CheckDomainJob, DomainFound } from '../dns/check-domain.ts'
-import type { KeyOwner } from '../http/key.ts'
-import type { EdgeRequest, Handler } from '../http/request.ts'
+import type { EdgeRequest, HandlerOf } from '../http/request.ts'
 import { type Answer, refuse } from '../http/respond.ts'
 import { formatKeyOwner, makeDkimKeyPair, makeSelector, NONCE_BYTES, sealKey } from '../mail/compose/dkim-key.ts'
 import type { AccountState } from '../state/account.ts'
 import type { DomainState } from '../state/domain.ts'
 import { formatDomain, listDomains, readDomain, recordsOf } from '../views/domain.ts'
-import type { Reader } from '../views/key.ts'
+import type { AccountKey, Reader } from '../views/key.ts'
 import { answerOf, answerRefused, pageOf } from './answer.ts'
 
 /** Random bytes in a selector. */
@@ -41,27 +40,26 @@ export interface DomainDeps {
 }
 
 /** POST /v1/domains. Spec domain.add */
-export function makeAddDomain(deps: DomainDeps): Handler {
+export function makeAddDomain(deps: DomainDeps): HandlerOf<'addDomain'> {
   return async ({ key, body }) => {
-    const owner = key as KeyOwner
-    const domain = (body as DomainBody).domain.toLowerCase()
+    const domain = body.domain.toLowerCase()
     if (isRefused(domain, deps.serviceDomain)) {
-      const seen = await readDomain(deps.read, owner, '')
+      const seen = await readDomain(deps.read, key, '')
       if (typeof seen === 'string') return refuse(seen)
       return isWritable(seen.account) ? refuse('domain_not_allowed', { domain }) : refuse('account_not_active')
     }
-    return order(deps, owner, {
+    return order(deps, key, {
       name: 'add-domain',
-      body: { domain, ...(await makeSealedPair(deps, owner, domain)) },
+      body: { domain, ...(await makeSealedPair(deps, key, domain)) },
       answer: ({ domain: added }: AddDomainReply) => answerDomain(deps, 201, added),
     })
   }
 }
 
 /** GET /v1/domains. Spec domain.list */
-export function makeListDomains(deps: DomainDeps): Handler {
+export function makeListDomains(deps: DomainDeps): HandlerOf<'listDomains'> {
   return async ({ key, query }) => {
-    const seen = await listDomains(deps.read, key as KeyOwner, pageOf(query))
+    const seen = await listDomains(deps.read, key, pageOf(query))
     if (typeof seen === 'string') return refuse(seen)
     const domains = seen.domains.map((state) => formatDomain(state, deps.serviceDomain))
     return { status: 200, json: { domains, next: seen.next } }
@@ -69,16 +67,16 @@ export function makeListDomains(deps: DomainDeps): Handler {
 }
 
 /** GET /v1/domains/{id}. Spec domain.read */
-export function makeReadDomain(deps: DomainDeps): Handler {
+export function makeReadDomain(deps: DomainDeps): HandlerOf<'readDomain'> {
   return async ({ key, params }) => {
-    const seen = await readDomain(deps.read, key as KeyOwner, params.id ?? '')
+    const seen = await readDomain(deps.read, key, params.id ?? '')
     if (typeof seen === 'string') return refuse(seen)
     return seen.domain === null ? refuse('not_found') : answerDomain(deps, 200, seen.domain)
   }
 }
 
 /** DELETE /v1/domains/{id}. Spec domain.remove */
-export function makeRemoveDomain(deps: DomainDeps): Handler {
+export function makeRemoveDomain(deps: DomainDeps): HandlerOf<'deleteDomain'> {
   return (request) =>
     onDomain(deps, request, (owner, { domainId }) =>
       order(deps, owner, { name: 'remove-domain', body: { domainId }, answer: () => ({ status: 204 }) }),
@@ -86,7 +84,7 @@ export function makeRemoveDomain(deps: DomainDeps): Handler {
 }
 
 /** POST /v1/domains/{id}/verify. Spec domain.verify */
-export function makeVerifyDomain(deps: DomainDeps): Handler {
+export function makeVerifyDomain(deps: DomainDeps): HandlerOf<'verifyDomain'> {
   return (request) =>
     onDomain(deps, request, async (owner, domain) => {
       const check = await deps.check(recordsOf(domain, deps.serviceDomain))
@@ -100,7 +98,7 @@ export function makeVerifyDomain(deps: DomainDeps): Handler {
 }
 
 /** POST /v1/domains/{id}/rotate-dkim. Spec domain.rotate */
-export function makeRotateDkim(deps: DomainDeps): Handler {
+export function makeRotateDkim(deps: DomainDeps): HandlerOf<'rotateDkim'> {
   return (request) =>
     onDomain(deps, request, async (owner, state) => {
       if (state.pending !== null) return answerDomain(deps, 200, state)
@@ -114,10 +112,10 @@ export function makeRotateDkim(deps: DomainDeps): Handler {
 }
 
 /** A new key pair with its selector, the private key sealed. */
-async function makeSealedPair({ nowMs, sealingKey }: DomainDeps, { accountId }: KeyOwner, domain: string) {
+async function makeSealedPair({ nowMs, sealingKey }: DomainDeps, { accountId }: AccountKey, domain: string) {
   const { privateKey, publicKey } = await makeDkimKeyPair()
   const selector = makeSelector(nowMs(), randomBytes(SELECTOR_BYTES))
-  const owner = formatKeyOwner({ accountId: accountId as string, domain, selector })
+  const owner = formatKeyOwner({ accountId, domain, selector })
   const sealed = sealKey(sealingKey, { privateKey, owner, nonce: randomBytes(NONCE_BYTES) })
   return { selector, publicKey, sealedPrivateKey: sealed.toString('base64') }
 }
@@ -125,14 +123,13 @@ async function makeSealedPair({ nowMs, sealingKey }: DomainDeps, { accountId }: 
 /** Finds the domain of the path for a route that changes it, or refuses in the contract's order. */
 async function onDomain(
   deps: DomainDeps,
-  { key, params }: EdgeRequest,
-  act: (owner: KeyOwner, domain: DomainState) => Promise<Answer>,
+  { key, params }: EdgeRequest<AccountKey>,
+  act: (owner: AccountKey, domain: DomainState) => Promise<Answer>,
 ): Promise<Answer> {
-  const owner = key as KeyOwner
-  const seen = await readDomain(deps.read, owner, params.id ?? '')
+  const seen = await readDomain(deps.read, key, params.id ?? '')
   if (typeof seen === 'string') return refuse(seen)
   if (!isWritable(seen.account)) return refuse('account_not_active')
-  return seen.domain === null ? refuse('not_found') : act(owner, seen.domain)
+  return seen.domain === null ? refuse('not_found') : act(key, seen.domain)
 }
 
 interface Order<Reply> {
@@ -144,12 +141,12 @@ interface Order<Reply> {
 /** Asks the account's shard; the turn checks key and state again. */
 async function order<Reply extends { readonly kind: string }>(
   deps: DomainDeps,
-  owner: KeyOwner,
+  owner: AccountKey,
   { name, body, answer }: Order<Reply>,
 ): Promise<Answer> {
-  const accountId = owner.accountId as string
+  const accountId = owner.accountId
   const command = { name, cmdId: deps.newCmdId(), body: { accountId, keyHash: owner.hash, ...body } }
-  const result = await deps.ask(shardOf(accountId) as number, command)
+  const result = await deps.ask(homeShard(accountId), command)
   return answerOf<Reply | Refused>(result, (reply) =>
     reply.kind === 'refused' ? answerRefused(reply as Refused, deps.nowMs()) : answer(reply as Reply),
   )

@@ -6,15 +6,14 @@
  * Spec send.normal, batch.all, batch.answer, limit.headers, request.idempotency
  */
 
-import type { BatchBody, EmailAnswer, EmailBody } from '../../schemas/email.ts'
+import type { EmailAnswer } from '../../schemas/email.ts'
 import type { Accepted, SendReply } from '../actors/message/send.ts'
-import type { EdgeRequest, Handler } from '../http/request.ts'
+import type { HandlerOf, RequestOf } from '../http/request.ts'
 import { type Answer, refuse } from '../http/respond.ts'
 import { fingerprintOf, normaliseEmail, type SendMessage } from '../sending/email-form.ts'
 import { type SendDeps, type SendResult, sendAll } from '../sending/send.ts'
 import type { SendOrder } from '../sending/send-command.ts'
 import { formatInstant } from '../views/instant.ts'
-import type { ServerKey } from '../views/key.ts'
 import { answerOf, answerRefused } from './answer.ts'
 
 /** What the routes of sends need. */
@@ -27,31 +26,31 @@ export interface EmailDeps extends SendDeps {
 type AnswerBody = (accepted: readonly EmailAnswer[]) => object | undefined
 
 /** POST /v1/email */
-export function makeSendEmail(deps: EmailDeps): Handler {
+export function makeSendEmail(deps: EmailDeps): HandlerOf<'sendEmail'> {
   return function sendEmail(request) {
-    const order = orderOf(deps, request, false, () => [normaliseEmail(request.body as EmailBody)])
+    const order = orderOf(deps, request, false, () => [normaliseEmail(request.body)])
     return answerSend(deps, sendAll(deps, order), ([only]) => only)
   }
 }
 
 /** POST /v1/email/batch. Spec batch.all, batch.answer */
-export function makeSendBatch(deps: EmailDeps): Handler {
+export function makeSendBatch(deps: EmailDeps): HandlerOf<'sendBatch'> {
   return function sendBatch(request) {
-    const order = orderOf(deps, request, true, () => (request.body as BatchBody).messages.map(normaliseEmail))
+    const order = orderOf(deps, request, true, () => request.body.messages.map(normaliseEmail))
     return answerSend(deps, sendAll(deps, order), (accepted) => ({ messages: accepted }))
   }
 }
 
 function orderOf(
   { newCmdId }: EmailDeps,
-  { key, body, route, idempotencyKey }: EdgeRequest,
+  { key, body, route, idempotencyKey }: RequestOf<'sendEmail' | 'sendBatch'>,
   batch: boolean,
   messages: () => readonly SendMessage[],
 ): SendOrder {
   const startedAtMs = performance.now()
   return {
     startedAtMs,
-    key: key as ServerKey,
+    key,
     source: 'a',
     cmdId: newCmdId(),
     messages: messages(),

@@ -9,14 +9,13 @@
  * Spec event.feed
  */
 
-import { idOfEntry, shardOf } from '../../cluster/id.ts'
+import { homeShard, idOfEntry } from '../../cluster/id.ts'
 import type { Ask } from '../../cluster/work.ts'
 import { FEEDS_MAX, SERVER_FEEDS_MAX } from '../../schemas/limits.ts'
 import type { Refused } from '../actors/order/refusal.ts'
 import { accountTopic, keysTopic, serverTopic } from '../actors/webhook/announce.ts'
 import { LISTEN_MS, type ListenReply } from '../actors/webhook/listen.ts'
-import type { KeyOwner } from '../http/key.ts'
-import type { Handler } from '../http/request.ts'
+import type { HandlerOf } from '../http/request.ts'
 import { type Answer, type Feed, type FeedSink, refuse } from '../http/respond.ts'
 import type { ServerState } from '../state/server.ts'
 import { heardOf } from '../state/webhook/heard.ts'
@@ -47,10 +46,10 @@ export interface EventFeedDeps {
 }
 
 /** GET /v1/events */
-export function makeListenToEvents(deps: EventFeedDeps): Handler {
+export function makeListenToEvents(deps: EventFeedDeps): HandlerOf<'listenToEvents'> {
   const { openFeeds: open } = deps
   return async ({ key, lastEventId }) => {
-    const { serverId, hash: keyHash } = key as KeyOwner & { serverId: string }
+    const { serverId, hash: keyHash } = key
     if (lastEventId !== null && !ENTRY_ID.test(lastEventId))
       return refuse('invalid_request', {}, 'Last-Event-ID must be the id of an event of this feed')
     const listening = () => listen(deps, { serverId, keyHash })
@@ -78,7 +77,7 @@ export function countFeeds(open: EventFeedDeps['openFeeds']): number {
 }
 
 function listen({ ask, newCmdId }: EventFeedDeps, body: { serverId: string; keyHash: string }) {
-  return ask(shardOf(body.serverId) as number, { name: 'listen', cmdId: newCmdId(), body })
+  return ask(homeShard(body.serverId), { name: 'listen', cmdId: newCmdId(), body })
 }
 
 /** The entry after which a feed begins; else the refusal. */
@@ -173,7 +172,7 @@ class FeedLines {
       const entries = await readHeard(this.deps.read, this.server.serverId, this.position)
       // A store that does not answer is asked again with the next beat.
       for (const entry of entries ?? []) {
-        const id = idOfEntry(entry.id, shardOf(this.server.serverId) as number)
+        const id = idOfEntry(entry.id, homeShard(this.server.serverId))
         if (this.isOver || !(await this.tell(heardOf(entry), id, `id: ${entry.id}\n`))) break
         this.position = entry.id
         this.isWanted = true

@@ -8,8 +8,7 @@
  */
 
 import type { ReceivedSearch } from '../../schemas/inbound.ts'
-import type { KeyOwner } from '../http/key.ts'
-import type { Handler } from '../http/request.ts'
+import type { HandlerOf } from '../http/request.ts'
 import { type Answer, type Download, refuse } from '../http/respond.ts'
 import type { ReceivedAttachment } from '../mail/mime/body.ts'
 import { makeTransferDecoder } from '../mail/mime/transfer.ts'
@@ -24,6 +23,7 @@ import {
 } from '../views/inbound/received.ts'
 import { type ReceivedFilter, searchReceived } from '../views/inbound/search.ts'
 import { isContentKept } from '../views/inbound/shown.ts'
+import type { ServerKey } from '../views/key.ts'
 
 type OpenRaw =
   Parameters<typeof openRaw> extends [unknown, ...infer Rest] ? (...rest: Rest) => ReturnType<typeof openRaw> : never
@@ -42,28 +42,26 @@ const POSITION = /^\d{1,3}$/
 const MEDIA_TYPE = /^[a-z0-9!#$&^_.+-]{1,127}\/[a-z0-9!#$&^_.+-]{1,127}$/
 
 /** POST /v1/inbound/search */
-export function makeSearchReceived(deps: InboundDeps): Handler {
+export function makeSearchReceived(deps: InboundDeps): HandlerOf<'searchReceived'> {
   return async ({ key, body }) => {
-    const owner = key as KeyOwner
-    const search = body as ReceivedSearch
-    const page = { limit: search.limit, after: search.after?.toLowerCase() ?? null }
-    const seen = await searchReceived(deps, owner, { filter: filterOf(deps.secrets, owner, search), page })
+    const page = { limit: body.limit, after: body.after?.toLowerCase() ?? null }
+    const seen = await searchReceived(deps, key, { filter: filterOf(deps.secrets, key, body), page })
     return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
   }
 }
 
 /** GET /v1/inbound/{id} */
-export function makeReadReceived(deps: InboundDeps): Handler {
+export function makeReadReceived(deps: InboundDeps): HandlerOf<'readReceived'> {
   return async ({ key, params }) => {
-    const seen = await readReceived(deps, key as KeyOwner, params.id ?? '')
+    const seen = await readReceived(deps, key, params.id ?? '')
     return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
   }
 }
 
 /** GET /v1/inbound/{id}/raw */
-export function makeReadReceivedRaw(deps: InboundDeps): Handler {
+export function makeReadReceivedRaw(deps: InboundDeps): HandlerOf<'readReceivedRaw'> {
   return async ({ key, params }) => {
-    const found = await findReceived(deps, key as KeyOwner, params.id ?? '')
+    const found = await findReceived(deps, key, params.id ?? '')
     if (typeof found === 'string') return refuse(found)
     const place = placeOf(deps, found)
     if (place === null) return refuse('content_expired')
@@ -79,10 +77,10 @@ export function makeReadReceivedRaw(deps: InboundDeps): Handler {
 }
 
 /** GET /v1/inbound/{id}/attachments/{position} */
-export function makeReadReceivedFile(deps: InboundDeps): Handler {
+export function makeReadReceivedFile(deps: InboundDeps): HandlerOf<'readReceivedFile'> {
   return async ({ key, params }): Promise<Answer> => {
     const position = params.position ?? ''
-    const found = await findReceived(deps, key as KeyOwner, params.id ?? '')
+    const found = await findReceived(deps, key, params.id ?? '')
     if (typeof found === 'string') return refuse(found)
     if (!POSITION.test(position) || Number(position) >= found.stored.standing.attachmentCount)
       return refuse('not_found')
@@ -160,12 +158,12 @@ function encodeName(name: string): string {
   return encodeURIComponent(whole).replace(/['()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
 }
 
-function filterOf(secrets: InboundDeps['secrets'], owner: KeyOwner, search: ReceivedSearch): ReceivedFilter {
+function filterOf(secrets: InboundDeps['secrets'], owner: ServerKey, search: ReceivedSearch): ReceivedFilter {
   const { streamId, from, recipient, mailboxHash, receivedFrom, receivedTo } = search
-  const serverId = owner.serverId as string
+  const { accountId, serverId } = owner
   return {
     streamId: streamId?.toLowerCase() ?? null,
-    from: from === undefined ? null : secrets.addressHmac(owner.accountId as string, from),
+    from: from === undefined ? null : secrets.addressHmac(accountId, from),
     recipient: recipient?.toLowerCase() ?? null,
     mailboxHash: mailboxHash === undefined ? null : { text: mailboxHash, hash: secrets.tagHash(serverId, mailboxHash) },
     fromMs: receivedFrom === undefined ? null : Date.parse(receivedFrom),

@@ -7,11 +7,11 @@
  */
 
 import type { MessageSearch } from '../../schemas/message.ts'
-import type { KeyOwner } from '../http/key.ts'
-import type { Handler } from '../http/request.ts'
+import type { HandlerOf } from '../http/request.ts'
 import { refuse } from '../http/respond.ts'
 import type { Secrets } from '../process/secrets.ts'
 import type { SourceLetter } from '../state/message/log-entry.ts'
+import type { ServerKey } from '../views/key.ts'
 import { type MessageDeps, readMessage } from '../views/message/message.ts'
 import { type MessageFilter, type SearchDeps, searchMessages } from '../views/message/search.ts'
 
@@ -23,34 +23,33 @@ export interface SearchMessagesDeps extends SearchDeps {
 const LETTERS = { api: 'a', smtp: 's', broadcast: 'b' } as const satisfies Record<string, SourceLetter>
 
 /** POST /v1/messages/search */
-export function makeSearchMessages(deps: SearchMessagesDeps): Handler {
+export function makeSearchMessages(deps: SearchMessagesDeps): HandlerOf<'searchMessages'> {
   return async ({ key, body }) => {
-    const owner = key as KeyOwner
-    const search = body as MessageSearch
+    const search = body
     const page = { limit: search.limit, after: search.after?.toLowerCase() ?? null }
-    const seen = await searchMessages(deps, owner, { filter: filterOf(deps.secrets, owner, search), page })
+    const seen = await searchMessages(deps, key, { filter: filterOf(deps.secrets, key, search), page })
     return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
   }
 }
 
 /** GET /v1/messages/{id} */
-export function makeReadMessage(deps: MessageDeps): Handler {
+export function makeReadMessage(deps: MessageDeps): HandlerOf<'readMessage'> {
   return async ({ key, params }) => {
-    const seen = await readMessage(deps, key as KeyOwner, params.id ?? '')
+    const seen = await readMessage(deps, key, params.id ?? '')
     return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
   }
 }
 
-function filterOf(secrets: SearchMessagesDeps['secrets'], owner: KeyOwner, search: MessageSearch): MessageFilter {
+function filterOf(secrets: SearchMessagesDeps['secrets'], owner: ServerKey, search: MessageSearch): MessageFilter {
   const { streamId, broadcastId, recipient, from, tag, metadata, status, source } = search
-  const hmacOf = (address: string) => secrets.addressHmac(owner.accountId as string, address)
+  const hmacOf = (address: string) => secrets.addressHmac(owner.accountId, address)
   const [entry] = Object.entries(metadata ?? {})
   return {
     streamId: streamId?.toLowerCase() ?? null,
     broadcastId: broadcastId ?? null,
     recipient: recipient === undefined ? null : hmacOf(recipient),
     from: from === undefined ? null : hmacOf(from),
-    tag: tag === undefined ? null : { text: tag, hash: secrets.tagHash(owner.serverId as string, tag) },
+    tag: tag === undefined ? null : { text: tag, hash: secrets.tagHash(owner.serverId, tag) },
     metadata: entry === undefined ? null : { name: entry[0], value: entry[1] },
     status: status ?? null,
     source: source === undefined ? null : LETTERS[source],

@@ -8,19 +8,23 @@
 
 import { makeOpenapi } from '../../schemas/document/openapi.ts'
 import { ROUTES, type Route } from '../../schemas/routes.ts'
-import type { Handler } from '../http/request.ts'
+import type { HandlerOf } from '../http/request.ts'
 
 /** GET /v1/openapi.json */
-export function makeReadOpenapi({ baseUrl }: { readonly baseUrl: string }): Handler {
+export function makeReadOpenapi({ baseUrl }: { readonly baseUrl: string }): HandlerOf<'readOpenapi'> {
   return documentOf('public', baseUrl)
 }
 
 /** GET /v1/operator/openapi.json */
-export function makeReadOperatorOpenapi({ operatorUrl }: { readonly operatorUrl: string }): Handler {
+export function makeReadOperatorOpenapi({
+  operatorUrl,
+}: {
+  readonly operatorUrl: string
+}): HandlerOf<'readOperatorOpenapi'> {
   return documentOf('operator', operatorUrl)
 }
 
-function documentOf(listener: Route['listener'], url: string): Handler {
+function documentOf(listener: Route['listener'], url: string): HandlerOf<'readOpenapi' | 'readOperatorOpenapi'> {
   let text: string | null = null
   return () => {
     text ??= JSON.stringify(makeOpenapi(Object.values(ROUTES), url, listener))

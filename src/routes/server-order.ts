@@ -4,7 +4,7 @@
  * Spec server.create, server.limits
  */
 
-import { shardOf } from '../../cluster/id.ts'
+import { homeShard } from '../../cluster/id.ts'
 import type { ServerBody } from '../../schemas/server.ts'
 import type { Refused } from '../actors/order/refusal.ts'
 import type { AccountOrderer } from '../actors/order/server.ts'
@@ -21,7 +21,7 @@ export async function orderServer(deps: TokenDeps, orderer: AccountOrderer, body
   const wrong = refuseTestLimits(body.mode, body)
   if (wrong !== null) return wrong
   const { name, mode, perMinuteLimit, monthlyCap } = body
-  const shard = shardOf(orderer.accountId) as number
+  const shard = homeShard(orderer.accountId)
   const { token, hash, prefix } = makeKey(mode === 'test' ? 'sk_test' : 'sk', shard)
   const server = { name, mode, perMinuteLimit, monthlyCap, key: { hash, prefix } }
   const order: CreateServerBody = { ...orderer, server }

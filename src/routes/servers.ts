@@ -4,17 +4,14 @@
  * Spec server.list, server.create, server.change, server.remove, key.create, key.list, key.revoke
  */
 
-import type { ServerBody, ServerPatchBody } from '../../schemas/server.ts'
-import type { TokenBody } from '../../schemas/token.ts'
 import type { Refused } from '../actors/order/refusal.ts'
 import type { ServerOrder } from '../actors/order/server.ts'
 import type { TokenOrder } from '../actors/order/token.ts'
 import type { PatchServerBody, PatchServerReply } from '../actors/server/patch-server.ts'
-import type { KeyOwner } from '../http/key.ts'
-import type { EdgeRequest, Handler } from '../http/request.ts'
+import type { EdgeRequest, HandlerOf } from '../http/request.ts'
 import { type Answer, refuse } from '../http/respond.ts'
 import type { ServerState } from '../state/server.ts'
-import type { Reader } from '../views/key.ts'
+import type { AccountKey, Reader } from '../views/key.ts'
 import { readAccountOf, readServerOf, type SeenServer } from '../views/owned.ts'
 import { readServer } from '../views/server.ts'
 import { listServers, readServerResource } from '../views/servers.ts'
@@ -23,13 +20,15 @@ import { answerOf, answerRefused, pageOf } from './answer.ts'
 import { orderServer, refuseTestLimits } from './server-order.ts'
 import { orderRevocation, orderToken, type TokenDeps } from './tokens.ts'
 
+type AccountRequest = EdgeRequest<AccountKey>
+
 /** What was found of the path, where the account has the server. */
 type Found = SeenServer & { readonly server: ServerState }
 
 /** GET /v1/servers */
-export function makeListServers({ read, nowMs }: TokenDeps): Handler {
+export function makeListServers({ read, nowMs }: TokenDeps): HandlerOf<'listServers'> {
   return async ({ key, query }) => {
-    const seen = await readAccountOf(read, key as KeyOwner, '')
+    const seen = await readAccountOf(read, key, '')
     if (typeof seen === 'string') return refuse(seen)
     const list = await listServers(read, seen, { ...pageOf(query), nowMs: nowMs() })
     return list === null ? refuse('unavailable') : { status: 200, json: list }
@@ -37,15 +36,15 @@ export function makeListServers({ read, nowMs }: TokenDeps): Handler {
 }
 
 /** POST /v1/servers */
-export function makeCreateServer(deps: TokenDeps): Handler {
+export function makeCreateServer(deps: TokenDeps): HandlerOf<'createServer'> {
   return ({ key, body }) => {
-    const { accountId, hash } = key as KeyOwner & { accountId: string }
-    return orderServer(deps, { accountId, keyHash: hash }, body as ServerBody)
+    const { accountId, hash } = key
+    return orderServer(deps, { accountId, keyHash: hash }, body)
   }
 }
 
 /** GET /v1/servers/{serverId} */
-export function makeReadAccountServer({ read, nowMs }: TokenDeps): Handler {
+export function makeReadAccountServer({ read, nowMs }: TokenDeps): HandlerOf<'readAccountServer'> {
   return (request) =>
     onServer(read, request, 'reads', async (found) => {
       const resource = await readServerResource(read, found, { ...found, nowMs: nowMs() })
@@ -54,10 +53,10 @@ export function makeReadAccountServer({ read, nowMs }: TokenDeps): Handler {
 }
 
 /** PATCH /v1/servers/{serverId} */
-export function makePatchServer(deps: TokenDeps): Handler {
+export function makePatchServer(deps: TokenDeps): HandlerOf<'patchServer'> {
   return (request) =>
     onServer(deps.read, request, 'writes', async (found) => {
-      const changes = request.body as ServerPatchBody
+      const changes = request.body
       const wrong = refuseTestLimits(found.server.mode, changes)
       if (wrong !== null) return wrong
       const body: PatchServerBody = { ...orderOf(request, found), changes }
@@ -73,7 +72,7 @@ export function makePatchServer(deps: TokenDeps): Handler {
 }
 
 /** DELETE /v1/servers/{serverId} */
-export function makeDeleteServer(deps: TokenDeps): Handler {
+export function makeDeleteServer(deps: TokenDeps): HandlerOf<'deleteServer'> {
   return (request) =>
     onServer(deps.read, request, 'writes', async (found) => {
       const body = orderOf(request, found)
@@ -85,7 +84,7 @@ export function makeDeleteServer(deps: TokenDeps): Handler {
 }
 
 /** GET /v1/servers/{serverId}/tokens */
-export function makeListServerTokens({ read }: TokenDeps): Handler {
+export function makeListServerTokens({ read }: TokenDeps): HandlerOf<'listServerTokens'> {
   return (request) =>
     onServer(read, request, 'reads', async ({ shard, server }) => {
       const of = { shard, ownerId: server.serverId, keyHash: null }
@@ -95,16 +94,16 @@ export function makeListServerTokens({ read }: TokenDeps): Handler {
 }
 
 /** POST /v1/servers/{serverId}/tokens */
-export function makeCreateServerToken(deps: TokenDeps): Handler {
+export function makeCreateServerToken(deps: TokenDeps): HandlerOf<'createServerToken'> {
   return (request) =>
     onServer(deps.read, request, 'writes', (found) => {
       const kind = found.server.mode === 'test' ? 'sk_test' : 'sk'
-      return orderToken(deps, tokenOrderOf(request, found), { kind, name: (request.body as TokenBody).name })
+      return orderToken(deps, tokenOrderOf(request, found), { kind, name: request.body.name })
     })
 }
 
 /** POST /v1/servers/{serverId}/tokens/{tokenId}/revoke */
-export function makeRevokeServerToken(deps: TokenDeps): Handler {
+export function makeRevokeServerToken(deps: TokenDeps): HandlerOf<'revokeServerToken'> {
   return (request) =>
     onServer(deps.read, request, 'writes', (found) =>
       orderRevocation(deps, tokenOrderOf(request, found), request.params.tokenId ?? ''),
@@ -114,12 +113,11 @@ export function makeRevokeServerToken(deps: TokenDeps): Handler {
 /** Finds the server of the path, or refuses in the contract's order: key, account's state, object. */
 async function onServer(
   read: TokenDeps['read'],
-  { key, params }: EdgeRequest,
+  { key, params }: AccountRequest,
   what: 'reads' | 'writes',
   act: (found: Found) => Promise<Answer>,
 ): Promise<Answer> {
-  const owner = key as KeyOwner
-  const seen = await readServerOf(read, owner, { accountId: owner.accountId, serverId: params.serverId ?? '' })
+  const seen = await readServerOf(read, key, { accountId: key.accountId, serverId: params.serverId ?? '' })
   if (typeof seen === 'string') return refuse(seen)
   const { server } = seen
   // Spec account.closed
@@ -127,13 +125,13 @@ async function onServer(
   return server === null ? refuse('not_found') : act({ ...seen, server })
 }
 
-function orderOf({ key }: EdgeRequest, { server }: Found): ServerOrder {
-  return { accountId: server.accountId, serverId: server.serverId, keyHash: (key as KeyOwner).hash }
+function orderOf({ key }: AccountRequest, { server }: Found): ServerOrder {
+  return { accountId: server.accountId, serverId: server.serverId, keyHash: key.hash }
 }
 
-function tokenOrderOf({ key }: EdgeRequest, { server }: Found): TokenOrder {
+function tokenOrderOf({ key }: AccountRequest, { server }: Found): TokenOrder {
   const { accountId, serverId } = server
-  return { accountId, serverId, orderedBy: 'account', keyHash: (key as KeyOwner).hash }
+  return { accountId, serverId, orderedBy: 'account', keyHash: key.hash }
 }
 
 /** It is changed: where its domains cannot be read now, nobody can tell what it looks like. */
@@ -145,9 +143,9 @@ async function answerPatched({ read, nowMs }: TokenDeps, shard: number, patched:
 }
 
 /** GET /v1/server */
-export function makeReadServer({ read, nowMs }: { read: Reader; nowMs: () => number }): Handler {
+export function makeReadServer({ read, nowMs }: { read: Reader; nowMs: () => number }): HandlerOf<'readServer'> {
   return async ({ key }) => {
-    const seen = await readServer(read, key as KeyOwner, nowMs())
+    const seen = await readServer(read, key, nowMs())
     return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
   }
 }

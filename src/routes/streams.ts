@@ -4,15 +4,13 @@
  * Spec stream.create, stream.read, stream.list, stream.patch, stream.archive
  */
 
-import { shardOf } from '../../cluster/id.ts'
+import { homeShard, shardOf } from '../../cluster/id.ts'
 import type { Ask } from '../../cluster/work.ts'
-import type { StreamBody, StreamPatchBody } from '../../schemas/stream.ts'
 import type { Refused } from '../actors/order/refusal.ts'
 import type { ServerKeyOrder, StreamReply } from '../actors/order/stream.ts'
-import type { KeyOwner } from '../http/key.ts'
-import type { Handler } from '../http/request.ts'
+import type { HandlerOf } from '../http/request.ts'
 import { type Answer, refuse } from '../http/respond.ts'
-import type { Reader } from '../views/key.ts'
+import type { Reader, ServerKey } from '../views/key.ts'
 import { formatStream, listStreams, readStream } from '../views/stream.ts'
 import { answerOf, answerRefused, pageOf } from './answer.ts'
 
@@ -31,19 +29,19 @@ const MISPLACED = {
 }
 
 /** POST /v1/streams */
-export function makeCreateStream(deps: StreamDeps): Handler {
+export function makeCreateStream(deps: StreamDeps): HandlerOf<'createStream'> {
   return ({ key, body }) => {
-    const { kind: streamKind, name } = body as StreamBody
-    return order(deps, key as KeyOwner, { name: 'create-stream', body: { streamKind, name }, status: 201 })
+    const { kind: streamKind, name } = body
+    return order(deps, key, { name: 'create-stream', body: { streamKind, name }, status: 201 })
   }
 }
 
 /** GET /v1/streams */
-export function makeListStreams({ read, inboundDomain }: StreamDeps): Handler {
+export function makeListStreams({ read, inboundDomain }: StreamDeps): HandlerOf<'listStreams'> {
   return async ({ key, query }) => {
     const { kind = null, archived } = query
     const filter = { kind, archived: archived === undefined ? null : archived === 'true' }
-    const seen = await listStreams(read, key as KeyOwner, { ...pageOf(query), filter })
+    const seen = await listStreams(read, key, { ...pageOf(query), filter })
     if (typeof seen === 'string') return refuse(seen)
     const streams = seen.streams.map((stream) => formatStream(stream, inboundDomain))
     return { status: 200, json: { streams, next: seen.next } }
@@ -51,26 +49,26 @@ export function makeListStreams({ read, inboundDomain }: StreamDeps): Handler {
 }
 
 /** GET /v1/streams/{id} */
-export function makeReadStream({ read, inboundDomain }: StreamDeps): Handler {
+export function makeReadStream({ read, inboundDomain }: StreamDeps): HandlerOf<'readStream'> {
   return async ({ key, params }) => {
-    const seen = await readStream(read, key as KeyOwner, params.id ?? '')
+    const seen = await readStream(read, key, params.id ?? '')
     if (typeof seen === 'string') return refuse(seen)
     return seen === null ? refuse('not_found') : { status: 200, json: formatStream(seen, inboundDomain) }
   }
 }
 
 /** PATCH /v1/streams/{id} */
-export function makePatchStream(deps: StreamDeps): Handler {
+export function makePatchStream(deps: StreamDeps): HandlerOf<'patchStream'> {
   return ({ key, params, body }) => {
-    const asked = { streamId: params.id ?? '', changes: body as StreamPatchBody }
-    return order(deps, key as KeyOwner, { name: 'patch-stream', body: asked, status: 200 })
+    const asked = { streamId: params.id ?? '', changes: body }
+    return order(deps, key, { name: 'patch-stream', body: asked, status: 200 })
   }
 }
 
 /** POST /v1/streams/{id}/archive */
-export function makeArchiveStream(deps: StreamDeps): Handler {
+export function makeArchiveStream(deps: StreamDeps): HandlerOf<'archiveStream'> {
   return ({ key, params }) =>
-    order(deps, key as KeyOwner, { name: 'archive-stream', body: { streamId: params.id ?? '' }, status: 200 })
+    order(deps, key, { name: 'archive-stream', body: { streamId: params.id ?? '' }, status: 200 })
 }
 
 /** What an order says beside who gives it. */
@@ -86,11 +84,11 @@ interface Order {
 }
 
 /** Asks the account's shard; the turn checks key and state. */
-async function order(deps: StreamDeps, owner: KeyOwner, { name, body, status }: Order): Promise<Answer> {
+async function order(deps: StreamDeps, owner: ServerKey, { name, body, status }: Order): Promise<Answer> {
   const { accountId, serverId, hash } = owner
-  const shard = shardOf(accountId as string) as number
-  const by: ServerKeyOrder = { accountId: accountId as string, serverId: serverId as string, keyHash: hash }
-  const command = { name, cmdId: deps.newCmdId(), body: { ...by, ...withOwnId(body, shard, serverId as string) } }
+  const shard = homeShard(accountId)
+  const by: ServerKeyOrder = { accountId, serverId, keyHash: hash }
+  const command = { name, cmdId: deps.newCmdId(), body: { ...by, ...withOwnId(body, shard, serverId) } }
   return answerOf<StreamReply | Refused>(await deps.ask(shard, command), (reply) => {
     if (reply.kind === 'stream') return { status, json: formatStream(reply.stream, deps.inboundDomain) }
     if (reply.code === 'invalid_request') return refuse('invalid_request', MISPLACED)

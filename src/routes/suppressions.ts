@@ -6,14 +6,13 @@
  * Spec suppression.search, suppression.add, suppression.lift
  */
 
-import { shardOf } from '../../cluster/id.ts'
+import { homeShard, shardOf } from '../../cluster/id.ts'
 import { SUPPRESSIONS_PAGE_DEFAULT } from '../../schemas/limits.ts'
-import type { SuppressionSearch, SuppressionsBody } from '../../schemas/suppression.ts'
+import type { SuppressionSearch } from '../../schemas/suppression.ts'
 import type { Refused } from '../actors/order/refusal.ts'
 import type { AddSuppressionsBody, SuppressionsAdded } from '../actors/suppression/add-suppressions.ts'
 import type { LiftBody } from '../actors/suppression/lift-suppression.ts'
-import type { KeyOwner } from '../http/key.ts'
-import type { Handler } from '../http/request.ts'
+import type { HandlerOf } from '../http/request.ts'
 import { type Answer, refuse } from '../http/respond.ts'
 import type { Secrets } from '../process/secrets.ts'
 import { type ServerState, serverRef } from '../state/server.ts'
@@ -30,37 +29,35 @@ export interface SuppressionDeps extends OperatorDeps {
 }
 
 /** POST /v1/suppressions/search. Spec suppression.search */
-export function makeSearchSuppressions(deps: SuppressionDeps): Handler {
+export function makeSearchSuppressions(deps: SuppressionDeps): HandlerOf<'searchSuppressions'> {
   return async ({ key, body }) => {
-    const owner = key as KeyOwner
-    const list = listOwnerOf(owner)
-    const filter = filterOf(deps, list, body as SuppressionSearch)
-    const seen = await searchSuppressions(deps.read, list, { keyHash: owner.hash, filter })
+    const filter = filterOf(deps, key, body)
+    const seen = await searchSuppressions(deps.read, key, { keyHash: key.hash, filter })
     return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
   }
 }
 
 /** GET /v1/suppressions/{id}. Spec suppression.entry */
-export function makeReadSuppression({ read }: SuppressionDeps): Handler {
+export function makeReadSuppression({ read }: SuppressionDeps): HandlerOf<'readSuppression'> {
   return async ({ key, params }) => {
-    const seen = await readSuppression(read, key as KeyOwner, params.id ?? '')
+    const seen = await readSuppression(read, key, params.id ?? '')
     return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
   }
 }
 
 /** POST /v1/suppressions. Spec suppression.add */
-export function makeAddSuppressions(deps: SuppressionDeps): Handler {
+export function makeAddSuppressions(deps: SuppressionDeps): HandlerOf<'addSuppressions'> {
   return async ({ key, body }) => {
-    const { accountId, serverId } = listOwnerOf(key as KeyOwner)
-    const { streamId, recipients } = body as SuppressionsBody
-    const shard = shardOf(accountId) as number
+    const { accountId, serverId } = key
+    const { streamId, recipients } = body
+    const shard = homeShard(accountId)
     // A stream of another shard is another account's, and its key name would not lie on this one.
     const isHere = shardOf(streamId.toLowerCase()) === shard
     const order: AddSuppressionsBody = {
       accountId,
       serverId,
       orderedBy: 'server',
-      keyHash: (key as KeyOwner).hash,
+      keyHash: key.hash,
       streamId: isHere ? streamId.toLowerCase() : serverId,
       recipients: personsOf(deps, accountId, recipients),
     }
@@ -73,21 +70,20 @@ export function makeAddSuppressions(deps: SuppressionDeps): Handler {
 }
 
 /** DELETE /v1/suppressions/{id}. Spec suppression.lift */
-export function makeLiftSuppression(deps: SuppressionDeps): Handler {
+export function makeLiftSuppression(deps: SuppressionDeps): HandlerOf<'liftSuppression'> {
   return async ({ key, params }) => {
-    const { accountId, serverId } = listOwnerOf(key as KeyOwner)
+    const { accountId, serverId } = key
     const id = (params.id ?? '').toLowerCase()
     // An id of another shard is another account's; one that nobody has keeps the order of refusals.
     const suppressionId = shardOf(id) === shardOf(accountId) ? id : serverId
-    const keyHash = (key as KeyOwner).hash
-    return lift(deps, { accountId, serverId, orderedBy: 'server', keyHash, suppressionId })
+    return lift(deps, { accountId, serverId, orderedBy: 'server', keyHash: key.hash, suppressionId })
   }
 }
 
 /** POST /v1/operator/suppressions/search. Spec suppression.search */
-export function makeOperatorSearchSuppressions(deps: SuppressionDeps): Handler {
+export function makeOperatorSearchSuppressions(deps: SuppressionDeps): HandlerOf<'operatorSearchSuppressions'> {
   return asOperator(deps.read, async ({ body }) => {
-    const { serverId, ...search } = body as SuppressionSearch & { serverId: string }
+    const { serverId, ...search } = body
     const id = serverId.toLowerCase()
     const shard = shardOf(id)
     const seen = shard === null ? [] : await deps.read(shard, [entityFact(shard, serverRef(id))])
@@ -101,7 +97,7 @@ export function makeOperatorSearchSuppressions(deps: SuppressionDeps): Handler {
 }
 
 /** DELETE /v1/operator/suppressions/{suppressionId}. Spec suppression.lift, operator.note */
-export function makeOperatorLiftSuppression(deps: SuppressionDeps): Handler {
+export function makeOperatorLiftSuppression(deps: SuppressionDeps): HandlerOf<'operatorLiftSuppression'> {
   return asOperator(deps.read, async ({ params }, by) => {
     const suppressionId = (params.suppressionId ?? '').toLowerCase()
     const found = await findServer(deps, suppressionId)
@@ -112,7 +108,7 @@ export function makeOperatorLiftSuppression(deps: SuppressionDeps): Handler {
 }
 
 async function lift(deps: SuppressionDeps, body: LiftBody): Promise<Answer> {
-  const shard = shardOf(body.accountId) as number
+  const shard = homeShard(body.accountId)
   const result = await deps.ask(shard, { name: 'lift-suppression', cmdId: deps.newCmdId(), body })
   return answerOf<{ readonly kind: 'lifted' } | Refused>(result, (reply) =>
     reply.kind === 'refused' ? answerRefused(reply, deps.nowMs()) : { status: 204 },
@@ -133,14 +129,6 @@ async function findServer(
   )
   if (servers === null || seen === null) return 'unavailable'
   return servers.find((_, index) => (seen[index] as readonly unknown[]).length > 0) ?? 'not_found'
-}
-
-function listOwnerOf({ accountId, serverId, defaultStreamId }: KeyOwner): ListOwner {
-  return {
-    accountId: accountId as string,
-    serverId: serverId as string,
-    defaultStreamId: defaultStreamId as string,
-  }
 }
 
 function filterOf(

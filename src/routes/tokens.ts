@@ -6,16 +6,15 @@
  * Spec key.create, key.revoke, key.list
  */
 
-import { shardOf } from '../../cluster/id.ts'
+import { homeShard } from '../../cluster/id.ts'
 import type { Ask } from '../../cluster/work.ts'
-import type { TokenBody } from '../../schemas/token.ts'
 import type { CreateTokenBody, RevokeTokenBody, TokenReply } from '../actors/account/token.ts'
 import type { Refused } from '../actors/order/refusal.ts'
 import type { TokenOrder } from '../actors/order/token.ts'
-import { type KeyOwner, makeKey, type TokenKind } from '../http/key.ts'
-import type { Handler } from '../http/request.ts'
+import { makeKey, type TokenKind } from '../http/key.ts'
+import type { HandlerOf } from '../http/request.ts'
 import { type Answer, refuse } from '../http/respond.ts'
-import type { Reader } from '../views/key.ts'
+import type { Reader, ServerKey } from '../views/key.ts'
 import { formatToken, listTokens } from '../views/token.ts'
 import { answerOf, answerRefused, pageOf } from './answer.ts'
 
@@ -28,29 +27,26 @@ export interface TokenDeps {
 }
 
 /** POST /v1/tokens */
-export function makeCreateToken(deps: TokenDeps): Handler {
+export function makeCreateToken(deps: TokenDeps): HandlerOf<'createToken'> {
   return ({ key, body }) => {
-    const owner = key as KeyOwner
-    return orderToken(deps, orderOf(owner), {
-      kind: owner.mode === 'test' ? 'sk_test' : 'sk',
-      name: (body as TokenBody).name,
-    })
+    const kind = key.mode === 'test' ? 'sk_test' : 'sk'
+    return orderToken(deps, orderOf(key), { kind, name: body.name })
   }
 }
 
 /** GET /v1/tokens */
-export function makeListTokens({ read }: TokenDeps): Handler {
+export function makeListTokens({ read }: TokenDeps): HandlerOf<'listTokens'> {
   return async ({ key, query }) => {
-    const { accountId, serverId, hash } = key as KeyOwner
-    const shard = shardOf(accountId as string) as number
-    const seen = await listTokens(read, { shard, ownerId: serverId as string, keyHash: hash }, pageOf(query))
+    const { accountId, serverId, hash } = key
+    const shard = homeShard(accountId)
+    const seen = await listTokens(read, { shard, ownerId: serverId, keyHash: hash }, pageOf(query))
     return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
   }
 }
 
 /** POST /v1/tokens/{tokenId}/revoke */
-export function makeRevokeToken(deps: TokenDeps): Handler {
-  return ({ key, params }) => orderRevocation(deps, orderOf(key as KeyOwner), params.tokenId ?? '')
+export function makeRevokeToken(deps: TokenDeps): HandlerOf<'revokeToken'> {
+  return ({ key, params }) => orderRevocation(deps, orderOf(key), params.tokenId ?? '')
 }
 
 /** Makes a key for the owner that the order names, and answers it with its value. */
@@ -59,7 +55,7 @@ export async function orderToken(
   order: TokenOrder,
   { kind, name }: { readonly kind: TokenKind; readonly name: string },
 ): Promise<Answer> {
-  const shard = shardOf(order.accountId) as number
+  const shard = homeShard(order.accountId)
   const { token, hash, prefix } = makeKey(kind, shard)
   const body: CreateTokenBody = { ...order, name, key: { hash, prefix } }
   const result = await deps.ask(shard, { name: 'create-token', cmdId: deps.newCmdId(), body })
@@ -71,7 +67,7 @@ export async function orderToken(
 
 /** Revokes a key of the owner that the order names. */
 export async function orderRevocation(deps: TokenDeps, order: TokenOrder, tokenId: string): Promise<Answer> {
-  const shard = shardOf(order.accountId) as number
+  const shard = homeShard(order.accountId)
   const body: RevokeTokenBody = { ...order, tokenId: tokenId.toLowerCase() }
   const result = await deps.ask(shard, { name: 'revoke-token', cmdId: deps.newCmdId(), body })
   return answerOf<TokenReply | Refused>(result, (reply) =>
@@ -81,6 +77,6 @@ export async function orderRevocation(deps: TokenDeps, order: TokenOrder, tokenI
   )
 }
 
-function orderOf({ accountId, serverId, hash }: KeyOwner): TokenOrder {
-  return { accountId: accountId as string, serverId, orderedBy: 'server', keyHash: hash }
+function orderOf({ accountId, serverId, hash }: ServerKey): TokenOrder {
+  return { accountId, serverId, orderedBy: 'server', keyHash: hash }
 }

@@ -7,10 +7,8 @@
 
 import { msOf } from '../../cluster/id.ts'
 import { DELIVERIES_PAGE_DEFAULT } from '../../schemas/limits.ts'
-import type { ExampleBody, ReplayBody } from '../../schemas/webhook.ts'
 import type { QueuedReply, ReplayCursor, ReplayDeadReply } from '../actors/webhook/replay.ts'
-import type { KeyOwner } from '../http/key.ts'
-import type { EdgeRequest, Handler } from '../http/request.ts'
+import type { EdgeRequest, HandlerOf } from '../http/request.ts'
 import { type Answer, refuse } from '../http/respond.ts'
 import { parseDeliveryItem } from '../state/webhook/item.ts'
 import type { EventReader } from '../views/message/event.ts'
@@ -23,7 +21,7 @@ const STEPS_MAX = 1_000
 export type DeliveryDeps = WebhookDeps & { readonly readEvent: EventReader }
 
 /** GET /v1/webhooks/{webhookId}/deliveries. Spec webhook.deliveries */
-export function makeListDeliveries(deps: DeliveryDeps): Handler {
+export function makeListDeliveries(deps: DeliveryDeps): HandlerOf<'listDeliveries'> {
   return (request) =>
     onWebhook(deps, request, async (webhook) => {
       const seen = await listDeliveries(deps.read, { webhook, nowMs: deps.nowMs() }, pageOf(request))
@@ -32,7 +30,7 @@ export function makeListDeliveries(deps: DeliveryDeps): Handler {
 }
 
 /** GET /v1/webhooks/{webhookId}/deliveries/{deliveryId}. Spec webhook.delivery */
-export function makeReadDelivery(deps: DeliveryDeps): Handler {
+export function makeReadDelivery(deps: DeliveryDeps): HandlerOf<'readDelivery'> {
   return (request) =>
     onWebhook(deps, request, async (webhook) => {
       const nowMs = deps.nowMs()
@@ -48,17 +46,17 @@ export function makeReadDelivery(deps: DeliveryDeps): Handler {
 }
 
 /** POST /v1/webhooks/{webhookId}/deliveries/{deliveryId}/replay. Spec webhook.replay */
-export function makeReplayDelivery(deps: DeliveryDeps): Handler {
+export function makeReplayDelivery(deps: DeliveryDeps): HandlerOf<'replayDelivery'> {
   return (request) => {
-    const deliveryId = idBeside(request.key as KeyOwner, request.params.deliveryId)
+    const deliveryId = idBeside(request.key, request.params.deliveryId)
     return orderOnWebhook(deps, request, { name: 'replay-delivery', body: { deliveryId }, answer: answerQueued })
   }
 }
 
 /** POST /v1/webhooks/{webhookId}/replay: step after step, until nothing is left. Spec webhook.replay */
-export function makeReplayDead(deps: DeliveryDeps): Handler {
+export function makeReplayDead(deps: DeliveryDeps): HandlerOf<'replayDead'> {
   return async (request) => {
-    const { createdFrom, createdTo } = request.body as ReplayBody
+    const { createdFrom, createdTo } = request.body
     const fromMs = Date.parse(createdFrom)
     // What dies while it is replayed is not meant.
     const toMs = createdTo === null || createdTo === undefined ? deps.nowMs() : Date.parse(createdTo)
@@ -82,9 +80,9 @@ export function makeReplayDead(deps: DeliveryDeps): Handler {
 }
 
 /** POST /v1/webhooks/{webhookId}/test. Spec webhook.example */
-export function makeTestWebhook(deps: DeliveryDeps): Handler {
+export function makeTestWebhook(deps: DeliveryDeps): HandlerOf<'testWebhook'> {
   return (request) => {
-    const { event } = request.body as ExampleBody
+    const { event } = request.body
     return orderOnWebhook(deps, request, { name: 'example-event', body: { event }, answer: answerQueued })
   }
 }

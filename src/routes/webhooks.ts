@@ -8,20 +8,19 @@
 
 import { createHash } from 'node:crypto'
 import { isIP } from 'node:net'
-import { shardOf } from '../../cluster/id.ts'
+import { homeShard, shardOf } from '../../cluster/id.ts'
 import type { Ask } from '../../cluster/work.ts'
-import { EVENTS, type WebhookBody } from '../../schemas/webhook.ts'
+import { EVENTS } from '../../schemas/webhook.ts'
 import type { Refused } from '../actors/order/refusal.ts'
 import type { CreateWebhookReply } from '../actors/webhook/create.ts'
 import type { AddSecretReply } from '../actors/webhook/secrets.ts'
 import type { WebhookReply } from '../actors/webhook/switch.ts'
-import type { KeyOwner } from '../http/key.ts'
-import type { EdgeRequest, Handler } from '../http/request.ts'
+import type { EdgeRequest, HandlerOf } from '../http/request.ts'
 import { type Answer, refuse } from '../http/respond.ts'
 import { isPublicAddress } from '../mail/ip-address.ts'
 import type { WebhookState } from '../state/webhook/webhook.ts'
 import { formatInstant } from '../views/instant.ts'
-import type { Reader } from '../views/key.ts'
+import type { Reader, ServerKey } from '../views/key.ts'
 import { formatWebhook, listWebhooks, readWebhook } from '../views/webhook.ts'
 import type { WebhookSecrets } from '../webhooks/secrets.ts'
 import { answerOf, answerRefused, pageOf } from './answer.ts'
@@ -44,23 +43,22 @@ export interface WebhookDeps {
 }
 
 /** POST /v1/webhooks. Spec webhook.create */
-export function makeCreateWebhook(deps: WebhookDeps): Handler {
+export function makeCreateWebhook(deps: WebhookDeps): HandlerOf<'createWebhook'> {
   return async ({ key, body }) => {
-    const owner = key as KeyOwner
-    const { url, events, streamId, inboundContent } = body as WebhookBody
+    const { url, events, streamId, inboundContent } = body
     const { hostname, href } = new URL(url)
     if (!mayPostTo(hostname, deps.privateNetworksAllowed))
       return refuse('invalid_request', { issues: [{ path: 'url', message: 'Must be on a public host' }] })
-    const { secret, sealed } = deps.webhookSecrets.make(owner.serverId as string)
+    const { secret, sealed } = deps.webhookSecrets.make(key.serverId)
     const asked = {
       url: href,
       urlHash: hashOf(href),
       events: events ?? EVENTS,
-      streamId: streamId == null ? null : idBeside(owner, streamId),
+      streamId: streamId == null ? null : idBeside(key, streamId),
       inboundContent,
       sealedSecret: sealed,
     }
-    return orderWebhook(deps, owner, {
+    return orderWebhook(deps, key, {
       name: 'create-webhook',
       body: asked,
       answer: ({ webhook }: CreateWebhookReply) => ({ status: 201, json: { ...formatWebhook(webhook), secret } }),
@@ -69,26 +67,26 @@ export function makeCreateWebhook(deps: WebhookDeps): Handler {
 }
 
 /** GET /v1/webhooks. Spec webhook.list */
-export function makeListWebhooks({ read }: WebhookDeps): Handler {
+export function makeListWebhooks({ read }: WebhookDeps): HandlerOf<'listWebhooks'> {
   return async ({ key, query }) => {
-    const seen = await listWebhooks(read, key as KeyOwner, pageOf(query))
+    const seen = await listWebhooks(read, key, pageOf(query))
     if (typeof seen === 'string') return refuse(seen)
     return { status: 200, json: { webhooks: seen.webhooks.map(formatWebhook), next: seen.next } }
   }
 }
 
 /** GET /v1/webhooks/{webhookId}. Spec webhook.read */
-export function makeReadWebhook(deps: WebhookDeps): Handler {
+export function makeReadWebhook(deps: WebhookDeps): HandlerOf<'readWebhook'> {
   return (request) => onWebhook(deps, request, (webhook) => ({ status: 200, json: formatWebhook(webhook) }))
 }
 
 /** DELETE /v1/webhooks/{webhookId}. Spec webhook.remove */
-export function makeRemoveWebhook(deps: WebhookDeps): Handler {
+export function makeRemoveWebhook(deps: WebhookDeps): HandlerOf<'deleteWebhook'> {
   return (request) => orderOnWebhook(deps, request, { name: 'remove-webhook', answer: () => ({ status: 204 }) })
 }
 
 /** POST /v1/webhooks/{webhookId}/enable and /disable. Spec webhook.switch */
-export function makeSwitchWebhook(deps: WebhookDeps, enabled: boolean): Handler {
+export function makeSwitchWebhook(deps: WebhookDeps, enabled: boolean): HandlerOf<'enableWebhook' | 'disableWebhook'> {
   return (request) =>
     orderOnWebhook(deps, request, {
       name: 'switch-webhook',
@@ -98,10 +96,10 @@ export function makeSwitchWebhook(deps: WebhookDeps, enabled: boolean): Handler 
 }
 
 /** POST /v1/webhooks/{webhookId}/secrets. Spec webhook.secrets */
-export function makeAddSecret(deps: WebhookDeps): Handler {
+export function makeAddSecret(deps: WebhookDeps): HandlerOf<'addWebhookSecret'> {
   return (request) => {
-    const { serverId } = request.key as KeyOwner
-    const { secret, sealed } = deps.webhookSecrets.make(serverId as string)
+    const { serverId } = request.key
+    const { secret, sealed } = deps.webhookSecrets.make(serverId)
     return orderOnWebhook(deps, request, {
       name: 'add-secret',
       body: { sealedSecret: sealed },
@@ -114,7 +112,7 @@ export function makeAddSecret(deps: WebhookDeps): Handler {
 }
 
 /** DELETE /v1/webhooks/{webhookId}/secrets/{secretId}. Spec webhook.secrets */
-export function makeRemoveSecret(deps: WebhookDeps): Handler {
+export function makeRemoveSecret(deps: WebhookDeps): HandlerOf<'deleteWebhookSecret'> {
   return (request) =>
     orderOnWebhook(deps, request, {
       name: 'remove-secret',
@@ -126,10 +124,10 @@ export function makeRemoveSecret(deps: WebhookDeps): Handler {
 /** Finds the webhook of the path for a route that only looks. */
 export async function onWebhook(
   { read }: Pick<WebhookDeps, 'read'>,
-  { key, params }: EdgeRequest,
+  { key, params }: EdgeRequest<ServerKey>,
   show: (webhook: WebhookState) => Promise<Answer> | Answer,
 ): Promise<Answer> {
-  const seen = await readWebhook(read, key as KeyOwner, params.webhookId ?? '')
+  const seen = await readWebhook(read, key, params.webhookId ?? '')
   return typeof seen === 'string' ? refuse(seen) : show(seen)
 }
 
@@ -142,28 +140,27 @@ interface Order<Reply> {
 /** Orders about the webhook of the path: the turn finds it, or refuses in the contract's order. */
 export function orderOnWebhook<Reply extends { readonly kind: string }>(
   deps: Pick<WebhookDeps, 'ask' | 'newCmdId' | 'nowMs'>,
-  { key, params }: EdgeRequest,
+  { key, params }: EdgeRequest<ServerKey>,
   order: Order<Reply>,
 ): Promise<Answer> {
-  const owner = key as KeyOwner
-  const webhookId = idBeside(owner, params.webhookId)
-  return orderWebhook(deps, owner, { ...order, body: { webhookId, ...order.body } })
+  const webhookId = idBeside(key, params.webhookId)
+  return orderWebhook(deps, key, { ...order, body: { webhookId, ...order.body } })
 }
 
 /** An id of a path as one that may lie on the server's shard; what cannot becomes one that nothing has. */
-export function idBeside({ serverId }: KeyOwner, text: string | undefined): string {
+export function idBeside({ serverId }: ServerKey, text: string | undefined): string {
   const id = (text ?? '').toLowerCase()
-  return shardOf(id) !== null && shardOf(id) === shardOf(serverId as string) ? id : NOWHERE
+  return shardOf(id) !== null && shardOf(id) === shardOf(serverId) ? id : NOWHERE
 }
 
 /** Asks the server's shard; the turn checks key and state again. */
 async function orderWebhook<Reply extends { readonly kind: string }>(
   deps: Pick<WebhookDeps, 'ask' | 'newCmdId' | 'nowMs'>,
-  { accountId, serverId, hash }: KeyOwner,
+  { accountId, serverId, hash }: ServerKey,
   { name, body, answer }: Order<Reply>,
 ): Promise<Answer> {
   const command = { name, cmdId: deps.newCmdId(), body: { accountId, serverId, keyHash: hash, ...body } }
-  const result = await deps.ask(shardOf(serverId as string) as number, command)
+  const result = await deps.ask(homeShard(serverId), command)
   return answerOf<Reply | Refused>(result, (reply) =>
     reply.kind === 'refused' ? answerRefused(reply as Refused, deps.nowMs()) : answer(reply as Reply),
   )

@@ -10,14 +10,14 @@ import type { Account } from '../../schemas/account.ts'
 import type { AccountCounters, AccountState } from '../state/account.ts'
 import { limitsOfAccount } from '../state/limit.ts'
 import { formatInstant } from './instant.ts'
-import { type KeyOwner, keyFact, ownerOfRow, type Reader } from './key.ts'
+import { keyFact, type OperatorKey, ownerOfRow, type Reader } from './key.ts'
 import { formatLimit } from './server.ts'
 
 /** Operator keys live on shard 0. */
 const OPERATOR_SHARD = 0
 
 /** Whether an operator's key is live now; null when the store did not answer. */
-export async function isOperatorLive(read: Reader, owner: KeyOwner): Promise<boolean | null> {
+export async function isOperatorLive(read: Reader, owner: OperatorKey): Promise<boolean | null> {
   const seen = await read(OPERATOR_SHARD, [keyFact(OPERATOR_SHARD, owner.hash)])
   return seen === null ? null : ownerOfRow(owner.hash, seen[0]) !== null
 }

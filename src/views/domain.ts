@@ -6,7 +6,7 @@
  * Keys: `domain:<id>`, `domains:<account>`, `account:<id>`, `key:<sha256>`
  */
 
-import { shardOf } from '../../cluster/id.ts'
+import { homeShard, shardOf } from '../../cluster/id.ts'
 import type { Domain } from '../../schemas/domain.ts'
 import { formatDkimTxt } from '../mail/compose/dkim-key.ts'
 import { type ExpectedRecord, makeDkimRecord, makeReturnPathRecord } from '../mail/dns-record.ts'
@@ -15,7 +15,7 @@ import type { DomainState } from '../state/domain.ts'
 import { domainsKey } from '../state/keys.ts'
 import { entityFact, stateOf, type Unseen } from './entity.ts'
 import { formatInstant, formatInstantOrNull } from './instant.ts'
-import { type KeyOwner, keyFact, ownerOfRow, type Reader } from './key.ts'
+import { type AccountKey, keyFact, ownerOfRow, type Reader } from './key.ts'
 import { type Page, readNewest } from './newest.ts'
 
 const NOT_FOUND = { verified: false, verifiedAtMs: null }
@@ -61,11 +61,11 @@ export function formatDomain(state: DomainState, serviceDomain: string): Domain 
 /** The key's account, and a domain of it: null where the account has none of that id. */
 export async function readDomain(
   read: Reader,
-  owner: KeyOwner,
+  owner: AccountKey,
   domainId: string,
 ): Promise<{ account: AccountState; domain: DomainState | null } | Unseen> {
-  const accountId = owner.accountId as string
-  const shard = shardOf(accountId) as number
+  const accountId = owner.accountId
+  const shard = homeShard(accountId)
   const id = domainId.toLowerCase()
   // An id of another shard is another account's, and its key name would not lie on this shard.
   const ids = shardOf(id) === shard ? [id] : []
@@ -85,11 +85,11 @@ export async function readDomain(
 /** A page of the account's domains, newest first. */
 export async function listDomains(
   read: Reader,
-  owner: KeyOwner,
+  owner: AccountKey,
   page: Page,
 ): Promise<{ domains: readonly DomainState[]; next: string | null } | Unseen> {
-  const accountId = owner.accountId as string
-  const shard = shardOf(accountId) as number
+  const accountId = owner.accountId
+  const shard = homeShard(accountId)
   const keys = [{ shard, key: domainsKey(shard, accountId) }]
   const found = await readNewest(read, keys, { limit: page.limit + 1, after: page.after })
   if (found === null) return 'unavailable'

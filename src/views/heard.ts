@@ -5,7 +5,7 @@
  */
 
 import type { Entry } from '../../cluster/behaviour.ts'
-import { isEntryIdAbove, shardOf } from '../../cluster/id.ts'
+import { homeShard, isEntryIdAbove } from '../../cluster/id.ts'
 import { heardKey } from '../state/keys.ts'
 import type { Reader } from './key.ts'
 
@@ -15,7 +15,7 @@ const NOTHING = '0-0'
 
 /** Id of the newest entry, `0-0` where there is none; null when the store did not answer. */
 export async function newestHeard(read: Reader, serverId: string): Promise<string | null> {
-  const shard = shardOf(serverId) as number
+  const shard = homeShard(serverId)
   const key = heardKey(shard, serverId)
   const seen = await read(shard, [{ read: 'newest', key, from: '-', to: '+', count: 1 }])
   return seen === null ? null : ((seen[0] as readonly Entry[])[0]?.id ?? NOTHING)
@@ -26,7 +26,7 @@ export async function newestHeard(read: Reader, serverId: string): Promise<strin
  * was never given, or a store that lost commits gave it: what comes after it could not be told from what came before.
  */
 export async function isHeardStill(read: Reader, serverId: string, entryId: string): Promise<boolean | null> {
-  const shard = shardOf(serverId) as number
+  const shard = homeShard(serverId)
   const one = { key: heardKey(shard, serverId), from: '-', to: '+', count: 1 } as const
   const seen = await read(shard, [
     { read: 'range', ...one },
@@ -40,7 +40,7 @@ export async function isHeardStill(read: Reader, serverId: string, entryId: stri
 
 /** Entries after one, the oldest first, some hundred at most; null when the store did not answer. */
 export async function readHeard(read: Reader, serverId: string, afterId: string): Promise<readonly Entry[] | null> {
-  const shard = shardOf(serverId) as number
+  const shard = homeShard(serverId)
   const from = afterId === NOTHING ? '-' : `(${afterId}`
   const seen = await read(shard, [{ read: 'range', key: heardKey(shard, serverId), from, to: '+', count: PAGE }])
   return seen === null ? null : (seen[0] as readonly Entry[])

@@ -15,25 +15,34 @@ import { apiKeyKey } from '../state/keys.ts'
 /** Reads facts of one shard in one step; null when the store did not answer. */
 export type Reader = (shard: number, facts: readonly ViewFact[]) => Promise<readonly FactValue[] | null>
 
-/** Whose key it is; all of it stays true for as long as there is the key. */
-export interface KeyOwner {
-  readonly kind: 'server' | 'account' | 'operator'
-  readonly accountId: string | null
-  readonly serverId: string | null
+/** What every key has; all of it stays true for as long as there is the key. */
+interface Key {
   readonly tokenId: string
-  readonly mode: 'live' | 'test' | null
-  readonly defaultStreamId: string | null
   readonly hash: string
 }
 
 /** A key that sends, of one server. */
-export interface ServerKey extends KeyOwner {
+export interface ServerKey extends Key {
   readonly kind: 'server'
   readonly accountId: string
   readonly serverId: string
   readonly mode: 'live' | 'test'
   readonly defaultStreamId: string
 }
+
+/** A key that administers the servers and domains of one account. */
+export interface AccountKey extends Key {
+  readonly kind: 'account'
+  readonly accountId: string
+}
+
+/** A key of the operator. */
+export interface OperatorKey extends Key {
+  readonly kind: 'operator'
+}
+
+/** Whose key it is. */
+export type KeyOwner = ServerKey | AccountKey | OperatorKey
 
 /** A key to look for: the shard that it names, and its hash. */
 export interface SoughtKey {
@@ -44,7 +53,6 @@ export interface SoughtKey {
 /** Keys remembered at once: some 10 MB. */
 const REMEMBERED_MAX = 20_000
 const FIELDS = ['kind', 'accountId', 'serverId', 'tokenId', 'mode', 'streamId', 'revoked'] as const
-const KINDS: readonly string[] = ['server', 'account', 'operator'] satisfies KeyOwner['kind'][]
 
 /** The fact that holds a key's row. */
 export function keyFact(shard: number, hash: string): Fact {
@@ -54,16 +62,11 @@ export function keyFact(shard: number, hash: string): Fact {
 /** The owner that a row tells of; null when there is no such key or it was revoked. */
 export function ownerOfRow(hash: string, value: FactValue | undefined): KeyOwner | null {
   const [kind, accountId, serverId, tokenId, mode, streamId, revoked] = value as readonly (string | null)[]
-  if (!kind || !KINDS.includes(kind) || !tokenId || revoked) return null
-  return {
-    kind: kind as KeyOwner['kind'],
-    accountId: accountId || null,
-    serverId: serverId || null,
-    tokenId,
-    mode: mode === 'live' || mode === 'test' ? mode : null,
-    defaultStreamId: streamId || null,
-    hash,
-  }
+  if (!tokenId || revoked) return null
+  if (kind === 'operator') return { kind, tokenId, hash }
+  if (kind === 'account' && accountId) return { kind, accountId, tokenId, hash }
+  if (kind !== 'server' || !accountId || !serverId || !streamId || (mode !== 'live' && mode !== 'test')) return null
+  return { kind, accountId, serverId, tokenId, mode, defaultStreamId: streamId, hash }
 }
 
 /** Makes the edge's look-up of keys. It throws when the store does not answer, which the edge answers with 503. */

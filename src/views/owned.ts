@@ -10,11 +10,11 @@
  */
 
 import type { Fact } from '../../cluster/behaviour.ts'
-import { shardOf } from '../../cluster/id.ts'
+import { homeShard, shardOf } from '../../cluster/id.ts'
 import { type AccountCounters, type AccountState, accountOwner, accountRef } from '../state/account.ts'
 import { type ServerCounters, type ServerState, serverOwner, serverRef, shownServer } from '../state/server.ts'
 import { countersFact, countersOf, entityFact, stateOf, type Unseen } from './entity.ts'
-import { type KeyOwner, keyFact, ownerOfRow, type Reader } from './key.ts'
+import { type AccountKey, keyFact, ownerOfRow, type Reader, type ServerKey } from './key.ts'
 
 export interface SeenAccount {
   readonly shard: number
@@ -31,7 +31,7 @@ export interface SeenServer extends SeenAccount {
 /** The key's account; for an operator (`owner` null) the one of that id. */
 export function readAccountOf(
   read: Reader,
-  owner: KeyOwner | null,
+  owner: AccountKey | null,
   id: string,
 ): Promise<SeenAccount | Unseen | 'not_found'> {
   return readServerOf(read, owner, { accountId: owner?.accountId ?? id.toLowerCase(), serverId: null })
@@ -40,7 +40,7 @@ export function readAccountOf(
 /** A server and its account. An operator names the server alone; a key sees its account in any case. */
 export async function readServerOf(
   read: Reader,
-  owner: KeyOwner | null,
+  owner: AccountKey | null,
   { accountId, serverId }: { readonly accountId: string | null; readonly serverId: string | null },
 ): Promise<SeenServer | Unseen | 'not_found'> {
   const id = serverId?.toLowerCase() ?? null
@@ -81,9 +81,9 @@ async function accountOfServer(read: Reader, serverId: string): Promise<string |
  * account may send; null when the store did not answer. Only a look: the decision checks all of it again. It keeps a
  * revoked key, a paused or a closed account from filling the store with content that no message will claim.
  */
-export async function maySend(read: Reader, owner: KeyOwner): Promise<boolean | null> {
-  const accountId = owner.accountId as string
-  const shard = shardOf(accountId) as number
+export async function maySend(read: Reader, owner: ServerKey): Promise<boolean | null> {
+  const accountId = owner.accountId
+  const shard = homeShard(accountId)
   const seen = await read(shard, [keyFact(shard, owner.hash), entityFact(shard, { kind: 'account', id: accountId })])
   if (seen === null) return null
   const account = stateOf<AccountState>(seen[1])

@@ -8,7 +8,7 @@
  * Spec server.read, limit.entry
  */
 
-import { shardOf } from '../../cluster/id.ts'
+import { homeShard } from '../../cluster/id.ts'
 import type { LimitEntry, Server } from '../../schemas/server.ts'
 import { SIMULATOR_DOMAIN } from '../mail/simulator.ts'
 import { type AccountCounters, type AccountState, accountOwner, accountRef } from '../state/account.ts'
@@ -19,17 +19,17 @@ import type { Limit } from '../state/quota.ts'
 import { type ServerCounters, type ServerState, serverOwner, serverRef } from '../state/server.ts'
 import { countersFact, countersOf, entityFact, stateOf } from './entity.ts'
 import { formatInstant, formatInstantOrNull } from './instant.ts'
-import { type KeyOwner, keyFact, ownerOfRow, type Reader } from './key.ts'
+import { keyFact, ownerOfRow, type Reader, type ServerKey } from './key.ts'
 
 /** The server of a key; or why it is not shown. */
 export async function readServer(
   read: Reader,
-  owner: KeyOwner,
+  owner: ServerKey,
   nowMs: number,
 ): Promise<Server | 'unauthorized' | 'unavailable'> {
-  const accountId = owner.accountId as string
-  const serverId = owner.serverId as string
-  const shard = shardOf(accountId) as number
+  const accountId = owner.accountId
+  const serverId = owner.serverId
+  const shard = homeShard(accountId)
   const seen = await read(shard, [
     keyFact(shard, owner.hash),
     entityFact(shard, serverRef(serverId)),

@@ -9,13 +9,13 @@
  * Spec stream.read, stream.list, list.page
  */
 
-import { shardOf } from '../../cluster/id.ts'
+import { homeShard, shardOf } from '../../cluster/id.ts'
 import type { Stream } from '../../schemas/stream.ts'
 import { streamsKey } from '../state/keys.ts'
 import { type StreamState, streamRef } from '../state/stream.ts'
 import { entityFact, stateOf, type Unseen } from './entity.ts'
 import { formatInstant, formatInstantOrNull } from './instant.ts'
-import { type KeyOwner, keyFact, ownerOfRow, type Reader } from './key.ts'
+import { keyFact, ownerOfRow, type Reader, type ServerKey } from './key.ts'
 import { type Page, readNewest } from './newest.ts'
 
 /** Streams that one request looks at. */
@@ -45,10 +45,10 @@ export function formatStream(state: StreamState, inboundDomain: string): Stream 
 /** A stream of the key's server; null where it has none of that id. */
 export async function readStream(
   read: Reader,
-  owner: KeyOwner,
+  owner: ServerKey,
   streamId: string,
 ): Promise<StreamState | null | Unseen> {
-  const shard = shardOf(owner.accountId as string) as number
+  const shard = homeShard(owner.accountId)
   const id = streamId.toLowerCase()
   // An id of another shard is another account's, and its key name would not lie on this shard.
   const ids = shardOf(id) === shard ? [id] : []
@@ -62,11 +62,11 @@ export async function readStream(
 /** A page of the server's streams, newest first. */
 export async function listStreams(
   read: Reader,
-  owner: KeyOwner,
+  owner: ServerKey,
   { limit, after, filter }: Page & { readonly filter: StreamFilter },
 ): Promise<{ streams: StreamState[]; next: string | null } | Unseen> {
-  const shard = shardOf(owner.accountId as string) as number
-  const keys = [{ shard, key: streamsKey(shard, owner.serverId as string) }]
+  const shard = homeShard(owner.accountId)
+  const keys = [{ shard, key: streamsKey(shard, owner.serverId) }]
   const streams: StreamState[] = []
   let last = after
   for (let looked = 0; looked < LOOKED_AT_MAX; looked += limit) {

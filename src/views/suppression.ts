@@ -10,7 +10,7 @@
  */
 
 import type { Entry, Fact, FactValue } from '../../cluster/behaviour.ts'
-import { idOfEntry, msOf, shardOf } from '../../cluster/id.ts'
+import { homeShard, idOfEntry, msOf, shardOf } from '../../cluster/id.ts'
 import { SUPPRESSIONS_LOOKED_AT_MAX } from '../../schemas/limits.ts'
 import type { SuppressionEntry } from '../../schemas/suppression.ts'
 import { unmaskAddress } from '../mail/reply.ts'
@@ -30,7 +30,7 @@ import {
 import { lowerBound, upperBound } from './bound.ts'
 import { entityFact, stateOf } from './entity.ts'
 import { formatInstant } from './instant.ts'
-import { type KeyOwner, keyFact, ownerOfRow, type Reader } from './key.ts'
+import { keyFact, ownerOfRow, type Reader, type ServerKey } from './key.ts'
 import { readPersons } from './person.ts'
 
 /** Entries read in one step of a walk. */
@@ -79,7 +79,7 @@ export async function searchSuppressions(
   owner: ListOwner,
   { keyHash, filter }: { keyHash: string | null; filter: SuppressionFilter },
 ): Promise<SuppressionPage | 'unauthorized' | 'stream_not_found' | 'unavailable'> {
-  const shard = shardOf(owner.accountId) as number
+  const shard = homeShard(owner.accountId)
   const { streamId } = filter
   const isElsewhere = streamId !== null && shardOf(streamId) !== shard
   const seen = await read(shard, [
@@ -97,12 +97,12 @@ export async function searchSuppressions(
 /** One suppression of the key's server. */
 export async function readSuppression(
   read: Reader,
-  owner: KeyOwner,
+  owner: ServerKey,
   suppressionId: string,
 ): Promise<SuppressionEntry | 'unauthorized' | 'not_found' | 'unavailable'> {
-  const accountId = owner.accountId as string
-  const serverId = owner.serverId as string
-  const shard = shardOf(accountId) as number
+  const accountId = owner.accountId
+  const serverId = owner.serverId
+  const shard = homeShard(accountId)
   const id = suppressionId.toLowerCase()
   const isHere = shardOf(id) === shard
   const seen = await read(shard, [
@@ -115,7 +115,7 @@ export async function readSuppression(
   if (rows === null) return 'unavailable'
   const found = rows.filter((row) => row !== null)
   const { defaultStreamId } = owner
-  const listOwner = { accountId, serverId, defaultStreamId: defaultStreamId as string }
+  const listOwner = { accountId, serverId, defaultStreamId }
   const page = await formatPage(read, listOwner, { found, next: null })
   return page === 'unavailable' ? page : (page.suppressions[0] ?? 'not_found')
 }
@@ -126,7 +126,7 @@ async function walk(
   { accountId, serverId }: ListOwner,
   filter: SuppressionFilter,
 ): Promise<FoundPage | null> {
-  const shard = shardOf(accountId) as number
+  const shard = homeShard(accountId)
   const { limit, fromMs } = filter
   const found: Found[] = []
   const from = lowerBound(fromMs)
@@ -152,7 +152,7 @@ async function walk(
 
 /** The place of one address on each stream that it may be on. */
 async function look(read: Reader, owner: ListOwner, filter: SuppressionFilter): Promise<FoundPage | null> {
-  const shard = shardOf(owner.accountId) as number
+  const shard = homeShard(owner.accountId)
   const hmac = filter.hmac as string
   const streamIds = filter.streamId === null ? await readStreamIds(read, owner) : [filter.streamId]
   const places = streamIds?.map((streamId) => ({ streamId, hmac }))
@@ -183,7 +183,7 @@ async function readStreamIds(
   read: Reader,
   { accountId, serverId, defaultStreamId }: ListOwner,
 ): Promise<readonly string[] | null> {
-  const shard = shardOf(accountId) as number
+  const shard = homeShard(accountId)
   const seen = await read(shard, [{ read: 'hash', key: namesKey(shard, accountId) }])
   if (seen === null) return null
   const ids = new Set([defaultStreamId])
@@ -234,7 +234,7 @@ async function formatPage(
   { found, next }: FoundPage,
 ): Promise<SuppressionPage | 'unavailable'> {
   const numbers = found.map(({ entry }) => entry.number)
-  const persons = await readPersons(read, { shard: shardOf(accountId) as number, accountId, numbers })
+  const persons = await readPersons(read, { shard: homeShard(accountId), accountId, numbers })
   if (persons === null) return 'unavailable'
   const suppressions = found.map(({ streamId, entry }, index): SuppressionEntry => {
     const { suppressionId, reason, messageId, code, response } = entry

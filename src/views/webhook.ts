@@ -9,7 +9,7 @@
  */
 
 import type { Entry } from '../../cluster/behaviour.ts'
-import { idOfEntry, msOf, shardOf, shortId } from '../../cluster/id.ts'
+import { homeShard, idOfEntry, msOf, shardOf, shortId } from '../../cluster/id.ts'
 import type { Delivery, EventName, Webhook } from '../../schemas/webhook.ts'
 import { deadKey, deliveryKey, queueKey, slicesKey } from '../state/keys.ts'
 import {
@@ -29,7 +29,7 @@ import { listenersRef, type Subscriber, type WebhookState, webhookRef } from '..
 import { upperBound } from './bound.ts'
 import { entityFact, stateOf, type Unseen } from './entity.ts'
 import { formatInstant, formatInstantOrNull } from './instant.ts'
-import { type KeyOwner, keyFact, ownerOfRow, type Reader } from './key.ts'
+import { keyFact, ownerOfRow, type Reader, type ServerKey } from './key.ts'
 import type { Page } from './newest.ts'
 
 /** Deliveries that one page looks at: where few of them fit a filter, the next page goes on. */
@@ -90,11 +90,11 @@ export function formatDelivery(item: string, record: DeliveryRecord): Delivery {
 /** A webhook of the key's server. */
 export async function readWebhook(
   read: Reader,
-  owner: KeyOwner,
+  owner: ServerKey,
   webhookId: string,
 ): Promise<WebhookState | Unseen | 'not_found'> {
-  const serverId = owner.serverId as string
-  const shard = shardOf(serverId) as number
+  const serverId = owner.serverId
+  const shard = homeShard(serverId)
   const id = webhookId.toLowerCase()
   // An id of another shard is another account's, and its key name would not lie on this shard.
   const ids = shardOf(id) === shard ? [id] : []
@@ -109,11 +109,11 @@ export async function readWebhook(
 /** A page of the server's webhooks, newest first. */
 export async function listWebhooks(
   read: Reader,
-  owner: KeyOwner,
+  owner: ServerKey,
   { limit, after }: Page,
 ): Promise<{ webhooks: readonly WebhookState[]; next: string | null } | Unseen | 'not_found'> {
-  const serverId = owner.serverId as string
-  const shard = shardOf(serverId) as number
+  const serverId = owner.serverId
+  const shard = homeShard(serverId)
   const seen = await read(shard, [keyFact(shard, owner.hash), entityFact(shard, listenersRef(serverId))])
   if (seen === null) return 'unavailable'
   if (ownerOfRow(owner.hash, seen[0]) === null) return 'unauthorized'
@@ -139,7 +139,7 @@ export async function readDelivery(
   deliveryId: string,
 ): Promise<{ item: string; record: DeliveryRecord } | Unseen | 'not_found'> {
   const { webhookId } = webhook
-  const shard = shardOf(webhookId) as number
+  const shard = homeShard(webhookId)
   const id = deliveryId.toLowerCase()
   if (shardOf(id) !== shard) return 'not_found'
   const slices = await read(shard, [daySlicesFact(shard, webhookId, id)])
@@ -164,7 +164,7 @@ export async function listDeliveries(
   { webhook, nowMs }: Pick<Place, 'webhook' | 'nowMs'>,
   page: DeliveriesPage,
 ): Promise<{ deliveries: Delivery[]; next: string | null } | null> {
-  const shard = shardOf(webhook.webhookId) as number
+  const shard = homeShard(webhook.webhookId)
   const place = { shard, webhook, nowMs }
   const slices = await slicesBelow(read, place, page.after)
   if (slices === null) return null

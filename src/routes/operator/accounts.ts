@@ -7,19 +7,17 @@
  */
 
 import { shardOf } from '../../../cluster/id.ts'
-import type { AccountApproveBody, AccountBody, AccountPatchBody, AccountPauseBody } from '../../../schemas/account.ts'
 import type { AccountActReply } from '../../actors/account/change-account.ts'
 import { type CreateAccountBody, type CreateAccountReply, placeAccount } from '../../actors/account/create-account.ts'
 import type { Refused } from '../../actors/order/refusal.ts'
-import type { EdgeRequest, Handler } from '../../http/request.ts'
+import type { Handler, HandlerOf } from '../../http/request.ts'
 import { type Answer, refuse } from '../../http/respond.ts'
 import type { AccountState } from '../../state/account.ts'
-import type { OperatorAct } from '../../state/audit.ts'
 import { formatAccount } from '../../views/account.ts'
 import { listAccounts, readAccountDetail } from '../../views/operator/accounts.ts'
 import { readAccountOf } from '../../views/owned.ts'
 import { answerOf, answerRefused, pageOf } from '../answer.ts'
-import { asOperator, type OperatorDeps } from '../as-operator.ts'
+import { asOperator, type OperatorDeps, type OperatorRequest } from '../as-operator.ts'
 
 /** What the routes of accounts need beside. */
 export interface OperatorAccountDeps extends OperatorDeps {
@@ -30,7 +28,7 @@ export interface OperatorAccountDeps extends OperatorDeps {
 }
 
 /** GET /v1/operator/accounts */
-export function makeListAccounts({ read, nowMs }: OperatorDeps): Handler {
+export function makeListAccounts({ read, nowMs }: OperatorDeps): HandlerOf<'listAccounts'> {
   return asOperator(read, async ({ query }) => {
     const list = await listAccounts(read, { ...pageOf(query), nowMs: nowMs() })
     return list === null ? refuse('unavailable') : { status: 200, json: list }
@@ -38,9 +36,9 @@ export function makeListAccounts({ read, nowMs }: OperatorDeps): Handler {
 }
 
 /** POST /v1/operator/accounts */
-export function makeCreateAccount(deps: OperatorAccountDeps): Handler {
+export function makeCreateAccount(deps: OperatorAccountDeps): HandlerOf<'createAccount'> {
   return asOperator(deps.read, async ({ body }, by) => {
-    const { name, administrators } = body as AccountBody
+    const { name, administrators } = body
     const counts = await deps.countAccounts()
     if (counts === null) return refuse('unavailable')
     const order: CreateAccountBody = {
@@ -61,7 +59,7 @@ export function makeCreateAccount(deps: OperatorAccountDeps): Handler {
 }
 
 /** GET /v1/operator/accounts/{accountId} */
-export function makeReadAccountAsOperator({ read, nowMs }: OperatorDeps): Handler {
+export function makeReadAccountAsOperator({ read, nowMs }: OperatorDeps): HandlerOf<'readAccountAsOperator'> {
   return asOperator(read, async ({ params }) => {
     const seen = await readAccountOf(read, null, params.accountId ?? '')
     if (typeof seen === 'string') return refuse(seen)
@@ -71,39 +69,43 @@ export function makeReadAccountAsOperator({ read, nowMs }: OperatorDeps): Handle
 }
 
 /** PATCH /v1/operator/accounts/{accountId} */
-export function makePatchAccount(deps: OperatorDeps): Handler {
+export function makePatchAccount(deps: OperatorDeps): HandlerOf<'patchAccount'> {
   return makeAct(deps, 'patch-account', (body) => {
-    const { note: _note, ...changes } = body as AccountPatchBody
+    const { note: _note, ...changes } = body
     return { changes }
   })
 }
 
 /** POST /v1/operator/accounts/{accountId}/approve */
-export function makeApproveAccount(deps: OperatorDeps): Handler {
+export function makeApproveAccount(deps: OperatorDeps): HandlerOf<'approveAccount'> {
   return makeAct(deps, 'approve-account', (body) => {
-    const { monthlyCap, perMinuteLimit = null } = body as AccountApproveBody
+    const { monthlyCap, perMinuteLimit = null } = body
     return { monthlyCap, perMinuteLimit }
   })
 }
 
 /** POST /v1/operator/accounts/{accountId}/pause */
-export function makePauseAccount(deps: OperatorDeps): Handler {
-  return makeAct(deps, 'pause-account', (body) => ({ hold: (body as AccountPauseBody).hold }))
+export function makePauseAccount(deps: OperatorDeps): HandlerOf<'pauseAccount'> {
+  return makeAct(deps, 'pause-account', (body) => ({ hold: body.hold }))
 }
 
 /** POST /v1/operator/accounts/{accountId}/resume */
-export function makeResumeAccount(deps: OperatorDeps): Handler {
+export function makeResumeAccount(deps: OperatorDeps): HandlerOf<'resumeAccount'> {
   return makeAct(deps, 'resume-account', () => ({}))
 }
 
 /** POST /v1/operator/accounts/{accountId}/close */
-export function makeCloseAccount(deps: OperatorDeps): Handler {
+export function makeCloseAccount(deps: OperatorDeps): HandlerOf<'closeAccount'> {
   return makeAct(deps, 'close-account', () => ({}))
 }
 
 /** A handler that gives one command about the account of the path. In: what the body adds to the order. */
-function makeAct(deps: OperatorDeps, name: string, orderOf: (body: unknown) => object): Handler {
-  return asOperator(deps.read, async ({ params, body }: EdgeRequest, by: OperatorAct): Promise<Answer> => {
+function makeAct<Body>(
+  deps: OperatorDeps,
+  name: string,
+  orderOf: (body: Body) => object,
+): Handler<OperatorRequest<Body>> {
+  return asOperator(deps.read, async ({ params, body }, by) => {
     const accountId = (params.accountId ?? '').toLowerCase()
     const shard = shardOf(accountId)
     if (shard === null) return refuse('not_found')

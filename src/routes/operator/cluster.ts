@@ -5,7 +5,7 @@
  */
 
 import { BEHAVIOURS } from '../../actors/behaviours.ts'
-import type { Handler } from '../../http/request.ts'
+import type { HandlerOf } from '../../http/request.ts'
 import { refuse } from '../../http/respond.ts'
 import { readShards } from '../../views/operator/shards.ts'
 import { readStates } from '../../views/operator/states.ts'
@@ -20,7 +20,7 @@ export interface ClusterDeps extends OperatorDeps {
 const KINDS: ReadonlySet<string> = new Set(BEHAVIOURS.entities.map(({ kind }) => kind))
 
 /** GET /v1/operator/shards */
-export function makeReadShards({ read, livingWorkers }: ClusterDeps): Handler {
+export function makeReadShards({ read, livingWorkers }: ClusterDeps): HandlerOf<'readShards'> {
   return asOperator(read, async () => {
     const seen = await readShards(read, livingWorkers())
     return seen === null ? refuse('unavailable') : { status: 200, json: seen }
@@ -28,7 +28,7 @@ export function makeReadShards({ read, livingWorkers }: ClusterDeps): Handler {
 }
 
 /** GET /v1/operator/entities/{kind}/{id} */
-export function makeReadEntity({ read }: ClusterDeps): Handler {
+export function makeReadEntity({ read }: ClusterDeps): HandlerOf<'readEntity'> {
   return asOperator(read, async ({ params }) => {
     const { kind = '', id = '' } = params
     if (!KINDS.has(kind)) return refuse('not_found')

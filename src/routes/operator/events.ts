@@ -7,11 +7,11 @@
  * Spec operator.events
  */
 
-import { shardOf } from '../../../cluster/id.ts'
+import { homeShard, shardOf } from '../../../cluster/id.ts'
 import type { Refused } from '../../actors/order/refusal.ts'
 import { accountTopic, serverTopic } from '../../actors/webhook/announce.ts'
 import { LISTEN_MS, type ListenReply } from '../../actors/webhook/listen.ts'
-import type { Handler } from '../../http/request.ts'
+import type { HandlerOf } from '../../http/request.ts'
 import { type Feed, type FeedSink, refuse } from '../../http/respond.ts'
 import type { ServerState } from '../../state/server.ts'
 import { type EventReference, parseReference } from '../../state/webhook/item.ts'
@@ -25,7 +25,7 @@ const BEAT_MS = 5_000
 const WAITING_MAX = 1_000
 
 /** GET /v1/operator/servers/{serverId}/events */
-export function makeReadEvents(deps: EventFeedDeps): Handler {
+export function makeReadEvents(deps: EventFeedDeps): HandlerOf<'readEvents'> {
   return asOperator(deps.read, async ({ params }) => {
     const serverId = (params.serverId ?? '').toLowerCase()
     if (shardOf(serverId) === null) return refuse('not_found')
@@ -37,7 +37,7 @@ export function makeReadEvents(deps: EventFeedDeps): Handler {
 }
 
 function ask({ ask, newCmdId }: EventFeedDeps, serverId: string) {
-  return ask(shardOf(serverId) as number, { name: 'listen', cmdId: newCmdId(), body: { serverId } })
+  return ask(homeShard(serverId), { name: 'listen', cmdId: newCmdId(), body: { serverId } })
 }
 
 function feedOf(deps: EventFeedDeps, server: ServerState): Feed {

@@ -7,7 +7,7 @@
  */
 
 import type { Health } from '../../../schemas/health.ts'
-import type { Handler } from '../../http/request.ts'
+import type { HandlerOf } from '../../http/request.ts'
 import type { Metrics } from '../../process/metrics.ts'
 import type { QueueFigure } from '../../views/operator/queue-figures.ts'
 import type { WebhookFigures } from '../../webhooks/figures.ts'
@@ -32,12 +32,12 @@ export interface OperatorHealthDeps extends Pick<OperatorDeps, 'read'> {
 }
 
 /** GET /healthz */
-export function makeReadHealth(): Handler {
+export function makeReadHealth(): HandlerOf<'readHealth'> {
   return () => ({ status: 200, text: 'ok\n' })
 }
 
 /** GET /readyz */
-export function makeReadReadiness({ whyNotReady }: HealthDeps): Handler {
+export function makeReadReadiness({ whyNotReady }: HealthDeps): HandlerOf<'readReadiness'> {
   return () => {
     const reason = whyNotReady()
     return reason === null ? { status: 200, text: 'ready\n' } : { status: 503, text: `not ready: ${reason}\n` }
@@ -45,12 +45,17 @@ export function makeReadReadiness({ whyNotReady }: HealthDeps): Handler {
 }
 
 /** GET /v1/operator/health. Spec operator.health */
-export function makeExamineHealth({ read, examine }: OperatorHealthDeps): Handler {
+export function makeExamineHealth({ read, examine }: OperatorHealthDeps): HandlerOf<'examineHealth'> {
   return asOperator(read, async () => ({ status: 200, json: await examine() }))
 }
 
 /** GET /metrics, in the text format of Prometheus. */
-export function makeReadMetrics({ figures, metrics, queueFigures, webhookFigures }: HealthDeps): Handler {
+export function makeReadMetrics({
+  figures,
+  metrics,
+  queueFigures,
+  webhookFigures,
+}: HealthDeps): HandlerOf<'readMetrics'> {
   return async () => {
     const [queue, webhooks] = await Promise.all([queueFigures(), webhookFigures()])
     const text = await metrics.format({ ...figures(), ...webhooks }, queue)

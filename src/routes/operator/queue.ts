@@ -8,7 +8,6 @@
 
 import { domainToASCII } from 'node:url'
 import { QUEUE_ORDER_MAX } from '../../../schemas/limits.ts'
-import type { QueueBody } from '../../../schemas/queue.ts'
 import type {
   DropItemBody,
   DropItemReply,
@@ -18,7 +17,7 @@ import type {
   RetryLaneReply,
 } from '../../actors/message/operate-queue.ts'
 import type { Refused } from '../../actors/order/refusal.ts'
-import type { Handler } from '../../http/request.ts'
+import type { HandlerOf } from '../../http/request.ts'
 import { type Answer, refuse } from '../../http/respond.ts'
 import { HOLDS_SHARD } from '../../state/keys.ts'
 import {
@@ -44,7 +43,7 @@ export interface QueueDeps extends OperatorDeps {
 }
 
 /** GET /v1/operator/queue */
-export function makeListQueue({ read, readKeys, nowMs, siteOf }: QueueDeps): Handler {
+export function makeListQueue({ read, readKeys, nowMs, siteOf }: QueueDeps): HandlerOf<'listQueue'> {
   return asOperator(read, async ({ query }) => {
     const { limit, after } = pageOf(query)
     const queue = await readQueue(readKeys, { limit, after, nowMs: nowMs() }, siteOf)
@@ -53,7 +52,7 @@ export function makeListQueue({ read, readKeys, nowMs, siteOf }: QueueDeps): Han
 }
 
 /** POST /v1/operator/queue/hold */
-export function makeHoldQueue(deps: QueueDeps): Handler {
+export function makeHoldQueue(deps: QueueDeps): HandlerOf<'holdQueue'> {
   return makeOrder(deps, 'hold', async (destination) => {
     await deps.refreshHolds()
     return countWaiting(deps, destination)
@@ -61,7 +60,7 @@ export function makeHoldQueue(deps: QueueDeps): Handler {
 }
 
 /** POST /v1/operator/queue/release */
-export function makeReleaseQueue(deps: QueueDeps): Handler {
+export function makeReleaseQueue(deps: QueueDeps): HandlerOf<'releaseQueue'> {
   return makeOrder(deps, 'release', async (destination) => {
     await deps.refreshHolds()
     return countWaiting(deps, destination)
@@ -69,7 +68,7 @@ export function makeReleaseQueue(deps: QueueDeps): Handler {
 }
 
 /** POST /v1/operator/queue/retry */
-export function makeRetryQueue(deps: QueueDeps): Handler {
+export function makeRetryQueue(deps: QueueDeps): HandlerOf<'retryQueue'> {
   return makeOrder(deps, 'retry', async (destination) => {
     await deps.refreshHolds()
     return sumOver(deps, destination, (place, max) => retryPlace(deps, place, max))
@@ -77,20 +76,22 @@ export function makeRetryQueue(deps: QueueDeps): Handler {
 }
 
 /** POST /v1/operator/queue/drop */
-export function makeDropQueue(deps: QueueDeps): Handler {
+export function makeDropQueue(deps: QueueDeps): HandlerOf<'dropQueue'> {
   return makeOrder(deps, 'drop', (destination) =>
     sumOver(deps, destination, (place, max) => dropPlace(deps, place, max)),
   )
 }
+
+type QueueRoute = 'holdQueue' | 'releaseQueue' | 'retryQueue' | 'dropQueue'
 
 /** Logs an order, then carries it out; `perform` answers how many recipients it concerned, null when it could not. */
 function makeOrder(
   deps: QueueDeps,
   order: OrderQueueBody['order'],
   perform: (destination: string) => Promise<number | null>,
-): Handler {
+): HandlerOf<QueueRoute> {
   return asOperator(deps.read, async ({ body }, by) => {
-    const { domain } = body as QueueBody
+    const { domain } = body
     const destination = domainToASCII(domain).toLowerCase() || domain.toLowerCase()
     const ordered: OrderQueueBody = { destination, order, by }
     const result = await deps.ask(HOLDS_SHARD, { name: 'order-queue', cmdId: deps.newCmdId(), body: ordered })

@@ -5,18 +5,16 @@
  */
 
 import { shardOf } from '../../../cluster/id.ts'
-import type { ServerBody } from '../../../schemas/server.ts'
-import type { TokenBody } from '../../../schemas/token.ts'
 import type { TokenOrder } from '../../actors/order/token.ts'
 import type { TokenKind } from '../../http/key.ts'
-import type { EdgeRequest, Handler } from '../../http/request.ts'
+import type { EdgeRequest, Handler, HandlerOf } from '../../http/request.ts'
 import { type Answer, refuse } from '../../http/respond.ts'
 import type { OperatorAct } from '../../state/audit.ts'
 import { readAccountOf, readServerOf, type SeenAccount } from '../../views/owned.ts'
 import { listServers } from '../../views/servers.ts'
 import { listTokens } from '../../views/token.ts'
 import { pageOf } from '../answer.ts'
-import { asOperator } from '../as-operator.ts'
+import { asOperator, type OperatorRequest } from '../as-operator.ts'
 import { orderServer } from '../server-order.ts'
 import { orderRevocation, orderToken, type TokenDeps } from '../tokens.ts'
 
@@ -27,7 +25,7 @@ interface Holder extends SeenAccount {
 }
 
 /** GET /v1/operator/accounts/{accountId}/servers */
-export function makeListServersAsOperator({ read, nowMs }: TokenDeps): Handler {
+export function makeListServersAsOperator({ read, nowMs }: TokenDeps): HandlerOf<'listServersAsOperator'> {
   return asOperator(read, async ({ params, query }) => {
     const seen = await readAccountOf(read, null, params.accountId ?? '')
     if (typeof seen === 'string') return refuse(seen)
@@ -37,16 +35,18 @@ export function makeListServersAsOperator({ read, nowMs }: TokenDeps): Handler {
 }
 
 /** POST /v1/operator/accounts/{accountId}/servers */
-export function makeCreateServerAsOperator(deps: TokenDeps): Handler {
+export function makeCreateServerAsOperator(deps: TokenDeps): HandlerOf<'createServerAsOperator'> {
   return asOperator(deps.read, async ({ params, body }, by) => {
     const accountId = (params.accountId ?? '').toLowerCase()
     if (shardOf(accountId) === null) return refuse('not_found')
-    return orderServer(deps, { accountId, keyHash: null, by }, body as ServerBody)
+    return orderServer(deps, { accountId, keyHash: null, by }, body)
   })
 }
 
 /** GET /v1/operator/accounts/{accountId}/tokens, GET /v1/operator/servers/{serverId}/tokens */
-export function makeListTokensAsOperator(deps: TokenDeps): Handler {
+export function makeListTokensAsOperator(
+  deps: TokenDeps,
+): HandlerOf<'listAccountTokensAsOperator' | 'listServerTokensAsOperator'> {
   return onHolder(deps, async ({ shard, account, serverId }, { query }) => {
     const of = { shard, ownerId: serverId ?? account.accountId, keyHash: null }
     const seen = await listTokens(deps.read, of, pageOf(query))
@@ -55,22 +55,26 @@ export function makeListTokensAsOperator(deps: TokenDeps): Handler {
 }
 
 /** POST /v1/operator/accounts/{accountId}/tokens, POST /v1/operator/servers/{serverId}/tokens */
-export function makeCreateTokenAsOperator(deps: TokenDeps): Handler {
+export function makeCreateTokenAsOperator(
+  deps: TokenDeps,
+): HandlerOf<'createAccountToken' | 'createServerTokenAsOperator'> {
   return onHolder(deps, (holder, { body }, by) =>
-    orderToken(deps, orderOf(holder, by), { kind: holder.kind, name: (body as TokenBody).name }),
+    orderToken(deps, orderOf(holder, by), { kind: holder.kind, name: body.name }),
   )
 }
 
 /** POST /v1/operator/accounts/{accountId}/tokens/{tokenId}/revoke, and the same below /servers/{serverId} */
-export function makeRevokeTokenAsOperator(deps: TokenDeps): Handler {
+export function makeRevokeTokenAsOperator(
+  deps: TokenDeps,
+): HandlerOf<'revokeAccountTokenAsOperator' | 'revokeServerTokenAsOperator'> {
   return onHolder(deps, (holder, { params }, by) => orderRevocation(deps, orderOf(holder, by), params.tokenId ?? ''))
 }
 
 /** Finds the account, or the server, that the path names. */
-function onHolder(
+function onHolder<Body>(
   { read }: TokenDeps,
-  act: (holder: Holder, request: EdgeRequest, by: OperatorAct) => Promise<Answer>,
-): Handler {
+  act: (holder: Holder, request: OperatorRequest<Body>, by: OperatorAct) => Promise<Answer>,
+): Handler<OperatorRequest<Body>> {
   return asOperator(read, async (request, by) => {
     const holder = await readHolder(read, request.params)
     return typeof holder === 'string' ? refuse(holder) : act(holder, request, by)

@@ -5,33 +5,32 @@
  */
 
 import { shardOf } from '../../../cluster/id.ts'
-import type { StreamPaceBody } from '../../../schemas/stream.ts'
 import type { Refused } from '../../actors/order/refusal.ts'
 import type { StreamReply } from '../../actors/order/stream.ts'
 import type { OperateStreamBody, StreamAct } from '../../actors/server/operate-stream.ts'
-import type { Handler } from '../../http/request.ts'
+import type { Handler, HandlerOf } from '../../http/request.ts'
 import { refuse } from '../../http/respond.ts'
 import { formatStream } from '../../views/stream.ts'
 import { answerOf, answerRefused } from '../answer.ts'
-import { asOperator } from '../as-operator.ts'
+import { asOperator, type OperatorRequest } from '../as-operator.ts'
 import type { StreamDeps } from '../streams.ts'
 
 /** POST /v1/operator/streams/{streamId}/pause */
-export function makePauseStream(deps: StreamDeps): Handler {
+export function makePauseStream(deps: StreamDeps): HandlerOf<'pauseStream'> {
   return operate(deps, () => ({ act: 'pause' }))
 }
 
 /** POST /v1/operator/streams/{streamId}/resume */
-export function makeResumeStream(deps: StreamDeps): Handler {
+export function makeResumeStream(deps: StreamDeps): HandlerOf<'resumeStream'> {
   return operate(deps, () => ({ act: 'resume' }))
 }
 
 /** PATCH /v1/operator/streams/{streamId} */
-export function makePaceStream(deps: StreamDeps): Handler {
-  return operate(deps, (body) => ({ act: 'pace', pacePerMinute: (body as StreamPaceBody).pacePerMinute }))
+export function makePaceStream(deps: StreamDeps): HandlerOf<'paceStream'> {
+  return operate(deps, (body) => ({ act: 'pace', pacePerMinute: body.pacePerMinute }))
 }
 
-function operate(deps: StreamDeps, orderOf: (body: unknown) => StreamAct): Handler {
+function operate<Body>(deps: StreamDeps, orderOf: (body: Body) => StreamAct): Handler<OperatorRequest<Body>> {
   return asOperator(deps.read, async ({ params, body }, by) => {
     const streamId = (params.streamId ?? '').toLowerCase()
     const shard = shardOf(streamId)

@@ -9,7 +9,7 @@
  */
 
 import type { Fact } from '../../../cluster/behaviour.ts'
-import { msOf, shardOf } from '../../../cluster/id.ts'
+import { homeShard, msOf, shardOf } from '../../../cluster/id.ts'
 import type { ReceivedMessage } from '../../../schemas/inbound.ts'
 import type { EventBody } from '../../../schemas/webhook.ts'
 import type { ParsedContent } from '../../mail/mime/received-mail.ts'
@@ -18,7 +18,7 @@ import { monthOf, monthStartMs } from '../../state/calendar.ts'
 import { receivedSegmentsKey } from '../../state/keys.ts'
 import type { ContentHead } from '../../state/received/content-head.ts'
 import type { InboundReference } from '../../state/webhook/item.ts'
-import { type KeyOwner, keyFact, ownerOfRow, type Reader } from '../key.ts'
+import { keyFact, ownerOfRow, type Reader, type ServerKey } from '../key.ts'
 import { readOneReceived, type StoredReceived } from './rows.ts'
 import { formatInboundEvent, formatReceivedMessage, isContentKept } from './shown.ts'
 
@@ -49,11 +49,11 @@ export interface FoundReceived {
 /** Finds a message of the key's server; or why it is not shown. */
 export async function findReceived(
   { read, nowMs }: Pick<ReceivedDeps, 'read' | 'nowMs'>,
-  owner: KeyOwner,
+  owner: ServerKey,
   messageId: string,
 ): Promise<FoundReceived | 'unauthorized' | 'not_found' | 'unavailable'> {
-  const shard = shardOf(owner.accountId as string) as number
-  const serverId = owner.serverId as string
+  const shard = homeShard(owner.accountId)
+  const serverId = owner.serverId
   const id = messageId.toLowerCase()
   const isHere = shardOf(id) === shard && !isPastAge(msOf(id), { nowMs: nowMs(), test: false })
   const seen = await read(shard, [keyFact(shard, owner.hash), ...(isHere ? [segmentsFact(shard, serverId, id)] : [])])
@@ -78,7 +78,7 @@ export async function parsedOf(
 /** One message of the key's server, whole; or why it is not shown. */
 export async function readReceived(
   deps: ReceivedDeps,
-  owner: KeyOwner,
+  owner: ServerKey,
   messageId: string,
 ): Promise<ReceivedMessage | 'unauthorized' | 'not_found' | 'unavailable'> {
   const found = await findReceived(deps, owner, messageId)
@@ -95,7 +95,7 @@ export async function readInboundEvent(
   { serverId, inboundContent }: { readonly serverId: string; readonly inboundContent: 'full' | 'reference' },
   { segment, messageId }: InboundReference,
 ): Promise<EventBody | null | undefined> {
-  const shard = shardOf(serverId) as number
+  const shard = homeShard(serverId)
   const stored = await readOneReceived(deps.read, { shard, serverId }, { segment, messageId })
   if (stored === null || stored === undefined) return stored
   const at = { nowMs: deps.nowMs(), inboundDomain: deps.inboundDomain }

@@ -11,7 +11,7 @@
  */
 
 import type { Entry, Fact } from '../../../cluster/behaviour.ts'
-import { idOfEntry, shardOf } from '../../../cluster/id.ts'
+import { homeShard, idOfEntry, shardOf } from '../../../cluster/id.ts'
 import type { ReceivedSummary } from '../../../schemas/inbound.ts'
 import { RECEIVED_LOOKED_AT_MAX } from '../../../schemas/limits.ts'
 import { cutoffMs } from '../../state/age.ts'
@@ -20,7 +20,7 @@ import { bucketOfHmac, unpackPerson } from '../../state/person.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
 import { lowerBound, msOfBound, upperBound } from '../bound.ts'
 import { entityFact, stateOf } from '../entity.ts'
-import { type KeyOwner, keyFact, ownerOfRow, type Reader } from '../key.ts'
+import { keyFact, ownerOfRow, type Reader, type ServerKey } from '../key.ts'
 import type { Page } from '../newest.ts'
 import { type LoggedReceived, loggedOf, readReceivedRows, type StoredReceived } from './rows.ts'
 import { envelopeRecipientOf, formatReceivedSummary } from './shown.ts'
@@ -76,7 +76,7 @@ const NOTHING: ReceivedPage = { messages: [], next: null }
 /** Searches. */
 export async function searchReceived(
   deps: ReceivedSearchDeps,
-  owner: KeyOwner,
+  owner: ServerKey,
   { filter, page }: { readonly filter: ReceivedFilter; readonly page: Page },
 ): Promise<ReceivedPage | 'unauthorized' | 'unavailable' | 'stream_not_found'> {
   const nowMs = deps.nowMs()
@@ -91,12 +91,12 @@ export async function searchReceived(
 
 async function begin(
   read: Reader,
-  owner: KeyOwner,
+  owner: ServerKey,
   { filter, page, nowMs }: { filter: ReceivedFilter; page: Page; nowMs: number },
 ): Promise<Walk | 'unauthorized' | 'unavailable' | 'stream_not_found' | 'nothing'> {
-  const accountId = owner.accountId as string
-  const serverId = owner.serverId as string
-  const shard = shardOf(accountId) as number
+  const accountId = owner.accountId
+  const serverId = owner.serverId
+  const shard = homeShard(accountId)
   const { streamId, from } = filter
   const to = upperBound({ after: page.after, toMs: filter.toMs })
   // A stream of another shard is another account's, and its key name would not lie on this shard.

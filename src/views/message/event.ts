@@ -11,7 +11,7 @@
  */
 
 import type { Entry, Fact } from '../../../cluster/behaviour.ts'
-import { msOf, shardOf, shortId } from '../../../cluster/id.ts'
+import { homeShard, msOf, shortId } from '../../../cluster/id.ts'
 import type { EventBody, InboundContent } from '../../../schemas/webhook.ts'
 import { monthOf, monthStartMs } from '../../state/calendar.ts'
 import { headKey, statusKey } from '../../state/keys.ts'
@@ -96,7 +96,7 @@ async function readMessageEvent(
   { accountId, serverId }: EventOwner,
   { event, segment, messageId, recipient, index }: MessageReference,
 ): Promise<EventBody | null | undefined> {
-  const shard = shardOf(serverId) as number
+  const shard = homeShard(serverId)
   const short = shortId(messageId)
   const facts: Fact[] = [
     logFact(shard, { serverId, segment, messageId }),
@@ -142,7 +142,7 @@ async function readExample(
   owner: EventOwner,
   { reference, atMs }: { reference: ExampleReference; atMs: number },
 ): Promise<EventBody | null | undefined> {
-  const shard = shardOf(owner.serverId) as number
+  const shard = homeShard(owner.serverId)
   const seen = await read(shard, [entityFact(shard, serverRef(owner.serverId))])
   if (seen === null) return undefined
   const server = stateOf<ServerState>(seen[0])

@@ -10,13 +10,13 @@
  */
 
 import type { Fact } from '../../../cluster/behaviour.ts'
-import { entryIdOf, msOf, shardOf } from '../../../cluster/id.ts'
+import { entryIdOf, homeShard, msOf, shardOf } from '../../../cluster/id.ts'
 import type { Message } from '../../../schemas/message.ts'
 import { contentExpiresAtMs, isPastAge } from '../../state/age.ts'
 import { DAY_MS, monthOf, monthStartMs } from '../../state/calendar.ts'
 import { segmentsKey } from '../../state/keys.ts'
 import { type Head, type StoredContent, spelledAddress } from '../../state/message/head.ts'
-import { type KeyOwner, keyFact, ownerOfRow, type Reader } from '../key.ts'
+import { keyFact, ownerOfRow, type Reader, type ServerKey } from '../key.ts'
 import { readPersons } from '../person.ts'
 import { formatEvents } from './recipient.ts'
 import { readEntries, readStored } from './rows.ts'
@@ -46,11 +46,11 @@ export interface MessageDeps {
 /** One message of the key's server, whole; or why it is not shown. */
 export async function readMessage(
   deps: MessageDeps,
-  owner: KeyOwner,
+  owner: ServerKey,
   messageId: string,
 ): Promise<Message | 'unauthorized' | 'not_found' | 'unavailable'> {
-  const accountId = owner.accountId as string
-  const shard = shardOf(accountId) as number
+  const accountId = owner.accountId
+  const shard = homeShard(accountId)
   const id = messageId.toLowerCase()
   const nowMs = deps.nowMs()
   const test = owner.mode === 'test'
@@ -62,16 +62,16 @@ export async function readMessage(
   const segment = (seen[1] as readonly (readonly [string, number])[] | undefined)?.at(-1)?.[0]
   if (segment === undefined) return 'not_found'
   const found = { messageId: id, entryId: entryIdOf(id), segment, packed: null }
-  const entries = await readEntries(deps.read, { shard, serverId: owner.serverId as string }, [found])
+  const entries = await readEntries(deps.read, { shard, serverId: owner.serverId }, [found])
   const stored = entries === null ? null : await readStored(deps.read, { owner, shard, entries })
   if (stored === null) return 'unavailable'
   const [only] = stored
   return only === undefined ? 'not_found' : readWhole(deps, owner, only)
 }
 
-async function readWhole(deps: MessageDeps, owner: KeyOwner, stored: StoredMessage): Promise<Message | 'unavailable'> {
-  const accountId = owner.accountId as string
-  const shard = shardOf(accountId) as number
+async function readWhole(deps: MessageDeps, owner: ServerKey, stored: StoredMessage): Promise<Message | 'unavailable'> {
+  const accountId = owner.accountId
+  const shard = homeShard(accountId)
   const { entry, head, test } = stored
   const place = { shard, contentId: entry.contentId, test, stored: head.stored }
   const expiresAtMs = contentExpiresAtMs(stored.submittedAtMs, stored.test)
@@ -85,10 +85,10 @@ async function readWhole(deps: MessageDeps, owner: KeyOwner, stored: StoredMessa
 }
 
 /** Segments that begin in the month (live) or day (test) of the id, up to it: the last one holds it. */
-function segmentsFact(shard: number, { serverId, mode }: KeyOwner, id: string): Fact {
+function segmentsFact(shard: number, { serverId, mode }: ServerKey, id: string): Fact {
   const ms = msOf(id)
   const min = mode === 'test' ? Math.floor(ms / DAY_MS) * DAY_MS : monthStartMs(monthOf(ms))
-  return { read: 'sorted', key: segmentsKey(shard, serverId as string), min, max: ms, count: SEGMENTS_MAX }
+  return { read: 'sorted', key: segmentsKey(shard, serverId), min, max: ms, count: SEGMENTS_MAX }
 }
 
 async function formatMessage(

@@ -10,7 +10,7 @@ import { headKey, logKey, statusKey } from '../../state/keys.ts'
 import { unpackHead } from '../../state/message/head.ts'
 import { type LogEntry, logEntryOf, unpackLogEntry } from '../../state/message/log-entry.ts'
 import { statusField, unpackStatus } from '../../state/message/status.ts'
-import type { KeyOwner, Reader } from '../key.ts'
+import type { Reader, ServerKey } from '../key.ts'
 import type { Candidate } from './scan.ts'
 import type { StoredMessage } from './summary.ts'
 
@@ -45,10 +45,10 @@ export async function readEntries(
 /** The messages with head and statuses, in order; one whose head is gone is left out. Null: the store did not answer. */
 export async function readStored(
   read: Reader,
-  { owner, shard, entries }: { owner: KeyOwner; shard: number; entries: readonly Logged[] },
+  { owner, shard, entries }: { owner: ServerKey; shard: number; entries: readonly Logged[] },
 ): Promise<readonly StoredMessage[] | null> {
   if (entries.length === 0) return []
-  const serverId = owner.serverId as string
+  const serverId = owner.serverId
   const segments = [...new Set(entries.map(({ segment }) => segment))]
   const of = segments.map((segment) => entries.filter((one) => one.segment === segment))
   const facts = segments.flatMap((segment, index): ViewFact[] => [
@@ -82,7 +82,7 @@ export async function readStored(
 }
 
 function storedOf(
-  owner: KeyOwner,
+  owner: ServerKey,
   { messageId, entry }: Logged,
   { head, rows }: { head: string; rows: readonly (string | null)[] },
 ): StoredMessage {
@@ -91,7 +91,7 @@ function storedOf(
     messageId,
     submittedAtMs,
     test: owner.mode === 'test',
-    streamId: entry.streamId ?? (owner.defaultStreamId as string),
+    streamId: entry.streamId ?? owner.defaultStreamId,
     entry,
     head: unpackHead(head, entry.recipients.length),
     recipients: rows.map((row) => unpackStatus(row, submittedAtMs)),

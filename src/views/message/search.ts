@@ -11,7 +11,7 @@
  */
 
 import type { Fact } from '../../../cluster/behaviour.ts'
-import { shardOf } from '../../../cluster/id.ts'
+import { homeShard, shardOf } from '../../../cluster/id.ts'
 import { MESSAGES_LOOKED_AT_MAX } from '../../../schemas/limits.ts'
 import type { MessageSummary } from '../../../schemas/message.ts'
 import { contentExpiresAtMs, cutoffMs } from '../../state/age.ts'
@@ -23,7 +23,7 @@ import { bucketOfHmac, unpackPerson } from '../../state/person.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
 import { lowerBound, msOfBound, upperBound } from '../bound.ts'
 import { entityFact, stateOf } from '../entity.ts'
-import { type KeyOwner, keyFact, ownerOfRow, type Reader } from '../key.ts'
+import { keyFact, ownerOfRow, type Reader, type ServerKey } from '../key.ts'
 import type { Page } from '../newest.ts'
 import { readPersonMap } from '../person.ts'
 import { readEntries, readStored } from './rows.ts'
@@ -76,7 +76,7 @@ type Begin = Walk | 'unauthorized' | 'unavailable' | 'stream_not_found' | 'nothi
 /** Searches. */
 export async function searchMessages(
   { read, nowMs, lookedAtMax = MESSAGES_LOOKED_AT_MAX }: SearchDeps,
-  owner: KeyOwner,
+  owner: ServerKey,
   { filter, page }: { readonly filter: MessageFilter; readonly page: Page },
 ): Promise<MessagePage | 'unauthorized' | 'unavailable' | 'stream_not_found'> {
   const walk = await begin(read, owner, { filter, page, nowMs: nowMs() })
@@ -85,7 +85,7 @@ export async function searchMessages(
   const hits = await collect(read, owner, { walk, filter, limit: page.limit, lookedAtMax })
   if (hits === null) return 'unavailable'
   const { shard } = walk
-  const accountId = owner.accountId as string
+  const accountId = owner.accountId
   const numbers = hits.found.flatMap(({ entry }) => [entry.sender, ...entry.recipients])
   const persons = await readPersonMap(read, { shard, accountId, numbers })
   if (persons === null) return 'unavailable'
@@ -102,12 +102,12 @@ export async function searchMessages(
 
 async function begin(
   read: Reader,
-  owner: KeyOwner,
+  owner: ServerKey,
   { filter, page, nowMs }: { filter: MessageFilter; page: Page; nowMs: number },
 ): Promise<Begin> {
-  const accountId = owner.accountId as string
-  const serverId = owner.serverId as string
-  const shard = shardOf(accountId) as number
+  const accountId = owner.accountId
+  const serverId = owner.serverId
+  const shard = homeShard(accountId)
   const { streamId } = filter
   const to = upperBound({ after: page.after, toMs: filter.toMs })
   const hmacs = [filter.recipient, filter.from].filter((hmac) => hmac !== null)
@@ -172,7 +172,7 @@ interface Hits {
 /** Walks until the page is full, nothing is left or enough was looked at; null: the store did not answer. */
 async function collect(
   read: Reader,
-  owner: KeyOwner,
+  owner: ServerKey,
   { walk, filter, limit, lookedAtMax }: { walk: Walk; filter: MessageFilter; limit: number; lookedAtMax: number },
 ): Promise<Hits | null> {
   const found: StoredMessage[] = []
@@ -211,7 +211,7 @@ async function collect(
 function entryPasses(
   entry: StoredMessage['entry'],
   { sought }: Walk,
-  { filter, owner }: { filter: MessageFilter; owner: KeyOwner },
+  { filter, owner }: { filter: MessageFilter; owner: ServerKey },
 ): boolean {
   const { recipient, sender, tagHash } = sought
   if (recipient !== null && !entry.recipients.includes(recipient)) return false

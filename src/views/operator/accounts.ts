@@ -6,7 +6,7 @@
  * Spec account.list, account.detail, list.page
  */
 
-import { SHARDS, shardOf } from '../../../cluster/id.ts'
+import { homeShard, SHARDS } from '../../../cluster/id.ts'
 import type { AccountDetail, AccountList } from '../../../schemas/account.ts'
 import { type AccountCounters, type AccountState, accountOwner, accountRef } from '../../state/account.ts'
 import { accountsKey, administratorsKey, serversKey } from '../../state/keys.ts'
@@ -43,7 +43,7 @@ async function readOne(
   read: Reader,
   id: string,
 ): Promise<{ account: AccountState | null; counters: AccountCounters | null } | null> {
-  const shard = shardOf(id) as number
+  const shard = homeShard(id)
   const seen = await read(shard, [entityFact(shard, accountRef(id)), countersFact(shard, [accountOwner(id)])])
   if (seen === null) return null
   return { account: stateOf<AccountState>(seen[0]), counters: countersOf<AccountCounters>(seen[1])[0] ?? null }

@@ -9,33 +9,25 @@ import { type KeyFinder, type KeyOwner, makeKey, type TokenKind } from '../../..
 import { type Listener, type ListenerOptions, type RouteHandler, startListener } from '../../../src/http/listener.ts'
 import type { Handler } from '../../../src/http/request.ts'
 
-const KINDS: Readonly<Record<TokenKind, KeyOwner['kind']>> = {
-  sk: 'server',
-  sk_test: 'server',
-  ak: 'account',
-  ok: 'operator',
-}
-
 /** One known key of each kind, one of the right form that nobody knows, and the finder that knows them. */
 export function makeKeyRing() {
   const owners = new Map<string, KeyOwner>()
   function issue(kind: TokenKind): string {
     const { token, hash } = makeKey(kind, 7)
-    const mode = kind === 'sk' ? 'live' : kind === 'sk_test' ? 'test' : null
-    owners.set(hash, {
-      kind: KINDS[kind],
-      accountId: 'account',
-      serverId: mode === null ? null : 'server',
-      tokenId: kind,
-      mode,
-      defaultStreamId: null,
-      hash,
-    })
+    owners.set(hash, ownerOf(kind, hash))
     return token
   }
   const finder: KeyFinder = async (parsed) => owners.get(parsed.hash) ?? null
   const tokens = { sk: issue('sk'), sk_test: issue('sk_test'), ak: issue('ak'), ok: issue('ok') }
   return { ...tokens, unknown: makeKey('sk', 7).token, finder }
+}
+
+function ownerOf(kind: TokenKind, hash: string): KeyOwner {
+  const key = { tokenId: kind, hash }
+  if (kind === 'ok') return { ...key, kind: 'operator' }
+  if (kind === 'ak') return { ...key, kind: 'account', accountId: 'account' }
+  const mode = kind === 'sk' ? 'live' : 'test'
+  return { ...key, kind: 'server', accountId: 'account', serverId: 'server', mode, defaultStreamId: 'stream' }
 }
 
 export type KeyRing = ReturnType<typeof makeKeyRing>

@@ -9,7 +9,7 @@ import { makeAccept } from '../../../src/actors/message/accept.ts'
 import { statusKey } from '../../../src/state/keys.ts'
 import { packStatus, type RecipientStatus, type StatusEvent, statusField } from '../../../src/state/message/status.ts'
 import { streamRef } from '../../../src/state/stream.ts'
-import type { KeyOwner } from '../../../src/views/key.ts'
+import type { ServerKey } from '../../../src/views/key.ts'
 import { type MessageFilter, searchMessages } from '../../../src/views/message/search.ts'
 import {
   acceptedIds,
@@ -137,7 +137,7 @@ function holds(filter: MessageFilter, one: Sent): boolean {
 }
 
 const { world, tenant, sent, random, other } = fill(SEED)
-const owner: KeyOwner = {
+const owner: ServerKey = {
   ...{ kind: 'server', accountId: tenant.accountId, serverId: tenant.live.serverId, tokenId: 't', mode: 'live' },
   ...{ defaultStreamId: tenant.live.streamId, hash: LIVE_KEY },
 }

@@ -1,0 +1,144 @@
+/**
+ * handlers - which handler answers which route of the public listener
+ *
+ * Guarantee: every route has one, which takes the kind of key and the body that its row says; the compiler says so when not.
+ */
+
+import type { PublicRouteName } from '../../schemas/routes.ts'
+import type { Handlers } from '../http/request.ts'
+import type { MessageDeps } from '../views/message/message.ts'
+import { makeListAccountTokens, makeReadAccount, makeRevokeAccountToken } from './account.ts'
+import {
+  type DomainDeps,
+  makeAddDomain,
+  makeListDomains,
+  makeReadDomain,
+  makeRemoveDomain,
+  makeRotateDkim,
+  makeVerifyDomain,
+} from './domains.ts'
+import { type EmailDeps, makeSendBatch, makeSendEmail } from './email.ts'
+import { type EventFeedDeps, makeListenToEvents } from './events.ts'
+import {
+  type InboundDeps,
+  makeReadReceived,
+  makeReadReceivedFile,
+  makeReadReceivedRaw,
+  makeSearchReceived,
+} from './inbound.ts'
+import { makeReadMessage, makeSearchMessages, type SearchMessagesDeps } from './messages.ts'
+import { makeReadOpenapi } from './openapi.ts'
+import {
+  makeCreateServer,
+  makeCreateServerToken,
+  makeDeleteServer,
+  makeListServers,
+  makeListServerTokens,
+  makePatchServer,
+  makeReadAccountServer,
+  makeReadServer,
+  makeRevokeServerToken,
+} from './servers.ts'
+import {
+  makeArchiveStream,
+  makeCreateStream,
+  makeListStreams,
+  makePatchStream,
+  makeReadStream,
+  type StreamDeps,
+} from './streams.ts'
+import {
+  makeAddSuppressions,
+  makeLiftSuppression,
+  makeReadSuppression,
+  makeSearchSuppressions,
+  type SuppressionDeps,
+} from './suppressions.ts'
+import { makeCreateToken, makeListTokens, makeRevokeToken } from './tokens.ts'
+import {
+  type DeliveryDeps,
+  makeListDeliveries,
+  makeReadDelivery,
+  makeReplayDead,
+  makeReplayDelivery,
+  makeTestWebhook,
+} from './webhook-deliveries.ts'
+import {
+  makeAddSecret,
+  makeCreateWebhook,
+  makeListWebhooks,
+  makeReadWebhook,
+  makeRemoveSecret,
+  makeRemoveWebhook,
+  makeSwitchWebhook,
+} from './webhooks.ts'
+
+/** What the handlers of its routes need. */
+export type PublicDeps = { readonly baseUrl: string } & StreamDeps &
+  SearchMessagesDeps &
+  EmailDeps &
+  InboundDeps &
+  DomainDeps &
+  MessageDeps &
+  DeliveryDeps &
+  EventFeedDeps &
+  SuppressionDeps
+
+/** The handlers, by the names of their routes. */
+export function publicHandlers(deps: PublicDeps): Handlers<PublicRouteName> {
+  return {
+    readOpenapi: makeReadOpenapi(deps),
+    sendEmail: makeSendEmail(deps),
+    sendBatch: makeSendBatch(deps),
+    readServer: makeReadServer(deps),
+    searchMessages: makeSearchMessages(deps),
+    readMessage: makeReadMessage(deps),
+    searchReceived: makeSearchReceived(deps),
+    readReceived: makeReadReceived(deps),
+    readReceivedRaw: makeReadReceivedRaw(deps),
+    readReceivedFile: makeReadReceivedFile(deps),
+    listStreams: makeListStreams(deps),
+    createStream: makeCreateStream(deps),
+    readStream: makeReadStream(deps),
+    patchStream: makePatchStream(deps),
+    archiveStream: makeArchiveStream(deps),
+    listTokens: makeListTokens(deps),
+    createToken: makeCreateToken(deps),
+    revokeToken: makeRevokeToken(deps),
+    readAccount: makeReadAccount(deps),
+    listAccountTokens: makeListAccountTokens(deps),
+    revokeAccountToken: makeRevokeAccountToken(deps),
+    listServers: makeListServers(deps),
+    createServer: makeCreateServer(deps),
+    readAccountServer: makeReadAccountServer(deps),
+    patchServer: makePatchServer(deps),
+    deleteServer: makeDeleteServer(deps),
+    listServerTokens: makeListServerTokens(deps),
+    createServerToken: makeCreateServerToken(deps),
+    revokeServerToken: makeRevokeServerToken(deps),
+    listDomains: makeListDomains(deps),
+    addDomain: makeAddDomain(deps),
+    readDomain: makeReadDomain(deps),
+    deleteDomain: makeRemoveDomain(deps),
+    verifyDomain: makeVerifyDomain(deps),
+    rotateDkim: makeRotateDkim(deps),
+    searchSuppressions: makeSearchSuppressions(deps),
+    addSuppressions: makeAddSuppressions(deps),
+    readSuppression: makeReadSuppression(deps),
+    liftSuppression: makeLiftSuppression(deps),
+    listenToEvents: makeListenToEvents(deps),
+    createWebhook: makeCreateWebhook(deps),
+    listWebhooks: makeListWebhooks(deps),
+    readWebhook: makeReadWebhook(deps),
+    deleteWebhook: makeRemoveWebhook(deps),
+    enableWebhook: makeSwitchWebhook(deps, true),
+    disableWebhook: makeSwitchWebhook(deps, false),
+    addWebhookSecret: makeAddSecret(deps),
+    deleteWebhookSecret: makeRemoveSecret(deps),
+    listDeliveries: makeListDeliveries(deps),
+    readDelivery: makeReadDelivery(deps),
+    replayDelivery: makeReplayDelivery(deps),
+    replayDead: makeReplayDead(deps),
+    testWebhook: makeTestWebhook(deps),
+  }
+}

@@ -1,0 +1,101 @@
+/**
+ * handlers - which handler answers which route of the operator listener
+ *
+ * Guarantee: every route has one, which takes the kind of key and the body that its row says; the compiler says so when not.
+ */
+
+import type { OperatorRouteName } from '../../../schemas/routes.ts'
+import type { Handlers } from '../../http/request.ts'
+import type { EventFeedDeps } from '../events.ts'
+import { makeReadOperatorOpenapi } from '../openapi.ts'
+import type { StreamDeps } from '../streams.ts'
+import { makeOperatorLiftSuppression, makeOperatorSearchSuppressions, type SuppressionDeps } from '../suppressions.ts'
+import {
+  makeApproveAccount,
+  makeCloseAccount,
+  makeCreateAccount,
+  makeListAccounts,
+  makePatchAccount,
+  makePauseAccount,
+  makeReadAccountAsOperator,
+  makeResumeAccount,
+  type OperatorAccountDeps,
+} from './accounts.ts'
+import { makeReadAudit } from './audit.ts'
+import { type ClusterDeps, makeReadEntity, makeReadShards } from './cluster.ts'
+import { makeReadEvents } from './events.ts'
+import {
+  type HealthDeps,
+  makeExamineHealth,
+  makeReadHealth,
+  makeReadMetrics,
+  makeReadReadiness,
+  type OperatorHealthDeps,
+} from './health.ts'
+import {
+  makeDropQueue,
+  makeHoldQueue,
+  makeListQueue,
+  makeReleaseQueue,
+  makeRetryQueue,
+  type QueueDeps,
+} from './queue.ts'
+import {
+  makeCreateServerAsOperator,
+  makeCreateTokenAsOperator,
+  makeListServersAsOperator,
+  makeListTokensAsOperator,
+  makeRevokeTokenAsOperator,
+} from './servers.ts'
+import { makePaceStream, makePauseStream, makeResumeStream } from './streams.ts'
+
+/** What the handlers of its routes need. */
+export type OperatorListenerDeps = { readonly operatorUrl: string } & HealthDeps &
+  OperatorAccountDeps &
+  ClusterDeps &
+  OperatorHealthDeps &
+  EventFeedDeps &
+  SuppressionDeps &
+  QueueDeps &
+  StreamDeps
+
+/** The handlers, by the names of their routes. */
+export function operatorHandlers(deps: OperatorListenerDeps): Handlers<OperatorRouteName> {
+  return {
+    readOperatorOpenapi: makeReadOperatorOpenapi(deps),
+    operatorSearchSuppressions: makeOperatorSearchSuppressions(deps),
+    operatorLiftSuppression: makeOperatorLiftSuppression(deps),
+    readHealth: makeReadHealth(),
+    readReadiness: makeReadReadiness(deps),
+    readMetrics: makeReadMetrics(deps),
+    examineHealth: makeExamineHealth(deps),
+    readEvents: makeReadEvents(deps),
+    pauseStream: makePauseStream(deps),
+    resumeStream: makeResumeStream(deps),
+    paceStream: makePaceStream(deps),
+    listAccounts: makeListAccounts(deps),
+    createAccount: makeCreateAccount(deps),
+    readAccountAsOperator: makeReadAccountAsOperator(deps),
+    approveAccount: makeApproveAccount(deps),
+    pauseAccount: makePauseAccount(deps),
+    resumeAccount: makeResumeAccount(deps),
+    closeAccount: makeCloseAccount(deps),
+    listAccountTokensAsOperator: makeListTokensAsOperator(deps),
+    createAccountToken: makeCreateTokenAsOperator(deps),
+    revokeAccountTokenAsOperator: makeRevokeTokenAsOperator(deps),
+    listServersAsOperator: makeListServersAsOperator(deps),
+    createServerAsOperator: makeCreateServerAsOperator(deps),
+    listServerTokensAsOperator: makeListTokensAsOperator(deps),
+    createServerTokenAsOperator: makeCreateTokenAsOperator(deps),
+    revokeServerTokenAsOperator: makeRevokeTokenAsOperator(deps),
+    patchAccount: makePatchAccount(deps),
+    readShards: makeReadShards(deps),
+    readEntity: makeReadEntity(deps),
+    readAudit: makeReadAudit(deps),
+    listQueue: makeListQueue(deps),
+    retryQueue: makeRetryQueue(deps),
+    holdQueue: makeHoldQueue(deps),
+    releaseQueue: makeReleaseQueue(deps),
+    dropQueue: makeDropQueue(deps),
+  }
+}
