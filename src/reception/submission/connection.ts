@@ -6,7 +6,6 @@
 
 import { isAscii } from 'node:buffer'
 import { SMTPConnection } from 'smtp-server/lib/smtp-connection.js'
-import { SUBMISSION_LOGIN_SECONDS } from '../../../schemas/limits.ts'
 import type { SmtpAnswer } from '../mx-listener.ts'
 import type { Login } from './login.ts'
 import { BAD_RECIPIENT, BAD_SENDER, correctReply, LATE } from './replies.ts'
@@ -20,14 +19,9 @@ export class SubmissionConnection extends SMTPConnection {
   #timer: NodeJS.Timeout | undefined
 
   /** Starts the session and the time in which it must be logged in: a client that trickles is never idle. */
-  override init(): void {
-    this.#timer = setTimeout(() => this.say(LATE), this.loginMsMax).unref()
-    super.init()
-  }
-
-  /** For tests. */
-  get loginMsMax(): number {
-    return SUBMISSION_LOGIN_SECONDS * 1000
+  start(loginMsMax: number): void {
+    this.#timer = setTimeout(() => this.say(LATE), loginMsMax).unref()
+    this.init()
   }
 
   loggedIn(login: Login): void {
@@ -63,6 +57,12 @@ export class SubmissionConnection extends SMTPConnection {
       this.say(BAD_SENDER)
       callback()
     }
+  }
+
+  /** TLS over a socket that is gone would end the process. */
+  override handler_STARTTLS(command: Buffer, callback: () => void): void {
+    if (this._socket.destroyed) callback()
+    else super.handler_STARTTLS(command, callback)
   }
 
   override handler_RCPT(command: Buffer, callback: () => void): void {

@@ -21,6 +21,7 @@ import {
   SUBMISSION_CONNECTIONS_MAX,
   SUBMISSION_DATA_MINUTES,
   SUBMISSION_IDLE_SECONDS,
+  SUBMISSION_LOGIN_SECONDS,
   SUBMISSION_SESSION_LOGINS_MAX,
 } from '../../../schemas/limits.ts'
 import type { EdgeLog } from '../../http/request.ts'
@@ -75,6 +76,7 @@ export interface SubmissionOptions {
 export interface SubmissionLimits {
   readonly connections: number
   readonly idleMs: number
+  readonly loginMs: number
   readonly dataMs: number
   /** How long the answer to a failed login waits: who guesses has other guesses to wait for. */
   readonly failedLoginMs: number
@@ -90,6 +92,7 @@ export interface SubmissionListener {
 const LIMITS: SubmissionLimits = {
   connections: SUBMISSION_CONNECTIONS_MAX,
   idleMs: SUBMISSION_IDLE_SECONDS * 1000,
+  loginMs: SUBMISSION_LOGIN_SECONDS * 1000,
   dataMs: SUBMISSION_DATA_MINUTES * 60_000,
   failedLoginMs: 1000,
 }
@@ -135,7 +138,16 @@ class SubmissionServer extends SMTPServer {
     this.connections.add(connection)
     this.#open.set(connection.id, connection)
     connection.on('error', (error: Error) => this.emit('error', error))
-    connection.init()
+    connection.start(this.#limits.loginMs)
+  }
+
+  /**
+   * The library begins TLS a turn of the loop after it has accepted a connection. On one that was closed in between, by a
+   * stop, Node ends the whole process with a segmentation fault.
+   */
+  override _upgrade(...[socket, callback]: Parameters<SMTPServer['_upgrade']>): void {
+    if (socket.destroyed) callback(new Error('Closed before TLS began'))
+    else super._upgrade(socket, callback)
   }
 
   override onClose({ id }: SMTPServerSession): void {

@@ -1,0 +1,36 @@
+/** submission - a client of SMTP submission: encrypted and logged in over a real socket, message by message. */
+
+import { openDialog, type SmtpDialog } from './smtp-dialog.ts'
+
+/** The token of AUTH PLAIN. RFC 4616 2 */
+export function plainToken(password: string, username = 'x'): string {
+  return Buffer.from(`\0${username}\0${password}`).toString('base64')
+}
+
+/** Opens a session, encrypts it, and logs in. Throws where that is refused. */
+export async function openSubmission(
+  port: number,
+  { password, username = 'x' }: { password: string; username?: string },
+): Promise<SmtpDialog> {
+  const dialog = await openDialog(port)
+  await dialog.say('EHLO client.test')
+  await dialog.say('STARTTLS')
+  await dialog.upgrade()
+  await dialog.say('EHLO client.test')
+  const reply = await dialog.say(`AUTH PLAIN ${plainToken(password, username)}`)
+  if (!reply.startsWith('235')) throw new Error(reply)
+  return dialog
+}
+
+/** Hands one message over: the reply to its envelope where that is refused, else the one to its final dot. */
+export async function submitMail(dialog: SmtpDialog, recipients: readonly string[], mail: string): Promise<string> {
+  const begun = await dialog.say('MAIL FROM:<app@client.test>')
+  if (!begun.startsWith('250')) return begun
+  for (const recipient of recipients) {
+    const reply = await dialog.say(`RCPT TO:<${recipient}>`)
+    if (!reply.startsWith('250')) return reply
+  }
+  await dialog.say('DATA')
+  dialog.write(Buffer.from(`${mail.replace(/\r?\n/g, '\r\n').replace(/^\./gm, '..')}\r\n.\r\n`, 'latin1'))
+  return dialog.say(null)
+}
