@@ -30,13 +30,24 @@ export interface AofFiles {
   readonly sizes: ReadonlyMap<string, number>
 }
 
-/** The files that a manifest names, in its order. What is only still to be deleted (`h`) is left out. */
+/**
+ * The files that a manifest names, in its order. What is only still to be deleted (`h`) is left out, and what Redis 8 says
+ * behind the type (`startoffset`, `endoffset`): no redis needs it.
+ */
 export function parseManifest(text: string): AofFile[] {
-  return [...text.matchAll(/^file "?([^\s"]+)"? seq (\d+) type ([bi])$/gm)].map(([, name = '', seq, type]) => ({
-    name,
+  const lines = text.matchAll(/^file (?:"([^"]+)"|(\S+)) seq (\d+) type ([bi])(?: .*)?$/gm)
+  return [...lines].map(([, quoted, bare, seq, type]) => ({
+    name: quoted ?? bare ?? '',
     seq: Number(seq),
     type: type as 'b' | 'i',
   }))
+}
+
+/** Whether the text of a manifest is one that redis has written: whole lines, and a file that writes go to. It is replaced in one step. */
+export function isWholeManifest(text: string): boolean {
+  const lines = text.split('\n')
+  const isLine = (line: string): boolean => /^file (?:"[^"]+"|\S+) seq \d+ type [bhi](?: \w+ \d+)*$/.test(line)
+  return lines.pop() === '' && lines.every(isLine) && parseManifest(text).some(({ type }) => type === 'i')
 }
 
 /** The manifest of these files, as redis writes it. */

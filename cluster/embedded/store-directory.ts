@@ -8,7 +8,7 @@
  */
 import { readFileSync, readlinkSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { AOF_DIRECTORY, AOF_NAME, parseManifest, tailOf } from './aof-files.ts'
+import { AOF_DIRECTORY, AOF_NAME, isWholeManifest, parseManifest, tailOf } from './aof-files.ts'
 import { digestOfTail, writeMark } from './store-mark.ts'
 
 /** What is wrong with a directory. */
@@ -105,6 +105,7 @@ export class StoreDirectory {
     const path = this.manifestPath()
     const manifest = readText(path)
     if (manifest === null) return `${path} was removed while Redis runs`
+    if (!isWholeManifest(manifest)) return `${path} was cut or changed while Redis runs`
     const sizes: Record<string, number> = {}
     const tails = new Map<string, Tail>()
     for (const { name } of parseManifest(manifest)) {

@@ -20,6 +20,7 @@ import {
   type AofFiles,
   filesAbove,
   formatManifest,
+  isWholeManifest,
   manifestPath,
   newestSet,
   parseManifest,
@@ -104,6 +105,10 @@ export function faultOfFiles(
     return refuse(
       `${folder} has ${files.sizes.size} append-only files and no manifest. Their data is not lost: Redis would begin empty ` +
         `and replace them. ${mendOf(directory, files, mark)}`,
+    )
+  if (files.sizes.size > 0 && !isWholeManifest(files.manifest))
+    return refuse(
+      `${manifestPath(directory)} was cut or changed. The data that it named is not lost. ${mendOf(directory, files, mark)}`,
     )
   const above = filesAbove(files)
   if (above.length > 0)

@@ -48,7 +48,12 @@ void t.test(
     await load.passes(100)
     const deletion = /redis .*data was deleted while Redis runs: all that Redis holds/
     await isDeleted(t, { scene, service, load }, deletion)
-    t.match(await scene.lostAlone(), { lost: 0 }, 'after another start too')
+    const again = await scene.start()
+    t.match(await scene.lost(), { lost: 0 }, 'after another start too')
+    // Once more, and no look sees it before the stop does.
+    rmSync(scene.dataDir, { recursive: true })
+    t.equal(await again.kill('SIGTERM'), 0)
+    t.match(await scene.lostAlone(), { lost: 0 }, 'deleted right before a stop')
   },
 )
 

@@ -69,6 +69,8 @@ t.test('store mark: files of an earlier number, newer ones beside them, no manif
   t.match(fault(later), { isCut: false, sentence: /are an older copy: at .* they were .*\.2\.incr/ })
   writeFileSync(join(folder, 'appendonly.aof.2.incr.aof'), 'x')
   t.match(fault(), { sentence: /holds appendonly\.aof\.2\.incr\.aof, newer than/ })
+  truncateSync(join(folder, 'appendonly.aof.manifest'), 10)
+  t.match(fault(), { sentence: /manifest was cut or changed\. The data that it named is not lost\. Copy/ })
   rmSync(join(folder, 'appendonly.aof.manifest'))
   t.match(fault(), { sentence: /3 append-only files and no manifest/ })
   rmSync(folder, { recursive: true })
