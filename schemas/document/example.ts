@@ -32,6 +32,16 @@ const ID = '01a1f8d8-8300-7000-8000-0e7faee555a7'
 const FIELDS: Readonly<Record<string, Value>> = {
   from: { email: 'hello@simulator.test', name: 'Acme' },
   email: 'ada@simulator.test',
+  address: 'ada@simulator.test',
+  sender: 'ada@simulator.test',
+  envelopeRecipient: '01a1f8d8-8300-7000-8000-0e7faee555a7+order-7@inbound.acme.com',
+  mailboxHash: 'order-7',
+  parseIssue: null,
+  dmarcPolicy: null,
+  contentOmitted: null,
+  inReplyTo: null,
+  references: [],
+  contentId: null,
   recipient: 'ada@simulator.test',
   recipients: ['ada@simulator.test'],
   administrators: ['ops@acme.com'],
@@ -85,6 +95,7 @@ const BY_FORMAT: Readonly<Record<string, string>> = {
   uuid: ID,
   'date-time': INSTANT,
   address: 'ada@simulator.test',
+  mailbox: 'ada@simulator.test',
   'sending-domain': 'acme.com',
   'webhook-url': 'https://acme.com/hooks',
   'header-name': 'X-Order',
@@ -127,13 +138,15 @@ export function exampleOf(schema: object, { isBody = false }: { isBody?: boolean
 }
 
 /** Whether a schema takes a value, as far as its type tells. */
-function fits({ const: only, enum: some, type, then, else: other, items }: Schema, value: Value): boolean {
+function fits({ const: only, enum: some, type, then, else: other, items, required }: Schema, value: Value): boolean {
   if (only !== undefined) return only === value
   if (some !== undefined) return some.includes(value)
   if (then !== undefined) return fits(then, value) || (other !== undefined && fits(other, value))
   const types = [type ?? []].flat()
   if (typeof value === 'number') return types.includes('integer') || types.includes('number')
   if (value === null) return types.includes('null')
+  if (typeof value === 'object' && !Array.isArray(value))
+    return types.includes('object') && (required ?? []).every((name) => name in value)
   if (!Array.isArray(value)) return types.includes(typeof value)
   return types.includes('array') && value.every((item) => items === undefined || fits(items, item))
 }

@@ -43,9 +43,10 @@ export function makeGenerator(
   function integer({ minimum = 0, maximum = 100 }: DocumentSchema): number {
     return [minimum, maximum, minimum + next(maximum - minimum + 1)][next(3)] as number
   }
-  function list({ minItems = 0, maxItems = 3, items }: DocumentSchema): unknown[] {
+  function list({ minItems = 0, maxItems = 3, uniqueItems = false, items }: DocumentSchema): unknown[] {
     const length = minItems + next(Math.min(3, maxItems - minItems + 1))
-    return Array.from({ length }, () => generate(items))
+    const made = Array.from({ length }, () => generate(items))
+    return uniqueItems ? [...new Set(made)] : made
   }
   function fields({
     properties = {},
