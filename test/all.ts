@@ -1,6 +1,7 @@
 /**
- * Every test file in one run: the longest first, so that none is left to run alone at the end, and the tests of routes
- * a second time with the service in two processes, `http` and `actors`: a client cannot tell.
+ * Every test file in one run: the longest first, so many at once as keep the processors busy (`support/machine/costs.ts`),
+ * and the tests of routes a second time with the service in two processes, `http` and `actors`: a client cannot tell.
+ * At its end the run names the slowest, and each that is too slow.
  *
  * What a test ends is a process, not the machine: where memory is plenty, the stores of the tests lie in it, and a disk that
  * is slow or busy is no part of what they measure.
@@ -8,14 +9,25 @@
  * The runner's loader measures coverage, which nobody reads here: without it a file starts in half the time. `--test-arg`
  * names a folder or a file to run alone: `npm test -- --test-arg=routes/email --test-arg=mail`.
  */
-import { chmodSync, mkdtempSync, realpathSync, rmSync, statfsSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, mkdtempSync, readFileSync, realpathSync, rmSync, statfsSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
+import {
+  busySeconds,
+  type Cost,
+  costOf,
+  describeCosts,
+  isTrue,
+  readCosts,
+  writeCosts,
+} from './support/machine/costs.ts'
+import { runShared } from './support/machine/share.ts'
 import { testFiles } from './support/machine/test-files.ts'
 
-/** One more than processors: tests wait for clocks and processes a third of their time. */
-const FILES_AT_ONCE = 3
+/** Processors that the tests keep busy, for each that there is: they wait for clocks and processes too. */
+const BUSY = 1.25
+const AT_ONCE_MAX = 8
 /** Ten times what the longest takes on a quiet machine, or it would measure the machine. */
 const FILE_MS_MAX = 900_000
 const ALL_MS_MAX = 3_600_000
@@ -24,30 +36,7 @@ const MEMORY = '/dev/shm'
 const FREE_BYTES_MIN = 6 * 1024 ** 3
 /** Tables without a side effect: all files of such a folder share one process. */
 const PURE_FOLDERS = ['mail', 'actors', 'state']
-/** What takes longest, the longest first; the others follow in the order of their names. */
-const LONGEST = [
-  'mistakes/two-ways',
-  'mistakes/settings',
-  'mistakes/directory',
-  'mistakes/files',
-  'crash/kills',
-  'crash/chaos',
-  'crash/clock-jump',
-  'simulation/seeds',
-  'crash/orphan',
-  'fuzz/size',
-  'crash/frozen',
-  'crash/points',
-  'cluster/worker/worker',
-  'simulation/planted',
-  'crash/stop',
-  'crash/final-dot',
-  'crash/storm',
-  'fuzz/http',
-]
-
-/** What asks how soon a process is seen to be half dead: after all others, one at a time, or it would measure those. */
-const ALONE = ['crash/half-dead', 'crash/partitions']
+const PRELOAD = join(import.meta.dirname, 'support/machine/preload.js')
 
 /** What one process runs. */
 interface Run {
@@ -76,20 +65,54 @@ const STORES_DIR = mkdtempSync(join(hasRoom() ? realpathSync(MEMORY) : tmpdir(),
 chmodSync(STORES_DIR, 0o755)
 t.teardown(() => rmSync(STORES_DIR, { recursive: true, force: true }))
 
-t.jobs = FILES_AT_ONCE
+t.jobs = AT_ONCE_MAX
 t.setTimeout(ALL_MS_MAX)
-const chosen = runs.filter(({ paths }) => paths.length > 0).sort(byPlace)
-await Promise.all(chosen.filter(({ name }) => !ALONE.includes(name)).map(start))
-for (const run of chosen.filter(({ name }) => ALONE.includes(name))) await start(run)
+const costs = readCosts()
+const busyBefore = busySeconds()
+const measured: Cost[] = []
+const chosen = runs
+  .filter(({ paths }) => paths.length > 0)
+  .sort((one, other) => costOf(costs, other.name).seconds - costOf(costs, one.name).seconds)
+await runShared(
+  chosen.map((run) => ({ share: shareOf(run), run: () => start(run) })),
+  { room: availableParallelism() * BUSY, mostAtOnce: AT_ONCE_MAX },
+)
+const whole = { seconds: performance.now() / 1000, busySeconds: busySeconds() - busyBefore }
+for (const line of describeCosts(measured, whole)) t.comment(line)
+if (process.env.COSTS === 'write' && wanted.length === 0 && isTrue(measured, whole)) writeCosts(measured)
 
 /** One process of the runner's; resolves when it has ended. */
 async function start({ name, paths, topology }: Run): Promise<void> {
   const script = paths.length === 1 ? paths : [join(import.meta.dirname, 'support/machine/folder.js'), ...paths]
   // The runner puts its loader into NODE_OPTIONS of every child, whatever `env` says; env(1) takes it out.
-  const args = ['-u', 'NODE_OPTIONS', process.execPath, '--enable-source-maps', ...script]
+  const args = ['-u', 'NODE_OPTIONS', process.execPath, '--import', PRELOAD, ...script]
   // The bound holds inside the file too, where the default is 30 s.
-  const env = { ...process.env, STORES_DIR, TOPOLOGY: topology, TAP_TIMEOUT: String(FILE_MS_MAX / 1000) }
-  await t.spawn('/usr/bin/env', args, { env, timeout: FILE_MS_MAX }, name)
+  const ours = { STORES_DIR, TOPOLOGY: topology, TAP_TIMEOUT: String(FILE_MS_MAX / 1000) }
+  const costFile = join(STORES_DIR, `cost-${measured.length}-${name.replaceAll(/\W/g, '-')}`)
+  const startedAtMs = performance.now()
+  await t.spawn(
+    '/usr/bin/env',
+    args,
+    { env: { ...process.env, ...ours, COST_FILE: costFile }, timeout: FILE_MS_MAX },
+    name,
+  )
+  const seconds = (performance.now() - startedAtMs) / 1000
+  measured.push({ name, seconds, cpuSeconds: cpuSecondsIn(costFile) ?? seconds })
+}
+
+/** What a process has written at its end; null where it was ended. */
+function cpuSecondsIn(path: string): number | null {
+  try {
+    return Number(readFileSync(path, 'utf8')) / 1000
+  } catch {
+    return null
+  }
+}
+
+/** Processors that a run keeps busy. */
+function shareOf({ name }: Run): number {
+  const { seconds, cpuSeconds } = costOf(costs, name)
+  return cpuSeconds / seconds
 }
 
 function runOf(name: string, tests: readonly string[]): Run {
@@ -111,10 +134,4 @@ function isWanted(file: string): boolean {
 
 function isPure(file: string): boolean {
   return PURE_FOLDERS.some((folder) => file.startsWith(`${folder}/`))
-}
-
-/** The longest first; files that are not among them keep their order. */
-function byPlace(one: Run, other: Run): number {
-  const placeOf = ({ name }: Run) => (LONGEST.includes(name) ? LONGEST.indexOf(name) : LONGEST.length)
-  return placeOf(one) - placeOf(other)
 }

@@ -1,0 +1,69 @@
+/** Of the runner itself: what it takes from its table, what it says at its end, how much it runs at once. */
+import t from 'tap'
+import { type Cost, costOf, describeCosts, FILE_S_MAX, readCosts } from './support/machine/costs.ts'
+import { runShared, type Waiting } from './support/machine/share.ts'
+
+t.test('costs: the table, and what is not in it', async (t) => {
+  const costs = readCosts('name\tseconds\tprocessor seconds\ncrash/kills\t20.5\t10.0\napart: routes/email\t3.0\t4.0\n')
+  t.equal(costs.size, 2)
+  t.same(costOf(costs, 'apart: routes/email'), { name: 'apart: routes/email', seconds: 3, cpuSeconds: 4 })
+  t.same(costOf(costs, 'dns/sts'), { name: 'dns/sts', seconds: 1, cpuSeconds: 1 })
+})
+
+t.test('costs: the end of a run names the slowest, and warns of what is too slow', async (t) => {
+  const measured = Array.from({ length: 20 }, (_, n): Cost => ({ name: `file${n}`, seconds: n, cpuSeconds: 1 }))
+  const all = [...measured, { name: 'slow', seconds: FILE_S_MAX + 1, cpuSeconds: 2 }]
+  const lines = describeCosts(all, { seconds: 77, busySeconds: 30 })
+  t.match(lines[0], /^77 s for 21 processes, which took 22 s/)
+  t.match(lines[1], /31\.0 s \(2\.0 s of a processor\) slow$/)
+  t.match(lines[10], /file11$/)
+  t.match(lines[11], /^WARNING: slow took 31 s, 30 s at most/)
+  t.equal(lines.length, 12)
+  const beside = describeCosts(all, { seconds: 77, busySeconds: 100 })
+  t.match(beside[11], /busy for 100 s: the machine did much else/, 'beside other work nobody is blamed')
+  t.equal(beside.length, 12)
+})
+
+t.test('share: as much at once as there is room for, the first first', async (t) => {
+  const order: string[] = []
+  const ends = new Map<string, () => void>()
+  const work = (name: string, share: number): Waiting => ({
+    share,
+    run() {
+      order.push(name)
+      return new Promise((resolve) => ends.set(name, resolve))
+    },
+  })
+  const end = async (name: string): Promise<void> => {
+    ends.get(name)?.()
+    await new Promise(setImmediate)
+  }
+  const all = runShared(
+    [work('large', 1.5), work('half', 0.5), work('one', 1), work('little', 0.2), work('last', 0.1)],
+    {
+      room: 2,
+      mostAtOnce: 3,
+    },
+  )
+  t.same(order, ['large', 'half'])
+  await end('half')
+  t.same(order, ['large', 'half', 'little', 'last'], 'what fits goes before what does not')
+  await end('large')
+  t.same(order.at(-1), 'one')
+  await Promise.all(['one', 'little', 'last'].map(end))
+  await all
+  t.equal(order.length, 5)
+})
+
+t.test('share: what is larger than all room runs alone', async (t) => {
+  let most = 0
+  let now = 0
+  const run = async (): Promise<void> => {
+    most = Math.max(most, ++now)
+    await new Promise(setImmediate)
+    now -= 1
+  }
+  const all = Array.from({ length: 3 }, () => ({ share: 9, run }))
+  await runShared(all, { room: 2, mostAtOnce: 8 })
+  t.equal(most, 1)
+})

@@ -1,0 +1,28 @@
+/**
+ * preload - what the runner loads into the process of each test file before the file itself.
+ *
+ * tap follows every promise of the process, those of the service too, to lay an error that nobody caught to the test that
+ * caused it; the work of a file that is full of promises then takes several times as long. Without that such an error ends
+ * the process, as it ends the service, and the file has failed.
+ *
+ * At its end the process writes what it has cost (`COST_FILE`).
+ */
+import hooks from 'node:async_hooks'
+import { writeFileSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
+import { cpuMsSpent } from './cpu-time.ts'
+
+const { createHook } = hooks
+const NO_HOOK = { enable: () => NO_HOOK, disable: () => NO_HOOK } as hooks.AsyncHook
+
+replaceCreateHook(() => NO_HOOK)
+await import('tap')
+replaceCreateHook(createHook)
+
+const { COST_FILE } = process.env
+if (COST_FILE !== undefined) process.once('exit', () => writeFileSync(COST_FILE, String(cpuMsSpent())))
+
+function replaceCreateHook(other: typeof createHook): void {
+  Object.assign(hooks, { createHook: other })
+  syncBuiltinESMExports()
+}
