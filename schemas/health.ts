@@ -24,6 +24,7 @@ export const EXAMINED = [
   'service-dkim',
   'dmarc',
   'tls',
+  'unsubscribe',
 ] as const
 
 /** Answer of GET /v1/operator/health. */

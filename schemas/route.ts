@@ -40,6 +40,8 @@ export interface Route<Name extends string = string, Keys extends KeyKind = KeyK
   readonly isIdempotent: boolean
   /** True where Last-Event-ID is: a feed goes on after the event of that id. */
   readonly takesLastEventId: boolean
+  /** Requests a second of one client, where it has a rate of its own; null: that of its listener. */
+  readonly ratePerSecond: number | null
   /** Codes that it refuses with beside those of every route like it. */
   readonly refusals: readonly RefusalCode[]
 }
@@ -70,6 +72,7 @@ export function route<const Name extends string, const Keys extends KeyKind = 'S
     bodyBytesMax: BODY_BYTES_MAX,
     isIdempotent: false,
     takesLastEventId: false,
+    ratePerSecond: null,
     refusals: [],
     ...(rest as Rest<KeyKind, object | null>),
   }

@@ -24,6 +24,7 @@ import { RELEASE_TIMER, release } from './message/held.ts'
 import { dropItem, orderQueue, retryLane } from './message/operate-queue.ts'
 import { recordReport } from './message/record-report.ts'
 import { SWEEP_TIMER, sweep } from './message/sweep.ts'
+import { settleClick, undoUnsubscribe, unsubscribe } from './message/unsubscribe.ts'
 import { createServer } from './server/create-server.ts'
 import { createStream } from './server/create-stream.ts'
 import { operateStream } from './server/operate-stream.ts'
@@ -31,6 +32,7 @@ import { patchServer } from './server/patch-server.ts'
 import { archiveStream, patchStream } from './server/patch-stream.ts'
 import { RETIRE_TIMER, removeServer, retire } from './server/remove-server.ts'
 import { addSuppressions } from './suppression/add-suppressions.ts'
+import { UNSUBSCRIBE_TIMER } from './suppression/click.ts'
 import { liftSuppression } from './suppression/lift-suppression.ts'
 import { BACKLOG_TIMER } from './webhook/announce.ts'
 import { trimBacklog } from './webhook/backlog.ts'
@@ -54,6 +56,8 @@ export const BEHAVIOURS: Omit<Behaviours, 'lanes'> = {
     recordReport,
     addSuppressions,
     liftSuppression,
+    unsubscribe,
+    undoUnsubscribe,
     removeDomain,
     rotateDkim,
     createToken,
@@ -94,5 +98,6 @@ export const BEHAVIOURS: Omit<Behaviours, 'lanes'> = {
     [RETIRE_TIMER]: retire,
     [HEARD_TIMER]: forgetHeard,
     [CHECK_TIMER]: checkTimer,
+    [UNSUBSCRIBE_TIMER]: settleClick,
   },
 }

@@ -33,6 +33,7 @@ import { examineDisk, examineTls } from './machine.ts'
 import { examineMxListener } from './mx-listener.ts'
 import { examinePort } from './port.ts'
 import { examineClock, examineStore } from './store.ts'
+import { examineUnsubscribe } from './unsubscribe.ts'
 
 /** What one look may take; two follow each other at most. */
 const LOOK_MS_MAX = 12_000
@@ -65,6 +66,7 @@ export async function examine(deps: ExamineDeps): Promise<Health> {
     one('mx-listener', () => examineMxListener(livingRoles)),
     one('resolver', () => examineResolver(deps)),
     one('tls', async () => examineTls(config, nowMs())),
+    one('unsubscribe', async () => examineUnsubscribe(config.baseUrl)),
     port.then((found) => ('finding' in found ? found.finding : found)),
     examineNames(deps, port),
   ])

@@ -117,7 +117,9 @@ export class Exchange {
 
   // Spec request.client
   #isWithinRate(): boolean {
-    const { rate, clientAddress } = this.#desk
+    const { clientAddress } = this.#desk
+    // Where the listener has no rate nobody asked who the client is.
+    const rate = this.#desk.rate === null ? null : (this.#target.rate ?? this.#desk.rate)
     return rate === null || rate.take(clientNetwork(clientAddress(this.#head.peer, this.#head.headers.forwardedFor)))
   }
 
@@ -230,6 +232,7 @@ export class Exchange {
       body,
       idempotencyKey: route.isIdempotent ? this.#head.headers.idempotencyKey : null,
       lastEventId: route.takesLastEventId ? this.#head.headers.lastEventId : null,
+      acceptLanguage: this.#head.headers.acceptLanguage,
       key: this.#owner,
       aborted: false,
     }

@@ -24,6 +24,7 @@ export interface RequestHeaders {
   range: string
   /** Null where the header is absent. */
   lastEventId: string | null
+  acceptLanguage: string
 }
 
 /** What hands out headers, names in lower case. */
@@ -83,6 +84,9 @@ function readHeader(name: string, value: string): void {
       isRangeVoid = true
       reading.range = ''
       break
+    case 'accept-language':
+      reading.acceptLanguage ||= value
+      break
     case 'last-event-id':
       reading.lastEventId = value
       break
@@ -108,5 +112,6 @@ function makeHeaders(): RequestHeaders {
     idempotencyKey: null,
     range: '',
     lastEventId: null,
+    acceptLanguage: '',
   }
 }

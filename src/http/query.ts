@@ -20,13 +20,14 @@ const NO_PARAMETERS = { type: 'object', properties: {}, additionalProperties: fa
  * In: the schema of the parameters, null where none is known. Out: a function from the raw text after the `?`.
  */
 export function compileQuery(schema: object | null): (text: string) => Checked<Query> {
-  const { properties = {} } = (schema ?? NO_PARAMETERS) as Schema
+  const { properties = {}, additionalProperties } = (schema ?? NO_PARAMETERS) as Schema
   const check = compileBody<Record<string, string | number>>(schema ?? NO_PARAMETERS)
   return function checkQuery(text) {
     const values: Record<string, unknown> = Object.create(null)
     const repeated: Issue[] = []
     for (const [name, value] of new URLSearchParams(text)) {
       if (repeated.length >= ISSUES_MAX) break
+      if (additionalProperties === true && !Object.hasOwn(properties, name)) continue
       if (name in values) repeated.push({ path: name, message: 'Given more than once' })
       const isInteger = Object.hasOwn(properties, name) && properties[name]?.type === 'integer' && INTEGER.test(value)
       values[name] = isInteger ? Number(value) : value

@@ -27,6 +27,8 @@ export interface EdgeRequest<Key = KeyOwner | null, Body = unknown> {
   readonly idempotencyKey: string | null
   /** Null where the route takes none, and where a request has none. */
   readonly lastEventId: string | null
+  /** What languages its reader likes; '' where it says nothing. */
+  readonly acceptLanguage: string
   /** Null only where the route takes no key. */
   readonly key: Key
   /** Becomes true when the client is gone. */
@@ -69,6 +71,8 @@ export interface Target {
   readonly handle: Handler | null
   readonly paramNames: readonly string[]
   readonly bodyBytesMax: number
+  /** Null: that of the listener. */
+  readonly rate: Rate | null
 }
 
 /** A request that can be cut off while its body is coming. */

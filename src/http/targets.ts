@@ -8,6 +8,7 @@ import { BODY_BYTES_MAX } from '../../schemas/limits.ts'
 import type { Route } from '../../schemas/routes.ts'
 import { makeDeadEnd, makeGate } from './admit.ts'
 import { makeContentCheck } from './body.ts'
+import { makeRate, type Rate } from './rate.ts'
 import type { Handler, Target } from './request.ts'
 import { type Reply, refuse } from './respond.ts'
 
@@ -20,7 +21,13 @@ export function makeTarget(route: Route, handle: Handler): Target {
     handle,
     paramNames: [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? ''),
     bodyBytesMax: route.bodyBytesMax,
+    rate: rateOf(route),
   }
+}
+
+function rateOf({ ratePerSecond }: Route): Rate | null {
+  if (ratePerSecond === null) return null
+  return makeRate({ perSecond: ratePerSecond, burst: ratePerSecond, nowMs: () => performance.now() })
 }
 
 /** What another method on a known path leads to: 405 with Allow. Spec request.head */
@@ -36,7 +43,7 @@ export function makeNoMethod(listener: Route['listener'], siblings: readonly Rou
 
 function makeNoTarget(listener: Route['listener'], refusal: Reply, needsKey: boolean): Target {
   const gate = makeDeadEnd(listener, refusal, needsKey)
-  return { gate, route: null, check: null, handle: null, paramNames: [], bodyBytesMax: BODY_BYTES_MAX }
+  return { gate, route: null, check: null, handle: null, paramNames: [], bodyBytesMax: BODY_BYTES_MAX, rate: null }
 }
 
 /** The path as the router of the library writes it. */

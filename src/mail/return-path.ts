@@ -9,10 +9,10 @@
  */
 
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import { decodeBase32, encodeBase32 } from './base32.ts'
 
-/** What a token is for. */
-const TOKEN_TYPES = { bounce: 1, unsubscribe: 2 } as const
-export type TokenType = keyof typeof TOKEN_TYPES
+/** What the token is for; 2 is that of unsubscribe links (`unsubscribe-token.ts`). */
+const TOKEN_TYPE = 1
 
 /** A recipient of a message. */
 export interface TokenRecipient {
@@ -33,12 +33,11 @@ const MAC_BYTES = 7
 const TOKEN_BYTES = MAC_AT + MAC_BYTES
 const TOKEN_CHARS = 40
 const TOKEN_PATTERN = /^[a-z2-7]{40}$/
-const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567'
 
 /** The token of a recipient, 40 characters. In: the key that tokens are signed with. */
-export function formatReturnToken(key: Buffer, type: TokenType, { messageId, recipient }: TokenRecipient): string {
+export function formatReturnToken(key: Buffer, { messageId, recipient }: TokenRecipient): string {
   const bytes = Buffer.alloc(TOKEN_BYTES)
-  bytes[0] = (TOKEN_TYPES[type] << 4) | KEY_ID
+  bytes[0] = (TOKEN_TYPE << 4) | KEY_ID
   bytes.write(messageId.replaceAll('-', ''), 1, 'hex')
   bytes[17] = recipient
   macOf(key, bytes).copy(bytes, MAC_AT)
@@ -46,13 +45,13 @@ export function formatReturnToken(key: Buffer, type: TokenType, { messageId, rec
 }
 
 /** What a token says; null for one of another type, and for one that was not made with the key. */
-export function parseToken(key: Buffer, type: TokenType, token: string): TokenRecipient | null {
+export function parseToken(key: Buffer, token: string): TokenRecipient | null {
   const lower = token.toLowerCase()
   if (!TOKEN_PATTERN.test(lower)) return null
   const bytes = decodeBase32(lower)
   // Compared in constant time: how much of a guess was right must not show.
   if (!timingSafeEqual(macOf(key, bytes), bytes.subarray(MAC_AT))) return null
-  if (bytes[0] !== ((TOKEN_TYPES[type] << 4) | KEY_ID)) return null
+  if (bytes[0] !== ((TOKEN_TYPE << 4) | KEY_ID)) return null
   const hex = bytes.toString('hex', 1, 17)
   const messageId = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
   return { messageId, recipient: bytes[17] as number }
@@ -60,7 +59,7 @@ export function parseToken(key: Buffer, type: TokenType, token: string): TokenRe
 
 /** The envelope sender of one attempt: `b-<token>@<host>`. */
 export function formatReturnPath(key: Buffer, { host, ...of }: TokenRecipient & { readonly host: string }): string {
-  return `${PREFIX}${formatReturnToken(key, 'bounce', of)}@${host}`
+  return `${PREFIX}${formatReturnToken(key, of)}@${host}`
 }
 
 /** Whether a local part has the form of a return path, forged or not. */
@@ -70,7 +69,7 @@ export function isReturnPath(localPart: string): boolean {
 
 /** The recipient that the local part of a return path names; null for any other text and for a forged one. */
 export function parseReturnPath(key: Buffer, localPart: string): TokenRecipient | null {
-  return isReturnPath(localPart) ? parseToken(key, 'bounce', localPart.slice(PREFIX.length)) : null
+  return isReturnPath(localPart) ? parseToken(key, localPart.slice(PREFIX.length)) : null
 }
 
 /** The host of a sending domain's return paths. */
@@ -85,29 +84,4 @@ export function serviceReturnPathHost(serviceDomain: string): string {
 
 function macOf(key: Buffer, bytes: Buffer): Buffer {
   return createHmac('sha256', key).update(bytes.subarray(0, MAC_AT)).digest().subarray(0, MAC_BYTES)
-}
-
-/** 25 bytes as 40 characters: five bytes are eight characters, and nothing is left over. */
-function encodeBase32(bytes: Buffer): string {
-  let text = ''
-  for (let at = 0; at < bytes.length; at += 5) {
-    let group = bytes.readUIntBE(at, 5)
-    let chars = ''
-    for (let place = 0; place < 8; place += 1) {
-      chars = (BASE32[group % 32] as string) + chars
-      group = Math.floor(group / 32)
-    }
-    text += chars
-  }
-  return text
-}
-
-function decodeBase32(text: string): Buffer {
-  const bytes = Buffer.alloc(TOKEN_BYTES)
-  for (let at = 0; at < TOKEN_CHARS; at += 8) {
-    let group = 0
-    for (let place = at; place < at + 8; place += 1) group = group * 32 + BASE32.indexOf(text[place] as string)
-    bytes.writeUIntBE(group, (at / 8) * 5, 5)
-  }
-  return bytes
 }

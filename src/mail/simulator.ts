@@ -46,6 +46,11 @@ export function isComplainant(address: string): boolean {
   return scriptOf(address) === 'complaint'
 }
 
+/** Whether who has the address clicks on one-click unsubscribe as soon as its mail is delivered. */
+export function isUnsubscriber(address: string): boolean {
+  return scriptOf(address) === 'unsubscribe'
+}
+
 /** What an address asks for: its local part without what follows a `+`; null at any other domain. */
 function scriptOf(address: string): string | null {
   const at = address.lastIndexOf('@')

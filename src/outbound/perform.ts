@@ -20,10 +20,12 @@ import { type AttemptJob, type JobMessage, prepareAttempt } from '../actors/mess
 import { makeUnasked } from '../mail/classify.ts'
 import type { ComposeInput } from '../mail/compose/compose.ts'
 import { formatFeedbackId, hasFeedbackId } from '../mail/compose/feedback-id.ts'
+import { formatListFields, withoutListFields } from '../mail/compose/list-fields.ts'
 import type { MailInput, RawInput } from '../mail/compose/raw.ts'
 import { makeDeferred } from '../mail/outcome.ts'
 import { formatReturnPath, returnPathHost, serviceReturnPathHost } from '../mail/return-path.ts'
-import { isComplainant, SIMULATED_RETRY_MS } from '../mail/simulator.ts'
+import { isComplainant, isUnsubscriber, SIMULATED_RETRY_MS } from '../mail/simulator.ts'
+import { formatUnsubscribeToken, unsubscribeUrlOf } from '../mail/unsubscribe-token.ts'
 import type { Metrics } from '../process/metrics.ts'
 import { BODY_PART, RAW_PART } from '../state/message/content-part.ts'
 import { LANES, parseAttemptItem } from '../state/message/item.ts'
@@ -63,6 +65,8 @@ export interface LaneDeps {
   /** Signs the tokens in envelope senders. */
   readonly tokenKey: Buffer
   readonly serviceDomain: string
+  /** Public address of the service, which unsubscribe links begin with. */
+  readonly baseUrl: string
   /** HMAC of an address within its account. */
   readonly addressHmac: (accountId: string, address: string) => string
   /** Names the installation in Feedback-IDs. */
@@ -104,7 +108,7 @@ export function makeLanes(deps: LaneDeps): LaneType[] {
     }
   }
   const simulateAtOnce: NonNullable<LaneType<AttemptJob, AttemptOutcome>['performAtOnce']> = (job, { attempt }) => {
-    const message = messageAtHand(deps, job.message)
+    const message = messageAtHand(deps, job)
     const outcome = message === null ? undefined : deps.runAtOnce(simulationOf(job, message, attempt))
     if (outcome === undefined) return undefined
     deps.metrics.attempted(outcome)
@@ -139,7 +143,10 @@ function destinationOf(lane: string): string {
   return lane.startsWith(`${LANES.deliver}/`) ? lane.slice(LANES.deliver.length + 1) : lane
 }
 
-type Report = (outcome: MailOutcome, rest?: { retryAfterMs?: number; complaint?: string }) => AttemptOutcome
+type Report = (
+  outcome: MailOutcome,
+  rest?: { retryAfterMs?: number; complaint?: string; clicks?: true },
+) => AttemptOutcome
 
 /** Makes what is reported of a job's attempt: the address stays here. */
 function reporterOf({ addressHmac }: LaneDeps, { message: { accountId }, recipient: { address } }: AttemptJob): Report {
@@ -158,7 +165,7 @@ async function simulateJob(
   job: AttemptJob,
   { attempt, signal }: { attempt: number; signal: AbortSignal },
 ): Promise<AttemptOutcome> {
-  const message = messageAtHand(deps, job.message) ?? (await readMessage(deps, job.message, signal))
+  const message = messageAtHand(deps, job) ?? (await readMessage(deps, job, signal))
   if (message === null) return reporterOf(deps, job)(unbuildable())
   return reportSimulated(deps, job, await deps.run(simulationOf(job, message, attempt), signal))
 }
@@ -170,8 +177,11 @@ function simulationOf({ recipient }: AttemptJob, message: MailInput, attempt: nu
 function reportSimulated(deps: LaneDeps, job: AttemptJob, outcome: MailOutcome): AttemptOutcome {
   const report = reporterOf(deps, job)
   if (outcome.phase === 'rcpt') return report(outcome, { retryAfterMs: SIMULATED_RETRY_MS })
-  const complaint = isComplainant(job.recipient.address) ? { complaint: SIMULATED_FEEDBACK } : {}
-  return report(outcome, { ...retryOf(outcome), ...complaint })
+  const { address } = job.recipient
+  const complaint = isComplainant(address) ? { complaint: SIMULATED_FEEDBACK } : {}
+  // Nothing to click on is in a message on another stream.
+  const clicks = job.message.listName !== null && isUnsubscriber(address) ? { clicks: true as const } : {}
+  return report(outcome, { ...retryOf(outcome), ...complaint, ...clicks })
 }
 
 function transmitJob(
@@ -182,11 +192,14 @@ function transmitJob(
   const bytes = job.message.raw?.bytes ?? job.message.attachments.reduce((sum, { size }) => sum + size, 0)
   const order = { address: job.recipient.address, destination: destinationOf(lane), bytes, signal, pass }
   return deps.dispatch.send(order, async (signal) => {
-    const message = messageAtHand(deps, job.message) ?? (await readMessage(deps, job.message, signal))
+    const message = messageAtHand(deps, job) ?? (await readMessage(deps, job, signal))
     if (message === null) return unbuildable()
     const keys = await findKeys(deps, job.message, signal)
     if (keys === null) return { ...makeDeferred(...UNSIGNED), sizeBytes: null }
-    return { message, transmit: { mailFrom: mailFromOf(deps, job), keys, copies } }
+    return {
+      message,
+      transmit: { mailFrom: mailFromOf(deps, job), keys, copies: job.message.listName === null ? copies : 1 },
+    }
   })
 }
 
@@ -214,28 +227,30 @@ function domainOf({ address }: JobMessage['from']): string {
   return address.slice(address.lastIndexOf('@') + 1).toLowerCase()
 }
 
-type NameDeps = Pick<LaneDeps, 'senderId' | 'smtpHostname'>
+type NameDeps = Pick<LaneDeps, 'senderId' | 'smtpHostname' | 'baseUrl' | 'tokenKey' | 'addressHmac'>
 
 /** The message where its content came along with it and needs no unpacking; null: it must be read. */
-function messageAtHand({ senderId, smtpHostname }: NameDeps, message: JobMessage): MailInput | null {
+function messageAtHand(deps: NameDeps, job: AttemptJob): MailInput | null {
+  const { message } = job
   if (message.raw !== null) {
     const whole = message.content?.find(({ part }) => part === RAW_PART)
     const bytes = whole === undefined ? null : readPlainPart(whole.chunks)
-    return bytes === null ? null : rawInputOf(message, bytes, { senderId, smtpHostname })
+    return bytes === null ? null : rawInputOf(deps, job, bytes)
   }
   const [body] = message.content ?? []
   if (body?.part !== BODY_PART || message.attachments.length > 0) return null
   const plain = readPlainBody(body.chunks)
-  return plain === null ? null : inputOf(message, { senderId, body: plain, attachments: [] })
+  return plain === null ? null : inputOf(deps, job, { body: plain, attachments: [] })
 }
 
 /** The message with its content; null when that is gone. Rejects when the store stays away. */
-async function readMessage(deps: LaneDeps, message: JobMessage, signal: AbortSignal): Promise<MailInput | null> {
-  const { outgoing, senderId } = deps
+async function readMessage(deps: LaneDeps, job: AttemptJob, signal: AbortSignal): Promise<MailInput | null> {
+  const { outgoing } = deps
+  const { message } = job
   const place = { ...message, shard: shardOf(message.accountId) as number }
   if (message.raw !== null) {
     const bytes = await readPatiently(() => readRaw(outgoing, place), signal)
-    return bytes === null ? null : rawInputOf(message, bytes, deps)
+    return bytes === null ? null : rawInputOf(deps, job, bytes)
   }
   const body = (await bodyAtHand(message)) ?? (await readPatiently(() => readBody(outgoing, place), signal))
   const contents = body === null ? null : await filesOf(message, () => readAttachments(outgoing, place), signal)
@@ -243,7 +258,7 @@ async function readMessage(deps: LaneDeps, message: JobMessage, signal: AbortSig
   const attachments = message.attachments.map(({ name, contentType, contentId }, index) => {
     return { name, contentType, contentId, content: contents[index] as Buffer }
   })
-  return inputOf(message, { senderId, body, attachments })
+  return inputOf(deps, job, { body, attachments })
 }
 
 /** The body where it came along with the message. */
@@ -263,20 +278,19 @@ async function filesOf(
   return Promise.all(files.map(({ chunks }) => unpackPart(chunks)))
 }
 
-function rawInputOf(message: JobMessage, raw: Buffer, { senderId, smtpHostname }: NameDeps): RawInput {
-  const { messageId, acceptedAtMs, from } = message
-  const feedbackId = formatFeedbackId({ ...message, senderId })
-  return { messageId, acceptedAtMs, from, feedbackId, receivedBy: smtpHostname, raw }
+function rawInputOf(deps: NameDeps, job: AttemptJob, raw: Buffer): RawInput {
+  const { messageId, acceptedAtMs, from } = job.message
+  const feedbackId = formatFeedbackId({ ...job.message, senderId: deps.senderId })
+  return { messageId, acceptedAtMs, from, feedbackId, ...listOf(deps, job), receivedBy: deps.smtpHostname, raw }
 }
 
-interface InputParts {
-  readonly senderId: string
-  readonly body: Body
-  readonly attachments: ComposeInput['attachments']
-}
-
-function inputOf(message: JobMessage, { senderId, body, attachments }: InputParts): ComposeInput {
-  const { messageId, acceptedAtMs, from, to, cc, subject, headers, contentId } = message
+function inputOf(
+  deps: NameDeps,
+  job: AttemptJob,
+  { body, attachments }: { readonly body: Body; readonly attachments: ComposeInput['attachments'] },
+): ComposeInput {
+  const { messageId, acceptedAtMs, from, to, cc, subject, contentId, listName } = job.message
+  const headers = listName === null ? job.message.headers : withoutListFields(job.message.headers)
   const { text, html } = body
   // Boundaries follow from the content's id: nobody knew it when the content was written.
   return {
@@ -287,12 +301,26 @@ function inputOf(message: JobMessage, { senderId, body, attachments }: InputPart
     cc,
     subject,
     headers,
-    ...(!hasFeedbackId(headers) && { feedbackId: formatFeedbackId({ ...message, senderId }) }),
+    ...(!hasFeedbackId(headers) && { feedbackId: formatFeedbackId({ ...job.message, senderId: deps.senderId }) }),
+    ...listOf(deps, job),
     text,
     html,
     attachments,
     boundarySeed: contentId,
   }
+}
+
+/** What the service adds on a broadcast stream: each recipient has a link of its own. Spec unsubscribe.fields */
+function listOf(
+  { baseUrl, tokenKey, addressHmac }: NameDeps,
+  { message, recipient: { address, index } }: AttemptJob,
+): Pick<ComposeInput, 'list'> {
+  const { messageId, accountId, serverId, streamId, listName, from } = message
+  if (listName === null) return {}
+  const hmac = addressHmac(accountId, address)
+  const token = formatUnsubscribeToken(tokenKey, { messageId, recipient: index, serverId, hmac })
+  const unsubscribeUrl = unsubscribeUrlOf(baseUrl, token)
+  return { list: formatListFields({ unsubscribeUrl, streamName: listName, streamId, fromDomain: domainOf(from) }) }
 }
 
 /** Reads until the store answers (undefined: it did not). Rejects when it stays away. */

@@ -66,8 +66,8 @@ export function makeSimulator(): Simulator {
   }
 }
 
-function outcomeOf({ simulate }: SimulateJob, message: Buffer | null): MailOutcome {
-  const refused = refuseBuilt(message)
+function outcomeOf({ simulate, message: input }: SimulateJob, message: Buffer | null): MailOutcome {
+  const refused = refuseBuilt(message, input)
   if (refused !== null) return refused
   const { result, code, response, classification, hard, expired, phase } = simulatedOutcome(simulate)
   const sizeBytes = message === null ? null : message.length

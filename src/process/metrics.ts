@@ -56,6 +56,8 @@ export interface Metrics {
   attempted(ended: AttemptEnd): void
   /** A mail that came in or came back, or a recipient that was refused, by what it was. */
   received(kind: string): void
+  /** A request to an unsubscribe link: what was asked, and what came of it. */
+  unsubscribed(act: string, result: string): void
   /** A login or a message over SMTP was answered, by the code of the contract or the number of the reply. */
   submitted(what: 'login' | 'message', code: string): void
   /** Where the open sessions of SMTP submission are counted. */
@@ -87,6 +89,8 @@ interface Counts {
   /** Sessions opened with receiving servers, by TLS version and whether the certificate held. */
   readonly sessions: Map<string, number>
   readonly received: Map<string, number>
+  /** By act and result, joined by a blank. */
+  readonly unsubscribes: Map<string, number>
   /** Logins and messages over SMTP, by what and code, joined by a blank. */
   readonly submitted: Map<string, number>
   submissionConnections: () => number
@@ -132,6 +136,7 @@ export function makeMetrics(): Metrics {
       if (session?.isNew) addTo(counts.sessions, `${session.protocol ?? 'none'} ${session.isVerified}`)
     },
     received: (kind) => addTo(counts.received, kind),
+    unsubscribed: (act, result) => addTo(counts.unsubscribes, `${act} ${result}`),
     submitted: (what, code) => addTo(counts.submitted, `${what} ${code}`),
     watchSubmission(connections) {
       counts.submissionConnections = connections
@@ -173,6 +178,7 @@ function makeCounts(): Counts {
     attempts: new Map(),
     sessions: new Map(),
     received: new Map(),
+    unsubscribes: new Map(),
     submitted: new Map(),
     submissionConnections: () => 0,
     parses: new Map(),
@@ -224,6 +230,10 @@ async function makePage(counts: Counts): Promise<Page> {
   const kinds = { labels: ['kind'], values: counts.received }
   labelled('received', 'Mail that came in or came back, and recipients refused, by kind', kinds)
   labelled('parsed', 'Received mails parsed, by issue', { labels: ['issue'], values: counts.parses })
+  labelled('unsubscribe_requests', 'Requests to unsubscribe links, by what was asked and what came of it', {
+    labels: ['act', 'result'],
+    values: counts.unsubscribes,
+  })
   const replies = { labels: ['what', 'code'], values: counts.submitted }
   labelled('submission_replies', 'Logins and messages over SMTP, by code', replies)
   new prom.Gauge({

@@ -3,6 +3,7 @@
  */
 
 import type { Role } from '../../schemas/config.ts'
+import { PAGE_ROUTES, type PageName } from '../../schemas/page-routes.ts'
 import { ROUTES, type Route, type RouteName } from '../../schemas/routes.ts'
 import type { KeyFinder } from '../http/key.ts'
 import { type Listener, startListener } from '../http/listener.ts'
@@ -14,9 +15,10 @@ import { type MxDeps, startMx } from '../reception/open.ts'
 import { startSubmission } from '../reception/submission/open.ts'
 import { type PublicDeps, publicHandlers } from '../routes/handlers.ts'
 import { type OperatorListenerDeps, operatorHandlers } from '../routes/operator/handlers.ts'
+import { type PageDeps, pageHandlers } from '../routes/page-handlers.ts'
 
 /** What the handlers of all routes need, and what takes mail in. */
-export type RouteDeps = PublicDeps & OperatorListenerDeps & MxDeps['handlers']
+export type RouteDeps = PublicDeps & PageDeps & OperatorListenerDeps & MxDeps['handlers']
 
 export interface ListenerDeps {
   readonly handlers: RouteDeps
@@ -69,7 +71,7 @@ function startPublic(config: Config, deps: Parameters<Starter>[1]): Promise<List
   const bucket = { perSecond: edgeRate, burst: edgeBurst, nowMs: () => performance.now() }
   // Without a rate nothing asks who the client is.
   const rate = edgeRate > 0 ? { rate: makeRate(bucket) } : {}
-  const routes = routesOf('public', deps, ROUTE_NAMES)
+  const routes = [...routesOf('public', deps, ROUTE_NAMES), ...pagesOf(deps)]
   const { keys, log, held } = deps
   return startListener({ host, port, routes, ...rate, trustedProxies, keys, log, held })
 }
@@ -90,4 +92,9 @@ function routesOf(listener: Route['listener'], deps: ListenerDeps, names: readon
       // The edge hands over only requests with a key and a body that the route takes.
       .map((name) => ({ route: ROUTES[name], handle: handlers[name] as Handler }))
   )
+}
+
+function pagesOf(deps: ListenerDeps) {
+  const handlers = pageHandlers(deps.handlers)
+  return Object.values(PAGE_ROUTES).map((route) => ({ route, handle: handlers[route.name as PageName] }))
 }

@@ -239,6 +239,7 @@ export async function openWorker(parts: Parts, { room, makeShard }: WorkerChange
     attempted: outbound.attempted,
     tokenKey: secrets.tokenKey,
     addressHmac: secrets.addressHmac,
+    baseUrl: config.baseUrl,
     serviceDomain,
     senderId: secrets.senderId,
     smtpHostname: config.smtpHostname,

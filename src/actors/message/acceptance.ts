@@ -245,6 +245,7 @@ class Acceptance {
       subject,
       headers,
       streamId: stream?.streamId ?? body.defaultStreamId,
+      listName: stream?.kind === 'broadcast' ? stream.name : null,
       tagHash,
       attachments,
       raw,

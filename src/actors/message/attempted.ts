@@ -14,7 +14,17 @@
  * Spec message.states, message.hard, delivery.retry, delivery.expiry, retention.attachments
  */
 
-import type { CommandType, Done, Fact, Facts, HashFields, Need, Op, OutcomeBody } from '../../../cluster/behaviour.ts'
+import type {
+  CommandType,
+  Done,
+  Due,
+  Fact,
+  Facts,
+  HashFields,
+  Need,
+  Op,
+  OutcomeBody,
+} from '../../../cluster/behaviour.ts'
 import { msOf } from '../../../cluster/id.ts'
 import { classifyReply } from '../../mail/classify.ts'
 import type { Outcome } from '../../mail/outcome.ts'
@@ -37,6 +47,7 @@ import { isTestSegment, STATUS_BYTES } from '../../state/segment.ts'
 import { type ServerCounters, serverOwner, serverRef } from '../../state/server.ts'
 import { unitOf } from '../../state/spread.ts'
 import type { MessageReference } from '../../state/webhook/item.ts'
+import { unsubscribeDue } from '../suppression/click.ts'
 import { NO_WRITES, type StreamWrites, type SuppressTurn, suppressRecipient } from '../suppression/suppress.ts'
 import { type Announced, announced, announceMessages } from '../webhook/announce.ts'
 import { lastEnd } from './last-end.ts'
@@ -63,6 +74,8 @@ export interface AttemptOutcome {
   readonly hmac: string | null
   /** Feedback type of a complaint that follows at once (simulated only); absent: none. */
   readonly complaint?: string
+  /** Whether a click on one-click unsubscribe follows at once (simulated only). */
+  readonly clicks?: true
 }
 
 /** Classes that the service itself gives. */
@@ -83,6 +96,8 @@ interface ReportInput {
   readonly retryAfterMs: number | null
   /** Feedback type of a simulated complaint; absent: none. */
   readonly complaint?: string
+  /** Whether a simulated click follows. */
+  readonly clicks?: true
   /** HMAC of the address within its account. */
   hmac(): string
 }
@@ -90,7 +105,7 @@ interface ReportInput {
 /** What a performer reports of an attempt: the recipient's address does not leave it. */
 export function reportOutcome(
   outcome: Outcome,
-  { address, sizeBytes, retryAfterMs, complaint, hmac }: ReportInput,
+  { address, sizeBytes, retryAfterMs, complaint, clicks, hmac }: ReportInput,
 ): AttemptOutcome {
   const { result, code, response, classification, hard, expired, phase } = outcome
   return {
@@ -103,8 +118,9 @@ export function reportOutcome(
     unbuildable: phase === 'compose' && result === 'bounced',
     sizeBytes,
     retryAfterMs,
-    hmac: (result === 'bounced' && hard) || complaint !== undefined ? hmac() : null,
+    hmac: (result === 'bounced' && hard) || complaint !== undefined || clicks ? hmac() : null,
     ...(complaint !== undefined && { complaint }),
+    ...(clicks && { clicks }),
   }
 }
 
@@ -148,7 +164,8 @@ export const attemptOutcome: CommandType<OutcomeBody<AttemptOutcome>, null> = {
       return announced({ ...done, due: [{ lane, item: name, atMs: event.nextAtMs }] }, announcement.staged)
     const last = lastEnd(facts, context, item)
     ops.push(...last.ops)
-    const end = { done: [{ lane, item: name }], due: last.due, forgets: forgotten(item, key, field) }
+    const due = [...last.due, ...clickDue(body, { item, told, nowMs })]
+    const end = { done: [{ lane, item: name }], due, forgets: forgotten(item, key, field) }
     const ended = { ...done, events: listed.events, ...end }
     return announced(ended, announcement.staged)
   },
@@ -190,6 +207,16 @@ function complaintOf(outcome: AttemptOutcome | null, { event, occurredAtMs }: St
   const feedbackType = outcome?.complaint
   if (feedbackType === undefined || event !== 'delivered') return []
   return [{ event: 'spam_complaint', occurredAtMs, feedbackType }]
+}
+
+/** The timer of a simulated click: as if the recipient had clicked when the mail came. Spec unsubscribe.simulated */
+function clickDue(
+  { outcome }: OutcomeBody<AttemptOutcome>,
+  { item, told, nowMs }: { readonly item: AttemptItem; readonly told: readonly StatusEvent[]; readonly nowMs: number },
+): Due[] {
+  const { clicks, hmac } = outcome ?? {}
+  if (!clicks || hmac == null || item.broadcastStreamId === null || told[0]?.event !== 'delivered') return []
+  return [unsubscribeDue({ source: 'one_click', hmac, item }, nowMs)]
 }
 
 interface Told {

@@ -29,6 +29,7 @@ import { isOpen, statusField, unpackStatus } from '../../state/message/status.ts
 import { addressFact, addressOfRow, keyOfNumber } from '../../state/person.ts'
 import { isTestSegment } from '../../state/segment.ts'
 import { type ServerState, serverRef } from '../../state/server.ts'
+import { type StreamState, streamRef } from '../../state/stream.ts'
 import { holdOps } from './held.ts'
 
 export interface JobAddress {
@@ -53,6 +54,8 @@ export interface JobMessage {
   readonly subject: string
   readonly headers: Readonly<Record<string, string>>
   readonly streamId: string
+  /** Name of the stream where it is one of broadcasts; null on another. */
+  readonly listName: string | null
   /** Hash of the tag within the server; null = none. */
   readonly tagHash: string | null
   readonly attachments: readonly HeadAttachment[]
@@ -83,7 +86,10 @@ interface Found {
 /** Prepares an item's next attempt: its job, null when there is nothing left to do. */
 export const prepareAttempt: CommandType<PrepareBody, AttemptJob | null> = {
   name: 'prepare delivery',
-  entities: (body) => [serverRef(parseAttemptItem(body.item).serverId)],
+  entities(body) {
+    const { serverId, broadcastStreamId } = parseAttemptItem(body.item)
+    return broadcastStreamId === null ? [serverRef(serverId)] : [serverRef(serverId), streamRef(broadcastStreamId)]
+  },
   counters: () => [],
   facts: (body, _states, { shard }) => itemFacts(shard, parseAttemptItem(body.item)),
   decide(body, states, facts, { shard, nowMs }) {
@@ -110,7 +116,10 @@ export const prepareAttempt: CommandType<PrepareBody, AttemptJob | null> = {
     const sending = sendingFact(shard, found, addressOf(entry.sender))
     if (!facts.has(sending)) return { kind: 'need', facts: [sending] }
     const hasReturnPath = facts.field(sending.key, sending.fields[0]) !== null
-    return { kind: 'done', reply: makeJob(found, { addressOf, hasReturnPath, server }) }
+    const { broadcastStreamId } = item
+    const stream = broadcastStreamId === null ? null : states.get<StreamState | null>(streamRef(broadcastStreamId))
+    const listName = stream?.name ?? null
+    return { kind: 'done', reply: makeJob(found, { addressOf, hasReturnPath, server, listName }) }
   },
 }
 
@@ -157,10 +166,15 @@ function addressIn(
 
 function makeJob(
   found: Found,
-  of: { addressOf: (number: number) => string | null; hasReturnPath: boolean; server: ServerState },
+  of: {
+    addressOf: (number: number) => string | null
+    hasReturnPath: boolean
+    server: ServerState
+    listName: string | null
+  },
 ): AttemptJob | null {
   const { item, accountId, entry, head } = found
-  const { addressOf, hasReturnPath, server } = of
+  const { addressOf, hasReturnPath, server, listName } = of
   // As at the first attempt: the same words, under the same signature.
   const spelled = (place: number, number: number | undefined): string | null => {
     const known = number === undefined ? null : addressOf(number)
@@ -188,6 +202,7 @@ function makeJob(
     subject: head.subject ?? '',
     headers: head.headers,
     streamId: entry.streamId ?? server.defaultStreamId,
+    listName,
     tagHash: entry.tagHash,
     attachments: head.attachments,
     raw: head.raw,

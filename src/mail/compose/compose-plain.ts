@@ -54,7 +54,7 @@ const NO_PART: Part = { type: '', encoding: '', content: '' }
 
 /** The fields before those of MIME; null where one of them is not plain. */
 function formatFields(input: ComposeInput): string | null {
-  const { messageId, acceptedAtMs, from, to, cc, subject, headers, feedbackId, attachments, boundarySeed } = input
+  const { messageId, acceptedAtMs, from, to, cc, subject, headers, feedbackId, list, attachments, boundarySeed } = input
   if (attachments.length > 0 || !TOKEN.test(messageId) || !isPlainText(subject)) return null
   for (const _name in headers) return null
   if (feedbackId !== undefined && !FEEDBACK_ID.test(feedbackId)) return null
@@ -64,6 +64,7 @@ function formatFields(input: ComposeInput): string | null {
   if (sender === null || shown === null || copied === null) return null
   let fields = `X-Sendwright-Id: ${messageId}`
   if (feedbackId !== undefined) fields += `\r\nFeedback-ID: ${feedbackId}`
+  for (const { name, value } of list ?? []) fields += `\r\n${name}: ${value}`
   fields += `\r\n${fold(`From: ${sender}`)}`
   if (shown !== '') fields += `\r\n${fold(`To: ${shown}`)}`
   if (copied !== '') fields += `\r\n${fold(`Cc: ${copied}`)}`

@@ -12,6 +12,7 @@ import MailComposer from 'nodemailer/lib/mail-composer'
 import { detectMimeType, encodeWord } from 'nodemailer/lib/mime-funcs'
 import type MimeNode from 'nodemailer/lib/mime-node'
 import { encode as encodeQp, wrap as wrapQp } from 'nodemailer/lib/qp'
+import type { ListField } from './list-fields.ts'
 
 /** Octets of one encoded line of a body (RFC 2045 6.7 and 6.8). */
 const LINE_OCTETS_MAX = 76
@@ -59,9 +60,17 @@ export interface ComposeInput {
   readonly headers: Readonly<Record<string, string>>
   /** Value of the Feedback-ID that the service adds; absent where the client gave one, or none is due. */
   readonly feedbackId?: string
+  /** What the service adds on a broadcast stream, for one recipient; absent elsewhere. */
+  readonly list?: readonly ListField[]
   readonly attachments: readonly ComposeAttachment[]
   /** Goes into the multipart boundaries; must not be guessable by who writes the content. */
   readonly boundarySeed: string
+}
+
+/** A field in nodemailer's terms; one that is prepared is written as it is. */
+interface HeaderField {
+  readonly key: string
+  readonly value: string | { readonly value: string; readonly prepared: true; readonly foldLines: boolean }
 }
 
 export type MailOptions = NonNullable<ConstructorParameters<typeof MailComposer>[0]>
@@ -100,7 +109,7 @@ export function makeMailOptions(input: ComposeInput): MailOptions {
     subject: formatValue(input.subject.replace(CONTROLS, ' ')) as string,
     messageId: formatMessageId(input),
     date: new Date(input.acceptedAtMs),
-    headers: formatHeaders(input),
+    headers: formatHeaders(input) as { key: string; value: string }[],
     normalizeHeaderKey: makeNamer(input),
     ...(input.text !== null && { text: input.text.replace(LINE_ENDS, '\r\n') }),
     ...(input.html !== null && { html: input.html.replace(LINE_ENDS, '\r\n') }),
@@ -133,13 +142,15 @@ function formatAddress({ address, name }: ComposeAddress): { address: string; na
 }
 
 /** Custom fields as a list: an object with the names `key` and `value` would be read as one field. */
-function formatHeaders(input: ComposeInput): { key: string; value: string }[] {
-  const fields = [{ key: 'X-Sendwright-Id', value: input.messageId }]
+function formatHeaders(input: ComposeInput): HeaderField[] {
+  const fields: HeaderField[] = [{ key: 'X-Sendwright-Id', value: input.messageId }]
   if (input.feedbackId !== undefined) fields.push({ key: 'Feedback-ID', value: input.feedbackId })
+  for (const { name, value } of input.list ?? [])
+    fields.push({ key: name, value: { value, prepared: true, foldLines: false } })
   for (const [key, value] of Object.entries(input.headers)) {
     // A structured field that fits in no legal line cannot be written at all: the message goes out without it.
     if (STRUCTURED_FIELDS.has(key.toLowerCase()) && UNFOLDABLE.test(value)) continue
-    fields.push({ key, value: formatValue(value) as string })
+    fields.push({ key, value: formatValue(value) })
   }
   return fields
 }
@@ -153,7 +164,7 @@ function makeNamer(input: ComposeInput): (key: string) => string {
 }
 
 /** An over-long run becomes encoded words (RFC 2047), which can be folded; everything else is nodemailer's to encode. */
-function formatValue(value: string): string | { value: string; prepared: true; foldLines: true } {
+function formatValue(value: string): HeaderField['value'] {
   if (!UNFOLDABLE.test(value)) return value
   return { value: encodeWord(value, 'Q', WORD_OCTETS_MAX), prepared: true, foldLines: true }
 }

@@ -29,7 +29,7 @@ const OVERSIGNED = [
   'feedback-id',
 ]
 /** Named as often as present: servers on the way may add to them. */
-const SIGNED = ['in-reply-to', 'references', 'x-sendwright-id']
+const SIGNED = ['in-reply-to', 'references', 'list-id', 'x-sendwright-id']
 /** Octets of a line of the field. */
 const LINE_OCTETS_MAX = 76
 /** Bytes of the body that are gathered before they are hashed. */

@@ -7,8 +7,9 @@
  * Guarantees: the same input gives the same bytes; at most `RAW_ADDED_BYTES_MAX` bytes are added.
  */
 
-import { readHeaderFields } from '../header-fields.ts'
+import { cutFields, readHeaderFields } from '../header-fields.ts'
 import { type ComposeAddress, type ComposeInput, formatMessageId } from './compose.ts'
+import { isListField, type ListField } from './list-fields.ts'
 
 /** A message that came whole, as an attempt needs it. */
 export interface RawInput {
@@ -17,6 +18,8 @@ export interface RawInput {
   readonly from: ComposeAddress
   /** Value of the Feedback-ID where the message has none. */
   readonly feedbackId: string
+  /** What the service writes on a broadcast stream, for one recipient, in place of what the message has; absent elsewhere. */
+  readonly list?: readonly ListField[]
   /** Name of the host that took it. */
   readonly receivedBy: string
   readonly raw: Buffer
@@ -27,15 +30,18 @@ export type MailInput = ComposeInput | RawInput
 
 /** The message as built. */
 export function composeRaw(input: RawInput): Buffer {
-  const { messageId, acceptedAtMs, feedbackId, raw } = input
+  const { messageId, acceptedAtMs, feedbackId, list = [], raw } = input
   const read = readHeaderFields(raw)
-  const present = new Set(read.ok ? read.fields.map(({ name }) => name) : [])
+  const fields = read.ok ? read.fields : []
+  const own = list.length > 0 ? fields.filter(({ name }) => isListField(name)) : []
+  const present = new Set(fields.filter((field) => !own.includes(field)).map(({ name }) => name))
   let added = `X-Sendwright-Id: ${messageId}\r\n`
   if (!present.has('feedback-id')) added += `Feedback-ID: ${feedbackId}\r\n`
+  for (const { name, value } of list) added += `${name}: ${value}\r\n`
   if (!present.has('date')) added += `Date: ${formatDate(acceptedAtMs)}\r\n`
   if (!present.has('message-id')) added += `Message-ID: ${formatMessageId(input)}\r\n`
   if (!present.has('mime-version')) added += 'MIME-Version: 1.0\r\n'
-  return Buffer.concat([Buffer.from(added, 'latin1'), raw])
+  return Buffer.concat([Buffer.from(added, 'latin1'), cutFields(raw, own)])
 }
 
 /** The trace field of a message that came whole, with its line end; empty for one that is composed. RFC 5321 4.4, RFC 3848 */

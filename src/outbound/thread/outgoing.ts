@@ -36,7 +36,7 @@ export function makeOutgoing(): (input: OutgoingInput) => Promise<Outgoing | Mai
   const kept = new Map<string, Promise<Outgoing | MailOutcome>>()
   const prepare = async ({ message, keys }: OutgoingInput): Promise<Outgoing | MailOutcome> => {
     const built = buildMessage(message)
-    const refusal = refuseBuilt(built)
+    const refusal = refuseBuilt(built, message)
     if (built === null || refusal !== null) return refusal as MailOutcome
     const sizeBytes = built.length
     return sign(built, { keys, signedAtMs: message.acceptedAtMs }).then(

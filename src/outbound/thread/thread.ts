@@ -74,7 +74,7 @@ function perform(id: number, job: MailJob): void {
   const message = ownedMessage(job.message)
   if ('simulate' in job) {
     const built = buildMessage(message)
-    const refusal = refuseBuilt(built)
+    const refusal = refuseBuilt(built, message)
     report(id, refusal ?? { ...simulatedOutcome(job.simulate), sizeBytes: (built as Buffer).length })
   } else if (isDraining) report(id, makeUnperformed('the service is stopping'))
   else void transmitOne(id, { ...job, message })

@@ -85,7 +85,11 @@ async function readWhole(deps: MessageDeps, owner: ServerKey, stored: StoredMess
 }
 
 /** Segments that begin in the month (live) or day (test) of the id, up to it: the last one holds it. */
-function segmentsFact(shard: number, { serverId, mode }: ServerKey, id: string): Fact {
+export function segmentsFact(
+  shard: number,
+  { serverId, mode }: Pick<ServerKey, 'serverId' | 'mode'>,
+  id: string,
+): Fact {
   const ms = msOf(id)
   const min = mode === 'test' ? Math.floor(ms / DAY_MS) * DAY_MS : monthStartMs(monthOf(ms))
   return { read: 'sorted', key: segmentsKey(shard, serverId), min, max: ms, count: SEGMENTS_MAX }

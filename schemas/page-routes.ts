@@ -1,0 +1,37 @@
+/**
+ * page-routes - the pages for people who got a mail, as data: no key, any body, any query
+ *
+ * They stand beside the table of routes, because they are no part of the interface for programs: no document names them, and what
+ * they answer is HTML. GET changes nothing: scanners open links.
+ *
+ * Spec unsubscribe.page, unsubscribe.one-click
+ */
+
+import { type Method, type Route, route } from './route.ts'
+
+/** Programs on the way add parameters to links. */
+const ANY_QUERY = { type: 'object', properties: {}, additionalProperties: true } as const
+const BODY_BYTES_MAX = 65_536
+/** Providers post one-click requests of all their users from few addresses. */
+const POSTS_PER_SECOND = 100
+
+function page(name: string, method: Method, path: string): Route {
+  const ratePerSecond = method === 'POST' ? POSTS_PER_SECOND : null
+  const success = { status: 200, body: null, media: 'text/html' }
+  return {
+    ...route(name, method, path, { keys: [], query: ANY_QUERY, success }),
+    bodyBytesMax: BODY_BYTES_MAX,
+    ratePerSecond,
+  }
+}
+
+export const PAGE_ROUTES = {
+  showUnsubscribe: page('showUnsubscribe', 'GET', '/u/{token}'),
+  unsubscribeOneClick: page('unsubscribeOneClick', 'POST', '/u/{token}'),
+  showUnsubscribeAgain: page('showUnsubscribeAgain', 'GET', '/u/{token}/confirm'),
+  confirmUnsubscribe: page('confirmUnsubscribe', 'POST', '/u/{token}/confirm'),
+  showUndo: page('showUndo', 'GET', '/u/{token}/undo'),
+  undoUnsubscribe: page('undoUnsubscribe', 'POST', '/u/{token}/undo'),
+} satisfies Record<string, Route>
+
+export type PageName = keyof typeof PAGE_ROUTES

@@ -1,0 +1,150 @@
+/**
+ * unsubscribe - a recipient leaves a broadcast stream: the click, its undoing, and what it comes to a minute later
+ *
+ * States of a person on a stream: on no list for it, clicked (a timer waits), unsubscribed (listed with that reason or a worse one).
+ * What counts is the list and not the message: who was taken off it by support can leave again by the same link.
+ *
+ * Guarantees: a second click changes nothing; suppression, status and event come in one commit, so exactly once; a click on mail
+ * past its age does nothing.
+ *
+ * Keys: status, suppressed, suppressions, person, timers
+ *
+ * Spec unsubscribe.minute, unsubscribe.once, suppression.worse
+ */
+
+import type { CommandType, Facts, TimerBody } from '../../../cluster/behaviour.ts'
+import { msOf } from '../../../cluster/id.ts'
+import { TIMERS_LANE } from '../../../cluster/keyspace.ts'
+import { statusKey } from '../../state/keys.ts'
+import { type AttemptItem, parseAttemptItem } from '../../state/message/item.ts'
+import { packStatus, type StatusEvent, statusField, unpackStatus } from '../../state/message/status.ts'
+import { STATUS_BYTES } from '../../state/segment.ts'
+import { type ServerCounters, serverOwner, serverRef } from '../../state/server.ts'
+import { isWorse, suppressedFacts, suppressionIn } from '../../state/suppression.ts'
+import {
+  type Clicker,
+  type ClickSource,
+  clickFacts,
+  parseClick,
+  unsubscribeDue,
+  waitingClicks,
+} from '../suppression/click.ts'
+import { suppressRecipient } from '../suppression/suppress.ts'
+import { announced, announceMessages } from '../webhook/announce.ts'
+import { bothNeeds, countersAfterAttempt, newsOf } from './attempted.ts'
+import { isPast } from './prepare-attempt.ts'
+
+export interface ClickBody {
+  /** The recipient, by the name of its item on a broadcast stream. */
+  readonly item: string
+  /** HMAC of its address within the account. */
+  readonly hmac: string
+}
+
+export interface UnsubscribeBody extends ClickBody {
+  readonly source: ClickSource
+}
+
+/** `clicked`: it counts in a minute; `listed`: the person is on the list already; `gone`: the mail is past its age. */
+export type UnsubscribeReply = { readonly kind: 'clicked' | 'listed' | 'gone' }
+
+/** `undone`: no click waits any more; `late`: it has counted; `gone`: the mail is past its age. */
+export type UndoReply = { readonly kind: 'undone' | 'late' | 'gone' }
+
+export const unsubscribe: CommandType<UnsubscribeBody, UnsubscribeReply> = {
+  name: 'unsubscribe',
+  frees: true,
+  entities: () => [],
+  counters: () => [],
+  facts: (body, _states, { shard }) => clickReads(shard, clickerOf(body)),
+  decide(body, _states, facts, { shard, nowMs }) {
+    const clicker = clickerOf(body)
+    if (isPast(clicker.item, nowMs)) return { kind: 'done', reply: { kind: 'gone' } }
+    if (isListed(facts, shard, clicker)) return { kind: 'done', reply: { kind: 'listed' } }
+    if (waitingClicks(facts, shard, clicker).length > 0) return { kind: 'done', reply: { kind: 'clicked' } }
+    return {
+      kind: 'done',
+      reply: { kind: 'clicked' },
+      due: [unsubscribeDue({ ...clicker, source: body.source }, nowMs)],
+    }
+  },
+}
+
+export const undoUnsubscribe: CommandType<ClickBody, UndoReply> = {
+  name: 'undo-unsubscribe',
+  frees: true,
+  entities: () => [],
+  counters: () => [],
+  facts: (body, _states, { shard }) => clickReads(shard, clickerOf(body)),
+  decide(body, _states, facts, { shard, nowMs }) {
+    const clicker = clickerOf(body)
+    if (isPast(clicker.item, nowMs)) return { kind: 'done', reply: { kind: 'gone' } }
+    if (isListed(facts, shard, clicker)) return { kind: 'done', reply: { kind: 'late' } }
+    const done = waitingClicks(facts, shard, clicker).map((item) => ({ lane: TIMERS_LANE, item }))
+    return { kind: 'done', reply: { kind: 'undone' }, done }
+  },
+}
+
+/** What a click comes to when its minute is over. */
+export const settleClick: CommandType<TimerBody, null> = {
+  name: 'settle-click',
+  frees: true,
+  entities: (body) => [serverRef(parseClick(body.item).item.serverId)],
+  counters: (body) => [serverOwner(parseClick(body.item).item.serverId)],
+  facts(body, _states, { shard }) {
+    const click = parseClick(body.item)
+    return [statusFact(shard, click.item), ...listFacts(shard, click)]
+  },
+  decide(body, states, facts, context) {
+    const { shard, nowMs } = context
+    const { source, hmac, item } = parseClick(body.item)
+    const counters = states.counter<ServerCounters>(serverOwner(item.serverId))
+    if (counters === null || isPast(item, nowMs) || isListed(facts, shard, { hmac, item })) return NOTHING
+    const { key, fields } = statusFact(shard, item)
+    const packed = facts.field(key, fields[0])
+    const state = unpackStatus(packed, msOf(item.messageId))
+    const event: StatusEvent = { event: 'unsubscribed', occurredAtMs: nowMs, source }
+    const turn = { states, facts, context }
+    const listed = suppressRecipient(turn, { item, hmac, reason: 'unsubscribe', code: null, response: null })
+    const announcement = announceMessages(newsOf(item, [event], state.events.length), turn)
+    if ('kind' in listed || announcement.kind === 'need') return bothNeeds(listed, announcement)
+    // A message that has left the log lists nobody, and nothing is told of it.
+    if (listed.ops.length === 0) return NOTHING
+    const after = packStatus({ ...state, events: [...state.events, event] }, msOf(item.messageId))
+    const grown = Math.max(after.length, STATUS_BYTES) - Math.max(packed?.length ?? 0, STATUS_BYTES)
+    return announced(
+      {
+        ...NOTHING,
+        ops: [{ key, write: 'HSET', args: [fields[0], after] }, ...listed.ops],
+        counters: [...countersAfterAttempt(counters, item, grown), ...listed.counters],
+        events: listed.events,
+      },
+      announcement.staged,
+    )
+  },
+}
+
+const NOTHING = { kind: 'done', reply: null } as const
+
+function clickerOf({ item, hmac }: ClickBody): Clicker {
+  return { item: parseAttemptItem(item), hmac }
+}
+
+function clickReads(shard: number, clicker: Clicker) {
+  return [...clickFacts(shard, clicker), ...listFacts(shard, clicker)]
+}
+
+function listFacts(shard: number, { hmac, item }: Clicker) {
+  return suppressedFacts(shard, item.broadcastStreamId as string, [hmac])
+}
+
+/** Whether the person has left the stream, or complained, which is worse. */
+function isListed(facts: Facts, shard: number, { hmac, item }: Clicker): boolean {
+  const entry = suppressionIn(facts, shard, { streamId: item.broadcastStreamId as string, hmac })
+  return entry !== null && !isWorse('unsubscribe', entry.reason)
+}
+
+function statusFact(shard: number, { serverId, segment, short, recipient }: AttemptItem) {
+  const key = statusKey(shard, serverId, segment)
+  return { read: 'fields', key, fields: [statusField(short, recipient)] } as const
+}

@@ -1,0 +1,86 @@
+/**
+ * unsubscribe - what an unsubscribe link names: the recipient's item, and who the mail was from
+ *
+ * Guarantees: the recipient's address is not read, so no page can show it.
+ *
+ * Keys: `server:<id>`, `segments:<server>`, `log head:<server>:<segment>`, `person:<account>:<xx>`
+ *
+ * Spec unsubscribe.page
+ */
+
+import type { Fact } from '../../../cluster/behaviour.ts'
+import { entryIdOf, msOf, shardOf, shortId } from '../../../cluster/id.ts'
+import type { UnsubscribeTarget } from '../../mail/unsubscribe-token.ts'
+import { isPastAge } from '../../state/age.ts'
+import { headKey } from '../../state/keys.ts'
+import { spelledAddress, unpackHead } from '../../state/message/head.ts'
+import { itemPrefix, itemSuffix } from '../../state/message/item.ts'
+import { type ServerState, serverRef } from '../../state/server.ts'
+import { entityFact, stateOf } from '../entity.ts'
+import type { Reader } from '../key.ts'
+import { readPersons } from '../person.ts'
+import { segmentsFact } from './message.ts'
+import { type Logged, readEntries } from './rows.ts'
+
+/** Who a mail was from; '' and null where that is not known any more. */
+export interface MailSender {
+  readonly address: string
+  readonly name: string | null
+}
+
+/** A recipient that a link names. */
+export interface FoundClicker {
+  readonly shard: number
+  /** Name of its item. */
+  readonly item: string
+  readonly from: MailSender
+}
+
+const ERASED_DOMAIN = '@erased.invalid'
+
+/** Finds what a link names. Out: `gone` where the mail has left the log, or its server is removed. */
+export async function findClicker(
+  read: Reader,
+  { messageId, recipient, serverId }: UnsubscribeTarget,
+  nowMs: number,
+): Promise<FoundClicker | 'gone' | 'unavailable'> {
+  const shard = shardOf(messageId)
+  if (shard === null || shardOf(serverId) !== shard) return 'gone'
+  const seen = await read(shard, [entityFact(shard, serverRef(serverId))])
+  if (seen === null) return 'unavailable'
+  const server = stateOf<ServerState>(seen[0])
+  if (server === null || isPastAge(msOf(messageId), { nowMs, test: server.mode === 'test' })) return 'gone'
+  const segments = await read(shard, [segmentsFact(shard, server, messageId)])
+  if (segments === null) return 'unavailable'
+  const segment = (segments[0] as readonly (readonly [string, number])[]).at(-1)?.[0]
+  if (segment === undefined) return 'gone'
+  const candidate = { messageId, entryId: entryIdOf(messageId), segment, packed: null }
+  const entries = await readEntries(read, { shard, serverId }, [candidate])
+  if (entries === null) return 'unavailable'
+  const [logged] = entries
+  const streamId = logged?.entry.streamId
+  if (logged === undefined || streamId == null || recipient >= logged.entry.recipients.length) return 'gone'
+  const from = await readSender(read, { shard, server, logged })
+  if (from === null) return 'unavailable'
+  const of = { recipients: logged.entry.recipients.length, hasAttachments: false, broadcastStreamId: streamId }
+  return { shard, item: itemPrefix(serverId, segment, shortId(messageId)) + itemSuffix(recipient, of), from }
+}
+
+async function readSender(
+  read: Reader,
+  { shard, server, logged }: { readonly shard: number; readonly server: ServerState; readonly logged: Logged },
+): Promise<MailSender | null> {
+  const { accountId, serverId } = server
+  const { messageId, segment, entry } = logged
+  const headFact: Fact = { read: 'fields', key: headKey(shard, serverId, segment), fields: [shortId(messageId)] }
+  const [persons, heads] = await Promise.all([
+    readPersons(read, { shard, accountId, numbers: [entry.sender] }),
+    read(shard, [headFact]),
+  ])
+  if (persons === null || heads === null) return null
+  const [packed] = heads[0] as readonly (string | null)[]
+  const [known = ''] = persons
+  if (packed == null || known === '' || known.endsWith(ERASED_DOMAIN)) return { address: '', name: null }
+  const head = unpackHead(packed, entry.recipients.length)
+  return { address: spelledAddress(head, 0, known), name: head.senderName }
+}
