@@ -8,12 +8,12 @@ import type { EmailAnswer } from '../../schemas/email.ts'
 import type { Message, MessageEvent } from '../../schemas/message.ts'
 import { type Client, type ClientOptions, makeClient } from './client.ts'
 import { CommandFailure } from './failure.ts'
-import { collect, collectHeader, collectPair, withServerOptions } from './options.ts'
+import { collect, collectHeader, collectPair, parseInteger, withServerOptions } from './options.ts'
 import { type Ended, print, printJson } from './print.ts'
 import { formatTable } from './table.ts'
 import { coloured, type Terminal, thisTerminal, timeOfDay } from './terminal.ts'
 
-const WAIT_MS_MAX = 60_000
+const WAIT_SECONDS = 60
 const POLL_MS = 250
 /** States in which something is still to happen. */
 const OPEN: readonly string[] = ['accepted', 'deferred']
@@ -36,7 +36,8 @@ interface SendOptions extends ClientOptions {
   metadata?: Record<string, string>
   stream?: string
   idempotencyKey?: string
-  wait?: boolean
+  /** Seconds; true: as many as usual. */
+  wait?: number | true
 }
 
 /** Adds the commands. `ended` hears the exit code of the one that ran. */
@@ -57,7 +58,11 @@ export function addSendCommands(program: Command, ended: Ended): void {
     .option('--metadata <key=value>', 'an entry that events carry; may be given several times', collectPair)
     .option('--stream <id>', "a stream of the server; without it the server's default one")
     .option('--idempotency-key <key>', 'a second call with the same key within 24 hours sends nothing')
-    .option('--wait', 'print each event as it comes, until every recipient has ended, for 60 s at most')
+    .option(
+      '--wait [seconds]',
+      `print each event as it comes, until every recipient has ended, for ${WAIT_SECONDS} s at most or for so many`,
+      parseInteger,
+    )
     .action(async (options: SendOptions) => {
       const body = await bodyOf(options)
       if (body.text === undefined && body.html === undefined) send.error('error: give --text or --html')
@@ -135,21 +140,27 @@ function keyHeader(key: string | undefined): Record<string, string> {
 async function sendMessage(options: SendOptions, body: object): Promise<number> {
   const client = makeClient(options, 'server')
   const answer = await client.post<EmailAnswer>('/v1/email', body, keyHeader(options.idempotencyKey))
-  if (options.wait !== true) return print(options, answer, ({ messageId }) => messageId)
+  if (options.wait === undefined) return print(options, answer, ({ messageId }) => messageId)
   if (options.json !== true) console.log(answer.messageId)
   const terminal = thisTerminal()
-  const message = await watch(client, answer.messageId, (event) => {
+  const seconds = options.wait === true ? WAIT_SECONDS : options.wait
+  const watched = { messageId: answer.messageId, waitMs: seconds * 1000 }
+  const message = await watch(client, watched, (event) => {
     if (options.json !== true) console.log(formatEvent(event, terminal))
   })
   const isOver = message.recipients.every(({ status }) => !OPEN.includes(status))
   if (options.json === true) printJson(message)
   else tellEnd(message, isOver)
-  if (!isOver) console.error(`Not every recipient has ended within ${WAIT_MS_MAX / 1000} s`)
+  if (!isOver) console.error(`Not every recipient has ended within ${seconds} s`)
   return message.recipients.every(({ status }) => status === 'delivered') ? 0 : 1
 }
 
 /** Tells each event as it comes. Out: the message once every recipient has ended, or as it is after the longest wait. */
-async function watch(client: Client, messageId: string, tell: (event: MessageEvent) => void): Promise<Message> {
+async function watch(
+  client: Client,
+  { messageId, waitMs }: { readonly messageId: string; readonly waitMs: number },
+  tell: (event: MessageEvent) => void,
+): Promise<Message> {
   const startMs = performance.now()
   const told = new Set<string>()
   for (;;) {
@@ -160,7 +171,7 @@ async function watch(client: Client, messageId: string, tell: (event: MessageEve
       told.add(name)
     }
     if (message.recipients.every(({ status }) => !OPEN.includes(status))) return message
-    if (performance.now() - startMs >= WAIT_MS_MAX) return message
+    if (performance.now() - startMs >= waitMs) return message
     await pause(POLL_MS)
   }
 }

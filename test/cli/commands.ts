@@ -201,6 +201,7 @@ t.test('send --wait: each event as it comes, and a hint where a simulated addres
     err: /bounce@simulator\.test is on the suppression list.*bounce\+1@simulator\.test is a fresh/,
   })
   t.equal((await wait('--to', 'fine@simulator.test')).code, 0)
+  t.notMatch((await wait('--to', 'fine@simulator.test')).out, 'RECIPIENT', 'what has ended needs no table')
   const listed = (await runJson('suppression', 'list', '--recipient', 'bounce@simulator.test')).json.suppressions
   t.match(listed, [{ reason: 'hard_bounce' }])
   t.match(await done('suppression', 'show', listed[0].suppressionId), /^reason +hard_bounce$/m)
@@ -210,6 +211,19 @@ t.test('send --wait: each event as it comes, and a hint where a simulated addres
   const ofServer = (await runJson('suppression', 'list', '--server', testServer.serverId)).json.suppressions
   t.equal(ofServer.length, 2)
   await done('suppression', 'lift', ofServer[0].suppressionId, '--operator', '--note', 'asked')
+})
+
+t.test('send --wait: who has not ended in time is shown with what is known', async (t) => {
+  const to = ['--to', 'deferred+late@simulator.test', '--to', 'fine@simulator.test']
+  const { code, out, err } = await run('send', ...FROM, '--text', 'x', '--wait', '1', ...to)
+  t.equal(code, 1)
+  t.equal(err, 'Not every recipient has ended within 1 s\n')
+  const table = out.split('\n\n')[1] ?? ''
+  const [head, row, ...rest] = table.trim().split('\n')
+  t.match(head, /^RECIPIENT +STATUS +ATTEMPTS +NEXT ATTEMPT$/)
+  t.match(row, /^deferred\+late@simulator\.test +deferred +[12] +\d{4}-\S+Z$/)
+  t.same(rest, [], 'who has ended is not in it')
+  t.match(await run('send', ...FROM, '--text', 'x', '--to', 'a@simulator.test', '--wait', 'long'), { code: 2 })
 })
 
 t.test('batch: a list or a body of messages from a file', async (t) => {

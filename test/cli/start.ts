@@ -1,9 +1,11 @@
 /** start - signals become a stop, and exit codes say how the service ended. Each case is a process of its own. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { spawnNode } from '../support/machine/node.ts'
+import { freePort } from '../support/machine/port.ts'
 import { until } from '../support/machine/until.ts'
 
 const MODULE = new URL('../../src/cli/start.js', import.meta.url).href
@@ -77,6 +79,27 @@ t.test('start: wrong settings are all listed and exit 2', async (t) => {
   })
   t.same(await once(child, 'close'), [2, null])
   for (const name of ['HTTP_PORT', 'ROLES', 'LOG_LEVEL']) t.match(said, new RegExp(`^ {2}${name}: `, 'm'))
+})
+
+t.test('start: in a directory without data it says that it makes an installation, once', async (t) => {
+  const folder = t.testdir()
+  const start = async () => {
+    const ports = { HTTP_PORT: String(await freePort()), OPERATOR_PORT: '0', MX_PORT: '0' }
+    const child = spawnNode([MAIN, 'start'], { env: { PATH: process.env.PATH, ...ports }, cwd: folder })
+    let said = ''
+    child.stdout.on('data', (chunk) => {
+      said += chunk
+    })
+    const closed = once(child, 'close')
+    await until(() => said.includes('"msg":"Listening"') || child.exitCode !== null, WAIT_MS_MAX)
+    child.kill('SIGTERM')
+    t.same(await closed, [0, null], said)
+    return said.split('\n').filter((line) => line.includes('No installation is there yet'))
+  }
+  const [line = '', ...more] = await start()
+  t.match(JSON.parse(line), { level: 'info', dataDir: join(folder, 'data') })
+  t.same(more, [])
+  t.same(await start(), [], 'and not where there is one')
 })
 
 t.test('start: too few files that may be open are a sentence with the number wanted', async (t) => {
