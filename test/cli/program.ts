@@ -283,3 +283,31 @@ t.test('sendwright: the key and the address come from first-run.json when nothin
     ['Bearer sk_test_first', 'Bearer ak_first', 'Bearer sk_set', 'Bearer sk_given'],
   )
 })
+
+t.test('sendwright: of two kinds of key a command takes the one that it needs, or says which that is', async (t) => {
+  const { asked, url } = await listen(t, [[200, { ...ACCEPTED, domains: [], next: null }]])
+  const dir = mkdtempSync(join(tmpdir(), 'sendwright-cli-'))
+  t.teardown(() => rmSync(dir, { recursive: true }))
+  const [testServer, liveServer] = [{ token: 'sk_test_first' }, { token: 'sk_first' }]
+  const firstRun = { baseUrl: url, account: { token: 'ak_first' }, testServer, liveServer }
+  writeFileSync(join(dir, 'first-run.json'), JSON.stringify(firstRun))
+  // As a user has it who has set the key of one server for all that follows.
+  const set = { DATA_DIR: dir, SENDWRIGHT_TOKEN: 'sk_set' }
+  t.equal((await run(['domain', 'list'], set)).code, 0)
+  t.equal((await run(SEND, { ...set, SENDWRIGHT_TOKEN: 'ak_set' })).code, 0)
+  t.equal((await run(['domain', 'list'], { ...set, SENDWRIGHT_TOKEN: 'ak_set' })).code, 0)
+  t.equal((await run([...SEND, '--live'], set)).code, 0)
+  t.same(
+    asked.map(({ headers }) => headers.authorization),
+    ['Bearer ak_first', 'Bearer sk_test_first', 'Bearer ak_set', 'Bearer sk_first'],
+  )
+  t.match(await run(['domain', 'list', '--token', 'sk_given'], set), {
+    code: 1,
+    err: /This needs an account key \(ak_\): the key given with --token is a server key \(sk_\)/,
+  })
+  t.match(await run(['domain', 'list'], { ...set, DATA_DIR: '/nonexistent' }), {
+    code: 1,
+    err: /needs an account key \(ak_\).*SENDWRIGHT_TOKEN is a server key/,
+  })
+  t.equal(asked.length, 4, 'nobody was asked with a key that cannot fit')
+})
