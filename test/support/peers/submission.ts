@@ -31,6 +31,8 @@ export async function submitMail(dialog: SmtpDialog, recipients: readonly string
     if (!reply.startsWith('250')) return reply
   }
   await dialog.say('DATA')
-  dialog.write(Buffer.from(`${mail.replace(/\r?\n/g, '\r\n').replace(/^\./gm, '..')}\r\n.\r\n`, 'latin1'))
+  const lines = mail.replace(/\r?\n/g, '\r\n').replace(/^\./gm, '..')
+  const end = lines === '' || lines.endsWith('\r\n') ? '' : '\r\n'
+  dialog.write(Buffer.from(`${lines}${end}.\r\n`, 'latin1'))
   return dialog.say(null)
 }
