@@ -64,6 +64,8 @@ export interface Metrics {
   watchSubmission(connections: () => number): void
   /** A received mail was parsed, in `ms`, with an issue or with none. */
   parsed(issue: string | null, ms: number): void
+  /** A received mail was judged, in `ms`: each check with its verdict. */
+  judged(verdicts: object, ms: number): void
   /** An attempt at a webhook ended: `delivered`, or what went wrong. */
   posted(result: string): void
   /** A delivery is attempted for the first time, `ms` after its event. */
@@ -97,6 +99,9 @@ interface Counts {
   /** Received mails parsed, by issue. */
   readonly parses: Map<string, number>
   readonly parseTimes: RecordableHistogram
+  /** Checks of received mail, by check and verdict, joined by a blank. */
+  readonly checks: Map<string, number>
+  readonly judgeTimes: RecordableHistogram
   /** Microseconds. */
   readonly latency: RecordableHistogram
   readonly commits: RecordableHistogram
@@ -145,6 +150,11 @@ export function makeMetrics(): Metrics {
       addTo(counts.parses, issue ?? 'none')
       recordMs(counts.parseTimes, ms)
     },
+    judged(verdicts, ms) {
+      for (const [check, verdict] of Object.entries(verdicts))
+        if (verdict !== null) addTo(counts.checks, `${check} ${verdict}`)
+      recordMs(counts.judgeTimes, ms)
+    },
     posted: (result) => addTo(counts.posts, result),
     firstPosted: (ms) => recordMs(counts.firstPosts, ms),
     contentDone({ home, act, result, ms, bytes, objects }) {
@@ -183,6 +193,8 @@ function makeCounts(): Counts {
     submissionConnections: () => 0,
     parses: new Map(),
     parseTimes: makeHistogram(),
+    checks: new Map(),
+    judgeTimes: makeHistogram(),
     latency: makeHistogram(),
     commits: makeHistogram(),
     posts: new Map(),
@@ -234,6 +246,8 @@ async function makePage(counts: Counts): Promise<Page> {
     labels: ['act', 'result'],
     values: counts.unsubscribes,
   })
+  const checks = { labels: ['check', 'verdict'], values: counts.checks }
+  labelled('checks', 'Checks of who sent a received mail, by verdict', checks)
   const replies = { labels: ['what', 'code'], values: counts.submitted }
   labelled('submission_replies', 'Logins and messages over SMTP, by code', replies)
   new prom.Gauge({
@@ -255,6 +269,7 @@ async function makePage(counts: Counts): Promise<Page> {
   latency('accept', 'From a whole request to its committed answer', counts.latency)
   latency('commit', 'From sending a commit to its confirmation', counts.commits)
   latency('parse', 'Parsing and judging a received mail', counts.parseTimes)
+  latency('judge', 'Judging a received mail, with the answers of the DNS', counts.judgeTimes)
   latency('webhook_first_attempt', 'From an event to the first attempt to deliver it', counts.firstPosts)
   labelled('webhook_attempts', 'Attempts at webhooks ended, by result', { labels: ['result'], values: counts.posts })
   const of = ['home', 'act']

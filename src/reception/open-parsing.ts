@@ -1,30 +1,72 @@
 /**
- * open-parsing - what takes received mail apart in a process with actors: the threads, and the lane that they work for
+ * open-parsing - what takes received mail apart and judges it in a process with actors: the threads, and the lanes that they work
+ * for
  *
- * Threads start with the first mail.
+ * Threads start with the first mail. The DNS is asked by a resolver of its own: what the senders of mail publish holds up
+ * no other question.
  */
 
 import type { LaneType } from '../../cluster/behaviour.ts'
-import { makeParseLane, type ParseLaneDeps } from './parse-lane.ts'
+import { msOf } from '../../cluster/id.ts'
+import { NotPerformed } from '../../cluster/items/pump.ts'
+import { createResolver } from '../dns/resolve.ts'
+import type { Config } from '../process/config.ts'
+import { monotonicMs } from '../process/fence.ts'
+import type { Metrics } from '../process/metrics.ts'
+import { ByteGate } from './byte-gate.ts'
+import { makeJudgeLane } from './judge-lane.ts'
+import { type JudgeRoom, makeJudgeRoom } from './judge-room.ts'
+import { type JudgeReceived, makeParseLane, type ParseLaneDeps } from './parse-lane.ts'
 import { makeReceivedRoom } from './received-room.ts'
 
-/** Received mail, taken apart. */
+/** Bytes of raw mails in memory. */
+const RAW_BYTES_MAX = 48 * 1024 * 1024
+
+/** Received mail, taken apart and judged. */
 export interface Parsing {
-  /** The lane. In: performers in place of our own bounds. */
-  lane(room: ((lane: string) => number) | undefined): LaneType
+  /** The lanes. In: performers in place of our own bounds. */
+  lanes(room: ((lane: string) => number) | undefined): LaneType[]
   /** Ends the threads. */
   close(): Promise<void>
 }
 
+/** What the rooms are made of. */
+export type ParsingDeps = Pick<ParseLaneDeps, 'received' | 'secrets'> & {
+  readonly config: Pick<Config, 'dnsServers' | 'smtpHostname'>
+  readonly metrics: Pick<Metrics, 'parsed' | 'judged'>
+}
+
 /** Makes the threads' rooms. */
-export function openParsing(deps: Pick<ParseLaneDeps, 'received' | 'secrets' | 'metrics'>): Parsing {
+export function openParsing({ received, secrets, config, metrics }: ParsingDeps): Parsing {
   const rooms = { slow: makeReceivedRoom(), fast: makeReceivedRoom() }
+  const resolver = createResolver({ servers: config.dnsServers, nowMs: monotonicMs })
+  const judges = makeJudgeRoom({ resolver, nowMs: monotonicMs })
+  const judge = makeJudge(judges, { receiver: config.smtpHostname, metrics })
+  const bytes = new ByteGate(RAW_BYTES_MAX)
   return {
-    // Nothing is judged yet: who sent a mail stays `unchecked`.
-    lane: (room) =>
-      makeParseLane({ ...deps, rooms, check: null, random: Math.random, ...(room !== undefined && { room }) }),
-    async close() {
-      await Promise.all([rooms.slow.close(), rooms.fast.close()])
+    lanes(room) {
+      const deps = { received, judge, bytes, ...(room !== undefined && { room }) }
+      return [makeParseLane({ ...deps, rooms, secrets, metrics, random: Math.random }), makeJudgeLane(deps)]
     },
+    async close() {
+      resolver.close()
+      await Promise.all([rooms.slow.close(), rooms.fast.close(), judges.close()])
+    },
+  }
+}
+
+/** Signatures are judged for the moment at which the mail came, whenever that is done. */
+function makeJudge(
+  room: JudgeRoom,
+  { receiver, metrics }: { receiver: string; metrics: Pick<Metrics, 'judged'> },
+): JudgeReceived {
+  return async (raw, { head, messageId }) => {
+    if (head.session === null) return null
+    const sender = { address: head.sender ?? '', ...head.session, receiver }
+    const startedAtMs = performance.now()
+    const judged = await room.judge({ raw, sender, checkedAtMs: msOf(messageId) })
+    if (judged === null) throw new NotPerformed('Too much is being judged, or the process stops')
+    metrics.judged(judged.authentication, performance.now() - startedAtMs)
+    return { authentication: judged.authentication, checkedAtMs: Date.now() }
   }
 }

@@ -4,7 +4,7 @@
  *
  * Each account has a lane. An account of which nothing is known here yet has one mail under way, one whose last mail took long has one
  * and shares one thread with all that did: what takes its 20 seconds holds up nobody else.
- * Guarantees: raw mails in memory have 48 MiB together; a mail of which nothing can be made has an outcome too.
+ * Guarantees: raw mails in memory have 48 MiB together, and threads share them; a mail of which nothing can be made has an outcome too.
  *
  * Spec inbound.parse, inbound.authentication
  */
@@ -19,7 +19,9 @@ import type { Metrics } from '../process/metrics.ts'
 import type { Secrets } from '../process/secrets.ts'
 import { newObjectId } from '../state/received/content-head.ts'
 import { PARSE_LANE } from '../state/received/parse-item.ts'
-import { openRaw, type ReceivedStore, writeParsed } from '../store/received.ts'
+import { type ReceivedStore, writeParsed } from '../store/received.ts'
+import type { ByteGate } from './byte-gate.ts'
+import { readReceivedMail } from './raw-mail.ts'
 import type { ReceivedRoom } from './received-room.ts'
 
 /** Mails of a process under way, and of one account. */
@@ -31,20 +33,19 @@ const KNOWN_MAX = 50_000
 const SLOW_MS = 2_000
 /** All before it may take their 20 seconds. */
 const HOLD_MS = 5 * 60_000
-/** Bytes of raw mails in memory. */
-const RAW_BYTES_MAX = 48 * 1024 * 1024
 /** Characters of a keyed hash of an address that a mail names: six bytes. */
 const NAMED_CHARS = 8
 
-/** Judges who sent a mail; null: not now. */
-export type JudgeMail = (mail: { readonly raw: Uint8Array; readonly job: ParseJob }) => Promise<CheckResult | null>
+/** Judges who sent a mail; null where nothing is known of the session. Rejects with NotPerformed where it cannot begin. */
+export type JudgeReceived = (raw: Uint8Array, job: ParseJob) => Promise<CheckResult | null>
 
 export interface ParseLaneDeps {
   readonly received: ReceivedStore
   /** The thread of accounts whose mail takes long, and that of all others. */
   readonly rooms: { readonly slow: ReceivedRoom; readonly fast: ReceivedRoom }
-  /** Null: nothing is checked. */
-  readonly check: JudgeMail | null
+  readonly judge: JudgeReceived
+  /** Raw mails in memory. */
+  readonly bytes: ByteGate
   readonly secrets: Pick<Secrets, 'addressHmac'>
   readonly metrics: Pick<Metrics, 'parsed'>
   readonly random: () => number
@@ -55,7 +56,7 @@ export interface ParseLaneDeps {
 /** The family of the lanes of accounts. */
 export function makeParseLane(deps: ParseLaneDeps): LaneType {
   const lanes = new LaneBook()
-  const bytes = new ByteGate(RAW_BYTES_MAX)
+  const { bytes } = deps
   const lane: LaneType<ParseJob, ParseOutcome> = {
     prefix: PARSE_LANE,
     holdMs: HOLD_MS,
@@ -85,41 +86,20 @@ export function makeParseLane(deps: ParseLaneDeps): LaneType {
 async function parse(deps: ParseLaneDeps, job: ParseJob, room: ReceivedRoom): Promise<ParseOutcome> {
   const { serverId, head, sizeBytes, messageId } = job
   const shard = shardOf(serverId) as number
-  const raw = await readRaw(deps.received, job)
+  const raw = await readReceivedMail(deps.received, job)
   if (raw === 'away') return { result: 'later' }
   if (raw === 'gone') {
     const lost = failMail(null, { issue: 'parser_error', sizeBytes })
     return { result: 'parsed', parsed: resultOf(deps, job, { mail: lost, parsedId: null, check: null }) }
   }
   const startedAtMs = performance.now()
-  const [mail, check] = await Promise.all([room.parse(raw), deps.check?.({ raw, job }) ?? null])
+  const [mail, check] = await Promise.all([room.parse(raw), deps.judge(raw, job)])
   if (mail === null) throw new NotPerformed('Too much is being parsed, or the process stops')
   deps.metrics.parsed(mail.parseIssue, performance.now() - startedAtMs)
   const { from: _from, named: _named, isNamedWhole: _isWhole, sizeBytes: _size, parseIssue: _issue, ...content } = mail
   const parsedId = newObjectId(msOf(messageId), deps.random)
   const isWritten = await writeParsed(deps.received, { shard, serverId, key: head.key, parsedId }, content)
   return isWritten ? { result: 'parsed', parsed: resultOf(deps, job, { mail, parsedId, check }) } : { result: 'later' }
-}
-
-/** A raw mail, whole. */
-async function readRaw(
-  received: ReceivedStore,
-  { serverId, head }: Pick<ParseJob, 'serverId' | 'head'>,
-): Promise<Uint8Array | 'gone' | 'away'> {
-  const raw = await openRaw(received, { shard: shardOf(serverId) as number, serverId, head })
-  if (typeof raw === 'string') return raw
-  const whole = new Uint8Array(raw.size)
-  let at = 0
-  try {
-    for await (const piece of raw.pieces) {
-      whole.set(piece, at)
-      at += piece.length
-    }
-  } catch {
-    // It went away in the midst of it, or is not what was written: the next look tells.
-    return 'away'
-  }
-  return whole
 }
 
 /** What the message's rows are to hold. */
@@ -178,37 +158,5 @@ class LaneBook {
     this.#slow.delete(lane)
     if (this.#slow.size >= KNOWN_MAX) this.#slow.delete(this.#slow.keys().next().value as string)
     this.#slow.set(lane, ms >= SLOW_MS)
-  }
-}
-
-/** Lets in what fits, in order. Something larger than all of it comes in alone. */
-class ByteGate {
-  readonly #bytesMax: number
-  readonly #waiting: { readonly bytes: number; readonly enter: () => void }[] = []
-  #bytes = 0
-
-  constructor(bytesMax: number) {
-    this.#bytesMax = bytesMax
-  }
-
-  async enter(bytes: number): Promise<void> {
-    if (this.#waiting.length === 0 && this.#fits(bytes)) {
-      this.#bytes += bytes
-      return
-    }
-    await new Promise<void>((enter) => this.#waiting.push({ bytes, enter }))
-  }
-
-  leave(bytes: number): void {
-    this.#bytes -= bytes
-    for (let next = this.#waiting[0]; next !== undefined && this.#fits(next.bytes); next = this.#waiting[0]) {
-      this.#waiting.shift()
-      this.#bytes += next.bytes
-      next.enter()
-    }
-  }
-
-  #fits(bytes: number): boolean {
-    return this.#bytes === 0 || this.#bytes + bytes <= this.#bytesMax
   }
 }

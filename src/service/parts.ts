@@ -179,7 +179,7 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
       inboundDomain: config.inboundDomain,
     },
   })
-  const parsing = openParsing({ received, secrets, metrics })
+  const parsing = openParsing({ received, secrets, config, metrics })
   async function closeStore(): Promise<void> {
     await contents?.close()
     await opened.close()
@@ -265,7 +265,7 @@ export async function openWorker(parts: Parts, { room, makeShard }: WorkerChange
     fence,
     behaviours: {
       ...BEHAVIOURS,
-      lanes: [...lanes, ...domainLanes, posts, parts.parsing.lane(room), makeUnlinkLane(parts.contents)],
+      lanes: [...lanes, ...domainLanes, posts, ...parts.parsing.lanes(room), makeUnlinkLane(parts.contents)],
     },
     log,
     shards: SHARDS,

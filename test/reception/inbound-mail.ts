@@ -6,10 +6,19 @@ import { Redis } from 'ioredis'
 import t from 'tap'
 import { until } from '../support/machine/until.ts'
 import { openDialog, type SmtpDialog } from '../support/peers/smtp-dialog.ts'
+import { startZone } from '../support/peers/zone.ts'
 import { startTestService } from '../support/service/service.ts'
 
-const service = await startTestService({ CONTENT_STORE: 'file', INBOUND_DOMAIN: 'in.service.example' })
-t.teardown(() => service.stop())
+const zone = await startZone()
+const service = await startTestService({
+  CONTENT_STORE: 'file',
+  INBOUND_DOMAIN: 'in.service.example',
+  DNS_SERVERS: zone.server,
+})
+t.teardown(async () => {
+  await service.stop()
+  await zone.close()
+})
 const { account, liveServer, operatorToken } = service.firstRun
 const { token } = liveServer
 const port = service.config.mxPort

@@ -16,11 +16,10 @@ export interface ParseJob extends ReceivedPlace {
   readonly head: ContentHead
 }
 
-/** What the checks of who sent it said. `isTemporary`: the DNS could not tell of something. */
+/** What the checks of who sent it said, and when. */
 export interface CheckResult {
   readonly authentication: Authentication
   readonly checkedAtMs: number
-  readonly isTemporary: boolean
 }
 
 /** What a mail says of itself. */

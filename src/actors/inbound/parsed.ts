@@ -2,7 +2,8 @@
  * parsed - what parsing a received message makes of it: its standing, what lists show, and the `inbound` event.
  *
  * States of an item: received -> parsed (the event is told in the same commit); where the content store did not answer, again
- * after a minute, two, four, up to an hour. One that five claims brought no outcome for is `parser_error`, and told.
+ * after a minute, two, four, up to an hour. One that five claims brought no outcome for is `parser_error`, and told. What the DNS
+ * could not tell about its sender is looked at again (`judged.ts`).
  * Guarantees: the event is told once; a message that left meanwhile is not brought back, and its result's object goes.
  *
  * Keys: `received received-state:<server>:<segment>`, `received-head:<server>:<day>:<n>`, `person:<account>`
@@ -10,33 +11,21 @@
  * Spec inbound.parse, inbound.event
  */
 
-import type {
-  CommandType,
-  Decision,
-  Done,
-  Fact,
-  Facts,
-  Op,
-  OutcomeBody,
-  PrepareBody,
-} from '../../../cluster/behaviour.ts'
-import { msOf, shortId } from '../../../cluster/id.ts'
+import type { CommandType, Decision, Done, Fact, Op, OutcomeBody, PrepareBody } from '../../../cluster/behaviour.ts'
+import { msOf } from '../../../cluster/id.ts'
+import { nextRoundAtMs } from '../../mail/authenticate/rounds.ts'
 import { HOUR_MS, MINUTE_MS, monthName } from '../../state/calendar.ts'
-import { receivedStateKey } from '../../state/keys.ts'
 import { namingFacts, PersonNumbers, unreadPersons } from '../../state/person.ts'
-import {
-  type ContentHead,
-  contentHeadKey,
-  packContentHead,
-  unpackContentHead,
-} from '../../state/received/content-head.ts'
+import type { ContentHead } from '../../state/received/content-head.ts'
 import { receivedEntryOf, receivedFact } from '../../state/received/entry.ts'
+import { type JudgeRound, judgeDue } from '../../state/received/judge-item.ts'
 import { accountOfParseLane, type ReceivedPlace, readParseItem } from '../../state/received/parse-item.ts'
-import { packStanding, type ReceivedStanding, unpackStanding } from '../../state/received/standing.ts'
+import type { ReceivedStanding } from '../../state/received/standing.ts'
 import { serverOwner, serverRef } from '../../state/server.ts'
 import { unlinkReceivedDue } from '../message/unlink.ts'
 import { announced, announceMessages } from '../webhook/announce.ts'
-import type { ParseJob, ParseOutcome, ParseResult } from './parse-job.ts'
+import type { CheckResult, ParseJob, ParseOutcome, ParseResult } from './parse-job.ts'
+import { rowFacts, rowsIn, rowWrites } from './rows.ts'
 
 /** A message of which nothing could be told. */
 const UNREADABLE: ParseResult = {
@@ -105,41 +94,17 @@ export const parseOutcome: CommandType<OutcomeBody<ParseOutcome>, null> = {
     if (told.kind === 'need') return told
     const ops = [...rowOps(shard, place, { standing, head, parsed, from }), ...persons.ops()]
     // An erasure, or the end of its content, took the row: nothing of it comes back.
-    const due = head === null ? unwanted : []
+    const round = head === null || parsed.check === null ? null : nextRound(place, parsed.check)
+    const due = [...(head === null ? unwanted : []), ...(round === null ? [] : [judgeDue(account.accountId, round)])]
     const written: Done<null> = { kind: 'done', reply: null, done, ops, due }
     return announced(written, told.staged)
   },
 }
 
-function rowFacts(shard: number, { serverId, segment, messageId }: ReceivedPlace): Fact[] {
-  const fields = [shortId(messageId)]
-  return [
-    { read: 'fields', key: receivedStateKey(shard, serverId, segment), fields },
-    { read: 'fields', key: contentHeadKey(shard, serverId, messageId), fields },
-  ]
-}
-
-interface Rows {
-  /** Null once its reference has left. */
-  readonly standing: ReceivedStanding | null
-  /** Null once its content has left. */
-  readonly head: ContentHead | null
-}
-
-function rowsIn(facts: Facts, shard: number, { serverId, segment, messageId }: ReceivedPlace): Rows {
-  const short = shortId(messageId)
-  const standing = facts.field(receivedStateKey(shard, serverId, segment), short)
-  const head = facts.field(contentHeadKey(shard, serverId, messageId), short)
-  return {
-    standing: standing === null ? null : unpackStanding(standing, msOf(messageId)),
-    head: head === null ? null : unpackContentHead(head),
-  }
-}
-
 /** What becomes of the rows. */
 function rowOps(
   shard: number,
-  { serverId, segment, messageId }: ReceivedPlace,
+  place: ReceivedPlace,
   {
     standing,
     head,
@@ -147,7 +112,6 @@ function rowOps(
     from,
   }: { standing: ReceivedStanding; head: ContentHead | null; parsed: ParseResult; from: number },
 ): Op[] {
-  const short = shortId(messageId)
   const { hasText, hasHtml, attachmentCount, parseIssue, check } = parsed
   const told: ReceivedStanding = {
     ...standing,
@@ -159,10 +123,7 @@ function rowOps(
     from,
     ...(check !== null && { authentication: check.authentication, checkedAtMs: check.checkedAtMs }),
   }
-  const packed = packStanding(told, msOf(messageId))
-  const ops: Op[] = [{ key: receivedStateKey(shard, serverId, segment), write: 'HSET', args: [short, packed] }]
-  if (head === null) return ops
-  const known: ContentHead = {
+  const known: ContentHead | null = head && {
     ...head,
     parsedId: parsed.parsedId,
     fromAddress: parsed.from?.address ?? null,
@@ -171,8 +132,13 @@ function rowOps(
     dateMs: parsed.dateMs,
     named: parsed.named,
     // Who brought it is only wanted for another look.
-    session: check?.isTemporary === true ? head.session : null,
+    session: check !== null && nextRound(place, check) !== null ? head.session : null,
   }
-  const key = contentHeadKey(shard, serverId, messageId)
-  return [...ops, { key, write: 'HSET', args: [short, packContentHead(known)] }]
+  return rowWrites(shard, place, { standing: told, head: known })
+}
+
+/** The round that looks once more for what the DNS could not tell; null where nothing is missing. */
+function nextRound(place: ReceivedPlace, { authentication, checkedAtMs }: CheckResult): JudgeRound | null {
+  const atMs = nextRoundAtMs(authentication, { firstAtMs: checkedAtMs, rounds: 1 })
+  return atMs === null ? null : { place, round: 2, firstAtMs: checkedAtMs, atMs }
 }

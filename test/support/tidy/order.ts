@@ -63,7 +63,7 @@ const APART: readonly (readonly [room: string, other: string, why: string])[] = 
 /** Rooms that perform what was decided. Of the actors they take types and what a lane is made of, nothing that decides. */
 const ENGINES = ['src/outbound', 'src/webhooks', 'src/reception', 'src/health', 'src/dns', 'src/sending']
 const LANE_PARTS =
-  /^(?:[A-Z]+(?:_[A-Z]+)*_(?:LANE|TOPIC)|prepare[A-Z]\w*|(?:attempt|check|notice|parse)Outcome|reportOutcome|posted)$/
+  /^(?:[A-Z]+(?:_[A-Z]+)*_(?:LANE|TOPIC)|prepare[A-Z]\w*|(?:attempt|check|judge|notice|parse)Outcome|reportOutcome|posted)$/
 
 /** Where Redis is spoken to; all others ask the store. */
 const REDIS_HANDS = ['cluster/redis', 'cluster/embedded', 'src/store', 'bench', 'test']

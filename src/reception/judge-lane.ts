@@ -1,0 +1,53 @@
+/**
+ * judge-lane - the performer of another round of judging: a received mail is read from the content store and judged once more,
+ * where the DNS could not tell at the round before.
+ *
+ * Each account has a lane. Guarantees: four mails at once, one of an account; raw mails in memory are counted with those
+ * that are parsed.
+ *
+ * Spec inbound.authentication.rounds
+ */
+
+import type { LaneType } from '../../cluster/behaviour.ts'
+import { NotPerformed } from '../../cluster/items/pump.ts'
+import { type JudgeOutcome, judgeOutcome, prepareJudge } from '../actors/inbound/judged.ts'
+import type { ParseJob } from '../actors/inbound/parse-job.ts'
+import { JUDGE_LANE } from '../state/received/judge-item.ts'
+import type { ParseLaneDeps } from './parse-lane.ts'
+import { readReceivedMail } from './raw-mail.ts'
+
+const UNDER_WAY_MAX = 4
+/** All before it may take their 20 seconds. */
+const HOLD_MS = 5 * 60_000
+
+/** The family of the lanes of accounts. */
+export function makeJudgeLane(deps: Pick<ParseLaneDeps, 'received' | 'judge' | 'bytes' | 'room'>): LaneType {
+  const underWay = new Set<string>()
+  const lane: LaneType<ParseJob, JudgeOutcome> = {
+    prefix: JUDGE_LANE,
+    holdMs: HOLD_MS,
+    claimsStand: false,
+    prepare: prepareJudge,
+    outcome: judgeOutcome,
+    room(name) {
+      const own = underWay.has(name) ? 0 : Math.min(1, UNDER_WAY_MAX - underWay.size)
+      return Math.min(own, deps.room?.(name) ?? Number.POSITIVE_INFINITY)
+    },
+    async perform(job, { lane: name, signal }) {
+      underWay.add(name)
+      try {
+        await deps.bytes.enter(job.sizeBytes)
+        try {
+          if (signal.aborted) throw new NotPerformed('The process stops')
+          const raw = await readReceivedMail(deps.received, job)
+          return { check: typeof raw === 'string' ? null : await deps.judge(raw, job) }
+        } finally {
+          deps.bytes.leave(job.sizeBytes)
+        }
+      } finally {
+        underWay.delete(name)
+      }
+    },
+  }
+  return lane as LaneType
+}

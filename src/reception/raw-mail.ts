@@ -1,0 +1,26 @@
+/** raw-mail - a received mail out of the content store into memory that threads share: none of them has a copy of its own. */
+
+import { shardOf } from '../../cluster/id.ts'
+import type { ParseJob } from '../actors/inbound/parse-job.ts'
+import { openRaw, type ReceivedStore } from '../store/received.ts'
+
+/** Reads a raw mail, whole; `gone`: it is not there, or not what was written; `away`: the store does not answer. */
+export async function readReceivedMail(
+  received: ReceivedStore,
+  { serverId, head }: Pick<ParseJob, 'serverId' | 'head'>,
+): Promise<Uint8Array | 'gone' | 'away'> {
+  const raw = await openRaw(received, { shard: shardOf(serverId) as number, serverId, head })
+  if (typeof raw === 'string') return raw
+  const whole = new Uint8Array(new SharedArrayBuffer(raw.size))
+  let at = 0
+  try {
+    for await (const piece of raw.pieces) {
+      whole.set(piece, at)
+      at += piece.length
+    }
+  } catch {
+    // It went away in the midst of it, or is not what was written: the next look tells.
+    return 'away'
+  }
+  return whole
+}
