@@ -98,6 +98,23 @@ export type FactValue =
   | number
   | null
 
+/** The facts of one kind, by what they read. */
+export type FactOf<Read extends ViewFact['read']> = Extract<ViewFact, { readonly read: Read }>
+
+/** What a fact of its kind reads; a hash that was asked for by its fields is not read whole. */
+export type ValueOf<One extends ViewFact> =
+  One extends FactOf<'fields'>
+    ? readonly (string | null)[]
+    : One extends FactOf<'hash'>
+      ? ReadonlyMap<string, string>
+      : One extends FactOf<'range' | 'last' | 'newest'>
+        ? readonly Entry[]
+        : One extends FactOf<'sorted'>
+          ? readonly (readonly [string, number])[]
+          : One extends FactOf<'score'>
+            ? number | null
+            : string | null
+
 /** What the owner remembers of a field by every confirmed commit: a hint which reads will be needed; undefined: nothing. */
 export type Known = (key: string, field: string) => string | null | undefined
 

@@ -20,7 +20,7 @@ import { makeSweep } from './service/content-sweep.ts'
 import { type FirstAccount, firstStart, formatWelcome } from './service/first-start.ts'
 import { startListeners } from './service/handlers.ts'
 import { figuresOf, makeLivingRoles, makeRouteDeps, openParts, openWorker, type Parts } from './service/parts.ts'
-import { makeKeyFinder } from './views/key.ts'
+import { makeKeyFinder, makeReader } from './views/key.ts'
 
 /** What attempts under way are given at a stop, counted from its beginning. */
 const STOP_ATTEMPTS_MS = 8000
@@ -89,7 +89,7 @@ async function open(parts: Parts, options: ServiceOptions, running: Partial<Runn
   const handlers = makeRouteDeps(parts, worker)
   running.listeners = await startListeners(config, {
     handlers,
-    keys: makeKeyFinder((shard, facts) => store.read(shard, facts)),
+    keys: makeKeyFinder(makeReader(store)),
     log,
   })
   if (config.roles.includes('http')) log.info({ url: config.baseUrl }, 'Listening')

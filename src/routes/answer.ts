@@ -6,17 +6,35 @@
 
 import type { AskResult } from '../../cluster/work.ts'
 import { PAGE_DEFAULT } from '../../schemas/limits.ts'
-import type { Refused } from '../actors/order/refusal.ts'
+import { isRefused, type Refused } from '../actors/order/refusal.ts'
 import { type Answer, type Reply, refuse } from '../http/respond.ts'
 import { formatInstant } from '../views/instant.ts'
 import type { Page } from '../views/newest.ts'
 
 /** The answer to what came back; `make` says what an actor's reply means. */
 export function answerOf<ActorReply>(result: AskResult, make: (reply: ActorReply) => Answer): Answer {
-  if (result.kind === 'answer') return make(result.reply as ActorReply)
-  if (result.kind === 'unavailable') return refuse('unavailable')
-  if (result.kind === 'fault') return refuse('internal_error')
-  return { close: true }
+  return result.kind === 'answer' ? make(result.reply as ActorReply) : answerUnsaid(result)
+}
+
+/** The answer where no actor replied. */
+function answerUnsaid({ kind }: Exclude<AskResult, { readonly kind: 'answer' }>): Answer {
+  if (kind === 'unavailable') return refuse('unavailable')
+  return kind === 'fault' ? refuse('internal_error') : { close: true }
+}
+
+/** What an actor replied, or what is answered in its place: it refused, or nobody can tell. */
+export type Replied<ActorReply> =
+  | { readonly reply: ActorReply; readonly answer?: never; readonly isRefused?: never }
+  | { readonly answer: Answer; readonly reply?: never; readonly isRefused: boolean }
+
+/** The reply to an order; in its place the answer of a refusal, or of what no actor said. In: the store's time in ms. */
+export function replyOf<ActorReply extends { readonly kind: string }>(
+  result: AskResult,
+  nowMs: number,
+): Replied<ActorReply> {
+  if (result.kind !== 'answer') return { answer: answerUnsaid(result), isRefused: false }
+  const reply = result.reply as ActorReply | Refused
+  return isRefused(reply) ? { answer: answerRefused(reply, nowMs), isRefused: true } : { reply }
 }
 
 /** The answer of a refusal by an actor. In: the store's time in ms, which `Retry-After` counts from. */

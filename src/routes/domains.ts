@@ -14,7 +14,6 @@ import { DOMAINS_REFUSED } from '../../schemas/domain.ts'
 import type { AddDomainReply } from '../actors/domain/add-domain.ts'
 import type { RecordCheckReply } from '../actors/domain/domain-check.ts'
 import type { RotateDkimReply } from '../actors/domain/rotate-dkim.ts'
-import type { Refused } from '../actors/order/refusal.ts'
 import type { CheckDomainJob, DomainFound } from '../dns/check-domain.ts'
 import type { EdgeRequest, HandlerOf } from '../http/request.ts'
 import { type Answer, refuse } from '../http/respond.ts'
@@ -23,7 +22,7 @@ import type { AccountState } from '../state/account.ts'
 import type { DomainState } from '../state/domain.ts'
 import { formatDomain, listDomains, readDomain, recordsOf } from '../views/domain.ts'
 import type { AccountKey, Reader } from '../views/key.ts'
-import { answerOf, answerRefused, pageOf } from './answer.ts'
+import { pageOf, replyOf } from './answer.ts'
 
 /** Random bytes in a selector. */
 const SELECTOR_BYTES = 2
@@ -146,10 +145,8 @@ async function order<Reply extends { readonly kind: string }>(
 ): Promise<Answer> {
   const accountId = owner.accountId
   const command = { name, cmdId: deps.newCmdId(), body: { accountId, keyHash: owner.hash, ...body } }
-  const result = await deps.ask(homeShard(accountId), command)
-  return answerOf<Reply | Refused>(result, (reply) =>
-    reply.kind === 'refused' ? answerRefused(reply as Refused, deps.nowMs()) : answer(reply as Reply),
-  )
+  const replied = replyOf<Reply>(await deps.ask(homeShard(accountId), command), deps.nowMs())
+  return replied.answer ?? answer(replied.reply)
 }
 
 function answerDomain(deps: DomainDeps, status: number, state: DomainState): Answer {

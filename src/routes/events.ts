@@ -12,7 +12,6 @@
 import { homeShard, idOfEntry } from '../../cluster/id.ts'
 import type { Ask } from '../../cluster/work.ts'
 import { FEEDS_MAX, SERVER_FEEDS_MAX } from '../../schemas/limits.ts'
-import type { Refused } from '../actors/order/refusal.ts'
 import { accountTopic, keysTopic, serverTopic } from '../actors/webhook/announce.ts'
 import { LISTEN_MS, type ListenReply } from '../actors/webhook/listen.ts'
 import type { HandlerOf } from '../http/request.ts'
@@ -23,7 +22,7 @@ import { type EventReference, parseReference } from '../state/webhook/item.ts'
 import { isHeardStill, newestHeard, readHeard } from '../views/heard.ts'
 import type { Reader } from '../views/key.ts'
 import type { EventReader } from '../views/message/event.ts'
-import { answerOf, answerRefused } from './answer.ts'
+import { type Replied, replyOf } from './answer.ts'
 
 /** A line that says nothing keeps proxies from ending the connection, and notices a client that is gone. */
 const BEAT_MS = 5_000
@@ -54,8 +53,7 @@ export function makeListenToEvents(deps: EventFeedDeps): HandlerOf<'listenToEven
       return refuse('invalid_request', {}, 'Last-Event-ID must be the id of an event of this feed')
     const listening = () => listen(deps, { serverId, keyHash })
     const asked = await listening()
-    if (asked.kind !== 'answer' || (asked.reply as ListenReply | Refused).kind === 'refused')
-      return answerOf<Refused>(asked, (reply) => answerRefused(reply, deps.nowMs()))
+    if (asked.answer !== undefined) return asked.answer
     const position = await positionOf(deps, serverId, lastEventId)
     if (typeof position !== 'string') return position
     const mine = open.get(serverId) ?? 0
@@ -67,7 +65,7 @@ export function makeListenToEvents(deps: EventFeedDeps): HandlerOf<'listenToEven
       if (left > 0) open.set(serverId, left)
       else open.delete(serverId)
     }
-    return feedOf(deps, { server: (asked.reply as ListenReply).server, position, listening, closed })
+    return feedOf(deps, { server: asked.reply.server, position, listening, closed })
   }
 }
 
@@ -76,8 +74,11 @@ export function countFeeds(open: EventFeedDeps['openFeeds']): number {
   return Array.from(open.values()).reduce((sum, feeds) => sum + feeds, 0)
 }
 
-function listen({ ask, newCmdId }: EventFeedDeps, body: { serverId: string; keyHash: string }) {
-  return ask(homeShard(body.serverId), { name: 'listen', cmdId: newCmdId(), body })
+async function listen(
+  { ask, newCmdId, nowMs }: EventFeedDeps,
+  body: { serverId: string; keyHash: string },
+): Promise<Replied<ListenReply>> {
+  return replyOf(await ask(homeShard(body.serverId), { name: 'listen', cmdId: newCmdId(), body }), nowMs())
 }
 
 /** The entry after which a feed begins; else the refusal. */
@@ -91,7 +92,7 @@ async function positionOf(deps: EventFeedDeps, serverId: string, lastId: string 
 interface FeedWork {
   readonly server: ServerState
   readonly position: string
-  readonly listening: () => ReturnType<Ask>
+  readonly listening: () => Promise<Replied<ListenReply>>
   readonly closed: () => void
 }
 
@@ -101,8 +102,7 @@ function feedOf(deps: EventFeedDeps, { server, position, listening, closed }: Fe
       const lines = new FeedLines(deps, server, sink, position)
       // A key that was revoked, or a server that was removed, is refused.
       const renew = async (): Promise<void> => {
-        const asked = await listening()
-        if (asked.kind === 'answer' && (asked.reply as ListenReply | Refused).kind === 'refused') sink.end()
+        if ((await listening()).isRefused === true) sink.end()
       }
       const renewal = setInterval(() => void renew(), LISTEN_MS / 2)
       const beat = setInterval(() => {

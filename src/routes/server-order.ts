@@ -6,14 +6,13 @@
 
 import { homeShard } from '../../cluster/id.ts'
 import type { ServerBody } from '../../schemas/server.ts'
-import type { Refused } from '../actors/order/refusal.ts'
 import type { AccountOrderer } from '../actors/order/server.ts'
 import type { CreateServerBody, CreateServerReply } from '../actors/server/create-server.ts'
 import { makeKey } from '../http/key.ts'
 import { type Answer, refuse } from '../http/respond.ts'
 import { readServerResource } from '../views/servers.ts'
 import { formatToken } from '../views/token.ts'
-import { answerOf, answerRefused } from './answer.ts'
+import { replyOf } from './answer.ts'
 import type { TokenDeps } from './tokens.ts'
 
 /** Makes a server, and answers it with the value of its first key. */
@@ -26,13 +25,8 @@ export async function orderServer(deps: TokenDeps, orderer: AccountOrderer, body
   const server = { name, mode, perMinuteLimit, monthlyCap, key: { hash, prefix } }
   const order: CreateServerBody = { ...orderer, server }
   const result = await deps.ask(shard, { name: 'create-server', cmdId: deps.newCmdId(), body: order })
-  let made: CreateServerReply | null = null
-  const answer = answerOf<CreateServerReply | Refused>(result, (reply) => {
-    if (reply.kind === 'refused') return answerRefused(reply, deps.nowMs())
-    made = reply
-    return { close: true }
-  })
-  return made === null ? answer : answerMade(deps, shard, { made, token })
+  const { reply: made, answer } = replyOf<CreateServerReply>(result, deps.nowMs())
+  return made === undefined ? answer : answerMade(deps, shard, { made, token })
 }
 
 /** It is made: where its domains cannot be read now, nobody can tell what it looks like. */

@@ -16,7 +16,7 @@ import { readAccountOf, readServerOf, type SeenServer } from '../views/owned.ts'
 import { readServer } from '../views/server.ts'
 import { listServers, readServerResource } from '../views/servers.ts'
 import { listTokens } from '../views/token.ts'
-import { answerOf, answerRefused, pageOf } from './answer.ts'
+import { answerOf, answerRefused, pageOf, replyOf } from './answer.ts'
 import { orderServer, refuseTestLimits } from './server-order.ts'
 import { orderRevocation, orderToken, type TokenDeps } from './tokens.ts'
 
@@ -61,13 +61,8 @@ export function makePatchServer(deps: TokenDeps): HandlerOf<'patchServer'> {
       if (wrong !== null) return wrong
       const body: PatchServerBody = { ...orderOf(request, found), changes }
       const result = await deps.ask(found.shard, { name: 'patch-server', cmdId: deps.newCmdId(), body })
-      let patched: PatchServerReply | null = null
-      const answer = answerOf<PatchServerReply | Refused>(result, (reply) => {
-        if (reply.kind === 'refused') return answerRefused(reply, deps.nowMs())
-        patched = reply
-        return { close: true }
-      })
-      return patched === null ? answer : answerPatched(deps, found.shard, patched)
+      const { reply, answer } = replyOf<PatchServerReply>(result, deps.nowMs())
+      return reply === undefined ? answer : answerPatched(deps, found.shard, reply)
     })
 }
 

@@ -128,7 +128,7 @@ async function findServer(
     (servers ?? []).map(({ serverId }) => placeFact(shard, { serverId, suppressionId })),
   )
   if (servers === null || seen === null) return 'unavailable'
-  return servers.find((_, index) => (seen[index] as readonly unknown[]).length > 0) ?? 'not_found'
+  return servers.find((_, index) => (seen[index]?.length ?? 0) > 0) ?? 'not_found'
 }
 
 function filterOf(

@@ -13,7 +13,8 @@ import { type Answer, refuse } from '../http/respond.ts'
 import { parseDeliveryItem } from '../state/webhook/item.ts'
 import type { EventReader } from '../views/message/event.ts'
 import { type DeliveriesPage, formatDelivery, listDeliveries, readDelivery } from '../views/webhook.ts'
-import { idBeside, onWebhook, orderOnWebhook, type WebhookDeps } from './webhooks.ts'
+import type { Replied } from './answer.ts'
+import { askOnWebhook, idBeside, onWebhook, orderOnWebhook, type WebhookDeps } from './webhooks.ts'
 
 /** Steps of one replay: a whole backlog, and slices without anything dead. */
 const STEPS_MAX = 1_000
@@ -60,22 +61,17 @@ export function makeReplayDead(deps: DeliveryDeps): HandlerOf<'replayDead'> {
     const fromMs = Date.parse(createdFrom)
     // What dies while it is replayed is not meant.
     const toMs = createdTo === null || createdTo === undefined ? deps.nowMs() : Date.parse(createdTo)
-    const seen: { queued: number; after: ReplayCursor | null } = { queued: 0, after: null }
+    let queued = 0
+    let after: ReplayCursor | null = null
     for (let steps = 0; steps < STEPS_MAX && !request.aborted; steps += 1) {
-      const body = { fromMs, toMs, after: seen.after }
-      seen.after = null
-      const answer = await orderOnWebhook(deps, request, {
-        name: 'replay-dead',
-        body,
-        answer: ({ queued, next }: ReplayDeadReply) => {
-          seen.queued += queued
-          seen.after = next
-          return { status: 202, json: { queued: seen.queued } }
-        },
-      })
-      if (seen.after === null) return answer
+      const asked: { name: string; body: object } = { name: 'replay-dead', body: { fromMs, toMs, after } }
+      const { reply, answer }: Replied<ReplayDeadReply> = await askOnWebhook(deps, request, asked)
+      if (reply === undefined) return answer
+      queued += reply.queued
+      after = reply.next
+      if (after === null) break
     }
-    return { status: 202, json: { queued: seen.queued } }
+    return { status: 202, json: { queued } }
   }
 }
 

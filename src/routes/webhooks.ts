@@ -11,7 +11,6 @@ import { isIP } from 'node:net'
 import { homeShard, shardOf } from '../../cluster/id.ts'
 import type { Ask } from '../../cluster/work.ts'
 import { EVENTS } from '../../schemas/webhook.ts'
-import type { Refused } from '../actors/order/refusal.ts'
 import type { CreateWebhookReply } from '../actors/webhook/create.ts'
 import type { AddSecretReply } from '../actors/webhook/secrets.ts'
 import type { WebhookReply } from '../actors/webhook/switch.ts'
@@ -23,7 +22,7 @@ import { formatInstant } from '../views/instant.ts'
 import type { Reader, ServerKey } from '../views/key.ts'
 import { formatWebhook, listWebhooks, readWebhook } from '../views/webhook.ts'
 import type { WebhookSecrets } from '../webhooks/secrets.ts'
-import { answerOf, answerRefused, pageOf } from './answer.ts'
+import { pageOf, type Replied, replyOf } from './answer.ts'
 
 /** Characters of the hash that a URL is compared by: 132 bits. */
 const URL_HASH_CHARS = 22
@@ -58,11 +57,8 @@ export function makeCreateWebhook(deps: WebhookDeps): HandlerOf<'createWebhook'>
       inboundContent,
       sealedSecret: sealed,
     }
-    return orderWebhook(deps, key, {
-      name: 'create-webhook',
-      body: asked,
-      answer: ({ webhook }: CreateWebhookReply) => ({ status: 201, json: { ...formatWebhook(webhook), secret } }),
-    })
+    const { reply, answer } = await askServer<CreateWebhookReply>(deps, key, { name: 'create-webhook', body: asked })
+    return answer ?? { status: 201, json: { ...formatWebhook(reply.webhook), secret } }
   }
 }
 
@@ -131,20 +127,35 @@ export async function onWebhook(
   return typeof seen === 'string' ? refuse(seen) : show(seen)
 }
 
-interface Order<Reply> {
+type OrderDeps = Pick<WebhookDeps, 'ask' | 'newCmdId' | 'nowMs'>
+
+/** A command by its name, and what it says beside who gives it. */
+interface Asked {
   readonly name: string
   readonly body?: object
+}
+
+interface Order<Reply> extends Asked {
   answer(reply: Reply): Answer
 }
 
-/** Orders about the webhook of the path: the turn finds it, or refuses in the contract's order. */
-export function orderOnWebhook<Reply extends { readonly kind: string }>(
-  deps: Pick<WebhookDeps, 'ask' | 'newCmdId' | 'nowMs'>,
+/** Asks about the webhook of the path: the turn finds it, or refuses in the contract's order. */
+export function askOnWebhook<Reply extends { readonly kind: string }>(
+  deps: OrderDeps,
   { key, params }: EdgeRequest<ServerKey>,
-  order: Order<Reply>,
+  { name, body }: Asked,
+): Promise<Replied<Reply>> {
+  return askServer(deps, key, { name, body: { webhookId: idBeside(key, params.webhookId), ...body } })
+}
+
+/** The same, where the reply is answered as it is. */
+export async function orderOnWebhook<Reply extends { readonly kind: string }>(
+  deps: OrderDeps,
+  request: EdgeRequest<ServerKey>,
+  { answer, ...asked }: Order<Reply>,
 ): Promise<Answer> {
-  const webhookId = idBeside(key, params.webhookId)
-  return orderWebhook(deps, key, { ...order, body: { webhookId, ...order.body } })
+  const replied = await askOnWebhook<Reply>(deps, request, asked)
+  return replied.answer ?? answer(replied.reply)
 }
 
 /** An id of a path as one that may lie on the server's shard; what cannot becomes one that nothing has. */
@@ -154,16 +165,13 @@ export function idBeside({ serverId }: ServerKey, text: string | undefined): str
 }
 
 /** Asks the server's shard; the turn checks key and state again. */
-async function orderWebhook<Reply extends { readonly kind: string }>(
-  deps: Pick<WebhookDeps, 'ask' | 'newCmdId' | 'nowMs'>,
+async function askServer<Reply extends { readonly kind: string }>(
+  deps: OrderDeps,
   { accountId, serverId, hash }: ServerKey,
-  { name, body, answer }: Order<Reply>,
-): Promise<Answer> {
+  { name, body }: Asked,
+): Promise<Replied<Reply>> {
   const command = { name, cmdId: deps.newCmdId(), body: { accountId, serverId, keyHash: hash, ...body } }
-  const result = await deps.ask(homeShard(serverId), command)
-  return answerOf<Reply | Refused>(result, (reply) =>
-    reply.kind === 'refused' ? answerRefused(reply as Refused, deps.nowMs()) : answer(reply as Reply),
-  )
+  return replyOf(await deps.ask(homeShard(serverId), command), deps.nowMs())
 }
 
 /** Whether a host may be named: no private address, and not this very machine. Names are looked up at each attempt. */

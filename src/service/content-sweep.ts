@@ -7,6 +7,7 @@
 import type { Worker } from '../../cluster/worker/worker.ts'
 import { sweepContents } from '../content/sweep.ts'
 import { readNamedObjects } from '../views/inbound/named-objects.ts'
+import { makeReader } from '../views/key.ts'
 import type { Parts } from './parts.ts'
 
 /** Makes the sweep; null where there is nothing to sweep. */
@@ -15,6 +16,7 @@ export function makeSweep(
   worker: Worker,
 ): (() => Promise<number>) | null {
   if (contents === null || !config.roles.includes('actors')) return null
+  const read = makeReader(store)
   let sweptAtMs = 0
   return async () => {
     const startedAtMs = worker.nowMs()
@@ -23,7 +25,7 @@ export function makeSweep(
       nowMs: () => worker.nowMs(),
       shards: () => worker.owned,
       isLiving: (id) => worker.livingWorkers.includes(id),
-      namedOf: (shard, names) => readNamedObjects((one, facts) => store.read(one, facts), shard, names),
+      namedOf: (shard, names) => readNamedObjects(read, shard, names),
       sweptAtMs: () => sweptAtMs,
     })
     sweptAtMs = startedAtMs

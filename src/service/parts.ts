@@ -44,6 +44,7 @@ import { makeReadKeys } from '../store/read-keys.ts'
 import { openRaw, type ReceivedStore, readParsed } from '../store/received.ts'
 import type { StoreWatch } from '../store/store-watch.ts'
 import { makePolicyStore } from '../store/sts-policies.ts'
+import { makeReader } from '../views/key.ts'
 import { makeQueueFigures } from '../views/operator/queue-figures.ts'
 import type { ReadKeys } from '../views/read-keys.ts'
 import { makeWebhookFigures } from '../webhooks/figures.ts'
@@ -169,7 +170,7 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
   const webhooks = makeWebhookRoom({
     config,
     metrics,
-    read: (shard, facts) => store.read(shard, facts),
+    read: makeReader(store),
     sealingKey: secrets.sealingKey,
     resolver,
     ca: smtp.ca ?? null,
@@ -243,7 +244,7 @@ export async function openWorker(parts: Parts, { room, makeShard }: WorkerChange
     serviceDomain,
     senderId: secrets.senderId,
     smtpHostname: config.smtpHostname,
-    findKey: makeSigningKeyFinder((shard, facts) => store.read(shard, facts), secrets.sealingKey),
+    findKey: makeSigningKeyFinder(makeReader(store), secrets.sealingKey),
     serviceKey,
     ...(room !== undefined && { room }),
   })
@@ -295,7 +296,7 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
   const condition = makeStoreCondition(parts.nodes, config.durability)
   return {
     ask: makeAsk(parts, worker),
-    read: (shard, facts) => store.read(shard, facts),
+    read: makeReader(store),
     readKeys,
     siteOf: outbound.siteOf,
     refreshHolds: outbound.holds.refresh,

@@ -64,7 +64,7 @@ export async function readDomain(
   owner: AccountKey,
   domainId: string,
 ): Promise<{ account: AccountState; domain: DomainState | null } | Unseen> {
-  const accountId = owner.accountId
+  const { accountId } = owner
   const shard = homeShard(accountId)
   const id = domainId.toLowerCase()
   // An id of another shard is another account's, and its key name would not lie on this shard.
@@ -88,7 +88,7 @@ export async function listDomains(
   owner: AccountKey,
   page: Page,
 ): Promise<{ domains: readonly DomainState[]; next: string | null } | Unseen> {
-  const accountId = owner.accountId
+  const { accountId } = owner
   const shard = homeShard(accountId)
   const keys = [{ shard, key: domainsKey(shard, accountId) }]
   const found = await readNewest(read, keys, { limit: page.limit + 1, after: page.after })
@@ -97,10 +97,11 @@ export async function listDomains(
   const facts = ids.map((id) => entityFact(shard, { kind: 'domain', id }))
   const seen = await read(shard, [keyFact(shard, owner.hash), ...facts])
   if (seen === null) return 'unavailable'
-  if (ownerOfRow(owner.hash, seen[0]) === null) return 'unauthorized'
-  const domains = seen.slice(1).map((value) => stateOf<DomainState>(value))
+  const [row, ...states] = seen
+  if (ownerOfRow(owner.hash, row) === null) return 'unauthorized'
+  const domains = states.map((value) => stateOf<DomainState>(value)).filter((state) => state !== null)
   return {
-    domains: domains.filter((state) => state !== null && state.removedAtMs === null) as readonly DomainState[],
+    domains: domains.filter(({ removedAtMs }) => removedAtMs === null),
     next: found.length > page.limit ? (ids.at(-1) ?? null) : null,
   }
 }

@@ -4,32 +4,30 @@
  * Keys: `<kind>:<id>`, each entry with the fields `ev st v by`.
  */
 
-import type { Entry, Fact, FactValue, Ref } from '../../cluster/behaviour.ts'
+import type { Entry, FactOf, Ref } from '../../cluster/behaviour.ts'
 import { countersKey, entityKey } from '../../cluster/keyspace.ts'
 
 /** Why nothing is shown: the key is not live, or the store did not answer. */
 export type Unseen = 'unauthorized' | 'unavailable'
 
 /** The fact that holds an entity's state. */
-export function entityFact(shard: number, { kind, id }: Ref): Fact {
+export function entityFact(shard: number, { kind, id }: Ref): FactOf<'last'> {
   return { read: 'last', key: entityKey(shard, kind, id) }
 }
 
 /** The state in what `entityFact` read; null where there is no such entity. */
-export function stateOf<State>(value: FactValue | undefined): State | null {
-  const fields = (value as readonly Entry[] | undefined)?.[0]?.fields
+export function stateOf<State>(value: readonly Entry[] | undefined): State | null {
+  const fields = value?.[0]?.fields
   const at = fields?.indexOf('st') ?? -1
   return fields === undefined || at < 0 ? null : (JSON.parse(fields[at + 1] as string) as State)
 }
 
 /** The fact that holds the counters of owners. */
-export function countersFact(shard: number, owners: readonly string[]): Fact {
+export function countersFact(shard: number, owners: readonly string[]): FactOf<'fields'> {
   return { read: 'fields', key: countersKey(shard), fields: owners }
 }
 
 /** The counters in what `countersFact` read, in the order of the owners; null where one has none. */
-export function countersOf<Counter>(value: FactValue | undefined): readonly (Counter | null)[] {
-  return ((value ?? []) as readonly (string | null)[]).map((text) =>
-    text === null ? null : (JSON.parse(text) as Counter),
-  )
+export function countersOf<Counter>(values: readonly (string | null)[] | undefined): readonly (Counter | null)[] {
+  return (values ?? []).map((text) => (text === null ? null : (JSON.parse(text) as Counter)))
 }

@@ -18,7 +18,7 @@ export async function newestHeard(read: Reader, serverId: string): Promise<strin
   const shard = homeShard(serverId)
   const key = heardKey(shard, serverId)
   const seen = await read(shard, [{ read: 'newest', key, from: '-', to: '+', count: 1 }])
-  return seen === null ? null : ((seen[0] as readonly Entry[])[0]?.id ?? NOTHING)
+  return seen === null ? null : (seen[0][0]?.id ?? NOTHING)
 }
 
 /**
@@ -33,7 +33,7 @@ export async function isHeardStill(read: Reader, serverId: string, entryId: stri
     { read: 'newest', ...one },
   ])
   if (seen === null) return null
-  const [[oldest], [newest]] = seen as readonly [readonly Entry[], readonly Entry[]]
+  const [[oldest], [newest]] = seen
   if (oldest === undefined || newest === undefined) return false
   return !isEntryIdAbove(oldest.id, entryId) && !isEntryIdAbove(entryId, newest.id)
 }
@@ -43,5 +43,5 @@ export async function readHeard(read: Reader, serverId: string, afterId: string)
   const shard = homeShard(serverId)
   const from = afterId === NOTHING ? '-' : `(${afterId}`
   const seen = await read(shard, [{ read: 'range', key: heardKey(shard, serverId), from, to: '+', count: PAGE }])
-  return seen === null ? null : (seen[0] as readonly Entry[])
+  return seen === null ? null : seen[0]
 }

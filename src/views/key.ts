@@ -8,12 +8,25 @@
  * Keys: `key:<sha256>` (kind, accountId, serverId, tokenId, mode, streamId, revoked)
  */
 
-import type { Fact, FactValue, ViewFact } from '../../cluster/behaviour.ts'
+import type { FactOf, FactValue, ValueOf, ViewFact } from '../../cluster/behaviour.ts'
 import { SHARDS } from '../../cluster/id.ts'
 import { apiKeyKey } from '../state/keys.ts'
 
+/** What facts read, each by its kind, in their order. */
+export type Values<Facts extends readonly ViewFact[]> = { readonly [Place in keyof Facts]: ValueOf<Facts[Place]> }
+
 /** Reads facts of one shard in one step; null when the store did not answer. */
-export type Reader = (shard: number, facts: readonly ViewFact[]) => Promise<readonly FactValue[] | null>
+export type Reader = <const Facts extends readonly ViewFact[]>(
+  shard: number,
+  facts: Facts,
+) => Promise<Values<Facts> | null>
+
+/** A reader over a store: its answers stand in the order of the facts, each of the kind that was asked for. */
+export function makeReader(store: {
+  read(shard: number, facts: readonly ViewFact[]): Promise<readonly FactValue[] | null>
+}): Reader {
+  return ((shard, facts) => store.read(shard, facts)) as Reader
+}
 
 /** What every key has; all of it stays true for as long as there is the key. */
 interface Key {
@@ -55,13 +68,13 @@ const REMEMBERED_MAX = 20_000
 const FIELDS = ['kind', 'accountId', 'serverId', 'tokenId', 'mode', 'streamId', 'revoked'] as const
 
 /** The fact that holds a key's row. */
-export function keyFact(shard: number, hash: string): Fact {
+export function keyFact(shard: number, hash: string): FactOf<'fields'> {
   return { read: 'fields', key: apiKeyKey(shard, hash), fields: FIELDS }
 }
 
 /** The owner that a row tells of; null when there is no such key or it was revoked. */
-export function ownerOfRow(hash: string, value: FactValue | undefined): KeyOwner | null {
-  const [kind, accountId, serverId, tokenId, mode, streamId, revoked] = value as readonly (string | null)[]
+export function ownerOfRow(hash: string, row: readonly (string | null)[] | undefined): KeyOwner | null {
+  const [kind, accountId, serverId, tokenId, mode, streamId, revoked] = row ?? []
   if (!tokenId || revoked) return null
   if (kind === 'operator') return { kind, tokenId, hash }
   if (kind === 'account' && accountId) return { kind, accountId, tokenId, hash }

@@ -7,7 +7,7 @@
  * Spec list.page
  */
 
-import type { Fact } from '../../cluster/behaviour.ts'
+import type { FactOf } from '../../cluster/behaviour.ts'
 import { msOf } from '../../cluster/id.ts'
 import type { Reader } from './key.ts'
 
@@ -33,16 +33,15 @@ export async function readNewest(
   for (const values of seen) {
     if (values === null) return null
     for (const value of values) {
-      for (const [member] of value as readonly (readonly [string, number])[])
-        if (after === null || idOf(member) < after) members.push(member)
+      for (const [member] of value) if (after === null || idOf(member) < after) members.push(member)
     }
   }
   return members.sort((one, other) => (idOf(one) < idOf(other) ? 1 : -1)).slice(0, limit)
 }
 
 /** What a shard may add to the page: all of the millisecond that `after` lies in, and the newest before that. */
-function factsOf(key: string, limit: number, after: string | null): Fact[] {
-  const newest = (max: number): Fact => ({ read: 'sorted', key, min: 0, max, count: limit, newest: true })
+function factsOf(key: string, limit: number, after: string | null): FactOf<'sorted'>[] {
+  const newest = (max: number): FactOf<'sorted'> => ({ read: 'sorted', key, min: 0, max, count: limit, newest: true })
   if (after === null) return [newest(Number.MAX_SAFE_INTEGER)]
   const ms = msOf(after)
   return [{ read: 'sorted', key, min: ms, max: ms, count: SAME_MS_MAX }, newest(ms - 1)]

@@ -9,12 +9,12 @@
  * Spec refusal.order, key.revoke
  */
 
-import type { Fact } from '../../cluster/behaviour.ts'
 import { homeShard, shardOf } from '../../cluster/id.ts'
 import { type AccountCounters, type AccountState, accountOwner, accountRef } from '../state/account.ts'
 import { type ServerCounters, type ServerState, serverOwner, serverRef, shownServer } from '../state/server.ts'
 import { countersFact, countersOf, entityFact, stateOf, type Unseen } from './entity.ts'
 import { type AccountKey, keyFact, ownerOfRow, type Reader, type ServerKey } from './key.ts'
+import { readTogether } from './read-together.ts'
 
 export interface SeenAccount {
   readonly shard: number
@@ -50,19 +50,19 @@ export async function readServerOf(
   if (shard === null) return 'not_found'
   // An id of another shard is another account's, and its key name would not lie on this shard.
   const sought = id !== null && shardOf(id) === shard ? id : null
-  const facts: Fact[] = [
-    entityFact(shard, accountRef(known)),
-    countersFact(shard, [accountOwner(known), ...(sought === null ? [] : [serverOwner(sought)])]),
-  ]
-  if (sought !== null) facts.push(entityFact(shard, serverRef(sought)))
-  if (owner !== null) facts.push(keyFact(shard, owner.hash))
-  const seen = await read(shard, facts)
+  const owners = [accountOwner(known), ...(sought === null ? [] : [serverOwner(sought)])]
+  const seen = await readTogether(read, shard, [
+    [entityFact(shard, accountRef(known)), countersFact(shard, owners)],
+    sought === null ? [] : [entityFact(shard, serverRef(sought))],
+    owner === null ? [] : [keyFact(shard, owner.hash)],
+  ])
   if (seen === null) return 'unavailable'
-  const account = stateOf<AccountState>(seen[0])
-  if (owner !== null && (account === null || ownerOfRow(owner.hash, seen.at(-1)) === null)) return 'unauthorized'
+  const [[states, counts], [found], [key]] = seen
+  const account = stateOf<AccountState>(states)
+  if (owner !== null && (account === null || ownerOfRow(owner.hash, key) === null)) return 'unauthorized'
   if (account === null) return 'not_found'
-  const [counters, serverCounters] = countersOf<AccountCounters & ServerCounters>(seen[1])
-  const server = sought === null ? null : shownServer(stateOf<ServerState>(seen[2]), known)
+  const [counters, serverCounters] = countersOf<AccountCounters & ServerCounters>(counts)
+  const server = sought === null ? null : shownServer(stateOf<ServerState>(found), known)
   return { shard, account, counters: counters ?? null, server, serverCounters: serverCounters ?? null }
 }
 
@@ -82,7 +82,7 @@ async function accountOfServer(read: Reader, serverId: string): Promise<string |
  * revoked key, a paused or a closed account from filling the store with content that no message will claim.
  */
 export async function maySend(read: Reader, owner: ServerKey): Promise<boolean | null> {
-  const accountId = owner.accountId
+  const { accountId } = owner
   const shard = homeShard(accountId)
   const seen = await read(shard, [keyFact(shard, owner.hash), entityFact(shard, { kind: 'account', id: accountId })])
   if (seen === null) return null

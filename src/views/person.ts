@@ -4,6 +4,7 @@
  * Keys: `person:<account>`, `person:<account>:<xx>`
  */
 
+import type { FactOf } from '../../cluster/behaviour.ts'
 import { addressOfRow, keyOfNumber } from '../state/person.ts'
 import type { Reader } from './key.ts'
 
@@ -31,12 +32,14 @@ export async function readPersonMap(
   const asked = [...byKey]
   const seen = await read(
     shard,
-    asked.map(([key, numbersOf]) => ({ read: 'fields', key, fields: Array.from(numbersOf, String) })),
+    asked.map(([key, numbersOf]): FactOf<'fields'> => {
+      return { read: 'fields', key, fields: Array.from(numbersOf, String) }
+    }),
   )
   if (seen === null) return null
   const known = new Map<number, string>()
   for (const [index, [, numbersOf]] of asked.entries()) {
-    const rows = seen[index] as readonly (string | null)[]
+    const rows = seen[index] ?? []
     for (const [place, number] of [...numbersOf].entries()) known.set(number, addressOfRow(rows[place] ?? ''))
   }
   return known

@@ -46,7 +46,7 @@ export async function readServer(
     counters: serverCounters ?? null,
     account,
     accountCounters: counters ?? null,
-    sending: seen[4] as ReadonlyMap<string, string>,
+    sending: seen[4],
     nowMs,
   })
 }

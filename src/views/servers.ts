@@ -23,7 +23,7 @@ export async function readServerResource(
 ): Promise<Server | null> {
   const seen = await read(shard, [{ read: 'hash', key: sendingKey(shard, account.accountId) }])
   if (seen === null) return null
-  const sending = seen[0] as ReadonlyMap<string, string>
+  const sending = seen[0]
   return formatServer(server, { counters: serverCounters, account, accountCounters: counters, sending, nowMs })
 }
 
@@ -43,10 +43,10 @@ export async function listServers(
     ...ids.map((id) => entityFact(shard, serverRef(id))),
   ])
   if (seen === null) return null
-  const sending = seen[0] as ReadonlyMap<string, string>
-  const all = countersOf<ServerCounters>(seen[1])
-  const servers = ids.flatMap((_, place) => {
-    const server = stateOf<ServerState>(seen[place + 2])
+  const [sending, counts, ...states] = seen
+  const all = countersOf<ServerCounters>(counts)
+  const servers = states.flatMap((state, place) => {
+    const server = stateOf<ServerState>(state)
     // Removed since the page was read.
     if (server === null || server.removedAtMs !== undefined) return []
     return [formatServer(server, { counters: all[place] ?? null, account, accountCounters: counters, sending, nowMs })]

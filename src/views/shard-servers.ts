@@ -7,7 +7,7 @@
  * Keys: `accounts`, `servers:<account>`, `names:<account>`
  */
 
-import type { Fact, FactValue } from '../../cluster/behaviour.ts'
+import type { FactOf, ValueOf } from '../../cluster/behaviour.ts'
 import { domainName } from '../state/domain.ts'
 import { accountsKey, namesKey, serversKey } from '../state/keys.ts'
 import type { Reader } from './key.ts'
@@ -59,13 +59,13 @@ async function readDomainIds(
     shard,
     accountIds.map((accountId) => ({ read: 'fields', key: namesKey(shard, accountId), fields })),
   )
-  return seen?.map((value) => (value as readonly (string | null)[])[0] ?? null) ?? null
+  return seen?.map(([id]) => id ?? null) ?? null
 }
 
-function allOf(key: string, count: number): Fact {
+function allOf(key: string, count: number): FactOf<'sorted'> {
   return { read: 'sorted', key, min: 0, max: Number.MAX_SAFE_INTEGER, count }
 }
 
-function membersOf(value: FactValue | undefined): string[] {
-  return (value as readonly (readonly [string, number])[]).map(([member]) => member)
+function membersOf(value: ValueOf<FactOf<'sorted'>> | undefined): string[] {
+  return (value ?? []).map(([member]) => member)
 }

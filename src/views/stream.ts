@@ -75,10 +75,11 @@ export async function listStreams(
     const ids = found.slice(0, limit)
     const seen = await read(shard, [keyFact(shard, owner.hash), ...ids.map((id) => entityFact(shard, streamRef(id)))])
     if (seen === null) return 'unavailable'
-    if (ownerOfRow(owner.hash, seen[0]) === null) return 'unauthorized'
+    const [key, ...states] = seen
+    if (ownerOfRow(owner.hash, key) === null) return 'unauthorized'
     for (const [index, id] of ids.entries()) {
       last = id
-      const state = stateOf<StreamState>(seen[index + 1])
+      const state = stateOf<StreamState>(states[index])
       if (state !== null && passes(state, filter)) streams.push(state)
       const isLast = index === ids.length - 1 && found.length <= limit
       if (streams.length === limit || isLast) return { streams, next: isLast ? null : last }

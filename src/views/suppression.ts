@@ -9,7 +9,7 @@
  * Spec suppression.search, suppression.entry, list.page
  */
 
-import type { Entry, Fact, FactValue } from '../../cluster/behaviour.ts'
+import type { Entry, FactOf } from '../../cluster/behaviour.ts'
 import { homeShard, idOfEntry, msOf, shardOf } from '../../cluster/id.ts'
 import { SUPPRESSIONS_LOOKED_AT_MAX } from '../../schemas/limits.ts'
 import type { SuppressionEntry } from '../../schemas/suppression.ts'
@@ -32,6 +32,7 @@ import { entityFact, stateOf } from './entity.ts'
 import { formatInstant } from './instant.ts'
 import { keyFact, ownerOfRow, type Reader, type ServerKey } from './key.ts'
 import { readPersons } from './person.ts'
+import { readTogether } from './read-together.ts'
 
 /** Entries read in one step of a walk. */
 const STEP_ENTRIES = 1000
@@ -82,15 +83,17 @@ export async function searchSuppressions(
   const shard = homeShard(owner.accountId)
   const { streamId } = filter
   const isElsewhere = streamId !== null && shardOf(streamId) !== shard
-  const seen = await read(shard, [
-    ...(keyHash === null ? [] : [keyFact(shard, keyHash)]),
-    ...(streamId === null || isElsewhere ? [] : [entityFact(shard, streamRef(streamId))]),
+  const seen = await readTogether(read, shard, [
+    keyHash === null ? [] : [keyFact(shard, keyHash)],
+    streamId === null || isElsewhere ? [] : [entityFact(shard, streamRef(streamId))],
   ])
   if (seen === null) return 'unavailable'
-  if (keyHash !== null && ownerOfRow(keyHash, seen[0]) === null) return 'unauthorized'
-  const stream = stateOf<StreamState>(seen[keyHash === null ? 0 : 1])
+  const [[key], [found]] = seen
+  if (keyHash !== null && ownerOfRow(keyHash, key) === null) return 'unauthorized'
+  const stream = stateOf<StreamState>(found)
   if (streamId !== null && (isElsewhere || stream?.serverId !== owner.serverId)) return 'stream_not_found'
-  const page = filter.hmac === null ? await walk(read, owner, filter) : await look(read, owner, filter)
+  const page =
+    filter.hmac === null ? await walk(read, owner, filter) : await look(read, owner, { ...filter, hmac: filter.hmac })
   return page === null ? 'unavailable' : formatPage(read, owner, page)
 }
 
@@ -100,8 +103,7 @@ export async function readSuppression(
   owner: ServerKey,
   suppressionId: string,
 ): Promise<SuppressionEntry | 'unauthorized' | 'not_found' | 'unavailable'> {
-  const accountId = owner.accountId
-  const serverId = owner.serverId
+  const { accountId, serverId } = owner
   const shard = homeShard(accountId)
   const id = suppressionId.toLowerCase()
   const isHere = shardOf(id) === shard
@@ -111,12 +113,10 @@ export async function readSuppression(
   ])
   if (seen === null) return 'unavailable'
   if (ownerOfRow(owner.hash, seen[0]) === null) return 'unauthorized'
-  const rows = await readRows(read, shard, (seen[1] ?? []) as readonly Entry[])
+  const rows = await readRows(read, shard, seen[1] ?? [])
   if (rows === null) return 'unavailable'
   const found = rows.filter((row) => row !== null)
-  const { defaultStreamId } = owner
-  const listOwner = { accountId, serverId, defaultStreamId }
-  const page = await formatPage(read, listOwner, { found, next: null })
+  const page = await formatPage(read, owner, { found, next: null })
   return page === 'unavailable' ? page : (page.suppressions[0] ?? 'not_found')
 }
 
@@ -135,7 +135,7 @@ async function walk(
     const seen = await read(shard, [
       { read: 'newest', key: suppressionsKey(shard, serverId), from, to, count: STEP_ENTRIES },
     ])
-    const entries = seen?.[0] as readonly Entry[] | undefined
+    const entries = seen?.[0]
     const rows = entries === undefined ? null : await readRows(read, shard, entries)
     if (entries === undefined || rows === null) return null
     for (const row of rows) {
@@ -151,9 +151,13 @@ async function walk(
 }
 
 /** The place of one address on each stream that it may be on. */
-async function look(read: Reader, owner: ListOwner, filter: SuppressionFilter): Promise<FoundPage | null> {
+async function look(
+  read: Reader,
+  owner: ListOwner,
+  filter: SuppressionFilter & { readonly hmac: string },
+): Promise<FoundPage | null> {
   const shard = homeShard(owner.accountId)
-  const hmac = filter.hmac as string
+  const { hmac } = filter
   const streamIds = filter.streamId === null ? await readStreamIds(read, owner) : [filter.streamId]
   const places = streamIds?.map((streamId) => ({ streamId, hmac }))
   const seen =
@@ -166,8 +170,7 @@ async function look(read: Reader, owner: ListOwner, filter: SuppressionFilter): 
   if (places === undefined || seen === null) return null
   const { limit, after, fromMs, toMs } = filter
   const found = seen
-    .map((value, index) => foundOf(value, places[index] as SuppressionPlace))
-    .filter((row) => row !== null)
+    .flatMap((row, index) => foundOf(row, places[index]) ?? [])
     .filter((row) => matches(row, filter))
     .filter(({ entry: { suppressionId } }) => {
       const ms = msOf(suppressionId)
@@ -187,8 +190,7 @@ async function readStreamIds(
   const seen = await read(shard, [{ read: 'hash', key: namesKey(shard, accountId) }])
   if (seen === null) return null
   const ids = new Set([defaultStreamId])
-  for (const [name, id] of seen[0] as ReadonlyMap<string, string>)
-    if (name.startsWith(`stream/${serverId}/`)) ids.add(id)
+  for (const [name, id] of seen[0]) if (name.startsWith(`stream/${serverId}/`)) ids.add(id)
   return [...ids]
 }
 
@@ -206,19 +208,20 @@ async function readRows(
   )
   if (seen === null) return null
   const values = seen.values()
-  return places.map((place, index) => {
+  return entries.map(({ id }, index) => {
+    const place = places[index] ?? null
     const row = place === null ? null : foundOf(values.next().value, place)
-    return row?.entry.suppressionId === idOfEntry((entries[index] as Entry).id, shard) ? row : null
+    return row?.entry.suppressionId === idOfEntry(id, shard) ? row : null
   })
 }
 
-function rowFact(shard: number, place: SuppressionPlace): Fact {
+function rowFact(shard: number, place: SuppressionPlace): FactOf<'fields'> {
   return { read: 'fields', key: suppressedKeyOf(shard, place), fields: [place.hmac] }
 }
 
-function foundOf(value: FactValue | undefined, { streamId }: SuppressionPlace): Found | null {
-  const packed = (value as readonly (string | null)[] | undefined)?.[0] ?? null
-  return packed === null ? null : { streamId, entry: unpackSuppression(packed) }
+function foundOf(row: readonly (string | null)[] | undefined, place: SuppressionPlace | undefined): Found | null {
+  const packed = row?.[0] ?? null
+  return packed === null || place === undefined ? null : { streamId: place.streamId, entry: unpackSuppression(packed) }
 }
 
 function matches({ streamId, entry }: Found, filter: SuppressionFilter): boolean {
@@ -238,7 +241,7 @@ async function formatPage(
   if (persons === null) return 'unavailable'
   const suppressions = found.map(({ streamId, entry }, index): SuppressionEntry => {
     const { suppressionId, reason, messageId, code, response } = entry
-    const recipient = persons[index] as string
+    const recipient = persons[index] ?? ''
     return {
       suppressionId,
       streamId,

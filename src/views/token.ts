@@ -40,7 +40,7 @@ export async function listTokens(
   const ids = found.slice(0, limit)
   const seen = await read(shard, [{ read: 'fields', key: tokensKey(shard, ownerId), fields: ids }])
   if (seen === null) return 'unavailable'
-  const rows = seen[0] as readonly (string | null)[]
+  const rows = seen[0]
   const tokens = ids.flatMap((id, index) => {
     const row = rows[index]
     return row === null || row === undefined ? [] : [formatToken(id, unpackToken(row))]

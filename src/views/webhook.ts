@@ -8,7 +8,6 @@
  * Spec webhook.read, webhook.list, webhook.delivery, webhook.deliveries
  */
 
-import type { Entry } from '../../cluster/behaviour.ts'
 import { homeShard, idOfEntry, msOf, shardOf, shortId } from '../../cluster/id.ts'
 import type { Delivery, EventName, Webhook } from '../../schemas/webhook.ts'
 import { deadKey, deliveryKey, queueKey, slicesKey } from '../state/keys.ts'
@@ -144,7 +143,7 @@ export async function readDelivery(
   if (shardOf(id) !== shard) return 'not_found'
   const slices = await read(shard, [daySlicesFact(shard, webhookId, id)])
   if (slices === null) return 'unavailable'
-  const places = placeFacts(slices[0] as readonly (readonly [string, number])[], { shard, webhookId, deliveryId: id })
+  const places = placeFacts(slices[0], { shard, webhookId, deliveryId: id })
   const found = await read(shard, places)
   if (found === null) return 'unavailable'
   const item = foundItem(found, id)
@@ -153,7 +152,7 @@ export async function readDelivery(
   if (isGone(delivery, { nowMs, test: webhook.test })) return 'not_found'
   const rows = await read(shard, [recordFact(shard, webhookId, delivery)])
   if (rows === null) return 'unavailable'
-  const packed = (rows[0] as readonly (string | null)[])[0] ?? null
+  const packed = rows[0][0] ?? null
   const record = unpackRecord(packed, msOf(id))
   return { item, record: shownRecord(webhook, { deliveryId: id, record }) }
 }
@@ -214,7 +213,7 @@ async function slicesBelow(
   const max = after === null ? Number.MAX_SAFE_INTEGER : msOf(after)
   const key = slicesKey(shard, webhook.webhookId)
   const seen = await read(shard, [{ read: 'sorted', key, min: 0, max, count: SLICES_MAX }])
-  return seen === null ? null : (seen[0] as readonly (readonly [string, number])[]).toReversed()
+  return seen === null ? null : seen[0].toReversed()
 }
 
 /** The newest deliveries of a slice below one, with their records. Of an old slice the dead alone. */
@@ -233,7 +232,7 @@ async function readStep(
   const key = deliveryKey(shard, webhookId, slice)
   const rows = await read(shard, [{ read: 'fields', key, fields: ids.map(shortId) }])
   if (rows === null) return null
-  const packed = rows[0] as readonly (string | null)[]
+  const packed = rows[0]
   return items.map((item, index) => {
     const deliveryId = ids[index] as string
     const record = unpackRecord(packed[index] ?? null, msOf(deliveryId))
@@ -253,7 +252,7 @@ async function queuedBelow(
 ): Promise<string[] | null> {
   const to = upperBound({ after: below, toMs: null })
   const seen = await read(shard, [{ read: 'newest', key, from: '-', to, count }])
-  return seen === null ? null : (seen[0] as readonly Entry[]).map((entry) => itemOf(entry).name)
+  return seen === null ? null : seen[0].map((entry) => itemOf(entry).name)
 }
 
 async function deadBelow(
@@ -265,7 +264,7 @@ async function deadBelow(
   // All of one score belong to one page at least, or a page might end within it.
   const seen = await read(shard, [{ read: 'sorted', key, min: 0, max, count: count + SAME_SCORE_MAX, newest: true }])
   if (seen === null) return null
-  const names = (seen[0] as readonly (readonly [string, number])[]).map(([name]) => name)
+  const names = seen[0].map(([name]) => name)
   return names.filter((name) => below === null || name.slice(0, below.length) < below).slice(0, count)
 }
 

@@ -5,9 +5,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
+import type { ViewFact } from '../../cluster/behaviour.ts'
 import { makeIds } from '../../cluster/id.ts'
 import { makeDkimKeyPair, NONCE_BYTES, sealKey } from '../../src/mail/compose/dkim-key.ts'
 import { makeSigningKeyFinder, openServiceKey } from '../../src/outbound/signing-keys.ts'
+import { makeReader } from '../../src/views/key.ts'
 import { configOf } from '../support/service/service.ts'
 
 const ACCOUNT_ID = makeIds({ shard: 7, last: '', random: () => 0.5 }).next(1_700_000_000_000)
@@ -28,10 +30,13 @@ t.test('signing-keys: the key in use at acceptance, read once where its moment i
   const rows = new Map([old, fresh, foreign].map(({ row }) => row as [string, string]))
   const reads: string[] = []
   let isAway = false
-  const find = makeSigningKeyFinder(async (shard, facts) => {
-    reads.push(`${shard} ${facts.map(({ key }) => key).join()}`)
-    return isAway ? null : [rows]
-  }, SEALING_KEY)
+  const store = {
+    async read(shard: number, facts: readonly ViewFact[]) {
+      reads.push(`${shard} ${facts.map(({ key }) => key).join()}`)
+      return isAway ? null : [rows]
+    },
+  }
+  const find = makeSigningKeyFinder(makeReader(store), SEALING_KEY)
   const order = { accountId: ACCOUNT_ID, domain: 'acme.test' }
   t.equal((await find({ ...order, acceptedAtMs: 150, keySinceMs: null }))?.privateKey, old.privateKey)
   t.same(await find({ ...order, acceptedAtMs: 250, keySinceMs: 200 }), {

@@ -1,8 +1,8 @@
 /** newest - pages over sets of several shards equal one list of everything, newest first. */
 import t from 'tap'
-import type { FactValue } from '../../cluster/behaviour.ts'
+import type { FactValue, ViewFact } from '../../cluster/behaviour.ts'
 import { makeIds, msOf } from '../../cluster/id.ts'
-import type { Reader } from '../../src/views/key.ts'
+import { makeReader, type Reader } from '../../src/views/key.ts'
 import { readNewest } from '../../src/views/newest.ts'
 
 const SHARDS = [0, 7, 255]
@@ -16,16 +16,16 @@ function makeSets(times: readonly number[]) {
       return [shard, times.map((ms) => ids.next(ms))]
     }),
   )
-  const read: Reader = async (shard, facts) =>
+  const answer = async (shard: number, facts: readonly ViewFact[]): Promise<readonly FactValue[]> =>
     facts.map((fact) => {
       if (fact.read !== 'sorted') throw new Error('Only sorted sets are read')
       const { min, max, count } = fact
       const within = (sets.get(shard) ?? []).map((id): [string, number] => [id, msOf(id)])
       const rows = within.filter(([, ms]) => ms >= min && ms <= max)
       const ordered = 'newest' in fact && fact.newest ? rows.sort().reverse() : rows.sort()
-      return ordered.slice(0, count) as unknown as FactValue
+      return ordered.slice(0, count)
     })
-  return { read, all: [...sets.values()].flat().sort().reverse() }
+  return { read: makeReader({ read: answer }), all: [...sets.values()].flat().sort().reverse() }
 }
 
 t.test('newest: pages of any size hold everything once, newest first [list.page]', async (t) => {

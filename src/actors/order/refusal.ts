@@ -14,6 +14,11 @@ export interface Refused {
   readonly extra: Readonly<Record<string, string | number>>
 }
 
+/** Whether a reply is a refusal. */
+export function isRefused(reply: { readonly kind: string }): reply is Refused {
+  return reply.kind === 'refused'
+}
+
 /** A decision that refuses and records nothing. */
 export function refuse(code: RefusalCode, extra: Refused['extra'] = {}): Refusal<Refused> {
   return { kind: 'refuse', answer: { kind: 'refused', code, extra } }

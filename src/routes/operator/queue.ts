@@ -16,9 +16,8 @@ import type {
   RetryLaneBody,
   RetryLaneReply,
 } from '../../actors/message/operate-queue.ts'
-import type { Refused } from '../../actors/order/refusal.ts'
 import type { HandlerOf } from '../../http/request.ts'
-import { type Answer, refuse } from '../../http/respond.ts'
+import { refuse } from '../../http/respond.ts'
 import { HOLDS_SHARD } from '../../state/keys.ts'
 import {
   countDestinations,
@@ -28,7 +27,7 @@ import {
   readQueue,
 } from '../../views/operator/queue.ts'
 import type { ReadKeys } from '../../views/read-keys.ts'
-import { answerOf, answerRefused, pageOf } from '../answer.ts'
+import { pageOf, replyOf } from '../answer.ts'
 import { asOperator, type OperatorDeps } from '../as-operator.ts'
 
 /** Steps of one retry, and items that are ordered at once. */
@@ -95,12 +94,8 @@ function makeOrder(
     const destination = domainToASCII(domain).toLowerCase() || domain.toLowerCase()
     const ordered: OrderQueueBody = { destination, order, by }
     const result = await deps.ask(HOLDS_SHARD, { name: 'order-queue', cmdId: deps.newCmdId(), body: ordered })
-    let isLogged = false
-    const refused = answerOf<OrderQueueReply | Refused>(result, (reply): Answer => {
-      isLogged = reply.kind === 'ordered'
-      return reply.kind === 'refused' ? answerRefused(reply, deps.nowMs()) : { status: 200, json: {} }
-    })
-    if (!isLogged) return refused
+    const { answer } = replyOf<OrderQueueReply>(result, deps.nowMs())
+    if (answer !== undefined) return answer
     const recipients = await perform(destination)
     return recipients === null ? refuse('unavailable') : { status: 200, json: { recipients } }
   })

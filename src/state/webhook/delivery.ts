@@ -15,7 +15,7 @@
  * Spec webhook.delivery, webhook.states
  */
 
-import type { Entry, Fact, Op } from '../../../cluster/behaviour.ts'
+import type { Entry, Fact, FactOf, Op } from '../../../cluster/behaviour.ts'
 import { entryIdOf, msOf, partsOf, shortId } from '../../../cluster/id.ts'
 import { claimsKey } from '../../../cluster/keyspace.ts'
 import { isPastAge } from '../age.ts'
@@ -178,7 +178,7 @@ export function recordFact(
   shard: number,
   webhookId: string,
   { deliveryId, slice }: Pick<WebhookItem, 'deliveryId' | 'slice'>,
-): Fact {
+): FactOf<'fields'> {
   return { read: 'fields', key: deliveryKey(shard, webhookId, slice), fields: [shortId(deliveryId)] }
 }
 

@@ -38,7 +38,7 @@ export async function readNamedObjects(
     const fact: Fact = { read: 'hash', key }
     const seen = await read(shard, [fact])
     if (seen === null) return null
-    for (const packed of (seen[0] as ReadonlyMap<string, string>).values()) {
+    for (const packed of seen[0].values()) {
       const { objectId, parsedId } = unpackContentHead(packed)
       for (const id of [objectId, parsedId]) {
         const name = id === null ? undefined : objects.get(id)

@@ -8,7 +8,7 @@
  * Spec inbound.read, inbound.raw, inbound.attachment, inbound.event
  */
 
-import type { Fact } from '../../../cluster/behaviour.ts'
+import type { FactOf } from '../../../cluster/behaviour.ts'
 import { homeShard, msOf, shardOf } from '../../../cluster/id.ts'
 import type { ReceivedMessage } from '../../../schemas/inbound.ts'
 import type { EventBody } from '../../../schemas/webhook.ts'
@@ -59,7 +59,7 @@ export async function findReceived(
   const seen = await read(shard, [keyFact(shard, owner.hash), ...(isHere ? [segmentsFact(shard, serverId, id)] : [])])
   if (seen === null) return 'unavailable'
   if (ownerOfRow(owner.hash, seen[0]) === null) return 'unauthorized'
-  const segment = (seen[1] as readonly (readonly [string, number])[] | undefined)?.at(-1)?.[0]
+  const segment = seen[1]?.at(-1)?.[0]
   if (segment === undefined) return 'not_found'
   const stored = await readOneReceived(read, { shard, serverId }, { segment, messageId: id })
   if (stored === undefined) return 'unavailable'
@@ -105,7 +105,7 @@ export async function readInboundEvent(
 }
 
 /** Segments that begin in the month of the id, up to it: the last one holds it. */
-function segmentsFact(shard: number, serverId: string, id: string): Fact {
+function segmentsFact(shard: number, serverId: string, id: string): FactOf<'sorted'> {
   const ms = msOf(id)
   const key = receivedSegmentsKey(shard, serverId)
   return { read: 'sorted', key, min: monthStartMs(monthOf(ms)), max: ms, count: SEGMENTS_MAX }

@@ -4,7 +4,7 @@
  * Keys: `received received-state:<server>:<segment>`, `received-head:<server>:<day>:<n>`, `stream:<id>`
  */
 
-import type { Entry, ViewFact } from '../../../cluster/behaviour.ts'
+import type { Entry, FactOf } from '../../../cluster/behaviour.ts'
 import { entryIdOf, idOfEntry, msOf, shortId } from '../../../cluster/id.ts'
 import { CONTENT_RETENTION_DAYS_MAX } from '../../../schemas/limits.ts'
 import { DAY_MS } from '../../state/calendar.ts'
@@ -15,6 +15,7 @@ import { type ReceivedStanding, unpackStanding } from '../../state/received/stan
 import { type StreamState, streamRef } from '../../state/stream.ts'
 import { entityFact, stateOf } from '../entity.ts'
 import type { Reader } from '../key.ts'
+import { readTogether } from '../read-together.ts'
 
 /** A message and its entry in the log. */
 export interface LoggedReceived {
@@ -54,7 +55,7 @@ export async function readOneReceived(
 ): Promise<StoredReceived | null | undefined> {
   const seen = await read(shard, [receivedFact(shard, { serverId, segment, messageId })])
   if (seen === null) return undefined
-  const [entry] = seen[0] as readonly Entry[]
+  const [entry] = seen[0]
   const logged = entry === undefined || entry.id !== entryIdOf(messageId) ? null : loggedOf(entry, { shard, segment })
   if (logged === null) return null
   const stored = await readReceivedRows(read, { shard, serverId }, [logged])
@@ -75,14 +76,12 @@ export async function readReceivedRows(
     states.add(receivedStateKey(shard, serverId, segment), shortId(messageId))
     heads.add(contentHeadKey(shard, serverId, messageId), shortId(messageId))
   }
-  const facts = [...states.facts(), ...heads.facts(), ...streamIds.map((id) => entityFact(shard, streamRef(id)))]
-  const seen = await read(shard, facts)
+  const streamFacts = streamIds.map((id) => entityFact(shard, streamRef(id)))
+  const seen = await readTogether(read, shard, [states.facts(), heads.facts(), streamFacts])
   if (seen === null) return null
-  const standingOf = states.take(seen)
-  const headOf = heads.take(seen.slice(states.count))
-  const streams = new Map(
-    streamIds.map((id, index) => [id, stateOf<StreamState>(seen[states.count + heads.count + index])]),
-  )
+  const standingOf = states.take(seen[0])
+  const headOf = heads.take(seen[1])
+  const streams = new Map(streamIds.map((id, index) => [id, stateOf<StreamState>(seen[2][index])]))
   return messages.flatMap((message): StoredReceived[] => {
     const { messageId, segment, entry } = message
     const short = shortId(messageId)
@@ -108,26 +107,21 @@ export async function readReceivedRows(
 class FieldReads {
   private readonly asked = new Map<string, string[]>()
 
-  get count(): number {
-    return this.asked.size
-  }
-
   add(key: string, field: string): void {
     const fields = this.asked.get(key)
     if (fields === undefined) this.asked.set(key, [field])
     else fields.push(field)
   }
 
-  facts(): ViewFact[] {
+  facts(): FactOf<'fields'>[] {
     return Array.from(this.asked, ([key, fields]) => ({ read: 'fields', key, fields }))
   }
 
   /** What was read. In: the answers, in the order of `facts`. */
-  take(seen: readonly unknown[]): (key: string, field: string) => string | null {
+  take(seen: readonly (readonly (string | null)[])[]): (key: string, field: string) => string | null {
     const known = new Map<string, string | null>()
     for (const [index, [key, fields]] of [...this.asked].entries())
-      for (const [place, field] of fields.entries())
-        known.set(`${key} ${field}`, (seen[index] as readonly (string | null)[])[place] ?? null)
+      for (const [place, field] of fields.entries()) known.set(`${key} ${field}`, seen[index]?.[place] ?? null)
     return (key, field) => known.get(`${key} ${field}`) ?? null
   }
 }

@@ -10,7 +10,7 @@
  * Spec inbound.search, inbound.summary
  */
 
-import type { Entry, Fact } from '../../../cluster/behaviour.ts'
+import type { Entry, FactOf } from '../../../cluster/behaviour.ts'
 import { homeShard, idOfEntry, shardOf } from '../../../cluster/id.ts'
 import type { ReceivedSummary } from '../../../schemas/inbound.ts'
 import { RECEIVED_LOOKED_AT_MAX } from '../../../schemas/limits.ts'
@@ -22,6 +22,7 @@ import { lowerBound, msOfBound, upperBound } from '../bound.ts'
 import { entityFact, stateOf } from '../entity.ts'
 import { keyFact, ownerOfRow, type Reader, type ServerKey } from '../key.ts'
 import type { Page } from '../newest.ts'
+import { readTogether } from '../read-together.ts'
 import { type LoggedReceived, loggedOf, readReceivedRows, type StoredReceived } from './rows.ts'
 import { envelopeRecipientOf, formatReceivedSummary } from './shown.ts'
 
@@ -94,29 +95,26 @@ async function begin(
   owner: ServerKey,
   { filter, page, nowMs }: { filter: ReceivedFilter; page: Page; nowMs: number },
 ): Promise<Walk | 'unauthorized' | 'unavailable' | 'stream_not_found' | 'nothing'> {
-  const accountId = owner.accountId
-  const serverId = owner.serverId
+  const { accountId, serverId } = owner
   const shard = homeShard(accountId)
   const { streamId, from } = filter
   const to = upperBound({ after: page.after, toMs: filter.toMs })
   // A stream of another shard is another account's, and its key name would not lie on this shard.
   const isHere = streamId !== null && shardOf(streamId) === shard
-  const seen = await read(shard, [
-    keyFact(shard, owner.hash),
-    segmentsFact(shard, serverId, msOfBound(to)),
-    ...(from === null ? [] : personFacts(shard, accountId, from)),
-    ...(isHere ? [entityFact(shard, streamRef(streamId))] : []),
+  const seen = await readTogether(read, shard, [
+    [keyFact(shard, owner.hash), segmentsFact(shard, serverId, msOfBound(to))],
+    from === null ? [] : personFacts(shard, accountId, from),
+    isHere ? [entityFact(shard, streamRef(streamId))] : [],
   ])
   if (seen === null) return 'unavailable'
-  if (ownerOfRow(owner.hash, seen[0]) === null) return 'unauthorized'
-  const stream = isHere ? stateOf<StreamState>(seen.at(-1)) : null
+  const [[key, segments], [first, bucket], [found]] = seen
+  if (ownerOfRow(owner.hash, key) === null) return 'unauthorized'
+  const stream = stateOf<StreamState>(found)
   if (streamId !== null && (stream?.serverId !== serverId || stream.kind !== 'inbound')) return 'stream_not_found'
-  const [first, bucket] = seen.slice(2) as (readonly (string | null)[])[]
   const row = from === null ? null : (first?.[0] ?? bucket?.[0] ?? null)
   // Whoever has no number has sent nothing.
   if (from !== null && row === null) return 'nothing'
   const fromMs = Math.max(cutoffMs(nowMs, false), filter.fromMs ?? 0)
-  const segments = seen[1] as readonly (readonly [string, number])[]
   const oldest = segments.findIndex(([, firstMs]) => firstMs <= fromMs)
   return {
     shard,
@@ -128,13 +126,13 @@ async function begin(
   }
 }
 
-function segmentsFact(shard: number, serverId: string, maxMs: number): Fact {
+function segmentsFact(shard: number, serverId: string, maxMs: number): FactOf<'sorted'> {
   const max = Math.min(maxMs, Number.MAX_SAFE_INTEGER)
   return { read: 'sorted', key: receivedSegmentsKey(shard, serverId), min: 0, max, count: SEGMENTS_MAX, newest: true }
 }
 
 /** Both places where the row of an HMAC may be. */
-function personFacts(shard: number, accountId: string, hmac: string): Fact[] {
+function personFacts(shard: number, accountId: string, hmac: string): FactOf<'fields'>[] {
   const keys = [firstPersonsKey(shard, accountId), personKey(shard, accountId, bucketOfHmac(hmac))]
   return keys.map((key) => ({ read: 'fields', key, fields: [hmac] }))
 }
@@ -191,7 +189,7 @@ async function readEntries(
 ): Promise<readonly Entry[] | null> {
   const key = receivedKey(shard, serverId, segment)
   const seen = await read(shard, [{ read: 'newest', key, from, to, count }])
-  return seen === null ? null : (seen[0] as readonly Entry[])
+  return seen === null ? null : seen[0]
 }
 
 function entryPasses({ entry }: LoggedReceived, { streamId, mailboxHash }: ReceivedFilter): boolean {

@@ -10,7 +10,6 @@
  * Spec event.catalogue, webhook.example
  */
 
-import type { Entry, Fact } from '../../../cluster/behaviour.ts'
 import { homeShard, msOf, shortId } from '../../../cluster/id.ts'
 import type { EventBody, InboundContent } from '../../../schemas/webhook.ts'
 import { monthOf, monthStartMs } from '../../state/calendar.ts'
@@ -98,18 +97,17 @@ async function readMessageEvent(
 ): Promise<EventBody | null | undefined> {
   const shard = homeShard(serverId)
   const short = shortId(messageId)
-  const facts: Fact[] = [
+  const seen = await read(shard, [
     logFact(shard, { serverId, segment, messageId }),
     { read: 'fields', key: headKey(shard, serverId, segment), fields: [short] },
     { read: 'fields', key: statusKey(shard, serverId, segment), fields: [statusField(short, recipient)] },
     entityFact(shard, serverRef(serverId)),
-  ]
-  const seen = await read(shard, facts)
+  ])
   if (seen === null) return undefined
-  const [logged] = seen[0] as readonly Entry[]
+  const [logged] = seen[0]
   const entry = logged === undefined ? null : logEntryOf(logged)
-  const packedHead = (seen[1] as readonly (string | null)[])[0] ?? null
-  const row = (seen[2] as readonly (string | null)[])[0] ?? null
+  const packedHead = seen[1][0] ?? null
+  const row = seen[2][0] ?? null
   const server = stateOf<ServerState>(seen[3])
   const number = entry?.recipients[recipient]
   if (entry === null || packedHead === null || server === null || number === undefined) return null

@@ -9,7 +9,7 @@
  * Spec message.summary, message.recipient, message.read, event.catalogue
  */
 
-import type { Fact } from '../../../cluster/behaviour.ts'
+import type { FactOf } from '../../../cluster/behaviour.ts'
 import { entryIdOf, homeShard, msOf, shardOf } from '../../../cluster/id.ts'
 import type { Message } from '../../../schemas/message.ts'
 import { contentExpiresAtMs, isPastAge } from '../../state/age.ts'
@@ -49,7 +49,7 @@ export async function readMessage(
   owner: ServerKey,
   messageId: string,
 ): Promise<Message | 'unauthorized' | 'not_found' | 'unavailable'> {
-  const accountId = owner.accountId
+  const { accountId } = owner
   const shard = homeShard(accountId)
   const id = messageId.toLowerCase()
   const nowMs = deps.nowMs()
@@ -59,7 +59,7 @@ export async function readMessage(
   const seen = await deps.read(shard, [keyFact(shard, owner.hash), ...segments])
   if (seen === null) return 'unavailable'
   if (ownerOfRow(owner.hash, seen[0]) === null) return 'unauthorized'
-  const segment = (seen[1] as readonly (readonly [string, number])[] | undefined)?.at(-1)?.[0]
+  const segment = seen[1]?.at(-1)?.[0]
   if (segment === undefined) return 'not_found'
   const found = { messageId: id, entryId: entryIdOf(id), segment, packed: null }
   const entries = await readEntries(deps.read, { shard, serverId: owner.serverId }, [found])
@@ -70,7 +70,7 @@ export async function readMessage(
 }
 
 async function readWhole(deps: MessageDeps, owner: ServerKey, stored: StoredMessage): Promise<Message | 'unavailable'> {
-  const accountId = owner.accountId
+  const { accountId } = owner
   const shard = homeShard(accountId)
   const { entry, head, test } = stored
   const place = { shard, contentId: entry.contentId, test, stored: head.stored }
@@ -89,7 +89,7 @@ export function segmentsFact(
   shard: number,
   { serverId, mode }: Pick<ServerKey, 'serverId' | 'mode'>,
   id: string,
-): Fact {
+): FactOf<'sorted'> {
   const ms = msOf(id)
   const min = mode === 'test' ? Math.floor(ms / DAY_MS) * DAY_MS : monthStartMs(monthOf(ms))
   return { read: 'sorted', key: segmentsKey(shard, serverId), min, max: ms, count: SEGMENTS_MAX }

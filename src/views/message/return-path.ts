@@ -10,7 +10,7 @@
  * Spec bounce.recipient
  */
 
-import type { Entry, Fact, FactValue } from '../../../cluster/behaviour.ts'
+import type { FactOf, ValueOf } from '../../../cluster/behaviour.ts'
 import { entryIdOf, msOf, shardOf, shortId } from '../../../cluster/id.ts'
 import type { TokenRecipient } from '../../mail/return-path.ts'
 import { monthOf, monthStartMs } from '../../state/calendar.ts'
@@ -60,7 +60,7 @@ export async function findRecipient(
   const logs = await read(
     shard,
     places.map(
-      ({ server, segment }): Fact => ({
+      ({ server, segment }): FactOf<'range'> => ({
         read: 'range',
         key: logKey(shard, server.serverId, segment),
         from: entryId,
@@ -70,9 +70,10 @@ export async function findRecipient(
     ),
   )
   if (logs === null) return 'unavailable'
-  const at = logs.findIndex((value) => (value as readonly Entry[]).length > 0)
+  const at = logs.findIndex((value) => value.length > 0)
   const place = places[at]
-  const entry = place === undefined ? null : logEntryOf((logs[at] as readonly Entry[])[0] as Entry)
+  const logged = logs[at]?.[0]
+  const entry = place === undefined || logged === undefined ? null : logEntryOf(logged)
   const number = entry?.recipients[recipient]
   if (place === undefined || entry === null || number === undefined) return null
   const of = { recipients: entry.recipients.length, hasAttachments: false, broadcastStreamId: null }
@@ -91,15 +92,15 @@ async function readSegments(
   const min = monthStartMs(monthOf(max))
   const seen = await read(
     shard,
-    servers.map(({ serverId }): Fact => {
+    servers.map(({ serverId }): FactOf<'sorted'> => {
       return { read: 'sorted', key: segmentsKey(shard, serverId), min, max, count: SEGMENTS_MAX }
     }),
   )
   return seen?.map(lastOf) ?? null
 }
 
-function lastOf(value: FactValue): string | undefined {
-  return (value as readonly (readonly [string, number])[]).at(-1)?.[0]
+function lastOf(value: ValueOf<FactOf<'sorted'>>): string | undefined {
+  return value.at(-1)?.[0]
 }
 
 async function readRest(

@@ -4,7 +4,7 @@
  * Keys: `log head status:<server>:<segment>`
  */
 
-import type { Entry, ViewFact } from '../../../cluster/behaviour.ts'
+import type { FactOf } from '../../../cluster/behaviour.ts'
 import { msOf, shortId } from '../../../cluster/id.ts'
 import { headKey, logKey, statusKey } from '../../state/keys.ts'
 import { unpackHead } from '../../state/message/head.ts'
@@ -28,7 +28,7 @@ export async function readEntries(
   candidates: readonly Candidate[],
 ): Promise<readonly Logged[] | null> {
   const unread = candidates.filter(({ packed }) => packed === null)
-  const facts = unread.map(({ segment, entryId }): ViewFact => {
+  const facts = unread.map(({ segment, entryId }): FactOf<'range'> => {
     return { read: 'range', key: logKey(shard, serverId, segment), from: entryId, to: entryId, count: 1 }
   })
   const seen = facts.length === 0 ? [] : await read(shard, facts)
@@ -36,7 +36,7 @@ export async function readEntries(
   let at = 0
   return candidates.flatMap(({ messageId, segment, packed }) => {
     if (packed !== null) return [{ messageId, segment, entry: unpackLogEntry(packed) }]
-    const [logged] = seen[at++] as readonly Entry[]
+    const [logged] = seen[at++] ?? []
     const entry = logged === undefined ? null : logEntryOf(logged)
     return entry === null ? [] : [{ messageId, segment, entry }]
   })
@@ -51,7 +51,7 @@ export async function readStored(
   const serverId = owner.serverId
   const segments = [...new Set(entries.map(({ segment }) => segment))]
   const of = segments.map((segment) => entries.filter((one) => one.segment === segment))
-  const facts = segments.flatMap((segment, index): ViewFact[] => [
+  const facts = segments.flatMap((segment, index): FactOf<'fields'>[] => [
     {
       read: 'fields',
       key: headKey(shard, serverId, segment),
@@ -66,7 +66,7 @@ export async function readStored(
       }),
     },
   ])
-  const seen = (await read(shard, facts)) as readonly (readonly (string | null)[])[] | null
+  const seen = await read(shard, facts)
   if (seen === null) return null
   return segments.flatMap((_, index) => {
     const heads = seen[index * 2] ?? []

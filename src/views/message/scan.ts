@@ -11,7 +11,7 @@
  * Spec message.search
  */
 
-import type { Entry, ViewFact } from '../../../cluster/behaviour.ts'
+import type { Entry, FactOf } from '../../../cluster/behaviour.ts'
 import { idOfEntry } from '../../../cluster/id.ts'
 import { byPersonKey, byTagKey, logKey } from '../../state/keys.ts'
 import { LOG_FIELD } from '../../state/message/log-entry.ts'
@@ -99,13 +99,13 @@ export async function* walkMessages(
     const count = Math.min(isFirst ? ENTRIES_FIRST : ENTRIES_MAX, entriesMax - looked)
     if (count <= 0) return
     const { taken, each } = planRound(paths.slice(at, at + SEGMENTS_AT_ONCE), { count, isWide })
-    const facts = taken.map(({ key }): ViewFact => ({ read: 'newest', key, from: walk.from, to, count: each }))
+    const facts = taken.map(({ key }): FactOf<'newest'> => ({ read: 'newest', key, from: walk.from, to, count: each }))
     const seen = await read(walk.shard, facts)
     if (seen === null) {
       yield null
       return
     }
-    const step = takeRound(walk, taken, { values: seen as readonly (readonly Entry[])[], count, each })
+    const step = takeRound(walk, taken, { values: seen, count, each })
     looked += step.looked
     at += step.done
     isWide = step.done > 0

@@ -10,7 +10,7 @@
  * Spec message.search, message.summary
  */
 
-import type { Fact } from '../../../cluster/behaviour.ts'
+import type { FactOf } from '../../../cluster/behaviour.ts'
 import { homeShard, shardOf } from '../../../cluster/id.ts'
 import { MESSAGES_LOOKED_AT_MAX } from '../../../schemas/limits.ts'
 import type { MessageSummary } from '../../../schemas/message.ts'
@@ -26,6 +26,7 @@ import { entityFact, stateOf } from '../entity.ts'
 import { keyFact, ownerOfRow, type Reader, type ServerKey } from '../key.ts'
 import type { Page } from '../newest.ts'
 import { readPersonMap } from '../person.ts'
+import { readTogether } from '../read-together.ts'
 import { readEntries, readStored } from './rows.ts'
 import { type Stretch, type Walk, walkMessages } from './scan.ts'
 import { formatSummary, type StoredMessage } from './summary.ts'
@@ -85,7 +86,7 @@ export async function searchMessages(
   const hits = await collect(read, owner, { walk, filter, limit: page.limit, lookedAtMax })
   if (hits === null) return 'unavailable'
   const { shard } = walk
-  const accountId = owner.accountId
+  const { accountId } = owner
   const numbers = hits.found.flatMap(({ entry }) => [entry.sender, ...entry.recipients])
   const persons = await readPersonMap(read, { shard, accountId, numbers })
   if (persons === null) return 'unavailable'
@@ -105,50 +106,46 @@ async function begin(
   owner: ServerKey,
   { filter, page, nowMs }: { filter: MessageFilter; page: Page; nowMs: number },
 ): Promise<Begin> {
-  const accountId = owner.accountId
-  const serverId = owner.serverId
+  const { accountId, serverId } = owner
   const shard = homeShard(accountId)
   const { streamId } = filter
   const to = upperBound({ after: page.after, toMs: filter.toMs })
   const hmacs = [filter.recipient, filter.from].filter((hmac) => hmac !== null)
   // A stream of another shard is another account's, and its key name would not lie on this shard.
   const isHere = streamId !== null && shardOf(streamId) === shard
-  const seen = await read(shard, [
-    keyFact(shard, owner.hash),
-    segmentsFact(shard, serverId, msOfBound(to)),
-    ...hmacs.flatMap((hmac) => personPlaces(shard, accountId, hmac)),
-    ...(isHere ? [entityFact(shard, streamRef(streamId))] : []),
+  const seen = await readTogether(read, shard, [
+    [keyFact(shard, owner.hash), segmentsFact(shard, serverId, msOfBound(to))],
+    hmacs.flatMap((hmac) => personPlaces(shard, accountId, hmac)),
+    isHere ? [entityFact(shard, streamRef(streamId))] : [],
   ])
   if (seen === null) return 'unavailable'
-  if (ownerOfRow(owner.hash, seen[0]) === null) return 'unauthorized'
-  const stream = isHere ? stateOf<StreamState>(seen[2 + 2 * hmacs.length]) : null
+  const [[key, segments], rows, [found]] = seen
+  if (ownerOfRow(owner.hash, key) === null) return 'unauthorized'
+  const stream = stateOf<StreamState>(found)
   if (streamId !== null && stream?.serverId !== serverId) return 'stream_not_found'
-  const numbers = hmacs.map((_, index) => {
-    const [first, bucket] = seen.slice(2 + 2 * index) as (readonly (string | null)[])[]
-    return numberOf(first?.[0] ?? bucket?.[0])
-  })
+  const numbers = hmacs.map((_, index) => numberOf(rows[2 * index]?.[0] ?? rows[2 * index + 1]?.[0]))
   // Whoever was never named is on no message, and no message is of a broadcast.
   if (numbers.includes(null) || filter.broadcastId !== null) return 'nothing'
-  const recipient = filter.recipient === null ? null : (numbers[0] as number)
-  const sender = filter.from === null ? null : (numbers.at(-1) as number)
+  const recipient = filter.recipient === null ? null : (numbers[0] ?? null)
+  const sender = filter.from === null ? null : (numbers.at(-1) ?? null)
   const cutoff = cutoffMs(nowMs, owner.mode === 'test')
   return {
     shard,
     serverId,
-    segments: stretchesOf(seen[1] as readonly (readonly [string, number])[], Math.max(cutoff, filter.fromMs ?? 0)),
+    segments: stretchesOf(segments, Math.max(cutoff, filter.fromMs ?? 0)),
     from: lowerBound(Math.max(cutoff, filter.fromMs ?? 0)),
     to,
     sought: { recipient, sender, tagHash: filter.tag?.hash ?? null },
   }
 }
 
-function segmentsFact(shard: number, serverId: string, maxMs: number): Fact {
+function segmentsFact(shard: number, serverId: string, maxMs: number): FactOf<'sorted'> {
   const max = Math.min(maxMs, Number.MAX_SAFE_INTEGER)
   return { read: 'sorted', key: segmentsKey(shard, serverId), min: 0, max, count: SEGMENTS_MAX, newest: true }
 }
 
 /** Both places where the row of an HMAC may be. */
-function personPlaces(shard: number, accountId: string, hmac: string): Fact[] {
+function personPlaces(shard: number, accountId: string, hmac: string): FactOf<'fields'>[] {
   const keys = [firstPersonsKey(shard, accountId), personKey(shard, accountId, bucketOfHmac(hmac))]
   return keys.map((key) => ({ read: 'fields', key, fields: [hmac] }))
 }

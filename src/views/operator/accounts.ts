@@ -68,7 +68,7 @@ export async function readAccountDetail(
     },
   ])
   if (seen === null) return null
-  const owners = (seen[1] as readonly (readonly [string, number])[]).map(([id]) => dayOwner(id))
+  const owners = seen[1].map(([id]) => dayOwner(id))
   const days = await read(shard, [countersFact(shard, owners)])
   if (days === null) return null
   const { delivered, bounced, complained } = sumOf(countersOf<DayCounters>(days[0]), nowMs)
@@ -76,7 +76,7 @@ export async function readAccountDetail(
     ...formatAccount(account, counters, nowMs),
     held: held ?? false,
     servers: servers ?? 0,
-    administrators: [...(seen[0] as ReadonlyMap<string, string>).values()],
+    administrators: [...seen[0].values()],
     last24Hours: {
       delivered,
       bounced,

@@ -31,9 +31,9 @@ export async function readShards(read: Reader, living: readonly string[]): Promi
     read(0, [{ read: 'hash', key: WORKERS_KEY }]),
     ...Array.from({ length: SHARDS }, (_, shard) => readShard(read, shard, living)),
   ])
-  if (records === null || rows.includes(null)) return null
-  const shards = rows as ShardRow[]
-  const workers = [...(records[0] as ReadonlyMap<string, string>)].map(([worker, text]) => {
+  const shards = rows.filter((row) => row !== null)
+  if (records === null || shards.length < rows.length) return null
+  const workers = [...records[0]].map(([worker, text]) => {
     const { host, pid, roles, takesShards, isLeaving } = JSON.parse(text) as WorkerRecord
     const held = shards.filter(({ owner }) => owner === worker).length
     return {
@@ -58,12 +58,7 @@ async function readShard(read: Reader, shard: number, living: readonly string[])
     { read: 'sorted', key: dueKey(shard), min: 0, max: Number.MAX_SAFE_INTEGER, count: 1 },
   ])
   if (seen === null) return null
-  const [meta, journal, mailbox, due] = seen as readonly [
-    readonly (string | null)[],
-    readonly Entry[],
-    readonly Entry[],
-    readonly (readonly [string, number])[],
-  ]
+  const [meta, journal, mailbox, due] = seen
   const [owner, seq, tries, since, cursor] = meta
   const journalSeq = journal[0] === undefined ? null : Number(journal[0].id.split('-')[0])
   const isTorn = Number(seq ?? 0) !== (journalSeq ?? 0)

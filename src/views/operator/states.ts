@@ -28,7 +28,7 @@ export async function readStates(
   const key = entityKey(shard, kind, id)
   const seen = await read(shard, [{ read: 'newest', key, from: '-', to: '+', count: STATES_MAX }])
   if (seen === null) return 'unavailable'
-  const entries = seen[0] as readonly Entry[]
+  const entries = seen[0]
   return entries.length === 0 ? 'not_found' : { kind, id, shard, states: entries.map(formatEntry) }
 }
 

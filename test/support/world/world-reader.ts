@@ -2,12 +2,12 @@
 
 import type { Entry, FactValue, ViewFact } from '../../../cluster/behaviour.ts'
 import { sortableEntryId } from '../../../cluster/id.ts'
-import type { Reader } from '../../../src/views/key.ts'
+import { makeReader, type Reader } from '../../../src/views/key.ts'
 import type { World } from './turn.ts'
 
 /** Reads a world; `reads` counts how often, `entries` how many stream entries were answered. */
 export function readerOf(world: World): { read: Reader; reads: number; entries: number } {
-  const seen = { read, reads: 0, entries: 0 }
+  const seen = { read: makeReader({ read }), reads: 0, entries: 0 }
   async function read(_shard: number, facts: readonly ViewFact[]): Promise<readonly FactValue[]> {
     seen.reads += 1
     return facts.map((fact) => {
