@@ -7,6 +7,7 @@
  * when, is `shard.ts`'s matter.
  */
 import { FactView, type KnownFields, type Laid } from '../facts/facts.ts'
+import type { Memory } from '../facts/memory.ts'
 import { type IdMaker, makeIds } from '../id.ts'
 import { CLAIM_RULES, type ItemContext } from '../items/claim.ts'
 import { standingClaims } from '../items/dead-claims.ts'
@@ -83,6 +84,11 @@ export class CommitLoop {
   /** Confirmed commits of the shard. */
   get seq(): number {
     return this.meta.seq
+  }
+
+  /** What it remembers of states. */
+  get memory(): Memory {
+    return this.reader.memory
   }
 
   get isIdle(): boolean {

@@ -9,6 +9,7 @@
  */
 import type { Command, CommandType, Fact } from '../behaviour.ts'
 import { newCmdId } from '../cmd-id.ts'
+import type { Memory } from '../facts/memory.ts'
 import type { Claim } from '../items/pump.ts'
 import { claimsKey, dueKey } from '../keyspace.ts'
 import type { Bell, Cursors, Meta } from '../store.ts'
@@ -75,6 +76,11 @@ export class Shard {
   /** What was confirmed here. */
   get confirmedCommits(): KnownCommits {
     return this.loop.confirmedCommits
+  }
+
+  /** What it remembers of states. */
+  get memory(): Memory {
+    return this.loop.memory
   }
 
   get waiting(): number {

@@ -1,6 +1,5 @@
 /** check-memory - what the owner of a shard remembers equals what the store holds. */
 
-import type { Memory } from '../../cluster/facts/memory.ts'
 import { entityKey } from '../../cluster/keyspace.ts'
 import { ACCOUNTS } from './client.ts'
 import { countersAt, streamAt } from './contents.ts'
@@ -14,7 +13,7 @@ export async function checkMemory(sim: Simulation): Promise<void> {
     const shard = shardOfAccount(account)
     const owner = (await sim.base.metas([shard]))?.[0]?.owner
     const process = sim.processes.find(({ worker, state }) => worker.id === owner && state === 'running')
-    const memory = (process?.shardOf(shard) as unknown as { memory: Memory } | undefined)?.memory
+    const memory = process?.shardOf(shard)?.memory
     if (memory === undefined) {
       sim.observer.violated(`Shard ${shard} has no owner`)
       continue
