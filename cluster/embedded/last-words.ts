@@ -10,6 +10,8 @@ import { livingRedisPid } from './probe.ts'
 const TAIL_BYTES = 8192
 const WORDS_MAX = 3
 const CHARS_MAX = 600
+/** What a redis says of its machine at each start, and which kills none. */
+const ADVICE = /^WARNING /
 /** With less than this a redis may fail at its next write. */
 const FREE_BYTES_MIN = 16 * 1024 ** 2
 
@@ -53,7 +55,7 @@ function lastWords(directory: string): string | null {
   const pid = lines.at(-1)?.pid
   const own = lines.filter((line) => line.pid === pid)
   const readyAt = own.findLastIndex(({ text }) => /ready to accept connections|server initialized/i.test(text))
-  const warnings = own.slice(readyAt + 1).filter(({ isWarning }) => isWarning)
+  const warnings = own.slice(readyAt + 1).filter(({ isWarning, text }) => isWarning && !ADVICE.test(text))
   if (warnings.length === 0) return null
   const words = warnings.slice(-WORDS_MAX).map(({ text }) => text)
   return `Its last words: ${words.join(' / ').slice(-CHARS_MAX)}`

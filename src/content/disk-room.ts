@@ -37,8 +37,8 @@ export async function readDisk(folder: string): Promise<Disk | null> {
   return found === null ? null : { free: found.bavail * found.bsize, bytes: found.blocks * found.bsize }
 }
 
-/** Looks at once, and again until it is stopped. A disk that does not answer is as full as it was. */
-export async function watchDisk(folder: string, log: Pick<Log, 'info' | 'warn'>): Promise<DiskRoom> {
+/** Looks at once, and again until it is stopped. A disk that does not answer is as full as it was. In: null where another one tells. */
+export async function watchDisk(folder: string, log: Pick<Log, 'info' | 'warn'> | null): Promise<DiskRoom> {
   let disk: Disk = { free: Number.POSITIVE_INFINITY, bytes: 0 }
   let reserved = 0
   let wasFull = false
@@ -47,8 +47,8 @@ export async function watchDisk(folder: string, log: Pick<Log, 'info' | 'warn'>)
     disk = (await readDisk(folder)) ?? disk
     const full = disk.free < keptFree(disk.bytes)
     const freeShare = disk.bytes === 0 ? 1 : disk.free / disk.bytes
-    if (full && !wasFull) log.warn({ freeShare, folder }, 'The disk is nearly full: new mail is refused')
-    if (!full && wasFull) log.info({ freeShare, folder }, 'The disk has room again')
+    if (full && !wasFull) log?.warn({ freeShare, folder }, 'The disk is nearly full: new mail is refused')
+    if (!full && wasFull) log?.info({ freeShare, folder }, 'The disk has room again')
     wasFull = full
   }
   await look()

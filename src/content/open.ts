@@ -46,7 +46,9 @@ export async function openContents(deps: OpenContentsDeps): Promise<Contents | n
     await home.close()
     throw error
   })
-  const room = home.kind === 'file' ? await watchDisk(config.dataDir, log) : null
+  // Our own store writes to the same disk, and who looks at it tells of both.
+  const roomLog = config.redisUrls.length === 0 ? null : log
+  const room = home.kind === 'file' ? await watchDisk(config.dataDir, roomLog) : null
   return makeContents({ home, room, told, warn: (facts, text) => log.warn(facts, text) })
 }
 

@@ -119,4 +119,9 @@ t.test('last words: of a log that is not there, or holds something else', async 
   const words = describeEnd(other)
   t.match(words, /^Its last words: x+ \/ Out Of Memory allocating 100 bytes!$/)
   t.ok(words.length < 700, 'bounded')
+  const atStart = t.testdir({
+    'redis.log':
+      '7:M 23 Nov 2026 08:00:01.000 # WARNING Memory overcommit must be enabled!\n7:M 23 Nov 2026 08:00:01.100 # Bad file format\n',
+  })
+  t.equal(describeEnd(atStart), 'Its last words: Bad file format', 'advice is none')
 })
