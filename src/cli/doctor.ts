@@ -1,6 +1,24 @@
-/** doctor - `sendwright doctor`: what delivery needs of the world around it, and how to mend what is broken. */
+/**
+ * doctor - `sendwright doctor`: what delivery needs of the world around it, and how to mend what is broken; and, of a mail in a file,
+ * who sent it, judged as received mail is, and why, in sentences.
+ *
+ * The latter needs no running service: it asks the DNS itself, by DNS_SERVERS where that is set.
+ */
+import { readFile } from 'node:fs/promises'
+import { isIP } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+import { InvalidArgumentError } from 'commander'
 import type { Finding, Health } from '../../schemas/health.ts'
+import { MAIL_BYTES_MAX } from '../../schemas/limits.ts'
+import { DnsBudget } from '../dns/budget.ts'
+import { createResolver } from '../dns/resolve.ts'
+import { type Explained, explain } from '../mail/authenticate/explain.ts'
+import { type Judgement, judgeMail } from '../mail/authenticate/judge.ts'
+import { readToldSession } from '../mail/authenticate/told-session.ts'
+import { readConfig } from '../process/config.ts'
 import { type ClientOptions, makeClient } from './client.ts'
+import { CommandFailure } from './failure.ts'
+import { print } from './print.ts'
 
 const MARKS: Readonly<Record<Finding['status'], string>> = { ok: 'ok', warning: 'WARN', failed: 'FAIL' }
 
@@ -22,4 +40,78 @@ function formatHealth({ ok, findings }: Health): string {
   })
   const failures = findings.filter(({ status }) => status === 'failed').length
   return [...lines, '', ok ? 'Nothing is broken' : `Broken: ${failures} of ${findings.length}`].join('\n')
+}
+
+export interface MailFileOptions {
+  mailFile: string
+  ip?: string
+  helo?: string
+  mailFrom?: string
+  json?: boolean
+}
+
+interface Session {
+  readonly mailFrom: string
+  readonly ip: string | null
+  readonly helo: string
+}
+
+/** Judges the mail. Out: 0 where DMARC passes or does not apply, else 1. */
+export async function runMailFile(options: MailFileOptions): Promise<number> {
+  const raw = await readMail(options.mailFile)
+  const told = readToldSession(raw)
+  const session = {
+    mailFrom: options.mailFrom ?? told.address ?? '',
+    ip: options.ip ?? told.ip,
+    helo: options.helo ?? told.helo ?? '',
+  }
+  const judged = await judge(raw, session)
+  const explained = explain(judged, session.ip)
+  const answer = { session, authentication: judged.authentication, checks: explained }
+  print(options, answer, () => formatChecks(session, explained))
+  return ['pass', 'none'].includes(judged.authentication.dmarc) ? 0 : 1
+}
+
+/** An IP address. */
+export function parseIp(text: string): string {
+  if (isIP(text) !== 0) return text
+  throw new InvalidArgumentError('It is not an IP address.')
+}
+
+async function readMail(path: string): Promise<Buffer> {
+  const raw = await (path === '-' ? buffer(process.stdin) : readFile(path)).catch((error: Error) => {
+    throw new CommandFailure(`The mail could not be read: ${error.message}`)
+  })
+  if (raw.length <= MAIL_BYTES_MAX) return raw
+  throw new CommandFailure(`The mail has ${raw.length} bytes: over ${MAIL_BYTES_MAX} none is received`)
+}
+
+async function judge(raw: Buffer, { mailFrom, ip, helo }: Session): Promise<Judgement> {
+  const settings = readConfig()
+  const { dnsServers, smtpHostname } = settings.ok ? settings.config : { dnsServers: [], smtpHostname: 'localhost' }
+  const resolver = createResolver({ servers: dnsServers, nowMs: () => performance.now() })
+  const { lookUp } = new DnsBudget(resolver, { nowMs: () => performance.now() })
+  const sender = ip === null ? null : { address: mailFrom, ip, helo, receiver: smtpHostname }
+  try {
+    return await judgeMail(raw, { sender, lookUp, nowMs: Date.now() })
+  } finally {
+    resolver.close()
+  }
+}
+
+const CHECK_WIDTH = 9
+const VERDICT_WIDTH = 11
+const INDENT = ' '.repeat(CHECK_WIDTH + VERDICT_WIDTH)
+
+function formatChecks({ mailFrom, ip, helo }: Session, explained: readonly Explained[]): string {
+  const who =
+    ip === null
+      ? 'Who connected is not known: no Received field names a public address. With --ip and --helo SPF is judged too.'
+      : `MAIL FROM:<${mailFrom}> from ${ip}, HELO ${helo || '-'}. Is that not so: --mail-from, --ip, --helo.`
+  const lines = explained.flatMap(({ check, verdict, message, record, fix }) => [
+    `${check.padEnd(CHECK_WIDTH)}${verdict.padEnd(VERDICT_WIDTH)}${message}`,
+    ...(record === null ? [] : [`${INDENT}${record.name}: ${record.text}`]),
+    ...(fix === null ? [] : [`${INDENT}-> ${fix}`]),
+  ])
+  return [who, '', ...lines].join('\n')
 }

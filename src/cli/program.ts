@@ -7,7 +7,7 @@ import { Command, CommanderError } from 'commander'
 import { addAccountCommands } from './account.ts'
 import { addAuditCommand } from './audit.ts'
 import { addClusterCommands } from './cluster.ts'
-import { runDoctor } from './doctor.ts'
+import { parseIp, runDoctor, runMailFile } from './doctor.ts'
 import { addDomainCommands } from './domain.ts'
 import { addEventCommands } from './events.ts'
 import { CommandFailure } from './failure.ts'
@@ -74,9 +74,18 @@ export function makeProgram(ended: (code: number) => void): Command {
   addStoreCommands(program, ended)
   withOperatorOptions(program.command('doctor'))
     .description(
-      'examine what delivery needs (DNS, ports, certificate, store) and print how to mend what is broken; exit code 1 then',
+      'examine what delivery needs (DNS, ports, certificate, store) and print how to mend what is broken; exit code 1 then. With --mail-file: who sent the mail in a file, and why one says so',
     )
-    .action(async (options) => ended(await runDoctor(options)))
+    .option(
+      '--mail-file <file>',
+      'judge this mail (SPF, DKIM, DMARC, ARC) and explain the verdicts; - is standard input',
+    )
+    .option('--ip <address>', 'with --mail-file: who connected (default: as its Received fields tell)', parseIp)
+    .option('--helo <name>', 'with --mail-file: the name in HELO (default: likewise)')
+    .option('--mail-from <address>', 'with --mail-file: MAIL FROM (default: its Return-Path)')
+    .action(async (options) =>
+      ended(await (options.mailFile === undefined ? runDoctor(options) : runMailFile(options))),
+    )
   return program
 }
 

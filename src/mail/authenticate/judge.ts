@@ -11,7 +11,7 @@ import type { Authentication } from './authentication.ts'
 import { checkDmarc, type DmarcReport } from './dmarc.ts'
 import type { LookUp } from './look-up.ts'
 import { missingParts } from './rounds.ts'
-import { checkSender, type Sender, type SenderReport } from './sender.ts'
+import { checkSender, NO_SENDER, type Sender, type SenderReport } from './sender.ts'
 import { checkSignatures, domainsWith, readSignedMail, type SignatureReport } from './signatures.ts'
 
 /** What was found, for who wants to know why. */
@@ -53,12 +53,15 @@ function judgementOf(authentication: Authentication, findings: Findings): Judgem
   return { authentication, isTemporary: missingParts(authentication).length > 0, findings }
 }
 
-/** Judges a mail in one go: where no thread is needed, as on the command line and in tests. */
+/** Judges a mail in one go: where no thread is needed, as on the command line and in tests. In: `sender` null: nobody knows. */
 export async function judgeMail(
   raw: Buffer,
-  { sender, lookUp, nowMs }: { sender: Sender; lookUp: LookUp; nowMs: number },
+  { sender, lookUp, nowMs }: { sender: Sender | null; lookUp: LookUp; nowMs: number },
 ): Promise<Judgement> {
-  const [ofSender, signed] = await Promise.all([checkSender(sender, lookUp), readSignedMail(raw)])
+  const [ofSender, signed] = await Promise.all([
+    sender === null ? NO_SENDER : checkSender(sender, lookUp),
+    readSignedMail(raw),
+  ])
   const signatures = signed === null ? null : await checkSignatures(signed, { lookUp, nowMs })
   return judgeReports({ sender: ofSender, signatures }, lookUp)
 }

@@ -23,6 +23,10 @@ export interface Sender {
   readonly receiver: string
 }
 
+/** Why a name was not asked for. */
+export const NULL_SENDER = 'MAIL FROM is empty'
+export const NO_HOST_NAME = 'the HELO name is no name of a host'
+
 /** One identity. */
 export interface SpfFinding {
   readonly verdict: SpfVerdict
@@ -45,12 +49,16 @@ export async function checkSender(sender: Sender, lookUp: LookUp): Promise<Sende
   const domain = sender.address.slice(sender.address.lastIndexOf('@') + 1)
   const [from, helo] = await Promise.all([
     // RFC 7208 2.4 would check the HELO name in its place; the contract has a field for that.
-    domain === '' ? unasked(domain, 'MAIL FROM is empty') : check(sender.address, sender, lookUp),
-    isHostName(sender.helo)
-      ? check(`postmaster@${sender.helo}`, sender, lookUp)
-      : unasked(sender.helo, 'it is no host name'),
+    domain === '' ? unasked(domain, NULL_SENDER) : check(sender.address, sender, lookUp),
+    isHostName(sender.helo) ? check(`postmaster@${sender.helo}`, sender, lookUp) : unasked(sender.helo, NO_HOST_NAME),
   ])
   return { from, helo }
+}
+
+/** What is said of a mail whose session nobody knows. */
+export const NO_SENDER: SenderReport = {
+  from: { verdict: 'unchecked', domain: '', reason: 'who connected is not known', record: null },
+  helo: { verdict: 'unchecked', domain: '', reason: 'who connected is not known', record: null },
 }
 
 function unasked(domain: string, reason: string): SpfFinding {
