@@ -4,7 +4,7 @@
  * Guarantees: 503 only where nothing was and nothing will be accepted; where nobody can tell, the connection is closed.
  */
 
-import type { AskResult } from '../../cluster/work.ts'
+import type { Ask, AskResult } from '../../cluster/work.ts'
 import { PAGE_DEFAULT } from '../../schemas/limits.ts'
 import { isRefused, type Refused } from '../actors/order/refusal.ts'
 import { type Answer, type Reply, refuse } from '../http/respond.ts'
@@ -24,17 +24,36 @@ function answerUnsaid({ kind }: Exclude<AskResult, { readonly kind: 'answer' }>)
 
 /** What an actor replied, or what is answered in its place: it refused, or nobody can tell. */
 export type Replied<ActorReply> =
-  | { readonly reply: ActorReply; readonly answer?: never; readonly isRefused?: never }
-  | { readonly answer: Answer; readonly reply?: never; readonly isRefused: boolean }
+  | { readonly reply: ActorReply; readonly answer?: never; readonly refused?: never }
+  | { readonly answer: Answer; readonly reply?: never; readonly refused: Refused | null }
+
+/** What giving an order takes. */
+export interface OrderDeps {
+  readonly ask: Ask
+  readonly newCmdId: () => string
+  readonly nowMs: () => number
+}
+
+/** A command by its name, and what it says. */
+export interface Order {
+  readonly name: string
+  readonly body: object
+}
+
+/** Gives a command to a shard: what its actor replies, or what is answered in its place. */
+export async function giveOrder<ActorReply extends { readonly kind: string }>(
+  { ask, newCmdId, nowMs }: OrderDeps,
+  shard: number,
+  order: Order,
+): Promise<Replied<ActorReply>> {
+  return replyOf(await ask(shard, { ...order, cmdId: newCmdId() }), nowMs())
+}
 
 /** The reply to an order; in its place the answer of a refusal, or of what no actor said. In: the store's time in ms. */
-export function replyOf<ActorReply extends { readonly kind: string }>(
-  result: AskResult,
-  nowMs: number,
-): Replied<ActorReply> {
-  if (result.kind !== 'answer') return { answer: answerUnsaid(result), isRefused: false }
+function replyOf<ActorReply extends { readonly kind: string }>(result: AskResult, nowMs: number): Replied<ActorReply> {
+  if (result.kind !== 'answer') return { answer: answerUnsaid(result), refused: null }
   const reply = result.reply as ActorReply | Refused
-  return isRefused(reply) ? { answer: answerRefused(reply, nowMs), isRefused: true } : { reply }
+  return isRefused(reply) ? { answer: answerRefused(reply, nowMs), refused: reply } : { reply }
 }
 
 /** The answer of a refusal by an actor. In: the store's time in ms, which `Retry-After` counts from. */

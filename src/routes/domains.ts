@@ -9,7 +9,6 @@
 import { randomBytes } from 'node:crypto'
 import { parse } from 'tldts'
 import { homeShard } from '../../cluster/id.ts'
-import type { Ask } from '../../cluster/work.ts'
 import { DOMAINS_REFUSED } from '../../schemas/domain.ts'
 import type { AddDomainReply } from '../actors/domain/add-domain.ts'
 import type { RecordCheckReply } from '../actors/domain/domain-check.ts'
@@ -22,17 +21,14 @@ import type { AccountState } from '../state/account.ts'
 import type { DomainState } from '../state/domain.ts'
 import { formatDomain, listDomains, readDomain, recordsOf } from '../views/domain.ts'
 import type { AccountKey, Reader } from '../views/key.ts'
-import { pageOf, replyOf } from './answer.ts'
+import { giveOrder, type OrderDeps, pageOf } from './answer.ts'
 
 /** Random bytes in a selector. */
 const SELECTOR_BYTES = 2
 
 /** What the routes of sending domains need. */
-export interface DomainDeps {
-  readonly ask: Ask
+export interface DomainDeps extends OrderDeps {
   readonly read: Reader
-  readonly newCmdId: () => string
-  readonly nowMs: () => number
   readonly serviceDomain: string
   readonly sealingKey: Buffer
   readonly check: (job: CheckDomainJob) => Promise<DomainFound>
@@ -47,7 +43,7 @@ export function makeAddDomain(deps: DomainDeps): HandlerOf<'addDomain'> {
       if (typeof seen === 'string') return refuse(seen)
       return isWritable(seen.account) ? refuse('domain_not_allowed', { domain }) : refuse('account_not_active')
     }
-    return order(deps, key, {
+    return orderAnswered(deps, key, {
       name: 'add-domain',
       body: { domain, ...(await makeSealedPair(deps, key, domain)) },
       answer: ({ domain: added }: AddDomainReply) => answerDomain(deps, 201, added),
@@ -78,7 +74,7 @@ export function makeReadDomain(deps: DomainDeps): HandlerOf<'readDomain'> {
 export function makeRemoveDomain(deps: DomainDeps): HandlerOf<'deleteDomain'> {
   return (request) =>
     onDomain(deps, request, (owner, { domainId }) =>
-      order(deps, owner, { name: 'remove-domain', body: { domainId }, answer: () => ({ status: 204 }) }),
+      orderAnswered(deps, owner, { name: 'remove-domain', body: { domainId }, answer: () => ({ status: 204 }) }),
     )
 }
 
@@ -92,7 +88,7 @@ export function makeVerifyDomain(deps: DomainDeps): HandlerOf<'verifyDomain'> {
         json: { ...formatDomain(reply.domain, deps.serviceDomain), check },
       })
       const body = { domainId: domain.domainId, check: { ...check, selector: domain.selector } }
-      return order(deps, owner, { name: 'record-check', body, answer })
+      return orderAnswered(deps, owner, { name: 'record-check', body, answer })
     })
 }
 
@@ -102,7 +98,7 @@ export function makeRotateDkim(deps: DomainDeps): HandlerOf<'rotateDkim'> {
     onDomain(deps, request, async (owner, state) => {
       if (state.pending !== null) return answerDomain(deps, 200, state)
       const { domainId, domain } = state
-      return order(deps, owner, {
+      return orderAnswered(deps, owner, {
         name: 'rotate-dkim',
         body: { domainId, ...(await makeSealedPair(deps, owner, domain)) },
         answer: ({ domain: rotating }: RotateDkimReply) => answerDomain(deps, 200, rotating),
@@ -131,21 +127,21 @@ async function onDomain(
   return seen.domain === null ? refuse('not_found') : act(key, seen.domain)
 }
 
-interface Order<Reply> {
+interface Answered<Reply> {
   readonly name: string
   readonly body: object
   answer(reply: Reply): Answer
 }
 
 /** Asks the account's shard; the turn checks key and state again. */
-async function order<Reply extends { readonly kind: string }>(
+async function orderAnswered<Reply extends { readonly kind: string }>(
   deps: DomainDeps,
   owner: AccountKey,
-  { name, body, answer }: Order<Reply>,
+  { name, body, answer }: Answered<Reply>,
 ): Promise<Answer> {
   const accountId = owner.accountId
-  const command = { name, cmdId: deps.newCmdId(), body: { accountId, keyHash: owner.hash, ...body } }
-  const replied = replyOf<Reply>(await deps.ask(homeShard(accountId), command), deps.nowMs())
+  const order = { name, body: { accountId, keyHash: owner.hash, ...body } }
+  const replied = await giveOrder<Reply>(deps, homeShard(accountId), order)
   return replied.answer ?? answer(replied.reply)
 }
 

@@ -22,7 +22,7 @@ import { type EventReference, parseReference } from '../state/webhook/item.ts'
 import { isHeardStill, newestHeard, readHeard } from '../views/heard.ts'
 import type { Reader } from '../views/key.ts'
 import type { EventReader } from '../views/message/event.ts'
-import { type Replied, replyOf } from './answer.ts'
+import { giveOrder, type Replied } from './answer.ts'
 
 /** A line that says nothing keeps proxies from ending the connection, and notices a client that is gone. */
 const BEAT_MS = 5_000
@@ -74,11 +74,8 @@ export function countFeeds(open: EventFeedDeps['openFeeds']): number {
   return Array.from(open.values()).reduce((sum, feeds) => sum + feeds, 0)
 }
 
-async function listen(
-  { ask, newCmdId, nowMs }: EventFeedDeps,
-  body: { serverId: string; keyHash: string },
-): Promise<Replied<ListenReply>> {
-  return replyOf(await ask(homeShard(body.serverId), { name: 'listen', cmdId: newCmdId(), body }), nowMs())
+function listen(deps: EventFeedDeps, body: { serverId: string; keyHash: string }): Promise<Replied<ListenReply>> {
+  return giveOrder(deps, homeShard(body.serverId), { name: 'listen', body })
 }
 
 /** The entry after which a feed begins; else the refusal. */
@@ -102,7 +99,7 @@ function feedOf(deps: EventFeedDeps, { server, position, listening, closed }: Fe
       const lines = new FeedLines(deps, server, sink, position)
       // A key that was revoked, or a server that was removed, is refused.
       const renew = async (): Promise<void> => {
-        if ((await listening()).isRefused === true) sink.end()
+        if ((await listening()).refused != null) sink.end()
       }
       const renewal = setInterval(() => void renew(), LISTEN_MS / 2)
       const beat = setInterval(() => {

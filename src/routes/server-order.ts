@@ -12,7 +12,7 @@ import { makeKey } from '../http/key.ts'
 import { type Answer, refuse } from '../http/respond.ts'
 import { readServerResource } from '../views/servers.ts'
 import { formatToken } from '../views/token.ts'
-import { replyOf } from './answer.ts'
+import { giveOrder } from './answer.ts'
 import type { TokenDeps } from './tokens.ts'
 
 /** Makes a server, and answers it with the value of its first key. */
@@ -24,9 +24,11 @@ export async function orderServer(deps: TokenDeps, orderer: AccountOrderer, body
   const { token, hash, prefix } = makeKey(mode === 'test' ? 'sk_test' : 'sk', shard)
   const server = { name, mode, perMinuteLimit, monthlyCap, key: { hash, prefix } }
   const order: CreateServerBody = { ...orderer, server }
-  const result = await deps.ask(shard, { name: 'create-server', cmdId: deps.newCmdId(), body: order })
-  const { reply: made, answer } = replyOf<CreateServerReply>(result, deps.nowMs())
-  return made === undefined ? answer : answerMade(deps, shard, { made, token })
+  const { reply: made, answer } = await giveOrder<CreateServerReply>(deps, shard, {
+    name: 'create-server',
+    body: order,
+  })
+  return answer ?? answerMade(deps, shard, { made, token })
 }
 
 /** It is made: where its domains cannot be read now, nobody can tell what it looks like. */

@@ -4,7 +4,6 @@
  * Spec server.list, server.create, server.change, server.remove, key.create, key.list, key.revoke
  */
 
-import type { Refused } from '../actors/order/refusal.ts'
 import type { ServerOrder } from '../actors/order/server.ts'
 import type { TokenOrder } from '../actors/order/token.ts'
 import type { PatchServerBody, PatchServerReply } from '../actors/server/patch-server.ts'
@@ -16,7 +15,7 @@ import { readAccountOf, readServerOf, type SeenServer } from '../views/owned.ts'
 import { readServer } from '../views/server.ts'
 import { listServers, readServerResource } from '../views/servers.ts'
 import { listTokens } from '../views/token.ts'
-import { answerOf, answerRefused, pageOf, replyOf } from './answer.ts'
+import { giveOrder, pageOf } from './answer.ts'
 import { orderServer, refuseTestLimits } from './server-order.ts'
 import { orderRevocation, orderToken, type TokenDeps } from './tokens.ts'
 
@@ -60,9 +59,8 @@ export function makePatchServer(deps: TokenDeps): HandlerOf<'patchServer'> {
       const wrong = refuseTestLimits(found.server.mode, changes)
       if (wrong !== null) return wrong
       const body: PatchServerBody = { ...orderOf(request, found), changes }
-      const result = await deps.ask(found.shard, { name: 'patch-server', cmdId: deps.newCmdId(), body })
-      const { reply, answer } = replyOf<PatchServerReply>(result, deps.nowMs())
-      return reply === undefined ? answer : answerPatched(deps, found.shard, reply)
+      const { reply, answer } = await giveOrder<PatchServerReply>(deps, found.shard, { name: 'patch-server', body })
+      return answer ?? answerPatched(deps, found.shard, reply)
     })
 }
 
@@ -71,10 +69,8 @@ export function makeDeleteServer(deps: TokenDeps): HandlerOf<'deleteServer'> {
   return (request) =>
     onServer(deps.read, request, 'writes', async (found) => {
       const body = orderOf(request, found)
-      const result = await deps.ask(found.shard, { name: 'remove-server', cmdId: deps.newCmdId(), body })
-      return answerOf<{ kind: 'removed' } | Refused>(result, (reply) =>
-        reply.kind === 'refused' ? answerRefused(reply, deps.nowMs()) : { status: 204 },
-      )
+      const { answer } = await giveOrder(deps, found.shard, { name: 'remove-server', body })
+      return answer ?? { status: 204 }
     })
 }
 

@@ -5,21 +5,16 @@
  */
 
 import { homeShard, shardOf } from '../../cluster/id.ts'
-import type { Ask } from '../../cluster/work.ts'
-import type { Refused } from '../actors/order/refusal.ts'
 import type { ServerKeyOrder, StreamReply } from '../actors/order/stream.ts'
 import type { HandlerOf } from '../http/request.ts'
 import { type Answer, refuse } from '../http/respond.ts'
 import type { Reader, ServerKey } from '../views/key.ts'
 import { formatStream, listStreams, readStream } from '../views/stream.ts'
-import { answerOf, answerRefused, pageOf } from './answer.ts'
+import { giveOrder, type Order, type OrderDeps, pageOf } from './answer.ts'
 
 /** What the routes of streams need. */
-export interface StreamDeps {
-  readonly ask: Ask
+export interface StreamDeps extends OrderDeps {
   readonly read: Reader
-  readonly newCmdId: () => string
-  readonly nowMs: () => number
   readonly inboundDomain: string
 }
 
@@ -32,7 +27,7 @@ const MISPLACED = {
 export function makeCreateStream(deps: StreamDeps): HandlerOf<'createStream'> {
   return ({ key, body }) => {
     const { kind: streamKind, name } = body
-    return order(deps, key, { name: 'create-stream', body: { streamKind, name }, status: 201 })
+    return orderStream(deps, key, { name: 'create-stream', body: { streamKind, name }, status: 201 })
   }
 }
 
@@ -61,14 +56,14 @@ export function makeReadStream({ read, inboundDomain }: StreamDeps): HandlerOf<'
 export function makePatchStream(deps: StreamDeps): HandlerOf<'patchStream'> {
   return ({ key, params, body }) => {
     const asked = { streamId: params.id ?? '', changes: body }
-    return order(deps, key, { name: 'patch-stream', body: asked, status: 200 })
+    return orderStream(deps, key, { name: 'patch-stream', body: asked, status: 200 })
   }
 }
 
 /** POST /v1/streams/{id}/archive */
 export function makeArchiveStream(deps: StreamDeps): HandlerOf<'archiveStream'> {
   return ({ key, params }) =>
-    order(deps, key, { name: 'archive-stream', body: { streamId: params.id ?? '' }, status: 200 })
+    orderStream(deps, key, { name: 'archive-stream', body: { streamId: params.id ?? '' }, status: 200 })
 }
 
 /** What an order says beside who gives it. */
@@ -77,23 +72,20 @@ interface Asked {
   readonly [field: string]: unknown
 }
 
-interface Order {
-  readonly name: string
+interface StreamOrder extends Order {
   readonly body: Asked
   readonly status: number
 }
 
 /** Asks the account's shard; the turn checks key and state. */
-async function order(deps: StreamDeps, owner: ServerKey, { name, body, status }: Order): Promise<Answer> {
+async function orderStream(deps: StreamDeps, owner: ServerKey, { name, body, status }: StreamOrder): Promise<Answer> {
   const { accountId, serverId, hash } = owner
   const shard = homeShard(accountId)
   const by: ServerKeyOrder = { accountId, serverId, keyHash: hash }
-  const command = { name, cmdId: deps.newCmdId(), body: { ...by, ...withOwnId(body, shard, serverId) } }
-  return answerOf<StreamReply | Refused>(await deps.ask(shard, command), (reply) => {
-    if (reply.kind === 'stream') return { status, json: formatStream(reply.stream, deps.inboundDomain) }
-    if (reply.code === 'invalid_request') return refuse('invalid_request', MISPLACED)
-    return answerRefused(reply, deps.nowMs())
-  })
+  const order = { name, body: { ...by, ...withOwnId(body, shard, serverId) } }
+  const { reply, answer, refused } = await giveOrder<StreamReply>(deps, shard, order)
+  if (refused?.code === 'invalid_request') return refuse('invalid_request', MISPLACED)
+  return answer ?? { status, json: formatStream(reply.stream, deps.inboundDomain) }
 }
 
 /** An id of another shard would name a key that does not lie here: the server's own id names no stream either. */

@@ -9,7 +9,6 @@
 import { homeShard, shardOf } from '../../cluster/id.ts'
 import { SUPPRESSIONS_PAGE_DEFAULT } from '../../schemas/limits.ts'
 import type { SuppressionSearch } from '../../schemas/suppression.ts'
-import type { Refused } from '../actors/order/refusal.ts'
 import type { AddSuppressionsBody, SuppressionsAdded } from '../actors/suppression/add-suppressions.ts'
 import type { LiftBody } from '../actors/suppression/lift-suppression.ts'
 import type { HandlerOf } from '../http/request.ts'
@@ -20,7 +19,7 @@ import { placeFact } from '../state/suppression.ts'
 import { entityFact, stateOf } from '../views/entity.ts'
 import { readShardServers, type ShardServer } from '../views/shard-servers.ts'
 import { type ListOwner, readSuppression, type SuppressionFilter, searchSuppressions } from '../views/suppression.ts'
-import { answerOf, answerRefused } from './answer.ts'
+import { giveOrder } from './answer.ts'
 import { asOperator, type OperatorDeps } from './as-operator.ts'
 
 /** What the routes of suppressions need. */
@@ -61,11 +60,8 @@ export function makeAddSuppressions(deps: SuppressionDeps): HandlerOf<'addSuppre
       streamId: isHere ? streamId.toLowerCase() : serverId,
       recipients: personsOf(deps, accountId, recipients),
     }
-    const result = await deps.ask(shard, { name: 'add-suppressions', cmdId: deps.newCmdId(), body: order })
-    return answerOf<SuppressionsAdded | Refused>(result, (reply) => {
-      if (reply.kind === 'refused') return answerRefused(reply, deps.nowMs())
-      return { status: 200, json: { added: reply.added, existing: reply.existing } }
-    })
+    const { reply, answer } = await giveOrder<SuppressionsAdded>(deps, shard, { name: 'add-suppressions', body: order })
+    return answer ?? { status: 200, json: { added: reply.added, existing: reply.existing } }
   }
 }
 
@@ -108,11 +104,8 @@ export function makeOperatorLiftSuppression(deps: SuppressionDeps): HandlerOf<'o
 }
 
 async function lift(deps: SuppressionDeps, body: LiftBody): Promise<Answer> {
-  const shard = homeShard(body.accountId)
-  const result = await deps.ask(shard, { name: 'lift-suppression', cmdId: deps.newCmdId(), body })
-  return answerOf<{ readonly kind: 'lifted' } | Refused>(result, (reply) =>
-    reply.kind === 'refused' ? answerRefused(reply, deps.nowMs()) : { status: 204 },
-  )
+  const { answer } = await giveOrder(deps, homeShard(body.accountId), { name: 'lift-suppression', body })
+  return answer ?? { status: 204 }
 }
 
 /** The server whose list holds a suppression; an operator names none. */

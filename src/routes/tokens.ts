@@ -9,14 +9,13 @@
 import { homeShard } from '../../cluster/id.ts'
 import type { Ask } from '../../cluster/work.ts'
 import type { CreateTokenBody, RevokeTokenBody, TokenReply } from '../actors/account/token.ts'
-import type { Refused } from '../actors/order/refusal.ts'
 import type { TokenOrder } from '../actors/order/token.ts'
 import { makeKey, type TokenKind } from '../http/key.ts'
 import type { HandlerOf } from '../http/request.ts'
 import { type Answer, refuse } from '../http/respond.ts'
 import type { Reader, ServerKey } from '../views/key.ts'
 import { formatToken, listTokens } from '../views/token.ts'
-import { answerOf, answerRefused, pageOf } from './answer.ts'
+import { giveOrder, pageOf } from './answer.ts'
 
 /** What the routes of keys need. */
 export interface TokenDeps {
@@ -58,23 +57,16 @@ export async function orderToken(
   const shard = homeShard(order.accountId)
   const { token, hash, prefix } = makeKey(kind, shard)
   const body: CreateTokenBody = { ...order, name, key: { hash, prefix } }
-  const result = await deps.ask(shard, { name: 'create-token', cmdId: deps.newCmdId(), body })
-  return answerOf<TokenReply | Refused>(result, (reply) => {
-    if (reply.kind === 'refused') return answerRefused(reply, deps.nowMs())
-    return { status: 201, json: { ...formatToken(reply.tokenId, reply.token), token } }
-  })
+  const { reply, answer } = await giveOrder<TokenReply>(deps, shard, { name: 'create-token', body })
+  return answer ?? { status: 201, json: { ...formatToken(reply.tokenId, reply.token), token } }
 }
 
 /** Revokes a key of the owner that the order names. */
 export async function orderRevocation(deps: TokenDeps, order: TokenOrder, tokenId: string): Promise<Answer> {
   const shard = homeShard(order.accountId)
   const body: RevokeTokenBody = { ...order, tokenId: tokenId.toLowerCase() }
-  const result = await deps.ask(shard, { name: 'revoke-token', cmdId: deps.newCmdId(), body })
-  return answerOf<TokenReply | Refused>(result, (reply) =>
-    reply.kind === 'refused'
-      ? answerRefused(reply, deps.nowMs())
-      : { status: 200, json: formatToken(reply.tokenId, reply.token) },
-  )
+  const { reply, answer } = await giveOrder<TokenReply>(deps, shard, { name: 'revoke-token', body })
+  return answer ?? { status: 200, json: formatToken(reply.tokenId, reply.token) }
 }
 
 function orderOf({ accountId, serverId, hash }: ServerKey): TokenOrder {

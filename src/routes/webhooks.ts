@@ -9,7 +9,6 @@
 import { createHash } from 'node:crypto'
 import { isIP } from 'node:net'
 import { homeShard, shardOf } from '../../cluster/id.ts'
-import type { Ask } from '../../cluster/work.ts'
 import { EVENTS } from '../../schemas/webhook.ts'
 import type { CreateWebhookReply } from '../actors/webhook/create.ts'
 import type { AddSecretReply } from '../actors/webhook/secrets.ts'
@@ -22,7 +21,7 @@ import { formatInstant } from '../views/instant.ts'
 import type { Reader, ServerKey } from '../views/key.ts'
 import { formatWebhook, listWebhooks, readWebhook } from '../views/webhook.ts'
 import type { WebhookSecrets } from '../webhooks/secrets.ts'
-import { pageOf, type Replied, replyOf } from './answer.ts'
+import { giveOrder, type OrderDeps, pageOf, type Replied } from './answer.ts'
 
 /** Characters of the hash that a URL is compared by: 132 bits. */
 const URL_HASH_CHARS = 22
@@ -31,11 +30,8 @@ const URL_HASH_CHARS = 22
 const NOWHERE = '00000000-0000-7000-8000-000000000000'
 
 /** What the routes of webhooks need. */
-export interface WebhookDeps {
-  readonly ask: Ask
+export interface WebhookDeps extends OrderDeps {
   readonly read: Reader
-  readonly newCmdId: () => string
-  readonly nowMs: () => number
   readonly webhookSecrets: WebhookSecrets
   /** CIDRs that may be posted to although they are private. */
   readonly privateNetworksAllowed: readonly string[]
@@ -127,15 +123,13 @@ export async function onWebhook(
   return typeof seen === 'string' ? refuse(seen) : show(seen)
 }
 
-type OrderDeps = Pick<WebhookDeps, 'ask' | 'newCmdId' | 'nowMs'>
-
 /** A command by its name, and what it says beside who gives it. */
 interface Asked {
   readonly name: string
   readonly body?: object
 }
 
-interface Order<Reply> extends Asked {
+interface Answered<Reply> extends Asked {
   answer(reply: Reply): Answer
 }
 
@@ -152,7 +146,7 @@ export function askOnWebhook<Reply extends { readonly kind: string }>(
 export async function orderOnWebhook<Reply extends { readonly kind: string }>(
   deps: OrderDeps,
   request: EdgeRequest<ServerKey>,
-  { answer, ...asked }: Order<Reply>,
+  { answer, ...asked }: Answered<Reply>,
 ): Promise<Answer> {
   const replied = await askOnWebhook<Reply>(deps, request, asked)
   return replied.answer ?? answer(replied.reply)
@@ -165,13 +159,13 @@ export function idBeside({ serverId }: ServerKey, text: string | undefined): str
 }
 
 /** Asks the server's shard; the turn checks key and state again. */
-async function askServer<Reply extends { readonly kind: string }>(
+function askServer<Reply extends { readonly kind: string }>(
   deps: OrderDeps,
   { accountId, serverId, hash }: ServerKey,
   { name, body }: Asked,
 ): Promise<Replied<Reply>> {
-  const command = { name, cmdId: deps.newCmdId(), body: { accountId, serverId, keyHash: hash, ...body } }
-  return replyOf(await deps.ask(homeShard(serverId), command), deps.nowMs())
+  const order = { name, body: { accountId, serverId, keyHash: hash, ...body } }
+  return giveOrder(deps, homeShard(serverId), order)
 }
 
 /** Whether a host may be named: no private address, and not this very machine. Names are looked up at each attempt. */

@@ -10,7 +10,7 @@
 
 import { homeShard, idOfEntry, msOf, shardOf, shortId } from '../../cluster/id.ts'
 import type { Delivery, EventName, Webhook } from '../../schemas/webhook.ts'
-import { deadKey, deliveryKey, queueKey, slicesKey } from '../state/keys.ts'
+import { deadKey, deliveryKey, queueKey } from '../state/keys.ts'
 import {
   type DeliveryRecord,
   daySlicesFact,
@@ -24,6 +24,7 @@ import {
   unpackRecord,
 } from '../state/webhook/delivery.ts'
 import { itemOf, parseDeliveryItem } from '../state/webhook/item.ts'
+import { slicesFact } from '../state/webhook/slice.ts'
 import { listenersRef, type Subscriber, type WebhookState, webhookRef } from '../state/webhook/webhook.ts'
 import { upperBound } from './bound.ts'
 import { entityFact, stateOf, type Unseen } from './entity.ts'
@@ -35,8 +36,6 @@ import type { Page } from './newest.ts'
 const LOOKED_AT_MAX = 5_000
 /** Slices that one page looks into. */
 const SLICES_LOOKED_AT_MAX = 40
-/** Slices of thirteen months, several a day. */
-const SLICES_MAX = 5_000
 
 /** Which deliveries a list shows. */
 export interface DeliveriesPage extends Page {
@@ -211,8 +210,7 @@ async function slicesBelow(
   after: string | null,
 ): Promise<readonly (readonly [slice: string, openedAtMs: number])[] | null> {
   const max = after === null ? Number.MAX_SAFE_INTEGER : msOf(after)
-  const key = slicesKey(shard, webhook.webhookId)
-  const seen = await read(shard, [{ read: 'sorted', key, min: 0, max, count: SLICES_MAX }])
+  const seen = await read(shard, [slicesFact(shard, webhook.webhookId, { max })])
   return seen === null ? null : seen[0].toReversed()
 }
 

@@ -12,7 +12,7 @@ import type { CommandType, Decision, Fact, Facts, TimerBody } from '../../../clu
 import { entryIdOf, msOf, shortId } from '../../../cluster/id.ts'
 import { claimsKey, TIMERS_LANE } from '../../../cluster/keyspace.ts'
 import { WEBHOOK_BACKLOG_MAX } from '../../../schemas/limits.ts'
-import { deadKey, deliveryKey, queueKey, slicesKey } from '../../state/keys.ts'
+import { deadKey, deliveryKey, queueKey } from '../../state/keys.ts'
 import {
   attemptsMade,
   deadOps,
@@ -24,13 +24,12 @@ import {
   unpackRecord,
 } from '../../state/webhook/delivery.ts'
 import { itemOf, parseDeliveryItem, postLane } from '../../state/webhook/item.ts'
+import { slicesFact } from '../../state/webhook/slice.ts'
 import { type WebhookCounters, type WebhookState, webhookOwner, webhookRef } from '../../state/webhook/webhook.ts'
 import { BACKLOG_TIMER } from './announce.ts'
 
 /** Deliveries looked at in one step. */
 const STEP_ENTRIES = 200
-/** Slices of thirteen months, several a day. */
-const SLICES_MAX = 5_000
 
 type RangeFact = Fact & { read: 'range' }
 type SortedFact = Fact & { read: 'sorted' }
@@ -95,10 +94,6 @@ const NOTHING: Decision<null> = { kind: 'done', reply: null }
 
 function idOf(item: string): string {
   return item.slice(BACKLOG_TIMER.length + 1)
-}
-
-function slicesFact(shard: number, webhookId: string): SortedFact {
-  return { read: 'sorted', key: slicesKey(shard, webhookId), min: 0, max: Number.MAX_SAFE_INTEGER, count: SLICES_MAX }
 }
 
 /** The reads of what is kept of a slice from a delivery on; '' = from the first. */

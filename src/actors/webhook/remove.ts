@@ -11,6 +11,7 @@ import { DAY_MS } from '../../state/calendar.ts'
 import { deadKey, deliveryKey, namesKey, queueKey, slicesKey } from '../../state/keys.ts'
 import { serverRef } from '../../state/server.ts'
 import { postLane } from '../../state/webhook/item.ts'
+import { slicesFact } from '../../state/webhook/slice.ts'
 import {
   listenersRef,
   type Subscriber,
@@ -82,7 +83,10 @@ export const drop: CommandType<TimerBody, null> = {
   frees: true,
   entities: () => [],
   counters: () => [],
-  facts: ({ item }, _states, { shard }) => [laneFact(shard, idOf(item)), slicesFact(shard, idOf(item))],
+  facts: ({ item }, _states, { shard }) => [
+    laneFact(shard, idOf(item)),
+    slicesFact(shard, idOf(item), { count: STEP_SLICES }),
+  ],
   decide({ item }, _states, facts, { shard, nowMs }) {
     const webhookId = idOf(item)
     const lane = postLane(webhookId)
@@ -90,7 +94,7 @@ export const drop: CommandType<TimerBody, null> = {
     const items = facts.sorted(laneFact(shard, webhookId))
     if (items.length > 0)
       return { kind: 'done', reply: null, done: items.map(([name]) => ({ lane, item: name })), due: again }
-    const slices = facts.sorted(slicesFact(shard, webhookId)).map(([name]) => name)
+    const slices = facts.sorted(slicesFact(shard, webhookId, { count: STEP_SLICES })).map(([name]) => name)
     if (slices.length === 0) {
       const forgotten = { key: countersKey(shard), write: 'HDEL', args: [webhookOwner(webhookId)] } as const
       return { kind: 'done', reply: null, ops: [forgotten] }
@@ -113,9 +117,4 @@ function idOf(item: string): string {
 function laneFact(shard: number, webhookId: string) {
   const key = laneKey(shard, postLane(webhookId))
   return { read: 'sorted', key, min: 0, max: Number.MAX_SAFE_INTEGER, count: STEP_ITEMS } as const
-}
-
-function slicesFact(shard: number, webhookId: string) {
-  const key = slicesKey(shard, webhookId)
-  return { read: 'sorted', key, min: 0, max: Number.MAX_SAFE_INTEGER, count: STEP_SLICES } as const
 }

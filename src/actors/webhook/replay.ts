@@ -15,7 +15,7 @@ import { msOf, shortId } from '../../../cluster/id.ts'
 import { claimsKey, TIMERS_LANE } from '../../../cluster/keyspace.ts'
 import { WEBHOOK_BACKLOG_MAX } from '../../../schemas/limits.ts'
 import type { EventName } from '../../../schemas/webhook.ts'
-import { deadKey, deliveryKey, slicesKey } from '../../state/keys.ts'
+import { deadKey, deliveryKey } from '../../state/keys.ts'
 import {
   attemptsMade,
   attemptsOfRow,
@@ -35,7 +35,7 @@ import {
   unpackRecord,
 } from '../../state/webhook/delivery.ts'
 import { formatItem, parseDeliveryItem, postLane } from '../../state/webhook/item.ts'
-import { sliceEndMs } from '../../state/webhook/slice.ts'
+import { sliceEndMs, slicesFact } from '../../state/webhook/slice.ts'
 import { type WebhookCounters, webhookOwner } from '../../state/webhook/webhook.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
 import { type WebhookOrder, webhookOfOrder, webhookOrderCounters, webhookOrderEntities } from '../order/webhook.ts'
@@ -126,8 +126,6 @@ const STEP_ITEMS = 200
 const STEP_SLICES = 20
 /** Read of a slice: of an old one, what was looked at last stays listed, and comes first again in the next step. */
 const READ_ITEMS = STEP_ITEMS + 1
-/** Slices of thirteen months, several a day. */
-const SLICES_MAX = 5_000
 
 type SortedFact = Fact & { read: 'sorted' }
 
@@ -235,10 +233,6 @@ function isBeingAttempted(row: string | null, nowMs: number): boolean {
 
 function cursorOf(place: ReplayCursor | null): ReplayCursor | null {
   return place === null ? null : { slice: place.slice, deliveryId: place.deliveryId }
-}
-
-function slicesFact(shard: number, webhookId: string): SortedFact {
-  return { read: 'sorted', key: slicesKey(shard, webhookId), min: 0, max: Number.MAX_SAFE_INTEGER, count: SLICES_MAX }
 }
 
 function deadFact(key: string, min: number, max: number): SortedFact {

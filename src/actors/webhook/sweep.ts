@@ -15,20 +15,17 @@ import { DAY_MS } from '../../state/calendar.ts'
 import { deadKey, deliveryKey, queueKey, slicesKey } from '../../state/keys.ts'
 import { deadScore, isThinned, recordFact, unpackRecord } from '../../state/webhook/delivery.ts'
 import { itemOf } from '../../state/webhook/item.ts'
-import { sliceEndMs } from '../../state/webhook/slice.ts'
+import { sliceEndMs, slicesFact } from '../../state/webhook/slice.ts'
 import { type WebhookCounters, type WebhookState, webhookOwner, webhookRef } from '../../state/webhook/webhook.ts'
 
 export const WEBHOOK_SWEEP_TIMER = 'webhook-sweep'
 
 const STEP_ENTRIES = 200
 const STEP_SLICES = 20
-/** Slices of thirteen months, several a day. */
-const SLICES_MAX = 5_000
 /** Attempts and replays of a message's events go on for this long after it was accepted, at most. */
 const TELLING_DAYS = 4
 
 type RangeFact = Fact & { read: 'range' }
-type SortedFact = Fact & { read: 'sorted' }
 
 /** A webhook's next sweep, in a day. */
 export function webhookSweepDue(webhookId: string, nowMs: number): Due {
@@ -106,10 +103,6 @@ function again({ webhookId, nowMs }: SweepTurn): Due {
 
 function idOf(item: string): string {
   return item.slice(WEBHOOK_SWEEP_TIMER.length + 1)
-}
-
-function slicesFact(shard: number, webhookId: string): SortedFact {
-  return { read: 'sorted', key: slicesKey(shard, webhookId), min: 0, max: Number.MAX_SAFE_INTEGER, count: SLICES_MAX }
 }
 
 function oldestFact(key: string): RangeFact {

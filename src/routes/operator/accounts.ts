@@ -9,14 +9,13 @@
 import { shardOf } from '../../../cluster/id.ts'
 import type { AccountActReply } from '../../actors/account/change-account.ts'
 import { type CreateAccountBody, type CreateAccountReply, placeAccount } from '../../actors/account/create-account.ts'
-import type { Refused } from '../../actors/order/refusal.ts'
 import type { Handler, HandlerOf } from '../../http/request.ts'
 import { type Answer, refuse } from '../../http/respond.ts'
 import type { AccountState } from '../../state/account.ts'
 import { formatAccount } from '../../views/account.ts'
 import { listAccounts, readAccountDetail } from '../../views/operator/accounts.ts'
 import { readAccountOf } from '../../views/owned.ts'
-import { answerOf, answerRefused, pageOf } from '../answer.ts'
+import { giveOrder, pageOf } from '../answer.ts'
 import { asOperator, type OperatorDeps, type OperatorRequest } from '../as-operator.ts'
 
 /** What the routes of accounts need beside. */
@@ -50,11 +49,9 @@ export function makeCreateAccount(deps: OperatorAccountDeps): HandlerOf<'createA
       administrators: [...new Set(administrators)],
       by,
     }
-    const command = { name: 'create-account', cmdId: deps.newCmdId(), body: order }
-    return answerOf<CreateAccountReply>(await deps.ask(placeAccount(counts), command), ({ account }) => ({
-      status: 201,
-      json: formatAccount(account, null, deps.nowMs()),
-    }))
+    const command = { name: 'create-account', body: order }
+    const { reply, answer } = await giveOrder<CreateAccountReply>(deps, placeAccount(counts), command)
+    return answer ?? { status: 201, json: formatAccount(reply.account, null, deps.nowMs()) }
   })
 }
 
@@ -110,10 +107,8 @@ function makeAct<Body>(
     const shard = shardOf(accountId)
     if (shard === null) return refuse('not_found')
     const order = { accountId, by, ...orderOf(body) }
-    const result = await deps.ask(shard, { name, cmdId: deps.newCmdId(), body: order })
-    return answerOf<AccountActReply | Refused>(result, (reply) =>
-      reply.kind === 'refused' ? answerRefused(reply, deps.nowMs()) : answerAccount(deps, reply),
-    )
+    const { reply, answer } = await giveOrder<AccountActReply>(deps, shard, { name, body: order })
+    return answer ?? answerAccount(deps, reply)
   })
 }
 

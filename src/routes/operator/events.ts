@@ -8,14 +8,13 @@
  */
 
 import { homeShard, shardOf } from '../../../cluster/id.ts'
-import type { Refused } from '../../actors/order/refusal.ts'
 import { accountTopic, serverTopic } from '../../actors/webhook/announce.ts'
 import { LISTEN_MS, type ListenReply } from '../../actors/webhook/listen.ts'
 import type { HandlerOf } from '../../http/request.ts'
 import { type Feed, type FeedSink, refuse } from '../../http/respond.ts'
 import type { ServerState } from '../../state/server.ts'
 import { type EventReference, parseReference } from '../../state/webhook/item.ts'
-import { answerOf, answerRefused } from '../answer.ts'
+import { giveOrder, type Replied } from '../answer.ts'
 import { asOperator } from '../as-operator.ts'
 import type { EventFeedDeps } from '../events.ts'
 
@@ -29,22 +28,20 @@ export function makeReadEvents(deps: EventFeedDeps): HandlerOf<'readEvents'> {
   return asOperator(deps.read, async ({ params }) => {
     const serverId = (params.serverId ?? '').toLowerCase()
     if (shardOf(serverId) === null) return refuse('not_found')
-    const asked = await ask(deps, serverId)
-    return answerOf<ListenReply | Refused>(asked, (reply) =>
-      reply.kind === 'refused' ? answerRefused(reply, deps.nowMs()) : feedOf(deps, reply.server),
-    )
+    const { reply, answer } = await listen(deps, serverId)
+    return answer ?? feedOf(deps, reply.server)
   })
 }
 
-function ask({ ask, newCmdId }: EventFeedDeps, serverId: string) {
-  return ask(homeShard(serverId), { name: 'listen', cmdId: newCmdId(), body: { serverId } })
+function listen(deps: EventFeedDeps, serverId: string): Promise<Replied<ListenReply>> {
+  return giveOrder(deps, homeShard(serverId), { name: 'listen', body: { serverId } })
 }
 
 function feedOf(deps: EventFeedDeps, server: ServerState): Feed {
   return {
     start(sink) {
       const lines = makeLines(deps, server, sink)
-      const renewal = setInterval(() => void ask(deps, server.serverId), LISTEN_MS / 2)
+      const renewal = setInterval(() => void listen(deps, server.serverId), LISTEN_MS / 2)
       const beat = setInterval(() => sink.send(': beat\n\n'), BEAT_MS)
       const topics = [serverTopic(server.serverId), accountTopic(server.accountId, server.mode)]
       const heard = topics.map((topic) => deps.hear(topic, lines.take))

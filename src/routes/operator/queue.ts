@@ -27,7 +27,7 @@ import {
   readQueue,
 } from '../../views/operator/queue.ts'
 import type { ReadKeys } from '../../views/read-keys.ts'
-import { pageOf, replyOf } from '../answer.ts'
+import { giveOrder, pageOf, type Replied } from '../answer.ts'
 import { asOperator, type OperatorDeps } from '../as-operator.ts'
 
 /** Steps of one retry, and items that are ordered at once. */
@@ -93,8 +93,7 @@ function makeOrder(
     const { domain } = body
     const destination = domainToASCII(domain).toLowerCase() || domain.toLowerCase()
     const ordered: OrderQueueBody = { destination, order, by }
-    const result = await deps.ask(HOLDS_SHARD, { name: 'order-queue', cmdId: deps.newCmdId(), body: ordered })
-    const { answer } = replyOf<OrderQueueReply>(result, deps.nowMs())
+    const { answer } = await giveOrder<OrderQueueReply>(deps, HOLDS_SHARD, { name: 'order-queue', body: ordered })
     if (answer !== undefined) return answer
     const recipients = await perform(destination)
     return recipients === null ? refuse('unavailable') : { status: 200, json: { recipients } }
@@ -129,11 +128,10 @@ async function retryPlace(deps: QueueDeps, { shard, lane }: LanePlace, max: numb
   let fromMs: number | null = deps.nowMs() + 1
   for (let steps = 0; steps < STEPS_MAX && fromMs !== null && sum < max; steps += 1) {
     const body: RetryLaneBody = { lane, fromMs }
-    const result = await deps.ask(shard, { name: 'retry-lane', cmdId: deps.newCmdId(), body })
-    if (result.kind !== 'answer') return null
-    const { recipients, nextMs } = result.reply as RetryLaneReply
-    sum += recipients
-    fromMs = nextMs
+    const { reply }: Replied<RetryLaneReply> = await giveOrder(deps, shard, { name: 'retry-lane', body })
+    if (reply === undefined) return null
+    sum += reply.recipients
+    fromMs = reply.nextMs
   }
   return sum
 }
@@ -146,11 +144,11 @@ async function dropPlace(deps: QueueDeps, place: LanePlace, max: number): Promis
     const results = await Promise.all(
       items.slice(start, start + AT_ONCE).map((item) => {
         const body: DropItemBody = { lane: place.lane, item }
-        return deps.ask(place.shard, { name: 'drop-item', cmdId: deps.newCmdId(), body })
+        return giveOrder<DropItemReply>(deps, place.shard, { name: 'drop-item', body })
       }),
     )
-    if (results.some(({ kind }) => kind !== 'answer')) return null
-    sum += results.filter((one) => one.kind === 'answer' && (one.reply as DropItemReply).kind === 'dropped').length
+    if (results.some(({ reply }) => reply === undefined)) return null
+    sum += results.filter(({ reply }) => reply?.kind === 'dropped').length
   }
   return sum
 }

@@ -5,13 +5,12 @@
  */
 
 import { shardOf } from '../../../cluster/id.ts'
-import type { Refused } from '../../actors/order/refusal.ts'
 import type { StreamReply } from '../../actors/order/stream.ts'
 import type { OperateStreamBody, StreamAct } from '../../actors/server/operate-stream.ts'
 import type { Handler, HandlerOf } from '../../http/request.ts'
 import { refuse } from '../../http/respond.ts'
 import { formatStream } from '../../views/stream.ts'
-import { answerOf, answerRefused } from '../answer.ts'
+import { giveOrder } from '../answer.ts'
 import { asOperator, type OperatorRequest } from '../as-operator.ts'
 import type { StreamDeps } from '../streams.ts'
 
@@ -36,12 +35,10 @@ function operate<Body>(deps: StreamDeps, orderOf: (body: Body) => StreamAct): Ha
     const shard = shardOf(streamId)
     if (shard === null) return refuse('not_found')
     const asked: OperateStreamBody = { streamId, order: orderOf(body), by }
-    const result = await deps.ask(shard, { name: 'operate-stream', cmdId: deps.newCmdId(), body: asked })
-    return answerOf<StreamReply | Refused>(result, (reply) => {
-      if (reply.kind === 'refused') return answerRefused(reply, deps.nowMs())
-      const { stream } = reply
-      const json = { ...formatStream(stream, deps.inboundDomain), pacePerMinute: stream.pacePerMinute ?? null }
-      return { status: 200, json }
-    })
+    const { reply, answer } = await giveOrder<StreamReply>(deps, shard, { name: 'operate-stream', body: asked })
+    if (answer !== undefined) return answer
+    const { stream } = reply
+    const json = { ...formatStream(stream, deps.inboundDomain), pacePerMinute: stream.pacePerMinute ?? null }
+    return { status: 200, json }
   })
 }

@@ -75,7 +75,7 @@ const SCORES_PER_MS = 4_096
 export const DEAD_SCORE_STEP = 1 / SCORES_PER_MS
 
 /** Slices of one day: 50 million deliveries. */
-const SLICES_MAX = 1_000
+const DAY_SLICES_MAX = 1_000
 /** Deliveries of one score among the dead: it tells some 4,000 of one millisecond apart. */
 const SAME_SCORE_MAX = 1_000
 const CANDIDATES = 2
@@ -225,7 +225,7 @@ export function morePending(
 export function daySlicesFact(shard: number, webhookId: string, deliveryId: string): SortedFact {
   const ms = msOf(deliveryId)
   const min = Math.floor(ms / DAY_MS) * DAY_MS
-  return { read: 'sorted', key: slicesKey(shard, webhookId), min, max: ms, count: SLICES_MAX }
+  return { read: 'sorted', key: slicesKey(shard, webhookId), min, max: ms, count: DAY_SLICES_MAX }
 }
 
 /** The second round, for what the first has found: two reads for each slice. */

@@ -6,10 +6,24 @@
  * Keys: slices, queue, delivery, dead
  */
 
+import type { FactOf } from '../../../cluster/behaviour.ts'
 import { dayName, endOfNameMs } from '../calendar.ts'
+import { slicesKey } from '../keys.ts'
 
 /** Deliveries of one slice: a hash of their records has 5 MB then. */
 const DELIVERIES_MAX = 50_000
+
+/** Slices of thirteen months, several a day. */
+const SLICES_MAX = 5_000
+
+/** The slices of a webhook with the time of their first delivery, oldest first; those opened until `max` alone. */
+export function slicesFact(
+  shard: number,
+  webhookId: string,
+  { max = Number.MAX_SAFE_INTEGER, count = SLICES_MAX }: { readonly max?: number; readonly count?: number } = {},
+): FactOf<'sorted'> {
+  return { read: 'sorted', key: slicesKey(shard, webhookId), min: 0, max, count }
+}
 
 /** The slice that is open. */
 export interface Slice {
