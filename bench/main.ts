@@ -7,6 +7,7 @@ import { CONTESTANTS } from './contestants/contestant.ts'
 import { benchAccept } from './figures/accept.ts'
 import { benchContent } from './figures/content.ts'
 import { benchDelivery } from './figures/delivery.ts'
+import { benchFeed } from './figures/feed.ts'
 import { benchLifecycle } from './figures/lifecycle.ts'
 import { benchMemory } from './figures/memory.ts'
 import { benchScale } from './figures/scale.ts'
@@ -23,6 +24,7 @@ const HELP = `Usage: npm run bench -- <name> [options]
   delivery    from 200 to the first byte; living destinations beside dead ones
   scale       messages a second accepted by 1, 2 and 4 processes with the actors
   webhooks    signed posts a second; first attempts beside receivers that hang
+  feed        events a second with and without a feed; from an event to who listens; all that is kept once more
   start       seconds from the start to the first 200; cost of an idle process
   content     mails with attachments accepted a second, in files and in Redis, and what Redis keeps of them
 
@@ -33,7 +35,7 @@ Options
   --only IDS    contestants of accept: ${CONTESTANTS.map(({ id }) => id).join(',')} (default a,b,c,c1,c2,d);
                 loads of webhooks: all,one,beside
   --messages N  messages (memory: 100,000; lifecycle: the burst, 20,000; search: 1,000,000; webhooks: posts, 20,000;
-                content: 1,000)
+                content: 1,000; feed: events, 10,000)
   --kib N       content: KiB of attachment in each message (200)
   --mx          lifecycle: to the mail servers of 20 sites instead of a relay
   --rate N      messages a second (lifecycle: nine tenths of the burst; delivery: 200)
@@ -98,6 +100,8 @@ async function main(): Promise<void> {
       posts: readNumber('messages', values.messages, 20_000),
       only: only ?? ['all', 'one', 'beside'],
     })
+  else if (positionals[0] === 'feed')
+    await benchFeed({ seconds, events: readNumber('messages', values.messages, 10_000) })
   else if (positionals[0] === 'content')
     await benchContent({
       messages: readNumber('messages', values.messages, 1_000),

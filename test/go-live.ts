@@ -75,7 +75,15 @@ function begin(line: string, env: Readonly<Record<string, string>> = {}) {
 
 async function settings(name: string): Promise<Record<string, string>> {
   const first = await freePorts(PORTS)
-  const names = ['HTTP_PORT', 'OPERATOR_PORT', 'MX_PORT', 'REDIS_PORT', 'PORT']
+  const names = [
+    'HTTP_PORT',
+    'OPERATOR_PORT',
+    'MX_PORT',
+    'SUBMISSION_PORT',
+    'SUBMISSION_TLS_PORT',
+    'REDIS_PORT',
+    'PORT',
+  ]
   const ports = names.map((one, at) => [one, String(first + at)])
   return { ...Object.fromEntries(ports), DATA_DIR: join(dir, name), LOG_LEVEL: 'warn' }
 }
@@ -101,7 +109,7 @@ async function startAndEnd(line: string, name: string, whileReady: () => Promise
 
 /** The ports on which processes of a cluster say whether they are ready: all but Redis, as the Procfile counts them. */
 function clusterPorts(line: string, { OPERATOR_PORT, PORT }: Readonly<Record<string, string>>): number[] {
-  const [, counts = 'redis=1 http=1 actors=2 mx=1'] = /-- (.*)$/.exec(line) ?? []
+  const [, counts = 'redis=1 http=1 actors=2 mx=1 submission=1'] = /-- (.*)$/.exec(line) ?? []
   const names = counts.split(' ').flatMap((one) => {
     const [name = '', count] = one.split('=')
     return Array.from({ length: Number(count) }, () => name)

@@ -9,9 +9,11 @@
  * Spec event.feed
  */
 
+import type { Entry } from '../../cluster/behaviour.ts'
 import { homeShard, idOfEntry } from '../../cluster/id.ts'
 import type { Ask } from '../../cluster/work.ts'
 import { FEEDS_MAX, SERVER_FEEDS_MAX } from '../../schemas/limits.ts'
+import type { EventBody } from '../../schemas/webhook.ts'
 import { accountTopic, keysTopic, serverTopic } from '../actors/webhook/announce.ts'
 import { LISTEN_MS, type ListenReply } from '../actors/webhook/listen.ts'
 import type { HandlerOf } from '../http/request.ts'
@@ -26,6 +28,8 @@ import { giveOrder, type Replied } from './answer.ts'
 
 /** A line that says nothing keeps proxies from ending the connection, and notices a client that is gone. */
 const BEAT_MS = 5_000
+/** Events that a feed reads back side by side: one after the other it would fall behind while much else is done. */
+export const EVENTS_AT_ONCE = 32
 const ENTRY_ID = /^\d{1,15}-\d{1,19}$/
 const GONE = 'Events after this Last-Event-ID are no longer kept: begin without it'
 
@@ -150,7 +154,7 @@ class FeedLines {
   readonly take = (text: string): void => {
     const reference = parseReference(text)
     if (reference.kind === 'message' || reference.kind === 'inbound') this.look()
-    else void this.tell(reference, this.deps.newEventId(), '')
+    else void this.read(reference).then((event) => this.say(event, this.deps.newEventId(), ''))
   }
 
   look(): void {
@@ -168,26 +172,35 @@ class FeedLines {
       this.isWanted = false
       const entries = await readHeard(this.deps.read, this.server.serverId, this.position)
       // A store that does not answer is asked again with the next beat.
-      for (const entry of entries ?? []) {
-        const id = idOfEntry(entry.id, homeShard(this.server.serverId))
-        if (this.isOver || !(await this.tell(heardOf(entry), id, `id: ${entry.id}\n`))) break
-        this.position = entry.id
-        this.isWanted = true
-      }
+      if (await this.tellAll(entries ?? [])) this.isWanted = true
     }
     this.isLooking = false
   }
 
-  /** Out: false when the store did not answer. */
-  private async tell(reference: EventReference, id: string, line: string): Promise<boolean> {
-    const event = await this.deps.readEvent(
-      { ...this.server, inboundContent: 'reference' },
-      reference,
-      this.deps.nowMs(),
-    )
-    if (event === undefined) return false
-    // What it tells of may be gone.
-    if (event !== null) this.sink.send(`${line}data: ${JSON.stringify({ id, attempt: 1, ...event })}\n\n`)
-    return true
+  /** Tells entries in their order, up to the first of which the store does not answer. Out: whether it told any. */
+  private async tellAll(entries: readonly Entry[]): Promise<boolean> {
+    const from = this.position
+    for (let at = 0; at < entries.length; at += EVENTS_AT_ONCE) {
+      const some = entries.slice(at, at + EVENTS_AT_ONCE)
+      const events = await Promise.all(some.map((entry) => this.read(heardOf(entry))))
+      for (const [n, { id }] of some.entries()) {
+        const event = events[n]
+        if (this.isOver || event === undefined) return this.position !== from
+        this.say(event, idOfEntry(id, homeShard(this.server.serverId)), `id: ${id}\n`)
+        this.position = id
+      }
+    }
+    return this.position !== from
+  }
+
+  private read(reference: EventReference) {
+    const owner = { ...this.server, inboundContent: 'reference' } as const
+    return this.deps.readEvent(owner, reference, this.deps.nowMs())
+  }
+
+  /** What an event tells of may be gone: then nothing is said. */
+  private say(event: EventBody | null | undefined, id: string, line: string): void {
+    if (event !== null && event !== undefined)
+      this.sink.send(`${line}data: ${JSON.stringify({ id, attempt: 1, ...event })}\n\n`)
   }
 }

@@ -11,6 +11,7 @@ import { until } from '../support/machine/until.ts'
 const MODULE = new URL('../../src/cli/start.js', import.meta.url).href
 const MAIN = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url))
 const WAIT_MS_MAX = 30_000
+const NO_SUBMISSION = { SUBMISSION_PORT: '0', SUBMISSION_TLS_PORT: '0' }
 
 /** A process that runs the service `service` (source text) and says `up` once its signals are handled. */
 function run(service: string): ChildProcess {
@@ -84,7 +85,7 @@ t.test('start: wrong settings are all listed and exit 2', async (t) => {
 t.test('start: in a directory without data it says that it makes an installation, once', async (t) => {
   const folder = t.testdir()
   const start = async () => {
-    const ports = { HTTP_PORT: String(await freePort()), OPERATOR_PORT: '0', MX_PORT: '0' }
+    const ports = { HTTP_PORT: String(await freePort()), OPERATOR_PORT: '0', MX_PORT: '0', ...NO_SUBMISSION }
     const child = spawnNode([MAIN, 'start'], { env: { PATH: process.env.PATH, ...ports }, cwd: folder })
     let said = ''
     child.stdout.on('data', (chunk) => {

@@ -16,7 +16,7 @@ import type { ServerState } from '../../state/server.ts'
 import { type EventReference, parseReference } from '../../state/webhook/item.ts'
 import { giveOrder, type Replied } from '../answer.ts'
 import { asOperator } from '../as-operator.ts'
-import type { EventFeedDeps } from '../events.ts'
+import { EVENTS_AT_ONCE, type EventFeedDeps } from '../events.ts'
 
 /** A line that says nothing keeps proxies from ending the connection, and notices a client that is gone. */
 const BEAT_MS = 5_000
@@ -55,17 +55,20 @@ function feedOf(deps: EventFeedDeps, server: ServerState): Feed {
   }
 }
 
-/** Reads events back, one after the other, in the order in which they were said. */
+/** Reads events back, and says them in the order in which they came. */
 function makeLines(deps: EventFeedDeps, server: ServerState, sink: FeedSink) {
   const waiting: EventReference[] = []
   let isReading = false
   let isOver = false
   const work = async (): Promise<void> => {
     isReading = true
-    for (let next = waiting.shift(); next !== undefined && !isOver; next = waiting.shift()) {
-      const event = await deps.readEvent(server, next, deps.nowMs())
-      const body = event === null || event === undefined ? null : { id: deps.newEventId(), attempt: 1, ...event }
-      if (body !== null) sink.send(`data: ${JSON.stringify(body)}\n\n`)
+    while (waiting.length > 0 && !isOver) {
+      const some = waiting.splice(0, EVENTS_AT_ONCE)
+      const events = await Promise.all(some.map((one) => deps.readEvent(server, one, deps.nowMs())))
+      for (const event of events) {
+        const body = event === null || event === undefined ? null : { id: deps.newEventId(), attempt: 1, ...event }
+        if (body !== null) sink.send(`data: ${JSON.stringify(body)}\n\n`)
+      }
     }
     isReading = false
   }
