@@ -12,6 +12,8 @@ import { until } from '../machine/until.ts'
 const TRY_MS_MAX = 8_000
 const TRIES_MAX = 6_000
 const AGAIN_MS = 25
+/** Where nobody listens: a process that starts is not to share the processor with those who knock. */
+const UNHEARD_AGAIN_MS = 100
 const PASS_MS_MAX = 30_000
 
 export interface Answered {
@@ -238,7 +240,7 @@ async function sendOne(
       return
     } else ledger.refusals.push(answer)
     if (answer !== null || wasSent) refused?.({ status, token: mine, body: answer?.body ?? '', startedAtMs })
-    await pause(AGAIN_MS)
+    await pause(answer === null && !wasSent ? UNHEARD_AGAIN_MS : AGAIN_MS)
   }
   throw new Error('A message got no 200 in all its tries')
 }

@@ -7,7 +7,7 @@ import { freePort } from '../machine/port.ts'
 import { until } from '../machine/until.ts'
 import { startRedis, type TestRedis } from '../store/redis.ts'
 import { raiseLimits } from './crash-scene.ts'
-import { type Host, startHost } from './host.ts'
+import { type Host, readinessAt, startHost } from './host.ts'
 
 export const FLEET_SECRET = 'a secret of the tests that is long enough'
 const FIRST_RUN_MS_MAX = 10_000
@@ -108,7 +108,6 @@ const READY_MS_MAX = 60_000
 export async function isReady({ host, operatorPort, name }: Vessel): Promise<void> {
   await until(async () => {
     if (!host.isRunning()) throw new Error(`${name} ended: ${host.said()}`)
-    const url = `http://127.0.0.1:${operatorPort}/readyz`
-    return (await fetch(url, { headers: { connection: 'close' } }).catch(() => null))?.status === 200
+    return (await readinessAt(operatorPort)) === 200
   }, READY_MS_MAX)
 }

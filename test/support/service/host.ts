@@ -1,5 +1,6 @@
 /** host - starts and ends the service as a process of its own. */
 import { once } from 'node:events'
+import { get } from 'node:http'
 import { join } from 'node:path'
 import { spawnNode } from '../machine/node.ts'
 import { until } from '../machine/until.ts'
@@ -40,10 +41,20 @@ export async function startHost(
     },
   }
   if (!ready) return host
-  const url = `http://127.0.0.1:${settings.OPERATOR_PORT}/readyz`
   await until(async () => {
     if (!isRunning()) throw new Error(`The service ended: ${said}`)
-    return (await fetch(url, { headers: { connection: 'close' } }).catch(() => null))?.status === 200
+    return (await readinessAt(Number(settings.OPERATOR_PORT))) === 200
   }, READY_MS_MAX)
   return host
+}
+
+/** Status of /readyz; 0 where nobody answers. Without fetch(): it is asked a hundred times while a process starts. */
+export function readinessAt(operatorPort: number): Promise<number> {
+  return new Promise((resolve) => {
+    const asked = get({ host: '127.0.0.1', port: operatorPort, path: '/readyz', agent: false }, (answer) => {
+      answer.resume().on('error', () => undefined)
+      resolve(answer.statusCode ?? 0)
+    })
+    asked.on('error', () => resolve(0))
+  })
 }
