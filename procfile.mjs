@@ -1,12 +1,13 @@
-/** procfile - `npm run cluster`: runs lines of the Procfile side by side, each with its name before what it says.
+/**
+ * procfile - `npm run cluster`: runs lines of the Procfile side by side, each with its name before what it says.
  *
- *  `npm run cluster -- http=1 actors=3` says how many of each; without that it is `redis=1 http=1 actors=2 mx=1 submission=1`.
- *  Of `actors` there may be many, of the others one. A process that ends by itself is started again after a second. SIGTERM or
- *  Ctrl-C ends all of them, Redis last; a second one, or 15 seconds, ends them at once. Without SECRET_KEY it is
- *  DATA_DIR/secret-key, which is made where there is no store yet.
+ * `npm run cluster -- http=1 actors=3` says how many of each; without that it is
+ * `redis=1 http=1 actors=2 mx=1 submission=1`. Of `actors` there may be many, of the others one. A process that ends by
+ * itself is started again after a second. SIGTERM or Ctrl-C ends all of them, Redis last; a second one, or 15 seconds,
+ * ends them at once. Without SECRET_KEY it is DATA_DIR/secret-key, which is made where there is no store yet.
  *
- *  Process n of a line gets PORT = 8091 + n, counted over all of them. No manager of processes that npm has ends Redis after
- *  those that need it.
+ * Process n of a line gets PORT = 8091 + n, counted over all of them. No manager of processes that npm has ends Redis
+ * after those that need it.
  */
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -113,7 +114,10 @@ function say({ label, colour }, line) {
   process.stdout.write(process.stdout.isTTY ? `\x1b[${colour}m${name}\x1b[0m  ${line}\n` : `${name}  ${line}\n`)
 }
 
-/** The secret of a store that is still to be made; whoever comes second leaves the first one's. One that is lost is not made anew. */
+/**
+ * The secret of a store that is still to be made; whoever comes second leaves the first one's. One that is lost is not
+ * made anew.
+ */
 function makeSecret(dataDir) {
   const known = ['secret-key', 'cluster-secret', 'installation', 'appendonlydir']
   if (known.some((name) => existsSync(join(dataDir, name)))) return

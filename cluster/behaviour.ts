@@ -88,7 +88,10 @@ export interface Entry {
   readonly fields: readonly string[]
 }
 
-/** What a fact reads, by `read`: fields: (string|null)[], or pairs where the hash was read whole; hash: pairs; range, last, newest: Entry[]; sorted: [member, score][]; score: number|null; value: string|null. */
+/**
+ * What a fact reads, by `read`: fields: (string|null)[], or pairs where the hash was read whole; hash: pairs; range,
+ * last, newest: Entry[]; sorted: [member, score][]; score: number|null; value: string|null.
+ */
 export type FactValue =
   | readonly (string | null)[]
   | readonly Entry[]
@@ -115,10 +118,15 @@ export type ValueOf<One extends ViewFact> =
             ? number | null
             : string | null
 
-/** What the owner remembers of a field by every confirmed commit: a hint which reads will be needed; undefined: nothing. */
+/**
+ * What the owner remembers of a field by every confirmed commit: a hint which reads will be needed; undefined: nothing.
+ */
 export type Known = (key: string, field: string) => string | null | undefined
 
-/** The facts of a turn, with every write of earlier turns laid over them. Asking for one that was not fetched is a Fault. */
+/**
+ * The facts of a turn, with every write of earlier turns laid over them. Asking for one that was not fetched is a
+ * Fault.
+ */
 export interface Facts {
   field(key: string, field: string): string | null
   hash(key: string): ReadonlyMap<string, string>
@@ -135,7 +143,9 @@ export interface States {
   /** The state of an entity that was named in `entities` (or `need`); the type's `empty` where none exists. */
   get<State>(ref: Ref): State
   has(ref: Ref): boolean
-  /** An owner's counters, as last written; null where it has none. Owners are fetched with the entities, see `counters`. */
+  /**
+   * An owner's counters, as last written; null where it has none. Owners are fetched with the entities, see `counters`.
+   */
   counter<Counter>(owner: string): Counter | null
   hasCounter(owner: string): boolean
 }
@@ -146,8 +156,8 @@ export type Write = 'XADD' | 'XTRIM' | 'HSET' | 'HDEL' | 'SET' | 'UNLINK' | 'ZAD
 /**
  * One write. `args` follow the key as Redis takes them: XADD id field value..., XTRIM MINID id, HSET field value...,
  * HDEL field..., SET value PXAT ms, UNLINK, ZADD [XX|NX|LT|GT] score member..., ZREM member..., PEXPIREAT ms.
- * XADD ids are explicit and rise per key; the runtime gives `*seq` -> `<seq>-<k>`, for streams without ids of their own.
- * PEXPIREAT demands that the key exists (else the commit is refused as MISSING).
+ * XADD ids are explicit and rise per key; the runtime gives `*seq` -> `<seq>-<k>`, for streams without ids of their
+ * own. PEXPIREAT demands that the key exists (else the commit is refused as MISSING).
  */
 export interface Op {
   readonly key: string
@@ -172,7 +182,10 @@ export interface HashFields {
   readonly fields: readonly string[]
 }
 
-/** A word to whoever listens now, said once the commit is confirmed. Nobody may rely on it, and it holds no personal data. */
+/**
+ * A word to whoever listens now, said once the commit is confirmed. Nobody may rely on it, and it holds no personal
+ * data.
+ */
 export interface Signal {
   readonly topic: string
   readonly text: string
@@ -184,7 +197,9 @@ export interface Staged {
   /** New absolute counters of an owner; plain JSON. */
   readonly counters?: readonly { readonly owner: string; readonly value: unknown }[]
   readonly ops?: readonly Op[]
-  /** Fields that are not there, their names holding an id that this turn has made: nobody need read them to learn it. */
+  /**
+   * Fields that are not there, their names holding an id that this turn has made: nobody need read them to learn it.
+   */
   readonly absent?: readonly HashFields[]
   /** Fields that hardly anybody will ask for again: what is remembered of them goes. */
   readonly forgets?: readonly HashFields[]
@@ -216,7 +231,10 @@ export interface Done<Reply> extends Staged {
 
 export type Decision<Reply> = Refusal<Reply> | Need | Done<Reply>
 
-/** How a command's body and its reply travel between processes, where that is less than what they are as JSON. Packing never throws. */
+/**
+ * How a command's body and its reply travel between processes, where that is less than what they are as JSON. Packing
+ * never throws.
+ */
 export interface Wire<Body = unknown, Reply = unknown> {
   pack(body: Body): unknown
   /** The body of what `pack` made, after its way as JSON. Throws where it is none. */
@@ -263,7 +281,9 @@ export interface OutcomeBody<Outcome = unknown> {
   readonly lane: string
   readonly item: string
   readonly attempt: number
-  /** Whether this is the item's latest attempt: no later claim was made. An outcome that is not final counts only then. */
+  /**
+   * Whether this is the item's latest attempt: no later claim was made. An outcome that is not final counts only then.
+   */
   readonly current: boolean
   /** Null when the item is abandoned: five claims without an outcome, or a behaviour that threw. */
   readonly outcome: Outcome | null
@@ -271,8 +291,9 @@ export interface OutcomeBody<Outcome = unknown> {
 
 /**
  * A family of lanes. `prepare` answers the job of an item (reply null: it is finished, the runtime removes it).
- * `outcome` decides what an attempt's end means: the item is due again (`due` names it), or leaves its lane (`done` names
- * it, or neither does and the attempt is the current one); an outcome that is neither final nor current changes nothing.
+ * `outcome` decides what an attempt's end means: the item is due again (`due` names it), or leaves its lane (`done`
+ * names it, or neither does and the attempt is the current one); an outcome that is neither final nor current changes
+ * nothing.
  */
 export interface LaneType<Job = unknown, Outcome = unknown> {
   /** Lanes are called `<prefix>` or `<prefix>/<name>`. */
@@ -282,15 +303,21 @@ export interface LaneType<Job = unknown, Outcome = unknown> {
   /** Whether the claims of a dead worker stand until their end (true), or are due at once (false). */
   readonly claimsStand: boolean
   /**
-   * Whether a lane has one attempt at a time, started in due order. The commit that ends one claims the next, and a claim
-   * of another worker that stands holds its whole lane. `prepare` then names the same entities for all items of a lane.
+   * Whether a lane has one attempt at a time, started in due order. The commit that ends one claims the next, and a
+   * claim of another worker that stands holds its whole lane. `prepare` then names the same entities for all items of a
+   * lane.
    */
   readonly serial?: boolean
-  /** What an attempt is given when its process stops, milliseconds from the stop's beginning; all the time that there is. */
+  /**
+   * What an attempt is given when its process stops, milliseconds from the stop's beginning; all the time that there
+   * is.
+   */
   readonly stopMs?: number
   readonly prepare: CommandType<PrepareBody, Job | null>
   readonly outcome: CommandType<OutcomeBody<Outcome>, unknown>
-  /** Performers of a lane that `perform` has not taken yet; 0 holds its items. The runtime subtracts what it has staged. */
+  /**
+   * Performers of a lane that `perform` has not taken yet; 0 holds its items. The runtime subtracts what it has staged.
+   */
   room(lane: string): number
   perform(job: Job, claim: PerformedClaim): Promise<Outcome>
   /** The outcome of what is done without waiting, in microseconds; undefined: it is not, and `perform` has it. */
@@ -309,7 +336,9 @@ export interface PerformedClaim {
   readonly following?: string | null
 }
 
-/** All that a worker runs. Timers: an item `<name>:<rest>` of the lane `timers` fires the command type `timers[name]`. */
+/**
+ * All that a worker runs. Timers: an item `<name>:<rest>` of the lane `timers` fires the command type `timers[name]`.
+ */
 export interface Behaviours {
   readonly entities: readonly EntityType[]
   readonly commands: readonly CommandType[]

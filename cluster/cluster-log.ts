@@ -12,7 +12,9 @@ export interface ShardLog {
   threw(facts: { shard: number; name: string }, error: unknown): void
   doubt(facts: { shard: number; seq: number }): void
   badop(facts: { shard: number; reason: string }): void
-  /** The store stands before `commits` confirmed ones; `sinceMs`: when the first of them was, as far as is remembered. */
+  /**
+   * The store stands before `commits` confirmed ones; `sinceMs`: when the first of them was, as far as is remembered.
+   */
   lost(facts: { shard: number; commits: number; sinceMs: number | null }): void
   committed(facts: { shard: number; works: number; ms: number }): void
 }

@@ -2,20 +2,24 @@
  * fence - whether an attempt that was claimed may still be finished, in memory that all threads of a process share.
  *
  * Who performs an attempt asks before it begins to tell the world, and once more right before the step that the world
- * cannot take back (the final dot of a message, a post). States of an attempt there: open; held (the store is silent: nobody knows
- * whether the outcome could be written down, and it may be known again soon); shut (the process may have been taken for dead
- * since the claim, or the shard was lost: the attempt is not its own any more, for good).
+ * cannot take back (the final dot of a message, a post). States of an attempt there: open; held (the store is silent:
+ * nobody knows whether the outcome could be written down, and it may be known again soon); shut (the process may have
+ * been taken for dead since the claim, or the shard was lost: the attempt is not its own any more, for good).
  *
- * Guarantees: a pass that was given before heartbeats lapsed, or before its shard was lost, never opens again, also when the
- * first heartbeat after a stop of the whole process is answered; what is read here waits for no other thread.
+ * Guarantees: a pass that was given before heartbeats lapsed, or before its shard was lost, never opens again, also
+ * when the first heartbeat after a stop of the whole process is answered; what is read here waits for no other thread.
  *
- * Cells (64-bit integers, times in milliseconds of the owner's clock): 0 when the last answered heartbeat was sent; 1 whether its
- * connection is open; 2 since when a heartbeat waits for its answer; 3 whether the store does not keep what it takes; then for
- * each shard its generation, then for each shard since when a commit waits for its answer. 0 is none.
+ * Cells (64-bit integers, times in milliseconds of the owner's clock): 0 when the last answered heartbeat was sent; 1
+ * whether its connection is open; 2 since when a heartbeat waits for its answer; 3 whether the store does not keep what
+ * it takes; then for each shard its generation, then for each shard since when a commit waits for its answer. 0 is
+ * none.
  */
 import { SHARDS } from './id.ts'
 
-/** Heartbeats are sent every three seconds: where none was answered for so long, the store is silent or this process slow. */
+/**
+ * Heartbeats are sent every three seconds: where none was answered for so long, the store is silent or this process
+ * slow.
+ */
 const BEAT_AGE_MS_MAX = 5_000
 /** Others take a worker for dead after ten silent seconds. */
 const LAPSED_MS = 8_000
@@ -64,7 +68,10 @@ export class Fence {
     return atMs
   }
 
-  /** A heartbeat that was sent at `sentAtMs` is answered. Out: whether heartbeats had lapsed, so that all passes are shut. */
+  /**
+   * A heartbeat that was sent at `sentAtMs` is answered. Out: whether heartbeats had lapsed, so that all passes are
+   * shut.
+   */
   beatAnswered(sentAtMs: number): boolean {
     const before = this.get(SENT)
     const silentMs = before === 0 ? 0 : this.nowMs() - before

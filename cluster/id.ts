@@ -38,8 +38,8 @@ export interface IdMaker {
   readonly last: string
 }
 
-// Every message is named by a few ids. The engine works out the digits of a number beyond 31 bits one by one (1.3 µs for
-// 44 bits in hex); these tables give two or three at a time.
+// Every message is named by a few ids. The engine works out the digits of a number beyond 31 bits one by one (1.3 µs
+// for 44 bits in hex); these tables give two or three at a time.
 const HEX3 = tableOf(16, 3)
 const DECIMAL3 = tableOf(10, 3)
 const BASE36_2 = tableOf(36, 2)

@@ -50,7 +50,10 @@ export const dueKey = ofShard('due')
 export const laneKey = (shard: number, lane: string): string => `${shardTag(shard)}:due:${lane}`
 /** Hash: owner -> its periods, absolute values as JSON. */
 export const countersKey = ofShard('counters')
-/** Hash, two minutes: `<parcel>/<place>` -> replies to its commands from there on; a key per two seconds of the parcels' time. */
+/**
+ * Hash, two minutes: `<parcel>/<place>` -> replies to its commands from there on; a key per two seconds of the parcels'
+ * time.
+ */
 export const repliesKey = (shard: number, slice: number): string => `${shardTag(shard)}:replies:${slice}`
 /** String, one hour: `<seq> <last commitId>` that the next owner found. */
 export const fencedKey = (shard: number, token: string): string => `${shardTag(shard)}:fenced:${token}`

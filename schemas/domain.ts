@@ -108,7 +108,9 @@ export type DomainChecked = FromSchema<typeof DOMAIN_CHECKED>
 
 export type DomainList = FromSchema<typeof DOMAIN_LIST>
 
-/** Spec domain.refused: domains nobody may add; `x.*` is x under any public suffix. SERVICE_DOMAIN joins at run time. */
+/**
+ * Spec domain.refused: domains nobody may add; `x.*` is x under any public suffix. SERVICE_DOMAIN joins at run time.
+ */
 export const DOMAINS_REFUSED: readonly string[] = [
   'gmail.com',
   'outlook.com',

@@ -3,7 +3,8 @@
  *
  * Lengths are counted in Unicode code points. `recipientsMax` is a keyword of ours: entries of to, cc and bcc together.
  *
- * Spec batch.all, send.address, send.recipients.max, send.subject, send.body, send.headers, send.attachments, send.tag, send.metadata
+ * Spec batch.all, send.address, send.recipients.max, send.subject, send.body, send.headers, send.attachments, send.tag,
+ * send.metadata
  */
 
 import type { FromSchema } from 'json-schema-to-ts'

@@ -1,5 +1,6 @@
 /**
- * inbound - a received message: what it says of itself, the issue of its parsing, the verdicts on who sent it, and its search
+ * inbound - a received message: what it says of itself, the issue of its parsing, the verdicts on who sent it, and its
+ * search
  *
  * Spec inbound.parse, inbound.authentication, inbound.summary, inbound.search, inbound.read
  */

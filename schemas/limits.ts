@@ -146,7 +146,10 @@ export const AUDIT_MONTHS = 13
 /** Spec operator.note: characters of the note of an operator's act. */
 export const NOTE_CHARS_MAX = 1000
 
-/** Spec event.feed: events that a feed can go on from, at least, and minutes after the last feed for which they are kept. */
+/**
+ * Spec event.feed: events that a feed can go on from, at least, and minutes after the last feed for which they are
+ * kept.
+ */
 export const FEED_EVENTS_KEPT = 10_000
 export const FEED_KEPT_MINUTES = 10
 /** Spec event.feed: feeds that one process has open of one server, and in all. */

@@ -1,8 +1,8 @@
 /**
  * page-routes - the pages for people who got a mail, as data: no key, any body, any query
  *
- * They stand beside the table of routes, because they are no part of the interface for programs: no document names them, and what
- * they answer is HTML. GET changes nothing: scanners open links.
+ * They stand beside the table of routes, because they are no part of the interface for programs: no document names
+ * them, and what they answer is HTML. GET changes nothing: scanners open links.
  *
  * Spec unsubscribe.page, unsubscribe.one-click
  */

@@ -1,13 +1,13 @@
 /**
- * Every test file in one run: the longest first, so many at once as keep the processors busy (`support/machine/costs.ts`),
- * and the tests of routes a second time with the service in two processes, `http` and `actors`: a client cannot tell.
- * At its end the run names the slowest, and each that is too slow.
+ * Every test file in one run: the longest first, so many at once as keep the processors busy
+ * (`support/machine/costs.ts`), and the tests of routes a second time with the service in two processes, `http` and
+ * `actors`: a client cannot tell. At its end the run names the slowest, and each that is too slow.
  *
- * What a test ends is a process, not the machine: where memory is plenty, the stores of the tests lie in it, and a disk that
- * is slow or busy is no part of what they measure.
+ * What a test ends is a process, not the machine: where memory is plenty, the stores of the tests lie in it, and a disk
+ * that is slow or busy is no part of what they measure.
  *
- * The runner's loader measures coverage, which nobody reads here: without it a file starts in half the time. `--test-arg`
- * names a folder or a file to run alone: `npm test -- --test-arg=routes/email --test-arg=mail`.
+ * The runner's loader measures coverage, which nobody reads here: without it a file starts in half the time.
+ * `--test-arg` names a folder or a file to run alone: `npm test -- --test-arg=routes/email --test-arg=mail`.
  */
 import { chmodSync, mkdtempSync, readFileSync, realpathSync, rmSync, statfsSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'

@@ -1,6 +1,8 @@
-/** contract - what the documents say equals what the tables in schemas/ and the help of the commands say, in both directions.
+/**
+ * contract - what the documents say equals what the tables in schemas/ and the help of the commands say, in both
+ * directions.
  *
- *  Run with `--write` it writes the generated documents and tables instead of comparing them.
+ * Run with `--write` it writes the generated documents and tables instead of comparing them.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,10 +1,10 @@
 /**
  * documents - what the documents tell a reader to run is run, as it stands, against a running service
  *
- * Blocks of `sh`, `js`, `python` and `php` of a document run one after another in a directory with its `sendwright` and its
- * `data/first-run.json`, those of several documents side by side; only the ports are others. Blocks of `text` hold what a
- * machine like this has to be prepared for: what starts a service is run by `go-live.ts`, what needs records by a test here.
- * An interpreter that is not installed skips its blocks, and says so. No block is left that nobody runs.
+ * Blocks of `sh`, `js`, `python` and `php` of a document run one after another in a directory with its `sendwright` and
+ * its `data/first-run.json`, those of several documents side by side; only the ports are others. Blocks of `text` hold
+ * what a machine like this has to be prepared for: what starts a service is run by `go-live.ts`, what needs records by
+ * a test here. An interpreter that is not installed skips its blocks, and says so. No block is left that nobody runs.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

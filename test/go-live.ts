@@ -1,8 +1,9 @@
 /**
- * go-live - a copy of the checkout is installed for production as README says, and started in each way that the documents show
+ * go-live - a copy of the checkout is installed for production as README says, and started in each way that the
+ * documents show
  *
- * npm, TypeScript, Redis and the service are real; only ports, directories and the path of a certificate are others. Packages
- * are those of the checkout, as hard links: npm asks no registry.
+ * npm, TypeScript, Redis and the service are real; only ports, directories and the path of a certificate are others.
+ * Packages are those of the checkout, as hard links: npm asks no registry.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,4 +1,7 @@
-/** tidy - the rules of the house that a machine can check, over the whole tree. `tidy-planted` shows that each finds what it must. */
+/**
+ * tidy - the rules of the house that a machine can check, over the whole tree. `tidy-planted` shows that each finds
+ * what it must.
+ */
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'

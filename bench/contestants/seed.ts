@@ -50,8 +50,8 @@ export interface Seeding {
   /** Limit of each account's test servers in a minute; none that a load reaches by default. */
   readonly perMinute?: number
   /**
-   * How many shards of a service that runs to deal the accounts out to, one after the other; by default the accounts are
-   * placed as the product does, and no service runs yet.
+   * How many shards of a service that runs to deal the accounts out to, one after the other; by default the accounts
+   * are placed as the product does, and no service runs yet.
    */
   readonly over?: number
 }

@@ -25,7 +25,9 @@ import { type Disturbed, undisturbed } from './undisturbed.ts'
 export interface AcceptOptions {
   readonly seconds: number
   readonly rounds: number
-  /** Load before the measurement: V8 compiles the last functions of a process that works hard after some eight seconds. */
+  /**
+   * Load before the measurement: V8 compiles the last functions of a process that works hard after some eight seconds.
+   */
   readonly warmUpSeconds: number
   /** Ids of the contestants that take part. */
   readonly only: readonly string[]
@@ -92,8 +94,8 @@ function sumOf(percents: readonly (number | null)[]): number | null {
 }
 
 /**
- * p99 where it matters: at half of what the product can do at most, under a load that does not wait for answers; and what
- * the floor has at the same rate, which is what disk and machine take of it. Empty without (c).
+ * p99 where it matters: at half of what the product can do at most, under a load that does not wait for answers; and
+ * what the floor has at the same rate, which is what disk and machine take of it. Empty without (c).
  */
 async function measureHalfRate(results: readonly Result[], options: AcceptOptions): Promise<HalfRate> {
   const rates = results.filter(({ contestant }) => contestant.id === 'c').map(({ measured }) => measured.perSecond)

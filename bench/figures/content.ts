@@ -1,8 +1,8 @@
 /**
  * content - mails with attachments: how many a second are accepted durably, and what they take of Redis while they wait
  *
- * The same messages once with the content store in files and once in Redis, each on a store of its own; effects are held, so
- * every one of them waits, as deferred mail does.
+ * The same messages once with the content store in files and once in Redis, each on a store of its own; effects are
+ * held, so every one of them waits, as deferred mail does.
  */
 
 import { randomBytes } from 'node:crypto'

@@ -1,8 +1,9 @@
 /**
- * feed - what it costs when somebody listens to a server: events a second with no feed, one and as many as may be; from an
- * event to who listens; and all events that are kept once more, for a feed that was cut off
+ * feed - what it costs when somebody listens to a server: events a second with no feed, one and as many as may be; from
+ * an event to who listens; and all events that are kept once more, for a feed that was cut off
  *
- * Events are those of a test server. An event that is not heard, or twice, or in another order than by its id, fails the run.
+ * Events are those of a test server. An event that is not heard, or twice, or in another order than by its id, fails
+ * the run.
  */
 
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -21,7 +22,10 @@ import { shareOfCore } from '../usage.ts'
 const WAIT_MS_MAX = 300_000
 const BATCH = 50
 const STEADY_RATE = 100
-/** The bars: share of the rate without a feed that is left with one; ms from an event to who listens; seconds for all that is kept. */
+/**
+ * The bars: share of the rate without a feed that is left with one; ms from an event to who listens; seconds for all
+ * that is kept.
+ */
 const BARS = { share: 0.5, p99Ms: 500, resumeSeconds: 20 }
 
 interface Rig {

@@ -2,9 +2,9 @@
  * webhooks - signed posts a second, each outcome committed; and first attempts of a receiver that answers, beside a
  * thousand that hang
  *
- * Events are those of a test server: each message makes one, which every webhook gets. The receiver is a process of its own
- * on the loopback, over TLS. A delivery that does not come, is not committed as delivered, or is attempted before one whose
- * event was earlier, fails the run.
+ * Events are those of a test server: each message makes one, which every webhook gets. The receiver is a process of its
+ * own on the loopback, over TLS. A delivery that does not come, is not committed as delivered, or is attempted before
+ * one whose event was earlier, fails the run.
  */
 
 import { type ChildProcess, fork } from 'node:child_process'

@@ -1,8 +1,9 @@
 /**
- * arrivals - a receiving server that takes everything and says when: the first byte of a session, and each message's way
+ * arrivals - a receiving server that takes everything and says when: the first byte of a session, and each message's
+ * way
  *
- * The time of acceptance is in the message's own id, so the way needs no list of what was sent. On one set of addresses it
- * accepts connections and never says a word: what is sent there hangs.
+ * The time of acceptance is in the message's own id, so the way needs no list of what was sent. On one set of addresses
+ * it accepts connections and never says a word: what is sent there hangs.
  */
 
 import { createServer, type Socket } from 'node:net'

@@ -1,7 +1,9 @@
 /**
- * webhook-receiver - a receiver of events in a process of its own, over TLS: answers at once, after a millisecond, or never
+ * webhook-receiver - a receiver of events in a process of its own, over TLS: answers at once, after a millisecond, or
+ * never
  *
- * `/fast…` at once, `/slow…` after 1 ms, `/hang…` never. Told `report` over IPC it says what came since it was told last.
+ * `/fast…` at once, `/slow…` after 1 ms, `/hang…` never. Told `report` over IPC it says what came since it was told
+ * last.
  */
 
 import { readFileSync } from 'node:fs'

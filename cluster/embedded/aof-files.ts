@@ -1,8 +1,10 @@
-/** aof-files - the append-only files of a directory, looked at without a redis: what the manifest names, and what lies there.
+/**
+ * aof-files - the append-only files of a directory, looked at without a redis: what the manifest names, and what lies
+ * there.
  *
- *  Redis keeps a base file, files of what came later, and a manifest that names them (Redis 7, multi-part AOF). It begins
- *  empty where the manifest is not there, and it writes over files whose numbers the manifest does not know: both are
- *  found here before it is spawned.
+ * Redis keeps a base file, files of what came later, and a manifest that names them (Redis 7, multi-part AOF). It
+ * begins empty where the manifest is not there, and it writes over files whose numbers the manifest does not know: both
+ * are found here before it is spawned.
  */
 import { closeSync, openSync, readdirSync, readFileSync, readSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -31,8 +33,8 @@ export interface AofFiles {
 }
 
 /**
- * The files that a manifest names, in its order. What is only still to be deleted (`h`) is left out, and what Redis 8 says
- * behind the type (`startoffset`, `endoffset`): no redis needs it.
+ * The files that a manifest names, in its order. What is only still to be deleted (`h`) is left out, and what Redis 8
+ * says behind the type (`startoffset`, `endoffset`): no redis needs it.
  */
 export function parseManifest(text: string): AofFile[] {
   const lines = text.matchAll(/^file (?:"([^"]+)"|(\S+)) seq (\d+) type ([bi])(?: .*)?$/gm)
@@ -43,7 +45,10 @@ export function parseManifest(text: string): AofFile[] {
   }))
 }
 
-/** Whether the text of a manifest is one that redis has written: whole lines, and a file that writes go to. It is replaced in one step. */
+/**
+ * Whether the text of a manifest is one that redis has written: whole lines, and a file that writes go to. It is
+ * replaced in one step.
+ */
 export function isWholeManifest(text: string): boolean {
   const lines = text.split('\n')
   const isLine = (line: string): boolean => /^file (?:"[^"]+"|\S+) seq \d+ type [bhi](?: \w+ \d+)*$/.test(line)
@@ -59,7 +64,9 @@ export function manifestPath(directory: string): string {
   return join(directory, AOF_DIRECTORY, `${AOF_NAME}.manifest`)
 }
 
-/** Reads a data directory; null where it has no append-only files and no manifest. Throws what the file system throws. */
+/**
+ * Reads a data directory; null where it has no append-only files and no manifest. Throws what the file system throws.
+ */
 export function readAofFiles(directory: string): AofFiles | null {
   const folder = join(directory, AOF_DIRECTORY)
   const names = readNames(folder)
@@ -71,7 +78,10 @@ export function readAofFiles(directory: string): AofFiles | null {
   return { manifest, named: parseManifest(manifest ?? ''), sizes }
 }
 
-/** The last bytes of a file up to a position, as text of bytes; fewer where it has fewer. Throws what the file system throws. */
+/**
+ * The last bytes of a file up to a position, as text of bytes; fewer where it has fewer. Throws what the file system
+ * throws.
+ */
 export function tailOf(path: string, end: number): string {
   const bytes = Buffer.alloc(Math.min(TAIL_BYTES, end))
   const file = openSync(path, 'r')
@@ -83,7 +93,10 @@ export function tailOf(path: string, end: number): string {
   return bytes.toString('latin1')
 }
 
-/** The newest whole set among the files that are there: the last base, and what came after it; null where one is missing. */
+/**
+ * The newest whole set among the files that are there: the last base, and what came after it; null where one is
+ * missing.
+ */
 export function newestSet({ named, sizes }: AofFiles): AofFile[] | null {
   const there = [...sizes.keys()].flatMap((name) => fileOf(name) ?? []).sort((a, b) => a.seq - b.seq)
   const base = there.filter(({ type }) => type === 'b').at(-1)

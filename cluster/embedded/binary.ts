@@ -25,7 +25,9 @@ const INSTALL_STEPS_MAX = (2 * INSTALL_MS_MAX) / INSTALL_STEP_MS
 const OUTPUT_BYTES_MAX = 16 * 1024 * 1024
 /** Half of the machine is left to AOF rewrites (copy on write), to Node and to the page cache. */
 const MEMORY_SHARE = 0.5
-/** A busy minute writes more than Redis's own 64 MB; a rewrite delays every fsync beside it. Read back in a few seconds. */
+/**
+ * A busy minute writes more than Redis's own 64 MB; a rewrite delays every fsync beside it. Read back in a few seconds.
+ */
 const REWRITE_BYTES_MIN = 256 * 1024 * 1024
 const MEMORY_BYTES_MIN = 64 * 1024 * 1024
 

@@ -1,7 +1,9 @@
-/** durable - the settings of a store that its durability level rests on: which are broken, and how they are set right again.
+/**
+ * durable - the settings of a store that its durability level rests on: which are broken, and how they are set right
+ * again.
  *
- *  `appendonly` that was off: what was written meanwhile is in memory alone, and a shutdown would throw it away. Set to yes
- *  again, redis writes all that it holds into a new file, and nothing is on disk before that is finished.
+ * `appendonly` that was off: what was written meanwhile is in memory alone, and a shutdown would throw it away. Set to
+ * yes again, redis writes all that it holds into a new file, and nothing is on disk before that is finished.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'

@@ -68,8 +68,8 @@ export interface EmbeddedRedis {
   /** Why it does not answer, as far as can be seen from outside: one line for people. */
   describe(): string
   /**
-   * Writes all that the store holds into its directory, which is made again, and starts a store on that; the one that was
-   * cut off from its files ends. Writes wait meanwhile.
+   * Writes all that the store holds into its directory, which is made again, and starts a store on that; the one that
+   * was cut off from its files ends. Writes wait meanwhile.
    * @throws Error when it cannot: the store goes on as it was
    */
   rescue(): Promise<void>

@@ -1,7 +1,9 @@
-/** redis-process - brings up the one redis-server of a directory: adopts it, or starts it under the directory's lock.
+/**
+ * redis-process - brings up the one redis-server of a directory: adopts it, or starts it under the directory's lock.
  *
- *  The lock (directory-lock.ts) is inherited by the redis, so it is free only when no redis is left. Before a redis is
- *  spawned its files are looked at (store-mark.ts): one that would begin empty, or on less than there was, is not started.
+ * The lock (directory-lock.ts) is inherited by the redis, so it is free only when no redis is left. Before a redis is
+ * spawned its files are looked at (store-mark.ts): one that would begin empty, or on less than there was, is not
+ * started.
  */
 import { spawn } from 'node:child_process'
 import { closeSync, openSync, renameSync, statSync } from 'node:fs'
@@ -68,7 +70,9 @@ export async function openStore(place: Place): Promise<{ client: Redis; adopted:
   throw notAnswering(place)
 }
 
-/** Makes an adopted store as strict as we need; it may have been started with another durability, or changed by hand. */
+/**
+ * Makes an adopted store as strict as we need; it may have been started with another durability, or changed by hand.
+ */
 async function adopt(place: Place, client: Redis): Promise<Redis> {
   const { socketPath, durability, log, port = 0, memoryBytes } = place
   const breaches = await setRight(client, durability)

@@ -1,12 +1,13 @@
-/** rescue - what a store holds in memory, written into a directory that was deleted under it.
+/**
+ * rescue - what a store holds in memory, written into a directory that was deleted under it.
  *
- *  A redis whose working directory is gone can neither rewrite its file nor save. But it still tells a replica everything,
- *  over a connection that is there. So writes are held back (CLIENT PAUSE: they wait, none is refused), the whole is read
- *  as a replica would, and laid down as the base of a new append-only file. Then the old redis is ended; the writes that
- *  waited lose their connection, and are sent again to the one that is started on the new files.
+ * A redis whose working directory is gone can neither rewrite its file nor save. But it still tells a replica
+ * everything, over a connection that is there. So writes are held back (CLIENT PAUSE: they wait, none is refused), the
+ * whole is read as a replica would, and laid down as the base of a new append-only file. Then the old redis is ended;
+ * the writes that waited lose their connection, and are sent again to the one that is started on the new files.
  *
- *  Guarantees: the new directory appears whole or not at all (one rename), and holds everything that was ever
- *  acknowledged. Where several processes do it at once the first one's stays, and they are the same.
+ * Guarantees: the new directory appears whole or not at all (one rename), and holds everything that was ever
+ * acknowledged. Where several processes do it at once the first one's stays, and they are the same.
  */
 import {
   closeSync,

@@ -1,10 +1,12 @@
-/** store-directory - the directory of a running store, looked at every two seconds: whether what it writes is still there.
+/**
+ * store-directory - the directory of a running store, looked at every two seconds: whether what it writes is still
+ * there.
  *
- *  A redis goes on writing, and fsyncing, into files that were deleted, moved or covered by a mount, and says nothing. The
- *  look is a few calls of stat(2): the directory, its `appendonlydir`, the manifest, and the files that it names, each with
- *  the inode that it had, at least the bytes that it had, and the same end where it ended then.
+ * A redis goes on writing, and fsyncing, into files that were deleted, moved or covered by a mount, and says nothing.
+ * The look is a few calls of stat(2): the directory, its `appendonlydir`, the manifest, and the files that it names,
+ * each with the inode that it had, at least the bytes that it had, and the same end where it ended then.
  *
- *  States: sound | moved (the files live on elsewhere) | deleted (they do not) | damaged (only files in it are wrong).
+ * States: sound | moved (the files live on elsewhere) | deleted (they do not) | damaged (only files in it are wrong).
  */
 import { readFileSync, readlinkSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -68,7 +70,8 @@ export class StoreDirectory {
   }
 
   /**
-   * Files that are shorter than what the store says to have written, which a cut leaves even where they have grown since.
+   * Files that are shorter than what the store says to have written, which a cut leaves even where they have grown
+   * since.
    * In: `aof_current_size` of an answer that came after the last look, with no rewrite under way.
    */
   lookAtBytes(written: number): DirectoryFault | null {
@@ -100,7 +103,10 @@ export class StoreDirectory {
     this.seen = null
   }
 
-  /** A rewrite removes files that its old manifest names: what seems missing is looked for by a manifest that was read anew. */
+  /**
+   * A rewrite removes files that its old manifest names: what seems missing is looked for by a manifest that was read
+   * anew.
+   */
   private lookAtFiles(): string | null {
     const path = this.manifestPath()
     const manifest = readText(path)

@@ -1,16 +1,18 @@
-/** store-mark - what was known to be on disk when the store last ran, kept beside it, and compared before it runs again.
+/**
+ * store-mark - what was known to be on disk when the store last ran, kept beside it, and compared before it runs again.
  *
- *  A file that was cut while nobody looked loads without a word: redis drops the end that it cannot read, and takes one
- *  that ends between two commands for whole. The mark says how long each file was at least, and how it ended there: bytes
- *  are only ever added, so a file that ends the same at the same place is the same up to there. That finds a cut before
- *  redis does, whose own loading would make it final, and whatever it took: the numbers of the shards' last commits, read
- *  after loading, would say no more of it.
+ * A file that was cut while nobody looked loads without a word: redis drops the end that it cannot read, and takes one
+ * that ends between two commands for whole. The mark says how long each file was at least, and how it ended there:
+ * bytes are only ever added, so a file that ends the same at the same place is the same up to there. That finds a cut
+ * before redis does, whose own loading would make it final, and whatever it took: the numbers of the shards' last
+ * commits, read after loading, would say no more of it.
  *
- *  Guarantees: a size is written only after the store has answered what was asked after the file had that size, so with
- *  `appendfsync always` it is on disk. Of the file's end only a digest is kept. Written in place and without an fsync, some hundred bytes every two seconds: a
- *  machine that loses power may leave an older mark, or none that can be read, and both only say less.
+ * Guarantees: a size is written only after the store has answered what was asked after the file had that size, so with
+ * `appendfsync always` it is on disk. Of the file's end only a digest is kept. Written in place and without an fsync,
+ * some hundred bytes every two seconds: a machine that loses power may leave an older mark, or none that can be read,
+ * and both only say less.
  *
- *  File: `store-mark` in the data directory.
+ * File: `store-mark` in the data directory.
  */
 import { createHash } from 'node:crypto'
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs'
@@ -86,7 +88,8 @@ export interface FileFault {
 
 /**
  * Looks at the files before a redis does.
- * In: `mustHold`, whether the directory is known to have held a store. Out: the first thing that speaks against a start.
+ * In: `mustHold`, whether the directory is known to have held a store. Out: the first thing that speaks against a
+ * start.
  */
 export function faultOfFiles(
   directory: string,

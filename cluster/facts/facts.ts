@@ -185,8 +185,8 @@ export class FactView implements Facts {
   }
 
   /**
-   * The head of a lane, of what stood in it before this batch. What the batch itself places is not in it: when the batch is
-   * decided anew, because something had to be read, it has another name.
+   * The head of a lane, of what stood in it before this batch. What the batch itself places is not in it: when the
+   * batch is decided anew, because something had to be read, it has another name.
    */
   private head(fact: SortedFact): readonly (readonly [string, number])[] {
     const read = this.rounds.other(fact)

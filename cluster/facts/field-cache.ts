@@ -87,8 +87,8 @@ export class FieldCache {
   }
 
   /**
-   * A commit with these writes was confirmed; `absent` is what it knew not to be there before them. Of a hash that is not
-   * known whole, a field that nobody has asked for is not taken in: most of what is written is never looked up.
+   * A commit with these writes was confirmed; `absent` is what it knew not to be there before them. Of a hash that is
+   * not known whole, a field that nobody has asked for is not taken in: most of what is written is never looked up.
    */
   note(ops: readonly Op[], absent: readonly HashFields[] = []): void {
     for (const { key, fields } of absent) for (const field of fields) this.put(key, field, null)
@@ -102,7 +102,9 @@ export class FieldCache {
     }
   }
 
-  /** Fields that hardly anybody will ask for again. A batch that has begun may rest on them: they go with the next one. */
+  /**
+   * Fields that hardly anybody will ask for again. A batch that has begun may rest on them: they go with the next one.
+   */
   forget(fields: readonly HashFields[]): void {
     for (const one of fields) this.past.push(one)
   }

@@ -1,5 +1,6 @@
 /**
- * known-facts - what the owner of a shard knows without a read: fields of hashes, and what stands first in serial lanes.
+ * known-facts - what the owner of a shard knows without a read: fields of hashes, and what stands first in serial
+ * lanes.
  *
  * Both rest on the same: the owner is the only one who writes the shard, and every commit is fenced.
  */

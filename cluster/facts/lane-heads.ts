@@ -1,9 +1,9 @@
 /**
  * lane-heads - the items that stand first in serial lanes, remembered so that going on need not read them again.
  *
- * The owner of a shard is the only one who writes its lanes: what was read once, with the writes of every commit confirmed
- * since, is what stands there (see `field-cache.ts`, whose budget this shares). A head ends where its read ended: what
- * lies beyond is not known, so a head that has grown short is forgotten and read again.
+ * The owner of a shard is the only one who writes its lanes: what was read once, with the writes of every commit
+ * confirmed since, is what stands there (see `field-cache.ts`, whose budget this shares). A head ends where its read
+ * ended: what lies beyond is not known, so a head that has grown short is forgotten and read again.
  *
  * A read may be taken in only while no commit was confirmed since it was sent.
  */

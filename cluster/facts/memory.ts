@@ -38,7 +38,9 @@ export class Memory {
     return this.counters.has(owner)
   }
 
-  /** Takes in what a read answered, unless something newer is held already. A Fault is thrown at whoever asks for it. */
+  /**
+   * Takes in what a read answered, unless something newer is held already. A Fault is thrown at whoever asks for it.
+   */
   loadEntity(ref: Ref, state: unknown, nowMs: number): void {
     if (!this.hasEntity(ref)) this.hold(ref, { state, usedAtMs: nowMs, entryIds: [] })
   }

@@ -30,8 +30,8 @@ interface Slot extends MergeSlot {
 }
 
 /**
- * Writes, in the order in which they were ordered: laid over what is read, and joined into the commands of a commit. Most
- * keys are written and not looked at, so what their writes come to is worked out when somebody looks.
+ * Writes, in the order in which they were ordered: laid over what is read, and joined into the commands of a commit.
+ * Most keys are written and not looked at, so what their writes come to is worked out when somebody looks.
  */
 export class Overlay {
   private readonly slots = new Map<string, Slot>()
@@ -115,8 +115,9 @@ export class Overlay {
   }
 
   /**
-   * Members with a score from `min` to `max`, at most `count`, the highest first with `newest`. A conditional write (XX, LT) of a member whose score lies
-   * outside of these bounds cannot be laid: who writes with a flag reads the whole set, or the member's score.
+   * Members with a score from `min` to `max`, at most `count`, the highest first with `newest`. A conditional write
+   * (XX, LT) of a member whose score lies outside of these bounds cannot be laid: who writes with a flag reads the
+   * whole set, or the member's score.
    */
   sorted(
     key: string,

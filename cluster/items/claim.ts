@@ -1,8 +1,8 @@
 /**
  * claim - what a claim of an item is: its row in `claims`, its writes, and the rules by which one is made.
  *
- * A claim moves the item's score to the end of the attempt and writes the row in one commit. The commands that claim, end
- * and free items are in `item-turns.ts`.
+ * A claim moves the item's score to the end of the attempt and writes the row in one commit. The commands that claim,
+ * end and free items are in `item-turns.ts`.
  */
 
 import type { Fact, Op } from '../behaviour.ts'

@@ -40,7 +40,10 @@ export function deadClaims(
   return chunks
 }
 
-/** Serial lanes that claims of another worker hold, with every one: of the living and, as such claims stand, of the dead. */
+/**
+ * Serial lanes that claims of another worker hold, with every one: of the living and, as such claims stand, of the
+ * dead.
+ */
 export function standingClaims(
   rows: ReadonlyMap<string, string>,
   { worker, pump }: Pick<ItemContext, 'worker' | 'pump'>,

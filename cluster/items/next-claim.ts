@@ -1,8 +1,8 @@
 /**
  * next-claim - the item that a serial lane goes on with, claimed by the commit that ended the one before.
  *
- * Only what can be claimed there and then is: an item that must be ended, or whose preparation writes something, is left
- * to a claim of its own, which is looked for as soon as the commit is confirmed.
+ * Only what can be claimed there and then is: an item that must be ended, or whose preparation writes something, is
+ * left to a claim of its own, which is looked for as soon as the commit is confirmed.
  */
 import type { Context, Decision, Done, Facts, LaneType, OutcomeBody, PrepareBody, States } from '../behaviour.ts'
 import { laneHead } from '../facts/lane-heads.ts'

@@ -42,7 +42,9 @@ export interface PumpDeps {
 /** Reason of a signal that cuts what has lost its claim, but not where only the final answer is missing. */
 export const LOST_CLAIM = 'the claim was lost'
 
-/** Thrown by a `perform` that could not begin, because the store is silent or the claim was lost: no fault of anybody. */
+/**
+ * Thrown by a `perform` that could not begin, because the store is silent or the claim was lost: no fault of anybody.
+ */
 export class NotPerformed extends Error {
   override readonly name = 'NotPerformed'
 }

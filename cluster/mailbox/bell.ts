@@ -1,10 +1,10 @@
 /**
  * bell - what is said to the owner of shards when something has come for them: which shard, and which entry.
  *
- * Form: lines. `<shard>` alone says that something has come; `<shard> <entry id> <the id before it> <parcel id> <worker>`
- * names an entry of its mailbox. What the entry says was published right before, over a channel of its own (`parcel.ts`).
- * The store writes bells (`mailbox-script.ts`) and nothing rests on them: of a bell that is none, or that names a parcel
- * which was not heard, the shard is rung.
+ * Form: lines. `<shard>` alone says that something has come; `<shard> <entry id> <the id before it> <parcel id>
+ * <worker>` names an entry of its mailbox. What the entry says was published right before, over a channel of its own
+ * (`parcel.ts`). The store writes bells (`mailbox-script.ts`) and nothing rests on them: of a bell that is none, or
+ * that names a parcel which was not heard, the shard is rung.
  */
 import { sortableEntryId } from '../id.ts'
 import type { Bell } from '../store.ts'

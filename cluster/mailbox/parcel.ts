@@ -1,9 +1,9 @@
 /**
  * parcel - commands of one process for one shard, gathered for one request, as one value.
  *
- * Form: a line with the parcel's id, the length of the list in bytes, then that of each blob; the list as JSON, for each
- * command `[name, cmdId, deadlineMs, how many of the blobs are its own, body]`; then the blobs one after the other. It lies
- * beside the mailbox and never in it, because streams keep what was removed from them.
+ * Form: a line with the parcel's id, the length of the list in bytes, then that of each blob; the list as JSON, for
+ * each command `[name, cmdId, deadlineMs, how many of the blobs are its own, body]`; then the blobs one after the
+ * other. It lies beside the mailbox and never in it, because streams keep what was removed from them.
  */
 import type { Command } from '../behaviour.ts'
 

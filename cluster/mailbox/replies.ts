@@ -2,8 +2,8 @@
  * parcel-replies - what became of the commands of parcels, as it is kept in the store and as it is told.
  *
  * The commands of a parcel are done in their order. What one commit has done of it is one field of `replies`,
- * `<parcel>/<place of the first>`: how many, a space, their results as a JSON list. Told it is a line: the field, a space,
- * the list. Whoever looks begins at place 0 and goes on where a field ends.
+ * `<parcel>/<place of the first>`: how many, a space, their results as a JSON list. Told it is a line: the field, a
+ * space, the list. Whoever looks begins at place 0 and goes on where a field ends.
  */
 import type { Op } from '../behaviour.ts'
 import { msOfCmdId } from '../cmd-id.ts'

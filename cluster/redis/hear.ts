@@ -6,9 +6,9 @@
  * another way (`told.ts`). What is published while a connection is down is lost, and nobody learns of it: whoever
  * listens must look now and then as well.
  *
- * A subscriber's troubles are told to nobody: the connections that work beside it say that the store is away. Every new connection
- * subscribes to each channel by itself, so that one which is refused (by an access list) does not keep the others from
- * being heard; it is asked for again a second later. What is published meanwhile is not heard.
+ * A subscriber's troubles are told to nobody: the connections that work beside it say that the store is away. Every new
+ * connection subscribes to each channel by itself, so that one which is refused (by an access list) does not keep the
+ * others from being heard; it is asked for again a second later. What is published meanwhile is not heard.
  */
 import { Redis } from 'ioredis'
 import { bellChannel, parcelChannel, RELEASED_CHANNEL, topicName } from '../keyspace.ts'

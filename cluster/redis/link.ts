@@ -20,7 +20,10 @@ const PREPARE_MS_MAX = 10_000
 /** How often a link looks whether its commands are answered. */
 const WATCH_MS = 500
 const KEEP_ALIVE_MS = 10_000
-/** A store that reads its files is asked again after this; the client would go by the store's own guess, up to ten seconds. */
+/**
+ * A store that reads its files is asked again after this; the client would go by the store's own guess, up to ten
+ * seconds.
+ */
 export const LOADING_MS = 200
 
 export type StoreAnswer =
@@ -80,8 +83,8 @@ export class RedisLink {
   }
 
   /**
-   * For how long an answer has been owed: what the last one took, or the wait of the oldest command, which is longer where none
-   * comes; down, since when. An idle link is tried twice a second, so a slow one is slow at every look.
+   * For how long an answer has been owed: what the last one took, or the wait of the oldest command, which is longer
+   * where none comes; down, since when. An idle link is tried twice a second, so a slow one is slow at every look.
    */
   get lagMs(): number {
     const { oldestMs, tookMs } = this.client
@@ -165,8 +168,8 @@ export class RedisLink {
   }
 
   /**
-   * After a stop of the whole process timers run before sockets: an answer that is there is read first. A link that is idle is
-   * tried, so that its lag is true of the next command.
+   * After a stop of the whole process timers run before sockets: an answer that is there is read first. A link that is
+   * idle is tried, so that its lag is true of the next command.
    */
   private async lookAtSilence(): Promise<void> {
     if (this.isUp && this.client.oldestMs === 0) this.client.ping().catch(() => undefined)
@@ -215,8 +218,8 @@ export class RedisLink {
 }
 
 /**
- * A client whose errors do not carry the arguments of their command, which may be personal data, and that knows how long
- * the oldest command waits. (The client's own `socketTimeout` outlives its connection and ends the next one.)
+ * A client whose errors do not carry the arguments of their command, which may be personal data, and that knows how
+ * long the oldest command waits. (The client's own `socketTimeout` outlives its connection and ends the next one.)
  */
 class QuietRedis extends Redis {
   private waiting = 0

@@ -2,11 +2,12 @@
  * mailbox-script - the scripts of the way between two processes: parcels and outcomes in, what they say, replies out.
  *
  * Guarantees: what a parcel says is there as long as its entry is unread and it may still come true; a mailbox takes
- * parcels in the order in which they are given until it is full; an entry's id is above the mailbox's cursor, whatever the
- * clock does and however old the stream is that a restart brought back; who reads a reply learns the store's clock with it.
+ * parcels in the order in which they are given until it is full; an entry's id is above the mailbox's cursor, whatever
+ * the clock does and however old the stream is that a restart brought back; who reads a reply learns the store's clock
+ * with it.
  *
- * What is enqueued is not written to the store's file: a mailbox that a restart has emptied means that who asked hears no
- * by the deadline, and the file has enough to do with what was accepted. Outcomes and replies are.
+ * What is enqueued is not written to the store's file: a mailbox that a restart has emptied means that who asked hears
+ * no by the deadline, and the file has enough to do with what was accepted. Outcomes and replies are.
  */
 import { bellChannel, parcelChannel } from '../keyspace.ts'
 import { ENTRIES_BYTES_MAX, PARCEL_COMMANDS_MAX } from '../mailbox/parcel.ts'
@@ -32,8 +33,8 @@ end
 
 /**
  * KEYS and ARGV of each parcel as above; ARGV before them: worker that is told the replies, most commands of a mailbox.
- * Answers for each parcel 1 when it was taken, else 0. Each entry has the number of its commands (`n`) and the sum of all
- * up to it (`sum`), so that those that wait are the difference of two entries.
+ * Answers for each parcel 1 when it was taken, else 0. Each entry has the number of its commands (`n`) and the sum of
+ * all up to it (`sum`), so that those that wait are the difference of two entries.
  */
 export const ENQUEUE_SCRIPT = `#!lua flags=
 redis.set_repl(redis.REPL_NONE)

@@ -1,8 +1,8 @@
 /**
  * pack - a commit or a read as the bytes of one EVALSHA, ready for the socket.
  *
- * The bytes are made once: a commit in doubt is sent again as the same bytes. Everything that a commit writes travels as
- * one packed argument, because thousands of small ones cost the client more than the store needs to run them.
+ * The bytes are made once: a commit in doubt is sent again as the same bytes. Everything that a commit writes travels
+ * as one packed argument, because thousands of small ones cost the client more than the store needs to run them.
  */
 import type { Fact, ViewFact } from '../behaviour.ts'
 import { mergeOps } from '../facts/merge.ts'
@@ -19,8 +19,8 @@ import { COMMIT, FREEING_COMMIT, READ } from './scripts.ts'
 /** Keys of one commit or read. */
 const KEYS_MAX = 60_000
 /**
- * Bytes from which a value travels beside what is packed: the store's Lua reads every string that it makes byte by byte,
- * and one that is packed it makes twice.
+ * Bytes from which a value travels beside what is packed: the store's Lua reads every string that it makes byte by
+ * byte, and one that is packed it makes twice.
  */
 const LARGE_BYTES_MIN = 256
 /** Numbers of a list that `PackWriter.number` can write. */
@@ -32,7 +32,10 @@ const writer = new PackWriter()
 /** What stands around the packed argument of a script call. */
 const frame = new BulkWriter()
 
-/** The bytes of a commit, or why it can be no commit. In: its writes (`mergedOf`), and letters of keys whose type is certain. */
+/**
+ * The bytes of a commit, or why it can be no commit. In: its writes (`mergedOf`), and letters of keys whose type is
+ * certain.
+ */
 export function packCommit(
   commit: Commit,
   { merged, letters }: { merged: Merged; letters: string },

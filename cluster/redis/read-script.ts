@@ -37,7 +37,10 @@ end
 return cjson.encode(facts)
 `
 
-/** KEYS: meta, fenced of the seen token. ARGV: seen token, new token, worker. Answers 'ok' or 'changed', then META_FIELDS. */
+/**
+ * KEYS: meta, fenced of the seen token. ARGV: seen token, new token, worker. Answers 'ok' or 'changed', then
+ * META_FIELDS.
+ */
 export const ACQUIRE_SCRIPT = `#!lua flags=allow-oom
 local meta = redis.call('HMGET', KEYS[1], ${META_FIELDS.map((field) => `'${field}'`).join(', ')})
 for i = 1, 8 do meta[i] = meta[i] or '' end
@@ -59,7 +62,10 @@ redis.pcall('PUBLISH', ARGV[2], ARGV[3])
 return 1
 `
 
-/** KEYS: workers. ARGV: worker, its record, channel of those who take shards, '1' when it leaves. Answers the clock and all records. */
+/**
+ * KEYS: workers. ARGV: worker, its record, channel of those who take shards, '1' when it leaves. Answers the clock and
+ * all records.
+ */
 export const HEARTBEAT_SCRIPT = `#!lua flags=allow-oom
 if redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) == 1 or ARGV[4] == '1' then redis.pcall('PUBLISH', ARGV[3], '') end
 ${NOW}

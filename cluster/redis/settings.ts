@@ -12,8 +12,8 @@ export class StoreRefused extends Error {
 }
 
 /**
- * Reads the settings of the store behind `client`. A node of a Redis Cluster is refused: it would take the first writes, and
- * move the others away.
+ * Reads the settings of the store behind `client`. A node of a Redis Cluster is refused: it would take the first
+ * writes, and move the others away.
  * @throws StoreRefused when they break `durability`; whatever the connection throws
  */
 export async function checkSettings(client: Redis, durability: Durability): Promise<void> {
@@ -27,8 +27,8 @@ export async function checkSettings(client: Redis, durability: Durability): Prom
 }
 
 /**
- * What the operator is told of broken settings: what they must be, and first of all what rescues the data that only memory
- * holds; null where none is broken.
+ * What the operator is told of broken settings: what they must be, and first of all what rescues the data that only
+ * memory holds; null where none is broken.
  */
 export function breachSentence(breaches: readonly Breach[], durability: Durability): string | null {
   if (breaches.length === 0) return null

@@ -2,12 +2,12 @@
  * redis-store - the store over Redis: connections, scripts, and what their answers mean.
  *
  * Connections: one for commits and heartbeats, one for reads, one for the caller's own commands (`views`), one for
- * enqueues and one for replies from the first enqueue on, and one that listens where somebody does. A slow read or a large
- * value holds no commit up.
+ * enqueues and one for replies from the first enqueue on, and one that listens where somebody does. A slow read or a
+ * large value holds no commit up.
  *
- * Guarantees: a commit whose connection ended is `lost`, never refused, and after a reconnect the old connection is ended
- * in Redis before anything is sent, so that the first copy of a commit cannot run after the second was answered. A
- * connection on which a heartbeat stays unanswered is given up. A store whose settings break the durability level is
+ * Guarantees: a commit whose connection ended is `lost`, never refused, and after a reconnect the old connection is
+ * ended in Redis before anything is sent, so that the first copy of a commit cannot run after the second was answered.
+ * A connection on which a heartbeat stays unanswered is given up. A store whose settings break the durability level is
  * not used.
  */
 import type { Redis } from 'ioredis'
@@ -46,7 +46,10 @@ import { RedisTold } from './told.ts'
 
 /** A connection on which a heartbeat waits this long is dead. */
 const BEAT_SILENT_MS = 10_000
-/** A read that waits this long: its connection is dead. Shorter than the time after which a shard that waits for it counts as stuck. */
+/**
+ * A read that waits this long: its connection is dead. Shorter than the time after which a shard that waits for it
+ * counts as stuck.
+ */
 const READ_SILENT_MS = 5_000
 /** The first connection must be there within this. */
 const OPEN_MS_MAX = 10_000

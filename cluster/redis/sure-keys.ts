@@ -1,12 +1,13 @@
 /**
- * known-keys - what this process knows of a shard's keys because it wrote them itself: their types, and the journal's end.
+ * known-keys - what this process knows of a shard's keys because it wrote them itself: their types, and the journal's
+ * end.
  *
  * The commit script looks at the journal, the type of every key and the last id of every stream before it writes, which
  * is a third of its work. The owner of a shard is the only one who writes it, so what his confirmed commits made still
- * stands. Entry ids rise by themselves in a stream whose last one was the number of a commit, if this one is too, or was a
- * new id of a commit (from its first to its last, the script holds the first against `lid`), if this one is too. Whatever
- * is not certain is left to the script: another id, a change from one kind to the other, a key not seen yet, anything after
- * a verdict other than `ok`.
+ * stands. Entry ids rise by themselves in a stream whose last one was the number of a commit, if this one is too, or
+ * was a new id of a commit (from its first to its last, the script holds the first against `lid`), if this one is too.
+ * Whatever is not certain is left to the script: another id, a change from one kind to the other, a key not seen yet,
+ * anything after a verdict other than `ok`.
  *
  * A commit looks each of its keys up once: what it will make certain is kept beside what was found, until the verdict.
  */
@@ -15,7 +16,9 @@ import { FIRST_PLACE } from '../facts/merge.ts'
 import { entryIdOf, isEntryIdAbove, isId, plainEntryId } from '../id.ts'
 import type { Commit, Joined, Merged } from '../store.ts'
 
-/** Keys of one shard that are remembered as young; as many again as old ones. Five hundred accounts on it write as many. */
+/**
+ * Keys of one shard that are remembered as young; as many again as old ones. Five hundred accounts on it write as many.
+ */
 const KEYS_MAX = 2_048
 
 const HASH = 'h'

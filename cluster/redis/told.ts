@@ -1,13 +1,14 @@
 /**
  * redis-told - hears the replies that commits tell a worker: one stream, read to its end again and again.
  *
- * Not published: a listener that is behind is written to as soon as its socket has room, which may be before the store's
- * file. Whoever reads has heard all of the answer before when it asks again, so nothing of it is left to be written then,
- * and an answer is written after the file. So there is never more than one command under way here.
+ * Not published: a listener that is behind is written to as soon as its socket has room, which may be before the
+ * store's file. Whoever reads has heard all of the answer before when it asks again, so nothing of it is left to be
+ * written then, and an answer is written after the file. So there is never more than one command under way here.
  *
- * What is told may be lost: the stream keeps the last few hundred entries, and perhaps nothing over a restart of the store.
- * What was read may come again: with every new connection the stream is read from its beginning. Every twenty seconds what
- * was read is removed, and it is read from the beginning as well: ids that have begun anew make nobody deaf.
+ * What is told may be lost: the stream keeps the last few hundred entries, and perhaps nothing over a restart of the
+ * store. What was read may come again: with every new connection the stream is read from its beginning. Every twenty
+ * seconds what was read is removed, and it is read from the beginning as well: ids that have begun anew make nobody
+ * deaf.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { entryIdAfter } from '../id.ts'

@@ -1,8 +1,8 @@
 /**
  * batch-reader - reads what a batch asks for, and knows what need not be read.
  *
- * Guarantees: what was read is remembered only as it is by the last confirmed commit; whatever comes back for a batch that
- * is no longer the next one is dropped.
+ * Guarantees: what was read is remembered only as it is by the last confirmed commit; whatever comes back for a batch
+ * that is no longer the next one is dropped.
  */
 import type { Context, Fact, Known, Need } from '../behaviour.ts'
 import { FactList, FactRounds, type KnownFields, type Laid } from '../facts/facts.ts'
@@ -95,9 +95,9 @@ export class BatchReader {
   }
 
   /**
-   * Takes along what has come since the batch began and needs no read. Behind a command of the mailbox that needs a read
-   * all others wait, behind an outcome of another process all of the runtime's own work: cursors keep their order, and
-   * nothing is claimed before the outcomes that lay there. With `freesOnly`, only what finishes or frees.
+   * Takes along what has come since the batch began and needs no read. Behind a command of the mailbox that needs a
+   * read all others wait, behind an outcome of another process all of the runtime's own work: cursors keep their order,
+   * and nothing is claimed before the outcomes that lay there. With `freesOnly`, only what finishes or frees.
    */
   topUp({ works }: Batch, queue: WorkQueue, freesOnly: boolean): void {
     const bytes = works.reduce((sum, work) => sum + work.bytes, 0)

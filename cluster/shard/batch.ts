@@ -38,7 +38,10 @@ import { packStaged } from '../mailbox/staged.ts'
 import type { Work } from '../work.ts'
 import { PlacedLanes } from './placed-lanes.ts'
 
-/** Rounds of reading that one decision may ask for: what a round brings may name the next (an outcome that suppresses and is told takes five). */
+/**
+ * Rounds of reading that one decision may ask for: what a round brings may name the next (an outcome that suppresses
+ * and is told takes five).
+ */
 const NEEDS_MAX = 8
 /** A timer whose behaviour threw is tried again after this. */
 const TIMER_AGAIN_MS = 3_600_000
@@ -364,8 +367,8 @@ class PlanBuilder {
   }
 
   /**
-   * A command of another process is executed: the cursor passes it. What its entry said goes with the last of them; what a
-   * behaviour could not bear is kept.
+   * A command of another process is executed: the cursor passes it. What its entry said goes with the last of them;
+   * what a behaviour could not bear is kept.
    */
   private consume({ source, entryId, command, origin, place, late, broken }: Work, fault: boolean): void {
     const { shard } = this.context.items

@@ -48,7 +48,8 @@ export class Flight {
   async send(settle: (verdict: Verdict) => void): Promise<void> {
     const { fence, store, log, clock } = this.world
     const { shard, seq } = this.commit
-    // In doubt, the same again past the store's memory bound: if it happened the answer is DUP, else it must have a verdict.
+    // In doubt, the same again past the store's memory bound: if it happened the answer is DUP, else it must have a
+    // verdict.
     const commit = this.isDoubted ? { ...this.commit, frees: true } : this.commit
     fence.commitSent(shard)
     const verdict = await store.commit(commit)
@@ -68,7 +69,10 @@ export class Flight {
     })
   }
 
-  /** Asks what the next owner found: `told` hears whether the commit had happened; null when he did not say, or nobody is he. */
+  /**
+   * Asks what the next owner found: `told` hears whether the commit had happened; null when he did not say, or nobody
+   * is he.
+   */
   async askNextOwner(
     told: (hasHappened: boolean | null) => void,
     sinceMs = this.world.clock.monotonicMs(),

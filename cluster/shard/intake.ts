@@ -1,8 +1,8 @@
 /**
  * intake - what a shard has to do: asks, what other processes sent, what is due; all of it waits in one queue.
  *
- * Guarantees: nothing is claimed before every outcome that lay there when the shard was taken is committed, nor once the
- * shard is being given back.
+ * Guarantees: nothing is claimed before every outcome that lay there when the shard was taken is committed, nor once
+ * the shard is being given back.
  */
 import { assert } from '../fault.ts'
 import type { ItemContext } from '../items/claim.ts'

@@ -12,7 +12,9 @@ export interface LoopHost {
   readonly idle: () => void
   /** The store is torn. */
   readonly halted: (reason: string) => void
-  /** Another owner has the shard, or what is remembered of it is wrong: `first` is to be decided anew, before the rest. */
+  /**
+   * Another owner has the shard, or what is remembered of it is wrong: `first` is to be decided anew, before the rest.
+   */
   readonly lost: (first: readonly Work[]) => void
 }
 

@@ -26,7 +26,9 @@ export function isHopeless({ sentAtMs }: Flight, { atMs }: Moment): boolean {
   return atMs - sentAtMs > DOUBT_MAX_MS
 }
 
-/** Whether an ask takes part in no commit: it was answered meanwhile, or its time is over, and then it is refused now. */
+/**
+ * Whether an ask takes part in no commit: it was answered meanwhile, or its time is over, and then it is refused now.
+ */
 export function isOver(work: Work, nowMs: number): boolean {
   const past = work.deadlineMs > 0 && work.deadlineMs <= nowMs
   if (work.source === 'mailbox') work.late ||= past

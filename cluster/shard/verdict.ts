@@ -38,7 +38,9 @@ export interface Again {
   readonly works: readonly Work[]
   /** Asks that are told `unavailable`. */
   readonly refused: readonly Work[]
-  /** The refused ones are also past their time: a command of the mailbox is told so by the commit that passes its entry. */
+  /**
+   * The refused ones are also past their time: a command of the mailbox is told so by the commit that passes its entry.
+   */
   readonly areLate?: true
   /** The store's clock, which this process's was too far from. */
   readonly storeNowMs?: number

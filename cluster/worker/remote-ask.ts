@@ -1,15 +1,15 @@
 /**
  * remote-ask - commands to shards that another process owns: into their mailbox, and the reply out of the store.
  *
- * Asks for one shard that gather are one parcel, until it is full, and what is due together is one request to the store: at
- * the end of a turn of the loop, or when a request is answered. While a parcel of a shard is unanswered, asks for that shard
- * gather for its next one: requests, commits and replies each cost something that more of them share, and while one
- * shard's asks are decided another's are answered. So do all asks while two requests are under way. The
+ * Asks for one shard that gather are one parcel, until it is full, and what is due together is one request to the
+ * store: at the end of a turn of the loop, or when a request is answered. While a parcel of a shard is unanswered, asks
+ * for that shard gather for its next one: requests, commits and replies each cost something that more of them share,
+ * and while one shard's asks are decided another's are answered. So do all asks while two requests are under way. The
  * commit tells the reply. What was told can be lost, so the store is asked as well: half a second after the
  * request, for all of its parcels together, and again until the deadlines have passed.
  *
- * Guarantees: an enqueue whose reply was lost is never sent again; `unavailable` is said only when the store itself says
- * that the deadline has passed and there is no reply, because no commit can make the command true after that.
+ * Guarantees: an enqueue whose reply was lost is never sent again; `unavailable` is said only when the store itself
+ * says that the deadline has passed and there is no reply, because no commit can make the command true after that.
  */
 import type { Command, CommandType, Wire } from '../behaviour.ts'
 import type { Clock } from '../clock.ts'

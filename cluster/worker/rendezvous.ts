@@ -1,7 +1,8 @@
 /**
  * rendezvous - which of several workers a shard belongs to: each asks the same question and gets the same answer.
  *
- * A worker that comes takes its share from all others, one that goes leaves its own to all of them; no other shard moves.
+ * A worker that comes takes its share from all others, one that goes leaves its own to all of them; no other shard
+ * moves.
  */
 
 /** The worker to which `shard` belongs among `workers`; '' where there are none. */

@@ -1,9 +1,9 @@
 /**
  * stuck-count - how often shards of this process got stuck, while the store answers its heartbeats.
  *
- * A shard that does not move for ten seconds is dropped and taken anew; the third time in a minute says that the fault lies
- * in the process. Shards that get stuck together have one cause and count once. While the store is away nothing moves
- * anywhere, and nobody is to blame.
+ * A shard that does not move for ten seconds is dropped and taken anew; the third time in a minute says that the fault
+ * lies in the process. Shards that get stuck together have one cause and count once. While the store is away nothing
+ * moves anywhere, and nobody is to blame.
  */
 
 /** A shard that has not moved for this long is stuck. */

@@ -1,8 +1,8 @@
 /**
  * example - a value that a schema allows, as a reader of the documents would write it
  *
- * Made of the schema itself, so that every route has one and none goes stale: the name of a field says what it looks like,
- * its schema what is allowed.
+ * Made of the schema itself, so that every route has one and none goes stale: the name of a field says what it looks
+ * like, its schema what is allowed.
  *
  * Spec openapi.document
  */

@@ -1,10 +1,10 @@
 /**
  * openapi - the OpenAPI 3.1 documents of the public and of the operator's routes, made of the tables of schemas/
  *
- * Bodies, answers, parameters and refusals are those that the edge checks; what JSON Schema has no word for is told in a
- * description. Resources that several routes share stand under `components`. Generators of types read it: a default is told in
- * a description, because they take a field with one for a field that is always there; what is one of two forms is `oneOf`; a
- * condition on fields stands in `allOf` beside them.
+ * Bodies, answers, parameters and refusals are those that the edge checks; what JSON Schema has no word for is told in
+ * a description. Resources that several routes share stand under `components`. Generators of types read it: a default
+ * is told in a description, because they take a field with one for a field that is always there; what is one of two
+ * forms is `oneOf`; a condition on fields stands in `allOf` beside them.
  *
  * Spec openapi.document
  */

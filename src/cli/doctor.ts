@@ -1,6 +1,6 @@
 /**
- * doctor - `sendwright doctor`: what delivery needs of the world around it, and how to mend what is broken; and, of a mail in a file,
- * who sent it, judged as received mail is, and why, in sentences.
+ * doctor - `sendwright doctor`: what delivery needs of the world around it, and how to mend what is broken; and, of a
+ * mail in a file, who sent it, judged as received mail is, and why, in sentences.
  *
  * The latter needs no running service: it asks the DNS itself, by DNS_SERVERS where that is set.
  */

@@ -1,7 +1,9 @@
-/** events - a server's events as they happen: `sendwright tail` prints them, `sendwright listen <url>` forwards them too.
+/**
+ * events - a server's events as they happen: `sendwright tail` prints them, `sendwright listen <url>` forwards them
+ * too.
  *
- *  With a server's key they come from the public listener, and a connection that was lost goes on where it ended; with
- *  `--server` they come from the operator's, from then on.
+ * With a server's key they come from the public listener, and a connection that was lost goes on where it ended; with
+ * `--server` they come from the operator's, from then on.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Command, Option } from 'commander'

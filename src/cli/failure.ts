@@ -1,4 +1,6 @@
-/** failure - how a command that could not do its work ends: sentences for a person, a body for `--json`, exit code 1. */
+/**
+ * failure - how a command that could not do its work ends: sentences for a person, a body for `--json`, exit code 1.
+ */
 
 /** Thrown by commands, caught in one place (main.ts). Standard error gets the message. */
 export class CommandFailure extends Error {

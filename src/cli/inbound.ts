@@ -1,4 +1,7 @@
-/** inbound - `sendwright inbound list|show|raw|attachment|send`: received mail, and a mail put into the listener to try it. */
+/**
+ * inbound - `sendwright inbound list|show|raw|attachment|send`: received mail, and a mail put into the listener to try
+ * it.
+ */
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'

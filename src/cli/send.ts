@@ -155,7 +155,9 @@ async function sendMessage(options: SendOptions, body: object): Promise<number> 
   return message.recipients.every(({ status }) => status === 'delivered') ? 0 : 1
 }
 
-/** Tells each event as it comes. Out: the message once every recipient has ended, or as it is after the longest wait. */
+/**
+ * Tells each event as it comes. Out: the message once every recipient has ended, or as it is after the longest wait.
+ */
 async function watch(
   client: Client,
   { messageId, waitMs }: { readonly messageId: string; readonly waitMs: number },

@@ -1,4 +1,6 @@
-/** server - `sendwright server ...`: `create|list` by the operator, the rest by the account's key or the server's own. */
+/**
+ * server - `sendwright server ...`: `create|list` by the operator, the rest by the account's key or the server's own.
+ */
 import { type Command, Option } from 'commander'
 import type { Server } from '../../schemas/server.ts'
 import { type ClientOptions, makeClient, readAll } from './client.ts'

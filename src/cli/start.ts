@@ -13,7 +13,10 @@ import { WrongFile } from '../process/named-file.ts'
 const STOP_MS_MAX = 10_000
 /** 200 connections of each listener, those of deliveries and webhooks, and what Node and the store need. */
 const DESCRIPTORS_MIN = 1024
-/** A group of processes is told by the terminal or its supervisor and once more by npm; who means it tells again after this. */
+/**
+ * A group of processes is told by the terminal or its supervisor and once more by npm; who means it tells again after
+ * this.
+ */
 const REPEAT_MS_MAX = 500
 /** Levels of the log at which a failed start shows where it failed. */
 const DETAILED: readonly string[] = ['debug', 'trace']

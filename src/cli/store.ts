@@ -1,4 +1,7 @@
-/** store - `sendwright store`, which runs it, and what is done straight in it without the service: `operator-key`, `repair`. */
+/**
+ * store - `sendwright store`, which runs it, and what is done straight in it without the service: `operator-key`,
+ * `repair`.
+ */
 import { createInterface } from 'node:readline/promises'
 import type { Command } from 'commander'
 import { type Config, readConfig } from '../process/config.ts'

@@ -1,4 +1,6 @@
-/** stream - `sendwright stream list|show|create|update|archive` by a server's key, `pause|resume|pace` by the operator. */
+/**
+ * stream - `sendwright stream list|show|create|update|archive` by a server's key, `pause|resume|pace` by the operator.
+ */
 import { type Command, Option } from 'commander'
 import type { Stream } from '../../schemas/stream.ts'
 import { makeClient, readAll } from './client.ts'

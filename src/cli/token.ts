@@ -1,7 +1,8 @@
-/** token - `sendwright token create|list|revoke`: the keys of an account or of a server.
+/**
+ * token - `sendwright token create|list|revoke`: the keys of an account or of a server.
  *
- *  By the operator with `--account` or `--server`, by the account's key with `--own-account` or `--of <serverId>`; else they
- *  are the keys of the server whose key is used.
+ * By the operator with `--account` or `--server`, by the account's key with `--own-account` or `--of <serverId>`; else
+ * they are the keys of the server whose key is used.
  */
 import type { Command } from 'commander'
 import type { Token } from '../../schemas/token.ts'

@@ -2,8 +2,8 @@
  * contents - the content store as the rest of the service sees it: whole objects in, ranges out, encrypted in between
  *
  * States of an object: being written -> durable, named by no row -> named by a committed row -> removed, by the commit
- * that ends it or by its day. Guarantees: `kept` is said once the object is on the disk (or in S3); what is read is what
- * was written, or an error; nothing rejects.
+ * that ends it or by its day. Guarantees: `kept` is said once the object is on the disk (or in S3); what is read is
+ * what was written, or an error; nothing rejects.
  */
 
 import { randomBytes } from 'node:crypto'
@@ -55,7 +55,10 @@ export interface Contents {
   /** Whether there is room for new mail. */
   readonly hasRoom: boolean
   put(order: PutOrder): Promise<PutResult>
-  /** Opens an object, or a part of it. Its pieces end in an error where it is not what was written, or the home goes away. */
+  /**
+   * Opens an object, or a part of it. Its pieces end in an error where it is not what was written, or the home goes
+   * away.
+   */
   get(order: GetOrder): Promise<GetResult>
   /** The same, whole and in memory. */
   read(order: GetOrder): Promise<Buffer | 'gone' | 'away' | 'broken'>

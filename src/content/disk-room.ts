@@ -1,8 +1,8 @@
 /**
  * disk-room - whether the disk of the data directory has room: for a write that begins, and for new mail at all
  *
- * Writes that are open reserve what they will take: several at once could else fill the disk under the store's own file.
- * New mail is refused from 10 % free downwards; of a very large disk 10 GiB are enough.
+ * Writes that are open reserve what they will take: several at once could else fill the disk under the store's own
+ * file. New mail is refused from 10 % free downwards; of a very large disk 10 GiB are enough.
  */
 
 import { statfs } from 'node:fs/promises'
@@ -37,7 +37,10 @@ export async function readDisk(folder: string): Promise<Disk | null> {
   return found === null ? null : { free: found.bavail * found.bsize, bytes: found.blocks * found.bsize }
 }
 
-/** Looks at once, and again until it is stopped. A disk that does not answer is as full as it was. In: null where another one tells. */
+/**
+ * Looks at once, and again until it is stopped. A disk that does not answer is as full as it was. In: null where
+ * another one tells.
+ */
 export async function watchDisk(folder: string, log: Pick<Log, 'info' | 'warn'> | null): Promise<DiskRoom> {
   let disk: Disk = { free: Number.POSITIVE_INFINITY, bytes: 0 }
   let reserved = 0

@@ -1,8 +1,8 @@
 /**
  * files - the content store as files of this machine
  *
- * `<DATA_DIR>/content/<name>`, readable by the service's user alone. An object is written under `content/tmp`, put on the
- * disk, linked to its names, and the directories are put on the disk too; only then is it told of.
+ * `<DATA_DIR>/content/<name>`, readable by the service's user alone. An object is written under `content/tmp`, put on
+ * the disk, linked to its names, and the directories are put on the disk too; only then is it told of.
  *
  * Guarantees: a name leads to a whole object or to none; what `write` has resolved for survives a loss of power. A
  * crash leaves a file under `tmp`, or an object that no row names: both are swept.
@@ -163,7 +163,8 @@ function makeFolders(root: string, sync: (folder: string) => Promise<void>) {
   const make = async (folder: string): Promise<void> => {
     if (made.has(folder)) return
     await mkdir(folder, { recursive: true, mode: FOLDER_OWNER_ONLY })
-    // From the outside in: a name is worth nothing in a directory that is lost. Others may have made them and not synced.
+    // From the outside in: a name is worth nothing in a directory that is lost. Others may have made them and not
+    // synced.
     const steps = relative(root, folder).split(sep).filter(Boolean)
     for (let depth = 0; depth <= steps.length; depth += 1) await sync(dirname(join(root, ...steps.slice(0, depth))))
     if (made.size >= FOLDERS_MAX) made.clear()

@@ -1,10 +1,10 @@
 /**
  * frame - how an object of the content store is encrypted: a head, then frames that can be read one by one
  *
- * `SWC1`, 16 bytes of chance, then frames of 64 KiB (the last one is what is left), each AES-256-GCM with its tag behind
- * it. Every object has a key of its own: HKDF of its mail's key, the object's bytes of chance and what the object is.
- * The nonce is the frame's number and whether it is the last one, as in the STREAM construction of Hoang, Reyhanitabar,
- * Rogaway and Vizar: so no frame can be changed, moved, left off or added without being seen.
+ * `SWC1`, 16 bytes of chance, then frames of 64 KiB (the last one is what is left), each AES-256-GCM with its tag
+ * behind it. Every object has a key of its own: HKDF of its mail's key, the object's bytes of chance and what the
+ * object is. The nonce is the frame's number and whether it is the last one, as in the STREAM construction of Hoang,
+ * Reyhanitabar, Rogaway and Vizar: so no frame can be changed, moved, left off or added without being seen.
  *
  * Pure but for the cipher: chance comes in as an argument.
  */

@@ -1,8 +1,8 @@
 /**
  * framing - bytes as they come become sealed frames, and sealed bytes as they come become what was asked for
  *
- * Guarantees: what is held is one frame, and the piece that has just come; bytes are handed on only after their frame was
- * found whole, so that a changed object ends in an error and never in other bytes.
+ * Guarantees: what is held is one frame, and the piece that has just come; bytes are handed on only after their frame
+ * was found whole, so that a changed object ends in an error and never in other bytes.
  */
 
 import {

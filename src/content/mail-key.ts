@@ -1,8 +1,9 @@
 /**
  * mail-key - the key of one mail's objects: of chance, and kept only sealed, in the mail's own row
  *
- * Sealed by AES key wrap (RFC 3394) under a key that is derived from SECRET_KEY: 40 bytes, without a nonce that could be
- * used twice, and what was changed does not open. Who deletes the row has erased the mail, wherever copies of its objects lie.
+ * Sealed by AES key wrap (RFC 3394) under a key that is derived from SECRET_KEY: 40 bytes, without a nonce that could
+ * be used twice, and what was changed does not open. Who deletes the row has erased the mail, wherever copies of its
+ * objects lie.
  */
 
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'

@@ -1,11 +1,12 @@
 /**
  * open - which home an installation's content has, and that this process has the same
  *
- * A home has an identity of its own (`.id` in it), and the installation remembers it: so a process whose DATA_DIR is not the
- * one that the others share, or whose bucket is another, does not start. Copying a home copies its identity: content
- * moves from files to a bucket by copying it there and changing the setting.
+ * A home has an identity of its own (`.id` in it), and the installation remembers it: so a process whose DATA_DIR is
+ * not the one that the others share, or whose bucket is another, does not start. Copying a home copies its identity:
+ * content moves from files to a bucket by copying it there and changing the setting.
  *
- * Key: `{cl}:conf`, field `content`: the home's identity; absent while all content lies in Redis (`store/installation.ts`)
+ * Key: `{cl}:conf`, field `content`: the home's identity; absent while all content lies in Redis
+ * (`store/installation.ts`)
  */
 
 import { randomUUID } from 'node:crypto'

@@ -1,11 +1,11 @@
 /**
  * s3 - the content store in a bucket: for installations of several machines
  *
- * An object is gathered first, in memory up to a megabyte, else in an unfinished file of this machine: its length and its
- * hash go before it, and a try that broke off is made again from there. Further names are copies.
+ * An object is gathered first, in memory up to a megabyte, else in an unfinished file of this machine: its length and
+ * its hash go before it, and a try that broke off is made again from there. Further names are copies.
  *
- * Guarantees: what S3 has not acknowledged whole under its hash is not told as written. Names are of chance, so nothing is
- * ever overwritten and no conditional writes are needed.
+ * Guarantees: what S3 has not acknowledged whole under its hash is not told as written. Names are of chance, so nothing
+ * is ever overwritten and no conditional writes are needed.
  */
 
 import { createHash } from 'node:crypto'
@@ -192,7 +192,10 @@ interface ListOrder {
   readonly delimiter?: string
 }
 
-/** Everything under a prefix; with a delimiter only the next step of the names. ListObjects, version 1: Swift knows no other. */
+/**
+ * Everything under a prefix; with a delimiter only the next step of the names. ListObjects, version 1: Swift knows no
+ * other.
+ */
 async function listAll({
   wire,
   place,

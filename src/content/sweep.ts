@@ -1,9 +1,9 @@
 /**
  * sweep - what nothing names any more leaves the content store, by the hour
  *
- * Outgoing content goes with its day, and is not looked at before. Received content goes once it is an hour old and no row
- * names it, and with its day at the latest. Unfinished writes go with their worker. Every step may be done twice, and by
- * several processes at once.
+ * Outgoing content goes with its day, and is not looked at before. Received content goes once it is an hour old and no
+ * row names it, and with its day at the latest. Unfinished writes go with their worker. Every step may be done twice,
+ * and by several processes at once.
  */
 
 import { SHARDS } from '../../cluster/id.ts'

@@ -1,9 +1,10 @@
 /**
- * budget - the look-ups that one received mail may cost: 60 questions and 10 seconds of waiting, whatever its senders publish.
+ * budget - the look-ups that one received mail may cost: 60 questions and 10 seconds of waiting, whatever its senders
+ * publish.
  *
- * States: open; spent, when what is asked anew could not be told (ETIMEOUT). Each question is asked once; waiting counts
- * while at least one question is under way, so that what is computed in between costs nothing. Where the mail has a time for
- * all of it, waiting ends with that.
+ * States: open; spent, when what is asked anew could not be told (ETIMEOUT). Each question is asked once; waiting
+ * counts while at least one question is under way, so that what is computed in between costs nothing. Where the mail
+ * has a time for all of it, waiting ends with that.
  *
  * Spec inbound.authentication
  */

@@ -1,9 +1,9 @@
 /**
  * check-domain - looks up the two records of a sending domain and says of each what was found. Bounded at 8 s in all.
  *
- * Where the operator named DNS servers, those alone are asked. Otherwise a `missing` or `mismatch` of the system's resolver
- * is put to one authoritative server of the zone, and what that answers counts: a resolver may hold an absence for hours
- * after the record was made. `dns_error` is always the resolver's failure, never the authoritative server's.
+ * Where the operator named DNS servers, those alone are asked. Otherwise a `missing` or `mismatch` of the system's
+ * resolver is put to one authoritative server of the zone, and what that answers counts: a resolver may hold an absence
+ * for hours after the record was made. `dns_error` is always the resolver's failure, never the authoritative server's.
  */
 
 import { setTimeout as delay } from 'node:timers/promises'

@@ -1,9 +1,9 @@
 /**
  * sts - MTA-STS policies (RFC 8461) of recipient domains: looked up, fetched, kept.
  *
- * Guarantees: never rejects; a policy that is still valid is used whatever DNS and the policy's host say; the TXT record is
- * asked for at most once an hour; the file is taken over verified HTTPS from a checked public address, at most 64 KiB in
- * 10 s, without following redirects. What cannot be found out is no policy.
+ * Guarantees: never rejects; a policy that is still valid is used whatever DNS and the policy's host say; the TXT
+ * record is asked for at most once an hour; the file is taken over verified HTTPS from a checked public address, at
+ * most 64 KiB in 10 s, without following redirects. What cannot be found out is no policy.
  *
  * Spec delivery.sts
  */

@@ -1,8 +1,8 @@
 /**
  * clock-sync - whether the system says that something keeps its clock right
  *
- * The kernel knows whether a time service has set the clock lately; systemd tells what it knows, whichever service that is
- * (timesyncd, chrony, ntpd). Where there is no systemd, as in most containers, nobody can be asked.
+ * The kernel knows whether a time service has set the clock lately; systemd tells what it knows, whichever service that
+ * is (timesyncd, chrony, ntpd). Where there is no systemd, as in most containers, nobody can be asked.
  *
  * Spec operator.health
  */

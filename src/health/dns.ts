@@ -157,7 +157,9 @@ export async function examineSpf(deps: DnsDeps, outAddress: string | null): Prom
   return well('spf', `${root} and what is under it have SPF records`)
 }
 
-/** Whether an SPF record may pass an address: a network of it does, or it asks other names, which are not followed here. */
+/**
+ * Whether an SPF record may pass an address: a network of it does, or it asks other names, which are not followed here.
+ */
 function isNamed(record: string, address: string): boolean {
   const terms = record.toLowerCase().split(/\s+/).slice(1)
   return terms.some((term) => {

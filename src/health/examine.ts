@@ -1,8 +1,8 @@
 /**
  * examine - everything that an installation needs of the world around it, looked at once
  *
- * Guarantees: it ends within half a minute, whatever does not answer; it changes nothing and sends no mail; one thing that
- * cannot be examined keeps no other from it.
+ * Guarantees: it ends within half a minute, whatever does not answer; it changes nothing and sends no mail; one thing
+ * that cannot be examined keeps no other from it.
  *
  * Spec operator.health
  */

@@ -50,8 +50,8 @@ export async function examineStore(
 }
 
 /**
- * The store's clock against this machine's: every deadline follows the store's. Where the store runs on this machine that is
- * one clock, so whether anything keeps it right is looked at too. In: `isKept` as `readClockSync` answers.
+ * The store's clock against this machine's: every deadline follows the store's. Where the store runs on this machine
+ * that is one clock, so whether anything keeps it right is looked at too. In: `isKept` as `readClockSync` answers.
  */
 export async function examineClock(
   store: Pick<StoreCondition, 'timeMs'>,

@@ -1,11 +1,11 @@
 /**
  * download - an answer of many bytes: read as the client takes them, piece by piece
  *
- * States: sending -> waiting for the client -> sending -> done, or cut. A client that takes nothing for half a minute is let
- * go, and so is one whose bytes cannot be read any more: its Content-Length tells it that something is missing.
+ * States: sending -> waiting for the client -> sending -> done, or cut. A client that takes nothing for half a minute
+ * is let go, and so is one whose bytes cannot be read any more: its Content-Length tells it that something is missing.
  *
- * Guarantees: one piece is held for a client, whatever the answer's size; nothing is written after the end; the source is
- * closed whatever ends the answer.
+ * Guarantees: one piece is held for a client, whatever the answer's size; nothing is written after the end; the source
+ * is closed whatever ends the answer.
  */
 
 import { parseRange } from './range.ts'

@@ -156,7 +156,9 @@ export class Exchange {
     if (parsed !== null && owner !== null) this.#desk.knownKeys.add(this.#head.headers.authorization, { parsed, owner })
   }
 
-  /** Refuses what never reaches a handler. A key that was revoked meanwhile is told so and nothing else. Spec key.revoke */
+  /**
+   * Refuses what never reaches a handler. A key that was revoked meanwhile is told so and nothing else. Spec key.revoke
+   */
   #refuse(refusal: Reply): void {
     if (this.#unproven === null) {
       this.#answer(refusal)

@@ -1,8 +1,8 @@
 /**
  * feed - an answer that goes on: events as they come (server-sent events), until one side ends it
  *
- * Guarantees: nothing is written after the end; what a client has not taken waits for it, a megabyte at most, and is written
- * as soon as the client reads on; one that lets more wait is let go; a listener that closes ends its feeds.
+ * Guarantees: nothing is written after the end; what a client has not taken waits for it, a megabyte at most, and is
+ * written as soon as the client reads on; one that lets more wait is let go; a listener that closes ends its feeds.
  *
  * Spec operator.events
  */
@@ -19,7 +19,9 @@ const NOTHING = ':\n\n'
 /** Starts a feed. In: a response that is neither aborted nor answered. Out: what ends it when the client is gone. */
 export function startFeed(wire: Wire, desk: Desk, { feed, requestId }: { feed: Feed; requestId: string }): () => void {
   let isOver = false
-  /** False: the library holds what the client has not taken. It gets no more then, for it says not how much it holds. */
+  /**
+   * False: the library holds what the client has not taken. It gets no more then, for it says not how much it holds.
+   */
   let isFlowing = true
   const waiting: string[] = []
   let waitingBytes = 0

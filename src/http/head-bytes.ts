@@ -1,5 +1,6 @@
 /**
- * head-bytes - how long the head of a request may be: imported before the HTTP library, which looks once, when it is loaded
+ * head-bytes - how long the head of a request may be: imported before the HTTP library, which looks once, when it is
+ * loaded
  *
  * Its own 4 KiB are less than proxies in front of us and tracing headers need.
  *

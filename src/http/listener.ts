@@ -3,7 +3,8 @@
  *
  * One wrapper for every path: the abort handler first, then a copy of all that is needed (the request is gone when the
  * callback returns), then the body, piece by piece, into an exchange, which decides and answers.
- * Guarantees: no raw route; a taken port is an error; a body is bounded in bytes, in time, and with all others together.
+ * Guarantees: no raw route; a taken port is an error; a body is bounded in bytes, in time, and with all others
+ * together.
  *
  * Spec refusal.order, request.head, request.body.max, request.body.slow
  */

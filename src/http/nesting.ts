@@ -38,7 +38,9 @@ export function isOvernested(text: string): boolean {
   return false
 }
 
-/** Place of the quote that ends a string; the text's length where none does. In: the place of the one that begins it. */
+/**
+ * Place of the quote that ends a string; the text's length where none does. In: the place of the one that begins it.
+ */
 function endOfString(text: string, start: number): number {
   for (let at = text.indexOf('"', start + 1); at !== -1; at = text.indexOf('"', at + 1)) {
     let escapes = 0

@@ -15,7 +15,10 @@ export interface Wire {
   /** False: what was written waits for the client. */
   write(text: string): boolean
   onWritable(call: () => boolean): Wire
-  /** Writes what the client takes of a body of `size` bytes. Out: whether it took all of the piece; whether the answer is over. */
+  /**
+   * Writes what the client takes of a body of `size` bytes. Out: whether it took all of the piece; whether the answer
+   * is over.
+   */
   tryEnd(piece: Uint8Array, size: number): [boolean, boolean]
   /** Bytes of the body that were taken. */
   getWriteOffset(): number

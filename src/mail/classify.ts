@@ -1,11 +1,12 @@
 /**
- * classify - what a refusal means: its class, whether it is temporary, and whether the address is dead for good (`hard`).
+ * classify - what a refusal means: its class, whether it is temporary, and whether the address is dead for good
+ * (`hard`).
  *
- * The rules (`reply-rules.ts`) are tried in order over the words of the one-line reply (`reply-words.ts`); the first that
- * holds decides. Class names are those of KumoMTA. Words veto codes: a reply whose code speaks of a dead recipient is not
- * hard where its words speak of anything else. Guarantees: the reply code alone says temporary or permanent (RFC 5321 4.2.1), except where a rule or 503 says
- * temporary; what is not a reply is temporary; `hard` needs a 5xx, one of three classes, and a recipient to be spoken of:
- * a refusal for policy or reputation must never suppress a person.
+ * The rules (`reply-rules.ts`) are tried in order over the words of the one-line reply (`reply-words.ts`); the first
+ * that holds decides. Class names are those of KumoMTA. Words veto codes: a reply whose code speaks of a dead recipient
+ * is not hard where its words speak of anything else. Guarantees: the reply code alone says temporary or permanent (RFC
+ * 5321 4.2.1), except where a rule or 503 says temporary; what is not a reply is temporary; `hard` needs a 5xx, one of
+ * three classes, and a recipient to be spoken of: a refusal for policy or reputation must never suppress a person.
  *
  * Spec delivery.class, message.hard
  */
@@ -27,12 +28,14 @@ export interface Classification {
   readonly hard: boolean
 }
 
-/** Phases in which the address may be dead; a refusal of DATA before the message says nothing of one recipient for good. */
+/**
+ * Phases in which the address may be dead; a refusal of DATA before the message says nothing of one recipient for good.
+ */
 const HARD_PHASES: readonly Phase[] = ['rcpt', 'dot', 'dns']
 
 /**
- * Classifies a refusal. Where a gateway quotes the next server, the inner reply decides, but whether there will be another
- * attempt is what the server said that was asked. Never fails: the last rule matches anything.
+ * Classifies a refusal. Where a gateway quotes the next server, the inner reply decides, but whether there will be
+ * another attempt is what the server said that was asked. Never fails: the last rule matches anything.
  */
 export function classifyReply({ phase, response }: ClassifyInput): Classification {
   const { text, quotedCode } = readWords(response)

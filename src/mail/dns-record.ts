@@ -35,15 +35,18 @@ export function makeDkimRecord(input: { domain: string; selector: string; value:
 }
 
 /**
- * Compares the CNAME targets found with the expected one. `hasAddress`: the name has an address of its own, which is what
- * some providers make of a CNAME ("flattening"); it proves nothing.
+ * Compares the CNAME targets found with the expected one. `hasAddress`: the name has an address of its own, which is
+ * what some providers make of a CNAME ("flattening"); it proves nothing.
  */
 export function compareCname(expected: string, found: readonly string[], hasAddress: boolean): RecordCheck {
   if (found.length === 0) return hasAddress ? 'mismatch' : 'missing'
   return found.length === 1 && normalizeName(found[0]!) === normalizeName(expected) ? 'ok' : 'mismatch'
 }
 
-/** Compares the TXT records found, each a list of its strings, with the expected DKIM record: the key counts, not the form. */
+/**
+ * Compares the TXT records found, each a list of its strings, with the expected DKIM record: the key counts, not the
+ * form.
+ */
 export function compareDkimTxt(expected: string, found: readonly (readonly string[])[]): RecordCheck {
   if (found.length === 0) return 'missing'
   const keys = found.map((strings) => parseTags(strings.join(''))).filter((tags) => tags.has('p'))

@@ -8,10 +8,10 @@
  */
 
 /**
- * Where an attempt ended. `compose`: the message cannot be built. `dns`, `conn`: before the transaction. `mail`, `rcpt`,
- * `data`: at that command. `dot`: after the message was sent whole. `fence`: held back right before the final dot because
- * this process could no longer prove that the attempt is its own. `abort`: cut off by its caller. `site`: the site is not to
- * be troubled now.
+ * Where an attempt ended. `compose`: the message cannot be built. `dns`, `conn`: before the transaction. `mail`,
+ * `rcpt`, `data`: at that command. `dot`: after the message was sent whole. `fence`: held back right before the final
+ * dot because this process could no longer prove that the attempt is its own. `abort`: cut off by its caller. `site`:
+ * the site is not to be troubled now.
  */
 export type Phase = 'compose' | 'dns' | 'conn' | 'mail' | 'rcpt' | 'data' | 'dot' | 'fence' | 'abort' | 'site'
 
@@ -19,7 +19,9 @@ export interface Outcome {
   readonly result: 'delivered' | 'deferred' | 'bounced' | 'returned'
   /** The reply code of the receiving server, null when the decision was made without a reply. */
   readonly code: number | null
-  /** The whole reply in one line with its code; without a reply a text that begins with an enhanced code where one fits. */
+  /**
+   * The whole reply in one line with its code; without a reply a text that begins with an enhanced code where one fits.
+   */
   readonly response: string | null
   /** Bounce class; null on delivery. */
   readonly classification: string | null

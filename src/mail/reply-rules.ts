@@ -1,9 +1,9 @@
 /**
  * reply-rules - the tables by which a refusal is classified: what names a class, and which words veto a dead recipient
  *
- * All patterns are read over words without names (`reply-words.ts`): `@` is an address, `~` a host or URL, `#` an address
- * of the network. `RULES` are tried in order, the first that holds gives the class. Where it says `hard`, the table
- * `VETOES` is read next: great receivers use the codes and words for a dead mailbox for much else, and whoever is
+ * All patterns are read over words without names (`reply-words.ts`): `@` is an address, `~` a host or URL, `#` an
+ * address of the network. `RULES` are tried in order, the first that holds gives the class. Where it says `hard`, the
+ * table `VETOES` is read next: great receivers use the codes and words for a dead mailbox for much else, and whoever is
  * suppressed wrongly cannot see it. In doubt a reply is not hard.
  *
  * Every repetition is bounded and none stands in another, so that no line takes long.

@@ -1,8 +1,8 @@
 /**
  * reply-words - the words of a refusal, ready to be read: of the server that spoke them, and without names
  *
- * A person may be called `spam`, a host `mx1.policy.example`: addresses, host names, URLs and numbers of the network are
- * cut out before any word is read. Of hosts only the names of well-known blocklists stay, as one word.
+ * A person may be called `spam`, a host `mx1.policy.example`: addresses, host names, URLs and numbers of the network
+ * are cut out before any word is read. Of hosts only the names of well-known blocklists stay, as one word.
  */
 
 /** Characters of a reply that are read. */
@@ -62,7 +62,10 @@ export function quotedReply(response: string): string | null {
   return found === null ? null : found.replace(AFTER_QUOTED, '').trim()
 }
 
-/** The line with `@` for addresses, `~` for hosts and URLs, `#` for addresses of the network. In: at most 512 characters. */
+/**
+ * The line with `@` for addresses, `~` for hosts and URLs, `#` for addresses of the network. In: at most 512
+ * characters.
+ */
 export function cutNames(line: string): string {
   return line
     .replace(URL, nameOf)

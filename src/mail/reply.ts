@@ -67,8 +67,8 @@ export function parseReply(line: string): SmtpReply {
 }
 
 /**
- * Any text as one trimmed line of at most 512 characters; no half of a surrogate pair is left at the end, and none of an
- * address, which nobody would know for one.
+ * Any text as one trimmed line of at most 512 characters; no half of a surrogate pair is left at the end, and none of
+ * an address, which nobody would know for one.
  */
 export function capText(text: string): string {
   const line = text.replace(/[\u0000-\u0020\u007f-\u009f]+/g, ' ').trim()
@@ -88,8 +88,8 @@ function endOf(line: string): number {
 }
 
 /**
- * The reply as it may be kept: the recipient's address, in whatever case, replaced by a placeholder that is put back, and
- * whatever else looks like an address (the target of a forwarding, the sender, one in a URL) by one that stays.
+ * The reply as it may be kept: the recipient's address, in whatever case, replaced by a placeholder that is put back,
+ * and whatever else looks like an address (the target of a forwarding, the sender, one in a URL) by one that stays.
  * In: at most a few kilobytes of text; the address, '' where none is to be put back.
  */
 export function maskAddress(response: string, address: string): string {

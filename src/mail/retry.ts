@@ -42,7 +42,9 @@ export function nextAttemptAtMs(input: RetryInput): number | null {
   return nextMs > input.acceptedAtMs + DELIVERY_AGE_MAX_MS ? null : nextMs
 }
 
-/** `try again in 300 seconds` of a temporary reply in milliseconds; null when the line is not temporary or says nothing. */
+/**
+ * `try again in 300 seconds` of a temporary reply in milliseconds; null when the line is not temporary or says nothing.
+ */
 export function parseRetryHintMs(response: string): number | null {
   if (!response.startsWith('4')) return null
   const match = /\b(\d{1,5}) ?(sec|min)/i.exec(response)

@@ -1,9 +1,10 @@
 /**
  * return-path - envelope senders that name the recipient they were sent to (VERP), and the tokens in them.
  *
- * A token is 40 characters of base32 (RFC 4648 section 6, lower case): `type<<4|keyId` (1 byte), the message's uuid (16),
- * the recipient's index (1), HMAC-SHA256 over all of these cut to 7 bytes. Mail systems that change the case of an address
- * do it no harm, and who does not hold the key makes none that holds: a forged one is refused without any look-up.
+ * A token is 40 characters of base32 (RFC 4648 section 6, lower case): `type<<4|keyId` (1 byte), the message's uuid
+ * (16), the recipient's index (1), HMAC-SHA256 over all of these cut to 7 bytes. Mail systems that change the case of
+ * an address do it no harm, and who does not hold the key makes none that holds: a forged one is refused without any
+ * look-up.
  *
  * Spec bounce.token, bounce.address
  */

@@ -1,5 +1,6 @@
 /**
- * site-pace - how fast a site is served: connections at once, messages a second, and the pauses that it or its silence asks for.
+ * site-pace - how fast a site is served: connections at once, messages a second, and the pauses that it or its silence
+ * asks for.
  *
  * States: unproven (nothing has been answered there yet, or not since it could not be reached) -> proven; beside that
  * throttled (it asked for less: one connection, one message a second) and paused (nothing at all until an instant).
@@ -26,8 +27,8 @@ const JITTER = 0.1
 /** Attempts that wait beside those under way, so that a place which becomes free is taken at once. */
 const AHEAD_MAX = 32
 /**
- * The same at a site that could not be reached: they share what becomes of the next try. Doubles with each failure, so that
- * a long queue is walked through, and its old mail found, while hardly anything is tried.
+ * The same at a site that could not be reached: they share what becomes of the next try. Doubles with each failure, so
+ * that a long queue is walked through, and its old mail found, while hardly anything is tried.
  */
 const WAVE_START = 8
 const WAVE_MAX = 512
@@ -38,8 +39,8 @@ const BURST_SECONDS = 0.2
 const THROTTLE_TEXT = /\brate\b|too many|throttl|unexpected volume|\bTSS04\b|\b4\.7\.28\b/i
 
 /**
- * What an attempt learnt of the site. `answered`: a server spoke to us. `refused`: no address could be connected to, or it
- * hung up before its greeting. `silent`: the same by running out of time. `none`: it was not tried.
+ * What an attempt learnt of the site. `answered`: a server spoke to us. `refused`: no address could be connected to, or
+ * it hung up before its greeting. `silent`: the same by running out of time. `none`: it was not tried.
  */
 export type Contact = 'answered' | 'refused' | 'silent' | 'none'
 
@@ -129,7 +130,8 @@ export function ended(pace: SitePace, limits: SiteLimits, { outcome, contact, no
   if (contact === 'none') return pace
   if (isThrottling(outcome)) return throttled(pace, { nowMs, unit })
   const reached = { ...pace, failures: 0 }
-  // What was decided here (a SIZE that the server announced) asks for no less mail: only a transaction that was lost does.
+  // What was decided here (a SIZE that the server announced) asks for no less mail: only a transaction that was lost
+  // does.
   if (outcome.code === null) return outcome.result === 'bounced' ? reached : { ...reached, window: halved(pace.window) }
   const isLess = outcome.result === 'deferred' && /^4\d\d 4\.7\./.test(outcome.response ?? '')
   if (isLess) return { ...reached, isProven: true, window: halved(pace.window), round: 0 }

@@ -1,5 +1,6 @@
 /**
- * site - the receiving side as a whole: every domain with the same set of mail servers is one site, with one set of limits.
+ * site - the receiving side as a whole: every domain with the same set of mail servers is one site, with one set of
+ * limits.
  *
  * Domains by the thousand are hosted by a few providers; what a provider tolerates it counts over all of them together.
  *
@@ -70,8 +71,8 @@ export function siteLimits(hosts: readonly string[], operators: SiteLimitTable):
 }
 
 /**
- * What one process takes of a site's limits where several deliver. In: how many they are, this one with them. The messages
- * a second are divided exactly; of connections, and of new ones in a minute, each has one at least.
+ * What one process takes of a site's limits where several deliver. In: how many they are, this one with them. The
+ * messages a second are divided exactly; of connections, and of new ones in a minute, each has one at least.
  *
  * Spec delivery.site.share
  */

@@ -2,9 +2,9 @@
  * unsubscribe-token - what an unsubscribe link names: a recipient of a message, its server, and the person
  *
  * A token is 96 characters of base32: `type<<4|keyId` (1 byte), the message's uuid (16), the recipient's index (1), the
- * server's uuid (16), the keyed hash of the person's address (17: 132 bits), HMAC-SHA256 over all of these cut to 9 bytes.
- * The server is named because an id alone names no more than a shard; the person is, because the link must work when the
- * address itself has been erased. Who does not hold the key makes none that holds.
+ * server's uuid (16), the keyed hash of the person's address (17: 132 bits), HMAC-SHA256 over all of these cut to 9
+ * bytes. The server is named because an id alone names no more than a shard; the person is, because the link must work
+ * when the address itself has been erased. Who does not hold the key makes none that holds.
  */
 
 import { createHmac, timingSafeEqual } from 'node:crypto'

@@ -2,8 +2,8 @@
  * byte-budget - how many bytes of large messages may be under way in a process at once
  *
  * Guarantees: never more than the budget; half of it is for sites that have answered before, and no site but the
- * operator's relay has more than a quarter, so that what hangs at some sites leaves room for the others. What is small is
- * not counted: the number of attempts bounds it.
+ * operator's relay has more than a quarter, so that what hangs at some sites leaves room for the others. What is small
+ * is not counted: the number of attempts bounds it.
  *
  * Spec delivery.bytes
  */

@@ -3,9 +3,9 @@
  *
  * The message is asked for only when its site has a place: what waits costs little.
  *
- * Guarantees: an attempt that waits for its site too long goes back; one that is under way too long is cut and a failed one,
- * but never after its final dot, which would make a duplicate: the server has its ten minutes. All of it is shorter than
- * the claim.
+ * Guarantees: an attempt that waits for its site too long goes back; one that is under way too long is cut and a failed
+ * one, but never after its final dot, which would make a duplicate: the server has its ten minutes. All of it is
+ * shorter than the claim.
  *
  * Spec delivery.attempt, delivery.bytes
  */
@@ -35,7 +35,9 @@ const ROUTING_MAX = 1024
 const RELAY_ATTEMPTS_MAX = 256
 /** A large message for whose bytes there is no room comes back after this. */
 const NO_ROOM_MS = 1000
-/** Waiting, and the way to the final dot; with the ten minutes after it less than the claim of any lane that dispatches. */
+/**
+ * Waiting, and the way to the final dot; with the ten minutes after it less than the claim of any lane that dispatches.
+ */
 const WAIT_MS = 4 * 60_000
 const TO_DOT_MS = 10 * 60_000
 
@@ -92,7 +94,9 @@ export function makeDispatch({ sites, findRoute, run, after = afterMs }: Dispatc
     return route
   }
 
-  /** Performs while the bytes are within the budget; an attempt that finds no room goes back to its lane for a moment. */
+  /**
+   * Performs while the bytes are within the budget; an attempt that finds no room goes back to its lane for a moment.
+   */
   async function within(
     bytes: number,
     who: Omit<BudgetOrder, 'bytes'>,
@@ -139,7 +143,10 @@ export function makeDispatch({ sites, findRoute, run, after = afterMs }: Dispatc
   }
 }
 
-/** What was cut off while the store was asked, or had no answer of it, goes back to its lane like any attempt that is cut off. */
+/**
+ * What was cut off while the store was asked, or had no answer of it, goes back to its lane like any attempt that is
+ * cut off.
+ */
 async function orCut(preparing: ReturnType<Prepare>, signal: AbortSignal): ReturnType<Prepare> {
   try {
     return await preparing

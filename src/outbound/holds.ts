@@ -1,9 +1,9 @@
 /**
  * holds - the destinations that the operator holds, as this process knows them
  *
- * Keys: `holds` hash on shard 0, destination -> when it was held; `wakes` hash, destination -> when it was to be tried. A
- * command writes them and signals it; every process reads them at its start, when it hears that, and every few seconds,
- * because what is said while its connection is down is not heard.
+ * Keys: `holds` hash on shard 0, destination -> when it was held; `wakes` hash, destination -> when it was to be tried.
+ * A command writes them and signals it; every process reads them at its start, when it hears that, and every few
+ * seconds, because what is said while its connection is down is not heard.
  *
  * Spec queue.hold
  */

@@ -1,10 +1,11 @@
 /**
- * lanes - the performers of delivery: room for attempts, the way to the site, the job's content, a mail thread, the outcome
+ * lanes - the performers of delivery: room for attempts, the way to the site, the job's content, a mail thread, the
+ * outcome
  *
  * States of an attempt: routed -> waiting for its site -> content read -> composed and transmitted (or simulated) in a
  * thread -> reported.
- * Guarantees: what may be under way is bounded, at each site and in all (`sites.ts`); an attempt is cut before its claim
- * ends; what is reported holds no address.
+ * Guarantees: what may be under way is bounded, at each site and in all (`sites.ts`); an attempt is cut before its
+ * claim ends; what is reported holds no address.
  *
  * All three lanes exist whatever the settings say: mail that waits in `relay` when the relay is taken away goes to the
  * MX, and the other way round.
@@ -38,7 +39,10 @@ import type { MailOutcome, RunAtOnce, RunMail, SimulateJob } from './thread/thre
 
 /** Simulated attempts under way. */
 const SIMULATED_MAX = 256
-/** A claim of a dead process is freed when that is noticed; this is for what nobody notices, and longer than any attempt. */
+/**
+ * A claim of a dead process is freed when that is noticed; this is for what nobody notices, and longer than any
+ * attempt.
+ */
 const HOLD_MS = 25 * 60_000
 const SIMULATE_HOLD_MS = 60_000
 /** What was cut off comes back after this. */

@@ -30,7 +30,10 @@ interface Waiting {
 export interface Simulator {
   /** Never rejects; its caller bounds the jobs under way. */
   run(job: SimulateJob, signal: AbortSignal): Promise<MailOutcome>
-  /** The outcome without waiting, of a plain message, or one that came whole, while the loop's turn has time for it; else undefined. */
+  /**
+   * The outcome without waiting, of a plain message, or one that came whole, while the loop's turn has time for it;
+   * else undefined.
+   */
   runAtOnce(job: SimulateJob): MailOutcome | undefined
 }
 

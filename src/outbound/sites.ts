@@ -1,13 +1,14 @@
 /**
  * sites - who may be served now: places at each receiving site, and in the whole process
  *
- * States of an attempt: routed -> waiting -> under way -> ended. A site that is paused sends those that wait for it back to
- * their lane (`returned`, no event); a site that cannot be reached ends them with the same failure as the one that tried.
+ * States of an attempt: routed -> waiting -> under way -> ended. A site that is paused sends those that wait for it
+ * back to their lane (`returned`, no event); a site that cannot be reached ends them with the same failure as the one
+ * that tried.
  *
- * Guarantees: no more attempts under way at a site than its pace allows within this process's share of the site's limits,
- * and no more than 256 in the process; the last quarter of those is for sites that have answered before, and a site that
- * has not gets one place when they become few, so that no number of dead destinations takes the places of living ones;
- * what waits is bounded, for a site and in all.
+ * Guarantees: no more attempts under way at a site than its pace allows within this process's share of the site's
+ * limits, and no more than 256 in the process; the last quarter of those is for sites that have answered before, and a
+ * site that has not gets one place when they become few, so that no number of dead destinations takes the places of
+ * living ones; what waits is bounded, for a site and in all.
  *
  * Spec delivery.site, delivery.site.share, delivery.fair, delivery.hold
  */

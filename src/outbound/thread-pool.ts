@@ -38,15 +38,18 @@ export interface MailThreadsOptions {
 }
 
 export interface MailThreads {
-  /** Performs one attempt; the signal cuts it off, with `TOO_LATE` and `LOST_CLAIM` only before its final dot. Never rejects. A site's attempts are all in one thread. */
+  /**
+   * Performs one attempt; the signal cuts it off, with `TOO_LATE` and `LOST_CLAIM` only before its final dot. Never
+   * rejects. A site's attempts are all in one thread.
+   */
   run(job: MailJob, signal: AbortSignal): Promise<MailOutcome>
   /** Jobs under way. */
   pending(): number
   /** Connections to receiving servers and the relay, as last told: a second ago at most. */
   connections(): number
   /**
-   * Takes no more jobs, cuts attempts whose message no server has asked for, waits for the others (8 s by default), ends
-   * the threads; what is left is `returned`.
+   * Takes no more jobs, cuts attempts whose message no server has asked for, waits for the others (8 s by default),
+   * ends the threads; what is left is `returned`.
    */
   close(graceMs?: number): Promise<void>
 }
@@ -188,7 +191,10 @@ function post(thread: Thread, told: ToThread): void {
   thread.worker?.postMessage(told, owned)
 }
 
-/** Attachments, or a message that came whole, in buffers of their own: cloning a slice of a larger buffer would copy all of that buffer. */
+/**
+ * Attachments, or a message that came whole, in buffers of their own: cloning a slice of a larger buffer would copy all
+ * of that buffer.
+ */
 function detach(job: MailJob): MailJob {
   const { message } = job
   if ('raw' in message) return { ...job, message: { ...message, raw: Uint8Array.from(message.raw) as Buffer } }

@@ -1,5 +1,6 @@
 /**
- * self-signed - the certificate of the SMTP listeners: the operator's, or one of our own that is kept in the data directory
+ * self-signed - the certificate of the SMTP listeners: the operator's, or one of our own that is kept in the data
+ * directory
  *
  * Mail servers take any certificate (RFC 7435): encryption to a stranger is better than none. Node has no maker of
  * certificates, so the few structures of one are written here (X.509 as in RFC 5280 4.1, DER as in X.690).

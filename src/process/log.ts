@@ -72,7 +72,10 @@ export function makeLog({ level, isTerminal, sink }: LogOptions): Log {
   return pino(options, people)
 }
 
-/** Lets a line through, or counts it where its sentence was said too often. What is fatal, and what is for debugging, is always said. */
+/**
+ * Lets a line through, or counts it where its sentence was said too often. What is fatal, and what is for debugging, is
+ * always said.
+ */
 function bounded(repeats: Repeats): LogMethod {
   return function write(args, method, level) {
     const sentence = args.find((one): one is string => typeof one === 'string') ?? ''

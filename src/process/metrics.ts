@@ -50,7 +50,10 @@ export interface Metrics {
   replayed(): void
   /** A send was refused by its decision with this code of the contract. */
   refused(code: string): void
-  /** A send was not taken and told to come back: `memory` or `disk` have no room, `content` was not kept, or how its ask ended. */
+  /**
+   * A send was not taken and told to come back: `memory` or `disk` have no room, `content` was not kept, or how its ask
+   * ended.
+   */
   notTaken(why: string): void
   /** An attempt ended: with what, in which class, over which session. */
   attempted(ended: AttemptEnd): void

@@ -1,8 +1,8 @@
 /**
  * repeats - how often a sentence may be said: what is said again and again is counted instead, and told once a minute
  *
- * A store that goes away concerns every shard and every connection at once: hundreds of lines that say the same would hide
- * the one that says why.
+ * A store that goes away concerns every shard and every connection at once: hundreds of lines that say the same would
+ * hide the one that says why.
  */
 
 /** Of one sentence in a minute. */

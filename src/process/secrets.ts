@@ -14,7 +14,9 @@ const HASH_CHARS = 22
 /** Block and result of SHA-256 in bytes. */
 const BLOCK_BYTES = 64
 const DIGEST_BYTES = 32
-/** Texts of up to this many UTF-16 units are hashed in a buffer made once; every address with its account is shorter. */
+/**
+ * Texts of up to this many UTF-16 units are hashed in a buffer made once; every address with its account is shorter.
+ */
 const SHORT_CHARS_MAX = 340
 const UTF8_PER_CHAR_MAX = 3
 /** Owners whose last sender or tag is remembered, and for how long at most. */

@@ -1,9 +1,10 @@
 /**
- * inbound-mail - mail to inbound streams: which recipients are taken, and how a mail comes to lie on the disk before its 250
+ * inbound-mail - mail to inbound streams: which recipients are taken, and how a mail comes to lie on the disk before
+ * its 250
  *
- * States of a mail: coming, into the content store, under a name for each recipient -> durable -> named by the commit of
- * `receive` -> 250. What is not committed for certain is taken away again; what nobody knows of is swept. A mail in doubt is 451: its sender
- * comes again, and then there may be two of it.
+ * States of a mail: coming, into the content store, under a name for each recipient -> durable -> named by the commit
+ * of `receive` -> 250. What is not committed for certain is taken away again; what nobody knows of is swept. A mail in
+ * doubt is 451: its sender comes again, and then there may be two of it.
  *
  * Spec inbound.recipient, inbound.receive, inbound.limit
  */

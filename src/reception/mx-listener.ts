@@ -1,12 +1,13 @@
 /**
- * mx-listener - the listener that mail servers speak to: who may connect, which recipients are taken, one mail at a time.
+ * mx-listener - the listener that mail servers speak to: who may connect, which recipients are taken, one mail at a
+ * time.
  *
  * It knows SMTP and no more: whom mail is for, and what becomes of it, is asked of its handlers, and 250 follows their
  * word. A mail is handed over as it comes, no faster than it is taken.
  *
- * Guarantees: a handler that throws is 451 and harms no other session; a mail that did not come whole, or is none that is
- * taken, is never answered 250, whatever its handler says; memory is bounded by sessions times what the library reads ahead; a
- * listener that closes lets mail in hand finish.
+ * Guarantees: a handler that throws is 451 and harms no other session; a mail that did not come whole, or is none that
+ * is taken, is never answered 250, whatever its handler says; memory is bounded by sessions times what the library
+ * reads ahead; a listener that closes lets mail in hand finish.
  *
  * Spec mx.commands, mx.rate, mx.refused, mx.size, mx.loop, mx.slow, listener.port, listener.close
  */
@@ -38,7 +39,10 @@ export interface MxPeer {
 
 /** A transaction as far as it has come. */
 export interface MxTransaction<Target> {
-  /** MAIL FROM, its domain as it stands in the DNS; null for `<>`, a notification, which nobody answers (RFC 5321 4.5.5). */
+  /**
+   * MAIL FROM, its domain as it stands in the DNS; null for `<>`, a notification, which nobody answers (RFC 5321
+   * 4.5.5).
+   */
   readonly sender: string | null
   /** What its recipients are for. */
   readonly targets: readonly Target[]
@@ -54,7 +58,9 @@ export interface IncomingMail<Target> extends MxTransaction<Target> {
 }
 
 export interface MxHandlers<Target> {
-  /** Whether mail to the address is taken: what it is for, or the refusal. In: the transaction without this recipient. */
+  /**
+   * Whether mail to the address is taken: what it is for, or the refusal. In: the transaction without this recipient.
+   */
   recipient(address: RcptAddress, transaction: MxTransaction<Target>): Promise<{ readonly target: Target } | SmtpAnswer>
   /** Takes a mail; 250 once it is on disk. */
   mail(mail: IncomingMail<Target>): Promise<SmtpAnswer>

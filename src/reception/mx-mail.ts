@@ -1,5 +1,6 @@
 /**
- * mx-mail - the handlers of the MX listener: mail to inbound streams, mail that comes back, mail to whom nobody reads here
+ * mx-mail - the handlers of the MX listener: mail to inbound streams, mail that comes back, mail to whom nobody reads
+ * here
  *
  * Spec inbound.recipient, inbound.roles, bounce.recipient
  */

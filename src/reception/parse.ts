@@ -1,8 +1,8 @@
 /**
  * parse - received mail taken apart, as far as reports need it.
  *
- * Guarantees: what comes out is bounded whatever goes in; nothing is fetched, no HTML is turned into text by a parser that
- * can be made slow. It runs in a thread with a time limit (`parse-room.ts`).
+ * Guarantees: what comes out is bounded whatever goes in; nothing is fetched, no HTML is turned into text by a parser
+ * that can be made slow. It runs in a thread with a time limit (`parse-room.ts`).
  */
 
 import { type ParsedMail, simpleParser } from 'mailparser'

@@ -1,4 +1,7 @@
-/** raw-mail - a received mail out of the content store into memory that threads share: none of them has a copy of its own. */
+/**
+ * raw-mail - a received mail out of the content store into memory that threads share: none of them has a copy of its
+ * own.
+ */
 
 import { shardOf } from '../../cluster/id.ts'
 import type { ParseJob } from '../actors/inbound/parse-job.ts'

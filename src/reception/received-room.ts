@@ -1,7 +1,8 @@
 /**
  * received-room - the thread in which received mail is parsed (`mail/mime/`), within 20 seconds and a bound of memory.
  *
- * Guarantees: each mail has a result: where parsing was ended, the top fields that it had told and the issue that says so.
+ * Guarantees: each mail has a result: where parsing was ended, the top fields that it had told and the issue that says
+ * so.
  *
  * Spec inbound.parse
  */

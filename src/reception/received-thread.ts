@@ -1,4 +1,6 @@
-/** received-thread - the body of the thread that parses received mail: it tells the top fields first, then the whole. */
+/**
+ * received-thread - the body of the thread that parses received mail: it tells the top fields first, then the whole.
+ */
 
 import { parentPort } from 'node:worker_threads'
 import { parseReceivedMail, type ReceivedMail } from '../mail/mime/received-mail.ts'

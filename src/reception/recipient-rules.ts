@@ -2,8 +2,8 @@
  * recipient-rules - whether a recipient under INBOUND_DOMAIN is taken: the table of replies, in its order
  *
  * What will not change is told first, and for good; what may have changed when the sender comes again, after it.
- * One transaction is one account's: it becomes one commit, and has one true answer. Senders bring the rest in another one.
- * A paused account, or one that is not paid for, receives: both concern sending.
+ * One transaction is one account's: it becomes one commit, and has one true answer. Senders bring the rest in another
+ * one. A paused account, or one that is not paid for, receives: both concern sending.
  *
  * Spec inbound.recipient, inbound.limit
  */

@@ -2,8 +2,9 @@
  * sender-rate - how many connections one sender may open to the MX listener: at once, and in a minute.
  *
  * A sender is an IPv4 address or the /64 network of an IPv6 one.
- * Minutes are those of the clock, counted in each process, not in the store: a connection is let in or turned away before
- * anything is asked of anybody, also while the store is away. With n processes a sender may have n times as much.
+ * Minutes are those of the clock, counted in each process, not in the store: a connection is let in or turned away
+ * before anything is asked of anybody, also while the store is away. With n processes a sender may have n times as
+ * much.
  *
  * Spec mx.rate
  */

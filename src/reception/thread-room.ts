@@ -1,8 +1,9 @@
 /**
- * thread-room - a thread that works off jobs one after the other, each within its time and the thread within its memory.
+ * thread-room - a thread that works off jobs one after the other, each within its time and the thread within its
+ * memory.
  *
- * States: no thread; idle; busy with one job. A job that takes too long, or more memory than there is, ends the thread, and
- * the next one has a new one.
+ * States: no thread; idle; busy with one job. A job that takes too long, or more memory than there is, ends the thread,
+ * and the next one has a new one.
  * Guarantees: `run` never rejects; a job costs the others no more than its time; what waits is bounded.
  */
 

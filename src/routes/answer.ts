@@ -49,7 +49,9 @@ export async function giveOrder<ActorReply extends { readonly kind: string }>(
   return replyOf(await ask(shard, { ...order, cmdId: newCmdId() }), nowMs())
 }
 
-/** The reply to an order; in its place the answer of a refusal, or of what no actor said. In: the store's time in ms. */
+/**
+ * The reply to an order; in its place the answer of a refusal, or of what no actor said. In: the store's time in ms.
+ */
 function replyOf<ActorReply extends { readonly kind: string }>(result: AskResult, nowMs: number): Replied<ActorReply> {
   if (result.kind !== 'answer') return { answer: answerUnsaid(result), refused: null }
   const reply = result.reply as ActorReply | Refused

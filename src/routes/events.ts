@@ -1,10 +1,10 @@
 /**
  * events - GET /v1/events: the events of the key's server from now on, or from the last one that a client has heard
  *
- * While a feed is open the owner of the server's shard writes the references of its events down (`actors/webhook/listen.ts`);
- * the feed reads them from there, whenever a signal says that there are more and at every beat, so that a signal which is
- * lost delays an event and loses none. The id of an entry is the id of the feed's line. Events of caps are told as they
- * come, without an id. A feed ends at once when its key is revoked.
+ * While a feed is open the owner of the server's shard writes the references of its events down
+ * (`actors/webhook/listen.ts`); the feed reads them from there, whenever a signal says that there are more and at every
+ * beat, so that a signal which is lost delays an event and loses none. The id of an entry is the id of the feed's line.
+ * Events of caps are told as they come, without an id. A feed ends at once when its key is revoked.
  *
  * Spec event.feed
  */

@@ -1,8 +1,8 @@
 /**
  * inbound - POST /v1/inbound/search, GET /v1/inbound/{id}, and its raw mail and attachments
  *
- * Addresses and mailbox hashes are searched by their keyed hashes, which are made here. Mail is streamed from the content store
- * as the client takes it.
+ * Addresses and mailbox hashes are searched by their keyed hashes, which are made here. Mail is streamed from the
+ * content store as the client takes it.
  *
  * Spec inbound.search, inbound.read, inbound.raw, inbound.attachment
  */
@@ -152,7 +152,10 @@ function dispositionOf(name: string | null): { 'Content-Disposition': string } {
   return { 'Content-Disposition': `attachment; filename="${plain}"${extended}` }
 }
 
-/** RFC 8187 3.2: what `encodeURIComponent` leaves as it is, is more than a header may hold. Half a pair of surrogates is none. */
+/**
+ * RFC 8187 3.2: what `encodeURIComponent` leaves as it is, is more than a header may hold. Half a pair of surrogates is
+ * none.
+ */
 function encodeName(name: string): string {
   const whole = Buffer.from(name).toString()
   return encodeURIComponent(whole).replace(/['()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)

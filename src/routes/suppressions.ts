@@ -1,5 +1,6 @@
 /**
- * suppressions - the suppression lists of a server: search, read, add, lift; the operator's search and lift of any reason
+ * suppressions - the suppression lists of a server: search, read, add, lift; the operator's search and lift of any
+ * reason
  *
  * Addresses are hashed here, so that the search of an address never names it below.
  *

@@ -1,4 +1,6 @@
-/** unsubscribe-texts - what the unsubscribe page says, in the languages that it knows, and which of them a reader wants */
+/**
+ * unsubscribe-texts - what the unsubscribe page says, in the languages that it knows, and which of them a reader wants
+ */
 
 /** What a page says. `%` in `ask` is who the mail was from. */
 export interface PageTexts {

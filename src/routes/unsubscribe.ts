@@ -1,8 +1,9 @@
 /**
- * unsubscribe - GET and POST /u/{token}, /confirm and /undo: how the recipient of a mail on a broadcast stream leaves it
+ * unsubscribe - GET and POST /u/{token}, /confirm and /undo: how the recipient of a mail on a broadcast stream leaves
+ * it
  *
- * Who holds the link may leave: no key, no cookie, no redirect. GET changes nothing. A POST to the link itself is one-click
- * (RFC 8058), whatever its body; the page's button posts to /confirm and is offered its undoing for a minute.
+ * Who holds the link may leave: no key, no cookie, no redirect. GET changes nothing. A POST to the link itself is
+ * one-click (RFC 8058), whatever its body; the page's button posts to /confirm and is offered its undoing for a minute.
  *
  * Spec unsubscribe.page, unsubscribe.one-click, unsubscribe.minute
  */

@@ -48,7 +48,9 @@ export interface SendOrder {
   readonly messages: readonly SendMessage[]
   /** Whether refusals name the message's `index`. */
   readonly batch: boolean
-  /** The Idempotency-Key as given, and what two requests under it must share (`fingerprintOf`); null: none was given. */
+  /**
+   * The Idempotency-Key as given, and what two requests under it must share (`fingerprintOf`); null: none was given.
+   */
   readonly idempotency: { readonly key: string; readonly fingerprint: string } | null
 }
 

@@ -3,8 +3,8 @@
  *
  * HTTP and SMTP send alike; each makes its own answer of what comes back. Steps: pack content, size, keyed hashes, ask.
  * All that needs the secret is computed here, so the decision stays pure. Content that is too large for the commit is
- * written before the ask, to Redis or to the content store, after a look at key and account, and taken away again when the ask did not make a message of
- * it. One order is one command, however many messages it has.
+ * written before the ask, to Redis or to the content store, after a look at key and account, and taken away again when
+ * the ask did not make a message of it. One order is one command, however many messages it has.
  *
  * Spec send.size, send.room, request.idempotency
  */
@@ -148,7 +148,9 @@ function prepare(deps: SendDeps, order: SendOrder, packed: readonly PackedMessag
   return { order, shard: shardOf(order.key.accountId) as number, packed, command }
 }
 
-/** Counts what came back: an accepted send by its recipients and how long it took, a refusal by its code, none by why. */
+/**
+ * Counts what came back: an accepted send by its recipients and how long it took, a refusal by its code, none by why.
+ */
 function counted({ metrics }: SendDeps, { messages, startedAtMs }: SendOrder, asked: AskResult): SendResult {
   if (asked.kind !== 'answer') {
     metrics.notTaken(asked.kind)

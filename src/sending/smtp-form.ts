@@ -1,8 +1,8 @@
 /**
  * smtp-form - a message that came over SMTP becomes the message that is decided on and kept
  *
- * Pure. The envelope says who gets it: those whom To and Cc show are so, the others are blind copies. What is read of the
- * message stands beside its bytes, for the log; it goes out as its bytes.
+ * Pure. The envelope says who gets it: those whom To and Cc show are so, the others are blind copies. What is read of
+ * the message stands beside its bytes, for the log; it goes out as its bytes.
  *
  * Spec submission.envelope, submission.log, submission.fingerprint
  */
@@ -58,8 +58,8 @@ export function normaliseSubmission({ header, body, recipients, streamId }: Subm
 }
 
 /**
- * What the decision remembers of an Idempotency-Key; null: none was given. Date, Message-ID and boundaries do not count: a
- * client that tries again makes them anew.
+ * What the decision remembers of an Idempotency-Key; null: none was given. Date, Message-ID and boundaries do not
+ * count: a client that tries again makes them anew.
  */
 export function idempotencyOf({ header, body }: Submission, message: SendMessage): SendOrder['idempotency'] {
   const key = header.control.idempotencyKey

@@ -1,11 +1,13 @@
 /**
- * submitted-header - the header of a message that came over SMTP: who it is from, what it orders, and what of it never leaves
+ * submitted-header - the header of a message that came over SMTP: who it is from, what it orders, and what of it never
+ * leaves
  *
  * The message is kept as its client wrote it. What is edited are whole fields, cut out by their bytes: Bcc, trace and
- * authentication fields of earlier hops, and the control fields `X-Sendwright-*`, which order what a request of the API has
- * fields for. What must be there and is not is added when the message goes out (`mail/compose/raw.ts`).
+ * authentication fields of earlier hops, and the control fields `X-Sendwright-*`, which order what a request of the API
+ * has fields for. What must be there and is not is added when the message goes out (`mail/compose/raw.ts`).
  *
- * Guarantees: nothing is folded anew, and the body is not touched; where readers could see two headers, there is a refusal.
+ * Guarantees: nothing is folded anew, and the body is not touched; where readers could see two headers, there is a
+ * refusal.
  *
  * Spec submission.header, submission.control, send.tag, send.metadata, request.idempotency
  */
@@ -61,7 +63,9 @@ const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i
 const CONTROLS = /[\u0000-\u001f\u007f-\u009f]/
 const PRINTABLE_ASCII = /^[\x20-\x7e]+$/
 const MESSAGE_ID = /^<[^<>\s]+>$/
-/** One mailbox (RFC 5322 3.4) once quoted strings and comments are taken out: an address in angle brackets, or alone. */
+/**
+ * One mailbox (RFC 5322 3.4) once quoted strings and comments are taken out: an address in angle brackets, or alone.
+ */
 const ONE_MAILBOX = /^(?:[^<>,;:]*<[^<>\s,;:]+>|[^<>\s,;:]+)$/
 const QUOTED = /"(?:\\.|[^"\\])*"/g
 const COMMENT = /\((?:\\.|[^()\\])*\)/g

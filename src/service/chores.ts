@@ -26,8 +26,8 @@ export interface ChoreDeps {
   /** Sweeps the content store; null where there is none. */
   readonly sweep: (() => Promise<number>) | null
   /**
-   * Asks our own Redis for a new append-only file; answers why it refused, null where it did not. Null where the Redis is
-   * another's: its files are its operator's.
+   * Asks our own Redis for a new append-only file; answers why it refused, null where it did not. Null where the Redis
+   * is another's: its files are its operator's.
    */
   readonly rewriteFile: (() => Promise<string | null>) | null
   /** Reads what the living processes run; null where this one sends no mail. */

@@ -1,14 +1,15 @@
-/** compile - compiles the service into build/, for the launcher.
+/**
+ * compile - compiles the service into build/, for the launcher.
  *
- *  States of one run: waiting (for another's lock) | compiling (into a folder of its own) | moving (files into build/, each at
- *  once whole) | stamped.
+ * States of one run: waiting (for another's lock) | compiling (into a folder of its own) | moving (files into build/,
+ * each at once whole) | stamped.
  *
- *  Guarantees: whoever is killed, stopped or overtaken at any point leaves nothing behind that another would run as if it were
- *  whole: the stamp goes before the first file is moved, and is written after the last. The lock spares double work and
- *  nothing hangs on it: where it is empty, of a process that is gone, or not renewed for 5 s, another compiles.
- *  TypeScript ends with the process that started it, however that ends.
+ * Guarantees: whoever is killed, stopped or overtaken at any point leaves nothing behind that another would run as if
+ * it were whole: the stamp goes before the first file is moved, and is written after the last. The lock spares double
+ * work and nothing hangs on it: where it is empty, of a process that is gone, or not renewed for 5 s, another compiles.
+ * TypeScript ends with the process that started it, however that ends.
  *
- *  Files in build/: `.compiling` (the lock: pid and a word of its own), `.compile-*` (what is being compiled).
+ * Files in build/: `.compiling` (the lock: pid and a word of its own), `.compile-*` (what is being compiled).
  */
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'

@@ -1,8 +1,9 @@
-/** compiled - whether what is in build/ was compiled from the sources as they are.
+/**
+ * compiled - whether what is in build/ was compiled from the sources as they are.
  *
- *  `build/.launched` holds two digests of the sources that were compiled last: one of their paths, sizes and times, which is
- *  looked at at every start, and one of their content, for sources that were copied or checked out anew and are the same.
- *  Every source must have its compiled file, whatever that says.
+ * `build/.launched` holds two digests of the sources that were compiled last: one of their paths, sizes and times,
+ * which is looked at at every start, and one of their content, for sources that were copied or checked out anew and are
+ * the same. Every source must have its compiled file, whatever that says.
  */
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'

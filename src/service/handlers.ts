@@ -43,8 +43,8 @@ const STARTERS: Readonly<Partial<Record<Role, Starter>>> = {
 }
 
 /**
- * Starts the listeners of the roles that this process runs and, unless its port is 0, the operator's: with `http` all of
- * its routes, without it only those about this very process. Throws Error when a port is taken.
+ * Starts the listeners of the roles that this process runs and, unless its port is 0, the operator's: with `http` all
+ * of its routes, without it only those about this very process. Throws Error when a port is taken.
  */
 export async function startListeners(config: Config, deps: ListenerDeps): Promise<{ close(): Promise<void> }> {
   const held = new HeldBytes()

@@ -1,6 +1,8 @@
-/** launch - `./sendwright`, `npx sendwright` and `npm start`: compiles what has changed, then runs the command in this very process.
+/**
+ * launch - `./sendwright`, `npx sendwright` and `npm start`: compiles what has changed, then runs the command in this
+ * very process.
  *
- *  The same process, so that a command costs no second Node and signals arrive where they are handled.
+ * The same process, so that a command costs no second Node and signals arrive where they are handled.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

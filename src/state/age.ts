@@ -15,12 +15,14 @@ const TEST_CONTENT_DAYS = 7
 /** Attachments go with the last recipient; this is for those whose end was never told: retries span 48 hours. */
 const ATTACHMENT_LIFE_MS = 72 * HOUR_MS
 
-/** Months after the one in which a person was last named, before its row goes: no message that names it is left then. */
+/**
+ * Months after the one in which a person was last named, before its row goes: no message that names it is left then.
+ */
 export const PERSON_MONTHS = LIVE_MONTHS + 1
 
 /**
- * Messages submitted before this instant are gone. Live: the same day and time 13 months earlier; where that month is too
- * short for the day, its end. It never goes back while `nowMs` rises.
+ * Messages submitted before this instant are gone. Live: the same day and time 13 months earlier; where that month is
+ * too short for the day, its end. It never goes back while `nowMs` rises.
  */
 export function cutoffMs(nowMs: number, test: boolean): number {
   if (test) return nowMs - TEST_DAYS * DAY_MS

@@ -1,8 +1,8 @@
 /**
  * api-key - what stands under the hash of an API key, and whether a key is live.
  *
- * What a key may do never changes but by revocation, so a reader may remember it; that it is live is checked by each turn
- * in the state of its owner, which holds the hashes of the live ones.
+ * What a key may do never changes but by revocation, so a reader may remember it; that it is live is checked by each
+ * turn in the state of its owner, which holds the hashes of the live ones.
  *
  * Keys: `key:<sha256>` hash; `tokens:<owner>` hash, tokenId -> `[name, prefix, hash, created ms, revoked ms]`;
  * `token-ids:<owner>` zset, tokenId by the ms of the id

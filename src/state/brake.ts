@@ -1,8 +1,9 @@
 /**
  * brake - stops a broadcast stream that too many people complain about.
  *
- * Counters `stream:<id>`: `hours`, of the running hour and the 24 before it, as far as anything happened, `[hour, deliveries, complaints]`, hours
- * since 1970, oldest first. Resuming a stream takes its counters away, so that its window begins anew.
+ * Counters `stream:<id>`: `hours`, of the running hour and the 24 before it, as far as anything happened,
+ * `[hour, deliveries, complaints]`, hours since 1970, oldest first. Resuming a stream takes its counters away, so that
+ * its window begins anew.
  *
  * Spec stream.brake
  */

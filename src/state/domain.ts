@@ -2,8 +2,8 @@
  * domain - a sending domain of an account, and what a look-up of its two records makes of it.
  *
  * States (domain.states): unverified, verified, verified in warning (`failingSinceMs`), removed (`removedAtMs`).
- * Its return path sees it as `ok`; `missing` (its records went missing less than three days ago, or were never found); or
- * `gone` (before that). The return path of a removed domain names nothing: it is unknown.
+ * Its return path sees it as `ok`; `missing` (its records went missing less than three days ago, or were never found);
+ * or `gone` (before that). The return path of a removed domain names nothing: it is unknown.
  * Guarantees: a resolver's failure changes nothing; mail goes out through the whole warning.
  *
  * Keys: `names:<account>` domain/<domain> -> id; `domains:<account>`; `sending:<account>` while verified;

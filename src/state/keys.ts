@@ -28,7 +28,10 @@ export const tokensKey = (shard: number, ownerId: string): string => `${shardTag
 export const tokenIdsKey = (shard: number, ownerId: string): string => `${shardTag(shard)}:token-ids:${ownerId}`
 /** Zset: streams of a server by creation. */
 export const streamsKey = (shard: number, serverId: string): string => `${shardTag(shard)}:streams:${serverId}`
-/** Hash: `server/<name>`, `stream/<serverId>/<name>`, `domain/<domain>`, `inbound/<serverId>` (its live inbound stream) -> id. */
+/**
+ * Hash: `server/<name>`, `stream/<serverId>/<name>`, `domain/<domain>`, `inbound/<serverId>` (its live inbound stream)
+ * -> id.
+ */
 export const namesKey = (shard: number, accountId: string): string => `${shardTag(shard)}:names:${accountId}`
 /** Hash: verified sending domain -> JSON [domainId, failingSinceMs or 0, since when its DKIM key signs]. */
 export const sendingKey = (shard: number, accountId: string): string => `${shardTag(shard)}:sending:${accountId}`

@@ -5,9 +5,9 @@
  * received content, under the day it was received. A day is a directory, or a prefix, so that what is past its age
  * goes as a whole, and what may not go yet is not even looked at.
  *
- * Outgoing: leaf `<contentId>.<part>`, the parts `body` (text and html) and `files` (all attachments, one after the other).
- * The content's id begins with its command's, and that with its time: the name follows from the id, and nothing has to
- * remember it.
+ * Outgoing: leaf `<contentId>.<part>`, the parts `body` (text and html) and `files` (all attachments, one after the
+ * other). The content's id begins with its command's, and that with its time: the name follows from the id, and nothing
+ * has to remember it.
  *
  * Spec retention.content, retention.attachments
  */

@@ -1,9 +1,10 @@
 /**
  * person - addresses of an account as numbers, so that no stream ever holds an address.
  *
- * Rows: HMAC -> `<number> <yyyymm>`, the month in which it was last named, and how many suppression lists it is on where
- * it is on any, or `r` where it has only ever sent to us, and so has a number and no address; number -> address in lower case, or once erased `<yyyymm> <pseudonym>`; `#` -> how many numbers the hash has given out.
- * The month stands beside the number because the same read brings both.
+ * Rows: HMAC -> `<number> <yyyymm>`, the month in which it was last named, and how many suppression lists it is on
+ * where it is on any, or `r` where it has only ever sent to us, and so has a number and no address; number -> address
+ * in lower case, or once erased `<yyyymm> <pseudonym>`; `#` -> how many numbers the hash has given out. The month
+ * stands beside the number because the same read brings both.
  *
  * The first persons of an account lie in one hash, numbered from 1: most accounts never have more, and the owner of the
  * shard knows that hash whole, so an address that is new costs no read. All others lie in buckets by the first byte of
@@ -43,8 +44,8 @@ export const COUNT_FIELD = '#'
 /** Persons of the first hash; a multiple of the number of buckets, whose numbers lie above. */
 export const FIRST_PERSONS = 1_024
 /**
- * Fields of a hash that is read whole: 127 persons. One that is known whole stays so while it grows; a large one that has
- * gone from memory is not read again for the sake of one address.
+ * Fields of a hash that is read whole: 127 persons. One that is known whole stays so while it grows; a large one that
+ * has gone from memory is not read again for the sake of one address.
  */
 const WHOLE_MAX = 256
 const NUMBER_ONLY = 'r'

@@ -2,8 +2,8 @@
  * quota - what a period has taken, and whether a request still fits.
  *
  * States: a counter is `[period, n, before, gap]`: `n` of the latest period seen, `before` of the one that lies `gap`
- * periods earlier; a `gap` of 1 and a `before` of 0 are left off. A clock that goes back counts on in `before`: it neither
- * resets the latest period nor is held up by it, even when the latest lies far ahead.
+ * periods earlier; a `gap` of 1 and a `before` of 0 are left off. A clock that goes back counts on in `before`: it
+ * neither resets the latest period nor is held up by it, even when the latest lies far ahead.
  *
  * Guarantees: all or nothing: a request that does not fit under every limit takes nothing.
  *

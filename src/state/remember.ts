@@ -1,8 +1,8 @@
 /**
  * remember - values made of an id, kept while they are asked for: names and references that every message needs again.
  *
- * A name made anew for each message is a new text each time, which every table that it is looked up in has to read whole
- * before it can say that it knows it. What is remembered is the same text, and known at once.
+ * A name made anew for each message is a new text each time, which every table that it is looked up in has to read
+ * whole before it can say that it knows it. What is remembered is the same text, and known at once.
  *
  * Guarantees: what is made follows from the id alone, so it makes no difference whether it was remembered. Bounded: two
  * generations; what is asked for again becomes young, and when there are enough young ones the old are forgotten.
@@ -40,8 +40,8 @@ export function remember<Value>(make: (id: string) => Value): (id: string) => Va
 }
 
 /**
- * `make`, whose values are remembered shortly: for ids of which each is asked for some times in a row and never again. One
- * that comes to the same place takes it, and nothing is kept in order.
+ * `make`, whose values are remembered shortly: for ids of which each is asked for some times in a row and never again.
+ * One that comes to the same place takes it, and nothing is kept in order.
  */
 export function rememberShortly<Value>(make: (id: string) => Value): (id: string) => Value {
   const known: ({ readonly id: string; readonly value: Value } | undefined)[] = Array.from({ length: PLACES })

@@ -1,9 +1,9 @@
 /**
  * segment - the stretch of a server's log that a message belongs to, with its head, status and postings.
  *
- * States: a segment is open from its first message until one comes that belongs to another UTC month (live) or day (test)
- * of ids, or that it has no room for. A full one stays open for messages of the millisecond it ended in, so that segments
- * never overlap in time: the time in an id alone tells its segment.
+ * States: a segment is open from its first message until one comes that belongs to another UTC month (live) or day
+ * (test) of ids, or that it has no room for. A full one stays open for messages of the millisecond it ended in, so that
+ * segments never overlap in time: the time in an id alone tells its segment.
  *
  * A name is `<yyyymm or yyyymmdd>-<n>-<posting buckets>`. The buckets are fixed when the segment opens, by how many
  * recipients the one before had: 256 after a full one, 64 after a busy one, else 1, because a stream costs kilobytes

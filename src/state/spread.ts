@@ -1,7 +1,8 @@
 /**
  * spread - a number between 0 and 1 that follows from a text alone.
  *
- * Decisions draw no random numbers: what must not happen everywhere at once is spread by the name of what it happens to.
+ * Decisions draw no random numbers: what must not happen everywhere at once is spread by the name of what it happens
+ * to.
  */
 
 const FNV_OFFSET = 0x811c9dc5

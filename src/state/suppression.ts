@@ -4,8 +4,8 @@
  * States of an address on a stream: none, manual, hard_bounce, unsubscribe, spam_complaint. It only gets worse: a worse
  * reason takes the entry over, its id and its time of creation stay. Lifting removes it.
  *
- * Keys: `suppressed:<stream>:<x>` HMAC -> `[suppression short, person number, reason letter, message short or 0, code or 0,
- * response or 0]`, x = first hex digit of the HMAC; `suppressions:<server>`, entry id =
+ * Keys: `suppressed:<stream>:<x>` HMAC -> `[suppression short, person number, reason letter, message short or 0, code
+ * or 0, response or 0]`, x = first hex digit of the HMAC; `suppressions:<server>`, entry id =
  * suppression id, field `s` = `<stream short>.<HMAC>`. An entry of the stream whose row is gone, or names another
  * suppression, was lifted. Neither holds an address: the person number leads to it.
  *

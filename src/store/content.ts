@@ -2,7 +2,8 @@
  * content - what a message says: packed for the store, written, read back
  *
  * Parts: `body` is text and html, deflated above 4 KB and never on the main thread; `a<k>` is attachment k as it came;
- * `raw` is a whole message as it came, in place of attachments. A part's first chunk begins with one byte of encoding and two with the number of its chunks.
+ * `raw` is a whole message as it came, in place of attachments. A part's first chunk begins with one byte of encoding
+ * and two with the number of its chunks.
  *
  * Small content rides in the commit of its message. Large content is written before, under its final name and with a
  * minute to live: the commit demands that every chunk is there and gives them their real expiry, so content without a
@@ -51,7 +52,10 @@ const small = Buffer.alloc(PART_HEADER_BYTES + TEXTS_HEAD_BYTES + SMALL_CHARS_MA
 const deflate = promisify(deflateRaw)
 const inflate = promisify(inflateRaw)
 
-/** The store's side: a connection of its own, so that a large value never waits before a commit. All keys are the shard's. */
+/**
+ * The store's side: a connection of its own, so that a large value never waits before a commit. All keys are the
+ * shard's.
+ */
 export interface ContentStore {
   /** Writes values that expire by themselves after a minute; false when the store did not take all of them. */
   writeContent(shard: number, values: readonly { readonly key: string; readonly bytes: Uint8Array }[]): Promise<boolean>
@@ -178,7 +182,9 @@ export async function readPart(
   return unpackPart(chunks)
 }
 
-/** A part's first chunk. A small body lies with those of its slice; any other has a key of its own, like other parts. */
+/**
+ * A part's first chunk. A small body lies with those of its slice; any other has a key of its own, like other parts.
+ */
 async function readFirst(
   store: ContentStore,
   { shard, contentId, part, test }: { shard: number; contentId: string; part: string; test: boolean },

@@ -1,8 +1,8 @@
 /**
  * store-fill - how full the store is, so that a send need not ask
  *
- * The last part of its memory is for what finishes or frees accepted mail: from 85 % on new mail is refused, and from 70 %
- * on the operator is told that it is filling up.
+ * The last part of its memory is for what finishes or frees accepted mail: from 85 % on new mail is refused, and from
+ * 70 % on the operator is told that it is filling up.
  *
  * Spec send.room
  */
@@ -27,7 +27,10 @@ export function fillOf(info: string): number {
   return max === '0' ? 0 : Number(used) / Number(max)
 }
 
-/** The level of a share: a higher one at once, a lower one a little below its bound. In: the level before; from where it is full. */
+/**
+ * The level of a share: a higher one at once, a lower one a little below its bound. In: the level before; from where it
+ * is full.
+ */
 export function fillLevel(share: number, before: FillLevel, fullShare = FULL_SHARE): FillLevel {
   const slack = (level: FillLevel): number => (before === level ? SLACK : 0)
   if (share >= fullShare - slack('full')) return 'full'

@@ -8,7 +8,8 @@
  *
  * It also counts the accounts of each shard, from which follows where the next one goes.
  *
- * Keys: `{cl}:conf` (id, shards, version, created, secret, domain, content). File in the data directory: `installation`.
+ * Keys: `{cl}:conf` (id, shards, version, created, secret, domain, content). File in the data directory:
+ * `installation`.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -68,7 +69,10 @@ export async function openInstallation(redis: Redis, place: InstallationPlace): 
   return id
 }
 
-/** Refuses another service domain than the store's, unless it is meant: what was printed for customers names the old one. */
+/**
+ * Refuses another service domain than the store's, unless it is meant: what was printed for customers names the old
+ * one.
+ */
 async function agreeOnDomain(
   redis: Redis,
   before: string | null,

@@ -1,8 +1,10 @@
 /**
- * open-store - the store of a process, opened: our own Redis where none is named, its secret, its installation, its watch
+ * open-store - the store of a process, opened: our own Redis where none is named, its secret, its installation, its
+ * watch
  *
- * Guarantees: what fails gives back what it had opened, and ends a Redis that was only now started, unless others use it
- * already. A store that comes back as another one, or with settings that break the durability level, ends the service.
+ * Guarantees: what fails gives back what it had opened, and ends a Redis that was only now started, unless others use
+ * it already. A store that comes back as another one, or with settings that break the durability level, ends the
+ * service.
  */
 
 import { existsSync } from 'node:fs'

@@ -2,8 +2,9 @@
  * outgoing - the content of a message that goes out, wherever it lies: small in Redis, large in the content store
  *
  * Of a message with more than 64 KB the attachments are one object, in their order, or in their place the message as it
- * came whole; and a body that is large itself is another. Both are durable before the command that names them is handed over, under names that follow from its id; the
- * commit checks nothing, because no sweep touches an object before its day, and the command is dead long before.
+ * came whole; and a body that is large itself is another. Both are durable before the command that names them is handed
+ * over, under names that follow from its id; the commit checks nothing, because no sweep touches an object before its
+ * day, and the command is dead long before.
  *
  * Guarantees: what was written for a message that is not accepted is taken away where that is known, and goes with its
  * day where it is not.

@@ -1,8 +1,8 @@
 /**
  * private-dir - the data directory is its owner's alone: addresses, subjects and keys lie in it
  *
- * Guarantees: our own files and folders are closed to others, whatever umask they were made with; the directory itself where
- * it is this user's, is not shared (sticky), and holds nothing of anybody else. Nothing foreign is changed.
+ * Guarantees: our own files and folders are closed to others, whatever umask they were made with; the directory itself
+ * where it is this user's, is not shared (sticky), and holds nothing of anybody else. Nothing foreign is changed.
  */
 
 import { chmodSync, readdirSync, type Stats, statSync } from 'node:fs'

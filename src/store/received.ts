@@ -35,7 +35,10 @@ export interface ReceivedContentPlace {
   readonly head: Pick<ContentHead, 'objectId' | 'parsedId' | 'key'>
 }
 
-/** Opens the raw mail or `length` bytes of it; `gone`: it is not there, or not what was written; `away`: the store does not answer. */
+/**
+ * Opens the raw mail or `length` bytes of it; `gone`: it is not there, or not what was written; `away`: the store does
+ * not answer.
+ */
 export async function openRaw(
   { contents, contentKey }: ReceivedStore,
   { shard, serverId, head }: ReceivedContentPlace,

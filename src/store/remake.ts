@@ -1,8 +1,9 @@
 /**
- * remake - what belongs into a data directory beside its store, written again into one that was deleted while the store ran
+ * remake - what belongs into a data directory beside its store, written again into one that was deleted while the store
+ * ran
  *
- * The store itself is written anew from memory (cluster/embedded/rescue.ts). Keys of the first start and large content that
- * lay in files are gone: nothing but those files held them. What lies there already stays.
+ * The store itself is written anew from memory (cluster/embedded/rescue.ts). Keys of the first start and large content
+ * that lay in files are gone: nothing but those files held them. What lies there already stays.
  */
 
 import { mkdirSync } from 'node:fs'

@@ -1,9 +1,9 @@
 /**
  * secret - the installation's secret: the setting where given, else the file of the data directory
  *
- * Guarantees: a secret is made only for a store that holds no installation yet, once, whoever starts at the same moment.
- * Of two files the one wins that the store confirms, and is `secret-key` from then on; no secret is ever removed. A secret
- * that is missing is told from one that is wrong.
+ * Guarantees: a secret is made only for a store that holds no installation yet, once, whoever starts at the same
+ * moment. Of two files the one wins that the store confirms, and is `secret-key` from then on; no secret is ever
+ * removed. A secret that is missing is told from one that is wrong.
  *
  * Files in the data directory: `secret-key`; `cluster-secret` of earlier releases; `<name>.unused`, what lost.
  */

@@ -1,12 +1,15 @@
 /**
- * store-watch - the store, looked at every two seconds while it runs: whether it still is what it was when it was opened
+ * store-watch - the store, looked at every two seconds while it runs: whether it still is what it was when it was
+ * opened
  *
- * One round trip (INFO, CONFIG GET, the installation's id) and a few calls of stat. What breaks the promise of a 200 - a
- * setting that was changed by hand, a directory that was deleted, moved or damaged, an installation that is gone - stops
- * every request that would change something, at once, and is set right where the store is our own. How full it and its disk
- * are is told at 70 %, and once new mail is refused; a store that does not answer is described as far as can be seen.
+ * One round trip (INFO, CONFIG GET, the installation's id) and a few calls of stat. What breaks the promise of a 200 -
+ * a setting that was changed by hand, a directory that was deleted, moved or damaged, an installation that is gone -
+ * stops every request that would change something, at once, and is set right where the store is our own. How full it
+ * and its disk are is told at 70 %, and once new mail is refused; a store that does not answer is described as far as
+ * can be seen.
  *
- * States: sound | faulty (a sentence says why; nothing is asked of actors, nothing is delivered) | lost (the service ends).
+ * States: sound | faulty (a sentence says why; nothing is asked of actors, nothing is delivered) | lost (the service
+ * ends).
  */
 
 import { readFileSync, statSync } from 'node:fs'

@@ -1,8 +1,8 @@
 /**
  * sts-policies - MTA-STS policies that were fetched, kept for all processes
  *
- * Key: `{s000}:sts:<domain>` string, a policy with its own expiry. It belongs to no shard: it is a copy of what the domain
- * publishes, and every process may write it.
+ * Key: `{s000}:sts:<domain>` string, a policy with its own expiry. It belongs to no shard: it is a copy of what the
+ * domain publishes, and every process may write it.
  */
 
 import { shardTag } from '../../cluster/keyspace.ts'

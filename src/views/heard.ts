@@ -1,5 +1,6 @@
 /**
- * heard - what was written down of a server's events for who listens: from an entry on, and whether all since then is there
+ * heard - what was written down of a server's events for who listens: from an entry on, and whether all since then is
+ * there
  *
  * Spec event.feed
  */
@@ -22,8 +23,9 @@ export async function newestHeard(read: Reader, serverId: string): Promise<strin
 }
 
 /**
- * Whether an entry, and so all that came after it, is still there; null when the store did not answer. An id above the newest
- * was never given, or a store that lost commits gave it: what comes after it could not be told from what came before.
+ * Whether an entry, and so all that came after it, is still there; null when the store did not answer. An id above the
+ * newest was never given, or a store that lost commits gave it: what comes after it could not be told from what came
+ * before.
  */
 export async function isHeardStill(read: Reader, serverId: string, entryId: string): Promise<boolean | null> {
   const shard = homeShard(serverId)

@@ -1,5 +1,6 @@
 /**
- * read-keys - one command over keys of many shards, for what is counted over all of them: what is asked, what is answered
+ * read-keys - one command over keys of many shards, for what is counted over all of them: what is asked, what is
+ * answered
  *
  * For all that concerns one shard there is `Reader`: its facts are one atomic step. Here each key is read by itself.
  */

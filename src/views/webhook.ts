@@ -3,7 +3,8 @@
  *
  * Every view looks the key up in the same step as what it reads, so a revocation holds at once.
  *
- * Keys: `webhook:<id>`, `webhooks:<server>`, `slices:<webhook>`, `queue delivery dead:<webhook>:<slice>`, `key:<sha256>`
+ * Keys: `webhook:<id>`, `webhooks:<server>`, `slices:<webhook>`, `queue delivery dead:<webhook>:<slice>`,
+ * `key:<sha256>`
  *
  * Spec webhook.read, webhook.list, webhook.delivery, webhook.deliveries
  */

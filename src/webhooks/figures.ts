@@ -1,10 +1,10 @@
 /**
  * webhook-figures - what waits for webhooks and since when, of the shards that this process owns
  *
- * Two classes: `healthy`, whose last attempt was answered with a 2xx, and `failing`. Of a webhook that was not attempted
- * here yet its oldest waiting delivery tells: once it has failed, so does the webhook; else it is healthy.
- * A retry may be due long after later deliveries, so the oldest one is looked for in the whole lane; where more waits than
- * a look may read, the fullest lanes are read at both ends alone.
+ * Two classes: `healthy`, whose last attempt was answered with a 2xx, and `failing`. Of a webhook that was not
+ * attempted here yet its oldest waiting delivery tells: once it has failed, so does the webhook; else it is healthy.
+ * A retry may be due long after later deliveries, so the oldest one is looked for in the whole lane; where more waits
+ * than a look may read, the fullest lanes are read at both ends alone.
  *
  * Keys: `due`, `due:<lane>`, `delivery:<webhook>:<slice>`
  *

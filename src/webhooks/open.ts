@@ -1,5 +1,6 @@
 /**
- * webhook-room - what webhooks need in a process: secrets, events, connections to receivers; opened with the first attempt
+ * webhook-room - what webhooks need in a process: secrets, events, connections to receivers; opened with the first
+ * attempt
  */
 
 import type { LaneType } from '../../cluster/behaviour.ts'

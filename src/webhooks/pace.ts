@@ -1,6 +1,6 @@
 /**
- * pace - lets new connections begin a few at a time: a thousand handshakes at once would keep this thread from everything
- * else for seconds.
+ * pace - lets new connections begin a few at a time: a thousand handshakes at once would keep this thread from
+ * everything else for seconds.
  *
  * Two classes. Those for receivers that have answered go first; the others get a share of each step at least, so that
  * nobody waits for ever. Within a class hosts take turns: one with a thousand URLs delays no other.
@@ -14,8 +14,8 @@ const STEP_MS = 20
 /** Of these for receivers that have not answered yet, while any waits. */
 const UNPROVEN_SHARE = 3
 /**
- * And no more than so many: a handshake costs two milliseconds of this thread, so a crowd takes half of it. All that may be
- * under way have begun within eight seconds: each has time to be answered.
+ * And no more than so many: a handshake costs two milliseconds of this thread, so a crowd takes half of it. All that
+ * may be under way have begun within eight seconds: each has time to be answered.
  */
 const UNPROVEN_MAX = 5
 

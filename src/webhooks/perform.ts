@@ -1,8 +1,8 @@
 /**
  * webhook-posts - the performers of webhooks: room, the event's body, its signature, the post, the outcome
  *
- * States of an attempt: event read -> signed -> posted -> reported. While it is under way, the event of the delivery that
- * will probably be next is read ahead.
+ * States of an attempt: event read -> signed -> posted -> reported. While it is under way, the event of the delivery
+ * that will probably be next is read ahead.
  * Guarantees: one attempt of a webhook is under way in this process; webhooks whose last attempt failed take at most
  * three quarters of the room, and they and those that were not attempted yet seven eighths, so that receivers that hang
  * delay nobody who answers; nothing is posted by a process that cannot prove that it is still alive to the others.

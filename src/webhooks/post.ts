@@ -1,10 +1,10 @@
 /**
  * post - one attempt to hand an event to a receiver over HTTPS.
  *
- * The name is looked up and its addresses are checked for each connection (`post-connect.ts`): a name that changes its mind
- * between two look-ups (DNS rebinding) gains nothing. A kept connection is one that was checked when it was made. Redirects
- * are not followed. Receivers that have answered have connections of their own, and theirs begin first: one that hangs
- * neither takes them nor stands before them.
+ * The name is looked up and its addresses are checked for each connection (`post-connect.ts`): a name that changes its
+ * mind between two look-ups (DNS rebinding) gains nothing. A kept connection is one that was checked when it was made.
+ * Redirects are not followed. Receivers that have answered have connections of their own, and theirs begin first: one
+ * that hangs neither takes them nor stands before them.
  *
  * Guarantees: ends within ten seconds of its start, whatever the receiver does; reads at most 64 KB of an answer; never
  * rejects; a request whose time is over is not sent any more; connections are bounded by the attempts under way, those

@@ -1,6 +1,6 @@
 /**
- * unsubscribe - the page in a real browser: the button, its undo, one that comes too late; light, dark and on a phone, without a
- * finding of axe. Skipped where there is no Chromium.
+ * unsubscribe - the page in a real browser: the button, its undo, one that comes too late; light, dark and on a phone,
+ * without a finding of axe. Skipped where there is no Chromium.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'

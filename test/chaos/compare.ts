@@ -1,8 +1,8 @@
 /**
  * compare - the ledger of the clients against the store and against what the API says, when all has calmed down.
  *
- * Lost: told and not there. Doubled: one key, two messages, or a message that nobody was told of. Counts: `used` of each
- * server and the account's counter must equal the ledger exactly.
+ * Lost: told and not there. Doubled: one key, two messages, or a message that nobody was told of. Counts: `used` of
+ * each server and the account's counter must equal the ledger exactly.
  */
 import { createHash } from 'node:crypto'
 import { Redis } from 'ioredis'

@@ -1,8 +1,9 @@
 /**
  * cutter - a socket between one process and the store that cuts its connections at any byte.
  *
- * Two ways to cut: both sides end at once; or the process' side ends and what it had sent reaches the store three seconds
- * later, as from a network that had kept it: a copy of a commit that must not run after the one that replaced it.
+ * Two ways to cut: both sides end at once; or the process' side ends and what it had sent reaches the store three
+ * seconds later, as from a network that had kept it: a copy of a commit that must not run after the one that replaced
+ * it.
  */
 import { rmSync } from 'node:fs'
 import { createConnection, createServer, type Server, type Socket } from 'node:net'
@@ -11,7 +12,9 @@ const LATE_MS = 3_000
 
 export interface Cutter {
   readonly path: string
-  /** Cuts one connection after so many more bytes of it; `isLate`: the store gets what was sent, three seconds later. */
+  /**
+   * Cuts one connection after so many more bytes of it; `isLate`: the store gets what was sent, three seconds later.
+   */
   cut(afterBytes: number, isLate: boolean): void
   /** Connections that were cut. */
   readonly cuts: number

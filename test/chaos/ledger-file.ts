@@ -1,5 +1,6 @@
 /**
- * ledger-file - what clients were told, on disk before they go on: the one witness that no fault of the service reaches.
+ * ledger-file - what clients were told, on disk before they go on: the one witness that no fault of the service
+ * reaches.
  *
  * A line is written and fsynced together with those that came meanwhile.
  */

@@ -1,6 +1,7 @@
 /**
- * mistakes - what operators do to a running store, again and again under load, each 200 on disk before its client goes on: two
- * ways to start on one directory, a directory that is deleted, files that are removed or cut, settings changed by hand.
+ * mistakes - what operators do to a running store, again and again under load, each 200 on disk before its client goes
+ * on: two ways to start on one directory, a directory that is deleted, files that are removed or cut, settings changed
+ * by hand.
  */
 import { readdirSync, rmSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,9 +1,9 @@
 /**
  * run - a fleet under load, one fault after the other, and what is left to say afterwards.
  *
- * Faults (reliability F1 to F4, F12, F24): a process or the store is killed, all are killed together, an owner is frozen
- * for longer than it may be silent, processes are restarted one by one, connections to the store are cut at any byte,
- * and many requests with one Idempotency-Key meet a kill.
+ * Faults (reliability F1 to F4, F12, F24): a process or the store is killed, all are killed together, an owner is
+ * frozen for longer than it may be silent, processes are restarted one by one, connections to the store are cut at any
+ * byte, and many requests with one Idempotency-Key meet a kill.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -57,7 +57,9 @@ export interface ChaosReport extends Compared {
   readonly refused: number
   /** Requests and refusals while processes were restarted one by one. */
   readonly rolled: { readonly requests: number; readonly refused: number }
-  /** Answers that no fault explains: other than 503, a 503 of a shard that nobody had touched, a request cut in a roll. */
+  /**
+   * Answers that no fault explains: other than 503, a 503 of a shard that nobody had touched, a request cut in a roll.
+   */
   readonly unexplained: readonly string[]
   readonly ended: readonly string[]
 }
@@ -74,7 +76,9 @@ const CUTS_PER_ROUND = 10
 const STORE_BYTES = 4 * 1024 ** 3
 /** What is not answered by then got no answer, on a machine that stands still too. */
 const TRY_MS_MAX = 30_000
-/** What a client waits between two messages: the store is read whole after each of its kills, and compared in the end. */
+/**
+ * What a client waits between two messages: the store is read whole after each of its kills, and compared in the end.
+ */
 const EVERY_MS = 30
 const BEHIND_CUTTER = 'actors-0'
 

@@ -1,4 +1,7 @@
-/** storm - 64 requests with one Idempotency-Key at once, each repeated until it has its 200: all must tell of one message. */
+/**
+ * storm - 64 requests with one Idempotency-Key at once, each repeated until it has its 200: all must tell of one
+ * message.
+ */
 import { type Accepted, postEmail } from '../support/clients/ledger.ts'
 
 const REQUESTS = 64

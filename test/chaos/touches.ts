@@ -18,7 +18,9 @@ interface Touch {
 export class Touches {
   private readonly touches: Touch[] = []
 
-  /** A fault begins that takes these shards from their owner (null: all; none: a time in which nothing may be refused). */
+  /**
+   * A fault begins that takes these shards from their owner (null: all; none: a time in which nothing may be refused).
+   */
   begin(fromMs: number, shards: ReadonlySet<number> | null): void {
     this.touches.push({ fromMs, shards })
     if (this.touches.length > KEPT_MAX) this.touches.shift()

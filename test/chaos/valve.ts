@@ -1,9 +1,10 @@
 /**
- * valve - a socket between one process and the store that holds or delays what goes through it, connection by connection.
+ * valve - a socket between one process and the store that holds or delays what goes through it, connection by
+ * connection.
  *
- * A connection is known by the name that its client gives it first (`CLIENT SETNAME`). What is held loses nothing: it goes on
- * once it is let go, as after a partition in which packets are sent again. What is severed ends at once, and whoever connects
- * anew meanwhile is taken and hears nothing.
+ * A connection is known by the name that its client gives it first (`CLIENT SETNAME`). What is held loses nothing: it
+ * goes on once it is let go, as after a partition in which packets are sent again. What is severed ends at once, and
+ * whoever connects anew meanwhile is taken and hears nothing.
  */
 import { rmSync } from 'node:fs'
 import { createConnection, createServer, type Socket } from 'node:net'

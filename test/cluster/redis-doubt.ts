@@ -1,4 +1,7 @@
-/** redis-doubt - what becomes of a commit when its connection ends, is silent, or Redis goes: lost, never refused, done once. */
+/**
+ * redis-doubt - what becomes of a commit when its connection ends, is silent, or Redis goes: lost, never refused, done
+ * once.
+ */
 import { createConnection, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'

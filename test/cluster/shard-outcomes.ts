@@ -14,8 +14,8 @@ const NONE = { entities: () => [], counters: () => [], facts: () => [] }
 const SAW = '0:before'
 
 /**
- * A lane that notes what it performs, and whose outcomes `<word>` are written down; those that begin with `x` read first,
- * `asks` asks for more when it is decided.
+ * A lane that notes what it performs, and whose outcomes `<word>` are written down; those that begin with `x` read
+ * first, `asks` asks for more when it is decided.
  */
 function laneOf(performed: string[], more: Partial<LaneType> = {}): LaneType {
   const prepare: CommandType<never, string> = {
@@ -50,7 +50,10 @@ function laneOf(performed: string[], more: Partial<LaneType> = {}): LaneType {
   }
 }
 
-/** A shard as another worker has left it: these items lie in the lane, the first due then, with an attempt that it has claimed. */
+/**
+ * A shard as another worker has left it: these items lie in the lane, the first due then, with an attempt that it has
+ * claimed.
+ */
 async function leftBehind(
   rig: Rig,
   items: readonly string[],

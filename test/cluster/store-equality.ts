@@ -1,5 +1,7 @@
-/** store-equality - the store of the simulation and Redis give the same answers to the same random requests, and hold the
- *  same afterwards. `SEED=<n>` makes others. */
+/**
+ * store-equality - the store of the simulation and Redis give the same answers to the same random requests, and hold
+ * the same afterwards. `SEED=<n>` makes others.
+ */
 import { isDeepStrictEqual } from 'node:util'
 import t, { type Test } from 'tap'
 import { journalKey, mailboxKey, metaKey, repliesKey, shardTag } from '../../cluster/keyspace.ts'
@@ -114,8 +116,8 @@ class Trial {
   }
 
   /**
-   * Redis is sent joined writes, so that of two faults in one commit another one may come first. Where one store names a
-   * key that is missing and the other does not, both must refuse what is left without that op.
+   * Redis is sent joined writes, so that of two faults in one commit another one may come first. Where one store names
+   * a key that is missing and the other does not, both must refuse what is left without that op.
    */
   private async verdict(commit: Commit): Promise<[unknown, unknown, string]> {
     const send = (one: Commit) =>

@@ -1,4 +1,7 @@
-/** files: what is told as written is whole and on the disk in the right order; a disk that is full or read-only loses nothing. */
+/**
+ * files: what is told as written is whole and on the disk in the right order; a disk that is full or read-only loses
+ * nothing.
+ */
 import { randomBytes } from 'node:crypto'
 import { existsSync, linkSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

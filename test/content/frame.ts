@@ -1,4 +1,7 @@
-/** Objects of the content store: sealed and read back, by ranges, whatever comes in which pieces; and every change is seen. */
+/**
+ * Objects of the content store: sealed and read back, by ranges, whatever comes in which pieces; and every change is
+ * seen.
+ */
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
 import {

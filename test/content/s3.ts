@@ -1,6 +1,6 @@
 /**
- * s3: against a real S3 server (Swift), and with faults between: away, slow, a wrong secret, half uploads, 5xx, a copy that
- * fails.
+ * s3: against a real S3 server (Swift), and with faults between: away, slow, a wrong secret, half uploads, 5xx, a copy
+ * that fails.
  */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'

@@ -1,6 +1,6 @@
 /**
- * The content store in a running service: large content lies outside of Redis, is delivered and shown as it was sent, and
- * goes with the last recipient; what was not accepted leaves nothing.
+ * The content store in a running service: large content lies outside of Redis, is delivered and shown as it was sent,
+ * and goes with the last recipient; what was not accepted leaves nothing.
  */
 import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'

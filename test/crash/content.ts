@@ -1,7 +1,7 @@
 /**
- * The process is ended with SIGKILL at each step of a write to the content store, of the commit that names it and of its
- * removal. Everything that was answered is delivered with its attachments, once; then the clock moves over all ages, and
- * nothing is left on the disk.
+ * The process is ended with SIGKILL at each step of a write to the content store, of the commit that names it and of
+ * its removal. Everything that was answered is delivered with its attachments, once; then the clock moves over all
+ * ages, and nothing is left on the disk.
  */
 import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, statSync } from 'node:fs'

@@ -1,4 +1,6 @@
-/** feed - processes are killed while a feed is open: it goes on, elsewhere too, and no event is missed or told twice. */
+/**
+ * feed - processes are killed while a feed is open: it goes on, elsewhere too, and no event is missed or told twice.
+ */
 import t from 'tap'
 import { until } from '../support/machine/until.ts'
 import { startFleet, type Vessel } from '../support/service/fleet.ts'

@@ -1,7 +1,7 @@
 /**
  * The process is ended when the receiving server has the whole message and has not yet said what becomes of it. After a
- * SIGKILL the next start must deliver the message; the receiver may get it once more, not oftener, and the same message.
- * A SIGTERM waits for a server that answers in time, and it gets nothing twice.
+ * SIGKILL the next start must deliver the message; the receiver may get it once more, not oftener, and the same
+ * message. A SIGTERM waits for a server that answers in time, and it gets nothing twice.
  */
 import t, { type Test } from 'tap'
 import { checkSettled } from '../support/clients/crash-check.ts'
@@ -65,7 +65,10 @@ async function killAtFinalDot(t: Test, settingsOf: (port: number) => Record<stri
   t.equal(await next.exited, 0)
 }
 
-/** A service whose messages the server has whole, and has not answered; `settle` starts the next and waits for their end. */
+/**
+ * A service whose messages the server has whole, and has not answered; `settle` starts the next and waits for their
+ * end.
+ */
 async function sendToFinalDot(t: Test, settingsOf: (port: number) => Record<string, string>) {
   const mx = await startMx()
   const zone = await startZone()

@@ -1,7 +1,7 @@
 /**
- * A process of which one connection to the store is held or slow, while the others work: what its shards owe is served by
- * another one soon; a process that only listens says that it is not ready, and says that it is again once all is well. One
- * round of what `npm run chaos` does again and again.
+ * A process of which one connection to the store is held or slow, while the others work: what its shards owe is served
+ * by another one soon; a process that only listens says that it is not ready, and says that it is again once all is
+ * well. One round of what `npm run chaos` does again and again.
  */
 import t from 'tap'
 import { failuresOfHalfDead, runHalfDead } from '../chaos/half-dead.ts'

@@ -46,7 +46,10 @@ t.test(`limit: ${CLIENTS} clients in 4 processes against ${LIMIT} a minute, exac
   t.comment(`${results.length} rounds`)
 })
 
-/** One account's minute; tried again in the next one when it did not fall into one, or a request was not decided in time. */
+/**
+ * One account's minute; tried again in the next one when it did not fall into one, or a request was not decided in
+ * time.
+ */
 async function round(token: string): Promise<string> {
   const ports = fleet.with('http').map(({ httpPort }) => httpPort)
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {

@@ -1,6 +1,7 @@
 /**
- * The process is ended with SIGKILL while a bounce is being handed to it: right after the final dot, and a moment later,
- * when it may have been recorded. A mail server that got no 250 sends it again; one that did need not. Either way it is told once.
+ * The process is ended with SIGKILL while a bounce is being handed to it: right after the final dot, and a moment
+ * later, when it may have been recorded. A mail server that got no 250 sends it again; one that did need not. Either
+ * way it is told once.
  */
 import t from 'tap'
 import { freePort } from '../support/machine/port.ts'

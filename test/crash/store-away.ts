@@ -1,6 +1,6 @@
 /**
- * Redis goes away under load: what was not handed to it is refused within 2 s, never accepted and never half; what is in
- * doubt waits for the truth; when Redis is back the service is too, without a restart.
+ * Redis goes away under load: what was not handed to it is refused within 2 s, never accepted and never half; what is
+ * in doubt waits for the truth; when Redis is back the service is too, without a restart.
  */
 import t from 'tap'
 import { type Answered, postEmail, sendAll } from '../support/clients/ledger.ts'

@@ -16,8 +16,8 @@ const REFUSED_MIN = 20
 const TRY_MS_MAX = 60_000
 
 /**
- * No send is refused before the store itself refuses, and performers are held until it is full: what is accepted by then
- * must be finished in a full store.
+ * No send is refused before the store itself refuses, and performers are held until it is full: what is accepted by
+ * then must be finished in a full store.
  */
 let room = 0
 const service = await startTestService({}, { room: () => room, fullShare: Number.POSITIVE_INFINITY })

@@ -1,4 +1,7 @@
-/** webhook - killed between a post and its outcome, answered or not: posted again, the same delivery with a higher attempt, in its order. */
+/**
+ * webhook - killed between a post and its outcome, answered or not: posted again, the same delivery with a higher
+ * attempt, in its order.
+ */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * authenticated - what the service sends, as it arrives: our own judge and the verifiers of others say `pass`, for SPF by the
- * return path, for DKIM by the customer's domain and the service's, and for DMARC with strict alignment.
+ * authenticated - what the service sends, as it arrives: our own judge and the verifiers of others say `pass`, for SPF
+ * by the return path, for DKIM by the customer's domain and the service's, and for DMARC with strict alignment.
  */
 import { generateKeyPairSync } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

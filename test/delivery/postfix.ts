@@ -1,4 +1,7 @@
-/** Mail over MX to a real Postfix, over its STARTTLS: what lies in its maildir is what was sent, and its signature holds. */
+/**
+ * Mail over MX to a real Postfix, over its STARTTLS: what lies in its maildir is what was sent, and its signature
+ * holds.
+ */
 
 import { promises as dns } from 'node:dns'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'

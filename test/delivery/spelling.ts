@@ -1,6 +1,6 @@
 /**
- * spelling - addresses go out, and are read back, as the request of their message wrote them, whoever else named the person
- * before or after, and however often it is attempted; a person's row is in lower case.
+ * spelling - addresses go out, and are read back, as the request of their message wrote them, whoever else named the
+ * person before or after, and however often it is attempted; a person's row is in lower case.
  */
 import { Redis } from 'ioredis'
 import t from 'tap'

@@ -1,6 +1,6 @@
 /**
- * Scenario 38: a stop while a message is being sent. What the server has asked for is finished when it answers in time; the
- * rest waits for the next start, and nobody is told anything of it.
+ * Scenario 38: a stop while a message is being sent. What the server has asked for is finished when it answers in time;
+ * the rest waits for the next start, and nobody is told anything of it.
  */
 
 import t from 'tap'

@@ -1,6 +1,6 @@
 /**
- * Mail handed over by SMTP, as it arrives: the bytes that were written but for the fields that are named, signed, to each
- * recipient, again the same after a deferral, from either store; and nothing of it is kept when it has ended.
+ * Mail handed over by SMTP, as it arrives: the bytes that were written but for the fields that are named, signed, to
+ * each recipient, again the same after a deferral, from either store; and nothing of it is kept when it has ended.
  */
 
 import { Resolver } from 'node:dns/promises'

@@ -1,5 +1,6 @@
 /**
- * unsubscribe - mail on a broadcast stream as a mail server gets it, and its links as people, providers and scanners use them
+ * unsubscribe - mail on a broadcast stream as a mail server gets it, and its links as people, providers and scanners
+ * use them
  */
 import { Redis } from 'ioredis'
 import PostalMime from 'postal-mime'

@@ -1,6 +1,6 @@
 /**
- * webhook-events - events that nobody asked for as an example: caps and complaints as they happen, each in its exact shape,
- * and what a webhook hears that is set to one stream: the real service, a receiver on TLS, mail over real SMTP.
+ * webhook-events - events that nobody asked for as an example: caps and complaints as they happen, each in its exact
+ * shape, and what a webhook hears that is set to one stream: the real service, a receiver on TLS, mail over real SMTP.
  */
 import t, { type Test } from 'tap'
 import { EVENT_BODIES, type EventName } from '../../schemas/webhook.ts'

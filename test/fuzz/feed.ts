@@ -1,7 +1,8 @@
 /**
- * Fuzz of the feed of events: clients that come, read, stand still, are cut off and go on at random while messages are sent,
- * and ids that no feed has said. Each client that goes on after its last event has in the end heard each event once, in one
- * order for all; every other answer is one of the contract; no place and no memory stays. FUZZ_RUNS sets how many messages.
+ * Fuzz of the feed of events: clients that come, read, stand still, are cut off and go on at random while messages are
+ * sent, and ids that no feed has said. Each client that goes on after its last event has in the end heard each event
+ * once, in one order for all; every other answer is one of the contract; no place and no memory stays. FUZZ_RUNS sets
+ * how many messages.
  */
 import { type IncomingMessage, request } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'

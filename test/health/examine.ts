@@ -1,4 +1,6 @@
-/** examine - the whole of it through the operator's route and the command line: broken first, then mended as it says. */
+/**
+ * examine - the whole of it through the operator's route and the command line: broken first, then mended as it says.
+ */
 import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,6 +1,6 @@
 /**
- * bounds - every bound that the body or the query of any route has: it is the one of this table, its ends pass, and what
- * lies beyond them is refused at the field. A bound that is not in the table, or nowhere else, fails.
+ * bounds - every bound that the body or the query of any route has: it is the one of this table, its ends pass, and
+ * what lies beyond them is refused at the field. A bound that is not in the table, or nowhere else, fails.
  */
 import t from 'tap'
 import { ROUTES, type Route } from '../../schemas/routes.ts'

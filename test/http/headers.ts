@@ -1,4 +1,6 @@
-/** headers - what is given twice, or badly, is refused before anything is handled: raw requests over a real listener. */
+/**
+ * headers - what is given twice, or badly, is refused before anything is handled: raw requests over a real listener.
+ */
 
 import { test } from 'tap'
 import { makeKeyRing, makeRoutes, sendRaw, startEdge } from '../support/service/edge-listener.ts'

@@ -1,4 +1,6 @@
-/** Tests of the listener with the vectors of other projects: JSON texts on every route that takes a body, raw requests. */
+/**
+ * Tests of the listener with the vectors of other projects: JSON texts on every route that takes a body, raw requests.
+ */
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,7 @@
-/** Tests of src/edge/http.ts: routes, keys, headers and the listener itself, over a real one, with a fake finder of keys. */
+/**
+ * Tests of src/edge/http.ts: routes, keys, headers and the listener itself, over a real one, with a fake finder of
+ * keys.
+ */
 
 import { once } from 'node:events'
 import { connect } from 'node:net'

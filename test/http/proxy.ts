@@ -1,6 +1,6 @@
 /**
- * proxy - the nginx and the Caddy of docs/proxy.md, run as they stand there but for names and ports: what the HTTP library would
- * answer by itself, or lose the answer of, arrives as a plain request or is refused by the proxy.
+ * proxy - the nginx and the Caddy of docs/proxy.md, run as they stand there but for names and ports: what the HTTP
+ * library would answer by itself, or lose the answer of, arrives as a plain request or is refused by the proxy.
  */
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'

@@ -1,8 +1,9 @@
 /**
- * classify - KumoMTA's rules as vectors: each pattern becomes a reply that it matches, and its class is compared with ours.
+ * classify - KumoMTA's rules as vectors: each pattern becomes a reply that it matches, and its class is compared with
+ * ours.
  *
- * KumoMTA's classes sort a sender's statistics; ours also decide who is suppressed. So the rule that may not break is: where
- * KumoMTA sees no dead address, neither do we. Where the classes differ else, most replies must still agree.
+ * KumoMTA's classes sort a sender's statistics; ours also decide who is suppressed. So the rule that may not break is:
+ * where KumoMTA sees no dead address, neither do we. Where the classes differ else, most replies must still agree.
  */
 
 import { readFileSync } from 'node:fs'
@@ -20,7 +21,9 @@ const CLOSER = [
   'SpamBlock SpamContent',
   'QuotaIssues ContentRelated',
 ]
-/** Part of the replies that have the same class; the others are patterns wider than their class, or of one site's words. */
+/**
+ * Part of the replies that have the same class; the others are patterns wider than their class, or of one site's words.
+ */
 const AGREE_MIN = 0.8
 
 interface Vector {
@@ -44,7 +47,9 @@ function parseText(text: string): string {
   return text.startsWith('"') ? (JSON.parse(text) as string) : text
 }
 
-/** A reply that a pattern matches: the first of what it allows, permanent where it allows both; null: not this simply. */
+/**
+ * A reply that a pattern matches: the first of what it allows, permanent where it allows both; null: not this simply.
+ */
 function replyOf(pattern: string): string | null {
   const simple = pattern
     .replace(/\(\?i\)/g, '')

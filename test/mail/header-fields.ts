@@ -1,4 +1,7 @@
-/** header-fields - fields as ranges of bytes: what is one, what no header may hold, and that cutting touches nothing else. */
+/**
+ * header-fields - fields as ranges of bytes: what is one, what no header may hold, and that cutting touches nothing
+ * else.
+ */
 
 import fc from 'fast-check'
 import t from 'tap'

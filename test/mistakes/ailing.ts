@@ -1,4 +1,6 @@
-/** A Redis that is frozen, or ended again and again: told in a sentence, with what is to be seen of it; nothing is lost. */
+/**
+ * A Redis that is frozen, or ended again and again: told in a sentence, with what is to be seen of it; nothing is lost.
+ */
 import t from 'tap'
 import { until } from '../support/machine/until.ts'
 import { hears, isReady, Scene } from '../support/mistakes/scene.ts'

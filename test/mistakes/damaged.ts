@@ -1,6 +1,6 @@
 /**
- * The files of the store are removed, cut or replaced while the service runs: Redis writes what it holds anew, and nothing
- * acknowledged is lost, neither in memory nor on disk.
+ * The files of the store are removed, cut or replaced while the service runs: Redis writes what it holds anew, and
+ * nothing acknowledged is lost, neither in memory nor on disk.
  */
 import { cpSync, readdirSync, rmSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,7 @@
-/** A store that was emptied while the service runs, and one that is somebody else's: a sentence, and what brings all back. */
+/**
+ * A store that was emptied while the service runs, and one that is somebody else's: a sentence, and what brings all
+ * back.
+ */
 import { readdirSync, readFileSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

@@ -1,4 +1,7 @@
-/** The files of the store are wrong when it is started: cut, other, older than they were, without their manifest, or gone. */
+/**
+ * The files of the store are wrong when it is started: cut, other, older than they were, without their manifest, or
+ * gone.
+ */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, readdirSync, readFileSync, renameSync, rmSync, statSync, truncateSync } from 'node:fs'

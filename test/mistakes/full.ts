@@ -1,4 +1,7 @@
-/** A store that fills up, and a disk that is full: who is refused and why is said in every place that an operator looks at. */
+/**
+ * A store that fills up, and a disk that is full: who is refused and why is said in every place that an operator looks
+ * at.
+ */
 import { execFileSync } from 'node:child_process'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

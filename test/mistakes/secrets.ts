@@ -1,4 +1,7 @@
-/** The secret of a store: one, whichever way it is started; the right one of two, a wrong one, none; and a port that is taken. */
+/**
+ * The secret of a store: one, whichever way it is started; the right one of two, a wrong one, none; and a port that is
+ * taken.
+ */
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'

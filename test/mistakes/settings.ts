@@ -1,4 +1,7 @@
-/** Settings of the store that were changed by hand, while it runs, right before a stop, and before a kill: nothing is lost. */
+/**
+ * Settings of the store that were changed by hand, while it runs, right before a stop, and before a kill: nothing is
+ * lost.
+ */
 import t from 'tap'
 import { until } from '../support/machine/until.ts'
 import { hears, Scene, type Sending } from '../support/mistakes/scene.ts'

@@ -7,7 +7,9 @@ import { Scene, type Started } from '../support/mistakes/scene.ts'
 import { type Receiver, startReceiver } from '../support/peers/receiver.ts'
 
 const WAIT_MS = 60_000
-/** Posts and requests have five seconds; a stop that waits longer for them takes over eight, and ten on a slow machine. */
+/**
+ * Posts and requests have five seconds; a stop that waits longer for them takes over eight, and ten on a slow machine.
+ */
 const STOP_MS_MAX = 7_500
 const receiver = await startReceiver()
 const skip = receiver === null && 'openssl is not installed'

@@ -1,4 +1,7 @@
-/** Who may read and who may run: a directory that is open to others, another user's, and a first start whose file is broken. */
+/**
+ * Who may read and who may run: a directory that is open to others, another user's, and a first start whose file is
+ * broken.
+ */
 import { spawnSync } from 'node:child_process'
 import { chmodSync, chownSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

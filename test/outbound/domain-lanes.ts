@@ -1,4 +1,6 @@
-/** domain-lanes - a domain over two days of a moved clock: looked at by itself, its administrators told over real SMTP. */
+/**
+ * domain-lanes - a domain over two days of a moved clock: looked at by itself, its administrators told over real SMTP.
+ */
 import { Redis } from 'ioredis'
 import t from 'tap'
 import type { NoticeJob } from '../../src/actors/domain/notice.ts'

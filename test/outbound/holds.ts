@@ -1,4 +1,6 @@
-/** holds - what one process knows of the operator's list, over a real Redis: at once where it hears, later where not. */
+/**
+ * holds - what one process knows of the operator's list, over a real Redis: at once where it hears, later where not.
+ */
 
 import { Redis } from 'ioredis'
 import t from 'tap'

@@ -168,7 +168,10 @@ const WRONG: [string, string, RegExp][] = [
   ['REDIS_MAXMEMORY', '63mb', /^REDIS_MAXMEMORY: .* 64mb at least/],
   ['SECRET_KEY', 'short', /^SECRET_KEY: at least 32 characters$/],
 ]
-/** A path, and the key of a bucket, may be any text: what is there is looked at by who opens it. Redis has a test of its own. */
+/**
+ * A path, and the key of a bucket, may be any text: what is there is looked at by who opens it. Redis has a test of its
+ * own.
+ */
 const ELSEWHERE = ['DATA_DIR', 'SITE_LIMITS', 'REDIS_URL', 'S3_SECRET_ACCESS_KEY']
 
 t.test('config: a wrong value of each setting is one mistake that says what is right', async (t) => {

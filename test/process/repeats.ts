@@ -1,4 +1,6 @@
-/** repeats - a sentence that is said again and again is counted, each one for itself, and told at the end of its time. */
+/**
+ * repeats - a sentence that is said again and again is counted, each one for itself, and told at the end of its time.
+ */
 import t from 'tap'
 import { Repeats } from '../../src/process/repeats.ts'
 import { until } from '../support/machine/until.ts'

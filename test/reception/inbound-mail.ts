@@ -1,4 +1,7 @@
-/** inbound-mail - mail over real SMTP into a running service, and what the API, the webhooks' events and the disk hold of it. */
+/**
+ * inbound-mail - mail over real SMTP into a running service, and what the API, the webhooks' events and the disk hold
+ * of it.
+ */
 import { createHash } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * judged-mail - who sent a mail, as a running service tells it: mail over real SMTP, a real DNS server, the verdicts in the API and
- * in the event, and another round where the DNS was away.
+ * judged-mail - who sent a mail, as a running service tells it: mail over real SMTP, a real DNS server, the verdicts in
+ * the API and in the event, and another round where the DNS was away.
  */
 import { Redis } from 'ioredis'
 import t from 'tap'

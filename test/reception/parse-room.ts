@@ -1,4 +1,6 @@
-/** parse-room - mail in the thread: results in order, a mail that takes too long, one that kills the thread, the end. */
+/**
+ * parse-room - mail in the thread: results in order, a mail that takes too long, one that kills the thread, the end.
+ */
 import t from 'tap'
 import { makeParseRoom } from '../../src/reception/parse-room.ts'
 

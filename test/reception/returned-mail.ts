@@ -1,4 +1,6 @@
-/** returned-mail - live mail to a scripted server, and what comes back for it, over real SMTP into a running service. */
+/**
+ * returned-mail - live mail to a scripted server, and what comes back for it, over real SMTP into a running service.
+ */
 import t from 'tap'
 import { formatReturnPath } from '../../src/mail/return-path.ts'
 import { makeSecrets } from '../../src/process/secrets.ts'

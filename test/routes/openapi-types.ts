@@ -1,7 +1,8 @@
 /**
  * openapi-types - types that a client generates of the documents: a program of five calls compiles with them and runs
  *
- * The generator needs TypeScript 5: it is installed in a folder of its own, once. Without the registry the test is skipped.
+ * The generator needs TypeScript 5: it is installed in a folder of its own, once. Without the registry the test is
+ * skipped.
  */
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'

@@ -1,6 +1,6 @@
 /**
- * refusal-order - each route that writes or searches is sent a request that breaks everything, which is then repaired one fault at a time:
- * the codes come in the order of the table, whatever route it is.
+ * refusal-order - each route that writes or searches is sent a request that breaks everything, which is then repaired
+ * one fault at a time: the codes come in the order of the table, whatever route it is.
  */
 
 import t from 'tap'

@@ -1,4 +1,7 @@
-/** signing - live mail as it arrives, judged by a verifier that is not ours: who signed it, and that a retry is the same. */
+/**
+ * signing - live mail as it arrives, judged by a verifier that is not ours: who signed it, and that a retry is the
+ * same.
+ */
 import { generateKeyPairSync } from 'node:crypto'
 import { Resolver } from 'node:dns/promises'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,6 @@
-/** streams - every route of streams over real HTTP, what sends make of their states, and the operator's pause and pace. */
+/**
+ * streams - every route of streams over real HTTP, what sends make of their states, and the operator's pause and pace.
+ */
 import { randomUUID } from 'node:crypto'
 import t from 'tap'
 import { type Called, type CallOptions, startTestService } from '../support/service/service.ts'

@@ -1,4 +1,7 @@
-/** unsubscribe-page - every page in every language, names that try to be more than names, and which language a reader gets. */
+/**
+ * unsubscribe-page - every page in every language, names that try to be more than names, and which language a reader
+ * gets.
+ */
 import t from 'tap'
 import { formatPage, type PageView, pageReply } from '../../src/routes/unsubscribe-page.ts'
 import { chooseLanguage, LANGUAGES, PAGE_TEXTS } from '../../src/routes/unsubscribe-texts.ts'

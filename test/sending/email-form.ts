@@ -1,4 +1,7 @@
-/** Tests of src/sending/email-form.ts: each field rule of a send at, below and above its bound, and the one form of a message. */
+/**
+ * Tests of src/sending/email-form.ts: each field rule of a send at, below and above its bound, and the one form of a
+ * message.
+ */
 
 import { test } from 'tap'
 import { EMAIL_BODY, type EmailBody } from '../../schemas/email.ts'

@@ -1,4 +1,7 @@
-/** submitted-header - what a submitted message says of itself: its sender, its control fields, what is cut, what is refused. */
+/**
+ * submitted-header - what a submitted message says of itself: its sender, its control fields, what is cut, what is
+ * refused.
+ */
 
 import fc from 'fast-check'
 import t from 'tap'

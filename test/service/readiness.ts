@@ -1,4 +1,6 @@
-/** readiness - the first reason is said; a process that makes the first account is ready once it is made, others before. */
+/**
+ * readiness - the first reason is said; a process that makes the first account is ready once it is made, others before.
+ */
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -69,8 +69,9 @@ export class Observer {
   /** Of them, by shard, those that lay there when its owner took it: items by command id. */
   private found = new Map<number, Map<string, string>>()
   /**
-   * Shards of which the store has forgotten that another owner took them: who owns one again may have read what the other
-   * one wrote, and take an item for gone that is back. That a store loses what it acknowledged is where promises end.
+   * Shards of which the store has forgotten that another owner took them: who owns one again may have read what the
+   * other one wrote, and take an item for gone that is back. That a store loses what it acknowledged is where promises
+   * end.
    */
   readonly ungranted = new Set<number>()
   private readonly nowMs: () => number
@@ -153,7 +154,9 @@ export class Observer {
     this.running.push(performance)
   }
 
-  /** The world takes what an item brings. `isExcused`: how the earlier one ended could not be known to who claimed anew. */
+  /**
+   * The world takes what an item brings. `isExcused`: how the earlier one ended could not be known to who claimed anew.
+   */
   takes({ item, attempt, worker, lane }: Performance, isExcused: (earlier: Taken) => boolean): void {
     const earlier = this.taken.get(item)
     if (earlier !== undefined && lane.startsWith(LASTING) && !isExcused(earlier))
@@ -165,7 +168,9 @@ export class Observer {
     this.running = this.running.filter((other) => other !== performance)
   }
 
-  /** Whoever takes the shard next reads on after its cursors: one that goes back is read twice, or hides what it passed. */
+  /**
+   * Whoever takes the shard next reads on after its cursors: one that goes back is read twice, or hides what it passed.
+   */
   private checkCursors({ shard, cursor, outcomesCursor }: Commit, before: Meta): void {
     const all = [
       ['mailbox', cursor, before.cursor],
@@ -275,7 +280,10 @@ export class Observer {
 /** A worker's clock that was ahead when it saw a claim lapse may have been set right since. */
 const AHEAD_MS = 1_000
 
-/** What is wrong with the claims that a commit makes in serial lanes: another item is due before, or another worker is at it. */
+/**
+ * What is wrong with the claims that a commit makes in serial lanes: another item is due before, or another worker is
+ * at it.
+ */
 async function serialStarts(store: Store, { shard, ops, nowMs }: Commit): Promise<string[]> {
   const found: string[] = []
   const moved = new Set(ops.flatMap(({ key, args }) => (key.startsWith(laneKey(shard, '')) ? args.map(String) : [])))

@@ -1,4 +1,7 @@
-/** sim-data - keys and values as Redis holds them: types, expiry, order, what a write does. In memory, no clock of its own. */
+/**
+ * sim-data - keys and values as Redis holds them: types, expiry, order, what a write does. In memory, no clock of its
+ * own.
+ */
 import type { Entry, Op } from '../../cluster/behaviour.ts'
 import { sortableEntryId } from '../../cluster/id.ts'
 

@@ -1,8 +1,8 @@
 /**
  * sim-store - the store in memory, for simulations: the same answers as Redis, no waiting, a clock that is set by hand.
  *
- * Everything completes at once. Delays, lost answers and other faults are laid around it by whoever simulates; what only
- * a store itself can do is here: a full memory (`full`), lost writes (`rollBack`), another time (`nowMs`).
+ * Everything completes at once. Delays, lost answers and other faults are laid around it by whoever simulates; what
+ * only a store itself can do is here: a full memory (`full`), lost writes (`rollBack`), another time (`nowMs`).
  */
 import type { Entry, Fact, FactValue, Op, Signal } from '../../cluster/behaviour.ts'
 import { entryIdOf, isId, sortableEntryId } from '../../cluster/id.ts'
@@ -222,7 +222,9 @@ export class SimStore implements Store {
     return twin
   }
 
-  /** Loses the last `count` writes of any kind (64 at most), as a store does that acknowledged before it was on disk. */
+  /**
+   * Loses the last `count` writes of any kind (64 at most), as a store does that acknowledged before it was on disk.
+   */
   rollBack(count: number): number {
     let undone = 0
     for (; undone < count && this.steps.length > 0; undone += 1) this.data.putBack(this.steps.pop()!, false)

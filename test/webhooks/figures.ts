@@ -1,4 +1,6 @@
-/** webhook-figures - what waits for webhooks and since when, by class: newer deliveries and a restart change nothing. */
+/**
+ * webhook-figures - what waits for webhooks and since when, by class: newer deliveries and a restart change nothing.
+ */
 
 import { Redis } from 'ioredis'
 import t from 'tap'

@@ -1,4 +1,6 @@
-/** post - against receivers that answer, hang, drip, redirect, reset, go on for a gigabyte, never finish TLS, move away. */
+/**
+ * post - against receivers that answer, hang, drip, redirect, reset, go on for a gigabyte, never finish TLS, move away.
+ */
 import { readFileSync } from 'node:fs'
 import { type AddressInfo, createServer as createPlain, type Socket } from 'node:net'
 import t from 'tap'

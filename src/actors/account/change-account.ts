@@ -1,10 +1,10 @@
 /**
  * change-account - an operator approves, pauses, resumes or closes an account, or changes its figures.
  *
- * States: pending -> active (approve); active <-> paused, with accepted mail held or not; any -> closed for good. Closing
- * lets held mail go: what was accepted is still delivered. Figures count from the next request on.
- * Every such order is one rule; `makeAccountAct` does what all have in common: it finds the account, refuses a closed one,
- * records what changed, writes the audit entry and releases mail that was held.
+ * States: pending -> active (approve); active <-> paused, with accepted mail held or not; any -> closed for good.
+ * Closing lets held mail go: what was accepted is still delivered. Figures count from the next request on.
+ * Every such order is one rule; `makeAccountAct` does what all have in common: it finds the account, refuses a closed
+ * one, records what changed, writes the audit entry and releases mail that was held.
  *
  * Spec account.states, account.hold, operator.account, operator.audit
  */

@@ -3,10 +3,10 @@
  *
  * Keys come as hash and prefix; whoever ordered the account made the values and shows them.
  *
- * `placeAccount` chooses its shard. Messages of one shard that come in together share a commit, and with it most of what
- * a commit costs; messages of different shards never do. So accounts are not spread as thin as they could be: two shards
- * are filled first, then the next two. While one waits for its commit the other decides, and two processes that hold one
- * each have as much to say as one Redis can write.
+ * `placeAccount` chooses its shard. Messages of one shard that come in together share a commit, and with it most of
+ * what a commit costs; messages of different shards never do. So accounts are not spread as thin as they could be: two
+ * shards are filled first, then the next two. While one waits for its commit the other decides, and two processes that
+ * hold one each have as much to say as one Redis can write.
  *
  * Spec account.create
  */

@@ -2,9 +2,9 @@
  * people - removes the rows of persons that no message names any more, hash by hash, each month.
  *
  * A person last named in a month goes 14 months later: the last message of that month is past its age then. Who is on a
- * suppression list stays. One timer walks the first persons of an account and, where these are not all, its buckets; its
- * months begin at a moment of the first day that follows from the account's id, so that not all accounts are walked at
- * once.
+ * suppression list stays. One timer walks the first persons of an account and, where these are not all, its buckets;
+ * its months begin at a moment of the first day that follows from the account's id, so that not all accounts are walked
+ * at once.
  *
  * Spec retention.person
  */

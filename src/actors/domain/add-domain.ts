@@ -1,5 +1,6 @@
 /**
- * add-domain - adds a sending domain to an account, unverified. The key pair was made before; the private key is sealed.
+ * add-domain - adds a sending domain to an account, unverified. The key pair was made before; the private key is
+ * sealed.
  *
  * Spec domain.add
  */

@@ -2,8 +2,8 @@
  * domain-check - looks at the records of sending domains: a timer for each domain, a lane for the look-ups, and what a
  * look-up makes of the domain.
  *
- * The timer only says that it is time and sets itself anew, so a look-up that is lost takes nothing with it. The look-up
- * is an effect, and what it found is recorded like the finding of the verify operation.
+ * The timer only says that it is time and sets itself anew, so a look-up that is lost takes nothing with it. The
+ * look-up is an effect, and what it found is recorded like the finding of the verify operation.
  *
  * Items: timer `check:<domainId>`; lane `check`, item = domainId.
  *

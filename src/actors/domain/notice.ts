@@ -1,9 +1,9 @@
 /**
  * notice - what an account's administrators are told by mail about its sending domains, each of them once.
  *
- * A notice is no message of any server: it is in no log, counts on no limit and makes no event. It waits in a lane of its
- * own and is retried as mail is. An account without administrators has one notice too, which only the operator's log
- * gets to see.
+ * A notice is no message of any server: it is in no log, counts on no limit and makes no event. It waits in a lane of
+ * its own and is retried as mail is. An account without administrators has one notice too, which only the operator's
+ * log gets to see.
  *
  * Item: `<kind>.<domain short>.<place of the administrator or ->.<ms>`. Key: `administrators:<account>`
  *

@@ -4,8 +4,8 @@
  * States of an item: due -> looked; while something is missing and a round is left, the next one is due. A look that
  * brought nothing (the content store was away, five claims without an outcome) is a round too. After the last one, or
  * once nothing is missing, ip and HELO name leave the head row.
- * Guarantees: what had been found stands; no second event; a message that has left, or whose content has, is not brought
- * back.
+ * Guarantees: what had been found stands; no second event; a message that has left, or whose content has, is not
+ * brought back.
  *
  * Keys: `received-state:<server>:<segment>`, `received-head:<server>:<day>:<n>`
  *

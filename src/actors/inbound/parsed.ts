@@ -1,9 +1,9 @@
 /**
  * parsed - what parsing a received message makes of it: its standing, what lists show, and the `inbound` event.
  *
- * States of an item: received -> parsed (the event is told in the same commit); where the content store did not answer, again
- * after a minute, two, four, up to an hour. One that five claims brought no outcome for is `parser_error`, and told. What the DNS
- * could not tell about its sender is looked at again (`judged.ts`).
+ * States of an item: received -> parsed (the event is told in the same commit); where the content store did not answer,
+ * again after a minute, two, four, up to an hour. One that five claims brought no outcome for is `parser_error`, and
+ * told. What the DNS could not tell about its sender is looked at again (`judged.ts`).
  * Guarantees: the event is told once; a message that left meanwhile is not brought back, and its result's object goes.
  *
  * Keys: `received received-state:<server>:<segment>`, `received-head:<server>:<day>:<n>`, `person:<account>`

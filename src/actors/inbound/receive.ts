@@ -62,7 +62,10 @@ export interface ReceiveBody {
   readonly recipients: readonly ReceivedRecipient[]
 }
 
-/** Ids in the order of the recipients; or why nothing was received: a recipient is no longer there, or the minute is full. */
+/**
+ * Ids in the order of the recipients; or why nothing was received: a recipient is no longer there, or the minute is
+ * full.
+ */
 export type ReceiveReply =
   | { readonly kind: 'received'; readonly messageIds: readonly string[] }
   | { readonly kind: 'refused'; readonly why: 'gone' | 'rate_limited' }

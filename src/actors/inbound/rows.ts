@@ -1,4 +1,7 @@
-/** received-rows - the two rows of a received message that its outcomes read and write: its standing, and the head of its content */
+/**
+ * received-rows - the two rows of a received message that its outcomes read and write: its standing, and the head of
+ * its content
+ */
 
 import type { Fact, Facts, Op } from '../../../cluster/behaviour.ts'
 import { msOf, shortId } from '../../../cluster/id.ts'

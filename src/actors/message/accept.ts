@@ -1,8 +1,8 @@
 /**
  * accept - may these messages be accepted?
  *
- * The decision is the list of steps below, in the order of refusals: the first that refuses, or answers a replay, ends it.
- * All or nothing over every message of the request. What acceptance writes stands in `acceptance.ts`.
+ * The decision is the list of steps below, in the order of refusals: the first that refuses, or answers a replay, ends
+ * it. All or nothing over every message of the request. What acceptance writes stands in `acceptance.ts`.
  *
  * Guarantees: what is counted is what is accepted, in one commit; a replay counts nothing; a refusal leaves the
  * Idempotency-Key free.

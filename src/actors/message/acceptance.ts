@@ -2,8 +2,8 @@
  * acceptance - what accepting messages writes: the message, where it is found, what it counts, and its first attempts.
  *
  * One commit holds, for each message: log entry, head, content with its expiry, an item for each recipient in its lane,
- * and in a busy segment postings; and for the request: persons, counters, the answer under its Idempotency-Key. There is
- * no status: a recipient without one is fresh.
+ * and in a busy segment postings; and for the request: persons, counters, the answer under its Idempotency-Key. There
+ * is no status: a recipient without one is fresh.
  *
  * Keys: log, head, segments, by-person, by-tag, person, content, idempotency
  *
@@ -52,7 +52,9 @@ interface Placed {
   readonly segment: string
 }
 
-/** Accepts every message of the request. `rate` is what the answer says of the limits, `telling` what is said of caps. */
+/**
+ * Accepts every message of the request. `rate` is what the answer says of the limits, `telling` what is said of caps.
+ */
 export function acceptAll(
   turn: SendTurn,
   { rate, telling, bounds }: { rate: readonly RateLeft[]; telling: CapTelling | null; bounds: SegmentBounds },
@@ -255,7 +257,9 @@ class Acceptance {
     }
   }
 
-  /** The domain is verified, or the message would have been refused. A key of a moment that is still to come is none. */
+  /**
+   * The domain is verified, or the message would have been refused. A key of a moment that is still to come is none.
+   */
   private keySinceMs(domain: string, submittedAtMs: number): number | null {
     const { facts, body, context } = this.turn
     const row = facts.field(sendingKey(context.shard, body.accountId), domain)

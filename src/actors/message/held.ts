@@ -2,8 +2,8 @@
  * held - mail of a paused account that waits until the account is resumed.
  *
  * States of an item: in its lane -> held (its turn came while the account was held) -> in its lane again, due at once.
- * A held item is looked at by nobody, so what waits costs nothing. The time counts: an attempt that fails after 48 hours
- * is the last one.
+ * A held item is looked at by nobody, so what waits costs nothing. The time counts: an attempt that fails after 48
+ * hours is the last one.
  *
  * Key: `held:<account>` zset, `<lane> <attempts> <item>` by when it came to wait
  *

@@ -2,10 +2,12 @@
  * operate-queue - what the operator orders of a destination, and how it is done to the mail that waits there.
  *
  * The list of held destinations and the log of these orders lie on one shard, whatever shards the mail lies on; what an
- * order does to the mail itself is done lane by lane after it is logged: `retryLane` makes what waits due now, a step at a
- * time; `dropItem` ends a recipient, which bounces, and nobody is suppressed for it. What is being attempted is left alone.
+ * order does to the mail itself is done lane by lane after it is logged: `retryLane` makes what waits due now, a step
+ * at a time; `dropItem` ends a recipient, which bounces, and nobody is suppressed for it. What is being attempted is
+ * left alone.
  *
- * Keys: `holds` hash on shard 0, destination -> ms since when; `wakes` hash, destination -> ms of a retry, the last minute's
+ * Keys: `holds` hash on shard 0, destination -> ms since when; `wakes` hash, destination -> ms of a retry, the last
+ * minute's
  *
  * Spec queue.order, queue.hold, queue.retry, queue.drop, operator.audit
  */

@@ -1,10 +1,11 @@
 /**
  * delivery - what a performer needs to compose and transmit a message to one recipient, and where it is found.
  *
- * A fresh first attempt gets its job from the commit that accepted the message. Any later one is prepared here: the item
- * names server, segment and message; log entry, head and status are read, then the addresses of the persons named.
+ * A fresh first attempt gets its job from the commit that accepted the message. Any later one is prepared here: the
+ * item names server, segment and message; log entry, head and status are read, then the addresses of the persons named.
  *
- * Guarantees: an item of an account whose mail is held leaves its lane and waits; a finished recipient, and a message that has left the log or is past its age, have no job.
+ * Guarantees: an item of an account whose mail is held leaves its lane and waits; a finished recipient, and a message
+ * that has left the log or is past its age, have no job.
  *
  * Spec delivery.attempt
  */

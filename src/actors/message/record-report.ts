@@ -1,8 +1,8 @@
 /**
  * record-report - what came back for a recipient: a bounce after delivery, or a complaint.
  *
- * States (message.states): only a delivered recipient becomes bounced; a complaint changes no status. While an attempt is
- * still under way nobody can say what a report means: it is asked for again.
+ * States (message.states): only a delivered recipient becomes bounced; a complaint changes no status. While an attempt
+ * is still under way nobody can say what a report means: it is asked for again.
  *
  * Guarantees: at most one bounce and one complaint for each recipient; nothing for a message past its age; suppression,
  * event and counters come in one commit.

@@ -28,7 +28,9 @@ type PackedShort = readonly [
   SendItem['builtBytes'],
   SendItem['lane'],
 ]
-/** What of the content was written to the content store, and what came whole, stand last and only where there is any. */
+/**
+ * What of the content was written to the content store, and what came whole, stand last and only where there is any.
+ */
 type PackedItem =
   | PackedShort
   | readonly [...PackedShort, StoredContent]

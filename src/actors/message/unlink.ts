@@ -1,9 +1,10 @@
 /**
- * unlink - attachments that nobody needs any more, and objects of received mail whose content has ended, leave the content
- * store.
+ * unlink - attachments that nobody needs any more, and objects of received mail whose content has ended, leave the
+ * content store.
  *
- * States of an item: placed by the commit that ended the last recipient -> removed; where the store was away, again after
- * a minute, two, four, up to an hour. Removing twice is removing once. What was not removed by its day goes with the day.
+ * States of an item: placed by the commit that ended the last recipient -> removed; where the store was away, again
+ * after a minute, two, four, up to an hour. Removing twice is removing once. What was not removed by its day goes with
+ * the day.
  *
  * Lane: `unlink`, item = the message's contentId; of received mail `in/<day>/<leaf>`
  *

@@ -1,11 +1,12 @@
 /**
  * unsubscribe - a recipient leaves a broadcast stream: the click, its undoing, and what it comes to a minute later
  *
- * States of a person on a stream: on no list for it, clicked (a timer waits), unsubscribed (listed with that reason or a worse one).
- * What counts is the list and not the message: who was taken off it by support can leave again by the same link.
+ * States of a person on a stream: on no list for it, clicked (a timer waits), unsubscribed (listed with that reason or
+ * a worse one). What counts is the list and not the message: who was taken off it by support can leave again by the
+ * same link.
  *
- * Guarantees: a second click changes nothing; suppression, status and event come in one commit, so exactly once; a click on mail
- * past its age does nothing.
+ * Guarantees: a second click changes nothing; suppression, status and event come in one commit, so exactly once; a
+ * click on mail past its age does nothing.
  *
  * Keys: status, suppressed, suppressions, person, timers
  *

@@ -1,8 +1,8 @@
 /**
  * remove-server - removes a server: its keys are revoked at once, its name is free again, it is shown no more.
  *
- * Its webhooks go with it. A timer archives its streams in small steps; nobody can read them any more, and an inbound one
- * refuses mail to its address from then on. What is queued still goes out, and what it has stored
+ * Its webhooks go with it. A timer archives its streams in small steps; nobody can read them any more, and an inbound
+ * one refuses mail to its address from then on. What is queued still goes out, and what it has stored
  * leaves with its age: the sweep goes on.
  *
  * Spec server.remove, stream.archive

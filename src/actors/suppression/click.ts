@@ -1,8 +1,9 @@
 /**
  * click - the timer of a click on an unsubscribe link: for a minute it can be undone, then it counts
  *
- * The timer is called `unsubscribe:<o|l>.<hmac>.<item>`: `o` for one-click (RFC 8058), `l` for the page's button; the item is the
- * recipient's on its broadcast stream, and always written the same way, so that a second click finds the first.
+ * The timer is called `unsubscribe:<o|l>.<hmac>.<item>`: `o` for one-click (RFC 8058), `l` for the page's button; the
+ * item is the recipient's on its broadcast stream, and always written the same way, so that a second click finds the
+ * first.
  *
  * Spec unsubscribe.minute
  */

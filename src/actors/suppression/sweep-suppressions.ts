@@ -1,8 +1,8 @@
 /**
  * sweep-suppressions - removes the suppression lists of a removed server, in small steps.
  *
- * Its lists are the last to go: while there is mail a bounce may still add to them. Each entry that goes is one list less
- * for its person, who can be forgotten once no list and no message names them.
+ * Its lists are the last to go: while there is mail a bounce may still add to them. Each entry that goes is one list
+ * less for its person, who can be forgotten once no list and no message names them.
  *
  * Spec server.remove, retention.person
  */

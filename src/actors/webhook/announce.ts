@@ -2,11 +2,11 @@
  * announce - the one place that every event of the catalogue passes on its way to clients.
  *
  * Each enabled webhook whose filters let the event through gets a delivery: a reference in its queue and an item in its
- * lane, in the commit of the event itself. Whoever listens now is told by a signal once that commit is confirmed; for who
- * listens, or did ten minutes ago, the references are written down too.
+ * lane, in the commit of the event itself. Whoever listens now is told by a signal once that commit is confirmed; for
+ * who listens, or did ten minutes ago, the references are written down too.
  *
- * Guarantees: a server without webhooks, to which nobody listens, costs no read and no write; a webhook's deliveries are
- * due in the order of their ids; what is queued and what is dead together is bounded (`backlog.ts`).
+ * Guarantees: a server without webhooks, to which nobody listens, costs no read and no write; a webhook's deliveries
+ * are due in the order of their ids; what is queued and what is dead together is bounded (`backlog.ts`).
  *
  * A command that announces names `serverRef` and `serverOwner` of the event's server.
  *
@@ -56,7 +56,9 @@ export interface AnnounceTurn {
 export interface MessageNews {
   readonly serverId: string
   readonly news: readonly MailReference[]
-  /** Streams of these messages, in their order, where the command knows them; else they are read once a webhook asks. */
+  /**
+   * Streams of these messages, in their order, where the command knows them; else they are read once a webhook asks.
+   */
   readonly streamIds?: readonly string[]
 }
 
@@ -89,7 +91,10 @@ export function accountTopic(accountId: string, mode: ServerMode): string {
   return `events:${accountId}:${mode}`
 }
 
-/** Announces events of messages, sent or received; of received ones `streamIds` is given. Out: what to stage beside the event itself, or what must be read first. */
+/**
+ * Announces events of messages, sent or received; of received ones `streamIds` is given. Out: what to stage beside the
+ * event itself, or what must be read first.
+ */
 export function announceMessages({ serverId, news, streamIds }: MessageNews, turn: AnnounceTurn): Announced {
   const { states, context } = turn
   const server = states.get<ServerState | null>(serverRef(serverId))

@@ -1,9 +1,9 @@
 /**
- * listen - somebody listens to a server's events for the next minute: until then each event is told by a signal, and written
- * down for ten minutes more, so that a feed that was cut off can go on.
+ * listen - somebody listens to a server's events for the next minute: until then each event is told by a signal, and
+ * written down for ten minutes more, so that a feed that was cut off can go on.
  *
- * Who listens asks again before the minute is over. A server that nobody listens to pays nothing: where nobody has listened
- * for the ten minutes, what was written goes, and the next who listens begins anew.
+ * Who listens asks again before the minute is over. A server that nobody listens to pays nothing: where nobody has
+ * listened for the ten minutes, what was written goes, and the next who listens begins anew.
  *
  * Keys: heard
  *

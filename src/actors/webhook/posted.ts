@@ -4,8 +4,8 @@
  * States (webhook.delivery): pending ends delivered by a 2xx, waits for the next attempt after a failure, and is dead
  * after the last one, or at once where the failure is final.
  *
- * Guarantees: a 2xx counts whichever attempt it is of, a failure only of the current one; a record that ends has counted
- * every attempt that was begun.
+ * Guarantees: a 2xx counts whichever attempt it is of, a failure only of the current one; a record that ends has
+ * counted every attempt that was begun.
  *
  * Spec webhook.delivery, webhook.retry
  */

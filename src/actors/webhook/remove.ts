@@ -61,7 +61,9 @@ export const removeWebhook: CommandType<WebhookOrder, { readonly kind: 'removed'
   },
 }
 
-/** What removes a webhook, by itself or with its server; that none is left is for the server's and the account's states. */
+/**
+ * What removes a webhook, by itself or with its server; that none is left is for the server's and the account's states.
+ */
 export function webhookRemoval(webhook: WebhookState, { shard, nowMs }: { shard: number; nowMs: number }) {
   const { accountId, serverId, webhookId } = webhook
   return {

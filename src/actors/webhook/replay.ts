@@ -1,11 +1,11 @@
 /**
  * replay - queues a delivery again, and an example of an event for the first time.
  *
- * The same delivery and event; the schedule of retries starts again, the count of attempts goes on. One that waits is due
- * now; one that is being attempted is left to that attempt, with the schedule before it again.
+ * The same delivery and event; the schedule of retries starts again, the count of attempts goes on. One that waits is
+ * due now; one that is being attempted is left to that attempt, with the schedule before it again.
  *
- * `replayDead` queues what is dead again, oldest first, a step at a time: a step looks at some slices from a cursor on and
- * takes no more than the backlog has room for. Who asks goes on until nothing is left.
+ * `replayDead` queues what is dead again, oldest first, a step at a time: a step looks at some slices from a cursor on
+ * and takes no more than the backlog has room for. Who asks goes on until nothing is left.
  *
  * Spec webhook.replay, webhook.example
  */

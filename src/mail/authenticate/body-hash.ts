@@ -1,8 +1,9 @@
 /**
- * body-hash - the hashes of a received mail's body that its signatures name (RFC 6376 3.4, 3.5 `l=`), as a verifier makes them.
+ * body-hash - the hashes of a received mail's body that its signatures name (RFC 6376 3.4, 3.5 `l=`), as a verifier
+ * makes them.
  *
- * A line end is CRLF, or one LF alone. Guarantees: one pass over the body for each canonical form, however many hashes are
- * wanted of it; linear in the body, whatever it holds; memory for 64 KiB.
+ * A line end is CRLF, or one LF alone. Guarantees: one pass over the body for each canonical form, however many hashes
+ * are wanted of it; linear in the body, whatever it holds; memory for 64 KiB.
  *
  * Spec inbound.authentication.dkim
  */

@@ -1,8 +1,8 @@
 /**
  * judge - a received mail and its session, judged: SPF, DKIM, DMARC and ARC.
  *
- * States: SPF is asked by whoever took the mail; the signatures are verified in a thread that has its time (its report is
- * null where it was ended); both make the verdicts here.
+ * States: SPF is asked by whoever took the mail; the signatures are verified in a thread that has its time (its report
+ * is null where it was ended); both make the verdicts here.
  *
  * Spec inbound.authentication
  */
@@ -53,7 +53,10 @@ function judgementOf(authentication: Authentication, findings: Findings): Judgem
   return { authentication, isTemporary: missingParts(authentication).length > 0, findings }
 }
 
-/** Judges a mail in one go: where no thread is needed, as on the command line and in tests. In: `sender` null: nobody knows. */
+/**
+ * Judges a mail in one go: where no thread is needed, as on the command line and in tests. In: `sender` null: nobody
+ * knows.
+ */
 export async function judgeMail(
   raw: Buffer,
   { sender, lookUp, nowMs }: { sender: Sender | null; lookUp: LookUp; nowMs: number },

@@ -1,8 +1,8 @@
 /**
  * look-up - the questions to the DNS that judging a mail asks, handed in by whoever has a resolver and a budget.
  *
- * Answers are those of `node:dns`: a promise of records, rejected with an error whose `code` is ENOTFOUND for a name that
- * is not there, ENODATA for one without such records, anything else where the DNS could not tell.
+ * Answers are those of `node:dns`: a promise of records, rejected with an error whose `code` is ENOTFOUND for a name
+ * that is not there, ENODATA for one without such records, anything else where the DNS could not tell.
  */
 
 /** Asks for the records of a type. TXT records are lists of strings, MX `{exchange, priority}`, all others strings. */

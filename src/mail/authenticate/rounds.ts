@@ -1,8 +1,8 @@
 /**
  * rounds - judging a mail again where the DNS could not tell: which verdicts are missing, when to look, what changes.
  *
- * States: complete; missing some, with rounds to come; missing some for good, after the last round. A round only adds: what
- * had been found stands, whatever the DNS says later.
+ * States: complete; missing some, with rounds to come; missing some for good, after the last round. A round only adds:
+ * what had been found stands, whatever the DNS says later.
  *
  * Spec inbound.authentication.rounds
  */
@@ -22,8 +22,8 @@ export function missingParts(authentication: Authentication): AuthenticationPart
 }
 
 /**
- * When the next round is due, milliseconds; null where nothing is missing, or no round is left. In: the verdicts so far, when
- * the first round was, and how many there have been.
+ * When the next round is due, milliseconds; null where nothing is missing, or no round is left. In: the verdicts so
+ * far, when the first round was, and how many there have been.
  */
 export function nextRoundAtMs(
   authentication: Authentication,

@@ -1,11 +1,11 @@
 /**
  * signatures - DKIM (RFC 6376, 8301, 8463) and ARC (RFC 8617): which signatures of a mail hold.
  *
- * mailauth verifies them, by the letter of the RFCs (`strict`): tag names are case-sensitive, a repeated or empty tag is an
- * error, an `i=` outside of `d=`, the flags and hashes of a key count.
+ * mailauth verifies them, by the letter of the RFCs (`strict`): tag names are case-sensitive, a repeated or empty tag
+ * is an error, an `i=` outside of `d=`, the flags and hashes of a key count.
  *
- * States: read once (`readSignedMail`: what is shown of the header, the hashes of the body), then verified, as often as the
- * DNS has more to say (`checkSignatures`).
+ * States: read once (`readSignedMail`: what is shown of the header, the hashes of the body), then verified, as often as
+ * the DNS has more to say (`checkSignatures`).
  *
  * Spec inbound.authentication.dkim, inbound.authentication.arc
  */
@@ -107,7 +107,9 @@ function findingOf({ status, signingDomain = '', selector = '', rr }: DKIMResult
   }
 }
 
-/** One signature: what was signed otherwise has failed; what cannot be used, its key included, is an error that stays. */
+/**
+ * One signature: what was signed otherwise has failed; what cannot be used, its key included, is an error that stays.
+ */
 function verdictOf({ result, comment }: { result: string; comment?: string | false }): DkimVerdict {
   if (result === 'pass' || result === 'temperror') return result
   // `policy`: a key or a hash that RFC 8301 forbids.

@@ -1,9 +1,10 @@
 /**
- * signed-mail - the header of a received mail as it is shown to the verifier of signatures, so that no mail makes that slow.
+ * signed-mail - the header of a received mail as it is shown to the verifier of signatures, so that no mail makes that
+ * slow.
  *
  * Only the first 10 DKIM-Signature fields are shown, each of up to 16 KiB (RFC 6376 6.1 lets a verifier limit them); a
- * header that passes the parser's limits, or has more than 10,000 lines, is not verified at all. Line ends are CRLF. The
- * body is never shown: `body-hash.ts` makes the hashes that the signatures name.
+ * header that passes the parser's limits, or has more than 10,000 lines, is not verified at all. Line ends are CRLF.
+ * The body is never shown: `body-hash.ts` makes the hashes that the signatures name.
  */
 
 import { type HeaderField, readHeaderBlock } from '../mime/header-block.ts'

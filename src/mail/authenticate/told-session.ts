@@ -1,6 +1,7 @@
 /**
- * told-session - who sent a mail that lies in a file, as far as its own header tells: Return-Path, and the first Received field,
- * from the top, that names a public address. Fields below may be forged, and those above are of the receiver's own house.
+ * told-session - who sent a mail that lies in a file, as far as its own header tells: Return-Path, and the first
+ * Received field, from the top, that names a public address. Fields below may be forged, and those above are of the
+ * receiver's own house.
  */
 
 import { isPublicAddress } from '../ip-address.ts'

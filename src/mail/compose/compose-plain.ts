@@ -2,7 +2,8 @@
  * compose-plain - builds the most usual kind of message without a tree: plain headers, text or html or both, all ASCII
  *
  * It writes byte for byte what `composeMessage` writes, at a fifth of its cost, and answers null wherever it would have
- * to know more than that: other characters, long names, fields of the client's own, attachments. The test compares both.
+ * to know more than that: other characters, long names, fields of the client's own, attachments. The test compares
+ * both.
  *
  * RFC 5322, RFC 2045 6.7, RFC 2046 5.1.4
  */

@@ -1,10 +1,10 @@
 /**
  * compose - builds the bytes of one message from what a client sent (RFC 5322, RFC 2045 to 2049, RFC 2231, RFC 2392).
  *
- * Guarantees: every byte is 7-bit, every line ends in CRLF and holds at most 998 octets (RFC 5322 2.1.1); the same input
- * gives the same bytes; no address of a blind copy can get in, because none is in the input; no file or URL is read.
- * The tree is nodemailer's. It is written out here in one synchronous pass, because its own stream serializer costs
- * several times the CPU for the same bytes (the test compares both, byte by byte).
+ * Guarantees: every byte is 7-bit, every line ends in CRLF and holds at most 998 octets (RFC 5322 2.1.1); the same
+ * input gives the same bytes; no address of a blind copy can get in, because none is in the input; no file or URL is
+ * read. The tree is nodemailer's. It is written out here in one synchronous pass, because its own stream serializer
+ * costs several times the CPU for the same bytes (the test compares both, byte by byte).
  */
 
 import { encode as encodeBase64, wrap as wrapBase64 } from 'nodemailer/lib/base64'
@@ -23,8 +23,8 @@ const BASE64_GROWTH = 4 / 3
 /** Octets of one encoded word with its frame; what nodemailer uses for its own header values. */
 const WORD_OCTETS_MAX = 52
 /**
- * A value that no fold can bring under 998 octets a line (RFC 5322 2.1.1), or that would fold into a line of blanks only,
- * which RFC 5322 3.2.2 calls obsolete and some servers take for the end of the header.
+ * A value that no fold can bring under 998 octets a line (RFC 5322 2.1.1), or that would fold into a line of blanks
+ * only, which RFC 5322 3.2.2 calls obsolete and some servers take for the end of the header.
  */
 const UNFOLDABLE = /\S{991}|\s{60}/
 /** Fields that hold addresses or ids, where an encoded word would change the meaning. */
@@ -163,7 +163,9 @@ function makeNamer(input: ComposeInput): (key: string) => string {
   return (key) => names.get(key.toLowerCase()) ?? key
 }
 
-/** An over-long run becomes encoded words (RFC 2047), which can be folded; everything else is nodemailer's to encode. */
+/**
+ * An over-long run becomes encoded words (RFC 2047), which can be folded; everything else is nodemailer's to encode.
+ */
 function formatValue(value: string): HeaderField['value'] {
   if (!UNFOLDABLE.test(value)) return value
   return { value: encodeWord(value, 'Q', WORD_OCTETS_MAX), prepared: true, foldLines: true }
@@ -187,8 +189,9 @@ function formatAttachment({ name, contentType, contentId, content }: ComposeAtta
 }
 
 /**
- * The bytes of a mail as they may stand in another one without encoding (RFC 2045 2.7): lines of ASCII that end in CRLF.
- * Null where they may not: other bytes, NUL, lone CR, long lines, nothing at all, or more bytes than base64 would take.
+ * The bytes of a mail as they may stand in another one without encoding (RFC 2045 2.7): lines of ASCII that end in
+ * CRLF. Null where they may not: other bytes, NUL, lone CR, long lines, nothing at all, or more bytes than base64 would
+ * take.
  */
 function asMailLines(content: Buffer): Buffer | null {
   const bytes = content.toString('latin1')

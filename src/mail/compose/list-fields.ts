@@ -1,9 +1,9 @@
 /**
- * list-fields - the fields by which a reader's mail program lets it leave a list: List-Unsubscribe (RFC 2369), List-Unsubscribe-Post
- * (RFC 8058) and List-Id (RFC 2919)
+ * list-fields - the fields by which a reader's mail program lets it leave a list: List-Unsubscribe (RFC 2369),
+ * List-Unsubscribe-Post (RFC 8058) and List-Id (RFC 2919)
  *
- * Guarantees: ASCII; no line is longer than the link or the domain in it makes it; nothing that a client wrote stands outside of a
- * quoted string or an encoded word, so no field can be smuggled in.
+ * Guarantees: ASCII; no line is longer than the link or the domain in it makes it; nothing that a client wrote stands
+ * outside of a quoted string or an encoded word, so no field can be smuggled in.
  *
  * Spec unsubscribe.fields
  */
@@ -27,7 +27,9 @@ export interface ListFieldsInput {
   readonly fromDomain: string
 }
 
-/** Fields that stand once, and are the service's: a client's own of these names are left out where these are written. */
+/**
+ * Fields that stand once, and are the service's: a client's own of these names are left out where these are written.
+ */
 const OWN_FIELDS: ReadonlySet<string> = new Set(['list-unsubscribe', 'list-unsubscribe-post', 'list-id', 'feedback-id'])
 const ONE_CLICK = 'List-Unsubscribe=One-Click'
 const ID_DIGITS = 8
@@ -60,7 +62,10 @@ export function withoutListFields(headers: Readonly<Record<string, string>>): Re
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !isListField(name)))
 }
 
-/** RFC 2919 3: a phrase, and an id below a domain that the sender holds. The phrase alone is encoded, the brackets never. */
+/**
+ * RFC 2919 3: a phrase, and an id below a domain that the sender holds. The phrase alone is encoded, the brackets
+ * never.
+ */
 function formatListId({ streamName, streamId, fromDomain }: ListFieldsInput): string {
   const domain = domainToASCII(fromDomain) || fromDomain
   const id = `<${streamId.slice(-ID_DIGITS)}.list.${domain.toLowerCase()}>`

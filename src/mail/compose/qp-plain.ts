@@ -2,8 +2,8 @@
  * qp-plain - quoted-printable for plain text: ASCII without controls, lines that end in CRLF
  *
  * It writes byte for byte what `encode` and `wrap` of nodemailer write of such a text, without looking at each of its
- * characters: a line is encoded only where it holds what must be, and cut where the last blank or stop of its end is. The
- * test compares both over random texts.
+ * characters: a line is encoded only where it holds what must be, and cut where the last blank or stop of its end is.
+ * The test compares both over random texts.
  *
  * RFC 2045 6.7
  */

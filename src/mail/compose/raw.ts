@@ -1,9 +1,9 @@
 /**
  * raw - a message that came whole goes out as it came: what it lacks is put before it, and nothing in it is touched
  *
- * RFC 6409 8: Date, Message-ID and MIME-Version where they are missing. Of our own: X-Sendwright-Id, and Feedback-ID where
- * the message has none. Received (RFC 5321 4.4) is made apart, because it is no part of the message as built; it does not say
- * who the client is.
+ * RFC 6409 8: Date, Message-ID and MIME-Version where they are missing. Of our own: X-Sendwright-Id, and Feedback-ID
+ * where the message has none. Received (RFC 5321 4.4) is made apart, because it is no part of the message as built; it
+ * does not say who the client is.
  * Guarantees: the same input gives the same bytes; at most `RAW_ADDED_BYTES_MAX` bytes are added.
  */
 
@@ -18,7 +18,10 @@ export interface RawInput {
   readonly from: ComposeAddress
   /** Value of the Feedback-ID where the message has none. */
   readonly feedbackId: string
-  /** What the service writes on a broadcast stream, for one recipient, in place of what the message has; absent elsewhere. */
+  /**
+   * What the service writes on a broadcast stream, for one recipient, in place of what the message has; absent
+   * elsewhere.
+   */
   readonly list?: readonly ListField[]
   /** Name of the host that took it. */
   readonly receivedBy: string
@@ -44,7 +47,10 @@ export function composeRaw(input: RawInput): Buffer {
   return Buffer.concat([Buffer.from(added, 'latin1'), cutFields(raw, own)])
 }
 
-/** The trace field of a message that came whole, with its line end; empty for one that is composed. RFC 5321 4.4, RFC 3848 */
+/**
+ * The trace field of a message that came whole, with its line end; empty for one that is composed. RFC 5321 4.4, RFC
+ * 3848
+ */
 export function formatReceived(input: MailInput): string {
   if (!('raw' in input)) return ''
   const { receivedBy, messageId, acceptedAtMs } = input

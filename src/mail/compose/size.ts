@@ -1,7 +1,8 @@
 /**
  * size - how large a message may be as built, and from lengths alone how large it can become at most.
  *
- * The bound lets the edge answer without building: only a message whose bound passes the maximum is built to be measured.
+ * The bound lets the edge answer without building: only a message whose bound passes the maximum is built to be
+ * measured.
  */
 
 import { MESSAGE_BYTES_MAX } from '../../../schemas/limits.ts'

@@ -27,7 +27,9 @@ export interface AddressList {
   readonly isCut: boolean
 }
 
-/** Reads a list. In: the field's values in one line each, encoded words as they are. What has no address is left out. */
+/**
+ * Reads a list. In: the field's values in one line each, encoded words as they are. What has no address is left out.
+ */
 export function readAddressList(values: readonly string[]): AddressList {
   const parsed = values
     .flatMap((value) => addressparser(value, { flatten: true }))

@@ -25,7 +25,9 @@ const SURROGATES = /\p{Surrogate}/gu
 const known = new Map<string, Decode>()
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Decodes bytes. In: the label as the mail gives it, null for none: UTF-8 where the bytes are that, else windows-1252. */
+/**
+ * Decodes bytes. In: the label as the mail gives it, null for none: UTF-8 where the bytes are that, else windows-1252.
+ */
 export function decodeCharset(bytes: Uint8Array, label: string | null): string {
   const name = (label ?? '').trim().toLowerCase()
   const text = SAYS_NOTHING.test(name) ? guess(bytes) : decoderOf(name)(bytes)

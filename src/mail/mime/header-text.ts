@@ -30,7 +30,10 @@ export function unfold(value: Uint8Array): string {
   return text.replace(/\r?\n[ \t]/g, ' ').trim()
 }
 
-/** Decodes the encoded words of a value. Neighbours of one charset are decoded as one, since writers cut characters in two. */
+/**
+ * Decodes the encoded words of a value. Neighbours of one charset are decoded as one, since writers cut characters in
+ * two.
+ */
 export function decodeWords(text: string): string {
   if (!text.includes('=?')) return text
   let out = ''

@@ -1,8 +1,8 @@
 /**
  * mail-header - the top fields of a received mail as the contract shows them.
  *
- * The first of a field that may be there once counts; To, Cc and Reply-To of several fields are joined. Encoded words are
- * decoded everywhere but in the address fields of `headers`, where a decoded comma would be one of the list.
+ * The first of a field that may be there once counts; To, Cc and Reply-To of several fields are joined. Encoded words
+ * are decoded everywhere but in the address fields of `headers`, where a decoded comma would be one of the list.
  *
  * Spec inbound.parse.header, inbound.parse.addresses, inbound.parse.value
  */

@@ -35,8 +35,8 @@ const NO_BODY: MailBody = {
 }
 
 /**
- * Parses a mail as it was received. `onHeader` is told what stands if nothing follows, before the body is looked at: the
- * thread posts it, so that a mail whose body takes too long keeps its fields.
+ * Parses a mail as it was received. `onHeader` is told what stands if nothing follows, before the body is looked at:
+ * the thread posts it, so that a mail whose body takes too long keeps its fields.
  */
 export function parseReceivedMail(raw: Buffer, onHeader: (mail: ReceivedMail) => void = () => undefined): ReceivedMail {
   const soft = new Set<SoftIssue>()

@@ -51,7 +51,9 @@ export function decodeTransfer(encoding: TransferEncoding, bytes: Uint8Array): B
   return rest.length === 0 ? first : Buffer.concat([first, rest])
 }
 
-/** Sextet of each octet; 64 for padding, 255 for what is not of the alphabet. The URL alphabet (RFC 4648 5) counts too. */
+/**
+ * Sextet of each octet; 64 for padding, 255 for what is not of the alphabet. The URL alphabet (RFC 4648 5) counts too.
+ */
 const SEXTETS = new Uint8Array(256).fill(255)
 for (const [value, char] of [...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/='].entries())
   SEXTETS[char.charCodeAt(0)] = value
@@ -104,8 +106,8 @@ function hexOf(octet: number): number {
 }
 
 /**
- * What is not decided yet lies in `#held`: a `=` with what may follow it, or blanks which the end of the line would drop.
- * The list of pieces is joined once, when it is decided.
+ * What is not decided yet lies in `#held`: a `=` with what may follow it, or blanks which the end of the line would
+ * drop. The list of pieces is joined once, when it is decided.
  */
 class QuotedPrintableDecoder implements TransferDecoder {
   #held: Buffer[] = []
@@ -188,7 +190,10 @@ function decodeLines(bytes: Uint8Array, end: number): Buffer {
   return out.subarray(0, solid)
 }
 
-/** Where the line after a soft break begins, that is after blanks and an end of line or of the body; -1 where it is none. */
+/**
+ * Where the line after a soft break begins, that is after blanks and an end of line or of the body; -1 where it is
+ * none.
+ */
 function skipSoftBreak(bytes: Uint8Array, from: number): number {
   let index = from
   while (index < bytes.length && (bytes[index] === 0x20 || bytes[index] === 0x09)) index += 1

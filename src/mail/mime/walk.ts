@@ -2,8 +2,8 @@
  * walk - the structure of a mail (RFC 2046): one pass over its bytes, nothing decoded.
  *
  * States: a stack of nodes that are open. A line `--boundary` of any open multipart closes what is open inside it; the
- * outermost with that boundary counts (RFC 2046 5.1.2). Attached messages are walked too, so that the limits hold for what
- * is hidden in them; they are kept whole, and what is wrong inside them is not told.
+ * outermost with that boundary counts (RFC 2046 5.1.2). Attached messages are walked too, so that the limits hold for
+ * what is hidden in them; they are kept whole, and what is wrong inside them is not told.
  * Guarantees: time linear in the bytes whatever is nested in what; at most 500 nodes, 50 deep.
  *
  * Spec inbound.parse.parts

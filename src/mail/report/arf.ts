@@ -1,8 +1,8 @@
 /**
  * arf - complaints of a feedback loop (RFC 5965): what was complained about, and by which return path it is known.
  *
- * The return path stands in `Original-Mail-From`, or in the headers of the message itself, which is the third part. Only
- * its token names a recipient; the message's own id tells the operator no more than which message it was: whoever
+ * The return path stands in `Original-Mail-From`, or in the headers of the message itself, which is the third part.
+ * Only its token names a recipient; the message's own id tells the operator no more than which message it was: whoever
  * received a copy of it could have written it down.
  *
  * Spec complaint.arf

@@ -1,10 +1,10 @@
 /**
  * dsn-text - bounces without a report that machines read: Exim, qmail and what other systems write.
  *
- * Tables of words (`dsn-words.ts`) tell what goes on and what has ended. A mail is a bounce when words of the second are in
- * its subject or in its own text (not in the copy of the message below it) and none of the first are; of a mail system also
- * when a refusal is quoted, in whatever language the rest is. The reply is the first 5xx in that text, else the words about
- * the address.
+ * Tables of words (`dsn-words.ts`) tell what goes on and what has ended. A mail is a bounce when words of the second
+ * are in its subject or in its own text (not in the copy of the message below it) and none of the first are; of a mail
+ * system also when a refusal is quoted, in whatever language the rest is. The reply is the first 5xx in that text, else
+ * the words about the address.
  *
  * Spec bounce.text
  */
@@ -33,7 +33,9 @@ const REPLY_5XX = /(?:^|[^\d.])(?<!\bline )(5[0-7]\d[ :-]+\S.*)$/i
 const BARE_5XX = /^[\s<>#-]{0,20}(5[0-7]\d)\s*$/
 /** RFC 3463 2: an address of four numbers is none. */
 const ENHANCED_5XX = /(?<![\d.])(5\.[0-7]\.\d{1,3})(?![\d.]*\d)/
-/** A dialogue or a quoted reply, in whatever language it is told: a code in both its forms, or one that a server "said". */
+/**
+ * A dialogue or a quoted reply, in whatever language it is told: a code in both its forms, or one that a server "said".
+ */
 const TRANSCRIPT =
   /(?:^|[^\d.])5[0-7]\d[ -]#?5\.[0-7]\.\d{1,3}\b|(?:\bsaid: ?|<<< |returned '|<-- |Received >>> )5[0-7]\d[ -]|RESOLVER\.ADR\.|STOREDRV\.Deliver/m
 
@@ -58,8 +60,8 @@ export function findReply(mail: ReportMail): string | null {
 }
 
 /**
- * Whether a mail system wrote it: by its name, by none at all, or because nobody is to answer it (RFC 5321 4.5.5) and it
- * speaks of a failure. Automatic answers of people have no sender either.
+ * Whether a mail system wrote it: by its name, by none at all, or because nobody is to answer it (RFC 5321 4.5.5) and
+ * it speaks of a failure. Automatic answers of people have no sender either.
  */
 export function isMailSystem(mail: ReportMail): boolean {
   const from = headerOf(mail, 'from')
@@ -101,7 +103,9 @@ function ownText({ text }: ReportMail): string {
   return copy > 0 ? start.slice(0, copy) : start
 }
 
-/** The first 5xx reply with what is left of its paragraph, else the first enhanced 5.x.x with its line; null for none. */
+/**
+ * The first 5xx reply with what is left of its paragraph, else the first enhanced 5.x.x with its line; null for none.
+ */
 function replyIn(lines: readonly string[]): string | null {
   for (const [index, line] of lines.entries()) {
     const found = (REPLY_5XX.exec(line) ?? BARE_5XX.exec(line))?.[1]

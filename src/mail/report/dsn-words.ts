@@ -1,8 +1,9 @@
 /**
- * dsn-words - how mail systems say that a delivery has ended, or that it goes on: tables of words, one system or tongue a line
+ * dsn-words - how mail systems say that a delivery has ended, or that it goes on: tables of words, one system or tongue
+ * a line
  *
- * A new format of bounce needs a line in `FAILURES` or `FAILURE_SUBJECT`, where its sender is no `DAEMON` by name a word
- * there, and a mail in `test/fixtures/bounces.txt`. Repetitions are bounded: the texts are a stranger's.
+ * A new format of bounce needs a line in `FAILURES` or `FAILURE_SUBJECT`, where its sender is no `DAEMON` by name a
+ * word there, and a mail in `test/fixtures/bounces.txt`. Repetitions are bounded: the texts are a stranger's.
  *
  * Spec bounce.text
  */

@@ -1,9 +1,11 @@
 /**
- * dsn - what mail to a return path says of the delivery: a report by RFC 3464, or the words of a mail system without one.
+ * dsn - what mail to a return path says of the delivery: a report by RFC 3464, or the words of a mail system without
+ * one.
  *
- * The recipient is never read from it: the return path names it, and whoever forwarded the mail reports another address.
- * Guarantees: `bounce` only where the mail says that delivery has ended; a delay, an answer of a person or of a machine,
- * and anything that is not understood is none. `hard` only by the rules for replies (`classify.ts`).
+ * The recipient is never read from it: the return path names it, and whoever forwarded the mail reports another
+ * address.
+ * Guarantees: `bounce` only where the mail says that delivery has ended; a delay, an answer of a person or of a
+ * machine, and anything that is not understood is none. `hard` only by the rules for replies (`classify.ts`).
  *
  * Spec bounce.dsn, bounce.text
  */
@@ -52,8 +54,9 @@ export function readDsn(mail: ReportMail, address: string): Dsn {
 }
 
 /**
- * The fields of a report that is no part of the mail: its boundary is another one than the header says, or it was attached as
- * text. Only a mail system is believed: our own message may speak of bounces, and whoever answers it may quote it.
+ * The fields of a report that is no part of the mail: its boundary is another one than the header says, or it was
+ * attached as text. Only a mail system is believed: our own message may speak of bounces, and whoever answers it may
+ * quote it.
  */
 function looseReport(mail: ReportMail): string | null {
   const { raw = '' } = mail
@@ -106,7 +109,9 @@ function codeOf(line: string): number | null {
   return parseReply(line).code ?? parseReply(quotedReply(line) ?? '').code
 }
 
-/** In: what was said, and the status of the report (RFC 3463), which says more than a reply without an enhanced code. */
+/**
+ * In: what was said, and the status of the report (RFC 3463), which says more than a reply without an enhanced code.
+ */
 function refused(line: string, status: string | null, address: string): Dsn {
   const code = codeOf(line)
   if (code !== null && code < 500) return expired(line, address)

@@ -38,7 +38,10 @@ export function partOf({ parts }: ReportMail, ...contentTypes: string[]): string
   return parts.find(({ contentType }) => contentTypes.includes(contentType))?.text ?? null
 }
 
-/** Blocks of fields (RFC 5322 2.2) that blank lines divide; names in lower case, values unfolded, the first of a name counts. */
+/**
+ * Blocks of fields (RFC 5322 2.2) that blank lines divide; names in lower case, values unfolded, the first of a name
+ * counts.
+ */
 export function parseFieldBlocks(text: string): Map<string, string>[] {
   const blocks: Map<string, string>[] = []
   let block = new Map<string, string>()

@@ -1,9 +1,9 @@
 /**
  * attempt - a session with one address of one mail server, in the clear when its TLS is broken and nothing demands TLS.
  *
- * TLS is opportunistic (RFC 3207, RFC 7435): encryption without a verified certificate is better than none, and mail that
- * cannot be encrypted is better than mail that is lost. A server whose handshake failed is remembered for three days.
- * Where MTA-STS demands it, TLS with a certificate that holds is the only way (RFC 8461 5).
+ * TLS is opportunistic (RFC 3207, RFC 7435): encryption without a verified certificate is better than none, and mail
+ * that cannot be encrypted is better than mail that is lost. A server whose handshake failed is remembered for three
+ * days. Where MTA-STS demands it, TLS with a certificate that holds is the only way (RFC 8461 5).
  *
  * Spec delivery.tls, delivery.sts
  */

@@ -23,8 +23,8 @@ export function buildMessage(input: MailInput): Buffer | null {
 }
 
 /**
- * The outcome of a message that may not be sent: it could not be built, or is too large; null: it may. What the service adds
- * for a list does not count: nobody knew it when the message was accepted.
+ * The outcome of a message that may not be sent: it could not be built, or is too large; null: it may. What the service
+ * adds for a list does not count: nobody knew it when the message was accepted.
  */
 export function refuseBuilt(message: Buffer | null, { list }: Pick<MailInput, 'list'>): MailOutcome | null {
   if (message === null) return { ...makeUnasked('unbuildable'), phase: 'compose', sizeBytes: null }

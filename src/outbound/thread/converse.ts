@@ -1,9 +1,10 @@
 /**
- * converse - an SMTP session (RFC 5321) over a socket that is already connected: greeting, EHLO, STARTTLS, AUTH, messages.
+ * converse - an SMTP session (RFC 5321) over a socket that is already connected: greeting, EHLO, STARTTLS, AUTH,
+ * messages.
  *
- * States: opening -> open -> (sending -> open)* -> gone. Guarantees: every call settles, within the time limits, whatever
- * the server does; nothing is thrown; the phase of a failure is ours, not guessed from an error text. The dialogue is
- * nodemailer's; the timers of the transaction are ours, because its own only know inactivity.
+ * States: opening -> open -> (sending -> open)* -> gone. Guarantees: every call settles, within the time limits,
+ * whatever the server does; nothing is thrown; the phase of a failure is ours, not guessed from an error text. The
+ * dialogue is nodemailer's; the timers of the transaction are ours, because its own only know inactivity.
  */
 
 import { isAscii } from 'node:buffer'
@@ -49,7 +50,10 @@ export interface OpenInput {
   readonly socket: Socket
   readonly host: string
   readonly ehloName: string
-  /** `implicit`: TLS from the first byte; `required`: STARTTLS or nothing; `opportunistic`: where offered; `none`: never. */
+  /**
+   * `implicit`: TLS from the first byte; `required`: STARTTLS or nothing; `opportunistic`: where offered; `none`:
+   * never.
+   */
   readonly tls: 'implicit' | 'required' | 'opportunistic' | 'none'
   readonly tlsOptions: ConnectionOptions
   readonly auth: { readonly user: string; readonly pass: string } | null
@@ -57,9 +61,9 @@ export interface OpenInput {
 }
 
 /**
- * Why a session or a transaction failed. `reply`: the server refused, `text` is its reply as received. For the others `text`
- * is ours. `handshake`: TLS failed, the same server may still take the mail without. `too-large`: the server announced a
- * SIZE below the message's. `abort`: the caller's signal. `fence`: see `feed.ts`.
+ * Why a session or a transaction failed. `reply`: the server refused, `text` is its reply as received. For the others
+ * `text` is ours. `handshake`: TLS failed, the same server may still take the mail without. `too-large`: the server
+ * announced a SIZE below the message's. `abort`: the caller's signal. `fence`: see `feed.ts`.
  */
 export interface SessionFailure {
   readonly kind: 'reply' | 'lost' | 'timeout' | 'handshake' | 'too-large' | 'abort' | 'fence'
@@ -260,7 +264,8 @@ function sendMessage(connection: SMTPConnection, input: Transaction, signal: Abo
     connection.once('end', onGone)
     signal.addEventListener('abort', onAbort, { once: true })
     arm(timeouts.envelopeMs)
-    // Composed mail is ASCII; one that came whole may hold other bytes, and goes to who does not offer to take them too.
+    // Composed mail is ASCII; one that came whole may hold other bytes, and goes to who does not offer to take them
+    // too.
     const use8BitMime = !isAscii(input.message)
     const envelope = { from: input.mailFrom, to: [input.recipient], size: input.message.length, use8BitMime }
     connection.send(envelope, feed, (error, info) => {

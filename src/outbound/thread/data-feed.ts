@@ -2,8 +2,8 @@
  * feed - a message as a stream that holds back its end, so that the final dot is sent only when it may be.
  *
  * The first read means that the server has answered 354. The end is given once every byte before it has left for the
- * kernel, right after `mayFinish` said open: between that and the dot there is no wait. While it says held, the end waits; then
- * the store is silent, and nobody could write down what the server answers.
+ * kernel, right after `mayFinish` said open: between that and the dot there is no wait. While it says held, the end
+ * waits; then the store is silent, and nobody could write down what the server answers.
  */
 
 import { Readable } from 'node:stream'
@@ -13,7 +13,9 @@ const CHUNK_BYTES = 65_536
 /** How often a slow connection is looked at for what it has still to send. */
 const DRAIN_STEP_MS = 5
 const HELD_STEP_MS = 50
-/** Servers wait three minutes for a part of the message (RFC 5321 4.5.3.2.5); the connection is of use to others too. */
+/**
+ * Servers wait three minutes for a part of the message (RFC 5321 4.5.3.2.5); the connection is of use to others too.
+ */
 const HELD_MS_MAX = 20_000
 
 export interface FeedInput {

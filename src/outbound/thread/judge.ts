@@ -15,7 +15,10 @@ export function judgeSent(sent: Sent, where: string): Outcome {
   return makeDelivered(parseReply(response).code ?? 250, response)
 }
 
-/** Whether another connection may have the message: 421 closes this one only; a loss before the server wanted the message has done nothing yet. */
+/**
+ * Whether another connection may have the message: 421 closes this one only; a loss before the server wanted the
+ * message has done nothing yet.
+ */
 export function isElsewhere(sent: Sent, { code }: Pick<Outcome, 'code'>): boolean {
   if (code === 421) return true
   return !sent.ok && sent.failure.kind === 'lost' && sent.failure.phase === 'mail'

@@ -1,10 +1,11 @@
 /**
- * relay - hands every message to one server of the operator's (smart host), over connections that are kept and used again.
+ * relay - hands every message to one server of the operator's (smart host), over connections that are kept and used
+ * again.
  *
- * Guarantees: at most `connectionsMax` connections, divided among the processes that deliver (one at least each); one message
- * at a time on each; a connection that proves dead before a message was begun on it, or that says 421, is replaced without
- * anybody noticing. The relay may stand in a private network: it was named by the operator, not by a sender. Over any other
- * network a password goes out encrypted or not at all.
+ * Guarantees: at most `connectionsMax` connections, divided among the processes that deliver (one at least each); one
+ * message at a time on each; a connection that proves dead before a message was begun on it, or that says 421, is
+ * replaced without anybody noticing. The relay may stand in a private network: it was named by the operator, not by a
+ * sender. Over any other network a password goes out encrypted or not at all.
  *
  * Spec delivery.relay, delivery.relay.password
  */

@@ -1,9 +1,9 @@
 /**
  * session-pool - SMTP sessions that are open with receiving servers, kept for the next message to the same site.
  *
- * Guarantees: a site has no more connections open than it is given, those that are closing counted in; no more new ones in
- * any minute than it is given; a session is used for so many messages, so long, and closed when it was idle too long; a
- * session that was not verified is never used where verification is demanded.
+ * Guarantees: a site has no more connections open than it is given, those that are closing counted in; no more new ones
+ * in any minute than it is given; a session is used for so many messages, so long, and closed when it was idle too
+ * long; a session that was not verified is never used where verification is demanded.
  *
  * Spec delivery.site.limits, delivery.reuse
  */
@@ -83,8 +83,8 @@ export class SessionPool {
   }
 
   /**
-   * Takes a place for a new connection, waiting for one. Out: milliseconds until there may be one, when this minute's are
-   * used up; else 0.
+   * Takes a place for a new connection, waiting for one. Out: milliseconds until there may be one, when this minute's
+   * are used up; else 0.
    */
   async admit({ site: name, limits, connections }: PoolAsk): Promise<number> {
     const { connectionsMax, nowMs } = this.options

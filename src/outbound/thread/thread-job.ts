@@ -1,8 +1,8 @@
 /**
  * thread-job - what the main thread and a mail thread say to each other.
  *
- * Everything here crosses a thread boundary: plain data only. Attachment bytes travel as `Uint8Array` in buffers of their
- * own, which are handed over, not copied.
+ * Everything here crosses a thread boundary: plain data only. Attachment bytes travel as `Uint8Array` in buffers of
+ * their own, which are handed over, not copied.
  */
 
 import type { FenceCells, Pass } from '../../../cluster/fence.ts'
@@ -13,7 +13,9 @@ import type { SmtpTimeouts } from './converse.ts'
 import type { SigningKey } from './sign.ts'
 import type { SessionUsed, Way } from './transmit.ts'
 
-/** What an outcome says where the password of `RELAY_URL` would have to go out in the clear; the operator is told too. */
+/**
+ * What an outcome says where the password of `RELAY_URL` would have to go out in the clear; the operator is told too.
+ */
 export const CLEAR_PASSWORD = '4.7.11 the password of RELAY_URL does not go out unencrypted'
 
 /** Reason of a signal that cuts an attempt only where its final dot has not been sent. */

@@ -1,11 +1,12 @@
 /**
  * transmit - one attempt to hand one message to one recipient over the mail servers of a site.
  *
- * A session that is open already is used; else the servers are tried in their order, those that did not answer lately last.
+ * A session that is open already is used; else the servers are tried in their order, those that did not answer lately
+ * last.
  *
- * Guarantees: always an outcome, never an exception; `bounced` only for a refusal by the recipient's side or a domain that
- * the DNS denies; a private address is never connected to; after the message was sent whole no other server is tried,
- * because the first may have taken it (RFC 5321 6.1).
+ * Guarantees: always an outcome, never an exception; `bounced` only for a refusal by the recipient's side or a domain
+ * that the DNS denies; a private address is never connected to; after the message was sent whole no other server is
+ * tried, because the first may have taken it (RFC 5321 6.1).
  *
  * Spec delivery.mx, delivery.private, delivery.reuse
  */

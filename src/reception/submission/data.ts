@@ -1,8 +1,9 @@
 /**
  * data - the bytes of a message as DATA brings them: gathered within the bounds, their lines checked on the way
  *
- * A message whose lines do not all end in CRLF is refused whole: where one server sees the end of a message and the next
- * one does not, the rest would be commands (SMTP smuggling). NUL ends the text for some, and a bare LF breaks signatures.
+ * A message whose lines do not all end in CRLF is refused whole: where one server sees the end of a message and the
+ * next one does not, the rest would be commands (SMTP smuggling). NUL ends the text for some, and a bare LF breaks
+ * signatures.
  *
  * Guarantees: what is too much, or is refused anyway, is read and forgotten; what was held is given back once.
  *

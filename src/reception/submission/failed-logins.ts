@@ -1,8 +1,9 @@
 /**
  * failed-logins - how often a client has failed to log in of late
  *
- * A client is an IPv4 address or the /64 network of an IPv6 one. Counted in each process: a guess costs the store nothing
- * once the client has used up its tries. The oldest client is forgotten when there are too many, which errs on its side.
+ * A client is an IPv4 address or the /64 network of an IPv6 one. Counted in each process: a guess costs the store
+ * nothing once the client has used up its tries. The oldest client is forgotten when there are too many, which errs on
+ * its side.
  *
  * Spec submission.login
  */

@@ -3,9 +3,9 @@
  *
  * It knows SMTP and no more: whose key it is, and what becomes of a message, is asked of its handlers.
  *
- * Guarantees: nothing but greetings before TLS; a reply to a message follows its handler's word, and where nobody knows, the
- * connection is closed without one; a handler that throws is 451 and harms no other session; memory, sessions and time are
- * bounded; a listener that closes lets a message in hand have its answer.
+ * Guarantees: nothing but greetings before TLS; a reply to a message follows its handler's word, and where nobody
+ * knows, the connection is closed without one; a handler that throws is 451 and harms no other session; memory,
+ * sessions and time are bounded; a listener that closes lets a message in hand have its answer.
  *
  * Spec submission.commands, submission.login, submission.connections, submission.time, listener.port, listener.close
  */
@@ -142,8 +142,8 @@ class SubmissionServer extends SMTPServer {
   }
 
   /**
-   * The library begins TLS a turn of the loop after it has accepted a connection. On one that was closed in between, by a
-   * stop, Node ends the whole process with a segmentation fault.
+   * The library begins TLS a turn of the loop after it has accepted a connection. On one that was closed in between, by
+   * a stop, Node ends the whole process with a segmentation fault.
    */
   override _upgrade(...[socket, callback]: Parameters<SMTPServer['_upgrade']>): void {
     if (socket.destroyed) callback(new Error('Closed before TLS began'))

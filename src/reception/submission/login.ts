@@ -1,7 +1,8 @@
 /**
  * login - whose key a client shows, and which stream its user name names
  *
- * The password is a server key, the same as for the API. The user name is the id of a stream of that server, or anything.
+ * The password is a server key, the same as for the API. The user name is the id of a stream of that server, or
+ * anything.
  *
  * Spec submission.login, submission.stream, key.revoke
  */

@@ -1,9 +1,9 @@
 /**
  * replies - what a client of SMTP submission is told, each with its enhanced status code once (RFC 3463, RFC 2034)
  *
- * A refusal of the contract begins with its code, so that a person finds it in the documents and a program can tell it from
- * another one of the same number. 4xx where the client's queue can pass later by itself, 5xx where only somebody who reads it
- * can help.
+ * A refusal of the contract begins with its code, so that a person finds it in the documents and a program can tell it
+ * from another one of the same number. 4xx where the client's queue can pass later by itself, 5xx where only somebody
+ * who reads it can help.
  *
  * Spec submission.replies
  */

@@ -1,8 +1,8 @@
 /**
  * submit - a message that a client handed over becomes a send, and what was decided its reply
  *
- * Steps: header and control fields, the rest as far as the log shows it, the decision that the API has too. 250 follows the
- * commit.
+ * Steps: header and control fields, the rest as far as the log shows it, the decision that the API has too. 250 follows
+ * the commit.
  *
  * Spec submission.durable, submission.header
  */

@@ -1,9 +1,9 @@
 /**
- * health - GET /healthz, /readyz, /metrics and /v1/operator/health: what a supervisor, a load balancer, a monitor and the
- * operator ask
+ * health - GET /healthz, /readyz, /metrics and /v1/operator/health: what a supervisor, a load balancer, a monitor and
+ * the operator ask
  *
- * Healthy: this process turns its loop. Ready: the store answers and keeps what it takes, every shard has a living owner,
- * and, where sends come in, there is room for new mail. Who is not ready says why.
+ * Healthy: this process turns its loop. Ready: the store answers and keeps what it takes, every shard has a living
+ * owner, and, where sends come in, there is room for new mail. Who is not ready says why.
  */
 
 import type { Health } from '../../../schemas/health.ts'

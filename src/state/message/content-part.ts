@@ -1,12 +1,12 @@
 /**
  * content-part - the stored parts of a message's content: how many chunks, what writes them, what removes them.
  *
- * Part `body` is text and html; `a<k>` is attachment k; `raw` is a whole message as a client wrote it. A part is cut into
- * chunks; the first begins with a few bytes of our own.
+ * Part `body` is text and html; `a<k>` is attachment k; `raw` is a whole message as a client wrote it. A part is cut
+ * into chunks; the first begins with a few bytes of our own.
  *
- * Keys: `bodies:<slice>:<live|test>` holds the small bodies that came with their command, those of two seconds together: a
- * key of its own for each would be most of the store's keys, which costs every look-up; a key for longer would have no bound.
- * `content:<contentId>:<part>[.<chunk>]` is all else.
+ * Keys: `bodies:<slice>:<live|test>` holds the small bodies that came with their command, those of two seconds
+ * together: a key of its own for each would be most of the store's keys, which costs every look-up; a key for longer
+ * would have no bound. `content:<contentId>:<part>[.<chunk>]` is all else.
  *
  * Spec retention.content
  */
@@ -23,7 +23,9 @@ export const PART_HEADER_BYTES = 3
 export const BODY_PART = 'body'
 /** A message that came whole. It is there in place of attachments, and goes when they would. */
 export const RAW_PART = 'raw'
-/** A larger body (its packed chunk) has a key of its own: few are, and a slice of them would grow to tens of megabytes. */
+/**
+ * A larger body (its packed chunk) has a key of its own: few are, and a slice of them would grow to tens of megabytes.
+ */
 export const SLICED_BYTES_MAX = 4_096
 const SLICE_MS = 2_000
 /** A command may be accepted this long after its id was made, and its body stays as long as any of its slice. */
@@ -56,7 +58,9 @@ interface Slice {
 /** The last slice of each shard, for live and for test servers: its name is made once. */
 const lastSlices = new Array<Slice | undefined>(SHARDS * 2)
 
-/** Where a small body lies that came with its command. `contentId` begins with the command's id, which says the slice. */
+/**
+ * Where a small body lies that came with its command. `contentId` begins with the command's id, which says the slice.
+ */
 export function bodyPlace(shard: number, contentId: string, test: boolean): { key: string; field: string } {
   return { key: sliceOf(shard, contentId, test).key, field: contentId }
 }
@@ -71,7 +75,9 @@ export function chunksOf(bytes: number): number {
   return Math.max(1, Math.ceil((bytes + PART_HEADER_BYTES) / CHUNK_BYTES_MAX))
 }
 
-/** Writes that make the content of an accepted message stay: what came along is set, what was written before is kept. */
+/**
+ * Writes that make the content of an accepted message stay: what came along is set, what was written before is kept.
+ */
 export function contentOps(
   { shard, contentId }: { readonly shard: number; readonly contentId: string },
   parts: readonly ContentPart[],

@@ -1,12 +1,12 @@
 /**
  * head - what a person wrote on a message, beside its content: packed as one erasable field.
  *
- * Packed: `[subject, names, tag, metadata, headers, attachments, stored, spellings, raw]`, 0 for what is absent, zeros at
- * the end left off. Names and spellings: the sender's first, then the recipients' in the order of the log entry. A spelling is
- * the local part as the request wrote it, where that is not in lower case: a person's row holds the address in lower case.
- * An attachment is `[name, content type, content id, size, inline]`. What of the content lies in the content store is
- * `[the mail's key, sealed; letters of the objects]`: without the head nobody can read them any more. Raw is
- * `[bytes, Message-ID]` of a message that came whole.
+ * Packed: `[subject, names, tag, metadata, headers, attachments, stored, spellings, raw]`, 0 for what is absent, zeros
+ * at the end left off. Names and spellings: the sender's first, then the recipients' in the order of the log entry. A
+ * spelling is the local part as the request wrote it, where that is not in lower case: a person's row holds the address
+ * in lower case. An attachment is `[name, content type, content id, size, inline]`. What of the content lies in the
+ * content store is `[the mail's key, sealed; letters of the objects]`: without the head nobody can read them any more.
+ * Raw is `[bytes, Message-ID]` of a message that came whole.
  *
  * Key: `head:<server>:<segment>`, field = the message's short id
  *
@@ -123,8 +123,8 @@ export function spellingsOf(sender: string, recipients: readonly { readonly addr
 }
 
 /**
- * An address as the message's request wrote it. In: 0 for the sender, then 1 and on for the recipients; the address as its
- * row has it, which stays where it is another one by now (a pseudonym).
+ * An address as the message's request wrote it. In: 0 for the sender, then 1 and on for the recipients; the address as
+ * its row has it, which stays where it is another one by now (a pseudonym).
  */
 export function spelledAddress({ spellings }: Pick<Head, 'spellings'>, place: number, address: string): string {
   const spelling = spellings[place] ?? null

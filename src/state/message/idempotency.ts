@@ -2,8 +2,8 @@
  * idempotency - an accepted answer under its Idempotency-Key, for 24 hours.
  *
  * Written in the commit of its message. Packed: `[fingerprint, ms, [message ids]]`, fingerprint = its first 128 bits,
- * ids short. The day of the key is that of the turn; it is looked for under yesterday, today and tomorrow, because a clock
- * may have gone back over midnight since.
+ * ids short. The day of the key is that of the turn; it is looked for under yesterday, today and tomorrow, because a
+ * clock may have gone back over midnight since.
  *
  * Key: `idempotency:<yyyymmdd>:<x>`, x = first four bits of the hash; expires an hour after the end of the next day
  *

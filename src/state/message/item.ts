@@ -1,8 +1,8 @@
 /**
  * item - the name of one recipient's delivery in its lane; everything about it is found from the name.
  *
- * `<server short>.<segment>.<message short>.<recipient n>.<recipients in all><a if there are attachments>`, and on a broadcast
- * stream `.<stream short>`, because what is delivered there is counted.
+ * `<server short>.<segment>.<message short>.<recipient n>.<recipients in all><a if there are attachments>`, and on a
+ * broadcast stream `.<stream short>`, because what is delivered there is counted.
  */
 
 import { idOfShort, shortId } from '../../../cluster/id.ts'

@@ -2,8 +2,8 @@
  * log-entry - one message in the log: numbers and ids only, never an address.
  *
  * Packed in the field `m`: `[contentId, stream, sender, [recipients], kinds, tag hash, source letter]`. The stream is a
- * short id, 0 for the server's default stream; persons are numbers; kinds is one letter (t c b) a recipient. Left off at
- * the end: the source `a` (api), and then the tag where there is none. The entry's id is the message's.
+ * short id, 0 for the server's default stream; persons are numbers; kinds is one letter (t c b) a recipient. Left off
+ * at the end: the source `a` (api), and then the tag where there is none. The entry's id is the message's.
  *
  * Key: `log:<server>:<segment>`
  *

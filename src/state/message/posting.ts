@@ -2,10 +2,12 @@
  * posting - where a message of a busy segment is found from its persons and its tag.
  *
  * One entry for each message and bucket, with the message's id: two entries of one id cannot both be in a stream.
- * Senders are not posted: a server has few, and the log names each. A segment of one bucket has no postings: its only list of persons would name every message that its log does, and an
- * entry of the log tells sender, recipients and tag itself. Whoever searches such a segment reads its log.
+ * Senders are not posted: a server has few, and the log names each. A segment of one bucket has no postings: its only
+ * list of persons would name every message that its log does, and an entry of the log tells sender, recipients and tag
+ * itself. Whoever searches such a segment reads its log.
  *
- * Keys: `by-person:<server>:<segment>:<bucket>` field `p` = numbers of recipients joined by a space; `by-tag:…` field `t` = tag hash
+ * Keys: `by-person:<server>:<segment>:<bucket>` field `p` = numbers of recipients joined by a space; `by-tag:…` field
+ * `t` = tag hash
  */
 
 import type { Op } from '../../../cluster/behaviour.ts'

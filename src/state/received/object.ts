@@ -1,9 +1,9 @@
 /**
  * received-object - the names of a received mail's objects, and which rows may name them.
  *
- * An object's id begins with the moment at which the mail came, so its day follows from the id, and so do the rows that can
- * name it: those of that moment's slice, and of the ones beside it, because a mail takes its time to arrive. The name
- * holds the server too: whoever finds an object finds its rows without an index.
+ * An object's id begins with the moment at which the mail came, so its day follows from the id, and so do the rows that
+ * can name it: those of that moment's slice, and of the ones beside it, because a mail takes its time to arrive. The
+ * name holds the server too: whoever finds an object finds its rows without an index.
  */
 
 import { msOfCmdId } from '../../../cluster/cmd-id.ts'

@@ -1,5 +1,6 @@
 /**
- * parse-item - the name of a received message in the lane in which it is parsed: `<server short>.<segment>.<message short>`.
+ * parse-item - the name of a received message in the lane in which it is parsed:
+ * `<server short>.<segment>.<message short>`.
  *
  * Each account has a lane of its own: one account's mail that takes long holds up nobody else's.
  */

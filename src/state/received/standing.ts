@@ -1,9 +1,10 @@
 /**
  * received-standing - what stays of a received message for as long as its reference, beside its entry in the log.
  *
- * States: received (nothing is known but its size and address) -> parsed. Packed: `[size, flags, attachments, issue letter,
- * six verdict letters, checked after ms, mailbox hash, stream's id as it was spelled, From number]`, 0 for what is absent, zeros
- * at the end left off. Letters are places in the words of the contract (`schemas/inbound.ts`), in base 36.
+ * States: received (nothing is known but its size and address) -> parsed. Packed:
+ * `[size, flags, attachments, issue letter, six verdict letters, checked after ms, mailbox hash, stream's id as it was
+ * spelled, From number]`, 0 for what is absent, zeros at the end left off. Letters are places in the words of the
+ * contract (`schemas/inbound.ts`), in base 36.
  *
  * Key: `received-state:<server>:<segment>`, field = the message's short id
  *

@@ -1,16 +1,16 @@
 /**
  * delivery - how one delivery fares, packed small, and where it lies.
  *
- * States (webhook.delivery): pending, delivered, dead. A delivery without a record is fresh: pending, not attempted. One
- * that was queued before its webhook was last switched off is dead, whatever its record says.
+ * States (webhook.delivery): pending, delivered, dead. A delivery without a record is fresh: pending, not attempted.
+ * One that was queued before its webhook was last switched off is dead, whatever its record says.
  *
- * Packed: `[letter, attempts, last status code, delivered, last error, next attempt, base, failures, queued]`; letters p v
- * d; instants in ms after the delivery's creation, 0 for none; zeros at the end are left off. A delivery that was
+ * Packed: `[letter, attempts, last status code, delivered, last error, next attempt, base, failures, queued]`; letters
+ * p v d; instants in ms after the delivery's creation, 0 for none; zeros at the end are left off. A delivery that was
  * delivered at once takes some 16 bytes.
  *
- * From a delivery's id alone it is found in two rounds of reading: the slices that begin on the day of the id, up to it;
- * then its entry in the queue of the last of them, or of the one before (two slices may share a millisecond), or its place
- * among the dead.
+ * From a delivery's id alone it is found in two rounds of reading: the slices that begin on the day of the id, up to
+ * it; then its entry in the queue of the last of them, or of the one before (two slices may share a millisecond), or
+ * its place among the dead.
  *
  * Spec webhook.delivery, webhook.states
  */

@@ -1,9 +1,11 @@
 /**
- * heard - the events of a server that somebody listens to, kept for a while so that a feed can go on where it was cut off
+ * heard - the events of a server that somebody listens to, kept for a while so that a feed can go on where it was cut
+ * off
  *
- * Keys: `heard:<server>`: a stream; entry id = the id of the feed's entry; field `r` = the reference of the event. Counters
- * `heard:<server>` -> {count, marks}: how many entries were written since the last mark, and the first id of each thousand.
- * It holds the last 10,000 events at least and 11,000 at most, without a gap: where nobody has listened it begins anew.
+ * Keys: `heard:<server>`: a stream; entry id = the id of the feed's entry; field `r` = the reference of the event.
+ * Counters `heard:<server>` -> {count, marks}: how many entries were written since the last mark, and the first id of
+ * each thousand. It holds the last 10,000 events at least and 11,000 at most, without a gap: where nobody has listened
+ * it begins anew.
  *
  * Spec event.feed
  */

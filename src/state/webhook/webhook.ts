@@ -4,8 +4,8 @@
  * States (webhook.states): enabled, disabled, removed. What was queued before the last switch-off is dead, whatever its
  * record still says, so a switch is one small commit however much is queued.
  *
- * Two entities: `webhook:<id>` holds all of one; `webhooks:<server>` what an announcement needs of each, so that an event
- * is held against them without a read. A server says itself whether it has any.
+ * Two entities: `webhook:<id>` holds all of one; `webhooks:<server>` what an announcement needs of each, so that an
+ * event is held against them without a read. A server says itself whether it has any.
  *
  * Spec webhook.states, webhook.filter
  */

@@ -1,8 +1,9 @@
 /**
- * inbound-address - the stream that an address under INBOUND_DOMAIN names, with its server and its account, as they are now
+ * inbound-address - the stream that an address under INBOUND_DOMAIN names, with its server and its account, as they are
+ * now
  *
- * Whose stream it is never changes, so that is remembered; in which state all three are is read each time: what an order has changed
- * holds from its answer on.
+ * Whose stream it is never changes, so that is remembered; in which state all three are is read each time: what an
+ * order has changed holds from its answer on.
  *
  * Keys: `stream:<id>`, `server:<id>`, `account:<id>`, `counters`
  *

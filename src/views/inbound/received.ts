@@ -1,5 +1,6 @@
 /**
- * received - a received message as GET /v1/inbound/{id} and what hangs on it find it, and as the `inbound` event tells of it
+ * received - a received message as GET /v1/inbound/{id} and what hangs on it find it, and as the `inbound` event tells
+ * of it
  *
  * A message of another server, of another account or past its age is not there.
  *
@@ -66,7 +67,9 @@ export async function findReceived(
   return stored === null ? 'not_found' : { shard, stored }
 }
 
-/** What parsing made of a message whose content is kept: null where there is none, undefined: the store did not answer. */
+/**
+ * What parsing made of a message whose content is kept: null where there is none, undefined: the store did not answer.
+ */
 export async function parsedOf(
   { readParsed, nowMs }: Pick<ReceivedDeps, 'readParsed' | 'nowMs'>,
   { shard, stored }: FoundReceived,

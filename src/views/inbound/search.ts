@@ -1,9 +1,10 @@
 /**
- * received-search - a page of the messages that the key's server has received and for which every given filter holds, newest
- * first
+ * received-search - a page of the messages that the key's server has received and for which every given filter holds,
+ * newest first
  *
- * The log is walked from the newest entry down, segment by segment; an entry tells the stream, the envelope's sender and a hash of the
- * mailbox hash, the standing the rest. One call looks at a bounded number of messages and answers what it has found by then.
+ * The log is walked from the newest entry down, segment by segment; an entry tells the stream, the envelope's sender
+ * and a hash of the mailbox hash, the standing the rest. One call looks at a bounded number of messages and answers
+ * what it has found by then.
  *
  * Keys: `key:<sha256>`, `stream:<id>`, `person:<account>`, `received-segments:<server>`, and those of `rows.ts`
  *

@@ -2,8 +2,8 @@
  * event - an event of the catalogue as clients get it, read back from what made it
  *
  * Nothing of an event is stored for its deliveries: a message's is put together from its log entry, its head, the
- * recipient's row and the address as it is now, so a pseudonym takes the place of an erased address. A cap's event is whole
- * in its reference.
+ * recipient's row and the address as it is now, so a pseudonym takes the place of an erased address. A cap's event is
+ * whole in its reference.
  *
  * Keys: `log head status:<server>:<segment>`, `server:<id>`, `person:<account>:<xx>`
  *
@@ -52,8 +52,8 @@ const KEPT_MAX = 2_000
 const KEPT_MS = 1_000
 
 /**
- * Makes what reads events; `nowMs` is any clock that goes on. Equal questions within a second are asked once; received mail, which may be large, is asked for each
- * time.
+ * Makes what reads events; `nowMs` is any clock that goes on. Equal questions within a second are asked once; received
+ * mail, which may be large, is asked for each time.
  */
 export function makeEventReader(read: Reader, nowMs: () => number, received: ReceivedParts): EventReader {
   const kept = new Map<string, { readonly body: Promise<EventBody | null | undefined>; readonly untilMs: number }>()

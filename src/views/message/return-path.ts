@@ -1,11 +1,12 @@
 /**
- * return-path - the recipient that a return path names: whether there is such a message, whose it is, and in which state
- * its sending domain is
+ * return-path - the recipient that a return path names: whether there is such a message, whose it is, and in which
+ * state its sending domain is
  *
  * An id names its shard alone, so the message is looked for on the servers of the shard: of the accounts that have the
  * domain of the return path, or on all of them where it is the service's own.
  *
- * Keys: `accounts`, `names:<account>`, `servers:<account>`, `segments:<server>`, `log:<server>:<segment>`, `domain:<id>`
+ * Keys: `accounts`, `names:<account>`, `servers:<account>`, `segments:<server>`, `log:<server>:<segment>`,
+ * `domain:<id>`
  *
  * Spec bounce.recipient
  */

@@ -42,7 +42,9 @@ export async function readEntries(
   })
 }
 
-/** The messages with head and statuses, in order; one whose head is gone is left out. Null: the store did not answer. */
+/**
+ * The messages with head and statuses, in order; one whose head is gone is left out. Null: the store did not answer.
+ */
 export async function readStored(
   read: Reader,
   { owner, shard, entries }: { owner: ServerKey; shard: number; entries: readonly Logged[] },

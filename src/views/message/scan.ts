@@ -116,8 +116,8 @@ export async function* walkMessages(
 }
 
 /**
- * Which segments a round reads, and how many entries of each. Postings are of a length that their buckets tell. A log may
- * be long or short: one that was short lets the next round look at several.
+ * Which segments a round reads, and how many entries of each. Postings are of a length that their buckets tell. A log
+ * may be long or short: one that was short lets the next round look at several.
  */
 function planRound(
   paths: readonly Path[],

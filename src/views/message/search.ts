@@ -1,11 +1,12 @@
 /**
  * message-search - a page of the messages of the key's server that every given filter holds for, newest first
  *
- * Steps: key, stream, persons and segments in one read; candidates by the walk of `message-scan.ts`; their entries, heads
- * and statuses; the addresses of what is on the page. One call looks at a bounded number of messages and answers what it
- * has found by then.
+ * Steps: key, stream, persons and segments in one read; candidates by the walk of `message-scan.ts`; their entries,
+ * heads and statuses; the addresses of what is on the page. One call looks at a bounded number of messages and answers
+ * what it has found by then.
  *
- * Keys: `key:<sha256>`, `stream:<id>`, `segments:<server>`, `person:<account>:<xx>`, `log head status:<server>:<segment>`
+ * Keys: `key:<sha256>`, `stream:<id>`, `segments:<server>`, `person:<account>:<xx>`,
+ * `log head status:<server>:<segment>`
  *
  * Spec message.search, message.summary
  */

@@ -1,8 +1,8 @@
 /**
  * queue-figures - how much waits to be delivered, by site and age, for a monitor
  *
- * The fullest destinations by name, the others together, so that there are never more labels than that. Of a destination
- * only the first items of each lane are looked at for their age; the age of the others is not known.
+ * The fullest destinations by name, the others together, so that there are never more labels than that. Of a
+ * destination only the first items of each lane are looked at for their age; the age of the others is not known.
  *
  * Spec queue.figures
  */

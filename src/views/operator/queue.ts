@@ -1,8 +1,8 @@
 /**
  * queue - what waits to be delivered, by destination over all shards
  *
- * Every shard's list of lanes is read, then how much lies in each; only for the destinations of the page more is looked at,
- * and of each of their lanes only the first items.
+ * Every shard's list of lanes is read, then how much lies in each; only for the destinations of the page more is looked
+ * at, and of each of their lanes only the first items.
  *
  * Keys: `due`, `due:<lane>`, `holds`, `status:<server>:<segment>`
  *

@@ -1,8 +1,8 @@
 /**
  * shards - who owns each shard, and how far behind it is
  *
- * States of a shard: owned (by a process that lives), free (by none: it is about to be taken), torn (its journal and its
- * sequence number disagree: it stands still until it is repaired).
+ * States of a shard: owned (by a process that lives), free (by none: it is about to be taken), torn (its journal and
+ * its sequence number disagree: it stands still until it is repaired).
  *
  * Keys: `{cl}:workers`; of every shard `meta`, `journal` (its last entry), `mailbox`, `due`
  *

@@ -1,4 +1,6 @@
-/** domain-check - months of a domain in one go: its timer, its look-ups, what each finding makes of it and who is told. */
+/**
+ * domain-check - months of a domain in one go: its timer, its look-ups, what each finding makes of it and who is told.
+ */
 
 import t from 'tap'
 import { addDomain } from '../../../src/actors/domain/add-domain.ts'

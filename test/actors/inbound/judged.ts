@@ -1,4 +1,7 @@
-/** judged - rounds of judging after the first: when they are due, what they change, and that a message that left stays away. */
+/**
+ * judged - rounds of judging after the first: when they are due, what they change, and that a message that left stays
+ * away.
+ */
 import t from 'tap'
 import { shortId } from '../../../cluster/id.ts'
 import { type JudgeOutcome, judgeOutcome, prepareJudge } from '../../../src/actors/inbound/judged.ts'

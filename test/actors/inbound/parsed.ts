@@ -1,4 +1,6 @@
-/** parsed - what an outcome makes of a message: once, whatever comes twice, late, never, or after its content has gone. */
+/**
+ * parsed - what an outcome makes of a message: once, whatever comes twice, late, never, or after its content has gone.
+ */
 import t from 'tap'
 import { shortId } from '../../../cluster/id.ts'
 import { parseOutcome, prepareParse } from '../../../src/actors/inbound/parsed.ts'

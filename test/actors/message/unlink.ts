@@ -1,4 +1,7 @@
-/** unlink - attachments in the content store go with the last recipient, tried until they are gone or their day has come. */
+/**
+ * unlink - attachments in the content store go with the last recipient, tried until they are gone or their day has
+ * come.
+ */
 import t from 'tap'
 import { newCmdId } from '../../../cluster/cmd-id.ts'
 import { attemptOutcome } from '../../../src/actors/message/attempted.ts'

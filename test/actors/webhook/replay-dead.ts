@@ -1,4 +1,6 @@
-/** replay-dead - what died in a stretch of time is queued again, oldest first, step by step, as far as there is room. */
+/**
+ * replay-dead - what died in a stretch of time is queued again, oldest first, step by step, as far as there is room.
+ */
 
 import t from 'tap'
 import { makeTrimBacklog } from '../../../src/actors/webhook/backlog.ts'

@@ -1,4 +1,7 @@
-/** store-mark - what of the files of a store speaks against a start: nothing, cut, other, older, without a manifest, or gone. */
+/**
+ * store-mark - what of the files of a store speaks against a start: nothing, cut, other, older, without a manifest, or
+ * gone.
+ */
 import { appendFileSync, mkdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'

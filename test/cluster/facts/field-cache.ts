@@ -1,4 +1,6 @@
-/** What the owner of a shard has read or written need not be read again, and is never another value than the store's. */
+/**
+ * What the owner of a shard has read or written need not be read again, and is never another value than the store's.
+ */
 import { test } from 'tap'
 import type { Fact } from '../../../cluster/behaviour.ts'
 import { FieldCache } from '../../../cluster/facts/field-cache.ts'
@@ -96,7 +98,8 @@ test('field-cache: what has ended is forgotten when the next batch begins, and n
   const budget = { left: 10 }
   const cache = new FieldCache(budget)
   cache.take([fact('a', 'b'), { ...other('l', 'a'), wholeMax: 9 }], [['1', '2'], new Map([['a', '3']])])
-  cache.forget([{ key: 'k', fields: ['a', 'never'] }, { key: 'l', fields: ['a'] }, { key: 'none', fields: ['a'] }]) // biome-ignore format: a row
+  // biome-ignore format: a row
+  cache.forget([{ key: 'k', fields: ['a', 'never'] }, { key: 'l', fields: ['a'] }, { key: 'none', fields: ['a'] }])
   t.same([cache.field('k', 'a'), budget.left], ['1', 6], 'a batch may rest on it')
   cache.begin(NOW_MS)
   t.same([cache.field('k', 'a'), cache.field('k', 'b'), budget.left], [undefined, '2', 7])

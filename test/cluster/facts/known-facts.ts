@@ -24,7 +24,8 @@ test('known-facts: what was read is known with what was written since, and nothi
   const overlay = new Overlay()
   for (const op of ops) overlay.note(op)
   known.note({ ops, absent: [], forgets: [{ key: 'k', fields: ['a'] }], overlay })
-  t.same([known.head(HEAD.key)?.members, known.field('k', 'a')], [[['i', 1], ['j', 2]], '2']) // biome-ignore format: a row
+  // biome-ignore format: a row
+  t.same([known.head(HEAD.key)?.members, known.field('k', 'a')], [[['i', 1], ['j', 2]], '2'])
   t.equal(budget.left, 7)
   known.begin(0)
   t.same([known.has(FIELD), budget.left], [false, 8], 'what nobody asks for again goes with the next batch')

@@ -28,13 +28,16 @@ function headsOf(members: Members, left = 1_000) {
 const CASES: [string, Members, Op[], Members | null, boolean][] = [
   ['nothing written', names(3), [], names(3), true],
   ['the first leaves', names(4), [remove('i00')], names(4).slice(1), true],
-  ['a claim moves the first', names(2), [add('XX', '90', 'i00')], [['i01', 1], ['i00', 90]], true], // biome-ignore format: a row
-  ['one comes in between', names(3), [add('1.5', 'x')], [['i00', 0], ['i01', 1], ['x', 1.5], ['i02', 2]], true], // biome-ignore format: a row
+  // biome-ignore format: a row
+  ['a claim moves the first', names(2), [add('XX', '90', 'i00')], [['i01', 1], ['i00', 90]], true],
+  // biome-ignore format: a row
+  ['one comes in between', names(3), [add('1.5', 'x')], [['i00', 0], ['i01', 1], ['x', 1.5], ['i02', 2]], true],
   ['one comes last', names(1), [add('9', 'x')], [['i00', 0], ['x', 9]], true], // biome-ignore format: a row
   ['all leave', names(2), [remove('i00', 'i01')], null, true],
   ['the lane goes', names(2), [{ key, write: 'UNLINK', args: [] }], null, true],
   ['cut off: one beyond its end stays unknown', names(16), [add('99', 'x')], names(16), false],
-  ['cut off: one before its end comes in', names(16), [add('0.5', 'x')], [['i00', 0], ['x', 0.5], ...names(15).slice(1)], false], // biome-ignore format: a row
+  // biome-ignore format: a row
+  ['cut off: one before its end comes in', names(16), [add('0.5', 'x')], [['i00', 0], ['x', 0.5], ...names(15).slice(1)], false],
   ['cut off: a claim moves the first beyond its end', names(16), [add('XX', '99', 'i00')], names(16).slice(1), false],
   ['cut off: three are left', names(16), [remove(...names(13).map(([name]) => name))], names(16).slice(13), false],
   ['cut off: two are left', names(16), [remove(...names(14).map(([name]) => name))], null, false],

@@ -1,4 +1,6 @@
-/** Tests of cluster/redis-subscriber.ts, and of the ears and signals that are made with it: who was refused hears again. */
+/**
+ * Tests of cluster/redis-subscriber.ts, and of the ears and signals that are made with it: who was refused hears again.
+ */
 import { setTimeout } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { type Test, test } from 'tap'

@@ -1,4 +1,6 @@
-/** redis-settings - stores that are not used: by their settings, as a node of a cluster; and what a store cannot read. */
+/**
+ * redis-settings - stores that are not used: by their settings, as a node of a cluster; and what a store cannot read.
+ */
 import t from 'tap'
 import { stagedKey } from '../../../cluster/keyspace.ts'
 import { connectRedisStore } from '../../../cluster/redis/store.ts'

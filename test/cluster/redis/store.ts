@@ -1,4 +1,6 @@
-/** redis-store - every verdict and request on a real Redis: a full store, forgotten scripts, settings that are refused. */
+/**
+ * redis-store - every verdict and request on a real Redis: a full store, forgotten scripts, settings that are refused.
+ */
 import { Redis } from 'ioredis'
 import t from 'tap'
 import type { Entry, Op } from '../../../cluster/behaviour.ts'

@@ -212,8 +212,8 @@ t.test('told: once it is heard, its commit is in the file of the store', async (
   })
   t.teardown(() => told.close())
   told.begin()
-  // What is written too early is seen: beside each commit the store has other work before it writes its file, and is told
-  // more than a socket takes at once, so that the asker is behind.
+  // What is written too early is seen: beside each commit the store has other work before it writes its file, and is
+  // told more than a socket takes at once, so that the asker is behind.
   const much = 'x'.repeat(300_000)
   let isOver = false
   const busy = stores.map(async ({ views }) => {

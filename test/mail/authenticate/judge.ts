@@ -1,4 +1,6 @@
-/** judge - a mail and its session: the object of the contract, what is temporary, and what stands where verifying ended. */
+/**
+ * judge - a mail and its session: the object of the contract, what is temporary, and what stands where verifying ended.
+ */
 import t from 'tap'
 import { type Authentication, UNCHECKED } from '../../../src/mail/authenticate/authentication.ts'
 import { judgeMail, judgeReports } from '../../../src/mail/authenticate/judge.ts'

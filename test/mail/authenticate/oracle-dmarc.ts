@@ -1,8 +1,8 @@
 /**
  * DMARC: OpenDMARC (Debian: libopendmarc2) beside ours, asking a real DNS server on the loopback.
  *
- * It follows RFC 7489: an organisation is what lies below a public suffix, of which `example` is the one here. RFC 9989 came
- * after it: the tree walk, `np`, `psd`, `t`. Where it says otherwise it is told here, with the reason.
+ * It follows RFC 7489: an organisation is what lies below a public suffix, of which `example` is the one here. RFC 9989
+ * came after it: the tree walk, `np`, `psd`, `t`. Where it says otherwise it is told here, with the reason.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,7 @@
 /**
- * SPF: pyspf (Debian: python3-spf) and Mail::SPF (libmail-spf-perl) beside ours, each asking a real DNS server on the loopback,
- * on our own vectors and, where it is there, on the suite of openspf. Where one says otherwise it is told here, with the reason.
+ * SPF: pyspf (Debian: python3-spf) and Mail::SPF (libmail-spf-perl) beside ours, each asking a real DNS server on the
+ * loopback, on our own vectors and, where it is there, on the suite of openspf. Where one says otherwise it is told
+ * here, with the reason.
  */
 import t, { type Test } from 'tap'
 import { type LinePeer, startLinePeer } from '../../support/peers/line-peer.ts'

@@ -1,6 +1,7 @@
 /**
  * Other verifiers beside ours on the same vectors: dkimpy (Debian: python3-dkim) for DKIM and ARC, Mail::DKIM
- * (libmail-dkim-perl) for DKIM. Where one says otherwise it is told here, with the reason; without them the tests are skipped.
+ * (libmail-dkim-perl) for DKIM. Where one says otherwise it is told here, with the reason; without them the tests are
+ * skipped.
  */
 import t from 'tap'
 import { ARC_VECTORS, ARC_ZONE } from '../../support/peers/arc-vectors.ts'

@@ -1,4 +1,7 @@
-/** list-fields - the fields of a list: for every name of a stream, in every message, and read by a parser that is not ours. */
+/**
+ * list-fields - the fields of a list: for every name of a stream, in every message, and read by a parser that is not
+ * ours.
+ */
 import PostalMime from 'postal-mime'
 import t from 'tap'
 import { type ComposeInput, composeMessage } from '../../../src/mail/compose/compose.ts'

@@ -64,7 +64,8 @@ for (const [name, unit] of Object.entries(WORST)) {
       attachments,
       boundarySeed: 'b',
     })
-    // Without the room for headers, which is far larger than these headers: the body's part of the bound must hold alone.
+    // Without the room for headers, which is far larger than these headers: the body's part of the bound must hold
+    // alone.
     const bodyBound = upperBoundBytes({ text, html: text, attachmentBytes: [1000] }) - 524_288
     t.ok(built.length < bodyBound + 2000, `${built.length} against ${bodyBound}`)
   })

@@ -1,6 +1,6 @@
 /**
- * MIME bombs: mails of 35 MB of one thing, or small ones that unfold. Each ends in a fraction of its 20 seconds with the
- * issue that the table names.
+ * MIME bombs: mails of 35 MB of one thing, or small ones that unfold. Each ends in a fraction of its 20 seconds with
+ * the issue that the table names.
  */
 import t from 'tap'
 import type { ParseIssue } from '../../../schemas/inbound.ts'

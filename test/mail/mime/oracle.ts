@@ -1,4 +1,7 @@
-/** Mails whose content is known: our parser reads all of it, and so do mailparser and postal-mime where they lose nothing. */
+/**
+ * Mails whose content is known: our parser reads all of it, and so do mailparser and postal-mime where they lose
+ * nothing.
+ */
 import { simpleParser } from 'mailparser'
 import PostalMime from 'postal-mime'
 import t from 'tap'
@@ -73,7 +76,9 @@ const MAILPARSER_TASTE: Taste = {
   isTypeGuessed: true,
   isFileChanged: ({ bytes, encoding }) => bytes.length === 0 && encoding === 'quoted-printable',
 }
-/** It adds a line end to what is quoted-printable, and reads windows-1252 by the decoder of Node, which has C1 controls. */
+/**
+ * It adds a line end to what is quoted-printable, and reads windows-1252 by the decoder of Node, which has C1 controls.
+ */
 const POSTAL_MIME_TASTE: Taste = { losesLatin: true, isFileChanged: ({ encoding }) => encoding === 'quoted-printable' }
 
 /** What a parser read that is not what was put in; [] for nothing. */

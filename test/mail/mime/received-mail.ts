@@ -1,6 +1,6 @@
 /**
- * received-mail - each of the twenty issues by a mail that has it and one that just has not; what stays where one is hard;
- * what is shown of an ordinary mail.
+ * received-mail - each of the twenty issues by a mail that has it and one that just has not; what stays where one is
+ * hard; what is shown of an ordinary mail.
  */
 import t from 'tap'
 import { HARD_ISSUES, type ParseIssue, SOFT_ISSUES } from '../../../schemas/inbound.ts'

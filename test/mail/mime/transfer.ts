@@ -1,4 +1,7 @@
-/** transfer - RFC 2045 6.7 and 6.8 as tables; pieces of any length, and Node's own decoder as a judge where it reads all. */
+/**
+ * transfer - RFC 2045 6.7 and 6.8 as tables; pieces of any length, and Node's own decoder as a judge where it reads
+ * all.
+ */
 import fc from 'fast-check'
 import t from 'tap'
 import { decodeTransfer, makeTransferDecoder, parseTransferEncoding } from '../../../src/mail/mime/transfer.ts'

@@ -1,4 +1,6 @@
-/** walk - structures of RFC 2046 5.1, whole and broken: which parts are text, HTML and attachments, and what they hold. */
+/**
+ * walk - structures of RFC 2046 5.1, whole and broken: which parts are text, HTML and attachments, and what they hold.
+ */
 import t from 'tap'
 import type { ParseIssue } from '../../../schemas/inbound.ts'
 import { attachmentBytes } from '../../../src/mail/mime/body.ts'

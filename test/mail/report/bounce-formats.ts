@@ -1,9 +1,11 @@
 /**
- * dsn - bounces of many mail systems, as their documentation and their own sources write them, and mail that only looks so.
+ * dsn - bounces of many mail systems, as their documentation and their own sources write them, and mail that only looks
+ * so.
  *
- * `test/fixtures/bounces.txt` is what the patterns were written with, `bounces-held.txt` what was kept back until they were
- * done: a new format belongs into the second, is measured there, and moves to the first when a pattern is written for it.
- * Each mail begins with `=== name | kind hardness code`: `bounce hard 550`, `delay`, `other`; `-` where no code is told.
+ * `test/fixtures/bounces.txt` is what the patterns were written with, `bounces-held.txt` what was kept back until they
+ * were done: a new format belongs into the second, is measured there, and moves to the first when a pattern is written
+ * for it. Each mail begins with `=== name | kind hardness code`: `bounce hard 550`, `delay`, `other`; `-` where no code
+ * is told.
  */
 
 import { readFileSync } from 'node:fs'

@@ -1,4 +1,6 @@
-/** session-pool - which session is given, and when a connection may be opened; real sessions, a clock that is a number. */
+/**
+ * session-pool - which session is given, and when a connection may be opened; real sessions, a clock that is a number.
+ */
 
 import { connect } from 'node:net'
 import t, { type Test } from 'tap'

@@ -1,4 +1,7 @@
-/** transmit - which servers are asked, in which order and how many, with a real DNS server; dialogues are in `converse.ts`. */
+/**
+ * transmit - which servers are asked, in which order and how many, with a real DNS server; dialogues are in
+ * `converse.ts`.
+ */
 
 import type { Test } from 'tap'
 import t from 'tap'

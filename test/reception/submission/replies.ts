@@ -1,4 +1,7 @@
-/** replies - the table of what a client is told: every refusal of a send, every end of an ask, and the library's own words. */
+/**
+ * replies - the table of what a client is told: every refusal of a send, every end of an ask, and the library's own
+ * words.
+ */
 
 import t from 'tap'
 import type { RefusalCode } from '../../../schemas/refusals.ts'

@@ -1,4 +1,6 @@
-/** trouble - submission among clients that are too many, too slow, too large, broken or hostile; and a stop among them. */
+/**
+ * trouble - submission among clients that are too many, too slow, too large, broken or hostile; and a stop among them.
+ */
 
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'

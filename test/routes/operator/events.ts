@@ -1,4 +1,6 @@
-/** operator-events - a server's events as they happen, over real HTTP; the command line that shows and forwards them. */
+/**
+ * operator-events - a server's events as they happen, over real HTTP; the command line that shows and forwards them.
+ */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'

@@ -64,7 +64,9 @@ export async function sendAgain(sent: Sent): Promise<Came> {
   }
 }
 
-/** What is wrong with an answer, null when nothing is: 5xx, no Request-Id, a refusal that the contract does not know. */
+/**
+ * What is wrong with an answer, null when nothing is: 5xx, no Request-Id, a refusal that the contract does not know.
+ */
 export function wrongOf({ status, headers, text }: Came): string | null {
   if (status >= 500) return `status ${status}: ${text.slice(0, 200)}`
   if (!/^[0-9a-f-]{36}$/.test(String(headers['request-id']))) return `status ${status} without Request-Id`

@@ -1,9 +1,9 @@
 /**
- * costs - what each process of a test run takes, as it was measured last: in which order they start, how many at once, and
- * which have become too slow
+ * costs - what each process of a test run takes, as it was measured last: in which order they start, how many at once,
+ * and which have become too slow
  *
- * The table lies in `test/fixtures/costs.tsv`: name, seconds, and seconds of the processor. `COSTS=write npm test` writes
- * it anew.
+ * The table lies in `test/fixtures/costs.tsv`: name, seconds, and seconds of the processor. `COSTS=write npm test`
+ * writes it anew.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'

@@ -1,4 +1,7 @@
-/** cpu-time - how long a piece of work keeps the processor busy: other than wall time, a busy machine does not change it. */
+/**
+ * cpu-time - how long a piece of work keeps the processor busy: other than wall time, a busy machine does not change
+ * it.
+ */
 import { readFileSync } from 'node:fs'
 
 /** Linux counts processor time in hundredths of a second. */
@@ -12,7 +15,10 @@ export async function cpuMsOf(work: () => unknown): Promise<number> {
   return (user + system) / 1000
 }
 
-/** Milliseconds of processor time that this process has taken, and those of its children that have ended; without /proc its own alone. */
+/**
+ * Milliseconds of processor time that this process has taken, and those of its children that have ended; without /proc
+ * its own alone.
+ */
 export function cpuMsSpent(): number {
   try {
     const fields = readFileSync('/proc/self/stat', 'utf8')

@@ -1,5 +1,6 @@
 /**
- * moved-clock - a clock that a test moves: Redis runs with its own `gettimeofday`, and the product knows no other clock.
+ * moved-clock - a clock that a test moves: Redis runs with its own `gettimeofday`, and the product knows no other
+ * clock.
  *
  * The offset lies in a file that Redis has mapped, so moving the clock is writing that file.
  */

@@ -1,9 +1,9 @@
 /**
  * port - ports of the loopback that no other test is given while this process lives
  *
- * A port that the system has just called free may be the next that it gives away: to a listener of another test, or to a
- * connection. These lie below the ones that it gives away, and whose each one is, the system says too: the UDP port of
- * the same number, on an address that nothing else uses, is held until the process ends.
+ * A port that the system has just called free may be the next that it gives away: to a listener of another test, or to
+ * a connection. These lie below the ones that it gives away, and whose each one is, the system says too: the UDP port
+ * of the same number, on an address that nothing else uses, is held until the process ends.
  */
 import { randomInt } from 'node:crypto'
 import { createSocket, type Socket } from 'node:dgram'

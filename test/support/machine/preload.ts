@@ -1,9 +1,9 @@
 /**
  * preload - what the runner loads into the process of each test file before the file itself.
  *
- * tap follows every promise of the process, those of the service too, to lay an error that nobody caught to the test that
- * caused it; the work of a file that is full of promises then takes several times as long. Without that such an error ends
- * the process, as it ends the service, and the file has failed.
+ * tap follows every promise of the process, those of the service too, to lay an error that nobody caught to the test
+ * that caused it; the work of a file that is full of promises then takes several times as long. Without that such an
+ * error ends the process, as it ends the service, and the file has failed.
  *
  * At its end the process writes what it has cost (`COST_FILE`).
  */

@@ -10,7 +10,8 @@ export interface Waiting {
 }
 
 /**
- * Runs all of it. What stands first starts first, unless there is no room for it: then what stands after it does, if it fits.
+ * Runs all of it. What stands first starts first, unless there is no room for it: then what stands after it does, if it
+ * fits.
  * @param room processors that may be kept busy
  * @param mostAtOnce how many run at once however little they do
  */

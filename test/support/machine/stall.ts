@@ -1,5 +1,6 @@
 /**
- * stall - how long this process wanted the processor and did not get it: a bound on what the service does leaves that out
+ * stall - how long this process wanted the processor and did not get it: a bound on what the service does leaves that
+ * out
  *
  * A timer that is late by more than this process computed meanwhile was late because of others. What the process itself
  * does for too long is no stall, and counts.

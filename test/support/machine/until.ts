@@ -5,7 +5,10 @@ const STEP_MS = 5
 /** After half a second: who looks all the while takes the processor from what is waited for. */
 const LONG_STEP_MS = 20
 const LONG_MS = 500
-/** What is so on a machine that stands still for a while is so within this; a wait that comes to its end waits no longer. */
+/**
+ * What is so on a machine that stands still for a while is so within this; a wait that comes to its end waits no
+ * longer.
+ */
 const PATIENCE_MS = 60_000
 
 /**

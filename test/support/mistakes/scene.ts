@@ -1,11 +1,11 @@
 /**
- * mistake - a data directory, the service in real processes on it, clients whose every 200 is on disk before they go on, and
- * what an operator or a machine may do to it: the rig of test/mistakes.
+ * mistake - a data directory, the service in real processes on it, clients whose every 200 is on disk before they go
+ * on, and what an operator or a machine may do to it: the rig of test/mistakes.
  *
- * A case starts the service (`start`, `cluster`), lets clients send (`load`), makes its mistake, and asks for what is left:
- * `lost` of what was acknowledged, `redisProcesses` in the directory, `said` by the processes. A start of the service takes over
- * a second of the processor: a store that was made once is copied (`copyOf`), and what lies on disk is read by a Redis alone
- * (`lostOnDisk` while it runs, `lostAlone` where it was stopped).
+ * A case starts the service (`start`, `cluster`), lets clients send (`load`), makes its mistake, and asks for what is
+ * left: `lost` of what was acknowledged, `redisProcesses` in the directory, `said` by the processes. A start of the
+ * service takes over a second of the processor: a store that was made once is copied (`copyOf`), and what lies on disk
+ * is read by a Redis alone (`lostOnDisk` while it runs, `lostAlone` where it was stopped).
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -199,7 +199,9 @@ export class Scene {
     return await this.lostAlone(copy, ids)
   }
 
-  /** The same where nothing runs: Redis is started as the service starts it. Throws what such a start is refused with. */
+  /**
+   * The same where nothing runs: Redis is started as the service starts it. Throws what such a start is refused with.
+   */
   async lostAlone(
     dataDir = this.dataDir,
     known?: ReadonlySet<string>,
@@ -303,7 +305,9 @@ export async function readiness(operatorPort: number): Promise<number> {
   return answer?.status ?? 0
 }
 
-/** Resolves when a process has said what `pattern` matches; of what it had said before, `from` characters do not count. */
+/**
+ * Resolves when a process has said what `pattern` matches; of what it had said before, `from` characters do not count.
+ */
 export async function hears(started: Started, pattern: RegExp, from = 0): Promise<string> {
   const found = await until(() => pattern.exec(started.said().slice(from)), WAIT_MS).catch(() => {
     throw new Error(`Never said: ${pattern}\n${started.said().slice(-3000)}`)

@@ -1,6 +1,7 @@
 /**
- * two-ways - a store that is started in two ways on one directory, `npm start` and `npm run cluster`, one after the other, both at
- * once, ended and killed, under load: at every moment there is one redis-server in the directory, and nothing is lost.
+ * two-ways - a store that is started in two ways on one directory, `npm start` and `npm run cluster`, one after the
+ * other, both at once, ended and killed, under load: at every moment there is one redis-server in the directory, and
+ * nothing is lost.
  */
 import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'

@@ -1,4 +1,6 @@
-/** arc-vectors - ARC: vectors from the text of RFC 8617 and, for tag lists and keys, of RFC 6376, each with its section. */
+/**
+ * arc-vectors - ARC: vectors from the text of RFC 8617 and, for tag lists and keys, of RFC 6376, each with its section.
+ */
 import type { ArcVerdict } from '../../../schemas/inbound.ts'
 import { canonicalField, joinMail, type KeyName, publicKeyText, signField, signText } from './sign-mail.ts'
 

@@ -1,4 +1,7 @@
-/** dns-answer - the bytes of an answer of the DNS (RFC 1035 4.1): dns2 takes seconds for one of 64 KB, in the thread of the test */
+/**
+ * dns-answer - the bytes of an answer of the DNS (RFC 1035 4.1): dns2 takes seconds for one of 64 KB, in the thread of
+ * the test
+ */
 import ipaddr from 'ipaddr.js'
 
 const TYPES: Readonly<Record<ZoneRecord['type'], number>> = {

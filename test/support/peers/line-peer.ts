@@ -1,4 +1,6 @@
-/** line-peer - another program that answers each line with a line: verifiers of others, asked one thing after another. */
+/**
+ * line-peer - another program that answers each line with a line: verifiers of others, asked one thing after another.
+ */
 import { execFileSync, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 

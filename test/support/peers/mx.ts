@@ -1,5 +1,6 @@
 /**
- * mx - a receiving server that obeys a script, on a real socket: what it says at each step, and where it drops or hangs.
+ * mx - a receiving server that obeys a script, on a real socket: what it says at each step, and where it drops or
+ * hangs.
  *
  * Everything it is told is recorded per session. Nagle is off, or every pipelined message would wait 40 ms.
  */
@@ -9,8 +10,9 @@ import { createServer } from 'node:net'
 import { createSecureContext, TLSSocket } from 'node:tls'
 
 /**
- * A reply (one line, or several joined by `\n`), or what happens instead of one: the connection is cut, closed, or nothing
- * is said until `answer`. A reply that ends with ` !drop` is followed by the cut. A function gets the command's line.
+ * A reply (one line, or several joined by `\n`), or what happens instead of one: the connection is cut, closed, or
+ * nothing is said until `answer`. A reply that ends with ` !drop` is followed by the cut. A function gets the command's
+ * line.
  */
 export type MxAction = string | 'drop' | 'fin' | 'hang' | ((line: string) => string)
 

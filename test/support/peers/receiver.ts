@@ -1,6 +1,6 @@
 /**
- * receiver - a webhook client on real TLS that verifies signatures as a customer would, with npm `stripe`, and does with
- * each request what a test says.
+ * receiver - a webhook client on real TLS that verifies signatures as a customer would, with npm `stripe`, and does
+ * with each request what a test says.
  */
 
 import type { IncomingMessage, ServerResponse } from 'node:http'

@@ -1,4 +1,6 @@
-/** spf-vectors - who sends, what is published, and the two verdicts; and the suite of the openspf project for RFC 7208 */
+/**
+ * spf-vectors - who sends, what is published, and the two verdicts; and the suite of the openspf project for RFC 7208
+ */
 import { readFileSync } from 'node:fs'
 import { parseAllDocuments } from 'yaml'
 import type { SpfVerdict } from '../../../schemas/inbound.ts'

@@ -1,8 +1,8 @@
 /**
  * swift - OpenStack Swift with its S3 interface, of the test's own: four processes, rings and disks in one directory
  *
- * A server written by others than us: it checks signatures, hashes and lengths as S3 does. Nothing of an installed Swift is
- * touched but its swift.conf, which it reads from /etc/swift and nowhere else.
+ * A server written by others than us: it checks signatures, hashes and lengths as S3 does. Nothing of an installed
+ * Swift is touched but its swift.conf, which it reads from /etc/swift and nowhere else.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import {

@@ -1,5 +1,6 @@
 /**
- * verifiers - verifiers of mail that are not ours, as Debian has them, each a program that answers a line of JSON with a verdict
+ * verifiers - verifiers of mail that are not ours, as Debian has them, each a program that answers a line of JSON with
+ * a verdict
  *
  * Those that ask the DNS ask a server on the loopback, whose port is their last argument.
  */

@@ -1,9 +1,9 @@
 /**
  * zone - a real DNS server on the loopback (UDP and TCP on one port) whose records a test sets.
  *
- * A name with records of another type answers "no data", an unknown name NXDOMAIN; an alias is followed, as a resolver does;
- * what is too large for UDP is told over TCP. `fail` makes a name answer SERVFAIL, REFUSED, cut off or nothing at all.
- * `asked` lists the questions, so that a test can prove that none was asked.
+ * A name with records of another type answers "no data", an unknown name NXDOMAIN; an alias is followed, as a resolver
+ * does; what is too large for UDP is told over TCP. `fail` makes a name answer SERVFAIL, REFUSED, cut off or nothing at
+ * all. `asked` lists the questions, so that a test can prove that none was asked.
  */
 
 import { Socket } from 'node:net'

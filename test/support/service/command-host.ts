@@ -1,6 +1,6 @@
 /**
- * command-host - runs one command after another in this process, as its parent asks: what `sendwright` runs, without the
- * start of a process for each.
+ * command-host - runs one command after another in this process, as its parent asks: what `sendwright` runs, without
+ * the start of a process for each.
  */
 import { runCommand } from '../../../src/cli/program.ts'
 

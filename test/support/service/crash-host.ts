@@ -1,6 +1,6 @@
 /**
- * crash-host - the service in a process of its own, for tests that end it. Argument: a crash point, or none; the step of a
- * write to the content store at which it ends is in `CONTENT_POINT`.
+ * crash-host - the service in a process of its own, for tests that end it. Argument: a crash point, or none; the step
+ * of a write to the content store at which it ends is in `CONTENT_POINT`.
  */
 
 import { runUntilStopped } from '../../../src/cli/start.ts'

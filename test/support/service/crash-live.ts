@@ -5,7 +5,10 @@ import type { Zone } from '../peers/zone.ts'
 
 const VERIFIED_MS_MAX = 30_000
 
-/** Adds a domain through the API of the service on `httpPort`, sets its records in `zone`, and has it verified. Out: its id. */
+/**
+ * Adds a domain through the API of the service on `httpPort`, sets its records in `zone`, and has it verified. Out: its
+ * id.
+ */
 export async function verifyDomain(
   httpPort: number,
   { account }: FirstRun,

@@ -1,4 +1,6 @@
-/** fleet - several processes of the service on one Redis, each with its roles, to be ended and started again one by one. */
+/**
+ * fleet - several processes of the service on one Redis, each with its roles, to be ended and started again one by one.
+ */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -33,7 +35,10 @@ export interface Fleet {
   end(): Promise<void>
 }
 
-/** Starts one process for each entry of `roles` (`http`, `actors`, `all`); limits of its first account are out of the way. */
+/**
+ * Starts one process for each entry of `roles` (`http`, `actors`, `all`); limits of its first account are out of the
+ * way.
+ */
 export async function startFleet(
   roles: readonly string[],
   { store, settings = {}, address }: FleetOptions = {},

@@ -56,8 +56,8 @@ export interface TestService {
 }
 
 /**
- * Starts a service. In: settings over those of the tests. Where `TOPOLOGY` is `apart` it is two processes: `http` one of
- * its own, `actors` this one, with what `options` change. Tests of routes run both ways (test/all.ts).
+ * Starts a service. In: settings over those of the tests. Where `TOPOLOGY` is `apart` it is two processes: `http` one
+ * of its own, `actors` this one, with what `options` change. Tests of routes run both ways (test/all.ts).
  */
 export async function startTestService(
   environment: Readonly<Record<string, string>> = {},

@@ -3,8 +3,8 @@ import { posix } from 'node:path'
 import { codeOf, importsOf, isIn, type Source, targetOf } from './source.ts'
 
 /**
- * The rooms of the house, the highest first. A file imports from its own room and from rooms below it, types too; a room
- * that is not named belongs to the room that holds it.
+ * The rooms of the house, the highest first. A file imports from its own room and from rooms below it, types too; a
+ * room that is not named belongs to the room that holds it.
  */
 const FLOORS: readonly (readonly string[])[] = [
   ['bench/main.ts'],
@@ -60,7 +60,9 @@ const APART: readonly (readonly [room: string, other: string, why: string])[] = 
   ['src/views', 'src/process', 'what is read does not depend on the process'],
 ]
 
-/** Rooms that perform what was decided. Of the actors they take types and what a lane is made of, nothing that decides. */
+/**
+ * Rooms that perform what was decided. Of the actors they take types and what a lane is made of, nothing that decides.
+ */
 const ENGINES = ['src/outbound', 'src/webhooks', 'src/reception', 'src/health', 'src/dns', 'src/sending']
 const LANE_PARTS =
   /^(?:[A-Z]+(?:_[A-Z]+)*_(?:LANE|TOPIC)|prepare[A-Z]\w*|(?:attempt|check|judge|notice|parse)Outcome|reportOutcome|posted)$/
@@ -106,7 +108,9 @@ function wrongPackage(path: string, { from, isType }: { from: string; isType: bo
   return from === 'ioredis' && !mayRedis ? [`${path} imports ioredis: ask the store`] : []
 }
 
-/** What of the service speaks to Redis itself, past `src/store`: with its client, its connections, or a shard's Redis. */
+/**
+ * What of the service speaks to Redis itself, past `src/store`: with its client, its connections, or a shard's Redis.
+ */
 export function pastTheDoor({ path, text }: Source): string[] {
   if (!isIn(path, 'src') || isIn(path, 'src/store')) return []
   const imported = importsOf(text).flatMap((one) => {

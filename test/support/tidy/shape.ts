@@ -56,7 +56,9 @@ export function fullRooms(all: readonly Source[]): string[] {
   return [...counts].filter(([, count]) => count > ROOM_FILES_MAX).map(([room, count]) => `${room} has ${count} files`)
 }
 
-/** Names that more than one file of the product exports. The command line names its orders as those who obey them do. */
+/**
+ * Names that more than one file of the product exports. The command line names its orders as those who obey them do.
+ */
 export function namedTwice(all: readonly Source[]): string[] {
   const places = new Map<string, string[]>()
   for (const { path, text } of all) {

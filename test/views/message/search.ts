@@ -1,6 +1,6 @@
 /**
- * message-search - random messages in many small segments, searched by random filters, page by page: what comes is what a
- * look at every message finds.
+ * message-search - random messages in many small segments, searched by random filters, page by page: what comes is what
+ * a look at every message finds.
  */
 
 import t from 'tap'
