@@ -6,7 +6,8 @@
  * head row, which is the key to its content, in the commit that orders its objects removed. While more is left the next step is due at
  * once, else in a day; without a segment there is no next one.
  *
- * Item: `received:<server>`, in the midst of the walk `received:<server>:<entry id to go on from>`
+ * Item: `received:<server>`, in the midst of the walk `received:<server>:<entry id to go on from>`, with `:f` behind it while no
+ * message before that one has content any more
  *
  * Keys: `received received-state:<server>:<segment>`, `received-segments:<server>`, `received-head:<server>:<day>:<n>`
  *
@@ -18,7 +19,7 @@ import { entryIdAfter, idOfEntry, isEntryIdAbove, msOf, shortId } from '../../..
 import { TIMERS_LANE } from '../../../cluster/keyspace.ts'
 import { CONTENT_RETENTION_DAYS_MAX } from '../../../schemas/limits.ts'
 import { cutoffMs } from '../../state/age.ts'
-import { DAY_MS } from '../../state/calendar.ts'
+import { DAY_MS, MINUTE_MS } from '../../state/calendar.ts'
 import { receivedKey, receivedSegmentsKey, receivedStateKey } from '../../state/keys.ts'
 import { RECEIVED_DAYS } from '../../state/object-name.ts'
 import { contentHeadKey, unpackContentHead } from '../../state/received/content-head.ts'
@@ -32,6 +33,8 @@ import { RECEIVED_TIMER, receivedSweepDue } from './receive.ts'
 
 /** Messages of one step. */
 const STEP_MESSAGES = 100
+/** Ends an item of the walk while nothing before it has content. */
+const FREED = 'f'
 /** Segments of one step that go whole. */
 const STEP_SEGMENTS = 20
 
@@ -43,6 +46,8 @@ interface Step {
   readonly serverId: string
   /** Where the walk goes on; null: it begins. */
   readonly cursor: string | null
+  /** Whether nothing before the cursor has content. */
+  readonly isFreed: boolean
   readonly shard: number
   readonly nowMs: number
   readonly counters: ReceivedCounters
@@ -54,10 +59,13 @@ export const sweepReceived: CommandType<TimerBody, null> = {
   entities: () => [],
   counters: (body) => [receivedOwner(parse(body).serverId)],
   facts: (body, _states, { shard }) => [oldestSegments(shard, parse(body).serverId)],
-  decide(body, states, facts, { shard, nowMs }): Decision<null> {
-    const { serverId, cursor } = parse(body)
+  decide(body, states, facts, context): Decision<null> {
+    const { shard } = context
+    // What is read follows from it, in several rounds: it must stand still meanwhile.
+    const nowMs = context.nowMs - (context.nowMs % MINUTE_MS)
+    const { serverId, cursor, isFreed: wasFreed } = parse(body)
     const counters = states.counter<ReceivedCounters>(receivedOwner(serverId)) ?? {}
-    const step: Step = { serverId, cursor, shard, nowMs, counters }
+    const step: Step = { serverId, cursor, isFreed: wasFreed, shard, nowMs, counters }
     const segments = facts.sorted(oldestSegments(shard, serverId))
     if (segments.length === 0) return { kind: 'done', reply: null }
     const references = cursor === null ? pastReferences(step, segments, facts) : null
@@ -82,8 +90,9 @@ export const sweepReceived: CommandType<TimerBody, null> = {
     const rows = ended.map((message) => ({ ...message, head: facts.field(message.key, message.short) }))
     const due = rows.flatMap(({ head }) => (head === null ? [] : unlinks({ shard, nowMs }, serverId, head)))
     const last = messages.at(-1) as Message
-    const next = messages.length < STEP_MESSAGES ? nextDue(step, after) : dueAt(step, entryIdAfter(last.entryId))
-    const isFreed = ended.length === messages.length && from === walkStart(step)
+    const isFreed = wasFreed && ended.length === messages.length
+    const walked = { ...step, isFreed }
+    const next = messages.length < STEP_MESSAGES ? nextDue(walked, after) : dueAt(walked, entryIdAfter(last.entryId))
     return {
       kind: 'done',
       reply: null,
@@ -101,13 +110,14 @@ function daysOf(stream: StreamState | null): number {
   return stream === null ? 0 : (stream.contentRetentionDays ?? CONTENT_RETENTION_DAYS_MAX)
 }
 
-function parse({ item }: TimerBody): { serverId: string; cursor: string | null } {
-  const [, serverId = '', cursor] = item.split(':')
-  return { serverId, cursor: cursor ?? null }
+function parse({ item }: TimerBody): Pick<Step, 'serverId' | 'cursor' | 'isFreed'> {
+  const [, serverId = '', cursor = null, mark] = item.split(':')
+  return { serverId, cursor, isFreed: cursor === null || mark === FREED }
 }
 
-function dueAt({ serverId, nowMs }: Step, cursor: string): Due {
-  return { lane: TIMERS_LANE, item: `${RECEIVED_TIMER}:${serverId}:${cursor}`, atMs: nowMs }
+function dueAt({ serverId, nowMs, isFreed }: Step, cursor: string): Due {
+  const mark = isFreed ? `:${FREED}` : ''
+  return { lane: TIMERS_LANE, item: `${RECEIVED_TIMER}:${serverId}:${cursor}${mark}`, atMs: nowMs }
 }
 
 /** The next segment, or the next day. */

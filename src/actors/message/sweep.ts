@@ -13,7 +13,7 @@ import type { CommandType, Decision, Done, Due, Entry, Fact, Op, TimerBody } fro
 import { entryIdAfter, idOfEntry, shortId } from '../../../cluster/id.ts'
 import { entityKey, TIMERS_LANE } from '../../../cluster/keyspace.ts'
 import { cutoffMs } from '../../state/age.ts'
-import { DAY_MS } from '../../state/calendar.ts'
+import { DAY_MS, MINUTE_MS } from '../../state/calendar.ts'
 import {
   byPersonKey,
   byTagKey,
@@ -71,7 +71,8 @@ export const sweep: CommandType<TimerBody, null> = {
     const serverId = serverOf(body)
     const server = states.get<ServerState | null>(serverRef(serverId))
     if (server === null) return { kind: 'done', reply: null }
-    const cutoff = cutoffMs(nowMs, server.mode === 'test')
+    // By the minute: what is read follows from it, and the clock goes on between two rounds of reading.
+    const cutoff = cutoffMs(nowMs - (nowMs % MINUTE_MS), server.mode === 'test')
     const counters = states.counter<ServerCounters>(serverOwner(serverId))
     const segments = stretchesOf(facts.sorted(segmentsFact(shard, serverId)), counters)
     const past = segments.filter(({ endMs }) => endMs <= cutoff).slice(0, STEP_SEGMENTS)

@@ -7,7 +7,7 @@
  * bytes each, one after the other; a `+` before them says that the mail names more. Who deletes the row has erased the content, in every copy of the content store.
  *
  * Key: `received-head:<server>:<yyyymmdd>:<0-f>`, the day and its sixteenth, an hour and a half, in which the message was
- * received; field = the message's short id. The key expires on day 31.
+ * received; field = the message's short id. The key expires on day 32, by when the sweep has come by.
  *
  * Spec inbound.summary, retention.inbound
  */
@@ -116,9 +116,9 @@ export function headSlice(ms: number): string {
   return `${dayName(ms)}:${Math.floor((ms % DAY_MS) / HEAD_SLICE_MS).toString(SLICES)}`
 }
 
-/** When the key of a slice expires: everything of its day is past its age then. */
+/** When the key of a slice expires: everything of its day is past its age then, and the daily sweep has taken it away. */
 export function headExpiresAtMs(ms: number): number {
-  return (Math.floor(ms / DAY_MS) + RECEIVED_DAYS) * DAY_MS
+  return (Math.floor(ms / DAY_MS) + RECEIVED_DAYS + 1) * DAY_MS
 }
 
 /** A new id of an object: the moment that leads to its row, and chance. `random` answers a number in [0, 1). */

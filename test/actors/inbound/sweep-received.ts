@@ -1,6 +1,6 @@
 /** sweep-received - content leaves with the days of its stream, references with 13 months, and nothing else. */
 import t from 'tap'
-import { shortId } from '../../../cluster/id.ts'
+import { entryIdAfter, entryIdOf, shortId } from '../../../cluster/id.ts'
 import { archiveStream } from '../../../src/actors/server/patch-stream.ts'
 import { removeServer } from '../../../src/actors/server/remove-server.ts'
 import { DAY_MS } from '../../../src/state/calendar.ts'
@@ -14,6 +14,7 @@ const NOW_MS = Date.UTC(2026, 10, 20, 12, 0, 30)
 
 function open(): { world: World; tenant: Tenant; streamId: string } {
   const world = new World(NOW_MS)
+  world.tickMs = 1
   const tenant = makeTenant(world)
   return { world, tenant, streamId: makeInboundStream(world, tenant) }
 }

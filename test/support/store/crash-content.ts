@@ -20,8 +20,8 @@ export type ContentPoint = (typeof CONTENT_POINTS)[number]
 /** Of the calls at a step, the one that ends the process. */
 const NTH = 7
 const UNFINISHED = /\/content\/tmp\/[^/]+$/
-const DAY = /\/content\/\d{3}\/out\/\d{8}$/
-const OBJECT = /\/content\/\d{3}\/out\/\d{8}\/[^/]+\.files$/
+const DAY = /\/content\/\d{3}\/(?:out|in)\/\d{8}$/
+const OBJECT = /\/content\/\d{3}\/(?:out\/\d{8}\/[^/]+\.files|in\/\d{8}\/[^/]+)$/
 
 /** Ends this process with SIGKILL at a step. */
 export function dieAtContent(point: ContentPoint): void {

@@ -73,5 +73,5 @@ function dieAt(here: CrashPoint, point: CrashPoint | null): void {
 }
 
 function isSend(work: Work): boolean {
-  return work.source === 'local' && work.command.name === 'accept'
+  return work.source === 'local' && (work.command.name === 'accept' || work.command.name === 'receive')
 }

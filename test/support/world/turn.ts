@@ -29,7 +29,7 @@ import { claimsKey, shardTag } from '../../../cluster/keyspace.ts'
 import { BEHAVIOURS } from '../../../src/actors/behaviours.ts'
 import { KeySpace } from './key-space.ts'
 
-const NEEDS_MAX = 3
+const NEEDS_MAX = 4
 /** A claim stands this long. */
 const HOLD_MS = 15_000
 const TIMER_STEPS_MAX = 20_000
@@ -69,6 +69,8 @@ export class World extends KeySpace {
   forgets: readonly HashFields[] = []
   /** Rounds of reading of the last turn, the first included. */
   rounds = 0
+  /** How far the clock goes on with each round of reading, as the runtime's does. */
+  tickMs = 0
   private readonly ids: IdMaker
   private seed = 7
 
@@ -88,7 +90,8 @@ export class World extends KeySpace {
     turn.name({ entities: type.entities(plain), counters: type.counters(plain) })
     turn.name({ facts: type.facts(plain, turn.states, context) })
     for (let needs = 0; ; needs += 1) {
-      const decision: Decision<Reply> = type.decide(plain, turn.states, turn.facts, context, command)
+      const later = this.tickMs === 0 ? context : { ...context, nowMs: this.nowMs + needs * this.tickMs }
+      const decision: Decision<Reply> = type.decide(plain, turn.states, turn.facts, later, command)
       this.rounds = needs + 1
       if (decision.kind === 'need') {
         assert(needs < NEEDS_MAX, `${type.name} needs facts without end`)
