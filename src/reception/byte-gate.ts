@@ -10,8 +10,17 @@ export class ByteGate {
     this.#bytesMax = bytesMax
   }
 
-  /** Waits until there is room for them. Each call is followed by one of `leave`. */
-  async enter(bytes: number): Promise<void> {
+  /** Runs what needs so many bytes, once there is room for them. */
+  async hold<Result>(bytes: number, run: () => Promise<Result>): Promise<Result> {
+    await this.#enter(bytes)
+    try {
+      return await run()
+    } finally {
+      this.#leave(bytes)
+    }
+  }
+
+  async #enter(bytes: number): Promise<void> {
     if (this.#waiting.length === 0 && this.#fits(bytes)) {
       this.#bytes += bytes
       return
@@ -19,7 +28,7 @@ export class ByteGate {
     await new Promise<void>((enter) => this.#waiting.push({ bytes, enter }))
   }
 
-  leave(bytes: number): void {
+  #leave(bytes: number): void {
     this.#bytes -= bytes
     for (let next = this.#waiting[0]; next !== undefined && this.#fits(next.bytes); next = this.#waiting[0]) {
       this.#waiting.shift()

@@ -13,7 +13,7 @@ import { NotPerformed } from '../../cluster/items/pump.ts'
 import { type JudgeOutcome, judgeOutcome, prepareJudge } from '../actors/inbound/judged.ts'
 import type { ParseJob } from '../actors/inbound/parse-job.ts'
 import { JUDGE_LANE } from '../state/received/judge-item.ts'
-import type { ParseLaneDeps } from './parse-lane.ts'
+import type { JudgedReceived, ParseLaneDeps } from './parse-lane.ts'
 import { readReceivedMail } from './raw-mail.ts'
 
 const UNDER_WAY_MAX = 4
@@ -36,18 +36,29 @@ export function makeJudgeLane(deps: Pick<ParseLaneDeps, 'received' | 'judge' | '
     async perform(job, { lane: name, signal }) {
       underWay.add(name)
       try {
-        await deps.bytes.enter(job.sizeBytes)
-        try {
+        const begun = await deps.bytes.hold(job.sizeBytes, async () => {
           if (signal.aborted) throw new NotPerformed('The process stops')
-          const raw = await readReceivedMail(deps.received, job)
-          return { check: typeof raw === 'string' ? null : await deps.judge(raw, job) }
-        } finally {
-          deps.bytes.leave(job.sizeBytes)
-        }
+          return await begin(deps, job)
+        })
+        return { check: begun === null ? null : await begun.check }
       } finally {
         underWay.delete(name)
       }
     },
   }
   return lane as LaneType
+}
+
+/** Reads a mail, and has it judged; null where it cannot be read. Ends as soon as its bytes are needed no more. */
+async function begin(
+  { received, judge }: Pick<ParseLaneDeps, 'received' | 'judge'>,
+  job: ParseJob,
+): Promise<Pick<JudgedReceived, 'check'> | null> {
+  const raw = await readReceivedMail(received, job)
+  if (typeof raw === 'string') return null
+  const { isRead, check } = judge(raw, job)
+  // Until it is waited for, nobody hears that it could not begin.
+  check.catch(() => undefined)
+  await isRead
+  return { check }
 }

@@ -37,9 +37,16 @@ export interface JudgeInput {
   readonly checkedAtMs: number
 }
 
+/** A mail that is being judged. Neither rejects. */
+export interface Judging {
+  /** Once its bytes are needed no more. */
+  readonly isRead: Promise<void>
+  /** Null where too much is waiting or the room is closed. */
+  readonly judgement: Promise<Judgement | null>
+}
+
 export interface JudgeRoom {
-  /** Judges a mail; null where too much is waiting or the room is closed. Never rejects. */
-  judge(input: JudgeInput): Promise<Judgement | null>
+  judge(input: JudgeInput): Judging
   close(): Promise<void>
 }
 
@@ -60,42 +67,63 @@ export function makeJudgeRoom({ resolver, nowMs, mailMsMax = MAIL_MS_MAX }: Judg
     heapMbMax: HEAP_MB_MAX,
   })
   return {
-    async judge({ raw, sender, checkedAtMs }) {
+    judge({ raw, sender, checkedAtMs }) {
       const budget = new DnsBudget(resolver, { nowMs, spentMs: () => one.threadMs, wholeMsMax: mailMsMax })
       const one: Case = { budget, checkedAtMs, mailMsMax, threadMs: 0 }
-      const [ofSender, verified] = await Promise.all([checkSender(sender, budget.lookUp), verify(room, one, raw)])
-      return verified === 'busy' ? null : judgeReports({ sender: ofSender, signatures: verified }, budget.lookUp)
+      const first = verify(room, one, { mail: { raw }, answers: [] })
+      return { isRead: first.then(() => undefined), judgement: judge(room, one, { sender, first }) }
     },
     close: () => room.close(),
   }
 }
 
-/** What the signatures say; null where verifying was ended. */
+type Room = ThreadRoom<VerifyJob, Verification>
+
+/** One pass: what it said; null where verifying was ended, or the mail has no time left. */
 async function verify(
-  room: ThreadRoom<VerifyJob, Verification>,
+  room: Room,
   one: Case,
-  raw: Uint8Array,
+  { mail, answers }: Pick<VerifyJob, 'mail' | 'answers'>,
+): Promise<Verification | 'late' | 'busy'> {
+  const leftMs = one.mailMsMax - one.threadMs - one.budget.waitedMs
+  if (leftMs <= 0) return 'late'
+  const run = await room.run({ mail, checkedAtMs: one.checkedAtMs, answers }, leftMs)
+  one.threadMs += run.tookMs
+  if (run.how === 'done') return run.result
+  if (run.how === 'crash') return null
+  return run.how === 'busy' ? 'busy' : 'late'
+}
+
+async function judge(
+  room: Room,
+  one: Case,
+  { sender, first }: { sender: Sender; first: ReturnType<typeof verify> },
+): Promise<Judgement | null> {
+  const { lookUp } = one.budget
+  const [ofSender, signatures] = await Promise.all([checkSender(sender, lookUp), verifyAgain(room, one, first)])
+  return signatures === 'busy' ? null : judgeReports({ sender: ofSender, signatures }, lookUp)
+}
+
+/** What the signatures say once the DNS has told all that it can; null where verifying was ended. */
+async function verifyAgain(
+  room: Room,
+  one: Case,
+  first: ReturnType<typeof verify>,
 ): Promise<SignatureReport | null | 'busy'> {
-  const { budget, checkedAtMs, mailMsMax } = one
   const answers: Answered[] = []
-  let mail: VerifyJob['mail'] = { raw }
   let report: SignatureReport | null = null
-  for (let pass = 0; pass < PASSES_MAX; pass += 1) {
-    const leftMs = mailMsMax - one.threadMs - budget.waitedMs
-    if (leftMs <= 0) return report
-    const run = await room.run({ mail, checkedAtMs, answers }, leftMs)
-    one.threadMs += run.tookMs
-    if (run.how === 'busy') return 'busy'
+  let verified = await first
+  for (let pass = 1; ; pass += 1) {
+    if (verified === 'busy') return 'busy'
     // With a report, it was the DNS that took the time.
-    if (run.how === 'timeout') return report
-    if (run.how !== 'done' || run.result === null) return null
-    const { open, signed } = run.result
-    report = run.result.report
-    if (open.length === 0) return report
-    mail = { signed }
-    answers.push(...(await Promise.all(open.map((question) => answer(question, budget)))))
+    if (verified === 'late') return report
+    if (verified === null) return null
+    const { signed, open } = verified
+    report = verified.report
+    if (open.length === 0 || pass === PASSES_MAX) return report
+    answers.push(...(await Promise.all(open.map((question) => answer(question, one.budget)))))
+    verified = await verify(room, one, { mail: { signed }, answers })
   }
-  return report
 }
 
 async function answer({ name, type }: { name: string; type: string }, { lookUp }: DnsBudget): Promise<Answered> {

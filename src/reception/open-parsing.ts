@@ -60,13 +60,16 @@ function makeJudge(
   room: JudgeRoom,
   { receiver, metrics }: { receiver: string; metrics: Pick<Metrics, 'judged'> },
 ): JudgeReceived {
-  return async (raw, { head, messageId }) => {
-    if (head.session === null) return null
+  return (raw, { head, messageId }) => {
+    if (head.session === null) return { isRead: Promise.resolve(), check: Promise.resolve(null) }
     const sender = { address: head.sender ?? '', ...head.session, receiver }
     const startedAtMs = performance.now()
-    const judged = await room.judge({ raw, sender, checkedAtMs: msOf(messageId) })
-    if (judged === null) throw new NotPerformed('Too much is being judged, or the process stops')
-    metrics.judged(judged.authentication, performance.now() - startedAtMs)
-    return { authentication: judged.authentication, checkedAtMs: Date.now() }
+    const { isRead, judgement } = room.judge({ raw, sender, checkedAtMs: msOf(messageId) })
+    const check = judgement.then((judged) => {
+      if (judged === null) throw new NotPerformed('Too much is being judged, or the process stops')
+      metrics.judged(judged.authentication, performance.now() - startedAtMs)
+      return { authentication: judged.authentication, checkedAtMs: Date.now() }
+    })
+    return { isRead, check }
   }
 }

@@ -3,7 +3,8 @@
  * result put into the store; the outcome tells of it.
  *
  * Each account has a lane. An account of which nothing is known here yet has one mail under way, one whose last mail took long has one
- * and shares one thread with all that did: what takes its 20 seconds holds up nobody else.
+ * and shares one thread with all that did: what takes its 20 seconds holds up nobody else. While the DNS of a sender is waited for, nothing
+ * is held but the mail's result.
  * Guarantees: raw mails in memory have 48 MiB together, and threads share them; a mail of which nothing can be made has an outcome too.
  *
  * Spec inbound.parse, inbound.authentication
@@ -24,20 +25,27 @@ import type { ByteGate } from './byte-gate.ts'
 import { readReceivedMail } from './raw-mail.ts'
 import type { ReceivedRoom } from './received-room.ts'
 
-/** Mails of a process under way, and of one account. */
-const UNDER_WAY_MAX = 8
-const LANE_UNDER_WAY_MAX = 4
+/** Mails of a process under way, and of one account: most of their time they wait for the DNS of their senders. */
+const UNDER_WAY_MAX = 64
+const LANE_UNDER_WAY_MAX = 16
 /** Accounts of which it is remembered how their last mail fared. */
 const KNOWN_MAX = 50_000
-/** A mail that took so long makes its account one that does. */
+/** A mail that took so long to be read and taken apart makes its account one that does. */
 const SLOW_MS = 2_000
 /** All before it may take their 20 seconds. */
 const HOLD_MS = 5 * 60_000
 /** Characters of a keyed hash of an address that a mail names: six bytes. */
 const NAMED_CHARS = 8
 
-/** Judges who sent a mail; null where nothing is known of the session. Rejects with NotPerformed where it cannot begin. */
-export type JudgeReceived = (raw: Uint8Array, job: ParseJob) => Promise<CheckResult | null>
+/** A mail that is being judged: its bytes are needed until `isRead`; from then on it is the DNS that is waited for. */
+export interface JudgedReceived {
+  readonly isRead: Promise<void>
+  /** Null where nothing is known of the session. Rejects with NotPerformed where it could not begin. */
+  readonly check: Promise<CheckResult | null>
+}
+
+/** Judges who sent a mail. */
+export type JudgeReceived = (raw: Uint8Array, job: ParseJob) => JudgedReceived
 
 export interface ParseLaneDeps {
   readonly received: ReceivedStore
@@ -67,39 +75,52 @@ export function makeParseLane(deps: ParseLaneDeps): LaneType {
     async perform(job, { lane: name, signal }) {
       const isSlow = lanes.begin(name)
       const startedAtMs = performance.now()
+      let ms = 0
       try {
-        await bytes.enter(job.sizeBytes)
-        try {
+        const begun = await bytes.hold(job.sizeBytes, async () => {
           if (signal.aborted) throw new NotPerformed('The process stops')
-          return await parse(deps, job, isSlow ? deps.rooms.slow : deps.rooms.fast)
-        } finally {
-          bytes.leave(job.sizeBytes)
-        }
+          return await begin(deps, job, isSlow ? deps.rooms.slow : deps.rooms.fast)
+        })
+        ms = performance.now() - startedAtMs
+        return await finish(deps, job, begun)
       } finally {
-        lanes.end(name, { isSlow, ms: performance.now() - startedAtMs })
+        lanes.end(name, { isSlow, ms: ms || performance.now() - startedAtMs })
       }
     },
   }
   return lane as LaneType
 }
 
-async function parse(deps: ParseLaneDeps, job: ParseJob, room: ReceivedRoom): Promise<ParseOutcome> {
-  const { serverId, head, sizeBytes, messageId } = job
-  const shard = shardOf(serverId) as number
+/** A mail whose bytes are needed no more. */
+type Begun = 'away' | 'gone' | { readonly mail: ReceivedMail; readonly check: JudgedReceived['check'] }
+
+async function begin(deps: ParseLaneDeps, job: ParseJob, room: ReceivedRoom): Promise<Begun> {
   const raw = await readReceivedMail(deps.received, job)
-  if (raw === 'away') return { result: 'later' }
-  if (raw === 'gone') {
+  if (typeof raw === 'string') return raw
+  const startedAtMs = performance.now()
+  const { isRead, check } = deps.judge(raw, job)
+  // Where parsing fails nobody asks for it.
+  check.catch(() => undefined)
+  const [mail] = await Promise.all([room.parse(raw), isRead])
+  if (mail === null) throw new NotPerformed('Too much is being parsed, or the process stops')
+  deps.metrics.parsed(mail.parseIssue, performance.now() - startedAtMs)
+  return { mail, check }
+}
+
+async function finish(deps: ParseLaneDeps, job: ParseJob, begun: Begun): Promise<ParseOutcome> {
+  if (begun === 'away') return { result: 'later' }
+  const { serverId, head, sizeBytes, messageId } = job
+  if (begun === 'gone') {
     const lost = failMail(null, { issue: 'parser_error', sizeBytes })
     return { result: 'parsed', parsed: resultOf(deps, job, { mail: lost, parsedId: null, check: null }) }
   }
-  const startedAtMs = performance.now()
-  const [mail, check] = await Promise.all([room.parse(raw), deps.judge(raw, job)])
-  if (mail === null) throw new NotPerformed('Too much is being parsed, or the process stops')
-  deps.metrics.parsed(mail.parseIssue, performance.now() - startedAtMs)
+  const { mail } = begun
   const { from: _from, named: _named, isNamedWhole: _isWhole, sizeBytes: _size, parseIssue: _issue, ...content } = mail
   const parsedId = newObjectId(msOf(messageId), deps.random)
-  const isWritten = await writeParsed(deps.received, { shard, serverId, key: head.key, parsedId }, content)
-  return isWritten ? { result: 'parsed', parsed: resultOf(deps, job, { mail, parsedId, check }) } : { result: 'later' }
+  const shard = shardOf(serverId) as number
+  if (!(await writeParsed(deps.received, { shard, serverId, key: head.key, parsedId }, content)))
+    return { result: 'later' }
+  return { result: 'parsed', parsed: resultOf(deps, job, { mail, parsedId, check: await begun.check }) }
 }
 
 /** What the message's rows are to hold. */

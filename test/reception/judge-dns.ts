@@ -42,7 +42,7 @@ async function open(t: Test) {
   })
   /** Judges with what the zone holds now; the next mail finds another zone. */
   const judge = async (raw: Buffer = SIGNED) => {
-    const judged = await room.judge({ raw, sender: SENDER, checkedAtMs: Date.UTC(2026, 10, 23) })
+    const judged = await room.judge({ raw, sender: SENDER, checkedAtMs: Date.UTC(2026, 10, 23) }).judgement
     const asked = zone.asked.splice(0).length
     nowMs += FORGOTTEN_MS
     return { ...judged, asked }

@@ -39,7 +39,7 @@ async function open(t: Test) {
   zone.set('mx.a.test', { type: 'TXT', data: 'v=spf1 a -all' }, { type: 'A', address: '192.0.2.1' })
   zone.set('s._domainkey.a.test', { type: 'TXT', data: `v=DKIM1; p=${publicKeyText('rsa')}`.match(/.{1,200}/g) ?? [] })
   zone.set('_dmarc.a.test', { type: 'TXT', data: 'v=DMARC1; p=reject' })
-  const judge = (raw: Uint8Array) => room.judge({ raw, sender: SENDER, checkedAtMs: NOW_MS })
+  const judge = (raw: Uint8Array) => room.judge({ raw, sender: SENDER, checkedAtMs: NOW_MS }).judgement
   return { zone, resolver, room, judge }
 }
 
@@ -91,7 +91,7 @@ t.test('judge-room: verifying that takes too long leaves SPF [inbound.authentica
   // What the DNS has told is known by now, so that only the thread takes its time; to start takes it longer.
   const hasty = makeJudgeRoom({ resolver, nowMs: () => 0, mailMsMax: 1 })
   t.teardown(() => hasty.close())
-  const judged = await hasty.judge({ raw: SIGNED, sender: SENDER, checkedAtMs: NOW_MS })
+  const judged = await hasty.judge({ raw: SIGNED, sender: SENDER, checkedAtMs: NOW_MS }).judgement
   t.same(judged?.authentication, {
     spf: 'pass',
     spfHelo: 'pass',
@@ -109,7 +109,12 @@ t.test('judge-room: a DNS that never answers ends with the time of the mail', as
   const room = makeJudgeRoom({ resolver: silent, nowMs: () => performance.now(), mailMsMax: 1000 })
   t.teardown(() => room.close())
   // Waiting for SPF, for the key and for the policy, each by itself, would take three times as long.
-  const ended = room.judge({ raw: SIGNED, sender: SENDER, checkedAtMs: NOW_MS })
+  const { isRead, judgement: ended } = room.judge({ raw: SIGNED, sender: SENDER, checkedAtMs: NOW_MS })
+  t.equal(
+    await Promise.race([isRead.then(() => 'read'), ended]),
+    'read',
+    'its bytes are not held while the DNS is waited for',
+  )
   const judged = await Promise.race([ended, delay(2500, null)])
   t.same(judged?.authentication, AWAY)
   t.equal(judged?.isTemporary, true)

@@ -1,0 +1,46 @@
+/** byte-gate - what fits comes in, in order; what is larger than all of it comes in alone; a failure leaves. */
+import t from 'tap'
+import { ByteGate } from '../../src/reception/byte-gate.ts'
+
+/** A gate, and what is inside, told to leave by name. */
+function open(bytesMax: number) {
+  const gate = new ByteGate(bytesMax)
+  const inside = new Map<string, { leave(): void; fail(): void }>()
+  const enter = (name: string, bytes: number): Promise<void> =>
+    gate.hold(bytes, () =>
+      new Promise<void>((leave, fail) => inside.set(name, { leave, fail: () => fail(new Error(name)) })).finally(() =>
+        inside.delete(name),
+      ),
+    )
+  const settled = () => new Promise<void>((done) => setImmediate(done))
+  return { enter, inside, settled, names: () => [...inside.keys()] }
+}
+
+t.test('byte-gate: in order, as far as there is room', async (t) => {
+  const { enter, inside, settled, names } = open(10)
+  const all = [enter('a', 6), enter('b', 4), enter('c', 5), enter('d', 1)]
+  await settled()
+  t.same(names(), ['a', 'b'], 'd would fit, c came first')
+  inside.get('b')?.leave()
+  await settled()
+  t.same(names(), ['a'])
+  inside.get('a')?.leave()
+  await settled()
+  t.same(names(), ['c', 'd'])
+  for (const one of inside.values()) one.leave()
+  await Promise.all(all)
+})
+
+t.test('byte-gate: too large for it comes in alone, and what fails leaves too', async (t) => {
+  const { enter, inside, settled, names } = open(10)
+  const huge = enter('huge', 99)
+  const next = enter('next', 1)
+  await settled()
+  t.same(names(), ['huge'])
+  inside.get('huge')?.fail()
+  await t.rejects(huge, { message: 'huge' })
+  await settled()
+  t.same(names(), ['next'])
+  inside.get('next')?.leave()
+  await next
+})
