@@ -13,6 +13,7 @@ import { benchMemory } from './figures/memory.ts'
 import { benchScale } from './figures/scale.ts'
 import { benchSearch } from './figures/search.ts'
 import { benchStart } from './figures/start.ts'
+import { benchSubmission } from './figures/submission.ts'
 import { benchWebhooks } from './figures/webhooks.ts'
 
 const HELP = `Usage: npm run bench -- <name> [options]
@@ -26,16 +27,17 @@ const HELP = `Usage: npm run bench -- <name> [options]
   webhooks    signed posts a second; first attempts beside receivers that hang
   feed        events a second with and without a feed; from an event to who listens; all that is kept once more
   start       seconds from the start to the first 200; cost of an idle process
+  submission  messages a second over SMTP, against Postfix and the API
   content     mails with attachments accepted a second, in files and in Redis, and what Redis keeps of them
 
 Options
   --seconds N   length of each measurement (accept, lifecycle, scale; default 10)
-  --rounds N    repetitions (accept, start; default 3)
+  --rounds N    repetitions (accept, start, submission; default 3)
   --warm-up N   seconds of load before each measurement (accept, scale; default 10)
   --only IDS    contestants of accept: ${CONTESTANTS.map(({ id }) => id).join(',')} (default a,b,c,c1,c2,d);
                 loads of webhooks: all,one,beside
   --messages N  messages (memory: 100,000; lifecycle: the burst, 20,000; search: 1,000,000; webhooks: posts, 20,000;
-                content: 1,000; feed: events, 10,000)
+                content: 1,000; feed: events, 10,000; submission: of each connection, 300)
   --kib N       content: KiB of attachment in each message (200)
   --mx          lifecycle: to the mail servers of 20 sites instead of a relay
   --rate N      messages a second (lifecycle: nine tenths of the burst; delivery: 200)
@@ -107,6 +109,8 @@ async function main(): Promise<void> {
       messages: readNumber('messages', values.messages, 1_000),
       bytes: readNumber('kib', values.kib, 200) * 1024,
     })
+  else if (positionals[0] === 'submission')
+    await benchSubmission({ rounds, each: readNumber('messages', values.messages, 300) })
   else if (positionals[0] === 'start') await benchStart(rounds)
   else throw new Error(HELP)
 }

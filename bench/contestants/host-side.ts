@@ -21,6 +21,8 @@ export interface HostOrder {
   readonly mx: { readonly dnsServer: string; readonly port: number } | null
   /** Processes with the actors beside the one that listens; 0: one process is all of it. */
   readonly workers: number
+  /** Whether the product listens for SMTP submission. */
+  readonly isSubmission: boolean
   /** `CONTENT_STORE`; null: unset. */
   readonly contentStore: 'file' | 'redis' | null
 }
@@ -29,6 +31,8 @@ export interface HostOrder {
 export interface Ready extends Target {
   /** Listener of `/metrics`; null where there is none. */
   readonly operatorPort: number | null
+  /** Where SMTP submission is listened for, if it is. */
+  readonly submissionPort?: number
   /** Further processes of it, and where each tells its figures. */
   readonly workers?: readonly { readonly pid: number; readonly operatorPort: number }[]
 }

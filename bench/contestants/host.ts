@@ -46,6 +46,7 @@ export async function startHost(
     relayUrl: null,
     mx: null,
     workers: 0,
+    isSubmission: false,
     contentStore: null,
     ...order,
   }

@@ -22,13 +22,14 @@ obey(async (order) => {
   const keys = await seedAccounts({ socketPath, accounts, mode, secretKey: SECRET_KEY })
   const others: Host[] = []
   for (let n = 0; n < workers; n += 1) others.push(await startHost('actors', order, { ...order, workers: 0 }))
-  const { port, operatorPort, service } = await startProduct(order, workers === 0 ? 'all' : 'http')
+  const { port, operatorPort, submissionPort, service } = await startProduct(order, workers === 0 ? 'all' : 'http')
   const ports = others.map(({ ready }) => ready.operatorPort ?? 0)
   if (workers > 1) await haveShares(ports)
   return {
     ready: {
       port,
       operatorPort,
+      submissionPort,
       keys,
       domain: mode === 'live' ? LIVE_DOMAIN : SIMULATOR_DOMAIN,
       workers: others.map(({ pid }, place) => ({ pid, operatorPort: ports[place] ?? 0 })),

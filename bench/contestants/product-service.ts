@@ -11,10 +11,19 @@ export const SECRET_KEY = 'a secret of the benchmark, long enough'
 
 /** Starts it with `roles` in this process. */
 export async function startProduct(
-  { socketPath, dir, isHeld, relayUrl, mx, contentStore }: Omit<HostOrder, 'accounts' | 'mode' | 'workers'>,
+  {
+    socketPath,
+    dir,
+    isHeld,
+    relayUrl,
+    mx,
+    contentStore,
+    isSubmission,
+  }: Omit<HostOrder, 'accounts' | 'mode' | 'workers'>,
   roles: string,
-): Promise<{ port: number; operatorPort: number; service: RunningService }> {
+): Promise<{ port: number; operatorPort: number; submissionPort: number; service: RunningService }> {
   const [port, operatorPort] = [await freePort(), await freePort()]
+  const submissionPort = isSubmission ? await freePort() : 0
   const result = readConfig({
     ROLES: roles,
     REDIS_URL: `unix://${socketPath}`,
@@ -23,7 +32,7 @@ export async function startProduct(
     HTTP_PORT: String(port),
     OPERATOR_PORT: String(operatorPort),
     MX_PORT: '0',
-    SUBMISSION_PORT: '0',
+    SUBMISSION_PORT: String(submissionPort),
     SUBMISSION_TLS_PORT: '0',
     EDGE_RATE: '0',
     LOG_LEVEL: 'error',
@@ -36,7 +45,7 @@ export async function startProduct(
     print: () => undefined,
     ...(isHeld ? { room: () => 0 } : {}),
   })
-  return { port, operatorPort, service }
+  return { port, operatorPort, submissionPort, service }
 }
 
 function mxSettings({ dnsServer, port }: { dnsServer: string; port: number }): Record<string, string> {

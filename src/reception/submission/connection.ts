@@ -17,6 +17,7 @@ export class SubmissionConnection extends SMTPConnection {
   /** A message is being received, or is in the handler's hands. */
   isBusy = false
   #timer: NodeJS.Timeout | undefined
+  #isGathering = false
 
   /** Starts the session and the time in which it must be logged in: a client that trickles is never idle. */
   start(loginMsMax: number): void {
@@ -42,7 +43,21 @@ export class SubmissionConnection extends SMTPConnection {
     // What is offered before TLS, some clients would use: the key would go out in the clear.
     const offered = Array.isArray(data) && !this.secure ? data.filter((line) => !line.startsWith('AUTH ')) : data
     const { text, context: own } = correctReply(code, { text: offered, context })
+    this.#gatherReplies()
     super.send(code, text, own)
+  }
+
+  /** Replies to commands that came together go out together (RFC 2920 3.2): each record of TLS costs more than its reply. */
+  #gatherReplies(): void {
+    // In the clear TLS may begin behind a reply, in the same turn.
+    if (!this.secure || this.#isGathering) return
+    const socket = this._socket
+    this.#isGathering = true
+    socket.cork()
+    process.nextTick(() => {
+      this.#isGathering = false
+      socket.uncork()
+    })
   }
 
   override _onClose(): void {

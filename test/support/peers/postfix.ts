@@ -39,13 +39,22 @@ export interface Postfix {
   close(): Promise<void>
 }
 
+interface PostfixOptions {
+  readonly name: string
+  readonly domain: string
+  /** Takes mail and keeps it in its queue. */
+  readonly isHeld?: boolean
+  /** Where its directory is made; open to its users. */
+  readonly parent?: string
+}
+
 /** Starts it as the mail server `name` of `domain`. */
 export async function startPostfix(
   { host, port }: { host: string; port: number },
-  { name, domain }: { name: string; domain: string },
+  { name, domain, isHeld = false, parent = '/tmp' }: PostfixOptions,
 ): Promise<Postfix> {
   // Its programs run as users of their own, and a path under the temporary directory is open to all of them.
-  const folder = mkdtempSync('/tmp/sendwright-postfix-')
+  const folder = mkdtempSync(join(parent, 'sendwright-postfix-'))
   chmodSync(folder, 0o755)
   const mailboxes = join(folder, 'mail')
   const spool = join(folder, 'spool')
@@ -55,7 +64,7 @@ export async function startPostfix(
   execFileSync('chown', [owner, join(folder, 'data')])
   const { cert, key } = makeCertificate(name, Date.now())
   writeFileSync(join(folder, 'tls.pem'), key + cert, { mode: 0o600 })
-  writeFileSync(join(folder, 'main.cf'), mainOf({ folder, name, domain }))
+  writeFileSync(join(folder, 'main.cf'), mainOf({ folder, name, domain, isHeld }))
   writeFileSync(join(folder, 'master.cf'), masterOf(host, port))
   makeSpool(spool, owner)
   const child = spawn(join(parameter('daemon_directory'), 'master'), ['-c', folder, '-d'], { stdio: 'ignore', env: {} })
@@ -85,13 +94,13 @@ function parameter(name: string): string {
   return execFileSync(POSTCONF as string, ['-dh', name], { encoding: 'utf8' }).trim()
 }
 
-function mainOf({ folder, name, domain }: { folder: string; name: string; domain: string }): string {
+function mainOf({ folder, name, domain, isHeld }: PostfixOptions & { readonly folder: string }): string {
   return [
     'compatibility_level = 3.6',
     `queue_directory = ${folder}/spool`,
     `data_directory = ${folder}/data`,
     `maillog_file = ${folder}/log`,
-    'maillog_file_prefixes = /tmp',
+    `maillog_file_prefixes = ${folder}`,
     `myhostname = ${name}`,
     'mydestination =',
     'mynetworks = 192.0.2.1/32',
@@ -104,6 +113,7 @@ function mainOf({ folder, name, domain }: { folder: string; name: string; domain
     'smtpd_tls_received_header = yes',
     `smtpd_tls_chain_files = ${folder}/tls.pem`,
     'smtpd_client_connection_rate_limit = 0',
+    ...(isHeld ? ['smtpd_client_restrictions = check_client_access static:HOLD'] : []),
     `virtual_mailbox_domains = ${domain}`,
     `virtual_mailbox_base = ${folder}/mail`,
     'virtual_mailbox_maps = static:all/',
