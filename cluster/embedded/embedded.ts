@@ -156,7 +156,7 @@ async function watchStore(place: Place, first: Redis, { onDown, onUp, onRemade }
       failures = performance.now() - sinceMs > WELL_MS ? 0 : failures + 1
       if (isTold(failures)) {
         const sentence = failures < SERIES_MIN ? 'Lost redis' : 'Redis ends again and again'
-        place.log.error({ failures, reason: describeEnd(place.directory) }, sentence)
+        place.log.error({ failures, reason: describeEnd(place.directory, next.processId) }, sentence)
       }
       onDown()
       recovered = recover()

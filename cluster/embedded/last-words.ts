@@ -10,6 +10,8 @@ import { livingRedisPid } from './probe.ts'
 const TAIL_BYTES = 8192
 const WORDS_MAX = 3
 const CHARS_MAX = 600
+/** Of /proc/<pid>/stat, counted from the state: bytes of address space. */
+const MEMORY_FIELD = 20
 /** What a redis says of its machine at each start, and which kills none. */
 const ADVICE = /^WARNING /
 /** With less than this a redis may fail at its next write. */
@@ -31,17 +33,31 @@ export function describeSilence(directory: string): string {
   return sentences([who, describeDisk(directory), lastWords(directory)])
 }
 
-/** Why the redis of a directory has ended, as far as can be seen. */
-export function describeEnd(directory: string): string {
-  const words = lastWords(directory)
+/** Why the redis of a directory has ended, or only its connection, as far as can be seen. In: its process, where it is known. */
+export function describeEnd(directory: string, pid: number | null): string {
+  if (pid !== null && isRunning(pid))
+    return sentences([`redis-server ${pid} runs, and has ended its connection`, lastWords(directory)])
+  const [disk, words] = [describeDisk(directory), lastWords(directory)]
   const silence = 'It said nothing before its end: it was killed, by hand or by the kernel for want of memory (dmesg)'
-  return sentences([describeDisk(directory), words ?? silence])
+  return sentences([disk, words ?? (disk === null ? silence : null)])
 }
 
 /** What a process does, by its id. */
 export function describeProcess(pid: number): string {
-  const state = /\) (\S)/.exec(readText(`/proc/${pid}/stat`))?.[1] ?? 'X'
+  const [state = 'X'] = statOf(pid)
   return `redis-server ${pid} ${STATES[state]?.(pid) ?? 'runs'}`
+}
+
+/** A process that is ending gives its memory back before its connections end. */
+function isRunning(pid: number): boolean {
+  const fields = statOf(pid)
+  return !['Z', 'X', undefined].includes(fields[0]) && fields[MEMORY_FIELD] !== '0'
+}
+
+/** Fields of /proc/<pid>/stat from the state on; none where there is no such process. */
+function statOf(pid: number): string[] {
+  const text = readText(`/proc/${pid}/stat`)
+  return text === '' ? [] : text.slice(text.lastIndexOf(')') + 2).split(' ')
 }
 
 /** The last lines of a directory's `redis.log`, as they stand there; '' where there is none. */

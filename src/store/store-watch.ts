@@ -14,6 +14,7 @@
 
 import { readFileSync, statSync } from 'node:fs'
 import type { Redis } from 'ioredis'
+import type { ClusterLog } from '../../cluster/cluster-log.ts'
 import type { Durability } from '../../cluster/embedded/binary.ts'
 import { breachesOf, DURABLE_SETTINGS, isRewriting, setRight } from '../../cluster/embedded/durable.ts'
 import { describeProcess } from '../../cluster/embedded/last-words.ts'
@@ -21,7 +22,6 @@ import { type DirectoryFault, StoreDirectory } from '../../cluster/embedded/stor
 import { CONF_KEY } from '../../cluster/keyspace.ts'
 import { breachSentence } from '../../cluster/redis/settings.ts'
 import { keptFree, readDisk } from '../content/disk-room.ts'
-import type { Log } from '../process/log.ts'
 import { type FillLevel, FULL_SHARE, fillLevel, fillOf, type RoomLack } from './fill.ts'
 
 const LOOK_MS = 2_000
@@ -53,7 +53,7 @@ export interface StoreWatch {
 export interface WatchOptions {
   readonly redis: () => Redis
   readonly durability: Durability
-  readonly log: Pick<Log, 'info' | 'warn' | 'error'>
+  readonly log: ClusterLog
   /** The embedded store; null where it is another's. */
   readonly own: OwnStore | null
   /** What the store must hold: the id of its installation. Null: whatever it holds. */

@@ -69,6 +69,16 @@ t.test('last words: one that ends again and again is told ever more rarely', asy
   )
 })
 
+t.test('last words: of one that ended a connection and runs on', async (t) => {
+  const { dataDir, redis, lines } = await begin(t)
+  const pid = livingRedisPid(dataDir)
+  const client = new Redis({ path: redis.socketPath })
+  t.teardown(() => client.disconnect())
+  await client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
+  await until(() => lines.length > 0, WAIT_MS)
+  t.match(lines, [{ sentence: 'Lost redis', reason: `redis-server ${pid} runs, and has ended its connection` }])
+})
+
 t.test('silence: one that is stopped by a signal is told with what lets it go on', async (t) => {
   const { dataDir, redis, kill } = await begin(t)
   const pid = livingRedisPid(dataDir)
@@ -101,10 +111,10 @@ t.test(
 
 t.test('last words: of a log that is not there, or holds something else', async (t) => {
   const directory = t.testdir({})
-  t.match(describeEnd(directory), /^It said nothing before its end/)
+  t.match(describeEnd(directory, null), /^It said nothing before its end/)
   mkdirSync(join(directory, 'redis.log'))
-  t.match(describeEnd(directory), /^It said nothing before its end/)
-  t.match(describeEnd(join(directory, 'none')), /none cannot be looked at\. It said nothing/)
+  t.match(describeEnd(directory, null), /^It said nothing before its end/)
+  t.match(describeEnd(join(directory, 'none'), null), /none cannot be looked at$/)
   const other = t.testdir({
     'redis.log': [
       '1:M 23 Nov 2026 08:00:00.000 # Of another one',
@@ -116,12 +126,12 @@ t.test('last words: of a log that is not there, or holds something else', async 
       'no line of its own',
     ].join('\n'),
   })
-  const words = describeEnd(other)
+  const words = describeEnd(other, null)
   t.match(words, /^Its last words: x+ \/ Out Of Memory allocating 100 bytes!$/)
   t.ok(words.length < 700, 'bounded')
   const atStart = t.testdir({
     'redis.log':
       '7:M 23 Nov 2026 08:00:01.000 # WARNING Memory overcommit must be enabled!\n7:M 23 Nov 2026 08:00:01.100 # Bad file format\n',
   })
-  t.equal(describeEnd(atStart), 'Its last words: Bad file format', 'advice is none')
+  t.equal(describeEnd(atStart, null), 'Its last words: Bad file format', 'advice is none')
 })

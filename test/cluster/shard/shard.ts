@@ -133,6 +133,7 @@ test('shard: a commit in doubt is sent again, the same, until there is a verdict
     t.same(ask.result, { kind: 'answer', reply: 1 })
     t.equal(rig.count(), 1)
     t.equal(new Set(rig.commits.map(({ commitId }) => commitId)).size, 1)
+    t.equal(rig.doubts, 1, 'told once, however often it is sent')
   }
 })
 

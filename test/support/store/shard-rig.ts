@@ -47,6 +47,8 @@ export class Rig {
   isDeaf = false
   looks = 0
   gone = 0
+  /** Commits that were told to be in doubt. */
+  doubts = 0
   script: Script = (_commit, apply) => apply()
   gate: Promise<void> | null = null
   readonly shard: Shard
@@ -140,7 +142,9 @@ export class Rig {
       log: {
         halted: ({ reason }) => this.halted.push(reason),
         threw: () => undefined,
-        doubt: () => undefined,
+        doubt: () => {
+          this.doubts += 1
+        },
         badop: () => undefined,
         lost: (facts) => this.lost.push(facts),
         committed: () => undefined,

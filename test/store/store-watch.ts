@@ -1,0 +1,40 @@
+/** store-watch - a store that does not answer is told, though the question itself hangs, and that it answers again. */
+import { Redis } from 'ioredis'
+import t from 'tap'
+import { watchStore } from '../../src/store/store-watch.ts'
+import { until } from '../support/machine/until.ts'
+import { startRedis } from '../support/store/redis.ts'
+
+const WAIT_MS = 30_000
+
+t.test('store watch: a silence is told once, with what is to be seen from outside', async (t) => {
+  const server = await startRedis()
+  // A connection that waits for its answers as long as they take.
+  const redis = new Redis({ path: server.socketPath })
+  t.teardown(async () => {
+    redis.disconnect()
+    await server.stop()
+  })
+  const told: string[] = []
+  const tell = (facts: object, sentence: string): void => {
+    told.push(`${sentence}: ${(facts as { reason?: string }).reason ?? ''}`)
+  }
+  const watch = await watchStore({
+    redis: () => redis,
+    durability: 'fsync',
+    log: { info: tell, warn: tell, error: tell },
+    own: null,
+    installationId: null,
+    onLost: () => undefined,
+  })
+  t.teardown(() => watch.stop())
+  const [, pid] = /process_id:(\d+)/.exec(await redis.info('server')) ?? []
+  process.kill(Number(pid), 'SIGSTOP')
+  await until(() => told.length > 0, WAIT_MS)
+  t.same(told, [
+    `The store does not answer: redis-server ${pid} is stopped by a signal: kill -CONT ${pid} lets it go on`,
+  ])
+  process.kill(Number(pid), 'SIGCONT')
+  await until(() => told.length > 1, WAIT_MS)
+  t.same(told.slice(1), ['The store answers again: '])
+})
