@@ -32,7 +32,7 @@ const RUNNERS: Readonly<Record<string, readonly string[]>> = {
 const OTHERS: readonly string[] = ['docs/proxy.md', 'docs/api.md', 'docs/cli.md']
 
 const zone = await startZone()
-const service = await startTestService({ DNS_SERVERS: zone.server })
+const service = await startTestService({ DNS_SERVERS: zone.server, CONTENT_STORE: 'file' })
 const { firstRun, dataDir, config } = service
 const dir = mkdtempSync(join(tmpdir(), 'sendwright-documents-'))
 symlinkSync(dataDir, join(dir, 'data'))
@@ -48,6 +48,7 @@ const { NODE_OPTIONS: _loader, ...inherited } = process.env
 const env = {
   ...inherited,
   SENDWRIGHT_TOKEN: firstRun.testServer.token,
+  MX_PORT: String(config.mxPort),
   ACCOUNT: firstRun.account.accountId,
   LIVE_SERVER: firstRun.liveServer.serverId,
   WEBHOOK_SECRET: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
