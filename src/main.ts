@@ -135,12 +135,12 @@ function makeEnding(): { ended: Promise<number>; end: (code: number) => void; st
   }
 }
 
-/** Asks for the first account: a live and a test server, each with a key. */
+/** Asks for the first account: a live and a test server, each with a key. Out: whether it was made; false: not yet. */
 async function createFirstAccount(
   { config }: Parts,
   worker: Worker,
   { shard, account }: { shard: number; account: FirstAccount },
-): Promise<void> {
+): Promise<boolean> {
   const body: CreateAccountBody = {
     name: 'First account',
     status: config.approval === 'automatic' ? 'active' : 'pending',
@@ -152,8 +152,9 @@ async function createFirstAccount(
     ],
   }
   const cmdId = newCmdId(worker.nowMs(), Math.random)
-  const result = await worker.ask(shard, { name: 'create-account', cmdId, body })
-  if (result.kind !== 'answer') throw new Error(`The first account was not made: the cluster answered ${result.kind}`)
+  const { kind } = await worker.ask(shard, { name: 'create-account', cmdId, body })
+  if (kind === 'answer' || kind === 'unavailable') return kind === 'answer'
+  throw new Error(`The first account was not made: the cluster answered ${kind}`)
 }
 
 async function stopAll(parts: Parts, { worker, listeners, stopChores, stopWatchdog }: Partial<Running>): Promise<void> {

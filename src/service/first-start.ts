@@ -12,6 +12,7 @@
 
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { makeKey, parseKey } from '../http/key.ts'
 import { apiKeyKey } from '../state/keys.ts'
 import { readRow } from '../store/direct.ts'
@@ -21,6 +22,9 @@ import { makeReadKeys } from '../store/read-keys.ts'
 import { lockFirstStart } from '../store/start-lock.ts'
 import { moveFile, replaceFile } from '../store/whole-file.ts'
 
+/** Shards are on their way while several processes start together. With the last ask, shorter than the lock lives. */
+const CREATE_MS_MAX = 20_000
+const CREATE_AGAIN_MS = 100
 /** Operator keys live on shard 0, and so does the account that is made together with one. */
 const FIRST_SHARD = 0
 const FILE = 'first-run.json'
@@ -69,8 +73,8 @@ export interface FirstStartDeps {
   readonly dataDir: string
   readonly baseUrl: string
   readonly operatorUrl: string
-  /** Makes the account with its servers on shard 0; resolves once it is committed, throws when it is not. */
-  createAccount(shard: number, account: FirstAccount): Promise<void>
+  /** Makes the account with its servers on shard 0; true once it is committed, false where nothing came true: ask again. */
+  createAccount(shard: number, account: FirstAccount): Promise<boolean>
 }
 
 /** Makes the first account if the store has none. Out: its keys and the file that tells them; null when it has one. */
@@ -120,7 +124,7 @@ async function makeFirstRun(deps: FirstStartDeps, pendingPath: string): Promise<
   }
   const keys = known ?? makeKeys()
   replaceFile(pendingPath, `${JSON.stringify(keys, null, 2)}\n`)
-  await deps.createAccount(FIRST_SHARD, {
+  await create(deps, {
     accountKey: firstKey(keys.accountToken),
     operatorKey: firstKey(keys.operatorToken),
     liveKey: firstKey(keys.liveToken),
@@ -129,6 +133,16 @@ async function makeFirstRun(deps: FirstStartDeps, pendingPath: string): Promise<
   const made = await findFirstRun(deps, keys)
   if (made === null) throw new Error('The first account was committed and cannot be found')
   return made
+}
+
+/** Asks for the account until it is made. @throws Error when nobody could make it for 20 s */
+async function create({ createAccount }: FirstStartDeps, account: FirstAccount): Promise<void> {
+  const startedAtMs = performance.now()
+  while (!(await createAccount(FIRST_SHARD, account))) {
+    if (performance.now() - startedAtMs >= CREATE_MS_MAX)
+      throw new Error('The first account was not made: shard 0 is not served')
+    await pause(CREATE_AGAIN_MS)
+  }
 }
 
 /** Reads the ids that belong to written-down keys; null when the store does not know them. */

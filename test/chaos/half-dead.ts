@@ -3,20 +3,20 @@
  * what the shards of such an owner owe is served by others soon, and one that ails for the third time ends; who only listens
  * says that it is not ready, and that it is again once all is well.
  */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { seedAccounts } from '../../bench/contestants/seed.ts'
 import { SHARDS } from '../../cluster/id.ts'
 import { metaKey, WORKERS_KEY } from '../../cluster/keyspace.ts'
+import type { WorkerRecord } from '../../cluster/store.ts'
+import { wantedOwner } from '../../cluster/worker/rendezvous.ts'
 import { parseKey } from '../../src/http/key.ts'
 import { type Accepted, sendAll, startLoad } from '../support/clients/ledger.ts'
 import { until } from '../support/machine/until.ts'
-import { FLEET_SECRET, type Fleet, isReady, startFleet, type Vessel } from '../support/service/fleet.ts'
+import { FLEET_SECRET, type Fleet, isReady, type Vessel } from '../support/service/fleet.ts'
 import { type Compared, compare } from './compare.ts'
-import { type Flow, FREE, HELD, openValve, type Valve } from './valve.ts'
+import { type Flow, FREE, HELD, type Valve } from './valve.ts'
+import { withValvedFleet } from './valved-fleet.ts'
 
 /** What befalls one connection of an owner. */
 export interface Illness {
@@ -34,8 +34,6 @@ export interface HalfDeadReport extends Compared {
   /** Exit codes of owners that ailed for the third time. */
   readonly ended: readonly (number | null)[]
   readonly falselyRefused: number
-  /** Looks at which a listener that nothing befell was not ready, while another one was not. */
-  readonly wronglyUnready: number
 }
 
 const SLOW: Flow = { held: false, delayMs: 5_000 }
@@ -53,6 +51,8 @@ const ILLNESSES: readonly Illness[] = [
   { what: 'ears that are late by five seconds', name: 'ears', toStore: FREE, fromStore: SLOW },
 ]
 const SICK_OWNERS = 5
+/** One of them is sound, and one is ended at first: it has taken nearly all shards, which the others share at once then. */
+const OWNERS = SICK_OWNERS + 2
 const SERVES_ALL_THE_SAME = 'ears'
 /** Within ten minutes. */
 const TIMES_MAX = 3
@@ -63,32 +63,20 @@ const ACCOUNTS = 64
 const CLIENTS = 4
 const EVERY_MS = 50
 const LOOK_MS = 100
-/** Shards move some at a time, twice a second. */
-const CALM_MS = 1_500
 const WAIT_MS = 60_000
+
+/** What a process says of itself. */
+interface Said extends WorkerRecord {
+  readonly worker: string
+}
 
 /** Runs so many rounds, each with five owners and three listeners of which one connection is ill. */
 export async function runHalfDead(rounds: number, say: (line: string) => void): Promise<HalfDeadReport> {
-  const dir = mkdtempSync(join(tmpdir(), 'sendwright-half-dead-'))
-  const owners = Array.from({ length: SICK_OWNERS + 1 }, (_, n) => `actors-${n}`)
-  const listeners = PARTS.map((_, n) => `http-${owners.length + n}`)
-  const store = { path: '' }
-  const valves = new Map<string, Valve>()
-  for (const name of [...owners.slice(0, SICK_OWNERS), ...listeners])
-    valves.set(name, await openValve(join(dir, name), () => store.path))
-  const fleet = await startFleet([...owners.map(() => 'actors'), ...listeners.map(() => 'http'), 'http'], {
-    address: (name, redis) => {
-      store.path = redis.socketPath
-      return valves.has(name) ? join(dir, name) : undefined
-    },
-  })
-  try {
-    return await new Ward(fleet, valves, say).run(rounds)
-  } finally {
-    for (const valve of valves.values()) valve.close()
-    await fleet.end()
-    rmSync(dir, { recursive: true, force: true })
-  }
+  const listeners = [...PARTS.map(() => 'http'), 'http']
+  const roles = [...Array.from({ length: OWNERS }, () => 'actors'), ...listeners]
+  const sound = `http-${roles.length - 1}`
+  const options = { roles, hasValve: (name: string) => name !== sound }
+  return withValvedFleet(options, ({ fleet, valves }) => new Ward(fleet, valves, say).run(rounds))
 }
 
 class Ward {
@@ -96,7 +84,7 @@ class Ward {
   private readonly valves: ReadonlyMap<string, Valve>
   private readonly say: (line: string) => void
   private readonly redis: Redis
-  private readonly owners: readonly Vessel[]
+  private owners: readonly Vessel[]
   private readonly listeners: readonly Vessel[]
   /** A listener that nothing befalls. */
   private readonly sound: Vessel
@@ -105,7 +93,6 @@ class Ward {
   private readonly ended: (number | null)[] = []
   private readonly ledger: Accepted[] = []
   private falselyRefused = 0
-  private wronglyUnready = 0
   private tokens: readonly string[] = []
 
   constructor(fleet: Fleet, valves: ReadonlyMap<string, Valve>, say: (line: string) => void) {
@@ -121,6 +108,7 @@ class Ward {
   async run(rounds: number): Promise<HalfDeadReport> {
     const { socketPath } = this.fleet.redis
     const seeding = { socketPath, accounts: ACCOUNTS, over: ACCOUNTS, mode: 'test', secretKey: FLEET_SECRET } as const
+    await this.endTheFirst()
     this.tokens = await seedAccounts(seeding)
     const load = startLoad({
       port: this.sound.httpPort,
@@ -141,13 +129,12 @@ class Ward {
     const { falselyRefused } = await load.end()
     this.redis.disconnect()
     const compared = await compare(socketPath, { ledger: this.ledger, port: this.sound.httpPort })
-    const { served, unready, ended, wronglyUnready } = this
+    const { served, unready, ended } = this
     return {
       ...compared,
       served,
       unready,
       ended,
-      wronglyUnready,
       falselyRefused: this.falselyRefused + falselyRefused.length,
     }
   }
@@ -187,7 +174,8 @@ class Ward {
       valve.set({ names: [name], severs: false, toStore: HELD, fromStore: FREE })
       await until(async () => !(await saysReady(listener)), WAIT_MS)
       const heldMs = Math.round(performance.now() - sinceMs)
-      if (!(await saysReady(this.sound))) this.wronglyUnready += 1
+      // One that nothing befalls is ready meanwhile.
+      await until(async () => (await saysReady(this.sound)) && !(await saysReady(listener)), WAIT_MS)
       valve.set(null)
       const healedAtMs = performance.now()
       await until(() => saysReady(listener), WAIT_MS)
@@ -210,18 +198,25 @@ class Ward {
     this.falselyRefused += falselyRefused.length
   }
 
-  /** Every owner runs and holds its part of the shards, and none moves any more. */
+  /** Whoever came first has nearly all shards, and would give them away a few at a time. */
+  private async endTheFirst(): Promise<void> {
+    const counts = await Promise.all(this.owners.map(async (one) => ({ one, count: (await this.shardsOf(one)).size })))
+    const [first] = counts.toSorted((a, b) => b.count - a.count)
+    await first?.one.host.kill('SIGTERM')
+    this.owners = this.owners.filter((one) => one !== first?.one)
+  }
+
+  /** Every owner runs and holds just the shards that are its own: none is to move any more. */
   private async balanced(): Promise<void> {
     for (const owner of this.owners) if (!owner.host.isRunning()) await this.fleet.start(owner)
     await Promise.all(this.owners.map(isReady))
-    let before = ''
     await this.comesTrue(async () => {
-      const all = await Promise.all(this.owners.map(async (owner) => [...(await this.shardsOf(owner))].join()))
-      const isCalm = all.join(' ') === before && all.every((held) => held !== '')
-      before = all.join(' ')
-      if (!isCalm) await pause(CALM_MS)
-      return isCalm
+      const workers = new Set(
+        (await this.records()).filter(({ takesShards }) => takesShards).map(({ worker }) => worker),
+      )
+      return (await this.ownersOfShards()).every((owner, shard) => owner === wantedOwner(shard, [...workers]))
     })
+    await Promise.all(this.fleet.with('http').map(isReady))
   }
 
   private async comesTrue(condition: () => Promise<boolean>): Promise<void> {
@@ -234,10 +229,13 @@ class Ward {
 
   private async shardsOf(owner: Vessel): Promise<ReadonlySet<number>> {
     const mine = (await this.recordOf(owner))?.worker
+    return new Set((await this.ownersOfShards()).flatMap((one, shard) => (one === mine ? [shard] : [])))
+  }
+
+  private async ownersOfShards(): Promise<string[]> {
     const pipeline = this.redis.pipeline()
     for (let shard = 0; shard < SHARDS; shard += 1) pipeline.hget(metaKey(shard), 'owner')
-    const owners = ((await pipeline.exec()) ?? []).map(([, one]) => String(one))
-    return new Set(owners.flatMap((one, shard) => (one === mine ? [shard] : [])))
+    return ((await pipeline.exec()) ?? []).map(([, one]) => String(one))
   }
 
   /** What an owner says of itself; undefined where it has no record. */
@@ -245,11 +243,13 @@ class Ward {
     return (await this.recordOf(owner))?.ails
   }
 
-  private async recordOf({ host }: Vessel): Promise<{ worker: string; ails: boolean } | undefined> {
+  private async recordOf({ host }: Vessel): Promise<Said | undefined> {
+    return (await this.records()).find(({ pid }) => pid === host.pid)
+  }
+
+  private async records(): Promise<Said[]> {
     const records = Object.entries(await this.redis.hgetall(WORKERS_KEY))
-    return records
-      .map(([worker, text]) => ({ worker, ...(JSON.parse(text) as { pid: number; ails: boolean }) }))
-      .find(({ pid }) => pid === host.pid)
+    return records.map(([worker, text]) => ({ worker, ...(JSON.parse(text) as WorkerRecord) }))
   }
 }
 
@@ -260,10 +260,10 @@ async function saysReady({ operatorPort }: Vessel): Promise<boolean> {
 
 /** What was promised and did not hold. In: the most that the shards of an owner, and a listener, may take, ms. */
 export function failuresOfHalfDead(
-  { served, unready, ended, wronglyUnready, falselyRefused, lost, doubled, miscounted, unclear }: HalfDeadReport,
+  { served, unready, ended, falselyRefused, lost, doubled, miscounted, unclear }: HalfDeadReport,
   { servedMsMax, readyMsMax }: { servedMsMax: number; readyMsMax: number },
 ): string[] {
-  const counts = { lost, doubled, miscounted: miscounted.length, unclear, falselyRefused, wronglyUnready }
+  const counts = { lost, doubled, miscounted: miscounted.length, unclear, falselyRefused }
   return [
     ...served.filter(({ ms }) => ms > servedMsMax).map(({ what, ms }) => `${what}: served only after ${ms} ms`),
     ...unready

@@ -4,9 +4,6 @@
  *
  * A partition holds one way or both, of all connections or of one, or severs them first.
  */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { parseKey } from '../../src/http/key.ts'
@@ -14,15 +11,18 @@ import { startLoad } from '../support/clients/ledger.ts'
 import { until } from '../support/machine/until.ts'
 import { startZone, type Zone } from '../support/peers/zone.ts'
 import { verifyDomain } from '../support/service/crash-live.ts'
-import { type Fleet, isReady, startFleet, type Vessel } from '../support/service/fleet.ts'
+import { type Fleet, isReady, type Vessel } from '../support/service/fleet.ts'
 import { makeRandom } from '../support/store/random-ops.ts'
 import { type SlowMx, startSlowMx } from './slow-mx.ts'
-import { FREE, HELD, openValve, type Rule, type Valve } from './valve.ts'
+import { FREE, HELD, type Rule, type Valve } from './valve.ts'
+import { withValvedFleet } from './valved-fleet.ts'
 
 export interface PartitionOptions {
   readonly seed: number
   readonly freezes: number
   readonly partitions: number
+  /** Partitions go through the ways in their order, from this one on; the first by default. */
+  readonly firstWay?: number
   /** Shortest and longest of each, ms. */
   readonly freezeMs: readonly [number, number]
   readonly partitionMs: readonly [number, number]
@@ -46,13 +46,15 @@ export interface PartitionReport {
 }
 
 const SITES = 8
-const CLIENTS = 2
-const EVERY_MS = 250
+/** Some ten messages a second: receivers that are slow take that many. */
+const CLIENTS = 4
+const EVERY_MS = 400
+/** Under way when the first fault comes, or accepted before it. */
+const MESSAGES_BEFORE = 30
 /** After the final dot. */
 const ANSWER_MS_MAX = 2_500
 const BETWEEN_MS = 4_000
 const SETTLE_MS_MAX = 300_000
-const OWNERS = ['actors-0', 'actors-1'] as const
 const WAYS = [
   { toStore: HELD, fromStore: HELD },
   { toStore: HELD, fromStore: FREE },
@@ -63,31 +65,24 @@ const NAMES = [null, ['commit'], ['read'], ['views'], ['enqueue'], ['told'], ['e
 /** Runs all rounds, a freeze and a partition by turns, and counts what the receivers took. */
 export async function runPartitions(options: PartitionOptions): Promise<PartitionReport> {
   const random = makeRandom(options.seed)
-  const dir = mkdtempSync(join(tmpdir(), 'sendwright-partitions-'))
   const [zone, mx] = [await startZone(), await startSlowMx(() => random() * ANSWER_MS_MAX)]
   // Each a site of its own: one alone would take what waits only slowly.
   for (let n = 0; n < SITES; n += 1) {
     zone.set(`d${n}.example`, { type: 'MX', exchange: `mx.d${n}.example`, priority: 10 })
     zone.set(`mx.d${n}.example`, { type: 'A', address: '127.0.0.1' })
   }
-  const store = { path: '' }
-  const valves = new Map<string, Valve>()
-  for (const name of OWNERS) valves.set(name, await openValve(join(dir, name), () => store.path))
-  const fleet = await startFleet([...OWNERS.map(() => 'actors'), 'http'], {
-    settings: { DNS_SERVERS: zone.server, DELIVERY_PORT: String(mx.port), PRIVATE_NETWORKS_ALLOWED: '127.0.0.0/8' },
-    address: (name, redis) => {
-      store.path = redis.socketPath
-      return valves.has(name) ? join(dir, name) : undefined
-    },
-  })
   try {
-    return await new Rounds({ fleet, zone, mx, valves, random }, options).run()
+    return await withValvedFleet(
+      {
+        roles: ['actors', 'actors', 'http'],
+        hasValve: (name) => name.startsWith('actors'),
+        settings: { DNS_SERVERS: zone.server, DELIVERY_PORT: String(mx.port), PRIVATE_NETWORKS_ALLOWED: '127.0.0.0/8' },
+      },
+      ({ fleet, valves }) => new Rounds({ fleet, zone, mx, valves, random }, options).run(),
+    )
   } finally {
-    for (const valve of valves.values()) valve.close()
-    await fleet.end()
     mx.close()
     await zone.close()
-    rmSync(dir, { recursive: true, force: true })
   }
 }
 
@@ -126,6 +121,7 @@ class Rounds {
       from: 'shop@acme.example',
       recipient: (n) => `person${n}@d${n % SITES}.example`,
     })
+    await load.passes(MESSAGES_BEFORE)
     for (let round = 0; round < Math.max(freezes, partitions); round += 1) {
       if (round < freezes) await this.freeze(round)
       if (round < partitions) await this.partition(round)
@@ -177,9 +173,10 @@ class Rounds {
   private async partition(round: number): Promise<void> {
     const vessel = await this.owner()
     const ms = this.between(this.options.partitionMs)
-    const way = WAYS[round % WAYS.length] as (typeof WAYS)[number]
+    const place = (this.options.firstWay ?? 0) + round
+    const way = WAYS[place % WAYS.length] as (typeof WAYS)[number]
     const names = NAMES[Math.floor(this.scene.random() * NAMES.length)] ?? null
-    const rule: Rule = { names, ...way, severs: round % 2 === 1 }
+    const rule: Rule = { names, ...way, severs: place % 2 === 1 }
     const what = `${names?.join() ?? 'all'}, ${way.toStore.held ? 'to' : ''} ${way.fromStore.held ? 'from' : ''} the store`
     this.options.say(
       `partition ${round + 1}: ${vessel.name}, ${what}${rule.severs ? ', severed' : ''}, ${Math.round(ms)} ms`,

@@ -27,12 +27,13 @@ function makeFolder(): string {
 }
 
 /** Writes what the account's actor writes of it, as far as a first start looks at it. */
-async function commit(shard: number, account: FirstAccount): Promise<void> {
+async function commit(shard: number, account: FirstAccount): Promise<boolean> {
   const row = (hash: string, fields: object) => redis.hset(apiKeyKey(shard, hash), { accountId: 'account', ...fields })
   await row(account.accountKey.hash, { kind: 'account' })
   await row(account.liveKey.hash, { kind: 'server', serverId: 'live', streamId: 'live-stream' })
   await row(account.testKey.hash, { kind: 'server', serverId: 'test', streamId: 'test-stream' })
   await redis.zadd(accountsKey(shard), 1, 'account')
+  return true
 }
 
 function depsOf(dataDir: string, createAccount: FirstStartDeps['createAccount'] = commit): FirstStartDeps {
@@ -85,10 +86,23 @@ t.test('keys are on disk before the store hears of them', async (t) => {
       const { testToken } = JSON.parse(readFileSync(pending, 'utf8'))
       t.equal(parseKey(testToken)?.hash, account.testKey.hash)
       t.equal(statSync(pending).mode & 0o777, 0o600)
-      await commit(shard, account)
+      return commit(shard, account)
     }),
   )
   t.equal(existsSync(pending), false)
+})
+
+t.test('a shard that is on its way is asked again, for the same keys', async (t) => {
+  const asked: FirstAccount[] = []
+  const made = await firstStart(
+    depsOf(makeFolder(), async (shard, account) => {
+      asked.push(account)
+      return asked.length < 3 ? false : commit(shard, account)
+    }),
+  )
+  t.equal(made?.firstRun.account.accountId, 'account')
+  t.equal(asked.length, 3)
+  t.strictSame(asked[0], asked[2])
 })
 
 t.test('killed before the commit: the same keys are asked for again', async (t) => {
@@ -104,7 +118,7 @@ t.test('killed after the commit: finished without a second account', async (t) =
   const killed = firstStart(
     depsOf(dataDir, async (shard, account) => {
       await commit(shard, account)
-      await dies()
+      return dies()
     }),
   )
   await t.rejects(killed, /killed/)
@@ -136,7 +150,7 @@ t.test('many at once: one makes the account', async (t) => {
   let commits = 0
   const counted = async (shard: number, account: FirstAccount) => {
     commits += 1
-    await commit(shard, account)
+    return commit(shard, account)
   }
   const made = await Promise.all(Array.from({ length: 5 }, () => firstStart(depsOf(makeFolder(), counted))))
   t.equal(commits, 1)
