@@ -100,6 +100,8 @@ export interface WorkerRecord {
   takesShards: boolean
   /** It gives its shards back and is about to end. */
   isLeaving: boolean
+  /** It has not begun: it looks whom it would meet. Absent once it has, and in records of earlier releases. */
+  isComing?: boolean
   /** It is cut off from a part of the store: its shards are for those that are not. Absent in records of earlier releases. */
   ails?: boolean
   /** What it says to others. Absent in records of earlier releases. */

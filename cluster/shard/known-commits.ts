@@ -1,5 +1,6 @@
 /**
- * known-commits - which commits of a shard were confirmed here, and when the last of them: it outlives the shard's object.
+ * known-commits - which commits of a shard are known here to be in the store, and when the last of our own were confirmed: it
+ * outlives the shard's object.
  *
  * Guarantees: that the store has lost some of them is found once, however often and by whomever it is looked at.
  */
@@ -18,6 +19,11 @@ export class KnownCommits {
   private readonly times: number[] = []
   private last = 0
   private isTold = false
+
+  /** The shard was taken as it stood at `seq`: what others had committed is known as well, but for when. */
+  begin(seq: number): void {
+    this.last = seq
+  }
 
   /** The commit that brought the shard to `seq` was confirmed at `nowMs`. */
   note(seq: number, nowMs: number): void {

@@ -32,8 +32,8 @@ const FULL_MS = 1_000
 export class CommitLoop {
   readonly id: number
   readonly intake: Intake
-  /** What was confirmed here. */
-  readonly confirmedCommits = new KnownCommits()
+  /** What is known to be in the store. */
+  readonly knownCommits = new KnownCommits()
   /** Counts what has moved: a shard that waits and does not count is stuck. */
   turns = 0
   /** Monotonic time until which only what finishes or frees is committed: the store is full. */
@@ -98,6 +98,7 @@ export class CommitLoop {
   /** Takes up a shard that was just acquired. */
   start({ meta, lanes, claims }: LoopStart): void {
     this.meta = meta
+    this.knownCommits.begin(meta.seq)
     for (const [lane, atMs] of lanes) this.items.lanes.load(lane, atMs)
     this.ids = makeIds({ shard: this.id, last: meta.lid, random: this.world.random })
     for (const [lane, held] of standingClaims(claims, this.world)) this.items.standing.set(lane, held)
@@ -122,7 +123,7 @@ export class CommitLoop {
   }
 
   /** The store stands at `storeSeq`: where that is before what was confirmed (by `known`), it is told, once. */
-  noteLoss(storeSeq: number, known: KnownCommits = this.confirmedCommits): void {
+  noteLoss(storeSeq: number, known: KnownCommits = this.knownCommits): void {
     const loss = known.lossAt(storeSeq)
     if (loss !== null) this.world.log.lost({ shard: this.id, ...loss })
   }
@@ -261,7 +262,7 @@ export class CommitLoop {
     this.land(flight)
     this.reader.memory.take(plan.draft, clock.nowMs())
     this.meta.seq = commit.seq + 1
-    this.confirmedCommits.note(this.meta.seq, clock.nowMs())
+    this.knownCommits.note(this.meta.seq, clock.nowMs())
     this.reader.fields.note(plan)
     if (plan.lid !== '') this.meta.lid = plan.lid
     this.keepLaid({ seq: this.meta.seq, overlay: plan.overlay })

@@ -73,9 +73,9 @@ export class Shard {
     return this.loop.seq
   }
 
-  /** What was confirmed here. */
-  get confirmedCommits(): KnownCommits {
-    return this.loop.confirmedCommits
+  /** What is known to be in the store. */
+  get knownCommits(): KnownCommits {
+    return this.loop.knownCommits
   }
 
   /** What it remembers of states. */
@@ -174,7 +174,7 @@ export class Shard {
   }
 
   /** The store stands at `storeSeq`: where that is before what was confirmed (by `known`), it is told, once. */
-  noteLoss(storeSeq: number, known: KnownCommits = this.confirmedCommits): void {
+  noteLoss(storeSeq: number, known: KnownCommits = this.knownCommits): void {
     this.loop.noteLoss(storeSeq, known)
   }
 

@@ -105,7 +105,7 @@ export class Holdings {
   async gone(shard: Shard): Promise<void> {
     if (this.shards.get(shard.id) !== shard) return
     this.shards.delete(shard.id)
-    this.ended.set(shard.id, shard.confirmedCommits)
+    this.ended.set(shard.id, shard.knownCommits)
     await this.check([shard.id])
   }
 
@@ -125,7 +125,7 @@ export class Holdings {
     await shard.close(maxMs)
     if (this.shards.get(shard.id) !== shard) return
     this.shards.delete(shard.id)
-    this.ended.set(shard.id, shard.confirmedCommits)
+    this.ended.set(shard.id, shard.knownCommits)
     this.owners.set(shard.id, '')
     this.freeSinceMs.set(shard.id, this.deps.clock.monotonicMs())
   }

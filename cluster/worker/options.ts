@@ -8,7 +8,7 @@ import type { ShardWorld } from '../shard/world.ts'
 import type { Lag, Protocol, Store, WorkerRecord } from '../store.ts'
 
 /** What of a worker's record does not change while it runs, and what its connection says. */
-export type Identity = Omit<WorkerRecord, 'beats' | 'isLeaving' | 'takesShards' | 'ails' | 'protocol'>
+export type Identity = Omit<WorkerRecord, 'beats' | 'isLeaving' | 'isComing' | 'takesShards' | 'ails' | 'protocol'>
 
 export interface WorkerOptions {
   readonly store: Store

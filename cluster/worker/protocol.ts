@@ -2,19 +2,26 @@
  * protocol - the number of what processes say to each other through the store, and what a newcomer does that cannot talk to the
  * living: it waits for them to leave, and then refuses to start.
  *
+ * It says that it is coming before it looks, so that of two that come together one sees the other: who was there first, or
+ * runs already, goes on. Who is coming takes no shards.
+ *
  * The number rises with every change of what a parcel, a reply, an outcome or a worker's record says that a process of the
  * release before could not read. What the last released number spoke is understood for one release.
  */
 import type { Clock } from '../clock.ts'
+import { assert } from '../fault.ts'
 import type { Protocol, Store, WorkerRecord } from '../store.ts'
+import type { Identity } from './options.ts'
 
 /** What this release speaks, and the oldest that it understands. */
 export const PROTOCOL: Protocol = { speaks: 1, understands: 1 }
 /** Records of releases before there was a number. */
 const UNNUMBERED: Protocol = { speaks: 1, understands: 1 }
-/** Processes that are told to stop have left by then. */
+/** Processes that are told to stop have left by then, and a store that is about to answer has. */
 const WAIT_MS = 30_000
 const LOOK_MS = 500
+/** After a heartbeat without an answer. */
+const AGAIN_MS = 50
 /** A record that has not changed for so long is of nobody who lives. */
 const SILENT_MS = 10_000
 
@@ -24,8 +31,10 @@ export class StrangersLive extends Error {
 }
 
 export interface Newcomer {
-  readonly store: Pick<Store, 'look'>
+  readonly worker: string
+  readonly store: Pick<Store, 'heartbeat' | 'retire'>
   readonly clock: Pick<Clock, 'monotonicMs' | 'after'>
+  readonly identity: () => Identity
   readonly protocol?: Protocol | undefined
   processGone?(record: WorkerRecord): boolean
 }
@@ -35,29 +44,63 @@ export function understandEachOther(one: Protocol, other: Protocol): boolean {
   return one.speaks >= other.understands && other.speaks >= one.understands
 }
 
+/** What a worker's record says that it speaks. */
+export function protocolOf({ protocol }: WorkerRecord): Protocol {
+  return protocol ?? UNNUMBERED
+}
+
 /**
- * Resolves once every living process can be talked to, or the store does not answer: who starts finds that out next.
- * @throws StrangersLive where one cannot, for half a minute
+ * Resolves once every living process can be talked to.
+ * @throws StrangersLive where one cannot, for half a minute; Fault where the store does not answer for as long
  */
-export async function meetOthers({ store, clock, protocol = PROTOCOL, processGone }: Newcomer): Promise<void> {
+export async function meetOthers(newcomer: Newcomer): Promise<void> {
+  const { worker, store, clock, protocol = PROTOCOL } = newcomer
   const startedAtMs = clock.monotonicMs()
-  const seen = new Map<string, { text: string; atMs: number }>()
-  for (;;) {
+  const others = new Others(newcomer)
+  for (let beats = 1; ; beats += 1) {
+    const record = { ...newcomer.identity(), protocol, beats, takesShards: false, isLeaving: false, isComing: true }
+    const sentAtMs = clock.monotonicMs()
+    const beat = await store.heartbeat({ worker, record })
     const atMs = clock.monotonicMs()
-    const strangers: Protocol[] = []
-    for (const [worker, text] of (await store.look([]))?.workers ?? []) {
-      const before = seen.get(worker)
-      const since = before?.text === text ? before : { text, atMs }
-      seen.set(worker, since)
-      const record = JSON.parse(text) as WorkerRecord
-      const theirs = record.protocol ?? UNNUMBERED
-      const isAlive = atMs - since.atMs < SILENT_MS && processGone?.(record) !== true
-      if (isAlive && !understandEachOther(protocol, theirs)) strangers.push(theirs)
+    const isOver = atMs - startedAtMs >= WAIT_MS
+    const strangers = beat.kind === 'ok' ? others.strangers(beat.workers, { sentAtMs, atMs }) : null
+    const [stranger] = strangers ?? []
+    if (strangers !== null && stranger === undefined) return
+    assert(strangers !== null || !isOver, 'The store does not answer')
+    if (stranger !== undefined && isOver) {
+      await store.retire(worker)
+      throw new StrangersLive(sentenceOf(protocol, strangers?.length ?? 1, stranger))
     }
-    const [stranger] = strangers
-    if (stranger === undefined) return
-    if (atMs - startedAtMs >= WAIT_MS) throw new StrangersLive(sentenceOf(protocol, strangers.length, stranger))
-    await new Promise<void>((resolve) => clock.after(LOOK_MS, resolve))
+    await new Promise<void>((resolve) => clock.after(strangers === null ? AGAIN_MS : LOOK_MS, resolve))
+  }
+}
+
+/** Those that lived or were coming when the newcomer first looked, and those that run since. */
+class Others {
+  private readonly newcomer: Newcomer
+  private readonly seen = new Map<string, { text: string; atMs: number }>()
+  private first: ReadonlySet<string> | null = null
+
+  constructor(newcomer: Newcomer) {
+    this.newcomer = newcomer
+  }
+
+  /** What those speak that cannot be talked to. In: all records, read between two times (monotonic). */
+  strangers(records: ReadonlyMap<string, string>, { sentAtMs, atMs }: { sentAtMs: number; atMs: number }): Protocol[] {
+    const { worker: me, protocol = PROTOCOL, processGone } = this.newcomer
+    this.first ??= new Set(records.keys())
+    const strangers: Protocol[] = []
+    for (const [worker, text] of records) {
+      const before = this.seen.get(worker)
+      const since = before?.text === text ? before : { text, atMs }
+      this.seen.set(worker, since)
+      const record = JSON.parse(text) as WorkerRecord
+      const yields = record.isComing === true && !this.first.has(worker)
+      const isAlive = sentAtMs - since.atMs < SILENT_MS && processGone?.(record) !== true
+      const counts = worker !== me && isAlive && !yields
+      if (counts && !understandEachOther(protocol, protocolOf(record))) strangers.push(protocolOf(record))
+    }
+    return strangers
   }
 }
 

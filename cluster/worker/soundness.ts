@@ -16,7 +16,7 @@ export const LAG_MS_MAX = 2_500
 const WORKS_MS = 1_000
 const LAGS_FOR_MS = 4_000
 /** A process that stood still sees all its connections wait at once: for so long that says nothing about the one. */
-const BLUR_MS_MAX = 1_500
+const BLUR_MS_MAX = 3_000
 const FAILS_FOR_MS = 10_000
 const FAILURES_MIN = 3
 /** All must be well for this long again. */

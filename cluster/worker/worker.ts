@@ -123,7 +123,7 @@ export class Worker {
   }
 
   async start(): Promise<void> {
-    await meetOthers({ ...this.options, clock: this.clock })
+    await meetOthers({ ...this.options, worker: this.id, clock: this.clock })
     const startedAtMs = this.clock.monotonicMs()
     while (!(await this.beat())) {
       assert(this.clock.monotonicMs() - startedAtMs < START_MAX_MS, 'The store does not answer')
@@ -138,10 +138,9 @@ export class Worker {
       joined: () => void this.look(true),
     })
     await this.holdings.check()
-    this.loop(BEAT_MS, async () => {
-      await this.beat()
-      await this.checkShards()
-    })
+    // Each by itself: a heartbeat waits for no other connection than its own.
+    this.loop(BEAT_MS, async () => void (await this.beat()))
+    this.loop(BEAT_MS, () => this.checkShards())
     this.loop(LOOK_MS, () => this.look())
     this.loop(TICK_MS, async () => this.tick())
   }

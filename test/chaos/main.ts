@@ -77,6 +77,7 @@ async function mistakesFound(
   of: (text: string | undefined, fallback: number) => number,
 ): Promise<string[]> {
   const [ways, mistakes] = [of(values.ways, 20), of(values.mistakes, 24)]
+  if (ways + mistakes === 0) return []
   const report = await runMistakes({ ways, mistakes, random: makeRandom(seed), say })
   console.log(`mistakes ${JSON.stringify(report)}`)
   return failuresOfMistakes(report)

@@ -106,6 +106,22 @@ export const BUGS: readonly Bug[] = [
     seenAs: /Taken while/,
     makeFence: (nowMs) => new HopefulFence(makeFenceCells(), nowMs),
   },
+  {
+    name: 'a worker that is judged by its heartbeats alone',
+    seenAs: /Kept by/,
+    lags: (lags) => lags.filter(({ connection }) => connection === 'commit'),
+  },
+  { name: 'readiness that asks for shards alone', seenAs: /Ready while/, lags: () => [] },
+  {
+    name: 'a newcomer that talks to whoever is there',
+    seenAs: /Strangers/,
+    wrapStore: (store) => withoutMeeting(store),
+  },
+  {
+    name: 'a newcomer that looks and does not say that it is coming',
+    seenAs: /Strangers/,
+    wrapStore: (store) => withSecretLooks(store),
+  },
   { name: 'an address written into a stream', seenAs: /address/, toy: { addressInStream: true } },
 ]
 
@@ -190,6 +206,27 @@ function withLostReplies(store: Store): Store {
       if (told.has(request.cmdId)) return isKept
       told.add(request.cmdId)
       return false
+    },
+  })
+}
+
+/** Who is coming meets nobody. */
+function withoutMeeting(store: Store): Store {
+  return changeStore(store, {
+    async heartbeat(request) {
+      const beat = await store.heartbeat(request)
+      const { isComing } = request.record
+      return beat.kind === 'ok' && isComing === true ? { ...beat, workers: new Map<string, string>() } : beat
+    },
+  })
+}
+
+/** Who is coming sees who lives, and is seen by nobody. */
+function withSecretLooks(store: Store): Store {
+  return changeStore(store, {
+    async heartbeat(request) {
+      const seen = request.record.isComing === true ? await store.look([]) : null
+      return seen === null ? store.heartbeat(request) : { kind: 'ok', nowMs: 0, workers: seen.workers }
     },
   })
 }

@@ -3,6 +3,7 @@
 import type { Ask } from './client.ts'
 import { deliver } from './delivery.ts'
 import { faultStep, resume } from './faults.ts'
+import { checkIll } from './half-dead.ts'
 import type { Answer } from './network.ts'
 import { LASTING } from './observer.ts'
 import { type Effect, isHopeless, type SimProcess } from './process.ts'
@@ -13,6 +14,7 @@ const SOON_MS = 30
 const LATER_MS = 600
 /** And while somebody is away: that lasts longer than much else. */
 const HURRY_MS = 1_200
+const LATE_MS_MAX = 500
 const FAULT_CHANCE = 0.025
 /** Of what takes long to be performed: that it has not ended yet. */
 const SLOW_CHANCE = 0.8
@@ -31,6 +33,7 @@ export async function chaosStep(sim: Simulation): Promise<void> {
   const { chance } = sim
   for (const process of sim.processes)
     if (process.state === 'paused' && process.wakesAtMs <= sim.time.nowMs) resume(sim, process)
+  await checkIll(sim)
   if (chance.hit(FAULT_CHANCE)) return faultStep(sim)
   const actions: Action[] = [...workActions(sim), [1.2, () => passTime(sim)]]
   let draw = chance.next() * actions.reduce((sum, [weight]) => sum + weight, 0)
@@ -44,7 +47,7 @@ function workActions(sim: Simulation): Action[] {
   const { chance, network, time, clients } = sim
   const actions: Action[] = []
   const awake = sim.processes.filter(({ isAwake }) => isAwake)
-  const passing = network.requests.filter(({ from }) => !sim.isCutOff(from))
+  const passing = network.requests.filter((request) => !sim.isHeld(request))
   if (passing.length > 0)
     actions.push([5, () => deliver(sim, network.takeRequest(network.requests.indexOf(chance.pick(passing))))])
   const answers = network.answers.filter((answer) => canHear(sim, answer))
@@ -84,7 +87,7 @@ export function hear(sim: Simulation, at: number): void {
 
 /** Whether an answer may be handed over now. */
 function canHear(sim: Simulation, { request, heldUntilCommits, heldUntilMs }: Answer): boolean {
-  if (sim.process(request.from)?.isAwake !== true || sim.isCutOff(request.from)) return false
+  if (sim.process(request.from)?.isAwake !== true || sim.isHeld(request)) return false
   return heldUntilMs <= sim.time.nowMs || sim.observer.commitsOf(request.shard) >= heldUntilCommits
 }
 
@@ -95,6 +98,10 @@ function passTime(sim: Simulation): void {
   const nextMs = time.nextMs(sim.awakeClocks())
   const isWorking = sim.processes.some((process) => process.isAwake && process.worker.stats().running > 0)
   const stepMs = time.nowMs < sim.hurryUntilMs ? HURRY_MS : isWorking ? SOON_MS : LATER_MS
+  // However quickly time passes, a process that runs is not much behind with its timers.
+  if (stepMs === HURRY_MS)
+    for (const timer of time.dueTimers(sim.awakeClocks()))
+      if (time.nowMs - timer.atMs > LATE_MS_MAX && time.timers.has(timer)) time.call(timer)
   time.nowMs += chance.next() * stepMs
   if (isQuiet && nextMs > time.nowMs && nextMs !== Number.POSITIVE_INFINITY) time.nowMs = nextMs
 }

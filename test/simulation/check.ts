@@ -4,7 +4,7 @@ import { entityKey, journalKey, mailboxKey, outcomesKey, poisonKey } from '../..
 import { checkMemory } from './check-memory.ts'
 import { ACCOUNTS, type Ask } from './client.ts'
 import { countersAt, hashAt, leftOver, streamAt } from './contents.ts'
-import { SHARDS } from './process.ts'
+import { SHARDS, type SimProcess } from './process.ts'
 import type { Simulation } from './simulation.ts'
 import { ACCOUNT, type Account, type AccountEvent } from './toy.ts'
 import { isTerminal } from './toy-cancel.ts'
@@ -131,8 +131,13 @@ function checkRefused(sim: Simulation, { n, result, process, isRemote, askedAtMs
 /** Who had commits confirmed that the store has lost says so, if it lives. */
 function checkLosses(sim: Simulation): void {
   for (const { shard, owner } of sim.losses)
-    if (owner.state === 'running' && owner.doubtedAtMs === Number.NEGATIVE_INFINITY && !owner.toldLosses.has(shard))
+    if (owner.state === 'running' && wasAlwaysSeen(owner) && !owner.toldLosses.has(shard))
       sim.observer.violated(`Shard ${shard}: the store has lost commits, and p${owner.n} said nothing`)
+}
+
+/** Others never had a reason to take its shards. */
+function wasAlwaysSeen({ doubtedAtMs, ill }: SimProcess): boolean {
+  return doubtedAtMs === Number.NEGATIVE_INFINITY && ill === null
 }
 
 async function checkShard(sim: Simulation, shard: number): Promise<void> {

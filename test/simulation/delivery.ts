@@ -4,7 +4,8 @@
  * A verdict is made up only where it is the truth: LATE, OOM and CONFLICT say that nothing was written, so they are
  * given to commits that the store has neither applied nor seen yet.
  */
-import type { Meta, Verdict } from '../../cluster/store.ts'
+import type { Beat, Meta, Verdict } from '../../cluster/store.ts'
+import { checkStrangers } from './half-dead.ts'
 import type { Request } from './network.ts'
 import type { Simulation } from './simulation.ts'
 
@@ -30,6 +31,7 @@ export async function deliver(sim: Simulation, request: Request): Promise<void> 
     return answer(sim, request, request.lost)
   }
   const value = await sim.execute(request)
+  if (request.method === 'heartbeat' && value !== request.lost) checkStrangers(sim, request.from, value as Beat)
   sim.note(`${what} ${isLost ? 'done, answer lost' : 'done'} ${verdictOf(request, value)}`)
   answer(sim, request, isLost ? request.lost : value)
 }
@@ -45,7 +47,7 @@ function answer(sim: Simulation, request: Request, value: unknown): void {
   sim.network.answers.push({ request, value, heldUntilCommits, heldUntilMs })
   if (isHeld || chance.hit(0.6)) return
   const last = sim.network.answers[sim.network.answers.length - 1]!
-  if (sim.process(request.from)?.isAwake === true && !sim.isCutOff(request.from)) sim.network.complete(last)
+  if (sim.process(request.from)?.isAwake === true && !sim.isHeld(request)) sim.network.complete(last)
 }
 
 /** Others may come to believe that this process is dead. */

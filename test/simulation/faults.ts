@@ -1,4 +1,5 @@
 /** faults - what befalls processes, the store and its clock: one of it, drawn by chance. */
+import { fallIll } from './half-dead.ts'
 import { LASTING } from './observer.ts'
 import { SHARDS, type SimProcess } from './process.ts'
 import { type Simulation, WORKERS } from './simulation.ts'
@@ -34,6 +35,7 @@ export function faultStep(sim: Simulation): void {
   else if (draw < 0.88) loseMail(sim)
   else if (draw < 0.93 && running.length > 1) cutOff(sim, busiest(sim, running))
   else if (draw < 0.96 && running.length > 1) freeze(sim, busiest(sim, running))
+  else if (draw < 0.99 && running.length > 1) fallIll(sim, running)
 }
 
 export function resume(sim: Simulation, process: SimProcess): void {
@@ -41,12 +43,14 @@ export function resume(sim: Simulation, process: SimProcess): void {
   process.state = 'running'
   process.wakesAtMs = Number.POSITIVE_INFINITY
   process.doubtedAtMs = sim.time.nowMs
+  process.soundSinceMs = sim.time.nowMs
 }
 
 function pause(sim: Simulation, process: SimProcess): void {
   sim.note(`pause p${process.n}`)
   process.state = 'paused'
   process.doubtedAtMs = sim.time.nowMs
+  process.soundSinceMs = Number.POSITIVE_INFINITY
 }
 
 /** Nothing passes between a process and the store for a while; nothing is lost, and it goes on with what it has. */
@@ -56,6 +60,7 @@ function cutOff(sim: Simulation, process: SimProcess): void {
   process.cutOff = { sinceMs: time.nowMs, untilMs: time.nowMs + 3_000 + chance.below(15_000) }
   sim.hurryUntilMs = process.cutOff.untilMs
   process.doubtedAtMs = process.cutOff.untilMs
+  process.soundSinceMs = process.cutOff.untilMs
   sim.note(`cut off p${process.n}`)
   // For as long as its last answered heartbeat is of use, with nothing heard of any.
   if (chance.hit(0.3)) time.nowMs += 5_500
@@ -135,7 +140,13 @@ function setBack(sim: Simulation): void {
   const before = sim.observer.mark()
   sim.observer.setBack(marked.seen)
   for (const [shard, seq] of before.seqs) {
-    const owner = sim.processes.find((process) => process.isAwake && process.shardOf(shard)?.seq === seq)
+    const owner = sim.processes.find((process) => isHolding(process, shard, seq))
     if (seq > (marked.seen.seqs.get(shard) ?? 0) && owner !== undefined) sim.losses.push({ shard, owner })
   }
+}
+
+/** Whether a process would see that a shard stands elsewhere: not while it gives it back. */
+function isHolding(process: SimProcess, shard: number, seq: number): boolean {
+  const mine = process.shardOf(shard)
+  return process.isAwake && mine?.accepts === true && mine.seq === seq
 }

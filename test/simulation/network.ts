@@ -33,6 +33,26 @@ export type Method =
   | 'enqueue'
   | 'replies'
 
+/** The connections of a process, as `cluster/redis/store.ts` has them. */
+export type Connection = 'commit' | 'read' | 'enqueue'
+
+export const CONNECTION_OF: Readonly<Record<Method, Connection>> = {
+  read: 'read',
+  commit: 'commit',
+  acquire: 'commit',
+  release: 'commit',
+  fenced: 'read',
+  metas: 'read',
+  heartbeat: 'commit',
+  retire: 'commit',
+  look: 'read',
+  handIn: 'enqueue',
+  entries: 'read',
+  waiting: 'read',
+  enqueue: 'enqueue',
+  replies: 'read',
+}
+
 /** A request under way. */
 export interface Request {
   readonly n: number

@@ -20,6 +20,7 @@ export async function drain(sim: Simulation): Promise<void> {
   sim.fullUntilMs = 0
   for (const process of sim.processes) {
     process.cutOff.untilMs = 0
+    if (process.ill !== null) process.ill.untilMs = 0
     if (process.state === 'paused') resume(sim, process)
   }
   for (let round = 1; round <= ROUNDS_MAX; round += 1) {

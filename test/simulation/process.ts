@@ -2,8 +2,9 @@
 import { Fence, makeFenceCells, type Pass } from '../../cluster/fence.ts'
 import { Shard } from '../../cluster/shard/shard.ts'
 import type { ShardWorld } from '../../cluster/shard/world.ts'
-import type { Store, WorkerRecord } from '../../cluster/store.ts'
+import type { Lag, Protocol, Store, WorkerRecord } from '../../cluster/store.ts'
 import { Worker } from '../../cluster/worker/worker.ts'
+import { CONNECTION_OF, type Connection } from './network.ts'
 import { type ClaimTimes, LASTING, type Observer, type Performance } from './observer.ts'
 import { isSerial, type Job, type Outcome, type ToyBugs, toyBehaviours } from './toy.ts'
 import type { WorkerClock } from './virtual-time.ts'
@@ -26,6 +27,8 @@ export interface ProcessBugs {
   makeShard?(id: number, world: ShardWorld): Shard
   makeFence?(nowMs: () => number): Fence
   readonly claimsStandMs?: number
+  /** What a process believes of its connections. */
+  lags?(lags: readonly Lag[]): readonly Lag[]
 }
 
 export interface Effect {
@@ -43,6 +46,12 @@ export interface ProcessOptions {
   readonly observer: Observer
   readonly random: () => number
   readonly bugs: ProcessBugs
+  /** What it speaks; what all do by default. */
+  readonly protocol: Protocol | undefined
+  /** Virtual time. */
+  nowMs(): number
+  /** It had better end. */
+  hopeless(): void
   processGone(record: WorkerRecord): boolean
   timerThrows(): boolean
   mayOverlap(earlier: Performance, times: ClaimTimes): boolean
@@ -61,6 +70,13 @@ export class SimProcess {
   state: 'running' | 'paused' | 'stopping' | 'dead' = 'running'
   /** Virtual time until which nothing passes between it and the store, and since when. */
   cutOff = { sinceMs: 0, untilMs: 0 }
+  /** The connection through which nothing passes, and from when until when in virtual time. */
+  ill: { readonly connection: Connection; readonly sinceMs: number; untilMs: number; isJudged: boolean } | null = null
+  /** Virtual time of its last heartbeat in the store, and whether one came too late ever. */
+  beatAtMs = Number.POSITIVE_INFINITY
+  wasSilent = false
+  /** Virtual time since which nothing has befallen it that others would not have seen. */
+  soundSinceMs: number
   /** Virtual time at which it wakes by itself, when it is paused. */
   wakesAtMs = Number.POSITIVE_INFINITY
   readonly fence: Fence
@@ -73,6 +89,7 @@ export class SimProcess {
     this.n = n
     this.clock = clock
     this.options = options
+    this.soundSinceMs = options.nowMs()
     const behaviours = toyBehaviours({
       bugs: bugs.toy ?? {},
       room: (lane) => (isSerial(lane) ? 1 : ROOM) - this.effects.filter((effect) => effect.lane === lane).length,
@@ -86,6 +103,9 @@ export class SimProcess {
       store,
       fence: this.fence,
       claimsStandMs: bugs.claimsStandMs ?? CLAIMS_STAND_MS,
+      lags: () => bugs.lags?.(this.lags()) ?? this.lags(),
+      hopeless: () => options.hopeless(),
+      ...(options.protocol !== undefined && { protocol: options.protocol }),
       behaviours,
       clock,
       random,
@@ -123,6 +143,18 @@ export class SimProcess {
   /** Whether its timers, answers and effects go on. */
   get isAwake(): boolean {
     return this.state === 'running' || this.state === 'stopping'
+  }
+
+  /** The connection through which nothing passes now. */
+  get illConnection(): Connection | null {
+    return this.ill !== null && this.ill.untilMs > this.options.nowMs() ? this.ill.connection : null
+  }
+
+  /** An idle connection is tried all the while: it owes an answer for as long as nothing passes. */
+  private lags(): Lag[] {
+    const lagMs = this.options.nowMs() - (this.ill?.sinceMs ?? 0)
+    const ill = this.illConnection
+    return [...new Set(Object.values(CONNECTION_OF))].map((one) => ({ connection: one, ms: one === ill ? lagMs : 0 }))
   }
 
   /** The running object of a shard, if this process holds it. */

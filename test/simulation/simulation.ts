@@ -3,9 +3,9 @@
  *
  * What happens in it is drawn from the seed; `run.ts` says in which order.
  */
-import type { Store } from '../../cluster/store.ts'
+import type { Protocol, Store } from '../../cluster/store.ts'
 import { type Ask, Clients } from './client.ts'
-import { Network, type Request } from './network.ts'
+import { CONNECTION_OF, Network, type Request } from './network.ts'
 import { type ClaimTimes, Observer, type Performance } from './observer.ts'
 import { type Chance, makeChance } from './prng.ts'
 import { CLAIMS_STAND_MS, type Effect, type ProcessBugs, SimProcess } from './process.ts'
@@ -20,6 +20,12 @@ const BLIND_MS_MAX = 5_200
 const SILENT_BEFORE_MS = 5_500
 /** Two workers' ideas of the store's time differ by less. */
 const CLOCKS_APART_MS = 11_000
+
+/** Of a release, and of one that cannot talk to it. */
+const PROTOCOLS: readonly Protocol[] = [
+  { speaks: 1, understands: 1 },
+  { speaks: 3, understands: 2 },
+]
 
 /** A named mistake, planted in the runtime, in the store or in the behaviours. */
 export interface Bug extends ProcessBugs {
@@ -57,6 +63,8 @@ export class Simulation {
   readonly unseenEvery: number
   /** Whether this seed's store loses commits now and then. */
   readonly setsBack: boolean
+  /** Whether processes of two releases are started in this seed, which cannot talk to each other. */
+  readonly isMixed: boolean
   private readonly bug: Bug | null
   private made = 0
 
@@ -65,6 +73,7 @@ export class Simulation {
     this.bug = bug
     this.unseenEvery = 1 + this.chance.below(6)
     this.setsBack = this.chance.hit(0.3)
+    this.isMixed = this.chance.hit(0.15)
     this.clients = new Clients(this.chance, (ask) => this.note(`answer ask ${ask.n} ${said(ask)}`))
   }
 
@@ -83,13 +92,16 @@ export class Simulation {
       storeMs,
     })
     const store = this.bug?.wrapStore?.(this.base) ?? this.base
-    const process = new SimProcess({
+    const process: SimProcess = new SimProcess({
       n,
       clock,
       store: this.network.link(n, this.observer.watch(store)),
       observer: this.observer,
       random: () => chance.next(),
       bugs: this.bug ?? {},
+      protocol: this.isMixed ? chance.pick(PROTOCOLS) : undefined,
+      nowMs: () => this.time.nowMs,
+      hopeless: () => this.end(process),
       processGone: (record) => record.pid % this.unseenEvery !== 0 && this.process(record.pid)?.state === 'dead',
       timerThrows: () => {
         if (this.throwTimers === 0) return false
@@ -138,6 +150,18 @@ export class Simulation {
     for (const { performance } of process.effects) this.observer.ends(performance)
     process.effects = []
     this.network.answers = this.network.answers.filter(({ request }) => request.from !== process.n)
+  }
+
+  /** A process ends by itself: another one is started in its place. */
+  private end(process: SimProcess): void {
+    if (process.state === 'dead') return
+    this.kill(process)
+    this.startProcess()
+  }
+
+  /** Whether nothing passes on the connection of a request, either way. */
+  isHeld({ from, method }: Request): boolean {
+    return this.isCutOff(from) || this.process(from)?.illConnection === CONNECTION_OF[method]
   }
 
   isCutOff(n: number): boolean {

@@ -268,7 +268,7 @@ test('shard: how many commits the store has lost, and since when, is told once',
   await other.pass(0)
   other.shard.noteLoss(1)
   t.same(other.lost, [], 'a store that has everything has lost nothing')
-  other.shard.noteLoss(0, rig.shard.confirmedCommits)
+  other.shard.noteLoss(0, rig.shard.knownCommits)
   t.same(other.lost, [], 'what was told of an object before is not told of the next one')
 })
 

@@ -1,11 +1,23 @@
 /** Tests of cluster/worker/protocol.ts. */
 import { test } from 'tap'
-import type { Protocol } from '../../../cluster/store.ts'
+import type { Beat, Protocol, WorkerRecord } from '../../../cluster/store.ts'
 import { meetOthers, PROTOCOL, understandEachOther } from '../../../cluster/worker/protocol.ts'
 
-/** A newcomer by a clock that runs ahead; `records` says what lies in the store at each time. */
-function newcomer(records: (atMs: number) => Record<string, object>, protocol?: Protocol) {
-  const world = { nowMs: 0 }
+const ME = 'me'
+const identity = () => ({
+  host: 'here',
+  bootId: 'b',
+  pidNamespace: 'p',
+  pid: 1,
+  startTime: '1',
+  clientId: 1,
+  runId: 'r',
+  roles: [],
+})
+
+/** A newcomer by a clock that runs ahead; `records` says what else lies in the store at each time, null that it is silent. */
+function newcomer(records: (atMs: number) => Record<string, object> | null, protocol?: Protocol) {
+  const world = { nowMs: 0, said: [] as WorkerRecord[], hasLeft: false }
   const clock = {
     monotonicMs: () => world.nowMs,
     after(ms: number, call: () => void) {
@@ -14,13 +26,21 @@ function newcomer(records: (atMs: number) => Record<string, object>, protocol?: 
       return () => undefined
     },
   }
-  const look = async () => {
-    const texts = Object.entries(records(world.nowMs)).map(
-      ([worker, record]) => [worker, JSON.stringify(record)] as const,
+  const heartbeat = async ({ record }: { record: WorkerRecord }): Promise<Beat> => {
+    world.said.push(record)
+    const all = records(world.nowMs)
+    if (all === null) return { kind: 'failed' }
+    const texts = Object.entries({ ...all, [ME]: record }).map(
+      ([worker, one]) => [worker, JSON.stringify(one)] as const,
     )
-    return { workers: new Map(texts), connected: new Set<number>() }
+    return { kind: 'ok', nowMs: world.nowMs, workers: new Map(texts) }
   }
-  return { world, met: meetOthers({ store: { look }, clock, protocol, processGone: ({ pid }) => pid === 13 }) }
+  const retire = async () => {
+    world.hasLeft = true
+  }
+  const store = { heartbeat, retire }
+  const processGone = ({ pid }: WorkerRecord) => pid === 13
+  return { world, met: meetOthers({ worker: ME, store, clock, identity, protocol, processGone }) }
 }
 
 const NEXT = { speaks: 3, understands: 2 }
@@ -54,6 +74,40 @@ test('protocol: after half a minute it refuses, in a sentence', async (t) => {
   const { world, met } = newcomer((atMs) => ({ old: { beats: atMs }, older: { beats: atMs } }), NEXT)
   await t.rejects(met, { name: 'StrangersLive', message: /2 other processes of protocol 1, this release speaks 3/ })
   t.equal(world.nowMs, 30_000)
+  t.equal(world.hasLeft, true, 'and its record is gone')
+})
+
+test('protocol: who is coming says so, takes no shards meanwhile, and is seen to live', async (t) => {
+  const { world, met } = newcomer((atMs) => (atMs < 7_000 ? { old: { beats: atMs } } : {}), NEXT)
+  await met
+  t.ok(
+    world.said.every(({ isComing, takesShards, protocol }) => isComing === true && !takesShards && protocol === NEXT),
+  )
+  t.equal(new Set(world.said.map(({ beats }) => beats)).size, world.said.length)
+})
+
+test('protocol: of two that come together the second waits for the first, and not the other way round', async (t) => {
+  const first = newcomer((atMs) => (atMs > 400 && atMs < 9_000 ? { late: { beats: atMs, isComing: true } } : {}), NEXT)
+  await first.met
+  t.equal(first.world.nowMs, 0)
+  // Which waits for one that runs already does not wait for one that came after it, too.
+  const between = (atMs: number) => ({
+    ...(atMs < 2_000 && { old: { beats: atMs } }),
+    ...(atMs >= 400 && { late: { beats: atMs, isComing: true } }),
+  })
+  const waiting = newcomer(between, NEXT)
+  await waiting.met
+  t.equal(waiting.world.nowMs, 2_000)
+  const second = newcomer((atMs) => ({ first: { beats: atMs, ...(atMs < 3_000 && { isComing: true }) } }), NEXT)
+  await t.rejects(second.met, { name: 'StrangersLive' })
+})
+
+test('protocol: a store that does not answer is asked again, for half a minute', async (t) => {
+  const late = newcomer((atMs) => (atMs < 4_000 ? null : {}))
+  await late.met
+  t.equal(late.world.nowMs, 4_000)
+  const never = newcomer(() => null)
+  await t.rejects(never.met, { message: /does not answer/ })
 })
 
 test('protocol: records of the dead refuse nobody', async (t) => {

@@ -1,0 +1,85 @@
+/**
+ * half-dead - processes of which one connection is held while the others work, and processes that cannot talk to each other.
+ *
+ * Who is half dead serves none of its shards for long where another one could, and does not say that it is ready.
+ */
+import type { Beat, WorkerRecord } from '../../cluster/store.ts'
+import { protocolOf, understandEachOther } from '../../cluster/worker/protocol.ts'
+import type { Connection } from './network.ts'
+import { SHARDS, type SimProcess } from './process.ts'
+import type { Simulation } from './simulation.ts'
+
+const CONNECTIONS: readonly Connection[] = ['commit', 'read', 'read', 'enqueue']
+/** By then others serve its shards. */
+const KEPT_MS_MAX = 30_000
+const ILL_MS = KEPT_MS_MAX + 2_000
+/** Who has not beaten for nearly so long as others believe in it. */
+const SILENT_MS = 9_000
+/** It says that it is not ready after two and a half seconds; its clock runs at a pace of its own. */
+const READY_MS_MAX = 3_000
+
+/** Nothing passes any more through one connection of a process, either way: one that holds shards, where there is one. */
+export function fallIll(sim: Simulation, running: readonly SimProcess[]): void {
+  const { time, chance } = sim
+  if (time.nowMs < sim.hurryUntilMs) return
+  const owners = running.filter(({ worker }) => worker.owned.length > 0)
+  const process = chance.pick(owners.length > 0 ? owners : running)
+  const connection = chance.pick(CONNECTIONS)
+  const untilMs = time.nowMs + ILL_MS
+  process.ill = { connection, sinceMs: time.nowMs, untilMs, isJudged: true }
+  sim.hurryUntilMs = untilMs
+  process.soundSinceMs = untilMs
+  if (connection === 'commit') process.doubtedAtMs = untilMs
+  sim.note(`p${process.n} has no ${connection}`)
+}
+
+/** Looks at those that are ill now. */
+export async function checkIll(sim: Simulation): Promise<void> {
+  const { nowMs } = sim.time
+  for (const process of sim.processes) {
+    const { ill } = process
+    if (ill === null || process.illConnection === null) continue
+    // Who stood still meanwhile begins anew to count.
+    if (process.state !== 'running') ill.isJudged = false
+    if (!ill.isJudged) continue
+    if (nowMs - ill.sinceMs > READY_MS_MAX && process.worker.ready())
+      sim.observer.violated(`Ready while nothing passes: p${process.n}, ${ill.connection}`)
+    // Who cannot commit is silent: for that its shards are taken by whoever has been punctual for long enough.
+    const isToldOf = ill.connection !== 'commit'
+    if (isToldOf && nowMs - ill.sinceMs > KEPT_MS_MAX && isHelped(sim, ill.sinceMs)) await checkKept(sim, process)
+  }
+}
+
+/** Whether another one has been sound all the while, and the store as well. */
+function isHelped(sim: Simulation, sinceMs: number): boolean {
+  if (sim.observer.setBackAtMs.some((atMs) => atMs >= sinceMs)) return false
+  return sim.processes.some(({ state, soundSinceMs }) => state === 'running' && soundSinceMs <= sinceMs)
+}
+
+async function checkKept(sim: Simulation, { n, worker }: SimProcess): Promise<void> {
+  const metas = (await sim.base.metas(Array.from({ length: SHARDS }, (_, shard) => shard))) ?? []
+  const kept = metas.flatMap((meta, shard) => (meta?.owner === worker.id ? [shard] : []))
+  if (kept.length > 0) sim.observer.violated(`Kept by p${n}, through which nothing passes: shards ${kept.join()}`)
+}
+
+/** A process that runs beats: it can talk to all that do, but those that others may have taken for dead. */
+export function checkStrangers(sim: Simulation, from: number, beat: Beat): void {
+  const records = beat.kind === 'ok' ? beat.workers : new Map<string, string>()
+  const me = sim.process(from)
+  const mine = me === undefined ? undefined : records.get(me.worker.id)
+  if (me === undefined || mine === undefined || sim.observer.setBackAtMs.length > 0) return
+  const record = JSON.parse(mine) as WorkerRecord
+  const { nowMs } = sim.time
+  me.wasSilent ||= nowMs - me.beatAtMs > SILENT_MS
+  me.beatAtMs = nowMs
+  if (record.isComing === true || record.isLeaving) return
+  for (const other of sim.processes) {
+    const text = records.get(other.worker.id)
+    if (text === undefined || other === me || other.state === 'dead') continue
+    const theirs = JSON.parse(text) as WorkerRecord
+    other.wasSilent ||= nowMs - other.beatAtMs > SILENT_MS
+    const werePunctual = !me.wasSilent && !other.wasSilent
+    if (werePunctual && theirs.isComing !== true && !understandEachOther(protocolOf(record), protocolOf(theirs)))
+      sim.observer.violated(`Strangers run together: p${me.n} and p${other.n}`)
+  }
+}
