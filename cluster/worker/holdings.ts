@@ -6,7 +6,7 @@
  * nothing has changed for a while, a few at a time.
  */
 import type { Clock } from '../clock.ts'
-import type { KnownCommits } from '../shard/known-commits.ts'
+import type { KnownCommits, Loss } from '../shard/known-commits.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { Meta, Store } from '../store.ts'
 import type { Members } from './members.ts'
@@ -31,6 +31,8 @@ export interface HoldingsDeps {
   readonly makeShard: (id: number) => Shard
   /** Whether this worker is cut off from a part of the store. */
   readonly ails: () => boolean
+  /** The store has lost commits of a shard that was held here. */
+  readonly lost: (shard: number, loss: Loss) => void
   /** Reads the records of all workers anew. */
   readonly beat: () => Promise<boolean>
 }
@@ -74,6 +76,7 @@ export class Holdings {
     const { store, members } = this.deps
     const asked = which ?? Array.from({ length: this.deps.count }, (_, shard) => shard)
     const before = new Map([...this.shards].map(([id, shard]) => [id, { shard, seq: shard.seq }]))
+    const ended = new Map(this.ended)
     const metas = await store.metas(asked)
     if (metas === null || this.isClosed) return
     // A worker writes its record before it takes a shard: records read after the metas name every living owner.
@@ -85,6 +88,7 @@ export class Holdings {
       const meta = metas[place] ?? null
       const mine = before.get(shard)
       if (mine !== undefined) this.compare(shard, mine, meta)
+      this.compareEnded(shard, ended.get(shard), meta)
       if (this.mayTake(shard, meta)) free.push({ shard, saw: meta?.token ?? '' })
     })
     for (let i = 0; i < free.length; i += OPEN_AT_ONCE)
@@ -140,6 +144,15 @@ export class Holdings {
     const hasLost = !mine.halted && known.seq > (meta?.seq ?? 0)
     if (hasLost) mine.noteLoss(meta?.seq ?? 0)
     if (mine.token !== (meta?.token ?? '') || hasLost) mine.drop()
+  }
+
+  /** What was known of a shard when it ended here: a store that stands before it has lost something. */
+  private compareEnded(shard: number, known: KnownCommits | undefined, meta: Meta | null): void {
+    if (known === undefined) return
+    const loss = known.lossAt(meta?.seq ?? 0)
+    if (loss !== null) this.deps.lost(shard, loss)
+    // Whoever has it now knows as much, and says what is lost from here on.
+    else if (meta !== null && meta.owner !== '' && meta.owner !== this.deps.me) this.ended.delete(shard)
   }
 
   private mayTake(shard: number, meta: Meta | null): boolean {

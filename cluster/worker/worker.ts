@@ -18,6 +18,7 @@ import type { Listening } from '../store.ts'
 import { type AskResult, answerWork, bytesOfBlobs, type Work } from '../work.ts'
 import { Checkup } from './checkup.ts'
 import { Holdings } from './holdings.ts'
+import { Leaver } from './leaver.ts'
 import { Members } from './members.ts'
 import type { WorkerOptions, WorkerStats } from './options.ts'
 import { OutcomeSender } from './outcome-sender.ts'
@@ -30,10 +31,6 @@ const BEAT_MS = 3_000
 const LOOK_MS = 500
 const TICK_MS = 250
 const SWEEP_MS = 60_000
-const STOP_EFFECTS_MS = 8_000
-const STOP_LOOK_MS = 20
-/** Then outcomes of what was cut are handed in. */
-const STOP_END_MS = STOP_EFFECTS_MS + 500
 const START_MAX_MS = 30_000
 const START_LOOK_MS = 50
 /** Some 150 bytes each. */
@@ -67,6 +64,7 @@ export class Worker {
   private readonly sender: OutcomeSender
   private readonly stuck: StuckCount
   private readonly checkup: Checkup
+  private readonly leaver: Leaver
   private listening: Listening | null = null
   private living: readonly string[] = []
   /** Others that may still perform what they had claimed. */
@@ -78,6 +76,7 @@ export class Worker {
   private mailSweptAtMs = 0
   private accompaniedAtMs = Number.NEGATIVE_INFINITY
   private isLeaving = false
+  private isStopping = false
   private stopped = false
   private cancels = new Set<() => void>()
 
@@ -106,7 +105,7 @@ export class Worker {
       lags: () => options.lags?.() ?? [],
       tell: () => void this.beat(),
       giveAway: () => void this.holdings.giveAway(),
-      hopeless: () => options.hopeless?.(),
+      hopeless: () => void this.giveUp(),
     })
     this.world = this.makeWorld()
     this.holdings = new Holdings({
@@ -117,9 +116,11 @@ export class Worker {
       count: options.shards,
       takesShards: options.takesShards ?? true,
       makeShard: (id) => options.makeShard?.(id, this.world) ?? new Shard(id, this.world),
-      ails: () => this.checkup.ails,
+      ails: () => this.checkup.ails || this.members.ails(this.id),
+      lost: (shard, loss) => this.world.log.lost({ shard, ...loss }),
       beat: () => this.beat(),
     })
+    this.leaver = new Leaver({ clock: this.clock, pump: this.pump, holdings: this.holdings, sender: this.sender })
   }
 
   async start(): Promise<void> {
@@ -200,24 +201,16 @@ export class Worker {
     return { shards: this.options.shards, running, halted, waiting, underWay: this.pump.size, commits, asking }
   }
 
-  /**
-   * Ends it. Where others take shards, its own are given back at once, and attempts under way report to whoever takes
-   * them; else it keeps them until these have ended: in eight seconds, or what their lane says, less `spentMs`.
-   */
+  /** Ends it (`leaver.ts`), in eight seconds and a half less `spentMs`. */
   async stop(spentMs = 0): Promise<void> {
-    if (this.isLeaving) return
+    if (this.isStopping) return
+    this.isStopping = true
     this.isLeaving = true
     this.pump.close()
     const startedAtMs = this.clock.monotonicMs() - spentMs
-    const tookMs = (): number => this.clock.monotonicMs() - startedAtMs
     await this.beat()
     const areOthers = this.members.takers(this.clock.monotonicMs()).length > 0
-    if (areOthers) await this.holdings.close()
-    for (; this.pump.size > 0 && tookMs() < STOP_EFFECTS_MS; await this.wait(STOP_LOOK_MS))
-      this.pump.abortLate(tookMs())
-    this.pump.abortAll()
-    await this.holdings.close()
-    while (this.pump.size + this.sender.size > 0 && tookMs() < STOP_END_MS) await this.wait(STOP_LOOK_MS)
+    await this.leaver.leave({ startedAtMs, areOthers })
     this.stopped = true
     for (const cancel of this.cancels) cancel()
     this.listening?.close()
@@ -353,6 +346,14 @@ export class Worker {
     shard.letGo()
     if (!isHopeless) return
     this.options.log.error({ shard: shard.id }, 'Shards got stuck three times within a minute')
+    void this.giveUp()
+  }
+
+  /** Ends the process, but not before others know how its attempts ended. */
+  private async giveUp(): Promise<void> {
+    if (this.isLeaving) return
+    this.isLeaving = true
+    await this.leaver.giveUp()
     this.options.hopeless?.()
   }
 

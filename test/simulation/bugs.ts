@@ -1,5 +1,5 @@
 /**
- * bugs - twenty-one mistakes that a runtime like this one could have, each planted on its own.
+ * bugs - twenty-five mistakes that a runtime like this one could have, each planted on its own.
  *
  * None of them is in the product: they are subclasses of its classes, wrappers of the store and variants of the toy
  * behaviours. The simulation must see every one of them.

@@ -13,6 +13,8 @@ const CONNECTIONS: readonly Connection[] = ['commit', 'read', 'read', 'enqueue']
 /** By then others serve its shards. */
 const KEPT_MS_MAX = 30_000
 const ILL_MS = KEPT_MS_MAX + 2_000
+/** Who was ill or away itself is well again in the eyes of all by then. */
+const SETTLED_MS = 10_000
 /** Who has not beaten for nearly so long as others believe in it. */
 const SILENT_MS = 9_000
 /** It says that it is not ready after two and a half seconds; its clock runs at a pace of its own. */
@@ -50,10 +52,11 @@ export async function checkIll(sim: Simulation): Promise<void> {
   }
 }
 
-/** Whether another one has been sound all the while, and the store as well. */
+/** Whether another one has been sound all the while and a time before, and the store as well. */
 function isHelped(sim: Simulation, sinceMs: number): boolean {
   if (sim.observer.setBackAtMs.some((atMs) => atMs >= sinceMs)) return false
-  return sim.processes.some(({ state, soundSinceMs }) => state === 'running' && soundSinceMs <= sinceMs)
+  const beforeMs = sinceMs - SETTLED_MS
+  return sim.processes.some(({ state, soundSinceMs }) => state === 'running' && soundSinceMs <= beforeMs)
 }
 
 async function checkKept(sim: Simulation, { n, worker }: SimProcess): Promise<void> {

@@ -12,6 +12,13 @@ test('known-commits: what a store has lost, since when, and only once', async (t
   t.equal(known.lossAt(16), null, 'it was told')
 })
 
+test('known-commits: what others had committed when the shard was taken is known as well, but for when', async (t) => {
+  const known = new KnownCommits()
+  known.begin(7)
+  t.equal(known.lossAt(7), null)
+  t.same(known.lossAt(4), { commits: 3, sinceMs: null })
+})
+
 test('known-commits: of a loss that goes further back than is remembered, the oldest that is', async (t) => {
   const known = new KnownCommits()
   for (let seq = 1; seq <= 200; seq += 1) known.note(seq, seq)

@@ -1,0 +1,60 @@
+/**
+ * leaver - how a worker ends: what it has under way ends first, its shards go to others, and how its attempts ended is handed in
+ * before it goes.
+ *
+ * Who goes without that has mail sent twice: what it had claimed is free as soon as it is gone. So one that is cut off from a
+ * part of the store and gives up waits for it, as long as its claims stand.
+ */
+import type { Clock } from '../clock.ts'
+import type { Pump } from '../items/pump.ts'
+import type { Holdings } from './holdings.ts'
+import { CLAIMS_STAND_MS } from './members.ts'
+import type { OutcomeSender } from './outcome-sender.ts'
+
+const EFFECTS_MS = 8_000
+const LOOK_MS = 20
+/** Then outcomes of what was cut are handed in. */
+const END_MS = EFFECTS_MS + 500
+
+export interface LeaverDeps {
+  readonly clock: Clock
+  readonly pump: Pump
+  readonly holdings: Holdings
+  readonly sender: OutcomeSender
+}
+
+export class Leaver {
+  private readonly deps: LeaverDeps
+
+  constructor(deps: LeaverDeps) {
+    this.deps = deps
+  }
+
+  /**
+   * Ends everything in eight seconds and a half, counted from `startedAtMs` (monotonic). Where others take shards
+   * (`areOthers`) its own are given back at once, else when attempts have ended.
+   */
+  async leave({ startedAtMs, areOthers }: { startedAtMs: number; areOthers: boolean }): Promise<void> {
+    const { clock, pump, holdings, sender } = this.deps
+    const tookMs = (): number => clock.monotonicMs() - startedAtMs
+    if (areOthers) await holdings.close()
+    for (; pump.size > 0 && tookMs() < EFFECTS_MS; await this.wait()) pump.abortLate(tookMs())
+    pump.abortAll()
+    await holdings.close()
+    while (pump.size + sender.size > 0 && tookMs() < END_MS) await this.wait()
+  }
+
+  /** Gives the shards away and waits until nothing is under way that nobody else knows of, a minute at most. */
+  async giveUp(): Promise<void> {
+    const { clock, pump, holdings, sender } = this.deps
+    const startedAtMs = clock.monotonicMs()
+    pump.close()
+    void holdings.close()
+    while (holdings.shards.size + pump.size + sender.size > 0 && clock.monotonicMs() - startedAtMs < CLAIMS_STAND_MS)
+      await this.wait()
+  }
+
+  private wait(): Promise<void> {
+    return new Promise((resolve) => this.deps.clock.after(LOOK_MS, resolve))
+  }
+}
