@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { BUGS } from './simulation/bugs.ts'
+import { BUGS } from './simulation/bugs/bugs.ts'
 import { ROOT } from './support/machine/root.ts'
 import { CRASH_POINTS } from './support/store/crash-shard.ts'
 

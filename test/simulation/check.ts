@@ -4,11 +4,15 @@ import { entityKey, journalKey, mailboxKey, outcomesKey, poisonKey } from '../..
 import { checkMemory } from './check-memory.ts'
 import { ACCOUNTS, type Ask } from './client.ts'
 import { countersAt, hashAt, leftOver, streamAt } from './contents.ts'
+import { ILL_MS } from './half-dead.ts'
 import { SHARDS, type SimProcess } from './process.ts'
 import type { Simulation } from './simulation.ts'
 import { ACCOUNT, type Account, type AccountEvent } from './toy.ts'
 import { isTerminal } from './toy-cancel.ts'
 import { logKey, postingKey, shardOfAccount, statusKey } from './toy-keys.ts'
+
+/** Who was away is judged by then. */
+const DEATH_MS = 12_000
 
 /** A message as the log has it. */
 interface Logged {
@@ -130,14 +134,14 @@ function checkRefused(sim: Simulation, { n, result, process, isRemote, askedAtMs
 
 /** Who had commits confirmed that the store has lost says so, if it lives. */
 function checkLosses(sim: Simulation): void {
-  for (const { shard, owner } of sim.losses)
-    if (owner.state === 'running' && wasAlwaysSeen(owner) && !owner.toldLosses.has(shard))
+  for (const { shard, owner, atMs } of sim.losses)
+    if (owner.state === 'running' && wasSeen(owner, atMs) && !owner.toldLosses.has(shard))
       sim.observer.violated(`Shard ${shard}: the store has lost commits, and p${owner.n} said nothing`)
 }
 
-/** Others never had a reason to take its shards. */
-function wasAlwaysSeen({ doubtedAtMs, ill }: SimProcess): boolean {
-  return doubtedAtMs === Number.NEGATIVE_INFINITY && ill === null
+/** Whether others had no reason to take its shards, shortly before a time and since. */
+function wasSeen({ doubtedAtMs, ill }: SimProcess, atMs: number): boolean {
+  return Math.max(doubtedAtMs, ill === null ? 0 : ill.sinceMs + ILL_MS) < atMs - DEATH_MS
 }
 
 async function checkShard(sim: Simulation, shard: number): Promise<void> {

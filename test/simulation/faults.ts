@@ -140,13 +140,15 @@ function setBack(sim: Simulation): void {
   const before = sim.observer.mark()
   sim.observer.setBack(marked.seen)
   for (const [shard, seq] of before.seqs) {
-    const owner = sim.processes.find((process) => isHolding(process, shard, seq))
-    if (seq > (marked.seen.seqs.get(shard) ?? 0) && owner !== undefined) sim.losses.push({ shard, owner })
+    const owner = sim.processes.find((process) => isHolding(process, shard, { seq, epoch: before.epochs.get(shard) }))
+    if (seq > (marked.seen.seqs.get(shard) ?? 0) && owner !== undefined)
+      sim.losses.push({ shard, owner, atMs: sim.time.nowMs })
   }
 }
 
-/** Whether a process would see that a shard stands elsewhere: not while it gives it back. */
-function isHolding(process: SimProcess, shard: number, seq: number): boolean {
+/** Whether a process holds a shard as the store has it: not while it gives it back. */
+function isHolding(process: SimProcess, shard: number, now: { seq: number; epoch: number | undefined }): boolean {
   const mine = process.shardOf(shard)
-  return process.isAwake && mine?.accepts === true && mine.seq === seq
+  const isOwn = mine?.accepts === true && Number(mine.token.split(':')[0]) === now.epoch
+  return process.isAwake && isOwn && mine.seq === now.seq
 }

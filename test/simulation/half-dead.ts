@@ -12,7 +12,7 @@ import type { Simulation } from './simulation.ts'
 const CONNECTIONS: readonly Connection[] = ['commit', 'read', 'read', 'enqueue']
 /** By then others serve its shards. */
 const KEPT_MS_MAX = 30_000
-const ILL_MS = KEPT_MS_MAX + 2_000
+export const ILL_MS = KEPT_MS_MAX + 2_000
 /** Who was ill or away itself is well again in the eyes of all by then. */
 const SETTLED_MS = 10_000
 /** Who has not beaten for nearly so long as others believe in it. */

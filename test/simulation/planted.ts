@@ -1,6 +1,6 @@
 /** planted - twenty-five mistakes put in on purpose: the simulation proves something only if it sees each of them. */
 import { test } from 'tap'
-import { BUGS } from './bugs.ts'
+import { BUGS } from './bugs/bugs.ts'
 import { simulate } from './run.ts'
 
 /** The rarest of them shows in one seed of fifteen or so. */

@@ -49,7 +49,7 @@ export class Simulation {
   /** Virtual times at which the store's clock went back. */
   readonly backAtMs: number[] = []
   /** Commits that the store has lost under an owner that had them confirmed. */
-  readonly losses: { readonly shard: number; readonly owner: SimProcess }[] = []
+  readonly losses: { readonly shard: number; readonly owner: SimProcess; readonly atMs: number }[] = []
   /** Chances of faults; all zero in peace. */
   faults = 1
   throwTimers = 0

@@ -1,0 +1,134 @@
+/**
+ * bugs - twenty-five mistakes that a runtime like this one could have, each planted on its own.
+ *
+ * None of them is in the product: they are subclasses of its classes, wrappers of the store and variants of the toy
+ * behaviours. The simulation must see every one of them.
+ */
+
+import { makeFenceCells } from '../../../cluster/fence.ts'
+import { CLAIM_RULES } from '../../../cluster/items/claim.ts'
+import { Shard } from '../../../cluster/shard/shard.ts'
+import type { Bug } from '../simulation.ts'
+import {
+  BareLoop,
+  EagerLoop,
+  ForgetfulLoop,
+  ForgivingFence,
+  HashLoop,
+  HastyLoop,
+  HopefulFence,
+  ImpatientLoop,
+  SilentLoop,
+  StaleLoop,
+  StubbornLoop,
+} from './loops.ts'
+import {
+  withCursorOutside,
+  withIncrements,
+  withLostReplies,
+  withLoudCommits,
+  withOutcomesCursorOutside,
+  withOutcomesLate,
+  withoutMeeting,
+  withoutSeqCheck,
+  withoutTokenCheck,
+  withSecretLooks,
+} from './stores.ts'
+
+export const BUGS: readonly Bug[] = [
+  { name: 'no seq check', seenAs: /claims to follow/, wrapStore: withoutSeqCheck },
+  { name: 'no token check', seenAs: /had lost it/, wrapStore: withoutTokenCheck },
+  { name: 'cursor outside the commit', seenAs: /Executed twice/, wrapStore: withCursorOutside },
+  {
+    name: 'effects before the claim',
+    seenAs: /without a claim/,
+    makeShard: (id, world) => new Shard(id, world, EagerLoop),
+  },
+  { name: 'INCR instead of absolute', seenAs: /counted/, wrapStore: withIncrements },
+  { name: 'overlay off', seenAs: /one key|same key/, makeShard: (id, world) => new Shard(id, world, BareLoop) },
+  {
+    name: 'overlay cleared at OK',
+    seenAs: /one key|same key/,
+    makeShard: (id, world) => new Shard(id, world, ForgetfulLoop),
+  },
+  {
+    name: 'an empty batch answers at once',
+    seenAs: /in no log|same key/,
+    makeShard: (id, world) => new Shard(id, world, HastyLoop),
+  },
+  {
+    name: 'a claim without its guard',
+    seenAs: /after its end|twice at once/,
+    world: { rules: { ...CLAIM_RULES, stillDue: () => true, flag: [] } },
+  },
+  {
+    name: 'an outcome that comes twice counts twice',
+    seenAs: /Counted twice/,
+    world: { rules: { ...CLAIM_RULES, isCurrent: (row, attempt) => row.attempt === attempt } },
+    wrapStore: (store) => withLostReplies(store),
+  },
+  {
+    name: 'overlay on hashes only',
+    seenAs: /after its end|twice at once/,
+    makeShard: (id, world) => new Shard(id, world, HashLoop),
+  },
+  {
+    name: 'states not restored after a refused commit',
+    seenAs: /counted|remembered/,
+    makeShard: (id, world) => new Shard(id, world, StubbornLoop),
+  },
+  {
+    name: 'outcomes cursor outside the commit',
+    seenAs: /Executed twice|entries in outcomes/,
+    wrapStore: withOutcomesCursorOutside,
+  },
+  { name: 'claims freed before outcomes are read', seenAs: /lay unread/, wrapStore: withOutcomesLate },
+  {
+    name: 'a reply told before its commit',
+    seenAs: /in no log|same key|told/,
+    wrapStore: withLoudCommits,
+  },
+  {
+    name: 'a serial lane that waits for nobody',
+    seenAs: /Two at once/,
+    makeShard: (id, world) => new Shard(id, world, ImpatientLoop),
+  },
+  {
+    name: 'a head that is not written to',
+    seenAs: /after its end|out of order|Two at once/,
+    makeShard: (id, world) => new Shard(id, world, StaleLoop),
+  },
+  {
+    name: 'commits that are lost are not told',
+    seenAs: /said nothing/,
+    makeShard: (id, world) => new Shard(id, world, SilentLoop),
+  },
+  {
+    name: 'a fence that a heartbeat opens again',
+    seenAs: /Taken twice/,
+    makeFence: (nowMs) => new ForgivingFence(makeFenceCells(), nowMs),
+    claimsStandMs: 10_000,
+  },
+  {
+    name: 'a fence that waits for no answer',
+    seenAs: /Taken while/,
+    makeFence: (nowMs) => new HopefulFence(makeFenceCells(), nowMs),
+  },
+  {
+    name: 'a worker that is judged by its heartbeats alone',
+    seenAs: /Kept by/,
+    lags: (lags) => lags.filter(({ connection }) => connection === 'commit'),
+  },
+  { name: 'readiness that asks for shards alone', seenAs: /Ready while/, lags: () => [] },
+  {
+    name: 'a newcomer that talks to whoever is there',
+    seenAs: /Strangers/,
+    wrapStore: (store) => withoutMeeting(store),
+  },
+  {
+    name: 'a newcomer that looks and does not say that it is coming',
+    seenAs: /Strangers/,
+    wrapStore: (store) => withSecretLooks(store),
+  },
+  { name: 'an address written into a stream', seenAs: /address/, toy: { addressInStream: true } },
+]

@@ -1,0 +1,171 @@
+/** stores - stores that err: wrapped around the one in memory, each in one way. */
+import type { Op } from '../../../cluster/behaviour.ts'
+import { countersKey, mailboxKey, outcomesKey } from '../../../cluster/keyspace.ts'
+import { firstKept } from '../../../cluster/mailbox/cursor.ts'
+import { type Commit, changeStore, type Ears, type Store } from '../../../cluster/store.ts'
+
+/** Reads of outcomes that find nothing. */
+const LATE_READS = 4
+/** Commits before a cursor is written. */
+const CURSOR_LATE = 3
+
+/** The store takes a commit whatever number it follows, also one that it has. */
+export function withoutSeqCheck(store: Store): Store {
+  let sendings = 0
+  return wrapped(store, async (commit) => {
+    const seq = (await store.metas([commit.shard]))?.[0]?.seq ?? commit.seq
+    sendings += 1
+    return store.commit(seq === commit.seq ? commit : { ...commit, seq, commitId: `${commit.commitId}:${sendings}` })
+  })
+}
+
+/** The store takes a commit whoever holds the shard. */
+export function withoutTokenCheck(store: Store): Store {
+  return wrapped(store, async (commit) => {
+    const token = (await store.metas([commit.shard]))?.[0]?.token ?? commit.token
+    return store.commit({ ...commit, token })
+  })
+}
+
+/** The cursor is written after the commit that executed the entries: with the next one, and what they say goes no sooner. */
+export function withCursorOutside(store: Store): Store {
+  const waiting = new Map<number, string>()
+  return wrapped(store, async (commit) => {
+    const cursor = waiting.get(commit.shard) ?? ''
+    const ops = commit.ops.filter(
+      ({ key, write }) =>
+        !(write === 'UNLINK' && key.includes(':staged:')) && !(write === 'XTRIM' && key.endsWith(':mailbox')),
+    )
+    if (cursor !== '') ops.push({ key: mailboxKey(commit.shard), write: 'XTRIM', args: ['MINID', firstKept(cursor)] })
+    const verdict = await store.commit({ ...commit, cursor, ops })
+    if (verdict.kind === 'ok' && commit.cursor !== '') waiting.set(commit.shard, commit.cursor)
+    return verdict
+  })
+}
+
+/** The cursor of outcomes is written some commits after the one that took them up. */
+export function withOutcomesCursorOutside(store: Store): Store {
+  const waiting = new Map<number, { cursor: string; commits: number }>()
+  return wrapped(store, async (commit) => {
+    const late = waiting.get(commit.shard)
+    const isDue = late !== undefined && late.commits >= CURSOR_LATE
+    const isTaken = commit.outcomesCursor !== ''
+    const ops = commit.ops.filter(
+      ({ key, write }) =>
+        !(isTaken && write === 'UNLINK' && key.includes(':staged:')) &&
+        !(write === 'XTRIM' && key.endsWith(':outcomes')),
+    )
+    if (isDue) ops.push({ key: outcomesKey(commit.shard), write: 'XTRIM', args: ['MINID', firstKept(late.cursor)] })
+    const verdict = await store.commit({ ...commit, outcomesCursor: isDue ? late.cursor : '', ops })
+    if (verdict.kind !== 'ok') return verdict
+    if (isDue) waiting.delete(commit.shard)
+    else if (late !== undefined) late.commits += 1
+    if (isTaken) waiting.set(commit.shard, { cursor: commit.outcomesCursor, commits: 0 })
+    return verdict
+  })
+}
+
+/** Whoever takes a shard sees no outcomes at first. */
+export function withOutcomesLate(store: Store): Store {
+  const reads = new Map<number, number>()
+  return changeStore(store, {
+    async acquire(request) {
+      reads.set(request.shard, 0)
+      return store.acquire(request)
+    },
+    async entries(request) {
+      const read = (reads.get(request.shard) ?? 0) + (request.of === 'outcomes' ? 1 : 0)
+      reads.set(request.shard, read)
+      return request.of === 'outcomes' && read < LATE_READS ? [] : store.entries(request)
+    },
+  })
+}
+
+/** The first hand-in of every outcome arrives, and its reply does not: it comes a second time. */
+export function withLostReplies(store: Store): Store {
+  const told = new Set<string>()
+  return changeStore(store, {
+    async handIn(request) {
+      const isKept = await store.handIn(request)
+      if (told.has(request.cmdId)) return isKept
+      told.add(request.cmdId)
+      return false
+    },
+  })
+}
+
+/** Who is coming meets nobody. */
+export function withoutMeeting(store: Store): Store {
+  return changeStore(store, {
+    async heartbeat(request) {
+      const beat = await store.heartbeat(request)
+      const { isComing } = request.record
+      return beat.kind === 'ok' && isComing === true ? { ...beat, workers: new Map<string, string>() } : beat
+    },
+  })
+}
+
+/** Who is coming sees who lives, and is seen by nobody. */
+export function withSecretLooks(store: Store): Store {
+  return changeStore(store, {
+    async heartbeat(request) {
+      const seen = request.record.isComing === true ? await store.look([]) : null
+      return seen === null ? store.heartbeat(request) : { kind: 'ok', nowMs: 0, workers: seen.workers }
+    },
+  })
+}
+
+/** What a commit tells is told when it comes, whatever becomes of it. */
+export function withLoudCommits(store: Store): Store {
+  const listeners = LISTENERS.get(store) ?? new Map<string, Ears>()
+  LISTENERS.set(store, listeners)
+  return changeStore(store, {
+    listen(worker, ears) {
+      listeners.set(worker, ears)
+      return store.listen(worker, ears)
+    },
+    async commit(commit) {
+      for (const [worker, text] of commit.told ?? []) listeners.get(worker)?.replies(text)
+      return store.commit(commit)
+    },
+  })
+}
+
+/** Of every process of a simulation. */
+const LISTENERS = new WeakMap<Store, Map<string, Ears>>()
+
+/** Counters are incremented at each sending, beside the commit: those of a sending that came to nothing stay. */
+export function withIncrements(store: Store): Store {
+  const extra = new Map<string, number>()
+  return wrapped(store, async (commit) => {
+    const added = addedBy(commit)
+    const key = countersKey(commit.shard)
+    const values = (await store.read(commit.shard, [{ read: 'hash', key }]))?.[0] as ReadonlyMap<string, string>
+    const incremented = (account: string): string => {
+      const { n } = JSON.parse(values.get(account) ?? '{"n":0}') as { n: number }
+      return JSON.stringify({ n: n + (extra.get(account) ?? 0) + (added.get(account) ?? 0) })
+    }
+    const ops = commit.ops.map((op) => (op.key === key ? { ...op, args: pairs(op, incremented) } : op))
+    const verdict = await store.commit({ ...commit, ops })
+    for (const [account, n] of added) extra.set(account, verdict.kind === 'ok' ? 0 : (extra.get(account) ?? 0) + n)
+    return verdict
+  })
+}
+
+/** Messages that a commit adds, by account. */
+function addedBy({ ops }: Commit): Map<string, number> {
+  const added = new Map<string, number>()
+  for (const { key, write } of ops) {
+    const account = key.split(':log:')[1]
+    if (write === 'XADD' && account !== undefined) added.set(account, (added.get(account) ?? 0) + 1)
+  }
+  return added
+}
+
+function pairs({ args }: Op, countOf: (field: string) => string): string[] {
+  return args.map((arg, place) => (place % 2 === 1 ? countOf(String(args[place - 1])) : String(arg)))
+}
+
+function wrapped(store: Store, commit: (commit: Commit) => ReturnType<Store['commit']>): Store {
+  return changeStore(store, { commit })
+}
