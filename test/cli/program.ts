@@ -150,6 +150,23 @@ t.test('domain add: prints the records to create', async (t) => {
   t.match(out, 'sendwright domain verify acme.com')
 })
 
+t.test('domain add: warns of records that nobody else finds, on standard error', async (t) => {
+  const own = domainOf(false)
+  const returnPath = { ...own.returnPath, value: '0123456789abcdef.rp.svc.acme.net' }
+  const { url } = await listen(t, [
+    [201, own],
+    [201, { ...own, returnPath }],
+  ])
+  const add = () => run(['domain', 'add', 'acme.com', '--json', '--url', url, '--token', 'ak_x'])
+  const local = await add()
+  t.match(local, {
+    code: 0,
+    err: /These records name SERVICE_DOMAIN, which is under \.localhost: nobody else finds it/,
+  })
+  t.match(JSON.parse(local.out), { domain: 'acme.com' }, 'what is printed stays JSON')
+  t.match(await add(), { code: 0, err: '' })
+})
+
 t.test('domain list: walks all pages', async (t) => {
   const pages: Answer[] = [
     [200, { domains: [domainOf(true)], next: ID }],

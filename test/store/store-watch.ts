@@ -11,6 +11,7 @@ t.test('store watch: a silence is told once, with what is to be seen from outsid
   const server = await startRedis()
   // A connection that waits for its answers as long as they take.
   const redis = new Redis({ path: server.socketPath })
+  redis.on('error', () => undefined)
   t.teardown(async () => {
     redis.disconnect()
     await server.stop()
