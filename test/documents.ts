@@ -93,6 +93,7 @@ for (const name of DOCUMENTS.filter((one) => !OTHERS.includes(one))) {
 function runnerOf({ document, language, code }: Block): string | null {
   if (OTHERS.includes(document) || language in RUNNERS) return language
   if (language === 'json') return code.includes('messagesPerSecond') ? 'site limits' : null
+  if (language === 'ini') return 'go-live'
   if (language !== 'text') return null
   const lines = code.trimEnd().split('\n')
   if (startsOf(code).length === lines.filter((line) => line !== 'npm install').length) return 'go-live'

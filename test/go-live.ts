@@ -29,6 +29,8 @@ import { makeSelfSigned } from './support/peers/self-signed.ts'
 
 const WAIT_MS = 60_000
 const LEFT_OUT = /^(?:node_modules|build.*|data|\.git|\.tap|.*\.log)$/
+/** Where the unit has it. */
+const INSTALLED_IN = '/opt/sendwright'
 const CERTIFICATE = '/etc/ssl/our-ca.pem'
 /** Processes of the largest cluster that a document shows, and Redis, and those that listen. */
 const PORTS = 16
@@ -155,6 +157,34 @@ t.test('go live: every line with which a document starts the service does', { sk
   t.ok(lines.length >= 3, lines.join('; '))
   const ran = await Promise.all(lines.map((line, at) => startAndEnd(line, `data-${at}`)))
   for (const [at, { code, err }] of ran.entries()) t.match({ code, err }, { code: 0, err: '' }, lines[at] ?? '')
+})
+
+t.test('go live: the unit for systemd starts it, and ends it by telling it alone', { skip }, async (t) => {
+  const unit = DOCUMENTS.flatMap(blocksOf).find(({ language }) => language === 'ini')?.code ?? ''
+  const valuesOf = (name: string) =>
+    [...unit.matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].map(([, value = '']) => value)
+  t.same([valuesOf('KillMode'), valuesOf('WorkingDirectory')], [['mixed'], [INSTALLED_IN]])
+  const [command = ''] = valuesOf('ExecStart')
+  const given = Object.fromEntries(
+    valuesOf('Environment').flatMap((line) => line.split(' ').map((one) => one.split('='))),
+  )
+  const env = { ...(await settings('data-unit')), ...given }
+  const { child, ended } = begin(`exec ${command.replace(INSTALLED_IN, dir)}`, env)
+  const group = child.pid as number
+  t.teardown(() => isAlive(group) && process.kill(-group, 'SIGKILL'))
+  await until(async () => child.exitCode !== null || (await isReady(env.OPERATOR_PORT ?? '')), WAIT_MS)
+  process.kill(group, 'SIGTERM')
+  t.match(await ended, { code: 0, err: '', out: /curl https:\/\/api\.example\.com\/v1\/email/ })
+  t.notOk(isAlive(group), 'nothing of it is left')
+  t.notOk(existsSync(join(dir, 'data-unit', 'redis.sock')), 'its Redis has ended')
+})
+
+t.test('go live: npm link puts the command line on the PATH', { skip }, async (t) => {
+  const linked = await begin('npm link >&2 && cd / && sendwright --version', {
+    npm_config_prefix: join(home, 'prefix'),
+    PATH: `${join(home, 'prefix', 'bin')}:${process.env.PATH}`,
+  }).ended
+  t.match(linked, { code: 0, out: /^\d+\.\d+\.\d+\n$/ }, linked.err)
 })
 
 t.test('go live: a line that cannot start is seen', { skip }, async (t) => {

@@ -70,7 +70,7 @@ t.test('a start that fails gives back what it had opened', async (t) => {
     SUBMISSION_TLS_PORT: '0',
     LOG_LEVEL: 'silent',
   }
-  await t.rejects(startService(configOf({ ...environment, OPERATOR_PORT: String(port) })), new RegExp(`port ${port}`))
+  await t.rejects(startService(configOf({ ...environment, OPERATOR_PORT: String(port) })), new RegExp(`:${port}`))
   const pid = Number(readFileSync(join(dataDir, 'redis.pid'), { encoding: 'utf8', flag: 'a+' }))
   t.ok(pid === 0 || !existsSync(`/proc/${pid}`), 'its Redis is gone')
   t.notOk(existsSync(join(dataDir, 'first-run.json')))

@@ -19,6 +19,8 @@ const PAGE = 100
 /** 100,000 objects: more are not looked at in a terminal. */
 const PAGES_MAX = 1000
 const URL_DEFAULT = 'http://127.0.0.1:8080'
+const DOMAIN_HINT =
+  'sendwright domain add <domain> prints the records to create, sendwright domain verify <domain> has them looked up'
 const OPERATOR_URL_DEFAULT = 'http://127.0.0.1:8081'
 
 /** Options that every command of the API takes. */
@@ -165,7 +167,8 @@ function refusalText(status: number, { error, message, issues, ...rest }: Partia
   const fields = Object.entries(rest).map(
     ([name, value]) => `  ${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`,
   )
-  return [`Refused with ${status} ${error}: ${message}`, ...wrong, ...fields].join('\n')
+  const hint = error === 'domain_not_verified' ? [DOMAIN_HINT.replaceAll('<domain>', String(rest.domain))] : []
+  return [`Refused with ${status} ${error}: ${message}`, ...wrong, ...fields, ...hint].join('\n')
 }
 
 function parseJson(text: string): unknown {

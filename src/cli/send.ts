@@ -18,7 +18,7 @@ const POLL_MS = 250
 /** States in which something is still to happen. */
 const OPEN: readonly string[] = ['accepted', 'deferred']
 /** Characters of an event's name and of an address before the column gives way. */
-const EVENT_WIDTH = 9
+const EVENT_WIDTH = 14
 const SIMULATOR = 'simulator.test'
 
 interface SendOptions extends ClientOptions {
@@ -60,7 +60,7 @@ export function addSendCommands(program: Command, ended: Ended): void {
     .option('--idempotency-key <key>', 'a second call with the same key within 24 hours sends nothing')
     .option(
       '--wait [seconds]',
-      `print each event as it comes, until every recipient has ended, for ${WAIT_SECONDS} s at most or for so many`,
+      `print each event as it comes, until every recipient has ended, for ${WAIT_SECONDS} s at most or for so many; exit code 1 unless all were delivered to`,
       parseInteger,
     )
     .action(async (options: SendOptions) => {

@@ -23,6 +23,7 @@ import {
 
 import type { Route } from '../../schemas/routes.ts'
 import { HeldBytes } from '../process/held-bytes.ts'
+import { listenFault } from '../process/listen-fault.ts'
 import { makeClientAddress } from './client-address.ts'
 import { Exchange } from './exchange.ts'
 import { readHeaders } from './headers.ts'
@@ -44,6 +45,8 @@ export interface ListenerOptions {
   readonly host: string
   /** 0: any free port. */
   readonly port: number
+  /** The setting of the port. */
+  readonly setting: 'HTTP_PORT' | 'OPERATOR_PORT'
   /** All of one listener, public or operator. */
   readonly routes: readonly RouteHandler[]
   /** Absent: no rate. */
@@ -104,7 +107,7 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
   }
   const app = App()
   register(app, desk, options.routes)
-  const socket = listen(app, options.host, options.port)
+  const socket = listen(app, options)
   const bodyMsMax = options.bodyMsMax ?? BODY_MS_MAX
   const sweep = setInterval(() => cutSlow(desk, bodyMsMax), Math.min(1000, bodyMsMax)).unref()
   return {
@@ -121,13 +124,13 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
   }
 }
 
-function listen(app: TemplatedApp, host: string, port: number): us_listen_socket {
+function listen(app: TemplatedApp, { host, port, setting }: ListenerOptions): us_listen_socket {
   let listening: us_listen_socket | false = false
   const exclusiveListen = app.listen.bind(app) as unknown as ExclusiveListen
   exclusiveListen(host, port, EXCLUSIVE_PORT, (socket) => {
     listening = socket
   })
-  if (listening === false) throw new Error(`Cannot listen on port ${port} of ${host}: taken, or not our address`)
+  if (listening === false) throw listenFault({ setting, host, port }, null)
   return listening
 }
 

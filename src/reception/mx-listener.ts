@@ -16,6 +16,7 @@ import { domainToASCII } from 'node:url'
 import { SMTPServer, type SMTPServerAddress, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
 import { MAIL_BYTES_MAX, MX_DATA_MINUTES_MAX, MX_RECIPIENTS_MAX, MX_REFUSED_MAX } from '../../schemas/limits.ts'
 import type { EdgeLog } from '../http/request.ts'
+import { listenFault } from '../process/listen-fault.ts'
 import type { SenderRate } from './sender-rate.ts'
 
 /** What is said to a peer: 250 takes. The text begins with the enhanced code (RFC 3463). */
@@ -342,7 +343,7 @@ function errorOf({ code, text }: SmtpAnswer): Error {
 
 function listen<Target>(server: SMTPServer, { host, port }: MxListenerOptions<Target>): Promise<void> {
   return new Promise((resolve, reject) => {
-    const onError = (error: Error) => reject(new Error(`MX_PORT: cannot listen on ${host}:${port}: ${error.message}`))
+    const onError = (error: Error) => reject(listenFault({ setting: 'MX_PORT', host, port }, error))
     server.server.once('error', onError)
     server.listen(port, host, () => {
       server.server.off('error', onError)

@@ -109,6 +109,7 @@ export function formatWelcome(path: string, { baseUrl, testServer }: FirstRun): 
     '',
     `curl ${baseUrl}/v1/email -H 'Authorization: Bearer ${testServer.token}' -H 'Content-Type: application/json' -d '${body}'`,
     '',
+    'What becomes of it, as it happens: ./sendwright tail',
     '',
   ].join('\n')
 }

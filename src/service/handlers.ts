@@ -73,13 +73,13 @@ function startPublic(config: Config, deps: Parameters<Starter>[1]): Promise<List
   const rate = edgeRate > 0 ? { rate: makeRate(bucket) } : {}
   const routes = [...routesOf('public', deps, ROUTE_NAMES), ...pagesOf(deps)]
   const { keys, log, held } = deps
-  return startListener({ host, port, routes, ...rate, trustedProxies, keys, log, held })
+  return startListener({ host, port, setting: 'HTTP_PORT', routes, ...rate, trustedProxies, keys, log, held })
 }
 
 function startOperator(config: Config, deps: ListenerDeps): Promise<Listener> {
   const { operatorHost: host, operatorPort: port, trustedProxies } = config
   const routes = routesOf('operator', deps, config.roles.includes('http') ? ROUTE_NAMES : OWN_ROUTES)
-  return startListener({ host, port, routes, trustedProxies, keys: deps.keys, log: deps.log })
+  return startListener({ host, port, setting: 'OPERATOR_PORT', routes, trustedProxies, keys: deps.keys, log: deps.log })
 }
 
 const ROUTE_NAMES = Object.keys(ROUTES) as RouteName[]

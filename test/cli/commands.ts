@@ -311,7 +311,10 @@ t.test('refusals: every field is printed, and the form of an address with a name
     '--text',
     'x',
   )
-  t.match(other, { code: 1, err: /domain_not_verified.*\n {2}domain: not-mine\.example/ })
+  t.match(other, {
+    code: 1,
+    err: /domain_not_verified.*\n {2}domain: not-mine\.example\nsendwright domain add not-mine\.example prints/,
+  })
 })
 
 t.test('tail: with a server’s key over the public listener, of the events that are wanted', async (t) => {

@@ -1,6 +1,7 @@
 /** start - signals become a stop, and exit codes say how the service ended. Each case is a process of its own. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
@@ -138,8 +139,14 @@ t.test('start: a file that a setting names and that cannot be used exits 2, with
 t.test('start: what cannot run says why in a sentence and exits 1', async (t) => {
   const folder = t.testdir({ file: '' })
   const wrong = { DATA_DIR: `${folder}/file/data` }
+  const other = createServer().listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  t.teardown(() => other.close())
+  const HTTP_PORT = String((other.address() as AddressInfo).port)
+  const taken = { DATA_DIR: `${folder}/data`, HTTP_PORT, OPERATOR_PORT: '0', MX_PORT: '0', ...NO_SUBMISSION }
   const cases: [Record<string, string>, RegExp][] = [
     [wrong, /^Cannot run: ENOTDIR: .*file\/data/],
+    [taken, /^Cannot run: HTTP_PORT: cannot listen on 127\.0\.0\.1:\d+: it is taken.*set HTTP_PORT to another port/],
     [{ ...wrong, LOG_LEVEL: 'debug' }, /^ +at /m],
   ]
   await Promise.all(

@@ -231,7 +231,7 @@ async function inTurn<Value, Result>(values: readonly Value[], ask: (value: Valu
 
 test('http: a taken port is an error that names it [listener.port]', async (t) => {
   const edge = await startEdge(ring)
-  await t.rejects(startEdge(ring, { port: edge.port }), new RegExp(`port ${edge.port}`))
+  await t.rejects(startEdge(ring, { port: edge.port }), new RegExp(`:${edge.port}`))
   const { port } = edge
   await edge.close()
   const again = await startEdge(ring, { port })

@@ -27,6 +27,7 @@ import {
 import type { EdgeLog } from '../../http/request.ts'
 import { parseAddress } from '../../mail/address.ts'
 import type { HeldBytes } from '../../process/held-bytes.ts'
+import { listenFault } from '../../process/listen-fault.ts'
 import type { SmtpAnswer } from '../mx-listener.ts'
 import { SubmissionConnection } from './connection.ts'
 import { gatherMessage } from './data.ts'
@@ -308,8 +309,7 @@ function errorOf({ code, text }: SmtpAnswer): Error {
 
 function listen(server: SMTPServer, { host, port, setting }: SubmissionOptions): Promise<void> {
   return new Promise((resolve, reject) => {
-    const onError = (error: Error) =>
-      reject(new Error(`${setting}: cannot listen on ${host}:${port}: ${error.message}`))
+    const onError = (error: Error) => reject(listenFault({ setting, host, port }, error))
     server.server.once('error', onError)
     server.listen(port, host, () => {
       server.server.off('error', onError)

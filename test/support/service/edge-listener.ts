@@ -47,6 +47,7 @@ export async function startEdge(ring: KeyRing, options: Partial<ListenerOptions>
   const faults: object[] = []
   const log = { error: (facts: object) => faults.push(facts), debug: () => undefined }
   const listener: Listener = await startListener({
+    setting: 'HTTP_PORT',
     host: '127.0.0.1',
     port: 0,
     routes: makeRoutes('public'),

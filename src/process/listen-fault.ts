@@ -1,0 +1,16 @@
+/** listen-fault - why a listener cannot listen, and what mends it: for the operator who starts a service. */
+
+interface Place {
+  /** The setting of its port. */
+  readonly setting: string
+  readonly host: string
+  readonly port: number
+}
+
+/** In: the system's error; null where only that it failed is known. */
+export function listenFault({ setting, host, port }: Place, error: NodeJS.ErrnoException | null): Error {
+  const place = `${setting}: cannot listen on ${host}:${port}`
+  const another = `set ${setting} to another port, or end what listens there`
+  if (error === null) return new Error(`${place}: it is taken, or not an address of this machine: ${another}`)
+  return new Error(error.code === 'EADDRINUSE' ? `${place}: it is taken: ${another}` : `${place}: ${error.message}`)
+}
