@@ -19,6 +19,7 @@ export const EXAMINED = [
   'ptr',
   'mx',
   'mx-listener',
+  'submission',
   'return-path',
   'spf',
   'service-dkim',

@@ -33,6 +33,7 @@ import { examineDisk, examineTls } from './machine.ts'
 import { examineMxListener } from './mx-listener.ts'
 import { examinePort } from './port.ts'
 import { examineClock, examineStore } from './store.ts'
+import { examineSubmission } from './submission.ts'
 import { examineUnsubscribe } from './unsubscribe.ts'
 
 /** What one look may take; two follow each other at most. */
@@ -64,6 +65,7 @@ export async function examine(deps: ExamineDeps): Promise<Health> {
     one('disk', () => examineDisk(config.dataDir, isOwn)),
     one('content', () => examineContent(deps.contents, config.dataDir)),
     one('mx-listener', () => examineMxListener(livingRoles)),
+    one('submission', () => examineSubmission(config, livingRoles)),
     one('resolver', () => examineResolver(deps)),
     one('tls', async () => examineTls(config, nowMs())),
     one('unsubscribe', async () => examineUnsubscribe(config.baseUrl)),

@@ -44,6 +44,8 @@ interface PostfixOptions {
   readonly domain: string
   /** Takes mail and keeps it in its queue. */
   readonly isHeld?: boolean
+  /** Further lines of main.cf, which count before those above. */
+  readonly settings?: readonly string[]
   /** Where its directory is made; open to its users. */
   readonly parent?: string
 }
@@ -51,7 +53,7 @@ interface PostfixOptions {
 /** Starts it as the mail server `name` of `domain`. */
 export async function startPostfix(
   { host, port }: { host: string; port: number },
-  { name, domain, isHeld = false, parent = '/tmp' }: PostfixOptions,
+  { name, domain, isHeld = false, parent = '/tmp', settings = [] }: PostfixOptions,
 ): Promise<Postfix> {
   // Its programs run as users of their own, and a path under the temporary directory is open to all of them.
   const folder = mkdtempSync(join(parent, 'sendwright-postfix-'))
@@ -64,7 +66,7 @@ export async function startPostfix(
   execFileSync('chown', [owner, join(folder, 'data')])
   const { cert, key } = makeCertificate(name, Date.now())
   writeFileSync(join(folder, 'tls.pem'), key + cert, { mode: 0o600 })
-  writeFileSync(join(folder, 'main.cf'), mainOf({ folder, name, domain, isHeld }))
+  writeFileSync(join(folder, 'main.cf'), mainOf({ folder, name, domain, isHeld, settings }))
   writeFileSync(join(folder, 'master.cf'), masterOf(host, port))
   makeSpool(spool, owner)
   const child = spawn(join(parameter('daemon_directory'), 'master'), ['-c', folder, '-d'], { stdio: 'ignore', env: {} })
@@ -94,7 +96,7 @@ function parameter(name: string): string {
   return execFileSync(POSTCONF as string, ['-dh', name], { encoding: 'utf8' }).trim()
 }
 
-function mainOf({ folder, name, domain, isHeld }: PostfixOptions & { readonly folder: string }): string {
+function mainOf({ folder, name, domain, isHeld, settings = [] }: PostfixOptions & { readonly folder: string }): string {
   return [
     'compatibility_level = 3.6',
     `queue_directory = ${folder}/spool`,
@@ -122,6 +124,7 @@ function mainOf({ folder, name, domain, isHeld }: PostfixOptions & { readonly fo
     `virtual_gid_maps = static:${UID}`,
     'alias_maps =',
     'alias_database =',
+    ...settings,
     '',
   ].join('\n')
 }
@@ -138,7 +141,7 @@ function masterOf(host: string, port: number): string {
     service('rewrite', { program: 'trivial-rewrite' }),
     ...['bounce', 'defer', 'trace'].map((name) => service(name, { max: '0', program: 'bounce' })),
     service('retry', { program: 'error' }),
-    ...['proxymap', 'error'].map((name) => service(name)),
+    ...['proxymap', 'error', 'smtp', 'scache'].map((name) => service(name)),
     // It writes as the mailbox's owner.
     'virtual unix - n n - - virtual',
     service('anvil', { max: '1' }),
