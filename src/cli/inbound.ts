@@ -2,7 +2,6 @@
  * inbound - `sendwright inbound list|show|raw|attachment|send`: received mail, and a mail put into the listener to try
  * it.
  */
-import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
@@ -185,7 +184,6 @@ async function transmit(
   } catch (error) {
     throw new CommandFailure(`Not taken by ${host}:${port}: ${(error as Error).message}`)
   } finally {
-    connection.close()
-    await once(connection, 'end').catch(() => undefined)
+    connection.quit()
   }
 }

@@ -78,6 +78,8 @@ t.test(
       ids.every((id) => !hasHead(world, tenant, id)),
       'all of several steps',
     )
+    const { freed } = world.counters.get(`received:${tenant.live.serverId}`) as { freed: string }
+    t.equal(freed, entryIdAfter(entryIdOf(ids.at(-1) ?? '')), 'the next walk begins behind them')
     changeState(world, 'stream', streamId, { contentRetentionDays: 30 })
     const [late = ''] = receiveMail(world, tenant, { streamId })
     pass(world, 29)
