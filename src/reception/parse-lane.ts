@@ -2,8 +2,8 @@
  * parse-lane - the performer of parsing: a received mail is read from the content store, taken apart in a thread, judged, and its
  * result put into the store; the outcome tells of it.
  *
- * Each account has a lane. An account of which nothing is known here yet has one mail under way, one whose last mail took long has one
- * and shares one thread with all that did: what takes its 20 seconds holds up nobody else. While the DNS of a sender is waited for, nothing
+ * Each account has a lane, and a few of its mails at a time in memory and in the threads: one while nothing is known of it here, and one
+ * where its last mail took long. Accounts of which that is so share a thread: what takes its 20 seconds holds up nobody else. While the DNS of a sender is waited for, nothing
  * is held but the mail's result.
  * Guarantees: raw mails in memory have 48 MiB together, and threads share them; a mail of which nothing can be made has an outcome too.
  *
@@ -28,12 +28,14 @@ import type { ReceivedRoom } from './received-room.ts'
 /** Mails of a process under way, and of one account: most of their time they wait for the DNS of their senders. */
 const UNDER_WAY_MAX = 64
 const LANE_UNDER_WAY_MAX = 16
+/** Mails of one account that are read and taken apart at once. */
+const LANE_TURNS_MAX = 4
 /** Accounts of which it is remembered how their last mail fared. */
 const KNOWN_MAX = 50_000
 /** A mail that took so long to be read and taken apart makes its account one that does. */
 const SLOW_MS = 2_000
-/** All before it may take their 20 seconds. */
-const HOLD_MS = 5 * 60_000
+/** All of its account before it may take their 20 seconds. */
+const HOLD_MS = 10 * 60_000
 /** Characters of a keyed hash of an address that a mail names: six bytes. */
 const NAMED_CHARS = 8
 
@@ -73,18 +75,17 @@ export function makeParseLane(deps: ParseLaneDeps): LaneType {
     outcome: parseOutcome,
     room: (name) => Math.min(lanes.room(name), deps.room?.(name) ?? Number.POSITIVE_INFINITY),
     async perform(job, { lane: name, signal }) {
-      const isSlow = lanes.begin(name)
-      const startedAtMs = performance.now()
-      let ms = 0
+      const leave = lanes.enter(name)
       try {
-        const begun = await bytes.hold(job.sizeBytes, async () => {
-          if (signal.aborted) throw new NotPerformed('The process stops')
-          return await begin(deps, job, isSlow ? deps.rooms.slow : deps.rooms.fast)
-        })
-        ms = performance.now() - startedAtMs
+        const begun = await lanes.inTurn(name, (isSlow) =>
+          bytes.hold(job.sizeBytes, async () => {
+            if (signal.aborted) throw new NotPerformed('The process stops')
+            return await begin(deps, job, isSlow ? deps.rooms.slow : deps.rooms.fast)
+          }),
+        )
         return await finish(deps, job, begun)
       } finally {
-        lanes.end(name, { isSlow, ms: ms || performance.now() - startedAtMs })
+        leave()
       }
     },
   }
@@ -145,39 +146,62 @@ function resultOf(
   }
 }
 
-/** How many mails of each account are under way, and whose mail takes long. */
+/** How many mails of each account are under way, whose turn it is, and whose mail takes long. */
 class LaneBook {
   readonly #slow = new Map<string, boolean>()
   readonly #underWay = new Map<string, number>()
+  readonly #turns = new Map<string, number>()
+  readonly #waiting = new Map<string, (() => void)[]>()
   #all = 0
-  #slowUnderWay = 0
 
   room(lane: string): number {
-    const own = this.#underWay.get(lane) ?? 0
-    const free = UNDER_WAY_MAX - this.#all
-    const isSlow = this.#slow.get(lane)
-    if (isSlow === true) return Math.min(free, 1 - this.#slowUnderWay)
-    return Math.min(free, (isSlow === undefined ? 1 : LANE_UNDER_WAY_MAX) - own)
+    return Math.min(UNDER_WAY_MAX - this.#all, LANE_UNDER_WAY_MAX - (this.#underWay.get(lane) ?? 0))
   }
 
-  /** Out: whether the account is one whose mail takes long. */
-  begin(lane: string): boolean {
+  /** A mail is under way. Out: it is no longer. */
+  enter(lane: string): () => void {
     this.#all += 1
-    this.#underWay.set(lane, (this.#underWay.get(lane) ?? 0) + 1)
-    const isSlow = this.#slow.get(lane) === true
-    if (isSlow) this.#slowUnderWay += 1
-    return isSlow
+    add(this.#underWay, lane, 1)
+    return () => {
+      this.#all -= 1
+      add(this.#underWay, lane, -1)
+    }
   }
 
-  end(lane: string, { isSlow, ms }: { isSlow: boolean; ms: number }): void {
-    this.#all -= 1
-    if (isSlow) this.#slowUnderWay -= 1
-    const own = (this.#underWay.get(lane) ?? 1) - 1
-    if (own === 0) this.#underWay.delete(lane)
-    else this.#underWay.set(lane, own)
+  /** Runs once it is the mail's turn among those of its account; it is told whether the account is one whose mail takes long. */
+  async inTurn<Result>(lane: string, run: (isSlow: boolean) => Promise<Result>): Promise<Result> {
+    while ((this.#turns.get(lane) ?? 0) >= this.#turnsMax(lane)) await this.#wait(lane)
+    add(this.#turns, lane, 1)
+    const startedAtMs = performance.now()
+    try {
+      return await run(this.#slow.get(lane) === true)
+    } finally {
+      this.#note(lane, performance.now() - startedAtMs >= SLOW_MS)
+      add(this.#turns, lane, -1)
+      const waiting = this.#waiting.get(lane) ?? []
+      this.#waiting.delete(lane)
+      for (const wake of waiting) wake()
+    }
+  }
+
+  #turnsMax(lane: string): number {
+    return this.#slow.get(lane) === false ? LANE_TURNS_MAX : 1
+  }
+
+  #wait(lane: string): Promise<void> {
+    return new Promise((wake) => this.#waiting.set(lane, [...(this.#waiting.get(lane) ?? []), wake]))
+  }
+
+  #note(lane: string, isSlow: boolean): void {
     // A Map is in order of insertion: the one that was parsed longest ago goes.
     this.#slow.delete(lane)
     if (this.#slow.size >= KNOWN_MAX) this.#slow.delete(this.#slow.keys().next().value as string)
-    this.#slow.set(lane, ms >= SLOW_MS)
+    this.#slow.set(lane, isSlow)
   }
+}
+
+function add(counts: Map<string, number>, lane: string, by: number): void {
+  const count = (counts.get(lane) ?? 0) + by
+  if (count === 0) counts.delete(lane)
+  else counts.set(lane, count)
 }
