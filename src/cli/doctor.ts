@@ -12,9 +12,8 @@ import type { Finding, Health } from '../../schemas/health.ts'
 import { MAIL_BYTES_MAX } from '../../schemas/limits.ts'
 import { DnsBudget } from '../dns/budget.ts'
 import { createResolver } from '../dns/resolve.ts'
-import { type Explained, explain } from '../mail/authenticate/explain.ts'
-import { type Judgement, judgeMail } from '../mail/authenticate/judge.ts'
-import { readToldSession } from '../mail/authenticate/told-session.ts'
+import type { Explained } from '../mail/authenticate/explain.ts'
+import type { Judgement } from '../mail/authenticate/judge.ts'
 import { readConfig } from '../process/config.ts'
 import { type ClientOptions, makeClient } from './client.ts'
 import { CommandFailure } from './failure.ts'
@@ -59,6 +58,9 @@ interface Session {
 /** Judges the mail. Out: 0 where DMARC passes or does not apply, else 1. */
 export async function runMailFile(options: MailFileOptions): Promise<number> {
   const raw = await readMail(options.mailFile)
+  // What judges mail takes longer to load than all other commands together.
+  const { readToldSession } = await import('../mail/authenticate/told-session.ts')
+  const { explain } = await import('../mail/authenticate/explain.ts')
   const told = readToldSession(raw)
   const session = {
     mailFrom: options.mailFrom ?? told.address ?? '',
@@ -87,6 +89,7 @@ async function readMail(path: string): Promise<Buffer> {
 }
 
 async function judge(raw: Buffer, { mailFrom, ip, helo }: Session): Promise<Judgement> {
+  const { judgeMail } = await import('../mail/authenticate/judge.ts')
   const settings = readConfig()
   const { dnsServers, smtpHostname } = settings.ok ? settings.config : { dnsServers: [], smtpHostname: 'localhost' }
   const resolver = createResolver({ servers: dnsServers, nowMs: () => performance.now() })

@@ -8,7 +8,6 @@ import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import type { Command } from 'commander'
-import SMTPConnection from 'nodemailer/lib/smtp-connection'
 import type { ReceivedMessage, ReceivedSummary } from '../../schemas/inbound.ts'
 import type { Stream } from '../../schemas/stream.ts'
 import { readConfig } from '../process/config.ts'
@@ -171,6 +170,7 @@ async function transmit(
   { host, port }: { host: string; port: number },
   { from, to, raw }: { from: string; to: string; raw: Buffer },
 ): Promise<string> {
+  const { default: SMTPConnection } = await import('nodemailer/lib/smtp-connection')
   const connection = new SMTPConnection({ host, port, ignoreTLS: true, socketTimeout: SEND_MS_MAX })
   try {
     return await new Promise<string>((resolve, reject) => {
