@@ -4,10 +4,9 @@
  *
  * The commit script looks at the journal, the type of every key and the last id of every stream before it writes, which
  * is a third of its work. The owner of a shard is the only one who writes it, so what his confirmed commits made still
- * stands. Entry ids rise by themselves in a stream whose last one was the number of a commit, if this one is too, or
- * was a new id of a commit (from its first to its last, the script holds the first against `lid`), if this one is too.
- * Whatever is not certain is left to the script: another id, a change from one kind to the other, a key not seen yet,
- * anything after a verdict other than `ok`.
+ * stands. The next entry id of a stream is surely larger than its last one when both are commit numbers, or both are
+ * new ids of commits (the script compares the first new id of a commit with `lid`). All else is left to the script:
+ * another id, a change from one kind to the other, a key not seen yet, anything after a verdict other than `ok`.
  *
  * A commit looks each of its keys up once: what it will make certain is kept beside what was found, until the verdict.
  */

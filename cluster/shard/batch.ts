@@ -238,7 +238,7 @@ class PlanBuilder {
     for (const fields of staged.forgets ?? []) this.forgets.push(fields)
     const claims = this.claims.length
     for (const due of staged.due ?? []) this.place(due)
-    // Of an item that waits nobody asks soon what its command knew.
+    // Worth remembering only if an item is performed at once: then its outcome asks for these fields soon.
     if (this.claims.length > claims) for (const fields of staged.absent ?? []) this.absent.push(fields)
     const answer = decision.kind === 'refuse' ? decision.answer : decision.kind === 'done' ? decision.reply : null
     const fault = answer === FAULT

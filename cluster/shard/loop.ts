@@ -1,10 +1,10 @@
 /**
  * loop - read, decide, send, settle: the steady part of a shard.
  *
- * At most one commit is in flight. While it is, the next batch reads its facts; it is decided when the commit is confirmed,
- * so its answers (also those of a batch that writes nothing) rest on confirmed state alone. What a read cannot have seen is
- * laid over it (overlay.ts). What a verdict means is said by `verdict.ts`, and done here. Who holds the shard, and until
- * when, is `shard.ts`'s matter.
+ * At most one commit is in flight. While it is, the next batch reads its facts. It is decided when the commit is
+ * confirmed, so its answers (also those of a batch that writes nothing) rest on confirmed state alone. What a read cannot
+ * have seen is laid over it (`overlay.ts`). `verdict.ts` says what a verdict means, this file does it. `shard.ts` says who
+ * holds the shard, and until when.
  */
 import { FactView, type KnownFields, type Laid } from '../facts/facts.ts'
 import type { Memory } from '../facts/memory.ts'
@@ -310,7 +310,7 @@ export class CommitLoop {
     queue.putBack(works)
   }
 
-  /** The next owner wrote down whether the commit had happened. Without a word of his nobody knows: the asks stay silent. */
+  /** The next owner wrote down whether the commit had happened. Without his word nobody knows: the asks stay silent. */
   private askNextOwner(flight: Flight): void {
     void flight.askNextOwner((hasHappened) => {
       if (hasHappened === null) return void this.host.lost([])

@@ -307,7 +307,7 @@ export class Worker {
     for (const worker of this.members.gone(this.clock.monotonicMs())) await this.options.store.retire(worker)
   }
 
-  /** Alone, with every shard running: nothing to look at, but for now and then, in case the store has lost something. */
+  /** Alone, with every shard running: nothing to look at, but now and then whether the store has lost something. */
   private isSettled(): boolean {
     const { shards } = this.holdings
     if (this.beats % LOOK_BEATS === 0 || shards.size < this.options.shards || this.living.length > 0) return false

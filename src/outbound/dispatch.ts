@@ -200,7 +200,7 @@ async function withinTime(
   }
   try {
     const outcome = await run(cut.signal, underWay)
-    // Who is cut under way by nobody else has had his time: that is a failed attempt, or it would be made for ever.
+    // Cut by our own timer: a failed attempt, or it would repeat for ever.
     const isOver = outcome.phase === 'abort' && isLate && !parent.aborted
     return isOver
       ? { ...outcome, ...makeDeferred('abort', 'TransientFailure', '4.4.2 attempt took too long') }

@@ -173,7 +173,7 @@ export const attemptOutcome: CommandType<OutcomeBody<AttemptOutcome>, null> = {
 
 const NOTHING: Done<null> = { kind: 'done', reply: null }
 
-/** What nobody asks for soon once a recipient has ended; of several, the others' outcomes look at the first one, or at all. */
+/** What nobody asks for once a recipient has ended. Other outcomes look at the first one; with attachments, at all. */
 function forgotten({ recipient, recipients, hasAttachments }: AttemptItem, key: string, field: string): HashFields[] {
   const isAsked = hasAttachments || (recipient === 0 && recipients > 1)
   return isAsked ? [] : [{ key, fields: [field] }]
@@ -287,14 +287,14 @@ export function bothNeeds(...asked: readonly (StreamWrites | Announced | Need)[]
   }
 }
 
-/** Attempts that came to something: one that was returned is no attempt, and one that nobody heard the end of neither. */
+/** Attempts made so far. Returned attempts do not count; an abandoned item counts all that were begun. */
 function attemptsAfter({ body: { outcome, attempt }, state }: DeliveryTurn): number {
   if (outcome?.uncounted) return state.attempts
   return outcome === null ? Math.max(state.attempts, attempt) : state.attempts + 1
 }
 
 /**
- * A returned attempt leaves nothing but another time: null where the outcome is not that, or the mail is too old to wait.
+ * A returned attempt leaves nothing but another time; null where it was not returned, or the mail is too old.
  *
  * Spec delivery.returned
  */
@@ -307,7 +307,7 @@ function waitsAgain({ body, acceptedAtMs, nowMs }: DeliveryTurn): Done<null> | n
   return { kind: 'done', reply: null, due: [{ lane, item, atMs }] }
 }
 
-/** The end of mail that waited too long for its site: what was last heard of it stands, with the class of that reply. */
+/** The end of mail that waited too long for its site: what was last heard stands, with the class of that reply. */
 function expiredWaiting({ state, nowMs }: DeliveryTurn): StatusEvent {
   const last = state.events.at(-1)
   const { code, response } = last !== undefined && 'response' in last ? last : { code: null, response: null }
@@ -384,7 +384,7 @@ function sizeOps(
   return [{ key, write: 'HSET', args: [item.short, packStatus({ ...first, sizeBytes }, acceptedAtMs)] }]
 }
 
-/** What statuses outgrow what the open segment allows for is counted, so that no key grows without bound. In: the bytes. */
+/** Counts the bytes by which statuses outgrow what the open segment allows for: no key grows without bound. */
 export function countersAfterAttempt(
   counters: ServerCounters,
   { serverId, segment }: AttemptItem,
