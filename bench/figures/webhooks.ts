@@ -135,73 +135,35 @@ async function besideHanging(rig: Rig, seconds: number): Promise<{ p50: number; 
 }
 
 async function openRig(): Promise<Rig> {
-  const pair = makeSelfSigned()
-  if (pair === null) throw new Error('openssl is not installed')
   const dir = mkdtempSync(join(tmpdir(), 'sendwright-bench-'))
-  for (const [name, text] of Object.entries(pair)) writeFileSync(join(dir, name), text, { mode: 0o600 })
-  const receiver = fork(fileURLToPath(new URL('../load/webhook-receiver.js', import.meta.url)), [
-    join(dir, 'key'),
-    join(dir, 'cert'),
-  ])
-  const [{ port: receiverPort }] = (await once(receiver, 'message')) as [{ port: number }]
+  const { receiver, port: receiverPort } = await startReceiver(dir)
   const store = await startStore()
-  const [port, operatorPort] = [await freePort(), await freePort()]
-  const host = await startHost({
-    REDIS_URL: `unix://${store.socketPath}`,
-    SECRET_KEY: 'a secret of the benchmark, long enough',
-    DATA_DIR: dir,
-    HTTP_PORT: String(port),
-    OPERATOR_PORT: String(operatorPort),
-    MX_PORT: '0',
-    SUBMISSION_PORT: '0',
-    SUBMISSION_TLS_PORT: '0',
-    EDGE_RATE: '0',
-    LOG_LEVEL: 'error',
-    PRIVATE_NETWORKS_ALLOWED: '127.0.0.0/8',
-    NODE_EXTRA_CA_CERTS: join(dir, 'cert'),
-  })
+  const ports = { http: await freePort(), operator: await freePort() }
+  const host = await startHost(settingsOf(dir, store.socketPath, ports))
   await until(() => existsSync(join(dir, 'first-run.json')), WAIT_MS_MAX)
   const first = JSON.parse(readFileSync(join(dir, 'first-run.json'), 'utf8'))
-  const call = async (at: number, what: string, { token, body }: { token: string; body?: object }) => {
-    const [method, path] = what.split(' ') as [string, string]
-    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
-    const answer = await fetch(`http://127.0.0.1:${at}${path}`, {
-      method,
-      headers,
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    })
-    const text = await answer.text()
-    if (!answer.ok) throw new Error(`${what}: ${answer.status} ${text}`)
-    return text === '' ? {} : JSON.parse(text)
-  }
-  const { token } = first.testServer
   const most = 1_000_000_000
-  await call(operatorPort, `PATCH /v1/operator/accounts/${first.account.accountId}`, {
+  await call(ports.operator, `PATCH /v1/operator/accounts/${first.account.accountId}`, {
     token: first.operatorToken,
     body: { testPerMinuteLimit: most, testMonthlyCap: most },
   })
+  const { token } = first.testServer
   return {
     pids: [host.pid, store.pid],
     async hook(path, events) {
       const body = { url: `https://localhost:${receiverPort}${path}`, ...(events !== undefined && { events }) }
-      return (await call(port, 'POST /v1/webhooks', { token, body })).webhookId
+      return (await call(ports.http, 'POST /v1/webhooks', { token, body })).webhookId
     },
-    remove: (webhookId) => call(port, `DELETE /v1/webhooks/${webhookId}`, { token }),
+    remove: (webhookId) => call(ports.http, `DELETE /v1/webhooks/${webhookId}`, { token }),
     async send(count, localPart = 'delivered') {
       for (let left = count; left > 0; left -= BATCH) {
         const to = Array.from({ length: Math.min(left, BATCH) }, (_, n) => `${localPart}+${left}-${n}@simulator.test`)
         const body = { from: 'shop@simulator.test', to, subject: 'Order', text: 'Hello' }
-        await call(port, 'POST /v1/email', { token, body })
+        await call(ports.http, 'POST /v1/email', { token, body })
       }
     },
     report: (kind) => askReceiver(receiver, kind),
-    async isSettled(webhookIds) {
-      // First what makes deliveries, then what waits: the other way round nothing might be seen in between.
-      const messages = await store.client.zcard('{s000}:due:simulate')
-      const counters = await store.client.hgetall('{s000}:counters')
-      const owned = webhookIds.map((id) => counters[`webhook:${id}`] ?? '{"pending":0}')
-      return messages === 0 && owned.every((text) => (JSON.parse(text) as { pending: number }).pending === 0)
-    },
+    isSettled: (webhookIds) => isSettled(store, webhookIds),
     async stop() {
       await host.kill('SIGTERM')
       receiver.kill()
@@ -209,6 +171,56 @@ async function openRig(): Promise<Rig> {
       rmSync(dir, { recursive: true, force: true })
     },
   }
+}
+
+/** The receiver, with a certificate of its own in `dir`. */
+async function startReceiver(dir: string): Promise<{ receiver: ChildProcess; port: number }> {
+  const pair = makeSelfSigned()
+  if (pair === null) throw new Error('openssl is not installed')
+  for (const [name, text] of Object.entries(pair)) writeFileSync(join(dir, name), text, { mode: 0o600 })
+  const script = fileURLToPath(new URL('../load/webhook-receiver.js', import.meta.url))
+  const receiver = fork(script, [join(dir, 'key'), join(dir, 'cert')])
+  const [{ port }] = (await once(receiver, 'message')) as [{ port: number }]
+  return { receiver, port }
+}
+
+function settingsOf(dir: string, socketPath: string, { http, operator }: { http: number; operator: number }) {
+  return {
+    REDIS_URL: `unix://${socketPath}`,
+    SECRET_KEY: 'a secret of the benchmark, long enough',
+    DATA_DIR: dir,
+    HTTP_PORT: String(http),
+    OPERATOR_PORT: String(operator),
+    MX_PORT: '0',
+    SUBMISSION_PORT: '0',
+    SUBMISSION_TLS_PORT: '0',
+    EDGE_RATE: '0',
+    LOG_LEVEL: 'error',
+    PRIVATE_NETWORKS_ALLOWED: '127.0.0.0/8',
+    NODE_EXTRA_CA_CERTS: join(dir, 'cert'),
+  }
+}
+
+async function call(port: number, what: string, { token, body }: { token: string; body?: object }) {
+  const [method, path] = what.split(' ') as [string, string]
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+  const said = body === undefined ? {} : { body: JSON.stringify(body) }
+  const answer = await fetch(`http://127.0.0.1:${port}${path}`, { method, headers, ...said })
+  const text = await answer.text()
+  if (!answer.ok) throw new Error(`${what}: ${answer.status} ${text}`)
+  return text === '' ? {} : JSON.parse(text)
+}
+
+/** Whether all deliveries to the webhooks have ended. */
+async function isSettled(
+  { client }: Awaited<ReturnType<typeof startStore>>,
+  webhookIds: readonly string[],
+): Promise<boolean> {
+  // First what makes deliveries, then what waits: the other way round nothing might be seen in between.
+  const messages = await client.zcard('{s000}:due:simulate')
+  const counters = await client.hgetall('{s000}:counters')
+  const owned = webhookIds.map((id) => counters[`webhook:${id}`] ?? '{"pending":0}')
+  return messages === 0 && owned.every((text) => (JSON.parse(text) as { pending: number }).pending === 0)
 }
 
 async function askReceiver(receiver: ChildProcess, kind: string): Promise<Report> {

@@ -79,94 +79,17 @@ export interface ContentsDeps {
 }
 
 /** The store over a home. */
-export function makeContents({ home, room, told, warn }: ContentsDeps): Contents {
-  const put = async (order: PutOrder): Promise<PutResult> => {
-    const startedAtMs = performance.now()
-    const { names, mailKey, kind, source, bytesMax } = order
-    const giveBack = room === null ? nothing : room.reserve(sealedSize(bytesMax))
-    let bytes = 0
-    const end = (result: ContentAct['result']): void =>
-      told({ home: home.kind, act: 'put', result, ms: performance.now() - startedAtMs, bytes, objects: names.length })
-    if (giveBack === null) {
-      end('full')
-      return { ok: false, kind: 'full', reason: 'the disk is nearly full' }
-    }
-    const heard = { isCut: false }
-    try {
-      const sealed = sealAll(watched(source, heard), { mailKey, kind, salt: randomBytes(SALT_BYTES) })
-      await home.write(
-        names,
-        counted(sealed, (count) => (bytes += count)),
-      )
-      end('ok')
-      return { ok: true }
-    } catch (error) {
-      const failure = failureOf(error)
-      if (heard.isCut) {
-        end('cut')
-        return { ok: false, kind: 'cut', reason: failure.message }
-      }
-      end(failure.kind)
-      warn({ home: home.kind, reason: failure.message }, 'Content was not kept')
-      return { ok: false, kind: failure.kind, reason: failure.message }
-    } finally {
-      giveBack()
-    }
-  }
-  const get = async (order: GetOrder): Promise<GetResult> => {
-    const startedAtMs = performance.now()
-    const result = await open(home, order).catch((error: unknown): GetResult => {
-      const kind = error instanceof BrokenObject ? 'broken' : 'away'
-      warn({ home: home.kind, name: order.name, reason: (error as Error).message }, 'Content was not read')
-      return { kind }
-    })
-    const isThere = result.kind === 'there'
-    told({
-      home: home.kind,
-      act: 'get',
-      result: isThere ? 'ok' : result.kind,
-      ms: performance.now() - startedAtMs,
-      bytes: isThere ? result.length : 0,
-      objects: 1,
-    })
-    return result
-  }
+export function makeContents(deps: ContentsDeps): Contents {
+  const { home, room, told } = deps
   return {
     kind: home.kind,
     get hasRoom() {
       return room?.hasRoom ?? true
     },
-    put,
-    get,
-    async read(order) {
-      const found = await get(order)
-      if (found.kind !== 'there') return found.kind === 'outside' ? 'broken' : found.kind
-      const pieces: Buffer[] = []
-      try {
-        for await (const piece of found.pieces) pieces.push(piece)
-      } catch (error) {
-        const kind = error instanceof BrokenObject ? 'broken' : 'away'
-        told({ home: home.kind, act: 'get', result: kind, ms: 0, bytes: 0, objects: 1 })
-        warn({ home: home.kind, name: order.name, reason: (error as Error).message }, 'Content was not read')
-        return kind
-      }
-      return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces)
-    },
-    async remove(names) {
-      const startedAtMs = performance.now()
-      const failure = await home.remove(names).then(() => null, failureOf)
-      const result = failure?.kind ?? 'ok'
-      told({
-        home: home.kind,
-        act: 'remove',
-        result,
-        ms: performance.now() - startedAtMs,
-        bytes: 0,
-        objects: names.length,
-      })
-      if (failure !== null) warn({ home: home.kind, reason: failure.message }, 'Content was not removed')
-      return failure === null
-    },
+    put: (order) => put(deps, order),
+    get: (order) => get(deps, order),
+    read: (order) => readWhole(deps, order),
+    remove: (names) => remove(deps, names),
     home,
     told,
     async close() {
@@ -174,6 +97,81 @@ export function makeContents({ home, room, told, warn }: ContentsDeps): Contents
       await home.close()
     },
   }
+}
+
+async function put({ home, room, told, warn }: ContentsDeps, order: PutOrder): Promise<PutResult> {
+  const startedAtMs = performance.now()
+  const { names, mailKey, kind, source, bytesMax } = order
+  const giveBack = room === null ? nothing : room.reserve(sealedSize(bytesMax))
+  let bytes = 0
+  const end = (result: ContentAct['result']): void =>
+    told({ home: home.kind, act: 'put', result, ms: performance.now() - startedAtMs, bytes, objects: names.length })
+  if (giveBack === null) {
+    end('full')
+    return { ok: false, kind: 'full', reason: 'the disk is nearly full' }
+  }
+  const heard = { isCut: false }
+  try {
+    const sealed = sealAll(watched(source, heard), { mailKey, kind, salt: randomBytes(SALT_BYTES) })
+    await home.write(
+      names,
+      counted(sealed, (count) => (bytes += count)),
+    )
+    end('ok')
+    return { ok: true }
+  } catch (error) {
+    const failure = failureOf(error)
+    const why = heard.isCut ? 'cut' : failure.kind
+    end(why)
+    if (!heard.isCut) warn({ home: home.kind, reason: failure.message }, 'Content was not kept')
+    return { ok: false, kind: why, reason: failure.message }
+  } finally {
+    giveBack()
+  }
+}
+
+async function get({ home, told, warn }: ContentsDeps, order: GetOrder): Promise<GetResult> {
+  const startedAtMs = performance.now()
+  const result = await open(home, order).catch((error: unknown): GetResult => {
+    const kind = error instanceof BrokenObject ? 'broken' : 'away'
+    warn({ home: home.kind, name: order.name, reason: (error as Error).message }, 'Content was not read')
+    return { kind }
+  })
+  const isThere = result.kind === 'there'
+  told({
+    home: home.kind,
+    act: 'get',
+    result: isThere ? 'ok' : result.kind,
+    ms: performance.now() - startedAtMs,
+    bytes: isThere ? result.length : 0,
+    objects: 1,
+  })
+  return result
+}
+
+async function readWhole(deps: ContentsDeps, order: GetOrder): Promise<Buffer | 'gone' | 'away' | 'broken'> {
+  const { home, told, warn } = deps
+  const found = await get(deps, order)
+  if (found.kind !== 'there') return found.kind === 'outside' ? 'broken' : found.kind
+  const pieces: Buffer[] = []
+  try {
+    for await (const piece of found.pieces) pieces.push(piece)
+  } catch (error) {
+    const kind = error instanceof BrokenObject ? 'broken' : 'away'
+    told({ home: home.kind, act: 'get', result: kind, ms: 0, bytes: 0, objects: 1 })
+    warn({ home: home.kind, name: order.name, reason: (error as Error).message }, 'Content was not read')
+    return kind
+  }
+  return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces)
+}
+
+async function remove({ home, told, warn }: ContentsDeps, names: readonly string[]): Promise<boolean> {
+  const startedAtMs = performance.now()
+  const failure = await home.remove(names).then(() => null, failureOf)
+  const result = failure?.kind ?? 'ok'
+  told({ home: home.kind, act: 'remove', result, ms: performance.now() - startedAtMs, bytes: 0, objects: names.length })
+  if (failure !== null) warn({ home: home.kind, reason: failure.message }, 'Content was not removed')
+  return failure === null
 }
 
 /** Opens an object: its head says its key, its size where its frames lie. */

@@ -49,67 +49,30 @@ export function makeS3Home(
 ): Home {
   const wire = makeS3Wire(place, times)
   const unfinished = makeUnfinishedFiles(join(folder, 'tmp'), worker)
-  const expect = async (request: S3Request, statuses: readonly number[]): Promise<S3Answer> => {
-    const answer = await wire.send(request)
-    if (statuses.includes(answer.status)) return answer
-    throw new HomeFailure('away', await refusalOf(answer))
-  }
-  const put = async (name: string, body: NonNullable<S3Request['body']>): Promise<void> => {
-    await (await expect({ method: 'PUT', name, body }, [200])).drop()
-  }
-  const remove = async (name: string): Promise<void> => {
-    await (await expect({ method: 'DELETE', name }, [200, 204, 404])).drop()
-  }
-  const removeAll = async (names: readonly string[]): Promise<void> => {
-    for (let from = 0; from < names.length; from += REMOVALS)
-      await Promise.all(names.slice(from, from + REMOVALS).map(remove))
-  }
-  const copy = async (from: string, to: string): Promise<void> => {
-    const source = `/${place.bucket}/${[place.prefix, from].filter(Boolean).join('/')}`
-    const answer = await expect({ method: 'PUT', name: to, headers: { 'x-amz-copy-source': source } }, [200])
-    // A copy that fails half way is told in the body of a 200.
-    if ((await textOf(answer, LIST_BYTES_MAX)).includes('<Error>')) throw new HomeFailure('away', 'S3 did not copy')
-  }
-  const home: Home = {
+  const bucket = new Bucket(wire, place, listKeys)
+  return {
     kind: 's3',
-    async readId() {
-      const answer = await expect({ method: 'GET', name: ID_NAME }, [200, 404])
-      const text = await textOf(answer, ID_BYTES_MAX * 4)
-      if (answer.status === 404 && text.includes('NoSuchBucket')) throw new HomeFailure('away', 'S3 has no such bucket')
-      return answer.status === 404 ? null : text.trim()
-    },
-    writeId: (id) => put(ID_NAME, heldBody(Buffer.from(`${id}\n`))),
+    readId: () => bucket.readId(),
+    writeId: (id) => bucket.put(ID_NAME, heldBody(Buffer.from(`${id}\n`))),
     async write(names, sealed) {
-      const [first, ...others] = names
-      if (first === undefined) return
-      const gathered = await gather(sealed, unfinished)
-      const written: string[] = []
+      const gathered = names.length === 0 ? null : await gather(sealed, unfinished)
+      if (gathered === null) return
       try {
-        written.push(first)
-        await put(first, gathered.body)
-        for (const name of others) {
-          written.push(name)
-          await copy(first, name)
-        }
-      } catch (error) {
-        // Also the one in doubt: its acknowledgement may have been lost.
-        await removeAll(written).catch(() => undefined)
-        throw failureOf(error)
+        await bucket.putAll(names, gathered.body)
       } finally {
         await gathered.drop()
       }
     },
-    front: (name, bytes) => frontOf(expect, name, bytes),
-    read: (name, span) => readFrom(expect, name, span),
-    remove: removeAll,
-    days: async (prefix) =>
-      (await listAll({ wire: expect, place, listKeys, prefix: `${prefix}/`, delimiter: '/' })).days.sort(),
+    front: (name, bytes) => frontOf(bucket.expect, name, bytes),
+    read: (name, span) => readFrom(bucket.expect, name, span),
+    remove: (names) => bucket.removeAll(names),
+    days: async (prefix) => (await bucket.list(`${prefix}/`, '/')).days.sort(),
     async *list(prefix) {
-      yield* (await listAll({ wire: expect, place, listKeys, prefix: `${prefix}/` })).objects
+      yield* (await bucket.list(`${prefix}/`)).objects
     },
     async removeDay(prefix) {
-      const { objects } = await listAll({ wire: expect, place, listKeys, prefix: `${prefix}/` })
-      await removeAll(objects.map(({ name }) => name))
+      const { objects } = await bucket.list(`${prefix}/`)
+      await bucket.removeAll(objects.map(({ name }) => name))
       return objects.length
     },
     sweepUnfinished: (isLiving) =>
@@ -118,7 +81,75 @@ export function makeS3Home(
       }),
     close: wire.close,
   }
-  return home
+}
+
+/** What is asked of the bucket. Each call rejects with a HomeFailure where the answer is another than it must be. */
+class Bucket {
+  private readonly wire: ReturnType<typeof makeS3Wire>
+  private readonly place: S3Place
+  private readonly listKeys: number
+
+  constructor(wire: ReturnType<typeof makeS3Wire>, place: S3Place, listKeys: number) {
+    this.wire = wire
+    this.place = place
+    this.listKeys = listKeys
+  }
+
+  readonly expect: Expect = async (request, statuses) => {
+    const answer = await this.wire.send(request)
+    if (statuses.includes(answer.status)) return answer
+    throw new HomeFailure('away', await refusalOf(answer))
+  }
+
+  async readId(): Promise<string | null> {
+    const answer = await this.expect({ method: 'GET', name: ID_NAME }, [200, 404])
+    const text = await textOf(answer, ID_BYTES_MAX * 4)
+    if (answer.status === 404 && text.includes('NoSuchBucket')) throw new HomeFailure('away', 'S3 has no such bucket')
+    return answer.status === 404 ? null : text.trim()
+  }
+
+  async put(name: string, body: NonNullable<S3Request['body']>): Promise<void> {
+    await (await this.expect({ method: 'PUT', name, body }, [200])).drop()
+  }
+
+  /** One object under several names: what was written goes again where not all of it can be. */
+  async putAll(names: readonly string[], body: NonNullable<S3Request['body']>): Promise<void> {
+    const written: string[] = []
+    try {
+      for (const name of names) {
+        const [first] = written
+        written.push(name)
+        await (first === undefined ? this.put(name, body) : this.copy(first, name))
+      }
+    } catch (error) {
+      // Also the one in doubt: its acknowledgement may have been lost.
+      await this.removeAll(written).catch(() => undefined)
+      throw failureOf(error)
+    }
+  }
+
+  async removeAll(names: readonly string[]): Promise<void> {
+    for (let from = 0; from < names.length; from += REMOVALS)
+      await Promise.all(names.slice(from, from + REMOVALS).map((name) => this.remove(name)))
+  }
+
+  /** Everything under a prefix; with a delimiter only the next step of the names. */
+  list(prefix: string, delimiter?: string): ReturnType<typeof listAll> {
+    const { expect: wire, place, listKeys } = this
+    return listAll({ wire, place, listKeys, prefix, ...(delimiter !== undefined && { delimiter }) })
+  }
+
+  private async remove(name: string): Promise<void> {
+    await (await this.expect({ method: 'DELETE', name }, [200, 204, 404])).drop()
+  }
+
+  private async copy(from: string, to: string): Promise<void> {
+    const source = `/${this.place.bucket}/${[this.place.prefix, from].filter(Boolean).join('/')}`
+    const headers = { 'x-amz-copy-source': source }
+    const answer = await this.expect({ method: 'PUT', name: to, headers }, [200])
+    // A copy that fails half way is told in the body of a 200.
+    if ((await textOf(answer, LIST_BYTES_MAX)).includes('<Error>')) throw new HomeFailure('away', 'S3 did not copy')
+  }
 }
 
 type Expect = (request: S3Request, statuses: readonly number[]) => Promise<S3Answer>

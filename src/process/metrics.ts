@@ -6,11 +6,8 @@
  */
 
 import { createHistogram, type RecordableHistogram } from 'node:perf_hooks'
-import type { Counter, Gauge, Registry } from 'prom-client'
+import { type FormatPage, makePage, type PageFigure, type WaitingMail } from './metrics-page.ts'
 
-/** How often the loop's lag is sampled once somebody watches; finer costs wake-ups in an idle process. */
-const LAG_RESOLUTION_MS = 100
-const QUANTILES = [50, 90, 99] as const
 const LATENCY_US_MAX = 60_000_000
 
 /** What is counted of an attempt. */
@@ -19,13 +16,6 @@ export interface AttemptEnd {
   readonly classification: string | null
   /** Absent or null where there was none. */
   readonly session?: { readonly protocol: string | null; readonly isVerified: boolean; readonly isNew: boolean } | null
-}
-
-/** How many recipients wait for one site since less than `age`, as a label of the page says it. */
-export interface WaitingMail {
-  readonly site: string
-  readonly age: string
-  readonly recipients: number
 }
 
 /** What is counted of an act on the content store. */
@@ -122,7 +112,7 @@ interface Counts {
 export function makeMetrics(): Metrics {
   const counts = makeCounts()
   let told = sums(counts)
-  let page: Promise<Page> | null = null
+  let page: Promise<FormatPage> | null = null
   return {
     contentType: 'text/plain; version=0.0.4; charset=utf-8',
     accepted(recipients, ms) {
@@ -173,7 +163,7 @@ export function makeMetrics(): Metrics {
       return Object.fromEntries(Object.entries(told).map(([name, sum]) => [name, sum - (before[name] ?? 0)]))
     },
     async format(figures, queue = []) {
-      page ??= makePage(counts)
+      page ??= makePage(figuresOf(counts))
       return (await page)(figures, queue)
     },
   }
@@ -209,131 +199,93 @@ function makeCounts(): Counts {
   }
 }
 
-type Page = (figures: Readonly<Record<string, number>>, queue: readonly WaitingMail[]) => Promise<string>
+/** What the page shows, in its order. */
+function figuresOf(counts: Counts): readonly PageFigure[] {
+  return [...sendFigures(counts), ...receivedFigures(counts), ...timesOf(counts), ...contentFigures(counts)]
+}
 
-/** Loads prom-client, registers everything once and answers what formats it. */
-async function makePage(counts: Counts): Promise<Page> {
-  const prom = await import('prom-client')
-  const registry: Registry = new prom.Registry()
-  const registers = [registry]
-  prom.collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LAG_RESOLUTION_MS })
-  const total = (name: string, help: string, read: () => number) =>
-    new prom.Counter({ name: `sendwright_${name}_total`, help, registers, collect: countFrom(read) })
-  const labelled = (
-    name: string,
-    help: string,
-    { labels, values }: { labels: string[]; values: Map<string, number> },
-  ) =>
-    new prom.Counter({
-      name: `sendwright_${name}_total`,
-      help,
-      labelNames: labels,
-      registers,
-      collect: countEach(labels, values),
-    })
-  total('accepted_requests', 'Sends accepted by this process', () => counts.requests)
-  total('accepted_recipients', 'Recipients of accepted sends', () => counts.recipients)
-  total('replayed_requests', 'Accepted answers given again for their Idempotency-Key', () => counts.replays)
-  total('store_lost_commits', 'Commits that the store had confirmed and has lost', () => counts.lostCommits)
-  labelled('refused_sends', 'Sends refused by their decision, by code', { labels: ['code'], values: counts.refusals })
-  const why = { labels: ['why'], values: counts.notTaken }
-  labelled('sends_not_taken', 'Sends that were answered 503, by why: no room in memory or on disk, or no answer', why)
-  const result = { labels: ['result', 'class'], values: counts.attempts }
-  labelled('attempts', 'Attempts ended, by result and class', result)
-  const tls = { labels: ['tls', 'verified'], values: counts.sessions }
-  labelled('sessions', 'Sessions opened with receiving servers, by TLS version', tls)
-  const kinds = { labels: ['kind'], values: counts.received }
-  labelled('received', 'Mail that came in or came back, and recipients refused, by kind', kinds)
-  labelled('parsed', 'Received mails parsed, by issue', { labels: ['issue'], values: counts.parses })
-  labelled('unsubscribe_requests', 'Requests to unsubscribe links, by what was asked and what came of it', {
-    labels: ['act', 'result'],
-    values: counts.unsubscribes,
-  })
-  const checks = { labels: ['check', 'verdict'], values: counts.checks }
-  labelled('checks', 'Checks of who sent a received mail, by verdict', checks)
-  const replies = { labels: ['what', 'code'], values: counts.submitted }
-  labelled('submission_replies', 'Logins and messages over SMTP, by code', replies)
-  new prom.Gauge({
-    name: 'sendwright_submission_connections',
-    help: 'Open sessions of SMTP submission',
-    registers,
-    collect() {
-      this.set(counts.submissionConnections())
+function sendFigures(counts: Counts): readonly PageFigure[] {
+  return [
+    { total: 'accepted_requests', help: 'Sends accepted by this process', read: () => counts.requests },
+    { total: 'accepted_recipients', help: 'Recipients of accepted sends', read: () => counts.recipients },
+    {
+      total: 'replayed_requests',
+      help: 'Accepted answers given again for their Idempotency-Key',
+      read: () => counts.replays,
     },
-  })
-  const latency = (name: string, help: string, histogram: RecordableHistogram) =>
-    new prom.Gauge({
-      name: `sendwright_${name}_seconds`,
-      help: `${help}, since the start`,
-      labelNames: ['quantile'],
-      registers,
-      collect: quantilesOf(histogram),
-    })
-  latency('accept', 'From a whole request to its committed answer', counts.latency)
-  latency('commit', 'From sending a commit to its confirmation', counts.commits)
-  latency('parse', 'Parsing and judging a received mail', counts.parseTimes)
-  latency('judge', 'Judging a received mail, with the answers of the DNS', counts.judgeTimes)
-  latency('webhook_first_attempt', 'From an event to the first attempt to deliver it', counts.firstPosts)
-  labelled('webhook_attempts', 'Attempts at webhooks ended, by result', { labels: ['result'], values: counts.posts })
+    {
+      total: 'store_lost_commits',
+      help: 'Commits that the store had confirmed and has lost',
+      read: () => counts.lostCommits,
+    },
+    labelled('refused_sends', 'Sends refused by their decision, by code', counts.refusals, 'code'),
+    labelled(
+      'sends_not_taken',
+      'Sends that were answered 503, by why: no room in memory or on disk, or no answer',
+      counts.notTaken,
+      'why',
+    ),
+    labelled('attempts', 'Attempts ended, by result and class', counts.attempts, 'result', 'class'),
+    labelled('sessions', 'Sessions opened with receiving servers, by TLS version', counts.sessions, 'tls', 'verified'),
+  ]
+}
+
+function receivedFigures(counts: Counts): readonly PageFigure[] {
+  const { received, parses, unsubscribes, checks, submitted } = counts
+  return [
+    labelled('received', 'Mail that came in or came back, and recipients refused, by kind', received, 'kind'),
+    labelled('parsed', 'Received mails parsed, by issue', parses, 'issue'),
+    labelled(
+      'unsubscribe_requests',
+      'Requests to unsubscribe links, by what was asked and what came of it',
+      unsubscribes,
+      'act',
+      'result',
+    ),
+    labelled('checks', 'Checks of who sent a received mail, by verdict', checks, 'check', 'verdict'),
+    labelled('submission_replies', 'Logins and messages over SMTP, by code', submitted, 'what', 'code'),
+    {
+      now: 'submission_connections',
+      help: 'Open sessions of SMTP submission',
+      read: () => counts.submissionConnections(),
+    },
+  ]
+}
+
+function timesOf({ latency, commits, parseTimes, judgeTimes, firstPosts }: Counts): readonly PageFigure[] {
+  return [
+    { seconds: 'accept', help: 'From a whole request to its committed answer', histogram: latency },
+    { seconds: 'commit', help: 'From sending a commit to its confirmation', histogram: commits },
+    { seconds: 'parse', help: 'Parsing and judging a received mail', histogram: parseTimes },
+    { seconds: 'judge', help: 'Judging a received mail, with the answers of the DNS', histogram: judgeTimes },
+    {
+      seconds: 'webhook_first_attempt',
+      help: 'From an event to the first attempt to deliver it',
+      histogram: firstPosts,
+    },
+  ]
+}
+
+function contentFigures({ posts, ...counts }: Counts): readonly PageFigure[] {
+  const { contentActs, contentObjects, contentBytes, contentSeconds } = counts
   const of = ['home', 'act']
-  const acts = { labels: [...of, 'result'], values: counts.contentActs }
-  labelled('content_acts', 'Acts on the content store, by how they ended', acts)
-  labelled('content_objects', 'Objects of the content store written, read, removed', {
-    labels: of,
-    values: counts.contentObjects,
-  })
-  labelled('content_bytes', 'Bytes written to and read from the content store', {
-    labels: of,
-    values: counts.contentBytes,
-  })
-  labelled('content_seconds', 'Seconds that acts on the content store took', {
-    labels: of,
-    values: counts.contentSeconds,
-  })
-  const gauges = new Map<string, Gauge>()
-  const waiting = new prom.Gauge({
-    name: 'sendwright_queue_recipients',
-    help: 'Recipients that wait to be delivered, by site and by less than what age; the same from every process',
-    labelNames: ['site', 'age'],
-    registers,
-  })
-  return (figures, queue) => {
-    waiting.reset()
-    for (const { site, age, recipients } of queue) waiting.set({ site, age }, recipients)
-    for (const [figure, value] of Object.entries(figures)) {
-      const name = `sendwright_${snakeCase(figure)}`
-      const gauge = gauges.get(name) ?? new prom.Gauge({ name, help: `${figure} at this moment`, registers })
-      gauges.set(name, gauge)
-      gauge.set(value)
-    }
-    return registry.metrics()
-  }
+  return [
+    labelled('webhook_attempts', 'Attempts at webhooks ended, by result', posts, 'result'),
+    labelled('content_acts', 'Acts on the content store, by how they ended', contentActs, ...of, 'result'),
+    labelled('content_objects', 'Objects of the content store written, read, removed', contentObjects, ...of),
+    labelled('content_bytes', 'Bytes written to and read from the content store', contentBytes, ...of),
+    labelled('content_seconds', 'Seconds that acts on the content store took', contentSeconds, ...of),
+  ]
 }
 
-function countFrom(read: () => number) {
-  return function collect(this: Counter) {
-    this.reset()
-    this.inc(read())
-  }
-}
-
-/** In: names of labels; counts by their values, joined by blanks. */
-function countEach(labels: readonly string[], values: ReadonlyMap<string, number>) {
-  return function collect(this: Counter) {
-    this.reset()
-    for (const [key, value] of values) {
-      const parts = key.split(' ')
-      this.inc(Object.fromEntries(labels.map((label, at) => [label, parts[at] ?? ''])), value)
-    }
-  }
-}
-
-function quantilesOf(latency: RecordableHistogram) {
-  return function collect(this: Gauge) {
-    for (const one of QUANTILES) {
-      this.set({ quantile: String(one / 100) }, latency.count === 0 ? 0 : latency.percentile(one) / 1e6)
-    }
-  }
+/** Counts by the values of labels. */
+function labelled(
+  name: string,
+  help: string,
+  values: ReadonlyMap<string, number>,
+  ...labels: readonly string[]
+): PageFigure {
+  return { labelled: name, help, labels, values }
 }
 
 function makeHistogram(): RecordableHistogram {
@@ -342,10 +294,6 @@ function makeHistogram(): RecordableHistogram {
 
 function recordMs(histogram: RecordableHistogram, ms: number): void {
   histogram.record(Math.min(Math.max(1, Math.round(ms * 1000)), LATENCY_US_MAX))
-}
-
-function snakeCase(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`).replace(/[^a-z0-9_]/g, '_')
 }
 
 function addTo(map: Map<string, number>, key: string, by = 1): void {
