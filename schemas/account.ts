@@ -5,9 +5,8 @@
  */
 
 import type { FromSchema } from 'json-schema-to-ts'
-
-import { NOTE } from './audit.ts'
 import { ADMINISTRATORS_MAX, NAME_CHARS_MAX, OPERATOR_INTEGER_MAX, PAGE_MAX } from './limits.ts'
+import { NOTE } from './operator/audit.ts'
 import { LIMIT_ENTRY } from './server.ts'
 import { INSTANT, INTEGER_OR_NULL, UUID, UUID_OR_NULL } from './shape.ts'
 

@@ -14,7 +14,7 @@ import { DOMAIN, DOMAIN_BODY, DOMAIN_CHECKED, DOMAIN_LIST, PAGE_QUERY } from './
 import { BATCH_ANSWER, BATCH_BODY, type BatchBody, EMAIL_ANSWER, EMAIL_BODY, type EmailBody } from './email.ts'
 import { RECEIVED_LIST, RECEIVED_MESSAGE, RECEIVED_SEARCH } from './inbound.ts'
 import { MESSAGE, MESSAGE_LIST, MESSAGE_SEARCH } from './message.ts'
-import { OPERATOR_ROUTES } from './operator-routes.ts'
+import { OPERATOR_ROUTES } from './operator/routes.ts'
 import { OPENAPI, type Route, route } from './route.ts'
 import { SERVER, SERVER_BODY, SERVER_LIST, SERVER_MADE, SERVER_PATCH_BODY } from './server.ts'
 import { STREAM, STREAM_BODY, STREAM_LIST, STREAM_PATCH_BODY, STREAM_QUERY } from './stream.ts'

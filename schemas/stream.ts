@@ -5,10 +5,9 @@
  */
 
 import type { FromSchema } from 'json-schema-to-ts'
-
-import { NOTE } from './audit.ts'
 import { PAGE_QUERY } from './domain.ts'
 import { CONTENT_RETENTION_DAYS_MAX, NAME_CHARS_MAX, OPERATOR_INTEGER_MAX, PAGE_MAX } from './limits.ts'
+import { NOTE } from './operator/audit.ts'
 import { INSTANT, INSTANT_OR_NULL, INTEGER_OR_NULL, TEXT_OR_NULL, UUID, UUID_OR_NULL } from './shape.ts'
 
 const STREAM_KINDS = ['transactional', 'broadcast', 'inbound'] as const

@@ -5,9 +5,8 @@
  */
 
 import type { FromSchema } from 'json-schema-to-ts'
-
-import { NOTE } from './audit.ts'
 import { NAME_CHARS_MAX, PAGE_MAX } from './limits.ts'
+import { NOTE } from './operator/audit.ts'
 import { INSTANT, INSTANT_OR_NULL, UUID, UUID_OR_NULL } from './shape.ts'
 
 const NAME = { type: 'string', minLength: 1, maxLength: NAME_CHARS_MAX } as const

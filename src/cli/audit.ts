@@ -1,6 +1,6 @@
 /** audit - `sendwright audit`: what operators did, newest first. */
 import type { Command } from 'commander'
-import type { AuditList } from '../../schemas/audit.ts'
+import type { AuditList } from '../../schemas/operator/audit.ts'
 import { type ClientOptions, makeClient } from './client.ts'
 import { parseInteger, withOperatorOptions } from './options.ts'
 import { type Ended, print } from './print.ts'

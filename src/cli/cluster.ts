@@ -1,6 +1,6 @@
 /** cluster - `sendwright inspect` and `sendwright cluster status`: shards, processes, entities. */
 import type { Command } from 'commander'
-import type { Entity, ShardList } from '../../schemas/cluster.ts'
+import type { Entity, ShardList } from '../../schemas/operator/cluster.ts'
 import { type ClientOptions, makeClient } from './client.ts'
 import { CommandFailure } from './failure.ts'
 import { withOperatorOptions } from './options.ts'

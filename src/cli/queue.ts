@@ -1,7 +1,7 @@
 /** queue - `sendwright queue [retry|hold|release|drop]`: what waits to be delivered, and orders to it. */
 
 import type { Command } from 'commander'
-import type { Destination, Queue } from '../../schemas/queue.ts'
+import type { Destination, Queue } from '../../schemas/operator/queue.ts'
 import { type ClientOptions, makeClient } from './client.ts'
 import { withOperatorOptions } from './options.ts'
 import { type Ended, printJson } from './print.ts'

@@ -7,7 +7,7 @@
  */
 
 import { randomBytes } from 'node:crypto'
-import type { Finding } from '../../schemas/health.ts'
+import type { Finding } from '../../schemas/operator/health.ts'
 import type { Contents } from '../content/contents.ts'
 import { keptFree, readDisk } from '../content/disk-room.ts'
 import { receivedName } from '../state/object-name.ts'

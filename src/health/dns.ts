@@ -6,7 +6,7 @@
 
 import { createPrivateKey, createPublicKey } from 'node:crypto'
 import ipaddr from 'ipaddr.js'
-import type { Finding } from '../../schemas/health.ts'
+import type { Finding } from '../../schemas/operator/health.ts'
 import type { DnsAnswer, Resolver } from '../dns/resolve.ts'
 import { formatDkimTxt } from '../mail/compose/dkim-key.ts'
 import { compareDkimTxt } from '../mail/dns-record.ts'

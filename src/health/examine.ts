@@ -8,7 +8,7 @@
  */
 
 import { setTimeout as delay } from 'node:timers/promises'
-import { EXAMINED, type ExaminedName, type Finding, type Health } from '../../schemas/health.ts'
+import { EXAMINED, type ExaminedName, type Finding, type Health } from '../../schemas/operator/health.ts'
 import type { Contents } from '../content/contents.ts'
 import type { Resolver } from '../dns/resolve.ts'
 import type { SigningKey } from '../outbound/thread/sign.ts'

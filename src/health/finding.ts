@@ -1,6 +1,6 @@
 /** finding - what was found of one thing: well, worth a look, or broken; and what mends it. */
 
-import type { ExaminedName, Finding } from '../../schemas/health.ts'
+import type { ExaminedName, Finding } from '../../schemas/operator/health.ts'
 
 /** Nothing to do. */
 export function well(name: ExaminedName, message: string): Finding {

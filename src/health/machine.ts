@@ -7,7 +7,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
-import type { Finding } from '../../schemas/health.ts'
+import type { Finding } from '../../schemas/operator/health.ts'
 import { keptFree } from '../content/disk-room.ts'
 import type { Config } from '../process/config.ts'
 import { failed, warning, well } from './finding.ts'

@@ -4,7 +4,7 @@
  * Spec operator.health
  */
 
-import type { Finding } from '../../schemas/health.ts'
+import type { Finding } from '../../schemas/operator/health.ts'
 import { warning, well } from './finding.ts'
 
 /** What is wrong where none does, and the step that mends it. */

@@ -5,7 +5,7 @@
  */
 
 import { lookup } from 'node:dns/promises'
-import type { Finding } from '../../schemas/health.ts'
+import type { Finding } from '../../schemas/operator/health.ts'
 import type { Resolver } from '../dns/resolve.ts'
 import { isPublicAddress } from '../mail/ip-address.ts'
 import { parseRelayUrl, type RelayTarget } from '../outbound/thread/relay.ts'

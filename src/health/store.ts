@@ -4,7 +4,7 @@
  * Spec operator.health
  */
 
-import type { Finding } from '../../schemas/health.ts'
+import type { Finding } from '../../schemas/operator/health.ts'
 import type { StoreCondition } from '../store/condition.ts'
 import { FILLING_SHARE, FULL_SHARE, fillOf } from '../store/fill.ts'
 import { failed, warning, well } from './finding.ts'

@@ -7,7 +7,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
-import type { Finding } from '../../schemas/health.ts'
+import type { Finding } from '../../schemas/operator/health.ts'
 import type { Config } from '../process/config.ts'
 import { failed, warning, well } from './finding.ts'
 

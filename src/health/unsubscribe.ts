@@ -5,7 +5,7 @@
  */
 
 import { BlockList, isIP } from 'node:net'
-import type { Finding } from '../../schemas/health.ts'
+import type { Finding } from '../../schemas/operator/health.ts'
 import { warning, well } from './finding.ts'
 
 const FIX = 'Set BASE_URL to the https address under which the public API is reached, and put its proxy there'

@@ -2,7 +2,7 @@
 
 import { generateKeyPairSync } from 'node:crypto'
 import t from 'tap'
-import type { Finding } from '../../schemas/health.ts'
+import type { Finding } from '../../schemas/operator/health.ts'
 import { createResolver } from '../../src/dns/resolve.ts'
 import {
   type DnsDeps,

@@ -6,7 +6,7 @@
  * owner, and, where sends come in, there is room for new mail. Who is not ready says why.
  */
 
-import type { Health } from '../../../schemas/health.ts'
+import type { Health } from '../../../schemas/operator/health.ts'
 import type { HandlerOf } from '../../http/request.ts'
 import type { Metrics } from '../../process/metrics.ts'
 import type { QueueFigure } from '../../views/operator/queue-figures.ts'

@@ -7,8 +7,8 @@
  */
 
 import { msOf, SHARDS } from '../../../cluster/id.ts'
-import type { AuditEntry, AuditList } from '../../../schemas/audit.ts'
 import { AUDIT_MONTHS } from '../../../schemas/limits.ts'
+import type { AuditEntry, AuditList } from '../../../schemas/operator/audit.ts'
 import { type AuditRecord, unpackAudit } from '../../state/audit.ts'
 import { monthName, monthOf, monthStartMs } from '../../state/calendar.ts'
 import { auditKey } from '../../state/keys.ts'

@@ -11,7 +11,7 @@
 
 import { msOf, SHARDS } from '../../../cluster/id.ts'
 import { dueKey, laneKey } from '../../../cluster/keyspace.ts'
-import type { Destination, Queue } from '../../../schemas/queue.ts'
+import type { Destination, Queue } from '../../../schemas/operator/queue.ts'
 import { maskAddress } from '../../mail/reply.ts'
 import { HOLDS_SHARD, holdsKey, statusKey } from '../../state/keys.ts'
 import { LANES, parseAttemptItem } from '../../state/message/item.ts'

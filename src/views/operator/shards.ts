@@ -15,7 +15,7 @@ import { SHARDS } from '../../../cluster/id.ts'
 import { dueKey, journalKey, mailboxKey, metaKey, WORKERS_KEY } from '../../../cluster/keyspace.ts'
 import { parseCursor } from '../../../cluster/mailbox/cursor.ts'
 import type { WorkerRecord } from '../../../cluster/store.ts'
-import type { ShardList } from '../../../schemas/cluster.ts'
+import type { ShardList } from '../../../schemas/operator/cluster.ts'
 import { formatInstant, formatInstantOrNull } from '../instant.ts'
 import type { Reader } from '../key.ts'
 

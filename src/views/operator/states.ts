@@ -11,7 +11,7 @@
 import type { Entry } from '../../../cluster/behaviour.ts'
 import { shardOf } from '../../../cluster/id.ts'
 import { entityKey } from '../../../cluster/keyspace.ts'
-import type { Entity } from '../../../schemas/cluster.ts'
+import type { Entity } from '../../../schemas/operator/cluster.ts'
 import type { Reader } from '../key.ts'
 
 /** States that are shown; the stream keeps about as many. */

@@ -6,7 +6,7 @@
 
 import type { FromSchema } from 'json-schema-to-ts'
 
-import { INSTANT_OR_NULL, INTEGER_OR_NULL, TEXT_OR_NULL, UUID } from './shape.ts'
+import { INSTANT_OR_NULL, INTEGER_OR_NULL, TEXT_OR_NULL, UUID } from '../shape.ts'
 
 const COUNT = { type: 'integer', minimum: 0 } as const
 

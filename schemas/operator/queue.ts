@@ -5,9 +5,9 @@
  */
 
 import type { FromSchema } from 'json-schema-to-ts'
+import { DOMAIN_CHARS_MAX, PAGE_DEFAULT, PAGE_MAX } from '../limits.ts'
+import { INSTANT_OR_NULL, INTEGER_OR_NULL, TEXT_OR_NULL } from '../shape.ts'
 import { NOTE } from './audit.ts'
-import { DOMAIN_CHARS_MAX, PAGE_DEFAULT, PAGE_MAX } from './limits.ts'
-import { INSTANT_OR_NULL, INTEGER_OR_NULL, TEXT_OR_NULL } from './shape.ts'
 
 const COUNT = { type: 'integer', minimum: 0 } as const
 

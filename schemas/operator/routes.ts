@@ -1,5 +1,5 @@
 /**
- * operator-routes - the rows of the operator listener
+ * routes - the rows of the operator listener
  *
  * Every write takes a body with a note, and is in the audit log.
  *
@@ -14,17 +14,17 @@ import {
   ACCOUNT_LIST,
   ACCOUNT_PATCH_BODY,
   ACCOUNT_PAUSE_BODY,
-} from './account.ts'
+} from '../account.ts'
+import { PAGE_QUERY } from '../domain.ts'
+import { OPENAPI, type Route, route } from '../route.ts'
+import { SERVER_BODY_AS_OPERATOR, SERVER_LIST, SERVER_MADE } from '../server.ts'
+import { OPERATED_STREAM, STREAM_PACE_BODY } from '../stream.ts'
+import { SUPPRESSION_LIST, SUPPRESSION_SEARCH_OF_SERVER } from '../suppression.ts'
+import { TOKEN, TOKEN_BODY_AS_OPERATOR, TOKEN_LIST, TOKEN_MADE } from '../token.ts'
 import { AUDIT_LIST, NOTE_BODY } from './audit.ts'
 import { ENTITY, SHARD_LIST } from './cluster.ts'
-import { PAGE_QUERY } from './domain.ts'
 import { HEALTH } from './health.ts'
 import { QUEUE, QUEUE_BODY, QUEUE_ORDERED, QUEUE_QUERY } from './queue.ts'
-import { OPENAPI, type Route, route } from './route.ts'
-import { SERVER_BODY_AS_OPERATOR, SERVER_LIST, SERVER_MADE } from './server.ts'
-import { OPERATED_STREAM, STREAM_PACE_BODY } from './stream.ts'
-import { SUPPRESSION_LIST, SUPPRESSION_SEARCH_OF_SERVER } from './suppression.ts'
-import { TOKEN, TOKEN_BODY_AS_OPERATOR, TOKEN_LIST, TOKEN_MADE } from './token.ts'
 
 function queueOrder<const Name extends string>(name: Name, order: string): Route<Name, 'O', typeof QUEUE_BODY> {
   return route(name, 'POST', `/v1/operator/queue/${order}`, {

@@ -6,8 +6,8 @@
 
 import type { FromSchema } from 'json-schema-to-ts'
 
-import { NOTE_CHARS_MAX, PAGE_MAX } from './limits.ts'
-import { INSTANT, TEXT_MAP, TEXT_OR_NULL, UUID, UUID_OR_NULL } from './shape.ts'
+import { NOTE_CHARS_MAX, PAGE_MAX } from '../limits.ts'
+import { INSTANT, TEXT_MAP, TEXT_OR_NULL, UUID, UUID_OR_NULL } from '../shape.ts'
 
 /** The note that every write of an operator may carry. */
 export const NOTE = { type: 'string', minLength: 1, maxLength: NOTE_CHARS_MAX } as const
