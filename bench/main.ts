@@ -8,6 +8,7 @@ import { benchAccept } from './figures/accept.ts'
 import { benchContent } from './figures/content.ts'
 import { benchDelivery } from './figures/delivery.ts'
 import { benchFeed } from './figures/feed.ts'
+import { benchJudge } from './figures/judge.ts'
 import { benchLifecycle } from './figures/lifecycle.ts'
 import { benchMemory } from './figures/memory.ts'
 import { benchScale } from './figures/scale.ts'
@@ -28,6 +29,7 @@ const HELP = `Usage: npm run bench -- <name> [options]
   feed        events a second with and without a feed; from an event to who listens; all that is kept once more
   start       seconds from the start to the first 200; cost of an idle process
   submission  messages a second over SMTP, against Postfix and the API
+  judge       milliseconds to judge a received mail: usual, of 35 MB, and made to be slow
   content     mails with attachments accepted a second, in files and in Redis, and what Redis keeps of them
 
 Options
@@ -37,7 +39,8 @@ Options
   --only IDS    contestants of accept: ${CONTESTANTS.map(({ id }) => id).join(',')} (default a,b,c,c1,c2,d);
                 loads of webhooks: all,one,beside
   --messages N  messages (memory: 100,000; lifecycle: the burst, 20,000; search: 1,000,000; webhooks: posts, 20,000;
-                content: 1,000; feed: events, 10,000; submission: of each connection, 300)
+                content: 1,000; feed: events, 10,000; submission: of each connection, 300;
+                judge: mails, 5,000)
   --kib N       content: KiB of attachment in each message (200)
   --mx          lifecycle: to the mail servers of 20 sites instead of a relay
   --rate N      messages a second (lifecycle: nine tenths of the burst; delivery: 200)
@@ -104,6 +107,7 @@ async function main(): Promise<void> {
     })
   else if (positionals[0] === 'feed')
     await benchFeed({ seconds, events: readNumber('messages', values.messages, 10_000) })
+  else if (positionals[0] === 'judge') await benchJudge(readNumber('messages', values.messages, 5_000))
   else if (positionals[0] === 'content')
     await benchContent({
       messages: readNumber('messages', values.messages, 1_000),

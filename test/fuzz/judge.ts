@@ -1,11 +1,15 @@
 /** Signed and sealed mails with bytes cut, doubled and replaced, and hostile records: judging ends without a fault. */
+import { isIP } from 'node:net'
 import t from 'tap'
+import { explain } from '../../src/mail/authenticate/explain.ts'
 import { judgeMail } from '../../src/mail/authenticate/judge.ts'
+import { mergeRounds } from '../../src/mail/authenticate/rounds.ts'
+import { readToldSession } from '../../src/mail/authenticate/told-session.ts'
 import { lookUpIn } from '../support/peers/records.ts'
 import { joinMail, publicKeyText, signField } from '../support/peers/sign-mail.ts'
 
 const SEED = Number(process.env.SEED ?? 22)
-const MAILS = 3000
+const MAILS = Number(process.env.MAILS ?? 2000)
 const WORDS = [
   '\r\n',
   '\n',
@@ -63,10 +67,12 @@ function mutate(text: string): string {
   return out
 }
 
-t.test(`fuzz: ${MAILS} mutated mails and records are judged (seed ${SEED})`, async (t) => {
+t.test(`fuzz: ${MAILS} mutated mails and records are judged and explained (seed ${SEED})`, async (t) => {
   const names = ['from', 'subject']
   const sign = (field: string): string => signField(MAIL, { field, names, canon: 'relaxed/relaxed', key: 'rsa' })
   const fields = [
+    'Return-Path: <ada@a.example>',
+    'Received: from mx.a.example (mx.a.example [198.51.101.7]) by mx.b.example',
     `ARC-Seal: i=1; a=rsa-sha256; t=1; cv=none; d=a.example; s=s; b=AAAA`,
     sign(`ARC-Message-Signature: i=1; ${TAGS}`),
     'ARC-Authentication-Results: i=1; a.example; spf=pass',
@@ -85,7 +91,15 @@ t.test(`fuzz: ${MAILS} mutated mails and records are judged (seed ${SEED})`, asy
       helo: mutate('mx.a.example'),
       receiver: 'mx.b.example',
     }
-    const { authentication } = await judgeMail(raw, { sender, lookUp: zone.lookUp, nowMs: 0 })
+    const judged = await judgeMail(raw, { sender, lookUp: zone.lookUp, nowMs: 0 })
+    const { authentication } = judged
+    const told = explain(judged, sender.ip).map(({ message }) => message)
+    if (told.length < 5 || told.some((message) => message === '' || message.includes('undefined')))
+      t.fail(`${told.join('; ')}: ${JSON.stringify(raw.toString('latin1'))}`)
+    const { ip } = readToldSession(raw)
+    if (ip !== null && isIP(ip) === 0) t.fail(`${ip} is told`)
+    const merged = mergeRounds(authentication, authentication)
+    if (JSON.stringify(merged) !== JSON.stringify(authentication)) t.fail(JSON.stringify(merged))
     asked = Math.max(asked, zone.asked.length)
     for (const [field, verdict] of Object.entries(authentication))
       seen.set(`${field} ${verdict}`, (seen.get(`${field} ${verdict}`) ?? 0) + 1)

@@ -1,19 +1,16 @@
 /** signed-mail - what the verifier is shown: ten signatures, line ends; and mail that would make it slow. */
 import t from 'tap'
 import type { DkimVerdict } from '../../../schemas/inbound.ts'
-import { MAIL_BYTES_MAX } from '../../../schemas/limits.ts'
 import { showHeader } from '../../../src/mail/authenticate/signed-mail.ts'
 import { cpuMsOf } from '../../support/machine/cpu-time.ts'
+import { FROM, fillMail, HOSTILE_MAILS, signature } from '../../support/peers/hostile-mail.ts'
 import { lookUpIn } from '../../support/peers/records.ts'
 import { publicKeyText } from '../../support/peers/sign-mail.ts'
 import { verifyMail } from '../../support/peers/verify-mail.ts'
 
 /** Of the 20 seconds that a mail has. */
 const CPU_MS_MAX = 10_000
-const FROM = 'From: a@a.example\r\n'
 const ZONE = { 's._domainkey.a.example': [`TXT v=DKIM1; p=${publicKeyText('rsa')}`] }
-const signature = (canon: string, names = 'from'): string =>
-  `DKIM-Signature: v=1; a=rsa-sha256; c=${canon}; d=a.example; s=s; h=${names}; bh=AAAA; b=AAAA\r\n`
 
 t.test('signed-mail: what is shown of a header', async (t) => {
   const shown = (raw: string): string | undefined => showHeader(Buffer.from(raw, 'latin1'))?.header.toString('latin1')
@@ -31,37 +28,9 @@ t.test('signed-mail: what is shown of a header', async (t) => {
   t.equal(shown(`${'a: b\r\n'.repeat(1001)}\r\n`), undefined, 'too many fields')
 })
 
-/** what, head, what fills the body, verdict */
-const HOSTILE: [string, string, string, DkimVerdict | null][] = [
-  ...['relaxed/relaxed', 'simple/simple'].flatMap((canon): typeof HOSTILE =>
-    [' ', '\r\n', '\n', '\r', ' \r\n', 'a\r', 'a', 'words and words\r\n', '\t\n'].map((piece) => [
-      `${canon} of ${JSON.stringify(piece)}`,
-      signature(canon) + FROM,
-      piece,
-      'fail',
-    ]),
-  ),
-  ['10,000 signatures', signature('simple/simple').repeat(10_000) + FROM, 'a', null],
-  ['900 signatures', signature('simple/relaxed').repeat(900) + FROM, ' a', 'fail'],
-  [
-    'ten canonical forms',
-    ['simple', 'relaxed'].map((canon) => signature(`relaxed/${canon}`).repeat(5)).join('') + FROM,
-    'a ',
-    'fail',
-  ],
-  [
-    'names without end',
-    signature('simple/simple', `from:${'x:'.repeat(7000)}y`).repeat(10) + 'x: a\r\n'.repeat(900) + FROM,
-    'a',
-    'fail',
-  ],
-  ['folds', `Subject: a\r\n${' a\r\n'.repeat(9900)}${signature('simple/simple')}${FROM}`, 'a', 'fail'],
-]
-
-for (const [what, head, piece, verdict] of HOSTILE) {
+for (const [what, head, piece, verdict] of HOSTILE_MAILS) {
   t.test(`signed-mail: 35 MB, ${what}, is verified in time`, async (t) => {
-    const start = Buffer.from(`${head}\r\n`)
-    const raw = Buffer.concat([start, Buffer.alloc(MAIL_BYTES_MAX - start.length, piece)])
+    const raw = fillMail(head, piece)
     const { lookUp, asked } = lookUpIn(ZONE)
     let dkim: DkimVerdict | null = null
     const cpuMs = await cpuMsOf(async () => {
