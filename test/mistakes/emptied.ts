@@ -6,7 +6,7 @@ import { readdirSync, readFileSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { until } from '../support/machine/until.ts'
-import { hears, Scene } from '../support/mistakes/scene.ts'
+import { endOf, hears, Scene } from '../support/mistakes/scene.ts'
 
 const WAIT_MS = 60_000
 /** A look every two seconds, and the look itself. */
@@ -24,7 +24,7 @@ for (const order of ['FLUSHALL', 'FLUSHDB'] as const)
       const redis = scene.store()
       await redis.call(order)
       const flushedAtMs = performance.now()
-      t.equal(await service.exited, 1)
+      t.equal(await endOf(service), 1)
       t.ok(load.lastAtMs - flushedAtMs < STILL_ACKNOWLEDGED_MS, 'nothing is acknowledged after the look')
       t.match(
         service.said(),
@@ -56,7 +56,7 @@ t.test('mistakes: a store of somebody else is refused with what rescues it, befo
   process.kill(service.pid, 'SIGSTOP')
   await redis.config('SET', 'appendonly', 'no')
   const other = await scene.start({ settings, ready: false })
-  t.equal(await other.exited, 1)
+  t.equal(await endOf(other), 1)
   process.kill(service.pid, 'SIGCONT')
   t.match(other.said(), /appendonly must be yes\. What it took without its file is in memory alone: do not stop Redis/)
   t.same(await redis.hgetall('{cl}:conf'), conf)

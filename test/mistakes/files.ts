@@ -10,7 +10,7 @@ import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { readMark } from '../../cluster/embedded/store-mark.ts'
 import { until } from '../support/machine/until.ts'
-import { Scene } from '../support/mistakes/scene.ts'
+import { endOf, Scene } from '../support/mistakes/scene.ts'
 
 const WAIT_MS = 60_000
 const CUT_BYTES = 20_000
@@ -57,7 +57,7 @@ async function makeKilled(): Promise<void> {
 async function refused(t: Test, scene: Scene, sentence: RegExp): Promise<string> {
   const before = listing(scene)
   const service = await scene.start({ ready: false })
-  t.equal(await service.exited, 1)
+  t.equal(await endOf(service), 1)
   t.match(service.said(), sentence)
   t.match(service.said(), /Redis was not started/)
   t.same(scene.redisProcesses(), [])

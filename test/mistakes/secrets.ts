@@ -8,7 +8,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { until } from '../support/machine/until.ts'
-import { Scene } from '../support/mistakes/scene.ts'
+import { endOf, Scene } from '../support/mistakes/scene.ts'
 
 const WAIT_MS = 60_000
 
@@ -44,13 +44,13 @@ t.test('mistakes: a secret that was deleted is told from a wrong one, and none i
   for (const name of readdirSync(scene.dataDir).filter((one) => /secret/.test(one)))
     renameSync(join(scene.dataDir, name), join(scene.top, name))
   const missing = await scene.start({ ready: false })
-  t.equal(await missing.exited, 1)
+  t.equal(await endOf(missing), 1)
   t.match(missing.said(), /The secret of this store is missing: .*secret-key is not there/)
   t.equal(existsSync(secretPath), false)
   t.same(scene.redisProcesses(), [], 'the redis that it began has ended')
   writeFileSync(secretPath, `${'wrong'.repeat(8)}\n`)
   const wrong = await scene.start({ ready: false })
-  t.equal(await wrong.exited, 1)
+  t.equal(await endOf(wrong), 1)
   t.match(wrong.said(), /The secret in .*secret-key is not the one that this store was made with/)
   t.same(scene.redisProcesses(), [])
   renameSync(join(scene.top, 'secret-key'), secretPath)
@@ -60,7 +60,7 @@ t.test('mistakes: a start that fails at a taken port ends the redis that it bega
   const taken = createServer().listen(Number(scene.settings.OPERATOR_PORT), '127.0.0.1')
   await once(taken, 'listening')
   const service = await scene.start({ ready: false })
-  t.equal(await service.exited, 1)
+  t.equal(await endOf(service), 1)
   t.match(service.said(), /Cannot run: /)
   await until(() => scene.redisProcesses().length === 0, WAIT_MS)
   taken.close()

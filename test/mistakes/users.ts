@@ -7,7 +7,7 @@ import { chmodSync, chownSync, mkdirSync, readdirSync, statSync, writeFileSync }
 import { join } from 'node:path'
 import t from 'tap'
 import { ROOT } from '../support/machine/root.ts'
-import { readiness, Scene } from '../support/mistakes/scene.ts'
+import { endOf, readiness, Scene } from '../support/mistakes/scene.ts'
 
 const isRoot = process.getuid?.() === 0
 const NOBODY = 65_534
@@ -59,12 +59,12 @@ t.test('mistakes: another user runs it, loses nothing, and is told whose directo
   t.match(await scene.lost(), { lost: 0 })
   await again.kill('SIGTERM')
   const stranger = await scene.start({ uid: NOBODY - 1, ready: false })
-  t.equal(await stranger.exited, 1)
+  t.equal(await endOf(stranger), 1)
   t.match(stranger.said(), /data is closed to user 65533: start as the user whose it is/)
   chmodSync(scene.top, 0o755)
   chmodSync(scene.dataDir, 0o755)
   const other = await scene.start({ uid: NOBODY - 1, ready: false })
-  t.equal(await other.exited, 1)
+  t.equal(await endOf(other), 1)
   t.match(other.said(), /belongs to user 65534, and this is user 65533: start as that user, or give it to this one/)
 })
 
@@ -74,7 +74,7 @@ t.test('mistakes: a pending first start that is broken is named, and nothing is 
   const path = join(scene.dataDir, 'first-run.json.pending')
   writeFileSync(path, '{"operatorToken": "ok_')
   const service = await scene.start({ ready: false })
-  t.equal(await service.exited, 1)
+  t.equal(await endOf(service), 1)
   t.match(service.said(), new RegExp(`Cannot run: ${path} is broken \\(.*\\): put it back from a backup, or remove it`))
   t.equal(await readiness(service.operatorPort), 0)
   t.same(scene.redisProcesses(), [])

@@ -27,6 +27,8 @@ import { raiseLimits } from '../service/crash-scene.ts'
 
 const WAIT_MS = 60_000
 const SAID_CHARS_MAX = 200_000
+/** Of what was said, in the message of a failure. */
+const SHOWN_CHARS = 3_000
 const CLIENTS = 8
 /** What a client waits between two messages: the processor is for the service. */
 const EVERY_MS = 20
@@ -297,6 +299,14 @@ export async function isReady(started: Started): Promise<void> {
   }, WAIT_MS)
 }
 
+/** The exit code of a process that ends by itself; rejects when it runs on. */
+export async function endOf(started: Started): Promise<number | null> {
+  await until(() => !started.isRunning(), WAIT_MS).catch(() => {
+    throw new Error(`It runs on: ${started.said().slice(-SHOWN_CHARS)}`)
+  })
+  return await started.exited
+}
+
 /** Status of /readyz; 0 where nobody answers. */
 export async function readiness(operatorPort: number): Promise<number> {
   const url = `http://127.0.0.1:${operatorPort}/readyz`
@@ -310,7 +320,7 @@ export async function readiness(operatorPort: number): Promise<number> {
  */
 export async function hears(started: Started, pattern: RegExp, from = 0): Promise<string> {
   const found = await until(() => pattern.exec(started.said().slice(from)), WAIT_MS).catch(() => {
-    throw new Error(`Never said: ${pattern}\n${started.said().slice(-3000)}`)
+    throw new Error(`Never said: ${pattern}\n${started.said().slice(-SHOWN_CHARS)}`)
   })
   return found[0]
 }

@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { freePort } from '../machine/port.ts'
-import { isReady, type Scene, type Sending, type Started } from './scene.ts'
+import { endOf, isReady, type Scene, type Sending, type Started } from './scene.ts'
 
 const LOOK_MS = 20
 const MESSAGES = 30
@@ -57,7 +57,7 @@ export async function playTwoWays(
     })
     counts.strangers += 1
     if (
-      (await stranger.exited) === 1 &&
+      (await endOf(stranger)) === 1 &&
       /SECRET_KEY is not the one that this store was made with/.test(stranger.said())
     )
       counts.refused += 1
