@@ -32,8 +32,8 @@ export interface Commit {
   /** The same, keys numbered and neighbours joined (`mergeOps`); absent: whoever needs it makes it. */
   readonly merged?: Merged
   /**
-   * What the commit tells workers (`Ears.replies`) once it cannot be lost any more, one line for each parcel; nobody knows
-   * whether they heard it. Absent: nothing.
+   * What the commit tells workers (`Ears.replies`) once it cannot be lost any more, one line for each parcel; nobody
+   * knows whether they heard it. Absent: nothing.
    */
   readonly told?: ReadonlyMap<string, string>
 }
@@ -102,7 +102,10 @@ export interface WorkerRecord {
   isLeaving: boolean
   /** It has not begun: it looks whom it would meet. Absent once it has, and in records of earlier releases. */
   isComing?: boolean
-  /** It is cut off from a part of the store: its shards are for those that are not. Absent in records of earlier releases. */
+  /**
+   * It is cut off from a part of the store: its shards are for those that are not. Absent in records of earlier
+   * releases.
+   */
   ails?: boolean
   /** What it says to others. Absent in records of earlier releases. */
   protocol?: Protocol
@@ -213,11 +216,15 @@ export interface Store {
   /** Reads all facts of one shard in one atomic step; null when the store did not answer. */
   read(shard: number, facts: readonly Fact[]): Promise<readonly FactValue[] | null>
   commit(commit: Commit): Promise<Verdict>
-  /** Takes a shard: changes nothing unless its token is `sawToken` ('' for none yet). Counts `tries`, leaves `fenced`. */
+  /**
+   * Takes a shard: changes nothing unless its token is `sawToken` ('' for none yet). Counts `tries`, leaves `fenced`.
+   */
   acquire(request: { shard: number; sawToken: string; newToken: string; worker: string }): Promise<Acquired>
   /** Gives a shard back: its owner becomes '', and others hear of it. Nothing if the token is another. */
   release(request: { shard: number; token: string }): Promise<boolean>
-  /** What the next owner found when it took the shard from `token`; null when nobody did (or the store did not answer). */
+  /**
+   * What the next owner found when it took the shard from `token`; null when nobody did (or the store did not answer).
+   */
   fenced(request: { shard: number; token: string }): Promise<{ seq: number; last: string } | null>
   /** Meta of many shards. */
   metas(shards: readonly number[]): Promise<readonly (Meta | null)[] | null>
@@ -233,7 +240,9 @@ export interface Store {
   signal(signals: readonly Signal[]): void
   /** An outcome for whoever takes the shard next. False: no answer, it may lie there or not. */
   handIn(request: { shard: number; cmdId: string; body: Uint8Array }): Promise<boolean>
-  /** Entries, oldest first, with what they say; not all of them where that is much. Null when the store did not answer. */
+  /**
+   * Entries, oldest first, with what they say; not all of them where that is much. Null when the store did not answer.
+   */
   entries(request: EntriesRequest): Promise<readonly InboxEntry[] | null>
   /** The shards of which mailbox or outcomes hold something after the cursors; null when the store did not answer. */
   waiting(cursors: readonly Cursors[]): Promise<readonly number[] | null>

@@ -3,8 +3,8 @@
  *
  * Start: secret, store (our own Redis where none is named), installation, worker, listeners, first account. What is
  * heavy and not needed for a first answer comes after: mail threads with the first attempt, chores last.
- * Stop, in ten seconds: no new requests, those in hand are answered (5 s), attempts under way end (until 8 s have passed, at
- * webhooks 5 s), shards are given back, our own Redis goes last and only when nobody else uses it.
+ * Stop, in ten seconds: no new requests, those in hand are answered (5 s), attempts under way end (until 8 s have
+ * passed, at webhooks 5 s), shards are given back, our own Redis goes last and only when nobody else uses it.
  */
 
 import { newCmdId } from '../cluster/cmd-id.ts'

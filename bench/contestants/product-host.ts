@@ -1,6 +1,6 @@
 /**
- * product-host - contestants (c), (c2) and (d), and the service of `memory` and `lifecycle`: all of it in one process, or
- * one that listens and beside it processes with the actors
+ * product-host - contestants (c), (c2) and (d), and the service of `memory` and `lifecycle`: all of it in one process,
+ * or one that listens and beside it processes with the actors
  */
 
 import { SIMULATOR_DOMAIN } from '../../src/mail/simulator.ts'

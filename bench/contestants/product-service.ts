@@ -1,5 +1,6 @@
 /**
- * product-service - the service as the benchmarks run it: on their store, with no limit of the edge, effects held or not
+ * product-service - the service as the benchmarks run it: on their store, with no limit of the edge, effects held or
+ * not
  */
 
 import { type RunningService, startService } from '../../src/main.ts'

@@ -1,8 +1,9 @@
 /**
- * submitter - clients of SMTP submission that stay connected: encrypted, logged in where that is asked for, message after message
+ * submitter - clients of SMTP submission that stay connected: encrypted, logged in where that is asked for, message
+ * after message
  *
- * A process of its own. Each connection hands over its next message when the one before has its answer, or, with a rate, when
- * it is due. MAIL, RCPT and DATA go out together (RFC 2920).
+ * A process of its own. Each connection hands over its next message when the one before has its answer, or, with a
+ * rate, when it is due. MAIL, RCPT and DATA go out together (RFC 2920).
  */
 
 import { once } from 'node:events'

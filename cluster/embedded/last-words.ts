@@ -1,7 +1,9 @@
-/** last-words - what is to be seen of a redis that does not answer or has ended: its process, its disk, the end of its log.
+/**
+ * last-words - what is to be seen of a redis that does not answer or has ended: its process, its disk, the end of its
+ * log.
  *
- *  A redis whose disk is full can write its last words no more than its data, and one that is killed has none: so the disk
- *  and the process are looked at too. Each answer is one line for people.
+ * A redis whose disk is full can write its last words no more than its data, and one that is killed has none: so the
+ * disk and the process are looked at too. Each answer is one line for people.
  */
 import { closeSync, fstatSync, openSync, readFileSync, readSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -33,7 +35,10 @@ export function describeSilence(directory: string): string {
   return sentences([who, describeDisk(directory), lastWords(directory)])
 }
 
-/** Why the redis of a directory has ended, or only its connection, as far as can be seen. In: its process, where it is known. */
+/**
+ * Why the redis of a directory has ended, or only its connection, as far as can be seen. In: its process, where it is
+ * known.
+ */
 export function describeEnd(directory: string, pid: number | null): string {
   if (pid !== null && isRunning(pid))
     return sentences([`redis-server ${pid} runs, and has ended its connection`, lastWords(directory)])

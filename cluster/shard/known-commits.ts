@@ -1,6 +1,6 @@
 /**
- * known-commits - which commits of a shard are known here to be in the store, and when the last of our own were confirmed: it
- * outlives the shard's object.
+ * known-commits - which commits of a shard are known here to be in the store, and when the last of our own were
+ * confirmed: it outlives the shard's object.
  *
  * Guarantees: that the store has lost some of them is found once, however often and by whomever it is looked at.
  */

@@ -2,9 +2,9 @@
  * loop - read, decide, send, settle: the steady part of a shard.
  *
  * At most one commit is in flight. While it is, the next batch reads its facts. It is decided when the commit is
- * confirmed, so its answers (also those of a batch that writes nothing) rest on confirmed state alone. What a read cannot
- * have seen is laid over it (`overlay.ts`). `verdict.ts` says what a verdict means, this file does it. `shard.ts` says who
- * holds the shard, and until when.
+ * confirmed, so its answers (also those of a batch that writes nothing) rest on confirmed state alone. What a read
+ * cannot have seen is laid over it (`overlay.ts`). `verdict.ts` says what a verdict means, this file does it.
+ * `shard.ts` says who holds the shard, and until when.
  */
 import { FactView, type KnownFields, type Laid } from '../facts/facts.ts'
 import type { Memory } from '../facts/memory.ts'

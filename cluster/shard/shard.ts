@@ -1,5 +1,6 @@
 /**
- * shard - one shard under one owner: taking it, what is asked of it, giving it back. The work itself is done in `loop.ts`.
+ * shard - one shard under one owner: taking it, what is asked of it, giving it back. The work itself is done in
+ * `loop.ts`.
  *
  * States: loading (taking ownership), running, halted (its store is torn: it stays so), gone (another owner, released).
  *
@@ -92,7 +93,10 @@ export class Shard {
     return this.loop.intake.cursors
   }
 
-  /** Takes the shard from whoever had it under the token `saw` and starts. False: someone else was quicker, or no answer. */
+  /**
+   * Takes the shard from whoever had it under the token `saw` and starts. False: someone else was quicker, or no
+   * answer.
+   */
   async open(saw: string): Promise<boolean> {
     const meta = await acquireShard(this.world, { shard: this.id, saw })
     if (meta === null) return false
@@ -247,7 +251,9 @@ export class Shard {
   }
 }
 
-/** Takes `shard` from whoever has it under the token `saw` ('' for nobody yet). Null: another was quicker, or no answer. */
+/**
+ * Takes `shard` from whoever has it under the token `saw` ('' for nobody yet). Null: another was quicker, or no answer.
+ */
 export async function acquireShard(
   { clock, random, store, worker }: Pick<ShardWorld, 'clock' | 'random' | 'store' | 'worker'>,
   { shard, saw }: { shard: number; saw: string },

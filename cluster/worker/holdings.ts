@@ -1,8 +1,8 @@
 /**
  * holdings - the shards that a worker holds: which it takes, which it gives away, and to whom the others belong.
  *
- * A free shard (no owner, or a dead one) is taken at once by the worker to which it belongs among the living, and by any
- * other a moment later, so that none stays free. A shard that belongs to another living worker moves there once
+ * A free shard (no owner, or a dead one) is taken at once by the worker to which it belongs among the living, and by
+ * any other a moment later, so that none stays free. A shard that belongs to another living worker moves there once
  * nothing has changed for a while, a few at a time.
  */
 import type { Clock } from '../clock.ts'
@@ -135,8 +135,8 @@ export class Holdings {
   }
 
   /**
-   * Another token, or fewer commits than were confirmed here: someone else has it, or the store has lost some. One that is
-   * halted is dropped for another token alone: a repair gives it one.
+   * Another token, or fewer commits than were confirmed here: someone else has it, or the store has lost some. One that
+   * is halted is dropped for another token alone: a repair gives it one.
    */
   private compare(shard: number, known: { shard: Shard; seq: number }, meta: Meta | null): void {
     const mine = this.shards.get(shard)

@@ -1,9 +1,9 @@
 /**
- * leaver - how a worker ends: what it has under way ends first, its shards go to others, and how its attempts ended is handed in
- * before it goes.
+ * leaver - how a worker ends: what it has under way ends first, its shards go to others, and how its attempts ended is
+ * handed in before it goes.
  *
- * Who goes without that has mail sent twice: what it had claimed is free as soon as it is gone. So one that is cut off from a
- * part of the store and gives up waits for it, as long as its claims stand.
+ * Who goes without that has mail sent twice: what it had claimed is free as soon as it is gone. So one that is cut off
+ * from a part of the store and gives up waits for it, as long as its claims stand.
  */
 import type { Clock } from '../clock.ts'
 import type { Pump } from '../items/pump.ts'

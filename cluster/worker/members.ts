@@ -2,16 +2,19 @@
  * members - which workers live, judged by this process's own clock.
  *
  * A worker is dead when it has no record, when its record has not changed for ten seconds, when it has been silent for
- * three and a half and the store no longer knows its connection, or when its process on this machine is gone: its shards
- * are for others. A worker whose own beats were late judges nobody by silence for ten seconds.
+ * three and a half and the store no longer knows its connection, or when its process on this machine is gone: its
+ * shards are for others. A worker whose own beats were late judges nobody by silence for ten seconds.
  *
- * Who is dead may only be frozen or cut off from the store, and then knows how its attempts ended. It is gone, and they are
- * made again, when its process is known to be gone, when it has no record, or after a minute of silence.
+ * Who is dead may only be frozen or cut off from the store, and then knows how its attempts ended. It is gone, and they
+ * are made again, when its process is known to be gone, when it has no record, or after a minute of silence.
  */
 import type { WorkerRecord } from '../store.ts'
 
 const SILENT_MS = 10_000
-/** After so long the store is asked for the connection of who is silent: a beat may be late, but is sent every three seconds. */
+/**
+ * After so long the store is asked for the connection of who is silent: a beat may be late, but is sent every three
+ * seconds.
+ */
 const SUSPECT_MS = 3_500
 const BEAT_LATE_MS = 6_000
 /** A freeze or a partition is mostly over by then; attempts of a machine that has vanished wait so long. */

@@ -1,12 +1,12 @@
 /**
- * protocol - the number of what processes say to each other through the store, and what a newcomer does that cannot talk to the
- * living: it waits for them to leave, and then refuses to start.
+ * protocol - the number of what processes say to each other through the store, and what a newcomer does that cannot
+ * talk to the living: it waits for them to leave, and then refuses to start.
  *
- * It says that it is coming before it looks, so that of two that come together one sees the other: who was there first, or
- * runs already, goes on. Who is coming takes no shards.
+ * It says that it is coming before it looks, so that of two that come together one sees the other: who was there first,
+ * or runs already, goes on. Who is coming takes no shards.
  *
- * The number rises with every change of what a parcel, a reply, an outcome or a worker's record says that a process of the
- * release before could not read. What the last released number spoke is understood for one release.
+ * The number rises with every change of what a parcel, a reply, an outcome or a worker's record says that a process of
+ * the release before could not read. What the last released number spoke is understood for one release.
  */
 import type { Clock } from '../clock.ts'
 import { assert } from '../fault.ts'

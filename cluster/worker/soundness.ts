@@ -1,12 +1,12 @@
 /**
  * soundness - whether a worker can do what askers want of its shards, judged by its connections and by its own asks.
  *
- * A worker that is cut off from a part of the store beats on and serves nobody: its heartbeats prove one connection alone. So
- * every connection is tested, end to end, and the askers of its shards are listened to. States: sound, ailing. A worker that
- * ails says so in its record; others take its shards.
+ * A worker that is cut off from a part of the store beats on and serves nobody: its heartbeats prove one connection
+ * alone. So every connection is tested, end to end, and the askers of its shards are listened to. States: sound,
+ * ailing. A worker that ails says so in its record; others take its shards.
  *
- * Guarantees: where every connection is silent or slow nobody is judged, because then it is the store; nor while asks are
- * refused at once, because then it is full.
+ * Guarantees: where every connection is silent or slow nobody is judged, because then it is the store; nor while asks
+ * are refused at once, because then it is full.
  */
 import type { Lag } from '../store.ts'
 
@@ -49,7 +49,10 @@ export class Soundness {
     }
   }
 
-  /** Looks at all connections. In: when a heartbeat was answered last. Out: whether it has just fallen ill or become well. */
+  /**
+   * Looks at all connections. In: when a heartbeat was answered last. Out: whether it has just fallen ill or become
+   * well.
+   */
   look(lags: readonly Lag[], { atMs, beatAtMs }: { atMs: number; beatAtMs: number }): boolean {
     const lagging = lags.some(({ ms }) => ms > LAG_MS_MAX)
     const isPartial = lagging && lags.some(({ ms }) => ms < WORKS_MS)

@@ -1,9 +1,9 @@
 /**
- * judge-lane - the performer of another round of judging: a received mail is read from the content store and judged once more,
- * where the DNS could not tell at the round before.
+ * judge-lane - the performer of another round of judging: a received mail is read from the content store and judged
+ * once more, where the DNS could not tell at the round before.
  *
- * Each account has a lane. Guarantees: four mails at once, one of an account; raw mails in memory are counted with those
- * that are parsed.
+ * Each account has a lane. Guarantees: four mails at once, one of an account; raw mails in memory are counted with
+ * those that are parsed.
  *
  * Spec inbound.authentication.rounds
  */

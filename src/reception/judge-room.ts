@@ -1,10 +1,11 @@
 /**
  * judge-room - received mail judged: look-ups here, within a budget for each mail; signatures verified in a thread.
  *
- * The thread asks nothing: it verifies with the answers that it is given and names the questions that are open; these are
- * asked here, and it verifies again. So it never waits, and a mail that takes its time costs no other mail its verdict.
- * Guarantees: each mail has a judgement; at most 60 look-ups and 10 s of waiting for the DNS, and 20 s for all of it, once
- * its turn has come. A mail whose bytes are shared (SharedArrayBuffer) is not copied.
+ * The thread asks nothing: it verifies with the answers that it is given and names the questions that are open; these
+ * are asked here, and it verifies again. So it never waits, and a mail that takes its time costs no other mail its
+ * verdict.
+ * Guarantees: each mail has a judgement; at most 60 look-ups and 10 s of waiting for the DNS, and 20 s for all of it,
+ * once its turn has come. A mail whose bytes are shared (SharedArrayBuffer) is not copied.
  *
  * Spec inbound.authentication
  */

@@ -1,9 +1,9 @@
 /**
- * open-parsing - what takes received mail apart and judges it in a process with actors: the threads, and the lanes that they work
- * for
+ * open-parsing - what takes received mail apart and judges it in a process with actors: the threads, and the lanes that
+ * they work for
  *
- * Threads start with the first mail. The DNS is asked by a resolver of its own: what the senders of mail publish holds up
- * no other question.
+ * Threads start with the first mail. The DNS is asked by a resolver of its own: what the senders of mail publish holds
+ * up no other question.
  */
 
 import type { LaneType } from '../../cluster/behaviour.ts'

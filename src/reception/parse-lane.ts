@@ -1,11 +1,12 @@
 /**
- * parse-lane - the performer of parsing: a received mail is read from the content store, taken apart in a thread, judged, and its
- * result put into the store; the outcome tells of it.
+ * parse-lane - the performer of parsing: a received mail is read from the content store, taken apart in a thread,
+ * judged, and its result put into the store; the outcome tells of it.
  *
- * Each account has a lane, and a few of its mails at a time in memory and in the threads: one while nothing is known of it here, and one
- * where its last mail took long. Accounts of which that is so share a thread: what takes its 20 seconds holds up nobody else. While the DNS of a sender is waited for, nothing
- * is held but the mail's result.
- * Guarantees: raw mails in memory have 48 MiB together, and threads share them; a mail of which nothing can be made has an outcome too.
+ * Each account has a lane, and a few of its mails at a time in memory and in the threads: one while nothing is known of
+ * it here, and one where its last mail took long. Accounts of which that is so share a thread: what takes its 20
+ * seconds holds up nobody else. While the DNS of a sender is waited for, nothing is held but the mail's result.
+ * Guarantees: raw mails in memory have 48 MiB together, and threads share them; a mail of which nothing can be made has
+ * an outcome too.
  *
  * Spec inbound.parse, inbound.authentication
  */
@@ -168,7 +169,10 @@ class LaneBook {
     }
   }
 
-  /** Runs once it is the mail's turn among those of its account; it is told whether the account is one whose mail takes long. */
+  /**
+   * Runs once it is the mail's turn among those of its account; it is told whether the account is one whose mail takes
+   * long.
+   */
   async inTurn<Result>(lane: string, run: (isSlow: boolean) => Promise<Result>): Promise<Result> {
     while ((this.#turns.get(lane) ?? 0) >= this.#turnsMax(lane)) await this.#wait(lane)
     add(this.#turns, lane, 1)

@@ -73,7 +73,9 @@ export interface FirstStartDeps {
   readonly dataDir: string
   readonly baseUrl: string
   readonly operatorUrl: string
-  /** Makes the account with its servers on shard 0; true once it is committed, false where nothing came true: ask again. */
+  /**
+   * Makes the account with its servers on shard 0; true once it is committed, false where nothing came true: ask again.
+   */
   createAccount(shard: number, account: FirstAccount): Promise<boolean>
 }
 

@@ -1,7 +1,7 @@
 /**
- * half-dead - processes of which one connection to the store is held or slow while the others work, side by side and under load:
- * what the shards of such an owner owe is served by others soon, and one that ails for the third time ends; who only listens
- * says that it is not ready, and that it is again once all is well.
+ * half-dead - processes of which one connection to the store is held or slow while the others work, side by side and
+ * under load: what the shards of such an owner owe is served by others soon, and one that ails for the third time ends;
+ * who only listens says that it is not ready, and that it is again once all is well.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
@@ -51,7 +51,9 @@ const ILLNESSES: readonly Illness[] = [
   { what: 'ears that are late by five seconds', name: 'ears', toStore: FREE, fromStore: SLOW },
 ]
 const SICK_OWNERS = 5
-/** One of them is sound, and one is ended at first: it has taken nearly all shards, which the others share at once then. */
+/**
+ * One of them is sound, and one is ended at first: it has taken nearly all shards, which the others share at once then.
+ */
 const OWNERS = SICK_OWNERS + 2
 const SERVES_ALL_THE_SAME = 'ears'
 /** Within ten minutes. */

@@ -1,6 +1,7 @@
 /**
- * The process is ended with SIGKILL at each step of a mail's way in: in the content store, in the commit, in parsing, and at
- * moments of chance. What was answered 250 is there once for each recipient, byte for byte; what was not is there once or not at all.
+ * The process is ended with SIGKILL at each step of a mail's way in: in the content store, in the commit, in parsing,
+ * and at moments of chance. What was answered 250 is there once for each recipient, byte for byte; what was not is
+ * there once or not at all.
  */
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'

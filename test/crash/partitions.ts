@@ -1,6 +1,6 @@
 /**
- * A small part of what `npm run chaos` does to owners that are away: frozen and cut off while receivers are slow, each in a fleet
- * of its own.
+ * A small part of what `npm run chaos` does to owners that are away: frozen and cut off while receivers are slow, each
+ * in a fleet of its own.
  */
 import t from 'tap'
 import { describePartitions, runPartitions } from '../chaos/partitions.ts'

@@ -1,6 +1,6 @@
 /**
- * inbound-events - received mail as webhooks hear of it, in both forms, and what is left of it once its days have passed: the
- * real service, a receiver on TLS, mail over real SMTP, the clock moved.
+ * inbound-events - received mail as webhooks hear of it, in both forms, and what is left of it once its days have
+ * passed: the real service, a receiver on TLS, mail over real SMTP, the clock moved.
  */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,7 @@
-/** Usual clients hand mail over, each with the settings that docs/smtp.md names; those that are not installed are skipped. */
+/**
+ * Usual clients hand mail over, each with the settings that docs/smtp.md names; those that are not installed are
+ * skipped.
+ */
 
 import { type SpawnSyncReturns, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,6 +1,6 @@
 /**
- * judge-dns - mail judged with a hostile or broken DNS, a real server on the loopback: what is an error that stays, what is
- * one that passes, and that no sender makes us ask without end.
+ * judge-dns - mail judged with a hostile or broken DNS, a real server on the loopback: what is an error that stays,
+ * what is one that passes, and that no sender makes us ask without end.
  */
 import t, { type Test } from 'tap'
 import { createResolver } from '../../src/dns/resolve.ts'

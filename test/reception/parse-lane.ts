@@ -1,4 +1,7 @@
-/** parse-lane - whose mail is parsed when: an account whose mail takes long holds up nobody else, and nothing ends a mail without an outcome. */
+/**
+ * parse-lane - whose mail is parsed when: an account whose mail takes long holds up nobody else, and nothing ends a
+ * mail without an outcome.
+ */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

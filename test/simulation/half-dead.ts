@@ -1,5 +1,6 @@
 /**
- * half-dead - processes of which one connection is held while the others work, and processes that cannot talk to each other.
+ * half-dead - processes of which one connection is held while the others work, and processes that cannot talk to each
+ * other.
  *
  * Who is half dead serves none of its shards for long where another one could, and does not say that it is ready.
  */
@@ -20,7 +21,9 @@ const SILENT_MS = 9_000
 /** It says that it is not ready after two and a half seconds; its clock runs at a pace of its own. */
 const READY_MS_MAX = 3_000
 
-/** Nothing passes any more through one connection of a process, either way: one that holds shards, where there is one. */
+/**
+ * Nothing passes any more through one connection of a process, either way: one that holds shards, where there is one.
+ */
 export function fallIll(sim: Simulation, running: readonly SimProcess[]): void {
   const { time, chance } = sim
   if (time.nowMs < sim.hurryUntilMs) return

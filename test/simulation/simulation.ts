@@ -168,7 +168,10 @@ export class Simulation {
     return (this.process(n)?.cutOff.untilMs ?? 0) > this.time.nowMs
   }
 
-  /** The world takes what an effect brings. Once, but where how it ended could not be known, and by nobody who cannot say so. */
+  /**
+   * The world takes what an effect brings. Once, but where how it ended could not be known, and by nobody who cannot
+   * say so.
+   */
   takes(process: SimProcess, { performance }: Effect): void {
     const { nowMs } = this.time
     const { sinceMs, untilMs } = process.cutOff
@@ -182,7 +185,9 @@ export class Simulation {
     })
   }
 
-  /** An item may be performed again while it is performed, when the first performer lost its claim without knowing it. */
+  /**
+   * An item may be performed again while it is performed, when the first performer lost its claim without knowing it.
+   */
   private mayOverlap(earlier: Performance, { untilMs, claimedAtMs }: ClaimTimes): boolean {
     const process = this.processes.find(({ worker }) => worker.id === earlier.worker)
     if (process === undefined || this.observer.setBackAtMs.length > 0) return true

@@ -2,12 +2,12 @@
  * sweep-received - removes what is past its age of a server's received mail, each day, in small steps.
  *
  * References first: a segment that is past its age whole goes as a whole, of the oldest one the oldest messages. Then
- * content: the log is walked from where all content has left on, and each message that has been kept for the days of its stream loses its
- * head row, which is the key to its content, in the commit that orders its objects removed. While more is left the next step is due at
- * once, else in a day; without a segment there is no next one.
+ * content: the log is walked from where all content has left on, and each message that has been kept for the days of
+ * its stream loses its head row, which is the key to its content, in the commit that orders its objects removed. While
+ * more is left the next step is due at once, else in a day; without a segment there is no next one.
  *
- * Item: `received:<server>`, in the midst of the walk `received:<server>:<entry id to go on from>`, with `:f` behind it while no
- * message before that one has content any more
+ * Item: `received:<server>`, in the midst of the walk `received:<server>:<entry id to go on from>`, with `:f` behind it
+ * while no message before that one has content any more
  *
  * Keys: `received received-state:<server>:<segment>`, `received-segments:<server>`, `received-head:<server>:<day>:<n>`
  *

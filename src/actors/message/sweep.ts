@@ -1,10 +1,11 @@
 /**
  * sweep - removes what is past its age from a server's log, each day, in small steps.
  *
- * A segment that is past its age whole goes as a whole: its keys and its row in `segments`, and its place in the server's
- * counters. Of one that is so in part, the oldest messages go: log entries and postings by XTRIM, heads and statuses by
- * HDEL in the same commit. A removed server of which nothing is left goes too, its suppression lists before it. An attempt that ends later writes no row any more: `outcome.ts` looks at the message's age. While more is left the next step is due at once, else in a day. Content and idempotency
- * records expire by themselves.
+ * A segment that is past its age whole goes as a whole: its keys and its row in `segments`, and its place in the
+ * server's counters. Of one that is so in part, the oldest messages go: log entries and postings by XTRIM, heads and
+ * statuses by HDEL in the same commit. A removed server of which nothing is left goes too, its suppression lists before
+ * it. An attempt that ends later writes no row any more: `outcome.ts` looks at the message's age. While more is left
+ * the next step is due at once, else in a day. Content and idempotency records expire by themselves.
  *
  * Spec retention.message
  */

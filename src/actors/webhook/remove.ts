@@ -62,7 +62,8 @@ export const removeWebhook: CommandType<WebhookOrder, { readonly kind: 'removed'
 }
 
 /**
- * What removes a webhook, by itself or with its server. The caller records that the server, or the account, has none left.
+ * What removes a webhook, by itself or with its server. The caller records that the server, or the account, has none
+ * left.
  */
 export function webhookRemoval(webhook: WebhookState, { shard, nowMs }: { shard: number; nowMs: number }) {
   const { accountId, serverId, webhookId } = webhook

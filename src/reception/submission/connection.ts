@@ -47,7 +47,10 @@ export class SubmissionConnection extends SMTPConnection {
     super.send(code, text, own)
   }
 
-  /** Replies to commands that came together go out together (RFC 2920 3.2): each record of TLS costs more than its reply. */
+  /**
+   * Replies to commands that came together go out together (RFC 2920 3.2): each record of TLS costs more than its
+   * reply.
+   */
   #gatherReplies(): void {
     // In the clear TLS may begin behind a reply, in the same turn.
     if (!this.secure || this.#isGathering) return
@@ -65,7 +68,9 @@ export class SubmissionConnection extends SMTPConnection {
     super._onClose()
   }
 
-  /** The library shows addresses with their domains decoded, so that it cannot be told any more how they were written. */
+  /**
+   * The library shows addresses with their domains decoded, so that it cannot be told any more how they were written.
+   */
   override handler_MAIL(command: Buffer, callback: () => void): void {
     if (isAscii(command)) super.handler_MAIL(command, callback)
     else {

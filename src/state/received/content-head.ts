@@ -1,13 +1,14 @@
 /**
- * content-head - what goes with the content of a received message: its place in the content store, the key to it, and what a
- * list shows of its header.
+ * content-head - what goes with the content of a received message: its place in the content store, the key to it, and
+ * what a list shows of its header.
  *
- * Packed: `[object, key, parsed object, envelope sender, From address, From name, subject, date ms, named, ip, HELO]`, 0 for what is
- * absent, zeros at the end left off. `named` are hashes of the addresses of To, Cc, Bcc, Reply-To and Sender, six
- * bytes each, one after the other; a `+` before them says that the mail names more. Who deletes the row has erased the content, in every copy of the content store.
+ * Packed: `[object, key, parsed object, envelope sender, From address, From name, subject, date ms, named, ip, HELO]`,
+ * 0 for what is absent, zeros at the end left off. `named` are hashes of the addresses of To, Cc, Bcc, Reply-To and
+ * Sender, six bytes each, one after the other; a `+` before them says that the mail names more. Who deletes the row has
+ * erased the content, in every copy of the content store.
  *
- * Key: `received-head:<server>:<yyyymmdd>:<0-f>`, the day and its sixteenth, an hour and a half, in which the message was
- * received; field = the message's short id. The key expires on day 32, by when the sweep has come by.
+ * Key: `received-head:<server>:<yyyymmdd>:<0-f>`, the day and its sixteenth, an hour and a half, in which the message
+ * was received; field = the message's short id. The key expires on day 32, by when the sweep has come by.
  *
  * Spec inbound.summary, retention.inbound
  */
@@ -116,7 +117,9 @@ export function headSlice(ms: number): string {
   return `${dayName(ms)}:${Math.floor((ms % DAY_MS) / HEAD_SLICE_MS).toString(SLICES)}`
 }
 
-/** When the key of a slice expires: everything of its day is past its age then, and the daily sweep has taken it away. */
+/**
+ * When the key of a slice expires: everything of its day is past its age then, and the daily sweep has taken it away.
+ */
 export function headExpiresAtMs(ms: number): number {
   return (Math.floor(ms / DAY_MS) + RECEIVED_DAYS + 1) * DAY_MS
 }

@@ -1,4 +1,7 @@
-/** last-words - why a redis ended or does not answer, in a sentence, and a series of ends in ever fewer of them. Real processes. */
+/**
+ * last-words - why a redis ended or does not answer, in a sentence, and a series of ends in ever fewer of them. Real
+ * processes.
+ */
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

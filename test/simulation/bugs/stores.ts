@@ -27,7 +27,10 @@ export function withoutTokenCheck(store: Store): Store {
   })
 }
 
-/** The cursor is written after the commit that executed the entries: with the next one, and what they say goes no sooner. */
+/**
+ * The cursor is written after the commit that executed the entries: with the next one, and what they say goes no
+ * sooner.
+ */
 export function withCursorOutside(store: Store): Store {
   const waiting = new Map<number, string>()
   return wrapped(store, async (commit) => {

@@ -1,9 +1,9 @@
 /**
  * turn - runs behaviours over a key space in memory, one turn after the other, as the runtime does with a store.
  *
- * It checks on every turn what holds for all of them: bodies, states and counters are plain data and nobody changes them
- * in place; only what was named is looked at; at most three `need`s; of every write what `key-space.ts` checks; and that
- * no address is in a reply, which lies in a stream on its way to another process.
+ * It checks on every turn what holds for all of them: bodies, states and counters are plain data and nobody changes
+ * them in place; only what was named is looked at; at most three `need`s; of every write what `key-space.ts` checks;
+ * and that no address is in a reply, which lies in a stream on its way to another process.
  */
 
 import assert from 'node:assert/strict'
@@ -119,7 +119,9 @@ export class World extends KeySpace {
     throw new Error('Timers are due without end')
   }
 
-  /** Claims an item: with the job of the commit that made it due, else as `prepare` answers; null when it is finished. */
+  /**
+   * Claims an item: with the job of the commit that made it due, else as `prepare` answers; null when it is finished.
+   */
   claim<Job>(prepare: CommandType<{ lane: string; item: string }, Job | null>, due: Due): Claimed<Job> | null {
     const item = this.items.get(nameOf(due))
     if (item === undefined) return null
