@@ -207,6 +207,7 @@ test('email: a message has one form whatever the body looked like [send.normal]'
     attachments: [],
     tag: null,
     metadata: {},
+    raw: null,
   })
   const whole = normaliseEmail(
     valid({

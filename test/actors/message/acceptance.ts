@@ -87,6 +87,8 @@ t.test('acceptance: an item for each recipient in its lane, with the job of a fi
     attachments,
     contentId: 'mwoxfuo00abcdefghi-0',
     stored: null,
+    listName: null,
+    raw: null,
     content: [{ part: 'body', chunks: [BODY_BLOB] }],
   })
 })

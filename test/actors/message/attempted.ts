@@ -236,7 +236,7 @@ t.test('outcome: of a message that has left the log nothing is written, and its 
   for (const outcome of [delivered, deferred, bounced, null]) {
     const { world, tenant, due } = begin()
     world.claim(prepareAttempt, due)
-    world.nowMs = Date.UTC(2027, 11, 20, 12, 0, 1)
+    world.nowMs = Date.UTC(2027, 11, 20, 12, 1, 1)
     world.fireTimers()
     t.same(
       world.keyNames().filter((key) => key.includes(tenant.live.serverId) && /:(log|head|status):/.test(key)),
