@@ -27,6 +27,8 @@ const MANY = 'actors'
 const PORT_FIRST = 8091
 const AGAIN_MS = 1_000
 const STOP_MS_MAX = 15_000
+/** Ctrl-C comes twice under npm, from the terminal and from npm; who means it presses again after this. */
+const REPEAT_MS_MAX = 500
 const COLOURS = [36, 33, 32, 35, 34, 31]
 
 const lines = new Map(
@@ -47,6 +49,7 @@ if (!process.env.SECRET_KEY) makeSecret(resolve(ROOT, process.env.DATA_DIR || '.
 const firstPort = Number(process.env.PORT ?? PORT_FIRST)
 const running = []
 let isStopping = false
+let askedAtMs = Number.NEGATIVE_INFINITY
 
 for (const { name, count } of wanted)
   for (let n = 1; n <= count; n += 1) {
@@ -81,6 +84,8 @@ function run(one) {
 }
 
 async function stop() {
+  if (performance.now() - askedAtMs < REPEAT_MS_MAX) return
+  askedAtMs = performance.now()
   if (isStopping) return endAll('SIGKILL')
   isStopping = true
   const late = setTimeout(() => endAll('SIGKILL'), STOP_MS_MAX)
