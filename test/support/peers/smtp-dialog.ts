@@ -62,7 +62,11 @@ export async function openDialog(port: number, host = '127.0.0.1'): Promise<Smtp
     async upgrade() {
       socket.removeAllListeners('data')
       const secure = connectTls({ socket, rejectUnauthorized: false })
-      await once(secure, 'secureConnect')
+      const closed = once(secure, 'close').then(() => {
+        throw new Error('The peer closed before TLS began')
+      })
+      closed.catch(() => undefined)
+      await Promise.race([once(secure, 'secureConnect'), closed])
       listen(secure)
       socket = secure
       return secure.getProtocol() ?? ''

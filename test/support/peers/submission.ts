@@ -14,7 +14,8 @@ export async function openSubmission(
 ): Promise<SmtpDialog> {
   const dialog = await openDialog(port)
   await dialog.say('EHLO client.test')
-  await dialog.say('STARTTLS')
+  const ready = await dialog.say('STARTTLS')
+  if (!ready.startsWith('220')) throw new Error(ready)
   await dialog.upgrade()
   await dialog.say('EHLO client.test')
   const reply = await dialog.say(`AUTH PLAIN ${plainToken(password, username)}`)
