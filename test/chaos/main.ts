@@ -1,10 +1,14 @@
 /** main - `npm run chaos`: faults against several processes under load, with a real budget, and a report that can fail. */
+import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { makeRandom } from '../support/store/random-ops.ts'
+import { failuresOfHalfDead, runHalfDead } from './half-dead.ts'
+import { failuresOfLoss, runLoss } from './losses.ts'
 import { failuresOfMistakes, runMistakes } from './mistakes.ts'
 import { describePartitions, runPartitions } from './partitions.ts'
 import { describeChaos, failuresOf } from './report.ts'
 import { runChaos } from './run.ts'
+import { failuresOfUpgrade, runUpgrade } from './upgrade.ts'
 
 const HELP = `Usage: npm run chaos [-- options]
 
@@ -16,6 +20,10 @@ const HELP = `Usage: npm run chaos [-- options]
   --storms N   64 requests with one Idempotency-Key, killed in the middle (20)
   --freezes N     owners frozen for 10 to 40 s while receivers are slow (30)
   --partitions N  owners cut off from the store for 5 to 45 s, in every way (30)
+  --ills N     rounds of owners and listeners of which one connection is held or slow (2)
+  --losses N   failovers by hand to a replica that was behind (3)
+  --from DIR   a checkout of an earlier version, built: a fleet of it is restarted as this one, process by process
+  --upgrades N how often (3, where --from is given)
   --ways N     rounds of npm start and npm run cluster on one directory (20)
   --mistakes N what operators do to a running store (24)
   --clients N  clients that send all the while (16)
@@ -32,6 +40,10 @@ const { values } = parseArgs({
     storms: number,
     freezes: number,
     partitions: number,
+    ills: number,
+    losses: number,
+    from: { type: 'string' },
+    upgrades: number,
     ways: number,
     mistakes: number,
     clients: number,
@@ -63,7 +75,13 @@ async function main(): Promise<number> {
   console.log(`seed ${options.seed}`)
   const report = await runChaos(options)
   console.log(describeChaos(report))
-  const failures = [...failuresOf(report, options), ...(await mistakesFound(options, of))]
+  const failures = [
+    ...failuresOf(report, options),
+    ...(await mistakesFound(options, of)),
+    ...(await halfDeadFound(of(values.ills, 2), options.say)),
+    ...(await lossesFound(of(values.losses, 3), options.say)),
+    ...(await upgradesFound(of(values.upgrades, 3), options)),
+  ]
   for (const failure of failures) console.error(failure)
   const freezes = of(values.freezes, 30)
   const partitions = of(values.partitions, 30)
@@ -81,6 +99,35 @@ async function mistakesFound(
   const report = await runMistakes({ ways, mistakes, random: makeRandom(seed), say })
   console.log(`mistakes ${JSON.stringify(report)}`)
   return failuresOfMistakes(report)
+}
+
+/** Processes of which one connection is ill. Out: what took too long, or was lost. */
+async function halfDeadFound(rounds: number, say: (line: string) => void): Promise<string[]> {
+  return rounds === 0
+    ? []
+    : failuresOfHalfDead(await runHalfDead(rounds, say), { servedMsMax: 20_000, readyMsMax: 5_000 })
+}
+
+/** Failovers by hand. Out: losses that were not told, or not once. */
+async function lossesFound(times: number, say: (line: string) => void): Promise<string[]> {
+  const failures: string[] = []
+  for (let n = 0; n < times; n += 1) failures.push(...failuresOfLoss(await runLoss(say)))
+  return failures
+}
+
+/** Rolls from an earlier version. Out: what was lost, doubled or refused. */
+async function upgradesFound(
+  times: number,
+  { seed, say }: { seed: number; say: (line: string) => void },
+): Promise<string[]> {
+  const failures: string[] = []
+  for (let n = 0; values.from !== undefined && n < times; n += 1) {
+    const report = await runUpgrade({ checkout: resolve(values.from), seed: seed + n }, say)
+    const { compared, live } = report
+    say(`upgrade ${n + 1}: messages ${compared.messages + live.messages}, refused ${JSON.stringify(report.refusals)}`)
+    failures.push(...failuresOfUpgrade(report))
+  }
+  return failures
 }
 
 /** Owners that are away while receivers are slow. Out: whether every promise held. */

@@ -6,14 +6,10 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
-import { parseKey } from '../../src/http/key.ts'
-import { startLoad } from '../support/clients/ledger.ts'
 import { until } from '../support/machine/until.ts'
-import { startZone, type Zone } from '../support/peers/zone.ts'
-import { verifyDomain } from '../support/service/crash-live.ts'
 import { type Fleet, isReady, type Vessel } from '../support/service/fleet.ts'
 import { makeRandom } from '../support/store/random-ops.ts'
-import { type SlowMx, startSlowMx } from './slow-mx.ts'
+import { LiveLoad, openReceivers, type Taken } from './live-load.ts'
 import { FREE, HELD, type Rule, type Valve } from './valve.ts'
 import { withValvedFleet } from './valved-fleet.ts'
 
@@ -29,32 +25,15 @@ export interface PartitionOptions {
   readonly say: (line: string) => void
 }
 
-export interface PartitionReport {
+export interface PartitionReport extends Taken {
   readonly freezes: number
   readonly partitions: number
-  readonly messages: number
-  /** Accepted, taken by no receiver, and not waiting for an attempt. */
-  readonly lost: number
-  /** Still in the queue when the time to settle was over. */
-  readonly waiting: number
-  /** Taken more often than the lost answers explain. */
-  readonly doubled: readonly string[]
-  /** Taken again because nobody heard the first answer. */
-  readonly unheard: number
-  readonly falselyRefused: number
-  readonly refused: number
 }
 
-const SITES = 8
-/** Some ten messages a second: receivers that are slow take that many. */
-const CLIENTS = 4
-const EVERY_MS = 400
 /** Under way when the first fault comes, or accepted before it. */
 const MESSAGES_BEFORE = 30
-/** After the final dot. */
-const ANSWER_MS_MAX = 2_500
 const BETWEEN_MS = 4_000
-const SETTLE_MS_MAX = 300_000
+const OWNER_MS_MAX = 60_000
 const WAYS = [
   { toStore: HELD, fromStore: HELD },
   { toStore: HELD, fromStore: FREE },
@@ -65,31 +44,26 @@ const NAMES = [null, ['commit'], ['read'], ['views'], ['enqueue'], ['told'], ['e
 /** Runs all rounds, a freeze and a partition by turns, and counts what the receivers took. */
 export async function runPartitions(options: PartitionOptions): Promise<PartitionReport> {
   const random = makeRandom(options.seed)
-  const [zone, mx] = [await startZone(), await startSlowMx(() => random() * ANSWER_MS_MAX)]
-  // Each a site of its own: one alone would take what waits only slowly.
-  for (let n = 0; n < SITES; n += 1) {
-    zone.set(`d${n}.example`, { type: 'MX', exchange: `mx.d${n}.example`, priority: 10 })
-    zone.set(`mx.d${n}.example`, { type: 'A', address: '127.0.0.1' })
+  const receivers = await openReceivers(random)
+  const { settings } = receivers
+  const fleetOf = {
+    roles: ['actors', 'actors', 'http'],
+    hasValve: (name: string) => name.startsWith('actors'),
+    settings,
   }
   try {
-    return await withValvedFleet(
-      {
-        roles: ['actors', 'actors', 'http'],
-        hasValve: (name) => name.startsWith('actors'),
-        settings: { DNS_SERVERS: zone.server, DELIVERY_PORT: String(mx.port), PRIVATE_NETWORKS_ALLOWED: '127.0.0.0/8' },
-      },
-      ({ fleet, valves }) => new Rounds({ fleet, zone, mx, valves, random }, options).run(),
-    )
+    return await withValvedFleet(fleetOf, async ({ fleet, valves }) => {
+      const load = await LiveLoad.begin(fleet, receivers)
+      return new Rounds({ fleet, load, valves, random }, options).run()
+    })
   } finally {
-    mx.close()
-    await zone.close()
+    await receivers.close()
   }
 }
 
 interface Scene {
   readonly fleet: Fleet
-  readonly zone: Zone
-  readonly mx: SlowMx
+  readonly load: LiveLoad
   readonly valves: ReadonlyMap<string, Valve>
   readonly random: () => number
 }
@@ -98,65 +72,23 @@ class Rounds {
   private readonly scene: Scene
   private readonly options: PartitionOptions
   private readonly redis: Redis
-  private readonly shard: string
 
   constructor(scene: Scene, options: PartitionOptions) {
     this.scene = scene
     this.options = options
     this.redis = new Redis({ path: scene.fleet.redis.socketPath })
-    const shard = parseKey(scene.fleet.firstRun.liveServer.token)?.shard ?? 0
-    this.shard = `{s${String(shard).padStart(3, '0')}}`
   }
 
   async run(): Promise<PartitionReport> {
-    const { fleet, zone, mx } = this.scene
+    const { load } = this.scene
     const { freezes, partitions } = this.options
-    const [http] = fleet.with('http') as [Vessel]
-    await verifyDomain(http.httpPort, fleet.firstRun, { zone, domain: 'acme.example' })
-    const load = startLoad({
-      port: http.httpPort,
-      token: fleet.firstRun.liveServer.token,
-      clients: CLIENTS,
-      everyMs: EVERY_MS,
-      from: 'shop@acme.example',
-      recipient: (n) => `person${n}@d${n % SITES}.example`,
-    })
     await load.passes(MESSAGES_BEFORE)
     for (let round = 0; round < Math.max(freezes, partitions); round += 1) {
       if (round < freezes) await this.freeze(round)
       if (round < partitions) await this.partition(round)
     }
-    const ledger = await load.end()
-    const sent = ledger.told.size
-    const taken = new Map<string, { copies: number; unheard: number }>()
-    await until(async () => {
-      taken.clear()
-      for (const { recipient, isHeard } of mx.copies) {
-        const one = taken.get(recipient) ?? { copies: 0, unheard: 0 }
-        taken.set(recipient, { copies: one.copies + 1, unheard: one.unheard + (isHeard === false ? 1 : 0) })
-      }
-      return taken.size >= sent && (await this.waiting()) === 0
-    }, SETTLE_MS_MAX).catch(() => undefined)
-    const waiting = await this.waiting()
     this.redis.disconnect()
-    const doubled = [...taken].filter(([, { copies, unheard }]) => copies - unheard > 1).map(([recipient]) => recipient)
-    return {
-      freezes,
-      partitions,
-      messages: sent,
-      lost: Math.max(0, sent - taken.size - waiting),
-      waiting,
-      doubled,
-      unheard: [...taken.values()].reduce((sum, { copies, unheard }) => sum + Math.min(unheard, copies - 1), 0),
-      falselyRefused: ledger.falselyRefused.length,
-      refused: ledger.refusals.filter(({ status }) => status === 503).length,
-    }
-  }
-
-  private async waiting(): Promise<number> {
-    const lanes = Array.from({ length: SITES }, (_, n) => `${this.shard}:due:deliver/d${n}.example`)
-    const counts = await Promise.all(lanes.map((lane) => this.redis.zcard(lane)))
-    return counts.reduce((sum, count) => sum + count, 0)
+    return { freezes, partitions, ...(await load.settle()) }
   }
 
   /** Stops the process that owns the shard of the load. */
@@ -188,12 +120,12 @@ class Rounds {
   }
 
   private async owner(): Promise<Vessel> {
-    const { fleet } = this.scene
+    const { fleet, load } = this.scene
     return until(async () => {
-      const owner = await this.redis.hget(`${this.shard}:meta`, 'owner')
+      const owner = await this.redis.hget(`${load.shard}:meta`, 'owner')
       const { pid } = JSON.parse((await this.redis.hget('{cl}:workers', owner ?? '')) ?? '{"pid":0}') as { pid: number }
       return fleet.with('actors').find(({ host }) => host.pid === pid) ?? null
-    }, SETTLE_MS_MAX)
+    }, OWNER_MS_MAX)
   }
 
   /** Who ended is started anew, and all are ready. */

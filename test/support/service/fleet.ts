@@ -41,7 +41,7 @@ export interface Fleet {
  */
 export async function startFleet(
   roles: readonly string[],
-  { store, settings = {}, address }: FleetOptions = {},
+  { store, settings = {}, address, checkout }: FleetOptions = {},
 ): Promise<Fleet> {
   const redis = await startRedis(store)
   const dataDir = mkdtempSync(join(tmpdir(), 'sendwright-fleet-'))
@@ -61,8 +61,9 @@ export async function startFleet(
         DATA_DIR: dataDir,
         HTTP_PORT: String(httpPort),
         OPERATOR_PORT: String(operatorPort),
-        SUBMISSION_PORT: '0',
-        SUBMISSION_TLS_PORT: '0',
+        // An earlier version may not know how to go without.
+        SUBMISSION_PORT: checkout === undefined ? '0' : String(await freePort()),
+        SUBMISSION_TLS_PORT: checkout === undefined ? '0' : String(await freePort()),
         EDGE_RATE: '0',
         LOG_LEVEL: 'fatal',
         ROLES: role,
@@ -75,7 +76,7 @@ export async function startFleet(
         settings: own,
         httpPort,
         operatorPort,
-        host: await startHost(own, { ready: false }),
+        host: await startHost(own, { ready: false, checkout }),
       })
     }
     await Promise.all(vessels.map(isReady))
@@ -101,6 +102,8 @@ export async function startFleet(
 }
 
 interface FleetOptions {
+  /** A checkout of another version, built, of which the processes are at first; those that are started anew are of this one. */
+  readonly checkout?: string
   readonly store?: Parameters<typeof startRedis>[0]
   readonly settings?: Readonly<Record<string, string>>
   /** Socket through which a process reaches the store; the store's own by default. */

@@ -18,12 +18,22 @@ export interface Host {
   kill(signal: NodeJS.Signals): Promise<void>
 }
 
-/** Starts the service. In: its settings, a crash point. `ready` false: does not wait until it answers. */
+export interface HostOptions {
+  /** A crash point. */
+  readonly point?: string
+  /** False: does not wait until it answers. */
+  readonly ready?: boolean
+  /** A checkout of another version, built; this one by default. */
+  readonly checkout?: string | undefined
+}
+
+/** Starts the service with its settings. */
 export async function startHost(
   settings: Readonly<Record<string, string>>,
-  { point, ready = true }: { point?: string; ready?: boolean } = {},
+  { point, ready = true, checkout }: HostOptions = {},
 ): Promise<Host> {
-  const args = [join(HERE, 'crash-host.js'), ...(point === undefined ? [] : [point])]
+  const mine = [join(HERE, 'crash-host.js'), ...(point === undefined ? [] : [point])]
+  const args = checkout === undefined ? mine : [join(checkout, 'build/src/cli/main.js'), 'start']
   const child = spawnNode(args, { env: { ...process.env, ...settings } })
   let said = ''
   for (const output of [child.stdout, child.stderr])
