@@ -12,7 +12,7 @@ import {
   us_socket_local_port,
 } from 'uWebSockets.js'
 import { EMAIL_BODY, type EmailBody } from '../../schemas/email.ts'
-import { compileBody } from '../../src/http/validate.ts'
+import { compileBody } from '../../src/http/shape/validate.ts'
 
 /**
  * Stores one valid message; in: its body as sent and as read. Out: the id that the answer names, once it is durable.

@@ -8,10 +8,10 @@ import { isAscii, isUtf8 } from 'node:buffer'
 
 import { ISSUES_MAX } from '../../schemas/limits.ts'
 import type { Route } from '../../schemas/routes.ts'
-import { isOvernested } from './nesting.ts'
-import { compileQuery, type Query } from './query.ts'
 import { type Reply, refuse } from './respond.ts'
-import { type Check, type Checked, compileBody } from './validate.ts'
+import { isOvernested } from './shape/nesting.ts'
+import { compileQuery, type Query } from './shape/query.ts'
+import { type Check, type Checked, compileBody } from './shape/validate.ts'
 
 /** What a handler is given of body and query. */
 export interface Content {

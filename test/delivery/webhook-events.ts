@@ -4,7 +4,7 @@
  */
 import t, { type Test } from 'tap'
 import { EVENT_BODIES, type EventName } from '../../schemas/webhook.ts'
-import { compileBody } from '../../src/http/validate.ts'
+import { compileBody } from '../../src/http/shape/validate.ts'
 import { until } from '../support/machine/until.ts'
 import { startMx } from '../support/peers/mx.ts'
 import { type Received, startReceiver } from '../support/peers/receiver.ts'

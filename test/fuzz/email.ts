@@ -6,7 +6,7 @@ import { test } from 'tap'
 import { EMAIL_BODY, type EmailBody } from '../../schemas/email.ts'
 import { ERROR } from '../../schemas/error.ts'
 import { refuse } from '../../src/http/respond.ts'
-import { compileBody } from '../../src/http/validate.ts'
+import { compileBody } from '../../src/http/shape/validate.ts'
 import { canonicalJson, normaliseEmail } from '../../src/sending/email-form.ts'
 import { call, makeKeyRing, startEdge } from '../support/service/edge-listener.ts'
 

@@ -5,8 +5,8 @@
 import t from 'tap'
 import { ROUTES, type Route } from '../../schemas/routes.ts'
 import { EVENTS } from '../../schemas/webhook.ts'
-import { compileQuery } from '../../src/http/query.ts'
-import { compileBody } from '../../src/http/validate.ts'
+import { compileQuery } from '../../src/http/shape/query.ts'
+import { compileBody } from '../../src/http/shape/validate.ts'
 
 type Unit = 'characters' | 'items' | 'number' | 'entries'
 /** Unit, least, most; null: none. */

@@ -10,7 +10,7 @@ import { type Test, test } from 'tap'
 import { ERROR } from '../../schemas/error.ts'
 import { ROUTES, type Route } from '../../schemas/routes.ts'
 import { makeContentCheck, readContent } from '../../src/http/body.ts'
-import { compileBody } from '../../src/http/validate.ts'
+import { compileBody } from '../../src/http/shape/validate.ts'
 import { findSuite } from '../support/machine/suites.ts'
 import { call, makeKeyRing, makeRoutes, sendRaw, startEdge } from '../support/service/edge-listener.ts'
 

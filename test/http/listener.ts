@@ -11,7 +11,7 @@ import { ERROR } from '../../schemas/error.ts'
 import { ROUTES } from '../../schemas/routes.ts'
 import { makeRate } from '../../src/http/rate.ts'
 import type { EdgeRequest } from '../../src/http/request.ts'
-import { compileBody } from '../../src/http/validate.ts'
+import { compileBody } from '../../src/http/shape/validate.ts'
 import {
   type Call,
   type Came,

@@ -5,7 +5,7 @@ import { test } from 'tap'
 import { ERROR } from '../../schemas/error.ts'
 import { REFUSALS } from '../../schemas/refusals.ts'
 import { refuse } from '../../src/http/respond.ts'
-import { compileBody } from '../../src/http/validate.ts'
+import { compileBody } from '../../src/http/shape/validate.ts'
 
 const ID = '01890c5a-0000-7000-8000-0123456789ab'
 const AT = '2026-01-01T00:00:30.000Z'

@@ -7,8 +7,8 @@ import { test } from 'tap'
 
 import { REFUSALS } from '../../schemas/refusals.ts'
 import { ROUTES } from '../../schemas/routes.ts'
-import { compileQuery } from '../../src/http/query.ts'
-import { compileBody } from '../../src/http/validate.ts'
+import { compileQuery } from '../../src/http/shape/query.ts'
+import { compileBody } from '../../src/http/shape/validate.ts'
 import { ROOT } from '../support/machine/root.ts'
 
 const README = readFileSync(join(ROOT, 'schemas/README.md'), 'utf8')

@@ -5,8 +5,8 @@
 
 import { test } from 'tap'
 import { EMAIL_BODY, type EmailBody } from '../../schemas/email.ts'
-import { toWellFormed } from '../../src/http/text.ts'
-import { compileBody } from '../../src/http/validate.ts'
+import { toWellFormed } from '../../src/http/shape/text.ts'
+import { compileBody } from '../../src/http/shape/validate.ts'
 import { canonicalJson, fingerprintOf, normaliseEmail } from '../../src/sending/email-form.ts'
 
 const check = compileBody<EmailBody>(EMAIL_BODY)

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs'
 import { Agent, type IncomingHttpHeaders, request } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { ERROR } from '../../../schemas/error.ts'
-import { compileBody } from '../../../src/http/validate.ts'
+import { compileBody } from '../../../src/http/shape/validate.ts'
 
 const ANSWER_MS_MAX = 60_000
 const AGAIN_MAX = 3

@@ -24,6 +24,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['src/outbound/thread'],
   ['src/webhooks'],
   ['src/http'],
+  ['src/http/shape'],
   ['src/store'],
   ['src/content'],
   ['src/views/operator'],

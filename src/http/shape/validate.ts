@@ -10,7 +10,7 @@
 
 import { Ajv, type ValidateFunction } from 'ajv'
 
-import type { Issue } from '../../schemas/error.ts'
+import type { Issue } from '../../../schemas/error.ts'
 import { FORMATS } from './formats.ts'
 import { countRecipients, findIssues, type Schema } from './issues.ts'
 import { holdsForbidden, isLonger, isShorter } from './text.ts'

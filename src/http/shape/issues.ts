@@ -7,8 +7,8 @@
  * Spec error.issues
  */
 
-import type { Issue } from '../../schemas/error.ts'
-import { ISSUES_MAX } from '../../schemas/limits.ts'
+import type { Issue } from '../../../schemas/error.ts'
+import { ISSUES_MAX } from '../../../schemas/limits.ts'
 import { FORMATS } from './formats.ts'
 import { isForbidden, isLonger, isShorter, toWellFormed } from './text.ts'
 

@@ -4,8 +4,8 @@
  * Spec request.query
  */
 
-import type { Issue } from '../../schemas/error.ts'
-import { ISSUES_MAX } from '../../schemas/limits.ts'
+import type { Issue } from '../../../schemas/error.ts'
+import { ISSUES_MAX } from '../../../schemas/limits.ts'
 import type { Schema } from './issues.ts'
 import { type Checked, compileBody } from './validate.ts'
 

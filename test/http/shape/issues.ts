@@ -1,8 +1,8 @@
 /** issues - what a refusal says of names that no string may hold, over a real listener. */
 
 import t from 'tap'
-import { ROUTES, type Route } from '../../schemas/routes.ts'
-import { call, makeKeyRing, makeRoutes, startEdge } from '../support/service/edge-listener.ts'
+import { ROUTES, type Route } from '../../../schemas/routes.ts'
+import { call, makeKeyRing, makeRoutes, startEdge } from '../../support/service/edge-listener.ts'
 
 const ring = makeKeyRing()
 const TOKENS = { S: ring.sk, A: ring.ak, O: ring.ok }

@@ -1,7 +1,7 @@
 /** nesting - texts that are all lists and objects are told, whatever stands in their strings. */
 import t from 'tap'
-import { isOvernested } from '../../src/http/nesting.ts'
-import { cpuMsOf } from '../support/machine/cpu-time.ts'
+import { isOvernested } from '../../../src/http/shape/nesting.ts'
+import { cpuMsOf } from '../../support/machine/cpu-time.ts'
 
 const LONG = 'x'.repeat(70_000)
 const deep = (times: number) => '['.repeat(times)

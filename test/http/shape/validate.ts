@@ -2,10 +2,10 @@
 
 import { test } from 'tap'
 
-import { EMAIL_BODY } from '../../schemas/email.ts'
-import { ROUTES } from '../../schemas/routes.ts'
-import { compileQuery } from '../../src/http/query.ts'
-import { compileBody } from '../../src/http/validate.ts'
+import { EMAIL_BODY } from '../../../schemas/email.ts'
+import { ROUTES } from '../../../schemas/routes.ts'
+import { compileQuery } from '../../../src/http/shape/query.ts'
+import { compileBody } from '../../../src/http/shape/validate.ts'
 
 const check = compileBody(EMAIL_BODY)
 

@@ -8,15 +8,15 @@
 
 import { parse } from 'tldts'
 
-import { REFUSED_HEADER_NAMES, REFUSED_HEADER_PREFIXES } from '../../schemas/email.ts'
+import { REFUSED_HEADER_NAMES, REFUSED_HEADER_PREFIXES } from '../../../schemas/email.ts'
 import {
   DOMAIN_CHARS_MAX,
   HEADER_NAME_CHARS_MAX,
   MAILBOX_HASH_CHARS_MAX,
   WEBHOOK_URL_CHARS_MAX,
-} from '../../schemas/limits.ts'
-import { HTTPS_URI } from '../../schemas/webhook.ts'
-import { isAddress, isDomain } from '../mail/address.ts'
+} from '../../../schemas/limits.ts'
+import { HTTPS_URI } from '../../../schemas/webhook.ts'
+import { isAddress, isDomain } from '../../mail/address.ts'
 import { isInstant } from './instant.ts'
 
 const URI = new RegExp(HTTPS_URI, 'u')

@@ -2,8 +2,8 @@
 
 import { test } from 'tap'
 
-import { FORMATS } from '../../src/http/formats.ts'
-import { isForbidden, isLonger, isShorter } from '../../src/http/text.ts'
+import { FORMATS } from '../../../src/http/shape/formats.ts'
+import { isForbidden, isLonger, isShorter } from '../../../src/http/shape/text.ts'
 
 /** Format, rule, what passes, what does not. */
 const CASES: readonly (readonly [string, string, readonly string[], readonly string[]])[] = [
