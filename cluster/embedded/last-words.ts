@@ -5,12 +5,14 @@
  * A redis whose disk is full can write its last words no more than its data, and one that is killed has none: so the
  * disk and the process are looked at too. Each answer is one line for people.
  */
-import { closeSync, fstatSync, openSync, readFileSync, readSync, statfsSync } from 'node:fs'
+import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import { livingRedisPid } from './probe.ts'
 
 const TAIL_BYTES = 8192
 const WORDS_MAX = 3
+/** What a redis said longer ago has not ended it. */
+const WORDS_MS_MAX = 300_000
 const CHARS_MAX = 600
 /** Of /proc/<pid>/stat, counted from the state: bytes of address space. */
 const MEMORY_FIELD = 20
@@ -31,8 +33,9 @@ const STATES: Readonly<Record<string, (pid: number) => string>> = {
 /** Why the redis of a directory does not answer, as far as can be seen. */
 export function describeSilence(directory: string): string {
   const pid = livingRedisPid(directory)
-  const who = pid === null ? `No redis-server runs in ${directory}` : describeProcess(pid)
-  return sentences([who, describeDisk(directory), lastWords(directory)])
+  const nobody = existsSync('/proc/self') ? `No redis-server runs in ${directory}` : null
+  const who = pid === null ? nobody : describeProcess(pid)
+  return sentences([who, describeDisk(directory), lastWords(directory)]) || 'Nothing is to be seen of it'
 }
 
 /**
@@ -70,13 +73,16 @@ export function logTail(directory: string, lines: number): string {
   return readTail(join(directory, 'redis.log')).trimEnd().split('\n').slice(-lines).join('\n')
 }
 
-/** The warnings that the last redis of a directory wrote after it was ready, the latest ones; null: none. */
+/** The warnings that the last redis of a directory wrote after it was ready, the latest ones, if of late; null: none. */
 function lastWords(directory: string): string | null {
   const lines = readTail(join(directory, 'redis.log')).split('\n').flatMap(parseLine)
   const pid = lines.at(-1)?.pid
   const own = lines.filter((line) => line.pid === pid)
   const readyAt = own.findLastIndex(({ text }) => /ready to accept connections|server initialized/i.test(text))
-  const warnings = own.slice(readyAt + 1).filter(({ isWarning, text }) => isWarning && !ADVICE.test(text))
+  const sinceMs = Date.now() - WORDS_MS_MAX
+  const warnings = own
+    .slice(readyAt + 1)
+    .filter(({ atMs, isWarning, text }) => isWarning && atMs > sinceMs && !ADVICE.test(text))
   if (warnings.length === 0) return null
   const words = warnings.slice(-WORDS_MAX).map(({ text }) => text)
   return `Its last words: ${words.join(' / ').slice(-CHARS_MAX)}`
@@ -84,14 +90,16 @@ function lastWords(directory: string): string | null {
 
 interface Line {
   readonly pid: string
+  readonly atMs: number
   readonly isWarning: boolean
   readonly text: string
 }
 
 /** `<pid>:<role> <day> <month> <year> <time> <level> <text>`, with `#` for a warning. */
 function parseLine(line: string): Line[] {
-  const [, pid, level, text] = /^(\d+):[A-Z] \d+ \w+ \d+ \S+ ([.\-*#]) (.*)$/.exec(line) ?? []
-  return pid === undefined || text === undefined ? [] : [{ pid, isWarning: level === '#', text }]
+  const [, pid, date = '', level, text] = /^(\d+):[A-Z] (\d+ \w+ \d+ \S+) ([.\-*#]) (.*)$/.exec(line) ?? []
+  if (pid === undefined || text === undefined) return []
+  return [{ pid, atMs: Date.parse(date), isWarning: level === '#', text }]
 }
 
 function describeDisk(directory: string): string | null {

@@ -118,23 +118,34 @@ t.test('last words: of a log that is not there, or holds something else', async 
   mkdirSync(join(directory, 'redis.log'))
   t.match(describeEnd(directory, null), /^It said nothing before its end/)
   t.match(describeEnd(join(directory, 'none'), null), /none cannot be looked at$/)
+  const line = (pid: number, text: string, agoMs = 0): string => `${pid}:M ${stampOf(Date.now() - agoMs)} ${text}\n`
   const other = t.testdir({
     'redis.log': [
-      '1:M 23 Nov 2026 08:00:00.000 # Of another one',
-      '7:M 23 Nov 2026 08:00:01.000 # WARNING Memory overcommit must be enabled!',
-      '7:M 23 Nov 2026 08:00:01.000 * Ready to accept connections',
-      '7:M 23 Nov 2026 08:00:02.000 * Background saving started',
-      `7:M 23 Nov 2026 08:00:03.000 # Error accepting a client connection: ${'x'.repeat(2000)}`,
-      '7:M 23 Nov 2026 08:00:04.000 # Out Of Memory allocating 100 bytes!',
+      line(1, '# Of another one'),
+      line(7, '# WARNING Memory overcommit must be enabled!'),
+      line(7, '* Ready to accept connections'),
+      line(7, '# Said long ago', 600_000),
+      line(7, '* Background saving started'),
+      line(7, `# Error accepting a client connection: ${'x'.repeat(2000)}`),
+      line(7, '# Out Of Memory allocating 100 bytes!'),
       'no line of its own',
-    ].join('\n'),
+    ].join(''),
   })
   const words = describeEnd(other, null)
   t.match(words, /^Its last words: x+ \/ Out Of Memory allocating 100 bytes!$/)
   t.ok(words.length < 700, 'bounded')
   const atStart = t.testdir({
-    'redis.log':
-      '7:M 23 Nov 2026 08:00:01.000 # WARNING Memory overcommit must be enabled!\n7:M 23 Nov 2026 08:00:01.100 # Bad file format\n',
+    'redis.log': line(7, '# WARNING Memory overcommit must be enabled!') + line(7, '# Bad file format'),
   })
   t.equal(describeEnd(atStart, null), 'Its last words: Bad file format', 'advice is none')
+  const old = t.testdir({ 'redis.log': line(7, '* Ready to accept connections') + line(7, '# Said', 600_000) })
+  t.match(describeEnd(old, null), /^It said nothing before its end/, 'nor is what was said long ago')
 })
+
+/** A moment as Redis writes it, in the machine's own time. */
+function stampOf(ms: number): string {
+  const date = new Date(ms)
+  const month = date.toLocaleString('en', { month: 'short' })
+  const time = date.toTimeString().slice(0, 8)
+  return `${String(date.getDate()).padStart(2, '0')} ${month} ${date.getFullYear()} ${time}.000`
+}
