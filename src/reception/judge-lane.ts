@@ -15,6 +15,7 @@ import type { ParseJob } from '../actors/inbound/parse-job.ts'
 import { JUDGE_LANE } from '../state/received/judge-item.ts'
 import type { JudgedReceived, ParseLaneDeps } from './parse-lane.ts'
 import { readReceivedMail } from './raw-mail.ts'
+import { MAIL_STOP_MS, unlessStopped } from './unless-stopped.ts'
 
 const UNDER_WAY_MAX = 4
 /** All before it may take their 20 seconds. */
@@ -27,6 +28,7 @@ export function makeJudgeLane(deps: Pick<ParseLaneDeps, 'received' | 'judge' | '
     prefix: JUDGE_LANE,
     holdMs: HOLD_MS,
     claimsStand: false,
+    stopMs: MAIL_STOP_MS,
     prepare: prepareJudge,
     outcome: judgeOutcome,
     room(name) {
@@ -35,12 +37,12 @@ export function makeJudgeLane(deps: Pick<ParseLaneDeps, 'received' | 'judge' | '
     },
     async perform(job, { lane: name, signal }) {
       underWay.add(name)
-      try {
-        const begun = await deps.bytes.hold(job.sizeBytes, async () => {
-          if (signal.aborted) throw new NotPerformed('The process stops')
-          return await begin(deps, job)
-        })
+      const work = async (): Promise<JudgeOutcome> => {
+        const begun = await deps.bytes.hold(job.sizeBytes, () => begin(deps, job, signal))
         return { check: begun === null ? null : await begun.check }
+      }
+      try {
+        return await unlessStopped(signal, work())
       } finally {
         underWay.delete(name)
       }
@@ -53,7 +55,9 @@ export function makeJudgeLane(deps: Pick<ParseLaneDeps, 'received' | 'judge' | '
 async function begin(
   { received, judge }: Pick<ParseLaneDeps, 'received' | 'judge'>,
   job: ParseJob,
+  signal: AbortSignal,
 ): Promise<Pick<JudgedReceived, 'check'> | null> {
+  if (signal.aborted) throw new NotPerformed('The process stops')
   const raw = await readReceivedMail(received, job)
   if (typeof raw === 'string') return null
   const { isRead, check } = judge(raw, job)

@@ -25,6 +25,7 @@ import { type ReceivedStore, writeParsed } from '../store/received.ts'
 import type { ByteGate } from './byte-gate.ts'
 import { readReceivedMail } from './raw-mail.ts'
 import type { ReceivedRoom } from './received-room.ts'
+import { MAIL_STOP_MS, unlessStopped } from './unless-stopped.ts'
 
 /** Mails of a process under way, and of one account: most of their time they wait for the DNS of their senders. */
 const UNDER_WAY_MAX = 64
@@ -72,12 +73,13 @@ export function makeParseLane(deps: ParseLaneDeps): LaneType {
     prefix: PARSE_LANE,
     holdMs: HOLD_MS,
     claimsStand: false,
+    stopMs: MAIL_STOP_MS,
     prepare: prepareParse,
     outcome: parseOutcome,
     room: (name) => Math.min(lanes.room(name), deps.room?.(name) ?? Number.POSITIVE_INFINITY),
     async perform(job, { lane: name, signal }) {
       const leave = lanes.enter(name)
-      try {
+      const work = async (): Promise<ParseOutcome> => {
         const begun = await lanes.inTurn(name, (isSlow) =>
           bytes.hold(job.sizeBytes, async () => {
             if (signal.aborted) throw new NotPerformed('The process stops')
@@ -85,6 +87,9 @@ export function makeParseLane(deps: ParseLaneDeps): LaneType {
           }),
         )
         return await finish(deps, job, begun)
+      }
+      try {
+        return await unlessStopped(signal, work())
       } finally {
         leave()
       }

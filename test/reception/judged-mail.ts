@@ -128,6 +128,20 @@ t.test('judged-mail: what the DNS could not tell is looked at again, without a s
   t.same(await redis.keys('*:due:judge/*'), [], 'no round is left')
 })
 
+t.test('judged-mail: a mail whose judging a stop cuts short is judged afterwards, and told of once', async (t) => {
+  for (const name of ['d.test', 'mx.d.test', 's._domainkey.d.test', '_dmarc.d.test']) zone.fail(name, 'timeout')
+  const asked = zone.asked.length
+  const id = await deliver(signedBy('d.test'), 'bounce@d.test', 'mx.d.test')
+  await until(async () => zone.asked.length > asked || null, JUDGED_MS_MAX)
+  await service.service.stop()
+  publish('d.test')
+  await service.restart()
+  const { checkedAt: _, ...told } = await judged(id)
+  // What the stop cut short was no verdict.
+  t.same(told, { spf: 'pass', spfHelo: 'pass', dkim: 'pass', dmarc: 'pass', dmarcPolicy: null, arc: 'none' })
+  t.equal((await eventsOf(id)).length, 1)
+})
+
 /** Makes the round due, over a restart: nobody else may write what an owner holds in memory. */
 async function makeDue(): Promise<void> {
   await service.service.stop()
