@@ -8,57 +8,11 @@ import { HARD_ISSUES, SOFT_ISSUES } from '../../schemas/inbound.ts'
 import { attachmentBytes } from '../../src/mail/mime/body.ts'
 import { parseReceivedMail, type ReceivedMail } from '../../src/mail/mime/received-mail.ts'
 import { makeCorpus } from '../support/peers/mime-corpus.ts'
+import { makeMutator } from '../support/peers/mime-mutate.ts'
 
 const SEED = Number(process.env.SEED ?? 21)
 const MAILS = 10_000
-const WORDS = [
-  '\r\n',
-  '\n',
-  '\r',
-  '--',
-  '=',
-  '=?utf-8?q?',
-  '?=',
-  'boundary=',
-  '"',
-  ';',
-  ':',
-  '(',
-  '<',
-  '\0',
-  '\x80',
-  ' ',
-  'Content-Type: ',
-  'multipart/mixed',
-  'message/rfc822\r\n\r\n',
-  'base64',
-  "*0*=utf-8''%",
-]
 const ISSUES: ReadonlySet<string | null> = new Set([null, ...HARD_ISSUES, ...SOFT_ISSUES])
-
-let state = SEED
-function draw(below: number): number {
-  state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0
-  return Math.floor((state / 2 ** 32) * below)
-}
-
-function mutate(mail: Buffer): Buffer {
-  let bytes = mail
-  for (let left = 1 + draw(8); left > 0; left -= 1) {
-    const at = draw(bytes.length + 1)
-    const to = Math.min(bytes.length, at + draw(100))
-    const word = Buffer.from(WORDS[draw(WORDS.length)] as string, 'latin1')
-    const pieces = [
-      [bytes.subarray(0, at), word, bytes.subarray(at)],
-      [bytes.subarray(0, at), word, bytes.subarray(to)],
-      [bytes.subarray(0, at), bytes.subarray(to)],
-      [bytes.subarray(0, to), bytes.subarray(at)],
-      [bytes.subarray(0, at)],
-    ][draw(20) === 0 ? 4 : draw(4)] as Buffer[]
-    bytes = Buffer.concat(pieces)
-  }
-  return bytes
-}
 
 /** What a result says that it may not. */
 function faults(raw: Buffer, mail: ReceivedMail): string[] {
@@ -86,6 +40,7 @@ function faults(raw: Buffer, mail: ReceivedMail): string[] {
 
 t.test(`fuzz: ${MAILS} mutated mails are parsed (seed ${SEED})`, async (t) => {
   const corpus = makeCorpus(SEED, 200).map(({ raw }) => raw)
+  const mutate = makeMutator(SEED)
   const issues = new Map<string | null, number>()
   for (let number = 0; number < MAILS; number += 1) {
     const raw = mutate(corpus[number % corpus.length] as Buffer)
