@@ -126,7 +126,7 @@ async function put({ home, room, told, warn }: ContentsDeps, order: PutOrder): P
     if (!heard.isCut) warn({ home: home.kind, reason: failure.message }, 'Content was not kept')
     return { ok: false, kind: why, reason: failure.message }
   } finally {
-    giveBack()
+    giveBack(bytes)
   }
 }
 

@@ -15,8 +15,8 @@ const LOOK_MS = 2_000
 export interface DiskRoom {
   /** Whether there is room for new mail. */
   readonly hasRoom: boolean
-  /** Takes room for a write; null where there is not that much. Out: gives it back. */
-  reserve(bytes: number): (() => void) | null
+  /** Takes room for a write; null where there is not that much. Out: gives it back, but for the bytes that were written. */
+  reserve(bytes: number): ((writtenBytes: number) => void) | null
   stop(): void
 }
 
@@ -63,10 +63,10 @@ export async function watchDisk(folder: string, log: Pick<Log, 'info' | 'warn'> 
     reserve(bytes) {
       if (disk.free - reserved - bytes < keptFree(disk.bytes)) return null
       reserved += bytes
-      return () => {
+      return (writtenBytes) => {
         reserved -= bytes
         // Until the next look: what was written is no longer free.
-        disk = { ...disk, free: disk.free - bytes }
+        disk = { ...disk, free: disk.free - writtenBytes }
       }
     },
     stop: () => clearInterval(timer),

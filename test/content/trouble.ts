@@ -4,12 +4,12 @@
  */
 import { randomBytes } from 'node:crypto'
 import { rmSync, writeFileSync } from 'node:fs'
-import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { freePort } from '../support/machine/port.ts'
 import { mountSmallDisk, SMALL_DISK_SKIP } from '../support/machine/small-disk.ts'
 import { until } from '../support/machine/until.ts'
+import { makeWay } from '../support/machine/way.ts'
 import { SWIFT_SKIP, startSwift } from '../support/peers/swift.ts'
 import { startTestService, type TestService } from '../support/service/service.ts'
 
@@ -120,24 +120,3 @@ t.test('content: in a bucket, which goes away and comes back', { skip: SWIFT_SKI
   const found = health.json.findings.find(({ name }: { name: string }) => name === 'content')
   t.match(found, { status: 'ok', message: 'Large content lies in s3' })
 })
-
-/** A way to a port that can be closed. */
-function makeWay(port: number, target: number) {
-  let server = createServer()
-  const sockets = new Set<Socket>()
-  return {
-    async open() {
-      server = createServer((client) => {
-        const there = connect({ port: target, host: '127.0.0.1' })
-        for (const socket of [client, there]) sockets.add(socket.on('error', () => undefined))
-        client.pipe(there).pipe(client)
-      })
-      await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
-    },
-    close() {
-      server.close()
-      for (const socket of sockets) socket.destroy()
-      sockets.clear()
-    },
-  }
-}

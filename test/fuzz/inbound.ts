@@ -4,9 +4,9 @@
  */
 import { createHash } from 'node:crypto'
 import t from 'tap'
+import { makeMutator } from '../support/clients/mime-mutate.ts'
 import { until } from '../support/machine/until.ts'
 import { makeCorpus } from '../support/peers/mime-corpus.ts'
-import { makeMutator } from '../support/peers/mime-mutate.ts'
 import { openDialog, type SmtpDialog } from '../support/peers/smtp-dialog.ts'
 import { startZone } from '../support/peers/zone.ts'
 import { startTestService } from '../support/service/service.ts'

@@ -7,8 +7,8 @@ import t from 'tap'
 import { HARD_ISSUES, SOFT_ISSUES } from '../../schemas/inbound.ts'
 import { attachmentBytes } from '../../src/mail/mime/body.ts'
 import { parseReceivedMail, type ReceivedMail } from '../../src/mail/mime/received-mail.ts'
+import { makeMutator } from '../support/clients/mime-mutate.ts'
 import { makeCorpus } from '../support/peers/mime-corpus.ts'
-import { makeMutator } from '../support/peers/mime-mutate.ts'
 
 const SEED = Number(process.env.SEED ?? 21)
 const MAILS = 10_000
