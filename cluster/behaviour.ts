@@ -194,7 +194,7 @@ export interface Signal {
 /** What a turn wants written. */
 export interface Staged {
   readonly events?: readonly { readonly ref: Ref; readonly event: unknown }[]
-  /** New absolute counters of an owner; plain JSON. */
+  /** New absolute counters of an owner; plain JSON. Null: it has none any more. */
   readonly counters?: readonly { readonly owner: string; readonly value: unknown }[]
   readonly ops?: readonly Op[]
   /**

@@ -158,3 +158,18 @@ export const FEEDS_MAX = 100
 
 /** Spec inbound.authentication.rounds: minutes after the first round at which a mail is judged again. */
 export const AUTHENTICATION_ROUNDS_MINUTES: readonly number[] = [1, 5, 10]
+
+/** Spec broadcast.body: bytes of the body of a broadcast. */
+export const BROADCAST_BODY_BYTES_MAX = 64 * 1024 * 1024
+/** Spec broadcast.size: bytes of a broadcast as built. */
+export const BROADCAST_BYTES_MAX = 50 * 1024 * 1024
+/** Spec broadcast.messages */
+export const BROADCAST_MESSAGES_MAX = 50_000
+/** Spec broadcast.substitutions: of one message. */
+export const SUBSTITUTIONS_MAX = 20
+/** Spec broadcast.substitutions */
+export const SUBSTITUTION_NAME_CHARS_MAX = 40
+/** Spec broadcast.substitutions */
+export const SUBSTITUTION_CHARS_MAX = 500
+/** Spec broadcast.pace: messages a minute of a stream, where an operator has set no other. */
+export const PACE_PER_MINUTE_DEFAULT = 600

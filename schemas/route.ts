@@ -42,6 +42,8 @@ export interface Route<Name extends string = string, Keys extends KeyKind = KeyK
   readonly takesLastEventId: boolean
   /** Requests a second of one client, where it has a rate of its own; null: that of its listener. */
   readonly ratePerSecond: number | null
+  /** Whether its handler takes the body as it came, in pieces: the schema is held against it elsewhere. */
+  readonly takesPieces: boolean
   /** Codes that it refuses with beside those of every route like it. */
   readonly refusals: readonly RefusalCode[]
 }
@@ -49,7 +51,15 @@ export interface Route<Name extends string = string, Keys extends KeyKind = KeyK
 type Rest<Keys extends KeyKind, Body> = Partial<
   Pick<
     Route<string, Keys, Body>,
-    'listener' | 'keys' | 'body' | 'query' | 'isIdempotent' | 'takesLastEventId' | 'refusals'
+    | 'listener'
+    | 'keys'
+    | 'body'
+    | 'query'
+    | 'bodyBytesMax'
+    | 'isIdempotent'
+    | 'takesLastEventId'
+    | 'takesPieces'
+    | 'refusals'
   >
 > &
   Pick<Route, 'success'>
@@ -73,6 +83,7 @@ export function route<const Name extends string, const Keys extends KeyKind = 'S
     isIdempotent: false,
     takesLastEventId: false,
     ratePerSecond: null,
+    takesPieces: false,
     refusals: [],
     ...(rest as Rest<KeyKind, object | null>),
   }

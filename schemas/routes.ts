@@ -10,9 +10,11 @@
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 
 import { ACCOUNT } from './account.ts'
+import { BROADCAST, BROADCAST_BODY, BROADCAST_LIST, BROADCAST_QUERY } from './broadcast.ts'
 import { DOMAIN, DOMAIN_BODY, DOMAIN_CHECKED, DOMAIN_LIST, PAGE_QUERY } from './domain.ts'
 import { BATCH_ANSWER, BATCH_BODY, type BatchBody, EMAIL_ANSWER, EMAIL_BODY, type EmailBody } from './email.ts'
 import { RECEIVED_LIST, RECEIVED_MESSAGE, RECEIVED_SEARCH } from './inbound.ts'
+import { BROADCAST_BODY_BYTES_MAX } from './limits.ts'
 import { MESSAGE, MESSAGE_LIST, MESSAGE_SEARCH } from './message.ts'
 import { OPERATOR_ROUTES } from './operator/routes.ts'
 import { OPENAPI, type Route, route } from './route.ts'
@@ -41,6 +43,20 @@ const SEND_REFUSALS = [
   'stream_archived',
   'stream_paused',
   'rate_limited',
+  'cap_reached',
+] as const
+
+/** Of a broadcast: the minute does not hold it. Spec broadcast.create */
+const BROADCAST_REFUSALS = [
+  'payment_required',
+  'account_paused',
+  'stream_not_found',
+  'stream_kind_not_allowed',
+  'domain_not_verified',
+  'message_too_large',
+  'broadcast_too_large',
+  'stream_archived',
+  'stream_paused',
   'cap_reached',
 ] as const
 
@@ -104,6 +120,31 @@ export const ROUTES = {
   archiveStream: route('archiveStream', 'POST', '/v1/streams/{id}/archive', {
     success: { status: 200, body: STREAM },
     refusals: ['default_stream'],
+  }),
+  createBroadcast: route('createBroadcast', 'POST', '/v1/broadcasts', {
+    body: BROADCAST_BODY,
+    bodyBytesMax: BROADCAST_BODY_BYTES_MAX,
+    takesPieces: true,
+    success: { status: 202, body: BROADCAST },
+    isIdempotent: true,
+    refusals: BROADCAST_REFUSALS,
+  }),
+  listBroadcasts: route('listBroadcasts', 'GET', '/v1/broadcasts', {
+    query: BROADCAST_QUERY,
+    success: { status: 200, body: BROADCAST_LIST },
+  }),
+  readBroadcast: route('readBroadcast', 'GET', '/v1/broadcasts/{id}', { success: { status: 200, body: BROADCAST } }),
+  cancelBroadcast: route('cancelBroadcast', 'POST', '/v1/broadcasts/{id}/cancel', {
+    success: { status: 200, body: BROADCAST },
+    refusals: ['broadcast_not_open'],
+  }),
+  pauseBroadcast: route('pauseBroadcast', 'POST', '/v1/broadcasts/{id}/pause', {
+    success: { status: 200, body: BROADCAST },
+    refusals: ['broadcast_not_open'],
+  }),
+  resumeBroadcast: route('resumeBroadcast', 'POST', '/v1/broadcasts/{id}/resume', {
+    success: { status: 200, body: BROADCAST },
+    refusals: ['broadcast_not_open'],
   }),
   listTokens: route('listTokens', 'GET', '/v1/tokens', {
     query: PAGE_QUERY,

@@ -170,6 +170,7 @@ async function stopAll(parts: Parts, { worker, listeners, stopChores, stopWatchd
     parts.mailRoom.close(Math.max(0, STOP_ATTEMPTS_MS - spentMs)),
   ])
   await parts.webhooks.close()
+  await parts.readRoom.close()
   await parts.closeStore()
   await stopWatchdog?.()
 }

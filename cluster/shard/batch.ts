@@ -264,9 +264,15 @@ class PlanBuilder {
       if (kept.length >= 16) this.push({ key, write: 'XTRIM', args: ['MINID', kept[0]!] })
     }
     if (this.draft.counters.size > 0) {
+      const key = countersKey(this.context.items.shard)
       const args: string[] = []
-      for (const [owner, value] of this.draft.counters) args.push(owner, JSON.stringify(value))
-      this.push({ key: countersKey(this.context.items.shard), write: 'HSET', args })
+      const ended: string[] = []
+      for (const [owner, value] of this.draft.counters) {
+        if (value === null) ended.push(owner)
+        else args.push(owner, JSON.stringify(value))
+      }
+      if (args.length > 0) this.push({ key, write: 'HSET', args })
+      if (ended.length > 0) this.push({ key, write: 'HDEL', args: ended })
     }
     for (const of of ['mailbox', 'outcomes'] as const) {
       if (this.cursors[of] === '') continue

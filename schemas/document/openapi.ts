@@ -10,6 +10,7 @@
  */
 
 import { ACCOUNT } from '../account.ts'
+import { BROADCAST } from '../broadcast.ts'
 import { DOMAIN } from '../domain.ts'
 import { ADDRESS, ATTACHMENT, EMAIL_ANSWER, EMAIL_BODY } from '../email.ts'
 import { branchOf } from '../error.ts'
@@ -48,6 +49,7 @@ const COMPONENTS: Readonly<Record<string, object>> = {
   Account: ACCOUNT,
   Address: ADDRESS,
   Attachment: ATTACHMENT,
+  Broadcast: BROADCAST,
   Delivery: DELIVERY,
   Domain: DOMAIN,
   Email: EMAIL_BODY,

@@ -48,6 +48,12 @@ export const SUMMARIES: Readonly<Record<RouteName, string>> = {
   addSuppressions: 'Put addresses on the suppression list of a stream',
   readSuppression: 'Read one entry of a suppression list',
   liftSuppression: 'Lift a suppression: the address may be written to again',
+  createBroadcast: 'Send one message to up to 50,000 people, released at a pace',
+  listBroadcasts: 'List broadcasts, newest first',
+  readBroadcast: 'Read a broadcast and how far it has come',
+  cancelBroadcast: 'Cancel a broadcast: what was not released never is',
+  pauseBroadcast: 'Pause a broadcast',
+  resumeBroadcast: 'Resume a paused broadcast',
   createWebhook: 'Register a URL to which events are posted; the answer holds its signing secret',
   listWebhooks: 'List the webhooks of the server',
   readWebhook: 'Read one webhook',
@@ -101,6 +107,7 @@ export const SUMMARIES: Readonly<Record<RouteName, string>> = {
 /** Groups of routes by the part of the path that names them, in the order in which documents show them. */
 const GROUPS: readonly (readonly [path: RegExp, group: string])[] = [
   [/^\/v1\/email/, 'Sending'],
+  [/^\/v1\/broadcasts/, 'Broadcasts'],
   [/^\/v1\/messages/, 'Messages'],
   [/^\/v1\/inbound/, 'Received messages'],
   [/\/events$/, 'Events'],

@@ -4,6 +4,7 @@
 
 import type { Behaviours } from '../../cluster/behaviour.ts'
 import { accountEntity } from '../state/account.ts'
+import { broadcastEntity } from '../state/broadcast/broadcast.ts'
 import { domainEntity } from '../state/domain.ts'
 import { serverEntity } from '../state/server.ts'
 import { streamEntity } from '../state/stream.ts'
@@ -12,6 +13,17 @@ import { approveAccount, closeAccount, patchAccount, pauseAccount, resumeAccount
 import { createAccount } from './account/create-account.ts'
 import { PEOPLE_TIMER, people } from './account/people.ts'
 import { createToken, revokeToken } from './account/token.ts'
+import { createBroadcast } from './broadcast/create-broadcast.ts'
+import { endBroadcast, forgetBroadcast } from './broadcast/end-broadcast.ts'
+import { orderBroadcast } from './broadcast/order-broadcast.ts'
+import { releaseBroadcast } from './broadcast/release-broadcast.ts'
+import {
+  BROADCAST_END_TIMER,
+  BROADCAST_FORGET_TIMER,
+  BROADCAST_TIMER,
+  BROADCAST_WAKE_TIMER,
+  wakeBroadcasts,
+} from './broadcast/running.ts'
 import { addDomain } from './domain/add-domain.ts'
 import { CHECK_TIMER } from './domain/check-schedule.ts'
 import { checkTimer, recordCheck } from './domain/domain-check.ts'
@@ -45,9 +57,11 @@ import { WEBHOOK_SWEEP_TIMER, webhookSweep } from './webhook/sweep.ts'
 import { OFF_TIMER, settleOff, switchWebhook } from './webhook/switch.ts'
 
 export const BEHAVIOURS: Omit<Behaviours, 'lanes'> = {
-  entities: [accountEntity, serverEntity, streamEntity, domainEntity, webhookEntity, listenersEntity],
+  entities: [broadcastEntity, accountEntity, serverEntity, streamEntity, domainEntity, webhookEntity, listenersEntity],
   commands: [
     accept,
+    createBroadcast,
+    orderBroadcast,
     receive,
     createAccount,
     patchAccount,
@@ -87,6 +101,10 @@ export const BEHAVIOURS: Omit<Behaviours, 'lanes'> = {
     listen,
   ],
   timers: {
+    [BROADCAST_TIMER]: releaseBroadcast,
+    [BROADCAST_END_TIMER]: endBroadcast,
+    [BROADCAST_FORGET_TIMER]: forgetBroadcast,
+    [BROADCAST_WAKE_TIMER]: wakeBroadcasts,
     [BACKLOG_TIMER]: trimBacklog,
     [OFF_TIMER]: settleOff,
     [DROP_TIMER]: drop,

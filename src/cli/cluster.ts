@@ -1,15 +1,21 @@
-/** cluster - `sendwright inspect` and `sendwright cluster status`: shards, processes, entities. */
+/** cluster - `sendwright inspect`, `sendwright cluster status`, `sendwright audit`: shards, processes, entities, what operators did. */
 import type { Command } from 'commander'
+import type { AuditList } from '../../schemas/operator/audit.ts'
 import type { Entity, ShardList } from '../../schemas/operator/cluster.ts'
 import { type ClientOptions, makeClient } from './client.ts'
 import { CommandFailure } from './failure.ts'
-import { withOperatorOptions } from './options.ts'
+import { parseInteger, withOperatorOptions } from './options.ts'
+import { type Ended, print } from './print.ts'
 import { formatTable } from './table.ts'
+
+const AUDIT_PAGE_MAX = 100
+const AUDIT_LIMIT_DEFAULT = 50
+const AUDIT_PAGES_MAX = 1000
 
 type Shard = ShardList['shards'][number]
 
 /** Adds the commands. `ended` hears the exit code of the one that ran. */
-export function addClusterCommands(program: Command, ended: (code: number) => void): void {
+export function addClusterCommands(program: Command, ended: Ended): void {
   const inspect = withOperatorOptions(program.command('inspect <what> [id]'))
     .description("what owns a shard (inspect 17), or an entity's last states (inspect account <id>)")
     .action(async (what: string, id: string | undefined, options) => {
@@ -20,6 +26,7 @@ export function addClusterCommands(program: Command, ended: (code: number) => vo
   withOperatorOptions(cluster.command('status'))
     .description('list the processes and every shard that does not run; exit code 1 when there is one')
     .action(async (options) => ended(await showStatus(options)))
+  addAuditCommand(program, ended)
 }
 
 async function inspectShard(shard: number, options: ClientOptions): Promise<number> {
@@ -78,4 +85,32 @@ function rowOf({ shard, state, seq, journalSeq, owner }: Shard): string[] {
 
 function readShards(options: ClientOptions): Promise<ShardList> {
   return makeClient(options, 'operator').get<ShardList>('/v1/operator/shards')
+}
+
+/** Adds the command that lists the audit log. */
+function addAuditCommand(program: Command, ended: Ended): void {
+  withOperatorOptions(program.command('audit'))
+    .description('list what operators did, newest first')
+    .option('--limit <n>', `at most so many (default: ${AUDIT_LIMIT_DEFAULT})`, parseInteger)
+    .action(async (options) => ended(await listAudit(options)))
+}
+
+async function listAudit(options: ClientOptions & { limit?: number }): Promise<number> {
+  const client = makeClient(options, 'operator')
+  const { limit = AUDIT_LIMIT_DEFAULT } = options
+  const found: AuditList = { entries: [], next: null }
+  for (let page = 0; page < AUDIT_PAGES_MAX && found.entries.length < limit; page += 1) {
+    const after = found.next === null ? '' : `&after=${found.next}`
+    const rest = Math.min(AUDIT_PAGE_MAX, limit - found.entries.length)
+    const answer = await client.get<AuditList>(`/v1/operator/audit?limit=${rest}${after}`)
+    found.entries.push(...answer.entries)
+    found.next = answer.next
+    if (answer.next === null) break
+  }
+  return print(options, found, ({ entries }) =>
+    formatTable(
+      ['when', 'act', 'targets', 'note', 'by'],
+      entries.map(({ at, act, targets, note, actor }) => [at, act, JSON.stringify(targets), note ?? '', actor ?? '-']),
+    ),
+  )
 }

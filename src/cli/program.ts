@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
 import { addAccountCommands } from './account.ts'
-import { addAuditCommand } from './audit.ts'
+import { addBroadcastCommands } from './broadcast.ts'
 import { addClusterCommands } from './cluster.ts'
 import { parseIp, runDoctor, runMailFile } from './doctor.ts'
 import { addDomainCommands } from './domain.ts'
@@ -62,6 +62,7 @@ export function makeProgram(ended: (code: number) => void): Command {
   addInboundCommands(program, ended)
   addEventCommands(program, ended)
   addWebhookCommands(program, ended)
+  addBroadcastCommands(program, ended)
   addSuppressionCommands(program, ended)
   addStreamCommands(program, ended)
   addDomainCommands(program, ended)
@@ -69,7 +70,6 @@ export function makeProgram(ended: (code: number) => void): Command {
   addServerCommands(program, ended)
   addTokenCommands(program, ended)
   addQueueCommands(program, ended)
-  addAuditCommand(program, ended)
   addClusterCommands(program, ended)
   addStoreCommands(program, ended)
   withOperatorOptions(program.command('doctor'))

@@ -27,6 +27,11 @@ const REPEATED = {
   Host: refuse('invalid_request', {}, 'Host must be given once'),
   Authorization: refuse('invalid_request', {}, 'Authorization must be given once'),
 } as const
+
+function joined(pieces: readonly Buffer[]): Buffer {
+  return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces)
+}
+
 /** One request. Made by the wrapper, which hands it data and the abort. */
 export class Exchange {
   readonly #desk: Desk
@@ -36,6 +41,10 @@ export class Exchange {
   readonly #requestId = randomUUID()
   /** Monotonic ms; set when a body turns out to come in pieces. */
   startedAtMs = 0
+  get isLarge(): boolean {
+    return this.#target.held !== null
+  }
+
   #owner: KeyOwner | null = null
   /** The key, while its owner came out of memory: it may have been revoked since. */
   #unproven: ParsedKey | null = null
@@ -182,14 +191,19 @@ export class Exchange {
   }
 
   #hold(chunk: ArrayBuffer, isLast: boolean): void {
-    if (!this.#desk.held.take(chunk.byteLength)) {
+    if (!(this.#target.held ?? this.#desk.held).take(chunk.byteLength)) {
       this.#refusal = refuse('unavailable')
       this.#drop()
       return
     }
     this.#heldBytes += chunk.byteLength
     // The bytes go away with the call. A body in one piece that can be used at once need not be copied.
-    const isUsedNow = isLast && this.#chunks.length === 0 && this.#refusal === null && !this.#head.headers.isChunked
+    const isUsedNow =
+      isLast &&
+      this.#chunks.length === 0 &&
+      this.#refusal === null &&
+      !this.#head.headers.isChunked &&
+      this.#target.held === null
     this.#chunks.push(isUsedNow ? Buffer.from(chunk) : Buffer.from(chunk.slice(0)))
   }
 
@@ -217,15 +231,16 @@ export class Exchange {
     if (this.#refusal !== null) {
       this.#refuse(this.#refusal)
     } else if (check !== null && handle !== null && route !== null) {
-      const bytes = this.#chunks.length === 1 ? (this.#chunks[0] ?? NOTHING) : Buffer.concat(this.#chunks)
+      const pieces = this.#chunks
       this.#chunks = []
-      const read = readContent(check, bytes, this.#head.query)
+      const bytes = route.takesPieces || pieces.length === 0 ? NOTHING : joined(pieces)
+      const read = readContent(route.takesPieces ? { ...check, body: null } : check, bytes, this.#head.query)
       if ('refusal' in read) this.#refuse(read.refusal)
-      else this.#work(handle, this.#makeRequest(route, read.content))
+      else this.#work(handle, this.#makeRequest(route, read.content, route.takesPieces ? pieces : []))
     }
   }
 
-  #makeRequest(route: Route, { body, query }: Content): EdgeRequest {
+  #makeRequest(route: Route, { body, query }: Content, pieces: readonly Buffer[]): EdgeRequest {
     this.#request = {
       requestId: this.#requestId,
       route,
@@ -236,6 +251,7 @@ export class Exchange {
       lastEventId: route.takesLastEventId ? this.#head.headers.lastEventId : null,
       acceptLanguage: this.#head.headers.acceptLanguage,
       key: this.#owner,
+      pieces,
       aborted: false,
     }
     return this.#request
@@ -316,7 +332,7 @@ export class Exchange {
 
   #drop(): void {
     this.#chunks = []
-    this.#desk.held.give(this.#heldBytes)
+    ;(this.#target.held ?? this.#desk.held).give(this.#heldBytes)
     this.#heldBytes = 0
   }
 

@@ -70,6 +70,8 @@ export interface Listener {
 
 /** A body of 10 MB passes at 1.6 Mbit/s; one that trickles does not hold its place. */
 const BODY_MS_MAX = 55_000
+/** A large body, of 64 MB, has as much time as that bandwidth gives it. */
+const LARGE_BODY_TIMES = 6.4
 /** An ask lives for four seconds; what is still being received is cut, and has no answer. */
 const CLOSE_MS_MAX = 5000
 const CLOSE_POLL_MS = 10
@@ -146,8 +148,11 @@ async function drain(desk: Desk): Promise<void> {
 
 // Spec request.body.slow
 function cutSlow(desk: Desk, bodyMsMax: number): void {
-  const startedBeforeMs = performance.now() - bodyMsMax
-  for (const exchange of desk.receiving) if (exchange.startedAtMs < startedBeforeMs) exchange.cut()
+  const nowMs = performance.now()
+  for (const exchange of desk.receiving) {
+    const msMax = exchange.isLarge ? bodyMsMax * LARGE_BODY_TIMES : bodyMsMax
+    if (exchange.startedAtMs < nowMs - msMax) exchange.cut()
+  }
 }
 
 function register(app: TemplatedApp, desk: Desk, routes: readonly RouteHandler[]): void {

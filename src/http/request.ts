@@ -31,6 +31,8 @@ export interface EdgeRequest<Key = KeyOwner | null, Body = unknown> {
   readonly acceptLanguage: string
   /** Null only where the route takes no key. */
   readonly key: Key
+  /** The body as it came, where the route takes it so; empty elsewhere. */
+  readonly pieces: readonly Buffer[]
   /** Becomes true when the client is gone. */
   readonly aborted: boolean
 }
@@ -73,12 +75,16 @@ export interface Target {
   readonly bodyBytesMax: number
   /** Null: that of the listener. */
   readonly rate: Rate | null
+  /** What bounds its bodies; null: what bounds all others. */
+  readonly held: HeldBytes | null
 }
 
 /** A request that can be cut off while its body is coming. */
 export interface Receiving {
   /** Monotonic ms. */
   readonly startedAtMs: number
+  /** Whether it may take longer than others: it is a large one. */
+  readonly isLarge: boolean
   cut(): void
 }
 

@@ -6,6 +6,7 @@
 
 import { BODY_BYTES_MAX } from '../../schemas/limits.ts'
 import type { Route } from '../../schemas/routes.ts'
+import { HeldBytes } from '../process/held-bytes.ts'
 import { makeDeadEnd, makeGate } from './admit.ts'
 import { makeContentCheck } from './body.ts'
 import { makeRate, type Rate } from './rate.ts'
@@ -22,8 +23,12 @@ export function makeTarget(route: Route, handle: Handler): Target {
     paramNames: [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? ''),
     bodyBytesMax: route.bodyBytesMax,
     rate: rateOf(route),
+    held: route.takesPieces ? new HeldBytes(LARGE_BODIES * route.bodyBytesMax) : null,
   }
 }
+
+/** Bodies of a route with large ones that are held at once: within the common bound a few slow ones would refuse everybody. */
+const LARGE_BODIES = 2
 
 function rateOf({ ratePerSecond }: Route): Rate | null {
   if (ratePerSecond === null) return null
@@ -43,7 +48,16 @@ export function makeNoMethod(listener: Route['listener'], siblings: readonly Rou
 
 function makeNoTarget(listener: Route['listener'], refusal: Reply, needsKey: boolean): Target {
   const gate = makeDeadEnd(listener, refusal, needsKey)
-  return { gate, route: null, check: null, handle: null, paramNames: [], bodyBytesMax: BODY_BYTES_MAX, rate: null }
+  return {
+    gate,
+    route: null,
+    check: null,
+    handle: null,
+    paramNames: [],
+    bodyBytesMax: BODY_BYTES_MAX,
+    rate: null,
+    held: null,
+  }
 }
 
 /** The path as the router of the library writes it. */

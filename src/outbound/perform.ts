@@ -22,16 +22,19 @@ import { makeUnasked } from '../mail/classify.ts'
 import type { ComposeInput } from '../mail/compose/compose.ts'
 import { formatFeedbackId, hasFeedbackId } from '../mail/compose/feedback-id.ts'
 import { formatListFields, withoutListFields } from '../mail/compose/list-fields.ts'
+import { fillListed } from '../mail/compose/listed.ts'
 import type { MailInput, RawInput } from '../mail/compose/raw.ts'
 import { makeDeferred } from '../mail/outcome.ts'
 import { formatReturnPath, returnPathHost, serviceReturnPathHost } from '../mail/return-path.ts'
 import { isComplainant, isUnsubscriber, SIMULATED_RETRY_MS } from '../mail/simulator.ts'
 import { formatUnsubscribeToken, unsubscribeUrlOf } from '../mail/unsubscribe-token.ts'
 import type { Metrics } from '../process/metrics.ts'
+import { readListed } from '../state/broadcast/content.ts'
 import { BODY_PART, RAW_PART } from '../state/message/content-part.ts'
+import { spelledAddress } from '../state/message/head.ts'
 import { LANES, parseAttemptItem } from '../state/message/item.ts'
 import { type Body, readPlainBody, readPlainPart, unpackPart } from '../store/content.ts'
-import { type OutgoingStore, readAttachments, readBody, readRaw } from '../store/outgoing.ts'
+import { type OutgoingStore, readAttachments, readBody, readOwn, readRaw } from '../store/outgoing.ts'
 import type { Dispatch } from './dispatch.ts'
 import type { FindKey } from './signing-keys.ts'
 import type { SigningKey } from './thread/sign.ts'
@@ -242,7 +245,7 @@ function messageAtHand(deps: NameDeps, job: AttemptJob): MailInput | null {
     return bytes === null ? null : rawInputOf(deps, job, bytes)
   }
   const [body] = message.content ?? []
-  if (body?.part !== BODY_PART || message.attachments.length > 0) return null
+  if (body?.part !== BODY_PART || message.attachments.length > 0 || message.broadcast !== null) return null
   const plain = readPlainBody(body.chunks)
   return plain === null ? null : inputOf(deps, job, { body: plain, attachments: [] })
 }
@@ -251,6 +254,7 @@ function messageAtHand(deps: NameDeps, job: AttemptJob): MailInput | null {
 async function readMessage(deps: LaneDeps, job: AttemptJob, signal: AbortSignal): Promise<MailInput | null> {
   const { outgoing } = deps
   const { message } = job
+  if (message.broadcast !== null) return readListedMessage(deps, job, signal)
   const place = { ...message, shard: shardOf(message.accountId) as number }
   if (message.raw !== null) {
     const bytes = await readPatiently(() => readRaw(outgoing, place), signal)
@@ -263,6 +267,30 @@ async function readMessage(deps: LaneDeps, job: AttemptJob, signal: AbortSignal)
     return { name, contentType, contentId, content: contents[index] as Buffer }
   })
   return inputOf(deps, job, { body, attachments })
+}
+
+/** A broadcast's message: what it has of its own, filled into what all of them share. */
+async function readListedMessage(deps: LaneDeps, job: AttemptJob, signal: AbortSignal): Promise<MailInput | null> {
+  const { outgoing } = deps
+  const { message } = job
+  const shard = shardOf(message.accountId) as number
+  const { contentId } = message.broadcast as NonNullable<JobMessage['broadcast']>
+  const own = readListed(message.content?.[0]?.chunks ?? [])
+  const listed = own ?? (await readPatiently(() => readOwn(outgoing, { ...message, shard }), signal))
+  const shared = listed === null ? null : await readPatiently(() => outgoing.listed.read(shard, contentId), signal)
+  if (listed === null || shared === null) return null
+  const { head, texts } = shared
+  const files = { shard, contentId, test: message.test, stored: null, attachments: head.attachments }
+  const contents = await readPatiently(() => readAttachments(outgoing, files), signal)
+  if (contents === null) return null
+  const attachments = head.attachments.map(({ name, contentType, contentId: id }, index) => {
+    return { name, contentType, contentId: id, content: contents[index] as Buffer }
+  })
+  const from = { address: spelledAddress(head, 0, message.from.address), name: head.senderName }
+  const subject = message.subject === '' ? (head.subject ?? '') : message.subject
+  const whole = { ...job, message: { ...message, from, subject, headers: head.headers } }
+  const body = fillListed(texts, listed.substitutions, linkOf(deps, job))
+  return inputOf(deps, whole, { body, attachments })
 }
 
 /** The body where it came along with the message. */
@@ -315,16 +343,20 @@ function inputOf(
 }
 
 /** What the service adds on a broadcast stream: each recipient has a link of its own. Spec unsubscribe.fields */
-function listOf(
-  { baseUrl, tokenKey, addressHmac }: NameDeps,
-  { message, recipient: { address, index } }: AttemptJob,
-): Pick<ComposeInput, 'list'> {
-  const { messageId, accountId, serverId, streamId, listName, from } = message
+function listOf(deps: NameDeps, job: AttemptJob): Pick<ComposeInput, 'list'> {
+  const { streamId, listName, from } = job.message
   if (listName === null) return {}
-  const hmac = addressHmac(accountId, address)
-  const token = formatUnsubscribeToken(tokenKey, { messageId, recipient: index, serverId, hmac })
-  const unsubscribeUrl = unsubscribeUrlOf(baseUrl, token)
+  const unsubscribeUrl = linkOf(deps, job)
   return { list: formatListFields({ unsubscribeUrl, streamName: listName, streamId, fromDomain: domainOf(from) }) }
+}
+
+/** The unsubscribe link of a recipient. */
+function linkOf(
+  { baseUrl, tokenKey, addressHmac }: NameDeps,
+  { message: { messageId, accountId, serverId }, recipient: { address, index } }: AttemptJob,
+): string {
+  const hmac = addressHmac(accountId, address)
+  return unsubscribeUrlOf(baseUrl, formatUnsubscribeToken(tokenKey, { messageId, recipient: index, serverId, hmac }))
 }
 
 /** Reads until the store answers (undefined: it did not). Rejects when it stays away. */

@@ -45,6 +45,8 @@ export interface Secrets {
   readonly contentKey: Buffer
   /** Names the installation in the Feedback-ID of its mail: 12 characters. */
   readonly senderId: string
+  /** What all of it is derived from: a thread derives it again. */
+  readonly secretKey: string
   /** Tells two secrets apart without saying anything about them: 22 characters, kept in the store. */
   readonly check: string
 }
@@ -64,6 +66,7 @@ export function makeSecrets(secretKey: string): Secrets {
     sealingKey: deriveSealingKey(secretKey),
     contentKey: deriveKey(secretKey, 'content sealing'),
     senderId: `sw${deriveKey(secretKey, 'feedback sender').toString('hex').slice(0, SENDER_CHARS)}`,
+    secretKey,
     check: makeKeyedHash(deriveKey(secretKey, 'secret check'), HASH_CHARS)(''),
   }
 }

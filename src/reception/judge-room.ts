@@ -15,8 +15,8 @@ import type { Resolver } from '../dns/resolve.ts'
 import { type Judgement, judgeReports } from '../mail/authenticate/judge.ts'
 import { checkSender, type Sender } from '../mail/authenticate/sender.ts'
 import type { SignatureReport } from '../mail/authenticate/signatures.ts'
+import { ThreadRoom } from '../process/thread-room.ts'
 import type { Answered, Verification, VerifyJob } from './judge-thread.ts'
-import { ThreadRoom } from './thread-room.ts'
 
 /** Spec inbound.parse: what one mail may take, its look-ups too. */
 const MAIL_MS_MAX = 20_000

@@ -12,7 +12,7 @@ import {
   type SignatureReport,
   type SignedMail,
 } from '../mail/authenticate/signatures.ts'
-import type { ThreadMessage } from './thread-room.ts'
+import type { ThreadMessage } from '../process/thread-room.ts'
 
 /** An answer of the DNS: records, or the code of the error. */
 export type Answered =

@@ -5,7 +5,7 @@
  */
 
 import type { ReportMail } from '../mail/report/report-mail.ts'
-import { ThreadRoom } from './thread-room.ts'
+import { ThreadRoom } from '../process/thread-room.ts'
 
 /** A mail of any size that is taken parses in milliseconds. */
 const PARSE_MS_MAX = 20_000

@@ -2,8 +2,8 @@
 
 import { parentPort } from 'node:worker_threads'
 import type { ReportMail } from '../mail/report/report-mail.ts'
+import type { ThreadMessage } from '../process/thread-room.ts'
 import { parseMail } from './parse.ts'
-import type { ThreadMessage } from './thread-room.ts'
 
 const port = parentPort!
 

@@ -8,7 +8,7 @@
  */
 
 import { failMail, type ReceivedMail } from '../mail/mime/received-mail.ts'
-import { ThreadRoom } from './thread-room.ts'
+import { ThreadRoom } from '../process/thread-room.ts'
 
 /** Spec inbound.parse: what one mail may take. */
 const PARSE_MS_MAX = 20_000

@@ -4,7 +4,7 @@
 
 import { parentPort } from 'node:worker_threads'
 import { parseReceivedMail, type ReceivedMail } from '../mail/mime/received-mail.ts'
-import type { ThreadMessage } from './thread-room.ts'
+import type { ThreadMessage } from '../process/thread-room.ts'
 
 const port = parentPort!
 const post = (message: ThreadMessage<ReceivedMail>): void => port.postMessage(message)

@@ -10,6 +10,13 @@ import type { Handlers } from '../http/request.ts'
 import type { MessageDeps } from '../views/message/message.ts'
 import { makeListAccountTokens, makeReadAccount, makeRevokeAccountToken } from './account.ts'
 import {
+  type BroadcastDeps,
+  makeCreateBroadcast,
+  makeListBroadcasts,
+  makeOrderBroadcast,
+  makeReadBroadcast,
+} from './broadcasts.ts'
+import {
   type DomainDeps,
   makeAddDomain,
   makeListDomains,
@@ -83,6 +90,7 @@ export type PublicDeps = { readonly baseUrl: string } & StreamDeps &
   MessageDeps &
   DeliveryDeps &
   EventFeedDeps &
+  BroadcastDeps &
   SuppressionDeps
 
 /** The handlers, by the names of their routes. */
@@ -103,6 +111,12 @@ export function publicHandlers(deps: PublicDeps): Handlers<PublicRouteName> {
     readStream: makeReadStream(deps),
     patchStream: makePatchStream(deps),
     archiveStream: makeArchiveStream(deps),
+    createBroadcast: makeCreateBroadcast(deps),
+    listBroadcasts: makeListBroadcasts(deps),
+    readBroadcast: makeReadBroadcast(deps),
+    cancelBroadcast: makeOrderBroadcast(deps, 'cancel'),
+    pauseBroadcast: makeOrderBroadcast(deps, 'pause'),
+    resumeBroadcast: makeOrderBroadcast(deps, 'resume'),
     listTokens: makeListTokens(deps),
     createToken: makeCreateToken(deps),
     revokeToken: makeRevokeToken(deps),

@@ -46,7 +46,7 @@ function filterOf(secrets: SearchMessagesDeps['secrets'], owner: ServerKey, sear
   const [entry] = Object.entries(metadata ?? {})
   return {
     streamId: streamId?.toLowerCase() ?? null,
-    broadcastId: broadcastId ?? null,
+    broadcastId: broadcastId?.toLowerCase() ?? null,
     recipient: recipient === undefined ? null : hmacOf(recipient),
     from: from === undefined ? null : hmacOf(from),
     tag: tag === undefined ? null : { text: tag, hash: secrets.tagHash(owner.serverId, tag) },

@@ -116,7 +116,8 @@ function readRecipients(body: EmailBody): Recipient[] {
   return recipients
 }
 
-function readAddress(field: AddressField): Sender {
+/** An address as a body has it, alone or with a name. Throws TypeError where it was not validated. */
+export function readAddress(field: AddressField): Sender {
   const isText = typeof field === 'string'
   const parsed = parseAddress(isText ? field : field.email)
   if (!parsed.ok) throw new TypeError('Address was not validated')
@@ -124,7 +125,8 @@ function readAddress(field: AddressField): Sender {
   return { address: parsed.address, domain: parsed.domain, name: name === null ? null : withoutControl(name) }
 }
 
-function readAttachment(field: NonNullable<EmailBody['attachments']>[number]): Attachment {
+/** An attachment as a body has it. */
+export function readAttachment(field: NonNullable<EmailBody['attachments']>[number]): Attachment {
   return {
     name: field.name,
     contentType: field.contentType ?? null,
@@ -141,6 +143,7 @@ function decodedBytes(base64: string): number {
 }
 
 // Spec send.control
-function withoutControl(text: string): string {
+/** A text as it may stand in a header. */
+export function withoutControl(text: string): string {
   return text.replace(CONTROL, ' ')
 }

@@ -32,10 +32,12 @@ import type { Log } from '../process/log.ts'
 import { type Metrics, makeMetrics } from '../process/metrics.ts'
 import type { Secrets } from '../process/secrets.ts'
 import { openParsing, type Parsing } from '../reception/open-parsing.ts'
+import { makeReadRoom, type ReadRoom } from '../routes/broadcast/read-room.ts'
 import { countFeeds } from '../routes/events.ts'
 import { makeStoreCondition } from '../store/condition.ts'
 import { makeContentStore } from '../store/content.ts'
 import { countAccounts, makeHomeMark } from '../store/installation.ts'
+import { makeListedContents } from '../store/listed.ts'
 import { readLivingRoles } from '../store/living-roles.ts'
 import type { Nodes } from '../store/nodes.ts'
 import { type OpenStore, openStore } from '../store/open-store.ts'
@@ -93,6 +95,8 @@ export interface Parts {
   readonly received: ReceivedStore
   readonly parsing: Parsing
   readonly openFeeds: Map<string, number>
+  /** Reads bodies of broadcasts. */
+  readonly readRoom: ReadRoom
 }
 
 /** What a test changes, and who hears that the service cannot go on. */
@@ -151,7 +155,12 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
     told: (act) => metrics.contentDone(act),
   })
   const redis = makeContentStore(nodes)
-  const outgoing: OutgoingStore = { redis, contents, contentKey: secrets.contentKey }
+  const outgoing: OutgoingStore = {
+    redis,
+    contents,
+    contentKey: secrets.contentKey,
+    listed: makeListedContents(redis, monotonicMs),
+  }
   const received: ReceivedStore = { contents, contentKey: secrets.contentKey }
   const resolver = createResolver({ servers: config.dnsServers, nowMs: monotonicMs })
   const mailRoom = makeMailRoom({ config, fence, log, changes: smtp })
@@ -185,25 +194,13 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
     await contents?.close()
     await opened.close()
   }
-  const made = {
-    outgoing,
-    received,
-    parsing,
-    contents,
-    self,
-    resolver,
-    mailRoom,
-    delivering,
-    outbound,
-    metrics,
-    webhooks,
-    closeStore,
-  }
+  const mail = { outgoing, received, parsing, contents, mailRoom, outbound, delivering, webhooks }
+  const made = { ...mail, self, resolver, metrics, closeStore }
   const check = makeCheck(config, resolver)
   const first = { isDone: !config.roles.includes('actors') }
   const openFeeds = new Map<string, number>()
   const door = { store, nodes, readKeys, rewriteFile }
-  return { ...known, ...made, ...door, first, check, secrets, watch, openFeeds }
+  return { ...known, ...made, ...door, first, check, secrets, watch, openFeeds, readRoom: makeReadRoom() }
 }
 
 /** Looks up the records of sending domains: at the servers that the operator named, else also at the zone's own. */
@@ -304,6 +301,7 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
     nowMs: () => worker.nowMs(),
     secrets,
     sealingKey: secrets.sealingKey,
+    readRoom: parts.readRoom,
     outgoing,
     readBody: (place) => readBody(outgoing, place),
     contents: parts.contents,

@@ -16,6 +16,8 @@ type Hour = readonly [hour: number, deliveries: number, complaints: number]
 /** Counters of a broadcast stream; other streams have none. */
 export interface StreamCounters {
   readonly hours?: readonly Hour[]
+  /** When the next message of a broadcast may be released, not rounded. */
+  readonly nextMs?: number
 }
 
 /** The running hour, and the 24 before it: never less than the last 24 hours, whose first lies within an hour. */

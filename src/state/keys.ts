@@ -89,6 +89,14 @@ export const bodiesKey = (shard: number, slice: number, test: boolean): string =
 export const contentKey = (shard: number, contentId: string, part: string, chunk: number): string =>
   `${shardTag(shard)}:content:${contentId}:${part}${chunk === 0 ? '' : `.${chunk}`}`
 
+/** Zset: open broadcasts of a stream that are not paused -> turn: the least is released next. */
+export const runningKey = (shard: number, streamId: string): string => `${shardTag(shard)}:running:${streamId}`
+/** Zset: broadcasts of a server by creation. */
+export const broadcastsKey = (shard: number, serverId: string): string => `${shardTag(shard)}:broadcasts:${serverId}`
+/** Zset: streams of an account with open broadcasts, by creation. */
+export const broadcastingKey = (shard: number, accountId: string): string =>
+  `${shardTag(shard)}:broadcasting:${accountId}`
+
 /** Stream: one entry per received message. */
 export const receivedKey = (shard: number, serverId: string, segment: string): string =>
   `${shardTag(shard)}:received:${serverId}:${segment}`

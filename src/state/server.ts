@@ -44,6 +44,8 @@ export interface ServerCounters {
   readonly monthTold?: CapTold
   /** Until when somebody listens to its events. */
   readonly listenedUntilMs?: number
+  /** Broadcasts that are open. */
+  readonly openBroadcasts?: number
 }
 
 export type ServerEvent =

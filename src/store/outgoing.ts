@@ -14,10 +14,13 @@
 
 import type { Contents } from '../content/contents.ts'
 import { makeMailKey, openMailKey } from '../content/mail-key.ts'
+import { fillListed, UNFILLED_LINK } from '../mail/compose/listed.ts'
+import type { OwnContent } from '../state/broadcast/content.ts'
 import { attachmentPart, BODY_PART, RAW_PART } from '../state/message/content-part.ts'
 import type { HeadAttachment, StoredContent } from '../state/message/head.ts'
 import { type OutgoingPart, outgoingName } from '../state/object-name.ts'
 import { type Body, type ContentStore, type PackedPart, readPart, unpackPart } from './content.ts'
+import { type ListedContents, listedOf } from './listed.ts'
 
 /** What a message has in all before any of it goes to the content store. */
 export const STORED_BYTES_MIN = 64 * 1024
@@ -31,6 +34,8 @@ export interface OutgoingStore {
   readonly contents: Contents | null
   /** Seals the keys of mails. */
   readonly contentKey: Buffer
+  /** What messages of broadcasts share. */
+  readonly listed: ListedContents
 }
 
 /** A message's content, divided. */
@@ -108,7 +113,18 @@ export async function readBody(
   place: MessagePlace & { readonly stored: StoredContent | null },
 ): Promise<Body | null | undefined> {
   const bytes = await readBodyBytes(store, place)
-  return bytes === null || bytes === undefined ? bytes : (JSON.parse(bytes.toString()) as Body)
+  if (bytes === null || bytes === undefined) return bytes
+  const parsed: unknown = JSON.parse(bytes.toString())
+  const listed = listedOf(parsed)
+  if (listed === null) return parsed as Body
+  const shared = await store.listed.read(place.shard, listed.contentId)
+  return shared ? fillListed(shared.texts, listed.substitutions, UNFILLED_LINK) : shared
+}
+
+/** Reads what a broadcast's message holds of its own: null once it is gone; undefined when the store did not answer. */
+export async function readOwn(store: OutgoingStore, place: MessagePlace): Promise<OwnContent | null | undefined> {
+  const bytes = await readPart(store.redis, { ...place, part: BODY_PART })
+  return bytes === null || bytes === undefined ? bytes : listedOf(JSON.parse(bytes.toString()))
 }
 
 async function readBodyBytes(

@@ -18,6 +18,7 @@ import {
   unpackPart,
   writeParts,
 } from '../../src/store/content.ts'
+import { makeListedContents } from '../../src/store/listed.ts'
 import { readBody as readOutgoing, readRaw } from '../../src/store/outgoing.ts'
 import { startRedis } from '../support/store/redis.ts'
 
@@ -45,7 +46,10 @@ const away: ContentStore = { ...store, readContent: async () => null, readField:
 
 /** Content that lies in Redis, as that of messages does which have nothing in the content store. */
 const readBody = (redis: ContentStore, place: { shard: number; contentId: string; test: boolean }) =>
-  readOutgoing({ redis, contents: null, contentKey: Buffer.alloc(32) }, { ...place, stored: null })
+  readOutgoing(
+    { redis, contents: null, contentKey: Buffer.alloc(32), listed: makeListedContents(redis, () => 0) },
+    { ...place, stored: null },
+  )
 
 t.test('small body is its texts as they are, in one chunk behind its header', async (t) => {
   const [body] = await packContent({ text: 'Hello', html: null }, [])
@@ -177,7 +181,12 @@ t.test('a value that inflates without end is refused', async (t) => {
 
 t.test('a message that came whole is a part beside its body, small in one chunk, large in several', async (t) => {
   const body = { text: 'Hello', html: null }
-  const outgoing = { redis: store, contents: null, contentKey: Buffer.alloc(32) }
+  const outgoing = {
+    redis: store,
+    contents: null,
+    contentKey: Buffer.alloc(32),
+    listed: makeListedContents(store, () => 0),
+  }
   for (const bytes of [randomBytes(100), randomBytes(600 * KB), Buffer.alloc(0)]) {
     const parts = await packRaw(body, bytes)
     t.same(

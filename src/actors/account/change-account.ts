@@ -9,7 +9,7 @@
  * Spec account.states, account.hold, operator.account, operator.audit
  */
 
-import type { CommandType, Context, Done, Refusal, States } from '../../../cluster/behaviour.ts'
+import type { CommandType, Context, Done, Due, Refusal, States } from '../../../cluster/behaviour.ts'
 import {
   type AccountChanges,
   type AccountCounters,
@@ -20,6 +20,7 @@ import {
   highestCapOf,
 } from '../../state/account.ts'
 import { auditOps, differenceOf, type OperatorAct } from '../../state/audit.ts'
+import { wakeDue } from '../broadcast/running.ts'
 import { releaseDue } from '../message/held.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
 
@@ -100,8 +101,16 @@ function change(
     reply: { kind: 'account', account: changed, counters: states.counter<AccountCounters>(accountOwner(accountId)) },
     events: isSame ? [] : [{ ref: accountRef(accountId), event: { type: 'patched', changes } }],
     ops: auditOps(context, by, { targets: { accountId }, ...differenceOf(account, changed) }),
-    due: account.held && !changed.held ? [releaseDue(accountId, context.nowMs)] : [],
+    due: dueAfter(account, changed, context.nowMs),
   }
+}
+
+/** Mail that was held goes, and so do broadcasts; those of a closed account end. */
+function dueAfter(account: AccountState, changed: AccountState, nowMs: number): Due[] {
+  const { accountId } = account
+  const isFree = account.held && !changed.held
+  const isClosed = changed.status === 'closed' && account.status !== 'closed'
+  return [...(isFree ? [releaseDue(accountId, nowMs)] : []), ...(isFree || isClosed ? [wakeDue(accountId, nowMs)] : [])]
 }
 
 function isRefusal(changes: AccountChanges | Refusal<Refused>): changes is Refusal<Refused> {

@@ -31,6 +31,7 @@ import {
   sendingOps,
   switchedKey,
 } from '../../state/domain.ts'
+import { wakeDue } from '../broadcast/running.ts'
 import { type DomainOrder, domainOfOrder, domainOrderEntities, refuseOrder } from '../order/domain.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
 import { checkTimerItem, domainOfTimer, nextCheckDue } from './check-schedule.ts'
@@ -149,7 +150,11 @@ export function recordFinding(
         ...(isSwitched ? activateOps(place, pair, switched.keySinceMs) : []),
         ...(differs ? sendingOps(shard, after) : []),
       ],
-      due: differs ? [nextCheckDue(after, nowMs), ...told] : [],
+      due: [
+        ...(differs ? [nextCheckDue(after, nowMs), ...told] : []),
+        // Broadcasts from it waited for this.
+        ...(after.verified && !domain.verified ? [wakeDue(domain.accountId, nowMs)] : []),
+      ],
     },
   }
 }

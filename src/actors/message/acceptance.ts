@@ -22,7 +22,7 @@ import { recordOps } from '../../state/message/idempotency.ts'
 import { itemPrefix, itemSuffix, laneOf } from '../../state/message/item.ts'
 import { LOG_FIELD, packLogEntry } from '../../state/message/log-entry.ts'
 import { postingOps } from '../../state/message/posting.ts'
-import { packStatus, type StatusEvent, type StatusToPack, statusField } from '../../state/message/status.ts'
+import { packStatus, statusField, suppressedStatus } from '../../state/message/status.ts'
 import { PersonNumbers } from '../../state/person.ts'
 import { enterSegment, hasPostings, type Segment, type SegmentBounds } from '../../state/segment.ts'
 import type { StreamState } from '../../state/stream.ts'
@@ -38,8 +38,6 @@ import { unlinkDue } from './unlink.ts'
 
 /** Bytes of a hash field that names a message. */
 const FIELD_BYTES = 22
-/** Class of a bounce that nobody but the service itself said. */
-const SUPPRESSED_CLASS = 'Suppressed'
 
 /** A message on its way into the log. */
 interface Placed {
@@ -204,7 +202,7 @@ class Acceptance {
   private endSuppressed(placed: Placed, suppressed: ReadonlySet<number>): void {
     const { messageId, short, stream, submittedAtMs, segment } = placed
     const key = statusKey(this.turn.context.shard, this.serverId, segment)
-    const packed = packStatus(suppressedState(submittedAtMs), submittedAtMs)
+    const packed = packStatus(suppressedStatus(submittedAtMs), submittedAtMs)
     for (const recipient of suppressed) {
       this.ops.push({ key, write: 'HSET', args: [statusField(short, recipient), packed] })
       this.news.push({ kind: 'message', event: 'bounced', segment, messageId, recipient, index: 0 })
@@ -248,6 +246,7 @@ class Acceptance {
       headers,
       streamId: stream?.streamId ?? body.defaultStreamId,
       listName: stream?.kind === 'broadcast' ? stream.name : null,
+      broadcast: null,
       tagHash,
       attachments,
       raw,
@@ -281,20 +280,6 @@ function suppressedPlaces({ facts, context }: SendTurn, { stream, item }: Placed
   return places
 }
 
-function suppressedState(submittedAtMs: number): StatusToPack {
-  const event: StatusEvent = {
-    event: 'bounced',
-    occurredAtMs: submittedAtMs,
-    code: null,
-    response: null,
-    classification: SUPPRESSED_CLASS,
-    hard: true,
-    expired: false,
-    status: 'suppressed',
-  }
-  return { attempts: 0, nextAttemptAtMs: null, events: [event], sizeBytes: null }
-}
-
 function packItemHead(item: SendItem): string {
   const { from, recipients, subject, tag, metadata, headers, attachments, content, raw } = item
   const { stored } = content
@@ -302,7 +287,19 @@ function packItemHead(item: SendItem): string {
   for (const { name } of recipients) recipientNames.push(name)
   const spellings = spellingsOf(from.address, recipients)
   const { name: senderName } = from
-  return packHead({ subject, senderName, recipientNames, tag, metadata, headers, attachments, stored, spellings, raw })
+  return packHead({
+    subject,
+    senderName,
+    recipientNames,
+    tag,
+    metadata,
+    headers,
+    attachments,
+    stored,
+    spellings,
+    raw,
+    broadcast: null,
+  })
 }
 
 function shown(recipients: readonly SendRecipient[], kind: 'to' | 'cc'): JobMessage['to'] {

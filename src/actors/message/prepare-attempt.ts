@@ -17,6 +17,7 @@ import { isPastAge } from '../../state/age.ts'
 import { headKey, sendingKey, statusKey } from '../../state/keys.ts'
 import type { InlinePart } from '../../state/message/content-part.ts'
 import {
+  type BroadcastOfHead,
   type Head,
   type HeadAttachment,
   type RawContent,
@@ -57,6 +58,8 @@ export interface JobMessage {
   readonly streamId: string
   /** Name of the stream where it is one of broadcasts; null on another. */
   readonly listName: string | null
+  /** The broadcast that it is of, whose content it shares; null: none. */
+  readonly broadcast: BroadcastOfHead | null
   /** Hash of the tag within the server; null = none. */
   readonly tagHash: string | null
   readonly attachments: readonly HeadAttachment[]
@@ -204,6 +207,7 @@ function makeJob(
     headers: head.headers,
     streamId: entry.streamId ?? server.defaultStreamId,
     listName,
+    broadcast: head.broadcast,
     tagHash: entry.tagHash,
     attachments: head.attachments,
     raw: head.raw,

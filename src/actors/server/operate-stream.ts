@@ -10,6 +10,7 @@ import type { CommandType } from '../../../cluster/behaviour.ts'
 import { auditOps, differenceOf, type OperatorAct } from '../../state/audit.ts'
 import { streamOwner } from '../../state/brake.ts'
 import { type StreamEvent, type StreamState, streamEntity, streamRef } from '../../state/stream.ts'
+import { stepDue } from '../broadcast/running.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
 import type { StreamReply } from '../order/stream.ts'
 
@@ -41,6 +42,8 @@ export const operateStream: CommandType<OperateStreamBody, StreamReply | Refused
       reply: { kind: 'stream', stream: after },
       events: event === null ? [] : [{ ref, event }],
       counters: event?.type === 'resumed' ? [{ owner: streamOwner(streamId), value: {} }] : [],
+      // Its broadcasts wait for this.
+      due: event?.type === 'resumed' ? [stepDue(streamId, context.nowMs)] : [],
       ops: auditOps(context, by, { targets: { streamId }, ...differenceOf(stream, after) }),
     }
   },

@@ -14,7 +14,7 @@ import { accountRef } from '../../state/account.ts'
 import { revokedKeyOps, unpackToken } from '../../state/api-key.ts'
 import { auditOpsOf } from '../../state/audit.ts'
 import { namesKey, serversKey, streamsKey, tokensKey } from '../../state/keys.ts'
-import { type ServerState, serverName, serverRef } from '../../state/server.ts'
+import { type ServerCounters, type ServerState, serverName, serverOwner, serverRef } from '../../state/server.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
 import { listenersRef, type Subscriber, type WebhookState, webhookRef } from '../../state/webhook/webhook.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
@@ -25,7 +25,7 @@ import { webhookRemoval } from '../webhook/remove.ts'
 export const removeServer: CommandType<ServerOrder, { readonly kind: 'removed' } | Refused> = {
   name: 'remove-server',
   entities: (body) => [...serverOrderEntities(body), listenersRef(body.serverId)],
-  counters: () => [],
+  counters: ({ serverId }) => [serverOwner(serverId)],
   facts: (body, states, { shard }) => {
     const server = states.get<ServerState | null>(serverRef(body.serverId))
     return server === null || server.keys.length === 0 ? [] : [tokensFact(shard, server)]
@@ -35,6 +35,8 @@ export const removeServer: CommandType<ServerOrder, { readonly kind: 'removed' }
     if ('kind' in account) return account
     const server = serverOfOrder(body, states)
     if (server === null) return refuse('not_found')
+    if ((states.counter<ServerCounters>(serverOwner(server.serverId))?.openBroadcasts ?? 0) > 0)
+      return refuse('server_in_use')
     const { accountId, serverId, name, mode } = server
     const listeners = states.get<readonly Subscriber[] | null>(listenersRef(serverId)) ?? []
     const hooks = listeners.map(({ webhookId }) => webhookRef(webhookId))

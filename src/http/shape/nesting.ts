@@ -9,7 +9,7 @@
 /** Texts up to this length are parsed within a millisecond, whatever they are. */
 const TEXT_CHARS_SURE = 64 * 1024
 const DEPTH_MAX = 1_000
-const COUNT_MAX = 100_000
+export const NESTED_MAX = 100_000
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -18,8 +18,8 @@ const CLOSE_LIST = 0x5d
 const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 
-/** Whether lists and objects lie too deep within each other, or are too many. In: a text that may be JSON. */
-export function isOvernested(text: string): boolean {
+/** Whether lists and objects lie too deep within each other, or are more than `countMax`. In: a text that may be JSON. */
+export function isOvernested(text: string, countMax: number = NESTED_MAX): boolean {
   if (text.length <= TEXT_CHARS_SURE) return false
   let depth = 0
   let count = 0
@@ -30,7 +30,7 @@ export function isOvernested(text: string): boolean {
     } else if (code === OPEN_LIST || code === OPEN_OBJECT) {
       depth += 1
       count += 1
-      if (depth > DEPTH_MAX || count > COUNT_MAX) return true
+      if (depth > DEPTH_MAX || count > countMax) return true
     } else if (code === CLOSE_LIST || code === CLOSE_OBJECT) {
       depth -= 1
     }

@@ -1,7 +1,7 @@
 /**
  * feedback-id - the Feedback-ID field, by which Gmail groups complaints in its Postmaster Tools
  *
- * `<tag>:<stream>:<account>:<sender>`; the last part names the installation, and Gmail wants it to be 5 to 15
+ * `<broadcast or tag>:<stream>:<account>:<sender>`; the last part names the installation, and Gmail wants it to be 5 to 15
  * characters that never change. Ids are told by their last eight digits: the first ones are a time, which many share.
  *
  * Spec send.feedback-id
@@ -11,6 +11,8 @@ const NAME = 'feedback-id'
 const ID_DIGITS = 8
 
 export interface FeedbackIdInput {
+  /** The broadcast that the message is of, which then stands in place of the tag; absent or null: none. */
+  readonly broadcast?: { readonly broadcastId: string } | null
   /** Null: the message has no tag, and the part is left off. */
   readonly tagHash: string | null
   readonly streamId: string
@@ -20,9 +22,10 @@ export interface FeedbackIdInput {
 }
 
 /** The value of the field. */
-export function formatFeedbackId({ tagHash, streamId, accountId, senderId }: FeedbackIdInput): string {
+export function formatFeedbackId({ broadcast, tagHash, streamId, accountId, senderId }: FeedbackIdInput): string {
   const parts = [streamId.slice(-ID_DIGITS), accountId.slice(-ID_DIGITS), senderId]
-  return (tagHash === null ? parts : [tagHash, ...parts]).join(':')
+  const first = broadcast == null ? tagHash : broadcast.broadcastId.slice(-ID_DIGITS)
+  return (first === null ? parts : [first, ...parts]).join(':')
 }
 
 /** Whether a client's own fields hold one: then it stands. */

@@ -4,8 +4,8 @@
  * Spec submission.log
  */
 
+import { ThreadRoom } from '../../process/thread-room.ts'
 import { readSubmittedBody, type SubmittedBody } from '../../sending/submitted-body.ts'
-import { ThreadRoom } from '../thread-room.ts'
 
 /** A message of up to this much is read within a millisecond, which is less than the way to a thread. */
 const SMALL_BYTES_MAX = 32 * 1024

@@ -1,8 +1,8 @@
 /** body-thread - the body of the thread that reads large submitted messages. */
 
 import { parentPort } from 'node:worker_threads'
+import type { ThreadMessage } from '../../process/thread-room.ts'
 import { readSubmittedBody, type SubmittedBody } from '../../sending/submitted-body.ts'
-import type { ThreadMessage } from '../thread-room.ts'
 import type { BodyInput } from './body-room.ts'
 
 const port = parentPort!

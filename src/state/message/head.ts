@@ -1,17 +1,20 @@
 /**
  * head - what a person wrote on a message, beside its content: packed as one erasable field.
  *
- * Packed: `[subject, names, tag, metadata, headers, attachments, stored, spellings, raw]`, 0 for what is absent, zeros
+ * Packed: `[subject, names, tag, metadata, headers, attachments, stored, spellings, raw, broadcast]`, 0 for what is absent, zeros
  * at the end left off. Names and spellings: the sender's first, then the recipients' in the order of the log entry. A
  * spelling is the local part as the request wrote it, where that is not in lower case: a person's row holds the address
  * in lower case. An attachment is `[name, content type, content id, size, inline]`. What of the content lies in the
  * content store is `[the mail's key, sealed; letters of the objects]`: without the head nobody can read them any more.
- * Raw is `[bytes, Message-ID]` of a message that came whole.
+ * Raw is `[bytes, Message-ID]` of a message that came whole. A broadcast's message holds what is its own alone, and
+ * `[broadcast short, contentId]`: the rest is in the broadcast's head.
  *
  * Key: `head:<server>:<segment>`, field = the message's short id
  *
  * Spec message.summary, message.read
  */
+
+import { idOfShort, shortId } from '../../../cluster/id.ts'
 
 /** An attachment without its bytes. */
 export interface HeadAttachment {
@@ -57,6 +60,15 @@ export interface Head {
   readonly spellings: readonly (string | null)[]
   /** Null where the message is composed of its parts. */
   readonly raw: RawContent | null
+  /** The broadcast that it is of, which says what is left off here; null: none. */
+  readonly broadcast: BroadcastOfHead | null
+}
+
+/** Where the rest of a broadcast's message is found. */
+export interface BroadcastOfHead {
+  readonly broadcastId: string
+  /** Under which the broadcast's content lies. */
+  readonly contentId: string
 }
 
 const NO_SPELLINGS: Head['spellings'] = []
@@ -77,13 +89,14 @@ export function packHead(head: Head): string {
     head.stored === null ? 0 : packStored(head.stored),
     head.spellings.length === 0 ? 0 : trim(head.spellings.map((spelling) => spelling ?? 0)),
     head.raw === null ? 0 : packRaw(head.raw),
+    head.broadcast === null ? 0 : [shortId(head.broadcast.broadcastId), head.broadcast.contentId],
   ]
   return JSON.stringify(trim(packed))
 }
 
 /** Unpacks a head of a message with `recipients` recipients. */
 export function unpackHead(text: string, recipients: number): Head {
-  const [subject, names, tag, metadata, headers, attachments, stored, spellings, raw] = JSON.parse(text) as [
+  const [subject, names, tag, metadata, headers, attachments, stored, spellings, raw, broadcast] = JSON.parse(text) as [
     unknown,
     (string | 0)[] | 0 | undefined,
     unknown,
@@ -93,6 +106,7 @@ export function unpackHead(text: string, recipients: number): Head {
     PackedStored | 0 | undefined,
     (string | 0)[] | 0 | undefined,
     PackedRaw | 0 | undefined,
+    [short: string, contentId: string] | 0 | undefined,
   ]
   const named = names || []
   return {
@@ -106,6 +120,20 @@ export function unpackHead(text: string, recipients: number): Head {
     stored: stored ? unpackStored(stored) : null,
     spellings: (spellings || []).map(textOrNull),
     raw: raw ? { bytes: raw[0], messageId: textOrNull(raw[1]) } : null,
+    broadcast: broadcast ? { broadcastId: idOfShort(broadcast[0]), contentId: broadcast[1] } : null,
+  }
+}
+
+/** The head of a broadcast's message, with what is left off there. In: its own, and the broadcast's. */
+export function mergeHeads(own: Head, shared: Head): Head {
+  const [, ...recipients] = own.spellings
+  return {
+    ...shared,
+    subject: own.subject ?? shared.subject,
+    recipientNames: own.recipientNames,
+    metadata: { ...shared.metadata, ...own.metadata },
+    spellings: [shared.spellings[0] ?? null, ...recipients],
+    broadcast: own.broadcast,
   }
 }
 

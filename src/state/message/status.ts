@@ -229,3 +229,21 @@ function trim(packed: PackedEvent): PackedEvent {
   while (packed.length > 2 && packed.at(-1) === 0) packed.pop()
   return packed
 }
+
+/** Class of a bounce that nobody but the service itself said. */
+const SUPPRESSED_CLASS = 'Suppressed'
+
+/** A recipient that is not sent to, because its address is on the stream's list. Spec send.suppressed */
+export function suppressedStatus(submittedAtMs: number): StatusToPack {
+  const event: StatusEvent = {
+    event: 'bounced',
+    occurredAtMs: submittedAtMs,
+    code: null,
+    response: null,
+    classification: SUPPRESSED_CLASS,
+    hard: true,
+    expired: false,
+    status: 'suppressed',
+  }
+  return { attempts: 0, nextAttemptAtMs: null, events: [event], sizeBytes: null }
+}

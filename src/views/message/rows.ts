@@ -6,8 +6,9 @@
 
 import type { FactOf } from '../../../cluster/behaviour.ts'
 import { msOf, shortId } from '../../../cluster/id.ts'
-import { headKey, logKey, statusKey } from '../../state/keys.ts'
-import { unpackHead } from '../../state/message/head.ts'
+import { HEAD_PART } from '../../state/broadcast/content.ts'
+import { contentKey, headKey, logKey, statusKey } from '../../state/keys.ts'
+import { mergeHeads, unpackHead } from '../../state/message/head.ts'
 import { type LogEntry, logEntryOf, unpackLogEntry } from '../../state/message/log-entry.ts'
 import { statusField, unpackStatus } from '../../state/message/status.ts'
 import type { Reader, ServerKey } from '../key.ts'
@@ -70,7 +71,7 @@ export async function readStored(
   ])
   const seen = await read(shard, facts)
   if (seen === null) return null
-  return segments.flatMap((_, index) => {
+  const found = segments.flatMap((_, index) => {
     const heads = seen[index * 2] ?? []
     const statuses = seen[index * 2 + 1] ?? []
     let first = 0
@@ -80,6 +81,32 @@ export async function readStored(
       const head = heads[place]
       return head === null || head === undefined ? [] : [storedOf(owner, logged, { head, rows })]
     })
+  })
+  return withShared(read, shard, found)
+}
+
+/** The read of the head that all messages of a broadcast share. In: under which its content lies. */
+export function sharedHeadFact(shard: number, contentId: string): FactOf<'value'> {
+  return { read: 'value', key: contentKey(shard, contentId, HEAD_PART, 0) }
+}
+
+/** Messages of broadcasts with what all of theirs share. Null: the store did not answer. */
+async function withShared(
+  read: Reader,
+  shard: number,
+  messages: readonly StoredMessage[],
+): Promise<readonly StoredMessage[] | null> {
+  const ids = new Set(messages.flatMap(({ head }) => head.broadcast?.contentId ?? []))
+  if (ids.size === 0) return messages
+  const facts = Array.from(ids, (id): FactOf<'value'> => {
+    return sharedHeadFact(shard, id)
+  })
+  const seen = await read(shard, facts)
+  if (seen === null) return null
+  const shared = new Map([...ids].map((id, index) => [id, seen[index] ?? null]))
+  return messages.map((message) => {
+    const packed = shared.get(message.head.broadcast?.contentId ?? '')
+    return packed == null ? message : { ...message, head: mergeHeads(message.head, unpackHead(packed, 0)) }
   })
 }
 

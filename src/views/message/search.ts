@@ -125,8 +125,8 @@ async function begin(
   const stream = stateOf<StreamState>(found)
   if (streamId !== null && stream?.serverId !== serverId) return 'stream_not_found'
   const numbers = hmacs.map((_, index) => numberOf(rows[2 * index]?.[0] ?? rows[2 * index + 1]?.[0]))
-  // Whoever was never named is on no message, and no message is of a broadcast.
-  if (numbers.includes(null) || filter.broadcastId !== null) return 'nothing'
+  // Whoever was never named is on no message.
+  if (numbers.includes(null)) return 'nothing'
   const recipient = filter.recipient === null ? null : (numbers[0] ?? null)
   const sender = filter.from === null ? null : (numbers.at(-1) ?? null)
   const cutoff = cutoffMs(nowMs, owner.mode === 'test')
@@ -177,7 +177,8 @@ async function collect(
   let next: string | null = null
   let looked = 0
   // Where an entry tells all, what is read is what is shown.
-  const needsHead = filter.tag !== null || filter.metadata !== null || filter.status !== null
+  const needsHead =
+    filter.tag !== null || filter.metadata !== null || filter.status !== null || filter.broadcastId !== null
   for await (const round of walkMessages(read, walk, lookedAtMax)) {
     if (round === null) return null
     looked += round.looked
@@ -216,10 +217,15 @@ function entryPasses(
   if (sender !== null && entry.sender !== sender) return false
   if (tagHash !== null && entry.tagHash !== tagHash) return false
   if (filter.source !== null && entry.source !== filter.source) return false
+  if (filter.broadcastId !== null && entry.source !== 'b') return false
   return filter.streamId === null || (entry.streamId ?? owner.defaultStreamId) === filter.streamId
 }
 
-function headPasses({ head, recipients }: StoredMessage, { tag, metadata, status }: MessageFilter): boolean {
+function headPasses(
+  { head, recipients }: StoredMessage,
+  { tag, metadata, status, broadcastId }: MessageFilter,
+): boolean {
+  if (broadcastId !== null && head.broadcast?.broadcastId !== broadcastId) return false
   // Hashes of tags are short: the tag itself settles a collision.
   if (tag !== null && head.tag !== tag.text) return false
   if (

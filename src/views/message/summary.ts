@@ -45,7 +45,7 @@ export function formatSummary(
   return {
     messageId: stored.messageId,
     streamId: stored.streamId,
-    broadcastId: null,
+    broadcastId: head.broadcast?.broadcastId ?? null,
     source: SOURCES[entry.source],
     status: messageStatus(recipients.map(({ status }) => status)),
     test,

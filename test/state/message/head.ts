@@ -14,6 +14,7 @@ const BARE: Head = {
   stored: null,
   spellings: [],
   raw: null,
+  broadcast: null,
 }
 const attachment = { name: 'a.txt', contentType: 'text/plain', contentId: null, size: 10, inline: false }
 

@@ -29,7 +29,7 @@ import { claimsKey, shardTag } from '../../../cluster/keyspace.ts'
 import { BEHAVIOURS } from '../../../src/actors/behaviours.ts'
 import { KeySpace } from './key-space.ts'
 
-const NEEDS_MAX = 4
+const NEEDS_MAX = 5
 /** A claim stands this long. */
 const HOLD_MS = 15_000
 const TIMER_STEPS_MAX = 20_000

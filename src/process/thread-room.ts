@@ -29,6 +29,8 @@ export interface RoomOptions {
   /** Memory of the thread, of its buffers too. */
   readonly heapMbMax: number
   readonly waitingMax?: number
+  /** Buffers of a job that are handed over, not copied. */
+  readonly transfer?: (job: never) => readonly ArrayBuffer[]
 }
 
 interface Waiting<Job, Result> {
@@ -80,7 +82,8 @@ export class ThreadRoom<Job, Result> {
     this.#isLate = false
     this.#beganMs = performance.now()
     this.#worker ??= this.#start()
-    this.#worker.postMessage(this.#current.job)
+    const { job } = this.#current
+    this.#worker.postMessage(job, [...(this.#options.transfer?.(job as never) ?? [])])
     this.#timer = setTimeout(() => {
       this.#isLate = true
       void this.#worker?.terminate()

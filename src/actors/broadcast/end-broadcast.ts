@@ -1,0 +1,80 @@
+/**
+ * end-broadcast - the two timers that every broadcast has: what is left of it fails in the end, and its resource goes with the log.
+ *
+ * Keys: running, broadcasting, broadcasts, content
+ *
+ * Spec broadcast.ends, retention.message
+ */
+
+import type { CommandType, Due, TimerBody } from '../../../cluster/behaviour.ts'
+import { entityKey, TIMERS_LANE } from '../../../cluster/keyspace.ts'
+import { isPastAge } from '../../state/age.ts'
+import {
+  type BroadcastState,
+  broadcastOwner,
+  broadcastRef,
+  isOpenBroadcast,
+  NO_PROGRESS,
+  type Progress,
+} from '../../state/broadcast/broadcast.ts'
+import { HEAD_PART } from '../../state/broadcast/content.ts'
+import { DAY_MS } from '../../state/calendar.ts'
+import { broadcastsKey, contentKey } from '../../state/keys.ts'
+import { type ServerCounters, serverOwner } from '../../state/server.ts'
+import { BROADCAST_END_TIMER, BROADCAST_FORGET_TIMER, endWrites, runningFact } from './running.ts'
+
+const NOTHING = { kind: 'done', reply: null } as const
+
+/** Ends a broadcast whose time is over, whatever held it back: it was paused, or its stream was. */
+export const endBroadcast: CommandType<TimerBody, null> = {
+  name: 'end-broadcast',
+  frees: true,
+  entities: (body) => [broadcastRef(idOf(body, BROADCAST_END_TIMER))],
+  counters: (body) => [broadcastOwner(idOf(body, BROADCAST_END_TIMER))],
+  facts: () => [],
+  decide(body, states, facts, { shard, nowMs }) {
+    const broadcast = states.get<BroadcastState | null>(broadcastRef(idOf(body, BROADCAST_END_TIMER)))
+    if (broadcast === null || !isOpenBroadcast(broadcast)) return NOTHING
+    const { broadcastId, serverId, streamId } = broadcast
+    const fact = runningFact(shard, streamId)
+    const owner = serverOwner(serverId)
+    if (!facts.has(fact) || !states.hasCounter(owner)) return { kind: 'need', facts: [fact], counters: [owner] }
+    const progress = states.counter<Progress>(broadcastOwner(broadcastId)) ?? NO_PROGRESS
+    const serverCounters = states.counter<ServerCounters>(owner)
+    const of = { status: 'completed', progress, running: facts.sorted(fact), serverCounters, shard, nowMs } as const
+    const { events, ops, counters, due } = endWrites(broadcast, of)
+    return { ...NOTHING, events, ops, counters, due }
+  },
+}
+
+/** Takes an ended broadcast away once no message of it is in the log any more. */
+export const forgetBroadcast: CommandType<TimerBody, null> = {
+  name: 'forget-broadcast',
+  frees: true,
+  entities: (body) => [broadcastRef(idOf(body, BROADCAST_FORGET_TIMER))],
+  counters: () => [],
+  facts: () => [],
+  decide(body, states, _facts, { shard, nowMs }) {
+    const broadcast = states.get<BroadcastState | null>(broadcastRef(idOf(body, BROADCAST_FORGET_TIMER)))
+    if (broadcast === null) return NOTHING
+    const { broadcastId, serverId, contentId, endedAtMs, test } = broadcast
+    if (!isPastAge(endedAtMs ?? nowMs, { nowMs, test })) return { ...NOTHING, due: [lookAgainDue(broadcastId, nowMs)] }
+    return {
+      ...NOTHING,
+      ops: [
+        { key: broadcastsKey(shard, serverId), write: 'ZREM', args: [broadcastId] },
+        { key: contentKey(shard, contentId, HEAD_PART, 0), write: 'UNLINK', args: [] },
+        { key: entityKey(shard, 'broadcast', broadcastId), write: 'PEXPIREAT', args: [String(nowMs + DAY_MS)] },
+      ],
+    }
+  },
+}
+
+/** The next look at an ended broadcast's age, in a day. */
+function lookAgainDue(broadcastId: string, nowMs: number): Due {
+  return { lane: TIMERS_LANE, item: `${BROADCAST_FORGET_TIMER}:${broadcastId}`, atMs: nowMs + DAY_MS }
+}
+
+function idOf({ item }: TimerBody, timer: string): string {
+  return item.slice(timer.length + 1)
+}

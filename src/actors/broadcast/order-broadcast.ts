@@ -1,0 +1,110 @@
+/**
+ * order-broadcast - cancel, pause, resume: what a client orders of an open broadcast.
+ *
+ * Cancel: what was not released never is, and counts as failed; what was is on its way. Pause takes it out of those that run,
+ * resume puts it back behind nobody. What is so already is answered as it is, but an ended one takes no order.
+ *
+ * Spec broadcast.cancel, broadcast.pause
+ */
+
+import type { CommandType, Refusal, States } from '../../../cluster/behaviour.ts'
+import { msOf } from '../../../cluster/id.ts'
+import { hasLiveKey } from '../../state/api-key.ts'
+import { type StreamCounters, streamOwner } from '../../state/brake.ts'
+import {
+  type BroadcastState,
+  broadcastEntity,
+  broadcastOwner,
+  broadcastRef,
+  isOpenBroadcast,
+  NO_PROGRESS,
+  type Progress,
+} from '../../state/broadcast/broadcast.ts'
+import { broadcastingKey, runningKey } from '../../state/keys.ts'
+import { type ServerCounters, type ServerState, serverOwner, serverRef } from '../../state/server.ts'
+import { type Refused, refuse } from '../order/refusal.ts'
+import { endWrites, leastTurnFact, runningFact, stepDue } from './running.ts'
+
+export interface OrderBroadcastBody {
+  readonly accountId: string
+  readonly serverId: string
+  /** SHA-256 of the server key, hex. */
+  readonly keyHash: string
+  readonly broadcastId: string
+  readonly order: 'cancel' | 'pause' | 'resume'
+}
+
+/** The broadcast as it is now. */
+export interface BroadcastOrdered {
+  readonly kind: 'broadcast'
+  readonly broadcast: BroadcastState
+  /** Null for one that has ended. */
+  readonly progress: Progress | null
+}
+
+export const orderBroadcast: CommandType<OrderBroadcastBody, BroadcastOrdered | Refused> = {
+  name: 'order-broadcast',
+  entities: ({ serverId, broadcastId }) => [serverRef(serverId), broadcastRef(broadcastId)],
+  counters: ({ serverId, broadcastId }) => [serverOwner(serverId), broadcastOwner(broadcastId)],
+  facts: () => [],
+  decide(body, states, facts, { shard, nowMs }) {
+    const found = openBroadcastOf(body, states)
+    if ('kind' in found) return found
+    const { streamId, broadcastId, accountId } = found
+    const progress = states.counter<Progress>(broadcastOwner(broadcastId)) ?? NO_PROGRESS
+    const ref = broadcastRef(broadcastId)
+    if (body.order === 'cancel') {
+      const fact = runningFact(shard, streamId)
+      if (!facts.has(fact)) return { kind: 'need', facts: [fact] }
+      const serverCounters = states.counter<ServerCounters>(serverOwner(found.serverId))
+      const running = facts.sorted(fact)
+      const { ended, ...writes } = endWrites(found, {
+        status: 'cancelled',
+        progress,
+        running,
+        serverCounters,
+        shard,
+        nowMs,
+      })
+      return { kind: 'done', reply: { kind: 'broadcast', broadcast: ended, progress: null }, ...writes }
+    }
+    const isPaused = found.pausedAtMs !== null
+    if (isPaused === (body.order === 'pause'))
+      return { kind: 'done', reply: { kind: 'broadcast', broadcast: found, progress } }
+    if (body.order === 'pause') {
+      const event = { type: 'paused', pausedAtMs: nowMs } as const
+      const broadcast = broadcastEntity.apply(found, event) as BroadcastState
+      return {
+        kind: 'done',
+        reply: { kind: 'broadcast', broadcast, progress },
+        events: [{ ref, event }],
+        ops: [{ key: runningKey(shard, streamId), write: 'ZREM', args: [broadcastId] }],
+      }
+    }
+    const least = leastTurnFact(shard, streamId)
+    const owner = streamOwner(streamId)
+    if (!facts.has(least) || !states.hasCounter(owner)) return { kind: 'need', facts: [least], counters: [owner] }
+    const broadcast = broadcastEntity.apply(found, { type: 'resumed' }) as BroadcastState
+    const nextMs = states.counter<StreamCounters>(owner)?.nextMs ?? 0
+    const turn = facts.sorted(least)[0]?.[1] ?? 0
+    return {
+      kind: 'done',
+      reply: { kind: 'broadcast', broadcast, progress },
+      events: [{ ref, event: { type: 'resumed' } }],
+      ops: [
+        { key: runningKey(shard, streamId), write: 'ZADD', args: [String(turn), broadcastId] },
+        { key: broadcastingKey(shard, accountId), write: 'ZADD', args: [String(msOf(streamId)), streamId] },
+      ],
+      due: [stepDue(streamId, Math.max(nowMs, nextMs))],
+    }
+  },
+}
+
+function openBroadcastOf(body: OrderBroadcastBody, states: States): BroadcastState | Refusal<Refused> {
+  const server = states.get<ServerState | null>(serverRef(body.serverId))
+  if (server === null || server.accountId !== body.accountId || !hasLiveKey(server.keys, body.keyHash))
+    return refuse('unauthorized')
+  const broadcast = states.get<BroadcastState | null>(broadcastRef(body.broadcastId))
+  if (broadcast === null || broadcast.serverId !== body.serverId) return refuse('not_found')
+  return isOpenBroadcast(broadcast) ? broadcast : refuse('broadcast_not_open')
+}

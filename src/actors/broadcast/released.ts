@@ -1,0 +1,208 @@
+/**
+ * released - what a step of a release writes for its messages: as an acceptance does, with all that they share left off.
+ *
+ * Who came onto the stream's list since the submission is logged as suppressed, and told so.
+ *
+ * Keys: log, head, status, segments, by-person, by-tag, person, bodies, content
+ *
+ * Spec broadcast.release, broadcast.late, message.log
+ */
+
+import type { Context, Due, Facts, HashFields, Op } from '../../../cluster/behaviour.ts'
+import { entryIdOf, msOf, shortId } from '../../../cluster/id.ts'
+import { SIMULATOR_DOMAIN } from '../../mail/simulator.ts'
+import type { BroadcastState } from '../../state/broadcast/broadcast.ts'
+import { type BucketRow, keepSharedOps, packListed } from '../../state/broadcast/content.ts'
+import { monthName } from '../../state/calendar.ts'
+import { headKey, logKey, segmentsKey, statusKey } from '../../state/keys.ts'
+import { BODY_PART, contentOps } from '../../state/message/content-part.ts'
+import { packHead, spellingsOf } from '../../state/message/head.ts'
+import { itemPrefix, itemSuffix, laneOf } from '../../state/message/item.ts'
+import { LOG_FIELD, packLogEntry } from '../../state/message/log-entry.ts'
+import { postingOps } from '../../state/message/posting.ts'
+import { packStatus, statusField, suppressedStatus } from '../../state/message/status.ts'
+import { PersonNumbers } from '../../state/person.ts'
+import { enterSegment, hasPostings, SEGMENT_BOUNDS, type Segment } from '../../state/segment.ts'
+import type { ServerCounters } from '../../state/server.ts'
+import type { StreamState } from '../../state/stream.ts'
+import { suppressionIn } from '../../state/suppression.ts'
+import type { MessageReference } from '../../state/webhook/item.ts'
+import type { AttemptJob, JobMessage } from '../message/prepare-attempt.ts'
+
+/** Bytes of a hash field that names a message. */
+const FIELD_BYTES = 22
+
+export interface ReleasedInput {
+  readonly broadcast: BroadcastState
+  readonly stream: StreamState
+  readonly facts: Facts
+  readonly context: Context
+  readonly cmdId: string
+  /** Of the sender, in lower case. */
+  readonly address: string
+}
+
+/** The messages of one step. */
+export class Released {
+  readonly due: Due[] = []
+  readonly absent: HashFields[] = []
+  /** Of those who came onto the list. */
+  readonly news: MessageReference[] = []
+  /** Messages with an open recipient, and without. */
+  open = 0
+  suppressed = 0
+  readonly #of: ReleasedInput
+  readonly #counters: ServerCounters | null
+  readonly #persons: PersonNumbers
+  readonly #ops: Op[] = []
+  readonly #blobs: Uint8Array[] = []
+  #segment: Segment | null
+
+  constructor(of: ReleasedInput, counters: ServerCounters | null) {
+    const { broadcast, context, facts } = of
+    this.#of = of
+    this.#counters = counters
+    this.#segment = counters?.segment ?? null
+    this.#persons = new PersonNumbers(facts, { shard: context.shard, accountId: broadcast.accountId })
+  }
+
+  /** Counters of the server with these messages in its log. */
+  get serverCounters(): ServerCounters {
+    return this.#segment === null ? { ...this.#counters } : { ...this.#counters, segment: this.#segment }
+  }
+
+  /** Releases the message to one recipient. */
+  add(row: BucketRow): void {
+    const { broadcast, stream, facts, context } = this.#of
+    const { shard } = context
+    const { serverId, test } = broadcast
+    const messageId = context.newId()
+    const short = shortId(messageId)
+    const submittedAtMs = msOf(messageId)
+    const head = packOwnHead(broadcast, row)
+    const segment = this.#enter(submittedAtMs, Buffer.byteLength(head) + FIELD_BYTES)
+    const contentId = `${this.#of.cmdId}-${this.#blobs.length}`
+    const chunk = packListed({ contentId: broadcast.contentId, substitutions: row.substitutions })
+    this.#blobs.push(chunk)
+    const part = { part: BODY_PART, chunks: 1, blob: this.#blobs.length - 1 }
+    this.#ops.push({ key: headKey(shard, serverId, segment), write: 'HSET', args: [short, head] })
+    this.#ops.push(...contentOps({ shard, contentId }, [part], { blobs: this.#blobs, submittedAtMs, test }))
+    this.#log(row, { messageId, submittedAtMs, contentId, segment })
+    const place = { streamId: stream.streamId, hmac: row.hmac }
+    const key = statusKey(shard, serverId, segment)
+    if (stream.hasSuppressions === true && suppressionIn(facts, shard, place) !== null) {
+      const status = packStatus(suppressedStatus(submittedAtMs), submittedAtMs)
+      this.#ops.push({ key, write: 'HSET', args: [statusField(short, 0), status] })
+      this.news.push({ kind: 'message', event: 'bounced', segment, messageId, recipient: 0, index: 0 })
+      this.suppressed += 1
+      return
+    }
+    this.open += 1
+    this.absent.push({ key, fields: [statusField(short, 0)] })
+    const of = { recipients: 1, hasAttachments: false, broadcastStreamId: stream.streamId }
+    const item = itemPrefix(serverId, segment, short) + itemSuffix(0, of)
+    const job: AttemptJob = {
+      message: this.#jobMessage({ messageId, submittedAtMs, contentId, chunk }, row),
+      recipient: { address: row.address, index: 0 },
+    }
+    const domain = row.address.slice(row.address.lastIndexOf('@') + 1)
+    this.due.push({ lane: laneOf(broadcast.lane, domain), item, atMs: context.nowMs, job })
+  }
+
+  /** All writes. */
+  finish(): Op[] {
+    const { broadcast, context, address } = this.#of
+    // The sender's row must outlive the last message that names it.
+    this.#persons.numberOf({ hmac: broadcast.senderHmac, address }, monthName(context.nowMs))
+    return [...this.#ops, ...this.#persons.ops(), ...keepSharedOps(context.shard, broadcast, context.nowMs)]
+  }
+
+  #enter(idMs: number, bytes: number): string {
+    const { broadcast, context } = this.#of
+    const load = { idMs, test: broadcast.test, recipients: 1, bytes }
+    const { segment, opened } = enterSegment(this.#segment, load, SEGMENT_BOUNDS)
+    this.#segment = segment
+    if (opened) {
+      const key = segmentsKey(context.shard, broadcast.serverId)
+      this.#ops.push({ key, write: 'ZADD', args: [String(idMs), segment.name] })
+    }
+    return segment.name
+  }
+
+  #log(row: BucketRow, of: { messageId: string; submittedAtMs: number; contentId: string; segment: string }): void {
+    const { broadcast, context } = this.#of
+    const { shard } = context
+    const { serverId, streamId, sender, tagHash } = broadcast
+    const { messageId, submittedAtMs, contentId, segment } = of
+    const number = this.#persons.numberOf(row, monthName(submittedAtMs))
+    const entry = {
+      contentId,
+      streamId,
+      sender,
+      recipients: [number],
+      kinds: ['to' as const],
+      tagHash,
+      source: 'b' as const,
+    }
+    const entryId = entryIdOf(messageId)
+    this.#ops.push({
+      key: logKey(shard, serverId, segment),
+      write: 'XADD',
+      args: [entryId, LOG_FIELD, packLogEntry(entry)],
+    })
+    if (hasPostings(segment))
+      this.#ops.push(...postingOps({ shard, serverId, segment }, entryId, { numbers: [number], tagHash }))
+  }
+
+  #jobMessage(
+    of: { messageId: string; submittedAtMs: number; contentId: string; chunk: Uint8Array },
+    row: BucketRow,
+  ): JobMessage {
+    const { broadcast, stream, address } = this.#of
+    const { messageId, submittedAtMs, contentId, chunk } = of
+    const { accountId, serverId, streamId, test, tagHash, broadcastId } = broadcast
+    return {
+      messageId,
+      accountId,
+      serverId,
+      acceptedAtMs: submittedAtMs,
+      test,
+      hasReturnPath: !address.endsWith(`@${SIMULATOR_DOMAIN}`),
+      keySinceMs: null,
+      from: { address, name: null },
+      to: [{ address: row.address, name: row.name }],
+      cc: [],
+      subject: row.subject ?? '',
+      headers: {},
+      streamId,
+      listName: stream.name,
+      tagHash,
+      broadcast: { broadcastId, contentId: broadcast.contentId },
+      attachments: [],
+      raw: null,
+      contentId,
+      stored: null,
+      content: [{ part: BODY_PART, chunks: [chunk] }],
+    }
+  }
+}
+
+/** What is this message's own: the rest is in the broadcast's head. */
+function packOwnHead(
+  { broadcastId, contentId }: BroadcastState,
+  { address, name, metadata, subject }: BucketRow,
+): string {
+  return packHead({
+    subject,
+    senderName: null,
+    recipientNames: [name],
+    tag: null,
+    metadata,
+    headers: {},
+    attachments: [],
+    stored: null,
+    spellings: spellingsOf('', [{ address }]),
+    raw: null,
+    broadcast: { broadcastId, contentId },
+  })
+}

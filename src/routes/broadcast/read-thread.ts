@@ -1,0 +1,28 @@
+/** read-thread - the body of the thread that reads broadcasts: from UTF-8 to what is stored, or to what is wrong with it. */
+
+import { parentPort } from 'node:worker_threads'
+import { makeSecrets } from '../../process/secrets.ts'
+import type { ThreadMessage } from '../../process/thread-room.ts'
+import type { ReadJob, ReadResult } from './read.ts'
+import { parseBroadcast } from './read.ts'
+
+const port = parentPort!
+const post = (message: ThreadMessage<ReadResult>): void => port.postMessage(message)
+
+port.on('message', ({ pieces, secretKey, accountId, serverId }: ReadJob) => {
+  try {
+    const secrets = makeSecrets(secretKey)
+    const hashes = {
+      addressHmac: (address: string) => secrets.addressHmac(accountId, address),
+      tagHash: (tag: string) => secrets.tagHash(serverId, tag),
+    }
+    post({
+      done: parseBroadcast(
+        pieces.map((piece) => Buffer.from(piece)),
+        hashes,
+      ),
+    })
+  } catch {
+    post({ failed: true })
+  }
+})

@@ -1,0 +1,116 @@
+/**
+ * broadcasts - POST and GET /v1/broadcasts, GET /v1/broadcasts/{id}, POST /v1/broadcasts/{id}/cancel, /pause, /resume
+ *
+ * Spec broadcast.create, broadcast.read, broadcast.list, broadcast.cancel, broadcast.pause
+ */
+
+import { homeShard, shardOf } from '../../cluster/id.ts'
+import type { BroadcastAccepted } from '../actors/broadcast/create-broadcast.ts'
+import type { BroadcastOrdered, OrderBroadcastBody } from '../actors/broadcast/order-broadcast.ts'
+import type { Refused } from '../actors/order/refusal.ts'
+import type { HandlerOf, RequestOf } from '../http/request.ts'
+import { type Answer, refuse } from '../http/respond.ts'
+import type { Metrics } from '../process/metrics.ts'
+import { unpackHead } from '../state/message/head.ts'
+import type { RoomLack } from '../store/fill.ts'
+import { keyFact, ownerOfRow, type Reader } from '../views/key.ts'
+import { formatBroadcast, listBroadcasts, readBroadcast } from '../views/message/broadcast.ts'
+import { answerOf, answerRefused, pageOf } from './answer.ts'
+import type { ReadRoom } from './broadcast/read-room.ts'
+import { type SubmitBroadcastDeps, submitBroadcast } from './broadcast/submit.ts'
+
+/** What the routes of broadcasts need. */
+export interface BroadcastDeps extends SubmitBroadcastDeps {
+  readonly nowMs: () => number
+  readonly readRoom: ReadRoom
+  readonly roomLack: () => RoomLack | null
+  readonly metrics: Pick<Metrics, 'refused' | 'notTaken' | 'replayed'>
+}
+
+/** POST /v1/broadcasts. Spec broadcast.create */
+export function makeCreateBroadcast(deps: BroadcastDeps): HandlerOf<'createBroadcast'> {
+  return async (request) => {
+    const lack = deps.roomLack()
+    if (lack !== null) {
+      deps.metrics.notTaken(lack)
+      return refuse('unavailable')
+    }
+    const { key, pieces, idempotencyKey } = request
+    const { secretKey } = deps.secrets
+    const { accountId, serverId } = key
+    const job = { pieces: pieces.map(bufferOf), secretKey, accountId, serverId }
+    const read = await deps.readRoom.read(job)
+    if (read === 'busy' || read === 'failed') return refuse(read === 'busy' ? 'unavailable' : 'internal_error')
+    if (!read.ok) return (await keyRefusal(deps.read, request)) ?? refuse('invalid_request', { issues: read.issues })
+    const { prepared, streamId } = read
+    const result = await submitBroadcast(deps, { key, idempotencyKey, streamId, prepared })
+    return answerOf<BroadcastAccepted | Refused>(result, (reply) => {
+      if (reply.kind === 'refused') {
+        deps.metrics.refused(reply.code)
+        return answerRefused(reply, deps.nowMs())
+      }
+      if (reply.replayed) deps.metrics.replayed()
+      const found = { state: reply.broadcast, progress: null }
+      const json = formatBroadcast(found, unpackHead(prepared.head, 0), prepared.sender.address)
+      return { status: 202, json, ...(reply.replayed && { headers: { 'Idempotent-Replayed': 'true' } }) }
+    })
+  }
+}
+
+/** GET /v1/broadcasts */
+export function makeListBroadcasts({ read }: BroadcastDeps): HandlerOf<'listBroadcasts'> {
+  return async ({ key, query }) => {
+    const { streamId, status = null } = query
+    const filter = { streamId: streamId?.toLowerCase() ?? null, status }
+    const seen = await listBroadcasts(read, key, { ...pageOf(query), filter })
+    return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
+  }
+}
+
+/** GET /v1/broadcasts/{id} */
+export function makeReadBroadcast({ read }: BroadcastDeps): HandlerOf<'readBroadcast'> {
+  return async ({ key, params }) => {
+    const seen = await readBroadcast(read, key, params.id ?? '')
+    if (typeof seen === 'string') return refuse(seen)
+    return seen === null ? refuse('not_found') : { status: 200, json: seen }
+  }
+}
+
+type OrderRequest = RequestOf<'cancelBroadcast' | 'pauseBroadcast' | 'resumeBroadcast'>
+
+/** POST /v1/broadcasts/{id}/cancel, /pause, /resume. */
+export function makeOrderBroadcast(
+  deps: BroadcastDeps,
+  order: OrderBroadcastBody['order'],
+): (request: OrderRequest) => Promise<Answer> {
+  return async ({ key, params }) => {
+    const { accountId, serverId, hash } = key
+    const shard = homeShard(accountId)
+    const id = (params.id ?? '').toLowerCase()
+    // What it says does not change: it is read before, so that the answer needs nothing after the order is done.
+    const before = await readBroadcast(deps.read, key, id)
+    if (typeof before === 'string') return refuse(before)
+    // An id of another shard would name a key that does not lie here: the server's own id names no broadcast either.
+    const broadcastId = shardOf(id) === shard ? id : serverId
+    const body: OrderBroadcastBody = { accountId, serverId, keyHash: hash, broadcastId, order }
+    const result = await deps.ask(shard, { name: 'order-broadcast', cmdId: deps.newCmdId(), body })
+    return answerOf<BroadcastOrdered | Refused>(result, (reply) => {
+      if (reply.kind === 'refused') return answerRefused(reply, deps.nowMs())
+      const after = formatBroadcast({ state: reply.broadcast, progress: reply.progress }, null, before?.from ?? '')
+      const said = before === null ? {} : { subject: before.subject, tag: before.tag, metadata: before.metadata }
+      return { status: 200, json: { ...after, ...said } }
+    })
+  }
+}
+
+/** A key that was revoked is told so and nothing else: faults of its body would be. Spec key.revoke */
+async function keyRefusal(read: Reader, { key }: RequestOf<'createBroadcast'>): Promise<Answer | null> {
+  const seen = await read(homeShard(key.accountId), [keyFact(homeShard(key.accountId), key.hash)])
+  if (seen === null) return refuse('unavailable')
+  return ownerOfRow(key.hash, seen[0]) === null ? refuse('unauthorized') : null
+}
+
+/** Each piece was copied for itself: its buffer holds nothing else. */
+function bufferOf({ buffer }: Buffer): ArrayBuffer {
+  return buffer as ArrayBuffer
+}

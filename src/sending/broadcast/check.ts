@@ -1,0 +1,102 @@
+/**
+ * check - what no schema can say of a broadcast: placeholders and their values, recipients that come twice
+ *
+ * Guarantees: at most 100 issues, in the order of the body; nothing of a broadcast that has one is stored.
+ *
+ * Spec broadcast.placeholders, broadcast.messages, broadcast.substitutions
+ */
+
+import type { BroadcastBody, BroadcastMessage } from '../../../schemas/broadcast.ts'
+import type { Issue } from '../../../schemas/error.ts'
+import { ISSUES_MAX, METADATA_MAX, SUBJECT_CHARS_MAX } from '../../../schemas/limits.ts'
+import { withHtmlFooter, withTextFooter } from '../../mail/compose/footer.ts'
+import { fillText, parseTemplate, type Template, UNSUBSCRIBE_NAME } from '../../mail/compose/template.ts'
+import { readAddress, withoutControl } from '../email-form.ts'
+
+/** The three texts of a broadcast, read; with the footer where one is due. */
+export interface BroadcastTemplates {
+  readonly subject: Template
+  readonly text: Template | null
+  readonly html: Template | null
+}
+
+type TextField = 'subject' | 'text' | 'html'
+
+const NO_PLACEHOLDER = 'Must hold {{ only where a placeholder begins: {{name}}, of letters, digits and underscores'
+const OWN_NAME = `${UNSUBSCRIBE_NAME} is filled by the service`
+
+/** Reads the texts of a broadcast as they are stored. In: texts without faults. Throws TypeError for others. */
+export function readTemplates({ subject, text, html }: Pick<BroadcastBody, TextField>): BroadcastTemplates {
+  const read = (one: string | null | undefined) => (one == null ? null : parseTemplate(one))
+  const [ofSubject, ofText, ofHtml] = [parseTemplate(withoutControl(subject)), read(text), read(html)]
+  if (ofSubject === null || (ofText === null && text != null) || (ofHtml === null && html != null))
+    throw new TypeError('Texts were not validated')
+  return {
+    subject: ofSubject,
+    text: ofText === null ? null : withTextFooter(ofText),
+    html: ofHtml === null ? null : withHtmlFooter(ofHtml),
+  }
+}
+
+/** What is wrong with a broadcast that its schema takes; empty: nothing. */
+export function checkBroadcast(body: BroadcastBody): Issue[] {
+  const issues = faultyTexts(body)
+  if (issues.length > 0) return issues
+  const { subject, text, html } = readTemplates(body)
+  const wanted = new Set([subject, text, html].flatMap((one) => one?.names ?? []))
+  wanted.delete(UNSUBSCRIBE_NAME)
+  const seen = new Set<string>()
+  const metadataNames = Object.keys(body.metadata)
+  for (const [index, message] of body.messages.entries()) {
+    if (issues.length >= ISSUES_MAX) break
+    const path = `messages.${index}`
+    const { address } = readAddress(message.to)
+    const person = address.toLowerCase()
+    if (seen.has(person)) issues.push({ path: `${path}.to`, message: 'The same address stands further up' })
+    seen.add(person)
+    const values = faultyValues(message, { path, wanted })
+    issues.push(...values)
+    if (values.length === 0 && !isSubject(fillText(subject, message.substitutions)))
+      issues.push({ path: `${path}.substitutions`, message: `Subject must have 1 to ${SUBJECT_CHARS_MAX} characters` })
+    if (new Set([...metadataNames, ...Object.keys(message.metadata)]).size > METADATA_MAX)
+      issues.push({
+        path: `${path}.metadata`,
+        message: `Must have at most ${METADATA_MAX} entries with the broadcast's`,
+      })
+  }
+  return issues.slice(0, ISSUES_MAX)
+}
+
+function faultyTexts(body: BroadcastBody): Issue[] {
+  const issues: Issue[] = []
+  for (const field of ['subject', 'text', 'html'] as const) {
+    const text = body[field]
+    const template = text === undefined ? undefined : parseTemplate(text)
+    if (template === null) issues.push({ path: field, message: NO_PLACEHOLDER })
+    else if (field === 'subject' && template?.names.includes(UNSUBSCRIBE_NAME))
+      issues.push({ path: field, message: `Must not hold {{${UNSUBSCRIBE_NAME}}}` })
+  }
+  return issues
+}
+
+function faultyValues(
+  { substitutions }: BroadcastMessage,
+  { path, wanted }: { readonly path: string; readonly wanted: ReadonlySet<string> },
+): Issue[] {
+  const issues: Issue[] = []
+  const add = (name: string, message: string) => issues.push({ path: `${path}.substitutions.${name}`, message })
+  for (const name of Object.keys(substitutions)) {
+    if (name === UNSUBSCRIBE_NAME) add(name, OWN_NAME)
+    else if (!wanted.has(name)) add(name, 'Is used by no placeholder')
+  }
+  for (const name of wanted) {
+    if (issues.length >= ISSUES_MAX) break
+    if (!Object.hasOwn(substitutions, name)) add(name, 'Required: a placeholder has this name')
+  }
+  return issues
+}
+
+function isSubject(subject: string): boolean {
+  if (subject === '' || subject.length > SUBJECT_CHARS_MAX * 2) return false
+  return subject.length <= SUBJECT_CHARS_MAX || [...subject].length <= SUBJECT_CHARS_MAX
+}

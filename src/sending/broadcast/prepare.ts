@@ -1,0 +1,206 @@
+/**
+ * prepare - a valid broadcast becomes what is stored and what is decided on: content, buckets of recipients, sizes, hashes
+ *
+ * Size: what all messages share counts once, as an upper bound of a message or, where that passes the maximum, as built; then the
+ * UTF-8 bytes of every recipient's own. Of messages whose own bound passes the maximum the largest are built.
+ *
+ * Guarantees: linear in the body; at most 17 messages are built.
+ *
+ * Spec broadcast.size, broadcast.create, request.idempotency
+ */
+
+import { createHash, randomUUID } from 'node:crypto'
+import type { BroadcastBody, BroadcastMessage } from '../../../schemas/broadcast.ts'
+import { MESSAGE_BYTES_MAX } from '../../../schemas/limits.ts'
+import { type ComposeInput, composeMessage } from '../../mail/compose/compose.ts'
+import { fillListed, type ListedTexts, readListedTexts } from '../../mail/compose/listed.ts'
+import { upperBoundBytes } from '../../mail/compose/size.ts'
+import { fillText, parseTemplate, type Template } from '../../mail/compose/template.ts'
+import { type BucketRow, bucketCount, bucketOf, packBucket } from '../../state/broadcast/content.ts'
+import { type HeadAttachment, packHead, spellingsOf } from '../../state/message/head.ts'
+import { canonicalJson, readAddress, readAttachment, type Sender, withoutControl } from '../email-form.ts'
+
+/** Keyed hashes of the installation. */
+export interface BroadcastHashes {
+  addressHmac(address: string): string
+  tagHash(tag: string): string
+}
+
+/** What is stored and decided on. */
+export interface PreparedBroadcast {
+  readonly sender: Sender & { readonly hmac: string }
+  readonly tagHash: string | null
+  readonly head: string
+  readonly text: string | null
+  readonly html: string | null
+  /** Bytes of each attachment, decoded. */
+  readonly attachments: readonly Uint8Array[]
+  /** Packed, in their order. */
+  readonly buckets: readonly string[]
+  /** HMACs of all recipients, in no order. */
+  readonly hmacs: readonly string[]
+  /** As built: of the whole, and of its largest message where that may be too large; null: none may. */
+  readonly sizeBytes: number
+  readonly largestBytes: number | null
+  /** SHA-256 of route and body with its defaults, hex. */
+  readonly fingerprint: string
+}
+
+/** Messages that are built because their bound is too large. */
+const BUILT_MAX = 16
+/** A value in HTML is at most six times as long (`&quot;`), and quoted-printable makes it as much longer as any text. */
+const ESCAPED_TIMES = 6
+const ENCODED_TIMES = 3.2
+/** As long as a real one. */
+const SOME_LINK = `https://${'x'.repeat(100)}/u/${'x'.repeat(96)}`
+
+/** What the texts of a broadcast are, read once. */
+interface Texts {
+  readonly subject: Template
+  readonly listed: ListedTexts
+}
+
+/** Prepares a broadcast that `checkBroadcast` found nothing wrong with. Throws TypeError for another. */
+export function prepareBroadcast(body: BroadcastBody, hashes: BroadcastHashes): PreparedBroadcast {
+  const from = readAddress(body.from)
+  const attachments = (body.attachments ?? []).map(readAttachment)
+  const files = attachments.map(({ content }) => Buffer.from(content, 'base64'))
+  const [text, html] = [body.text ?? null, body.html ?? null]
+  const subject = parseTemplate(withoutControl(body.subject))
+  if (subject === null) throw new TypeError('Subject was not validated')
+  const texts = { subject, listed: readListedTexts({ text, html }) }
+  const rows = body.messages.map((message) => rowOf(message, subject, hashes))
+  let ownBytes = 0
+  for (const row of rows) ownBytes += bytesOfRow(row)
+  const count = bucketCount(rows.length, ownBytes)
+  const buckets = Array.from({ length: count }, (): BucketRow[] => [])
+  for (const row of rows) buckets[bucketOf(row.hmac, count)]?.push(row)
+  const shared = sharedInput(body, { from, attachments, files })
+  const sharedBytes = boundOf({ text, html, files }, () => builtBytes(shared, texts, null))
+  const headOf = { subject: subject.names.length > 0 ? body.subject : withoutControl(body.subject), tag: body.tag }
+  return {
+    sender: { ...from, hmac: hashes.addressHmac(from.address) },
+    tagHash: body.tag === null ? null : hashes.tagHash(body.tag),
+    head: packHead({
+      ...headOf,
+      senderName: from.name,
+      recipientNames: [],
+      metadata: body.metadata,
+      headers: body.headers,
+      attachments: attachments.map(({ name, contentType, contentId, size }): HeadAttachment => {
+        return { name, contentType, contentId, size, inline: contentId !== null }
+      }),
+      stored: null,
+      spellings: spellingsOf(from.address, []),
+      raw: null,
+      broadcast: null,
+    }),
+    text,
+    html,
+    attachments: files,
+    buckets: buckets.map(packBucket),
+    hmacs: rows.map(({ hmac }) => hmac),
+    sizeBytes: sharedBytes + ownBytes,
+    largestBytes: largestBytes({ rows, texts, shared, sharedBytes }),
+    fingerprint: fingerprintOf(body),
+  }
+}
+
+function rowOf(
+  { to, substitutions, metadata }: BroadcastMessage,
+  subject: Template,
+  hashes: BroadcastHashes,
+): BucketRow {
+  const { address, name } = readAddress(to)
+  const own = subject.names.length === 0 ? null : withoutControl(fillText(subject, substitutions))
+  return { hmac: hashes.addressHmac(address), address, name, substitutions, metadata, subject: own }
+}
+
+/** What a recipient has of its own, in bytes. */
+function bytesOfRow({ address, name, substitutions, metadata }: BucketRow): number {
+  let bytes = Buffer.byteLength(address) + Buffer.byteLength(name ?? '')
+  for (const map of [substitutions, metadata])
+    for (const key in map) bytes += Buffer.byteLength(key) + Buffer.byteLength(map[key] as string)
+  return bytes
+}
+
+function boundOf(
+  { text, html, files }: { text: string | null; html: string | null; files: readonly Buffer[] },
+  build: () => number,
+): number {
+  const bound = upperBoundBytes({ text, html, attachmentBytes: files.map(({ length }) => length) })
+  return bound > MESSAGE_BYTES_MAX ? build() : bound
+}
+
+/** The size of the largest message where one may be too large. */
+function largestBytes(of: {
+  readonly rows: readonly BucketRow[]
+  readonly texts: Texts
+  readonly shared: ComposeInput
+  readonly sharedBytes: number
+}): number | null {
+  const { rows, texts, shared, sharedBytes } = of
+  if (sharedBytes > MESSAGE_BYTES_MAX) return sharedBytes
+  const uses = usesOf(texts.listed)
+  if (uses.size === 0) return null
+  const bounds = rows.map((row, index) => {
+    let bytes = sharedBytes
+    for (const [name, times] of uses) bytes += Buffer.byteLength(row.substitutions[name] ?? '') * times
+    return { index, bytes }
+  })
+  const large = bounds.filter(({ bytes }) => bytes > MESSAGE_BYTES_MAX).sort((a, b) => b.bytes - a.bytes)
+  if (large.length === 0) return null
+  return Math.max(...large.slice(0, BUILT_MAX).map(({ index }) => builtBytes(shared, texts, rows[index] as BucketRow)))
+}
+
+/** How many bytes each byte of a value can become, by its name. */
+function usesOf({ text, html }: ListedTexts): Map<string, number> {
+  const uses = new Map<string, number>()
+  const add = (names: readonly string[], times: number) => {
+    for (const name of names) uses.set(name, (uses.get(name) ?? 0) + times)
+  }
+  add(text?.names ?? [], ENCODED_TIMES)
+  add(html?.names ?? [], ENCODED_TIMES * ESCAPED_TIMES)
+  return uses
+}
+
+function sharedInput(
+  body: BroadcastBody,
+  of: {
+    readonly from: Sender
+    readonly attachments: ReturnType<typeof readAttachment>[]
+    readonly files: readonly Buffer[]
+  },
+): ComposeInput {
+  const { from, attachments, files } = of
+  return {
+    messageId: randomUUID(),
+    acceptedAtMs: 0,
+    from,
+    to: [],
+    cc: [],
+    subject: '',
+    text: null,
+    html: null,
+    headers: body.headers,
+    attachments: attachments.map(({ name, contentType, contentId }, index) => {
+      return { name, contentType, contentId, content: files[index] as Buffer }
+    }),
+    boundarySeed: randomUUID(),
+  }
+}
+
+/** Bytes of a message as built; of what is shared alone where there is no recipient. */
+function builtBytes(shared: ComposeInput, texts: Texts, row: BucketRow | null): number {
+  const values = row?.substitutions ?? {}
+  const { text, html } = fillListed(texts.listed, values, SOME_LINK)
+  const to = row === null ? [] : [{ address: row.address, name: row.name }]
+  return composeMessage({ ...shared, to, subject: row?.subject ?? fillText(texts.subject, values), text, html }).length
+}
+
+/** Message by message: as one text it would be as long as the body again. */
+function fingerprintOf({ messages, ...rest }: BroadcastBody): string {
+  const hash = createHash('sha256').update('POST /v1/broadcasts\n').update(canonicalJson(rest))
+  for (const message of messages) hash.update('\n').update(canonicalJson(message))
+  return hash.digest('hex')
+}

@@ -1,0 +1,152 @@
+/**
+ * content - what a broadcast says, and to whom: parts of content under one id, all of them erasable.
+ *
+ * `body` is text and html with their placeholders, `a<k>` attachment k, `head` a head (`message/head.ts`) of no recipient; each
+ * bucket of recipients is `r<k>`, JSON `[[hmac, address, name or 0, substitutions, metadata, own subject]…]` sorted by HMAC. k is the first
+ * bits of the HMAC, so one person is in one bucket. A bucket goes when it is released.
+ *
+ * A released message has in place of a body of its own a chunk of encoding 3: JSON `[contentId of the broadcast, substitutions]`.
+ *
+ * Spec broadcast.release, retention.content
+ */
+
+import type { Op } from '../../../cluster/behaviour.ts'
+import { DAY_MS, HOUR_MS } from '../calendar.ts'
+import { contentKey } from '../keys.ts'
+import type { InlinePart } from '../message/content-part.ts'
+import { bucketOfHmac } from '../person.ts'
+import type { BroadcastState, SharedPart } from './broadcast.ts'
+
+export const HEAD_PART = 'head'
+/** The most that a broadcast has: 50,000 recipients are some 100 in each. */
+export const BUCKETS_MAX = 512
+/** Recipients, and bytes, of a bucket on average: a step of the release parses one. */
+const BUCKET_RECIPIENTS = 200
+const BUCKET_BYTES = 128 * 1024
+
+const ENCODING_LISTED = 3
+const HEADER_BYTES = 3
+const BUCKET_BITS = 9
+const SIX_BITS = 6
+const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+/** How long what all messages share stays after the last one was released. */
+const LIVE_CONTENT_DAYS = 30
+const TEST_CONTENT_DAYS = 7
+/** Attempts end within 48 hours. */
+const ATTACHMENT_MS = 49 * HOUR_MS
+
+/** A recipient that waits to be released. */
+export interface BucketRow {
+  readonly hmac: string
+  /** Local part as written, domain in lower case. */
+  readonly address: string
+  readonly name: string | null
+  readonly substitutions: Readonly<Record<string, string>>
+  /** Its own, which goes over the broadcast's. */
+  readonly metadata: Readonly<Record<string, string>>
+  /** As it reads for this recipient; null where the subject has no placeholder. */
+  readonly subject: string | null
+}
+
+/** What a released message says: the broadcast's content with its own values. */
+export interface OwnContent {
+  readonly contentId: string
+  readonly substitutions: Readonly<Record<string, string>>
+}
+
+/** How many buckets so many recipients need: a power of two. */
+export function bucketCount(recipients: number, bytes: number): number {
+  const wanted = Math.max(recipients / BUCKET_RECIPIENTS, bytes / BUCKET_BYTES)
+  let count = 1
+  while (count < wanted && count < BUCKETS_MAX) count *= 2
+  return count
+}
+
+/** The bucket of a person among `count`. */
+export function bucketOf(hmac: string, count: number): number {
+  const nineBits = (bucketOfHmac(hmac) << 1) | ((BASE64URL.indexOf(hmac[1] as string) >> (SIX_BITS - 3)) & 1)
+  return Math.floor((nineBits * count) / (1 << BUCKET_BITS))
+}
+
+/** Name of a bucket among the parts. */
+export function bucketPart(bucket: number): string {
+  return `r${bucket}`
+}
+
+/** Packs the recipients of a bucket. */
+export function packBucket(rows: readonly BucketRow[]): string {
+  const sorted = [...rows].sort((a, b) => (a.hmac < b.hmac ? -1 : 1))
+  return JSON.stringify(
+    sorted.map(({ hmac, address, name, substitutions, metadata, subject }) => {
+      const packed = [hmac, address, name ?? 0, substitutions, metadata]
+      return subject === null ? packed : [...packed, subject]
+    }),
+  )
+}
+
+/** Unpacks the recipients of a bucket that come after `after`, in their order. */
+export function unpackBucket(text: string, after = ''): BucketRow[] {
+  type Packed = [string, string, string | 0, Record<string, string>, Record<string, string>, string?]
+  const rows: BucketRow[] = []
+  for (const [hmac, address, name, substitutions, metadata, subject] of JSON.parse(text) as Packed[]) {
+    if (hmac <= after) continue
+    rows.push({ hmac, address, name: name === 0 ? null : name, substitutions, metadata, subject: subject ?? null })
+  }
+  return rows
+}
+
+/** Packs what a released message says: one chunk. */
+export function packListed({ contentId, substitutions }: OwnContent): Uint8Array {
+  const json = JSON.stringify([contentId, substitutions])
+  const chunk = Buffer.alloc(HEADER_BYTES + Buffer.byteLength(json))
+  chunk[0] = ENCODING_LISTED
+  chunk[2] = 1
+  chunk.write(json, HEADER_BYTES)
+  return chunk
+}
+
+/** What a released message says, from its only chunk; null where that is a body of another kind. */
+export function readListed([chunk]: InlinePart['chunks']): OwnContent | null {
+  if (chunk === undefined || chunk[0] !== ENCODING_LISTED) return null
+  const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+  const [contentId, substitutions] = JSON.parse(bytes.toString('utf8', HEADER_BYTES)) as [
+    string,
+    OwnContent['substitutions'],
+  ]
+  return { contentId, substitutions }
+}
+
+/** Writes that keep what all messages share for as long as those released at `nowMs` need it. */
+export function keepSharedOps(
+  shard: number,
+  { contentId, parts, test }: Pick<BroadcastState, 'contentId' | 'parts' | 'test'>,
+  nowMs: number,
+): Op[] {
+  const bodyEndsAtMs = nowMs + (test ? TEST_CONTENT_DAYS : LIVE_CONTENT_DAYS) * DAY_MS
+  return parts.flatMap(({ part, chunks }) => {
+    const atMs = isAttachment(part)
+      ? nowMs + ATTACHMENT_MS
+      : part === HEAD_PART
+        ? nowMs + HEAD_DAYS * DAY_MS
+        : bodyEndsAtMs
+    return expiryOps({ shard, contentId }, { part, chunks }, atMs)
+  })
+}
+
+/** The head is read as long as any message of the broadcast is in the log: 13 months, and a few days. */
+const HEAD_DAYS = 410
+
+/** Writes that give a part of content its expiry; it must be there. */
+export function expiryOps(
+  { shard, contentId }: { readonly shard: number; readonly contentId: string },
+  { part, chunks }: SharedPart,
+  atMs: number,
+): Op[] {
+  return Array.from({ length: chunks }, (_, chunk): Op => {
+    return { key: contentKey(shard, contentId, part, chunk), write: 'PEXPIREAT', args: [String(atMs)] }
+  })
+}
+
+function isAttachment(part: string): boolean {
+  return part.startsWith('a')
+}

@@ -1,0 +1,77 @@
+/**
+ * listed - the content that all messages of a broadcast share, read once for many of them
+ *
+ * Guarantees: what is kept is bounded, and read again after a minute, so that what was erased is not sent for longer.
+ *
+ * Keys: `content:<contentId>:head`, `content:<contentId>:body`
+ *
+ * Spec broadcast.release
+ */
+
+import { type ListedTexts, readListedTexts } from '../mail/compose/listed.ts'
+import { HEAD_PART, type OwnContent } from '../state/broadcast/content.ts'
+import { contentKey } from '../state/keys.ts'
+import { BODY_PART } from '../state/message/content-part.ts'
+import { type Head, unpackHead } from '../state/message/head.ts'
+import { type Body, type ContentStore, readPart } from './content.ts'
+
+/** Broadcasts that are kept, and how long. */
+const KEPT_MAX = 16
+const KEPT_MS = 60_000
+
+/** What all messages of a broadcast share. */
+export interface ListedContent {
+  readonly head: Head
+  readonly texts: ListedTexts
+}
+
+/** Reads what broadcasts share. */
+export interface ListedContents {
+  /** Null once it is gone; undefined when the store did not answer. */
+  read(shard: number, contentId: string): Promise<ListedContent | null | undefined>
+}
+
+/** Makes the reader of a process. In: a monotonic clock, ms. */
+export function makeListedContents(redis: ContentStore, nowMs: () => number): ListedContents {
+  const kept = new Map<
+    string,
+    { readonly readAtMs: number; readonly content: Promise<ListedContent | null | undefined> }
+  >()
+  return {
+    read(shard, contentId) {
+      const known = kept.get(contentId)
+      if (known !== undefined && nowMs() - known.readAtMs < KEPT_MS) return known.content
+      kept.delete(contentId)
+      if (kept.size >= KEPT_MAX) kept.delete(kept.keys().next().value as string)
+      const content = readShared(redis, { shard, contentId })
+      kept.set(contentId, { readAtMs: nowMs(), content })
+      return content.then((found) => {
+        // What did not answer may do so now.
+        if (found === undefined && kept.get(contentId)?.content === content) kept.delete(contentId)
+        return found
+      })
+    },
+  }
+}
+
+/** What a released message's body names, read from what its part holds; null where that is a body of its own. */
+export function listedOf(parsed: unknown): OwnContent | null {
+  if (!Array.isArray(parsed)) return null
+  const [contentId, substitutions] = parsed as [string, OwnContent['substitutions']]
+  return { contentId, substitutions }
+}
+
+async function readShared(
+  redis: ContentStore,
+  place: { readonly shard: number; readonly contentId: string },
+): Promise<ListedContent | null | undefined> {
+  const { shard, contentId } = place
+  const [heads, bytes] = await Promise.all([
+    redis.readContent(shard, [contentKey(shard, contentId, HEAD_PART, 0)]),
+    readPart(redis, { ...place, part: BODY_PART, test: false }),
+  ])
+  if (heads === null || bytes === undefined) return undefined
+  const [head] = heads
+  if (head == null || bytes === null) return null
+  return { head: unpackHead(head.toString(), 0), texts: readListedTexts(JSON.parse(bytes.toString()) as Body) }
+}
