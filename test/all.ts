@@ -47,6 +47,9 @@ interface Run {
 
 const wanted = process.argv.slice(2)
 const files = testFiles().filter((file) => file !== 'all' && isWanted(file))
+/** Is over SMTP what the tests of routes are over HTTP. */
+const SUBMISSION = 'reception/submission/service'
+
 const runs: Run[] = [
   ...PURE_FOLDERS.map((folder) =>
     runOf(
@@ -56,7 +59,7 @@ const runs: Run[] = [
   ),
   ...files.filter((file) => !isPure(file)).map((file) => runOf(file, [file])),
   ...files
-    .filter((file) => file.startsWith('routes/'))
+    .filter((file) => file.startsWith('routes/') || file === SUBMISSION)
     .map((file): Run => ({ ...runOf(`apart: ${file}`, [file]), topology: 'apart' })),
 ]
 

@@ -23,7 +23,7 @@ import {
 import { parseAddress } from '../mail/address.ts'
 import { cutFields, type FieldRange, type HeaderFault, readHeaderFields } from '../mail/header-fields.ts'
 import { readAddressList } from '../mail/mime/address-list.ts'
-import { cutValue, decodeWords, unfold } from '../mail/mime/header-text.ts'
+import { cutValue, decodeWords, unfold, VALUE_CHARS_MAX } from '../mail/mime/header-text.ts'
 import type { Sender } from './email-form.ts'
 
 /** What control fields order. */
@@ -119,6 +119,8 @@ function readFrom(mail: Buffer, fields: readonly FieldRange[]): Sender | string 
   if (only === undefined) return 'From is missing'
   if (others.length > 0) return 'From stands there more than once'
   const line = lineOf(mail, only)
+  // What is looked for below takes a time that grows with the square of the length.
+  if (line.length > VALUE_CHARS_MAX) return `From has more than ${VALUE_CHARS_MAX} characters`
   const bare = line.replace(QUOTED, '""').replace(COMMENT, ' ').trim()
   const { addresses, count } = readAddressList([line])
   const [mailbox] = addresses

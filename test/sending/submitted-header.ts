@@ -61,6 +61,13 @@ t.test('submitted-header: no From and two are refused [submission.header]', asyn
   t.match(readSubmittedHeader(Buffer.from('\r\nFrom: a@b.co\r\n')), { ok: false, text: 'From is missing' })
 })
 
+t.test('submitted-header: a From that is a bomb is refused before it is looked into', async (t) => {
+  for (const bomb of ['"\\', '(\\', '"', '<', '=?utf-8?Q?a?= ', 'a,', ' ']) {
+    const lines = Array.from({ length: 250 }, () => ` ${bomb.repeat(Math.floor(990 / bomb.length))}`)
+    t.match(readSubmittedHeader(mailOf('From: a@b.co', ...lines)), { ok: bomb === ' ' }, bomb)
+  }
+})
+
 /** A header, and what of it stays. */
 const EDITED: readonly (readonly [before: readonly string[], after: readonly string[]])[] = [
   [
