@@ -172,6 +172,7 @@ async function takeLock() {
   while (performance.now() - startMs < WAIT_MS_MAX) {
     if (makeLock(text)) return isCompiled() ? leaveAt(text) : hold(text)
     const lock = readLock()
+    if (lock !== null && seen === null) console.error('Another process compiles: waiting for it ...')
     if (lock !== null && lock.mark !== seen) {
       seen = lock.mark
       seenAtMs = performance.now()
