@@ -19,6 +19,7 @@ import type { Durability } from '../../cluster/embedded/binary.ts'
 import { breachesOf, DURABLE_SETTINGS, isRewriting, setRight } from '../../cluster/embedded/durable.ts'
 import { describeProcess } from '../../cluster/embedded/last-words.ts'
 import { type DirectoryFault, StoreDirectory } from '../../cluster/embedded/store-directory.ts'
+import { readMark } from '../../cluster/embedded/store-mark.ts'
 import { CONF_KEY } from '../../cluster/keyspace.ts'
 import { breachSentence } from '../../cluster/redis/settings.ts'
 import { keptFree, readDisk } from '../content/disk-room.ts'
@@ -87,6 +88,13 @@ export async function watchStore(options: WatchOptions): Promise<StoreWatch> {
   }
 }
 
+/** A store of another process: the process that it is, its directory where that is here, and that again where we run it. */
+interface Located {
+  readonly processId: string
+  readonly directory: StoreDirectory | null
+  readonly ownPath: string | null
+}
+
 /** What one round trip says. */
 interface Answers {
   readonly info: string
@@ -105,7 +113,7 @@ class Watch {
   private unanswered = 0
   private readonly options: WatchOptions
   /** A store of another on this machine: its directory, and the process that it was found by. */
-  private located: { readonly processId: string; readonly directory: StoreDirectory | null } | null = null
+  private located: Located | null = null
   /** The file does not hold everything before a rewrite has ended. */
   private isBehind = false
   private isLooking = false
@@ -134,7 +142,8 @@ class Watch {
 
   private async lookOnce(): Promise<void> {
     const { own } = this.options
-    if (own !== null) await this.noteDisk(own.directory.path)
+    const path = own?.directory.path ?? this.located?.ownPath ?? null
+    if (path !== null) await this.noteDisk(path)
     if (own !== null && (await this.isWrong(own.directory.look()))) return
     const answers = await this.ask()
     if (answers !== null && own === null) await this.locate(answers.info)
@@ -234,7 +243,7 @@ class Watch {
       log.warn({ share }, `Store fills up: from ${fullShare * 100} % on new mail is refused`)
   }
 
-  /** The disk that our own store writes to: one that is full ends it. */
+  /** The disk that our own store writes to, also where `sendwright store` runs it: one that is full ends it. */
   private async noteDisk(path: string): Promise<void> {
     const disk = await readDisk(path)
     if (disk === null) return
@@ -267,7 +276,8 @@ class Watch {
     const [path, directory, file] = LOCATED_SETTINGS.map(value) as [string, string, string]
     const isHere = worksIn(processId, path)
     const options = { path, processId: () => Number(processId), isOwn: false, names: { directory, file } }
-    this.located = { processId, directory: isHere ? new StoreDirectory(options) : null }
+    const ownPath = isHere && readMark(path) !== null ? path : null
+    this.located = { processId, directory: isHere ? new StoreDirectory(options) : null, ownPath }
   }
 
   private note(fault: string | null): void {

@@ -19,8 +19,8 @@ const PIECE = Buffer.alloc(MB - 64)
 /** Lines that a service may write while its disk is full for some seconds. */
 const LINES_MAX = 120
 const BODY = { from: 'you@simulator.test', to: ['someone@simulator.test'], subject: 'Hello', text: 'It works.' }
-// The two wait for looks most of the time.
-t.jobs = 2
+// They wait for looks most of the time.
+t.jobs = 3
 
 void t.test(
   'mistakes: a store that fills up is warned of, refuses, says so, and takes mail again',
@@ -80,6 +80,28 @@ void t.test(
     t.ok(lines < LINES_MAX, `${lines} lines`)
     t.equal(await service.kill('SIGTERM'), 0)
     t.match(await scene.lostAlone(), { lost: 0 })
+  },
+)
+
+void t.test(
+  'mistakes: the disk of a cluster is nearly full; who takes mail refuses it though another process runs Redis',
+  { buffered: true, skip: SMALL_DISK_SKIP },
+  async (t) => {
+    const disk = mountSmallDisk(32 * MB)
+    t.teardown(disk.unmount)
+    const scene = await Scene.make(t, { DATA_DIR: join(disk.dir, 'data') })
+    const service = await scene.cluster(['redis=1', 'all=1'])
+    const { token } = scene.firstRun.testServer
+    t.equal(await scene.post('/v1/email', token, BODY), 200)
+    const filler = join(disk.dir, 'filler')
+    writeFileSync(filler, Buffer.alloc(30 * MB))
+    await hears(service, /all .*The store's disk is nearly full: new mail is refused/)
+    t.equal(await scene.post('/v1/email', token, BODY), 503)
+    t.match(await operatorPage(service, '/readyz'), /^not ready: the disk is nearly full: new mail is refused$/m)
+    rmSync(filler)
+    await isReady(service)
+    t.equal(await scene.post('/v1/email', token, BODY), 200)
+    t.equal(await service.kill('SIGTERM'), 0)
   },
 )
 

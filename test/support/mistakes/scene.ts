@@ -182,9 +182,11 @@ export class Scene {
     return answer.status
   }
 
-  /** A connection to the store. */
+  /** A connection to the store, which ends with it: what was asked then is rejected at once. */
   store(): Redis {
-    return new Redis({ path: this.socketPath })
+    const redis = new Redis({ path: this.socketPath, retryStrategy: () => null, autoResendUnfulfilledCommands: false })
+    redis.on('error', () => undefined)
+    return redis
   }
 
   /** Of the ledger's messages those that the store does not hold, and how many there are. */
