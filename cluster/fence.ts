@@ -77,7 +77,7 @@ export class Fence {
     const silentMs = before === 0 ? 0 : this.nowMs() - before
     const hasLapsed = silentMs > (this.get(CONNECTED) === 1 ? LAPSED_MS : CUT_OFF_MS_MAX)
     // The generations first: no thread may see the new heartbeat and the old generation.
-    if (hasLapsed) for (let shard = 0; shard < SHARDS; shard += 1) this.lost(shard)
+    if (hasLapsed) this.lostAll()
     this.set(SENT, Math.max(sentAtMs, before))
     this.set(CONNECTED, 1)
     this.set(BEAT_WAITS, 0)
@@ -107,6 +107,11 @@ export class Fence {
   /** A shard is lost: its passes are shut. */
   lost(shard: number): void {
     Atomics.add(this.cells, GENERATIONS + shard, 1n)
+  }
+
+  /** Every shard is lost. */
+  lostAll(): void {
+    for (let shard = 0; shard < SHARDS; shard += 1) this.lost(shard)
   }
 
   /** The pass of a claim that is confirmed now. */

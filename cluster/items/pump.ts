@@ -143,6 +143,13 @@ export class Pump {
     for (const { pass, abort } of this.underWay.values()) if (this.fence.look(pass) === 'shut') abort.abort(LOST_CLAIM)
   }
 
+  /** Takes nothing more and cuts all but where only the final answer is missing: nothing is its own any more. */
+  giveUp(): void {
+    this.close()
+    this.fence.lostAll()
+    this.abortLost()
+  }
+
   /** Cuts what a stop that has taken `stoppingMs` gives no more time. */
   abortLate(stoppingMs: number): void {
     for (const { stopMs, abort } of this.underWay.values()) if (stopMs <= stoppingMs) abort.abort()

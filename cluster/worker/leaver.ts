@@ -44,11 +44,14 @@ export class Leaver {
     while (pump.size + sender.size > 0 && tookMs() < END_MS) await this.wait()
   }
 
-  /** Gives the shards away and waits until nothing is under way that nobody else knows of, a minute at most. */
+  /**
+   * Gives the shards away, cuts what has not come to its final answer, and waits until nothing is under way that nobody else
+   * knows of, a minute at most.
+   */
   async giveUp(): Promise<void> {
     const { clock, pump, holdings, sender } = this.deps
     const startedAtMs = clock.monotonicMs()
-    pump.close()
+    pump.giveUp()
     void holdings.close()
     while (holdings.shards.size + pump.size + sender.size > 0 && clock.monotonicMs() - startedAtMs < CLAIMS_STAND_MS)
       await this.wait()

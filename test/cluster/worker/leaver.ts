@@ -1,7 +1,7 @@
 /** Tests of cluster/worker/leaver.ts. */
 import { test } from 'tap'
 import type { LaneType } from '../../../cluster/behaviour.ts'
-import { type Claim, Pump } from '../../../cluster/items/pump.ts'
+import { type Claim, LOST_CLAIM, Pump } from '../../../cluster/items/pump.ts'
 import type { Holdings } from '../../../cluster/worker/holdings.ts'
 import { Leaver } from '../../../cluster/worker/leaver.ts'
 import { OutcomeSender } from '../../../cluster/worker/outcome-sender.ts'
@@ -12,7 +12,7 @@ const CLAIM = { lane: 'deliver/a', item: 'i', attempt: 1, job: null } as unknown
  * A worker that is cut off by a clock that runs ahead: its attempt ends, and outcomes are taken, from the times given.
  */
 function cutOff({ endsAtMs, takenFromMs }: { endsAtMs: number; takenFromMs: number }) {
-  const world = { nowMs: 0, takenFromMs, taken: 0, hasClosed: false }
+  const world = { nowMs: 0, cut: [] as unknown[], takenFromMs, taken: 0, hasClosed: false }
   const clock = {
     nowMs: () => world.nowMs,
     monotonicMs: () => world.nowMs,
@@ -25,7 +25,8 @@ function cutOff({ endsAtMs, takenFromMs }: { endsAtMs: number; takenFromMs: numb
       return () => undefined
     },
   }
-  const ended = async (): Promise<unknown> => {
+  const ended = async (_: unknown, { signal }: { signal: AbortSignal }): Promise<unknown> => {
+    signal.addEventListener('abort', () => world.cut.push(signal.reason))
     while (world.nowMs < endsAtMs) await new Promise(setImmediate)
     return { kind: 'delivered' }
   }
@@ -51,6 +52,7 @@ test('leaver: who gives up goes when the store knows how its attempts ended, and
   t.equal(world.taken, 1)
   t.ok(world.nowMs >= 40_000 && world.nowMs < 60_000, String(world.nowMs))
   t.same([world.hasClosed, pump.room('deliver/a')], [true, 0])
+  t.same(world.cut, [LOST_CLAIM], 'an attempt that waits for its final answer alone goes on')
 })
 
 test('leaver: who gives up and has nothing under way goes at once, who is cut off for good when its claims are over', async (t) => {
