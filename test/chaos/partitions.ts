@@ -19,6 +19,8 @@ export interface PartitionOptions {
   readonly partitions: number
   /** Partitions go through the ways in their order, from this one on; the first by default. */
   readonly firstWay?: number
+  /** The connections that are cut off, null for all; drawn by default. */
+  readonly names?: readonly string[] | null
   /** Shortest and longest of each, ms. */
   readonly freezeMs: readonly [number, number]
   readonly partitionMs: readonly [number, number]
@@ -107,7 +109,8 @@ class Rounds {
     const ms = this.between(this.options.partitionMs)
     const place = (this.options.firstWay ?? 0) + round
     const way = WAYS[place % WAYS.length] as (typeof WAYS)[number]
-    const names = NAMES[Math.floor(this.scene.random() * NAMES.length)] ?? null
+    const drawn = NAMES[Math.floor(this.scene.random() * NAMES.length)] ?? null
+    const names = this.options.names === undefined ? drawn : this.options.names
     const rule: Rule = { names, ...way, severs: place % 2 === 1 }
     const what = `${names?.join() ?? 'all'}, ${way.toStore.held ? 'to' : ''} ${way.fromStore.held ? 'from' : ''} the store`
     this.options.say(

@@ -10,8 +10,8 @@ const SEED = Number(process.env.SEED ?? 1)
 const AWAY_MS = [14_000, 15_000] as const
 const FAULTS = [
   ['frozen', { freezes: 1, partitions: 0 }],
-  ['cut off both ways', { freezes: 0, partitions: 1 }],
-  ['severed, and nothing goes to the store', { freezes: 0, partitions: 1, firstWay: 1 }],
+  ['cut off both ways', { freezes: 0, partitions: 1, names: null }],
+  ['severed, and commits nothing', { freezes: 0, partitions: 1, names: ['commit'], firstWay: 1 }],
 ] as const
 
 t.jobs = FAULTS.length
