@@ -35,6 +35,7 @@ const ITEMS_MAX = 4
 /** Texts of each named format, at its edges too; and just wrong ones. */
 const RIGHT: Readonly<Record<string, readonly string[]>> = {
   address: ['a@example.com', "o'b+c@mail.example.org", 'A@Example.COM', `${'l'.repeat(64)}@${'d'.repeat(63)}.com`],
+  mailbox: ['a@example.com', 'a+b@Example.COM', `${'l'.repeat(64)}@${'d'.repeat(63)}.com`],
   simulator: ['you@simulator.test', 'Someone+else@Simulator.test'],
   'sending-domain': ['acme.example', 'mail.acme.example', 'Acme.EXAMPLE', 'one.acme.co.uk'],
   'header-name': ['X-A', 'Reply-To', 'List-Id', '__proto__', 'constructor', 'x'.repeat(76)],
@@ -45,6 +46,7 @@ const RIGHT: Readonly<Record<string, readonly string[]>> = {
 }
 const WRONG: Readonly<Record<string, readonly string[]>> = {
   address: ['a@b@c', 'a@-x.com', '"a b"@example.com', 'a@[127.0.0.1]', 'ä@example.com', `${'l'.repeat(65)}@a.com`],
+  mailbox: ['a', '@example.com', 'a b@example.com', 'a@', `a@${'d'.repeat(400)}`],
   simulator: ['you@example.com'],
   'sending-domain': ['com', 'a..b', 'simulator.test', `${'d.'.repeat(130)}com`],
   'header-name': ['from', 'ARC-Seal', 'X-Sendwright-A', 'a b', 'a:b', 'x'.repeat(77)],
@@ -124,8 +126,9 @@ function sometimes<T>(right: fc.Arbitrary<T>, other: fc.Arbitrary<T>, wrong: num
 
 function textOf({ format, pattern, minLength = 0, maxLength = 50 }: BodySchema, wrong: number): fc.Arbitrary<string> {
   if (format !== undefined) {
-    const other = fc.oneof(fc.constantFrom(...(WRONG[format] ?? [''])), nasty)
-    return sometimes(fc.constantFrom(...(RIGHT[format] ?? [''])), other, wrong)
+    const [right, mistaken] = [RIGHT[format], WRONG[format]]
+    if (right === undefined || mistaken === undefined) throw new Error(`No texts of the format ${format}: add some`)
+    return sometimes(fc.constantFrom(...right), fc.oneof(fc.constantFrom(...mistaken), nasty), wrong)
   }
   const plain =
     pattern === undefined

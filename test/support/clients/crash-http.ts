@@ -32,13 +32,20 @@ export interface Came {
 
 export const agent: Agent = new Agent({ keepAlive: true, maxSockets: 8 })
 
-/** Sends one request over a kept connection. Rejects when there is no answer. */
-export function send({ port, method, path, headers, body }: Sent): Promise<Came> {
+/**
+ * Sends one request over a kept connection. Rejects when there is no answer: over a connection of its own, where the kept
+ * one had just been ended by the service.
+ */
+export function send(asked: Sent, by: Agent | false = agent): Promise<Came> {
+  const { port, method, path, headers, body } = asked
   return new Promise((resolve, reject) => {
     const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
-    const options = { host: '127.0.0.1', port, method, path, agent, timeout: ANSWER_MS_MAX }
+    const options = { host: '127.0.0.1', port, method, path, agent: by, timeout: ANSWER_MS_MAX }
     const sent = request({ ...options, headers: { ...length, ...headers } })
-    sent.on('error', reject)
+    sent.on('error', (error: NodeJS.ErrnoException) => {
+      if (sent.reusedSocket && error.code === 'ECONNRESET') resolve(send(asked, false))
+      else reject(error)
+    })
     sent.on('timeout', () => sent.destroy(new Error('No answer in time')))
     sent.on('response', (came) => {
       let text = ''
