@@ -165,3 +165,22 @@ t.test(
     }
   },
 )
+
+t.test('submission: on a broadcast stream each recipient has a link of its own [unsubscribe.fields]', async (t) => {
+  const made = await service.call('POST /v1/streams', { token, body: { kind: 'broadcast', name: 'News' } })
+  const mx = await delivery.destination('list.test')
+  const dialog = await openSubmission(service.config.submissionPort, { password: token, username: made.json.streamId })
+  const own = 'List-Unsubscribe: <mailto:own@acme.example>\nList-Id: own <own.acme.example>\nFeedback-ID: own\n'
+  const mail = `From: shop@acme.example\n${own}Subject: News\n\nHello\n`
+  t.match(await submitMail(dialog, ['a@list.test', 'b@list.test'], mail), /^250 /)
+  dialog.end()
+  const messages = await arrived(mx, 2)
+  const links = messages.map((one) => /^List-Unsubscribe: <(http\S+\/u\/\S+)>\r$/m.exec(one)?.[1])
+  t.equal(new Set(links).size, 2)
+  t.notOk(links.includes(undefined))
+  for (const one of messages) {
+    t.notMatch(one, /own/)
+    t.ok(one.endsWith(crlf('From: shop@acme.example\nSubject: News\n\nHello\n')))
+    t.same(await verdicts(one), ['acme.example: pass'])
+  }
+})

@@ -18,8 +18,11 @@ export interface BodyInput {
 }
 
 export interface BodyRoom {
-  /** Reads a message. `busy`: too much is waiting, or it took too long. `failed`: it cannot be read. Never rejects. */
-  read(input: BodyInput): SubmittedBody | Promise<SubmittedBody | 'busy' | 'failed'>
+  /**
+   * Reads a message. `busy`: too much is waiting, it took too long, or the thread ended; the message may well be read at
+   * the next try. Never rejects.
+   */
+  read(input: BodyInput): SubmittedBody | Promise<SubmittedBody | 'busy'>
   close(): Promise<void>
 }
 
@@ -33,10 +36,7 @@ export function makeBodyRoom(readMsMax: number = READ_MS_MAX): BodyRoom {
   return {
     read(input) {
       if (input.edited.length <= SMALL_BYTES_MAX) return readSubmittedBody(input)
-      return room.run(input).then((run) => {
-        if (run.how === 'done') return run.result
-        return run.how === 'crash' ? 'failed' : 'busy'
-      })
+      return room.run(input).then((run) => (run.how === 'done' ? run.result : 'busy'))
     },
     close: () => room.close(),
   }

@@ -36,7 +36,6 @@ export const BAD_RECIPIENT: SmtpAnswer = { code: 501, text: '5.1.3 invalid_reque
 export const BAD_SENDER: SmtpAnswer = { code: 553, text: '5.6.7 invalid_request Sender address must be ASCII' }
 export const BAD_PARAMETER: SmtpAnswer = { code: 555, text: '5.5.4 invalid_request Parameter is not supported' }
 export const BAD_LINES: SmtpAnswer = invalidMessage('Message holds NUL, or CR or LF that is not part of CRLF')
-export const UNREADABLE: SmtpAnswer = invalidMessage('Message cannot be read')
 export const LOOP: SmtpAnswer = { code: 554, text: '5.4.6 Too many hops: mail loops' }
 export const LATE: SmtpAnswer = { code: 421, text: '4.4.2 Timeout, closing connection' }
 export const CLOSING: SmtpAnswer = { code: 421, text: '4.3.2 Service shutting down' }

@@ -13,7 +13,7 @@ import { readSubmittedHeader } from '../../sending/submitted-header.ts'
 import type { SmtpAnswer } from '../mx-listener.ts'
 import type { BodyRoom } from './body-room.ts'
 import type { Login } from './login.ts'
-import { answerSubmission, FULL, invalidMessage, LOOP, UNAVAILABLE, UNREADABLE } from './replies.ts'
+import { answerSubmission, FULL, invalidMessage, LOOP, UNAVAILABLE } from './replies.ts'
 
 export interface SubmitDeps extends SendDeps {
   readonly newCmdId: () => string
@@ -49,7 +49,6 @@ export async function submit(
   const { header } = read
   const body = await deps.room.read({ edited: header.edited, isKeyed: header.control.idempotencyKey !== null })
   if (body === 'busy') return UNAVAILABLE
-  if (body === 'failed') return UNREADABLE
   const submission = { header, body, recipients, streamId }
   const message = normaliseSubmission(submission)
   const result = await sendAll(deps, {
