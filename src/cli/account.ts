@@ -1,10 +1,10 @@
 /** account - `sendwright account ...`: accounts by the operator; `show` without an id the account of the key. */
 import type { Command } from 'commander'
 import type { Account, AccountDetail } from '../../schemas/account.ts'
-import { type ClientOptions, makeClient, readAll } from './client.ts'
-import { collect, orNull, parseInteger, parseIntegerOrNone, withNote, withOperatorOptions } from './options.ts'
-import { type Ended, formatFields, print } from './print.ts'
-import { formatTable } from './table.ts'
+import { type ClientOptions, makeClient, readAll } from './console/client.ts'
+import { collect, orNull, parseInteger, parseIntegerOrNone, withNote, withOperatorOptions } from './console/options.ts'
+import { type Ended, formatFields, print } from './console/print.ts'
+import { formatTable } from './console/table.ts'
 
 const PATH = '/v1/operator/accounts'
 

@@ -2,11 +2,11 @@
 import type { Command } from 'commander'
 import type { AuditList } from '../../schemas/operator/audit.ts'
 import type { Entity, ShardList } from '../../schemas/operator/cluster.ts'
-import { type ClientOptions, makeClient } from './client.ts'
-import { CommandFailure } from './failure.ts'
-import { parseInteger, withOperatorOptions } from './options.ts'
-import { type Ended, print } from './print.ts'
-import { formatTable } from './table.ts'
+import { type ClientOptions, makeClient } from './console/client.ts'
+import { CommandFailure } from './console/failure.ts'
+import { parseInteger, withOperatorOptions } from './console/options.ts'
+import { type Ended, print } from './console/print.ts'
+import { formatTable } from './console/table.ts'
 
 const AUDIT_PAGE_MAX = 100
 const AUDIT_LIMIT_DEFAULT = 50

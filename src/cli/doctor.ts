@@ -15,9 +15,9 @@ import { createResolver } from '../dns/resolve.ts'
 import type { Explained } from '../mail/authenticate/explain.ts'
 import type { Judgement } from '../mail/authenticate/judge.ts'
 import { readConfig } from '../process/config.ts'
-import { type ClientOptions, makeClient } from './client.ts'
-import { CommandFailure } from './failure.ts'
-import { print } from './print.ts'
+import { type ClientOptions, makeClient } from './console/client.ts'
+import { CommandFailure } from './console/failure.ts'
+import { print } from './console/print.ts'
 
 const MARKS: Readonly<Record<Finding['status'], string>> = { ok: 'ok', warning: 'WARN', failed: 'FAIL' }
 

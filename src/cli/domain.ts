@@ -1,11 +1,11 @@
 /** domain - `sendwright domain add|list|show|verify|rotate-dkim|remove`: the sending domains of the account. */
 import type { Command } from 'commander'
 import type { Domain, DomainChecked } from '../../schemas/domain.ts'
-import { type Client, type ClientOptions, makeClient, readAll } from './client.ts'
-import { CommandFailure } from './failure.ts'
-import { withClientOptions } from './options.ts'
-import { type Ended, print, printJson } from './print.ts'
-import { formatTable } from './table.ts'
+import { type Client, type ClientOptions, makeClient, readAll } from './console/client.ts'
+import { CommandFailure } from './console/failure.ts'
+import { withClientOptions } from './console/options.ts'
+import { type Ended, print, printJson } from './console/print.ts'
+import { formatTable } from './console/table.ts'
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 

@@ -9,11 +9,11 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type Command, Option } from 'commander'
 import { EVENTS } from '../../schemas/webhook.ts'
 import { eventHeaders, SECRET_PREFIX } from '../webhooks/sign-event.ts'
-import { type Client, type ClientOptions, makeClient } from './client.ts'
-import { CommandFailure } from './failure.ts'
-import { collect, parseUrl, withServerOptions } from './options.ts'
-import type { Ended } from './print.ts'
-import { coloured, type Terminal, thisTerminal, timeOfDay } from './terminal.ts'
+import { type Client, type ClientOptions, makeClient } from './console/client.ts'
+import { CommandFailure } from './console/failure.ts'
+import { collect, parseUrl, withServerOptions } from './console/options.ts'
+import type { Ended } from './console/print.ts'
+import { coloured, type Terminal, thisTerminal, timeOfDay } from './console/terminal.ts'
 
 const RETRY_MS = 500
 const RETRY_MS_MAX = 5_000

@@ -1,10 +1,10 @@
 /** message - `sendwright message search|show`: what was sent, and what became of it. */
 import type { Command } from 'commander'
 import type { Message, MessageSummary } from '../../schemas/message.ts'
-import { type ClientOptions, makeClient } from './client.ts'
-import { collectPair, parseInstant, parseInteger, withServerOptions } from './options.ts'
-import { type Ended, print } from './print.ts'
-import { formatTable } from './table.ts'
+import { type ClientOptions, makeClient } from './console/client.ts'
+import { collectPair, parseInstant, parseInteger, withServerOptions } from './console/options.ts'
+import { type Ended, print } from './console/print.ts'
+import { formatTable } from './console/table.ts'
 
 const PATH = '/v1/messages'
 const LIMIT_DEFAULT = 20

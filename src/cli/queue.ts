@@ -2,10 +2,10 @@
 
 import type { Command } from 'commander'
 import type { Destination, Queue } from '../../schemas/operator/queue.ts'
-import { type ClientOptions, makeClient } from './client.ts'
-import { withOperatorOptions } from './options.ts'
-import { type Ended, printJson } from './print.ts'
-import { formatTable } from './table.ts'
+import { type ClientOptions, makeClient } from './console/client.ts'
+import { withOperatorOptions } from './console/options.ts'
+import { type Ended, printJson } from './console/print.ts'
+import { formatTable } from './console/table.ts'
 
 /** Destinations of one page, and pages that are printed. */
 const PAGE = 100

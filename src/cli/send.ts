@@ -6,12 +6,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Command } from 'commander'
 import type { EmailAnswer } from '../../schemas/email.ts'
 import type { Message, MessageEvent } from '../../schemas/message.ts'
-import { type Client, type ClientOptions, makeClient } from './client.ts'
-import { CommandFailure } from './failure.ts'
-import { collect, collectHeader, collectPair, parseInteger, withServerOptions } from './options.ts'
-import { type Ended, print, printJson } from './print.ts'
-import { formatTable } from './table.ts'
-import { coloured, type Terminal, thisTerminal, timeOfDay } from './terminal.ts'
+import { type Client, type ClientOptions, makeClient } from './console/client.ts'
+import { CommandFailure } from './console/failure.ts'
+import { collect, collectHeader, collectPair, parseInteger, withServerOptions } from './console/options.ts'
+import { type Ended, print, printJson } from './console/print.ts'
+import { formatTable } from './console/table.ts'
+import { coloured, type Terminal, thisTerminal, timeOfDay } from './console/terminal.ts'
 
 const WAIT_SECONDS = 60
 const POLL_MS = 250

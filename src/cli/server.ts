@@ -3,7 +3,7 @@
  */
 import { type Command, Option } from 'commander'
 import type { Server } from '../../schemas/server.ts'
-import { type ClientOptions, makeClient, readAll } from './client.ts'
+import { type ClientOptions, makeClient, readAll } from './console/client.ts'
 import {
   orNull,
   parseInteger,
@@ -12,9 +12,9 @@ import {
   withNote,
   withOperatorOptions,
   withServerOptions,
-} from './options.ts'
-import { type Ended, formatFields, print } from './print.ts'
-import { formatTable } from './table.ts'
+} from './console/options.ts'
+import { type Ended, formatFields, print } from './console/print.ts'
+import { formatTable } from './console/table.ts'
 
 interface CreateOptions extends ClientOptions {
   mode: 'live' | 'test'

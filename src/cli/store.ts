@@ -6,10 +6,10 @@ import { createInterface } from 'node:readline/promises'
 import type { Command } from 'commander'
 import { type Config, readConfig } from '../process/config.ts'
 import type { ShardSides } from '../store/repair.ts'
-import { CommandFailure } from './failure.ts'
-import { parseInteger } from './options.ts'
+import { CommandFailure } from './console/failure.ts'
+import { parseInteger } from './console/options.ts'
+import { formatTable } from './console/table.ts'
 import { startStore } from './start.ts'
-import { formatTable } from './table.ts'
 
 /** Shards of an installation. */
 const SHARDS = 256

@@ -3,10 +3,10 @@
  */
 import { type Command, Option } from 'commander'
 import type { Stream } from '../../schemas/stream.ts'
-import { makeClient, readAll } from './client.ts'
-import { orNull, parseIntegerOrNone, withNote, withServerOptions } from './options.ts'
-import { type Ended, formatFields, print } from './print.ts'
-import { formatTable } from './table.ts'
+import { makeClient, readAll } from './console/client.ts'
+import { orNull, parseIntegerOrNone, withNote, withServerOptions } from './console/options.ts'
+import { type Ended, formatFields, print } from './console/print.ts'
+import { formatTable } from './console/table.ts'
 
 const PATH = '/v1/streams'
 const OPERATOR_PATH = '/v1/operator/streams'

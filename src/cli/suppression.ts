@@ -1,10 +1,10 @@
 /** suppression - `sendwright suppression list|show|add|lift`: the addresses that a server does not write to. */
 import type { Command } from 'commander'
 import type { SuppressionEntry } from '../../schemas/suppression.ts'
-import { type ClientOptions, makeClient } from './client.ts'
-import { parseInteger, withServerOptions } from './options.ts'
-import { type Ended, formatFields, print } from './print.ts'
-import { formatTable } from './table.ts'
+import { type ClientOptions, makeClient } from './console/client.ts'
+import { parseInteger, withServerOptions } from './console/options.ts'
+import { type Ended, formatFields, print } from './console/print.ts'
+import { formatTable } from './console/table.ts'
 
 const PATH = '/v1/suppressions'
 const OPERATOR_PATH = '/v1/operator/suppressions'

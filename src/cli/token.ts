@@ -6,10 +6,10 @@
  */
 import type { Command } from 'commander'
 import type { Token } from '../../schemas/token.ts'
-import { type ClientOptions, type KeyOwner, makeClient, readAll } from './client.ts'
-import { withServerOptions } from './options.ts'
-import { type Ended, print } from './print.ts'
-import { formatTable } from './table.ts'
+import { type ClientOptions, type KeyOwner, makeClient, readAll } from './console/client.ts'
+import { withServerOptions } from './console/options.ts'
+import { type Ended, print } from './console/print.ts'
+import { formatTable } from './console/table.ts'
 
 interface OwnerOptions extends ClientOptions {
   account?: string

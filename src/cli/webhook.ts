@@ -2,11 +2,11 @@
 import { type Command, Option } from 'commander'
 import { DELIVERIES_PAGE_DEFAULT } from '../../schemas/limits.ts'
 import { type Delivery, type DeliveryList, EVENTS, type EventName, type Webhook } from '../../schemas/webhook.ts'
-import { type Client, type ClientOptions, makeClient, readAll } from './client.ts'
-import { CommandFailure } from './failure.ts'
-import { collect, parseInstant, withServerOptions } from './options.ts'
-import { type Ended, formatFields, print, printJson } from './print.ts'
-import { formatTable } from './table.ts'
+import { type Client, type ClientOptions, makeClient, readAll } from './console/client.ts'
+import { CommandFailure } from './console/failure.ts'
+import { collect, parseInstant, withServerOptions } from './console/options.ts'
+import { type Ended, formatFields, print, printJson } from './console/print.ts'
+import { formatTable } from './console/table.ts'
 
 /** The service looks at some thousands of deliveries for each page: that is several millions. */
 const DELIVERY_PAGES_MAX = 1000

@@ -14,6 +14,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['bench'],
   ['test'],
   ['src/cli'],
+  ['src/cli/console'],
   ['src/main.ts'],
   ['src/service'],
   ['src/reception', 'src/routes/operator'],

@@ -1,6 +1,6 @@
 /** table - columns for a terminal. */
 import t from 'tap'
-import { formatTable } from '../../src/cli/table.ts'
+import { formatTable } from '../../../src/cli/console/table.ts'
 
 t.test('table: columns are as wide as their widest cell, the last one is never padded', async (t) => {
   const rows = [

@@ -9,8 +9,8 @@
 import { createHmac } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { ErrorBody, Issue } from '../../schemas/error.ts'
-import { readClientSettings } from '../process/config.ts'
+import type { ErrorBody, Issue } from '../../../schemas/error.ts'
+import { readClientSettings } from '../../process/config.ts'
 import { CommandFailure } from './failure.ts'
 
 /** Longer than the service ever waits before it answers or closes. */
@@ -40,6 +40,7 @@ const KINDS: Readonly<Record<KeyOwner, { readonly prefix: RegExp; readonly name:
   server: { prefix: /^sk_/, name: 'a server key (sk_)' },
   operator: { prefix: /^ok_/, name: 'an operator key (ok_)' },
 }
+const OWNERS = ['account', 'server', 'operator'] as const satisfies readonly KeyOwner[]
 
 /** What first-run.json holds, as far as commands use it. */
 interface FirstRun {
@@ -134,8 +135,7 @@ function chooseKey({ given, named, isLive }: Choice, owner: KeyOwner, firstRun: 
 
 /** The kind that a key's beginning names; null: of none that is known. */
 function kindOf(token: string): KeyOwner | null {
-  const found = Object.entries(KINDS).find(([, { prefix }]) => prefix.test(token))
-  return found === undefined ? null : (found[0] as KeyOwner)
+  return OWNERS.find((owner) => KINDS[owner].prefix.test(token)) ?? null
 }
 
 function keyOf({ account, liveServer, testServer, operatorToken }: FirstRun, owner: KeyOwner, isLive: boolean): string {
