@@ -2,6 +2,7 @@
 import t from 'tap'
 import { MAIL_BYTES_MAX } from '../../schemas/limits.ts'
 import { makeReceivedRoom } from '../../src/reception/received-room.ts'
+import { makeCorpus } from '../support/peers/mime-corpus.ts'
 import { mailOf } from '../support/peers/mime-mail.ts'
 
 const FROM = 'From: ada@mail.example\nSubject: Greetings\nTo: b@mail.example\n'
@@ -18,6 +19,16 @@ t.test('received-room: mails are parsed, one after the other', async (t) => {
     mails.map((mail) => mail?.parseIssue),
     [null, null, null],
   )
+})
+
+t.test('received-room: memory that threads share is parsed as any other, in every character set', async (t) => {
+  const room = makeReceivedRoom()
+  t.teardown(() => room.close())
+  for (const { raw } of makeCorpus(21, 60)) {
+    const shared = Buffer.from(new SharedArrayBuffer(raw.length))
+    shared.set(raw)
+    t.same(await room.parse(shared), await room.parse(raw))
+  }
 })
 
 t.test(
