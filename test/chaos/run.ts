@@ -85,22 +85,24 @@ const BEHIND_CUTTER = 'actors-0'
 /** Runs all faults in an order drawn from the seed. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const dir = mkdtempSync(join(tmpdir(), 'sendwright-chaos-'))
-  const cutter: { open: Cutter | null } = { open: null }
   const path = join(dir, 'cut.sock')
   const storePath = { is: '' }
-  cutter.open = await openCutter(path, () => storePath.is)
-  const fleet = await startFleet(['actors', 'actors', 'http', 'http'], {
-    store: { memoryBytes: STORE_BYTES },
-    address: (name, redis) => {
-      storePath.is = redis.socketPath
-      return name === BEHIND_CUTTER ? path : undefined
-    },
-  })
+  const cutter = await openCutter(path, () => storePath.is)
   try {
-    return await new Chaos(fleet, cutter.open, options).run(join(dir, 'ledger'))
+    const fleet = await startFleet(['actors', 'actors', 'http', 'http'], {
+      store: { memoryBytes: STORE_BYTES },
+      address: (name, redis) => {
+        storePath.is = redis.socketPath
+        return name === BEHIND_CUTTER ? path : undefined
+      },
+    })
+    try {
+      return await new Chaos(fleet, cutter, options).run(join(dir, 'ledger'))
+    } finally {
+      await fleet.end()
+    }
   } finally {
-    await fleet.end()
-    cutter.open.close()
+    cutter.close()
     rmSync(dir, { recursive: true, force: true })
   }
 }
