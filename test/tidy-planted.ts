@@ -4,6 +4,7 @@ import { includedTests } from './support/machine/test-files.ts'
 import { circles, pastTheDoor, wrongImports } from './support/tidy/order.ts'
 import { impurities } from './support/tidy/purity.ts'
 import {
+  COLUMNS_MAX,
   FUNCTION_LINES_MAX,
   fullRooms,
   LINES_MAX,
@@ -13,6 +14,7 @@ import {
   namedTwice,
   ROOM_FILES_MAX,
   unmirrored,
+  wideComments,
 } from './support/tidy/shape.ts'
 import type { Source } from './support/tidy/source.ts'
 
@@ -132,6 +134,12 @@ const SHAPE_CASES: [string, string, number][] = [
 t.test('tidy: the shape check finds what it must', async (t) => {
   for (const [path, text, count] of SHAPE_CASES)
     t.equal(misshapen({ path, text }).length, count, `${path}: ${text.slice(0, 60)}`)
+})
+
+t.test('tidy: the check of comments finds what it must', async (t) => {
+  const wide = 'x'.repeat(COLUMNS_MAX)
+  const text = `/** ${wide} */\n  // ${wide}\n * ${wide}\nconst a = '${wide}'\n// ${'é'.repeat(COLUMNS_MAX - 3)}\n`
+  t.same(wideComments({ path: 'a.ts', text }), ['a.ts 1', 'a.ts 2', 'a.ts 3'])
 })
 
 t.test('tidy: the check of functions finds what it must', async (t) => {

@@ -9,7 +9,15 @@ import { ROOT } from './support/machine/root.ts'
 import { includedTests } from './support/machine/test-files.ts'
 import { circles, pastTheDoor, wrongImports } from './support/tidy/order.ts'
 import { impurities } from './support/tidy/purity.ts'
-import { fullRooms, longFunctions, misplacedTests, misshapen, namedTwice, unmirrored } from './support/tidy/shape.ts'
+import {
+  fullRooms,
+  longFunctions,
+  misplacedTests,
+  misshapen,
+  namedTwice,
+  unmirrored,
+  wideComments,
+} from './support/tidy/shape.ts'
 import { sources } from './support/tidy/source.ts'
 
 /** Names that two files export, and why they may. */
@@ -23,6 +31,9 @@ const TWICE: Readonly<Record<string, string>> = {
   readBody: 'of received mail; of a message that is stored',
   refuse: 'a decision refuses with a value; HTTP answers it',
 }
+
+/** Lines of comments that are wider as yet. */
+const WIDE_COMMENTS_MAX = 60
 
 const all = sources()
 
@@ -67,6 +78,11 @@ t.test('tidy: files have the shape of the house', async (t) => {
 t.test('tidy: functions are short', async (t) => {
   const product = all.filter(({ path }) => !path.startsWith('test/'))
   t.same(product.flatMap(longFunctions), [])
+})
+
+t.test('tidy: comments end at column 120', async (t) => {
+  const wide = all.flatMap(wideComments)
+  t.ok(wide.length <= WIDE_COMMENTS_MAX, wide.slice(0, 20).join(', '))
 })
 
 t.test('tidy: rooms are not full', async (t) => {

@@ -73,7 +73,9 @@ export function logTail(directory: string, lines: number): string {
   return readTail(join(directory, 'redis.log')).trimEnd().split('\n').slice(-lines).join('\n')
 }
 
-/** The warnings that the last redis of a directory wrote after it was ready, the latest ones, if of late; null: none. */
+/**
+ * The warnings that the last redis of a directory wrote after it was ready, the latest ones, if of late; null: none.
+ */
 function lastWords(directory: string): string | null {
   const lines = readTail(join(directory, 'redis.log')).split('\n').flatMap(parseLine)
   const pid = lines.at(-1)?.pid

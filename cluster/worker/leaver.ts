@@ -45,8 +45,8 @@ export class Leaver {
   }
 
   /**
-   * Gives the shards away, cuts what has not come to its final answer, and waits until nothing is under way that nobody else
-   * knows of, a minute at most.
+   * Gives the shards away, cuts what has not come to its final answer, and waits until nothing is under way that nobody
+   * else knows of, a minute at most.
    */
   async giveUp(): Promise<void> {
     const { clock, pump, holdings, sender } = this.deps

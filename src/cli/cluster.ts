@@ -1,4 +1,7 @@
-/** cluster - `sendwright inspect`, `sendwright cluster status`, `sendwright audit`: shards, processes, entities, what operators did. */
+/**
+ * cluster - `sendwright inspect`, `sendwright cluster status`, `sendwright audit`: shards, processes, entities, what
+ * operators did.
+ */
 import type { Command } from 'commander'
 import type { AuditList } from '../../schemas/operator/audit.ts'
 import type { Entity, ShardList } from '../../schemas/operator/cluster.ts'

@@ -15,7 +15,9 @@ const LOOK_MS = 2_000
 export interface DiskRoom {
   /** Whether there is room for new mail. */
   readonly hasRoom: boolean
-  /** Takes room for a write; null where there is not that much. Out: gives it back, but for the bytes that were written. */
+  /**
+   * Takes room for a write; null where there is not that much. Out: gives it back, but for the bytes that were written.
+   */
   reserve(bytes: number): ((writtenBytes: number) => void) | null
   stop(): void
 }

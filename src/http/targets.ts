@@ -27,7 +27,10 @@ export function makeTarget(route: Route, handle: Handler): Target {
   }
 }
 
-/** Bodies of a route with large ones that are held at once: within the common bound a few slow ones would refuse everybody. */
+/**
+ * Bodies of a route with large ones that are held at once: within the common bound a few slow ones would refuse
+ * everybody.
+ */
 const LARGE_BODIES = 2
 
 function rateOf({ ratePerSecond }: Route): Rate | null {

@@ -88,7 +88,9 @@ export async function watchStore(options: WatchOptions): Promise<StoreWatch> {
   }
 }
 
-/** A store of another process: the process that it is, its directory where that is here, and that again where we run it. */
+/**
+ * A store of another process: the process that it is, its directory where that is here, and that again where we run it.
+ */
 interface Located {
   readonly processId: string
   readonly directory: StoreDirectory | null

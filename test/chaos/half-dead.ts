@@ -37,7 +37,10 @@ export interface HalfDeadReport extends Compared {
 }
 
 const SLOW: Flow = { held: false, delayMs: 5_000 }
-/** Five at a time: the fourth of them ails three times, the fifth serves its shards all the same, and those of the others. */
+/**
+ * Five at a time: the fourth of them ails three times, the fifth serves its shards all the same, and those of the
+ * others.
+ */
 const ILLNESSES: readonly Illness[] = [
   { what: 'reads of which the answers are held', name: 'read', toStore: FREE, fromStore: HELD },
   { what: 'commits that take five seconds', name: 'commit', toStore: FREE, fromStore: SLOW },

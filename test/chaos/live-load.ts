@@ -1,4 +1,7 @@
-/** live-load - mail to receivers that are slow, sent all the while through a fleet, and what they took against what was accepted. */
+/**
+ * live-load - mail to receivers that are slow, sent all the while through a fleet, and what they took against what was
+ * accepted.
+ */
 import { Redis } from 'ioredis'
 import { shardTag } from '../../cluster/keyspace.ts'
 import { parseKey } from '../../src/http/key.ts'

@@ -1,6 +1,6 @@
 /**
- * losses - failovers by hand to a replica that was behind: each process says, once for each shard, how many acknowledged commits the
- * store has lost, and counts them.
+ * losses - failovers by hand to a replica that was behind: each process says, once for each shard, how many
+ * acknowledged commits the store has lost, and counts them.
  */
 import { rmSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'

@@ -1,4 +1,6 @@
-/** main - `npm run chaos`: faults against several processes under load, with a real budget, and a report that can fail. */
+/**
+ * main - `npm run chaos`: faults against several processes under load, with a real budget, and a report that can fail.
+ */
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { makeRandom } from '../support/store/random-ops.ts'

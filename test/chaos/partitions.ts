@@ -1,6 +1,6 @@
 /**
- * partitions - owners of shards that are frozen, or cut off from the store in every way, while receivers are slow: each message
- * is taken once, but where its final answer was given to nobody.
+ * partitions - owners of shards that are frozen, or cut off from the store in every way, while receivers are slow: each
+ * message is taken once, but where its final answer was given to nobody.
  *
  * A partition holds one way or both, of all connections or of one, or severs them first.
  */

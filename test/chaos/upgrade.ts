@@ -1,6 +1,6 @@
 /**
- * upgrade - a fleet of an earlier version, restarted process by process as this one, under load: for a while both run side by
- * side, and nothing is lost, doubled or refused for it.
+ * upgrade - a fleet of an earlier version, restarted process by process as this one, under load: for a while both run
+ * side by side, and nothing is lost, doubled or refused for it.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,7 @@
 /**
- * Received mail while its content store or Redis is in trouble: a disk that fills or is read-only, a bucket that is away, a store
- * that does not answer. The sender is told to come again, nothing is half there, and what was taken is parsed once the trouble is over.
+ * Received mail while its content store or Redis is in trouble: a disk that fills or is read-only, a bucket that is
+ * away, a store that does not answer. The sender is told to come again, nothing is half there, and what was taken is
+ * parsed once the trouble is over.
  */
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

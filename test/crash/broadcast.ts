@@ -1,6 +1,6 @@
 /**
- * broadcast - processes that are killed while three broadcasts are released and one is cancelled: every recipient is in the log
- * once or counts as failed, the sums hold, and no bucket is left.
+ * broadcast - processes that are killed while three broadcasts are released and one is cancelled: every recipient is in
+ * the log once or counts as failed, the sums hold, and no bucket is left.
  */
 import { Redis } from 'ioredis'
 import t from 'tap'

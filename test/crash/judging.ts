@@ -1,6 +1,6 @@
 /**
- * The process is ended with SIGKILL in a round of judging: when its claim is committed, and when its outcome is not. The next
- * process looks again; what is found is stored once, and no second event follows.
+ * The process is ended with SIGKILL in a round of judging: when its claim is committed, and when its outcome is not.
+ * The next process looks again; what is found is stored once, and no second event follows.
  */
 import { Redis } from 'ioredis'
 import t from 'tap'

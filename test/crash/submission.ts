@@ -1,7 +1,7 @@
 /**
- * The service, or its Redis, is ended with SIGKILL while messages come over SMTP, also between the final dot and the reply: no
- * message that had its 250 is lost, one with an Idempotency-Key is there once, and one without is there twice only where a
- * 250 did not come. `KILLS=50` asks for more, `SEED=n` for other choices.
+ * The service, or its Redis, is ended with SIGKILL while messages come over SMTP, also between the final dot and the
+ * reply: no message that had its 250 is lost, one with an Idempotency-Key is there once, and one without is there twice
+ * only where a 250 did not come. `KILLS=50` asks for more, `SEED=n` for other choices.
  */
 import t, { type Test } from 'tap'
 import { freePort } from '../support/machine/port.ts'

@@ -1,6 +1,6 @@
 /**
- * Mutated mails over real SMTP into a running service: each that is answered 250 is there, byte for byte, parsed, shown as the
- * contract allows and told of; none takes the service down. `FUZZ_MAILS` asks for more.
+ * Mutated mails over real SMTP into a running service: each that is answered 250 is there, byte for byte, parsed, shown
+ * as the contract allows and told of; none takes the service down. `FUZZ_MAILS` asks for more.
  */
 import { createHash } from 'node:crypto'
 import t from 'tap'

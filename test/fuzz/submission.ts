@@ -1,4 +1,7 @@
-/** Random sessions, before TLS, in its handshake, under it and logged in: the listener answers or hangs up, and lives on. */
+/**
+ * Random sessions, before TLS, in its handshake, under it and logged in: the listener answers or hangs up, and lives
+ * on.
+ */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'

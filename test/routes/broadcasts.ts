@@ -1,4 +1,7 @@
-/** broadcasts - submitted, released, read, cancelled over HTTP, and what each message says, on a test server and to a mail server. */
+/**
+ * broadcasts - submitted, released, read, cancelled over HTTP, and what each message says, on a test server and to a
+ * mail server.
+ */
 import { randomUUID } from 'node:crypto'
 import t from 'tap'
 import { until } from '../support/machine/until.ts'

@@ -1,10 +1,12 @@
 /**
  * create-broadcast - may this broadcast be accepted, and what makes it true.
  *
- * Content and buckets of recipients were written before, under their final names and with a minute to live; the commit gives each
- * its expiry and is refused where one is missing. Who is suppressed was left out before: `total` and `suppressed` are final here.
+ * Content and buckets of recipients were written before, under their final names and with a minute to live; the commit
+ * gives each its expiry and is refused where one is missing. Who is suppressed was left out before: `total` and
+ * `suppressed` are final here.
  *
- * Guarantees: one commit behind the 202; a refusal counts nothing and leaves the Idempotency-Key free; no address is in the state.
+ * Guarantees: one commit behind the 202; a refusal counts nothing and leaves the Idempotency-Key free; no address is in
+ * the state.
  *
  * Keys: broadcasts, running, broadcasting, content, idempotency
  *

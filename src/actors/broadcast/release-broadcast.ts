@@ -1,11 +1,13 @@
 /**
  * release-broadcast - one step of a stream's broadcasts: some messages of the one whose turn it is enter the log.
  *
- * A step reads the bucket, the persons and the list that it needs, and writes all of its messages, the cursor, the counters and the
- * next step in one commit: no crash releases one twice or leaves one out. What holds a stream back (its pause, a held account, a
- * domain that may not be sent from) makes the step write nothing and place no timer; whoever ends that places one.
+ * A step reads the bucket, the persons and the list that it needs, and writes all of its messages, the cursor, the
+ * counters and the next step in one commit: no crash releases one twice or leaves one out. What holds a stream back
+ * (its pause, a held account, a domain that may not be sent from) makes the step write nothing and place no timer;
+ * whoever ends that places one.
  *
- * Guarantees: `released + failed = total` at the end, whatever happens; no more than the pace, and no burst after a stop.
+ * Guarantees: `released + failed = total` at the end, whatever happens; no more than the pace, and no burst after a
+ * stop.
  *
  * Keys: running, broadcasting, content, log, head, status, segments, person
  *

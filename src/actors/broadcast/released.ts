@@ -1,5 +1,6 @@
 /**
- * released - what a step of a release writes for its messages: as an acceptance does, with all that they share left off.
+ * released - what a step of a release writes for its messages: as an acceptance does, with all that they share left
+ * off.
  *
  * Who came onto the stream's list since the submission is logged as suppressed, and told so.
  *

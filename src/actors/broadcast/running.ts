@@ -1,10 +1,10 @@
 /**
  * running - which broadcasts of a stream wait to be released, and the timers that do it.
  *
- * `running:<stream>` holds the open ones that are not paused by their turn, which grows by one with each message: the least is next,
- * so two share a stream's pace message by message. A timer `broadcast:<stream>` takes one step; it is placed by whoever makes
- * that there is something to do, and by each step for the next. `broadcasting:<account>` names the streams to wake when what held
- * all of an account is over.
+ * `running:<stream>` holds the open ones that are not paused by their turn, which grows by one with each message: the
+ * least is next, so two share a stream's pace message by message. A timer `broadcast:<stream>` takes one step; it is
+ * placed by whoever makes that there is something to do, and by each step for the next. `broadcasting:<account>` names
+ * the streams to wake when what held all of an account is over.
  *
  * Spec broadcast.release, broadcast.fair
  */

@@ -18,7 +18,9 @@ const CLOSE_LIST = 0x5d
 const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 
-/** Whether lists and objects lie too deep within each other, or are more than `countMax`. In: a text that may be JSON. */
+/**
+ * Whether lists and objects lie too deep within each other, or are more than `countMax`. In: a text that may be JSON.
+ */
 export function isOvernested(text: string, countMax: number = NESTED_MAX): boolean {
   if (text.length <= TEXT_CHARS_SURE) return false
   let depth = 0

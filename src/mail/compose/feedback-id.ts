@@ -1,8 +1,9 @@
 /**
  * feedback-id - the Feedback-ID field, by which Gmail groups complaints in its Postmaster Tools
  *
- * `<broadcast or tag>:<stream>:<account>:<sender>`; the last part names the installation, and Gmail wants it to be 5 to 15
- * characters that never change. Ids are told by their last eight digits: the first ones are a time, which many share.
+ * `<broadcast or tag>:<stream>:<account>:<sender>`; the last part names the installation, and Gmail wants it to be 5 to
+ * 15 characters that never change. Ids are told by their last eight digits: the first ones are a time, which many
+ * share.
  *
  * Spec send.feedback-id
  */

@@ -1,8 +1,8 @@
 /**
  * template - text with placeholders: read once, filled for each recipient
  *
- * `{{name}}`, blanks inside the braces allowed. Every other `{{` is a fault, so that no `{{#if}}` of another product goes out to
- * 50,000 people as it stands. One pass: what a value holds is never expanded again.
+ * `{{name}}`, blanks inside the braces allowed. Every other `{{` is a fault, so that no `{{#if}}` of another product
+ * goes out to 50,000 people as it stands. One pass: what a value holds is never expanded again.
  *
  * Guarantees: linear in text and values.
  *

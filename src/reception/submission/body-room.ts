@@ -19,8 +19,8 @@ export interface BodyInput {
 
 export interface BodyRoom {
   /**
-   * Reads a message. `busy`: too much is waiting, it took too long, or the thread ended; the message may well be read at
-   * the next try. Never rejects.
+   * Reads a message. `busy`: too much is waiting, it took too long, or the thread ended; the message may well be read
+   * at the next try. Never rejects.
    */
   read(input: BodyInput): SubmittedBody | Promise<SubmittedBody | 'busy'>
   close(): Promise<void>

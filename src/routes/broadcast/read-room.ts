@@ -1,5 +1,6 @@
 /**
- * read-room - the thread in which bodies of broadcasts are read, one after the other: 57 MB take it two seconds, which no send waits for
+ * read-room - the thread in which bodies of broadcasts are read, one after the other: 57 MB take it two seconds, which
+ * no send waits for
  *
  * Spec broadcast.body
  */

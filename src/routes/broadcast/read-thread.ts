@@ -1,4 +1,7 @@
-/** read-thread - the body of the thread that reads broadcasts: from UTF-8 to what is stored, or to what is wrong with it. */
+/**
+ * read-thread - the body of the thread that reads broadcasts: from UTF-8 to what is stored, or to what is wrong with
+ * it.
+ */
 
 import { parentPort } from 'node:worker_threads'
 import { makeSecrets } from '../../process/secrets.ts'

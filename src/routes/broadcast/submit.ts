@@ -1,8 +1,9 @@
 /**
  * submit - a broadcast that was read becomes one command: looks, content written ahead, the ask
  *
- * Who is on the stream's list is left out here, so that `total` and `suppressed` are final; who comes onto it later is found by the
- * release. What was written for a broadcast that is not accepted is taken away; where nobody can tell, it expires within a minute.
+ * Who is on the stream's list is left out here, so that `total` and `suppressed` are final; who comes onto it later is
+ * found by the release. What was written for a broadcast that is not accepted is taken away; where nobody can tell, it
+ * expires within a minute.
  *
  * Guarantees: what is read from the list and written at once is bounded; no address is in the state.
  *

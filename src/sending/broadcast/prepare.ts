@@ -1,8 +1,10 @@
 /**
- * prepare - a valid broadcast becomes what is stored and what is decided on: content, buckets of recipients, sizes, hashes
+ * prepare - a valid broadcast becomes what is stored and what is decided on: content, buckets of recipients, sizes,
+ * hashes
  *
- * Size: what all messages share counts once, as an upper bound of a message or, where that passes the maximum, as built; then the
- * UTF-8 bytes of every recipient's own. Of messages whose own bound passes the maximum the largest are built.
+ * Size: what all messages share counts once, as an upper bound of a message or, where that passes the maximum, as
+ * built; then the UTF-8 bytes of every recipient's own. Of messages whose own bound passes the maximum the largest are
+ * built.
  *
  * Guarantees: linear in the body; at most 17 messages are built.
  *
@@ -48,7 +50,9 @@ export interface PreparedBroadcast {
 
 /** Messages that are built because their bound is too large. */
 const BUILT_MAX = 16
-/** A value in HTML is at most six times as long (`&quot;`), and quoted-printable makes it as much longer as any text. */
+/**
+ * A value in HTML is at most six times as long (`&quot;`), and quoted-printable makes it as much longer as any text.
+ */
 const ESCAPED_TIMES = 6
 const ENCODED_TIMES = 3.2
 /** As long as a real one. */

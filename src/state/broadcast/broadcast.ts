@@ -1,10 +1,11 @@
 /**
  * broadcast - one submission to many recipients on a broadcast stream: what it is, and how far it has come.
  *
- * States: accepted -> processing (the first message was released) -> completed; accepted or processing -> cancelled. Beside them
- * it may be paused. What it says to people is content (`content.ts`): no address and no subject is in here.
+ * States: accepted -> processing (the first message was released) -> completed; accepted or processing -> cancelled.
+ * Beside them it may be paused. What it says to people is content (`content.ts`): no address and no subject is in here.
  *
- * Counters `broadcast:<id>`, while it is open: `{released, failed, bucket, after}`; at its end they are part of the state.
+ * Counters `broadcast:<id>`, while it is open: `{released, failed, bucket, after}`; at its end they are part of the
+ * state.
  *
  * Spec broadcast.states, broadcast.read
  */

@@ -1,11 +1,13 @@
 /**
  * content - what a broadcast says, and to whom: parts of content under one id, all of them erasable.
  *
- * `body` is text and html with their placeholders, `a<k>` attachment k, `head` a head (`message/head.ts`) of no recipient; each
- * bucket of recipients is `r<k>`, JSON `[[hmac, address, name or 0, substitutions, metadata, own subject]…]` sorted by HMAC. k is the first
- * bits of the HMAC, so one person is in one bucket. A bucket goes when it is released.
+ * `body` is text and html with their placeholders, `a<k>` attachment k, `head` a head (`message/head.ts`) of no
+ * recipient; each bucket of recipients is `r<k>`, JSON `[[hmac, address, name or 0, substitutions, metadata, own
+ * subject]…]` sorted by HMAC. k is the first bits of the HMAC, so one person is in one bucket. A bucket goes when it is
+ * released.
  *
- * A released message has in place of a body of its own a chunk of encoding 3: JSON `[contentId of the broadcast, substitutions]`.
+ * A released message has in place of a body of its own a chunk of encoding 3: JSON
+ * `[contentId of the broadcast, substitutions]`.
  *
  * Spec broadcast.release, retention.content
  */

@@ -1,13 +1,13 @@
 /**
  * head - what a person wrote on a message, beside its content: packed as one erasable field.
  *
- * Packed: `[subject, names, tag, metadata, headers, attachments, stored, spellings, raw, broadcast]`, 0 for what is absent, zeros
- * at the end left off. Names and spellings: the sender's first, then the recipients' in the order of the log entry. A
- * spelling is the local part as the request wrote it, where that is not in lower case: a person's row holds the address
- * in lower case. An attachment is `[name, content type, content id, size, inline]`. What of the content lies in the
- * content store is `[the mail's key, sealed; letters of the objects]`: without the head nobody can read them any more.
- * Raw is `[bytes, Message-ID]` of a message that came whole. A broadcast's message holds what is its own alone, and
- * `[broadcast short, contentId]`: the rest is in the broadcast's head.
+ * Packed: `[subject, names, tag, metadata, headers, attachments, stored, spellings, raw, broadcast]`, 0 for what is
+ * absent, zeros at the end left off. Names and spellings: the sender's first, then the recipients' in the order of the
+ * log entry. A spelling is the local part as the request wrote it, where that is not in lower case: a person's row
+ * holds the address in lower case. An attachment is `[name, content type, content id, size, inline]`. What of the
+ * content lies in the content store is `[the mail's key, sealed; letters of the objects]`: without the head nobody can
+ * read them any more. Raw is `[bytes, Message-ID]` of a message that came whole. A broadcast's message holds what is
+ * its own alone, and `[broadcast short, contentId]`: the rest is in the broadcast's head.
  *
  * Key: `head:<server>:<segment>`, field = the message's short id
  *

@@ -3,7 +3,8 @@
  *
  * What a broadcast says stands in its content: the state, which is a stream, holds neither subject nor address.
  *
- * Keys: `broadcast:<id>`, `broadcasts:<server>`, `counters`, `content:<contentId>:head`, `person:<account>`, `key:<sha256>`
+ * Keys: `broadcast:<id>`, `broadcasts:<server>`, `counters`, `content:<contentId>:head`, `person:<account>`,
+ * `key:<sha256>`
  *
  * Spec broadcast.read, broadcast.list, list.page
  */

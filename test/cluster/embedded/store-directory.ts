@@ -1,4 +1,7 @@
-/** store-directory - what a look sees of files that somebody removes, replaces or cuts: here without a Redis that writes on. */
+/**
+ * store-directory - what a look sees of files that somebody removes, replaces or cuts: here without a Redis that writes
+ * on.
+ */
 import { cpSync, mkdirSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'

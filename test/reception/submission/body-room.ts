@@ -1,4 +1,7 @@
-/** body-room - small messages are read at once, large ones in a thread; one that takes too long is put off, and the next read. */
+/**
+ * body-room - small messages are read at once, large ones in a thread; one that takes too long is put off, and the next
+ * read.
+ */
 
 import t from 'tap'
 import { makeBodyRoom } from '../../../src/reception/submission/body-room.ts'

@@ -33,8 +33,8 @@ export interface Came {
 export const agent: Agent = new Agent({ keepAlive: true, maxSockets: 8 })
 
 /**
- * Sends one request over a kept connection. Rejects when there is no answer: over a connection of its own, where the kept
- * one had just been ended by the service.
+ * Sends one request over a kept connection. Rejects when there is no answer: over a connection of its own, where the
+ * kept one had just been ended by the service.
  */
 export function send(asked: Sent, by: Agent | false = agent): Promise<Came> {
   const { port, method, path, headers, body } = asked

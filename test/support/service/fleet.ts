@@ -102,7 +102,10 @@ export async function startFleet(
 }
 
 interface FleetOptions {
-  /** A checkout of another version, built, of which the processes are at first; those that are started anew are of this one. */
+  /**
+   * A checkout of another version, built, of which the processes are at first; those that are started anew are of this
+   * one.
+   */
   readonly checkout?: string
   readonly store?: Parameters<typeof startRedis>[0]
   readonly settings?: Readonly<Record<string, string>>

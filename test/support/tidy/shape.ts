@@ -4,6 +4,7 @@ import { importsOf, type Source } from './source.ts'
 
 export const LINES_MAX = 400
 export const FUNCTION_LINES_MAX = 70
+export const COLUMNS_MAX = 120
 export const ROOM_FILES_MAX = 25
 
 // Built from halves, or this very file would be a finding.
@@ -26,6 +27,14 @@ export function misshapen({ path, text }: Source): string[] {
     found.push(`${path}: name the file after what it does`)
   if (/^export default\b/m.test(text)) found.push(`${path} has a default export: name it`)
   return found
+}
+
+/** Lines of comments that are too wide, as `path line`; the formatter sees to the code. */
+export function wideComments({ path, text }: Source): string[] {
+  const isComment = /^\s*(?:\/\*|\*|\/\/)/
+  const lines = text.split('\n').map((line, at) => ({ line, at }))
+  const wide = lines.filter(({ line }) => [...line].length > COLUMNS_MAX && isComment.test(line))
+  return wide.map(({ at }) => `${path} ${at + 1}`)
 }
 
 /** Functions that are too long, as `path name`. The formatter closes each at the indentation that it was opened at. */
