@@ -8,6 +8,7 @@ import { benchAccept } from './figures/accept.ts'
 import { benchContent } from './figures/content.ts'
 import { benchDelivery } from './figures/delivery.ts'
 import { benchFeed } from './figures/feed.ts'
+import { benchInbound } from './figures/inbound.ts'
 import { benchJudge } from './figures/judge.ts'
 import { benchLifecycle } from './figures/lifecycle.ts'
 import { benchMemory } from './figures/memory.ts'
@@ -30,6 +31,7 @@ const HELP = `Usage: npm run bench -- <name> [options]
   start       seconds from the start to the first 200; cost of an idle process
   submission  messages a second over SMTP, against Postfix and the API
   judge       milliseconds to judge a received mail: usual, of 35 MB, and made to be slow
+  inbound     mails that come in a second, against Postfix; parsed with their event committed
   content     mails with attachments accepted a second, in files and in Redis, and what Redis keeps of them
 
 Options
@@ -39,7 +41,7 @@ Options
   --only IDS    contestants of accept: ${CONTESTANTS.map(({ id }) => id).join(',')} (default a,b,c,c1,c2,d);
                 loads of webhooks: all,one,beside
   --messages N  messages (memory: 100,000; lifecycle: the burst, 20,000; search: 1,000,000; webhooks: posts, 20,000;
-                content: 1,000; feed: events, 10,000; submission: of each connection, 300;
+                content: 1,000; feed: events, 10,000; submission and inbound: of each connection, 300 and 200;
                 judge: mails, 5,000)
   --kib N       content: KiB of attachment in each message (200)
   --mx          lifecycle: to the mail servers of 20 sites instead of a relay
@@ -115,6 +117,8 @@ async function main(): Promise<void> {
     })
   else if (positionals[0] === 'submission')
     await benchSubmission({ rounds, each: readNumber('messages', values.messages, 300) })
+  else if (positionals[0] === 'inbound')
+    await benchInbound({ rounds, each: readNumber('messages', values.messages, 200) })
   else if (positionals[0] === 'start') await benchStart(rounds)
   else throw new Error(HELP)
 }

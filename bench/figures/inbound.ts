@@ -1,0 +1,175 @@
+/**
+ * inbound - mails that come in: taken durably a second, beside what Postfix takes of the same sender, and parsed with their event
+ * committed a second
+ *
+ * `smtp-source` (of Postfix) over twenty connections that stay open, 20 KB each. Postfix holds its queue, so that it does nothing but
+ * take mail in and have it on the disk before it answers; the product parses and judges meanwhile.
+ */
+
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { until } from '../../test/support/machine/until.ts'
+import { POSTFIX_SKIP, startPostfix } from '../../test/support/peers/postfix.ts'
+import { startZone } from '../../test/support/peers/zone.ts'
+import { SECRET_KEY } from '../contestants/product-service.ts'
+import { freePort } from '../free-port.ts'
+import { childEnvironment } from '../load/wrk.ts'
+import { type BenchStore, startStore } from '../store.ts'
+import { formatNumber, formatTable, median } from '../table.ts'
+
+const CONNECTIONS = 20
+const BYTES = 20 * 1024
+const TARGET_RATIO = 2
+const TARGET_WHOLE = 300
+const DOMAIN = 'bench.example'
+const READY_MS_MAX = 30_000
+const PARSED_MS_MAX = 600_000
+const run = promisify(execFile)
+
+interface InboundRun {
+  readonly rounds: number
+  /** Mails of each connection. */
+  readonly each: number
+}
+
+/** A service that receives. */
+interface Receiving {
+  readonly mxPort: number
+  readonly address: string
+  /** Mails parsed so far. */
+  parsed(): Promise<number>
+  stop(): Promise<void>
+}
+
+/** Measures and prints. Throws Error where Postfix is not installed, or a mail is not taken. */
+export async function benchInbound({ rounds, each }: InboundRun): Promise<void> {
+  if (POSTFIX_SKIP !== false) throw new Error(POSTFIX_SKIP)
+  const mails = CONNECTIONS * each
+  const store = await startStore()
+  const zone = await startZone()
+  const service = await startReceiving(store, zone.server)
+  const port = await freePort()
+  const name = `mx.${DOMAIN}`
+  const postfix = await startPostfix(
+    { host: '127.0.0.1', port },
+    { name, domain: DOMAIN, isHeld: true, parent: '/var/tmp' },
+  )
+  try {
+    const own = { port: service.mxPort, to: service.address }
+    const other = { port, to: `x@${DOMAIN}` }
+    await bring({ ...own, mails: 200 })
+    await bring({ ...other, mails: 200 })
+    const taken: { own: number; other: number; whole: number }[] = []
+    for (let round = 0; round < rounds; round += 1) {
+      await until(async () => (await service.parsed()) === 200 + round * mails, PARSED_MS_MAX)
+      const startedAtMs = performance.now()
+      const rate = await bring({ ...own, mails })
+      await until(async () => (await service.parsed()) === 200 + (round + 1) * mails, PARSED_MS_MAX)
+      const whole = (mails / (performance.now() - startedAtMs)) * 1000
+      taken.push({ own: rate, whole, other: await bring({ ...other, mails }) })
+    }
+    print(taken)
+  } finally {
+    await service.stop()
+    await postfix.close()
+    await zone.close()
+    await store.stop()
+  }
+}
+
+/** Has mails brought. Out: mails a second. */
+async function bring({ port, to, mails }: { port: number; to: string; mails: number }): Promise<number> {
+  const args = [
+    '-d',
+    '-s',
+    String(CONNECTIONS),
+    '-m',
+    String(mails),
+    '-l',
+    String(BYTES),
+    '-f',
+    `s@${DOMAIN}`,
+    '-t',
+    to,
+  ]
+  const startedAtMs = performance.now()
+  await run('smtp-source', [...args, `127.0.0.1:${port}`])
+  return (mails / (performance.now() - startedAtMs)) * 1000
+}
+
+async function startReceiving({ socketPath, dir }: BenchStore, dnsServer: string): Promise<Receiving> {
+  const dataDir = mkdtempSync(join(dir, 'inbound-'))
+  const [http, operator, mxPort] = [await freePort(), await freePort(), await freePort()]
+  const env = {
+    ...childEnvironment(),
+    REDIS_URL: `unix://${socketPath}`,
+    SECRET_KEY,
+    DATA_DIR: dataDir,
+    CONTENT_STORE: 'file',
+    HTTP_PORT: String(http),
+    OPERATOR_PORT: String(operator),
+    MX_PORT: String(mxPort),
+    SUBMISSION_PORT: '0',
+    SUBMISSION_TLS_PORT: '0',
+    DNS_SERVERS: dnsServer,
+    EDGE_RATE: '0',
+    LOG_LEVEL: 'error',
+  }
+  const main = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url))
+  const child = spawn(process.execPath, ['--max-semi-space-size=32', main, 'start'], { env, stdio: 'ignore' })
+  process.once('exit', () => void child.kill('SIGKILL'))
+  const at = `http://127.0.0.1:${operator}`
+  await until(async () => (await fetch(`${at}/readyz`).catch(() => null))?.status === 200, READY_MS_MAX)
+  const { account, liveServer, operatorToken } = JSON.parse(readFileSync(join(dataDir, 'first-run.json'), 'utf8'))
+  const say = async (method: string, url: string, token: string, body: object) => {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    return (await (await fetch(url, { method, headers, body: JSON.stringify(body) })).json()) as {
+      inboundAddress: string
+    }
+  }
+  const limits = { inboundPerMinuteLimit: 1_000_000_000 }
+  await say('PATCH', `${at}/v1/operator/accounts/${account.accountId}`, operatorToken, limits)
+  const stream = { kind: 'inbound', name: 'Mail' }
+  const { inboundAddress } = await say('POST', `http://127.0.0.1:${http}/v1/streams`, liveServer.token, stream)
+  return {
+    mxPort,
+    address: inboundAddress,
+    async parsed() {
+      const page = await (await fetch(`${at}/metrics`)).text()
+      return [...page.matchAll(/^sendwright_parsed_total\{.*\} (\d+)$/gm)].reduce((sum, [, n]) => sum + Number(n), 0)
+    },
+    async stop() {
+      const gone = once(child, 'exit')
+      child.kill('SIGTERM')
+      await gone
+    },
+  }
+}
+
+function print(taken: readonly { own: number; other: number; whole: number }[]): void {
+  const row = (name: string, rates: readonly number[]): string[] => [
+    name,
+    ...[median(rates), Math.min(...rates), Math.max(...rates)].map((one) => formatNumber(one)),
+  ]
+  const [own, other, whole] = [
+    taken.map((one) => one.own),
+    taken.map((one) => one.other),
+    taken.map((one) => one.whole),
+  ]
+  const head = ['', 'mails/s', 'least', 'most']
+  console.log(
+    formatTable([head, row('taken', own), row('Postfix smtpd', other), row('parsed, event committed', whole)]),
+  )
+  const ratio = median(own) / median(other)
+  console.log(
+    `\nTaken at ${formatNumber(ratio, 2)} of Postfix; target >= ${TARGET_RATIO}: ${ratio >= TARGET_RATIO ? 'reached' : 'missed'}`,
+  )
+  const rate = median(whole)
+  console.log(
+    `The whole way ${formatNumber(rate)}/s; target >= ${TARGET_WHOLE}: ${rate >= TARGET_WHOLE ? 'reached' : 'missed'}`,
+  )
+}
