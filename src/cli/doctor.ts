@@ -102,6 +102,7 @@ async function judge(raw: Buffer, { mailFrom, ip, helo }: Session): Promise<Judg
   }
 }
 
+const CONTROLS = /[\u0000-\u001f\u007f-\u009f]/g
 const CHECK_WIDTH = 9
 const VERDICT_WIDTH = 11
 const INDENT = ' '.repeat(CHECK_WIDTH + VERDICT_WIDTH)
@@ -116,5 +117,6 @@ function formatChecks({ mailFrom, ip, helo }: Session, explained: readonly Expla
     ...(record === null ? [] : [`${INDENT}${record.name}: ${record.text}`]),
     ...(fix === null ? [] : [`${INDENT}-> ${fix}`]),
   ])
-  return [who, '', ...lines].join('\n')
+  // What others publish and write goes to a terminal.
+  return [who, '', ...lines].map((line) => line.replace(CONTROLS, '\ufffd')).join('\n')
 }

@@ -17,13 +17,16 @@ import type { JudgedReceived, ParseLaneDeps } from './parse-lane.ts'
 import { readReceivedMail } from './raw-mail.ts'
 import { MAIL_STOP_MS, unlessStopped } from './unless-stopped.ts'
 
-const UNDER_WAY_MAX = 4
+/** Mails of a process under way, and of one account: nearly all of their time they wait for a DNS that was away before. */
+const UNDER_WAY_MAX = 32
+const LANE_UNDER_WAY_MAX = 4
 /** All before it may take their 20 seconds. */
 const HOLD_MS = 5 * 60_000
 
 /** The family of the lanes of accounts. */
 export function makeJudgeLane(deps: Pick<ParseLaneDeps, 'received' | 'judge' | 'bytes' | 'room'>): LaneType {
-  const underWay = new Set<string>()
+  const underWay = new Map<string, number>()
+  let all = 0
   const lane: LaneType<ParseJob, JudgeOutcome> = {
     prefix: JUDGE_LANE,
     holdMs: HOLD_MS,
@@ -32,11 +35,12 @@ export function makeJudgeLane(deps: Pick<ParseLaneDeps, 'received' | 'judge' | '
     prepare: prepareJudge,
     outcome: judgeOutcome,
     room(name) {
-      const own = underWay.has(name) ? 0 : Math.min(1, UNDER_WAY_MAX - underWay.size)
-      return Math.min(own, deps.room?.(name) ?? Number.POSITIVE_INFINITY)
+      const own = LANE_UNDER_WAY_MAX - (underWay.get(name) ?? 0)
+      return Math.min(own, UNDER_WAY_MAX - all, deps.room?.(name) ?? Number.POSITIVE_INFINITY)
     },
     async perform(job, { lane: name, signal }) {
-      underWay.add(name)
+      all += 1
+      underWay.set(name, (underWay.get(name) ?? 0) + 1)
       const work = async (): Promise<JudgeOutcome> => {
         const begun = await deps.bytes.hold(job.sizeBytes, () => begin(deps, job, signal))
         return { check: begun === null ? null : await begun.check }
@@ -44,7 +48,10 @@ export function makeJudgeLane(deps: Pick<ParseLaneDeps, 'received' | 'judge' | '
       try {
         return await unlessStopped(signal, work())
       } finally {
-        underWay.delete(name)
+        all -= 1
+        const own = (underWay.get(name) ?? 1) - 1
+        if (own === 0) underWay.delete(name)
+        else underWay.set(name, own)
       }
     },
   }

@@ -62,6 +62,14 @@ t.test('doctor: who connected is said otherwise, and it is forged', async (t) =>
   t.match(out, /^dmarc {4}fail {7}Nothing confirms From a\.test: .*; its policy is reject$/m)
 })
 
+t.test('doctor: what a record says to a terminal is not heard', async (t) => {
+  zone.set('b.test', { type: 'TXT', data: 'v=spf1 ip4:198.51.101.7 \u001b]0;owned\u0007 -all' })
+  const path = write('terminal.eml', BROUGHT)
+  const { out } = await doctor(path, '--mail-from', 'a@b.test')
+  t.match(out, /b\.test/)
+  t.notMatch(out, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/)
+})
+
 t.test('doctor: as JSON, and without a session', async (t) => {
   const { out, code } = await doctor(write('bare.eml', [signature]), '--json')
   t.equal(code, 0)

@@ -27,15 +27,21 @@ export function readToldSession(raw: Buffer): ToldSession {
   const valuesOf = (wanted: string): string[] =>
     fields.filter((field) => isNamed(field, wanted)).map(({ value }) => unfold(value))
   const path = valuesOf('return-path')[0]
-  const address = path === undefined ? null : /^\s*<?\s*([^<>]*?)\s*>?\s*$/.exec(path)?.[1]
+  const address = path === undefined ? null : unwrap(path)
   for (const received of valuesOf('received')) {
     const [by] = received.split(/\sby\s/i)
     const ip = ADDRESS.exec(by ?? '')?.[1]
     if (ip === undefined || !isPublicAddress(ip, [])) continue
     const helo = HELO.exec(by ?? '')?.[1] ?? FROM.exec(received)?.[1] ?? null
-    return { address: address ?? null, ip, helo }
+    return { address, ip, helo }
   }
-  return { address: address ?? null, ip: null, helo: null }
+  return { address, ip: null, helo: null }
+}
+
+/** An address without its brackets; null where it has others in it. */
+function unwrap(path: string): string | null {
+  const bare = path.trim().replace(/^</, '').replace(/>$/, '').trim()
+  return /[<>]/.test(bare) ? null : bare
 }
 
 function isNamed({ name }: HeaderField, wanted: string): boolean {

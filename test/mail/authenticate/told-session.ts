@@ -40,6 +40,7 @@ const CASES: [string, string, Partial<ToldSession>][] = [
   ['by hand', 'Received: by mx.b.example (Postfix, from userid 0)', {}],
   ['without', 'Subject: x', {}],
   ['a path with blanks', 'Return-Path:  < a@b.example > ', { address: 'a@b.example' }],
+  ['a path with brackets in it', 'Return-Path: <a@b.example> <c@d.example>', {}],
   ['a path without brackets', 'return-path: a@b.example', { address: 'a@b.example' }],
 ]
 
