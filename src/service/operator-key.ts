@@ -70,7 +70,7 @@ async function writeKey(nodes: Nodes): Promise<Omit<MadeOperatorKey, 'path' | 'b
       after: { live: [tokenId], prefix },
     }),
   ]
-  await writeRows(nodes, SHARD, ops)
+  await writeRows(nodes, SHARD, { name: 'key', ops })
   return { tokenId, token, revoked }
 }
 

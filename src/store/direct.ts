@@ -19,12 +19,16 @@ export function readRow(nodes: Nodes, shard: number, key: string): Promise<Recor
   return nodes.nodeOf(shard).hgetall(key)
 }
 
-/** Writes all of it in one transaction. Throws Error when the store refuses any of it. */
-export async function writeRows(nodes: Nodes, shard: number, ops: readonly Op[]): Promise<void> {
+/** Writes all of it in one transaction. Throws Error, which says what `name` was refused, where the store takes not all. */
+export async function writeRows(
+  nodes: Nodes,
+  shard: number,
+  { name, ops }: { readonly name: string; readonly ops: readonly Op[] },
+): Promise<void> {
   const transaction = nodes.nodeOf(shard).multi()
   for (const { key, write, args } of ops) transaction.call(write, key, ...(args as string[]))
   const answers = await transaction.exec()
   const failed = answers?.find(([error]) => error !== null)?.[0] ?? null
   if (answers === null || failed !== null)
-    throw new Error(`The store refused what was to be written: ${failed?.message ?? 'no answer'}`)
+    throw new Error(`The store refused the ${name}: ${failed?.message ?? 'no answer'}`)
 }
