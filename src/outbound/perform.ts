@@ -30,7 +30,7 @@ import { isComplainant, isUnsubscriber, SIMULATED_RETRY_MS } from '../mail/simul
 import { formatUnsubscribeToken, unsubscribeUrlOf } from '../mail/unsubscribe-token.ts'
 import type { Metrics } from '../process/metrics.ts'
 import { readListed } from '../state/broadcast/content.ts'
-import { BODY_PART, RAW_PART } from '../state/message/content-part.ts'
+import { BODY_PART, CHUNK_BYTES_MAX, RAW_PART } from '../state/message/content-part.ts'
 import { spelledAddress } from '../state/message/head.ts'
 import { LANES, parseAttemptItem } from '../state/message/item.ts'
 import { type Body, readPlainBody, readPlainPart, unpackPart } from '../store/content.ts'
@@ -196,7 +196,9 @@ function transmitJob(
   job: AttemptJob,
   { lane, copies, signal, pass }: { lane: string; copies: number; signal: AbortSignal; pass: Pass },
 ): Promise<MailOutcome> {
-  const bytes = job.message.raw?.bytes ?? job.message.attachments.reduce((sum, { size }) => sum + size, 0)
+  const { raw, attachments, broadcast } = job.message
+  const shared = (broadcast?.fileChunks ?? 0) * CHUNK_BYTES_MAX
+  const bytes = raw?.bytes ?? attachments.reduce((sum, { size }) => sum + size, shared)
   const order = { address: job.recipient.address, destination: destinationOf(lane), bytes, signal, pass }
   return deps.dispatch.send(order, async (signal) => {
     const message = messageAtHand(deps, job) ?? (await readMessage(deps, job, signal))
@@ -280,8 +282,7 @@ async function readListedMessage(deps: LaneDeps, job: AttemptJob, signal: AbortS
   const shared = listed === null ? null : await readPatiently(() => outgoing.listed.read(shard, contentId), signal)
   if (listed === null || shared === null) return null
   const { head, texts } = shared
-  const files = { shard, contentId, test: message.test, stored: null, attachments: head.attachments }
-  const contents = await readPatiently(() => readAttachments(outgoing, files), signal)
+  const contents = await readPatiently(() => shared.files(), signal)
   if (contents === null) return null
   const attachments = head.attachments.map(({ name, contentType, contentId: id }, index) => {
     return { name, contentType, contentId: id, content: contents[index] as Buffer }

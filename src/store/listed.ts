@@ -11,18 +11,20 @@
 import { type ListedTexts, readListedTexts } from '../mail/compose/listed.ts'
 import { HEAD_PART, type OwnContent } from '../state/broadcast/content.ts'
 import { contentKey } from '../state/keys.ts'
-import { BODY_PART } from '../state/message/content-part.ts'
+import { attachmentPart, BODY_PART } from '../state/message/content-part.ts'
 import { type Head, unpackHead } from '../state/message/head.ts'
 import { type Body, type ContentStore, readPart } from './content.ts'
 
-/** Broadcasts that are kept, and how long. */
-const KEPT_MAX = 16
+/** Broadcasts that are kept, each with at most 10 MB, and how long. */
+const KEPT_MAX = 8
 const KEPT_MS = 60_000
 
 /** What all messages of a broadcast share. */
 export interface ListedContent {
   readonly head: Head
   readonly texts: ListedTexts
+  /** Bytes of the attachments, in a copy for who asks; as `read` answers. */
+  readonly files: () => Promise<readonly Buffer[] | null | undefined>
 }
 
 /** Reads what broadcasts share. */
@@ -73,5 +75,32 @@ async function readShared(
   if (heads === null || bytes === undefined) return undefined
   const [head] = heads
   if (head == null || bytes === null) return null
-  return { head: unpackHead(head.toString(), 0), texts: readListedTexts(JSON.parse(bytes.toString()) as Body) }
+  const shared = unpackHead(head.toString(), 0)
+  let kept: Promise<readonly Buffer[] | null | undefined> | null = null
+  return {
+    head: shared,
+    texts: readListedTexts(JSON.parse(bytes.toString()) as Body),
+    async files() {
+      kept ??= readFiles(redis, place, shared.attachments.length)
+      const files = await kept
+      // What did not answer may do so now.
+      if (files === undefined) kept = null
+      // Who composes hands its bytes over to a thread.
+      return files?.map((file) => Buffer.from(file)) ?? files
+    },
+  }
+}
+
+async function readFiles(
+  redis: ContentStore,
+  place: { readonly shard: number; readonly contentId: string },
+  count: number,
+): Promise<readonly Buffer[] | null | undefined> {
+  const files: Buffer[] = []
+  for (let index = 0; index < count; index += 1) {
+    const bytes = await readPart(redis, { ...place, part: attachmentPart(index), test: false })
+    if (bytes === null || bytes === undefined) return bytes
+    files.push(bytes)
+  }
+  return files
 }

@@ -28,7 +28,7 @@ import {
   NO_PROGRESS,
   type SharedPart,
 } from '../../state/broadcast/broadcast.ts'
-import { bucketPart, expiryOps } from '../../state/broadcast/content.ts'
+import { bucketPart, expiryOps, keepSharedOps } from '../../state/broadcast/content.ts'
 import { monthName } from '../../state/calendar.ts'
 import { broadcastingKey, broadcastsKey, runningKey, sendingKey } from '../../state/keys.ts'
 import { limitsOfServer } from '../../state/limit.ts'
@@ -280,10 +280,10 @@ function accepted(turn: CreateTurn, telling: CapTelling | null): Decision<Reply>
 
 /** Writes that make the content stay until the broadcast must have ended, and what was released by then has. */
 function contentOps(shard: number, broadcast: BroadcastState): Op[] {
-  const { contentId, parts, buckets, total } = broadcast
+  const { contentId, buckets, total } = broadcast
   const endsAtMs = broadcastEndsAtMs(broadcast)
   const place = { shard, contentId }
-  const shared = parts.flatMap((part) => expiryOps(place, part, endsAtMs + (endsAtMs - broadcast.submittedAtMs)))
+  const shared = keepSharedOps(shard, broadcast, endsAtMs)
   if (total === 0) return shared
   const waiting = Array.from({ length: buckets }, (_, bucket) => ({ part: bucketPart(bucket), chunks: 1 }))
   return [...shared, ...waiting.flatMap((part) => expiryOps(place, part, endsAtMs + GRACE_MS))]

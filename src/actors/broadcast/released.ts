@@ -13,7 +13,7 @@ import type { Context, Due, Facts, HashFields, Op } from '../../../cluster/behav
 import { entryIdOf, msOf, shortId } from '../../../cluster/id.ts'
 import { SIMULATOR_DOMAIN } from '../../mail/simulator.ts'
 import type { BroadcastState } from '../../state/broadcast/broadcast.ts'
-import { type BucketRow, keepSharedOps, packListed } from '../../state/broadcast/content.ts'
+import { type BucketRow, fileChunksOf, keepSharedOps, packListed } from '../../state/broadcast/content.ts'
 import { monthName } from '../../state/calendar.ts'
 import { headKey, logKey, segmentsKey, statusKey } from '../../state/keys.ts'
 import { BODY_PART, contentOps } from '../../state/message/content-part.ts'
@@ -178,7 +178,7 @@ export class Released {
       streamId,
       listName: stream.name,
       tagHash,
-      broadcast: { broadcastId, contentId: broadcast.contentId },
+      broadcast: { broadcastId, contentId: broadcast.contentId, fileChunks: fileChunksOf(broadcast.parts) },
       attachments: [],
       raw: null,
       contentId,
@@ -190,7 +190,7 @@ export class Released {
 
 /** What is this message's own: the rest is in the broadcast's head. */
 function packOwnHead(
-  { broadcastId, contentId }: BroadcastState,
+  { broadcastId, contentId, parts }: BroadcastState,
   { address, name, metadata, subject }: BucketRow,
 ): string {
   return packHead({
@@ -204,6 +204,6 @@ function packOwnHead(
     stored: null,
     spellings: spellingsOf('', [{ address }]),
     raw: null,
-    broadcast: { broadcastId, contentId },
+    broadcast: { broadcastId, contentId, fileChunks: fileChunksOf(parts) },
   })
 }

@@ -149,6 +149,11 @@ export function expiryOps(
   })
 }
 
+/** Chunks of all attachments. */
+export function fileChunksOf(parts: readonly SharedPart[]): number {
+  return parts.reduce((sum, { part, chunks }) => (isAttachment(part) ? sum + chunks : sum), 0)
+}
+
 function isAttachment(part: string): boolean {
   return part.startsWith('a')
 }

@@ -7,7 +7,7 @@
  * holds the address in lower case. An attachment is `[name, content type, content id, size, inline]`. What of the
  * content lies in the content store is `[the mail's key, sealed; letters of the objects]`: without the head nobody can
  * read them any more. Raw is `[bytes, Message-ID]` of a message that came whole. A broadcast's message holds what is
- * its own alone, and `[broadcast short, contentId]`: the rest is in the broadcast's head.
+ * its own alone, and `[broadcast short, contentId, chunks of attachments]`: the rest is in the broadcast's head.
  *
  * Key: `head:<server>:<segment>`, field = the message's short id
  *
@@ -69,6 +69,8 @@ export interface BroadcastOfHead {
   readonly broadcastId: string
   /** Under which the broadcast's content lies. */
   readonly contentId: string
+  /** Chunks of its attachments, all together. */
+  readonly fileChunks: number
 }
 
 const NO_SPELLINGS: Head['spellings'] = []
@@ -89,7 +91,7 @@ export function packHead(head: Head): string {
     head.stored === null ? 0 : packStored(head.stored),
     head.spellings.length === 0 ? 0 : trim(head.spellings.map((spelling) => spelling ?? 0)),
     head.raw === null ? 0 : packRaw(head.raw),
-    head.broadcast === null ? 0 : [shortId(head.broadcast.broadcastId), head.broadcast.contentId],
+    head.broadcast === null ? 0 : packBroadcast(head.broadcast),
   ]
   return JSON.stringify(trim(packed))
 }
@@ -106,7 +108,7 @@ export function unpackHead(text: string, recipients: number): Head {
     PackedStored | 0 | undefined,
     (string | 0)[] | 0 | undefined,
     PackedRaw | 0 | undefined,
-    [short: string, contentId: string] | 0 | undefined,
+    [short: string, contentId: string, fileChunks?: number] | 0 | undefined,
   ]
   const named = names || []
   return {
@@ -120,7 +122,9 @@ export function unpackHead(text: string, recipients: number): Head {
     stored: stored ? unpackStored(stored) : null,
     spellings: (spellings || []).map(textOrNull),
     raw: raw ? { bytes: raw[0], messageId: textOrNull(raw[1]) } : null,
-    broadcast: broadcast ? { broadcastId: idOfShort(broadcast[0]), contentId: broadcast[1] } : null,
+    broadcast: broadcast
+      ? { broadcastId: idOfShort(broadcast[0]), contentId: broadcast[1], fileChunks: broadcast[2] ?? 0 }
+      : null,
   }
 }
 
@@ -183,6 +187,10 @@ function packMap(map: Readonly<Record<string, string>>): Readonly<Record<string,
 
 function packRaw({ bytes, messageId }: RawContent): PackedRaw {
   return messageId === null ? [bytes] : [bytes, messageId]
+}
+
+function packBroadcast({ broadcastId, contentId, fileChunks }: BroadcastOfHead): (string | number)[] {
+  return trim([shortId(broadcastId), contentId, fileChunks])
 }
 
 function packStored({ key, body, files }: StoredContent): PackedStored {
