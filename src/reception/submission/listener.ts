@@ -40,6 +40,7 @@ import {
   CLOSING,
   FULL,
   LATE,
+  TOO_LARGE,
   TOO_MANY_LOGINS,
   UNAVAILABLE,
 } from './replies.ts'
@@ -237,7 +238,7 @@ class SubmissionServer extends SMTPServer {
     // Nobody hears the answer.
     if (gathered.kind === 'gone') return 'cut'
     if (gathered.kind === 'crowded') return FULL
-    // The library says 552 itself of what is too large.
+    if (gathered.kind === 'too_large') return TOO_LARGE
     if (gathered.kind !== 'whole') return BAD_LINES
     try {
       const recipients = envelope.rcptTo.map(readRecipient).filter((one) => one !== null)

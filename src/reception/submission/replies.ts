@@ -41,7 +41,7 @@ export const LATE: SmtpAnswer = { code: 421, text: '4.4.2 Timeout, closing conne
 export const CLOSING: SmtpAnswer = { code: 421, text: '4.3.2 Service shutting down' }
 
 const FAULT: SmtpAnswer = { code: 451, text: '4.3.0 internal_error Nothing was accepted, try again' }
-const TOO_LARGE: SmtpAnswer = {
+export const TOO_LARGE: SmtpAnswer = {
   code: 552,
   text: `5.3.4 message_too_large Message may have ${MESSAGE_BYTES_MAX} bytes, header fields that are added included`,
 }
