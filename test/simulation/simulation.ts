@@ -32,6 +32,8 @@ export interface Bug extends ProcessBugs {
   readonly name: string
   /** What the broken promise must look like. */
   readonly seenAs: RegExp
+  /** A seed that showed it, where few do: it is tried first. */
+  readonly seed?: number
   wrapStore?(store: Store): Store
 }
 

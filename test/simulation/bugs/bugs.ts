@@ -45,14 +45,21 @@ export const BUGS: readonly Bug[] = [
     makeShard: (id, world) => new Shard(id, world, EagerLoop),
   },
   { name: 'INCR instead of absolute', seenAs: /counted/, wrapStore: withIncrements },
-  { name: 'overlay off', seenAs: /one key|same key/, makeShard: (id, world) => new Shard(id, world, BareLoop) },
+  {
+    name: 'overlay off',
+    seed: 39,
+    seenAs: /one key|same key/,
+    makeShard: (id, world) => new Shard(id, world, BareLoop),
+  },
   {
     name: 'overlay cleared at OK',
+    seed: 39,
     seenAs: /one key|same key/,
     makeShard: (id, world) => new Shard(id, world, ForgetfulLoop),
   },
   {
     name: 'an empty batch answers at once',
+    seed: 16,
     seenAs: /in no log|same key/,
     makeShard: (id, world) => new Shard(id, world, HastyLoop),
   },
@@ -69,6 +76,7 @@ export const BUGS: readonly Bug[] = [
   },
   {
     name: 'overlay on hashes only',
+    seed: 40,
     seenAs: /after its end|twice at once/,
     makeShard: (id, world) => new Shard(id, world, HashLoop),
   },
@@ -90,11 +98,13 @@ export const BUGS: readonly Bug[] = [
   },
   {
     name: 'a serial lane that waits for nobody',
+    seed: 84,
     seenAs: /Two at once/,
     makeShard: (id, world) => new Shard(id, world, ImpatientLoop),
   },
   {
     name: 'a head that is not written to',
+    seed: 11,
     seenAs: /after its end|out of order|Two at once/,
     makeShard: (id, world) => new Shard(id, world, StaleLoop),
   },
@@ -105,28 +115,33 @@ export const BUGS: readonly Bug[] = [
   },
   {
     name: 'a fence that a heartbeat opens again',
+    seed: 49,
     seenAs: /Taken twice/,
     makeFence: (nowMs) => new ForgivingFence(makeFenceCells(), nowMs),
     claimsStandMs: 10_000,
   },
   {
     name: 'a fence that waits for no answer',
+    seed: 49,
     seenAs: /Taken while/,
     makeFence: (nowMs) => new HopefulFence(makeFenceCells(), nowMs),
   },
   {
     name: 'a worker that is judged by its heartbeats alone',
+    seed: 13,
     seenAs: /Kept by/,
     lags: (lags) => lags.filter(({ connection }) => connection === 'commit'),
   },
   { name: 'readiness that asks for shards alone', seenAs: /Ready while/, lags: () => [] },
   {
     name: 'a newcomer that talks to whoever is there',
+    seed: 9,
     seenAs: /Strangers/,
     wrapStore: (store) => withoutMeeting(store),
   },
   {
     name: 'a newcomer that looks and does not say that it is coming',
+    seed: 9,
     seenAs: /Strangers/,
     wrapStore: (store) => withSecretLooks(store),
   },
