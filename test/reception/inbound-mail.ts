@@ -3,7 +3,9 @@
  * of it.
  */
 import { createHash } from 'node:crypto'
-import { readdirSync } from 'node:fs'
+import { once } from 'node:events'
+import { existsSync, readdirSync } from 'node:fs'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import t from 'tap'
@@ -54,6 +56,10 @@ async function deliver(mail: string | Buffer, to: readonly string[] = [stream.in
 const redis = new Redis(service.redis.socketPath)
 t.teardown(() => redis.disconnect())
 
+const unfinished = (): string[] => {
+  const tmp = join(service.dataDir, 'content', 'tmp')
+  return existsSync(tmp) ? readdirSync(tmp) : []
+}
 const idOf = (reply: string): string => /^250 2\.0\.0 accepted ([0-9a-f-]{36})/.exec(reply)?.[1] ?? ''
 const read = (id: string) => service.call(`GET /v1/inbound/${id}`, { token })
 const search = async (body: object) => (await service.call('POST /v1/inbound/search', { token, body })).json
@@ -209,6 +215,30 @@ t.test('inbound-mail: who is not taken, and how it is said [inbound.recipient] [
 })
 
 t.test(
+  'inbound-mail: a mail that ends before its end is none, however the peer leaves [inbound.receive]',
+  async (t) => {
+    const before = (await search({})).messages.length
+    for (const leave of ['end', 'destroy'] as const) {
+      const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+      socket.on('error', () => undefined).resume()
+      await once(socket, 'data')
+      for (const line of ['EHLO x', 'MAIL FROM:<x@example.net>', `RCPT TO:<${stream.inboundAddress}>`, 'DATA']) {
+        socket.write(`${line}\r\n`)
+        await once(socket, 'data')
+      }
+      // Whole lines, and a dot that ends nothing.
+      socket.write(`Subject: half\r\n\r\n${'x'.repeat(200_000)}\r\n.`)
+      await until(() => unfinished().length > 0, 20_000)
+      socket[leave]()
+      await until(() => unfinished().length === 0, 20_000)
+      socket.destroy()
+    }
+    t.equal((await search({})).messages.length, before)
+    t.equal((await search({ from: 'x@example.net' })).messages.length, 0)
+  },
+)
+
+t.test(
   'inbound-mail: the limit of a minute is exact, and charged by what is received alone [inbound.limit]',
   async (t) => {
     const limit = (inboundPerMinuteLimit: number) =>
@@ -267,10 +297,17 @@ t.test(
 )
 
 t.test('inbound-mail: nothing of a mail is in Redis but its head, and nothing unfinished on the disk', async (t) => {
+  const { messages } = await until(async () => {
+    const page = await search({ limit: 100 })
+    const isOver = page.messages.every(
+      (one: { authentication: { checkedAt: string | null } }) => one.authentication.checkedAt !== null,
+    )
+    return isOver ? page : null
+  }, 20_000)
   const files = (
     readdirSync(join(service.dataDir, 'content'), { recursive: true, encoding: 'utf8' }) as string[]
   ).filter((name) => /\/in\/\d{8}\//.test(name))
-  t.ok(files.length > 8)
+  t.equal(files.length, 2 * messages.length, 'the mail and its result, and nothing of what was refused')
   t.same(readdirSync(join(service.dataDir, 'content', 'tmp')), [])
 })
 
