@@ -1,9 +1,9 @@
 /**
- * inbound - mails that come in: taken durably a second, beside what Postfix takes of the same sender, and parsed with their event
- * committed a second
+ * inbound - mails that come in: taken durably a second, beside what Postfix takes of the same sender, and parsed with
+ * their event committed a second
  *
- * `smtp-source` (of Postfix) over twenty connections that stay open, 20 KB each. Postfix holds its queue, so that it does nothing but
- * take mail in and have it on the disk before it answers; the product parses and judges meanwhile.
+ * `smtp-source` (of Postfix) over twenty connections that stay open, 20 KB each. Postfix holds its queue, so that it
+ * does nothing but take mail in and have it on the disk before it answers; the product parses and judges meanwhile.
  */
 
 import { execFile, spawn } from 'node:child_process'

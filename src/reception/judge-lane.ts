@@ -17,7 +17,9 @@ import type { JudgedReceived, ParseLaneDeps } from './parse-lane.ts'
 import { readReceivedMail } from './raw-mail.ts'
 import { MAIL_STOP_MS, unlessStopped } from './unless-stopped.ts'
 
-/** Mails of a process under way, and of one account: nearly all of their time they wait for a DNS that was away before. */
+/**
+ * Mails of a process under way, and of one account: nearly all of their time they wait for a DNS that was away before.
+ */
 const UNDER_WAY_MAX = 32
 const LANE_UNDER_WAY_MAX = 4
 /** All before it may take their 20 seconds. */

@@ -19,7 +19,9 @@ export function readRow(nodes: Nodes, shard: number, key: string): Promise<Recor
   return nodes.nodeOf(shard).hgetall(key)
 }
 
-/** Writes all of it in one transaction. Throws Error, which says what `name` was refused, where the store takes not all. */
+/**
+ * Writes all of it in one transaction. Throws Error, which says what `name` was refused, where the store takes not all.
+ */
 export async function writeRows(
   nodes: Nodes,
   shard: number,

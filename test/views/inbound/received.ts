@@ -1,4 +1,7 @@
-/** received - what is shown of a message at each moment, also while nothing has been swept yet; and a search against a look at everything. */
+/**
+ * received - what is shown of a message at each moment, also while nothing has been swept yet; and a search against a
+ * look at everything.
+ */
 import t from 'tap'
 import { DAY_MS } from '../../../src/state/calendar.ts'
 import { readInboundEvent, readReceived } from '../../../src/views/inbound/received.ts'
