@@ -5,6 +5,9 @@
  * that caused it; the work of a file that is full of promises then takes several times as long. Without that such an
  * error ends the process, as it ends the service, and the file has failed.
  *
+ * A test that fails while it sets up leaves what it had opened, which would keep the process until its time is over: some
+ * seconds after the last test it ends.
+ *
  * At its end the process writes what it has cost (`COST_FILE`).
  */
 import hooks from 'node:async_hooks'
@@ -16,8 +19,23 @@ const { createHook } = hooks
 const NO_HOOK = { enable: () => NO_HOOK, disable: () => NO_HOOK } as hooks.AsyncHook
 
 replaceCreateHook(() => NO_HOOK)
-await import('tap')
+const { default: t } = await import('tap')
 replaceCreateHook(createHook)
+
+/** A file may still get ready for its next test. */
+const LEFT_OPEN_MS_MAX = 20_000
+let leaving: NodeJS.Timeout | undefined
+t.on('subtestAdd', () => clearTimeout(leaving))
+t.on('idle', () => {
+  clearTimeout(leaving)
+  if (!t.passing()) leaving = setTimeout(leave, LEFT_OPEN_MS_MAX).unref()
+})
+
+function leave(): void {
+  t.comment('A test has failed, and something that was opened keeps the process')
+  t.end()
+  setTimeout(() => process.exit(1), 1_000)
+}
 
 const { COST_FILE } = process.env
 if (COST_FILE !== undefined) process.once('exit', () => writeFileSync(COST_FILE, String(cpuMsSpent())))
