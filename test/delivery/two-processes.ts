@@ -35,6 +35,7 @@ t.test('two processes share a site’s connections [delivery.site.share]', async
       PRIVATE_NETWORKS_ALLOWED: '127.0.0.0/8',
       SERVICE_DOMAIN: 'service.example',
       SITE_LIMITS: file,
+      MX_PORT: '0',
     },
   })
   t.teardown(async () => {

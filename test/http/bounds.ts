@@ -66,6 +66,7 @@ const FIELDS: Readonly<Record<string, Bound>> = {
   events: ['items', 1, 8],
   administrators: ['items', null, 50],
   domain: ['characters', 1, 253],
+  mailboxHash: ['characters', null, 255],
 }
 
 const OF_ROUTE: Readonly<Record<string, Bound>> = {
