@@ -154,7 +154,6 @@ t.test(
       1,
       'the reference is found still',
     )
-    clock?.moveTo(33)
     await until(async () => objects().length === 0 && !(await holds(SECRET)), WAIT_MS)
     t.same(objects(), [])
     clock?.moveTo(430)
