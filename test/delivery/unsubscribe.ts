@@ -94,6 +94,34 @@ t.test(
   },
 )
 
+t.test(
+  'unsubscribe: the page of a broadcast names its sender, and what all share is in each mail [unsubscribe.page]',
+  async (t) => {
+    const people = ['yan', 'zoe'].map((name) => ({ to: `${name}@list.example`, substitutions: { name } }))
+    const { status, json } = await call('POST /v1/broadcasts', {
+      streamId,
+      from: { email: 'Shop@acme.example', name: 'Acme <Shop>' },
+      subject: 'Broadcast {{name}}',
+      text: 'Dear {{name}}',
+      headers: { 'List-Id': '<own.example>', 'X-Own': '1' },
+      attachments: [{ name: 'a.txt', content: Buffer.from('shared').toString('base64') }],
+      messages: people,
+    })
+    t.equal(status, 202)
+    await until(async () => ((await received('Broadcast')).length === people.length ? true : null), 20_000)
+    t.equal((await call(`GET /v1/broadcasts/${json.broadcastId}`)).json.released, people.length)
+    for (const { to, substitutions } of people) {
+      const [mail] = await received(`Broadcast ${substitutions.name}`)
+      t.match(mail, { to: [{ address: to }], from: { name: 'Acme <Shop>' }, attachments: [{ filename: 'a.txt' }] })
+      const link = /Unsubscribe: (\S+)/.exec(mail?.text ?? '')?.[1] ?? ''
+      t.match(mail?.headers.find(({ key }) => key === 'list-unsubscribe')?.value, `<${link}>`)
+      const page = await open(link)
+      t.equal(page.status, 200)
+      t.match(page.text, '<bdi>Acme &lt;Shop&gt;</bdi> (<bdi>Shop@acme.example</bdi>)')
+    }
+  },
+)
+
 t.test('unsubscribe: mail on other streams has none of it [unsubscribe.fields]', async (t) => {
   const id = await send(['ada@list.example'], {
     subject: 'Receipt',

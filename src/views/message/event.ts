@@ -14,7 +14,7 @@ import { homeShard, msOf, shortId } from '../../../cluster/id.ts'
 import type { EventBody, InboundContent } from '../../../schemas/webhook.ts'
 import { monthOf, monthStartMs } from '../../state/calendar.ts'
 import { headKey, statusKey } from '../../state/keys.ts'
-import { type Head, mergeHeads, spelledAddress, unpackHead } from '../../state/message/head.ts'
+import { spelledAddress, unpackHead } from '../../state/message/head.ts'
 import { logEntryOf, logFact } from '../../state/message/log-entry.ts'
 import { statusField, unpackStatus } from '../../state/message/status.ts'
 import { isTestSegment } from '../../state/segment.ts'
@@ -28,7 +28,7 @@ import type { Reader } from '../key.ts'
 import { readPersons } from '../person.ts'
 import { exampleEvent } from './example-event.ts'
 import { detailsOf } from './recipient.ts'
-import { sharedHeadFact } from './rows.ts'
+import { wholeHead } from './rows.ts'
 
 /** Whose event it is. */
 export interface EventOwner {
@@ -134,14 +134,6 @@ async function readMessageEvent(
     event,
     details: detailsOf(told, address),
   }
-}
-
-/** A head with what the broadcast says that it is of; undefined when the store did not answer. */
-async function wholeHead(read: Reader, shard: number, own: Head): Promise<Head | undefined> {
-  if (own.broadcast === null) return own
-  const seen = await read(shard, [sharedHeadFact(shard, own.broadcast.contentId)])
-  if (seen === null) return undefined
-  return seen[0] === null ? own : mergeHeads(own, unpackHead(seen[0], 0))
 }
 
 /** An example on the default stream of the server. */

@@ -8,7 +8,7 @@ import type { FactOf } from '../../../cluster/behaviour.ts'
 import { msOf, shortId } from '../../../cluster/id.ts'
 import { HEAD_PART } from '../../state/broadcast/content.ts'
 import { contentKey, headKey, logKey, statusKey } from '../../state/keys.ts'
-import { mergeHeads, unpackHead } from '../../state/message/head.ts'
+import { type Head, mergeHeads, unpackHead } from '../../state/message/head.ts'
 import { type LogEntry, logEntryOf, unpackLogEntry } from '../../state/message/log-entry.ts'
 import { statusField, unpackStatus } from '../../state/message/status.ts'
 import type { Reader, ServerKey } from '../key.ts'
@@ -88,6 +88,14 @@ export async function readStored(
 /** The read of the head that all messages of a broadcast share. In: under which its content lies. */
 export function sharedHeadFact(shard: number, contentId: string): FactOf<'value'> {
   return { read: 'value', key: contentKey(shard, contentId, HEAD_PART, 0) }
+}
+
+/** A head with what the broadcast says that it is of; undefined when the store did not answer. */
+export async function wholeHead(read: Reader, shard: number, own: Head): Promise<Head | undefined> {
+  if (own.broadcast === null) return own
+  const seen = await read(shard, [sharedHeadFact(shard, own.broadcast.contentId)])
+  if (seen === null) return undefined
+  return seen[0] === null ? own : mergeHeads(own, unpackHead(seen[0], 0))
 }
 
 /** Messages of broadcasts with what all of theirs share. Null: the store did not answer. */

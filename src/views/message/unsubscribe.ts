@@ -20,7 +20,7 @@ import { entityFact, stateOf } from '../entity.ts'
 import type { Reader } from '../key.ts'
 import { readPersons } from '../person.ts'
 import { segmentsFact } from './message.ts'
-import { type Logged, readEntries } from './rows.ts'
+import { type Logged, readEntries, wholeHead } from './rows.ts'
 
 /** Who a mail was from; '' and null where that is not known any more. */
 export interface MailSender {
@@ -81,6 +81,7 @@ async function readSender(
   const [packed] = heads[0] as readonly (string | null)[]
   const [known = ''] = persons
   if (packed == null || known === '' || known.endsWith(ERASED_DOMAIN)) return { address: '', name: null }
-  const head = unpackHead(packed, entry.recipients.length)
+  const head = await wholeHead(read, shard, unpackHead(packed, entry.recipients.length))
+  if (head === undefined) return null
   return { address: spelledAddress(head, 0, known), name: head.senderName }
 }
