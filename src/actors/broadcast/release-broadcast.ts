@@ -79,7 +79,7 @@ export const releaseBroadcast: CommandType<TimerBody, null> = {
     const stream = states.get<StreamState | null>(streamRef(streamId))
     const running = facts.sorted(runningFact(context.shard, streamId))
     const [broadcastId, turn] = running[0] ?? ['', 0]
-    if (stream === null || stream.pausedAtMs !== null || broadcastId === '') return NOTHING
+    if (stream === null || broadcastId === '') return NOTHING
     const [ref, owner] = [broadcastRef(broadcastId), broadcastOwner(broadcastId)]
     const [server, serverCounts] = [serverRef(stream.serverId), serverOwner(stream.serverId)]
     if (!states.has(ref) || !states.has(server) || !states.hasCounter(owner) || !states.hasCounter(serverCounts))
@@ -103,7 +103,7 @@ function forget(broadcastId: string, of: { streamId: string; context: Context })
 }
 
 function step(found: Step): Decision<null> {
-  const { broadcast, states, facts, context, progress } = found
+  const { broadcast, stream, states, facts, context, progress } = found
   const { accountId, contentId, sender, senderDomain } = broadcast
   const { shard, nowMs } = context
   const owner = accountRef(accountId)
@@ -117,7 +117,7 @@ function step(found: Step): Decision<null> {
   if (account === null) return NOTHING
   if (account.status === 'closed') return end(found, 'cancelled')
   // Spec account.hold
-  if (account.held) return NOTHING
+  if (account.held || stream.pausedAtMs !== null) return NOTHING
   if (nowMs >= broadcastEndsAtMs(broadcast)) return end(found, 'completed')
   const needsDomain = !broadcast.test || senderDomain !== SIMULATOR_DOMAIN
   if (needsDomain && facts.field(sending.key, senderDomain) === null) return NOTHING

@@ -19,7 +19,7 @@ import {
   broadcastRef,
   type Progress,
 } from '../../state/broadcast/broadcast.ts'
-import { bucketPart } from '../../state/broadcast/content.ts'
+import { bucketPart, endFilesOps } from '../../state/broadcast/content.ts'
 import { DAY_MS } from '../../state/calendar.ts'
 import { broadcastingKey, contentKey, runningKey } from '../../state/keys.ts'
 import { type ServerCounters, serverOwner } from '../../state/server.ts'
@@ -88,7 +88,10 @@ export function endWrites(
   const { broadcastId, accountId, serverId, streamId, contentId, total, buckets } = broadcast
   const { status, progress, running, serverCounters, shard, nowMs } = of
   const event = { status, released: progress.released, failed: total - progress.released, endedAtMs: nowMs } as const
-  const ops: Op[] = [{ key: runningKey(shard, streamId), write: 'ZREM', args: [broadcastId] }]
+  const ops: Op[] = [
+    { key: runningKey(shard, streamId), write: 'ZREM', args: [broadcastId] },
+    ...endFilesOps(shard, broadcast, nowMs),
+  ]
   for (let bucket = progress.bucket; bucket < buckets; bucket += 1)
     ops.push({ key: contentKey(shard, contentId, bucketPart(bucket), 0), write: 'UNLINK', args: [] })
   const { lane, item } = endDue(broadcast)

@@ -17,7 +17,7 @@ import { DAY_MS, HOUR_MS } from '../calendar.ts'
 import { contentKey } from '../keys.ts'
 import type { InlinePart } from '../message/content-part.ts'
 import { bucketOfHmac } from '../person.ts'
-import type { BroadcastState, SharedPart } from './broadcast.ts'
+import { type BroadcastState, broadcastEndsAtMs, type SharedPart } from './broadcast.ts'
 
 export const HEAD_PART = 'head'
 /** The most that a broadcast has: 50,000 recipients are some 100 in each. */
@@ -118,21 +118,30 @@ export function readListed([chunk]: InlinePart['chunks']): OwnContent | null {
   return { contentId, substitutions }
 }
 
-/** Writes that keep what all messages share for as long as those released at `nowMs` need it. */
+/**
+ * Writes that keep what all messages share for as long as those released at `nowMs` need it; attachments, as long as
+ * any may be released: nobody knows for how long it is held back.
+ */
 export function keepSharedOps(
   shard: number,
-  { contentId, parts, test }: Pick<BroadcastState, 'contentId' | 'parts' | 'test'>,
+  { contentId, parts, test, submittedAtMs }: Pick<BroadcastState, 'contentId' | 'parts' | 'test' | 'submittedAtMs'>,
   nowMs: number,
 ): Op[] {
   const bodyEndsAtMs = nowMs + (test ? TEST_CONTENT_DAYS : LIVE_CONTENT_DAYS) * DAY_MS
+  const filesEndAtMs = broadcastEndsAtMs({ test, submittedAtMs }) + ATTACHMENT_MS
   return parts.flatMap(({ part, chunks }) => {
-    const atMs = isAttachment(part)
-      ? nowMs + ATTACHMENT_MS
-      : part === HEAD_PART
-        ? nowMs + HEAD_DAYS * DAY_MS
-        : bodyEndsAtMs
+    const atMs = isAttachment(part) ? filesEndAtMs : part === HEAD_PART ? nowMs + HEAD_DAYS * DAY_MS : bodyEndsAtMs
     return expiryOps({ shard, contentId }, { part, chunks }, atMs)
   })
+}
+
+/** Writes that let the attachments go once the last attempt of a broadcast that ended at `nowMs` is over. */
+export function endFilesOps(shard: number, broadcast: BroadcastState, nowMs: number): Op[] {
+  const { contentId, parts } = broadcast
+  // After its time they are gone by themselves, or nearly: what is not there takes no expiry.
+  if (nowMs >= broadcastEndsAtMs(broadcast)) return []
+  const files = parts.filter(({ part }) => isAttachment(part))
+  return files.flatMap((part) => expiryOps({ shard, contentId }, part, nowMs + ATTACHMENT_MS))
 }
 
 /** The head is read as long as any message of the broadcast is in the log: 13 months, and a few days. */

@@ -9,7 +9,7 @@ import { operateStream } from '../../../src/actors/server/operate-stream.ts'
 import { removeServer } from '../../../src/actors/server/remove-server.ts'
 import { addSuppressions } from '../../../src/actors/suppression/add-suppressions.ts'
 import { DAY_MS } from '../../../src/state/calendar.ts'
-import { broadcastingKey, runningKey, sendingKey } from '../../../src/state/keys.ts'
+import { broadcastingKey, contentKey, runningKey, sendingKey } from '../../../src/state/keys.ts'
 import {
   bucketsLeft,
   logged,
@@ -213,6 +213,47 @@ t.test('release: those of a closed account are cancelled [broadcast.ends]', asyn
     t.same(bucketsLeft(world, ended), [])
   }
 })
+
+t.test(
+  'release: those of a closed account are cancelled, though their stream is paused [broadcast.ends]',
+  async (t) => {
+    const { world, tenant, streamId } = begin(600)
+    const { broadcastId } = submit(world, tenant, people(300))
+    pass(world, 2_000)
+    world.run(operateStream, { streamId, order: { act: 'pause' }, by: BY })
+    pass(world, 2_000)
+    world.run(closeAccount, { accountId: tenant.accountId, by: BY })
+    pass(world, 2_000)
+    const ended = seen(world, broadcastId)
+    t.equal(ended.status, 'cancelled')
+    t.equal(sum(ended), 300)
+  },
+)
+
+t.test(
+  'release: held back for days, it finds its attachments; they go when it has ended [broadcast.release]',
+  async (t) => {
+    const { world, tenant } = begin(6000)
+    const body = prepare(world, tenant, people(500))
+    const file = contentKey(world.shard, body.contentId, 'a0', 0)
+    const isThere = () => world.keyNames().includes(file)
+    world.apply({ key: file, write: 'SET', args: ['x', 'PXAT', String(world.nowMs + 60_000)] })
+    const made = world.run(createBroadcast, { ...body, parts: [...body.parts, { part: 'a0', chunks: 1 }] })
+    if (made.kind !== 'broadcast') throw new Error('Broadcast was refused')
+    const { broadcastId } = made.broadcast
+    pass(world, 1_000)
+    world.run(orderBroadcast, order(tenant, broadcastId, 'pause'))
+    world.nowMs += 5 * DAY_MS
+    t.ok(isThere())
+    world.run(orderBroadcast, order(tenant, broadcastId, 'resume'))
+    pass(world, 20_000)
+    t.match(seen(world, broadcastId), { status: 'completed', released: 500, failed: 0 })
+    world.nowMs += 2 * DAY_MS
+    t.ok(isThere(), 'while attempts are made')
+    world.nowMs += DAY_MS
+    t.notOk(isThere())
+  },
+)
 
 t.test('release: after 30 days what is left fails, though it is paused [broadcast.ends]', async (t) => {
   const { world, tenant } = begin(6000)
