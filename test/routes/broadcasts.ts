@@ -211,6 +211,12 @@ t.test('broadcast: three thousand in one body, and attachments that all share [b
   t.equal(one.attachmentCount, 1)
 })
 
+t.test('broadcast: small ones that come together are all taken [broadcast.body]', async (t) => {
+  const messages = [message('once', { name: 'x' })]
+  const all = await Promise.all(Array.from({ length: 16 }, () => submit({ messages })))
+  t.same(new Set(all.map(({ status }) => status)), new Set([202]))
+})
+
 t.test('broadcast: a cap holds the whole [broadcast.create]', async (t) => {
   await service.operate(`PATCH /v1/operator/accounts/${account.accountId}`, {
     token: operatorToken,

@@ -37,7 +37,10 @@ export function fillListed(
   substitutions: Substitutions,
   unsubscribeUrl: string,
 ): { readonly text: string | null; readonly html: string | null } {
-  const values: Substitutions = { ...substitutions, [UNSUBSCRIBE_NAME]: unsubscribeUrl }
+  // Without a prototype: `constructor` is a name like any other.
+  const values: Substitutions = Object.assign(Object.create(null), substitutions, {
+    [UNSUBSCRIBE_NAME]: unsubscribeUrl,
+  })
   return {
     text: text === null ? null : fillText(text, values),
     html: html === null ? null : fillHtml(html, values),

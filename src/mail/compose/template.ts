@@ -66,6 +66,7 @@ export function fillHtml(template: Template, values: Substitutions): string {
   return fillText(template, escaped)
 }
 
-function escapeHtml(value: string): string {
+/** A value as it stands in HTML. */
+export function escapeHtml(value: string): string {
   return value.replace(/[&<>"']/g, (char) => ENTITIES[char] as string)
 }

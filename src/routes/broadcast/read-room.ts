@@ -11,8 +11,8 @@ import type { ReadJob, ReadResult } from './read.ts'
 /** The largest body takes some seconds, on a busy machine some tens. */
 const READ_MS_MAX = 60_000
 const HEAP_MB_MAX = 1024
-/** As many bodies as are held at once. */
-const WAITING_MAX = 4
+/** Of small ones: what all bodies hold together is bounded before. */
+const WAITING_MAX = 64
 
 export interface ReadRoom {
   /** Reads a body; `busy` where the thread has too much to do, `failed` where it could not. Never rejects. */

@@ -17,7 +17,7 @@ import { MESSAGE_BYTES_MAX } from '../../../schemas/limits.ts'
 import { type ComposeInput, composeMessage } from '../../mail/compose/compose.ts'
 import { fillListed, type ListedTexts, readListedTexts } from '../../mail/compose/listed.ts'
 import { upperBoundBytes } from '../../mail/compose/size.ts'
-import { fillText, parseTemplate, type Template } from '../../mail/compose/template.ts'
+import { escapeHtml, fillText, parseTemplate, type Template } from '../../mail/compose/template.ts'
 import { type BucketRow, bucketCount, bucketOf, packBucket } from '../../state/broadcast/content.ts'
 import { type HeadAttachment, packHead, spellingsOf } from '../../state/message/head.ts'
 import { canonicalJson, readAddress, readAttachment, type Sender, withoutControl } from '../email-form.ts'
@@ -145,6 +145,8 @@ function largestBytes(of: {
 }): number | null {
   const { rows, texts, shared, sharedBytes } = of
   if (sharedBytes > MESSAGE_BYTES_MAX) return sharedBytes
+  const filled = largestFilledBytes(texts.listed, rows)
+  if (filled > MESSAGE_BYTES_MAX) return filled
   const uses = usesOf(texts.listed)
   if (uses.size === 0) return null
   const bounds = rows.map((row, index) => {
@@ -155,6 +157,36 @@ function largestBytes(of: {
   const large = bounds.filter(({ bytes }) => bytes > MESSAGE_BYTES_MAX).sort((a, b) => b.bytes - a.bytes)
   if (large.length === 0) return null
   return Math.max(...large.slice(0, BUILT_MAX).map(({ index }) => builtBytes(shared, texts, rows[index] as BucketRow)))
+}
+
+/**
+ * The most that texts and values of a message have together, before they are encoded: it is no smaller as built. What
+ * is larger than any message is not built: a value of 500 characters may stand in a text a million times.
+ */
+function largestFilledBytes({ text, html }: ListedTexts, rows: readonly BucketRow[]): number {
+  let fixed = 0
+  const times = new Map<string, { inText: number; inHtml: number }>()
+  for (const [template, place] of [
+    [text, 'inText'],
+    [html, 'inHtml'],
+  ] as const) {
+    for (const one of template?.texts ?? []) fixed += Buffer.byteLength(one)
+    for (const name of template?.names ?? []) {
+      const of = times.get(name) ?? { inText: 0, inHtml: 0 }
+      of[place] += 1
+      times.set(name, of)
+    }
+  }
+  let largest = 0
+  for (const { substitutions } of rows) {
+    let bytes = fixed
+    for (const [name, { inText, inHtml }] of times) {
+      const value = Object.hasOwn(substitutions, name) ? (substitutions[name] as string) : ''
+      bytes += Buffer.byteLength(value) * inText + Buffer.byteLength(escapeHtml(value)) * inHtml
+    }
+    largest = Math.max(largest, bytes)
+  }
+  return largest
 }
 
 /** How many bytes each byte of a value can become, by its name. */
