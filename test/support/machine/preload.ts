@@ -5,8 +5,8 @@
  * that caused it; the work of a file that is full of promises then takes several times as long. Without that such an
  * error ends the process, as it ends the service, and the file has failed.
  *
- * A test that fails while it sets up leaves what it had opened, which would keep the process until its time is over: some
- * seconds after the last test it ends.
+ * A test that fails while it sets up leaves what it had opened, which would keep the process until its time is over:
+ * some seconds after the last test it ends.
  *
  * At its end the process writes what it has cost (`COST_FILE`).
  */
