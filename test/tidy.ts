@@ -32,7 +32,6 @@ const TWICE: Readonly<Record<string, string>> = {
   refuse: 'a decision refuses with a value; HTTP answers it',
 }
 
-
 const all = sources()
 
 t.test('tidy: the checks look at the whole tree', async (t) => {
