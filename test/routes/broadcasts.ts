@@ -224,4 +224,10 @@ t.test('broadcast: a cap holds the whole [broadcast.create]', async (t) => {
   })
   const messages = Array.from({ length: 500 }, (_, n) => message(`cap${n}`, { name: 'x' }))
   t.match(await submit({ messages }), { status: 429, json: { error: 'cap_reached', requested: 500 } })
+  await service.operate(`PATCH /v1/operator/accounts/${account.accountId}`, {
+    token: operatorToken,
+    body: { testMonthlyCap: 100 },
+  })
+  const none = { subject: 'x', text: 'y', html: undefined, messages: [{ to: 'gone1@simulator.test' }] }
+  t.match(await submit(none), { status: 202, json: { total: 0, suppressed: 1 } }, 'nobody is left, so nothing is taken')
 })

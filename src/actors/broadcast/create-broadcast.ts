@@ -209,6 +209,8 @@ function streamTakesMail({ stream }: CreateTurn): Decision<Reply> | null {
 }
 
 function capHolds(turn: CreateTurn): Decision<Reply> | null {
+  // Nobody is left to send to: that takes nothing, even where a cap was lowered below what is used.
+  if (turn.requested === 0) return null
   const named = firstRefusal(turn.limits, turn.requested)
   if (named === null) return null
   const { scope, period, limit, used, resetsAtMs } = named

@@ -61,7 +61,9 @@ export async function submitBroadcast(deps: SubmitBroadcastDeps, order: SubmitOr
     allowed === true ? await readListed(deps.read, { shard, streamId, hmacs: prepared.hmacs }) : new Set<string>()
   if (listed === null) return { kind: 'unavailable' }
   const buckets = withoutListed(prepared.buckets, listed)
-  const contentId = `${deps.newCmdId()}-0`
+  // The name of content begins with its command's id: so a commit that misses it knows whom to refuse.
+  const cmdId = deps.newCmdId()
+  const contentId = `${cmdId}-0`
   const { values, parts } = await contentOf({ shard, contentId, prepared, buckets })
   // If this look refuses but the turn accepts, the commit misses the content: the answer is `unavailable`.
   if (allowed === true && !(await writeAhead(deps.outgoing.redis, shard, values))) return { kind: 'unavailable' }
@@ -70,7 +72,7 @@ export async function submitBroadcast(deps: SubmitBroadcastDeps, order: SubmitOr
     { ...order, streamId },
     { contentId, parts, buckets: buckets.length, listed: listed.size },
   )
-  const result = await deps.ask(shard, { name: 'create-broadcast', cmdId: deps.newCmdId(), body })
+  const result = await deps.ask(shard, { name: 'create-broadcast', cmdId, body })
   if (allowed === true && result.kind !== 'silent' && !isNew(result))
     await deps.outgoing.redis.removeContent(
       shard,
