@@ -74,6 +74,10 @@ const OF_ROUTE: Readonly<Record<string, Bound>> = {
   'searchSuppressions limit': ['number', 1, 1_000],
   'operatorSearchSuppressions limit': ['number', 1, 1_000],
   'listDeliveries limit': ['number', 1, 1_000],
+  'createBroadcast messages': ['items', 1, 50_000],
+  'createBroadcast messages.0.to.name': ADDRESS_NAME,
+  'createBroadcast messages.0.substitutions': ['entries', null, 20],
+  'createBroadcast messages.0.substitutions.key': ['characters', null, 500],
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: schemas are read as data here.

@@ -10,6 +10,7 @@
 
 import type { CommandType, Refusal, States } from '../../../cluster/behaviour.ts'
 import { msOf } from '../../../cluster/id.ts'
+import { type AccountState, accountRef } from '../../state/account.ts'
 import { hasLiveKey } from '../../state/api-key.ts'
 import { type StreamCounters, streamOwner } from '../../state/brake.ts'
 import {
@@ -45,7 +46,11 @@ export interface BroadcastOrdered {
 
 export const orderBroadcast: CommandType<OrderBroadcastBody, BroadcastOrdered | Refused> = {
   name: 'order-broadcast',
-  entities: ({ serverId, broadcastId }) => [serverRef(serverId), broadcastRef(broadcastId)],
+  entities: ({ accountId, serverId, broadcastId }) => [
+    accountRef(accountId),
+    serverRef(serverId),
+    broadcastRef(broadcastId),
+  ],
   counters: ({ serverId, broadcastId }) => [serverOwner(serverId), broadcastOwner(broadcastId)],
   facts: () => [],
   decide(body, states, facts, { shard, nowMs }) {
@@ -105,6 +110,9 @@ function openBroadcastOf(body: OrderBroadcastBody, states: States): BroadcastSta
   const server = states.get<ServerState | null>(serverRef(body.serverId))
   if (server === null || server.accountId !== body.accountId || !hasLiveKey(server.keys, body.keyHash))
     return refuse('unauthorized')
+  // Spec account.closed
+  const account = states.get<AccountState | null>(accountRef(body.accountId))
+  if (account === null || account.status === 'closed') return refuse('account_not_active')
   const broadcast = states.get<BroadcastState | null>(broadcastRef(body.broadcastId))
   if (broadcast === null || broadcast.serverId !== body.serverId) return refuse('not_found')
   return isOpenBroadcast(broadcast) ? broadcast : refuse('broadcast_not_open')
