@@ -89,7 +89,7 @@ export const bodiesKey = (shard: number, slice: number, test: boolean): string =
 export const contentKey = (shard: number, contentId: string, part: string, chunk: number): string =>
   `${shardTag(shard)}:content:${contentId}:${part}${chunk === 0 ? '' : `.${chunk}`}`
 
-/** Zset: open broadcasts of a stream that are not paused -> turn: the least is released next. */
+/** Zset: open broadcasts of a stream -> turn: the least is released next; who is paused is behind all that run. */
 export const runningKey = (shard: number, streamId: string): string => `${shardTag(shard)}:running:${streamId}`
 /** Zset: broadcasts of a server by creation. */
 export const broadcastsKey = (shard: number, serverId: string): string => `${shardTag(shard)}:broadcasts:${serverId}`

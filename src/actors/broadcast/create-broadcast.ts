@@ -41,7 +41,7 @@ import { type StreamState, streamRef } from '../../state/stream.ts'
 import { type CapTelling, tellReachedCaps, warnOfCaps } from '../message/cap.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
 import { announced } from '../webhook/announce.ts'
-import { endDue, forgetDue, leastTurnFact, stepDue } from './running.ts'
+import { endDue, forgetDue, leastTurnFact, stepDue, turnBeside } from './running.ts'
 
 export interface CreateBroadcastBody {
   readonly accountId: string
@@ -268,7 +268,7 @@ function accepted(turn: CreateTurn, telling: CapTelling | null): Decision<Reply>
     const ended = { ...done, due: [forgetDue(broadcast)] }
     return telling === null ? ended : announced(ended, telling.staged)
   }
-  const turnOfOthers = facts.sorted(leastTurnFact(shard, streamId))[0]?.[1] ?? 0
+  const turnOfOthers = turnBeside(facts.sorted(leastTurnFact(shard, streamId)))
   ops.push({ key: runningKey(shard, streamId), write: 'ZADD', args: [String(turnOfOthers), broadcastId] })
   ops.push({ key: broadcastingKey(shard, accountId), write: 'ZADD', args: [String(msOf(streamId)), streamId] })
   const nextMs = states.counter<StreamCounters>(streamOwner(streamId))?.nextMs ?? 0

@@ -1,8 +1,8 @@
 /**
  * order-broadcast - cancel, pause, resume: what a client orders of an open broadcast.
  *
- * Cancel: what was not released never is, and counts as failed; what was is on its way. Pause takes it out of those
- * that run, resume puts it back behind nobody. What is so already is answered as it is, but an ended one takes no
+ * Cancel: what was not released never is, and counts as failed; what was is on its way. Pause puts it behind all
+ * that run, resume behind nobody. What is so already is answered as it is, but an ended one takes no
  * order.
  *
  * Spec broadcast.cancel, broadcast.pause
@@ -25,7 +25,7 @@ import {
 import { broadcastingKey, runningKey } from '../../state/keys.ts'
 import { type ServerCounters, type ServerState, serverOwner, serverRef } from '../../state/server.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
-import { endWrites, leastTurnFact, runningFact, stepDue } from './running.ts'
+import { endWrites, leastTurnFact, PAUSED_TURN, runningFact, stepDue, turnBeside } from './running.ts'
 
 export interface OrderBroadcastBody {
   readonly accountId: string
@@ -84,7 +84,7 @@ export const orderBroadcast: CommandType<OrderBroadcastBody, BroadcastOrdered | 
         kind: 'done',
         reply: { kind: 'broadcast', broadcast, progress },
         events: [{ ref, event }],
-        ops: [{ key: runningKey(shard, streamId), write: 'ZREM', args: [broadcastId] }],
+        ops: [{ key: runningKey(shard, streamId), write: 'ZADD', args: [String(PAUSED_TURN), broadcastId] }],
       }
     }
     const least = leastTurnFact(shard, streamId)
@@ -92,7 +92,7 @@ export const orderBroadcast: CommandType<OrderBroadcastBody, BroadcastOrdered | 
     if (!facts.has(least) || !states.hasCounter(owner)) return { kind: 'need', facts: [least], counters: [owner] }
     const broadcast = broadcastEntity.apply(found, { type: 'resumed' }) as BroadcastState
     const nextMs = states.counter<StreamCounters>(owner)?.nextMs ?? 0
-    const turn = facts.sorted(least)[0]?.[1] ?? 0
+    const turn = turnBeside(facts.sorted(least))
     return {
       kind: 'done',
       reply: { kind: 'broadcast', broadcast, progress },

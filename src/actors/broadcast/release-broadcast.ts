@@ -117,7 +117,7 @@ function step(found: Step): Decision<null> {
   if (account === null) return NOTHING
   if (account.status === 'closed') return end(found, 'cancelled')
   // Spec account.hold
-  if (account.held || stream.pausedAtMs !== null) return NOTHING
+  if (account.held || stream.pausedAtMs !== null || broadcast.pausedAtMs !== null) return NOTHING
   if (nowMs >= broadcastEndsAtMs(broadcast)) return end(found, 'completed')
   const needsDomain = !broadcast.test || senderDomain !== SIMULATOR_DOMAIN
   if (needsDomain && facts.field(sending.key, senderDomain) === null) return NOTHING

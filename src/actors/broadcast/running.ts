@@ -1,10 +1,10 @@
 /**
  * running - which broadcasts of a stream wait to be released, and the timers that do it.
  *
- * `running:<stream>` holds the open ones that are not paused by their turn, which grows by one with each message: the
- * least is next, so two share a stream's pace message by message. A timer `broadcast:<stream>` takes one step; it is
- * placed by whoever makes that there is something to do, and by each step for the next. `broadcasting:<account>` names
- * the streams to wake when what held all of an account is over.
+ * `running:<stream>` holds the open ones by their turn, which grows by one with each message: the least is next, so two
+ * share a stream's pace message by message; a paused one has a turn behind all others. A timer `broadcast:<stream>`
+ * takes one step; it is placed by whoever makes that there is something to do, and by each step for the next.
+ * `broadcasting:<account>` names the streams to wake when what held all of an account is over.
  *
  * Spec broadcast.release, broadcast.fair
  */
@@ -56,6 +56,15 @@ export function wakeDue(accountId: string, nowMs: number, fromMs = 0): Due {
   return { lane: TIMERS_LANE, item: `${BROADCAST_WAKE_TIMER}:${accountId}.${fromMs}`, atMs: nowMs }
 }
 
+/** Turn of a paused one: behind all that run, and found where its account is closed. */
+export const PAUSED_TURN = 2 ** 52
+
+/** The turn with which one begins, or goes on: that of the one that is next. `running`: of `leastTurnFact`. */
+export function turnBeside(running: readonly (readonly [string, number])[]): number {
+  const least = running[0]?.[1] ?? 0
+  return least < PAUSED_TURN ? least : 0
+}
+
 /** The broadcast of a stream that is released next, with its turn. */
 export function leastTurnFact(shard: number, streamId: string): SortedFact {
   return { read: 'sorted', key: runningKey(shard, streamId), min: 0, max: Number.MAX_SAFE_INTEGER, count: 1 }
@@ -95,7 +104,6 @@ export function endWrites(
   for (let bucket = progress.bucket; bucket < buckets; bucket += 1)
     ops.push({ key: contentKey(shard, contentId, bucketPart(bucket), 0), write: 'UNLINK', args: [] })
   const { lane, item } = endDue(broadcast)
-  // A paused one is not among those that run: its stream may stay named, which wakes it once for nothing.
   if (running.every(([id]) => id === broadcastId))
     ops.push({ key: broadcastingKey(shard, accountId), write: 'ZREM', args: [streamId] })
   const openBroadcasts = Math.max(0, (serverCounters?.openBroadcasts ?? 0) - 1)

@@ -231,6 +231,25 @@ t.test(
 )
 
 t.test(
+  'release: those of a closed account are cancelled, though they are paused themselves [broadcast.ends]',
+  async (t) => {
+    const { world, tenant } = begin(600)
+    const paused = ['a', 'b'].map((name) => submit(world, tenant, people(300, name)))
+    for (const { broadcastId } of paused) world.run(orderBroadcast, order(tenant, broadcastId, 'pause'))
+    const other = submit(world, tenant, people(10, 'c'))
+    pass(world, 5_000)
+    t.equal(seen(world, other.broadcastId).status, 'completed')
+    t.equal(logged(world, tenant), 10)
+    world.run(closeAccount, { accountId: tenant.accountId, by: BY })
+    pass(world, 2_000)
+    for (const { broadcastId } of paused) {
+      t.match(seen(world, broadcastId), { status: 'cancelled', released: 0, failed: 300, pausedAtMs: null })
+      t.same(bucketsLeft(world, seen(world, broadcastId)), [])
+    }
+  },
+)
+
+t.test(
   'release: held back for days, it finds its attachments; they go when it has ended [broadcast.release]',
   async (t) => {
     const { world, tenant } = begin(6000)
