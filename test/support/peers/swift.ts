@@ -99,6 +99,11 @@ export async function startSwift(): Promise<Swift> {
     async makeBucket(name) {
       const answer = await client.fetch(`${place.endpoint}/${name}`, { method: 'PUT' })
       if (answer.status !== 200) throw new Error(`No bucket: ${answer.status} ${await answer.text()}`)
+      // The servers of objects may be the last to be there: until then the proxy says 503.
+      const probe = `${place.endpoint}/${name}/.probe`
+      const isTaken = async () => (await client.fetch(probe, { method: 'PUT', body: 'x' })).status === 200
+      await until(async () => ((await isTaken().catch(() => false)) ? true : null), READY_MS_MAX)
+      await client.fetch(probe, { method: 'DELETE' })
     },
     stop() {
       process.removeListener('exit', stop)
