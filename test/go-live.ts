@@ -39,7 +39,10 @@ mkdirSync(join(ROOT, 'build'), { recursive: true })
 const dir = mkdtempSync(join(ROOT, 'build', 'go-live-'))
 const home = join(dir, '.home')
 const isLinked = copy()
-const { NODE_OPTIONS: _loader, ...inherited } = process.env
+/** Without the loader of the runner, and without what an npm around it has set. */
+const inherited = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => name !== 'NODE_OPTIONS' && !name.toLowerCase().startsWith('npm_')),
+)
 const cache = spawnSync('npm', ['config', 'get', 'cache'], { encoding: 'utf8' }).stdout.trim()
 const ENV = {
   ...inherited,

@@ -88,6 +88,7 @@ t.test('acceptance: an item for each recipient in its lane, with the job of a fi
     contentId: 'mwoxfuo00abcdefghi-0',
     stored: null,
     listName: null,
+    broadcast: null,
     raw: null,
     content: [{ part: 'body', chunks: [BODY_BLOB] }],
   })

@@ -54,7 +54,7 @@ t.test('held: an attempt whose turn comes is not made, and comes back in its lan
   )
   world.nowMs += HOUR_MS
   world.run(resumeAccount, of)
-  t.equal(world.fireTimers(), 1)
+  t.equal(world.fireTimers(), 2)
   t.equal(world.sorted(held).size, 0)
   t.same(
     world.deliveries().map(({ lane, item, atMs, claims }) => [lane, item, atMs, claims]),
@@ -101,10 +101,10 @@ t.test('held: the release goes in steps, and stops where the account is held aga
   for (const member of members) world.apply({ key: held, write: 'ZADD', args: ['1', member] })
   world.run(resumeAccount, of)
   world.run(pauseAccount, { ...of, hold: true })
-  t.equal(world.fireTimers(), 1)
+  t.equal(world.fireTimers(), 2)
   t.equal(world.sorted(held).size, 450)
   world.run(resumeAccount, of)
-  t.equal(world.fireTimers(), 3)
+  t.equal(world.fireTimers(), 4)
   t.equal(world.sorted(held).size, 0)
   t.equal(world.deliveries().length, 451)
 })
