@@ -26,7 +26,7 @@ import { until } from '../machine/until.ts'
 import { raiseLimits } from '../service/crash-scene.ts'
 
 const WAIT_MS = 60_000
-const SAID_CHARS_MAX = 200_000
+const SAID_CHARS_MAX = 1_000_000
 /** Of what was said, in the message of a failure. */
 const SHOWN_CHARS = 3_000
 const CLIENTS = 8
