@@ -76,12 +76,16 @@ export async function startSwift(): Promise<Swift> {
     closeSync(output)
   }
   mkdirSync(join(dir, 'disks', 'd1'), { recursive: true })
+  const ports: number[] = []
   for (const part of PARTS) {
     const port = await freePort()
+    ports.push(port)
     makeRing(dir, part, port)
     writeFileSync(join(dir, `${part}.conf`), partConf(dir, part, port))
     run(`swift-${part}-server`, join(dir, `${part}.conf`))
   }
+  // A part that refuses the proxy is left alone by it for a minute.
+  for (const one of ports) await until(() => isOpen(one), READY_MS_MAX)
   const port = await freePort()
   writeFileSync(join(dir, 'proxy.conf'), proxyConf(dir, port))
   run('swift-proxy-server', join(dir, 'proxy.conf'))
@@ -99,11 +103,6 @@ export async function startSwift(): Promise<Swift> {
     async makeBucket(name) {
       const answer = await client.fetch(`${place.endpoint}/${name}`, { method: 'PUT' })
       if (answer.status !== 200) throw new Error(`No bucket: ${answer.status} ${await answer.text()}`)
-      // The servers of objects may be the last to be there: until then the proxy says 503.
-      const probe = `${place.endpoint}/${name}/.probe`
-      const isTaken = async () => (await client.fetch(probe, { method: 'PUT', body: 'x' })).status === 200
-      await until(async () => ((await isTaken().catch(() => false)) ? true : null), READY_MS_MAX)
-      await client.fetch(probe, { method: 'DELETE' })
     },
     stop() {
       process.removeListener('exit', stop)
