@@ -73,13 +73,15 @@ t.test('last words: one that ends again and again is told ever more rarely', asy
 })
 
 t.test('last words: of one that ended a connection and runs on', async (t) => {
-  const { dataDir, redis, lines } = await begin(t)
+  const { dataDir, redis, lines, ups } = await begin(t)
   const pid = livingRedisPid(dataDir)
   const client = new Redis({ path: redis.socketPath })
   t.teardown(() => client.disconnect())
   await client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
   await until(() => lines.length > 0, WAIT_MS)
   t.match(lines, [{ sentence: 'Lost redis', reason: `redis-server ${pid} runs, and has ended its connection` }])
+  // What is not followed again is left running by the stop, for the next start.
+  await until(() => ups() === 1, WAIT_MS)
 })
 
 t.test('silence: one that is stopped by a signal is told with what lets it go on', async (t) => {
@@ -98,7 +100,7 @@ t.test(
   async (t) => {
     const disk = mountSmallDisk(4 * MB)
     t.teardown(disk.unmount)
-    const { dataDir, redis, lines } = await begin(t, disk.dir)
+    const { dataDir, redis, lines, ups } = await begin(t, disk.dir)
     const client = new Redis({ path: redis.socketPath, retryStrategy: null })
     client.on('error', () => undefined)
     t.teardown(() => client.disconnect())
@@ -109,6 +111,7 @@ t.test(
     await until(() => lines.length > 0, WAIT_MS)
     t.match(lines[0]?.reason, /^Its disk is full: \d+ bytes are free under /)
     rmSync(filler)
+    await until(() => ups() > 0, WAIT_MS)
   },
 )
 
