@@ -54,8 +54,11 @@ export interface EmbeddedRedisOptions {
   memoryBytes?: number | undefined
   /** Whether the directory is known to have held a store: then none is started empty. False by default. */
   mustHold?: () => boolean
-  /** The directory was made again, with the store's files in it: what else belongs into it may be written. */
-  onRemade?: () => void
+  /**
+   * The directory was made again, with the store's files in it: what else belongs into it may be written. In: the store,
+   * which lives until this is done.
+   */
+  onRemade?: (client: Redis) => Promise<void>
 }
 
 export interface EmbeddedRedis {
@@ -188,7 +191,7 @@ async function watchStore(place: Place, first: Redis, { onDown, onUp, onRemade }
       const { processId, client } = running
       await rescueStore(running, place.directory)
       directory.forget()
-      onRemade?.()
+      await onRemade?.(client)
       await askToLeave(client)
       await gone(() => processId === null || strandedRedisPid(place.directory) !== processId)
     },

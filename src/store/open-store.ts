@@ -57,7 +57,7 @@ export interface OpenStoreOptions {
 /** Opens it. Throws what keeps it from being opened, with everything given back. */
 export async function openStore(config: Config, options: OpenStoreOptions): Promise<OpenStore> {
   for (const sentence of closeDirectory(config.dataDir)) options.log.warn({}, sentence)
-  const known: Remembered = { id: null, secret: null, contentId: null }
+  const known: Remembered = { id: null, secret: null }
   if (config.redisUrls.length === 0 && !existsSync(config.dataDir))
     options.log.info({ dataDir: config.dataDir }, 'No installation is there yet: making a new one')
   const embedded = config.redisUrls.length > 0 ? null : await startOwn(config, options.log, known)
@@ -65,7 +65,7 @@ export async function openStore(config: Config, options: OpenStoreOptions): Prom
   try {
     store = await connect(embedded?.socketPath ?? (config.redisUrls[0] as string), config, { options, known })
     const { secrets, id } = await openAll(store, config, { known, acceptDomain: options.acceptDomain ?? false })
-    const watch = await watchOpen(store, { config, options, embedded, id, known })
+    const watch = await watchOpen(store, { config, options, embedded, id })
     const opened = store
     return {
       store,
@@ -95,7 +95,7 @@ function startOwn(
     onDown: () => undefined,
     onUp: () => undefined,
     mustHold: () => wasMade(dataDir),
-    onRemade: () => remakeFiles(dataDir, known),
+    onRemade: (client) => remakeFiles(dataDir, known, client),
   })
 }
 
@@ -146,8 +146,7 @@ function watchOpen(
     options,
     embedded,
     id,
-    known,
-  }: { config: Config; options: OpenStoreOptions; embedded: EmbeddedRedis | null; id: string; known: Remembered },
+  }: { config: Config; options: OpenStoreOptions; embedded: EmbeddedRedis | null; id: string },
 ): Promise<StoreWatch> {
   return watchStore({
     redis: () => store.views,
@@ -156,9 +155,6 @@ function watchOpen(
     own: embedded,
     installationId: id,
     onLost: () => void stopIfLost(store, id, options),
-    onWell(contentId) {
-      known.contentId = contentId
-    },
     onFault: options.onFault,
     ...(options.fullShare !== undefined && { fullShare: options.fullShare }),
   })

@@ -8,6 +8,8 @@
 
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Redis } from 'ioredis'
+import { CONF_KEY } from '../../cluster/keyspace.ts'
 import { keepInstallation } from './installation.ts'
 import { keepSecret } from './secret.ts'
 import { createFile } from './whole-file.ts'
@@ -16,12 +18,16 @@ import { createFile } from './whole-file.ts'
 export interface Remembered {
   id: string | null
   secret: string | null
-  /** Identity of the folder of large content. */
-  contentId: string | null
 }
 
-/** Writes the files, so that the directory is the installation's again. */
-export function remakeFiles(dataDir: string, { id, secret, contentId }: Remembered): void {
+/**
+ * Writes the files, so that the directory is the installation's again. In: the store, which knows the identity of the
+ * folder of large content, and of what was made since the last look at it.
+ */
+export async function remakeFiles(dataDir: string, known: Remembered, client: Redis): Promise<void> {
+  const { secret } = known
+  const [inStore = null, contentId = null] = await client.hmget(CONF_KEY, 'id', 'content')
+  const id = known.id ?? inStore
   if (id !== null) keepInstallation(dataDir, id)
   if (secret !== null) keepSecret(dataDir, secret)
   if (contentId === null) return

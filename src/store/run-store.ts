@@ -28,7 +28,7 @@ export async function runStore(
   const { dataDir, durability, redisMaxmemory } = config
   const log = makeLog({ level: config.logLevel, isTerminal: process.stdout.isTTY === true })
   for (const sentence of closeDirectory(dataDir)) log.warn({}, sentence)
-  const known: Remembered = { id: readInstallation(dataDir), secret: readSecret(dataDir), contentId: null }
+  const known: Remembered = { id: readInstallation(dataDir), secret: readSecret(dataDir) }
   const embedded = await startEmbeddedRedis({
     dataDir,
     durability,
@@ -38,7 +38,7 @@ export async function runStore(
     onDown: () => undefined,
     onUp: () => undefined,
     mustHold: () => wasMade(dataDir),
-    onRemade: () => remakeFiles(dataDir, known),
+    onRemade: (client) => remakeFiles(dataDir, known, client),
   })
   const link = new RedisLink({ address: embedded.socketPath, name: 'watch', prepare: async () => undefined })
   const redis = (): Redis => link.client
@@ -51,10 +51,9 @@ export async function runStore(
       own: embedded,
       installationId: null,
       onLost: () => undefined,
-      onWell(contentId) {
+      onWell() {
         known.id ??= readInstallation(dataDir)
         known.secret ??= readSecret(dataDir)
-        known.contentId = contentId
       },
     })
     return {

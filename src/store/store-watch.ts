@@ -61,8 +61,8 @@ export interface WatchOptions {
   readonly installationId: string | null
   /** The store holds another installation than before, or none. In: the id that it holds. */
   readonly onLost: (id: string | null) => void
-  /** Heard after each look that finds nothing wrong, with the identity of the files of large content. */
-  readonly onWell?: (contentId: string | null) => void
+  /** Heard after each look that finds nothing wrong. */
+  readonly onWell?: () => void
   /** Heard as soon as the store is faulty, and when it is sound again. */
   readonly onFault?: (isFaulty: boolean) => void
   /** In place of our own. */
@@ -102,7 +102,6 @@ interface Answers {
   readonly info: string
   readonly settings: readonly string[]
   readonly id: string | null
-  readonly contentId: string | null
 }
 
 class Watch {
@@ -168,7 +167,7 @@ class Watch {
   }
 
   /** What the answers say of a store whose files are well. */
-  private async judge({ info, settings, id, contentId }: Answers, directory: StoreDirectory | null): Promise<void> {
+  private async judge({ info, settings, id }: Answers, directory: StoreDirectory | null): Promise<void> {
     const { durability, installationId, own, redis, onLost, onWell } = this.options
     if (installationId !== null && id !== installationId) {
       this.note('The store holds another installation than before, or none')
@@ -185,7 +184,7 @@ class Watch {
     if (this.isBehind && !(await this.hasCaughtUp(info))) return this.note(WRITES_ANEW)
     directory?.confirm(Date.now())
     this.note(null)
-    onWell?.(contentId)
+    onWell?.()
   }
 
   private async hasCaughtUp(info: string): Promise<boolean> {
@@ -219,7 +218,7 @@ class Watch {
     const pipeline = this.options.redis().pipeline()
     pipeline.call('INFO', 'server', 'memory', 'persistence')
     pipeline.call('CONFIG', 'GET', ...DURABLE_SETTINGS)
-    pipeline.hmget(CONF_KEY, 'id', 'content')
+    pipeline.hget(CONF_KEY, 'id')
     this.isAsking = true
     const answers = await pipeline.exec().catch(() => null)
     this.isAsking = false
@@ -229,8 +228,8 @@ class Watch {
     }
     if (this.unanswered >= UNANSWERED_MAX) this.options.log.warn({}, 'The store answers again')
     this.unanswered = 0
-    const [info, settings, conf] = answers.map(([, value]) => value) as [string, string[], (string | null)[]]
-    return { info, settings, id: conf[0] ?? null, contentId: conf[1] ?? null }
+    const [info, settings, id] = answers.map(([, value]) => value) as [string, string[], string | null]
+    return { info, settings, id }
   }
 
   private noteFill(info: string): void {
