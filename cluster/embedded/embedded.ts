@@ -55,8 +55,8 @@ export interface EmbeddedRedisOptions {
   /** Whether the directory is known to have held a store: then none is started empty. False by default. */
   mustHold?: () => boolean
   /**
-   * The directory was made again, with the store's files in it: what else belongs into it may be written. In: the store,
-   * which lives until this is done.
+   * The directory was made again, with the store's files in it: what else belongs into it may be written. In: the
+   * store, which lives until this is done.
    */
   onRemade?: (client: Redis) => Promise<void>
 }
