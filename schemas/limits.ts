@@ -173,3 +173,10 @@ export const SUBSTITUTION_NAME_CHARS_MAX = 40
 export const SUBSTITUTION_CHARS_MAX = 500
 /** Spec broadcast.pace: messages a minute of a stream, where an operator has set no other. */
 export const PACE_PER_MINUTE_DEFAULT = 600
+
+/** Spec stats.read: days that an answer by the hour covers. */
+export const STATS_HOURS_DAYS_MAX = 31
+/** Spec stats.read: rows of an answer. */
+export const STATS_ROWS_MAX = 10_000
+/** Spec webhook.delivery: bytes of a receiver's last answer that are kept. */
+export const LAST_RESPONSE_BYTES_MAX = 512

@@ -167,6 +167,20 @@ export const DELIVERY = {
   additionalProperties: false,
 } as const
 
+/** A delivery of a message's event, with its webhook and with what tells the event among those of the message. */
+export const MESSAGE_DELIVERY = objectOf({
+  ...DELIVERY_PROPERTIES,
+  webhookId: UUID,
+  recipient: TEXT,
+  occurredAt: INSTANT,
+})
+
+/** Answer of GET /v1/messages/{id}/deliveries. */
+export const MESSAGE_DELIVERY_LIST = objectOf({
+  deliveries: { type: 'array', maxItems: PAGE_MAX, items: MESSAGE_DELIVERY },
+  next: UUID_OR_NULL,
+} as const)
+
 /** Query of GET /v1/webhooks/{webhookId}/deliveries. */
 export const DELIVERIES_QUERY = {
   type: 'object',
@@ -303,5 +317,7 @@ export type WebhookBody = FromSchema<typeof WEBHOOK_BODY>
 export type Webhook = FromSchema<typeof WEBHOOK>
 export type Delivery = FromSchema<typeof DELIVERY>
 export type DeliveryList = FromSchema<typeof DELIVERY_LIST>
+export type MessageDelivery = FromSchema<typeof MESSAGE_DELIVERY>
+export type MessageDeliveryList = FromSchema<typeof MESSAGE_DELIVERY_LIST>
 export type ReplayBody = FromSchema<typeof REPLAY_BODY>
 export type ExampleBody = FromSchema<typeof EXAMPLE_BODY>
