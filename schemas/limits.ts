@@ -180,3 +180,25 @@ export const STATS_HOURS_DAYS_MAX = 31
 export const STATS_ROWS_MAX = 10_000
 /** Spec webhook.delivery: bytes of a receiver's last answer that are kept. */
 export const LAST_RESPONSE_BYTES_MAX = 512
+
+/** Spec session.password: characters of a password. */
+export const PASSWORD_CHARS_MIN = 12
+export const PASSWORD_CHARS_MAX = 128
+/** Spec session.read: accounts that a user is a member of. */
+export const USER_ACCOUNTS_MAX = 50
+/** Spec session.life: sessions of a user at once. */
+export const USER_SESSIONS_MAX = 20
+/** Spec session.life: days without use, and days in all, after which a session ends. */
+export const SESSION_IDLE_DAYS = 7
+export const SESSION_DAYS = 30
+/** Spec session.confirm: minutes for which a confirmation holds. */
+export const CONFIRMED_MINUTES = 15
+/** Spec session.factor: passkeys of a user, and recovery codes made at once. */
+export const PASSKEYS_MAX = 10
+export const RECOVERY_CODES = 10
+/** Spec link.once: characters of a link's token, at most. */
+export const LINK_TOKEN_CHARS_MAX = 200
+/** Spec member.role: members of an account. */
+export const MEMBERS_MAX = 200
+/** Spec invitation.send: invitations of an account that wait. */
+export const INVITATIONS_MAX = 100

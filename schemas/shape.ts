@@ -26,6 +26,7 @@ export const PRINTABLE = {
 } as const
 
 /** An object of exactly these properties, all of them there. */
-export function objectOf<Properties extends object>(properties: Properties) {
-  return { type: 'object', properties, required: Object.keys(properties), additionalProperties: false } as const
+export function objectOf<const Properties extends object>(properties: Properties) {
+  const required = Object.keys(properties) as unknown as readonly (keyof Properties & string)[]
+  return { type: 'object', properties, required, additionalProperties: false } as const
 }

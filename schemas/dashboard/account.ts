@@ -1,0 +1,83 @@
+/**
+ * account - what an administrator sets of an account, what its members did, what is left to do, what an id is
+ *
+ * Spec member.settings, member.application, member.audit, member.checklist, member.find
+ */
+
+import type { FromSchema } from 'json-schema-to-ts'
+import { ADDRESS_CHARS_MAX, NAME_CHARS_MAX, OPERATOR_INTEGER_MAX, PAGE_MAX } from '../limits.ts'
+import { INSTANT, objectOf, TEXT_OR_NULL, UUID, UUID_OR_NULL } from '../shape.ts'
+
+const COUNT = { type: 'integer', minimum: 1, maximum: OPERATOR_INTEGER_MAX } as const
+
+/** Body of PATCH /dashboard/api/account: any subset. */
+export const SETTINGS_BODY = {
+  type: 'object',
+  properties: {
+    name: { type: 'string', minLength: 1, maxLength: NAME_CHARS_MAX },
+    monthlyCap: COUNT,
+    requireSecondFactor: { type: 'boolean' },
+    hideContent: { type: 'boolean' },
+  },
+  additionalProperties: false,
+} as const
+
+/** Body of POST /dashboard/api/account/application. */
+export const APPLICATION_BODY = {
+  type: 'object',
+  properties: {
+    monthlyVolume: COUNT,
+    purpose: { type: 'string', minLength: 1, maxLength: 2000 },
+    website: { type: ['string', 'null'], maxLength: 500, default: null },
+  },
+  required: ['monthlyVolume', 'purpose'],
+  additionalProperties: false,
+} as const
+
+/**
+ * What a member did, was refused or read. `act` is the name of a route, or `signIn`, `signInRefused`, `limitReached`.
+ * `targets` are ids by the name of their field.
+ */
+export const ACT = objectOf({
+  auditId: UUID,
+  at: INSTANT,
+  act: { type: 'string' },
+  userId: UUID_OR_NULL,
+  userName: TEXT_OR_NULL,
+  targets: { type: 'object', additionalProperties: { type: 'string' } },
+})
+
+/** Answer of GET /dashboard/api/audit, newest first; query `limit`, `after`. */
+export const ACT_LIST = objectOf({
+  acts: { type: 'array', maxItems: PAGE_MAX, items: ACT },
+  next: UUID_OR_NULL,
+})
+
+/** Answer of GET /dashboard/api/checklist: what was done. */
+export const CHECKLIST = objectOf({
+  message: { type: 'boolean' },
+  webhook: { type: 'boolean' },
+  domain: { type: 'boolean' },
+  liveKey: { type: 'boolean' },
+  secondAdministrator: { type: 'boolean' },
+})
+
+/** Body of POST /dashboard/api/find: an id of anything. */
+export const FIND_BODY = objectOf({ text: { type: 'string', minLength: 1, maxLength: ADDRESS_CHARS_MAX } })
+
+export const FOUND_KIND = {
+  enum: ['message', 'received', 'server', 'stream', 'domain', 'webhook', 'broadcast', 'suppression', null],
+} as const
+
+/** Answer of POST /dashboard/api/find; all null where the text is nothing of this account. */
+export const FOUND = objectOf({ kind: FOUND_KIND, id: UUID_OR_NULL, serverId: UUID_OR_NULL })
+
+export type SettingsBody = FromSchema<typeof SETTINGS_BODY>
+
+export type ApplicationBody = FromSchema<typeof APPLICATION_BODY>
+
+export type Act = FromSchema<typeof ACT>
+
+export type Checklist = FromSchema<typeof CHECKLIST>
+
+export type Found = FromSchema<typeof FOUND>

@@ -1,0 +1,34 @@
+/**
+ * content - what a message says, shown to a member: asked for by itself, because it is noted who has read it
+ *
+ * Spec member.content, member.test-message, member.send-again
+ */
+
+import type { FromSchema } from 'json-schema-to-ts'
+import { SUBJECT_CHARS_MAX } from '../limits.ts'
+import { objectOf, TEXT_OR_NULL } from '../shape.ts'
+
+/** Answer of GET /dashboard/api/servers/{serverId}/messages/{id}/content. */
+export const MESSAGE_CONTENT = objectOf({
+  text: TEXT_OR_NULL,
+  html: TEXT_OR_NULL,
+  /** URLs of the HTML's links, in their order, each once: the frame's own links do nothing. */
+  links: { type: 'array', maxItems: 500, items: { type: 'string' } },
+})
+
+/** Body of POST /dashboard/api/servers/{serverId}/test-message; the answer is that of POST /v1/email. */
+export const TEST_MESSAGE_BODY = {
+  type: 'object',
+  properties: {
+    from: { type: 'string', format: 'address' },
+    to: { type: 'string', format: 'address' },
+    subject: { type: 'string', minLength: 1, maxLength: SUBJECT_CHARS_MAX },
+    text: { type: 'string', minLength: 1 },
+    html: { type: 'string', minLength: 1 },
+  },
+  required: ['from', 'to', 'subject'],
+  anyOf: [{ required: ['text'] }, { required: ['html'] }],
+  additionalProperties: false,
+} as const
+
+export type MessageContent = FromSchema<typeof MESSAGE_CONTENT>

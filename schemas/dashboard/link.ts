@@ -1,0 +1,70 @@
+/**
+ * link - links by which somebody comes in: of the first start, mailed for signing in or a new password, invitations
+ *
+ * A link's token stands behind `#` in its URL, so no server sees it there; the page reads and consumes it by POST.
+ *
+ * Spec link.purpose, link.once
+ */
+
+import type { FromSchema } from 'json-schema-to-ts'
+import { LINK_TOKEN_CHARS_MAX, NAME_CHARS_MAX } from '../limits.ts'
+import { objectOf, TEXT_OR_NULL } from '../shape.ts'
+import { ROLE, SIGN_IN_ADDRESS, TRIED_PASSWORD } from './session.ts'
+
+const LINK_TOKEN = { type: 'string', minLength: 1, maxLength: LINK_TOKEN_CHARS_MAX } as const
+
+export const LINK_PURPOSE = { enum: ['setup', 'invitation', 'sign-in', 'reset'] } as const
+
+/** Body of POST /dashboard/api/links. */
+export const LINK_BODY = objectOf({ address: SIGN_IN_ADDRESS, purpose: { enum: ['sign-in', 'reset'] } })
+
+/** Answer of POST /dashboard/api/links, whoever asks. */
+export const LINK_ORDERED = { type: 'object', properties: {}, additionalProperties: false } as const
+
+/** Body of POST /dashboard/api/links/read. */
+export const LINK_READ_BODY = objectOf({ token: LINK_TOKEN })
+
+/**
+ * What a link leads to. `needsPassword`: `choose` a new one, `enter` the user's own (or be signed in), null none.
+ * `address`: whom it is for; null where the page asks for it.
+ */
+export const LINK = objectOf({
+  purpose: LINK_PURPOSE,
+  accountName: TEXT_OR_NULL,
+  role: { enum: ['administrator', 'member', null] },
+  address: TEXT_OR_NULL,
+  needsPassword: { enum: ['choose', 'enter', null] },
+})
+
+/** Body of POST /dashboard/api/links/consume. */
+export const LINK_CONSUME_BODY = {
+  type: 'object',
+  properties: {
+    token: LINK_TOKEN,
+    address: SIGN_IN_ADDRESS,
+    name: { type: 'string', minLength: 1, maxLength: NAME_CHARS_MAX },
+    password: TRIED_PASSWORD,
+  },
+  required: ['token'],
+  additionalProperties: false,
+} as const
+
+/** Body of POST /v1/operator/accounts/{accountId}/link: the note of an operator's act is added there. */
+export const OPERATOR_LINK_PROPERTIES = {
+  address: SIGN_IN_ADDRESS,
+  role: { ...ROLE, default: 'administrator' },
+} as const
+
+/** Answer of POST /v1/operator/accounts/{accountId}/link. */
+export const LINK_MADE = objectOf({
+  url: { type: 'string' },
+  expiresAt: { type: 'string', format: 'date-time' },
+})
+
+export type LinkBody = FromSchema<typeof LINK_BODY>
+
+export type LinkConsumeBody = FromSchema<typeof LINK_CONSUME_BODY>
+
+export type Link = FromSchema<typeof LINK>
+
+export type LinkPurpose = FromSchema<typeof LINK_PURPOSE>
