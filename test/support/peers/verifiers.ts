@@ -145,7 +145,10 @@ export const PYSPF: Verifier = {
 }
 export const MAIL_SPF: Verifier = {
   name: 'Mail::SPF',
-  missing: !isInstalled('perl', ['-MMail::SPF', '-MJSON::PP', '-e', '1']) && 'no libmail-spf-perl',
+  // Without the library for names beyond ASCII it cannot look such a domain up.
+  missing:
+    !isInstalled('perl', ['-MMail::SPF', '-MNet::LibIDN2', '-MJSON::PP', '-e', '1']) &&
+    'no libmail-spf-perl with libnet-libidn2-perl',
   program: 'perl',
   args: ['-e', MAIL_SPF_SCRIPT],
 }
