@@ -22,6 +22,7 @@ import {
   readCosts,
   writeCosts,
 } from './support/machine/costs.ts'
+import { describeFailure, runAgain, runToFile } from './support/machine/run-file.ts'
 import { runShared } from './support/machine/share.ts'
 import { testFiles } from './support/machine/test-files.ts'
 
@@ -68,13 +69,17 @@ const runs: Run[] = [
 const STORES_DIR = mkdtempSync(join(hasRoom() ? realpathSync(MEMORY) : tmpdir(), 'sendwright-stores-'))
 // A test may run the service as another user.
 chmodSync(STORES_DIR, 0o755)
-t.teardown(() => rmSync(STORES_DIR, { recursive: true, force: true }))
+// With a teardown the runner ends as soon as nothing is told for a moment, as while the first files run.
+process.once('exit', () => rmSync(STORES_DIR, { recursive: true, force: true }))
 
 t.jobs = AT_ONCE_MAX
 t.setTimeout(ALL_MS_MAX)
 const costs = readCosts()
 const busyBefore = busySeconds()
 const measured: Cost[] = []
+/** What failed beside the others. */
+const failed: (Run & { readonly ended: Ended })[] = []
+let begun = 0
 const chosen = runs
   .filter(({ paths }) => paths.length > 0)
   .sort((one, other) => costOf(costs, other.name).seconds - costOf(costs, one.name).seconds)
@@ -82,27 +87,55 @@ await runShared(
   chosen.map((run) => ({ share: shareOf(run), run: () => start(run) })),
   { room: availableParallelism() * BUSY, mostAtOnce: AT_ONCE_MAX },
 )
+const again = runAgain(failed)
+for (const run of failed) {
+  if (again.includes(run)) for (const line of describeFailure(run.name, run.ended.path)) t.comment(line)
+  await tell(run, again.includes(run) ? await perform(run) : run.ended)
+}
 const whole = { seconds: performance.now() / 1000, busySeconds: busySeconds() - busyBefore }
 for (const line of describeCosts(measured, whole)) t.comment(line)
 if (process.env.COSTS === 'write' && wanted.length === 0 && isTrue(measured, whole)) writeCosts(measured)
+t.end()
 
-/** One process of the runner's; resolves when it has ended. */
-async function start({ name, paths, topology }: Run): Promise<void> {
+/** One process of the runner's; resolves when it has ended. What failed waits until all others have ended. */
+async function start(run: Run): Promise<void> {
+  const ended = await perform(run)
+  if (ended.code === 0) await tell(run, ended)
+  else failed.push({ ...run, ended })
+}
+
+/** The lines of a process and its exit code. */
+interface Ended {
+  readonly code: number
+  readonly path: string
+}
+
+async function perform({ name, paths, topology }: Run): Promise<Ended> {
   const script = paths.length === 1 ? paths : [join(import.meta.dirname, 'support/machine/folder.js'), ...paths]
-  // The runner puts its loader into NODE_OPTIONS of every child, whatever `env` says; env(1) takes it out.
-  const args = ['-u', 'NODE_OPTIONS', process.execPath, '--import', PRELOAD, ...script]
   // The bound holds inside the file too, where the default is 30 s.
-  const ours = { STORES_DIR, TOPOLOGY: topology, TAP_TIMEOUT: String(FILE_MS_MAX / 1000) }
-  const costFile = join(STORES_DIR, `cost-${measured.length}-${name.replaceAll(/\W/g, '-')}`)
+  const ours = { TAP: '1', STORES_DIR, TOPOLOGY: topology, TAP_TIMEOUT: String(FILE_MS_MAX / 1000) }
+  const path = join(STORES_DIR, `tap-${++begun}`)
+  const costFile = join(STORES_DIR, `cost-${begun}`)
+  const { NODE_OPTIONS: _loader, ...inherited } = process.env
   const startedAtMs = performance.now()
-  await t.spawn(
-    '/usr/bin/env',
-    args,
-    { env: { ...process.env, ...ours, COST_FILE: costFile }, timeout: FILE_MS_MAX },
-    name,
+  const code = await runToFile(
+    {
+      program: process.execPath,
+      args: ['--import', PRELOAD, ...script],
+      env: { ...inherited, ...ours, COST_FILE: costFile },
+      timeoutMs: FILE_MS_MAX,
+    },
+    path,
   )
   const seconds = (performance.now() - startedAtMs) / 1000
   measured.push({ name, seconds, cpuSeconds: cpuSecondsIn(costFile) ?? seconds })
+  return { code, path }
+}
+
+/** The process's lines are the run's. */
+async function tell({ name }: Run, { code, path }: Ended): Promise<void> {
+  await t.spawn('/bin/sh', ['-c', 'cat "$1"; exit "$2"', 'sh', path, String(code)], {}, name)
+  rmSync(path)
 }
 
 /** What a process has written at its end; null where it was ended. */

@@ -1,6 +1,8 @@
 /** Of the runner itself: what it takes from its table, what it says at its end, how much it runs at once. */
+import { join } from 'node:path'
 import t from 'tap'
 import { type Cost, costOf, describeCosts, FILE_S_MAX, readCosts } from './support/machine/costs.ts'
+import { describeFailure, runAgain, runToFile } from './support/machine/run-file.ts'
 import { runShared, type Waiting } from './support/machine/share.ts'
 
 t.test('costs: the table, and what is not in it', async (t) => {
@@ -66,4 +68,25 @@ t.test('share: what is larger than all room runs alone', async (t) => {
   const all = Array.from({ length: 3 }, () => ({ share: 9, run }))
   await runShared(all, { room: 2, mostAtOnce: 8 })
   t.equal(most, 1)
+})
+
+t.test('run-file: what failed beside others is run once more, but for proofs, and not where much failed', async (t) => {
+  const named = (...names: string[]) => names.map((name) => ({ name }))
+  t.same(runAgain(named('routes/email', 'apart: crash/kills', 'crash/x', 'http/edge')).length, 0, 'four are too many')
+  t.same(runAgain(named('apart: routes/email', 'crash/kills', 'http/edge')), named('apart: routes/email', 'http/edge'))
+  t.same(runAgain(named('mistakes/disk', 'simulation/seeds')), [])
+})
+
+t.test('run-file: the lines and the exit code of a process; one that does not end is ended', async (t) => {
+  const path = join(t.testdir(), 'tap')
+  const command = (script: string, timeoutMs = 60_000) => ({
+    program: process.execPath,
+    args: ['-e', script],
+    env: process.env,
+    timeoutMs,
+  })
+  t.equal(await runToFile(command('console.log("    not ok 1 - a\\n      said"); process.exitCode = 3'), path), 3)
+  t.match(describeFailure('http/edge', path), [/^WARNING: http\/edge failed/, '      not ok 1 - a', '        said'])
+  t.equal(await runToFile(command('setInterval(() => 0, 1000)', 200), path), 1)
+  t.equal(await runToFile({ ...command('', 200), program: '/no/such/program' }, path), 1)
 })
