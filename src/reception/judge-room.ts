@@ -12,8 +12,8 @@
 
 import { DnsBudget } from '../dns/budget.ts'
 import type { Resolver } from '../dns/resolve.ts'
-import { type Judgement, judgeReports } from '../mail/authenticate/judge.ts'
-import { checkSender, type Sender } from '../mail/authenticate/sender.ts'
+import type { Judgement } from '../mail/authenticate/judge.ts'
+import type { Sender } from '../mail/authenticate/sender.ts'
 import type { SignatureReport } from '../mail/authenticate/signatures.ts'
 import { ThreadRoom } from '../process/thread-room.ts'
 import type { Answered, Verification, VerifyJob } from './judge-thread.ts'
@@ -101,6 +101,11 @@ async function judge(
   { sender, first }: { sender: Sender; first: ReturnType<typeof verify> },
 ): Promise<Judgement | null> {
   const { lookUp } = one.budget
+  // The library takes a quarter of a second to load: a process that judges nothing does not wait for it.
+  const [{ checkSender }, { judgeReports }] = await Promise.all([
+    import('../mail/authenticate/sender.ts'),
+    import('../mail/authenticate/judge.ts'),
+  ])
   const [ofSender, signatures] = await Promise.all([checkSender(sender, lookUp), verifyAgain(room, one, first)])
   return signatures === 'busy' ? null : judgeReports({ sender: ofSender, signatures }, lookUp)
 }
