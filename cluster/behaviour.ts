@@ -191,6 +191,12 @@ export interface Signal {
   readonly text: string
 }
 
+/**
+ * A word to the operator of the process that commits, said once the commit is confirmed. It holds no personal data, and
+ * is lost with the process.
+ */
+export type Note = Readonly<Record<string, unknown>>
+
 /** What a turn wants written. */
 export interface Staged {
   readonly events?: readonly { readonly ref: Ref; readonly event: unknown }[]
@@ -207,6 +213,7 @@ export interface Staged {
   /** Items that leave their lane. */
   readonly done?: readonly { readonly lane: string; readonly item: string }[]
   readonly signals?: readonly Signal[]
+  readonly notes?: readonly Note[]
 }
 
 export interface Refusal<Reply> {

@@ -1,5 +1,5 @@
 /** work - what waits in a shard's queue: a command with where it came from and who waits for its answer. */
-import type { Command, CommandType } from './behaviour.ts'
+import type { Command, CommandType, Decision, Staged } from './behaviour.ts'
 
 /** How an ask ends. `unavailable`: nothing was accepted and nothing will be. `silent`: nobody knows; no answer. */
 export type AskResult =
@@ -109,4 +109,10 @@ export function answerWork(work: Work, result: AskResult): void {
 /** Bytes that a command brings along. */
 export function bytesOfBlobs({ blobs = [] }: Command): number {
   return blobs.reduce((bytes, { length }) => bytes + length, 0)
+}
+
+/** What a decision wants written. */
+export function stagedOf(decision: Decision<unknown>): Staged {
+  if (decision.kind === 'refuse') return decision.records ?? {}
+  return decision.kind === 'done' ? decision : {}
 }

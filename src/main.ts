@@ -14,12 +14,13 @@ import type { Worker } from '../cluster/worker/worker.ts'
 import type { CreateAccountBody } from './actors/account/create-account.ts'
 import type { SmtpChanges } from './outbound/threads.ts'
 import type { Config } from './process/config.ts'
-import { makeLog } from './process/log.ts'
+import { makeLogs } from './process/log.ts'
 import { startChores } from './service/chores.ts'
 import { makeSweep } from './service/content-sweep.ts'
 import { type FirstAccount, firstStart, formatWelcome } from './service/first-start.ts'
 import { startListeners } from './service/handlers.ts'
 import { figuresOf, makeLivingRoles, makeRouteDeps, openParts, openWorker, type Parts } from './service/parts.ts'
+import { toldStart } from './service/told-start.ts'
 import { makeKeyFinder, makeReader } from './views/key.ts'
 
 /** What attempts under way are given at a stop, counted from its beginning. */
@@ -52,11 +53,11 @@ export interface ServiceOptions {
 
 /** Starts the service. Rejects when it cannot, and gives back what was open: another store, a taken port, no Redis. */
 export async function startService(config: Config, options: ServiceOptions = {}): Promise<RunningService> {
-  const log = makeLog({ level: config.logLevel, isTerminal: process.stdout.isTTY === true })
+  const logs = makeLogs({ level: config.logLevel, isTerminal: process.stdout.isTTY === true })
   const ending = makeEnding()
   const { smtp, fullShare, acceptDomain = false } = options
   const changes = { acceptDomain, ...(smtp && { smtp }), ...(fullShare !== undefined && { fullShare }) }
-  const parts = await openParts(config, log, { end: ending.end, ...changes })
+  const parts = await openParts(config, logs, { end: ending.end, ...changes })
   const running: Partial<Running> = {}
   await open(parts, options, running).catch(async (error) => {
     ending.stopping()
@@ -83,7 +84,7 @@ interface Running {
 }
 
 async function open(parts: Parts, options: ServiceOptions, running: Partial<Running>): Promise<void> {
-  const { config, log, store, metrics, rewriteFile } = parts
+  const { config, log, records, store, metrics, rewriteFile } = parts
   const worker = await openWorker(parts, options)
   running.worker = worker
   const handlers = makeRouteDeps(parts, worker)
@@ -91,9 +92,10 @@ async function open(parts: Parts, options: ServiceOptions, running: Partial<Runn
     handlers,
     keys: makeKeyFinder(makeReader(store)),
     log,
+    records,
   })
-  if (config.roles.includes('http')) log.info({ url: config.baseUrl }, 'Listening')
   if (config.roles.includes('actors')) await startFirst(parts, worker, options)
+  log.info(toldStart(config), 'Started')
   const figures = () => figuresOf(parts, worker)
   if (options.isWatched === true) running.stopWatchdog = startWatchdog()
   const { webhookFigures } = handlers
@@ -159,6 +161,8 @@ async function createFirstAccount(
 
 async function stopAll(parts: Parts, { worker, listeners, stopChores, stopWatchdog }: Partial<Running>): Promise<void> {
   const startedAtMs = performance.now()
+  const { log, config } = parts
+  log.info({ roles: config.roles }, 'Stopping')
   await stopChores?.()
   await listeners?.close()
   const spentMs = performance.now() - startedAtMs
@@ -173,4 +177,5 @@ async function stopAll(parts: Parts, { worker, listeners, stopChores, stopWatchd
   await parts.readRoom.close()
   await parts.closeStore()
   await stopWatchdog?.()
+  log.info({ roles: config.roles, ms: Math.round(performance.now() - startedAtMs) }, 'Stopped')
 }

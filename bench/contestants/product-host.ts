@@ -46,7 +46,7 @@ async function haveShares(ports: readonly number[]): Promise<void> {
   let before = ''
   let sinceMs = performance.now()
   await until(async () => {
-    const shares = await Promise.all(ports.map((port) => readFigure(port, 'sendwright_running')))
+    const shares = await Promise.all(ports.map((port) => readFigure(port, 'sendwright_shards_running')))
     const now = shares.join()
     if (now !== before) sinceMs = performance.now()
     before = now

@@ -24,6 +24,7 @@ import { setRight, writtenWhole } from './durable.ts'
 import { describeEnd, describeSilence } from './last-words.ts'
 import { livingRedisPid, strandedRedisPid } from './probe.ts'
 import { openStore, type Place } from './process.ts'
+import { watchRedisLog } from './redis-log.ts'
 import { type RescueLines, rescueStore } from './rescue.ts'
 import { StoreDirectory } from './store-directory.ts'
 
@@ -110,6 +111,7 @@ export async function startEmbeddedRedis(options: EmbeddedRedisOptions): Promise
   const watch = await watchStore(place, opened.client, options)
   const directory = new StoreDirectory({ path, processId: () => watch.processId(), isOwn: true })
   const rescue = (): Promise<void> => watch.rescue(directory)
+  const endLogWatch = watchRedisLog(path, log)
   return {
     socketPath,
     adopted: opened.adopted,
@@ -118,6 +120,7 @@ export async function startEmbeddedRedis(options: EmbeddedRedisOptions): Promise
     rescue,
     async stop({ whenLast }) {
       stopping.abort()
+      endLogWatch()
       const running = await watch.end()
       try {
         if (running === null || !(await whenLast())) return false

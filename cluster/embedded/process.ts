@@ -6,7 +6,7 @@
  * started.
  */
 import { spawn } from 'node:child_process'
-import { closeSync, openSync, renameSync, statSync } from 'node:fs'
+import { closeSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
@@ -16,6 +16,7 @@ import { type DirectoryLock, lockDirectory } from './directory-lock.ts'
 import { setRight, writtenWhole } from './durable.ts'
 import { describeProcess, logTail } from './last-words.ts'
 import { livingRedisPid, probeRedis, strandedRedisPid } from './probe.ts'
+import { openRedisLog } from './redis-log.ts'
 import { faultOfFiles, readMark } from './store-mark.ts'
 
 const STEP_MS = 20
@@ -25,7 +26,6 @@ const STEPS_MAX = 750
 const LOADING_STEPS_MAX = 90_000
 /** Two unanswered probes of 2.5 s: frozen. */
 const SILENT_MAX = 2
-const LOG_BYTES_MAX = 10 * 1024 * 1024
 /** As long as a redis may read its files, it may write them. */
 const WHOLE_MS_MAX = 1_800_000
 
@@ -124,7 +124,7 @@ function refuseWrongFiles({ directory, durability, log, mustHold }: Place): void
 }
 
 async function spawnRedis(command: string, lock: DirectoryLock, place: Place): Promise<Redis> {
-  const output = openLog(place.directory)
+  const output = openRedisLog(place.directory)
   const { directory, durability, port, memoryBytes } = place
   const more = { ...(port !== undefined && { port }), ...(memoryBytes !== undefined && { memoryBytes }) }
   const child = spawn(command, redisArguments(directory, durability, more), {
@@ -148,14 +148,6 @@ async function spawnRedis(command: string, lock: DirectoryLock, place: Place): P
     await pause(STEP_MS, undefined, { signal: place.signal })
   }
   throw notAnswering(place)
-}
-
-/** The file that redis writes to itself, begun anew when it has grown. */
-function openLog(directory: string): number {
-  const path = join(directory, 'redis.log')
-  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0
-  if (size > LOG_BYTES_MAX) renameSync(path, `${path}.1`)
-  return openSync(path, 'a', 0o600)
 }
 
 function notAnswering({ directory }: Place): Error {

@@ -4,7 +4,7 @@
  * A turn is all or nothing: what a decision orders is staged only when the decision is whole, so one that refuses,
  * needs more or throws leaves nothing behind. Later turns see what earlier ones staged.
  */
-import type { Decision, Due, Facts, HashFields, Need, Op, OutcomeBody, Signal, Staged } from '../behaviour.ts'
+import type { Decision, Due, Facts, HashFields, Need, Note, Op, OutcomeBody, Signal } from '../behaviour.ts'
 import { Draft, type EntityTable, type Memory } from '../facts/memory.ts'
 import { Overlay } from '../facts/overlay.ts'
 import { Fault } from '../fault.ts'
@@ -35,7 +35,7 @@ import {
 import { cursorAfter, firstKept } from '../mailbox/cursor.ts'
 import { ParcelReplies } from '../mailbox/replies.ts'
 import { packStaged } from '../mailbox/staged.ts'
-import type { Work } from '../work.ts'
+import { stagedOf, type Work } from '../work.ts'
 import { PlacedLanes } from './placed-lanes.ts'
 
 /**
@@ -77,6 +77,7 @@ export interface Plan {
   readonly overlay: Overlay
   readonly claims: readonly Claim[]
   readonly signals: readonly Signal[]
+  readonly notes: readonly Note[]
   /** Lanes that it puts items into, each once. */
   readonly placed: readonly Placed[]
   /** Lanes whose lower bound in the store becomes exactly this; Infinity: it goes. */
@@ -190,6 +191,7 @@ class PlanBuilder {
   private readonly forgets: HashFields[] = []
   private readonly claims: Claim[] = []
   private readonly signals: Signal[] = []
+  private readonly notes: Note[] = []
   private readonly placed: PlacedLanes
   private readonly replies: { work: Work; reply: unknown; fault: boolean }[] = []
   private readonly entryCounts = new Map<string, number>()
@@ -234,6 +236,7 @@ class PlanBuilder {
     for (const { owner, value } of staged.counters ?? []) this.draft.counters.set(owner, value)
     for (const op of staged.ops ?? []) this.push(op)
     for (const signal of staged.signals ?? []) this.signals.push(signal)
+    for (const note of staged.notes ?? []) this.notes.push(note)
     for (const { lane, item } of staged.done ?? []) this.leave(lane, item)
     for (const fields of staged.forgets ?? []) this.forgets.push(fields)
     const claims = this.claims.length
@@ -291,6 +294,7 @@ class PlanBuilder {
       overlay: this.overlay,
       claims: this.claims,
       signals: this.signals,
+      notes: this.notes,
       placed: this.placed.list(),
       indexed,
       cursor: this.cursors.mailbox,
@@ -391,9 +395,4 @@ class PlanBuilder {
     if (!isBorne) this.push({ key: own, write: 'SET', args: [packStaged(command), 'PXAT', keptUntil] })
     if (place + 1 === origin.count) this.push({ key: stagedKey(shard, origin.parcelId), write: 'UNLINK', args: [] })
   }
-}
-
-function stagedOf(decision: Decision<unknown>): Staged {
-  if (decision.kind === 'refuse') return decision.records ?? {}
-  return decision.kind === 'done' ? decision : {}
 }

@@ -236,6 +236,7 @@ export class CommitLoop {
     this.intake.finished(plan)
     for (const { work, reply, fault } of plan.replies)
       answerWork(work, fault ? { kind: 'fault' } : { kind: 'answer', reply })
+    for (const note of plan.notes) this.world.noted?.(note)
   }
 
   protected batchContext(batch: Batch): BatchContext {

@@ -1,5 +1,5 @@
 /** shard-world - what all shards of a worker share, and what they tell it. */
-import type { CommandType, LaneType, TimerBody } from '../behaviour.ts'
+import type { CommandType, LaneType, Note, TimerBody } from '../behaviour.ts'
 import type { Clock } from '../clock.ts'
 import type { ShardLog } from '../cluster-log.ts'
 import type { FieldBudget } from '../facts/field-cache.ts'
@@ -37,4 +37,6 @@ export interface ShardWorld {
   /** The store said by a verdict that it is `nowMs`; its commit was sent first at `sentAtMs` (monotonic). */
   resync(nowMs: number, sentAtMs: number): void
   readonly log: ShardLog
+  /** Hears what turns tell the operator, once it is true. */
+  noted?(note: Note): void
 }

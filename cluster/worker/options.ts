@@ -1,5 +1,5 @@
 /** worker-options - what a worker is made of, and what it tells of itself. */
-import type { Behaviours } from '../behaviour.ts'
+import type { Behaviours, Note } from '../behaviour.ts'
 import type { Clock } from '../clock.ts'
 import type { ClusterLog } from '../cluster-log.ts'
 import type { Fence } from '../fence.ts'
@@ -37,6 +37,8 @@ export interface WorkerOptions {
   committed?(ms: number, works: number): void
   /** The store stands before commits that this worker had confirmed: so many are gone. */
   lostCommits?(commits: number): void
+  /** Hears what turns tell the operator, once it is true. */
+  noted?(note: Note): void
   /** Shards got stuck again and again: the process had better end. */
   hopeless?(): void
   /** In place of what this release speaks; tests let two releases meet. */

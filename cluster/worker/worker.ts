@@ -128,7 +128,7 @@ export class Worker {
     const startedAtMs = this.clock.monotonicMs()
     while (!(await this.beat())) {
       assert(this.clock.monotonicMs() - startedAtMs < START_MAX_MS, 'The store does not answer')
-      await this.wait(START_LOOK_MS)
+      await new Promise<void>((resolve) => this.clock.after(START_LOOK_MS, resolve))
     }
     this.listening = this.options.store.listen(this.id, {
       bells: (bells) => {
@@ -242,6 +242,7 @@ export class Worker {
         if (shard !== undefined && !shard.running) void this.holdings.gone(shard)
       },
       resync: (nowMs, sentAtMs) => this.clock.set(nowMs, sentAtMs),
+      noted: (note) => this.options.noted?.(note),
       log: makeShardLog(this.options.log, {
         committed: (ms, works) => {
           this.commits += 1
@@ -392,9 +393,5 @@ export class Worker {
       this.cancels.add(cancel)
     }
     again()
-  }
-
-  private wait(ms: number): Promise<void> {
-    return new Promise((resolve) => this.clock.after(ms, resolve))
   }
 }

@@ -45,6 +45,8 @@ export class Exchange {
     return this.#target.held !== null
   }
 
+  /** Monotonic ms. */
+  readonly #headAtMs = performance.now()
   #owner: KeyOwner | null = null
   /** The key, while its owner came out of memory: it may have been revoked since. */
   #unproven: ParsedKey | null = null
@@ -299,7 +301,10 @@ export class Exchange {
     else if ('read' in answer) return
     else if (!('start' in answer)) this.#write(answer)
     else if (this.#head.isHead) this.#write({ status: 200, text: '', contentType: 'text/event-stream' })
-    else this.#endFeed = startFeed(this.#wire, this.#desk, { feed: answer, requestId: this.#requestId })
+    else {
+      this.#endFeed = startFeed(this.#wire, this.#desk, { feed: answer, requestId: this.#requestId })
+      this.#tell({ status: 200 })
+    }
   }
 
   /** The request is in hand until its last byte is, so that a stop waits for it. */
@@ -317,6 +322,7 @@ export class Exchange {
         this.#release()
       },
     })
+    this.#tell({ status: 200 })
   }
 
   #write(reply: Reply): void {
@@ -327,7 +333,19 @@ export class Exchange {
       this.#logFault(fault, 'Answer could not be written')
       this.#wire.close()
     }
+    this.#tell(reply)
     this.#desk.log.debug({ requestId, route: this.#target.route?.name, status: reply.status }, 'Answered')
+  }
+
+  /** Counts an answer, and tells the operator of a refusal and of a failure. */
+  #tell({ status, json }: Reply): void {
+    const { tally } = this.#target
+    const ms = performance.now() - this.#headAtMs
+    tally.answered(status, ms)
+    if (status < 400) return
+    const code = (json as { readonly error?: string } | undefined)?.error ?? null
+    const { method, route } = tally
+    this.#desk.refused({ requestId: this.#requestId, method, route, status, code, ms: Math.round(ms) })
   }
 
   #drop(): void {

@@ -24,6 +24,8 @@ import {
 import type { Route } from '../../schemas/routes.ts'
 import { HeldBytes } from '../process/held-bytes.ts'
 import { listenFault } from '../process/listen-fault.ts'
+import type { Records } from '../process/records.ts'
+import { RequestTallies } from '../process/request-tally.ts'
 import { makeClientAddress } from './client-address.ts'
 import { Exchange } from './exchange.ts'
 import { readHeaders } from './headers.ts'
@@ -59,6 +61,10 @@ export interface ListenerOptions {
   readonly bodyMsMax?: number
   /** Where bodies are counted; absent: in a count of the listener's own. */
   readonly held?: HeldBytes
+  /** Hears of requests that were refused, or failed; absent: nobody does. */
+  readonly refused?: Records['refused']
+  /** Where answers are counted; absent: in a count of the listener's own. */
+  readonly requests?: RequestTallies
 }
 
 /** A listener that listens. */
@@ -100,6 +106,7 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
     rate: options.rate ?? null,
     clientAddress: makeClientAddress(options.trustedProxies),
     log: options.log,
+    refused: options.refused ?? (() => undefined),
     held: options.held ?? new HeldBytes(),
     inHand: 0,
     opened: 0,
@@ -108,7 +115,7 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
     receiving: new Set(),
   }
   const app = App()
-  register(app, desk, options.routes)
+  register(app, desk, options)
   const socket = listen(app, options)
   const bodyMsMax = options.bodyMsMax ?? BODY_MS_MAX
   const sweep = setInterval(() => cutSlow(desk, bodyMsMax), Math.min(1000, bodyMsMax)).unref()
@@ -155,21 +162,25 @@ function cutSlow(desk: Desk, bodyMsMax: number): void {
   }
 }
 
-function register(app: TemplatedApp, desk: Desk, routes: readonly RouteHandler[]): void {
+function register(
+  app: TemplatedApp,
+  desk: Desk,
+  { routes, requests = new RequestTallies() }: Pick<ListenerOptions, 'routes' | 'requests'>,
+): void {
   const listener = routes[0]?.route.listener ?? 'public'
   const byPath = new Map<string, Route[]>()
   for (const { route, handle } of routes) {
     if (route.listener !== listener) throw new Error(`Route of the other listener: ${route.name}`)
-    const target = makeTarget(route, handle)
+    const target = makeTarget(route, handle, requests.of(route))
     addMethod(app, route, (res, req) => open(desk, target, res, req))
     if (route.method === 'GET') app.head(patternOf(route.path), (res, req) => open(desk, target, res, req, true))
     byPath.set(route.path, [...(byPath.get(route.path) ?? []), route])
   }
   for (const [path, siblings] of byPath) {
-    const target = makeNoMethod(listener, siblings)
+    const target = makeNoMethod(listener, siblings, requests.of(null))
     app.any(patternOf(path), (res, req) => open(desk, target, res, req, isHead(req)))
   }
-  const nowhere = makeNowhere(listener)
+  const nowhere = makeNowhere(listener, requests.of(null))
   app.any('/*', (res, req) => open(desk, nowhere, res, req, isHead(req)))
 }
 

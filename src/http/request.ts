@@ -6,6 +6,8 @@
 
 import type { BodyOf, KeysOf, Route, RouteName } from '../../schemas/routes.ts'
 import type { HeldBytes } from '../process/held-bytes.ts'
+import type { Records } from '../process/records.ts'
+import type { RequestTally } from '../process/request-tally.ts'
 import type { AccountKey, KeyOwner, OperatorKey, ServerKey } from '../views/key.ts'
 import type { Gate } from './admit.ts'
 import type { ContentCheck } from './body.ts'
@@ -77,6 +79,8 @@ export interface Target {
   readonly rate: Rate | null
   /** What bounds its bodies; null: what bounds all others. */
   readonly held: HeldBytes | null
+  /** Where its answers are counted. */
+  readonly tally: RequestTally
 }
 
 /** A request that can be cut off while its body is coming. */
@@ -95,6 +99,8 @@ export interface Desk {
   readonly rate: Rate | null
   readonly clientAddress: ClientAddress
   readonly log: EdgeLog
+  /** Tells the operator of a request that was refused, or failed. */
+  readonly refused: Records['refused']
   /** Bytes of bodies that are held. */
   readonly held: HeldBytes
   /** Requests not yet answered. */

@@ -7,15 +7,17 @@
 import { BODY_BYTES_MAX } from '../../schemas/limits.ts'
 import type { Route } from '../../schemas/routes.ts'
 import { HeldBytes } from '../process/held-bytes.ts'
-import { makeDeadEnd, makeGate } from './admit.ts'
+import type { RequestTally } from '../process/request-tally.ts'
+import { type Gate, makeDeadEnd, makeGate } from './admit.ts'
 import { makeContentCheck } from './body.ts'
 import { makeRate, type Rate } from './rate.ts'
 import type { Handler, Target } from './request.ts'
 import { type Reply, refuse } from './respond.ts'
 
 /** What a route leads to. */
-export function makeTarget(route: Route, handle: Handler): Target {
+export function makeTarget(route: Route, handle: Handler, tally: RequestTally): Target {
   return {
+    tally,
     gate: makeGate(route),
     route,
     check: makeContentCheck(route),
@@ -39,19 +41,16 @@ function rateOf({ ratePerSecond }: Route): Rate | null {
 }
 
 /** What another method on a known path leads to: 405 with Allow. Spec request.head */
-export function makeNoMethod(listener: Route['listener'], siblings: readonly Route[]): Target {
+export function makeNoMethod(listener: Route['listener'], siblings: readonly Route[], tally: RequestTally): Target {
   const methods = siblings.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
   const refusal: Reply = { ...refuse('method_not_allowed'), headers: { Allow: methods.join(', ') } }
-  return makeNoTarget(
-    listener,
-    refusal,
-    siblings.some(({ keys }) => keys.length > 0),
-  )
+  const needsKey = siblings.some(({ keys }) => keys.length > 0)
+  return makeNoTarget(makeDeadEnd(listener, refusal, needsKey), tally)
 }
 
-function makeNoTarget(listener: Route['listener'], refusal: Reply, needsKey: boolean): Target {
-  const gate = makeDeadEnd(listener, refusal, needsKey)
+function makeNoTarget(gate: Gate, tally: RequestTally): Target {
   return {
+    tally,
     gate,
     route: null,
     check: null,
@@ -69,6 +68,6 @@ export function patternOf(path: string): string {
 }
 
 /** What an unknown path leads to: 404, once a key is known. */
-export function makeNowhere(listener: Route['listener']): Target {
-  return makeNoTarget(listener, refuse('not_found', {}, 'No such route'), true)
+export function makeNowhere(listener: Route['listener'], tally: RequestTally): Target {
+  return makeNoTarget(makeDeadEnd(listener, refuse('not_found', {}, 'No such route'), true), tally)
 }

@@ -146,7 +146,7 @@ export function makeLanes(deps: LaneDeps): LaneType[] {
 }
 
 /** The destination that a lane's items are for: the recipients' domain, or `relay`. */
-function destinationOf(lane: string): string {
+export function destinationOf(lane: string): string {
   return lane.startsWith(`${LANES.deliver}/`) ? lane.slice(LANES.deliver.length + 1) : lane
 }
 

@@ -8,6 +8,7 @@ import { createRequire } from 'node:module'
 import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino'
 import type { PinoPretty } from 'pino-pretty'
 import type { LOG_LEVELS } from '../../schemas/config.ts'
+import { makeRecords, NO_RECORDS, type Records } from './records.ts'
 import { Repeats } from './repeats.ts'
 
 export type Log = Logger
@@ -43,6 +44,8 @@ const PERSONAL_FIELDS = [
   'authorization',
   'command',
 ]
+/** Lines that wait to be written. */
+const BUFFER_BYTES_MAX = 4 * 1024 * 1024
 /** A field is looked for at the top of a line and this many objects below it. */
 const DEPTH_MAX = 3
 /** Levels as pino numbers them. */
@@ -55,8 +58,31 @@ const ADDRESS =
 const ADDRESS_LITERAL = /[^\s"<>()[\],;:\\]{1,128}@\[[0-9a-zA-Z:.]{2,64}\]/g
 
 /** Makes the log of this process. */
-export function makeLog({ level, isTerminal, sink }: LogOptions): Log {
-  const options: LoggerOptions = {
+export function makeLog(options: LogOptions): Log {
+  return makeLogs(options).log
+}
+
+/** The log of a process, and what is told a line each in the same file. */
+export interface Logs {
+  readonly log: Log
+  readonly records: Records
+}
+
+/** Makes the log of this process with its records. */
+export function makeLogs({ level, isTerminal, sink }: LogOptions): Logs {
+  const destination = isTerminal ? forPeople(sink) : (sink ?? inTheBackground())
+  const log = pino(optionsOf(level), destination)
+  if (!log.isLevelEnabled('info')) return { log, records: NO_RECORDS }
+  // What looks through each line for personal fields costs a hundred times the line, and these have none.
+  const write = (facts: object, msg: string): void => {
+    const line = JSON.stringify({ level: 'info', time: new Date().toISOString(), ...facts, msg })
+    destination.write(`${withoutAddresses(line)}\n`)
+  }
+  return { log, records: makeRecords(write, () => performance.now()) }
+}
+
+function optionsOf(level: LogOptions['level']): LoggerOptions {
+  return {
     level,
     base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
@@ -65,11 +91,20 @@ export function makeLog({ level, isTerminal, sink }: LogOptions): Log {
     redact: { paths: personalPaths(), censor: '<personal>' },
     hooks: { streamWrite: withoutAddresses, logMethod: bounded(new Repeats(() => performance.now())) },
   }
-  if (!isTerminal) return sink ? pino(options, sink) : pino(options)
+}
+
+function forPeople(sink: DestinationStream | undefined): DestinationStream {
   // Only a terminal needs it, and a start is to be short.
   const pretty: typeof PinoPretty = createRequire(import.meta.url)('pino-pretty')
-  const people = pretty({ colorize: sink === undefined, sync: true, ...(sink ? { destination: sink } : {}) })
-  return pino(options, people)
+  return pretty({ colorize: sink === undefined, sync: true, ...(sink ? { destination: sink } : {}) })
+}
+
+/**
+ * Standard output, written while the loop goes on: what comes during a write goes with the next. A reader that does not
+ * read holds nobody up; what it leaves is dropped beyond a bound. An end of the process writes what is left.
+ */
+function inTheBackground(): DestinationStream {
+  return pino.destination({ dest: 1, sync: false, maxLength: BUFFER_BYTES_MAX })
 }
 
 /**

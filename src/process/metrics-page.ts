@@ -1,10 +1,17 @@
-/** metrics-page - the figures of a process as the text that Prometheus reads */
-import type { RecordableHistogram } from 'node:perf_hooks'
+/**
+ * metrics-page - the figures of a process as the text that Prometheus reads
+ *
+ * Names end as its conventions want it (`_total`, `_seconds`, `_ratio`), every HELP is a sentence, and histograms hold
+ * counts, so that what several processes say can be summed up.
+ */
 import type { Counter, Gauge, Registry } from 'prom-client'
+import { FIGURES, type FigureName, type FigureRow, type Figures } from './figures.ts'
+import type { TimeHistogram } from './histogram.ts'
+import type { RequestTallies } from './request-tally.ts'
 
 /** How often the loop's lag is sampled once somebody watches; finer costs wake-ups in an idle process. */
 const LAG_RESOLUTION_MS = 100
-const QUANTILES = [50, 90, 99] as const
+const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']
 
 /** How many recipients wait for one site since less than `age`, as a label of the page says it. */
 export interface WaitingMail {
@@ -26,42 +33,49 @@ export type PageFigure =
     }
   /** A number of this moment. */
   | { readonly now: string; readonly help: string; readonly read: () => number }
-  /** How long something took, since the start; microseconds. */
-  | { readonly seconds: string; readonly help: string; readonly histogram: RecordableHistogram }
+  | TimesFigure
 
-/** Formats the page. In: figures of this moment by name, and what waits. */
-export type FormatPage = (figures: Readonly<Record<string, number>>, queue: readonly WaitingMail[]) => Promise<string>
+/** How long something took, since the start. */
+interface TimesFigure {
+  readonly seconds: string
+  readonly help: string
+  readonly histogram: TimeHistogram
+}
+
+/** Formats the page. In: figures of this moment, and what waits. */
+export type FormatPage = (figures: Figures, queue: readonly WaitingMail[]) => Promise<string>
 
 type Prom = typeof import('prom-client')
 
 /** Loads prom-client, registers everything once and answers what formats it. */
-export async function makePage(all: readonly PageFigure[]): Promise<FormatPage> {
+export async function makePage(all: readonly PageFigure[], requests: RequestTallies): Promise<FormatPage> {
   const prom = await import('prom-client')
   const registry: Registry = new prom.Registry()
   const registers = [registry]
   prom.collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LAG_RESOLUTION_MS })
-  for (const figure of all) register(prom, figure, registers)
-  const gauges = new Map<string, Gauge>()
+  // Gauges that are called as if they were counters; what they say stands in others, by type.
+  for (const name of MISNAMED) registry.removeSingleMetric(name)
+  const times: TimesFigure[] = []
+  for (const figure of all) {
+    if ('seconds' in figure) times.push(figure)
+    else register(prom, figure, registers)
+  }
+  const tell = makeMoment(prom, registers)
   const waiting = new prom.Gauge({
     name: 'sendwright_queue_recipients',
-    help: 'Recipients that wait to be delivered, by site and by less than what age; the same from every process',
+    help: 'Tells how many recipients wait to be delivered, by site and by the age that they are below; every process tells the same.',
     labelNames: ['site', 'age'],
     registers,
   })
-  return (figures, queue) => {
+  return async (figures, queue) => {
     waiting.reset()
     for (const { site, age, recipients } of queue) waiting.set({ site, age }, recipients)
-    for (const [figure, value] of Object.entries(figures)) {
-      const name = `sendwright_${snakeCase(figure)}`
-      const gauge = gauges.get(name) ?? new prom.Gauge({ name, help: `${figure} at this moment`, registers })
-      gauges.set(name, gauge)
-      gauge.set(value)
-    }
-    return registry.metrics()
+    tell(figures)
+    return [await registry.metrics(), ...times.map(formatTimes), requests.format()].join('\n')
   }
 }
 
-function register({ Counter, Gauge }: Prom, figure: PageFigure, registers: Registry[]): void {
+function register({ Counter, Gauge }: Prom, figure: Exclude<PageFigure, TimesFigure>, registers: Registry[]): void {
   const { help } = figure
   if ('total' in figure) {
     const collect = countFrom(figure.read)
@@ -70,14 +84,39 @@ function register({ Counter, Gauge }: Prom, figure: PageFigure, registers: Regis
     const { labelled, labels, values } = figure
     const collect = countEach(labels, values)
     new Counter({ name: `sendwright_${labelled}_total`, help, labelNames: [...labels], registers, collect })
-  } else if ('now' in figure) {
+  } else {
     const collect = setFrom(figure.read)
     new Gauge({ name: `sendwright_${figure.now}`, help, registers, collect })
-  } else {
-    const collect = quantilesOf(figure.histogram)
-    const name = `sendwright_${figure.seconds}_seconds`
-    new Gauge({ name, help: `${help}, since the start`, labelNames: ['quantile'], registers, collect })
   }
+}
+
+/** Makes what puts the figures of a moment on the page; one is there from when it is told first. */
+function makeMoment({ Counter, Gauge }: Prom, registers: Registry[]): (figures: Figures) => void {
+  const metrics = new Map<string, Counter | Gauge>()
+  const metricOf = ({ metric, help, label, isCounter }: FigureRow): Counter | Gauge => {
+    const known = metrics.get(metric)
+    if (known !== undefined) return known
+    const options = { name: `sendwright_${metric}`, help, labelNames: label === undefined ? [] : [label[0]], registers }
+    const made = isCounter ? new Counter(options) : new Gauge(options)
+    metrics.set(metric, made)
+    return made
+  }
+  return (figures) => {
+    const told = (Object.keys(FIGURES) as FigureName[]).filter((name) => figures[name] !== undefined)
+    for (const name of told) {
+      const row: FigureRow = FIGURES[name]
+      const metric = metricOf(row)
+      if (row.isCounter) metric.reset()
+      const labels = row.label === undefined ? {} : { [row.label[0]]: row.label[1] }
+      if ('set' in metric) metric.set(labels, figures[name] as number)
+      else metric.inc(labels, figures[name])
+    }
+  }
+}
+
+function formatTimes({ seconds, help, histogram }: TimesFigure): string {
+  const name = `sendwright_${seconds}_seconds`
+  return `${[`# HELP ${name} ${help}`, `# TYPE ${name} histogram`, ...histogram.lines(name)].join('\n')}\n`
 }
 
 function countFrom(read: () => number) {
@@ -102,16 +141,4 @@ function countEach(labels: readonly string[], values: ReadonlyMap<string, number
       this.inc(Object.fromEntries(labels.map((label, at) => [label, parts[at] ?? ''])), value)
     }
   }
-}
-
-function quantilesOf(latency: RecordableHistogram) {
-  return function collect(this: Gauge) {
-    for (const one of QUANTILES) {
-      this.set({ quantile: String(one / 100) }, latency.count === 0 ? 0 : latency.percentile(one) / 1e6)
-    }
-  }
-}
-
-function snakeCase(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`).replace(/[^a-z0-9_]/g, '_')
 }

@@ -5,10 +5,10 @@
  * process that nobody watches spends nothing on it. Labels are codes and results, never ids or addresses.
  */
 
-import { createHistogram, type RecordableHistogram } from 'node:perf_hooks'
+import type { Figures } from './figures.ts'
+import { TimeHistogram } from './histogram.ts'
 import { type FormatPage, makePage, type PageFigure, type WaitingMail } from './metrics-page.ts'
-
-const LATENCY_US_MAX = 60_000_000
+import { RequestTallies } from './request-tally.ts'
 
 /** What is counted of an attempt. */
 export interface AttemptEnd {
@@ -68,7 +68,9 @@ export interface Metrics {
   /** What was counted since the last call, for a line of the log. */
   take(): Record<string, number>
   /** The text of `/metrics`. In: figures of the runtime at this moment, by name; what waits to be delivered. */
-  format(figures: Readonly<Record<string, number>>, queue?: readonly WaitingMail[]): Promise<string>
+  format(figures: Figures, queue?: readonly WaitingMail[]): Promise<string>
+  /** Requests of the listeners of HTTP, by route. */
+  readonly requests: RequestTallies
   readonly contentType: string
 }
 
@@ -91,16 +93,15 @@ interface Counts {
   submissionConnections: () => number
   /** Received mails parsed, by issue. */
   readonly parses: Map<string, number>
-  readonly parseTimes: RecordableHistogram
+  readonly parseTimes: TimeHistogram
   /** Checks of received mail, by check and verdict, joined by a blank. */
   readonly checks: Map<string, number>
-  readonly judgeTimes: RecordableHistogram
-  /** Microseconds. */
-  readonly latency: RecordableHistogram
-  readonly commits: RecordableHistogram
+  readonly judgeTimes: TimeHistogram
+  readonly latency: TimeHistogram
+  readonly commits: TimeHistogram
   /** Attempts at webhooks by result. */
   readonly posts: Map<string, number>
-  readonly firstPosts: RecordableHistogram
+  readonly firstPosts: TimeHistogram
   /** Acts on the content store, by home, act and result; objects, bytes and seconds by home and act. */
   readonly contentActs: Map<string, number>
   readonly contentObjects: Map<string, number>
@@ -111,16 +112,18 @@ interface Counts {
 /** Makes the counters of this process. */
 export function makeMetrics(): Metrics {
   const counts = makeCounts()
+  const requests = new RequestTallies()
   let told = sums(counts)
   let page: Promise<FormatPage> | null = null
   return {
     contentType: 'text/plain; version=0.0.4; charset=utf-8',
+    requests,
     accepted(recipients, ms) {
       counts.requests += 1
       counts.recipients += recipients
-      recordMs(counts.latency, ms)
+      counts.latency.record(ms)
     },
-    committed: (ms) => recordMs(counts.commits, ms),
+    committed: (ms) => counts.commits.record(ms),
     lostCommits(commits) {
       counts.lostCommits += commits
     },
@@ -141,15 +144,15 @@ export function makeMetrics(): Metrics {
     },
     parsed(issue, ms) {
       addTo(counts.parses, issue ?? 'none')
-      recordMs(counts.parseTimes, ms)
+      counts.parseTimes.record(ms)
     },
     judged(verdicts, ms) {
       for (const [check, verdict] of Object.entries(verdicts))
         if (verdict !== null) addTo(counts.checks, `${check} ${verdict}`)
-      recordMs(counts.judgeTimes, ms)
+      counts.judgeTimes.record(ms)
     },
     posted: (result) => addTo(counts.posts, result),
-    firstPosted: (ms) => recordMs(counts.firstPosts, ms),
+    firstPosted: (ms) => counts.firstPosts.record(ms),
     contentDone({ home, act, result, ms, bytes, objects }) {
       const key = `${home} ${act}`
       addTo(counts.contentActs, `${key} ${result}`)
@@ -163,7 +166,7 @@ export function makeMetrics(): Metrics {
       return Object.fromEntries(Object.entries(told).map(([name, sum]) => [name, sum - (before[name] ?? 0)]))
     },
     async format(figures, queue = []) {
-      page ??= makePage(figuresOf(counts))
+      page ??= makePage(figuresOf(counts), requests)
       return (await page)(figures, queue)
     },
   }
@@ -185,13 +188,13 @@ function makeCounts(): Counts {
     submitted: new Map(),
     submissionConnections: () => 0,
     parses: new Map(),
-    parseTimes: makeHistogram(),
+    parseTimes: new TimeHistogram(),
     checks: new Map(),
-    judgeTimes: makeHistogram(),
-    latency: makeHistogram(),
-    commits: makeHistogram(),
+    judgeTimes: new TimeHistogram(),
+    latency: new TimeHistogram(),
+    commits: new TimeHistogram(),
     posts: new Map(),
-    firstPosts: makeHistogram(),
+    firstPosts: new TimeHistogram(),
     contentActs: new Map(),
     contentObjects: new Map(),
     contentBytes: new Map(),
@@ -206,47 +209,62 @@ function figuresOf(counts: Counts): readonly PageFigure[] {
 
 function sendFigures(counts: Counts): readonly PageFigure[] {
   return [
-    { total: 'accepted_requests', help: 'Sends accepted by this process', read: () => counts.requests },
-    { total: 'accepted_recipients', help: 'Recipients of accepted sends', read: () => counts.recipients },
+    { total: 'accepted_requests', help: 'Counts sends that this process has accepted.', read: () => counts.requests },
+    {
+      total: 'accepted_recipients',
+      help: 'Counts recipients of the sends that were accepted.',
+      read: () => counts.recipients,
+    },
     {
       total: 'replayed_requests',
-      help: 'Accepted answers given again for their Idempotency-Key',
+      help: 'Counts answers that were given again for their Idempotency-Key.',
       read: () => counts.replays,
     },
     {
       total: 'store_lost_commits',
-      help: 'Commits that the store had confirmed and has lost',
+      help: 'Counts commits that the store had confirmed and has lost.',
       read: () => counts.lostCommits,
     },
-    labelled('refused_sends', 'Sends refused by their decision, by code', counts.refusals, 'code'),
+    labelled('refused_sends', 'Counts sends that were refused by their decision, by code.', counts.refusals, 'code'),
     labelled(
       'sends_not_taken',
-      'Sends that were answered 503, by why: no room in memory or on disk, or no answer',
+      'Counts sends that were answered 503, by why: no room in memory or on disk, or no answer.',
       counts.notTaken,
       'why',
     ),
-    labelled('attempts', 'Attempts ended, by result and class', counts.attempts, 'result', 'class'),
-    labelled('sessions', 'Sessions opened with receiving servers, by TLS version', counts.sessions, 'tls', 'verified'),
+    labelled('attempts', 'Counts attempts that have ended, by result and class.', counts.attempts, 'result', 'class'),
+    labelled(
+      'sessions',
+      'Counts sessions that were opened with receiving servers, by TLS version.',
+      counts.sessions,
+      'tls',
+      'verified',
+    ),
   ]
 }
 
 function receivedFigures(counts: Counts): readonly PageFigure[] {
   const { received, parses, unsubscribes, checks, submitted } = counts
   return [
-    labelled('received', 'Mail that came in or came back, and recipients refused, by kind', received, 'kind'),
-    labelled('parsed', 'Received mails parsed, by issue', parses, 'issue'),
+    labelled(
+      'received',
+      'Counts mail that came in or came back, and recipients that were refused, by kind.',
+      received,
+      'kind',
+    ),
+    labelled('parsed', 'Counts received mails that were parsed, by issue.', parses, 'issue'),
     labelled(
       'unsubscribe_requests',
-      'Requests to unsubscribe links, by what was asked and what came of it',
+      'Counts requests to unsubscribe links, by what was asked and what came of it.',
       unsubscribes,
       'act',
       'result',
     ),
-    labelled('checks', 'Checks of who sent a received mail, by verdict', checks, 'check', 'verdict'),
-    labelled('submission_replies', 'Logins and messages over SMTP, by code', submitted, 'what', 'code'),
+    labelled('checks', 'Counts checks of who sent a received mail, by verdict.', checks, 'check', 'verdict'),
+    labelled('submission_replies', 'Counts logins and messages over SMTP, by code.', submitted, 'what', 'code'),
     {
       now: 'submission_connections',
-      help: 'Open sessions of SMTP submission',
+      help: 'Tells how many sessions of SMTP submission are open.',
       read: () => counts.submissionConnections(),
     },
   ]
@@ -254,13 +272,25 @@ function receivedFigures(counts: Counts): readonly PageFigure[] {
 
 function timesOf({ latency, commits, parseTimes, judgeTimes, firstPosts }: Counts): readonly PageFigure[] {
   return [
-    { seconds: 'accept', help: 'From a whole request to its committed answer', histogram: latency },
-    { seconds: 'commit', help: 'From sending a commit to its confirmation', histogram: commits },
-    { seconds: 'parse', help: 'Parsing and judging a received mail', histogram: parseTimes },
-    { seconds: 'judge', help: 'Judging a received mail, with the answers of the DNS', histogram: judgeTimes },
+    {
+      seconds: 'accept',
+      help: 'Times accepted sends, from the whole request to the committed answer.',
+      histogram: latency,
+    },
+    {
+      seconds: 'commit',
+      help: 'Times commits, from their sending to their confirmation, which is the fsync of the store.',
+      histogram: commits,
+    },
+    { seconds: 'parse', help: 'Times how received mails are parsed and judged.', histogram: parseTimes },
+    {
+      seconds: 'judge',
+      help: 'Times how received mails are judged, with the answers of the DNS.',
+      histogram: judgeTimes,
+    },
     {
       seconds: 'webhook_first_attempt',
-      help: 'From an event to the first attempt to deliver it',
+      help: 'Times the way from an event to the first attempt to deliver it to a webhook.',
       histogram: firstPosts,
     },
   ]
@@ -270,11 +300,21 @@ function contentFigures({ posts, ...counts }: Counts): readonly PageFigure[] {
   const { contentActs, contentObjects, contentBytes, contentSeconds } = counts
   const of = ['home', 'act']
   return [
-    labelled('webhook_attempts', 'Attempts at webhooks ended, by result', posts, 'result'),
-    labelled('content_acts', 'Acts on the content store, by how they ended', contentActs, ...of, 'result'),
-    labelled('content_objects', 'Objects of the content store written, read, removed', contentObjects, ...of),
-    labelled('content_bytes', 'Bytes written to and read from the content store', contentBytes, ...of),
-    labelled('content_seconds', 'Seconds that acts on the content store took', contentSeconds, ...of),
+    labelled('webhook_attempts', 'Counts attempts at webhooks that have ended, by result.', posts, 'result'),
+    labelled('content_acts', 'Counts acts on the content store, by how they ended.', contentActs, ...of, 'result'),
+    labelled(
+      'content_objects',
+      'Counts objects of the content store that were written, read and removed.',
+      contentObjects,
+      ...of,
+    ),
+    labelled(
+      'content_bytes',
+      'Counts bytes that were written to and read from the content store.',
+      contentBytes,
+      ...of,
+    ),
+    labelled('content_seconds', 'Counts seconds that acts on the content store took.', contentSeconds, ...of),
   ]
 }
 
@@ -286,14 +326,6 @@ function labelled(
   ...labels: readonly string[]
 ): PageFigure {
   return { labelled: name, help, labels, values }
-}
-
-function makeHistogram(): RecordableHistogram {
-  return createHistogram({ lowest: 1, highest: LATENCY_US_MAX, figures: 2 })
-}
-
-function recordMs(histogram: RecordableHistogram, ms: number): void {
-  histogram.record(Math.min(Math.max(1, Math.round(ms * 1000)), LATENCY_US_MAX))
 }
 
 function addTo(map: Map<string, number>, key: string, by = 1): void {

@@ -5,6 +5,7 @@
  * Anything about data in Redis is a timer of a shard, never a chore.
  */
 
+import type { Figures } from '../process/figures.ts'
 import type { Log } from '../process/log.ts'
 import type { Metrics } from '../process/metrics.ts'
 import type { WebhookFigures } from '../webhooks/figures.ts'
@@ -20,7 +21,7 @@ const SWEEP_AT = '42 * * * *'
 
 export interface ChoreDeps {
   readonly metrics: Metrics
-  readonly figures: () => Readonly<Record<string, number>>
+  readonly figures: () => Figures
   readonly webhookFigures: WebhookFigures
   readonly log: Log
   /** Sweeps the content store; null where there is none. */

@@ -11,6 +11,7 @@ import { makeRate } from '../http/rate.ts'
 import type { EdgeLog, Handler, Handlers } from '../http/request.ts'
 import type { Config } from '../process/config.ts'
 import { HeldBytes } from '../process/held-bytes.ts'
+import type { Records } from '../process/records.ts'
 import { type MxDeps, startMx } from '../reception/open.ts'
 import { startSubmission } from '../reception/submission/open.ts'
 import { type PublicDeps, publicHandlers } from '../routes/handlers.ts'
@@ -24,6 +25,7 @@ export interface ListenerDeps {
   readonly handlers: RouteDeps
   readonly keys: KeyFinder
   readonly log: EdgeLog
+  readonly records: Records
 }
 
 /** Routes of the operator listener that every process answers, whatever it runs. */
@@ -72,14 +74,20 @@ function startPublic(config: Config, deps: Parameters<Starter>[1]): Promise<List
   // Without a rate nothing asks who the client is.
   const rate = edgeRate > 0 ? { rate: makeRate(bucket) } : {}
   const routes = [...routesOf('public', deps, ROUTE_NAMES), ...pagesOf(deps)]
-  const { keys, log, held } = deps
-  return startListener({ host, port, setting: 'HTTP_PORT', routes, ...rate, trustedProxies, keys, log, held })
+  const { keys, held } = deps
+  return startListener({ host, port, setting: 'HTTP_PORT', routes, ...rate, trustedProxies, keys, held, ...told(deps) })
 }
 
 function startOperator(config: Config, deps: ListenerDeps): Promise<Listener> {
   const { operatorHost: host, operatorPort: port, trustedProxies } = config
   const routes = routesOf('operator', deps, config.roles.includes('http') ? ROUTE_NAMES : OWN_ROUTES)
-  return startListener({ host, port, setting: 'OPERATOR_PORT', routes, trustedProxies, keys: deps.keys, log: deps.log })
+  const { keys } = deps
+  return startListener({ host, port, setting: 'OPERATOR_PORT', routes, trustedProxies, keys, ...told(deps) })
+}
+
+/** Where a listener tells what it answers. */
+function told({ log, records, handlers }: ListenerDeps) {
+  return { log, refused: records.refused, requests: handlers.metrics.requests }
 }
 
 const ROUTE_NAMES = Object.keys(ROUTES) as RouteName[]

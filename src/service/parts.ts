@@ -21,19 +21,22 @@ import { createResolver, type Resolver } from '../dns/resolve.ts'
 import { examine } from '../health/examine.ts'
 import { type DomainLaneDeps, makeDomainLanes } from '../outbound/domain-lanes.ts'
 import { type Outbound, openOutbound, readSiteLimits } from '../outbound/open.ts'
-import { makeLanes } from '../outbound/perform.ts'
+import { destinationOf, makeLanes } from '../outbound/perform.ts'
 import { makeSigningKeyFinder, openServiceKey } from '../outbound/signing-keys.ts'
 import type { SigningKey } from '../outbound/thread/sign.ts'
 import { type MailRoom, makeMailRoom, type SmtpChanges } from '../outbound/threads.ts'
 import type { Config } from '../process/config.ts'
 import { monotonicMs, openFence } from '../process/fence.ts'
+import type { Figures } from '../process/figures.ts'
 import { isProcessGone, processIdentity } from '../process/identity.ts'
-import type { Log } from '../process/log.ts'
+import type { Log, Logs } from '../process/log.ts'
 import { type Metrics, makeMetrics } from '../process/metrics.ts'
+import type { EndedRecipient, Records } from '../process/records.ts'
 import type { Secrets } from '../process/secrets.ts'
 import { openParsing, type Parsing } from '../reception/open-parsing.ts'
 import { makeReadRoom, type ReadRoom } from '../routes/broadcast/read-room.ts'
 import { countFeeds } from '../routes/events.ts'
+import type { RecipientEnd } from '../state/message/end.ts'
 import { makeStoreCondition } from '../store/condition.ts'
 import { makeContentStore } from '../store/content.ts'
 import { countAccounts, makeHomeMark } from '../store/installation.ts'
@@ -61,6 +64,7 @@ const DNS_PORT = 53
 export interface Parts {
   readonly config: Config
   readonly log: Log
+  readonly records: Records
   readonly secrets: Secrets
   readonly rewriteFile: OpenStore['rewriteFile']
   readonly nodes: Nodes
@@ -108,7 +112,7 @@ interface PartsOptions {
 }
 
 /** Opens the store and makes what stands on it. `end` hears why the service cannot go on. */
-export async function openParts(config: Config, log: Log, options: PartsOptions): Promise<Parts> {
+export async function openParts(config: Config, { log, records }: Logs, options: PartsOptions): Promise<Parts> {
   const { end, fullShare, acceptDomain = false } = options
   const serviceKey = openServiceKey(config)
   const siteLimits = readSiteLimits(config.siteLimits)
@@ -125,14 +129,14 @@ export async function openParts(config: Config, log: Log, options: PartsOptions)
     acceptDomain,
     ...(fullShare !== undefined && { fullShare }),
   })
-  const known = { config, log, serviceKey, fence, onStoreUp, end }
+  const known = { config, log, records, serviceKey, fence, onStoreUp, end }
   return await makeParts(known, { opened, siteLimits, smtp: options.smtp ?? {} }).catch(async (error) => {
     await opened.close()
     throw error
   })
 }
 
-type KnownParts = Pick<Parts, 'config' | 'log' | 'serviceKey' | 'fence' | 'onStoreUp' | 'end'>
+type KnownParts = Pick<Parts, 'config' | 'log' | 'records' | 'serviceKey' | 'fence' | 'onStoreUp' | 'end'>
 
 interface PartsInput {
   readonly opened: OpenStore
@@ -274,6 +278,7 @@ export async function openWorker(parts: Parts, { room, makeShard }: WorkerChange
     lags: () => store.lags,
     committed: (ms) => metrics.committed(ms),
     lostCommits: (commits) => metrics.lostCommits(commits),
+    noted: (note) => parts.records.ended(endedOf(note as RecipientEnd, outbound)),
     hopeless: () => parts.end(1),
     ...(makeShard !== undefined && { makeShard }),
   })
@@ -284,6 +289,13 @@ export async function openWorker(parts: Parts, { room, makeShard }: WorkerChange
   parts.self.nowMs = () => worker.nowMs()
   parts.delivering.count = () => worker.sharers
   return worker
+}
+
+/** How a recipient ended, with the site that its lane leads to as far as this process knows it. */
+function endedOf({ lane, ...end }: RecipientEnd, { sites }: Outbound): EndedRecipient {
+  if (lane === null) return { ...end, site: null }
+  const destination = destinationOf(lane)
+  return { ...end, site: sites.siteOf(destination) ?? destination }
 }
 
 /** What the handlers of routes need. */
@@ -365,14 +377,12 @@ function makeAsk({ watch }: Parts, worker: Worker): RouteDeps['ask'] {
 }
 
 /** Figures of this moment. */
-export function figuresOf(
-  { store, watch, outbound, mailRoom, openFeeds }: Parts,
-  worker: Worker,
-): Record<string, number> {
+export function figuresOf({ store, watch, outbound, mailRoom, openFeeds }: Parts, worker: Worker): Figures {
   const { underWay, waiting, paused } = outbound.sites.figures
   const sites = { attemptsUnderWay: underWay, attemptsWaiting: waiting, sitesPaused: paused }
   return {
     ...worker.stats(),
+    owned: worker.owned.length,
     ...sites,
     connections: mailRoom.connections(),
     feedsOpen: countFeeds(openFeeds),

@@ -14,6 +14,7 @@
 import { msOf, shortId } from '../../cluster/id.ts'
 import { dueKey, laneKey } from '../../cluster/keyspace.ts'
 import { WEBHOOK_BACKLOG_MAX } from '../../schemas/limits.ts'
+import type { Figures } from '../process/figures.ts'
 import { deliveryKey } from '../state/keys.ts'
 import { unpackRecord } from '../state/webhook/delivery.ts'
 import { POST_LANE, parseDeliveryItem, webhookOfLane } from '../state/webhook/item.ts'
@@ -44,7 +45,7 @@ export interface WebhookFigureDeps {
 }
 
 /** Backlog and age of the oldest waiting delivery by class, by name of the figure. */
-export type WebhookFigures = () => Promise<Readonly<Record<string, number>>>
+export type WebhookFigures = () => Promise<Figures>
 
 /** A webhook for which something waits. */
 interface Backlog {
@@ -58,7 +59,7 @@ export function makeWebhookFigures(deps: WebhookFigureDeps): WebhookFigures {
   return makeFreshLook({ first: formatFigures([]), freshMs: FRESH_MS, nowMs: deps.nowMs, look: () => lookAt(deps) })
 }
 
-async function lookAt(deps: WebhookFigureDeps): Promise<Readonly<Record<string, number>> | null> {
+async function lookAt(deps: WebhookFigureDeps): Promise<Figures | null> {
   const { readKeys } = deps
   const backlogs = await readBacklogs(readKeys, deps.shards())
   const oldest = backlogs === null ? null : await readOldest(readKeys, backlogs)
@@ -162,7 +163,7 @@ function* tripsOf(pieces: Iterable<Piece>): Generator<readonly Piece[]> {
 
 function formatFigures(
   webhooks: readonly { readonly isFailing: boolean; readonly waiting: number; readonly ageMs: number }[],
-): Readonly<Record<string, number>> {
+): Figures {
   const of = (failing: boolean) => webhooks.filter(({ isFailing }) => isFailing === failing)
   const backlog = (failing: boolean) => of(failing).reduce((sum, { waiting }) => sum + waiting, 0)
   const seconds = (failing: boolean) => of(failing).reduce((most, { ageMs }) => Math.max(most, ageMs), 0) / 1000

@@ -93,7 +93,7 @@ t.test('start: in a directory without data it says that it makes an installation
       said += chunk
     })
     const closed = once(child, 'close')
-    await until(() => said.includes('"msg":"Listening"') || child.exitCode !== null, WAIT_MS_MAX)
+    await until(() => said.includes('"msg":"Started"') || child.exitCode !== null, WAIT_MS_MAX)
     child.kill('SIGTERM')
     t.same(await closed, [0, null], said)
     return said.split('\n').filter((line) => line.includes('No installation is there yet'))

@@ -83,7 +83,7 @@ t.test('webhooks: backlog and its age by class, as an operator reads them [webho
   await until(() => held.length === 1, WAIT_MS)
   held[0]?.()
   const backlogOf = (values: Map<string, number>) =>
-    ['failing', 'healthy'].map((name) => values.get(`sendwright_webhook_backlog_${name}`))
+    ['failing', 'healthy'].map((name) => values.get(`sendwright_webhook_backlog{class="${name}"}`))
   // Before that a look may find the same figures on their way.
   await until(() => held.length === 2 && posts('/ill').length >= 3, WAIT_MS)
   const page = await until(async () => {
@@ -91,7 +91,7 @@ t.test('webhooks: backlog and its age by class, as an operator reads them [webho
     return String(backlogOf(values)) === '3,3' ? values : null
   }, WAIT_MS)
   for (const name of ['failing', 'healthy']) {
-    const age = page.get(`sendwright_webhook_oldest_seconds_${name}`) ?? -1
+    const age = page.get(`sendwright_webhook_oldest_seconds{class="${name}"}`) ?? -1
     t.ok(age > 0 && age < WAIT_MS / 1000, `${name}: ${age} s`)
   }
   receiver.react(null)
@@ -155,9 +155,9 @@ t.test('webhooks: 10,000 first attempts under load, in the order of their events
     const grown = (result: string) => resultOf(now, result) - resultOf(before, result)
     return grown('delivered') >= EVENTS * WEBHOOKS - failed && grown('http_5xx') >= failed ? now : null
   }, WAIT_MS)
-  const median = values.get('sendwright_webhook_first_attempt_seconds{quantile="0.5"}') ?? 0
-  t.ok(median > 0 && median < WAIT_MS / 1000, `${median} s to the first attempt`)
-  t.ok((values.get('sendwright_webhook_first_attempt_seconds{quantile="0.99"}') ?? 0) > 0)
+  const firsts = values.get('sendwright_webhook_first_attempt_seconds_count') ?? 0
+  t.ok(firsts >= EVENTS * WEBHOOKS, `${firsts} first attempts`)
+  t.ok((values.get('sendwright_webhook_first_attempt_seconds_sum') ?? 0) < (firsts * WAIT_MS) / 1000)
   for (const id of ids) t.equal((await call(`DELETE /v1/webhooks/${id}`)).status, 204)
 })
 

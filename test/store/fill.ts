@@ -66,7 +66,7 @@ t.test('store fill: mail is refused while it is nearly full, all else goes on [s
   )
   const stream = { name: 'Full', kind: 'broadcast' }
   t.equal((await service.call('POST /v1/streams', { token, body: stream })).status, 201, 'the store has room for it')
-  t.match((await service.operate('GET /metrics')).text, /^sendwright_store_fill 0\.(8[5-9]|9)\d*$/m)
+  t.match((await service.operate('GET /metrics')).text, /^sendwright_store_fill_ratio 0\.(8[5-9]|9)\d*$/m)
   await fillTo(0.5)
   await until(async () => (await send()).status === 200, 10_000)
   t.equal((await service.operate('GET /readyz')).status, 200)

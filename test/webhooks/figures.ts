@@ -103,11 +103,12 @@ t.test(
       service.call(what, { token: testServer.token, ...(body !== undefined && { body }) })
     const metrics = async () => {
       const { text } = await service.operateActors('GET /metrics', { token: operatorToken })
-      const of = (name: string) => Number(new RegExp(`^sendwright_webhook_${name} (.+)$`, 'm').exec(text)?.[1])
+      const of = (name: string, kind: string) =>
+        Number(new RegExp(`^sendwright_webhook_${name}\\{class="${kind}"\\} (.+)$`, 'm').exec(text)?.[1])
       return {
-        backlog: [of('backlog_failing'), of('backlog_healthy')],
-        failingSeconds: of('oldest_seconds_failing'),
-        healthySeconds: of('oldest_seconds_healthy'),
+        backlog: [of('backlog', 'failing'), of('backlog', 'healthy')],
+        failingSeconds: of('oldest_seconds', 'failing'),
+        healthySeconds: of('oldest_seconds', 'healthy'),
       }
     }
     const showing = (...backlog: number[]) =>

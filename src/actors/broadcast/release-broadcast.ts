@@ -39,6 +39,7 @@ import {
 } from '../../state/broadcast/broadcast.ts'
 import { type BucketRow, bucketPart, unpackBucket } from '../../state/broadcast/content.ts'
 import { contentKey, runningKey, sendingKey } from '../../state/keys.ts'
+import { suppressedNotes } from '../../state/message/end.ts'
 import { addressFact, addressOfRow, keyOfNumber, personFacts } from '../../state/person.ts'
 import { type ServerCounters, serverOwner, serverRef } from '../../state/server.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
@@ -161,7 +162,8 @@ function release(found: Step, { rows, address }: { rows: readonly BucketRow[]; a
   const streamIds = released.news.map(() => stream.streamId)
   const news = { serverId: broadcast.serverId, news: released.news, streamIds }
   const told = announceMessages(news, { states: seen, facts, context: { ...context, nowMs } })
-  return told.kind === 'need' ? told : announced(done, told.staged)
+  const notes = suppressedNotes(released.news)
+  return told.kind === 'need' ? told : announced({ ...done, notes }, told.staged)
 }
 
 /** All writes of a step. */

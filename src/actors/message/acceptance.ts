@@ -17,6 +17,7 @@ import { monthName } from '../../state/calendar.ts'
 import { unpackSending } from '../../state/domain.ts'
 import { headKey, logKey, segmentsKey, sendingKey, statusKey } from '../../state/keys.ts'
 import { BODY_PART, contentOps, inlineParts } from '../../state/message/content-part.ts'
+import { suppressedNotes } from '../../state/message/end.ts'
 import { packHead, spellingsOf } from '../../state/message/head.ts'
 import { recordOps } from '../../state/message/idempotency.ts'
 import { itemPrefix, itemSuffix, laneOf } from '../../state/message/item.ts'
@@ -74,7 +75,8 @@ export function acceptAll(
     due: acceptance.due,
   }
   const warned = telling === null ? done : announced(done, telling.staged)
-  return acceptance.news.length === 0 ? warned : tellSuppressed(turn, warned, acceptance)
+  if (acceptance.news.length === 0) return warned
+  return tellSuppressed(turn, { ...warned, notes: suppressedNotes(acceptance.news) }, acceptance)
 }
 
 /** Announces the recipients that are not sent to. A warning of the same turn may have counted on the same webhooks. */

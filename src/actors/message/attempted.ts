@@ -33,6 +33,7 @@ import { DELIVERY_AGE_MAX_MS, nextAttemptAtMs, parseRetryHintMs } from '../../ma
 import { countInWindow, type StreamCounters, streamOwner } from '../../state/brake.ts'
 import { headKey, statusKey } from '../../state/keys.ts'
 import { countInDay, type DayCounters, dayEventOf, dayOwner } from '../../state/message/day-count.ts'
+import { endNotes } from '../../state/message/end.ts'
 import { type AttemptItem, parseAttemptItem } from '../../state/message/item.ts'
 import { logFact } from '../../state/message/log-entry.ts'
 import {
@@ -165,7 +166,8 @@ export const attemptOutcome: CommandType<OutcomeBody<AttemptOutcome>, null> = {
     const last = lastEnd(facts, context, item)
     ops.push(...last.ops)
     const due = [...last.due, ...clickDue(body, { item, told, nowMs })]
-    const end = { done: [{ lane, item: name }], due, forgets: forgotten(item, key, field) }
+    const notes = endNotes(item, event.event, { lane, attempts })
+    const end = { done: [{ lane, item: name }], due, forgets: forgotten(item, key, field), notes }
     const ended = { ...done, events: listed.events, ...end }
     return announced(ended, announcement.staged)
   },

@@ -18,6 +18,7 @@ import type { Dsn } from '../../mail/report/dsn.ts'
 import { DAY_MS } from '../../state/calendar.ts'
 import { statusKey } from '../../state/keys.ts'
 import { dayOwner } from '../../state/message/day-count.ts'
+import { endNotes } from '../../state/message/end.ts'
 import { type AttemptItem, parseAttemptItem } from '../../state/message/item.ts'
 import {
   isOpen,
@@ -83,6 +84,7 @@ export const recordReport: CommandType<ReportBody, ReportReply> = {
       ops: [{ key, write: 'HSET', args: [field, after] }, ...listed.ops],
       counters: [...countersAfterAttempt(counters, item, grown), ...listed.counters, ...dayAfter(item, [event], turn)],
       events: listed.events,
+      notes: endNotes(item, event, { lane: null, attempts: state.attempts }),
     }
     return announced(done, announcement.staged)
   },

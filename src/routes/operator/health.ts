@@ -8,6 +8,7 @@
 
 import type { Health } from '../../../schemas/operator/health.ts'
 import type { HandlerOf } from '../../http/request.ts'
+import type { Figures } from '../../process/figures.ts'
 import type { Metrics } from '../../process/metrics.ts'
 import type { QueueFigure } from '../../views/operator/queue-figures.ts'
 import type { WebhookFigures } from '../../webhooks/figures.ts'
@@ -18,7 +19,7 @@ export interface HealthDeps {
   /** Why this process should be sent no requests, for people; null: it is ready. */
   readonly whyNotReady: () => string | null
   /** Figures of this moment, by name. */
-  readonly figures: () => Readonly<Record<string, number>>
+  readonly figures: () => Figures
   readonly metrics: Metrics
   /** What waits to be delivered. */
   readonly queueFigures: () => Promise<readonly QueueFigure[]>

@@ -231,7 +231,8 @@ function trim(packed: PackedEvent): PackedEvent {
 }
 
 /** Class of a bounce that nobody but the service itself said. */
-const SUPPRESSED_CLASS = 'Suppressed'
+/** Class of a recipient that is not sent to. */
+export const SUPPRESSED_CLASS = 'Suppressed'
 
 /** A recipient that is not sent to, because its address is on the stream's list. Spec send.suppressed */
 export function suppressedStatus(submittedAtMs: number): StatusToPack {

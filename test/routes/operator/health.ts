@@ -18,7 +18,7 @@ t.test('healthy, ready, and counted', async (t) => {
   t.match(headers.get('content-type'), /^text\/plain; version=0\.0\.4/)
   t.match(text, /^sendwright_accepted_requests_total 1$/m)
   t.match(text, /^sendwright_store_up 1$/m)
-  t.match((await service.operateActors('GET /metrics')).text, /^sendwright_running 256$/m)
+  t.match((await service.operateActors('GET /metrics')).text, /^sendwright_shards_running 256$/m)
   t.equal((await service.call('GET /healthz', { token: testServer.token })).status, 404, 'not on the public listener')
 })
 

@@ -1,0 +1,106 @@
+/**
+ * records - lines of the log of which each tells of another thing: how a recipient ended, which request was refused
+ *
+ * Guarantees: ids, names and numbers alone, never an address; so many lines a second at most, then one that counts the
+ * others, so that neither a flood of requests nor a burst of mail fills the disk.
+ */
+
+/** Writes a line of the log at `info`. */
+export type WriteRecord = (facts: object, sentence: string) => void
+
+/** How a recipient ended, or what came back for it later. */
+export interface EndedRecipient {
+  readonly messageId: string
+  /** Place among the recipients, from 0. */
+  readonly recipientIndex: number
+  /** Where it was tried; null where no attempt ended it. */
+  readonly site: string | null
+  readonly result: string
+  readonly code: number | null
+  readonly class: string | null
+  /** Attempts made. */
+  readonly attempt: number
+  /** Since the message was accepted. */
+  readonly ms: number
+}
+
+/** A request that was refused, or failed. */
+export interface RefusedRequest {
+  readonly requestId: string
+  readonly method: string
+  /** As a template, `none` where there is no such route. */
+  readonly route: string
+  readonly status: number
+  /** Of the contract; null where the answer is plain text. */
+  readonly code: string | null
+  /** From its head to its answer. */
+  readonly ms: number
+}
+
+/** What is told a line each. */
+export interface Records {
+  ended(end: EndedRecipient): void
+  refused(request: RefusedRequest): void
+}
+
+/** Lines of a kind in any second. */
+const REFUSED_A_SECOND = 50
+const ENDED_A_SECOND = 1000
+const SECOND_MS = 1000
+
+/** What tells nothing: a log that is not to hold lines at `info`. */
+export const NO_RECORDS: Records = { ended: () => undefined, refused: () => undefined }
+
+/** Makes the records of a process. In: a clock that never goes back, milliseconds. */
+export function makeRecords(write: WriteRecord, nowMs: () => number): Records {
+  const refused = new SecondBound(REFUSED_A_SECOND, nowMs, (times) =>
+    write({ times }, 'Requests were refused beside those told within a second'),
+  )
+  const ended = new SecondBound(ENDED_A_SECOND, nowMs, (times) =>
+    write({ times }, 'Recipients ended beside those told within a second'),
+  )
+  return {
+    ended(end) {
+      if (ended.maySay()) write(end, 'Recipient ended')
+    },
+    refused(request) {
+      if (refused.maySay()) write(request, 'Request refused')
+    },
+  }
+}
+
+/** Says yes so many times in a second, and tells at its end how often it said no. */
+export class SecondBound {
+  private readonly timesMax: number
+  private readonly nowMs: () => number
+  private readonly more: (times: number) => void
+  private sinceMs = Number.NEGATIVE_INFINITY
+  private times = 0
+
+  constructor(timesMax: number, nowMs: () => number, more: (times: number) => void) {
+    this.timesMax = timesMax
+    this.nowMs = nowMs
+    this.more = more
+  }
+
+  /** Whether one more may be told now. */
+  maySay(): boolean {
+    const nowMs = this.nowMs()
+    // Before a count is told its second is not over, however late the timer is.
+    if (nowMs - this.sinceMs >= SECOND_MS && this.times <= this.timesMax) {
+      this.sinceMs = nowMs
+      this.times = 0
+    }
+    this.times += 1
+    if (this.times === this.timesMax + 1)
+      setTimeout(() => this.tell(), Math.max(0, this.sinceMs + SECOND_MS - nowMs)).unref()
+    return this.times <= this.timesMax
+  }
+
+  private tell(): void {
+    const times = this.times - this.timesMax
+    this.times = 0
+    this.sinceMs = Number.NEGATIVE_INFINITY
+    this.more(times)
+  }
+}

@@ -1,0 +1,69 @@
+/** metrics-page - a page with everything on it, read by Prometheus' own checker and held to its conventions. */
+import { spawnSync } from 'node:child_process'
+import t from 'tap'
+import { FIGURES, type FigureName } from '../../src/process/figures.ts'
+import { makeMetrics } from '../../src/process/metrics.ts'
+
+/** A page on which every metric has a value. */
+async function fullPage(): Promise<string> {
+  const metrics = makeMetrics()
+  metrics.accepted(3, 12)
+  metrics.committed(2)
+  metrics.lostCommits(1)
+  metrics.replayed()
+  metrics.refused('rate_limited')
+  metrics.notTaken('disk')
+  metrics.attempted({
+    result: 'bounced',
+    classification: 'InvalidRecipient',
+    session: { protocol: 'TLSv1.3', isVerified: true, isNew: true },
+  })
+  metrics.received('inbound')
+  metrics.unsubscribed('view', 'ok')
+  metrics.submitted('login', '235')
+  metrics.parsed(null, 3)
+  metrics.judged({ spf: 'pass' }, 3)
+  metrics.posted('delivered')
+  metrics.firstPosted(8)
+  metrics.contentDone({ home: 'file', act: 'put', result: 'ok', ms: 2, bytes: 10, objects: 1 })
+  metrics.requests.of({ method: 'GET', path: '/v1/messages/{id}' }).answered(200, 3)
+  const figures = Object.fromEntries((Object.keys(FIGURES) as FigureName[]).map((name, at) => [name, at]))
+  return metrics.format(figures, [{ site: 'example.com', age: '5m', recipients: 4 }])
+}
+
+/** Ours: those of the runtime are named by its library. */
+const isOurs = (name: string) => /^(sendwright|http)_/.test(name)
+
+t.test('metrics page: promtool finds nothing wrong', async (t) => {
+  const { status, error, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], { input: await fullPage() })
+  if (error !== undefined) return t.comment('promtool is not installed: skipped')
+  t.equal(`${stdout}${stderr}`, '')
+  t.equal(status, 0)
+})
+
+t.test('metrics page: each metric says what it is in a sentence, once, and is named by its type', async (t) => {
+  const lines = (await fullPage()).split('\n')
+  const helps = lines.filter((line) => line.startsWith('# HELP ')).map((line) => line.split(' '))
+  const names = helps.map(([, , name]) => name ?? '')
+  t.same(
+    names.filter((name, at) => names.indexOf(name) !== at),
+    [],
+    'none twice',
+  )
+  for (const [, , name = '', ...words] of helps.filter(([, , name]) => isOurs(name ?? ''))) {
+    t.match(words.join(' '), /^(Counts|Tells|Times) .+\.$/, name)
+    const type = lines.find((line) => line.startsWith(`# TYPE ${name} `))?.split(' ')[3]
+    t.equal(type === 'counter', name.endsWith('_total'), `${name} is a ${type}`)
+    if (type === 'histogram') t.match(name, /_seconds$/)
+    t.ok(
+      lines.some((line) => line.startsWith(`${name}`)),
+      `${name} has a value`,
+    )
+  }
+})
+
+t.test('metrics page: a figure that is not told is not there', async (t) => {
+  const page = await makeMetrics().format({ storeUp: 1 })
+  t.match(page, /^sendwright_store_up 1$/m)
+  t.notMatch(page, 'sendwright_shards_running')
+})
