@@ -35,7 +35,7 @@ export const REQUEST_ENTRY = objectOf({
   userAgent: TEXT_OR_NULL,
   /** Messages that it brought about. */
   messageIds: { type: 'array', items: UUID },
-} as const)
+})
 
 /** Body of POST /v1/requests/search. */
 export const REQUEST_SEARCH = {
@@ -56,7 +56,7 @@ export const REQUEST_SEARCH = {
 export const REQUEST_LIST = objectOf({
   requests: { type: 'array', maxItems: PAGE_MAX, items: REQUEST_ENTRY },
   next: UUID_OR_NULL,
-} as const)
+})
 
 export type RequestEntry = FromSchema<typeof REQUEST_ENTRY>
 export type RequestList = FromSchema<typeof REQUEST_LIST>

@@ -19,6 +19,7 @@ import { MESSAGE, MESSAGE_LIST, MESSAGE_SEARCH } from './message.ts'
 import { OPERATOR_ROUTES } from './operator/routes.ts'
 import { OPENAPI, type Route, route } from './route.ts'
 import { SERVER, SERVER_BODY, SERVER_LIST, SERVER_MADE, SERVER_PATCH_BODY } from './server.ts'
+import { STATS, STATS_QUERY } from './stats.ts'
 import { STREAM, STREAM_BODY, STREAM_LIST, STREAM_PATCH_BODY, STREAM_QUERY } from './stream.ts'
 import {
   SUPPRESSION,
@@ -85,6 +86,11 @@ export const ROUTES = {
   }),
   readMessage: route('readMessage', 'GET', '/v1/messages/{id}', {
     success: { status: 200, body: MESSAGE },
+  }),
+  readStats: route('readStats', 'GET', '/v1/stats', {
+    query: STATS_QUERY,
+    success: { status: 200, body: STATS },
+    refusals: ['stream_not_found'],
   }),
   searchReceived: route('searchReceived', 'POST', '/v1/inbound/search', {
     body: RECEIVED_SEARCH,

@@ -36,7 +36,7 @@ export const STATS_ENTRY = objectOf({
 })
 
 /** Answer of GET /v1/stats, the earliest first; an hour or day in which nothing happened is left out. */
-export const STATS = objectOf({ stats: { type: 'array', maxItems: STATS_ROWS_MAX, items: STATS_ENTRY } } as const)
+export const STATS = objectOf({ stats: { type: 'array', maxItems: STATS_ROWS_MAX, items: STATS_ENTRY } })
 
 export type StatsBy = (typeof STATS_BY)[number]
 export type StatsEntry = FromSchema<typeof STATS_ENTRY>

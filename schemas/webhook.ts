@@ -179,7 +179,7 @@ export const MESSAGE_DELIVERY = objectOf({
 export const MESSAGE_DELIVERY_LIST = objectOf({
   deliveries: { type: 'array', maxItems: PAGE_MAX, items: MESSAGE_DELIVERY },
   next: UUID_OR_NULL,
-} as const)
+})
 
 /** Query of GET /v1/webhooks/{webhookId}/deliveries. */
 export const DELIVERIES_QUERY = {

@@ -22,6 +22,7 @@ import type { KeyKind, Route } from '../route.ts'
 import type { RouteName } from '../routes.ts'
 import { LIMIT_ENTRY, SERVER } from '../server.ts'
 import { UUID } from '../shape.ts'
+import { STATS_ENTRY } from '../stats.ts'
 import { STREAM } from '../stream.ts'
 import { SUPPRESSION } from '../suppression.ts'
 import { TOKEN, TOKEN_MADE } from '../token.ts'
@@ -64,6 +65,7 @@ const COMPONENTS: Readonly<Record<string, object>> = {
   ReceivedSummary: RECEIVED_SUMMARY,
   RecipientEntry: RECIPIENT_ENTRY,
   Server: SERVER,
+  StatsEntry: STATS_ENTRY,
   Stream: STREAM,
   Suppression: SUPPRESSION,
   Webhook: WEBHOOK,

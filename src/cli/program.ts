@@ -18,6 +18,7 @@ import { addQueueCommands } from './queue.ts'
 import { addSendCommands } from './send.ts'
 import { addServerCommands } from './server.ts'
 import { start } from './start.ts'
+import { addStatsCommands } from './stats.ts'
 import { addStoreCommands } from './store.ts'
 import { addStreamCommands } from './stream.ts'
 import { addSuppressionCommands } from './suppression.ts'
@@ -59,6 +60,7 @@ export function makeProgram(ended: (code: number) => void): Command {
     })
   addSendCommands(program, ended)
   addMessageCommands(program, ended)
+  addStatsCommands(program, ended)
   addInboundCommands(program, ended)
   addEventCommands(program, ended)
   addWebhookCommands(program, ended)

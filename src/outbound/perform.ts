@@ -156,10 +156,11 @@ type Report = (
 ) => AttemptOutcome
 
 /** Makes what is reported of a job's attempt: the address stays here. */
-function reporterOf({ addressHmac }: LaneDeps, { message: { accountId }, recipient: { address } }: AttemptJob): Report {
+function reporterOf({ addressHmac }: LaneDeps, { message, recipient: { address } }: AttemptJob): Report {
+  const { accountId, streamId } = message
   const hmac = () => addressHmac(accountId, address)
   return (outcome, rest = {}) =>
-    reportOutcome(outcome, { address, hmac, sizeBytes: outcome.sizeBytes, retryAfterMs: null, ...rest })
+    reportOutcome(outcome, { address, streamId, hmac, sizeBytes: outcome.sizeBytes, retryAfterMs: null, ...rest })
 }
 
 /** When a returned attempt is made again. */

@@ -47,6 +47,7 @@ import {
   makeReadServer,
   makeRevokeServerToken,
 } from './servers.ts'
+import { makeReadStats } from './stats.ts'
 import {
   makeArchiveStream,
   makeCreateStream,
@@ -102,6 +103,7 @@ export function publicHandlers(deps: PublicDeps): Handlers<PublicRouteName> {
     readServer: makeReadServer(deps),
     searchMessages: makeSearchMessages(deps),
     readMessage: makeReadMessage(deps),
+    readStats: makeReadStats(deps),
     searchReceived: makeSearchReceived(deps),
     readReceived: makeReadReceived(deps),
     readReceivedRaw: makeReadReceivedRaw(deps),

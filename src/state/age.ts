@@ -9,6 +9,8 @@
 import { civilOf, DAY_MS, HOUR_MS, msOfCivil } from './calendar.ts'
 
 const LIVE_MONTHS = 13
+/** Months for which figures stay, of live and of test servers. Spec retention.stats */
+export const STATS_MONTHS = LIVE_MONTHS
 const TEST_DAYS = 30
 const LIVE_CONTENT_DAYS = 30
 const TEST_CONTENT_DAYS = 7

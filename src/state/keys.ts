@@ -20,6 +20,9 @@ export const administratorsKey = (shard: number, accountId: string): string =>
   `${shardTag(shard)}:administrators:${accountId}`
 /** Zset: servers of an account by creation. */
 export const serversKey = (shard: number, accountId: string): string => `${shardTag(shard)}:servers:${accountId}`
+/** Hash: `<stream>.<dd>` -> figures of the hours of a day. One key per UTC month. */
+export const statsKey = (shard: number, serverId: string, month: string): string =>
+  `${shardTag(shard)}:stats:${serverId}:${month}`
 /** Zset: `<lane> <attempts> <item>` of mail that waits until its account is resumed, by when it came to wait. */
 export const heldKey = (shard: number, accountId: string): string => `${shardTag(shard)}:held:${accountId}`
 /** Hash: tokenId -> JSON of the token, live and revoked. */

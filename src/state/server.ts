@@ -35,11 +35,16 @@ export interface ServerState {
 /** What an order may change of a server. */
 export type ServerChanges = Partial<Pick<ServerState, 'name' | 'perMinuteLimit' | 'monthlyCap'>>
 
+/** Figures of one hour, stream by stream (`message/hour-count.ts`). */
+export type HourCounters = readonly [hour: number, streams: Readonly<Record<string, readonly number[]>>]
+
 /** Counters of a server. */
 export interface ServerCounters {
   readonly minute?: Period
   readonly month?: Period
   readonly segment?: Segment
+  /** Recipients accepted in the hour that runs. */
+  readonly hour?: HourCounters
   /** What was told of the monthly cap. */
   readonly monthTold?: CapTold
   /** Until when somebody listens to its events. */

@@ -25,6 +25,7 @@ const COMMANDS: Readonly<Record<RouteName, string | null>> = {
   readServer: 'server show',
   searchMessages: 'message search',
   readMessage: 'message show',
+  readStats: 'stats',
   searchReceived: 'inbound list',
   readReceived: 'inbound show',
   readReceivedRaw: 'inbound raw',
@@ -186,6 +187,17 @@ t.test('send: everything that a message may have, and what became of it', async 
   t.match(await run('send', ...FROM, '--to', 'a@simulator.test'), { code: 2, err: /give --text or --html/ })
   const away = await run('send', ...FROM, '--to', 'a@simulator.test', '--html-file', join(dir, 'none'))
   t.match(away, { code: 1, err: /Cannot read .*none/ })
+})
+
+t.test('stats: what was sent, by day and by hour', async (t) => {
+  const before = (await runJson('stats')).json.stats[0]?.accepted ?? 0
+  await done('send', ...FROM, '--to', 'figures@simulator.test', '--text', 'x', '--wait')
+  const { json } = await runJson('stats', '--by', 'hour', '--stream', testServer.streamId)
+  t.match(json.stats.at(-1), { streamId: testServer.streamId, accepted: Number })
+  const counted = json.stats.reduce((sum: number, { accepted }: { accepted: number }) => sum + accepted, 0)
+  t.equal(counted, before + 1)
+  t.match(await done('stats'), new RegExp(`^\\d{4}-\\d\\d-\\d\\d +\\d+ .* ${testServer.streamId}$`, 'm'))
+  t.match(await run('stats', '--since', '2026-01-02', '--until', '2026-01-01'), { code: 1, err: /later than from/ })
 })
 
 t.test('send --wait: each event as it comes, and a hint where a simulated address is suppressed', async (t) => {

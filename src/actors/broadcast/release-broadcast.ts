@@ -40,6 +40,7 @@ import {
 import { type BucketRow, bucketPart, unpackBucket } from '../../state/broadcast/content.ts'
 import { contentKey, runningKey, sendingKey } from '../../state/keys.ts'
 import { suppressedNotes } from '../../state/message/end.ts'
+import { statsFact, statsOps } from '../../state/message/stats-rows.ts'
 import { addressFact, addressOfRow, keyOfNumber, personFacts } from '../../state/person.ts'
 import { type ServerCounters, serverOwner, serverRef } from '../../state/server.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
@@ -143,6 +144,9 @@ function release(found: Step, { rows, address }: { rows: readonly BucketRow[]; a
   const serverCounters = states.counter<ServerCounters>(serverOwner(broadcast.serverId))
   const released = new Released({ broadcast, stream, facts, context, cmdId: found.cmdId, address }, serverCounters)
   for (const row of next) released.add(row)
+  const { ended } = released.hour
+  const stats = { shard, serverId: broadcast.serverId }
+  if (ended !== null && !facts.has(statsFact(stats, ended))) return { kind: 'need', facts: [statsFact(stats, ended)] }
   const isBucketDone = next.length === rows.length
   const after: Progress = {
     released: progress.released + released.open,
@@ -179,6 +183,8 @@ function written(
   const planned = Math.max(streamCounters?.nextMs ?? 0, nowMs - LATE_MS_MAX)
   const nextMs = planned + (next * MINUTE_MS) / pace
   const ops = released.finish()
+  const { ended } = released.hour
+  if (ended !== null) ops.push(...statsOps(found.facts, { shard, serverId: broadcast.serverId }, ended))
   if (after.bucket > progress.bucket)
     ops.push({ key: contentKey(shard, broadcast.contentId, bucketPart(progress.bucket), 0), write: 'UNLINK', args: [] })
   const counters = [

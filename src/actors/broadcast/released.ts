@@ -18,6 +18,7 @@ import { monthName } from '../../state/calendar.ts'
 import { headKey, logKey, segmentsKey, statusKey } from '../../state/keys.ts'
 import { BODY_PART, contentOps } from '../../state/message/content-part.ts'
 import { packHead, spellingsOf } from '../../state/message/head.ts'
+import { acceptedRow, countInHour, DEFAULT_STREAM } from '../../state/message/hour-count.ts'
 import { itemPrefix, itemSuffix, laneOf } from '../../state/message/item.ts'
 import { LOG_FIELD, packLogEntry } from '../../state/message/log-entry.ts'
 import { postingOps } from '../../state/message/posting.ts'
@@ -67,9 +68,18 @@ export class Released {
     this.#persons = new PersonNumbers(facts, { shard: context.shard, accountId: broadcast.accountId })
   }
 
-  /** Counters of the server with these messages in its log. */
+  /** Counters of the server with these messages in its log and among its figures. */
   get serverCounters(): ServerCounters {
-    return this.#segment === null ? { ...this.#counters } : { ...this.#counters, segment: this.#segment }
+    const counted = { ...this.#counters, hour: this.hour.value }
+    return this.#segment === null ? counted : { ...counted, segment: this.#segment }
+  }
+
+  /** The hour that runs with these messages, and what has ended before it. Spec stats.count */
+  get hour(): ReturnType<typeof countInHour> {
+    const { stream, context } = this.#of
+    const name = stream.isDefault ? DEFAULT_STREAM : shortId(stream.streamId)
+    const figures = acceptedRow(this.open + this.suppressed, this.suppressed)
+    return countInHour(this.#counters?.hour, [{ stream: name, figures }], context.nowMs)
   }
 
   /** Releases the message to one recipient. */

@@ -19,10 +19,12 @@ import { headKey, logKey, segmentsKey, sendingKey, statusKey } from '../../state
 import { BODY_PART, contentOps, inlineParts } from '../../state/message/content-part.ts'
 import { suppressedNotes } from '../../state/message/end.ts'
 import { packHead, spellingsOf } from '../../state/message/head.ts'
+import { acceptedRow, type Counted, countInHour, DEFAULT_STREAM } from '../../state/message/hour-count.ts'
 import { recordOps } from '../../state/message/idempotency.ts'
 import { itemPrefix, itemSuffix, laneOf } from '../../state/message/item.ts'
 import { LOG_FIELD, packLogEntry } from '../../state/message/log-entry.ts'
 import { postingOps } from '../../state/message/posting.ts'
+import { statsFact, statsOps } from '../../state/message/stats-rows.ts'
 import { packStatus, statusField, suppressedStatus } from '../../state/message/status.ts'
 import { PersonNumbers } from '../../state/person.ts'
 import { enterSegment, hasPostings, type Segment, type SegmentBounds } from '../../state/segment.ts'
@@ -61,7 +63,14 @@ export function acceptAll(
   const { body, context } = turn
   const acceptance = new Acceptance(turn, bounds)
   const messages = body.messages.map((item, place) => acceptance.add(item, place))
+  const hour = countInHour(turn.serverCounters?.hour, acceptance.counted, context.nowMs)
   const ops = acceptance.finish()
+  if (hour.ended !== null) {
+    const place = { shard: context.shard, serverId: body.serverId }
+    const fact = statsFact(place, hour.ended)
+    if (!turn.facts.has(fact)) return { kind: 'need', facts: [fact] }
+    ops.push(...statsOps(turn.facts, place, hour.ended))
+  }
   if (body.idempotency !== null) {
     const ids = messages.map(({ messageId }) => messageId)
     ops.push(...recordOps(body.idempotency, ids, context))
@@ -69,7 +78,7 @@ export function acceptAll(
   const done: Done<SendReply> = {
     kind: 'done',
     reply: { kind: 'accepted', messages, test: body.test, replayed: false, rate },
-    counters: countersAfter(turn, acceptance.segment, telling),
+    counters: countersAfter(turn, { segment: acceptance.segment, hour: hour.value, telling }),
     ops,
     absent: acceptance.absent,
     due: acceptance.due,
@@ -104,6 +113,7 @@ class Acceptance {
   /** Recipients that are not sent to, and the stream of each. */
   readonly news: MessageReference[] = []
   readonly streamIds: string[] = []
+  readonly counted: Counted[] = []
   segment: Segment | null
   private readonly turn: SendTurn
   private readonly bounds: SegmentBounds
@@ -139,12 +149,19 @@ class Acceptance {
     this.log(placed)
     const suppressed = suppressedPlaces(this.turn, placed)
     if (suppressed.size > 0) this.endSuppressed(placed, suppressed)
+    this.count(placed, suppressed.size)
     this.keepContent(placed, suppressed.size < item.recipients.length)
     this.makeDue(placed, suppressed)
     const fields: string[] = []
     for (const index of item.recipients.keys()) if (!suppressed.has(index)) fields.push(statusField(short, index))
     this.absent.push({ key: statusKey(context.shard, this.serverId, segment), fields })
     return { messageId, submittedAtMs }
+  }
+
+  // Spec stats.count
+  private count({ item, stream }: Placed, suppressed: number): void {
+    const name = stream === null || stream.isDefault ? DEFAULT_STREAM : shortId(stream.streamId)
+    this.counted.push({ stream: name, figures: acceptedRow(item.recipients.length, suppressed) })
   }
 
   /** All writes; the persons' come last, because a person may be named by several messages. */

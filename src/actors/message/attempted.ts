@@ -32,8 +32,8 @@ import { capText, maskAddress } from '../../mail/reply.ts'
 import { DELIVERY_AGE_MAX_MS, nextAttemptAtMs, parseRetryHintMs } from '../../mail/retry.ts'
 import { countInWindow, type StreamCounters, streamOwner } from '../../state/brake.ts'
 import { headKey, statusKey } from '../../state/keys.ts'
-import { countInDay, type DayCounters, dayEventOf, dayOwner } from '../../state/message/day-count.ts'
 import { endNotes } from '../../state/message/end.ts'
+import { hourOwner } from '../../state/message/hour-count.ts'
 import { type AttemptItem, parseAttemptItem } from '../../state/message/item.ts'
 import { logFact } from '../../state/message/log-entry.ts'
 import {
@@ -44,13 +44,14 @@ import {
   statusField,
   unpackStatus,
 } from '../../state/message/status.ts'
-import { isTestSegment, STATUS_BYTES } from '../../state/segment.ts'
+import { STATUS_BYTES } from '../../state/segment.ts'
 import { type ServerCounters, serverOwner, serverRef } from '../../state/server.ts'
 import { unitOf } from '../../state/spread.ts'
 import type { MessageReference } from '../../state/webhook/item.ts'
 import { unsubscribeDue } from '../suppression/click.ts'
 import { NO_WRITES, type StreamWrites, type SuppressTurn, suppressRecipient } from '../suppression/suppress.ts'
 import { type Announced, announced, announceMessages } from '../webhook/announce.ts'
+import { type FiguresWrites, figuresAfter } from './figures.ts'
 import { lastEnd } from './last-end.ts'
 import { isPast } from './prepare-attempt.ts'
 
@@ -63,6 +64,8 @@ export interface AttemptOutcome {
   readonly classification: string | null
   readonly hard: boolean
   readonly expired: boolean
+  /** Stream of the message; absent where who reports does not know it. */
+  readonly streamId?: string
   /** The message cannot be built: the recipient fails instead of bouncing. */
   readonly unbuildable: boolean
   /** Message as built; null where it was not. */
@@ -93,6 +96,8 @@ type DeliveryTurn = {
 
 interface ReportInput {
   readonly address: string
+  /** Of the message. */
+  readonly streamId?: string
   readonly sizeBytes: number | null
   readonly retryAfterMs: number | null
   /** Feedback type of a simulated complaint; absent: none. */
@@ -106,7 +111,7 @@ interface ReportInput {
 /** What a performer reports of an attempt: the recipient's address does not leave it. */
 export function reportOutcome(
   outcome: Outcome,
-  { address, sizeBytes, retryAfterMs, complaint, clicks, hmac }: ReportInput,
+  { address, streamId, sizeBytes, retryAfterMs, complaint, clicks, hmac }: ReportInput,
 ): AttemptOutcome {
   const { result, code, response, classification, hard, expired, phase } = outcome
   return {
@@ -120,6 +125,7 @@ export function reportOutcome(
     sizeBytes,
     retryAfterMs,
     hmac: (result === 'bounced' && hard) || complaint !== undefined || clicks ? hmac() : null,
+    ...(streamId !== undefined && { streamId }),
     ...(complaint !== undefined && { complaint }),
     ...(clicks && { clicks }),
   }
@@ -151,14 +157,16 @@ export const attemptOutcome: CommandType<OutcomeBody<AttemptOutcome>, null> = {
     const turn = { states, facts, context }
     const listed = suppressTold(turn, { item, told, hmac: body.outcome?.hmac ?? null })
     const announcement = announceMessages(newsOf(item, told, state.events.length), turn)
-    if ('kind' in listed || announcement.kind === 'need') return bothNeeds(listed, announcement)
+    const figures = figuresAfter(item, { told, before: state.events, streamId: body.outcome?.streamId }, turn)
+    if ('kind' in listed || 'kind' in figures || announcement.kind === 'need')
+      return bothNeeds(listed, figures, announcement)
     const events = [...state.events, ...told]
     const sizeBytes = item.recipient === 0 ? (state.sizeBytes ?? body.outcome?.sizeBytes ?? null) : null
     const after = packStatus({ attempts, nextAttemptAtMs: event.nextAtMs, events, sizeBytes }, acceptedAtMs)
-    const ops: Op[] = [{ key, write: 'HSET', args: [field, after] }, ...listed.ops]
+    const ops: Op[] = [{ key, write: 'HSET', args: [field, after] }, ...listed.ops, ...figures.ops]
     ops.push(...sizeOps(facts, { key, item, acceptedAtMs, sizeBytes: body.outcome?.sizeBytes ?? null }))
     const grown = Math.max(after.length, STATUS_BYTES) - Math.max(packed?.length ?? 0, STATUS_BYTES)
-    const counted = [...countersAfterAttempt(counters, item, grown), ...listed.counters, ...dayAfter(item, told, turn)]
+    const counted = [...countersAfterAttempt(counters, item, grown), ...listed.counters, ...figures.counters]
     const { lane, item: name } = body
     const done: Done<null> = { kind: 'done', reply: null, ops, counters: counted }
     if (event.nextAtMs !== null)
@@ -182,26 +190,10 @@ function forgotten({ recipient, recipients, hasAttachments }: AttemptItem, key: 
 }
 
 /** Owners of what an outcome counts: of mail on a broadcast stream also the stream. */
-function outcomeCounters({ serverId, segment, broadcastStreamId }: AttemptItem): string[] {
-  const owners = [serverOwner(serverId)]
+function outcomeCounters({ serverId, broadcastStreamId }: AttemptItem): string[] {
+  const owners = [serverOwner(serverId), hourOwner(serverId)]
   if (broadcastStreamId !== null) owners.push(streamOwner(broadcastStreamId))
-  if (!isTestSegment(segment)) owners.push(dayOwner(serverId))
   return owners
-}
-
-/** The day of a live server once the events are counted; none where nothing counts. `dayOwner` must be named. */
-export function dayAfter(
-  { serverId, segment }: AttemptItem,
-  told: readonly StatusEvent[],
-  { states, context }: SuppressTurn,
-): { owner: string; value: DayCounters }[] {
-  const counted = isTestSegment(segment) ? [] : told.flatMap((event) => dayEventOf(event) ?? [])
-  if (counted.length === 0) return []
-  const owner = dayOwner(serverId)
-  const before = states.counter<DayCounters>(owner)
-  return [
-    { owner, value: counted.reduce<DayCounters>((day, event) => countInDay(day, event, context.nowMs), before ?? []) },
-  ]
 }
 
 /** The complaint that follows a simulated delivery at once. */
@@ -279,7 +271,7 @@ export function newsOf(
 }
 
 /** One round of reading for both. */
-export function bothNeeds(...asked: readonly (StreamWrites | Announced | Need)[]): Need {
+export function bothNeeds(...asked: readonly (StreamWrites | FiguresWrites | Announced | Need)[]): Need {
   const needs = asked.filter((one): one is Need => 'kind' in one && one.kind === 'need')
   return {
     kind: 'need',

@@ -1,13 +1,13 @@
 /**
- * count - what an accepted request takes from the limits: one for each recipient.
+ * count - what an accepted request takes from the limits, and what it adds to the figures: one for each recipient.
  *
- * Spec limit.count
+ * Spec limit.count, stats.count
  */
 
 import type { AccountCounters } from '../../state/account.ts'
 import { periodOf, take } from '../../state/quota.ts'
 import type { Segment } from '../../state/segment.ts'
-import type { ServerCounters } from '../../state/server.ts'
+import type { HourCounters, ServerCounters } from '../../state/server.ts'
 import type { CapTelling } from './cap.ts'
 import type { SendTurn } from './send-turn.ts'
 
@@ -18,8 +18,7 @@ const NONE = {}
 /** Counters of account and server once the request is counted. Test mail counts on the account's test limits alone. */
 export function countersAfter(
   turn: SendTurn,
-  segment: Segment | null,
-  telling: CapTelling | null = null,
+  { segment, hour, telling = null }: { segment: Segment | null; hour: HourCounters; telling?: CapTelling | null },
 ): { owner: string; value: unknown }[] {
   const { body, names, context, requested, accountCounters, serverCounters } = turn
   const minute = periodOf('minute', context.nowMs)
@@ -36,6 +35,7 @@ export function countersAfter(
     server.minute = take(server.minute, minute, requested)
     server.month = take(server.month, month, requested)
   }
+  server.hour = hour
   if (segment !== null) server.segment = segment
   if (telling !== null) {
     Object.assign(account, telling.account)

@@ -17,8 +17,8 @@ import { meaningOf } from '../../mail/report/arf.ts'
 import type { Dsn } from '../../mail/report/dsn.ts'
 import { DAY_MS } from '../../state/calendar.ts'
 import { statusKey } from '../../state/keys.ts'
-import { dayOwner } from '../../state/message/day-count.ts'
 import { endNotes } from '../../state/message/end.ts'
+import { hourOwner } from '../../state/message/hour-count.ts'
 import { type AttemptItem, parseAttemptItem } from '../../state/message/item.ts'
 import {
   isOpen,
@@ -32,7 +32,8 @@ import { STATUS_BYTES } from '../../state/segment.ts'
 import { type ServerCounters, serverOwner, serverRef } from '../../state/server.ts'
 import { NO_WRITES, suppressRecipient } from '../suppression/suppress.ts'
 import { announced, announceMessages } from '../webhook/announce.ts'
-import { bothNeeds, countersAfterAttempt, dayAfter, newsOf } from './attempted.ts'
+import { bothNeeds, countersAfterAttempt, newsOf } from './attempted.ts'
+import { figuresAfter } from './figures.ts'
 import { isPast } from './prepare-attempt.ts'
 
 /** What a report says of the recipient that its return path names. */
@@ -57,7 +58,7 @@ export const recordReport: CommandType<ReportBody, ReportReply> = {
   entities: (body) => [serverRef(parseAttemptItem(body.item).serverId)],
   counters(body) {
     const { serverId } = parseAttemptItem(body.item)
-    return [serverOwner(serverId), dayOwner(serverId)]
+    return [serverOwner(serverId), hourOwner(serverId)]
   },
   facts(body, _states, { shard }) {
     const { serverId, segment, short, recipient } = parseAttemptItem(body.item)
@@ -76,13 +77,15 @@ export const recordReport: CommandType<ReportBody, ReportReply> = {
     const turn = { states, facts, context }
     const listed = listFor(event, hmac, { item, turn })
     const announcement = announceMessages(newsOf(item, [event], state.events.length), turn)
-    if ('kind' in listed || announcement.kind === 'need') return bothNeeds(listed, announcement)
+    const figures = figuresAfter(item, { told: [event], before: state.events }, turn)
+    if ('kind' in listed || 'kind' in figures || announcement.kind === 'need')
+      return bothNeeds(listed, figures, announcement)
     const after = packStatus({ ...state, events: [...state.events, event] }, msOf(item.messageId))
     const grown = Math.max(after.length, STATUS_BYTES) - Math.max(packed?.length ?? 0, STATUS_BYTES)
     const done: Done<ReportReply> = {
       ...answer('recorded'),
-      ops: [{ key, write: 'HSET', args: [field, after] }, ...listed.ops],
-      counters: [...countersAfterAttempt(counters, item, grown), ...listed.counters, ...dayAfter(item, [event], turn)],
+      ops: [{ key, write: 'HSET', args: [field, after] }, ...listed.ops, ...figures.ops],
+      counters: [...countersAfterAttempt(counters, item, grown), ...listed.counters, ...figures.counters],
       events: listed.events,
       notes: endNotes(item, event, { lane: null, attempts: state.attempts }),
     }

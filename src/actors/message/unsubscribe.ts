@@ -17,6 +17,7 @@ import type { CommandType, Facts, TimerBody } from '../../../cluster/behaviour.t
 import { msOf } from '../../../cluster/id.ts'
 import { TIMERS_LANE } from '../../../cluster/keyspace.ts'
 import { statusKey } from '../../state/keys.ts'
+import { hourOwner } from '../../state/message/hour-count.ts'
 import { type AttemptItem, parseAttemptItem } from '../../state/message/item.ts'
 import { packStatus, type StatusEvent, statusField, unpackStatus } from '../../state/message/status.ts'
 import { STATUS_BYTES } from '../../state/segment.ts'
@@ -33,6 +34,7 @@ import {
 import { suppressRecipient } from '../suppression/suppress.ts'
 import { announced, announceMessages } from '../webhook/announce.ts'
 import { bothNeeds, countersAfterAttempt, newsOf } from './attempted.ts'
+import { figuresAfter } from './figures.ts'
 import { isPast } from './prepare-attempt.ts'
 
 export interface ClickBody {
@@ -91,7 +93,10 @@ export const settleClick: CommandType<TimerBody, null> = {
   name: 'settle-click',
   frees: true,
   entities: (body) => [serverRef(parseClick(body.item).item.serverId)],
-  counters: (body) => [serverOwner(parseClick(body.item).item.serverId)],
+  counters(body) {
+    const { serverId } = parseClick(body.item).item
+    return [serverOwner(serverId), hourOwner(serverId)]
+  },
   facts(body, _states, { shard }) {
     const click = parseClick(body.item)
     return [statusFact(shard, click.item), ...listFacts(shard, click)]
@@ -108,7 +113,9 @@ export const settleClick: CommandType<TimerBody, null> = {
     const turn = { states, facts, context }
     const listed = suppressRecipient(turn, { item, hmac, reason: 'unsubscribe', code: null, response: null })
     const announcement = announceMessages(newsOf(item, [event], state.events.length), turn)
-    if ('kind' in listed || announcement.kind === 'need') return bothNeeds(listed, announcement)
+    const figures = figuresAfter(item, { told: [event], before: state.events }, turn)
+    if ('kind' in listed || 'kind' in figures || announcement.kind === 'need')
+      return bothNeeds(listed, figures, announcement)
     // A message that has left the log lists nobody, and nothing is told of it.
     if (listed.ops.length === 0) return NOTHING
     const after = packStatus({ ...state, events: [...state.events, event] }, msOf(item.messageId))
@@ -116,8 +123,8 @@ export const settleClick: CommandType<TimerBody, null> = {
     return announced(
       {
         ...NOTHING,
-        ops: [{ key, write: 'HSET', args: [fields[0], after] }, ...listed.ops],
-        counters: [...countersAfterAttempt(counters, item, grown), ...listed.counters],
+        ops: [{ key, write: 'HSET', args: [fields[0], after] }, ...listed.ops, ...figures.ops],
+        counters: [...countersAfterAttempt(counters, item, grown), ...listed.counters, ...figures.counters],
         events: listed.events,
       },
       announcement.staged,

@@ -1,7 +1,7 @@
 /**
  * accounts - accounts as an operator reads them: the list over all shards, and one with how its mail fares
  *
- * Keys: `accounts` of every shard, `account:<id>`, `counters`, `administrators:<account>`
+ * Keys: `accounts` of every shard, `account:<id>`, `counters`, `administrators:<account>`, `stats:<server>:<yyyymm>`
  *
  * Spec account.list, account.detail, list.page
  */
@@ -10,12 +10,12 @@ import { homeShard, SHARDS } from '../../../cluster/id.ts'
 import type { AccountDetail, AccountList } from '../../../schemas/account.ts'
 import { type AccountCounters, type AccountState, accountOwner, accountRef } from '../../state/account.ts'
 import { accountsKey, administratorsKey, serversKey } from '../../state/keys.ts'
-import { type DayCounters, dayCountOf, dayOwner } from '../../state/message/day-count.ts'
 import { formatAccount } from '../account.ts'
 import { countersFact, countersOf, entityFact, stateOf } from '../entity.ts'
 import type { Reader } from '../key.ts'
 import { type Page, readNewest } from '../newest.ts'
 import type { SeenAccount } from '../owned.ts'
+import { readLastDay } from '../stats.ts'
 
 /** Servers of an account whose last 24 hours are added up. */
 const SERVERS_MAX = 1000
@@ -68,10 +68,10 @@ export async function readAccountDetail(
     },
   ])
   if (seen === null) return null
-  const owners = seen[1].map(([id]) => dayOwner(id))
-  const days = await read(shard, [countersFact(shard, owners)])
-  if (days === null) return null
-  const { delivered, bounced, complained } = sumOf(countersOf<DayCounters>(days[0]), nowMs)
+  const serverIds = seen[1].map(([id]) => id)
+  const day = await readLastDay(read, { shard, serverIds, nowMs })
+  if (day === null) return null
+  const { delivered, bounced, complained } = day
   return {
     ...formatAccount(account, counters, nowMs),
     held: held ?? false,
@@ -85,17 +85,6 @@ export async function readAccountDetail(
       complaintRate: rateOf(complained, delivered),
     },
   }
-}
-
-function sumOf(days: readonly (DayCounters | null)[], nowMs: number): ReturnType<typeof dayCountOf> {
-  const sum = { delivered: 0, bounced: 0, complained: 0 }
-  for (const day of days) {
-    const { delivered, bounced, complained } = dayCountOf(day, nowMs)
-    sum.delivered += delivered
-    sum.bounced += bounced
-    sum.complained += complained
-  }
-  return sum
 }
 
 /** A part of a whole, null of nothing. */

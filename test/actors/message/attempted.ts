@@ -16,7 +16,8 @@ import { World } from '../../support/world/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 const HOUR_MS = 3_600_000
-const ADA = { address: 'ada@example.net', sizeBytes: 900, retryAfterMs: null, hmac: () => hmacOf('ada@example.net') }
+const STREAM = { streamId: '01a1f8d8-8300-7017-8000-0e7faee555a7', retryAfterMs: null }
+const ADA = { ...STREAM, address: 'ada@example.net', sizeBytes: 900, hmac: () => hmacOf('ada@example.net') }
 
 const LATER = { code: 451, response: '451 4.3.0 Try later' }
 const delivered = reportOutcome(makeDelivered(250, '250 2.0.0 Ok: queued'), ADA)

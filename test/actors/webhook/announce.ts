@@ -13,7 +13,13 @@ import { seedWebhook, waiting } from '../../support/world/webhook-world.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 21, 12)
 const MINUTE_MS = 60_000
-const ADA = { address: 'ada@example.net', sizeBytes: 900, retryAfterMs: null, hmac: () => 'h'.repeat(22) }
+const ADA = {
+  address: 'ada@example.net',
+  streamId: '01a1f8d8-8300-7017-8000-0e7faee555a7',
+  sizeBytes: 900,
+  retryAfterMs: null,
+  hmac: () => 'h'.repeat(22),
+}
 const OUTCOMES = {
   delivered: reportOutcome(makeDelivered(250, '250 2.0.0 Ok'), ADA),
   deferred: reportOutcome(makeRefused({ phase: 'rcpt', response: '451 4.3.0 Try later' }), ADA),

@@ -8,7 +8,7 @@ const SHOWN_MAX = 3
 const CLAIMS_MAX = 5
 
 /** What must be found, whatever was killed. */
-export const SETTLED = { doubled: 0, lost: 0, unclear: 0, torn: 0, open: 0 }
+export const SETTLED = { doubled: 0, lost: 0, unclear: 0, miscounted: 0, torn: 0, open: 0 }
 
 export interface Found {
   /** Messages in the log. */
@@ -21,6 +21,8 @@ export interface Found {
   readonly lost: number
   /** Recipients counted this month. */
   readonly counted: number
+  /** By how many recipients the server's figures, accepted and delivered, differ from its log. */
+  readonly miscounted: number
   /** Recipients whose events are not one `delivered`. */
   readonly unclear: number
   /** Recipients that were given up: five times a process died that had their attempt under way. */
@@ -61,6 +63,7 @@ export async function settle(
       doubled: [...ledger.told.values()].filter(({ size }) => size !== 1).length,
       lost: [...ids].filter((id) => !logged.has(id)).length,
       counted: countOf(live ? counters.month : counters.testMonth),
+      miscounted: await miscountedOf(redis, String(tag), serverId),
       unclear: unclear.length - abandoned.length,
       abandoned: abandoned.length,
       unclearOnes: unclear.filter((one) => !abandoned.includes(one)).slice(0, SHOWN_MAX),
@@ -129,6 +132,35 @@ async function unclearOf(redis: Redis, pattern: string): Promise<string[]> {
     for (let n = named; n < rows.length; n += 1) unclear.push('a row of nobody')
   }
   return unclear
+}
+
+type Hour = [hour: number, streams: Record<string, number[]>]
+
+/** By how much figures and log of a server differ, and the figures of all streams from those of each. */
+async function miscountedOf(redis: Redis, tag: string, serverId: string): Promise<number> {
+  const owners = [`server:${serverId}`, `hour:${serverId}`]
+  const [server, hour] = (await redis.hmget(`${tag}:counters`, ...owners)).map((text) => JSON.parse(text ?? '{}'))
+  let [accepted, delivered, apart] = [0, 0, 0]
+  for (const running of [server.hour, hour] as (Hour | undefined)[])
+    for (const row of Object.values(running?.[1] ?? {})) {
+      accepted += row[0] ?? 0
+      delivered += row[1] ?? 0
+    }
+  for (const key of await redis.keys(`${tag}:stats:${serverId}:*`))
+    for (const [field, text] of Object.entries(await redis.hgetall(key)))
+      for (const [, taken = 0, gone = 0] of JSON.parse(text) as number[][]) {
+        const sign = field.startsWith('*') ? -1 : 1
+        apart += sign * (taken + gone)
+        if (sign === 1) accepted += taken
+        if (sign === 1) delivered += gone
+      }
+  let [named, ended] = [0, 0]
+  for (const key of await redis.keys(`${tag}:log:${serverId}:*`)) {
+    named += await recipientsOf(redis, key)
+    for (const packed of Object.values(await redis.hgetall(key.replace(':log:', ':status:'))))
+      if ((JSON.parse(packed) as unknown[]).some((event) => Array.isArray(event) && event[0] === 'd')) ended += 1
+  }
+  return Math.abs(accepted - named) + Math.abs(delivered - ended) + Math.abs(apart)
 }
 
 /** Recipients that a log names. */

@@ -25,7 +25,7 @@ import type {
 } from '../../../cluster/behaviour.ts'
 import { newCmdId } from '../../../cluster/cmd-id.ts'
 import { type IdMaker, makeIds, sortableEntryId } from '../../../cluster/id.ts'
-import { claimsKey, shardTag } from '../../../cluster/keyspace.ts'
+import { claimsKey, countersKey, shardTag } from '../../../cluster/keyspace.ts'
 import { BEHAVIOURS } from '../../../src/actors/behaviours.ts'
 import { KeySpace } from './key-space.ts'
 
@@ -153,8 +153,10 @@ export class World extends KeySpace {
     if (current && this.items.get(name) === before) this.items.delete(name)
   }
 
-  /** A hash; that of claims has a row of each item that was claimed, as the runtime keeps them. */
+  /** A hash; claims have a row of each item that was claimed, and counters are one, as the runtime keeps them. */
   override hash(key: string): ReadonlyMap<string, string> {
+    if (key === countersKey(this.shard))
+      return new Map([...this.counters].map(([owner, value]) => [owner, JSON.stringify(value)]))
     const stored = super.hash(key)
     if (key !== claimsKey(this.shard)) return stored
     const claimed = [...this.items.values()].filter(({ claims }) => claims > 0)

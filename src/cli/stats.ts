@@ -1,0 +1,61 @@
+/** stats - `sendwright stats`: what became of a server's mail, by hour or by day. */
+import { type Command, Option } from 'commander'
+import type { Stats } from '../../schemas/stats.ts'
+import { type ClientOptions, makeClient } from './console/client.ts'
+import { parseInstant, withServerOptions } from './console/options.ts'
+import { type Ended, print } from './console/print.ts'
+import { formatTable } from './console/table.ts'
+
+interface StatsOptions extends ClientOptions {
+  since?: string
+  until?: string
+  by: string
+  stream?: string
+}
+
+/** Adds the command. `ended` hears the exit code of the one that ran. */
+export function addStatsCommands(program: Command, ended: Ended): void {
+  withServerOptions(program.command('stats'))
+    .description('what became of the mail of a server, in recipients: each figure at the time at which it happened')
+    .option('--since <instant>', 'from this on (default: 30 days ago; by hour: a day ago)', parseInstant)
+    .option('--until <instant>', 'before this (default: now)', parseInstant)
+    .addOption(new Option('--by <unit>', 'added up over').choices(['hour', 'day']).default('day'))
+    .option('--stream <id>', 'of this stream alone')
+    .action(async (options) => ended(await showStats(options)))
+}
+
+async function showStats(options: StatsOptions): Promise<number> {
+  const { since, until, by, stream } = options
+  const query = new URLSearchParams({ by })
+  for (const [name, value] of Object.entries({ from: since, to: until, streamId: stream }))
+    if (value !== undefined) query.set(name, value)
+  const answer = await makeClient(options, 'server').get<Stats>(`/v1/stats?${query}`)
+  return print(options, answer, ({ stats }) =>
+    formatTable(
+      [
+        'from',
+        'accepted',
+        'delivered',
+        'deferred',
+        'bounced hard',
+        'soft',
+        'complained',
+        'left',
+        'suppressed',
+        'stream',
+      ],
+      stats.map((one) => [
+        by === 'day' ? one.at.slice(0, 10) : one.at.slice(0, 16),
+        String(one.accepted),
+        String(one.delivered),
+        String(one.deferred),
+        String(one.hardBounced),
+        String(one.softBounced),
+        String(one.complained),
+        String(one.unsubscribed),
+        String(one.suppressed),
+        one.streamId,
+      ]),
+    ),
+  )
+}

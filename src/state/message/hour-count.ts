@@ -1,0 +1,104 @@
+/**
+ * hour-count - what became of a server's mail in the hour that runs, stream by stream.
+ *
+ * Two counters hold it, each written by commits that happen anyway: `hour` in the counters of the server what is known
+ * at acceptance, and counters `hour:<server>` what attempts, reports and clicks bring. Both are
+ * `[hour, {stream: [figures]}]`: hours since 1970; the stream's short id, `0` for the default stream; figures in the
+ * order of `MAIL_FIGURES`, zeros at the end left off. Everything counts recipients, at the time at which it happens.
+ *
+ * The first commit of a later hour moves what has ended to the rows of its month (`stats-rows.ts`); so does a commit
+ * of the same hour where more streams come than one counter holds. Rows add up, so nothing is counted twice or lost.
+ *
+ * Spec stats.count
+ */
+
+import { HOUR_MS } from '../calendar.ts'
+import type { HourCounters } from '../server.ts'
+import type { StatusEvent } from './status.ts'
+
+/** What is counted, by its place in a row. */
+export const MAIL_FIGURES = [
+  'accepted',
+  'delivered',
+  'deferred',
+  'hardBounced',
+  'softBounced',
+  'complained',
+  'unsubscribed',
+  'suppressed',
+] as const
+export type Figure = (typeof MAIL_FIGURES)[number]
+
+/** Figures in their order; those left off are 0. */
+export type MailRow = readonly number[]
+
+/** What is to be counted of one stream. */
+export interface Counted {
+  /** As in `HourCounters`. */
+  readonly stream: string
+  readonly figures: MailRow
+}
+
+/** The default stream of a server, among the streams of a counter. */
+export const DEFAULT_STREAM = '0'
+/** Streams that one counter holds: it is written with every commit. */
+const STREAMS_MAX = 16
+
+/** Owner of a server's running hour. */
+export function hourOwner(serverId: string): string {
+  return `hour:${serverId}`
+}
+
+/** The row with one figure. */
+export function rowOf(figure: Figure): MailRow {
+  const row = new Array<number>(MAIL_FIGURES.indexOf(figure)).fill(0)
+  row.push(1)
+  return row
+}
+
+/** The sum of two rows. */
+export function addRows(one: MailRow | undefined, other: MailRow): MailRow {
+  if (one === undefined) return other
+  const sum = one.slice()
+  for (let place = 0; place < other.length; place += 1) sum[place] = (sum[place] ?? 0) + (other[place] ?? 0)
+  return sum
+}
+
+/** What an acceptance counts of one stream. In: recipients, and how many of them are suppressed. */
+export function acceptedRow(recipients: number, suppressed: number): MailRow {
+  return suppressed === 0 ? [recipients] : [recipients, 0, 0, 0, 0, 0, 0, suppressed]
+}
+
+/**
+ * As what an event of a recipient counts; null: as nothing. In: the events before it; who was deferred twice counts
+ * once. What fails here was never sent, and what is suppressed was counted at its acceptance.
+ */
+export function figureOf(event: StatusEvent, before: readonly StatusEvent[]): Figure | null {
+  if (event.event === 'delivered' || event.event === 'unsubscribed') return event.event
+  if (event.event === 'spam_complaint') return 'complained'
+  if (event.event === 'deferred') return before.some((one) => one.event === 'deferred') ? null : 'deferred'
+  if (event.event !== 'bounced' || event.status !== 'bounced') return null
+  return event.hard ? 'hardBounced' : 'softBounced'
+}
+
+/**
+ * The counter with more counted. A clock that goes back counts on in the hour it had come to.
+ * Out: `ended`: what is to be moved by the same commit, null for nothing.
+ */
+export function countInHour(
+  before: HourCounters | null | undefined,
+  counted: readonly Counted[],
+  nowMs: number,
+): { readonly value: HourCounters; readonly ended: HourCounters | null } {
+  const hour = Math.max(Math.floor(nowMs / HOUR_MS), before?.[0] ?? 0)
+  const stays = before != null && before[0] === hour && hasRoom(before[1], counted)
+  const streams: Record<string, MailRow> = stays ? { ...before[1] } : {}
+  for (const { stream, figures } of counted) streams[stream] = addRows(streams[stream], figures)
+  return { value: [hour, streams], ended: stays || before == null ? null : before }
+}
+
+function hasRoom(streams: HourCounters[1], counted: readonly Counted[]): boolean {
+  let more = 0
+  for (const { stream } of counted) if (streams[stream] === undefined) more += 1
+  return more === 0 || Object.keys(streams).length + more <= STREAMS_MAX
+}

@@ -1,0 +1,261 @@
+/**
+ * stats - the figures of a server by the hour or by the day, and what became of an account's mail of late
+ *
+ * What has ended lies in the rows of its month, what runs in two counters (`hour-count.ts`); a commit moves the one to
+ * the other. So that no hour is told twice or left out, the counters are read together with every month that what
+ * stands in them may have been moved to.
+ *
+ * Keys: `key:<sha256>`, `stream:<id>`, `streams:<server>`, `counters`, `stats:<server>:<yyyymm>`
+ *
+ * Spec stats.read, account.detail
+ */
+
+import type { FactOf } from '../../cluster/behaviour.ts'
+import { homeShard, idOfShort, shardOf, shortId } from '../../cluster/id.ts'
+import { STATS_HOURS_DAYS_MAX, STATS_ROWS_MAX } from '../../schemas/limits.ts'
+import type { StatsBy, StatsEntry } from '../../schemas/stats.ts'
+import { cutoffMs } from '../state/age.ts'
+import { DAY_MS, HOUR_MS, monthName } from '../state/calendar.ts'
+import { statsKey, streamsKey } from '../state/keys.ts'
+import { addRows, DEFAULT_STREAM, hourOwner, MAIL_FIGURES, type MailRow } from '../state/message/hour-count.ts'
+import { ALL_STREAMS, statsField, unpackStatsDay } from '../state/message/stats-rows.ts'
+import { type HourCounters, type ServerCounters, type ServerState, serverOwner, serverRef } from '../state/server.ts'
+import { type StreamState, streamRef } from '../state/stream.ts'
+import { countersFact, countersOf, entityFact, stateOf, type Unseen } from './entity.ts'
+import { formatInstant } from './instant.ts'
+import { keyFact, ownerOfRow, type Reader, type ServerKey } from './key.ts'
+
+/** Days before `to` that an answer begins at where it is not said, by what it is counted by. */
+const DEFAULT_DAYS = { hour: 1, day: 30 } as const
+const UNIT_MS = { hour: HOUR_MS, day: DAY_MS } as const
+/** The running hour, and the 23 before it. */
+const LAST_HOURS = 24
+/** Servers whose last day is read in one step. */
+const SERVERS_AT_ONCE = 100
+
+/** What is asked for; null where it is not said. */
+export interface StatsQuery {
+  readonly fromMs: number | null
+  readonly toMs: number | null
+  readonly by: StatsBy
+  readonly streamId: string | null
+}
+
+/** Why a span cannot be told: the parameter, and a sentence. */
+export interface BadSpan {
+  readonly path: 'from' | 'to' | 'streamId'
+  readonly message: string
+}
+
+/** A span of whole hours or days: from, and before to. */
+interface Span {
+  readonly fromMs: number
+  readonly toMs: number
+}
+
+interface Place {
+  readonly shard: number
+  readonly serverId: string
+}
+
+/** The figures of a server; or why none are told. */
+export async function readStats(
+  read: Reader,
+  owner: ServerKey,
+  { query, nowMs }: { readonly query: StatsQuery; readonly nowMs: number },
+): Promise<{ stats: StatsEntry[] } | BadSpan | Unseen | 'stream_not_found'> {
+  const { serverId, defaultStreamId } = owner
+  const shard = homeShard(serverId)
+  const { streamId, by } = query
+  // A stream of another shard is another account's, and its key name would not lie on this shard.
+  const isHere = streamId !== null && shardOf(streamId) === shard
+  const place = { shard, serverId }
+  const seen = await read(shard, [
+    keyFact(shard, owner.hash),
+    streamsFact(place),
+    runningFact(place),
+    ...(isHere ? [entityFact(shard, streamRef(streamId))] : []),
+  ])
+  if (seen === null) return 'unavailable'
+  if (ownerOfRow(owner.hash, seen[0]) === null) return 'unauthorized'
+  if (streamId !== null && stateOf<StreamState>(seen[3])?.serverId !== serverId) return 'stream_not_found'
+  const span = spanOf(query, nowMs)
+  if ('path' in span) return span
+  const ids = streamId === null ? seen[1].map(([id]) => id) : [streamId]
+  if (ids.length * ((span.toMs - span.fromMs) / UNIT_MS[by]) > STATS_ROWS_MAX) return TOO_MANY
+  const streams = ids.map((id) => (id === defaultStreamId ? DEFAULT_STREAM : shortId(id)))
+  const running = hoursOf(seen[2])
+  const sums = await readSums(read, place, { span, streams, running, unitMs: UNIT_MS[by], nowMs })
+  if (sums === null) return 'unavailable'
+  const idOf = (stream: string): string => (stream === DEFAULT_STREAM ? defaultStreamId : idOfShort(stream))
+  return { stats: entriesOf(sums, idOf) }
+}
+
+const TOO_MANY: BadSpan = {
+  path: 'streamId',
+  message: `Must name a stream, or the time be shorter: the answer would have more than ${STATS_ROWS_MAX} rows`,
+}
+
+/** The whole hours or days that are asked for, as far as figures are kept; or why they cannot be told. */
+function spanOf({ fromMs, toMs, by }: StatsQuery, nowMs: number): Span | BadSpan {
+  const unitMs = UNIT_MS[by]
+  const newest = (Math.floor(nowMs / unitMs) + 1) * unitMs
+  const to = toMs ?? newest
+  const from = fromMs ?? to - DEFAULT_DAYS[by] * DAY_MS
+  if (from >= to) return { path: 'to', message: 'Must be later than from' }
+  if (by === 'hour' && to - from > STATS_HOURS_DAYS_MAX * DAY_MS)
+    return { path: 'from', message: `Must be at most ${STATS_HOURS_DAYS_MAX} days before to when counted by hour` }
+  const oldest = Math.ceil(cutoffMs(nowMs, false) / unitMs) * unitMs
+  const begin = Math.max(Math.floor(from / unitMs) * unitMs, oldest)
+  return { fromMs: begin, toMs: Math.max(begin, Math.min(Math.ceil(to / unitMs) * unitMs, newest)) }
+}
+
+/** Streams of a server: more than an answer has rows need not be told apart. */
+function streamsFact({ shard, serverId }: Place): FactOf<'sorted'> {
+  const count = STATS_ROWS_MAX + 1
+  return { read: 'sorted', key: streamsKey(shard, serverId), min: 0, max: Number.MAX_SAFE_INTEGER, count }
+}
+
+function runningFact({ shard, serverId }: Place): FactOf<'fields'> {
+  return countersFact(shard, [serverOwner(serverId), hourOwner(serverId)])
+}
+
+/** What runs: the hour of the server's counters, and that of what attempts brought. */
+function hoursOf(values: readonly (string | null)[] | undefined): HourCounters[] {
+  const [server, hour] = countersOf<unknown>(values)
+  return [(server as ServerCounters | null)?.hour, hour as HourCounters | null].filter((one) => one != null)
+}
+
+interface SumsInput {
+  readonly span: Span
+  readonly streams: readonly string[]
+  /** What ran when it was read first. */
+  readonly running: readonly HourCounters[]
+  readonly unitMs: number
+  readonly nowMs: number
+}
+
+/** Sums, by the beginning of their hour or day, then by stream. */
+type Sums = Map<number, Map<string, MailRow>>
+
+async function readSums(
+  read: Reader,
+  place: Place,
+  { span, streams, running, unitMs, nowMs }: SumsInput,
+): Promise<Sums | null> {
+  const sums: Sums = new Map()
+  const wanted = new Set(streams)
+  const add = (stream: string, atMs: number, figures: MailRow): void => {
+    if (atMs < span.fromMs || atMs >= span.toMs || !wanted.has(stream)) return
+    const unit = Math.floor(atMs / unitMs) * unitMs
+    const row = sums.get(unit) ?? new Map<string, MailRow>()
+    row.set(stream, addRows(row.get(stream), figures))
+    sums.set(unit, row)
+  }
+  const addMonth = (days: readonly Day[], values: readonly (string | null)[]): void => {
+    for (const [index, { stream, atMs }] of days.entries())
+      for (const [hour, figures] of unpackStatsDay(values[index] ?? null)) add(stream, atMs + hour * HOUR_MS, figures)
+  }
+  // The months into which what runs may be moved while this is read.
+  const late = new Set([monthName(nowMs), ...running.map(([hour]) => monthName(hour * HOUR_MS))])
+  const months = monthsOf(span, streams)
+  for (const { month, days } of months.filter((one) => !late.has(one.month))) {
+    const seen = await read(place.shard, [monthFact(place, month, days)])
+    if (seen === null) return null
+    addMonth(days, seen[0])
+  }
+  const last = months.filter(({ month }) => late.has(month))
+  const facts = last.map(({ month, days }) => monthFact(place, month, days))
+  const seen = await read(place.shard, [runningFact(place), ...facts])
+  if (seen === null) return null
+  const [counters, ...values] = seen
+  for (const [index, { days }] of last.entries()) addMonth(days, values[index] ?? [])
+  for (const [hour, rows] of hoursOf(counters))
+    for (const [stream, figures] of Object.entries(rows)) add(stream, hour * HOUR_MS, figures)
+  return sums
+}
+
+/** A day of a stream, in the order of the fields that are read. */
+interface Day {
+  readonly stream: string
+  /** When it begins. */
+  readonly atMs: number
+}
+
+/** The months of a span, each with the days that are read of it. */
+function monthsOf({ fromMs, toMs }: Span, streams: readonly string[]): { month: string; days: Day[] }[] {
+  const months: { month: string; days: Day[] }[] = []
+  for (let atMs = Math.floor(fromMs / DAY_MS) * DAY_MS; atMs < toMs; atMs += DAY_MS) {
+    const month = monthName(atMs)
+    if (months.at(-1)?.month !== month) months.push({ month, days: [] })
+    months.at(-1)?.days.push(...streams.map((stream) => ({ stream, atMs })))
+  }
+  return months
+}
+
+function monthFact({ shard, serverId }: Place, month: string, days: readonly Day[]): FactOf<'fields'> {
+  const fields = days.map(({ stream, atMs }) => statsField(stream, atMs))
+  return { read: 'fields', key: statsKey(shard, serverId, month), fields }
+}
+
+function entriesOf(sums: Sums, idOf: (stream: string) => string): StatsEntry[] {
+  const entries: StatsEntry[] = []
+  for (const [atMs, rows] of [...sums].sort(([one], [other]) => one - other)) {
+    const named = [...rows].map(([stream, figures]) => ({ streamId: idOf(stream), figures }))
+    for (const { streamId, figures } of named.sort((one, other) => (one.streamId < other.streamId ? -1 : 1)))
+      entries.push({ at: formatInstant(atMs), streamId, ...countsOf(figures) })
+  }
+  return entries
+}
+
+type Counts = Omit<StatsEntry, 'at' | 'streamId'>
+
+function countsOf(figures: MailRow): Counts {
+  return Object.fromEntries(MAIL_FIGURES.map((name, place) => [name, figures[place] ?? 0])) as unknown as Counts
+}
+
+/** What became of mail of several servers together. */
+export interface LastDay {
+  readonly delivered: number
+  readonly bounced: number
+  readonly complained: number
+}
+
+/** The last 24 hours of those servers that are live; null when the store did not answer. */
+export async function readLastDay(
+  read: Reader,
+  {
+    shard,
+    serverIds,
+    nowMs,
+  }: { readonly shard: number; readonly serverIds: readonly string[]; readonly nowMs: number },
+): Promise<LastDay | null> {
+  const firstMs = (Math.floor(nowMs / HOUR_MS) - LAST_HOURS + 1) * HOUR_MS
+  const days = [...new Set([firstMs, nowMs].map((ms) => Math.floor(ms / DAY_MS) * DAY_MS))]
+  let sum: MailRow = []
+  const add = (atMs: number, figures: MailRow): void => {
+    if (atMs >= firstMs) sum = addRows(sum, figures)
+  }
+  for (let from = 0; from < serverIds.length; from += SERVERS_AT_ONCE) {
+    const ids = serverIds.slice(from, from + SERVERS_AT_ONCE)
+    const dayFacts = ids.flatMap((serverId) =>
+      days.map((atMs) => monthFact({ shard, serverId }, monthName(atMs), [{ stream: ALL_STREAMS, atMs }])),
+    )
+    const states = await read(
+      shard,
+      ids.map((id) => entityFact(shard, serverRef(id))),
+    )
+    const seen = await read(shard, [countersFact(shard, ids.map(hourOwner)), ...dayFacts])
+    if (states === null || seen === null) return null
+    const [counters, ...rows] = seen
+    for (const [index, running] of countersOf<HourCounters>(counters).entries()) {
+      if (stateOf<ServerState>(states[index])?.mode !== 'live') continue
+      for (const figures of Object.values(running?.[1] ?? {})) add((running?.[0] ?? 0) * HOUR_MS, figures)
+      for (const [place, atMs] of days.entries())
+        for (const [hour, figures] of unpackStatsDay(rows[index * days.length + place]?.[0] ?? null))
+          add(atMs + hour * HOUR_MS, figures)
+    }
+  }
+  const { delivered, hardBounced, softBounced, complained } = countsOf(sum)
+  return { delivered, bounced: hardBounced + softBounced, complained }
+}
