@@ -102,6 +102,8 @@ export const SUMMARIES: Readonly<Record<RouteName, string>> = {
   dropQueue: 'End what waits for a destination: its recipients bounce',
   readShards: 'List the processes and their shards',
   readEntity: 'Read the last states of an account, a server, a stream and so on',
+  findMessage: 'Find a message by its id alone: how its recipients fare, and where their work waits',
+  revealMessage: 'Read a message with its text and its addresses, which is in the audit log',
   readAudit: 'List what operators did',
 }
 
@@ -109,7 +111,7 @@ export const SUMMARIES: Readonly<Record<RouteName, string>> = {
 const GROUPS: readonly (readonly [path: RegExp, group: string])[] = [
   [/^\/v1\/email/, 'Sending'],
   [/^\/v1\/broadcasts/, 'Broadcasts'],
-  [/^\/v1\/messages/, 'Messages'],
+  [/^\/v1\/(operator\/)?messages/, 'Messages'],
   [/^\/v1\/stats/, 'Figures'],
   [/^\/v1\/inbound/, 'Received messages'],
   [/\/events$/, 'Events'],

@@ -75,6 +75,8 @@ export const ENTITY = {
     kind: { type: 'string' },
     id: UUID,
     shard: COUNT,
+    /** What was read of Redis for it, as redis-cli takes it. */
+    reads: { type: 'array', items: { type: 'string' } },
     states: {
       type: 'array',
       items: {
@@ -91,7 +93,7 @@ export const ENTITY = {
       },
     },
   },
-  required: ['kind', 'id', 'shard', 'states'],
+  required: ['kind', 'id', 'shard', 'reads', 'states'],
   additionalProperties: false,
 } as const
 

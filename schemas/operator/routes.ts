@@ -24,6 +24,7 @@ import { TOKEN, TOKEN_BODY_AS_OPERATOR, TOKEN_LIST, TOKEN_MADE } from '../token.
 import { AUDIT_LIST, NOTE_BODY } from './audit.ts'
 import { ENTITY, SHARD_LIST } from './cluster.ts'
 import { HEALTH } from './health.ts'
+import { FOUND_MESSAGE } from './message.ts'
 import { QUEUE, QUEUE_BODY, QUEUE_ORDERED, QUEUE_QUERY } from './queue.ts'
 
 function queueOrder<const Name extends string>(name: Name, order: string): Route<Name, 'O', typeof QUEUE_BODY> {
@@ -222,6 +223,17 @@ export const OPERATOR_ROUTES = {
     listener: 'operator',
     keys: ['O'],
     success: { status: 200, body: ENTITY },
+  }),
+  findMessage: route('findMessage', 'GET', '/v1/operator/messages/{id}', {
+    listener: 'operator',
+    keys: ['O'],
+    success: { status: 200, body: FOUND_MESSAGE },
+  }),
+  revealMessage: route('revealMessage', 'POST', '/v1/operator/messages/{id}/reveal', {
+    listener: 'operator',
+    keys: ['O'],
+    body: NOTE_BODY,
+    success: { status: 200, body: FOUND_MESSAGE },
   }),
   readAudit: route('readAudit', 'GET', '/v1/operator/audit', {
     listener: 'operator',

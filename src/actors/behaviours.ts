@@ -35,6 +35,7 @@ import { accept } from './message/accept.ts'
 import { RELEASE_TIMER, release } from './message/held.ts'
 import { dropItem, orderQueue, retryLane } from './message/operate-queue.ts'
 import { recordReport } from './message/record-report.ts'
+import { reveal } from './message/reveal.ts'
 import { SWEEP_TIMER, sweep } from './message/sweep.ts'
 import { settleClick, undoUnsubscribe, unsubscribe } from './message/unsubscribe.ts'
 import { createServer } from './server/create-server.ts'
@@ -90,6 +91,7 @@ export const BEHAVIOURS: Omit<Behaviours, 'lanes'> = {
     orderQueue,
     retryLane,
     dropItem,
+    reveal,
     createWebhook,
     removeWebhook,
     switchWebhook,

@@ -3,13 +3,15 @@
  * operators did.
  */
 import type { Command } from 'commander'
+import { dueKey, journalKey, mailboxKey, metaKey, WORKERS_KEY } from '../../cluster/keyspace.ts'
 import type { AuditList } from '../../schemas/operator/audit.ts'
 import type { Entity, ShardList } from '../../schemas/operator/cluster.ts'
 import { type ClientOptions, makeClient } from './console/client.ts'
 import { CommandFailure } from './console/failure.ts'
-import { parseInteger, withOperatorOptions } from './console/options.ts'
+import { parseInteger, withNote, withOperatorOptions } from './console/options.ts'
 import { type Ended, print } from './console/print.ts'
 import { formatTable } from './console/table.ts'
+import { formatReads, type InspectOptions, inspectMessage } from './inspect-message.ts'
 
 const AUDIT_PAGE_MAX = 100
 const AUDIT_LIMIT_DEFAULT = 50
@@ -19,11 +21,16 @@ type Shard = ShardList['shards'][number]
 
 /** Adds the commands. `ended` hears the exit code of the one that ran. */
 export function addClusterCommands(program: Command, ended: Ended): void {
-  const inspect = withOperatorOptions(program.command('inspect <what> [id]'))
-    .description("what owns a shard (inspect 17), or an entity's last states (inspect account <id>)")
-    .action(async (what: string, id: string | undefined, options) => {
+  const inspect = withNote(program.command('inspect <what> [id]'))
+    .description(
+      "what owns a shard (inspect 17), an entity's last states (inspect account <id>), or how a message fares (inspect message <id>), with what was read of Redis",
+    )
+    .option('--reveal', 'of a message: its text and addresses too, which the audit log keeps')
+    .action(async (what: string, id: string | undefined, options: InspectOptions) => {
       if (id === undefined && !/^\d{1,3}$/.test(what)) inspect.error('error: give a shard, or a kind and an id')
-      ended(id === undefined ? await inspectShard(Number(what), options) : await inspectEntity(what, id, options))
+      if (options.reveal && what !== 'message') inspect.error('error: --reveal is of a message')
+      if (id === undefined) ended(await inspectShard(Number(what), options))
+      else ended(await (what === 'message' ? inspectMessage(id, options) : inspectEntity(what, id, options)))
     })
   const cluster = program.command('cluster').description('the processes and their shards')
   withOperatorOptions(cluster.command('status'))
@@ -42,6 +49,10 @@ async function inspectShard(shard: number, options: ClientOptions): Promise<numb
     const rows = Object.entries(found).map(([name, value]) => [name, String(value ?? '-')])
     if (owner !== null) rows.push(['host', owner.host], ['pid', String(owner.pid)])
     console.log(formatTable(['field', 'value'], rows))
+    const hashes = [metaKey(shard), WORKERS_KEY].map((key) => `HGETALL ${key}`)
+    const newest = `XREVRANGE ${journalKey(shard)} + - COUNT 1`
+    const waiting = [`XRANGE ${mailboxKey(shard)} - + COUNT 10`, `ZRANGE ${dueKey(shard)} 0 9 WITHSCORES`]
+    console.log(formatReads([...hashes, newest, ...waiting]))
   }
   return found.state === 'owned' ? 0 : 1
 }
@@ -56,6 +67,7 @@ async function inspectEntity(kind: string, id: string, options: ClientOptions): 
       const happened = events.map((event) => (event as { type?: string }).type ?? '?').join(', ')
       console.log(`\n${entry}  ${command}: ${happened}\n${JSON.stringify(state, null, 2)}`)
     }
+    console.log(formatReads(entity.reads))
   }
   return 0
 }

@@ -109,6 +109,8 @@ const COMMANDS: Readonly<Record<RouteName, string | null>> = {
   dropQueue: 'queue drop',
   readShards: 'cluster status',
   readEntity: 'inspect',
+  findMessage: 'inspect',
+  revealMessage: 'inspect',
   readAudit: 'audit',
 }
 

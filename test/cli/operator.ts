@@ -123,6 +123,31 @@ t.test('inspect and cluster status: owners, last states, and what does not run [
   t.match(nobody, { code: 1, err: /404 not_found/ })
 })
 
+t.test('inspect message: by its id alone, without its text unless it is revealed [operator.message]', async (t) => {
+  const { testServer } = service.firstRun
+  const body = { from: 'shop@simulator.test', to: ['bounce@simulator.test'], subject: 'Secret', text: 'Secret text' }
+  const { json } = await service.call('POST /v1/email', { token: testServer.token, body })
+  const id = json.messageId as string
+  const found = await until(async () => {
+    const ran = await run('inspect', 'message', id)
+    return ran.out.includes('InvalidRecipient') ? ran : null
+  }, 30_000)
+  t.equal(found.code, 0)
+  t.match(found.out, new RegExp(`^serverId +${testServer.serverId}$`, 'm'))
+  t.match(found.out, /^0 +bounced +1 +- +- +- +550 5\.1\.1/m)
+  t.match(found.out, /^Read, as redis-cli takes it:\n(?: {2}.+\n)* {2}HMGET \{s000\}:status:/m)
+  t.notMatch(found.out, /Secret|@/)
+  const revealed = await run('inspect', 'message', id, '--reveal', '--note', 'asked for')
+  t.match(revealed.out, /^bounce@simulator\.test +bounced(?:.*\n)*Subject: Secret\n\nSecret text$/m)
+  t.match((await run('audit', '--limit', '1')).out, /revealMessage .*asked for/)
+  t.match(await run('inspect', 'message', service.firstRun.account.accountId), { code: 1, err: /404 not_found/ })
+  t.match(await run('inspect', 'server', testServer.serverId, '--reveal'), { code: 2, err: /--reveal is of a message/ })
+  t.match(
+    (await run('inspect', 'server', testServer.serverId)).out,
+    `XREVRANGE {s000}:server:${testServer.serverId} + -`,
+  )
+})
+
 t.test('operator-key: a new key works, the old one does not, and the act is logged [operator.key]', async (t) => {
   const { json } = await runJson('operator-key')
   t.match(json, { token: /^ok_/, path: join(service.dataDir, 'first-run.json') })

@@ -33,6 +33,7 @@ import {
   makeReadReadiness,
   type OperatorHealthDeps,
 } from './health.ts'
+import { makeFindMessage, makeRevealMessage, type OperatorMessageDeps } from './messages.ts'
 import {
   makeDropQueue,
   makeHoldQueue,
@@ -55,6 +56,7 @@ export type OperatorListenerDeps = { readonly operatorUrl: string } & HealthDeps
   OperatorAccountDeps &
   ClusterDeps &
   OperatorHealthDeps &
+  OperatorMessageDeps &
   EventFeedDeps &
   SuppressionDeps &
   QueueDeps &
@@ -93,6 +95,8 @@ export function operatorHandlers(deps: OperatorListenerDeps): Handlers<OperatorR
     readShards: makeReadShards(deps),
     readEntity: makeReadEntity(deps),
     readAudit: makeReadAudit(deps),
+    findMessage: makeFindMessage(deps),
+    revealMessage: makeRevealMessage(deps),
     listQueue: makeListQueue(deps),
     retryQueue: makeRetryQueue(deps),
     holdQueue: makeHoldQueue(deps),

@@ -66,11 +66,15 @@ export async function readMessage(
   const stored = entries === null ? null : await readStored(deps.read, { owner, shard, entries })
   if (stored === null) return 'unavailable'
   const [only] = stored
-  return only === undefined ? 'not_found' : readWhole(deps, owner, only)
+  return only === undefined ? 'not_found' : readWhole(deps, accountId, only)
 }
 
-async function readWhole(deps: MessageDeps, owner: ServerKey, stored: StoredMessage): Promise<Message | 'unavailable'> {
-  const { accountId } = owner
+/** What is read beside the rows of a message: its addresses, its text as long as that is kept. */
+export async function readWhole(
+  deps: MessageDeps,
+  accountId: string,
+  stored: StoredMessage,
+): Promise<Message | 'unavailable'> {
   const shard = homeShard(accountId)
   const { entry, head, test } = stored
   const place = { shard, contentId: entry.contentId, test, stored: head.stored }

@@ -15,6 +15,9 @@ import type { Reader, ServerKey } from '../key.ts'
 import type { Candidate } from './scan.ts'
 import type { StoredMessage } from './summary.ts'
 
+/** The server whose log it is. */
+type LogOwner = Pick<ServerKey, 'serverId' | 'mode' | 'defaultStreamId'>
+
 /** A message and its entry in the log. */
 export interface Logged {
   readonly messageId: string
@@ -48,7 +51,7 @@ export async function readEntries(
  */
 export async function readStored(
   read: Reader,
-  { owner, shard, entries }: { owner: ServerKey; shard: number; entries: readonly Logged[] },
+  { owner, shard, entries }: { owner: LogOwner; shard: number; entries: readonly Logged[] },
 ): Promise<readonly StoredMessage[] | null> {
   if (entries.length === 0) return []
   const serverId = owner.serverId
@@ -119,7 +122,7 @@ async function withShared(
 }
 
 function storedOf(
-  owner: ServerKey,
+  owner: LogOwner,
   { messageId, entry }: Logged,
   { head, rows }: { head: string; rows: readonly (string | null)[] },
 ): StoredMessage {

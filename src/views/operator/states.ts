@@ -8,11 +8,12 @@
  * Spec operator.entity
  */
 
-import type { Entry } from '../../../cluster/behaviour.ts'
+import type { Entry, FactOf } from '../../../cluster/behaviour.ts'
 import { shardOf } from '../../../cluster/id.ts'
 import { entityKey } from '../../../cluster/keyspace.ts'
 import type { Entity } from '../../../schemas/operator/cluster.ts'
 import type { Reader } from '../key.ts'
+import { readCommand } from '../read-command.ts'
 
 /** States that are shown; the stream keeps about as many. */
 const STATES_MAX = 16
@@ -26,10 +27,13 @@ export async function readStates(
   const shard = shardOf(id)
   if (shard === null) return 'not_found'
   const key = entityKey(shard, kind, id)
-  const seen = await read(shard, [{ read: 'newest', key, from: '-', to: '+', count: STATES_MAX }])
+  const fact: FactOf<'newest'> = { read: 'newest', key, from: '-', to: '+', count: STATES_MAX }
+  const seen = await read(shard, [fact])
   if (seen === null) return 'unavailable'
   const entries = seen[0]
-  return entries.length === 0 ? 'not_found' : { kind, id, shard, states: entries.map(formatEntry) }
+  return entries.length === 0
+    ? 'not_found'
+    : { kind, id, shard, reads: [readCommand(fact)], states: entries.map(formatEntry) }
 }
 
 function formatEntry({ id, fields }: Entry): Entity['states'][number] {

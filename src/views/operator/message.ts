@@ -1,0 +1,237 @@
+/**
+ * message - a message found by its id alone, as an operator looks for it: the servers of its shard are asked for it
+ *
+ * What is shown beside how its recipients fare is where the work for each of them waits, which process is at it, and
+ * what was read, as redis-cli takes it, for who wants to look closer.
+ *
+ * Keys: `accounts`, `servers:<account>`, `segments:<server>`, `log head status:<server>:<segment>`,
+ * `person:<account>:<xx>`, `claims`, `due:<lane>`, `holds`
+ *
+ * Spec operator.message
+ */
+
+import type { FactOf } from '../../../cluster/behaviour.ts'
+import { entryIdOf, msOf, shardOf, shortId } from '../../../cluster/id.ts'
+import { parseClaim } from '../../../cluster/items/claim.ts'
+import { claimsKey, laneKey } from '../../../cluster/keyspace.ts'
+import type { FoundMessage } from '../../../schemas/operator/message.ts'
+import { type AccountState, accountRef } from '../../state/account.ts'
+import { isPastAge } from '../../state/age.ts'
+import { monthOf, monthStartMs } from '../../state/calendar.ts'
+import { HOLDS_SHARD, holdsKey, logKey, segmentsKey } from '../../state/keys.ts'
+import { itemPrefix, itemSuffix, laneOf } from '../../state/message/item.ts'
+import { isOpen, messageStatus, type RecipientState, type StatusEvent } from '../../state/message/status.ts'
+import { type ServerState, serverRef } from '../../state/server.ts'
+import { type StreamState, streamRef } from '../../state/stream.ts'
+import { entityFact, stateOf } from '../entity.ts'
+import { formatInstant, formatInstantOrNull } from '../instant.ts'
+import type { Reader } from '../key.ts'
+import { type MessageDeps, readWhole } from '../message/message.ts'
+import { readEntries, readStored } from '../message/rows.ts'
+import { SOURCES, type StoredMessage } from '../message/summary.ts'
+import { readPersons } from '../person.ts'
+import { readCommand } from '../read-command.ts'
+import { readShardServers, type ShardServer } from '../shard-servers.ts'
+
+export interface FindMessageDeps extends MessageDeps {
+  readonly read: Reader
+}
+
+/** Where a message lies. */
+export interface MessagePlace extends ShardServer {
+  readonly shard: number
+  readonly messageId: string
+  readonly segment: string
+}
+
+type Unfound = 'not_found' | 'unavailable'
+
+/** Finds the server and the segment of a message. In: its id, in any case of letters. */
+export async function findMessage(read: Reader, id: string): Promise<MessagePlace | Unfound> {
+  const messageId = id.toLowerCase()
+  const shard = shardOf(messageId)
+  if (shard === null) return 'not_found'
+  const servers = await readShardServers(read, shard)
+  if (servers === null) return 'unavailable'
+  const max = msOf(messageId)
+  // Segments of test servers are days: the last one that begins before the message is the one all the same.
+  const min = monthStartMs(monthOf(max))
+  const segments = await read(
+    shard,
+    servers.map(({ serverId }): FactOf<'sorted'> => {
+      return { read: 'sorted', key: segmentsKey(shard, serverId), min, max, count: 1, newest: true }
+    }),
+  )
+  if (segments === null) return 'unavailable'
+  const places = servers.flatMap(({ accountId, serverId }, at) => {
+    const segment = segments[at]?.[0]?.[0]
+    return segment === undefined ? [] : [{ shard, messageId, accountId, serverId, segment }]
+  })
+  const entryId = entryIdOf(messageId)
+  const logs = await read(
+    shard,
+    places.map(({ serverId, segment }): FactOf<'range'> => {
+      return { read: 'range', key: logKey(shard, serverId, segment), from: entryId, to: entryId, count: 1 }
+    }),
+  )
+  if (logs === null) return 'unavailable'
+  return places[logs.findIndex((entries) => entries.length > 0)] ?? 'not_found'
+}
+
+/** Reads a message that was found. `reveals`: with its text and its addresses. */
+export async function readFoundMessage(
+  deps: FindMessageDeps,
+  place: MessagePlace,
+  reveals: boolean,
+): Promise<FoundMessage | Unfound> {
+  const { shard, serverId, accountId } = place
+  const reads = new Set<string>()
+  const read = noting(deps.read, reads)
+  const owners = await read(shard, [entityFact(shard, serverRef(serverId)), entityFact(shard, accountRef(accountId))])
+  if (owners === null) return 'unavailable'
+  const server = stateOf<ServerState>(owners[0])
+  if (server === null || isPastAge(msOf(place.messageId), { nowMs: deps.nowMs(), test: server.mode === 'test' }))
+    return 'not_found'
+  const stored = await readMessageRows(read, place, server)
+  if (typeof stored === 'string') return stored
+  const isHeld = stateOf<AccountState>(owners[1])?.held === true
+  const works = await readWorks(read, place, { stored, isHeld })
+  if (works === null) return 'unavailable'
+  const revealed = reveals ? await readWhole({ ...deps, read }, accountId, stored) : null
+  if (revealed === 'unavailable') return revealed
+  const { entry, head } = stored
+  return {
+    messageId: place.messageId,
+    shard,
+    accountId,
+    serverId,
+    streamId: stored.streamId,
+    broadcastId: head.broadcast?.broadcastId ?? null,
+    source: SOURCES[entry.source],
+    status: messageStatus(stored.recipients.map(({ status }) => status)),
+    test: stored.test,
+    submittedAt: formatInstant(stored.submittedAtMs),
+    sizeBytes: stored.recipients[0]?.sizeBytes ?? null,
+    attachmentCount: head.attachments.length,
+    recipients: stored.recipients.map((state, index) => ({
+      index,
+      kind: entry.kinds[index] ?? 'to',
+      ...formatState(state),
+      ...(works[index] as Work),
+    })),
+    reads: [...reads],
+    revealed,
+  }
+}
+
+/** A reader that notes what it was asked for. */
+function noting(read: Reader, reads: Set<string>): Reader {
+  return ((shard, facts) => {
+    for (const fact of facts) reads.add(readCommand(fact))
+    return read(shard, facts)
+  }) as Reader
+}
+
+async function readMessageRows(
+  read: Reader,
+  { shard, messageId, segment }: MessagePlace,
+  { serverId, mode, defaultStreamId }: ServerState,
+): Promise<StoredMessage | Unfound> {
+  const found = { messageId, entryId: entryIdOf(messageId), segment, packed: null }
+  const entries = await readEntries(read, { shard, serverId }, [found])
+  const owner = { serverId, mode, defaultStreamId }
+  const stored = entries === null ? null : await readStored(read, { owner, shard, entries })
+  if (stored === null) return 'unavailable'
+  return stored[0] ?? 'not_found'
+}
+
+/** Where the work for a recipient waits. */
+type Work = Pick<FoundMessage['recipients'][number], 'item' | 'lane' | 'dueAt' | 'worker' | 'heldBy'>
+
+interface Found {
+  readonly stored: StoredMessage
+  /** Mail of its account is held. */
+  readonly isHeld: boolean
+}
+
+/** The work of each recipient, in their order; null when the store did not answer. */
+async function readWorks(read: Reader, place: MessagePlace, { stored, isHeld }: Found): Promise<Work[] | null> {
+  const { shard, accountId } = place
+  const items = await readItems(read, place, stored)
+  const persons = await readPersons(read, { shard, accountId, numbers: stored.entry.recipients })
+  if (items === null || persons === null) return null
+  const domains = persons.map((address) => address.slice(address.lastIndexOf('@') + 1))
+  const seen = await read(shard, [
+    { read: 'fields', key: claimsKey(shard), fields: items },
+    ...items.flatMap((item, index) =>
+      lanesOf(stored.test, domains[index] as string).map((lane): FactOf<'score'> => {
+        return { read: 'score', key: laneKey(shard, lane), member: item }
+      }),
+    ),
+  ])
+  const holds = await read(HOLDS_SHARD, [{ read: 'fields', key: holdsKey(), fields: domains }])
+  if (seen === null || holds === null) return null
+  const [claims, ...scores] = seen
+  const lanesEach = scores.length / items.length
+  return items.map((item, index) => {
+    const lanes = lanesOf(stored.test, domains[index] as string)
+    const at = lanes.findIndex((_, lane) => (scores[index * lanesEach + lane] ?? null) !== null)
+    const claim = parseClaim(claims[index] ?? null)
+    const state = stored.recipients[index] as RecipientState
+    const waits = isOpen(state.status)
+    const heldBy = !waits ? null : isHeld ? 'account' : (holds[0][index] ?? null) === null ? null : 'destination'
+    return {
+      item,
+      lane: lanes[at] ?? null,
+      dueAt: formatInstantOrNull(scores[index * lanesEach + at] ?? null),
+      worker: claim === null || claim.worker === '' ? null : claim.worker,
+      heldBy,
+    }
+  })
+}
+
+/** The lanes that a recipient's work may be in, whatever the settings were when it was accepted. */
+function lanesOf(test: boolean, domain: string): readonly string[] {
+  return test ? [laneOf('simulate', domain)] : [laneOf('deliver', domain), laneOf('relay', domain)]
+}
+
+/** The names of the recipients' items; null when the store did not answer. */
+async function readItems(
+  read: Reader,
+  { shard, serverId, segment, messageId }: MessagePlace,
+  { streamId, head, entry }: StoredMessage,
+): Promise<string[] | null> {
+  const seen = await read(shard, [entityFact(shard, streamRef(streamId))])
+  if (seen === null) return null
+  const isBroadcast = stateOf<StreamState>(seen[0])?.kind === 'broadcast'
+  const of = {
+    recipients: entry.recipients.length,
+    hasAttachments: head.broadcast === null && (head.attachments.length > 0 || head.raw !== null),
+    broadcastStreamId: isBroadcast ? streamId : null,
+  }
+  const prefix = itemPrefix(serverId, segment, shortId(messageId))
+  return entry.recipients.map((_, index) => prefix + itemSuffix(index, of))
+}
+
+function formatState({ status, statusAtMs, attempts, nextAttemptAtMs, events }: RecipientState) {
+  const answered = events.findLast((event) => 'response' in event)
+  return {
+    status,
+    statusAt: formatInstant(statusAtMs),
+    attempts,
+    nextAttemptAt: formatInstantOrNull(nextAttemptAtMs),
+    code: answered?.code ?? null,
+    response: answered?.response ?? null,
+    events: events.map(formatEvent),
+  }
+}
+
+function formatEvent(event: StatusEvent): FoundMessage['recipients'][number]['events'][number] {
+  return {
+    event: event.event,
+    occurredAt: formatInstant(event.occurredAtMs),
+    code: 'code' in event ? event.code : null,
+    response: 'response' in event ? event.response : null,
+    classification: event.event === 'bounced' ? event.classification : null,
+  }
+}
