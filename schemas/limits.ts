@@ -202,3 +202,15 @@ export const LINK_TOKEN_CHARS_MAX = 200
 export const MEMBERS_MAX = 200
 /** Spec invitation.send: invitations of an account that wait. */
 export const INVITATIONS_MAX = 100
+/** Spec session.limits: minutes in which tries count, and how many of each kind an address and a client have. */
+export const TRIES_MINUTES = 15
+export const SIGN_INS_OF_ADDRESS_MAX = 10
+export const SIGN_INS_OF_CLIENT_MAX = 30
+export const MAILED_LINKS_OF_ADDRESS_MAX = 3
+export const MAILED_LINKS_OF_CLIENT_MAX = 10
+export const INVITATIONS_OF_ADDRESS_MAX = 3
+export const INVITATIONS_OF_CLIENT_MAX = 20
+/** Spec link.purpose: how long links work. */
+export const INVITATION_DAYS = 7
+export const MAILED_LINK_MINUTES = 30
+export const SETUP_HOURS = 24

@@ -11,6 +11,17 @@ import type { RefusalCode } from './refusals.ts'
 
 export type KeyKind = 'S' | 'A' | 'O'
 
+/** What a session may do: read, write as a member does, administer. Each holds those before it. */
+export type Level = 'r' | 'w' | 'a'
+
+/** What a route of the dashboard takes of a request. */
+export interface SessionNeed {
+  /** The least its session must allow; null: it takes no session. */
+  readonly level: Level | null
+  /** Whether its session must have been confirmed of late. */
+  readonly confirms: boolean
+}
+
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
 /** One route; by its name, the kinds of key that it takes and the schema of its body where these are known. */
@@ -44,6 +55,8 @@ export interface Route<Name extends string = string, Keys extends KeyKind = KeyK
   readonly ratePerSecond: number | null
   /** Whether its handler takes the body as it came, in pieces: the schema is held against it elsewhere. */
   readonly takesPieces: boolean
+  /** Null: no route of the dashboard. */
+  readonly session: SessionNeed | null
   /** Codes that it refuses with beside those of every route like it. */
   readonly refusals: readonly RefusalCode[]
 }
@@ -59,6 +72,7 @@ type Rest<Keys extends KeyKind, Body> = Partial<
     | 'isIdempotent'
     | 'takesLastEventId'
     | 'takesPieces'
+    | 'session'
     | 'refusals'
   >
 > &
@@ -84,6 +98,7 @@ export function route<const Name extends string, const Keys extends KeyKind = 'S
     takesLastEventId: false,
     ratePerSecond: null,
     takesPieces: false,
+    session: null,
     refusals: [],
     ...(rest as Rest<KeyKind, object | null>),
   }

@@ -12,6 +12,7 @@ import type { WorkerOptions } from '../cluster/worker/options.ts'
 import { startWatchdog } from '../cluster/worker/watchdog.ts'
 import type { Worker } from '../cluster/worker/worker.ts'
 import type { CreateAccountBody } from './actors/account/create-account.ts'
+import { dashboardBase, linkUrl } from './dashboard/link-token.ts'
 import type { SmtpChanges } from './outbound/threads.ts'
 import type { Config } from './process/config.ts'
 import { makeLogs } from './process/log.ts'
@@ -106,17 +107,19 @@ async function open(parts: Parts, options: ServiceOptions, running: Partial<Runn
 
 /** The first account, by the first process with actors. */
 async function startFirst(parts: Parts, worker: Worker, options: ServiceOptions): Promise<void> {
-  const { config, nodes } = parts
+  const { config, nodes, secrets } = parts
   const first = await firstStart({
     nodes,
     dataDir: config.dataDir,
     baseUrl: config.baseUrl,
     operatorUrl: config.operatorUrl,
+    linkUrl: (linkId) => linkUrl(dashboardBase(config.baseUrl), linkId, secrets.linkKey),
     createAccount: (shard, account) => createFirstAccount(parts, worker, { shard, account }),
   })
   const print = options.print ?? ((text: string) => void process.stdout.write(text))
   parts.first.isDone = true
-  if (first !== null) print(formatWelcome(first.path, first.firstRun))
+  const isShown = process.stdout.isTTY === true
+  if (first !== null) print(formatWelcome(first.path, first.firstRun, isShown))
 }
 
 /** The service's own end: the first reason counts, and none does once it is being stopped. */
@@ -148,6 +151,7 @@ async function createFirstAccount(
     status: config.approval === 'automatic' ? 'active' : 'pending',
     accountKey: account.accountKey,
     operatorKey: account.operatorKey,
+    setupLinkId: account.linkId,
     servers: [
       { name: 'Live', mode: 'live', key: account.liveKey },
       { name: 'Test', mode: 'test', key: account.testKey },

@@ -2,7 +2,7 @@
  * behaviours - the tables of all that a worker runs: entities, commands, timers. Lanes get their performers in main.
  */
 
-import type { Behaviours } from '../../cluster/behaviour.ts'
+import type { Behaviours, CommandType } from '../../cluster/behaviour.ts'
 import { accountEntity } from '../state/account.ts'
 import { broadcastEntity } from '../state/broadcast/broadcast.ts'
 import { domainEntity } from '../state/domain.ts'
@@ -24,6 +24,12 @@ import {
   BROADCAST_WAKE_TIMER,
   wakeBroadcasts,
 } from './broadcast/running.ts'
+import { countTry } from './dashboard/count-try.ts'
+import { makeLink, useAccountLink, useUserLink } from './dashboard/link.ts'
+import { changeMember, invite, sendInvitation, withdrawInvitation } from './dashboard/member.ts'
+import { beginSession, endSession, markSession } from './dashboard/session.ts'
+import { applyForCap, changeSettings, logged, noteAct } from './dashboard/settings.ts'
+import { addUser, changeUser, forgetSessions, indexSession, joinAccount } from './dashboard/user.ts'
 import { addDomain } from './domain/add-domain.ts'
 import { CHECK_TIMER } from './domain/check-schedule.ts'
 import { checkTimer, recordCheck } from './domain/domain-check.ts'
@@ -57,50 +63,74 @@ import { addSecret, removeSecret } from './webhook/secrets.ts'
 import { WEBHOOK_SWEEP_TIMER, webhookSweep } from './webhook/sweep.ts'
 import { OFF_TIMER, settleOff, switchWebhook } from './webhook/switch.ts'
 
+/** What members of an account may order: it is logged with who did. */
+const BY_MEMBERS: readonly CommandType[] = [
+  orderBroadcast,
+  addDomain,
+  recordCheck,
+  addSuppressions,
+  liftSuppression,
+  removeDomain,
+  rotateDkim,
+  createToken,
+  revokeToken,
+  createServer,
+  patchServer,
+  removeServer,
+  createStream,
+  patchStream,
+  archiveStream,
+  createWebhook,
+  removeWebhook,
+  switchWebhook,
+  addSecret,
+  removeSecret,
+  replay,
+  replayDead,
+  example,
+  changeMember,
+  invite,
+  sendInvitation,
+  withdrawInvitation,
+  changeSettings,
+  applyForCap,
+]
+
 export const BEHAVIOURS: Omit<Behaviours, 'lanes'> = {
   entities: [broadcastEntity, accountEntity, serverEntity, streamEntity, domainEntity, webhookEntity, listenersEntity],
   commands: [
     accept,
     createBroadcast,
-    orderBroadcast,
     receive,
     createAccount,
     patchAccount,
-    addDomain,
-    recordCheck,
     recordReport,
-    addSuppressions,
-    liftSuppression,
     unsubscribe,
     undoUnsubscribe,
-    removeDomain,
-    rotateDkim,
-    createToken,
-    revokeToken,
     approveAccount,
     pauseAccount,
     resumeAccount,
     closeAccount,
-    createServer,
-    patchServer,
-    removeServer,
-    createStream,
-    patchStream,
-    archiveStream,
     operateStream,
     orderQueue,
     retryLane,
     dropItem,
     reveal,
-    createWebhook,
-    removeWebhook,
-    switchWebhook,
-    addSecret,
-    removeSecret,
-    replay,
-    replayDead,
-    example,
     listen,
+    addUser,
+    changeUser,
+    indexSession,
+    forgetSessions,
+    joinAccount,
+    countTry,
+    beginSession,
+    endSession,
+    markSession,
+    makeLink,
+    useUserLink,
+    useAccountLink,
+    noteAct,
+    ...BY_MEMBERS.map(logged),
   ],
   timers: {
     [BROADCAST_TIMER]: releaseBroadcast,

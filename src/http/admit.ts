@@ -7,7 +7,9 @@
  */
 
 import { IDEMPOTENCY_KEY_CHARS_MAX } from '../../schemas/limits.ts'
+import type { SessionNeed } from '../../schemas/route.ts'
 import type { KeyKind, Route } from '../../schemas/routes.ts'
+import { admitToDashboard, type DashboardEdge, NOT_SIGNED_IN } from './dashboard-edge.ts'
 import type { RequestHeaders } from './headers.ts'
 import type { KeyOwner, ParsedKey } from './key.ts'
 import { parseKey } from './key.ts'
@@ -25,6 +27,9 @@ export interface Gate {
   readonly wrongKind: Reply
   readonly takesBody: boolean
   readonly isIdempotent: boolean
+  /** What a route of the dashboard takes; null elsewhere. */
+  readonly session: SessionNeed | null
+  readonly method: Route['method']
 }
 
 const OWNERS: Readonly<Record<KeyKind, KeyOwner['kind']>> = { S: 'server', A: 'account', O: 'operator' }
@@ -49,17 +54,24 @@ export function makeGate(route: Route): Gate {
   const kinds = route.keys.map((kind) => KIND_NAMES[kind]).join(' or ')
   return {
     listener: route.listener,
-    needsKey: route.keys.length > 0,
+    needsKey: route.session === null ? route.keys.length > 0 : route.session.level !== null,
     noRoute: null,
     owners: route.keys.map((kind) => OWNERS[kind]),
     wrongKind: refuse('wrong_token_kind', {}, `Wrong kind of key: this operation takes ${kinds}`),
     takesBody: route.body !== null,
     isIdempotent: route.isIdempotent,
+    session: route.session,
+    method: route.method,
   }
 }
 
 /** Makes the gate of what is no route: a key is asked for first, so that nobody maps the paths without one. */
-export function makeDeadEnd(listener: Route['listener'], noRoute: Reply, needsKey = true): Gate {
+export function makeDeadEnd(
+  listener: Route['listener'],
+  noRoute: Reply,
+  needsKey = true,
+  session: SessionNeed | null = null,
+): Gate {
   return {
     listener,
     needsKey,
@@ -68,6 +80,8 @@ export function makeDeadEnd(listener: Route['listener'], noRoute: Reply, needsKe
     wrongKind: UNAUTHORIZED,
     takesBody: false,
     isIdempotent: false,
+    session,
+    method: 'GET',
   }
 }
 
@@ -76,16 +90,25 @@ export function readKey(gate: Gate, authorization: string): ParsedKey | null {
   const token = authorization.startsWith('Bearer sk_') ? authorization.slice(7) : BEARER.exec(authorization)?.[1]
   const parsed = token === undefined ? null : parseKey(token)
   // Spec key.unknown
-  if (parsed === null || (parsed.kind === 'ok') !== (gate.listener === 'operator')) return null
+  if (parsed === null || parsed.kind === 'ss' || (parsed.kind === 'ok') !== (gate.listener === 'operator')) return null
   return parsed
 }
 
 /** Decides on all but the body. In: the owner of the key (null: none known). Out: the refusal, or null. */
-export function admit(gate: Gate, headers: RequestHeaders, owner: KeyOwner | null): Reply | null {
-  if (gate.needsKey && owner === null) return UNAUTHORIZED
+export function admit(
+  gate: Gate,
+  headers: RequestHeaders,
+  owner: KeyOwner | null,
+  dashboard: DashboardEdge | null = null,
+): Reply | null {
+  if (gate.needsKey && owner === null) return gate.session === null ? UNAUTHORIZED : NOT_SIGNED_IN
   if (gate.noRoute !== null) return gate.noRoute
+  if (gate.session !== null && dashboard !== null) {
+    const refusal = admitToDashboard(dashboard, gate.session, { method: gate.method, headers, owner })
+    if (refusal !== null) return refusal
+  }
   // Spec key.kind
-  if (owner !== null && gate.needsKey && !gate.owners.includes(owner.kind)) return gate.wrongKind
+  else if (owner !== null && gate.needsKey && !gate.owners.includes(owner.kind)) return gate.wrongKind
   if (gate.takesBody && !isJson(headers)) return UNSUPPORTED
   if (gate.isIdempotent && !isIdempotencyKey(headers.idempotencyKey)) return BAD_IDEMPOTENCY_KEY
   return null

@@ -15,6 +15,7 @@ import type { Route } from '../../schemas/routes.ts'
 import { clientNetwork } from '../mail/ip-address.ts'
 import { admit, readKey, UNAUTHORIZED } from './admit.ts'
 import { type Content, readContent } from './body.ts'
+import { DASHBOARD_HEADERS, readSession } from './dashboard-edge.ts'
 import { startDownload } from './download.ts'
 import { startFeed } from './feed.ts'
 import type { KeyOwner, ParsedKey } from './key.ts'
@@ -136,6 +137,10 @@ export class Exchange {
 
   #identify(authorization: string): void {
     const { gate } = this.#target
+    if (gate.session !== null) {
+      this.#identifySession(gate.needsKey)
+      return
+    }
     const known = gate.needsKey ? this.#desk.knownKeys.get(authorization) : undefined
     if (known !== undefined) {
       this.#unproven = known.parsed
@@ -161,6 +166,20 @@ export class Exchange {
     } catch (fault) {
       this.#keyless(fault)
     }
+  }
+
+  /** A session is looked up anew each time: what its member may do may have changed. */
+  #identifySession(isNeeded: boolean): void {
+    const { dashboard, keys } = this.#desk
+    const parsed = dashboard === null ? null : readSession(dashboard, this.#head.headers.cookie)
+    if (parsed === null) {
+      this.#admit(null)
+      return
+    }
+    Promise.resolve(keys(parsed, true)).then(
+      (owner) => this.#admit(owner?.kind === 'session' ? owner : null),
+      (fault) => (isNeeded ? this.#keyless(fault) : this.#admit(null)),
+    )
   }
 
   #know(parsed: ParsedKey | null, owner: KeyOwner | null): void {
@@ -212,7 +231,7 @@ export class Exchange {
   #admit(owner: KeyOwner | null): void {
     if (this.#isOver || this.#isRefused()) return
     this.#owner = owner
-    this.#refusal = admit(this.#target.gate, this.#head.headers, owner)
+    this.#refusal = admit(this.#target.gate, this.#head.headers, owner, this.#desk.dashboard)
     if (this.#refusal !== null) this.#drop()
     if (this.#isWhole) this.#proceed()
   }
@@ -254,9 +273,18 @@ export class Exchange {
       acceptLanguage: this.#head.headers.acceptLanguage,
       key: this.#owner,
       pieces,
+      client: this.#clientOf(route),
+      userAgent: this.#head.headers.userAgent,
+      fetchDest: this.#head.headers.fetchDest,
       aborted: false,
     }
     return this.#request
+  }
+
+  // Spec request.client
+  #clientOf({ session }: Route): string {
+    const { peer, headers } = this.#head
+    return session === null ? '' : clientNetwork(this.#desk.clientAddress(peer, headers.forwardedFor))
   }
 
   #work(handle: Handler, request: EdgeRequest): void {
@@ -325,8 +353,10 @@ export class Exchange {
     this.#tell({ status: 200 })
   }
 
-  #write(reply: Reply): void {
+  #write(answer: Reply): void {
     const requestId = this.#requestId
+    const isKept = this.#target.gate.session === null
+    const reply = isKept ? answer : { ...answer, headers: { ...DASHBOARD_HEADERS, ...answer.headers } }
     try {
       writeReply(this.#wire, reply, { requestId, isHead: this.#head.isHead, closes: this.#desk.isClosing })
     } catch (fault) {

@@ -25,6 +25,11 @@ export interface RequestHeaders {
   /** Null where the header is absent. */
   lastEventId: string | null
   acceptLanguage: string
+  cookie: string
+  origin: string
+  userAgent: string
+  /** What a browser fetches it for; '' where it does not say. */
+  fetchDest: string
 }
 
 /** What hands out headers, names in lower case. */
@@ -87,6 +92,18 @@ function readHeader(name: string, value: string): void {
     case 'accept-language':
       reading.acceptLanguage ||= value
       break
+    case 'cookie':
+      reading.cookie = reading.cookie === '' ? value : `${reading.cookie}; ${value}`
+      break
+    case 'origin':
+      reading.origin = reading.origin === '' ? value : `${reading.origin},${value}`
+      break
+    case 'user-agent':
+      reading.userAgent ||= value
+      break
+    case 'sec-fetch-dest':
+      reading.fetchDest ||= value
+      break
     case 'last-event-id':
       reading.lastEventId = value
       break
@@ -113,5 +130,9 @@ function makeHeaders(): RequestHeaders {
     range: '',
     lastEventId: null,
     acceptLanguage: '',
+    cookie: '',
+    origin: '',
+    userAgent: '',
+    fetchDest: '',
   }
 }

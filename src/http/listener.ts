@@ -27,13 +27,14 @@ import { listenFault } from '../process/listen-fault.ts'
 import type { Records } from '../process/records.ts'
 import { RequestTallies } from '../process/request-tally.ts'
 import { makeClientAddress } from './client-address.ts'
+import type { DashboardEdge } from './dashboard-edge.ts'
 import { Exchange } from './exchange.ts'
 import { readHeaders } from './headers.ts'
 import type { KeyFinder } from './key.ts'
 import { KnownKeys } from './known-keys.ts'
 import type { Rate } from './rate.ts'
 import type { Desk, EdgeLog, Handler, Target } from './request.ts'
-import { makeNoMethod, makeNowhere, makeTarget, patternOf } from './targets.ts'
+import { makeNoMethod, makeNowhere, makeNowhereSignedIn, makeTarget, patternOf } from './targets.ts'
 import type { Wire } from './wire.ts'
 
 /** A route and what answers it. */
@@ -55,6 +56,8 @@ export interface ListenerOptions {
   readonly rate?: Rate
   /** CIDRs whose X-Forwarded-For is believed. */
   readonly trustedProxies: readonly string[]
+  /** Absent: no dashboard is served. */
+  readonly dashboard?: DashboardEdge
   readonly keys: KeyFinder
   readonly log: EdgeLog
   /** How long a body may take, in ms. */
@@ -96,6 +99,9 @@ type ExclusiveListen = (
   done: (socket: us_listen_socket | false) => void,
 ) => TemplatedApp
 
+/** Below it nothing is a page. */
+const DASHBOARD_PATH = '/dashboard/api'
+
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
 
 /** Starts a listener. Throws Error when the port is taken or the address is not this machine's. */
@@ -105,6 +111,7 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
     knownKeys: new KnownKeys(),
     rate: options.rate ?? null,
     clientAddress: makeClientAddress(options.trustedProxies),
+    dashboard: options.dashboard ?? null,
     log: options.log,
     refused: options.refused ?? (() => undefined),
     held: options.held ?? new HeldBytes(),
@@ -180,6 +187,10 @@ function register(
     const target = makeNoMethod(listener, siblings, requests.of(null))
     app.any(patternOf(path), (res, req) => open(desk, target, res, req, isHead(req)))
   }
+  if (desk.dashboard !== null) {
+    const unknown = makeNowhereSignedIn(requests.of(null))
+    app.any(`${DASHBOARD_PATH}/*`, (res, req) => open(desk, unknown, res, req, isHead(req)))
+  }
   const nowhere = makeNowhere(listener, requests.of(null))
   app.any('/*', (res, req) => open(desk, nowhere, res, req, isHead(req)))
 }
@@ -204,8 +215,11 @@ function open(desk: Desk, target: Target, res: HttpResponse, req: HttpRequest, h
     isHead: hasNoBody,
     query: req.getQuery() ?? '',
     params: readParams(target.paramNames, req),
-    // Only a rate asks who the client is.
-    peer: desk.rate === null ? '' : Buffer.from(res.getRemoteAddressAsText()).toString('latin1'),
+    // Only a rate asks who the client is, and the dashboard.
+    peer:
+      desk.rate === null && target.gate.session === null
+        ? ''
+        : Buffer.from(res.getRemoteAddressAsText()).toString('latin1'),
   })
   const started = exchange
   res.onData((chunk, isLast) => started.receive(chunk, isLast))

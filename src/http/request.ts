@@ -12,6 +12,7 @@ import type { AccountKey, KeyOwner, OperatorKey, ServerKey } from '../views/key.
 import type { Gate } from './admit.ts'
 import type { ContentCheck } from './body.ts'
 import type { ClientAddress } from './client-address.ts'
+import type { DashboardEdge } from './dashboard-edge.ts'
 import type { RequestHeaders } from './headers.ts'
 import type { KeyFinder } from './key.ts'
 import type { KnownKeys } from './known-keys.ts'
@@ -35,6 +36,11 @@ export interface EdgeRequest<Key = KeyOwner | null, Body = unknown> {
   readonly key: Key
   /** The body as it came, where the route takes it so; empty elsewhere. */
   readonly pieces: readonly Buffer[]
+  /** The client's network, of the dashboard's routes; '' elsewhere. */
+  readonly client: string
+  /** What the browser says of itself, and what for it fetches; of the dashboard's routes. */
+  readonly userAgent: string
+  readonly fetchDest: string
   /** Becomes true when the client is gone. */
   readonly aborted: boolean
 }
@@ -98,6 +104,8 @@ export interface Desk {
   readonly knownKeys: KnownKeys
   readonly rate: Rate | null
   readonly clientAddress: ClientAddress
+  /** Null where no dashboard is served. */
+  readonly dashboard: DashboardEdge | null
   readonly log: EdgeLog
   /** Tells the operator of a request that was refused, or failed. */
   readonly refused: Records['refused']

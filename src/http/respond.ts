@@ -4,7 +4,7 @@
  * Spec error.body, error.retry-after, refusal.order
  */
 
-import { REFUSALS, type RefusalCode } from '../../schemas/refusals.ts'
+import { DASHBOARD_REFUSALS, REFUSALS, type Refusal, type RefusalCode } from '../../schemas/refusals.ts'
 
 /** An answer with a body of JSON or of text, or with none. */
 export interface Reply {
@@ -43,7 +43,7 @@ export interface Download {
 /** What a handler answers; `close` ends the connection without an answer. */
 export type Answer = Reply | Feed | Download | { readonly close: true }
 
-const ROWS = new Map<string, (typeof REFUSALS)[number]>(REFUSALS.map((row) => [row.code, row]))
+const ROWS = new Map<string, Refusal>([...REFUSALS, ...DASHBOARD_REFUSALS].map((row) => [row.code, row]))
 /** Seconds after which a client may try again where the refusal cannot know. */
 const RETRY_AFTER_S = '1'
 
@@ -61,7 +61,7 @@ export function refuse(
   const row = ROWS.get(code)
   if (row === undefined) throw new TypeError(`No such refusal: ${code}`)
   const json = { error: code, message: message ?? row.message, ...extra }
-  if (row.status === 401) return { status: 401, json, headers: { 'WWW-Authenticate': 'Bearer' } }
+  if (code === 'unauthorized') return { status: 401, json, headers: { 'WWW-Authenticate': 'Bearer' } }
   if (row.status === 503) return { status: 503, json, headers: { 'Retry-After': RETRY_AFTER_S } }
   if (row.status !== 429) return { status: row.status, json }
   return { status: 429, json, headers: { 'Retry-After': formatRetryAfter(extra.resetsAt, nowMs) } }

@@ -44,8 +44,8 @@ function rateOf({ ratePerSecond }: Route): Rate | null {
 export function makeNoMethod(listener: Route['listener'], siblings: readonly Route[], tally: RequestTally): Target {
   const methods = siblings.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
   const refusal: Reply = { ...refuse('method_not_allowed'), headers: { Allow: methods.join(', ') } }
-  const needsKey = siblings.some(({ keys }) => keys.length > 0)
-  return makeNoTarget(makeDeadEnd(listener, refusal, needsKey), tally)
+  const needsKey = siblings.some(({ keys, session }) => keys.length > 0 || session?.level != null)
+  return makeNoTarget(makeDeadEnd(listener, refusal, needsKey, siblings[0]?.session ?? null), tally)
 }
 
 function makeNoTarget(gate: Gate, tally: RequestTally): Target {
@@ -70,4 +70,10 @@ export function patternOf(path: string): string {
 /** What an unknown path leads to: 404, once a key is known. */
 export function makeNowhere(listener: Route['listener'], tally: RequestTally): Target {
   return makeNoTarget(makeDeadEnd(listener, refuse('not_found', {}, 'No such route'), true), tally)
+}
+
+/** What an unknown path of the dashboard's interface leads to: 404, once a session is known. */
+export function makeNowhereSignedIn(tally: RequestTally): Target {
+  const refusal = refuse('not_found', {}, 'No such route')
+  return makeNoTarget(makeDeadEnd('public', refusal, true, { level: 'r', confirms: false }), tally)
 }

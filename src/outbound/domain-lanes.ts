@@ -8,15 +8,19 @@
  */
 
 import type { LaneType, PerformedClaim } from '../../cluster/behaviour.ts'
+import { NOTICE_LANE } from '../actors/dashboard/link.ts'
 import { CHECK_LANE, type CheckJob, checkOutcome, prepareCheck } from '../actors/domain/domain-check.ts'
 import {
-  NOTICE_LANE,
+  type DomainNoticeJob,
+  type LinkJob,
   type NoticeJob,
   type NoticeOutcome,
   noticeOutcome,
   prepareNotice,
 } from '../actors/domain/notice.ts'
 import type { CheckDomainJob, DomainFound } from '../dns/check-domain.ts'
+import type { ComposeInput } from '../mail/compose/compose.ts'
+import { composeLinkMail } from '../mail/compose/link-mail.ts'
 import { composeNotice } from '../mail/compose/notice.ts'
 import { maskAddress } from '../mail/reply.ts'
 import { serviceReturnPathHost } from '../mail/return-path.ts'
@@ -38,6 +42,8 @@ export interface DomainLaneDeps {
   readonly dispatch: Dispatch
   readonly serviceDomain: string
   readonly serviceKey: SigningKey | null
+  /** The URL of a link into the dashboard. */
+  readonly linkUrl: (linkId: string) => string
   readonly log: Pick<Log, 'warn'>
 }
 
@@ -60,7 +66,9 @@ export function makeDomainLanes(deps: DomainLaneDeps): LaneType[] {
     claimsStand: false,
     prepare: prepareNotice,
     outcome: noticeOutcome,
-    ...makeRoom(NOTICES_MAX, (job, { signal, pass }) => tell(deps, job, { signal, pass })),
+    ...makeRoom(NOTICES_MAX, (job, { signal, pass }) =>
+      job.kind === 'link' ? mailLink(deps, job, { signal, pass }) : tell(deps, job, { signal, pass }),
+    ),
   }
   return [check as LaneType, notice as LaneType]
 }
@@ -87,7 +95,7 @@ function makeRoom<Job, Outcome>(
 /** Tells one administrator, or the operator where there is none. */
 async function tell(
   deps: DomainLaneDeps,
-  job: NoticeJob,
+  job: DomainNoticeJob,
   claim: Pick<PerformedClaim, 'signal' | 'pass'>,
 ): Promise<NoticeOutcome> {
   const { kind, domain, atMs, address } = job
@@ -96,7 +104,7 @@ async function tell(
     deps.log.warn(named, 'The records of a sending domain are missing, and its account has no administrator to be told')
     return { result: 'delivered', response: null }
   }
-  const { serviceDomain, serviceKey } = deps
+  const { serviceDomain } = deps
   const records = recordsOf(domain, serviceDomain)
   const missing = [
     ...(domain.returnPath.verified ? [] : [records.returnPath]),
@@ -105,6 +113,34 @@ async function tell(
   const { domainId, domain: name } = domain
   const endsAtMs = atMs + WARNING_MS
   const message = composeNotice({ kind, domain: name, domainId, atMs, endsAtMs, missing, address, serviceDomain })
+  const sent = await send(deps, { address, message }, claim)
+  if (sent.result === 'bounced')
+    deps.log.warn({ ...named, code: sent.code }, 'A notice to an administrator was refused')
+  return outcomeOf(sent, address)
+}
+
+/** Mails a link to whom it is for. */
+async function mailLink(
+  deps: DomainLaneDeps,
+  { linkId, link, accountName }: LinkJob,
+  claim: Pick<PerformedClaim, 'signal' | 'pass'>,
+): Promise<NoticeOutcome> {
+  const { purpose, madeAtMs: atMs, endsAtMs } = link
+  const address = link.address ?? ''
+  const { serviceDomain } = deps
+  const about = { purpose, name: `link-${linkId}`, atMs, endsAtMs, address, accountName, serviceDomain }
+  const message = composeLinkMail({ ...about, url: deps.linkUrl(linkId) })
+  const sent = await send(deps, { address, message }, claim)
+  if (sent.result === 'bounced') deps.log.warn({ purpose, code: sent.code }, 'A link that was mailed was refused')
+  return outcomeOf(sent, address)
+}
+
+/** Sends a message of the service itself. */
+function send(
+  { dispatch, serviceDomain, serviceKey }: DomainLaneDeps,
+  { address, message }: { readonly address: string; readonly message: ComposeInput },
+  claim: Pick<PerformedClaim, 'signal' | 'pass'>,
+) {
   const transmit = {
     mailFrom: `postmaster@${serviceReturnPathHost(serviceDomain)}`,
     keys: serviceKey === null ? [] : [serviceKey],
@@ -112,8 +148,10 @@ async function tell(
   }
   const destination = address.slice(address.lastIndexOf('@') + 1).toLowerCase()
   const order = { address, destination, bytes: 0, ...claim }
-  const { result, code, response } = await deps.dispatch.send(order, async () => ({ message, transmit }))
-  if (result === 'bounced') deps.log.warn({ ...named, code }, 'A notice to an administrator was refused')
+  return dispatch.send(order, async () => ({ message, transmit }))
+}
+
+function outcomeOf({ result, response }: Awaited<ReturnType<Dispatch['send']>>, address: string): NoticeOutcome {
   // One that was not made is made again by the schedule, like one that was put off.
   const told = result === 'returned' ? 'deferred' : result
   return { result: told, response: response === null ? null : maskAddress(response, address) }

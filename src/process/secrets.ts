@@ -37,6 +37,14 @@ export interface Secrets {
   idempotencyHash(serverId: string, idempotencyKey: string): string
   /** HMAC of a tag within its server: 8 characters. */
   tagHash(serverId: string, tag: string): string
+  /** HMAC of the address that somebody signs in with, whatever its case; its first byte names the user's shard. */
+  loginHmac(address: string): string
+  /** The same of a client's network. */
+  clientHmac(client: string): string
+  /** Signs the tokens of links into the dashboard. */
+  readonly linkKey: Buffer
+  /** Signs what stands between a password and a second factor. */
+  readonly challengeKey: Buffer
   /** Signs the tokens of return paths and of unsubscribe links. */
   readonly tokenKey: Buffer
   /** Seals private DKIM keys (AES-256). */
@@ -55,6 +63,7 @@ export interface Secrets {
 export function makeSecrets(secretKey: string): Secrets {
   const hashAddress = makeKeyedHash(deriveKey(secretKey, 'address hmac'), HASH_CHARS)
   const hashIdempotencyKey = makeKeyedHash(deriveKey(secretKey, 'idempotency hmac'), HASH_CHARS)
+  const hashLogin = makeKeyedHash(deriveKey(secretKey, 'login hmac'), HASH_CHARS)
   const hashTag = makeKeyedHash(deriveKey(secretKey, 'tag hmac'), TAG_CHARS)
   const addressHmac: OwnedHash = (accountId, address) => hashAddress(`${accountId}\0${address.toLowerCase()}`)
   return {
@@ -62,6 +71,10 @@ export function makeSecrets(secretKey: string): Secrets {
     senderHmac: rememberLast(addressHmac),
     idempotencyHash: (serverId, idempotencyKey) => hashIdempotencyKey(`${serverId}\0${idempotencyKey}`),
     tagHash: rememberLast((serverId, tag) => hashTag(`${serverId}\0${tag}`)),
+    loginHmac: (address) => hashLogin(address.toLowerCase()),
+    clientHmac: makeKeyedHash(deriveKey(secretKey, 'client hmac'), HASH_CHARS),
+    linkKey: deriveKey(secretKey, 'link mac'),
+    challengeKey: deriveKey(secretKey, 'challenge mac'),
     tokenKey: deriveKey(secretKey, 'token mac'),
     sealingKey: deriveSealingKey(secretKey),
     contentKey: deriveKey(secretKey, 'content sealing'),

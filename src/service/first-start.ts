@@ -13,6 +13,7 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { newLinkId } from '../dashboard/link-token.ts'
 import { makeKey, parseKey } from '../http/key.ts'
 import { apiKeyKey } from '../state/keys.ts'
 import { readRow } from '../store/direct.ts'
@@ -41,6 +42,8 @@ export interface FirstRun {
   baseUrl: string
   operatorUrl: string
   operatorToken: string
+  /** Where the first person comes in, for a day and once. */
+  dashboardUrl: string
   account: { accountId: string; token: string }
   liveServer: FirstServer
   testServer: FirstServer
@@ -52,6 +55,7 @@ interface PendingKeys {
   accountToken: string
   liveToken: string
   testToken: string
+  linkId: string
 }
 
 /** A key as the store is told of it. */
@@ -66,6 +70,8 @@ export interface FirstAccount {
   readonly operatorKey: FirstKey
   readonly liveKey: FirstKey
   readonly testKey: FirstKey
+  /** The link into the dashboard. */
+  readonly linkId: string
 }
 
 export interface FirstStartDeps {
@@ -73,6 +79,8 @@ export interface FirstStartDeps {
   readonly dataDir: string
   readonly baseUrl: string
   readonly operatorUrl: string
+  /** The URL of a link into the dashboard. */
+  readonly linkUrl: (linkId: string) => string
   /**
    * Makes the account with its servers on shard 0; true once it is committed, false where nothing came true: ask again.
    */
@@ -96,8 +104,11 @@ export async function firstStart(deps: FirstStartDeps): Promise<{ firstRun: Firs
   }
 }
 
-/** What is printed once: where the keys are, and a request that works, with the test server's key in it. */
-export function formatWelcome(path: string, { baseUrl, testServer }: FirstRun): string {
+/**
+ * What is printed once: the link into the dashboard where it is shown, which is on a terminal alone (a journal keeps
+ * what is printed), where the keys are, and a request that works, with the test server's key in it.
+ */
+export function formatWelcome(path: string, { baseUrl, testServer, dashboardUrl }: FirstRun, isShown: boolean): string {
   const body = JSON.stringify({
     from: 'you@simulator.test',
     to: ['someone@simulator.test'],
@@ -105,6 +116,8 @@ export function formatWelcome(path: string, { baseUrl, testServer }: FirstRun): 
     text: 'It works.',
   })
   return [
+    '',
+    `Dashboard: ${isShown ? dashboardUrl : `its first link is dashboardUrl in ${path}`}`,
     '',
     `The keys of your first account are in ${path}`,
     'Send a first message (on the test server, nobody receives it):',
@@ -132,6 +145,7 @@ async function makeFirstRun(deps: FirstStartDeps, pendingPath: string): Promise<
     operatorKey: firstKey(keys.operatorToken),
     liveKey: firstKey(keys.liveToken),
     testKey: firstKey(keys.testToken),
+    linkId: keys.linkId,
   })
   const made = await findFirstRun(deps, keys)
   if (made === null) throw new Error('The first account was committed and cannot be found')
@@ -159,6 +173,7 @@ async function findFirstRun(deps: FirstStartDeps, keys: PendingKeys): Promise<Fi
     baseUrl: deps.baseUrl,
     operatorUrl: deps.operatorUrl,
     operatorToken: keys.operatorToken,
+    dashboardUrl: deps.linkUrl(keys.linkId),
     account: { accountId: account.accountId, token: keys.accountToken },
     liveServer: { serverId: live.serverId, token: keys.liveToken, streamId: live.streamId ?? '' },
     testServer: { serverId: test.serverId, token: keys.testToken, streamId: test.streamId ?? '' },
@@ -171,6 +186,7 @@ function makeKeys(): PendingKeys {
     accountToken: makeKey('ak', FIRST_SHARD).token,
     liveToken: makeKey('sk', FIRST_SHARD).token,
     testToken: makeKey('sk_test', FIRST_SHARD).token,
+    linkId: newLinkId(FIRST_SHARD),
   }
 }
 
@@ -183,7 +199,13 @@ function readPending(path: string): PendingKeys | null {
     accountToken: value.accountToken ?? value.account?.token ?? '',
     liveToken: value.liveToken ?? value.liveServer?.token ?? '',
     testToken: value.testToken ?? value.testServer?.token ?? '',
+    linkId: value.linkId ?? linkIdIn(value.dashboardUrl) ?? newLinkId(FIRST_SHARD),
   }
+}
+
+/** The link of a URL that was told already. */
+function linkIdIn(url: string | undefined): string | null {
+  return /#([0-9a-f]+)\./.exec(url ?? '')?.[1] ?? null
 }
 
 /** A crash leaves the file whole or not at all: what is broken was changed by hand. */

@@ -5,6 +5,8 @@
 import type { Role } from '../../schemas/config.ts'
 import { PAGE_ROUTES, type PageName } from '../../schemas/page-routes.ts'
 import { ROUTES, type Route, type RouteName } from '../../schemas/routes.ts'
+import { dashboardHandlers } from '../dashboard/handlers.ts'
+import { type DashboardEdge, makeDashboardEdge } from '../http/dashboard-edge.ts'
 import type { KeyFinder } from '../http/key.ts'
 import { type Listener, startListener } from '../http/listener.ts'
 import { makeRate } from '../http/rate.ts'
@@ -73,9 +75,11 @@ function startPublic(config: Config, deps: Parameters<Starter>[1]): Promise<List
   const bucket = { perSecond: edgeRate, burst: edgeBurst, nowMs: () => performance.now() }
   // Without a rate nothing asks who the client is.
   const rate = edgeRate > 0 ? { rate: makeRate(bucket) } : {}
-  const routes = [...routesOf('public', deps, ROUTE_NAMES), ...pagesOf(deps)]
+  const edge = makeDashboardEdge(config.baseUrl, port, deps.handlers.nowMs)
+  const routes = [...routesOf('public', deps, ROUTE_NAMES), ...pagesOf(deps), ...dashboardOf(deps, edge)]
   const { keys, held } = deps
-  return startListener({ host, port, setting: 'HTTP_PORT', routes, ...rate, trustedProxies, keys, held, ...told(deps) })
+  const of = { host, port, setting: 'HTTP_PORT', routes, ...rate, trustedProxies, dashboard: edge, keys, held } as const
+  return startListener({ ...of, ...told(deps) })
 }
 
 function startOperator(config: Config, deps: ListenerDeps): Promise<Listener> {
@@ -105,4 +109,10 @@ function routesOf(listener: Route['listener'], deps: ListenerDeps, names: readon
 function pagesOf(deps: ListenerDeps) {
   const handlers = pageHandlers(deps.handlers)
   return Object.values(PAGE_ROUTES).map((route) => ({ route, handle: handlers[route.name as PageName] }))
+}
+
+/** The dashboard asks the handlers of the interface too, with commands that say who has ordered them. */
+function dashboardOf({ handlers }: ListenerDeps, edge: DashboardEdge) {
+  const handlersWith = (ask: RouteDeps['ask']) => publicHandlers({ ...handlers, ask })
+  return dashboardHandlers({ ...handlers, edge, handlersWith })
 }

@@ -16,6 +16,7 @@ import { BEHAVIOURS } from '../actors/behaviours.ts'
 import type { Contents } from '../content/contents.ts'
 import { openContents } from '../content/open.ts'
 import { makeUnlinkLane } from '../content/unlink-lane.ts'
+import { dashboardBase, linkUrl } from '../dashboard/link-token.ts'
 import { checkDomain } from '../dns/check-domain.ts'
 import { createResolver, type Resolver } from '../dns/resolve.ts'
 import { examine } from '../health/examine.ts'
@@ -254,6 +255,7 @@ export async function openWorker(parts: Parts, { room, makeShard }: WorkerChange
     dispatch: outbound.dispatch,
     serviceDomain,
     serviceKey,
+    linkUrl: (linkId) => linkUrl(dashboardBase(config.baseUrl), linkId, secrets.linkKey),
     log,
   })
   const clock = { nowMs: (): number => Date.now() }

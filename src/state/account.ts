@@ -56,7 +56,7 @@ export interface WebhookServer {
 }
 
 /** What events change of an account. */
-export type AccountChanges = Partial<AccountLimits & Pick<AccountState, 'status' | 'servers' | 'held'>>
+export type AccountChanges = Partial<AccountLimits & Pick<AccountState, 'name' | 'status' | 'servers' | 'held'>>
 
 /** Counters of an account. */
 export interface AccountCounters {

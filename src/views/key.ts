@@ -5,11 +5,17 @@
  * remembered key is still live is checked by who uses it: a turn in its owner's state, a view in the same round trip as
  * what it reads (`ownerOfRow`).
  *
- * Keys: `key:<sha256>` (kind, accountId, serverId, tokenId, mode, streamId, revoked)
+ * A session of the dashboard is a row like a key's, and is looked up anew each time. Who reads for it proves himself by
+ * `<level>.<SHA-256>`: the row must still allow that level.
+ *
+ * Keys: `key:<sha256>` (kind, accountId, serverId, tokenId, mode, streamId, revoked; of sessions also userId, level,
+ * since, seen, confirmed)
  */
 
 import type { FactOf, FactValue, ValueOf, ViewFact } from '../../cluster/behaviour.ts'
 import { SHARDS } from '../../cluster/id.ts'
+import type { Level } from '../../schemas/route.ts'
+import { holdsLevel, parseProof, SESSION_FIELDS, type SessionRow, sessionOfRow } from '../state/dashboard/session.ts'
 import { apiKeyKey } from '../state/keys.ts'
 
 /** What facts read, each by its kind, in their order. */
@@ -54,8 +60,15 @@ export interface OperatorKey extends Key {
   readonly kind: 'operator'
 }
 
+/** A session of the dashboard. */
+export interface SessionKey extends Key {
+  readonly kind: 'session'
+  readonly accountId: string
+  readonly row: SessionRow
+}
+
 /** Whose key it is. */
-export type KeyOwner = ServerKey | AccountKey | OperatorKey
+export type KeyOwner = ServerKey | AccountKey | OperatorKey | SessionKey
 
 /** A key to look for: the shard that it names, and its hash. */
 export interface SoughtKey {
@@ -66,20 +79,30 @@ export interface SoughtKey {
 /** Keys remembered at once: some 10 MB. */
 const REMEMBERED_MAX = 20_000
 const FIELDS = ['kind', 'accountId', 'serverId', 'tokenId', 'mode', 'streamId', 'revoked'] as const
+const ALL_FIELDS = [...FIELDS, ...SESSION_FIELDS.filter((field) => !FIELDS.some((known) => known === field))]
 
-/** The fact that holds a key's row. */
-export function keyFact(shard: number, hash: string): FactOf<'fields'> {
-  return { read: 'fields', key: apiKeyKey(shard, hash), fields: FIELDS }
+/** The fact that holds the row of a key, or of a session. In: its hash, or the proof of a session. */
+export function keyFact(shard: number, proof: string): FactOf<'fields'> {
+  return { read: 'fields', key: apiKeyKey(shard, parseProof(proof)?.hash ?? proof), fields: ALL_FIELDS }
 }
 
 /** The owner that a row tells of; null when there is no such key or it was revoked. */
-export function ownerOfRow(hash: string, row: readonly (string | null)[] | undefined): KeyOwner | null {
+export function ownerOfRow(proof: string, row: readonly (string | null)[] | undefined): KeyOwner | null {
+  const session = parseProof(proof)
+  const hash = session?.hash ?? proof
+  if (session !== null || row?.[0] === 'session') return sessionOf(hash, session?.level ?? 'r', row ?? [])
   const [kind, accountId, serverId, tokenId, mode, streamId, revoked] = row ?? []
   if (!tokenId || revoked) return null
   if (kind === 'operator') return { kind, tokenId, hash }
   if (kind === 'account' && accountId) return { kind, accountId, tokenId, hash }
   if (kind !== 'server' || !accountId || !serverId || !streamId || (mode !== 'live' && mode !== 'test')) return null
   return { kind, accountId, serverId, tokenId, mode, defaultStreamId: streamId, hash }
+}
+
+function sessionOf(hash: string, level: Level, values: readonly (string | null)[]): SessionKey | null {
+  const row = sessionOfRow(new Map(ALL_FIELDS.map((field, at) => [field, values[at] ?? null])))
+  if (row === null || !holdsLevel(row.level, level)) return null
+  return { kind: 'session', accountId: row.accountId, tokenId: row.sessionId, hash, row }
 }
 
 /** Makes the edge's look-up of keys. It throws when the store does not answer, which the edge answers with 503. */
@@ -99,6 +122,7 @@ export function makeKeyFinder(
     const facts = await read(shard, [keyFact(shard, hash)])
     if (facts === null) throw new Error('The store did not answer')
     const owner = ownerOfRow(hash, facts[0])
+    if (owner?.kind === 'session') return owner
     if (owner !== null) return remember(owner)
     remembered.delete(hash)
     return null

@@ -3,7 +3,7 @@
  */
 import { Redis } from 'ioredis'
 import t from 'tap'
-import type { NoticeJob } from '../../src/actors/domain/notice.ts'
+import type { DomainNoticeJob } from '../../src/actors/domain/notice.ts'
 import { makeDomainLanes } from '../../src/outbound/domain-lanes.ts'
 import { MOVED_CLOCK_SKIP, makeMovedClock } from '../support/machine/moved-clock.ts'
 import { until } from '../support/machine/until.ts'
@@ -92,11 +92,12 @@ t.test('domain-lanes: an account without administrators is in the operator’s l
     dispatch: { send: () => Promise.reject(new Error('Nobody is to be mailed')), room: () => 0 },
     serviceDomain: 'service.example',
     serviceKey: null,
+    linkUrl: (linkId) => linkId,
     log: { warn: (line: object) => void lines.push(line) },
   })
   const notice = lanes.find(({ prefix }) => prefix === 'notice')!
-  const domain = { domainId: 'd1', accountId: 'a1', domain: 'acme.example' } as NoticeJob['domain']
-  const job: NoticeJob = { kind: 'warning', domain, atMs: 0, address: null }
+  const domain = { domainId: 'd1', accountId: 'a1', domain: 'acme.example' } as DomainNoticeJob['domain']
+  const job: DomainNoticeJob = { kind: 'warning', domain, atMs: 0, address: null }
   t.equal(notice.room('notice'), 8)
   const claim = {
     item: 'x',

@@ -42,6 +42,7 @@ function depsOf(dataDir: string, createAccount: FirstStartDeps['createAccount'] 
     dataDir,
     baseUrl: 'http://api.test',
     operatorUrl: 'http://operator.test',
+    linkUrl: (linkId) => `http://api.test/dashboard/link#${linkId}.mac`,
     createAccount,
   }
 }
@@ -62,6 +63,7 @@ t.test('empty store: file with every key, for its owner only, nothing left pendi
   t.match(firstRun, {
     baseUrl: 'http://api.test',
     operatorUrl: 'http://operator.test',
+    dashboardUrl: /^http:\/\/api\.test\/dashboard\/link#[0-9a-f]{34}\.mac$/,
     operatorToken: /^ok_/,
     account: { accountId: 'account', token: /^ak_/ },
     liveServer: { serverId: 'live', token: /^sk_(?!test_)/, streamId: 'live-stream' },
@@ -169,7 +171,9 @@ t.test('welcome names the file and shows the test key only', async (t) => {
   const made = await firstStart(depsOf(makeFolder()))
   const firstRun = made?.firstRun
   if (firstRun === undefined) throw new Error('Nothing was made')
-  const text = formatWelcome('/data/first-run.json', firstRun)
+  const text = formatWelcome('/data/first-run.json', firstRun, true)
+  t.match(text, `Dashboard: ${firstRun.dashboardUrl}`)
+  t.notMatch(formatWelcome('/data/first-run.json', firstRun, false), firstRun.dashboardUrl, 'a journal is no terminal')
   t.match(text, '/data/first-run.json')
   t.match(text, `curl http://api.test/v1/email -H 'Authorization: Bearer ${firstRun.testServer.token}'`)
   t.match(text, 'you@simulator.test')

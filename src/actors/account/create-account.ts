@@ -11,12 +11,13 @@
  * Spec account.create
  */
 
-import type { CommandType, Op } from '../../../cluster/behaviour.ts'
+import type { CommandType, Context, Op } from '../../../cluster/behaviour.ts'
 import { assert } from '../../../cluster/fault.ts'
 import { msOf } from '../../../cluster/id.ts'
 import { ACCOUNT_DEFAULTS, type AccountState, type AccountStatus, accountRef } from '../../state/account.ts'
 import { FIRST_KEY_NAME, type NewKey, newKeyOps } from '../../state/api-key.ts'
 import { type ActSubject, auditOps, type OperatorAct } from '../../state/audit.ts'
+import { linkEndMs, linkOps } from '../../state/dashboard/link.ts'
 import { accountsKey, administratorsKey } from '../../state/keys.ts'
 import { type CreatedServer, makeServer, type NewServer } from '../server/create-server.ts'
 import { firstPeopleDue } from './people.ts'
@@ -30,6 +31,8 @@ export interface CreateAccountBody {
   readonly servers: readonly NewServer[]
   /** Addresses to mail about the account; they stay out of every state and stream. */
   readonly administrators?: readonly string[]
+  /** The link by which the first person comes into the dashboard; absent: none. */
+  readonly setupLinkId?: string
   /** The operator who orders it; absent at the first start. */
   readonly by?: OperatorAct
 }
@@ -60,6 +63,7 @@ export const createAccount: CommandType<CreateAccountBody, CreateAccountReply> =
     const account = makeAccount(body, { accountId, accountTokenId, createdAtMs: nowMs })
     const ops: Op[] = [{ key: accountsKey(shard), write: 'ZADD', args: [String(msOf(accountId)), accountId] }]
     ops.push(...administratorOps(shard, accountId, body.administrators ?? []))
+    if (body.setupLinkId !== undefined) ops.push(...setupOps(context, accountId, body.setupLinkId))
     if (body.by !== undefined) ops.push(...auditOps(context, body.by, subjectOf(body, account)))
     const owner = { name: FIRST_KEY_NAME, createdAtMs: nowMs, serverId: null, mode: null, streamId: null }
     if (body.accountKey !== null && accountTokenId !== null)
@@ -107,6 +111,11 @@ function administratorOps(shard: number, accountId: string, addresses: readonly 
   if (addresses.length === 0) return []
   const args = addresses.flatMap((address, place) => [String(place), address])
   return [{ key: administratorsKey(shard, accountId), write: 'HSET', args }]
+}
+
+function setupOps({ shard, nowMs }: Context, accountId: string, linkId: string): Op[] {
+  const bound = { purpose: 'setup', ownerId: accountId, invitationId: null, address: null, level: 'a' } as const
+  return linkOps(shard, linkId, { ...bound, round: 0, madeAtMs: nowMs, endsAtMs: linkEndMs('setup', nowMs) })
 }
 
 function subjectOf({ administrators = [] }: CreateAccountBody, account: AccountState): ActSubject {

@@ -33,8 +33,8 @@ export const createToken: CommandType<CreateTokenBody, TokenReply | Refused> = {
   entities: tokenOrderEntities,
   counters: () => [],
   facts: () => [],
-  decide(body, states, _facts, context) {
-    const holder = keyHolderOf(body, states)
+  decide(body, states, facts, context) {
+    const holder = keyHolderOf(body, states, { facts, context })
     if ('kind' in holder) return holder
     if (holder.keys.length >= LIVE_KEYS_MAX) return refuse('token_limit', { max: LIVE_KEYS_MAX })
     const { name, key } = body
@@ -70,7 +70,7 @@ export const revokeToken: CommandType<RevokeTokenBody, TokenReply | Refused> = {
   ],
   decide(body, states, facts, context) {
     const { shard, nowMs } = context
-    const holder = keyHolderOf(body, states)
+    const holder = keyHolderOf(body, states, { facts, context })
     if ('kind' in holder) return holder
     const { tokenId } = body
     const packed = facts.field(tokensKey(shard, holder.ownerId), tokenId)

@@ -8,10 +8,9 @@
  * Spec broadcast.cancel, broadcast.pause
  */
 
-import type { CommandType, Refusal, States } from '../../../cluster/behaviour.ts'
+import type { CommandType, Need, Refusal, States } from '../../../cluster/behaviour.ts'
 import { msOf } from '../../../cluster/id.ts'
 import { type AccountState, accountRef } from '../../state/account.ts'
-import { hasLiveKey } from '../../state/api-key.ts'
 import { type StreamCounters, streamOwner } from '../../state/brake.ts'
 import {
   type BroadcastState,
@@ -23,14 +22,15 @@ import {
   type Progress,
 } from '../../state/broadcast/broadcast.ts'
 import { broadcastingKey, runningKey } from '../../state/keys.ts'
-import { type ServerCounters, type ServerState, serverOwner, serverRef } from '../../state/server.ts'
+import { type ServerCounters, type ServerState, serverOwner, serverRef, shownServer } from '../../state/server.ts'
+import { proves, type Turn } from '../order/proof.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
 import { endWrites, leastTurnFact, PAUSED_TURN, runningFact, stepDue, turnBeside } from './running.ts'
 
 export interface OrderBroadcastBody {
   readonly accountId: string
   readonly serverId: string
-  /** SHA-256 of the server key, hex. */
+  /** SHA-256 of the server key, hex, or the proof of a session. */
   readonly keyHash: string
   readonly broadcastId: string
   readonly order: 'cancel' | 'pause' | 'resume'
@@ -53,8 +53,9 @@ export const orderBroadcast: CommandType<OrderBroadcastBody, BroadcastOrdered | 
   ],
   counters: ({ serverId, broadcastId }) => [serverOwner(serverId), broadcastOwner(broadcastId)],
   facts: () => [],
-  decide(body, states, facts, { shard, nowMs }) {
-    const found = openBroadcastOf(body, states)
+  decide(body, states, facts, context) {
+    const { shard, nowMs } = context
+    const found = openBroadcastOf(body, states, { facts, context })
     if ('kind' in found) return found
     const { streamId, broadcastId, accountId } = found
     const progress = states.counter<Progress>(broadcastOwner(broadcastId)) ?? NO_PROGRESS
@@ -106,10 +107,16 @@ export const orderBroadcast: CommandType<OrderBroadcastBody, BroadcastOrdered | 
   },
 }
 
-function openBroadcastOf(body: OrderBroadcastBody, states: States): BroadcastState | Refusal<Refused> {
+function openBroadcastOf(
+  body: OrderBroadcastBody,
+  states: States,
+  turn: Turn,
+): BroadcastState | Refusal<Refused> | Need {
   const server = states.get<ServerState | null>(serverRef(body.serverId))
-  if (server === null || server.accountId !== body.accountId || !hasLiveKey(server.keys, body.keyHash))
-    return refuse('unauthorized')
+  const isOwn = shownServer(server, body.accountId) !== null
+  const held = isOwn && server !== null && proves(body, server.keys, turn)
+  if (typeof held !== 'boolean') return held
+  if (!held) return refuse('unauthorized')
   // Spec account.closed
   const account = states.get<AccountState | null>(accountRef(body.accountId))
   if (account === null || account.status === 'closed') return refuse('account_not_active')

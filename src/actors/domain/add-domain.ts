@@ -40,7 +40,7 @@ export const addDomain: CommandType<AddDomainBody, AddDomainReply | Refused> = {
     { read: 'hash', key: dkimKey(shard, accountId, domain) },
   ],
   decide(body, states, facts, context) {
-    const refusal = refuseOrder(body, states)
+    const refusal = refuseOrder(body, states, { facts, context })
     if (refusal !== null) return refusal
     const { shard, nowMs } = context
     const names = namesKey(shard, body.accountId)

@@ -105,7 +105,7 @@ export const recordCheck: CommandType<RecordCheckBody, RecordCheckReply | Refuse
   counters: () => [],
   facts: () => [],
   decide(body, states, facts, context) {
-    const refusal = refuseOrder(body, states)
+    const refusal = refuseOrder(body, states, { facts, context })
     if (refusal !== null) return refusal
     const domain = domainOfOrder(body, states)
     if (domain === null) return refuse('not_found')

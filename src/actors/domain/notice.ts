@@ -1,29 +1,54 @@
 /**
- * notice - what an account's administrators are told by mail about its sending domains, each of them once.
+ * notice - what the service writes to people by itself: what becomes of sending domains, and links into the dashboard.
  *
  * A notice is no message of any server: it is in no log, counts on no limit and makes no event. It waits in a lane of
  * its own and is retried as mail is. An account without administrators has one notice too, which only the operator's
  * log gets to see.
  *
- * Item: `<kind>.<domain short>.<place of the administrator or ->.<ms>`. Key: `administrators:<account>`
+ * A link is written while it works; its text is made of its row, its token by whoever sends it.
  *
- * Spec domain.notice
+ * Item: `link.<link>.<ms>`, or `<kind>.<domain short>.<place of the administrator or ->.<ms>`.
+ * Key: `administrators:<account>`
+ *
+ * Spec domain.notice, link.mail
  */
 
-import type { CommandType, Due, Fact, OutcomeBody, PrepareBody } from '../../../cluster/behaviour.ts'
+import type {
+  CommandType,
+  Context,
+  Decision,
+  Due,
+  Fact,
+  Facts,
+  OutcomeBody,
+  PrepareBody,
+  States,
+} from '../../../cluster/behaviour.ts'
 import { idOfShort, shardOf, shortId } from '../../../cluster/id.ts'
 import { nextAttemptAtMs, parseRetryHintMs } from '../../mail/retry.ts'
+import { type AccountState, accountRef } from '../../state/account.ts'
+import { linkFact, type StoredLink } from '../../state/dashboard/link.ts'
 import { type DomainState, domainRef } from '../../state/domain.ts'
 import { administratorsKey } from '../../state/keys.ts'
 import { unitOf } from '../../state/spread.ts'
+import { linkIn, linkOfItem, NOTICE_LANE } from '../dashboard/link.ts'
 import type { AttemptOutcome } from '../message/attempted.ts'
-
-export const NOTICE_LANE = 'notice'
 
 /** `warning`: a record is gone, mail still goes out. `ended`: it does no more. */
 export type NoticeKind = 'warning' | 'ended'
 
-export interface NoticeJob {
+/** A link to be mailed. */
+export interface LinkJob {
+  readonly kind: 'link'
+  readonly linkId: string
+  readonly link: StoredLink
+  /** Of the account that it leads into. */
+  readonly accountName: string | null
+}
+
+export type NoticeJob = DomainNoticeJob | LinkJob
+
+export interface DomainNoticeJob {
   readonly kind: NoticeKind
   readonly domain: DomainState
   /** When it came to this. */
@@ -70,14 +95,18 @@ export function noticeDues(
 
 export const prepareNotice: CommandType<PrepareBody, NoticeJob | null> = {
   name: 'prepare notice',
-  entities: ({ item }) => [domainRef(parseItem(item).domainId)],
+  entities: ({ item }) => (linkOfItem(item) === null ? [domainRef(parseItem(item).domainId)] : []),
   counters: () => [],
-  facts: ({ item }, states) => {
+  facts: ({ item }, states, { shard }) => {
+    const mailed = linkOfItem(item)
+    if (mailed !== null) return [linkFact(shard, mailed.linkId)]
     const { domainId, place } = parseItem(item)
     const domain = states.get<DomainState | null>(domainRef(domainId))
     return domain === null || place === null ? [] : [addressFact(domain, place)]
   },
-  decide({ item }, states, facts) {
+  decide({ item }, states, facts, context) {
+    const mailed = linkOfItem(item)
+    if (mailed !== null) return prepareLink(mailed.linkId, states, facts, context)
     const { kind, domainId, place, atMs } = parseItem(item)
     const domain = states.get<DomainState | null>(domainRef(domainId))
     if (domain === null) return { kind: 'done', reply: null }
@@ -97,10 +126,20 @@ export const noticeOutcome: CommandType<OutcomeBody<NoticeOutcome>, null> = {
   decide({ lane, item, attempt, current, outcome }, _states, _facts, { nowMs }) {
     if (outcome === null || outcome.result !== 'deferred' || !current) return { kind: 'done', reply: null }
     const hintMs = outcome.response === null ? null : parseRetryHintMs(outcome.response)
-    const { atMs: acceptedAtMs } = parseItem(item)
+    const { atMs: acceptedAtMs } = linkOfItem(item) ?? parseItem(item)
     const nextAtMs = nextAttemptAtMs({ attempt, acceptedAtMs, nowMs, unit: unitOf(`${item}#${attempt}`), hintMs })
     return { kind: 'done', reply: null, due: nextAtMs === null ? [] : [{ lane, item, atMs: nextAtMs }] }
   },
+}
+
+/** What mails a link; nothing where it works no more. */
+function prepareLink(linkId: string, states: States, facts: Facts, context: Context): Decision<LinkJob | null> {
+  const link = linkIn(facts, context.shard, linkId, context.nowMs)
+  if (link === null || link.address === null) return { kind: 'done', reply: null }
+  const ref = link.purpose === 'invitation' || link.purpose === 'setup' ? accountRef(link.ownerId) : null
+  if (ref !== null && !states.has(ref)) return { kind: 'need', entities: [ref] }
+  const account = ref === null ? null : states.get<AccountState | null>(ref)
+  return { kind: 'done', reply: { kind: 'link', linkId, link, accountName: account?.name ?? null } }
 }
 
 function addressFact({ accountId }: DomainState, place: string): Fact & { read: 'fields' } {

@@ -31,8 +31,9 @@ export const rotateDkim: CommandType<RotateDkimBody, RotateDkimReply | Refused> 
   entities: domainOrderEntities,
   counters: () => [],
   facts: () => [],
-  decide(body, states, facts, { shard, nowMs }) {
-    const refusal = refuseOrder(body, states)
+  decide(body, states, facts, context) {
+    const { shard, nowMs } = context
+    const refusal = refuseOrder(body, states, { facts, context })
     if (refusal !== null) return refusal
     const domain = domainOfOrder(body, states)
     if (domain === null) return refuse('not_found')

@@ -10,12 +10,11 @@
  * Spec refusal.order, request.idempotency, send.refusals, limit.refusal
  */
 
-import type { CommandType, Context, Decision, Fact, Known, Ref, States } from '../../../cluster/behaviour.ts'
+import type { CommandType, Context, Decision, Fact, Known, Need, Ref, States } from '../../../cluster/behaviour.ts'
 import { msOf } from '../../../cluster/id.ts'
 import { MESSAGE_BYTES_MAX } from '../../../schemas/limits.ts'
 import { SIMULATOR_DOMAIN } from '../../mail/simulator.ts'
 import type { AccountCounters, AccountState } from '../../state/account.ts'
-import { hasLiveKey } from '../../state/api-key.ts'
 import { sendingKey } from '../../state/keys.ts'
 import { limitsOfServer } from '../../state/limit.ts'
 import { findRecord, idempotencyFacts } from '../../state/message/idempotency.ts'
@@ -25,6 +24,7 @@ import { SEGMENT_BOUNDS, type SegmentBounds } from '../../state/segment.ts'
 import type { ServerCounters, ServerState } from '../../state/server.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
 import { suppressedFacts } from '../../state/suppression.ts'
+import { proves } from '../order/proof.ts'
 import { refuse } from '../order/refusal.ts'
 import { acceptAll } from './acceptance.ts'
 import { tellReachedCaps, warnOfCaps } from './cap.ts'
@@ -63,6 +63,7 @@ export function makeAccept(bounds: SegmentBounds): CommandType<SendBody, SendRep
     decide(body, states, facts, context, command) {
       const turn = keyIsLive(body, states, { facts, context, cmdId: command.cmdId, blobs: command.blobs ?? [] })
       if (turn === null) return refuse('unauthorized')
+      if ('kind' in turn) return turn
       for (const step of STEPS) {
         const answer = step(turn)
         if (answer !== null) return answer
@@ -146,12 +147,15 @@ function keyIsLive(
   body: SendBody,
   states: States,
   given: Pick<SendTurn, 'facts' | 'context' | 'cmdId' | 'blobs'>,
-): SendTurn | null {
+): SendTurn | Need | null {
   const names = sendNames(body)
   const account = states.get<AccountState | null>(names.account)
   const server = states.get<ServerState | null>(names.server)
   if (account === null || server === null || server.accountId !== account.accountId) return null
-  if (!hasLiveKey(server.keys, body.keyHash)) return null
+  const held = proves(body, server.keys, given)
+  if (held !== true) return held === false ? null : held
+  // Its keys have ended with it; a session has not.
+  if (server.removedAtMs !== undefined) return null
   const streams = streamsOf(body, names, states)
   const accountCounters = states.counter<AccountCounters>(names.accountOwner)
   const serverCounters = states.counter<ServerCounters>(names.serverOwner)

@@ -1,19 +1,19 @@
 /**
- * domain-order - what every order of an account key about its domains is refused for, in order.
+ * domain-order - what every order of an account key or a session about domains is refused for, in order.
  *
  * Spec refusal.order
  */
 
-import type { Ref, Refusal, States } from '../../../cluster/behaviour.ts'
+import type { Need, Ref, Refusal, States } from '../../../cluster/behaviour.ts'
 import { type AccountState, accountRef } from '../../state/account.ts'
-import { hasLiveKey } from '../../state/api-key.ts'
 import { type DomainState, domainRef } from '../../state/domain.ts'
+import { proves, type Turn } from './proof.ts'
 import { type Refused, refuse } from './refusal.ts'
 
 /** Who orders. */
 export interface AccountOrder {
   readonly accountId: string
-  /** SHA-256 of the account key, hex. */
+  /** SHA-256 of the account key, hex, or the proof of a session. */
   readonly keyHash: string
 }
 
@@ -27,9 +27,11 @@ export function domainOrderEntities({ accountId, domainId }: DomainOrder): Ref[]
 }
 
 /** Refuses a key that is not live, and writes of a closed account; null when the order holds. */
-export function refuseOrder({ accountId, keyHash }: AccountOrder, states: States): Refusal<Refused> | null {
-  const account = states.get<AccountState | null>(accountRef(accountId))
-  if (account === null || !hasLiveKey(account.keys, keyHash)) return refuse('unauthorized')
+export function refuseOrder(order: AccountOrder, states: States, turn: Turn): Refusal<Refused> | Need | null {
+  const account = states.get<AccountState | null>(accountRef(order.accountId))
+  const held = account !== null && proves(order, account.keys, turn)
+  if (typeof held !== 'boolean') return held
+  if (account === null || !held) return refuse('unauthorized')
   return account.status === 'closed' ? refuse('account_not_active') : null
 }
 

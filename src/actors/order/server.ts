@@ -7,17 +7,17 @@
  * Spec refusal.order, account.closed
  */
 
-import type { Ref, Refusal, States } from '../../../cluster/behaviour.ts'
+import type { Need, Ref, Refusal, States } from '../../../cluster/behaviour.ts'
 import { type AccountState, accountRef } from '../../state/account.ts'
-import { hasLiveKey } from '../../state/api-key.ts'
 import type { OperatorAct } from '../../state/audit.ts'
 import { type ServerState, serverRef, shownServer } from '../../state/server.ts'
+import { proves, type Turn } from './proof.ts'
 import { type Refused, refuse } from './refusal.ts'
 
 /** Who orders about an account's servers. */
 export interface AccountOrderer {
   readonly accountId: string
-  /** SHA-256 of the account key, hex; null for an operator. */
+  /** SHA-256 of the account key, hex, or the proof of a session; null for an operator. */
   readonly keyHash: string | null
   /** The operator; absent for an account key. */
   readonly by?: OperatorAct
@@ -36,10 +36,13 @@ export function serverOrderEntities({ accountId, serverId }: ServerOrder): Ref[]
 export function accountOfOrder(
   { accountId, keyHash, by }: AccountOrderer,
   states: States,
-): AccountState | Refusal<Refused> {
+  turn: Turn,
+): AccountState | Refusal<Refused> | Need {
   const account = states.get<AccountState | null>(accountRef(accountId))
-  if (by === undefined && (account === null || keyHash === null || !hasLiveKey(account.keys, keyHash)))
-    return refuse('unauthorized')
+  const isKnown = account !== null && keyHash !== null
+  const held = by !== undefined || (isKnown && proves({ accountId, keyHash }, account.keys, turn))
+  if (typeof held !== 'boolean') return held
+  if (!held) return refuse('unauthorized')
   if (account === null) return refuse('not_found')
   if (account.status !== 'closed') return account
   return refuse(by === undefined ? 'account_not_active' : 'account_closed')

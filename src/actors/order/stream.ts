@@ -4,18 +4,18 @@
  * Spec refusal.order
  */
 
-import type { Ref, Refusal, States } from '../../../cluster/behaviour.ts'
+import type { Need, Ref, Refusal, States } from '../../../cluster/behaviour.ts'
 import { type AccountState, accountRef } from '../../state/account.ts'
-import { hasLiveKey } from '../../state/api-key.ts'
-import { type ServerState, serverRef } from '../../state/server.ts'
+import { type ServerState, serverRef, shownServer } from '../../state/server.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
+import { proves, type Turn } from './proof.ts'
 import { type Refused, refuse } from './refusal.ts'
 
 /** Who orders. */
 export interface ServerKeyOrder {
   readonly accountId: string
   readonly serverId: string
-  /** SHA-256 of the server key, hex. */
+  /** SHA-256 of the server key, hex, or the proof of a session. */
   readonly keyHash: string
 }
 
@@ -46,11 +46,14 @@ export function streamOrderEntities(order: StreamOrder): Ref[] {
 }
 
 /** Whose order it is; or the refusal of a key that is not live. */
-export function tenantOf({ accountId, serverId, keyHash }: ServerKeyOrder, states: States): Tenant | Refusal<Refused> {
+export function tenantOf(order: ServerKeyOrder, states: States, turn: Turn): Tenant | Refusal<Refused> | Need {
+  const { accountId, serverId } = order
   const account = states.get<AccountState | null>(accountRef(accountId))
   const server = states.get<ServerState | null>(serverRef(serverId))
-  if (account === null || server === null || server.accountId !== accountId) return refuse('unauthorized')
-  return hasLiveKey(server.keys, keyHash) ? { account, server } : refuse('unauthorized')
+  if (account === null || shownServer(server, accountId) === null || server === null) return refuse('unauthorized')
+  const held = proves(order, server.keys, turn)
+  if (typeof held !== 'boolean') return held
+  return held ? { account, server } : refuse('unauthorized')
 }
 
 /** Refuses writes of a closed account; null for the others. Spec account.closed */

@@ -7,11 +7,12 @@
  * Spec refusal.order, key.live.max
  */
 
-import type { Ref, Refusal, States } from '../../../cluster/behaviour.ts'
+import type { Need, Ref, Refusal, States } from '../../../cluster/behaviour.ts'
 import { type AccountState, accountRef } from '../../state/account.ts'
-import { type ApiKey, hasLiveKey, type LiveKey } from '../../state/api-key.ts'
+import type { ApiKey, LiveKey } from '../../state/api-key.ts'
 import type { OperatorAct } from '../../state/audit.ts'
 import { type ServerState, serverRef, shownServer } from '../../state/server.ts'
+import { proves, type Turn } from './proof.ts'
 import { type Refused, refuse } from './refusal.ts'
 
 /** Whose keys an order is about, and who gives it. */
@@ -19,9 +20,9 @@ export interface TokenOrder {
   readonly accountId: string
   /** Null for the account's own keys. */
   readonly serverId: string | null
-  /** Kind of the key that orders. */
+  /** Kind of the key that orders; a session orders as its account or as one of its servers. */
   readonly orderedBy: ApiKey['kind']
-  /** SHA-256 of that key, hex. */
+  /** SHA-256 of that key, hex, or the proof of a session. */
   readonly keyHash: string
   /** The operator, where one orders. */
   readonly by?: OperatorAct
@@ -42,11 +43,14 @@ export function tokenOrderEntities({ accountId, serverId }: TokenOrder): Ref[] {
 }
 
 /** The owner that the order names; or its refusal: key not live, account closed, no such server of the account. */
-export function keyHolderOf(order: TokenOrder, states: States): KeyHolder | Refusal<Refused> {
+export function keyHolderOf(order: TokenOrder, states: States, turn: Turn): KeyHolder | Refusal<Refused> | Need {
   const account = states.get<AccountState | null>(accountRef(order.accountId))
   const found = order.serverId === null ? null : states.get<ServerState | null>(serverRef(order.serverId))
   const server = shownServer(found, order.accountId)
-  if (!isLive(order, account, server)) return refuse('unauthorized')
+  const keys = order.orderedBy === 'server' ? server?.keys : account?.keys
+  const held = order.orderedBy === 'operator' || (keys !== undefined && proves(order, keys, turn))
+  if (typeof held !== 'boolean') return held
+  if (!held) return refuse('unauthorized')
   // Spec account.closed
   if (account?.status === 'closed')
     return refuse(order.orderedBy === 'operator' ? 'account_closed' : 'account_not_active')
@@ -57,12 +61,6 @@ export function keyHolderOf(order: TokenOrder, states: States): KeyHolder | Refu
 /** The ids that an order about one key names, for the audit log. */
 export function targetsOf({ accountId, serverId }: TokenOrder, tokenId: string): Record<string, string> {
   return serverId === null ? { accountId, tokenId } : { accountId, serverId, tokenId }
-}
-
-function isLive({ orderedBy, keyHash }: TokenOrder, account: AccountState | null, server: ServerState | null): boolean {
-  if (orderedBy === 'operator') return true
-  const keys = orderedBy === 'server' ? server?.keys : account?.keys
-  return keys !== undefined && hasLiveKey(keys, keyHash)
 }
 
 function holderOfAccount({ accountId, keys }: AccountState): KeyHolder {

@@ -4,10 +4,11 @@
  * Spec refusal.order
  */
 
-import type { Ref, Refusal, States } from '../../../cluster/behaviour.ts'
+import type { Need, Ref, Refusal, States } from '../../../cluster/behaviour.ts'
 import { accountRef } from '../../state/account.ts'
 import { serverRef } from '../../state/server.ts'
 import { listenersRef, type WebhookState, webhookOwner, webhookRef } from '../../state/webhook/webhook.ts'
+import type { Turn } from './proof.ts'
 import { type Refused, refuse } from './refusal.ts'
 import { refuseClosed, type ServerKeyOrder, type Tenant, tenantOf } from './stream.ts'
 
@@ -31,14 +32,18 @@ export function webhookOrderCounters({ webhookId }: WebhookOrder): string[] {
 }
 
 /** Account and server of an order, or its refusal: key not live, account closed. */
-export function holderOfOrder(order: ServerKeyOrder, states: States): Tenant | Refusal<Refused> {
-  const tenant = tenantOf(order, states)
+export function holderOfOrder(order: ServerKeyOrder, states: States, turn: Turn): Tenant | Refusal<Refused> | Need {
+  const tenant = tenantOf(order, states, turn)
   return 'kind' in tenant ? tenant : (refuseClosed(tenant) ?? tenant)
 }
 
 /** The webhook that an order names, or the order's refusal. */
-export function webhookOfOrder(order: WebhookOrder, states: States): WebhookState | Refusal<Refused> {
-  const holder = holderOfOrder(order, states)
+export function webhookOfOrder(
+  order: WebhookOrder,
+  states: States,
+  turn: Turn,
+): WebhookState | Refusal<Refused> | Need {
+  const holder = holderOfOrder(order, states, turn)
   if ('kind' in holder) return holder
   const webhook = states.get<WebhookState | null>(webhookRef(order.webhookId))
   return webhook === null || webhook.serverId !== order.serverId || webhook.removedAtMs !== null

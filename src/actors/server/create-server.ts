@@ -44,7 +44,7 @@ export const createServer: CommandType<CreateServerBody, CreateServerReply | Ref
     { read: 'fields', key: namesKey(shard, accountId), fields: [serverName(server.name)] },
   ],
   decide(body, states, facts, context) {
-    const account = accountOfOrder(body, states)
+    const account = accountOfOrder(body, states, { facts, context })
     if ('kind' in account) return account
     const { accountId } = account
     const tooHigh = refuseLimits(body.server, account)

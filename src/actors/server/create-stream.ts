@@ -29,7 +29,7 @@ export const createStream: CommandType<CreateStreamBody, StreamReply | Refused> 
     { read: 'fields', key: namesKey(shard, accountId), fields: [streamName(serverId, name), inboundName(serverId)] },
   ],
   decide(body, states, facts, context) {
-    const tenant = tenantOf(body, states)
+    const tenant = tenantOf(body, states, { facts, context })
     if ('kind' in tenant) return tenant
     const { accountId, serverId, streamKind: kind, name } = body
     const { account, server } = tenant

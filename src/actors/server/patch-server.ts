@@ -29,7 +29,7 @@ export const patchServer: CommandType<PatchServerBody, PatchServerReply | Refuse
   facts: ({ accountId, changes: { name } }, _states, { shard }) =>
     name === undefined ? [] : [{ read: 'fields', key: namesKey(shard, accountId), fields: [serverName(name)] }],
   decide(body, states, facts, context) {
-    const account = accountOfOrder(body, states)
+    const account = accountOfOrder(body, states, { facts, context })
     if ('kind' in account) return account
     const server = serverOfOrder(body, states)
     if (server === null) return refuse('not_found')

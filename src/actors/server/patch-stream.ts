@@ -33,8 +33,9 @@ export const patchStream: CommandType<PatchStreamBody, StreamReply | Refused> = 
     changes.name === undefined
       ? []
       : [{ read: 'fields', key: namesKey(shard, accountId), fields: [streamName(serverId, changes.name)] }],
-  decide(body, states, facts, { shard }) {
-    const tenant = tenantOf(body, states)
+  decide(body, states, facts, context) {
+    const { shard } = context
+    const tenant = tenantOf(body, states, { facts, context })
     if ('kind' in tenant) return tenant
     const { accountId, serverId, changes } = body
     const stream = streamOfOrder(body, states)
@@ -68,8 +69,9 @@ export const archiveStream: CommandType<StreamOrder, StreamReply | Refused> = {
   entities: streamOrderEntities,
   counters: () => [],
   facts: () => [],
-  decide(body, states, _facts, { shard, nowMs }) {
-    const tenant = tenantOf(body, states)
+  decide(body, states, facts, context) {
+    const { shard, nowMs } = context
+    const tenant = tenantOf(body, states, { facts, context })
     if ('kind' in tenant) return tenant
     const refusal = refuseClosed(tenant)
     if (refusal !== null) return refusal

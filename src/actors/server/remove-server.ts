@@ -31,7 +31,7 @@ export const removeServer: CommandType<ServerOrder, { readonly kind: 'removed' }
     return server === null || server.keys.length === 0 ? [] : [tokensFact(shard, server)]
   },
   decide(body, states, facts, context) {
-    const account = accountOfOrder(body, states)
+    const account = accountOfOrder(body, states, { facts, context })
     if ('kind' in account) return account
     const server = serverOfOrder(body, states)
     if (server === null) return refuse('not_found')

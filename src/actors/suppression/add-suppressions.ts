@@ -48,7 +48,7 @@ export const addSuppressions: CommandType<AddSuppressionsBody, SuppressionsAdded
   },
   decide(body, states, facts, context) {
     const { shard, nowMs } = context
-    const holder = keyHolderOf(body, states)
+    const holder = keyHolderOf(body, states, { facts, context })
     if ('kind' in holder) return holder
     const { accountId, serverId, streamId, recipients } = body
     const stream = states.get<StreamState | null>(streamRef(streamId))

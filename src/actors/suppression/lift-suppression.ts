@@ -32,7 +32,7 @@ export const liftSuppression: CommandType<LiftBody, { readonly kind: 'lifted' } 
   facts: (body, _states, { shard }) => [placeFact(shard, body)],
   decide(body, states, facts, context) {
     const { shard } = context
-    const holder = keyHolderOf(body, states)
+    const holder = keyHolderOf(body, states, { facts, context })
     if ('kind' in holder) return holder
     const { accountId, serverId, suppressionId, by } = body
     const found = facts.range(placeFact(shard, body))[0]

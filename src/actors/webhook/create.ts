@@ -44,7 +44,7 @@ export const createWebhook: CommandType<CreateWebhookBody, CreateWebhookReply | 
     { read: 'fields', key: namesKey(shard, body.accountId), fields: [webhookName(body)] },
   ],
   decide(body, states, facts, context) {
-    const holder = holderOfOrder(body, states)
+    const holder = holderOfOrder(body, states, { facts, context })
     if ('kind' in holder) return holder
     const { account, server } = holder
     const { accountId, serverId, streamId } = body

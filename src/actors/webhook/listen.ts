@@ -12,10 +12,10 @@
 
 import type { CommandType, Due, TimerBody } from '../../../cluster/behaviour.ts'
 import { TIMERS_LANE } from '../../../cluster/keyspace.ts'
-import { hasLiveKey } from '../../state/api-key.ts'
 import { heardKey } from '../../state/keys.ts'
 import { type ServerCounters, type ServerState, serverOwner, serverRef } from '../../state/server.ts'
 import { type HeardCounters, heardOwner, keptUntilMs, NOTHING_HEARD } from '../../state/webhook/heard.ts'
+import { proves } from '../order/proof.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
 
 /** Who listens asks again within this. */
@@ -26,7 +26,7 @@ export const HEARD_TIMER = 'heard'
 
 export interface ListenBody {
   readonly serverId: string
-  /** Of a server's key, which must be live; an operator's was looked at before. */
+  /** Of a server's key, which must be live, or the proof of a session; an operator's was looked at before. */
   readonly keyHash?: string
 }
 
@@ -40,11 +40,15 @@ export const listen: CommandType<ListenBody, ListenReply | Refused> = {
   entities: ({ serverId }) => [serverRef(serverId)],
   counters: ({ serverId }) => [serverOwner(serverId)],
   facts: () => [],
-  decide({ serverId, keyHash }, states, _facts, { shard, nowMs }) {
+  decide({ serverId, keyHash }, states, facts, context) {
+    const { shard, nowMs } = context
     const server = states.get<ServerState | null>(serverRef(serverId))
     if (server === null || server.removedAtMs !== undefined)
       return refuse(keyHash === undefined ? 'not_found' : 'unauthorized')
-    if (keyHash !== undefined && !hasLiveKey(server.keys, keyHash)) return refuse('unauthorized')
+    const { accountId, keys } = server
+    const held = keyHash === undefined || proves({ accountId, keyHash }, keys, { facts, context })
+    if (typeof held !== 'boolean') return held
+    if (!held) return refuse('unauthorized')
     const before = states.counter<ServerCounters>(serverOwner(serverId))
     const isNew = keptUntilMs(before) <= nowMs
     const listenedUntilMs = Math.max(before?.listenedUntilMs ?? 0, nowMs + LISTEN_MS)

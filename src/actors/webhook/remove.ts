@@ -34,10 +34,11 @@ export const removeWebhook: CommandType<WebhookOrder, { readonly kind: 'removed'
   entities: listenerOrderEntities,
   counters: () => [],
   facts: () => [],
-  decide(body, states, _facts, { shard, nowMs }) {
-    const webhook = webhookOfOrder(body, states)
+  decide(body, states, facts, context) {
+    const { shard, nowMs } = context
+    const webhook = webhookOfOrder(body, states, { facts, context })
     if ('kind' in webhook) return webhook
-    const holder = holderOfOrder(body, states)
+    const holder = holderOfOrder(body, states, { facts, context })
     if ('kind' in holder) return refuse('unauthorized')
     const { accountId, serverId, webhookId } = body
     const listeners = states.get<readonly Subscriber[] | null>(listenersRef(serverId)) ?? []

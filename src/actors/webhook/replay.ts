@@ -61,8 +61,9 @@ export const replay: CommandType<ReplayDeliveryBody, QueuedReply | Refused> = {
   entities: webhookOrderEntities,
   counters: webhookOrderCounters,
   facts: ({ webhookId, deliveryId }, _states, { shard }) => [daySlicesFact(shard, webhookId, deliveryId)],
-  decide(body, states, facts, { shard, nowMs }) {
-    const webhook = webhookOfOrder(body, states)
+  decide(body, states, facts, context) {
+    const { shard, nowMs } = context
+    const webhook = webhookOfOrder(body, states, { facts, context })
     if ('kind' in webhook) return webhook
     const { webhookId, deliveryId } = body
     const places = placeFacts(facts.sorted(daySlicesFact(shard, webhookId, deliveryId)), { shard, ...body })
@@ -109,7 +110,7 @@ export const example: CommandType<ExampleEventBody, QueuedReply | Refused> = {
   counters: webhookOrderCounters,
   facts: () => [],
   decide(body, states, facts, context) {
-    const webhook = webhookOfOrder(body, states)
+    const webhook = webhookOfOrder(body, states, { facts, context })
     if ('kind' in webhook) return webhook
     if (!webhook.enabled) return refuse('webhook_disabled')
     const queue = new DeliveryQueue({ states, facts, context })
@@ -155,8 +156,9 @@ export const replayDead: CommandType<ReplayDeadBody, ReplayDeadReply | Refused> 
   entities: webhookOrderEntities,
   counters: webhookOrderCounters,
   facts: ({ webhookId }, _states, { shard }) => [slicesFact(shard, webhookId)],
-  decide(body, states, facts, { shard, nowMs }) {
-    const webhook = webhookOfOrder(body, states)
+  decide(body, states, facts, context) {
+    const { shard, nowMs } = context
+    const webhook = webhookOfOrder(body, states, { facts, context })
     if ('kind' in webhook) return webhook
     if (!webhook.enabled) return refuse('webhook_disabled')
     const { webhookId, after } = body

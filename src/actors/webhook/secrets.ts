@@ -28,8 +28,9 @@ export const addSecret: CommandType<AddSecretBody, AddSecretReply | Refused> = {
   entities: webhookOrderEntities,
   counters: () => [],
   facts: () => [],
-  decide(body, states, _facts, { nowMs, newId }) {
-    const webhook = webhookOfOrder(body, states)
+  decide(body, states, facts, context) {
+    const { nowMs, newId } = context
+    const webhook = webhookOfOrder(body, states, { facts, context })
     if ('kind' in webhook) return webhook
     if (webhook.secrets.length >= WEBHOOK_SECRETS_MAX) return refuse('secret_limit', { max: WEBHOOK_SECRETS_MAX })
     const secret = { secretId: newId(), createdAtMs: nowMs }
@@ -47,8 +48,8 @@ export const removeSecret: CommandType<RemoveSecretBody, { readonly kind: 'remov
   entities: webhookOrderEntities,
   counters: () => [],
   facts: () => [],
-  decide(body, states) {
-    const webhook = webhookOfOrder(body, states)
+  decide(body, states, facts, context) {
+    const webhook = webhookOfOrder(body, states, { facts, context })
     if ('kind' in webhook) return webhook
     const secrets = webhook.secrets.filter(({ secretId }) => secretId !== body.secretId)
     if (secrets.length === webhook.secrets.length) return refuse('not_found')

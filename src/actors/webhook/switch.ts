@@ -49,8 +49,8 @@ export const switchWebhook: CommandType<SwitchWebhookBody, WebhookReply | Refuse
   entities: listenerOrderEntities,
   counters: () => [],
   facts: () => [],
-  decide(body, states, _facts, context) {
-    const webhook = webhookOfOrder(body, states)
+  decide(body, states, facts, context) {
+    const webhook = webhookOfOrder(body, states, { facts, context })
     if ('kind' in webhook) return webhook
     const { enabled, serverId, webhookId } = body
     if (webhook.enabled === enabled) return { kind: 'done', reply: { kind: 'webhook', webhook } }

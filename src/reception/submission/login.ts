@@ -37,7 +37,7 @@ export async function logIn(
 ): Promise<Login | SmtpAnswer> {
   const parsed = parseKey(password.trim())
   // Spec key.unknown
-  if (parsed === null || parsed.kind === 'ok') return UNKNOWN_KEY
+  if (parsed === null || parsed.kind === 'ok' || parsed.kind === 'ss') return UNKNOWN_KEY
   if (parsed.kind === 'ak') return WRONG_KIND
   const key = await findKey(deps, parsed)
   if ('code' in key) return key

@@ -3,9 +3,9 @@
  */
 
 import t from 'tap'
+import { NOTICE_LANE } from '../../../src/actors/dashboard/link.ts'
 import { addDomain } from '../../../src/actors/domain/add-domain.ts'
 import { CHECK_LANE, checkOutcome, prepareCheck, recordCheck } from '../../../src/actors/domain/domain-check.ts'
-import { NOTICE_LANE } from '../../../src/actors/domain/notice.ts'
 import { removeDomain } from '../../../src/actors/domain/remove-domain.ts'
 import type { DomainCheck, DomainState } from '../../../src/state/domain.ts'
 import { administratorsKey } from '../../../src/state/keys.ts'

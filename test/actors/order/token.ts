@@ -2,11 +2,14 @@
 
 import t from 'tap'
 import type { Ref, States } from '../../../cluster/behaviour.ts'
+import type { Turn } from '../../../src/actors/order/proof.ts'
 import { keyHolderOf, type TokenOrder, tokenOrderEntities } from '../../../src/actors/order/token.ts'
 import { ACCOUNT_KEY, changeState, LIVE_KEY, makeTenant, TEST_KEY } from '../../support/world/tenant.ts'
 import { World } from '../../support/world/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20)
+/** No session orders here, so nothing of a turn is looked at. */
+const TURN = {} as Turn
 
 function statesOf(world: World): States {
   return { get: ({ kind, id }: Ref) => world.states.get(`${kind}:${id}`) ?? null } as unknown as States
@@ -40,9 +43,9 @@ t.test('token-order: refused, in order [refusal.order]', async (t) => {
   for (const closed of [false, true]) {
     if (closed) changeState(world, 'account', accountId, { status: 'closed' })
     for (const [order, whileOpen, whenClosed] of cases) {
-      const holder = keyHolderOf(order, statesOf(world))
+      const holder = keyHolderOf(order, statesOf(world), TURN)
       const expected = closed ? whenClosed : whileOpen
-      t.equal('kind' in holder ? holder.answer.code : null, expected, `${JSON.stringify(order)} ${closed}`)
+      t.equal('answer' in holder ? holder.answer.code : null, expected, `${JSON.stringify(order)} ${closed}`)
     }
   }
 })
@@ -57,7 +60,10 @@ t.test('token-order: what is loaded, and whose the keys are', async (t) => {
   const world = new World(NOW_MS)
   const { accountId, live } = makeTenant(world)
   const byOperator = { ...order, accountId }
-  t.match(keyHolderOf(byOperator, statesOf(world)), { ownerId: accountId, grant: { kind: 'account', serverId: null } })
-  const ofServer = keyHolderOf({ ...byOperator, serverId: live.serverId }, statesOf(world))
+  t.match(keyHolderOf(byOperator, statesOf(world), TURN), {
+    ownerId: accountId,
+    grant: { kind: 'account', serverId: null },
+  })
+  const ofServer = keyHolderOf({ ...byOperator, serverId: live.serverId }, statesOf(world), TURN)
   t.match(ofServer, { ownerId: live.serverId, grant: { kind: 'server', mode: 'live', streamId: live.streamId } })
 })

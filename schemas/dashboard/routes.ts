@@ -1,0 +1,86 @@
+/**
+ * routes - the dashboard's own routes, as data: what each takes of a session, its body and its answer
+ *
+ * They stand beside the table of routes: no published document names them. The routes of the interface that the
+ * dashboard has too are made of that table (`mirror.ts`).
+ *
+ * Spec session.origin, member.role
+ */
+
+import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
+import { type Level, type Method, type Route, route } from '../route.ts'
+import { LINK, LINK_BODY, LINK_CONSUME_BODY, LINK_ORDERED, LINK_READ_BODY } from './link.ts'
+import { CONFIRM_BODY, SESSION, SIGN_IN_ANSWER, SIGN_IN_BODY, SWITCH_ACCOUNT_BODY } from './session.ts'
+
+/** Where all of them lie. */
+export const DASHBOARD_PATH = '/dashboard/api'
+const BODY_BYTES_MAX = 1024 * 1024
+
+type Rest<Body> = Partial<Pick<Route<string, never, Body>, 'body' | 'query'>> & {
+  readonly success: Route['success']
+  /** The least its session must allow; null: it takes none. */
+  readonly level: Level | null
+  readonly confirms?: boolean
+}
+
+function own<const Name extends string, const Body = null>(
+  name: Name,
+  method: Method,
+  path: string,
+  { level, confirms = false, ...rest }: Rest<Body>,
+): Route<Name, never, NoInfer<Body>> {
+  const session = { level, confirms }
+  const row = route<Name, never, Body>(name, method, `${DASHBOARD_PATH}${path}`, {
+    ...rest,
+    keys: [],
+    session,
+    bodyBytesMax: BODY_BYTES_MAX,
+  })
+  return row
+}
+
+const NOTHING = { status: 204, body: null } as const
+
+export const DASHBOARD_ROUTES = {
+  signIn: own('signIn', 'POST', '/session', {
+    level: null,
+    body: SIGN_IN_BODY,
+    success: { status: 200, body: SIGN_IN_ANSWER },
+  }),
+  readSession: own('readSession', 'GET', '/session', { level: 'r', success: { status: 200, body: SESSION } }),
+  signOut: own('signOut', 'DELETE', '/session', { level: 'r', success: NOTHING }),
+  switchAccount: own('switchAccount', 'POST', '/session/account', {
+    level: 'r',
+    body: SWITCH_ACCOUNT_BODY,
+    success: { status: 200, body: SESSION },
+  }),
+  confirmSession: own('confirmSession', 'POST', '/session/confirm', {
+    level: 'r',
+    body: CONFIRM_BODY,
+    success: { status: 200, body: SESSION },
+  }),
+  orderLink: own('orderLink', 'POST', '/links', {
+    level: null,
+    body: LINK_BODY,
+    success: { status: 202, body: LINK_ORDERED },
+  }),
+  readLink: own('readLink', 'POST', '/links/read', {
+    level: null,
+    body: LINK_READ_BODY,
+    success: { status: 200, body: LINK },
+  }),
+  consumeLink: own('consumeLink', 'POST', '/links/consume', {
+    level: null,
+    body: LINK_CONSUME_BODY,
+    success: { status: 200, body: SIGN_IN_ANSWER },
+  }),
+} as const
+
+export type DashboardRouteName = keyof typeof DASHBOARD_ROUTES
+
+/** What a route's body is once it was checked; undefined where it takes none. */
+export type DashboardBodyOf<Name extends DashboardRouteName> = Name extends DashboardRouteName
+  ? (typeof DASHBOARD_ROUTES)[Name]['body'] extends infer One extends JSONSchema
+    ? FromSchema<One>
+    : undefined
+  : never

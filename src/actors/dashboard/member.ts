@@ -1,0 +1,221 @@
+/**
+ * member - what administrators order about the people of their account: roles, removals, invitations.
+ *
+ * Another role is written into the member's sessions, and a removal ends them, in the same commit: it holds from its
+ * answer on, in every process. The last administrator stays.
+ *
+ * Spec member.role, member.last, invitation.send
+ */
+
+import type { CommandType, Context, Facts, Need, Op, Refusal, Signal, States } from '../../../cluster/behaviour.ts'
+import { INVITATIONS_MAX } from '../../../schemas/limits.ts'
+import type { Level } from '../../../schemas/route.ts'
+import { type AccountState, accountRef } from '../../state/account.ts'
+import { linkEndMs, linkOps } from '../../state/dashboard/link.ts'
+import {
+  invitationEndMs,
+  invitationsFact,
+  membersFact,
+  packInvitation,
+  packMember,
+  type StoredInvitation,
+  type StoredMember,
+  unpackInvitation,
+  unpackMember,
+} from '../../state/dashboard/member.ts'
+import { invitationsKey, memberSessionsKey, membersKey } from '../../state/dashboard/places.ts'
+import { endedSessionOps } from '../../state/dashboard/session.ts'
+import { apiKeyKey } from '../../state/keys.ts'
+import { type Proof, proves } from '../order/proof.ts'
+import { type Refused, refuse } from '../order/refusal.ts'
+import { linkDue } from './link.ts'
+import { memberTopic } from './session.ts'
+
+export interface ChangeMemberBody extends Proof {
+  readonly userId: string
+  /** Null: no member any more. */
+  readonly level: Level | null
+}
+
+export interface MemberReply {
+  readonly kind: 'member'
+  readonly member: StoredMember
+}
+
+export const changeMember: CommandType<ChangeMemberBody, MemberReply | Refused> = {
+  name: 'change-member',
+  entities: ({ accountId }) => [accountRef(accountId)],
+  counters: () => [],
+  facts: ({ accountId, userId }, _states, { shard }) => [
+    membersFact(shard, accountId),
+    { read: 'hash', key: memberSessionsKey(shard, accountId, userId) },
+  ],
+  decide(body, states, facts, context) {
+    const refused = refusePeople(body, states, { facts, context })
+    if (refused !== null) return refused
+    const { shard } = context
+    const { accountId, userId, level } = body
+    const members = facts.hash(membersKey(shard, accountId))
+    const packed = members.get(userId)
+    if (packed === undefined) return refuse('not_found')
+    const before = unpackMember(packed)
+    if (before.level === 'a' && level !== 'a' && administratorsOf(members) === 1) return refuse('last_administrator')
+    const key = membersKey(shard, accountId)
+    const member = { ...before, level: level ?? before.level }
+    const op: Op =
+      level === null
+        ? { key, write: 'HDEL', args: [userId] }
+        : { key, write: 'HSET', args: [userId, packMember(member)] }
+    const sessions = facts.hash(memberSessionsKey(shard, accountId, userId))
+    return {
+      kind: 'done',
+      reply: { kind: 'member', member },
+      ops: [op, ...sessionWrites(body, sessions, context)],
+      signals: [...sessions.keys()].map((text): Signal => ({ topic: memberTopic(accountId, userId), text })),
+    }
+  },
+}
+
+/** What a change of a member writes into his sessions. */
+function sessionWrites(
+  { accountId, userId, level }: ChangeMemberBody,
+  sessions: ReadonlyMap<string, string>,
+  { shard, nowMs }: Context,
+): Op[] {
+  if (sessions.size === 0) return []
+  if (level !== null)
+    return [...sessions.values()].map((hash) => ({
+      key: apiKeyKey(shard, hash),
+      write: 'HSET',
+      args: ['level', level],
+    }))
+  const index: Op = { key: memberSessionsKey(shard, accountId, userId), write: 'UNLINK', args: [] }
+  return [...[...sessions.values()].flatMap((hash) => endedSessionOps(shard, hash, nowMs)), index]
+}
+
+export interface InviteBody extends Proof {
+  readonly address: string
+  readonly level: Level
+  /** Who has the address, where anybody has. */
+  readonly knownUserId: string | null
+  readonly linkId: string
+}
+
+export interface InvitationReply {
+  readonly kind: 'invitation'
+  readonly invitationId: string
+  readonly invitation: StoredInvitation
+}
+
+/** Invites, and mails the link. A second invitation of an address takes the place of the first. */
+export const invite: CommandType<InviteBody, InvitationReply | Refused> = {
+  name: 'invite',
+  entities: ({ accountId }) => [accountRef(accountId)],
+  counters: () => [],
+  facts: ({ accountId }, _states, { shard }) => [membersFact(shard, accountId), invitationsFact(shard, accountId)],
+  decide(body, states, facts, context) {
+    const refused = refusePeople(body, states, { facts, context })
+    if (refused !== null) return refused
+    const { shard, nowMs } = context
+    const { accountId, address, level, knownUserId, linkId } = body
+    if (knownUserId !== null && facts.hash(membersKey(shard, accountId)).has(knownUserId))
+      return refuse('member_exists', { userId: knownUserId })
+    const key = invitationsKey(shard, accountId)
+    const known = [...facts.hash(key)].map(([id, text]) => [id, unpackInvitation(text)] as const)
+    const gone = known.filter(([, one]) => one.address === address || invitationEndMs(one) <= nowMs).map(([id]) => id)
+    if (known.length - gone.length >= INVITATIONS_MAX) return refuse('member_limit', { max: INVITATIONS_MAX })
+    const invitationId = context.newId()
+    const invitation = { address, level, createdAtMs: nowMs, sentAtMs: nowMs }
+    const ops: Op[] = gone.length === 0 ? [] : [{ key, write: 'HDEL', args: gone }]
+    ops.push({ key, write: 'HSET', args: [invitationId, packInvitation(invitation)] })
+    const sent = sendOps(shard, { accountId, linkId, invitationId, invitation })
+    const reply = { kind: 'invitation', invitationId, invitation } as const
+    return { kind: 'done', reply, ops: [...ops, ...sent], due: [linkDue(linkId, nowMs)] }
+  },
+}
+
+export interface InvitationOrder extends Proof {
+  readonly invitationId: string
+}
+
+export const sendInvitation: CommandType<InvitationOrder & { readonly linkId: string }, InvitationReply | Refused> = {
+  name: 'send-invitation',
+  entities: ({ accountId }) => [accountRef(accountId)],
+  counters: () => [],
+  facts: ({ accountId }, _states, { shard }) => [invitationsFact(shard, accountId)],
+  decide(body, states, facts, context) {
+    const found = invitationOf(body, states, { facts, context })
+    if ('kind' in found) return found
+    const { shard, nowMs } = context
+    const { accountId, invitationId, linkId } = body
+    const invitation = { ...found, sentAtMs: nowMs }
+    const args = [invitationId, packInvitation(invitation)]
+    const op: Op = { key: invitationsKey(shard, accountId), write: 'HSET', args }
+    return {
+      kind: 'done',
+      reply: { kind: 'invitation', invitationId, invitation },
+      ops: [op, ...sendOps(shard, { accountId, linkId, invitationId, invitation })],
+      due: [linkDue(linkId, nowMs)],
+    }
+  },
+}
+
+export const withdrawInvitation: CommandType<InvitationOrder, { readonly kind: 'withdrawn' } | Refused> = {
+  name: 'withdraw-invitation',
+  entities: ({ accountId }) => [accountRef(accountId)],
+  counters: () => [],
+  facts: ({ accountId }, _states, { shard }) => [invitationsFact(shard, accountId)],
+  decide(body, states, facts, context) {
+    const found = invitationOf(body, states, { facts, context })
+    if ('kind' in found) return found
+    const key = invitationsKey(context.shard, body.accountId)
+    return { kind: 'done', reply: { kind: 'withdrawn' }, ops: [{ key, write: 'HDEL', args: [body.invitationId] }] }
+  },
+}
+
+function invitationOf(
+  body: InvitationOrder,
+  states: States,
+  turn: { facts: Facts; context: Context },
+): StoredInvitation | Refusal<Refused> | Need {
+  const refused = refusePeople(body, states, turn)
+  if (refused !== null) return refused
+  const packed = turn.facts.hash(invitationsKey(turn.context.shard, body.accountId)).get(body.invitationId)
+  return packed === undefined ? refuse('not_found') : unpackInvitation(packed)
+}
+
+/** The writes of an invitation's link. */
+function sendOps(
+  shard: number,
+  of: { accountId: string; linkId: string; invitationId: string; invitation: StoredInvitation },
+): Op[] {
+  const { accountId, linkId, invitationId, invitation } = of
+  const { address, level, sentAtMs } = invitation
+  return linkOps(shard, linkId, {
+    purpose: 'invitation',
+    ownerId: accountId,
+    invitationId,
+    address,
+    level,
+    round: 0,
+    madeAtMs: sentAtMs,
+    endsAtMs: linkEndMs('invitation', sentAtMs),
+  })
+}
+
+/** Refuses who may not order, and orders about a closed account; null where the order holds. */
+export function refusePeople(
+  order: Proof,
+  states: States,
+  turn: { facts: Facts; context: Context },
+): Refusal<Refused> | Need | null {
+  const held = proves(order, [], turn)
+  if (typeof held !== 'boolean') return held
+  const account = states.get<AccountState | null>(accountRef(order.accountId))
+  if (!held || account === null) return refuse('unauthorized')
+  return account.status === 'closed' ? refuse('account_not_active') : null
+}
+
+function administratorsOf(members: ReadonlyMap<string, string>): number {
+  return [...members.values()].filter((packed) => unpackMember(packed).level === 'a').length
+}

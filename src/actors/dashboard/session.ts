@@ -1,0 +1,116 @@
+/**
+ * session - a session begins, is used, is confirmed, ends, on the shard of its account.
+ *
+ * It begins for a member only. One that was ended before it has begun does not begin: whoever ends a user's sessions
+ * has then ended those too that are on their way.
+ *
+ * Spec session.life, session.confirm
+ */
+
+import type { CommandType, Op } from '../../../cluster/behaviour.ts'
+import { actOps } from '../../state/dashboard/act.ts'
+import { unpackMember } from '../../state/dashboard/member.ts'
+import { memberSessionsKey, membersKey } from '../../state/dashboard/places.ts'
+import {
+  confirmedUntilMs,
+  endedSessionOps,
+  SESSION_FIELDS,
+  type SessionRow,
+  sessionEndMs,
+  sessionFact,
+  sessionOps,
+} from '../../state/dashboard/session.ts'
+import { apiKeyKey } from '../../state/keys.ts'
+import { sessionIn } from '../order/proof.ts'
+import { type Refused, refuse } from '../order/refusal.ts'
+
+/** A session of a member. */
+export interface MemberSession {
+  readonly accountId: string
+  readonly userId: string
+  readonly sessionId: string
+  /** SHA-256 of its token, hex. */
+  readonly hash: string
+}
+
+export interface OpenSessionBody extends MemberSession {
+  /** Whether whoever opens it has just shown a password or a factor. */
+  readonly isConfirmed: boolean
+}
+
+export interface SessionReply {
+  readonly kind: 'session'
+  readonly session: SessionRow
+}
+
+export const beginSession: CommandType<OpenSessionBody, SessionReply | Refused> = {
+  name: 'open-session',
+  entities: () => [],
+  counters: () => [],
+  facts: ({ accountId, userId, hash }, _states, { shard }) => [
+    { read: 'fields', key: membersKey(shard, accountId), fields: [userId] },
+    sessionFact(shard, hash),
+  ],
+  decide(body, _states, facts, context) {
+    const { shard, nowMs } = context
+    const { accountId, userId, sessionId, hash, isConfirmed } = body
+    const member = facts.field(membersKey(shard, accountId), userId)
+    const isTaken = SESSION_FIELDS.some((field) => facts.field(apiKeyKey(shard, hash), field) !== null)
+    if (member === null || isTaken) return refuse('unauthorized')
+    const { level } = unpackMember(member)
+    const confirmedMs = isConfirmed ? confirmedUntilMs(nowMs) : 0
+    const session = { accountId, sessionId, userId, level, sinceMs: nowMs, seenMs: nowMs, confirmedMs }
+    const index: Op = { key: memberSessionsKey(shard, accountId, userId), write: 'HSET', args: [sessionId, hash] }
+    const act = { accountId, userId, act: 'signIn', targets: { sessionId } }
+    return {
+      kind: 'done',
+      reply: { kind: 'session', session },
+      ops: [...sessionOps(shard, hash, session), index, ...actOps(context, act)],
+    }
+  },
+}
+
+export const endSession: CommandType<MemberSession, { readonly kind: 'ended' }> = {
+  name: 'end-session',
+  frees: true,
+  entities: () => [],
+  counters: () => [],
+  facts: () => [],
+  decide({ accountId, userId, sessionId, hash }, _states, _facts, { shard, nowMs }) {
+    const index: Op = { key: memberSessionsKey(shard, accountId, userId), write: 'HDEL', args: [sessionId] }
+    const signals = [{ topic: memberTopic(accountId, userId), text: sessionId }]
+    return { kind: 'done', reply: { kind: 'ended' }, ops: [...endedSessionOps(shard, hash, nowMs), index], signals }
+  },
+}
+
+export interface MarkSessionBody {
+  readonly hash: string
+  /** Whether its user has shown a password or a factor; else it was only used. */
+  readonly isConfirmed: boolean
+}
+
+export const markSession: CommandType<MarkSessionBody, SessionReply | Refused> = {
+  name: 'mark-session',
+  entities: () => [],
+  counters: () => [],
+  facts: ({ hash }, _states, { shard }) => [sessionFact(shard, hash)],
+  decide({ hash, isConfirmed }, _states, facts, context) {
+    const { shard, nowMs } = context
+    const found = sessionIn(hash, { facts, context })
+    if (found === null) return refuse('unauthorized')
+    if ('kind' in found) return found
+    const confirmedMs = isConfirmed ? confirmedUntilMs(nowMs) : found.confirmedMs
+    const session = { ...found, seenMs: nowMs, confirmedMs }
+    const key = apiKeyKey(shard, hash)
+    const ops: Op[] = [
+      { key, write: 'HSET', args: ['seen', String(nowMs), 'confirmed', String(confirmedMs)] },
+      { key, write: 'PEXPIREAT', args: [String(sessionEndMs(session))] },
+    ]
+    return { kind: 'done', reply: { kind: 'session', session }, ops }
+  },
+}
+
+/** What is said when sessions of a member end or change. */
+export function memberTopic(accountId: string, userId: string): string {
+  return `member:${accountId}:${userId}`
+}

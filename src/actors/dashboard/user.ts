@@ -1,0 +1,203 @@
+/**
+ * user - users are made and changed, and their sessions are listed, on the shard of their address.
+ *
+ * A change may say what it was made of: where that has changed meanwhile, nothing is changed.
+ *
+ * Spec session.password, session.list
+ */
+
+import type { CommandType, Facts, Op } from '../../../cluster/behaviour.ts'
+import { SESSION_DAYS, USER_ACCOUNTS_MAX, USER_SESSIONS_MAX } from '../../../schemas/limits.ts'
+import { DAY_MS } from '../../state/calendar.ts'
+import { loginsKey, userKey, userSessionsKey } from '../../state/dashboard/places.ts'
+import {
+  fieldsOfUser,
+  loginFact,
+  packSessionPlace,
+  type SessionPlace,
+  USER_FIELDS,
+  type User,
+  unpackSessionPlace,
+  userFact,
+  userOfRow,
+  userSessionsFact,
+} from '../../state/dashboard/user.ts'
+import { type Refused, refuse } from '../order/refusal.ts'
+
+export interface AddUserBody {
+  /** HMAC of the address. */
+  readonly hmac: string
+  readonly address: string
+  readonly name: string
+  readonly password: string | null
+}
+
+export interface UserReply {
+  readonly kind: 'user'
+  readonly userId: string
+  /** False: there was one already, and it stays as it is. */
+  readonly isNew: boolean
+}
+
+export const addUser: CommandType<AddUserBody, UserReply> = {
+  name: 'add-user',
+  entities: () => [],
+  counters: () => [],
+  facts: ({ hmac }, _states, { shard }) => [loginFact(shard, hmac)],
+  decide({ hmac, address, name, password }, _states, facts, context) {
+    const { shard, nowMs } = context
+    const known = facts.field(loginsKey(shard), hmac)
+    if (known !== null) return { kind: 'done', reply: { kind: 'user', userId: known, isNew: false } }
+    const userId = context.newId()
+    const fields = fieldsOfUser({ address, name, password, createdAtMs: nowMs, linkRound: 0, accounts: [] })
+    return {
+      kind: 'done',
+      reply: { kind: 'user', userId, isNew: true },
+      ops: [
+        { key: loginsKey(shard), write: 'HSET', args: [hmac, userId] },
+        { key: userKey(shard, userId), write: 'HSET', args: fields },
+      ],
+    }
+  },
+}
+
+export interface ChangeUserBody {
+  readonly userId: string
+  readonly changes: Partial<Omit<User, 'userId'>>
+  /** What the change was made of. */
+  readonly expects?: Partial<Omit<User, 'userId'>>
+  /** Ends all sessions but this one (null: all); absent: none. */
+  readonly endsAllBut?: string | null
+}
+
+export interface UserChanged {
+  readonly kind: 'changed'
+  /** Sessions that end with the change: their rows are still to be ended. */
+  readonly ended: readonly NamedSession[]
+}
+
+/** A session of a user, with its id. */
+export interface NamedSession extends SessionPlace {
+  readonly sessionId: string
+}
+
+export const changeUser: CommandType<ChangeUserBody, UserChanged | Refused> = {
+  name: 'change-user',
+  entities: () => [],
+  counters: () => [],
+  facts: ({ userId }, _states, { shard }) => [userFact(shard, userId), userSessionsFact(shard, userId)],
+  decide({ userId, changes, expects = {}, endsAllBut }, _states, facts, { shard }) {
+    const user = userIn(facts, shard, userId)
+    if (user === null) return refuse('not_found')
+    const stored = new Map<string, string>(pairsOf(fieldsOfUser(user)))
+    const isAsExpected = pairsOf(fieldsOfUser(expects)).every(([field, value]) => stored.get(field) === value)
+    if (!isAsExpected) return refuse('sign_in_failed')
+    const ended =
+      endsAllBut === undefined
+        ? []
+        : sessionsOf(facts, shard, userId).filter(({ sessionId }) => sessionId !== endsAllBut)
+    const fields = fieldsOfUser(changes)
+    const ops: Op[] = fields.length === 0 ? [] : [{ key: userKey(shard, userId), write: 'HSET', args: fields }]
+    return { kind: 'done', reply: { kind: 'changed', ended }, ops: [...ops, ...forgetOps(shard, userId, ended)] }
+  },
+}
+
+export interface IndexSessionBody {
+  readonly userId: string
+  readonly accountId: string
+  readonly hash: string
+  readonly userAgent: string
+}
+
+export interface SessionIndexed {
+  readonly kind: 'indexed'
+  readonly sessionId: string
+  /** The oldest, where there would be too many. */
+  readonly ended: readonly NamedSession[]
+}
+
+/** Comes before the session itself, so that no session is unknown to its user. */
+export const indexSession: CommandType<IndexSessionBody, SessionIndexed | Refused> = {
+  name: 'index-session',
+  entities: () => [],
+  counters: () => [],
+  facts: ({ userId }, _states, { shard }) => [userFact(shard, userId), userSessionsFact(shard, userId)],
+  decide({ userId, accountId, hash, userAgent }, _states, facts, context) {
+    const { shard, nowMs } = context
+    if (userIn(facts, shard, userId) === null) return refuse('not_found')
+    const known = sessionsOf(facts, shard, userId)
+    const past = known.filter(({ createdAtMs }) => createdAtMs + SESSION_DAYS * DAY_MS <= nowMs)
+    const live = known.filter((one) => !past.includes(one)).sort((one, other) => one.createdAtMs - other.createdAtMs)
+    const ended = live.slice(0, Math.max(0, live.length + 1 - USER_SESSIONS_MAX))
+    const sessionId = context.newId()
+    const key = userSessionsKey(shard, userId)
+    const place = packSessionPlace({ accountId, hash, createdAtMs: nowMs, userAgent })
+    return {
+      kind: 'done',
+      reply: { kind: 'indexed', sessionId, ended },
+      ops: [{ key, write: 'HSET', args: [sessionId, place] }, ...forgetOps(shard, userId, [...past, ...ended])],
+    }
+  },
+}
+
+export interface ForgetSessionsBody {
+  readonly userId: string
+  readonly sessionIds: readonly string[]
+}
+
+export const forgetSessions: CommandType<ForgetSessionsBody, { readonly kind: 'forgotten' }> = {
+  name: 'forget-sessions',
+  frees: true,
+  entities: () => [],
+  counters: () => [],
+  facts: () => [],
+  decide({ userId, sessionIds }, _states, _facts, { shard }) {
+    const ops: Op[] = [{ key: userSessionsKey(shard, userId), write: 'HDEL', args: [...sessionIds] }]
+    return { kind: 'done', reply: { kind: 'forgotten' }, ops: sessionIds.length === 0 ? [] : ops }
+  },
+}
+
+export interface JoinAccountBody {
+  readonly userId: string
+  readonly accountId: string
+  readonly isMember: boolean
+}
+
+/** The index of a user's accounts follows what an account has decided; the last joined stands first. */
+export const joinAccount: CommandType<JoinAccountBody, { readonly kind: 'joined' } | Refused> = {
+  name: 'join-account',
+  entities: () => [],
+  counters: () => [],
+  facts: ({ userId }, _states, { shard }) => [userFact(shard, userId)],
+  decide({ userId, accountId, isMember }, _states, facts, { shard }) {
+    const user = userIn(facts, shard, userId)
+    if (user === null) return refuse('not_found')
+    const others = user.accounts.filter((one) => one !== accountId)
+    const accounts = isMember ? [accountId, ...others].slice(0, USER_ACCOUNTS_MAX) : others
+    const op: Op = { key: userKey(shard, userId), write: 'HSET', args: fieldsOfUser({ accounts }) }
+    return { kind: 'done', reply: { kind: 'joined' }, ops: [op] }
+  },
+}
+
+/** The user of a turn that has read `userFact`. */
+export function userIn(facts: Facts, shard: number, userId: string): User | null {
+  const key = userKey(shard, userId)
+  return userOfRow(
+    userId,
+    USER_FIELDS.map((field) => facts.field(key, field)),
+  )
+}
+
+function sessionsOf(facts: Facts, shard: number, userId: string): NamedSession[] {
+  const rows = [...facts.hash(userSessionsKey(shard, userId))]
+  return rows.map(([sessionId, text]) => ({ sessionId, ...unpackSessionPlace(text) }))
+}
+
+function forgetOps(shard: number, userId: string, ended: readonly NamedSession[]): Op[] {
+  if (ended.length === 0) return []
+  return [{ key: userSessionsKey(shard, userId), write: 'HDEL', args: ended.map(({ sessionId }) => sessionId) }]
+}
+
+function pairsOf(fields: readonly string[]): [string, string][] {
+  return fields.flatMap((field, at) => (at % 2 === 0 ? [[field, fields[at + 1] ?? '']] : []))
+}

@@ -1,0 +1,186 @@
+/**
+ * link-routes - links are ordered, read and consumed: /dashboard/api/links and below
+ *
+ * A link that makes a member of an account is bound to an address, or asks for it (first start). Whoever has that
+ * address already shows the user's own password or session; anybody else chooses a name and a password.
+ *
+ * Spec link.once, link.purpose, link.mail
+ */
+
+import { homeShard } from '../../cluster/id.ts'
+import type { Link } from '../../schemas/dashboard/link.ts'
+import { NAME_CHARS_MAX, PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from '../../schemas/limits.ts'
+import type { MakeLinkBody, UseAccountLinkBody, UseUserLinkBody } from '../actors/dashboard/link.ts'
+import type { AddUserBody, UserChanged, UserReply } from '../actors/dashboard/user.ts'
+import { type Answer, refuse } from '../http/respond.ts'
+import { giveOrder } from '../routes/answer.ts'
+import { linkEndMs, type StoredLink } from '../state/dashboard/link.ts'
+import { roleOf } from '../state/dashboard/member.ts'
+import type { User } from '../state/dashboard/user.ts'
+import { bucketOfHmac } from '../state/person.ts'
+import { readLink, type SeenLink } from '../views/dashboard/link.ts'
+import { readUser, readUserByLogin } from '../views/dashboard/user.ts'
+import type { DashboardDeps, DashboardHandler, DashboardRequest } from './deps.ts'
+import { endSessions, enter } from './enter.ts'
+import { newLinkId, parseLinkToken } from './link-token.ts'
+import { hashPassword } from './password.ts'
+import { tryPassword } from './session-routes.ts'
+import { refuseTry } from './tries.ts'
+
+/** POST /dashboard/api/links: the same answer, whoever has the address. */
+export function makeOrderLink(deps: DashboardDeps): DashboardHandler<'orderLink'> {
+  return async ({ body, client }) => {
+    const { address, purpose } = body
+    const refused = await refuseTry(deps, 'mailed-link', { client, address })
+    if (refused !== null) return refused
+    const user = await readUserByLogin(deps.read, deps.secrets.loginHmac(address))
+    if (user === 'unavailable') return refuse('unavailable')
+    if (user !== null) {
+      const shard = homeShard(user.userId)
+      const endsAtMs = linkEndMs(purpose, deps.nowMs())
+      const bound = { ownerId: user.userId, invitationId: null, address: user.address, level: null }
+      const link: MakeLinkBody = { linkId: newLinkId(shard), link: { purpose, ...bound, endsAtMs }, isMailed: true }
+      const { answer } = await giveOrder(deps, shard, { name: 'make-link', body: link })
+      if (answer !== undefined) return answer
+    }
+    return { status: 202, json: {} }
+  }
+}
+
+/** POST /dashboard/api/links/read */
+export function makeReadLink(deps: DashboardDeps): DashboardHandler<'readLink'> {
+  return async ({ body }) => {
+    const found = await findLink(deps, body.token)
+    if (!('link' in found)) return found
+    const { link, accountName } = found
+    const known = await userOfLink(deps, link, link.address)
+    if (known === 'unavailable') return refuse('unavailable')
+    const json: Link = {
+      purpose: link.purpose,
+      accountName,
+      role: link.level === null ? null : roleOf(link.level).role,
+      address: link.address,
+      needsPassword: needOf(link, known),
+    }
+    return { status: 200, json }
+  }
+}
+
+function needOf({ purpose }: StoredLink, known: User | null): Link['needsPassword'] {
+  if (purpose === 'sign-in') return null
+  return purpose === 'reset' || known === null ? 'choose' : 'enter'
+}
+
+/** POST /dashboard/api/links/consume */
+export function makeConsumeLink(deps: DashboardDeps): DashboardHandler<'consumeLink'> {
+  return async (request) => {
+    const found = await findLink(deps, request.body.token)
+    if (!('link' in found)) return found
+    const { purpose } = found.link
+    return purpose === 'setup' || purpose === 'invitation' ? join(deps, found, request) : letIn(deps, found, request)
+  }
+}
+
+/** A user comes in by a link that was mailed to him, with a new password or without. */
+async function letIn(deps: DashboardDeps, { linkId, link }: Found, request: Consuming): Promise<Answer> {
+  const { body, userAgent } = request
+  const isReset = link.purpose === 'reset'
+  const issues = isReset ? passwordIssues(body.password) : []
+  if (issues.length > 0) return refuse('invalid_request', { issues })
+  const password = isReset ? await hashPassword(body.password ?? '') : null
+  if (isReset && password === null) return refuse('unavailable')
+  const userId = link.ownerId
+  const order: UseUserLinkBody = { linkId, userId, password }
+  const used = await giveOrder<UserChanged>(deps, homeShard(userId), { name: 'use-user-link', body: order })
+  if (used.answer !== undefined) return used.answer
+  const unended = await endSessions(deps, userId, used.reply.ended)
+  if (unended !== null) return unended
+  const user = await readUser(deps.read, userId)
+  if (user === null || user === 'unavailable') return refuse('unavailable')
+  return enter(deps, { user, accountId: null, userAgent })
+}
+
+/** Somebody becomes a member of an account. */
+async function join(deps: DashboardDeps, { linkId, link }: Found, request: Consuming): Promise<Answer> {
+  const address = link.address ?? request.body.address
+  if (address === undefined) return refuse('invalid_request', { issues: [missing('address')] })
+  const user = await userWhoJoins(deps, link, { address, request })
+  if (!('userId' in user)) return user
+  const { userId } = user
+  const accountId = link.ownerId
+  const body: UseAccountLinkBody = { linkId, accountId, userId }
+  const used = await giveOrder(deps, homeShard(accountId), { name: 'use-account-link', body })
+  if (used.answer !== undefined) return used.answer
+  const index = { userId, accountId, isMember: true }
+  const indexed = await giveOrder(deps, homeShard(userId), { name: 'join-account', body: index })
+  const joined = { ...user, accounts: [accountId, ...user.accounts.filter((one) => one !== accountId)] }
+  return indexed.answer ?? enter(deps, { user: joined, accountId, userAgent: request.userAgent })
+}
+
+/** Who joins: the known user, who has shown it, or a new one. */
+async function userWhoJoins(
+  deps: DashboardDeps,
+  link: StoredLink,
+  { address, request }: { readonly address: string; readonly request: Consuming },
+): Promise<User | Answer> {
+  const known = await userOfLink(deps, link, address)
+  if (known === 'unavailable') return refuse('unavailable')
+  if (known !== null && request.key?.row.userId === known.userId) return known
+  const { name, password } = request.body
+  if (known !== null) {
+    if (password === undefined) return refuse('invalid_request', { issues: [missing('password')] })
+    return tryPassword(deps, { address, password, client: request.client })
+  }
+  const issues = [...(name === undefined ? [missing('name')] : []), ...passwordIssues(password)]
+  if (issues.length > 0) return refuse('invalid_request', { issues })
+  return makeUser(deps, { address, name: name ?? '', password: password ?? '' })
+}
+
+async function makeUser(
+  deps: DashboardDeps,
+  { address, name, password }: { readonly address: string; readonly name: string; readonly password: string },
+): Promise<User | Answer> {
+  const hashed = await hashPassword(password)
+  if (hashed === null) return refuse('unavailable')
+  const hmac = deps.secrets.loginHmac(address)
+  const body: AddUserBody = { hmac, address, name: name.slice(0, NAME_CHARS_MAX), password: hashed }
+  const { reply, answer } = await giveOrder<UserReply>(deps, bucketOfHmac(hmac), { name: 'add-user', body })
+  if (answer !== undefined) return answer
+  // Two at once: the other one has made the user, with another password.
+  if (!reply.isNew) return refuse('sign_in_failed')
+  const user = await readUser(deps.read, reply.userId)
+  return user === null || user === 'unavailable' ? refuse('unavailable') : user
+}
+
+type Consuming = DashboardRequest<'consumeLink'>
+type Found = SeenLink & { readonly linkId: string }
+
+/** The link of a token while it works. */
+async function findLink({ read, nowMs, secrets }: DashboardDeps, token: string): Promise<Found | Answer> {
+  const parsed = parseLinkToken(token, secrets.linkKey)
+  if (parsed === null) return refuse('link_not_valid')
+  const seen = await readLink(read, { ...parsed, nowMs: nowMs() })
+  if (seen === 'unavailable') return refuse('unavailable')
+  return seen === null ? refuse('link_not_valid') : { ...seen, linkId: parsed.linkId }
+}
+
+/** The user whom a link is for, or who has its address. */
+async function userOfLink(
+  { read, secrets }: DashboardDeps,
+  { purpose, ownerId }: StoredLink,
+  address: string | null,
+): Promise<User | null | 'unavailable'> {
+  if (purpose === 'sign-in' || purpose === 'reset') return readUser(read, ownerId)
+  return address === null ? null : readUserByLogin(read, secrets.loginHmac(address))
+}
+
+function passwordIssues(password: string | undefined) {
+  if (password === undefined) return [missing('password')]
+  const { length } = [...password]
+  if (length >= PASSWORD_CHARS_MIN && length <= PASSWORD_CHARS_MAX) return []
+  return [{ path: 'password', message: `Must have ${PASSWORD_CHARS_MIN} to ${PASSWORD_CHARS_MAX} characters` }]
+}
+
+function missing(path: string) {
+  return { path, message: 'Must be given' }
+}

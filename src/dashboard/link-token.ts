@@ -1,0 +1,43 @@
+/**
+ * link-token - the token of a link, which only this installation makes: the link's id, and a MAC over it
+ *
+ * Spec link.once
+ */
+
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { makeLinkId, shardOfLink } from '../state/dashboard/link.ts'
+
+const ID_BYTES = 16
+const TOKEN = /^([0-9a-f]{34})\.([\w-]{43})$/
+
+/** A link's id; whoever makes it knows its shard. */
+export function newLinkId(shard: number): string {
+  return makeLinkId(shard, randomBytes(ID_BYTES).toString('hex'))
+}
+
+/** The token of a link. */
+export function formatLinkToken(linkId: string, key: Buffer): string {
+  return `${linkId}.${macOf(linkId, key).toString('base64url')}`
+}
+
+/** Where a browser finds the dashboard: by a name, because passkeys take no IP address. */
+export function dashboardBase(baseUrl: string): string {
+  return baseUrl.replace(/^(https?:\/\/)(?:127\.0\.0\.1|\[::1\])(?=[:/]|$)/, '$1localhost')
+}
+
+/** The URL of a link: its token never reaches a server in it. */
+export function linkUrl(baseUrl: string, linkId: string, key: Buffer): string {
+  return `${baseUrl}/dashboard/link#${formatLinkToken(linkId, key)}`
+}
+
+/** Reads a token; null where this installation has not made it. */
+export function parseLinkToken(token: string, key: Buffer): { readonly linkId: string; readonly shard: number } | null {
+  const [, linkId = '', mac = ''] = TOKEN.exec(token) ?? []
+  const shard = shardOfLink(linkId)
+  if (shard === null || !timingSafeEqual(Buffer.from(mac, 'base64url'), macOf(linkId, key))) return null
+  return { linkId, shard }
+}
+
+function macOf(linkId: string, key: Buffer): Buffer {
+  return createHmac('sha256', key).update(linkId).digest()
+}

@@ -1,0 +1,79 @@
+/**
+ * dashboard-edge - what a request to the dashboard must show: a session's cookie, an origin of ours, a level
+ *
+ * A cookie is sent by any page that a browser shows, so every request that may change something must come from a page
+ * of our own origin: SameSite alone lets in pages on other ports of the host. Without TLS a session can be read on the
+ * way, so that nobody signs in but on the loopback.
+ *
+ * Spec session.cookie, session.origin, member.role, session.confirm
+ */
+
+import type { Route, SessionNeed } from '../../schemas/route.ts'
+import { holdsLevel } from '../state/dashboard/session.ts'
+import type { KeyOwner } from '../views/key.ts'
+import type { RequestHeaders } from './headers.ts'
+import { type ParsedKey, parseKey } from './key.ts'
+import { type Reply, refuse } from './respond.ts'
+
+/** What all requests to the dashboard share. */
+export interface DashboardEdge {
+  readonly cookie: string
+  /** Origins whose pages are ours. */
+  readonly origins: ReadonlySet<string>
+  /** Whether who signs in may be read on the way. */
+  readonly isOpen: boolean
+  readonly nowMs: () => number
+}
+
+/** Of every answer: nobody may keep it, and nothing takes it for a script. */
+export const DASHBOARD_HEADERS = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' } as const
+
+const LOOPBACK = ['localhost', '127.0.0.1', '[::1]']
+export const NOT_SIGNED_IN: Reply = {
+  status: 401,
+  json: { error: 'unauthorized', message: 'Not signed in, or the session has ended' },
+}
+const CROSS_ORIGIN = refuse('cross_origin')
+const INSECURE = refuse('insecure_address')
+const ROLE_NOT_ALLOWED = refuse('role_not_allowed')
+const CONFIRMATION_REQUIRED = refuse('confirmation_required')
+
+/** Makes what requests share. In: the public address, the port of the listener, the store's clock. */
+export function makeDashboardEdge(baseUrl: string, port: number, nowMs: () => number): DashboardEdge {
+  const { protocol, origin, hostname } = new URL(baseUrl)
+  const isSecure = protocol === 'https:'
+  const isLocal = LOOPBACK.includes(hostname)
+  const own = isLocal ? LOOPBACK.map((host) => `${protocol}//${host}:${port}`) : []
+  const cookie = isSecure ? '__Host-sendwright' : 'sendwright'
+  return { cookie, origins: new Set([origin, ...own]), isOpen: !isSecure && !isLocal, nowMs }
+}
+
+/** The header that gives a browser its session; null takes it away. */
+export function cookieHeader({ cookie }: Pick<DashboardEdge, 'cookie'>, token: string | null, maxAgeS = 0): string {
+  const secure = cookie.startsWith('__Host-') ? '; Secure' : ''
+  return `${cookie}=${token ?? ''}${secure}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${token === null ? 0 : maxAgeS}`
+}
+
+/** The session's token in the cookies of a request; null where there is none of its form, or more than one. */
+export function readSession({ cookie }: Pick<DashboardEdge, 'cookie'>, cookies: string): ParsedKey | null {
+  const found = cookies.split(';').flatMap((one) => {
+    const text = one.trim()
+    return text.startsWith(`${cookie}=`) ? [text.slice(cookie.length + 1)] : []
+  })
+  const parsed = found.length === 1 ? parseKey(found[0] as string) : null
+  return parsed?.kind === 'ss' ? parsed : null
+}
+
+/** Decides on a request that is for a known path, and has a session where it needs one. Out: the refusal, or null. */
+export function admitToDashboard(
+  { origins, isOpen, nowMs }: DashboardEdge,
+  { level, confirms }: SessionNeed,
+  of: { readonly method: Route['method']; readonly headers: RequestHeaders; readonly owner: KeyOwner | null },
+): Reply | null {
+  const { method, headers, owner } = of
+  if (method !== 'GET' && !origins.has(headers.origin)) return CROSS_ORIGIN
+  if (level === null) return isOpen ? INSECURE : null
+  if (owner?.kind !== 'session') return NOT_SIGNED_IN
+  if (!holdsLevel(owner.row.level, level)) return ROLE_NOT_ALLOWED
+  return confirms && owner.row.confirmedMs <= nowMs() ? CONFIRMATION_REQUIRED : null
+}

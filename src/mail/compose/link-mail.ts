@@ -1,0 +1,65 @@
+/**
+ * link-mail - the mail that brings somebody a link into the dashboard: what it is for, how long it works
+ *
+ * Plain text, from the service's own postmaster; marked as made by a machine (RFC 3834 5).
+ *
+ * Spec link.mail
+ */
+
+import type { ComposeInput } from './compose.ts'
+
+export interface LinkMailInput {
+  readonly purpose: 'invitation' | 'sign-in' | 'reset' | 'setup'
+  /** Tells this mail from all others. */
+  readonly name: string
+  readonly atMs: number
+  readonly endsAtMs: number
+  readonly address: string
+  /** Of an invitation. */
+  readonly accountName: string | null
+  readonly url: string
+  readonly serviceDomain: string
+}
+
+/** The message of a link. The same input gives the same bytes. */
+export function composeLinkMail(input: LinkMailInput): ComposeInput {
+  const { name, atMs, address, serviceDomain } = input
+  return {
+    messageId: name,
+    acceptedAtMs: atMs,
+    from: { address: `postmaster@${serviceDomain}`, name: 'Sendwright' },
+    to: [{ address, name: null }],
+    cc: [],
+    subject: subjectOf(input),
+    text: textOf(input),
+    html: null,
+    headers: { 'Auto-Submitted': 'auto-generated' },
+    attachments: [],
+    boundarySeed: name,
+  }
+}
+
+function subjectOf({ purpose, accountName }: LinkMailInput): string {
+  if (purpose === 'sign-in') return 'Your link to sign in'
+  if (purpose === 'reset') return 'Choose a new password'
+  return `You are invited to ${accountName ?? 'an account'}`
+}
+
+function textOf(input: LinkMailInput): string {
+  const { purpose, url, endsAtMs, accountName } = input
+  const opening = {
+    'sign-in': 'Somebody, presumably you, asked for a link to sign in to Sendwright:',
+    reset: 'Somebody, presumably you, asked for a new password for Sendwright. Choose it here:',
+    invitation: `You are invited to the account "${accountName ?? ''}" on Sendwright. Accept it here:`,
+    setup: `You are invited to the account "${accountName ?? ''}" on Sendwright. Accept it here:`,
+  }[purpose]
+  const until = `${new Date(endsAtMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`
+  return [
+    opening,
+    '',
+    url,
+    '',
+    `The link works once, until ${until}. If you do not know what this is about, leave it: nothing happens then.`,
+    '',
+  ].join('\n')
+}

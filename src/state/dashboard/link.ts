@@ -1,0 +1,108 @@
+/**
+ * link - a link by which somebody comes in, once.
+ *
+ * Its token is its id with a MAC over it, so the store holds nothing that works. The first two hex digits of the id are
+ * its shard: a user's for `sign-in` and `reset`, an account's for `setup` and `invitation`. `round` is how often links
+ * of its kind were used when it was made: one that is used uses up its siblings.
+ *
+ * Key: `link:<id>` hash `purpose`, `owner` (user or account), `invitation`, `address`, `level`, `round`, `made`,
+ * `ends`, `used`; it expires a day after its end
+ *
+ * Spec link.once, link.purpose
+ */
+
+import type { FactOf, Op } from '../../../cluster/behaviour.ts'
+import { SHARDS } from '../../../cluster/id.ts'
+import type { LinkPurpose } from '../../../schemas/dashboard/link.ts'
+import { INVITATION_DAYS, MAILED_LINK_MINUTES, SETUP_HOURS } from '../../../schemas/limits.ts'
+import type { Level } from '../../../schemas/route.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../calendar.ts'
+import { linkKey } from './places.ts'
+
+export interface StoredLink {
+  readonly purpose: LinkPurpose
+  /** The user of `sign-in` and `reset`, else the account. */
+  readonly ownerId: string
+  readonly invitationId: string | null
+  /** Null: whoever has it says who he is. */
+  readonly address: string | null
+  /** What it makes of whom it lets in; null where it makes nobody a member. */
+  readonly level: Level | null
+  readonly round: number
+  readonly madeAtMs: number
+  readonly endsAtMs: number
+}
+
+const LINK_FIELDS = ['purpose', 'owner', 'invitation', 'address', 'level', 'round', 'made', 'ends', 'used'] as const
+const LINK_ID = /^[0-9a-f]{2}[0-9a-f]{32}$/
+/** How long a link of a purpose works. */
+const LIVES_MS: Readonly<Record<LinkPurpose, number>> = {
+  setup: SETUP_HOURS * HOUR_MS,
+  invitation: INVITATION_DAYS * DAY_MS,
+  'sign-in': MAILED_LINK_MINUTES * MINUTE_MS,
+  reset: MAILED_LINK_MINUTES * MINUTE_MS,
+}
+
+/** When a link that is made now ends. */
+export function linkEndMs(purpose: LinkPurpose, nowMs: number): number {
+  return nowMs + LIVES_MS[purpose]
+}
+
+/** Makes the id of a link. In: its shard, 32 random hex digits. */
+export function makeLinkId(shard: number, random: string): string {
+  return shard.toString(16).padStart(2, '0') + random
+}
+
+/** The shard of a link's id; null where it is none. */
+export function shardOfLink(linkId: string): number | null {
+  if (!LINK_ID.test(linkId)) return null
+  const shard = Number.parseInt(linkId.slice(0, 2), 16)
+  return shard < SHARDS ? shard : null
+}
+
+/** The read of a link. */
+export function linkFact(shard: number, linkId: string): FactOf<'fields'> {
+  return { read: 'fields', key: linkKey(shard, linkId), fields: LINK_FIELDS }
+}
+
+/** The link that `linkFact` has read; null where there is none, it was used, or its time is over. */
+export function linkOfRow(row: readonly (string | null)[], nowMs: number): StoredLink | null {
+  const [purpose, owner, invitation, address, level, round, made, ends, used] = row
+  if (!purpose || used || Number(ends) <= nowMs) return null
+  return {
+    purpose: purpose as LinkPurpose,
+    ownerId: owner ?? '',
+    invitationId: invitation || null,
+    address: address || null,
+    level: (level || null) as Level | null,
+    round: Number(round ?? 0),
+    madeAtMs: Number(made ?? 0),
+    endsAtMs: Number(ends),
+  }
+}
+
+/** The writes of a new link. */
+export function linkOps(shard: number, linkId: string, link: StoredLink): Op[] {
+  const { purpose, ownerId, invitationId, address, level, round, madeAtMs, endsAtMs } = link
+  const fields = {
+    purpose,
+    owner: ownerId,
+    invitation: invitationId ?? '',
+    address: address ?? '',
+    level: level ?? '',
+    round: String(round),
+    made: String(madeAtMs),
+    ends: String(endsAtMs),
+    used: '',
+  }
+  const key = linkKey(shard, linkId)
+  return [
+    { key, write: 'HSET', args: Object.entries(fields).flat() },
+    { key, write: 'PEXPIREAT', args: [String(endsAtMs + DAY_MS)] },
+  ]
+}
+
+/** The write that uses a link up. */
+export function usedLinkOp(shard: number, linkId: string, nowMs: number): Op {
+  return { key: linkKey(shard, linkId), write: 'HSET', args: ['used', String(nowMs)] }
+}

@@ -1,0 +1,31 @@
+/**
+ * places - the names of the keys that hold the people of the dashboard: users, members, sessions, links, tries, acts.
+ *
+ * A user lies on the shard of the HMAC of its address, a member with the account, what is counted of a client on the
+ * shard of the client's HMAC. What each key holds is told in `src/actors/README.md`.
+ */
+import { shardTag } from '../../../cluster/keyspace.ts'
+
+/** Hash: HMAC of an address -> userId. */
+export const loginsKey = (shard: number): string => `${shardTag(shard)}:logins`
+/** Hash: a user. */
+export const userKey = (shard: number, userId: string): string => `${shardTag(shard)}:user:${userId}`
+/** Hash: sessionId -> where the session lies; of all accounts. */
+export const userSessionsKey = (shard: number, userId: string): string => `${shardTag(shard)}:sessions:${userId}`
+/** Hash: userId -> role, since when, last seen. */
+export const membersKey = (shard: number, accountId: string): string => `${shardTag(shard)}:members:${accountId}`
+/** Hash: invitationId -> who is invited as what. */
+export const invitationsKey = (shard: number, accountId: string): string =>
+  `${shardTag(shard)}:invitations:${accountId}`
+/** Hash: sessionId -> hash of its token, of one member. */
+export const memberSessionsKey = (shard: number, accountId: string, userId: string): string =>
+  `${shardTag(shard)}:member-sessions:${accountId}:${userId}`
+/** Hash: what administrators have set of an account. */
+export const settingsKey = (shard: number, accountId: string): string => `${shardTag(shard)}:settings:${accountId}`
+/** Hash: a link. */
+export const linkKey = (shard: number, linkId: string): string => `${shardTag(shard)}:link:${linkId}`
+/** Zset: tries of one kind of somebody, by time. */
+export const triesKey = (shard: number, name: string): string => `${shardTag(shard)}:tries:${name}`
+/** Zset: what members of an account did in a month. */
+export const actsKey = (shard: number, accountId: string, month: string): string =>
+  `${shardTag(shard)}:account-audit:${accountId}:${month}`

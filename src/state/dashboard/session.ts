@@ -1,0 +1,117 @@
+/**
+ * session - a signed-in browser in one account: a row like a key's, under the hash of its token.
+ *
+ * The row holds what every request asks of it: whose it is, what its member may do, until when it lives. Another role,
+ * a removal and an end are written into it by the commit that makes them true, so who reads it reads the truth. A
+ * request proves itself by `<level>.<SHA-256>`: the level is the least that what it asks for takes.
+ *
+ * Key: `key:<sha256>` hash `kind` (`session`), `accountId`, `tokenId` (the session), `revoked`, `userId`, `level`,
+ * `since`, `seen`, `confirmed`; it expires with the session
+ *
+ * Spec session.life, session.confirm, member.role
+ */
+
+import type { FactOf, Op } from '../../../cluster/behaviour.ts'
+import { CONFIRMED_MINUTES, SESSION_DAYS, SESSION_IDLE_DAYS } from '../../../schemas/limits.ts'
+import type { Level } from '../../../schemas/route.ts'
+import { DAY_MS, MINUTE_MS } from '../calendar.ts'
+import { apiKeyKey } from '../keys.ts'
+
+/** What stands in the row of a session. */
+export interface SessionRow {
+  readonly accountId: string
+  readonly sessionId: string
+  readonly userId: string
+  readonly level: Level
+  readonly sinceMs: number
+  readonly seenMs: number
+  /** Until when its user counts as confirmed; 0: not. */
+  readonly confirmedMs: number
+}
+
+export const SESSION_FIELDS = [
+  'kind',
+  'accountId',
+  'tokenId',
+  'revoked',
+  'userId',
+  'level',
+  'since',
+  'seen',
+  'confirmed',
+] as const
+
+/** A session that was not used for this long is noted as used again. */
+export const SEEN_EACH_MS = 10 * MINUTE_MS
+/** How long a session that has ended can still be told from one that never was. */
+const ENDED_MS = DAY_MS
+const LEVELS = 'rwa'
+const PROOF = /^([rwa])\.([0-9a-f]{64})$/
+
+/** What a request of a session proves itself with. */
+export function proofOf(level: Level, hash: string): string {
+  return `${level}.${hash}`
+}
+
+/** Reads such a proof; null for the hash of an API key. */
+export function parseProof(text: string): { readonly level: Level; readonly hash: string } | null {
+  const found = PROOF.exec(text)
+  return found === null ? null : { level: found[1] as Level, hash: found[2] as string }
+}
+
+/** Whether who has a level may do what takes another. */
+export function holdsLevel(has: Level, takes: Level): boolean {
+  return LEVELS.indexOf(has) >= LEVELS.indexOf(takes)
+}
+
+/** The read that a proof asks for. */
+export function sessionFact(shard: number, hash: string): FactOf<'fields'> {
+  return { read: 'fields', key: apiKeyKey(shard, hash), fields: SESSION_FIELDS }
+}
+
+/** The session that a row tells of, by the names of its fields; null where there is none or it has ended. */
+export function sessionOfRow(row: ReadonlyMap<string, string | null>): SessionRow | null {
+  const text = (name: string): string => row.get(name) ?? ''
+  const level = text('level') as Level
+  const isThere = text('kind') === 'session' && text('revoked') === '' && text('userId') !== ''
+  if (!isThere || level.length !== 1 || !LEVELS.includes(level)) return null
+  return {
+    accountId: text('accountId'),
+    sessionId: text('tokenId'),
+    userId: text('userId'),
+    level,
+    sinceMs: Number(text('since')),
+    seenMs: Number(text('seen')),
+    confirmedMs: Number(text('confirmed')),
+  }
+}
+
+/** When a session ends by itself. */
+export function sessionEndMs({ sinceMs, seenMs }: Pick<SessionRow, 'sinceMs' | 'seenMs'>): number {
+  return Math.min(sinceMs + SESSION_DAYS * DAY_MS, seenMs + SESSION_IDLE_DAYS * DAY_MS)
+}
+
+/** Until when a confirmation of this moment holds. */
+export function confirmedUntilMs(nowMs: number): number {
+  return nowMs + CONFIRMED_MINUTES * MINUTE_MS
+}
+
+/** The writes of a new session's row. */
+export function sessionOps(shard: number, hash: string, row: SessionRow): Op[] {
+  const { accountId, sessionId, userId, level, sinceMs, seenMs, confirmedMs } = row
+  const fields = { kind: 'session', accountId, tokenId: sessionId, revoked: '', userId, level }
+  const times = { since: String(sinceMs), seen: String(seenMs), confirmed: String(confirmedMs) }
+  return [
+    { key: apiKeyKey(shard, hash), write: 'HSET', args: Object.entries({ ...fields, ...times }).flat() },
+    { key: apiKeyKey(shard, hash), write: 'PEXPIREAT', args: [String(sessionEndMs(row))] },
+  ]
+}
+
+/** The writes that end a session; also of one whose row is still to come, which then does not come. */
+export function endedSessionOps(shard: number, hash: string, nowMs: number): Op[] {
+  const key = apiKeyKey(shard, hash)
+  return [
+    { key, write: 'HSET', args: ['kind', 'session', 'revoked', String(nowMs)] },
+    { key, write: 'PEXPIREAT', args: [String(nowMs + ENDED_MS)] },
+  ]
+}

@@ -1,0 +1,50 @@
+/**
+ * browser - what a browser does for the dashboard, without one: keeps its cookie, names its origin, speaks JSON.
+ *
+ * `address` is what the client seems to come from, by X-Forwarded-For: limits count by it.
+ */
+
+export interface Page {
+  readonly status: number
+  readonly headers: Headers
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects.
+  readonly json: any
+  readonly text: string
+}
+
+export class Browser {
+  readonly origin: string
+  readonly address: string
+  cookie: string | null = null
+
+  constructor(origin: string, address = '192.0.2.1') {
+    this.origin = origin
+    this.address = address
+  }
+
+  /** Calls a route below `/dashboard/api`. In: `POST /session`. */
+  async call(what: string, body?: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Page> {
+    const [method = '', path = ''] = what.split(' ')
+    const answer = await fetch(`${this.origin}/dashboard/api${path}`, {
+      method,
+      headers: {
+        'x-forwarded-for': this.address,
+        ...(method !== 'GET' && { origin: this.origin }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(this.cookie !== null && { cookie: this.cookie }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    })
+    const set = answer.headers.get('set-cookie')?.split(';')[0] ?? null
+    if (set !== null) this.cookie = set.endsWith('=') ? null : set
+    const text = await answer.text()
+    const isJson = answer.headers.get('content-type') === 'application/json'
+    return { status: answer.status, headers: answer.headers, text, json: isJson ? JSON.parse(text) : null }
+  }
+
+  /** The token of a link's URL. */
+  static tokenOf(url: string): string {
+    return url.slice(url.indexOf('#') + 1)
+  }
+}
