@@ -12,6 +12,7 @@ import {
   DELIVERY_LIST,
   DELIVERY_READ,
   EXAMPLE_BODY,
+  MESSAGE_DELIVERY_LIST,
   REPLAY_BODY,
   REPLAYED,
   WEBHOOK,
@@ -58,6 +59,10 @@ export const WEBHOOK_ROUTES = {
   }),
   readDelivery: route('readDelivery', 'GET', '/v1/webhooks/{webhookId}/deliveries/{deliveryId}', {
     success: { status: 200, body: DELIVERY_READ },
+  }),
+  listMessageDeliveries: route('listMessageDeliveries', 'GET', '/v1/messages/{id}/deliveries', {
+    query: PAGE_QUERY,
+    success: { status: 200, body: MESSAGE_DELIVERY_LIST },
   }),
   replayDelivery: route('replayDelivery', 'POST', '/v1/webhooks/{webhookId}/deliveries/{deliveryId}/replay', {
     success: { status: 202, body: DELIVERY },

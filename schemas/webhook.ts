@@ -142,6 +142,8 @@ const DELIVERY_PROPERTIES = {
   nextAttemptAt: INSTANT_OR_NULL,
   lastStatusCode: INTEGER_OR_NULL,
   lastError: TEXT_OR_NULL,
+  /** Of the receiver's last answer, at most 512 bytes on one line; addresses in it are `<address>`. */
+  lastResponse: TEXT_OR_NULL,
   deliveredAt: INSTANT_OR_NULL,
   createdAt: INSTANT,
 } as const
@@ -156,6 +158,7 @@ const DELIVERY_REQUIRED = [
   'nextAttemptAt',
   'lastStatusCode',
   'lastError',
+  'lastResponse',
   'deliveredAt',
   'createdAt',
 ] as const

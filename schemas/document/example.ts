@@ -60,6 +60,7 @@ const FIELDS: Readonly<Record<string, Value>> = {
   code: 250,
   response: '250 2.0.0 OK',
   classification: null,
+  lastResponse: 'ok',
   messageIdHeader: '<01a1f8d8-8300-7000-8000-0e7faee555a7@acme.com>',
   token: 'sk_test_00Wk3nQz_4Zb1mXc7Rk9TqLd2VhYp5JsNfGa8UwEo_1x7Yd2',
   prefix: 'sk_test_00Wk3nQz',

@@ -26,7 +26,7 @@ import { STATS_ENTRY } from '../stats.ts'
 import { STREAM } from '../stream.ts'
 import { SUPPRESSION } from '../suppression.ts'
 import { TOKEN, TOKEN_MADE } from '../token.ts'
-import { DELIVERY, EVENT_BODIES, HTTPS_URI, WEBHOOK, WEBHOOK_CREATED } from '../webhook.ts'
+import { DELIVERY, EVENT_BODIES, HTTPS_URI, MESSAGE_DELIVERY, WEBHOOK, WEBHOOK_CREATED } from '../webhook.ts'
 import { exampleOf } from './example.ts'
 import { GROUP_NAMES, groupOf, SUMMARIES } from './summary.ts'
 
@@ -59,6 +59,7 @@ const COMPONENTS: Readonly<Record<string, object>> = {
   KeyMade: TOKEN_MADE,
   LimitEntry: LIMIT_ENTRY,
   Message: MESSAGE,
+  MessageDelivery: MESSAGE_DELIVERY,
   MessageEvent: MESSAGE_EVENT,
   MessageSummary: MESSAGE_SUMMARY,
   ReceivedMessage: RECEIVED_MESSAGE,

@@ -64,6 +64,7 @@ export const SUMMARIES: Readonly<Record<RouteName, string>> = {
   addWebhookSecret: 'Add a second signing secret: posts are signed with both',
   deleteWebhookSecret: 'Remove a signing secret',
   listDeliveries: 'List what was posted to a webhook',
+  listMessageDeliveries: 'List what was posted to webhooks of the events of one message',
   readDelivery: 'Read one delivery with the body that it would carry now',
   replayDelivery: 'Queue one delivery again',
   replayDead: 'Queue all dead deliveries of a time again',

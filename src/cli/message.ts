@@ -1,6 +1,7 @@
-/** message - `sendwright message search|show`: what was sent, and what became of it. */
+/** message - `sendwright message search|show|deliveries`: what was sent, and what became of it. */
 import type { Command } from 'commander'
 import type { Message, MessageSummary } from '../../schemas/message.ts'
+import type { MessageDeliveryList } from '../../schemas/webhook.ts'
 import { type ClientOptions, makeClient } from './console/client.ts'
 import { collectPair, parseInstant, parseInteger, withServerOptions } from './console/options.ts'
 import { type Ended, print } from './console/print.ts'
@@ -49,6 +50,37 @@ export function addMessageCommands(program: Command, ended: Ended): void {
       const answer = await makeClient(options, 'server').get<Message>(`${PATH}/${encodeURIComponent(id)}`)
       ended(print(options, answer, formatMessage))
     })
+  withServerOptions(message.command('deliveries <messageId>'))
+    .description('list what was posted to webhooks of its events, newest first')
+    .action(async (id, options) => ended(await listDeliveries(id, options)))
+}
+
+async function listDeliveries(id: string, options: ClientOptions): Promise<number> {
+  const client = makeClient(options, 'server')
+  const found: MessageDeliveryList = { deliveries: [], next: null }
+  for (let page = 0; page < PAGES_MAX; page += 1) {
+    const after = found.next === null ? '' : `&after=${found.next}`
+    const path = `${PATH}/${encodeURIComponent(id)}/deliveries?limit=100${after}`
+    const answer = await client.get<MessageDeliveryList>(path)
+    found.deliveries.push(...answer.deliveries)
+    found.next = answer.next
+    if (answer.next === null) break
+  }
+  return print(options, found, ({ deliveries }) =>
+    formatTable(
+      ['when', 'event', 'recipient', 'status', 'attempts', 'last answer', 'webhook', 'id'],
+      deliveries.map((one) => [
+        one.occurredAt,
+        one.event,
+        one.recipient,
+        one.status,
+        String(one.attempts),
+        [one.lastError ?? one.lastStatusCode, one.lastResponse].filter((part) => part !== null).join(' '),
+        one.webhookId,
+        one.deliveryId,
+      ]),
+    ),
+  )
 }
 
 async function searchMessages(options: SearchOptions): Promise<number> {

@@ -34,7 +34,7 @@ import {
   makeReadReceivedRaw,
   makeSearchReceived,
 } from './inbound.ts'
-import { makeReadMessage, makeSearchMessages, type SearchMessagesDeps } from './messages.ts'
+import { makeListMessageDeliveries, makeReadMessage, makeSearchMessages, type SearchMessagesDeps } from './messages.ts'
 import { makeReadOpenapi } from './openapi.ts'
 import {
   makeCreateServer,
@@ -103,6 +103,7 @@ export function publicHandlers(deps: PublicDeps): Handlers<PublicRouteName> {
     readServer: makeReadServer(deps),
     searchMessages: makeSearchMessages(deps),
     readMessage: makeReadMessage(deps),
+    listMessageDeliveries: makeListMessageDeliveries(deps),
     readStats: makeReadStats(deps),
     searchReceived: makeSearchReceived(deps),
     readReceived: makeReadReceived(deps),

@@ -12,8 +12,10 @@ import { refuse } from '../http/respond.ts'
 import type { Secrets } from '../process/secrets.ts'
 import type { SourceLetter } from '../state/message/log-entry.ts'
 import type { ServerKey } from '../views/key.ts'
+import { listMessageDeliveries } from '../views/message/deliveries.ts'
 import { type MessageDeps, readMessage } from '../views/message/message.ts'
 import { type MessageFilter, type SearchDeps, searchMessages } from '../views/message/search.ts'
+import { pageOf } from './answer.ts'
 
 /** What the search needs. */
 export interface SearchMessagesDeps extends SearchDeps {
@@ -36,6 +38,15 @@ export function makeSearchMessages(deps: SearchMessagesDeps): HandlerOf<'searchM
 export function makeReadMessage(deps: MessageDeps): HandlerOf<'readMessage'> {
   return async ({ key, params }) => {
     const seen = await readMessage(deps, key, params.id ?? '')
+    return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
+  }
+}
+
+/** GET /v1/messages/{id}/deliveries. Spec webhook.of-message */
+export function makeListMessageDeliveries(deps: MessageDeps): HandlerOf<'listMessageDeliveries'> {
+  return async ({ key, params, query }) => {
+    const asked = { messageId: params.id ?? '', page: pageOf(query) }
+    const seen = await listMessageDeliveries(deps, key, asked)
     return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
   }
 }

@@ -81,6 +81,7 @@ export function formatDelivery(item: string, record: DeliveryRecord): Delivery {
     nextAttemptAt: formatInstantOrNull(record.nextAttemptAtMs),
     lastStatusCode: record.lastStatusCode,
     lastError: record.lastError,
+    lastResponse: record.lastResponse,
     deliveredAt: formatInstantOrNull(record.deliveredAtMs),
     createdAt: formatInstant(msOf(deliveryId)),
   }

@@ -15,8 +15,10 @@
 
 import type { Socket } from 'node:net'
 import { Agent, Client, type Dispatcher, Pool } from 'undici'
-import { WEBHOOK_ANSWER_SECONDS } from '../../schemas/limits.ts'
+import { LAST_RESPONSE_BYTES_MAX, WEBHOOK_ANSWER_SECONDS } from '../../schemas/limits.ts'
+
 import type { PostOutcome } from '../actors/webhook/posted.ts'
+import { capText, maskAddress } from '../mail/reply.ts'
 import { makePace } from './pace.ts'
 import { type Connect, type ConnectDeps, makeConnect, NotConnected } from './post-connect.ts'
 
@@ -24,6 +26,8 @@ import { type Connect, type ConnectDeps, makeConnect, NotConnected } from './pos
 const KEEP_ALIVE_MS = 4_000
 /** Bytes of an answer that are read; a longer one ends its connection. */
 const ANSWER_BYTES_MAX = 64 * 1024
+/** Bytes of an answer of which what is kept is made: what addresses become in it may be shorter. */
+const ANSWER_KEPT_BYTES = 2 * LAST_RESPONSE_BYTES_MAX
 /** The next attempt waits this long for the rest of an answer: then it can have the same connection. */
 const BODY_MS = 50
 /** Connections on which the rest of an answer is still read although the attempt is over; past that they are ended. */
@@ -168,6 +172,8 @@ class AnswerWatch implements Dispatcher.DispatchHandler {
   private answer: PostOutcome | null = null
   private bodyTimer: NodeJS.Timeout | undefined
   private bytes = 0
+  private readonly kept: Buffer[] = []
+  private keptBytes = 0
 
   constructor(time: AttemptTime, settle: (outcome: PostOutcome | typeof STALE) => void) {
     this.time = time
@@ -200,6 +206,12 @@ class AnswerWatch implements Dispatcher.DispatchHandler {
 
   /** The body is read so that the connection can be used again, and only so far. */
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.keptBytes < ANSWER_KEPT_BYTES && !this.isSettled) {
+      // The buffer is the library's: it may be used again.
+      const piece = Buffer.from(chunk.subarray(0, ANSWER_KEPT_BYTES - this.keptBytes))
+      this.kept.push(piece)
+      this.keptBytes += piece.length
+    }
     this.bytes += chunk.length
     if (this.bytes <= ANSWER_BYTES_MAX) return
     this.tell()
@@ -223,7 +235,9 @@ class AnswerWatch implements Dispatcher.DispatchHandler {
 
   /** The head of the answer decides, whatever its body does. */
   private tell(): void {
-    if (this.answer !== null) this.end(this.answer)
+    if (this.answer === null || this.isSettled) return
+    const response = this.keptBytes === 0 ? '' : keptResponse(Buffer.concat(this.kept).toString())
+    this.end(response === '' ? this.answer : { ...this.answer, response })
   }
 
   /** The answer goes on: nobody waits for its end any more. */
@@ -252,6 +266,18 @@ class AnswerWatch implements Dispatcher.DispatchHandler {
     this.time.lingering.delete(this)
     this.time.signal.removeEventListener('abort', this.late)
   }
+}
+
+/** What is kept of an answer: one line without addresses, at most 512 bytes. In: some more than that of it. */
+export function keptResponse(text: string): string {
+  const line = capText(maskAddress(text, ''))
+  const bytes = Buffer.from(line)
+  if (bytes.length <= LAST_RESPONSE_BYTES_MAX) return line
+  // A character that is cut becomes the sign that stands for what is none.
+  return bytes
+    .subarray(0, LAST_RESPONSE_BYTES_MAX)
+    .toString()
+    .replace(/\ufffd+$/, '')
 }
 
 function failure(error: NonNullable<PostOutcome['error']>): PostOutcome {

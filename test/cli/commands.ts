@@ -81,6 +81,7 @@ const COMMANDS: Readonly<Record<RouteName, string | null>> = {
   addWebhookSecret: 'webhook add-secret',
   deleteWebhookSecret: 'webhook remove-secret',
   listDeliveries: 'webhook deliveries',
+  listMessageDeliveries: 'message deliveries',
   readDelivery: 'webhook delivery',
   replayDelivery: 'webhook replay',
   replayDead: 'webhook replay',

@@ -37,6 +37,8 @@ export interface PostOutcome {
   readonly result: 'delivered' | 'failed'
   readonly statusCode: number | null
   readonly error: PostError | null
+  /** What the receiver said, without addresses; absent where it said nothing. */
+  readonly response?: string
   /** Whether no other attempt can help. */
   readonly final: boolean
 }
@@ -71,7 +73,13 @@ export const posted: CommandType<OutcomeBody<PostOutcome>, null> = {
     )
     const outcome = body.outcome ?? ABANDONED
     const attempts = attemptsMade(before, facts.field(claimsKey(shard), body.item))
-    const record = { ...before, attempts, lastStatusCode: outcome.statusCode, lastError: outcome.error }
+    const record = {
+      ...before,
+      attempts,
+      lastStatusCode: outcome.statusCode,
+      lastError: outcome.error,
+      lastResponse: outcome.response ?? null,
+    }
     const counters = states.counter<WebhookCounters>(webhookOwner(webhookId))
     const ended: EndedAttempt = { body, place, record, counters, nowMs }
     if (before.status === 'delivered') return NOTHING

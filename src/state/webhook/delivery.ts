@@ -4,9 +4,9 @@
  * States (webhook.delivery): pending, delivered, dead. A delivery without a record is fresh: pending, not attempted.
  * One that was queued before its webhook was last switched off is dead, whatever its record says.
  *
- * Packed: `[letter, attempts, last status code, delivered, last error, next attempt, base, failures, queued]`; letters
- * p v d; instants in ms after the delivery's creation, 0 for none; zeros at the end are left off. A delivery that was
- * delivered at once takes some 16 bytes.
+ * Packed: `[letter, attempts, last status code, delivered, last error, next attempt, base, failures, queued, answer]`;
+ * letters p v d; instants in ms after the delivery's creation, 0 for none; zeros at the end are left off. A delivery
+ * that was delivered at once takes some 16 bytes, and what its receiver said.
  *
  * From a delivery's id alone it is found in two rounds of reading: the slices that begin on the day of the id, up to
  * it; then its entry in the queue of the last of them, or of the one before (two slices may share a millisecond), or
@@ -44,6 +44,8 @@ export interface DeliveryRecord {
   readonly attempts: number
   readonly lastStatusCode: number | null
   readonly lastError: string | null
+  /** What the receiver said last, without addresses; null: nothing, or it was emptied. */
+  readonly lastResponse: string | null
   readonly deliveredAtMs: number | null
   /** Null unless pending. */
   readonly nextAttemptAtMs: number | null
@@ -88,16 +90,16 @@ function packRecord(record: DeliveryRecord, createdAtMs: number): string {
   const { status, attempts, lastStatusCode, lastError, deliveredAtMs, nextAttemptAtMs, base, failures } = record
   const since = (ms: number | null): number => (ms === null ? 0 : ms - createdAtMs)
   const packed: Packed = [LETTERS[status], attempts, lastStatusCode ?? 0, since(deliveredAtMs), lastError ?? 0]
-  packed.push(since(nextAttemptAtMs), base, failures, since(record.queuedAtMs))
+  packed.push(since(nextAttemptAtMs), base, failures, since(record.queuedAtMs), record.lastResponse ?? 0)
   while (packed.length > 2 && packed.at(-1) === 0) packed.pop()
   return JSON.stringify(packed)
 }
 
 /** Unpacks what `packRecord` made; null, where there is no record, is a fresh delivery. */
 export function unpackRecord(text: string | null, createdAtMs: number): DeliveryRecord {
-  const [letter, attempts = 0, code = 0, delivered = 0, error = 0, next = 0, base = 0, failures = 0, queued = 0] = (
-    text === null ? ['p'] : JSON.parse(text)
-  ) as Packed
+  const packed = (text === null ? ['p'] : JSON.parse(text)) as Packed
+  const [letter, attempts = 0, code = 0, delivered = 0, error = 0, next = 0, base = 0, failures = 0] = packed
+  const [queued = 0, answer = 0] = packed.slice(8)
   const status = STATUSES[letter]
   const instant = (ms: number | string): number => createdAtMs + (ms as number)
   return {
@@ -105,6 +107,7 @@ export function unpackRecord(text: string | null, createdAtMs: number): Delivery
     attempts: attempts as number,
     lastStatusCode: code === 0 ? null : (code as number),
     lastError: error === 0 ? null : (error as string),
+    lastResponse: answer === 0 ? null : (answer as string),
     deliveredAtMs: status === 'delivered' ? instant(delivered) : null,
     nextAttemptAtMs: status === 'pending' ? instant(next) : null,
     base: base as number,

@@ -49,6 +49,16 @@ export async function readMessage(
   owner: ServerKey,
   messageId: string,
 ): Promise<Message | 'unauthorized' | 'not_found' | 'unavailable'> {
+  const stored = await readStoredMessage(deps, owner, messageId)
+  return typeof stored === 'string' ? stored : readWhole(deps, owner.accountId, stored)
+}
+
+/** What is stored of one message of the key's server; or why it is not shown. */
+export async function readStoredMessage(
+  deps: Pick<MessageDeps, 'read' | 'nowMs'>,
+  owner: ServerKey,
+  messageId: string,
+): Promise<StoredMessage | 'unauthorized' | 'not_found' | 'unavailable'> {
   const { accountId } = owner
   const shard = homeShard(accountId)
   const id = messageId.toLowerCase()
@@ -65,8 +75,7 @@ export async function readMessage(
   const entries = await readEntries(deps.read, { shard, serverId: owner.serverId }, [found])
   const stored = entries === null ? null : await readStored(deps.read, { owner, shard, entries })
   if (stored === null) return 'unavailable'
-  const [only] = stored
-  return only === undefined ? 'not_found' : readWhole(deps, accountId, only)
+  return stored[0] ?? 'not_found'
 }
 
 /** What is read beside the rows of a message: its addresses, its text as long as that is kept. */

@@ -1,0 +1,82 @@
+/**
+ * of-message - the deliveries of a message's events, found without an index.
+ *
+ * An event and its deliveries are made in one commit, and a delivery's id carries its millisecond. So of each webhook a
+ * few entries are looked at, from the time of the event on: in the queue, and among the dead where the queue has gone.
+ * In: the time of an event. Two rounds of reading: the slices that may hold it, then their entries.
+ *
+ * Spec webhook.of-message
+ */
+
+import type { Entry, FactOf } from '../../../cluster/behaviour.ts'
+import { DAY_MS } from '../calendar.ts'
+import { deadKey, queueKey, slicesKey } from '../keys.ts'
+import { itemOf, type MessageReference, parseDeliveryItem, type WebhookItem } from './item.ts'
+
+/** Ids run ahead of the clock where many are made at once, or where it went back. */
+const AHEAD_MS = 2_000
+/** Entries of one slice that are looked at for one time. */
+const ENTRIES_MAX = 500
+/** Slices of one day: 50 million deliveries. */
+const DAY_SLICES_MAX = 1_000
+/** What ends within the time that is looked at, and what was full just before. */
+const CANDIDATES = 3
+
+/** Where the deliveries of an event are looked for. */
+export interface EventPlace {
+  readonly shard: number
+  readonly webhookId: string
+  readonly occurredAtMs: number
+}
+
+/** A delivery of a message's event. */
+export interface MessageItem extends WebhookItem {
+  readonly webhookId: string
+  readonly reference: MessageReference
+  /** Of its item. */
+  readonly name: string
+}
+
+/** The first round: slices that may hold what was made then. */
+export function slicesAtFact({ shard, webhookId, occurredAtMs }: EventPlace): FactOf<'sorted'> {
+  const min = Math.floor(occurredAtMs / DAY_MS) * DAY_MS
+  return { read: 'sorted', key: slicesKey(shard, webhookId), min, max: occurredAtMs + AHEAD_MS, count: DAY_SLICES_MAX }
+}
+
+/** The second round, for what the first has found: two reads for each slice. */
+export function entriesAtFacts(
+  slices: readonly (readonly [string, number])[],
+  { shard, webhookId, occurredAtMs }: EventPlace,
+): (FactOf<'range'> | FactOf<'sorted'>)[] {
+  const to = occurredAtMs + AHEAD_MS
+  return slices.slice(-CANDIDATES).flatMap(([slice]): (FactOf<'range'> | FactOf<'sorted'>)[] => [
+    {
+      read: 'range',
+      key: queueKey(shard, webhookId, slice),
+      from: String(occurredAtMs),
+      to: String(to),
+      count: ENTRIES_MAX,
+    },
+    { read: 'sorted', key: deadKey(shard, webhookId, slice), min: occurredAtMs, max: to, count: ENTRIES_MAX },
+  ])
+}
+
+/** The deliveries of a message that the second round has found, each once. In: its answers for a place, in order. */
+export function itemsOfMessage(
+  answers: readonly unknown[],
+  { webhookId }: Pick<EventPlace, 'webhookId'>,
+  messageId: string,
+): MessageItem[] {
+  const found = new Map<string, MessageItem>()
+  const add = (item: WebhookItem & { name: string }): void => {
+    const { reference } = item
+    if (reference.kind === 'message' && reference.messageId === messageId)
+      found.set(item.deliveryId, { ...item, reference, webhookId })
+  }
+  for (let at = 0; at < answers.length; at += 2) {
+    for (const entry of answers[at] as readonly Entry[]) add(itemOf(entry))
+    for (const [name] of answers[at + 1] as readonly (readonly [string, number])[])
+      add({ name, ...parseDeliveryItem(name) })
+  }
+  return [...found.values()]
+}
