@@ -59,6 +59,8 @@ export const repliesKey = (shard: number, slice: number): string => `${shardTag(
 export const fencedKey = (shard: number, token: string): string => `${shardTag(shard)}:fenced:${token}`
 /** Stream: commands and items that could not be performed, without what they said. */
 export const poisonKey = (shard: number): string => `${shardTag(shard)}:poison`
+/** Zset, two days: commands of a UTC day that a behaviour could not bear, whose words are kept -> until when. */
+export const unborneKey = (shard: number, day: number): string => `${shardTag(shard)}:unborne:${day}`
 /** Stream: an entity, each entry `ev st v by`. */
 export const entityKey = (shard: number, kind: string, id: string): string => `${shardTag(shard)}:${kind}:${id}`
 /** Channel of signals about a topic. */

@@ -13,6 +13,7 @@ import { ACCOUNT } from './account.ts'
 import { BROADCAST, BROADCAST_BODY, BROADCAST_LIST, BROADCAST_QUERY } from './broadcast.ts'
 import { DOMAIN, DOMAIN_BODY, DOMAIN_CHECKED, DOMAIN_LIST, PAGE_QUERY } from './domain.ts'
 import { BATCH_ANSWER, BATCH_BODY, type BatchBody, EMAIL_ANSWER, EMAIL_BODY, type EmailBody } from './email.ts'
+import { ERASURE, ERASURE_BODY } from './erasure.ts'
 import { RECEIVED_LIST, RECEIVED_MESSAGE, RECEIVED_SEARCH } from './inbound.ts'
 import { BROADCAST_BODY_BYTES_MAX } from './limits.ts'
 import { MESSAGE, MESSAGE_LIST, MESSAGE_SEARCH } from './message.ts'
@@ -244,6 +245,15 @@ export const ROUTES = {
   verifyDomain: route('verifyDomain', 'POST', '/v1/domains/{id}/verify', {
     keys: ['A'],
     success: { status: 200, body: DOMAIN_CHECKED },
+  }),
+  createErasure: route('createErasure', 'POST', '/v1/erasures', {
+    keys: ['A'],
+    body: ERASURE_BODY,
+    success: { status: 202, body: ERASURE },
+  }),
+  readErasure: route('readErasure', 'GET', '/v1/erasures/{id}', {
+    keys: ['A'],
+    success: { status: 200, body: ERASURE },
   }),
   searchSuppressions: route('searchSuppressions', 'POST', '/v1/suppressions/search', {
     body: SUPPRESSION_SEARCH,

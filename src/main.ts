@@ -18,6 +18,7 @@ import type { Config } from './process/config.ts'
 import { makeLogs } from './process/log.ts'
 import { startChores } from './service/chores.ts'
 import { makeSweep } from './service/content-sweep.ts'
+import { makeErasureLooks } from './service/erasure-rewrite.ts'
 import { type FirstAccount, firstStart, formatWelcome } from './service/first-start.ts'
 import { startListeners } from './service/handlers.ts'
 import { figuresOf, makeLivingRoles, makeRouteDeps, openParts, openWorker, type Parts } from './service/parts.ts'
@@ -99,10 +100,21 @@ async function open(parts: Parts, options: ServiceOptions, running: Partial<Runn
   log.info(toldStart(config), 'Started')
   const figures = () => figuresOf(parts, worker)
   if (options.isWatched === true) running.stopWatchdog = startWatchdog()
-  const { webhookFigures } = handlers
+  const { webhookFigures, erasureFigures } = handlers
   const sweep = makeSweep(parts, worker)
   const livingRoles = config.roles.includes('actors') ? makeLivingRoles(parts, worker) : null
-  running.stopChores = await startChores({ metrics, figures, webhookFigures, log, sweep, rewriteFile, livingRoles })
+  const erasures = makeErasureLooks(parts, () => worker.nowMs())
+  running.stopChores = await startChores({
+    metrics,
+    figures,
+    webhookFigures,
+    erasureFigures,
+    log,
+    sweep,
+    rewriteFile,
+    livingRoles,
+    erasures,
+  })
 }
 
 /** The first account, by the first process with actors. */

@@ -18,25 +18,15 @@ import {
   type ItemContext,
   parseClaim,
 } from '../items/claim.ts'
-import { poisonOp } from '../items/item-turns.ts'
 import type { LaneTime, Placed } from '../items/lane-index.ts'
 import type { Claim } from '../items/pump.ts'
-import {
-  claimsKey,
-  countersKey,
-  dueKey,
-  entityKey,
-  inboxKey,
-  laneKey,
-  poisonKey,
-  stagedKey,
-  TIMERS_LANE,
-} from '../keyspace.ts'
+import { claimsKey, countersKey, dueKey, entityKey, inboxKey, laneKey, stagedKey, TIMERS_LANE } from '../keyspace.ts'
 import { cursorAfter, firstKept } from '../mailbox/cursor.ts'
 import { ParcelReplies } from '../mailbox/replies.ts'
 import { packStaged } from '../mailbox/staged.ts'
 import { stagedOf, type Work } from '../work.ts'
 import { PlacedLanes } from './placed-lanes.ts'
+import { keepSaidOps, threwOps } from './poison.ts'
 
 /**
  * Rounds of reading that one decision may ask for: what a round brings may name the next (an outcome that suppresses
@@ -45,10 +35,6 @@ import { PlacedLanes } from './placed-lanes.ts'
 const NEEDS_MAX = 8
 /** A timer whose behaviour threw is tried again after this. */
 const TIMER_AGAIN_MS = 3_600_000
-/** Poison keeps about this many commits' worth of entries. */
-const POISON_KEPT = 10_000
-/** What a command said that a behaviour could not bear is kept this long. */
-const POISON_SAID_MS = 86_400_000
 
 /** What a batch is decided against. */
 export interface BatchContext {
@@ -138,11 +124,7 @@ function decideOnce(work: Work, body: unknown, builder: PlanBuilder): Decision<u
 function insteadOf(work: Work, builder: PlanBuilder, context: BatchContext): Decision<unknown> {
   const { shard } = context.items
   const id = work.item === '' ? work.command.cmdId : work.item
-  const kept = `${Math.max(0, context.seq - POISON_KEPT)}-0`
-  const ops: Op[] = [
-    poisonOp(shard, { name: work.type.name, id, reason: 'threw' }),
-    { key: poisonKey(shard), write: 'XTRIM', args: ['MINID', kept] },
-  ]
+  const ops = threwOps(shard, { name: work.type.name, id, seq: context.seq })
   const { lane, item } = work
   if (work.source === 'timer')
     return { kind: 'done', reply: FAULT, ops, due: [{ lane, item, atMs: context.nowMs + TIMER_AGAIN_MS }] }
@@ -383,16 +365,18 @@ class PlanBuilder {
   private consume({ source, entryId, command, origin, place, late, broken }: Work, fault: boolean): void {
     const { shard } = this.context.items
     const own = stagedKey(shard, command.cmdId)
-    const keptUntil = String(this.turn.nowMs + POISON_SAID_MS)
     const isBorne = !fault || late || broken !== null
     if (source !== 'mailbox' || origin === null) {
       this.cursors.outcomes = entryId
       if (!fault) this.push({ key: own, write: 'UNLINK', args: [] })
-      else if (!isBorne) this.push({ key: own, write: 'PEXPIREAT', args: [keptUntil] })
+      else if (!isBorne)
+        for (const op of keepSaidOps(shard, command.cmdId, { nowMs: this.turn.nowMs, said: null })) this.push(op)
       return
     }
     this.cursors.mailbox = cursorAfter(entryId, place, origin.count)
-    if (!isBorne) this.push({ key: own, write: 'SET', args: [packStaged(command), 'PXAT', keptUntil] })
+    if (!isBorne)
+      for (const op of keepSaidOps(shard, command.cmdId, { nowMs: this.turn.nowMs, said: packStaged(command) }))
+        this.push(op)
     if (place + 1 === origin.count) this.push({ key: stagedKey(shard, origin.parcelId), write: 'UNLINK', args: [] })
   }
 }

@@ -6,6 +6,7 @@ import type { Behaviours, CommandType } from '../../cluster/behaviour.ts'
 import { accountEntity } from '../state/account.ts'
 import { broadcastEntity } from '../state/broadcast/broadcast.ts'
 import { domainEntity } from '../state/domain.ts'
+import { ERASE_TIMER, erasureEntity } from '../state/erasure.ts'
 import { serverEntity } from '../state/server.ts'
 import { streamEntity } from '../state/stream.ts'
 import { listenersEntity, webhookEntity } from '../state/webhook/webhook.ts'
@@ -35,6 +36,8 @@ import { CHECK_TIMER } from './domain/check-schedule.ts'
 import { checkTimer, recordCheck } from './domain/domain-check.ts'
 import { removeDomain } from './domain/remove-domain.ts'
 import { rotateDkim } from './domain/rotate-dkim.ts'
+import { erase } from './erasure/erase.ts'
+import { walkErasure } from './erasure/walk.ts'
 import { RECEIVED_TIMER, receive } from './inbound/receive.ts'
 import { sweepReceived } from './inbound/sweep-received.ts'
 import { accept } from './message/accept.ts'
@@ -97,11 +100,21 @@ const BY_MEMBERS: readonly CommandType[] = [
 ]
 
 export const BEHAVIOURS: Omit<Behaviours, 'lanes'> = {
-  entities: [broadcastEntity, accountEntity, serverEntity, streamEntity, domainEntity, webhookEntity, listenersEntity],
+  entities: [
+    broadcastEntity,
+    accountEntity,
+    serverEntity,
+    streamEntity,
+    domainEntity,
+    webhookEntity,
+    listenersEntity,
+    erasureEntity,
+  ],
   commands: [
     accept,
     createBroadcast,
     receive,
+    erase,
     createAccount,
     patchAccount,
     recordReport,
@@ -137,6 +150,7 @@ export const BEHAVIOURS: Omit<Behaviours, 'lanes'> = {
     [BROADCAST_END_TIMER]: endBroadcast,
     [BROADCAST_FORGET_TIMER]: forgetBroadcast,
     [BROADCAST_WAKE_TIMER]: wakeBroadcasts,
+    [ERASE_TIMER]: walkErasure,
     [BACKLOG_TIMER]: trimBacklog,
     [OFF_TIMER]: settleOff,
     [DROP_TIMER]: drop,

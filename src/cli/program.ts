@@ -11,6 +11,7 @@ import { CommandFailure } from './console/failure.ts'
 import { withOperatorOptions } from './console/options.ts'
 import { parseIp, runDoctor, runMailFile } from './doctor.ts'
 import { addDomainCommands } from './domain.ts'
+import { addEraseCommand } from './erase.ts'
 import { addEventCommands } from './events.ts'
 import { addInboundCommands } from './inbound.ts'
 import { addMessageCommands } from './message.ts'
@@ -68,6 +69,7 @@ export function makeProgram(ended: (code: number) => void): Command {
   addSuppressionCommands(program, ended)
   addStreamCommands(program, ended)
   addDomainCommands(program, ended)
+  addEraseCommand(program, ended)
   addAccountCommands(program, ended)
   addServerCommands(program, ended)
   addTokenCommands(program, ended)

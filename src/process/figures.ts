@@ -62,6 +62,25 @@ export const FIGURES = {
   storeFill: { metric: 'store_fill_ratio', help: 'Tells which share of its memory the store has filled, from 0 to 1.' },
   webhookBacklogHealthy: { metric: 'webhook_backlog', help: WEBHOOK_BACKLOG, label: ['class', 'healthy'] },
   webhookBacklogFailing: { metric: 'webhook_backlog', help: WEBHOOK_BACKLOG, label: ['class', 'failing'] },
+  erasuresPending: {
+    metric: 'erasures_pending',
+    help: 'Tells how many erasures of the shards of this process are not done.',
+  },
+  erasuresDone: {
+    metric: 'erasures_done_total',
+    help: 'Counts the erasures of the shards of this process that were done, since ever.',
+    isCounter: true,
+  },
+  erasedMessages: {
+    metric: 'erased_messages_total',
+    help: 'Counts the sent messages that erasures of the shards of this process have emptied, since ever.',
+    isCounter: true,
+  },
+  erasedReceivedMessages: {
+    metric: 'erased_received_messages_total',
+    help: 'Counts the received messages whose content erasures of the shards of this process took, since ever.',
+    isCounter: true,
+  },
   webhookOldestSecondsHealthy: { metric: 'webhook_oldest_seconds', help: WEBHOOK_OLDEST, label: ['class', 'healthy'] },
   webhookOldestSecondsFailing: { metric: 'webhook_oldest_seconds', help: WEBHOOK_OLDEST, label: ['class', 'failing'] },
 } as const satisfies Readonly<Record<string, FigureRow>>

@@ -6,6 +6,7 @@
  */
 
 import { createHmac, hash, hkdfSync } from 'node:crypto'
+import { encodeBase32 } from '../mail/base32.ts'
 import { deriveSealingKey } from '../mail/compose/dkim-key.ts'
 
 const KEY_BYTES = 32
@@ -24,6 +25,9 @@ const REMEMBERED_MAX = 10_000
 const REMEMBERED_MS = 600_000
 /** Characters of a tag's hash: 48 bits; the tag itself stands in the message's head and settles a collision. */
 const TAG_CHARS = 8
+/** Characters of an erased address, 60 bits, and the bytes that they are made of: a multiple of five. */
+const PSEUDONYM_CHARS = 12
+const PSEUDONYM_BYTES = 10
 /** Characters of an installation's name in the Feedback-ID, after its two letters. */
 const SENDER_CHARS = 10
 
@@ -33,6 +37,11 @@ export interface Secrets {
   addressHmac(accountId: string, address: string): string
   /** The same of a sender; the last one of each account is remembered for ten minutes at most. */
   senderHmac(accountId: string, address: string): string
+  /**
+   * Local part of what stands for an erased address, `erased-<12 characters>`. In: the HMAC of the address within its
+   * account, which is in links that recipients hold: so this is a keyed hash too.
+   */
+  pseudonymOf(addressHmac: string): string
   /** HMAC of an Idempotency-Key within its server: 22 characters. */
   idempotencyHash(serverId: string, idempotencyKey: string): string
   /** HMAC of a tag within its server: 8 characters. */
@@ -65,10 +74,15 @@ export function makeSecrets(secretKey: string): Secrets {
   const hashIdempotencyKey = makeKeyedHash(deriveKey(secretKey, 'idempotency hmac'), HASH_CHARS)
   const hashLogin = makeKeyedHash(deriveKey(secretKey, 'login hmac'), HASH_CHARS)
   const hashTag = makeKeyedHash(deriveKey(secretKey, 'tag hmac'), TAG_CHARS)
+  const hashPseudonym = makeKeyedHash(deriveKey(secretKey, 'erased pseudonym'), HASH_CHARS)
   const addressHmac: OwnedHash = (accountId, address) => hashAddress(`${accountId}\0${address.toLowerCase()}`)
   return {
     addressHmac,
     senderHmac: rememberLast(addressHmac),
+    pseudonymOf(hmac) {
+      const bytes = Buffer.from(hashPseudonym(hmac), 'base64url').subarray(0, PSEUDONYM_BYTES)
+      return `erased-${encodeBase32(bytes).slice(0, PSEUDONYM_CHARS)}`
+    },
     idempotencyHash: (serverId, idempotencyKey) => hashIdempotencyKey(`${serverId}\0${idempotencyKey}`),
     tagHash: rememberLast((serverId, tag) => hashTag(`${serverId}\0${tag}`)),
     loginHmac: (address) => hashLogin(address.toLowerCase()),

@@ -16,16 +16,15 @@ import type { Contents } from '../content/contents.ts'
 import { makeMailKey } from '../content/mail-key.ts'
 import type { Secrets } from '../process/secrets.ts'
 import { newObjectId } from '../state/received/content-head.ts'
+import { type InboundLocalPart, parseInboundLocalPart } from '../state/received/local-part.ts'
 import { receivedObjectName } from '../state/received/object.ts'
 import type { AddresseeFinder } from '../views/inbound/address.ts'
 import type { IncomingMail, RcptAddress, SmtpAnswer } from './mx-listener.ts'
 import {
-  type InboundLocalPart,
   type JoinedTransaction,
   judgeInboundRecipient,
   NO_ROOM,
   NO_SUCH_RECIPIENT,
-  parseInboundLocalPart,
   TEMPORARY_FAILURE,
   TOO_MANY_A_MINUTE,
 } from './recipient-rules.ts'

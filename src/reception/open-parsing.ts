@@ -16,6 +16,7 @@ import type { Metrics } from '../process/metrics.ts'
 import { ByteGate } from './byte-gate.ts'
 import { makeJudgeLane } from './judge-lane.ts'
 import { type JudgeRoom, makeJudgeRoom } from './judge-room.ts'
+import { makeLookLane } from './look-lane.ts'
 import { type JudgeReceived, makeParseLane, type ParseLaneDeps } from './parse-lane.ts'
 import { makeReceivedRoom } from './received-room.ts'
 
@@ -46,7 +47,8 @@ export function openParsing({ received, secrets, config, metrics }: ParsingDeps)
   return {
     lanes(room) {
       const deps = { received, judge, bytes, ...(room !== undefined && { room }) }
-      return [makeParseLane({ ...deps, rooms, secrets, metrics, random: Math.random }), makeJudgeLane(deps)]
+      const parses = makeParseLane({ ...deps, rooms, secrets, metrics, random: Math.random })
+      return [parses, makeJudgeLane(deps), makeLookLane({ received, secrets, ...(room !== undefined && { room }) })]
     },
     async close() {
       resolver.close()

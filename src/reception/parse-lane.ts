@@ -19,7 +19,7 @@ import { parseOutcome, prepareParse } from '../actors/inbound/parsed.ts'
 import { failMail, type ReceivedMail } from '../mail/mime/received-mail.ts'
 import type { Metrics } from '../process/metrics.ts'
 import type { Secrets } from '../process/secrets.ts'
-import { newObjectId } from '../state/received/content-head.ts'
+import { NAMED_CHARS, newObjectId } from '../state/received/content-head.ts'
 import { PARSE_LANE } from '../state/received/parse-item.ts'
 import { type ReceivedStore, writeParsed } from '../store/received.ts'
 import type { ByteGate } from './byte-gate.ts'
@@ -38,8 +38,6 @@ const KNOWN_MAX = 50_000
 const SLOW_MS = 2_000
 /** All of its account before it may take their 20 seconds. */
 const HOLD_MS = 10 * 60_000
-/** Characters of a keyed hash of an address that a mail names: six bytes. */
-const NAMED_CHARS = 8
 
 /** A mail that is being judged: its bytes are needed until `isRead`; from then on it is the DNS that is waited for. */
 export interface JudgedReceived {

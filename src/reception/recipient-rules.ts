@@ -8,23 +8,9 @@
  * Spec inbound.recipient, inbound.limit
  */
 
-import { MAILBOX_HASH_CHARS_MAX } from '../../schemas/limits.ts'
 import { periodOf, used } from '../state/quota.ts'
 import type { InboundAddressee } from '../views/inbound/address.ts'
 import type { SmtpAnswer } from './mx-listener.ts'
-
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
-const UUID_CHARS = 36
-
-/** The local part of an inbound address, taken apart. */
-export interface InboundLocalPart {
-  /** In lower case. */
-  readonly streamId: string
-  /** As it was written, where that is another spelling. */
-  readonly spelledId: string | null
-  /** What stands after the first plus sign; null where nothing does. */
-  readonly mailboxHash: string | null
-}
 
 /** The transaction that a recipient would join. */
 export interface JoinedTransaction {
@@ -52,16 +38,6 @@ export const NO_SUCH_RECIPIENT: SmtpAnswer = { code: 550, text: '5.1.1 No such r
 const NO_LONGER: SmtpAnswer = { code: 550, text: '5.2.1 Address takes no mail any more' }
 const CLOSED: SmtpAnswer = { code: 550, text: '5.7.1 Account is closed' }
 const ONE_ACCOUNT: SmtpAnswer = { code: 452, text: '4.5.3 One account at a time' }
-
-/** Reads the local part of an inbound address; null where it names no stream. */
-export function parseInboundLocalPart(localPart: string): InboundLocalPart | null {
-  const plus = localPart.indexOf('+')
-  const spelled = plus < 0 ? localPart : localPart.slice(0, plus)
-  const hash = plus < 0 ? '' : localPart.slice(plus + 1)
-  const streamId = spelled.toLowerCase()
-  if (spelled.length !== UUID_CHARS || !UUID.test(streamId) || hash.length > MAILBOX_HASH_CHARS_MAX) return null
-  return { streamId, spelledId: spelled === streamId ? null : spelled, mailboxHash: hash === '' ? null : hash }
-}
 
 /** Judges a recipient: null where it is taken. */
 export function judgeInboundRecipient({ addressee, joined, hasRoom, nowMs }: RecipientCase): SmtpAnswer | null {

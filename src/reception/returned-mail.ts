@@ -23,6 +23,7 @@ import {
 } from '../mail/return-path.ts'
 import type { Secrets } from '../process/secrets.ts'
 import { standingOf } from '../state/domain.ts'
+import { ERASED_DOMAIN } from '../state/person.ts'
 import type { Reader } from '../views/key.ts'
 import { type FoundRecipient, findRecipient } from '../views/message/return-path.ts'
 import type { IncomingMail, RcptAddress, SmtpAnswer } from './mx-listener.ts'
@@ -59,7 +60,6 @@ export interface ReturnedMailDeps {
 const ROLES: ReadonlySet<string> = new Set(['fbl', 'abuse', 'postmaster'])
 /** Bytes of a mail that are kept: a report is the second of its parts, the headers it quotes begin the third. */
 const KEPT_BYTES_MAX = 256 * 1024
-const ERASED_DOMAIN = '@erased.invalid'
 
 const TAKEN: SmtpAnswer = { code: 250, text: '2.0.0 Ok' }
 const UNKNOWN: SmtpAnswer = { code: 550, text: '5.1.1 No such recipient' }

@@ -26,6 +26,7 @@ import {
   makeVerifyDomain,
 } from './domains.ts'
 import { type EmailDeps, makeSendBatch, makeSendEmail } from './email.ts'
+import { type ErasureDeps, makeCreateErasure, makeReadErasure } from './erasures.ts'
 import { type EventFeedDeps, makeListenToEvents } from './events.ts'
 import {
   type InboundDeps,
@@ -88,6 +89,7 @@ export type PublicDeps = { readonly baseUrl: string } & StreamDeps &
   EmailDeps &
   InboundDeps &
   DomainDeps &
+  ErasureDeps &
   MessageDeps &
   DeliveryDeps &
   EventFeedDeps &
@@ -140,6 +142,8 @@ export function publicHandlers(deps: PublicDeps): Handlers<PublicRouteName> {
     deleteDomain: makeRemoveDomain(deps),
     verifyDomain: makeVerifyDomain(deps),
     rotateDkim: makeRotateDkim(deps),
+    createErasure: makeCreateErasure(deps),
+    readErasure: makeReadErasure(deps),
     searchSuppressions: makeSearchSuppressions(deps),
     addSuppressions: makeAddSuppressions(deps),
     readSuppression: makeReadSuppression(deps),

@@ -28,19 +28,23 @@ export interface SuppressionDeps extends OperatorDeps {
   readonly secrets: Secrets
 }
 
+function naming({ secrets }: SuppressionDeps) {
+  return { pseudonymOf: (hmac: string) => secrets.pseudonymOf(hmac) }
+}
+
 /** POST /v1/suppressions/search. Spec suppression.search */
 export function makeSearchSuppressions(deps: SuppressionDeps): HandlerOf<'searchSuppressions'> {
   return async ({ key, body }) => {
     const filter = filterOf(deps, key, body)
-    const seen = await searchSuppressions(deps.read, key, { keyHash: key.hash, filter })
+    const seen = await searchSuppressions(deps.read, key, { keyHash: key.hash, filter, ...naming(deps) })
     return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
   }
 }
 
 /** GET /v1/suppressions/{id}. Spec suppression.entry */
-export function makeReadSuppression({ read }: SuppressionDeps): HandlerOf<'readSuppression'> {
+export function makeReadSuppression(deps: SuppressionDeps): HandlerOf<'readSuppression'> {
   return async ({ key, params }) => {
-    const seen = await readSuppression(read, key, params.id ?? '')
+    const seen = await readSuppression(deps.read, key, { suppressionId: params.id ?? '', ...naming(deps) })
     return typeof seen === 'string' ? refuse(seen) : { status: 200, json: seen }
   }
 }
@@ -88,7 +92,7 @@ export function makeOperatorSearchSuppressions(deps: SuppressionDeps): HandlerOf
     const server = stateOf<ServerState>(seen[0])
     if (server === null) return refuse('not_found')
     const filter = filterOf(deps, server, search)
-    const page = await searchSuppressions(deps.read, server, { keyHash: null, filter })
+    const page = await searchSuppressions(deps.read, server, { keyHash: null, filter, ...naming(deps) })
     return typeof page === 'string' ? refuse(page) : { status: 200, json: page }
   })
 }

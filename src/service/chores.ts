@@ -1,6 +1,6 @@
 /**
- * chores - what one process does by the clock for itself: a line of figures, the rewrite of its own Redis's file, the
- * sweep of the content store, for the shards that it has, and a look for who takes bounces
+ * chores - what one process does by the clock for itself: a line of figures, the rewrite of its own Redis's file (by
+ * night and after erasures), the sweep of the content store for the shards that it has, a look for who takes bounces
  *
  * Anything about data in Redis is a timer of a shard, never a chore.
  */
@@ -8,7 +8,9 @@
 import type { Figures } from '../process/figures.ts'
 import type { Log } from '../process/log.ts'
 import type { Metrics } from '../process/metrics.ts'
+import type { ErasureFigures } from '../views/operator/erasure-figures.ts'
 import type { WebhookFigures } from '../webhooks/figures.ts'
+import { type ErasureRewriteDeps, watchErasures } from './erasure-rewrite.ts'
 import { watchMx } from './mx-watch.ts'
 
 /** Every five minutes. */
@@ -23,6 +25,7 @@ export interface ChoreDeps {
   readonly metrics: Metrics
   readonly figures: () => Figures
   readonly webhookFigures: WebhookFigures
+  readonly erasureFigures: ErasureFigures
   readonly log: Log
   /** Sweeps the content store; null where there is none. */
   readonly sweep: (() => Promise<number>) | null
@@ -31,18 +34,20 @@ export interface ChoreDeps {
    * is another's: its files are its operator's.
    */
   readonly rewriteFile: (() => Promise<string | null>) | null
+  /** The same after erasures. */
+  readonly erasures: Omit<ErasureRewriteDeps, 'log'> | null
   /** Reads what the living processes run; null where this one sends no mail. */
   readonly livingRoles: (() => Promise<ReadonlySet<string>>) | null
 }
 
 /** Starts the chores; out: what ends them. */
 export async function startChores(deps: ChoreDeps): Promise<() => Promise<void>> {
-  const { metrics, figures, webhookFigures, log, sweep, rewriteFile, livingRoles } = deps
+  const { metrics, figures, webhookFigures, erasureFigures, log, sweep, rewriteFile, livingRoles } = deps
   const { schedule } = await import('node-cron')
   const options = { timezone: 'UTC', noOverlap: true }
   const tell = async () => {
-    const webhooks = await webhookFigures()
-    log.info({ ...metrics.take(), ...figures(), ...webhooks }, 'Figures')
+    const [webhooks, erasures] = await Promise.all([webhookFigures(), erasureFigures()])
+    log.info({ ...metrics.take(), ...figures(), ...webhooks, ...erasures }, 'Figures')
   }
   const tasks = [schedule(FIGURES_AT, tell, options)]
   if (sweep !== null) {
@@ -50,9 +55,11 @@ export async function startChores(deps: ChoreDeps): Promise<() => Promise<void>>
     tasks.push(schedule(SWEEP_AT, () => sweepNow(sweep, log), options))
   }
   if (rewriteFile !== null) tasks.push(schedule(REWRITE_AT, () => rewriteNow(rewriteFile, log), options))
+  const endErasures = deps.erasures === null ? null : watchErasures({ ...deps.erasures, log })
   const endMxWatch = livingRoles === null ? null : watchMx({ roles: livingRoles, log, nowMs: () => performance.now() })
   return async () => {
     endMxWatch?.()
+    endErasures?.()
     await Promise.all(tasks.map((task) => task.destroy()))
   }
 }

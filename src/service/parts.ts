@@ -51,6 +51,7 @@ import { openRaw, type ReceivedStore, readParsed } from '../store/received.ts'
 import type { StoreWatch } from '../store/store-watch.ts'
 import { makePolicyStore } from '../store/sts-policies.ts'
 import { makeReader } from '../views/key.ts'
+import { makeErasureFigures } from '../views/operator/erasure-figures.ts'
 import { makeQueueFigures } from '../views/operator/queue-figures.ts'
 import type { ReadKeys } from '../views/read-keys.ts'
 import { makeWebhookFigures } from '../webhooks/figures.ts'
@@ -68,6 +69,7 @@ export interface Parts {
   readonly records: Records
   readonly secrets: Secrets
   readonly rewriteFile: OpenStore['rewriteFile']
+  readonly rewriteState: OpenStore['rewriteState']
   readonly nodes: Nodes
   readonly readKeys: ReadKeys
   readonly store: OpenStore['store']
@@ -148,7 +150,7 @@ interface PartsInput {
 /** What stands on a store that is open. */
 async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsInput): Promise<Parts> {
   const { config, log, fence } = known
-  const { store, secrets, watch, nodes, rewriteFile } = opened
+  const { store, secrets, watch, nodes, rewriteFile, rewriteState } = opened
   const readKeys = makeReadKeys(nodes)
   const metrics = makeMetrics()
   const self = { worker: newCmdId(Date.now(), Math.random), nowMs: (): number => Date.now() }
@@ -204,7 +206,7 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
   const check = makeCheck(config, resolver)
   const first = { isDone: !config.roles.includes('actors') }
   const openFeeds = new Map<string, number>()
-  const door = { store, nodes, readKeys, rewriteFile }
+  const door = { store, nodes, readKeys, rewriteFile, rewriteState }
   return { ...known, ...made, ...door, first, check, secrets, watch, openFeeds, readRoom: makeReadRoom() }
 }
 
@@ -359,6 +361,7 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
       shards: () => worker.owned,
       standingOf: (lane) => webhooks.standings.of(lane),
     }),
+    erasureFigures: makeErasureFigures({ readKeys, nowMs: () => worker.nowMs(), shards: () => worker.owned }),
     queueFigures: makeQueueFigures({
       readKeys,
       nowMs: () => worker.nowMs(),

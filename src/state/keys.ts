@@ -23,6 +23,14 @@ export const serversKey = (shard: number, accountId: string): string => `${shard
 /** Hash: `<stream>.<dd>` -> figures of the hours of a day. One key per UTC month. */
 export const statsKey = (shard: number, serverId: string, month: string): string =>
   `${shardTag(shard)}:stats:${serverId}:${month}`
+/** Zset: removed servers of an account of which something is still stored, by creation. */
+export const removedServersKey = (shard: number, accountId: string): string => `${shardTag(shard)}:removed:${accountId}`
+/** Zset: erasures of an account that are not done, by creation: the first one is being carried out. */
+export const erasuresKey = (shard: number, accountId: string): string => `${shardTag(shard)}:erasures:${accountId}`
+/** Hash: HMAC of an address that is being erased -> id of the latest erasure of it. */
+export const erasingKey = (shard: number, accountId: string): string => `${shardTag(shard)}:erasing:${accountId}`
+/** Hash of the erasures of a shard: `ordered done messages received` -> how many; `ms` -> when one was done last. */
+export const erasedKey = (shard: number): string => `${shardTag(shard)}:erased`
 /** Zset: `<lane> <attempts> <item>` of mail that waits until its account is resumed, by when it came to wait. */
 export const heldKey = (shard: number, accountId: string): string => `${shardTag(shard)}:held:${accountId}`
 /** Hash: tokenId -> JSON of the token, live and revoked. */

@@ -2,9 +2,12 @@
  * person - addresses of an account as numbers, so that no stream ever holds an address.
  *
  * Rows: HMAC -> `<number> <yyyymm>`, the month in which it was last named, and how many suppression lists it is on
- * where it is on any, or `r` where it has only ever sent to us, and so has a number and no address; number -> address
- * in lower case, or once erased `<yyyymm> <pseudonym>`; `#` -> how many numbers the hash has given out. The month
- * stands beside the number because the same read brings both.
+ * where it is on any, or `r` where it has only ever sent to us, and so has a number and no address; behind them `s`
+ * where it was ever the sender of a message of the account: no posting leads to those, so whoever looks for them reads
+ * the log. Number -> address in lower case, or once erased `<yyyymm> <pseudonym>`; `#` -> how many numbers the hash has
+ * given out. The month stands beside the number because the same read brings both.
+ *
+ * An erasure takes the row of the HMAC away: the address gets another number when it is named again.
  *
  * The first persons of an account lie in one hash, numbered from 1: most accounts never have more, and the owner of the
  * shard knows that hash whole, so an address that is new costs no read. All others lie in buckets by the first byte of
@@ -25,6 +28,8 @@ export interface PersonRow {
   readonly suppressions: number
   /** It has sent mail to the account and was never named by it: no address stands under its number. */
   readonly isNumberOnly?: boolean
+  /** It was the sender of a message of the account. */
+  readonly sends?: boolean
 }
 
 /** An address with its HMAC (22 characters of base64url). */
@@ -49,6 +54,7 @@ export const FIRST_PERSONS = 1_024
  */
 const WHOLE_MAX = 256
 const NUMBER_ONLY = 'r'
+const SENDS = ' s'
 const FIRST_ROUNDS = FIRST_PERSONS / PERSON_BUCKETS
 /** Arguments of one write: a request may name a thousand persons. An even number. */
 const ARGS_EACH = 2_000
@@ -71,8 +77,9 @@ export function keyOfNumber(shard: number, accountId: string, number: number): s
 }
 
 /** Packs what stands under an HMAC. */
-export function packPerson({ number, month, suppressions, isNumberOnly }: PersonRow): string {
+export function packPerson({ number, month, suppressions, isNumberOnly, sends }: PersonRow): string {
   if (isNumberOnly === true) return `${number} ${month} ${NUMBER_ONLY}`
+  if (sends === true) return `${number} ${month} ${suppressions}${SENDS}`
   return suppressions > 0 ? `${number} ${month} ${suppressions}` : `${number} ${month}`
 }
 
@@ -83,12 +90,26 @@ export function unpackPerson(text: string): PersonRow {
   const month = text.slice(space + 1, space + 7)
   const rest = text.slice(space + 8)
   if (rest === NUMBER_ONLY) return { number, month, suppressions: 0, isNumberOnly: true }
+  if (rest.endsWith(SENDS)) return { number, month, suppressions: Number(rest.slice(0, -SENDS.length)), sends: true }
   return { number, month, suppressions: Number(rest) }
 }
 
 /** The address, or pseudonym, of what stands under a number. */
 export function addressOfRow(text: string): string {
   return text.slice(text.indexOf(' ') + 1)
+}
+
+/** Domain of all pseudonyms (RFC 2606: it never resolves). */
+export const ERASED_DOMAIN = '@erased.invalid'
+
+/** A pseudonym as an address. In: its local part, as commands and states have it. */
+export function formatPseudonym(name: string): string {
+  return name + ERASED_DOMAIN
+}
+
+/** What stands under an erased person's number. In: `yyyymm` in which it was last named; the pseudonym's local part. */
+export function packErased(month: string, name: string): string {
+  return `${month} ${formatPseudonym(name)}`
 }
 
 /** `yyyymm` of an erased person's row, null for one that is not. */
@@ -164,12 +185,17 @@ function bucketFacts({ shard, accountId }: Account, hmacs: readonly string[]): F
 }
 
 /**
- * The write that counts suppression lists more or, below 0, less; null where the address has no row any more. In: the
- * person's rows must have been fetched (`personFacts`).
+ * The write that counts suppression lists more or, below 0, less; null where the address has no row any more, or by an
+ * erasure another one than `number`, which the list holds. In: the person's rows must have been fetched
+ * (`personFacts`).
  */
-export function countListOp(facts: Facts, by: number, { hmac, ...account }: Account & { hmac: string }): Op | null {
+export function countListOp(
+  facts: Facts,
+  by: number,
+  { hmac, number, ...account }: Account & { hmac: string; number: number },
+): Op | null {
   const row = personRowIn(facts, { hmac, ...account })
-  if (row === null) return null
+  if (row === null || row.number !== number) return null
   const suppressions = Math.max(0, row.suppressions + by)
   const key = keyOfNumber(account.shard, account.accountId, row.number)
   return { key, write: 'HSET', args: [hmac, packPerson({ ...row, suppressions })] }
@@ -181,6 +207,12 @@ export function personRowIn(facts: Facts, { hmac, shard, accountId }: Account & 
     facts.field(firstPersonsKey(shard, accountId), hmac) ??
     facts.field(personKey(shard, accountId, bucketOfHmac(hmac)), hmac)
   return packed === null ? null : unpackPerson(packed)
+}
+
+/** A person of the turn, in the hash that holds it. */
+interface Placed {
+  readonly rows: Rows
+  row: PersonRow
 }
 
 interface Rows {
@@ -196,7 +228,7 @@ interface Rows {
 export class PersonNumbers {
   private readonly account: Account
   private readonly facts: Facts
-  private readonly known = new Map<string, number>()
+  private readonly known = new Map<string, Placed>()
   private readonly first: Rows
   private readonly buckets = new Map<number, Rows>()
 
@@ -208,12 +240,19 @@ export class PersonNumbers {
   }
 
   /** The number of a person named in `month` (`yyyymm`). */
-  numberOf({ hmac, address }: Numbered, month: string): number {
-    const known = this.known.get(hmac)
-    if (known !== undefined) return known
-    const number = this.find({ hmac, address }, month)
-    this.known.set(hmac, number)
-    return number
+  numberOf(person: Numbered, month: string): number {
+    return this.placeOf(person, month).row.number
+  }
+
+  /** The same of who sends a message of the account. */
+  numberOfFrom(person: NamedPerson, month: string): number {
+    const placed = this.placeOf(person, month)
+    if (placed.row.sends !== true) {
+      placed.row = { ...placed.row, sends: true }
+      // The later of two writes of a field holds.
+      placed.rows.writes.push(person.hmac, packPerson(placed.row))
+    }
+    return placed.row.number
   }
 
   /** The number of who has sent to the account in `month`: it gets no address by that. */
@@ -229,7 +268,15 @@ export class PersonNumbers {
     return ops
   }
 
-  private find(person: Numbered, month: string): number {
+  private placeOf(person: Numbered, month: string): Placed {
+    const known = this.known.get(person.hmac)
+    if (known !== undefined) return known
+    const placed = this.find(person, month)
+    this.known.set(person.hmac, placed)
+    return placed
+  }
+
+  private find(person: Numbered, month: string): Placed {
     const { hmac } = person
     const packed = this.facts.field(this.first.key, hmac)
     if (packed !== null) return stamp(this.first, { person, packed, month })
@@ -249,15 +296,16 @@ export class PersonNumbers {
     return rows
   }
 
-  private give(rows: Rows, { hmac, address }: Numbered, month: string): number {
+  private give(rows: Rows, { hmac, address }: Numbered, month: string): Placed {
     rows.count = this.countOf(rows) + 1
     const { bucket, count } = rows
     const number = bucket < 0 ? count : (count + FIRST_ROUNDS) * PERSON_BUCKETS + bucket
     const isNumberOnly = address === null
-    rows.writes.push(hmac, packPerson({ number, month, suppressions: 0, isNumberOnly }))
+    const row = { number, month, suppressions: 0, isNumberOnly }
+    rows.writes.push(hmac, packPerson(row))
     // How a request wrote it is that request's: it stands in the head of its message.
     if (address !== null) rows.writes.push(String(number), address.toLowerCase())
-    return number
+    return { rows, row }
   }
 
   private countOf({ key, count }: Rows): number {
@@ -275,13 +323,14 @@ function addWrites(ops: Op[], { key, count, writes }: Rows): void {
     ops.push({ key, write: 'HSET', args: writes.length <= ARGS_EACH ? writes : writes.slice(start, start + ARGS_EACH) })
 }
 
-function stamp(rows: Rows, { person, packed, month }: { person: Numbered; packed: string; month: string }): number {
+function stamp(rows: Rows, { person, packed, month }: { person: Numbered; packed: string; month: string }): Placed {
   const { hmac, address } = person
-  const row = unpackPerson(packed)
-  const isNamedFirst = row.isNumberOnly === true && address !== null
-  const isNumberOnly = row.isNumberOnly === true && address === null
-  const latest = row.month < month ? month : row.month
-  if (row.month < month || isNamedFirst) rows.writes.push(hmac, packPerson({ ...row, month: latest, isNumberOnly }))
+  const before = unpackPerson(packed)
+  const isNamedFirst = before.isNumberOnly === true && address !== null
+  const isNumberOnly = before.isNumberOnly === true && address === null
+  const latest = before.month < month ? month : before.month
+  const row = { ...before, month: latest, isNumberOnly }
+  if (before.month < month || isNamedFirst) rows.writes.push(hmac, packPerson(row))
   if (isNamedFirst) rows.writes.push(String(row.number), address.toLowerCase())
-  return row.number
+  return { rows, row }
 }

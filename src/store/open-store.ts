@@ -24,6 +24,16 @@ import { type Remembered, remakeFiles } from './remake.ts'
 import { findSecret } from './secret.ts'
 import { type StoreWatch, watchStore } from './store-watch.ts'
 
+/** How Redis fares with writing its append-only file anew. */
+export interface RewriteState {
+  /** Of the Redis that tells it. */
+  readonly runId: string
+  /** One is under way, or is to begin. */
+  readonly isRunning: boolean
+  /** The last one that has ended, ended well. */
+  readonly isOk: boolean
+}
+
 /** A store that is open. */
 export interface OpenStore {
   /** The runtime's store. What is asked of Redis past it is asked of `nodes`. */
@@ -34,6 +44,8 @@ export interface OpenStore {
   readonly nodes: Nodes
   /** As `ChoreDeps` wants it: null where the Redis is another's. */
   readonly rewriteFile: (() => Promise<string | null>) | null
+  /** How its last rewrite fares; null: Redis did not answer. */
+  readonly rewriteState: () => Promise<RewriteState | null>
   /** Gives the store back; our own Redis is stopped when nobody else uses it. */
   close(): Promise<void>
 }
@@ -73,6 +85,7 @@ export async function openStore(config: Config, options: OpenStoreOptions): Prom
       watch,
       nodes: oneNode(() => opened.views),
       rewriteFile: embedded === null ? null : () => requestRewrite(opened.views),
+      rewriteState: () => readRewriteState(opened.views),
       close: () => closeStore({ store: opened, embedded, watch }),
     }
   } catch (error) {
@@ -190,6 +203,18 @@ function requestRewrite(redis: Redis): Promise<string | null> {
     () => null,
     (error: Error) => error.message,
   )
+}
+
+/** How the last rewrite fares; null when Redis did not answer. */
+async function readRewriteState(redis: Redis): Promise<RewriteState | null> {
+  const info = await redis.info().catch(() => null)
+  const runId = /^run_id:(\w+)/m.exec(info ?? '')?.[1]
+  if (info === null || runId === undefined) return null
+  return {
+    runId,
+    isRunning: /^aof_rewrite_(?:in_progress|scheduled):1/m.test(info),
+    isOk: /^aof_last_bgrewrite_status:ok/m.test(info),
+  }
 }
 
 /** After a start that failed: one that was adopted belongs to others too. */

@@ -15,6 +15,7 @@ import { SUPPRESSIONS_LOOKED_AT_MAX } from '../../schemas/limits.ts'
 import type { SuppressionEntry } from '../../schemas/suppression.ts'
 import { unmaskAddress } from '../mail/reply.ts'
 import { namesKey, suppressionsKey } from '../state/keys.ts'
+import { formatPseudonym } from '../state/person.ts'
 import type { StreamState } from '../state/stream.ts'
 import { streamRef } from '../state/stream.ts'
 import {
@@ -59,10 +60,12 @@ export interface SuppressionFilter {
 }
 
 /** A suppression with the stream that it is on. */
-interface Found {
-  readonly streamId: string
+interface Found extends SuppressionPlace {
   readonly entry: Suppression
 }
+
+/** Local part of what stands for an erased address. In: its HMAC. */
+type PseudonymOf = (hmac: string) => string
 
 interface FoundPage {
   readonly found: readonly Found[]
@@ -78,7 +81,7 @@ export interface SuppressionPage {
 export async function searchSuppressions(
   read: Reader,
   owner: ListOwner,
-  { keyHash, filter }: { keyHash: string | null; filter: SuppressionFilter },
+  { keyHash, filter, pseudonymOf }: { keyHash: string | null; filter: SuppressionFilter; pseudonymOf: PseudonymOf },
 ): Promise<SuppressionPage | 'unauthorized' | 'stream_not_found' | 'unavailable'> {
   const shard = homeShard(owner.accountId)
   const { streamId } = filter
@@ -94,14 +97,14 @@ export async function searchSuppressions(
   if (streamId !== null && (isElsewhere || stream?.serverId !== owner.serverId)) return 'stream_not_found'
   const page =
     filter.hmac === null ? await walk(read, owner, filter) : await look(read, owner, { ...filter, hmac: filter.hmac })
-  return page === null ? 'unavailable' : formatPage(read, owner, page)
+  return page === null ? 'unavailable' : formatPage(read, owner, { page, pseudonymOf })
 }
 
 /** One suppression of the key's server. */
 export async function readSuppression(
   read: Reader,
   owner: ServerKey,
-  suppressionId: string,
+  { suppressionId, pseudonymOf }: { suppressionId: string; pseudonymOf: PseudonymOf },
 ): Promise<SuppressionEntry | 'unauthorized' | 'not_found' | 'unavailable'> {
   const { accountId, serverId } = owner
   const shard = homeShard(accountId)
@@ -116,7 +119,7 @@ export async function readSuppression(
   const rows = await readRows(read, shard, seen[1] ?? [])
   if (rows === null) return 'unavailable'
   const found = rows.filter((row) => row !== null)
-  const page = await formatPage(read, owner, { found, next: null })
+  const page = await formatPage(read, owner, { page: { found, next: null }, pseudonymOf })
   return page === 'unavailable' ? page : (page.suppressions[0] ?? 'not_found')
 }
 
@@ -221,7 +224,7 @@ function rowFact(shard: number, place: SuppressionPlace): FactOf<'fields'> {
 
 function foundOf(row: readonly (string | null)[] | undefined, place: SuppressionPlace | undefined): Found | null {
   const packed = row?.[0] ?? null
-  return packed === null || place === undefined ? null : { streamId: place.streamId, entry: unpackSuppression(packed) }
+  return packed === null || place === undefined ? null : { ...place, entry: unpackSuppression(packed) }
 }
 
 function matches({ streamId, entry }: Found, filter: SuppressionFilter): boolean {
@@ -234,14 +237,15 @@ function matches({ streamId, entry }: Found, filter: SuppressionFilter): boolean
 async function formatPage(
   read: Reader,
   { accountId }: ListOwner,
-  { found, next }: FoundPage,
+  { page: { found, next }, pseudonymOf }: { page: FoundPage; pseudonymOf: PseudonymOf },
 ): Promise<SuppressionPage | 'unavailable'> {
   const numbers = found.map(({ entry }) => entry.number)
   const persons = await readPersons(read, { shard: homeShard(accountId), accountId, numbers })
   if (persons === null) return 'unavailable'
-  const suppressions = found.map(({ streamId, entry }, index): SuppressionEntry => {
+  const suppressions = found.map(({ streamId, hmac, entry }, index): SuppressionEntry => {
     const { suppressionId, reason, messageId, code, response } = entry
-    const recipient = persons[index] ?? ''
+    // The row of an erased person goes with its last message: what stands for it follows from the entry.
+    const recipient = persons[index] || formatPseudonym(pseudonymOf(hmac))
     return {
       suppressionId,
       streamId,

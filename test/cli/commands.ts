@@ -33,6 +33,8 @@ const COMMANDS: Readonly<Record<RouteName, string | null>> = {
   createBroadcast: 'broadcast send',
   listBroadcasts: 'broadcast list',
   readBroadcast: 'broadcast show',
+  createErasure: 'erase',
+  readErasure: 'erase',
   cancelBroadcast: 'broadcast cancel',
   pauseBroadcast: 'broadcast pause',
   resumeBroadcast: 'broadcast resume',

@@ -3,10 +3,10 @@ import t from 'tap'
 import {
   type JoinedTransaction,
   judgeInboundRecipient,
-  parseInboundLocalPart,
   type RecipientCase,
 } from '../../src/reception/recipient-rules.ts'
 import { ACCOUNT_DEFAULTS } from '../../src/state/account.ts'
+import { parseInboundLocalPart } from '../../src/state/received/local-part.ts'
 import { makeStream } from '../../src/state/stream.ts'
 import type { InboundAddressee } from '../../src/views/inbound/address.ts'
 

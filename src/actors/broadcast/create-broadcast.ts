@@ -238,7 +238,7 @@ function accepted(turn: CreateTurn, telling: CapTelling | null): Decision<Reply>
     contentId,
     parts,
     buckets,
-    sender: persons.numberOf(sender, monthName(submittedAtMs)),
+    sender: persons.numberOfFrom(sender, monthName(submittedAtMs)),
     senderHmac: sender.hmac,
     senderDomain: sender.domain,
     tagHash: body.tagHash,

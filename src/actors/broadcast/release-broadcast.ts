@@ -4,7 +4,7 @@
  * A step reads the bucket, the persons and the list that it needs, and writes all of its messages, the cursor, the
  * counters and the next step in one commit: no crash releases one twice or leaves one out. What holds a stream back
  * (its pause, a held account, a domain that may not be sent from) makes the step write nothing and place no timer;
- * whoever ends that places one.
+ * whoever ends that places one. Who is being erased is left out, and counts as failed.
  *
  * Guarantees: `released + failed = total` at the end, whatever happens; no more than the pace, and no burst after a
  * stop.
@@ -38,6 +38,7 @@ import {
   type Progress,
 } from '../../state/broadcast/broadcast.ts'
 import { type BucketRow, bucketPart, unpackBucket } from '../../state/broadcast/content.ts'
+import { erasingFact, isErasedFrom } from '../../state/erasure.ts'
 import { contentKey, runningKey, sendingKey } from '../../state/keys.ts'
 import { suppressedNotes } from '../../state/message/end.ts'
 import { statsFact, statsOps } from '../../state/message/stats-rows.ts'
@@ -132,25 +133,30 @@ function step(found: Step): Decision<null> {
 /** The next messages of a bucket, and what follows. */
 function release(found: Step, { rows, address }: { rows: readonly BucketRow[]; address: string }): Decision<null> {
   const { broadcast, stream, states, facts, context, progress } = found
-  const { accountId, senderHmac } = broadcast
+  const { accountId, senderHmac, broadcastId } = broadcast
   const { shard, nowMs } = context
   const pace = stream.pacePerMinute ?? PACE_PER_MINUTE_DEFAULT
   const next = rows.slice(0, Math.max(1, Math.min(STEP_MESSAGES, Math.floor(pace / 60))))
   const hmacs = next.map(({ hmac }) => hmac)
   const reads = personFacts({ shard, accountId }, [...hmacs, senderHmac])
+  reads.push(erasingFact(shard, accountId, [...hmacs, senderHmac]))
   if (stream.hasSuppressions === true) reads.push(...suppressedFacts(shard, stream.streamId, hmacs))
   const missing = reads.filter((fact) => !facts.has(fact))
   if (missing.length > 0) return { kind: 'need', facts: missing }
+  const isErased = (hmac: string) => isErasedFrom(facts, { shard, accountId, hmac, id: broadcastId })
+  // The erasure cancels it, and wakes its stream.
+  if (isErased(senderHmac)) return NOTHING
   const serverCounters = states.counter<ServerCounters>(serverOwner(broadcast.serverId))
   const released = new Released({ broadcast, stream, facts, context, cmdId: found.cmdId, address }, serverCounters)
-  for (const row of next) released.add(row)
+  const kept = next.filter(({ hmac }) => !isErased(hmac))
+  for (const row of kept) released.add(row)
   const { ended } = released.hour
   const stats = { shard, serverId: broadcast.serverId }
   if (ended !== null && !facts.has(statsFact(stats, ended))) return { kind: 'need', facts: [statsFact(stats, ended)] }
   const isBucketDone = next.length === rows.length
   const after: Progress = {
     released: progress.released + released.open,
-    failed: progress.failed + released.suppressed,
+    failed: progress.failed + released.suppressed + next.length - kept.length,
     bucket: isBucketDone ? progress.bucket + 1 : progress.bucket,
     after: isBucketDone ? '' : (hmacs.at(-1) ?? progress.after),
   }

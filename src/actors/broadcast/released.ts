@@ -124,7 +124,7 @@ export class Released {
   finish(): Op[] {
     const { broadcast, context, address } = this.#of
     // The sender's row must outlive the last message that names it.
-    this.#persons.numberOf({ hmac: broadcast.senderHmac, address }, monthName(context.nowMs))
+    this.#persons.numberOfFrom({ hmac: broadcast.senderHmac, address }, monthName(context.nowMs))
     return [...this.#ops, ...this.#persons.ops(), ...keepSharedOps(context.shard, broadcast, context.nowMs)]
   }
 

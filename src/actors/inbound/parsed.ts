@@ -87,7 +87,9 @@ export const parseOutcome: CommandType<OutcomeBody<ParseOutcome>, null> = {
     if (unread.length > 0) return { kind: 'need', facts: unread }
     const persons = new PersonNumbers(facts, account)
     const receivedAtMs = msOf(place.messageId)
-    const from = parsed.from === null ? 0 : persons.numberOfSender(parsed.from.hmac, monthName(receivedAtMs))
+    // Whose mail was erased meanwhile gets no number by it.
+    const isKept = parsed.from !== null && head !== null
+    const from = isKept ? persons.numberOfSender(parsed.from.hmac, monthName(receivedAtMs)) : 0
     const news = { kind: 'inbound', event: 'inbound', segment: place.segment, messageId: place.messageId } as const
     const of = { serverId: place.serverId, news: [news], streamIds: [message.streamId] }
     const told = announceMessages(of, { states, facts, context })

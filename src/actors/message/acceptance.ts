@@ -191,7 +191,7 @@ class Acceptance {
     const { tagHash } = item
     // By the id's month, not the clock's: a person's row must outlive every message that names it.
     const month = monthName(submittedAtMs)
-    const sender = this.persons.numberOf(item.from, month)
+    const sender = this.persons.numberOfFrom(item.from, month)
     const recipients: number[] = []
     const kinds: SendRecipient['kind'][] = []
     for (const recipient of item.recipients) {

@@ -319,7 +319,7 @@ function classOfDeferral(code: number, response: string): string {
 function eventOf(turn: DeliveryTurn, attempts: number): { event: StatusEvent; nextAtMs: number | null } | null {
   const { body, nowMs } = turn
   const { outcome } = body
-  if (outcome === null) return { event: abandoned(nowMs), nextAtMs: null }
+  if (outcome === null) return { event: failedEvent(nowMs), nextAtMs: null }
   if (outcome.result === 'returned') return { event: expiredWaiting(turn), nextAtMs: null }
   if (outcome.result === 'deferred') return body.current ? deferredOrExpired(outcome, turn, attempts) : null
   const { code, response } = outcome
@@ -353,7 +353,8 @@ function bounced(
   return { event: 'bounced', occurredAtMs: nowMs, code, response, classification, hard, expired, status }
 }
 
-function abandoned(nowMs: number): StatusEvent {
+/** The end of a recipient that nothing can be sent to any more, whoever's fault that is. */
+export function failedEvent(nowMs: number): StatusEvent {
   return {
     event: 'bounced',
     occurredAtMs: nowMs,

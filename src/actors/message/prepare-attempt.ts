@@ -5,7 +5,7 @@
  * item names server, segment and message; log entry, head and status are read, then the addresses of the persons named.
  *
  * Guarantees: an item of an account whose mail is held leaves its lane and waits; a finished recipient, and a message
- * that has left the log or is past its age, have no job.
+ * that has left the log, is past its age, or is from or to somebody who is erased, have no job.
  *
  * Spec delivery.attempt
  */
@@ -28,7 +28,7 @@ import {
 import { type AttemptItem, parseAttemptItem } from '../../state/message/item.ts'
 import { type LogEntry, logEntryOf, logFact } from '../../state/message/log-entry.ts'
 import { isOpen, statusField, unpackStatus } from '../../state/message/status.ts'
-import { addressFact, addressOfRow, keyOfNumber } from '../../state/person.ts'
+import { addressFact, addressOfRow, erasedMonthOf, keyOfNumber } from '../../state/person.ts'
 import { isTestSegment } from '../../state/segment.ts'
 import { type ServerState, serverRef } from '../../state/server.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
@@ -165,7 +165,8 @@ function addressIn(
   number: number,
 ): string | null {
   const row = facts.field(keyOfNumber(shard, accountId, number), String(number))
-  return row === null ? null : addressOfRow(row)
+  // A pseudonym is nothing to send to: of who is being erased nothing goes out any more.
+  return row === null || erasedMonthOf(row) !== null ? null : addressOfRow(row)
 }
 
 function makeJob(
@@ -187,6 +188,8 @@ function makeJob(
   const address = spelled(item.recipient + 1, entry.recipients[item.recipient])
   const sender = spelled(0, entry.sender)
   if (address === null || sender === null) return null
+  // Whoever is shown to the others belongs to what the message says.
+  if (entry.recipients.some((number, index) => entry.kinds[index] !== 'bcc' && addressOf(number) === null)) return null
   const shown = (kind: 'to' | 'cc'): JobAddress[] =>
     entry.recipients.flatMap((number, index) => {
       const one = entry.kinds[index] === kind ? spelled(index + 1, number) : null

@@ -72,7 +72,7 @@ export const recordReport: CommandType<ReportBody, ReportReply> = {
     const field = statusField(item.short, item.recipient)
     const packed = facts.field(key, field)
     const state = unpackStatus(packed, msOf(item.messageId))
-    const event = eventOf(report, { item, state, nowMs: context.nowMs })
+    const event = eventOf(report, { item, state, nowMs: context.nowMs, isErased: hmac === null })
     if (typeof event === 'string') return answer(event)
     const turn = { states, facts, context }
     const listed = listFor(event, hmac, { item, turn })
@@ -101,10 +101,11 @@ interface Judged {
   readonly item: AttemptItem
   readonly state: RecipientState
   readonly nowMs: Context['nowMs']
+  readonly isErased: boolean
 }
 
 /** The event that a report adds to a recipient, or why it adds none. */
-function eventOf(report: Report, { item, state, nowMs }: Judged): StatusEvent | 'ignored' | 'open' {
+function eventOf(report: Report, { item, state, nowMs, isErased }: Judged): StatusEvent | 'ignored' | 'open' {
   if (report.kind === 'complaint') {
     const { feedbackType } = report
     const meaning = meaningOf(feedbackType ?? '')
@@ -116,7 +117,9 @@ function eventOf(report: Report, { item, state, nowMs }: Judged): StatusEvent | 
   // A server may bounce what it took before its answer is recorded here.
   if (isOpen(state.status)) return 'open'
   if (state.status !== 'delivered' || nowMs - state.statusAtMs > BOUNCE_DAYS_MAX * DAY_MS) return 'ignored'
-  const { code, response, classification, hard, expired } = report
+  const { code, classification, hard, expired } = report
+  // What is said of somebody who is erased may name them in a form that nobody recognizes.
+  const response = isErased ? null : report.response
   return { event: 'bounced', occurredAtMs: nowMs, code, response, classification, hard, expired, status: 'bounced' }
 }
 

@@ -22,6 +22,7 @@ import {
   logKey,
   namesKey,
   receivedSegmentsKey,
+  removedServersKey,
   segmentsKey,
   statusKey,
   streamsKey,
@@ -151,6 +152,7 @@ function removeLast(
   if (streams.length === STEP_STREAMS)
     return { kind: 'done', reply: null, ops, due: [{ ...sweepDue(serverId, nowMs), atMs: nowMs }] }
   ops.push({ key: namesKey(shard, accountId), write: 'HDEL', args: [inboundName(serverId)] })
+  ops.push({ key: removedServersKey(shard, accountId), write: 'ZREM', args: [serverId] })
   // Trimmed to nothing it is still a key.
   ops.push({ key: suppressionsKey(shard, serverId), write: 'UNLINK', args: [] })
   ops.push({ key: tokensKey(shard, serverId), write: 'UNLINK', args: [] })

@@ -1,12 +1,13 @@
 /**
- * unlink - attachments that nobody needs any more, and objects of received mail whose content has ended, leave the
- * content store.
+ * unlink - attachments that nobody needs any more, objects of received mail whose content has ended, and what an
+ * erasure takes leave the content store.
  *
  * States of an item: placed by the commit that ended the last recipient -> removed; where the store was away, again
  * after a minute, two, four, up to an hour. Removing twice is removing once. What was not removed by its day goes with
  * the day.
  *
- * Lane: `unlink`, item = the message's contentId; of received mail `in/<day>/<leaf>`
+ * Lane: `unlink`, item = the message's contentId; of received mail `in/<day>/<leaf>`, of an erased body
+ * `out/<day>/<leaf>`
  *
  * Spec retention.attachments, retention.inbound
  */
@@ -17,8 +18,8 @@ import { lastPastDay, outgoingName, parseObjectName, shardPrefix } from '../../s
 import { receivedObjectName } from '../../state/received/object.ts'
 
 export const UNLINK_LANE = 'unlink'
-/** What items of received mail begin with; a contentId holds no slash. */
-const RECEIVED = 'in/'
+/** What is in items that are names without their shard; a contentId holds none. */
+const SLASH = '/'
 
 export interface UnlinkJob {
   readonly name: string
@@ -35,6 +36,16 @@ export function unlinkDue({ shard, nowMs }: Pick<Context, 'shard' | 'nowMs'>, co
   return { lane: UNLINK_LANE, item: contentId, atMs: nowMs, job }
 }
 
+/** The item that removes a message's body before its time. */
+export function unlinkBodyDue(
+  { shard, nowMs }: Pick<Context, 'shard' | 'nowMs'>,
+  { contentId, test }: { readonly contentId: string; readonly test: boolean },
+): Due {
+  const name = outgoingName(shard, { contentId, part: 'body', test })
+  const job: UnlinkJob = { name }
+  return { lane: UNLINK_LANE, item: name.slice(name.indexOf(SLASH) + 1), atMs: nowMs, job }
+}
+
 /** The item that removes an object of a server's received mail. */
 export function unlinkReceivedDue(
   { shard, nowMs }: Pick<Context, 'shard' | 'nowMs'>,
@@ -43,7 +54,7 @@ export function unlinkReceivedDue(
 ): Due {
   const name = receivedObjectName(shard, serverId, objectId)
   const job: UnlinkJob = { name }
-  return { lane: UNLINK_LANE, item: name.slice(name.indexOf('/') + 1), atMs: nowMs, job }
+  return { lane: UNLINK_LANE, item: name.slice(name.indexOf(SLASH) + 1), atMs: nowMs, job }
 }
 
 export const prepareUnlink: CommandType<PrepareBody, UnlinkJob> = {
@@ -75,7 +86,7 @@ function isSwept(name: string, atMs: number): boolean {
 }
 
 function objectName(shard: number, item: string): string {
-  return item.startsWith(RECEIVED) ? shardPrefix(shard) + item : filesName(shard, item)
+  return item.includes(SLASH) ? shardPrefix(shard) + item : filesName(shard, item)
 }
 
 /** Attachments have the same age on live and test servers. */

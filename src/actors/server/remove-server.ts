@@ -9,11 +9,12 @@
  */
 
 import type { CommandType, Due, Fact, Op, TimerBody } from '../../../cluster/behaviour.ts'
+import { msOf } from '../../../cluster/id.ts'
 import { TIMERS_LANE } from '../../../cluster/keyspace.ts'
 import { accountRef } from '../../state/account.ts'
 import { revokedKeyOps, unpackToken } from '../../state/api-key.ts'
 import { auditOpsOf } from '../../state/audit.ts'
-import { namesKey, serversKey, streamsKey, tokensKey } from '../../state/keys.ts'
+import { namesKey, removedServersKey, serversKey, streamsKey, tokensKey } from '../../state/keys.ts'
 import { type ServerCounters, type ServerState, serverName, serverOwner, serverRef } from '../../state/server.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
 import { listenersRef, type Subscriber, type WebhookState, webhookRef } from '../../state/webhook/webhook.ts'
@@ -49,6 +50,8 @@ export const removeServer: CommandType<ServerOrder, { readonly kind: 'removed' }
     })
     ops.push({ key: namesKey(shard, accountId), write: 'HDEL', args: [serverName(name)] })
     ops.push({ key: serversKey(shard, accountId), write: 'ZREM', args: [serverId] })
+    // What it has stored is still somebody's: an erasure finds it here.
+    ops.push({ key: removedServersKey(shard, accountId), write: 'ZADD', args: [String(msOf(serverId)), serverId] })
     ops.push(...auditOpsOf(context, body.by, { targets: { accountId, serverId }, before: { name, mode }, after: null }))
     const webhooks = hooks.map((ref) => states.get<WebhookState | null>(ref)).filter((webhook) => webhook !== null)
     const removals = webhooks.map((webhook) => webhookRemoval(webhook, context))

@@ -67,7 +67,8 @@ export const addSuppressions: CommandType<AddSuppressionsBody, SuppressionsAdded
       const row = personRowIn(facts, { shard, accountId, hmac: person.hmac })
       const key = keyOfNumber(shard, accountId, number)
       const lastMonth = row !== null && row.month > month ? row.month : month
-      const counted = packPerson({ number, month: lastMonth, suppressions: (row?.suppressions ?? 0) + 1 })
+      const sends = row?.sends === true
+      const counted = packPerson({ number, month: lastMonth, suppressions: (row?.suppressions ?? 0) + 1, sends })
       entries.push(
         { key, write: 'HSET', args: [person.hmac, counted] },
         ...suppressionEntryOps(shard, serverId, { place, entry }),

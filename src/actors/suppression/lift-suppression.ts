@@ -43,10 +43,10 @@ export const liftSuppression: CommandType<LiftBody, { readonly kind: 'lifted' } 
     if (!reads.every((fact) => facts.has(fact))) return { kind: 'need', facts: reads }
     const entry = suppressionIn(facts, shard, place)
     if (entry === null || entry.suppressionId !== suppressionId) return refuse('not_found')
-    const { reason, messageId } = entry
+    const { reason, messageId, number } = entry
     if (by === undefined && !isLiftable(reason)) return refuse('suppression_not_liftable', { reason })
     const ops: Op[] = [{ key: suppressedKeyOf(shard, place), write: 'HDEL', args: [hmac] }]
-    const counted = countListOp(facts, -1, { shard, accountId, hmac })
+    const counted = countListOp(facts, -1, { shard, accountId, hmac, number })
     if (counted !== null) ops.push(counted)
     const targets = { accountId, serverId, streamId, suppressionId }
     if (by !== undefined) ops.push(...auditOps(context, by, { targets, before: { reason, messageId }, after: null }))

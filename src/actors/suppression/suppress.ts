@@ -105,7 +105,7 @@ function listPerson(
       events: [],
     }
   const entry = { ...of, suppressionId: context.newId() }
-  const counted = countListOp(facts, 1, { shard, accountId: server.accountId, hmac: place.hmac })
+  const counted = countListOp(facts, 1, { shard, accountId: server.accountId, hmac: place.hmac, number: of.number })
   return {
     ops: [...suppressionEntryOps(shard, server.serverId, { place, entry }), ...(counted === null ? [] : [counted])],
     events: markEvents(stream),

@@ -10,9 +10,10 @@
 import type { Done, Entry, Fact, Facts, Need, Op } from '../../../cluster/behaviour.ts'
 import { entryIdAfter, idOfEntry } from '../../../cluster/id.ts'
 import { suppressionsKey } from '../../state/keys.ts'
-import { countListOp, personFacts } from '../../state/person.ts'
+import { countListOp, personFacts, personRowIn } from '../../state/person.ts'
 import {
   placeOf,
+  type Suppression,
   type SuppressionPlace,
   suppressedFacts,
   suppressedKeyOf,
@@ -47,16 +48,20 @@ export function sweepListed(facts: Facts, of: ListsOf): Required<Pick<Done<null>
   )
   if (!reads.every((fact) => facts.has(fact))) return { kind: 'need', facts: reads }
   const rows = new Map<string, string[]>()
-  const fewer = new Map<string, number>()
+  const fewer = new Map<string, { readonly number: number; readonly lists: number }>()
   for (const { entry, place } of listed) {
-    if (place === null || !isCurrent(facts, shard, { entry, place })) continue
+    const current = place === null ? null : currentOf(facts, shard, { entry, place })
+    if (place === null || current === null) continue
+    const { hmac } = place
     const key = suppressedKeyOf(shard, place)
-    rows.set(key, [...(rows.get(key) ?? []), place.hmac])
-    fewer.set(place.hmac, (fewer.get(place.hmac) ?? 0) + 1)
+    rows.set(key, [...(rows.get(key) ?? []), hmac])
+    // One from before an erasure is not counted with who has the address now.
+    if (personRowIn(facts, { shard, accountId, hmac })?.number !== current.number) continue
+    fewer.set(hmac, { number: current.number, lists: (fewer.get(hmac)?.lists ?? 0) + 1 })
   }
   const ops: Op[] = Array.from(rows, ([row, hmacs]) => ({ key: row, write: 'HDEL', args: hmacs }))
-  for (const [hmac, count] of fewer) {
-    const counted = countListOp(facts, -count, { shard, accountId, hmac })
+  for (const [hmac, { number, lists }] of fewer) {
+    const counted = countListOp(facts, -lists, { shard, accountId, hmac, number })
     if (counted !== null) ops.push(counted)
   }
   ops.push({ key: suppressionsKey(shard, serverId), write: 'XTRIM', args: ['MINID', entryIdAfter(last.id)] })
@@ -74,11 +79,12 @@ function factsOf(places: readonly SuppressionPlace[], { shard, accountId }: List
   ]
 }
 
-/** Whether an entry was not lifted since. */
-function isCurrent(
+/** The suppression of an entry; null where it was lifted since. */
+function currentOf(
   facts: Facts,
   shard: number,
   { entry, place }: { readonly entry: Entry; readonly place: SuppressionPlace },
-): boolean {
-  return suppressionIn(facts, shard, place)?.suppressionId === idOfEntry(entry.id, shard)
+): Suppression | null {
+  const current = suppressionIn(facts, shard, place)
+  return current?.suppressionId === idOfEntry(entry.id, shard) ? current : null
 }

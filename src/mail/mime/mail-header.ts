@@ -89,8 +89,12 @@ export function readMailHeader(block: HeaderBlock, soft: Set<SoftIssue>): MailHe
     inReplyTo: readId(first('in-reply-to')),
     references: readIds(first('references')),
     headers,
-    named: [...new Set(NAMED.flatMap((name) => lists[name].addresses.map(({ address }) => address)))],
-    isNamedWhole: block.issue === null && NAMED.every((name) => lists[name].count === lists[name].addresses.length),
+    named: [
+      ...new Set([from, ...Object.values(lists)].flatMap(({ addresses }) => addresses.map(({ address }) => address))),
+    ],
+    isNamedWhole:
+      block.issue === null &&
+      [from, ...Object.values(lists)].every(({ addresses, count }) => count === addresses.length),
   }
 }
 

@@ -10,6 +10,7 @@ import type { Health } from '../../../schemas/operator/health.ts'
 import type { HandlerOf } from '../../http/request.ts'
 import type { Figures } from '../../process/figures.ts'
 import type { Metrics } from '../../process/metrics.ts'
+import type { ErasureFigures } from '../../views/operator/erasure-figures.ts'
 import type { QueueFigure } from '../../views/operator/queue-figures.ts'
 import type { WebhookFigures } from '../../webhooks/figures.ts'
 import { asOperator, type OperatorDeps } from '../as-operator.ts'
@@ -25,6 +26,8 @@ export interface HealthDeps {
   readonly queueFigures: () => Promise<readonly QueueFigure[]>
   /** What waits for webhooks. */
   readonly webhookFigures: WebhookFigures
+  /** How many erasures there were, and what they took. */
+  readonly erasureFigures: ErasureFigures
 }
 
 /** What an operator's look at the installation needs. */
@@ -56,10 +59,11 @@ export function makeReadMetrics({
   metrics,
   queueFigures,
   webhookFigures,
+  erasureFigures,
 }: HealthDeps): HandlerOf<'readMetrics'> {
   return async () => {
-    const [queue, webhooks] = await Promise.all([queueFigures(), webhookFigures()])
-    const text = await metrics.format({ ...figures(), ...webhooks }, queue)
+    const [queue, webhooks, erasures] = await Promise.all([queueFigures(), webhookFigures(), erasureFigures()])
+    const text = await metrics.format({ ...figures(), ...webhooks, ...erasures }, queue)
     return { status: 200, text, contentType: metrics.contentType }
   }
 }

@@ -64,10 +64,22 @@ export interface Head {
   readonly broadcast: BroadcastOfHead | null
 }
 
+/** What is left of a head once somebody's data in it was erased: of which broadcast the message is. */
+export function erasedHead({ broadcast }: Head): string {
+  const none = { subject: null, senderName: null, recipientNames: [], tag: null, metadata: {}, headers: {} }
+  const bare = { attachments: [], stored: null, spellings: NO_SPELLINGS, raw: null }
+  return packHead({ ...none, ...bare, broadcast: broadcast && { ...broadcast, contentId: '', fileChunks: 0 } })
+}
+
+/** Whether a head was erased. A message's own head has a subject, or says of which content it is. */
+export function isErasedHead({ subject, broadcast }: Head): boolean {
+  return subject === null && !broadcast?.contentId
+}
+
 /** Where the rest of a broadcast's message is found. */
 export interface BroadcastOfHead {
   readonly broadcastId: string
-  /** Under which the broadcast's content lies. */
+  /** Under which the broadcast's content lies; '' once the message was erased. */
   readonly contentId: string
   /** Chunks of its attachments, all together. */
   readonly fileChunks: number

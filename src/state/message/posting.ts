@@ -10,7 +10,7 @@
  * `t` = tag hash
  */
 
-import type { Op } from '../../../cluster/behaviour.ts'
+import type { Entry, Op } from '../../../cluster/behaviour.ts'
 import { byPersonKey, byTagKey } from '../keys.ts'
 import { bucketOfHmac } from '../person.ts'
 import { bucketsOfSegment, hasPostings } from '../segment.ts'
@@ -33,6 +33,12 @@ export function bucketOfPosting(number: number, buckets: number): number {
 /** Bucket of a tag's postings. */
 export function bucketOfTag(tagHash: string, buckets: number): number {
   return bucketOfHmac(tagHash) % buckets
+}
+
+/** Whether an entry of a bucket is of a message to this person. */
+export function postsPerson({ fields }: Entry, number: number): boolean {
+  const list = fields[fields.indexOf(PERSON_FIELD) + 1]
+  return list?.split(' ').includes(String(number)) === true
 }
 
 /** Writes of the postings of one message, none in a segment without them; a person named twice is posted once. */

@@ -59,6 +59,16 @@ export interface NamedHashes {
 const NOBODY: NamedHashes = { hashes: '', isWhole: true }
 const MORE = '+'
 
+/** Characters of the hash of an address that a mail names. */
+export const NAMED_CHARS = 8
+
+/** Whether an address is among those that a mail names. In: its HMAC. */
+export function namesPerson({ hashes }: NamedHashes, hmac: string): boolean {
+  const sought = hmac.slice(0, NAMED_CHARS)
+  for (let at = 0; at < hashes.length; at += NAMED_CHARS) if (hashes.startsWith(sought, at)) return true
+  return false
+}
+
 /** The row of a message that was received a moment ago. */
 export function freshHead(of: Pick<ContentHead, 'objectId' | 'key' | 'sender' | 'session'>): ContentHead {
   return { ...of, parsedId: null, fromAddress: null, fromName: null, subject: null, dateMs: null, named: NOBODY }

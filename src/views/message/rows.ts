@@ -95,7 +95,7 @@ export function sharedHeadFact(shard: number, contentId: string): FactOf<'value'
 
 /** A head with what the broadcast says that it is of; undefined when the store did not answer. */
 export async function wholeHead(read: Reader, shard: number, own: Head): Promise<Head | undefined> {
-  if (own.broadcast === null) return own
+  if (!own.broadcast?.contentId) return own
   const seen = await read(shard, [sharedHeadFact(shard, own.broadcast.contentId)])
   if (seen === null) return undefined
   return seen[0] === null ? own : mergeHeads(own, unpackHead(seen[0], 0))
@@ -107,7 +107,7 @@ async function withShared(
   shard: number,
   messages: readonly StoredMessage[],
 ): Promise<readonly StoredMessage[] | null> {
-  const ids = new Set(messages.flatMap(({ head }) => head.broadcast?.contentId ?? []))
+  const ids = new Set(messages.flatMap(({ head }) => head.broadcast?.contentId || []))
   if (ids.size === 0) return messages
   const facts = Array.from(ids, (id): FactOf<'value'> => {
     return sharedHeadFact(shard, id)

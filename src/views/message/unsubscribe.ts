@@ -15,6 +15,7 @@ import { isPastAge } from '../../state/age.ts'
 import { headKey } from '../../state/keys.ts'
 import { spelledAddress, unpackHead } from '../../state/message/head.ts'
 import { itemPrefix, itemSuffix } from '../../state/message/item.ts'
+import { ERASED_DOMAIN } from '../../state/person.ts'
 import { type ServerState, serverRef } from '../../state/server.ts'
 import { entityFact, stateOf } from '../entity.ts'
 import type { Reader } from '../key.ts'
@@ -35,8 +36,6 @@ export interface FoundClicker {
   readonly item: string
   readonly from: MailSender
 }
-
-const ERASED_DOMAIN = '@erased.invalid'
 
 /** Finds what a link names. Out: `gone` where the mail has left the log, or its server is removed. */
 export async function findClicker(

@@ -40,7 +40,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['src/actors'],
   ['src/actors/account', 'src/actors/domain'],
   ['src/actors/dashboard'],
-  ['src/actors/server'],
+  ['src/actors/server', 'src/actors/erasure'],
   ['src/actors/broadcast', 'src/actors/inbound'],
   ['src/actors/message'],
   ['src/actors/suppression', 'src/actors/webhook'],
@@ -72,7 +72,7 @@ const APART: readonly (readonly [room: string, other: string, why: string])[] = 
  */
 const ENGINES = ['src/outbound', 'src/webhooks', 'src/reception', 'src/health', 'src/dns', 'src/sending']
 const LANE_PARTS =
-  /^(?:[A-Z]+(?:_[A-Z]+)*_(?:LANE|TOPIC)|prepare[A-Z]\w*|(?:attempt|check|judge|notice|parse)Outcome|reportOutcome|posted)$/
+  /^(?:[A-Z]+(?:_[A-Z]+)*_(?:LANE|TOPIC)|prepare[A-Z]\w*|(?:attempt|check|judge|look|notice|parse)Outcome|reportOutcome|posted)$/
 
 /** Where Redis is spoken to; all others ask the store. */
 const REDIS_HANDS = ['cluster/redis', 'cluster/embedded', 'src/store', 'bench', 'test']

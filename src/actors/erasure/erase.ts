@@ -1,0 +1,140 @@
+/**
+ * erase - the order to erase a person from all servers of an account.
+ *
+ * The commit of the 202 cuts the address off: the row that leads from its HMAC to its number goes, and under the number
+ * stands the pseudonym from then on. So whatever is accepted later names another number and is left alone, and what
+ * waits for the address finds none to go to. The rest is done step by step (`walk.ts`); erasures of an account are
+ * carried out one after the other.
+ *
+ * Guarantees: no address in the command, which has its HMAC and the pseudonym; each order is an erasure of its own, and
+ * a second one of the same address finds what came since.
+ *
+ * Keys: erasing, erasures, person, audit
+ *
+ * Spec erasure.create, erasure.cut, refusal.order
+ */
+
+import type { CommandType, Fact, Op } from '../../../cluster/behaviour.ts'
+import { msOf } from '../../../cluster/id.ts'
+import { type AccountState, accountRef } from '../../state/account.ts'
+import { auditOps } from '../../state/audit.ts'
+import { monthName } from '../../state/calendar.ts'
+import { domainName } from '../../state/domain.ts'
+import {
+  countErasedOp,
+  type ErasedMailbox,
+  type ErasureState,
+  type ErasuresCounters,
+  type ErasureWalk,
+  eraseDue,
+  erasedFact,
+  erasureOwner,
+  erasureRef,
+  erasuresOwner,
+  WALK_BEGIN,
+} from '../../state/erasure.ts'
+import { erasingKey, erasuresKey, namesKey } from '../../state/keys.ts'
+import { keyOfNumber, type PersonRow, packErased, personFacts, personRowIn } from '../../state/person.ts'
+import { type AccountOrder, refuseOrder } from '../order/domain.ts'
+import { type Refused, refuse } from '../order/refusal.ts'
+
+/** Erasures of an account that may wait; then no more are taken until some are done. */
+export const ERASURES_OPEN_MAX = 10_000
+
+export interface EraseBody extends AccountOrder {
+  /** Of the address within the account. */
+  readonly hmac: string
+  /** Its local part. */
+  readonly pseudonym: string
+  /** What stands behind the address's @, in lower case. */
+  readonly domain: string
+  /** Where the address is an inbound stream's; null: it is none. */
+  readonly mailbox: ErasedMailbox | null
+}
+
+export interface ErasureOrdered {
+  readonly kind: 'erasure'
+  readonly erasure: ErasureState
+}
+
+export const erase: CommandType<EraseBody, ErasureOrdered | Refused> = {
+  name: 'erase',
+  frees: true,
+  entities: ({ accountId }) => [accountRef(accountId)],
+  counters: ({ accountId }) => [erasuresOwner(accountId)],
+  facts: ({ accountId, hmac, domain }, _states, { shard }) => [
+    ...personFacts({ shard, accountId }, [hmac]),
+    domainFact(shard, accountId, domain),
+    erasedFact(shard),
+  ],
+  decide(body, states, facts, context) {
+    const refusal = refuseOrder(body, states, { facts, context })
+    if (refusal !== null) return refusal
+    const { accountId, keyHash, hmac, pseudonym, domain, mailbox } = body
+    const { shard, nowMs } = context
+    const open = states.counter<ErasuresCounters>(erasuresOwner(accountId))?.open ?? 0
+    if (open >= ERASURES_OPEN_MAX) return refuse('unavailable')
+    const erasureId = context.newId()
+    const erasure: ErasureState = {
+      erasureId,
+      accountId,
+      completedAtMs: null,
+      pseudonym: null,
+      messages: null,
+      receivedMessages: null,
+    }
+    const row = personRowIn(facts, { shard, accountId, hmac })
+    // From before it was noted who sends: whoever is of a sending domain may have.
+    const mayHaveSent = facts.field(namesKey(shard, accountId), domainName(domain)) !== null
+    const walk: ErasureWalk = {
+      hmac,
+      pseudonym,
+      number: row?.number ?? 0,
+      sends: row !== null && (row.sends === true || (mayHaveSent && row.isNumberOnly !== true)),
+      mailbox,
+      messages: 0,
+      receivedMessages: 0,
+      looks: 0,
+      place: WALK_BEGIN,
+    }
+    const account = states.get<AccountState>(accountRef(accountId))
+    const actor = account.keys.find(({ hash }) => hash === keyHash)?.tokenId ?? null
+    const by = { actor, act: 'createErasure', note: null } as const
+    return {
+      kind: 'done',
+      reply: { kind: 'erasure', erasure },
+      events: [{ ref: erasureRef(erasureId), event: { type: 'ordered', erasure } }],
+      ops: [
+        ...(row === null ? [] : cutOps({ shard, accountId, hmac, erasureId, pseudonym }, row)),
+        { key: erasingKey(shard, accountId), write: 'HSET', args: [hmac, erasureId] },
+        { key: erasuresKey(shard, accountId), write: 'ZADD', args: [String(msOf(erasureId)), erasureId] },
+        countErasedOp(facts, shard, ({ ordered }) => ({ ordered: ordered + 1 })),
+        ...auditOps(context, by, { targets: { accountId, erasureId }, before: null, after: { status: 'pending' } }),
+      ],
+      counters: [
+        { owner: erasureOwner(erasureId), value: walk },
+        { owner: erasuresOwner(accountId), value: { open: open + 1 } satisfies ErasuresCounters },
+      ],
+      // The end of the one before places the next.
+      due: open === 0 ? [eraseDue(erasure, nowMs)] : [],
+    }
+  },
+}
+
+function domainFact(shard: number, accountId: string, domain: string): Fact {
+  return { read: 'fields', key: namesKey(shard, accountId), fields: [domainName(domain)] }
+}
+
+/** The address leads nowhere any more, and its number to the pseudonym. */
+function cutOps(
+  of: { shard: number; accountId: string; hmac: string; erasureId: string; pseudonym: string },
+  row: PersonRow,
+): Op[] {
+  const { shard, accountId, hmac, erasureId, pseudonym } = of
+  const key = keyOfNumber(shard, accountId, row.number)
+  const cut: Op = { key, write: 'HDEL', args: [hmac] }
+  // Who has only sent to the account has no address there.
+  if (row.isNumberOnly === true) return [cut]
+  const months = [row.month, monthName(msOf(erasureId))].sort()
+  return [cut, { key, write: 'HSET', args: [String(row.number), packErased(months[1] as string, pseudonym)] }]
+}

@@ -1,0 +1,154 @@
+/**
+ * erased-messages - what erasing some messages of a segment writes: heads, statuses, content, and what is told of it
+ *
+ * Spec erasure.messages, message.states
+ */
+
+import type { Context, Due, Facts, Op, Staged } from '../../../cluster/behaviour.ts'
+import { msOf } from '../../../cluster/id.ts'
+import type { ErasureWalk } from '../../state/erasure.ts'
+import { headKey, statusKey } from '../../state/keys.ts'
+import { endNotes, type RecipientEnd } from '../../state/message/end.ts'
+import { erasedHead, type Head, isErasedHead, unpackHead } from '../../state/message/head.ts'
+import type { LogEntry } from '../../state/message/log-entry.ts'
+import {
+  isOpen,
+  packStatus,
+  type RecipientState,
+  type StatusEvent,
+  statusField,
+  unpackStatus,
+} from '../../state/message/status.ts'
+import type { ServerState } from '../../state/server.ts'
+import type { MessageReference } from '../../state/webhook/item.ts'
+import { failedEvent } from '../message/attempted.ts'
+import { deleteOps } from '../message/sweep.ts'
+import { endContent } from './erased-content.ts'
+
+/** Values of one HSET: an even number of arguments. */
+const ARGS_EACH = 2_000
+
+/** A message of the person. */
+export interface PersonsMessage {
+  readonly messageId: string
+  readonly short: string
+  readonly entry: LogEntry
+}
+
+/** Where the messages are. */
+interface ErasedIn {
+  readonly server: ServerState
+  readonly segment: string
+  readonly walk: ErasureWalk
+  readonly facts: Facts
+  readonly context: Context
+}
+
+export class ErasedMessages {
+  /** Messages to the person whose content went. */
+  messages = 0
+  /** Events of recipients that fail. */
+  readonly news: MessageReference[] = []
+  readonly streamIds: string[] = []
+  readonly #of: ErasedIn
+  readonly #heads: string[] = []
+  readonly #statuses: string[] = []
+  readonly #bodies = new Map<string, string[]>()
+  readonly #ops: Op[] = []
+  readonly #due: Due[] = []
+  readonly #notes: RecipientEnd[] = []
+
+  constructor(of: ErasedIn) {
+    this.#of = of
+  }
+
+  /** Writes beside those of heads, statuses and small bodies, which go together. */
+  get writes(): number {
+    return this.#ops.length + this.#due.length
+  }
+
+  /** Erases a message; its head and statuses must have been fetched. */
+  add(message: PersonsMessage): void {
+    const { server, segment, walk, facts, context } = this.#of
+    const { short, entry, messageId } = message
+    const { recipients } = entry
+    const packed = facts.field(headKey(context.shard, server.serverId, segment), short)
+    // It has left the log.
+    if (packed === null) return
+    const key = statusKey(context.shard, server.serverId, segment)
+    const submittedAtMs = msOf(messageId)
+    const states = recipients.map((_, n) => unpackStatus(facts.field(key, statusField(short, n)), submittedAtMs))
+    const head = unpackHead(packed, recipients.length)
+    if (!isErasedHead(head)) {
+      this.#empty(message, { head, sizeBytes: states[0]?.sizeBytes ?? null })
+      if (recipients.includes(walk.number)) this.messages += 1
+    }
+    for (const [recipient, state] of states.entries()) this.#end(message, { recipient, state })
+  }
+
+  /** All of it. */
+  staged(): Staged {
+    const { server, segment, context } = this.#of
+    const { shard } = context
+    return {
+      ops: [
+        ...hsetOps(headKey(shard, server.serverId, segment), this.#heads),
+        ...hsetOps(statusKey(shard, server.serverId, segment), this.#statuses),
+        ...[...this.#bodies].flatMap(([key, fields]) => deleteOps(key, fields)),
+        ...this.#ops,
+      ],
+      due: this.#due,
+      notes: this.#notes,
+    }
+  }
+
+  #empty({ short, entry, messageId }: PersonsMessage, of: { head: Head; sizeBytes: number | null }): void {
+    const { server, context } = this.#of
+    const { head, sizeBytes } = of
+    this.#heads.push(short, erasedHead(head))
+    const submittedAtMs = msOf(messageId)
+    const test = server.mode === 'test'
+    const end = endContent(context, { contentId: entry.contentId, head, submittedAtMs, test, sizeBytes })
+    this.#ops.push(...end.ops)
+    this.#due.push(...end.due)
+    if (end.body === null) return
+    const { key, field } = end.body
+    this.#bodies.set(key, [...(this.#bodies.get(key) ?? []), field])
+  }
+
+  /** A recipient: what is said of the person goes, and who waits ends. */
+  #end(message: PersonsMessage, { recipient, state }: { recipient: number; state: RecipientState }): void {
+    const { server, segment, walk, context } = this.#of
+    const { entry, messageId, short } = message
+    const isOwn = entry.recipients[recipient] === walk.number
+    // Of mail from the person any server may have said who sent it.
+    const said = isOwn || entry.sender === walk.number ? state.events.map(withoutResponse) : state.events
+    const end = isOpen(state.status) ? endOf(isOwn, context.nowMs) : null
+    if (end === null && said.every((event, n) => event === state.events[n])) return
+    const events = end === null ? said : [...said, end]
+    const { attempts, sizeBytes } = state
+    const packed = packStatus({ attempts, nextAttemptAtMs: null, events, sizeBytes }, msOf(messageId))
+    this.#statuses.push(statusField(short, recipient), packed)
+    if (end?.event !== 'bounced') return
+    this.news.push({ kind: 'message', event: 'bounced', segment, messageId, recipient, index: events.length - 1 })
+    this.streamIds.push(entry.streamId ?? server.defaultStreamId)
+    this.#notes.push(...endNotes({ messageId, recipient }, end, { lane: null, attempts }))
+  }
+}
+
+/** How a recipient that waits ends: the person's own is told to nobody. */
+function endOf(isOwn: boolean, nowMs: number): StatusEvent {
+  return isOwn ? { event: 'cancelled', occurredAtMs: nowMs } : failedEvent(nowMs)
+}
+
+/** The same event where there was nothing to take out. */
+function withoutResponse(event: StatusEvent): StatusEvent {
+  return 'response' in event && event.response !== null ? { ...event, response: null } : event
+}
+
+function hsetOps(key: string, values: readonly string[]): Op[] {
+  const ops: Op[] = []
+  for (let start = 0; start < values.length; start += ARGS_EACH)
+    ops.push({ key, write: 'HSET', args: values.slice(start, start + ARGS_EACH) })
+  return ops
+}

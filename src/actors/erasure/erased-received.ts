@@ -1,0 +1,37 @@
+/**
+ * erased-received - what erasing a received message writes: its head row goes, which is the key to its content, its
+ * objects are ordered removed, and what stood after the plus sign of its address goes too
+ */
+
+import type { Context, Due, Op } from '../../../cluster/behaviour.ts'
+import { shortId } from '../../../cluster/id.ts'
+import { type ContentHead, contentHeadKey } from '../../state/received/content-head.ts'
+import type { ReceivedPlace } from '../../state/received/parse-item.ts'
+import type { ReceivedStanding } from '../../state/received/standing.ts'
+import { rowWrites } from '../inbound/rows.ts'
+import { unlinkReceivedDue } from '../message/unlink.ts'
+
+export interface ErasedReceived {
+  readonly ops: readonly Op[]
+  readonly due: readonly Due[]
+  /** 1 where it had content. */
+  readonly count: 0 | 1
+}
+
+/** The writes and removals. In: its rows as they are; the head is null once its content has left. */
+export function eraseReceived(
+  context: Pick<Context, 'shard' | 'nowMs'>,
+  place: ReceivedPlace,
+  { standing, head }: { readonly standing: ReceivedStanding; readonly head: ContentHead | null },
+): ErasedReceived {
+  const { shard } = context
+  const { serverId, messageId } = place
+  const ops: Op[] =
+    standing.mailboxHash === null
+      ? []
+      : rowWrites(shard, place, { standing: { ...standing, mailboxHash: null }, head: null })
+  if (head === null) return { ops, due: [], count: 0 }
+  ops.push({ key: contentHeadKey(shard, serverId, messageId), write: 'HDEL', args: [shortId(messageId)] })
+  const objects = [head.objectId, head.parsedId].filter((id) => id !== null)
+  return { ops, due: objects.map((id) => unlinkReceivedDue(context, serverId, id)), count: 1 }
+}

@@ -1,0 +1,93 @@
+/**
+ * look - received mail of which only its header tells whether it names who is being erased: it is read, and the answer
+ * decides.
+ *
+ * States of an item: placed by the walk -> looked; where the content store did not answer, again after a second, two,
+ * four, up to a minute: the erasure is pending for as long. A mail that five claims brought no answer for is erased.
+ * Guarantees: each is counted off once; the last one of a walk that is over has the erasure finished.
+ *
+ * Lane: `look/<account>`, item `<erasure id>.<server short>.<segment>.<message short>`
+ *
+ * Spec erasure.received
+ */
+
+import type { CommandType, Decision, OutcomeBody, PrepareBody } from '../../../cluster/behaviour.ts'
+import { MINUTE_MS } from '../../state/calendar.ts'
+import { type ErasureWalk, eraseDue, erasureOwner } from '../../state/erasure.ts'
+import type { ContentHead } from '../../state/received/content-head.ts'
+import { accountOfLookLane, readLookItem } from '../../state/received/look-item.ts'
+import type { ReceivedPlace } from '../../state/received/parse-item.ts'
+import { rowFacts, rowsIn } from '../inbound/rows.ts'
+import { eraseReceived } from './erased-received.ts'
+
+/** A mail whose header is to be read, and the HMAC of the address that is looked for. */
+export interface LookJob extends ReceivedPlace {
+  readonly accountId: string
+  readonly hmac: string
+  readonly head: ContentHead
+}
+
+/** Whether the header names the address; `away`: the content store did not answer. */
+export interface LookOutcome {
+  readonly result: 'named' | 'not named' | 'away'
+}
+
+const SECOND_MS = 1000
+
+export const prepareLook: CommandType<PrepareBody, LookJob | null> = {
+  name: 'prepare look',
+  frees: true,
+  entities: () => [],
+  counters: ({ item }) => [erasureOwner(readLookItem(item).erasureId)],
+  facts: ({ item }, _states, { shard }) => rowFacts(shard, readLookItem(item).place),
+  decide({ lane, item }, states, facts, { shard, nowMs }) {
+    const { erasureId, place } = readLookItem(item)
+    const walk = states.counter<ErasureWalk>(erasureOwner(erasureId))
+    const { head } = rowsIn(facts, shard, place)
+    if (walk === null) return { kind: 'done', reply: null }
+    if (head !== null)
+      return { kind: 'done', reply: { accountId: accountOfLookLane(lane), ...place, hmac: walk.hmac, head } }
+    // Its content has left meanwhile: nobody need look.
+    return { reply: null, ...lookedAt(walk, { lane, erasureId, nowMs }) }
+  },
+}
+
+export const lookOutcome: CommandType<OutcomeBody<LookOutcome>, null> = {
+  name: 'look outcome',
+  frees: true,
+  entities: () => [],
+  counters: ({ item }) => [erasureOwner(readLookItem(item).erasureId)],
+  facts: ({ item }, _states, { shard }) => rowFacts(shard, readLookItem(item).place),
+  decide({ lane, item, attempt, current, outcome }, states, facts, context): Decision<null> {
+    const done = [{ lane, item }]
+    const { shard, nowMs } = context
+    const { erasureId, place } = readLookItem(item)
+    const walk = states.counter<ErasureWalk>(erasureOwner(erasureId))
+    if (!current || walk === null) return { kind: 'done', reply: null, ...(current && { done }) }
+    if (outcome?.result === 'away') {
+      const atMs = nowMs + Math.min(MINUTE_MS, SECOND_MS * 2 ** (attempt - 1))
+      return { kind: 'done', reply: null, due: [{ lane, item, atMs }] }
+    }
+    const { standing, head } = rowsIn(facts, shard, place)
+    const isOfPerson = outcome === null || outcome.result === 'named'
+    const erased =
+      isOfPerson && standing !== null
+        ? eraseReceived(context, place, { standing, head })
+        : { ops: [], due: [], count: 0 }
+    const counted = { ...walk, receivedMessages: walk.receivedMessages + erased.count }
+    const looked = lookedAt(counted, { lane, erasureId, nowMs })
+    return { ...looked, reply: null, done, ops: erased.ops, due: [...erased.due, ...looked.due] }
+  },
+}
+
+/** One look fewer; with the last one the erasure can be finished. */
+function lookedAt(walk: ErasureWalk, of: { lane: string; erasureId: string; nowMs: number }) {
+  const { lane, erasureId, nowMs } = of
+  const looks = walk.looks - 1
+  const isLast = looks === 0 && walk.place === null
+  return {
+    kind: 'done' as const,
+    counters: [{ owner: erasureOwner(erasureId), value: { ...walk, looks } }],
+    due: isLast ? [eraseDue({ accountId: accountOfLookLane(lane), erasureId }, nowMs)] : [],
+  }
+}

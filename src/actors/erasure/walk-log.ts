@@ -1,0 +1,172 @@
+/**
+ * walk-log - the sent messages of a server, segment by segment: those to the person, found by its postings, and those
+ * from it, found in the whole log.
+ *
+ * Of each message the head is emptied and all content taken away. The person's own recipient loses what servers said;
+ * where it still waits it ends as cancelled, told to nobody, and the others of its message, which has no content any
+ * more, fail and bounce. Nothing is looked for in lanes: an item of an ended recipient goes when its turn comes.
+ *
+ * Guarantees: a message is counted in the commit that empties its head, once, and only where it is to the person; a
+ * message of a number that was given out after the order is never touched.
+ *
+ * Keys: `segments:<server>`, `by-person log head status:<server>:<segment>`, bodies, content
+ *
+ * Spec erasure.messages, message.states
+ */
+
+import type { Entry, Fact } from '../../../cluster/behaviour.ts'
+import { entryIdAfter, entryIdOf, idOfEntry, msOf, shortId } from '../../../cluster/id.ts'
+import type { ErasureWalk, WalkPlace } from '../../state/erasure.ts'
+import { byPersonKey, headKey, logKey, segmentsKey, statusKey } from '../../state/keys.ts'
+import { type LogEntry, logEntryOf, logFact } from '../../state/message/log-entry.ts'
+import { bucketOfPosting, postsPerson } from '../../state/message/posting.ts'
+import { statusField } from '../../state/message/status.ts'
+import { bucketsOfSegment, hasPostings } from '../../state/segment.ts'
+import { serverOwner, serverRef } from '../../state/server.ts'
+import { announced, announceMessages } from '../webhook/announce.ts'
+import { ErasedMessages, type PersonsMessage } from './erased-messages.ts'
+import { OVER, type ServerStep, type StepResult } from './step.ts'
+
+/** Messages that one step erases: more in one commit hold up those who send. */
+const STEP_MESSAGES = 200
+/** Entries that one step looks at: of a posting's bucket, of a log. */
+const POSTINGS_LOOKED_AT = 1_000
+const ENTRIES_LOOKED_AT = 500
+/** Writes of one step beside those of heads and statuses: a large body has a key for each 256 KB. */
+const STEP_WRITES = 1_000
+
+type RangeFact = Fact & { readonly read: 'range' }
+
+/** One step. */
+export function walkLog(step: ServerStep): StepResult {
+  const { walk, place } = step
+  if (walk.number === 0) return OVER
+  return place.segment === null ? nextSegment(step) : walkSegment(step, place.segment)
+}
+
+/** The reads of a step in the midst of a segment, which follow from where it is. */
+export function logStepFacts(shard: number, step: Pick<ServerStep, 'erasureId' | 'walk' | 'place'>): RangeFact[] {
+  const { place } = step
+  return place.segment === null ? [] : [rangeFact(shard, { ...step, serverId: place.serverId }, place.segment)]
+}
+
+function nextSegment({ server, erasureId, place, facts, context }: ServerStep): StepResult {
+  const fact: Fact & { read: 'sorted' } = {
+    read: 'sorted',
+    key: segmentsKey(context.shard, server.serverId),
+    min: place.segmentMs + 1,
+    max: msOf(erasureId),
+    count: 1,
+  }
+  if (!facts.has(fact)) return { kind: 'need', facts: [fact] }
+  const [found] = facts.sorted(fact)
+  if (found === undefined) return OVER
+  const [segment, segmentMs] = found
+  return { kind: 'stepped', place: { ...place, segment, segmentMs, after: '' } }
+}
+
+function rangeFact(
+  shard: number,
+  { serverId, erasureId, walk, place }: { serverId: string } & Pick<ServerStep, 'erasureId' | 'walk' | 'place'>,
+  segment: string,
+): RangeFact {
+  const isPosted = isPostedFor(walk, segment)
+  const key = isPosted
+    ? byPersonKey(shard, serverId, segment, bucketOfPosting(walk.number, bucketsOfSegment(segment)))
+    : logKey(shard, serverId, segment)
+  const count = isPosted ? POSTINGS_LOOKED_AT : ENTRIES_LOOKED_AT
+  return { read: 'range', key, from: place.after || '-', to: entryIdOf(erasureId), count }
+}
+
+/** A message of the person. */
+interface Candidate {
+  readonly entryId: string
+  readonly messageId: string
+  /** Null until it is read: a posting names a message only. */
+  readonly entry: LogEntry | null
+}
+
+function walkSegment(step: ServerStep, segment: string): StepResult {
+  const { server, place, facts, context } = step
+  const { shard } = context
+  const fact = rangeFact(shard, { ...step, serverId: server.serverId }, segment)
+  if (!facts.has(fact)) return { kind: 'need', facts: [fact] }
+  const looked = facts.range(fact)
+  const candidates = candidatesOf(step, segment, looked).slice(0, STEP_MESSAGES)
+  const next = (erased: number): WalkPlace => {
+    const last = candidates[erased - 1]
+    const isCut = erased < candidates.length || candidates.length === STEP_MESSAGES
+    if (isCut && last !== undefined) return { ...place, after: entryIdAfter(last.entryId) }
+    if (looked.length < fact.count) return { ...place, segment: null, after: '' }
+    return { ...place, after: entryIdAfter((looked.at(-1) as Entry).id) }
+  }
+  if (candidates.length === 0) return { kind: 'stepped', place: next(0) }
+  return eraseMessages(step, { segment, candidates, next })
+}
+
+/** Whether the postings of a segment tell all that is sought in it. */
+function isPostedFor({ sends }: ErasureWalk, segment: string): boolean {
+  return hasPostings(segment) && !sends
+}
+
+function isOfPerson({ sender, recipients }: LogEntry, number: number): boolean {
+  return sender === number || recipients.includes(number)
+}
+
+function candidatesOf({ walk, context }: ServerStep, segment: string, entries: readonly Entry[]): Candidate[] {
+  const { number } = walk
+  const isPosted = isPostedFor(walk, segment)
+  return entries.flatMap((one): Candidate[] => {
+    const at = { entryId: one.id, messageId: idOfEntry(one.id, context.shard) }
+    if (isPosted) return postsPerson(one, number) ? [{ ...at, entry: null }] : []
+    const entry = logEntryOf(one)
+    return entry !== null && isOfPerson(entry, number) ? [{ ...at, entry }] : []
+  })
+}
+
+function eraseMessages(
+  step: ServerStep,
+  of: { segment: string; candidates: readonly Candidate[]; next: (erased: number) => WalkPlace },
+): StepResult {
+  const { server, walk, states, facts, context } = step
+  const { segment, candidates, next } = of
+  const { shard } = context
+  const { serverId } = server
+  const places = candidates.map(({ messageId }) => logFact(shard, { serverId, segment, messageId }))
+  const unread = candidates.flatMap(({ entry }, index) => (entry === null ? [places[index] as RangeFact] : []))
+  if (!unread.every((one) => facts.has(one))) return { kind: 'need', facts: unread }
+  const logged = candidates.flatMap(({ messageId, entry }, index) => {
+    const read = entry === null ? facts.range(places[index] as RangeFact)[0] : undefined
+    const known = entry ?? (read === undefined ? null : logEntryOf(read))
+    return [{ messageId, short: shortId(messageId), entry: known }]
+  })
+  const reads = rowFacts(shard, { serverId, segment }, logged)
+  const [ref, owner] = [serverRef(serverId), serverOwner(serverId)]
+  if (!reads.every((one) => facts.has(one)) || !states.has(ref) || !states.hasCounter(owner))
+    return { kind: 'need', facts: reads, entities: [ref], counters: [owner] }
+  const erased = new ErasedMessages({ server, segment, walk, facts, context })
+  let done = 0
+  for (const { messageId, short, entry } of logged) {
+    if (erased.writes >= STEP_WRITES) break
+    done += 1
+    if (entry !== null) erased.add({ messageId, short, entry } satisfies PersonsMessage)
+  }
+  const { news, streamIds } = erased
+  const told = announceMessages({ serverId, news, streamIds }, { states, facts, context })
+  if (told.kind === 'need') return told
+  const { kind: _, reply: __, ...staged } = announced({ kind: 'done', reply: null, ...erased.staged() }, told.staged)
+  return { kind: 'stepped', place: next(done), messages: erased.messages, staged }
+}
+
+/** Heads of all, and statuses of all recipients. */
+function rowFacts(
+  shard: number,
+  { serverId, segment }: { readonly serverId: string; readonly segment: string },
+  logged: readonly { readonly short: string; readonly entry: LogEntry | null }[],
+): Fact[] {
+  const heads = logged.map(({ short }) => short)
+  const statuses = logged.flatMap(({ short, entry }) => entry?.recipients.map((_, n) => statusField(short, n)) ?? [])
+  const facts: Fact[] = [{ read: 'fields', key: headKey(shard, serverId, segment), fields: heads }]
+  if (statuses.length > 0) facts.push({ read: 'fields', key: statusKey(shard, serverId, segment), fields: statuses })
+  return facts
+}

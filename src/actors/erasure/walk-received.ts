@@ -1,0 +1,152 @@
+/**
+ * walk-received - the received mail of a server whose content may be kept: whatever is from the person, names it, or
+ * came to its address loses its content.
+ *
+ * The log is walked over the days for which content is kept. Who sent a mail, as its envelope and its From say, is told
+ * by numbers; whom it names by hashes in its head row. Where these are not all, or it was not parsed yet, its header is
+ * read (`look.ts`). The row that goes is the key to the content in every copy of the content store.
+ *
+ * Keys: `received received-state:<server>:<segment>`, `received-segments:<server>`, `received-head:<server>:<day>:<n>`
+ *
+ * Spec erasure.received
+ */
+
+import type { Due, Entry, Fact, Op } from '../../../cluster/behaviour.ts'
+import { entryIdAfter, entryIdOf, idOfEntry, msOf, shortId } from '../../../cluster/id.ts'
+import { DAY_MS } from '../../state/calendar.ts'
+import type { ErasureWalk } from '../../state/erasure.ts'
+import { receivedKey, receivedSegmentsKey, receivedStateKey } from '../../state/keys.ts'
+import { RECEIVED_DAYS } from '../../state/object-name.ts'
+import { type ContentHead, contentHeadKey, namesPerson, unpackContentHead } from '../../state/received/content-head.ts'
+import { type ReceivedEntry, receivedEntryOf } from '../../state/received/entry.ts'
+import { formatLookItem, lookLane } from '../../state/received/look-item.ts'
+import { type ReceivedStanding, unpackStanding } from '../../state/received/standing.ts'
+import { eraseReceived } from './erased-received.ts'
+import { OVER, type ServerStep, type StepResult } from './step.ts'
+
+/** Messages of one step. */
+const STEP_MESSAGES = 200
+
+type RangeFact = Fact & { readonly read: 'range' }
+type SortedFact = Fact & { readonly read: 'sorted' }
+
+/** One step. */
+export function walkReceived(step: ServerStep): StepResult {
+  const { place, erasureId } = step
+  return place.segment === null ? nextSegment(step, msOf(erasureId)) : walkSegment(step, place.segment)
+}
+
+/** The reads of a step in the midst of a segment, which follow from where it is. */
+export function receivedStepFacts(shard: number, { erasureId, place }: Pick<ServerStep, 'erasureId' | 'place'>) {
+  const { segment, serverId, after } = place
+  return segment === null ? [] : [rangeFact(shard, { serverId, segment, after, erasureId })]
+}
+
+function rangeFact(
+  shard: number,
+  of: { serverId: string; segment: string; after: string; erasureId: string },
+): RangeFact {
+  const { serverId, segment, after, erasureId } = of
+  const key = receivedKey(shard, serverId, segment)
+  return { read: 'range', key, from: after || '-', to: entryIdOf(erasureId), count: STEP_MESSAGES }
+}
+
+/** The segment in which the oldest content lies that is kept, or the one after the last. */
+function nextSegment({ server, place, facts, context }: ServerStep, untilMs: number): StepResult {
+  const key = receivedSegmentsKey(context.shard, server.serverId)
+  const begins = place.segmentMs < 0
+  const fromMs = begins ? untilMs - (RECEIVED_DAYS + 1) * DAY_MS : place.segmentMs + 1
+  const holding: SortedFact = { read: 'sorted', key, min: 0, max: fromMs, count: 1, newest: true }
+  const later: SortedFact = { read: 'sorted', key, min: fromMs, max: untilMs, count: 1 }
+  const reads = begins ? [holding, later] : [later]
+  if (!reads.every((fact) => facts.has(fact))) return { kind: 'need', facts: reads }
+  const [found] = reads.flatMap((fact) => facts.sorted(fact).slice(0, 1))
+  if (found === undefined) return OVER
+  const [segment, segmentMs] = found
+  return { kind: 'stepped', place: { ...place, segment, segmentMs, after: begins ? `${fromMs}-0` : '' } }
+}
+
+/** A message of the walk. */
+interface Message {
+  readonly messageId: string
+  readonly short: string
+  readonly headKey: string
+  readonly entry: ReceivedEntry
+}
+
+function walkSegment(step: ServerStep, segment: string): StepResult {
+  const { server, erasureId, place, facts, context } = step
+  const { shard } = context
+  const { serverId } = server
+  const fact = rangeFact(shard, { serverId, segment, after: place.after, erasureId })
+  if (!facts.has(fact)) return { kind: 'need', facts: [fact] }
+  const entries = facts.range(fact)
+  const messages = messagesOf(entries, { shard, serverId })
+  const isMore = entries.length === STEP_MESSAGES
+  const next = isMore
+    ? { ...place, after: entryIdAfter((entries.at(-1) as Entry).id) }
+    : { ...place, segment: null, after: '' }
+  if (messages.length === 0) return { kind: 'stepped', place: next }
+  const stateKey = receivedStateKey(shard, serverId, segment)
+  const reads = [
+    ...headFacts(messages),
+    { read: 'fields', key: stateKey, fields: messages.map(({ short }) => short) } as const,
+  ]
+  if (!reads.every((one) => facts.has(one))) return { kind: 'need', facts: reads }
+  const ops: Op[] = []
+  const due: Due[] = []
+  let received = 0
+  let looks = 0
+  for (const message of messages) {
+    const { messageId, short, headKey, entry } = message
+    const state = facts.field(stateKey, short)
+    if (state === null) continue
+    const standing = unpackStanding(state, msOf(messageId))
+    const packed = facts.field(headKey, short)
+    const head = packed === null ? null : unpackContentHead(packed)
+    const told = isOfPerson(step.walk, { entry, standing, head })
+    const at = { serverId, segment, messageId }
+    if (told === 'unknown') {
+      looks += 1
+      due.push({ lane: lookLane(step.accountId), item: formatLookItem(erasureId, at), atMs: context.nowMs })
+    } else if (told) {
+      const erased = eraseReceived(context, at, { standing, head })
+      ops.push(...erased.ops)
+      due.push(...erased.due)
+      received += erased.count
+    }
+  }
+  return { kind: 'stepped', place: next, receivedMessages: received, looks, staged: { ops, due } }
+}
+
+/** Whether a message is from the person, names it, or came to its address; `unknown`: only its header tells. */
+function isOfPerson(
+  { number, hmac, mailbox }: ErasureWalk,
+  of: { entry: ReceivedEntry; standing: ReceivedStanding; head: ContentHead | null },
+): boolean | 'unknown' {
+  const { entry, standing, head } = of
+  if (number !== 0 && (entry.sender === number || standing.from === number)) return true
+  if (mailbox !== null && entry.streamId === mailbox.streamId && entry.plusHash === mailbox.plusHash) return true
+  if (head === null) return false
+  if (namesPerson(head.named, hmac)) return true
+  return standing.isParsed && head.named.isWhole ? false : 'unknown'
+}
+
+function messagesOf(
+  entries: readonly Entry[],
+  { shard, serverId }: { readonly shard: number; readonly serverId: string },
+): Message[] {
+  return entries.flatMap((one): Message[] => {
+    const entry = receivedEntryOf(one)
+    if (entry === null) return []
+    const messageId = idOfEntry(one.id, shard)
+    return [{ messageId, short: shortId(messageId), headKey: contentHeadKey(shard, serverId, messageId), entry }]
+  })
+}
+
+/** One read for each slice of a day. */
+function headFacts(messages: readonly Message[]): Fact[] {
+  const fields = new Map<string, string[]>()
+  for (const { headKey, short } of messages) fields.set(headKey, [...(fields.get(headKey) ?? []), short])
+  return Array.from(fields, ([key, shorts]): Fact => ({ read: 'fields', key, fields: shorts }))
+}

@@ -1,0 +1,209 @@
+/**
+ * erasure - one person's data on its way out: what was ordered, how far it has come, and who is being erased now.
+ *
+ * States: pending -> done, for good; it can be read for 30 days from then on. No address is in here, and none in what
+ * carries it out: the HMAC leads to a number, and that to all else.
+ *
+ * Keys: `erasure:<id>` the entity, without HMAC and number; `erasures:<account>` zset, those that are not done, carried
+ * out one after the other; `erasing:<account>` hash, HMAC -> the latest of them. Counters `erasure:<id>`, until it is
+ * done, -> the walk; `erasures:<account>` -> `{open}`. `erased` of a shard: how many there were, what they took, and
+ * when the last one was done.
+ *
+ * Spec erasure.states
+ */
+
+import type { Due, EntityType, Fact, Facts, Op, Ref } from '../../cluster/behaviour.ts'
+import { TIMERS_LANE } from '../../cluster/keyspace.ts'
+import { DAY_MS } from './calendar.ts'
+import { erasedKey, erasingKey } from './keys.ts'
+
+export interface ErasureState {
+  readonly erasureId: string
+  readonly accountId: string
+  /** Null while it is pending, like all that follows. */
+  readonly completedAtMs: number | null
+  /** Its local part alone: no address is in an entity. */
+  readonly pseudonym: string | null
+  readonly messages: number | null
+  readonly receivedMessages: number | null
+}
+
+export type ErasureEvent =
+  | { readonly type: 'ordered'; readonly erasure: ErasureState }
+  | {
+      readonly type: 'done'
+      readonly completedAtMs: number
+      readonly pseudonym: string
+      readonly messages: number
+      readonly receivedMessages: number
+    }
+
+export const erasureEntity: EntityType<ErasureState | null, ErasureEvent> = {
+  kind: 'erasure',
+  version: 1,
+  empty: null,
+  apply(state, event) {
+    if (event.type === 'ordered') return event.erasure
+    if (state === null) return null
+    const { type: _, ...done } = event
+    return { ...state, ...done }
+  },
+}
+
+export function erasureRef(erasureId: string): Ref {
+  return { kind: 'erasure', id: erasureId }
+}
+
+/** How long a done erasure can be read. Spec retention.erasure */
+export const ERASURE_READABLE_MS = 30 * DAY_MS
+
+/** Whether an erasure is no longer to be read. */
+export function isErasurePast({ completedAtMs }: Pick<ErasureState, 'completedAtMs'>, nowMs: number): boolean {
+  return completedAtMs !== null && completedAtMs + ERASURE_READABLE_MS <= nowMs
+}
+
+/** What of a server is walked, in this order. */
+export const SERVER_PHASES = ['lists', 'broadcasts', 'log', 'received'] as const
+export type ServerPhase = (typeof SERVER_PHASES)[number]
+/** Before all servers, what no behaviour could bear; `seek`: the next server is looked for. */
+export type WalkPhase = 'unborne' | 'seek' | ServerPhase
+
+/** Where a walk is. Of a server: which phase, which segment of a log, and what it has looked at last. */
+export interface WalkPlace {
+  /** The account's servers, then those that were removed. */
+  readonly list: 'servers' | 'removed'
+  /** '' before the first one of the list. */
+  readonly serverId: string
+  /** By which the server stands in the list; -1 before the first one. */
+  readonly serverMs: number
+  readonly phase: WalkPhase
+  /** Null before the first one. */
+  readonly segment: string | null
+  /** The first instant of the segment; -1 before the first one. */
+  readonly segmentMs: number
+  /** An id of what was looked at last, or the entry id to go on from; '' at the beginning. */
+  readonly after: string
+}
+
+/** Where an inbound stream's address leads. */
+export interface ErasedMailbox {
+  readonly streamId: string
+  /** Keyed hash of what stands after its plus sign; null where nothing does. */
+  readonly plusHash: string | null
+}
+
+/** An erasure that is being carried out. */
+export interface ErasureWalk {
+  readonly hmac: string
+  /** Its local part. */
+  readonly pseudonym: string
+  /** Person number that the address had; 0: none. */
+  readonly number: number
+  /** Whether it was the sender of messages, which only the whole log tells. */
+  readonly sends: boolean
+  /** Where the address is one of the account's own inbound streams; null: it is none. */
+  readonly mailbox: ErasedMailbox | null
+  readonly messages: number
+  readonly receivedMessages: number
+  /** Received mails of which a reader is still to tell whether they name the person. */
+  readonly looks: number
+  /** Null once everything was walked. */
+  readonly place: WalkPlace | null
+}
+
+/** Where a walk begins. */
+export const WALK_BEGIN: WalkPlace = {
+  list: 'servers',
+  serverId: '',
+  serverMs: -1,
+  phase: 'unborne',
+  segment: null,
+  segmentMs: -1,
+  after: '',
+}
+
+/** Where the next phase begins, behind the last one of a server the search for the next server. */
+export function nextPhase(place: WalkPlace): WalkPlace {
+  const { phase } = place
+  const next =
+    phase === 'unborne' || phase === 'seek' ? 'seek' : (SERVER_PHASES[SERVER_PHASES.indexOf(phase) + 1] ?? 'seek')
+  return { ...place, phase: next, segment: null, segmentMs: -1, after: '' }
+}
+
+/** Owner of a walk. */
+export function erasureOwner(erasureId: string): string {
+  return `erasure:${erasureId}`
+}
+
+/** Counters of an account's erasures. */
+export interface ErasuresCounters {
+  /** Those that are not done. */
+  readonly open: number
+}
+
+/** Owner of an account's erasures. */
+export function erasuresOwner(accountId: string): string {
+  return `erasures:${accountId}`
+}
+
+/** Timer of the next step: `erase:<account>.<erasure>`. */
+export const ERASE_TIMER = 'erase'
+
+/** The next step of an erasure. */
+export function eraseDue({ accountId, erasureId }: Pick<ErasureState, 'accountId' | 'erasureId'>, atMs: number): Due {
+  return { lane: TIMERS_LANE, item: `${ERASE_TIMER}:${accountId}.${erasureId}`, atMs }
+}
+
+/** The erasure of a timer's item. */
+export function erasureOfTimer(item: string): { readonly accountId: string; readonly erasureId: string } {
+  const [accountId = '', erasureId = ''] = item.slice(ERASE_TIMER.length + 1).split('.')
+  return { accountId, erasureId }
+}
+
+/** The read that tells which of these addresses are being erased. */
+export function erasingFact(shard: number, accountId: string, hmacs: readonly string[]): Fact & { read: 'fields' } {
+  return { read: 'fields', key: erasingKey(shard, accountId), fields: hmacs }
+}
+
+/**
+ * Whether an address is being erased, and what has this id is from before its erasure: what came later stays.
+ * `erasingFact` must have been fetched.
+ */
+export function isErasedFrom(
+  facts: Facts,
+  { shard, accountId, hmac, id }: { shard: number; accountId: string; hmac: string; id: string },
+): boolean {
+  const erasureId = facts.field(erasingKey(shard, accountId), hmac)
+  return erasureId !== null && id < erasureId
+}
+
+/** What is counted of the erasures of a shard, and when one was done last. */
+export const ERASED_FIELDS = ['ordered', 'done', 'messages', 'received', 'ms'] as const
+export type ErasedFigures = Readonly<Record<(typeof ERASED_FIELDS)[number], number>>
+
+/** The read of a shard's figures. */
+export function erasedFact(shard: number): Fact & { read: 'fields' } {
+  return { read: 'fields', key: erasedKey(shard), fields: ERASED_FIELDS }
+}
+
+/** The write of a shard's figures after a change. `erasedFact` must have been fetched. */
+export function countErasedOp(
+  facts: Facts,
+  shard: number,
+  change: (before: ErasedFigures) => Partial<ErasedFigures>,
+): Op {
+  const key = erasedKey(shard)
+  const of = (field: (typeof ERASED_FIELDS)[number]) => Number(facts.field(key, field) ?? 0)
+  const before = {
+    ordered: of('ordered'),
+    done: of('done'),
+    messages: of('messages'),
+    received: of('received'),
+    ms: of('ms'),
+  }
+  return {
+    key,
+    write: 'HSET',
+    args: Object.entries(change(before)).flatMap(([field, value]) => [field, String(value)]),
+  }
+}

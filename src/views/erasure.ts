@@ -1,0 +1,51 @@
+/**
+ * erasure - an erasure as the account's key reads it
+ *
+ * One of another account, and one that was done more than 30 days ago, is not there.
+ *
+ * Keys: `key:<sha256>`, `erasure:<id>`
+ *
+ * Spec erasure.read, retention.erasure
+ */
+
+import { homeShard, msOf, shardOf } from '../../cluster/id.ts'
+import type { Erasure } from '../../schemas/erasure.ts'
+import { type ErasureState, erasureRef, isErasurePast } from '../state/erasure.ts'
+import { formatPseudonym } from '../state/person.ts'
+import { entityFact, stateOf, type Unseen } from './entity.ts'
+import { formatInstant, formatInstantOrNull } from './instant.ts'
+import { type AccountKey, keyFact, ownerOfRow, type Reader } from './key.ts'
+
+/** The resource of an erasure. */
+export function formatErasure(state: ErasureState): Erasure {
+  const { erasureId, completedAtMs, pseudonym, messages, receivedMessages } = state
+  return {
+    erasureId,
+    status: completedAtMs === null ? 'pending' : 'done',
+    createdAt: formatInstant(msOf(erasureId)),
+    completedAt: formatInstantOrNull(completedAtMs),
+    pseudonym: pseudonym === null ? null : formatPseudonym(pseudonym),
+    messages,
+    receivedMessages,
+  }
+}
+
+/** One erasure of the key's account; or why it is not shown. */
+export async function readErasure(
+  read: Reader,
+  owner: AccountKey,
+  { erasureId, nowMs }: { readonly erasureId: string; readonly nowMs: number },
+): Promise<ErasureState | Unseen | 'not_found'> {
+  const { accountId } = owner
+  const shard = homeShard(accountId)
+  const id = erasureId.toLowerCase()
+  const seen = await read(shard, [
+    keyFact(shard, owner.hash),
+    // An id of another shard is another account's: the account's own id names no erasure either.
+    entityFact(shard, erasureRef(shardOf(id) === shard ? id : accountId)),
+  ])
+  if (seen === null) return 'unavailable'
+  if (ownerOfRow(owner.hash, seen[0]) === null) return 'unauthorized'
+  const state = stateOf<ErasureState>(seen[1])
+  return state === null || state.accountId !== accountId || isErasurePast(state, nowMs) ? 'not_found' : state
+}

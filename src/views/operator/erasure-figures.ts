@@ -1,0 +1,55 @@
+/**
+ * erasure-figures - how many erasures there were and what they took, of the shards that this process owns
+ *
+ * The figures lie in the store and only grow, so no restart takes them back; a shard's are told by whoever owns it.
+ *
+ * Keys: `erased`
+ *
+ * Spec erasure.states
+ */
+
+import { erasedKey } from '../../state/keys.ts'
+import { makeFreshLook } from '../fresh-look.ts'
+import type { ReadKeys } from '../read-keys.ts'
+
+/** A look serves everybody who asks within this time. */
+const FRESH_MS = 3_000
+
+export interface ErasureFigureDeps {
+  readonly readKeys: ReadKeys
+  /** The store's time in ms. */
+  readonly nowMs: () => number
+  /** The shards of this process. */
+  readonly shards: () => readonly number[]
+}
+
+/** Figures by name. */
+export type ErasureFigures = () => Promise<Readonly<Record<string, number>>>
+
+/** Makes the look, which is taken anew at most every three seconds; the last one stands while the store is away. */
+export function makeErasureFigures({ readKeys, nowMs, shards }: ErasureFigureDeps): ErasureFigures {
+  const look = async () => {
+    const keys = shards().map((shard) => ({ shard, key: erasedKey(shard) }))
+    const rows = await readKeys('hgetall', keys)
+    return rows === null ? null : figuresOf(rows)
+  }
+  return makeFreshLook({ first: figuresOf([]), freshMs: FRESH_MS, nowMs, look })
+}
+
+function figuresOf(rows: readonly Readonly<Record<string, string>>[]): Readonly<Record<string, number>> {
+  const sum = (field: string) => rows.reduce((total, row) => total + Number(row[field] ?? 0), 0)
+  const [ordered, done] = [sum('ordered'), sum('done')]
+  return {
+    erasuresPending: ordered - done,
+    erasuresDone: done,
+    erasedMessages: sum('messages'),
+    erasedReceivedMessages: sum('received'),
+  }
+}
+
+/** When an erasure was done last, in the store's ms; 0: none was. Null when the store did not answer. */
+export async function readLastErasedMs(readKeys: ReadKeys, shards: readonly number[]): Promise<number | null> {
+  const keys = shards.map((shard) => ({ shard, key: erasedKey(shard), args: ['ms'] }))
+  const found = await readKeys('hget', keys)
+  return found === null ? null : found.reduce((latest, ms) => Math.max(latest, Number(ms ?? 0)), 0)
+}

@@ -1,0 +1,171 @@
+/** walk-received - received mail from the person, naming it, to its address; what only headers tell. */
+import t from 'tap'
+import { msOf, shortId } from '../../../cluster/id.ts'
+import { type LookJob, type LookOutcome, lookOutcome, prepareLook } from '../../../src/actors/erasure/look.ts'
+import { DAY_MS } from '../../../src/state/calendar.ts'
+import { receivedSegmentsKey, receivedStateKey } from '../../../src/state/keys.ts'
+import { contentHeadKey } from '../../../src/state/received/content-head.ts'
+import { unpackStanding } from '../../../src/state/received/standing.ts'
+import { eraseNow, order, stateOf, textsOf } from '../../support/world/erasure.ts'
+import { makeInboundStream, makeParsed, parseNext, receiveMail, SENDER } from '../../support/world/inbound.ts'
+import { hmacOf, makeTenant, type Tenant } from '../../support/world/tenant.ts'
+import { World } from '../../support/world/turn.ts'
+
+const NOW_MS = Date.UTC(2026, 10, 20, 12, 0, 30)
+const OTHER = 'carl@example.org'
+
+function open(nowMs = NOW_MS): { world: World; tenant: Tenant; streamId: string } {
+  const world = new World(nowMs)
+  const tenant = makeTenant(world)
+  return { world, tenant, streamId: makeInboundStream(world, tenant) }
+}
+
+const named = (...addresses: string[]) => ({
+  hashes: addresses.map((one) => hmacOf(one).slice(0, 8)).join(''),
+  isWhole: true,
+})
+const from = (address: string) => ({ hmac: hmacOf(address), address, name: 'Name' })
+const sender = (address: string) => ({ hmac: hmacOf(address), address })
+const hasHead = (world: World, { live }: Tenant, id = '') =>
+  world.hash(contentHeadKey(world.shard, live.serverId, id)).has(shortId(id))
+const unlinked = (world: World) => world.deliveries().filter(({ lane }) => lane === 'unlink').length
+
+function receive(
+  world: World,
+  tenant: Tenant,
+  of: Parameters<typeof receiveMail>[2],
+  parsed: Parameters<typeof makeParsed>[1] | null = {},
+): string {
+  const [id = ''] = receiveMail(world, tenant, of)
+  if (parsed !== null) parseNext(world, { result: 'parsed', parsed: makeParsed(world, parsed) })
+  return id
+}
+
+/** Ends every look that is due. */
+function look(world: World, outcome: LookOutcome | null): LookJob[] {
+  return world
+    .deliveries()
+    .filter(({ lane, atMs }) => lane.startsWith('look/') && atMs <= world.nowMs)
+    .flatMap((due) => {
+      const claim = world.claim<LookJob>(prepareLook, due)
+      if (claim === null) return []
+      world.end(lookOutcome, claim, outcome)
+      world.fireTimers()
+      return [claim.job]
+    })
+}
+
+t.test('walk-received: sender, From, whom it names, and the address it came to [erasure.received]', async (t) => {
+  const { world, tenant, streamId } = open()
+  const sent = receive(world, tenant, { streamId, hashes: ['ticket-7'] })
+  const written = receive(world, tenant, { streamId, sender: sender(OTHER) }, { from: from(SENDER) })
+  const naming = receive(
+    world,
+    tenant,
+    { streamId, sender: null },
+    { from: from(OTHER), named: named(OTHER, 'dora@example.org', SENDER) },
+  )
+  const kept = receive(world, tenant, { streamId, sender: sender(OTHER) }, { from: from(OTHER), named: named(OTHER) })
+  const own = receive(world, tenant, { streamId, hashes: ['order-7'], sender: sender(OTHER) }, { from: from(OTHER) })
+  t.match(eraseNow(world, tenant, SENDER), { messages: 0, receivedMessages: 3 })
+  t.same(
+    [sent, written, naming, kept, own].map((id) => hasHead(world, tenant, id)),
+    [false, false, false, true, true],
+  )
+  t.equal(unlinked(world), 6, 'raw and parsed')
+  t.notMatch(textsOf(world), /ada@example|ticket-7/)
+  const mailbox = { streamId, plusHash: hmacOf('order-7').slice(0, 8) }
+  t.match(eraseNow(world, tenant, `${streamId}+order-7@inbound.example`, { mailbox }), { receivedMessages: 1 })
+  t.same(
+    [kept, own].map((id) => hasHead(world, tenant, id)),
+    [true, false],
+  )
+  t.notMatch(textsOf(world), /order-7/)
+})
+
+t.test('walk-received: a mail that is not parsed yet, or names more than is kept, has its header read', async (t) => {
+  const { world, tenant, streamId } = open()
+  const fresh = receive(world, tenant, { streamId, sender: sender(OTHER) }, null)
+  const many = [...Array(3)].map(() => receive(world, tenant, { streamId, sender: sender(OTHER) }, null))
+  for (const _ of many)
+    parseNext(world, { result: 'parsed', parsed: makeParsed(world, { named: { hashes: '', isWhole: false } }) })
+  const id = order(world, tenant, SENDER)
+  world.fireTimers()
+  t.match(stateOf(world, id), { completedAtMs: null }, 'nobody knows yet')
+  t.equal(look(world, { result: 'away' }).length, 4)
+  t.match(stateOf(world, id), { completedAtMs: null }, 'it waits while the content store is away')
+  world.nowMs += 1_000
+  const jobs = look(world, { result: 'named' })
+  t.match(jobs[0], { accountId: tenant.accountId, hmac: hmacOf(SENDER), head: { key: 'a sealed key' } })
+  t.match(stateOf(world, id), { receivedMessages: 4, completedAtMs: world.nowMs })
+  t.same(
+    [fresh, ...many].map((one) => hasHead(world, tenant, one)),
+    [false, false, false, false],
+  )
+})
+
+t.test('walk-received: what is read and names somebody else stays; what nobody can read goes', async (t) => {
+  const { world, tenant, streamId } = open()
+  const mine = [...Array(2)].map(() => receive(world, tenant, { streamId, sender: sender(OTHER) }, null))
+  const id = order(world, tenant, SENDER)
+  world.fireTimers()
+  const [first] = world.deliveries().filter(({ lane }) => lane.startsWith('look/'))
+  const claim = world.claim<LookJob>(prepareLook, first as never)
+  world.end(lookOutcome, claim as never, { result: 'not named' } satisfies LookOutcome)
+  look(world, null)
+  t.match(stateOf(world, id), { receivedMessages: 1 })
+  t.equal(mine.filter((one) => hasHead(world, tenant, one)).length, 1)
+})
+
+t.test('walk-received: a mail whose content leaves before it is read does not hold the erasure up', async (t) => {
+  const { world, tenant, streamId } = open()
+  receive(world, tenant, { streamId, sender: sender(OTHER) }, null)
+  const id = order(world, tenant, SENDER)
+  world.fireTimers()
+  world.nowMs += 32 * DAY_MS
+  look(world, { result: 'named' })
+  world.fireTimers()
+  t.match(stateOf(world, id), { receivedMessages: 0, completedAtMs: world.nowMs })
+})
+
+t.test(
+  'walk-received: mail that comes after the order is later mail; a parse that ends after it brings nothing back',
+  async (t) => {
+    const { world, tenant, streamId } = open()
+    const early = receive(world, tenant, { streamId }, null)
+    order(world, tenant, SENDER)
+    const later = receive(world, tenant, { streamId }, null)
+    world.fireTimers()
+    t.same(
+      [early, later].map((id) => hasHead(world, tenant, id)),
+      [false, true],
+    )
+    const waits = world.deliveries().find(({ lane }) => lane.startsWith('parse/'))
+    t.ok(waits)
+    const { live } = tenant
+    const [segment = ''] = world.sorted(receivedSegmentsKey(world.shard, live.serverId)).keys()
+    const state = world.hash(receivedStateKey(world.shard, live.serverId, segment)).get(shortId(early)) ?? ''
+    t.match(unpackStanding(state, msOf(early)), { isParsed: false })
+  },
+)
+
+t.test('walk-received: all days for which content is kept are walked, and none before', async (t) => {
+  const { world, tenant, streamId } = open(NOW_MS - 60 * DAY_MS)
+  for (let day = 0; day <= 60; day += 1) {
+    for (let n = 0; n < 7; n += 1)
+      receive(world, tenant, { streamId, sender: sender(n === 3 ? SENDER : OTHER) }, { from: from(OTHER) })
+    world.nowMs += DAY_MS
+    world.fireTimers()
+  }
+  const { receivedMessages } = eraseNow(world, tenant, SENDER)
+  t.ok(Number(receivedMessages) >= 30 && Number(receivedMessages) <= 31, String(receivedMessages))
+  const heads = world
+    .keyNames()
+    .filter((key) => key.includes(':received-head:'))
+    .flatMap((key) => [...world.hash(key).values()])
+  t.ok(heads.length > 150)
+  t.same(
+    heads.filter((row) => row.includes(SENDER)),
+    [],
+  )
+})
