@@ -14,6 +14,12 @@ const SEED = Number(process.env.SEED ?? 21)
 const MAILS = 10_000
 const ISSUES: ReadonlySet<string | null> = new Set([null, ...HARD_ISSUES, ...SOFT_ISSUES])
 
+/** Every text of a result, wherever it stands. */
+function texts(value: unknown): string[] {
+  if (typeof value === 'string') return [value]
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(texts) : []
+}
+
 /** What a result says that it may not. */
 function faults(raw: Buffer, mail: ReceivedMail): string[] {
   const found: string[] = []
@@ -27,8 +33,10 @@ function faults(raw: Buffer, mail: ReceivedMail): string[] {
   if (!ISSUES.has(mail.parseIssue)) found.push(`issue ${mail.parseIssue}`)
   if (shown.some((value) => value !== null && (value.length > 4000 || /[\x00-\x08\x0a-\x1f\x7f-\x9f]/.test(value))))
     found.push('value')
-  if (/[\x00-\x08\x0b-\x1f\x7f-\x9f]/.test(`${mail.text}${mail.html}`)) found.push('text')
-  if (/\p{Surrogate}/u.test(JSON.stringify(shown) + mail.text + mail.html)) found.push('surrogate')
+  for (const text of texts(mail)) {
+    if (/[\x00-\x08\x0b-\x1f\x7f-\x9f]/.test(text)) found.push(`control in ${JSON.stringify(text)}`)
+    if (/\p{Surrogate}/u.test(text)) found.push('surrogate')
+  }
   if (mail.hasText !== (mail.text !== null) && mail.contentOmitted === null) found.push('hasText')
   for (const [at, { position, name, size, place }] of mail.attachments.entries()) {
     if (position !== at || place.start + place.length > raw.length) found.push('place')

@@ -24,7 +24,8 @@ export interface PartHeader {
   readonly contentId: string | null
 }
 
-const TYPE = /^[^\s()<>@,;:\\"/[\]?=]{1,127}\/[^\s()<>@,;:\\"/[\]?=]{1,127}$/
+/** RFC 2045 5.1: tokens, without blanks and controls; octets beyond ASCII are let through. */
+const TYPE = /^[^\s\x00-\x1f\x7f-\x9f()<>@,;:\\"/[\]?=]{1,127}\/[^\s\x00-\x1f\x7f-\x9f()<>@,;:\\"/[\]?=]{1,127}$/
 const CONTENT_ID_CHARS_MAX = 2000
 
 /** Reads the fields. `defaultType` is that of a part without the field (RFC 2046 5.1.5: message/rfc822 in a digest). */

@@ -346,6 +346,19 @@ ${multipart('b', [
   t.equal(attachmentBytes(raw, attachment!.place).toString(), 'hello')
 })
 
+t.test('received-mail: no part of a description holds a control, of the type neither [inbound.parse]', async (t) => {
+  const parts = [
+    'Content-Type: appli\x00cation/pdf; name="a\x01.pdf"\r\nContent-ID: <a\x02b@c>\r\n\r\nx',
+    'Content-Type: m\x7fultipart/related; boundary=c\r\n\r\n--c',
+  ]
+  const body = parts.map((part) => `--b\r\n${part}\r\n`).join('')
+  const raw = Buffer.from(`Content-Type: multipart/mixed; boundary=b\r\n\r\n${body}--b--\r\n`)
+  const { attachments, text } = parseReceivedMail(raw)
+  t.match(attachments, [{ name: 'a.pdf', contentType: 'application/octet-stream', contentId: 'ab@c' }])
+  t.equal(attachments.length, 1)
+  t.equal(text, '--c', 'what cannot be read as a type is plain text')
+})
+
 t.test(
   'received-mail: text and HTML over their limits are left out without an issue [inbound.parse.text]',
   async (t) => {
