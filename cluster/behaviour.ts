@@ -316,6 +316,12 @@ export interface LaneType<Job = unknown, Outcome = unknown> {
    */
   readonly serial?: boolean
   /**
+   * What is due is looked for as soon as a commit has put something into the lane or ended an attempt of it, which
+   * costs a read; else at the next tick, four times a second: such a lane performs at most four times its room in a
+   * second.
+   */
+  readonly prompt?: boolean
+  /**
    * What an attempt is given when its process stops, milliseconds from the stop's beginning; all the time that there
    * is.
    */

@@ -43,18 +43,29 @@ export class DueScanner {
     }
   }
 
-  /** A commit was confirmed: timers that it made due fire at once, and the serial lanes that it touched go on. */
+  /**
+   * A commit was confirmed: timers that it made due fire at once, and the serial and the prompt lanes that it touched
+   * go on.
+   */
   scanAfter({ works, placed }: Pick<Plan, 'works' | 'placed'>): void {
     const nowMs = this.world.clock.nowMs()
     const touched = new Set<string>()
     for (const { lane, atMs } of placed) if (atMs <= nowMs) touched.add(lane)
     for (const { source, lane } of works) if (source === 'outcome' || source === 'claim') touched.add(lane)
     for (const lane of touched) {
-      const isTimers = lane === TIMERS_LANE
-      if (!isTimers && this.world.pump.typeOf(lane)?.serial !== true) continue
-      if (this.lanes.isDue(lane, nowMs) && (isTimers || this.world.pump.room(lane) > 0))
-        void this.scan(lane, isTimers ? SCAN_MAX : 1)
+      if (!this.lanes.isDue(lane, nowMs)) continue
+      const count = this.goesOnWith(lane)
+      if (count > 0) void this.scan(lane, count)
     }
+  }
+
+  /** How many items of a lane that a commit has touched are looked for at once. */
+  private goesOnWith(lane: string): number {
+    const { pump } = this.world
+    if (lane === TIMERS_LANE) return SCAN_MAX
+    const type = pump.typeOf(lane)
+    if (type?.serial === true) return Math.min(pump.room(lane), 1)
+    return type?.prompt === true ? Math.min(pump.room(lane), SCAN_MAX) : 0
   }
 
   /** A work has ended: its item may be found again. */
