@@ -1,11 +1,11 @@
 /**
  * files - the content store as files of this machine
  *
- * `<DATA_DIR>/content/<name>`, readable by the service's user alone. An object is written under `content/tmp`, put on
- * the disk, linked to its names, and the directories are put on the disk too; only then is it told of.
+ * `<DATA_DIR>/content/<name>`, readable by the service's user alone. An object is written under `content/tmp`, linked
+ * to its names, and put on the disk together with their directories; only then is it told of.
  *
- * Guarantees: a name leads to a whole object or to none; what `write` has resolved for survives a loss of power. A
- * crash leaves a file under `tmp`, or an object that no row names: both are swept.
+ * Guarantees: what `write` has resolved for is whole and survives a loss of power; a name that it has not resolved for
+ * is named by no row. A crash leaves a file under `tmp`, or an object that no row names: both are swept.
  */
 
 import { randomBytes } from 'node:crypto'
@@ -61,20 +61,18 @@ export function makeFileHome(root: string, { worker, syncFolder }: FileHomeOptio
       await sync(root)
     },
     async write(names, sealed) {
-      const { path } = await unfinished.write(sealed, { sync: true })
       const linked: string[] = []
-      try {
-        for (const name of names) {
-          await folders.linkInto(path, pathOf(name))
-          linked.push(pathOf(name))
+      const name = async (path: string): Promise<void> => {
+        for (const one of names.map(pathOf)) {
+          await folders.linkInto(path, one)
+          linked.push(one)
         }
-        await Promise.all(Array.from(new Set(linked.map(dirname)), sync))
-      } catch (error) {
-        for (const name of linked) await unlink(name).catch(() => undefined)
-        throw error
-      } finally {
-        await unfinished.remove(path)
+        await Promise.all([unfinished.remove(path), ...Array.from(new Set(linked.map(dirname)), sync)])
       }
+      await unfinished.publish(sealed, name).catch(async (error: unknown) => {
+        for (const one of linked) await unlink(one).catch(() => undefined)
+        throw error
+      })
     },
     front: (name, bytes) => frontOf(pathOf(name), bytes),
     read: (name, span) => readFrom(pathOf(name), span),

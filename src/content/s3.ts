@@ -204,7 +204,7 @@ async function gather(sealed: AsyncIterable<Buffer>, unfinished: ReturnType<type
       yield next.value
     }
   }
-  const { path, bytes } = await unfinished.write(all(), { sync: false }).catch((error: unknown) => {
+  const { path, bytes } = await unfinished.write(all()).catch((error: unknown) => {
     throw failureOf(error)
   })
   const body = { make: () => createReadStream(path), bytes, sha256: hash.digest('hex') }

@@ -1,7 +1,8 @@
 /**
  * unfinished - files that are being written, under names of their writer, so that what a dead one left is told
  *
- * States: `tmp/<worker>-<n>` being written -> on the disk (fdatasync) -> named and taken away, or sent and taken away.
+ * States: `tmp/<worker>-<n>` being written -> whole -> named, put on the disk (fdatasync) and taken away, or sent and
+ * taken away.
  * A crash leaves the file, and whoever sweeps next removes it, because its worker lives no more.
  */
 
@@ -16,8 +17,14 @@ const WRITE_BYTES = 1024 * 1024
 const SWEPT_MAX = 100_000
 
 export interface UnfinishedFiles {
-  /** Writes a file, on the disk with `sync`. Rejects, and leaves nothing, where that fails. Out: its path and bytes. */
-  write(pieces: AsyncIterable<Buffer>, options: { sync: boolean }): Promise<{ path: string; bytes: number }>
+  /** Writes a file. Rejects, and leaves nothing, where that fails. Out: its path and bytes. */
+  write(pieces: AsyncIterable<Buffer>): Promise<{ path: string; bytes: number }>
+  /**
+   * Writes a file and gives it its names. `name` is told its path once all of its bytes were written; it gives it names
+   * and takes this one away, while the bytes go to the disk: one wait for the disk instead of two. Resolves when both
+   * are done. Rejects, and leaves nothing under this name, where either fails.
+   */
+  publish(pieces: AsyncIterable<Buffer>, name: (path: string) => Promise<void>): Promise<void>
   remove(path: string): Promise<void>
   sweep(isLiving: (worker: string) => boolean): Promise<number>
 }
@@ -37,20 +44,27 @@ export function makeUnfinishedFiles(folder: string, worker: () => string): Unfin
     return { path, file }
   }
   const remove = (path: string): Promise<void> => unlink(path).catch(ignoreAbsent)
+  const writeNew = async <Out>(use: (file: FileHandle, path: string) => Promise<Out>): Promise<Out> => {
+    const { path, file } = await openNew()
+    try {
+      const out = await use(file, path)
+      await file.close()
+      return out
+    } catch (error) {
+      await file.close().catch(() => undefined)
+      await remove(path)
+      throw error
+    }
+  }
   return {
-    async write(pieces, { sync }) {
-      const { path, file } = await openNew()
-      try {
-        const bytes = await writeAll(file, pieces)
-        if (sync) await file.datasync()
-        await file.close()
-        return { path, bytes }
-      } catch (error) {
-        await file.close().catch(() => undefined)
-        await remove(path)
-        throw error
-      }
-    },
+    write: (pieces) => writeNew(async (file, path) => ({ path, bytes: await writeAll(file, pieces) })),
+    publish: (pieces, name) =>
+      writeNew(async (file, path) => {
+        await writeAll(file, pieces)
+        // Neither goes on behind the back of who takes the names away again.
+        for (const end of await Promise.allSettled([file.datasync(), name(path)]))
+          if (end.status === 'rejected') throw end.reason
+      }),
     remove,
     async sweep(isLiving) {
       const names = await readdir(folder).catch(ignoreAbsent)

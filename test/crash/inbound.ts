@@ -138,7 +138,7 @@ async function killedAt(t: Test, name: string, dying: () => Promise<Host>): Prom
   await check(t, name, await load)
 }
 
-for (const point of CONTENT_POINTS.filter((one) => (isEvery ? one !== 'removed' : one === 'durable')))
+for (const point of CONTENT_POINTS.filter((one) => (isEvery ? one !== 'removed' : one === 'names on the disk')))
   t.test(
     `crash: killed when a mail is ${point}, nothing answered is lost, nothing is there twice [inbound.receive]`,
     (t) => killedAt(t, `content ${point}`, () => startHost({ ...settings, CONTENT_POINT: point })),

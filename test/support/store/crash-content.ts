@@ -12,7 +12,7 @@ export const CONTENT_POINTS = [
   'on the disk',
   'named',
   'names on the disk',
-  'durable',
+  'without its unfinished name',
   'removed',
 ] as const
 export type ContentPoint = (typeof CONTENT_POINTS)[number]
@@ -52,7 +52,7 @@ export function dieAtContent(point: ContentPoint): void {
   }
   fs.unlink = async (path) => {
     await unlink(path)
-    if (UNFINISHED.test(String(path))) reach('durable')
+    if (UNFINISHED.test(String(path))) reach('without its unfinished name')
     if (OBJECT.test(String(path))) reach('removed')
   }
   syncBuiltinESMExports()
