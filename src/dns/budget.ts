@@ -9,7 +9,6 @@
  * Spec inbound.authentication
  */
 
-import { setTimeout as delay } from 'node:timers/promises'
 import type { LookUp } from '../mail/authenticate/look-up.ts'
 import type { DnsAnswer, RecordType, Resolver } from './resolve.ts'
 
@@ -82,14 +81,20 @@ export class DnsBudget {
   async #ask(name: string, { type, leftMs }: { type: RecordType; leftMs: number }): Promise<DnsAnswer<unknown>> {
     if (this.#underWay === 0) this.#sinceMs = this.#options.nowMs()
     this.#underWay += 1
-    const controller = new AbortController()
-    const late = delay(leftMs, { status: 'failure', code: 'ETIMEOUT' } as const, { signal: controller.signal })
-    // Rejects only when it is aborted, after the race is won.
-    late.catch(() => undefined)
-    const answer = await Promise.race<DnsAnswer<unknown>>([this.#resolver.look(type, name), late])
-    controller.abort()
+    const answer = await orLate(this.#resolver.look(type, name), leftMs)
     this.#underWay -= 1
     if (this.#underWay === 0) this.#waitedMs += this.#options.nowMs() - this.#sinceMs
     return answer
   }
+}
+
+/** The answer, or ETIMEOUT once `leftMs` are over. */
+function orLate(asked: Promise<DnsAnswer<unknown>>, leftMs: number): Promise<DnsAnswer<unknown>> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve({ status: 'failure', code: 'ETIMEOUT' }), leftMs)
+    void asked.then((answer) => {
+      clearTimeout(timer)
+      resolve(answer)
+    })
+  })
 }
