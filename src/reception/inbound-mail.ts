@@ -19,6 +19,7 @@ import { newObjectId } from '../state/received/content-head.ts'
 import { type InboundLocalPart, parseInboundLocalPart } from '../state/received/local-part.ts'
 import { receivedObjectName } from '../state/received/object.ts'
 import type { AddresseeFinder } from '../views/inbound/address.ts'
+import { type FreshMails, FreshPieces } from './fresh-mails.ts'
 import type { IncomingMail, RcptAddress, SmtpAnswer } from './mx-listener.ts'
 import {
   type JoinedTransaction,
@@ -48,6 +49,8 @@ export interface InboundMailDeps {
   readonly random: () => number
   readonly secrets: Pick<Secrets, 'addressHmac' | 'tagHash' | 'contentKey'>
   readonly contents: Contents
+  /** Where a mail waits that this process may parse itself; null in a process without actors. */
+  readonly freshMails: FreshMails | null
   /** Whether store and disk have room for new mail. */
   readonly hasRoom: () => boolean
   readonly received: (result: InboundResult) => void
@@ -85,7 +88,8 @@ export async function takeInbound(
   const names = recipients.map(({ serverId, objectId }) => receivedObjectName(shard, serverId, objectId))
   const { key: mailKey, sealed: key } = makeMailKey(deps.secrets.contentKey)
   const { sender, peer } = mail
-  const counted = new CountedPieces(mail.pieces)
+  const fresh = deps.freshMails === null ? null : new FreshPieces()
+  const counted = new CountedPieces(mail.pieces, fresh)
   const bytesMax = Math.min(mail.declaredBytes ?? MAIL_BYTES_MAX, MAIL_BYTES_MAX)
   const kept = await deps.contents.put({ names, mailKey, kind: 'mail', source: counted, bytesMax })
   if (!kept.ok) {
@@ -100,12 +104,16 @@ export async function takeInbound(
     key,
     recipients,
   }
+  // Before it is committed: it may be parsed before this function goes on.
+  const raw = fresh?.whole() ?? null
+  if (raw !== null) for (const { objectId } of recipients) deps.freshMails?.keep(objectId, raw)
   const asked = await deps.ask(shard, { name: 'receive', cmdId: deps.newCmdId(), body })
   const reply = asked.kind === 'answer' ? (asked.reply as ReceiveReply) : null
   if (reply?.kind === 'received') {
     for (const _ of reply.messageIds) deps.received('inbound')
     return accepted(reply.messageIds)
   }
+  for (const { objectId } of recipients) deps.freshMails?.take(objectId)
   deps.received('inbound_put_off')
   // Of a command that nobody knows the end of, the sweep finds out.
   if (asked.kind === 'answer' || asked.kind === 'unavailable') await deps.contents.remove(names)
@@ -124,18 +132,21 @@ function once(targets: readonly InboundTarget[]): InboundTarget[] {
   return [...byAddress.values()]
 }
 
-/** Pieces on their way, and how many bytes they were. */
+/** Pieces on their way, how many bytes they were, and a copy for whoever parses them next. */
 class CountedPieces implements AsyncIterable<Buffer> {
   bytes = 0
   readonly #pieces: AsyncIterable<Buffer>
+  readonly #fresh: FreshPieces | null
 
-  constructor(pieces: AsyncIterable<Buffer>) {
+  constructor(pieces: AsyncIterable<Buffer>, fresh: FreshPieces | null) {
     this.#pieces = pieces
+    this.#fresh = fresh
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Buffer> {
     for await (const piece of this.#pieces) {
       this.bytes += piece.length
+      this.#fresh?.add(piece)
       yield piece
     }
   }

@@ -26,7 +26,9 @@ const LANE_UNDER_WAY_MAX = 4
 const HOLD_MS = 5 * 60_000
 
 /** The family of the lanes of accounts. */
-export function makeJudgeLane(deps: Pick<ParseLaneDeps, 'received' | 'judge' | 'bytes' | 'room'>): LaneType {
+export function makeJudgeLane(
+  deps: Pick<ParseLaneDeps, 'received' | 'freshMails' | 'judge' | 'bytes' | 'room'>,
+): LaneType {
   const underWay = new Map<string, number>()
   let all = 0
   const lane: LaneType<ParseJob, JudgeOutcome> = {
@@ -62,12 +64,12 @@ export function makeJudgeLane(deps: Pick<ParseLaneDeps, 'received' | 'judge' | '
 
 /** Reads a mail, and has it judged; null where it cannot be read. Ends as soon as its bytes are needed no more. */
 async function begin(
-  { received, judge }: Pick<ParseLaneDeps, 'received' | 'judge'>,
+  { judge, ...stored }: Pick<ParseLaneDeps, 'received' | 'freshMails' | 'judge'>,
   job: ParseJob,
   signal: AbortSignal,
 ): Promise<Pick<JudgedReceived, 'check'> | null> {
   if (signal.aborted) throw new NotPerformed('The process stops')
-  const raw = await readReceivedMail(received, job)
+  const raw = await readReceivedMail(stored, job)
   if (typeof raw === 'string') return null
   const { isRead, check } = judge(raw, job)
   // Until it is waited for, nobody hears that it could not begin.

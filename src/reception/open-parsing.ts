@@ -14,6 +14,7 @@ import type { Config } from '../process/config.ts'
 import { monotonicMs } from '../process/fence.ts'
 import type { Metrics } from '../process/metrics.ts'
 import { ByteGate } from './byte-gate.ts'
+import { FreshMails } from './fresh-mails.ts'
 import { makeJudgeLane } from './judge-lane.ts'
 import { type JudgeRoom, makeJudgeRoom } from './judge-room.ts'
 import { makeLookLane } from './look-lane.ts'
@@ -25,6 +26,8 @@ const RAW_BYTES_MAX = 48 * 1024 * 1024
 
 /** Received mail, taken apart and judged. */
 export interface Parsing {
+  /** What this process has just taken, until it is parsed here; null where it takes no mail, or parses none. */
+  readonly freshMails: FreshMails | null
   /** The lanes. In: performers in place of our own bounds. */
   lanes(room: ((lane: string) => number) | undefined): LaneType[]
   /** Ends the threads. */
@@ -33,7 +36,7 @@ export interface Parsing {
 
 /** What the rooms are made of. */
 export type ParsingDeps = Pick<ParseLaneDeps, 'received' | 'secrets'> & {
-  readonly config: Pick<Config, 'dnsServers' | 'smtpHostname'>
+  readonly config: Pick<Config, 'roles' | 'dnsServers' | 'smtpHostname'>
   readonly metrics: Pick<Metrics, 'parsed' | 'judged'>
 }
 
@@ -44,9 +47,12 @@ export function openParsing({ received, secrets, config, metrics }: ParsingDeps)
   const judges = makeJudgeRoom({ resolver, nowMs: monotonicMs })
   const judge = makeJudge(judges, { receiver: config.smtpHostname, metrics })
   const bytes = new ByteGate(RAW_BYTES_MAX)
+  const { roles } = config
+  const freshMails = roles.includes('mx') && roles.includes('actors') ? new FreshMails(monotonicMs) : null
   return {
+    freshMails,
     lanes(room) {
-      const deps = { received, judge, bytes, ...(room !== undefined && { room }) }
+      const deps = { received, freshMails, judge, bytes, ...(room !== undefined && { room }) }
       const parses = makeParseLane({ ...deps, rooms, secrets, metrics, random: Math.random })
       return [parses, makeJudgeLane(deps), makeLookLane({ received, secrets, ...(room !== undefined && { room }) })]
     },

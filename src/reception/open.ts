@@ -19,7 +19,7 @@ import { makeSenderRate } from './sender-rate.ts'
 /** What the role needs of the service. */
 export interface MxDeps {
   readonly handlers: Omit<ReturnedMailDeps, 'room' | 'received'> &
-    Pick<InboundMailDeps, 'secrets'> & {
+    Pick<InboundMailDeps, 'secrets' | 'freshMails'> & {
       /** What has no room for new mail; null: nothing. */
       readonly roomLack: () => string | null
       /** Null: this installation has no content store. */

@@ -23,6 +23,7 @@ import { NAMED_CHARS, newObjectId } from '../state/received/content-head.ts'
 import { PARSE_LANE } from '../state/received/parse-item.ts'
 import { type ReceivedStore, writeParsed } from '../store/received.ts'
 import type { ByteGate } from './byte-gate.ts'
+import type { FreshMails } from './fresh-mails.ts'
 import { readReceivedMail } from './raw-mail.ts'
 import type { ReceivedRoom } from './received-room.ts'
 import { MAIL_STOP_MS, unlessStopped } from './unless-stopped.ts'
@@ -51,6 +52,8 @@ export type JudgeReceived = (raw: Uint8Array, job: ParseJob) => JudgedReceived
 
 export interface ParseLaneDeps {
   readonly received: ReceivedStore
+  /** What this process has just taken; null where it takes no mail. */
+  readonly freshMails: FreshMails | null
   /** The thread of accounts whose mail takes long, and that of all others. */
   readonly rooms: { readonly slow: ReceivedRoom; readonly fast: ReceivedRoom }
   readonly judge: JudgeReceived
@@ -69,6 +72,7 @@ export function makeParseLane(deps: ParseLaneDeps): LaneType {
   const { bytes } = deps
   const lane: LaneType<ParseJob, ParseOutcome> = {
     prefix: PARSE_LANE,
+    prompt: true,
     holdMs: HOLD_MS,
     claimsStand: false,
     stopMs: MAIL_STOP_MS,
@@ -100,7 +104,7 @@ export function makeParseLane(deps: ParseLaneDeps): LaneType {
 type Begun = 'away' | 'gone' | { readonly mail: ReceivedMail; readonly check: JudgedReceived['check'] }
 
 async function begin(deps: ParseLaneDeps, job: ParseJob, room: ReceivedRoom): Promise<Begun> {
-  const raw = await readReceivedMail(deps.received, job)
+  const raw = await readReceivedMail(deps, job)
   if (typeof raw === 'string') return raw
   const startedAtMs = performance.now()
   const { isRead, check } = deps.judge(raw, job)

@@ -1,17 +1,20 @@
 /**
- * raw-mail - a received mail out of the content store into memory that threads share: none of them has a copy of its
- * own.
+ * raw-mail - a received mail in memory that threads share, none of which has a copy of its own: as it came in just now,
+ * or out of the content store.
  */
 
 import { shardOf } from '../../cluster/id.ts'
 import type { ParseJob } from '../actors/inbound/parse-job.ts'
 import { openRaw, type ReceivedStore } from '../store/received.ts'
+import type { FreshMails } from './fresh-mails.ts'
 
 /** Reads a raw mail, whole; `gone`: it is not there, or not what was written; `away`: the store does not answer. */
 export async function readReceivedMail(
-  received: ReceivedStore,
+  { received, freshMails }: { received: ReceivedStore; freshMails: FreshMails | null },
   { serverId, head }: Pick<ParseJob, 'serverId' | 'head'>,
 ): Promise<Uint8Array | 'gone' | 'away'> {
+  const fresh = freshMails?.take(head.objectId) ?? null
+  if (fresh !== null) return fresh
   const raw = await openRaw(received, { shard: shardOf(serverId) as number, serverId, head })
   if (typeof raw === 'string') return raw
   const whole = new Uint8Array(new SharedArrayBuffer(raw.size))

@@ -352,6 +352,7 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
     livingWorkers: () => worker.livingWorkers,
     countAccounts: () => countAccounts(readKeys),
     approval: config.approval,
+    freshMails: parts.parsing.freshMails,
     roomLack: () => roomLackOf(parts),
     whyNotReady: () => whyNotReady(parts, worker),
     figures: () => figuresOf(parts, worker),

@@ -52,6 +52,7 @@ function setUp(t: Test) {
   const told: string[] = []
   const lane = makeParseLane({
     received: { contents, contentKey },
+    freshMails: null,
     rooms: { slow: makeThread(told), fast: makeThread(told) },
     judge: () => ({ isRead: Promise.resolve(), check: Promise.resolve(null) }),
     bytes: new ByteGate(1_000_000),
