@@ -12,7 +12,7 @@ import type { BenchStore } from '../store.ts'
 import type { HostAnswer, HostCall, HostOrder, Ready } from './host-side.ts'
 
 /** As `npm start` has it, for every contestant, and what `HOST_OPTIONS` adds. */
-const NODE_OPTIONS = ['--max-semi-space-size=32', ...optionsOf(process.env.HOST_OPTIONS)]
+export const NODE_OPTIONS = ['--max-semi-space-size=32', ...optionsOf(process.env.HOST_OPTIONS)]
 
 /** Programs that a contestant can be. */
 export type HostName = 'floor' | 'bullmq' | 'bullmq-bulk' | 'product' | 'actors'
