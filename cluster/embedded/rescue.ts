@@ -1,5 +1,5 @@
 /**
- * rescue - what a store holds in memory, written into a directory that was deleted under it.
+ * rescue - what a store holds in memory, written into a directory that was deleted under it, or as a copy (backup).
  *
  * A redis whose working directory is gone can neither rewrite its file nor save. But it still tells a replica
  * everything, over a connection that is there. So writes are held back (CLIENT PAUSE: they wait, none is refused), the
@@ -50,6 +50,27 @@ export interface RescueLines {
  * @throws Error when the store or the disk does not do its part: the store goes on as it was
  */
 export async function rescueStore({ client, spare }: RescueLines, directory: string): Promise<number> {
+  try {
+    return await copyStore({ client, spare }, directory, async () => {
+      await client.client('PAUSE', PAUSE_MS, 'WRITE')
+    })
+  } catch (error) {
+    await client.client('UNPAUSE').catch(() => undefined)
+    throw error
+  }
+}
+
+/**
+ * Copies what a store holds at one moment into `directory`, as append-only files from which a store starts. It forks,
+ * as for a rewrite of its file, and goes on meanwhile. In: `begin`, called just before.
+ * @returns bytes of the copy; the files are there whole or not at all, and on disk
+ * @throws Error when the store or the disk does not do its part
+ */
+export async function copyStore(
+  { client, spare }: RescueLines,
+  directory: string,
+  begin: () => Promise<void> = async () => undefined,
+): Promise<number> {
   mkdirSync(directory, { recursive: true, mode: 0o700 })
   // A copy of other data that somebody has laid there meanwhile is not ours to replace.
   if (existsSync(join(directory, AOF_DIRECTORY))) throw new Error(`${directory} holds an ${AOF_DIRECTORY} already`)
@@ -57,7 +78,7 @@ export async function rescueStore({ client, spare }: RescueLines, directory: str
   rmSync(fresh, { recursive: true, force: true })
   mkdirSync(fresh, { mode: 0o700 })
   try {
-    await client.client('PAUSE', PAUSE_MS, 'WRITE')
+    await begin()
     await client.config('SET', 'repl-diskless-sync', 'yes', 'repl-diskless-sync-delay', '0')
     await spare.call('REPLCONF', 'capa', 'eof', 'rdb-only', '1')
     const bytes = await copyTo(spare, join(fresh, FILES[0].name))
@@ -71,7 +92,6 @@ export async function rescueStore({ client, spare }: RescueLines, directory: str
     return bytes
   } catch (error) {
     rmSync(fresh, { recursive: true, force: true })
-    await client.client('UNPAUSE').catch(() => undefined)
     throw error
   }
 }

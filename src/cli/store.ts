@@ -1,6 +1,6 @@
 /**
  * store - `sendwright store`, which runs it, and what is done straight in it without the service: `operator-key`,
- * `repair`.
+ * `backup`, `repair`.
  */
 import { createInterface } from 'node:readline/promises'
 import type { Command } from 'commander'
@@ -19,6 +19,11 @@ interface RepairOptions {
   json?: boolean
 }
 
+interface BackupOptions {
+  content?: boolean
+  json?: boolean
+}
+
 /** Adds the commands. `ended` hears the exit code of the one that ran. */
 export function addStoreCommands(program: Command, ended: (code: number) => void): void {
   program
@@ -34,6 +39,13 @@ export function addStoreCommands(program: Command, ended: (code: number) => void
     .description('make a new operator key straight in the store and revoke the others, for who lost it')
     .option('--json', 'print the key as one line of JSON')
     .action(async (options) => ended(await makeKey(options)))
+  program
+    .command('backup')
+    .argument('<directory>', 'where it is made; it must not be there yet')
+    .description('copy the installation while it runs into a directory from which it starts again (DATA_DIR)')
+    .option('--no-content', 'leave the files of large content out, for who copies them another way')
+    .option('--json', 'print what it holds as one line of JSON')
+    .action(async (directory: string, options: BackupOptions) => ended(await backUp(directory, options)))
   const repair = program
     .command('repair')
     .argument('<shard>', 'number of a torn shard', parseInteger)
@@ -55,6 +67,18 @@ async function makeKey({ json }: { json?: boolean }): Promise<number> {
     if (made.broken !== null) console.error(`${made.broken}: put it back from a backup, or remove it`)
     const told = made.path === null ? 'Set SENDWRIGHT_OPERATOR_TOKEN to it' : `It is in ${made.path} now`
     console.error(`${told}. Revoked: ${made.revoked.length}`)
+  }
+  return 0
+}
+
+async function backUp(directory: string, { content, json }: BackupOptions): Promise<number> {
+  const { makeBackup } = await import('../store/backup.ts')
+  const made = await inStore((config) => makeBackup(config, directory, { content: content !== false }))
+  if (json) console.log(JSON.stringify(made))
+  else {
+    console.log(`${made.directory}: installation ${made.installation}, as it was at ${made.at}`)
+    console.log(`Store ${made.storeBytes} bytes, large content ${made.objects} files of ${made.objectBytes} bytes`)
+    for (const sentence of made.elsewhere) console.error(sentence)
   }
   return 0
 }

@@ -328,7 +328,7 @@ export async function hears(started: Started, pattern: RegExp, from = 0): Promis
 }
 
 /** Without what a caller's shell may have set for the service itself. */
-function bareEnvironment(): Record<string, string> {
+export function bareEnvironment(): Record<string, string> {
   const { PATH = '', HOME = '/' } = process.env
   return { PATH, HOME }
 }
