@@ -14,6 +14,7 @@ import { benchLifecycle } from './figures/lifecycle.ts'
 import { benchMemory } from './figures/memory.ts'
 import { benchScale } from './figures/scale.ts'
 import { benchSearch } from './figures/search.ts'
+import { benchSizing } from './figures/sizing.ts'
 import { benchStart } from './figures/start.ts'
 import { benchSubmission } from './figures/submission.ts'
 import { benchWebhooks } from './figures/webhooks.ts'
@@ -22,6 +23,7 @@ const HELP = `Usage: npm run bench -- <name> [options]
 
   accept      messages a second accepted, against the bare floor and BullMQ
   memory      bytes of Redis that a delivered message keeps
+  sizing      bytes that a message of usual size takes of memory and disk, with content and a webhook
   lifecycle   messages a second from acceptance to a receiving server
   search      milliseconds of a search among very many messages of one server
   delivery    from 200 to the first byte; living destinations beside dead ones
@@ -84,6 +86,7 @@ async function main(): Promise<void> {
       isProfiled: values.profile === true,
     })
   else if (positionals[0] === 'memory') await benchMemory(readNumber('messages', values.messages, 100_000))
+  else if (positionals[0] === 'sizing') await benchSizing(readNumber('messages', values.messages, 3_000))
   else if (positionals[0] === 'lifecycle')
     await benchLifecycle({
       seconds,

@@ -1,0 +1,100 @@
+/**
+ * sentences - what the code says when a start or a command ends: the sentences of the errors that are made for people
+ *
+ * A sentence is shown as a reader sees it, with `…` for what differs, and only up to its first colon, semicolon or full
+ * stop: what comes then is what mends it.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ROOT } from '../machine/root.ts'
+
+/** Rooms whose errors end a start or a command, and what these are called there. */
+const MADE: readonly (readonly [room: string, call: RegExp])[] = [
+  ['src/cli', /new (?:CommandFailure|InvalidArgumentError|Error)\(/g],
+  ['src/cli/console', /new (?:CommandFailure|InvalidArgumentError|Error)\(/g],
+  [
+    'src/service',
+    /new Error\(|\bfault = |runLast\(\s*'[^']*',\s*(?=['`])|return code === 0 \? null : |isCompiled\(\) \? null : /g,
+  ],
+  [
+    'src/store',
+    /new (?:Error|InstallationMismatch|WrongDirectory)\(|return \(\s*(?=['`])|return (?=['`](?:The store|\$\{path))/g,
+  ],
+  ['src/process', /new Error\(|new Mistake\(|found\.push\(|wanted: /g],
+  ['src/content', /new ContentMismatch\(/g],
+  ['cluster/embedded', /new Error\(|refuse\(|sentence:\s*/g],
+  ['cluster/redis', /new (?:StoreRefused|Error)\(/g],
+]
+/** Short of that a clause says too little by itself. */
+const CLAUSE_MIN = 20
+
+/** Every sentence, once, in the order of the rooms. */
+export function errorSentences(): string[] {
+  const found = MADE.flatMap(([room, call]) =>
+    readdirSync(join(ROOT, room))
+      .filter((name) => /\.(?:ts|mjs)$/.test(name))
+      .flatMap((name) => sentencesIn(readFileSync(join(ROOT, room, name), 'utf8'), call)),
+  )
+  return [...new Set(found)]
+}
+
+/** The sentences of one source that stand behind what `call` matches. */
+export function sentencesIn(source: string, call: RegExp): string[] {
+  return [...source.matchAll(call)].flatMap(({ 0: match, index }) => {
+    const whole = literalAt(source, index + match.length)
+    // What says nothing by itself hands on what another has said.
+    return /\p{L}/u.test(whole) ? [headOf(whole)] : []
+  })
+}
+
+/** The text of the literals that stand at a place, joined by `+`; empty where none does. */
+function literalAt(source: string, from: number): string {
+  let at = skipBlank(source, from)
+  let text = ''
+  while (`'"\``.includes(source[at] ?? ' ')) {
+    const [piece, end] = readLiteral(source, at)
+    text += piece
+    at = skipBlank(source, end)
+    if (source[at] !== '+') break
+    at = skipBlank(source, at + 1)
+  }
+  return text.replace(/…+/g, '…').trim()
+}
+
+function skipBlank(source: string, from: number): number {
+  let at = from
+  while (/\s/.test(source[at] ?? '')) at += 1
+  return at
+}
+
+/** Out: what a literal says, and where it ends. */
+function readLiteral(source: string, from: number): [text: string, end: number] {
+  const quote = source[from]
+  let text = ''
+  for (let at = from + 1; at < source.length; at += 1) {
+    const char = source[at] as string
+    if (char === quote) return [text, at + 1]
+    if (char === '\\') at += 1
+    if (quote === '`' && char === '$' && source[at + 1] === '{') {
+      at = endOfHole(source, at + 2)
+      text += '…'
+    } else text += char === '\\' ? (source[at] as string).replace('n', ' ') : char
+  }
+  return [text, source.length]
+}
+
+/** The place of the brace that closes one which is open. */
+function endOfHole(source: string, from: number): number {
+  let depth = 1
+  for (let at = from; at < source.length; at += 1) {
+    if (source[at] === '{') depth += 1
+    if (source[at] === '}') depth -= 1
+    if (depth === 0) return at
+  }
+  return source.length
+}
+
+function headOf(sentence: string): string {
+  const end = [...sentence.matchAll(/[:;.](?: |$)/g)].find(({ index }) => index >= CLAUSE_MIN)?.index
+  return (end === undefined ? sentence : sentence.slice(0, end)).trim().replace(/\.$/, '')
+}
