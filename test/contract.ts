@@ -14,6 +14,7 @@ import { COMMON, makeReference } from '../schemas/document/reference.ts'
 import { REFUSALS } from '../schemas/refusals.ts'
 import { ROUTES, type Route } from '../schemas/routes.ts'
 import { makeProgram } from '../src/cli/program.ts'
+import { errorSentences, sentencesIn } from './support/documents/sentences.ts'
 import { ROOT } from './support/machine/root.ts'
 
 const README_LINES_MAX = 200
@@ -209,3 +210,26 @@ t.test('contract: the Procfile sets only what schemas/config.ts knows, and the t
 t.test('contract: the changelog has a section for what comes next', async (t) => {
   t.match(readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8'), /^## Pending$/m)
 })
+
+t.test(
+  'contract: docs/troubleshooting.md has every sentence with which a start or a command ends, and no other',
+  async (t) => {
+    const text = readFileSync(join(ROOT, 'docs/troubleshooting.md'), 'utf8')
+    const told = [...text.matchAll(/^\| `(.+?)` \| (.+) \|$/gm)].map(([, sentence = '']) => sentence)
+    t.ok(told.length > 100)
+    const said = errorSentences()
+    t.same(
+      said.filter((one) => !told.includes(one)),
+      [],
+      'said, and not in the document: add a row with what mends it',
+    )
+    t.same(
+      told.filter((one) => !said.includes(one)),
+      [],
+      'in the document, and nobody says it',
+    )
+    const hole = '$' + '{what({})}'
+    const source = `throw new Oops(\`No ${hole} in \` +\n  'the house: mend it')\nnew Oops(error.message)`
+    t.same(sentencesIn(source, /new Oops\(/g), ['No … in the whole house'])
+  },
+)

@@ -28,6 +28,10 @@ const RUNNERS: Readonly<Record<string, readonly string[]>> = {
   python: ['python3', '-'],
   php: ['php'],
 }
+/** Whose blocks of `bash` `npm run trial` runs, all of them. */
+const TRIED: readonly string[] = ['install', 'upgrade', 'backup-restore', 'many-processes'].map(
+  (name) => `docs/${name}.md`,
+)
 /** Whose blocks another test runs (`http/proxy.ts`) or makes (`contract.ts`). */
 const OTHERS: readonly string[] = ['docs/proxy.md', 'docs/api.md', 'docs/cli.md']
 
@@ -94,7 +98,8 @@ for (const name of DOCUMENTS.filter((one) => !OTHERS.includes(one))) {
 function runnerOf({ document, language, code }: Block): string | null {
   if (OTHERS.includes(document) || language in RUNNERS) return language
   if (language === 'json') return code.includes('messagesPerSecond') ? 'site limits' : null
-  if (language === 'ini') return 'go-live'
+  // What root types on a server is typed there: on a machine of its own.
+  if (TRIED.includes(document) && ['bash', 'nginx'].includes(language)) return 'trial'
   if (language !== 'text') return null
   const lines = code.trimEnd().split('\n')
   if (startsOf(code).length === lines.filter((line) => line !== 'npm install').length) return 'go-live'

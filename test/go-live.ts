@@ -162,25 +162,27 @@ t.test('go live: every line with which a document starts the service does', { sk
   for (const [at, one] of ran.entries()) t.match(one, { code: 0, err: '', leftRedis: false }, lines[at] ?? '')
 })
 
-t.test('go live: the unit for systemd starts it, and ends it by telling it alone', { skip }, async (t) => {
-  const unit = DOCUMENTS.flatMap(blocksOf).find(({ language }) => language === 'ini')?.code ?? ''
-  const valuesOf = (name: string) =>
-    [...unit.matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].map(([, value = '']) => value)
-  t.same([valuesOf('KillMode'), valuesOf('WorkingDirectory')], [['mixed'], [INSTALLED_IN]])
-  const [command = ''] = valuesOf('ExecStart')
-  const given = Object.fromEntries(
-    valuesOf('Environment').flatMap((line) => line.split(' ').map((one) => one.split('='))),
-  )
-  const env = { ...(await settings('data-unit')), ...given }
-  const { child, ended } = begin(`exec ${command.replace(INSTALLED_IN, dir)}`, env)
-  const group = child.pid as number
-  t.teardown(() => isAlive(group) && process.kill(-group, 'SIGKILL'))
-  await until(async () => child.exitCode !== null || (await isReady(env.OPERATOR_PORT ?? '')), WAIT_MS)
-  process.kill(group, 'SIGTERM')
-  t.match(await ended, { code: 0, err: '', out: /curl https:\/\/api\.example\.com\/v1\/email/ })
-  t.notOk(isAlive(group), 'nothing of it is left')
-  t.notOk(existsSync(join(dir, 'data-unit', 'redis.sock')), 'its Redis has ended')
-})
+t.test(
+  'go live: the unit for systemd starts it with the settings beside it, and ends it by telling it alone',
+  { skip },
+  async (t) => {
+    const unit = readFileSync(join(dir, 'deploy/sendwright.service'), 'utf8')
+    const lineOf = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1] ?? ''
+    t.same([lineOf('KillMode'), lineOf('EnvironmentFile')], ['mixed', '/etc/sendwright/settings'])
+    const given = Object.fromEntries(
+      [...readFileSync(join(dir, 'deploy/settings'), 'utf8').matchAll(/^(\w+)=(.*)$/gm)].map(([, ...pair]) => pair),
+    )
+    const env = { ...given, ...(await settings('data-unit')) }
+    const { child, ended } = begin(`exec ${lineOf('ExecStart').replace(INSTALLED_IN, dir)}`, env)
+    const group = child.pid as number
+    t.teardown(() => isAlive(group) && process.kill(-group, 'SIGKILL'))
+    await until(async () => child.exitCode !== null || (await isReady(env.OPERATOR_PORT ?? '')), WAIT_MS)
+    process.kill(group, 'SIGTERM')
+    t.match(await ended, { code: 0, err: '', out: /curl https:\/\/api\.svc\.example\/v1\/email/ })
+    t.notOk(isAlive(group), 'nothing of it is left')
+    t.notOk(existsSync(join(dir, 'data-unit', 'redis.sock')), 'its Redis has ended')
+  },
+)
 
 t.test('go live: npm link puts the command line on the PATH', { skip }, async (t) => {
   const linked = await begin('npm link >&2 && cd / && sendwright --version', {

@@ -123,11 +123,15 @@ export function readConfig(environment: Environment = process.env): ConfigResult
 export function readClientSettings(environment: Environment = process.env): ClientSettings {
   const result = readConfig(environment)
   const isOperatorNamed = ['OPERATOR_HOST', 'OPERATOR_PORT'].some((name) => environment[name])
-  const isNamed = ['BASE_URL', 'HTTP_HOST', 'HTTP_PORT'].some((name) => environment[name])
+  // Who names where the listener is reaches it without the proxy, which may still be to come.
+  const isListenerNamed = ['HTTP_HOST', 'HTTP_PORT'].some((name) => environment[name])
+  const isNamed = isListenerNamed || Boolean(environment.BASE_URL)
+  const urlIn = ({ httpHost, httpPort, baseUrl }: Config): string =>
+    isListenerNamed ? urlOf(httpHost, httpPort) : baseUrl
   return {
     token: environment.SENDWRIGHT_TOKEN || null,
     operatorToken: environment.SENDWRIGHT_OPERATOR_TOKEN || null,
-    url: isNamed && result.ok ? result.config.baseUrl : null,
+    url: isNamed && result.ok ? urlIn(result.config) : null,
     operatorUrl: isOperatorNamed && result.ok ? result.config.operatorUrl : null,
     dataDirs: [
       resolve(environment.DATA_DIR || DATA_DIR_DEFAULT),

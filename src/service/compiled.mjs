@@ -19,8 +19,12 @@ const STAMP = join(BUILD, '.launched')
 const FOLDERS = ['schemas', 'cluster', 'src']
 const OPTIONS = ['tsconfig.json', 'tsconfig.service.json']
 
-/** Whether the command can run as it is. Changes nothing but the stamp, where times alone are other ones. */
+/**
+ * Whether the command can run as it is. Changes nothing but the stamp, where times alone are other ones. An archive
+ * (`npm run pack`) has no sources, and what it has is compiled.
+ */
 export function isCompiled() {
+  if (!existsSync(PROJECT)) return existsSync(MAIN)
   const sources = findSources()
   const stamp = readStamp()
   if (stamp === null || !sources.every(hasOutput)) return false

@@ -3,7 +3,7 @@
  *
  * The key: `--token`; with `--live` the live server's of first-run.json; else SENDWRIGHT_TOKEN where it is of the kind
  * that the command needs, else the fitting one of first-run.json.
- * The address: `--url`, else BASE_URL or HTTP_HOST and HTTP_PORT, else first-run.json's, else the default port.
+ * The address: `--url`, else HTTP_HOST and HTTP_PORT, else BASE_URL, else first-run.json's, else the default port.
  * What the operator asks goes to the operator listener: SENDWRIGHT_OPERATOR_TOKEN, OPERATOR_HOST and OPERATOR_PORT.
  */
 import { createHmac } from 'node:crypto'

@@ -1,0 +1,229 @@
+/**
+ * day - the operator's day: the blocks of `bash` in the documents, in their order, on one machine; between them what an
+ * operator does that no command of ours can (editing settings, publishing records), and a look at what came of it
+ */
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { FirstRun } from '../../src/service/first-start.ts'
+import { SETTLED, settle } from '../support/clients/settle.ts'
+import { blocksOf } from '../support/documents/blocks.ts'
+import type { ZoneRecord } from '../support/peers/zone.ts'
+import type { Machine } from './machine.ts'
+import type { Loaded, Order } from './peers.ts'
+
+/** What needs packages of others is run where they can be fetched. */
+const ONLINE = /^(?:apt-get|npm) /m
+const SETTINGS = 'set -a; . /etc/sendwright/settings; set +a\n'
+const PROXY_PORT = 8088
+const CERTIFICATE = 'root/registry.pem'
+const BEFORE_ROLL = 40
+const AFTER_ROLL = 40
+/** On a machine that stands still a commit may be in doubt for longer than its client waits. */
+const REFUSED_SHARE_MAX = 0.02
+
+export interface Day {
+  readonly machine: Machine
+  /** The archive, and the one that comes next. */
+  readonly archives: readonly string[]
+  /** Whether the machine has nothing yet but a system. */
+  readonly isEmpty: boolean
+  say(line: string): void
+}
+
+type Ask = (order: Order) => Promise<unknown>
+
+/** Runs it. Throws Error with the command and what it said where anything is not as the documents say. */
+export async function runDay(day: Day): Promise<void> {
+  const { machine, archives } = day
+  for (const archive of archives) copyFileSync(archive, join(machine.root, 'root', basename(archive)))
+  if (day.isEmpty) equip(machine)
+  const peers = machine.onItsNetwork([process.execPath, join(import.meta.dirname, 'peers.js')])
+  const lines = createInterface({ input: peers.stdout as NodeJS.ReadableStream })[Symbol.asyncIterator]()
+  const hear = async (): Promise<unknown> => JSON.parse((await lines.next()).value as string)
+  const { dns, smtp } = (await hear()) as { dns: string; smtp: number }
+  const ask: Ask = (order) => {
+    peers.stdin?.write(`${JSON.stringify(order)}\n`)
+    return hear()
+  }
+  try {
+    await install(day, ask, { dns, smtp })
+    await backUp(day)
+    await upgrade(day)
+    await grow(day)
+    await roll(day, ask)
+  } finally {
+    peers.kill('SIGKILL')
+  }
+}
+
+/** What the registries need to be reached from another root: a certificate, where one is set here. */
+function equip({ root }: Machine): void {
+  const bundle = process.env.NODE_EXTRA_CA_CERTS
+  if (bundle !== undefined) copyFileSync(bundle, join(root, CERTIFICATE))
+}
+
+/** The environment of a command that fetches packages: what npm is told here, and its cache on the same root. */
+function registryOf(isEmpty: boolean): Record<string, string> {
+  const { HOME = '/root', NODE_EXTRA_CA_CERTS } = process.env
+  const own = Object.entries(process.env).filter(([name]) => name.startsWith('npm_config_'))
+  const certificate = isEmpty ? `/${CERTIFICATE}` : NODE_EXTRA_CA_CERTS
+  return {
+    ...(isEmpty
+      ? {}
+      : { ...(Object.fromEntries(own) as Record<string, string>), HOME, npm_config_prefer_offline: 'true' }),
+    ...(NODE_EXTRA_CA_CERTS !== undefined && certificate !== undefined && { NODE_EXTRA_CA_CERTS: certificate }),
+  }
+}
+
+async function install(day: Day, ask: Ask, { dns, smtp }: { dns: string; smtp: number }): Promise<void> {
+  const { machine, say } = day
+  for (const { code } of bashOf('docs/install.md')) {
+    if (!day.isEmpty && code.includes('apt-get')) {
+      say('(packages are those of this machine)')
+      continue
+    }
+    const out = await must(day, code)
+    if (code.includes('/etc/sendwright/settings\n') && code.startsWith('install ')) {
+      const path = join(machine.root, 'etc/sendwright/settings')
+      const edits = [`DNS_SERVERS=${dns}`, `DELIVERY_PORT=${smtp}`, 'PRIVATE_NETWORKS_ALLOWED=127.0.0.0/8']
+      writeFileSync(path, `${readFileSync(path, 'utf8')}${edits.join('\n')}\n`)
+      await publishOwn(ask)
+    }
+    if (code.includes('domain add')) await publish(ask, out)
+    if (code.includes('enable --now sendwright')) say('installed and started')
+  }
+  const { messages } = (await ask({ order: 'mail' })) as { messages: string[] }
+  if (messages.length !== 1 || !messages[0]?.includes('It is real.')) throw new Error(`Received: ${messages}`)
+  if (!/^DKIM-Signature:/m.test(messages[0])) throw new Error('The mail is not signed')
+  say('a mail from a verified domain is delivered')
+}
+
+/** The records of docs/dns.md for the domain of the service, and those of somebody who is written to. */
+async function publishOwn(ask: Ask): Promise<void> {
+  const address: ZoneRecord = { type: 'A', address: '127.0.0.1' }
+  const mx: ZoneRecord = { type: 'MX', exchange: 'mx.svc.example', priority: 10 }
+  for (const name of ['out.svc.example', 'mx.svc.example', 'mail.partner.example'])
+    await ask({ order: 'set', name, records: [address] })
+  for (const name of ['rp.svc.example', 'doctor.rp.svc.example', 'inbound.svc.example'])
+    await ask({ order: 'set', name, records: [mx] })
+  const partner: ZoneRecord = { type: 'MX', exchange: 'mail.partner.example', priority: 10 }
+  await ask({ order: 'set', name: 'partner.example', records: [partner] })
+}
+
+/** The records that `domain add` has printed. */
+async function publish(ask: Ask, out: string): Promise<void> {
+  const found = [...out.matchAll(/^(CNAME|TXT) +(\S+) +(\S.*?)(?: {2,}.*)?$/gm)]
+  if (found.length !== 2) throw new Error(`Two records, not: ${out}`)
+  for (const [, type, name = '', value = ''] of found) {
+    const record: ZoneRecord = type === 'CNAME' ? { type, domain: value } : { type: 'TXT', data: value }
+    await ask({ order: 'set', name, records: [record] })
+  }
+}
+
+/** A backup, a mail that comes after it, and the restore: the state of the copy point. */
+async function backUp(day: Day): Promise<void> {
+  const [backup, restore, ...others] = bashOf('docs/backup-restore.md')
+  if (backup === undefined || restore === undefined || others.length > 0) throw new Error('Backup, restore, no more')
+  await must(day, backup.code)
+  const subjects = async (): Promise<string> => await must(day, `${SETTINGS}sendwright message search --json`)
+  const send = 'sendwright send --from a@simulator.test --to b@simulator.test --text T --wait --subject'
+  await must(day, `${SETTINGS}${send} Later`)
+  if (!(await subjects()).includes('Later')) throw new Error('It was not sent')
+  await must(day, restore.code)
+  const left = await subjects()
+  if (left.includes('Later') || !left.includes('Hello')) throw new Error(`Not the state of the backup: ${left}`)
+  await must(day, `${SETTINGS}${send} Again`)
+  day.say('a backup is restored: what came after it is gone, what was before is there, and it goes on')
+}
+
+async function upgrade(day: Day): Promise<void> {
+  const blocks = bashOf('docs/upgrade.md')
+  for (const { code } of blocks) {
+    await must(day, code)
+    const [, version] = /ln -sfn \/opt\/sendwright-(\S+) /.exec(code) ?? []
+    if (version === undefined) continue
+    await must(day, 'curl -fsS --retry 60 --retry-delay 1 --retry-all-errors http://127.0.0.1:8081/readyz')
+    const runs = await must(
+      day,
+      'tr "\\0" " " < /proc/$(systemctl show --value -p MainPID sendwright)/cmdline; sendwright --version',
+    )
+    if (!runs.includes(`/opt/sendwright-${version}/`) || !runs.trim().endsWith(version))
+      throw new Error(`${version}: ${runs}`)
+    day.say(`version ${version} runs`)
+  }
+}
+
+/** From one process to many: what was there still is. */
+async function grow(day: Day): Promise<void> {
+  const [grown] = bashOf('docs/many-processes.md')
+  await must(day, grown?.code ?? '')
+  const found = await must(day, `${SETTINGS}sendwright message search --json`)
+  if (!found.includes('Again')) throw new Error(`What was there is not: ${found}`)
+  day.say('many processes run on the same store')
+}
+
+/** The roll, while clients send through the proxy of the documents. */
+async function roll(day: Day, ask: Ask): Promise<void> {
+  const { machine, say } = day
+  const [, rolled] = bashOf('docs/many-processes.md')
+  await startProxy(day)
+  const firstRun = JSON.parse(await must(day, 'cat /var/lib/sendwright/first-run.json')) as FirstRun
+  const { accountId } = firstRun.account
+  await must(day, `${SETTINGS}sendwright account limits ${accountId} --test-per-minute 100000`)
+  await ask({ order: 'load', port: PROXY_PORT, token: firstRun.testServer.token })
+  await ask({ order: 'passes', count: BEFORE_ROLL })
+  await must(day, rolled?.code ?? '')
+  await ask({ order: 'passes', count: AFTER_ROLL })
+  const { told, statuses } = (await ask({ order: 'end' })) as Loaded
+  const running = await must(
+    day,
+    'for p in $(systemctl show --value -p MainPID "sendwright@*"); do tr "\\0" " " < /proc/$p/cmdline; echo; done',
+  )
+  const old = running.split('\n').filter((line) => line !== '' && !line.includes('/opt/sendwright-0.2.0/'))
+  if (old.length > 0) throw new Error(`Not rolled: ${running}`)
+  const { serverId } = firstRun.testServer
+  const ledger = {
+    told: new Map(told.map(([key, id]) => [key, new Set([id])])),
+    statuses: new Map(),
+    refusals: [],
+    cuts: [],
+    falselyRefused: [],
+  }
+  const found = await settle(join(machine.root, 'var/lib/sendwright/redis.sock'), { serverId, accountId, ledger })
+  for (const [name, wanted] of Object.entries(SETTLED))
+    if (found[name as keyof typeof SETTLED] !== wanted) throw new Error(`After the roll: ${JSON.stringify(found)}`)
+  const refused = Object.entries(statuses).flatMap(([status, count]) => (status === '200' ? [] : [count]))
+  const share = refused.reduce((sum, count) => sum + count, 0) / told.length
+  if (share > REFUSED_SHARE_MAX) throw new Error(`The roll was seen by clients: ${JSON.stringify(statuses)}`)
+  say(
+    `a roll under load: ${told.length} messages, none lost or doubled; answers by status: ${JSON.stringify(statuses)}`,
+  )
+}
+
+/** The nginx of docs/proxy.md with the upstream of docs/many-processes.md, without TLS. */
+async function startProxy(day: Day): Promise<void> {
+  const [whole] = blocksOf('docs/proxy.md').filter(({ language }) => language === 'nginx')
+  const [upstream] = blocksOf('docs/many-processes.md').filter(({ language }) => language === 'nginx')
+  const server = (whole?.code ?? '').slice((whole?.code ?? '').indexOf('server {\n  listen'))
+  const text = server
+    .replace('listen 443 ssl;', `listen 127.0.0.1:${PROXY_PORT};`)
+    .replace(/^ *ssl_certificate.*\n/gm, '')
+    .replace('proxy_next_upstream off;', 'proxy_next_upstream error;')
+  if (day.isEmpty) await must(day, 'apt-get install -y --no-install-recommends nginx-light')
+  const settings = `events {}\nhttp {\n${upstream?.code}${text}}\n`
+  writeFileSync(join(day.machine.root, 'root/nginx.conf'), settings)
+  await must(day, 'nginx -c /root/nginx.conf >/root/nginx.log 2>&1')
+}
+
+function bashOf(document: string) {
+  return blocksOf(document).filter(({ language }) => language === 'bash')
+}
+
+async function must({ machine, isEmpty }: Day, code: string): Promise<string> {
+  const isOnline = ONLINE.test(code)
+  const ran = await machine.run(code, { isOnline, env: isOnline ? registryOf(isEmpty) : {} })
+  if (ran.code === 0) return ran.out
+  const log = await machine.run('journalctl --no-pager --lines=40 2>&1')
+  throw new Error(`${code}\nended with ${ran.code}:\n${ran.out}${ran.err}\n${log.out}`)
+}

@@ -1,0 +1,72 @@
+/**
+ * main - `npm run trial`: the day of a new operator, with the commands of the documents and no others
+ *
+ * From the archive on a machine with systemd to a verified domain, a delivered mail, a restored backup, an upgrade and
+ * a
+ * downgrade, many processes, and a roll under load; and the archive alone on Node.js 22. `--root <folder>` takes an
+ * empty
+ * system (debootstrap) for the machine, and runs what installs packages too; without it the machine is made of this
+ * one.
+ * Where none can be made, it says so and has passed. Exit code 1: something was not as the documents say.
+ */
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { ROOT } from '../support/machine/root.ts'
+import { runDay } from './day.ts'
+import { Machine } from './machine.ts'
+import { tryNode22 } from './node22.ts'
+
+/** The version that the documents upgrade to. */
+const NEXT = '0.2.0'
+const PLAIN_ROOT = '/'
+
+const startMs = performance.now()
+const say = (line: string): void => {
+  const seconds = ((performance.now() - startMs) / 1000).toFixed(1).padStart(6)
+  console.log(`${seconds} s  ${line}`)
+}
+
+const at = process.argv.indexOf('--root')
+const lower = at < 0 ? PLAIN_ROOT : resolve(process.argv[at + 1] ?? '')
+const dir = mkdtempSync(join(tmpdir(), 'sendwright-archives-'))
+try {
+  const archive = must('npm', ['run', '--silent', 'pack', '--', dir]).trim().split('\n').at(-1) as string
+  say(`packed ${archive}`)
+  await tryNode22(archive, dir, say)
+  await onMachine([archive, repacked(archive)])
+} finally {
+  rmSync(dir, { recursive: true, force: true })
+}
+
+async function onMachine(archives: readonly string[]): Promise<void> {
+  const machine = await Machine.boot(lower).catch((error: Error) => error)
+  if (machine instanceof Error) return say(`SKIPPED on a machine of its own: ${machine.message}`)
+  try {
+    say(`a machine with systemd, over ${lower}`)
+    await runDay({ machine, archives, isEmpty: lower !== PLAIN_ROOT, say })
+    say('all as the documents say')
+  } finally {
+    await machine.end()
+  }
+}
+
+/** The same archive, as the version that comes next. */
+function repacked(archive: string): string {
+  const folder = join(dir, 'next')
+  mkdirSync(folder)
+  must('tar', ['-xzf', archive, '-C', folder])
+  const { version } = JSON.parse(must('tar', ['-xzOf', archive, 'package/package.json'])) as { version: string }
+  for (const name of ['package.json', 'npm-shrinkwrap.json'])
+    must('sed', ['-i', `0,/"version": "${version}"/s//"version": "${NEXT}"/`, join(folder, 'package', name)])
+  const path = join(dir, `sendwright-${NEXT}.tgz`)
+  must('tar', ['-czf', path, '-C', folder, 'package'])
+  return path
+}
+
+function must(command: string, args: readonly string[]): string {
+  const { status, stdout, stderr } = spawnSync(command, args, { cwd: ROOT, encoding: 'utf8', maxBuffer: 2 ** 28 })
+  if (status !== 0) throw new Error(`${command} ${args.join(' ')}: ${stderr}`)
+  return stdout
+}
