@@ -229,7 +229,7 @@ t.test(
       'in the document, and nobody says it',
     )
     const hole = '$' + '{what({})}'
-    const source = `throw new Oops(\`No ${hole} in \` +\n  'the house: mend it')\nnew Oops(error.message)`
+    const source = `throw new Oops(\`No ${hole} in \` +\n  'the whole house: mend it')\nnew Oops(error.message)`
     t.same(sentencesIn(source, /new Oops\(/g), ['No … in the whole house'])
   },
 )
