@@ -66,6 +66,9 @@ const DOMAIN_REQUIRED = [
   'dkim',
 ] as const
 
+/** What stands in place of a record. */
+const INSTEAD = { type: 'array', items: { type: 'string' } } as const
+
 const LOOK_UP = { enum: ['ok', 'missing', 'mismatch', 'dns_error'] } as const
 
 /** Answer of GET /v1/domains/{id} and POST /v1/domains. */
@@ -83,8 +86,19 @@ export const DOMAIN_CHECKED = {
     ...DOMAIN_PROPERTIES,
     check: {
       type: 'object',
-      properties: { returnPath: LOOK_UP, dkim: LOOK_UP, pendingDkim: LOOK_UP },
-      required: ['returnPath', 'dkim'],
+      properties: {
+        returnPath: LOOK_UP,
+        dkim: LOOK_UP,
+        pendingDkim: LOOK_UP,
+        /** Of a `mismatch`: what stands there instead. Empty otherwise. */
+        found: {
+          type: 'object',
+          properties: { returnPath: INSTEAD, dkim: INSTEAD, pendingDkim: INSTEAD },
+          required: ['returnPath', 'dkim'],
+          additionalProperties: false,
+        },
+      },
+      required: ['returnPath', 'dkim', 'found'],
       additionalProperties: false,
     },
   },

@@ -5,6 +5,7 @@
  */
 
 import type { FromSchema } from 'json-schema-to-ts'
+import { TEXT_OR_NULL } from '../shape.ts'
 
 /** Everything that is looked at, in the order of the answer. */
 export const EXAMINED = [
@@ -19,6 +20,7 @@ export const EXAMINED = [
   'ptr',
   'mx',
   'mx-listener',
+  'mx-port',
   'submission',
   'return-path',
   'spf',
@@ -49,8 +51,25 @@ export const HEALTH = {
         additionalProperties: false,
       },
     },
+    /** Every DNS record that the installation needs. */
+    records: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: {
+          host: { type: 'string' },
+          type: { enum: ['A', 'AAAA', 'CNAME', 'MX', 'TXT'] },
+          /** Without quotes; null where it is not known here. */
+          value: TEXT_OR_NULL,
+          /** What belongs there. */
+          remark: TEXT_OR_NULL,
+        },
+        required: ['host', 'type', 'value', 'remark'],
+        additionalProperties: false,
+      },
+    },
   },
-  required: ['ok', 'findings'],
+  required: ['ok', 'findings', 'records'],
   additionalProperties: false,
 } as const
 

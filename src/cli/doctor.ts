@@ -14,6 +14,7 @@ import { DnsBudget } from '../dns/budget.ts'
 import { createResolver } from '../dns/resolve.ts'
 import type { Explained } from '../mail/authenticate/explain.ts'
 import type { Judgement } from '../mail/authenticate/judge.ts'
+import { formatZone, type ZoneFileRecord } from '../mail/zone-file.ts'
 import { readConfig } from '../process/config.ts'
 import { type ClientOptions, makeClient } from './console/client.ts'
 import { CommandFailure } from './console/failure.ts'
@@ -25,10 +26,15 @@ const MARKS: Readonly<Record<Finding['status'], string>> = { ok: 'ok', warning: 
  * Has the running service examine itself and prints what was found.
  * @returns 0 when nothing has failed, else 1
  */
-export async function runDoctor(options: ClientOptions): Promise<number> {
+export async function runDoctor(options: ClientOptions & { zone?: boolean }): Promise<number> {
   const health = await makeClient(options, 'operator').get<Health>('/v1/operator/health')
-  console.log(options.json ? JSON.stringify(health) : formatHealth(health))
+  if (options.json) console.log(JSON.stringify(health))
+  else console.log(options.zone ? formatZone(health.records.map(zoneRecordOf)).trimEnd() : formatHealth(health))
   return health.ok ? 0 : 1
+}
+
+function zoneRecordOf({ remark, ...record }: Health['records'][number]): ZoneFileRecord {
+  return remark === null ? record : { ...record, remark }
 }
 
 /** One line for each finding, and the way to mend it below. */

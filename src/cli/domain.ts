@@ -1,6 +1,7 @@
 /** domain - `sendwright domain add|list|show|verify|rotate-dkim|remove`: the sending domains of the account. */
 import type { Command } from 'commander'
 import type { Domain, DomainChecked } from '../../schemas/domain.ts'
+import { formatZone } from '../mail/zone-file.ts'
 import { type Client, type ClientOptions, makeClient, readAll } from './console/client.ts'
 import { CommandFailure } from './console/failure.ts'
 import { withClientOptions } from './console/options.ts'
@@ -14,16 +15,18 @@ export function addDomainCommands(program: Command, ended: Ended): void {
   const domain = program.command('domain').description('sending domains of the account')
   withClientOptions(domain.command('add <domain>'))
     .description('add a domain and print the DNS records to create')
+    .option('--zone', 'print them as a zone file')
     .action(async (name, options) => ended(await addDomain(name, options)))
   withClientOptions(domain.command('list'))
     .description('list the domains and whether mail may be sent from them')
     .action(async (options) => ended(await listDomains(options)))
   withClientOptions(domain.command('show <domain>'))
     .description('print the DNS records of a domain (its name or its id)')
-    .action(async (name, options) => {
+    .option('--zone', 'print them as a zone file')
+    .action(async (name, options: ZoneOptions) => {
       const client = makeClient(options, 'account')
       const found = await client.get<Domain>(`/v1/domains/${await idOf(client, name)}`)
-      ended(print(options, found, formatRecords))
+      ended(print(options, found, options.zone ? formatDomainZone : formatRecords))
     })
   withClientOptions(domain.command('verify <domain>'))
     .description("look a domain's records up now (its name or its id); exit code 1 while it is not verified")
@@ -45,13 +48,16 @@ export function addDomainCommands(program: Command, ended: Ended): void {
     })
 }
 
-async function addDomain(name: string, options: ClientOptions): Promise<number> {
+type ZoneOptions = ClientOptions & { zone?: boolean }
+
+async function addDomain(name: string, options: ZoneOptions): Promise<number> {
   const domain = await makeClient(options, 'account').post<Domain>('/v1/domains', { domain: name })
   // On standard error: what `--json` prints stays one line of JSON.
   if (recordsOf(domain).some(({ value }) => /\.localhost\.?$/.test(value)))
     console.error(
       'These records name SERVICE_DOMAIN, which is under .localhost: nobody else finds it. Set it to a domain of yours first',
     )
+  if (options.zone) return print(options, domain, formatDomainZone)
   return print(options, domain, () =>
     [
       `Added ${domain.domain} (${domain.domainId}). Create these DNS records:\n`,
@@ -59,6 +65,11 @@ async function addDomain(name: string, options: ClientOptions): Promise<number> 
       `\nThen check them with: sendwright domain verify ${domain.domain}`,
     ].join('\n'),
   )
+}
+
+/** Its records as a zone file, without the end of the last line. */
+function formatDomainZone(domain: Domain): string {
+  return formatZone(recordsOf(domain).map(({ host, type, value }) => ({ host, type, value }))).trimEnd()
 }
 
 function formatRecords(domain: Domain): string {
@@ -89,6 +100,9 @@ async function verifyDomain(domain: string, options: ClientOptions): Promise<num
     const checks = [found.check.returnPath, found.check.dkim, found.check.pendingDkim]
     const rows = recordsOf(found).map(({ type, host, value }, at) => [checks[at] ?? '', type, host, value])
     console.log(formatTable(['found', 'type', 'host', 'value'], rows))
+    const instead = [found.check.found.returnPath, found.check.found.dkim, found.check.found.pendingDkim]
+    for (const [at, { type, host }] of recordsOf(found).entries())
+      for (const value of instead[at] ?? []) console.log(`\nInstead of it, ${type} ${host} is ${value}`)
     console.log(`\n${found.domain} is ${found.verified ? 'verified' : 'not verified yet'}`)
   }
   return found.verified ? 0 : 1

@@ -80,6 +80,7 @@ export function makeProgram(ended: (code: number) => void): Command {
     .description(
       'examine what delivery needs (DNS, ports, certificate, store) and print how to mend what is broken; exit code 1 then. With --mail-file: who sent the mail in a file, and why one says so',
     )
+    .option('--zone', 'print every DNS record that the installation needs, as a zone file')
     .option(
       '--mail-file <file>',
       'judge this mail (SPF, DKIM, DMARC, ARC) and explain the verdicts; - is standard input',

@@ -23,6 +23,10 @@ const ZONE_STEPS_MAX = 8
 
 export type RecordFinding = RecordCheck | 'dns_error'
 
+/** Values that are told of what stands there instead, and characters of one: others write them. */
+const INSTEAD_MAX = 5
+const INSTEAD_CHARS_MAX = 600
+
 export interface CheckDomainJob {
   readonly returnPath: ExpectedRecord
   readonly dkim: ExpectedRecord
@@ -35,7 +39,21 @@ export interface DomainFound {
   readonly returnPath: RecordFinding
   readonly dkim: RecordFinding
   readonly pendingDkim?: RecordFinding
+  /** Of a `mismatch`, what stands there instead; of all else nothing. Texts of others: nothing may rest on them. */
+  readonly instead: {
+    readonly returnPath: readonly string[]
+    readonly dkim: readonly string[]
+    readonly pendingDkim?: readonly string[]
+  }
 }
+
+/** What was found of one record. */
+interface Compared {
+  readonly result: RecordFinding
+  readonly instead: readonly string[]
+}
+
+const UNANSWERED: Compared = { result: 'dns_error', instead: [] }
 
 export interface CheckDomainDeps {
   readonly resolver: Resolver
@@ -57,14 +75,29 @@ export async function checkDomain(job: CheckDomainJob, deps: CheckDomainDeps): P
     job.pendingDkim && checkRecord(job.pendingDkim, deps, late),
   ])
   controller.abort()
-  return { returnPath, dkim, ...(pendingDkim !== undefined && { pendingDkim }) }
+  return {
+    returnPath: returnPath.result,
+    dkim: dkim.result,
+    ...(pendingDkim !== undefined && { pendingDkim: pendingDkim.result }),
+    instead: {
+      returnPath: returnPath.instead,
+      dkim: dkim.instead,
+      ...(pendingDkim !== undefined && { pendingDkim: pendingDkim.instead }),
+    },
+  }
 }
 
-async function checkRecord(record: ExpectedRecord, deps: CheckDomainDeps, late: Promise<void>): Promise<RecordFinding> {
-  const first = (await Promise.race([compareRecord(record, deps.resolver), late])) ?? 'dns_error'
-  if (deps.authoritative === null || first === 'ok' || first === 'dns_error') return first
-  const second = (await Promise.race([askAuthoritative(record, deps), late])) ?? 'dns_error'
-  return second === 'dns_error' ? first : second
+async function checkRecord(record: ExpectedRecord, deps: CheckDomainDeps, late: Promise<void>): Promise<Compared> {
+  const first = (await Promise.race([compareRecord(record, deps.resolver), late])) ?? UNANSWERED
+  if (deps.authoritative === null || first.result === 'ok' || first.result === 'dns_error') return first
+  const second = (await Promise.race([askAuthoritative(record, deps), late])) ?? UNANSWERED
+  return second.result === 'dns_error' ? first : second
+}
+
+/** A result with what stands there instead, where that is what it says. */
+function compared(result: RecordCheck, values: readonly string[]): Compared {
+  if (result !== 'mismatch') return { result, instead: [] }
+  return { result, instead: values.slice(0, INSTEAD_MAX).map((value) => value.slice(0, INSTEAD_CHARS_MAX)) }
 }
 
 /** `follow` is asked for the names that a CNAME leads to: they may lie in other zones. */
@@ -72,38 +105,36 @@ async function compareRecord(
   record: ExpectedRecord,
   resolver: Resolver,
   follow: Resolver = resolver,
-): Promise<RecordFinding> {
+): Promise<Compared> {
   if (record.type === 'TXT') {
     const found = await resolver.look('TXT', record.host, { fresh: true })
-    return found.status === 'failure' ? 'dns_error' : compareDkimTxt(record.value, recordsOf(found))
+    if (found.status === 'failure') return UNANSWERED
+    const texts = recordsOf(found).map((strings) => strings.join(''))
+    return compared(compareDkimTxt(record.value, recordsOf(found)), texts)
   }
   const found = await resolver.look('CNAME', record.host, { fresh: true })
-  if (found.status === 'failure') return 'dns_error'
+  if (found.status === 'failure') return UNANSWERED
   if (found.status === 'ok') return compareChain(record, recordsOf(found), follow)
-  if (found.status === 'nxdomain') return 'missing'
-  const address = await resolver.look('A', record.host, { fresh: true })
-  return compareCname(record.value, [], address.status === 'ok')
+  if (found.status === 'nxdomain') return compared('missing', [])
+  const addresses = recordsOf(await resolver.look('A', record.host, { fresh: true }))
+  return compared(compareCname(record.value, [], addresses.length > 0), addresses)
 }
 
 /** A CNAME may lead to the right name through others: mail to the host finds its way there, and only there. */
-async function compareChain(
-  record: ExpectedRecord,
-  targets: readonly string[],
-  resolver: Resolver,
-): Promise<RecordFinding> {
+async function compareChain(record: ExpectedRecord, targets: readonly string[], resolver: Resolver): Promise<Compared> {
   let found = targets
   for (let step = 0; step < CHAIN_MAX && compareCname(record.value, found, false) !== 'ok'; step += 1) {
     const next = await resolver.look('CNAME', found[0] ?? '', { fresh: true })
-    if (next.status === 'failure') return 'dns_error'
-    if (next.status !== 'ok') return 'mismatch'
+    if (next.status === 'failure') return UNANSWERED
+    if (next.status !== 'ok') return compared('mismatch', targets)
     found = next.records
   }
-  return compareCname(record.value, found, false)
+  return compared(compareCname(record.value, found, false), targets)
 }
 
-async function askAuthoritative(record: ExpectedRecord, deps: CheckDomainDeps): Promise<RecordFinding> {
+async function askAuthoritative(record: ExpectedRecord, deps: CheckDomainDeps): Promise<Compared> {
   const address = await findAuthoritative(record.host, deps)
-  if (address === null) return 'dns_error'
+  if (address === null) return UNANSWERED
   const server = address.includes(':')
     ? `[${address}]:${deps.authoritative!.port}`
     : `${address}:${deps.authoritative!.port}`

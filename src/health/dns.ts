@@ -4,27 +4,28 @@
  * Spec operator.health
  */
 
-import { createPrivateKey, createPublicKey } from 'node:crypto'
 import ipaddr from 'ipaddr.js'
 import type { Finding } from '../../schemas/operator/health.ts'
 import type { DnsAnswer, Resolver } from '../dns/resolve.ts'
-import { formatDkimTxt } from '../mail/compose/dkim-key.ts'
 import { compareDkimTxt } from '../mail/dns-record.ts'
 import { serviceReturnPathHost } from '../mail/return-path.ts'
+import { quoteTxt } from '../mail/zone-file.ts'
 import type { SigningKey } from '../outbound/thread/sign.ts'
 import type { Config } from '../process/config.ts'
 import { failed, recordToCreate, warning, well } from './finding.ts'
+import { ADDRESS_PLACE, isPublishable, serviceDkimText, spfText } from './service-records.ts'
 
 /** A domain that everybody's resolver knows. */
 const KNOWN_DOMAIN = 'gmail.com'
 /** Any label under a wildcard. */
 const SOME_LABEL = '0123456789abcdef'
-/** Where the operator has to put an address that we cannot know. */
-const ADDRESS_PLACE = '<public address of this machine>'
 
 export interface DnsDeps {
   readonly resolver: Resolver
-  readonly config: Pick<Config, 'serviceDomain' | 'inboundDomain' | 'smtpHostname' | 'dnsServers'>
+  readonly config: Pick<
+    Config,
+    'serviceDomain' | 'inboundDomain' | 'smtpHostname' | 'dnsServers' | 'privateNetworksAllowed'
+  >
 }
 
 /** Whether questions are answered at all. */
@@ -54,7 +55,7 @@ export function examineServiceDomain({ serviceDomain }: Pick<Config, 'serviceDom
 
 /** Whether the name in EHLO leads to us. In: the public address that mail goes out from, where it is known. */
 export async function examineEhloName(deps: DnsDeps, outAddress: string | null): Promise<Finding> {
-  const { smtpHostname } = deps.config
+  const { smtpHostname, privateNetworksAllowed } = deps.config
   const addresses = await addressesOf(deps.resolver, smtpHostname)
   const expected = outAddress ?? ADDRESS_PLACE
   const fix = recordToCreate(smtpHostname, typeOf(expected), expected)
@@ -62,6 +63,9 @@ export async function examineEhloName(deps: DnsDeps, outAddress: string | null):
   if (addresses.length === 0) return failed('ehlo-name', `${smtpHostname}, the name in EHLO, has no address`, fix)
   if (outAddress !== null && !addresses.includes(outAddress))
     return failed('ehlo-name', `Mail goes out from ${outAddress}, but ${smtpHostname} is ${addresses.join(', ')}`, fix)
+  const inside = addresses.find((one) => !isPublishable(one, privateNetworksAllowed))
+  if (inside !== undefined)
+    return failed('ehlo-name', `${smtpHostname} is ${inside}, which nobody outside can reach`, fix)
   return well('ehlo-name', `${smtpHostname} is ${addresses.join(', ')}`)
 }
 
@@ -140,8 +144,8 @@ async function isExchange(
 /** Whether receivers are told that mail of our return paths may come from us (RFC 7208). */
 export async function examineSpf(deps: DnsDeps, outAddress: string | null): Promise<Finding> {
   const { resolver, config } = deps
-  const addresses = outAddress === null ? ((await addressesOf(resolver, config.smtpHostname)) ?? []) : [outAddress]
-  const [address = ADDRESS_PLACE] = addresses
+  const named = outAddress === null ? ((await addressesOf(resolver, config.smtpHostname)) ?? []) : [outAddress]
+  const addresses = named.filter((one) => isPublishable(one, config.privateNetworksAllowed))
   const root = serviceReturnPathHost(config.serviceDomain)
   for (const host of [root, `*.${root}`]) {
     const answer = await resolver.look('TXT', host.replace('*', SOME_LABEL), { fresh: true })
@@ -149,7 +153,7 @@ export async function examineSpf(deps: DnsDeps, outAddress: string | null): Prom
     const records = recordsOf(answer)
       .map((strings) => strings.join(''))
       .filter((text) => /^v=spf1( |$)/i.test(text))
-    const fix = recordToCreate(host, 'TXT', `"v=spf1 ${typeOf(address) === 'A' ? 'ip4' : 'ip6'}:${address} -all"`)
+    const fix = recordToCreate(host, 'TXT', quoteTxt(spfText(addresses)))
     if (records.length !== 1) return failed('spf', `${host} has ${records.length} SPF records, not one`, fix)
     const missing = addresses.find((one) => !isNamed(records[0] as string, one))
     if (missing !== undefined) return failed('spf', `The SPF record of ${host} does not name ${missing}`, fix)
@@ -192,11 +196,11 @@ export async function examineServiceDkim({ resolver, config }: DnsDeps, key: Sig
   const host = `${key.selector}._domainkey.${key.domain}`
   const answer = await resolver.look('TXT', host, { fresh: true })
   if (answer.status === 'failure') return unanswered('service-dkim', host)
-  const value = formatDkimTxt(publicKeyOf(key))
+  const value = serviceDkimText(key)
   const found = compareDkimTxt(value, recordsOf(answer))
   if (found === 'ok') return well('service-dkim', `${host} holds the key that signs`)
   const what = found === 'missing' ? 'is not there' : 'holds another key than the one that signs'
-  return failed('service-dkim', `${host} ${what}`, recordToCreate(host, 'TXT', `"${value}"`))
+  return failed('service-dkim', `${host} ${what}`, recordToCreate(host, 'TXT', quoteTxt(value)))
 }
 
 /** Whether receivers are told what to do with mail that only pretends to be from the service's domain. */
@@ -210,13 +214,8 @@ export async function examineDmarc({ resolver, config }: DnsDeps): Promise<Findi
     : warning('dmarc', `${host} is not there`, recordToCreate(host, 'TXT', '"v=DMARC1; p=reject"'))
 }
 
-function publicKeyOf({ privateKey }: SigningKey): string {
-  const key = createPrivateKey({ key: Buffer.from(privateKey, 'base64'), format: 'der', type: 'pkcs8' })
-  return createPublicKey(key).export({ format: 'der', type: 'spki' }).toString('base64')
-}
-
 /** A and AAAA of a name; null when that was not answered. */
-async function addressesOf(resolver: Resolver, name: string): Promise<string[] | null> {
+export async function addressesOf(resolver: Resolver, name: string): Promise<string[] | null> {
   const answers = [await resolver.look('A', name, { fresh: true }), await resolver.look('AAAA', name, { fresh: true })]
   if (answers.some(({ status }) => status === 'failure')) return null
   return answers.flatMap((answer) => recordsOf(answer))

@@ -17,6 +17,7 @@ import type { StoreCondition } from '../store/condition.ts'
 import { readClockSync } from './clock-sync.ts'
 import { examineContent } from './content.ts'
 import {
+  addressesOf,
   type DnsDeps,
   examineDmarc,
   examineEhloName,
@@ -31,7 +32,9 @@ import {
 import { failed } from './finding.ts'
 import { examineDisk, examineTls } from './machine.ts'
 import { examineMxListener } from './mx-listener.ts'
+import { examineMxPort } from './mx-port.ts'
 import { examinePort } from './port.ts'
+import { serviceRecords } from './service-records.ts'
 import { examineClock, examineStore } from './store.ts'
 import { examineSubmission } from './submission.ts'
 import { examineUnsubscribe } from './unsubscribe.ts'
@@ -65,6 +68,7 @@ export async function examine(deps: ExamineDeps): Promise<Health> {
     one('disk', () => examineDisk(config.dataDir, isOwn)),
     one('content', () => examineContent(deps.contents, config.dataDir)),
     one('mx-listener', () => examineMxListener(livingRoles)),
+    one('mx-port', () => examineMxPort(deps)),
     one('submission', () => examineSubmission(config, livingRoles)),
     one('resolver', () => examineResolver(deps)),
     one('tls', async () => examineTls(config, nowMs())),
@@ -73,7 +77,24 @@ export async function examine(deps: ExamineDeps): Promise<Health> {
     examineNames(deps, port),
   ])
   const all = findings.flat().sort((a, b) => EXAMINED.indexOf(a.name) - EXAMINED.indexOf(b.name))
-  return { ok: all.every(({ status }) => status !== 'failed'), findings: all }
+  return {
+    ok: all.every(({ status }) => status !== 'failed'),
+    findings: all,
+    records: await recordsOf(deps, await port),
+  }
+}
+
+/** The records that are needed, with the addresses that are known by now. */
+async function recordsOf(
+  { config, resolver, serviceKey }: ExamineDeps,
+  port: Port | Finding,
+): Promise<Health['records']> {
+  const known = 'finding' in port ? port.outAddress : null
+  const named = async (host: string) => (await addressesOf(resolver, host)) ?? []
+  const outAddresses = known === null ? await named(config.smtpHostname) : [known]
+  const mxAddresses = await named(`mx.${config.serviceDomain}`)
+  const records = serviceRecords({ config, serviceKey, outAddresses, mxAddresses })
+  return records.map(({ host, type, value, remark = null }) => ({ host, type, value, remark }))
 }
 
 type Port = ReturnType<typeof examinePort> extends Promise<infer Found> ? Found : never

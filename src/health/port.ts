@@ -12,6 +12,7 @@ import { parseRelayUrl, type RelayTarget } from '../outbound/thread/relay.ts'
 import type { Config } from '../process/config.ts'
 import { failed, well } from './finding.ts'
 import { type Probed, probeSmtp } from './probe-smtp.ts'
+import { isPublishable } from './service-records.ts'
 
 /** Three, so that one that is away is not taken for a closed port. */
 const RECEIVERS = ['gmail.com', 'outlook.com', 'yahoo.com']
@@ -36,7 +37,7 @@ export async function examinePort({ resolver, config }: PortDeps): Promise<PortF
   const port = config.deliveryPort
   for (const probed of probes)
     if (probed.ok) {
-      const isPublic = isPublicAddress(probed.localAddress, config.privateNetworksAllowed)
+      const isPublic = isPublishable(probed.localAddress, config.privateNetworksAllowed)
       const finding = well('outbound-port', `Receiving servers answer on port ${port}`)
       return { finding, outAddress: isPublic ? probed.localAddress : null }
     }

@@ -19,8 +19,9 @@ export interface ProbeTarget {
 }
 
 export type Probed =
-  /** `localAddress`: the address that the connection was made from. */
-  { readonly ok: true; readonly localAddress: string } | { readonly ok: false; readonly text: string }
+  /** `localAddress`: the address that the connection was made from; `greeting`: what was said first. */
+  | { readonly ok: true; readonly localAddress: string; readonly greeting: string }
+  | { readonly ok: false; readonly text: string }
 
 /** Probes one server. Never rejects. */
 export async function probeSmtp({ greets, ...target }: ProbeTarget): Promise<Probed> {
@@ -34,7 +35,7 @@ export async function probeSmtp({ greets, ...target }: ProbeTarget): Promise<Pro
   socket.end('QUIT\r\n')
   socket.destroySoon()
   if (!greeting.startsWith('220')) return { ok: false, text: greeting === '' ? 'no greeting' : greeting }
-  return { ok: true, localAddress }
+  return { ok: true, localAddress, greeting }
 }
 
 /** The first line that the server says; empty when it says none. */

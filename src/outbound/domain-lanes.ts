@@ -56,7 +56,8 @@ export function makeDomainLanes(deps: DomainLaneDeps): LaneType[] {
     prepare: prepareCheck,
     outcome: checkOutcome,
     ...makeRoom(CHECKS_MAX, async (job) => {
-      const found = await deps.check(recordsOf(job, deps.serviceDomain))
+      // What stands there instead are texts of others: they do not go where outcomes lie.
+      const { instead: _, ...found } = await deps.check(recordsOf(job, deps.serviceDomain))
       return { ...found, selector: job.selector }
     }),
   }

@@ -82,10 +82,10 @@ export function makeRemoveDomain(deps: DomainDeps): HandlerOf<'deleteDomain'> {
 export function makeVerifyDomain(deps: DomainDeps): HandlerOf<'verifyDomain'> {
   return (request) =>
     onDomain(deps, request, async (owner, domain) => {
-      const check = await deps.check(recordsOf(domain, deps.serviceDomain))
+      const { instead, ...check } = await deps.check(recordsOf(domain, deps.serviceDomain))
       const answer = (reply: RecordCheckReply) => ({
         status: 200,
-        json: { ...formatDomain(reply.domain, deps.serviceDomain), check },
+        json: { ...formatDomain(reply.domain, deps.serviceDomain), check: { ...check, found: instead } },
       })
       const body = { domainId: domain.domainId, check: { ...check, selector: domain.selector } }
       return orderAnswered(deps, owner, { name: 'record-check', body, answer })

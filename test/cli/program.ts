@@ -58,7 +58,10 @@ function domainOf(verified: boolean): Domain {
 }
 
 function checkedOf(verified: boolean): DomainChecked {
-  return { ...domainOf(verified), check: { returnPath: 'ok', dkim: verified ? 'ok' : 'missing' } }
+  return {
+    ...domainOf(verified),
+    check: { returnPath: 'ok', dkim: verified ? 'ok' : 'missing', found: { returnPath: [], dkim: [] } },
+  }
 }
 
 function messageOf(status: string, event?: string) {
@@ -148,6 +151,33 @@ t.test('domain add: prints the records to create', async (t) => {
   t.match(out, new RegExp(`^CNAME +${RECORDS[0]} +${RECORDS[1]}$`, 'm'))
   t.match(out, new RegExp(`^TXT +${RECORDS[2]} +${RECORDS[3]}$`, 'm'))
   t.match(out, 'sendwright domain verify acme.com')
+})
+
+t.test('domain add --zone, domain show --zone: the records as a zone file', async (t) => {
+  const { url } = await listen(t, [
+    [201, domainOf(false)],
+    [200, domainOf(false)],
+  ])
+  const to = ['--zone', '--url', url, '--token', 'ak_x']
+  for (const args of [
+    ['domain', 'add', 'acme.com', ...to],
+    ['domain', 'show', ID, ...to],
+  ]) {
+    const { out, code } = await run(args)
+    t.equal(code, 0)
+    t.equal(out.trim().split('\n').length, 2)
+    t.match(out, `${RECORDS[0]}. 3600 IN CNAME ${RECORDS[1]}.\n`)
+    t.match(out, `${RECORDS[2]}. 3600 IN TXT "`)
+  }
+})
+
+t.test('domain verify: of a mismatch, what stands there instead', async (t) => {
+  const found = { returnPath: ['elsewhere.example'], dkim: [] }
+  const check = { returnPath: 'mismatch', dkim: 'ok', found } as const
+  const { url } = await listen(t, [[200, { ...checkedOf(false), check }]])
+  const { out, code } = await run(['domain', 'verify', ID, '--url', url, '--token', 'ak_x'])
+  t.equal(code, 1)
+  t.match(out, `Instead of it, CNAME ${RECORDS[0]} is elsewhere.example`)
 })
 
 t.test('domain add: warns of records that nobody else finds, on standard error', async (t) => {

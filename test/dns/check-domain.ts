@@ -2,7 +2,7 @@
 
 import type { Test } from 'tap'
 import t from 'tap'
-import type { CheckDomainDeps } from '../../src/dns/check-domain.ts'
+import type { CheckDomainDeps, DomainFound } from '../../src/dns/check-domain.ts'
 import { checkDomain } from '../../src/dns/check-domain.ts'
 import { createResolver } from '../../src/dns/resolve.ts'
 import type { Zone } from '../support/peers/zone.ts'
@@ -19,7 +19,14 @@ async function withZone(t: Test, more: Partial<CheckDomainDeps> = {}) {
     resolver.close()
     await zone.close()
   })
-  return { zone, check: () => checkDomain(JOB, { resolver, nowMs: () => 0, authoritative: null, ...more }) }
+  const whole = () => checkDomain(JOB, { resolver, nowMs: () => 0, authoritative: null, ...more })
+  const check = async () => resultsOf(await whole())
+  return { zone, check, whole }
+}
+
+/** What was found of each record, without what stands there instead. */
+function resultsOf({ instead: _, ...results }: DomainFound): Omit<DomainFound, 'instead'> {
+  return results
 }
 
 const publish = (zone: Zone, target: string = RETURN_PATH.value, txt: string = DKIM.value) => {
@@ -41,18 +48,44 @@ t.test('check-domain: each result', async (t) => {
   t.same(await check(), { returnPath: 'dns_error', dkim: 'missing' })
 })
 
+t.test('check-domain: of a mismatch, what stands there instead [domain.verify]', async (t) => {
+  const { zone, whole } = await withZone(t)
+  const nothing = { returnPath: [], dkim: [] }
+  t.same((await whole()).instead, nothing, 'nothing is there')
+  publish(zone)
+  t.same((await whole()).instead, nothing, 'nothing stands there instead')
+  zone.set(RETURN_PATH.host, { type: 'CNAME', domain: 'one.test' })
+  zone.set('one.test', { type: 'CNAME', domain: 'two.test' })
+  zone.set(
+    DKIM.host,
+    { type: 'TXT', data: ['v=DKIM1; ', 'p=WXYZ'] },
+    { type: 'TXT', data: 'x'.repeat(900).match(/.{1,255}/g) ?? [] },
+  )
+  const { instead } = await whole()
+  t.same(instead.returnPath, ['one.test'], 'the name that the record itself leads to')
+  t.same([...instead.dkim].sort(), ['v=DKIM1; p=WXYZ', 'x'.repeat(600)], 'strings are joined, and bounded')
+  zone.set(RETURN_PATH.host, { type: 'A', address: '192.0.2.1' })
+  t.same((await whole()).instead.returnPath, ['192.0.2.1'], 'an address in place of the CNAME')
+  zone.set(DKIM.host, ...Array.from({ length: 9 }, (_, n) => ({ type: 'TXT' as const, data: `text ${n}` })))
+  t.equal((await whole()).instead.dkim.length, 5)
+  zone.fail(DKIM.host, 'servfail')
+  t.same((await whole()).instead.dkim, [])
+})
+
 t.test(
   'check-domain: a CNAME may lead there through others, a long TXT stands in several strings [domain.records]',
   async (t) => {
     const { zone } = await withZone(t)
     const key = 'A'.repeat(392)
     const job = { returnPath: RETURN_PATH, dkim: { ...DKIM, value: `v=DKIM1; k=rsa; p=${key}` } }
-    const look = () =>
-      checkDomain(job, {
-        resolver: createResolver({ servers: [zone.server], nowMs: () => 0 }),
-        nowMs: () => 0,
-        authoritative: null,
-      })
+    const look = async () =>
+      resultsOf(
+        await checkDomain(job, {
+          resolver: createResolver({ servers: [zone.server], nowMs: () => 0 }),
+          nowMs: () => 0,
+          authoritative: null,
+        }),
+      )
     zone.set(RETURN_PATH.host, { type: 'CNAME', domain: 'one.acme.test' })
     zone.set('one.acme.test', { type: 'CNAME', domain: 'Two.Acme.Test' })
     zone.set('two.acme.test', { type: 'CNAME', domain: RETURN_PATH.value })

@@ -17,6 +17,7 @@ import {
   examineSpf,
   reverseName,
 } from '../../src/health/dns.ts'
+import { quoteTxt } from '../../src/mail/zone-file.ts'
 import { startZone, type ZoneRecord } from '../support/peers/zone.ts'
 
 const SERVICE = 'svc.acme.net'
@@ -30,7 +31,13 @@ t.teardown(async () => {
 })
 const deps: DnsDeps = {
   resolver,
-  config: { serviceDomain: SERVICE, inboundDomain: `in.${SERVICE}`, smtpHostname: `out.${SERVICE}`, dnsServers: [] },
+  config: {
+    serviceDomain: SERVICE,
+    inboundDomain: `in.${SERVICE}`,
+    smtpHostname: `out.${SERVICE}`,
+    dnsServers: [],
+    privateNetworksAllowed: [],
+  },
 }
 const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const KEY = {
@@ -76,6 +83,20 @@ const CASES: readonly Case[] = [
     look: ehlo,
     status: 'failed',
     fix: `out.${SERVICE} A ${OUT}`,
+  },
+  {
+    title: 'an address that nobody outside reaches',
+    zone: { [`out.${SERVICE}`]: [a('10.1.2.3')] },
+    look: () => examineEhloName(deps, null),
+    status: 'failed',
+    fix: `out.${SERVICE} A <public address of this machine>`,
+  },
+  {
+    title: 'never a private address in a record to create',
+    zone: { [`out.${SERVICE}`]: [a('10.1.2.3'), a('100.64.0.9')] },
+    look: () => examineSpf(deps, null),
+    status: 'failed',
+    fix: `rp.${SERVICE} TXT "v=spf1 ip4:<public address of this machine> -all"`,
   },
   { title: 'the right address', zone: { [`out.${SERVICE}`]: [a('192.0.2.8'), a(OUT)] }, look: ehlo, status: 'ok' },
   {
@@ -231,8 +252,14 @@ const CASES: readonly Case[] = [
     status: 'warning',
     fix: 'SERVICE_DKIM',
   },
-  { title: 'a key that is not published', look: dkim, status: 'failed', fix: `${OWN} TXT "${PUBLISHED}"` },
-  { title: 'another key', zone: { [OWN]: [txt('v=DKIM1; p=AAAA')] }, look: dkim, status: 'failed', fix: PUBLISHED },
+  { title: 'a key that is not published', look: dkim, status: 'failed', fix: `${OWN} TXT ${quoteTxt(PUBLISHED)}` },
+  {
+    title: 'another key',
+    zone: { [OWN]: [txt('v=DKIM1; p=AAAA')] },
+    look: dkim,
+    status: 'failed',
+    fix: quoteTxt(PUBLISHED),
+  },
   { title: 'the key', zone: { [OWN]: [txt(PUBLISHED)] }, look: dkim, status: 'ok' },
   {
     title: 'no DMARC',

@@ -50,7 +50,7 @@ async function doctor(...args: string[]) {
 function mend({ fix }: Finding): void {
   const [, host = '', type = '', value = ''] =
     /(?:Create the DNS record:|reverse DNS:) (\S+) (\w+) (.+)$/.exec(fix ?? '') ?? []
-  const strings = value.replace(/^"|"$/g, '')
+  const strings = value.replace(/^"|"$/g, '').replaceAll('" "', '')
   const records: Record<string, ZoneRecord> = {
     A: { type: 'A', address: strings.replace(/<.*>/, '127.0.0.1') },
     PTR: { type: 'PTR', domain: strings },
@@ -65,7 +65,7 @@ const asked = new Map<string, ZoneRecord[]>()
 
 t.test('health: what is said to mend it mends it, until nothing is broken [operator.health]', async (t) => {
   const seen = new Set<string>()
-  let health: Health = { ok: false, findings: [] }
+  let health: Health = { ok: false, findings: [], records: [] }
   for (let round = 0; round < 10 && !health.ok; round += 1) {
     const called = await service.operate('GET /v1/operator/health', { token })
     t.equal(called.status, 200)
@@ -84,6 +84,29 @@ t.test('health: what is said to mend it mends it, until nothing is broken [opera
   t.equal(health.ok, true)
   for (const name of ['ehlo-name', 'ptr', 'mx', 'return-path', 'spf', 'service-dkim', 'dmarc'])
     t.ok(seen.has(name), `${name} was broken`)
+})
+
+t.test('health: every record is told, and as a zone file [operator.health]', async (t) => {
+  const { records } = (await service.operate('GET /v1/operator/health', { token })).json as Health
+  t.match(
+    records.map(({ host, type, value }) => `${host} ${type} ${value}`),
+    [
+      'out.svc.acme.net A 127.0.0.1',
+      'mx.svc.acme.net A 127.0.0.1',
+      'rp.svc.acme.net MX 10 mx.svc.acme.net',
+      '*.rp.svc.acme.net MX 10 mx.svc.acme.net',
+      'rp.svc.acme.net TXT v=spf1 ip4:127.0.0.1 -all',
+      '*.rp.svc.acme.net TXT v=spf1 ip4:127.0.0.1 -all',
+      'inbound.svc.acme.net MX 10 mx.svc.acme.net',
+      /^own\._domainkey\.svc\.acme\.net TXT v=DKIM1; k=rsa; p=\w+/,
+      '_dmarc.svc.acme.net TXT v=DMARC1; p=reject',
+    ],
+  )
+  const { out, code } = await doctor('--zone')
+  t.equal(code, 0)
+  t.match(out, /^out\.svc\.acme\.net\. 3600 IN A 127\.0\.0\.1$/m)
+  t.match(out, /^own\._domainkey\.svc\.acme\.net\. 3600 IN TXT "v=DKIM1; k=rsa; p=[^"]{237}" "[^"]+"$/m)
+  t.equal(out.trim().split('\n').length, records.length)
 })
 
 t.test('health: the command line prints it, and tells by its exit code [operator.health]', async (t) => {

@@ -1,0 +1,75 @@
+/**
+ * mx-port - whether bounces and complaints reach MX_PORT: port 25 of the service's mail server, tried from here
+ *
+ * What is seen from here is not what others see: a firewall before the machine lets its own connections by, and many
+ * routers do not lead connections from inside back in. So each finding says what it does not know, and how it is found
+ * out.
+ *
+ * Spec operator.health
+ */
+
+import { networkInterfaces } from 'node:os'
+import type { Finding } from '../../schemas/operator/health.ts'
+import type { Resolver } from '../dns/resolve.ts'
+import type { Config } from '../process/config.ts'
+import { addressesOf } from './dns.ts'
+import { failed, warning, well } from './finding.ts'
+import { probeSmtp } from './probe-smtp.ts'
+import { isPublishable } from './service-records.ts'
+
+export interface MxPortDeps {
+  readonly resolver: Resolver
+  readonly config: Pick<Config, 'serviceDomain' | 'smtpHostname' | 'deliveryPort' | 'privateNetworksAllowed'>
+  /** Reads what the living processes run. */
+  readonly livingRoles: () => Promise<ReadonlySet<string>>
+}
+
+/** Addresses that are tried. */
+const TRIED_MAX = 4
+
+/** Connects as a sender of bounces would, and says nothing but QUIT. */
+export async function examineMxPort({ resolver, config, livingRoles }: MxPortDeps): Promise<Finding> {
+  const { serviceDomain, smtpHostname, deliveryPort: port, privateNetworksAllowed } = config
+  if (!(await livingRoles()).has('mx')) return well('mx-port', 'Not tried: no process takes bounces and complaints')
+  const host = `mx.${serviceDomain}`
+  const addresses = await addressesOf(resolver, host)
+  if (addresses === null)
+    return warning('mx-port', `DNS did not answer about ${host}`, 'Mend resolver, then look again')
+  if (addresses.length === 0) return failed('mx-port', `${host} has no address`, 'Mend mx first')
+  const elsewhere = `From a machine elsewhere: nc -v ${host} ${port} must greet with ${smtpHostname}`
+  for (const address of addresses.slice(0, TRIED_MAX)) {
+    if (!isPublishable(address, privateNetworksAllowed))
+      return failed(
+        'mx-port',
+        `${host} is ${address}, which nobody outside can reach`,
+        `Put the public address into the DNS record ${host} ${address.includes(':') ? 'AAAA' : 'A'}, and lead its port ${port} to MX_PORT`,
+      )
+    const probed = await probeSmtp({ host, address, port, greets: true })
+    if (!probed.ok)
+      return warning(
+        'mx-port',
+        `${address} did not answer on port ${port} from here (${probed.text}). Behind a router that does not lead its own addresses back in this looks the same, so whether others reach it is not known`,
+        `Lead port ${port} of ${address} to MX_PORT and let it through the firewall. ${elsewhere}`,
+      )
+    if (nameIn(probed.greeting) !== smtpHostname.toLowerCase())
+      return failed(
+        'mx-port',
+        `Another server answers on port ${port} of ${address}: ${probed.greeting}`,
+        `Lead port ${port} of ${address} to MX_PORT of the process that takes bounces. ${elsewhere}`,
+      )
+  }
+  const isOwn = addresses.every((address) => ownAddresses().has(address))
+  const unknown = isOwn
+    ? 'they are addresses of this machine, so whether a firewall before it lets others in is not known'
+    : 'whether a firewall lets others in too is not known from here'
+  return well('mx-port', `${host} (${addresses.join(', ')}) greets on port ${port}; ${unknown}. ${elsewhere}`)
+}
+
+/** The name that a greeting begins with (RFC 5321 4.2). */
+function nameIn(greeting: string): string {
+  return greeting.slice(4).split(/[\s]/)[0]?.toLowerCase() ?? ''
+}
+
+function ownAddresses(): ReadonlySet<string> {
+  return new Set(Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address)))
+}
