@@ -8,8 +8,14 @@
  */
 
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
+import { ACCOUNT } from '../account.ts'
+import { PAGE_QUERY } from '../domain.ts'
 import { type Level, type Method, type Route, route } from '../route.ts'
+import { TOKEN_BODY, TOKEN_MADE } from '../token.ts'
+import { ACT_LIST, APPLICATION_BODY, CHECKLIST, FIND_BODY, FOUND, SETTINGS_BODY } from './account.ts'
 import { LINK, LINK_BODY, LINK_CONSUME_BODY, LINK_ORDERED, LINK_READ_BODY } from './link.ts'
+import { ME, ME_PATCH_BODY, PASSWORD_BODY, SESSION_LIST } from './me.ts'
+import { INVITATION, INVITATION_BODY, INVITATION_LIST, MEMBER, MEMBER_LIST, MEMBER_PATCH_BODY } from './people.ts'
 import { CONFIRM_BODY, SESSION, SIGN_IN_ANSWER, SIGN_IN_BODY, SWITCH_ACCOUNT_BODY } from './session.ts'
 
 /** Where all of them lie. */
@@ -74,6 +80,62 @@ export const DASHBOARD_ROUTES = {
     body: LINK_CONSUME_BODY,
     success: { status: 200, body: SIGN_IN_ANSWER },
   }),
+  readMe: own('readMe', 'GET', '/me', { level: 'r', success: { status: 200, body: ME } }),
+  patchMe: own('patchMe', 'PATCH', '/me', { level: 'r', body: ME_PATCH_BODY, success: { status: 200, body: ME } }),
+  changePassword: own('changePassword', 'POST', '/me/password', { level: 'r', body: PASSWORD_BODY, success: NOTHING }),
+  listSessions: own('listSessions', 'GET', '/me/sessions', {
+    level: 'r',
+    success: { status: 200, body: SESSION_LIST },
+  }),
+  deleteSession: own('deleteSession', 'DELETE', '/me/sessions/{sessionId}', { level: 'r', success: NOTHING }),
+  listMembers: own('listMembers', 'GET', '/members', { level: 'r', success: { status: 200, body: MEMBER_LIST } }),
+  patchMember: own('patchMember', 'PATCH', '/members/{userId}', {
+    level: 'a',
+    confirms: true,
+    body: MEMBER_PATCH_BODY,
+    success: { status: 200, body: MEMBER },
+  }),
+  deleteMember: own('deleteMember', 'DELETE', '/members/{userId}', { level: 'a', confirms: true, success: NOTHING }),
+  listInvitations: own('listInvitations', 'GET', '/invitations', {
+    level: 'a',
+    success: { status: 200, body: INVITATION_LIST },
+  }),
+  createInvitation: own('createInvitation', 'POST', '/invitations', {
+    level: 'a',
+    confirms: true,
+    body: INVITATION_BODY,
+    success: { status: 201, body: INVITATION },
+  }),
+  resendInvitation: own('resendInvitation', 'POST', '/invitations/{id}/send', {
+    level: 'a',
+    confirms: true,
+    success: { status: 200, body: INVITATION },
+  }),
+  deleteInvitation: own('deleteInvitation', 'DELETE', '/invitations/{id}', { level: 'a', success: NOTHING }),
+  patchSettings: own('patchSettings', 'PATCH', '/account', {
+    level: 'a',
+    confirms: true,
+    body: SETTINGS_BODY,
+    success: { status: 200, body: ACCOUNT },
+  }),
+  applyForVolume: own('applyForVolume', 'POST', '/account/application', {
+    level: 'a',
+    body: APPLICATION_BODY,
+    success: { status: 200, body: ACCOUNT },
+  }),
+  createAccountKey: own('createAccountKey', 'POST', '/account/tokens', {
+    level: 'a',
+    confirms: true,
+    body: TOKEN_BODY,
+    success: { status: 201, body: TOKEN_MADE },
+  }),
+  listActs: own('listActs', 'GET', '/audit', {
+    level: 'a',
+    query: PAGE_QUERY,
+    success: { status: 200, body: ACT_LIST },
+  }),
+  readChecklist: own('readChecklist', 'GET', '/checklist', { level: 'r', success: { status: 200, body: CHECKLIST } }),
+  find: own('find', 'POST', '/find', { level: 'r', body: FIND_BODY, success: { status: 200, body: FOUND } }),
 } as const
 
 export type DashboardRouteName = keyof typeof DASHBOARD_ROUTES

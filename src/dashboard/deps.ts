@@ -1,10 +1,13 @@
 /** deps - what the dashboard's handlers need, and how a request of theirs looks */
 
+import { homeShard } from '../../cluster/id.ts'
 import type { DashboardBodyOf, DashboardRouteName } from '../../schemas/dashboard/routes.ts'
 import type { DashboardEdge } from '../http/dashboard-edge.ts'
 import type { EdgeRequest, Handler } from '../http/request.ts'
 import type { Secrets } from '../process/secrets.ts'
-import type { OrderDeps } from '../routes/answer.ts'
+import { giveOrder, type OrderDeps, type Replied } from '../routes/answer.ts'
+import type { MemberAct } from '../state/dashboard/act.ts'
+import { proofOf } from '../state/dashboard/session.ts'
 import type { Reader, SessionKey } from '../views/key.ts'
 
 export interface DashboardDeps extends OrderDeps {
@@ -26,4 +29,26 @@ export type DashboardHandler<Name extends DashboardRouteName> = Handler<Dashboar
 export function sessionOf({ key }: { readonly key: SessionKey | null }): SessionKey {
   if (key === null) throw new TypeError('A route without a session has none')
   return key
+}
+
+/** Asks as a member: what comes true of it is logged. */
+export function askAs(
+  ask: OrderDeps['ask'],
+  { key, route, params }: Pick<EdgeRequest<SessionKey | null>, 'key' | 'route' | 'params'>,
+): OrderDeps['ask'] {
+  const { accountId, row } = sessionOf({ key })
+  const member: MemberAct = { accountId, userId: row.userId, act: route.name, targets: { ...params } }
+  return (shard, command) => ask(shard, { ...command, body: { ...(command.body as object), member } })
+}
+
+/** Gives an order of the request's member about his account: it proves itself by his session, and is logged. */
+export function orderAs<Reply extends { readonly kind: string }>(
+  deps: OrderDeps,
+  request: DashboardRequest,
+  { name, body }: { readonly name: string; readonly body: object },
+): Promise<Replied<Reply>> {
+  const { accountId, hash } = sessionOf(request)
+  const keyHash = proofOf(request.route.session?.level ?? 'a', hash)
+  const asking = { ...deps, ask: askAs(deps.ask, request) }
+  return giveOrder<Reply>(asking, homeShard(accountId), { name, body: { ...body, accountId, keyHash } })
 }

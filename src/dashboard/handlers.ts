@@ -3,11 +3,38 @@
  */
 
 import { DASHBOARD_ROUTES, type DashboardRouteName } from '../../schemas/dashboard/routes.ts'
+import { NOT_SIGNED_IN } from '../http/dashboard-edge.ts'
 import type { Handler } from '../http/request.ts'
-import type { DashboardDeps, DashboardHandler } from './deps.ts'
+import type { Answer } from '../http/respond.ts'
+import {
+  makeApplyForVolume,
+  makeCreateAccountKey,
+  makeFind,
+  makeListActs,
+  makePatchSettings,
+  makeReadChecklist,
+} from './account-routes.ts'
+import type { DashboardDeps, DashboardHandler, DashboardRequest } from './deps.ts'
 import { makeConsumeLink, makeOrderLink, makeReadLink } from './link-routes.ts'
+import { makeChangePassword, makeDeleteSession, makeListSessions, makePatchMe, makeReadMe } from './me-routes.ts'
 import { type MirrorDeps, mirrorHandlers } from './mirror.ts'
-import { makeConfirmSession, makeReadSession, makeSignIn, makeSignOut, makeSwitchAccount } from './session-routes.ts'
+import {
+  makeCreateInvitation,
+  makeDeleteInvitation,
+  makeDeleteMember,
+  makeListInvitations,
+  makeListMembers,
+  makePatchMember,
+  makeResendInvitation,
+} from './people-routes.ts'
+import {
+  makeConfirmSession,
+  makeReadSession,
+  makeSignIn,
+  makeSignOut,
+  makeSwitchAccount,
+  touch,
+} from './session-routes.ts'
 
 type OwnHandlers = { readonly [Name in DashboardRouteName]: DashboardHandler<Name> }
 
@@ -17,9 +44,25 @@ export function dashboardHandlers(deps: MirrorDeps) {
   const own = Object.entries(DASHBOARD_ROUTES).map(([name, route]) => ({
     route,
     // The edge hands over only requests with a session and a body that the route takes.
-    handle: handlers[name as DashboardRouteName] as unknown as Handler,
+    handle: inSession(deps, handlers[name as DashboardRouteName] as unknown as OwnHandler) as unknown as Handler,
   }))
   return [...own, ...mirrorHandlers(deps)]
+}
+
+type OwnHandler = (request: DashboardRequest) => Promise<Answer> | Answer
+
+/** Notes that the session was used; one that ended meanwhile is told so. */
+function inSession(deps: DashboardDeps, handle: OwnHandler): OwnHandler {
+  return async (request) => {
+    const isTaken = request.route.session?.level !== null
+    if (isTaken && request.key !== null) touch(deps, request.key)
+    const answer = await handle(request)
+    return isTaken && 'json' in answer && isUnauthorized(answer.json) ? NOT_SIGNED_IN : answer
+  }
+}
+
+function isUnauthorized(json: unknown): boolean {
+  return (json as { readonly error?: string } | undefined)?.error === 'unauthorized'
 }
 
 function ownHandlers(deps: DashboardDeps): OwnHandlers {
@@ -32,5 +75,23 @@ function ownHandlers(deps: DashboardDeps): OwnHandlers {
     orderLink: makeOrderLink(deps),
     readLink: makeReadLink(deps),
     consumeLink: makeConsumeLink(deps),
+    readMe: makeReadMe(deps),
+    patchMe: makePatchMe(deps),
+    changePassword: makeChangePassword(deps),
+    listSessions: makeListSessions(deps),
+    deleteSession: makeDeleteSession(deps),
+    listMembers: makeListMembers(deps),
+    patchMember: makePatchMember(deps),
+    deleteMember: makeDeleteMember(deps),
+    listInvitations: makeListInvitations(deps),
+    createInvitation: makeCreateInvitation(deps),
+    resendInvitation: makeResendInvitation(deps),
+    deleteInvitation: makeDeleteInvitation(deps),
+    patchSettings: makePatchSettings(deps),
+    applyForVolume: makeApplyForVolume(deps),
+    createAccountKey: makeCreateAccountKey(deps),
+    listActs: makeListActs(deps),
+    readChecklist: makeReadChecklist(deps),
+    find: makeFind(deps),
   }
 }

@@ -13,12 +13,11 @@ import { type PublicRouteName, ROUTES } from '../../schemas/routes.ts'
 import { NOT_SIGNED_IN } from '../http/dashboard-edge.ts'
 import type { EdgeRequest, Handler, Handlers } from '../http/request.ts'
 import { type Answer, refuse } from '../http/respond.ts'
-import type { MemberAct } from '../state/dashboard/act.ts'
 import { proofOf } from '../state/dashboard/session.ts'
 import type { ServerState } from '../state/server.ts'
 import type { AccountKey, ServerKey, SessionKey } from '../views/key.ts'
 import { readServerOf } from '../views/owned.ts'
-import type { DashboardDeps } from './deps.ts'
+import { askAs, type DashboardDeps } from './deps.ts'
 import { type ContentRule, ruleOf } from './hidden.ts'
 import { touch } from './session-routes.ts'
 
@@ -53,8 +52,7 @@ async function answerMirrored(
   const rule = await ruleOf(deps, session, { name, server: found?.server ?? null, params: request.params })
   if ('refusal' in rule) return rule.refusal
   const key = found?.key ?? accountKeyOf(session, level)
-  const handlers =
-    level === 'r' ? shared : deps.handlersWith(askAs(deps.ask, actOf(session, { name, params: request.params })))
+  const handlers = level === 'r' ? shared : deps.handlersWith(askAs(deps.ask, request))
   // The request of the interface's own route, which sees when the client goes away.
   const asked: EdgeRequest = Object.assign(Object.create(request), { key, route: ROUTES[name] })
   return clean(await (handlers[name] as Handler)(asked), rule)
@@ -65,18 +63,6 @@ function clean(answer: Answer, { shown }: Extract<ContentRule, { shown: unknown 
   if (!('status' in answer)) return 'read' in answer ? shown(answer) : answer
   if (answer.status === 401) return NOT_SIGNED_IN
   return answer.status < 300 ? shown(answer) : answer
-}
-
-/** Asks as a member: what comes true of it is logged. */
-function askAs(ask: DashboardDeps['ask'], member: MemberAct): DashboardDeps['ask'] {
-  return (shard, command) => ask(shard, { ...command, body: { ...(command.body as object), member } })
-}
-
-function actOf(
-  { row }: SessionKey,
-  { name, params }: { readonly name: string; readonly params: Readonly<Record<string, string>> },
-): MemberAct {
-  return { accountId: row.accountId, userId: row.userId, act: name, targets: { ...params } }
 }
 
 /** The key that a session stands for. */

@@ -57,7 +57,10 @@ export async function findReceived(
   const serverId = owner.serverId
   const id = messageId.toLowerCase()
   const isHere = shardOf(id) === shard && !isPastAge(msOf(id), { nowMs: nowMs(), test: false })
-  const seen = await read(shard, [keyFact(shard, owner.hash), ...(isHere ? [segmentsFact(shard, serverId, id)] : [])])
+  const seen = await read(shard, [
+    keyFact(shard, owner.hash),
+    ...(isHere ? [receivedSegmentsFact(shard, serverId, id)] : []),
+  ])
   if (seen === null) return 'unavailable'
   if (ownerOfRow(owner.hash, seen[0]) === null) return 'unauthorized'
   const segment = seen[1]?.at(-1)?.[0]
@@ -108,7 +111,7 @@ export async function readInboundEvent(
 }
 
 /** Segments that begin in the month of the id, up to it: the last one holds it. */
-function segmentsFact(shard: number, serverId: string, id: string): FactOf<'sorted'> {
+export function receivedSegmentsFact(shard: number, serverId: string, id: string): FactOf<'sorted'> {
   const ms = msOf(id)
   const key = receivedSegmentsKey(shard, serverId)
   return { read: 'sorted', key, min: monthStartMs(monthOf(ms)), max: ms, count: SEGMENTS_MAX }

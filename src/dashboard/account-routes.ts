@@ -1,0 +1,98 @@
+/**
+ * account-routes - what administrators set, account keys, what members did, what is left to do, what an id names
+ *
+ * Spec member.settings, member.application, member.audit, member.checklist, member.find
+ */
+
+import { homeShard, isId, shardOf } from '../../cluster/id.ts'
+import type { Found } from '../../schemas/dashboard/account.ts'
+import type { SettingsReply } from '../actors/dashboard/settings.ts'
+import { type Answer, refuse } from '../http/respond.ts'
+import { pageOf } from '../routes/answer.ts'
+import { orderToken } from '../routes/tokens.ts'
+import { proofOf } from '../state/dashboard/session.ts'
+import { formatAccount } from '../views/account.ts'
+import { readActs } from '../views/dashboard/acts.ts'
+import { readChecklist } from '../views/dashboard/checklist.ts'
+import { findEntity, findReceivedOf } from '../views/dashboard/find.ts'
+import { findMessage } from '../views/operator/message.ts'
+import { askAs, type DashboardDeps, type DashboardHandler, type DashboardRequest, orderAs, sessionOf } from './deps.ts'
+
+/** PATCH /dashboard/api/account */
+export function makePatchSettings(deps: DashboardDeps): DashboardHandler<'patchSettings'> {
+  return async (request) => {
+    const { requireSecondFactor, hideContent, ...changes } = request.body
+    const settings = {
+      ...(requireSecondFactor !== undefined && { requireSecondFactor }),
+      ...(hideContent !== undefined && { hideContent }),
+    }
+    return orderOfAccount(deps, request, { name: 'change-settings', body: { changes, settings } })
+  }
+}
+
+/** POST /dashboard/api/account/application */
+export function makeApplyForVolume(deps: DashboardDeps): DashboardHandler<'applyForVolume'> {
+  return (request) => {
+    const { monthlyVolume, purpose, website } = request.body
+    const application = { monthlyVolume, purpose, website: website ?? null }
+    return orderOfAccount(deps, request, { name: 'apply-for-cap', body: { application } })
+  }
+}
+
+async function orderOfAccount(
+  deps: DashboardDeps,
+  request: DashboardRequest,
+  order: { readonly name: string; readonly body: object },
+): Promise<Answer> {
+  const { reply, answer } = await orderAs<SettingsReply>(deps, request, order)
+  return answer ?? { status: 200, json: formatAccount(reply.account, reply.counters, deps.nowMs()) }
+}
+
+/** POST /dashboard/api/account/tokens */
+export function makeCreateAccountKey(deps: DashboardDeps): DashboardHandler<'createAccountKey'> {
+  return (request) => {
+    const { accountId, hash } = sessionOf(request)
+    const order = { accountId, serverId: null, orderedBy: 'account', keyHash: proofOf('a', hash) } as const
+    return orderToken({ ...deps, ask: askAs(deps.ask, request) }, order, { kind: 'ak', name: request.body.name })
+  }
+}
+
+/** GET /dashboard/api/audit */
+export function makeListActs({ read, nowMs }: DashboardDeps): DashboardHandler<'listActs'> {
+  return async (request) => {
+    const page = { ...pageOf(request.query), nowMs: nowMs() }
+    const acts = await readActs(read, sessionOf(request).accountId, page)
+    return acts === null ? refuse('unavailable') : { status: 200, json: acts }
+  }
+}
+
+/** GET /dashboard/api/checklist */
+export function makeReadChecklist({ read }: DashboardDeps): DashboardHandler<'readChecklist'> {
+  return async (request) => {
+    const checklist = await readChecklist(read, sessionOf(request).accountId)
+    return checklist === null ? refuse('unavailable') : { status: 200, json: checklist }
+  }
+}
+
+/** POST /dashboard/api/find */
+export function makeFind(deps: DashboardDeps): DashboardHandler<'find'> {
+  return async (request) => {
+    const { accountId } = sessionOf(request)
+    const id = request.body.text.trim().toLowerCase()
+    const isOurs = isId(id) && shardOf(id) === homeShard(accountId)
+    const found = isOurs ? await find(deps, accountId, id) : NOTHING
+    return found === 'unavailable' ? refuse('unavailable') : { status: 200, json: found }
+  }
+}
+
+const NOTHING: Found = { kind: null, id: null, serverId: null }
+
+async function find({ read }: DashboardDeps, accountId: string, id: string): Promise<Found | 'unavailable'> {
+  const entity = await findEntity(read, accountId, id)
+  if (entity !== null) return entity
+  const message = await findMessage(read, id)
+  if (message === 'unavailable') return message
+  if (message !== 'not_found' && message.accountId === accountId)
+    return { kind: 'message', id, serverId: message.serverId }
+  return (await findReceivedOf(read, { accountId, id })) ?? NOTHING
+}

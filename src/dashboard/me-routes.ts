@@ -1,0 +1,113 @@
+/**
+ * me-routes - a user's own name, password and sessions: /dashboard/api/me and below
+ *
+ * Spec session.password, session.list
+ */
+
+import { homeShard } from '../../cluster/id.ts'
+import type { Me } from '../../schemas/dashboard/me.ts'
+import type { ChangeUserBody, UserChanged } from '../actors/dashboard/user.ts'
+import { type Answer, refuse } from '../http/respond.ts'
+import { giveOrder } from '../routes/answer.ts'
+import type { User } from '../state/dashboard/user.ts'
+import { readOwnSessions } from '../views/dashboard/own-sessions.ts'
+import { readUser } from '../views/dashboard/user.ts'
+import { formatInstant } from '../views/instant.ts'
+import { type DashboardDeps, type DashboardHandler, type DashboardRequest, sessionOf } from './deps.ts'
+import { endOne, endSessions } from './enter.ts'
+import { hashPassword } from './password.ts'
+import { tryPassword } from './session-routes.ts'
+
+/** GET /dashboard/api/me */
+export function makeReadMe(deps: DashboardDeps): DashboardHandler<'readMe'> {
+  return async (request) => {
+    const user = await userOf(deps, request)
+    return 'userId' in user ? { status: 200, json: formatMe(user) } : user
+  }
+}
+
+/** PATCH /dashboard/api/me */
+export function makePatchMe(deps: DashboardDeps): DashboardHandler<'patchMe'> {
+  return async (request) => {
+    const user = await userOf(deps, request)
+    if (!('userId' in user)) return user
+    const changes = request.body
+    const changed = await orderUserChange(deps, { userId: user.userId, changes })
+    return changed.answer ?? { status: 200, json: formatMe({ ...user, ...changes }) }
+  }
+}
+
+/** POST /dashboard/api/me/password: the user's other sessions end. */
+export function makeChangePassword(deps: DashboardDeps): DashboardHandler<'changePassword'> {
+  return async (request) => {
+    const user = await userOf(deps, request)
+    if (!('userId' in user)) return user
+    const { current, password } = request.body
+    const tried = await tryPassword(deps, { address: user.address, password: current, client: request.client })
+    if (!('userId' in tried)) return tried
+    const hashed = await hashPassword(password)
+    if (hashed === null) return refuse('unavailable')
+    const { userId } = user
+    const changed = await orderUserChange(deps, {
+      userId,
+      changes: { password: hashed, linkRound: tried.linkRound + 1 },
+      expects: { password: tried.password },
+      endsAllBut: sessionOf(request).row.sessionId,
+    })
+    if (changed.answer !== undefined) return changed.answer
+    return (await endSessions(deps, userId, changed.reply.ended)) ?? { status: 204 }
+  }
+}
+
+/** GET /dashboard/api/me/sessions */
+export function makeListSessions({ read, nowMs }: DashboardDeps): DashboardHandler<'listSessions'> {
+  return async (request) => {
+    const { userId, sessionId } = sessionOf(request).row
+    const sessions = await readOwnSessions(read, { userId, nowMs: nowMs(), currentId: sessionId })
+    if (sessions === null) return refuse('unavailable')
+    return { status: 200, json: { sessions: sessions.map(({ resource }) => resource) } }
+  }
+}
+
+/** DELETE /dashboard/api/me/sessions/{sessionId} */
+export function makeDeleteSession(deps: DashboardDeps): DashboardHandler<'deleteSession'> {
+  return async (request) => {
+    const { userId } = sessionOf(request).row
+    const sessionId = (request.params.sessionId ?? '').toLowerCase()
+    const sessions = await readOwnSessions(deps.read, { userId, nowMs: deps.nowMs(), currentId: null })
+    if (sessions === null) return refuse('unavailable')
+    const found = sessions.find(({ resource }) => resource.sessionId === sessionId)
+    if (found === undefined) return refuse('not_found')
+    const { accountId } = found.resource
+    const refused = await endOne(deps, { accountId, userId, sessionId, hash: found.hash })
+    if (refused !== null) return refused
+    const forget = { name: 'forget-sessions', body: { userId, sessionIds: [sessionId] } }
+    const { answer } = await giveOrder(deps, homeShard(userId), forget)
+    return answer ?? { status: 204 }
+  }
+}
+
+/** The user of a request. */
+export async function userOf({ read }: DashboardDeps, request: DashboardRequest): Promise<User | Answer> {
+  const user = await readUser(read, sessionOf(request).row.userId)
+  return user === null || user === 'unavailable' ? refuse('unavailable') : user
+}
+
+/** Changes a user. */
+export function orderUserChange(deps: DashboardDeps, body: ChangeUserBody) {
+  return giveOrder<UserChanged>(deps, homeShard(body.userId), { name: 'change-user', body })
+}
+
+function formatMe(user: User): Me {
+  const { userId, address, name, createdAtMs, password, totp, codes, passkeys } = user
+  return {
+    userId,
+    address,
+    name,
+    createdAt: formatInstant(createdAtMs),
+    hasPassword: password !== null,
+    totp: totp !== null,
+    recoveryCodesLeft: codes.length,
+    passkeys: passkeys.map((key) => ({ passkeyId: key.id, name: key.name, createdAt: formatInstant(key.createdAtMs) })),
+  }
+}

@@ -1,0 +1,128 @@
+/**
+ * people-routes - members and invitations: /dashboard/api/members and /dashboard/api/invitations
+ *
+ * The account decides; the index of a user's accounts follows.
+ *
+ * Spec member.role, member.last, invitation.send
+ */
+
+import { homeShard } from '../../cluster/id.ts'
+import type { ChangeMemberBody, InvitationReply, InviteBody, MemberReply } from '../actors/dashboard/member.ts'
+import { type Answer, refuse } from '../http/respond.ts'
+import { giveOrder } from '../routes/answer.ts'
+import { levelOf, membersFact, roleOf, unpackMember } from '../state/dashboard/member.ts'
+import { formatInvitation, readInvitations, readMember, readMembers } from '../views/dashboard/people.ts'
+import { readUserByLogin } from '../views/dashboard/user.ts'
+import type { SessionKey } from '../views/key.ts'
+import { type DashboardDeps, type DashboardHandler, type DashboardRequest, orderAs, sessionOf } from './deps.ts'
+import { newLinkId } from './link-token.ts'
+import { refuseTry } from './tries.ts'
+
+/** GET /dashboard/api/members */
+export function makeListMembers({ read }: DashboardDeps): DashboardHandler<'listMembers'> {
+  return async (request) => {
+    const members = await readMembers(read, sessionOf(request).accountId)
+    return members === null ? refuse('unavailable') : { status: 200, json: { members } }
+  }
+}
+
+/** PATCH /dashboard/api/members/{userId} */
+export function makePatchMember(deps: DashboardDeps): DashboardHandler<'patchMember'> {
+  return async (request) => {
+    const { accountId } = sessionOf(request)
+    const userId = (request.params.userId ?? '').toLowerCase()
+    const shard = homeShard(accountId)
+    const seen = await deps.read(shard, [membersFact(shard, accountId)])
+    if (seen === null) return refuse('unavailable')
+    const packed = seen[0].get(userId)
+    if (packed === undefined) return refuse('not_found')
+    const before = roleOf(unpackMember(packed).level)
+    const { role = before.role, readOnly = before.readOnly } = request.body
+    const changed = await changeMember(deps, request, { userId, level: levelOf(role, readOnly) })
+    if (changed.answer !== undefined) return changed.answer
+    const member = await readMember(deps.read, accountId, { userId, member: changed.reply.member })
+    return member === null ? { close: true } : { status: 200, json: member }
+  }
+}
+
+/** DELETE /dashboard/api/members/{userId} */
+export function makeDeleteMember(deps: DashboardDeps): DashboardHandler<'deleteMember'> {
+  return async (request) => {
+    const userId = (request.params.userId ?? '').toLowerCase()
+    const { answer } = await changeMember(deps, request, { userId, level: null })
+    if (answer !== undefined) return answer
+    const { accountId } = sessionOf(request)
+    const body = { userId, accountId, isMember: false }
+    const indexed = await giveOrder(deps, homeShard(userId), { name: 'join-account', body })
+    return indexed.answer ?? { status: 204 }
+  }
+}
+
+function changeMember(
+  deps: DashboardDeps,
+  request: DashboardRequest,
+  change: Pick<ChangeMemberBody, 'userId' | 'level'>,
+) {
+  return orderAs<MemberReply>(deps, request, { name: 'change-member', body: change })
+}
+
+/** GET /dashboard/api/invitations */
+export function makeListInvitations({ read, nowMs }: DashboardDeps): DashboardHandler<'listInvitations'> {
+  return async (request) => {
+    const invitations = await readInvitations(read, sessionOf(request).accountId, nowMs())
+    return invitations === null ? refuse('unavailable') : { status: 200, json: { invitations } }
+  }
+}
+
+/** POST /dashboard/api/invitations: the same answer, whether or not anybody has the address. */
+export function makeCreateInvitation(deps: DashboardDeps): DashboardHandler<'createInvitation'> {
+  return async (request) => {
+    const { address, role, readOnly } = request.body
+    const refused = await refuseTry(deps, 'invitation', { client: request.client, address })
+    if (refused !== null) return refused
+    const known = await readUserByLogin(deps.read, deps.secrets.loginHmac(address))
+    if (known === 'unavailable') return refuse('unavailable')
+    const body: Pick<InviteBody, 'address' | 'level' | 'knownUserId' | 'linkId'> = {
+      address,
+      level: levelOf(role, readOnly),
+      knownUserId: known?.userId ?? null,
+      linkId: newLinkIdOf(sessionOf(request)),
+    }
+    const { reply, answer } = await orderAs<InvitationReply>(deps, request, { name: 'invite', body })
+    return answer ?? answerInvitation(201, reply)
+  }
+}
+
+/** POST /dashboard/api/invitations/{id}/send */
+export function makeResendInvitation(deps: DashboardDeps): DashboardHandler<'resendInvitation'> {
+  return async (request) => {
+    const session = sessionOf(request)
+    const invitationId = (request.params.id ?? '').toLowerCase()
+    const invitations = await readInvitations(deps.read, session.accountId, deps.nowMs())
+    if (invitations === null) return refuse('unavailable')
+    const found = invitations.find((one) => one.invitationId === invitationId)
+    if (found === undefined) return refuse('not_found')
+    const refused = await refuseTry(deps, 'invitation', { client: request.client, address: found.address })
+    if (refused !== null) return refused
+    const body = { invitationId, linkId: newLinkIdOf(session) }
+    const { reply, answer } = await orderAs<InvitationReply>(deps, request, { name: 'send-invitation', body })
+    return answer ?? answerInvitation(200, reply)
+  }
+}
+
+/** DELETE /dashboard/api/invitations/{id} */
+export function makeDeleteInvitation(deps: DashboardDeps): DashboardHandler<'deleteInvitation'> {
+  return async (request) => {
+    const body = { invitationId: (request.params.id ?? '').toLowerCase() }
+    const { answer } = await orderAs(deps, request, { name: 'withdraw-invitation', body })
+    return answer ?? { status: 204 }
+  }
+}
+
+function newLinkIdOf({ accountId }: SessionKey): string {
+  return newLinkId(homeShard(accountId))
+}
+
+function answerInvitation(status: number, { invitationId, invitation }: InvitationReply): Answer {
+  return { status, json: formatInvitation(invitationId, invitation) }
+}
