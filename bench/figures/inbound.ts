@@ -6,20 +6,13 @@
  * does nothing but take mail in and have it on the disk before it answers; the product parses and judges meanwhile.
  */
 
-import { execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtempSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { execFile } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { until } from '../../test/support/machine/until.ts'
 import { POSTFIX_SKIP, startPostfix } from '../../test/support/peers/postfix.ts'
 import { startZone } from '../../test/support/peers/zone.ts'
-import { NODE_OPTIONS } from '../contestants/host.ts'
-import { SECRET_KEY } from '../contestants/product-service.ts'
+import { startWholeService } from '../contestants/whole-service.ts'
 import { freePort } from '../free-port.ts'
-import { childEnvironment } from '../load/wrk.ts'
 import { type BenchStore, startStore } from '../store.ts'
 import { formatNumber, formatTable, median } from '../table.ts'
 import { shareOfCore } from '../usage.ts'
@@ -29,7 +22,6 @@ const BYTES = 20 * 1024
 const TARGET_RATIO = 2
 const TARGET_WHOLE = 300
 const DOMAIN = 'bench.example'
-const READY_MS_MAX = 30_000
 const PARSED_MS_MAX = 600_000
 const LOOK_MS = 200
 const run = promisify(execFile)
@@ -128,55 +120,22 @@ async function bring({ port, to, mails }: { port: number; to: string; mails: num
   return (mails / (performance.now() - startedAtMs)) * 1000
 }
 
-async function startReceiving({ socketPath, dir }: BenchStore, dnsServer: string): Promise<Receiving> {
-  const dataDir = mkdtempSync(join(dir, 'inbound-'))
-  const [http, operator, mxPort] = [await freePort(), await freePort(), await freePort()]
-  const env = {
-    ...childEnvironment(),
-    REDIS_URL: `unix://${socketPath}`,
-    SECRET_KEY,
-    DATA_DIR: dataDir,
-    CONTENT_STORE: 'file',
-    HTTP_PORT: String(http),
-    OPERATOR_PORT: String(operator),
-    MX_PORT: String(mxPort),
-    SUBMISSION_PORT: '0',
-    SUBMISSION_TLS_PORT: '0',
-    DNS_SERVERS: dnsServer,
-    EDGE_RATE: '0',
-    LOG_LEVEL: 'error',
-    // As `sendwright` and the Procfile start it.
-    UV_THREADPOOL_SIZE: process.env.UV_THREADPOOL_SIZE ?? '8',
-  }
-  const main = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url))
-  const child = spawn(process.execPath, [...NODE_OPTIONS, main, 'start'], { env, stdio: 'ignore' })
-  process.once('exit', () => void child.kill('SIGKILL'))
-  const at = `http://127.0.0.1:${operator}`
-  await until(async () => (await fetch(`${at}/readyz`).catch(() => null))?.status === 200, READY_MS_MAX)
-  const { account, liveServer, operatorToken } = JSON.parse(readFileSync(join(dataDir, 'first-run.json'), 'utf8'))
-  const say = async (method: string, url: string, token: string, body: object) => {
-    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
-    return (await (await fetch(url, { method, headers, body: JSON.stringify(body) })).json()) as {
-      inboundAddress: string
-    }
-  }
+/** A service that receives at an address. */
+async function startReceiving(store: BenchStore, dnsServer: string): Promise<Receiving> {
+  const service = await startWholeService(store, { DNS_SERVERS: dnsServer })
   const limits = { inboundPerMinuteLimit: 1_000_000_000 }
-  await say('PATCH', `${at}/v1/operator/accounts/${account.accountId}`, operatorToken, limits)
+  await service.call('PATCH', `/v1/operator/accounts/${service.accountId}`, service.operator, limits)
   const stream = { kind: 'inbound', name: 'Mail' }
-  const { inboundAddress } = await say('POST', `http://127.0.0.1:${http}/v1/streams`, liveServer.token, stream)
+  const made = (await service.call('POST', '/v1/streams', service.live, stream)) as { inboundAddress: string }
   return {
-    pid: child.pid as number,
-    mxPort,
-    address: inboundAddress,
+    pid: service.pid,
+    mxPort: service.mxPort,
+    address: made.inboundAddress,
     async parsed() {
-      const page = await (await fetch(`${at}/metrics`)).text()
+      const page = await (await fetch(`http://127.0.0.1:${service.operatorPort}/metrics`)).text()
       return [...page.matchAll(/^sendwright_parsed_total\{.*\} (\d+)$/gm)].reduce((sum, [, n]) => sum + Number(n), 0)
     },
-    async stop() {
-      const gone = once(child, 'exit')
-      child.kill('SIGTERM')
-      await gone
-    },
+    stop: () => service.stop(),
   }
 }
 

@@ -4,6 +4,7 @@
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { makeRandom } from '../support/store/random-ops.ts'
+import { failuresOfBroadcasts, runBroadcasts } from './broadcasts.ts'
 import { failuresOfHalfDead, runHalfDead } from './half-dead.ts'
 import { failuresOfLoss, runLoss } from './losses.ts'
 import { failuresOfMistakes, runMistakes } from './mistakes.ts'
@@ -24,6 +25,7 @@ const HELP = `Usage: npm run chaos [-- options]
   --partitions N  owners cut off from the store for 5 to 45 s, in every way (30)
   --ills N     rounds of owners and listeners of which one connection is held or slow (2)
   --losses N   failovers by hand to a replica that was behind (3)
+  --broadcasts N  kills of service and store while three broadcasts are released (100)
   --from DIR   a checkout of an earlier version, built: a fleet of it is restarted as this one, process by process
   --upgrades N how often (3, where --from is given)
   --ways N     rounds of npm start and npm run cluster on one directory (20)
@@ -44,6 +46,7 @@ const { values } = parseArgs({
     partitions: number,
     ills: number,
     losses: number,
+    broadcasts: number,
     from: { type: 'string' },
     upgrades: number,
     ways: number,
@@ -53,6 +56,9 @@ const { values } = parseArgs({
     help: { type: 'boolean' },
   },
 })
+
+/** Recipients of each broadcast for a kill: enough to be released while processes start. */
+const BROADCAST_RECIPIENTS = 150
 
 async function main(): Promise<number> {
   if (values.help === true) {
@@ -82,6 +88,7 @@ async function main(): Promise<number> {
     ...(await mistakesFound(options, of)),
     ...(await halfDeadFound(of(values.ills, 2), options.say)),
     ...(await lossesFound(of(values.losses, 3), options.say)),
+    ...(await broadcastsFound(of(values.broadcasts, 100), options)),
     ...(await upgradesFound(of(values.upgrades, 3), options)),
   ]
   for (const failure of failures) console.error(failure)
@@ -115,6 +122,17 @@ async function lossesFound(times: number, say: (line: string) => void): Promise<
   const failures: string[] = []
   for (let n = 0; n < times; n += 1) failures.push(...failuresOfLoss(await runLoss(say)))
   return failures
+}
+
+/** Broadcasts whose processes are killed. Out: recipients that were lost or doubled, sums that do not hold. */
+async function broadcastsFound(
+  kills: number,
+  { seed, say }: { seed: number; say: (line: string) => void },
+): Promise<string[]> {
+  if (kills === 0) return []
+  const report = await runBroadcasts({ kills, recipients: kills * BROADCAST_RECIPIENTS, seed, say })
+  say(`broadcasts ${JSON.stringify(report)}`)
+  return failuresOfBroadcasts(report)
 }
 
 /** Rolls from an earlier version. Out: what was lost, doubled or refused. */

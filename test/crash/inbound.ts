@@ -19,6 +19,8 @@ import type { CrashPoint } from '../support/store/crash-shard.ts'
 const MAILS = 24
 const SENDERS = 4
 const WAIT_MS = 60_000
+/** What was claimed by four processes that were killed waits a minute before it is tried once more. */
+const PARSED_MS_MAX = 180_000
 const KILLS = Number(process.env.KILLS ?? 2)
 /** A start takes its time: without `EVERY_POINT` only the steps at which most can go wrong are tried. */
 const isEvery = process.env.EVERY_POINT === '1'
@@ -85,7 +87,7 @@ function received(): Promise<Received[]> {
       after = answer.next
     }
     return all.every(({ subject }) => subject !== null) ? all : null
-  }, WAIT_MS)
+  }, PARSED_MS_MAX)
 }
 
 function files(): string[] {
