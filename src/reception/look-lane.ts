@@ -55,10 +55,10 @@ export function makeLookLane({ received, secrets, room }: LookLaneDeps): LaneTyp
 
 async function look({ received, secrets }: LookLaneDeps, job: LookJob): Promise<LookOutcome['result']> {
   for (const bytes of [FIRST_BYTES, HEADER_BYTES_MAX]) {
-    const read = await readStart(received, job, bytes)
+    const read = await readStart(received, job, Math.min(bytes, job.sizeBytes))
     // What is not there any more names nobody.
     if (typeof read === 'string') return read === 'away' ? 'away' : 'not named'
-    if (endOfHeader(read.start) < 0 && !read.isWhole) continue
+    if (endOfHeader(read.start) < 0 && bytes < job.sizeBytes) continue
     const named = namedInHeader(read.start)
     for (const address of named) if (secrets.addressHmac(job.accountId, address) === job.hmac) return 'named'
     return 'not named'
@@ -66,12 +66,12 @@ async function look({ received, secrets }: LookLaneDeps, job: LookJob): Promise<
   return 'named'
 }
 
-/** The beginning of a mail, and whether that is all of it. */
+/** The beginning of a mail. */
 async function readStart(
   received: ReceivedStore,
   { serverId, head }: LookJob,
   length: number,
-): Promise<{ readonly start: Buffer; readonly isWhole: boolean } | 'gone' | 'away'> {
+): Promise<{ readonly start: Buffer } | 'gone' | 'away'> {
   const place = { shard: shardOf(serverId) as number, serverId, head }
   const raw = await openRaw(received, place, { from: 0, length })
   if (typeof raw === 'string') return raw
@@ -81,5 +81,5 @@ async function readStart(
   } catch {
     return 'away'
   }
-  return { start: Buffer.concat(pieces), isWhole: raw.size <= length }
+  return { start: Buffer.concat(pieces) }
 }

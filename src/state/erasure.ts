@@ -63,7 +63,7 @@ export function isErasurePast({ completedAtMs }: Pick<ErasureState, 'completedAt
 }
 
 /** What of a server is walked, in this order. */
-export const SERVER_PHASES = ['lists', 'broadcasts', 'log', 'received'] as const
+export const SERVER_PHASES = ['lists', 'broadcasts', 'log', 'received', 'posts'] as const
 export type ServerPhase = (typeof SERVER_PHASES)[number]
 /** Before all servers, what no behaviour could bear; `seek`: the next server is looked for. */
 export type WalkPhase = 'unborne' | 'seek' | ServerPhase

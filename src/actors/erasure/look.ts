@@ -24,6 +24,7 @@ import { eraseReceived } from './erased-received.ts'
 export interface LookJob extends ReceivedPlace {
   readonly accountId: string
   readonly hmac: string
+  readonly sizeBytes: number
   readonly head: ContentHead
 }
 
@@ -43,10 +44,12 @@ export const prepareLook: CommandType<PrepareBody, LookJob | null> = {
   decide({ lane, item }, states, facts, { shard, nowMs }) {
     const { erasureId, place } = readLookItem(item)
     const walk = states.counter<ErasureWalk>(erasureOwner(erasureId))
-    const { head } = rowsIn(facts, shard, place)
+    const { standing, head } = rowsIn(facts, shard, place)
     if (walk === null) return { kind: 'done', reply: null }
-    if (head !== null)
-      return { kind: 'done', reply: { accountId: accountOfLookLane(lane), ...place, hmac: walk.hmac, head } }
+    if (standing !== null && head !== null) {
+      const { sizeBytes } = standing
+      return { kind: 'done', reply: { accountId: accountOfLookLane(lane), ...place, hmac: walk.hmac, sizeBytes, head } }
+    }
     // Its content has left meanwhile: nobody need look.
     return { reply: null, ...lookedAt(walk, { lane, erasureId, nowMs }) }
   },

@@ -2,9 +2,10 @@
  * walk - carries erasures out, one step after the other, each its own commit.
  *
  * First goes what commands have said that no behaviour could bear; then server by server, those that were removed too,
- * as their data is kept: suppression lists, broadcasts, the log, received mail. Where the walk is stands in the
- * counters of the erasure, in the commit of what it did there, so that a crash repeats no count and leaves nothing out.
- * Once all is walked, and every header read that had to be, the erasure is done, and the account's next one begins.
+ * as their data is kept: suppression lists, broadcasts, the log, received mail, and what webhooks answered. Where the
+ * walk is stands in the counters of the erasure, in the commit of what it did there, so that a crash repeats no count
+ * and leaves nothing out. Once all is walked, and every header read that had to be, the erasure is done, and the
+ * account's next one begins.
  *
  * Keys: erasures, erasing, erased, servers, removed, unborne, staged
  *
@@ -47,6 +48,7 @@ import type { ServerStep, Stepped, StepResult } from './step.ts'
 import { walkBroadcasts } from './walk-broadcasts.ts'
 import { walkLists } from './walk-lists.ts'
 import { logStepFacts, walkLog } from './walk-log.ts'
+import { walkPosts } from './walk-posts.ts'
 import { receivedStepFacts, walkReceived } from './walk-received.ts'
 
 /** Servers of a list that are looked at for the next one: those of one millisecond, and one. */
@@ -62,6 +64,7 @@ const PHASES: Readonly<Record<ServerPhase, (step: ServerStep) => StepResult>> = 
   broadcasts: walkBroadcasts,
   log: walkLog,
   received: walkReceived,
+  posts: walkPosts,
 }
 
 /** A step of an erasure. */
