@@ -68,8 +68,15 @@ export async function makeBackup(
   }
 }
 
-async function copyOf(nodes: Nodes, fresh: string): Promise<Pick<Backup, 'at' | 'installation' | 'storeBytes'>> {
+/**
+ * Copies the store into a folder. Throws Error where it is more than one Redis: their copies would be of several moments.
+ */
+export async function copyOf(nodes: Nodes, fresh: string): Promise<Pick<Backup, 'at' | 'installation' | 'storeBytes'>> {
   const client = nodes.common()
+  if (/^cluster_enabled:1/m.test(await client.info('cluster')))
+    throw new Error(
+      'The store is a Redis Cluster, which is not copied by this command: docs/backup-restore.md says how',
+    )
   const [seconds = 0] = await client.time()
   const installation = (await client.hget(CONF_KEY, 'id')) ?? ''
   const spare = client.duplicate({ retryStrategy: () => null, lazyConnect: true })

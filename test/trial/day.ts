@@ -9,26 +9,19 @@ import type { FirstRun } from '../../src/service/first-start.ts'
 import { SETTLED, settle } from '../support/clients/settle.ts'
 import { blocksOf } from '../support/documents/blocks.ts'
 import type { ZoneRecord } from '../support/peers/zone.ts'
-import type { Machine } from './machine.ts'
+import { equip, must, type Place } from './commands.ts'
 import type { Loaded, Order } from './peers.ts'
 
-/** What needs packages of others is run where they can be fetched. */
-const ONLINE = /^(?:apt-get|npm) /m
 const SETTINGS = 'set -a; . /etc/sendwright/settings; set +a\n'
 const PROXY_PORT = 8088
-const CERTIFICATE = 'root/registry.pem'
 const BEFORE_ROLL = 40
 const AFTER_ROLL = 40
 /** On a machine that stands still a commit may be in doubt for longer than its client waits. */
 const REFUSED_SHARE_MAX = 0.02
 
-export interface Day {
-  readonly machine: Machine
+export interface Day extends Place {
   /** The archive, and the one that comes next. */
   readonly archives: readonly string[]
-  /** Whether the machine has nothing yet but a system. */
-  readonly isEmpty: boolean
-  say(line: string): void
 }
 
 type Ask = (order: Order) => Promise<unknown>
@@ -54,25 +47,6 @@ export async function runDay(day: Day): Promise<void> {
     await roll(day, ask)
   } finally {
     peers.kill('SIGKILL')
-  }
-}
-
-/** What the registries need to be reached from another root: a certificate, where one is set here. */
-function equip({ root }: Machine): void {
-  const bundle = process.env.NODE_EXTRA_CA_CERTS
-  if (bundle !== undefined) copyFileSync(bundle, join(root, CERTIFICATE))
-}
-
-/** The environment of a command that fetches packages: what npm is told here, and its cache on the same root. */
-function registryOf(isEmpty: boolean): Record<string, string> {
-  const { HOME = '/root', NODE_EXTRA_CA_CERTS } = process.env
-  const own = Object.entries(process.env).filter(([name]) => name.startsWith('npm_config_'))
-  const certificate = isEmpty ? `/${CERTIFICATE}` : NODE_EXTRA_CA_CERTS
-  return {
-    ...(isEmpty
-      ? {}
-      : { ...(Object.fromEntries(own) as Record<string, string>), HOME, npm_config_prefer_offline: 'true' }),
-    ...(NODE_EXTRA_CA_CERTS !== undefined && certificate !== undefined && { NODE_EXTRA_CA_CERTS: certificate }),
   }
 }
 
@@ -218,12 +192,4 @@ async function startProxy(day: Day): Promise<void> {
 
 function bashOf(document: string) {
   return blocksOf(document).filter(({ language }) => language === 'bash')
-}
-
-async function must({ machine, isEmpty }: Day, code: string): Promise<string> {
-  const isOnline = ONLINE.test(code)
-  const ran = await machine.run(code, { isOnline, env: isOnline ? registryOf(isEmpty) : {} })
-  if (ran.code === 0) return ran.out
-  const log = await machine.run('journalctl --no-pager --lines=40 2>&1')
-  throw new Error(`${code}\nended with ${ran.code}:\n${ran.out}${ran.err}\n${log.out}`)
 }

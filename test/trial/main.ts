@@ -7,14 +7,17 @@
  * empty
  * system (debootstrap) for the machine, and runs what installs packages too; without it the machine is made of this
  * one.
- * Where none can be made, it says so and has passed. Exit code 1: something was not as the documents say.
+ * Where none can be made, it says so and has passed. On an empty one the
+ * steps of the Dockerfile are taken too. Exit code 1: something was not as the documents say.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { ROOT } from '../support/machine/root.ts'
+import type { Place } from './commands.ts'
 import { runDay } from './day.ts'
+import { runImage } from './image.ts'
 import { Machine } from './machine.ts'
 import { tryNode22 } from './node22.ts'
 
@@ -35,18 +38,21 @@ try {
   const archive = must('npm', ['run', '--silent', 'pack', '--', dir]).trim().split('\n').at(-1) as string
   say(`packed ${archive}`)
   await tryNode22(archive, dir, say)
-  await onMachine([archive, repacked(archive)])
+  const archives = [archive, repacked(archive)]
+  await onMachine((place) => runDay({ ...place, archives }))
+  if (lower !== PLAIN_ROOT) await onMachine((place) => runImage(place, archive))
+  say('all as the documents say')
 } finally {
   rmSync(dir, { recursive: true, force: true })
 }
 
-async function onMachine(archives: readonly string[]): Promise<void> {
+/** Does it on a machine of its own, or says why there is none. */
+async function onMachine(act: (place: Place) => Promise<void>): Promise<void> {
   const machine = await Machine.boot(lower).catch((error: Error) => error)
   if (machine instanceof Error) return say(`SKIPPED on a machine of its own: ${machine.message}`)
   try {
     say(`a machine with systemd, over ${lower}`)
-    await runDay({ machine, archives, isEmpty: lower !== PLAIN_ROOT, say })
-    say('all as the documents say')
+    await act({ machine, isEmpty: lower !== PLAIN_ROOT, say })
   } finally {
     await machine.end()
   }

@@ -25,7 +25,8 @@ export interface Loaded {
 }
 
 const CLIENTS = 4
-const EVERY_MS = 100
+/** Together less than what one client may ask by default. */
+const EVERY_MS = 250
 
 const zone = await startZone()
 const mx = await startMx()
