@@ -38,6 +38,8 @@ export class Machine {
     const folder = mkdtempSync(join(tmpdir(), 'sendwright-trial-'))
     const args = [...SPACES, '--net', '--fork', '--kill-child', 'sh', join(ROOT, 'test/trial/boot.sh'), lower, folder]
     const child = spawn('unshare', args, { stdio: ['ignore', 'ignore', 'pipe'] })
+    // What ends this process ends the machine.
+    process.once('exit', () => child.kill('SIGKILL'))
     let said = ''
     child.stderr?.on('data', (piece: Buffer) => (said = (said + piece).slice(-2_000)))
     child.once('error', (error) => (said = error.message))

@@ -31,6 +31,7 @@ const say = (line: string): void => {
   console.log(`${seconds} s  ${line}`)
 }
 
+for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => process.exit(1))
 const at = process.argv.indexOf('--root')
 const lower = at < 0 ? PLAIN_ROOT : resolve(process.argv[at + 1] ?? '')
 const dir = mkdtempSync(join(tmpdir(), 'sendwright-archives-'))

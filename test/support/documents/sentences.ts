@@ -5,11 +5,18 @@
  * stop: what comes then is what mends it.
  */
 import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, posix } from 'node:path'
 import { ROOT } from '../machine/root.ts'
 
-/** Rooms whose errors end a start or a command, and what these are called there. */
-const MADE: readonly (readonly [room: string, call: RegExp])[] = [
+/** Rooms and files whose errors end a start or a command, and what these are called there. */
+const MADE: readonly (readonly [place: string, call: RegExp])[] = [
+  ['procfile.mjs', /\bfail\(/g],
+  ['src/service/launch.mjs', /\? null : (?=`)/g],
+  ['src/main.ts', /new Error\(/g],
+  ['src/outbound', /wanted: |new Error\((?='Cannot )/g],
+  ['src/mail/site.ts', /return (?=['`])/g],
+  ['src/store/open-store.ts', /stopFor\([\w.]+, [\w.]+, /g],
+  ['cluster/worker/protocol.ts', /return (?=`)/g],
   ['src/cli', /new (?:CommandFailure|InvalidArgumentError|Error)\(/g],
   ['src/cli/console', /new (?:CommandFailure|InvalidArgumentError|Error)\(/g],
   [
@@ -30,12 +37,17 @@ const CLAUSE_MIN = 20
 
 /** Every sentence, once, in the order of the rooms. */
 export function errorSentences(): string[] {
-  const found = MADE.flatMap(([room, call]) =>
-    readdirSync(join(ROOT, room))
-      .filter((name) => /\.(?:ts|mjs)$/.test(name))
-      .flatMap((name) => sentencesIn(readFileSync(join(ROOT, room, name), 'utf8'), call)),
+  const found = MADE.flatMap(([place, call]) =>
+    sourcesIn(place).flatMap((path) => sentencesIn(readFileSync(join(ROOT, path), 'utf8'), call)),
   )
   return [...new Set(found)]
+}
+
+function sourcesIn(place: string): string[] {
+  const isSource = (name: string): boolean => /\.(?:ts|mjs)$/.test(name)
+  if (isSource(place)) return [place]
+  const names = readdirSync(join(ROOT, place)).filter(isSource)
+  return names.map((name) => posix.join(place, name))
 }
 
 /** The sentences of one source that stand behind what `call` matches. */
