@@ -8,12 +8,13 @@
  * system (debootstrap) for the machine, and runs what installs packages too; without it the machine is made of this
  * one.
  * Where none can be made, it says so and has passed. On an empty one the
- * steps of the Dockerfile are taken too. Exit code 1: something was not as the documents say.
+ * steps of the Dockerfile are taken too. `--only node22`, `day` or `image` does one of it. Exit code 1: something was not as the documents say.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
 import { ROOT } from '../support/machine/root.ts'
 import type { Place } from './commands.ts'
 import { runDay } from './day.ts'
@@ -32,16 +33,17 @@ const say = (line: string): void => {
 }
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => process.exit(1))
-const at = process.argv.indexOf('--root')
-const lower = at < 0 ? PLAIN_ROOT : resolve(process.argv[at + 1] ?? '')
+const { values } = parseArgs({ options: { root: { type: 'string' }, only: { type: 'string' } } })
+const lower = resolve(values.root ?? PLAIN_ROOT)
+const isWanted = (part: string): boolean => (values.only ?? part) === part
 const dir = mkdtempSync(join(tmpdir(), 'sendwright-archives-'))
 try {
   const archive = must('npm', ['run', '--silent', 'pack', '--', dir]).trim().split('\n').at(-1) as string
   say(`packed ${archive}`)
-  await tryNode22(archive, dir, say)
+  if (isWanted('node22')) await tryNode22(archive, dir, say)
   const archives = [archive, repacked(archive)]
-  await onMachine((place) => runDay({ ...place, archives }))
-  if (lower !== PLAIN_ROOT) await onMachine((place) => runImage(place, archive))
+  if (isWanted('day')) await onMachine((place) => runDay({ ...place, archives }))
+  if (lower !== PLAIN_ROOT && isWanted('image')) await onMachine((place) => runImage(place, archive))
   say('all as the documents say')
 } finally {
   rmSync(dir, { recursive: true, force: true })
