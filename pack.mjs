@@ -1,12 +1,11 @@
 /**
  * pack - `npm run pack`: makes the archive that a server installs from, `sendwright-<version>.tgz`, in build/pack/, or
- * in
- * the folder that is named (`npm run pack -- /srv/archives`). Prints its path last.
+ * in the folder that is named (`npm run pack -- /srv/archives`). Prints its path last.
  *
- * It holds what is compiled, the documents, and what else `files` of package.json names; no sources and no tools. In it
- * `npm ci --omit=dev` installs exactly what package-lock.json of this checkout says, from the lock file that is made
- * here of
- * it. The HTTP library lies in the archive, with the binaries of servers alone: its package has those of ten platforms.
+ * It holds what is compiled, the documents, and what else `files` of package.json names; no sources and no tools. In
+ * it `npm ci --omit=dev` installs exactly what package-lock.json of this checkout says, from the lock file that is
+ * made here of it. The HTTP library lies in the archive, with the binaries of servers alone: its package has those of
+ * ten platforms.
  *
  * `npm install` goes before. Nothing is touched but the folder of the archive.
  */

@@ -1,7 +1,7 @@
 /**
  * deploy - what is in deploy/ and in the archive: units that systemd takes, a Dockerfile and a compose file that agree
- * with
- * docs/install.md step by step, settings that are settings, and an archive with what a server needs and nothing else
+ * with docs/install.md step by step, settings that are settings, and an archive with what a server needs and nothing
+ * else
  *
  * `npm run trial` runs all of it on a machine of its own.
  */

@@ -1,11 +1,9 @@
 /**
  * sizing - what a message of usual size costs an installation: memory and file of the store, with its content, its
- * events at
- * a webhook, and the memory of the process; docs/sizing.md is made of it
+ * events at a webhook, and the memory of the process; docs/sizing.md is made of it
  *
  * The service itself on a Redis of its own; messages of 20 KB of HTML on its test server, then as many with a webhook
- * that
- * answers. What is left once content has reached its age is what `memory` measures.
+ * that answers. What is left once content has reached its age is what `memory` measures.
  */
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -27,8 +25,7 @@ const WORDS =
   'order shipped parcel thank you arrives between Monday and Friday size blue large refund account total tax address'
 
 /**
- * Sends `messages` twice and prints bytes a message. Throws Error where openssl, which the receiver needs, is
- * missing.
+ * Sends `messages` twice and prints bytes a message. Throws Error where openssl, which the receiver needs, is missing.
  */
 export async function benchSizing(messages: number): Promise<void> {
   const receiver = await startReceiver()

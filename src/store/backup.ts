@@ -69,7 +69,8 @@ export async function makeBackup(
 }
 
 /**
- * Copies the store into a folder. Throws Error where it is more than one Redis: their copies would be of several moments.
+ * Copies the store into a folder. Throws Error where it is more than one Redis: their copies would be of several
+ * moments.
  */
 export async function copyOf(nodes: Nodes, fresh: string): Promise<Pick<Backup, 'at' | 'installation' | 'storeBytes'>> {
   const client = nodes.common()

@@ -1,7 +1,6 @@
 /**
  * A backup that is taken under load: the directory starts, and holds exactly what the store held at the copy point,
- * which
- * is all that was answered before, nothing of what came after, and of what lies between all up to some message.
+ * which is all that was answered before, nothing of what came after, and of what lies between all up to some message.
  */
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'

@@ -1,4 +1,4 @@
-/** backup - the copy of a store into a folder: of one Redis, and of nothing else. The whole is in `mistakes/backup.ts`. */
+/** backup - the copy of a store into a folder: of one Redis alone; the whole is in `mistakes/backup.ts`. */
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -22,7 +22,7 @@ export function equip({ root }: Machine): void {
   if (bundle !== undefined) copyFileSync(bundle, join(root, CERTIFICATE))
 }
 
-/** Runs a command of the documents. Out: what it prints. Throws Error with the command and what it said where it fails. */
+/** Runs a command of the documents. Out: what it prints. Throws Error with what it said where it fails. */
 export async function must({ machine, isEmpty }: Place, code: string): Promise<string> {
   const isOnline = ONLINE.test(code)
   const ran = await machine.run(code, { isOnline, env: isOnline ? registryOf(isEmpty) : {} })

@@ -1,6 +1,6 @@
 /**
- * day - the operator's day: the blocks of `bash` in the documents, in their order, on one machine; between them what an
- * operator does that no command of ours can (editing settings, publishing records), and a look at what came of it
+ * day - the operator's day: the blocks of `bash` in the documents, in their order, on one machine; between them what
+ * an operator does that no command of ours can (editing settings, publishing records), and a look at what came of it
  */
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * machine - a machine with systemd to install on, made of this one's root or of another (debootstrap), on namespaces of
- * its own: nothing that is done in it is left, and its network reaches nobody
+ * machine - a machine with systemd to install on, made of this one's root or of another (debootstrap), on namespaces
+ * of its own: nothing that is done in it is left, and its network reaches nobody
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -2,13 +2,10 @@
  * main - `npm run trial`: the day of a new operator, with the commands of the documents and no others
  *
  * From the archive on a machine with systemd to a verified domain, a delivered mail, a restored backup, an upgrade and
- * a
- * downgrade, many processes, and a roll under load; and the archive alone on Node.js 22. `--root <folder>` takes an
- * empty
- * system (debootstrap) for the machine, and runs what installs packages too; without it the machine is made of this
- * one.
- * Where none can be made, it says so and has passed. On an empty one the
- * steps of the Dockerfile are taken too. `--only node22`, `day` or `image` does one of it. Exit code 1: something was not as the documents say.
+ * a downgrade, many processes, and a roll under load; and the archive alone on Node.js 22. `--root <folder>` takes an
+ * empty system (debootstrap) for the machine, and runs what installs packages too; without it the machine is made of
+ * this one. Where none can be made, it says so and has passed. On an empty one the steps of the Dockerfile are taken
+ * too. `--only node22`, `day` or `image` does one of it. Exit code 1: something was not as the documents say.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'

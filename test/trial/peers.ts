@@ -1,7 +1,7 @@
 /**
  * peers - what a machine of the trial meets on its network: name servers, a receiving mail server, and clients that
- * send
- * through its proxy. A process on that network; each line that it reads is an order, each that it prints an answer.
+ * send through its proxy. A process on that network; each line that it reads is an order, each that it prints an
+ * answer.
  */
 import { createInterface } from 'node:readline'
 import { type Load, startLoad } from '../support/clients/ledger.ts'

@@ -1,8 +1,8 @@
 /**
  * sentences - what the code says when a start or a command ends: the sentences of the errors that are made for people
  *
- * A sentence is shown as a reader sees it, with `…` for what differs, and only up to its first colon, semicolon or full
- * stop: what comes then is what mends it.
+ * A sentence is shown as a reader sees it, with `…` for what differs, and only up to its first colon, semicolon or
+ * full stop: what comes then is what mends it.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
