@@ -62,7 +62,9 @@ async function run({ language, code }: Pick<Block, 'language' | 'code'>) {
   const command = RUNNERS[language] ?? []
   // The runner puts its loader into NODE_OPTIONS of every child, whatever `env` says; env(1) takes it out.
   const child = spawn('/usr/bin/env', ['-u', 'NODE_OPTIONS', ...command], { cwd: dir, env, timeout: BLOCK_MS_MAX })
-  const own = code.replaceAll('127.0.0.1:8080', `127.0.0.1:${config.httpPort}`)
+  const own = code
+    .replaceAll('127.0.0.1:8080', `127.0.0.1:${config.httpPort}`)
+    .replaceAll('127.0.0.1:8081', `127.0.0.1:${config.operatorPort}`)
   child.stdin.end(own.replaceAll('2587', String(config.submissionPort)))
   const [out, err, [status]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
   return { out, err, status: status as number | null }

@@ -1,6 +1,6 @@
 /**
- * monitoring - what docs/monitoring/ holds works with what the service tells: the alerts are tried by promtool, and each
- * query of the dashboard and of the alerts is asked of a Prometheus that scrapes a running service.
+ * monitoring - what docs/monitoring/ holds works with what the service tells: the alerts are tried by promtool, and
+ * each query of the dashboard and of the alerts is asked of a Prometheus that scrapes a running service.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
