@@ -217,6 +217,23 @@ t.test('broadcast: small ones that come together are all taken [broadcast.body]'
   t.same(new Set(all.map(({ status }) => status)), new Set([202]))
 })
 
+t.test(
+  'broadcast: fifty thousand with a value each are read, and one more is refused [broadcast.messages]',
+  async (t) => {
+    const many = (count: number) => Array.from({ length: count }, (_, n) => message(`most${n}`, { name: String(n) }))
+    await service.operate(`PATCH /v1/operator/accounts/${account.accountId}`, {
+      token: operatorToken,
+      body: { testMonthlyCap: 10_000 },
+    })
+    // More lists and objects than any other body may have; what stops it is asked last.
+    t.match(await submit({ messages: many(50_000) }), {
+      status: 429,
+      json: { error: 'cap_reached', requested: 50_000 },
+    })
+    t.match(await submit({ messages: many(50_001) }), { status: 400, json: { issues: [{ path: 'messages' }] } })
+  },
+)
+
 t.test('broadcast: a cap holds the whole [broadcast.create]', async (t) => {
   await service.operate(`PATCH /v1/operator/accounts/${account.accountId}`, {
     token: operatorToken,
