@@ -1,5 +1,5 @@
 /**
- * page-routes - the pages for people who got a mail, as data: no key, any body, any query
+ * page-routes - pages for people, as data: of those who got a mail, and of the dashboard; no key, any body, any query
  *
  * They stand beside the table of routes, because they are no part of the interface for programs: no document names
  * them, and what they answer is HTML. GET changes nothing: scanners open links.
@@ -32,6 +32,14 @@ export const PAGE_ROUTES = {
   confirmUnsubscribe: page('confirmUnsubscribe', 'POST', '/u/{token}/confirm'),
   showUndo: page('showUndo', 'GET', '/u/{token}/undo'),
   undoUnsubscribe: page('undoUnsubscribe', 'POST', '/u/{token}/undo'),
+  showDashboard: page('showDashboard', 'GET', '/dashboard'),
+  showDashboardFile: page('showDashboardFile', 'GET', '/dashboard/*'),
 } satisfies Record<string, Route>
 
 export type PageName = keyof typeof PAGE_ROUTES
+
+/** Pages of the operator's listener. */
+export const OPERATOR_PAGE_ROUTES = {
+  showDesk: { ...page('showDesk', 'GET', '/'), listener: 'operator' },
+  showDeskFile: { ...page('showDeskFile', 'GET', '/dashboard/*'), listener: 'operator' },
+} as const satisfies Record<string, Route>

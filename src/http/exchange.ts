@@ -271,6 +271,7 @@ export class Exchange {
       idempotencyKey: route.isIdempotent ? this.#head.headers.idempotencyKey : null,
       lastEventId: route.takesLastEventId ? this.#head.headers.lastEventId : null,
       acceptLanguage: this.#head.headers.acceptLanguage,
+      acceptEncoding: this.#head.headers.acceptEncoding,
       key: this.#owner,
       pieces,
       client: this.#clientOf(route),

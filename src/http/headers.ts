@@ -30,6 +30,7 @@ export interface RequestHeaders {
   userAgent: string
   /** What a browser fetches it for; '' where it does not say. */
   fetchDest: string
+  acceptEncoding: string
 }
 
 /** What hands out headers, names in lower case. */
@@ -104,6 +105,9 @@ function readHeader(name: string, value: string): void {
     case 'sec-fetch-dest':
       reading.fetchDest ||= value
       break
+    case 'accept-encoding':
+      reading.acceptEncoding ||= value
+      break
     case 'last-event-id':
       reading.lastEventId = value
       break
@@ -134,5 +138,6 @@ function makeHeaders(): RequestHeaders {
     origin: '',
     userAgent: '',
     fetchDest: '',
+    acceptEncoding: '',
   }
 }

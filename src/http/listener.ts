@@ -228,5 +228,6 @@ function open(desk: Desk, target: Target, res: HttpResponse, req: HttpRequest, h
 
 function readParams(names: readonly string[], req: HttpRequest): Readonly<Record<string, string>> {
   if (names.length === 0) return NO_PARAMS
-  return Object.fromEntries(names.map((name, index) => [name, req.getParameter(index) ?? '']))
+  const read = (name: string, index: number) => (name === '*' ? req.getUrl() : (req.getParameter(index) ?? ''))
+  return Object.fromEntries(names.map((name, index) => [name, read(name, index)]))
 }

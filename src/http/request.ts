@@ -32,6 +32,8 @@ export interface EdgeRequest<Key = KeyOwner | null, Body = unknown> {
   readonly lastEventId: string | null
   /** What languages its reader likes; '' where it says nothing. */
   readonly acceptLanguage: string
+  /** The encodings that its client takes; '' where it says nothing. */
+  readonly acceptEncoding: string
   /** Null only where the route takes no key. */
   readonly key: Key
   /** The body as it came, where the route takes it so; empty elsewhere. */

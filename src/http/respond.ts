@@ -6,12 +6,13 @@
 
 import { DASHBOARD_REFUSALS, REFUSALS, type Refusal, type RefusalCode } from '../../schemas/refusals.ts'
 
-/** An answer with a body of JSON or of text, or with none. */
+/** An answer with a body of JSON, of text or of bytes, or with none. */
 export interface Reply {
   readonly status: number
   readonly json?: unknown
   readonly text?: string
-  /** Of `text`; plain text where absent. JSON is always `application/json`. */
+  readonly bytes?: Uint8Array
+  /** Of `text` and `bytes`; plain text where absent. JSON is always `application/json`. */
   readonly contentType?: string
   readonly headers?: Readonly<Record<string, string>>
 }

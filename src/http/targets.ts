@@ -22,11 +22,17 @@ export function makeTarget(route: Route, handle: Handler, tally: RequestTally): 
     route,
     check: makeContentCheck(route),
     handle,
-    paramNames: [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? ''),
+    paramNames: paramsOf(route.path),
     bodyBytesMax: route.bodyBytesMax,
     rate: rateOf(route),
     held: route.takesPieces ? new HeldBytes(LARGE_BODIES * route.bodyBytesMax) : null,
   }
+}
+
+/** Names of a path's parameters in their order; `*` is the whole path that was asked for, where it may be longer. */
+function paramsOf(path: string): readonly string[] {
+  const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? '')
+  return path.endsWith('/*') ? [...names, '*'] : names
 }
 
 /**

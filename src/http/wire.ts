@@ -22,7 +22,7 @@ export interface Wire {
   tryEnd(piece: Uint8Array, size: number): [boolean, boolean]
   /** Bytes of the body that were taken. */
   getWriteOffset(): number
-  end(body: string, close: boolean): Wire
+  end(body: string | Uint8Array, close: boolean): Wire
   endWithoutBody(bytes?: number, close?: boolean): Wire
   cork(write: () => void): Wire
   close(): Wire
@@ -45,14 +45,15 @@ export const STATUS_LINES: readonly string[] = Array.from({ length: 600 }, (_, s
 
 /** Writes one answer in one write. In: a response that is neither aborted nor answered. */
 export function writeReply(wire: Wire, reply: Reply, options: WriteOptions): void {
-  const text = reply.json === undefined ? (reply.text ?? '') : JSON.stringify(reply.json)
+  const body = reply.json === undefined ? (reply.bytes ?? reply.text ?? '') : JSON.stringify(reply.json)
   wire.cork(() => {
     // The library's own status is 200.
     if (reply.status !== 200) wire.writeStatus(STATUS_LINES[reply.status] ?? '500 Internal Server Error')
     // The library writes a value as it is given: one call for all headers costs a third of one for each.
     let head = options.requestId
     if (reply.json !== undefined) head += JSON_TYPE
-    else if (reply.text !== undefined) head += `\r\nContent-Type: ${reply.contentType ?? 'text/plain'}`
+    else if (reply.text !== undefined || reply.bytes !== undefined)
+      head += `\r\nContent-Type: ${reply.contentType ?? 'text/plain'}`
     for (const name in reply.headers) head += `\r\n${name}: ${reply.headers[name] ?? ''}`
     if (options.closes) head += '\r\nConnection: close'
     wire.writeHeader('Request-Id', head)
@@ -60,9 +61,9 @@ export function writeReply(wire: Wire, reply: Reply, options: WriteOptions): voi
     if (reply.status === 204) wire.endWithoutBody()
     else if (options.isHead && !options.closes) {
       // Given a length, the library waits for that body and gives the connection up at the next request.
-      wire.writeHeader('Content-Length', String(Buffer.byteLength(text)))
+      wire.writeHeader('Content-Length', String(Buffer.byteLength(body)))
       wire.endWithoutBody()
-    } else if (options.isHead) wire.endWithoutBody(Buffer.byteLength(text), true)
-    else wire.end(text, options.closes)
+    } else if (options.isHead) wire.endWithoutBody(Buffer.byteLength(body), true)
+    else wire.end(body, options.closes)
   })
 }

@@ -1,7 +1,8 @@
-/** page-handlers - which handler answers which page of the public listener; every page has one */
+/** page-handlers - which handler answers which page of a listener; every page has one */
 
-import type { PageName } from '../../schemas/page-routes.ts'
+import type { OPERATOR_PAGE_ROUTES, PageName } from '../../schemas/page-routes.ts'
 import type { Handler } from '../http/request.ts'
+import { makeDashboard, readPages } from './dashboard-page.ts'
 import {
   makeConfirmUnsubscribe,
   makeShowUnsubscribe,
@@ -15,6 +16,7 @@ export type PageDeps = UnsubscribeDeps
 
 /** The handlers, by the names of their pages. */
 export function pageHandlers(deps: PageDeps): Readonly<Record<PageName, Handler>> {
+  const dashboard = makeDashboard(readPages(), 'public')
   return {
     showUnsubscribe: makeShowUnsubscribe(deps),
     unsubscribeOneClick: makeUnsubscribeOneClick(deps),
@@ -22,5 +24,13 @@ export function pageHandlers(deps: PageDeps): Readonly<Record<PageName, Handler>
     confirmUnsubscribe: makeConfirmUnsubscribe(deps),
     showUndo: makeShowUnsubscribeAgain(deps),
     undoUnsubscribe: makeUndoUnsubscribe(deps),
+    showDashboard: dashboard,
+    showDashboardFile: dashboard,
   }
+}
+
+/** The handlers of the operator's pages. */
+export function operatorPageHandlers(): Readonly<Record<keyof typeof OPERATOR_PAGE_ROUTES, Handler>> {
+  const desk = makeDashboard(readPages(), 'operator')
+  return { showDesk: desk, showDeskFile: desk }
 }

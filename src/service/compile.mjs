@@ -29,9 +29,20 @@ import {
 } from 'node:fs'
 import { createRequire } from 'node:module'
 import { constants } from 'node:os'
-import { dirname, join } from 'node:path'
+import { dirname, join, sep } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { BUILD, isCompiled, MAIN, markSources, PROJECT, ROOT, removeStamp, writeStamp } from './compiled.mjs'
+import {
+  BUILD,
+  DASHBOARD,
+  isCompiled,
+  MAIN,
+  markSources,
+  mayBundle,
+  PROJECT,
+  ROOT,
+  removeStamp,
+  writeStamp,
+} from './compiled.mjs'
 
 const LOCK = join(BUILD, '.compiling')
 const FOLDER = '.compile-'
@@ -101,7 +112,7 @@ async function compileInto(work) {
   for (let tried = 0; tried < TRIES; tried += 1) {
     console.error(existsSync(MAIN) ? 'Compiling what has changed ...' : 'Compiling, this once ...')
     const mark = markSources()
-    const fault = await runCompiler(work)
+    const fault = (await runCompiler(work)) ?? (await makePages(work.folder))
     if (fault !== null) return fault
     if (markSources().seen !== mark.seen) continue
     moveInto(work.folder)
@@ -130,6 +141,20 @@ async function runCompiler(work) {
   return code === 0 ? null : 'The service does not compile (after a pull, run npm install first)'
 }
 
+/** Makes the dashboard's pages. Out: null, or what is wrong with them. Without esbuild the last ones stay. */
+async function makePages(folder) {
+  if (!mayBundle()) return null
+  try {
+    await (await import('./bundle.mjs')).bundle(ROOT, join(folder, 'dashboard'))
+    return null
+  } catch (error) {
+    rmSync(join(folder, 'dashboard'), { recursive: true, force: true })
+    if (Array.isArray(error.errors)) return `The dashboard's pages do not compile: ${error.message}`
+    console.error(`The dashboard's pages cannot be made (${error.message.split('\n')[0]}): those made last are served`)
+    return null
+  }
+}
+
 function endGroup({ pid }) {
   try {
     process.kill(-pid, 'SIGKILL')
@@ -140,14 +165,27 @@ function endGroup({ pid }) {
 
 /** Moves what was compiled to where it is run from. */
 function moveInto(folder) {
-  const names = readdirSync(folder, { recursive: true }).filter((name) => name.endsWith('.js'))
+  const pages = existsSync(join(folder, 'dashboard')) ? readdirSync(join(folder, 'dashboard')) : []
+  const scripts = readdirSync(folder, { recursive: true }).filter((name) => name.endsWith('.js') && !isPage(name))
+  const names = [...scripts, ...pages.map((name) => join('dashboard', name))]
   removeStamp()
-  if (names.some((name) => !isSame(join(folder, name), join(BUILD, name)))) rmSync(BUILD_INFO, { force: true })
+  if (scripts.some((name) => !isSame(join(folder, name), join(BUILD, name)))) rmSync(BUILD_INFO, { force: true })
   for (const name of names) {
     mkdirSync(dirname(join(BUILD, name)), { recursive: true })
     renameSync(join(folder, name), join(BUILD, name))
   }
+  if (pages.length > 0) removeOthers(pages)
   chmodSync(MAIN, 0o755)
+}
+
+function isPage(name) {
+  return name.startsWith(`dashboard${sep}`)
+}
+
+/** Files of pages made earlier: a service that runs has read what it serves. */
+function removeOthers(pages) {
+  const kept = new Set(pages)
+  for (const name of readdirSync(DASHBOARD)) if (!kept.has(name)) rmSync(join(DASHBOARD, name), { force: true })
 }
 
 function isSame(one, other) {

@@ -7,7 +7,8 @@
  */
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { createRequire } from 'node:module'
+import { dirname, join, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 export const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
@@ -15,6 +16,10 @@ export const BUILD = join(ROOT, 'build')
 export const MAIN = join(BUILD, 'src', 'cli', 'main.js')
 /** What TypeScript compiles for the service, without benchmarks and tests. */
 export const PROJECT = join(ROOT, 'tsconfig.service.json')
+/** What the pages of the dashboard are made of, and where they are put. */
+const PAGE = join('src', 'dashboard', 'page') + sep
+export const DASHBOARD = join(BUILD, 'dashboard')
+const SHELL = join(DASHBOARD, 'app.html')
 const STAMP = join(BUILD, '.launched')
 const FOLDERS = ['schemas', 'cluster', 'src']
 const OPTIONS = ['tsconfig.json', 'tsconfig.service.json']
@@ -27,7 +32,7 @@ export function isCompiled() {
   if (!existsSync(PROJECT)) return existsSync(MAIN)
   const sources = findSources()
   const stamp = readStamp()
-  if (stamp === null || !sources.every(hasOutput)) return false
+  if (stamp === null || !sources.every(hasOutput) || (!existsSync(SHELL) && mayBundle())) return false
   const seen = seenOf(sources)
   if (stamp.seen === seen) return true
   if (stamp.content !== contentOf(sources)) return false
@@ -37,6 +42,18 @@ export function isCompiled() {
     // Where nothing may be written, the content is read at each start.
   }
   return true
+}
+
+/** Whether there are pages to be made, and what makes them is installed. */
+export function mayBundle() {
+  if (!existsSync(join(ROOT, PAGE))) return false
+  try {
+    createRequire(import.meta.url).resolve('esbuild')
+    return true
+  } catch (error) {
+    if (error.code === 'MODULE_NOT_FOUND') return false
+    throw error
+  }
 }
 
 /** What the stamp says of the sources as they are. */
@@ -76,7 +93,7 @@ function filesIn(folder) {
   return entries.flatMap((entry) => {
     const path = join(folder, entry.name)
     if (entry.isDirectory()) return filesIn(path)
-    return path.endsWith('.ts') ? [path] : []
+    return path.endsWith('.ts') || path.startsWith(PAGE) ? [path] : []
   })
 }
 
@@ -89,8 +106,10 @@ function statOf(path) {
   }
 }
 
+/** Pages have theirs together: without what makes them what was made last is served. */
 function hasOutput(path) {
-  return !path.endsWith('.ts') || path.endsWith('.d.ts') || existsSync(join(BUILD, path.replace(/ts$/, 'js')))
+  if (path.startsWith(PAGE) || !path.endsWith('.ts') || path.endsWith('.d.ts')) return true
+  return existsSync(join(BUILD, path.replace(/ts$/, 'js')))
 }
 
 function seenOf(sources) {

@@ -3,7 +3,7 @@
  */
 
 import type { Role } from '../../schemas/config.ts'
-import { PAGE_ROUTES, type PageName } from '../../schemas/page-routes.ts'
+import { OPERATOR_PAGE_ROUTES, PAGE_ROUTES, type PageName } from '../../schemas/page-routes.ts'
 import { ROUTES, type Route, type RouteName } from '../../schemas/routes.ts'
 import { dashboardHandlers } from '../dashboard/handlers.ts'
 import { type DashboardEdge, makeDashboardEdge } from '../http/dashboard-edge.ts'
@@ -18,7 +18,7 @@ import { type MxDeps, startMx } from '../reception/open.ts'
 import { startSubmission } from '../reception/submission/open.ts'
 import { type PublicDeps, publicHandlers } from '../routes/handlers.ts'
 import { type OperatorListenerDeps, operatorHandlers } from '../routes/operator/handlers.ts'
-import { type PageDeps, pageHandlers } from '../routes/page-handlers.ts'
+import { operatorPageHandlers, type PageDeps, pageHandlers } from '../routes/page-handlers.ts'
 
 /** What the handlers of all routes need, and what takes mail in. */
 export type RouteDeps = PublicDeps & PageDeps & OperatorListenerDeps & MxDeps['handlers']
@@ -84,7 +84,8 @@ function startPublic(config: Config, deps: Parameters<Starter>[1]): Promise<List
 
 function startOperator(config: Config, deps: ListenerDeps): Promise<Listener> {
   const { operatorHost: host, operatorPort: port, trustedProxies } = config
-  const routes = routesOf('operator', deps, config.roles.includes('http') ? ROUTE_NAMES : OWN_ROUTES)
+  const hasAll = config.roles.includes('http')
+  const routes = [...routesOf('operator', deps, hasAll ? ROUTE_NAMES : OWN_ROUTES), ...(hasAll ? operatorPages() : [])]
   const { keys } = deps
   return startListener({ host, port, setting: 'OPERATOR_PORT', routes, trustedProxies, keys, ...told(deps) })
 }
@@ -104,6 +105,14 @@ function routesOf(listener: Route['listener'], deps: ListenerDeps, names: readon
       // The edge hands over only requests with a key and a body that the route takes.
       .map((name) => ({ route: ROUTES[name], handle: handlers[name] as Handler }))
   )
+}
+
+function operatorPages() {
+  const { showDesk, showDeskFile } = operatorPageHandlers()
+  return [
+    { route: OPERATOR_PAGE_ROUTES.showDesk, handle: showDesk },
+    { route: OPERATOR_PAGE_ROUTES.showDeskFile, handle: showDeskFile },
+  ]
 }
 
 function pagesOf(deps: ListenerDeps) {

@@ -13,6 +13,12 @@ const FLOORS: readonly (readonly string[])[] = [
   ['bench/load'],
   ['bench'],
   ['test'],
+  ['src/dashboard/page'],
+  ['src/dashboard/page/desk', 'src/dashboard/page/door', 'src/dashboard/page/frame'],
+  ['src/dashboard/page/pages'],
+  ['src/dashboard/page/parts'],
+  ['src/dashboard/page/browser'],
+  ['src/dashboard/page/api'],
   ['src/cli'],
   ['src/cli/console'],
   ['src/main.ts'],
@@ -61,6 +67,9 @@ const FLOORS: readonly (readonly string[])[] = [
   ['cluster'],
 ]
 
+/** What runs in browsers: of all the rest it takes types of the contract. */
+const PAGE = 'src/dashboard/page'
+
 /** Rooms that lie below and are not to be imported all the same, and why. */
 const APART: readonly (readonly [room: string, other: string, why: string])[] = [
   ['src/sending', 'src/http', 'SMTP sends as well'],
@@ -97,6 +106,8 @@ export function wrongImports({ path, text }: Source): string[] {
   return importsOf(text).flatMap((one) => {
     const target = targetOf(path, one)
     if (target === null) return wrongPackage(path, one)
+    if (isIn(path, PAGE) && !isIn(target, PAGE) && !(one.isType && isIn(target, 'schemas')))
+      return [`${path} imports ${target}: a page takes types of schemas/ and nothing else`]
     const apart = APART.find(([high, low]) => isIn(path, high) && isIn(target, low))
     if (apart !== undefined) return [`${path} imports ${target}: ${apart[2]}`]
     const deciding = one.values.filter((name) => !LANE_PARTS.test(name))

@@ -23,7 +23,7 @@ export function misshapen({ path, text }: Source): string[] {
   const opening = path.startsWith('test/') ? /^\/\*\*\s/ : /^(?:#![^\n]*\n)?\/\*\*\s+(?:\*\s+)?[a-z0-9./-]+ - \S/
   if (!opening.test(text)) found.push(`${path} does not open with "name - summary"`)
   for (const word of text.match(DEBT) ?? []) found.push(`${path} contains ${word}: do it`)
-  if (/\/(?:index|utils?|helpers?|common|misc|types)\.ts$/.test(path))
+  if (/\/(?:index|utils?|helpers?|common|misc|types)\.tsx?$/.test(path))
     found.push(`${path}: name the file after what it does`)
   if (/^export default\b/m.test(text)) found.push(`${path} has a default export: name it`)
   return found
@@ -65,6 +65,9 @@ export function fullRooms(all: readonly Source[]): string[] {
   return [...counts].filter(([, count]) => count > ROOM_FILES_MAX).map(([room, count]) => `${room} has ${count} files`)
 }
 
+/** What runs in browsers: a program of its own, which may call things as the service does. */
+const PAGE = 'src/dashboard/page/'
+
 /**
  * Names that more than one file of the product exports. The command line names its orders as those who obey them do.
  */
@@ -72,8 +75,12 @@ export function namedTwice(all: readonly Source[]): string[] {
   const places = new Map<string, string[]>()
   for (const { path, text } of all) {
     if (/^(?:test|bench|src\/cli)\//.test(path)) continue
+    const program = path.startsWith(PAGE) ? PAGE : ''
     const names = /^export (?:async )?(?:function\*?|const|let|class|interface|type) ([\w$]+)/gm
-    for (const [, name = ''] of text.matchAll(names)) places.set(name, [...(places.get(name) ?? []), path])
+    for (const [, word = ''] of text.matchAll(names)) {
+      const name = program + word
+      places.set(name, [...(places.get(name) ?? []), path])
+    }
   }
   return [...places].filter(([, paths]) => paths.length > 1).map(([name]) => name)
 }

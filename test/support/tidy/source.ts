@@ -21,7 +21,7 @@ export interface Import {
 export function sources(): Source[] {
   return TREES.flatMap((tree) => {
     const names = readdirSync(join(ROOT, tree), { recursive: true, encoding: 'utf8' }).filter((name) =>
-      /\.(ts|mjs)$/.test(name),
+      /\.(tsx?|mjs)$/.test(name),
     )
     return names.map((name) => {
       const path = join(ROOT, tree, name)

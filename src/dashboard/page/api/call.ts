@@ -1,0 +1,99 @@
+/**
+ * call - a request to the dashboard's own interface, and what it was refused with
+ *
+ * Guarantees: an answer that is no success becomes an `ApiError` with the Request-Id; who asks for a confirmation gets
+ * one and the request is sent again; who has no session any more is sent to the door.
+ */
+
+interface Issue {
+  readonly path: string
+  readonly message: string
+}
+
+/** What a request was refused with, or why there was no answer (status 0). */
+export class ApiError extends Error {
+  readonly status: number
+  readonly code: string
+  readonly requestId: string | null
+  readonly issues: readonly Issue[]
+  /** Fields of the refusal's own. */
+  readonly extra: Readonly<Record<string, unknown>>
+
+  constructor(status: number, body: Readonly<Record<string, unknown>>, requestId: string | null) {
+    super(String(body.message ?? 'The service did not answer'))
+    this.status = status
+    this.code = String(body.error ?? 'no_answer')
+    this.requestId = requestId
+    this.issues = (body.issues as Issue[] | undefined) ?? []
+    this.extra = body
+  }
+}
+
+/** What the pages set: where the interface lies, and who hears of what ends or interrupts a session. */
+export const gates = {
+  base: '/dashboard/api',
+  /** The session is over. */
+  signedOut: (): void => undefined,
+  /** Asks for a password, a code or a passkey. Out: whether it was confirmed. */
+  confirm: async (): Promise<boolean> => false,
+  /** The header that says who asks, where it is no cookie. */
+  authorization: (): string | null => null,
+}
+
+export type ApiMethod = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+
+interface CallOptions {
+  readonly body?: object
+  readonly signal?: AbortSignal
+}
+
+/** Calls a route: `call('GET', '/servers')`. Out: the answer, or null for 204. Throws ApiError. */
+export async function call<Result>(method: ApiMethod, path: string, options: CallOptions = {}): Promise<Result> {
+  const sent = await send(method, path, options)
+  if (sent.ok) return sent.value as Result
+  const { error } = sent
+  if (error.code === 'confirmation_required' && (await gates.confirm())) {
+    const again = await send(method, path, options)
+    if (again.ok) return again.value as Result
+    throw again.error
+  }
+  if (error.status === 401 && error.code === 'unauthorized') gates.signedOut()
+  throw error
+}
+
+type Sent = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: ApiError }
+
+async function send(method: ApiMethod, path: string, { body, signal }: CallOptions): Promise<Sent> {
+  const authorization = gates.authorization()
+  const isWrite = method !== 'GET'
+  const init: RequestInit = {
+    method,
+    credentials: 'same-origin',
+    headers: {
+      // Every write is JSON: another page's form cannot be.
+      ...(isWrite && { 'Content-Type': 'application/json' }),
+      ...(authorization !== null && { Authorization: authorization }),
+    },
+    ...(isWrite && { body: JSON.stringify(body ?? {}) }),
+    ...(signal !== undefined && { signal }),
+  }
+  const response = await fetch(gates.base + path, init).catch((cause: unknown) => {
+    if (signal?.aborted) throw cause
+    return null
+  })
+  if (response === null)
+    return { ok: false, error: new ApiError(0, { message: 'The service cannot be reached' }, null) }
+  const text = await response.text()
+  const isJson = response.headers.get('Content-Type')?.startsWith('application/json') ?? false
+  const value: unknown = isJson && text !== '' ? JSON.parse(text) : null
+  if (response.ok) return { ok: true, value }
+  const said = (value as Record<string, unknown> | null) ?? { message: text || `Answered ${response.status}` }
+  return { ok: false, error: new ApiError(response.status, said, response.headers.get('Request-Id')) }
+}
+
+/** A query: what is undefined or empty is left out. */
+export function queryOf(fields: Readonly<Record<string, string | number | null | undefined>>): string {
+  const known = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null && value !== '')
+  const query = new URLSearchParams(known.map(([name, value]) => [name, String(value)])).toString()
+  return query === '' ? '' : `?${query}`
+}

@@ -1,0 +1,39 @@
+/** lists - the lists of the interface, page by page: by GET with a query, by POST with filters */
+import { call, queryOf } from './call.ts'
+import { type LoadedList, useList } from './load.ts'
+
+const ROWS = 50
+
+type Listed = Readonly<Record<string, unknown>> & { readonly next: string | null }
+
+/** A list that GET answers. In: the name of its rows in the answer, and its filters. */
+export function useGetList<Row>(
+  path: string,
+  name: string,
+  filters: Readonly<Record<string, string | undefined>> = {},
+): LoadedList<Row> {
+  return useList<Row>(
+    async (after, signal) => {
+      const query = queryOf({ ...filters, limit: ROWS, after })
+      const answer = await call<Listed>('GET', path + query, signal === undefined ? {} : { signal })
+      return { rows: answer[name] as Row[], next: answer.next }
+    },
+    [path, filters],
+  )
+}
+
+/** A list that a search by POST answers: what its filters say stands in no path. */
+export function useSearchList<Row>(
+  path: string,
+  name: string,
+  filters: Readonly<Record<string, unknown>> = {},
+): LoadedList<Row> {
+  return useList<Row>(
+    async (after, signal) => {
+      const body = { ...filters, limit: ROWS, ...(after !== null && { after }) }
+      const answer = await call<Listed>('POST', path, { body, ...(signal !== undefined && { signal }) })
+      return { rows: answer[name] as Row[], next: answer.next }
+    },
+    [path, filters],
+  )
+}

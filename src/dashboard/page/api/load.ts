@@ -1,0 +1,88 @@
+/**
+ * load - what a page shows, asked for when it opens and again when it says so
+ *
+ * Guarantees: an answer that comes after the page has gone on to something else is dropped; what was shown stays while
+ * it is read anew, and where that fails the failure stands beside it.
+ */
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+import { ApiError } from './call.ts'
+
+/** What is there of what was asked for. */
+export interface Loaded<Value> {
+  readonly value: Value | null
+  readonly error: ApiError | null
+  readonly isLoading: boolean
+  reload(): void
+  /** Puts another value in its place: what a write has answered. */
+  set(value: Value): void
+}
+
+/** Loads once for each change of `keys`. In: null while there is nothing to ask for. */
+export function useLoad<Value>(
+  load: ((signal: AbortSignal) => Promise<Value>) | null,
+  keys: readonly unknown[],
+): Loaded<Value> {
+  const [state, setState] = useState<{ value: Value | null; error: ApiError | null; isLoading: boolean }>({
+    value: null,
+    error: null,
+    isLoading: load !== null,
+  })
+  const [turn, setTurn] = useState(0)
+  const shown = useRef<string>('')
+  const name = JSON.stringify(keys)
+  useEffect(() => {
+    if (load === null) return
+    const gone = new AbortController()
+    const isSame = shown.current === name
+    shown.current = name
+    setState((before) => ({ value: isSame ? before.value : null, error: null, isLoading: true }))
+    load(gone.signal).then(
+      (value) => !gone.signal.aborted && setState({ value, error: null, isLoading: false }),
+      (error: unknown) => {
+        if (gone.signal.aborted) return
+        if (!(error instanceof ApiError)) throw error
+        setState((before) => ({ ...before, error, isLoading: false }))
+      },
+    )
+    return () => gone.abort()
+  }, [name, turn])
+  const reload = useCallback(() => setTurn((n) => n + 1), [])
+  const set = useCallback((value: Value) => setState({ value, error: null, isLoading: false }), [])
+  return { ...state, reload, set }
+}
+
+/** A page of a list. */
+export interface ListPage<Row> {
+  readonly rows: readonly Row[]
+  readonly next: string | null
+}
+
+/** A list as far as it has been asked for. */
+export interface LoadedList<Row> extends Loaded<ListPage<Row>> {
+  /** Null where there is no more. */
+  readonly more: (() => void) | null
+  readonly isLoadingMore: boolean
+}
+
+/** Loads a list page by page. In: what loads the page after a cursor (null: the first). */
+export function useList<Row>(
+  load: (after: string | null, signal?: AbortSignal) => Promise<ListPage<Row>>,
+  keys: readonly unknown[],
+): LoadedList<Row> {
+  const first = useLoad<ListPage<Row>>((signal) => load(null, signal), keys)
+  const [isLoadingMore, setLoadingMore] = useState(false)
+  const { value, set } = first
+  const more = async () => {
+    if (value === null || value.next === null) return
+    setLoadingMore(true)
+    try {
+      const page = await load(value.next)
+      set({ rows: [...value.rows, ...page.rows], next: page.next })
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+    } finally {
+      setLoadingMore(false)
+    }
+  }
+  return { ...first, more: value?.next == null ? null : () => void more(), isLoadingMore }
+}

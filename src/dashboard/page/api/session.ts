@@ -1,0 +1,62 @@
+/** session - who is signed in, into which account, and its servers */
+import { computed, signal } from '@preact/signals'
+import type { SignedIn } from '../../../../schemas/dashboard/session.ts'
+import type { Server } from '../../../../schemas/server.ts'
+import { call, gates } from './call.ts'
+
+/** Null until it is known. */
+export const session = signal<SignedIn | null>(null)
+/** Null until they are known. */
+export const servers = signal<readonly Server[] | null>(null)
+
+/** What somebody may do. */
+export type Right = 'write' | 'administer'
+
+export const isAdministrator = computed(() => session.value?.role === 'administrator')
+const mayWrite = computed(() => isAdministrator.value || session.value?.readOnly === false)
+
+/** Whether the user may: `write` what a member may, `administer` what only an administrator may. */
+export function may(right: Right): boolean {
+  return right === 'administer' ? isAdministrator.value : mayWrite.value
+}
+
+const DOOR = '/dashboard/sign-in'
+const PAGES_OF_SERVERS_MAX = 10
+
+/** Reads session and servers. Who has none is sent to the door. */
+export async function openSession(): Promise<void> {
+  gates.signedOut = toDoor
+  const [read] = await Promise.all([call<SignedIn>('GET', '/session'), readServers()])
+  session.value = read
+}
+
+/** Reads the account's servers anew. */
+export async function readServers(): Promise<void> {
+  const found: Server[] = []
+  let after = ''
+  for (let pages = 0; pages < PAGES_OF_SERVERS_MAX; pages += 1) {
+    const page = await call<{ servers: Server[]; next: string | null }>('GET', `/servers?limit=100${after}`)
+    found.push(...page.servers)
+    if (page.next === null) break
+    after = `&after=${page.next}`
+  }
+  servers.value = found
+}
+
+function toDoor(): void {
+  const here = location.pathname + location.search
+  sessionStorage.setItem('next', here)
+  location.replace(DOOR)
+}
+
+/** Ends the session. */
+export async function signOut(): Promise<void> {
+  await call('DELETE', '/session').catch(() => null)
+  sessionStorage.removeItem('next')
+  location.replace(DOOR)
+}
+
+/** A server by its id; null where it is not of this account. */
+export function serverOf(serverId: string): Server | null {
+  return servers.value?.find((one) => one.serverId === serverId) ?? null
+}

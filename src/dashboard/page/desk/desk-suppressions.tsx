@@ -1,0 +1,68 @@
+/** desk-suppressions - suppressions of a server, also those that only support lifts */
+import { useState } from 'preact/hooks'
+import type { SuppressionEntry } from '../../../../schemas/suppression.ts'
+import { call } from '../api/call.ts'
+import { useSearchList } from '../api/lists.ts'
+import { Button } from '../parts/button.tsx'
+import { Card, Empty, Head } from '../parts/card.tsx'
+import { StatusChip } from '../parts/chip.tsx'
+import { Field, Form } from '../parts/form.tsx'
+import { List } from '../parts/list.tsx'
+import { Time } from '../parts/time.tsx'
+import { say } from '../parts/toast.tsx'
+import { order } from './note.tsx'
+
+/** The page. */
+export function DeskSuppressionsPage() {
+  const [serverId, setServerId] = useState('')
+  const [recipient, setRecipient] = useState('')
+  const [search, setSearch] = useState<Record<string, string> | null>(null)
+  return (
+    <>
+      <Head
+        title="Suppressions"
+        meta="Complaints and unsubscriptions are lifted here alone, where the recipient asks for it."
+      />
+      <Card title="Search">
+        <div class="inset">
+          <Form
+            act="Search"
+            onSend={async () => setSearch({ serverId: serverId.trim(), ...(recipient !== '' && { recipient }) })}
+          >
+            <Field name="serverId" label="Server id" value={serverId} onChange={setServerId} mono />
+            <Field name="recipient" label="Recipient" type="email" value={recipient} onChange={setRecipient} />
+          </Form>
+        </div>
+      </Card>
+      {search !== null && <Found search={search} key={JSON.stringify(search)} />}
+    </>
+  )
+}
+
+function Found({ search }: { search: Record<string, string> }) {
+  const list = useSearchList<SuppressionEntry>('/suppressions/search', 'suppressions', search)
+  const lift = ({ suppressionId, recipient }: SuppressionEntry) =>
+    order({
+      title: `Lift the suppression of ${recipient}`,
+      act: 'Lift it',
+      send: async (body) => {
+        await call('DELETE', `/suppressions/${suppressionId}`, { body })
+        say(`${recipient} gets mail again`)
+        list.reload()
+      },
+    })
+  return (
+    <List
+      label="Suppressions"
+      list={list}
+      keyOf={({ suppressionId }) => suppressionId}
+      columns={[
+        { title: 'Reason', cell: ({ reason }) => <StatusChip status={reason} /> },
+        { title: 'Recipient', kind: 'grow', cell: ({ recipient }) => <b class="name">{recipient}</b> },
+        { title: 'Since', kind: 'wide', cell: ({ createdAt }) => <Time at={createdAt} /> },
+        { title: 'Orders', kind: 'end', cell: (entry) => <Button onPress={() => lift(entry)}>Lift</Button> },
+      ]}
+      empty={<Empty icon="shield" title="Nobody is suppressed" />}
+    />
+  )
+}

@@ -1,0 +1,9 @@
+/** door - where somebody comes in who has no session yet: signing in, links, a forgotten password */
+import './style/style.css'
+import { render } from 'preact'
+import { applyTheme } from './browser/theme.ts'
+import { Door } from './door/door-page.tsx'
+
+applyTheme()
+const root = document.getElementById('page')
+if (root !== null) render(<Door />, root)

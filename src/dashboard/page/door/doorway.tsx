@@ -1,0 +1,34 @@
+/** doorway - what stands around the pages before a session, and the way in */
+import type { ComponentChildren } from 'preact'
+import { Mark } from '../parts/mark.tsx'
+
+interface DoorwayProps {
+  readonly title: string
+  readonly text?: string
+  readonly children: ComponentChildren
+}
+
+/** What stands around each of them. */
+export function Doorway({ title, text, children }: DoorwayProps) {
+  document.title = `${title} · Sendwright`
+  return (
+    <main class="door">
+      <div class="brand">
+        <Mark size={22} />
+        Sendwright
+      </div>
+      <section class="card">
+        <h1>{title}</h1>
+        {text !== undefined && <p class="dialog-text">{text}</p>}
+        {children}
+      </section>
+    </main>
+  )
+}
+
+/** Goes where somebody wanted to go before the door stood in the way. */
+export function goIn(): void {
+  const next = sessionStorage.getItem('next')
+  sessionStorage.removeItem('next')
+  location.replace(next !== null && /^\/dashboard(?:\/(?!\/)|$)/.test(next) ? next : '/dashboard')
+}

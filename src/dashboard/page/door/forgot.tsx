@@ -1,0 +1,49 @@
+/** forgot - a link by mail: to sign in, or to choose another password */
+import { useState } from 'preact/hooks'
+import { call } from '../api/call.ts'
+import { Field, Form, Select } from '../parts/form.tsx'
+import { Doorway } from './doorway.tsx'
+
+/** The page. */
+export function ForgotPage() {
+  const [address, setAddress] = useState('')
+  const [purpose, setPurpose] = useState('sign-in')
+  const [isSent, setSent] = useState(false)
+  if (isSent)
+    return (
+      <Doorway
+        title="Look into your mail"
+        text={`If ${address} belongs to somebody here, a link is on its way. It works for 30 minutes, once.`}
+      >
+        <a href="/dashboard/sign-in">Back to signing in</a>
+      </Doorway>
+    )
+  const send = async () => {
+    await call('POST', '/links', { body: { address, purpose } })
+    setSent(true)
+  }
+  return (
+    <Doorway title="A link by mail" text="Who gets no mail from this service asks its operator for a link.">
+      <Form act="Send it" onSend={send} side={<a href="/dashboard/sign-in">Back</a>}>
+        <Field
+          name="address"
+          label="Address"
+          type="email"
+          autocomplete="username"
+          value={address}
+          onChange={setAddress}
+          autofocus
+        />
+        <Select
+          label="What for"
+          value={purpose}
+          onChange={setPurpose}
+          options={[
+            ['sign-in', 'To sign in this once'],
+            ['reset', 'To choose another password'],
+          ]}
+        />
+      </Form>
+    </Doorway>
+  )
+}

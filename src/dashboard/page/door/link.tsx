@@ -1,0 +1,112 @@
+/**
+ * link - what a link is for, and its use. Its token stands behind `#`: it is in no log of any server, and nothing
+ * happens to it before somebody presses a button, because programs open links in mail too.
+ */
+import { useEffect, useState } from 'preact/hooks'
+import type { Link } from '../../../../schemas/dashboard/link.ts'
+import type { SecondFactor, SignedIn } from '../../../../schemas/dashboard/session.ts'
+import { ApiError, call } from '../api/call.ts'
+import { Field, Form } from '../parts/form.tsx'
+import { Doorway, goIn } from './doorway.tsx'
+import { SecondFactorPage } from './sign-in.tsx'
+
+const TITLES = {
+  setup: 'Welcome',
+  invitation: 'You are invited',
+  'sign-in': 'Sign in',
+  reset: 'Another password',
+} as const
+
+/** The page. */
+export function LinkPage() {
+  const [token] = useState(() => location.hash.slice(1))
+  const [link, setLink] = useState<Link | null>(null)
+  const [error, setError] = useState<ApiError | null>(null)
+  useEffect(() => {
+    call<Link>('POST', '/links/read', { body: { token } }).then(setLink, (fault: unknown) => {
+      if (!(fault instanceof ApiError)) throw fault
+      setError(fault)
+    })
+  }, [token])
+  if (error !== null) return <Void error={error} />
+  return link === null ? <Doorway title="One moment">{null}</Doorway> : <Use token={token} link={link} />
+}
+
+function Void({ error }: { error: ApiError }) {
+  const isOver = error.status === 410 || error.code === 'invalid_request'
+  return (
+    <Doorway
+      title={isOver ? 'This link does not work any more' : 'The link could not be read'}
+      text={isOver ? 'It was used, is too old, or is not whole. Each link works once.' : error.message}
+    >
+      <p>
+        <a href="/dashboard/forgot">Have another one mailed</a>, or ask who sent it.
+      </p>
+    </Doorway>
+  )
+}
+
+function textOf({ purpose, accountName, role }: Link): string {
+  if (purpose === 'setup')
+    return 'This is the first start. You become the administrator of this service’s first account.'
+  if (purpose === 'invitation')
+    return `${accountName} wants you as ${role === 'administrator' ? 'an administrator' : 'a member'}.`
+  return purpose === 'reset' ? 'Choose another password. Your other sessions end.' : 'Press the button to come in.'
+}
+
+function Use({ token, link }: { token: string; link: Link }) {
+  const [address, setAddress] = useState(link.address ?? '')
+  const [name, setName] = useState('')
+  const [password, setPassword] = useState('')
+  const [factor, setFactor] = useState<SecondFactor | null>(null)
+  if (factor !== null) return <SecondFactorPage factor={factor} />
+  const asksAddress = link.address === null
+  const asksName = link.needsPassword === 'choose' && link.purpose !== 'reset'
+  const send = async () => {
+    const body = {
+      token,
+      ...(asksAddress && { address }),
+      ...(asksName && { name }),
+      ...(link.needsPassword !== null && { password }),
+    }
+    const answer = await call<SignedIn | SecondFactor>('POST', '/links/consume', { body })
+    history.replaceState(null, '', location.pathname)
+    if ('secondFactor' in answer) setFactor(answer)
+    else goIn()
+  }
+  return (
+    <Doorway title={TITLES[link.purpose]} text={textOf(link)}>
+      <Form act={link.purpose === 'reset' ? 'Set it' : 'Go in'} onSend={send}>
+        {asksAddress ? (
+          <Field
+            name="address"
+            label="Your address"
+            type="email"
+            autocomplete="username"
+            value={address}
+            onChange={setAddress}
+            autofocus
+          />
+        ) : (
+          <p class="dim">{link.address}</p>
+        )}
+        {asksName && <Field name="name" label="Your name" autocomplete="name" value={name} onChange={setName} />}
+        {link.needsPassword !== null && (
+          <Field
+            name="password"
+            label={link.needsPassword === 'choose' ? 'New password' : 'Your password'}
+            type="password"
+            autocomplete={link.needsPassword === 'choose' ? 'new-password' : 'current-password'}
+            value={password}
+            onChange={setPassword}
+            hint={
+              link.needsPassword === 'choose'
+                ? '12 to 128 characters. A few words are better than a word with signs.'
+                : undefined
+            }
+          />
+        )}
+      </Form>
+    </Doorway>
+  )
+}

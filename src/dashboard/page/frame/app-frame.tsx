@@ -1,0 +1,115 @@
+/** app-frame - what stands around every page: the side, the bar, dialogs, and the page that the path names */
+import type { VNode } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { Redirect, Route, Router, Switch, useLocation } from 'wouter-preact'
+import { ApiError } from '../api/call.ts'
+import { serverPath } from '../api/place.ts'
+import { openSession, servers, session } from '../api/session.ts'
+import type { PageProps } from '../browser/page-props.ts'
+import { Empty, Fault, Skeleton } from '../parts/card.tsx'
+import { Questions } from '../parts/dialog.tsx'
+import { Toasts } from '../parts/toast.tsx'
+import { Bar } from './bar.tsx'
+import { Confirmation } from './confirm.tsx'
+import { FetchedPage } from './fetched.tsx'
+import { PAGES, type PageRow } from './pages.tsx'
+import { Side } from './side.tsx'
+
+/** The whole of it. */
+export function openApp(): VNode {
+  return (
+    <Router base="/dashboard">
+      <App />
+    </Router>
+  )
+}
+
+function App() {
+  const [error, setError] = useState<ApiError | null>(null)
+  const open = () => {
+    setError(null)
+    openSession().catch((fault: unknown) => {
+      if (!(fault instanceof ApiError)) throw fault
+      if (fault.status !== 401) setError(fault)
+    })
+  }
+  useEffect(open, [])
+  if (session.value === null || servers.value === null)
+    return <main class="alone">{error === null ? <Skeleton lines={3} /> : <Fault error={error} onRetry={open} />}</main>
+  return <Framed />
+}
+
+function Framed() {
+  const [path] = useLocation()
+  // A page begins at its top, and its menu is closed.
+  useEffect(() => {
+    window.scrollTo(0, 0)
+    document.getElementById('side')?.hidePopover?.()
+  }, [path])
+  return (
+    <>
+      <a class="skip" href="#main">
+        Skip to the page
+      </a>
+      <div class="frame">
+        <Side />
+        <div class="body">
+          <Bar />
+          <main class="page" id="main" tabIndex={-1}>
+            <Switch>
+              {PAGES.map((row) => (
+                <Route path={row.path} key={row.path}>
+                  {(params: Readonly<Record<string, string | undefined>>) => (
+                    <Shown row={row} serverId={params.serverId ?? ''} id={params.id ?? ''} />
+                  )}
+                </Route>
+              ))}
+              <Route path="/">
+                <Home />
+              </Route>
+              <Route>
+                <Nowhere />
+              </Route>
+            </Switch>
+          </main>
+        </div>
+      </div>
+      <Toasts />
+      <Questions />
+      <Confirmation />
+    </>
+  )
+}
+
+function Shown({ row, ...props }: { row: PageRow } & PageProps) {
+  // Of a server that is not of this account nothing is asked.
+  if (props.serverId !== '' && servers.value?.every(({ serverId }) => serverId !== props.serverId)) return <Nowhere />
+  if (row.isFetched) return <FetchedPage row={row} {...props} key={row.path} />
+  const Page = row.page as (props: PageProps) => VNode
+  return <Page {...props} key={`${row.path} ${props.serverId} ${props.id}`} />
+}
+
+/** The server that was looked at last, or the first. */
+function Home() {
+  const known = servers.value ?? []
+  const last = localStorage.getItem('server')
+  const server =
+    known.find(({ serverId }) => serverId === last) ?? known.find(({ mode }) => mode === 'test') ?? known[0]
+  return server === undefined ? (
+    <Redirect to="/servers" replace />
+  ) : (
+    <Redirect to={serverPath(server.serverId, HOME)} replace />
+  )
+}
+
+const HOME = 'overview'
+
+function Nowhere() {
+  return (
+    <div class="card">
+      <Empty icon="search" title="There is no such page">
+        <p>The link may be old, or belong to another account.</p>
+      </Empty>
+    </div>
+  )
+}

@@ -1,0 +1,151 @@
+/** find - Ctrl K: an address, an id, a tag or a page, and where it leads */
+import { signal } from '@preact/signals'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLocation } from 'wouter-preact'
+import { serverPath } from '../api/place.ts'
+import { may } from '../api/session.ts'
+import { shownServer } from '../browser/here.ts'
+import { Icon, type IconName } from '../parts/icon.tsx'
+import { PAGES } from './pages.tsx'
+
+interface Way {
+  readonly word: string
+  readonly hint: string
+  readonly icon: IconName
+  readonly href: string
+  /** What the page finds in the browser's history: never in its path. */
+  readonly state?: object
+}
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+const isOpen = signal(false)
+
+/** Opens the search. */
+export function openFinder(): void {
+  isOpen.value = true
+}
+
+/** The search, where it is open. */
+export function Finder() {
+  useEffect(() => {
+    const listen = (event: KeyboardEvent) => {
+      if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey)) return
+      event.preventDefault()
+      openFinder()
+    }
+    addEventListener('keydown', listen)
+    return () => removeEventListener('keydown', listen)
+  }, [])
+  return isOpen.value ? <Open /> : null
+}
+
+function Open() {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const [text, setText] = useState('')
+  const [chosen, choose] = useState(0)
+  const [path, go] = useLocation()
+  useEffect(() => dialog.current?.showModal(), [])
+  const ways = waysOf(text.trim(), path)
+  const close = () => {
+    isOpen.value = false
+  }
+  const follow = (way: Way | undefined) => {
+    if (way === undefined) return
+    close()
+    go(way.href, way.state === undefined ? {} : { state: way.state })
+  }
+  const press = (event: KeyboardEvent) => {
+    const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0
+    if (step !== 0) choose((chosen + step + ways.length) % Math.max(1, ways.length))
+    else if (event.key === 'Enter') follow(ways[chosen])
+    else return
+    event.preventDefault()
+  }
+  return (
+    <dialog ref={dialog} class="finder" aria-label="Find" onClose={close} onCancel={close}>
+      <div class="finder-field">
+        <Icon name="search" />
+        <input
+          type="search"
+          value={text}
+          placeholder="Address, id, tag or page"
+          aria-label="Address, id, tag or page"
+          role="combobox"
+          aria-expanded="true"
+          aria-controls="ways"
+          aria-activedescendant={ways.length > 0 ? `way-${chosen}` : undefined}
+          onInput={(event) => {
+            setText(event.currentTarget.value)
+            choose(0)
+          }}
+          onKeyDown={press}
+        />
+        <kbd>Esc</kbd>
+      </div>
+      <Ways ways={ways} chosen={chosen} onFollow={follow} />
+    </dialog>
+  )
+}
+
+function Ways({ ways, chosen, onFollow }: { ways: readonly Way[]; chosen: number; onFollow: (way: Way) => void }) {
+  return (
+    <div id="ways" role="listbox" aria-label="What was found">
+      {ways.map((way, at) => (
+        <button
+          type="button"
+          role="option"
+          tabIndex={-1}
+          id={`way-${at}`}
+          key={`${way.href} ${way.word} ${way.hint}`}
+          aria-selected={at === chosen}
+          onClick={() => onFollow(way)}
+        >
+          <Icon name={way.icon} />
+          <span>{way.word}</span>
+          <small>{way.hint}</small>
+        </button>
+      ))}
+      {ways.length === 0 && (
+        <div role="option" tabIndex={-1} aria-selected="false">
+          Nothing is called so.
+        </div>
+      )}
+    </div>
+  )
+}
+
+/** What a text may mean on the server that is looked at. */
+function waysOf(text: string, path: string): Way[] {
+  const server = shownServer(path)
+  const pages = pagesNamed(text, path)
+  if (text === '' || server === null) return pages
+  const href = serverPath(server.serverId, 'messages')
+  const on = `on ${server.name}`
+  if (UUID.test(text))
+    return [{ word: `Message ${text}`, hint: on, icon: 'mail', href: serverPath(server.serverId, 'messages', text) }]
+  if (text.includes('@'))
+    return [
+      { word: `Mail to ${text}`, hint: on, icon: 'mail', href, state: { filters: { recipient: text } } },
+      { word: `Mail from ${text}`, hint: on, icon: 'send', href, state: { filters: { from: text } } },
+      ...pages,
+    ]
+  const tagged: Way = {
+    word: `Messages tagged ${text}`,
+    hint: on,
+    icon: 'mail',
+    href,
+    state: { filters: { tag: text } },
+  }
+  return [...pages, tagged]
+}
+
+function pagesNamed(text: string, path: string): Way[] {
+  const server = shownServer(path)
+  const word = text.toLowerCase()
+  return PAGES.flatMap(({ path: pattern, side, needs }) => {
+    if (side === null || (needs !== undefined && !may(needs)) || !side.word.toLowerCase().startsWith(word)) return []
+    if (side.of === 'server' && server === null) return []
+    const href = pattern.replace(':serverId', server?.serverId ?? '')
+    return [{ word: side.word, hint: side.of === 'server' ? (server?.name ?? '') : 'account', icon: side.icon, href }]
+  })
+}

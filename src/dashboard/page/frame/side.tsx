@@ -1,0 +1,110 @@
+/** side - the switch between servers, the pages of the server and of the account, and who is signed in */
+import { useRef } from 'preact/hooks'
+import { Link, useLocation } from 'wouter-preact'
+import type { Server } from '../../../../schemas/server.ts'
+import { serverPath } from '../api/place.ts'
+import { may, servers, session, signOut } from '../api/session.ts'
+import { shownServer } from '../browser/here.ts'
+import { Chip } from '../parts/chip.tsx'
+import { Icon } from '../parts/icon.tsx'
+import { Mark } from '../parts/mark.tsx'
+import { PAGES, type PageRow } from './pages.tsx'
+
+/** The side: beside the page, on a phone over it. */
+export function Side() {
+  const [path] = useLocation()
+  const server = shownServer(path)
+  const linked = PAGES.filter(({ side, needs }) => side !== null && (needs === undefined || may(needs)))
+  const of = (whose: 'server' | 'account') => linked.filter(({ side }) => side?.of === whose)
+  return (
+    <nav class="side" id="side" popover="auto" aria-label="Pages">
+      <Link href="/" class="brand">
+        <Mark />
+        Sendwright
+      </Link>
+      {server !== null && <Switch server={server} />}
+      {server !== null && (
+        <ul>
+          {of('server').map((row) => (
+            <Entry key={row.path} row={row} href={row.path.replace(':serverId', server.serverId)} />
+          ))}
+        </ul>
+      )}
+      <div>
+        <h2>{session.value?.account.name}</h2>
+        <ul>
+          {of('account').map((row) => (
+            <Entry key={row.path} row={row} href={row.path} />
+          ))}
+        </ul>
+      </div>
+      <Who />
+    </nav>
+  )
+}
+
+function Entry({ row, href }: { row: PageRow; href: string }) {
+  const [path] = useLocation()
+  const isHere = path === href || (row.path !== '/servers' && path.startsWith(`${href}/`))
+  return (
+    <li>
+      <Link href={href} aria-current={isHere ? 'page' : undefined}>
+        <Icon name={row.side?.icon ?? 'info'} />
+        {row.side?.word}
+      </Link>
+    </li>
+  )
+}
+
+function Switch({ server }: { server: Server }) {
+  const list = useRef<HTMLDivElement>(null)
+  const known = servers.value ?? []
+  const [path] = useLocation()
+  const pathOn = (serverId: string) => {
+    const [, kind, , page] = path.split('/')
+    const row = kind === 'servers' ? PAGES.find((one) => one.path === `/servers/:serverId/${page}`) : undefined
+    return row === undefined ? serverPath(serverId, 'messages') : row.path.replace(':serverId', serverId)
+  }
+  return (
+    <div>
+      <button type="button" class="switch" popoverTarget="servers">
+        <span class="unseen">Switch from server </span>
+        <span class="switch-name">{server.name}</span>
+        {server.mode === 'test' && <Chip tone="test">Test</Chip>}
+        <Icon name="down" />
+      </button>
+      <div popover="auto" id="servers" class="menu-list" ref={list}>
+        {known.map(({ serverId, name, mode }) => (
+          <Link
+            key={serverId}
+            href={pathOn(serverId)}
+            aria-current={serverId === server.serverId ? 'true' : undefined}
+            onClick={() => list.current?.hidePopover()}
+          >
+            <span>{name}</span>
+            {mode === 'test' && <Chip tone="test">Test</Chip>}
+          </Link>
+        ))}
+      </div>
+    </div>
+  )
+}
+
+function Who() {
+  const known = session.value
+  if (known === null) return null
+  return (
+    <div class="who">
+      <span class="grow">{known.user.address}</span>
+      <button
+        type="button"
+        class="button bare icon"
+        aria-label="Sign out"
+        title="Sign out"
+        onClick={() => void signOut()}
+      >
+        <Icon name="leave" />
+      </button>
+    </div>
+  )
+}

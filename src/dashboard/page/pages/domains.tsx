@@ -1,0 +1,109 @@
+/** domains - the account's sending domains, each with its state in a sentence */
+import { useState } from 'preact/hooks'
+import { Link, useLocation } from 'wouter-preact'
+import type { Domain } from '../../../../schemas/domain.ts'
+import { call } from '../api/call.ts'
+import { useGetList } from '../api/lists.ts'
+import { may } from '../api/session.ts'
+import { usePlace } from '../browser/crumbs.ts'
+import { Button } from '../parts/button.tsx'
+import { Empty, Head } from '../parts/card.tsx'
+import { Chip } from '../parts/chip.tsx'
+import { Dialog } from '../parts/dialog.tsx'
+import { Field, Form } from '../parts/form.tsx'
+import { List } from '../parts/list.tsx'
+import { Time } from '../parts/time.tsx'
+
+/** The page. */
+export function DomainsPage() {
+  usePlace({ word: 'Domains' })
+  const [isAdding, setAdding] = useState(false)
+  const list = useGetList<Domain>('/domains', 'domains')
+  const add = may('administer') && (
+    <Button kind="main" icon="plus" onPress={() => setAdding(true)}>
+      Add a domain
+    </Button>
+  )
+  return (
+    <>
+      <Head title="Domains" meta="A From address must use a verified one.">
+        {add}
+      </Head>
+      <List
+        label="Domains"
+        list={list}
+        keyOf={({ domainId }) => domainId}
+        columns={[
+          {
+            title: 'Domain',
+            kind: 'grow',
+            cell: ({ domain, domainId }) => (
+              <Link href={`/domains/${domainId}`} class="row-link">
+                {domain}
+              </Link>
+            ),
+          },
+          { title: 'State', cell: (domain) => <DomainChip domain={domain} /> },
+          {
+            title: 'Looked up',
+            kind: 'end',
+            cell: ({ lastCheckedAt }) => (lastCheckedAt === null ? 'not yet' : <Time at={lastCheckedAt} as="ago" />),
+          },
+        ]}
+        empty={
+          <Empty icon="globe" title="No domain yet">
+            <p>Test servers send from simulator.test. For live mail add the domain of your From addresses.</p>
+            {add}
+          </Empty>
+        }
+      />
+      {isAdding && <AddDomain onClose={() => setAdding(false)} />}
+    </>
+  )
+}
+
+/** A domain's state. */
+export function DomainChip({ domain: { verified, failingSince } }: { domain: Domain }) {
+  if (!verified)
+    return (
+      <Chip tone="deferred" icon="clock">
+        Waits for its records
+      </Chip>
+    )
+  if (failingSince !== null)
+    return (
+      <Chip tone="bounced" icon="alert">
+        A record is missing
+      </Chip>
+    )
+  return (
+    <Chip tone="delivered" icon="check">
+      Verified
+    </Chip>
+  )
+}
+
+function AddDomain({ onClose }: { onClose: () => void }) {
+  const [domain, setDomain] = useState('')
+  const [, go] = useLocation()
+  const send = async () => {
+    const { domainId } = await call<Domain>('POST', '/domains', { body: { domain } })
+    onClose()
+    go(`/domains/${domainId}`)
+  }
+  return (
+    <Dialog title="Add a domain" onClose={onClose}>
+      <Form act="Add it" onSend={send}>
+        <Field
+          name="domain"
+          label="Domain"
+          placeholder="mail.example.com"
+          value={domain}
+          onChange={setDomain}
+          hint="The part after the @ of your From addresses."
+          autofocus
+        />
+      </Form>
+    </Dialog>
+  )
+}

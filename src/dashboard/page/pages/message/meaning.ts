@@ -1,0 +1,72 @@
+/** meaning - what an event says in words: what the answer's class means, and what is to be done about it */
+import type { MessageEvent } from '../../../../../schemas/message.ts'
+
+interface Meaning {
+  readonly text: string
+  /** Whether the address is on the suppression list now. */
+  readonly isSuppressed: boolean
+}
+
+/** By class of the answer, for what was refused for good. */
+const BOUNCES: Readonly<Record<string, string>> = {
+  InvalidRecipient: 'The mailbox does not exist.',
+  InactiveMailbox: 'The mailbox exists and is not in use any more.',
+  BadDomain: 'The domain does not exist or takes no mail.',
+  QuotaIssues: 'The mailbox is full. Try again in some days, or ask the recipient for another address.',
+  SpamBlock:
+    'The receiving server holds the sending address or domain for a source of spam. See the answer for its list.',
+  PolicyRelated: 'The receiving server has a rule against this mail. Its answer says which.',
+  ContentRelated: 'Something in the content or its size was refused. Look at links, attachments and size.',
+  AuthenticationFailed: 'SPF, DKIM or DMARC did not pass. Check the records of the sending domain.',
+  InvalidSender: 'The sender was refused. Check the From address and the records of its domain.',
+  RelayDenied: 'That server does not take mail for this domain. The domain’s MX records may be wrong.',
+  RoutingErrors: 'No mail server of the domain could be used. Its records may be wrong.',
+  NoAnswerFromHost: 'No mail server of the domain answered.',
+  BadConnection: 'The connection to the receiving server broke each time.',
+  BadConfiguration: 'The receiving server is set up wrongly. Its operator has to mend it.',
+  ProtocolErrors: 'The receiving server answered something that is no SMTP.',
+  Suppressed: 'The address was on the suppression list of this stream, so nothing was sent.',
+  Expired: 'It was deferred for 48 hours and then given up.',
+}
+
+const DEFERRALS: readonly (readonly [pattern: RegExp, text: string])[] = [
+  [/gr[ae]y-? ?list/i, 'The server takes mail of unknown senders at a second try only.'],
+  [/\b4\.2\.2\b|full|quota/i, 'The mailbox is full.'],
+  [
+    /\b4\.7\.\d+\b|rate|too many|throttl|limit/i,
+    'The server wants less mail in this time, or does not trust the sender yet.',
+  ],
+  [/\b4\.4\.\d+\b|connect|timed? ?out/i, 'The server could not be reached, or broke the connection.'],
+]
+
+/** What an event means. */
+export function meaningOf({ event, details }: MessageEvent): Meaning | null {
+  if (event === 'bounced') return bounceOf(details)
+  if (event === 'spam_complaint')
+    return {
+      text: 'The recipient said that this is spam. The address is on the suppression list, and only support lifts that.',
+      isSuppressed: true,
+    }
+  if (event === 'unsubscribed') {
+    const how = details.source === 'one_click' ? 'with their mail program’s button' : 'with the link in the mail'
+    return { text: `The recipient unsubscribed ${how} and gets no more of this stream.`, isSuppressed: true }
+  }
+  return event === 'deferred' ? deferralOf(details.response ?? '') : null
+}
+
+function bounceOf({ classification, hard, expired }: MessageEvent['details']): Meaning {
+  const why = expired
+    ? (BOUNCES.Expired as string)
+    : (BOUNCES[classification ?? ''] ?? 'The receiving server refused it for good.')
+  if (hard === true)
+    return { text: `${why} The address is now on the suppression list of this stream.`, isSuppressed: true }
+  return {
+    text: classification === 'Suppressed' ? why : `${why} The address is not suppressed.`,
+    isSuppressed: classification === 'Suppressed',
+  }
+}
+
+function deferralOf(response: string): Meaning {
+  const known = DEFERRALS.find(([pattern]) => pattern.test(response))?.[1]
+  return { text: `${known ?? 'The server asks to try later.'} It is tried again by itself.`, isSuppressed: false }
+}

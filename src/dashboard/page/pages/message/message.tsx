@@ -1,0 +1,174 @@
+/** message - one message on one page: what happened to it and why, who got it, what it says */
+import { useState } from 'preact/hooks'
+import { Link } from 'wouter-preact'
+import type { Message } from '../../../../../schemas/message.ts'
+import type { Stream } from '../../../../../schemas/stream.ts'
+import type { MessageDeliveryList } from '../../../../../schemas/webhook.ts'
+import { call } from '../../api/call.ts'
+import { useLoad } from '../../api/load.ts'
+import { serverApi, serverPath } from '../../api/place.ts'
+import { count, formatDay, formatSize, wordOf } from '../../api/words.ts'
+import { usePlace } from '../../browser/crumbs.ts'
+import type { PageProps } from '../../browser/page-props.ts'
+import { Button } from '../../parts/button.tsx'
+import { Card, Head, Shown } from '../../parts/card.tsx'
+import { Chip, StatusChip } from '../../parts/chip.tsx'
+import { CopyButton, CopyValue } from '../../parts/copy.tsx'
+import { Icon } from '../../parts/icon.tsx'
+import { Pairs } from '../../parts/pairs.tsx'
+import { Time } from '../../parts/time.tsx'
+import { curlOf } from './curl.ts'
+import { TimeLine } from './time-line.tsx'
+
+/** The page. */
+export function MessagePage({ serverId, id }: PageProps) {
+  const message = useLoad<Message>(
+    (signal) => call('GET', serverApi(serverId, `/messages/${id}`), { signal }),
+    [serverId, id],
+  )
+  const { value } = message
+  const deliveries = useLoad<MessageDeliveryList>(
+    (signal) => call('GET', serverApi(serverId, `/messages/${id}/deliveries?limit=100`), { signal }),
+    [serverId, id],
+  )
+  usePlace({ word: 'Messages', href: serverPath(serverId, 'messages') }, { word: value?.subject ?? 'Message' })
+  return (
+    <Shown of={message} lines={10}>
+      {(shown) => (
+        <>
+          <MessageHead message={shown} />
+          <div class="columns">
+            <div class="stack">
+              <Card title="What happened">
+                <TimeLine
+                  message={shown}
+                  serverId={serverId}
+                  deliveries={deliveries.value?.deliveries ?? []}
+                  onReplayed={deliveries.reload}
+                />
+              </Card>
+            </div>
+            <div class="stack">
+              <Recipients message={shown} />
+              <Details message={shown} serverId={serverId} />
+            </div>
+          </div>
+        </>
+      )}
+    </Shown>
+  )
+}
+
+function MessageHead({ message }: { message: Message }) {
+  const counts = new Map<string, number>()
+  for (const { status } of message.recipients) counts.set(status, (counts.get(status) ?? 0) + 1)
+  const { from, submittedAt, test } = message
+  const meta = (
+    <>
+      {[...counts].map(([status, number]) => (
+        <StatusChip status={status} key={status}>
+          {number} {wordOf(status).toLowerCase()}
+        </StatusChip>
+      ))}
+      <span class="from">From {from.name === null ? from.email : `${from.name} <${from.email}>`}</span>
+      <Time at={submittedAt} as="long" />
+      {test && <Chip tone="test">Test, nobody received it</Chip>}
+    </>
+  )
+  return (
+    <Head title={message.subject ?? 'Message without a subject'} meta={meta}>
+      <CopyButton text={() => curlOf(message)}>Copy as curl</CopyButton>
+    </Head>
+  )
+}
+
+const RECIPIENTS_SHOWN = 10
+
+function Recipients({ message }: { message: Message }) {
+  const [isAll, setAll] = useState(false)
+  const { recipients } = message
+  const shown = isAll ? recipients : recipients.slice(0, RECIPIENTS_SHOWN)
+  return (
+    <Card title="Recipients" side={recipients.length}>
+      <ul class="people">
+        {shown.map((one) => (
+          <li key={`${one.kind} ${one.recipient}`}>
+            <div class="row">
+              <b>{one.name ?? one.recipient}</b>
+              <StatusChip status={one.status} />
+            </div>
+            <p>
+              {one.name !== null && `${one.recipient}, `}
+              {one.kind}, {count(one.attempts, 'attempt')}
+            </p>
+          </li>
+        ))}
+      </ul>
+      {!isAll && recipients.length > RECIPIENTS_SHOWN && (
+        <footer class="more">
+          <Button onPress={() => setAll(true)}>{`Show all ${recipients.length}`}</Button>
+        </footer>
+      )}
+    </Card>
+  )
+}
+
+const SOURCES = { api: 'API', smtp: 'SMTP', broadcast: 'Broadcast' } as const
+
+function Details({ message, serverId }: { message: Message; serverId: string }) {
+  const streams = useLoad<{ streams: Stream[] }>(
+    (signal) => call('GET', serverApi(serverId, '/streams?limit=100'), { signal }),
+    [serverId],
+  )
+  const stream = streams.value?.streams.find(({ streamId }) => streamId === message.streamId)
+  const list = serverPath(serverId, 'messages')
+  const { tag, metadata, sizeBytes, source, contentAvailable, contentExpiresAt, messageId, broadcastId } = message
+  return (
+    <Card title="Details">
+      <Pairs
+        of={[
+          ['Message', <CopyValue value={messageId} label="the message id" key="id" />],
+          [
+            'Stream',
+            <Link href={`${list}?streamId=${message.streamId}`} key="stream">
+              {stream?.name ?? 'Its messages'}
+            </Link>,
+          ],
+          [
+            'Broadcast',
+            broadcastId === null ? null : <CopyValue value={broadcastId} label="the broadcast id" key="broadcast" />,
+          ],
+          [
+            'Tag',
+            tag === null ? null : (
+              <Link href={`${list}?tag=${encodeURIComponent(tag)}`} key="tag">
+                {tag}
+              </Link>
+            ),
+          ],
+          ...Object.entries(metadata).map(([name, value]) => [name, value] as const),
+          ['Size', sizeBytes === null ? null : `${formatSize(sizeBytes)} as built`],
+          ['Source', SOURCES[source]],
+          ['Content', contentAvailable ? `kept until ${formatDay(contentExpiresAt)}` : 'no longer kept'],
+        ]}
+      />
+      {message.attachments.length > 0 && <Attachments message={message} />}
+    </Card>
+  )
+}
+
+function Attachments({ message }: { message: Message }) {
+  return (
+    <ul class="files">
+      {message.attachments.map(({ name, size, contentType }, at) => (
+        <li key={at}>
+          <Icon name="clip" size={14} />
+          <span>{name}</span>
+          <small>
+            {contentType}, {formatSize(size)}
+          </small>
+        </li>
+      ))}
+    </ul>
+  )
+}

@@ -1,0 +1,113 @@
+/** messages - a server's messages, newest first, with filters as chips; what comes meanwhile waits for a press */
+import { Link } from 'wouter-preact'
+import type { MessageSummary } from '../../../../schemas/message.ts'
+import type { Stream } from '../../../../schemas/stream.ts'
+import { call } from '../api/call.ts'
+import { useSearchList } from '../api/lists.ts'
+import { useLoad } from '../api/load.ts'
+import { serverApi, serverPath } from '../api/place.ts'
+import { serverOf } from '../api/session.ts'
+import { usePlace } from '../browser/crumbs.ts'
+import { useKeptFilters } from '../browser/filters-kept.ts'
+import type { PageProps } from '../browser/page-props.ts'
+import { Button } from '../parts/button.tsx'
+import { Empty, Head } from '../parts/card.tsx'
+import { StatusChip } from '../parts/chip.tsx'
+import { Code } from '../parts/copy.tsx'
+import { type FilterField, Filters } from '../parts/filters.tsx'
+import { type Column, List } from '../parts/list.tsx'
+import { Time } from '../parts/time.tsx'
+
+const STATUSES = ['accepted', 'delivered', 'deferred', 'bounced', 'suppressed', 'cancelled', 'failed', 'mixed']
+
+/** Filters that may stand in a path; addresses may not. */
+const OPEN_FILTERS = ['status', 'tag', 'streamId', 'source', 'broadcastId'] as const
+
+/** The page. */
+export function MessagesPage({ serverId }: PageProps) {
+  const [filters, change] = useKeptFilters(OPEN_FILTERS)
+  usePlace({ word: 'Messages' })
+  const streams = useLoad<{ streams: Stream[] }>(
+    (signal) => call('GET', serverApi(serverId, '/streams?limit=100'), { signal }),
+    [serverId],
+  )
+  const list = useSearchList<MessageSummary>(serverApi(serverId, '/messages/search'), 'messages', filters)
+  const streamOf = (id: string) => streams.value?.streams.find(({ streamId }) => streamId === id)?.name ?? ''
+  const isFiltered = Object.keys(filters).length > 0
+  return (
+    <>
+      <Head title="Messages" />
+      <Filters fields={fieldsOf(streams.value?.streams ?? [])} values={filters} onChange={change} />
+      <List
+        label="Messages"
+        list={list}
+        keyOf={({ messageId }) => messageId}
+        columns={columnsOf(serverId, streamOf)}
+        empty={isFiltered ? <NoneFound onClear={() => change({})} /> : <NoneYet serverId={serverId} />}
+      />
+    </>
+  )
+}
+
+function fieldsOf(streams: readonly Stream[]): FilterField[] {
+  const sending = streams.filter(({ kind }) => kind !== 'inbound')
+  return [
+    { name: 'status', label: 'Status', options: STATUSES.map((one) => [one, one] as const) },
+    { name: 'recipient', label: 'Recipient', hint: 'ada@example.org' },
+    { name: 'from', label: 'From', hint: 'accounts@example.com' },
+    { name: 'tag', label: 'Tag', hint: 'password-reset' },
+    { name: 'streamId', label: 'Stream', options: sending.map(({ streamId, name }) => [streamId, name] as const) },
+  ]
+}
+
+function columnsOf(serverId: string, streamOf: (id: string) => string): Column<MessageSummary>[] {
+  return [
+    { title: 'Status', cell: ({ status }) => <StatusChip status={status} /> },
+    { title: 'Recipient', kind: 'clip', cell: ({ recipients }) => <Recipient recipients={recipients} /> },
+    {
+      title: 'Subject',
+      kind: 'grow',
+      cell: ({ messageId, subject }) => (
+        <Link href={serverPath(serverId, 'messages', messageId)} class="row-link">
+          <bdi>{subject ?? 'No subject'}</bdi>
+        </Link>
+      ),
+    },
+    { title: 'Tag', kind: 'wide', cell: ({ tag }) => tag !== null && <span class="tag">{tag}</span> },
+    { title: 'Stream', kind: 'wide', cell: ({ streamId }) => <span class="dim">{streamOf(streamId)}</span> },
+    { title: 'Time', kind: 'end', cell: ({ submittedAt }) => <Time at={submittedAt} /> },
+  ]
+}
+
+function Recipient({ recipients }: Pick<MessageSummary, 'recipients'>) {
+  const [first, ...others] = recipients
+  return (
+    <span class="recipient">
+      <span>{first?.recipient}</span>
+      {others.length > 0 && <small>+{others.length}</small>}
+    </span>
+  )
+}
+
+function NoneFound({ onClear }: { onClear: () => void }) {
+  return (
+    <Empty icon="search" title="No message fits these filters">
+      <Button onPress={onClear}>Clear the filters</Button>
+    </Empty>
+  )
+}
+
+function NoneYet({ serverId }: { serverId: string }) {
+  const isTest = serverOf(serverId)?.mode === 'test'
+  const from = isTest ? 'accounts@simulator.test' : 'you@your-verified-domain'
+  const command = `curl ${location.origin}/v1/email \\
+  -H 'Authorization: Bearer ${isTest ? 'sk_test_...' : 'sk_...'}' \\
+  -H 'Content-Type: application/json' \\
+  -d '{"from": "${from}", "to": ["delivered@simulator.test"], "subject": "Hello", "text": "It works"}'`
+  return (
+    <Empty icon="send" title="No message yet">
+      <p>The first one stands here as soon as it is accepted. Your key is on the page Keys.</p>
+      <Code text={command} label="the command" />
+    </Empty>
+  )
+}

@@ -1,0 +1,82 @@
+/** received-list - mail that came in, newest first, with what was found out about its sender */
+import { Link } from 'wouter-preact'
+import type { ReceivedSummary } from '../../../../../schemas/inbound.ts'
+import { useSearchList } from '../../api/lists.ts'
+import { serverApi, serverPath } from '../../api/place.ts'
+import { serverOf } from '../../api/session.ts'
+import { usePlace } from '../../browser/crumbs.ts'
+import { useKeptFilters } from '../../browser/filters-kept.ts'
+import type { PageProps } from '../../browser/page-props.ts'
+import { LinkButton } from '../../parts/button.tsx'
+import { Empty, Head } from '../../parts/card.tsx'
+import { Chip } from '../../parts/chip.tsx'
+import { Filters } from '../../parts/filters.tsx'
+import { List } from '../../parts/list.tsx'
+import { Time } from '../../parts/time.tsx'
+import { DmarcChip } from './verdicts.tsx'
+
+/** The page. */
+export function ReceivedPage({ serverId }: PageProps) {
+  usePlace({ word: 'Received' })
+  const [filters, change] = useKeptFilters([])
+  const list = useSearchList<ReceivedSummary>(serverApi(serverId, '/inbound/search'), 'messages', filters)
+  const isTest = serverOf(serverId)?.mode === 'test'
+  return (
+    <>
+      <Head title="Received" meta="Mail to the addresses of an inbound stream." />
+      <Filters
+        fields={[
+          { name: 'from', label: 'From', hint: 'ada@example.org' },
+          { name: 'recipient', label: 'To', hint: 'support@example.com' },
+          { name: 'mailboxHash', label: 'After the plus', hint: 'ticket-17' },
+        ]}
+        values={filters}
+        onChange={change}
+      />
+      <List
+        label="Received mail"
+        list={list}
+        keyOf={({ inboundMessageId }) => inboundMessageId}
+        columns={[
+          { title: 'DMARC', cell: ({ authentication }) => <DmarcChip verdict={authentication.dmarc} /> },
+          { title: 'From', kind: 'clip', cell: ({ from }) => from?.address ?? <span class="dim">not kept</span> },
+          {
+            title: 'Subject',
+            kind: 'grow',
+            cell: ({ inboundMessageId, subject }) => (
+              <Link href={serverPath(serverId, 'received', inboundMessageId)} class="row-link">
+                <bdi>{subject ?? 'No subject'}</bdi>
+              </Link>
+            ),
+          },
+          {
+            title: 'To',
+            kind: 'wide',
+            cell: ({ mailboxHash }) => mailboxHash !== null && <span class="tag">+{mailboxHash}</span>,
+          },
+          {
+            title: 'Issue',
+            kind: 'wide',
+            cell: ({ parseIssue }) =>
+              parseIssue !== null && (
+                <Chip tone="deferred" icon="alert">
+                  {parseIssue}
+                </Chip>
+              ),
+          },
+          { title: 'Time', kind: 'end', cell: ({ receivedAt }) => <Time at={receivedAt} /> },
+        ]}
+        empty={
+          <Empty icon="inbox" title="No mail has come yet">
+            <p>
+              {isTest
+                ? 'A test server receives no mail.'
+                : 'An inbound stream has an address of its own: mail to it stands here.'}
+            </p>
+            {!isTest && <LinkButton href={serverPath(serverId, 'streams')}>See streams</LinkButton>}
+          </Empty>
+        }
+      />
+    </>
+  )
+}

@@ -1,0 +1,83 @@
+/** verdicts - what SPF, DKIM, DMARC and ARC say of a received mail, and what was wrong with its form, in words */
+import type { AuthenticationShown, ParseIssue } from '../../../../../schemas/inbound.ts'
+import { StatusChip } from '../../parts/chip.tsx'
+import { Pairs } from '../../parts/pairs.tsx'
+import { Time } from '../../parts/time.tsx'
+
+/** A verdict as a chip. */
+export function DmarcChip({ verdict }: { verdict: string }) {
+  return <StatusChip status={verdict} />
+}
+
+const SPF: Readonly<Record<string, string>> = {
+  pass: 'The sending server may send for the envelope’s domain.',
+  fail: 'The sending server may not send for the envelope’s domain.',
+  softfail: 'The sending server probably may not.',
+  neutral: 'The domain says nothing about the server.',
+  none: 'The domain has no SPF record.',
+}
+const DKIM: Readonly<Record<string, string>> = {
+  pass: 'A signature holds: the mail is as its signer sent it.',
+  fail: 'A signature is there and does not hold.',
+  none: 'Nobody has signed it.',
+}
+const DMARC: Readonly<Record<string, string>> = {
+  pass: 'The domain of From is proven.',
+  fail: 'The domain of From is not proven: anybody may have written this.',
+  none: 'The domain of From asks for nothing.',
+}
+
+/** All verdicts. */
+export function Verdicts({ of }: { of: AuthenticationShown }) {
+  const row = (verdict: string, words: Readonly<Record<string, string>>) => (
+    <>
+      <StatusChip status={verdict} /> <span class="dim">{words[verdict] ?? ''}</span>
+    </>
+  )
+  return (
+    <Pairs
+      of={[
+        ['SPF', row(of.spf, SPF)],
+        ['SPF of HELO', row(of.spfHelo, {})],
+        ['DKIM', row(of.dkim, DKIM)],
+        ['DMARC', row(of.dmarc, DMARC)],
+        [
+          'Its policy',
+          of.dmarcPolicy === null
+            ? null
+            : `The domain asks to ${of.dmarcPolicy === 'none' ? 'do nothing' : of.dmarcPolicy} such mail.`,
+        ],
+        ['ARC', row(of.arc, {})],
+        ['Checked', of.checkedAt === null ? 'not yet' : <Time at={of.checkedAt} as="long" key="at" />],
+      ]}
+    />
+  )
+}
+
+const ISSUES: Readonly<Record<ParseIssue, string>> = {
+  no_headers: 'It has no header.',
+  header_block_too_large: 'Its header is too large.',
+  too_many_headers: 'It has too many header fields.',
+  too_many_parts: 'It has too many parts.',
+  nesting_too_deep: 'Its parts are nested too deep.',
+  missing_boundary: 'Its parts cannot be told apart.',
+  decoded_too_large: 'Decoded it is too large.',
+  parse_timeout: 'It took too long to parse.',
+  parser_error: 'It could not be parsed.',
+  truncated_multipart: 'Its last part is not whole.',
+  too_many_attachments: 'Only the first 100 attachments are shown.',
+  unknown_transfer_encoding: 'A part is in an encoding that nobody knows.',
+  undecodable_container: 'A part could not be decoded.',
+  filename_sanitised: 'A file’s name was changed.',
+  control_chars_stripped: 'Control characters were taken out.',
+  multiple_from: 'It has more than one From.',
+  duplicate_header: 'A field stands twice that may stand once.',
+  malformed_header_dropped: 'A field that is none was left out.',
+  address_list_truncated: 'Only the first 1,000 addresses are shown.',
+  header_value_truncated: 'A long field was cut.',
+}
+
+/** An issue in words. */
+export function sentenceOfIssue(issue: ParseIssue): string {
+  return ISSUES[issue]
+}

@@ -1,0 +1,144 @@
+/** servers - the account's servers with their limits; a server's first key is shown once */
+import { useState } from 'preact/hooks'
+import { Link } from 'wouter-preact'
+import type { Server } from '../../../../schemas/server.ts'
+import { call } from '../api/call.ts'
+import { serverPath } from '../api/place.ts'
+import { may, readServers, servers } from '../api/session.ts'
+import { usePlace } from '../browser/crumbs.ts'
+import { Button } from '../parts/button.tsx'
+import { Card, Empty, Head } from '../parts/card.tsx'
+import { Chip } from '../parts/chip.tsx'
+import { Code } from '../parts/copy.tsx'
+import { ask, Dialog } from '../parts/dialog.tsx'
+import { Field, Form, Select } from '../parts/form.tsx'
+import { Limits } from '../parts/limits.tsx'
+import { say } from '../parts/toast.tsx'
+
+/** The page. */
+export function ServersPage() {
+  usePlace({ word: 'Servers' })
+  const [edited, edit] = useState<Server | 'new' | null>(null)
+  const known = servers.value ?? []
+  const add = may('administer') && (
+    <Button kind="main" icon="plus" onPress={() => edit('new')}>
+      New server
+    </Button>
+  )
+  return (
+    <>
+      <Head title="Servers" meta="One for each application or stage: keys, streams, limits and log of its own.">
+        {add}
+      </Head>
+      {known.length === 0 && (
+        <div class="card">
+          <Empty icon="server" title="No server yet">
+            {add}
+          </Empty>
+        </div>
+      )}
+      <div class="tiles">
+        {known.map((server) => (
+          <ServerCard key={server.serverId} server={server} onEdit={() => edit(server)} />
+        ))}
+      </div>
+      {edited !== null && <EditServer server={edited === 'new' ? null : edited} onClose={() => edit(null)} />}
+    </>
+  )
+}
+
+function ServerCard({ server, onEdit }: { server: Server; onEdit: () => void }) {
+  const { serverId, name, mode, limits } = server
+  const remove = async () => {
+    const text = 'Its keys are refused at once, its webhooks are removed. What is queued still goes out.'
+    if (!(await ask({ title: `Remove ${name}?`, text, act: 'Remove', isDanger: true }))) return
+    await call('DELETE', `/servers/${serverId}`)
+    await readServers()
+    say(`${name} is removed`)
+  }
+  return (
+    <Card title={name} side={mode === 'test' ? <Chip tone="test">Test</Chip> : <Chip tone="accepted">Live</Chip>}>
+      <Limits limits={limits} />
+      <footer class="card-acts">
+        <Link href={serverPath(serverId, 'overview')} class="button">
+          Open
+        </Link>
+        {may('administer') && (
+          <>
+            <Button onPress={onEdit}>Change</Button>
+            <Button kind="danger" onPress={remove}>
+              Remove
+            </Button>
+          </>
+        )}
+      </footer>
+    </Card>
+  )
+}
+
+function EditServer({ server, onClose }: { server: Server | null; onClose: () => void }) {
+  const ownOf = (period: string) => server?.limits.find((one) => one.scope === 'server' && one.period === period)?.limit
+  const [name, setName] = useState(server?.name ?? '')
+  const [mode, setMode] = useState<string>(server?.mode ?? 'test')
+  const [minute, setMinute] = useState(String(ownOf('minute') ?? ''))
+  const [month, setMonth] = useState(String(ownOf('month') ?? ''))
+  const [key, setKey] = useState<string | null>(null)
+  if (key !== null)
+    return (
+      <Dialog title="Its first key" onClose={onClose}>
+        <p class="dialog-text">Copy it now: it is shown this once and stored nowhere.</p>
+        <Code text={key} label="the key" />
+      </Dialog>
+    )
+  const send = async () => {
+    const numberOf = (text: string) => (text === '' ? null : Number(text))
+    const own = mode === 'live' ? { perMinuteLimit: numberOf(minute), monthlyCap: numberOf(month) } : {}
+    if (server === null) {
+      const made = await call<{ key: { token: string } }>('POST', '/servers', { body: { name, mode, ...own } })
+      setKey(made.key.token)
+    } else {
+      await call('PATCH', `/servers/${server.serverId}`, { body: { name, ...own } })
+      onClose()
+    }
+    await readServers()
+  }
+  return (
+    <Dialog title={server === null ? 'New server' : 'Change the server'} onClose={onClose}>
+      <Form act={server === null ? 'Make it' : 'Save'} onSend={send}>
+        <Field name="name" label="Name" value={name} onChange={setName} autofocus />
+        {server === null && (
+          <Select
+            label="Mode"
+            value={mode}
+            onChange={setMode}
+            options={[
+              ['test', 'Test: nobody receives its mail'],
+              ['live', 'Live: delivers'],
+            ]}
+            hint="It cannot be changed later."
+          />
+        )}
+        {mode === 'live' && (
+          <>
+            <Field
+              name="perMinuteLimit"
+              label="Emails a minute"
+              type="number"
+              value={minute}
+              onChange={setMinute}
+              hint="Empty: as many as the account."
+            />
+            <Field
+              name="monthlyCap"
+              label="Emails a month"
+              type="number"
+              value={month}
+              onChange={setMonth}
+              hint="Empty: as many as the account."
+            />
+          </>
+        )}
+      </Form>
+    </Dialog>
+  )
+}

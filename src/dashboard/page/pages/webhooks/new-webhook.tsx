@@ -1,0 +1,117 @@
+/** new-webhook - the form that adds a webhook, and its secret, shown once */
+import { useState } from 'preact/hooks'
+import { useLocation } from 'wouter-preact'
+import type { Stream } from '../../../../../schemas/stream.ts'
+import type { EventName, Webhook } from '../../../../../schemas/webhook.ts'
+import { call } from '../../api/call.ts'
+import { useLoad } from '../../api/load.ts'
+import { serverApi, serverPath } from '../../api/place.ts'
+import { wordOf } from '../../api/words.ts'
+import { Button } from '../../parts/button.tsx'
+import { Code } from '../../parts/copy.tsx'
+import { Dialog } from '../../parts/dialog.tsx'
+import { Field, Form, Select, Tick } from '../../parts/form.tsx'
+import { EVENT_NAMES } from './event-names.ts'
+
+interface NewWebhookProps {
+  readonly serverId: string
+  readonly onClose: () => void
+}
+
+/** The dialog. */
+export function NewWebhook({ serverId, onClose }: NewWebhookProps) {
+  const [made, setMade] = useState<(Webhook & { secret: string }) | null>(null)
+  const [, go] = useLocation()
+  if (made === null)
+    return (
+      <Dialog title="Add a webhook" onClose={onClose}>
+        <WebhookForm serverId={serverId} onMade={setMade} />
+      </Dialog>
+    )
+  return (
+    <Dialog title="Its signing secret" onClose={onClose}>
+      <p class="dialog-text">
+        Copy it now: it is shown this once. Your application checks with it that a post is from here.
+      </p>
+      <Code text={made.secret} label="the secret" />
+      <footer>
+        <Button kind="main" onPress={() => go(serverPath(serverId, 'webhooks', made.webhookId))}>
+          Go to the webhook
+        </Button>
+      </footer>
+    </Dialog>
+  )
+}
+
+function WebhookForm({ serverId, onMade }: { serverId: string; onMade: (made: Webhook & { secret: string }) => void }) {
+  const [url, setUrl] = useState('')
+  const [events, setEvents] = useState<readonly EventName[]>(EVENT_NAMES)
+  const [streamId, setStreamId] = useState('')
+  const [inboundContent, setContent] = useState('full')
+  const streams = useLoad<{ streams: Stream[] }>(
+    (signal) => call('GET', serverApi(serverId, '/streams?limit=100'), { signal }),
+    [serverId],
+  )
+  const send = async () => {
+    const body = { url, events, streamId: streamId === '' ? null : streamId, inboundContent }
+    onMade(await call('POST', serverApi(serverId, '/webhooks'), { body }))
+  }
+  return (
+    <Form act="Add it" onSend={send}>
+      <Field
+        name="url"
+        label="URL"
+        type="url"
+        placeholder="https://example.com/mail-events"
+        value={url}
+        onChange={setUrl}
+        hint="https, reachable from the internet."
+        autofocus
+      />
+      <Select
+        label="Stream"
+        value={streamId}
+        onChange={setStreamId}
+        options={[
+          ['', 'All streams'],
+          ...(streams.value?.streams ?? []).map((one) => [one.streamId, one.name] as const),
+        ]}
+      />
+      <EventTicks events={events} onChange={setEvents} />
+      {events.includes('inbound') && (
+        <Select
+          label="Received mail comes"
+          value={inboundContent}
+          onChange={setContent}
+          options={[
+            ['full', 'with its content'],
+            ['reference', 'as a reference'],
+          ]}
+        />
+      )}
+    </Form>
+  )
+}
+
+interface EventTicksProps {
+  readonly events: readonly EventName[]
+  readonly onChange: (events: readonly EventName[]) => void
+}
+
+function EventTicks({ events, onChange }: EventTicksProps) {
+  const turn = (event: EventName, isOn: boolean) =>
+    onChange(EVENT_NAMES.filter((one) => (one === event ? isOn : events.includes(one))))
+  return (
+    <fieldset class="ticks">
+      <legend>Events</legend>
+      {EVENT_NAMES.map((event) => (
+        <Tick
+          key={event}
+          label={wordOf(event)}
+          checked={events.includes(event)}
+          onChange={(isOn) => turn(event, isOn)}
+        />
+      ))}
+    </fieldset>
+  )
+}

@@ -1,0 +1,224 @@
+/** webhook - one webhook: its deliveries by status and event, a test event, secrets, and the code that verifies it */
+import { useState } from 'preact/hooks'
+import { useLocation } from 'wouter-preact'
+import type { Delivery, EventName, Webhook } from '../../../../../schemas/webhook.ts'
+import { call } from '../../api/call.ts'
+import { useGetList } from '../../api/lists.ts'
+import { useLoad } from '../../api/load.ts'
+import { serverApi, serverPath } from '../../api/place.ts'
+import { may } from '../../api/session.ts'
+import { wordOf } from '../../api/words.ts'
+import { usePlace } from '../../browser/crumbs.ts'
+import { useKeptFilters } from '../../browser/filters-kept.ts'
+import type { PageProps } from '../../browser/page-props.ts'
+import { Button } from '../../parts/button.tsx'
+import { Card, Empty, Head, Shown } from '../../parts/card.tsx'
+import { StatusChip } from '../../parts/chip.tsx'
+import { ask, Dialog } from '../../parts/dialog.tsx'
+import { Filters } from '../../parts/filters.tsx'
+import { Form, Select } from '../../parts/form.tsx'
+import { List } from '../../parts/list.tsx'
+import { Pairs } from '../../parts/pairs.tsx'
+import { Time } from '../../parts/time.tsx'
+import { say } from '../../parts/toast.tsx'
+import { DeliveryDialog } from './delivery.tsx'
+import { EVENT_NAMES } from './event-names.ts'
+import { Secrets } from './secrets.tsx'
+import { VerifyingCode } from './verifying-code.tsx'
+import { WebhookState } from './webhooks.tsx'
+
+const STATUSES = ['pending', 'delivered', 'dead'] as const
+/** How far back dead deliveries are replayed. */
+const REPLAYS = [
+  ['1', 'the last hour'],
+  ['24', 'the last day'],
+  ['168', 'the last 7 days'],
+  ['720', 'the last 30 days'],
+] as const
+
+/** The page. */
+export function WebhookPage({ serverId, id }: PageProps) {
+  const path = serverApi(serverId, `/webhooks/${id}`)
+  const loaded = useLoad<Webhook>((signal) => call('GET', path, { signal }), [path])
+  const host = loaded.value === null ? 'Webhook' : new URL(loaded.value.url).host
+  usePlace({ word: 'Webhooks', href: serverPath(serverId, 'webhooks') }, { word: host })
+  const [filters, change] = useKeptFilters(['status', 'event'])
+  const list = useGetList<Delivery>(`${path}/deliveries`, 'deliveries', filters)
+  const [shown, setShown] = useState<string | null>(null)
+  return (
+    <Shown of={loaded} lines={6}>
+      {(webhook) => (
+        <>
+          <WebhookHead webhook={webhook} path={path} onChange={loaded.set} onQueued={list.reload} serverId={serverId} />
+          <div class="columns">
+            <div class="stack">
+              <Filters
+                fields={[
+                  { name: 'status', label: 'Status', options: STATUSES.map((one) => [one, one] as const) },
+                  { name: 'event', label: 'Event', options: EVENT_NAMES.map((one) => [one, one] as const) },
+                ]}
+                values={filters}
+                onChange={change}
+              />
+              <List
+                label="Deliveries"
+                list={list}
+                keyOf={({ deliveryId }) => deliveryId}
+                columns={[
+                  { title: 'Status', cell: ({ status }) => <StatusChip status={status} /> },
+                  { title: 'Event', kind: 'grow', cell: (one) => <DeliveryLink delivery={one} onOpen={setShown} /> },
+                  {
+                    title: 'Answer',
+                    cell: ({ lastStatusCode, lastError }) => <code>{lastStatusCode ?? lastError ?? '–'}</code>,
+                  },
+                  { title: 'Attempts', kind: 'wide', cell: ({ attempts }) => attempts },
+                  { title: 'Time', kind: 'end', cell: ({ createdAt }) => <Time at={createdAt} /> },
+                ]}
+                empty={<Empty icon="webhook" title="No delivery yet" />}
+              />
+              <VerifyingCode />
+            </div>
+            <div class="stack">
+              <About webhook={webhook} />
+              <Secrets webhook={webhook} path={path} onChange={loaded.reload} />
+            </div>
+          </div>
+          {shown !== null && (
+            <DeliveryDialog
+              path={`${path}/deliveries/${shown}`}
+              serverId={serverId}
+              onClose={() => setShown(null)}
+              onReplayed={list.reload}
+            />
+          )}
+        </>
+      )}
+    </Shown>
+  )
+}
+
+function DeliveryLink({ delivery, onOpen }: { delivery: Delivery; onOpen: (id: string) => void }) {
+  return (
+    <button type="button" class="row-link as-text" onClick={() => onOpen(delivery.deliveryId)}>
+      {wordOf(delivery.event)}
+    </button>
+  )
+}
+
+interface WebhookHeadProps {
+  readonly webhook: Webhook
+  readonly path: string
+  readonly serverId: string
+  readonly onChange: (webhook: Webhook) => void
+  readonly onQueued: () => void
+}
+
+function WebhookHead({ webhook, path, serverId, onChange, onQueued }: WebhookHeadProps) {
+  const [, go] = useLocation()
+  const [opened, open] = useState<'test' | 'replay' | null>(null)
+  const turn = async () => onChange(await call('POST', `${path}/${webhook.enabled ? 'disable' : 'enable'}`))
+  const remove = async () => {
+    const text = 'What waits for it is dropped. Its log of deliveries is gone.'
+    if (!(await ask({ title: 'Remove this webhook?', text, act: 'Remove', isDanger: true }))) return
+    await call('DELETE', path)
+    say('The webhook is removed')
+    go(serverPath(serverId, 'webhooks'))
+  }
+  return (
+    <>
+      <Head title={webhook.url} meta={<WebhookState webhook={webhook} />}>
+        {may('write') && (
+          <>
+            <Button icon="send" onPress={() => open('test')} disabled={!webhook.enabled}>
+              Test event
+            </Button>
+            <Button icon="again" onPress={() => open('replay')} disabled={!webhook.enabled}>
+              Replay dead
+            </Button>
+            <Button icon={webhook.enabled ? 'pause' : 'play'} onPress={turn}>
+              {webhook.enabled ? 'Switch off' : 'Switch on'}
+            </Button>
+            <Button kind="danger" icon="trash" onPress={remove}>
+              Remove
+            </Button>
+          </>
+        )}
+      </Head>
+      {opened === 'test' && (
+        <TestEvent path={path} events={webhook.events} onClose={() => open(null)} onQueued={onQueued} />
+      )}
+      {opened === 'replay' && <ReplayDead path={path} onClose={() => open(null)} onQueued={onQueued} />}
+    </>
+  )
+}
+
+interface OrderProps {
+  readonly path: string
+  readonly onClose: () => void
+  readonly onQueued: () => void
+}
+
+function TestEvent({ path, events, onClose, onQueued }: OrderProps & { events: readonly EventName[] }) {
+  const [event, setEvent] = useState<string>(events[0] ?? 'delivered')
+  const send = async () => {
+    await call('POST', `${path}/test`, { body: { event } })
+    say('A test event is on its way')
+    onClose()
+    onQueued()
+  }
+  return (
+    <Dialog title="Send a test event" onClose={onClose}>
+      <Form act="Send it" onSend={send}>
+        <Select
+          label="Event"
+          value={event}
+          onChange={setEvent}
+          options={events.map((one) => [one, wordOf(one)] as const)}
+          hint="Signed and posted like any other, with made-up content."
+        />
+      </Form>
+    </Dialog>
+  )
+}
+
+function ReplayDead({ path, onClose, onQueued }: OrderProps) {
+  const [hours, setHours] = useState<string>('24')
+  const send = async () => {
+    const createdFrom = new Date(Date.now() - Number(hours) * 3_600_000).toISOString()
+    const { queued } = await call<{ queued: number }>('POST', `${path}/replay`, {
+      body: { createdFrom, status: 'dead' },
+    })
+    say(queued === 1 ? 'One delivery is queued again' : `${queued} deliveries are queued again`)
+    onClose()
+    onQueued()
+  }
+  return (
+    <Dialog title="Replay dead deliveries" onClose={onClose}>
+      <Form act="Replay them" onSend={send}>
+        <Select
+          label="Those of"
+          value={hours}
+          onChange={setHours}
+          options={REPLAYS}
+          hint="Each keeps its id, so that yours can tell."
+        />
+      </Form>
+    </Dialog>
+  )
+}
+
+function About({ webhook: { events, streamId, inboundContent, createdAt, url } }: { webhook: Webhook }) {
+  return (
+    <Card title="Details">
+      <Pairs
+        of={[
+          ['URL', url],
+          ['Events', events.map(wordOf).join(', ')],
+          ['Stream', streamId ?? 'All streams'],
+          ['Received', inboundContent === 'full' ? 'with content' : 'as a reference'],
+          ['Made', <Time at={createdAt} as="long" key="made" />],
+        ]}
+      />
+    </Card>
+  )
+}

@@ -1,0 +1,59 @@
+/** copy - values to take along: ids, records, commands */
+import { useState } from 'preact/hooks'
+import { Icon } from './icon.tsx'
+
+const SAID_MS = 2000
+
+/** Puts a text on the clipboard. Out: what calls it, and whether it was done just now. */
+export function useCopy(): [copy: (text: string) => void, isCopied: boolean] {
+  const [isCopied, setCopied] = useState(false)
+  const copy = (text: string) => {
+    navigator.clipboard.writeText(text).then(
+      () => {
+        setCopied(true)
+        setTimeout(() => setCopied(false), SAID_MS)
+      },
+      // Without the right to the clipboard the text can still be marked.
+      () => setCopied(false),
+    )
+  }
+  return [copy, isCopied]
+}
+
+/** A value that a press copies. In: what stands in its place on the page. */
+export function CopyValue({ value, label, shown = value }: { value: string; label: string; shown?: string }) {
+  const [copy, isCopied] = useCopy()
+  return (
+    <button type="button" class="copy" title={`Copy ${label}`} onClick={() => copy(value)}>
+      <span class="unseen">Copy {label} </span>
+      <span>{shown}</span>
+      <Icon name={isCopied ? 'check' : 'copy'} size={13} />
+    </button>
+  )
+}
+
+/** Lines of code with a button that copies them. */
+export function Code({ text, label }: { text: string; label: string }) {
+  const [copy, isCopied] = useCopy()
+  return (
+    <div class="code">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by the keyboard. */}
+      <pre tabIndex={0}>{text}</pre>
+      <button type="button" class="button" onClick={() => copy(text)}>
+        <Icon name={isCopied ? 'check' : 'copy'} size={14} />
+        {isCopied ? 'Copied' : 'Copy'} <span class="unseen">{label}</span>
+      </button>
+    </div>
+  )
+}
+
+/** A button that copies. */
+export function CopyButton({ text, children }: { text: string | (() => string); children: string }) {
+  const [copy, isCopied] = useCopy()
+  return (
+    <button type="button" class="button" onClick={() => copy(typeof text === 'string' ? text : text())}>
+      <Icon name={isCopied ? 'check' : 'copy'} />
+      {isCopied ? 'Copied' : children}
+    </button>
+  )
+}

@@ -1,0 +1,121 @@
+/**
+ * dashboard-page - the files of the dashboard: shells, scripts, styles, read once and served as they were made
+ *
+ * A path under `/dashboard/` that names no file is a page: it answers a shell, and the script in it finds what to show.
+ * What lies under `api/` and `mail/` is no page, whatever it is.
+ *
+ * Spec dashboard.page, dashboard.policy
+ */
+
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, extname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Handler } from '../http/request.ts'
+import { type Reply, refuse } from '../http/respond.ts'
+
+/** A file as it was made, and how each encoding of it looks. */
+interface PageFile {
+  readonly plain: Uint8Array
+  readonly br: Uint8Array | null
+  readonly gzip: Uint8Array | null
+}
+
+/** Files by their names; none where the pages were never made. */
+export type PageFiles = ReadonlyMap<string, PageFile>
+
+/** Where they are made: beside the compiled service. */
+const FOLDER = join(dirname(dirname(dirname(fileURLToPath(import.meta.url)))), 'dashboard')
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.woff2': 'font/woff2',
+}
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "font-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "frame-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join('; ')
+/** Spec dashboard.policy */
+const SAFE = {
+  'Content-Security-Policy': POLICY,
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+} as const
+/** Names of files change with their content; what a shell names does not. */
+const FOREVER = 'public, max-age=31536000, immutable'
+/** Where somebody comes in who has no session yet. */
+const DOOR = /^\/dashboard\/(?:sign-in|link|forgot)\/?$/
+const NO_PAGE = /^\/dashboard\/(?:api|mail)(?:\/|$)/
+const PREFIX = '/dashboard/'
+const NO_PAGES: Reply = {
+  status: 503,
+  text: 'The pages of the dashboard have not been made: run npm install and npm run build',
+}
+
+/** Reads the pages. Out: every file; nothing where none were made. */
+export function readPages(folder: string = FOLDER): PageFiles {
+  if (!existsSync(folder)) return new Map()
+  const names = readdirSync(folder).filter((name) => !/\.(?:br|gz)$/.test(name))
+  const readIf = (path: string) => (existsSync(path) ? readFileSync(path) : null)
+  return new Map(
+    names.map((name) => {
+      const path = join(folder, name)
+      return [name, { plain: readFileSync(path), br: readIf(`${path}.br`), gzip: readIf(`${path}.gz`) }]
+    }),
+  )
+}
+
+/** Answers files and shells. In: the files, and whose pages these are: members' or the operator's. */
+export function makeDashboard(files: PageFiles, whose: 'public' | 'operator'): Handler {
+  return ({ params, acceptEncoding }) => {
+    const path = params['*'] ?? PREFIX
+    if (NO_PAGE.test(path)) return refuse('not_found', {}, 'No such route')
+    const name = path.slice(PREFIX.length)
+    const isFile = !name.endsWith('.html') && files.has(name)
+    const shown = isFile ? name : shellOf(path, whose)
+    const file = files.get(shown)
+    if (file === undefined) return NO_PAGES
+    return { ...answerFile(file, acceptEncoding, extname(shown)), headers: headersOf(file, acceptEncoding, isFile) }
+  }
+}
+
+function shellOf(path: string, whose: 'public' | 'operator'): string {
+  if (whose === 'operator') return 'desk.html'
+  return DOOR.test(path) ? 'door.html' : 'app.html'
+}
+
+function answerFile(file: PageFile, accepted: string, extension: string): Reply {
+  const encoding = encodingOf(file, accepted)
+  const bytes = encoding === null ? file.plain : (file[encoding === 'br' ? 'br' : 'gzip'] as Uint8Array)
+  return { status: 200, bytes, contentType: TYPES[extension] ?? 'application/octet-stream' }
+}
+
+function headersOf(file: PageFile, accepted: string, isFile: boolean): Readonly<Record<string, string>> {
+  const encoding = encodingOf(file, accepted)
+  return {
+    ...SAFE,
+    'Cache-Control': isFile ? FOREVER : 'no-cache',
+    ...(file.br !== null && { Vary: 'Accept-Encoding' }),
+    ...(encoding !== null && { 'Content-Encoding': encoding }),
+  }
+}
+
+/** RFC 9110 12.5.3, as far as browsers go: an encoding is taken where it is named and its weight is not 0. */
+function encodingOf({ br, gzip }: PageFile, accepted: string): 'br' | 'gzip' | null {
+  const takes = (name: string) =>
+    new RegExp(`(?:^|,)\\s*${name}\\s*(?:;(?!\\s*q=0(?:\\.0*)?\\s*(?:,|$))|,|$)`, 'i').test(accepted)
+  if (br !== null && takes('br')) return 'br'
+  return gzip !== null && takes('gzip') ? 'gzip' : null
+}

@@ -1,0 +1,95 @@
+/**
+ * bundle - makes the dashboard's pages from `src/dashboard/page/`: scripts, styles, the font, the shells
+ *
+ * Guarantees: what one run wrote is whole and belongs together: names of files carry a digest of their content, the
+ * shells name them. Beside each text stands the same with br and gz, made here and not at each request.
+ *
+ * Three builds, so that who signs in loads no page of those who have: `app` (a chunk for each page), `door` (signing
+ * in, links), `desk` (the operator).
+ */
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
+
+const ENTRIES = ['app', 'door', 'desk']
+const TITLES = { app: 'Sendwright', door: 'Sign in · Sendwright', desk: 'Operator · Sendwright' }
+const TEXTS = /\.(?:js|css|html|svg)$/
+const FONT = /inter-.*\.woff2$/
+
+/**
+ * Makes the pages. In: the project's folder and the one to write into. Throws what esbuild says of a page that is wrong
+ * (with `errors`), or why it does not run.
+ */
+export async function bundle(root, into) {
+  const esbuild = await import('esbuild')
+  mkdirSync(into, { recursive: true })
+  const page = join(root, 'src', 'dashboard', 'page')
+  const made = await Promise.all(ENTRIES.map((entry) => build(esbuild, { root, page, into, entry })))
+  for (const [at, entry] of ENTRIES.entries())
+    writeFileSync(join(into, `${entry}.html`), shellOf(entry, made[at], into))
+  for (const name of readdirSync(into).filter((one) => TEXTS.test(one))) compress(join(into, name))
+}
+
+async function build(esbuild, { root, page, into, entry }) {
+  const { metafile } = await esbuild.build({
+    absWorkingDir: root,
+    entryPoints: [{ in: join(page, `${entry}.tsx`), out: entry }],
+    outdir: into,
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    target: ['es2022', 'chrome120', 'firefox121', 'safari17.5'],
+    minify: true,
+    charset: 'utf8',
+    legalComments: 'none',
+    entryNames: '[name]-[hash]',
+    chunkNames: `${entry}-[hash]`,
+    assetNames: '[name]-[hash]',
+    loader: { '.woff2': 'file' },
+    jsx: 'automatic',
+    jsxImportSource: 'preact',
+    metafile: true,
+    logLevel: 'silent',
+  })
+  const names = Object.entries(metafile.outputs)
+  const [script, { cssBundle }] = names.find(([, one]) => one.entryPoint?.endsWith(`/${entry}.tsx`))
+  // What the entry imports is asked for with it, not after it.
+  const chunks = metafile.outputs[script].imports.filter(({ kind }) => kind === 'import-statement')
+  return { script: baseOf(script), style: baseOf(cssBundle), chunks: chunks.map(({ path }) => baseOf(path)) }
+}
+
+function baseOf(path) {
+  return path.slice(path.lastIndexOf('/') + 1)
+}
+
+/** The document around a bundle: it holds nothing but names, so that it may be asked for each time. */
+function shellOf(entry, { script, style, chunks }, into) {
+  const font = readdirSync(into).find((name) => FONT.test(name))
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${TITLES[entry]}</title>
+<link rel="icon" href="${ICON}">
+<link rel="preload" href="/dashboard/${font}" as="font" type="font/woff2" crossorigin>
+<link rel="stylesheet" href="/dashboard/${style}">
+${chunks.map((name) => `<link rel="modulepreload" href="/dashboard/${name}">\n`).join('')}<script type="module" src="/dashboard/${script}"></script>
+</head>
+<body><div id="page"></div><noscript>The dashboard needs JavaScript. Everything it does, the command line and the API do too.</noscript></body>
+</html>
+`
+}
+
+/** In the shell itself: one request less for each page. */
+const ICON =
+  "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24' fill='none' stroke='%235a6ce0' " +
+  "stroke-width='2.4' stroke-linecap='round' stroke-linejoin='round'%3E%3Cpath d='M3 6v12h18V6l-9 7z'/%3E%3C/svg%3E"
+
+function compress(path) {
+  const text = readFileSync(path)
+  writeFileSync(`${path}.gz`, gzipSync(text, { level: 9 }))
+  const params = { [constants.BROTLI_PARAM_QUALITY]: 10, [constants.BROTLI_PARAM_SIZE_HINT]: text.length }
+  writeFileSync(`${path}.br`, brotliCompressSync(text, { params }))
+}

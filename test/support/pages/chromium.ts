@@ -1,0 +1,90 @@
+/**
+ * chromium - a real browser for the tests of pages, what it has against a page, and what a page did that it must not
+ *
+ * Skipped, and said so, where there is no Chromium.
+ */
+import { existsSync, mkdirSync, mkdtempSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import t from 'tap'
+
+const PATHS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
+const FLAGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+/** On a machine that does much else a page takes its time. */
+const WAIT_MS = 60_000
+
+/** Starts the browser. Where there is none the file is over. */
+export async function startChromium(): Promise<Browser> {
+  const executablePath = PATHS.find(existsSync)
+  if (executablePath === undefined) {
+    t.pass('Chromium is not installed: skipped')
+    process.exit(0)
+  }
+  const browser = await chromium.launch({ executablePath, args: FLAGS })
+  t.teardown(() => browser.close())
+  return browser
+}
+
+/** A page, and what it did that none may: lines of its console, requests elsewhere. */
+export interface WatchedPage {
+  readonly page: Page
+  readonly faults: string[]
+  /** Requests since it was opened. */
+  readonly requests: string[]
+}
+
+/** Opens a page in a context. In: the one origin that it may ask. */
+export async function watchedPage(context: BrowserContext, origin: string): Promise<WatchedPage> {
+  const page = await context.newPage()
+  page.setDefaultTimeout(WAIT_MS)
+  const faults: string[] = []
+  const requests: string[] = []
+  page.on('console', (line) => {
+    if (['error', 'warning'].includes(line.type())) faults.push(line.text())
+  })
+  page.on('pageerror', (error) => faults.push(error.stack ?? error.message))
+  page.on('request', (request) => {
+    requests.push(request.url())
+    if (!request.url().startsWith(`${origin}/`) && !request.url().startsWith('data:')) faults.push(request.url())
+  })
+  return { page, faults, requests }
+}
+
+/** What axe has against a page. In: the rules that are looked at; absent: all. */
+export async function findingsOf(page: Page, rules?: readonly string[]): Promise<string[]> {
+  // From outside, where the page's policy does not hold.
+  const session = await page.context().newCDPSession(page)
+  const options = {
+    resultTypes: ['violations'],
+    ...(rules !== undefined && { runOnly: { type: 'rule', values: rules } }),
+  }
+  const show = `({id,nodes})=>id+' '+nodes.map(({target})=>target.join(' ')).slice(0,3).join(', ')`
+  const run = `axe.run(document,${JSON.stringify(options)}).then(({violations})=>JSON.stringify(violations.map(${show})))`
+  const evaluate = (expression: string) =>
+    session.send('Runtime.evaluate', { expression, awaitPromise: true, returnByValue: true })
+  const { result: known } = await evaluate('typeof axe')
+  if (known.value === 'undefined') await evaluate(`${AXE};0`)
+  const { result, exceptionDetails } = await evaluate(run)
+  await session.detach()
+  if (exceptionDetails !== undefined) throw new Error(exceptionDetails.exception?.description ?? 'axe did not run')
+  return JSON.parse(result.value as string)
+}
+
+/** Where pictures are put: `PICTURES`, or a folder of their own. */
+export function pictureFolder(): string {
+  const named = process.env.PICTURES
+  if (named === undefined) return mkdtempSync(join(tmpdir(), 'sendwright-pictures-'))
+  mkdirSync(named, { recursive: true })
+  return named
+}
