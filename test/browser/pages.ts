@@ -94,7 +94,10 @@ const PAGES: readonly (readonly [path: string, heading: string | RegExp])[] = [
   ['/servers', 'Servers'],
   ['/domains', 'Domains'],
   [`/domains/${ids.domainId}`, 'mail.northwind.example'],
+  ['/people', 'People'],
+  ['/activity', 'Activity'],
   ['/account', 'First account'],
+  ['/me', 'Grace Hopper'],
 ]
 
 const isOver = (page: Page) => page.evaluate('document.documentElement.scrollWidth > innerWidth')

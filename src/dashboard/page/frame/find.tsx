@@ -2,8 +2,10 @@
 import { signal } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'wouter-preact'
+import type { Found } from '../../../../schemas/dashboard/account.ts'
+import { call } from '../api/call.ts'
 import { serverPath } from '../api/place.ts'
-import { may } from '../api/session.ts'
+import { may, servers } from '../api/session.ts'
 import { shownServer } from '../browser/here.ts'
 import { Icon, type IconName } from '../parts/icon.tsx'
 import { PAGES } from './pages.tsx'
@@ -43,9 +45,20 @@ function Open() {
   const dialog = useRef<HTMLDialogElement>(null)
   const [text, setText] = useState('')
   const [chosen, choose] = useState(0)
+  const [found, setFound] = useState<Way | null>(null)
   const [path, go] = useLocation()
   useEffect(() => dialog.current?.showModal(), [])
-  const ways = waysOf(text.trim(), path)
+  useEffect(() => {
+    setFound(null)
+    if (!UUID.test(text.trim())) return
+    const gone = new AbortController()
+    call<Found>('POST', '/find', { body: { text: text.trim() }, signal: gone.signal }).then(
+      (answer) => setFound(wayTo(answer)),
+      () => undefined,
+    )
+    return () => gone.abort()
+  }, [text])
+  const ways = [...(found === null ? [] : [found]), ...waysOf(text.trim(), path)]
   const close = () => {
     isOpen.value = false
   }
@@ -107,7 +120,7 @@ function Ways({ ways, chosen, onFollow }: { ways: readonly Way[]; chosen: number
       ))}
       {ways.length === 0 && (
         <div role="option" tabIndex={-1} aria-selected="false">
-          Nothing is called so.
+          Nothing of this account has that id.
         </div>
       )}
     </div>
@@ -118,11 +131,9 @@ function Ways({ ways, chosen, onFollow }: { ways: readonly Way[]; chosen: number
 function waysOf(text: string, path: string): Way[] {
   const server = shownServer(path)
   const pages = pagesNamed(text, path)
-  if (text === '' || server === null) return pages
+  if (text === '' || server === null || UUID.test(text)) return pages
   const href = serverPath(server.serverId, 'messages')
   const on = `on ${server.name}`
-  if (UUID.test(text))
-    return [{ word: `Message ${text}`, hint: on, icon: 'mail', href: serverPath(server.serverId, 'messages', text) }]
   if (text.includes('@'))
     return [
       { word: `Mail to ${text}`, hint: on, icon: 'mail', href, state: { filters: { recipient: text } } },
@@ -148,4 +159,24 @@ function pagesNamed(text: string, path: string): Way[] {
     const href = pattern.replace(':serverId', server?.serverId ?? '')
     return [{ word: side.word, hint: side.of === 'server' ? (server?.name ?? '') : 'account', icon: side.icon, href }]
   })
+}
+
+const PLACES: Readonly<Record<string, readonly [pattern: string, word: string, icon: IconName]>> = {
+  message: ['/servers/:serverId/messages/:id', 'Message', 'mail'],
+  received: ['/servers/:serverId/received/:id', 'Received message', 'inbox'],
+  server: ['/servers/:id/messages', 'Server', 'server'],
+  stream: ['/servers/:serverId/streams', 'Stream', 'streams'],
+  domain: ['/domains/:id', 'Domain', 'globe'],
+  webhook: ['/servers/:serverId/webhooks/:id', 'Webhook', 'webhook'],
+  broadcast: ['/servers/:serverId/broadcasts/:id', 'Broadcast', 'broadcast'],
+  suppression: ['/servers/:serverId/suppressions', 'Suppression', 'shield'],
+}
+
+function wayTo({ kind, id, serverId }: Found): Way | null {
+  const place = PLACES[kind ?? '']
+  if (place === undefined || id === null) return null
+  const [pattern, word, icon] = place
+  if (!PAGES.some(({ path }) => path === pattern.replace('/:id/messages', '/:serverId/messages'))) return null
+  const name = servers.value?.find((one) => one.serverId === serverId)?.name ?? 'account'
+  return { word, hint: name, icon, href: pattern.replace(':serverId', serverId ?? '').replace(':id', id) }
 }

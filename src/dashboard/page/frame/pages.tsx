@@ -86,9 +86,21 @@ export const PAGES: readonly PageRow[] = [
     of: 'account',
   }),
   fetched('/domains/:id', async () => (await import('../pages/domain.tsx')).DomainPage),
+  fetched('/people', async () => (await import('../pages/people.tsx')).PeoplePage, {
+    word: 'People',
+    icon: 'people',
+    of: 'account',
+  }),
+  fetched(
+    '/activity',
+    async () => (await import('../pages/audit.tsx')).AuditPage,
+    { word: 'Activity', icon: 'activity', of: 'account' },
+    'administer',
+  ),
   fetched('/account', async () => (await import('../pages/account.tsx')).AccountPage, {
     word: 'Account',
     icon: 'settings',
     of: 'account',
   }),
+  fetched('/me', async () => (await import('../pages/me/me.tsx')).MePage),
 ]

@@ -95,7 +95,9 @@ function Who() {
   if (known === null) return null
   return (
     <div class="who">
-      <span class="grow">{known.user.address}</span>
+      <Link href="/me" title="Your name, password and sessions">
+        {known.user.address}
+      </Link>
       <button
         type="button"
         class="button bare icon"

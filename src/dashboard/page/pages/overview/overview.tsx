@@ -16,6 +16,7 @@ import { Icon, type IconName } from '../../parts/icon.tsx'
 import { Limits } from '../../parts/limits.tsx'
 import { FiguresChart } from './chart.tsx'
 import { columnsOf, type Figures, RANGES, type RangeName, ratesOf, spanOf } from './figures.ts'
+import { FirstSteps } from './first-steps.tsx'
 import { NeedsAttention } from './needs.tsx'
 
 /** Spec broadcast.brake */
@@ -48,6 +49,7 @@ export function OverviewPage({ serverId }: PageProps) {
         {sending.length > 1 && <StreamChoice streams={sending} value={streamId} onChange={setStreamId} />}
         <Segments label="Range" options={RANGES.map((one) => [one.name, one.word])} value={name} onChange={setName} />
       </Head>
+      <FirstSteps serverId={serverId} />
       <Shown of={stats} lines={12}>
         {({ stats: rows }) => {
           const { columns, now, before } = columnsOf(rows, range, span.startMs)

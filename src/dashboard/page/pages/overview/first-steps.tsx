@@ -1,0 +1,106 @@
+/** first-steps - what a new account does first, until all of it is done or nobody wants to see it */
+import { useState } from 'preact/hooks'
+import type { Checklist } from '../../../../../schemas/dashboard/account.ts'
+import { call } from '../../api/call.ts'
+import { useLoad } from '../../api/load.ts'
+import { serverPath } from '../../api/place.ts'
+import { servers } from '../../api/session.ts'
+import { Button, LinkButton } from '../../parts/button.tsx'
+import { Card } from '../../parts/card.tsx'
+import { Icon } from '../../parts/icon.tsx'
+
+const HIDDEN = 'first-steps-hidden'
+
+interface Step {
+  readonly isDone: boolean
+  readonly title: string
+  readonly text: string
+  readonly act: string
+  readonly href: string
+}
+
+/** The card; nothing where all is done. */
+export function FirstSteps({ serverId }: { serverId: string }) {
+  const [isHidden, setHidden] = useState(() => localStorage.getItem(HIDDEN) !== null)
+  const list = useLoad<Checklist>(isHidden ? null : (signal) => call('GET', '/checklist', { signal }), [isHidden])
+  if (isHidden || list.value === null) return null
+  const steps = stepsOf(list.value, serverId)
+  if (steps.every(({ isDone }) => isDone)) return null
+  const hide = () => {
+    localStorage.setItem(HIDDEN, 'yes')
+    setHidden(true)
+  }
+  const next = steps.findIndex(({ isDone }) => !isDone)
+  return (
+    <Card
+      title={`First steps, ${steps.filter(({ isDone }) => isDone).length} of ${steps.length}`}
+      side={
+        <Button kind="bare" onPress={hide}>
+          Hide
+        </Button>
+      }
+    >
+      <ol class="needs steps">
+        {steps.map(({ isDone, title, text, act, href }, at) => (
+          <li key={title} class={isDone ? 'is-done' : ''}>
+            <span class={`node ${isDone ? 'delivered' : 'quiet'}`}>
+              {isDone ? <Icon name="check" size={14} /> : <span aria-hidden="true">{at + 1}</span>}
+            </span>
+            <div>
+              <b>{title}</b>
+              {!isDone && <p>{text}</p>}
+            </div>
+            {isDone ? (
+              <span class="dim">Done</span>
+            ) : (
+              <LinkButton href={href} kind={at === next ? 'main' : 'plain'}>
+                {act}
+              </LinkButton>
+            )}
+          </li>
+        ))}
+      </ol>
+    </Card>
+  )
+}
+
+function stepsOf({ message, webhook, domain, liveKey, secondAdministrator }: Checklist, serverId: string): Step[] {
+  const of = (mode: 'live' | 'test') => servers.value?.find((one) => one.mode === mode)?.serverId ?? serverId
+  return [
+    {
+      isDone: message,
+      title: 'Send the first message',
+      text: 'On a test server: nobody receives it, and its events are real.',
+      act: 'See how',
+      href: serverPath(of('test'), 'messages'),
+    },
+    {
+      isDone: webhook,
+      title: 'Hear of events',
+      text: 'A webhook tells your application what became of its mail.',
+      act: 'Add a webhook',
+      href: serverPath(of('test'), 'webhooks'),
+    },
+    {
+      isDone: domain,
+      title: 'Verify your domain',
+      text: 'Two DNS records, looked up by themselves.',
+      act: 'Add a domain',
+      href: '/domains',
+    },
+    {
+      isDone: liveKey,
+      title: 'Send live mail',
+      text: 'With a key of a live server.',
+      act: 'See its keys',
+      href: serverPath(of('live'), 'keys'),
+    },
+    {
+      isDone: secondAdministrator,
+      title: 'Invite a second administrator',
+      text: 'So that nobody is locked out alone.',
+      act: 'Invite',
+      href: '/people',
+    },
+  ]
+}
