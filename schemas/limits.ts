@@ -214,3 +214,5 @@ export const INVITATIONS_OF_CLIENT_MAX = 20
 export const INVITATION_DAYS = 7
 export const MAILED_LINK_MINUTES = 30
 export const SETUP_HOURS = 24
+/** Spec request.log: requests of an account that stay, refused ones and others each. */
+export const REQUESTS_KEPT_MAX = 10_000

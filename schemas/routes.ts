@@ -18,6 +18,7 @@ import { RECEIVED_LIST, RECEIVED_MESSAGE, RECEIVED_SEARCH } from './inbound.ts'
 import { BROADCAST_BODY_BYTES_MAX } from './limits.ts'
 import { MESSAGE, MESSAGE_LIST, MESSAGE_SEARCH } from './message.ts'
 import { OPERATOR_ROUTES } from './operator/routes.ts'
+import { REQUEST_ENTRY, REQUEST_LIST, REQUEST_SEARCH } from './request-log.ts'
 import { OPENAPI, type Route, route } from './route.ts'
 import { SERVER, SERVER_BODY, SERVER_LIST, SERVER_MADE, SERVER_PATCH_BODY } from './server.ts'
 import { STATS, STATS_QUERY } from './stats.ts'
@@ -92,6 +93,15 @@ export const ROUTES = {
     query: STATS_QUERY,
     success: { status: 200, body: STATS },
     refusals: ['stream_not_found'],
+  }),
+  searchRequests: route('searchRequests', 'POST', '/v1/requests/search', {
+    keys: ['S', 'A'],
+    body: REQUEST_SEARCH,
+    success: { status: 200, body: REQUEST_LIST },
+  }),
+  readRequest: route('readRequest', 'GET', '/v1/requests/{requestId}', {
+    keys: ['S', 'A'],
+    success: { status: 200, body: REQUEST_ENTRY },
   }),
   searchReceived: route('searchReceived', 'POST', '/v1/inbound/search', {
     body: RECEIVED_SEARCH,

@@ -95,6 +95,7 @@ async function open(parts: Parts, options: ServiceOptions, running: Partial<Runn
     keys: makeKeyFinder(makeReader(store)),
     log,
     records,
+    nodes: parts.nodes,
   })
   if (config.roles.includes('actors')) await startFirst(parts, worker, options)
   log.info(toldStart(config), 'Started')

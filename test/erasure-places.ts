@@ -10,7 +10,13 @@ import { ROOT } from './support/machine/root.ts'
 
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
 /** Where names of keys are made, and the sheets that tell them. */
-const MAKERS = ['cluster/keyspace.ts', 'src/state/keys.ts', 'src/store/sts-policies.ts', 'src/store/start-lock.ts']
+const MAKERS = [
+  'cluster/keyspace.ts',
+  'src/state/keys.ts',
+  'src/state/request-row.ts',
+  'src/store/sts-policies.ts',
+  'src/store/start-lock.ts',
+]
 const SHEETS = ['cluster/README.md', 'src/actors/README.md']
 
 /** Names in the first cells of the document's table. */

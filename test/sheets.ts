@@ -12,7 +12,7 @@ const SHEETS = ['cluster', 'src/actors']
 /** Where the names of keys are made that a sheet tells. */
 const KEYS: Record<string, readonly string[]> = {
   cluster: ['cluster/keyspace.ts'],
-  'src/actors': ['src/state/keys.ts', 'src/state/dashboard/places.ts'],
+  'src/actors': ['src/state/keys.ts', 'src/state/request-row.ts', 'src/state/dashboard/places.ts'],
 }
 
 /** The first cells of a text's table rows that begin with a name in code. */

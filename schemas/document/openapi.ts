@@ -18,6 +18,7 @@ import { RECEIVED_MESSAGE, RECEIVED_SUMMARY } from '../inbound.ts'
 import { IDEMPOTENCY_KEY_CHARS_MAX } from '../limits.ts'
 import { MESSAGE, MESSAGE_EVENT, MESSAGE_SUMMARY, RECIPIENT_ENTRY } from '../message.ts'
 import { REFUSALS, type Refusal, type RefusalCode } from '../refusals.ts'
+import { REQUEST_ENTRY } from '../request-log.ts'
 import type { KeyKind, Route } from '../route.ts'
 import type { RouteName } from '../routes.ts'
 import { LIMIT_ENTRY, SERVER } from '../server.ts'
@@ -65,6 +66,7 @@ const COMPONENTS: Readonly<Record<string, object>> = {
   ReceivedMessage: RECEIVED_MESSAGE,
   ReceivedSummary: RECEIVED_SUMMARY,
   RecipientEntry: RECIPIENT_ENTRY,
+  RequestEntry: REQUEST_ENTRY,
   Server: SERVER,
   StatsEntry: STATS_ENTRY,
   Stream: STREAM,

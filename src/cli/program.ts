@@ -16,6 +16,7 @@ import { addEventCommands } from './events.ts'
 import { addInboundCommands } from './inbound.ts'
 import { addMessageCommands } from './message.ts'
 import { addQueueCommands } from './queue.ts'
+import { addRequestCommands } from './requests.ts'
 import { addSendCommands } from './send.ts'
 import { addServerCommands } from './server.ts'
 import { start } from './start.ts'
@@ -62,6 +63,7 @@ export function makeProgram(ended: (code: number) => void): Command {
   addSendCommands(program, ended)
   addMessageCommands(program, ended)
   addStatsCommands(program, ended)
+  addRequestCommands(program, ended)
   addInboundCommands(program, ended)
   addEventCommands(program, ended)
   addWebhookCommands(program, ended)

@@ -9,8 +9,6 @@
  * Spec refusal.order, request.framing, request.body.max, request.body.slow, request.id
  */
 
-import { randomUUID } from 'node:crypto'
-
 import type { Route } from '../../schemas/routes.ts'
 import { clientNetwork } from '../mail/ip-address.ts'
 import { admit, readKey, UNAUTHORIZED } from './admit.ts'
@@ -19,7 +17,9 @@ import { DASHBOARD_HEADERS, readSession } from './dashboard-edge.ts'
 import { startDownload } from './download.ts'
 import { startFeed } from './feed.ts'
 import type { KeyOwner, ParsedKey } from './key.ts'
+import { tellAnswer } from './noted.ts'
 import type { Desk, EdgeRequest, Handler, RequestHead, Target } from './request.ts'
+import { newRequestId } from './request-id.ts'
 import { type Answer, type Download, RATE_REFUSAL, type Reply, refuse, SIZE_REFUSAL } from './respond.ts'
 import { type Wire, writeReply } from './wire.ts'
 
@@ -39,7 +39,7 @@ export class Exchange {
   readonly #wire: Wire
   readonly #target: Target
   readonly #head: RequestHead
-  readonly #requestId = randomUUID()
+  readonly #requestId = newRequestId()
   /** Monotonic ms; set when a body turns out to come in pieces. */
   startedAtMs = 0
   get isLarge(): boolean {
@@ -368,15 +368,12 @@ export class Exchange {
     this.#desk.log.debug({ requestId, route: this.#target.route?.name, status: reply.status }, 'Answered')
   }
 
-  /** Counts an answer, and tells the operator of a refusal and of a failure. */
+  /** Counts an answer, keeps it in the log of its account, and tells the operator of a refusal and of a failure. */
   #tell({ status, json }: Reply): void {
-    const { tally } = this.#target
+    const [requestId, owner, head, target] = [this.#requestId, this.#owner, this.#head, this.#target]
     const ms = performance.now() - this.#headAtMs
-    tally.answered(status, ms)
-    if (status < 400) return
-    const code = (json as { readonly error?: string } | undefined)?.error ?? null
-    const { method, route } = tally
-    this.#desk.refused({ requestId: this.#requestId, method, route, status, code, ms: Math.round(ms) })
+    target.tally.answered(status, ms)
+    tellAnswer(this.#desk, { requestId, owner, head, target, status, json, ms })
   }
 
   #drop(): void {

@@ -26,6 +26,7 @@ import { HeldBytes } from '../process/held-bytes.ts'
 import { listenFault } from '../process/listen-fault.ts'
 import type { Records } from '../process/records.ts'
 import { RequestTallies } from '../process/request-tally.ts'
+import type { RequestLog } from '../store/request-log.ts'
 import { makeClientAddress } from './client-address.ts'
 import type { DashboardEdge } from './dashboard-edge.ts'
 import { Exchange } from './exchange.ts'
@@ -66,6 +67,8 @@ export interface ListenerOptions {
   readonly held?: HeldBytes
   /** Hears of requests that were refused, or failed; absent: nobody does. */
   readonly refused?: Records['refused']
+  /** Keeps what was answered; absent: nothing is kept. */
+  readonly requestLog?: Pick<RequestLog, 'note'>
   /** Where answers are counted; absent: in a count of the listener's own. */
   readonly requests?: RequestTallies
 }
@@ -113,6 +116,7 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
     clientAddress: makeClientAddress(options.trustedProxies),
     dashboard: options.dashboard ?? null,
     log: options.log,
+    requests: options.requestLog ?? null,
     refused: options.refused ?? (() => undefined),
     held: options.held ?? new HeldBytes(),
     inHand: 0,

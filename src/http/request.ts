@@ -8,6 +8,7 @@ import type { BodyOf, KeysOf, Route, RouteName } from '../../schemas/routes.ts'
 import type { HeldBytes } from '../process/held-bytes.ts'
 import type { Records } from '../process/records.ts'
 import type { RequestTally } from '../process/request-tally.ts'
+import type { RequestLog } from '../store/request-log.ts'
 import type { AccountKey, KeyOwner, OperatorKey, ServerKey } from '../views/key.ts'
 import type { Gate } from './admit.ts'
 import type { ContentCheck } from './body.ts'
@@ -109,6 +110,8 @@ export interface Desk {
   /** Null where no dashboard is served. */
   readonly dashboard: DashboardEdge | null
   readonly log: EdgeLog
+  /** Keeps what was answered; null: nothing is kept. */
+  readonly requests: Pick<RequestLog, 'note'> | null
   /** Tells the operator of a request that was refused, or failed. */
   readonly refused: Records['refused']
   /** Bytes of bodies that are held. */

@@ -48,7 +48,7 @@ import {
   makeReadServer,
   makeRevokeServerToken,
 } from './servers.ts'
-import { makeReadStats } from './stats.ts'
+import { makeReadRequest, makeReadStats, makeSearchRequests } from './stats.ts'
 import {
   makeArchiveStream,
   makeCreateStream,
@@ -106,6 +106,8 @@ export function publicHandlers(deps: PublicDeps): Handlers<PublicRouteName> {
     searchMessages: makeSearchMessages(deps),
     readMessage: makeReadMessage(deps),
     listMessageDeliveries: makeListMessageDeliveries(deps),
+    searchRequests: makeSearchRequests(deps),
+    readRequest: makeReadRequest(deps),
     readStats: makeReadStats(deps),
     searchReceived: makeSearchReceived(deps),
     readReceived: makeReadReceived(deps),

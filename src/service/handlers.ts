@@ -19,6 +19,8 @@ import { startSubmission } from '../reception/submission/open.ts'
 import { type PublicDeps, publicHandlers } from '../routes/handlers.ts'
 import { type OperatorListenerDeps, operatorHandlers } from '../routes/operator/handlers.ts'
 import { operatorPageHandlers, type PageDeps, pageHandlers } from '../routes/page-handlers.ts'
+import type { Nodes } from '../store/nodes.ts'
+import { openRequestLog } from '../store/request-log.ts'
 
 /** What the handlers of all routes need, and what takes mail in. */
 export type RouteDeps = PublicDeps & PageDeps & OperatorListenerDeps & MxDeps['handlers']
@@ -28,6 +30,8 @@ export interface ListenerDeps {
   readonly keys: KeyFinder
   readonly log: EdgeLog
   readonly records: Records
+  /** Where the log of requests is written. */
+  readonly nodes: Nodes
 }
 
 /** Routes of the operator listener that every process answers, whatever it runs. */
@@ -70,7 +74,7 @@ export async function startListeners(config: Config, deps: ListenerDeps): Promis
   return { close }
 }
 
-function startPublic(config: Config, deps: Parameters<Starter>[1]): Promise<Listener> {
+async function startPublic(config: Config, deps: Parameters<Starter>[1]): Promise<Pick<Listener, 'close'>> {
   const { httpHost: host, httpPort: port, trustedProxies, edgeRate, edgeBurst } = config
   const bucket = { perSecond: edgeRate, burst: edgeBurst, nowMs: () => performance.now() }
   // Without a rate nothing asks who the client is.
@@ -79,8 +83,20 @@ function startPublic(config: Config, deps: Parameters<Starter>[1]): Promise<List
   const routes = [...routesOf('public', deps, ROUTE_NAMES), ...pagesOf(deps), ...dashboardOf(deps, edge)]
   const { keys, held } = deps
   const of = { host, port, setting: 'HTTP_PORT', routes, ...rate, trustedProxies, dashboard: edge, keys, held } as const
-  return startListener({ ...of, ...told(deps) })
+  const requestLog = openRequestLog(deps.nodes, (fault) => deps.log.error({ fault: String(fault) }, REQUESTS_LOST))
+  const listener = await startListener({ ...of, requestLog, ...told(deps) }).catch(async (error) => {
+    await requestLog.close()
+    throw error
+  })
+  return {
+    async close() {
+      await listener.close()
+      await requestLog.close()
+    },
+  }
 }
+
+const REQUESTS_LOST = 'A second of the log of requests is lost'
 
 function startOperator(config: Config, deps: ListenerDeps): Promise<Listener> {
   const { operatorHost: host, operatorPort: port, trustedProxies } = config

@@ -26,6 +26,8 @@ const COMMANDS: Readonly<Record<RouteName, string | null>> = {
   searchMessages: 'message search',
   readMessage: 'message show',
   readStats: 'stats',
+  searchRequests: 'requests list',
+  readRequest: 'requests show',
   searchReceived: 'inbound list',
   readReceived: 'inbound show',
   readReceivedRaw: 'inbound raw',
@@ -203,6 +205,20 @@ t.test('stats: what was sent, by day and by hour', async (t) => {
   t.equal(counted, before + 1)
   t.match(await done('stats'), new RegExp(`^\\d{4}-\\d\\d-\\d\\d +\\d+ .* ${testServer.streamId}$`, 'm'))
   t.match(await run('stats', '--since', '2026-01-02', '--until', '2026-01-01'), { code: 1, err: /later than from/ })
+})
+
+t.test('requests: those that were answered of late, and one by its id', async (t) => {
+  const id = (await done('send', ...FROM, '--to', 'requests@simulator.test', '--text', 'x')).trim()
+  t.equal((await run('send', '--from', 'x', '--subject', 'x', '--text', 'x', '--to', 'y@simulator.test')).code, 1)
+  const { json } = await until(async () => {
+    const seen = await runJson('requests', 'list', '--message', id)
+    return seen.json.requests.length === 1 ? seen : null
+  }, 20_000)
+  t.match(json.requests[0], { path: '/v1/email', status: 200, messageIds: [id], error: null })
+  const { requestId } = json.requests[0]
+  t.match(await done('requests', 'show', requestId), /^path +\/v1\/email$/m)
+  await until(async () => (await done('requests', 'list', '--refused')).includes('invalid_request'), 20_000)
+  t.match(await done('requests', 'list', '--error', 'invalid_request'), /400 +invalid_request +from /)
 })
 
 t.test('send --wait: each event as it comes, and a hint where a simulated address is suppressed', async (t) => {

@@ -71,8 +71,10 @@ function stepsOf(route: Route): Step[] {
   const steps: Step[] = [
     { code: 'unauthorized', repaired: broken },
     { code: 'unauthorized', repaired: { ...broken, token: makeKey(isOperators ? 'ok' : 'sk', 0).token } },
-    { code: isOperators ? 'unauthorized' : 'wrong_token_kind', repaired: { ...broken, token: other } },
   ]
+  const wrongKind = isOperators ? 'unauthorized' : 'wrong_token_kind'
+  // A route that takes both kinds refuses neither.
+  if (route.keys.length < 2) steps.push({ code: wrongKind, repaired: { ...broken, token: other } })
   const token = closed[kind]
   if (hasBody) steps.push({ code: 'unsupported_media_type', repaired: { ...broken, token } })
   if (route.isIdempotent)

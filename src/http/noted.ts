@@ -1,0 +1,99 @@
+/**
+ * noted - what is kept of a request that was answered: no body, no address
+ *
+ * Spec request.log
+ */
+
+import { BATCH_MESSAGES_MAX } from '../../schemas/limits.ts'
+import { capText, maskAddress } from '../mail/reply.ts'
+import type { RequestRow } from '../state/request-row.ts'
+import type { KeyOwner } from '../views/key.ts'
+import type { ClientAddress } from './client-address.ts'
+import type { Desk, RequestHead, Target } from './request.ts'
+
+/** Characters of a user agent, and of the path of an issue, that are kept. */
+const TEXT_CHARS_MAX = 100
+/** User agents that are remembered as they are shown: a client has one for all of its requests. */
+const AGENTS_MAX = 1_000
+
+const agents = new Map<string, string>()
+
+/** A request and its answer. */
+export interface AnsweredRequest {
+  readonly requestId: string
+  /** Null where the key is none that is known. */
+  readonly owner: KeyOwner | null
+  readonly head: RequestHead
+  readonly target: Target
+  readonly status: number
+  readonly json: unknown
+  readonly ms: number
+}
+
+interface AnswerBody {
+  readonly error?: unknown
+  readonly issues?: readonly { readonly path: string }[]
+  readonly messageId?: unknown
+  readonly messages?: readonly { readonly messageId?: unknown }[]
+}
+
+/** Keeps what was answered in the log of its account, and tells the operator of a refusal and of a failure. */
+export function tellAnswer(desk: Desk, answered: AnsweredRequest): void {
+  noteRequest(desk, answered)
+  const { requestId, status, ms, json, target } = answered
+  if (status < 400) return
+  const code = (json as { readonly error?: string } | undefined)?.error ?? null
+  const { method, route } = target.tally
+  desk.refused({ requestId, method, route, status, code, ms: Math.round(ms) })
+}
+
+/** Keeps a request in the log of its account. What comes with an unknown key is in none, nor is what a session asks. */
+function noteRequest({ requests, clientAddress }: Desk, answered: AnsweredRequest): void {
+  const { owner } = answered
+  if (requests === null || owner === null) return
+  if (owner.kind === 'server') requests.note(owner.accountId, rowOf(answered, owner.serverId, clientAddress))
+  else if (owner.kind === 'account') requests.note(owner.accountId, rowOf(answered, null, clientAddress))
+}
+
+function rowOf(answered: AnsweredRequest, serverId: string | null, clientAddress: ClientAddress): RequestRow {
+  const { requestId, head, target, status, ms } = answered
+  const { route, tally } = target
+  const { authorization, forwardedFor, userAgent } = head.headers
+  const json = (answered.json ?? {}) as AnswerBody
+  const issue = json.issues?.[0]?.path
+  return {
+    requestId,
+    serverId,
+    method: route?.method ?? tally.method,
+    path: route?.path ?? null,
+    status,
+    error: typeof json.error === 'string' ? json.error : null,
+    issue: issue === undefined ? null : shown(issue),
+    prefix: authorization.slice(authorization.lastIndexOf(' ') + 1, authorization.lastIndexOf('_')),
+    ms: Math.round(ms),
+    // Where the listener has no rate nobody asked who the client is.
+    client: head.peer === '' ? null : clientAddress(head.peer, forwardedFor),
+    userAgent: userAgent === '' ? null : agentOf(userAgent),
+    messageIds: status < 300 && route?.isIdempotent === true ? messagesOf(json) : [],
+  }
+}
+
+function messagesOf({ messageId, messages }: AnswerBody): string[] {
+  const ids = messages === undefined ? [messageId] : messages.slice(0, BATCH_MESSAGES_MAX).map((one) => one.messageId)
+  return ids.filter((id) => typeof id === 'string')
+}
+
+function agentOf(userAgent: string): string {
+  const known = agents.get(userAgent)
+  if (known !== undefined) return known
+  if (agents.size >= AGENTS_MAX) agents.clear()
+  const agent = shown(userAgent)
+  agents.set(userAgent, agent)
+  return agent
+}
+
+/** A client may have written an address there. A text of its own: a part of one would keep the whole in memory. */
+function shown(text: string): string {
+  const line = capText(maskAddress(text.slice(0, 2 * TEXT_CHARS_MAX), '')).slice(0, TEXT_CHARS_MAX)
+  return Buffer.from(line).toString()
+}
