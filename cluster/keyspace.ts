@@ -7,12 +7,22 @@ export const WORKERS_KEY = '{cl}:workers'
 /** Stream: replies that commits have told a worker, one line for each parcel (`parcel-replies.ts`). */
 export const toldKey = (worker: string): string => `{cl}:told:${worker}`
 
+/** The same in a cluster: a stream in a slot of the primary that a parcel goes to, for which any shard there stands. */
+export const toldKeyAt = (shard: number, worker: string): string => `${shardTag(shard)}:told:${worker}`
+/** The stream of who is told replies: a parcel names a worker, or the stream itself. */
+export const toldStream = (to: string): string => (to.startsWith('{') ? to : toldKey(to))
+
 /** Channel: number of a shard that was given back; empty for a worker that has come or leaves. */
 export const RELEASED_CHANNEL = '{cl}:released'
 /** Channel: parcels for mailboxes of a worker's shards, each before the bell that names it (`bell.ts`). */
 export const parcelChannel = (worker: string): string => `{cl}:parcel:${worker}`
 /** Channel: something has come into mailboxes or outcomes of a worker's shards (`bell.ts`). */
 export const bellChannel = (worker: string): string => `{cl}:bell:${worker}`
+
+/** Channels of one shard in a cluster: its parcels, each before the bell that names it. */
+export const shardParcelChannel = (shard: number): string => `${shardTag(shard)}:parcel`
+/** Channel of one shard in a cluster: something has come into its mailbox or outcomes. */
+export const shardBellChannel = (shard: number): string => `${shardTag(shard)}:bell`
 
 /** The lane of timers: what is due by itself. Its items are `<timer>:<rest>`; the runtime performs them. */
 export const TIMERS_LANE = 'timers'

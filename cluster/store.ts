@@ -55,6 +55,8 @@ export type Verdict =
   | { readonly kind: 'badop'; readonly reason: string }
   /** The store refused before anything ran: OOM, READONLY, MISCONF, LOADING, NOREPLICAS, CROSSSLOT. */
   | { readonly kind: 'refused'; readonly reason: string }
+  /** The shard's keys are on their way to another node, or their node to another state: nothing ran, soon it will. */
+  | { readonly kind: 'away'; readonly reason: string }
   /** Sent, and the connection ended without an answer: in doubt. */
   | { readonly kind: 'lost' }
   /** Never handed to the store. */
@@ -116,6 +118,8 @@ export interface WorkerRecord {
 /** For how long a connection has owed an answer, ms; 0 when it owes none. */
 export interface Lag {
   readonly connection: string
+  /** Of several stores the one that it goes to. */
+  readonly store?: string
   readonly ms: number
 }
 
@@ -182,10 +186,10 @@ export interface RepliesRequest {
   readonly slice: number
 }
 
-/** For each parcel its fields of `replies` from place 0 on, and the store's clock. */
+/** The fields of `replies` of a parcel from place 0 on, and the clock of the store that holds them. */
 export interface Replies {
   readonly nowMs: number
-  readonly replies: readonly (readonly string[])[]
+  readonly fields: readonly string[]
 }
 
 /** Where a shard's owner reads on: the last entries that were read, `0-0` for none. */
@@ -226,8 +230,8 @@ export interface Store {
    * What the next owner found when it took the shard from `token`; null when nobody did (or the store did not answer).
    */
   fenced(request: { shard: number; token: string }): Promise<{ seq: number; last: string } | null>
-  /** Meta of many shards. */
-  metas(shards: readonly number[]): Promise<readonly (Meta | null)[] | null>
+  /** Meta of many shards, null where there is none yet, undefined where it is not known: its store did not answer. */
+  metas(shards: readonly number[]): Promise<readonly (Meta | null | undefined)[] | null>
   /** Writes a worker's record and reads the clock and all records. Goes over the commit connection. */
   heartbeat(request: { worker: string; record: WorkerRecord }): Promise<Beat>
   /** Removes a worker's record. */
@@ -248,8 +252,8 @@ export interface Store {
   waiting(cursors: readonly Cursors[]): Promise<readonly number[] | null>
   /** Hears what others say to `worker`. */
   listen(worker: string, ears: Ears): Listening
-  /** The replies of parcels and the store's clock, in one step; null when the store did not answer. */
-  replies(parcels: readonly RepliesRequest[]): Promise<Replies | null>
+  /** The replies of each parcel and the store's clock, in one step; null where the store did not answer. */
+  replies(parcels: readonly RepliesRequest[]): Promise<readonly (Replies | null)[]>
 }
 
 /** Every request of a store, for `changeStore`. */

@@ -11,6 +11,7 @@ import type { Command } from '../../cluster/behaviour.ts'
 import { newCmdId } from '../../cluster/cmd-id.ts'
 import { SHARDS } from '../../cluster/id.ts'
 import { connectRedisStore } from '../../cluster/redis/store.ts'
+import { connectClusterStore } from '../../cluster/slots/cluster-store.ts'
 import { startWorker, type Worker } from '../../cluster/worker/worker.ts'
 import { OPERATOR_INTEGER_MAX } from '../../schemas/limits.ts'
 import { type CreateAccountReply, placeAccount } from '../../src/actors/account/create-account.ts'
@@ -43,6 +44,8 @@ const AGAIN_MS = 200
 
 export interface Seeding {
   readonly socketPath: string
+  /** In place of it: nodes of a cluster. */
+  readonly seeds?: readonly string[]
   readonly accounts: number
   readonly mode: 'live' | 'test'
   /** The installation's secret: it seals the keys that sign. */
@@ -59,15 +62,18 @@ export interface Seeding {
 /** Makes the accounts. Out: the servers' keys. */
 export async function seedAccounts({
   socketPath,
+  seeds,
   accounts,
   mode,
   secretKey,
   perMinute = OPERATOR_INTEGER_MAX,
   over,
 }: Seeding): Promise<string[]> {
-  const store = await connectRedisStore({ address: socketPath, durability: 'fsync' })
+  const cluster = seeds === undefined ? null : await connectClusterStore({ seeds, durability: 'fsync' })
+  const store = cluster ?? (await connectRedisStore({ address: socketPath, durability: 'fsync' }))
   const worker = await startWorker({
     store,
+    ...(cluster !== null && { primaries: cluster }),
     behaviours: { ...BEHAVIOURS, lanes: [] },
     log: { info: () => undefined, warn: () => undefined, error: console.error },
     shards: SHARDS,

@@ -1,7 +1,7 @@
 /** answer - what the answers of the commit script and of the read script mean. */
 
 import type { Entry, FactValue, ViewFact } from '../behaviour.ts'
-import type { Verdict } from '../store.ts'
+import type { Meta, Verdict } from '../store.ts'
 import type { StoreAnswer } from './link.ts'
 
 /** Errors that the store gives before a script has run, by their first word. */
@@ -14,14 +14,13 @@ const REFUSALS: ReadonlySet<string> = new Set([
   'CROSSSLOT',
   'BUSY',
   'MASTERDOWN',
-  'CLUSTERDOWN',
-  'MOVED',
-  'ASK',
-  'TRYAGAIN',
   'NOAUTH',
   'NOPERM',
   'NOSCRIPT',
 ])
+
+/** Errors of a cluster whose slots are on their way, by their first word: nothing ran, and it is soon over. */
+const AWAY: ReadonlySet<string> = new Set(['CLUSTERDOWN', 'MOVED', 'ASK', 'TRYAGAIN'])
 
 /** A command inside a script failed: what came before it was written. */
 const INSIDE = /\bscript: /
@@ -60,6 +59,7 @@ export function verdictOf(answer: StoreAnswer): Verdict {
 
 function verdictOfError(message: string): Verdict {
   const word = message.split(' ', 1)[0] ?? ''
+  if (AWAY.has(word) && !INSIDE.test(message)) return { kind: 'away', reason: word }
   if (REFUSALS.has(word) && !INSIDE.test(message)) return { kind: 'refused', reason: word }
   return { kind: 'torn', reason: `The store failed: ${word}` }
 }
@@ -115,4 +115,26 @@ function pairs(flat: readonly string[]): [string, string][] {
 function scoreOf(text: string): number {
   if (text === 'inf') return Number.POSITIVE_INFINITY
   return text === '-inf' ? Number.NEGATIVE_INFINITY : Number(text) + 0
+}
+
+/** Names and values of an answer that lists them in turn. */
+export function pairsOf(flat: readonly string[]): Map<string, string> {
+  const pairs = new Map<string, string>()
+  for (let i = 0; i < flat.length; i += 2) pairs.set(flat[i]!, flat[i + 1]!)
+  return pairs
+}
+
+/** The row of a shard, from META_FIELDS in their order. */
+export function metaOf(fields: readonly (string | null)[]): Meta {
+  const [owner, token, seq, last, lid, cursor, outcomesCursor, tries] = fields.map((field) => field ?? '')
+  return {
+    owner: owner ?? '',
+    token: token ?? '',
+    seq: Number(seq),
+    last: last ?? '',
+    lid: lid ?? '',
+    cursor: cursor ?? '',
+    outcomesCursor: outcomesCursor ?? '',
+    tries: Number(tries),
+  }
 }

@@ -15,7 +15,8 @@
  * or, plain (`plain-ops.ts`), one list: how many looks there are and how many large values, three values for each look
  * (kind, number of the key, first id), for each op the number of its values and these, and for each large value, which
  * is an argument of its own after the `p`, its place in the list. Then the sender has looked at all but what the looks
- * ask for. Last of all, in pairs, workers and what they are told.
+ * ask for. Last of all, in pairs, streams of workers and what they are told. These lie in other slots, of this node
+ * where it is one of a cluster.
  *
  * What is told is the last step, of a commit that is done: it goes to a stream that the store's file does not need, and
  * the worker's `XREAD` is answered like any command, after the file has been written. A worker that does not read
@@ -23,7 +24,6 @@
  */
 
 import { OP_ARGS_MAX } from '../facts/merge.ts'
-import { toldKey } from '../keyspace.ts'
 import { CLOCK_OFF_MS } from '../store.ts'
 /** An owner that has held its shard this long and commits has not come to grief over it: `tries` begins anew. */
 export const TRIES_KEPT_MS = 60_000
@@ -224,10 +224,9 @@ local at = plain and 15 + ops[2] or 15
 if ARGV[at] then
   redis.set_repl(redis.REPL_NONE)
   for i = at, #ARGV, 2 do
-    local told = '${toldKey('')}' .. ARGV[i]
-    if not pcall_('XADD', told, 'NOMKSTREAM', 'MAXLEN', '~', ${TOLD_ENTRIES}, '*', 'r', ARGV[i + 1]) then
-      pcall_('XADD', told, '*', 'r', ARGV[i + 1])
-      pcall_('PEXPIRE', told, ${TOLD_KEPT_MS})
+    if not pcall_('XADD', ARGV[i], 'NOMKSTREAM', 'MAXLEN', '~', ${TOLD_ENTRIES}, '*', 'r', ARGV[i + 1]) then
+      pcall_('XADD', ARGV[i], '*', 'r', ARGV[i + 1])
+      pcall_('PEXPIRE', ARGV[i], ${TOLD_KEPT_MS})
     end
   end
 end
@@ -235,6 +234,6 @@ return 'OK'
 `
 
 /** Commits that accept something: refused by a full store before anything runs. */
-export const COMMIT_SCRIPT = `#!lua flags=\n${CHECKS}${STEPS}`
+export const COMMIT_SCRIPT = `#!lua flags=allow-cross-slot-keys\n${CHECKS}${STEPS}`
 /** Commits that only finish or free: they run in a full store too. */
-export const FREEING_COMMIT_SCRIPT = `#!lua flags=allow-oom\n${CHECKS}${STEPS}`
+export const FREEING_COMMIT_SCRIPT = `#!lua flags=allow-oom,allow-cross-slot-keys\n${CHECKS}${STEPS}`

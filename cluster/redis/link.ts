@@ -42,6 +42,22 @@ export interface LinkOptions {
   prepare(client: Redis): Promise<void>
   onUp?(): void
   onDown?(): void
+  /** In a cluster: sends what this node does not take (MOVED, ASK) to the one that does; null where it is none such. */
+  sendOn?(refusal: string, sending: Sending): Promise<StoreAnswer> | null
+  /** In a cluster: a command that was not sent through the link was told that its slot is elsewhere. */
+  moved?(): void
+}
+
+/** A command as bytes, and how it is sent. */
+export interface Sending {
+  /** Name of its link. */
+  readonly link: string
+  readonly bytes: Buffer
+  readonly isBinary?: boolean | undefined
+  /** The slot is on its way to the node that is asked: it answers for this once. */
+  readonly isAsking?: boolean | undefined
+  /** Nodes that have sent it on. */
+  readonly hops?: number | undefined
 }
 
 /** Times of answered commands are dropped so many at once. */
@@ -64,6 +80,7 @@ export class RedisLink {
   constructor(options: LinkOptions) {
     this.options = options
     this.client = new QuietRedis(options.address, clientOptions(options))
+    this.client.moved = () => options.moved?.()
     this.client.on('ready', () => void this.prepare())
     this.client.on('error', (error: Error) => {
       this.lastError = error
@@ -109,14 +126,18 @@ export class RedisLink {
   }
 
   /** Sends one command, given as the bytes of the protocol. Texts of a binary answer come as bytes. Never rejects. */
-  send(bytes: Buffer, { isBinary = false }: { isBinary?: boolean } = {}): Promise<StoreAnswer> {
+  send(bytes: Buffer, options: Omit<Sending, 'link' | 'bytes'> = {}): Promise<StoreAnswer> {
     if (!this.isUp) return Promise.resolve(UNSENT)
-    const command = new ReadyMade(bytes, isBinary)
+    const command = new ReadyMade(bytes, options.isBinary === true)
     this.cork()
+    // In the same write: nothing comes between the two.
+    if (options.isAsking === true) void this.client.asking().catch(() => undefined)
     return (this.client.sendCommand(command) as Promise<unknown>).then(
       (value): StoreAnswer => ({ kind: 'reply', value }),
-      (error: Error): StoreAnswer => {
-        if (error.name === 'ReplyError') return { kind: 'error', message: error.message }
+      (error: Error): StoreAnswer | Promise<StoreAnswer> => {
+        const { message } = error
+        if (error.name === 'ReplyError')
+          return this.options.sendOn?.(message, { ...options, link: this.name, bytes }) ?? { kind: 'error', message }
         return command.isHanded ? LOST : UNSENT
       },
     )
@@ -222,6 +243,8 @@ export class RedisLink {
  * long the oldest command waits. (The client's own `socketTimeout` outlives its connection and ends the next one.)
  */
 class QuietRedis extends Redis {
+  /** Hears of a command that was told that its slot is elsewhere. */
+  moved: (() => void) | null = null
   private waiting = 0
   private movedAtMs = 0
   /** When the commands that wait were sent, oldest first: answers come in that order. */
@@ -250,18 +273,19 @@ class QuietRedis extends Redis {
     this.waiting += 1
     this.sentAtMs.push(performance.now())
     command.resolve = (value) => {
-      this.moved()
+      this.answer()
       resolve(value)
     }
     command.reject = (error) => {
-      this.moved()
+      this.answer()
       if ('command' in error) delete error.command
+      if (this.moved !== null && error.message.startsWith('MOVED ')) this.moved()
       reject(error)
     }
     return super.sendCommand(command, stream)
   }
 
-  private moved(): void {
+  private answer(): void {
     this.waiting -= 1
     this.movedAtMs = performance.now()
     this.lastTookMs = this.movedAtMs - (this.sentAtMs[this.answered] ?? this.movedAtMs)

@@ -25,9 +25,27 @@ export const PARCEL_ARGS = 4
 /** Keys of one parcel: meta, mailbox, staged. */
 export const PARCEL_KEYS = 3
 
-const RING = `
-local function ring(owner, text)
-  if owner and owner ~= '' then redis.pcall('PUBLISH', '${bellChannel('')}' .. owner, text) end
+/** How an owner is rung: by its name, to whoever listens anywhere; in a cluster in the slot of its shard. */
+interface Ways {
+  /** Lua that publishes a parcel: `said` to `owner`, whose shard has `meta`. */
+  readonly parcel: string
+  /** Lua that publishes a text: `text` to `owner`, whose shard has `meta`. */
+  readonly bell: string
+}
+
+const BY_OWNER: Ways = {
+  parcel: `redis.pcall('PUBLISH', '${parcelChannel('')}' .. owner, said)`,
+  bell: `redis.pcall('PUBLISH', '${bellChannel('')}' .. owner, text)`,
+}
+
+const BY_SHARD: Ways = {
+  parcel: `redis.pcall('SPUBLISH', string.sub(meta, 1, -5) .. 'parcel', said)`,
+  bell: `redis.pcall('SPUBLISH', string.sub(meta, 1, -5) .. 'bell', text)`,
+}
+
+const ringOf = ({ bell }: Ways): string => `
+local function ring(owner, text, meta)
+  if owner and owner ~= '' then ${bell} end
 end
 `
 
@@ -36,9 +54,9 @@ end
  * Answers for each parcel 1 when it was taken, else 0. Each entry has the number of its commands (`n`) and the sum of
  * all up to it (`sum`), so that those that wait are the difference of two entries.
  */
-export const ENQUEUE_SCRIPT = `#!lua flags=
+const enqueueScript = (ways: Ways): string => `#!lua flags=
 redis.set_repl(redis.REPL_NONE)
-${RING}
+${ringOf(ways)}
 local call, pcall_, match, to, most = redis.call, redis.pcall, string.match, ARGV[1], tonumber(ARGV[2])
 local time = call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -94,24 +112,30 @@ for i = 1, #KEYS / ${PARCEL_KEYS} do
       if #said > ${BELL_BYTES_MAX} then bell[#bell + 1] = shard
       else
         -- By itself: Lua reads every text that it makes byte by byte, and joining makes several.
-        redis.pcall('PUBLISH', '${parcelChannel('')}' .. owner, said)
+        ${ways.parcel}
         bell[#bell + 1] = table.concat({ shard, id, before, parcel, to }, ' ')
       end
     end
   end
 end
-for i = 1, #owners do ring(owners[i], table.concat(bells[owners[i]], '\\n')) end
+for i = 1, #owners do ring(owners[i], table.concat(bells[owners[i]], '\\n'), KEYS[1]) end
 return taken
 `
 
 /** KEYS: meta, outcomes, staged. ARGV: shard, cmdId, what it says. It frees: it runs in a full store too. */
-export const OUTCOME_SCRIPT = `#!lua flags=allow-oom
-${RING}
+const outcomeScript = (ways: Ways): string => `#!lua flags=allow-oom
+${ringOf(ways)}
 redis.call('SET', KEYS[3], ARGV[3], 'PX', ${OUTCOME_KEPT_MS})
 redis.call('XADD', KEYS[2], '*', 'cmd', ARGV[2], 'to', '')
-ring(redis.call('HGET', KEYS[1], 'owner'), ARGV[1])
+ring(redis.call('HGET', KEYS[1], 'owner'), ARGV[1], KEYS[1])
 return 1
 `
+
+export const ENQUEUE_SCRIPT = enqueueScript(BY_OWNER)
+export const OUTCOME_SCRIPT = outcomeScript(BY_OWNER)
+/** The same in a cluster: one parcel a call. */
+export const SHARD_ENQUEUE_SCRIPT = enqueueScript(BY_SHARD)
+export const SHARD_OUTCOME_SCRIPT = outcomeScript(BY_SHARD)
 
 /**
  * KEYS: stream. ARGV: first id as XRANGE takes it, most entries, how the keys of what they say begin. Answers of each

@@ -2,7 +2,7 @@
  * redis-mailbox - the way between two processes over Redis: parcels in, what they say, replies out.
  *
  * Parcels of one turn of the loop travel as one call, whatever their shards: the store's work for a call is larger than
- * that for a parcel.
+ * that for a parcel. In a cluster each is a call of its own, in one write: a call there has one slot.
  *
  * Guarantees: an enqueue whose connection ended is `lost`, never refused, and is not sent a second time.
  */
@@ -21,13 +21,15 @@ import type {
 import { verdictOf } from './answer.ts'
 import { type RedisLink, runScript, type StoreAnswer } from './link.ts'
 import { bytesOfCommand } from './pack.ts'
-import { ENQUEUE, ENTRIES, OUTCOME, REPLIES } from './scripts.ts'
+import { ENQUEUE, ENTRIES, OUTCOME, REPLIES, type Script, SHARD_ENQUEUE, SHARD_OUTCOME } from './scripts.ts'
 
 /** Bytes of one call: a large one delays the others of its connection. */
 const CALL_BYTES_MAX = 1_048_576
 
 export interface MailboxLinks {
   readonly reads: RedisLink
+  /** One node of several: a call names keys of one shard alone. */
+  readonly isOfCluster?: boolean
   /** Opened with the first enqueue. */
   enqueues(): RedisLink | Promise<RedisLink>
 }
@@ -42,14 +44,18 @@ export class RedisMailbox {
   async enqueue(request: Enqueue): Promise<readonly Enqueued[]> {
     const opened = this.links.enqueues()
     const link = opened instanceof Promise ? await opened : opened
-    const sent = callsOf(request.parcels).map((parcels) => send(link, { ...request, parcels }))
+    const { isOfCluster = false } = this.links
+    const calls = isOfCluster ? request.parcels.map((parcel) => [parcel]) : callsOf(request.parcels)
+    const script = isOfCluster ? SHARD_ENQUEUE : ENQUEUE
+    const sent = calls.map((parcels) => send(link, script, { ...request, parcels }))
     return sent.length === 1 ? sent[0]! : (await Promise.all(sent)).flat()
   }
 
   async handIn({ shard, cmdId, body }: { shard: number; cmdId: string; body: Uint8Array }): Promise<boolean> {
     const keys = [metaKey(shard), outcomesKey(shard), stagedKey(shard, cmdId)]
     const link = await this.links.enqueues()
-    const answer = await runScript(link, OUTCOME, bytesOfCommand(OUTCOME.sha, keys, [String(shard), cmdId, body]))
+    const script = this.links.isOfCluster === true ? SHARD_OUTCOME : OUTCOME
+    const answer = await runScript(link, script, bytesOfCommand(script.sha, keys, [String(shard), cmdId, body]))
     return answer.kind === 'reply'
   }
 
@@ -60,9 +66,16 @@ export class RedisMailbox {
     return answer.kind === 'reply' ? (answer.value as (Buffer | null)[][]).map(entryOf) : null
   }
 
-  /** One read of all streams: a read of each would cost the store more than what lies in them. */
+  /** Which shards have something; null when none of them could be asked. */
   async waitingAt(cursors: readonly Cursors[]): Promise<readonly number[] | null> {
     if (cursors.length === 0) return []
+    if (this.links.isOfCluster !== true) return this.waitingAmong(cursors)
+    const found = await Promise.all(cursors.map((one) => this.waitingAmong([one])))
+    return found.every((one) => one === null) ? null : found.flatMap((one) => one ?? [])
+  }
+
+  /** One read of all streams: a read of each would cost the store more than what lies in them. */
+  private async waitingAmong(cursors: readonly Cursors[]): Promise<readonly number[] | null> {
     const keys = cursors.flatMap(({ shard }) => [mailboxKey(shard), outcomesKey(shard)])
     const ids = cursors.flatMap(({ mailbox, outcomes }) => [mailbox, outcomes])
     const answer = await this.links.reads.call('XREAD', 'COUNT', '1', 'STREAMS', ...keys, ...ids)
@@ -73,13 +86,18 @@ export class RedisMailbox {
       .map(({ shard }) => shard)
   }
 
-  async replies(parcels: readonly RepliesRequest[]): Promise<Replies | null> {
+  async replies(parcels: readonly RepliesRequest[]): Promise<readonly (Replies | null)[]> {
+    if (this.links.isOfCluster !== true || parcels.length < 2) return this.repliesAtOnce(parcels)
+    return (await Promise.all(parcels.map((parcel) => this.repliesAtOnce([parcel])))).flat()
+  }
+
+  private async repliesAtOnce(parcels: readonly RepliesRequest[]): Promise<readonly (Replies | null)[]> {
     const keys = parcels.map(({ shard, slice }) => repliesKey(shard, slice))
     const ids = parcels.map(({ parcelId }) => parcelId)
     const answer = await runScript(this.links.reads, REPLIES, bytesOfCommand(REPLIES.sha, keys, ids))
-    if (answer.kind !== 'reply') return null
+    if (answer.kind !== 'reply') return parcels.map(() => null)
     const [nowMs, ...replies] = answer.value as [number, ...string[][]]
-    return { nowMs, replies }
+    return replies.map((fields) => ({ nowMs, fields }))
   }
 }
 
@@ -101,21 +119,24 @@ function callsOf(parcels: readonly Parcel[]): Parcel[][] {
   return calls
 }
 
-async function send(link: RedisLink, { replyTo, commandsMax, parcels }: Enqueue): Promise<Enqueued[]> {
+async function send(link: RedisLink, script: Script, { replyTo, commandsMax, parcels }: Enqueue): Promise<Enqueued[]> {
   const keys: string[] = []
   const args: (string | Uint8Array)[] = [replyTo, String(commandsMax)]
   for (const { shard, parcelId, count, said } of parcels) {
     keys.push(metaKey(shard), mailboxKey(shard), stagedKey(shard, parcelId))
     args.push(String(shard), parcelId, String(count), said)
   }
-  const answer = await runScript(link, ENQUEUE, bytesOfCommand(ENQUEUE.sha, keys, args))
+  const answer = await runScript(link, script, bytesOfCommand(script.sha, keys, args))
   return parcels.map((_parcel, place) => resultOf(answer, place))
 }
 
 function resultOf(answer: StoreAnswer, place: number): Enqueued {
   if (answer.kind === 'reply') return (answer.value as number[])[place] === 1 ? 'ok' : 'busy'
   // An error of the store means that nothing ran, or that a script which checks nothing failed half way: in doubt.
-  if (answer.kind === 'error') return verdictOf(answer).kind === 'refused' ? 'unsent' : 'lost'
+  if (answer.kind === 'error') {
+    const { kind } = verdictOf(answer)
+    return kind === 'refused' || kind === 'away' ? 'unsent' : 'lost'
+  }
   return answer.kind
 }
 

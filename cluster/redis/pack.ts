@@ -8,7 +8,7 @@ import type { Fact, ViewFact } from '../behaviour.ts'
 import { mergeOps } from '../facts/merge.ts'
 import { assert } from '../fault.ts'
 import { entryIdOf, isId, sortableEntryId } from '../id.ts'
-import { journalKey, metaKey } from '../keyspace.ts'
+import { journalKey, metaKey, toldStream } from '../keyspace.ts'
 import type { Commit, Joined, Merged } from '../store.ts'
 import { BulkWriter, bulk, commandBytes } from './bulk-writer.ts'
 import { PackWriter } from './message-pack.ts'
@@ -59,7 +59,7 @@ export function packCommit(
   const script = commit.frees ? FREEING_COMMIT : COMMIT
   const keys = [metaKey(shard), journalKey(shard), ...merged.keys]
   const looks = looksOf(merged, { shard, letters })
-  const told = [...(commit.told ?? [])].flat()
+  const told = [...(commit.told ?? [])].flatMap(([to, text]) => [toldStream(to), text])
   if (looks === null)
     return evalBytes(script.sha, { keys, args, packed: packOps(merged), last: [letters, '', ...told] })
   const { packed, larges } = packPlain(merged, looks)

@@ -1,7 +1,14 @@
 /** scripts - every script that runs inside the store, with the name under which the store knows it. */
 import { createHash } from 'node:crypto'
 import { COMMIT_SCRIPT, FREEING_COMMIT_SCRIPT } from './commit-script.ts'
-import { ENQUEUE_SCRIPT, ENTRIES_SCRIPT, OUTCOME_SCRIPT, REPLIES_SCRIPT } from './mailbox-script.ts'
+import {
+  ENQUEUE_SCRIPT,
+  ENTRIES_SCRIPT,
+  OUTCOME_SCRIPT,
+  REPLIES_SCRIPT,
+  SHARD_ENQUEUE_SCRIPT,
+  SHARD_OUTCOME_SCRIPT,
+} from './mailbox-script.ts'
 import { ACQUIRE_SCRIPT, HEARTBEAT_SCRIPT, READ_SCRIPT, RELEASE_SCRIPT } from './read-script.ts'
 
 export interface Script {
@@ -18,6 +25,8 @@ export const RELEASE = scriptOf(RELEASE_SCRIPT)
 export const HEARTBEAT = scriptOf(HEARTBEAT_SCRIPT)
 export const ENQUEUE = scriptOf(ENQUEUE_SCRIPT)
 export const OUTCOME = scriptOf(OUTCOME_SCRIPT)
+export const SHARD_ENQUEUE = scriptOf(SHARD_ENQUEUE_SCRIPT)
+export const SHARD_OUTCOME = scriptOf(SHARD_OUTCOME_SCRIPT)
 export const ENTRIES = scriptOf(ENTRIES_SCRIPT)
 export const REPLIES = scriptOf(REPLIES_SCRIPT)
 
@@ -31,6 +40,8 @@ export const SCRIPTS: readonly Script[] = [
   HEARTBEAT,
   ENQUEUE,
   OUTCOME,
+  SHARD_ENQUEUE,
+  SHARD_OUTCOME,
   ENTRIES,
   REPLIES,
 ]

@@ -12,12 +12,12 @@ export class StoreRefused extends Error {
 }
 
 /**
- * Reads the settings of the store behind `client`. A node of a Redis Cluster is refused: it would take the first
- * writes, and move the others away.
+ * Reads the settings of the store behind `client`. A node of a Redis Cluster is refused where one server is meant: it
+ * would take the first writes, and move the others away.
  * @throws StoreRefused when they break `durability`; whatever the connection throws
  */
-export async function checkSettings(client: Redis, durability: Durability): Promise<void> {
-  if (/^cluster_enabled:1/m.test(await client.info('cluster').catch(refuseSilence)))
+export async function checkSettings(client: Redis, durability: Durability, isOfCluster = false): Promise<void> {
+  if (!isOfCluster && /^cluster_enabled:1/m.test(await client.info('cluster').catch(refuseSilence)))
     throw new StoreRefused(
       'Redis runs as a node of a Redis Cluster: set cluster-enabled no, or take a server that is none',
     )

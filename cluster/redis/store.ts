@@ -13,7 +13,7 @@
 import type { Redis } from 'ioredis'
 import type { FactValue, Signal, ViewFact } from '../behaviour.ts'
 import type { Durability } from '../embedded/binary.ts'
-import { fencedKey, metaKey, RELEASED_CHANNEL, topicName, WORKERS_KEY } from '../keyspace.ts'
+import { fencedKey, metaKey, RELEASED_CHANNEL, toldKey, topicName, WORKERS_KEY } from '../keyspace.ts'
 import type {
   Acquired,
   Beat,
@@ -33,9 +33,9 @@ import type {
   Verdict,
   WorkerRecord,
 } from '../store.ts'
-import { factValues, verdictOf } from './answer.ts'
+import { factValues, metaOf, pairsOf, verdictOf } from './answer.ts'
 import { type Heard, listenToRedis, RedisSignals } from './hear.ts'
-import { RedisLink, runScript, type StoreAnswer } from './link.ts'
+import { RedisLink, runScript, type Sending, type StoreAnswer } from './link.ts'
 import { RedisMailbox } from './mailbox.ts'
 import { mergedOf, packCommit, packRead, scriptBytes } from './pack.ts'
 import { META_FIELDS } from './read-script.ts'
@@ -53,8 +53,7 @@ const BEAT_SILENT_MS = 10_000
 const READ_SILENT_MS = 5_000
 /** The first connection must be there within this. */
 const OPEN_MS_MAX = 10_000
-/** What others ask over `views` may be slow: a rewrite of files, many values. */
-const VIEWS_SILENT_MS = 30_000
+const VIEWS_SILENT_MS = 30_000 // A rewrite of files, many values.
 /** The first enqueue waits for its connection this long. */
 const ENQUEUE_OPEN_MS = 1_000
 
@@ -72,6 +71,16 @@ export interface RedisStoreOptions {
   onRefused?(error: Error): void
   /** Told of a read that the store failed, by the first word of its error. */
   onReadFailed?(word: string): void
+  /** One node of a cluster; absent: the only one. */
+  readonly cluster?: ClusterNode
+}
+
+/** What a node of a cluster is told of the others. */
+export interface ClusterNode {
+  /** Sends what this node does not take to the one that does; null: the refusal says nothing of that. */
+  sendOn(refusal: string, sending: Sending): Promise<StoreAnswer> | null
+  /** Something is elsewhere than was thought. */
+  moved(): void
 }
 
 /**
@@ -114,12 +123,13 @@ export class RedisStore implements Store {
       prepare: (client) => this.prepare(client),
       onUp: () => options.onUp?.(),
       onDown: () => options.onDown?.(),
+      ...options.cluster,
     })
-    const prepare = async (): Promise<void> => undefined
-    this.reads = new RedisLink({ address, name: 'read', silentMsMax: READ_SILENT_MS, prepare })
-    this.own = new RedisLink({ address, name: 'views', silentMsMax: VIEWS_SILENT_MS, prepare })
+    this.reads = this.linkOf('read', READ_SILENT_MS)
+    this.own = this.linkOf('views', VIEWS_SILENT_MS)
     this.signals = new RedisSignals(address)
-    this.mailbox = new RedisMailbox({ reads: this.reads, enqueues: () => this.enqueueLink() })
+    const isOfCluster = options.cluster !== undefined
+    this.mailbox = new RedisMailbox({ reads: this.reads, enqueues: () => this.enqueueLink(), isOfCluster })
   }
 
   async ready(): Promise<void> {
@@ -292,7 +302,11 @@ export class RedisStore implements Store {
   listen(worker: string, ears: Ears): Listening {
     const { address } = this.options
     const published = listenToRedis(address, worker, ears)
-    const told = new RedisTold({ address, worker }, (text) => ears.replies(text))
+    const told = this.tell(
+      worker,
+      () => toldKey(worker),
+      (text) => ears.replies(text),
+    )
     const listening = {
       close() {
         published.close()
@@ -300,11 +314,37 @@ export class RedisStore implements Store {
       },
     }
     this.listenings.push(listening)
-    this.told.set(worker, told)
     return listening
   }
 
-  replies(parcels: readonly RepliesRequest[]): Promise<Replies | null> {
+  /** Hears what a worker is told, once it has begun; `key` names the stream. */
+  tell(worker: string, key: () => string, heard: (text: string) => void): RedisTold {
+    const told = new RedisTold({ address: this.options.address, key }, heard)
+    this.listenings.push(told)
+    this.told.set(worker, told)
+    return told
+  }
+
+  /** Sends a command that another node of the cluster did not take, over the link of the same name. */
+  async sendHere({ link, bytes, ...options }: Sending): Promise<StoreAnswer> {
+    const links = [this.commits, this.reads, this.own]
+    const found = links.find(({ name }) => name === link) ?? (await this.enqueueLink())
+    return found.send(bytes, options)
+  }
+
+  /** Ends the commit connection, which does not answer. */
+  cutCommits(): void {
+    this.commits.cut()
+  }
+
+  /** Asks over the commit connection what is no commit: it proves that this connection answers. */
+  async askBeside(...args: readonly string[]): Promise<StoreAnswer> {
+    const answer = await this.commits.call(...args)
+    this.noteAnswer(answer)
+    return answer
+  }
+
+  replies(parcels: readonly RepliesRequest[]): Promise<readonly (Replies | null)[]> {
     return this.mailbox.replies(parcels)
   }
 
@@ -328,7 +368,7 @@ export class RedisStore implements Store {
     if (runId === this.known.runId) await client.client('KILL', 'ID', this.known.clientId)
     const clientId = await client.client('ID')
     try {
-      await checkSettings(client, this.options.durability)
+      await checkSettings(client, this.options.durability, this.options.cluster !== undefined)
     } catch (error) {
       if (error instanceof StoreRefused) this.refuse(error)
       throw error
@@ -342,39 +382,19 @@ export class RedisStore implements Store {
     else this.commits.fail(error)
   }
 
+  /** A connection that needs nothing before its first command. */
+  private linkOf(name: string, silentMsMax: number): RedisLink {
+    const { address, cluster } = this.options
+    return new RedisLink({ address, name, silentMsMax, prepare: async () => undefined, ...cluster })
+  }
+
   private enqueueLink(): RedisLink | Promise<RedisLink> {
     return this.enqueues?.up === true ? this.enqueues : this.openEnqueues()
   }
 
   private async openEnqueues(): Promise<RedisLink> {
-    const { address } = this.options
-    this.enqueues ??= new RedisLink({
-      address,
-      name: 'enqueue',
-      silentMsMax: READ_SILENT_MS,
-      prepare: async () => undefined,
-    })
+    this.enqueues ??= this.linkOf('enqueue', READ_SILENT_MS)
     await this.enqueues.ready(ENQUEUE_OPEN_MS).catch(() => undefined)
     return this.enqueues
-  }
-}
-
-function pairsOf(flat: readonly string[]): Map<string, string> {
-  const pairs = new Map<string, string>()
-  for (let i = 0; i < flat.length; i += 2) pairs.set(flat[i]!, flat[i + 1]!)
-  return pairs
-}
-
-function metaOf(fields: readonly (string | null)[]): Meta {
-  const [owner, token, seq, last, lid, cursor, outcomesCursor, tries] = fields.map((field) => field ?? '')
-  return {
-    owner: owner ?? '',
-    token: token ?? '',
-    seq: Number(seq),
-    last: last ?? '',
-    lid: lid ?? '',
-    cursor: cursor ?? '',
-    outcomesCursor: outcomesCursor ?? '',
-    tries: Number(tries),
   }
 }

@@ -12,7 +12,6 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { entryIdAfter } from '../id.ts'
-import { toldKey } from '../keyspace.ts'
 import { TOLD_KEPT_MS } from './commit-script.ts'
 import { RedisLink, type StoreAnswer } from './link.ts'
 
@@ -35,7 +34,8 @@ type Entry = readonly [id: string, fields: readonly string[]]
 export interface ToldOptions {
   /** `redis://` or `rediss://` address, or the path of a unix socket. */
   readonly address: string
-  readonly worker: string
+  /** The stream; asked for each read, since a slot may move. */
+  key(): string
   /** How often what was read is removed, and the stream kept from ending; 20 s. */
   readonly keepMs?: number
 }
@@ -45,6 +45,7 @@ export class RedisTold {
   private readonly heard: (text: string) => void
   private link: RedisLink | null = null
   private isClosed = false
+  private key = ''
   private last = BEGINNING
   private keptAtMs = Number.NEGATIVE_INFINITY
 
@@ -89,7 +90,9 @@ export class RedisTold {
 
   /** Hears what has come, or waits a while for it. Out: what became of the read. */
   private async read(link: RedisLink): Promise<StoreAnswer['kind']> {
-    const key = toldKey(this.options.worker)
+    const key = this.options.key()
+    if (key !== this.key) this.keptAtMs = Number.NEGATIVE_INFINITY
+    this.key = key
     if (performance.now() - this.keptAtMs >= (this.options.keepMs ?? KEEP_MS)) await this.keep(link, key)
     const wait = ['COUNT', String(ENTRIES_MAX), 'BLOCK', String(BLOCK_MS)]
     const answer = await link.call('XREAD', ...wait, 'STREAMS', key, this.last)

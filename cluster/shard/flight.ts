@@ -62,7 +62,8 @@ export class Flight {
     }
     const isNew = isLost && !this.isDoubted
     this.isDoubted ||= isLost
-    if (!this.isDoubted || (isAnswered && verdict.kind !== 'refused')) return void settle(verdict)
+    if (!this.isDoubted || (isAnswered && verdict.kind !== 'refused' && verdict.kind !== 'away'))
+      return void settle(verdict)
     if (isNew) log.doubt({ shard, seq })
     clock.after(RETRY_MS, () => {
       if (!this.isOver) void this.send(settle)

@@ -276,16 +276,14 @@ export class CommitLoop {
     this.intake.goOn(plan)
   }
 
-  private again(flight: Flight, { works, refused, areLate, storeNowMs, isFull, pauses }: Again): void {
+  private again(flight: Flight, { works, refused, areLate, storeNowMs, isFull, isAway, pauses }: Again): void {
     if (storeNowMs !== undefined) this.world.resync(storeNowMs, flight.sentAtMs)
     for (const work of refused) {
       if (areLate) work.late = true
       answerWork(work, { kind: 'unavailable' })
     }
-    if (isFull) {
-      this.fullUntilMs = this.world.clock.monotonicMs() + FULL_MS
-      this.turns += 1 // The store has answered: a shard that is refused is not stuck.
-    }
+    if (isFull) this.fullUntilMs = this.world.clock.monotonicMs() + FULL_MS
+    if (isFull || isAway) this.turns += 1 // The store has answered: a shard that is refused is not stuck.
     if (pauses) this.pause(RETRY_MS)
     this.requeue(flight, works)
     this.advance()

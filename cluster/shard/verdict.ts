@@ -46,6 +46,8 @@ export interface Again {
   readonly storeNowMs?: number
   /** The store takes only what finishes or frees, for a while. */
   readonly isFull?: true
+  /** The store has answered all the same: the shard is not stuck. */
+  readonly isAway?: true
   /** Nothing is decided for a moment. */
   readonly pauses?: true
 }
@@ -81,6 +83,8 @@ export function actionOn(
       return halve(works, verdict.reason)
     case 'refused':
       return withoutAsks(works)
+    case 'away':
+      return { kind: 'again', works, refused: [], pauses: true, isAway: true }
     case 'unsent':
       return { kind: 'again', works, refused: [], pauses: true }
     case 'lost':

@@ -45,6 +45,8 @@ export class Holdings {
   private readonly freeSinceMs = new Map<number, number>()
   /** What the last object of a shard that has ended here had confirmed: the next one must find it. */
   private readonly ended = new Map<number, KnownCommits>()
+  /** Shards whose store did not answer: nobody can take them, and nobody is to blame. */
+  private readonly unknown = new Set<number>()
   private isClosed = false
 
   constructor(deps: HoldingsDeps) {
@@ -56,6 +58,19 @@ export class Holdings {
     return this.owners.get(shard) ?? ''
   }
 
+  /** To whom each shard belongs among the living. */
+  wantedOwners(): string[] {
+    const { clock, count, members, takesShards } = this.deps
+    const atMs = clock.monotonicMs()
+    const takers = takesShards ? this.takers(atMs) : members.takers(atMs)
+    return Array.from({ length: count }, (_, shard) => wantedOwner(shard, takers))
+  }
+
+  /** Every shard of the installation runs here. */
+  get allRun(): boolean {
+    return this.shards.size === this.deps.count && [...this.shards.values()].every(({ running }) => running)
+  }
+
   /** Some shard is free, as far as is known here. */
   get someAreFree(): boolean {
     const atMs = this.deps.clock.monotonicMs()
@@ -63,9 +78,9 @@ export class Holdings {
     return false
   }
 
-  /** Whether a shard runs here, or has a living owner elsewhere. */
+  /** Whether a shard runs here, or has a living owner elsewhere, or nobody could take it now. */
   isServed(shard: number, atMs: number): boolean {
-    if (this.shards.get(shard)?.running === true) return true
+    if (this.shards.get(shard)?.running === true || this.unknown.has(shard)) return true
     const owner = this.ownerOf(shard)
     return owner !== '' && owner !== this.deps.me && !this.isForfeit(owner, atMs)
   }
@@ -80,17 +95,22 @@ export class Holdings {
     const metas = await store.metas(asked)
     if (metas === null || this.isClosed) return
     // A worker writes its record before it takes a shard: records read after the metas name every living owner.
-    const isNew = metas.some((meta) => meta !== null && meta.owner !== '' && !members.knows(meta.owner))
+    const isNew = metas.some((meta) => (meta?.owner ?? '') !== '' && !members.knows(meta?.owner ?? ''))
     if (isNew && !(await this.deps.beat())) return
     if (this.isClosed) return
     const free: { shard: number; saw: string }[] = []
-    asked.forEach((shard, place) => {
-      const meta = metas[place] ?? null
+    for (const [place, shard] of asked.entries()) {
+      const meta = metas[place]
+      if (meta === undefined) {
+        this.unknown.add(shard)
+        continue
+      }
+      this.unknown.delete(shard)
       const mine = before.get(shard)
       if (mine !== undefined) this.compare(shard, mine, meta)
       this.compareEnded(shard, ended.get(shard), meta)
       if (this.mayTake(shard, meta)) free.push({ shard, saw: meta?.token ?? '' })
-    })
+    }
     for (let i = 0; i < free.length; i += OPEN_AT_ONCE)
       await Promise.all(free.slice(i, i + OPEN_AT_ONCE).map((one) => this.open(one)))
   }

@@ -3,6 +3,7 @@ import type { Behaviours, Note } from '../behaviour.ts'
 import type { Clock } from '../clock.ts'
 import type { ClusterLog } from '../cluster-log.ts'
 import type { Fence } from '../fence.ts'
+import type { Primaries } from '../primaries.ts'
 import type { Shard } from '../shard/shard.ts'
 import type { ShardWorld } from '../shard/world.ts'
 import type { Lag, Protocol, Store, WorkerRecord } from '../store.ts'
@@ -25,6 +26,8 @@ export interface WorkerOptions {
   readonly clock?: Clock
   /** Shared with the threads that perform; by default one of its own. */
   readonly fence?: Fence
+  /** Where several stores hold the shards; absent: one holds them all. */
+  readonly primaries?: Primaries
   /** For how long each connection to the store has owed an answer. */
   lags?(): readonly Lag[]
   /** Fields of hashes that the shards may remember together. */

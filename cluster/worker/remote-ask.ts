@@ -54,6 +54,8 @@ interface Deps {
   readonly clock: Clock
   readonly worker: string
   readonly random: () => number
+  /** So long after a deadline nothing can come true any more by any clock that is asked. */
+  readonly pastMs?: number | undefined
 }
 
 const UNAVAILABLE: AskResult = { kind: 'unavailable' }
@@ -214,17 +216,18 @@ export class RemoteAsks {
     const asked = parcels.filter(isOpen)
     const names = asked.map(({ shard, id }) => ({ shard, parcelId: id, slice: sliceOf(id) }))
     const found = await store.replies(names)
-    asked.forEach((parcel, place) => {
-      if (found !== null) parcel.settle(0, resultsOf(found.replies[place] ?? []))
-    })
-    const nowMs = found?.nowMs ?? 0
     const isGivenUp = clock.monotonicMs() - sentAtMs >= GIVE_UP_MS
+    const { pastMs = PAST_MS } = this.deps
     let leftMs = LOOK_MS
-    for (const parcel of asked) {
+    for (const [place, parcel] of asked.entries()) {
+      const seen = found[place] ?? null
+      const nowMs = seen?.nowMs ?? 0
+      if (seen !== null) parcel.settle(0, resultsOf(seen.fields))
       parcel.settleOpen((deadlineMs) => {
-        if (nowMs > deadlineMs + REPLY_KEPT_MS || (nowMs <= deadlineMs && isGivenUp)) return SILENT
-        if (nowMs > deadlineMs) return UNAVAILABLE
-        if (found !== null) leftMs = Math.min(leftMs, deadlineMs - nowMs + PAST_MS)
+        const isPast = nowMs > deadlineMs + pastMs - PAST_MS
+        if (nowMs > deadlineMs + REPLY_KEPT_MS || (!isPast && isGivenUp)) return SILENT
+        if (isPast) return UNAVAILABLE
+        if (seen !== null) leftMs = Math.min(leftMs, deadlineMs - nowMs + pastMs)
         return null
       })
     }

@@ -5,7 +5,7 @@
  * alone. So every connection is tested, end to end, and the askers of its shards are listened to. States: sound,
  * ailing. A worker that ails says so in its record; others take its shards.
  *
- * Guarantees: where every connection is silent or slow nobody is judged, because then it is the store; nor while asks
+ * Guarantees: where every connection to a store is silent or slow nobody is judged, as then it is that; nor while asks
  * are refused at once, because then it is full.
  */
 import type { Lag } from '../store.ts'
@@ -55,7 +55,8 @@ export class Soundness {
    */
   look(lags: readonly Lag[], { atMs, beatAtMs }: { atMs: number; beatAtMs: number }): boolean {
     const lagging = lags.some(({ ms }) => ms > LAG_MS_MAX)
-    const isPartial = lagging && lags.some(({ ms }) => ms < WORKS_MS)
+    const works = (of: string | undefined): boolean => lags.some(({ ms, store }) => store === of && ms < WORKS_MS)
+    const isPartial = lags.some(({ ms, store }) => ms > LAG_MS_MAX && works(store))
     if (!lagging || (this.partial !== null && atMs - this.partial.seenAtMs > BLUR_MS_MAX)) this.partial = null
     if (isPartial) this.partial = { sinceMs: this.partial?.sinceMs ?? atMs, seenAtMs: atMs }
     const isCutOff = isPartial && this.partial !== null && atMs - this.partial.sinceMs >= LAGS_FOR_MS

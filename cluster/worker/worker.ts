@@ -24,7 +24,9 @@ import type { WorkerOptions, WorkerStats } from './options.ts'
 import { OutcomeSender } from './outcome-sender.ts'
 import { meetOthers, PROTOCOL } from './protocol.ts'
 import { type RemoteAnswer, type RemoteAsk, RemoteAsks } from './remote-ask.ts'
-import { STUCK_MS, StuckCount } from './stuck-count.ts'
+import { Rounds } from './rounds.ts'
+import { STUCK_MS } from './stuck-count.ts'
+import { Whereabouts } from './whereabouts.ts'
 
 const BEAT_MS = 3_000
 /** How often the records of others are read, while there are others. */
@@ -42,6 +44,10 @@ const MOVING_MS = 60_000
 const ALONE_MS = 60_000
 /** Alone, only what this process itself put into a mailbox lies there, and its bell may have been lost. */
 const ALONE_SWEEP_MS = 5_000
+/** Clocks of several stores differ by no more: a deadline that has passed by one has then passed by all. */
+const PAST_CLOCKS_MS = 500
+
+const makeShard = (id: number, world: ShardWorld): Shard => new Shard(id, world)
 
 /** Starts a worker and takes every shard that is free. Rejects when the store does not answer within 30 s. */
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
@@ -62,9 +68,10 @@ export class Worker {
   private readonly holdings: Holdings
   private readonly remote: RemoteAsks
   private readonly sender: OutcomeSender
-  private readonly stuck: StuckCount
+  private readonly whereabouts: Whereabouts
   private readonly checkup: Checkup
   private readonly leaver: Leaver
+  private readonly rounds: Rounds
   private listening: Listening | null = null
   private living: readonly string[] = []
   /** Others that may still perform what they had claimed. */
@@ -78,12 +85,12 @@ export class Worker {
   private isLeaving = false
   private isStopping = false
   private stopped = false
-  private cancels = new Set<() => void>()
 
   constructor(options: WorkerOptions) {
     const { store } = options
     this.options = options
     this.clock = options.clock ?? makeClock()
+    this.rounds = new Rounds(this.clock)
     this.id = newCmdId(this.clock.nowMs(), options.random)
     this.answeredAtMs = this.clock.monotonicMs()
     this.members = new Members(this.id, options)
@@ -97,9 +104,11 @@ export class Worker {
         else options.log.error(facts, 'An effect threw')
       },
     })
-    this.remote = new RemoteAsks({ store, clock: this.clock, worker: this.id, random: options.random })
+    const { random, primaries = null } = options
+    const pastMs = primaries === null ? undefined : PAST_CLOCKS_MS
+    this.remote = new RemoteAsks({ store, clock: this.clock, worker: this.id, random, pastMs })
     this.sender = new OutcomeSender({ store, clock: this.clock, random: options.random })
-    this.stuck = new StuckCount()
+    this.whereabouts = new Whereabouts({ clock: this.clock, answeredAtMs: () => this.answeredAtMs }, primaries)
     this.checkup = new Checkup({
       log: options.log,
       lags: () => options.lags?.() ?? [],
@@ -115,7 +124,7 @@ export class Worker {
       members: this.members,
       count: options.shards,
       takesShards: options.takesShards ?? true,
-      makeShard: (id) => options.makeShard?.(id, this.world) ?? new Shard(id, this.world),
+      makeShard: (id) => (options.makeShard ?? makeShard)(id, this.whereabouts.worldOf(id, this.world)),
       ails: () => this.checkup.ails || this.members.ails(this.id),
       lost: (shard, loss) => this.world.log.lost({ shard, ...loss }),
       beat: () => this.beat(),
@@ -140,10 +149,10 @@ export class Worker {
     })
     await this.holdings.check()
     // Each by itself: a heartbeat waits for no other connection than its own.
-    this.loop(BEAT_MS, async () => void (await this.beat()))
-    this.loop(BEAT_MS, () => this.checkShards())
-    this.loop(LOOK_MS, () => this.look())
-    this.loop(TICK_MS, async () => this.tick())
+    this.rounds.every(BEAT_MS, async () => void (await this.beat()))
+    this.rounds.every(BEAT_MS, () => this.checkShards())
+    this.rounds.every(LOOK_MS, () => this.look())
+    this.rounds.every(TICK_MS, async () => this.tick())
   }
 
   nowMs(): number {
@@ -152,7 +161,10 @@ export class Worker {
 
   /** The store's connection came back: others learn of the new one at once. */
   connected(): void {
-    if (this.beats > 0 && !this.stopped) void this.beat()
+    if (this.beats === 0 || this.stopped) return
+    void this.beat()
+    // One of several may have lost what another had told: what it holds is compared with what is known here.
+    if (this.options.primaries !== undefined) void this.holdings.check()
   }
 
   /** Workers that live as far as this one knows, itself among them. */
@@ -176,7 +188,7 @@ export class Worker {
     const type = this.commands.get(command.name)
     assert(type !== undefined, 'Command is unknown', { name: command.name })
     const mine = this.holdings.shards.get(shard)
-    const [atMs, deadlineMs] = [this.clock.monotonicMs(), this.clock.nowMs() + ASK_LIFE_MS]
+    const [atMs, deadlineMs] = [this.clock.monotonicMs(), this.whereabouts.nowMs(shard) + ASK_LIFE_MS]
     const isMine = mine?.accepts === true
     const asked = isMine
       ? mine.ask(command, type, bytesOfBlobs(command))
@@ -185,6 +197,11 @@ export class Worker {
       this.checkup.asked(result, { isMine, atMs: this.clock.monotonicMs(), askedAtMs: atMs })
       return result
     })
+  }
+
+  /** Of each shard the worker to which it belongs among those that live, and the store that holds it. */
+  get shardPlaces(): readonly string[] {
+    return this.holdings.wantedOwners().map((worker, shard) => `${worker}/${this.whereabouts.nameOf(shard)}`)
   }
 
   /** The shards that this process owns, by number. */
@@ -212,7 +229,7 @@ export class Worker {
     const areOthers = this.members.takers(this.clock.monotonicMs()).length > 0
     await this.leaver.leave({ startedAtMs, areOthers })
     this.stopped = true
-    for (const cancel of this.cancels) cancel()
+    this.rounds.end()
     this.listening?.close()
     await this.options.store.retire(this.id)
   }
@@ -266,7 +283,7 @@ export class Worker {
     if (beat.kind === 'failed') return false
     if (this.fence.beatAnswered(fencedAtMs)) this.pump.abortLost()
     this.answeredAtMs = this.clock.monotonicMs()
-    this.stuck.beat(this.answeredAtMs)
+    this.whereabouts.beat(this.answeredAtMs)
     this.clock.set(beat.nowMs, sentAtMs)
     this.members.note(beat.workers, this.clock.monotonicMs())
     this.compareLiving()
@@ -310,22 +327,18 @@ export class Worker {
 
   /** Alone, with every shard running: nothing to look at, but now and then whether the store has lost something. */
   private isSettled(): boolean {
-    const { shards } = this.holdings
-    if (this.beats % LOOK_BEATS === 0 || shards.size < this.options.shards || this.living.length > 0) return false
-    for (const shard of shards.values()) if (!shard.running) return false
-    return true
+    return this.beats % LOOK_BEATS !== 0 && this.living.length === 0 && this.holdings.allRun
   }
 
   private tick(): void {
     const atMs = this.clock.monotonicMs()
-    const silentMs = atMs - this.answeredAtMs
     if (this.options.takesShards !== false && !this.isLeaving) this.checkup.look(atMs, this.answeredAtMs)
     if (this.living.length > 0) this.accompaniedAtMs = atMs
     const isAlone = atMs - this.accompaniedAtMs > ALONE_MS
     if (atMs - this.mailSweptAtMs >= (isAlone ? ALONE_SWEEP_MS : 0)) void this.sweepMail(atMs)
     for (const shard of this.holdings.shards.values()) {
-      shard.tick(silentMs)
-      if (shard.stuckMs(atMs) > STUCK_MS && this.stuck.mayJudge(atMs)) this.letGo(shard)
+      shard.tick(this.whereabouts.silentMs(shard.id, atMs))
+      if (shard.stuckMs(atMs) > STUCK_MS && this.whereabouts.mayJudge(shard.id, atMs)) this.letGo(shard)
     }
     if (atMs - this.sweptAtMs < SWEEP_MS) return
     this.sweptAtMs = atMs
@@ -343,7 +356,7 @@ export class Worker {
 
   private letGo(shard: Shard): void {
     this.options.log.warn({ shard: shard.id }, 'A shard has not moved for ten seconds and is taken anew')
-    const isHopeless = this.stuck.add(this.clock.monotonicMs())
+    const isHopeless = this.whereabouts.stuck(shard.id, this.clock.monotonicMs())
     shard.letGo()
     if (!isHopeless) return
     this.options.log.error({ shard: shard.id }, 'Shards got stuck three times within a minute')
@@ -381,17 +394,5 @@ export class Worker {
     const mine = this.holdings.shards.get(shard)
     if (mine?.running === true) mine.report(claim, outcome)
     else if (!this.stopped) void this.sender.send(shard, claim, outcome)
-  }
-
-  private loop(everyMs: number, call: () => Promise<void>): void {
-    const again = (): void => {
-      const cancel = this.clock.after(everyMs, () => {
-        this.cancels.delete(cancel)
-        if (this.stopped) return
-        void call().then(again)
-      })
-      this.cancels.add(cancel)
-    }
-    again()
   }
 }

@@ -71,6 +71,7 @@ export interface Parts {
   readonly rewriteFile: OpenStore['rewriteFile']
   readonly rewriteState: OpenStore['rewriteState']
   readonly nodes: Nodes
+  readonly primaries: OpenStore['primaries']
   readonly readKeys: ReadKeys
   readonly store: OpenStore['store']
   readonly watch: StoreWatch
@@ -86,7 +87,7 @@ export interface Parts {
   readonly check: DomainLaneDeps['check']
   /** Asks for what is not about a message; delivery has its own. */
   readonly resolver: Resolver
-  /** Called when the store's connection is there again. */
+  /** Called when the store's connection is there again; of several, when one is, or holds other shards. */
   readonly onStoreUp: Set<() => void>
   /** Ends the service: it cannot go on. */
   readonly end: (code: number) => void
@@ -116,23 +117,21 @@ interface PartsOptions {
 
 /** Opens the store and makes what stands on it. `end` hears why the service cannot go on. */
 export async function openParts(config: Config, { log, records }: Logs, options: PartsOptions): Promise<Parts> {
-  const { end, fullShare, acceptDomain = false } = options
   const serviceKey = openServiceKey(config)
   const siteLimits = readSiteLimits(config.siteLimits)
   const fence = openFence()
   const onStoreUp = new Set<() => void>()
+  const onUp = (): void => {
+    for (const call of onStoreUp) call()
+  }
   const opened = await openStore(config, {
+    ...options,
     log,
-    end,
-    onUp() {
-      for (const call of onStoreUp) call()
-    },
+    onUp,
     onDown: () => fence.disconnected(),
     onFault: (isFaulty) => fence.hold(isFaulty),
-    acceptDomain,
-    ...(fullShare !== undefined && { fullShare }),
   })
-  const known = { config, log, records, serviceKey, fence, onStoreUp, end }
+  const known = { config, log, records, serviceKey, fence, onStoreUp, end: options.end }
   return await makeParts(known, { opened, siteLimits, smtp: options.smtp ?? {} }).catch(async (error) => {
     await opened.close()
     throw error
@@ -150,7 +149,7 @@ interface PartsInput {
 /** What stands on a store that is open. */
 async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsInput): Promise<Parts> {
   const { config, log, fence } = known
-  const { store, secrets, watch, nodes, rewriteFile, rewriteState } = opened
+  const { store, secrets, watch, nodes, primaries, rewriteFile, rewriteState } = opened
   const readKeys = makeReadKeys(nodes)
   const metrics = makeMetrics()
   const self = { worker: newCmdId(Date.now(), Math.random), nowMs: (): number => Date.now() }
@@ -206,7 +205,7 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
   const check = makeCheck(config, resolver)
   const first = { isDone: !config.roles.includes('actors') }
   const openFeeds = new Map<string, number>()
-  const door = { store, nodes, readKeys, rewriteFile, rewriteState }
+  const door = { store, nodes, primaries, readKeys, rewriteFile, rewriteState }
   return { ...known, ...made, ...door, first, check, secrets, watch, openFeeds, readRoom: makeReadRoom() }
 }
 
@@ -280,6 +279,7 @@ export async function openWorker(parts: Parts, { room, makeShard }: WorkerChange
     identity: () => ({ ...self, ...store.identity, roles: rolesRun(config) }),
     processGone: (record) => isProcessGone(record, self),
     lags: () => store.lags,
+    ...(parts.primaries !== null && { primaries: parts.primaries }),
     committed: (ms) => metrics.committed(ms),
     lostCommits: (commits) => metrics.lostCommits(commits),
     noted: (note) => parts.records.ended(endedOf(note as RecipientEnd, outbound)),
@@ -351,6 +351,7 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
       }),
     livingWorkers: () => worker.livingWorkers,
     countAccounts: () => countAccounts(readKeys),
+    shardPlaces: () => worker.shardPlaces,
     approval: config.approval,
     freshMails: parts.parsing.freshMails,
     roomLack: () => roomLackOf(parts),

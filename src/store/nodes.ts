@@ -1,8 +1,8 @@
 /**
  * nodes - the door to Redis past the runtime: which Redis holds the keys of a shard
  *
- * Today one Redis holds everything. Whoever asks names the shard all the same: with several of them, this file says
- * which one answers, and nobody else has to know.
+ * Whoever asks names the shard, also where one Redis holds everything: with several of them nobody else has to know
+ * which one answers.
  */
 
 import type { Redis } from 'ioredis'

@@ -9,20 +9,22 @@
 
 import { existsSync } from 'node:fs'
 import type { Redis } from 'ioredis'
+import type { ClusterLog } from '../../cluster/cluster-log.ts'
 import { type EmbeddedRedis, startEmbeddedRedis } from '../../cluster/embedded/embedded.ts'
 import { WORKERS_KEY } from '../../cluster/keyspace.ts'
-import { connectRedisStore, type RedisStore } from '../../cluster/redis/store.ts'
+import type { Primaries } from '../../cluster/primaries.ts'
 import type { WorkerRecord } from '../../cluster/store.ts'
 import type { Config } from '../process/config.ts'
 import { isProcessGone } from '../process/identity.ts'
 import type { Log } from '../process/log.ts'
 import { makeSecrets, type Secrets } from '../process/secrets.ts'
 import { checkInstallation, openInstallation, readCheck, wasMade } from './installation.ts'
-import { type Nodes, oneNode } from './nodes.ts'
+import type { Nodes } from './nodes.ts'
 import { closeDirectory } from './private-dir.ts'
 import { type Remembered, remakeFiles } from './remake.ts'
+import { type ConnectedStore, connectStore, type RuntimeStore } from './runtime-store.ts'
 import { findSecret } from './secret.ts'
-import { type StoreWatch, watchStore } from './store-watch.ts'
+import { type StoreWatch, watchEach, watchStore } from './store-watch.ts'
 
 /** How Redis fares with writing its append-only file anew. */
 export interface RewriteState {
@@ -37,11 +39,13 @@ export interface RewriteState {
 /** A store that is open. */
 export interface OpenStore {
   /** The runtime's store. What is asked of Redis past it is asked of `nodes`. */
-  readonly store: Omit<RedisStore, 'views'>
+  readonly store: RuntimeStore
   readonly secrets: Secrets
   readonly watch: StoreWatch
   /** The Redis of each shard, for what is asked past the runtime. */
   readonly nodes: Nodes
+  /** What the worker is to know of several Redis; null: one holds everything. */
+  readonly primaries: Primaries | null
   /** As `ChoreDeps` wants it: null where the Redis is another's. */
   readonly rewriteFile: (() => Promise<string | null>) | null
   /** How its last rewrite fares; null: Redis did not answer. */
@@ -54,7 +58,7 @@ export interface OpenStoreOptions {
   readonly log: Log
   /** Ends the service: it cannot go on. */
   readonly end: (code: number) => void
-  /** The store's connection is there again. */
+  /** The store's connection is there again; of several Redis one is, or holds other shards than before. */
   readonly onUp: () => void
   /** The store's connection has ended. */
   readonly onDown: () => void
@@ -73,23 +77,26 @@ export async function openStore(config: Config, options: OpenStoreOptions): Prom
   if (config.redisUrls.length === 0 && !existsSync(config.dataDir))
     options.log.info({ dataDir: config.dataDir }, 'No installation is there yet: making a new one')
   const embedded = config.redisUrls.length > 0 ? null : await startOwn(config, options.log, known)
-  let store: RedisStore | null = null
+  let found: ConnectedStore | null = null
   try {
-    store = await connect(embedded?.socketPath ?? (config.redisUrls[0] as string), config, { options, known })
-    const { secrets, id } = await openAll(store, config, { known, acceptDomain: options.acceptDomain ?? false })
-    const watch = await watchOpen(store, { config, options, embedded, id })
-    const opened = store
+    const addresses = embedded === null ? config.redisUrls : [embedded.socketPath]
+    const opened = await connect(addresses, config, { options, known })
+    found = opened
+    const { store, nodes, primaries } = opened
+    const { secrets, id } = await openAll(nodes, config, { known, acceptDomain: options.acceptDomain ?? false })
+    const watch = await watchOpen(opened, { config, options, embedded, id })
     return {
       store,
       secrets,
       watch,
-      nodes: oneNode(() => opened.views),
-      rewriteFile: embedded === null ? null : () => requestRewrite(opened.views),
-      rewriteState: () => readRewriteState(opened.views),
-      close: () => closeStore({ store: opened, embedded, watch }),
+      nodes,
+      primaries,
+      rewriteFile: embedded === null ? null : () => requestRewrite(nodes.common()),
+      rewriteState: () => readRewriteState(nodes.common()),
+      close: () => closeStore({ opened, embedded, watch }),
     }
   } catch (error) {
-    await giveBack(store, embedded)
+    await giveBack(found, embedded)
     throw error
   }
 }
@@ -113,39 +120,38 @@ function startOwn(
 }
 
 function connect(
-  address: string,
-  { durability }: Config,
+  addresses: readonly string[],
+  config: Config,
   { options, known }: { options: OpenStoreOptions; known: Remembered },
-): Promise<RedisStore> {
-  const opening = connectRedisStore({
-    address,
-    durability,
+): Promise<ConnectedStore> {
+  const opening = connectStore(addresses, config, {
     onUp() {
       options.onUp()
       const { id } = known
-      if (id !== null) void opening.then((store) => stopIfLost(store, id, options))
+      if (id !== null) void opening.then(({ nodes }) => stopIfLost(nodes, id, options))
     },
     onDown: options.onDown,
+    onCame: options.onUp,
     onRefused: (error) => stopFor(options, error.message, 'The store breaks the durability level: stopping'),
   })
   return opening
 }
 
 async function openAll(
-  store: RedisStore,
+  nodes: Nodes,
   { dataDir, secretKey, redisUrls, serviceDomain }: Config,
   { known, acceptDomain }: { known: Remembered; acceptDomain: boolean },
 ): Promise<{ secrets: Secrets; id: string }> {
   const secret = findSecret({
     dataDir,
     secretKey,
-    confirmed: await readCheck(store.views),
+    confirmed: await readCheck(nodes.common()),
     checkOf: (one) => makeSecrets(one).check,
     mayMake: redisUrls.length === 0,
   })
   const secrets = makeSecrets(secret)
   const place = { dataDir, secretCheck: secrets.check, nowMs: Date.now(), serviceDomain, acceptDomain }
-  const id = await openInstallation(store.views, place)
+  const id = await openInstallation(nodes.common(), place)
   known.id = id
   // What was set need not be written down.
   known.secret = secretKey === null ? secret : null
@@ -153,7 +159,7 @@ async function openAll(
 }
 
 function watchOpen(
-  store: RedisStore,
+  { nodes, clients, primaries }: ConnectedStore,
   {
     config,
     options,
@@ -161,20 +167,42 @@ function watchOpen(
     id,
   }: { config: Config; options: OpenStoreOptions; embedded: EmbeddedRedis | null; id: string },
 ): Promise<StoreWatch> {
-  return watchStore({
-    redis: () => store.views,
-    durability: config.durability,
-    log: options.log,
-    own: embedded,
-    installationId: id,
-    onLost: () => void stopIfLost(store, id, options),
-    onFault: options.onFault,
-    ...(options.fullShare !== undefined && { fullShare: options.fullShare }),
+  const { log, onFault, fullShare } = options
+  const more = fullShare === undefined ? {} : { fullShare }
+  const onLost = (): void => void stopIfLost(nodes, id, options)
+  const common = { durability: config.durability, onLost, ...more }
+  if (primaries === null)
+    return watchStore({ ...common, redis: () => nodes.common(), log, own: embedded, installationId: id, onFault })
+  const faulty = new Set<string>()
+  return watchEach({
+    clients,
+    watch: (name, redis) =>
+      watchStore({
+        ...common,
+        redis,
+        log: logOf(log, name),
+        own: null,
+        installationId: null,
+        onFault(isFaulty) {
+          if (isFaulty) faulty.add(name)
+          else faulty.delete(name)
+          onFault(faulty.size > 0)
+        },
+      }),
   })
 }
 
-async function stopIfLost(store: RedisStore, id: string, options: OpenStoreOptions): Promise<void> {
-  const reason = await checkInstallation(() => store.views, id)
+/** What is said of one of several Redis names it. */
+function logOf(log: Log, redis: string): ClusterLog {
+  return {
+    info: (facts, text) => log.info({ redis, ...facts }, text),
+    warn: (facts, text) => log.warn({ redis, ...facts }, text),
+    error: (facts, text) => log.error({ redis, ...facts }, text),
+  }
+}
+
+async function stopIfLost(nodes: Nodes, id: string, options: OpenStoreOptions): Promise<void> {
+  const reason = await checkInstallation(() => nodes.common(), id)
   if (reason !== null) stopFor(options, reason, 'The store is another one than before: stopping')
 }
 
@@ -184,17 +212,17 @@ function stopFor({ log, end }: OpenStoreOptions, reason: string, sentence: strin
 }
 
 async function closeStore({
-  store,
+  opened,
   embedded,
   watch,
 }: {
-  store: RedisStore | null
+  opened: ConnectedStore
   embedded: EmbeddedRedis | null
   watch: StoreWatch
 }): Promise<void> {
   watch.stop()
-  await embedded?.stop({ whenLast: async () => store !== null && (await isUnused(store.views)) })
-  store?.close()
+  await embedded?.stop({ whenLast: () => isUnused(opened.nodes.common()) })
+  opened.store.close()
 }
 
 /** Asks for a new append-only file; answers why Redis refused, as it does while it writes one. */
@@ -218,9 +246,10 @@ async function readRewriteState(redis: Redis): Promise<RewriteState | null> {
 }
 
 /** After a start that failed: one that was adopted belongs to others too. */
-async function giveBack(store: RedisStore | null, embedded: EmbeddedRedis | null): Promise<void> {
-  await embedded?.stop({ whenLast: async () => !embedded.adopted && (store === null || (await isUnused(store.views))) })
-  store?.close()
+async function giveBack(found: ConnectedStore | null, embedded: EmbeddedRedis | null): Promise<void> {
+  const isFree = async (): Promise<boolean> => found === null || (await isUnused(found.nodes.common()))
+  await embedded?.stop({ whenLast: async () => !embedded.adopted && (await isFree()) })
+  found?.store.close()
 }
 
 /** Whether no living process of the service uses a store; false where it does not say. */

@@ -26,6 +26,8 @@ import { keptFree, readDisk } from '../content/disk-room.ts'
 import { type FillLevel, FULL_SHARE, fillLevel, fillOf, type RoomLack } from './fill.ts'
 
 const LOOK_MS = 2_000
+/** Which of several there are. */
+const NODES_LOOK_MS = 1_000
 /** So many looks without an answer are a silence: four to six seconds. */
 const UNANSWERED_MAX = 3
 /** A disk that was full has room again with so much more free. */
@@ -85,6 +87,60 @@ export async function watchStore(options: WatchOptions): Promise<StoreWatch> {
       return watch.fault
     },
     stop: () => clearInterval(timer),
+  }
+}
+
+export interface WatchesOptions {
+  /** A client of each that holds something now, by its name. */
+  clients(): ReadonlyMap<string, () => Redis>
+  watch(name: string, client: () => Redis): Promise<StoreWatch>
+}
+
+/**
+ * Watches each of several Redis until it is stopped: new mail is refused while any of them is full, everything while
+ * any does not keep what it takes. One that does not answer is as it was. Resolves when each was looked at once.
+ */
+export async function watchEach({ clients, watch }: WatchesOptions): Promise<StoreWatch> {
+  const watches = new Map<string, Promise<StoreWatch>>()
+  const found = new Map<string, StoreWatch>()
+  let isStopped = false
+  const look = async (): Promise<void> => {
+    const now = clients()
+    for (const name of watches.keys()) {
+      if (now.has(name)) continue
+      watches.delete(name)
+      found.get(name)?.stop()
+      found.delete(name)
+    }
+    const coming = [...now].filter(([name]) => !watches.has(name))
+    await Promise.all(
+      coming.map(async ([name, client]) => {
+        const opening = watch(name, client)
+        watches.set(name, opening)
+        const one = await opening
+        if (isStopped || watches.get(name) !== opening) one.stop()
+        else found.set(name, one)
+      }),
+    )
+  }
+  await look()
+  const timer = setInterval(() => void look(), NODES_LOOK_MS).unref()
+  const all = (): StoreWatch[] => [...found.values()]
+  return {
+    get share() {
+      return Math.max(0, ...all().map(({ share }) => share))
+    },
+    get lack() {
+      return all().find(({ lack }) => lack !== null)?.lack ?? null
+    },
+    get fault() {
+      return all().find(({ fault }) => fault !== null)?.fault ?? null
+    },
+    stop() {
+      isStopped = true
+      clearInterval(timer)
+      for (const one of all()) one.stop()
+    },
   }
 }
 
@@ -218,7 +274,8 @@ class Watch {
     const pipeline = this.options.redis().pipeline()
     pipeline.call('INFO', 'server', 'memory', 'persistence')
     pipeline.call('CONFIG', 'GET', ...DURABLE_SETTINGS)
-    pipeline.hget(CONF_KEY, 'id')
+    // One of several need not hold it, and would refuse to be asked for it.
+    if (this.options.installationId !== null) pipeline.hget(CONF_KEY, 'id')
     this.isAsking = true
     const answers = await pipeline.exec().catch(() => null)
     this.isAsking = false
@@ -228,7 +285,11 @@ class Watch {
     }
     if (this.unanswered >= UNANSWERED_MAX) this.options.log.warn({}, 'The store answers again')
     this.unanswered = 0
-    const [info, settings, id] = answers.map(([, value]) => value) as [string, string[], string | null]
+    const [info, settings, id = null] = answers.map(([, value]) => value) as [
+      string,
+      string[],
+      string | null | undefined,
+    ]
     return { info, settings, id }
   }
 

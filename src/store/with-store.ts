@@ -9,37 +9,37 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { startEmbeddedRedis } from '../../cluster/embedded/embedded.ts'
 import { CONF_KEY } from '../../cluster/keyspace.ts'
-import { connectRedisStore } from '../../cluster/redis/store.ts'
 import type { Config } from '../process/config.ts'
 import { makeLog } from '../process/log.ts'
-import { type Nodes, oneNode } from './nodes.ts'
+import type { Nodes } from './nodes.ts'
+import { connectStore } from './runtime-store.ts'
 
 const noted = (): void => undefined
+const DEAF = { onUp: noted, onDown: noted, onCame: noted, onRefused: noted }
 
 /** Opens the store, runs `act`, gives the store back. Throws Error when there is none, or when it does not answer. */
 export async function withStore<Result>(config: Config, act: (nodes: Nodes) => Promise<Result>): Promise<Result> {
   const { dataDir, durability, redisUrls } = config
-  const [url] = redisUrls
-  if (url !== undefined) return connected(url, config, act)
+  if (redisUrls.length > 0) return connected(redisUrls, config, act)
   if (!existsSync(join(dataDir, 'appendonlydir'))) throw new Error(`No store in ${dataDir}: set DATA_DIR or REDIS_URL`)
   const log = makeLog({ level: 'silent', isTerminal: false })
   const embedded = await startEmbeddedRedis({ dataDir, durability, log, onDown: noted, onUp: noted })
   try {
-    return await connected(embedded.socketPath, config, act)
+    return await connected([embedded.socketPath], config, act)
   } finally {
     await embedded.stop({ whenLast: async () => !embedded.adopted })
   }
 }
 
 async function connected<Result>(
-  address: string,
-  { durability }: Config,
+  addresses: readonly string[],
+  config: Config,
   act: (nodes: Nodes) => Promise<Result>,
 ): Promise<Result> {
-  const store = await connectRedisStore({ address, durability })
+  const { store, nodes } = await connectStore(addresses, config, DEAF)
   try {
-    if ((await store.views.exists(CONF_KEY)) === 0) throw new Error('The store holds no installation')
-    return await act(oneNode(() => store.views))
+    if ((await nodes.common().exists(CONF_KEY)) === 0) throw new Error('The store holds no installation')
+    return await act(nodes)
   } finally {
     store.close()
   }

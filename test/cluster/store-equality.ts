@@ -180,7 +180,7 @@ class Trial {
     await this.pair.real.views.hset(key, ...fields)
     this.pair.sim.write({ key, write: 'HSET', args: fields })
     const asked = ['p', 'q', 'r', 's'].map((parcelId) => ({ shard, parcelId, slice: 1 }))
-    return this.both(async (store) => (await store.replies(asked))?.replies, 'replies')
+    return this.both(async (store) => (await store.replies(asked)).map((one) => one?.fields), 'replies')
   }
 
   private async both(

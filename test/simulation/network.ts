@@ -116,7 +116,9 @@ export class Network {
           store.fenced(request),
         ),
       metas: (shards: readonly number[]) =>
-        send<readonly (Meta | null)[] | null>('metas', { shard: -1, lost: null }, () => store.metas(shards)),
+        send<readonly (Meta | null | undefined)[] | null>('metas', { shard: -1, lost: null }, () =>
+          store.metas(shards),
+        ),
       heartbeat: (request: { worker: string; record: WorkerRecord }) =>
         send<Beat>('heartbeat', { shard: -1, lost: { kind: 'failed' } }, () => store.heartbeat(request)),
       retire: (worker: string) => send<void>('retire', { shard: -1, lost: undefined }, () => store.retire(worker)),
@@ -140,7 +142,8 @@ export class Network {
           joined: () => this.say({ to: from, what: 'joined', call: () => ears.joined() }),
           released: (shard) => this.say({ to: from, what: `released s${shard}`, call: () => ears.released(shard) }),
         }),
-      replies: (parcels) => send<Replies | null>('replies', { shard: -1, lost: null }, () => store.replies(parcels)),
+      replies: (parcels) =>
+        send<readonly (Replies | null)[]>('replies', { shard: -1, lost: [] }, () => store.replies(parcels)),
     }
   }
 

@@ -92,7 +92,7 @@ export class SimMailbox {
       .map(({ shard }) => shard)
   }
 
-  async replies(parcels: readonly RepliesRequest[]): Promise<Replies | null> {
+  async replies(parcels: readonly RepliesRequest[]): Promise<readonly Replies[]> {
     const replies = parcels.map(({ shard, parcelId, slice }) => {
       const fields = this.hashOf(repliesKey(shard, slice))
       const found: string[] = []
@@ -103,7 +103,7 @@ export class SimMailbox {
       }
       return found
     })
-    return { nowMs: this.deps.nowMs(), replies }
+    return replies.map((fields) => ({ nowMs: this.deps.nowMs(), fields }))
   }
 
   /** One entry and what it says. */

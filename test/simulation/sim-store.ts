@@ -99,7 +99,7 @@ export class SimStore implements Store {
     return this.mail.waiting(cursors)
   }
 
-  replies(parcels: readonly RepliesRequest[]): Promise<Replies | null> {
+  replies(parcels: readonly RepliesRequest[]): Promise<readonly Replies[]> {
     return this.mail.replies(parcels)
   }
 

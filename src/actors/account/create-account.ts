@@ -4,9 +4,9 @@
  * Keys come as hash and prefix; whoever ordered the account made the values and shows them.
  *
  * `placeAccount` chooses its shard. Messages of one shard that come in together share a commit, and with it most of
- * what a commit costs; messages of different shards never do. So accounts are not spread as thin as they could be: two
- * shards are filled first, then the next two. While one waits for its commit the other decides, and two processes that
- * hold one each have as much to say as one Redis can write.
+ * what a commit costs; messages of different shards never do. So accounts are not spread as thin as they could be: of
+ * the shards that one process runs over one Redis two are filled first, then the next two. While one waits for its
+ * commit the other decides. Where several processes run shards, or several Redis hold them, each has its even share.
  *
  * Spec account.create
  */
@@ -124,17 +124,31 @@ function subjectOf({ administrators = [] }: CreateAccountBody, account: AccountS
   return { targets: { accountId }, before: null, after }
 }
 
-/** The shard of the next account. In: how many accounts each shard holds. */
-export function placeAccount(counts: readonly number[]): number {
-  for (let first = 0; first < counts.length; first += SHARDS_TOGETHER) {
-    const shard = leastOf(counts, first, Math.min(first + SHARDS_TOGETHER, counts.length))
-    if ((counts[shard] ?? 0) < ACCOUNTS_EACH) return shard
+/**
+ * The shard of the next account. In: how many accounts each shard holds; of each the name of who runs it and of where
+ * it lies, none where that is the same for all.
+ */
+export function placeAccount(counts: readonly number[], places: readonly string[] = []): number {
+  const shares = new Map<string, number[]>()
+  for (const shard of counts.keys()) {
+    const place = places[shard] ?? ''
+    const share = shares.get(place)
+    if (share === undefined) shares.set(place, [shard])
+    else share.push(shard)
   }
-  return leastOf(counts, 0, counts.length)
+  const totals = [...shares.values()].map((share) => share.reduce((sum, shard) => sum + (counts[shard] ?? 0), 0))
+  return placeAmong([...shares.values()][totals.indexOf(Math.min(...totals))] ?? [0], counts)
 }
 
-function leastOf(counts: readonly number[], from: number, to: number): number {
-  let least = from
-  for (let shard = from + 1; shard < to; shard += 1) if ((counts[shard] ?? 0) < (counts[least] ?? 0)) least = shard
-  return least
+/** Among the shards of one share: the first few that have room, the least of them. */
+function placeAmong(shards: readonly number[], counts: readonly number[]): number {
+  for (let first = 0; first < shards.length; first += SHARDS_TOGETHER) {
+    const shard = leastOf(shards.slice(first, first + SHARDS_TOGETHER), counts)
+    if ((counts[shard] ?? 0) < ACCOUNTS_EACH) return shard
+  }
+  return leastOf(shards, counts)
+}
+
+function leastOf(shards: readonly number[], counts: readonly number[]): number {
+  return shards.reduce((least, shard) => ((counts[shard] ?? 0) < (counts[least] ?? 0) ? shard : least))
 }

@@ -22,6 +22,8 @@ import { asOperator, type OperatorDeps, type OperatorRequest } from '../as-opera
 export interface OperatorAccountDeps extends OperatorDeps {
   /** How many accounts each shard holds; null when the store did not answer. */
   readonly countAccounts: () => Promise<readonly number[] | null>
+  /** Of each shard the name of who runs it and of where it lies. */
+  readonly shardPlaces: () => readonly string[]
   /** What a new account begins as. */
   readonly approval: 'automatic' | 'manual'
 }
@@ -50,7 +52,11 @@ export function makeCreateAccount(deps: OperatorAccountDeps): HandlerOf<'createA
       by,
     }
     const command = { name: 'create-account', body: order }
-    const { reply, answer } = await giveOrder<CreateAccountReply>(deps, placeAccount(counts), command)
+    const { reply, answer } = await giveOrder<CreateAccountReply>(
+      deps,
+      placeAccount(counts, deps.shardPlaces()),
+      command,
+    )
     return answer ?? { status: 201, json: formatAccount(reply.account, null, deps.nowMs()) }
   })
 }

@@ -139,3 +139,16 @@ t.test('placement: an account that has gone leaves its place to the next', async
   counts[1] = 0
   t.equal(placeAccount(counts), 1)
 })
+
+t.test('placement: each that runs shards, and each place where they lie, has its even share', async (t) => {
+  const places = Array.from({ length: SHARDS }, (_, shard) => `worker ${shard % 4}/redis ${shard % 3}`)
+  const counts = Array.from({ length: SHARDS }, () => 0)
+  for (let n = 0; n < 24; n += 1) {
+    const shard = placeAccount(counts, places)
+    counts[shard] = (counts[shard] ?? 0) + 1
+  }
+  const used = [...counts.keys()].filter((shard) => counts[shard] !== 0)
+  t.equal(used.length, 24, 'two shards of each of the twelve')
+  t.same(new Set(used.map((shard) => places[shard])).size, 12)
+  t.ok(used.every((shard) => counts[shard] === 1))
+})

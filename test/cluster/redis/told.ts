@@ -24,7 +24,7 @@ function telling(shard: number, seq: number, text: string, more: Partial<Commit>
 /** Hears what the asker is told, until the test ends. */
 function listen(test: Test, redis: TestRedis, keepMs?: number): { told: RedisTold; heard: string[] } {
   const heard: string[] = []
-  const options = { address: redis.socketPath, worker: 'asker' }
+  const options = { address: redis.socketPath, key: () => KEY }
   const told = new RedisTold(keepMs === undefined ? options : { ...options, keepMs }, (text) => heard.push(text))
   test.teardown(() => told.close())
   return { told, heard }
@@ -204,7 +204,7 @@ t.test('told: once it is heard, its commit is in the file of the store', async (
   const early: string[] = []
   const lasts = new Set<string>()
   let heard = 0
-  const told = new RedisTold({ address: redis.socketPath, worker: 'asker' }, (text) => {
+  const told = new RedisTold({ address: redis.socketPath, key: () => KEY }, (text) => {
     heard += 1
     const commitId = text.slice(0, text.indexOf(' '))
     if (!file.holds(`${commitId}\r\n`)) early.push(commitId)

@@ -45,7 +45,7 @@ async function outcomeOf({
   await store.acquire({ shard: 0, sawToken: '', newToken: '1:t', worker: 'w' })
   const linked: Store = changeStore(store, {
     ...(enqueued === undefined ? {} : { enqueue: () => Promise.resolve([enqueued]) }),
-    ...(isDeaf === true ? { replies: () => Promise.resolve(null) } : {}),
+    ...(isDeaf === true ? { replies: () => Promise.resolve([]) } : {}),
   })
   let heard: [AskResult['kind'] | null, number] = [null, 0]
   const type = wire === undefined ? SAY : { ...SAY, wire }

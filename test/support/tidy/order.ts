@@ -59,6 +59,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['src/mail'],
   ['schemas'],
   ['cluster/worker'],
+  ['cluster/slots'],
   ['cluster/redis'],
   ['cluster/embedded'],
   ['cluster/shard'],
@@ -84,9 +85,9 @@ const LANE_PARTS =
   /^(?:[A-Z]+(?:_[A-Z]+)*_(?:LANE|TOPIC)|prepare[A-Z]\w*|(?:attempt|check|judge|look|notice|parse)Outcome|reportOutcome|posted)$/
 
 /** Where Redis is spoken to; all others ask the store. */
-const REDIS_HANDS = ['cluster/redis', 'cluster/embedded', 'src/store', 'bench', 'test']
+const REDIS_HANDS = ['cluster/slots', 'cluster/redis', 'cluster/embedded', 'src/store', 'bench', 'test']
 /** Of the runtime, what src/ reaches through src/store alone. */
-const REDIS_ROOMS = ['cluster/redis', 'cluster/embedded']
+const REDIS_ROOMS = ['cluster/slots', 'cluster/redis', 'cluster/embedded']
 const SOCKETS = /^(?:node:)?(?:net|tls|dns|dgram|http|https|http2|fs|child_process|worker_threads|timers)(?:\/|$)/
 /** Rooms whose files hold no socket, no file, no process. */
 const PURE_ROOMS = /^(?:src\/(?:mail|actors|state)|cluster\/(?:facts|items|mailbox|shard))\//

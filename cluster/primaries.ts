@@ -1,0 +1,41 @@
+/**
+ * primaries - where several stores hold the shards, what is known of the one that holds a shard
+ *
+ * One that is away stops nobody else: each has a clock, a silence, and a time since when it has answered without a gap.
+ */
+import type { Clock } from './clock.ts'
+
+/** Answers with a longer gap between them are two times. */
+export const GAP_MS_MAX = 4_000
+
+/** One of the stores that hold shards. */
+export interface Primary {
+  readonly name: string
+  readonly clock: Clock
+  /** Monotonic time of its last answer. */
+  readonly answeredAtMs: number
+  /** Since when it has answered without a gap, monotonic. */
+  readonly steadySinceMs: number
+}
+
+/** Which of them holds a shard; null while that is not known. */
+export interface Primaries {
+  of(shard: number): Primary | null
+}
+
+/** Times of answers, and since when they have come without a gap. */
+export class AnswerTimes {
+  lastMs: number
+  sinceMs: number
+
+  constructor(atMs: number) {
+    this.lastMs = atMs
+    this.sinceMs = Number.POSITIVE_INFINITY
+  }
+
+  /** There was an answer. */
+  note(atMs: number): void {
+    if (this.sinceMs === Number.POSITIVE_INFINITY || atMs - this.lastMs > GAP_MS_MAX) this.sinceMs = atMs
+    this.lastMs = atMs
+  }
+}

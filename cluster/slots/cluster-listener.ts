@@ -1,0 +1,100 @@
+/**
+ * cluster-listener - what a worker hears of others in a Redis Cluster: bells of the shards that it took, replies from
+ * every primary, and who comes, goes or gives a shard back
+ *
+ * A shard's bells are published in its own slot, so they reach who took it and nobody else. Replies lie in one stream
+ * for each primary, in the slot of a shard that it holds. Nothing rests on a bell.
+ */
+import { shardBellChannel, shardParcelChannel, toldKeyAt } from '../keyspace.ts'
+import { BellReader } from '../mailbox/bell.ts'
+import { listenToRedis } from '../redis/hear.ts'
+import type { RedisTold } from '../redis/told.ts'
+import type { Ears, Listening } from '../store.ts'
+import type { PrimaryNode } from './primary-node.ts'
+
+/** Where the shards are. */
+export interface ShardPlaces {
+  /** The shards that a primary holds. */
+  shardsOf(name: string): readonly number[]
+}
+
+export class ClusterListener {
+  readonly worker: string
+  /** Shards that it took. */
+  readonly taken = new Set<number>()
+  private readonly ears: Ears
+  private readonly places: ShardPlaces
+  private readonly told = new Map<string, { readonly told: RedisTold; key: string }>()
+  private readonly readers = new Map<number, BellReader>()
+  private released: { readonly address: string; readonly listening: Listening } | null = null
+
+  constructor(worker: string, ears: Ears, places: ShardPlaces) {
+    this.worker = worker
+    this.ears = ears
+    this.places = places
+  }
+
+  /** Listens where the shards are now. `common`: address of the primary of what belongs to no shard. */
+  arrange(nodes: ReadonlyMap<string, PrimaryNode>, common: string | null): void {
+    for (const [name, { told }] of this.told) {
+      if (nodes.has(name)) continue
+      told.close()
+      this.told.delete(name)
+    }
+    for (const [name, node] of nodes) {
+      const [shard] = this.places.shardsOf(name)
+      const key = shard === undefined ? null : toldKeyAt(shard, this.worker)
+      const known = this.told.get(name)
+      if (key === null) continue
+      if (known !== undefined) known.key = key
+      else this.told.set(name, this.tell(node, key))
+    }
+    if (common === null || common === this.released?.address) return
+    this.released?.listening.close()
+    const { ears, worker } = this
+    this.released = { address: common, listening: listenToRedis(common, worker, ears) }
+  }
+
+  /** Begins to hear replies from a primary. Out: the stream that they go to; null where it holds no shard. */
+  begin(name: string): string | null {
+    const known = this.told.get(name)
+    known?.told.begin()
+    return known?.key ?? null
+  }
+
+  /** The channels of the shards among `shards` that it took. */
+  channels(shards: readonly number[]): string[] {
+    return shards
+      .filter((shard) => this.taken.has(shard))
+      .flatMap((shard) => [shardParcelChannel(shard), shardBellChannel(shard)])
+  }
+
+  /** What was published in the slot of a shard. */
+  heard(channel: string, message: Buffer): void {
+    const shard = Number(channel.slice(2, 5))
+    if (!this.taken.has(shard)) return
+    const reader = this.readers.get(shard) ?? new BellReader()
+    this.readers.set(shard, reader)
+    if (channel === shardParcelChannel(shard)) reader.parcel(message)
+    else this.ears.bells(reader.bells(message.toString()))
+  }
+
+  close(): void {
+    for (const { told } of this.told.values()) told.close()
+    this.released?.listening.close()
+  }
+
+  /** Replies are passed on once replicas have the commits that told them. */
+  private tell(node: PrimaryNode, key: string): { readonly told: RedisTold; key: string } {
+    const place = { key }
+    const told = node.store.tell(
+      this.worker,
+      () => place.key,
+      (text) => {
+        if (!node.isGated) this.ears.replies(text)
+        else void node.kept().then((isKept) => isKept && this.ears.replies(text))
+      },
+    )
+    return Object.assign(place, { told })
+  }
+}

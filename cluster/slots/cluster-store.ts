@@ -1,0 +1,327 @@
+/**
+ * cluster-store - the store over a Redis Cluster: a map of its slots, and a store for each primary
+ *
+ * Whatever is asked of a shard goes to the primary that the map names. What that one says decides (Redis Cluster
+ * specification, "redirection and resharding"):
+ *
+ * MOVED: the same bytes to the node that it names, and the map is read. ASK: the same there, after ASKING, in one
+ * write; the map stays. TRYAGAIN, CLUSTERDOWN, or a node that is not known yet: nothing ran, so `away`. A connection
+ * that ends: `lost`, and the map is read from the others; who sends the same again reaches whoever has the slot then.
+ *
+ * Guarantees: one primary that is away stops nothing of the others; with `replica` an answer is given only after the
+ * gate of its primary (`gate.ts`), whichever way it comes; what an isolated primary says moves no slot back.
+ */
+import type { Redis } from 'ioredis'
+import type { FactValue, Signal, ViewFact } from '../behaviour.ts'
+import type { Primaries, Primary } from '../primaries.ts'
+import type { Heard } from '../redis/hear.ts'
+import type {
+  Acquired,
+  Beat,
+  Commit,
+  Cursors,
+  Ears,
+  Enqueue,
+  Enqueued,
+  EntriesRequest,
+  InboxEntry,
+  Lag,
+  Listening,
+  Meta,
+  Replies,
+  RepliesRequest,
+  Store,
+  Verdict,
+  WorkerRecord,
+} from '../store.ts'
+import { ClusterListener } from './cluster-listener.ts'
+import { ClusterNodes, type ClusterNodesOptions } from './cluster-nodes.ts'
+import type { PrimaryNode } from './primary-node.ts'
+import { COMMON_SLOT, SHARD_SLOTS } from './slot-map.ts'
+
+/** A primary of which every connection has owed an answer for so long is away for everybody. */
+const AWAY_MS = 1_000
+
+export type ClusterStoreOptions = Omit<ClusterNodesOptions, 'arranged' | 'heard'>
+
+/**
+ * Connects to a cluster by any of its nodes.
+ * @throws StoreRefused when the settings of a node break the durability level; Error when no node answers within 10 s
+ */
+export async function connectClusterStore(options: ClusterStoreOptions): Promise<ClusterStore> {
+  const store = new ClusterStore(options)
+  try {
+    await store.ready()
+  } catch (error) {
+    store.close()
+    throw error
+  }
+  return store
+}
+
+interface Topic {
+  readonly topic: string
+  readonly heard: Heard
+  end: () => void
+}
+
+export class ClusterStore implements Store, Primaries {
+  private readonly nodes: ClusterNodes
+  private readonly listeners: ClusterListener[] = []
+  private topics: Topic[] = []
+  private common: PrimaryNode | null = null
+
+  constructor(options: ClusterStoreOptions) {
+    this.nodes = new ClusterNodes({
+      ...options,
+      arranged: () => this.arrange(),
+      heard: (channel, message) => {
+        for (const listener of this.listeners) listener.heard(channel, message)
+      },
+    })
+  }
+
+  /** Resolves when every primary can be asked, or after a while when that of what belongs to no shard can be. */
+  ready(): Promise<void> {
+    return this.nodes.ready()
+  }
+
+  close(): void {
+    for (const listener of this.listeners) listener.close()
+    this.nodes.close()
+  }
+
+  of(shard: number): Primary | null {
+    return this.nodes.named(SHARD_SLOTS[shard] ?? 0)
+  }
+
+  /** The Redis of a shard at this moment, for commands that are not the runtime's; throws while it has none. */
+  viewsOf(shard: number | null): Redis {
+    const node = this.nodes.named(shard === null ? COMMON_SLOT : (SHARD_SLOTS[shard] ?? 0))
+    if (node === null) throw new Error('No node of the cluster is known to hold what is asked for')
+    return node.store.views
+  }
+
+  /** The primaries that hold shards. */
+  get primaries(): readonly PrimaryNode[] {
+    return [...this.nodes.all.values()]
+  }
+
+  /** The shards of a primary. */
+  shardsOf(name: string): readonly number[] {
+    return this.nodes.map.shardsOf(name)
+  }
+
+  /** Whether the primary of what belongs to no shard can be asked. */
+  get connected(): boolean {
+    return this.nodes.at(COMMON_SLOT) !== null
+  }
+
+  /** One that is away for every connection is left out while another is there: that is not this process's fault. */
+  get lags(): readonly Lag[] {
+    const found = this.primaries.map(({ name, isUp, store }) => {
+      const lags = store.lags.map((lag): Lag => ({ ...lag, store: name }))
+      return { lags, isAway: !isUp || lags.every(({ ms }) => ms > AWAY_MS) }
+    })
+    const there = found.filter(({ isAway }) => !isAway)
+    return (there.length > 0 ? there : found).flatMap(({ lags }) => lags)
+  }
+
+  prepareToAsk(worker: string): void {
+    for (const { name, store } of this.primaries) {
+      for (const listener of this.listeners) if (listener.worker === worker) listener.begin(name)
+      store.prepareToAsk('')
+    }
+  }
+
+  get identity(): { readonly clientId: number; readonly runId: string } {
+    return this.nodes.named(COMMON_SLOT)?.store.identity ?? { clientId: 0, runId: '' }
+  }
+
+  async commit(commit: Commit): Promise<Verdict> {
+    const node = this.at(commit.shard)
+    if (node === null) return { kind: 'unsent' }
+    const verdict = await node.store.commit(commit)
+    if (verdict.kind === 'lost' || verdict.kind === 'away') this.nodes.hurry()
+    if (!node.isGated || (verdict.kind !== 'ok' && verdict.kind !== 'dup')) return verdict
+    return (await this.kept(commit.shard, node)) ? verdict : { kind: 'lost' }
+  }
+
+  async read(shard: number, facts: readonly ViewFact[]): Promise<readonly FactValue[] | null> {
+    return (await this.at(shard)?.store.read(shard, facts)) ?? null
+  }
+
+  /** Gated too: what is read of the shard after it can be relied on, whoever wrote it. */
+  async acquire(request: { shard: number; sawToken: string; newToken: string; worker: string }): Promise<Acquired> {
+    const node = this.at(request.shard)
+    if (node === null) return { kind: 'failed' }
+    const acquired = await node.store.acquire(request)
+    if (acquired.kind === 'failed' || (node.isGated && !(await this.kept(request.shard, node))))
+      return { kind: 'failed' }
+    if (acquired.kind === 'ok') this.takes(request.worker, request.shard, true)
+    return acquired
+  }
+
+  async release(request: { shard: number; token: string }): Promise<boolean> {
+    for (const { worker } of this.listeners) this.takes(worker, request.shard, false)
+    return (await this.at(request.shard)?.store.release(request)) ?? false
+  }
+
+  async fenced(request: { shard: number; token: string }): Promise<{ seq: number; last: string } | null> {
+    const node = this.at(request.shard)
+    const found = (await node?.store.fenced(request)) ?? null
+    if (node === null || found === null || !node.isGated) return found
+    return (await this.kept(request.shard, node)) ? found : null
+  }
+
+  async metas(shards: readonly number[]): Promise<readonly (Meta | null | undefined)[] | null> {
+    const found = new Map<number, Meta | null>()
+    await Promise.all(
+      this.byNode(shards, (shard) => shard).map(async ([node, some]) => {
+        const metas = await node.store.metas(some)
+        for (const [place, shard] of some.entries()) {
+          const meta = metas?.[place]
+          if (meta !== undefined) found.set(shard, meta)
+        }
+      }),
+    )
+    return found.size === 0 ? null : shards.map((shard) => found.get(shard))
+  }
+
+  async heartbeat(request: { worker: string; record: WorkerRecord }): Promise<Beat> {
+    return (await this.nodes.at(COMMON_SLOT)?.store.heartbeat(request)) ?? { kind: 'failed' }
+  }
+
+  async retire(worker: string): Promise<void> {
+    await this.nodes.at(COMMON_SLOT)?.store.retire(worker)
+  }
+
+  async look(
+    clients: readonly number[],
+  ): Promise<{ workers: ReadonlyMap<string, string>; connected: Set<number> } | null> {
+    return (await this.nodes.at(COMMON_SLOT)?.store.look(clients)) ?? null
+  }
+
+  async enqueue(request: Enqueue): Promise<readonly Enqueued[]> {
+    const listener = this.listeners.find(({ worker }) => worker === request.replyTo)
+    const results = new Map<number, Enqueued>()
+    const places = [...request.parcels.keys()]
+    await Promise.all(
+      this.byNode(places, (place) => request.parcels[place]?.shard ?? 0).map(async ([node, some]) => {
+        const replyTo = listener?.begin(node.name) ?? request.replyTo
+        const parcels = some.flatMap((place) => request.parcels[place] ?? [])
+        const sent = await node.store.enqueue({ ...request, replyTo, parcels })
+        for (const [at, place] of some.entries()) results.set(place, sent[at] ?? 'lost')
+      }),
+    )
+    if ([...results.values()].some((result) => result !== 'ok' && result !== 'busy')) this.nodes.hurry()
+    return places.map((place) => results.get(place) ?? 'unsent')
+  }
+
+  async handIn(request: { shard: number; cmdId: string; body: Uint8Array }): Promise<boolean> {
+    const node = this.at(request.shard)
+    if (node === null || !(await node.store.handIn(request))) return false
+    return !node.isGated || this.kept(request.shard, node)
+  }
+
+  async entries(request: EntriesRequest): Promise<readonly InboxEntry[] | null> {
+    return (await this.at(request.shard)?.store.entries(request)) ?? null
+  }
+
+  async waiting(cursors: readonly Cursors[]): Promise<readonly number[] | null> {
+    const found = await Promise.all(
+      this.byNode(cursors, ({ shard }) => shard).map(([node, some]) => node.store.waiting(some)),
+    )
+    return found.every((one) => one === null) ? null : found.flatMap((one) => one ?? [])
+  }
+
+  async replies(parcels: readonly RepliesRequest[]): Promise<readonly (Replies | null)[]> {
+    const results = new Map<RepliesRequest, Replies | null>()
+    await Promise.all(
+      this.byNode(parcels, ({ shard }) => shard).map(async ([node, some]) => {
+        const found = await node.store.replies(some)
+        const isKept = !node.isGated || (await node.kept())
+        for (const [place, parcel] of some.entries()) results.set(parcel, isKept ? (found[place] ?? null) : null)
+      }),
+    )
+    return parcels.map((parcel) => results.get(parcel) ?? null)
+  }
+
+  signal(signals: readonly Signal[]): void {
+    const node = this.nodes.at(COMMON_SLOT) ?? this.primaries.find(({ isUp }) => isUp)
+    node?.store.signal(signals)
+  }
+
+  listen(worker: string, ears: Ears): Listening {
+    const listener = new ClusterListener(worker, ears, this.nodes.map)
+    this.listeners.push(listener)
+    this.arrange()
+    return listener
+  }
+
+  /** Hears what is said about a topic; resolves with what ends it. What is said while its node changes is not heard. */
+  async hear(topic: string, heard: Heard): Promise<() => void> {
+    const one: Topic = { topic, heard, end: () => undefined }
+    this.topics.push(one)
+    await this.hearAt(this.nodes.named(COMMON_SLOT), one)
+    return () => {
+      this.topics = this.topics.filter((other) => other !== one)
+      one.end()
+    }
+  }
+
+  private async hearAt(node: PrimaryNode | null, one: Topic): Promise<void> {
+    one.end()
+    const end = await node?.store.hear(one.topic, one.heard)
+    if (end === undefined) return
+    if (this.topics.includes(one)) one.end = end
+    else end()
+  }
+
+  /** Something lies elsewhere, or somebody listens: everybody listens where things are now. */
+  private arrange(): void {
+    const common = this.nodes.named(COMMON_SLOT)
+    for (const listener of this.listeners) listener.arrange(this.nodes.all, common?.address ?? null)
+    this.listenToShards()
+    if (common === this.common) return
+    this.common = common
+    for (const one of this.topics) void this.hearAt(common, one)
+  }
+
+  private takes(worker: string, shard: number, isTaken: boolean): void {
+    const listener = this.listeners.find((one) => one.worker === worker)
+    if (listener === undefined || listener.taken.has(shard) === isTaken) return
+    if (isTaken) listener.taken.add(shard)
+    else listener.taken.delete(shard)
+    this.listenToShards()
+  }
+
+  private listenToShards(): void {
+    for (const [name, node] of this.nodes.all) {
+      const shards = this.nodes.map.shardsOf(name)
+      node.hear(new Set(this.listeners.flatMap((listener) => listener.channels(shards))))
+    }
+  }
+
+  private at(shard: number): PrimaryNode | null {
+    return this.nodes.at(SHARD_SLOTS[shard] ?? 0)
+  }
+
+  /** The gate of a shard's primary, which must still be the one that was asked. */
+  private async kept(shard: number, node: PrimaryNode): Promise<boolean> {
+    return (await node.kept()) && this.nodes.named(SHARD_SLOTS[shard] ?? 0) === node
+  }
+
+  /** What is asked of each primary that can be asked. */
+  private byNode<Item>(items: readonly Item[], shardOf: (item: Item) => number): [PrimaryNode, Item[]][] {
+    const found = new Map<PrimaryNode, Item[]>()
+    for (const item of items) {
+      const node = this.at(shardOf(item))
+      if (node === null) continue
+      const some = found.get(node)
+      if (some === undefined) found.set(node, [item])
+      else some.push(item)
+    }
+    return [...found]
+  }
+}

@@ -1,0 +1,150 @@
+/**
+ * primary-node - one primary of a Redis Cluster: its store, its clock, its gate, what is heard of its shards
+ *
+ * A pulse each second asks for its time, over the connection of the commits: that connection is then known to answer,
+ * and the shards there go by this clock. Until it has answered once, nothing is sent to it.
+ */
+
+import { type Clock, makeClock } from '../clock.ts'
+import type { Durability } from '../embedded/binary.ts'
+import { AnswerTimes, type Primary } from '../primaries.ts'
+import { RedisLink } from '../redis/link.ts'
+import { StoreRefused } from '../redis/settings.ts'
+import { type ClusterNode, RedisStore } from '../redis/store.ts'
+import { ReplicaGate } from './gate.ts'
+import { ShardEars } from './shard-ears.ts'
+
+const PULSE_MS = 1_000
+/** A pulse that waits this long: the connection is given up, as it is for a heartbeat. */
+const PULSE_SILENT_MS = 10_000
+/** A pair of the gate waits a second for replicas. */
+const GATE_SILENT_MS = 5_000
+/** With two replicas one may be away. */
+const REPLICAS_WANTED = 1
+
+export interface PrimaryNodeOptions {
+  /** As an address of a store: scheme, user and password of the seeds, host and port of this one. */
+  readonly address: string
+  /** `host:port`. */
+  readonly name: string
+  readonly durability: Durability
+  readonly cluster: ClusterNode
+  /** It can be asked, at first and after each reconnect. */
+  onUp(): void
+  onDown(): void
+  onRefused(error: Error): void
+  /** What was published in a slot that is listened to. */
+  heard(channel: string, message: Buffer): void
+}
+
+export class PrimaryNode implements Primary {
+  readonly name: string
+  readonly store: RedisStore
+  readonly clock: Clock = makeClock()
+  /** Why it is not used: its settings break the durability level. */
+  refusal: string | null = null
+  private readonly times = new AnswerTimes(performance.now())
+  private readonly options: PrimaryNodeOptions
+  private isPulsing = false
+  private readonly gateLink: RedisLink | null
+  private readonly gate: ReplicaGate | null
+  private readonly timer: NodeJS.Timeout
+  private ears: ShardEars | null = null
+  private isSet = false
+  private isClosed = false
+
+  constructor(options: PrimaryNodeOptions) {
+    this.options = options
+    this.name = options.name
+    const { address, durability, cluster } = options
+    this.store = new RedisStore({
+      address,
+      durability,
+      cluster,
+      onUp: () => void this.pulse(),
+      onDown: () => {
+        this.isSet = false
+        options.onDown()
+      },
+      onRefused: (error) => this.refuse(error),
+    })
+    const gateLink = (): RedisLink =>
+      new RedisLink({ address, name: 'gate', silentMsMax: GATE_SILENT_MS, prepare: async () => undefined })
+    this.gateLink = durability === 'replica' ? gateLink() : null
+    this.gate = this.gateLink === null ? null : new ReplicaGate(this.gateLink, REPLICAS_WANTED)
+    this.timer = setInterval(() => void this.pulse(), PULSE_MS)
+    this.timer.unref()
+    // Whoever opens the cluster waits for all of them; one that comes later is waited for by its shards.
+    this.store.ready().catch((error: Error) => {
+      if (error instanceof StoreRefused) this.refuse(error)
+    })
+  }
+
+  /** As an address of a store. */
+  get address(): string {
+    return this.options.address
+  }
+
+  /** Whether its clock is known and commits can be sent. */
+  get isUp(): boolean {
+    return this.isSet && this.store.connected
+  }
+
+  get answeredAtMs(): number {
+    return Math.max(this.times.lastMs, this.store.answeredAtMs)
+  }
+
+  get steadySinceMs(): number {
+    return this.times.sinceMs
+  }
+
+  /** Resolves when as many replicas as are wanted have what is written here now. False: in doubt. */
+  kept(): Promise<boolean> {
+    return this.gate?.pass() ?? Promise.resolve(true)
+  }
+
+  /** Whether answers wait for replicas. */
+  get isGated(): boolean {
+    return this.gate !== null
+  }
+
+  /** Hears these channels of its shards, and no others. */
+  hear(channels: ReadonlySet<string>): void {
+    if (this.isClosed || (this.ears === null && channels.size === 0)) return
+    const { address } = this.options
+    this.ears ??= new ShardEars({ address, heard: (channel, message) => this.options.heard(channel, message) })
+    this.ears.want(channels)
+  }
+
+  close(): void {
+    this.isClosed = true
+    clearInterval(this.timer)
+    this.ears?.close()
+    this.gateLink?.close()
+    this.store.close()
+  }
+
+  private refuse(error: Error): void {
+    this.refusal = error.message
+    this.options.onRefused(error)
+  }
+
+  /** Asks for its time. */
+  private async pulse(): Promise<void> {
+    if (this.isPulsing || this.isClosed) return
+    this.isPulsing = true
+    const sentAtMs = performance.now()
+    const giveUp = setTimeout(() => setImmediate(() => this.isPulsing && this.store.cutCommits()), PULSE_SILENT_MS)
+    const answer = await this.store.askBeside('TIME')
+    clearTimeout(giveUp)
+    this.isPulsing = false
+    if (answer.kind !== 'reply' || this.isClosed) return
+    const [seconds, micros] = answer.value as [string, string]
+    this.clock.set(Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000), sentAtMs)
+    this.times.note(performance.now())
+    if (this.isSet) return
+    this.isSet = true
+    this.refusal = null
+    this.options.onUp()
+  }
+}

@@ -1,0 +1,90 @@
+/**
+ * whereabouts - the store of a shard, as far as a worker judges by it: its clock, its silence, whether a shard there
+ * that does not move is to blame itself
+ *
+ * With one store that is what heartbeats say; with several each shard is judged by its own.
+ */
+import type { Clock } from '../clock.ts'
+import { GAP_MS_MAX, type Primaries, type Primary } from '../primaries.ts'
+import type { ShardWorld } from '../shard/world.ts'
+import { STUCK_MS, StuckCount } from './stuck-count.ts'
+
+/** Of the one store: what heartbeats and commits say. */
+export interface Whole {
+  readonly clock: Clock
+  /** Monotonic time of the last answered heartbeat or commit. */
+  answeredAtMs(): number
+}
+
+export class Whereabouts {
+  private readonly whole: Whole
+  private readonly primaries: Primaries | null
+  private readonly counts = new Map<string, StuckCount>()
+  private readonly beats = new StuckCount()
+
+  constructor(whole: Whole, primaries: Primaries | null) {
+    this.whole = whole
+    this.primaries = primaries
+  }
+
+  /** A heartbeat was answered. */
+  beat(atMs: number): void {
+    this.beats.beat(atMs)
+  }
+
+  /** Whichever it is when it is asked. */
+  private clockOf(shard: number): Clock {
+    const { clock } = this.whole
+    if (this.primaries === null) return clock
+    const now = (): Clock => this.primaryOf(shard)?.clock ?? clock
+    return {
+      nowMs: () => now().nowMs(),
+      monotonicMs: () => clock.monotonicMs(),
+      set: (storeMs, sentAtMs) => now().set(storeMs, sentAtMs),
+      after: (ms, call) => clock.after(ms, call),
+    }
+  }
+
+  /** Each shard goes by the clock of its own store. */
+  worldOf(shard: number, world: ShardWorld): ShardWorld {
+    if (this.primaries === null) return world
+    const clock = this.clockOf(shard)
+    return { ...world, clock, resync: (nowMs, sentAtMs) => clock.set(nowMs, sentAtMs) }
+  }
+
+  /** The time of a shard's store. */
+  nowMs(shard: number): number {
+    return (this.primaryOf(shard)?.clock ?? this.whole.clock).nowMs()
+  }
+
+  /** Name of a shard's store; '' where there is one for all. */
+  nameOf(shard: number): string {
+    return this.primaryOf(shard)?.name ?? ''
+  }
+
+  /** Since when the store of a shard has answered nothing. */
+  silentMs(shard: number, atMs: number): number {
+    return atMs - (this.primaryOf(shard)?.answeredAtMs ?? this.whole.answeredAtMs())
+  }
+
+  /** Whether a shard that does not move is to blame itself: its store has answered all the time. */
+  mayJudge(shard: number, atMs: number): boolean {
+    if (this.primaries === null) return this.beats.mayJudge(atMs)
+    const primary = this.primaryOf(shard)
+    if (primary === null) return false
+    return atMs - primary.answeredAtMs <= GAP_MS_MAX && atMs - primary.steadySinceMs >= STUCK_MS
+  }
+
+  /** A shard was stuck. True: shards of its store were, too often. */
+  stuck(shard: number, atMs: number): boolean {
+    if (this.primaries === null) return this.beats.add(atMs)
+    const name = this.nameOf(shard)
+    const count = this.counts.get(name) ?? new StuckCount()
+    this.counts.set(name, count)
+    return count.add(atMs)
+  }
+
+  private primaryOf(shard: number): Primary | null {
+    return this.primaries?.of(shard) ?? null
+  }
+}

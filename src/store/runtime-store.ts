@@ -1,0 +1,76 @@
+/**
+ * runtime-store - the store that the runtime works on, over one Redis or over the primaries of a Redis Cluster, and the
+ * door to it past the runtime
+ */
+
+import type { Redis } from 'ioredis'
+import type { Primaries } from '../../cluster/primaries.ts'
+import type { Heard } from '../../cluster/redis/hear.ts'
+import { connectRedisStore } from '../../cluster/redis/store.ts'
+import { connectClusterStore } from '../../cluster/slots/cluster-store.ts'
+import type { Lag, Store } from '../../cluster/store.ts'
+import type { Config } from '../process/config.ts'
+import { type Nodes, oneNode } from './nodes.ts'
+
+/** What the service asks of it beside what the runtime does. */
+export interface RuntimeStore extends Store {
+  /** Whether commits and reads can be sent now; of several the one that holds what belongs to no shard. */
+  readonly connected: boolean
+  /** For how long each connection that is in use has owed an answer. */
+  readonly lags: readonly Lag[]
+  /** The connection of heartbeats as others can look for it. */
+  readonly identity: { readonly clientId: number; readonly runId: string }
+  /** Opens the connections over which others are asked. */
+  prepareToAsk(worker: string): void
+  /** Hears what is said about a topic; resolves with what ends it. */
+  hear(topic: string, heard: Heard): Promise<() => void>
+  close(): void
+}
+
+/** A store that is connected. */
+export interface ConnectedStore {
+  readonly store: RuntimeStore
+  readonly nodes: Nodes
+  /** Null: one Redis holds everything. */
+  readonly primaries: Primaries | null
+  /** A client of each Redis that holds something now, by its name. */
+  clients(): ReadonlyMap<string, () => Redis>
+}
+
+/** Who hears of it. */
+export interface ConnectHears {
+  /** It can be asked, at first and after each reconnect. */
+  onUp(): void
+  onDown(): void
+  /** Of several one can be asked again, or holds other shards than before. */
+  onCame(): void
+  /** It breaks its durability level: it stays down. */
+  onRefused(error: Error): void
+}
+
+/** Connects. Throws StoreRefused where the settings break the durability level, Error where nobody answers. */
+export async function connectStore(
+  addresses: readonly string[],
+  { durability }: Pick<Config, 'durability'>,
+  hears: ConnectHears,
+): Promise<ConnectedStore> {
+  const [address = ''] = addresses
+  if (addresses.length > 1) return connectCluster(addresses, durability, hears)
+  const store = await connectRedisStore({ address, durability, ...hears })
+  const views = (): Redis => store.views
+  return { store, nodes: oneNode(views), primaries: null, clients: () => new Map([['', views]]) }
+}
+
+async function connectCluster(
+  seeds: readonly string[],
+  durability: Config['durability'],
+  hears: ConnectHears,
+): Promise<ConnectedStore> {
+  const store = await connectClusterStore({ seeds, durability, ...hears })
+  return {
+    store,
+    primaries: store,
+    nodes: { nodeOf: (shard) => store.viewsOf(shard), common: () => store.viewsOf(null) },
+    clients: () => new Map(store.primaries.map((node) => [node.name, () => node.store.views])),
+  }
+}

@@ -1,0 +1,59 @@
+/** gate - what was committed is told of once replicas have it. */
+import t from 'tap'
+import type { StoreAnswer } from '../../../cluster/redis/link.ts'
+import { ReplicaGate } from '../../../cluster/slots/gate.ts'
+
+/** A link whose WAIT is answered by hand. */
+function makeLink() {
+  const sent: string[] = []
+  const waits: ((answer: StoreAnswer) => void)[] = []
+  return {
+    sent,
+    answer: (value: unknown) => waits.shift()?.({ kind: 'reply', value }),
+    lose: () => waits.shift()?.({ kind: 'lost' }),
+    call(...args: readonly string[]): Promise<StoreAnswer> {
+      sent.push(args[0] ?? '')
+      if (args[0] === 'PING') return Promise.resolve({ kind: 'reply', value: 'PONG' })
+      return new Promise((resolve) => waits.push(resolve))
+    },
+  }
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+t.test('gate: one pair under way; who comes meanwhile waits for the next', async (t) => {
+  const link = makeLink()
+  const gate = new ReplicaGate(link, 1)
+  const passed: string[] = []
+  const ask = (name: string) => void gate.pass().then((isThrough) => passed.push(`${name} ${isThrough}`))
+  ask('a')
+  ask('b')
+  ask('c')
+  await turn()
+  t.same(link.sent, ['PING', 'WAIT'], 'the ping before it: it moves the connection to the end of what was written')
+  link.answer(1)
+  await turn()
+  t.same(passed, ['a true'])
+  t.same(link.sent, ['PING', 'WAIT', 'PING', 'WAIT'], 'both in one')
+  link.answer(2)
+  await turn()
+  t.same(passed, ['a true', 'b true', 'c true'])
+})
+
+t.test('gate: one that falls short is asked again and never refused; without a connection nobody knows', async (t) => {
+  const link = makeLink()
+  const gate = new ReplicaGate(link, 1)
+  let passed: boolean | null = null
+  void gate.pass().then((isThrough) => {
+    passed = isThrough
+  })
+  for (const _ of [1, 2, 3]) {
+    await turn()
+    link.answer(0)
+    await turn()
+    t.equal(passed, null)
+  }
+  link.lose()
+  await turn()
+  t.equal(passed, false)
+})

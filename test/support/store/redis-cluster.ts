@@ -1,0 +1,194 @@
+/** redis-cluster - a real Redis Cluster for one test file: primaries and replicas, each a process, on the loopback */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { freePorts } from '../machine/port.ts'
+import { until } from '../machine/until.ts'
+import { startLaggingProxy } from './lagging-proxy.ts'
+
+const SLOTS = 16_384
+const READY_MS_MAX = 60_000
+const NODE_TIMEOUT_MS = 2_000
+
+export interface ClusterNode {
+  readonly port: number
+  /** As the cluster names it. */
+  readonly name: string
+  /** A client of this node alone. */
+  readonly client: Redis
+  /** SIGKILL; resolves once it has gone. */
+  kill(): Promise<void>
+  signal(signal: NodeJS.Signals): void
+  /** Starts it again on the same files. */
+  start(): Promise<void>
+}
+
+export interface TestCluster {
+  /** Addresses of all nodes. */
+  readonly seeds: readonly string[]
+  /** The first primaries, then the replicas. */
+  readonly nodes: readonly ClusterNode[]
+  /** The node that has the slot of a key now, as most of those that answer say. */
+  primaryOf(slot: number): Promise<ClusterNode>
+  stop(): Promise<void>
+}
+
+/**
+ * Starts it and waits until every node says that it is whole.
+ * @param options.settings further settings by name, which win
+ */
+export async function startCluster({
+  primaries = 3,
+  replicas = 0,
+  lagMs = 0,
+  settings = {},
+}: {
+  primaries?: number
+  replicas?: number
+  /** How far replicas are behind; above 0 every node stands behind a proxy. */
+  lagMs?: number
+  settings?: Record<string, string>
+} = {}): Promise<TestCluster> {
+  const dir = mkdtempSync(join(process.env.STORES_DIR ?? tmpdir(), 'sendwright-cluster-'))
+  const count = primaries * (1 + replicas)
+  const first = await freePorts(3 * count)
+  const hidden = lagMs > 0 ? 2 * count : 0
+  const nodes = Array.from({ length: count }, (_, n) =>
+    makeNode({ dir, port: first + n, own: first + hidden + n, bus: first + count + n, settings }),
+  )
+  const proxies = hidden === 0 ? [] : nodes.map(({ port }) => startLaggingProxy(port, port + hidden, () => lagMs))
+  const endWithUs = (): void => {
+    for (const { signal } of nodes) signal('SIGKILL')
+  }
+  process.once('exit', endWithUs)
+  await Promise.all(nodes.map(({ start }) => start()))
+  await meet(nodes, { primaries, first, count })
+  return {
+    seeds: nodes.map(({ port }) => `redis://127.0.0.1:${port}`),
+    nodes,
+    primaryOf: (slot) => primaryOf(nodes, slot),
+    async stop() {
+      for (const { client } of nodes) client.disconnect()
+      for (const proxy of await Promise.all(proxies)) proxy.close()
+      await Promise.all(nodes.map(({ kill }) => kill()))
+      process.removeListener('exit', endWithUs)
+      rmSync(dir, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Who is asked is the node itself: of several that claim a slot the one with the highest epoch has it. */
+async function primaryOf(nodes: readonly ClusterNode[], slot: number): Promise<ClusterNode> {
+  let best: { node: ClusterNode; epoch: number } | null = null
+  for (const node of nodes) {
+    const text = (await node.client.call('CLUSTER', 'NODES').catch(() => '')) as string
+    const line = text.split('\n').find((one) => one.includes('myself,master')) ?? ''
+    const [, , , , , , epoch, , ...ranges] = line.split(' ')
+    const has = ranges.some((range) => {
+      const [from = 0, to = from] = range.split('-').map(Number)
+      return slot >= from && slot <= to
+    })
+    if (has && Number(epoch) > (best?.epoch ?? -1)) best = { node, epoch: Number(epoch) }
+  }
+  if (best === null) throw new Error(`Nobody has slot ${slot}`)
+  return best.node
+}
+
+async function meet(
+  nodes: readonly ClusterNode[],
+  { primaries, first, count }: { primaries: number; first: number; count: number },
+): Promise<void> {
+  const [one] = nodes
+  if (one === undefined) return
+  const share = Math.ceil(SLOTS / primaries)
+  for (const [n, { client }] of nodes.entries()) {
+    await client.call('CLUSTER', 'SET-CONFIG-EPOCH', n + 1)
+    if (n < primaries) await client.call('CLUSTER', 'ADDSLOTSRANGE', n * share, Math.min(SLOTS, (n + 1) * share) - 1)
+  }
+  for (const { port } of nodes.slice(1))
+    await one.client.call('CLUSTER', 'MEET', '127.0.0.1', port, first + count + (port - first))
+  await until(async () => {
+    const known = await Promise.all(nodes.map(({ client }) => client.call('CLUSTER', 'NODES') as Promise<string>))
+    return known.every((text) => text.trim().split('\n').length === count && !text.includes('handshake'))
+  }, READY_MS_MAX)
+  for (const [n, { client }] of nodes.slice(primaries).entries()) {
+    const id = (await nodes[n % primaries]?.client.call('CLUSTER', 'MYID')) as string
+    await client.call('CLUSTER', 'REPLICATE', id)
+  }
+  await until(async () => {
+    const infos = await Promise.all(nodes.map(({ client }) => client.call('CLUSTER', 'INFO') as Promise<string>))
+    const links = await Promise.all(nodes.slice(primaries).map(({ client }) => client.info('replication')))
+    return (
+      infos.every((text) => text.includes('cluster_state:ok')) &&
+      links.every((text) => text.includes('master_link_status:up'))
+    )
+  }, READY_MS_MAX)
+}
+
+function makeNode({
+  dir,
+  port,
+  own: ownPort,
+  bus,
+  settings,
+}: {
+  dir: string
+  /** As others are told. */
+  port: number
+  /** Where it listens. */
+  own: number
+  bus: number
+  settings: Record<string, string>
+}): ClusterNode {
+  const own = join(dir, String(port))
+  mkdirSync(own)
+  const ports = { port: String(ownPort), 'cluster-announce-port': String(port), 'cluster-port': String(bus) }
+  const all = { ...BASE, dir: own, ...ports, ...settings }
+  const args = Object.entries(all).flatMap(([name, value]) => [`--${name}`, value])
+  const client = new Redis({ port: ownPort, host: '127.0.0.1', maxRetriesPerRequest: 0, retryStrategy: () => 200 })
+  client.on('error', () => undefined)
+  let child: ChildProcess | null = null
+  return {
+    port,
+    name: `127.0.0.1:${port}`,
+    client,
+    async kill() {
+      if (child === null || child.exitCode !== null || child.signalCode !== null) return
+      const gone = once(child, 'exit')
+      child.kill('SIGKILL')
+      await gone
+    },
+    signal: (signal) => void child?.kill(signal),
+    async start() {
+      const output = openSync(join(own, 'redis.log'), 'a')
+      child = spawn('redis-server', args, { cwd: own, stdio: ['ignore', output, output] })
+      closeSync(output)
+      await once(child, 'spawn')
+      await until(
+        () =>
+          client.ping().then(
+            () => true,
+            () => false,
+          ),
+        READY_MS_MAX,
+      )
+    },
+  }
+}
+
+const BASE: Readonly<Record<string, string>> = {
+  bind: '127.0.0.1',
+  'cluster-enabled': 'yes',
+  'cluster-node-timeout': String(NODE_TIMEOUT_MS),
+  'cluster-require-full-coverage': 'no',
+  save: '',
+  appendonly: 'yes',
+  appendfsync: 'always',
+  'no-appendfsync-on-rewrite': 'no',
+  'auto-aof-rewrite-min-size': '268435456',
+  'maxmemory-policy': 'noeviction',
+  'repl-diskless-sync-delay': '0',
+}
