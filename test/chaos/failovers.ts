@@ -1,6 +1,6 @@
 /**
- * failovers - a Redis Cluster whose replicas are behind, and primaries that are killed under load: nothing that was
- * acknowledged is lost, counters are exact, a key has made one message, and writes go on within seconds.
+ * failovers - a Redis Cluster whose replicas are behind: primaries are killed and shards moved under load. Nothing that
+ * was acknowledged is lost, counters are exact, a key has made one message, and writes go on within seconds.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { SHARD_SLOTS } from '../../cluster/slots/slot-map.ts'
@@ -9,9 +9,12 @@ import { type Accepted, postEmail, startLoad } from '../support/clients/ledger.t
 import { until } from '../support/machine/until.ts'
 import { type ClusterFleet, startClusterFleet } from '../support/service/cluster-fleet.ts'
 import type { ClusterNode } from '../support/store/redis-cluster.ts'
+import { moveShard } from './moves.ts'
 
 export interface FailoverOptions {
   readonly rounds: number
+  /** Shards that are moved to another primary. */
+  readonly moves: number
   readonly durability: Config['durability']
   /** How far replicas are behind, ms. */
   readonly lagMs: number
@@ -30,6 +33,8 @@ export interface FailoverReport {
   readonly miscounted: readonly string[]
   /** From the kill until a message of the killed primary's shards was accepted again, ms, in order. */
   readonly writesAfterMs: readonly number[]
+  /** Longest wait for an answer of each shard that was moved, ms, in order. */
+  readonly stoodMs: readonly number[]
   /** Refusals of accounts on primaries that nobody had touched. */
   readonly refusedBeside: number
 }
@@ -43,7 +48,7 @@ const LOOK_MS = 50
 
 /** Kills one primary after the other, each time a replica takes over; who was killed comes back as a replica. */
 export async function runFailovers(options: FailoverOptions): Promise<FailoverReport> {
-  const { durability, lagMs, rounds, say } = options
+  const { durability, lagMs, moves, rounds, say } = options
   const fleet = await startClusterFleet({
     accounts: ACCOUNTS,
     durability,
@@ -53,7 +58,7 @@ export async function runFailovers(options: FailoverOptions): Promise<FailoverRe
     settings: { 'cluster-replica-validity-factor': '0', 'min-replicas-to-write': '1', 'min-replicas-max-lag': '5' },
   })
   try {
-    return await new Failovers(fleet, say).run(rounds)
+    return await new Failovers(fleet, say).run(rounds, moves)
   } finally {
     await fleet.end()
   }
@@ -64,6 +69,7 @@ class Failovers {
   private readonly say: (line: string) => void
   private readonly accepted: Accepted[] = []
   private readonly writesAfterMs: number[] = []
+  private readonly stoodMs: number[] = []
   /** Tokens on the primary that is down, until writes go on there. */
   private touched: ReadonlySet<string> = new Set()
   private refusedBeside = 0
@@ -73,7 +79,7 @@ class Failovers {
     this.say = say
   }
 
-  async run(rounds: number): Promise<FailoverReport> {
+  async run(rounds: number, moves: number): Promise<FailoverReport> {
     const { httpPort: port, keys } = this.fleet
     const load = startLoad({
       port,
@@ -92,6 +98,7 @@ class Failovers {
       await load.passes(BETWEEN)
       await this.failOver(round)
     }
+    for (let n = 0; n < moves; n += 1) await this.move(n % ACCOUNTS)
     await load.passes(BETWEEN)
     const ledger = await load.end()
     return {
@@ -102,8 +109,29 @@ class Failovers {
       falselyRefused: ledger.falselyRefused.length,
       miscounted: await this.miscounted(),
       writesAfterMs: this.writesAfterMs.toSorted((a, b) => a - b),
+      stoodMs: this.stoodMs.toSorted((a, b) => a - b),
       refusedBeside: this.refusedBeside,
     }
+  }
+
+  private async move(shard: number): Promise<void> {
+    const token = this.fleet.keys[shard] ?? ''
+    this.touched = new Set([token])
+    let isOver = false
+    const moving = moveShard(this.fleet, shard).finally(() => {
+      isOver = true
+    })
+    let worstMs = 0
+    for (let wasOver = false; !wasOver; ) {
+      wasOver = isOver
+      const askedAtMs = performance.now()
+      await this.accepts(token)
+      worstMs = Math.max(worstMs, Math.round(performance.now() - askedAtMs))
+    }
+    await moving
+    this.stoodMs.push(worstMs)
+    this.say(`shard ${shard} moved: it stood for ${worstMs} ms at most`)
+    this.touched = new Set()
   }
 
   private async failOver(round: number): Promise<void> {
@@ -171,16 +199,21 @@ class Failovers {
   }
 }
 
-/** What was promised and did not hold. In: within how many ms writes must go on. */
-export function failuresOfFailovers(report: FailoverReport, msMax: number): string[] {
-  const { lost, doubled, falselyRefused, miscounted, writesAfterMs, refusedBeside } = report
+/** What was promised and did not hold. In: within how many ms writes must go on, and a moved shard must accept. */
+export function failuresOfFailovers(
+  report: FailoverReport,
+  { writesMsMax, stoodMsMax }: { writesMsMax: number; stoodMsMax: number },
+): string[] {
+  const { lost, doubled, falselyRefused, miscounted, writesAfterMs, stoodMs, refusedBeside } = report
   const found: string[] = []
   if (lost > 0) found.push(`Failovers lost ${lost} acknowledged messages`)
   if (doubled > 0) found.push(`${doubled} keys made several messages`)
   if (falselyRefused > 0) found.push(`${falselyRefused} messages were refused and had come true`)
   if (miscounted.length > 0) found.push(`Counters are off: ${miscounted.join('; ')}`)
   const last = writesAfterMs.at(-1) ?? 0
-  if (last > msMax) found.push(`Writes went on after ${last} ms, ${msMax} at most`)
+  if (last > writesMsMax) found.push(`Writes went on after ${last} ms, ${writesMsMax} at most`)
+  const longest = stoodMs.at(-1) ?? 0
+  if (longest > stoodMsMax) found.push(`A shard that moved stood for ${longest} ms, ${stoodMsMax} at most`)
   if (refusedBeside > 0) found.push(`${refusedBeside} refusals of accounts on other primaries`)
   return found
 }

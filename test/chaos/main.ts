@@ -5,6 +5,7 @@ import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { makeRandom } from '../support/store/random-ops.ts'
 import { failuresOfBroadcasts, runBroadcasts } from './broadcasts.ts'
+import { failuresOfFailovers, runFailovers } from './failovers.ts'
 import { failuresOfHalfDead, runHalfDead } from './half-dead.ts'
 import { failuresOfLoss, runLoss } from './losses.ts'
 import { failuresOfMistakes, runMistakes } from './mistakes.ts'
@@ -26,6 +27,9 @@ const HELP = `Usage: npm run chaos [-- options]
   --ills N     rounds of owners and listeners of which one connection is held or slow (2)
   --losses N   failovers by hand to a replica that was behind (3)
   --broadcasts N  kills of service and store while three broadcasts are released (100)
+  --cluster    a Redis Cluster, and nothing else of this:
+  --failovers N  its primaries killed while its replicas are 150 ms behind (30)
+  --moves N    its shards moved to other primaries under load (20)
   --from DIR   a checkout of an earlier version, built: a fleet of it is restarted as this one, process by process
   --upgrades N how often (3, where --from is given)
   --ways N     rounds of npm start and npm run cluster on one directory (20)
@@ -46,6 +50,9 @@ const { values } = parseArgs({
     partitions: number,
     ills: number,
     losses: number,
+    failovers: number,
+    moves: number,
+    cluster: { type: 'boolean' },
     broadcasts: number,
     from: { type: 'string' },
     upgrades: number,
@@ -66,6 +73,7 @@ async function main(): Promise<number> {
     return 0
   }
   const of = (text: string | undefined, fallback: number): number => (text === undefined ? fallback : Number(text))
+  if (values.cluster === true) return (await clusterFound(of)) ? 0 : 1
   const options = {
     seed: of(values.seed, Date.now() % 1_000_000),
     kills: of(values.kills, 100),
@@ -133,6 +141,17 @@ async function broadcastsFound(
   const report = await runBroadcasts({ kills, recipients: kills * BROADCAST_RECIPIENTS, seed, say })
   say(`broadcasts ${JSON.stringify(report)}`)
   return failuresOfBroadcasts(report)
+}
+
+/** A Redis Cluster whose primaries are killed and whose shards are moved. Out: whether every promise held. */
+async function clusterFound(of: (text: string | undefined, fallback: number) => number): Promise<boolean> {
+  const [rounds, moves] = [of(values.failovers, 30), of(values.moves, 20)]
+  const say = (line: string): void => console.log(line)
+  const report = await runFailovers({ rounds, moves, durability: 'replica', lagMs: 150, say })
+  console.log(`cluster ${JSON.stringify(report)}`)
+  const failures = failuresOfFailovers(report, { writesMsMax: 6_000, stoodMsMax: 5_000 })
+  for (const failure of failures) console.error(failure)
+  return failures.length === 0
 }
 
 /** Rolls from an earlier version. Out: what was lost, doubled or refused. */
