@@ -13,14 +13,16 @@ import { POSTFIX_SKIP, startPostfix } from '../../test/support/peers/postfix.ts'
 import { startZone } from '../../test/support/peers/zone.ts'
 import { startWholeService } from '../contestants/whole-service.ts'
 import { freePort } from '../free-port.ts'
-import { type BenchStore, startStore } from '../store.ts'
+import { type BenchStore, keysOf, startStore } from '../store.ts'
 import { formatNumber, formatTable, median } from '../table.ts'
 import { shareOfCore } from '../usage.ts'
+import { readInfo } from './family.ts'
 
 const CONNECTIONS = 20
 const BYTES = 20 * 1024
 const TARGET_RATIO = 2
 const TARGET_WHOLE = 300
+const TARGET_BYTES = 300
 const DOMAIN = 'bench.example'
 const PARSED_MS_MAX = 600_000
 const LOOK_MS = 200
@@ -69,6 +71,8 @@ export async function benchInbound({ rounds, each }: InboundRun): Promise<void> 
     const other = { port, to: `x@${DOMAIN}` }
     await bring({ ...own, mails: 200 })
     await bring({ ...other, mails: 200 })
+    await haveParsed(service, 200)
+    const settled = await datasetWithoutContent(store)
     const taken: Taken[] = []
     for (let round = 0; round < rounds; round += 1) {
       await haveParsed(service, 200 + round * mails)
@@ -83,12 +87,22 @@ export async function benchInbound({ rounds, each }: InboundRun): Promise<void> 
       taken.push({ own: rate, whole: mails / seconds, other: await bring({ ...other, mails }), serviceMs, redisMs })
     }
     print(taken)
+    const kept = ((await datasetWithoutContent(store)) - settled) / (rounds * mails)
+    const verdict = kept <= TARGET_BYTES ? 'reached' : 'missed'
+    console.log(`${formatNumber(kept)} bytes of Redis a mail, its content gone; target <= ${TARGET_BYTES}: ${verdict}`)
   } finally {
     await service.stop()
     await postfix.close()
     await zone.close()
     await store.stop()
   }
+}
+
+/** Bytes of the store's dataset, once the rows that go with a mail's content are gone, as after its days. */
+async function datasetWithoutContent({ client }: BenchStore): Promise<number> {
+  const rows = await keysOf(client, '{s*}:received-head:*')
+  if (rows.length > 0) await client.del(...rows)
+  return readInfo(client, 'memory', 'used_memory_dataset')
 }
 
 /** Resolves once so many are parsed. Asking costs the service a few milliseconds, so that it is done seldom. */
