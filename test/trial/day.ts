@@ -9,7 +9,7 @@ import type { FirstRun } from '../../src/service/first-start.ts'
 import { SETTLED, settle } from '../support/clients/settle.ts'
 import { blocksOf } from '../support/documents/blocks.ts'
 import type { ZoneRecord } from '../support/peers/zone.ts'
-import { equip, must, type Place } from './commands.ts'
+import { must, type Place } from './commands.ts'
 import type { Loaded, Order } from './peers.ts'
 
 const SETTINGS = 'set -a; . /etc/sendwright/settings; set +a\n'
@@ -30,7 +30,6 @@ type Ask = (order: Order) => Promise<unknown>
 export async function runDay(day: Day): Promise<void> {
   const { machine, archives } = day
   for (const archive of archives) copyFileSync(archive, join(machine.root, 'root', basename(archive)))
-  if (day.isEmpty) equip(machine)
   const peers = machine.onItsNetwork([process.execPath, join(import.meta.dirname, 'peers.js')])
   const lines = createInterface({ input: peers.stdout as NodeJS.ReadableStream })[Symbol.asyncIterator]()
   const hear = async (): Promise<unknown> => JSON.parse((await lines.next()).value as string)

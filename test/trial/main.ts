@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { ROOT } from '../support/machine/root.ts'
-import type { Place } from './commands.ts'
+import { equip, type Place } from './commands.ts'
 import { runDay } from './day.ts'
 import { runImage } from './image.ts'
 import { Machine } from './machine.ts'
@@ -52,6 +52,7 @@ async function onMachine(act: (place: Place) => Promise<void>): Promise<void> {
   if (machine instanceof Error) return say(`SKIPPED on a machine of its own: ${machine.message}`)
   try {
     say(`a machine with systemd, over ${lower}`)
+    if (lower !== PLAIN_ROOT) equip(machine)
     await act({ machine, isEmpty: lower !== PLAIN_ROOT, say })
   } finally {
     await machine.end()
