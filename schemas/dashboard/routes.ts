@@ -10,9 +10,12 @@
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { ACCOUNT } from '../account.ts'
 import { PAGE_QUERY } from '../domain.ts'
+import { EMAIL_ANSWER } from '../email.ts'
+import { RECEIVED_MESSAGE } from '../inbound.ts'
 import { type Level, type Method, type Route, route } from '../route.ts'
 import { TOKEN_BODY, TOKEN_MADE } from '../token.ts'
 import { ACT_LIST, APPLICATION_BODY, CHECKLIST, FIND_BODY, FOUND, SETTINGS_BODY } from './account.ts'
+import { MESSAGE_CONTENT, TEST_MESSAGE_BODY } from './content.ts'
 import { LINK, LINK_BODY, LINK_CONSUME_BODY, LINK_ORDERED, LINK_READ_BODY } from './link.ts'
 import { ME, ME_PATCH_BODY, PASSWORD_BODY, SESSION_LIST } from './me.ts'
 import { INVITATION, INVITATION_BODY, INVITATION_LIST, MEMBER, MEMBER_LIST, MEMBER_PATCH_BODY } from './people.ts'
@@ -20,6 +23,12 @@ import { CONFIRM_BODY, SESSION, SIGN_IN_ANSWER, SIGN_IN_BODY, SWITCH_ACCOUNT_BOD
 
 /** Where all of them lie. */
 export const DASHBOARD_PATH = '/dashboard/api'
+/** Whether images may be fetched. */
+const FRAME_QUERY = {
+  type: 'object',
+  properties: { images: { enum: ['remote'] } },
+  additionalProperties: false,
+} as const
 const BODY_BYTES_MAX = 1024 * 1024
 
 type Rest<Body> = Partial<Pick<Route<string, never, Body>, 'body' | 'query'>> & {
@@ -43,6 +52,16 @@ function own<const Name extends string, const Body = null>(
     bodyBytesMax: BODY_BYTES_MAX,
   })
   return row
+}
+
+/** A mail in a frame: the only page that is served here, and nothing of ours stands in it. */
+function mailFrame(): Route<'showMail', never, null> {
+  const frame = own('showMail', 'GET', '/mail', {
+    level: 'r',
+    query: FRAME_QUERY,
+    success: { status: 200, body: null, media: 'text/html' },
+  })
+  return { ...frame, path: '/dashboard/mail/{serverId}/{id}' }
 }
 
 const NOTHING = { status: 204, body: null } as const
@@ -135,6 +154,24 @@ export const DASHBOARD_ROUTES = {
     success: { status: 200, body: ACT_LIST },
   }),
   readChecklist: own('readChecklist', 'GET', '/checklist', { level: 'r', success: { status: 200, body: CHECKLIST } }),
+  readContent: own('readContent', 'GET', '/servers/{serverId}/messages/{id}/content', {
+    level: 'r',
+    success: { status: 200, body: MESSAGE_CONTENT },
+  }),
+  readReceivedContent: own('readReceivedContent', 'GET', '/servers/{serverId}/inbound/{id}/content', {
+    level: 'r',
+    success: { status: 200, body: RECEIVED_MESSAGE },
+  }),
+  showMail: mailFrame(),
+  sendTestMessage: own('sendTestMessage', 'POST', '/servers/{serverId}/test-message', {
+    level: 'w',
+    body: TEST_MESSAGE_BODY,
+    success: { status: 200, body: EMAIL_ANSWER },
+  }),
+  sendAgain: own('sendAgain', 'POST', '/servers/{serverId}/messages/{id}/send-again', {
+    level: 'w',
+    success: { status: 200, body: EMAIL_ANSWER },
+  }),
   find: own('find', 'POST', '/find', { level: 'r', body: FIND_BODY, success: { status: 200, body: FOUND } }),
 } as const
 

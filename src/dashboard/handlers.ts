@@ -14,6 +14,13 @@ import {
   makePatchSettings,
   makeReadChecklist,
 } from './account-routes.ts'
+import {
+  makeReadContent,
+  makeReadReceivedContent,
+  makeSendAgain,
+  makeSendTestMessage,
+  makeShowMail,
+} from './content-routes.ts'
 import type { DashboardDeps, DashboardHandler, DashboardRequest } from './deps.ts'
 import { makeConsumeLink, makeOrderLink, makeReadLink } from './link-routes.ts'
 import { makeChangePassword, makeDeleteSession, makeListSessions, makePatchMe, makeReadMe } from './me-routes.ts'
@@ -65,7 +72,7 @@ function isUnauthorized(json: unknown): boolean {
   return (json as { readonly error?: string } | undefined)?.error === 'unauthorized'
 }
 
-function ownHandlers(deps: DashboardDeps): OwnHandlers {
+function ownHandlers(deps: MirrorDeps): OwnHandlers {
   return {
     signIn: makeSignIn(deps),
     readSession: makeReadSession(deps),
@@ -93,5 +100,10 @@ function ownHandlers(deps: DashboardDeps): OwnHandlers {
     listActs: makeListActs(deps),
     readChecklist: makeReadChecklist(deps),
     find: makeFind(deps),
+    readContent: makeReadContent(deps),
+    readReceivedContent: makeReadReceivedContent(deps),
+    showMail: makeShowMail(deps),
+    sendTestMessage: makeSendTestMessage(deps),
+    sendAgain: makeSendAgain(deps),
   }
 }

@@ -1,0 +1,212 @@
+/**
+ * content-routes - what mail says, asked for by itself: as JSON, in a frame of its own, sent again, and test messages
+ *
+ * Whoever reads it may, and is noted (`hidden.ts`); the content itself comes from the handlers of the interface.
+ *
+ * Spec member.content, member.frame, member.test-message, member.send-again
+ */
+
+import type { FromSchema } from 'json-schema-to-ts'
+import { homeShard } from '../../cluster/id.ts'
+import type { DashboardRouteName } from '../../schemas/dashboard/routes.ts'
+import type { EmailBody } from '../../schemas/email.ts'
+import type { RECEIVED_MESSAGE } from '../../schemas/inbound.ts'
+import type { MESSAGE } from '../../schemas/message.ts'
+import type { Level } from '../../schemas/route.ts'
+import { type PublicRouteName, ROUTES } from '../../schemas/routes.ts'
+import type { EdgeRequest, Handler, Handlers } from '../http/request.ts'
+import { type Answer, type Download, refuse } from '../http/respond.ts'
+import { giveOrder } from '../routes/answer.ts'
+import type { ServerState } from '../state/server.ts'
+import { readUser } from '../views/dashboard/user.ts'
+import type { ServerKey } from '../views/key.ts'
+import { type DashboardHandler, type DashboardRequest, sessionOf } from './deps.ts'
+import { frameOf, linksOf, referencedIds } from './frame.ts'
+import { refuseContent } from './hidden.ts'
+import { findServer, type MirrorDeps } from './mirror.ts'
+
+type Message = FromSchema<typeof MESSAGE>
+type Received = FromSchema<typeof RECEIVED_MESSAGE>
+
+/** Bytes of inline files that a frame brings along. */
+const INLINE_BYTES_MAX = 4 * 1024 * 1024
+const NO_HEADERS_OF_OURS = /^(?:from|to|cc|bcc|subject|date|message-id)$/i
+
+/** What was found of the path, with handlers that ask for it. */
+interface Place {
+  readonly server: ServerState
+  readonly key: ServerKey
+  readonly handlers: Handlers<PublicRouteName>
+}
+
+/** GET /dashboard/api/servers/{serverId}/messages/{id}/content */
+export function makeReadContent(deps: MirrorDeps): DashboardHandler<'readContent'> {
+  return (request) =>
+    withContent(deps, request, async (place) => {
+      const answer = await askPlace<Message>(place, request, 'readMessage')
+      if (!('found' in answer)) return answer
+      const { text, html, contentAvailable } = answer.found
+      if (!contentAvailable) return refuse('content_expired')
+      return { status: 200, json: { text, html, links: linksOf(html) } }
+    })
+}
+
+/** GET /dashboard/api/servers/{serverId}/inbound/{id}/content */
+export function makeReadReceivedContent(deps: MirrorDeps): DashboardHandler<'readReceivedContent'> {
+  return (request) =>
+    withContent(deps, request, async (place) => {
+      const answer = await askPlace<Received>(place, request, 'readReceived')
+      return 'found' in answer ? { status: 200, json: answer.found } : answer
+    })
+}
+
+/** GET /dashboard/mail/{serverId}/{id}: only as the content of a frame. */
+export function makeShowMail(deps: MirrorDeps): DashboardHandler<'showMail'> {
+  return (request) => {
+    if (request.fetchDest !== '' && request.fetchDest !== 'iframe') return refuse('cross_origin')
+    return withContent(deps, request, async (place) => {
+      const images = request.query.images === 'remote'
+      const { mode } = place.server
+      const sent = await askPlace<Message>(place, request, 'readMessage')
+      if ('found' in sent) {
+        const { text, html, contentAvailable } = sent.found
+        return contentAvailable ? frameOf({ text, html, images, mode, files: new Map() }) : refuse('content_expired')
+      }
+      const received = await askPlace<Received>(place, request, 'readReceived')
+      if (!('found' in received)) return received
+      const { text, html, contentAvailable } = received.found
+      if (!contentAvailable) return refuse('content_expired')
+      return frameOf({ text, html, images, mode, files: await inlineFiles(place, request, received.found) })
+    })
+  }
+}
+
+/** POST /dashboard/api/servers/{serverId}/test-message: on a live server to oneself alone. */
+export function makeSendTestMessage(deps: MirrorDeps): DashboardHandler<'sendTestMessage'> {
+  return async (request) => {
+    const place = await findPlace(deps, request, 'w')
+    if ('answer' in place) return place.answer
+    const { from, to, subject, text, html } = request.body
+    if (place.server.mode === 'live') {
+      const user = await readUser(deps.read, sessionOf(request).row.userId)
+      if (user === null || user === 'unavailable') return refuse('unavailable')
+      const issue = { path: 'to', message: 'Must be your own address on a live server' }
+      if (user.address.toLowerCase() !== to.toLowerCase()) return refuse('invalid_request', { issues: [issue] })
+    }
+    const content = { ...(text !== undefined && { text }), ...(html !== undefined && { html }) }
+    return send(deps, request, place, { ...NO_EXTRAS, from, to: [to], subject, ...content } as unknown as EmailBody)
+  }
+}
+
+/** POST /dashboard/api/servers/{serverId}/messages/{id}/send-again: while its content is kept. */
+export function makeSendAgain(deps: MirrorDeps): DashboardHandler<'sendAgain'> {
+  return (request) =>
+    withContent(deps, request, async (place) => {
+      const answer = await askPlace<Message>(place, request, 'readMessage')
+      if (!('found' in answer)) return answer
+      const { found } = answer
+      if (!found.contentAvailable || found.attachments.length > 0 || (found.text === null && found.html === null))
+        return refuse(
+          'content_expired',
+          {},
+          'Only a message whose content is kept and has no attachments is sent again',
+        )
+      return send(deps, request, place, bodyOf(found))
+    })
+}
+
+const NO_EXTRAS = { headers: {}, attachments: [], tag: null, metadata: {} }
+
+function bodyOf(message: Message): EmailBody {
+  const { from, subject, text, html, tag, metadata, streamId, recipients, headers } = message
+  const people = (kind: string) =>
+    recipients.filter((one) => one.kind === kind).map(({ recipient, name }) => withName(recipient, name))
+  const [to, cc, bcc] = [people('to'), people('cc'), people('bcc')]
+  return {
+    ...NO_EXTRAS,
+    from: withName(from.email, from.name),
+    to: to.length > 0 ? to : [...cc, ...bcc],
+    ...(to.length > 0 && cc.length > 0 && { cc }),
+    ...(to.length > 0 && bcc.length > 0 && { bcc }),
+    subject: subject ?? '',
+    ...(text !== null && { text }),
+    ...(html !== null && { html }),
+    headers: Object.fromEntries(Object.entries(headers).filter(([name]) => !NO_HEADERS_OF_OURS.test(name))),
+    tag,
+    metadata,
+    streamId,
+  } as unknown as EmailBody
+}
+
+function withName(email: string, name: string | null): string | { readonly email: string; readonly name: string } {
+  return name === null ? email : { email, name }
+}
+
+/** Sends by the ordinary path, with its limits; who did is noted. */
+async function send(deps: MirrorDeps, request: DashboardRequest, place: Place, body: EmailBody): Promise<Answer> {
+  const { row, accountId } = sessionOf(request)
+  const act = { accountId, userId: row.userId, act: request.route.name, targets: { ...request.params } }
+  const noted = await giveOrder(deps, homeShard(accountId), { name: 'note-act', body: act })
+  if (noted.answer !== undefined) return noted.answer
+  const asked = Object.assign(Object.create(request), { key: place.key, route: ROUTES.sendEmail, body })
+  return (place.handlers.sendEmail as Handler)(asked as EdgeRequest)
+}
+
+/** The server of the path for who may read content there, noted. */
+async function withContent(
+  deps: MirrorDeps,
+  request: DashboardRequest,
+  act: (place: Place) => Promise<Answer>,
+): Promise<Answer> {
+  const place = await findPlace(deps, request, request.route.session?.level ?? 'a')
+  if ('answer' in place) return place.answer
+  const { name } = request.route
+  const of = { server: place.server, act: name as DashboardRouteName, targets: request.params }
+  return (await refuseContent(deps, sessionOf(request), of)) ?? act(place)
+}
+
+async function findPlace(
+  deps: MirrorDeps,
+  request: DashboardRequest,
+  level: Level,
+): Promise<Place | { readonly answer: Answer }> {
+  const found = await findServer(deps, sessionOf(request), { serverId: request.params.serverId ?? '', level })
+  return 'answer' in found ? found : { ...found, handlers: deps.handlersWith(deps.ask) }
+}
+
+/** What a handler of the interface answers about the path's message. */
+async function askPlace<Found>(
+  { key, handlers }: Place,
+  request: DashboardRequest,
+  name: 'readMessage' | 'readReceived',
+): Promise<{ readonly found: Found } | Answer> {
+  const asked = Object.assign(Object.create(request), { key, route: ROUTES[name] })
+  const answer = await (handlers[name] as Handler)(asked as EdgeRequest)
+  return 'json' in answer && answer.status === 200 ? { found: answer.json as Found } : answer
+}
+
+/** The files that a received mail's HTML refers to, by Content-ID, as data URLs. */
+async function inlineFiles(
+  { key, handlers }: Place,
+  request: DashboardRequest,
+  { html, attachments }: Received,
+): Promise<Map<string, string>> {
+  const wanted = referencedIds(html)
+  const files = new Map<string, string>()
+  let left = INLINE_BYTES_MAX
+  for (const { position, contentId, size, contentType } of attachments) {
+    if (contentId === null || !wanted.has(contentId) || size > left || !contentType.startsWith('image/')) continue
+    left -= size
+    const params = { ...request.params, position: String(position) }
+    const asked = Object.assign(Object.create(request), { key, params, route: ROUTES.readReceivedFile })
+    const answer = await (handlers.readReceivedFile as Handler)(asked as EdgeRequest)
+    if ('read' in answer) files.set(contentId, await dataUrl(answer))
+  }
+  return files
+}
+
+async function dataUrl({ contentType, read, size }: Download): Promise<string> {
+  const pieces: Uint8Array[] = []
+  for await (const piece of read(0, size)) pieces.push(piece)
+  return `data:${contentType};base64,${Buffer.concat(pieces).toString('base64')}`
+}

@@ -1,0 +1,95 @@
+/**
+ * frame - a mail as a page of its own, that may do nothing: what stands in a frame without scripts, forms or network
+ *
+ * The policy is the answer's own: a frame that is filled by the page inherits the page's. Links lead nowhere, because a
+ * look at a live mail must not spend what its links are for; their addresses are listed beside it (`linksOf`).
+ *
+ * Spec member.frame
+ */
+
+import type { Reply } from '../http/respond.ts'
+
+/** What a frame shows. */
+export interface FrameInput {
+  readonly text: string | null
+  readonly html: string | null
+  /** Whether images may be fetched from elsewhere: by a button, once. */
+  readonly images: boolean
+  readonly mode: 'live' | 'test'
+  /** Content-ID -> data URL. */
+  readonly files: ReadonlyMap<string, string>
+}
+
+const LINKS_MAX = 500
+const LINK = /\bhref\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>]+))/gi
+const CONTENT_ID = /\bcid:([^"'\s)>]+)/gi
+/**
+ * Elements for which a browser connects to a host, or looks it up, before the policy stops what it wants there. A tag's
+ * name begins right behind its bracket, so that nothing hides one from this (HTML 13.2.5.6); renamed they mean nothing.
+ */
+const OPENING = /<(\/?)(iframe|frame|object|embed|portal|fencedframe|link|meta|base)/gi
+/**
+ * The attribute of a link: a browser may connect to where a link leads while it is only pressed. What may stand before
+ * and behind the name of an attribute is HTML 13.2.5.32 to 39.
+ */
+const HREF = /(?<=[\s/"':])href(?=[\s/>=])/gi
+const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'", apos: "'" }
+
+/** The page of a mail. */
+export function frameOf({ text, html, images, mode, files }: FrameInput): Reply {
+  const shown =
+    html === null ? `<pre style="white-space:pre-wrap">${escaped(text ?? '')}</pre>` : withFiles(html, { files, mode })
+  return {
+    status: 200,
+    // Nothing stands before the doctype but what the policy stops anyway: the base comes first of all links.
+    text: `<!doctype html><meta charset="utf-8"><base target="_blank">${shown}`,
+    contentType: 'text/html; charset=utf-8',
+    headers: {
+      'Content-Security-Policy': policyOf(images, mode),
+      'X-DNS-Prefetch-Control': 'off',
+      'Referrer-Policy': 'no-referrer',
+      'Cross-Origin-Resource-Policy': 'same-origin',
+    },
+  }
+}
+
+function policyOf(images: boolean, mode: FrameInput['mode']): string {
+  const sandbox = mode === 'test' ? 'sandbox allow-popups' : 'sandbox'
+  const sources = images ? 'data: https:' : 'data:'
+  return `${sandbox}; default-src 'none'; img-src ${sources}; style-src 'unsafe-inline'; frame-ancestors 'self'`
+}
+
+/** The Content-IDs that an HTML body refers to. */
+export function referencedIds(html: string | null): Set<string> {
+  return new Set([...(html ?? '').matchAll(CONTENT_ID)].map(([, id = '']) => decoded(id)))
+}
+
+/** The addresses of an HTML body's links, each once, in their order. */
+export function linksOf(html: string | null): string[] {
+  const links = new Set<string>()
+  for (const [, double, single, bare] of (html ?? '').matchAll(LINK)) {
+    const url = decoded(double ?? single ?? bare ?? '').trim()
+    if (/^(?:https?:|mailto:)/i.test(url)) links.add(url)
+    if (links.size >= LINKS_MAX) break
+  }
+  return [...links]
+}
+
+function withFiles(text: string, { files, mode }: Pick<FrameInput, 'files' | 'mode'>): string {
+  const safe = text.replace(OPENING, '<$1x-$2')
+  const html = mode === 'test' ? safe : safe.replace(HREF, 'data-href')
+  return files.size === 0 ? html : html.replace(CONTENT_ID, (whole, id: string) => files.get(decoded(id)) ?? whole)
+}
+
+function decoded(text: string): string {
+  const plain = text.replace(/&(\w+|#39);/g, (whole, name: string) => ENTITIES[name] ?? whole)
+  try {
+    return plain.includes('%') && !plain.includes('/') ? decodeURIComponent(plain) : plain
+  } catch {
+    return plain
+  }
+}
+
+function escaped(text: string): string {
+  return text.replace(/[&<>]/g, (one) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;' })[one] ?? one)
+}
