@@ -8,6 +8,7 @@ import { benchAccept } from './figures/accept.ts'
 import { benchBroadcast } from './figures/broadcast.ts'
 import { benchContent } from './figures/content.ts'
 import { benchDelivery } from './figures/delivery.ts'
+import { benchErasure } from './figures/erasure.ts'
 import { benchFeed } from './figures/feed.ts'
 import { benchInbound } from './figures/inbound.ts'
 import { benchJudge } from './figures/judge.ts'
@@ -35,6 +36,7 @@ const HELP = `Usage: npm run bench -- <name> [options]
   submission  messages a second over SMTP, against Postfix and the API
   judge       milliseconds to judge a received mail: usual, of 35 MB, and made to be slow
   inbound     mails that come in a second, against Postfix; parsed with their event committed
+  erasure     seconds to erase a person with 100,000 messages sent and 10,000 received, and what others feel of it
   broadcast   50,000 recipients in one request: its 202, its release, what others feel, bytes of Redis
   content     mails with attachments accepted a second, in files and in Redis, and what Redis keeps of them
 
@@ -46,7 +48,8 @@ Options
                 loads of webhooks: all,one,beside
   --messages N  messages (memory: 100,000; lifecycle: the burst, 20,000; search: 1,000,000; webhooks: posts, 20,000;
                 content: 1,000; feed: events, 10,000; submission and inbound: of each connection, 300 and 200;
-                judge: mails, 5,000; broadcast: recipients, 50,000)
+                judge: mails, 5,000; broadcast: recipients, 50,000; erasure: sent, 100,000, and a tenth of it
+                received)
   --kib N       content: KiB of attachment in each message (200)
   --mx          lifecycle: to the mail servers of 20 sites instead of a relay
   --rate N      messages a second (lifecycle: nine tenths of the burst; delivery: 200)
@@ -126,7 +129,10 @@ async function main(): Promise<void> {
     await benchInbound({ rounds, each: readNumber('messages', values.messages, 200) })
   else if (positionals[0] === 'broadcast')
     await benchBroadcast({ rounds, recipients: readNumber('messages', values.messages, 50_000) })
-  else if (positionals[0] === 'start') await benchStart(rounds)
+  else if (positionals[0] === 'erasure') {
+    const messages = readNumber('messages', values.messages, 100_000)
+    await benchErasure({ messages, received: Math.ceil(messages / 10) })
+  } else if (positionals[0] === 'start') await benchStart(rounds)
   else throw new Error(HELP)
 }
 

@@ -130,6 +130,11 @@ export function nextPhase(place: WalkPlace): WalkPlace {
   return { ...place, phase: next, segment: null, segmentMs: -1, after: '' }
 }
 
+/** Whether a walk waits for headers that are being read: what comes next looks at what these have decided. */
+export function waitsForLooks({ looks, place }: Pick<ErasureWalk, 'looks' | 'place'>): boolean {
+  return looks > 0 && (place === null || place.phase === 'posts')
+}
+
 /** Owner of a walk. */
 export function erasureOwner(erasureId: string): string {
   return `erasure:${erasureId}`

@@ -4,7 +4,7 @@
  *
  * States of an item: placed by the walk -> looked; where the content store did not answer, again after a second, two,
  * four, up to a minute: the erasure is pending for as long. A mail that five claims brought no answer for is erased.
- * Guarantees: each is counted off once; the last one of a walk that is over has the erasure finished.
+ * Guarantees: each is counted off once; the last one that a walk waits for has it go on.
  *
  * Lane: `look/<account>`, item `<erasure id>.<server short>.<segment>.<message short>`
  *
@@ -13,7 +13,7 @@
 
 import type { CommandType, Decision, OutcomeBody, PrepareBody } from '../../../cluster/behaviour.ts'
 import { MINUTE_MS } from '../../state/calendar.ts'
-import { type ErasureWalk, eraseDue, erasureOwner } from '../../state/erasure.ts'
+import { type ErasureWalk, eraseDue, erasureOwner, waitsForLooks } from '../../state/erasure.ts'
 import type { ContentHead } from '../../state/received/content-head.ts'
 import { accountOfLookLane, readLookItem } from '../../state/received/look-item.ts'
 import type { ReceivedPlace } from '../../state/received/parse-item.ts'
@@ -83,11 +83,11 @@ export const lookOutcome: CommandType<OutcomeBody<LookOutcome>, null> = {
   },
 }
 
-/** One look fewer; with the last one the erasure can be finished. */
+/** One look fewer; with the last one the walk goes on. */
 function lookedAt(walk: ErasureWalk, of: { lane: string; erasureId: string; nowMs: number }) {
   const { lane, erasureId, nowMs } = of
   const looks = walk.looks - 1
-  const isLast = looks === 0 && walk.place === null
+  const isLast = looks === 0 && waitsForLooks(walk)
   return {
     kind: 'done' as const,
     counters: [{ owner: erasureOwner(erasureId), value: { ...walk, looks } }],

@@ -33,7 +33,7 @@ const STEP_MESSAGES = 200
 const POSTINGS_LOOKED_AT = 1_000
 const ENTRIES_LOOKED_AT = 500
 /** Writes of one step beside those of heads and statuses: a large body has a key for each 256 KB. */
-const STEP_WRITES = 1_000
+const STEP_WRITES = 3_000
 
 type RangeFact = Fact & { readonly read: 'range' }
 

@@ -2,7 +2,8 @@
  * walk-posts - the deliveries of a server's webhooks: what receivers answered to events of mail that was erased goes.
  *
  * A delivery tells of a message by reference, and its body is made anew for each attempt. What the receiver said is
- * kept without addresses; it can still name the person. Whether a message was erased its head tells, so this is last.
+ * kept without addresses; it can still name the person. Whether a message was erased its head tells, so this is last,
+ * and waits for headers that are being read.
  *
  * Keys: `slices:<webhook>`, `queue delivery:<webhook>:<slice>`, head, received-head
  *

@@ -41,6 +41,7 @@ import {
   type ServerPhase,
   WALK_BEGIN,
   type WalkPlace,
+  waitsForLooks,
 } from '../../state/erasure.ts'
 import { erasingKey, erasuresKey, removedServersKey, serversKey } from '../../state/keys.ts'
 import { type ServerState, serverRef } from '../../state/server.ts'
@@ -98,7 +99,9 @@ export const walkErasure: CommandType<TimerBody, null> = {
     const walk = states.counter<ErasureWalk>(erasureOwner(erasureId))
     if (walk === null) return NOTHING
     const turn: Turn = { accountId, erasureId, walk, states, facts, context }
-    if (walk.place === null) return walk.looks > 0 ? NOTHING : finish(turn)
+    // The last look goes on.
+    if (waitsForLooks(walk)) return NOTHING
+    if (walk.place === null) return finish(turn)
     const result = stepAt(turn, walk.place)
     return result.kind === 'need' ? result : written(turn, result)
   },

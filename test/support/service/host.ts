@@ -23,6 +23,8 @@ export interface HostOptions {
   readonly point?: string
   /** False: does not wait until it answers. */
   readonly ready?: boolean
+  /** Characters of what it has printed that are kept, from the end. */
+  readonly keptChars?: number
   /** A checkout of another version, built; this one by default. */
   readonly checkout?: string | undefined
 }
@@ -30,14 +32,14 @@ export interface HostOptions {
 /** Starts the service with its settings. */
 export async function startHost(
   settings: Readonly<Record<string, string>>,
-  { point, ready = true, checkout }: HostOptions = {},
+  { point, ready = true, checkout, keptChars = 4_000 }: HostOptions = {},
 ): Promise<Host> {
   const mine = [join(HERE, 'crash-host.js'), ...(point === undefined ? [] : [point])]
   const args = checkout === undefined ? mine : [join(checkout, 'build/src/cli/main.js'), 'start']
   const child = spawnNode(args, { env: { ...process.env, ...settings } })
   let said = ''
   for (const output of [child.stdout, child.stderr])
-    output.on('data', (piece: Buffer) => (said = (said + piece).slice(-4000)))
+    output.on('data', (piece: Buffer) => (said = (said + piece).slice(-keptChars)))
   const exited = once(child, 'exit').then(([code]) => code as number | null)
   const isRunning = (): boolean => child.exitCode === null && child.signalCode === null
   const host: Host = {

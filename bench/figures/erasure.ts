@@ -1,0 +1,152 @@
+/**
+ * erasure - how long it takes to erase a person with very many messages, sent and received, and what others feel of it
+ *
+ * The product is a process as `sendwright start` runs it. The person's sent mail is a test server's, whose log has no
+ * postings: every entry is looked at. Others are clients of the same server, at an even rate. A count that is not exact
+ * fails the run.
+ */
+
+import { Agent } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
+import { openDialog } from '../../test/support/peers/smtp-dialog.ts'
+import { startZone } from '../../test/support/peers/zone.ts'
+import { startWholeService, type WholeService } from '../contestants/whole-service.ts'
+import { makeClient, sendBatches } from '../load/batches.ts'
+import { pace } from '../load/pace.ts'
+import { startStore } from '../store.ts'
+import { formatNumber, formatTable } from '../table.ts'
+
+const PERSON = 'delivered+person@simulator.test'
+const SENDER = 'person@far.example'
+const OTHERS_PER_SECOND = 200
+const OTHERS_SECONDS = 10
+const TARGETS = { seconds: 60, p99Ratio: 2 }
+const SMTP_CONNECTIONS = 8
+const LOOK_MS = 100
+const WAIT_MS_MAX = 1_200_000
+
+interface Erasure {
+  readonly erasureId: string
+  readonly status: string
+  readonly createdAt: string
+  readonly completedAt: string | null
+  readonly messages: number | null
+  readonly receivedMessages: number | null
+}
+
+/** Measures and prints. Throws Error where a count is not exact. */
+export async function benchErasure({ messages, received }: { messages: number; received: number }): Promise<void> {
+  const store = await startStore()
+  const zone = await startZone()
+  const service = await startWholeService(store, { DNS_SERVERS: zone.server })
+  try {
+    const much = 1_000_000_000
+    const limits = { testPerMinuteLimit: much, testMonthlyCap: much, inboundPerMinuteLimit: much }
+    await service.call('PATCH', `/v1/operator/accounts/${service.accountId}`, service.operator, limits)
+    const key = (await service.call('POST', `/v1/operator/accounts/${service.accountId}/tokens`, service.operator, {
+      name: 'Bench',
+    })) as { token: string }
+    await fill(service, { messages, received })
+    const quiet = await others(service)
+    const sent = await erase(service, key.token, PERSON)
+    const inbound = await erase(service, key.token, SENDER)
+    if (sent.erasure.messages !== messages) throw new Error(`${sent.erasure.messages} of ${messages} were counted`)
+    if (inbound.erasure.receivedMessages !== received)
+      throw new Error(`${inbound.erasure.receivedMessages} of ${received} received ones were counted`)
+    const times = (p99: number) => `${formatNumber(p99 / quiet, 2)} of ${TARGETS.p99Ratio}`
+    console.log(
+      formatTable([
+        ['erased', 'seconds', 'at most', 'p99 of others, ms', 'of quiet, at most'],
+        ['nothing', '', '', formatNumber(quiet, 1), ''],
+        [
+          `${messages} sent`,
+          formatNumber(sent.seconds, 1),
+          String(TARGETS.seconds),
+          formatNumber(sent.p99, 1),
+          times(sent.p99),
+        ],
+        [
+          `${received} received`,
+          formatNumber(inbound.seconds, 1),
+          String(TARGETS.seconds),
+          formatNumber(inbound.p99, 1),
+          times(inbound.p99),
+        ],
+      ]),
+    )
+  } finally {
+    await service.stop()
+    await zone.close()
+    await store.stop()
+  }
+}
+
+/** p99 of those who send meanwhile, ms. */
+async function others({ httpPort, test }: WholeService): Promise<number> {
+  const target = { port: httpPort, keys: [test], domain: 'simulator.test' }
+  const count = OTHERS_PER_SECOND * OTHERS_SECONDS
+  const measured = await pace(target, { rate: OTHERS_PER_SECOND, count })
+  if (measured.accepted !== count) throw new Error(`${count - measured.accepted} messages of others were not accepted`)
+  return measured.p99Ms
+}
+
+async function erase(service: WholeService, token: string, address: string) {
+  const ordered = (await service.call('POST', '/v1/erasures', token, { address })) as Erasure
+  const beside = others(service)
+  const deadlineMs = performance.now() + WAIT_MS_MAX
+  for (;;) {
+    const erasure = (await service.call('GET', `/v1/erasures/${ordered.erasureId}`, token)) as Erasure
+    if (erasure.completedAt !== null) {
+      const seconds = (Date.parse(erasure.completedAt) - Date.parse(erasure.createdAt)) / 1000
+      return { erasure, seconds, p99: await beside }
+    }
+    if (performance.now() > deadlineMs) throw new Error('It was not done')
+    await delay(LOOK_MS)
+  }
+}
+
+/** The person's mail, sent and received, all of it through. */
+async function fill(
+  service: WholeService,
+  { messages, received }: { messages: number; received: number },
+): Promise<void> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 8 })
+  const client = makeClient({ port: service.httpPort, keys: [service.test] }, agent)
+  const mail = { from: 'hello@simulator.test', to: [PERSON], subject: 'For you', text: 'Some words for one person' }
+  await sendBatches(client, messages, () => mail)
+  agent.destroy()
+  await reached(service, 'attempts', messages)
+  const { inboundAddress } = (await service.call('POST', '/v1/streams', service.live, {
+    kind: 'inbound',
+    name: 'In',
+  })) as { inboundAddress: string }
+  const each = Math.ceil(received / SMTP_CONNECTIONS)
+  const bring = async (count: number) => {
+    const dialog = await openDialog(service.mxPort)
+    await dialog.say('EHLO far.example')
+    for (let n = 0; n < count; n += 1) {
+      await dialog.say(`MAIL FROM:<${SENDER}>`)
+      await dialog.say(`RCPT TO:<${inboundAddress}>`)
+      await dialog.say('DATA')
+      dialog.write(Buffer.from(`From: ${SENDER}\r\nTo: x@example.org\r\nSubject: Words\r\n\r\nWords\r\n.\r\n`))
+      const reply = await dialog.say(null)
+      if (!reply.startsWith('250')) throw new Error(reply)
+    }
+    dialog.end()
+  }
+  const counts = Array.from({ length: SMTP_CONNECTIONS }, (_, n) => Math.max(0, Math.min(each, received - n * each)))
+  await Promise.all(counts.map(bring))
+  await reached(service, 'parsed', received)
+}
+
+/** Resolves once so many were counted under a name on the page of metrics. */
+async function reached({ operatorPort }: WholeService, name: string, count: number): Promise<void> {
+  const line = new RegExp(`^sendwright_${name}_total\\{.*\\} (\\d+)$`, 'gm')
+  const deadlineMs = performance.now() + WAIT_MS_MAX
+  for (;;) {
+    const page = await (await fetch(`http://127.0.0.1:${operatorPort}/metrics`)).text()
+    if ([...page.matchAll(line)].reduce((sum, [, n]) => sum + Number(n), 0) >= count) return
+    if (performance.now() > deadlineMs) throw new Error(`Of ${count} not all are counted as ${name}`)
+    await delay(LOOK_MS)
+  }
+}

@@ -1,0 +1,91 @@
+/**
+ * erasure - processes that are killed while a person is erased: every message to it is counted once, nothing of it is
+ * left in any key, and mail that was taken after the order is untouched.
+ */
+import { Redis } from 'ioredis'
+import t from 'tap'
+import { until } from '../support/machine/until.ts'
+import { setScene } from '../support/service/crash-scene.ts'
+import { type Host, startHost } from '../support/service/host.ts'
+import { Seeker, seekInRedis } from '../support/store/seek.ts'
+
+const KILLS = Number(process.env.KILLS ?? 2)
+const BATCHES = 4
+const BATCH = 100
+const WAIT_MS = 120_000
+/** A walk of so many messages takes about so long: the kill falls anywhere in it. */
+const KILL_MS_MAX = 60
+
+const { redis, settings, firstRun, end } = await setScene()
+const store = new Redis(redis.socketPath)
+let host: Host | null = null
+t.teardown(async () => {
+  await host?.kill('SIGKILL')
+  store.disconnect()
+  await end()
+})
+const { account, testServer } = firstRun
+
+// biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects.
+type Json = any
+
+/** A request that is made again until a process answers it: each has a key, so nothing is done twice. */
+async function call(what: string, body?: object, { token = testServer.token, key = '' } = {}): Promise<Json> {
+  const [method = 'GET', path = '/'] = what.split(' ')
+  return until(async () => {
+    const answer = await fetch(`http://127.0.0.1:${settings.HTTP_PORT}${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${token}`,
+        'content-type': 'application/json',
+        connection: 'close',
+        ...(key !== '' && { 'idempotency-key': key }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    }).catch(() => null)
+    if (answer === null || answer.status === 503) return null
+    if (!answer.ok) throw new Error(`${what}: ${answer.status} ${await answer.text()}`)
+    return answer.json()
+  }, WAIT_MS)
+}
+
+const mail = (to: string, text: string) => ({ from: 'hello@simulator.test', to: [to], subject: text, text })
+
+t.test(`crash: ${KILLS} kills while people are erased [erasure.states] [erasure.cut]`, async (t) => {
+  host = await startHost(settings)
+  const of = { token: account.token }
+  let kept = 0
+  for (let kill = 0; kill < KILLS; kill += 1) {
+    const word = `p${kill}q${Math.random().toString(36).slice(2).padEnd(12, 'x')}`
+    const person = `delivered+${word}@simulator.test`
+    for (let batch = 0; batch < BATCHES; batch += 1) {
+      const messages = Array.from({ length: BATCH }, (_, n) =>
+        n % 10 === 9 ? mail('delivered+other@simulator.test', 'kept') : mail(person, `For ${word}`),
+      )
+      await call('POST /v1/email/batch', { messages }, { key: `${word} ${batch}` })
+    }
+    kept += (BATCHES * BATCH) / 10
+    const ordered = await call('POST /v1/erasures', { address: person }, of)
+    const later = call('POST /v1/email', mail(person, 'later mail'), { key: `${word} later` })
+    await new Promise((resolve) => setTimeout(resolve, Math.random() * KILL_MS_MAX))
+    await host.kill('SIGKILL')
+    host = await startHost(settings)
+    const { messageId } = await later
+    const done = await until(async () => {
+      const seen = await call(`GET /v1/erasures/${ordered.erasureId}`, undefined, of)
+      return seen.status === 'done' ? seen : null
+    }, WAIT_MS)
+    t.match(done, { messages: BATCHES * BATCH * 0.9, receivedMessages: 0 })
+    t.match(await call(`GET /v1/messages/${messageId}`), { subject: 'later mail', text: 'later mail' })
+    const again = await call('POST /v1/erasures', { address: person }, of)
+    const last = await until(async () => {
+      const seen = await call(`GET /v1/erasures/${again.erasureId}`, undefined, of)
+      return seen.status === 'done' ? seen : null
+    }, WAIT_MS)
+    t.match(last, { messages: 1, pseudonym: done.pseudonym }, 'the later mail alone is left')
+    t.same(await seekInRedis(store, new Seeker(word)), [], 'nothing of the person is in any key')
+  }
+  const heads = (await store.keys('*:head:*')).map((key) => store.hvals(key))
+  const rows = (await Promise.all(heads)).flat()
+  t.equal(rows.filter((row) => row.includes('"kept"')).length, kept, 'mail to others is untouched')
+})
