@@ -15,7 +15,7 @@ import { VirtualTime, WorkerClock } from '../../simulation/virtual-time.ts'
 const COUNT_KEY = '{s000}:count'
 const LOOKS_MAX = 1_000
 
-/** Counts in a hash; `odd` orders what the store refuses, `says` tells who listens. */
+/** Counts in a hash; `odd` orders what the store refuses, `says` tells who listens, and the operator. */
 const COUNT: CommandType<{ odd?: boolean; reads?: boolean; says?: string }, unknown> = {
   name: 'count',
   entities: () => [],
@@ -26,7 +26,8 @@ const COUNT: CommandType<{ odd?: boolean; reads?: boolean; says?: string }, unkn
     if (reads === true) return { kind: 'done', reply: n }
     if (odd === true) return { kind: 'done', reply: null, ops: [{ key: COUNT_KEY, write: 'ZADD', args: ['1', 'a'] }] }
     const ops: Op[] = [{ key: COUNT_KEY, write: 'HSET', args: ['n', String(n + 1)] }]
-    return { kind: 'done', reply: n + 1, ops, signals: says === undefined ? [] : [{ topic: 'count', text: says }] }
+    if (says === undefined) return { kind: 'done', reply: n + 1, ops }
+    return { kind: 'done', reply: n + 1, ops, signals: [{ topic: 'count', text: says }], notes: [{ says }] }
   },
 }
 
@@ -43,6 +44,8 @@ export class Rig {
   readonly forwarded: Work[] = []
   readonly halted: string[] = []
   readonly lost: object[] = []
+  /** What turns have told the operator. */
+  readonly notes: object[] = []
   /** The store is away for who reads what other processes left, and says so at once. */
   isDeaf = false
   looks = 0
@@ -149,6 +152,7 @@ export class Rig {
         lost: (facts) => this.lost.push(facts),
         committed: () => undefined,
       },
+      noted: (note) => void this.notes.push(note),
     }
   }
 }
