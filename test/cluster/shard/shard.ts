@@ -373,19 +373,6 @@ test('shard: a signal is said once its commit is confirmed, and not for a refuse
   t.same(rig.store.signals, [{ topic: 'count', text: 'one' }])
 })
 
-test('shard: a note to the operator is said once its commit is confirmed, once, and not for a refused one', async (t) => {
-  const rig = await new Rig().open()
-  rig.script = first({ kind: 'refused', reason: 'OOM' })
-  rig.ask({ says: 'refused' })
-  await rig.pass(2_000)
-  t.same(rig.notes, [])
-  rig.script = first({ kind: 'lost' })
-  rig.ask({ says: 'doubted' })
-  t.same(rig.notes, [], 'not before there is a verdict')
-  await rig.pass(2_000)
-  t.same(rig.notes, [{ says: 'doubted' }], 'of a commit that was sent twice once')
-})
-
 test('shard: a store that does not answer is asked for outcomes with each tick, not without a pause', async (t) => {
   const rig = await new Rig().open()
   rig.isDeaf = true
