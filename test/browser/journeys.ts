@@ -7,6 +7,7 @@ import { until } from '../support/machine/until.ts'
 import { watchedPage } from '../support/pages/chromium.ts'
 import { startDashboard } from '../support/pages/dashboard.ts'
 import { startZone } from '../support/peers/zone.ts'
+import { startTestService } from '../support/service/service.ts'
 
 const zone = await startZone()
 const rig = await startDashboard({ DNS_SERVERS: zone.server, SERVICE_DOMAIN: 'service.example' })
@@ -147,5 +148,30 @@ t.test('journey: a key is made after the password, shown once, revoked [key.crea
     faults.filter((line) => !line.includes('403')),
     [],
   )
+  await context.close()
+})
+
+t.test('journey: from the printed link to the first delivered event [link.once] [member.test-message]', async (t) => {
+  const fresh = await startTestService()
+  t.teardown(() => fresh.stop())
+  const at = `http://127.0.0.1:${fresh.config.httpPort}`
+  const context = await rig.chromium.newContext(VIEW)
+  const { page, faults } = await watchedPage(context, at)
+  await page.goto(`${at}/dashboard/link#${fresh.firstRun.dashboardUrl.split('#')[1]}`)
+  await page.getByLabel('Your address').fill('ada@example.net')
+  await page.getByLabel('Your name').fill('Ada Lovelace')
+  await page.getByLabel('New password').fill('too short')
+  await page.keyboard.press('Enter')
+  await page.locator('.issue').waitFor()
+  faults.splice(0)
+  await page.getByLabel('New password').fill('a long enough password')
+  await page.keyboard.press('Enter')
+  await page.getByRole('link', { name: 'Send one' }).click()
+  await page.getByRole('button', { name: 'Send' }).click()
+  await page.locator('li.delivered').waitFor()
+  await page.getByText('2.0.0 OK (test)').waitFor()
+  await page.getByRole('link', { name: 'Open the message' }).click()
+  await page.getByRole('heading', { level: 1, name: 'Hello from Sendwright' }).waitFor()
+  t.same(faults, [])
   await context.close()
 })

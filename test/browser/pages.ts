@@ -80,6 +80,7 @@ const of = (page: string, id?: string) => `/servers/${testServerId}/${page}${id 
 /** Every page, and its heading. */
 const PAGES: readonly (readonly [path: string, heading: string | RegExp])[] = [
   [of('overview'), 'Overview'],
+  [of('start'), 'Send a test message'],
   [of('messages'), 'Messages'],
   [`/servers/${liveServerId}/messages`, 'Messages'],
   [of('messages', ids.messageId), 'Reset your Northwind password'],
@@ -95,6 +96,7 @@ const PAGES: readonly (readonly [path: string, heading: string | RegExp])[] = [
   ['/domains', 'Domains'],
   [`/domains/${ids.domainId}`, 'mail.northwind.example'],
   ['/people', 'People'],
+  ['/erasures', 'Erasures'],
   ['/activity', 'Activity'],
   ['/account', 'First account'],
   ['/me', 'Grace Hopper'],
@@ -103,7 +105,10 @@ const PAGES: readonly (readonly [path: string, heading: string | RegExp])[] = [
 const isOver = (page: Page) => page.evaluate('document.documentElement.scrollWidth > innerWidth')
 
 async function keep(page: Page, name: string): Promise<void> {
-  if (PICTURES !== undefined) await page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: true })
+  if (PICTURES === undefined) return
+  await page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: true })
+  // What is seen first: docs/dashboard.md shows some of these.
+  await page.screenshot({ path: join(PICTURES, `${name}-top.jpg`), quality: 72 })
 }
 
 t.test('pages: each without a finding, in both schemes and widths [dashboard.page] [dashboard.policy]', async (t) => {

@@ -37,6 +37,7 @@ export const PAGES: readonly PageRow[] = [
     icon: 'overview',
     of: 'server',
   }),
+  fetched('/servers/:serverId/start', async () => (await import('../pages/start.tsx')).StartPage),
   here('/servers/:serverId/messages', MessagesPage, { word: 'Messages', icon: 'send', of: 'server' }),
   here('/servers/:serverId/messages/:id', MessagePage),
   fetched('/servers/:serverId/broadcasts', async () => (await import('../pages/broadcasts.tsx')).BroadcastsPage, {
@@ -91,6 +92,12 @@ export const PAGES: readonly PageRow[] = [
     icon: 'people',
     of: 'account',
   }),
+  fetched(
+    '/erasures',
+    async () => (await import('../pages/erasures.tsx')).ErasuresPage,
+    { word: 'Erasures', icon: 'erased', of: 'account' },
+    'administer',
+  ),
   fetched(
     '/activity',
     async () => (await import('../pages/audit.tsx')).AuditPage,

@@ -96,8 +96,8 @@ function columnsOf(
 ): Column<SuppressionEntry>[] {
   return [
     { title: 'Reason', cell: ({ reason }) => <StatusChip status={reason} /> },
-    { title: 'Recipient', kind: 'clip', cell: ({ recipient }) => <b class="name">{recipient}</b> },
-    { title: 'Answer', kind: 'grow', cell: ({ response }) => response !== null && <code>{response}</code> },
+    { title: 'Recipient', kind: 'grow', cell: ({ recipient }) => <b class="name">{recipient}</b> },
+    { title: 'Answer', kind: 'clip', cell: ({ response }) => response !== null && <code>{response}</code> },
     { title: 'Stream', kind: 'wide', cell: ({ streamId }) => <span class="dim">{nameOf(streamId)}</span> },
     { title: 'Since', kind: 'wide', cell: ({ createdAt }) => <Time at={createdAt} /> },
     { title: 'Actions', kind: 'end', cell: acts },

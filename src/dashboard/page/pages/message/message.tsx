@@ -1,12 +1,14 @@
 /** message - one message on one page: what happened to it and why, who got it, what it says */
 import { useState } from 'preact/hooks'
-import { Link } from 'wouter-preact'
+import { Link, useLocation } from 'wouter-preact'
 import type { Message } from '../../../../../schemas/message.ts'
 import type { Stream } from '../../../../../schemas/stream.ts'
 import type { MessageDeliveryList } from '../../../../../schemas/webhook.ts'
+import { useAgain } from '../../api/again.ts'
 import { call } from '../../api/call.ts'
 import { useLoad } from '../../api/load.ts'
 import { serverApi, serverPath } from '../../api/place.ts'
+import { may } from '../../api/session.ts'
 import { count, formatDay, formatSize, wordOf } from '../../api/words.ts'
 import { usePlace } from '../../browser/crumbs.ts'
 import type { PageProps } from '../../browser/page-props.ts'
@@ -17,8 +19,13 @@ import { CopyButton, CopyValue } from '../../parts/copy.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { Pairs } from '../../parts/pairs.tsx'
 import { Time } from '../../parts/time.tsx'
+import { say } from '../../parts/toast.tsx'
+import { MessageContentCard } from './content.tsx'
 import { curlOf } from './curl.ts'
 import { TimeLine } from './time-line.tsx'
+
+/** While a recipient is open. */
+const AGAIN_MS = 5000
 
 /** The page. */
 export function MessagePage({ serverId, id }: PageProps) {
@@ -26,20 +33,22 @@ export function MessagePage({ serverId, id }: PageProps) {
     (signal) => call('GET', serverApi(serverId, `/messages/${id}`), { signal }),
     [serverId, id],
   )
-  const { value } = message
+  const { value, reload } = message
   const deliveries = useLoad<MessageDeliveryList>(
     (signal) => call('GET', serverApi(serverId, `/messages/${id}/deliveries?limit=100`), { signal }),
     [serverId, id],
   )
+  const isOpen = value?.recipients.some(({ status }) => status === 'accepted' || status === 'deferred') ?? false
+  useAgain(isOpen, reload, AGAIN_MS)
   usePlace({ word: 'Messages', href: serverPath(serverId, 'messages') }, { word: value?.subject ?? 'Message' })
   return (
     <Shown of={message} lines={10}>
       {(shown) => (
         <>
-          <MessageHead message={shown} />
+          <MessageHead message={shown} serverId={serverId} />
           <div class="columns">
             <div class="stack">
-              <Card title="What happened">
+              <Card title="What happened" side={isOpen && <span class="live">Goes on</span>}>
                 <TimeLine
                   message={shown}
                   serverId={serverId}
@@ -47,6 +56,7 @@ export function MessagePage({ serverId, id }: PageProps) {
                   onReplayed={deliveries.reload}
                 />
               </Card>
+              <MessageContentCard message={shown} serverId={serverId} />
             </div>
             <div class="stack">
               <Recipients message={shown} />
@@ -59,7 +69,7 @@ export function MessagePage({ serverId, id }: PageProps) {
   )
 }
 
-function MessageHead({ message }: { message: Message }) {
+function MessageHead({ message, serverId }: { message: Message; serverId: string }) {
   const counts = new Map<string, number>()
   for (const { status } of message.recipients) counts.set(status, (counts.get(status) ?? 0) + 1)
   const { from, submittedAt, test } = message
@@ -77,8 +87,26 @@ function MessageHead({ message }: { message: Message }) {
   )
   return (
     <Head title={message.subject ?? 'Message without a subject'} meta={meta}>
+      <SendAgain message={message} serverId={serverId} />
       <CopyButton text={() => curlOf(message)}>Copy as curl</CopyButton>
     </Head>
+  )
+}
+
+function SendAgain({ message, serverId }: { message: Message; serverId: string }) {
+  const [, go] = useLocation()
+  // Bytes of attachments are gone with the last outcome.
+  if (!message.contentAvailable || message.attachmentCount > 0 || !may('write')) return null
+  const send = async () => {
+    const path = serverApi(serverId, `/messages/${message.messageId}/send-again`)
+    const { messageId } = await call<{ messageId: string }>('POST', path)
+    say('Sent again: this is the new message')
+    go(serverPath(serverId, 'messages', messageId))
+  }
+  return (
+    <Button icon="again" onPress={send}>
+      Send again
+    </Button>
   )
 }
 

@@ -71,8 +71,8 @@ function stepsOf({ message, webhook, domain, liveKey, secondAdministrator }: Che
       isDone: message,
       title: 'Send the first message',
       text: 'On a test server: nobody receives it, and its events are real.',
-      act: 'See how',
-      href: serverPath(of('test'), 'messages'),
+      act: 'Send one',
+      href: serverPath(of('test'), 'start'),
     },
     {
       isDone: webhook,

@@ -1,16 +1,22 @@
-/** received - one received mail: verdicts and issue in words */
+/** received - one received mail: verdicts and issue in words, how it looks, its headers, the mail as it came */
+import { useState } from 'preact/hooks'
 import type { ReceivedMessage } from '../../../../../schemas/inbound.ts'
 import { call } from '../../api/call.ts'
 import { useLoad } from '../../api/load.ts'
 import { serverApi, serverPath } from '../../api/place.ts'
+import { may, session } from '../../api/session.ts'
 import { formatDay, formatSize } from '../../api/words.ts'
 import { usePlace } from '../../browser/crumbs.ts'
 import type { PageProps } from '../../browser/page-props.ts'
-import { Card, Head, Shown } from '../../parts/card.tsx'
+import { Button } from '../../parts/button.tsx'
+import { Card, Empty, Head, Shown } from '../../parts/card.tsx'
 import { Chip } from '../../parts/chip.tsx'
-import { CopyValue } from '../../parts/copy.tsx'
+import { Code, CopyValue } from '../../parts/copy.tsx'
+import { Icon } from '../../parts/icon.tsx'
 import { Pairs } from '../../parts/pairs.tsx'
+import { type Tab, Tabs } from '../../parts/tabs.tsx'
 import { Time } from '../../parts/time.tsx'
+import { MailFrame } from '../message/mail-frame.tsx'
 import { DmarcChip, sentenceOfIssue, Verdicts } from './verdicts.tsx'
 
 /** The page. */
@@ -41,6 +47,7 @@ export function ReceivedMessagePage({ serverId, id }: PageProps) {
               <Card title="Who sent it">
                 <Verdicts of={mail.authentication} />
               </Card>
+              <ReceivedContent mail={mail} path={path} serverId={serverId} />
             </div>
             <About mail={mail} />
           </div>
@@ -81,5 +88,95 @@ function About({ mail }: { mail: ReceivedMessage }) {
         ]}
       />
     </Card>
+  )
+}
+
+interface ContentProps {
+  readonly mail: ReceivedMessage
+  readonly path: string
+  readonly serverId: string
+}
+
+function ReceivedContent({ mail, path, serverId }: ContentProps) {
+  const [isAsked, setAsked] = useState(false)
+  const content = useLoad<ReceivedMessage>(isAsked ? (signal) => call('GET', `${path}/content`, { signal }) : null, [
+    isAsked,
+  ])
+  const isHidden = session.value?.account.hideContent === true
+  if (!mail.contentAvailable || isHidden || !may('write'))
+    return (
+      <Card title="Content">
+        <Empty icon="eye-off" title={mail.contentAvailable ? 'You may not read it' : 'The content is no longer kept'} />
+      </Card>
+    )
+  if (!isAsked)
+    return (
+      <Card title="Content">
+        <Empty icon="eye" title="This is somebody’s mail">
+          <p>It is written down that you read it, and when.</p>
+          <Button onPress={() => setAsked(true)}>Show the content</Button>
+        </Empty>
+      </Card>
+    )
+  return (
+    <section class="card" aria-label="Content">
+      <Shown of={content}>
+        {(shown) => <Tabs label="Views of the content" tabs={viewsOf(shown, path, serverId)} />}
+      </Shown>
+    </section>
+  )
+}
+
+function viewsOf(mail: ReceivedMessage, path: string, serverId: string): Tab[] {
+  const { html, text, headers, attachments, inboundMessageId } = mail
+  return [
+    ...(html === null
+      ? []
+      : [{ name: 'Preview', view: () => <MailFrame serverId={serverId} id={inboundMessageId} /> }]),
+    ...(text === null ? [] : [{ name: 'Text', view: () => <Code text={text} label="the text" /> }]),
+    ...(html === null ? [] : [{ name: 'HTML', view: () => <Code text={html} label="the HTML" /> }]),
+    { name: 'Headers', view: () => <ReceivedHeaders headers={headers} /> },
+    ...(attachments.length === 0 ? [] : [{ name: 'Attachments', view: () => <Files mail={mail} path={path} /> }]),
+    { name: 'As it came', view: () => <Raw path={path} /> },
+  ]
+}
+
+function Files({ mail, path }: { mail: ReceivedMessage; path: string }) {
+  return (
+    <ul class="files padded">
+      {mail.attachments.map(({ position, name, contentType, size }) => (
+        <li key={position}>
+          <Icon name="clip" size={14} />
+          <a href={`/dashboard/api${path}/attachments/${position}`} download={name ?? 'attachment'}>
+            {name ?? 'without a name'}
+          </a>
+          <small>
+            {contentType}, {formatSize(size)}
+          </small>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function Raw({ path }: { path: string }) {
+  return (
+    <p class="note first">
+      <a href={`/dashboard/api${path}/raw`} download="message.eml">
+        Download the mail as it came
+      </a>
+    </p>
+  )
+}
+
+/** A field may stand more than once. */
+function ReceivedHeaders({ headers }: Pick<ReceivedMessage, 'headers'>) {
+  return (
+    <dl class="pairs padded">
+      {headers.flatMap(({ name, value }, at) => [
+        <dt key={`${at} name`}>{name}</dt>,
+        <dd key={`${at} value`}>{value}</dd>,
+      ])}
+    </dl>
   )
 }

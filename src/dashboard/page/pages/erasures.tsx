@@ -1,0 +1,91 @@
+/** erasures - one person's data, taken out of every server of the account; it cannot be undone */
+import { useState } from 'preact/hooks'
+import type { Erasure } from '../../../../schemas/erasure.ts'
+import { useAgain } from '../api/again.ts'
+import { call } from '../api/call.ts'
+import { useLoad } from '../api/load.ts'
+import { count } from '../api/words.ts'
+import { usePlace } from '../browser/crumbs.ts'
+import { Card, Empty, Head, Shown } from '../parts/card.tsx'
+import { StatusChip } from '../parts/chip.tsx'
+import { CopyValue } from '../parts/copy.tsx'
+import { ask } from '../parts/dialog.tsx'
+import { Field, Form } from '../parts/form.tsx'
+import { Pairs } from '../parts/pairs.tsx'
+import { Time } from '../parts/time.tsx'
+
+const AGAIN_MS = 2000
+
+/** The page. */
+export function ErasuresPage() {
+  usePlace({ word: 'Erasures' })
+  const [id, setId] = useState<string | null>(null)
+  return (
+    <>
+      <Head
+        title="Erasures"
+        meta="For who asks to be forgotten: content is deleted, the address gives way to a pseudonym."
+      />
+      <div class="columns even">
+        <Card title="Erase a person">
+          <EraseForm onMade={setId} />
+        </Card>
+        <Card title="What became of it">
+          {id === null ? (
+            <Empty icon="erased" title="Nothing is ordered here yet">
+              <p>An erasure is carried out within a minute and can be read for 30 days by its id.</p>
+            </Empty>
+          ) : (
+            <Ordered id={id} key={id} />
+          )}
+        </Card>
+      </div>
+    </>
+  )
+}
+
+function EraseForm({ onMade }: { onMade: (erasureId: string) => void }) {
+  const [address, setAddress] = useState('')
+  const send = async () => {
+    const text =
+      'What was sent to this address and received from it loses its content on every server. Nobody brings it back.'
+    if (!(await ask({ title: `Erase ${address}?`, text, act: 'Erase', isDanger: true }))) return
+    onMade((await call<Erasure>('POST', '/erasures', { body: { address } })).erasureId)
+  }
+  return (
+    <div class="inset">
+      <Form act="Erase" onSend={send} isDanger>
+        <Field
+          name="address"
+          label="Address"
+          type="email"
+          value={address}
+          onChange={setAddress}
+          hint="Later mail to or from it is sent and received as before."
+        />
+      </Form>
+    </div>
+  )
+}
+
+function Ordered({ id }: { id: string }) {
+  const erasure = useLoad<Erasure>((signal) => call('GET', `/erasures/${id}`, { signal }), [id])
+  useAgain(erasure.value?.status === 'pending', erasure.reload, AGAIN_MS)
+  return (
+    <Shown of={erasure}>
+      {({ erasureId, status, createdAt, completedAt, pseudonym, messages, receivedMessages }) => (
+        <Pairs
+          of={[
+            ['State', <StatusChip status={status} key="status" />],
+            ['Ordered', <Time at={createdAt} as="long" key="in" />],
+            ['Done', completedAt && <Time at={completedAt} as="long" key="out" />],
+            ['Sent', messages === null ? null : `${count(messages, 'message')} lost their content`],
+            ['Received', receivedMessages === null ? null : `${count(receivedMessages, 'message')} lost their content`],
+            ['Pseudonym', pseudonym],
+            ['Erasure', <CopyValue value={erasureId} label="the erasure id" key="id" />],
+          ]}
+        />
+      )}
+    </Shown>
+  )
+}

@@ -1,0 +1,161 @@
+/** content - what a message says: as it looks, as text, as source; of live mail who asks reads it, and that is noted */
+import { useState } from 'preact/hooks'
+import type { MessageContent } from '../../../../../schemas/dashboard/content.ts'
+import type { Message } from '../../../../../schemas/message.ts'
+import { call } from '../../api/call.ts'
+import { type Loaded, useLoad } from '../../api/load.ts'
+import { serverApi } from '../../api/place.ts'
+import { may, session } from '../../api/session.ts'
+import { count } from '../../api/words.ts'
+import { Button, Segments } from '../../parts/button.tsx'
+import { Card, Empty, Shown } from '../../parts/card.tsx'
+import { Code, CopyValue } from '../../parts/copy.tsx'
+import { Pairs } from '../../parts/pairs.tsx'
+import { type Tab, Tabs } from '../../parts/tabs.tsx'
+import { MailFrame } from './mail-frame.tsx'
+
+/** The card. */
+export function MessageContentCard({ message, serverId }: { message: Message; serverId: string }) {
+  const [isAsked, setAsked] = useState(message.test)
+  const mayRead = may('write') || message.test
+  const isHidden = session.value?.account.hideContent === true
+  const content = useLoad<MessageContent>(
+    isAsked && message.contentAvailable && mayRead && !isHidden
+      ? (signal) => call('GET', serverApi(serverId, `/messages/${message.messageId}/content`), { signal })
+      : null,
+    [message.messageId, isAsked],
+  )
+  if (!message.contentAvailable)
+    return (
+      <Card title="Content">
+        <Empty icon="eye-off" title="The content is no longer kept">
+          <p>Text and HTML go after 30 days, on a test server after 7. What happened to the message stays.</p>
+        </Empty>
+      </Card>
+    )
+  if (isHidden || !mayRead)
+    return (
+      <Card title="Content">
+        <Empty icon="eye-off" title={isHidden ? 'This account hides content' : 'You may not read content of live mail'}>
+          <p>
+            {isHidden
+              ? 'An administrator can change that on the page of the account.'
+              : 'An administrator can change your role.'}
+          </p>
+        </Empty>
+      </Card>
+    )
+  if (!isAsked)
+    return (
+      <Card title="Content">
+        <Empty icon="eye" title="This is live mail">
+          <p>It is written down that you read it, and when.</p>
+          <Button onPress={() => setAsked(true)}>Show the content</Button>
+        </Empty>
+      </Card>
+    )
+  return (
+    <section class="card" aria-label="Content">
+      <Views message={message} serverId={serverId} content={content} />
+    </section>
+  )
+}
+
+interface ViewsProps {
+  readonly message: Message
+  readonly serverId: string
+  readonly content: Loaded<MessageContent>
+}
+
+function Views({ message, serverId, content }: ViewsProps) {
+  const { html, text, links } = content.value ?? { html: null, text: null, links: [] }
+  const tabs: Tab[] = [
+    {
+      name: 'Preview',
+      view: () => (
+        <Shown of={content}>{(shown) => <Preview message={message} serverId={serverId} content={shown} />}</Shown>
+      ),
+    },
+  ]
+  if (text !== null) tabs.push({ name: 'Text', view: () => <Code text={text} label="the text" /> })
+  if (html !== null) tabs.push({ name: 'HTML', view: () => <Code text={html} label="the HTML" /> })
+  if (links.length > 0) tabs.push({ name: 'Links', view: () => <Links links={links} /> })
+  tabs.push({ name: 'Headers', view: () => <Headers message={message} /> })
+  tabs.push({ name: 'JSON', view: () => <Code text={JSON.stringify(message, null, 2)} label="the JSON" /> })
+  return <Tabs label="Views of the content" tabs={tabs} />
+}
+
+function Preview({ message, serverId, content }: { message: Message; serverId: string; content: MessageContent }) {
+  const [width, setWidth] = useState<'full' | 'phone'>('full')
+  const [hasImages, setImages] = useState(false)
+  const remote = countRemote(content.html ?? '')
+  if (content.html === null) return <pre class="source plain">{content.text}</pre>
+  return (
+    <>
+      <div class="tools">
+        {remote > 0 && !hasImages && (
+          <>
+            <span>
+              {count(remote, 'remote image')} {remote === 1 ? 'is' : 'are'} blocked
+            </span>
+            <Button kind="bare" onPress={() => setImages(true)}>
+              Show images
+            </Button>
+          </>
+        )}
+        {remote > 0 && hasImages && <span>Images were fetched from where the mail names them</span>}
+        <Segments
+          label="Width"
+          options={[
+            ['full', 'Desktop'],
+            ['phone', '375 px'],
+          ]}
+          value={width}
+          onChange={setWidth}
+        />
+      </div>
+      <MailFrame
+        serverId={serverId}
+        id={message.messageId}
+        isPhone={width === 'phone'}
+        hasImages={hasImages}
+        isTest={message.test}
+      />
+    </>
+  )
+}
+
+/** Images that a mail fetches from elsewhere, as far as its source shows them. */
+function countRemote(html: string): number {
+  return html.match(/<img\b[^>]*\bsrc\s*=\s*["']?\s*https?:/gi)?.length ?? 0
+}
+
+function Links({ links }: { links: readonly string[] }) {
+  return (
+    <ul class="links">
+      {links.map((link) => (
+        <li key={link}>
+          <CopyValue value={link} label="the link" />
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function Headers({ message }: { message: Message }) {
+  const { from, headers, messageIdHeader, recipients, subject } = message
+  const list = (kind: string) =>
+    recipients
+      .filter((one) => one.kind === kind)
+      .map(({ recipient }) => recipient)
+      .join(', ')
+  const all = [
+    ['From', from.name === null ? from.email : `${from.name} <${from.email}>`],
+    ['To', list('to')],
+    ['Cc', list('cc')],
+    ['Subject', subject ?? ''],
+    ['Message-ID', messageIdHeader],
+    ...Object.entries(headers),
+  ] as const
+  return <Pairs of={all.filter(([, value]) => value !== '')} />
+}
