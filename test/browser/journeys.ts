@@ -51,7 +51,7 @@ t.test('journey: why Ada did not get her mail, two actions after sign-in [dashbo
     from: 'accounts@simulator.test',
     to: ['hardbounce+ada@simulator.test'],
     subject: 'Your key',
-    text: 'Hello',
+    html: '<p>Hello Ada',
   }
   const { messageId } = (await service.call('POST /v1/email', { token, body })).json
   await until(async () => {
@@ -72,6 +72,8 @@ t.test('journey: why Ada did not get her mail, two actions after sign-in [dashbo
   await page.getByRole('heading', { level: 1, name: 'Your key' }).waitFor()
   await page.getByText('5.1.1 No such user (test)').waitFor()
   await page.getByText('The mailbox does not exist. The address is now on the suppression list').waitFor()
+  await page.locator('iframe').scrollIntoViewIfNeeded()
+  await page.frameLocator('iframe').getByText('Hello Ada').waitFor()
   t.notOk(
     requests.some((url) => url.includes('ada')),
     'her address stands in no URL',

@@ -95,6 +95,7 @@ const PAGES: readonly (readonly [path: string, heading: string | RegExp])[] = [
   ['/servers', 'Servers'],
   ['/domains', 'Domains'],
   [`/domains/${ids.domainId}`, 'mail.northwind.example'],
+  ['/requests', 'Requests'],
   ['/people', 'People'],
   ['/erasures', 'Erasures'],
   ['/activity', 'Activity'],

@@ -9,7 +9,6 @@ export type ServerPage =
   | 'suppressions'
   | 'webhooks'
   | 'streams'
-  | 'requests'
   | 'keys'
   | 'start'
 

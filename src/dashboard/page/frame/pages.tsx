@@ -87,6 +87,11 @@ export const PAGES: readonly PageRow[] = [
     of: 'account',
   }),
   fetched('/domains/:id', async () => (await import('../pages/domain.tsx')).DomainPage),
+  fetched('/requests', async () => (await import('../pages/requests.tsx')).RequestsPage, {
+    word: 'Requests',
+    icon: 'requests',
+    of: 'account',
+  }),
   fetched('/people', async () => (await import('../pages/people.tsx')).PeoplePage, {
     word: 'People',
     icon: 'people',

@@ -13,10 +13,7 @@ export function AuditPage() {
   const list = useGetList<Act>('/audit', 'acts')
   return (
     <>
-      <Head
-        title="Activity"
-        meta="What people did in the dashboard. What programs did stands under Requests of a server."
-      />
+      <Head title="Activity" meta="What people did in the dashboard. What programs did stands under Requests." />
       <List
         label="Activity"
         list={list}

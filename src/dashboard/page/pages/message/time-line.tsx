@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { Link } from 'wouter-preact'
 import type { Message, MessageEvent } from '../../../../../schemas/message.ts'
+import type { RequestList } from '../../../../../schemas/request-log.ts'
 import type { MessageDelivery, Webhook } from '../../../../../schemas/webhook.ts'
 import { call } from '../../api/call.ts'
 import { useLoad } from '../../api/load.ts'
@@ -101,14 +102,25 @@ function Node({ status, title, about, side, children }: NodeProps) {
 const OVER = { api: 'over the API', smtp: 'over SMTP', broadcast: 'in a broadcast' } as const
 
 function Accepted({ message }: { message: Message }) {
-  const { submittedAt, source, recipients } = message
+  const { messageId, submittedAt, source, recipients } = message
+  const requests = useLoad<RequestList>(
+    source === 'api' ? (signal) => call('POST', '/requests/search', { body: { messageId, limit: 1 }, signal }) : null,
+    [messageId],
+  )
+  const request = requests.value?.requests[0]
   return (
     <Node
       status="accepted"
       title="Accepted"
       about={`${count(recipients.length, 'recipient')} ${OVER[source]}`}
       side={<Time at={submittedAt} as="moment" />}
-    />
+    >
+      {request !== undefined && (
+        <p class="why">
+          Request <CopyValue value={request.requestId} label="the request id" /> with key <code>{request.prefix}</code>
+        </p>
+      )}
+    </Node>
   )
 }
 
