@@ -1,6 +1,6 @@
 /** desk - the operator's view in a real browser: the key, every page without a finding, an order with its note. */
 import t from 'tap'
-import { findingsOf, startChromium, watchedPage } from '../support/pages/chromium.ts'
+import { findingsOf, startChromium, untilShown, watchedPage } from '../support/pages/chromium.ts'
 import { startTestService } from '../support/service/service.ts'
 
 const chromium = await startChromium()
@@ -29,7 +29,7 @@ t.test('desk: the key opens it, every page is without a finding [dashboard.desk]
     await page.setViewportSize(VIEWS[0])
     await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name }).click()
     await page.getByRole('heading', { level: 1, name }).waitFor()
-    await page.locator('.skeleton').waitFor({ state: 'detached' })
+    await untilShown(page)
     for (const view of VIEWS) {
       await page.setViewportSize(view)
       await page.emulateMedia({ colorScheme: view.width === 375 ? 'dark' : 'light', reducedMotion: 'reduce' })

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { until } from '../support/machine/until.ts'
-import { findingsOf, watchedPage } from '../support/pages/chromium.ts'
+import { findingsOf, untilShown, watchedPage } from '../support/pages/chromium.ts'
 import { startDashboard } from '../support/pages/dashboard.ts'
 
 const rig = await startDashboard()
@@ -119,7 +119,7 @@ t.test('pages: each without a finding, in both schemes and widths [dashboard.pag
     await page.goto(`${rig.origin}/dashboard${path}`)
     await page.getByRole('heading', { level: 1, name: heading }).waitFor()
     await page.waitForLoadState('load')
-    await page.locator('.skeleton').waitFor({ state: 'detached' })
+    await untilShown(page)
     const asked = requests.filter((url) => !/\.(?:js|css|woff2)$|\/events$|\/dashboard\/mail\//.test(url))
     t.ok(asked.length <= REQUESTS_MAX, `${path} asks ${asked.length} times: ${asked.join(' ')}`)
     for (const view of VIEWS)

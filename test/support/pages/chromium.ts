@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import t from 'tap'
+import { until } from '../machine/until.ts'
 
 const PATHS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 const FLAGS = [
@@ -59,6 +60,11 @@ export async function watchedPage(context: BrowserContext, origin: string): Prom
     if (!request.url().startsWith(`${origin}/`) && !request.url().startsWith('data:')) faults.push(request.url())
   })
   return { page, faults, requests }
+}
+
+/** Waits until nothing of a page is still on its way. */
+export async function untilShown(page: Page): Promise<void> {
+  await until(async () => ((await page.locator('.skeleton').count()) === 0 ? true : null), WAIT_MS)
 }
 
 /** What axe has against a page. In: the rules that are looked at; absent: all. */
