@@ -57,7 +57,10 @@ function callOf(
   { method, path, body, query }: Route,
   serverId: string,
 ): { readonly what: string; readonly body?: unknown } {
-  const own = path.slice('/dashboard/api'.length).replace('{serverId}', serverId)
+  const below = path.startsWith('/dashboard/api/')
+    ? path.slice('/dashboard/api'.length)
+    : `/..${path.slice('/dashboard'.length)}`
+  const own = below.replace('{serverId}', serverId)
   const text = own.replaceAll(/\{(\w+)\}/g, (_, name) => (name === 'position' ? '0' : randomUUID()))
   const needed = ((query ?? {}) as { required?: readonly string[] }).required ?? []
   const asked =
