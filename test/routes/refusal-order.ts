@@ -64,9 +64,12 @@ function stepsOf(route: Route): Step[] {
   const broken: Step['repaired'] = { query: '?nothing=1', headers: wrong, body: '{' }
   const json = { 'idempotency-key': '' }
   const late = { query: '?nothing=1', ...(hasBody && { body: '{' }) }
-  const body = hasBody
-    ? generate(DOCUMENT.paths[route.path][route.method.toLowerCase()].requestBody.content['application/json'].schema)
-    : undefined
+  const operation = DOCUMENT.paths[route.path][route.method.toLowerCase()]
+  const made = (hasBody ? generate(operation.requestBody.content['application/json'].schema) : undefined) as
+    | Record<string, unknown>
+    | undefined
+  // What the document cannot say: a test server has no limits of its own.
+  const body = made?.mode === 'test' ? { ...made, perMinuteLimit: null, monthlyCap: null } : made
   const whole = body === undefined ? {} : { body }
   const steps: Step[] = [
     { code: 'unauthorized', repaired: broken },
