@@ -116,13 +116,13 @@ async function perform({ name, paths, topology }: Run): Promise<Ended> {
   const ours = { TAP: '1', STORES_DIR, TOPOLOGY: topology, TAP_TIMEOUT: String(FILE_MS_MAX / 1000) }
   const path = join(STORES_DIR, `tap-${++begun}`)
   const costFile = join(STORES_DIR, `cost-${begun}`)
-  const { NODE_OPTIONS: _loader, ...inherited } = process.env
   const startedAtMs = performance.now()
   const code = await runToFile(
     {
-      program: process.execPath,
-      args: ['--import', PRELOAD, ...script],
-      env: { ...inherited, ...ours, COST_FILE: costFile },
+      // The runner puts its loader into NODE_OPTIONS of every child, whatever `env` says; env(1) takes it out.
+      program: '/usr/bin/env',
+      args: ['-u', 'NODE_OPTIONS', process.execPath, '--import', PRELOAD, ...script],
+      env: { ...process.env, ...ours, COST_FILE: costFile },
       timeoutMs: FILE_MS_MAX,
     },
     path,

@@ -1,7 +1,7 @@
 /**
- * deploy - what is in deploy/ and in the archive: units that systemd takes, a Dockerfile and a compose file that agree
- * with docs/install.md step by step, settings that are settings, and an archive with what a server needs and nothing
- * else
+ * deploy - what is in docs/deploy/ and in the archive: units that systemd takes, a Dockerfile and a compose file that
+ * agree with docs/install.md step by step, settings that are settings, and an archive with what a server needs and
+ * nothing else
  *
  * `npm run trial` runs all of it on a machine of its own.
  */
@@ -41,7 +41,7 @@ t.test(
       mkdirSync(folder, { recursive: true })
     writeFileSync(join(dir, 'opt/sendwright/sendwright'), '#!/bin/sh\n')
     chmodSync(join(dir, 'opt/sendwright/sendwright'), 0o755)
-    for (const name of UNITS) writeFileSync(join(units, name), textOf(`deploy/${name}`))
+    for (const name of UNITS) writeFileSync(join(units, name), textOf(`docs/deploy/${name}`))
     for (const name of UNITS) {
       const asked = name.replace('@', '@http-1')
       const { status, out, err } = run('systemd-analyze', [
@@ -54,12 +54,12 @@ t.test(
       t.equal(status, 0, out + err)
       t.notMatch(err, new RegExp(name.replace('@', '@?')), 'without a warning')
       const threshold = `--threshold=${EXPOSURE_MAX * 10}`
-      const judged = run('systemd-analyze', ['security', '--offline=true', threshold, join(ROOT, 'deploy', name)])
+      const judged = run('systemd-analyze', ['security', '--offline=true', threshold, join(ROOT, 'docs/deploy', name)])
       t.equal(judged.status, 0, judged.out.slice(-200) + judged.err)
     }
     writeFileSync(
       join(units, UNITS[0] as string),
-      textOf(`deploy/${UNITS[0]}`).replace('ExecStart=', 'ExecStart=relative/'),
+      textOf(`docs/deploy/${UNITS[0]}`).replace('ExecStart=', 'ExecStart=relative/'),
     )
     t.not(
       run('systemd-analyze', ['verify', '--man=no', `--root=${dir}`, UNITS[0] as string]).status,
@@ -70,7 +70,7 @@ t.test(
 )
 
 t.test('deploy: the Dockerfile takes the steps of docs/install.md one by one', async (t) => {
-  const steps = [...textOf('deploy/Dockerfile').matchAll(/^RUN (.*)$/gm)].map(([, step = '']) =>
+  const steps = [...textOf('docs/deploy/Dockerfile').matchAll(/^RUN (.*)$/gm)].map(([, step = '']) =>
     step.replaceAll('$VERSION', version),
   )
   const lines = blocksOf('docs/install.md')
@@ -84,16 +84,16 @@ t.test('deploy: the Dockerfile takes the steps of docs/install.md one by one', a
   // An image has no systemd: no service of the package runs, and the unit's directory is made by a step.
   const without = shared.filter((line) => !line.startsWith('systemctl '))
   t.same(steps, [...without, 'install -d -m 700 -o sendwright -g sendwright /var/lib/sendwright'])
-  t.match(textOf('deploy/Dockerfile'), `ARG VERSION=${version}\n`)
-  const command = /^CMD (.*)$/m.exec(textOf('deploy/Dockerfile'))?.[1] ?? '[]'
+  t.match(textOf('docs/deploy/Dockerfile'), `ARG VERSION=${version}\n`)
+  const command = /^CMD (.*)$/m.exec(textOf('docs/deploy/Dockerfile'))?.[1] ?? '[]'
   t.equal(
     (JSON.parse(command) as string[]).join(' '),
-    /^ExecStart=(.*)$/m.exec(textOf('deploy/sendwright.service'))?.[1],
+    /^ExecStart=(.*)$/m.exec(textOf('docs/deploy/sendwright.service'))?.[1],
   )
 })
 
 t.test('deploy: compose.yaml runs that image with these settings, and loses no data with it', async (t) => {
-  const { services, volumes } = parse(textOf('deploy/compose.yaml'))
+  const { services, volumes } = parse(textOf('docs/deploy/compose.yaml'))
   const { sendwright } = services
   t.same(Object.keys(services), ['sendwright'])
   t.equal(sendwright.image, `sendwright:${version}`)
@@ -102,17 +102,17 @@ t.test('deploy: compose.yaml runs that image with these settings, and loses no d
   t.same(sendwright.volumes, ['data:/var/lib/sendwright'])
   t.ok('data' in volumes)
   const names = SETTINGS.map(({ name }) => String(name))
-  const dockerNames = [...textOf('deploy/Dockerfile').matchAll(/^ENV (\w+)=/gm)].map(([, name = '']) => name)
+  const dockerNames = [...textOf('docs/deploy/Dockerfile').matchAll(/^ENV (\w+)=/gm)].map(([, name = '']) => name)
   for (const name of [...dockerNames, ...Object.keys(sendwright.environment)]) t.ok(names.includes(String(name)), name)
-  const given = settingsOf('deploy/settings')
+  const given = settingsOf('docs/deploy/settings')
   const inside = sendwright.ports.map((port: string) => port.split(':').at(-1))
   t.same(inside.sort(), [given.HTTP_PORT, given.MX_PORT, given.SUBMISSION_PORT, given.SUBMISSION_TLS_PORT].sort())
 })
 
 t.test('deploy: the settings are settings, and a start takes them', async (t) => {
-  const given = settingsOf('deploy/settings')
+  const given = settingsOf('docs/deploy/settings')
   t.match(readConfig(given), { ok: true, config: { mxPort: 25, dataDir: '/var/lib/sendwright' } })
-  const commented = [...textOf('deploy/settings').matchAll(/^#(\w+)=/gm)].map(([, name = '']) => name)
+  const commented = [...textOf('docs/deploy/settings').matchAll(/^#(\w+)=/gm)].map(([, name = '']) => name)
   for (const name of [...Object.keys(given), ...commented])
     t.ok(
       SETTINGS.some((one) => one.name === name),
@@ -128,7 +128,7 @@ t.test('deploy: the documents install the version that this is', async (t) => {
 })
 
 t.test('deploy: the archive holds what a server needs, and neither sources nor tools', async (t) => {
-  const packed = run(process.execPath, ['pack.mjs', dir])
+  const packed = run(process.execPath, ['src/service/pack.mjs', dir])
   t.equal(packed.status, 0, packed.err)
   const archive = packed.out.trim().split('\n').at(-1) ?? ''
   t.equal(archive, join(dir, `sendwright-${version}.tgz`))
@@ -141,7 +141,7 @@ t.test('deploy: the archive holds what a server needs, and neither sources nor t
     'sendwright',
     'build/src/cli/main.js',
     'docs/install.md',
-    'deploy/sendwright.service',
+    'docs/deploy/sendwright.service',
     'CHANGELOG.md',
     'LICENSE',
     'npm-shrinkwrap.json',

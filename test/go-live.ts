@@ -166,11 +166,13 @@ t.test(
   'go live: the unit for systemd starts it with the settings beside it, and ends it by telling it alone',
   { skip },
   async (t) => {
-    const unit = readFileSync(join(dir, 'deploy/sendwright.service'), 'utf8')
+    const unit = readFileSync(join(dir, 'docs/deploy/sendwright.service'), 'utf8')
     const lineOf = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1] ?? ''
     t.same([lineOf('KillMode'), lineOf('EnvironmentFile')], ['mixed', '/etc/sendwright/settings'])
     const given = Object.fromEntries(
-      [...readFileSync(join(dir, 'deploy/settings'), 'utf8').matchAll(/^(\w+)=(.*)$/gm)].map(([, ...pair]) => pair),
+      [...readFileSync(join(dir, 'docs/deploy/settings'), 'utf8').matchAll(/^(\w+)=(.*)$/gm)].map(
+        ([, ...pair]) => pair,
+      ),
     )
     const env = { ...given, ...(await settings('data-unit')) }
     const { child, ended } = begin(`exec ${lineOf('ExecStart').replace(INSTALLED_IN, dir)}`, env)

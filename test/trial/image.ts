@@ -12,7 +12,7 @@ const LOG = '/root/image.log'
 
 /** Takes the steps. Throws Error with the one that fails; an instruction that is not known is one. */
 export async function runImage(place: Place, archive: string): Promise<void> {
-  const text = readFileSync(join(ROOT, 'deploy/Dockerfile'), 'utf8')
+  const text = readFileSync(join(ROOT, 'docs/deploy/Dockerfile'), 'utf8')
   const settings: Record<string, string> = {}
   const known = { user: 'root', folder: '/root', command: '', health: '' }
   let version = ''
@@ -39,7 +39,7 @@ export async function runImage(place: Place, archive: string): Promise<void> {
     place,
     'sysctl -qw net.ipv4.ip_unprivileged_port_start=0 || echo 0 > /proc/sys/net/ipv4/ip_unprivileged_port_start',
   )
-  const started = `set -a; . /opt/sendwright/deploy/settings; set +a\n(${asUser(known.command)}) >${LOG} 2>&1 </dev/null & echo $!`
+  const started = `set -a; . /opt/sendwright/docs/deploy/settings; set +a\n(${asUser(known.command)}) >${LOG} 2>&1 </dev/null & echo $!`
   const pid = (await must(place, started)).trim()
   await must(
     place,

@@ -14,9 +14,9 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, 
 import { createRequire } from 'node:module'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { bundle } from './src/service/bundle.mjs'
+import { bundle } from './bundle.mjs'
 
-const ROOT = dirname(fileURLToPath(import.meta.url))
+const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
 /** What is compiled: the service, without benchmarks and tests. */
 const COMPILED = ['schemas', 'cluster', 'src']
 /** The one package that comes with the archive. */
