@@ -48,6 +48,8 @@ async function build(esbuild, { root, page, into, entry }) {
     loader: { '.woff2': 'file' },
     jsx: 'automatic',
     jsxImportSource: 'preact',
+    // One file holds what the pages share.
+    inject: entry === 'app' ? [join(page, 'shared.ts')] : [],
     metafile: true,
     logLevel: 'silent',
   })

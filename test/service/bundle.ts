@@ -29,6 +29,7 @@ t.test('bundle: pages are within their budgets', async (t) => {
   const door = sum(scriptsOf('door.html').map(packed))
   t.ok(door > 1 * KB && door <= BUDGETS.door, `signing in takes ${door} bytes of scripts`)
   const first = scriptsOf('app.html')
+  t.ok(first.length <= 4, `a page asks for ${first.length} scripts`)
   const message = sum(first.map(packed))
   t.ok(message > 1 * KB && message <= BUDGETS.message, `the message page takes ${message} bytes of scripts`)
   const others = names.filter((name) => /^app-.*\.js$/.test(name) && !first.includes(name))
