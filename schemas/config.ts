@@ -82,7 +82,8 @@ export const SETTINGS = [
     kind: 'choice',
     choices: DURABILITIES,
     default: 'fsync',
-    meaning: 'What an answer of 200 promises: `fsync` on disk, `memory` in Redis, `replica` also in the replicas.',
+    meaning:
+      'What an answer of 200 promises: `fsync` on disk, `memory` in Redis. `replica` is `fsync` where there is one Redis: it waits for no replica.',
   },
   {
     name: 'SECRET_KEY',
