@@ -193,9 +193,6 @@ export const SESSION_IDLE_DAYS = 7
 export const SESSION_DAYS = 30
 /** Spec session.confirm: minutes for which a confirmation holds. */
 export const CONFIRMED_MINUTES = 15
-/** Spec session.factor: passkeys of a user, and recovery codes made at once. */
-export const PASSKEYS_MAX = 10
-export const RECOVERY_CODES = 10
 /** Spec link.once: characters of a link's token, at most. */
 export const LINK_TOKEN_CHARS_MAX = 200
 /** Spec member.role: members of an account. */

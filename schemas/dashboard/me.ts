@@ -1,18 +1,15 @@
 /**
- * me - a user's own: name, password, sessions, second factors
+ * me - a user's own: name, password, sessions
  *
- * Spec session.list, session.factor
+ * Spec session.list
  */
 
 import type { FromSchema } from 'json-schema-to-ts'
-import { NAME_CHARS_MAX, PASSKEYS_MAX, RECOVERY_CODES, USER_SESSIONS_MAX } from '../limits.ts'
-import { INSTANT, INSTANT_OR_NULL, objectOf, TEXT_OR_NULL, UUID } from '../shape.ts'
-import { CHALLENGE, CREDENTIAL, FACTOR_CODE, NEW_PASSWORD, TRIED_PASSWORD } from './session.ts'
+import { NAME_CHARS_MAX, USER_SESSIONS_MAX } from '../limits.ts'
+import { INSTANT, objectOf, TEXT_OR_NULL, UUID } from '../shape.ts'
+import { NEW_PASSWORD, TRIED_PASSWORD } from './session.ts'
 
 const USER_NAME = { type: 'string', minLength: 1, maxLength: NAME_CHARS_MAX } as const
-
-/** A passkey as it is listed. */
-export const PASSKEY = objectOf({ passkeyId: { type: 'string' }, name: USER_NAME, createdAt: INSTANT })
 
 /** Answer of GET and PATCH /dashboard/api/me. */
 export const ME = objectOf({
@@ -21,9 +18,6 @@ export const ME = objectOf({
   name: { type: 'string' },
   createdAt: INSTANT,
   hasPassword: { type: 'boolean' },
-  totp: { type: 'boolean' },
-  recoveryCodesLeft: { type: 'integer', minimum: 0 },
-  passkeys: { type: 'array', maxItems: PASSKEYS_MAX, items: PASSKEY },
 })
 
 /** Body of PATCH /dashboard/api/me. */
@@ -50,35 +44,6 @@ export const SESSION_LIST = objectOf({
   },
 })
 
-/** Answer of POST /dashboard/api/me/totp: it counts once a code of it came by POST /dashboard/api/me/totp/confirm. */
-export const TOTP_BEGUN = objectOf({
-  secret: { type: 'string' },
-  url: { type: 'string' },
-  challenge: CHALLENGE,
-})
-
-/** Body of POST /dashboard/api/me/totp/confirm. */
-export const TOTP_CONFIRM_BODY = objectOf({ challenge: CHALLENGE, code: FACTOR_CODE })
-
-/** Answer of POST /dashboard/api/me/totp/confirm and of POST /dashboard/api/me/recovery-codes, shown once. */
-export const RECOVERY_CODES_MADE = objectOf({
-  recoveryCodes: { type: 'array', minItems: RECOVERY_CODES, maxItems: RECOVERY_CODES, items: { type: 'string' } },
-})
-
-/** Answer of the routes that begin something with a passkey: `options` is what the browser's own call takes as JSON. */
-export const PASSKEY_OPTIONS = objectOf({ options: { type: 'object' }, challenge: CHALLENGE })
-
-/** Body of POST /dashboard/api/me/passkeys. */
-export const PASSKEY_BODY = objectOf({ challenge: CHALLENGE, credential: CREDENTIAL, name: USER_NAME })
-
-/** Body of POST /dashboard/api/session/passkey. */
-export const PASSKEY_SIGN_IN_BODY = objectOf({ challenge: CHALLENGE, credential: CREDENTIAL })
-
-/** When a user was last confirmed; null where none. */
-export const CONFIRMED = objectOf({ confirmedUntil: INSTANT_OR_NULL })
-
 export type Me = FromSchema<typeof ME>
 
 export type SessionList = FromSchema<typeof SESSION_LIST>
-
-export type Passkey = FromSchema<typeof PASSKEY>

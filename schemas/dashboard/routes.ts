@@ -19,7 +19,7 @@ import { MESSAGE_CONTENT, TEST_MESSAGE_BODY } from './content.ts'
 import { LINK, LINK_BODY, LINK_CONSUME_BODY, LINK_ORDERED, LINK_READ_BODY } from './link.ts'
 import { ME, ME_PATCH_BODY, PASSWORD_BODY, SESSION_LIST } from './me.ts'
 import { INVITATION, INVITATION_BODY, INVITATION_LIST, MEMBER, MEMBER_LIST, MEMBER_PATCH_BODY } from './people.ts'
-import { CONFIRM_BODY, SESSION, SIGN_IN_ANSWER, SIGN_IN_BODY, SWITCH_ACCOUNT_BODY } from './session.ts'
+import { CONFIRM_BODY, SESSION, SIGN_IN_BODY, SWITCH_ACCOUNT_BODY } from './session.ts'
 
 /** Where all of them lie. */
 export const DASHBOARD_PATH = '/dashboard/api'
@@ -70,7 +70,7 @@ export const DASHBOARD_ROUTES = {
   signIn: own('signIn', 'POST', '/session', {
     level: null,
     body: SIGN_IN_BODY,
-    success: { status: 200, body: SIGN_IN_ANSWER },
+    success: { status: 200, body: SESSION },
   }),
   readSession: own('readSession', 'GET', '/session', { level: 'r', success: { status: 200, body: SESSION } }),
   signOut: own('signOut', 'DELETE', '/session', { level: 'r', success: NOTHING }),
@@ -97,7 +97,7 @@ export const DASHBOARD_ROUTES = {
   consumeLink: own('consumeLink', 'POST', '/links/consume', {
     level: null,
     body: LINK_CONSUME_BODY,
-    success: { status: 200, body: SIGN_IN_ANSWER },
+    success: { status: 200, body: SESSION },
   }),
   readMe: own('readMe', 'GET', '/me', { level: 'r', success: { status: 200, body: ME } }),
   patchMe: own('patchMe', 'PATCH', '/me', { level: 'r', body: ME_PATCH_BODY, success: { status: 200, body: ME } }),

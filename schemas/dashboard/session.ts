@@ -1,5 +1,5 @@
 /**
- * session - who is signed in where: signing in with a password and a second factor, the session, its confirmation
+ * session - who is signed in where: signing in with a password, the session, its confirmation
  *
  * Spec session.sign-in, session.read, session.confirm
  */
@@ -14,29 +14,15 @@ export const SIGN_IN_ADDRESS = { type: 'string', format: 'address' } as const
 export const NEW_PASSWORD = { type: 'string', minLength: PASSWORD_CHARS_MIN, maxLength: PASSWORD_CHARS_MAX } as const
 /** One that is tried: whatever its length, it is only wrong. */
 export const TRIED_PASSWORD = { type: 'string', maxLength: 1024 } as const
-export const CHALLENGE = { type: 'string', minLength: 1, maxLength: 4096 } as const
-/** Six digits of an authenticator, or a recovery code. */
-export const FACTOR_CODE = { type: 'string', minLength: 1, maxLength: 40 } as const
-/** What a browser's passkey answers, in the browser's own JSON form; it is looked at by who verifies it. */
-export const CREDENTIAL = { type: 'object' } as const
 
 /** Body of POST /dashboard/api/session. */
 export const SIGN_IN_BODY = objectOf({ address: SIGN_IN_ADDRESS, password: TRIED_PASSWORD })
 
-/** Body of POST /dashboard/api/session/code. */
-export const SIGN_IN_CODE_BODY = objectOf({ challenge: CHALLENGE, code: FACTOR_CODE })
-
 /** Body of POST /dashboard/api/session/account. */
 export const SWITCH_ACCOUNT_BODY = objectOf({ accountId: UUID })
 
-/** Body of POST /dashboard/api/session/confirm: exactly one of them. */
-export const CONFIRM_BODY = {
-  type: 'object',
-  properties: { password: TRIED_PASSWORD, code: FACTOR_CODE, credential: CREDENTIAL },
-  additionalProperties: false,
-  minProperties: 1,
-  maxProperties: 1,
-} as const
+/** Body of POST /dashboard/api/session/confirm. */
+export const CONFIRM_BODY = objectOf({ password: TRIED_PASSWORD })
 
 const APPLICATION = {
   type: ['object', 'null'],
@@ -56,7 +42,6 @@ const SESSION_ACCOUNT = objectOf({
   accountId: UUID,
   name: { type: 'string' },
   status: { enum: ['pending', 'active', 'paused', 'closed'] },
-  requireSecondFactor: { type: 'boolean' },
   hideContent: { type: 'boolean' },
   application: APPLICATION,
 })
@@ -77,23 +62,10 @@ export const SESSION = objectOf({
   expiresAt: INSTANT,
 })
 
-/** What stands between a password that was right and the session. */
-export const SECOND_FACTOR = objectOf({
-  secondFactor: { type: 'array', minItems: 1, items: { enum: ['totp', 'passkey'] } },
-  challenge: CHALLENGE,
-})
-
-/** Answer of POST /dashboard/api/session. */
-export const SIGN_IN_ANSWER = { anyOf: [SESSION, SECOND_FACTOR] } as const
-
 export type SignInBody = FromSchema<typeof SIGN_IN_BODY>
-
-export type SignInCodeBody = FromSchema<typeof SIGN_IN_CODE_BODY>
 
 export type ConfirmBody = FromSchema<typeof CONFIRM_BODY>
 
 export type SignedIn = FromSchema<typeof SESSION>
-
-export type SecondFactor = FromSchema<typeof SECOND_FACTOR>
 
 export type MemberRole = FromSchema<typeof ROLE>

@@ -21,11 +21,8 @@ import { askAs, type DashboardDeps, type DashboardHandler, type DashboardRequest
 /** PATCH /dashboard/api/account */
 export function makePatchSettings(deps: DashboardDeps): DashboardHandler<'patchSettings'> {
   return async (request) => {
-    const { requireSecondFactor, hideContent, ...changes } = request.body
-    const settings = {
-      ...(requireSecondFactor !== undefined && { requireSecondFactor }),
-      ...(hideContent !== undefined && { hideContent }),
-    }
+    const { hideContent, ...changes } = request.body
+    const settings = hideContent === undefined ? {} : { hideContent }
     return orderOfAccount(deps, request, { name: 'change-settings', body: { changes, settings } })
   }
 }

@@ -12,7 +12,7 @@ import type { Reader, SessionKey } from '../views/key.ts'
 
 export interface DashboardDeps extends OrderDeps {
   readonly read: Reader
-  readonly secrets: Pick<Secrets, 'loginHmac' | 'clientHmac' | 'linkKey' | 'challengeKey' | 'sealingKey'>
+  readonly secrets: Pick<Secrets, 'loginHmac' | 'clientHmac' | 'linkKey'>
   readonly baseUrl: string
   readonly edge: DashboardEdge
 }

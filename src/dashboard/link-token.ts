@@ -20,7 +20,7 @@ export function formatLinkToken(linkId: string, key: Buffer): string {
   return `${linkId}.${macOf(linkId, key).toString('base64url')}`
 }
 
-/** Where a browser finds the dashboard: by a name, because passkeys take no IP address. */
+/** Where a browser finds the dashboard: by a name, which a browser trusts without TLS as no IP address. */
 export function dashboardBase(baseUrl: string): string {
   return baseUrl.replace(/^(https?:\/\/)(?:127\.0\.0\.1|\[::1\])(?=[:/]|$)/, '$1localhost')
 }

@@ -99,15 +99,12 @@ export function orderUserChange(deps: DashboardDeps, body: ChangeUserBody) {
 }
 
 function formatMe(user: User): Me {
-  const { userId, address, name, createdAtMs, password, totp, codes, passkeys } = user
+  const { userId, address, name, createdAtMs, password } = user
   return {
     userId,
     address,
     name,
     createdAt: formatInstant(createdAtMs),
     hasPassword: password !== null,
-    totp: totp !== null,
-    recoveryCodesLeft: codes.length,
-    passkeys: passkeys.map((key) => ({ passkeyId: key.id, name: key.name, createdAt: formatInstant(key.createdAtMs) })),
   }
 }

@@ -84,7 +84,6 @@ export function makeConfirmSession(deps: DashboardDeps): DashboardHandler<'confi
     const user = await readUser(deps.read, session.row.userId)
     if (user === 'unavailable' || user === null) return refuse('unavailable')
     const { password } = request.body
-    if (password === undefined) return refuse('sign_in_failed')
     const tried = await tryPassword(deps, { address: user.address, password, client: request.client })
     return 'userId' in tried ? confirm(deps, session) : tried
   }

@@ -52,8 +52,6 @@ export interface Secrets {
   clientHmac(client: string): string
   /** Signs the tokens of links into the dashboard. */
   readonly linkKey: Buffer
-  /** Signs what stands between a password and a second factor. */
-  readonly challengeKey: Buffer
   /** Signs the tokens of return paths and of unsubscribe links. */
   readonly tokenKey: Buffer
   /** Seals private DKIM keys (AES-256). */
@@ -88,7 +86,6 @@ export function makeSecrets(secretKey: string): Secrets {
     loginHmac: (address) => hashLogin(address.toLowerCase()),
     clientHmac: makeKeyedHash(deriveKey(secretKey, 'client hmac'), HASH_CHARS),
     linkKey: deriveKey(secretKey, 'link mac'),
-    challengeKey: deriveKey(secretKey, 'challenge mac'),
     tokenKey: deriveKey(secretKey, 'token mac'),
     sealingKey: deriveSealingKey(secretKey),
     contentKey: deriveKey(secretKey, 'content sealing'),

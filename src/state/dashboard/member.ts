@@ -2,7 +2,7 @@
  * member - a user's place in an account, who is invited into it, and what its administrators have set.
  *
  * Keys: `members:<account>` hash userId -> `[level, since ms]`; `invitations:<account>` hash invitationId ->
- * `[address, level, created ms, sent ms]`; `settings:<account>` hash `secondFactor`, `hideContent`, `application`
+ * `[address, level, created ms, sent ms]`; `settings:<account>` hash `hideContent`, `application`
  * (`[volume, purpose, website, ms]`), `setups` (how often a link of the first start was used)
  *
  * Spec member.role, member.settings, invitation.send
@@ -39,13 +39,12 @@ export interface Application {
 
 /** What administrators have set of an account. */
 export interface Settings {
-  readonly requireSecondFactor: boolean
   readonly hideContent: boolean
   readonly application: Application | null
   readonly setups: number
 }
 
-export const SETTINGS_FIELDS = ['secondFactor', 'hideContent', 'application', 'setups'] as const
+export const SETTINGS_FIELDS = ['hideContent', 'application', 'setups'] as const
 
 /** The level of a role. */
 export function levelOf(role: MemberRole, readOnly: boolean): Level {
@@ -98,9 +97,8 @@ export function invitationEndMs({ sentAtMs }: Pick<StoredInvitation, 'sentAtMs'>
 
 /** What `settingsFact` has read. */
 export function settingsOfRow(row: readonly (string | null)[]): Settings {
-  const [secondFactor, hideContent, application, setups] = row
+  const [hideContent, application, setups] = row
   return {
-    requireSecondFactor: secondFactor === '1',
     hideContent: hideContent === '1',
     application: application ? unpackApplication(application) : null,
     setups: Number(setups ?? 0),
@@ -109,10 +107,9 @@ export function settingsOfRow(row: readonly (string | null)[]): Settings {
 
 /** The fields of what changes of the settings. */
 export function fieldsOfSettings(settings: Partial<Settings>): string[] {
-  const { requireSecondFactor, hideContent, application, setups } = settings
+  const { hideContent, application, setups } = settings
   const flag = (value: boolean | undefined) => (value === undefined ? undefined : value ? '1' : '')
   const fields: Record<string, string | undefined> = {
-    secondFactor: flag(requireSecondFactor),
     hideContent: flag(hideContent),
     application: application === null ? '' : application && packApplication(application),
     setups: setups?.toString(),

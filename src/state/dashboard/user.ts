@@ -1,12 +1,11 @@
 /**
- * user - somebody who signs in: address, name, password, factors, and the index of accounts.
+ * user - somebody who signs in: address, name, password, and the index of accounts.
  *
  * Keys, on the shard of the HMAC of the address: `logins` hash HMAC -> userId; `user:<id>` hash `address`, `name`,
  * `created`, `password` (scrypt), `links` (how often links of it were used), `accounts` (JSON, an index: the account
- * decides), `totp`, `step`, `codes`, `passkeys`; `sessions:<user>` hash sessionId ->
- * `[accountId, hash, ms, user agent]`
+ * decides); `sessions:<user>` hash sessionId -> `[accountId, hash, ms, user agent]`
  *
- * Spec session.password, session.factor, session.list
+ * Spec session.password, session.list
  */
 
 import type { FactOf } from '../../../cluster/behaviour.ts'
@@ -23,24 +22,6 @@ export interface User {
   /** How often a link of this user was used: links made before are used with it. */
   readonly linkRound: number
   readonly accounts: readonly string[]
-  /** Sealed secret of the authenticator; null: none. */
-  readonly totp: string | null
-  /** The last step of the authenticator that was used. */
-  readonly totpStep: number
-  /** Hashes of recovery codes that were not used. */
-  readonly codes: readonly string[]
-  readonly passkeys: readonly StoredPasskey[]
-}
-
-/** A passkey of a user. */
-export interface StoredPasskey {
-  /** As the browser names it, base64url. */
-  readonly id: string
-  readonly publicKey: string
-  readonly counter: number
-  readonly name: string
-  readonly createdAtMs: number
-  readonly transports: readonly string[]
 }
 
 /** Where a session of a user lies. */
@@ -52,18 +33,7 @@ export interface SessionPlace {
   readonly userAgent: string
 }
 
-export const USER_FIELDS = [
-  'address',
-  'name',
-  'created',
-  'password',
-  'links',
-  'accounts',
-  'totp',
-  'step',
-  'codes',
-  'passkeys',
-] as const
+export const USER_FIELDS = ['address', 'name', 'created', 'password', 'links', 'accounts'] as const
 
 /** The read of a user. */
 export function userFact(shard: number, userId: string): FactOf<'fields'> {
@@ -82,7 +52,7 @@ export function userSessionsFact(shard: number, userId: string): FactOf<'hash'> 
 
 /** The user that `userFact` has read; null where there is none. */
 export function userOfRow(userId: string, row: readonly (string | null)[]): User | null {
-  const [address, name, created, password, links, accounts, totp, step, codes, passkeys] = row
+  const [address, name, created, password, links, accounts] = row
   if (address === null || address === undefined) return null
   return {
     userId,
@@ -92,16 +62,12 @@ export function userOfRow(userId: string, row: readonly (string | null)[]): User
     password: password || null,
     linkRound: Number(links ?? 0),
     accounts: JSON.parse(accounts || '[]') as string[],
-    totp: totp || null,
-    totpStep: Number(step ?? 0),
-    codes: JSON.parse(codes || '[]') as string[],
-    passkeys: JSON.parse(passkeys || '[]') as StoredPasskey[],
   }
 }
 
 /** The fields of a user, or of what changes of one, as they are stored. */
 export function fieldsOfUser(user: Partial<Omit<User, 'userId'>>): string[] {
-  const { address, name, createdAtMs, password, linkRound, accounts, totp, totpStep, codes, passkeys } = user
+  const { address, name, createdAtMs, password, linkRound, accounts } = user
   const fields: Record<string, string | undefined> = {
     address,
     name,
@@ -109,10 +75,6 @@ export function fieldsOfUser(user: Partial<Omit<User, 'userId'>>): string[] {
     password: password === null ? '' : password,
     links: linkRound?.toString(),
     accounts: accounts && JSON.stringify(accounts),
-    totp: totp === null ? '' : totp,
-    step: totpStep?.toString(),
-    codes: codes && JSON.stringify(codes),
-    passkeys: passkeys && JSON.stringify(passkeys),
   }
   return Object.entries(fields).flatMap(([field, value]) => (value === undefined ? [] : [field, value]))
 }

@@ -53,7 +53,6 @@ export async function readMember(
     address: user?.address ?? '',
     name: user?.name ?? '',
     ...roleOf(member.level),
-    secondFactor: user !== null && (user.totp !== null || user.passkeys.length > 0),
     joinedAt: formatInstant(member.sinceMs),
     lastSeenAt: formatInstantOrNull(lastSeenMs === 0 ? null : lastSeenMs),
   }

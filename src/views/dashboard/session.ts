@@ -51,8 +51,8 @@ export async function formatSession(
 
 function formatSessionAccount(account: AccountState, settings: Settings): SignedIn['account'] {
   const { accountId, name, status } = account
-  const { requireSecondFactor, hideContent, application } = settings
-  return { accountId, name, status, requireSecondFactor, hideContent, application: formatApplication(application) }
+  const { hideContent, application } = settings
+  return { accountId, name, status, hideContent, application: formatApplication(application) }
 }
 
 function formatApplication(application: Application | null): SignedIn['account']['application'] {

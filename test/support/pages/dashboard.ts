@@ -8,7 +8,7 @@ const PASSWORD = 'correct horse battery'
 
 export interface DashboardRig {
   readonly service: TestService
-  /** Of the public listener, under the name that passkeys want. */
+  /** Of the public listener, under the name that browsers trust without TLS. */
   readonly origin: string
   readonly chromium: Chromium
   /** The first user, an administrator, by the interface. */

@@ -4,11 +4,10 @@
  */
 import { useEffect, useState } from 'preact/hooks'
 import type { Link } from '../../../../schemas/dashboard/link.ts'
-import type { SecondFactor, SignedIn } from '../../../../schemas/dashboard/session.ts'
+import type { SignedIn } from '../../../../schemas/dashboard/session.ts'
 import { ApiError, call } from '../api/call.ts'
 import { Field, Form } from '../parts/form.tsx'
 import { Doorway, goIn } from './doorway.tsx'
-import { SecondFactorPage } from './sign-in.tsx'
 
 const TITLES = {
   setup: 'Welcome',
@@ -58,8 +57,6 @@ function Use({ token, link }: { token: string; link: Link }) {
   const [address, setAddress] = useState(link.address ?? '')
   const [name, setName] = useState('')
   const [password, setPassword] = useState('')
-  const [factor, setFactor] = useState<SecondFactor | null>(null)
-  if (factor !== null) return <SecondFactorPage factor={factor} />
   const asksAddress = link.address === null
   const asksName = link.needsPassword === 'choose' && link.purpose !== 'reset'
   const send = async () => {
@@ -69,10 +66,9 @@ function Use({ token, link }: { token: string; link: Link }) {
       ...(asksName && { name }),
       ...(link.needsPassword !== null && { password }),
     }
-    const answer = await call<SignedIn | SecondFactor>('POST', '/links/consume', { body })
+    await call<SignedIn>('POST', '/links/consume', { body })
     history.replaceState(null, '', location.pathname)
-    if ('secondFactor' in answer) setFactor(answer)
-    else goIn()
+    goIn()
   }
   return (
     <Doorway title={TITLES[link.purpose]} text={textOf(link)}>

@@ -1,6 +1,6 @@
-/** sign-in - an address and its password, and where there is one the second factor */
+/** sign-in - an address and its password */
 import { useState } from 'preact/hooks'
-import type { SecondFactor, SignedIn } from '../../../../schemas/dashboard/session.ts'
+import type { SignedIn } from '../../../../schemas/dashboard/session.ts'
 import { call } from '../api/call.ts'
 import { Field, Form } from '../parts/form.tsx'
 import { Doorway, goIn } from './doorway.tsx'
@@ -9,12 +9,9 @@ import { Doorway, goIn } from './doorway.tsx'
 export function SignInPage() {
   const [address, setAddress] = useState('')
   const [password, setPassword] = useState('')
-  const [factor, setFactor] = useState<SecondFactor | null>(null)
-  if (factor !== null) return <SecondFactorPage factor={factor} />
   const send = async () => {
-    const answer = await call<SignedIn | SecondFactor>('POST', '/session', { body: { address, password } })
-    if ('secondFactor' in answer) setFactor(answer)
-    else goIn()
+    await call<SignedIn>('POST', '/session', { body: { address, password } })
+    goIn()
   }
   return (
     <Doorway title="Sign in">
@@ -35,34 +32,6 @@ export function SignInPage() {
           autocomplete="current-password"
           value={password}
           onChange={setPassword}
-        />
-      </Form>
-    </Doorway>
-  )
-}
-
-/** The step after a password, where the user has a second factor. */
-export function SecondFactorPage({ factor }: { factor: SecondFactor }) {
-  const [code, setCode] = useState('')
-  const { challenge } = factor
-  const send = async () => {
-    await call('POST', '/session/code', { body: { challenge, code: code.trim() } })
-    goIn()
-  }
-  return (
-    <Doorway
-      title="One more step"
-      text="Your password was right. Enter the code of your authenticator, or one of your recovery codes."
-    >
-      <Form act="Go on" onSend={send}>
-        <Field
-          name="code"
-          label="Code"
-          inputMode="numeric"
-          autocomplete="one-time-code"
-          value={code}
-          onChange={setCode}
-          autofocus
         />
       </Form>
     </Doorway>

@@ -1,4 +1,4 @@
-/** confirm - what makes something that outlives a session is asked for once more: password, code or passkey */
+/** confirm - what makes something that outlives a session is asked for once more: the password */
 import { signal } from '@preact/signals'
 import { useState } from 'preact/hooks'
 import { call, gates } from '../api/call.ts'
@@ -25,9 +25,8 @@ export function Confirmation() {
 
 function Asked({ onEnd }: { onEnd: (isConfirmed: boolean) => void }) {
   const [password, setPassword] = useState('')
-  const [code, setCode] = useState('')
   const send = async () => {
-    await call('POST', '/session/confirm', { body: code === '' ? { password } : { code } })
+    await call('POST', '/session/confirm', { body: { password } })
     onEnd(true)
   }
   return (
@@ -45,17 +44,6 @@ function Asked({ onEnd }: { onEnd: (isConfirmed: boolean) => void }) {
           onChange={setPassword}
           autofocus
         />
-        <details>
-          <summary>Use a code of your authenticator</summary>
-          <Field
-            name="code"
-            label="Code"
-            inputMode="numeric"
-            autocomplete="one-time-code"
-            value={code}
-            onChange={setCode}
-          />
-        </details>
       </Form>
     </Dialog>
   )
