@@ -8,9 +8,12 @@
 
 import type { FromSchema } from 'json-schema-to-ts'
 import { LINK_TOKEN_CHARS_MAX, NAME_CHARS_MAX } from '../limits.ts'
-import { objectOf, TEXT_OR_NULL } from '../shape.ts'
+import { NOTE } from '../operator/audit.ts'
+import { INSTANT, objectOf, TEXT_OR_NULL } from '../shape.ts'
 import { ROLE, SIGN_IN_ADDRESS, TRIED_PASSWORD } from './session.ts'
 
+const LINK_EXAMPLE =
+  'https://api.svc.example/dashboard/link#0e9f86d081884c7d659a2feaa0c55ad015.Lpo1b0Z5S9pVvQ2sJ0cO3tTjXk7m4hYdWq8uRzN6aEg'
 const LINK_TOKEN = { type: 'string', minLength: 1, maxLength: LINK_TOKEN_CHARS_MAX } as const
 
 export const LINK_PURPOSE = { enum: ['setup', 'invitation', 'sign-in', 'reset'] } as const
@@ -25,8 +28,9 @@ export const LINK_ORDERED = { type: 'object', properties: {}, additionalProperti
 export const LINK_READ_BODY = objectOf({ token: LINK_TOKEN })
 
 /**
- * What a link leads to. `needsPassword`: `choose` a new one, `enter` the user's own (or be signed in), null none.
- * `address`: whom it is for; null where the page asks for it.
+ * What a link leads to; `reset` also for who has a user and comes by a link of the operator. `needsPassword`: `choose`
+ * a new one, `enter` the user's own (or be signed in), null none. `address`: whom it is for; null where the page asks
+ * for it.
  */
 export const LINK = objectOf({
   purpose: LINK_PURPOSE,
@@ -49,19 +53,25 @@ export const LINK_CONSUME_BODY = {
   additionalProperties: false,
 } as const
 
-/** Body of POST /v1/operator/accounts/{accountId}/link: the note of an operator's act is added there. */
-export const OPERATOR_LINK_PROPERTIES = {
-  address: SIGN_IN_ADDRESS,
-  role: { ...ROLE, default: 'administrator' },
+/** Body of POST /v1/operator/accounts/{accountId}/link. */
+export const OPERATOR_LINK_BODY = {
+  type: 'object',
+  properties: { address: SIGN_IN_ADDRESS, role: { ...ROLE, default: 'administrator' }, note: NOTE },
+  required: ['address'],
+  additionalProperties: false,
 } as const
 
-/** Answer of POST /v1/operator/accounts/{accountId}/link. */
+/** Answer of POST /v1/operator/accounts/{accountId}/link: the URL is shown only now. */
 export const LINK_MADE = objectOf({
-  url: { type: 'string' },
-  expiresAt: { type: 'string', format: 'date-time' },
+  url: { type: 'string', examples: [LINK_EXAMPLE] },
+  expiresAt: INSTANT,
 })
 
 export type LinkBody = FromSchema<typeof LINK_BODY>
+
+export type OperatorLinkBody = FromSchema<typeof OPERATOR_LINK_BODY>
+
+export type LinkMade = FromSchema<typeof LINK_MADE>
 
 export type LinkConsumeBody = FromSchema<typeof LINK_CONSUME_BODY>
 

@@ -12,6 +12,7 @@ type Value = string | number | boolean | null | readonly Value[] | { readonly [f
 /** Keywords that an example is made of. */
 interface Schema {
   readonly const?: Value
+  readonly examples?: readonly Value[]
   readonly enum?: readonly Value[]
   readonly type?: string | readonly string[]
   readonly format?: string
@@ -116,6 +117,7 @@ const LEFT_OUT: readonly string[] = ['streamId', 'after', 'replyTo']
  */
 export function exampleOf(schema: object, { isBody = false }: { isBody?: boolean } = {}): Value {
   const make = (asked: Schema, name: string): Value => {
+    if (asked.examples?.[0] !== undefined) return asked.examples[0]
     const suggested = FIELDS[name]
     if (suggested !== undefined && fits(asked, suggested)) return suggested
     if (asked.const !== undefined) return asked.const

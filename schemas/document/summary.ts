@@ -87,6 +87,8 @@ export const SUMMARIES: Readonly<Record<RouteName, string>> = {
   pauseAccount: 'Refuse new mail of an account and hold what was accepted',
   resumeAccount: 'Take mail of an account again and let go what waits',
   closeAccount: 'Close an account for good; accepted mail is still delivered',
+  createAccountLink:
+    'Make a link by which somebody comes into the dashboard of an account, without mail; it is shown only now',
   listAccountTokensAsOperator: 'List the keys of an account',
   createAccountToken: 'Make a key of an account; its value is shown only now',
   revokeAccountTokenAsOperator: 'Revoke a key of an account',
@@ -126,7 +128,7 @@ const GROUPS: readonly (readonly [path: RegExp, group: string])[] = [
   [/streams/, 'Streams'],
   [/^\/v1\/domains/, 'Domains'],
   [/^\/v1\/erasures/, 'Erasures'],
-  [/^\/v1\/(operator\/)?accounts?$|accounts\/\{accountId\}(\/(approve|pause|resume|close))?$/, 'Accounts'],
+  [/^\/v1\/(operator\/)?accounts?$|accounts\/\{accountId\}(\/(approve|pause|resume|close|link))?$/, 'Accounts'],
   [/tokens/, 'Keys'],
   [/\/servers?(\/|$)/, 'Servers'],
   [/queue/, 'Queue'],

@@ -15,6 +15,7 @@ import {
   ACCOUNT_PATCH_BODY,
   ACCOUNT_PAUSE_BODY,
 } from '../account.ts'
+import { LINK_MADE, OPERATOR_LINK_BODY } from '../dashboard/link.ts'
 import { PAGE_QUERY } from '../domain.ts'
 import { OPENAPI, type Route, route } from '../route.ts'
 import { SERVER_BODY_AS_OPERATOR, SERVER_LIST, SERVER_MADE } from '../server.ts'
@@ -108,6 +109,13 @@ export const OPERATOR_ROUTES = {
     keys: ['O'],
     body: NOTE_BODY,
     success: { status: 200, body: ACCOUNT },
+    refusals: ['account_closed'],
+  }),
+  createAccountLink: route('createAccountLink', 'POST', '/v1/operator/accounts/{accountId}/link', {
+    listener: 'operator',
+    keys: ['O'],
+    body: OPERATOR_LINK_BODY,
+    success: { status: 201, body: LINK_MADE },
     refusals: ['account_closed'],
   }),
   listAccountTokensAsOperator: route('listAccountTokensAsOperator', 'GET', '/v1/operator/accounts/{accountId}/tokens', {

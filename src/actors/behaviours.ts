@@ -26,7 +26,7 @@ import {
   wakeBroadcasts,
 } from './broadcast/running.ts'
 import { countTry } from './dashboard/count-try.ts'
-import { makeLink, useAccountLink, useUserLink } from './dashboard/link.ts'
+import { makeAccountLink, makeLink, useAccountLink, useUserLink } from './dashboard/link.ts'
 import { changeMember, invite, sendInvitation, withdrawInvitation } from './dashboard/member.ts'
 import { beginSession, endSession, markSession } from './dashboard/session.ts'
 import { applyForCap, changeSettings, logged, noteAct } from './dashboard/settings.ts'
@@ -140,6 +140,7 @@ export const BEHAVIOURS: Omit<Behaviours, 'lanes'> = {
     endSession,
     markSession,
     makeLink,
+    makeAccountLink,
     useUserLink,
     useAccountLink,
     noteAct,

@@ -9,6 +9,7 @@ import { addBroadcastCommands } from './broadcast.ts'
 import { addClusterCommands } from './cluster.ts'
 import { CommandFailure } from './console/failure.ts'
 import { withOperatorOptions } from './console/options.ts'
+import { addDashboardLinkCommand } from './dashboard-link.ts'
 import { parseIp, runDoctor, runMailFile } from './doctor.ts'
 import { addDomainCommands } from './domain.ts'
 import { addEraseCommand } from './erase.ts'
@@ -73,6 +74,7 @@ export function makeProgram(ended: (code: number) => void): Command {
   addDomainCommands(program, ended)
   addEraseCommand(program, ended)
   addAccountCommands(program, ended)
+  addDashboardLinkCommand(program, ended)
   addServerCommands(program, ended)
   addTokenCommands(program, ended)
   addQueueCommands(program, ended)

@@ -2,9 +2,10 @@
  * link-routes - links are ordered, read and consumed: /dashboard/api/links and below
  *
  * A link that makes a member of an account is bound to an address, or asks for it (first start). Whoever has that
- * address already shows the user's own password or session; anybody else chooses a name and a password.
+ * address already shows the user's own password or session, or chooses another password where an operator made the
+ * link; anybody else chooses a name and a password.
  *
- * Spec link.once, link.purpose, link.mail
+ * Spec link.once, link.purpose, link.mail, link.operator
  */
 
 import { homeShard } from '../../cluster/id.ts'
@@ -23,6 +24,7 @@ import { readUser, readUserByLogin } from '../views/dashboard/user.ts'
 import type { DashboardDeps, DashboardHandler, DashboardRequest } from './deps.ts'
 import { endSessions, enter } from './enter.ts'
 import { newLinkId, parseLinkToken } from './link-token.ts'
+import { orderUserChange } from './me-routes.ts'
 import { hashPassword } from './password.ts'
 import { tryPassword } from './session-routes.ts'
 import { refuseTry } from './tries.ts'
@@ -56,7 +58,7 @@ export function makeReadLink(deps: DashboardDeps): DashboardHandler<'readLink'> 
     const known = await userOfLink(deps, link, link.address)
     if (known === 'unavailable') return refuse('unavailable')
     const json: Link = {
-      purpose: link.purpose,
+      purpose: isVouched(link) && known !== null ? 'reset' : link.purpose,
       accountName,
       role: link.level === null ? null : roleOf(link.level).role,
       address: link.address,
@@ -68,7 +70,12 @@ export function makeReadLink(deps: DashboardDeps): DashboardHandler<'readLink'> 
 
 function needOf({ purpose }: StoredLink, known: User | null): Link['needsPassword'] {
   if (purpose === 'sign-in') return null
-  return purpose === 'reset' || known === null ? 'choose' : 'enter'
+  return purpose === 'invitation' && known !== null ? 'enter' : 'choose'
+}
+
+/** Whether an operator made the link for an address: whoever has it needs no old password, and chooses another. */
+function isVouched({ purpose, address }: StoredLink): boolean {
+  return purpose === 'setup' && address !== null
 }
 
 /** POST /dashboard/api/links/consume */
@@ -104,36 +111,63 @@ async function letIn(deps: DashboardDeps, { linkId, link }: Found, request: Cons
 async function join(deps: DashboardDeps, { linkId, link }: Found, request: Consuming): Promise<Answer> {
   const address = link.address ?? request.body.address
   if (address === undefined) return refuse('invalid_request', { issues: [missing('address')] })
-  const user = await userWhoJoins(deps, link, { address, request })
-  if (!('userId' in user)) return user
+  const who = await whoJoins(deps, link, { address, request })
+  if (!('user' in who)) return who
+  const { user, newPassword } = who
   const { userId } = user
   const accountId = link.ownerId
   const body: UseAccountLinkBody = { linkId, accountId, userId }
   const used = await giveOrder(deps, homeShard(accountId), { name: 'use-account-link', body })
   if (used.answer !== undefined) return used.answer
+  const unchanged = newPassword === null ? null : await renewPassword(deps, user, newPassword)
+  if (unchanged !== null) return unchanged
   const index = { userId, accountId, isMember: true }
   const indexed = await giveOrder(deps, homeShard(userId), { name: 'join-account', body: index })
   const joined = { ...user, accounts: [accountId, ...user.accounts.filter((one) => one !== accountId)] }
   return indexed.answer ?? enter(deps, { user: joined, accountId, userAgent: request.userAgent })
 }
 
-/** Who joins: the known user, who has shown it, or a new one. */
-async function userWhoJoins(
+/** Puts another password in place of the one of a user, whose sessions end. Out: what is answered where it did not. */
+async function renewPassword(deps: DashboardDeps, user: User, password: string): Promise<Answer | null> {
+  const { userId, linkRound } = user
+  const order = { userId, changes: { password, linkRound: linkRound + 1 }, endsAllBut: null }
+  const { reply, answer } = await orderUserChange(deps, order)
+  return answer ?? endSessions(deps, userId, reply.ended)
+}
+
+interface Joining {
+  readonly user: User
+  /** Hashed, and the user's once the link is used; null: he keeps the one that he has. */
+  readonly newPassword: string | null
+}
+
+/** Who joins: the known user, who has shown it or for whom an operator vouches, or a new one. */
+async function whoJoins(
   deps: DashboardDeps,
   link: StoredLink,
   { address, request }: { readonly address: string; readonly request: Consuming },
-): Promise<User | Answer> {
+): Promise<Joining | Answer> {
   const known = await userOfLink(deps, link, address)
   if (known === 'unavailable') return refuse('unavailable')
-  if (known !== null && request.key?.row.userId === known.userId) return known
   const { name, password } = request.body
-  if (known !== null) {
-    if (password === undefined) return refuse('invalid_request', { issues: [missing('password')] })
-    return tryPassword(deps, { address, password, client: request.client })
+  if (known === null) {
+    const issues = [...(name === undefined ? [missing('name')] : []), ...passwordIssues(password)]
+    if (issues.length > 0) return refuse('invalid_request', { issues })
+    return joining(await makeUser(deps, { address, name: name ?? '', password: password ?? '' }))
   }
-  const issues = [...(name === undefined ? [missing('name')] : []), ...passwordIssues(password)]
-  if (issues.length > 0) return refuse('invalid_request', { issues })
-  return makeUser(deps, { address, name: name ?? '', password: password ?? '' })
+  if (isVouched(link)) {
+    const issues = passwordIssues(password)
+    if (issues.length > 0) return refuse('invalid_request', { issues })
+    const newPassword = await hashPassword(password ?? '')
+    return newPassword === null ? refuse('unavailable') : { user: known, newPassword }
+  }
+  if (request.key?.row.userId === known.userId) return joining(known)
+  if (password === undefined) return refuse('invalid_request', { issues: [missing('password')] })
+  return joining(await tryPassword(deps, { address, password, client: request.client }))
+}
+
+function joining(user: User | Answer): Joining | Answer {
+  return 'userId' in user ? { user, newPassword: null } : user
 }
 
 async function makeUser(

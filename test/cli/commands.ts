@@ -99,6 +99,7 @@ const COMMANDS: Readonly<Record<RouteName, string | null>> = {
   pauseAccount: 'account pause',
   resumeAccount: 'account resume',
   closeAccount: 'account close',
+  createAccountLink: 'dashboard-link',
   listAccountTokensAsOperator: 'token list',
   createAccountToken: 'token create',
   revokeAccountTokenAsOperator: 'token revoke',

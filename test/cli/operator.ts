@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import t from 'tap'
+import { Browser } from '../support/clients/browser.ts'
 import { until } from '../support/machine/until.ts'
 import { sendwright, startCommandLine } from '../support/service/command-line.ts'
 import { startTestService } from '../support/service/service.ts'
@@ -75,6 +76,27 @@ t.test('server and token: what the service makes works at once', async (t) => {
   t.match((await run('token', 'list', '--server', serverId)).out, /^Second .* live +\S+$/m)
   const own = await run('token', 'create', 'Own', '--account', account.accountId)
   t.equal((await service.call('GET /v1/account', { token: own.out.trim() })).status, 200)
+})
+
+t.test('dashboard-link: a link that works, for the only open account or the one that is named', async (t) => {
+  const browser = new Browser(`http://127.0.0.1:${service.config.httpPort}`)
+  const made = await run('dashboard-link', 'ada@acme.example', '--role', 'member', '--note', 'locked out')
+  t.equal(made.code, 0, made.err)
+  const [, url = ''] = /^(http:\/\/\S+\/dashboard\/link#\S+)\nIt works once, until \S+Z\.\n$/.exec(made.out) ?? []
+  const token = Browser.tokenOf(url)
+  t.match((await browser.call('POST /links/read', { token })).json, { address: 'ada@acme.example', role: 'member' })
+  const [entry] = (await service.operate('GET /v1/operator/audit?limit=1', { token: operatorToken })).json.entries
+  t.match(entry, { act: 'createAccountLink', note: 'locked out', targets: { accountId: account.accountId } })
+  const second = (await run('account', 'create', 'Second')).out.trim()
+  t.match(await run('dashboard-link', 'ada@acme.example'), { code: 1, err: /name it with --account/ })
+  const named = await runJson('dashboard-link', 'ada@acme.example', '--account', second)
+  t.match(named.json, { url: /\/dashboard\/link#/, expiresAt: /Z$/ })
+  t.match((await browser.call('POST /links/read', { token: Browser.tokenOf(named.json.url) })).json, {
+    accountName: 'Second',
+    role: 'administrator',
+  })
+  t.equal((await run('account', 'close', second)).code, 0)
+  t.match(await run('dashboard-link', 'ada@acme.example', '--account', second), { code: 1, err: /account_closed/ })
 })
 
 t.test('sendwright: wrong calls of the operator’s commands exit 2 and name what is missing', async (t) => {

@@ -4,20 +4,22 @@
  * What is mailed waits in the lane of notices as `link.<id>.<ms>`; its text is made of the row when it is sent. A link
  * that is used up makes a member (`setup`, `invitation`), or lets its user in (`sign-in`, `reset`).
  *
- * Spec link.once, link.purpose, link.mail
+ * Spec link.once, link.purpose, link.mail, link.operator
  */
 
 import type { CommandType, Due, Facts, Op, Refusal } from '../../../cluster/behaviour.ts'
 import { MEMBERS_MAX } from '../../../schemas/limits.ts'
 import type { Level } from '../../../schemas/route.ts'
 import { type AccountState, accountRef } from '../../state/account.ts'
+import { auditOps, type OperatorAct } from '../../state/audit.ts'
 import { actOps } from '../../state/dashboard/act.ts'
-import { linkFact, linkOfRow, linkOps, type StoredLink, usedLinkOp } from '../../state/dashboard/link.ts'
+import { linkEndMs, linkFact, linkOfRow, linkOps, type StoredLink, usedLinkOp } from '../../state/dashboard/link.ts'
 import {
   fieldsOfSettings,
   invitationsFact,
   membersFact,
   packMember,
+  roleOf,
   SETTINGS_FIELDS,
   settingsFact,
   settingsOfRow,
@@ -55,6 +57,44 @@ export const makeLink: CommandType<MakeLinkBody, { readonly kind: 'made' } | Ref
       reply: { kind: 'made' },
       ops: linkOps(shard, linkId, { ...link, round, madeAtMs: nowMs }),
       due: isMailed ? [linkDue(linkId, nowMs)] : [],
+    }
+  },
+}
+
+export interface MakeAccountLinkBody {
+  readonly accountId: string
+  readonly linkId: string
+  readonly address: string
+  readonly level: Level
+  readonly by: OperatorAct
+}
+
+export interface AccountLinkMade {
+  readonly kind: 'made'
+  readonly endsAtMs: number
+}
+
+/** A link that an operator hands to somebody himself. The log names the account and the role, never the address. */
+export const makeAccountLink: CommandType<MakeAccountLinkBody, AccountLinkMade | Refused> = {
+  name: 'make-account-link',
+  entities: ({ accountId }) => [accountRef(accountId)],
+  counters: () => [],
+  facts: () => [],
+  decide({ accountId, linkId, address, level, by }, states, _facts, context) {
+    const account = states.get<AccountState | null>(accountRef(accountId))
+    if (account === null) return refuse('not_found')
+    if (account.status === 'closed') return refuse('account_closed')
+    const { shard, nowMs } = context
+    const endsAtMs = linkEndMs('setup', nowMs)
+    const bound = { purpose: 'setup', ownerId: accountId, invitationId: null, address, level } as const
+    const { role } = roleOf(level)
+    return {
+      kind: 'done',
+      reply: { kind: 'made', endsAtMs },
+      ops: [
+        ...linkOps(shard, linkId, { ...bound, round: 0, madeAtMs: nowMs, endsAtMs }),
+        ...auditOps(context, by, { targets: { accountId }, before: null, after: { role } }),
+      ],
     }
   },
 }

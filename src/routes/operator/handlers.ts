@@ -33,6 +33,7 @@ import {
   makeReadReadiness,
   type OperatorHealthDeps,
 } from './health.ts'
+import { makeCreateAccountLink, type OperatorLinkDeps } from './links.ts'
 import { makeFindMessage, makeRevealMessage, type OperatorMessageDeps } from './messages.ts'
 import {
   makeDropQueue,
@@ -54,6 +55,7 @@ import { makePaceStream, makePauseStream, makeResumeStream } from './streams.ts'
 /** What the handlers of its routes need. */
 export type OperatorListenerDeps = { readonly operatorUrl: string } & HealthDeps &
   OperatorAccountDeps &
+  OperatorLinkDeps &
   ClusterDeps &
   OperatorHealthDeps &
   OperatorMessageDeps &
@@ -83,6 +85,7 @@ export function operatorHandlers(deps: OperatorListenerDeps): Handlers<OperatorR
     pauseAccount: makePauseAccount(deps),
     resumeAccount: makeResumeAccount(deps),
     closeAccount: makeCloseAccount(deps),
+    createAccountLink: makeCreateAccountLink(deps),
     listAccountTokensAsOperator: makeListTokensAsOperator(deps),
     createAccountToken: makeCreateTokenAsOperator(deps),
     revokeAccountTokenAsOperator: makeRevokeTokenAsOperator(deps),

@@ -8,7 +8,7 @@ import { type AuditRecord, entryOps } from '../../../src/state/audit.ts'
 import { type CallOptions, startTestService } from '../../support/service/service.ts'
 
 const service = await startTestService({ APPROVAL: 'manual' })
-const { account, liveServer, operatorToken: token } = service.firstRun
+const { account, liveServer, testServer, operatorToken: token } = service.firstRun
 t.teardown(() => service.stop())
 
 const operate = (what: string, options: CallOptions = {}) =>
@@ -45,6 +45,13 @@ const ACTS: Readonly<Record<string, Act>> = {
     body: { monthlyCap: 50_000 },
     before: { status: 'pending', monthlyCap: 10_000 },
     after: { status: 'active', monthlyCap: 50_000 },
+    targets: ['accountId'],
+  },
+  createAccountLink: {
+    path: '/accounts/{accountId}/link',
+    body: { address: 'ann@acme.example', role: 'member' },
+    before: null,
+    after: { role: 'member' },
     targets: ['accountId'],
   },
   createServerAsOperator: {
@@ -128,6 +135,12 @@ const ACTS: Readonly<Record<string, Act>> = {
     after: null,
     targets: ['accountId', 'serverId', 'streamId', 'suppressionId'],
   },
+  revealMessage: {
+    path: `/messages/${await send()}/reveal`,
+    before: null,
+    after: null,
+    targets: ['messageId', 'serverId', 'accountId'],
+  },
 }
 
 function queueAct(order: string) {
@@ -141,6 +154,12 @@ async function suppress(): Promise<string> {
   await service.call('POST /v1/suppressions', { token, body })
   const found = await service.call('POST /v1/suppressions/search', { token, body: { streamId } })
   return found.json.suppressions[0].suppressionId
+}
+
+/** Sends a message of the test server, and answers its id. */
+async function send(): Promise<string> {
+  const body = { from: 'you@simulator.test', to: ['one@simulator.test'], subject: 'Hello', text: 'It works.' }
+  return (await service.call('POST /v1/email', { token: testServer.token, body })).json.messageId
 }
 
 const WRITES = Object.values<Route>(ROUTES).filter(

@@ -45,10 +45,10 @@ function Void({ error }: { error: ApiError }) {
   )
 }
 
-function textOf({ purpose, accountName, role }: Link): string {
-  if (purpose === 'setup')
+function textOf({ purpose, accountName, role, address }: Link): string {
+  if (purpose === 'setup' && address === null)
     return 'This is the first start. You become the administrator of this service’s first account.'
-  if (purpose === 'invitation')
+  if (purpose === 'invitation' || purpose === 'setup')
     return `${accountName} wants you as ${role === 'administrator' ? 'an administrator' : 'a member'}.`
   return purpose === 'reset' ? 'Choose another password. Your other sessions end.' : 'Press the button to come in.'
 }

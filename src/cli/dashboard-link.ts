@@ -1,0 +1,41 @@
+/** dashboard-link - `sendwright dashboard-link`: a link into the dashboard for who is locked out, or gets no mail. */
+import type { Command } from 'commander'
+import type { Account } from '../../schemas/account.ts'
+import type { LinkMade } from '../../schemas/dashboard/link.ts'
+import { type Client, type ClientOptions, makeClient, readAll } from './console/client.ts'
+import { CommandFailure } from './console/failure.ts'
+import { withNote } from './console/options.ts'
+import { type Ended, print } from './console/print.ts'
+
+const PATH = '/v1/operator/accounts'
+
+interface LinkOptions extends ClientOptions {
+  account?: string
+  role?: string
+  note?: string
+}
+
+/** Adds the command. `ended` hears the exit code of the one that ran. */
+export function addDashboardLinkCommand(program: Command, ended: Ended): void {
+  withNote(program.command('dashboard-link <address>'))
+    .description(
+      'print a link into the dashboard, which works once, for a day: who has a user with that address chooses another password, anybody else becomes a member. Hand it to nobody but them',
+    )
+    .option('--account <id>', 'the account (default: the only one that is not closed)')
+    .option('--role <role>', 'administrator or member, at least (default: administrator)')
+    .action(async (address: string, options: LinkOptions) => ended(await makeLink(address, options)))
+}
+
+async function makeLink(address: string, { account, role, note, ...options }: LinkOptions): Promise<number> {
+  const client = makeClient(options, 'operator')
+  const id = encodeURIComponent(account ?? (await onlyAccount(client)))
+  const made = await client.post<LinkMade>(`${PATH}/${id}/link`, { address, role, note })
+  return print(options, made, ({ url, expiresAt }) => `${url}\nIt works once, until ${expiresAt}.`)
+}
+
+async function onlyAccount(client: Client): Promise<string> {
+  const accounts = await readAll<Account>(client, PATH, 'accounts')
+  const [only, ...others] = accounts.filter(({ status }) => status !== 'closed')
+  if (only !== undefined && others.length === 0) return only.accountId
+  throw new CommandFailure('Not one account but several, or none: name it with --account (sendwright account list)')
+}

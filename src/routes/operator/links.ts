@@ -1,0 +1,42 @@
+/**
+ * links - the operator makes a link into the dashboard, and hands it to somebody who is locked out or gets no mail
+ *
+ * The store keeps the link's id; what makes it work is in this answer alone.
+ *
+ * Spec link.operator, link.once, operator.note
+ */
+
+import { shardOf } from '../../../cluster/id.ts'
+import type { LinkMade } from '../../../schemas/dashboard/link.ts'
+import type { AccountLinkMade, MakeAccountLinkBody } from '../../actors/dashboard/link.ts'
+import { dashboardBase, linkUrl, newLinkId } from '../../dashboard/link-token.ts'
+import type { HandlerOf } from '../../http/request.ts'
+import { refuse } from '../../http/respond.ts'
+import type { Secrets } from '../../process/secrets.ts'
+import { levelOf } from '../../state/dashboard/member.ts'
+import { formatInstant } from '../../views/instant.ts'
+import { giveOrder } from '../answer.ts'
+import { asOperator, type OperatorDeps } from '../as-operator.ts'
+
+/** What the route needs beside. */
+export interface OperatorLinkDeps extends OperatorDeps {
+  readonly secrets: Pick<Secrets, 'linkKey'>
+  readonly baseUrl: string
+}
+
+/** POST /v1/operator/accounts/{accountId}/link */
+export function makeCreateAccountLink(deps: OperatorLinkDeps): HandlerOf<'createAccountLink'> {
+  return asOperator(deps.read, async ({ params, body }, by) => {
+    const accountId = (params.accountId ?? '').toLowerCase()
+    const shard = shardOf(accountId)
+    if (shard === null) return refuse('not_found')
+    const { address, role } = body
+    const linkId = newLinkId(shard)
+    const order: MakeAccountLinkBody = { accountId, linkId, address, level: levelOf(role, false), by }
+    const { reply, answer } = await giveOrder<AccountLinkMade>(deps, shard, { name: 'make-account-link', body: order })
+    if (answer !== undefined) return answer
+    const url = linkUrl(dashboardBase(deps.baseUrl), linkId, deps.secrets.linkKey)
+    const json: LinkMade = { url, expiresAt: formatInstant(reply.endsAtMs) }
+    return { status: 201, json }
+  })
+}

@@ -1,0 +1,94 @@
+/** operator-link - the operator's link: who is new becomes a member, who is locked out chooses another password. */
+import t from 'tap'
+import { SETUP_HOURS } from '../../schemas/limits.ts'
+import { Browser } from '../support/clients/browser.ts'
+import { startTestService } from '../support/service/service.ts'
+
+const HOUR_MS = 3_600_000
+const OLD = 'correct horse battery'
+const NEW = 'another horse entirely'
+const service = await startTestService()
+t.teardown(() => service.stop())
+const origin = `http://127.0.0.1:${service.config.httpPort}`
+const { account, testServer, dashboardUrl, operatorToken } = service.firstRun
+
+const operate = (what: string, body: object, token = operatorToken) =>
+  service.operate(what.replace(' ', ' /v1/operator/accounts'), { token, body })
+
+async function linkFor(address: string, body: object = {}, accountId = account.accountId): Promise<string> {
+  const { status, json, text } = await operate(`POST /${accountId}/link`, { address, ...body })
+  if (status !== 201) throw new Error(text)
+  return Browser.tokenOf(json.url)
+}
+
+const ada = new Browser(origin)
+const body = { token: Browser.tokenOf(dashboardUrl), address: 'ada@a.example', name: 'Ada', password: OLD }
+await ada.call('POST /links/consume', body)
+
+t.test('operator-link: what is refused, in the usual order [link.operator]', async (t) => {
+  const address = 'ben@b.example'
+  const path = `/v1/operator/accounts/${account.accountId}/link`
+  for (const token of [account.token, testServer.token, `${operatorToken}x`])
+    t.equal((await operate(`POST /${account.accountId}/link`, {}, token)).status, 401)
+  for (const wrong of [{}, { address: 'ben' }, { address, role: 'owner' }, { address, note: '' }, { address, x: 1 }])
+    t.equal((await operate(`POST /${account.accountId}/link`, wrong)).status, 400)
+  for (const id of ['x', testServer.serverId])
+    t.equal((await operate(`POST /${id}/link`, { address })).json.error, 'not_found')
+  t.equal((await service.call(`POST ${path}`, { token: operatorToken, body: { address } })).status, 401)
+  const { accountId } = (await operate('POST ', { name: 'Over', administrators: [] })).json
+  const token = await linkFor(address, {}, accountId)
+  await operate(`POST /${accountId}/close`, {})
+  t.equal((await operate(`POST /${accountId}/link`, { address })).json.error, 'account_closed')
+  t.equal(new Browser(origin).cookie, null)
+  t.match((await new Browser(origin).call('POST /links/read', { token })).json, { accountName: 'Over' })
+})
+
+t.test('operator-link: who is new becomes a member with the role of the link, once [link.operator]', async (t) => {
+  const made = await operate(`POST /${account.accountId}/link`, { address: 'ben@b.example', role: 'member' })
+  t.equal(made.status, 201, made.text)
+  t.match(made.json.url, /^http:\/\/localhost:\d+\/dashboard\/link#[0-9a-f]{34}\.[\w-]{43}$/)
+  const hours = (Date.parse(made.json.expiresAt) - Date.now()) / HOUR_MS
+  t.ok(hours > SETUP_HOURS - 1 && hours < SETUP_HOURS + 1)
+  const token = Browser.tokenOf(made.json.url)
+  const ben = new Browser(origin, '192.0.2.2')
+  t.same((await ben.call('POST /links/read', { token })).json, {
+    purpose: 'setup',
+    accountName: 'First account',
+    role: 'member',
+    address: 'ben@b.example',
+    needsPassword: 'choose',
+  })
+  const other = { token, address: 'eve@e.example', name: 'Ben', password: OLD }
+  const came = await ben.call('POST /links/consume', other)
+  t.match(came, { status: 200, json: { role: 'member', user: { address: 'ben@b.example' } } }, 'bound to its address')
+  for (const what of ['read', 'consume'])
+    t.equal((await ben.call(`POST /links/${what}`, what === 'read' ? { token } : other)).status, 410)
+})
+
+t.test('operator-link: who is locked out chooses another password and keeps his role [link.operator]', async (t) => {
+  t.equal((await ada.call('GET /session')).status, 200)
+  const token = await linkFor('ADA@a.example', { role: 'member' })
+  const back = new Browser(origin, '192.0.2.3')
+  t.match((await back.call('POST /links/read', { token })).json, { purpose: 'reset', needsPassword: 'choose' })
+  const short = await back.call('POST /links/consume', { token, password: 'short' })
+  t.match(short, { status: 400, json: { issues: [{ path: 'password' }] } })
+  t.equal((await ada.call('GET /session')).status, 200, 'nothing was used up')
+  const came = await back.call('POST /links/consume', { token, password: NEW })
+  t.match(came, { status: 200, json: { role: 'administrator', user: { address: 'ada@a.example', name: 'Ada' } } })
+  t.equal((await ada.call('GET /session')).status, 401, 'the sessions before have ended')
+  const signIn = (password: string) =>
+    new Browser(origin, '192.0.2.3').call('POST /session', { address: 'ada@a.example', password })
+  t.equal((await signIn(OLD)).status, 401)
+  t.equal((await signIn(NEW)).status, 200)
+  t.equal((await back.call('POST /links/consume', { token, password: OLD })).status, 410)
+  t.equal((await signIn(NEW)).status, 200)
+})
+
+t.test('operator-link: a user comes into another account too [link.operator]', async (t) => {
+  const { accountId } = (await operate('POST ', { name: 'Second', administrators: [] })).json
+  const token = await linkFor('ada@a.example', {}, accountId)
+  const browser = new Browser(origin, '192.0.2.4')
+  const came = await browser.call('POST /links/consume', { token, password: OLD })
+  t.match(came, { status: 200, json: { role: 'administrator', account: { accountId } } })
+  t.equal(came.json.accounts.length, 2)
+})
