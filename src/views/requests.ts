@@ -126,7 +126,7 @@ class Walk {
     const shard = homeShard(owner.accountId)
     const oldestMs = nowMs - Math.max(...results.map((result) => REQUEST_LIFE_MS[result]))
     this.#from = String(Math.max(0, oldestMs, stretch.fromMs - SKEW_MS))
-    const until = stretch.toMs + LONGEST_MS
+    const until = Math.max(0, stretch.toMs + LONGEST_MS)
     const to = Number.isFinite(until) ? String(until) : '+'
     this.#lanes = results.map((result) => ({
       key: requestsKey(shard, owner.accountId, result),

@@ -70,6 +70,8 @@ const FIELDS: Readonly<Record<string, Bound>> = {
 }
 
 const OF_ROUTE: Readonly<Record<string, Bound>> = {
+  'searchRequests status': ['number', 100, 599],
+  'searchRequests error': NAME,
   'searchMessages metadata': ['entries', 1, 1],
   'searchSuppressions limit': ['number', 1, 1_000],
   'operatorSearchSuppressions limit': ['number', 1, 1_000],
