@@ -111,6 +111,9 @@ export function makeSendAgain(deps: MirrorDeps): DashboardHandler<'sendAgain'> {
           {},
           'Only a message whose content is kept and has no attachments is sent again',
         )
+      // Nobody is put in front of the others who was hidden from them.
+      if (!found.recipients.some(({ kind }) => kind === 'to') && found.recipients.length > 1)
+        return refuse('content_expired', {}, 'A message to several people without To is not sent again')
       return send(deps, request, place, bodyOf(found))
     })
 }

@@ -30,12 +30,14 @@ export interface Entrant {
   /** The account; null: the first that still has him. */
   readonly accountId: string | null
   readonly userAgent: string
+  /** He has just shown who he is; a session alone shows it not. */
+  readonly isConfirmed: boolean
 }
 
 /** Opens a session, and answers it with its cookie. */
-export async function enter(deps: DashboardDeps, { user, accountId, userAgent }: Entrant): Promise<Answer> {
+export async function enter(deps: DashboardDeps, { user, accountId, ...shown }: Entrant): Promise<Answer> {
   for (const one of accountId === null ? user.accounts : [accountId]) {
-    const opened = await openIn(deps, { user, accountId: one, userAgent })
+    const opened = await openIn(deps, { user, accountId: one, ...shown })
     if (opened === null) continue
     return 'token' in opened ? answerSession(deps, { ...opened, user }) : opened
   }
@@ -45,7 +47,7 @@ export async function enter(deps: DashboardDeps, { user, accountId, userAgent }:
 /** Null: he is no member there. */
 async function openIn(
   deps: DashboardDeps,
-  { user, accountId, userAgent }: Entrant & { readonly accountId: string },
+  { user, accountId, userAgent, isConfirmed }: Entrant & { readonly accountId: string },
 ): Promise<{ readonly token: string; readonly row: SessionRow } | Answer | null> {
   const { userId } = user
   const shard = homeShard(accountId)
@@ -55,7 +57,7 @@ async function openIn(
   if (listed.answer !== undefined) return listed.answer
   const { sessionId, ended } = listed.reply
   await endSessions(deps, userId, ended)
-  const body: OpenSessionBody = { accountId, userId, sessionId, hash, isConfirmed: true }
+  const body: OpenSessionBody = { accountId, userId, sessionId, hash, isConfirmed }
   const opened = await giveOrder<SessionReply>(deps, shard, { name: 'open-session', body })
   if (opened.reply !== undefined) return { token, row: opened.reply.session }
   if (opened.refused === null) return opened.answer

@@ -21,6 +21,8 @@ export interface FrameInput {
 }
 
 const LINKS_MAX = 500
+/** Of all data URLs that are put into a page: files of 4 MiB as base64. */
+const INLINED_CHARS_MAX = 6 * 1024 * 1024
 const LINK = /\bhref\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>]+))/gi
 const CONTENT_ID = /\bcid:([^"'\s)>]+)/gi
 /**
@@ -78,7 +80,14 @@ export function linksOf(html: string | null): string[] {
 function withFiles(text: string, { files, mode }: Pick<FrameInput, 'files' | 'mode'>): string {
   const safe = text.replace(OPENING, '<$1x-$2')
   const html = mode === 'test' ? safe : safe.replace(HREF, 'data-href')
-  return files.size === 0 ? html : html.replace(CONTENT_ID, (whole, id: string) => files.get(decoded(id)) ?? whole)
+  // One file may be referred to any number of times: what is put in is bounded, not only what there is.
+  let left = INLINED_CHARS_MAX
+  return html.replace(CONTENT_ID, (whole, id: string) => {
+    const url = files.get(decoded(id))
+    if (url === undefined || url.length > left) return whole
+    left -= url.length
+    return url
+  })
 }
 
 function decoded(text: string): string {

@@ -7,7 +7,7 @@
  * Spec member.content
  */
 
-import { homeShard } from '../../cluster/id.ts'
+import { homeShard, isId } from '../../cluster/id.ts'
 import { type Answer, refuse } from '../http/respond.ts'
 import { giveOrder } from '../routes/answer.ts'
 import { settingsFact, settingsOfRow } from '../state/dashboard/member.ts'
@@ -23,6 +23,8 @@ export type ContentRule =
 
 type Json = Record<string, unknown>
 
+/** Of a file in a mail. */
+const POSITION = /^\d{1,9}$/
 const AS_IT_IS: ContentRule = { shown: (answer) => answer }
 /** A download is nothing that a browser runs or shows. */
 const DOWNLOAD_HEADERS = {
@@ -88,6 +90,9 @@ export async function refuseContent(
   { accountId, row }: SessionKey,
   of: { readonly server: ServerState; readonly act: string; readonly targets: Readonly<Record<string, string>> },
 ): Promise<Answer | null> {
+  // What is noted holds ids and numbers alone, whatever stands in the path.
+  if (!Object.values(of.targets).every((target) => isId(target.toLowerCase()) || POSITION.test(target)))
+    return refuse('not_found')
   const isHidden = await isContentHidden(deps, accountId)
   if (isHidden === null) return refuse('unavailable')
   if (isHidden) return refuse('content_hidden')

@@ -35,18 +35,24 @@ export function makeOrderLink(deps: DashboardDeps): DashboardHandler<'orderLink'
     const { address, purpose } = body
     const refused = await refuseTry(deps, 'mailed-link', { client, address })
     if (refused !== null) return refused
-    const user = await readUserByLogin(deps.read, deps.secrets.loginHmac(address))
-    if (user === 'unavailable') return refuse('unavailable')
-    if (user !== null) {
-      const shard = homeShard(user.userId)
-      const endsAtMs = linkEndMs(purpose, deps.nowMs())
-      const bound = { ownerId: user.userId, invitationId: null, address: user.address, level: null }
-      const link: MakeLinkBody = { linkId: newLinkId(shard), link: { purpose, ...bound, endsAtMs }, isMailed: true }
-      const { answer } = await giveOrder(deps, shard, { name: 'make-link', body: link })
-      if (answer !== undefined) return answer
-    }
+    // Whether anybody has the address would show in the time that the answer takes: nobody waits for it.
+    mailLink(deps, { address, purpose }).catch(() => undefined)
     return { status: 202, json: {} }
   }
+}
+
+/** Mails a link to who has the address. Where the store does not answer there is none, and he asks again. */
+async function mailLink(
+  deps: DashboardDeps,
+  { address, purpose }: { readonly address: string; readonly purpose: MakeLinkBody['link']['purpose'] },
+): Promise<void> {
+  const user = await readUserByLogin(deps.read, deps.secrets.loginHmac(address))
+  if (user === null || user === 'unavailable') return
+  const shard = homeShard(user.userId)
+  const endsAtMs = linkEndMs(purpose, deps.nowMs())
+  const bound = { ownerId: user.userId, invitationId: null, address: user.address, level: null }
+  const body: MakeLinkBody = { linkId: newLinkId(shard), link: { purpose, ...bound, endsAtMs }, isMailed: true }
+  await giveOrder(deps, shard, { name: 'make-link', body })
 }
 
 /** POST /dashboard/api/links/read */
@@ -104,7 +110,7 @@ async function letIn(deps: DashboardDeps, { linkId, link }: Found, request: Cons
   if (unended !== null) return unended
   const user = await readUser(deps.read, userId)
   if (user === null || user === 'unavailable') return refuse('unavailable')
-  return enter(deps, { user, accountId: null, userAgent })
+  return enter(deps, { user, accountId: null, userAgent, isConfirmed: true })
 }
 
 /** Somebody becomes a member of an account. */
@@ -124,7 +130,8 @@ async function join(deps: DashboardDeps, { linkId, link }: Found, request: Consu
   const index = { userId, accountId, isMember: true }
   const indexed = await giveOrder(deps, homeShard(userId), { name: 'join-account', body: index })
   const joined = { ...user, accounts: [accountId, ...user.accounts.filter((one) => one !== accountId)] }
-  return indexed.answer ?? enter(deps, { user: joined, accountId, userAgent: request.userAgent })
+  const isConfirmed = request.key?.row.userId !== userId
+  return indexed.answer ?? enter(deps, { user: joined, accountId, userAgent: request.userAgent, isConfirmed })
 }
 
 /** Puts another password in place of the one of a user, whose sessions end. Out: what is answered where it did not. */

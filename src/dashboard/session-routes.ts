@@ -25,7 +25,7 @@ import { refuseTry } from './tries.ts'
 export function makeSignIn(deps: DashboardDeps): DashboardHandler<'signIn'> {
   return async ({ body, client, userAgent }) => {
     const tried = await tryPassword(deps, { ...body, client })
-    return 'userId' in tried ? enter(deps, { user: tried, accountId: null, userAgent }) : tried
+    return 'userId' in tried ? enter(deps, { user: tried, accountId: null, userAgent, isConfirmed: true }) : tried
   }
 }
 
@@ -66,14 +66,22 @@ export function makeSignOut(deps: DashboardDeps): DashboardHandler<'signOut'> {
 /** POST /dashboard/api/session/account */
 export function makeSwitchAccount(deps: DashboardDeps): DashboardHandler<'switchAccount'> {
   return async (request) => {
-    const { row } = sessionOf(request)
-    const user = await readUser(deps.read, row.userId)
+    const { row, hash } = sessionOf(request)
+    const { userId, sessionId } = row
+    const user = await readUser(deps.read, userId)
     if (user === 'unavailable') return refuse('unavailable')
     const accountId = request.body.accountId.toLowerCase()
     if (user === null || !user.accounts.includes(accountId)) return refuse('not_found')
     if (accountId === row.accountId) return answerRow(deps, row)
-    const answer = await enter(deps, { user, accountId, userAgent: request.userAgent })
-    return 'status' in answer && answer.status === 401 ? refuse('not_found') : answer
+    const answer = await enter(deps, { user, accountId, userAgent: request.userAgent, isConfirmed: false })
+    if (!('status' in answer) || answer.status !== 200) {
+      return 'status' in answer && answer.status === 401 ? refuse('not_found') : answer
+    }
+    // The browser has the other one now: this one would live on for nobody.
+    const refused = await endOne(deps, { accountId: row.accountId, userId, sessionId, hash })
+    if (refused !== null) return refused
+    await giveOrder(deps, homeShard(userId), { name: 'forget-sessions', body: { userId, sessionIds: [sessionId] } })
+    return answer
   }
 }
 
