@@ -62,8 +62,8 @@ export function isErasurePast({ completedAtMs }: Pick<ErasureState, 'completedAt
   return completedAtMs !== null && completedAtMs + ERASURE_READABLE_MS <= nowMs
 }
 
-/** What of a server is walked, in this order. */
-export const SERVER_PHASES = ['lists', 'broadcasts', 'log', 'received', 'posts'] as const
+/** What of a server is walked, in this order: lists after the log, whose open recipients could still come there. */
+export const SERVER_PHASES = ['broadcasts', 'log', 'lists', 'received', 'posts'] as const
 export type ServerPhase = (typeof SERVER_PHASES)[number]
 /** Before all servers, what no behaviour could bear; `seek`: the next server is looked for. */
 export type WalkPhase = 'unborne' | 'seek' | ServerPhase

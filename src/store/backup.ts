@@ -49,6 +49,8 @@ export async function makeBackup(
   const target = resolve(directory)
   if (existsSync(target)) throw new Error(`${target} is there already: name a directory that is still to be made`)
   const fresh = join(dirname(target), `.${basename(target)}.${process.pid}.new`)
+  // What a backup that was killed left under this name is no part of this one.
+  rmSync(fresh, { recursive: true, force: true })
   mkdirSync(fresh, { recursive: true, mode: OWNER_ONLY })
   try {
     const copyContent = (): Promise<Copied> =>

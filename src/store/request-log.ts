@@ -71,7 +71,7 @@ export function openRequestLog(nodes: Nodes, failed: (fault: unknown) => void): 
     const taken = noted
     noted = new Map()
     waiting = 0
-    writing = writeAll(nodes, taken).catch(failed)
+    writing = writeAll(nodes, taken, failed)
     await writing
     writing = null
   }
@@ -92,15 +92,28 @@ export function openRequestLog(nodes: Nodes, failed: (fault: unknown) => void): 
   }
 }
 
-async function writeAll(nodes: Nodes, noted: ReadonlyMap<string, readonly RequestRow[]>): Promise<void> {
+/** An account whose Redis is away loses its own rows, and nobody else's; the first fault is told. */
+async function writeAll(
+  nodes: Nodes,
+  noted: ReadonlyMap<string, readonly RequestRow[]>,
+  failed: (error: Error) => void,
+): Promise<void> {
+  let isTold = false
   for (const [accountId, rows] of noted) {
-    for (const result of ['refused', 'answered'] as const) {
-      const own = rows.filter(({ status }) => status >= 400 === (result === 'refused'))
-      // What would be removed again at once need not be written.
-      const kept = own.slice(-REQUESTS_KEPT_MAX)
-      for (let from = 0; from < kept.length; from += ENTRY_ROWS_MAX)
-        await append(nodes, { accountId, result, rows: kept.slice(from, from + ENTRY_ROWS_MAX) })
-    }
+    await writeAccount(nodes, accountId, rows).catch((error: Error) => {
+      if (!isTold) failed(error)
+      isTold = true
+    })
+  }
+}
+
+async function writeAccount(nodes: Nodes, accountId: string, rows: readonly RequestRow[]): Promise<void> {
+  for (const result of ['refused', 'answered'] as const) {
+    const own = rows.filter(({ status }) => status >= 400 === (result === 'refused'))
+    // What would be removed again at once need not be written.
+    const kept = own.slice(-REQUESTS_KEPT_MAX)
+    for (let from = 0; from < kept.length; from += ENTRY_ROWS_MAX)
+      await append(nodes, { accountId, result, rows: kept.slice(from, from + ENTRY_ROWS_MAX) })
   }
 }
 

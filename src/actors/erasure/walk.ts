@@ -38,6 +38,7 @@ import {
   erasureRef,
   erasuresOwner,
   nextPhase,
+  SERVER_PHASES,
   type ServerPhase,
   WALK_BEGIN,
   type WalkPlace,
@@ -131,7 +132,7 @@ function nextServer({ accountId, facts, context }: Turn, place: WalkPlace): Step
   const found = facts.sorted(fact).find(([id, ms]) => ms > beforeMs || id > before)
   if (found !== undefined) {
     const [serverId, serverMs] = found
-    return { kind: 'stepped', place: { ...WALK_BEGIN, phase: 'lists', list, serverId, serverMs } }
+    return { kind: 'stepped', place: { ...WALK_BEGIN, phase: SERVER_PHASES[0], list, serverId, serverMs } }
   }
   if (list === 'removed') return { kind: 'stepped', place: null }
   return { kind: 'stepped', place: { ...WALK_BEGIN, phase: 'seek', list: 'removed' } }

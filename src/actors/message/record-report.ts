@@ -16,8 +16,9 @@ import { BOUNCE_DAYS_MAX } from '../../../schemas/limits.ts'
 import { meaningOf } from '../../mail/report/arf.ts'
 import type { Dsn } from '../../mail/report/dsn.ts'
 import { DAY_MS } from '../../state/calendar.ts'
-import { statusKey } from '../../state/keys.ts'
+import { headKey, statusKey } from '../../state/keys.ts'
 import { endNotes } from '../../state/message/end.ts'
+import { isErasedHead, unpackHead } from '../../state/message/head.ts'
 import { hourOwner } from '../../state/message/hour-count.ts'
 import { type AttemptItem, parseAttemptItem } from '../../state/message/item.ts'
 import {
@@ -62,7 +63,10 @@ export const recordReport: CommandType<ReportBody, ReportReply> = {
   },
   facts(body, _states, { shard }) {
     const { serverId, segment, short, recipient } = parseAttemptItem(body.item)
-    return [{ read: 'fields', key: statusKey(shard, serverId, segment), fields: [statusField(short, recipient)] }]
+    return [
+      { read: 'fields', key: statusKey(shard, serverId, segment), fields: [statusField(short, recipient)] },
+      { read: 'fields', key: headKey(shard, serverId, segment), fields: [short] },
+    ]
   },
   decide({ item: name, hmac, report }, states, facts, context) {
     const item = parseAttemptItem(name)
@@ -72,7 +76,9 @@ export const recordReport: CommandType<ReportBody, ReportReply> = {
     const field = statusField(item.short, item.recipient)
     const packed = facts.field(key, field)
     const state = unpackStatus(packed, msOf(item.messageId))
-    const event = eventOf(report, { item, state, nowMs: context.nowMs, isErased: hmac === null })
+    const head = facts.field(headKey(context.shard, item.serverId, item.segment), item.short)
+    const isErased = hmac === null || (head !== null && isErasedHead(unpackHead(head, 0)))
+    const event = eventOf(report, { item, state, nowMs: context.nowMs, isErased })
     if (typeof event === 'string') return answer(event)
     const turn = { states, facts, context }
     const listed = listFor(event, hmac, { item, turn })
