@@ -1,6 +1,7 @@
 /** zone-file - records as a zone file says them, read back by hand and, where it is installed, by BIND's checker. */
 import { spawnSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { formatZone, quoteTxt, type ZoneFileRecord } from '../../src/mail/zone-file.ts'
@@ -56,7 +57,9 @@ t.test('zone-file: names are whole, and what is not known is a comment', (t) => 
 
 t.test('zone-file: a name server reads it', async (t) => {
   const head = '@ 3600 IN SOA ns.svc.example. a.svc.example. 1 3600 600 86400 300\n@ 3600 IN NS ns.svc.example.\n'
-  const path = join(t.testdir(), 'zone')
+  const dir = mkdtempSync(join(tmpdir(), 'sendwright-zone-'))
+  t.teardown(() => rmSync(dir, { recursive: true }))
+  const path = join(dir, 'zone')
   writeFileSync(path, `${head}ns 3600 IN A 192.0.2.1\nmx 3600 IN A 192.0.2.7\n${formatZone(RECORDS)}`)
   const { error, status, stdout } = spawnSync('named-checkzone', ['svc.example', path])
   if (error !== undefined) return t.comment('named-checkzone is not installed: skipped')

@@ -63,7 +63,7 @@ t.test('received-room: fields that were told stay [inbound.parse]', async (t) =>
     subject: 'Greetings',
     from: { address: 'ada@mail.example' },
     text: null,
-    named: ['b@mail.example'],
+    named: ['ada@mail.example', 'b@mail.example'],
   })
 })
 

@@ -252,7 +252,7 @@ t.test('received-mail: a parse that was ended keeps the fields that were told', 
       attachments: [],
       sizeBytes: 77,
     })
-    t.same(mail.named, ['b@mail.example'])
+    t.same(mail.named, ['ada@mail.example', 'b@mail.example'])
     const bare = failMail(null, { issue, sizeBytes: 5 })
     t.match(bare, { parseIssue: issue, from: null, subject: null, headers: [], isNamedWhole: false })
   }
@@ -319,7 +319,7 @@ ${multipart('b', [
     messageIdHeader: '<x@mail.example>',
     inReplyTo: '<y@mail.example>',
     references: ['<a@mail.example>', '<y@mail.example>'],
-    named: ['a@mail.example', 'c@mail.example', 'e@mail.example', 'f@mail.example', 'r@mail.example'],
+    named: ['j@mail.example', 'a@mail.example', 'c@mail.example', 'e@mail.example', 'f@mail.example', 'r@mail.example'],
     isNamedWhole: true,
     text: 'héllo world\n',
     html: '<b>hi</b>',
