@@ -29,6 +29,9 @@ const OTHERS_PER_SECOND = 200
 const OTHERS_SECONDS = 10
 const PACED_PER_MINUTE = 6_000
 const UNPACED_PER_MINUTE = 600_000_000
+/** The pace at which a broadcast waits until it is paused. */
+const HELD_PER_MINUTE = 60
+const MINUTE_MS = 60_000
 const WAIT_MS_MAX = 300_000
 const LOOK_MS = 200
 const UNLINK_COUNT = 1_000
@@ -200,18 +203,19 @@ async function measureRelease(scene: Scene): Promise<Kept> {
     return Number(/^sendwright_attempts_total\{result="delivered",class=""\} (\d+)$/m.exec(page)?.[1] ?? 0)
   }
   await unlinkExpiring(store)
-  const streamId = await makeStream(scene, 1)
+  const streamId = await makeStream(scene, HELD_PER_MINUTE)
   const order = (act: 'pause' | 'resume', id: string) =>
     service.call('POST', `/v1/broadcasts/${id}/${act}`, service.test)
   const settled = await dataset()
   const deliveredBefore = await delivered()
-  // At its pace one message has gone by the time that it is paused.
+  // At its pace one message has gone by the time that it is paused, and the next may go a second later.
   const { id } = await submit(scene, bodyOf(scene, streamId, SMALL_BYTES))
   await order('pause', id)
   await service.call('PATCH', `/v1/operator/streams/${streamId}`, service.operator, {
     pacePerMinute: UNPACED_PER_MINUTE,
   })
   const before = (await dataset()) - settled
+  await delay(MINUTE_MS / HELD_PER_MINUTE)
   const startedAtMs = performance.now()
   await order('resume', id)
   const isCompleted = async (): Promise<boolean> => {

@@ -47,6 +47,8 @@ export interface Metrics {
   notTaken(why: string): void
   /** An attempt ended: with what, in which class, over which session. */
   attempted(ended: AttemptEnd): void
+  /** A commit released recipients of a broadcast, or gave them up: suppressed, erased, or left over at its end. */
+  broadcast(step: { readonly released: number; readonly failed: number }): void
   /** A mail that came in or came back, or a recipient that was refused, by what it was. */
   received(kind: string): void
   /** A request to an unsubscribe link: what was asked, and what came of it. */
@@ -85,6 +87,8 @@ interface Counts {
   readonly attempts: Map<string, number>
   /** Sessions opened with receiving servers, by TLS version and whether the certificate held. */
   readonly sessions: Map<string, number>
+  /** Recipients of broadcasts, by what became of them. */
+  readonly broadcasts: Map<string, number>
   readonly received: Map<string, number>
   /** By act and result, joined by a blank. */
   readonly unsubscribes: Map<string, number>
@@ -136,6 +140,10 @@ export function makeMetrics(): Metrics {
       addTo(counts.attempts, `${result} ${classification ?? ''}`)
       if (session?.isNew) addTo(counts.sessions, `${session.protocol ?? 'none'} ${session.isVerified}`)
     },
+    broadcast({ released, failed }) {
+      if (released > 0) addTo(counts.broadcasts, 'released', released)
+      if (failed > 0) addTo(counts.broadcasts, 'failed', failed)
+    },
     received: (kind) => addTo(counts.received, kind),
     unsubscribed: (act, result) => addTo(counts.unsubscribes, `${act} ${result}`),
     submitted: (what, code) => addTo(counts.submitted, `${what} ${code}`),
@@ -183,6 +191,7 @@ function makeCounts(): Counts {
     notTaken: new Map(),
     attempts: new Map(),
     sessions: new Map(),
+    broadcasts: new Map(),
     received: new Map(),
     unsubscribes: new Map(),
     submitted: new Map(),
@@ -239,6 +248,12 @@ function sendFigures(counts: Counts): readonly PageFigure[] {
       counts.sessions,
       'tls',
       'verified',
+    ),
+    labelled(
+      'broadcast_recipients',
+      'Counts recipients of broadcasts that were released, or never will be.',
+      counts.broadcasts,
+      'result',
     ),
   ]
 }

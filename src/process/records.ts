@@ -1,5 +1,6 @@
 /**
- * records - lines of the log of which each tells of another thing: how a recipient ended, which request was refused
+ * records - lines of the log of which each tells of another thing: how a recipient or a broadcast ended, which request
+ * was refused
  *
  * Guarantees: ids, names and numbers alone, never an address; so many lines a second at most, then one that counts the
  * others, so that neither a flood of requests nor a burst of mail fills the disk.
@@ -37,19 +38,33 @@ export interface RefusedRequest {
   readonly ms: number
 }
 
+/** How a broadcast ended, and what became of its recipients. */
+export interface EndedBroadcast {
+  readonly broadcastId: string
+  readonly result: string
+  readonly released: number
+  readonly failed: number
+}
+
 /** What is told a line each. */
 export interface Records {
   ended(end: EndedRecipient): void
+  broadcastEnded(end: EndedBroadcast): void
   refused(request: RefusedRequest): void
 }
 
 /** Lines of a kind in any second. */
 const REFUSED_A_SECOND = 50
 const ENDED_A_SECOND = 1000
+const BROADCASTS_A_SECOND = 50
 const SECOND_MS = 1000
 
 /** What tells nothing: a log that is not to hold lines at `info`. */
-export const NO_RECORDS: Records = { ended: () => undefined, refused: () => undefined }
+export const NO_RECORDS: Records = {
+  ended: () => undefined,
+  broadcastEnded: () => undefined,
+  refused: () => undefined,
+}
 
 /** Makes the records of a process. In: a clock that never goes back, milliseconds. */
 export function makeRecords(write: WriteRecord, nowMs: () => number): Records {
@@ -59,9 +74,15 @@ export function makeRecords(write: WriteRecord, nowMs: () => number): Records {
   const ended = new SecondBound(ENDED_A_SECOND, nowMs, (times) =>
     write({ times }, 'Recipients ended beside those told within a second'),
   )
+  const broadcasts = new SecondBound(BROADCASTS_A_SECOND, nowMs, (times) =>
+    write({ times }, 'Broadcasts ended beside those told within a second'),
+  )
   return {
     ended(end) {
       if (ended.maySay()) write(end, 'Recipient ended')
+    },
+    broadcastEnded(end) {
+      if (broadcasts.maySay()) write(end, 'Broadcast ended')
     },
     refused(request) {
       if (refused.maySay()) write(request, 'Request refused')

@@ -22,7 +22,7 @@ import { createResolver, type Resolver } from '../dns/resolve.ts'
 import { examine } from '../health/examine.ts'
 import { type DomainLaneDeps, makeDomainLanes } from '../outbound/domain-lanes.ts'
 import { type Outbound, openOutbound, readSiteLimits } from '../outbound/open.ts'
-import { destinationOf, makeLanes } from '../outbound/perform.ts'
+import { makeLanes } from '../outbound/perform.ts'
 import { makeSigningKeyFinder, openServiceKey } from '../outbound/signing-keys.ts'
 import type { SigningKey } from '../outbound/thread/sign.ts'
 import { type MailRoom, makeMailRoom, type SmtpChanges } from '../outbound/threads.ts'
@@ -32,12 +32,11 @@ import type { Figures } from '../process/figures.ts'
 import { isProcessGone, processIdentity } from '../process/identity.ts'
 import type { Log, Logs } from '../process/log.ts'
 import { type Metrics, makeMetrics } from '../process/metrics.ts'
-import type { EndedRecipient, Records } from '../process/records.ts'
+import type { Records } from '../process/records.ts'
 import type { Secrets } from '../process/secrets.ts'
 import { openParsing, type Parsing } from '../reception/open-parsing.ts'
 import { makeReadRoom, type ReadRoom } from '../routes/broadcast/read-room.ts'
 import { countFeeds } from '../routes/events.ts'
-import type { RecipientEnd } from '../state/message/end.ts'
 import { makeStoreCondition } from '../store/condition.ts'
 import { makeContentStore } from '../store/content.ts'
 import { countAccounts, makeHomeMark } from '../store/installation.ts'
@@ -57,6 +56,7 @@ import type { ReadKeys } from '../views/read-keys.ts'
 import { makeWebhookFigures } from '../webhooks/figures.ts'
 import { makeWebhookRoom, type WebhookRoom } from '../webhooks/open.ts'
 import type { RouteDeps } from './handlers.ts'
+import { makeHearNote } from './heard-notes.ts'
 import { roomLackOf, whyNotReady } from './readiness.ts'
 
 /** Port of name servers, for the second opinion of a domain's check. */
@@ -282,7 +282,7 @@ export async function openWorker(parts: Parts, { room, makeShard }: WorkerChange
     ...(parts.primaries !== null && { primaries: parts.primaries }),
     committed: (ms) => metrics.committed(ms),
     lostCommits: (commits) => metrics.lostCommits(commits),
-    noted: (note) => parts.records.ended(endedOf(note as RecipientEnd, outbound)),
+    noted: makeHearNote({ records: parts.records, metrics, outbound }),
     hopeless: () => parts.end(1),
     ...(makeShard !== undefined && { makeShard }),
   })
@@ -293,13 +293,6 @@ export async function openWorker(parts: Parts, { room, makeShard }: WorkerChange
   parts.self.nowMs = () => worker.nowMs()
   parts.delivering.count = () => worker.sharers
   return worker
-}
-
-/** How a recipient ended, with the site that its lane leads to as far as this process knows it. */
-function endedOf({ lane, ...end }: RecipientEnd, { sites }: Outbound): EndedRecipient {
-  if (lane === null) return { ...end, site: null }
-  const destination = destinationOf(lane)
-  return { ...end, site: sites.siteOf(destination) ?? destination }
 }
 
 /** What the handlers of routes need. */

@@ -27,6 +27,8 @@ t.test('page shows what was counted, as counters', async (t) => {
     session: { protocol: 'TLSv1.3', isVerified: false, isNew: true },
   })
   metrics.attempted({ result: 'bounced', classification: 'InvalidRecipient', session: null })
+  metrics.broadcast({ released: 50, failed: 0 })
+  metrics.broadcast({ released: 49, failed: 2 })
   metrics.committed(2)
   const page = await metrics.format({ waiting: 7, storeUp: 1, webhookBacklogFailing: 2, commits: 5 })
   const values = valuesOf(page)
@@ -40,6 +42,8 @@ t.test('page shows what was counted, as counters', async (t) => {
   t.equal(values.get('sendwright_attempts_total{result="delivered",class=""}'), 1)
   t.equal(values.get('sendwright_attempts_total{result="bounced",class="InvalidRecipient"}'), 1)
   t.equal(values.get('sendwright_sessions_total{tls="TLSv1.3",verified="false"}'), 1)
+  t.equal(values.get('sendwright_broadcast_recipients_total{result="released"}'), 99)
+  t.equal(values.get('sendwright_broadcast_recipients_total{result="failed"}'), 2)
   t.equal(values.get('sendwright_commands_waiting'), 7)
   t.equal(values.get('sendwright_webhook_backlog{class="failing"}'), 2)
   t.equal(values.get('sendwright_commits_total'), 5)

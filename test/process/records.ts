@@ -1,7 +1,13 @@
 /** records - how many lines a second are told, and what becomes of the others. */
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
-import { type EndedRecipient, makeRecords, type RefusedRequest, SecondBound } from '../../src/process/records.ts'
+import {
+  type EndedBroadcast,
+  type EndedRecipient,
+  makeRecords,
+  type RefusedRequest,
+  SecondBound,
+} from '../../src/process/records.ts'
 import { until } from '../support/machine/until.ts'
 
 const REFUSED: RefusedRequest = {
@@ -22,6 +28,7 @@ const ENDED: EndedRecipient = {
   attempt: 1,
   ms: 20,
 }
+const BROADCAST: EndedBroadcast = { broadcastId: REFUSED.requestId, result: 'completed', released: 9, failed: 1 }
 
 function recorded(nowMs: () => number) {
   const lines: { facts: object; sentence: string }[] = []
@@ -32,9 +39,11 @@ t.test('records: a line holds what it tells of', (t) => {
   const { lines, records } = recorded(() => 0)
   records.refused(REFUSED)
   records.ended(ENDED)
+  records.broadcastEnded(BROADCAST)
   t.same(lines, [
     { facts: REFUSED, sentence: 'Request refused' },
     { facts: ENDED, sentence: 'Recipient ended' },
+    { facts: BROADCAST, sentence: 'Broadcast ended' },
   ])
   t.end()
 })
@@ -57,6 +66,8 @@ t.test('records: fifty refusals a second are told, the others counted in one lin
 
 t.test('records: a burst of mail is told up to a thousand lines a second', (t) => {
   const { lines, records } = recorded(() => 0)
+  for (let n = 0; n < 60; n += 1) records.broadcastEnded(BROADCAST)
+  t.equal(lines.splice(0).length, 50, 'and fifty ends of broadcasts')
   for (let n = 0; n < 1500; n += 1) records.ended(ENDED)
   t.equal(lines.length, 1000)
   t.end()

@@ -37,8 +37,8 @@ t.test('told-start: listeners of the roles that run, and no password', (t) => {
 
 t.test('log: a line for start, refusal, end of a recipient and stop, without an address', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'sendwright-told-'))
-  const httpPort = await freePort()
-  const ports = { HTTP_PORT: String(httpPort), OPERATOR_PORT: '0', MX_PORT: '0', EDGE_RATE: '0' }
+  const [httpPort, operatorPort] = [await freePort(), await freePort()]
+  const ports = { HTTP_PORT: String(httpPort), OPERATOR_PORT: String(operatorPort), MX_PORT: '0', EDGE_RATE: '0' }
   const env = { PATH: process.env.PATH, ...ports, SUBMISSION_PORT: '0', SUBMISSION_TLS_PORT: '0' }
   const child = spawnNode([MAIN, 'start'], { env, cwd: folder })
   let said = ''
@@ -67,9 +67,24 @@ t.test('log: a line for start, refusal, end of a recipient and stop, without an 
   const wrong = await call('/v1/email', { from: 'nobody@elsewhere.example', to, subject: 'Hello', text: 'x' })
   const unknown = await call(`/v1/messages/${messageId.replace(/.$/, (digit) => (digit === '0' ? '1' : '0'))}`)
   await until(() => told('Recipient ended').length >= 3, WAIT_MS_MAX)
+  const stream = await call('/v1/streams', { kind: 'broadcast', name: 'News' })
+  const news = {
+    from: 'shop@simulator.test',
+    subject: 'News',
+    text: 'x',
+    messages: to.slice(0, 2).map((one) => ({ to: one })),
+  }
+  const { streamId } = (await stream.json()) as { streamId: string }
+  const broadcast = await call('/v1/broadcasts', { ...news, streamId })
+  const { broadcastId } = (await broadcast.json()) as { broadcastId: string }
+  await until(() => told('Recipient ended').length >= 5, WAIT_MS_MAX)
+  t.match(told('Broadcast ended'), [{ broadcastId, result: 'completed', released: 2, failed: 0 }])
+  const page = await fetch(`http://127.0.0.1:${operatorPort}/metrics`)
+  t.match(await page.text(), /^sendwright_broadcast_recipients_total\{result="released"\} 2$/m)
   child.kill('SIGTERM')
   t.same(await closed, [0, null])
-  const ends = told('Recipient ended').sort((one, other) => Number(one.recipientIndex) - Number(other.recipientIndex))
+  const mailed = told('Recipient ended').filter((line) => line.messageId === messageId)
+  const ends = mailed.sort((one, other) => Number(one.recipientIndex) - Number(other.recipientIndex))
   t.match(ends, [
     { messageId, recipientIndex: 0, site: 'simulate', result: 'delivered', code: 250, class: null, attempt: 1 },
     { messageId, recipientIndex: 1, result: 'bounced', code: 550, class: 'InvalidRecipient', attempt: 1 },

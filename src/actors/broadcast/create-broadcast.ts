@@ -29,6 +29,7 @@ import {
   type SharedPart,
 } from '../../state/broadcast/broadcast.ts'
 import { bucketPart, expiryOps, keepSharedOps } from '../../state/broadcast/content.ts'
+import { endNote } from '../../state/broadcast/note.ts'
 import { monthName } from '../../state/calendar.ts'
 import { broadcastingKey, broadcastsKey, runningKey, sendingKey } from '../../state/keys.ts'
 import { limitsOfServer } from '../../state/limit.ts'
@@ -265,7 +266,8 @@ function accepted(turn: CreateTurn, telling: CapTelling | null): Decision<Reply>
     ops,
   }
   if (isEmpty) {
-    const ended = { ...done, due: [forgetDue(broadcast)] }
+    const notes = [endNote(broadcast, NO_PROGRESS, 'completed')]
+    const ended = { ...done, due: [forgetDue(broadcast)], notes }
     return telling === null ? ended : announced(ended, telling.staged)
   }
   const turnOfOthers = turnBeside(facts.sorted(leastTurnFact(shard, streamId)))

@@ -43,8 +43,8 @@ export const endBroadcast: CommandType<TimerBody, null> = {
     const progress = states.counter<Progress>(broadcastOwner(broadcastId)) ?? NO_PROGRESS
     const serverCounters = states.counter<ServerCounters>(owner)
     const of = { status: 'completed', progress, running: facts.sorted(fact), serverCounters, shard, nowMs } as const
-    const { events, ops, counters, due } = endWrites(broadcast, of)
-    return { ...NOTHING, events, ops, counters, due }
+    const { events, ops, counters, due, notes } = endWrites(broadcast, of)
+    return { ...NOTHING, events, ops, counters, due, notes }
   },
 }
 

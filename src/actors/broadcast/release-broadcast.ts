@@ -21,6 +21,7 @@ import type {
   Done,
   Fact,
   Facts,
+  Note,
   States,
   TimerBody,
 } from '../../../cluster/behaviour.ts'
@@ -38,6 +39,7 @@ import {
   type Progress,
 } from '../../state/broadcast/broadcast.ts'
 import { type BucketRow, bucketPart, unpackBucket } from '../../state/broadcast/content.ts'
+import { stepNote } from '../../state/broadcast/note.ts'
 import { erasingFact, isErasedFrom } from '../../state/erasure.ts'
 import { contentKey, runningKey, sendingKey } from '../../state/keys.ts'
 import { suppressedNotes } from '../../state/message/end.ts'
@@ -172,7 +174,7 @@ function release(found: Step, { rows, address }: { rows: readonly BucketRow[]; a
   const streamIds = released.news.map(() => stream.streamId)
   const news = { serverId: broadcast.serverId, news: released.news, streamIds }
   const told = announceMessages(news, { states: seen, facts, context: { ...context, nowMs } })
-  const notes = suppressedNotes(released.news)
+  const notes = [...(done.notes ?? []), ...suppressedNotes(released.news)]
   return told.kind === 'need' ? told : announced({ ...done, notes }, told.staged)
 }
 
@@ -199,11 +201,12 @@ function written(
     { owner: broadcastOwner(broadcastId), value: after as unknown },
   ]
   const due = [...released.due, stepDue(streamId, Math.max(nowMs, nextMs))]
+  const notes: Note[] = [stepNote(broadcast, { before: progress, after })]
   const begun = broadcast.status === 'accepted' && after.released > 0
   const events = begun ? [{ ref: broadcastRef(broadcastId), event: { type: 'begun' } as unknown }] : []
   if (after.bucket < broadcast.buckets) {
     ops.push({ key: runningKey(shard, streamId), write: 'ZADD', args: [String(turn + next), broadcastId] })
-    return { ...NOTHING, ops, counters, due, events, absent: released.absent }
+    return { ...NOTHING, ops, counters, due, events, notes, absent: released.absent }
   }
   const serverCounters = released.serverCounters
   const ending = endWrites(broadcast, { status: 'completed', progress: after, running, serverCounters, shard, nowMs })
@@ -214,6 +217,7 @@ function written(
     events: [...events, ...ending.events],
     done: ending.done,
     due: [...due, ...ending.due],
+    notes: [...notes, ...ending.notes],
     absent: released.absent,
   }
 }

@@ -20,6 +20,7 @@ import {
   type Progress,
 } from '../../state/broadcast/broadcast.ts'
 import { bucketPart, endFilesOps } from '../../state/broadcast/content.ts'
+import { type BroadcastNote, endNote } from '../../state/broadcast/note.ts'
 import { DAY_MS } from '../../state/calendar.ts'
 import { broadcastingKey, contentKey, runningKey } from '../../state/keys.ts'
 import { type ServerCounters, serverOwner } from '../../state/server.ts'
@@ -92,6 +93,7 @@ export function endWrites(
   readonly counters: { owner: string; value: unknown }[]
   readonly done: { lane: string; item: string }[]
   readonly due: Due[]
+  readonly notes: BroadcastNote[]
   readonly ended: BroadcastState
 } {
   const { broadcastId, accountId, serverId, streamId, contentId, total, buckets } = broadcast
@@ -116,6 +118,7 @@ export function endWrites(
     ],
     done: [{ lane, item }],
     due: [forgetDue({ ...broadcast, endedAtMs: nowMs })],
+    notes: [endNote(broadcast, progress, status)],
     ended: { ...broadcast, ...event, pausedAtMs: null },
   }
 }

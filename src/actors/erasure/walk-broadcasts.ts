@@ -22,6 +22,7 @@ import {
   type Progress,
 } from '../../state/broadcast/broadcast.ts'
 import { bucketOf, bucketPart, packBucket, unpackBucket } from '../../state/broadcast/content.ts'
+import { stepNote } from '../../state/broadcast/note.ts'
 import { DAY_MS } from '../../state/calendar.ts'
 import { broadcastsKey, contentKey } from '../../state/keys.ts'
 import { type ServerCounters, serverOwner } from '../../state/server.ts'
@@ -130,5 +131,6 @@ function leaveOut(step: ServerStep, broadcast: BroadcastState): Staged | Need | 
   // Whose turn has come is in the log, or was left out and counted then.
   const waits = bucket > progress.bucket || (bucket === progress.bucket && walk.hmac > progress.after)
   if (!waits) return { ops }
-  return { ops, counters: [{ owner, value: { ...progress, failed: progress.failed + 1 } }] }
+  const after = { ...progress, failed: progress.failed + 1 }
+  return { ops, counters: [{ owner, value: after }], notes: [stepNote(broadcast, { before: progress, after })] }
 }

@@ -1,7 +1,14 @@
 /** broadcast-world - broadcasts in a world of actors: content written ahead, accepted, and what has come of it. */
+import assert from 'node:assert/strict'
 import { type CreateBroadcastBody, createBroadcast } from '../../../src/actors/broadcast/create-broadcast.ts'
-import { type BroadcastState, broadcastOwner, type Progress } from '../../../src/state/broadcast/broadcast.ts'
+import {
+  type BroadcastState,
+  broadcastOwner,
+  isOpenBroadcast,
+  type Progress,
+} from '../../../src/state/broadcast/broadcast.ts'
 import { type BucketRow, bucketCount, bucketOf, bucketPart, packBucket } from '../../../src/state/broadcast/content.ts'
+import { isBroadcastNote } from '../../../src/state/broadcast/note.ts'
 import { contentKey, logKey } from '../../../src/state/keys.ts'
 import { packHead } from '../../../src/state/message/head.ts'
 import { changeState, hmacOf, LIVE_KEY, SENDING_DOMAIN, type Tenant } from './tenant.ts'
@@ -78,7 +85,19 @@ export function pass(world: World, ms: number, stepMs = 100): void {
 /** A broadcast as its state stands, and its counters. */
 export function seen(world: World, broadcastId: string): BroadcastState & { progress: Progress | null } {
   const state = world.states.get(`broadcast:${broadcastId}`) as BroadcastState
+  if (!isOpenBroadcast(state)) checkNotes(world, state)
   return { ...state, progress: (world.counters.get(broadcastOwner(broadcastId)) ?? null) as Progress | null }
+}
+
+/** What the operator was told of one that has ended comes to what became of it, and its end was told once. */
+function checkNotes(world: World, { broadcastId, status: result, released, failed }: BroadcastState): void {
+  const notes = world.notes.filter(isBroadcastNote).filter((note) => note.broadcastId === broadcastId)
+  const sumOf = (what: 'released' | 'failed') => notes.reduce((sum, note) => sum + note[what], 0)
+  assert.deepEqual([sumOf('released'), sumOf('failed')], [released, failed])
+  assert.deepEqual(
+    notes.flatMap(({ ended }) => (ended === null ? [] : [ended])),
+    [{ result, released, failed }],
+  )
 }
 
 /** Addresses that mail waits for, in the order of its release. */

@@ -17,6 +17,7 @@ import type {
   Facts,
   HashFields,
   Need,
+  Note,
   Op,
   Ref,
   Signal,
@@ -65,6 +66,8 @@ export class World extends KeySpace {
   ops: readonly Op[] = []
   /** Signals of the last turn. */
   signals: readonly Signal[] = []
+  /** What all turns have told the operator. */
+  readonly notes: Note[] = []
   /** What of the last turn need not be remembered. */
   forgets: readonly HashFields[] = []
   /** Rounds of reading of the last turn, the first included. */
@@ -201,6 +204,7 @@ export class World extends KeySpace {
     this.ops = staged.ops ?? []
     this.signals = staged.signals ?? []
     this.forgets = staged.forgets ?? []
+    this.notes.push(...(staged.notes ?? []))
     for (const done of staged.done ?? []) this.items.delete(nameOf(done))
     for (const due of staged.due ?? []) {
       const claims = due.attempts ?? this.items.get(nameOf(due))?.claims ?? 0
