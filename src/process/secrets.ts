@@ -6,6 +6,7 @@
  */
 
 import { createHmac, hash, hkdfSync } from 'node:crypto'
+import { domainToASCII } from 'node:url'
 import { encodeBase32 } from '../mail/base32.ts'
 import { deriveSealingKey } from '../mail/compose/dkim-key.ts'
 
@@ -30,10 +31,14 @@ const PSEUDONYM_CHARS = 12
 const PSEUDONYM_BYTES = 10
 /** Characters of an installation's name in the Feedback-ID, after its two letters. */
 const SENDER_CHARS = 10
+const NON_ASCII = /[^\p{ASCII}]/u
 
 /** Everything that needs the installation's secret. */
 export interface Secrets {
-  /** HMAC of an address within its account, whatever the case it is written in: 22 characters. */
+  /**
+   * HMAC of an address within its account, whatever the case it is written in, and whether its domain stands in
+   * A-labels or in those that people read: 22 characters.
+   */
   addressHmac(accountId: string, address: string): string
   /** The same of a sender; the last one of each account is remembered for ten minutes at most. */
   senderHmac(accountId: string, address: string): string
@@ -66,6 +71,14 @@ export interface Secrets {
   readonly check: string
 }
 
+/** What an address is known by: it in lower case, with its domain as it stands in the DNS. */
+function knownAs(address: string): string {
+  const text = address.toLowerCase()
+  if (!NON_ASCII.test(text)) return text
+  const at = text.lastIndexOf('@') + 1
+  return `${text.slice(0, at)}${domainToASCII(text.slice(at)) || text.slice(at)}`
+}
+
 /** Derives all keys from the installation's secret. */
 export function makeSecrets(secretKey: string): Secrets {
   const hashAddress = makeKeyedHash(deriveKey(secretKey, 'address hmac'), HASH_CHARS)
@@ -73,7 +86,7 @@ export function makeSecrets(secretKey: string): Secrets {
   const hashLogin = makeKeyedHash(deriveKey(secretKey, 'login hmac'), HASH_CHARS)
   const hashTag = makeKeyedHash(deriveKey(secretKey, 'tag hmac'), TAG_CHARS)
   const hashPseudonym = makeKeyedHash(deriveKey(secretKey, 'erased pseudonym'), HASH_CHARS)
-  const addressHmac: OwnedHash = (accountId, address) => hashAddress(`${accountId}\0${address.toLowerCase()}`)
+  const addressHmac: OwnedHash = (accountId, address) => hashAddress(`${accountId}\0${knownAs(address)}`)
   return {
     addressHmac,
     senderHmac: rememberLast(addressHmac),

@@ -13,6 +13,15 @@ t.test('address hash is HMAC-SHA256 over account and lower-case address', (t) =>
   t.end()
 })
 
+t.test('an address is known by its domain as it stands in the DNS, whichever way it is written', (t) => {
+  const known = secrets.addressHmac('a', 'ada@xn--bcher-kva.example')
+  t.equal(secrets.addressHmac('a', 'Ada@Bücher.example'), known)
+  t.equal(secrets.addressHmac('a', 'ada@BÜCHER.example'), known)
+  t.not(secrets.addressHmac('a', 'adá@bücher.example'), known)
+  t.equal(secrets.addressHmac('a', 'adá@bücher.example'), secrets.addressHmac('a', 'ADÁ@xn--bcher-kva.example'))
+  t.end()
+})
+
 t.test('hash is that of RFC 2104 for every length and script', (t) => {
   const key = Buffer.from(hkdfSync('sha256', SECRET, '', 'sendwright idempotency hmac v1', 32))
   for (const char of ['k', 'é', '✓', '\u{1f600}']) {
