@@ -86,7 +86,7 @@ interface Running {
 }
 
 async function open(parts: Parts, options: ServiceOptions, running: Partial<Running>): Promise<void> {
-  const { config, log, records, store, metrics, rewriteFile } = parts
+  const { config, log, records, store, metrics, rewrites } = parts
   const worker = await openWorker(parts, options)
   running.worker = worker
   const handlers = makeRouteDeps(parts, worker)
@@ -112,7 +112,7 @@ async function open(parts: Parts, options: ServiceOptions, running: Partial<Runn
     erasureFigures,
     log,
     sweep,
-    rewriteFile,
+    rewriteFile: rewrites?.ask ?? null,
     livingRoles,
     erasures,
   })

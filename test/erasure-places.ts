@@ -16,6 +16,7 @@ const MAKERS = [
   'src/state/request-row.ts',
   'src/store/sts-policies.ts',
   'src/store/start-lock.ts',
+  'src/store/rewrite.ts',
 ]
 const SHEETS = ['cluster/README.md', 'src/actors/README.md']
 

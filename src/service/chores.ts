@@ -8,6 +8,7 @@
 import type { Figures } from '../process/figures.ts'
 import type { Log } from '../process/log.ts'
 import type { Metrics } from '../process/metrics.ts'
+import type { Rewrites } from '../store/rewrite.ts'
 import type { ErasureFigures } from '../views/operator/erasure-figures.ts'
 import type { WebhookFigures } from '../webhooks/figures.ts'
 import { type ErasureRewriteDeps, watchErasures } from './erasure-rewrite.ts'
@@ -33,7 +34,7 @@ export interface ChoreDeps {
    * Asks our own Redis for a new append-only file; answers why it refused, null where it did not. Null where the Redis
    * is another's: its files are its operator's.
    */
-  readonly rewriteFile: (() => Promise<string | null>) | null
+  readonly rewriteFile: Rewrites['ask'] | null
   /** The same after erasures. */
   readonly erasures: Omit<ErasureRewriteDeps, 'log'> | null
   /** Reads what the living processes run; null where this one sends no mail. */
@@ -71,7 +72,7 @@ async function sweepNow(sweep: () => Promise<number>, log: Log): Promise<void> {
 }
 
 /** Asks for a rewrite; Redis refuses while one runs, and the next night asks again. */
-async function rewriteNow(rewriteFile: () => Promise<string | null>, log: Log): Promise<void> {
+async function rewriteNow(rewriteFile: Rewrites['ask'], log: Log): Promise<void> {
   const refusal = await rewriteFile()
   if (refusal !== null) log.warn({ refusal }, 'The append-only file was not rewritten')
 }

@@ -37,11 +37,10 @@ import type { Secrets } from '../process/secrets.ts'
 import { openParsing, type Parsing } from '../reception/open-parsing.ts'
 import { makeReadRoom, type ReadRoom } from '../routes/broadcast/read-room.ts'
 import { countFeeds } from '../routes/events.ts'
-import { makeStoreCondition } from '../store/condition.ts'
+import { makeStoreCondition, readLivingRoles } from '../store/condition.ts'
 import { makeContentStore } from '../store/content.ts'
 import { countAccounts, makeHomeMark } from '../store/installation.ts'
 import { makeListedContents } from '../store/listed.ts'
-import { readLivingRoles } from '../store/living-roles.ts'
 import type { Nodes } from '../store/nodes.ts'
 import { type OpenStore, openStore } from '../store/open-store.ts'
 import { type OutgoingStore, readBody } from '../store/outgoing.ts'
@@ -68,8 +67,7 @@ export interface Parts {
   readonly log: Log
   readonly records: Records
   readonly secrets: Secrets
-  readonly rewriteFile: OpenStore['rewriteFile']
-  readonly rewriteState: OpenStore['rewriteState']
+  readonly rewrites: OpenStore['rewrites']
   readonly nodes: Nodes
   readonly primaries: OpenStore['primaries']
   readonly readKeys: ReadKeys
@@ -149,7 +147,7 @@ interface PartsInput {
 /** What stands on a store that is open. */
 async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsInput): Promise<Parts> {
   const { config, log, fence } = known
-  const { store, secrets, watch, nodes, primaries, rewriteFile, rewriteState } = opened
+  const { store, secrets, watch, nodes, primaries, rewrites } = opened
   const readKeys = makeReadKeys(nodes)
   const metrics = makeMetrics()
   const self = { worker: newCmdId(Date.now(), Math.random), nowMs: (): number => Date.now() }
@@ -205,7 +203,7 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
   const check = makeCheck(config, resolver)
   const first = { isDone: !config.roles.includes('actors') }
   const openFeeds = new Map<string, number>()
-  const door = { store, nodes, primaries, readKeys, rewriteFile, rewriteState }
+  const door = { store, nodes, primaries, readKeys, rewrites }
   return { ...known, ...made, ...door, first, check, secrets, watch, openFeeds, readRoom: makeReadRoom() }
 }
 

@@ -22,19 +22,10 @@ import { checkInstallation, openInstallation, readCheck, wasMade } from './insta
 import type { Nodes } from './nodes.ts'
 import { closeDirectory } from './private-dir.ts'
 import { type Remembered, remakeFiles } from './remake.ts'
+import { makeRewrites, type Rewrites } from './rewrite.ts'
 import { type ConnectedStore, connectStore, type RuntimeStore } from './runtime-store.ts'
 import { findSecret } from './secret.ts'
 import { type StoreWatch, watchEach, watchStore } from './store-watch.ts'
-
-/** How Redis fares with writing its append-only file anew. */
-export interface RewriteState {
-  /** Of the Redis that tells it. */
-  readonly runId: string
-  /** One is under way, or is to begin. */
-  readonly isRunning: boolean
-  /** The last one that has ended, ended well. */
-  readonly isOk: boolean
-}
 
 /** A store that is open. */
 export interface OpenStore {
@@ -46,10 +37,8 @@ export interface OpenStore {
   readonly nodes: Nodes
   /** What the worker is to know of several Redis; null: one holds everything. */
   readonly primaries: Primaries | null
-  /** As `ChoreDeps` wants it: null where the Redis is another's. */
-  readonly rewriteFile: (() => Promise<string | null>) | null
-  /** How its last rewrite fares; null: Redis did not answer. */
-  readonly rewriteState: () => Promise<RewriteState | null>
+  /** The append-only file of our own Redis; null where the Redis is another's. */
+  readonly rewrites: Rewrites | null
   /** Gives the store back; our own Redis is stopped when nobody else uses it. */
   close(): Promise<void>
 }
@@ -91,8 +80,7 @@ export async function openStore(config: Config, options: OpenStoreOptions): Prom
       watch,
       nodes,
       primaries,
-      rewriteFile: embedded === null ? null : () => requestRewrite(nodes.common()),
-      rewriteState: () => readRewriteState(nodes.common()),
+      rewrites: embedded === null ? null : makeRewrites(() => nodes.common()),
       close: () => closeStore({ opened, embedded, watch }),
     }
   } catch (error) {
@@ -223,26 +211,6 @@ async function closeStore({
   watch.stop()
   await embedded?.stop({ whenLast: () => isUnused(opened.nodes.common()) })
   opened.store.close()
-}
-
-/** Asks for a new append-only file; answers why Redis refused, as it does while it writes one. */
-function requestRewrite(redis: Redis): Promise<string | null> {
-  return redis.bgrewriteaof().then(
-    () => null,
-    (error: Error) => error.message,
-  )
-}
-
-/** How the last rewrite fares; null when Redis did not answer. */
-async function readRewriteState(redis: Redis): Promise<RewriteState | null> {
-  const info = await redis.info().catch(() => null)
-  const runId = /^run_id:(\w+)/m.exec(info ?? '')?.[1]
-  if (info === null || runId === undefined) return null
-  return {
-    runId,
-    isRunning: /^aof_rewrite_(?:in_progress|scheduled):1/m.test(info),
-    isOk: /^aof_last_bgrewrite_status:ok/m.test(info),
-  }
 }
 
 /** After a start that failed: one that was adopted belongs to others too. */

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis'
 import t from 'tap'
 import { WORKERS_KEY } from '../../cluster/keyspace.ts'
 import { examineMxListener } from '../../src/health/mx-listener.ts'
-import { readLivingRoles } from '../../src/store/living-roles.ts'
+import { readLivingRoles } from '../../src/store/condition.ts'
 import { oneNode } from '../../src/store/nodes.ts'
 import { startRedis } from '../support/store/redis.ts'
 

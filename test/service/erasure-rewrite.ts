@@ -1,51 +1,78 @@
-/** erasure-rewrite - a rewrite is asked for minutes after an erasure, once, and again where it did not end well. */
+/** erasure-rewrite - a rewrite minutes after an erasure, once for all processes, and again where it ended badly. */
 import t from 'tap'
-import { makeRewriteLook } from '../../src/service/erasure-rewrite.ts'
+import { lookForErasures } from '../../src/service/erasure-rewrite.ts'
+import type { Rewrites } from '../../src/store/rewrite.ts'
 
 const MINUTE_MS = 60_000
+const START_MS = 1_000_000
 
+/** A Redis and what is known of its rewrites, by a clock that is set. */
 function open() {
   const world = {
-    nowMs: 1_000_000,
+    nowMs: START_MS,
     erasedMs: 0 as number | null,
     runId: 'a',
     isRunning: false,
     isOk: true,
     refusal: null as string | null,
+    turnEndsMs: 0,
+    known: { begunMs: 0, runId: '', cleanMs: 0 },
   }
   const asked: number[] = []
-  const look = makeRewriteLook({
-    lastErasedMs: async () => world.erasedMs,
-    rewriteState: async () =>
+  const rewrites: Rewrites = {
+    state: async () =>
       world.runId === '' ? null : { runId: world.runId, isRunning: world.isRunning, isOk: world.isOk },
-    async rewriteFile() {
+    async ask() {
       if (world.refusal !== null) return world.refusal
       asked.push(world.nowMs)
       world.isRunning = true
       return null
     },
-    log: { info: () => undefined },
-    nowMs: () => world.nowMs,
-  })
-  /** Lets minutes pass, a look in each. Out: when a rewrite was asked for, in minutes. */
-  const pass = async (minutes: number): Promise<number[]> => {
+    known: async () => world.known,
+    async takeTurn(apartMs) {
+      if (world.nowMs < world.turnEndsMs) return false
+      world.turnEndsMs = world.nowMs + apartMs
+      return true
+    },
+    async giveTurnBack() {
+      world.turnEndsMs = 0
+    },
+    async noteBegun(begun) {
+      world.known = { ...world.known, ...begun }
+    },
+    async noteClean(cleanMs) {
+      world.known = { ...world.known, cleanMs }
+    },
+  }
+  const told: string[] = []
+  const look = () =>
+    lookForErasures({
+      lastErasedMs: async () => world.erasedMs,
+      rewrites,
+      log: { info: (_facts, text) => void told.push(text) },
+      nowMs: () => world.nowMs,
+    })
+  /** Lets minutes pass, a look of each process in each. Out: when a rewrite was asked for, in minutes. */
+  const pass = async (minutes: number, processes = 1): Promise<number[]> => {
     for (let n = 0; n < minutes; n += 1) {
       world.nowMs += MINUTE_MS
-      await look()
+      for (let process = 0; process < processes; process += 1) await look()
     }
-    return asked.splice(0).map((ms) => (ms - 1_000_000) / MINUTE_MS)
+    return asked.splice(0).map((ms) => (ms - START_MS) / MINUTE_MS)
   }
-  return { world, pass }
+  return { world, pass, told }
 }
 
 t.test('erasure-rewrite: nothing without an erasure, one some minutes after it [erasure.files]', async (t) => {
-  const { world, pass } = open()
+  const { world, pass, told } = open()
   t.same(await pass(5), [])
   world.erasedMs = world.nowMs
   t.same(await pass(2), [], 'what is short-lived is still there')
   t.same(await pass(1), [8])
+  t.same(told, [])
   world.isRunning = false
   t.same(await pass(60), [], 'one is enough')
+  t.equal(told.length, 1)
 })
 
 t.test('erasure-rewrite: what is done meanwhile wants another one, ten minutes later at the earliest', async (t) => {
@@ -55,6 +82,25 @@ t.test('erasure-rewrite: what is done meanwhile wants another one, ten minutes l
   world.isRunning = false
   world.erasedMs = world.nowMs
   t.same(await pass(20), [13])
+})
+
+t.test('erasure-rewrite: of many processes one asks, and all know what came of it', async (t) => {
+  const { world, pass, told } = open()
+  world.erasedMs = world.nowMs
+  t.same(await pass(3, 4), [3])
+  world.isRunning = false
+  t.same(await pass(60, 4), [])
+  t.equal(told.length, 1)
+  world.runId = 'b'
+  t.same(await pass(60, 4), [], 'nor after a start, which remembers nothing by itself')
+})
+
+t.test('erasure-rewrite: one that takes longer than a turn is waited for', async (t) => {
+  const { world, pass } = open()
+  world.erasedMs = world.nowMs
+  t.same(await pass(30), [3])
+  world.isRunning = false
+  t.same(await pass(60), [])
 })
 
 t.test('erasure-rewrite: one that was refused, failed, or whose redis went is asked for again', async (t) => {
@@ -80,6 +126,6 @@ t.test('erasure-rewrite: a rewrite of somebody else is waited for, and a store t
   t.same(await pass(1), [])
   Object.assign(world, { runId: 'a', erasedMs: null })
   t.same(await pass(1), [])
-  world.erasedMs = 1_000_000
+  world.erasedMs = START_MS
   t.same(await pass(1), [8])
 })

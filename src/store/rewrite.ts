@@ -1,0 +1,92 @@
+/**
+ * rewrite - has our own Redis write its append-only file anew, and tells every process what came of it
+ *
+ * Many processes look, and one is to ask: who asks takes a turn first, which ends by itself. What was asked for is
+ * written down once Redis has begun, so that whoever looks later can tell whether it ended well, also where the process
+ * that asked is gone.
+ *
+ * Keys: `{cl}:rewrite`, hash of the last rewrite of that kind: `ms`, when it was begun; `run`, run id of the Redis
+ * that began it; `clean`, when the last one was begun that ended well. `{cl}:rewrite-turn`: nobody may ask while it is
+ * there.
+ *
+ * Spec erasure.files
+ */
+
+import type { Redis } from 'ioredis'
+
+const REWRITE_KEY = '{cl}:rewrite'
+const TURN_KEY = '{cl}:rewrite-turn'
+
+/** How Redis fares with writing its append-only file anew. */
+export interface RewriteState {
+  /** Of the Redis that tells it. */
+  readonly runId: string
+  /** One is under way, or is to begin. */
+  readonly isRunning: boolean
+  /** The last one that has ended, ended well. */
+  readonly isOk: boolean
+}
+
+/** What all processes know of rewrites that were asked for in a turn. */
+export interface KnownRewrites {
+  /** When the last one was begun, ms; 0: none was. */
+  readonly begunMs: number
+  /** Run id of the Redis that began it. */
+  readonly runId: string
+  /** When the last one was begun that ended well, ms; 0: none did. */
+  readonly cleanMs: number
+}
+
+/** The file of our own Redis. What rejects: the store did not answer. */
+export interface Rewrites {
+  /** Asks for a new file; answers why Redis refused, as it does while it writes one, or null. */
+  ask(): Promise<string | null>
+  /** How the last rewrite fares; null: Redis did not answer. */
+  state(): Promise<RewriteState | null>
+  known(): Promise<KnownRewrites>
+  /** Whether nobody has taken a turn within so many ms; then it is the caller's. */
+  takeTurn(apartMs: number): Promise<boolean>
+  /** Gives a turn back in which nothing was begun. */
+  giveTurnBack(): Promise<void>
+  noteBegun(begun: Pick<KnownRewrites, 'begunMs' | 'runId'>): Promise<void>
+  noteClean(cleanMs: number): Promise<void>
+}
+
+/** Over the client of the moment. */
+export function makeRewrites(client: () => Redis): Rewrites {
+  return {
+    ask: () =>
+      client()
+        .bgrewriteaof()
+        .then(
+          () => null,
+          (error: Error) => error.message,
+        ),
+    state: () => readState(client()),
+    async known() {
+      const { ms, run, clean } = await client().hgetall(REWRITE_KEY)
+      return { begunMs: Number(ms ?? 0), runId: run ?? '', cleanMs: Number(clean ?? 0) }
+    },
+    takeTurn: async (apartMs) => (await client().set(TURN_KEY, '', 'PX', apartMs, 'NX')) === 'OK',
+    async giveTurnBack() {
+      await client().unlink(TURN_KEY)
+    },
+    async noteBegun({ begunMs, runId }) {
+      await client().hset(REWRITE_KEY, { ms: begunMs, run: runId })
+    },
+    async noteClean(cleanMs) {
+      await client().hset(REWRITE_KEY, { clean: cleanMs })
+    },
+  }
+}
+
+async function readState(redis: Redis): Promise<RewriteState | null> {
+  const info = await redis.info().catch(() => null)
+  const runId = /^run_id:(\w+)/m.exec(info ?? '')?.[1]
+  if (info === null || runId === undefined) return null
+  return {
+    runId,
+    isRunning: /^aof_rewrite_(?:in_progress|scheduled):1/m.test(info),
+    isOk: /^aof_last_bgrewrite_status:ok/m.test(info),
+  }
+}
