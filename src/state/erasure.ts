@@ -83,6 +83,8 @@ export interface WalkPlace {
   readonly segmentMs: number
   /** An id of what was looked at last, or the entry id to go on from; '' at the beginning. */
   readonly after: string
+  /** The earliest message of the person that was found at the server; '' while none was. */
+  readonly earliest: string
 }
 
 /** Where an inbound stream's address leads. */
@@ -120,6 +122,13 @@ export const WALK_BEGIN: WalkPlace = {
   segment: null,
   segmentMs: -1,
   after: '',
+  earliest: '',
+}
+
+/** A place from which on a message of the person is known. In: its id. */
+export function withFound(place: WalkPlace, messageId: string): WalkPlace {
+  const isEarlier = place.earliest === '' || messageId < place.earliest
+  return isEarlier ? { ...place, earliest: messageId } : place
 }
 
 /** Where the next phase begins, behind the last one of a server the search for the next server. */

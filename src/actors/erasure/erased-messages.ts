@@ -47,6 +47,8 @@ interface ErasedIn {
 export class ErasedMessages {
   /** Messages to the person whose content went. */
   messages = 0
+  /** The first message that was still in the log; '' where none was. */
+  first = ''
   /** Events of recipients that fail. */
   readonly news: MessageReference[] = []
   readonly streamIds: string[] = []
@@ -75,6 +77,7 @@ export class ErasedMessages {
     const packed = facts.field(headKey(context.shard, server.serverId, segment), short)
     // It has left the log.
     if (packed === null) return
+    this.first ||= messageId
     const key = statusKey(context.shard, server.serverId, segment)
     const submittedAtMs = msOf(messageId)
     const states = recipients.map((_, n) => unpackStatus(facts.field(key, statusField(short, n)), submittedAtMs))

@@ -13,7 +13,7 @@
 
 import type { CommandType, Decision, OutcomeBody, PrepareBody } from '../../../cluster/behaviour.ts'
 import { MINUTE_MS } from '../../state/calendar.ts'
-import { type ErasureWalk, eraseDue, erasureOwner, waitsForLooks } from '../../state/erasure.ts'
+import { type ErasureWalk, eraseDue, erasureOwner, waitsForLooks, withFound } from '../../state/erasure.ts'
 import type { ContentHead } from '../../state/received/content-head.ts'
 import { accountOfLookLane, readLookItem } from '../../state/received/look-item.ts'
 import type { ReceivedPlace } from '../../state/received/parse-item.ts'
@@ -77,7 +77,8 @@ export const lookOutcome: CommandType<OutcomeBody<LookOutcome>, null> = {
       isOfPerson && standing !== null
         ? eraseReceived(context, place, { standing, head })
         : { ops: [], due: [], count: 0 }
-    const counted = { ...walk, receivedMessages: walk.receivedMessages + erased.count }
+    const at = isOfPerson && walk.place !== null ? withFound(walk.place, place.messageId) : walk.place
+    const counted = { ...walk, receivedMessages: walk.receivedMessages + erased.count, place: at }
     const looked = lookedAt(counted, { lane, erasureId, nowMs })
     return { ...looked, reply: null, done, ops: erased.ops, due: [...erased.due, ...looked.due] }
   },

@@ -14,15 +14,16 @@
  * Spec erasure.messages, message.states
  */
 
-import type { Entry, Fact } from '../../../cluster/behaviour.ts'
+import type { Entry, Fact, Ref } from '../../../cluster/behaviour.ts'
 import { entryIdAfter, entryIdOf, idOfEntry, msOf, shortId } from '../../../cluster/id.ts'
-import type { ErasureWalk, WalkPlace } from '../../state/erasure.ts'
+import { type ErasureWalk, type WalkPlace, withFound } from '../../state/erasure.ts'
 import { byPersonKey, headKey, logKey, segmentsKey, statusKey } from '../../state/keys.ts'
 import { type LogEntry, logEntryOf, logFact } from '../../state/message/log-entry.ts'
 import { bucketOfPosting, postsPerson } from '../../state/message/posting.ts'
 import { statusField } from '../../state/message/status.ts'
 import { bucketsOfSegment, hasPostings } from '../../state/segment.ts'
-import { serverOwner, serverRef } from '../../state/server.ts'
+import { type ServerState, serverOwner, serverRef } from '../../state/server.ts'
+import { listenersRef, type Subscriber } from '../../state/webhook/webhook.ts'
 import { announced, announceMessages } from '../webhook/announce.ts'
 import { ErasedMessages, type PersonsMessage } from './erased-messages.ts'
 import { OVER, type ServerStep, type StepResult } from './step.ts'
@@ -32,8 +33,17 @@ const STEP_MESSAGES = 200
 /** Entries that one step looks at: of a posting's bucket, of a log. */
 const POSTINGS_LOOKED_AT = 1_000
 const ENTRIES_LOOKED_AT = 500
-/** Writes of one step beside those of heads and statuses: a large body has a key for each 256 KB. */
-const STEP_WRITES = 3_000
+/** Recipients of one step, but for those of its first message: each has a status, and one that fails is announced. */
+const STEP_RECIPIENTS = 500
+/**
+ * Writes of one step beside those of heads, statuses and small bodies, which go together; each names a key of some 80
+ * bytes and nothing else. A body in Redis whose size is not known yet is 41 chunks: a step erases 25 messages of that
+ * kind. The last message may go beyond it, by its own chunks (some 200) and by what webhooks are told of its
+ * recipients.
+ */
+const STEP_WRITES = 1_000
+/** What announcing an event writes for each webhook: its entry in the queue and its place in the lane. */
+const WRITES_OF_EVENT = 2
 
 type RangeFact = Fact & { readonly read: 'range' }
 
@@ -135,27 +145,53 @@ function eraseMessages(
   const places = candidates.map(({ messageId }) => logFact(shard, { serverId, segment, messageId }))
   const unread = candidates.flatMap(({ entry }, index) => (entry === null ? [places[index] as RangeFact] : []))
   if (!unread.every((one) => facts.has(one))) return { kind: 'need', facts: unread }
-  const logged = candidates.flatMap(({ messageId, entry }, index) => {
+  const all = candidates.map(({ messageId, entry }, index): Logged => {
     const read = entry === null ? facts.range(places[index] as RangeFact)[0] : undefined
     const known = entry ?? (read === undefined ? null : logEntryOf(read))
-    return [{ messageId, short: shortId(messageId), entry: known }]
+    return { messageId, short: shortId(messageId), entry: known }
   })
+  const logged = withinBound(all)
   const reads = rowFacts(shard, { serverId, segment }, logged)
-  const [ref, owner] = [serverRef(serverId), serverOwner(serverId)]
-  if (!reads.every((one) => facts.has(one)) || !states.has(ref) || !states.hasCounter(owner))
-    return { kind: 'need', facts: reads, entities: [ref], counters: [owner] }
+  const refs = toldRefs(server)
+  const owner = serverOwner(serverId)
+  if (!reads.every((one) => facts.has(one)) || !refs.every((ref) => states.has(ref)) || !states.hasCounter(owner))
+    return { kind: 'need', facts: reads, entities: refs, counters: [owner] }
+  const listeners = server.hasWebhooks ? (states.get<readonly Subscriber[] | null>(listenersRef(serverId)) ?? []) : []
   const erased = new ErasedMessages({ server, segment, walk, facts, context })
   let done = 0
   for (const { messageId, short, entry } of logged) {
-    if (erased.writes >= STEP_WRITES) break
+    if (erased.writes + erased.news.length * listeners.length * WRITES_OF_EVENT >= STEP_WRITES) break
     done += 1
     if (entry !== null) erased.add({ messageId, short, entry } satisfies PersonsMessage)
   }
-  const { news, streamIds } = erased
+  const { news, streamIds, first } = erased
   const told = announceMessages({ serverId, news, streamIds }, { states, facts, context })
   if (told.kind === 'need') return told
   const { kind: _, reply: __, ...staged } = announced({ kind: 'done', reply: null, ...erased.staged() }, told.staged)
-  return { kind: 'stepped', place: next(done), messages: erased.messages, staged }
+  const place = first === '' ? next(done) : withFound(next(done), first)
+  return { kind: 'stepped', place, messages: erased.messages, staged }
+}
+
+/** A message of the person with what its log entry says; null: it has left the log. */
+interface Logged {
+  readonly messageId: string
+  readonly short: string
+  readonly entry: LogEntry | null
+}
+
+/** The first messages, as many as the recipients of one step allow. */
+function withinBound(logged: readonly Logged[]): readonly Logged[] {
+  let recipients = 0
+  const end = logged.findIndex(({ entry }, at) => {
+    recipients += entry?.recipients.length ?? 0
+    return at > 0 && recipients > STEP_RECIPIENTS
+  })
+  return end < 0 ? logged : logged.slice(0, end)
+}
+
+/** What a step must know to tell of recipients that fail. */
+function toldRefs({ serverId, hasWebhooks }: ServerState): Ref[] {
+  return hasWebhooks ? [serverRef(serverId), listenersRef(serverId)] : [serverRef(serverId)]
 }
 
 /** Heads of all, and statuses of all recipients. */

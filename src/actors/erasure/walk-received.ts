@@ -6,6 +6,9 @@
  * by numbers; whom it names by hashes in its head row. Where these are not all, or it was not parsed yet, its header is
  * read (`look.ts`). The row that goes is the key to the content in every copy of the content store.
  *
+ * Of mail from before these days there is still what stood after the plus sign of its address. So where a person may
+ * have written, or has such an address, the whole log is walked; what had nothing there is not looked at any further.
+ *
  * Keys: `received received-state:<server>:<segment>`, `received-segments:<server>`, `received-head:<server>:<day>:<n>`
  *
  * Spec erasure.received
@@ -14,7 +17,7 @@
 import type { Due, Entry, Fact, Op } from '../../../cluster/behaviour.ts'
 import { entryIdAfter, entryIdOf, idOfEntry, msOf, shortId } from '../../../cluster/id.ts'
 import { DAY_MS } from '../../state/calendar.ts'
-import type { ErasureWalk } from '../../state/erasure.ts'
+import { type ErasureWalk, type WalkPlace, withFound } from '../../state/erasure.ts'
 import { receivedKey, receivedSegmentsKey, receivedStateKey } from '../../state/keys.ts'
 import { RECEIVED_DAYS } from '../../state/object-name.ts'
 import { type ContentHead, contentHeadKey, namesPerson, unpackContentHead } from '../../state/received/content-head.ts'
@@ -24,40 +27,49 @@ import { type ReceivedStanding, unpackStanding } from '../../state/received/stan
 import { eraseReceived } from './erased-received.ts'
 import { OVER, type ServerStep, type StepResult } from './step.ts'
 
-/** Messages of one step. */
+/** Messages of one step whose rows are read. */
 const STEP_MESSAGES = 200
+/** Entries that one step looks at where most tell enough by themselves. */
+const OLD_LOOKED_AT = 1_000
 
 type RangeFact = Fact & { readonly read: 'range' }
 type SortedFact = Fact & { readonly read: 'sorted' }
 
 /** One step. */
 export function walkReceived(step: ServerStep): StepResult {
-  const { place, erasureId } = step
-  return place.segment === null ? nextSegment(step, msOf(erasureId)) : walkSegment(step, place.segment)
+  const { place } = step
+  return place.segment === null ? nextSegment(step) : walkSegment(step, place.segment)
 }
 
 /** The reads of a step in the midst of a segment, which follow from where it is. */
 export function receivedStepFacts(shard: number, { erasureId, place }: Pick<ServerStep, 'erasureId' | 'place'>) {
-  const { segment, serverId, after } = place
-  return segment === null ? [] : [rangeFact(shard, { serverId, segment, after, erasureId })]
+  return place.segment === null ? [] : [rangeFact(shard, { erasureId, place }, place.segment)]
 }
 
 function rangeFact(
   shard: number,
-  of: { serverId: string; segment: string; after: string; erasureId: string },
+  { erasureId, place }: Pick<ServerStep, 'erasureId' | 'place'>,
+  segment: string,
 ): RangeFact {
-  const { serverId, segment, after, erasureId } = of
+  const { serverId, segmentMs, after } = place
   const key = receivedKey(shard, serverId, segment)
-  return { read: 'range', key, from: after || '-', to: entryIdOf(erasureId), count: STEP_MESSAGES }
+  const fromMs = after === '' ? segmentMs : Number.parseInt(after, 10)
+  const count = fromMs < keptFromMs(erasureId) ? OLD_LOOKED_AT : STEP_MESSAGES
+  return { read: 'range', key, from: after || '-', to: entryIdOf(erasureId), count }
+}
+
+/** From when on content may still be kept. */
+function keptFromMs(erasureId: string): number {
+  return msOf(erasureId) - (RECEIVED_DAYS + 1) * DAY_MS
 }
 
 /** The segment in which the oldest content lies that is kept, or the one after the last. */
-function nextSegment({ server, place, facts, context }: ServerStep, untilMs: number): StepResult {
+function nextSegment({ server, walk, erasureId, place, facts, context }: ServerStep): StepResult {
   const key = receivedSegmentsKey(context.shard, server.serverId)
-  const begins = place.segmentMs < 0
-  const fromMs = begins ? untilMs - (RECEIVED_DAYS + 1) * DAY_MS : place.segmentMs + 1
+  const begins = place.segmentMs < 0 && !mayHavePlus(walk)
+  const fromMs = begins ? keptFromMs(erasureId) : place.segmentMs + 1
   const holding: SortedFact = { read: 'sorted', key, min: 0, max: fromMs, count: 1, newest: true }
-  const later: SortedFact = { read: 'sorted', key, min: fromMs, max: untilMs, count: 1 }
+  const later: SortedFact = { read: 'sorted', key, min: fromMs, max: msOf(erasureId), count: 1 }
   const reads = begins ? [holding, later] : [later]
   if (!reads.every((fact) => facts.has(fact))) return { kind: 'need', facts: reads }
   const [found] = reads.flatMap((fact) => facts.sorted(fact).slice(0, 1))
@@ -66,8 +78,14 @@ function nextSegment({ server, place, facts, context }: ServerStep, untilMs: num
   return { kind: 'stepped', place: { ...place, segment, segmentMs, after: begins ? `${fromMs}-0` : '' } }
 }
 
+/** Whether numbers or an address may lead to mail whose content is gone. */
+function mayHavePlus({ number, mailbox }: ErasureWalk): boolean {
+  return number !== 0 || mailbox !== null
+}
+
 /** A message of the walk. */
 interface Message {
+  readonly entryId: string
   readonly messageId: string
   readonly short: string
   readonly headKey: string
@@ -78,14 +96,14 @@ function walkSegment(step: ServerStep, segment: string): StepResult {
   const { server, erasureId, place, facts, context } = step
   const { shard } = context
   const { serverId } = server
-  const fact = rangeFact(shard, { serverId, segment, after: place.after, erasureId })
+  const fact = rangeFact(shard, step, segment)
   if (!facts.has(fact)) return { kind: 'need', facts: [fact] }
   const entries = facts.range(fact)
-  const messages = messagesOf(entries, { shard, serverId })
-  const isMore = entries.length === STEP_MESSAGES
-  const next = isMore
-    ? { ...place, after: entryIdAfter((entries.at(-1) as Entry).id) }
-    : { ...place, segment: null, after: '' }
+  const messages = messagesOf(step, entries).slice(0, STEP_MESSAGES)
+  const cut = messages.length === STEP_MESSAGES ? messages.at(-1)?.entryId : undefined
+  const last = cut ?? (entries.length === fact.count ? entries.at(-1)?.id : undefined)
+  const next: WalkPlace =
+    last === undefined ? { ...place, segment: null, after: '' } : { ...place, after: entryIdAfter(last) }
   if (messages.length === 0) return { kind: 'stepped', place: next }
   const stateKey = receivedStateKey(shard, serverId, segment)
   const reads = [
@@ -97,6 +115,7 @@ function walkSegment(step: ServerStep, segment: string): StepResult {
   const due: Due[] = []
   let received = 0
   let looks = 0
+  let found = next
   for (const message of messages) {
     const { messageId, short, headKey, entry } = message
     const state = facts.field(stateKey, short)
@@ -114,9 +133,10 @@ function walkSegment(step: ServerStep, segment: string): StepResult {
       ops.push(...erased.ops)
       due.push(...erased.due)
       received += erased.count
+      found = withFound(found, messageId)
     }
   }
-  return { kind: 'stepped', place: next, receivedMessages: received, looks, staged: { ops, due } }
+  return { kind: 'stepped', place: found, receivedMessages: received, looks, staged: { ops, due } }
 }
 
 /** Whether a message is from the person, names it, or came to its address; `unknown`: only its header tells. */
@@ -132,15 +152,17 @@ function isOfPerson(
   return standing.isParsed && head.named.isWhole ? false : 'unknown'
 }
 
-function messagesOf(
-  entries: readonly Entry[],
-  { shard, serverId }: { readonly shard: number; readonly serverId: string },
-): Message[] {
+/** Those that may have content, or what stood after a plus sign. */
+function messagesOf({ server, erasureId, context }: ServerStep, entries: readonly Entry[]): Message[] {
+  const { shard } = context
+  const { serverId } = server
   return entries.flatMap((one): Message[] => {
     const entry = receivedEntryOf(one)
     if (entry === null) return []
     const messageId = idOfEntry(one.id, shard)
-    return [{ messageId, short: shortId(messageId), headKey: contentHeadKey(shard, serverId, messageId), entry }]
+    if (entry.plusHash === null && msOf(messageId) < keptFromMs(erasureId)) return []
+    const headKey = contentHeadKey(shard, serverId, messageId)
+    return [{ entryId: one.id, messageId, short: shortId(messageId), headKey, entry }]
   })
 }
 

@@ -5,12 +5,12 @@
  * after the last one, or at once where the failure is final.
  *
  * Guarantees: a 2xx counts whichever attempt it is of, a failure only of the current one; a record that ends has
- * counted every attempt that was begun.
+ * counted every attempt that was begun. Of mail that was erased meanwhile nothing is kept of what the receiver said.
  *
- * Spec webhook.delivery, webhook.retry
+ * Spec webhook.delivery, webhook.retry, erasure.messages, erasure.received
  */
 
-import type { CommandType, Done, HashFields, Op, OutcomeBody } from '../../../cluster/behaviour.ts'
+import type { CommandType, Done, Facts, HashFields, Op, OutcomeBody } from '../../../cluster/behaviour.ts'
 import { msOf, shortId } from '../../../cluster/id.ts'
 import { claimsKey } from '../../../cluster/keyspace.ts'
 import { WEBHOOK_RETRIES_SECONDS } from '../../../schemas/limits.ts'
@@ -31,6 +31,7 @@ import {
 } from '../../state/webhook/delivery.ts'
 import { parseDeliveryItem, webhookOfLane } from '../../state/webhook/item.ts'
 import { type WebhookCounters, type WebhookState, webhookOwner, webhookRef } from '../../state/webhook/webhook.ts'
+import { headPlace, isErasedMail, isOfMail } from './told-mail.ts'
 
 /** How an attempt ended. */
 export interface PostOutcome {
@@ -60,7 +61,15 @@ export const posted: CommandType<OutcomeBody<PostOutcome>, null> = {
   frees: true,
   entities: ({ lane }) => [webhookRef(webhookOfLane(lane))],
   counters: ({ lane }) => [webhookOwner(webhookOfLane(lane))],
-  facts: ({ lane, item }, _states, { shard }) => deliveryFacts(shard, webhookOfLane(lane), item),
+  facts({ lane, item, outcome }, states, { shard }) {
+    const webhookId = webhookOfLane(lane)
+    const webhook = states.get<WebhookState | null>(webhookRef(webhookId))
+    const { reference } = parseDeliveryItem(item)
+    const reads = deliveryFacts(shard, webhookId, item)
+    if (webhook === null || outcome?.response === undefined || !isOfMail(reference)) return reads
+    const { key, field } = headPlace(shard, webhook.serverId, reference)
+    return [...reads, { read: 'fields', key, fields: [field] }]
+  },
   decide(body, states, facts, { shard, nowMs }) {
     const webhookId = webhookOfLane(body.lane)
     const webhook = states.get<WebhookState | null>(webhookRef(webhookId))
@@ -78,7 +87,7 @@ export const posted: CommandType<OutcomeBody<PostOutcome>, null> = {
       attempts,
       lastStatusCode: outcome.statusCode,
       lastError: outcome.error,
-      lastResponse: outcome.response ?? null,
+      lastResponse: responseOf(body, webhook, { facts, shard }),
     }
     const counters = states.counter<WebhookCounters>(webhookOwner(webhookId))
     const ended: EndedAttempt = { body, place, record, counters, nowMs }
@@ -91,6 +100,19 @@ export const posted: CommandType<OutcomeBody<PostOutcome>, null> = {
 }
 
 const NOTHING: Done<null> = { kind: 'done', reply: null }
+
+/** What is kept of what the receiver said: it may name who was erased while it was asked. */
+function responseOf(
+  { item, outcome }: OutcomeBody<PostOutcome>,
+  { serverId }: WebhookState,
+  { facts, shard }: { readonly facts: Facts; readonly shard: number },
+): string | null {
+  const { reference } = parseDeliveryItem(item)
+  if (outcome?.response === undefined) return null
+  if (!isOfMail(reference)) return outcome.response
+  const { key, field } = headPlace(shard, serverId, reference)
+  return isErasedMail(reference, facts.field(key, field)) ? null : outcome.response
+}
 
 function delivered({ body, place, record, counters, nowMs }: EndedAttempt): Done<null> {
   const { shard, webhookId, deliveryId, slice } = place

@@ -12,20 +12,17 @@ import {
   seen,
   submit,
 } from '../../support/world/broadcast-world.ts'
-import { eraseNow, order, stateOf, textsOf } from '../../support/world/erasure.ts'
-import { LIVE_KEY, makeTenant, SENDING_DOMAIN, type Tenant } from '../../support/world/tenant.ts'
-import { World } from '../../support/world/turn.ts'
+import { eraseNow, holdWalks, openWorld, order, stateOf, textsOf } from '../../support/world/erasure.ts'
+import { LIVE_KEY, SENDING_DOMAIN } from '../../support/world/tenant.ts'
 
-const NOW_MS = Date.UTC(2026, 10, 20, 12)
 const MINUTE_MS = 60_000
 const SENDER = `news@${SENDING_DOMAIN}`
 const PERSON = 'p77@example.net'
 
-function open(): { world: World; tenant: Tenant } {
-  const world = new World(NOW_MS)
-  const tenant = makeTenant(world)
-  makeBroadcastStream(world, tenant)
-  return { world, tenant }
+function open(): ReturnType<typeof openWorld> {
+  const opened = openWorld()
+  makeBroadcastStream(opened.world, opened.tenant)
+  return opened
 }
 
 t.test(
@@ -49,8 +46,7 @@ t.test(
     const { broadcastId } = submit(world, tenant, people(100), 1)
     const id = order(world, tenant, PERSON)
     // Its first step is held back while the broadcast goes on.
-    const steps = [...world.items.values()].filter(({ item }) => item.startsWith('erase:'))
-    for (const step of steps) Object.assign(step, { atMs: world.nowMs + MINUTE_MS })
+    holdWalks(world, world.nowMs + MINUTE_MS)
     pass(world, 30_000)
     t.match(seen(world, broadcastId), { status: 'completed', released: 99, failed: 1 })
     pass(world, MINUTE_MS)
@@ -83,8 +79,7 @@ t.test(
     const before = seen(world, running.broadcastId).progress?.released ?? 0
     t.ok(before > 0 && before < 100, String(before))
     const id = order(world, tenant, SENDER)
-    const steps = [...world.items.values()].filter(({ item }) => item.startsWith('erase:'))
-    for (const step of steps) Object.assign(step, { atMs: world.nowMs + 5_000 })
+    holdWalks(world, world.nowMs + 5_000)
     pass(world, 4_000)
     t.equal(seen(world, running.broadcastId).progress?.released, before, 'nothing is released from it meanwhile')
     pass(world, 10_000)

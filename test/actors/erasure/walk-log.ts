@@ -5,53 +5,35 @@ import { type AttemptJob, prepareAttempt } from '../../../src/actors/message/pre
 import { recordReport } from '../../../src/actors/message/record-report.ts'
 import { makeRefused } from '../../../src/mail/classify.ts'
 import { makeDelivered } from '../../../src/mail/outcome.ts'
-import { DAY_MS } from '../../../src/state/calendar.ts'
+import { DAY_MS, MINUTE_MS } from '../../../src/state/calendar.ts'
 import { firstPersonsKey, headKey, segmentsKey } from '../../../src/state/keys.ts'
 import { SEGMENT_BOUNDS } from '../../../src/state/segment.ts'
-import { eraseNow, messageOf, order, PSEUDONYM, stateOf, textsOf, walkOf } from '../../support/world/erasure.ts'
 import {
-  acceptedIds,
-  hmacOf,
-  makeItem,
-  makeRecipient,
-  makeTenant,
-  send,
-  type Tenant,
-} from '../../support/world/tenant.ts'
-import { World } from '../../support/world/turn.ts'
+  deliverAll,
+  eraseNow,
+  mailTo,
+  messageOf,
+  NOW_MS,
+  openWorld,
+  order,
+  PSEUDONYM,
+  stateOf,
+  textsOf,
+  walkOf,
+  walkSteps,
+} from '../../support/world/erasure.ts'
+import { acceptedIds, hmacOf, send } from '../../support/world/tenant.ts'
+import { seedWebhook } from '../../support/world/webhook-world.ts'
 
-const NOW_MS = Date.UTC(2026, 10, 20, 12)
 const ADA = 'Ada.Lovelace@example.net'
 const BOB = 'bob@example.org'
 
-function open(): { world: World; tenant: Tenant } {
-  const world = new World(NOW_MS)
-  return { world, tenant: makeTenant(world) }
-}
-
-const to = (...addresses: string[]) =>
-  makeItem({ recipients: addresses.map((one) => makeRecipient(one, 'to', `Name of ${one}`)) })
-
-/** Ends the attempt at every recipient whose turn has come. */
-function deliver(world: World, outcome: Parameters<typeof reportOutcome>[0]): void {
-  for (const due of world.deliveries().filter(({ lane }) => lane.startsWith('deliver'))) {
-    const claim = world.claim<AttemptJob>(prepareAttempt, due)
-    if (claim === null) continue
-    const { address } = claim.job.recipient
-    world.end(
-      attemptOutcome,
-      claim,
-      reportOutcome(outcome, { address, sizeBytes: 900, retryAfterMs: null, hmac: () => hmacOf(address) }),
-    )
-  }
-}
-
 t.test('walk-log: what was delivered loses its content and what servers said [erasure.messages]', async (t) => {
-  const { world, tenant } = open()
-  const [mine = ''] = acceptedIds(send(world, tenant, { messages: [to(ADA)] }))
-  deliver(world, makeDelivered(250, '250 2.0.0 Ok ada.lovelace has mail'))
-  const [other = ''] = acceptedIds(send(world, tenant, { messages: [to(BOB)] }))
-  deliver(world, makeDelivered(250, '250 2.0.0 Ok'))
+  const { world, tenant } = openWorld()
+  const [mine = ''] = acceptedIds(send(world, tenant, { messages: [mailTo(ADA)] }))
+  deliverAll(world, makeDelivered(250, '250 2.0.0 Ok ada.lovelace has mail'))
+  const [other = ''] = acceptedIds(send(world, tenant, { messages: [mailTo(BOB)] }))
+  deliverAll(world, makeDelivered(250, '250 2.0.0 Ok'))
   t.match(textsOf(world), 'ada.lovelace')
   const erasure = eraseNow(world, tenant, ADA)
   t.match(erasure, { messages: 1, receivedMessages: 0, pseudonym: PSEUDONYM, completedAtMs: NOW_MS })
@@ -72,16 +54,16 @@ t.test('walk-log: what was delivered loses its content and what servers said [er
 t.test(
   'walk-log: the body goes wherever it lies, and the objects of the content store are ordered removed',
   async (t) => {
-    const { world, tenant } = open()
+    const { world, tenant } = openWorld()
     const attachment = { name: 'a.txt', contentType: null, contentId: null, size: 3, inline: false }
     const parts = [
       { part: 'body', chunks: 1, blob: 0 },
       { part: 'a0', chunks: 1, blob: 1 },
     ]
-    const large = { ...to(ADA), content: { parts: [{ part: 'body', chunks: 1, blob: 0 }], stored: null } }
-    const filed = { ...to(ADA), attachments: [attachment], content: { parts, stored: null } }
+    const large = { ...mailTo(ADA), content: { parts: [{ part: 'body', chunks: 1, blob: 0 }], stored: null } }
+    const filed = { ...mailTo(ADA), attachments: [attachment], content: { parts, stored: null } }
     const stored = {
-      ...to(ADA),
+      ...mailTo(ADA),
       attachments: [attachment],
       content: { parts: [], stored: { key: 'a sealed key', body: true, files: true } },
     }
@@ -104,8 +86,8 @@ t.test(
 t.test(
   'walk-log: who waits ends as cancelled and is told to nobody; the others of the message fail [message.states]',
   async (t) => {
-    const { world, tenant } = open()
-    const [shared = ''] = acceptedIds(send(world, tenant, { messages: [to(BOB, ADA)] }))
+    const { world, tenant } = openWorld()
+    const [shared = ''] = acceptedIds(send(world, tenant, { messages: [mailTo(BOB, ADA)] }))
     const id = order(world, tenant, ADA)
     const due = world.deliveries()
     for (const one of due) {
@@ -125,8 +107,8 @@ t.test(
 t.test(
   'walk-log: an attempt that was under way changes nothing any more, and neither does a late bounce say who',
   async (t) => {
-    const { world, tenant } = open()
-    const [waits = ''] = acceptedIds(send(world, tenant, { messages: [to(ADA)] }))
+    const { world, tenant } = openWorld()
+    const [waits = ''] = acceptedIds(send(world, tenant, { messages: [mailTo(ADA)] }))
     const [due] = world.deliveries()
     const claim = world.claim<AttemptJob>(prepareAttempt, due as never)
     eraseNow(world, tenant, ADA)
@@ -134,9 +116,9 @@ t.test(
     const report = { address: ADA, sizeBytes: 9, retryAfterMs: null, hmac: () => hmacOf(ADA) }
     world.end(attemptOutcome, claim as never, reportOutcome(outcome, report))
     t.match(messageOf(world, tenant.live.serverId, waits).recipients, [{ status: 'cancelled' }])
-    const [sent = ''] = acceptedIds(send(world, tenant, { messages: [to(ADA)] }))
+    const [sent = ''] = acceptedIds(send(world, tenant, { messages: [mailTo(ADA)] }))
     const item = world.deliveries().find(({ lane }) => lane.startsWith('deliver'))?.item ?? ''
-    deliver(world, makeDelivered(250, '250 Ok'))
+    deliverAll(world, makeDelivered(250, '250 Ok'))
     eraseNow(world, tenant, ADA)
     const bounce = {
       kind: 'bounce',
@@ -155,17 +137,17 @@ t.test(
 )
 
 t.test('walk-log: mail from the person loses its content too and is not counted [erasure.messages]', async (t) => {
-  const { world, tenant } = open()
+  const { world, tenant } = openWorld()
   const from = {
     address: 'Grace@acme.example',
     domain: 'acme.example',
     name: 'Grace',
     hmac: hmacOf('grace@acme.example'),
   }
-  const [sent = ''] = acceptedIds(send(world, tenant, { messages: [{ ...to(BOB), from }] }))
-  deliver(world, makeDelivered(250, '250 Ok from grace'))
-  const [waits = ''] = acceptedIds(send(world, tenant, { messages: [{ ...to(BOB), from }] }))
-  const [kept = ''] = acceptedIds(send(world, tenant, { messages: [to(BOB)] }))
+  const [sent = ''] = acceptedIds(send(world, tenant, { messages: [{ ...mailTo(BOB), from }] }))
+  deliverAll(world, makeDelivered(250, '250 Ok from grace'))
+  const [waits = ''] = acceptedIds(send(world, tenant, { messages: [{ ...mailTo(BOB), from }] }))
+  const [kept = ''] = acceptedIds(send(world, tenant, { messages: [mailTo(BOB)] }))
   t.match(eraseNow(world, tenant, from.address), { messages: 0 })
   t.match(messageOf(world, tenant.live.serverId, sent), {
     isErased: true,
@@ -177,10 +159,10 @@ t.test('walk-log: mail from the person loses its content too and is not counted 
 })
 
 t.test('walk-log: mail accepted after the order is later mail, also while the walk runs [erasure.cut]', async (t) => {
-  const { world, tenant } = open()
-  send(world, tenant, { messages: [to(ADA)] })
+  const { world, tenant } = openWorld()
+  send(world, tenant, { messages: [mailTo(ADA)] })
   const id = order(world, tenant, ADA)
-  const [later = ''] = acceptedIds(send(world, tenant, { messages: [to(ADA)] }))
+  const [later = ''] = acceptedIds(send(world, tenant, { messages: [mailTo(ADA)] }))
   world.fireTimers()
   t.match(stateOf(world, id), { messages: 1 })
   t.match(messageOf(world, tenant.live.serverId, later), { isErased: false, recipients: [{ status: 'accepted' }] })
@@ -202,14 +184,14 @@ t.test('walk-log: mail accepted after the order is later mail, also while the wa
 })
 
 t.test('walk-log: of many segments and many messages each counts once, by postings and by the log', async (t) => {
-  const { world, tenant } = open()
+  const { world, tenant } = openWorld()
   const before = { ...SEGMENT_BOUNDS }
   Object.assign(SEGMENT_BOUNDS, { recipientsMax: 700, busyRecipients: 300, fullRecipients: 600 })
   t.teardown(() => Object.assign(SEGMENT_BOUNDS, before))
   for (let n = 0; n < 30; n += 1) {
     world.nowMs += DAY_MS / 100
     send(world, tenant, {
-      messages: Array.from({ length: 100 }, (_, at) => to(at % 3 === 0 ? ADA : `p${at}@example.org`)),
+      messages: Array.from({ length: 100 }, (_, at) => mailTo(at % 3 === 0 ? ADA : `p${at}@example.org`)),
     })
   }
   const segments = [...world.sorted(segmentsKey(world.shard, tenant.live.serverId)).keys()]
@@ -221,17 +203,44 @@ t.test('walk-log: of many segments and many messages each counts once, by postin
 })
 
 t.test('walk-log: a test server has no postings', async (t) => {
-  const { world, tenant } = open()
-  send(world, tenant, { test: true, messages: [{ ...to(ADA), lane: 'simulate' }] })
+  const { world, tenant } = openWorld()
+  send(world, tenant, { test: true, messages: [{ ...mailTo(ADA), lane: 'simulate' }] })
   t.match(eraseNow(world, tenant, ADA), { messages: 1 })
   t.notMatch(textsOf(world), /lovelace/)
 })
 
 t.test('walk-log: who has no row is not looked for in the log', async (t) => {
-  const { world, tenant } = open()
+  const { world, tenant } = openWorld()
   send(world, tenant)
   const id = order(world, tenant, ADA)
   t.equal(walkOf(world, id)?.number, 0)
   world.fireTimers()
   t.match(stateOf(world, id), { messages: 0, receivedMessages: 0, completedAtMs: NOW_MS })
+})
+
+t.test('walk-log: a step stays small, whatever waits for the person and whoever is told', async (t) => {
+  const others = Array.from({ length: 49 }, (_, n) => `p${n}@example.org`)
+  for (const webhooks of [0, 2]) {
+    const { world, tenant } = openWorld()
+    for (let n = 0; n < webhooks; n += 1) seedWebhook(world, tenant)
+    send(world, tenant, { messages: Array.from({ length: 60 }, () => mailTo(ADA)) })
+    const ids = Array.from({ length: 30 }, () => {
+      world.nowMs += MINUTE_MS
+      return acceptedIds(send(world, tenant, { messages: [mailTo(ADA, ...others)] }))[0] ?? ''
+    })
+    const id = order(world, tenant, ADA)
+    const steps = walkSteps(world)
+    t.match(stateOf(world, id), { messages: 90 })
+    t.ok(Math.max(...steps.map(({ writes }) => writes)) < 1_300, JSON.stringify(steps))
+    // What webhooks are told is beside heads and statuses.
+    const values = Math.max(...steps.map((step) => step.values - (webhooks * step.writes) / 2))
+    t.ok(values < 1_300, JSON.stringify(steps))
+    for (const messageId of ids) {
+      const { recipients } = messageOf(world, tenant.live.serverId, messageId)
+      t.same(
+        recipients.map(({ events }) => events.map(({ event }) => event).join()),
+        ['cancelled', ...others.map(() => 'bounced')],
+      )
+    }
+  }
 })

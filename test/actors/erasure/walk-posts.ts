@@ -1,72 +1,143 @@
 /** walk-posts - what receivers of webhooks answered to events of erased mail goes, and nothing else of a delivery. */
 import t from 'tap'
-import { msOf, shortId } from '../../../cluster/id.ts'
-import { attemptOutcome, reportOutcome } from '../../../src/actors/message/attempted.ts'
-import { type AttemptJob, prepareAttempt } from '../../../src/actors/message/prepare-attempt.ts'
+import { WEBHOOK_SWEEP_TIMER, webhookSweep } from '../../../src/actors/webhook/sweep.ts'
 import { makeDelivered } from '../../../src/mail/outcome.ts'
-import { deliveryKey } from '../../../src/state/keys.ts'
-import { type DeliveryRecord, recordOp, unpackRecord } from '../../../src/state/webhook/delivery.ts'
-import { eraseNow } from '../../support/world/erasure.ts'
+import { DAY_MS, MINUTE_MS } from '../../../src/state/calendar.ts'
+import { queueKey } from '../../../src/state/keys.ts'
+import { type DeliveryRecord, deadOps, deadRecord, recordOp } from '../../../src/state/webhook/delivery.ts'
+import { formatItem } from '../../../src/state/webhook/item.ts'
+import {
+  deliverAll,
+  eraseNow,
+  lookAll,
+  mailTo,
+  openWorld,
+  order,
+  stateOf,
+  walkSteps,
+} from '../../support/world/erasure.ts'
 import { makeInboundStream, makeParsed, parseNext, receiveMail, SENDER } from '../../support/world/inbound.ts'
-import { hmacOf, makeItem, makeRecipient, makeTenant, send } from '../../support/world/tenant.ts'
-import { World } from '../../support/world/turn.ts'
-import { seedWebhook, waiting } from '../../support/world/webhook-world.ts'
+import { hmacOf, send, type Tenant } from '../../support/world/tenant.ts'
+import type { World } from '../../support/world/turn.ts'
+import { fire, queue, recordOf, seedWebhook, type Waiting, waiting } from '../../support/world/webhook-world.ts'
 
 const ADA = 'ada@example.net'
 const BOB = 'bob@example.org'
+const FRESH: DeliveryRecord = {
+  status: 'delivered',
+  attempts: 1,
+  lastStatusCode: 200,
+  lastError: null,
+  lastResponse: null,
+  deliveredAtMs: null,
+  nextAttemptAtMs: null,
+  base: 0,
+  failures: 0,
+  queuedAtMs: null,
+}
+
+/** Sends to these addresses, a message each, which are delivered and told of. */
+function tell(world: World, tenant: Tenant, ...addresses: string[]): void {
+  for (const address of addresses) send(world, tenant, { messages: [mailTo(address)] })
+  deliverAll(world, makeDelivered(250, '250 Ok'))
+}
+
+/** Writes down what was answered to each of these; dead: the receiver wanted none of them. */
+function answer(world: World, posts: readonly Waiting[], { dead = false } = {}): void {
+  for (const post of posts) {
+    const place = { shard: world.shard, ...post }
+    const record = { ...FRESH, deliveredAtMs: world.nowMs, lastResponse: 'Ada, or Bob, has mail' }
+    const item = formatItem(post)
+    const ops = dead ? deadOps(place, { item, record: deadRecord(record, 'http_410') }) : [recordOp(place, record)]
+    for (const op of ops) world.apply(op)
+  }
+}
+
+const answersOf = (world: World, posts: readonly Waiting[]) =>
+  posts.map((post) => recordOf(world, post, post.deliveryId).lastResponse)
+const answered = (world: World, posts: readonly Waiting[]) =>
+  answersOf(world, posts).filter((one) => one !== null).length
 
 t.test(
   'walk-posts: answers about the person go, those about others stay [erasure.messages] [erasure.received]',
   async (t) => {
-    const world = new World(Date.UTC(2026, 10, 20, 12))
-    const tenant = makeTenant(world)
-    seedWebhook(world, tenant)
-    seedWebhook(world, tenant)
+    const { world, tenant } = openWorld()
+    for (const _ of [1, 2]) seedWebhook(world, tenant)
     const streamId = makeInboundStream(world, tenant)
-    for (const address of [ADA, BOB])
-      send(world, tenant, { messages: [makeItem({ recipients: [makeRecipient(address)] })] })
-    for (const due of world.deliveries().filter(({ lane }) => lane.startsWith('deliver'))) {
-      const claim = world.claim<AttemptJob>(prepareAttempt, due)
-      const report = {
-        address: claim?.job.recipient.address ?? '',
-        sizeBytes: 9,
-        retryAfterMs: null,
-        hmac: () => hmacOf(ADA),
-      }
-      if (claim !== null) world.end(attemptOutcome, claim, reportOutcome(makeDelivered(250, '250 Ok'), report))
-    }
     for (const address of [SENDER, BOB]) {
       receiveMail(world, tenant, { streamId, sender: { hmac: hmacOf(address), address } })
       parseNext(world, { result: 'parsed', parsed: makeParsed(world) })
     }
+    tell(world, tenant, ADA, BOB)
     const posts = waiting(world)
     t.equal(posts.length, 8, 'two webhooks hear of four mails')
-    const fields = {
-      status: 'delivered',
-      attempts: 1,
-      lastStatusCode: 200,
-      lastError: null,
-      nextAttemptAtMs: null,
-      base: 0,
-      failures: 0,
-      queuedAtMs: null,
-    } as const
-    for (const place of posts) {
-      const record: DeliveryRecord = { ...fields, deliveredAtMs: world.nowMs, lastResponse: 'Ada, or Bob, has mail' }
-      world.apply(recordOp({ shard: world.shard, ...place }, record))
-    }
+    answer(world, posts)
     eraseNow(world, tenant, ADA)
-    const records = posts.map(({ webhookId, slice, deliveryId }) =>
-      unpackRecord(
-        world.hash(deliveryKey(world.shard, webhookId, slice)).get(shortId(deliveryId)) ?? null,
-        msOf(deliveryId),
-      ),
-    )
-    t.equal(
-      records.filter(({ lastResponse }) => lastResponse === null).length,
-      4,
-      'of both webhooks, sent and received',
-    )
-    for (const record of records) t.match(record, { status: 'delivered', attempts: 1, lastStatusCode: 200 })
+    t.equal(answered(world, posts), 4, 'of both webhooks, sent and received')
+    for (const post of posts)
+      t.match(recordOf(world, post, post.deliveryId), { status: 'delivered', attempts: 1, lastStatusCode: 200 })
   },
 )
+
+t.test('walk-posts: what is dead and has left the queue by its age loses its answer too', async (t) => {
+  const { world, tenant } = openWorld()
+  const webhook = seedWebhook(world, tenant)
+  for (let minute = 0; minute < 9; minute += 1) {
+    tell(world, tenant, ...Array.from({ length: 120 }, (_, n) => (n === 0 ? BOB : ADA)))
+    world.nowMs += MINUTE_MS
+  }
+  const posts = waiting(world)
+  t.equal(posts.length, 1_080, 'two steps of the walk do not reach the end')
+  answer(world, posts, { dead: true })
+  world.nowMs += 32 * DAY_MS
+  fire(world, webhookSweep, `${WEBHOOK_SWEEP_TIMER}:${webhook.webhookId}`)
+  t.same(world.stream(queueKey(world.shard, webhook.webhookId, posts[0]?.slice ?? '')), [], 'the queue has gone')
+  t.match(eraseNow(world, tenant, ADA), { messages: 9 * 119 })
+  t.equal(answered(world, posts), 9)
+  t.match(recordOf(world, webhook, posts.at(-1)?.deliveryId ?? ''), { status: 'dead', lastError: 'http_410' })
+})
+
+t.test('walk-posts: a mail that its header names the person in is among them, once that was read', async (t) => {
+  const { world, tenant } = openWorld()
+  seedWebhook(world, tenant)
+  const streamId = makeInboundStream(world, tenant)
+  for (const isWhole of [true, false]) {
+    receiveMail(world, tenant, { streamId, sender: { hmac: hmacOf(BOB), address: BOB } })
+    parseNext(world, { result: 'parsed', parsed: makeParsed(world, { named: { hashes: '', isWhole } }) })
+  }
+  const posts = waiting(world)
+  answer(world, posts)
+  const id = order(world, tenant, ADA)
+  world.fireTimers()
+  t.match(stateOf(world, id), { completedAtMs: null })
+  t.equal(lookAll(world, { result: 'named' }).length, 1)
+  t.match(stateOf(world, id), { receivedMessages: 1, completedAtMs: world.nowMs })
+  t.same(
+    answersOf(world, posts).map((one) => one === null),
+    [false, true],
+  )
+})
+
+t.test('walk-posts: deliveries from before the person, and of servers without it, are not looked at', async (t) => {
+  const { world, tenant } = openWorld()
+  const steps = () => {
+    order(world, tenant, ADA)
+    return walkSteps(world).length
+  }
+  const none = steps()
+  const { webhookId } = seedWebhook(world, tenant)
+  for (let day = 0; day < 3; day += 1) {
+    queue(world, webhookId, 1_200)
+    world.nowMs += DAY_MS
+  }
+  t.equal(steps(), none, 'nothing of the person is there')
+  queue(world, webhookId, 10)
+  world.nowMs += MINUTE_MS
+  tell(world, tenant, ADA, BOB)
+  const posts = waiting(world).slice(-2)
+  answer(world, posts)
+  const some = steps()
+  t.equal(answered(world, posts), 1)
+  // The slice that was open, one step in it, the end of the webhook; a segment of the log, one step in it.
+  t.ok(some <= none + 5, `${some} steps, ${none} without`)
+})

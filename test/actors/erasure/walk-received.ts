@@ -2,22 +2,20 @@
 import t from 'tap'
 import { msOf, shortId } from '../../../cluster/id.ts'
 import { type LookJob, type LookOutcome, lookOutcome, prepareLook } from '../../../src/actors/erasure/look.ts'
-import { DAY_MS } from '../../../src/state/calendar.ts'
+import { DAY_MS, MINUTE_MS } from '../../../src/state/calendar.ts'
 import { receivedSegmentsKey, receivedStateKey } from '../../../src/state/keys.ts'
 import { contentHeadKey } from '../../../src/state/received/content-head.ts'
 import { unpackStanding } from '../../../src/state/received/standing.ts'
-import { eraseNow, order, stateOf, textsOf } from '../../support/world/erasure.ts'
+import { eraseNow, lookAll, NOW_MS, openWorld, order, stateOf, textsOf } from '../../support/world/erasure.ts'
 import { makeInboundStream, makeParsed, parseNext, receiveMail, SENDER } from '../../support/world/inbound.ts'
-import { hmacOf, makeTenant, type Tenant } from '../../support/world/tenant.ts'
-import { World } from '../../support/world/turn.ts'
+import { hmacOf, type Tenant } from '../../support/world/tenant.ts'
+import type { World } from '../../support/world/turn.ts'
 
-const NOW_MS = Date.UTC(2026, 10, 20, 12, 0, 30)
 const OTHER = 'carl@example.org'
 
-function open(nowMs = NOW_MS): { world: World; tenant: Tenant; streamId: string } {
-  const world = new World(nowMs)
-  const tenant = makeTenant(world)
-  return { world, tenant, streamId: makeInboundStream(world, tenant) }
+function open(nowMs?: number): ReturnType<typeof openWorld> & { streamId: string } {
+  const opened = openWorld(nowMs)
+  return { ...opened, streamId: makeInboundStream(opened.world, opened.tenant) }
 }
 
 const named = (...addresses: string[]) => ({
@@ -39,20 +37,6 @@ function receive(
   const [id = ''] = receiveMail(world, tenant, of)
   if (parsed !== null) parseNext(world, { result: 'parsed', parsed: makeParsed(world, parsed) })
   return id
-}
-
-/** Ends every look that is due. */
-function look(world: World, outcome: LookOutcome | null): LookJob[] {
-  return world
-    .deliveries()
-    .filter(({ lane, atMs }) => lane.startsWith('look/') && atMs <= world.nowMs)
-    .flatMap((due) => {
-      const claim = world.claim<LookJob>(prepareLook, due)
-      if (claim === null) return []
-      world.end(lookOutcome, claim, outcome)
-      world.fireTimers()
-      return [claim.job]
-    })
 }
 
 t.test('walk-received: sender, From, whom it names, and the address it came to [erasure.received]', async (t) => {
@@ -92,10 +76,10 @@ t.test('walk-received: a mail that is not parsed yet, or names more than is kept
   const id = order(world, tenant, SENDER)
   world.fireTimers()
   t.match(stateOf(world, id), { completedAtMs: null }, 'nobody knows yet')
-  t.equal(look(world, { result: 'away' }).length, 4)
+  t.equal(lookAll(world, { result: 'away' }).length, 4)
   t.match(stateOf(world, id), { completedAtMs: null }, 'it waits while the content store is away')
   world.nowMs += 1_000
-  const jobs = look(world, { result: 'named' })
+  const jobs = lookAll(world, { result: 'named' })
   t.match(jobs[0], { accountId: tenant.accountId, hmac: hmacOf(SENDER), head: { key: 'a sealed key' } })
   t.match(stateOf(world, id), { receivedMessages: 4, completedAtMs: world.nowMs })
   t.same(
@@ -112,7 +96,7 @@ t.test('walk-received: what is read and names somebody else stays; what nobody c
   const [first] = world.deliveries().filter(({ lane }) => lane.startsWith('look/'))
   const claim = world.claim<LookJob>(prepareLook, first as never)
   world.end(lookOutcome, claim as never, { result: 'not named' } satisfies LookOutcome)
-  look(world, null)
+  lookAll(world, null)
   t.match(stateOf(world, id), { receivedMessages: 1 })
   t.equal(mine.filter((one) => hasHead(world, tenant, one)).length, 1)
 })
@@ -123,7 +107,7 @@ t.test('walk-received: a mail whose content leaves before it is read does not ho
   const id = order(world, tenant, SENDER)
   world.fireTimers()
   world.nowMs += 32 * DAY_MS
-  look(world, { result: 'named' })
+  lookAll(world, { result: 'named' })
   world.fireTimers()
   t.match(stateOf(world, id), { receivedMessages: 0, completedAtMs: world.nowMs })
 })
@@ -168,4 +152,26 @@ t.test('walk-received: all days for which content is kept are walked, and none b
     heads.filter((row) => row.includes(SENDER)),
     [],
   )
+})
+
+t.test('walk-received: what stood after the plus sign goes also where the content is long gone', async (t) => {
+  const { world, tenant, streamId } = open(NOW_MS - 100 * DAY_MS)
+  const { live } = tenant
+  const own = `${streamId}+order-7@inbound.example`
+  for (let n = 0; n < 1_100; n += 1) {
+    const hashes = n === 3 || n === 1_050 ? ['ticket-7'] : n === 4 ? ['order-7'] : [null]
+    receive(world, tenant, { streamId, hashes, sender: sender(n < 3 || n === 4 ? OTHER : SENDER) }, null)
+    if (n % 100 === 0) world.nowMs += MINUTE_MS
+  }
+  world.nowMs = NOW_MS
+  world.fireTimers()
+  t.match(eraseNow(world, tenant, SENDER), { receivedMessages: 0 })
+  t.notMatch(textsOf(world), /ticket-7/)
+  t.match(textsOf(world), /order-7/)
+  const mailbox = { streamId, plusHash: hmacOf('order-7').slice(0, 8) }
+  t.match(eraseNow(world, tenant, own, { mailbox }), { receivedMessages: 0 })
+  t.notMatch(textsOf(world), /order-7/)
+  const segments = world.sorted(receivedSegmentsKey(world.shard, live.serverId)).keys()
+  const rows = [...segments].flatMap((name) => [...world.hash(receivedStateKey(world.shard, live.serverId, name))])
+  t.equal(rows.length, 1_100, 'the references stay')
 })

@@ -17,7 +17,18 @@ import {
 } from '../../../src/state/keys.ts'
 import { bucketOfHmac } from '../../../src/state/person.ts'
 import { packSuppression } from '../../../src/state/suppression.ts'
-import { eraseNow, makeErase, messageOf, order, PSEUDONYM, stateOf, textsOf } from '../../support/world/erasure.ts'
+import {
+  eraseNow,
+  mailTo,
+  makeErase,
+  messageOf,
+  NOW_MS,
+  openWorld,
+  order,
+  PSEUDONYM,
+  stateOf,
+  textsOf,
+} from '../../support/world/erasure.ts'
 import { entryOf, personOf } from '../../support/world/suppression.ts'
 import {
   ACCOUNT_KEY,
@@ -25,30 +36,21 @@ import {
   changeState,
   hmacOf,
   LIVE_KEY,
-  makeItem,
-  makeRecipient,
-  makeTenant,
   send,
   type Tenant,
 } from '../../support/world/tenant.ts'
-import { World } from '../../support/world/turn.ts'
+import type { World } from '../../support/world/turn.ts'
 
-const NOW_MS = Date.UTC(2026, 10, 20, 12)
 const ADA = 'ada@example.net'
 const BOB = 'bob@example.net'
 
-function open(): { world: World; tenant: Tenant } {
-  const world = new World(NOW_MS)
-  return { world, tenant: makeTenant(world) }
-}
-
 const sendTo = (world: World, tenant: Tenant, address: string) =>
-  acceptedIds(send(world, tenant, { messages: [makeItem({ recipients: [makeRecipient(address)] })] }))[0] ?? ''
+  acceptedIds(send(world, tenant, { messages: [mailTo(address)] }))[0] ?? ''
 
 t.test(
   'walk: erasures of an account come one after the other, and leave nothing of themselves [erasure.states]',
   async (t) => {
-    const { world, tenant } = open()
+    const { world, tenant } = openWorld()
     sendTo(world, tenant, ADA)
     sendTo(world, tenant, BOB)
     const ids = [order(world, tenant, ADA), order(world, tenant, BOB), order(world, tenant, ADA)]
@@ -85,7 +87,7 @@ t.test(
 )
 
 t.test('walk: a done one can be read for 30 days [retention.erasure]', async (t) => {
-  const { world, tenant } = open()
+  const { world, tenant } = openWorld()
   const { erasureId, completedAtMs } = eraseNow(world, tenant, ADA)
   t.equal(isErasurePast({ completedAtMs }, NOW_MS + 30 * DAY_MS - 1), false)
   t.equal(isErasurePast({ completedAtMs }, NOW_MS + 30 * DAY_MS), true)
@@ -95,7 +97,7 @@ t.test('walk: a done one can be read for 30 days [retention.erasure]', async (t)
 })
 
 t.test('walk: what a removed server has stored goes too, until nothing of it is left [erasure.servers]', async (t) => {
-  const { world, tenant } = open()
+  const { world, tenant } = openWorld()
   const sent = sendTo(world, tenant, ADA)
   const { accountId, live } = tenant
   world.run(removeServer, { accountId, serverId: live.serverId, orderedBy: 'account', keyHash: ACCOUNT_KEY } as never)
@@ -112,7 +114,7 @@ t.test('walk: what a removed server has stored goes too, until nothing of it is 
 t.test(
   'walk: lists stay, without what servers said; counts of lists are those of who has the address now [erasure.suppressions]',
   async (t) => {
-    const { world, tenant } = open()
+    const { world, tenant } = openWorld()
     const { accountId, live } = tenant
     const { serverId, streamId } = live
     const listed = { accountId, serverId, streamId, orderedBy: 'server', keyHash: LIVE_KEY } as const
@@ -146,7 +148,7 @@ t.test(
 )
 
 t.test('walk: what commands have said that no behaviour could bear goes, all of the shard', async (t) => {
-  const { world, tenant } = open()
+  const { world, tenant } = openWorld()
   for (const [at, ms] of [NOW_MS, NOW_MS - DAY_MS].entries()) {
     const cmdId = `cmd${at}`
     world.apply({
@@ -162,7 +164,7 @@ t.test('walk: what commands have said that no behaviour could bear goes, all of 
 })
 
 t.test('walk: who may order, and how many may wait [erasure.create] [refusal.order]', async (t) => {
-  const { world, tenant } = open()
+  const { world, tenant } = openWorld()
   t.match(world.run(erase, makeErase(tenant, ADA, { keyHash: LIVE_KEY })), { code: 'unauthorized' })
   world.counters.set(`erasures:${tenant.accountId}`, { open: ERASURES_OPEN_MAX })
   t.match(world.run(erase, makeErase(tenant, ADA)), { code: 'unavailable' })
@@ -171,7 +173,7 @@ t.test('walk: who may order, and how many may wait [erasure.create] [refusal.ord
 })
 
 t.test('walk: the order is in the audit log, and no address anywhere in what it writes', async (t) => {
-  const { world, tenant } = open()
+  const { world, tenant } = openWorld()
   const erasureId = order(world, tenant, ADA)
   const [entry = ''] = world.sorted(auditKey(world.shard, '202611')).keys()
   t.match(entry, new RegExp(`"createErasure".*"erasureId":"${erasureId}"`))

@@ -5,11 +5,14 @@ import { msOf } from '../../../cluster/id.ts'
 import { announceMessages } from '../../../src/actors/webhook/announce.ts'
 import { makeTrimBacklog } from '../../../src/actors/webhook/backlog.ts'
 import { type PostOutcome, posted } from '../../../src/actors/webhook/posted.ts'
-import { preparePost } from '../../../src/actors/webhook/prepare-post.ts'
+import { type PostJob, preparePost } from '../../../src/actors/webhook/prepare-post.ts'
 import { replay, replayDead } from '../../../src/actors/webhook/replay.ts'
 import { switchWebhook } from '../../../src/actors/webhook/switch.ts'
+import { makeDelivered } from '../../../src/mail/outcome.ts'
 import { webhookRef } from '../../../src/state/webhook/webhook.ts'
-import { LIVE_KEY, makeTenant } from '../../support/world/tenant.ts'
+import { deliverAll, eraseNow, mailTo } from '../../support/world/erasure.ts'
+import { makeInboundStream, makeParsed, parseNext, receiveMail, SENDER } from '../../support/world/inbound.ts'
+import { LIVE_KEY, makeTenant, send } from '../../support/world/tenant.ts'
 import { World } from '../../support/world/turn.ts'
 import { idOf, recordOf, seedWebhook, waiting } from '../../support/world/webhook-world.ts'
 
@@ -298,3 +301,29 @@ t.test('posted: of a message past its age nothing is posted any more [retention.
   t.equal(due && world.claim(preparePost, due), null)
   t.match(world.counters.get(`webhook:${webhook.webhookId}`), { pending: 0 })
 })
+
+t.test(
+  'posted: what a receiver says of mail that is erased meanwhile is not kept [erasure.messages] [erasure.received]',
+  async (t) => {
+    for (const outcome of [OK, BUSY, { ...PRIVATE, statusCode: 410, error: 'http_410' } as const]) {
+      const world = new World(NOW_MS)
+      const tenant = makeTenant(world)
+      const webhook = seedWebhook(world, tenant)
+      const streamId = makeInboundStream(world, tenant)
+      for (const address of [SENDER, 'bob@example.org']) send(world, tenant, { messages: [mailTo(address)] })
+      deliverAll(world, makeDelivered(250, '250 Ok'))
+      receiveMail(world, tenant, { streamId })
+      parseNext(world, { result: 'parsed', parsed: makeParsed(world) })
+      const posts = world.deliveries().filter(({ lane }) => lane.startsWith('post/'))
+      const claims = posts.flatMap((due) => world.claim<PostJob>(preparePost, due) ?? [])
+      t.equal(claims.length, 3)
+      eraseNow(world, tenant, SENDER)
+      for (const claim of claims) world.end(posted, claim, { ...outcome, response: 'Ada is no customer' })
+      t.same(
+        claims.map(({ job }) => recordOf(world, webhook, job.delivery.deliveryId).lastResponse),
+        [null, 'Ada is no customer', null],
+        outcome.result,
+      )
+    }
+  },
+)

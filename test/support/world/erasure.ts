@@ -1,16 +1,77 @@
-/** erasure - orders to erase in a `World`, and what has come of them. */
+/** erasure - a tenant whose mail is erased in a `World`: orders, steps of the walk, and what has come of them. */
 
 import { entryIdOf, msOf, shortId } from '../../../cluster/id.ts'
 import { type EraseBody, erase } from '../../../src/actors/erasure/erase.ts'
+import { type LookJob, type LookOutcome, lookOutcome, prepareLook } from '../../../src/actors/erasure/look.ts'
+import { walkErasure } from '../../../src/actors/erasure/walk.ts'
+import { attemptOutcome, reportOutcome } from '../../../src/actors/message/attempted.ts'
+import { type AttemptJob, prepareAttempt } from '../../../src/actors/message/prepare-attempt.ts'
 import type { ErasureState, ErasureWalk } from '../../../src/state/erasure.ts'
 import { headKey, logKey, segmentsKey, statusKey } from '../../../src/state/keys.ts'
 import { type Head, isErasedHead, unpackHead } from '../../../src/state/message/head.ts'
 import { logEntryOf } from '../../../src/state/message/log-entry.ts'
 import { type RecipientState, statusField, unpackStatus } from '../../../src/state/message/status.ts'
-import { ACCOUNT_KEY, hmacOf, type Tenant } from './tenant.ts'
-import type { World } from './turn.ts'
+import { ACCOUNT_KEY, hmacOf, makeItem, makeRecipient, makeTenant, type Tenant } from './tenant.ts'
+import { World } from './turn.ts'
 
+/** When an opened world begins: the middle of a minute. */
+export const NOW_MS = Date.UTC(2026, 10, 20, 12, 0, 30)
 export const PSEUDONYM = 'erased-abcdefghijkl'
+
+/** A world with a tenant. */
+export function openWorld(nowMs = NOW_MS): { readonly world: World; readonly tenant: Tenant } {
+  const world = new World(nowMs)
+  return { world, tenant: makeTenant(world) }
+}
+
+/** A message to these addresses. */
+export function mailTo(...addresses: string[]): ReturnType<typeof makeItem> {
+  return makeItem({ recipients: addresses.map((one) => makeRecipient(one, 'to', `Name of ${one}`)) })
+}
+
+/** Ends the attempt at every recipient whose turn has come. */
+export function deliverAll(world: World, outcome: Parameters<typeof reportOutcome>[0]): void {
+  for (const due of world.deliveries().filter(({ lane }) => lane.startsWith('deliver'))) {
+    const claim = world.claim<AttemptJob>(prepareAttempt, due)
+    if (claim === null) continue
+    const { address } = claim.job.recipient
+    const report = { address, sizeBytes: 900, retryAfterMs: null, hmac: () => hmacOf(address) }
+    world.end(attemptOutcome, claim, reportOutcome(outcome, report))
+  }
+}
+
+/** Ends every look at a header that is due, and goes on. Out: what was looked at. */
+export function lookAll(world: World, outcome: LookOutcome | null): LookJob[] {
+  return world
+    .deliveries()
+    .filter(({ lane, atMs }) => lane.startsWith('look/') && atMs <= world.nowMs)
+    .flatMap((due) => {
+      const claim = world.claim<LookJob>(prepareLook, due)
+      if (claim === null) return []
+      world.end(lookOutcome, claim, outcome)
+      world.fireTimers()
+      return [claim.job]
+    })
+}
+
+/** Holds the next step of every walk back. */
+export function holdWalks(world: World, untilMs: number): void {
+  for (const step of world.items.values()) if (step.item.startsWith('erase:')) Object.assign(step, { atMs: untilMs })
+}
+
+/** Carries erasures out, step by step. Out: of each step how many writes it has, and how many values are in them. */
+export function walkSteps(world: World): { readonly writes: number; readonly values: number }[] {
+  const steps: { writes: number; values: number }[] = []
+  for (;;) {
+    const due = [...world.items.values()].find(({ item }) => item.startsWith('erase:'))
+    if (due === undefined) return steps
+    const before = world.items.size
+    world.items.delete(`${due.lane} ${due.item}`)
+    world.run(walkErasure, { item: due.item })
+    const values = world.ops.reduce((sum, { args }) => sum + args.length, 0)
+    steps.push({ writes: world.ops.length + Math.max(0, world.items.size - before), values })
+  }
+}
 
 export function makeErase({ accountId }: Tenant, address: string, changes: Partial<EraseBody> = {}): EraseBody {
   const domain = address.slice(address.indexOf('@') + 1)
