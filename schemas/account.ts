@@ -8,7 +8,7 @@ import type { FromSchema } from 'json-schema-to-ts'
 import { ADMINISTRATORS_MAX, NAME_CHARS_MAX, OPERATOR_INTEGER_MAX, PAGE_MAX } from './limits.ts'
 import { NOTE } from './operator/audit.ts'
 import { LIMIT_ENTRY } from './server.ts'
-import { INSTANT, INTEGER_OR_NULL, UUID, UUID_OR_NULL } from './shape.ts'
+import { INSTANT, INTEGER_OR_NULL, TEXT_OR_NULL, UUID, UUID_OR_NULL } from './shape.ts'
 
 const FIGURE = { type: 'integer', minimum: 1, maximum: OPERATOR_INTEGER_MAX } as const
 
@@ -93,6 +93,19 @@ export const ACCOUNT = {
 const COUNT = { type: 'integer', minimum: 0 } as const
 const RATE = { type: ['number', 'null'], minimum: 0 } as const
 
+/** What a pending account has said of itself; null: nothing. */
+export const ACCOUNT_APPLICATION = {
+  type: ['object', 'null'],
+  properties: {
+    monthlyVolume: { type: 'integer' },
+    purpose: { type: 'string' },
+    website: TEXT_OR_NULL,
+    at: INSTANT,
+  },
+  required: ['monthlyVolume', 'purpose', 'website', 'at'],
+  additionalProperties: false,
+} as const
+
 /** An account as an operator reads it: whom to mail, and how its mail fared in the last 24 hours. */
 export const ACCOUNT_DETAIL = {
   type: 'object',
@@ -101,6 +114,7 @@ export const ACCOUNT_DETAIL = {
     held: { type: 'boolean' },
     servers: COUNT,
     administrators: { type: 'array', items: { type: 'string' } },
+    application: ACCOUNT_APPLICATION,
     last24Hours: {
       type: 'object',
       properties: { delivered: COUNT, bounced: COUNT, complained: COUNT, bounceRate: RATE, complaintRate: RATE },
@@ -108,7 +122,7 @@ export const ACCOUNT_DETAIL = {
       additionalProperties: false,
     },
   },
-  required: [...ACCOUNT_REQUIRED, 'held', 'servers', 'administrators', 'last24Hours'],
+  required: [...ACCOUNT_REQUIRED, 'held', 'servers', 'administrators', 'application', 'last24Hours'],
   additionalProperties: false,
 } as const
 
@@ -133,3 +147,5 @@ export type AccountList = FromSchema<typeof ACCOUNT_LIST>
 export type AccountPatchBody = FromSchema<typeof ACCOUNT_PATCH_BODY>
 
 export type Account = FromSchema<typeof ACCOUNT>
+
+export type AccountApplication = FromSchema<typeof ACCOUNT_APPLICATION>

@@ -155,6 +155,9 @@ export const FEED_KEPT_MINUTES = 10
 /** Spec event.feed: feeds that one process has open of one server, and in all. */
 export const SERVER_FEEDS_MAX = 5
 export const FEEDS_MAX = 100
+/** Spec member.live: feeds that one process has open of one user, and of all users. */
+export const USER_FEEDS_MAX = 5
+export const USERS_FEEDS_MAX = 500
 
 /** Spec inbound.authentication.rounds: minutes after the first round at which a mail is judged again. */
 export const AUTHENTICATION_ROUNDS_MINUTES: readonly number[] = [1, 5, 10]
@@ -211,5 +214,8 @@ export const INVITATIONS_OF_CLIENT_MAX = 20
 export const INVITATION_DAYS = 7
 export const MAILED_LINK_MINUTES = 30
 export const SETUP_HOURS = 24
+/** Spec operator.session, operator.link: hours of a session of the operator, minutes of a link that opens one. */
+export const OPERATOR_SESSION_HOURS = 8
+export const DESK_LINK_MINUTES = 30
 /** Spec request.log: requests of an account that stay, refused ones and others each. */
 export const REQUESTS_KEPT_MAX = 10_000

@@ -9,7 +9,7 @@
 
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 import { ACCOUNT } from '../account.ts'
-import { PAGE_QUERY } from '../domain.ts'
+import { DOMAIN_CHECKED, PAGE_QUERY } from '../domain.ts'
 import { EMAIL_ANSWER } from '../email.ts'
 import { RECEIVED_MESSAGE } from '../inbound.ts'
 import { type Level, type Method, type Route, route } from '../route.ts'
@@ -31,7 +31,7 @@ const FRAME_QUERY = {
 } as const
 const BODY_BYTES_MAX = 1024 * 1024
 
-type Rest<Body> = Partial<Pick<Route<string, never, Body>, 'body' | 'query'>> & {
+type Rest<Body> = Partial<Pick<Route<string, never, Body>, 'body' | 'query' | 'takesLastEventId'>> & {
   readonly success: Route['success']
   /** The least its session must allow; null: it takes none. */
   readonly level: Level | null
@@ -171,6 +171,15 @@ export const DASHBOARD_ROUTES = {
   sendAgain: own('sendAgain', 'POST', '/servers/{serverId}/messages/{id}/send-again', {
     level: 'w',
     success: { status: 200, body: EMAIL_ANSWER },
+  }),
+  lookAtDomain: own('lookAtDomain', 'POST', '/domains/{id}/look', {
+    level: 'w',
+    success: { status: 200, body: DOMAIN_CHECKED },
+  }),
+  hearServer: own('hearServer', 'GET', '/servers/{serverId}/events', {
+    level: 'r',
+    takesLastEventId: true,
+    success: { status: 200, body: null, media: 'text/event-stream' },
   }),
   find: own('find', 'POST', '/find', { level: 'r', body: FIND_BODY, success: { status: 200, body: FOUND } }),
 } as const

@@ -5,8 +5,9 @@
  */
 
 import type { FromSchema } from 'json-schema-to-ts'
+import { ACCOUNT_APPLICATION } from '../account.ts'
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN, USER_ACCOUNTS_MAX } from '../limits.ts'
-import { INSTANT, INSTANT_OR_NULL, objectOf, TEXT_OR_NULL, UUID } from '../shape.ts'
+import { INSTANT, INSTANT_OR_NULL, objectOf, UUID } from '../shape.ts'
 
 export const ROLE = { enum: ['administrator', 'member'] } as const
 export const SIGN_IN_ADDRESS = { type: 'string', format: 'address' } as const
@@ -24,18 +25,6 @@ export const SWITCH_ACCOUNT_BODY = objectOf({ accountId: UUID })
 /** Body of POST /dashboard/api/session/confirm. */
 export const CONFIRM_BODY = objectOf({ password: TRIED_PASSWORD })
 
-const APPLICATION = {
-  type: ['object', 'null'],
-  properties: {
-    monthlyVolume: { type: 'integer' },
-    purpose: { type: 'string' },
-    website: TEXT_OR_NULL,
-    at: INSTANT,
-  },
-  required: ['monthlyVolume', 'purpose', 'website', 'at'],
-  additionalProperties: false,
-} as const
-
 const USER = objectOf({ userId: UUID, address: { type: 'string' }, name: { type: 'string' } })
 
 const SESSION_ACCOUNT = objectOf({
@@ -43,7 +32,7 @@ const SESSION_ACCOUNT = objectOf({
   name: { type: 'string' },
   status: { enum: ['pending', 'active', 'paused', 'closed'] },
   hideContent: { type: 'boolean' },
-  application: APPLICATION,
+  application: ACCOUNT_APPLICATION,
 })
 
 /** A signed-in browser in one account. */

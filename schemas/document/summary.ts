@@ -87,6 +87,10 @@ export const SUMMARIES: Readonly<Record<RouteName, string>> = {
   pauseAccount: 'Refuse new mail of an account and hold what was accepted',
   resumeAccount: 'Take mail of an account again and let go what waits',
   closeAccount: 'Close an account for good; accepted mail is still delivered',
+  openOperatorSession: 'Open a session of the operator with a key: it does what the key does, for 8 hours',
+  useDeskLink: 'Open a session of the operator by a link, once',
+  endOperatorSession: 'End the session that asks',
+  createDeskLink: 'Make a link that opens a session of the operator, once, for half an hour',
   createAccountLink:
     'Make a link by which somebody comes into the dashboard of an account, without mail; it is shown only now',
   listAccountTokensAsOperator: 'List the keys of an account',

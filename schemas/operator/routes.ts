@@ -27,6 +27,7 @@ import { ENTITY, SHARD_LIST } from './cluster.ts'
 import { HEALTH } from './health.ts'
 import { FOUND_MESSAGE } from './message.ts'
 import { QUEUE, QUEUE_BODY, QUEUE_ORDERED, QUEUE_QUERY } from './queue.ts'
+import { DESK_LINK_BODY, OPERATOR_SESSION } from './session.ts'
 
 function queueOrder<const Name extends string>(name: Name, order: string): Route<Name, 'O', typeof QUEUE_BODY> {
   return route(name, 'POST', `/v1/operator/queue/${order}`, {
@@ -53,6 +54,34 @@ export const OPERATOR_ROUTES = {
     listener: 'operator',
     keys: ['O'],
     success: { status: 200, body: HEALTH },
+  }),
+  openOperatorSession: route('openOperatorSession', 'POST', '/v1/operator/session', {
+    listener: 'operator',
+    keys: ['O'],
+    body: NOTE_BODY,
+    success: { status: 201, body: OPERATOR_SESSION },
+    refusals: ['wrong_token_kind'],
+  }),
+  useDeskLink: route('useDeskLink', 'POST', '/v1/operator/session/link', {
+    listener: 'operator',
+    keys: [],
+    body: DESK_LINK_BODY,
+    success: { status: 201, body: OPERATOR_SESSION },
+    refusals: ['link_not_valid'],
+  }),
+  endOperatorSession: route('endOperatorSession', 'DELETE', '/v1/operator/session', {
+    listener: 'operator',
+    keys: ['O'],
+    body: NOTE_BODY,
+    success: { status: 204, body: null },
+    refusals: ['wrong_token_kind'],
+  }),
+  createDeskLink: route('createDeskLink', 'POST', '/v1/operator/link', {
+    listener: 'operator',
+    keys: ['O'],
+    body: NOTE_BODY,
+    success: { status: 201, body: LINK_MADE },
+    refusals: ['wrong_token_kind'],
   }),
   readEvents: route('readEvents', 'GET', '/v1/operator/servers/{serverId}/events', {
     listener: 'operator',

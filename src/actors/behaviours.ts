@@ -26,7 +26,8 @@ import {
   wakeBroadcasts,
 } from './broadcast/running.ts'
 import { countTry } from './dashboard/count-try.ts'
-import { makeAccountLink, makeLink, useAccountLink, useUserLink } from './dashboard/link.ts'
+import { endDesk, makeDeskLink, openDesk, useDeskLink } from './dashboard/desk.ts'
+import { endLinks, makeAccountLink, makeLink, useAccountLink, useUserLink } from './dashboard/link.ts'
 import { changeMember, invite, sendInvitation, withdrawInvitation } from './dashboard/member.ts'
 import { beginSession, endSession, markSession } from './dashboard/session.ts'
 import { applyForCap, changeSettings, logged, noteAct } from './dashboard/settings.ts'
@@ -143,6 +144,11 @@ export const BEHAVIOURS: Omit<Behaviours, 'lanes'> = {
     makeAccountLink,
     useUserLink,
     useAccountLink,
+    endLinks,
+    openDesk,
+    endDesk,
+    makeDeskLink,
+    useDeskLink,
     noteAct,
     ...BY_MEMBERS.map(logged),
   ],

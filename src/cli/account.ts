@@ -17,7 +17,11 @@ export function addAccountCommands(program: Command, ended: Ended): void {
   const account = program.command('account').description('accounts, on the operator listener')
   withNote(account.command('create <name>'))
     .description('make an account, without server and key, and print its id')
-    .option('--administrator <address>', 'whom to mail about the account; may be given several times', collect)
+    .option(
+      '--administrator <address>',
+      'who is invited as an administrator, and mailed about the account; may be given several times',
+      collect,
+    )
     .action(async (name, { administrator = [], ...options }) =>
       ended(await act(options, '', { name, administrators: administrator })),
     )

@@ -16,6 +16,7 @@ import { addEraseCommand } from './erase.ts'
 import { addEventCommands } from './events.ts'
 import { addInboundCommands } from './inbound.ts'
 import { addMessageCommands } from './message.ts'
+import { addOperatorLinkCommand } from './operator-link.ts'
 import { addQueueCommands } from './queue.ts'
 import { addRequestCommands } from './requests.ts'
 import { addSendCommands } from './send.ts'
@@ -75,6 +76,7 @@ export function makeProgram(ended: (code: number) => void): Command {
   addEraseCommand(program, ended)
   addAccountCommands(program, ended)
   addDashboardLinkCommand(program, ended)
+  addOperatorLinkCommand(program, ended)
   addServerCommands(program, ended)
   addTokenCommands(program, ended)
   addQueueCommands(program, ended)

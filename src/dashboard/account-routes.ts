@@ -5,7 +5,6 @@
  */
 
 import { homeShard, isId, shardOf } from '../../cluster/id.ts'
-import type { Found } from '../../schemas/dashboard/account.ts'
 import type { SettingsReply } from '../actors/dashboard/settings.ts'
 import { type Answer, refuse } from '../http/respond.ts'
 import { pageOf } from '../routes/answer.ts'
@@ -14,8 +13,7 @@ import { proofOf } from '../state/dashboard/session.ts'
 import { formatAccount } from '../views/account.ts'
 import { readActs } from '../views/dashboard/acts.ts'
 import { readChecklist } from '../views/dashboard/checklist.ts'
-import { findEntity, findReceivedOf } from '../views/dashboard/find.ts'
-import { findMessage } from '../views/operator/message.ts'
+import { findOf, NOTHING_FOUND } from '../views/dashboard/find.ts'
 import { askAs, type DashboardDeps, type DashboardHandler, type DashboardRequest, orderAs, sessionOf } from './deps.ts'
 
 /** PATCH /dashboard/api/account */
@@ -77,19 +75,7 @@ export function makeFind(deps: DashboardDeps): DashboardHandler<'find'> {
     const { accountId } = sessionOf(request)
     const id = request.body.text.trim().toLowerCase()
     const isOurs = isId(id) && shardOf(id) === homeShard(accountId)
-    const found = isOurs ? await find(deps, accountId, id) : NOTHING
+    const found = isOurs ? await findOf(deps.read, accountId, id) : NOTHING_FOUND
     return found === 'unavailable' ? refuse('unavailable') : { status: 200, json: found }
   }
-}
-
-const NOTHING: Found = { kind: null, id: null, serverId: null }
-
-async function find({ read }: DashboardDeps, accountId: string, id: string): Promise<Found | 'unavailable'> {
-  const entity = await findEntity(read, accountId, id)
-  if (entity !== null) return entity
-  const message = await findMessage(read, id)
-  if (message === 'unavailable') return message
-  if (message !== 'not_found' && message.accountId === accountId)
-    return { kind: 'message', id, serverId: message.serverId }
-  return (await findReceivedOf(read, { accountId, id })) ?? NOTHING
 }

@@ -31,14 +31,16 @@ export function sessionOf({ key }: { readonly key: SessionKey | null }): Session
   return key
 }
 
-/** Asks as a member: what comes true of it is logged. */
+/** Asks as a member: what comes true of it is logged; of a look, where it changes something. */
 export function askAs(
   ask: OrderDeps['ask'],
   { key, route, params }: Pick<EdgeRequest<SessionKey | null>, 'key' | 'route' | 'params'>,
+  { isLook = false }: { readonly isLook?: boolean } = {},
 ): OrderDeps['ask'] {
   const { accountId, row } = sessionOf({ key })
   const member: MemberAct = { accountId, userId: row.userId, act: route.name, targets: { ...params } }
-  return (shard, command) => ask(shard, { ...command, body: { ...(command.body as object), member } })
+  const as = isLook ? { member, isLook } : { member }
+  return (shard, command) => ask(shard, { ...command, body: { ...(command.body as object), ...as } })
 }
 
 /** Gives an order of the request's member about his account: it proves itself by his session, and is logged. */

@@ -22,7 +22,9 @@ import {
   makeShowMail,
 } from './content-routes.ts'
 import type { DashboardDeps, DashboardHandler, DashboardRequest } from './deps.ts'
+import { makeLookAtDomain } from './domain-look.ts'
 import { makeConsumeLink, makeOrderLink, makeReadLink } from './link-routes.ts'
+import { type LiveDeps, makeHearServer } from './live.ts'
 import { makeChangePassword, makeDeleteSession, makeListSessions, makePatchMe, makeReadMe } from './me-routes.ts'
 import { type MirrorDeps, mirrorHandlers } from './mirror.ts'
 import {
@@ -46,7 +48,7 @@ import {
 type OwnHandlers = { readonly [Name in DashboardRouteName]: DashboardHandler<Name> }
 
 /** All routes of the dashboard with their handlers. */
-export function dashboardHandlers(deps: MirrorDeps) {
+export function dashboardHandlers(deps: MirrorDeps & LiveDeps) {
   const handlers = ownHandlers(deps)
   const own = Object.entries(DASHBOARD_ROUTES).map(([name, route]) => ({
     route,
@@ -72,7 +74,7 @@ function isUnauthorized(json: unknown): boolean {
   return (json as { readonly error?: string } | undefined)?.error === 'unauthorized'
 }
 
-function ownHandlers(deps: MirrorDeps): OwnHandlers {
+function ownHandlers(deps: MirrorDeps & LiveDeps): OwnHandlers {
   return {
     signIn: makeSignIn(deps),
     readSession: makeReadSession(deps),
@@ -100,6 +102,8 @@ function ownHandlers(deps: MirrorDeps): OwnHandlers {
     listActs: makeListActs(deps),
     readChecklist: makeReadChecklist(deps),
     find: makeFind(deps),
+    lookAtDomain: makeLookAtDomain(deps),
+    hearServer: makeHearServer(deps),
     readContent: makeReadContent(deps),
     readReceivedContent: makeReadReceivedContent(deps),
     showMail: makeShowMail(deps),

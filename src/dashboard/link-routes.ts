@@ -11,7 +11,7 @@
 import { homeShard } from '../../cluster/id.ts'
 import type { Link } from '../../schemas/dashboard/link.ts'
 import { NAME_CHARS_MAX, PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from '../../schemas/limits.ts'
-import type { MakeLinkBody, UseAccountLinkBody, UseUserLinkBody } from '../actors/dashboard/link.ts'
+import type { EndLinksBody, MakeLinkBody, UseAccountLinkBody, UseUserLinkBody } from '../actors/dashboard/link.ts'
 import type { AddUserBody, UserChanged, UserReply } from '../actors/dashboard/user.ts'
 import { type Answer, refuse } from '../http/respond.ts'
 import { giveOrder } from '../routes/answer.ts'
@@ -19,7 +19,7 @@ import { linkEndMs, type StoredLink } from '../state/dashboard/link.ts'
 import { roleOf } from '../state/dashboard/member.ts'
 import type { User } from '../state/dashboard/user.ts'
 import { bucketOfHmac } from '../state/person.ts'
-import { readLink, type SeenLink } from '../views/dashboard/link.ts'
+import { isVouchedStill, readLink, type SeenLink } from '../views/dashboard/link.ts'
 import { readUser, readUserByLogin } from '../views/dashboard/user.ts'
 import type { DashboardDeps, DashboardHandler, DashboardRequest } from './deps.ts'
 import { endSessions, enter } from './enter.ts'
@@ -122,6 +122,8 @@ async function join(deps: DashboardDeps, { linkId, link }: Found, request: Consu
   const { user, newPassword } = who
   const { userId } = user
   const accountId = link.ownerId
+  const siblings = isVouched(link) ? await endSiblings(deps, address, link.madeAtMs) : null
+  if (siblings !== null) return siblings
   const body: UseAccountLinkBody = { linkId, accountId, userId }
   const used = await giveOrder(deps, homeShard(accountId), { name: 'use-account-link', body })
   if (used.answer !== undefined) return used.answer
@@ -132,6 +134,21 @@ async function join(deps: DashboardDeps, { linkId, link }: Found, request: Consu
   const joined = { ...user, accounts: [accountId, ...user.accounts.filter((one) => one !== accountId)] }
   const isConfirmed = request.key?.row.userId !== userId
   return indexed.answer ?? enter(deps, { user: joined, accountId, userAgent: request.userAgent, isConfirmed })
+}
+
+/**
+ * Ends the operator's links for an address, in all accounts. In: when the link was made that is used; null: none is.
+ * Out: what is answered where one of them was used before, or nobody could.
+ */
+export async function endSiblings(
+  deps: DashboardDeps,
+  address: string,
+  madeAtMs: number | null,
+): Promise<Answer | null> {
+  const hmac = deps.secrets.loginHmac(address)
+  const body: EndLinksBody = { hmac, madeAtMs }
+  const { answer } = await giveOrder(deps, bucketOfHmac(hmac), { name: 'end-links', body })
+  return answer ?? null
 }
 
 /** Puts another password in place of the one of a user, whose sessions end. Out: what is answered where it did not. */
@@ -202,7 +219,11 @@ async function findLink({ read, nowMs, secrets }: DashboardDeps, token: string):
   if (parsed === null) return refuse('link_not_valid')
   const seen = await readLink(read, { ...parsed, nowMs: nowMs() })
   if (seen === 'unavailable') return refuse('unavailable')
-  return seen === null ? refuse('link_not_valid') : { ...seen, linkId: parsed.linkId }
+  if (seen === null) return refuse('link_not_valid')
+  const { link } = seen
+  const isThere = isVouched(link) ? await isVouchedStill(read, link, secrets.loginHmac(link.address ?? '')) : true
+  if (isThere === null) return refuse('unavailable')
+  return isThere ? { ...seen, linkId: parsed.linkId } : refuse('link_not_valid')
 }
 
 /** The user whom a link is for, or who has its address. */

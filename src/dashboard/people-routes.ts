@@ -12,9 +12,10 @@ import { type Answer, refuse } from '../http/respond.ts'
 import { giveOrder } from '../routes/answer.ts'
 import { levelOf, membersFact, roleOf, unpackMember } from '../state/dashboard/member.ts'
 import { formatInvitation, readInvitations, readMember, readMembers } from '../views/dashboard/people.ts'
-import { readUserByLogin } from '../views/dashboard/user.ts'
+import { readUser, readUserByLogin } from '../views/dashboard/user.ts'
 import type { SessionKey } from '../views/key.ts'
 import { type DashboardDeps, type DashboardHandler, type DashboardRequest, orderAs, sessionOf } from './deps.ts'
+import { endSiblings } from './link-routes.ts'
 import { newLinkId } from './link-token.ts'
 import { refuseTry } from './tries.ts'
 
@@ -54,7 +55,12 @@ export function makeDeleteMember(deps: DashboardDeps): DashboardHandler<'deleteM
     const { accountId } = sessionOf(request)
     const body = { userId, accountId, isMember: false }
     const indexed = await giveOrder(deps, homeShard(userId), { name: 'join-account', body })
-    return indexed.answer ?? { status: 204 }
+    if (indexed.answer !== undefined) return indexed.answer
+    // A link that the operator made for him before would bring him back.
+    const user = await readUser(deps.read, userId)
+    if (user === 'unavailable') return refuse('unavailable')
+    const ended = user === null ? null : await endSiblings(deps, user.address, null)
+    return ended ?? { status: 204 }
   }
 }
 

@@ -11,7 +11,7 @@ import type { SessionNeed } from '../../schemas/route.ts'
 import type { KeyKind, Route } from '../../schemas/routes.ts'
 import { admitToDashboard, type DashboardEdge, NOT_SIGNED_IN } from './dashboard-edge.ts'
 import type { RequestHeaders } from './headers.ts'
-import type { KeyOwner, ParsedKey } from './key.ts'
+import type { KeyOwner, ParsedKey, TokenKind } from './key.ts'
 import { parseKey } from './key.ts'
 import { type Reply, refuse } from './respond.ts'
 
@@ -38,6 +38,8 @@ const KIND_NAMES: Readonly<Record<KeyKind, string>> = {
   A: 'an account key (ak_)',
   O: 'an operator key (ok_)',
 }
+/** The operator's key, and a session that was opened with one. */
+const OPERATOR_KINDS: readonly TokenKind[] = ['ok', 'os']
 const BEARER = /^bearer +(\S+)$/i
 const PRINTABLE_ASCII = /^[\x20-\x7e]+$/
 
@@ -90,8 +92,8 @@ export function readKey(gate: Gate, authorization: string): ParsedKey | null {
   const token = authorization.startsWith('Bearer sk_') ? authorization.slice(7) : BEARER.exec(authorization)?.[1]
   const parsed = token === undefined ? null : parseKey(token)
   // Spec key.unknown
-  if (parsed === null || parsed.kind === 'ss' || (parsed.kind === 'ok') !== (gate.listener === 'operator')) return null
-  return parsed
+  if (parsed === null || parsed.kind === 'ss') return null
+  return OPERATOR_KINDS.includes(parsed.kind) === (gate.listener === 'operator') ? parsed : null
 }
 
 /** Decides on all but the body. In: the owner of the key (null: none known). Out: the refusal, or null. */

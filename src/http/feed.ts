@@ -1,8 +1,9 @@
 /**
  * feed - an answer that goes on: events as they come (server-sent events), until one side ends it
  *
- * Guarantees: nothing is written after the end; what a client has not taken waits for it, a megabyte at most, and is
- * written as soon as the client reads on; one that lets more wait is let go; a listener that closes ends its feeds.
+ * Guarantees: nothing is written after the end; what a client has not taken waits for it, a megabyte at most or as
+ * much as its feed says, and is written as soon as the client reads on; one that lets more wait is let go; a listener
+ * that closes ends its feeds.
  *
  * Spec operator.events
  */
@@ -11,7 +12,7 @@ import type { Desk } from './request.ts'
 import type { Feed } from './respond.ts'
 import type { Wire } from './wire.ts'
 
-/** Bytes that may wait for a client that does not read. */
+/** Bytes that may wait for a client that does not read, where its feed names no fewer. */
 const WAITING_BYTES_MAX = 1024 * 1024
 /** A line that says nothing. */
 const NOTHING = ':\n\n'
@@ -23,6 +24,7 @@ export function startFeed(wire: Wire, desk: Desk, { feed, requestId }: { feed: F
    * False: the library holds what the client has not taken. It gets no more then, for it says not how much it holds.
    */
   let isFlowing = true
+  const waitingBytesMax = feed.waitingBytesMax ?? WAITING_BYTES_MAX
   const waiting: string[] = []
   let waitingBytes = 0
   let stop: (() => void) | null = null
@@ -49,7 +51,7 @@ export function startFeed(wire: Wire, desk: Desk, { feed, requestId }: { feed: F
     }
     waiting.push(text)
     waitingBytes += Buffer.byteLength(text)
-    if (waitingBytes <= WAITING_BYTES_MAX) return
+    if (waitingBytes <= waitingBytesMax) return
     leave()
     wire.close()
   }
@@ -69,6 +71,7 @@ export function startFeed(wire: Wire, desk: Desk, { feed, requestId }: { feed: F
     wire.writeHeader('Request-Id', requestId)
     wire.writeHeader('Content-Type', 'text/event-stream')
     wire.writeHeader('Cache-Control', 'no-store')
+    wire.writeHeader('X-Content-Type-Options', 'nosniff')
     wire.write(': listening\n\n')
   })
   stop = feed.start({ send, end })

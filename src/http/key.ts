@@ -20,12 +20,12 @@ const PUBLIC_CHARS = 8
 const SHARD_CHARS = 2
 const RANDOM_CHARS = 32
 const CHECKSUM_CHARS = 6
-const TOKEN = /^(sk|sk_test|ak|ok|ss)_[0-9A-Za-z]{8}_[0-9A-Za-z]{38}$/
+const TOKEN = /^(sk|sk_test|ak|ok|os|ss)_[0-9A-Za-z]{8}_[0-9A-Za-z]{38}$/
 
 /** Shards that two base62 characters can name. */
 export const KEY_SHARDS_MAX = 62 ** SHARD_CHARS
 
-export type TokenKind = 'sk' | 'sk_test' | 'ak' | 'ok' | 'ss'
+export type TokenKind = 'sk' | 'sk_test' | 'ak' | 'ok' | 'os' | 'ss'
 
 /** A key of the right form; whether it is known is another question. */
 export interface ParsedKey {

@@ -27,6 +27,8 @@ export interface FeedSink {
 export interface Feed {
   /** Begins it; answers what ends it on our side. */
   start(sink: FeedSink): () => void
+  /** Bytes that may wait for a client that does not read, where these are fewer than of other feeds. */
+  readonly waitingBytesMax?: number
   /** Nobody hears it: the client is gone already, or asked for the head alone. */
   skip?(): void
 }

@@ -6,6 +6,7 @@ import type { Role } from '../../schemas/config.ts'
 import { OPERATOR_PAGE_ROUTES, PAGE_ROUTES, type PageName } from '../../schemas/page-routes.ts'
 import { ROUTES, type Route, type RouteName } from '../../schemas/routes.ts'
 import { dashboardHandlers } from '../dashboard/handlers.ts'
+import type { LiveDeps } from '../dashboard/live.ts'
 import { type DashboardEdge, makeDashboardEdge } from '../http/dashboard-edge.ts'
 import type { KeyFinder } from '../http/key.ts'
 import { type Listener, startListener } from '../http/listener.ts'
@@ -23,7 +24,7 @@ import type { Nodes } from '../store/nodes.ts'
 import { openRequestLog } from '../store/request-log.ts'
 
 /** What the handlers of all routes need, and what takes mail in. */
-export type RouteDeps = PublicDeps & PageDeps & OperatorListenerDeps & MxDeps['handlers']
+export type RouteDeps = PublicDeps & PageDeps & OperatorListenerDeps & LiveDeps & MxDeps['handlers']
 
 export interface ListenerDeps {
   readonly handlers: RouteDeps

@@ -100,7 +100,7 @@ export interface Parts {
   readonly self: { worker: string; nowMs: () => number }
   readonly received: ReceivedStore
   readonly parsing: Parsing
-  readonly openFeeds: Map<string, number>
+  readonly feeds: Pick<RouteDeps, 'openFeeds' | 'userFeeds'>
   /** Reads bodies of broadcasts. */
   readonly readRoom: ReadRoom
 }
@@ -202,9 +202,9 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
   const made = { ...mail, self, resolver, metrics, closeStore }
   const check = makeCheck(config, resolver)
   const first = { isDone: !config.roles.includes('actors') }
-  const openFeeds = new Map<string, number>()
+  const feeds = { openFeeds: new Map<string, number>(), userFeeds: new Map<string, number>() }
   const door = { store, nodes, primaries, readKeys, rewrites }
-  return { ...known, ...made, ...door, first, check, secrets, watch, openFeeds, readRoom: makeReadRoom() }
+  return { ...known, ...made, ...door, first, check, secrets, watch, feeds, readRoom: makeReadRoom() }
 }
 
 /** Looks up the records of sending domains: at the servers that the operator named, else also at the zone's own. */
@@ -318,7 +318,7 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
     webhookSecrets: webhooks.secrets,
     readEvent: webhooks.readEvent,
     newEventId: randomUUID,
-    openFeeds: parts.openFeeds,
+    ...parts.feeds,
     hear: (topic, heard) => store.hear(topic, heard),
     privateNetworksAllowed: config.privateNetworksAllowed,
     billing: config.billing === 'on',
@@ -375,7 +375,7 @@ function makeAsk({ watch }: Parts, worker: Worker): RouteDeps['ask'] {
 }
 
 /** Figures of this moment. */
-export function figuresOf({ store, watch, outbound, mailRoom, openFeeds }: Parts, worker: Worker): Figures {
+export function figuresOf({ store, watch, outbound, mailRoom, feeds }: Parts, worker: Worker): Figures {
   const { underWay, waiting, paused } = outbound.sites.figures
   const sites = { attemptsUnderWay: underWay, attemptsWaiting: waiting, sitesPaused: paused }
   return {
@@ -383,7 +383,7 @@ export function figuresOf({ store, watch, outbound, mailRoom, openFeeds }: Parts
     owned: worker.owned.length,
     ...sites,
     connections: mailRoom.connections(),
-    feedsOpen: countFeeds(openFeeds),
+    feedsOpen: countFeeds(feeds.openFeeds) + countFeeds(feeds.userFeeds),
     storeUp: store.connected ? 1 : 0,
     storeSound: watch.fault === null ? 1 : 0,
     storeFill: watch.share,

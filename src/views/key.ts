@@ -9,7 +9,7 @@
  * `<level>.<SHA-256>`: the row must still allow that level.
  *
  * Keys: `key:<sha256>` (kind, accountId, serverId, tokenId, mode, streamId, revoked; of sessions also userId, level,
- * since, seen, confirmed)
+ * since, seen, confirmed; of an operator's session also operator)
  */
 
 import type { FactOf, FactValue, ValueOf, ViewFact } from '../../cluster/behaviour.ts'
@@ -55,9 +55,11 @@ export interface AccountKey extends Key {
   readonly accountId: string
 }
 
-/** A key of the operator. */
+/** A key of the operator, or a session that was opened with one. */
 export interface OperatorKey extends Key {
   readonly kind: 'operator'
+  /** Of a session the SHA-256 of the key that it was opened with, and with which it ends; null: it is a key itself. */
+  readonly operatorHash: string | null
 }
 
 /** A session of the dashboard. */
@@ -78,7 +80,7 @@ export interface SoughtKey {
 
 /** Keys remembered at once: some 10 MB. */
 const REMEMBERED_MAX = 20_000
-const FIELDS = ['kind', 'accountId', 'serverId', 'tokenId', 'mode', 'streamId', 'revoked'] as const
+const FIELDS = ['kind', 'accountId', 'serverId', 'tokenId', 'mode', 'streamId', 'revoked', 'operator'] as const
 const ALL_FIELDS = [...FIELDS, ...SESSION_FIELDS.filter((field) => !FIELDS.some((known) => known === field))]
 
 /** The fact that holds the row of a key, or of a session. In: its hash, or the proof of a session. */
@@ -91,9 +93,9 @@ export function ownerOfRow(proof: string, row: readonly (string | null)[] | unde
   const session = parseProof(proof)
   const hash = session?.hash ?? proof
   if (session !== null || row?.[0] === 'session') return sessionOf(hash, session?.level ?? 'r', row ?? [])
-  const [kind, accountId, serverId, tokenId, mode, streamId, revoked] = row ?? []
+  const [kind, accountId, serverId, tokenId, mode, streamId, revoked, operator] = row ?? []
   if (!tokenId || revoked) return null
-  if (kind === 'operator') return { kind, tokenId, hash }
+  if (kind === 'operator') return { kind, tokenId, hash, operatorHash: operator || null }
   if (kind === 'account' && accountId) return { kind, accountId, tokenId, hash }
   if (kind !== 'server' || !accountId || !serverId || !streamId || (mode !== 'live' && mode !== 'test')) return null
   return { kind, accountId, serverId, tokenId, mode, defaultStreamId: streamId, hash }

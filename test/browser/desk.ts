@@ -1,5 +1,6 @@
 /** desk - the operator's view in a real browser: the key, every page without a finding, an order with its note. */
 import t from 'tap'
+import { Browser } from '../support/clients/browser.ts'
 import { findingsOf, startChromium, untilShown, watchedPage } from '../support/pages/chromium.ts'
 import { startTestService } from '../support/service/service.ts'
 
@@ -78,5 +79,62 @@ t.test('desk: what happens on a server is told as it happens [dashboard.desk]', 
   await other.call('POST /v1/email', { token: other.firstRun.testServer.token, body })
   await page.locator('.tail li').first().waitFor()
   t.match(await page.locator('.tail').textContent(), /delivered/)
+  await context.close()
+})
+
+t.test('desk: the key is kept nowhere; a link opens the view once [operator.link]', async (t) => {
+  const context = await chromium.newContext({ viewport: VIEWS[0], reducedMotion: 'reduce' })
+  const { page, faults } = await watchedPage(context, origin)
+  const made = await service.operate('POST /v1/operator/link', { token: operatorToken, body: {} })
+  const way = `${origin}/#${made.json.url.split('#')[1]}`
+  await page.goto(way)
+  t.same(await findingsOf(page), [], 'the door of a link')
+  await page.getByRole('button', { name: 'Go in' }).click()
+  await page.getByRole('heading', { level: 1, name: 'Health' }).waitFor()
+  t.notMatch(await page.evaluate('JSON.stringify({...sessionStorage, ...localStorage})'), operatorToken)
+  t.notMatch(page.url(), 'link=')
+  t.same(faults, [])
+  await page.getByRole('button', { name: 'Leave' }).click()
+  await page.getByLabel('Operator key').waitFor()
+  const other = await context.newPage()
+  await other.goto(way)
+  await other.getByRole('button', { name: 'Go in' }).click()
+  await other.getByRole('alert').waitFor()
+  t.match(await other.getByRole('alert').textContent(), /used, has expired/)
+  await context.close()
+})
+
+t.test('desk: an application is read, and its approval is prefilled [member.application]', async (t) => {
+  const pending = await startTestService({ APPROVAL: 'manual' })
+  t.teardown(() => pending.stop())
+  const at = `http://127.0.0.1:${pending.config.operatorPort}`
+  const first = pending.firstRun
+  const made = await pending.operate('POST /v1/operator/accounts', {
+    token: first.operatorToken,
+    body: { name: 'Northwind', administrators: [] },
+  })
+  const { accountId } = made.json
+  const { json: led } = await pending.operate(`POST /v1/operator/accounts/${accountId}/link`, {
+    token: first.operatorToken,
+    body: { address: 'ada@northwind.example' },
+  })
+  const ada = new Browser(`http://127.0.0.1:${pending.config.httpPort}`)
+  const body = { token: Browser.tokenOf(led.url), name: 'Ada', password: 'correct horse battery' }
+  t.equal((await ada.call('POST /links/consume', body)).status, 200)
+  const asked = { monthlyVolume: 60_000, purpose: 'Receipts of a shop', website: 'https://northwind.example' }
+  t.equal((await ada.call('POST /account/application', asked)).status, 200)
+  const context = await chromium.newContext({ viewport: VIEWS[0], reducedMotion: 'reduce' })
+  const { page, faults } = await watchedPage(context, at)
+  await page.goto(`${at}/#/accounts/${accountId}`)
+  await page.getByLabel('Operator key').fill(first.operatorToken)
+  await page.keyboard.press('Enter')
+  await page.getByText('Receipts of a shop').waitFor()
+  t.same(await findingsOf(page), [])
+  await page.getByRole('button', { name: 'Approve' }).click()
+  t.equal(await page.getByLabel('Emails a month').inputValue(), '250000', 'the smallest that holds 60,000')
+  await page.getByLabel('Note').fill('Known customer')
+  await page.getByRole('dialog').getByRole('button', { name: 'Approve' }).click()
+  await page.getByRole('button', { name: 'Pause' }).waitFor()
+  t.same(faults, [])
   await context.close()
 })

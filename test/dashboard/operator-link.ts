@@ -1,4 +1,6 @@
 /** operator-link - the operator's link: who is new becomes a member, who is locked out chooses another password. */
+import { createHash } from 'node:crypto'
+import { Redis } from 'ioredis'
 import t from 'tap'
 import { SETUP_HOURS } from '../../schemas/limits.ts'
 import { Browser } from '../support/clients/browser.ts'
@@ -91,4 +93,55 @@ t.test('operator-link: a user comes into another account too [link.operator]', a
   const came = await browser.call('POST /links/consume', { token, password: OLD })
   t.match(came, { status: 200, json: { role: 'administrator', account: { accountId } } })
   t.equal(came.json.accounts.length, 2)
+})
+
+t.test(
+  'operator-link: links for one address are siblings in all accounts: of two at once one works [link.operator]',
+  async (t) => {
+    const { accountId } = (await operate('POST ', { name: 'Third', administrators: [] })).json
+    const body = { token: await linkFor('gus@g.example'), name: 'Gus', password: OLD }
+    t.equal((await new Browser(origin, '192.0.2.19').call('POST /links/consume', body)).status, 200)
+    const tokens = [await linkFor('gus@g.example'), await linkFor('GUS@g.example', {}, accountId)]
+    const other = await linkFor('hal@h.example')
+    for (const token of [...tokens, other])
+      t.equal((await new Browser(origin).call('POST /links/read', { token })).status, 200)
+    const came = await Promise.all(
+      tokens.map((token, at) => {
+        const one = new Browser(origin, `192.0.2.${20 + at}`)
+        return one.call('POST /links/consume', { token, password: OLD })
+      }),
+    )
+    t.equal(came.filter(({ status }) => status === 200).length, 1)
+    for (const token of tokens) {
+      const read = await new Browser(origin).call('POST /links/read', { token })
+      t.match([read.status, read.json.error], [410, 'link_not_valid'])
+    }
+    t.equal((await new Browser(origin).call('POST /links/read', { token: other })).status, 200, 'of another address')
+    const again = await linkFor('gus@g.example')
+    t.equal((await new Browser(origin).call('POST /links/read', { token: again })).status, 200, 'made afterwards')
+  },
+)
+
+t.test('operator-link: who is removed does not come back by a link of before [link.operator]', async (t) => {
+  const kim = new Browser(origin, '192.0.2.30')
+  const entry = { token: await linkFor('kim@k.example'), name: 'Kim', password: OLD }
+  t.equal((await kim.call('POST /links/consume', entry)).status, 200)
+  const first = new Browser(origin, '192.0.2.31')
+  const token = await linkFor('ivy@i.example')
+  const body = { token, name: 'Ivy', password: OLD }
+  const { userId } = (await first.call('POST /links/consume', body)).json.user
+  const kept = await linkFor('ivy@i.example')
+  t.equal((await kim.call(`DELETE /members/${userId}`)).status, 204)
+  t.equal((await first.call('POST /links/consume', { token: kept, password: OLD })).status, 410)
+})
+
+t.test('operator-link: a link ends with the key that made it [link.operator]', async (t) => {
+  const token = await linkFor('jo@j.example')
+  const redis = new Redis({ path: service.redis.socketPath })
+  t.teardown(() => redis.disconnect())
+  const row = `{s000}:key:${createHash('sha256').update(operatorToken).digest('hex')}`
+  await redis.hset(row, 'revoked', String(Date.now()))
+  t.equal((await new Browser(origin).call('POST /links/read', { token })).status, 410)
+  await redis.hset(row, 'revoked', '')
+  t.equal((await new Browser(origin).call('POST /links/read', { token })).status, 200)
 })

@@ -199,3 +199,23 @@ t.test(
     t.same([page.acts[0].auditId, page.acts.length], [acts[1].auditId, 1])
   },
 )
+
+t.test('people: the administrators of a new account are invited by mail [account.create]', async (t) => {
+  const { operatorToken } = service.firstRun
+  const made = await service.operate('POST /v1/operator/accounts', {
+    token: operatorToken,
+    body: { name: 'Northwind', administrators: ['zoe@z.example', 'yan@z.example', 'zoe@z.example'] },
+  })
+  t.equal(made.status, 201, made.text)
+  const { accountId } = made.json
+  const token = await mailedTo('zoe@z.example')
+  const read = await new Browser(origin, '192.0.2.40').call('POST /links/read', { token })
+  t.match(read.json, { purpose: 'invitation', accountName: 'Northwind', role: 'administrator' })
+  const zoe = await come(token, { name: 'Zoe' }, '192.0.2.40')
+  t.match((await zoe.call('GET /session')).json, { role: 'administrator', account: { accountId } })
+  const { invitations } = (await zoe.call('GET /invitations')).json
+  t.match(invitations, [{ address: 'yan@z.example', role: 'administrator' }], 'one for each address')
+  t.equal(invitations.length, 1)
+  const detail = await service.operate(`GET /v1/operator/accounts/${accountId}`, { token: operatorToken })
+  t.same(detail.json.administrators, ['zoe@z.example', 'yan@z.example'], 'they are told of its domains as before')
+})

@@ -65,6 +65,7 @@ const FIELDS: Readonly<Record<string, Bound>> = {
   recipients: ['items', 1, 1_000],
   events: ['items', 1, 8],
   administrators: ['items', null, 50],
+  token: ['characters', 1, 200],
   domain: ['characters', 1, 253],
   mailboxHash: ['characters', null, 255],
 }

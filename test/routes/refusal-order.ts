@@ -71,13 +71,13 @@ function stepsOf(route: Route): Step[] {
   // What the document cannot say: a test server has no limits of its own.
   const body = made?.mode === 'test' ? { ...made, perMinuteLimit: null, monthlyCap: null } : made
   const whole = body === undefined ? {} : { body }
-  const steps: Step[] = [
-    { code: 'unauthorized', repaired: broken },
-    { code: 'unauthorized', repaired: { ...broken, token: makeKey(isOperators ? 'ok' : 'sk', 0).token } },
-  ]
+  const unknown = { ...broken, token: makeKey(isOperators ? 'ok' : 'sk', 0).token }
+  // A route without a key looks at none.
+  const keyless = route.keys.length === 0
+  const steps: Step[] = keyless ? [] : [broken, unknown].map((repaired) => ({ code: 'unauthorized', repaired }))
   const wrongKind = isOperators ? 'unauthorized' : 'wrong_token_kind'
   // A route that takes both kinds refuses neither.
-  if (route.keys.length < 2) steps.push({ code: wrongKind, repaired: { ...broken, token: other } })
+  if (route.keys.length === 1) steps.push({ code: wrongKind, repaired: { ...broken, token: other } })
   const token = closed[kind]
   if (hasBody) steps.push({ code: 'unsupported_media_type', repaired: { ...broken, token } })
   if (route.isIdempotent)

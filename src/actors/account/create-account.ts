@@ -11,14 +11,18 @@
  * Spec account.create
  */
 
-import type { CommandType, Context, Op } from '../../../cluster/behaviour.ts'
+import type { CommandType, Context, Due, Op } from '../../../cluster/behaviour.ts'
 import { assert } from '../../../cluster/fault.ts'
 import { msOf } from '../../../cluster/id.ts'
 import { ACCOUNT_DEFAULTS, type AccountState, type AccountStatus, accountRef } from '../../state/account.ts'
 import { FIRST_KEY_NAME, type NewKey, newKeyOps } from '../../state/api-key.ts'
 import { type ActSubject, auditOps, type OperatorAct } from '../../state/audit.ts'
 import { linkEndMs, linkOps } from '../../state/dashboard/link.ts'
+import { packInvitation } from '../../state/dashboard/member.ts'
+import { invitationsKey } from '../../state/dashboard/places.ts'
 import { accountsKey, administratorsKey } from '../../state/keys.ts'
+import { linkDue } from '../dashboard/link.ts'
+import { invitationLinkOps } from '../dashboard/member.ts'
 import { type CreatedServer, makeServer, type NewServer } from '../server/create-server.ts'
 import { firstPeopleDue } from './people.ts'
 
@@ -31,6 +35,8 @@ export interface CreateAccountBody {
   readonly servers: readonly NewServer[]
   /** Addresses to mail about the account; they stay out of every state and stream. */
   readonly administrators?: readonly string[]
+  /** The links by which they are invited as administrators, in their order; absent: nobody is invited. */
+  readonly invitationLinkIds?: readonly string[]
   /** The link by which the first person comes into the dashboard; absent: none. */
   readonly setupLinkId?: string
   /** The operator who orders it; absent at the first start. */
@@ -63,6 +69,8 @@ export const createAccount: CommandType<CreateAccountBody, CreateAccountReply> =
     const account = makeAccount(body, { accountId, accountTokenId, createdAtMs: nowMs })
     const ops: Op[] = [{ key: accountsKey(shard), write: 'ZADD', args: [String(msOf(accountId)), accountId] }]
     ops.push(...administratorOps(shard, accountId, body.administrators ?? []))
+    const invited = inviteAll(body, accountId, context)
+    ops.push(...invited.ops)
     if (body.setupLinkId !== undefined) ops.push(...setupOps(context, accountId, body.setupLinkId))
     if (body.by !== undefined) ops.push(...auditOps(context, body.by, subjectOf(body, account)))
     const owner = { name: FIRST_KEY_NAME, createdAtMs: nowMs, serverId: null, mode: null, streamId: null }
@@ -87,7 +95,7 @@ export const createAccount: CommandType<CreateAccountBody, CreateAccountReply> =
         ...made.flatMap(({ staged }) => staged.events ?? []),
       ],
       ops: [...ops, ...made.flatMap(({ staged }) => staged.ops ?? [])],
-      due: [firstPeopleDue(accountId, nowMs), ...made.map(({ due }) => due)],
+      due: [firstPeopleDue(accountId, nowMs), ...made.map(({ due }) => due), ...invited.due],
     }
   },
 }
@@ -113,9 +121,37 @@ function administratorOps(shard: number, accountId: string, addresses: readonly 
   return [{ key: administratorsKey(shard, accountId), write: 'HSET', args }]
 }
 
+/** Invites the administrators: a link is mailed to each. */
+function inviteAll(
+  { administrators = [], invitationLinkIds = [] }: CreateAccountBody,
+  accountId: string,
+  context: Context,
+): { readonly ops: readonly Op[]; readonly due: readonly Due[] } {
+  const { shard, nowMs } = context
+  const ops: Op[] = []
+  const due: Due[] = []
+  for (const [place, linkId] of invitationLinkIds.entries()) {
+    const address = administrators[place]
+    assert(address !== undefined, 'Each link of an invitation has its address', { place })
+    const invitationId = context.newId()
+    const invitation = { address, level: 'a', createdAtMs: nowMs, sentAtMs: nowMs } as const
+    const args = [invitationId, packInvitation(invitation)]
+    ops.push({ key: invitationsKey(shard, accountId), write: 'HSET', args })
+    ops.push(...invitationLinkOps(shard, { accountId, linkId, invitationId, invitation }))
+    due.push(linkDue(linkId, nowMs))
+  }
+  return { ops, due }
+}
+
 function setupOps({ shard, nowMs }: Context, accountId: string, linkId: string): Op[] {
   const bound = { purpose: 'setup', ownerId: accountId, invitationId: null, address: null, level: 'a' } as const
-  return linkOps(shard, linkId, { ...bound, round: 0, madeAtMs: nowMs, endsAtMs: linkEndMs('setup', nowMs) })
+  return linkOps(shard, linkId, {
+    ...bound,
+    round: 0,
+    madeAtMs: nowMs,
+    endsAtMs: linkEndMs('setup', nowMs),
+    operatorHash: null,
+  })
 }
 
 function subjectOf({ administrators = [] }: CreateAccountBody, account: AccountState): ActSubject {

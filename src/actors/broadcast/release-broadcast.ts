@@ -48,7 +48,7 @@ import { addressFact, addressOfRow, keyOfNumber, personFacts } from '../../state
 import { type ServerCounters, serverOwner, serverRef } from '../../state/server.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
 import { suppressedFacts } from '../../state/suppression.ts'
-import { announced, announceMessages } from '../webhook/announce.ts'
+import { acceptedSignals, announced, announceMessages } from '../webhook/announce.ts'
 import { Released } from './released.ts'
 import { BROADCAST_TIMER, endWrites, runningFact, stepDue } from './running.ts'
 
@@ -202,11 +202,13 @@ function written(
   ]
   const due = [...released.due, stepDue(streamId, Math.max(nowMs, nextMs))]
   const notes: Note[] = [stepNote(broadcast, { before: progress, after })]
+  const before = states.counter<ServerCounters>(serverOwner(broadcast.serverId))
+  const signals = acceptedSignals(broadcast.serverId, released.messageIds, { counters: before, nowMs })
   const begun = broadcast.status === 'accepted' && after.released > 0
   const events = begun ? [{ ref: broadcastRef(broadcastId), event: { type: 'begun' } as unknown }] : []
   if (after.bucket < broadcast.buckets) {
     ops.push({ key: runningKey(shard, streamId), write: 'ZADD', args: [String(turn + next), broadcastId] })
-    return { ...NOTHING, ops, counters, due, events, notes, absent: released.absent }
+    return { ...NOTHING, ops, counters, due, events, notes, absent: released.absent, signals }
   }
   const serverCounters = released.serverCounters
   const ending = endWrites(broadcast, { status: 'completed', progress: after, running, serverCounters, shard, nowMs })
@@ -219,6 +221,7 @@ function written(
     due: [...due, ...ending.due],
     notes: [...notes, ...ending.notes],
     absent: released.absent,
+    signals,
   }
 }
 

@@ -50,6 +50,7 @@ export class Released {
   readonly absent: HashFields[] = []
   /** Of those who came onto the list. */
   readonly news: MessageReference[] = []
+  readonly messageIds: string[] = []
   /** Messages with an open recipient, and without. */
   open = 0
   suppressed = 0
@@ -88,6 +89,7 @@ export class Released {
     const { shard } = context
     const { serverId, test } = broadcast
     const messageId = context.newId()
+    this.messageIds.push(messageId)
     const short = shortId(messageId)
     const submittedAtMs = msOf(messageId)
     const head = packOwnHead(broadcast, row)

@@ -13,7 +13,17 @@ import type { Level } from '../../../schemas/route.ts'
 import { type AccountState, accountRef } from '../../state/account.ts'
 import { auditOps, type OperatorAct } from '../../state/audit.ts'
 import { actOps } from '../../state/dashboard/act.ts'
-import { linkEndMs, linkFact, linkOfRow, linkOps, type StoredLink, usedLinkOp } from '../../state/dashboard/link.ts'
+import {
+  isLaterThanUse,
+  linkEndMs,
+  linkFact,
+  linkOfRow,
+  linkOps,
+  type StoredLink,
+  usedLinkOp,
+  usedLinksFact,
+  usedLinksOps,
+} from '../../state/dashboard/link.ts'
 import {
   fieldsOfSettings,
   invitationsFact,
@@ -38,7 +48,7 @@ const ITEM = /^link\.([0-9a-f]+)\.(\d+)$/
 export interface MakeLinkBody {
   readonly linkId: string
   /** Of a user or an account; its round is filled in. */
-  readonly link: Omit<StoredLink, 'round' | 'madeAtMs'>
+  readonly link: Omit<StoredLink, 'round' | 'madeAtMs' | 'operatorHash'>
   readonly isMailed: boolean
 }
 
@@ -55,7 +65,7 @@ export const makeLink: CommandType<MakeLinkBody, { readonly kind: 'made' } | Ref
     return {
       kind: 'done',
       reply: { kind: 'made' },
-      ops: linkOps(shard, linkId, { ...link, round, madeAtMs: nowMs }),
+      ops: linkOps(shard, linkId, { ...link, round, madeAtMs: nowMs, operatorHash: null }),
       due: isMailed ? [linkDue(linkId, nowMs)] : [],
     }
   },
@@ -66,6 +76,8 @@ export interface MakeAccountLinkBody {
   readonly linkId: string
   readonly address: string
   readonly level: Level
+  /** SHA-256 of the key that orders it. */
+  readonly operatorHash: string
   readonly by: OperatorAct
 }
 
@@ -80,7 +92,7 @@ export const makeAccountLink: CommandType<MakeAccountLinkBody, AccountLinkMade |
   entities: ({ accountId }) => [accountRef(accountId)],
   counters: () => [],
   facts: () => [],
-  decide({ accountId, linkId, address, level, by }, states, _facts, context) {
+  decide({ accountId, linkId, address, level, operatorHash, by }, states, _facts, context) {
     const account = states.get<AccountState | null>(accountRef(accountId))
     if (account === null) return refuse('not_found')
     if (account.status === 'closed') return refuse('account_closed')
@@ -92,10 +104,30 @@ export const makeAccountLink: CommandType<MakeAccountLinkBody, AccountLinkMade |
       kind: 'done',
       reply: { kind: 'made', endsAtMs },
       ops: [
-        ...linkOps(shard, linkId, { ...bound, round: 0, madeAtMs: nowMs, endsAtMs }),
+        ...linkOps(shard, linkId, { ...bound, round: 0, madeAtMs: nowMs, endsAtMs, operatorHash }),
         ...auditOps(context, by, { targets: { accountId }, before: null, after: { role } }),
       ],
     }
+  },
+}
+
+export interface EndLinksBody {
+  /** Of the address. */
+  readonly hmac: string
+  /** When the link was made that is used; null: none is, all end. */
+  readonly madeAtMs: number | null
+}
+
+/** Uses up the operator's links for an address, on the shard of its HMAC: of several at once one works. */
+export const endLinks: CommandType<EndLinksBody, { readonly kind: 'ended' } | Refused> = {
+  name: 'end-links',
+  entities: () => [],
+  counters: () => [],
+  facts: ({ hmac }, _states, { shard }) => [usedLinksFact(shard, hmac)],
+  decide({ hmac, madeAtMs }, _states, facts, { shard, nowMs }) {
+    const { key } = usedLinksFact(shard, hmac)
+    if (madeAtMs !== null && !isLaterThanUse([facts.field(key, 'at')], madeAtMs)) return refuse('link_not_valid')
+    return { kind: 'done', reply: { kind: 'ended' }, ops: usedLinksOps(shard, hmac, Math.max(nowMs, madeAtMs ?? 0)) }
   },
 }
 

@@ -128,7 +128,7 @@ export const invite: CommandType<InviteBody, InvitationReply | Refused> = {
     const invitation = { address, level, createdAtMs: nowMs, sentAtMs: nowMs }
     const ops: Op[] = gone.length === 0 ? [] : [{ key, write: 'HDEL', args: gone }]
     ops.push({ key, write: 'HSET', args: [invitationId, packInvitation(invitation)] })
-    const sent = sendOps(shard, { accountId, linkId, invitationId, invitation })
+    const sent = invitationLinkOps(shard, { accountId, linkId, invitationId, invitation })
     const reply = { kind: 'invitation', invitationId, invitation } as const
     return { kind: 'done', reply, ops: [...ops, ...sent], due: [linkDue(linkId, nowMs)] }
   },
@@ -154,7 +154,7 @@ export const sendInvitation: CommandType<InvitationOrder & { readonly linkId: st
     return {
       kind: 'done',
       reply: { kind: 'invitation', invitationId, invitation },
-      ops: [op, ...sendOps(shard, { accountId, linkId, invitationId, invitation })],
+      ops: [op, ...invitationLinkOps(shard, { accountId, linkId, invitationId, invitation })],
       due: [linkDue(linkId, nowMs)],
     }
   },
@@ -185,7 +185,7 @@ function invitationOf(
 }
 
 /** The writes of an invitation's link. */
-function sendOps(
+export function invitationLinkOps(
   shard: number,
   of: { accountId: string; linkId: string; invitationId: string; invitation: StoredInvitation },
 ): Op[] {
@@ -200,6 +200,7 @@ function sendOps(
     round: 0,
     madeAtMs: sentAtMs,
     endsAtMs: linkEndMs('invitation', sentAtMs),
+    operatorHash: null,
   })
 }
 

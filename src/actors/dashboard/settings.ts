@@ -98,6 +98,8 @@ export const noteAct: CommandType<MemberAct, { readonly kind: 'noted' }> = {
 /** The body of a command that a member has ordered: who, and as what it is logged. */
 export interface OrderedByMember {
   readonly member?: MemberAct
+  /** A page has looked by itself: it is logged where it has changed something. */
+  readonly isLook?: boolean
 }
 
 /** A command type whose decisions log the member who ordered them, where one has. */
@@ -106,8 +108,9 @@ export function logged<Body, Reply>(type: CommandType<Body, Reply>): CommandType
     ...type,
     decide(body, states, facts, context, command) {
       const decision = type.decide(body, states, facts, context, command)
-      const { member } = body as OrderedByMember
+      const { member, isLook = false } = body as OrderedByMember
       if (member === undefined || decision.kind !== 'done') return decision
+      if (isLook && (decision.ops ?? []).length === 0) return decision
       return { ...decision, ops: [...(decision.ops ?? []), ...actOps(context, member)] }
     },
   }

@@ -31,7 +31,7 @@ import { enterSegment, hasPostings, type Segment, type SegmentBounds } from '../
 import type { StreamState } from '../../state/stream.ts'
 import { suppressionIn } from '../../state/suppression.ts'
 import type { MessageReference } from '../../state/webhook/item.ts'
-import { announced, announceMessages } from '../webhook/announce.ts'
+import { acceptedSignals, announced, announceMessages } from '../webhook/announce.ts'
 import type { CapTelling } from './cap.ts'
 import { countersAfter } from './count.ts'
 import type { AttemptJob, JobMessage } from './prepare-attempt.ts'
@@ -71,8 +71,8 @@ export function acceptAll(
     if (!turn.facts.has(fact)) return { kind: 'need', facts: [fact] }
     ops.push(...statsOps(turn.facts, place, hour.ended))
   }
+  const ids = messages.map(({ messageId }) => messageId)
   if (body.idempotency !== null) {
-    const ids = messages.map(({ messageId }) => messageId)
     ops.push(...recordOps(body.idempotency, ids, context))
   }
   const done: Done<SendReply> = {
@@ -82,6 +82,7 @@ export function acceptAll(
     ops,
     absent: acceptance.absent,
     due: acceptance.due,
+    signals: acceptedSignals(body.serverId, ids, { counters: turn.serverCounters, nowMs: context.nowMs }),
   }
   const warned = telling === null ? done : announced(done, telling.staged)
   if (acceptance.news.length === 0) return warned

@@ -81,6 +81,21 @@ export function serverTopic(serverId: string): string {
   return `events:${serverId}`
 }
 
+/** Topic of the signals that messages of a server were accepted. */
+export function acceptedTopic(serverId: string): string {
+  return `accepted:${serverId}`
+}
+
+/** Says to who listens which messages a turn has accepted: nobody else pays for it. */
+export function acceptedSignals(
+  serverId: string,
+  messageIds: readonly string[],
+  of: { readonly counters: ServerCounters | null; readonly nowMs: number },
+): readonly Signal[] {
+  if ((of.counters?.listenedUntilMs ?? 0) <= of.nowMs || messageIds.length === 0) return []
+  return [{ topic: acceptedTopic(serverId), text: messageIds.join(' ') }]
+}
+
 /** Topic of the signals that a key of a server was revoked: whoever listens with it is to look again. */
 export function keysTopic(serverId: string): string {
   return `keys:${serverId}`

@@ -6,6 +6,7 @@
 import './api/again.ts'
 import './api/call.ts'
 import './api/lists.ts'
+import './api/live.ts'
 import './api/load.ts'
 import './api/place.ts'
 import './api/session.ts'

@@ -8,7 +8,7 @@
  */
 
 import { shardOf } from '../../../cluster/id.ts'
-import { type KeyFinder, type ParsedKey, parseKey } from '../../http/key.ts'
+import { type KeyFinder, type ParsedKey, parseKey, type TokenKind } from '../../http/key.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
 import { entityFact, stateOf } from '../../views/entity.ts'
 import type { Reader, ServerKey } from '../../views/key.ts'
@@ -28,6 +28,8 @@ export interface LoginDeps {
   readonly read: Reader
 }
 
+/** Kinds of key that clients of the interface have. */
+const CLIENT_KINDS: readonly TokenKind[] = ['sk', 'sk_test', 'ak']
 const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i
 
 /** Logs a client in; the refusal where that fails. Never rejects. */
@@ -37,7 +39,7 @@ export async function logIn(
 ): Promise<Login | SmtpAnswer> {
   const parsed = parseKey(password.trim())
   // Spec key.unknown
-  if (parsed === null || parsed.kind === 'ok' || parsed.kind === 'ss') return UNKNOWN_KEY
+  if (parsed === null || !CLIENT_KINDS.includes(parsed.kind)) return UNKNOWN_KEY
   if (parsed.kind === 'ak') return WRONG_KIND
   const key = await findKey(deps, parsed)
   if ('code' in key) return key

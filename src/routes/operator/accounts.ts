@@ -9,6 +9,7 @@
 import { shardOf } from '../../../cluster/id.ts'
 import type { AccountActReply } from '../../actors/account/change-account.ts'
 import { type CreateAccountBody, type CreateAccountReply, placeAccount } from '../../actors/account/create-account.ts'
+import { newLinkId } from '../../dashboard/link-token.ts'
 import type { Handler, HandlerOf } from '../../http/request.ts'
 import { type Answer, refuse } from '../../http/respond.ts'
 import type { AccountState } from '../../state/account.ts'
@@ -42,21 +43,20 @@ export function makeCreateAccount(deps: OperatorAccountDeps): HandlerOf<'createA
     const { name, administrators } = body
     const counts = await deps.countAccounts()
     if (counts === null) return refuse('unavailable')
+    const shard = placeAccount(counts, deps.shardPlaces())
+    const addresses = [...new Set(administrators)]
     const order: CreateAccountBody = {
       name,
       status: deps.approval === 'automatic' ? 'active' : 'pending',
       accountKey: null,
       operatorKey: null,
       servers: [],
-      administrators: [...new Set(administrators)],
+      administrators: addresses,
+      invitationLinkIds: addresses.map(() => newLinkId(shard)),
       by,
     }
     const command = { name: 'create-account', body: order }
-    const { reply, answer } = await giveOrder<CreateAccountReply>(
-      deps,
-      placeAccount(counts, deps.shardPlaces()),
-      command,
-    )
+    const { reply, answer } = await giveOrder<CreateAccountReply>(deps, shard, command)
     return answer ?? { status: 201, json: formatAccount(reply.account, null, deps.nowMs()) }
   })
 }

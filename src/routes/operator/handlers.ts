@@ -50,12 +50,20 @@ import {
   makeListTokensAsOperator,
   makeRevokeTokenAsOperator,
 } from './servers.ts'
+import {
+  makeCreateDeskLink,
+  makeEndSession,
+  makeOpenSession,
+  makeUseDeskLink,
+  type OperatorSessionDeps,
+} from './sessions.ts'
 import { makePaceStream, makePauseStream, makeResumeStream } from './streams.ts'
 
 /** What the handlers of its routes need. */
 export type OperatorListenerDeps = { readonly operatorUrl: string } & HealthDeps &
   OperatorAccountDeps &
   OperatorLinkDeps &
+  OperatorSessionDeps &
   ClusterDeps &
   OperatorHealthDeps &
   OperatorMessageDeps &
@@ -74,6 +82,10 @@ export function operatorHandlers(deps: OperatorListenerDeps): Handlers<OperatorR
     readReadiness: makeReadReadiness(deps),
     readMetrics: makeReadMetrics(deps),
     examineHealth: makeExamineHealth(deps),
+    openOperatorSession: makeOpenSession(deps),
+    useDeskLink: makeUseDeskLink(deps),
+    endOperatorSession: makeEndSession(deps),
+    createDeskLink: makeCreateDeskLink(deps),
     readEvents: makeReadEvents(deps),
     pauseStream: makePauseStream(deps),
     resumeStream: makeResumeStream(deps),

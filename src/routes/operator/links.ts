@@ -26,13 +26,15 @@ export interface OperatorLinkDeps extends OperatorDeps {
 
 /** POST /v1/operator/accounts/{accountId}/link */
 export function makeCreateAccountLink(deps: OperatorLinkDeps): HandlerOf<'createAccountLink'> {
-  return asOperator(deps.read, async ({ params, body }, by) => {
+  return asOperator(deps.read, async ({ params, body, key }, by) => {
     const accountId = (params.accountId ?? '').toLowerCase()
     const shard = shardOf(accountId)
     if (shard === null) return refuse('not_found')
     const { address, role } = body
     const linkId = newLinkId(shard)
-    const order: MakeAccountLinkBody = { accountId, linkId, address, level: levelOf(role, false), by }
+    const level = levelOf(role, false)
+    const operatorHash = key.operatorHash ?? key.hash
+    const order: MakeAccountLinkBody = { accountId, linkId, address, level, operatorHash, by }
     const { reply, answer } = await giveOrder<AccountLinkMade>(deps, shard, { name: 'make-account-link', body: order })
     if (answer !== undefined) return answer
     const url = linkUrl(dashboardBase(deps.baseUrl), linkId, deps.secrets.linkKey)

@@ -5,10 +5,14 @@
  * its shard: a user's for `sign-in` and `reset`, an account's for `setup` and `invitation`. `round` is how often links
  * of its kind were used when it was made: one that is used uses up its siblings.
  *
- * Key: `link:<id>` hash `purpose`, `owner` (user or account), `invitation`, `address`, `level`, `round`, `made`,
- * `ends`, `used`; it expires a day after its end
+ * Links of the operator for one address are siblings in all accounts: one that was made before another of them was used
+ * works no more, and none works once the key that made it was revoked.
  *
- * Spec link.once, link.purpose
+ * Keys: `link:<id>` hash `purpose`, `owner` (user or account), `invitation`, `address`, `level`, `round`, `made`,
+ * `ends`, `used`, `operator` (SHA-256 of the key that made it); it expires a day after its end. `used-links:<HMAC>`, on
+ * the shard of the address's HMAC: hash `at`, as long as links that were made before may live
+ *
+ * Spec link.once, link.purpose, link.operator
  */
 
 import type { FactOf, Op } from '../../../cluster/behaviour.ts'
@@ -17,7 +21,7 @@ import type { LinkPurpose } from '../../../schemas/dashboard/link.ts'
 import { INVITATION_DAYS, MAILED_LINK_MINUTES, SETUP_HOURS } from '../../../schemas/limits.ts'
 import type { Level } from '../../../schemas/route.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../calendar.ts'
-import { linkKey } from './places.ts'
+import { linkKey, usedLinksKey } from './places.ts'
 
 export interface StoredLink {
   readonly purpose: LinkPurpose
@@ -31,9 +35,22 @@ export interface StoredLink {
   readonly round: number
   readonly madeAtMs: number
   readonly endsAtMs: number
+  /** SHA-256 of the operator's key that has made it; null: no operator has. */
+  readonly operatorHash: string | null
 }
 
-const LINK_FIELDS = ['purpose', 'owner', 'invitation', 'address', 'level', 'round', 'made', 'ends', 'used'] as const
+const LINK_FIELDS = [
+  'purpose',
+  'owner',
+  'invitation',
+  'address',
+  'level',
+  'round',
+  'made',
+  'ends',
+  'used',
+  'operator',
+] as const
 const LINK_ID = /^[0-9a-f]{2}[0-9a-f]{32}$/
 /** How long a link of a purpose works. */
 const LIVES_MS: Readonly<Record<LinkPurpose, number>> = {
@@ -67,7 +84,7 @@ export function linkFact(shard: number, linkId: string): FactOf<'fields'> {
 
 /** The link that `linkFact` has read; null where there is none, it was used, or its time is over. */
 export function linkOfRow(row: readonly (string | null)[], nowMs: number): StoredLink | null {
-  const [purpose, owner, invitation, address, level, round, made, ends, used] = row
+  const [purpose, owner, invitation, address, level, round, made, ends, used, operator] = row
   if (!purpose || used || Number(ends) <= nowMs) return null
   return {
     purpose: purpose as LinkPurpose,
@@ -78,12 +95,13 @@ export function linkOfRow(row: readonly (string | null)[], nowMs: number): Store
     round: Number(round ?? 0),
     madeAtMs: Number(made ?? 0),
     endsAtMs: Number(ends),
+    operatorHash: operator || null,
   }
 }
 
 /** The writes of a new link. */
 export function linkOps(shard: number, linkId: string, link: StoredLink): Op[] {
-  const { purpose, ownerId, invitationId, address, level, round, madeAtMs, endsAtMs } = link
+  const { purpose, ownerId, invitationId, address, level, round, madeAtMs, endsAtMs, operatorHash } = link
   const fields = {
     purpose,
     owner: ownerId,
@@ -94,6 +112,7 @@ export function linkOps(shard: number, linkId: string, link: StoredLink): Op[] {
     made: String(madeAtMs),
     ends: String(endsAtMs),
     used: '',
+    operator: operatorHash ?? '',
   }
   const key = linkKey(shard, linkId)
   return [
@@ -105,4 +124,23 @@ export function linkOps(shard: number, linkId: string, link: StoredLink): Op[] {
 /** The write that uses a link up. */
 export function usedLinkOp(shard: number, linkId: string, nowMs: number): Op {
   return { key: linkKey(shard, linkId), write: 'HSET', args: ['used', String(nowMs)] }
+}
+
+/** The read of when a link of the operator for an address was used last. */
+export function usedLinksFact(shard: number, hmac: string): FactOf<'fields'> {
+  return { read: 'fields', key: usedLinksKey(shard, hmac), fields: ['at'] }
+}
+
+/** Whether a link that was made then still works. In: what `usedLinksFact` has read. */
+export function isLaterThanUse([at]: readonly (string | null | undefined)[], madeAtMs: number): boolean {
+  return at === null || at === undefined || madeAtMs > Number(at)
+}
+
+/** The writes that use up all links of the operator for an address that were made until then. */
+export function usedLinksOps(shard: number, hmac: string, untilMs: number): Op[] {
+  const key = usedLinksKey(shard, hmac)
+  return [
+    { key, write: 'HSET', args: ['at', String(untilMs)] },
+    { key, write: 'PEXPIREAT', args: [String(linkEndMs('setup', untilMs) + DAY_MS)] },
+  ]
 }

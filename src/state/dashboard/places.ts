@@ -24,6 +24,10 @@ export const memberSessionsKey = (shard: number, accountId: string, userId: stri
 export const settingsKey = (shard: number, accountId: string): string => `${shardTag(shard)}:settings:${accountId}`
 /** Hash: a link. */
 export const linkKey = (shard: number, linkId: string): string => `${shardTag(shard)}:link:${linkId}`
+/** Hash: when a link of the operator for an address was used last. */
+export const usedLinksKey = (shard: number, hmac: string): string => `${shardTag(shard)}:used-links:${hmac}`
+/** Hash: links into the operator's view. */
+export const deskLinksKey = (shard: number): string => `${shardTag(shard)}:desk-links`
 /** Zset: tries of one kind of somebody, by time. */
 export const triesKey = (shard: number, name: string): string => `${shardTag(shard)}:tries:${name}`
 /** Zset: what members of an account did in a month. */

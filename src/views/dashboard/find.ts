@@ -1,17 +1,20 @@
 /**
  * find - what an id names among what an account has
  *
- * Keys: `<kind>:<id>` of entities, `received-segments:<server>`, `received:<server>:<segment>`
+ * Keys: `<kind>:<id>` of entities, `segments:<server>`, `log:<server>:<segment>`, `received-segments:<server>`,
+ * `received:<server>:<segment>`
  *
  * Spec member.find
  */
 
 import { homeShard } from '../../../cluster/id.ts'
 import type { Found } from '../../../schemas/dashboard/account.ts'
+import type { ServerState } from '../../state/server.ts'
 import { entityFact, stateOf } from '../entity.ts'
 import { receivedSegmentsFact } from '../inbound/received.ts'
 import { readOneReceived } from '../inbound/rows.ts'
 import type { Reader } from '../key.ts'
+import { findMessageAmong } from '../message/find-message.ts'
 import { readServers } from './checklist.ts'
 
 const KINDS = ['server', 'stream', 'domain', 'webhook', 'broadcast'] as const
@@ -22,15 +25,35 @@ interface Owned {
   readonly removedAtMs?: number | null
 }
 
-/** An entity of the account; null: none of that id. */
-export async function findEntity(read: Reader, accountId: string, id: string): Promise<Found | 'unavailable' | null> {
+/** Names nothing of the account. */
+export const NOTHING_FOUND: Found = { kind: null, id: null, serverId: null }
+
+/** What an id of the account's shard names among what the account has. No other account's servers are looked at. */
+export async function findOf(read: Reader, accountId: string, id: string): Promise<Found | 'unavailable'> {
   const shard = homeShard(accountId)
   const servers = await readServers(read, shard, accountId)
+  if (servers === null) return 'unavailable'
+  const of = { shard, servers, accountId, id }
+  return (await findEntity(read, of)) ?? (await findSent(read, of)) ?? (await findReceived(read, of)) ?? NOTHING_FOUND
+}
+
+interface Sought {
+  readonly shard: number
+  readonly servers: readonly ServerState[]
+  readonly accountId: string
+  readonly id: string
+}
+
+/** An entity of the account; null: none of that id. */
+async function findEntity(
+  read: Reader,
+  { shard, servers, accountId, id }: Sought,
+): Promise<Found | 'unavailable' | null> {
   const seen = await read(
     shard,
     KINDS.map((kind) => entityFact(shard, { kind, id })),
   )
-  if (seen === null || servers === null) return 'unavailable'
+  if (seen === null) return 'unavailable'
   for (const [at, kind] of KINDS.entries()) {
     const state = stateOf<Owned>(seen[at])
     if (state === null || typeof state.removedAtMs === 'number') continue
@@ -41,18 +64,24 @@ export async function findEntity(read: Reader, accountId: string, id: string): P
   return null
 }
 
-/** A received message of one of the account's servers; null: none. */
-export async function findReceivedOf(
-  read: Reader,
-  { accountId, id }: { readonly accountId: string; readonly id: string },
-): Promise<Found | 'unavailable' | null> {
-  const shard = homeShard(accountId)
-  const servers = await readServers(read, shard, accountId)
-  if (servers === null) return 'unavailable'
-  for (const { serverId } of servers) {
-    const seen = await read(shard, [receivedSegmentsFact(shard, serverId, id)])
-    if (seen === null) return 'unavailable'
-    const segment = seen[0].at(-1)?.[0]
+/** A message that one of the account's servers has sent; null: none. */
+async function findSent(read: Reader, { shard, servers, id }: Sought): Promise<Found | 'unavailable' | null> {
+  if (servers.length === 0) return null
+  const found = await findMessageAmong(read, { shard, servers, id })
+  if (found === 'unavailable') return found
+  return found === 'not_found' ? null : { kind: 'message', id, serverId: found.serverId }
+}
+
+/** A message that one of the account's servers has received; null: none. */
+async function findReceived(read: Reader, { shard, servers, id }: Sought): Promise<Found | 'unavailable' | null> {
+  if (servers.length === 0) return null
+  const seen = await read(
+    shard,
+    servers.map(({ serverId }) => receivedSegmentsFact(shard, serverId, id)),
+  )
+  if (seen === null) return 'unavailable'
+  for (const [at, { serverId }] of servers.entries()) {
+    const segment = seen[at]?.at(-1)?.[0]
     if (segment === undefined) continue
     const stored = await readOneReceived(read, { shard, serverId }, { segment, messageId: id })
     if (stored === undefined) return 'unavailable'

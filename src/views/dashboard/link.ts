@@ -1,15 +1,18 @@
 /**
  * link - a link while it works, and the account that it leads into
  *
- * Keys: `link:<id>`, `user:<id>`, `settings:<account>`, `invitations:<account>`, `account:<id>`
+ * Keys: `link:<id>`, `user:<id>`, `settings:<account>`, `invitations:<account>`, `account:<id>`,
+ * `used-links:<HMAC>`
  *
  * Spec link.once
  */
 
 import { type AccountState, accountRef } from '../../state/account.ts'
-import { linkFact, linkOfRow, type StoredLink } from '../../state/dashboard/link.ts'
+import { isLaterThanUse, linkFact, linkOfRow, type StoredLink, usedLinksFact } from '../../state/dashboard/link.ts'
 import { invitationsFact, settingsFact, settingsOfRow } from '../../state/dashboard/member.ts'
 import { userFact, userOfRow } from '../../state/dashboard/user.ts'
+import { bucketOfHmac } from '../../state/person.ts'
+import { isOperatorLive } from '../account.ts'
 import { entityFact, stateOf } from '../entity.ts'
 import type { Reader } from '../key.ts'
 
@@ -51,4 +54,20 @@ async function ofAccount(read: Reader, shard: number, link: StoredLink): Promise
   const isThere =
     invitationId === null ? address !== null || settingsOfRow(seen[1]).setups === round : seen[2].has(invitationId)
   return account !== null && isThere ? { link, accountName: account.name } : null
+}
+
+/**
+ * Whether a link of the operator still works: none of its siblings was used, and the key that has made it is live. In:
+ * the HMAC of its address. Null when the store did not answer.
+ */
+export async function isVouchedStill(
+  read: Reader,
+  { madeAtMs, operatorHash }: Pick<StoredLink, 'madeAtMs' | 'operatorHash'>,
+  hmac: string,
+): Promise<boolean | null> {
+  const shard = bucketOfHmac(hmac)
+  const seen = await read(shard, [usedLinksFact(shard, hmac)])
+  if (seen === null) return null
+  if (!isLaterThanUse(seen[0], madeAtMs)) return false
+  return operatorHash === null || isOperatorLive(read, { hash: operatorHash, operatorHash: null })
 }

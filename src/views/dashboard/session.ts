@@ -9,17 +9,11 @@
 import { homeShard } from '../../../cluster/id.ts'
 import type { SignedIn } from '../../../schemas/dashboard/session.ts'
 import { type AccountState, accountRef } from '../../state/account.ts'
-import {
-  type Application,
-  roleOf,
-  type Settings,
-  settingsFact,
-  settingsOfRow,
-  unpackMember,
-} from '../../state/dashboard/member.ts'
+import { roleOf, type Settings, settingsFact, settingsOfRow, unpackMember } from '../../state/dashboard/member.ts'
 import { membersKey } from '../../state/dashboard/places.ts'
 import { type SessionRow, sessionEndMs } from '../../state/dashboard/session.ts'
 import type { User } from '../../state/dashboard/user.ts'
+import { formatApplication } from '../account.ts'
 import { entityFact, stateOf } from '../entity.ts'
 import { formatInstant } from '../instant.ts'
 import type { Reader } from '../key.ts'
@@ -53,12 +47,6 @@ function formatSessionAccount(account: AccountState, settings: Settings): Signed
   const { accountId, name, status } = account
   const { hideContent, application } = settings
   return { accountId, name, status, hideContent, application: formatApplication(application) }
-}
-
-function formatApplication(application: Application | null): SignedIn['account']['application'] {
-  if (application === null) return null
-  const { monthlyVolume, purpose, website, atMs } = application
-  return { monthlyVolume, purpose, website, at: formatInstant(atMs) }
 }
 
 /** Where a user is a member, by his index; an account that says otherwise is left out. */

@@ -1,7 +1,8 @@
 /**
  * accounts - accounts as an operator reads them: the list over all shards, and one with how its mail fares
  *
- * Keys: `accounts` of every shard, `account:<id>`, `counters`, `administrators:<account>`, `stats:<server>:<yyyymm>`
+ * Keys: `accounts` of every shard, `account:<id>`, `counters`, `administrators:<account>`, `settings:<account>`,
+ * `stats:<server>:<yyyymm>`
  *
  * Spec account.list, account.detail, list.page
  */
@@ -9,8 +10,9 @@
 import { homeShard, SHARDS } from '../../../cluster/id.ts'
 import type { AccountDetail, AccountList } from '../../../schemas/account.ts'
 import { type AccountCounters, type AccountState, accountOwner, accountRef } from '../../state/account.ts'
+import { settingsFact, settingsOfRow } from '../../state/dashboard/member.ts'
 import { accountsKey, administratorsKey, serversKey } from '../../state/keys.ts'
-import { formatAccount } from '../account.ts'
+import { formatAccount, formatApplication } from '../account.ts'
 import { countersFact, countersOf, entityFact, stateOf } from '../entity.ts'
 import type { Reader } from '../key.ts'
 import { type Page, readNewest } from '../newest.ts'
@@ -66,6 +68,7 @@ export async function readAccountDetail(
       count: SERVERS_MAX,
       newest: true,
     },
+    settingsFact(shard, accountId),
   ])
   if (seen === null) return null
   const serverIds = seen[1].map(([id]) => id)
@@ -77,6 +80,7 @@ export async function readAccountDetail(
     held: held ?? false,
     servers: servers ?? 0,
     administrators: [...seen[0].values()],
+    application: formatApplication(settingsOfRow(seen[2]).application),
     last24Hours: {
       delivered,
       bounced,

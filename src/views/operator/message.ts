@@ -17,8 +17,7 @@ import { claimsKey, laneKey } from '../../../cluster/keyspace.ts'
 import type { FoundMessage } from '../../../schemas/operator/message.ts'
 import { type AccountState, accountRef } from '../../state/account.ts'
 import { isPastAge } from '../../state/age.ts'
-import { monthOf, monthStartMs } from '../../state/calendar.ts'
-import { HOLDS_SHARD, holdsKey, logKey, segmentsKey } from '../../state/keys.ts'
+import { HOLDS_SHARD, holdsKey } from '../../state/keys.ts'
 import { itemPrefix, itemSuffix, laneOf } from '../../state/message/item.ts'
 import { isOpen, messageStatus, type RecipientState, type StatusEvent } from '../../state/message/status.ts'
 import { type ServerState, serverRef } from '../../state/server.ts'
@@ -26,56 +25,26 @@ import { type StreamState, streamRef } from '../../state/stream.ts'
 import { entityFact, stateOf } from '../entity.ts'
 import { formatInstant, formatInstantOrNull } from '../instant.ts'
 import type { Reader } from '../key.ts'
+import { findMessageAmong, type MessagePlace } from '../message/find-message.ts'
 import { type MessageDeps, readWhole } from '../message/message.ts'
 import { readEntries, readStored } from '../message/rows.ts'
 import { SOURCES, type StoredMessage } from '../message/summary.ts'
 import { readPersons } from '../person.ts'
 import { readCommand } from '../read-command.ts'
-import { readShardServers, type ShardServer } from '../shard-servers.ts'
+import { readShardServers } from '../shard-servers.ts'
 
 export interface FindMessageDeps extends MessageDeps {
   readonly read: Reader
 }
 
-/** Where a message lies. */
-export interface MessagePlace extends ShardServer {
-  readonly shard: number
-  readonly messageId: string
-  readonly segment: string
-}
-
 type Unfound = 'not_found' | 'unavailable'
 
-/** Finds the server and the segment of a message. In: its id, in any case of letters. */
+/** Finds the server and the segment of a message, whosever it is. In: its id, in any case of letters. */
 export async function findMessage(read: Reader, id: string): Promise<MessagePlace | Unfound> {
-  const messageId = id.toLowerCase()
-  const shard = shardOf(messageId)
+  const shard = shardOf(id.toLowerCase())
   if (shard === null) return 'not_found'
   const servers = await readShardServers(read, shard)
-  if (servers === null) return 'unavailable'
-  const max = msOf(messageId)
-  // Segments of test servers are days: the last one that begins before the message is the one all the same.
-  const min = monthStartMs(monthOf(max))
-  const segments = await read(
-    shard,
-    servers.map(({ serverId }): FactOf<'sorted'> => {
-      return { read: 'sorted', key: segmentsKey(shard, serverId), min, max, count: 1, newest: true }
-    }),
-  )
-  if (segments === null) return 'unavailable'
-  const places = servers.flatMap(({ accountId, serverId }, at) => {
-    const segment = segments[at]?.[0]?.[0]
-    return segment === undefined ? [] : [{ shard, messageId, accountId, serverId, segment }]
-  })
-  const entryId = entryIdOf(messageId)
-  const logs = await read(
-    shard,
-    places.map(({ serverId, segment }): FactOf<'range'> => {
-      return { read: 'range', key: logKey(shard, serverId, segment), from: entryId, to: entryId, count: 1 }
-    }),
-  )
-  if (logs === null) return 'unavailable'
-  return places[logs.findIndex((entries) => entries.length > 0)] ?? 'not_found'
+  return servers === null ? 'unavailable' : findMessageAmong(read, { shard, servers, id })
 }
 
 /** Reads a message that was found. `reveals`: with its text and its addresses. */

@@ -22,6 +22,8 @@ interface Act {
   readonly after: object | null
   /** Names of the ids that the entry tells. */
   readonly targets: readonly string[]
+  /** What it is ordered with; absent: the operator's key. */
+  readonly token?: string
 }
 
 /** One order for each write of the operator, as the service stands after those before it. */
@@ -141,10 +143,37 @@ const ACTS: Readonly<Record<string, Act>> = {
     after: null,
     targets: ['messageId', 'serverId', 'accountId'],
   },
+  openOperatorSession: { path: '/session', before: null, after: { endsAtMs: Number }, targets: ['tokenId'] },
+  createDeskLink: { path: '/link', before: null, after: { endsAtMs: Number }, targets: ['tokenId'] },
+  useDeskLink: {
+    path: '/session/link',
+    body: { token: await deskLink() },
+    before: null,
+    after: { endsAtMs: Number },
+    targets: ['tokenId'],
+  },
+  endOperatorSession: {
+    path: '/session',
+    token: await deskSession(),
+    before: null,
+    after: null,
+    targets: ['tokenId'],
+  },
 }
 
 function queueAct(order: string) {
   return { path: `/queue/${order}`, body: { domain: 'there.example' }, targets: ['domain'] }
+}
+
+/** A link into the operator's view. */
+async function deskLink(): Promise<string> {
+  const { json } = await service.operate('POST /v1/operator/link', { token, body: {} })
+  return json.url.split('#link=')[1]
+}
+
+/** A session of the operator. */
+async function deskSession(): Promise<string> {
+  return (await service.operate('POST /v1/operator/session', { token, body: {} })).json.token
 }
 
 /** Puts an address on the list of the live server's stream, and answers the entry's id. */
@@ -174,11 +203,12 @@ t.test('audit: each write is an entry with who, what, why, before and after [ope
   t.same(Object.keys(ACTS).sort(), WRITES.map(({ name }) => name).sort(), 'every write route has its order here')
   const { rows } = await tokensOf()
   const ids: Record<string, string> = {}
-  for (const [name, { path, body = {}, before, after, targets }] of Object.entries(ACTS)) {
+  for (const [name, { path, body = {}, before, after, targets, token: own = token }] of Object.entries(ACTS)) {
     const route = WRITES.find((one) => one.name === name) as Route
     const note = `why ${name}`
     const called = await operate(`${route.method} ${path.replace(/\{(\w+)\}/g, (_, id) => ids[id] ?? '')}`, {
       body: { ...body, note },
+      token: own,
     })
     t.ok(called.status < 300, `${name}: ${called.text}`)
     const [entry] = (await operate('GET /audit?limit=1')).json.entries

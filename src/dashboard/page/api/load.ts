@@ -62,6 +62,8 @@ export interface LoadedList<Row> extends Loaded<ListPage<Row>> {
   /** Null where there is no more. */
   readonly more: (() => void) | null
   readonly isLoadingMore: boolean
+  /** Reads the first page anew: shown rows change in place. Out: how many came above them, which wait for `reload`. */
+  refresh(keyOf: (row: Row) => string): Promise<number>
 }
 
 /** Loads a list page by page. In: what loads the page after a cursor (null: the first). */
@@ -72,6 +74,18 @@ export function useList<Row>(
   const first = useLoad<ListPage<Row>>((signal) => load(null, signal), keys)
   const [isLoadingMore, setLoadingMore] = useState(false)
   const { value, set } = first
+  const name = JSON.stringify(keys)
+  const shown = useRef({ value, name })
+  shown.current = { value, name }
+  const refresh = async (keyOf: (row: Row) => string): Promise<number> => {
+    if (shown.current.value === null) return 0
+    const page = await load(null)
+    const { value: now, name: nameNow } = shown.current
+    if (now === null || nameNow !== name) return 0
+    const { rows, fresh } = mergeRows(now.rows, page.rows, keyOf)
+    set(now.rows.length === 0 ? page : { rows, next: now.next })
+    return fresh
+  }
   const more = async () => {
     if (value === null || value.next === null) return
     setLoadingMore(true)
@@ -84,5 +98,14 @@ export function useList<Row>(
       setLoadingMore(false)
     }
   }
-  return { ...first, more: value?.next == null ? null : () => void more(), isLoadingMore }
+  return { ...first, more: value?.next == null ? null : () => void more(), isLoadingMore, refresh }
+}
+
+/** Rows that are shown, as they are now, and how many of a first page stand above all of them. */
+function mergeRows<Row>(shown: readonly Row[], page: readonly Row[], keyOf: (row: Row) => string) {
+  const known = new Map(page.map((row) => [keyOf(row), row]))
+  const keys = new Set(shown.map(keyOf))
+  const above = page.findIndex((row) => keys.has(keyOf(row)))
+  const fresh = shown.length === 0 ? 0 : above < 0 ? page.length : above
+  return { rows: shown.map((row) => known.get(keyOf(row)) ?? row), fresh }
 }

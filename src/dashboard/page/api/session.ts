@@ -26,8 +26,16 @@ const PAGES_OF_SERVERS_MAX = 10
 /** Reads session and servers. Who has none is sent to the door. */
 export async function openSession(): Promise<void> {
   gates.signedOut = toDoor
+  addEventListener('storage', ({ key, newValue }) => {
+    if (key === ACCOUNT && newValue !== session.value?.account.accountId) location.assign(HOME)
+  })
   const [read] = await Promise.all([call<SignedIn>('GET', '/session'), readServers()])
   session.value = read
+}
+
+/** Reads the session anew: another role may hold by now. */
+export async function readSession(): Promise<void> {
+  session.value = await call<SignedIn>('GET', '/session')
 }
 
 /** Reads the account's servers anew. */
@@ -47,6 +55,17 @@ function toDoor(): void {
   const here = location.pathname + location.search
   sessionStorage.setItem('next', here)
   location.replace(DOOR)
+}
+
+const HOME = '/dashboard/'
+/** Says to the browser's other tabs that its cookie is of another account now. */
+const ACCOUNT = 'account'
+
+/** Goes to another account of the user: all that is shown is of one account, so the page begins anew. */
+export async function switchAccount(accountId: string): Promise<void> {
+  await call('POST', '/session/account', { body: { accountId } })
+  localStorage.setItem(ACCOUNT, accountId)
+  location.assign(HOME)
 }
 
 /** Ends the session. */

@@ -6,7 +6,7 @@ import { call } from '../api/call.ts'
 import { useLoad } from '../api/load.ts'
 import { formatNumber, formatShare } from '../api/words.ts'
 import { Button } from '../parts/button.tsx'
-import { Card, Head, Shown } from '../parts/card.tsx'
+import { Card, Empty, Head, Shown } from '../parts/card.tsx'
 import { StatusChip } from '../parts/chip.tsx'
 import { CopyValue } from '../parts/copy.tsx'
 import { Limits } from '../parts/limits.tsx'
@@ -27,6 +27,7 @@ export function AccountAtDesk({ id }: { id: string }) {
           </Head>
           <div class="columns even">
             <div class="stack">
+              <Application account={account} />
               <Last24Hours account={account} />
               <About account={account} />
             </div>
@@ -43,8 +44,13 @@ export function AccountAtDesk({ id }: { id: string }) {
   )
 }
 
-/** Spec account.state: what an approval without an application grants. */
-const CAP_WITHOUT_APPLICATION = 10_000
+/** What approvals grant: the smallest that holds what was applied for; above all of them the operator decides. */
+const CAPS = [10_000, 50_000, 250_000, 1_000_000] as const
+
+function capFor({ application }: AccountDetail): string {
+  if (application === null) return String(CAPS[0])
+  return String(CAPS.find((cap) => cap >= application.monthlyVolume) ?? '')
+}
 
 function Orders({ account, onDone }: { account: AccountDetail; onDone: () => void }) {
   const { accountId, name, status } = account
@@ -57,7 +63,7 @@ function Orders({ account, onDone }: { account: AccountDetail; onDone: () => voi
     order({
       title: `Approve ${name}`,
       act: 'Approve',
-      fields: { monthlyCap: ['Emails a month', String(CAP_WITHOUT_APPLICATION)] },
+      fields: { monthlyCap: ['Emails a month', capFor(account)] },
       send: to('approve', `${name} is approved`),
     })
   const caps = () =>
@@ -104,6 +110,28 @@ function Orders({ account, onDone }: { account: AccountDetail; onDone: () => voi
         </>
       )}
     </>
+  )
+}
+
+/** What the account has said of itself; nothing where it has not, and none is asked for. */
+function Application({ account: { application, status } }: { account: AccountDetail }) {
+  if (application === null && status !== 'pending') return null
+  return (
+    <Card title="Application" side={application !== null && <Time at={application.at} as="long" />}>
+      {application === null ? (
+        <Empty icon="text" title="It has not applied yet">
+          <p>An administrator of it does so on the page Account.</p>
+        </Empty>
+      ) : (
+        <Pairs
+          of={[
+            ['Emails a month', formatNumber(application.monthlyVolume)],
+            ['Purpose', application.purpose],
+            ['Website', application.website],
+          ]}
+        />
+      )}
+    </Card>
   )
 }
 

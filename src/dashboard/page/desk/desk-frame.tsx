@@ -1,14 +1,16 @@
 /**
- * desk-frame - what stands around the operator's pages, and the key that opens them
+ * desk-frame - what stands around the operator's pages, and the key or the link that opens them
  *
- * The key is kept in sessionStorage and sent as Bearer: a cookie would reach the public listener's port too. A tab that
- * is closed forgets it.
+ * Either opens a session, whose token is kept in sessionStorage and sent as Bearer: a cookie would reach the public
+ * listener's port too. A tab that is closed forgets it; the key itself is kept nowhere.
  */
 import type { ComponentType } from 'preact'
 import { useState } from 'preact/hooks'
 import { Link, Redirect, Route, Router, Switch } from 'wouter-preact'
 import { useHashLocation } from 'wouter-preact/use-hash-location'
+import type { OperatorSession } from '../../../../schemas/operator/session.ts'
 import { call, gates } from '../api/call.ts'
+import { Button } from '../parts/button.tsx'
 import { Questions } from '../parts/dialog.tsx'
 import { Field, Form } from '../parts/form.tsx'
 import { Icon, type IconName } from '../parts/icon.tsx'
@@ -24,8 +26,9 @@ import { QueuePage } from './queue.tsx'
 import { ShardsPage } from './shards.tsx'
 import { TailPage } from './tail.tsx'
 
-const KEY = 'operator-key'
+const SESSION = 'operator-session'
 const BASE = '/v1/operator'
+const LINK = '#link='
 
 const PAGES: readonly (readonly [path: string, word: string, icon: IconName, page: ComponentType])[] = [
   ['/health', 'Health', 'activity', HealthPage],
@@ -37,28 +40,37 @@ const PAGES: readonly (readonly [path: string, word: string, icon: IconName, pag
   ['/audit', 'Audit', 'text', DeskAuditPage],
 ]
 
+/** The key while a session is opened with it. */
+let key: string | null = null
+
 /** The whole of it. */
 export function Desk() {
-  const [isOpen, setOpen] = useState(() => sessionStorage.getItem(KEY) !== null)
+  const [isOpen, setOpen] = useState(() => sessionStorage.getItem(SESSION) !== null)
   gates.base = BASE
   gates.authorization = () => {
-    const key = sessionStorage.getItem(KEY)
-    return key === null ? null : `Bearer ${key}`
+    const token = key ?? sessionStorage.getItem(SESSION)
+    return token === null ? null : `Bearer ${token}`
   }
   gates.signedOut = () => {
-    sessionStorage.removeItem(KEY)
+    sessionStorage.removeItem(SESSION)
     setOpen(false)
   }
-  return isOpen ? <Opened onLeave={gates.signedOut} /> : <AskKey onOpen={() => setOpen(true)} />
+  const leave = () => {
+    call('DELETE', '/session').catch(() => null)
+    gates.signedOut()
+  }
+  if (isOpen) return <Opened onLeave={leave} />
+  return <Door onOpen={() => setOpen(true)} />
 }
 
-function AskKey({ onOpen }: { onOpen: () => void }) {
-  const [key, setKey] = useState('')
-  const send = async () => {
-    sessionStorage.setItem(KEY, key.trim())
-    await call('GET', '/accounts?limit=1')
-    onOpen()
-  }
+/** Keeps the session that a request has opened. */
+async function open(path: string, body: object): Promise<void> {
+  const { token } = await call<OperatorSession>('POST', path, { body })
+  sessionStorage.setItem(SESSION, token)
+}
+
+function Door({ onOpen }: { onOpen: () => void }) {
+  const [token, setToken] = useState(() => (location.hash.startsWith(LINK) ? location.hash.slice(LINK.length) : null))
   return (
     <main class="door desk">
       <div class="brand">
@@ -67,23 +79,64 @@ function AskKey({ onOpen }: { onOpen: () => void }) {
       </div>
       <section class="card">
         <h1>Operator</h1>
-        <p class="dialog-text">
-          The key stands in first-run.json of the data directory. This tab keeps it until it is closed.
-        </p>
-        <Form act="Go in" onSend={send}>
-          <Field
-            name="key"
-            label="Operator key"
-            type="password"
-            placeholder="ok_…"
-            value={key}
-            onChange={setKey}
-            mono
-            autofocus
-          />
-        </Form>
+        {token === null ? (
+          <ByKey onOpen={onOpen} />
+        ) : (
+          <ByLink token={token} onOpen={onOpen} onKey={() => setToken(null)} />
+        )}
       </section>
     </main>
+  )
+}
+
+function ByLink({ token, onOpen, onKey }: { token: string; onOpen: () => void; onKey: () => void }) {
+  const send = async () => {
+    await open('/session/link', { token })
+    history.replaceState(null, '', '#/health')
+    onOpen()
+  }
+  return (
+    <>
+      <p class="dialog-text">This link works once, and opens the view for 8 hours.</p>
+      <Form act="Go in" onSend={send}>
+        {null}
+      </Form>
+      <footer class="more">
+        <Button onPress={onKey}>Go in with the key</Button>
+      </footer>
+    </>
+  )
+}
+
+function ByKey({ onOpen }: { onOpen: () => void }) {
+  const [typed, setTyped] = useState('')
+  const send = async () => {
+    key = typed.trim()
+    try {
+      await open('/session', {})
+    } finally {
+      key = null
+    }
+    onOpen()
+  }
+  return (
+    <>
+      <p class="dialog-text">
+        The key stands in first-run.json of the data directory. It opens this view for 8 hours, until the tab is closed.
+      </p>
+      <Form act="Go in" onSend={send}>
+        <Field
+          name="key"
+          label="Operator key"
+          type="password"
+          placeholder="ok_…"
+          value={typed}
+          onChange={setTyped}
+          mono
+          autofocus
+        />
+      </Form>
+    </>
   )
 }
 
@@ -153,13 +206,7 @@ function Side({ onLeave }: { onLeave: () => void }) {
       </ul>
       <div class="who">
         <span class="grow">No mail content here</span>
-        <button
-          type="button"
-          class="button bare icon"
-          aria-label="Forget the key"
-          title="Forget the key"
-          onClick={onLeave}
-        >
+        <button type="button" class="button bare icon" aria-label="Leave" title="Leave" onClick={onLeave}>
           <Icon name="leave" />
         </button>
       </div>

@@ -1,13 +1,15 @@
-/** side - the switch between servers, the pages of the server and of the account, and who is signed in */
-import { useRef } from 'preact/hooks'
+/** side - the switches between servers and accounts, the pages of the server and the account, and who is signed in */
+import { useRef, useState } from 'preact/hooks'
 import { Link, useLocation } from 'wouter-preact'
 import type { Server } from '../../../../schemas/server.ts'
+import { ApiError } from '../api/call.ts'
 import { serverPath } from '../api/place.ts'
-import { may, servers, session, signOut } from '../api/session.ts'
+import { may, servers, session, signOut, switchAccount } from '../api/session.ts'
 import { shownServer } from '../browser/here.ts'
 import { Chip } from '../parts/chip.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { Mark } from '../parts/mark.tsx'
+import { sayFault } from '../parts/toast.tsx'
 import { PAGES, type PageRow } from './pages.tsx'
 
 /** The side: beside the page, on a phone over it. */
@@ -31,7 +33,7 @@ export function Side() {
         </ul>
       )}
       <div>
-        <h2>{session.value?.account.name}</h2>
+        <AccountName />
         <ul>
           {of('account').map((row) => (
             <Entry key={row.path} row={row} href={row.path} />
@@ -40,6 +42,53 @@ export function Side() {
       </div>
       <Who />
     </nav>
+  )
+}
+
+/** The account's name; who is a member of several goes to another here. */
+function AccountName() {
+  const known = session.value
+  if (known === null) return null
+  const { account, accounts } = known
+  if (accounts.length < 2) return <h2>{account.name}</h2>
+  return (
+    <>
+      <h2 class="unseen">{account.name}</h2>
+      <button type="button" class="switch of-account" popoverTarget="accounts">
+        <span class="unseen">Switch from account </span>
+        <span class="switch-name">{account.name}</span>
+        <Icon name="down" />
+      </button>
+      <div popover="auto" id="accounts" class="menu-list">
+        {accounts.map(({ accountId, name, role, readOnly }) => (
+          <AccountChoice
+            key={accountId}
+            id={accountId}
+            name={name}
+            role={readOnly ? 'reads' : role}
+            isHere={accountId === account.accountId}
+          />
+        ))}
+      </div>
+    </>
+  )
+}
+
+function AccountChoice({ id, name, role, isHere }: { id: string; name: string; role: string; isHere: boolean }) {
+  const [isBusy, setBusy] = useState(false)
+  const go = () => {
+    setBusy(true)
+    switchAccount(id).catch((fault: unknown) => {
+      setBusy(false)
+      if (!(fault instanceof ApiError)) throw fault
+      sayFault(fault)
+    })
+  }
+  return (
+    <button type="button" aria-current={isHere ? 'true' : undefined} disabled={isBusy || isHere} onClick={go}>
+      <span class="switch-name">{name}</span>
+      <small>{role}</small>
+    </button>
   )
 }
 

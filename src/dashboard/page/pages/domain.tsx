@@ -39,7 +39,7 @@ export function DomainPage({ id }: PageProps) {
     let timer = 0
     const look = async () => {
       if (!document.hidden) {
-        const checked = await call<DomainChecked>('POST', `/domains/${id}/verify`).catch(() => null)
+        const checked = await call<DomainChecked>('POST', `/domains/${id}/look`).catch(() => null)
         if (checked !== null) set(checked)
       }
       timer = window.setTimeout(look, Date.now() - startMs < OFTEN_FOR_MS ? OFTEN_MS : SELDOM_MS)

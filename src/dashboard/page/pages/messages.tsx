@@ -1,12 +1,15 @@
 /** messages - a server's messages, newest first, with filters as chips; what comes meanwhile waits for a press */
+import { useState } from 'preact/hooks'
 import { Link } from 'wouter-preact'
 import type { MessageSummary } from '../../../../schemas/message.ts'
 import type { Stream } from '../../../../schemas/stream.ts'
-import { call } from '../api/call.ts'
+import { ApiError, call } from '../api/call.ts'
 import { useSearchList } from '../api/lists.ts'
-import { useLoad } from '../api/load.ts'
+import { useLive } from '../api/live.ts'
+import { type LoadedList, useLoad } from '../api/load.ts'
 import { serverApi, serverPath } from '../api/place.ts'
 import { serverOf } from '../api/session.ts'
+import { count } from '../api/words.ts'
 import { usePlace } from '../browser/crumbs.ts'
 import { useKeptFilters } from '../browser/filters-kept.ts'
 import type { PageProps } from '../browser/page-props.ts'
@@ -23,6 +26,11 @@ const STATUSES = ['accepted', 'delivered', 'deferred', 'bounced', 'suppressed', 
 /** Filters that may stand in a path; addresses may not. */
 const OPEN_FILTERS = ['status', 'tag', 'streamId', 'source', 'broadcastId'] as const
 
+/** From one look at a list to the next; with filters each looks through many messages. */
+const REST_MS = 2_000
+const REST_FILTERED_MS = 10_000
+const PAGE_ROWS = 50
+
 /** The page. */
 export function MessagesPage({ serverId }: PageProps) {
   const [filters, change] = useKeptFilters(OPEN_FILTERS)
@@ -38,6 +46,7 @@ export function MessagesPage({ serverId }: PageProps) {
     <>
       <Head title="Messages" />
       <Filters fields={fieldsOf(streams.value?.streams ?? [])} values={filters} onChange={change} />
+      <Fresh list={list} serverId={serverId} isFiltered={isFiltered} key={JSON.stringify(filters)} />
       <List
         label="Messages"
         list={list}
@@ -46,6 +55,37 @@ export function MessagesPage({ serverId }: PageProps) {
         empty={isFiltered ? <NoneFound onClear={() => change({})} /> : <NoneYet serverId={serverId} />}
       />
     </>
+  )
+}
+
+interface FreshProps {
+  readonly list: LoadedList<MessageSummary>
+  readonly serverId: string
+  readonly isFiltered: boolean
+}
+
+/** How many messages have come since the list was read: they come into it with a press, so that no row jumps away. */
+function Fresh({ list, serverId, isFiltered }: FreshProps) {
+  const [fresh, setFresh] = useState(0)
+  const look = () => {
+    list
+      .refresh(({ messageId }) => messageId)
+      .then(setFresh, (fault: unknown) => {
+        if (!(fault instanceof ApiError)) throw fault
+      })
+  }
+  const restMs = isFiltered ? REST_FILTERED_MS : REST_MS
+  useLive(serverId, { call: look, wants: ({ messageId }) => messageId !== undefined, restMs, awayMs: REST_FILTERED_MS })
+  const show = () => {
+    setFresh(0)
+    list.reload()
+  }
+  return (
+    <div role="status" class="fresh">
+      {fresh > 0 && (
+        <Button onPress={show}>{fresh < PAGE_ROWS ? count(fresh, 'new message') : 'Many new messages'}</Button>
+      )}
+    </div>
   )
 }
 

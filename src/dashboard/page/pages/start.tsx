@@ -1,8 +1,8 @@
 /** start - the first message: a form, and beside it the line of its time as it grows */
 import { useState } from 'preact/hooks'
 import type { Message } from '../../../../schemas/message.ts'
-import { useAgain } from '../api/again.ts'
 import { call } from '../api/call.ts'
+import { useFeed, useLive } from '../api/live.ts'
 import { useLoad } from '../api/load.ts'
 import { serverApi, serverPath } from '../api/place.ts'
 import { may, serverOf, session } from '../api/session.ts'
@@ -22,12 +22,14 @@ const OUTCOMES = [
   ['complaint@simulator.test', 'is complained about'],
 ] as const
 
-/** Until it has ended. */
-const AGAIN_MS = 1000
+/** From one look to the next, and while there is no feed. */
+const REST_MS = 100
+const AWAY_MS = 1_000
 
 /** The page. */
 export function StartPage({ serverId }: PageProps) {
   usePlace({ word: 'Overview', href: serverPath(serverId, 'overview') }, { word: 'Test message' })
+  useFeed(serverId)
   const server = serverOf(serverId)
   const isTest = server?.mode === 'test'
   const [sent, setSent] = useState<string | null>(null)
@@ -100,7 +102,8 @@ function TestForm({ serverId, isTest, onSent }: TestFormProps) {
 function Grown({ serverId, id }: { serverId: string; id: string }) {
   const message = useLoad<Message>((signal) => call('GET', serverApi(serverId, `/messages/${id}`), { signal }), [id])
   const isOpen = message.value?.recipients.some(({ status }) => status === 'accepted' || status === 'deferred') ?? true
-  useAgain(isOpen, message.reload, AGAIN_MS)
+  const wants = ({ messageId }: { readonly messageId?: string }) => messageId === id
+  useLive(serverId, { call: message.reload, wants, isOpen, restMs: REST_MS, awayMs: AWAY_MS })
   return (
     <Shown of={message} lines={4}>
       {(shown) => (

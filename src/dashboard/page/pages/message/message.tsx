@@ -6,6 +6,7 @@ import type { Stream } from '../../../../../schemas/stream.ts'
 import type { MessageDeliveryList } from '../../../../../schemas/webhook.ts'
 import { useAgain } from '../../api/again.ts'
 import { call } from '../../api/call.ts'
+import { useLive } from '../../api/live.ts'
 import { useLoad } from '../../api/load.ts'
 import { serverApi, serverPath } from '../../api/place.ts'
 import { may } from '../../api/session.ts'
@@ -24,8 +25,10 @@ import { MessageContentCard } from './content.tsx'
 import { curlOf } from './curl.ts'
 import { TimeLine } from './time-line.tsx'
 
-/** While a recipient is open. */
-const AGAIN_MS = 5000
+/** From one look to the next, and while there is no feed: as long as a recipient is open, and afterwards. */
+const REST_MS = 300
+const AWAY_MS = 5_000
+const AWAY_ENDED_MS = 60_000
 
 /** The page. */
 export function MessagePage({ serverId, id }: PageProps) {
@@ -39,7 +42,15 @@ export function MessagePage({ serverId, id }: PageProps) {
     [serverId, id],
   )
   const isOpen = value?.recipients.some(({ status }) => status === 'accepted' || status === 'deferred') ?? false
-  useAgain(isOpen, reload, AGAIN_MS)
+  const isAwaited = deliveries.value?.deliveries.some(({ status }) => status === 'pending') ?? false
+  const look = () => {
+    reload()
+    deliveries.reload()
+  }
+  const wants = ({ messageId }: { readonly messageId?: string }) => messageId === id
+  useLive(serverId, { call: look, wants, restMs: REST_MS, awayMs: isOpen ? AWAY_MS : AWAY_ENDED_MS })
+  // What a webhook has answered is no event.
+  useAgain(!isOpen && isAwaited, deliveries.reload, AWAY_MS)
   usePlace({ word: 'Messages', href: serverPath(serverId, 'messages') }, { word: value?.subject ?? 'Message' })
   return (
     <Shown of={message} lines={10}>

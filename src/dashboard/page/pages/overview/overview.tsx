@@ -4,6 +4,7 @@ import type { Server } from '../../../../../schemas/server.ts'
 import type { Stats } from '../../../../../schemas/stats.ts'
 import type { Stream } from '../../../../../schemas/stream.ts'
 import { call, queryOf } from '../../api/call.ts'
+import { useLive } from '../../api/live.ts'
 import { useLoad } from '../../api/load.ts'
 import { serverApi } from '../../api/place.ts'
 import { formatNumber, formatShare } from '../../api/words.ts'
@@ -19,6 +20,9 @@ import { columnsOf, type Figures, RANGES, type RangeName, ratesOf, spanOf } from
 import { FirstSteps } from './first-steps.tsx'
 import { NeedsAttention } from './needs.tsx'
 
+/** From one look to the next, and while there is no feed. */
+const REST_MS = 5_000
+const AWAY_MS = 60_000
 /** Spec broadcast.brake */
 const BRAKE = 0.001
 
@@ -41,6 +45,11 @@ export function OverviewPage({ serverId }: PageProps) {
     (signal) => call('GET', serverApi(serverId, '/streams?limit=100'), { signal }),
     [serverId],
   )
+  const look = () => {
+    stats.reload()
+    server.reload()
+  }
+  useLive(serverId, { call: look, restMs: REST_MS, awayMs: AWAY_MS })
   const sending = (streams.value?.streams ?? []).filter(({ kind }) => kind !== 'inbound')
   const where = `Times ${range.by === 'hour' ? 'of your zone' : 'by the day in UTC'}`
   return (

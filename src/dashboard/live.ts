@@ -1,0 +1,256 @@
+/**
+ * live - GET /dashboard/api/servers/{serverId}/events: what happens on a server, for a page that shows it
+ *
+ * It reads the references that are written down while somebody listens, as a program's feed does (`routes/events.ts`),
+ * and says each event as a webhook would get it, received mail as a reference. Which messages were accepted is told by
+ * signals and written nowhere: a page that misses one reads its list anew all the same.
+ *
+ * Guarantees: a server that sends much costs a feed so many reads a second and no more: what is beyond it is left out,
+ * and `missed` says so; a feed ends with its session, with its member's role, and with its server.
+ *
+ * Spec member.live, member.content
+ */
+
+import type { Entry } from '../../cluster/behaviour.ts'
+import { homeShard, idOfEntry, msOf } from '../../cluster/id.ts'
+import { USER_FEEDS_MAX, USERS_FEEDS_MAX } from '../../schemas/limits.ts'
+import type { EventBody } from '../../schemas/webhook.ts'
+import { memberTopic } from '../actors/dashboard/session.ts'
+import { acceptedTopic, accountTopic, keysTopic, serverTopic } from '../actors/webhook/announce.ts'
+import { LISTEN_MS, type ListenReply } from '../actors/webhook/listen.ts'
+import { NOT_SIGNED_IN } from '../http/dashboard-edge.ts'
+import { type Answer, type Feed, type FeedSink, refuse } from '../http/respond.ts'
+import { giveOrder, type Replied } from '../routes/answer.ts'
+import { countFeeds, type EventFeedDeps } from '../routes/events.ts'
+import { proofOf } from '../state/dashboard/session.ts'
+import type { ServerState } from '../state/server.ts'
+import { heardOf } from '../state/webhook/heard.ts'
+import { type EventReference, parseReference } from '../state/webhook/item.ts'
+import { isHeardStill, newestHeard, readHeard } from '../views/heard.ts'
+import { formatInstant } from '../views/instant.ts'
+import { type DashboardDeps, type DashboardHandler, type DashboardRequest, sessionOf } from './deps.ts'
+import { findServer } from './mirror.ts'
+
+/** A line that says nothing keeps proxies from ending the connection, and notices a client that is gone. */
+const BEAT_MS = 15_000
+/** From one look to the next, and events that one tells: a page shows no more. */
+const REST_MS = 500
+const TOLD_MAX = 50
+/** Accepted messages that wait for the next look. */
+const ACCEPTED_MAX = 100
+/** A browser that does not read is let go, and its page reads anew when it does. */
+const WAITING_BYTES_MAX = 64 * 1024
+const ENTRY_ID = /^\d{1,15}-\d{1,19}$/
+const MISSED = 'event: missed\ndata: {}\n\n'
+
+export interface LiveDeps extends Omit<EventFeedDeps, 'openFeeds'> {
+  /** How many feeds of each user this process has open. */
+  readonly userFeeds: Map<string, number>
+}
+
+/** GET /dashboard/api/servers/{serverId}/events */
+export function makeHearServer(deps: DashboardDeps & LiveDeps): DashboardHandler<'hearServer'> {
+  const { userFeeds: open } = deps
+  return async (request) => {
+    const { lastEventId, params } = request
+    const session = sessionOf(request)
+    if (lastEventId !== null && !ENTRY_ID.test(lastEventId))
+      return refuse('invalid_request', {}, 'Last-Event-ID must be the id of an event of this feed')
+    const found = await findServer(deps, session, { serverId: params.serverId ?? '', level: 'r' })
+    if ('answer' in found) return found.answer
+    const { serverId } = found.server
+    const listening = () => listen(deps, { serverId, keyHash: proofOf('r', session.hash) })
+    const asked = await listening()
+    if (asked.answer !== undefined) return asked.refused === null ? asked.answer : NOT_SIGNED_IN
+    const place = await placeOf(deps, serverId, lastEventId)
+    if (place === null) return refuse('unavailable')
+    const left = leaveOrRefuse(open, session.row.userId)
+    if (typeof left !== 'function') return left
+    return feedOf(deps, { server: asked.reply.server, ...place, listening, left, request })
+  }
+}
+
+/** Takes a place among the feeds. Out: what gives it back; else the refusal. */
+function leaveOrRefuse(open: LiveDeps['userFeeds'], userId: string): (() => void) | Answer {
+  const mine = open.get(userId) ?? 0
+  if (mine >= USER_FEEDS_MAX) return refuse('feed_limit', { max: USER_FEEDS_MAX })
+  if (countFeeds(open) >= USERS_FEEDS_MAX) return refuse('feed_limit', { max: USERS_FEEDS_MAX })
+  open.set(userId, mine + 1)
+  return () => {
+    const left = (open.get(userId) ?? 1) - 1
+    if (left > 0) open.set(userId, left)
+    else open.delete(userId)
+  }
+}
+
+function listen(deps: LiveDeps, body: { serverId: string; keyHash: string }): Promise<Replied<ListenReply>> {
+  return giveOrder(deps, homeShard(body.serverId), { name: 'listen', body })
+}
+
+/** The entry after which a feed begins, and whether some before it are gone; null when the store did not answer. */
+async function placeOf(
+  { read }: LiveDeps,
+  serverId: string,
+  lastId: string | null,
+): Promise<{ readonly position: string; readonly isBehind: boolean } | null> {
+  const isThere = lastId === null ? false : await isHeardStill(read, serverId, lastId)
+  if (isThere === null) return null
+  if (lastId !== null && isThere) return { position: lastId, isBehind: false }
+  const position = await newestHeard(read, serverId)
+  return position === null ? null : { position, isBehind: lastId !== null }
+}
+
+interface FeedWork {
+  readonly server: ServerState
+  readonly position: string
+  readonly isBehind: boolean
+  readonly listening: () => Promise<Replied<ListenReply>>
+  readonly left: () => void
+  readonly request: DashboardRequest<'hearServer'>
+}
+
+function feedOf(deps: LiveDeps, { server, position, isBehind, listening, left, request }: FeedWork): Feed {
+  const { userId, sessionId } = sessionOf(request).row
+  const { accountId, serverId, mode } = server
+  return {
+    waitingBytesMax: WAITING_BYTES_MAX,
+    start(sink) {
+      const lines = new LiveLines(deps, { server, sink, position })
+      if (isBehind) sink.send(MISSED)
+      // A session that has ended, or a server that was removed, is refused.
+      const renew = async (): Promise<void> => {
+        if ((await listening()).refused != null) sink.end()
+      }
+      const timers = [
+        setInterval(() => void renew(), LISTEN_MS / 2),
+        setInterval(() => {
+          sink.send(': beat\n\n')
+          lines.look()
+        }, BEAT_MS),
+      ]
+      const heard = [
+        deps.hear(serverTopic(serverId), lines.take),
+        deps.hear(accountTopic(accountId, mode), lines.take),
+        deps.hear(acceptedTopic(serverId), lines.accept),
+        deps.hear(keysTopic(serverId), () => void renew()),
+        deps.hear(memberTopic(accountId, userId), (text) => text === sessionId && sink.end()),
+      ]
+      // What has ended or happened before the signals were heard.
+      void Promise.all(heard).then(() => {
+        lines.look()
+        return renew()
+      })
+      return () => {
+        lines.end()
+        for (const timer of timers) clearInterval(timer)
+        for (const one of heard) void one.then((leave) => leave())
+        left()
+      }
+    },
+    skip: left,
+  }
+}
+
+/** Reads on from an entry, a look each half second at most, and says what it finds. */
+class LiveLines {
+  readonly #deps: LiveDeps
+  readonly #server: ServerState
+  readonly #sink: FeedSink
+  #position: string
+  #accepted: string[] = []
+  #isMissed = false
+  /** A look is under way, or one was a moment ago. */
+  #isBusy = false
+  /** There may be more than that look has seen. */
+  #isWanted = false
+  #rest: NodeJS.Timeout | null = null
+  #isOver = false
+
+  constructor(
+    deps: LiveDeps,
+    of: { readonly server: ServerState; readonly sink: FeedSink; readonly position: string },
+  ) {
+    this.#deps = deps
+    this.#server = of.server
+    this.#sink = of.sink
+    this.#position = of.position
+  }
+
+  /** Hears a signal of an event: what is written down is read there, a cap's event is whole in it. */
+  readonly take = (text: string): void => {
+    const reference = parseReference(text)
+    if (reference.kind === 'message' || reference.kind === 'inbound') this.look()
+    else void this.#read(reference).then((event) => this.#say(event, this.#deps.newEventId(), ''))
+  }
+
+  /** Hears which messages were accepted. */
+  readonly accept = (text: string): void => {
+    const ids = text.split(' ')
+    if (this.#accepted.length + ids.length > ACCEPTED_MAX) this.#isMissed = true
+    else this.#accepted.push(...ids)
+    this.look()
+  }
+
+  look(): void {
+    this.#isWanted = true
+    if (!this.#isBusy && !this.#isOver) void this.#work()
+  }
+
+  end(): void {
+    this.#isOver = true
+    if (this.#rest !== null) clearTimeout(this.#rest)
+  }
+
+  async #work(): Promise<void> {
+    this.#isBusy = true
+    this.#isWanted = false
+    this.#tellAccepted()
+    await this.#tellHeard()
+    if (this.#isMissed && !this.#isOver) this.#sink.send(MISSED)
+    this.#isMissed = false
+    if (this.#isOver) return
+    this.#rest = setTimeout(() => {
+      this.#isBusy = false
+      if (this.#isWanted) this.look()
+    }, REST_MS)
+  }
+
+  #tellAccepted(): void {
+    const ids = this.#accepted
+    this.#accepted = []
+    for (const messageId of ids) {
+      const line = { event: 'accepted', messageId, occurredAt: formatInstant(msOf(messageId)) }
+      this.#sink.send(`data: ${JSON.stringify(line)}\n\n`)
+    }
+  }
+
+  /** Tells entries in their order, up to the first of which the store does not answer; that one with the next look. */
+  async #tellHeard(): Promise<void> {
+    const { serverId } = this.#server
+    const entries = await readHeard(this.#deps.read, serverId, this.#position)
+    if (entries === null) return
+    if (entries.length > TOLD_MAX) {
+      this.#position = (await newestHeard(this.#deps.read, serverId)) ?? this.#position
+      this.#isMissed = true
+      return
+    }
+    const events = await Promise.all(entries.map((entry: Entry) => this.#read(heardOf(entry))))
+    for (const [at, { id }] of entries.entries()) {
+      const event = events[at]
+      if (this.#isOver || event === undefined) return
+      this.#say(event, idOfEntry(id, homeShard(serverId)), `id: ${id}\n`)
+      this.#position = id
+    }
+  }
+
+  #read(reference: EventReference) {
+    const owner = { ...this.#server, inboundContent: 'reference' } as const
+    return this.#deps.readEvent(owner, reference, this.#deps.nowMs())
+  }
+
+  /** What an event tells of may be gone: then nothing is said. */
+  #say(event: EventBody | null | undefined, id: string, line: string): void {
+    if (event !== null && event !== undefined && !this.#isOver)
+      this.#sink.send(`${line}data: ${JSON.stringify({ id, attempt: 1, ...event })}\n\n`)
+  }
+}

@@ -1,0 +1,114 @@
+/**
+ * sessions - the operator's view in a browser takes a session in place of the key, and a link opens one on a machine
+ * that is not to see the key
+ *
+ * A session opens no other and makes no link: whoever has stolen it has it for its hours and no longer.
+ *
+ * Spec operator.session, operator.link, operator.note
+ */
+
+import type { LinkMade } from '../../../schemas/dashboard/link.ts'
+import type { OperatorSession } from '../../../schemas/operator/session.ts'
+import type {
+  DeskOpened,
+  EndDeskBody,
+  MakeDeskLinkBody,
+  OpenDeskBody,
+  UseDeskLinkBody,
+} from '../../actors/dashboard/desk.ts'
+import { dashboardBase, formatLinkToken, newLinkId, parseLinkToken } from '../../dashboard/link-token.ts'
+import { makeKey } from '../../http/key.ts'
+import type { HandlerOf } from '../../http/request.ts'
+import { type Answer, refuse } from '../../http/respond.ts'
+import type { Secrets } from '../../process/secrets.ts'
+import { DESK_SHARD, deskLinkIn, deskLinksFact } from '../../state/dashboard/desk.ts'
+import { isOperatorLive } from '../../views/account.ts'
+import { formatInstant } from '../../views/instant.ts'
+import type { OperatorKey } from '../../views/key.ts'
+import { giveOrder } from '../answer.ts'
+import { asOperator, type OperatorDeps } from '../as-operator.ts'
+
+/** What the routes need beside. */
+export interface OperatorSessionDeps extends OperatorDeps {
+  readonly secrets: Pick<Secrets, 'linkKey'>
+  readonly operatorUrl: string
+}
+
+const TAKES_A_KEY = refuse(
+  'wrong_token_kind',
+  {},
+  'Wrong kind of key: this operation takes an operator key (ok_), not a session of one',
+)
+const TAKES_A_SESSION = refuse(
+  'wrong_token_kind',
+  {},
+  'Wrong kind of key: this operation takes a session of the operator (os_)',
+)
+
+/** POST /v1/operator/session */
+export function makeOpenSession(deps: OperatorSessionDeps): HandlerOf<'openOperatorSession'> {
+  return asOperator(deps.read, async ({ key }, by) => {
+    if (!isKey(key)) return TAKES_A_KEY
+    const { token, hash } = makeKey('os', DESK_SHARD)
+    const body: OpenDeskBody = { hash, operatorHash: key.hash, tokenId: key.tokenId, by }
+    const { reply, answer } = await giveOrder<DeskOpened>(deps, DESK_SHARD, { name: 'open-desk', body })
+    return answer ?? answerOpened(token, reply)
+  })
+}
+
+/** DELETE /v1/operator/session */
+export function makeEndSession(deps: OperatorSessionDeps): HandlerOf<'endOperatorSession'> {
+  return asOperator(deps.read, async ({ key }, by) => {
+    if (isKey(key)) return TAKES_A_SESSION
+    const body: EndDeskBody = { hash: key.hash, tokenId: key.tokenId, by }
+    const { answer } = await giveOrder(deps, DESK_SHARD, { name: 'end-desk', body })
+    return answer ?? { status: 204 }
+  })
+}
+
+/** POST /v1/operator/link */
+export function makeCreateDeskLink(deps: OperatorSessionDeps): HandlerOf<'createDeskLink'> {
+  return asOperator(deps.read, async ({ key }, by) => {
+    if (!isKey(key)) return TAKES_A_KEY
+    const linkId = newLinkId(DESK_SHARD)
+    const body: MakeDeskLinkBody = { linkId, operatorHash: key.hash, tokenId: key.tokenId, by }
+    const { reply, answer } = await giveOrder<{ readonly kind: 'made'; readonly endsAtMs: number }>(deps, DESK_SHARD, {
+      name: 'make-desk-link',
+      body,
+    })
+    if (answer !== undefined) return answer
+    // Behind `#`: no server sees it there.
+    const url = `${dashboardBase(deps.operatorUrl)}/#link=${formatLinkToken(linkId, deps.secrets.linkKey)}`
+    const json: LinkMade = { url, expiresAt: formatInstant(reply.endsAtMs) }
+    return { status: 201, json }
+  })
+}
+
+/** POST /v1/operator/session/link */
+export function makeUseDeskLink(deps: OperatorSessionDeps): HandlerOf<'useDeskLink'> {
+  return async ({ body }) => {
+    const parsed = parseLinkToken(body.token, deps.secrets.linkKey)
+    if (parsed === null || parsed.shard !== DESK_SHARD) return refuse('link_not_valid')
+    const { linkId } = parsed
+    const seen = await deps.read(DESK_SHARD, [deskLinksFact()])
+    if (seen === null) return refuse('unavailable')
+    const link = deskLinkIn(seen[0], linkId, deps.nowMs())
+    if (link === null) return refuse('link_not_valid')
+    const isLive = await isOperatorLive(deps.read, { hash: link.operatorHash, operatorHash: null })
+    if (isLive === null) return refuse('unavailable')
+    if (!isLive) return refuse('link_not_valid')
+    const { token, hash } = makeKey('os', DESK_SHARD)
+    const order: UseDeskLinkBody = { linkId, hash, note: body.note ?? null }
+    const { reply, answer } = await giveOrder<DeskOpened>(deps, DESK_SHARD, { name: 'use-desk-link', body: order })
+    return answer ?? answerOpened(token, reply)
+  }
+}
+
+function isKey({ operatorHash }: OperatorKey): boolean {
+  return operatorHash === null
+}
+
+function answerOpened(token: string, { endsAtMs }: DeskOpened): Answer {
+  const json: OperatorSession = { token, expiresAt: formatInstant(endsAtMs) }
+  return { status: 201, json }
+}

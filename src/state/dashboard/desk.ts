@@ -1,0 +1,60 @@
+/**
+ * desk - the operator's view in a browser: sessions that were opened with the operator's key, and links that open one.
+ *
+ * A session is a row like a key's, which names the key that it was opened with and ends with it. All links lie in one
+ * hash: one that is used takes the others of its key with it.
+ *
+ * Keys, all on shard 0: `key:<sha256>` hash `kind` (`operator`), `tokenId` (of the key), `revoked`, `operator` (SHA-256
+ * of the key); it expires with the session. `desk-links` hash linkId -> `[SHA-256 of the key, tokenId, ends ms]`
+ *
+ * Spec operator.session, operator.link
+ */
+
+import type { FactOf, Op } from '../../../cluster/behaviour.ts'
+import { apiKeyKey } from '../keys.ts'
+import { deskLinksKey } from './places.ts'
+
+/** Where the operator's keys live. */
+export const DESK_SHARD = 0
+
+/** The operator's key that stands behind a session or a link. */
+export interface DeskKey {
+  /** SHA-256 of the key, hex. */
+  readonly operatorHash: string
+  readonly tokenId: string
+}
+
+export interface DeskLink extends DeskKey {
+  readonly endsAtMs: number
+}
+
+/** The read of all links. */
+export function deskLinksFact(): FactOf<'hash'> {
+  return { read: 'hash', key: deskLinksKey(DESK_SHARD) }
+}
+
+export function packDeskLink({ operatorHash, tokenId, endsAtMs }: DeskLink): string {
+  return JSON.stringify([operatorHash, tokenId, endsAtMs])
+}
+
+export function unpackDeskLink(text: string): DeskLink {
+  const [operatorHash, tokenId, endsAtMs] = JSON.parse(text) as [string, string, number]
+  return { operatorHash, tokenId, endsAtMs }
+}
+
+/** The link of an id while it works; null: none. In: what `deskLinksFact` has read. */
+export function deskLinkIn(links: ReadonlyMap<string, string>, linkId: string, nowMs: number): DeskLink | null {
+  const packed = links.get(linkId)
+  const link = packed === undefined ? null : unpackDeskLink(packed)
+  return link !== null && link.endsAtMs > nowMs ? link : null
+}
+
+/** The writes of a new session. In: the hash of its token. */
+export function deskSessionOps(hash: string, { operatorHash, tokenId }: DeskKey, endsAtMs: number): Op[] {
+  const key = apiKeyKey(DESK_SHARD, hash)
+  const fields = { kind: 'operator', tokenId, revoked: '', operator: operatorHash }
+  return [
+    { key, write: 'HSET', args: Object.entries(fields).flat() },
+    { key, write: 'PEXPIREAT', args: [String(endsAtMs)] },
+  ]
+}

@@ -1,0 +1,53 @@
+/**
+ * find-message - where a message lies, among some servers of its shard
+ *
+ * Keys: `segments:<server>`, `log:<server>:<segment>`
+ *
+ * Spec operator.message, member.find
+ */
+
+import type { FactOf } from '../../../cluster/behaviour.ts'
+import { entryIdOf, msOf } from '../../../cluster/id.ts'
+import { monthOf, monthStartMs } from '../../state/calendar.ts'
+import { logKey, segmentsKey } from '../../state/keys.ts'
+import type { Reader } from '../key.ts'
+import type { ShardServer } from '../shard-servers.ts'
+
+/** Where a message lies. */
+export interface MessagePlace extends ShardServer {
+  readonly shard: number
+  readonly messageId: string
+  readonly segment: string
+}
+
+/** Finds a message among some servers of its shard. In: its id, in any case of letters. */
+export async function findMessageAmong(
+  read: Reader,
+  of: { readonly shard: number; readonly servers: readonly ShardServer[]; readonly id: string },
+): Promise<MessagePlace | 'not_found' | 'unavailable'> {
+  const { shard, servers } = of
+  const messageId = of.id.toLowerCase()
+  const max = msOf(messageId)
+  // Segments of test servers are days: the last one that begins before the message is the one all the same.
+  const min = monthStartMs(monthOf(max))
+  const segments = await read(
+    shard,
+    servers.map(({ serverId }): FactOf<'sorted'> => {
+      return { read: 'sorted', key: segmentsKey(shard, serverId), min, max, count: 1, newest: true }
+    }),
+  )
+  if (segments === null) return 'unavailable'
+  const places = servers.flatMap(({ accountId, serverId }, at) => {
+    const segment = segments[at]?.[0]?.[0]
+    return segment === undefined ? [] : [{ shard, messageId, accountId, serverId, segment }]
+  })
+  const entryId = entryIdOf(messageId)
+  const logs = await read(
+    shard,
+    places.map(({ serverId, segment }): FactOf<'range'> => {
+      return { read: 'range', key: logKey(shard, serverId, segment), from: entryId, to: entryId, count: 1 }
+    }),
+  )
+  if (logs === null) return 'unavailable'
+  return places[logs.findIndex((entries) => entries.length > 0)] ?? 'not_found'
+}
