@@ -56,6 +56,31 @@ export const BROADCAST_BODY = {
   additionalProperties: false,
 } as const
 
+/** Body of POST /v1/broadcasts/preview: the same, and which of its messages is shown. */
+export const BROADCAST_PREVIEW_BODY = {
+  ...BROADCAST_BODY,
+  properties: {
+    ...BROADCAST_BODY.properties,
+    index: { type: 'integer', minimum: 0, maximum: BROADCAST_MESSAGES_MAX - 1, default: 0, examples: [0] },
+  },
+} as const
+
+/** Answer of POST /v1/broadcasts/preview. */
+export const BROADCAST_PREVIEW = {
+  type: 'object',
+  properties: {
+    index: { type: 'integer', minimum: 0 },
+    from: { type: 'string' },
+    to: { type: 'string' },
+    subject: { type: 'string' },
+    text: TEXT_OR_NULL,
+    html: TEXT_OR_NULL,
+    sizeBytes: { type: 'integer', minimum: 0 },
+  },
+  required: ['index', 'from', 'to', 'subject', 'text', 'html', 'sizeBytes'],
+  additionalProperties: false,
+} as const
+
 /** Answers about one broadcast. */
 export const BROADCAST = {
   type: 'object',
@@ -117,4 +142,6 @@ export const BROADCAST_QUERY = {
 /** The body as validated, defaults filled in. */
 export type BroadcastBody = FromSchema<Omit<typeof BROADCAST_BODY, 'anyOf'>, { parseIfThenElseKeywords: true }>
 export type BroadcastMessage = BroadcastBody['messages'][number]
+export type BroadcastPreviewBody = BroadcastBody & { readonly index: number }
 export type Broadcast = FromSchema<typeof BROADCAST>
+export type BroadcastPreview = FromSchema<typeof BROADCAST_PREVIEW>

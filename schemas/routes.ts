@@ -10,7 +10,14 @@
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
 
 import { ACCOUNT } from './account.ts'
-import { BROADCAST, BROADCAST_BODY, BROADCAST_LIST, BROADCAST_QUERY } from './broadcast.ts'
+import {
+  BROADCAST,
+  BROADCAST_BODY,
+  BROADCAST_LIST,
+  BROADCAST_PREVIEW,
+  BROADCAST_PREVIEW_BODY,
+  BROADCAST_QUERY,
+} from './broadcast.ts'
 import { DOMAIN, DOMAIN_BODY, DOMAIN_CHECKED, DOMAIN_LIST, PAGE_QUERY } from './domain.ts'
 import { BATCH_ANSWER, BATCH_BODY, type BatchBody, EMAIL_ANSWER, EMAIL_BODY, type EmailBody } from './email.ts'
 import { ERASURE, ERASURE_BODY } from './erasure.ts'
@@ -145,6 +152,13 @@ export const ROUTES = {
     success: { status: 202, body: BROADCAST },
     isIdempotent: true,
     refusals: BROADCAST_REFUSALS,
+  }),
+  previewBroadcast: route('previewBroadcast', 'POST', '/v1/broadcasts/preview', {
+    body: BROADCAST_PREVIEW_BODY,
+    bodyBytesMax: BROADCAST_BODY_BYTES_MAX,
+    takesPieces: true,
+    success: { status: 200, body: BROADCAST_PREVIEW },
+    refusals: ['stream_not_found', 'stream_kind_not_allowed', 'message_too_large'],
   }),
   listBroadcasts: route('listBroadcasts', 'GET', '/v1/broadcasts', {
     query: BROADCAST_QUERY,

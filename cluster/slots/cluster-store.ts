@@ -35,26 +35,21 @@ import type {
   WorkerRecord,
 } from '../store.ts'
 import { ClusterListener } from './cluster-listener.ts'
-import { ClusterNodes, type NodesHears, type NodesReach } from './cluster-nodes.ts'
+import { ClusterNodes, type ClusterNodesOptions } from './cluster-nodes.ts'
 import type { PrimaryNode } from './primary-node.ts'
-import { type RedisNodesOptions, redisNodes } from './redis-nodes.ts'
-import type { ShardNode } from './shard-node.ts'
 import { COMMON_SLOT, SHARD_SLOTS } from './slot-map.ts'
 
 /** A primary of which every connection has owed an answer for so long is away for everybody. */
 const AWAY_MS = 1_000
 
-/** Who hears of the nodes besides the store. */
-export type ClusterHears = Omit<NodesHears, 'arranged' | 'heard'>
+export type ClusterStoreOptions = Omit<ClusterNodesOptions, 'arranged' | 'heard'>
 
 /**
  * Connects to a cluster by any of its nodes.
  * @throws StoreRefused when the settings of a node break the durability level; Error when no node answers within 10 s
  */
-export async function connectClusterStore(
-  options: RedisNodesOptions & ClusterHears,
-): Promise<ClusterStore<PrimaryNode>> {
-  const store = new ClusterStore(redisNodes(options), options)
+export async function connectClusterStore(options: ClusterStoreOptions): Promise<ClusterStore> {
+  const store = new ClusterStore(options)
   try {
     await store.ready()
   } catch (error) {
@@ -70,15 +65,15 @@ interface Topic {
   end: () => void
 }
 
-export class ClusterStore<Node extends ShardNode = PrimaryNode> implements Store, Primaries {
-  private readonly nodes: ClusterNodes<Node>
+export class ClusterStore implements Store, Primaries {
+  private readonly nodes: ClusterNodes
   private readonly listeners: ClusterListener[] = []
   private topics: Topic[] = []
-  private common: Node | null = null
+  private common: PrimaryNode | null = null
 
-  constructor(reach: NodesReach<Node>, hears: ClusterHears = {}) {
-    this.nodes = new ClusterNodes(reach, {
-      ...hears,
+  constructor(options: ClusterStoreOptions) {
+    this.nodes = new ClusterNodes({
+      ...options,
       arranged: () => this.arrange(),
       heard: (channel, message) => {
         for (const listener of this.listeners) listener.heard(channel, message)
@@ -108,7 +103,7 @@ export class ClusterStore<Node extends ShardNode = PrimaryNode> implements Store
   }
 
   /** The primaries that hold shards. */
-  get primaries(): readonly Node[] {
+  get primaries(): readonly PrimaryNode[] {
     return [...this.nodes.all.values()]
   }
 
@@ -275,7 +270,7 @@ export class ClusterStore<Node extends ShardNode = PrimaryNode> implements Store
     }
   }
 
-  private async hearAt(node: Node | null, one: Topic): Promise<void> {
+  private async hearAt(node: PrimaryNode | null, one: Topic): Promise<void> {
     one.end()
     const end = await node?.store.hear(one.topic, one.heard)
     if (end === undefined) return
@@ -286,7 +281,7 @@ export class ClusterStore<Node extends ShardNode = PrimaryNode> implements Store
   /** Something lies elsewhere, or somebody listens: everybody listens where things are now. */
   private arrange(): void {
     const common = this.nodes.named(COMMON_SLOT)
-    for (const listener of this.listeners) listener.arrange(this.nodes.all, common)
+    for (const listener of this.listeners) listener.arrange(this.nodes.all, common?.address ?? null)
     this.listenToShards()
     if (common === this.common) return
     this.common = common
@@ -308,18 +303,18 @@ export class ClusterStore<Node extends ShardNode = PrimaryNode> implements Store
     }
   }
 
-  private at(shard: number): Node | null {
+  private at(shard: number): PrimaryNode | null {
     return this.nodes.at(SHARD_SLOTS[shard] ?? 0)
   }
 
   /** The gate of a shard's primary, which must still be the one that was asked. */
-  private async kept(shard: number, node: Node): Promise<boolean> {
+  private async kept(shard: number, node: PrimaryNode): Promise<boolean> {
     return (await node.kept()) && this.nodes.named(SHARD_SLOTS[shard] ?? 0) === node
   }
 
   /** What is asked of each primary that can be asked. */
-  private byNode<Item>(items: readonly Item[], shardOf: (item: Item) => number): [Node, Item[]][] {
-    const found = new Map<Node, Item[]>()
+  private byNode<Item>(items: readonly Item[], shardOf: (item: Item) => number): [PrimaryNode, Item[]][] {
+    const found = new Map<PrimaryNode, Item[]>()
     for (const item of items) {
       const node = this.at(shardOf(item))
       if (node === null) continue

@@ -71,16 +71,6 @@ export function addressFrom(named: string, asked: string): string {
   return /^:\d+$/.test(named) ? asked.slice(0, asked.lastIndexOf(':')) + named : named
 }
 
-/** The address of a node: scheme, user and password of `form`, host and port of `place`. */
-export function withPlace(form: URL, place: string): string {
-  const url = new URL(form)
-  const colon = place.lastIndexOf(':')
-  const host = place.slice(0, colon)
-  url.hostname = host.includes(':') ? `[${host}]` : host
-  url.port = place.slice(colon + 1)
-  return url.href
-}
-
 interface Claim {
   readonly address: string
   readonly epoch: number

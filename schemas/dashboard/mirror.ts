@@ -20,7 +20,13 @@ export interface MirroredRoute {
   readonly isOfServer: boolean
 }
 
-const NOT_MIRRORED: readonly string[] = ['sendEmail', 'sendBatch', 'createBroadcast', 'listenToEvents']
+const NOT_MIRRORED: readonly string[] = [
+  'sendEmail',
+  'sendBatch',
+  'createBroadcast',
+  'previewBroadcast',
+  'listenToEvents',
+]
 /** What looks and changes nothing, though it is a POST. */
 const LOOKS = /^search/
 /** Orders of a member, though they are routes of account keys. */

@@ -54,6 +54,7 @@ export const SUMMARIES: Readonly<Record<RouteName, string>> = {
   readSuppression: 'Read one entry of a suppression list',
   liftSuppression: 'Lift a suppression: the address may be written to again',
   createBroadcast: 'Send one message to up to 50,000 people, released at a pace',
+  previewBroadcast: 'See what one recipient of a broadcast would get: nothing is stored or sent',
   listBroadcasts: 'List broadcasts, newest first',
   readBroadcast: 'Read a broadcast and how far it has come',
   cancelBroadcast: 'Cancel a broadcast: what was not released never is',

@@ -1,8 +1,8 @@
-/** broadcast - `sendwright broadcast send|list|show|cancel|pause|resume`: one message to many people. */
+/** broadcast - `sendwright broadcast send|preview|list|show|cancel|pause|resume`: one message to many people. */
 import { readFile } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Command } from 'commander'
-import type { Broadcast } from '../../schemas/broadcast.ts'
+import type { Broadcast, BroadcastPreview } from '../../schemas/broadcast.ts'
 import { BROADCAST_MESSAGES_MAX } from '../../schemas/limits.ts'
 import { type ClientOptions, makeClient } from './console/client.ts'
 import { CommandFailure } from './console/failure.ts'
@@ -21,12 +21,19 @@ const LOOKS_MAX = 31 * 86_400
 const ADDRESS_COLUMNS = ['email', 'to', 'address']
 const NAME_COLUMN = 'recipient_name'
 
-interface SendOptions extends ClientOptions {
+interface ContentOptions extends ClientOptions {
   from: string
   subject: string
   csv: string
   textFile?: string
   htmlFile?: string
+}
+
+interface PreviewOptions extends ContentOptions {
+  row?: number
+}
+
+interface SendOptions extends ContentOptions {
   tag?: string
   idempotencyKey?: string
   wait?: true
@@ -41,17 +48,16 @@ interface ListOptions extends ClientOptions {
 /** Adds the commands. `ended` hears the exit code of the one that ran. */
 export function addBroadcastCommands(program: Command, ended: Ended): void {
   const broadcast = program.command('broadcast').description('one message to many people, released at a pace')
-  withServerOptions(broadcast.command('send <streamId>'))
+  withContentOptions(broadcast.command('send <streamId>'))
     .description('send to everybody in a CSV file, whose first line names the columns')
-    .requiredOption('--from <address>', 'sender: an address, or "Name <address>"')
-    .requiredOption('--subject <text>', 'subject; {{column}} stands for a value of the file')
-    .requiredOption('--csv <file>', `file with a column ${ADDRESS_COLUMNS.join(', ')}; the others fill placeholders`)
-    .option('--text-file <file>', 'text, with placeholders')
-    .option('--html-file <file>', 'HTML, with placeholders')
     .option('--tag <text>', 'tag of every message')
     .option('--idempotency-key <key>', 'the same key sends the same broadcast once')
     .option('--wait', 'show how far it has come until it has ended')
     .action(async (streamId, options) => ended(await sendBroadcast(streamId, options)))
+  withContentOptions(broadcast.command('preview <streamId>'))
+    .description('print what one recipient of a CSV file would get; nothing is sent')
+    .option('--row <n>', 'which one, counted from 1 without the line of names (default: 1)', parseInteger)
+    .action(async (streamId, options) => ended(await previewBroadcast(streamId, options)))
   withServerOptions(broadcast.command('list'))
     .description('list broadcasts, newest first')
     .option('--stream <id>', 'on this stream')
@@ -77,11 +83,36 @@ export function addBroadcastCommands(program: Command, ended: Ended): void {
       })
 }
 
-async function sendBroadcast(streamId: string, options: SendOptions): Promise<number> {
-  const { from, subject, csv, textFile, htmlFile, tag, idempotencyKey } = options
+function withContentOptions(command: Command): Command {
+  return withServerOptions(command)
+    .requiredOption('--from <address>', 'sender: an address, or "Name <address>"')
+    .requiredOption('--subject <text>', 'subject; {{column}} stands for a value of the file')
+    .requiredOption('--csv <file>', `file with a column ${ADDRESS_COLUMNS.join(', ')}; the others fill placeholders`)
+    .option('--text-file <file>', 'text, with placeholders')
+    .option('--html-file <file>', 'HTML, with placeholders')
+}
+
+async function readContent(streamId: string, { from, subject, csv, textFile, htmlFile }: ContentOptions) {
   const [text, html, messages] = await Promise.all([readText(textFile), readText(htmlFile), readRecipients(csv)])
+  return { streamId, from: parseSender(from), subject, text, html, messages }
+}
+
+async function previewBroadcast(streamId: string, options: PreviewOptions): Promise<number> {
+  const { row = 1 } = options
+  const content = await readContent(streamId, options)
+  const count = content.messages.length
+  if (row < 1 || row > count) throw new CommandFailure(`--row must be 1 to ${count}, the rows of ${options.csv}`)
   const client = makeClient(options, 'server')
-  const body = { streamId, from: parseSender(from), subject, text, html, tag, messages }
+  const seen = await client.post<BroadcastPreview>(`${PATH}/preview`, { ...content, index: row - 1 })
+  return print(options, seen, ({ from, to, subject, text, html, sizeBytes }) =>
+    [formatFields({ from, to, subject, sizeBytes }), text, html].filter((part) => part !== null).join('\n\n'),
+  )
+}
+
+async function sendBroadcast(streamId: string, options: SendOptions): Promise<number> {
+  const { tag, idempotencyKey } = options
+  const client = makeClient(options, 'server')
+  const body = { ...(await readContent(streamId, options)), tag }
   const headers: Record<string, string> = idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }
   const sent = await client.post<Broadcast>(PATH, body, headers)
   if (options.wait !== true) return print(options, sent, formatFields)

@@ -35,7 +35,7 @@ import type { KeyFinder } from './key.ts'
 import { KnownKeys } from './known-keys.ts'
 import type { Rate } from './rate.ts'
 import type { Desk, EdgeLog, Handler, Target } from './request.ts'
-import { makeNoMethod, makeNowhere, makeNowhereSignedIn, makeTarget, patternOf } from './targets.ts'
+import { makeLargeHeld, makeNoMethod, makeNowhere, makeNowhereSignedIn, makeTarget, patternOf } from './targets.ts'
 import type { Wire } from './wire.ts'
 
 /** A route and what answers it. */
@@ -180,9 +180,10 @@ function register(
 ): void {
   const listener = routes[0]?.route.listener ?? 'public'
   const byPath = new Map<string, Route[]>()
+  const large = makeLargeHeld(routes.map(({ route }) => route))
   for (const { route, handle } of routes) {
     if (route.listener !== listener) throw new Error(`Route of the other listener: ${route.name}`)
-    const target = makeTarget(route, handle, requests.of(route))
+    const target = makeTarget(route, handle, { tally: requests.of(route), large })
     addMethod(app, route, (res, req) => open(desk, target, res, req))
     if (route.method === 'GET') app.head(patternOf(route.path), (res, req) => open(desk, target, res, req, true))
     byPath.set(route.path, [...(byPath.get(route.path) ?? []), route])

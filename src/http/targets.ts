@@ -14,8 +14,12 @@ import { makeRate, type Rate } from './rate.ts'
 import type { Handler, Target } from './request.ts'
 import { type Reply, refuse } from './respond.ts'
 
-/** What a route leads to. */
-export function makeTarget(route: Route, handle: Handler, tally: RequestTally): Target {
+/** What a route leads to. In: what all routes of its listener with large bodies hold together. */
+export function makeTarget(
+  route: Route,
+  handle: Handler,
+  { tally, large }: { readonly tally: RequestTally; readonly large: HeldBytes },
+): Target {
   return {
     tally,
     gate: makeGate(route),
@@ -25,7 +29,7 @@ export function makeTarget(route: Route, handle: Handler, tally: RequestTally): 
     paramNames: paramsOf(route.path),
     bodyBytesMax: route.bodyBytesMax,
     rate: rateOf(route),
-    held: route.takesPieces ? new HeldBytes(LARGE_BODIES * route.bodyBytesMax) : null,
+    held: route.takesPieces ? large : null,
   }
 }
 
@@ -35,11 +39,14 @@ function paramsOf(path: string): readonly string[] {
   return path.endsWith('/*') ? [...names, '*'] : names
 }
 
-/**
- * Bodies of a route with large ones that are held at once: within the common bound a few slow ones would refuse
- * everybody.
- */
+/** Large bodies that a listener holds at once: within the common bound a few slow ones would refuse everybody. */
 const LARGE_BODIES = 2
+
+/** What the routes with large bodies may hold together. In: all routes of a listener. */
+export function makeLargeHeld(routes: readonly Route[]): HeldBytes {
+  const largest = Math.max(0, ...routes.filter(({ takesPieces }) => takesPieces).map((route) => route.bodyBytesMax))
+  return new HeldBytes(LARGE_BODIES * largest)
+}
 
 function rateOf({ ratePerSecond }: Route): Rate | null {
   if (ratePerSecond === null) return null

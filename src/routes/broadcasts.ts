@@ -1,10 +1,12 @@
 /**
- * broadcasts - POST and GET /v1/broadcasts, GET /v1/broadcasts/{id}, POST /v1/broadcasts/{id}/cancel, /pause, /resume
+ * broadcasts - POST and GET /v1/broadcasts, POST /v1/broadcasts/preview, GET /v1/broadcasts/{id}, POST
+ * /v1/broadcasts/{id}/cancel, /pause, /resume
  *
- * Spec broadcast.create, broadcast.read, broadcast.list, broadcast.cancel, broadcast.pause
+ * Spec broadcast.create, broadcast.preview, broadcast.read, broadcast.list, broadcast.cancel, broadcast.pause
  */
 
 import { homeShard, shardOf } from '../../cluster/id.ts'
+import { MESSAGE_BYTES_MAX } from '../../schemas/limits.ts'
 import type { BroadcastAccepted } from '../actors/broadcast/create-broadcast.ts'
 import type { BroadcastOrdered, OrderBroadcastBody } from '../actors/broadcast/order-broadcast.ts'
 import type { Refused } from '../actors/order/refusal.ts'
@@ -14,7 +16,8 @@ import type { Metrics } from '../process/metrics.ts'
 import { unpackHead } from '../state/message/head.ts'
 import type { RoomLack } from '../store/fill.ts'
 import { keyFact, ownerOfRow, type Reader } from '../views/key.ts'
-import { formatBroadcast, listBroadcasts, readBroadcast } from '../views/message/broadcast.ts'
+import { formatBroadcast, listBroadcasts, readBroadcast, showMailbox } from '../views/message/broadcast.ts'
+import { readStream } from '../views/stream.ts'
 import { answerOf, answerRefused, pageOf } from './answer.ts'
 import type { ReadRoom } from './broadcast/read-room.ts'
 import { type SubmitBroadcastDeps, submitBroadcast } from './broadcast/submit.ts'
@@ -54,6 +57,27 @@ export function makeCreateBroadcast(deps: BroadcastDeps): HandlerOf<'createBroad
       const json = formatBroadcast(found, unpackHead(prepared.head, 0), prepared.sender.address)
       return { status: 202, json, ...(reply.replayed && { headers: { 'Idempotent-Replayed': 'true' } }) }
     })
+  }
+}
+
+/** POST /v1/broadcasts/preview: nothing is stored. Spec broadcast.preview */
+export function makePreviewBroadcast(deps: BroadcastDeps): HandlerOf<'previewBroadcast'> {
+  return async (request) => {
+    const { key, pieces } = request
+    const { accountId, serverId } = key
+    const job = { pieces: pieces.map(bufferOf), secretKey: deps.secrets.secretKey, accountId, serverId }
+    const read = await deps.readRoom.preview(job)
+    if (read === 'busy' || read === 'failed') return refuse(read === 'busy' ? 'unavailable' : 'internal_error')
+    if (!read.ok) return (await keyRefusal(deps.read, request)) ?? refuse('invalid_request', { issues: read.issues })
+    const stream = await readStream(deps.read, key, read.streamId)
+    if (typeof stream === 'string') return refuse(stream)
+    if (stream === null) return refuse('stream_not_found')
+    if (stream.kind !== 'broadcast') return refuse('stream_kind_not_allowed')
+    const { from, to, ...message } = read.message
+    const { sizeBytes } = message
+    if (sizeBytes > MESSAGE_BYTES_MAX) return refuse('message_too_large', { sizeBytes, max: MESSAGE_BYTES_MAX })
+    const json = { index: read.index, from: showMailbox(from), to: showMailbox(to), ...message }
+    return { status: 200, json }
   }
 }
 
@@ -104,7 +128,10 @@ export function makeOrderBroadcast(
 }
 
 /** A key that was revoked is told so and nothing else: faults of its body would be. Spec key.revoke */
-async function keyRefusal(read: Reader, { key }: RequestOf<'createBroadcast'>): Promise<Answer | null> {
+async function keyRefusal(
+  read: Reader,
+  { key }: RequestOf<'createBroadcast' | 'previewBroadcast'>,
+): Promise<Answer | null> {
   const seen = await read(homeShard(key.accountId), [keyFact(homeShard(key.accountId), key.hash)])
   if (seen === null) return refuse('unavailable')
   return ownerOfRow(key.hash, seen[0]) === null ? refuse('unauthorized') : null

@@ -14,6 +14,7 @@ import {
   makeCreateBroadcast,
   makeListBroadcasts,
   makeOrderBroadcast,
+  makePreviewBroadcast,
   makeReadBroadcast,
 } from './broadcasts.ts'
 import {
@@ -119,6 +120,7 @@ export function publicHandlers(deps: PublicDeps): Handlers<PublicRouteName> {
     patchStream: makePatchStream(deps),
     archiveStream: makeArchiveStream(deps),
     createBroadcast: makeCreateBroadcast(deps),
+    previewBroadcast: makePreviewBroadcast(deps),
     listBroadcasts: makeListBroadcasts(deps),
     readBroadcast: makeReadBroadcast(deps),
     cancelBroadcast: makeOrderBroadcast(deps, 'cancel'),

@@ -33,6 +33,7 @@ const COMMANDS: Readonly<Record<RouteName, string | null>> = {
   readReceivedRaw: 'inbound raw',
   readReceivedFile: 'inbound attachment',
   createBroadcast: 'broadcast send',
+  previewBroadcast: 'broadcast preview',
   listBroadcasts: 'broadcast list',
   readBroadcast: 'broadcast show',
   createErasure: 'erase',

@@ -81,6 +81,11 @@ const OF_ROUTE: Readonly<Record<string, Bound>> = {
   'createBroadcast messages.0.to.name': ADDRESS_NAME,
   'createBroadcast messages.0.substitutions': ['entries', null, 20],
   'createBroadcast messages.0.substitutions.key': ['characters', null, 500],
+  'previewBroadcast index': ['number', 0, 49_999],
+  'previewBroadcast messages': ['items', 1, 50_000],
+  'previewBroadcast messages.0.to.name': ADDRESS_NAME,
+  'previewBroadcast messages.0.substitutions': ['entries', null, 20],
+  'previewBroadcast messages.0.substitutions.key': ['characters', null, 500],
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: schemas are read as data here.

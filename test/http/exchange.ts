@@ -122,6 +122,27 @@ test('exchange: a body that does not end in time is cut off [request.body.slow]'
   t.equal((await call(edge.port, { path: '/v1/server', token: ring.sk })).status, 200)
 })
 
+test('exchange: a large body has more time than others, and not without end [request.body.slow]', async (t) => {
+  const routes = makeRoutes('public', () => ({ status: 202, json: {} }))
+  const edge = await startEdge(ring, { bodyMsMax: 500, routes })
+  t.teardown(() => edge.close())
+  const head = (path: string) =>
+    `POST ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${ring.sk}\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{`
+  const startedAtMs = performance.now()
+  const left = sendRaw(edge.port, head('/v1/broadcasts'))
+  const slow = connect(edge.port, '127.0.0.1')
+  t.teardown(() => slow.destroy())
+  let answer = ''
+  slow.on('data', (chunk) => (answer += chunk))
+  slow.write(head('/v1/broadcasts'))
+  t.same(await sendRaw(edge.port, head('/v1/email')), { text: '', isClosed: true }, 'another is cut off')
+  slow.write('}')
+  await until(() => answer !== '', 5000)
+  t.match(answer, /^HTTP\/1.1 202 /, 'one that came after that is taken')
+  t.same(await left, { text: '', isClosed: true })
+  t.ok(performance.now() - startedAtMs >= 3_000, 'six times as long')
+})
+
 test('exchange: a client that goes away is seen, and nothing is written to it [request.abort]', async (t) => {
   const gone = makeGate()
   const routes = makeRoutes('public', async (request) => {

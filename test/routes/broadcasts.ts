@@ -65,7 +65,7 @@ t.test(
     t.match(await ended(broadcastId), { status: 'completed', released: 3, failed: 0 })
     const found = (await call('POST /v1/messages/search', { broadcastId })).json.messages
     t.equal(found.length, 3)
-    for (const name of ['ada', 'bob', 'cam']) {
+    for (const [index, name] of ['ada', 'bob', 'cam'].entries()) {
       const own = found.find((one: { recipients: { recipient: string }[] }) =>
         one.recipients[0]?.recipient.includes(name),
       )
@@ -86,7 +86,12 @@ t.test(
         text: `Dear ${name} <&>, bye.\n\nUnsubscribe: {{unsubscribeUrl}}\n`,
         html: `<p>Dear ${name} &lt;&amp;&gt;</p><p><a href="{{unsubscribeUrl}}">Unsubscribe</a></p>`,
       })
-      t.ok(whole.sizeBytes > 300)
+      const preview = (await call('POST /v1/broadcasts/preview', body({ index }))).json
+      const { subject, text, html } = whole
+      const shown = { index, from: 'Acme News <News@simulator.test>', to: `delivered+${name}@simulator.test` }
+      t.match(preview, { ...shown, subject, text, html }, 'what was previewed')
+      const added = whole.sizeBytes - preview.sizeBytes
+      t.ok(preview.sizeBytes > 300 && added > 0 && added < 1_500, `${whole.sizeBytes} and ${preview.sizeBytes} bytes`)
     }
     t.equal((await call('POST /v1/messages/search', { broadcastId: randomUUID() })).json.messages.length, 0)
   },
@@ -103,6 +108,41 @@ t.test('broadcast: the same Idempotency-Key brings the same one again, as it was
   t.equal(first.headers.get('idempotent-replayed'), null)
   t.equal((await submit({ subject: 'Other {{name}}' }, headers)).json.error, 'idempotency_key_reused')
 })
+
+t.test(
+  'broadcast: a preview stores nothing, and is refused as the broadcast would be [broadcast.preview]',
+  async (t) => {
+    const list = async () => (await call(`GET /v1/broadcasts?streamId=${streamId}`)).json.broadcasts.length
+    const before = await list()
+    const preview = (changes: object = {}) => call('POST /v1/broadcasts/preview', body(changes))
+    const first = await preview()
+    t.equal(first.status, 200)
+    t.match(first.json, { index: 0, subject: 'Hello ada <&>' })
+    t.match((await preview({ index: 2, html: undefined, subject: 'All' })).json, { subject: 'All', html: null })
+    for (const [changes, path] of [
+      [{ index: 3 }, 'index'],
+      [{ index: -1 }, 'index'],
+      [{ index: 0.5 }, 'index'],
+      [{ subject: 'Hello {{#name}}' }, 'subject'],
+      [{ messages: [message('eve')] }, 'messages.0.substitutions.name'],
+      [{ messages: [] }, 'messages'],
+    ] as const) {
+      const refused = await preview(changes)
+      t.match(refused.json, { error: 'invalid_request', issues: [{ path }] }, refused.text)
+    }
+    const unknown = await preview({ streamId: randomUUID() })
+    t.match([unknown.status, unknown.json.error], [422, 'stream_not_found'])
+    const { streams } = (await call('GET /v1/streams')).json
+    const other = streams.find(({ kind }: { kind: string }) => kind === 'transactional')
+    t.equal((await preview({ streamId: other.streamId })).json.error, 'stream_kind_not_allowed')
+    for (const text of ['{{name}}'.repeat(100_000), `{{name}}${'é'.repeat(4_000_000)}`]) {
+      const large = await preview({ text, messages: [message('dan', { name: 'x'.repeat(500) })] })
+      t.match(large.json, { error: 'message_too_large', max: 10_485_760 })
+      t.ok(large.json.sizeBytes > 10_485_760)
+    }
+    t.equal(await list(), before)
+  },
+)
 
 t.test('broadcast: who is suppressed is left out and counted [broadcast.suppressed]', async (t) => {
   await call('POST /v1/suppressions', { streamId, recipients: ['gone1@simulator.test', 'Gone2@simulator.test'] })

@@ -8,7 +8,7 @@ import { makeOpenapi } from '../../schemas/document/openapi.ts'
 import { REFUSALS } from '../../schemas/refusals.ts'
 import { ROUTES, type Route } from '../../schemas/routes.ts'
 import { makeKey } from '../../src/http/key.ts'
-import { type DocumentSchema, makeGenerator } from '../support/clients/generate.ts'
+import { type DocumentSchema, makeGenerator, withRules } from '../support/clients/generate.ts'
 import { type Called, type CallOptions, startTestService } from '../support/service/service.ts'
 
 const service = await startTestService()
@@ -68,8 +68,7 @@ function stepsOf(route: Route): Step[] {
   const made = (hasBody ? generate(operation.requestBody.content['application/json'].schema) : undefined) as
     | Record<string, unknown>
     | undefined
-  // What the document cannot say: a test server has no limits of its own.
-  const body = made?.mode === 'test' ? { ...made, perMinuteLimit: null, monthlyCap: null } : made
+  const body = made === undefined ? undefined : withRules(made)
   const whole = body === undefined ? {} : { body }
   const unknown = { ...broken, token: makeKey(isOperators ? 'ok' : 'sk', 0).token }
   // A route without a key looks at none.
@@ -84,7 +83,7 @@ function stepsOf(route: Route): Step[] {
     steps.push({ code: 'invalid_request', repaired: { ...late, token, headers: json }, issues: false })
   steps.push({ code: 'invalid_request', repaired: { ...late, token }, issues: true })
   steps.push({ code: 'invalid_request', repaired: { ...whole, query: '?nothing=1', token }, issues: true })
-  const isWrite = !route.path.endsWith('/search')
+  const isWrite = !/\/(?:search|preview)$/.test(route.path)
   if (isWrite && !isOperators) steps.push({ code: 'account_not_active', repaired: { ...whole, token } })
   if (route.path.includes('{')) steps.push({ code: 'not_found', repaired: { ...whole, token: open[kind] } })
   return steps

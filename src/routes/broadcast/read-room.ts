@@ -6,7 +6,7 @@
  */
 
 import { ThreadRoom } from '../../process/thread-room.ts'
-import type { ReadJob, ReadResult } from './read.ts'
+import type { PreviewResult, ReadJob, ReadResult } from './read.ts'
 
 /** The largest body takes some seconds, on a busy machine some tens. */
 const READ_MS_MAX = 60_000
@@ -14,27 +14,34 @@ const HEAP_MB_MAX = 1024
 /** Of small ones: what all bodies hold together is bounded before. */
 const WAITING_MAX = 64
 
+/** A body, and whose it is. */
+export type ReadBody = Omit<ReadJob, 'isPreview'>
+
 export interface ReadRoom {
   /** Reads a body; `busy` where the thread has too much to do, `failed` where it could not. Never rejects. */
-  read(job: ReadJob): Promise<ReadResult | 'busy' | 'failed'>
+  read(body: ReadBody): Promise<ReadResult | 'busy' | 'failed'>
+  /** Reads a body of which one message is shown; else the same. */
+  preview(body: ReadBody): Promise<PreviewResult | 'busy' | 'failed'>
   close(): Promise<void>
 }
 
 /** Makes the room; its thread begins with the first body. */
 export function makeReadRoom(): ReadRoom {
-  const room = new ThreadRoom<ReadJob, ReadResult>({
+  const room = new ThreadRoom<ReadJob, ReadResult | PreviewResult>({
     body: new URL('./read-thread.js', import.meta.url),
     jobMsMax: READ_MS_MAX,
     heapMbMax: HEAP_MB_MAX,
     waitingMax: WAITING_MAX,
     transfer: (job: ReadJob) => job.pieces,
   })
+  const run = async (job: ReadJob) => {
+    const ran = await room.run(job)
+    if (ran.how === 'done') return ran.result
+    return ran.how === 'busy' ? 'busy' : 'failed'
+  }
   return {
-    async read(job) {
-      const run = await room.run(job)
-      if (run.how === 'done') return run.result
-      return run.how === 'busy' ? 'busy' : 'failed'
-    },
+    read: (body) => run({ ...body, isPreview: false }) as Promise<ReadResult | 'busy' | 'failed'>,
+    preview: (body) => run({ ...body, isPreview: true }) as Promise<PreviewResult | 'busy' | 'failed'>,
     close: () => room.close(),
   }
 }

@@ -6,25 +6,21 @@
 import { parentPort } from 'node:worker_threads'
 import { makeSecrets } from '../../process/secrets.ts'
 import type { ThreadMessage } from '../../process/thread-room.ts'
-import type { ReadJob, ReadResult } from './read.ts'
-import { parseBroadcast } from './read.ts'
+import type { PreviewResult, ReadJob, ReadResult } from './read.ts'
+import { parseBroadcast, parsePreview } from './read.ts'
 
 const port = parentPort!
-const post = (message: ThreadMessage<ReadResult>): void => port.postMessage(message)
+const post = (message: ThreadMessage<ReadResult | PreviewResult>): void => port.postMessage(message)
 
-port.on('message', ({ pieces, secretKey, accountId, serverId }: ReadJob) => {
+port.on('message', ({ pieces, secretKey, accountId, serverId, isPreview }: ReadJob) => {
   try {
     const secrets = makeSecrets(secretKey)
     const hashes = {
       addressHmac: (address: string) => secrets.addressHmac(accountId, address),
       tagHash: (tag: string) => secrets.tagHash(serverId, tag),
     }
-    post({
-      done: parseBroadcast(
-        pieces.map((piece) => Buffer.from(piece)),
-        hashes,
-      ),
-    })
+    const bytes = pieces.map((piece) => Buffer.from(piece))
+    post({ done: isPreview ? parsePreview(bytes) : parseBroadcast(bytes, hashes) })
   } catch {
     post({ failed: true })
   }

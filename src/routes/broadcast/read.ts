@@ -5,12 +5,23 @@
  */
 
 import { isUtf8 } from 'node:buffer'
-import { BROADCAST_BODY, type BroadcastBody } from '../../../schemas/broadcast.ts'
+import {
+  BROADCAST_BODY,
+  BROADCAST_PREVIEW_BODY,
+  type BroadcastBody,
+  type BroadcastPreviewBody,
+} from '../../../schemas/broadcast.ts'
 import type { Issue } from '../../../schemas/error.ts'
 import { isOvernested } from '../../http/shape/nesting.ts'
 import { compileBody } from '../../http/shape/validate.ts'
 import { checkBroadcast } from '../../sending/broadcast/check.ts'
-import { type BroadcastHashes, type PreparedBroadcast, prepareBroadcast } from '../../sending/broadcast/prepare.ts'
+import {
+  type BroadcastHashes,
+  type PreparedBroadcast,
+  prepareBroadcast,
+  type RenderedMessage,
+  renderMessage,
+} from '../../sending/broadcast/prepare.ts'
 
 /** What the thread is given. */
 export interface ReadJob {
@@ -18,21 +29,55 @@ export interface ReadJob {
   readonly secretKey: string
   readonly accountId: string
   readonly serverId: string
+  /** Whether one message is only shown. */
+  readonly isPreview: boolean
 }
 
 /** What it makes of it. */
-export type ReadResult =
-  | { readonly ok: true; readonly prepared: PreparedBroadcast; readonly streamId: string }
-  | { readonly ok: false; readonly issues: readonly Issue[] }
+export type ReadResult = { readonly ok: true; readonly prepared: PreparedBroadcast; readonly streamId: string } | Faulty
+
+/** What it makes of one that is only shown. */
+export type PreviewResult =
+  | { readonly ok: true; readonly message: RenderedMessage; readonly index: number; readonly streamId: string }
+  | Faulty
+
+/** What is wrong with it. */
+interface Faulty {
+  readonly ok: false
+  readonly issues: readonly Issue[]
+}
 
 /** Lists and objects of a broadcast with 50,000 messages: four of each, and what stands around them. */
 const NESTED_MAX = 210_000
 
 const check = compileBody<BroadcastBody>(BROADCAST_BODY)
-const NOT_JSON: ReadResult = { ok: false, issues: [{ path: '', message: 'Must be JSON in UTF-8' }] }
+const checkPreview = compileBody<BroadcastPreviewBody>(BROADCAST_PREVIEW_BODY)
+const NOT_JSON: Faulty = { ok: false, issues: [{ path: '', message: 'Must be JSON in UTF-8' }] }
 
 /** Reads a body. In: its bytes in pieces. */
 export function parseBroadcast(pieces: readonly Buffer[], hashes: BroadcastHashes): ReadResult {
+  const read = readBody(pieces, check)
+  if (!read.ok) return read
+  return { ok: true, prepared: prepareBroadcast(read.value, hashes), streamId: read.value.streamId.toLowerCase() }
+}
+
+/** Reads a body of which one message is shown. In: its bytes in pieces. Spec broadcast.preview */
+export function parsePreview(pieces: readonly Buffer[]): PreviewResult {
+  const read = readBody(pieces, checkPreview)
+  if (!read.ok) return read
+  const { index, streamId, messages } = read.value
+  const message = renderMessage(read.value, index)
+  if (message !== null) return { ok: true, message, index, streamId: streamId.toLowerCase() }
+  return {
+    ok: false,
+    issues: [{ path: 'index', message: `Must be less than ${messages.length}, the messages of the body` }],
+  }
+}
+
+function readBody<Body extends BroadcastBody>(
+  pieces: readonly Buffer[],
+  validate: (value: unknown, hasEscapes: boolean) => { ok: true; value: Body } | Faulty,
+): { readonly ok: true; readonly value: Body } | Faulty {
   const bytes = pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces)
   if (!isUtf8(bytes)) return NOT_JSON
   const text = bytes.toString('utf8')
@@ -43,9 +88,8 @@ export function parseBroadcast(pieces: readonly Buffer[], hashes: BroadcastHashe
   } catch {
     return NOT_JSON
   }
-  const checked = check(value, text.includes('\\u'))
+  const checked = validate(value, text.includes('\\u'))
   if (!checked.ok) return checked
   const issues = checkBroadcast(checked.value)
-  if (issues.length > 0) return { ok: false, issues }
-  return { ok: true, prepared: prepareBroadcast(checked.value, hashes), streamId: checked.value.streamId.toLowerCase() }
+  return issues.length > 0 ? { ok: false, issues } : checked
 }

@@ -15,7 +15,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import type { BroadcastBody, BroadcastMessage } from '../../../schemas/broadcast.ts'
 import { MESSAGE_BYTES_MAX } from '../../../schemas/limits.ts'
 import { type ComposeInput, composeMessage } from '../../mail/compose/compose.ts'
-import { fillListed, type ListedTexts, readListedTexts } from '../../mail/compose/listed.ts'
+import { fillListed, type ListedTexts, readListedTexts, UNFILLED_LINK } from '../../mail/compose/listed.ts'
 import { upperBoundBytes } from '../../mail/compose/size.ts'
 import { escapeHtml, fillText, parseTemplate, type Template } from '../../mail/compose/template.ts'
 import { type BucketRow, bucketCount, bucketOf, packBucket } from '../../state/broadcast/content.ts'
@@ -66,13 +66,9 @@ interface Texts {
 
 /** Prepares a broadcast that `checkBroadcast` found nothing wrong with. Throws TypeError for another. */
 export function prepareBroadcast(body: BroadcastBody, hashes: BroadcastHashes): PreparedBroadcast {
-  const from = readAddress(body.from)
-  const attachments = (body.attachments ?? []).map(readAttachment)
-  const files = attachments.map(({ content }) => Buffer.from(content, 'base64'))
+  const { from, attachments, files, texts } = readShared(body)
+  const { subject } = texts
   const [text, html] = [body.text ?? null, body.html ?? null]
-  const subject = parseTemplate(withoutControl(body.subject))
-  if (subject === null) throw new TypeError('Subject was not validated')
-  const texts = { subject, listed: readListedTexts({ text, html }) }
   const rows = body.messages.map((message) => rowOf(message, subject, hashes))
   let ownBytes = 0
   for (const row of rows) ownBytes += bytesOfRow(row)
@@ -108,6 +104,54 @@ export function prepareBroadcast(body: BroadcastBody, hashes: BroadcastHashes): 
     largestBytes: largestBytes({ rows, texts, shared, sharedBytes }),
     fingerprint: fingerprintOf(body),
   }
+}
+
+/** One message of a broadcast. */
+export interface RenderedMessage {
+  readonly from: Sender
+  readonly to: Sender
+  readonly subject: string
+  readonly text: string | null
+  readonly html: string | null
+  /**
+   * As built, without what the service adds when it is sent: signature and fields of the list. Of one that has far more
+   * than a message may, what its texts come to.
+   */
+  readonly sizeBytes: number
+}
+
+/**
+ * One message of a broadcast that `checkBroadcast` found nothing wrong with, as its recipient reads it; the placeholder
+ * stands where its link will. Null: it has none of that index. Throws TypeError for another broadcast.
+ */
+export function renderMessage(body: BroadcastBody, index: number): RenderedMessage | null {
+  const message = body.messages[index]
+  if (message === undefined) return null
+  const { from, files, attachments, texts } = readShared(body)
+  const row = rowOf(message, texts.subject, { addressHmac: () => '', tagHash: () => '' })
+  const shared = sharedInput(body, { from, attachments, files })
+  const least = largestFilledBytes(texts.listed, [row])
+  const { substitutions } = row
+  const { text, html } =
+    least > MESSAGE_BYTES_MAX ? { text: null, html: null } : fillListed(texts.listed, substitutions, UNFILLED_LINK)
+  return {
+    from,
+    to: readAddress(message.to),
+    subject: row.subject ?? withoutControl(body.subject),
+    text,
+    html,
+    sizeBytes: least > MESSAGE_BYTES_MAX ? least : builtBytes(shared, texts, row),
+  }
+}
+
+/** What all messages of a broadcast share, read. */
+function readShared(body: BroadcastBody) {
+  const attachments = (body.attachments ?? []).map(readAttachment)
+  const subject = parseTemplate(withoutControl(body.subject))
+  if (subject === null) throw new TypeError('Subject was not validated')
+  const texts: Texts = { subject, listed: readListedTexts({ text: body.text ?? null, html: body.html ?? null }) }
+  const files = attachments.map(({ content }) => Buffer.from(content, 'base64'))
+  return { from: readAddress(body.from), attachments, files, texts }
 }
 
 function rowOf(

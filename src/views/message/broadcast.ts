@@ -122,7 +122,7 @@ export function formatBroadcast({ state, progress }: FoundBroadcast, head: Head 
     streamId: state.streamId,
     status: state.status,
     pausedAt: formatInstantOrNull(state.pausedAtMs),
-    from: name === null ? address : `${name} <${address}>`,
+    from: showMailbox({ address, name }),
     subject: head?.subject ?? null,
     tag: head?.tag ?? null,
     metadata: { ...head?.metadata },
@@ -133,6 +133,11 @@ export function formatBroadcast({ state, progress }: FoundBroadcast, head: Head 
     submittedAt: formatInstant(state.submittedAtMs),
     completedAt: formatInstantOrNull(state.endedAtMs),
   }
+}
+
+/** An address as an answer shows it, with its name before it. */
+export function showMailbox({ address, name }: { readonly address: string; readonly name: string | null }): string {
+  return name === null ? address : `${name} <${address}>`
 }
 
 async function readStates(
