@@ -83,9 +83,21 @@ export interface WalkPlace {
   readonly segmentMs: number
   /** An id of what was looked at last, or the entry id to go on from; '' at the beginning. */
   readonly after: string
-  /** The earliest message of the person that was found at the server; '' while none was. */
-  readonly earliest: string
+  /** When events of the person's mail were announced at the server, as far as it was found, in their order. */
+  readonly told: readonly ToldSpan[]
 }
+
+/** A span of time in which an event was announced, ms, both ends included. */
+export type ToldSpan = readonly [fromMs: number, untilMs: number]
+
+/** The end of a span that has none. */
+export const TOLD_NO_END = Number.MAX_SAFE_INTEGER
+/** Spans that are kept: more of them become one without an end. */
+const TOLD_MAX = 200
+/** Between spans that are this near to each other as much is announced as costs a step of its own. */
+const TOLD_APART_MS = 60_000
+/** Ids of what is announced run ahead of the clock where many are made at once, or where it went back. */
+const TOLD_AHEAD_MS = 60_000
 
 /** Where an inbound stream's address leads. */
 export interface ErasedMailbox {
@@ -122,13 +134,25 @@ export const WALK_BEGIN: WalkPlace = {
   segment: null,
   segmentMs: -1,
   after: '',
-  earliest: '',
+  told: [],
 }
 
-/** A place from which on a message of the person is known. In: its id. */
-export function withFound(place: WalkPlace, messageId: string): WalkPlace {
-  const isEarlier = place.earliest === '' || messageId < place.earliest
-  return isEarlier ? { ...place, earliest: messageId } : place
+/** The span in which an event was announced. In: when it occurred, which is when it was committed. */
+export function toldOf(occurredAtMs: number): ToldSpan {
+  return [occurredAtMs, occurredAtMs + TOLD_AHEAD_MS]
+}
+
+/** A place that knows of these spans too. */
+export function withTold(place: WalkPlace, spans: readonly ToldSpan[]): WalkPlace {
+  if (spans.length === 0) return place
+  const told: ToldSpan[] = []
+  for (const [fromMs, untilMs] of [...place.told, ...spans].sort(([one], [other]) => one - other)) {
+    const last = told.at(-1)
+    if (last === undefined || fromMs > last[1] + TOLD_APART_MS) told.push([fromMs, untilMs])
+    else told[told.length - 1] = [last[0], Math.max(last[1], untilMs)]
+  }
+  const firstMs = told[0]?.[0] ?? 0
+  return { ...place, told: told.length > TOLD_MAX ? [[firstMs, TOLD_NO_END]] : told }
 }
 
 /** Where the next phase begins, behind the last one of a server the search for the next server. */

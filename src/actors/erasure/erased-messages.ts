@@ -6,7 +6,7 @@
 
 import type { Context, Due, Facts, Op, Staged } from '../../../cluster/behaviour.ts'
 import { msOf } from '../../../cluster/id.ts'
-import type { ErasureWalk } from '../../state/erasure.ts'
+import { type ErasureWalk, type ToldSpan, toldOf } from '../../state/erasure.ts'
 import { headKey, statusKey } from '../../state/keys.ts'
 import { endNotes, type RecipientEnd } from '../../state/message/end.ts'
 import { erasedHead, type Head, isErasedHead, unpackHead } from '../../state/message/head.ts'
@@ -47,8 +47,8 @@ interface ErasedIn {
 export class ErasedMessages {
   /** Messages to the person whose content went. */
   messages = 0
-  /** The first message that was still in the log; '' where none was. */
-  first = ''
+  /** When events of these messages were announced. */
+  readonly told: ToldSpan[] = []
   /** Events of recipients that fail. */
   readonly news: MessageReference[] = []
   readonly streamIds: string[] = []
@@ -77,7 +77,6 @@ export class ErasedMessages {
     const packed = facts.field(headKey(context.shard, server.serverId, segment), short)
     // It has left the log.
     if (packed === null) return
-    this.first ||= messageId
     const key = statusKey(context.shard, server.serverId, segment)
     const submittedAtMs = msOf(messageId)
     const states = recipients.map((_, n) => unpackStatus(facts.field(key, statusField(short, n)), submittedAtMs))
@@ -86,7 +85,10 @@ export class ErasedMessages {
       this.#empty(message, { head, sizeBytes: states[0]?.sizeBytes ?? null })
       if (recipients.includes(walk.number)) this.messages += 1
     }
-    for (const [recipient, state] of states.entries()) this.#end(message, { recipient, state })
+    for (const [recipient, state] of states.entries()) {
+      this.told.push(...state.events.map(({ occurredAtMs }) => toldOf(occurredAtMs)))
+      this.#end(message, { recipient, state })
+    }
   }
 
   /** All of it. */

@@ -4,12 +4,17 @@
  */
 
 import type { Context, Due, Op } from '../../../cluster/behaviour.ts'
-import { shortId } from '../../../cluster/id.ts'
+import { msOf, shortId } from '../../../cluster/id.ts'
+import { MINUTE_MS } from '../../state/calendar.ts'
+import { TOLD_NO_END, type ToldSpan } from '../../state/erasure.ts'
 import { type ContentHead, contentHeadKey } from '../../state/received/content-head.ts'
 import type { ReceivedPlace } from '../../state/received/parse-item.ts'
 import type { ReceivedStanding } from '../../state/received/standing.ts'
 import { rowWrites } from '../inbound/rows.ts'
 import { unlinkReceivedDue } from '../message/unlink.ts'
+
+/** Its sender was looked at before its event was announced, by so much at most. */
+const ANNOUNCED_MS = 10 * MINUTE_MS
 
 export interface ErasedReceived {
   readonly ops: readonly Op[]
@@ -34,4 +39,13 @@ export function eraseReceived(
   ops.push({ key: contentHeadKey(shard, serverId, messageId), write: 'HDEL', args: [shortId(messageId)] })
   const objects = [head.objectId, head.parsedId].filter((id) => id !== null)
   return { ops, due: objects.map((id) => unlinkReceivedDue(context, serverId, id)), count: 1 }
+}
+
+/** When the event of a received message was announced; nothing while it is not parsed. In: its standing. */
+export function toldOfReceived(
+  messageId: string,
+  { isParsed, checkedAtMs }: Pick<ReceivedStanding, 'isParsed' | 'checkedAtMs'>,
+): ToldSpan[] {
+  if (!isParsed) return []
+  return [[msOf(messageId), checkedAtMs === null ? TOLD_NO_END : checkedAtMs + ANNOUNCED_MS]]
 }

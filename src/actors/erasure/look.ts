@@ -13,12 +13,12 @@
 
 import type { CommandType, Decision, OutcomeBody, PrepareBody } from '../../../cluster/behaviour.ts'
 import { MINUTE_MS } from '../../state/calendar.ts'
-import { type ErasureWalk, eraseDue, erasureOwner, waitsForLooks, withFound } from '../../state/erasure.ts'
+import { type ErasureWalk, eraseDue, erasureOwner, waitsForLooks, withTold } from '../../state/erasure.ts'
 import type { ContentHead } from '../../state/received/content-head.ts'
 import { accountOfLookLane, readLookItem } from '../../state/received/look-item.ts'
 import type { ReceivedPlace } from '../../state/received/parse-item.ts'
 import { rowFacts, rowsIn } from '../inbound/rows.ts'
-import { eraseReceived } from './erased-received.ts'
+import { eraseReceived, toldOfReceived } from './erased-received.ts'
 
 /** A mail whose header is to be read, and the HMAC of the address that is looked for. */
 export interface LookJob extends ReceivedPlace {
@@ -77,7 +77,8 @@ export const lookOutcome: CommandType<OutcomeBody<LookOutcome>, null> = {
       isOfPerson && standing !== null
         ? eraseReceived(context, place, { standing, head })
         : { ops: [], due: [], count: 0 }
-    const at = isOfPerson && walk.place !== null ? withFound(walk.place, place.messageId) : walk.place
+    const told = isOfPerson && standing !== null ? toldOfReceived(place.messageId, standing) : []
+    const at = walk.place && withTold(walk.place, told)
     const counted = { ...walk, receivedMessages: walk.receivedMessages + erased.count, place: at }
     const looked = lookedAt(counted, { lane, erasureId, nowMs })
     return { ...looked, reply: null, done, ops: erased.ops, due: [...erased.due, ...looked.due] }

@@ -16,7 +16,7 @@
 
 import type { Entry, Fact, Ref } from '../../../cluster/behaviour.ts'
 import { entryIdAfter, entryIdOf, idOfEntry, msOf, shortId } from '../../../cluster/id.ts'
-import { type ErasureWalk, type WalkPlace, withFound } from '../../state/erasure.ts'
+import { type ErasureWalk, type WalkPlace, withTold } from '../../state/erasure.ts'
 import { byPersonKey, headKey, logKey, segmentsKey, statusKey } from '../../state/keys.ts'
 import { type LogEntry, logEntryOf, logFact } from '../../state/message/log-entry.ts'
 import { bucketOfPosting, postsPerson } from '../../state/message/posting.ts'
@@ -164,12 +164,11 @@ function eraseMessages(
     done += 1
     if (entry !== null) erased.add({ messageId, short, entry } satisfies PersonsMessage)
   }
-  const { news, streamIds, first } = erased
+  const { news, streamIds } = erased
   const told = announceMessages({ serverId, news, streamIds }, { states, facts, context })
   if (told.kind === 'need') return told
   const { kind: _, reply: __, ...staged } = announced({ kind: 'done', reply: null, ...erased.staged() }, told.staged)
-  const place = first === '' ? next(done) : withFound(next(done), first)
-  return { kind: 'stepped', place, messages: erased.messages, staged }
+  return { kind: 'stepped', place: withTold(next(done), erased.told), messages: erased.messages, staged }
 }
 
 /** A message of the person with what its log entry says; null: it has left the log. */

@@ -5,9 +5,10 @@
  * kept without addresses; it can still name the person. Whether a message was erased its head tells, so this is last,
  * and waits for headers that are being read. What ends later keeps no answer by itself (`posted.ts`).
  *
- * A delivery comes after what it tells of. So a webhook's slices are walked from the one on that was open when the
- * earliest message of the person came to be, and none where the server has no such message. Of a slice first the queue
- * is looked at; once it is thinned, those that are listed as dead, for they have left the queue.
+ * A delivery is made with its event, and its id has that time. So of each webhook those times are looked at when events
+ * of the person's mail were announced, however many deliveries there are besides; where these are very many, all from
+ * the first on. Of a slice first the queue is looked at; once it is thinned, those that are listed as dead, for they
+ * have left the queue.
  *
  * Keys: `slices:<webhook>`, `queue dead delivery:<webhook>:<slice>`, head, received-head
  *
@@ -15,8 +16,8 @@
  */
 
 import type { Entry, Fact, Need, Op } from '../../../cluster/behaviour.ts'
-import { entryIdAfter, entryIdOf, msOf, shortId } from '../../../cluster/id.ts'
-import type { WalkPlace } from '../../state/erasure.ts'
+import { entryIdAfter, msOf, shortId } from '../../../cluster/id.ts'
+import { TOLD_NO_END, type ToldSpan, type WalkPlace } from '../../state/erasure.ts'
 import { deadKey, deliveryKey, queueKey, slicesKey } from '../../state/keys.ts'
 import { deadScore, isThinned, recordOp, unpackRecord } from '../../state/webhook/delivery.ts'
 import { itemOf, parseDeliveryItem, type WebhookItem } from '../../state/webhook/item.ts'
@@ -26,87 +27,93 @@ import { OVER, type ServerStep, type StepResult } from './step.ts'
 
 /** Deliveries of one step. */
 const STEP_DELIVERIES = 500
-/** Before the delivery to go on from, where the dead are walked. */
+/** In place of an entry's id, before the delivery to go on from, where the dead are walked. */
 const DEAD = 'dead:'
 
 type SortedFact = Fact & { readonly read: 'sorted' }
 type RangeFact = Fact & { readonly read: 'range' }
 
-/** One step. `after` is the webhook, and behind a blank where to go on in its slice. */
+/** One step. `after` is the webhook, which of the spans, and where to go on in a slice, with blanks between them. */
 export function walkPosts(step: ServerStep): StepResult {
-  const { place } = step
-  if (place.earliest === '') return OVER
-  if (place.segment === null) return nextSlice(step)
-  const [webhookId = '', from = ''] = place.after.split(' ')
-  const at: SliceStep = { ...step, webhookId, slice: place.segment }
-  return from.startsWith(DEAD) ? walkDead(at, from.slice(DEAD.length)) : walkQueue(at, from)
+  const { place, states } = step
+  const { told, segment, after } = place
+  if (told.length === 0) return OVER
+  const ref = listenersRef(step.server.serverId)
+  if (!states.has(ref)) return { kind: 'need', entities: [ref] }
+  const ids = (states.get<readonly Subscriber[] | null>(ref) ?? []).map(({ webhookId }) => webhookId).sort()
+  const [webhookId = '', index = '0', from = ''] = after === '' ? [ids[0]] : after.split(' ')
+  if (webhookId === '') return OVER
+  const span = told[Number(index)]
+  if (span === undefined) {
+    const next = ids.find((id) => id > webhookId)
+    return next === undefined ? OVER : { kind: 'stepped', place: { ...place, segmentMs: -1, after: `${next} 0` } }
+  }
+  const at = { ...step, webhookId, index: Number(index), span }
+  if (segment === null) return nextSlice(at)
+  const slice: SliceStep = { ...at, slice: segment }
+  return from.startsWith(DEAD) ? walkDead(slice, from.slice(DEAD.length)) : walkQueue(slice, from)
 }
 
-function nextSlice(step: ServerStep): StepResult {
-  const { server, place, states, facts, context } = step
-  const ref = listenersRef(server.serverId)
-  if (!states.has(ref)) return { kind: 'need', entities: [ref] }
-  const listeners = states.get<readonly Subscriber[] | null>(ref) ?? []
-  const ids = listeners.map(({ webhookId }) => webhookId).sort()
-  const webhookId = place.after === '' ? ids[0] : place.after
-  if (webhookId === undefined) return OVER
-  const reads = sliceFacts(slicesKey(context.shard, webhookId), place)
+/** A step in a span of a webhook. */
+interface SpanStep extends ServerStep {
+  readonly webhookId: string
+  readonly index: number
+  readonly span: ToldSpan
+}
+
+/** The slice that was open when the span began, then those behind it that began in it, then the next span. */
+function nextSlice({ webhookId, index, span, place, facts, context }: SpanStep): StepResult {
+  const [fromMs, untilMs] = span
+  const key = slicesKey(context.shard, webhookId)
+  const min = Math.max(fromMs, place.segmentMs + 1)
+  const open: SortedFact = { read: 'sorted', key, min: 0, max: fromMs - 1, count: 1, newest: true }
+  const later: SortedFact = { read: 'sorted', key, min, max: untilMs, count: 1 }
+  const reads = place.segmentMs < 0 ? [open, later] : [later]
   if (!reads.every((fact) => facts.has(fact))) return { kind: 'need', facts: reads }
   const [found] = reads.flatMap((fact) => facts.sorted(fact).slice(0, 1))
-  if (found !== undefined) {
-    const [segment, segmentMs] = found
-    return {
-      kind: 'stepped',
-      place: { ...place, segment, segmentMs, after: `${webhookId} ${entryIdOf(place.earliest)}` },
-    }
-  }
-  const next = ids.find((id) => id > webhookId)
-  return next === undefined ? OVER : { kind: 'stepped', place: { ...place, segmentMs: -1, after: next } }
-}
-
-/** The slice that was open when the earliest message came to be, then those behind it. */
-function sliceFacts(key: string, { earliest, segmentMs }: WalkPlace): SortedFact[] {
-  const max = Number.MAX_SAFE_INTEGER
-  const fromMs = msOf(earliest)
-  if (segmentMs >= 0) return [{ read: 'sorted', key, min: Math.max(fromMs, segmentMs + 1), max, count: 1 }]
-  const open: SortedFact = { read: 'sorted', key, min: 0, max: fromMs - 1, count: 1, newest: true }
-  return [open, { read: 'sorted', key, min: fromMs, max, count: 1 }]
+  if (found === undefined)
+    return { kind: 'stepped', place: { ...place, segmentMs: -1, after: `${webhookId} ${index + 1}` } }
+  const [segment, segmentMs] = found
+  return { kind: 'stepped', place: { ...place, segment, segmentMs, after: `${webhookId} ${index} ${fromMs}` } }
 }
 
 /** A step in a slice. */
-interface SliceStep extends ServerStep {
-  readonly webhookId: string
+interface SliceStep extends SpanStep {
   readonly slice: string
 }
 
+/** Where a step goes on in its slice; null: it is through with it. */
+function placeAfter({ place, webhookId, index }: SliceStep, from: string | null): WalkPlace {
+  if (from === null) return { ...place, segment: null, after: `${webhookId} ${index}` }
+  return { ...place, after: `${webhookId} ${index} ${from}` }
+}
+
 function walkQueue(step: SliceStep, from: string): StepResult {
-  const { place, webhookId, slice, facts, context } = step
+  const { webhookId, slice, span, facts, context } = step
   const { shard, nowMs } = context
   const key = queueKey(shard, webhookId, slice)
-  const fact: RangeFact = { read: 'range', key, from, to: '+', count: STEP_DELIVERIES }
+  const to = span[1] === TOLD_NO_END ? '+' : String(span[1])
+  const fact: RangeFact = { read: 'range', key, from, to, count: STEP_DELIVERIES }
   if (!facts.has(fact)) return { kind: 'need', facts: [fact] }
   const entries = facts.range(fact)
   const forget = forgetAnswers(step, entries.map(itemOf))
   if ('kind' in forget) return forget
-  const staged = { ops: forget.ops }
-  if (entries.length === STEP_DELIVERIES) {
-    const after = `${webhookId} ${entryIdAfter((entries.at(-1) as Entry).id)}`
-    return { kind: 'stepped', place: { ...place, after }, staged }
-  }
+  const isMore = entries.length === STEP_DELIVERIES
   // What leaves the queue from here on is listed then, or was looked at.
-  const next = isThinned(slice, nowMs)
-    ? { ...place, after: `${webhookId} ${DEAD}${place.earliest}` }
-    : { ...place, segment: null, after: webhookId }
-  return { kind: 'stepped', place: next, staged }
+  const end = isThinned(slice, nowMs) ? DEAD : null
+  const place = placeAfter(step, isMore ? entryIdAfter((entries.at(-1) as Entry).id) : end)
+  return { kind: 'stepped', place, staged: { ops: forget.ops } }
 }
 
-/** Those that are dead, or were and wait again, behind the one that was looked at last. */
+/** Those that are dead, or were and wait again, behind the one that was looked at last; '' before the first one. */
 function walkDead(step: SliceStep, after: string): StepResult {
-  const { place, webhookId, slice, facts, context } = step
+  const { webhookId, slice, span, facts, context } = step
+  const [fromMs, untilMs] = span
   const key = deadKey(context.shard, webhookId, slice)
+  const min = after === '' ? fromMs : deadScore(after)
   // The one that was looked at last comes first again.
   const count = STEP_DELIVERIES + 1
-  const fact: SortedFact = { read: 'sorted', key, min: deadScore(after), max: Number.MAX_SAFE_INTEGER, count }
+  const fact: SortedFact = { read: 'sorted', key, min, max: untilMs, count }
   if (!facts.has(fact)) return { kind: 'need', facts: [fact] }
   const listed = facts.sorted(fact)
   const items = listed.map(([name]) => parseDeliveryItem(name)).filter(({ deliveryId }) => deliveryId > after)
@@ -114,10 +121,8 @@ function walkDead(step: SliceStep, after: string): StepResult {
   if ('kind' in forget) return forget
   const last = items.at(-1)
   const isMore = listed.length === count && last !== undefined
-  const next = isMore
-    ? { ...place, after: `${webhookId} ${DEAD}${last.deliveryId}` }
-    : { ...place, segment: null, after: webhookId }
-  return { kind: 'stepped', place: next, staged: { ops: forget.ops } }
+  const place = placeAfter(step, isMore ? `${DEAD}${last.deliveryId}` : null)
+  return { kind: 'stepped', place, staged: { ops: forget.ops } }
 }
 
 /** The write that takes out what was answered to events of erased mail. */

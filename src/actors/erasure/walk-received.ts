@@ -17,14 +17,14 @@
 import type { Due, Entry, Fact, Op } from '../../../cluster/behaviour.ts'
 import { entryIdAfter, entryIdOf, idOfEntry, msOf, shortId } from '../../../cluster/id.ts'
 import { DAY_MS } from '../../state/calendar.ts'
-import { type ErasureWalk, type WalkPlace, withFound } from '../../state/erasure.ts'
+import { type ErasureWalk, type ToldSpan, type WalkPlace, withTold } from '../../state/erasure.ts'
 import { receivedKey, receivedSegmentsKey, receivedStateKey } from '../../state/keys.ts'
 import { RECEIVED_DAYS } from '../../state/object-name.ts'
 import { type ContentHead, contentHeadKey, namesPerson, unpackContentHead } from '../../state/received/content-head.ts'
 import { type ReceivedEntry, receivedEntryOf } from '../../state/received/entry.ts'
 import { formatLookItem, lookLane } from '../../state/received/look-item.ts'
 import { type ReceivedStanding, unpackStanding } from '../../state/received/standing.ts'
-import { eraseReceived } from './erased-received.ts'
+import { eraseReceived, toldOfReceived } from './erased-received.ts'
 import { OVER, type ServerStep, type StepResult } from './step.ts'
 
 /** Messages of one step whose rows are read. */
@@ -115,7 +115,7 @@ function walkSegment(step: ServerStep, segment: string): StepResult {
   const due: Due[] = []
   let received = 0
   let looks = 0
-  let found = next
+  const spans: ToldSpan[] = []
   for (const message of messages) {
     const { messageId, short, headKey, entry } = message
     const state = facts.field(stateKey, short)
@@ -133,10 +133,10 @@ function walkSegment(step: ServerStep, segment: string): StepResult {
       ops.push(...erased.ops)
       due.push(...erased.due)
       received += erased.count
-      found = withFound(found, messageId)
+      spans.push(...toldOfReceived(messageId, standing))
     }
   }
-  return { kind: 'stepped', place: found, receivedMessages: received, looks, staged: { ops, due } }
+  return { kind: 'stepped', place: withTold(next, spans), receivedMessages: received, looks, staged: { ops, due } }
 }
 
 /** Whether a message is from the person, names it, or came to its address; `unknown`: only its header tells. */

@@ -1,6 +1,7 @@
 /** walk-posts - what receivers of webhooks answered to events of erased mail goes, and nothing else of a delivery. */
 import t from 'tap'
 import { WEBHOOK_SWEEP_TIMER, webhookSweep } from '../../../src/actors/webhook/sweep.ts'
+import { UNCHECKED } from '../../../src/mail/authenticate/authentication.ts'
 import { makeDelivered } from '../../../src/mail/outcome.ts'
 import { DAY_MS, MINUTE_MS } from '../../../src/state/calendar.ts'
 import { queueKey } from '../../../src/state/keys.ts'
@@ -14,6 +15,8 @@ import {
   openWorld,
   order,
   stateOf,
+  stepOnce,
+  walkOf,
   walkSteps,
 } from '../../support/world/erasure.ts'
 import { makeInboundStream, makeParsed, parseNext, receiveMail, SENDER } from '../../support/world/inbound.ts'
@@ -97,28 +100,40 @@ t.test('walk-posts: what is dead and has left the queue by its age loses its ans
   t.match(recordOf(world, webhook, posts.at(-1)?.deliveryId ?? ''), { status: 'dead', lastError: 'http_410' })
 })
 
-t.test('walk-posts: a mail that its header names the person in is among them, once that was read', async (t) => {
+t.test('walk-posts: received mail from the person, and what its header names it in once that was read', async (t) => {
   const { world, tenant } = openWorld()
   seedWebhook(world, tenant)
   const streamId = makeInboundStream(world, tenant)
-  for (const isWhole of [true, false]) {
-    receiveMail(world, tenant, { streamId, sender: { hmac: hmacOf(BOB), address: BOB } })
-    parseNext(world, { result: 'parsed', parsed: makeParsed(world, { named: { hashes: '', isWhole } }) })
+  for (const [address, isWhole] of [
+    [BOB, true],
+    [ADA, true],
+    [BOB, false],
+  ] as const) {
+    receiveMail(world, tenant, { streamId, sender: { hmac: hmacOf(address), address } })
+    world.nowMs += 5 * MINUTE_MS
+    // Of the person's own it is known when it was looked at.
+    const check = address === ADA ? { authentication: UNCHECKED, checkedAtMs: world.nowMs - 1_000 } : null
+    parseNext(world, { result: 'parsed', parsed: makeParsed(world, { named: { hashes: '', isWhole }, check }) })
+    world.nowMs += 20 * MINUTE_MS
   }
   const posts = waiting(world)
   answer(world, posts)
   const id = order(world, tenant, ADA)
   world.fireTimers()
   t.match(stateOf(world, id), { completedAtMs: null })
-  t.equal(lookAll(world, { result: 'named' }).length, 1)
-  t.match(stateOf(world, id), { receivedMessages: 1, completedAtMs: world.nowMs })
   t.same(
     answersOf(world, posts).map((one) => one === null),
-    [false, true],
+    [false, false, false],
+  )
+  t.equal(lookAll(world, { result: 'named' }).length, 1)
+  t.match(stateOf(world, id), { receivedMessages: 2, completedAtMs: world.nowMs })
+  t.same(
+    answersOf(world, posts).map((one) => one === null),
+    [false, true, true],
   )
 })
 
-t.test('walk-posts: deliveries from before the person, and of servers without it, are not looked at', async (t) => {
+t.test('walk-posts: only what was announced with events of the person is looked at', async (t) => {
   const { world, tenant } = openWorld()
   const steps = () => {
     order(world, tenant, ADA)
@@ -126,18 +141,45 @@ t.test('walk-posts: deliveries from before the person, and of servers without it
   }
   const none = steps()
   const { webhookId } = seedWebhook(world, tenant)
+  const posts: Waiting[] = []
   for (let day = 0; day < 3; day += 1) {
     queue(world, webhookId, 1_200)
+    if (day > 0) {
+      world.nowMs += 5 * MINUTE_MS
+      tell(world, tenant, ADA, BOB)
+      posts.push(...waiting(world).slice(-2))
+      world.nowMs += 5 * MINUTE_MS
+      queue(world, webhookId, 1_200)
+    }
     world.nowMs += DAY_MS
+    if (day === 0) t.equal(steps(), none, 'nothing of the person is there')
   }
-  t.equal(steps(), none, 'nothing of the person is there')
-  queue(world, webhookId, 10)
-  world.nowMs += MINUTE_MS
-  tell(world, tenant, ADA, BOB)
-  const posts = waiting(world).slice(-2)
   answer(world, posts)
   const some = steps()
-  t.equal(answered(world, posts), 1)
-  // The slice that was open, one step in it, the end of the webhook; a segment of the log, one step in it.
-  t.ok(some <= none + 5, `${some} steps, ${none} without`)
+  t.same(
+    answersOf(world, posts).map((one) => one === null),
+    [true, false, true, false],
+  )
+  // For each of two spans: the slice that was open, a step in it, and its end. Before them a step in a segment.
+  t.ok(some <= none + 2 * 3 + 3, `${some} steps, ${none} without`)
+})
+
+t.test('walk-posts: of very many events all that was announced from the first one on is looked at', async (t) => {
+  const { world, tenant } = openWorld()
+  seedWebhook(world, tenant)
+  for (let n = 0; n < 210; n += 1) {
+    tell(world, tenant, n % 10 === 0 ? BOB : ADA)
+    tell(world, tenant, ADA)
+    world.nowMs += 3 * MINUTE_MS
+  }
+  const posts = waiting(world)
+  answer(world, posts)
+  const id = order(world, tenant, ADA)
+  const places: number[] = []
+  while (stateOf(world, id).completedAtMs === null) {
+    places.push(walkOf(world, id)?.place?.told.length ?? 0)
+    stepOnce(world)
+  }
+  t.ok(Math.max(...places) <= 200, 'what is kept of them is bounded')
+  t.equal(answered(world, posts), 21)
 })

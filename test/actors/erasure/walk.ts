@@ -172,6 +172,16 @@ t.test('walk: who may order, and how many may wait [erasure.create] [refusal.ord
   t.match(world.run(erase, makeErase(tenant, ADA)), { code: 'account_not_active' })
 })
 
+t.test('walk: one that was ordered before its account was closed is carried out [account.closed]', async (t) => {
+  const { world, tenant } = openWorld()
+  const sent = sendTo(world, tenant, ADA)
+  const id = order(world, tenant, ADA)
+  changeState(world, 'account', tenant.accountId, { status: 'closed' })
+  world.fireTimers()
+  t.match(stateOf(world, id), { messages: 1, completedAtMs: NOW_MS })
+  t.ok(messageOf(world, tenant.live.serverId, sent).isErased)
+})
+
 t.test('walk: the order is in the audit log, and no address anywhere in what it writes', async (t) => {
   const { world, tenant } = openWorld()
   const erasureId = order(world, tenant, ADA)

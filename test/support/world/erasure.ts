@@ -59,18 +59,23 @@ export function holdWalks(world: World, untilMs: number): void {
   for (const step of world.items.values()) if (step.item.startsWith('erase:')) Object.assign(step, { atMs: untilMs })
 }
 
-/** Carries erasures out, step by step. Out: of each step how many writes it has, and how many values are in them. */
+/** Carries out the next step of an erasure. Out: whether there was one. */
+export function stepOnce(world: World): boolean {
+  const due = [...world.items.values()].find(({ item }) => item.startsWith('erase:'))
+  if (due === undefined) return false
+  world.items.delete(`${due.lane} ${due.item}`)
+  world.run(walkErasure, { item: due.item })
+  return true
+}
+
+/** Carries erasures out. Out: of each step how many writes it has, and how many values are in them. */
 export function walkSteps(world: World): { readonly writes: number; readonly values: number }[] {
   const steps: { writes: number; values: number }[] = []
-  for (;;) {
-    const due = [...world.items.values()].find(({ item }) => item.startsWith('erase:'))
-    if (due === undefined) return steps
-    const before = world.items.size
-    world.items.delete(`${due.lane} ${due.item}`)
-    world.run(walkErasure, { item: due.item })
+  for (let before = world.items.size; stepOnce(world); before = world.items.size) {
     const values = world.ops.reduce((sum, { args }) => sum + args.length, 0)
     steps.push({ writes: world.ops.length + Math.max(0, world.items.size - before), values })
   }
+  return steps
 }
 
 export function makeErase({ accountId }: Tenant, address: string, changes: Partial<EraseBody> = {}): EraseBody {
