@@ -24,6 +24,8 @@ const DEFAULT = ['redis=1', 'http=1', 'actors=2', 'mx=1', 'submission=1']
 const COUNT_MAX = 32
 /** Only of this line each process has a port of its own. */
 const MANY = 'actors'
+/** Ended last: the others need them. */
+const STORES = ['redis', 'nodes']
 const PORT_FIRST = 8091
 const AGAIN_MS = 1_000
 const STOP_MS_MAX = 15_000
@@ -89,7 +91,7 @@ async function stop() {
   if (isStopping) return endAll('SIGKILL')
   isStopping = true
   const late = setTimeout(() => endAll('SIGKILL'), STOP_MS_MAX)
-  const isStore = ({ name }) => name === 'redis'
+  const isStore = ({ name }) => STORES.includes(name)
   await end(running.filter((one) => !isStore(one)))
   await end(running.filter(isStore))
   clearTimeout(late)

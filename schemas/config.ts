@@ -68,7 +68,8 @@ export const SETTINGS = [
     kind: 'redis',
     default: null,
     fallback: 'embedded',
-    meaning: 'Redis or Valkey to use: `redis://`, `rediss://` or `unix://`, one server; a Redis Cluster is refused.',
+    meaning:
+      'Redis or Valkey to use: `redis://`, `rediss://` or `unix://` of one server; or some nodes of a Redis Cluster, comma-separated ([cluster.md](cluster.md)).',
   },
   {
     name: 'REDIS_MAXMEMORY',
@@ -83,7 +84,7 @@ export const SETTINGS = [
     choices: DURABILITIES,
     default: 'fsync',
     meaning:
-      'What an answer of 200 promises: `fsync` on disk, `memory` in Redis. `replica` is `fsync` where there is one Redis: it waits for no replica.',
+      'What an answer of 200 promises: `fsync` on disk, `memory` in Redis. `replica` on disk and in a replica, in a Redis Cluster with two of each primary; where there is one Redis it is `fsync`.',
   },
   {
     name: 'SECRET_KEY',

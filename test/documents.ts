@@ -32,8 +32,8 @@ const RUNNERS: Readonly<Record<string, readonly string[]>> = {
 const TRIED: readonly string[] = ['install', 'upgrade', 'backup-restore', 'many-processes'].map(
   (name) => `docs/${name}.md`,
 )
-/** Whose blocks another test runs (`http/proxy.ts`) or makes (`contract.ts`). */
-const OTHERS: readonly string[] = ['docs/proxy.md', 'docs/api.md', 'docs/cli.md']
+/** Whose blocks another test runs (`http/proxy.ts`, `cluster-guide.ts`) or makes (`contract.ts`). */
+const OTHERS: readonly string[] = ['docs/proxy.md', 'docs/cluster.md', 'docs/api.md', 'docs/cli.md']
 
 const zone = await startZone()
 const service = await startTestService({ DNS_SERVERS: zone.server, CONTENT_STORE: 'file' })

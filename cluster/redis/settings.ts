@@ -11,16 +11,21 @@ export class StoreRefused extends Error {
   }
 }
 
+/** What was taken for one server is a node of a Redis Cluster: it would take the first writes, and move others away. */
+export class ClusterFound extends StoreRefused {
+  constructor() {
+    super('Redis runs as a node of a Redis Cluster: name its host and port in REDIS_URL, not its socket')
+  }
+}
+
 /**
- * Reads the settings of the store behind `client`. A node of a Redis Cluster is refused where one server is meant: it
- * would take the first writes, and move the others away.
- * @throws StoreRefused when they break `durability`; whatever the connection throws
+ * Reads the settings of the store behind `client`.
+ * @throws ClusterFound when one server is meant and it is a node of a cluster; StoreRefused when they break
+ * `durability`; whatever the connection throws
  */
 export async function checkSettings(client: Redis, durability: Durability, isOfCluster = false): Promise<void> {
   if (!isOfCluster && /^cluster_enabled:1/m.test(await client.info('cluster').catch(refuseSilence)))
-    throw new StoreRefused(
-      'Redis runs as a node of a Redis Cluster: set cluster-enabled no, or take a server that is none',
-    )
+    throw new ClusterFound()
   const flat = (await client.call('CONFIG', 'GET', ...DURABLE_SETTINGS).catch(refuseSilence)) as string[]
   const sentence = breachSentence(breachesOf(flat, durability), durability)
   if (sentence !== null) throw new StoreRefused(sentence)

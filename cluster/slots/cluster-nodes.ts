@@ -11,7 +11,7 @@ import type { Durability } from '../embedded/binary.ts'
 import type { Sending, StoreAnswer } from '../redis/link.ts'
 import { StoreRefused } from '../redis/settings.ts'
 import { PrimaryNode } from './primary-node.ts'
-import { addressFrom, COMMON_SLOT, parseNodes, SlotMap } from './slot-map.ts'
+import { addressFrom, COMMON_SLOT, hostPortOf, parseNodes, SlotMap, withPlace } from './slot-map.ts'
 
 const TICK_MS = 250
 const LOAD_MS = 2_000
@@ -62,7 +62,7 @@ export class ClusterNodes {
   constructor(options: ClusterNodesOptions) {
     this.options = options
     this.form = new URL(options.seeds[0] ?? '')
-    this.places = new Set(options.seeds.map((seed) => placeOf(new URL(seed))))
+    this.places = new Set(options.seeds.map((seed) => hostPortOf(new URL(seed))))
     this.timer = setInterval(() => void this.tick(), TICK_MS)
     this.timer.unref()
   }
@@ -133,7 +133,7 @@ export class ClusterNodes {
 
   /** Asks a node over a connection of its own. */
   private async askApart(place: string): Promise<void> {
-    const client = new Redis(this.addressOf(place), {
+    const client = new Redis(withPlace(this.form, place), {
       connectionName: 'map',
       lazyConnect: true,
       retryStrategy: () => null,
@@ -180,7 +180,7 @@ export class ClusterNodes {
   private nodeAt(name: string): PrimaryNode {
     const { durability, onRefused, heard, onCame } = this.options
     const node = new PrimaryNode({
-      address: this.addressOf(name),
+      address: withPlace(this.form, name),
       name,
       durability,
       heard,
@@ -223,15 +223,6 @@ export class ClusterNodes {
     if (target === undefined || !target.isUp || hops > HOPS_MAX) return null
     return sendThere(target, { ...sending, hops, isAsking: word === 'ASK' })
   }
-
-  private addressOf(place: string): string {
-    const url = new URL(this.form)
-    const colon = place.lastIndexOf(':')
-    const host = place.slice(0, colon)
-    url.hostname = host.includes(':') ? `[${host}]` : host
-    url.port = place.slice(colon + 1)
-    return url.href
-  }
 }
 
 /** An answer from elsewhere is relied on when the replicas there have what it says: nobody else asks their gate. */
@@ -239,9 +230,4 @@ async function sendThere(target: PrimaryNode, sending: Sending): Promise<StoreAn
   const answer = await target.store.sendHere(sending)
   if (answer.kind !== 'reply' || !target.isGated) return answer
   return (await target.kept()) ? answer : { kind: 'lost' }
-}
-
-/** `host:port` of an address. */
-function placeOf({ hostname, port }: URL): string {
-  return `${hostname.replace(/^\[|\]$/g, '')}:${port || '6379'}`
 }

@@ -107,6 +107,11 @@ export class ClusterStore implements Store, Primaries {
     return [...this.nodes.all.values()]
   }
 
+  /** Addresses of nodes: the primaries that hold shards, as they are known now. */
+  get addresses(): readonly string[] {
+    return this.primaries.map(({ address }) => address)
+  }
+
   /** The shards of a primary. */
   shardsOf(name: string): readonly number[] {
     return this.nodes.map.shardsOf(name)

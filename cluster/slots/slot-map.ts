@@ -71,6 +71,21 @@ export function addressFrom(named: string, asked: string): string {
   return /^:\d+$/.test(named) ? asked.slice(0, asked.lastIndexOf(':')) + named : named
 }
 
+/** `host:port` of an address. */
+export function hostPortOf({ hostname, port }: URL): string {
+  return `${hostname.replace(/^\[|\]$/g, '')}:${port || '6379'}`
+}
+
+/** The address of a node: scheme, user and password of `form`, host and port of `place`. */
+export function withPlace(form: URL, place: string): string {
+  const url = new URL(form)
+  const colon = place.lastIndexOf(':')
+  const host = place.slice(0, colon)
+  url.hostname = host.includes(':') ? `[${host}]` : host
+  url.port = place.slice(colon + 1)
+  return url.href
+}
+
 interface Claim {
   readonly address: string
   readonly epoch: number
@@ -105,6 +120,11 @@ export class SlotMap {
   /** The primary that holds a slot; null while no node has claimed it. */
   addressOf(slot: number): string | null {
     return this.claims.get(slot)?.address ?? null
+  }
+
+  /** The primary that holds a shard; null while no node has claimed it. */
+  ofShard(shard: number): string | null {
+    return this.addressOf(SHARD_SLOTS[shard] ?? 0)
   }
 
   /** The primaries that hold what matters. */

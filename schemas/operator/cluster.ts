@@ -10,6 +10,49 @@ import { INSTANT_OR_NULL, INTEGER_OR_NULL, TEXT_OR_NULL, UUID } from '../shape.t
 
 const COUNT = { type: 'integer', minimum: 0 } as const
 
+/** One Redis of a cluster. */
+const REDIS_NODE = {
+  type: 'object',
+  properties: {
+    /** `host:port`. */
+    name: { type: 'string' },
+    role: { enum: ['primary', 'replica'] },
+    /** Of a replica: whom it follows. */
+    primary: TEXT_OR_NULL,
+    isUp: { type: 'boolean' },
+    version: TEXT_OR_NULL,
+    /** Of a primary: the shards that it holds. */
+    shards: { type: 'array', items: COUNT },
+    /** Of a primary: replicas that follow it without a gap. */
+    replicasInStep: COUNT,
+    /** Of a replica: whether it is one of those, and how many bytes it has still to get. */
+    isInStep: { type: 'boolean' },
+    behindBytes: INTEGER_OR_NULL,
+    usedBytes: INTEGER_OR_NULL,
+    /** 0 where it has no bound. */
+    bytesMax: INTEGER_OR_NULL,
+    /** Its clock less that of the process that answers. */
+    clockOffMs: INTEGER_OR_NULL,
+    commandsPerSecond: INTEGER_OR_NULL,
+  },
+  required: [
+    'name',
+    'role',
+    'primary',
+    'isUp',
+    'version',
+    'shards',
+    'replicasInStep',
+    'isInStep',
+    'behindBytes',
+    'usedBytes',
+    'bytesMax',
+    'clockOffMs',
+    'commandsPerSecond',
+  ],
+  additionalProperties: false,
+} as const
+
 /** Answer of GET /v1/operator/shards. */
 export const SHARD_LIST = {
   type: 'object',
@@ -63,8 +106,10 @@ export const SHARD_LIST = {
         additionalProperties: false,
       },
     },
+    /** Every Redis of a cluster, primaries first; none where one Redis holds everything. */
+    redis: { type: 'array', items: REDIS_NODE },
   },
-  required: ['workers', 'shards'],
+  required: ['workers', 'shards', 'redis'],
   additionalProperties: false,
 } as const
 
@@ -96,6 +141,8 @@ export const ENTITY = {
   required: ['kind', 'id', 'shard', 'reads', 'states'],
   additionalProperties: false,
 } as const
+
+export type RedisNodeRow = FromSchema<typeof REDIS_NODE>
 
 export type ShardList = FromSchema<typeof SHARD_LIST>
 

@@ -15,6 +15,7 @@ import type { SigningKey } from '../outbound/thread/sign.ts'
 import type { Config } from '../process/config.ts'
 import type { StoreCondition } from '../store/condition.ts'
 import { readClockSync } from './clock-sync.ts'
+import { examineClocks, examineCluster } from './cluster.ts'
 import { examineContent } from './content.ts'
 import {
   addressesOf,
@@ -59,11 +60,11 @@ export interface ExamineDeps {
 
 /** Looks at all of it. Never rejects. */
 export async function examine(deps: ExamineDeps): Promise<Health> {
-  const { config, store, storeFault, livingRoles, nowMs } = deps
+  const { config, store, livingRoles, nowMs } = deps
   const isOwn = config.redisUrls.length === 0
   const port = within('outbound-port', async () => examinePort(deps))
   const findings = await Promise.all([
-    one('store', () => examineStore(store, { isOwn, fault: storeFault() })),
+    examineRedis(deps, isOwn),
     one('clock', () => examineClock(store, nowMs, readClockSync)),
     one('disk', () => examineDisk(config.dataDir, isOwn)),
     one('content', () => examineContent(deps.contents, config.dataDir)),
@@ -82,6 +83,20 @@ export async function examine(deps: ExamineDeps): Promise<Health> {
     findings: all,
     records: await recordsOf(deps, await port),
   }
+}
+
+/** The store: one Redis, or every one of a cluster. */
+async function examineRedis({ config, store, storeFault }: ExamineDeps, isOwn: boolean): Promise<Finding[]> {
+  const { cluster } = store
+  if (cluster === null) return [await one('store', () => examineStore(store, { isOwn, fault: storeFault() }))]
+  const found = await within('store', async () => {
+    const state = await cluster()
+    if (state === null) throw new Error('no Redis of the cluster answers')
+    return { state }
+  })
+  if (!('state' in found)) return [found]
+  const isReplicated = config.durability === 'replica'
+  return [...examineCluster(found.state, { fault: storeFault(), isReplicated }), examineClocks(found.state)]
 }
 
 /** The records that are needed, with the addresses that are known by now. */

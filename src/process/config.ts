@@ -26,7 +26,7 @@ export interface Config {
   /** True with `ROLES=all`: this one process is the whole service. */
   isWhole: boolean
   dataDir: string
-  /** Empty: the embedded Redis. Else one: another's server. */
+  /** Empty: the embedded Redis. Else another's server, or some nodes of a Redis Cluster. */
   redisUrls: readonly string[]
   /** Bytes that the embedded Redis may use; null: half of the memory. */
   redisMaxmemory: number | null

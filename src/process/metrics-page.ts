@@ -11,6 +11,8 @@ import type { RequestTallies } from './request-tally.ts'
 
 /** How often the loop's lag is sampled once somebody watches; finer costs wake-ups in an idle process. */
 const LAG_RESOLUTION_MS = 100
+/** Primaries that have labels. */
+const REDIS_MAX = 256
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']
 
 /** How many recipients wait for one site since less than `age`, as a label of the page says it. */
@@ -42,8 +44,23 @@ interface TimesFigure {
   readonly histogram: TimeHistogram
 }
 
+/** A primary of a cluster, as a label of the page names it. */
+export interface RedisOnPage {
+  readonly name: string
+  readonly isUp: boolean
+  /** Used share of its `maxmemory`. */
+  readonly share: number
+  readonly replicas: number
+}
+
+/** What has labels of its own. */
+export interface LabelledFigures {
+  readonly queue?: readonly WaitingMail[]
+  readonly redis?: readonly RedisOnPage[]
+}
+
 /** Formats the page. In: figures of this moment, and what waits. */
-export type FormatPage = (figures: Figures, queue: readonly WaitingMail[]) => Promise<string>
+export type FormatPage = (figures: Figures, labelled: LabelledFigures) => Promise<string>
 
 type Prom = typeof import('prom-client')
 
@@ -67,9 +84,11 @@ export async function makePage(all: readonly PageFigure[], requests: RequestTall
     labelNames: ['site', 'age'],
     registers,
   })
-  return async (figures, queue) => {
+  const tellRedis = makeRedisMoment(prom, registers)
+  return async (figures, { queue = [], redis = [] }) => {
     waiting.reset()
     for (const { site, age, recipients } of queue) waiting.set({ site, age }, recipients)
+    tellRedis(redis)
     tell(figures)
     return [await registry.metrics(), ...times.map(formatTimes), requests.format()].join('\n')
   }
@@ -110,6 +129,27 @@ function makeMoment({ Counter, Gauge }: Prom, registers: Registry[]): (figures: 
       const labels = row.label === undefined ? {} : { [row.label[0]]: row.label[1] }
       if ('set' in metric) metric.set(labels, figures[name] as number)
       else metric.inc(labels, figures[name])
+    }
+  }
+}
+
+/** Makes what tells of each primary of a cluster; nothing is on the page where there is none. */
+function makeRedisMoment({ Gauge }: Prom, registers: Registry[]): (redis: readonly RedisOnPage[]) => void {
+  let gauges: { readonly up: Gauge; readonly fill: Gauge; readonly replicas: Gauge } | null = null
+  const gauge = (name: string, help: string): Gauge =>
+    new Gauge({ name: `sendwright_redis_${name}`, help, labelNames: ['redis'], registers })
+  return (redis) => {
+    if (redis.length === 0) return
+    gauges ??= {
+      up: gauge('up', 'Tells whether this process is answered by a primary of the cluster (1) or not (0).'),
+      fill: gauge('fill_ratio', 'Tells which share of its memory a primary of the cluster has filled, from 0 to 1.'),
+      replicas: gauge('replicas', 'Tells how many replicas are connected to a primary of the cluster.'),
+    }
+    for (const one of Object.values(gauges)) one.reset()
+    for (const { name, isUp, share, replicas } of redis.slice(0, REDIS_MAX)) {
+      gauges.up.set({ redis: name }, isUp ? 1 : 0)
+      gauges.fill.set({ redis: name }, share)
+      gauges.replicas.set({ redis: name }, replicas)
     }
   }
 }

@@ -7,7 +7,7 @@
 
 import type { Figures } from './figures.ts'
 import { TimeHistogram } from './histogram.ts'
-import { type FormatPage, makePage, type PageFigure, type WaitingMail } from './metrics-page.ts'
+import { type FormatPage, type LabelledFigures, makePage, type PageFigure } from './metrics-page.ts'
 import { RequestTallies } from './request-tally.ts'
 
 /** What is counted of an attempt. */
@@ -69,8 +69,8 @@ export interface Metrics {
   contentDone(act: ContentActEnd): void
   /** What was counted since the last call, for a line of the log. */
   take(): Record<string, number>
-  /** The text of `/metrics`. In: figures of the runtime at this moment, by name; what waits to be delivered. */
-  format(figures: Figures, queue?: readonly WaitingMail[]): Promise<string>
+  /** The text of `/metrics`. In: figures of the runtime at this moment, by name; those with labels of their own. */
+  format(figures: Figures, labelled?: LabelledFigures): Promise<string>
   /** Requests of the listeners of HTTP, by route. */
   readonly requests: RequestTallies
   readonly contentType: string
@@ -173,9 +173,9 @@ export function makeMetrics(): Metrics {
       told = sums(counts)
       return Object.fromEntries(Object.entries(told).map(([name, sum]) => [name, sum - (before[name] ?? 0)]))
     },
-    async format(figures, queue = []) {
+    async format(figures, labelled = {}) {
       page ??= makePage(figuresOf(counts), requests)
-      return (await page)(figures, queue)
+      return (await page)(figures, labelled)
     },
   }
 }

@@ -118,13 +118,31 @@ function parseRoles(text: string): readonly string[] | Mistake {
   return new Mistake(`all, or any of ${ROLES.join(', ')}, each once`)
 }
 
-/** One server: what the runtime writes in one step does not divide over the nodes of a cluster. */
+/** One server, or some nodes of one Redis Cluster: these share scheme, user and password. */
 function parseRedisUrls(text: string): readonly string[] | Mistake {
-  const [url = '', ...others] = entriesOf(text)
-  const isSocket = /^unix:\/\/\/./.test(url)
-  const isHost = /^rediss?:$/.test(URL.canParse(url) ? new URL(url).protocol : '') && new URL(url).hostname !== ''
-  if (others.length === 0 && (isSocket || isHost)) return [url]
-  return new Mistake('redis://, rediss:// or unix:///path of one server (not of a Redis Cluster)')
+  const urls = entriesOf(text)
+  const [first = ''] = urls
+  if (urls.length === 1 && (/^unix:\/\/\/./.test(first) || hostUrlOf(first) !== null)) return urls
+  const hosts: readonly (URL | null)[] = urls.map(hostUrlOf)
+  if (urls.length === 1 || !isWhole(hosts))
+    return new Mistake(
+      'redis://, rediss:// or unix:///path of one server, or redis:// or rediss:// of nodes of a cluster',
+    )
+  const isSame = hosts.every(
+    ({ protocol, username, password, pathname }) =>
+      protocol === hosts[0]?.protocol &&
+      username === hosts[0]?.username &&
+      password === hosts[0]?.password &&
+      /^\/?0?$/.test(pathname),
+  )
+  return isSame
+    ? urls
+    : new Mistake('nodes of one cluster: the same scheme, user and password in each, and no database')
+}
+
+function hostUrlOf(text: string): URL | null {
+  const url = URL.canParse(text) ? new URL(text) : null
+  return url !== null && /^rediss?:$/.test(url.protocol) && url.hostname !== '' ? url : null
 }
 
 function parseRelayUrl(text: string): string | Mistake {
@@ -160,6 +178,10 @@ function parseContentStore(text: string): readonly string[] | Mistake {
 
 function entriesOf(text: string): string[] {
   return text.split(',').map((entry) => entry.trim())
+}
+
+function isWhole(urls: readonly (URL | null)[]): urls is readonly URL[] {
+  return urls.every((url) => url !== null)
 }
 
 function isFull(entries: readonly (string | null)[]): entries is readonly string[] {

@@ -28,7 +28,6 @@ import type { SigningKey } from '../outbound/thread/sign.ts'
 import { type MailRoom, makeMailRoom, type SmtpChanges } from '../outbound/threads.ts'
 import type { Config } from '../process/config.ts'
 import { monotonicMs, openFence } from '../process/fence.ts'
-import type { Figures } from '../process/figures.ts'
 import { isProcessGone, processIdentity } from '../process/identity.ts'
 import type { Log, Logs } from '../process/log.ts'
 import { type Metrics, makeMetrics } from '../process/metrics.ts'
@@ -36,7 +35,6 @@ import type { Records } from '../process/records.ts'
 import type { Secrets } from '../process/secrets.ts'
 import { openParsing, type Parsing } from '../reception/open-parsing.ts'
 import { makeReadRoom, type ReadRoom } from '../routes/broadcast/read-room.ts'
-import { countFeeds } from '../routes/events.ts'
 import { makeStoreCondition, readLivingRoles } from '../store/condition.ts'
 import { makeContentStore } from '../store/content.ts'
 import { countAccounts, makeHomeMark } from '../store/installation.ts'
@@ -54,6 +52,7 @@ import { makeQueueFigures } from '../views/operator/queue-figures.ts'
 import type { ReadKeys } from '../views/read-keys.ts'
 import { makeWebhookFigures } from '../webhooks/figures.ts'
 import { makeWebhookRoom, type WebhookRoom } from '../webhooks/open.ts'
+import { figuresOf } from './figures-of.ts'
 import type { RouteDeps } from './handlers.ts'
 import { makeHearNote } from './heard-notes.ts'
 import { roomLackOf, whyNotReady } from './readiness.ts'
@@ -70,6 +69,7 @@ export interface Parts {
   readonly rewrites: OpenStore['rewrites']
   readonly nodes: Nodes
   readonly primaries: OpenStore['primaries']
+  readonly cluster: OpenStore['cluster']
   readonly readKeys: ReadKeys
   readonly store: OpenStore['store']
   readonly watch: StoreWatch
@@ -147,7 +147,7 @@ interface PartsInput {
 /** What stands on a store that is open. */
 async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsInput): Promise<Parts> {
   const { config, log, fence } = known
-  const { store, secrets, watch, nodes, primaries, rewrites } = opened
+  const { store, secrets, watch, nodes, primaries, cluster, rewrites } = opened
   const readKeys = makeReadKeys(nodes)
   const metrics = makeMetrics()
   const self = { worker: newCmdId(Date.now(), Math.random), nowMs: (): number => Date.now() }
@@ -203,7 +203,7 @@ async function makeParts(known: KnownParts, { opened, siteLimits, smtp }: PartsI
   const check = makeCheck(config, resolver)
   const first = { isDone: !config.roles.includes('actors') }
   const feeds = { openFeeds: new Map<string, number>(), userFeeds: new Map<string, number>() }
-  const door = { store, nodes, primaries, readKeys, rewrites }
+  const door = { store, nodes, primaries, cluster, readKeys, rewrites }
   return { ...known, ...made, ...door, first, check, secrets, watch, feeds, readRoom: makeReadRoom() }
 }
 
@@ -297,7 +297,7 @@ export async function openWorker(parts: Parts, { room, makeShard }: WorkerChange
 export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
   const { config, store, secrets, outgoing, metrics, mailRoom, outbound, resolver, serviceKey, webhooks, readKeys } =
     parts
-  const condition = makeStoreCondition(parts.nodes, config.durability)
+  const condition = makeStoreCondition(parts.nodes, config.durability, parts.cluster)
   return {
     ask: makeAsk(parts, worker),
     read: makeReader(store),
@@ -341,6 +341,7 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
         nowMs: Date.now,
       }),
     livingWorkers: () => worker.livingWorkers,
+    cluster: parts.cluster,
     countAccounts: () => countAccounts(readKeys),
     shardPlaces: () => worker.shardPlaces,
     approval: config.approval,
@@ -348,6 +349,7 @@ export function makeRouteDeps(parts: Parts, worker: Worker): RouteDeps {
     roomLack: () => roomLackOf(parts),
     whyNotReady: () => whyNotReady(parts, worker),
     figures: () => figuresOf(parts, worker),
+    redisFigures: () => parts.watch.nodes,
     webhookFigures: makeWebhookFigures({
       readKeys,
       nowMs: () => worker.nowMs(),
@@ -372,20 +374,4 @@ export function makeLivingRoles({ nodes }: Parts, worker: Worker): () => Promise
 function makeAsk({ watch }: Parts, worker: Worker): RouteDeps['ask'] {
   const refused = { kind: 'unavailable' } as const
   return (shard, command) => (watch.fault === null ? worker.ask(shard, command) : Promise.resolve(refused))
-}
-
-/** Figures of this moment. */
-export function figuresOf({ store, watch, outbound, mailRoom, feeds }: Parts, worker: Worker): Figures {
-  const { underWay, waiting, paused } = outbound.sites.figures
-  const sites = { attemptsUnderWay: underWay, attemptsWaiting: waiting, sitesPaused: paused }
-  return {
-    ...worker.stats(),
-    owned: worker.owned.length,
-    ...sites,
-    connections: mailRoom.connections(),
-    feedsOpen: countFeeds(feeds.openFeeds) + countFeeds(feeds.userFeeds),
-    storeUp: store.connected ? 1 : 0,
-    storeSound: watch.fault === null ? 1 : 0,
-    storeFill: watch.share,
-  }
 }

@@ -8,6 +8,7 @@ import type { Durability } from '../../cluster/embedded/binary.ts'
 import { WORKERS_KEY } from '../../cluster/keyspace.ts'
 import { checkSettings } from '../../cluster/redis/settings.ts'
 import type { WorkerRecord } from '../../cluster/store.ts'
+import type { ClusterState } from './cluster/cluster-state.ts'
 import { readTimeMs } from './direct.ts'
 import type { Nodes } from './nodes.ts'
 
@@ -19,21 +20,28 @@ export interface StoreCondition {
   info(): Promise<string>
   /** Its clock, milliseconds. */
   timeMs(): Promise<number>
+  /** All nodes of the cluster; null: one Redis holds everything. What it resolves with: null, nobody answers. */
+  readonly cluster: (() => Promise<ClusterState | null>) | null
 }
 
 /** Any shard's clock is the store's. */
 const CLOCK_SHARD = 0
 
-/** Makes the questions. */
-export function makeStoreCondition(nodes: Nodes, durability: Durability): StoreCondition {
+/** Makes the questions. In: what looks at a cluster, where the store is one. */
+export function makeStoreCondition(
+  nodes: Nodes,
+  durability: Durability,
+  cluster: StoreCondition['cluster'] = null,
+): StoreCondition {
   return {
     refusal: () =>
-      checkSettings(nodes.common(), durability).then(
+      checkSettings(nodes.common(), durability, cluster !== null).then(
         () => null,
         (error: Error) => error.message,
       ),
     info: () => nodes.common().info(),
     timeMs: () => readTimeMs(nodes, CLOCK_SHARD),
+    cluster,
   }
 }
 

@@ -18,6 +18,7 @@ import type { Config } from '../process/config.ts'
 import { isProcessGone } from '../process/identity.ts'
 import type { Log } from '../process/log.ts'
 import { makeSecrets, type Secrets } from '../process/secrets.ts'
+import { watchEach } from './cluster/watch-each.ts'
 import { checkInstallation, openInstallation, readCheck, wasMade } from './installation.ts'
 import type { Nodes } from './nodes.ts'
 import { closeDirectory } from './private-dir.ts'
@@ -25,7 +26,7 @@ import { type Remembered, remakeFiles } from './remake.ts'
 import { makeRewrites, type Rewrites } from './rewrite.ts'
 import { type ConnectedStore, connectStore, type RuntimeStore } from './runtime-store.ts'
 import { findSecret } from './secret.ts'
-import { type StoreWatch, watchEach, watchStore } from './store-watch.ts'
+import { type StoreWatch, watchStore } from './store-watch.ts'
 
 /** A store that is open. */
 export interface OpenStore {
@@ -37,6 +38,8 @@ export interface OpenStore {
   readonly nodes: Nodes
   /** What the worker is to know of several Redis; null: one holds everything. */
   readonly primaries: Primaries | null
+  /** What looks at all of several Redis; null: one holds everything. */
+  readonly cluster: ConnectedStore['cluster']
   /** The append-only file of our own Redis; null where the Redis is another's. */
   readonly rewrites: Rewrites | null
   /** Gives the store back; our own Redis is stopped when nobody else uses it. */
@@ -80,6 +83,7 @@ export async function openStore(config: Config, options: OpenStoreOptions): Prom
       watch,
       nodes,
       primaries,
+      cluster: opened.cluster,
       rewrites: embedded === null ? null : makeRewrites(() => nodes.common()),
       close: () => closeStore({ opened, embedded, watch }),
     }

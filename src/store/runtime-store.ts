@@ -6,10 +6,14 @@
 import type { Redis } from 'ioredis'
 import type { Primaries } from '../../cluster/primaries.ts'
 import type { Heard } from '../../cluster/redis/hear.ts'
+import { ClusterFound } from '../../cluster/redis/settings.ts'
 import { connectRedisStore } from '../../cluster/redis/store.ts'
+import { lookAtCluster } from '../../cluster/slots/cluster-look.ts'
 import { connectClusterStore } from '../../cluster/slots/cluster-store.ts'
 import type { Lag, Store } from '../../cluster/store.ts'
 import type { Config } from '../process/config.ts'
+import { type ClusterState, clusterState } from './cluster/cluster-state.ts'
+import { checkCluster } from './cluster/open-cluster.ts'
 import { type Nodes, oneNode } from './nodes.ts'
 
 /** What the service asks of it beside what the runtime does. */
@@ -35,6 +39,8 @@ export interface ConnectedStore {
   readonly primaries: Primaries | null
   /** A client of each Redis that holds something now, by its name. */
   clients(): ReadonlyMap<string, () => Redis>
+  /** Looks at all nodes of the cluster, and resolves with null where none answers. Null: one Redis holds everything. */
+  readonly cluster: (() => Promise<ClusterState | null>) | null
 }
 
 /** Who hears of it. */
@@ -48,7 +54,10 @@ export interface ConnectHears {
   onRefused(error: Error): void
 }
 
-/** Connects. Throws StoreRefused where the settings break the durability level, Error where nobody answers. */
+/**
+ * Connects to one server, or to the cluster that a single address turns out to be a node of. Throws StoreRefused where
+ * the settings break the durability level, Error where nobody answers.
+ */
 export async function connectStore(
   addresses: readonly string[],
   { durability }: Pick<Config, 'durability'>,
@@ -56,9 +65,14 @@ export async function connectStore(
 ): Promise<ConnectedStore> {
   const [address = ''] = addresses
   if (addresses.length > 1) return connectCluster(addresses, durability, hears)
-  const store = await connectRedisStore({ address, durability, ...hears })
-  const views = (): Redis => store.views
-  return { store, nodes: oneNode(views), primaries: null, clients: () => new Map([['', views]]) }
+  try {
+    const store = await connectRedisStore({ address, durability, ...hears })
+    const views = (): Redis => store.views
+    return { store, nodes: oneNode(views), primaries: null, clients: () => new Map([['', views]]), cluster: null }
+  } catch (error) {
+    if (!(error instanceof ClusterFound) || !/^rediss?:/.test(address)) throw error
+    return connectCluster(addresses, durability, hears)
+  }
 }
 
 async function connectCluster(
@@ -66,11 +80,16 @@ async function connectCluster(
   durability: Config['durability'],
   hears: ConnectHears,
 ): Promise<ConnectedStore> {
+  await checkCluster(seeds, durability)
   const store = await connectClusterStore({ seeds, durability, ...hears })
   return {
     store,
     primaries: store,
     nodes: { nodeOf: (shard) => store.viewsOf(shard), common: () => store.viewsOf(null) },
     clients: () => new Map(store.primaries.map((node) => [node.name, () => node.store.views])),
+    async cluster() {
+      const look = await lookAtCluster(store.addresses)
+      return look === null ? null : clusterState(look, durability)
+    },
   }
 }

@@ -26,8 +26,6 @@ import { keptFree, readDisk } from '../content/disk-room.ts'
 import { type FillLevel, FULL_SHARE, fillLevel, fillOf, type RoomLack } from './fill.ts'
 
 const LOOK_MS = 2_000
-/** Which of several there are. */
-const NODES_LOOK_MS = 1_000
 /** So many looks without an answer are a silence: four to six seconds. */
 const UNANSWERED_MAX = 3
 /** A disk that was full has room again with so much more free. */
@@ -50,7 +48,27 @@ export interface StoreWatch {
   readonly lack: RoomLack | null
   /** Why nothing may be accepted now; null while the store keeps what it takes. */
   readonly fault: string | null
+  /** Each primary of a cluster; none where one Redis holds everything. */
+  readonly nodes: readonly RedisFigure[]
   stop(): void
+}
+
+/** A primary of a cluster as it was seen last. */
+export interface RedisFigure {
+  /** `host:port`. */
+  readonly name: string
+  readonly isUp: boolean
+  /** Used share of its `maxmemory`; 0 where it has none. */
+  readonly share: number
+  /** Replicas that are connected to it. */
+  readonly replicas: number
+}
+
+/** The watch of one Redis. */
+export interface OneWatch extends StoreWatch {
+  /** Whether it answered when it was asked last. */
+  readonly isUp: boolean
+  readonly replicas: number
 }
 
 export interface WatchOptions {
@@ -72,7 +90,7 @@ export interface WatchOptions {
 }
 
 /** Looks at once, and again until it is stopped. A store that does not answer is as it was, but for its directory. */
-export async function watchStore(options: WatchOptions): Promise<StoreWatch> {
+export async function watchStore(options: WatchOptions): Promise<OneWatch> {
   const watch = new Watch(options)
   await watch.look()
   const timer = setInterval(() => void watch.look(), LOOK_MS).unref()
@@ -86,61 +104,14 @@ export async function watchStore(options: WatchOptions): Promise<StoreWatch> {
     get fault() {
       return watch.fault
     },
+    get isUp() {
+      return watch.isUp
+    },
+    get replicas() {
+      return watch.replicas
+    },
+    nodes: [],
     stop: () => clearInterval(timer),
-  }
-}
-
-export interface WatchesOptions {
-  /** A client of each that holds something now, by its name. */
-  clients(): ReadonlyMap<string, () => Redis>
-  watch(name: string, client: () => Redis): Promise<StoreWatch>
-}
-
-/**
- * Watches each of several Redis until it is stopped: new mail is refused while any of them is full, everything while
- * any does not keep what it takes. One that does not answer is as it was. Resolves when each was looked at once.
- */
-export async function watchEach({ clients, watch }: WatchesOptions): Promise<StoreWatch> {
-  const watches = new Map<string, Promise<StoreWatch>>()
-  const found = new Map<string, StoreWatch>()
-  let isStopped = false
-  const look = async (): Promise<void> => {
-    const now = clients()
-    for (const name of watches.keys()) {
-      if (now.has(name)) continue
-      watches.delete(name)
-      found.get(name)?.stop()
-      found.delete(name)
-    }
-    const coming = [...now].filter(([name]) => !watches.has(name))
-    await Promise.all(
-      coming.map(async ([name, client]) => {
-        const opening = watch(name, client)
-        watches.set(name, opening)
-        const one = await opening
-        if (isStopped || watches.get(name) !== opening) one.stop()
-        else found.set(name, one)
-      }),
-    )
-  }
-  await look()
-  const timer = setInterval(() => void look(), NODES_LOOK_MS).unref()
-  const all = (): StoreWatch[] => [...found.values()]
-  return {
-    get share() {
-      return Math.max(0, ...all().map(({ share }) => share))
-    },
-    get lack() {
-      return all().find(({ lack }) => lack !== null)?.lack ?? null
-    },
-    get fault() {
-      return all().find(({ fault }) => fault !== null)?.fault ?? null
-    },
-    stop() {
-      isStopped = true
-      clearInterval(timer)
-      for (const one of all()) one.stop()
-    },
   }
 }
 
@@ -162,6 +133,7 @@ interface Answers {
 
 class Watch {
   share = 0
+  replicas = 0
   fault: string | null = null
   private level: FillLevel = 'roomy'
   private isDiskFull = false
@@ -182,6 +154,10 @@ class Watch {
   get lack(): RoomLack | null {
     if (this.share >= (this.options.fullShare ?? FULL_SHARE)) return 'memory'
     return this.isDiskFull ? 'disk' : null
+  }
+
+  get isUp(): boolean {
+    return this.unanswered === 0
   }
 
   async look(): Promise<void> {
@@ -272,7 +248,7 @@ class Watch {
 
   private async ask(): Promise<Answers | null> {
     const pipeline = this.options.redis().pipeline()
-    pipeline.call('INFO', 'server', 'memory', 'persistence')
+    pipeline.call('INFO', 'server', 'memory', 'persistence', 'replication')
     pipeline.call('CONFIG', 'GET', ...DURABLE_SETTINGS)
     // One of several need not hold it, and would refuse to be asked for it.
     if (this.options.installationId !== null) pipeline.hget(CONF_KEY, 'id')
@@ -296,6 +272,7 @@ class Watch {
   private noteFill(info: string): void {
     const { log, fullShare = FULL_SHARE } = this.options
     this.share = fillOf(info)
+    this.replicas = Number(/^connected_slaves:(\d+)/m.exec(info)?.[1] ?? 0)
     const { share, level: before } = this
     this.level = fillLevel(share, before, fullShare)
     if (this.level === before) return

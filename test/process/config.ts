@@ -110,8 +110,11 @@ t.test('config: with a Redis a process may run some roles', async (t) => {
   const redis = (url: string) => configOf({ REDIS_URL: url, SECRET_KEY: SECRET }).redisUrls
   t.same(redis('unix:///run/redis.sock'), ['unix:///run/redis.sock'])
   t.same(redis('rediss://u:p@a:1'), ['rediss://u:p@a:1'])
-  for (const REDIS_URL of ['redis://a:1,redis://b:2', 'redis://a:1,b:2', 'unix:///a,unix:///b'])
-    t.match(mistakesOf({ REDIS_URL, SECRET_KEY: SECRET }), [/^REDIS_URL: .* of one server \(not of a Redis Cluster\)/])
+  t.same(redis('redis://:p@a:1, redis://:p@b:2/0'), ['redis://:p@a:1', 'redis://:p@b:2/0'], 'nodes of a cluster')
+  for (const REDIS_URL of ['redis://a:1,b:2', 'unix:///a,unix:///b', 'redis://a,', 'http://a'])
+    t.match(mistakesOf({ REDIS_URL, SECRET_KEY: SECRET }), [/^REDIS_URL: .* of one server, or redis:\/\/ /])
+  for (const REDIS_URL of ['redis://a:1,rediss://b:2', 'redis://:p@a,redis://b', 'redis://a/1,redis://b/1'])
+    t.match(mistakesOf({ REDIS_URL, SECRET_KEY: SECRET }), [/^REDIS_URL: nodes of one cluster: the same scheme/])
 })
 
 /** name, wrong text, what the mistake must say */

@@ -28,7 +28,10 @@ async function fullPage(): Promise<string> {
   metrics.contentDone({ home: 'file', act: 'put', result: 'ok', ms: 2, bytes: 10, objects: 1 })
   metrics.requests.of({ method: 'GET', path: '/v1/messages/{id}' }).answered(200, 3)
   const figures = Object.fromEntries((Object.keys(FIGURES) as FigureName[]).map((name, at) => [name, at]))
-  return metrics.format(figures, [{ site: 'example.com', age: '5m', recipients: 4 }])
+  return metrics.format(figures, {
+    queue: [{ site: 'example.com', age: '5m', recipients: 4 }],
+    redis: [{ name: '10.0.0.1:7001', isUp: true, share: 0.25, replicas: 2 }],
+  })
 }
 
 /** Ours: those of the runtime are named by its library. */

@@ -4,9 +4,11 @@
  * Spec operator.shards, operator.entity
  */
 
+import type { ShardList } from '../../../schemas/operator/cluster.ts'
 import { BEHAVIOURS } from '../../actors/behaviours.ts'
 import type { HandlerOf } from '../../http/request.ts'
 import { refuse } from '../../http/respond.ts'
+import type { StoreCondition } from '../../store/condition.ts'
 import { readShards } from '../../views/operator/shards.ts'
 import { readStates } from '../../views/operator/states.ts'
 import { asOperator, type OperatorDeps } from '../as-operator.ts'
@@ -15,16 +17,39 @@ import { asOperator, type OperatorDeps } from '../as-operator.ts'
 export interface ClusterDeps extends OperatorDeps {
   /** Ids of the processes that live, this one's among them. */
   readonly livingWorkers: () => readonly string[]
+  /** Looks at every Redis of a cluster; null: one holds everything. */
+  readonly cluster: StoreCondition['cluster']
 }
 
 const KINDS: ReadonlySet<string> = new Set(BEHAVIOURS.entities.map(({ kind }) => kind))
 
 /** GET /v1/operator/shards */
-export function makeReadShards({ read, livingWorkers }: ClusterDeps): HandlerOf<'readShards'> {
+export function makeReadShards({ read, livingWorkers, cluster }: ClusterDeps): HandlerOf<'readShards'> {
   return asOperator(read, async () => {
-    const seen = await readShards(read, livingWorkers())
-    return seen === null ? refuse('unavailable') : { status: 200, json: seen }
+    const [seen, redis] = await Promise.all([readShards(read, livingWorkers()), readNodes(cluster)])
+    return seen === null || redis === null ? refuse('unavailable') : { status: 200, json: { ...seen, redis } }
   })
+}
+
+/** Every Redis of a cluster; none where one holds everything; null: nobody answers. */
+async function readNodes(cluster: StoreCondition['cluster']): Promise<ShardList['redis'] | null> {
+  const state = cluster === null ? { nodes: [] } : await cluster()
+  if (state === null) return null
+  return state.nodes.map((node) => ({
+    name: node.name,
+    role: node.isPrimary ? 'primary' : 'replica',
+    primary: node.primary,
+    isUp: node.answers && node.isWell,
+    version: node.version,
+    shards: [...node.shards],
+    replicasInStep: node.replicasInStep,
+    isInStep: node.isInStep,
+    behindBytes: node.behindBytes,
+    usedBytes: node.memory?.usedBytes ?? null,
+    bytesMax: node.memory?.bytesMax ?? null,
+    clockOffMs: node.clockOffMs,
+    commandsPerSecond: node.commandsPerSecond,
+  }))
 }
 
 /** GET /v1/operator/entities/{kind}/{id} */

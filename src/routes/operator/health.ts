@@ -10,6 +10,7 @@ import type { Health } from '../../../schemas/operator/health.ts'
 import type { HandlerOf } from '../../http/request.ts'
 import type { Figures } from '../../process/figures.ts'
 import type { Metrics } from '../../process/metrics.ts'
+import type { RedisFigure } from '../../store/store-watch.ts'
 import type { ErasureFigures } from '../../views/operator/erasure-figures.ts'
 import type { QueueFigure } from '../../views/operator/queue-figures.ts'
 import type { WebhookFigures } from '../../webhooks/figures.ts'
@@ -21,6 +22,8 @@ export interface HealthDeps {
   readonly whyNotReady: () => string | null
   /** Figures of this moment, by name. */
   readonly figures: () => Figures
+  /** Each primary of a cluster. */
+  readonly redisFigures: () => readonly RedisFigure[]
   readonly metrics: Metrics
   /** What waits to be delivered. */
   readonly queueFigures: () => Promise<readonly QueueFigure[]>
@@ -56,6 +59,7 @@ export function makeExamineHealth({ read, examine }: OperatorHealthDeps): Handle
 /** GET /metrics, in the text format of Prometheus. */
 export function makeReadMetrics({
   figures,
+  redisFigures,
   metrics,
   queueFigures,
   webhookFigures,
@@ -63,7 +67,7 @@ export function makeReadMetrics({
 }: HealthDeps): HandlerOf<'readMetrics'> {
   return async () => {
     const [queue, webhooks, erasures] = await Promise.all([queueFigures(), webhookFigures(), erasureFigures()])
-    const text = await metrics.format({ ...figures(), ...webhooks, ...erasures }, queue)
+    const text = await metrics.format({ ...figures(), ...webhooks, ...erasures }, { queue, redis: redisFigures() })
     return { status: 200, text, contentType: metrics.contentType }
   }
 }

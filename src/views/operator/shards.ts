@@ -26,7 +26,10 @@ const WAITING_MAX = 2100
 const META = ['owner', 'seq', 'tries', 'since', 'cur']
 
 /** All shards and processes; null when the store did not answer. In: the processes that live. */
-export async function readShards(read: Reader, living: readonly string[]): Promise<ShardList | null> {
+export async function readShards(
+  read: Reader,
+  living: readonly string[],
+): Promise<Pick<ShardList, 'workers' | 'shards'> | null> {
   const [records, ...rows] = await Promise.all([
     read(0, [{ read: 'hash', key: WORKERS_KEY }]),
     ...Array.from({ length: SHARDS }, (_, shard) => readShard(read, shard, living)),

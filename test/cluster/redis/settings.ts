@@ -27,7 +27,7 @@ t.test('redis settings: a node of a cluster is refused before anything is writte
   const redis = await openRedis(t, { 'cluster-enabled': 'yes' })
   await t.rejects(connectRedisStore({ address: redis.socketPath, durability: 'fsync' }), {
     name: 'StoreRefused',
-    message: /^Redis runs as a node of a Redis Cluster: set cluster-enabled no/,
+    message: /^Redis runs as a node of a Redis Cluster: name its host/,
   })
 })
 

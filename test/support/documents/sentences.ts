@@ -18,6 +18,7 @@ const MADE: readonly (readonly [place: string, call: RegExp])[] = [
   ['src/store/open-store.ts', /stopFor\([\w.]+, [\w.]+, /g],
   ['cluster/worker/protocol.ts', /return (?=`)/g],
   ['src/cli', /new (?:CommandFailure|InvalidArgumentError|Error)\(/g],
+  ['src/cli/cluster', /new (?:CommandFailure|InvalidArgumentError|Error)\(/g],
   ['src/cli/console', /new (?:CommandFailure|InvalidArgumentError|Error)\(/g],
   [
     'src/service',
@@ -27,10 +28,12 @@ const MADE: readonly (readonly [place: string, call: RegExp])[] = [
     'src/store',
     /new (?:Error|InstallationMismatch|WrongDirectory)\(|return \(\s*(?=['`])|return (?=['`](?:The store|\$\{path))/g,
   ],
+  ['src/store/cluster', /never\(|sentence: |new Error\(/g],
   ['src/process', /new Error\(|new Mistake\(|found\.push\(|wanted: /g],
   ['src/content', /new ContentMismatch\(/g],
   ['cluster/embedded', /new Error\(|refuse\(|sentence:\s*/g],
-  ['cluster/redis', /new (?:StoreRefused|Error)\(/g],
+  ['cluster/redis', /new (?:StoreRefused|Error)\(|super\((?='Redis )/g],
+  ['cluster/slots', /new (?:StoreRefused|Error)\(|faults\.push\(|return \[\s*(?=`)/g],
 ]
 /** Short of that a clause says too little by itself. */
 const CLAUSE_MIN = 20

@@ -1,8 +1,8 @@
 /** inspect-message - `sendwright inspect message <id>`: how a message fares, found by its id alone. */
-import type { FoundMessage } from '../../schemas/operator/message.ts'
-import { type ClientOptions, makeClient } from './console/client.ts'
-import { print } from './console/print.ts'
-import { formatTable } from './console/table.ts'
+import type { FoundMessage } from '../../../schemas/operator/message.ts'
+import { type ClientOptions, makeClient } from '../console/client.ts'
+import { print } from '../console/print.ts'
+import { formatTable } from '../console/table.ts'
 
 export interface InspectOptions extends ClientOptions {
   reveal?: boolean

@@ -3,15 +3,16 @@
  * operators did.
  */
 import type { Command } from 'commander'
-import { dueKey, journalKey, mailboxKey, metaKey, WORKERS_KEY } from '../../cluster/keyspace.ts'
-import type { AuditList } from '../../schemas/operator/audit.ts'
-import type { Entity, ShardList } from '../../schemas/operator/cluster.ts'
-import { type ClientOptions, makeClient } from './console/client.ts'
-import { CommandFailure } from './console/failure.ts'
-import { parseInteger, withNote, withOperatorOptions } from './console/options.ts'
-import { type Ended, print } from './console/print.ts'
-import { formatTable } from './console/table.ts'
+import { dueKey, journalKey, mailboxKey, metaKey, WORKERS_KEY } from '../../../cluster/keyspace.ts'
+import type { AuditList } from '../../../schemas/operator/audit.ts'
+import type { Entity, ShardList } from '../../../schemas/operator/cluster.ts'
+import { type ClientOptions, makeClient } from '../console/client.ts'
+import { CommandFailure } from '../console/failure.ts'
+import { parseInteger, withNote, withOperatorOptions } from '../console/options.ts'
+import { type Ended, print } from '../console/print.ts'
+import { formatTable } from '../console/table.ts'
 import { formatReads, type InspectOptions, inspectMessage } from './inspect-message.ts'
+import { addRedisClusterCommands, formatRedis, isServing } from './redis-cluster.ts'
 
 const AUDIT_PAGE_MAX = 100
 const AUDIT_LIMIT_DEFAULT = 50
@@ -34,8 +35,11 @@ export function addClusterCommands(program: Command, ended: Ended): void {
     })
   const cluster = program.command('cluster').description('the processes and their shards')
   withOperatorOptions(cluster.command('status'))
-    .description('list the processes and every shard that does not run; exit code 1 when there is one')
+    .description(
+      'list every Redis of a cluster, the processes and every shard that does not run; exit code 1 when one stands still',
+    )
     .action(async (options) => ended(await showStatus(options)))
+  addRedisClusterCommands(cluster, ended)
   addAuditCommand(program, ended)
 }
 
@@ -73,10 +77,11 @@ async function inspectEntity(kind: string, id: string, options: ClientOptions): 
 }
 
 async function showStatus(options: ClientOptions): Promise<number> {
-  const { shards, workers } = await readShards(options)
+  const { shards, workers, redis } = await readShards(options)
   const stopped = shards.filter(({ state }) => state !== 'owned')
-  if (options.json) console.log(JSON.stringify({ workers, shards }))
+  if (options.json) console.log(JSON.stringify({ workers, shards, redis }))
   else {
+    if (redis.length > 0) console.log(`${formatRedis(redis)}\n`)
     const rows = workers.map((worker) => [
       worker.host,
       String(worker.pid),
@@ -91,7 +96,7 @@ async function showStatus(options: ClientOptions): Promise<number> {
     if (stopped.length > 0)
       console.log(`\n${formatTable(['shard', 'state', 'seq', 'journal', 'owner'], stopped.map(rowOf))}`)
   }
-  return stopped.length === 0 ? 0 : 1
+  return stopped.length === 0 && redis.every(isServing) ? 0 : 1
 }
 
 function rowOf({ shard, state, seq, journalSeq, owner }: Shard): string[] {

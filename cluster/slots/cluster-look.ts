@@ -1,0 +1,116 @@
+/**
+ * cluster-look - a Redis Cluster as its nodes describe it at one moment, primaries and replicas
+ *
+ * Who holds a shard is what the answer with the highest epoch says, as the store's own map has it (`slot-map.ts`).
+ */
+import { SHARDS } from '../id.ts'
+import { lookAtNode, type NodeAnswers, type NodeSaid, type NodeSilence } from './node-look.ts'
+import { type ClusterNodeLine, hostPortOf, SHARD_SLOTS, SlotMap, withPlace } from './slot-map.ts'
+
+/** Nodes that are looked at. */
+const NODES_MAX = 500
+
+/** One node at the moment of the look. */
+export interface NodeLook {
+  /** `host:port`, as the others name it. */
+  readonly name: string
+  readonly id: string
+  readonly isPrimary: boolean
+  /** Of a replica the name of its primary; null where that is not known, and of a primary. */
+  readonly primary: string | null
+  /** Shards that it holds; none of a replica. */
+  readonly shards: readonly number[]
+  /** Null: it did not answer. */
+  readonly answers: NodeAnswers | null
+}
+
+export interface ClusterLook {
+  /** Primaries first, in the order of their names. */
+  readonly nodes: readonly NodeLook[]
+  /** Seeds that are of no use, and why. */
+  readonly badSeeds: readonly { readonly name: string; readonly why: NodeSilence }[]
+  /** Seeds that know nothing of the first one: they are of another cluster. */
+  readonly strangers: readonly string[]
+  /** Shards that no primary holds. */
+  readonly uncovered: readonly number[]
+}
+
+/** Looks at all nodes. In: addresses of some. Out: null where no node of a cluster has answered. */
+export async function lookAtCluster(seeds: readonly string[]): Promise<ClusterLook | null> {
+  const form = new URL(seeds[0] ?? '')
+  const asked = new Map<string, Promise<NodeSaid>>()
+  const askOnce = (name: string): Promise<NodeSaid> => {
+    const known = asked.get(name) ?? lookAtNode(withPlace(form, name), name)
+    asked.set(name, known)
+    return known
+  }
+  const names = [...new Set(seeds.map((seed) => hostPortOf(new URL(seed))))]
+  const said = await Promise.all(names.map(async (name) => ({ name, one: await askOnce(name) })))
+  const first = said.map(({ one }) => one).find(isAnswer)
+  const badSeeds = said.flatMap(({ name, one }) => (isAnswer(one) ? [] : [{ name, why: one }]))
+  if (first === undefined) return null
+  const ids = new Set(first.nodes.map(({ id }) => id))
+  const strangers = said.flatMap(({ name, one }) => (isAnswer(one) && !ids.has(one.id) ? [name] : []))
+  const answers = await askAll(first.nodes, said.map(({ one }) => one).filter(isAnswer), askOnce)
+  return { ...describe(first, answers), badSeeds, strangers }
+}
+
+/** Asks each node that no seed has answered for. Out: answers by id. */
+async function askAll(
+  lines: readonly ClusterNodeLine[],
+  known: readonly NodeAnswers[],
+  ask: (name: string) => Promise<NodeSaid>,
+): Promise<Map<string, NodeAnswers>> {
+  const answers = new Map(known.map((one) => [one.id, one]))
+  const others = lines.slice(0, NODES_MAX).filter(({ id }) => !answers.has(id))
+  const said = await Promise.all(others.map(({ address }) => ask(address)))
+  for (const one of said) if (isAnswer(one)) answers.set(one.id, one)
+  return answers
+}
+
+function describe(
+  first: NodeAnswers,
+  answers: ReadonlyMap<string, NodeAnswers>,
+): Pick<ClusterLook, 'nodes' | 'uncovered'> {
+  const map = new SlotMap()
+  for (const { nodes } of answers.values()) map.take(nodes)
+  const nameOf = new Map(first.nodes.map(({ id, address }) => [id, address]))
+  const nodes = first.nodes.map((line): NodeLook => {
+    const own = answers.get(line.id)?.nodes.find(({ id }) => id === line.id) ?? line
+    return {
+      name: line.address,
+      id: line.id,
+      isPrimary: own.isPrimary,
+      primary: own.isPrimary ? null : (nameOf.get(own.primaryId) ?? null),
+      shards: own.isPrimary ? map.shardsOf(line.address) : [],
+      answers: answers.get(line.id) ?? null,
+    }
+  })
+  const order = ({ isPrimary, name }: NodeLook): string => `${isPrimary ? 0 : 1} ${name}`
+  return {
+    nodes: nodes.sort((a, b) => (order(a) < order(b) ? -1 : 1)),
+    uncovered: Array.from({ length: SHARDS }, (_, shard) => shard).filter((shard) => map.ofShard(shard) === null),
+  }
+}
+
+function isAnswer(one: NodeSaid): one is NodeAnswers {
+  return typeof one !== 'string'
+}
+
+/** Replicas of a primary that follow it without a gap, as the replicas say. */
+export function replicasInStep({ nodes }: ClusterLook, primary: string): number {
+  return nodes.filter((node) => node.primary === primary && node.answers?.info.get('master_link_status') === 'up')
+    .length
+}
+
+/** Shards that are on their way; `to` is null where the node that they go to is not known. */
+export function openMoves({ nodes }: ClusterLook): { readonly shard: number; readonly to: string | null }[] {
+  const found = new Map<number, string | null>()
+  for (const { name, answers } of nodes)
+    for (const { slot, isLeaving, other } of answers?.openSlots ?? []) {
+      const shard = SHARD_SLOTS.indexOf(slot)
+      if (shard < 0) continue
+      found.set(shard, isLeaving ? (nodes.find(({ id }) => id === other)?.name ?? null) : name)
+    }
+  return [...found].map(([shard, to]) => ({ shard, to }))
+}

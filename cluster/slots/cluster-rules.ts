@@ -1,0 +1,92 @@
+/**
+ * cluster-rules - what a Redis Cluster must be so that what was answered is kept and one node that is away stops nobody
+ * else
+ *
+ * A node that does not answer is not judged here: it may come back as it was.
+ */
+import type { Durability } from '../embedded/binary.ts'
+import { breachesOf } from '../embedded/durable.ts'
+import { breachSentence } from '../redis/settings.ts'
+import type { ClusterLook, NodeLook } from './cluster-look.ts'
+import type { NodeAnswers, NodeSilence } from './node-look.ts'
+
+/** One of them may be away, and what was answered still lies in two memories and on two disks. */
+const REPLICAS_MIN = 2
+/** Redis judges a replica's lag in whole seconds; a longer one would let writes in that no replica gets. */
+const LAG_SECONDS_MAX = 10
+const VERSION_MIN = [7, 0] as const
+
+/** Every fault that keeps the cluster from being used, the gravest first: a sentence each, with what mends it. */
+export function clusterFaults(look: ClusterLook, durability: Durability): string[] {
+  const { badSeeds, nodes, strangers, uncovered } = look
+  const [first] = nodes
+  const faults = badSeeds.flatMap(({ name, why }) => seedFault(name, why))
+  for (const name of strangers)
+    faults.push(`${name} and ${first?.name} are nodes of different clusters: REDIS_URL names nodes of one`)
+  if (uncovered.length > 0)
+    faults.push(
+      `No Redis holds ${uncovered.length} of the shards: give every slot to a primary, redis-cli --cluster check <node> says which have none`,
+    )
+  if (durability === 'replica') faults.push(...tooFewReplicas(nodes))
+  for (const node of nodes) if (node.answers !== null) faults.push(...nodeFaults(node, node.answers, durability))
+  return faults
+}
+
+function seedFault(name: string, why: NodeSilence): string[] {
+  if (why === 'no-cluster')
+    return [
+      `${name} is no node of a Redis Cluster: name one server alone in REDIS_URL, or start this one with cluster-enabled yes`,
+    ]
+  if (why === 'password')
+    return [`${name} does not take the user and password of REDIS_URL: all nodes need the same ones`]
+  return []
+}
+
+/** Nodes that are down count: they come back, and a start must not wait for them. */
+function tooFewReplicas(nodes: readonly NodeLook[]): string[] {
+  const primaries = nodes.filter(({ shards }) => shards.length > 0).length
+  const others = nodes.length - primaries
+  if (others >= primaries * REPLICAS_MIN) return []
+  return [
+    `DURABILITY=replica wants two replicas of each primary: there are ${primaries} primaries and ${others} replicas; add some, or set DURABILITY=fsync`,
+  ]
+}
+
+function nodeFaults({ name, isPrimary }: NodeLook, answers: NodeAnswers, durability: Durability): string[] {
+  const { info, settings } = answers
+  const version = info.get('redis_version') ?? '0'
+  if (isOlder(version))
+    return [`${name} is too old for a cluster: it is Redis ${version}, and Redis 7.0 or Valkey 7.2 is needed`]
+  if (settings.size === 0) return [`${name} does not show its settings: allow CONFIG GET to the user of REDIS_URL`]
+  const is = (setting: string): string => settings.get(setting) ?? ''
+  const faults: string[] = []
+  const broken = breachSentence(breachesOf([...settings].flat(), durability), durability)
+  if (broken !== null) faults.push(`${name}: ${broken}`)
+  if (is('cluster-require-full-coverage') !== 'no')
+    faults.push(
+      `${name} would serve nobody while one primary is away: ${order(['cluster-require-full-coverage', 'no'])}`,
+    )
+  if (is('cluster-allow-reads-when-down') !== 'no')
+    faults.push(`${name} would tell what is old while it is cut off: ${order(['cluster-allow-reads-when-down', 'no'])}`)
+  if (durability === 'replica') {
+    const lag = Number(is('min-replicas-max-lag'))
+    if (Number(is('min-replicas-to-write')) < 1 || lag < 1 || lag > LAG_SECONDS_MAX)
+      faults.push(
+        `${name} would take what no replica gets: ${order(['min-replicas-to-write', '1'], ['min-replicas-max-lag', '5'])}`,
+      )
+  } else if (!isPrimary && is('cluster-replica-no-failover') !== 'yes')
+    faults.push(
+      `${name} is a replica that would take over without all that was answered: ${order(['cluster-replica-no-failover', 'yes'])}; or set DURABILITY=replica, with two replicas of each primary`,
+    )
+  return faults
+}
+
+function order(...settings: readonly (readonly [name: string, value: string])[]): string {
+  const orders = settings.map(([name, value]) => `CONFIG SET ${name} ${value}`)
+  return `${orders.join(', ')}, and the same in its redis.conf`
+}
+
+function isOlder(version: string): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  return major < VERSION_MIN[0] || (major === VERSION_MIN[0] && minor < VERSION_MIN[1])
+}

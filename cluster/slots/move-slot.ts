@@ -1,0 +1,95 @@
+/**
+ * move-slot - the slot of a shard goes from one primary of a Redis Cluster to another, key by key (Redis Cluster
+ * specification, "resharding")
+ *
+ * States of a slot: at its source, marked on both sides (what of it is not there yet is asked of the target, what needs
+ * keys of both sides waits), at its target. From the first mark to the last the shard decides nothing.
+ *
+ * Guarantees: a key is at one of the two at any moment, on the target's disk before the source lets it go. A move that
+ * was cut off at any point is gone on with by moving again: a key that is still at the source is the newer one.
+ */
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Redis } from 'ioredis'
+
+const KEYS_AT_ONCE = 100
+const MIGRATE_MS_MAX = 30_000
+/** A shard that has not gone after this stays marked, for who moves it again. */
+const MOVE_MS_MAX = 15 * 60_000
+const TRIES_MAX = 5
+const TRY_AGAIN_MS = 500
+/** A key that held both primaries up for longer is followed by as long a pause: the other shards get their turn. */
+const LONG_MS = 20
+
+/** A primary with a connection to it. */
+export interface MoveEnd {
+  readonly id: string
+  /** `host:port`. */
+  readonly name: string
+  readonly client: Redis
+}
+
+export interface SlotMove {
+  readonly slot: number
+  readonly source: MoveEnd
+  readonly target: MoveEnd
+  /** All primaries that answer, these two among them. */
+  readonly primaries: readonly MoveEnd[]
+  /** As the nodes want it; '' for none. */
+  readonly user: string
+  readonly password: string
+}
+
+/** How many keys there are, and how many have gone. */
+export type MoveProgress = (moved: number, keys: number) => void
+
+/**
+ * Moves it. Out: keys that went. Throws Error, a sentence: the slot stays marked, and the same move goes on with it.
+ */
+export async function moveSlot(move: SlotMove, progress: MoveProgress): Promise<number> {
+  const { slot, source, target } = move
+  const endMs = performance.now() + MOVE_MS_MAX
+  await target.client.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', source.id)
+  await source.client.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', target.id)
+  const keys = Number(await source.client.call('CLUSTER', 'COUNTKEYSINSLOT', slot))
+  let moved = 0
+  progress(moved, keys)
+  for (;;) {
+    const names = (await source.client.callBuffer('CLUSTER', 'GETKEYSINSLOT', slot, KEYS_AT_ONCE)) as Buffer[]
+    if (names.length === 0) break
+    for (const name of names) {
+      if (performance.now() > endMs) throw new Error(`Slot ${slot} takes too long: move it again, it goes on`)
+      await moveKey(move, name)
+      moved += 1
+    }
+    progress(moved, Math.max(keys, moved))
+  }
+  await settleSlot(move)
+  return moved
+}
+
+/** Tells all primaries whose the slot is: the target first, which then claims it with an epoch above the source's. */
+export async function settleSlot({ slot, target, primaries }: Omit<SlotMove, 'source'>): Promise<void> {
+  await target.client.call('CLUSTER', 'SETSLOT', slot, 'NODE', target.id)
+  for (const { client, id } of primaries)
+    if (id !== target.id) await client.call('CLUSTER', 'SETSLOT', slot, 'NODE', target.id)
+}
+
+/** After an error of the network the key may be on both sides; the source's is the one that was written to. */
+async function moveKey({ source, target, user, password }: SlotMove, name: Buffer): Promise<void> {
+  const colon = target.name.lastIndexOf(':')
+  const [host, port] = [target.name.slice(0, colon), target.name.slice(colon + 1)]
+  const auth = password === '' ? [] : user === '' ? ['AUTH', password] : ['AUTH2', user, password]
+  const args = [host, port, name, 0, MIGRATE_MS_MAX, 'REPLACE', ...auth]
+  for (let tries = 1; ; tries += 1) {
+    const startedAtMs = performance.now()
+    const failure = await source.client.call('MIGRATE', ...args).then(
+      () => null,
+      (error: Error) => error.message,
+    )
+    const tookMs = performance.now() - startedAtMs
+    if (failure === null) return tookMs > LONG_MS ? pause(tookMs) : undefined
+    if (!failure.startsWith('IOERR') || tries === TRIES_MAX)
+      throw new Error(`${source.name} could not give a key to ${target.name}: ${failure}`)
+    await pause(TRY_AGAIN_MS)
+  }
+}

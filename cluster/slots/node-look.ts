@@ -1,0 +1,122 @@
+/**
+ * node-look - what one node of a Redis Cluster says of itself, asked over a connection that ends with the look
+ *
+ * Guarantees: it ends within four seconds and never rejects; errors carry no password.
+ */
+import { setTimeout as pause } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+import { DURABLE_SETTINGS } from '../embedded/durable.ts'
+import { type ClusterNodeLine, parseNodes } from './slot-map.ts'
+
+const CONNECT_MS_MAX = 1_500
+const LOOK_MS_MAX = 4_000
+
+/** Names as CONFIG GET takes them: all that a node of a cluster is judged by. */
+const SETTINGS = [
+  ...DURABLE_SETTINGS,
+  'cluster-require-full-coverage',
+  'cluster-allow-reads-when-down',
+  'cluster-replica-no-failover',
+  'cluster-node-timeout',
+  'min-replicas-to-write',
+  'min-replicas-max-lag',
+]
+
+/** What a node answered. */
+export interface NodeAnswers {
+  readonly id: string
+  /** Names and values of INFO. */
+  readonly info: ReadonlyMap<string, string>
+  /** Names and values of CONFIG GET; empty where it is forbidden. */
+  readonly settings: ReadonlyMap<string, string>
+  /** Whether it takes part: a node that sees less than half of the primaries does not. */
+  readonly isWell: boolean
+  /** All nodes as it knows them, itself among them. */
+  readonly nodes: readonly ClusterNodeLine[]
+  /** Slots that are on their way from it to another node, as it knows, and to it from another. */
+  readonly openSlots: readonly OpenSlot[]
+  /** Its clock less that of this machine, ms; half of what the question took is uncertain. */
+  readonly clockOffMs: number
+}
+
+/** A slot that is on its way. */
+export interface OpenSlot {
+  readonly slot: number
+  readonly isLeaving: boolean
+  /** Id of the node at the other end. */
+  readonly other: string
+}
+
+/** Why a node said nothing: what there is instead. */
+export type NodeSilence = 'away' | 'no-cluster' | 'password'
+
+export type NodeSaid = NodeAnswers | NodeSilence
+
+/** Asks a node. In: its address (`redis://`, `rediss://`), and its `host:port`, which it may not know itself. */
+export async function lookAtNode(address: string, name: string): Promise<NodeSaid> {
+  const client = new Redis(address, {
+    lazyConnect: true,
+    retryStrategy: () => null,
+    connectTimeout: CONNECT_MS_MAX,
+    commandTimeout: LOOK_MS_MAX,
+    maxRetriesPerRequest: 0,
+    enableReadyCheck: false,
+    disableClientInfo: true,
+  })
+  // A password that is refused is told to nobody else.
+  let refusal = ''
+  client.on('error', ({ message }: Error) => {
+    refusal ||= message
+  })
+  const late = pause(LOOK_MS_MAX, 'away' as const, { ref: false })
+  const looked = client
+    .connect()
+    .then(() => ask(client, name))
+    .catch(({ message }: Error) => silenceOf([refusal, message]))
+  const found = await Promise.race([looked, late])
+  client.disconnect()
+  return found
+}
+
+async function ask(client: Redis, name: string): Promise<NodeAnswers> {
+  // Alone: who is not let in is told so, while a command of many arguments would end the connection without a word.
+  await client.ping()
+  const flat = client.call('CONFIG', 'GET', ...SETTINGS).catch(() => []) as Promise<string[]>
+  const beforeMs = Date.now()
+  const [[seconds, micros], info, nodes, state, id] = (await Promise.all([
+    client.call('TIME'),
+    client.info(),
+    client.call('CLUSTER', 'NODES'),
+    client.call('CLUSTER', 'INFO'),
+    client.call('CLUSTER', 'MYID'),
+  ])) as [[string, string], string, string, string, string]
+  const askedAtMs = (beforeMs + Date.now()) / 2
+  return {
+    id,
+    info: new Map(pairs(info.split('\r\n').map((line) => line.split(/:(.*)/s)))),
+    settings: pairsOf(await flat),
+    isWell: state.includes('cluster_state:ok'),
+    nodes: parseNodes(nodes, name),
+    openSlots: [...nodes.matchAll(/\[(\d+)-([<>])-(\w+)\]/g)].map(([, slot, way, other = '']) => ({
+      slot: Number(slot),
+      isLeaving: way === '>',
+      other,
+    })),
+    clockOffMs: Math.round(Number(seconds) * 1_000 + Number(micros) / 1_000 - askedAtMs),
+  }
+}
+
+function pairs(rows: readonly (readonly string[])[]): [string, string][] {
+  return rows.flatMap(([name, value]): [string, string][] => (name && value !== undefined ? [[name, value]] : []))
+}
+
+function pairsOf(flat: readonly string[]): Map<string, string> {
+  const found = new Map<string, string>()
+  for (let at = 0; at + 1 < flat.length; at += 2) found.set(flat[at] as string, flat[at + 1] as string)
+  return found
+}
+
+function silenceOf(messages: readonly string[]): NodeSilence {
+  if (messages.some((one) => /cluster support disabled/i.test(one))) return 'no-cluster'
+  return messages.some((one) => /^(?:NOAUTH|WRONGPASS|NOPERM|ERR .*password)/.test(one)) ? 'password' : 'away'
+}

@@ -1,0 +1,161 @@
+/**
+ * cluster - every Redis of a cluster: whether its shards are served and kept, whether it has room, whether its clock is
+ * that of the others
+ *
+ * Spec operator.health
+ */
+
+import type { Finding } from '../../schemas/operator/health.ts'
+import type { ClusterState, RedisNode } from '../store/cluster/cluster-state.ts'
+import { FILLING_SHARE, FULL_SHARE } from '../store/fill.ts'
+import { failed, warning, well } from './finding.ts'
+
+/** Deadlines follow the clock of a shard's primary; when another one takes over they must not move by more. */
+const CLOCKS_MS_MAX = 250
+/** A replica that is further behind than what comes in a moment. */
+const BEHIND_BYTES_MAX = 16 * 1024 ** 2
+/** Findings of nodes; a cluster that is broken all over is mended step by step. */
+const TOLD_MAX = 40
+/** Runs of shards that a sentence names. */
+const RUNS_MAX = 6
+const MENDED_BY_START = 'The step stands in the sentence; after it, look again'
+
+/** What was found of all of them: what is wrong, or one sentence that nothing is. */
+export function examineCluster(
+  { faults, nodes, moving }: ClusterState,
+  { fault, isReplicated }: { readonly fault: string | null; readonly isReplicated: boolean },
+): Finding[] {
+  const found: Finding[] = faults.map((sentence) => failed('store', sentence, MENDED_BY_START))
+  if (fault !== null) found.push(failed('store', `Everything is refused: ${fault}`, 'Do what the sentence says'))
+  for (const { shard, to } of moving)
+    found.push(
+      warning(
+        'store',
+        `Shard ${shard} is on its way to ${to ?? 'another Redis'}: it decides little until it is there`,
+        `Where nobody moves it now: sendwright cluster move ${shard} ${to ?? '<node>'}`,
+      ),
+    )
+  for (const node of nodes) {
+    const one = node.isPrimary ? ofPrimary(node, isReplicated) : ofReplica(node, isReplicated)
+    if (one !== null) found.push(one)
+  }
+  if (found.length > 0) return found.slice(0, TOLD_MAX)
+  const primaries = nodes.filter(({ shards }) => shards.length > 0)
+  const fullest = Math.max(...primaries.map(shareOf))
+  const replicas = nodes.filter(({ isPrimary }) => !isPrimary).length
+  return [
+    well(
+      'store',
+      `Redis Cluster of ${primaries.length} primaries and ${replicas} replicas, ${percent(fullest)} of maxmemory is used where most is`,
+    ),
+  ]
+}
+
+/** Clocks of the primaries against each other. */
+export function examineClocks({ nodes }: ClusterState): Finding {
+  const primaries = nodes.filter(({ isPrimary, clockOffMs }) => isPrimary && clockOffMs !== null)
+  const offs = primaries.map(({ clockOffMs }) => clockOffMs ?? 0)
+  const apart = Math.round(Math.max(...offs) - Math.min(...offs))
+  if (apart <= CLOCKS_MS_MAX) return well('clock', `The clocks of ${primaries.length} primaries agree`)
+  const last = primaries.find(({ clockOffMs }) => clockOffMs === Math.max(...offs))
+  return failed(
+    'clock',
+    `The clocks of the primaries are ${apart} ms apart, ${last?.name} is ahead; ${CLOCKS_MS_MAX} ms is the most`,
+    'Let NTP set the clocks of their machines (chronyc tracking, timedatectl set-ntp true)',
+  )
+}
+
+function ofPrimary(node: RedisNode, isReplicated: boolean): Finding | null {
+  const { name, shards } = node
+  // One that holds nothing is about to get shards, or about to go.
+  if (shards.length === 0) return null
+  const held = `${shards.length} shards (${formatShards(shards)})`
+  if (!node.answers)
+    return failed(
+      'store',
+      `${name} does not answer: ${held} stand still`,
+      'Start it again, or have one of its replicas take over: redis-cli -h <replica> CLUSTER FAILOVER FORCE',
+    )
+  if (!node.isWell)
+    return failed(
+      'store',
+      `${name} takes no part in its cluster: ${held} stand still`,
+      'It sees less than half of the primaries: look at the network between the machines',
+    )
+  if (node.hasFailedToWrite)
+    return failed(
+      'store',
+      `The last write of the append-only file of ${name} failed`,
+      'Look at its log and at its disk',
+    )
+  if (isReplicated && node.replicasInStep === 0)
+    return failed(
+      'store',
+      `${name} has no replica in step: what is sent to its shards is not answered`,
+      'Start its replicas; redis-cli INFO replication on them says why they are behind',
+    )
+  if (isReplicated && node.replicasInStep === 1)
+    return warning(
+      'store',
+      `${name} has one replica in step: if that goes too, nothing is answered there`,
+      'Start the other one, or add one: redis-cli --cluster add-node <new> <node> --cluster-slave',
+    )
+  return ofMemory(node)
+}
+
+function ofMemory(node: RedisNode): Finding | null {
+  const { name, memory } = node
+  const more = `CONFIG SET maxmemory ${2 * (memory?.bytesMax ?? 0)} and in its redis.conf, or give shards to another primary: sendwright cluster plan`
+  if (memory?.bytesMax === 0)
+    return warning('store', `${name} has no maxmemory`, 'Set maxmemory to three quarters of the memory that it may use')
+  const share = shareOf(node)
+  if (share >= FULL_SHARE)
+    return failed('store', `${percent(share)} of the maxmemory of ${name} is used: new mail is refused`, more)
+  if (share < FILLING_SHARE) return null
+  return warning(
+    'store',
+    `${percent(share)} of the maxmemory of ${name} is used; from ${percent(FULL_SHARE)} on new mail is refused`,
+    more,
+  )
+}
+
+function ofReplica(
+  { name, primary, answers, isInStep, behindBytes }: RedisNode,
+  isReplicated: boolean,
+): Finding | null {
+  const of = primary === null ? '' : ` of ${primary}`
+  const tell = isReplicated ? failed : warning
+  if (!answers) return tell('store', `${name}, a replica${of}, does not answer`, 'Start it again')
+  if (!isInStep)
+    return tell(
+      'store',
+      `${name} has no link to its primary${of}`,
+      `Look at its log: redis-cli on ${name}, INFO replication`,
+    )
+  if ((behindBytes ?? 0) <= BEHIND_BYTES_MAX) return null
+  return warning(
+    'store',
+    `${name} is ${Math.round((behindBytes ?? 0) / 1024 ** 2)} MB behind its primary${of}`,
+    'Its network or its disk is too slow for what is written',
+  )
+}
+
+function shareOf({ memory }: RedisNode): number {
+  return memory === null || memory.bytesMax === 0 ? 0 : memory.usedBytes / memory.bytesMax
+}
+
+function percent(share: number): string {
+  return `${Math.round(share * 100)} %`
+}
+
+/** `0-3, 17`: runs of numbers. In: in order. */
+function formatShards(shards: readonly number[]): string {
+  const runs: [number, number][] = []
+  for (const shard of shards) {
+    const last = runs.at(-1)
+    if (last !== undefined && last[1] === shard - 1) last[1] = shard
+    else runs.push([shard, shard])
+  }
+  const told = runs.slice(0, RUNS_MAX).map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`))
+  return runs.length > RUNS_MAX ? `${told.join(', ')}, ...` : told.join(', ')
+}

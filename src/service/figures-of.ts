@@ -1,0 +1,34 @@
+/** figures-of - the figures of a process at this moment, as its parts tell them */
+
+import type { Worker } from '../../cluster/worker/worker.ts'
+import type { Outbound } from '../outbound/open.ts'
+import type { MailRoom } from '../outbound/threads.ts'
+import type { Figures } from '../process/figures.ts'
+import { countFeeds } from '../routes/events.ts'
+import type { StoreWatch } from '../store/store-watch.ts'
+
+/** The parts that tell figures. */
+export interface FiguresDeps {
+  readonly store: { readonly connected: boolean }
+  readonly watch: Pick<StoreWatch, 'fault' | 'share'>
+  readonly outbound: Pick<Outbound, 'sites'>
+  readonly mailRoom: Pick<MailRoom, 'connections'>
+  readonly feeds: { readonly openFeeds: Map<string, number>; readonly userFeeds: Map<string, number> }
+}
+
+/** Figures of this moment. */
+export function figuresOf(deps: FiguresDeps, worker: Worker): Figures {
+  const { store, watch, outbound, mailRoom, feeds } = deps
+  const { underWay, waiting, paused } = outbound.sites.figures
+  const sites = { attemptsUnderWay: underWay, attemptsWaiting: waiting, sitesPaused: paused }
+  return {
+    ...worker.stats(),
+    owned: worker.owned.length,
+    ...sites,
+    connections: mailRoom.connections(),
+    feedsOpen: countFeeds(feeds.openFeeds) + countFeeds(feeds.userFeeds),
+    storeUp: store.connected ? 1 : 0,
+    storeSound: watch.fault === null ? 1 : 0,
+    storeFill: watch.share,
+  }
+}

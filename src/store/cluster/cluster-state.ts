@@ -1,0 +1,76 @@
+/** cluster-state - what an operator wants to know of each Redis of a cluster, from one look at all of them */
+import type { Durability } from '../../../cluster/embedded/binary.ts'
+import { type ClusterLook, type NodeLook, openMoves, replicasInStep } from '../../../cluster/slots/cluster-look.ts'
+import { clusterFaults } from '../../../cluster/slots/cluster-rules.ts'
+
+/** One Redis of a cluster. */
+export interface RedisNode {
+  /** `host:port`. */
+  readonly name: string
+  readonly isPrimary: boolean
+  /** Of a replica its primary; null where that is not known, and of a primary. */
+  readonly primary: string | null
+  readonly answers: boolean
+  /** Whether it takes part in its cluster. */
+  readonly isWell: boolean
+  readonly shards: readonly number[]
+  readonly version: string | null
+  /** Used bytes, and how many it may use; 0: no bound. Null: it does not answer. */
+  readonly memory: { readonly usedBytes: number; readonly bytesMax: number } | null
+  /** Of a primary: replicas that follow it without a gap. */
+  readonly replicasInStep: number
+  /** Of a replica: whether it is one of those. */
+  readonly isInStep: boolean
+  /** Of a replica: bytes that it has still to get. Null: not known. */
+  readonly behindBytes: number | null
+  /** Its clock less that of this machine; null: it does not answer. */
+  readonly clockOffMs: number | null
+  readonly commandsPerSecond: number | null
+  /** Whether its last write of the append-only file failed. */
+  readonly hasFailedToWrite: boolean
+}
+
+export interface ClusterState {
+  /** Why the cluster would not be used at a start: sentences. */
+  readonly faults: readonly string[]
+  /** Primaries first. */
+  readonly nodes: readonly RedisNode[]
+  /** Shards on their way to another Redis; `to` is null where that is not known. */
+  readonly moving: readonly { readonly shard: number; readonly to: string | null }[]
+}
+
+/** Puts what the nodes said into these words. */
+export function clusterState(look: ClusterLook, durability: Durability): ClusterState {
+  const nodes = look.nodes.map((node) => redisNode(look, node))
+  return { faults: clusterFaults(look, durability), nodes, moving: openMoves(look) }
+}
+
+function redisNode(look: ClusterLook, node: NodeLook): RedisNode {
+  const { name, isPrimary, primary, shards, answers } = node
+  const info = answers?.info ?? null
+  const number = (key: string): number => Number(info?.get(key) ?? 0)
+  const version = info === null ? null : (info.get('valkey_version') ?? info.get('redis_version') ?? null)
+  return {
+    name,
+    isPrimary,
+    primary,
+    answers: answers !== null,
+    isWell: answers?.isWell ?? false,
+    shards,
+    version,
+    memory: info === null ? null : { usedBytes: number('used_memory'), bytesMax: number('maxmemory') },
+    replicasInStep: isPrimary ? replicasInStep(look, name) : 0,
+    isInStep: info?.get('master_link_status') === 'up',
+    behindBytes: behindBytes(look, node),
+    clockOffMs: answers?.clockOffMs ?? null,
+    commandsPerSecond: info === null ? null : number('instantaneous_ops_per_sec'),
+    hasFailedToWrite: info?.get('aof_last_write_status') === 'err',
+  }
+}
+
+/** The nodes were asked one after the other: what a primary wrote meanwhile is no lag. */
+function behindBytes({ nodes }: ClusterLook, { isPrimary, primary, answers }: NodeLook): number | null {
+  const own = answers?.info.get('slave_repl_offset')
+  const other = nodes.find(({ name }) => name === primary)?.answers?.info.get('master_repl_offset')
+  return isPrimary || own === undefined || other === undefined ? null : Math.max(0, Number(other) - Number(own))
+}

@@ -1,0 +1,29 @@
+/**
+ * open-cluster - the nodes of a Redis Cluster, looked at before they are used
+ *
+ * Guarantee: a cluster that would lose what was answered, or stop as a whole where one primary is away, is not used.
+ */
+import { setTimeout as pause } from 'node:timers/promises'
+import { StoreRefused } from '../../../cluster/redis/settings.ts'
+import { type ClusterLook, lookAtCluster } from '../../../cluster/slots/cluster-look.ts'
+import { clusterFaults } from '../../../cluster/slots/cluster-rules.ts'
+import type { Config } from '../../process/config.ts'
+
+/** Nodes that are starting are waited for. */
+const OPEN_MS_MAX = 10_000
+const AGAIN_MS = 250
+/** Faults that a start tells; what more there are comes up once these are mended. */
+const TOLD_MAX = 5
+
+/** Looks until a node answers. Throws StoreRefused where the cluster must not be used, Error where nobody answers. */
+export async function checkCluster(seeds: readonly string[], durability: Config['durability']): Promise<ClusterLook> {
+  const endMs = performance.now() + OPEN_MS_MAX
+  for (;;) {
+    const look = await lookAtCluster(seeds)
+    const faults = look === null ? [] : clusterFaults(look, durability)
+    if (faults.length > 0) throw new StoreRefused(faults.slice(0, TOLD_MAX).join('; '))
+    if (look !== null) return look
+    if (performance.now() > endMs) throw new Error('The cluster does not answer: none of the nodes in REDIS_URL is one')
+    await pause(AGAIN_MS)
+  }
+}

@@ -1,0 +1,98 @@
+/** cluster-rules - a real Redis Cluster as it must be, and each way in which it is not: the sentence that is told. */
+import t from 'tap'
+import { type ClusterLook, lookAtCluster, openMoves, replicasInStep } from '../../../cluster/slots/cluster-look.ts'
+import { clusterFaults } from '../../../cluster/slots/cluster-rules.ts'
+import { SHARD_SLOTS } from '../../../cluster/slots/slot-map.ts'
+import { freePort } from '../../support/machine/port.ts'
+import { startRedis } from '../../support/store/redis.ts'
+import { startCluster } from '../../support/store/redis-cluster.ts'
+
+const cluster = await startCluster({
+  primaries: 3,
+  replicas: 1,
+  settings: { 'cluster-replica-no-failover': 'yes', 'min-replicas-to-write': '0' },
+})
+t.teardown(() => cluster.stop())
+const [first, , , replica] = cluster.nodes
+const look = async (seeds = cluster.seeds.slice(0, 1)): Promise<ClusterLook> => {
+  const found = await lookAtCluster(seeds)
+  if (found === null) throw new Error('Nobody answered')
+  return found
+}
+
+t.test('look: every node from one seed, each with what it holds and says', async (t) => {
+  const seen = await look()
+  t.same(
+    seen.nodes.map(({ isPrimary }) => isPrimary),
+    [true, true, true, false, false, false],
+  )
+  t.equal(seen.nodes.flatMap(({ shards }) => shards).length, 256)
+  t.same([seen.uncovered, seen.strangers, seen.badSeeds], [[], [], []])
+  t.ok(seen.nodes.every(({ answers }) => answers?.isWell && Math.abs(answers.clockOffMs) < 5_000))
+  for (const { name } of seen.nodes.slice(0, 3)) t.equal(replicasInStep(seen, name), 1)
+  t.same(clusterFaults(seen, 'fsync'), [])
+})
+
+/** setting, what it is set to, what must be said; of which node. */
+const BROKEN = [
+  ['appendfsync', 'everysec', /appendfsync must be always/, first],
+  ['appendfsync', 'everysec', /appendfsync must be always/, replica],
+  ['cluster-require-full-coverage', 'yes', /would serve nobody while one primary is away/, replica],
+  ['cluster-allow-reads-when-down', 'yes', /would tell what is old while it is cut off/, first],
+  ['cluster-replica-no-failover', 'no', /is a replica that would take over/, replica],
+] as const
+
+t.test('rules: each setting that breaks the promise is named with its node', async (t) => {
+  for (const [name, value, sentence, node] of BROKEN) {
+    const before = String(((await node?.client.config('GET', name)) as string[] | undefined)?.[1])
+    await node?.client.config('SET', name, value)
+    const faults = clusterFaults(await look(), 'fsync')
+    t.equal(faults.length, 1, `${name}: ${faults.join('; ')}`)
+    t.match(faults[0], sentence)
+    t.ok(faults[0]?.startsWith(node?.name ?? '?'))
+    await node?.client.config('SET', name, before)
+  }
+})
+
+t.test('rules: replica wants two of each primary, and primaries that refuse what none gets', async (t) => {
+  const faults = clusterFaults(await look(), 'replica')
+  t.match(faults[0], /two replicas of each primary: there are 3 primaries and 3 replicas/)
+  t.equal(faults.filter((one) => /would take what no replica gets/.test(one)).length, 6)
+  for (const { client } of cluster.nodes) {
+    await client.config('SET', 'min-replicas-to-write', '1')
+    await client.config('SET', 'min-replicas-max-lag', '5')
+  }
+  t.same(clusterFaults(await look(), 'replica').length, 1)
+})
+
+t.test('look: a node that is away is there without answers; a shard on its way is named', async (t) => {
+  await replica?.kill()
+  const seen = await look()
+  t.equal(seen.nodes.find(({ name }) => name === replica?.name)?.answers, null)
+  t.same(clusterFaults(seen, 'fsync'), [], 'it may come back as it was')
+  await replica?.start()
+  const slot = SHARD_SLOTS[17] ?? 0
+  const source = await cluster.primaryOf(slot)
+  const target = cluster.nodes.slice(0, 3).find((node) => node !== source)
+  const id = (await target?.client.call('CLUSTER', 'MYID')) as string
+  await source.client.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', id)
+  t.same(openMoves(await look()), [{ shard: 17, to: target?.name }])
+  await source.client.call('CLUSTER', 'SETSLOT', slot, 'STABLE')
+  for (const { client } of cluster.nodes) await client.call('CLUSTER', 'DELSLOTS', slot)
+  t.match(clusterFaults(await look(), 'fsync'), [/^No Redis holds 1 of the shards/])
+  await source.client.call('CLUSTER', 'ADDSLOTS', slot)
+})
+
+t.test('rules: seeds that are no nodes, of another cluster, or want another password', async (t) => {
+  const port = await freePort()
+  const alone = await startRedis({ settings: { port: String(port) } })
+  t.teardown(() => alone.stop())
+  const other = await startCluster({ primaries: 1 })
+  t.teardown(() => other.stop())
+  const [here = '', there = ''] = [cluster.seeds[0], other.seeds[0]]
+  t.match(clusterFaults(await look([here, `redis://127.0.0.1:${port}`]), 'fsync'), [/is no node of a Redis Cluster/])
+  t.match(clusterFaults(await look([here, there]), 'fsync'), [/are nodes of different clusters/])
+  await other.nodes[0]?.client.config('SET', 'requirepass', 'x')
+  t.match(clusterFaults(await look([here, there]), 'fsync'), [/does not take the user and password of REDIS_URL/])
+  t.equal(await lookAtCluster(['redis://127.0.0.1:1']), null, 'nobody is there')
+})

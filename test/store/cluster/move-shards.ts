@@ -1,0 +1,73 @@
+/** move-shards - shards go to another Redis under load: nothing that was answered is lost, and half a move ends. */
+import t from 'tap'
+import { SHARD_SLOTS } from '../../../cluster/slots/slot-map.ts'
+import { moveShards, readHolders, type ShardMoved } from '../../../src/store/cluster/move-shards.ts'
+import { planMoves } from '../../../src/store/cluster/plan-moves.ts'
+import { startLoad } from '../../support/clients/ledger.ts'
+import { startClusterFleet } from '../../support/service/cluster-fleet.ts'
+
+const fleet = await startClusterFleet({ accounts: 6, durability: 'fsync' })
+t.teardown(() => fleet.end())
+const { cluster, httpPort, keys } = fleet
+const settings = { redisUrls: cluster.seeds.slice(0, 1), durability: 'fsync' } as const
+
+async function move(shards: readonly number[], to: string): Promise<ShardMoved[]> {
+  const done: ShardMoved[] = []
+  await moveShards(settings, { shards, to, progress: () => undefined, done: (one) => done.push(one) })
+  return done
+}
+
+const nameOf = async (shard: number): Promise<string> => (await cluster.primaryOf(SHARD_SLOTS[shard] ?? 0)).name
+const elsewhere = async (shard: number): Promise<string> => {
+  const here = await nameOf(shard)
+  return cluster.nodes.map(({ name }) => name).find((name) => name !== here) ?? ''
+}
+
+t.test('move: under load nothing that was answered is lost, and the shard is served at its new place', async (t) => {
+  const load = startLoad({ port: httpPort, token: keys, clients: 4, recipient: (n) => `p${n}@example.com` })
+  await load.passes(60)
+  const to = await elsewhere(1)
+  const moved = await move([1], to)
+  t.match(moved, [{ shard: 1, to }])
+  t.ok((moved[0]?.keys ?? 0) > 0)
+  await load.passes(120)
+  const ledger = await load.end()
+  t.ok([...ledger.told.values()].every(({ size }) => size === 1))
+  t.same(ledger.falselyRefused, [])
+  t.equal(await nameOf(1), to)
+  t.match(await move([1], to), [{ from: to, keys: 0 }], 'what is there already stays')
+})
+
+t.test('move: one that was cut off goes on, and no other begins before', async (t) => {
+  const slot = SHARD_SLOTS[2] ?? 0
+  const source = await cluster.primaryOf(slot)
+  const to = await elsewhere(2)
+  const target = cluster.nodes.find(({ name }) => name === to)
+  const [from, into] = await Promise.all([source, target].map((node) => node?.client.call('CLUSTER', 'MYID')))
+  await target?.client.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', String(from))
+  await source.client.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', String(into))
+  const [key = ''] = (await source.client.call('CLUSTER', 'GETKEYSINSLOT', slot, 1)) as string[]
+  await source.client.call('MIGRATE', '127.0.0.1', String(target?.port), key, 0, 1_000)
+  await t.rejects(move([3], await elsewhere(3)), new RegExp(`^Another move is unfinished.* move 2 ${to}`))
+  await move([2], to)
+  t.equal(await nameOf(2), to)
+  const load = startLoad({ port: httpPort, token: keys, clients: 2, recipient: (n) => `q${n}@example.com` })
+  await load.passes(30)
+  t.ok([...(await load.end()).told.values()].every(({ size }) => size === 1))
+})
+
+t.test('move: not to what is no primary, and not while one is away; the plan evens out what was moved', async (t) => {
+  await t.rejects(move([1], '127.0.0.1:1'), /^No 127\.0\.0\.1:1 in this cluster: there are/)
+  const [one, two, three] = cluster.nodes
+  const holders = await readHolders(settings)
+  for (const planned of planMoves(holders)) await move(planned.shards, planned.to)
+  const counts = (await readHolders(settings)).map(({ shards }) => shards.length).sort()
+  t.same(counts, [85, 85, 86])
+  await three?.kill()
+  await t.rejects(move([await shardAt(one?.name ?? '')], two?.name ?? ''), /not well: .* does not answer/)
+  await three?.start()
+})
+
+async function shardAt(name: string): Promise<number> {
+  return (await readHolders(settings)).find((one) => one.name === name)?.shards[0] ?? 0
+}
