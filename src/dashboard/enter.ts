@@ -2,7 +2,8 @@
  * enter - somebody who has shown who he is gets a session in one of his accounts, and ends those he had too many of
  *
  * Steps: the session is put on its user's list, then it is opened on its account's shard, which asks whether he is a
- * member there. A process that ends between both leaves an entry that names no session.
+ * member there. A process that ends between both leaves an entry that names no session. A session that ends goes the
+ * other way: its row ends first, then the list forgets it, so that none lives that its user does not see.
  *
  * Spec session.life, session.sign-in
  */
@@ -10,13 +11,13 @@
 import { homeShard } from '../../cluster/id.ts'
 import { SESSION_DAYS } from '../../schemas/limits.ts'
 import type { MemberSession, OpenSessionBody, SessionReply } from '../actors/dashboard/session.ts'
-import type { IndexSessionBody, NamedSession, SessionIndexed } from '../actors/dashboard/user.ts'
+import type { IndexSessionBody, SessionIndexed } from '../actors/dashboard/user.ts'
 import { cookieHeader } from '../http/dashboard-edge.ts'
 import { makeKey } from '../http/key.ts'
 import { type Answer, refuse } from '../http/respond.ts'
 import { giveOrder } from '../routes/answer.ts'
 import type { SessionRow } from '../state/dashboard/session.ts'
-import type { User } from '../state/dashboard/user.ts'
+import { type NamedSession, namedSessions, type User, userSessionsFact } from '../state/dashboard/user.ts'
 import { formatSession } from '../views/dashboard/session.ts'
 import type { DashboardDeps } from './deps.ts'
 
@@ -32,6 +33,8 @@ export interface Entrant {
   readonly userAgent: string
   /** He has just shown who he is; a session alone shows it not. */
   readonly isConfirmed: boolean
+  /** When the session that this one takes the place of began, in ms; null: it is the first. */
+  readonly sinceMs: number | null
 }
 
 /** Opens a session, and answers it with its cookie. */
@@ -47,21 +50,23 @@ export async function enter(deps: DashboardDeps, { user, accountId, ...shown }: 
 /** Null: he is no member there. */
 async function openIn(
   deps: DashboardDeps,
-  { user, accountId, userAgent, isConfirmed }: Entrant & { readonly accountId: string },
+  { user, accountId, userAgent, isConfirmed, sinceMs }: Entrant & { readonly accountId: string },
 ): Promise<{ readonly token: string; readonly row: SessionRow } | Answer | null> {
-  const { userId } = user
+  const { userId, password } = user
   const shard = homeShard(accountId)
   const { token, hash } = makeKey('ss', shard)
-  const index: IndexSessionBody = { userId, accountId, hash, userAgent: userAgent.slice(0, USER_AGENT_CHARS_MAX) }
+  const named = { userId, accountId, hash, sinceMs }
+  const shown = { userAgent: userAgent.slice(0, USER_AGENT_CHARS_MAX), expects: { password } }
+  const index: IndexSessionBody = { ...named, ...shown }
   const listed = await giveOrder<SessionIndexed>(deps, homeShard(userId), { name: 'index-session', body: index })
   if (listed.answer !== undefined) return listed.answer
   const { sessionId, ended } = listed.reply
   await endSessions(deps, userId, ended)
-  const body: OpenSessionBody = { accountId, userId, sessionId, hash, isConfirmed }
+  const body: OpenSessionBody = { ...named, sessionId, isConfirmed }
   const opened = await giveOrder<SessionReply>(deps, shard, { name: 'open-session', body })
   if (opened.reply !== undefined) return { token, row: opened.reply.session }
   if (opened.refused === null) return opened.answer
-  await giveOrder(deps, homeShard(userId), { name: 'forget-sessions', body: { userId, sessionIds: [sessionId] } })
+  await forget(deps, userId, [sessionId])
   return null
 }
 
@@ -75,21 +80,41 @@ async function answerSession(
   return { status: 200, json, headers: { 'Set-Cookie': cookieHeader(deps.edge, token, SESSION_DAYS * DAY_S) } }
 }
 
-/** Ends sessions of a user that are off his list already. */
+/** Ends all sessions of a user but one (null: all). Out: what is answered where one of them could not be. */
+export async function endOthers(deps: DashboardDeps, userId: string, but: string | null): Promise<Answer | null> {
+  const shard = homeShard(userId)
+  const seen = await deps.read(shard, [userSessionsFact(shard, userId)])
+  if (seen === null) return refuse('unavailable')
+  const others = namedSessions(seen[0]).filter(({ sessionId }) => sessionId !== but)
+  return endSessions(deps, userId, others)
+}
+
+/**
+ * Ends sessions of a user, as many as can be, and takes those off his list. Out: what is answered where one could not.
+ */
 export async function endSessions(
   deps: DashboardDeps,
   userId: string,
-  sessions: readonly NamedSession[],
+  sessions: readonly Pick<NamedSession, 'accountId' | 'sessionId' | 'hash'>[],
 ): Promise<Answer | null> {
+  const ended: string[] = []
+  let refused: Answer | null = null
   for (const { accountId, sessionId, hash } of sessions) {
-    const refused = await endOne(deps, { accountId, userId, sessionId, hash })
-    if (refused !== null) return refused
+    const answer = await endRow(deps, { accountId, userId, sessionId, hash })
+    if (answer === null) ended.push(sessionId)
+    else refused = answer
   }
-  return null
+  await forget(deps, userId, ended)
+  return refused
 }
 
-/** Ends a session. Out: what is answered where nobody could. */
-export async function endOne(deps: DashboardDeps, session: MemberSession): Promise<Answer | null> {
+async function endRow(deps: DashboardDeps, session: MemberSession): Promise<Answer | null> {
   const { answer } = await giveOrder(deps, homeShard(session.accountId), { name: 'end-session', body: session })
   return answer ?? null
+}
+
+/** Takes sessions that have ended off their user's list. One that stays there is shown to nobody, so none is refused. */
+async function forget(deps: DashboardDeps, userId: string, sessionIds: readonly string[]): Promise<void> {
+  if (sessionIds.length === 0) return
+  await giveOrder(deps, homeShard(userId), { name: 'forget-sessions', body: { userId, sessionIds } })
 }

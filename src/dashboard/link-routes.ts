@@ -22,9 +22,10 @@ import { bucketOfHmac } from '../state/person.ts'
 import { isVouchedStill, readLink, type SeenLink } from '../views/dashboard/link.ts'
 import { readUser, readUserByLogin } from '../views/dashboard/user.ts'
 import type { DashboardDeps, DashboardHandler, DashboardRequest } from './deps.ts'
-import { endSessions, enter } from './enter.ts'
+import { endOthers, endSessions, enter } from './enter.ts'
 import { newLinkId, parseLinkToken } from './link-token.ts'
 import { orderUserChange } from './me-routes.ts'
+import { noteLimit } from './noted-tries.ts'
 import { hashPassword } from './password.ts'
 import { tryPassword } from './session-routes.ts'
 import { refuseTry } from './tries.ts'
@@ -34,7 +35,10 @@ export function makeOrderLink(deps: DashboardDeps): DashboardHandler<'orderLink'
   return async ({ body, client }) => {
     const { address, purpose } = body
     const refused = await refuseTry(deps, 'mailed-link', { client, address })
-    if (refused !== null) return refused
+    if (refused !== null) {
+      noteLimit(deps, address)
+      return refused
+    }
     // Whether anybody has the address would show in the time that the answer takes: nobody waits for it.
     mailLink(deps, { address, purpose }).catch(() => undefined)
     return { status: 202, json: {} }
@@ -103,6 +107,8 @@ async function letIn(deps: DashboardDeps, { linkId, link }: Found, request: Cons
   const password = isReset ? await hashPassword(body.password ?? '') : null
   if (isReset && password === null) return refuse('unavailable')
   const userId = link.ownerId
+  const unendedFirst = isReset ? await endOthers(deps, userId, null) : null
+  if (unendedFirst !== null) return unendedFirst
   const order: UseUserLinkBody = { linkId, userId, password }
   const used = await giveOrder<UserChanged>(deps, homeShard(userId), { name: 'use-user-link', body: order })
   if (used.answer !== undefined) return used.answer
@@ -110,7 +116,7 @@ async function letIn(deps: DashboardDeps, { linkId, link }: Found, request: Cons
   if (unended !== null) return unended
   const user = await readUser(deps.read, userId)
   if (user === null || user === 'unavailable') return refuse('unavailable')
-  return enter(deps, { user, accountId: null, userAgent, isConfirmed: true })
+  return enter(deps, { user, accountId: null, userAgent, isConfirmed: true, sinceMs: null })
 }
 
 /** Somebody becomes a member of an account. */
@@ -131,9 +137,11 @@ async function join(deps: DashboardDeps, { linkId, link }: Found, request: Consu
   if (unchanged !== null) return unchanged
   const index = { userId, accountId, isMember: true }
   const indexed = await giveOrder(deps, homeShard(userId), { name: 'join-account', body: index })
-  const joined = { ...user, accounts: [accountId, ...user.accounts.filter((one) => one !== accountId)] }
+  const accounts = [accountId, ...user.accounts.filter((one) => one !== accountId)]
+  const joined = { ...user, accounts, password: newPassword ?? user.password }
   const isConfirmed = request.key?.row.userId !== userId
-  return indexed.answer ?? enter(deps, { user: joined, accountId, userAgent: request.userAgent, isConfirmed })
+  const { userAgent } = request
+  return indexed.answer ?? enter(deps, { user: joined, accountId, userAgent, isConfirmed, sinceMs: null })
 }
 
 /**
@@ -154,6 +162,8 @@ export async function endSiblings(
 /** Puts another password in place of the one of a user, whose sessions end. Out: what is answered where it did not. */
 async function renewPassword(deps: DashboardDeps, user: User, password: string): Promise<Answer | null> {
   const { userId, linkRound } = user
+  const unended = await endOthers(deps, userId, null)
+  if (unended !== null) return unended
   const order = { userId, changes: { password, linkRound: linkRound + 1 }, endsAllBut: null }
   const { reply, answer } = await orderUserChange(deps, order)
   return answer ?? endSessions(deps, userId, reply.ended)

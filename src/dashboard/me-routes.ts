@@ -14,9 +14,9 @@ import { readOwnSessions } from '../views/dashboard/own-sessions.ts'
 import { readUser } from '../views/dashboard/user.ts'
 import { formatInstant } from '../views/instant.ts'
 import { type DashboardDeps, type DashboardHandler, type DashboardRequest, sessionOf } from './deps.ts'
-import { endOne, endSessions } from './enter.ts'
+import { endOthers, endSessions } from './enter.ts'
 import { hashPassword } from './password.ts'
-import { tryPassword } from './session-routes.ts'
+import { tryOwnPassword } from './session-routes.ts'
 
 /** GET /dashboard/api/me */
 export function makeReadMe(deps: DashboardDeps): DashboardHandler<'readMe'> {
@@ -37,22 +37,27 @@ export function makePatchMe(deps: DashboardDeps): DashboardHandler<'patchMe'> {
   }
 }
 
-/** POST /dashboard/api/me/password: the user's other sessions end. */
+/**
+ * POST /dashboard/api/me/password: the user's other sessions end, before it is another one and those that began
+ * meanwhile after it. Where one cannot be ended nothing has changed, or it stays on the list.
+ */
 export function makeChangePassword(deps: DashboardDeps): DashboardHandler<'changePassword'> {
   return async (request) => {
-    const user = await userOf(deps, request)
-    if (!('userId' in user)) return user
+    const session = sessionOf(request)
     const { current, password } = request.body
-    const tried = await tryPassword(deps, { address: user.address, password: current, client: request.client })
+    const tried = await tryOwnPassword(deps, session, current)
     if (!('userId' in tried)) return tried
     const hashed = await hashPassword(password)
     if (hashed === null) return refuse('unavailable')
-    const { userId } = user
+    const { userId } = tried
+    const { sessionId } = session.row
+    const unended = await endOthers(deps, userId, sessionId)
+    if (unended !== null) return unended
     const changed = await orderUserChange(deps, {
       userId,
       changes: { password: hashed, linkRound: tried.linkRound + 1 },
       expects: { password: tried.password },
-      endsAllBut: sessionOf(request).row.sessionId,
+      endsAllBut: sessionId,
     })
     if (changed.answer !== undefined) return changed.answer
     return (await endSessions(deps, userId, changed.reply.ended)) ?? { status: 204 }
@@ -79,11 +84,7 @@ export function makeDeleteSession(deps: DashboardDeps): DashboardHandler<'delete
     const found = sessions.find(({ resource }) => resource.sessionId === sessionId)
     if (found === undefined) return refuse('not_found')
     const { accountId } = found.resource
-    const refused = await endOne(deps, { accountId, userId, sessionId, hash: found.hash })
-    if (refused !== null) return refused
-    const forget = { name: 'forget-sessions', body: { userId, sessionIds: [sessionId] } }
-    const { answer } = await giveOrder(deps, homeShard(userId), forget)
-    return answer ?? { status: 204 }
+    return (await endSessions(deps, userId, [{ accountId, sessionId, hash: found.hash }])) ?? { status: 204 }
   }
 }
 

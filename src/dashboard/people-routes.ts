@@ -17,6 +17,7 @@ import type { SessionKey } from '../views/key.ts'
 import { type DashboardDeps, type DashboardHandler, type DashboardRequest, orderAs, sessionOf } from './deps.ts'
 import { endSiblings } from './link-routes.ts'
 import { newLinkId } from './link-token.ts'
+import { noteSessionLimit } from './noted-tries.ts'
 import { refuseTry } from './tries.ts'
 
 /** GET /dashboard/api/members */
@@ -85,7 +86,10 @@ export function makeCreateInvitation(deps: DashboardDeps): DashboardHandler<'cre
   return async (request) => {
     const { address, role, readOnly } = request.body
     const refused = await refuseTry(deps, 'invitation', { client: request.client, address })
-    if (refused !== null) return refused
+    if (refused !== null) {
+      noteSessionLimit(deps, sessionOf(request))
+      return refused
+    }
     const known = await readUserByLogin(deps.read, deps.secrets.loginHmac(address))
     if (known === 'unavailable') return refuse('unavailable')
     const body: Pick<InviteBody, 'address' | 'level' | 'knownUserId' | 'linkId'> = {
@@ -109,7 +113,10 @@ export function makeResendInvitation(deps: DashboardDeps): DashboardHandler<'res
     const found = invitations.find((one) => one.invitationId === invitationId)
     if (found === undefined) return refuse('not_found')
     const refused = await refuseTry(deps, 'invitation', { client: request.client, address: found.address })
-    if (refused !== null) return refused
+    if (refused !== null) {
+      noteSessionLimit(deps, session)
+      return refused
+    }
     const body = { invitationId, linkId: newLinkIdOf(session) }
     const { reply, answer } = await orderAs<InvitationReply>(deps, request, { name: 'send-invitation', body })
     return answer ?? answerInvitation(200, reply)

@@ -1,7 +1,8 @@
 /**
  * session-routes - signing in and out, another account, a confirmation: /dashboard/api/session and below
  *
- * Whatever is wrong with a try is told in the same words, and takes as long.
+ * Whatever is wrong with a try is told in the same words, and takes as long. Who is signed in and confirms is counted by
+ * his session: what strangers try with his address locks him out of nothing.
  *
  * Spec session.sign-in, session.limits, session.confirm
  */
@@ -17,30 +18,61 @@ import { formatSession } from '../views/dashboard/session.ts'
 import { readUser, readUserByLogin } from '../views/dashboard/user.ts'
 import type { SessionKey } from '../views/key.ts'
 import { type DashboardDeps, type DashboardHandler, sessionOf } from './deps.ts'
-import { endOne, enter } from './enter.ts'
+import { endSessions, enter } from './enter.ts'
 import { isPassword } from './password.ts'
-import { refuseTry } from './tries.ts'
+import { noteLimit, noteRefusal, noteSessionLimit } from './noted-tries.ts'
+import { refuseConfirmation, refuseTry } from './tries.ts'
 
 /** POST /dashboard/api/session */
 export function makeSignIn(deps: DashboardDeps): DashboardHandler<'signIn'> {
   return async ({ body, client, userAgent }) => {
     const tried = await tryPassword(deps, { ...body, client })
-    return 'userId' in tried ? enter(deps, { user: tried, accountId: null, userAgent, isConfirmed: true }) : tried
+    if (!('userId' in tried)) return tried
+    return enter(deps, { user: tried, accountId: null, userAgent, isConfirmed: true, sinceMs: null })
   }
 }
 
-/** A try with a password. Out: the user whose it is; the refusal. */
+/** A try with an address and a password. Out: the user whose they are; the refusal. */
 export async function tryPassword(
   deps: DashboardDeps,
   { address, password, client }: { readonly address: string; readonly password: string; readonly client: string },
 ): Promise<User | Answer> {
   const refused = await refuseTry(deps, 'sign-in', { client, address })
-  if (refused !== null) return refused
+  if (refused !== null) {
+    noteLimit(deps, address)
+    return refused
+  }
   const user = await readUserByLogin(deps.read, deps.secrets.loginHmac(address))
   if (user === 'unavailable') return refuse('unavailable')
+  const tried = await compare(user, password)
+  if (tried === null && user !== null) noteRefusal(deps, user.accounts[0], user.userId)
+  return tried ?? refuse('sign_in_failed')
+}
+
+/** A try of somebody who is signed in with his own password. Out: the user; the refusal. */
+export async function tryOwnPassword(
+  deps: DashboardDeps,
+  session: SessionKey,
+  password: string,
+): Promise<User | Answer> {
+  const refused = await refuseConfirmation(deps, session)
+  if (refused !== null) {
+    noteSessionLimit(deps, session)
+    return refused
+  }
+  const { accountId, userId } = session.row
+  const user = await readUser(deps.read, userId)
+  if (user === 'unavailable' || user === null) return refuse('unavailable')
+  const tried = await compare(user, password)
+  if (tried === null) noteRefusal(deps, accountId, userId)
+  return tried ?? refuse('sign_in_failed')
+}
+
+/** The user, where the password is his; null where it is not. In: null for an address that nobody has. */
+async function compare(user: User | null, password: string): Promise<User | Answer | null> {
   const isRight = await isPassword(password, user?.password ?? null)
   if (isRight === null) return refuse('unavailable')
-  return isRight && user !== null ? user : refuse('sign_in_failed')
+  return isRight ? user : null
 }
 
 /** GET /dashboard/api/session */
@@ -54,11 +86,9 @@ export function makeReadSession(deps: DashboardDeps): DashboardHandler<'readSess
 /** DELETE /dashboard/api/session */
 export function makeSignOut(deps: DashboardDeps): DashboardHandler<'signOut'> {
   return async (request) => {
-    const session = sessionOf(request)
-    const { accountId, userId, sessionId } = session.row
-    const refused = await endOne(deps, { accountId, userId, sessionId, hash: session.hash })
+    const { row, hash } = sessionOf(request)
+    const refused = await endSessions(deps, row.userId, [{ ...row, hash }])
     if (refused !== null) return refused
-    await giveOrder(deps, homeShard(userId), { name: 'forget-sessions', body: { userId, sessionIds: [sessionId] } })
     return { status: 204, headers: { 'Set-Cookie': cookieHeader(deps.edge, null) } }
   }
 }
@@ -67,21 +97,19 @@ export function makeSignOut(deps: DashboardDeps): DashboardHandler<'signOut'> {
 export function makeSwitchAccount(deps: DashboardDeps): DashboardHandler<'switchAccount'> {
   return async (request) => {
     const { row, hash } = sessionOf(request)
-    const { userId, sessionId } = row
+    const { userId, sinceMs } = row
     const user = await readUser(deps.read, userId)
     if (user === 'unavailable') return refuse('unavailable')
     const accountId = request.body.accountId.toLowerCase()
     if (user === null || !user.accounts.includes(accountId)) return refuse('not_found')
     if (accountId === row.accountId) return answerRow(deps, row)
-    const answer = await enter(deps, { user, accountId, userAgent: request.userAgent, isConfirmed: false })
+    const { userAgent } = request
+    const answer = await enter(deps, { user, accountId, userAgent, isConfirmed: false, sinceMs })
     if (!('status' in answer) || answer.status !== 200) {
       return 'status' in answer && answer.status === 401 ? refuse('not_found') : answer
     }
     // The browser has the other one now: this one would live on for nobody.
-    const refused = await endOne(deps, { accountId: row.accountId, userId, sessionId, hash })
-    if (refused !== null) return refused
-    await giveOrder(deps, homeShard(userId), { name: 'forget-sessions', body: { userId, sessionIds: [sessionId] } })
-    return answer
+    return (await endSessions(deps, userId, [{ ...row, hash }])) ?? answer
   }
 }
 
@@ -89,10 +117,7 @@ export function makeSwitchAccount(deps: DashboardDeps): DashboardHandler<'switch
 export function makeConfirmSession(deps: DashboardDeps): DashboardHandler<'confirmSession'> {
   return async (request) => {
     const session = sessionOf(request)
-    const user = await readUser(deps.read, session.row.userId)
-    if (user === 'unavailable' || user === null) return refuse('unavailable')
-    const { password } = request.body
-    const tried = await tryPassword(deps, { address: user.address, password, client: request.client })
+    const tried = await tryOwnPassword(deps, session, request.body.password)
     return 'userId' in tried ? confirm(deps, session) : tried
   }
 }

@@ -1,16 +1,19 @@
 /**
  * tries - what somebody tries counts, of the client first, then of the address
  *
- * One that the client's limit refuses counts nowhere; one that the address's refuses stays counted for the client.
+ * One that the client's limit refuses counts nowhere; one that the address's refuses stays counted for the client. What
+ * somebody who is signed in confirms with counts for his session alone.
  *
  * Spec session.limits
  */
 
+import { homeShard } from '../../cluster/id.ts'
 import * as limits from '../../schemas/limits.ts'
 import type { CountTryBody } from '../actors/dashboard/count-try.ts'
 import type { Answer } from '../http/respond.ts'
 import { giveOrder } from '../routes/answer.ts'
 import { bucketOfHmac } from '../state/person.ts'
+import type { SessionKey } from '../views/key.ts'
 import type { DashboardDeps } from './deps.ts'
 
 export type TryKind = 'sign-in' | 'mailed-link' | 'invitation'
@@ -33,12 +36,27 @@ export async function refuseTry(
   return count(deps, { by: 'a', hmac: loginHmac(address) }, kind)
 }
 
-async function count(
+/** Counts a confirmation of a session. Out: the refusal, or null. */
+export function refuseConfirmation(deps: DashboardDeps, { accountId, row }: SessionKey): Promise<Answer | null> {
+  const body = { name: `confirm.s.${row.sessionId}`, max: limits.CONFIRMATIONS_OF_SESSION_MAX }
+  return countTry(deps, homeShard(accountId), body)
+}
+
+/** Whether it is news that a limit of somebody's was reached: once while it is. In: as whom he is counted. */
+export async function isLimitNews(deps: DashboardDeps, shard: number, counted: string): Promise<boolean> {
+  return (await countTry(deps, shard, { name: `told.${counted}`, max: 1 })) === null
+}
+
+function count(
   deps: DashboardDeps,
   { by, hmac }: { readonly by: 'a' | 'c'; readonly hmac: string },
   kind: TryKind,
 ): Promise<Answer | null> {
-  const body: CountTryBody = { name: `${kind}.${by}.${hmac}`, max: MAX[kind][by === 'a' ? 'address' : 'client'] }
-  const { answer } = await giveOrder(deps, bucketOfHmac(hmac), { name: 'count-try', body })
+  const max = MAX[kind][by === 'a' ? 'address' : 'client']
+  return countTry(deps, bucketOfHmac(hmac), { name: `${kind}.${by}.${hmac}`, max })
+}
+
+async function countTry(deps: DashboardDeps, shard: number, body: CountTryBody): Promise<Answer | null> {
+  const { answer } = await giveOrder(deps, shard, { name: 'count-try', body })
   return answer ?? null
 }

@@ -36,6 +36,8 @@ export interface MemberSession {
 export interface OpenSessionBody extends MemberSession {
   /** Whether whoever opens it has just shown a password or a factor. */
   readonly isConfirmed: boolean
+  /** When the session that this one takes the place of began, in ms: another account makes none longer. Null: none. */
+  readonly sinceMs: number | null
 }
 
 export interface SessionReply {
@@ -53,13 +55,13 @@ export const beginSession: CommandType<OpenSessionBody, SessionReply | Refused> 
   ],
   decide(body, _states, facts, context) {
     const { shard, nowMs } = context
-    const { accountId, userId, sessionId, hash, isConfirmed } = body
+    const { accountId, userId, sessionId, hash, isConfirmed, sinceMs } = body
     const member = facts.field(membersKey(shard, accountId), userId)
     const isTaken = SESSION_FIELDS.some((field) => facts.field(apiKeyKey(shard, hash), field) !== null)
     if (member === null || isTaken) return refuse('unauthorized')
     const { level } = unpackMember(member)
     const confirmedMs = isConfirmed ? confirmedUntilMs(nowMs) : 0
-    const session = { accountId, sessionId, userId, level, sinceMs: nowMs, seenMs: nowMs, confirmedMs }
+    const session = { accountId, sessionId, userId, level, sinceMs: sinceMs ?? nowMs, seenMs: nowMs, confirmedMs }
     const index: Op = { key: memberSessionsKey(shard, accountId, userId), write: 'HSET', args: [sessionId, hash] }
     const act = { accountId, userId, act: 'signIn', targets: { sessionId } }
     return {

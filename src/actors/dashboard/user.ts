@@ -1,7 +1,8 @@
 /**
  * user - users are made and changed, and their sessions are listed, on the shard of their address.
  *
- * A change may say what it was made of: where that has changed meanwhile, nothing is changed.
+ * A change, and a session that begins, may say what they were made of: where that has changed meanwhile, nothing happens.
+ * A session that ends stays on its user's list until its row has ended: where the row's shard is away, nobody forgets it.
  *
  * Spec session.password, session.list
  */
@@ -13,11 +14,11 @@ import { loginsKey, userKey, userSessionsKey } from '../../state/dashboard/place
 import {
   fieldsOfUser,
   loginFact,
+  type NamedSession,
+  namedSessions,
   packSessionPlace,
-  type SessionPlace,
   USER_FIELDS,
   type User,
-  unpackSessionPlace,
   userFact,
   userOfRow,
   userSessionsFact,
@@ -72,13 +73,8 @@ export interface ChangeUserBody {
 
 export interface UserChanged {
   readonly kind: 'changed'
-  /** Sessions that end with the change: their rows are still to be ended. */
+  /** Sessions that end with the change: their rows are to be ended, then they are to be forgotten. */
   readonly ended: readonly NamedSession[]
-}
-
-/** A session of a user, with its id. */
-export interface NamedSession extends SessionPlace {
-  readonly sessionId: string
 }
 
 export const changeUser: CommandType<ChangeUserBody, UserChanged | Refused> = {
@@ -89,16 +85,14 @@ export const changeUser: CommandType<ChangeUserBody, UserChanged | Refused> = {
   decide({ userId, changes, expects = {}, endsAllBut }, _states, facts, { shard }) {
     const user = userIn(facts, shard, userId)
     if (user === null) return refuse('not_found')
-    const stored = new Map<string, string>(pairsOf(fieldsOfUser(user)))
-    const isAsExpected = pairsOf(fieldsOfUser(expects)).every(([field, value]) => stored.get(field) === value)
-    if (!isAsExpected) return refuse('sign_in_failed')
+    if (!isAsExpected(user, expects)) return refuse('sign_in_failed')
     const ended =
       endsAllBut === undefined
         ? []
         : sessionsOf(facts, shard, userId).filter(({ sessionId }) => sessionId !== endsAllBut)
     const fields = fieldsOfUser(changes)
     const ops: Op[] = fields.length === 0 ? [] : [{ key: userKey(shard, userId), write: 'HSET', args: fields }]
-    return { kind: 'done', reply: { kind: 'changed', ended }, ops: [...ops, ...forgetOps(shard, userId, ended)] }
+    return { kind: 'done', reply: { kind: 'changed', ended }, ops }
   },
 }
 
@@ -107,12 +101,16 @@ export interface IndexSessionBody {
   readonly accountId: string
   readonly hash: string
   readonly userAgent: string
+  /** When the session that this one takes the place of began, in ms; null: it is the first. */
+  readonly sinceMs: number | null
+  /** What its user had shown who he is with: a password that is another one now opens nothing. */
+  readonly expects: Pick<User, 'password'>
 }
 
 export interface SessionIndexed {
   readonly kind: 'indexed'
   readonly sessionId: string
-  /** The oldest, where there would be too many. */
+  /** The oldest, where there would be too many: their rows are to be ended, then they are to be forgotten. */
   readonly ended: readonly NamedSession[]
 }
 
@@ -122,20 +120,22 @@ export const indexSession: CommandType<IndexSessionBody, SessionIndexed | Refuse
   entities: () => [],
   counters: () => [],
   facts: ({ userId }, _states, { shard }) => [userFact(shard, userId), userSessionsFact(shard, userId)],
-  decide({ userId, accountId, hash, userAgent }, _states, facts, context) {
+  decide({ userId, accountId, hash, userAgent, sinceMs, expects }, _states, facts, context) {
     const { shard, nowMs } = context
-    if (userIn(facts, shard, userId) === null) return refuse('not_found')
+    const user = userIn(facts, shard, userId)
+    if (user === null) return refuse('not_found')
+    if (!isAsExpected(user, expects)) return refuse('sign_in_failed')
     const known = sessionsOf(facts, shard, userId)
     const past = known.filter(({ createdAtMs }) => createdAtMs + SESSION_DAYS * DAY_MS <= nowMs)
     const live = known.filter((one) => !past.includes(one)).sort((one, other) => one.createdAtMs - other.createdAtMs)
     const ended = live.slice(0, Math.max(0, live.length + 1 - USER_SESSIONS_MAX))
     const sessionId = context.newId()
     const key = userSessionsKey(shard, userId)
-    const place = packSessionPlace({ accountId, hash, createdAtMs: nowMs, userAgent })
+    const place = packSessionPlace({ accountId, hash, createdAtMs: sinceMs ?? nowMs, userAgent })
     return {
       kind: 'done',
       reply: { kind: 'indexed', sessionId, ended },
-      ops: [{ key, write: 'HSET', args: [sessionId, place] }, ...forgetOps(shard, userId, [...past, ...ended])],
+      ops: [{ key, write: 'HSET', args: [sessionId, place] }, ...forgetOps(shard, userId, past)],
     }
   },
 }
@@ -189,13 +189,17 @@ export function userIn(facts: Facts, shard: number, userId: string): User | null
 }
 
 function sessionsOf(facts: Facts, shard: number, userId: string): NamedSession[] {
-  const rows = [...facts.hash(userSessionsKey(shard, userId))]
-  return rows.map(([sessionId, text]) => ({ sessionId, ...unpackSessionPlace(text) }))
+  return namedSessions(facts.hash(userSessionsKey(shard, userId)))
 }
 
 function forgetOps(shard: number, userId: string, ended: readonly NamedSession[]): Op[] {
   if (ended.length === 0) return []
   return [{ key: userSessionsKey(shard, userId), write: 'HDEL', args: ended.map(({ sessionId }) => sessionId) }]
+}
+
+function isAsExpected(user: User, expects: Partial<Omit<User, 'userId'>>): boolean {
+  const stored = new Map<string, string>(pairsOf(fieldsOfUser(user)))
+  return pairsOf(fieldsOfUser(expects)).every(([field, value]) => stored.get(field) === value)
 }
 
 function pairsOf(fields: readonly string[]): [string, string][] {

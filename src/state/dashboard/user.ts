@@ -79,6 +79,16 @@ export function fieldsOfUser(user: Partial<Omit<User, 'userId'>>): string[] {
   return Object.entries(fields).flatMap(([field, value]) => (value === undefined ? [] : [field, value]))
 }
 
+/** A session of a user, with its id. */
+export interface NamedSession extends SessionPlace {
+  readonly sessionId: string
+}
+
+/** The sessions that `userSessionsFact` has read. */
+export function namedSessions(rows: ReadonlyMap<string, string>): NamedSession[] {
+  return [...rows].map(([sessionId, text]) => ({ sessionId, ...unpackSessionPlace(text) }))
+}
+
 /** Packs where a session lies. */
 export function packSessionPlace({ accountId, hash, createdAtMs, userAgent }: SessionPlace): string {
   return JSON.stringify([accountId, hash, createdAtMs, userAgent])

@@ -139,6 +139,16 @@ function Switch({ server }: { server: Server }) {
   )
 }
 
+/** Who could not be signed out stays, and is told so. */
+async function leave(): Promise<void> {
+  try {
+    await signOut()
+  } catch (fault) {
+    if (!(fault instanceof ApiError)) throw fault
+    sayFault(fault)
+  }
+}
+
 function Who() {
   const known = session.value
   if (known === null) return null
@@ -152,7 +162,7 @@ function Who() {
         class="button bare icon"
         aria-label="Sign out"
         title="Sign out"
-        onClick={() => void signOut()}
+        onClick={() => void leave()}
       >
         <Icon name="leave" />
       </button>

@@ -1,0 +1,51 @@
+/**
+ * noted-tries - what was tried in vain with somebody's address or session stands in the log of his account
+ *
+ * Nobody waits for it: whether anybody has an address must not show in the time that an answer takes. That a limit was
+ * reached is noted once while it is, so a flood of tries makes no flood of entries. Of an address that nobody has there
+ * is no account to tell.
+ *
+ * Spec member.audit, session.limits
+ */
+
+import { homeShard } from '../../cluster/id.ts'
+import { giveOrder } from '../routes/answer.ts'
+import type { MemberAct } from '../state/dashboard/act.ts'
+import { bucketOfHmac } from '../state/person.ts'
+import { readUserByLogin } from '../views/dashboard/user.ts'
+import type { SessionKey } from '../views/key.ts'
+import type { DashboardDeps } from './deps.ts'
+import { isLimitNews } from './tries.ts'
+
+/** Notes that somebody was refused in an account; without one there is nothing to note. */
+export function noteRefusal(deps: DashboardDeps, accountId: string | undefined, userId: string): void {
+  if (accountId === undefined) return
+  note(deps, { accountId, userId, act: 'signInRefused', targets: {} }).catch(() => undefined)
+}
+
+/** Notes that the tries with an address have reached their limit. */
+export function noteLimit(deps: DashboardDeps, address: string): void {
+  noteLimitOf(deps, address).catch(() => undefined)
+}
+
+async function noteLimitOf(deps: DashboardDeps, address: string): Promise<void> {
+  const hmac = deps.secrets.loginHmac(address)
+  const user = await readUserByLogin(deps.read, hmac)
+  const accountId = user === 'unavailable' ? undefined : user?.accounts[0]
+  if (user === null || user === 'unavailable' || accountId === undefined) return
+  if (!(await isLimitNews(deps, bucketOfHmac(hmac), `a.${hmac}`))) return
+  await note(deps, { accountId, userId: user.userId, act: 'limitReached', targets: {} })
+}
+
+/** Notes that a session has reached a limit. */
+export function noteSessionLimit(deps: DashboardDeps, { accountId, row }: SessionKey): void {
+  const act = { accountId, userId: row.userId, act: 'limitReached', targets: {} }
+  isLimitNews(deps, homeShard(accountId), `s.${row.sessionId}`)
+    .then((isNews) => (isNews ? note(deps, act) : undefined))
+    .catch(() => undefined)
+}
+
+/** Notes what changes nothing in the account itself. */
+export async function note(deps: DashboardDeps, act: MemberAct): Promise<void> {
+  await giveOrder(deps, homeShard(act.accountId), { name: 'note-act', body: act })
+}

@@ -1,0 +1,65 @@
+/** user - a session ends before its user's list forgets it, and begins only for who has shown the present password. */
+import t from 'tap'
+import { beginSession } from '../../../src/actors/dashboard/session.ts'
+import { addUser, changeUser, forgetSessions, indexSession } from '../../../src/actors/dashboard/user.ts'
+import { packMember } from '../../../src/state/dashboard/member.ts'
+import { membersKey, userSessionsKey } from '../../../src/state/dashboard/places.ts'
+import { unpackSessionPlace } from '../../../src/state/dashboard/user.ts'
+import { World } from '../../support/world/turn.ts'
+
+const NOW_MS = Date.UTC(2026, 10, 23)
+const ACCOUNT = '01938a00-0000-7000-8000-000000000001'
+
+function makeUser(world: World) {
+  const body = { hmac: 'h', address: 'ada@a.example', name: 'Ada', password: 'old' }
+  const made = world.run(addUser, body)
+  if (made.kind !== 'user') throw new Error('No user')
+  const { userId } = made
+  const named = { userId, accountId: ACCOUNT, userAgent: 'Chrome' }
+  const list = () => world.hash(userSessionsKey(world.shard, userId))
+  const index = (hash: string, password: string, sinceMs: number | null = null) =>
+    world.run(indexSession, { ...named, hash, sinceMs, expects: { password } })
+  return { userId, list, index }
+}
+
+t.test('user: a session stays on the list until somebody has ended its row [session.password]', (t) => {
+  const world = new World(NOW_MS)
+  const { userId, list, index } = makeUser(world)
+  index('one', 'old')
+  const kept = index('two', 'old')
+  if (kept.kind !== 'indexed') throw new Error(kept.code)
+  const changed = world.run(changeUser, { userId, changes: { password: 'new' }, endsAllBut: kept.sessionId })
+  if (changed.kind !== 'changed') throw new Error(changed.code)
+  t.same(
+    changed.ended.map(({ hash }) => hash),
+    ['one'],
+  )
+  t.equal(list().size, 2)
+  world.run(forgetSessions, { userId, sessionIds: changed.ended.map(({ sessionId }) => sessionId) })
+  t.same([...list().keys()], [kept.sessionId])
+  t.end()
+})
+
+t.test('user: a sign-in that waited while the password became another one opens nothing [session.password]', (t) => {
+  const world = new World(NOW_MS)
+  const { userId, list, index } = makeUser(world)
+  world.run(changeUser, { userId, changes: { password: 'new' }, endsAllBut: null })
+  t.match(index('late', 'old'), { kind: 'refused', code: 'sign_in_failed' })
+  t.equal(list().size, 0)
+  t.equal(index('new', 'new').kind, 'indexed')
+  t.end()
+})
+
+t.test('user: a session of another account begins when the first one began [session.life]', (t) => {
+  const world = new World(NOW_MS)
+  const { userId, list, index } = makeUser(world)
+  const sinceMs = NOW_MS - 1_000_000
+  const named = index('one', 'old', sinceMs)
+  if (named.kind !== 'indexed') throw new Error(named.code)
+  t.equal(unpackSessionPlace(list().get(named.sessionId) ?? '').createdAtMs, sinceMs)
+  const member = packMember({ level: 'w', sinceMs: NOW_MS })
+  world.apply({ key: membersKey(world.shard, ACCOUNT), write: 'HSET', args: [userId, member] })
+  const body = { accountId: ACCOUNT, userId, sessionId: named.sessionId, hash: 'one', isConfirmed: false, sinceMs }
+  t.match(world.run(beginSession, body), { kind: 'session', session: { sinceMs, seenMs: NOW_MS } })
+  t.end()
+})

@@ -1,0 +1,67 @@
+/**
+ * confirm - who is signed in confirms by his own count, whatever strangers try with his address; what was tried in vain
+ * stands in the log; another account makes a session no longer.
+ */
+import t from 'tap'
+import { Browser } from '../support/clients/browser.ts'
+import { until } from '../support/machine/until.ts'
+import { startTestService } from '../support/service/service.ts'
+
+const PASSWORD = 'correct horse battery'
+const ADDRESS = 'ada@a.example'
+const WAIT_MS = 30_000
+const service = await startTestService()
+t.teardown(() => service.stop())
+const origin = `http://127.0.0.1:${service.config.httpPort}`
+const { dashboardUrl, operatorToken } = service.firstRun
+const ada = new Browser(origin)
+const come = (token: string) => ada.call('POST /links/consume', { token, address: ADDRESS, name: 'Ada', password: PASSWORD })
+await come(Browser.tokenOf(dashboardUrl))
+
+const signIn = (browser: Browser, password: string) => browser.call('POST /session', { address: ADDRESS, password })
+const acts = async (act: string) =>
+  (await ada.call('GET /audit?limit=100')).json.acts.filter((one: { act: string }) => one.act === act)
+
+t.test('confirm: ten wrong tries of strangers lock the address, and no session [session.confirm]', async (t) => {
+  const other = new Browser(origin, '192.0.2.8')
+  t.equal((await signIn(other, PASSWORD)).status, 200)
+  for (let n = 0; n < 9; n += 1) await signIn(new Browser(origin, `2001:db8:${n}::1`), 'not the right one')
+  t.equal((await signIn(new Browser(origin, '192.0.2.9'), PASSWORD)).status, 429)
+  t.equal((await ada.call('POST /session/confirm', { password: PASSWORD })).status, 200)
+  const tries = await Promise.all(
+    Array.from({ length: 12 }, () => ada.call('POST /session/confirm', { password: 'not the right one' })),
+  )
+  t.equal(tries.filter(({ status }) => status === 401).length, 9, 'the eleventh is one too many')
+  t.match(tries.find(({ status }) => status === 429)?.json, { error: 'too_many_tries', resetsAt: /Z$/ })
+  const body = { current: PASSWORD, password: 'another horse entirely' }
+  t.equal((await ada.call('POST /me/password', body)).status, 429, 'the same count')
+  t.equal((await other.call('POST /session/confirm', { password: PASSWORD })).status, 200, 'of that session alone')
+})
+
+t.test('confirm: what was tried in vain is in the log, a limit once while it is reached [member.audit]', async (t) => {
+  const { userId } = (await ada.call('GET /me')).json
+  await until(async () => ((await acts('signInRefused')).length === 18 ? true : null), WAIT_MS)
+  await until(async () => ((await acts('limitReached')).length === 2 ? true : null), WAIT_MS)
+  await signIn(new Browser(origin, '192.0.2.10'), PASSWORD)
+  for (const one of [...(await acts('signInRefused')), ...(await acts('limitReached'))])
+    t.match(one, { userId, userName: 'Ada', targets: {} })
+  t.equal((await acts('limitReached')).length, 2, 'one of the address, one of the session')
+})
+
+t.test('confirm: a session in another account began when the first one did [session.life]', async (t) => {
+  const call = (what: string, body: object) =>
+    service.operate(what.replace(' ', ' /v1/operator/accounts'), { token: operatorToken, body })
+  const { accountId } = (await call('POST ', { name: 'Second', administrators: [] })).json
+  const invited = new Browser(origin, '192.0.2.11')
+  const { url } = (await call(`POST /${accountId}/link`, { address: ADDRESS })).json
+  const joined = await invited.call('POST /links/consume', { token: Browser.tokenOf(url), password: PASSWORD })
+  t.equal(joined.status, 200, joined.text)
+  const current = async () =>
+    (await invited.call('GET /me/sessions')).json.sessions.find((one: { current: boolean }) => one.current)
+  const before = await current()
+  const [, first] = joined.json.accounts
+  t.equal((await invited.call('POST /session/account', { accountId: first.accountId })).status, 200)
+  const after = await current()
+  t.notSame(after.sessionId, before.sessionId)
+  t.equal(after.createdAt, before.createdAt)
+})
