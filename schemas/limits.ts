@@ -196,6 +196,10 @@ export const SESSION_IDLE_DAYS = 7
 export const SESSION_DAYS = 30
 /** Spec session.confirm: minutes for which a confirmation holds. */
 export const CONFIRMED_MINUTES = 15
+/** Spec session.factor: passkeys of a user, recovery codes made at once, minutes in which a second step is taken. */
+export const PASSKEYS_MAX = 10
+export const RECOVERY_CODES = 10
+export const SECOND_STEP_MINUTES = 10
 /** Spec link.once: characters of a link's token, at most. */
 export const LINK_TOKEN_CHARS_MAX = 200
 /** Spec member.role: members of an account. */

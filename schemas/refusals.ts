@@ -107,14 +107,16 @@ export const REFUSALS = [
 
 /** What the dashboard refuses with besides; its own codes are in no document of the interface. */
 export const DASHBOARD_REFUSALS = [
-  row('sign_in_failed', 401, 'Address or password is wrong'),
+  row('sign_in_failed', 401, 'Address, password or code is wrong'),
   row('cross_origin', 403, 'This request may only come from a page of the dashboard itself'),
   row('insecure_address', 403, 'Signing in takes HTTPS, or the loopback: set BASE_URL to an https address'),
   row('role_not_allowed', 403, 'Your role in this account does not allow this'),
-  row('confirmation_required', 403, 'Confirm with your password first'),
+  row('confirmation_required', 403, 'Confirm with your password, a code or a passkey first'),
   row('last_administrator', 409, 'An account keeps at least one administrator'),
   row('member_exists', 409, 'Already a member of this account', { userId: UUID }),
   row('member_limit', 409, 'Account has all the members or invitations it may', { max: COUNT }),
+  row('second_factor_required', 409, 'This account takes a second factor: set one up first'),
+  row('passkey_limit', 409, 'You have all the passkeys you may', { max: COUNT }),
   row('content_hidden', 403, 'This account shows no content in the dashboard'),
   row('too_many_tries', 429, 'Too many tries: wait until resetsAt', { resetsAt: INSTANT }),
 ] as const

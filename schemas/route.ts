@@ -20,6 +20,8 @@ export interface SessionNeed {
   readonly level: Level | null
   /** Whether its session must have been confirmed of late. */
   readonly confirms: boolean
+  /** Whether it is open to who has yet to set up the second factor that his account takes. */
+  readonly isBefore: boolean
 }
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'

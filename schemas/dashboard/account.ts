@@ -16,6 +16,7 @@ export const SETTINGS_BODY = {
   properties: {
     name: { type: 'string', minLength: 1, maxLength: NAME_CHARS_MAX },
     monthlyCap: COUNT,
+    requireSecondFactor: { type: 'boolean' },
     hideContent: { type: 'boolean' },
   },
   additionalProperties: false,

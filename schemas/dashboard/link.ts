@@ -56,7 +56,16 @@ export const LINK_CONSUME_BODY = {
 /** Body of POST /v1/operator/accounts/{accountId}/link. */
 export const OPERATOR_LINK_BODY = {
   type: 'object',
-  properties: { address: SIGN_IN_ADDRESS, role: { ...ROLE, default: 'administrator' }, note: NOTE },
+  properties: {
+    address: SIGN_IN_ADDRESS,
+    role: { ...ROLE, default: 'administrator' },
+    removeFactors: {
+      type: 'boolean',
+      default: false,
+      description: 'whether the link also takes away authenticator, passkeys and recovery codes, for who has lost them',
+    },
+    note: NOTE,
+  },
   required: ['address'],
   additionalProperties: false,
 } as const

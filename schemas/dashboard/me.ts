@@ -1,15 +1,23 @@
 /**
- * me - a user's own: name, password, sessions
+ * me - a user's own: name, password, sessions, second factors
  *
- * Spec session.list
+ * Spec session.list, session.factor, session.passkey
  */
 
 import type { FromSchema } from 'json-schema-to-ts'
-import { NAME_CHARS_MAX, USER_SESSIONS_MAX } from '../limits.ts'
-import { INSTANT, objectOf, TEXT_OR_NULL, UUID } from '../shape.ts'
-import { NEW_PASSWORD, TRIED_PASSWORD } from './session.ts'
+import { NAME_CHARS_MAX, PASSKEYS_MAX, RECOVERY_CODES, USER_SESSIONS_MAX } from '../limits.ts'
+import { INSTANT, INSTANT_OR_NULL, objectOf, TEXT_OR_NULL, UUID } from '../shape.ts'
+import { CHALLENGE, CREDENTIAL, FACTOR_CODE, NEW_PASSWORD, TRIED_PASSWORD } from './session.ts'
 
 const USER_NAME = { type: 'string', minLength: 1, maxLength: NAME_CHARS_MAX } as const
+
+/** A passkey as it is listed. */
+export const PASSKEY = objectOf({
+  passkeyId: UUID,
+  name: USER_NAME,
+  createdAt: INSTANT,
+  lastUsedAt: INSTANT_OR_NULL,
+})
 
 /** Answer of GET and PATCH /dashboard/api/me. */
 export const ME = objectOf({
@@ -18,6 +26,9 @@ export const ME = objectOf({
   name: { type: 'string' },
   createdAt: INSTANT,
   hasPassword: { type: 'boolean' },
+  totp: { type: 'boolean' },
+  recoveryCodesLeft: { type: 'integer', minimum: 0 },
+  passkeys: { type: 'array', maxItems: PASSKEYS_MAX, items: PASSKEY },
 })
 
 /** Body of PATCH /dashboard/api/me. */
@@ -44,6 +55,39 @@ export const SESSION_LIST = objectOf({
   },
 })
 
+/** Answer of POST /dashboard/api/me/totp: it counts once a code of it came by POST /dashboard/api/me/totp/confirm. */
+export const TOTP_BEGUN = objectOf({
+  secret: { type: 'string' },
+  url: { type: 'string' },
+  challenge: CHALLENGE,
+})
+
+/** Body of POST /dashboard/api/me/totp/confirm. */
+export const TOTP_CONFIRM_BODY = objectOf({ challenge: CHALLENGE, code: FACTOR_CODE })
+
+const CODES = { type: 'array', minItems: RECOVERY_CODES, maxItems: RECOVERY_CODES, items: { type: 'string' } } as const
+
+/** Answer of POST /dashboard/api/me/recovery-codes, shown once. */
+export const RECOVERY_CODES_MADE = objectOf({ recoveryCodes: CODES })
+
+/** Answer of POST /dashboard/api/me/totp/confirm; null where the user has recovery codes already. */
+export const TOTP_CONFIRMED = objectOf({ recoveryCodes: { anyOf: [CODES, { type: 'null' }] } })
+
+/** Body of POST /dashboard/api/me/passkeys. */
+export const PASSKEY_BODY = objectOf({ challenge: CHALLENGE, credential: CREDENTIAL, name: USER_NAME })
+
+/** Answer of POST /dashboard/api/me/passkeys; no codes where the user has some already. */
+export const PASSKEY_MADE = objectOf({ passkey: PASSKEY, recoveryCodes: { anyOf: [CODES, { type: 'null' }] } })
+
+/** Body of PATCH /dashboard/api/me/passkeys/{passkeyId}. */
+export const PASSKEY_PATCH_BODY = objectOf({ name: USER_NAME })
+
 export type Me = FromSchema<typeof ME>
+
+export type Passkey = FromSchema<typeof PASSKEY>
+
+export type TotpBegun = FromSchema<typeof TOTP_BEGUN>
+
+export type PasskeyMade = FromSchema<typeof PASSKEY_MADE>
 
 export type SessionList = FromSchema<typeof SESSION_LIST>

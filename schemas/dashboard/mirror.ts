@@ -54,7 +54,7 @@ function makeMirror(): MirroredRoute[] {
     if (row.listener !== 'public' || row.keys.length === 0 || NOT_MIRRORED.includes(name)) continue
     const isOfServer = !row.keys.includes('A')
     const path = `${DASHBOARD_PATH}${isOfServer ? '/servers/{serverId}' : ''}${row.path.slice('/v1'.length)}`
-    const session = { level: levelOfRoute(name, row, isOfServer), confirms: CONFIRMED.includes(name) }
+    const session = { level: levelOfRoute(name, row, isOfServer), confirms: CONFIRMED.includes(name), isBefore: false }
     const place = `${row.method} ${path}`
     if (isOfServer && made.has(place)) continue
     made.set(place, { name: name as PublicRouteName, isOfServer, route: { ...row, path, keys: [], session } })

@@ -18,6 +18,7 @@ export const MEMBER = objectOf({
   name: { type: 'string' },
   role: ROLE,
   readOnly: READ_ONLY,
+  secondFactor: { type: 'boolean' },
   joinedAt: INSTANT,
   lastSeenAt: INSTANT_OR_NULL,
 })

@@ -17,9 +17,32 @@ import { TOKEN_BODY, TOKEN_MADE } from '../token.ts'
 import { ACT_LIST, APPLICATION_BODY, CHECKLIST, FIND_BODY, FOUND, SETTINGS_BODY } from './account.ts'
 import { MESSAGE_CONTENT, TEST_MESSAGE_BODY } from './content.ts'
 import { LINK, LINK_BODY, LINK_CONSUME_BODY, LINK_ORDERED, LINK_READ_BODY } from './link.ts'
-import { ME, ME_PATCH_BODY, PASSWORD_BODY, SESSION_LIST } from './me.ts'
+import {
+  ME,
+  ME_PATCH_BODY,
+  PASSKEY,
+  PASSKEY_BODY,
+  PASSKEY_MADE,
+  PASSKEY_PATCH_BODY,
+  PASSWORD_BODY,
+  RECOVERY_CODES_MADE,
+  SESSION_LIST,
+  TOTP_BEGUN,
+  TOTP_CONFIRM_BODY,
+  TOTP_CONFIRMED,
+} from './me.ts'
 import { INVITATION, INVITATION_BODY, INVITATION_LIST, MEMBER, MEMBER_LIST, MEMBER_PATCH_BODY } from './people.ts'
-import { CONFIRM_BODY, SESSION, SIGN_IN_BODY, SWITCH_ACCOUNT_BODY } from './session.ts'
+import {
+  CONFIRM_BODY,
+  PASSKEY_OPTIONS,
+  PASSKEY_OPTIONS_BODY,
+  PASSKEY_SIGN_IN_BODY,
+  SESSION,
+  SIGN_IN_ANSWER,
+  SIGN_IN_BODY,
+  SIGN_IN_CODE_BODY,
+  SWITCH_ACCOUNT_BODY,
+} from './session.ts'
 
 /** Where all of them lie. */
 export const DASHBOARD_PATH = '/dashboard/api'
@@ -36,15 +59,17 @@ type Rest<Body> = Partial<Pick<Route<string, never, Body>, 'body' | 'query' | 't
   /** The least its session must allow; null: it takes none. */
   readonly level: Level | null
   readonly confirms?: boolean
+  /** Open to who has yet to set up the second factor that his account takes. */
+  readonly isBefore?: boolean
 }
 
 function own<const Name extends string, const Body = null>(
   name: Name,
   method: Method,
   path: string,
-  { level, confirms = false, ...rest }: Rest<Body>,
+  { level, confirms = false, isBefore = level === null, ...rest }: Rest<Body>,
 ): Route<Name, never, NoInfer<Body>> {
-  const session = { level, confirms }
+  const session = { level, confirms, isBefore }
   const row = route<Name, never, Body>(name, method, `${DASHBOARD_PATH}${path}`, {
     ...rest,
     keys: [],
@@ -65,22 +90,44 @@ function mailFrame(): Route<'showMail', never, null> {
 }
 
 const NOTHING = { status: 204, body: null } as const
+/** What is of the user himself, whatever his role. */
+const OWN = { level: 'r', isBefore: true } as const
+const FACTOR = { ...OWN, confirms: true } as const
 
 export const DASHBOARD_ROUTES = {
   signIn: own('signIn', 'POST', '/session', {
     level: null,
     body: SIGN_IN_BODY,
+    success: { status: 200, body: SIGN_IN_ANSWER },
+  }),
+  signInByCode: own('signInByCode', 'POST', '/session/code', {
+    level: null,
+    body: SIGN_IN_CODE_BODY,
     success: { status: 200, body: SESSION },
   }),
-  readSession: own('readSession', 'GET', '/session', { level: 'r', success: { status: 200, body: SESSION } }),
-  signOut: own('signOut', 'DELETE', '/session', { level: 'r', success: NOTHING }),
+  beginPasskey: own('beginPasskey', 'POST', '/session/passkey/options', {
+    level: null,
+    body: PASSKEY_OPTIONS_BODY,
+    success: { status: 200, body: PASSKEY_OPTIONS },
+  }),
+  signInByPasskey: own('signInByPasskey', 'POST', '/session/passkey', {
+    level: null,
+    body: PASSKEY_SIGN_IN_BODY,
+    success: { status: 200, body: SESSION },
+  }),
+  readSession: own('readSession', 'GET', '/session', { ...OWN, success: { status: 200, body: SESSION } }),
+  signOut: own('signOut', 'DELETE', '/session', { ...OWN, success: NOTHING }),
   switchAccount: own('switchAccount', 'POST', '/session/account', {
-    level: 'r',
+    ...OWN,
     body: SWITCH_ACCOUNT_BODY,
     success: { status: 200, body: SESSION },
   }),
+  beginConfirmation: own('beginConfirmation', 'POST', '/session/confirm/options', {
+    ...OWN,
+    success: { status: 200, body: PASSKEY_OPTIONS },
+  }),
   confirmSession: own('confirmSession', 'POST', '/session/confirm', {
-    level: 'r',
+    ...OWN,
     body: CONFIRM_BODY,
     success: { status: 200, body: SESSION },
   }),
@@ -97,16 +144,39 @@ export const DASHBOARD_ROUTES = {
   consumeLink: own('consumeLink', 'POST', '/links/consume', {
     level: null,
     body: LINK_CONSUME_BODY,
-    success: { status: 200, body: SESSION },
+    success: { status: 200, body: SIGN_IN_ANSWER },
   }),
-  readMe: own('readMe', 'GET', '/me', { level: 'r', success: { status: 200, body: ME } }),
-  patchMe: own('patchMe', 'PATCH', '/me', { level: 'r', body: ME_PATCH_BODY, success: { status: 200, body: ME } }),
-  changePassword: own('changePassword', 'POST', '/me/password', { level: 'r', body: PASSWORD_BODY, success: NOTHING }),
-  listSessions: own('listSessions', 'GET', '/me/sessions', {
-    level: 'r',
-    success: { status: 200, body: SESSION_LIST },
+  readMe: own('readMe', 'GET', '/me', { ...OWN, success: { status: 200, body: ME } }),
+  patchMe: own('patchMe', 'PATCH', '/me', { ...OWN, body: ME_PATCH_BODY, success: { status: 200, body: ME } }),
+  changePassword: own('changePassword', 'POST', '/me/password', { ...OWN, body: PASSWORD_BODY, success: NOTHING }),
+  listSessions: own('listSessions', 'GET', '/me/sessions', { ...OWN, success: { status: 200, body: SESSION_LIST } }),
+  deleteSession: own('deleteSession', 'DELETE', '/me/sessions/{sessionId}', { ...OWN, success: NOTHING }),
+  beginTotp: own('beginTotp', 'POST', '/me/totp', { ...FACTOR, success: { status: 200, body: TOTP_BEGUN } }),
+  confirmTotp: own('confirmTotp', 'POST', '/me/totp/confirm', {
+    ...FACTOR,
+    body: TOTP_CONFIRM_BODY,
+    success: { status: 200, body: TOTP_CONFIRMED },
   }),
-  deleteSession: own('deleteSession', 'DELETE', '/me/sessions/{sessionId}', { level: 'r', success: NOTHING }),
+  deleteTotp: own('deleteTotp', 'DELETE', '/me/totp', { ...FACTOR, success: NOTHING }),
+  beginPasskeyOfMe: own('beginPasskeyOfMe', 'POST', '/me/passkeys/options', {
+    ...FACTOR,
+    success: { status: 200, body: PASSKEY_OPTIONS },
+  }),
+  createPasskey: own('createPasskey', 'POST', '/me/passkeys', {
+    ...FACTOR,
+    body: PASSKEY_BODY,
+    success: { status: 201, body: PASSKEY_MADE },
+  }),
+  patchPasskey: own('patchPasskey', 'PATCH', '/me/passkeys/{passkeyId}', {
+    ...OWN,
+    body: PASSKEY_PATCH_BODY,
+    success: { status: 200, body: PASSKEY },
+  }),
+  deletePasskey: own('deletePasskey', 'DELETE', '/me/passkeys/{passkeyId}', { ...FACTOR, success: NOTHING }),
+  createRecoveryCodes: own('createRecoveryCodes', 'POST', '/me/recovery-codes', {
+    ...FACTOR,
+    success: { status: 200, body: RECOVERY_CODES_MADE },
+  }),
   listMembers: own('listMembers', 'GET', '/members', { level: 'r', success: { status: 200, body: MEMBER_LIST } }),
   patchMember: own('patchMember', 'PATCH', '/members/{userId}', {
     level: 'a',

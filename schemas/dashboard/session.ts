@@ -1,7 +1,7 @@
 /**
- * session - who is signed in where: signing in with a password, the session, its confirmation
+ * session - who is signed in where: signing in with a password and a second factor, the session, its confirmation
  *
- * Spec session.sign-in, session.read, session.confirm
+ * Spec session.sign-in, session.factor, session.passkey, session.read, session.confirm
  */
 
 import type { FromSchema } from 'json-schema-to-ts'
@@ -16,14 +16,42 @@ export const NEW_PASSWORD = { type: 'string', minLength: PASSWORD_CHARS_MIN, max
 /** One that is tried: whatever its length, it is only wrong. */
 export const TRIED_PASSWORD = { type: 'string', maxLength: 1024 } as const
 
+/** What stands for a step that was taken: made by this installation, bound to the browser, used once. */
+export const CHALLENGE = { type: 'string', minLength: 1, maxLength: 4096 } as const
+/** Six digits of an authenticator, or a recovery code. */
+export const FACTOR_CODE = { type: 'string', minLength: 1, maxLength: 40 } as const
+/** What a browser's passkey answers, in the browser's own JSON form; it is looked at by who verifies it. */
+export const CREDENTIAL = { type: 'object' } as const
+
 /** Body of POST /dashboard/api/session. */
 export const SIGN_IN_BODY = objectOf({ address: SIGN_IN_ADDRESS, password: TRIED_PASSWORD })
+
+/** Body of POST /dashboard/api/session/code. */
+export const SIGN_IN_CODE_BODY = objectOf({ challenge: CHALLENGE, code: FACTOR_CODE })
+
+/** Body of POST /dashboard/api/session/passkey/options: of a second step; without, the passkey says who signs in. */
+export const PASSKEY_OPTIONS_BODY = {
+  type: 'object',
+  properties: { challenge: CHALLENGE },
+  additionalProperties: false,
+} as const
+
+/** Answer of the routes that begin something with a passkey: `options` is what the browser's own call takes as JSON. */
+export const PASSKEY_OPTIONS = objectOf({ options: { type: 'object' }, challenge: CHALLENGE })
+
+/** Body of POST /dashboard/api/session/passkey. */
+export const PASSKEY_SIGN_IN_BODY = objectOf({ challenge: CHALLENGE, credential: CREDENTIAL })
 
 /** Body of POST /dashboard/api/session/account. */
 export const SWITCH_ACCOUNT_BODY = objectOf({ accountId: UUID })
 
-/** Body of POST /dashboard/api/session/confirm. */
-export const CONFIRM_BODY = objectOf({ password: TRIED_PASSWORD })
+/** Body of POST /dashboard/api/session/confirm: a password, a code, or a passkey; the first of them counts. */
+export const CONFIRM_BODY = {
+  type: 'object',
+  properties: { password: TRIED_PASSWORD, code: FACTOR_CODE, challenge: CHALLENGE, credential: CREDENTIAL },
+  anyOf: [{ required: ['password'] }, { required: ['code'] }, { required: ['challenge', 'credential'] }],
+  additionalProperties: false,
+} as const
 
 const USER = objectOf({ userId: UUID, address: { type: 'string' }, name: { type: 'string' } })
 
@@ -31,11 +59,17 @@ const SESSION_ACCOUNT = objectOf({
   accountId: UUID,
   name: { type: 'string' },
   status: { enum: ['pending', 'active', 'paused', 'closed'] },
+  requireSecondFactor: { type: 'boolean' },
   hideContent: { type: 'boolean' },
   application: ACCOUNT_APPLICATION,
 })
 
-/** A signed-in browser in one account. */
+const FACTORS = { type: 'array', maxItems: 2, items: { enum: ['totp', 'passkey'] } } as const
+
+/**
+ * A signed-in browser in one account. `factors`: what its user has beside a password. `needsFactor`: the account takes
+ * a second factor that the user has yet to set up; until then only what is his own answers.
+ */
 export const SESSION = objectOf({
   sessionId: UUID,
   user: USER,
@@ -47,13 +81,26 @@ export const SESSION = objectOf({
   },
   role: ROLE,
   readOnly: { type: 'boolean' },
+  needsFactor: { type: 'boolean' },
+  factors: FACTORS,
   confirmedUntil: INSTANT_OR_NULL,
   expiresAt: INSTANT,
 })
 
+/** What stands between a password that was right and the session. A recovery code stands for an authenticator's. */
+export const SECOND_FACTOR = objectOf({
+  secondFactor: { ...FACTORS, minItems: 1 },
+  challenge: CHALLENGE,
+})
+
+/** Answer of POST /dashboard/api/session. */
+export const SIGN_IN_ANSWER = { anyOf: [SESSION, SECOND_FACTOR] } as const
+
 export type SignInBody = FromSchema<typeof SIGN_IN_BODY>
 
 export type ConfirmBody = FromSchema<typeof CONFIRM_BODY>
+
+export type SecondFactor = FromSchema<typeof SECOND_FACTOR>
 
 export type SignedIn = FromSchema<typeof SESSION>
 

@@ -27,6 +27,7 @@ import {
 } from './broadcast/running.ts'
 import { countTry } from './dashboard/count-try.ts'
 import { endDesk, makeDeskLink, openDesk, useDeskLink } from './dashboard/desk.ts'
+import { changeFactors, takeStep } from './dashboard/factor.ts'
 import { endLinks, makeAccountLink, makeLink, useAccountLink, useUserLink } from './dashboard/link.ts'
 import { changeMember, invite, sendInvitation, withdrawInvitation } from './dashboard/member.ts'
 import { beginSession, endSession, markSession } from './dashboard/session.ts'
@@ -136,6 +137,8 @@ export const BEHAVIOURS: Omit<Behaviours, 'lanes'> = {
     indexSession,
     forgetSessions,
     joinAccount,
+    takeStep,
+    changeFactors,
     countTry,
     beginSession,
     endSession,

@@ -12,6 +12,7 @@ const PATH = '/v1/operator/accounts'
 interface LinkOptions extends ClientOptions {
   account?: string
   role?: string
+  removeFactors?: boolean
   note?: string
 }
 
@@ -23,13 +24,15 @@ export function addDashboardLinkCommand(program: Command, ended: Ended): void {
     )
     .option('--account <id>', 'the account (default: the only one that is not closed)')
     .option('--role <role>', 'administrator or member, at least (default: administrator)')
+    .option('--remove-factors', 'it also takes away authenticator, passkeys and recovery codes, for who has lost them')
     .action(async (address: string, options: LinkOptions) => ended(await makeLink(address, options)))
 }
 
-async function makeLink(address: string, { account, role, note, ...options }: LinkOptions): Promise<number> {
+async function makeLink(address: string, options: LinkOptions): Promise<number> {
+  const { account, role, removeFactors, note } = options
   const client = makeClient(options, 'operator')
   const id = encodeURIComponent(account ?? (await onlyAccount(client)))
-  const made = await client.post<LinkMade>(`${PATH}/${id}/link`, { address, role, note })
+  const made = await client.post<LinkMade>(`${PATH}/${id}/link`, { address, role, removeFactors, note })
   return print(options, made, ({ url, expiresAt }) => `${url}\nIt works once, until ${expiresAt}.`)
 }
 

@@ -10,17 +10,28 @@ import { type Answer, refuse } from '../http/respond.ts'
 import { pageOf } from '../routes/answer.ts'
 import { orderToken } from '../routes/tokens.ts'
 import { proofOf } from '../state/dashboard/session.ts'
+import { hasFactor } from '../state/dashboard/user.ts'
 import { formatAccount } from '../views/account.ts'
 import { readActs } from '../views/dashboard/acts.ts'
 import { readChecklist } from '../views/dashboard/checklist.ts'
 import { findOf, NOTHING_FOUND } from '../views/dashboard/find.ts'
 import { askAs, type DashboardDeps, type DashboardHandler, type DashboardRequest, orderAs, sessionOf } from './deps.ts'
+import { userOf } from './own-user.ts'
 
 /** PATCH /dashboard/api/account */
 export function makePatchSettings(deps: DashboardDeps): DashboardHandler<'patchSettings'> {
   return async (request) => {
-    const { hideContent, ...changes } = request.body
-    const settings = hideContent === undefined ? {} : { hideContent }
+    const { hideContent, requireSecondFactor, ...changes } = request.body
+    const settings = {
+      ...(hideContent !== undefined && { hideContent }),
+      ...(requireSecondFactor !== undefined && { requireSecondFactor }),
+    }
+    if (requireSecondFactor) {
+      // Whoever asks it of everybody has one: an account whose administrators cannot come in helps nobody.
+      const user = await userOf(deps, request)
+      if (!('userId' in user)) return user
+      if (!hasFactor(user)) return refuse('second_factor_required')
+    }
     return orderOfAccount(deps, request, { name: 'change-settings', body: { changes, settings } })
   }
 }

@@ -12,7 +12,10 @@ import type { Reader, SessionKey } from '../views/key.ts'
 
 export interface DashboardDeps extends OrderDeps {
   readonly read: Reader
-  readonly secrets: Pick<Secrets, 'loginHmac' | 'clientHmac' | 'linkKey'>
+  readonly secrets: Pick<
+    Secrets,
+    'loginHmac' | 'clientHmac' | 'linkKey' | 'challengeKey' | 'recoveryHmac' | 'sealingKey'
+  >
   readonly baseUrl: string
   readonly edge: DashboardEdge
 }

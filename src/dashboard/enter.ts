@@ -17,7 +17,7 @@ import { makeKey } from '../http/key.ts'
 import { type Answer, refuse } from '../http/respond.ts'
 import { giveOrder } from '../routes/answer.ts'
 import type { SessionRow } from '../state/dashboard/session.ts'
-import { type NamedSession, namedSessions, type User, userSessionsFact } from '../state/dashboard/user.ts'
+import { hasFactor, type NamedSession, namedSessions, type User, userSessionsFact } from '../state/dashboard/user.ts'
 import { formatSession } from '../views/dashboard/session.ts'
 import type { DashboardDeps } from './deps.ts'
 
@@ -55,14 +55,14 @@ async function openIn(
   const { userId, password } = user
   const shard = homeShard(accountId)
   const { token, hash } = makeKey('ss', shard)
-  const named = { userId, accountId, hash, sinceMs }
+  const named = { userId, accountId, hash }
   const shown = { userAgent: userAgent.slice(0, USER_AGENT_CHARS_MAX), expects: { password } }
-  const index: IndexSessionBody = { ...named, ...shown }
+  const index: IndexSessionBody = { ...named, ...shown, sinceMs }
   const listed = await giveOrder<SessionIndexed>(deps, homeShard(userId), { name: 'index-session', body: index })
   if (listed.answer !== undefined) return listed.answer
-  const { sessionId, ended } = listed.reply
+  const { sessionId, sinceMs: beganMs, ended } = listed.reply
   await endSessions(deps, userId, ended)
-  const body: OpenSessionBody = { ...named, sessionId, isConfirmed }
+  const body: OpenSessionBody = { ...named, sessionId, isConfirmed, sinceMs: beganMs, hasFactor: hasFactor(user) }
   const opened = await giveOrder<SessionReply>(deps, shard, { name: 'open-session', body })
   if (opened.reply !== undefined) return { token, row: opened.reply.session }
   if (opened.refused === null) return opened.answer
@@ -113,7 +113,7 @@ async function endRow(deps: DashboardDeps, session: MemberSession): Promise<Answ
   return answer ?? null
 }
 
-/** Takes sessions that have ended off their user's list. One that stays there is shown to nobody, so none is refused. */
+/** Takes sessions that have ended off their user's list. One that stays there is shown to nobody. */
 async function forget(deps: DashboardDeps, userId: string, sessionIds: readonly string[]): Promise<void> {
   if (sessionIds.length === 0) return
   await giveOrder(deps, homeShard(userId), { name: 'forget-sessions', body: { userId, sessionIds } })

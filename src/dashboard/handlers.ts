@@ -14,6 +14,7 @@ import {
   makePatchSettings,
   makeReadChecklist,
 } from './account-routes.ts'
+import { makeBeginConfirmation, makeConfirmSession } from './confirm-routes.ts'
 import {
   makeReadContent,
   makeReadReceivedContent,
@@ -23,6 +24,16 @@ import {
 } from './content-routes.ts'
 import type { DashboardDeps, DashboardHandler, DashboardRequest } from './deps.ts'
 import { makeLookAtDomain } from './domain-look.ts'
+import {
+  makeBeginPasskeyOfMe,
+  makeBeginTotp,
+  makeConfirmTotp,
+  makeCreatePasskey,
+  makeCreateRecoveryCodes,
+  makeDeletePasskey,
+  makeDeleteTotp,
+  makePatchPasskey,
+} from './factor-routes.ts'
 import { makeConsumeLink, makeOrderLink, makeReadLink } from './link-routes.ts'
 import { type LiveDeps, makeHearServer } from './live.ts'
 import { makeChangePassword, makeDeleteSession, makeListSessions, makePatchMe, makeReadMe } from './me-routes.ts'
@@ -36,14 +47,8 @@ import {
   makePatchMember,
   makeResendInvitation,
 } from './people-routes.ts'
-import {
-  makeConfirmSession,
-  makeReadSession,
-  makeSignIn,
-  makeSignOut,
-  makeSwitchAccount,
-  touch,
-} from './session-routes.ts'
+import { makeBeginPasskey, makeSignInByCode, makeSignInByPasskey } from './second-step.ts'
+import { makeReadSession, makeSignIn, makeSignOut, makeSwitchAccount, touch } from './session-routes.ts'
 
 type OwnHandlers = { readonly [Name in DashboardRouteName]: DashboardHandler<Name> }
 
@@ -77,9 +82,13 @@ function isUnauthorized(json: unknown): boolean {
 function ownHandlers(deps: MirrorDeps & LiveDeps): OwnHandlers {
   return {
     signIn: makeSignIn(deps),
+    signInByCode: makeSignInByCode(deps),
+    beginPasskey: makeBeginPasskey(deps),
+    signInByPasskey: makeSignInByPasskey(deps),
     readSession: makeReadSession(deps),
     signOut: makeSignOut(deps),
     switchAccount: makeSwitchAccount(deps),
+    beginConfirmation: makeBeginConfirmation(deps),
     confirmSession: makeConfirmSession(deps),
     orderLink: makeOrderLink(deps),
     readLink: makeReadLink(deps),
@@ -89,6 +98,14 @@ function ownHandlers(deps: MirrorDeps & LiveDeps): OwnHandlers {
     changePassword: makeChangePassword(deps),
     listSessions: makeListSessions(deps),
     deleteSession: makeDeleteSession(deps),
+    beginTotp: makeBeginTotp(deps),
+    confirmTotp: makeConfirmTotp(deps),
+    deleteTotp: makeDeleteTotp(deps),
+    beginPasskeyOfMe: makeBeginPasskeyOfMe(deps),
+    createPasskey: makeCreatePasskey(deps),
+    patchPasskey: makePatchPasskey(deps),
+    deletePasskey: makeDeletePasskey(deps),
+    createRecoveryCodes: makeCreateRecoveryCodes(deps),
     listMembers: makeListMembers(deps),
     patchMember: makePatchMember(deps),
     deleteMember: makeDeleteMember(deps),

@@ -12,12 +12,12 @@ import { homeShard } from '../../cluster/id.ts'
 import type { Link } from '../../schemas/dashboard/link.ts'
 import { NAME_CHARS_MAX, PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from '../../schemas/limits.ts'
 import type { EndLinksBody, MakeLinkBody, UseAccountLinkBody, UseUserLinkBody } from '../actors/dashboard/link.ts'
-import type { AddUserBody, UserChanged, UserReply } from '../actors/dashboard/user.ts'
+import type { AddUserBody, ChangeUserBody, UserChanged, UserReply } from '../actors/dashboard/user.ts'
 import { type Answer, refuse } from '../http/respond.ts'
 import { giveOrder } from '../routes/answer.ts'
 import { linkEndMs, type StoredLink } from '../state/dashboard/link.ts'
 import { roleOf } from '../state/dashboard/member.ts'
-import type { User } from '../state/dashboard/user.ts'
+import { NO_FACTORS, type User } from '../state/dashboard/user.ts'
 import { bucketOfHmac } from '../state/person.ts'
 import { isVouchedStill, readLink, type SeenLink } from '../views/dashboard/link.ts'
 import { readUser, readUserByLogin } from '../views/dashboard/user.ts'
@@ -27,6 +27,7 @@ import { newLinkId, parseLinkToken } from './link-token.ts'
 import { orderUserChange } from './me-routes.ts'
 import { noteLimit } from './noted-tries.ts'
 import { hashPassword } from './password.ts'
+import { enterOrAsk } from './second-step.ts'
 import { tryPassword } from './session-routes.ts'
 import { refuseTry } from './tries.ts'
 
@@ -100,7 +101,7 @@ export function makeConsumeLink(deps: DashboardDeps): DashboardHandler<'consumeL
 
 /** A user comes in by a link that was mailed to him, with a new password or without. */
 async function letIn(deps: DashboardDeps, { linkId, link }: Found, request: Consuming): Promise<Answer> {
-  const { body, userAgent } = request
+  const { body, userAgent, cookies } = request
   const isReset = link.purpose === 'reset'
   const issues = isReset ? passwordIssues(body.password) : []
   if (issues.length > 0) return refuse('invalid_request', { issues })
@@ -116,7 +117,7 @@ async function letIn(deps: DashboardDeps, { linkId, link }: Found, request: Cons
   if (unended !== null) return unended
   const user = await readUser(deps.read, userId)
   if (user === null || user === 'unavailable') return refuse('unavailable')
-  return enter(deps, { user, accountId: null, userAgent, isConfirmed: true, sinceMs: null })
+  return enterOrAsk(deps, { user, accountId: null, userAgent, isConfirmed: true, sinceMs: null }, cookies)
 }
 
 /** Somebody becomes a member of an account. */
@@ -133,15 +134,19 @@ async function join(deps: DashboardDeps, { linkId, link }: Found, request: Consu
   const body: UseAccountLinkBody = { linkId, accountId, userId }
   const used = await giveOrder(deps, homeShard(accountId), { name: 'use-account-link', body })
   if (used.answer !== undefined) return used.answer
-  const unchanged = newPassword === null ? null : await renewPassword(deps, user, newPassword)
+  const { removesFactors } = link
+  const changes = newPassword === null ? null : { password: newPassword, ...(removesFactors && NO_FACTORS) }
+  const unchanged = changes === null ? null : await renew(deps, user, changes)
   if (unchanged !== null) return unchanged
   const index = { userId, accountId, isMember: true }
   const indexed = await giveOrder(deps, homeShard(userId), { name: 'join-account', body: index })
   const accounts = [accountId, ...user.accounts.filter((one) => one !== accountId)]
-  const joined = { ...user, accounts, password: newPassword ?? user.password }
-  const isConfirmed = request.key?.row.userId !== userId
-  const { userAgent } = request
-  return indexed.answer ?? enter(deps, { user: joined, accountId, userAgent, isConfirmed, sinceMs: null })
+  const { userAgent, cookies } = request
+  const came = { user: { ...user, accounts, ...changes }, accountId, userAgent, sinceMs: null }
+  if (indexed.answer !== undefined) return indexed.answer
+  // Who is signed in has shown all of it before.
+  if (request.key?.row.userId === userId) return enter(deps, { ...came, isConfirmed: false })
+  return enterOrAsk(deps, { ...came, isConfirmed: true }, cookies)
 }
 
 /**
@@ -160,11 +165,11 @@ export async function endSiblings(
 }
 
 /** Puts another password in place of the one of a user, whose sessions end. Out: what is answered where it did not. */
-async function renewPassword(deps: DashboardDeps, user: User, password: string): Promise<Answer | null> {
+async function renew(deps: DashboardDeps, user: User, changes: ChangeUserBody['changes']): Promise<Answer | null> {
   const { userId, linkRound } = user
   const unended = await endOthers(deps, userId, null)
   if (unended !== null) return unended
-  const order = { userId, changes: { password, linkRound: linkRound + 1 }, endsAllBut: null }
+  const order = { userId, changes: { ...changes, linkRound: linkRound + 1 }, endsAllBut: null }
   const { reply, answer } = await orderUserChange(deps, order)
   return answer ?? endSessions(deps, userId, reply.ended)
 }

@@ -5,18 +5,18 @@
  */
 
 import { homeShard } from '../../cluster/id.ts'
-import type { Me } from '../../schemas/dashboard/me.ts'
+import type { Me, Passkey } from '../../schemas/dashboard/me.ts'
 import type { ChangeUserBody, UserChanged } from '../actors/dashboard/user.ts'
-import { type Answer, refuse } from '../http/respond.ts'
+import { refuse } from '../http/respond.ts'
 import { giveOrder } from '../routes/answer.ts'
-import type { User } from '../state/dashboard/user.ts'
+import type { StoredPasskey, User } from '../state/dashboard/user.ts'
 import { readOwnSessions } from '../views/dashboard/own-sessions.ts'
-import { readUser } from '../views/dashboard/user.ts'
-import { formatInstant } from '../views/instant.ts'
-import { type DashboardDeps, type DashboardHandler, type DashboardRequest, sessionOf } from './deps.ts'
+import { formatInstant, formatInstantOrNull } from '../views/instant.ts'
+import { tryOwnPassword } from './confirm-routes.ts'
+import { type DashboardDeps, type DashboardHandler, sessionOf } from './deps.ts'
 import { endOthers, endSessions } from './enter.ts'
+import { userOf } from './own-user.ts'
 import { hashPassword } from './password.ts'
-import { tryOwnPassword } from './session-routes.ts'
 
 /** GET /dashboard/api/me */
 export function makeReadMe(deps: DashboardDeps): DashboardHandler<'readMe'> {
@@ -88,24 +88,26 @@ export function makeDeleteSession(deps: DashboardDeps): DashboardHandler<'delete
   }
 }
 
-/** The user of a request. */
-export async function userOf({ read }: DashboardDeps, request: DashboardRequest): Promise<User | Answer> {
-  const user = await readUser(read, sessionOf(request).row.userId)
-  return user === null || user === 'unavailable' ? refuse('unavailable') : user
-}
-
 /** Changes a user. */
 export function orderUserChange(deps: DashboardDeps, body: ChangeUserBody) {
   return giveOrder<UserChanged>(deps, homeShard(body.userId), { name: 'change-user', body })
 }
 
 function formatMe(user: User): Me {
-  const { userId, address, name, createdAtMs, password } = user
+  const { userId, address, name, createdAtMs, password, totp, codes, passkeys } = user
   return {
     userId,
     address,
     name,
     createdAt: formatInstant(createdAtMs),
     hasPassword: password !== null,
+    totp: totp !== null,
+    recoveryCodesLeft: codes.length,
+    passkeys: passkeys.map(formatPasskey),
   }
+}
+
+/** A passkey as it is listed. */
+export function formatPasskey({ passkeyId, name, createdAtMs, usedAtMs }: StoredPasskey): Passkey {
+  return { passkeyId, name, createdAt: formatInstant(createdAtMs), lastUsedAt: formatInstantOrNull(usedAtMs) }
 }

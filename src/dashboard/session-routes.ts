@@ -1,34 +1,35 @@
 /**
- * session-routes - signing in and out, another account, a confirmation: /dashboard/api/session and below
+ * session-routes - signing in and out, another account: /dashboard/api/session and below
  *
- * Whatever is wrong with a try is told in the same words, and takes as long. Who is signed in and confirms is counted by
- * his session: what strangers try with his address locks him out of nothing.
+ * Whatever is wrong with a try is told in the same words, and takes as long.
  *
- * Spec session.sign-in, session.limits, session.confirm
+ * Spec session.sign-in, session.limits
  */
 
 import { homeShard } from '../../cluster/id.ts'
-import type { SessionReply } from '../actors/dashboard/session.ts'
+import type { MarkSessionBody, SessionReply } from '../actors/dashboard/session.ts'
 import { cookieHeader } from '../http/dashboard-edge.ts'
 import { type Answer, refuse } from '../http/respond.ts'
 import { giveOrder } from '../routes/answer.ts'
+import { settingsFact, settingsOfRow } from '../state/dashboard/member.ts'
 import { SEEN_EACH_MS, type SessionRow } from '../state/dashboard/session.ts'
-import type { User } from '../state/dashboard/user.ts'
+import { hasFactor, type User } from '../state/dashboard/user.ts'
 import { formatSession } from '../views/dashboard/session.ts'
 import { readUser, readUserByLogin } from '../views/dashboard/user.ts'
 import type { SessionKey } from '../views/key.ts'
 import { type DashboardDeps, type DashboardHandler, sessionOf } from './deps.ts'
 import { endSessions, enter } from './enter.ts'
+import { noteLimit, noteRefusal } from './noted-tries.ts'
 import { isPassword } from './password.ts'
-import { noteLimit, noteRefusal, noteSessionLimit } from './noted-tries.ts'
-import { refuseConfirmation, refuseTry } from './tries.ts'
+import { enterOrAsk } from './second-step.ts'
+import { refuseTry } from './tries.ts'
 
 /** POST /dashboard/api/session */
 export function makeSignIn(deps: DashboardDeps): DashboardHandler<'signIn'> {
-  return async ({ body, client, userAgent }) => {
+  return async ({ body, client, cookies, userAgent }) => {
     const tried = await tryPassword(deps, { ...body, client })
     if (!('userId' in tried)) return tried
-    return enter(deps, { user: tried, accountId: null, userAgent, isConfirmed: true, sinceMs: null })
+    return enterOrAsk(deps, { user: tried, accountId: null, userAgent, isConfirmed: true, sinceMs: null }, cookies)
   }
 }
 
@@ -49,27 +50,8 @@ export async function tryPassword(
   return tried ?? refuse('sign_in_failed')
 }
 
-/** A try of somebody who is signed in with his own password. Out: the user; the refusal. */
-export async function tryOwnPassword(
-  deps: DashboardDeps,
-  session: SessionKey,
-  password: string,
-): Promise<User | Answer> {
-  const refused = await refuseConfirmation(deps, session)
-  if (refused !== null) {
-    noteSessionLimit(deps, session)
-    return refused
-  }
-  const { accountId, userId } = session.row
-  const user = await readUser(deps.read, userId)
-  if (user === 'unavailable' || user === null) return refuse('unavailable')
-  const tried = await compare(user, password)
-  if (tried === null) noteRefusal(deps, accountId, userId)
-  return tried ?? refuse('sign_in_failed')
-}
-
 /** The user, where the password is his; null where it is not. In: null for an address that nobody has. */
-async function compare(user: User | null, password: string): Promise<User | Answer | null> {
+export async function compare(user: User | null, password: string): Promise<User | Answer | null> {
   const isRight = await isPassword(password, user?.password ?? null)
   if (isRight === null) return refuse('unavailable')
   return isRight ? user : null
@@ -78,9 +60,29 @@ async function compare(user: User | null, password: string): Promise<User | Answ
 /** GET /dashboard/api/session */
 export function makeReadSession(deps: DashboardDeps): DashboardHandler<'readSession'> {
   return async (request) => {
-    const { row } = sessionOf(request)
-    return answerRow(deps, row)
+    const { row, hash } = sessionOf(request)
+    return row.needsFactor ? lookAgain(deps, row, hash) : answerRow(deps, row)
   }
+}
+
+/** One that was opened before its user had the second factor that its account takes, or while it took one. */
+async function lookAgain(deps: DashboardDeps, row: SessionRow, hash: string): Promise<Answer> {
+  const { accountId, userId } = row
+  const shard = homeShard(accountId)
+  const [user, seen] = await Promise.all([
+    readUser(deps.read, userId),
+    deps.read(shard, [settingsFact(shard, accountId)]),
+  ])
+  if (user === null || user === 'unavailable' || seen === null) return refuse('unavailable')
+  const isSettled = hasFactor(user) || !settingsOfRow(seen[0]).requireSecondFactor
+  return isSettled ? noteSession(deps, accountId, { hash, isConfirmed: false, hasFactor: true }) : answerRow(deps, row)
+}
+
+/** Notes something of a session, and answers it. */
+export async function noteSession(deps: DashboardDeps, accountId: string, body: MarkSessionBody): Promise<Answer> {
+  const order = { name: 'mark-session', body }
+  const { reply, answer } = await giveOrder<SessionReply>(deps, homeShard(accountId), order)
+  return answer ?? answerRow(deps, reply.session)
 }
 
 /** DELETE /dashboard/api/session */
@@ -113,26 +115,8 @@ export function makeSwitchAccount(deps: DashboardDeps): DashboardHandler<'switch
   }
 }
 
-/** POST /dashboard/api/session/confirm */
-export function makeConfirmSession(deps: DashboardDeps): DashboardHandler<'confirmSession'> {
-  return async (request) => {
-    const session = sessionOf(request)
-    const tried = await tryOwnPassword(deps, session, request.body.password)
-    return 'userId' in tried ? confirm(deps, session) : tried
-  }
-}
-
-/** Notes that the user of a session has shown who he is. */
-async function confirm(deps: DashboardDeps, { hash, row }: SessionKey): Promise<Answer> {
-  const body = { hash, isConfirmed: true }
-  const { reply, answer } = await giveOrder<SessionReply>(deps, homeShard(row.accountId), {
-    name: 'mark-session',
-    body,
-  })
-  return answer ?? answerRow(deps, reply.session)
-}
-
-async function answerRow({ read, nowMs }: DashboardDeps, row: SessionRow): Promise<Answer> {
+/** The session that a row tells of. */
+export async function answerRow({ read, nowMs }: DashboardDeps, row: SessionRow): Promise<Answer> {
   const user = await readUser(read, row.userId)
   if (user === 'unavailable' || user === null) return refuse('unavailable')
   const json = await formatSession(read, { row, user, nowMs: nowMs() })

@@ -36,7 +36,10 @@ export const NOT_SIGNED_IN: Reply = {
 const CROSS_ORIGIN = refuse('cross_origin')
 const INSECURE = refuse('insecure_address')
 const ROLE_NOT_ALLOWED = refuse('role_not_allowed')
+const FACTOR_REQUIRED = refuse('second_factor_required')
 const CONFIRMATION_REQUIRED = refuse('confirmation_required')
+/** Of what names the browser that took the first step of signing in. */
+const STEP = /^[\w-]{43}$/
 
 /** Makes what requests share. In: the public address, the port of the listener, the store's clock. */
 export function makeDashboardEdge(baseUrl: string, port: number, nowMs: () => number): DashboardEdge {
@@ -56,18 +59,34 @@ export function cookieHeader({ cookie }: Pick<DashboardEdge, 'cookie'>, token: s
 
 /** The session's token in the cookies of a request; null where there is none of its form, or more than one. */
 export function readSession({ cookie }: Pick<DashboardEdge, 'cookie'>, cookies: string): ParsedKey | null {
+  const parsed = parseKey(cookieOf(cookies, cookie) ?? '')
+  return parsed?.kind === 'ss' ? parsed : null
+}
+
+/** The header that names a browser between two steps of signing in. */
+export function stepHeader({ cookie }: Pick<DashboardEdge, 'cookie'>, step: string, maxAgeS: number): string {
+  return cookieHeader({ cookie: `${cookie}-step` }, step, maxAgeS)
+}
+
+/** The name that a browser was given for the steps of signing in; null where it has none. */
+export function readStep({ cookie }: Pick<DashboardEdge, 'cookie'>, cookies: string): string | null {
+  const step = cookieOf(cookies, `${cookie}-step`)
+  return step !== null && STEP.test(step) ? step : null
+}
+
+/** Null where there is none of the name, or more than one. */
+function cookieOf(cookies: string, name: string): string | null {
   const found = cookies.split(';').flatMap((one) => {
     const text = one.trim()
-    return text.startsWith(`${cookie}=`) ? [text.slice(cookie.length + 1)] : []
+    return text.startsWith(`${name}=`) ? [text.slice(name.length + 1)] : []
   })
-  const parsed = found.length === 1 ? parseKey(found[0] as string) : null
-  return parsed?.kind === 'ss' ? parsed : null
+  return found.length === 1 ? (found[0] as string) : null
 }
 
 /** Decides on a request that is for a known path, and has a session where it needs one. Out: the refusal, or null. */
 export function admitToDashboard(
   { origins, isOpen, nowMs }: DashboardEdge,
-  { level, confirms }: SessionNeed,
+  { level, confirms, isBefore }: SessionNeed,
   of: { readonly method: Route['method']; readonly headers: RequestHeaders; readonly owner: KeyOwner | null },
 ): Reply | null {
   const { method, headers, owner } = of
@@ -75,5 +94,6 @@ export function admitToDashboard(
   if (level === null) return isOpen ? INSECURE : null
   if (owner?.kind !== 'session') return NOT_SIGNED_IN
   if (!holdsLevel(owner.row.level, level)) return ROLE_NOT_ALLOWED
+  if (owner.row.needsFactor && !isBefore) return FACTOR_REQUIRED
   return confirms && owner.row.confirmedMs <= nowMs() ? CONFIRMATION_REQUIRED : null
 }

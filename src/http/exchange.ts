@@ -275,6 +275,7 @@ export class Exchange {
       key: this.#owner,
       pieces,
       client: this.#clientOf(route),
+      cookies: route.session === null ? '' : this.#head.headers.cookie,
       userAgent: this.#head.headers.userAgent,
       fetchDest: this.#head.headers.fetchDest,
       aborted: false,

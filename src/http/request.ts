@@ -41,6 +41,8 @@ export interface EdgeRequest<Key = KeyOwner | null, Body = unknown> {
   readonly pieces: readonly Buffer[]
   /** The client's network, of the dashboard's routes; '' elsewhere. */
   readonly client: string
+  /** Its cookies, of the dashboard's routes; '' elsewhere. */
+  readonly cookies: string
   /** What the browser says of itself, and what for it fetches; of the dashboard's routes. */
   readonly userAgent: string
   readonly fetchDest: string

@@ -88,5 +88,5 @@ export function makeNowhere(listener: Route['listener'], tally: RequestTally): T
 /** What an unknown path of the dashboard's interface leads to: 404, once a session is known. */
 export function makeNowhereSignedIn(tally: RequestTally): Target {
   const refusal = refuse('not_found', {}, 'No such route')
-  return makeNoTarget(makeDeadEnd('public', refusal, true, { level: 'r', confirms: false }), tally)
+  return makeNoTarget(makeDeadEnd('public', refusal, true, { level: 'r', confirms: false, isBefore: true }), tally)
 }

@@ -57,6 +57,10 @@ export interface Secrets {
   clientHmac(client: string): string
   /** Signs the tokens of links into the dashboard. */
   readonly linkKey: Buffer
+  /** Signs what stands between two steps: of signing in, of setting up a second factor. */
+  readonly challengeKey: Buffer
+  /** HMAC of a user's recovery code: 22 characters. */
+  recoveryHmac(userId: string, code: string): string
   /** Signs the tokens of return paths and of unsubscribe links. */
   readonly tokenKey: Buffer
   /** Seals private DKIM keys (AES-256). */
@@ -84,6 +88,7 @@ export function makeSecrets(secretKey: string): Secrets {
   const hashAddress = makeKeyedHash(deriveKey(secretKey, 'address hmac'), HASH_CHARS)
   const hashIdempotencyKey = makeKeyedHash(deriveKey(secretKey, 'idempotency hmac'), HASH_CHARS)
   const hashLogin = makeKeyedHash(deriveKey(secretKey, 'login hmac'), HASH_CHARS)
+  const hashRecovery = makeKeyedHash(deriveKey(secretKey, 'recovery hmac'), HASH_CHARS)
   const hashTag = makeKeyedHash(deriveKey(secretKey, 'tag hmac'), TAG_CHARS)
   const hashPseudonym = makeKeyedHash(deriveKey(secretKey, 'erased pseudonym'), HASH_CHARS)
   const addressHmac: OwnedHash = (accountId, address) => hashAddress(`${accountId}\0${knownAs(address)}`)
@@ -99,6 +104,8 @@ export function makeSecrets(secretKey: string): Secrets {
     loginHmac: (address) => hashLogin(address.toLowerCase()),
     clientHmac: makeKeyedHash(deriveKey(secretKey, 'client hmac'), HASH_CHARS),
     linkKey: deriveKey(secretKey, 'link mac'),
+    challengeKey: deriveKey(secretKey, 'challenge mac'),
+    recoveryHmac: (userId, code) => hashRecovery(`${userId}\0${code}`),
     tokenKey: deriveKey(secretKey, 'token mac'),
     sealingKey: deriveSealingKey(secretKey),
     contentKey: deriveKey(secretKey, 'content sealing'),

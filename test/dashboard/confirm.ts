@@ -15,7 +15,8 @@ t.teardown(() => service.stop())
 const origin = `http://127.0.0.1:${service.config.httpPort}`
 const { dashboardUrl, operatorToken } = service.firstRun
 const ada = new Browser(origin)
-const come = (token: string) => ada.call('POST /links/consume', { token, address: ADDRESS, name: 'Ada', password: PASSWORD })
+const come = (token: string) =>
+  ada.call('POST /links/consume', { token, address: ADDRESS, name: 'Ada', password: PASSWORD })
 await come(Browser.tokenOf(dashboardUrl))
 
 const signIn = (browser: Browser, password: string) => browser.call('POST /session', { address: ADDRESS, password })

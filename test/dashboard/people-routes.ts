@@ -148,7 +148,7 @@ t.test(
     const hidden = await ada.call('PATCH /account', { hideContent: true })
     t.equal(hidden.status, 200, hidden.text)
     const factors = await ada.call('PATCH /account', { requireSecondFactor: true })
-    t.match(factors, { status: 400, json: { error: 'invalid_request' } }, 'what nothing enforces cannot be set')
+    t.match(factors, { status: 409, json: { error: 'second_factor_required' } }, 'who has none asks it of nobody')
     t.match((await ada.call('GET /session')).json.account, { name: 'Acme', hideContent: true })
     t.match((await ada.call('POST /account/application', { monthlyVolume: 1, purpose: 'x' })).json, {
       error: 'account_not_pending',

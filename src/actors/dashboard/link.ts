@@ -48,7 +48,7 @@ const ITEM = /^link\.([0-9a-f]+)\.(\d+)$/
 export interface MakeLinkBody {
   readonly linkId: string
   /** Of a user or an account; its round is filled in. */
-  readonly link: Omit<StoredLink, 'round' | 'madeAtMs' | 'operatorHash'>
+  readonly link: Omit<StoredLink, 'round' | 'madeAtMs' | 'operatorHash' | 'removesFactors'>
   readonly isMailed: boolean
 }
 
@@ -78,6 +78,7 @@ export interface MakeAccountLinkBody {
   readonly level: Level
   /** SHA-256 of the key that orders it. */
   readonly operatorHash: string
+  readonly removesFactors: boolean
   readonly by: OperatorAct
 }
 
@@ -92,7 +93,7 @@ export const makeAccountLink: CommandType<MakeAccountLinkBody, AccountLinkMade |
   entities: ({ accountId }) => [accountRef(accountId)],
   counters: () => [],
   facts: () => [],
-  decide({ accountId, linkId, address, level, operatorHash, by }, states, _facts, context) {
+  decide({ accountId, linkId, address, level, removesFactors, operatorHash, by }, states, _facts, context) {
     const account = states.get<AccountState | null>(accountRef(accountId))
     if (account === null) return refuse('not_found')
     if (account.status === 'closed') return refuse('account_closed')
@@ -100,12 +101,13 @@ export const makeAccountLink: CommandType<MakeAccountLinkBody, AccountLinkMade |
     const endsAtMs = linkEndMs('setup', nowMs)
     const bound = { purpose: 'setup', ownerId: accountId, invitationId: null, address, level } as const
     const { role } = roleOf(level)
+    const after = { role, ...(removesFactors && { removesFactors }) }
     return {
       kind: 'done',
       reply: { kind: 'made', endsAtMs },
       ops: [
-        ...linkOps(shard, linkId, { ...bound, round: 0, madeAtMs: nowMs, endsAtMs, operatorHash }),
-        ...auditOps(context, by, { targets: { accountId }, before: null, after: { role } }),
+        ...linkOps(shard, linkId, { ...bound, round: 0, madeAtMs: nowMs, endsAtMs, operatorHash, removesFactors }),
+        ...auditOps(context, by, { targets: { accountId }, before: null, after }),
       ],
     }
   },

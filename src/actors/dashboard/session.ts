@@ -1,15 +1,16 @@
 /**
  * session - a session begins, is used, is confirmed, ends, on the shard of its account.
  *
- * It begins for a member only. One that was ended before it has begun does not begin: whoever ends a user's sessions
- * has then ended those too that are on their way.
+ * It begins for a member only. Where the account takes a second factor that its user does not have, it is good for
+ * setting one up and for nothing else. One that was ended before it has begun does not begin: whoever ends a user's
+ * sessions has then ended those too that are on their way.
  *
- * Spec session.life, session.confirm
+ * Spec session.life, session.confirm, session.factor
  */
 
 import type { CommandType, Op } from '../../../cluster/behaviour.ts'
 import { actOps } from '../../state/dashboard/act.ts'
-import { unpackMember } from '../../state/dashboard/member.ts'
+import { settingsFact, unpackMember } from '../../state/dashboard/member.ts'
 import { memberSessionsKey, membersKey } from '../../state/dashboard/places.ts'
 import {
   confirmedUntilMs,
@@ -23,6 +24,7 @@ import {
 import { apiKeyKey } from '../../state/keys.ts'
 import { sessionIn } from '../order/proof.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
+import { settingsIn } from './link.ts'
 
 /** A session of a member. */
 export interface MemberSession {
@@ -36,8 +38,10 @@ export interface MemberSession {
 export interface OpenSessionBody extends MemberSession {
   /** Whether whoever opens it has just shown a password or a factor. */
   readonly isConfirmed: boolean
-  /** When the session that this one takes the place of began, in ms: another account makes none longer. Null: none. */
-  readonly sinceMs: number | null
+  /** When it began, in ms: another account makes none longer. */
+  readonly sinceMs: number
+  /** Whether its user has a second factor. */
+  readonly hasFactor: boolean
 }
 
 export interface SessionReply {
@@ -52,16 +56,27 @@ export const beginSession: CommandType<OpenSessionBody, SessionReply | Refused> 
   facts: ({ accountId, userId, hash }, _states, { shard }) => [
     { read: 'fields', key: membersKey(shard, accountId), fields: [userId] },
     sessionFact(shard, hash),
+    settingsFact(shard, accountId),
   ],
   decide(body, _states, facts, context) {
     const { shard, nowMs } = context
-    const { accountId, userId, sessionId, hash, isConfirmed, sinceMs } = body
+    const { accountId, userId, sessionId, hash, isConfirmed, sinceMs, hasFactor } = body
     const member = facts.field(membersKey(shard, accountId), userId)
     const isTaken = SESSION_FIELDS.some((field) => facts.field(apiKeyKey(shard, hash), field) !== null)
     if (member === null || isTaken) return refuse('unauthorized')
     const { level } = unpackMember(member)
     const confirmedMs = isConfirmed ? confirmedUntilMs(nowMs) : 0
-    const session = { accountId, sessionId, userId, level, sinceMs: sinceMs ?? nowMs, seenMs: nowMs, confirmedMs }
+    const needsFactor = settingsIn(facts, shard, accountId).requireSecondFactor && !hasFactor
+    const session = {
+      accountId,
+      sessionId,
+      userId,
+      level,
+      sinceMs,
+      seenMs: nowMs,
+      confirmedMs,
+      needsFactor,
+    }
     const index: Op = { key: memberSessionsKey(shard, accountId, userId), write: 'HSET', args: [sessionId, hash] }
     const act = { accountId, userId, act: 'signIn', targets: { sessionId } }
     return {
@@ -89,6 +104,8 @@ export interface MarkSessionBody {
   readonly hash: string
   /** Whether its user has shown a password or a factor; else it was only used. */
   readonly isConfirmed: boolean
+  /** Whether he is known to have a second factor now. */
+  readonly hasFactor?: boolean
 }
 
 export const markSession: CommandType<MarkSessionBody, SessionReply | Refused> = {
@@ -96,16 +113,18 @@ export const markSession: CommandType<MarkSessionBody, SessionReply | Refused> =
   entities: () => [],
   counters: () => [],
   facts: ({ hash }, _states, { shard }) => [sessionFact(shard, hash)],
-  decide({ hash, isConfirmed }, _states, facts, context) {
+  decide({ hash, isConfirmed, hasFactor = false }, _states, facts, context) {
     const { shard, nowMs } = context
     const found = sessionIn(hash, { facts, context })
     if (found === null) return refuse('unauthorized')
     if ('kind' in found) return found
     const confirmedMs = isConfirmed ? confirmedUntilMs(nowMs) : found.confirmedMs
-    const session = { ...found, seenMs: nowMs, confirmedMs }
+    const needsFactor = found.needsFactor && !hasFactor
+    const session = { ...found, seenMs: nowMs, confirmedMs, needsFactor }
     const key = apiKeyKey(shard, hash)
+    const fields = { seen: String(nowMs), confirmed: String(confirmedMs), needsFactor: needsFactor ? '1' : '' }
     const ops: Op[] = [
-      { key, write: 'HSET', args: ['seen', String(nowMs), 'confirmed', String(confirmedMs)] },
+      { key, write: 'HSET', args: Object.entries(fields).flat() },
       { key, write: 'PEXPIREAT', args: [String(sessionEndMs(session))] },
     ]
     return { kind: 'done', reply: { kind: 'session', session }, ops }

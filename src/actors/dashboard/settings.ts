@@ -22,7 +22,7 @@ import { refusePeople } from './member.ts'
 
 export interface ChangeSettingsBody extends Proof {
   readonly changes: Pick<AccountChanges, 'name' | 'monthlyCap'>
-  readonly settings: Partial<Pick<Settings, 'hideContent'>>
+  readonly settings: Partial<Pick<Settings, 'hideContent' | 'requireSecondFactor'>>
 }
 
 export interface SettingsReply {

@@ -1,8 +1,8 @@
 /**
  * user - users are made and changed, and their sessions are listed, on the shard of their address.
  *
- * A change, and a session that begins, may say what they were made of: where that has changed meanwhile, nothing happens.
- * A session that ends stays on its user's list until its row has ended: where the row's shard is away, nobody forgets it.
+ * A change, and a session that begins, may say what they were made of: where that has changed meanwhile, nothing
+ * happens. A session that ends stays on its user's list until its row has ended: nobody forgets one that lives.
  *
  * Spec session.password, session.list
  */
@@ -110,6 +110,8 @@ export interface IndexSessionBody {
 export interface SessionIndexed {
   readonly kind: 'indexed'
   readonly sessionId: string
+  /** When it began, in ms. */
+  readonly sinceMs: number
   /** The oldest, where there would be too many: their rows are to be ended, then they are to be forgotten. */
   readonly ended: readonly NamedSession[]
 }
@@ -131,10 +133,11 @@ export const indexSession: CommandType<IndexSessionBody, SessionIndexed | Refuse
     const ended = live.slice(0, Math.max(0, live.length + 1 - USER_SESSIONS_MAX))
     const sessionId = context.newId()
     const key = userSessionsKey(shard, userId)
-    const place = packSessionPlace({ accountId, hash, createdAtMs: sinceMs ?? nowMs, userAgent })
+    const createdAtMs = sinceMs ?? nowMs
+    const place = packSessionPlace({ accountId, hash, createdAtMs, userAgent })
     return {
       kind: 'done',
-      reply: { kind: 'indexed', sessionId, ended },
+      reply: { kind: 'indexed', sessionId, sinceMs: createdAtMs, ended },
       ops: [{ key, write: 'HSET', args: [sessionId, place] }, ...forgetOps(shard, userId, past)],
     }
   },

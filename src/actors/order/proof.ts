@@ -39,7 +39,7 @@ export function proves({ accountId, keyHash }: Proof, keys: readonly LiveKey[], 
   if (proof === null) return false
   const session = sessionIn(proof.hash, turn)
   if (session === null || 'kind' in session) return session ?? false
-  return session.accountId === accountId && holdsLevel(session.level, proof.level)
+  return session.accountId === accountId && !session.needsFactor && holdsLevel(session.level, proof.level)
 }
 
 /** The session of a token's hash, which lives; null: none. */

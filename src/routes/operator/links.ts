@@ -30,11 +30,12 @@ export function makeCreateAccountLink(deps: OperatorLinkDeps): HandlerOf<'create
     const accountId = (params.accountId ?? '').toLowerCase()
     const shard = shardOf(accountId)
     if (shard === null) return refuse('not_found')
-    const { address, role } = body
+    const { address, role, removeFactors } = body
     const linkId = newLinkId(shard)
     const level = levelOf(role, false)
     const operatorHash = key.operatorHash ?? key.hash
-    const order: MakeAccountLinkBody = { accountId, linkId, address, level, operatorHash, by }
+    const bound = { address, level, removesFactors: removeFactors }
+    const order: MakeAccountLinkBody = { ...bound, accountId, linkId, operatorHash, by }
     const { reply, answer } = await giveOrder<AccountLinkMade>(deps, shard, { name: 'make-account-link', body: order })
     if (answer !== undefined) return answer
     const url = linkUrl(dashboardBase(deps.baseUrl), linkId, deps.secrets.linkKey)

@@ -9,8 +9,9 @@
  * works no more, and none works once the key that made it was revoked.
  *
  * Keys: `link:<id>` hash `purpose`, `owner` (user or account), `invitation`, `address`, `level`, `round`, `made`,
- * `ends`, `used`, `operator` (SHA-256 of the key that made it); it expires a day after its end. `used-links:<HMAC>`, on
- * the shard of the address's HMAC: hash `at`, as long as links that were made before may live
+ * `ends`, `used`, `operator` (SHA-256 of the key that made it), `factors` (not empty: its use takes away its user's
+ * second factors); it expires a day after its end. `used-links:<HMAC>`, on the shard of the address's HMAC: hash `at`, as long
+ * as links that were made before may live
  *
  * Spec link.once, link.purpose, link.operator
  */
@@ -37,6 +38,8 @@ export interface StoredLink {
   readonly endsAtMs: number
   /** SHA-256 of the operator's key that has made it; null: no operator has. */
   readonly operatorHash: string | null
+  /** Whether using it takes away the second factors of who has its address. */
+  readonly removesFactors: boolean
 }
 
 const LINK_FIELDS = [
@@ -50,6 +53,7 @@ const LINK_FIELDS = [
   'ends',
   'used',
   'operator',
+  'factors',
 ] as const
 const LINK_ID = /^[0-9a-f]{2}[0-9a-f]{32}$/
 /** How long a link of a purpose works. */
@@ -84,7 +88,7 @@ export function linkFact(shard: number, linkId: string): FactOf<'fields'> {
 
 /** The link that `linkFact` has read; null where there is none, it was used, or its time is over. */
 export function linkOfRow(row: readonly (string | null)[], nowMs: number): StoredLink | null {
-  const [purpose, owner, invitation, address, level, round, made, ends, used, operator] = row
+  const [purpose, owner, invitation, address, level, round, made, ends, used, operator, factors] = row
   if (!purpose || used || Number(ends) <= nowMs) return null
   return {
     purpose: purpose as LinkPurpose,
@@ -96,11 +100,15 @@ export function linkOfRow(row: readonly (string | null)[], nowMs: number): Store
     madeAtMs: Number(made ?? 0),
     endsAtMs: Number(ends),
     operatorHash: operator || null,
+    removesFactors: Boolean(factors),
   }
 }
 
+/** A link that is made; it leaves second factors alone where it does not say that it removes them. */
+export type NewLink = Omit<StoredLink, 'removesFactors'> & Partial<Pick<StoredLink, 'removesFactors'>>
+
 /** The writes of a new link. */
-export function linkOps(shard: number, linkId: string, link: StoredLink): Op[] {
+export function linkOps(shard: number, linkId: string, link: NewLink): Op[] {
   const { purpose, ownerId, invitationId, address, level, round, madeAtMs, endsAtMs, operatorHash } = link
   const fields = {
     purpose,
@@ -113,6 +121,7 @@ export function linkOps(shard: number, linkId: string, link: StoredLink): Op[] {
     ends: String(endsAtMs),
     used: '',
     operator: operatorHash ?? '',
+    factors: link.removesFactors ? 'remove' : '',
   }
   const key = linkKey(shard, linkId)
   return [

@@ -3,7 +3,7 @@
  *
  * Keys: `members:<account>` hash userId -> `[level, since ms]`; `invitations:<account>` hash invitationId ->
  * `[address, level, created ms, sent ms]`; `settings:<account>` hash `hideContent`, `application`
- * (`[volume, purpose, website, ms]`), `setups` (how often a link of the first start was used)
+ * (`[volume, purpose, website, ms]`), `setups` (how often a link of the first start was used), `secondFactor`
  *
  * Spec member.role, member.settings, invitation.send
  */
@@ -39,12 +39,13 @@ export interface Application {
 
 /** What administrators have set of an account. */
 export interface Settings {
+  readonly requireSecondFactor: boolean
   readonly hideContent: boolean
   readonly application: Application | null
   readonly setups: number
 }
 
-export const SETTINGS_FIELDS = ['hideContent', 'application', 'setups'] as const
+export const SETTINGS_FIELDS = ['hideContent', 'application', 'setups', 'secondFactor'] as const
 
 /** The level of a role. */
 export function levelOf(role: MemberRole, readOnly: boolean): Level {
@@ -97,8 +98,9 @@ export function invitationEndMs({ sentAtMs }: Pick<StoredInvitation, 'sentAtMs'>
 
 /** What `settingsFact` has read. */
 export function settingsOfRow(row: readonly (string | null)[]): Settings {
-  const [hideContent, application, setups] = row
+  const [hideContent, application, setups, secondFactor] = row
   return {
+    requireSecondFactor: secondFactor === '1',
     hideContent: hideContent === '1',
     application: application ? unpackApplication(application) : null,
     setups: Number(setups ?? 0),
@@ -107,12 +109,13 @@ export function settingsOfRow(row: readonly (string | null)[]): Settings {
 
 /** The fields of what changes of the settings. */
 export function fieldsOfSettings(settings: Partial<Settings>): string[] {
-  const { hideContent, application, setups } = settings
+  const { requireSecondFactor, hideContent, application, setups } = settings
   const flag = (value: boolean | undefined) => (value === undefined ? undefined : value ? '1' : '')
   const fields: Record<string, string | undefined> = {
     hideContent: flag(hideContent),
     application: application === null ? '' : application && packApplication(application),
     setups: setups?.toString(),
+    secondFactor: flag(requireSecondFactor),
   }
   return Object.entries(fields).flatMap(([field, value]) => (value === undefined ? [] : [field, value]))
 }

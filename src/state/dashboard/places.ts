@@ -28,6 +28,8 @@ export const linkKey = (shard: number, linkId: string): string => `${shardTag(sh
 export const usedLinksKey = (shard: number, hmac: string): string => `${shardTag(shard)}:used-links:${hmac}`
 /** Hash: links into the operator's view. */
 export const deskLinksKey = (shard: number): string => `${shardTag(shard)}:desk-links`
+/** Hash: a step that was taken. */
+export const challengeKey = (shard: number, id: string): string => `${shardTag(shard)}:challenge:${id}`
 /** Zset: tries of one kind of somebody, by time. */
 export const triesKey = (shard: number, name: string): string => `${shardTag(shard)}:tries:${name}`
 /** Zset: what members of an account did in a month. */

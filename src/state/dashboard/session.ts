@@ -6,7 +6,7 @@
  * request proves itself by `<level>.<SHA-256>`: the level is the least that what it asks for takes.
  *
  * Key: `key:<sha256>` hash `kind` (`session`), `accountId`, `tokenId` (the session), `revoked`, `userId`, `level`,
- * `since`, `seen`, `confirmed`; it expires with the session
+ * `since`, `seen`, `confirmed`, `needsFactor`; it expires with the session
  *
  * Spec session.life, session.confirm, member.role
  */
@@ -27,6 +27,8 @@ export interface SessionRow {
   readonly seenMs: number
   /** Until when its user counts as confirmed; 0: not. */
   readonly confirmedMs: number
+  /** Whether its account takes a second factor that its user has yet to set up. */
+  readonly needsFactor: boolean
 }
 
 export const SESSION_FIELDS = [
@@ -39,6 +41,7 @@ export const SESSION_FIELDS = [
   'since',
   'seen',
   'confirmed',
+  'needsFactor',
 ] as const
 
 /** A session that was not used for this long is noted as used again. */
@@ -83,6 +86,7 @@ export function sessionOfRow(row: ReadonlyMap<string, string | null>): SessionRo
     sinceMs: Number(text('since')),
     seenMs: Number(text('seen')),
     confirmedMs: Number(text('confirmed')),
+    needsFactor: text('needsFactor') !== '',
   }
 }
 
@@ -99,7 +103,8 @@ export function confirmedUntilMs(nowMs: number): number {
 /** The writes of a new session's row. */
 export function sessionOps(shard: number, hash: string, row: SessionRow): Op[] {
   const { accountId, sessionId, userId, level, sinceMs, seenMs, confirmedMs } = row
-  const fields = { kind: 'session', accountId, tokenId: sessionId, revoked: '', userId, level }
+  const needsFactor = row.needsFactor ? '1' : ''
+  const fields = { kind: 'session', accountId, tokenId: sessionId, revoked: '', userId, level, needsFactor }
   const times = { since: String(sinceMs), seen: String(seenMs), confirmed: String(confirmedMs) }
   return [
     { key: apiKeyKey(shard, hash), write: 'HSET', args: Object.entries({ ...fields, ...times }).flat() },

@@ -1,11 +1,13 @@
 /**
- * user - somebody who signs in: address, name, password, and the index of accounts.
+ * user - somebody who signs in: address, name, password, second factors, and the index of accounts.
  *
  * Keys, on the shard of the HMAC of the address: `logins` hash HMAC -> userId; `user:<id>` hash `address`, `name`,
  * `created`, `password` (scrypt), `links` (how often links of it were used), `accounts` (JSON, an index: the account
- * decides); `sessions:<user>` hash sessionId -> `[accountId, hash, ms, user agent]`
+ * decides), `totp` (the authenticator's secret, sealed), `step` (the last of its steps that was used), `codes` (JSON,
+ * HMACs of recovery codes that were not used), `passkeys` (JSON); `sessions:<user>` hash sessionId ->
+ * `[accountId, hash, ms, user agent]`
  *
- * Spec session.password, session.list
+ * Spec session.password, session.factor, session.passkey, session.list
  */
 
 import type { FactOf } from '../../../cluster/behaviour.ts'
@@ -22,6 +24,29 @@ export interface User {
   /** How often a link of this user was used: links made before are used with it. */
   readonly linkRound: number
   readonly accounts: readonly string[]
+  /** Sealed secret of the authenticator, base64; null: none. */
+  readonly totp: string | null
+  /** The last step of the authenticator that was used. */
+  readonly totpStep: number
+  /** HMACs of recovery codes that were not used. */
+  readonly codes: readonly string[]
+  readonly passkeys: readonly StoredPasskey[]
+}
+
+/** A passkey of a user. */
+export interface StoredPasskey {
+  readonly passkeyId: string
+  /** As browsers name it, base64url. */
+  readonly credentialId: string
+  /** COSE key, base64url. */
+  readonly publicKey: string
+  /** How often it was used, as far as it says; 0: it does not. */
+  readonly counter: number
+  readonly transports: readonly string[]
+  readonly name: string
+  readonly createdAtMs: number
+  /** Null: not yet. */
+  readonly usedAtMs: number | null
 }
 
 /** Where a session of a user lies. */
@@ -33,7 +58,31 @@ export interface SessionPlace {
   readonly userAgent: string
 }
 
-export const USER_FIELDS = ['address', 'name', 'created', 'password', 'links', 'accounts'] as const
+export const USER_FIELDS = [
+  'address',
+  'name',
+  'created',
+  'password',
+  'links',
+  'accounts',
+  'totp',
+  'step',
+  'codes',
+  'passkeys',
+] as const
+
+/** What a user has who never had a second factor, or none any more. */
+export const NO_FACTORS = { totp: null, totpStep: 0, codes: [], passkeys: [] } as const
+
+/** What a user has beside a password. */
+export function factorsOf({ totp, passkeys }: Pick<User, 'totp' | 'passkeys'>): ('totp' | 'passkey')[] {
+  return [...(totp === null ? [] : (['totp'] as const)), ...(passkeys.length === 0 ? [] : (['passkey'] as const))]
+}
+
+/** Whether a user signs in with more than a password. */
+export function hasFactor(user: Pick<User, 'totp' | 'passkeys'>): boolean {
+  return factorsOf(user).length > 0
+}
 
 /** The read of a user. */
 export function userFact(shard: number, userId: string): FactOf<'fields'> {
@@ -52,7 +101,7 @@ export function userSessionsFact(shard: number, userId: string): FactOf<'hash'> 
 
 /** The user that `userFact` has read; null where there is none. */
 export function userOfRow(userId: string, row: readonly (string | null)[]): User | null {
-  const [address, name, created, password, links, accounts] = row
+  const [address, name, created, password, links, accounts, totp, step, codes, passkeys] = row
   if (address === null || address === undefined) return null
   return {
     userId,
@@ -62,12 +111,16 @@ export function userOfRow(userId: string, row: readonly (string | null)[]): User
     password: password || null,
     linkRound: Number(links ?? 0),
     accounts: JSON.parse(accounts || '[]') as string[],
+    totp: totp || null,
+    totpStep: Number(step ?? 0),
+    codes: JSON.parse(codes || '[]') as string[],
+    passkeys: JSON.parse(passkeys || '[]') as StoredPasskey[],
   }
 }
 
 /** The fields of a user, or of what changes of one, as they are stored. */
 export function fieldsOfUser(user: Partial<Omit<User, 'userId'>>): string[] {
-  const { address, name, createdAtMs, password, linkRound, accounts } = user
+  const { address, name, createdAtMs, password, linkRound, accounts, totp, totpStep, codes, passkeys } = user
   const fields: Record<string, string | undefined> = {
     address,
     name,
@@ -75,6 +128,10 @@ export function fieldsOfUser(user: Partial<Omit<User, 'userId'>>): string[] {
     password: password === null ? '' : password,
     links: linkRound?.toString(),
     accounts: accounts && JSON.stringify(accounts),
+    totp: totp === null ? '' : totp,
+    step: totpStep?.toString(),
+    codes: codes && JSON.stringify(codes),
+    passkeys: passkeys && JSON.stringify(passkeys),
   }
   return Object.entries(fields).flatMap(([field, value]) => (value === undefined ? [] : [field, value]))
 }

@@ -22,6 +22,7 @@ import {
 } from '../../state/dashboard/member.ts'
 import { memberSessionsKey } from '../../state/dashboard/places.ts'
 import { sessionFact } from '../../state/dashboard/session.ts'
+import { hasFactor } from '../../state/dashboard/user.ts'
 import { formatInstant, formatInstantOrNull } from '../instant.ts'
 import type { Reader } from '../key.ts'
 import { readUser } from './user.ts'
@@ -53,6 +54,7 @@ export async function readMember(
     address: user?.address ?? '',
     name: user?.name ?? '',
     ...roleOf(member.level),
+    secondFactor: user !== null && hasFactor(user),
     joinedAt: formatInstant(member.sinceMs),
     lastSeenAt: formatInstantOrNull(lastSeenMs === 0 ? null : lastSeenMs),
   }

@@ -12,7 +12,7 @@ import { type AccountState, accountRef } from '../../state/account.ts'
 import { roleOf, type Settings, settingsFact, settingsOfRow, unpackMember } from '../../state/dashboard/member.ts'
 import { membersKey } from '../../state/dashboard/places.ts'
 import { type SessionRow, sessionEndMs } from '../../state/dashboard/session.ts'
-import type { User } from '../../state/dashboard/user.ts'
+import { factorsOf, type User } from '../../state/dashboard/user.ts'
 import { formatApplication } from '../account.ts'
 import { entityFact, stateOf } from '../entity.ts'
 import { formatInstant } from '../instant.ts'
@@ -38,6 +38,8 @@ export async function formatSession(
     account: formatSessionAccount(account, settingsOfRow(seen[1])),
     accounts: places,
     ...roleOf(row.level),
+    needsFactor: row.needsFactor,
+    factors: factorsOf(user),
     confirmedUntil: row.confirmedMs > nowMs ? formatInstant(row.confirmedMs) : null,
     expiresAt: formatInstant(sessionEndMs(row)),
   }
@@ -45,8 +47,8 @@ export async function formatSession(
 
 function formatSessionAccount(account: AccountState, settings: Settings): SignedIn['account'] {
   const { accountId, name, status } = account
-  const { hideContent, application } = settings
-  return { accountId, name, status, hideContent, application: formatApplication(application) }
+  const { requireSecondFactor, hideContent, application } = settings
+  return { accountId, name, status, requireSecondFactor, hideContent, application: formatApplication(application) }
 }
 
 /** Where a user is a member, by his index; an account that says otherwise is left out. */

@@ -59,7 +59,15 @@ t.test('user: a session of another account begins when the first one began [sess
   t.equal(unpackSessionPlace(list().get(named.sessionId) ?? '').createdAtMs, sinceMs)
   const member = packMember({ level: 'w', sinceMs: NOW_MS })
   world.apply({ key: membersKey(world.shard, ACCOUNT), write: 'HSET', args: [userId, member] })
-  const body = { accountId: ACCOUNT, userId, sessionId: named.sessionId, hash: 'one', isConfirmed: false, sinceMs }
+  const body = {
+    accountId: ACCOUNT,
+    userId,
+    sessionId: named.sessionId,
+    hash: 'one',
+    isConfirmed: false,
+    sinceMs,
+    hasFactor: false,
+  }
   t.match(world.run(beginSession, body), { kind: 'session', session: { sinceMs, seenMs: NOW_MS } })
   t.end()
 })

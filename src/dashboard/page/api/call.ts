@@ -34,7 +34,7 @@ export const gates = {
   base: '/dashboard/api',
   /** The session is over. */
   signedOut: (): void => undefined,
-  /** Asks for the password. Out: whether it was confirmed. */
+  /** Asks for a password, a code or a passkey. Out: whether it was confirmed. */
   confirm: async (): Promise<boolean> => false,
   /** The header that says who asks, where it is no cookie. */
   authorization: (): string | null => null,

@@ -2,7 +2,7 @@
 import { computed, signal } from '@preact/signals'
 import type { SignedIn } from '../../../../schemas/dashboard/session.ts'
 import type { Server } from '../../../../schemas/server.ts'
-import { call, gates } from './call.ts'
+import { ApiError, call, gates } from './call.ts'
 
 /** Null until it is known. */
 export const session = signal<SignedIn | null>(null)
@@ -29,8 +29,14 @@ export async function openSession(): Promise<void> {
   addEventListener('storage', ({ key, newValue }) => {
     if (key === ACCOUNT && newValue !== session.value?.account.accountId) location.assign(HOME)
   })
-  const [read] = await Promise.all([call<SignedIn>('GET', '/session'), readServers()])
+  const [read] = await Promise.all([call<SignedIn>('GET', '/session'), readServers().catch(beforeFactor)])
   session.value = read
+}
+
+/** Who has yet to set up his second factor sees no server before. */
+function beforeFactor(fault: unknown): void {
+  if (!(fault instanceof ApiError) || fault.code !== 'second_factor_required') throw fault
+  servers.value = []
 }
 
 /** Reads the session anew: another role may hold by now. */

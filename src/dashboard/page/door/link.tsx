@@ -4,10 +4,10 @@
  */
 import { useEffect, useState } from 'preact/hooks'
 import type { Link } from '../../../../schemas/dashboard/link.ts'
-import type { SignedIn } from '../../../../schemas/dashboard/session.ts'
 import { ApiError, call } from '../api/call.ts'
 import { Field, Form } from '../parts/form.tsx'
-import { Doorway, goIn } from './doorway.tsx'
+import { Doorway } from './doorway.tsx'
+import { type SignInAnswer, useSecondStep } from './next-step.tsx'
 
 const TITLES = {
   setup: 'Welcome',
@@ -57,6 +57,8 @@ function Use({ token, link }: { token: string; link: Link }) {
   const [address, setAddress] = useState(link.address ?? '')
   const [name, setName] = useState('')
   const [password, setPassword] = useState('')
+  const [step, goOn] = useSecondStep()
+  if (step !== null) return step
   const asksAddress = link.address === null
   const asksName = link.needsPassword === 'choose' && link.purpose !== 'reset'
   const send = async () => {
@@ -66,9 +68,9 @@ function Use({ token, link }: { token: string; link: Link }) {
       ...(asksName && { name }),
       ...(link.needsPassword !== null && { password }),
     }
-    await call<SignedIn>('POST', '/links/consume', { body })
+    const answer = await call<SignInAnswer>('POST', '/links/consume', { body })
     history.replaceState(null, '', location.pathname)
-    goIn()
+    await goOn(answer)
   }
   return (
     <Doorway title={TITLES[link.purpose]} text={textOf(link)}>

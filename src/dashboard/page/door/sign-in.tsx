@@ -1,16 +1,20 @@
-/** sign-in - an address and its password */
+/** sign-in - an address and its password, or a passkey alone */
 import { useState } from 'preact/hooks'
-import type { SignedIn } from '../../../../schemas/dashboard/session.ts'
 import { call } from '../api/call.ts'
 import { Field, Form } from '../parts/form.tsx'
 import { Doorway, goIn } from './doorway.tsx'
+import { type SignInAnswer, useSecondStep } from './next-step.tsx'
 
 /** The page. */
 export function SignInPage() {
   const [address, setAddress] = useState('')
   const [password, setPassword] = useState('')
-  const send = async () => {
-    await call<SignedIn>('POST', '/session', { body: { address, password } })
+  const [step, goOn] = useSecondStep()
+  if (step !== null) return step
+  const send = async () => goOn(await call<SignInAnswer>('POST', '/session', { body: { address, password } }))
+  const showPasskey = async () => {
+    const { signInByPasskey } = await import('../api/passkey.ts')
+    await signInByPasskey()
     goIn()
   }
   return (
@@ -33,6 +37,9 @@ export function SignInPage() {
           value={password}
           onChange={setPassword}
         />
+      </Form>
+      <Form act="Use a passkey" onSend={showPasskey} label="Passkey" isSecond>
+        {null}
       </Form>
     </Doorway>
   )

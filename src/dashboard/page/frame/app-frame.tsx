@@ -82,6 +82,7 @@ function Framed() {
 }
 
 function Shown({ row, ...props }: { row: PageRow } & PageProps) {
+  if (session.value?.needsFactor && row.path !== ME) return <Redirect to={ME} replace />
   // Of a server that is not of this account nothing is asked.
   if (props.serverId !== '' && servers.value?.every(({ serverId }) => serverId !== props.serverId)) return <Nowhere />
   if (row.isFetched) return <FetchedPage row={row} {...props} key={row.path} />
@@ -103,6 +104,8 @@ function Home() {
 }
 
 const HOME = 'overview'
+/** Where a second factor is set up: before, nothing else of an account that takes one answers. */
+const ME = '/me'
 
 function Nowhere() {
   return (

@@ -1,7 +1,9 @@
-/** confirm - what makes something that outlives a session is asked for once more: the password */
+/** confirm - what makes something that outlives a session is asked for once more: password, code or passkey */
 import { signal } from '@preact/signals'
 import { useState } from 'preact/hooks'
 import { call, gates } from '../api/call.ts'
+import { session } from '../api/session.ts'
+import { Button } from '../parts/button.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Field, Form } from '../parts/form.tsx'
 
@@ -25,25 +27,57 @@ export function Confirmation() {
 
 function Asked({ onEnd }: { onEnd: (isConfirmed: boolean) => void }) {
   const [password, setPassword] = useState('')
-  const send = async () => {
-    await call('POST', '/session/confirm', { body: { password } })
+  const [code, setCode] = useState('')
+  const [takesCode, setTakesCode] = useState(false)
+  const factors = session.value?.factors ?? []
+  const confirm = async (body: object) => {
+    await call('POST', '/session/confirm', { body })
     onEnd(true)
   }
+  const send = () => confirm(takesCode ? { code: code.trim() } : { password })
+  const showPasskey = async () => {
+    const { confirmByPasskey } = await import('../api/passkey.ts')
+    await confirm(await confirmByPasskey())
+  }
+  const others = factors.length > 0 && (
+    <>
+      <Button onPress={() => setTakesCode(!takesCode)}>{takesCode ? 'Use the password' : 'Use a code'}</Button>
+      {factors.includes('passkey') && (
+        <Button icon="passkey" onPress={showPasskey}>
+          Passkey
+        </Button>
+      )}
+    </>
+  )
   return (
     <Dialog title="Confirm that it is you" onClose={() => onEnd(false)}>
       <p class="dialog-text">
         This makes or ends something that outlives your session. It is asked for once in 15 minutes.
       </p>
-      <Form act="Confirm" onSend={send}>
-        <Field
-          name="password"
-          label="Password"
-          type="password"
-          autocomplete="current-password"
-          value={password}
-          onChange={setPassword}
-          autofocus
-        />
+      <Form act="Confirm" onSend={send} side={others}>
+        {takesCode ? (
+          <Field
+            key="code"
+            name="code"
+            label="Code"
+            autocomplete="one-time-code"
+            value={code}
+            onChange={setCode}
+            hint="Of your authenticator, or a recovery code."
+            autofocus
+          />
+        ) : (
+          <Field
+            key="password"
+            name="password"
+            label="Password"
+            type="password"
+            autocomplete="current-password"
+            value={password}
+            onChange={setPassword}
+            autofocus
+          />
+        )}
       </Form>
     </Dialog>
   )

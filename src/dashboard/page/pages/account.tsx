@@ -77,9 +77,10 @@ function Cap({ account, onChange }: ChangeProps) {
 function Settings({ account, onChange }: ChangeProps) {
   const known = session.value?.account
   const [name, setName] = useState(account.name)
+  const [requireSecondFactor, setRequired] = useState(known?.requireSecondFactor ?? false)
   const [hideContent, setHidden] = useState(known?.hideContent ?? false)
   const send = async () => {
-    onChange(await call<Account>('PATCH', '/account', { body: { name, hideContent } }))
+    onChange(await call<Account>('PATCH', '/account', { body: { name, requireSecondFactor, hideContent } }))
     await openSession()
     say('Saved')
   }
@@ -88,6 +89,12 @@ function Settings({ account, onChange }: ChangeProps) {
       <div class="inset">
         <Form act="Save" onSend={send}>
           <Field name="name" label="Name" value={name} onChange={setName} />
+          <Tick
+            label="Everybody needs a second factor"
+            checked={requireSecondFactor}
+            onChange={setRequired}
+            hint="Who has none sets one up at the next sign-in, before anything else. You need one yourself."
+          />
           <Tick
             label="Hide content"
             checked={hideContent}

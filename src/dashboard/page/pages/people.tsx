@@ -103,6 +103,7 @@ function columnsOf(isAdministrator: boolean, change: Order, remove: Order): Colu
   return [
     { title: 'Who', kind: 'grow', cell: (member) => <Who member={member} /> },
     { title: 'Role', cell: (member) => <RoleChip of={member} /> },
+    { title: 'Second factor', kind: 'wide', cell: ({ secondFactor }) => (secondFactor ? 'Yes' : 'No') },
     {
       title: 'Seen',
       kind: 'wide',

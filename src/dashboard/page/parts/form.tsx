@@ -15,11 +15,14 @@ interface FormProps {
   /** Beside the button. */
   readonly side?: ComponentChildren
   readonly isDanger?: boolean
+  /** Whether it stands behind another form of its page. */
+  readonly isSecond?: boolean
   readonly label?: string
 }
 
 /** A form with one button that sends it. */
-export function Form({ onSend, act, children, side, isDanger = false, label }: FormProps) {
+export function Form({ onSend, act, children, side, isDanger = false, isSecond = false, label }: FormProps) {
+  const kind = isDanger ? 'danger' : isSecond ? 'plain' : 'main'
   const [error, setError] = useState<ApiError | null>(null)
   const [isBusy, setBusy] = useState(false)
   const send = async (event: Event) => {
@@ -43,7 +46,7 @@ export function Form({ onSend, act, children, side, isDanger = false, label }: F
       {error !== null && <Refused error={error} />}
       <footer>
         {side}
-        <button type="submit" class={`button ${isDanger ? 'danger' : 'main'}`} disabled={isBusy} aria-busy={isBusy}>
+        <button type="submit" class={`button ${kind}`} disabled={isBusy} aria-busy={isBusy}>
           {act}
         </button>
       </footer>

@@ -1,9 +1,9 @@
-/** me - a user's own: name, password, the browsers that are signed in, how the pages look */
+/** me - a user's own: name, password, second factors, the browsers that are signed in, how the pages look */
 import { useState } from 'preact/hooks'
 import type { Me, SessionList } from '../../../../../schemas/dashboard/me.ts'
 import { call } from '../../api/call.ts'
 import { type Loaded, useLoad } from '../../api/load.ts'
-import { openSession } from '../../api/session.ts'
+import { openSession, session } from '../../api/session.ts'
 import { usePlace } from '../../browser/crumbs.ts'
 import { chooseTheme, readTheme, type Theme } from '../../browser/theme.ts'
 import { Button, Segments } from '../../parts/button.tsx'
@@ -11,6 +11,7 @@ import { Card, Head, Shown } from '../../parts/card.tsx'
 import { Field, Form } from '../../parts/form.tsx'
 import { Time } from '../../parts/time.tsx'
 import { say } from '../../parts/toast.tsx'
+import { Factors } from './factors.tsx'
 
 /** The page. */
 export function MePage() {
@@ -21,12 +22,18 @@ export function MePage() {
       {(shown) => (
         <>
           <Head title={shown.name} meta={shown.address} />
+          {session.value?.needsFactor && (
+            <p class="note" role="status">
+              {session.value.account.name} takes a second factor of everybody. Set one up below to go on.
+            </p>
+          )}
           <div class="columns even">
             <div class="stack">
               <Name me={shown} onChange={me.set} />
               <Password me={shown} onChange={me.reload} />
             </div>
             <div class="stack">
+              <Factors me={shown} onChange={me.reload} />
               <Look />
             </div>
           </div>

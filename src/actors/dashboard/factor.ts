@@ -1,0 +1,183 @@
+/**
+ * factor - second factors of a user are used and changed, on the shard of his address.
+ *
+ * What is used is used once: a step of an authenticator, a recovery code, a count of a passkey, and the step of signing
+ * in that it is shown for. What was verified was verified of the password that the user had then: where that is another
+ * one now, nothing happens.
+ *
+ * Spec session.factor, session.passkey
+ */
+
+import type { CommandType, Context, Facts, Op } from '../../../cluster/behaviour.ts'
+import { PASSKEYS_MAX } from '../../../schemas/limits.ts'
+import { type Step, stepFact, takenOps } from '../../state/dashboard/challenge.ts'
+import { userKey } from '../../state/dashboard/places.ts'
+import {
+  fieldsOfUser,
+  hasFactor,
+  NO_FACTORS,
+  type StoredPasskey,
+  type User,
+  userFact,
+} from '../../state/dashboard/user.ts'
+import { type Refused, refuse } from '../order/refusal.ts'
+import { userIn } from './user.ts'
+
+/** What was shown and found right. */
+export type Shown =
+  | { readonly kind: 'totp'; readonly step: number }
+  | { readonly kind: 'code'; readonly hmac: string }
+  | { readonly kind: 'passkey'; readonly passkeyId: string; readonly counter: number }
+
+export interface TakeStepBody {
+  readonly userId: string
+  /** Null: no step, a confirmation by code. */
+  readonly step: Step | null
+  readonly expects: Pick<User, 'password'>
+  readonly shown: Shown
+}
+
+export const takeStep: CommandType<TakeStepBody, { readonly kind: 'taken' } | Refused> = {
+  name: 'take-step',
+  entities: () => [],
+  counters: () => [],
+  facts: ({ userId, step }, _states, { shard }) => [
+    userFact(shard, userId),
+    ...(step === null ? [] : [stepFact(shard, step)]),
+  ],
+  decide({ userId, step, expects, shown }, _states, facts, { shard, nowMs }) {
+    const user = userIn(facts, shard, userId)
+    if (user === null || user.password !== expects.password) return refuse('sign_in_failed')
+    const changes = changesOfUse(user, shown, nowMs)
+    if (changes === null || isTaken(facts, shard, { step, nowMs })) return refuse('sign_in_failed')
+    return { kind: 'done', reply: { kind: 'taken' }, ops: writesOf(shard, { userId, changes, step, nowMs }) }
+  },
+}
+
+/** What the use of a factor changes; null where it was used before, or is none of the user's any more. */
+function changesOfUse(user: User, shown: Shown, nowMs: number): Partial<User> | null {
+  if (shown.kind === 'totp') {
+    return user.totp !== null && shown.step > user.totpStep ? { totpStep: shown.step } : null
+  }
+  if (shown.kind === 'code') {
+    const codes = user.codes.filter((hmac) => hmac !== shown.hmac)
+    return codes.length < user.codes.length ? { codes } : null
+  }
+  const { passkeyId, counter } = shown
+  const known = user.passkeys.find((one) => one.passkeyId === passkeyId)
+  // WebAuthn 7.2 step 22: a passkey that counts and has not counted on is a copy.
+  if (known === undefined || (known.counter > 0 && counter <= known.counter)) return null
+  const used = { ...known, counter, usedAtMs: nowMs }
+  return { passkeys: user.passkeys.map((one) => (one === known ? used : one)) }
+}
+
+/** What is changed of a user's factors; `codes`: recovery codes that are taken where he has none. */
+export type FactorChange =
+  | { readonly kind: 'totp'; readonly sealed: string; readonly step: number; readonly codes: readonly string[] }
+  | {
+      readonly kind: 'passkey'
+      readonly passkey: Omit<StoredPasskey, 'passkeyId' | 'createdAtMs' | 'usedAtMs'>
+      readonly codes: readonly string[]
+    }
+  | { readonly kind: 'codes'; readonly codes: readonly string[] }
+  | { readonly kind: 'rename'; readonly passkeyId: string; readonly name: string }
+  | { readonly kind: 'remove-totp' }
+  | { readonly kind: 'remove-passkey'; readonly passkeyId: string }
+
+export interface ChangeFactorsBody {
+  readonly userId: string
+  /** Null: one order, no step of two. */
+  readonly step: Step | null
+  readonly change: FactorChange
+}
+
+export interface FactorsChanged {
+  readonly kind: 'factors'
+  readonly passkeys: readonly StoredPasskey[]
+  /** Whether the codes that came with the change are the user's now. */
+  readonly takesCodes: boolean
+}
+
+export const changeFactors: CommandType<ChangeFactorsBody, FactorsChanged | Refused> = {
+  name: 'change-factors',
+  entities: () => [],
+  counters: () => [],
+  facts: ({ userId, step }, _states, { shard }) => [
+    userFact(shard, userId),
+    ...(step === null ? [] : [stepFact(shard, step)]),
+  ],
+  decide({ userId, step, change }, _states, facts, context) {
+    const { shard, nowMs } = context
+    const user = userIn(facts, shard, userId)
+    if (user === null) return refuse('not_found')
+    if (isTaken(facts, shard, { step, nowMs })) return refuse('sign_in_failed')
+    if (change.kind === 'passkey' && user.passkeys.length >= PASSKEYS_MAX)
+      return refuse('passkey_limit', { max: PASSKEYS_MAX })
+    if (change.kind === 'codes' && !hasFactor(user)) return refuse('second_factor_required')
+    const changed = changesOf(user, change, context)
+    if (changed === null) return refuse('not_found')
+    const isLast = !hasFactor({ ...user, ...changed })
+    const takesCodes = 'codes' in change && (change.kind === 'codes' || user.codes.length === 0)
+    const codes = takesCodes ? { codes: change.codes } : {}
+    const changes = isLast ? NO_FACTORS : { ...changed, ...codes }
+    return {
+      kind: 'done',
+      reply: { kind: 'factors', passkeys: changes.passkeys ?? user.passkeys, takesCodes },
+      ops: writesOf(shard, { userId, changes, step, nowMs }),
+    }
+  },
+}
+
+/** Null: there is no such factor. */
+function changesOf(user: User, change: FactorChange, context: Pick<Context, 'nowMs' | 'newId'>): Partial<User> | null {
+  switch (change.kind) {
+    case 'totp':
+      return { totp: change.sealed, totpStep: change.step }
+    case 'passkey': {
+      const added = { ...change.passkey, passkeyId: context.newId(), createdAtMs: context.nowMs, usedAtMs: null }
+      const others = user.passkeys.filter(({ credentialId }) => credentialId !== added.credentialId)
+      return { passkeys: [...others, added] }
+    }
+    case 'codes':
+      return {}
+    case 'rename':
+      return passkeysWith(user, change.passkeyId, (one) => [{ ...one, name: change.name }])
+    case 'remove-passkey':
+      return passkeysWith(user, change.passkeyId, () => [])
+    case 'remove-totp':
+      return user.totp === null ? null : { totp: null, totpStep: 0 }
+  }
+}
+
+function passkeysWith(
+  { passkeys }: User,
+  passkeyId: string,
+  change: (passkey: StoredPasskey) => readonly StoredPasskey[],
+): Partial<User> | null {
+  if (!passkeys.some((one) => one.passkeyId === passkeyId)) return null
+  return { passkeys: passkeys.flatMap((one) => (one.passkeyId === passkeyId ? change(one) : [one])) }
+}
+
+/** Whether a step was taken before, or its time is over. */
+function isTaken(facts: Facts, shard: number, of: { readonly step: Step | null; readonly nowMs: number }): boolean {
+  const { step, nowMs } = of
+  if (step === null) return false
+  return step.endsAtMs <= nowMs || facts.field(stepFact(shard, step).key, 'used') !== null
+}
+
+function writesOf(
+  shard: number,
+  of: {
+    readonly userId: string
+    readonly changes: Partial<Omit<User, 'userId'>>
+    readonly step: Step | null
+    readonly nowMs: number
+  },
+): Op[] {
+  const { userId, changes, step, nowMs } = of
+  const fields = fieldsOfUser(changes)
+  return [
+    ...(fields.length === 0 ? [] : [{ key: userKey(shard, userId), write: 'HSET' as const, args: fields }]),
+    ...(step === null ? [] : takenOps(shard, step, nowMs)),
+  ]
+}

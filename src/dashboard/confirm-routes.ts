@@ -1,0 +1,92 @@
+/**
+ * confirm-routes - who is signed in shows again who he is: /dashboard/api/session/confirm
+ *
+ * It counts for his session: what strangers try with his address locks him out of nothing.
+ *
+ * Spec session.confirm, session.limits
+ */
+
+import { type Answer, refuse } from '../http/respond.ts'
+import type { User } from '../state/dashboard/user.ts'
+import { readUser } from '../views/dashboard/user.ts'
+import type { SessionKey } from '../views/key.ts'
+import { makeChallenge, parseChallenge } from './challenge.ts'
+import { type DashboardDeps, type DashboardHandler, type DashboardRequest, sessionOf } from './deps.ts'
+import { readFactorCode } from './factor-code.ts'
+import { noteRefusal, noteSessionLimit } from './noted-tries.ts'
+import { userOf } from './own-user.ts'
+import { optionsToShow, relyingParty, verifyShown } from './passkey.ts'
+import { spendFactor } from './second-step.ts'
+import { compare, noteSession } from './session-routes.ts'
+import { refuseConfirmation } from './tries.ts'
+
+/** POST /dashboard/api/session/confirm/options */
+export function makeBeginConfirmation(deps: DashboardDeps): DashboardHandler<'beginConfirmation'> {
+  return async (request) => {
+    const user = await userOf(deps, request)
+    if (!('userId' in user)) return user
+    if (user.passkeys.length === 0) return refuse('not_found')
+    const begun = { kind: 'confirm', userId: user.userId, holder: sessionOf(request).hash } as const
+    const { token, challenge } = makeChallenge(deps.secrets.challengeKey, begun, deps.nowMs())
+    const options = optionsToShow(relyingParty(deps), challenge.id, user)
+    return { status: 200, json: { options, challenge: token } }
+  }
+}
+
+/** POST /dashboard/api/session/confirm */
+export function makeConfirmSession(deps: DashboardDeps): DashboardHandler<'confirmSession'> {
+  return async (request) => {
+    const session = sessionOf(request)
+    const { password } = request.body
+    const tried =
+      password === undefined
+        ? await tryFactor(deps, session, request.body)
+        : await tryOwnPassword(deps, session, password)
+    if (!('userId' in tried)) return tried
+    return noteSession(deps, session.accountId, { hash: session.hash, isConfirmed: true })
+  }
+}
+
+/** A try of somebody who is signed in with his own password. Out: the user; the refusal. */
+export function tryOwnPassword(deps: DashboardDeps, session: SessionKey, password: string): Promise<User | Answer> {
+  return tryOwn(deps, session, (user) => compare(user, password))
+}
+
+/** The same with a code of his or a passkey. */
+function tryFactor(
+  deps: DashboardDeps,
+  session: SessionKey,
+  { code, challenge: token = '', credential = {} }: DashboardRequest<'confirmSession'>['body'],
+): Promise<User | Answer> {
+  const nowMs = deps.nowMs()
+  return tryOwn(deps, session, async (user) => {
+    if (code !== undefined) {
+      const shown = readFactorCode(deps.secrets, user, { code, nowMs })
+      return shown === null ? null : ((await spendFactor(deps, { user, shown, step: null })) ?? user)
+    }
+    const of = { kinds: ['confirm'], holder: session.hash, nowMs } as const
+    const challenge = parseChallenge(deps.secrets.challengeKey, token, of)
+    if (challenge === null) return null
+    const shown = await verifyShown(relyingParty(deps), user, { credential, challenge: challenge.id, isAlone: false })
+    return shown === null ? null : ((await spendFactor(deps, { user, shown, step: challenge })) ?? user)
+  })
+}
+
+/** Counts a try, and looks at it. In: what looks; it answers null for what is wrong. */
+async function tryOwn(
+  deps: DashboardDeps,
+  session: SessionKey,
+  look: (user: User) => Promise<User | Answer | null>,
+): Promise<User | Answer> {
+  const refused = await refuseConfirmation(deps, session)
+  if (refused !== null) {
+    noteSessionLimit(deps, session)
+    return refused
+  }
+  const { accountId, userId } = session.row
+  const user = await readUser(deps.read, userId)
+  if (user === 'unavailable' || user === null) return refuse('unavailable')
+  const tried = await look(user)
+  if (tried === null) noteRefusal(deps, accountId, userId)
+  return tried ?? refuse('sign_in_failed')
+}

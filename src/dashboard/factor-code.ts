@@ -1,0 +1,47 @@
+/**
+ * factor-code - what somebody typed as his second factor: six digits of his authenticator, or a recovery code
+ *
+ * Spec session.factor
+ */
+
+import { randomBytes } from 'node:crypto'
+import type { Shown } from '../actors/dashboard/factor.ts'
+import { NONCE_BYTES, openKey, sealKey } from '../mail/compose/dkim-key.ts'
+import type { Secrets } from '../process/secrets.ts'
+import type { User } from '../state/dashboard/user.ts'
+import { parseRecoveryCode } from './recovery-code.ts'
+import { findTotpStep } from './totp.ts'
+
+const DIGITS = /^\d{6}$/
+
+/** What a code is of a user's; null: nothing that he could use now. */
+export function readFactorCode(
+  secrets: Pick<Secrets, 'recoveryHmac' | 'sealingKey'>,
+  user: User,
+  { code, nowMs }: { readonly code: string; readonly nowMs: number },
+): Shown | null {
+  const digits = code.replaceAll(/\s/g, '')
+  if (!DIGITS.test(digits)) {
+    const recovery = parseRecoveryCode(code)
+    const hmac = recovery === null ? null : secrets.recoveryHmac(user.userId, recovery)
+    return hmac !== null && user.codes.includes(hmac) ? { kind: 'code', hmac } : null
+  }
+  const secret = user.totp === null ? null : openTotp(secrets.sealingKey, user.userId, user.totp)
+  const step = secret === null ? null : findTotpStep(secret, digits, { nowMs, usedStep: user.totpStep })
+  return step === null ? null : { kind: 'totp', step }
+}
+
+/** Seals the secret of a user's authenticator, base64; for another user it does not open. */
+export function sealTotp(sealingKey: Buffer, userId: string, secret: Buffer): string {
+  const input = { privateKey: secret, owner: ownerOf(userId), nonce: randomBytes(NONCE_BYTES) }
+  return sealKey(sealingKey, input).toString('base64')
+}
+
+/** Opens it again; null where SECRET_KEY is another one. */
+export function openTotp(sealingKey: Buffer, userId: string, sealed: string): Buffer | null {
+  return openKey(sealingKey, { sealed: Buffer.from(sealed, 'base64'), owner: ownerOf(userId) })
+}
+
+function ownerOf(userId: string): string {
+  return `totp secret ${userId}`
+}

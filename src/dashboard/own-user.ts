@@ -1,0 +1,12 @@
+/** own-user - whose request it is */
+
+import { type Answer, refuse } from '../http/respond.ts'
+import type { User } from '../state/dashboard/user.ts'
+import { readUser } from '../views/dashboard/user.ts'
+import { type DashboardDeps, type DashboardRequest, sessionOf } from './deps.ts'
+
+/** The user of a request. */
+export async function userOf({ read }: DashboardDeps, request: DashboardRequest): Promise<User | Answer> {
+  const user = await readUser(read, sessionOf(request).row.userId)
+  return user === null || user === 'unavailable' ? refuse('unavailable') : user
+}

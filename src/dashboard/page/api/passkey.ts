@@ -1,0 +1,65 @@
+/** passkey - what the browser is asked with passkeys, in its own JSON forms: one shown, one made */
+import type { Passkey, PasskeyMade } from '../../../../schemas/dashboard/me.ts'
+import { ApiError, call } from './call.ts'
+
+interface Begun {
+  readonly options: object
+  readonly challenge: string
+}
+
+/** Whether this browser has passkeys for this page: for no page under an IP address. */
+export function hasPasskeys(): boolean {
+  return typeof PublicKeyCredential === 'function' && 'parseRequestOptionsFromJSON' in PublicKeyCredential
+}
+
+/** Signs in by a passkey; with a challenge, as a second step. Throws ApiError. */
+export async function signInByPasskey(challenge?: string): Promise<void> {
+  const begun = await call<Begun>('POST', '/session/passkey/options', { body: { challenge } })
+  await call('POST', '/session/passkey', { body: { challenge: begun.challenge, credential: await show(begun) } })
+}
+
+/** What a passkey confirms a session with. Throws ApiError. */
+export async function confirmByPasskey(): Promise<{ readonly challenge: string; readonly credential: object }> {
+  const begun = await call<Begun>('POST', '/session/confirm/options')
+  return { challenge: begun.challenge, credential: await show(begun) }
+}
+
+/** Makes a passkey of the user's. Throws ApiError. */
+export async function makePasskey(name: string): Promise<PasskeyMade> {
+  const begun = await call<Begun>('POST', '/me/passkeys/options')
+  const credential = await asked(() => {
+    const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(
+      begun.options as PublicKeyCredentialCreationOptionsJSON,
+    )
+    return navigator.credentials.create({ publicKey })
+  })
+  return call<PasskeyMade>('POST', '/me/passkeys', { body: { challenge: begun.challenge, credential, name } })
+}
+
+/** Gives a passkey another name. Throws ApiError. */
+export function renamePasskey(passkeyId: string, name: string): Promise<Passkey> {
+  return call<Passkey>('PATCH', `/me/passkeys/${passkeyId}`, { body: { name } })
+}
+
+function show({ options }: Begun): Promise<object> {
+  return asked(() => {
+    const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options as PublicKeyCredentialRequestOptionsJSON)
+    return navigator.credentials.get({ publicKey })
+  })
+}
+
+/** What the browser answers. It throws for whatever reason there is none: people see why in its own window. */
+async function asked(ask: () => Promise<Credential | null>): Promise<object> {
+  if (!hasPasskeys()) throw new ApiError(0, { message: 'This browser has no passkeys: bring it up to date' }, null)
+  try {
+    const credential = await ask()
+    if (credential instanceof PublicKeyCredential) return credential.toJSON()
+  } catch (fault) {
+    if (!(fault instanceof DOMException)) throw fault
+    if (fault.name === 'SecurityError') throw new ApiError(0, { message: NO_NAME }, null)
+    if (fault.name === 'InvalidStateError') throw new ApiError(0, { message: 'This one is yours already' }, null)
+  }
+  throw new ApiError(0, { message: 'No passkey was shown' }, null)
+}
+
+const NO_NAME = 'Passkeys take the name in BASE_URL, not an IP address: open the dashboard under it'

@@ -1,0 +1,19 @@
+/** next-step - where somebody goes who has shown a password or opened a link: in, or to his second factor */
+import type { VNode } from 'preact'
+import { useState } from 'preact/hooks'
+import type { SecondFactor, SignedIn } from '../../../../schemas/dashboard/session.ts'
+import { goIn } from './doorway.tsx'
+
+export type SignInAnswer = SignedIn | SecondFactor
+
+/** Out: the page of the second factor once there is one to ask for, and what goes on with an answer. */
+export function useSecondStep(): [step: VNode | null, goOn: (answer: SignInAnswer) => Promise<void>] {
+  const [step, setStep] = useState<VNode | null>(null)
+  const goOn = async (answer: SignInAnswer) => {
+    if (!('secondFactor' in answer)) return goIn()
+    // Its code comes to those who have one.
+    const { SecondStepPage } = await import('./second-step.tsx')
+    setStep(<SecondStepPage factor={answer} />)
+  }
+  return [step, goOn]
+}

@@ -1,0 +1,150 @@
+/**
+ * second-step - from what was shown first to the session: a code or a passkey in between, or a passkey alone
+ *
+ * Who has shown a password or opened a mailed link, and has a second factor, gets a token instead of a session. It is
+ * of this browser alone (a cookie names it), works once, and not after the password has become another one.
+ *
+ * Spec session.sign-in, session.factor, session.passkey, session.limits
+ */
+
+import { randomBytes } from 'node:crypto'
+import { homeShard } from '../../cluster/id.ts'
+import type { SecondFactor } from '../../schemas/dashboard/session.ts'
+import { SECOND_STEP_MINUTES } from '../../schemas/limits.ts'
+import type { Shown, TakeStepBody } from '../actors/dashboard/factor.ts'
+import { readStep, stepHeader } from '../http/dashboard-edge.ts'
+import { type Answer, refuse } from '../http/respond.ts'
+import { giveOrder } from '../routes/answer.ts'
+import type { Step } from '../state/dashboard/challenge.ts'
+import { factorsOf, hasFactor, type User } from '../state/dashboard/user.ts'
+import { readUser } from '../views/dashboard/user.ts'
+import { type Challenge, type ChallengeKind, makeChallenge, parseChallenge, passwordPrint } from './challenge.ts'
+import type { DashboardDeps, DashboardHandler, DashboardRequest } from './deps.ts'
+import { type Entrant, enter } from './enter.ts'
+import { readFactorCode } from './factor-code.ts'
+import { noteLimit, noteRefusal } from './noted-tries.ts'
+import { optionsToShow, relyingParty, userIdOf, verifyShown } from './passkey.ts'
+import { refuseTry } from './tries.ts'
+
+const STEP_S = SECOND_STEP_MINUTES * 60
+const BROWSER_BYTES = 32
+
+/** Lets somebody in who has shown the first of it, or asks for the second. */
+export async function enterOrAsk(deps: DashboardDeps, entrant: Entrant, cookies: string): Promise<Answer> {
+  const { user, accountId } = entrant
+  if (!hasFactor(user)) return enter(deps, entrant)
+  const begun = { kind: 'sign-in', userId: user.userId, password: passwordPrint(user), accountId } as const
+  const { token, headers } = beginStep(deps, cookies, begun)
+  const json: SecondFactor = { secondFactor: factorsOf(user), challenge: token }
+  return { status: 200, json, headers }
+}
+
+/** Makes the token of a step, and the cookie that names the browser which takes it. */
+function beginStep(
+  { secrets, edge, nowMs }: DashboardDeps,
+  cookies: string,
+  begun: Omit<Parameters<typeof makeChallenge>[1], 'holder'>,
+) {
+  const browser = readStep(edge, cookies) ?? randomBytes(BROWSER_BYTES).toString('base64url')
+  const made = makeChallenge(secrets.challengeKey, { ...begun, holder: browser }, nowMs())
+  return { ...made, headers: { 'Set-Cookie': stepHeader(edge, browser, STEP_S) } }
+}
+
+/** POST /dashboard/api/session/code */
+export function makeSignInByCode(deps: DashboardDeps): DashboardHandler<'signInByCode'> {
+  return async (request) => {
+    const { body, client } = request
+    const begun = await readBegun(deps, request, ['sign-in'])
+    if (begun === 'unavailable') return refuse('unavailable')
+    const refused = await refuseTry(deps, 'sign-in', { client, address: begun?.user.address ?? null })
+    if (refused !== null) {
+      if (begun !== null) noteLimit(deps, begun.user.address)
+      return refused
+    }
+    if (begun === null) return refuse('sign_in_failed')
+    const shown = readFactorCode(deps.secrets, begun.user, { code: body.code, nowMs: deps.nowMs() })
+    return goOn(deps, request, { ...begun, shown })
+  }
+}
+
+/** POST /dashboard/api/session/passkey/options: of a second step, or for whoever has a passkey here. */
+export function makeBeginPasskey(deps: DashboardDeps): DashboardHandler<'beginPasskey'> {
+  return async (request) => {
+    const party = relyingParty(deps)
+    const { challenge: token } = request.body
+    if (token === undefined) {
+      const begun = beginStep(deps, request.cookies, { kind: 'passkey', userId: null })
+      const options = optionsToShow(party, begun.challenge.id, null)
+      return { status: 200, json: { options, challenge: begun.token }, headers: begun.headers }
+    }
+    const begun = await readBegun(deps, { ...request, body: { challenge: token } }, ['sign-in'])
+    if (begun === 'unavailable') return refuse('unavailable')
+    if (begun === null || begun.user.passkeys.length === 0) return refuse('sign_in_failed')
+    return { status: 200, json: { options: optionsToShow(party, begun.challenge.id, begun.user), challenge: token } }
+  }
+}
+
+/** POST /dashboard/api/session/passkey: it counts for its client alone, so that nobody locks it out. */
+export function makeSignInByPasskey(deps: DashboardDeps): DashboardHandler<'signInByPasskey'> {
+  return async (request) => {
+    const { body, client } = request
+    const refused = await refuseTry(deps, 'sign-in', { client, address: null })
+    if (refused !== null) return refused
+    const { credential } = body
+    const begun = await readBegun(deps, request, ['sign-in', 'passkey'], userIdOf(credential))
+    if (begun === 'unavailable') return refuse('unavailable')
+    if (begun === null) return refuse('sign_in_failed')
+    const { challenge, user } = begun
+    const of = { credential, challenge: challenge.id, isAlone: challenge.kind === 'passkey' }
+    return goOn(deps, request, { ...begun, shown: await verifyShown(relyingParty(deps), user, of) })
+  }
+}
+
+interface Begun {
+  readonly challenge: Challenge
+  readonly user: User
+}
+
+/** What a request goes on with; null: nothing of this browser. `named`: whom a passkey names. */
+async function readBegun(
+  { read, secrets, edge, nowMs }: DashboardDeps,
+  { body, cookies }: { readonly body: { readonly challenge: string }; readonly cookies: string },
+  kinds: readonly ChallengeKind[],
+  named: string | null = null,
+): Promise<Begun | null | 'unavailable'> {
+  const of = { kinds, holder: readStep(edge, cookies), nowMs: nowMs() }
+  const challenge = parseChallenge(secrets.challengeKey, body.challenge, of)
+  const userId = challenge?.userId ?? named
+  if (challenge === null || userId === null) return null
+  const user = await readUser(read, userId)
+  if (user === null || user === 'unavailable') return user
+  const isSame = challenge.password === null || challenge.password === passwordPrint(user)
+  return isSame ? { challenge, user } : null
+}
+
+/** Takes the step with what was shown, and opens the session. In: null shown: it was wrong. */
+async function goOn(
+  deps: DashboardDeps,
+  { userAgent }: Pick<DashboardRequest, 'userAgent'>,
+  { challenge, user, shown }: Begun & { readonly shown: Shown | null },
+): Promise<Answer> {
+  const refused = shown === null ? refuse('sign_in_failed') : await spendFactor(deps, { user, shown, step: challenge })
+  if (refused !== null) {
+    const isWrong = 'status' in refused && refused.status === 401
+    if (isWrong) noteRefusal(deps, challenge.accountId ?? user.accounts[0], user.userId)
+    return refused
+  }
+  return enter(deps, { user, accountId: challenge.accountId, userAgent, isConfirmed: true, sinceMs: null })
+}
+
+/** Uses a factor, for a step where it is shown for one. Out: the refusal, or null. */
+export async function spendFactor(
+  deps: DashboardDeps,
+  { user, shown, step }: { readonly user: User; readonly shown: Shown; readonly step: Step | null },
+): Promise<Answer | null> {
+  const { userId, password } = user
+  const taken = step === null ? null : { id: step.id, endsAtMs: step.endsAtMs }
+  const body: TakeStepBody = { userId, step: taken, expects: { password }, shown }
+  const { answer } = await giveOrder(deps, homeShard(userId), { name: 'take-step', body })
+  return answer ?? null
+}

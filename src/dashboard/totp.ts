@@ -1,0 +1,57 @@
+/**
+ * totp - codes of an authenticator that follow from a secret and the time (RFC 6238, SHA-1, six digits, 30 seconds)
+ *
+ * Pure: the time comes in. Which steps were used before is told, and each is good once (RFC 6238 5.2).
+ */
+
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { encodeBase32 } from '../mail/base32.ts'
+
+/** Of a secret, as RFC 4226 4 wants it for HMAC-SHA-1. */
+export const TOTP_SECRET_BYTES = 20
+const STEP_MS = 30_000
+const DIGITS = 6
+const CODE = /^\d{6}$/
+/** RFC 6238 5.2: the clocks of both may differ by a step. */
+const DRIFT = [0, -1, 1]
+
+/** What a code is for an instant: the number of its step. */
+export function totpStepAt(nowMs: number): number {
+  return Math.floor(nowMs / STEP_MS)
+}
+
+/** The code of a step (RFC 4226 5.3). */
+export function totpCode(secret: Buffer, step: number): string {
+  const counter = Buffer.alloc(8)
+  counter.writeBigUInt64BE(BigInt(step))
+  const mac = createHmac('sha1', secret).update(counter).digest()
+  const at = (mac.at(-1) as number) & 0xf
+  const number = (mac.readUInt32BE(at) & 0x7fffffff) % 10 ** DIGITS
+  return String(number).padStart(DIGITS, '0')
+}
+
+/** The step that a code is of; null: of none that is near and was not used. In: the last step that was used. */
+export function findTotpStep(
+  secret: Buffer,
+  code: string,
+  { nowMs, usedStep }: { readonly nowMs: number; readonly usedStep: number },
+): number | null {
+  if (!CODE.test(code)) return null
+  const tried = Buffer.from(code)
+  const steps = DRIFT.map((drift) => totpStepAt(nowMs) + drift)
+  // Each is looked at, whichever it is: how long that takes says nothing.
+  const found = steps.filter((step) => timingSafeEqual(Buffer.from(totpCode(secret, step)), tried))
+  return found.find((step) => step > usedStep) ?? null
+}
+
+/** The secret as people type it, and the URI that authenticators read from a picture. In: what they show it as. */
+export function formatTotpSecret(
+  secret: Buffer,
+  { issuer, name }: { readonly issuer: string; readonly name: string },
+): { readonly secret: string; readonly url: string } {
+  const text = encodeBase32(secret).toUpperCase()
+  const label = `${encodeURIComponent(issuer)}:${encodeURIComponent(name)}`
+  const query = new URLSearchParams({ secret: text, issuer, algorithm: 'SHA1', digits: String(DIGITS), period: '30' })
+  // Authenticators take a space in a query as %20 only.
+  return { secret: text, url: `otpauth://totp/${label}?${query.toString().replaceAll('+', '%20')}` }
+}
