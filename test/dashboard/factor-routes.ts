@@ -3,7 +3,7 @@
  * account takes of everybody; the limits of codes over two processes.
  */
 import t from 'tap'
-import { totpCode, totpStepAt } from '../../src/dashboard/totp.ts'
+import { totpCode, totpStepAt } from '../../src/dashboard/factor/totp.ts'
 import { decodeBase32 } from '../../src/mail/base32.ts'
 import { Authenticator } from '../support/clients/authenticator.ts'
 import { Browser } from '../support/clients/browser.ts'

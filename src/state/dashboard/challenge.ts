@@ -1,8 +1,8 @@
 /**
  * challenge - that a step was taken: of signing in, of setting up a second factor. What has not been used is nowhere.
  *
- * Who begins a step gets a token that only this installation makes (`src/dashboard/challenge.ts`), so that beginning
- * one costs no memory; its id stands here once the step is taken, until its time is over.
+ * Who begins a step gets a token that only this installation makes (`src/dashboard/factor/challenge.ts`), so that
+ * beginning one costs no memory; its id stands here once the step is taken, until its time is over.
  *
  * Key: `challenge:<id>` hash `used`, on the shard of its user; it expires when the token does
  *

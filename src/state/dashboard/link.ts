@@ -10,8 +10,8 @@
  *
  * Keys: `link:<id>` hash `purpose`, `owner` (user or account), `invitation`, `address`, `level`, `round`, `made`,
  * `ends`, `used`, `operator` (SHA-256 of the key that made it), `factors` (not empty: its use takes away its user's
- * second factors); it expires a day after its end. `used-links:<HMAC>`, on the shard of the address's HMAC: hash `at`, as long
- * as links that were made before may live
+ * second factors); it expires a day after its end. `used-links:<HMAC>`, on the shard of the address's HMAC: hash `at`,
+ * as long as links that were made before may live
  *
  * Spec link.once, link.purpose, link.operator
  */

@@ -25,6 +25,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['src/service'],
   ['src/reception', 'src/routes/operator'],
   ['src/dashboard'],
+  ['src/dashboard/factor'],
   ['src/routes'],
   ['src/routes/broadcast'],
   ['src/sending/broadcast'],

@@ -5,7 +5,7 @@
  */
 
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { encodeBase32 } from '../mail/base32.ts'
+import { encodeBase32 } from '../../mail/base32.ts'
 
 /** Of a secret, as RFC 4226 4 wants it for HMAC-SHA-1. */
 export const TOTP_SECRET_BYTES = 20

@@ -8,10 +8,10 @@
  */
 
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { SECOND_STEP_MINUTES } from '../../schemas/limits.ts'
-import { MINUTE_MS } from '../state/calendar.ts'
-import type { Step } from '../state/dashboard/challenge.ts'
-import type { User } from '../state/dashboard/user.ts'
+import { SECOND_STEP_MINUTES } from '../../../schemas/limits.ts'
+import { MINUTE_MS } from '../../state/calendar.ts'
+import type { Step } from '../../state/dashboard/challenge.ts'
+import type { User } from '../../state/dashboard/user.ts'
 
 const ID_BYTES = 32
 const TOKEN = /^([\w-]+)\.([\w-]{43})$/

@@ -5,10 +5,10 @@
  */
 
 import { randomBytes } from 'node:crypto'
-import type { Shown } from '../actors/dashboard/factor.ts'
-import { NONCE_BYTES, openKey, sealKey } from '../mail/compose/dkim-key.ts'
-import type { Secrets } from '../process/secrets.ts'
-import type { User } from '../state/dashboard/user.ts'
+import type { Shown } from '../../actors/dashboard/factor.ts'
+import { NONCE_BYTES, openKey, sealKey } from '../../mail/compose/dkim-key.ts'
+import type { Secrets } from '../../process/secrets.ts'
+import type { User } from '../../state/dashboard/user.ts'
 import { parseRecoveryCode } from './recovery-code.ts'
 import { findTotpStep } from './totp.ts'
 

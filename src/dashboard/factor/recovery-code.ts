@@ -7,8 +7,8 @@
  */
 
 import { randomBytes } from 'node:crypto'
-import { RECOVERY_CODES } from '../../schemas/limits.ts'
-import { encodeBase32 } from '../mail/base32.ts'
+import { RECOVERY_CODES } from '../../../schemas/limits.ts'
+import { encodeBase32 } from '../../mail/base32.ts'
 
 const BYTES = 10
 const CHARS = 10

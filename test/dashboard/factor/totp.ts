@@ -1,6 +1,6 @@
 /** totp - the vectors of RFC 6238 appendix B, drift, and that a step is good once. */
 import t from 'tap'
-import { findTotpStep, formatTotpSecret, totpCode, totpStepAt } from '../../src/dashboard/totp.ts'
+import { findTotpStep, formatTotpSecret, totpCode, totpStepAt } from '../../../src/dashboard/factor/totp.ts'
 
 const SECRET = Buffer.from('12345678901234567890')
 /** RFC 6238 appendix B, SHA-1: seconds, and the last six of its eight digits. */

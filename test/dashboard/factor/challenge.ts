@@ -2,9 +2,9 @@
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import t from 'tap'
-import { RECOVERY_CODES, SECOND_STEP_MINUTES } from '../../schemas/limits.ts'
-import { makeChallenge, parseChallenge } from '../../src/dashboard/challenge.ts'
-import { makeRecoveryCodes, parseRecoveryCode } from '../../src/dashboard/recovery-code.ts'
+import { RECOVERY_CODES, SECOND_STEP_MINUTES } from '../../../schemas/limits.ts'
+import { makeChallenge, parseChallenge } from '../../../src/dashboard/factor/challenge.ts'
+import { makeRecoveryCodes, parseRecoveryCode } from '../../../src/dashboard/factor/recovery-code.ts'
 
 const KEY = randomBytes(32)
 const NOW_MS = Date.UTC(2026, 10, 23)
