@@ -36,7 +36,8 @@ export function startFeed(wire: Wire, desk: Desk, { feed, requestId }: { feed: F
   const end = (): void => {
     if (isOver) return
     leave()
-    wire.cork(() => wire.end(waiting.join(''), true))
+    // An end that closes the connection writes its header into the body, once some of that is written.
+    wire.cork(() => wire.end(waiting.join(''), false))
   }
   const write = (text: string): void => {
     wire.cork(() => {

@@ -113,7 +113,9 @@ test('feed: an end hands over what waits still [event.feed]', async (t) => {
     text += bytes.toString('latin1')
   })
   socket.resume()
-  await once(socket, 'close')
+  // RFC 9112 7.1: the last chunk, with nothing between it and the one before.
+  await until(() => text.endsWith('z\r\n0\r\n\r\n'), WAIT_MS)
   t.equal(text.replaceAll(/[^z]/g, '').length, sent)
   t.notOk(text.includes('after the end'))
+  socket.destroy()
 })

@@ -22,10 +22,13 @@ export interface DashboardRig {
   stop(): Promise<void>
 }
 
-/** Starts it. In: settings over those of the tests. */
-export async function startDashboard(settings: Readonly<Record<string, string>> = {}): Promise<DashboardRig> {
+/** Starts it. In: settings over those of the tests, and what the service is started with besides. */
+export async function startDashboard(
+  settings: Readonly<Record<string, string>> = {},
+  options: Parameters<typeof startTestService>[1] = {},
+): Promise<DashboardRig> {
   const chromium = await startChromium()
-  const service = await startTestService(settings)
+  const service = await startTestService(settings, options)
   const origin = `http://127.0.0.1:${service.config.httpPort}`
   const administrator = new Browser(origin)
   const address = 'grace@northwind.example'
