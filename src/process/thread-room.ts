@@ -12,15 +12,18 @@ import { Worker } from 'node:worker_threads'
 const WAITING_MAX = 500
 
 /** What a thread posts: what stands so far, then the end of the job. `failed`: the job threw. */
-export type ThreadMessage<Result> = { readonly told: Result } | { readonly done: Result } | { readonly failed: true }
+export type ThreadMessage<Result, Told = Result> =
+  | { readonly told: Told }
+  | { readonly done: Result }
+  | { readonly failed: true }
 
 /** How a job ended. `told` is what stood by then; `busy`: it never began, too much is waiting or the room is closed. */
-type Ending<Result> =
+type Ending<Result, Told> =
   | { readonly how: 'done'; readonly result: Result }
-  | { readonly how: 'timeout' | 'crash' | 'busy'; readonly told: Result | null }
+  | { readonly how: 'timeout' | 'crash' | 'busy'; readonly told: Told | null }
 
 /** How a job ended, and how long it had the thread, milliseconds. */
-export type Run<Result> = Ending<Result> & { readonly tookMs: number }
+export type Run<Result, Told = Result> = Ending<Result, Told> & { readonly tookMs: number }
 
 export interface RoomOptions {
   /** The compiled body of the thread. */
@@ -33,19 +36,19 @@ export interface RoomOptions {
   readonly transfer?: (job: never) => readonly ArrayBuffer[]
 }
 
-interface Waiting<Job, Result> {
+interface Waiting<Job, Result, Told> {
   readonly job: Job
   readonly msMax: number
-  readonly settle: (run: Run<Result>) => void
+  readonly settle: (run: Run<Result, Told>) => void
 }
 
 /** A room of one thread. */
-export class ThreadRoom<Job, Result> {
+export class ThreadRoom<Job, Result, Told = Result> {
   readonly #options: RoomOptions
-  readonly #waiting: Waiting<Job, Result>[] = []
+  readonly #waiting: Waiting<Job, Result, Told>[] = []
   #worker: Worker | null = null
-  #current: Waiting<Job, Result> | null = null
-  #told: Result | null = null
+  #current: Waiting<Job, Result, Told> | null = null
+  #told: Told | null = null
   #timer: NodeJS.Timeout | undefined
   #isLate = false
   #beganMs = 0
@@ -56,7 +59,7 @@ export class ThreadRoom<Job, Result> {
   }
 
   /** Has a job done, within the room's time or less. */
-  run(job: Job, msMax: number = this.#options.jobMsMax): Promise<Run<Result>> {
+  run(job: Job, msMax: number = this.#options.jobMsMax): Promise<Run<Result, Told>> {
     if (this.#isClosed || this.#waiting.length >= (this.#options.waitingMax ?? WAITING_MAX))
       return Promise.resolve({ how: 'busy', told: null, tookMs: 0 })
     return new Promise((settle) => {
@@ -94,7 +97,7 @@ export class ThreadRoom<Job, Result> {
     const { body, heapMbMax } = this.#options
     const started = new Worker(body, { execArgv: [], env: {}, resourceLimits: { maxOldGenerationSizeMb: heapMbMax } })
     started.unref()
-    started.on('message', (message: ThreadMessage<Result>) => {
+    started.on('message', (message: ThreadMessage<Result, Told>) => {
       if (started !== this.#worker) return
       if ('told' in message) this.#told = message.told
       else this.#settle('done' in message ? { how: 'done', result: message.done } : { how: 'crash', told: this.#told })
@@ -110,7 +113,7 @@ export class ThreadRoom<Job, Result> {
     return started
   }
 
-  #settle(ending: Ending<Result>): void {
+  #settle(ending: Ending<Result, Told>): void {
     clearTimeout(this.#timer)
     const done = this.#current
     this.#current = null

@@ -16,7 +16,7 @@ import { msOf, shardOf } from '../../cluster/id.ts'
 import { NotPerformed } from '../../cluster/items/pump.ts'
 import type { CheckResult, ParseJob, ParseOutcome, ParseResult } from '../actors/inbound/parse-job.ts'
 import { parseOutcome, prepareParse } from '../actors/inbound/parsed.ts'
-import { failMail, type ReceivedMail } from '../mail/mime/received-mail.ts'
+import { failMail } from '../mail/mime/received-mail.ts'
 import type { Metrics } from '../process/metrics.ts'
 import type { Secrets } from '../process/secrets.ts'
 import { NAMED_CHARS, newObjectId } from '../state/received/content-head.ts'
@@ -24,6 +24,7 @@ import { PARSE_LANE } from '../state/received/parse-item.ts'
 import { type ReceivedStore, writeParsed } from '../store/received.ts'
 import type { ByteGate } from './byte-gate.ts'
 import type { FreshMails } from './fresh-mails.ts'
+import { type ParsedMail, packMail } from './parsed-mail.ts'
 import { readReceivedMail } from './raw-mail.ts'
 import type { ReceivedRoom } from './received-room.ts'
 import { MAIL_STOP_MS, unlessStopped } from './unless-stopped.ts'
@@ -101,7 +102,7 @@ export function makeParseLane(deps: ParseLaneDeps): LaneType {
 }
 
 /** A mail whose bytes are needed no more. */
-type Begun = 'away' | 'gone' | { readonly mail: ReceivedMail; readonly check: JudgedReceived['check'] }
+type Begun = 'away' | 'gone' | { readonly mail: ParsedMail; readonly check: JudgedReceived['check'] }
 
 async function begin(deps: ParseLaneDeps, job: ParseJob, room: ReceivedRoom): Promise<Begun> {
   const raw = await readReceivedMail(deps, job)
@@ -120,14 +121,13 @@ async function finish(deps: ParseLaneDeps, job: ParseJob, begun: Begun): Promise
   if (begun === 'away') return { result: 'later' }
   const { serverId, head, sizeBytes, messageId } = job
   if (begun === 'gone') {
-    const lost = failMail(null, { issue: 'parser_error', sizeBytes })
+    const lost = packMail(failMail(null, { issue: 'parser_error', sizeBytes }))
     return { result: 'parsed', parsed: resultOf(deps, job, { mail: lost, parsedId: null, check: null }) }
   }
   const { mail } = begun
-  const { from: _from, named: _named, isNamedWhole: _isWhole, sizeBytes: _size, parseIssue: _issue, ...content } = mail
   const parsedId = newObjectId(msOf(messageId), deps.random)
   const shard = shardOf(serverId) as number
-  if (!(await writeParsed(deps.received, { shard, serverId, key: head.key, parsedId }, content)))
+  if (!(await writeParsed(deps.received, { shard, serverId, key: head.key, parsedId }, mail.packed)))
     return { result: 'later' }
   return { result: 'parsed', parsed: resultOf(deps, job, { mail, parsedId, check: await begun.check }) }
 }
@@ -136,15 +136,15 @@ async function finish(deps: ParseLaneDeps, job: ParseJob, begun: Begun): Promise
 function resultOf(
   { secrets }: Pick<ParseLaneDeps, 'secrets'>,
   { accountId }: ParseJob,
-  { mail, parsedId, check }: { mail: ReceivedMail; parsedId: string | null; check: CheckResult | null },
+  { mail, parsedId, check }: { mail: ParsedMail; parsedId: string | null; check: CheckResult | null },
 ): ParseResult {
   const hmacOf = (address: string) => secrets.addressHmac(accountId, address)
-  const { from, hasText, hasHtml, attachments, parseIssue, subject, date, named, isNamedWhole } = mail
+  const { from, hasText, hasHtml, attachmentCount, parseIssue, subject, date, named, isNamedWhole } = mail
   return {
     parsedId,
     hasText,
     hasHtml,
-    attachmentCount: attachments.length,
+    attachmentCount,
     parseIssue,
     from: from === null ? null : { hmac: hmacOf(from.address), ...from },
     subject,

@@ -9,6 +9,7 @@
 
 import { failMail, type ReceivedMail } from '../mail/mime/received-mail.ts'
 import { ThreadRoom } from '../process/thread-room.ts'
+import { type ParsedMail, packMail } from './parsed-mail.ts'
 
 /** Spec inbound.parse: what one mail may take. */
 const PARSE_MS_MAX = 20_000
@@ -16,13 +17,13 @@ const HEAP_MB_MAX = 256
 
 export interface ReceivedRoom {
   /** Parses a mail; null where it has not begun, because too much is waiting or the room is closed. Never rejects. */
-  parse(raw: Uint8Array): Promise<ReceivedMail | null>
+  parse(raw: Uint8Array): Promise<ParsedMail | null>
   close(): Promise<void>
 }
 
 /** Makes the room. `parseMsMax` is what one mail may take. */
 export function makeReceivedRoom(parseMsMax: number = PARSE_MS_MAX): ReceivedRoom {
-  const room = new ThreadRoom<Uint8Array, ReceivedMail>({
+  const room = new ThreadRoom<Uint8Array, ParsedMail, ReceivedMail>({
     body: new URL('./received-thread.js', import.meta.url),
     jobMsMax: parseMsMax,
     heapMbMax: HEAP_MB_MAX,
@@ -33,7 +34,7 @@ export function makeReceivedRoom(parseMsMax: number = PARSE_MS_MAX): ReceivedRoo
       if (run.how === 'done') return run.result
       if (run.how === 'busy') return null
       const issue = run.how === 'timeout' ? 'parse_timeout' : 'parser_error'
-      return failMail(run.told, { issue, sizeBytes: raw.length })
+      return packMail(failMail(run.told, { issue, sizeBytes: raw.length }))
     },
     close: () => room.close(),
   }

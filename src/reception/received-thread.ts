@@ -1,18 +1,20 @@
 /**
- * received-thread - the body of the thread that parses received mail: it tells the top fields first, then the whole.
+ * received-thread - the body of the thread that parses received mail: it tells the top fields first, then what is made
+ * of the whole.
  */
 
 import { parentPort } from 'node:worker_threads'
 import { parseReceivedMail, type ReceivedMail } from '../mail/mime/received-mail.ts'
 import type { ThreadMessage } from '../process/thread-room.ts'
+import { type ParsedMail, packMail } from './parsed-mail.ts'
 
 const port = parentPort!
-const post = (message: ThreadMessage<ReceivedMail>): void => port.postMessage(message)
+const post = (message: ThreadMessage<ParsedMail, ReceivedMail>): void => port.postMessage(message)
 
 port.on('message', (raw: Uint8Array) => {
   try {
     const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
-    post({ done: parseReceivedMail(bytes, (told) => post({ told })) })
+    post({ done: packMail(parseReceivedMail(bytes, (told) => post({ told }))) })
   } catch {
     // Told as `parser_error`; the mail stays as it was received.
     post({ failed: true })

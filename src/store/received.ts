@@ -7,14 +7,13 @@
  */
 
 import { promisify } from 'node:util'
-import { deflate, inflate } from 'node:zlib'
+import { deflateSync, inflate } from 'node:zlib'
 import type { Contents } from '../content/contents.ts'
 import { openMailKey } from '../content/mail-key.ts'
 import type { ParsedContent } from '../mail/mime/received-mail.ts'
 import type { ContentHead } from '../state/received/content-head.ts'
 import { receivedObjectName } from '../state/received/object.ts'
 
-const deflated = promisify(deflate)
 const inflated = promisify(inflate)
 
 /** What a mail's result may take as JSON: 3 MiB of text and HTML escaped, headers, addresses and attachments. */
@@ -67,15 +66,19 @@ export async function readParsed(
   return JSON.parse((await inflated(found, { maxOutputLength: PARSED_BYTES_MAX })).toString()) as ParsedContent
 }
 
-/** Writes what parsing made of a mail under a new id; false when the store did not take it. */
+/** Packs what parsing made of a mail. It takes its time, which is a thread's. */
+export function packParsed(parsed: ParsedContent): Uint8Array {
+  return deflateSync(JSON.stringify(parsed))
+}
+
+/** Writes what `packParsed` made under a new id; false when the store did not take it. */
 export async function writeParsed(
   { contents, contentKey }: ReceivedStore,
   { shard, serverId, key, parsedId }: { shard: number; serverId: string; key: string; parsedId: string },
-  parsed: ParsedContent,
+  packed: Uint8Array,
 ): Promise<boolean> {
   const mailKey = openMailKey(contentKey, key)
   if (mailKey === null || contents === null) return false
-  const bytes = await deflated(Buffer.from(JSON.stringify(parsed)))
   const name = receivedObjectName(shard, serverId, parsedId)
-  return (await contents.put({ names: [name], mailKey, kind: 'parsed', source: [bytes], bytesMax: bytes.length })).ok
+  return (await contents.put({ names: [name], mailKey, kind: 'parsed', source: [packed], bytesMax: packed.length })).ok
 }

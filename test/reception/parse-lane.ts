@@ -15,6 +15,7 @@ import { makeMailKey } from '../../src/content/mail-key.ts'
 import { parseReceivedMail } from '../../src/mail/mime/received-mail.ts'
 import { ByteGate } from '../../src/reception/byte-gate.ts'
 import { makeParseLane } from '../../src/reception/parse-lane.ts'
+import { packMail } from '../../src/reception/parsed-mail.ts'
 import type { ReceivedRoom } from '../../src/reception/received-room.ts'
 import { freshHead, newObjectId } from '../../src/state/received/content-head.ts'
 import { receivedObjectName } from '../../src/state/received/object.ts'
@@ -31,7 +32,7 @@ function makeThread(told: string[]): ReceivedRoom {
   let end: Promise<unknown> = Promise.resolve()
   return {
     parse(raw) {
-      const mail = parseReceivedMail(Buffer.from(raw))
+      const mail = packMail(parseReceivedMail(Buffer.from(raw)))
       const run = end.then(async () => {
         if (mail.subject?.includes('slow')) await new Promise((resolve) => setTimeout(resolve, SLOW_MS))
         told.push(mail.subject ?? '')

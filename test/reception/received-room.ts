@@ -1,9 +1,19 @@
 /** received-room - the thread that parses received mail: results, time, memory, and what stands where it was ended. */
+import { inflateSync } from 'node:zlib'
 import t from 'tap'
 import { MAIL_BYTES_MAX } from '../../schemas/limits.ts'
+import type { ReceivedMail } from '../../src/mail/mime/received-mail.ts'
+import type { ParsedMail } from '../../src/reception/parsed-mail.ts'
 import { makeReceivedRoom } from '../../src/reception/received-room.ts'
 import { makeCorpus } from '../support/peers/mime-corpus.ts'
 import { mailOf } from '../support/peers/mime-mail.ts'
+
+/** What goes with a mail's content, and what does not. */
+function wholeOf(mail: ParsedMail | null) {
+  if (mail === null) return null
+  const { packed, ...rest } = mail
+  return { ...(JSON.parse(String(inflateSync(packed))) as Partial<ReceivedMail>), ...rest }
+}
 
 const FROM = 'From: ada@mail.example\nSubject: Greetings\nTo: b@mail.example\n'
 
@@ -12,7 +22,7 @@ t.test('received-room: mails are parsed, one after the other', async (t) => {
   t.teardown(() => room.close())
   const mails = await Promise.all([0, 1, 2].map((number) => room.parse(mailOf(`${FROM}\ntext ${number}`))))
   t.same(
-    mails.map((mail) => mail?.text),
+    mails.map((mail) => wholeOf(mail)?.text),
     ['text 0', 'text 1', 'text 2'],
   )
   t.same(
@@ -39,7 +49,7 @@ t.test(
     t.teardown(() => room.close())
     const raw = mailOf(`${FROM}\ntext`)
     const mail = await room.parse(raw)
-    t.match(mail, { parseIssue: 'parse_timeout', text: null, hasText: false, attachments: [], sizeBytes: raw.length })
+    t.match(wholeOf(mail), { parseIssue: 'parse_timeout', text: null, hasText: false, attachments: [] })
     t.match(await room.parse(raw), { parseIssue: 'parse_timeout' })
   },
 )
@@ -51,14 +61,14 @@ t.test('received-room: fields that were told stay [inbound.parse]', async (t) =>
   const warm = makeReceivedRoom(20_000)
   t.teardown(() => warm.close())
   t.equal((await warm.parse(raw))?.parseIssue, 'truncated_multipart', 'in its time it ends')
-  let mail = null
+  let mail: ParsedMail | null = null
   // How long starting takes is the machine's affair; the fields come after it, the end of the mail long after them.
   for (let ms = 150; mail?.subject !== 'Greetings' && ms < 5000; ms += 50) {
     const room = makeReceivedRoom(ms)
     mail = await room.parse(raw)
     await room.close()
   }
-  t.match(mail, {
+  t.match(wholeOf(mail), {
     parseIssue: 'parse_timeout',
     subject: 'Greetings',
     from: { address: 'ada@mail.example' },
@@ -74,7 +84,7 @@ t.test('received-room: 35 MB in the memory that a thread has, the main thread ru
   const raw = Buffer.concat([start, Buffer.alloc(MAIL_BYTES_MAX - start.length, '=41=42=\r\n')])
   const mail = await room.parse(raw)
   t.equal(mail?.parseIssue, null)
-  t.equal(mail?.attachments.length, 1)
+  t.equal(mail?.attachmentCount, 1)
 })
 
 t.test('received-room: closed, it parses nothing', async (t) => {
