@@ -117,9 +117,9 @@ export class ClusterStore implements Store, Primaries {
     return this.nodes.map.shardsOf(name)
   }
 
-  /** Whether the primary of what belongs to no shard can be asked. */
+  /** Whether any primary can be asked: whoever is sent to this process is then answered, but for what others hold. */
   get connected(): boolean {
-    return this.nodes.at(COMMON_SLOT) !== null
+    return this.primaries.some(({ isUp }) => isUp)
   }
 
   /** One that is away for every connection is left out while another is there: that is not this process's fault. */

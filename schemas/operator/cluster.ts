@@ -81,7 +81,8 @@ export const SHARD_LIST = {
         type: 'object',
         properties: {
           shard: COUNT,
-          state: { enum: ['owned', 'free', 'torn'] },
+          /** `away`: of a cluster, its Redis does not answer, and nothing else is known. */
+          state: { enum: ['owned', 'free', 'torn', 'away'] },
           owner: TEXT_OR_NULL,
           since: INSTANT_OR_NULL,
           tries: COUNT,

@@ -18,7 +18,7 @@ import { type Nodes, oneNode } from './nodes.ts'
 
 /** What the service asks of it beside what the runtime does. */
 export interface RuntimeStore extends Store {
-  /** Whether commits and reads can be sent now; of several the one that holds what belongs to no shard. */
+  /** Whether commits and reads can be sent now; of several Redis to any. */
   readonly connected: boolean
   /** For how long each connection that is in use has owed an answer. */
   readonly lags: readonly Lag[]

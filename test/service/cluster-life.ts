@@ -3,15 +3,20 @@
  * role, two of which know one node alone; mail out by HTTP and SMTP, in, by broadcast; webhooks, search, figures, the
  * dashboard, what operators look at, an erasure.
  */
+import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { shardOf } from '../../cluster/id.ts'
-import { SHARD_SLOTS } from '../../cluster/slots/slot-map.ts'
+import { COMMON_SLOT, SHARD_SLOTS } from '../../cluster/slots/slot-map.ts'
 import { type RunningService, startService } from '../../src/main.ts'
 import type { FirstRun } from '../../src/service/first-start.ts'
 import { Browser } from '../support/clients/browser.ts'
+import { postEmail } from '../support/clients/ledger.ts'
+import { spawnNode } from '../support/machine/node.ts'
 import { freePort } from '../support/machine/port.ts'
 import { until } from '../support/machine/until.ts'
 import { startMx } from '../support/peers/mx.ts'
@@ -28,6 +33,7 @@ import { configOf } from '../support/service/service.ts'
 import { startCluster } from '../support/store/redis-cluster.ts'
 import { Seeker, seekInRedis } from '../support/store/seek.ts'
 
+const MAIN = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url))
 const WAIT_MS = 60_000
 const DOMAIN = 'acme.example'
 const PERSON = 'jo.quetzalcoatlus@dest.example'
@@ -113,6 +119,8 @@ const when = <Seen>(look: () => Promise<Seen>, isSo: (seen: Seen) => boolean): P
     return isSo(seen) ? seen : null
   }, WAIT_MS) as Promise<Seen>
 
+/** A test server on each primary. */
+const servers: { primary: string; token: string }[] = []
 const primaryOf = async (shard: number) => (await cluster.primaryOf(SHARD_SLOTS[shard] ?? 0)).name
 const mail = (to: string, more: object = {}) => ({
   from: `shop@${DOMAIN}`,
@@ -221,7 +229,12 @@ t.test('operators see every Redis, and accounts are placed on all of them', asyn
       administrators: ['ann@acme.example'],
       note: 'x',
     })
-    places.set(await primaryOf(shardOf(made.accountId) ?? 0), made)
+    const primary = await primaryOf(shardOf(made.accountId) ?? 0)
+    if (places.has(primary)) continue
+    places.set(primary, made)
+    const key = await operate(`POST /accounts/${made.accountId}/tokens`, { name: 'Key', note: 'x' })
+    const server = await ask('POST /v1/servers', { token: key.token, body: { name: 'Test', mode: 'test' } })
+    servers.push({ primary, token: server.key.token })
   }
   t.equal(places.size, 3, 'a dozen accounts are enough to reach all')
   const listed = await operate('GET /accounts')
@@ -247,4 +260,35 @@ t.test('a person is erased from all of them', async (t) => {
     left.filter((key) => !/:(?:staged|told|replies)/.test(key)),
     [],
   )
+})
+
+t.test('with the Redis of operators and processes away the others are served, and status says so', async (t) => {
+  const status = async () => {
+    const env = { PATH: process.env.PATH, REDIS_URL: cluster.seeds.join(','), SECRET_KEY: FLEET_SECRET }
+    const url = `http://127.0.0.1:${operatorPorts.http}`
+    const child = spawnNode([MAIN, 'cluster', 'status', '--url', url, '--token', operatorToken], { env })
+    const [out, [code]] = await Promise.all([text(child.stdout), once(child, 'close')])
+    return { out, code: code as number }
+  }
+  const before = await status()
+  t.equal(before.code, 0, before.out)
+  t.equal(before.out.match(/ primary +up +8\d|primary +up +9\d/g)?.length, 3, before.out)
+  const gone = await cluster.primaryOf(COMMON_SLOT)
+  t.equal(await primaryOf(0), gone.name, 'it has the keys of operators too')
+  await gone.kill()
+  await until(async () => (await status()).out.includes('AWAY'), WAIT_MS)
+  t.equal((await status()).code, 1)
+  await until(async () => (await readinessAt(operatorPorts.http ?? 0)) === 200, WAIT_MS)
+  const asked = await Promise.all(
+    servers.map(async ({ primary, token }) => {
+      const body = { from: 'you@simulator.test', to: ['one@example.com'], subject: 's', text: 't' }
+      const answer = await postEmail({ port: httpPort, token }, body, `key-${primary}`)
+      return [primary === gone.name, answer?.status]
+    }),
+  )
+  t.same(
+    asked.filter(([isGone]) => !isGone).map(([, code]) => code),
+    [200, 200],
+  )
+  await gone.start()
 })

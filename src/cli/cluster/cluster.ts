@@ -12,7 +12,7 @@ import { parseInteger, withNote, withOperatorOptions } from '../console/options.
 import { type Ended, print } from '../console/print.ts'
 import { formatTable } from '../console/table.ts'
 import { formatReads, type InspectOptions, inspectMessage } from './inspect-message.ts'
-import { addRedisClusterCommands, formatRedis, isServing } from './redis-cluster.ts'
+import { addRedisClusterCommands, formatRedis, isServing, lookAtRedis } from './redis-cluster.ts'
 
 const AUDIT_PAGE_MAX = 100
 const AUDIT_LIMIT_DEFAULT = 50
@@ -77,7 +77,16 @@ async function inspectEntity(kind: string, id: string, options: ClientOptions): 
 }
 
 async function showStatus(options: ClientOptions): Promise<number> {
-  const { shards, workers, redis } = await readShards(options)
+  const seen = await readShards(options).catch(async (error: CommandFailure) => {
+    // Who checks operator keys may be the Redis that is away: the others can be looked at from here.
+    const rows = isUnavailable(error) ? await lookAtRedis() : null
+    if (rows === null) throw error
+    if (options.json) console.log(JSON.stringify({ redis: rows }))
+    else console.log(`${formatRedis(rows)}\n\n${error.message}`)
+    return null
+  })
+  if (seen === null) return 1
+  const { shards, workers, redis } = seen
   const stopped = shards.filter(({ state }) => state !== 'owned')
   if (options.json) console.log(JSON.stringify({ workers, shards, redis }))
   else {
@@ -97,6 +106,10 @@ async function showStatus(options: ClientOptions): Promise<number> {
       console.log(`\n${formatTable(['shard', 'state', 'seq', 'journal', 'owner'], stopped.map(rowOf))}`)
   }
   return stopped.length === 0 && redis.every(isServing) ? 0 : 1
+}
+
+function isUnavailable({ body }: CommandFailure): boolean {
+  return (body as { error?: string } | undefined)?.error === 'unavailable'
 }
 
 function rowOf({ shard, state, seq, journalSeq, owner }: Shard): string[] {

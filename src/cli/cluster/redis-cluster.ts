@@ -71,6 +71,15 @@ export function formatRedis(nodes: readonly RedisNodeRow[]): string {
   return formatTable(head, rows)
 }
 
+/** Every Redis as it is seen from here; null where REDIS_URL names no node of a cluster that answers. */
+export async function lookAtRedis(): Promise<RedisNodeRow[] | null> {
+  const read = readConfig()
+  if (!read.ok || read.config.redisUrls.length === 0) return null
+  const { readState } = await import('../../store/cluster/move-shards.ts')
+  const { redisRows } = await import('../../store/cluster/cluster-state.ts')
+  return readState(read.config).then(redisRows, () => null)
+}
+
 function formatMemory({ usedBytes, bytesMax }: RedisNodeRow): string {
   if (usedBytes === null) return '-'
   const used = `${Math.round(usedBytes / MB)} MB`

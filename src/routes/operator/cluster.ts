@@ -8,6 +8,7 @@ import type { ShardList } from '../../../schemas/operator/cluster.ts'
 import { BEHAVIOURS } from '../../actors/behaviours.ts'
 import type { HandlerOf } from '../../http/request.ts'
 import { refuse } from '../../http/respond.ts'
+import { redisRows } from '../../store/cluster/cluster-state.ts'
 import type { StoreCondition } from '../../store/condition.ts'
 import { readShards } from '../../views/operator/shards.ts'
 import { readStates } from '../../views/operator/states.ts'
@@ -33,23 +34,9 @@ export function makeReadShards({ read, livingWorkers, cluster }: ClusterDeps): H
 
 /** Every Redis of a cluster; none where one holds everything; null: nobody answers. */
 async function readNodes(cluster: StoreCondition['cluster']): Promise<ShardList['redis'] | null> {
-  const state = cluster === null ? { nodes: [] } : await cluster()
-  if (state === null) return null
-  return state.nodes.map((node) => ({
-    name: node.name,
-    role: node.isPrimary ? 'primary' : 'replica',
-    primary: node.primary,
-    isUp: node.answers && node.isWell,
-    version: node.version,
-    shards: [...node.shards],
-    replicasInStep: node.replicasInStep,
-    isInStep: node.isInStep,
-    behindBytes: node.behindBytes,
-    usedBytes: node.memory?.usedBytes ?? null,
-    bytesMax: node.memory?.bytesMax ?? null,
-    clockOffMs: node.clockOffMs,
-    commandsPerSecond: node.commandsPerSecond,
-  }))
+  if (cluster === null) return []
+  const state = await cluster()
+  return state === null ? null : redisRows(state)
 }
 
 /** GET /v1/operator/entities/{kind}/{id} */

@@ -2,6 +2,7 @@
 import type { Durability } from '../../../cluster/embedded/binary.ts'
 import { type ClusterLook, type NodeLook, openMoves, replicasInStep } from '../../../cluster/slots/cluster-look.ts'
 import { clusterFaults } from '../../../cluster/slots/cluster-rules.ts'
+import type { RedisNodeRow } from '../../../schemas/operator/cluster.ts'
 
 /** One Redis of a cluster. */
 export interface RedisNode {
@@ -43,6 +44,25 @@ export interface ClusterState {
 export function clusterState(look: ClusterLook, durability: Durability): ClusterState {
   const nodes = look.nodes.map((node) => redisNode(look, node))
   return { faults: clusterFaults(look, durability), nodes, moving: openMoves(look) }
+}
+
+/** As operators are told of them. */
+export function redisRows({ nodes }: ClusterState): RedisNodeRow[] {
+  return nodes.map((node) => ({
+    name: node.name,
+    role: node.isPrimary ? 'primary' : 'replica',
+    primary: node.primary,
+    isUp: node.answers && node.isWell,
+    version: node.version,
+    shards: [...node.shards],
+    replicasInStep: node.replicasInStep,
+    isInStep: node.isInStep,
+    behindBytes: node.behindBytes,
+    usedBytes: node.memory?.usedBytes ?? null,
+    bytesMax: node.memory?.bytesMax ?? null,
+    clockOffMs: node.clockOffMs,
+    commandsPerSecond: node.commandsPerSecond,
+  }))
 }
 
 function redisNode(look: ClusterLook, node: NodeLook): RedisNode {

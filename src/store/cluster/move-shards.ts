@@ -18,6 +18,7 @@ import { type MoveEnd, moveSlot, settleSlot } from '../../../cluster/slots/move-
 import { SHARD_SLOTS, withPlace } from '../../../cluster/slots/slot-map.ts'
 import type { Config } from '../../process/config.ts'
 import { FILLING_SHARE } from '../fill.ts'
+import { type ClusterState, clusterState } from './cluster-state.ts'
 import type { Holder } from './plan-moves.ts'
 
 /** Nodes tell each other of a move within this; they are looked at again until they agree. */
@@ -49,6 +50,11 @@ type Settings = Pick<Config, 'redisUrls' | 'durability'>
 export async function readHolders(settings: Settings): Promise<Holder[]> {
   const { nodes } = await lookAtAll(settings)
   return nodes.filter(({ isPrimary, answers }) => isPrimary && answers?.isWell === true)
+}
+
+/** All nodes. Throws Error where the cluster does not answer. */
+export async function readState(settings: Settings): Promise<ClusterState> {
+  return clusterState(await lookAtAll(settings), settings.durability)
 }
 
 /** Moves them. Throws Error, a sentence, where it must not begin or cannot go on. */

@@ -2,7 +2,7 @@
  * shards - who owns each shard, and how far behind it is
  *
  * States of a shard: owned (by a process that lives), free (by none: it is about to be taken), torn (its journal and
- * its sequence number disagree: it stands still until it is repaired).
+ * its sequence number disagree: it stands still until it is repaired), away (its Redis does not answer, others do).
  *
  * Keys: `{cl}:workers`; of every shard `meta`, `journal` (its last entry), `mailbox`, `due`
  *
@@ -25,7 +25,7 @@ type ShardRow = ShardList['shards'][number]
 const WAITING_MAX = 2100
 const META = ['owner', 'seq', 'tries', 'since', 'cur']
 
-/** All shards and processes; null when the store did not answer. In: the processes that live. */
+/** All shards and processes; null when no Redis answered. In: the processes that live. */
 export async function readShards(
   read: Reader,
   living: readonly string[],
@@ -34,9 +34,9 @@ export async function readShards(
     read(0, [{ read: 'hash', key: WORKERS_KEY }]),
     ...Array.from({ length: SHARDS }, (_, shard) => readShard(read, shard, living)),
   ])
-  const shards = rows.filter((row) => row !== null)
-  if (records === null || shards.length < rows.length) return null
-  const workers = [...records[0]].map(([worker, text]) => {
+  if (rows.every((row) => row === null)) return null
+  const shards = rows.map((row, shard) => row ?? awayRow(shard))
+  const workers = [...(records?.[0] ?? [])].map(([worker, text]) => {
     const { host, pid, roles, takesShards, isLeaving } = JSON.parse(text) as WorkerRecord
     const held = shards.filter(({ owner }) => owner === worker).length
     return {
@@ -51,6 +51,11 @@ export async function readShards(
     }
   })
   return { workers, shards }
+}
+
+function awayRow(shard: number): ShardRow {
+  const unknown = { owner: null, since: null, journalSeq: null, oldestWaitingAt: null, dueAt: null }
+  return { shard, state: 'away', ...unknown, tries: 0, seq: 0, waiting: 0 }
 }
 
 async function readShard(read: Reader, shard: number, living: readonly string[]): Promise<ShardRow | null> {

@@ -1,0 +1,87 @@
+/** cluster - what doctor says of each Redis of a cluster, in each state. */
+import t from 'tap'
+import { examineClocks, examineCluster } from '../../src/health/cluster.ts'
+import type { ClusterState, RedisNode } from '../../src/store/cluster/cluster-state.ts'
+
+const PRIMARY: RedisNode = {
+  name: 'm1:7001',
+  isPrimary: true,
+  primary: null,
+  answers: true,
+  isWell: true,
+  shards: [0, 1, 2, 17],
+  version: '7.0.15',
+  memory: { usedBytes: 100, bytesMax: 1_000 },
+  replicasInStep: 2,
+  isInStep: false,
+  behindBytes: null,
+  clockOffMs: 3,
+  commandsPerSecond: 1,
+  hasFailedToWrite: false,
+}
+const REPLICA: RedisNode = {
+  ...PRIMARY,
+  name: 'm2:7002',
+  isPrimary: false,
+  primary: 'm1:7001',
+  shards: [],
+  isInStep: true,
+}
+const GIB = 1024 ** 3
+
+/** What is said of a cluster of the two, changed; with and without answers that wait for replicas. */
+function said(primary: Partial<RedisNode>, replica: Partial<RedisNode> = {}, isReplicated = true): string[] {
+  const state: ClusterState = {
+    faults: [],
+    nodes: [
+      { ...PRIMARY, ...primary },
+      { ...REPLICA, ...replica },
+    ],
+    moving: [],
+  }
+  return examineCluster(state, { fault: null, isReplicated }).map(({ status, message }) => `${status}: ${message}`)
+}
+
+t.test('health: a cluster that is well, in one sentence [operator.health]', async (t) => {
+  t.same(said({}), ['ok: Redis Cluster of 1 primaries and 1 replicas, 10 % of maxmemory is used where most is'])
+  t.same(said({ shards: [], answers: false, memory: null })[0]?.startsWith('ok'), true, 'one that holds nothing may go')
+})
+
+t.test('health: each thing that is wrong with a node names it [operator.health]', async (t) => {
+  const cases: [Partial<RedisNode>, Partial<RedisNode>, boolean, RegExp][] = [
+    [{ answers: false, memory: null }, {}, false, /^failed: m1:7001 does not answer: 4 shards \(0-2, 17\) stand still/],
+    [{ isWell: false }, {}, false, /^failed: m1:7001 takes no part in its cluster/],
+    [{ hasFailedToWrite: true }, {}, false, /^failed: The last write .* of m1:7001 failed/],
+    [{ replicasInStep: 0 }, {}, true, /^failed: m1:7001 has no replica in step/],
+    [{ replicasInStep: 1 }, {}, true, /^warning: m1:7001 has one replica in step/],
+    [{ memory: { usedBytes: 75, bytesMax: 100 } }, {}, false, /^warning: 75 % of the maxmemory of m1:7001/],
+    [{ memory: { usedBytes: 90, bytesMax: 100 } }, {}, false, /^failed: 90 % .* new mail is refused/],
+    [{ memory: { usedBytes: 90, bytesMax: 0 } }, {}, false, /^warning: m1:7001 has no maxmemory/],
+    [{}, { answers: false }, true, /^failed: m2:7002, a replica of m1:7001, does not answer/],
+    [{}, { answers: false }, false, /^warning: m2:7002/],
+    [{}, { isInStep: false }, true, /^failed: m2:7002 has no link to its primary of m1:7001/],
+    [{}, { behindBytes: GIB }, true, /^warning: m2:7002 is 1024 MB behind/],
+  ]
+  for (const [primary, replica, isReplicated, sentence] of cases) {
+    const sentences = said(primary, replica, isReplicated)
+    t.equal(sentences.length, 1, sentences.join('; '))
+    t.match(sentences[0], sentence)
+  }
+  t.same(said({ replicasInStep: 0 }, {}, false).length, 1)
+  const state: ClusterState = { faults: ['It is so'], nodes: [PRIMARY], moving: [{ shard: 17, to: 'm4:7001' }] }
+  t.match(examineCluster(state, { fault: 'It is full', isReplicated: false }), [
+    { status: 'failed', message: 'It is so' },
+    { status: 'failed', message: 'Everything is refused: It is full' },
+    { status: 'warning', fix: /sendwright cluster move 17 m4:7001/ },
+  ])
+})
+
+t.test('health: clocks of primaries that are a quarter of a second apart [operator.health]', async (t) => {
+  const nodes = [PRIMARY, { ...PRIMARY, name: 'm2:7001', clockOffMs: 253 }, { ...REPLICA, clockOffMs: 9_000 }]
+  t.match(examineClocks({ faults: [], moving: [], nodes }), { status: 'ok' })
+  const apart = nodes.map((node) => ({ ...node, clockOffMs: (node.clockOffMs ?? 0) * 1.1 }))
+  t.match(examineClocks({ faults: [], moving: [], nodes: apart }), {
+    status: 'failed',
+    message: /are 275 ms apart, m2:7001 is ahead/,
+  })
+})
