@@ -41,7 +41,6 @@ const ACCEPTED_MAX = 100
 /** A browser that does not read is let go, and its page reads anew when it does. */
 const WAITING_BYTES_MAX = 64 * 1024
 const ENTRY_ID = /^\d{1,15}-\d{1,19}$/
-const MISSED = 'event: missed\ndata: {}\n\n'
 
 export interface LiveDeps extends Omit<EventFeedDeps, 'openFeeds'> {
   /** How many feeds of each user this process has open. */
@@ -116,7 +115,7 @@ function feedOf(deps: LiveDeps, { server, position, isBehind, listening, left, r
     waitingBytesMax: WAITING_BYTES_MAX,
     start(sink) {
       const lines = new LiveLines(deps, { server, sink, position })
-      if (isBehind) sink.send(MISSED)
+      if (isBehind) sink.send(missedLine(position))
       // A session that has ended, or a server that was removed, is refused.
       const renew = async (): Promise<void> => {
         if ((await listening()).refused != null) sink.end()
@@ -149,6 +148,11 @@ function feedOf(deps: LiveDeps, { server, position, isBehind, listening, left, r
     },
     skip: left,
   }
+}
+
+/** That events up to an entry were left out: who comes back goes on after it. */
+function missedLine(position: string): string {
+  return `id: ${position}\nevent: missed\ndata: {}\n\n`
 }
 
 /** Reads on from an entry, a look each half second at most, and says what it finds. */
@@ -206,7 +210,7 @@ class LiveLines {
     this.#isWanted = false
     this.#tellAccepted()
     await this.#tellHeard()
-    if (this.#isMissed && !this.#isOver) this.#sink.send(MISSED)
+    if (this.#isMissed && !this.#isOver) this.#sink.send(missedLine(this.#position))
     this.#isMissed = false
     if (this.#isOver) return
     this.#rest = setTimeout(() => {

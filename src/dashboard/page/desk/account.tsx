@@ -125,7 +125,7 @@ function Application({ account: { application, status } }: { account: AccountDet
       ) : (
         <Pairs
           of={[
-            ['Emails a month', formatNumber(application.monthlyVolume)],
+            ['Volume', `${formatNumber(application.monthlyVolume)} emails a month`],
             ['Purpose', application.purpose],
             ['Website', application.website],
           ]}
@@ -181,23 +181,27 @@ function Servers({ id }: { id: string }) {
   return (
     <Card title="Servers">
       <Shown of={servers} lines={3}>
-        {({ servers: rows }) => (
-          <ul class="needs">
-            {rows.map(({ serverId, name, mode }) => (
-              <li key={serverId}>
-                <div>
-                  <b>{name}</b>
-                  <p>
-                    {mode}, <CopyValue value={serverId} label="the server id" shown={`${serverId.slice(0, 13)}…`} />
-                  </p>
-                </div>
-                <Link href={`/tail/${serverId}`} class="button">
-                  Tail
-                </Link>
-              </li>
-            ))}
-          </ul>
-        )}
+        {({ servers: rows }) =>
+          rows.length === 0 ? (
+            <Empty icon="server" title="It has no server" />
+          ) : (
+            <ul class="needs">
+              {rows.map(({ serverId, name, mode }) => (
+                <li key={serverId}>
+                  <div>
+                    <b>{name}</b>
+                    <p>
+                      {mode}, <CopyValue value={serverId} label="the server id" shown={`${serverId.slice(0, 13)}…`} />
+                    </p>
+                  </div>
+                  <Link href={`/tail/${serverId}`} class="button">
+                    Tail
+                  </Link>
+                </li>
+              ))}
+            </ul>
+          )
+        }
       </Shown>
     </Card>
   )
