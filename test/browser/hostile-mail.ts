@@ -4,27 +4,16 @@
  *
  * Every host name leads to one listener, which counts connections.
  */
-import { existsSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { chromium } from 'playwright-core'
 import t from 'tap'
 import { Browser } from '../support/clients/browser.ts'
+import { startChromium } from '../support/pages/chromium.ts'
 import { startMx } from '../support/peers/mx.ts'
 import { startZone } from '../support/peers/zone.ts'
 import { verifyDomain } from '../support/service/crash-live.ts'
 import { startTestService } from '../support/service/service.ts'
 
-const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync)
-const FLAGS = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-]
 /** The policy of the dashboard's pages. */
 const PAGE =
   "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self' data:; connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
@@ -33,10 +22,7 @@ const SETTLE_MS = 300
 const AT_ONCE = 10
 const CLICK_MS = 1_000
 
-if (CHROMIUM === undefined) {
-  t.pass('Chromium is not installed: skipped')
-  process.exit(0)
-}
+const browser = await startChromium('--host-resolver-rules=MAP * 127.0.0.1, EXCLUDE 127.0.0.1')
 let connections = 0
 const listener = createServer((_req, res) => res.writeHead(200, { 'Access-Control-Allow-Origin': '*' }).end('x'))
 listener.on('connection', () => (connections += 1))
@@ -79,10 +65,6 @@ const CASES: Readonly<Record<string, string>> = {
 const mx = await startMx()
 const zone = await startZone()
 const service = await startTestService({ RELAY_URL: `smtp://127.0.0.1:${mx.port}`, DNS_SERVERS: zone.server })
-const browser = await chromium.launch({
-  executablePath: CHROMIUM,
-  args: [...FLAGS, '--host-resolver-rules=MAP * 127.0.0.1, EXCLUDE 127.0.0.1'],
-})
 t.teardown(async () => {
   await browser.close()
   await service.stop()

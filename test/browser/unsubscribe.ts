@@ -2,38 +2,21 @@
  * unsubscribe - the page in a real browser: the button, its undo, one that comes too late; light, dark and on a phone,
  * without a finding of axe. Skipped where there is no Chromium.
  */
-import { existsSync, readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { chromium, type Page } from 'playwright-core'
 import t from 'tap'
 import { formatUnsubscribeToken } from '../../src/mail/unsubscribe-token.ts'
 import { makeSecrets } from '../../src/process/secrets.ts'
 import { MOVED_CLOCK_SKIP, makeMovedClock } from '../support/machine/moved-clock.ts'
 import { until } from '../support/machine/until.ts'
+import { findingsOf, startChromium } from '../support/pages/chromium.ts'
 import { startTestService } from '../support/service/service.ts'
 
-const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync)
-const FLAGS = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-]
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const MINUTE_DAYS = 61 / 86_400
 
-if (CHROMIUM === undefined) {
-  t.pass('Chromium is not installed: skipped')
-  process.exit(0)
-}
+const browser = await startChromium()
 const clock = MOVED_CLOCK_SKIP === false ? makeMovedClock() : null
 const service = await (clock === null ? startTestService() : clock.around(() => startTestService()))
 const { token, serverId } = service.firstRun.testServer
 const { accountId } = service.firstRun.account
-const browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS })
 t.teardown(async () => {
   await browser.close()
   await service.stop()
@@ -55,15 +38,6 @@ const reasonsOf = async (recipient: string) =>
   (await call('POST /v1/suppressions/search', { recipient })).json.suppressions.map(
     ({ reason }: { reason: string }) => reason,
   )
-
-/** What axe has against a page. */
-async function findings(page: Page): Promise<string[]> {
-  // The page allows no script: it is looked at from outside, where its policy does not hold.
-  const seen = await page.context().newCDPSession(page)
-  const run = `${AXE};axe.run().then(({violations})=>JSON.stringify(violations.map(({id})=>id)))`
-  const { result } = await seen.send('Runtime.evaluate', { expression: run, awaitPromise: true, returnByValue: true })
-  return JSON.parse(result.value as string)
-}
 
 t.test('unsubscribe: a person clicks, undoes it, clicks again [unsubscribe.page] [unsubscribe.minute]', async (t) => {
   const page = await browser.newPage({ locale: 'de-AT' })
@@ -118,7 +92,7 @@ for (const [name, options] of [
     const link = await linkOf(`delivered+${name}@simulator.test`, 'n'.repeat(100))
     for (const url of [link, `${link}x`]) {
       await page.goto(url)
-      t.same(await findings(page), [])
+      t.same(await findingsOf(page), [])
       const size = await page.evaluate('JSON.stringify([document.documentElement.scrollWidth, innerWidth])')
       const [scrollWidth, clientWidth] = JSON.parse(size as string) as [number, number]
       t.equal(scrollWidth, clientWidth, 'nothing stands over the edge')

@@ -25,14 +25,14 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 /** On a machine that does much else a page takes its time. */
 const WAIT_MS = 60_000
 
-/** Starts the browser. Where there is none the file is over. */
-export async function startChromium(): Promise<Browser> {
+/** Starts the browser. In: flags beside those of all. Where there is none the file is over. */
+export async function startChromium(...flags: readonly string[]): Promise<Browser> {
   const executablePath = PATHS.find(existsSync)
   if (executablePath === undefined) {
     t.pass('Chromium is not installed: skipped')
     process.exit(0)
   }
-  const browser = await chromium.launch({ executablePath, args: FLAGS })
+  const browser = await chromium.launch({ executablePath, args: [...FLAGS, ...flags] })
   t.teardown(() => browser.close())
   return browser
 }
