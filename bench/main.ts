@@ -35,7 +35,8 @@ const HELP = `Usage: npm run bench -- <name> [options]
   start       seconds from the start to the first 200; cost of an idle process
   submission  messages a second over SMTP, against Postfix and the API
   judge       milliseconds to judge a received mail: usual, of 35 MB, and made to be slow
-  inbound     mails that come in a second, against Postfix; parsed with their event committed
+  inbound     mails that come in a second, against Postfix; parsed with their event committed; bytes of Redis; what
+              others feel of mails of 35 MB
   erasure     seconds to erase a person with 100,000 messages sent and 10,000 received, and what others feel of it
   broadcast   50,000 recipients in one request: its 202, its release, what others feel, bytes of Redis
   content     mails with attachments accepted a second, in files and in Redis, and what Redis keeps of them
@@ -45,7 +46,7 @@ Options
   --rounds N    repetitions (accept, start, submission; default 3)
   --warm-up N   seconds of load before each measurement (accept, scale; default 10)
   --only IDS    contestants of accept: ${CONTESTANTS.map(({ id }) => id).join(',')} (default a,b,c,c1,c2,d);
-                loads of webhooks: all,one,beside
+                loads of webhooks: all,one,beside; of inbound: rate,bytes,large
   --messages N  messages (memory: 100,000; lifecycle: the burst, 20,000; search: 1,000,000; webhooks: posts, 20,000;
                 content: 1,000; feed: events, 10,000; submission and inbound: of each connection, 300 and 200;
                 judge: mails, 5,000; broadcast: recipients, 50,000; erasure: sent, 100,000, and a tenth of it
@@ -126,7 +127,11 @@ async function main(): Promise<void> {
   else if (positionals[0] === 'submission')
     await benchSubmission({ rounds, each: readNumber('messages', values.messages, 300) })
   else if (positionals[0] === 'inbound')
-    await benchInbound({ rounds, each: readNumber('messages', values.messages, 200) })
+    await benchInbound({
+      rounds,
+      each: readNumber('messages', values.messages, 200),
+      only: only ?? ['rate', 'bytes', 'large'],
+    })
   else if (positionals[0] === 'broadcast')
     await benchBroadcast({ rounds, recipients: readNumber('messages', values.messages, 50_000) })
   else if (positionals[0] === 'erasure') {

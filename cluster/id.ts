@@ -90,6 +90,21 @@ export function entryIdOf(id: string): string {
   return askedEntryId
 }
 
+/** Where an id stands among those of its shard, without what is random in it: `<ms>-<counter>`. It rises as they do. */
+export function rankOf(id: string): string {
+  const { ms, counter } = partsOf(id)
+  return `${ms}-${counter}`
+}
+
+/** The stream entry ids between which the one of a rank is, both inclusive. */
+export function entriesOfRank(rank: string): { readonly from: string; readonly to: string } {
+  const dash = rank.indexOf('-')
+  const ms = rank.slice(0, dash)
+  const counter = BigInt(rank.slice(dash + 1))
+  const span = BigInt(RANDOM_SPAN)
+  return { from: `${ms}-${counter * span}`, to: `${ms}-${(counter + 1n) * span - 1n}` }
+}
+
 /** The 62 low bits in decimal. Few ids share a millisecond, so nearly all of them fit a double. */
 function lowOf(id: string): string {
   const high = Number.parseInt(id.slice(19, 23), 16) & 0x3fff

@@ -1,8 +1,9 @@
 /**
  * files - the content store as files of this machine
  *
- * `<DATA_DIR>/content/<name>`, readable by the service's user alone. An object is written under `content/tmp`, linked
- * to its names, and put on the disk together with their directories; only then is it told of.
+ * `<DATA_DIR>/content/<name>`, readable by the service's user alone. An object of one frame is written under its first
+ * name, once all of it has come; a larger one under `content/tmp` while it comes. It is linked to its names, and put on
+ * the disk together with their directories; only then is it told of.
  *
  * Guarantees: what `write` has resolved for is whole and survives a loss of power; a name that it has not resolved for
  * is named by no row. A crash leaves a file under `tmp`, or an object that no row names: both are swept.
@@ -12,9 +13,9 @@ import { randomBytes } from 'node:crypto'
 import { link, mkdir, open, readdir, readFile, rmdir, stat, unlink } from 'node:fs/promises'
 import { dirname, join, relative, sep } from 'node:path'
 import { makeFolderSync } from './folder-sync.ts'
-import { SEALED_FRAME_BYTES } from './frame.ts'
+import { FRAME_BYTES, SEALED_FRAME_BYTES, sealedSize } from './frame.ts'
 import { type Front, failureOf, type Home, type SealedSpan } from './home.ts'
-import { ignoreAbsent, makeUnfinishedFiles } from './unfinished.ts'
+import { bothEnd, ignoreAbsent, makeUnfinishedFiles, type NewFile, writeWhole } from './unfinished.ts'
 
 const FOLDER_OWNER_ONLY = 0o700
 const OWNER_ONLY = 0o600
@@ -23,6 +24,8 @@ const UNFINISHED_FOLDER = 'tmp'
 const DAY = /^\d{8}$/
 /** One frame: what is read is held until its reader has taken it. */
 const READ_BYTES = SEALED_FRAME_BYTES
+/** One frame: most mail and nearly every result of parsing. A name of its own meanwhile would be work for nothing. */
+const SMALL_BYTES_MAX = sealedSize(FRAME_BYTES)
 /** Directories that are remembered to be there: those of every shard for some days. */
 const FOLDERS_MAX = 4096
 /** Removals of a day that are under way together. */
@@ -61,16 +64,23 @@ export function makeFileHome(root: string, { worker, syncFolder }: FileHomeOptio
       await sync(root)
     },
     async write(names, sealed) {
-      const linked: string[] = []
+      const paths = names.map(pathOf)
+      const named: string[] = []
       const name = async (path: string): Promise<void> => {
-        for (const one of names.map(pathOf)) {
+        for (const one of paths.slice(named.length)) {
           await folders.linkInto(path, one)
-          linked.push(one)
+          named.push(one)
         }
-        await Promise.all([unfinished.remove(path), ...Array.from(new Set(linked.map(dirname)), sync)])
+        const others = named.includes(path) ? [] : [unfinished.remove(path)]
+        await Promise.all([...others, ...Array.from(new Set(named.map(dirname)), sync)])
       }
-      await unfinished.publish(sealed, name).catch(async (error: unknown) => {
-        for (const one of linked) await unlink(one).catch(() => undefined)
+      const small = await gatherSmall(sealed)
+      const written =
+        small.rest === null
+          ? writeSmall(small.bytes, { open: () => folders.openNew(paths[0] ?? ''), named, name })
+          : unfinished.publish(small.rest, name)
+      await written.catch(async (error: unknown) => {
+        for (const one of named) await unlink(one).catch(() => undefined)
         throw error
       })
     },
@@ -93,6 +103,42 @@ export function makeFileHome(root: string, { worker, syncFolder }: FileHomeOptio
     sweepUnfinished: (isLiving) => unfinished.sweep(isLiving),
     close: async () => undefined,
   })
+}
+
+/** Reads ahead of an object: all of it where it is small, else what still comes, that which was read among it. */
+async function gatherSmall(
+  sealed: AsyncIterable<Buffer>,
+): Promise<{ bytes: Buffer; rest: null } | { rest: AsyncIterable<Buffer> }> {
+  const source = sealed[Symbol.asyncIterator]()
+  const pieces: Buffer[] = []
+  let length = 0
+  while (length <= SMALL_BYTES_MAX) {
+    const { done, value } = await source.next()
+    if (done === true) return { bytes: Buffer.concat(pieces), rest: null }
+    pieces.push(value)
+    length += value.length
+  }
+  return {
+    rest: (async function* () {
+      yield* pieces
+      yield* { [Symbol.asyncIterator]: () => source }
+    })(),
+  }
+}
+
+/** Writes a small object under its first name, and gives it the others while its bytes go to the disk. */
+async function writeSmall(
+  bytes: Buffer,
+  { open, named, name }: { open: () => Promise<NewFile>; named: string[]; name: (path: string) => Promise<void> },
+): Promise<void> {
+  const { path, file } = await open()
+  named.push(path)
+  try {
+    await writeWhole(file, bytes)
+    await bothEnd(file.datasync(), name(path))
+  } finally {
+    await file.close()
+  }
 }
 
 /** The same home, whose errors are all HomeFailures. */
@@ -170,6 +216,18 @@ function makeFolders(root: string, sync: (folder: string) => Promise<void>) {
   }
   return {
     make,
+    /** Makes a file under its name. A directory that a sweep has taken away meanwhile is made again. */
+    async openNew(path: string): Promise<NewFile> {
+      await make(dirname(path))
+      const openOnce = () => open(path, 'wx', OWNER_ONLY)
+      const file = await openOnce().catch(async (error: NodeJS.ErrnoException) => {
+        if (error.code !== 'ENOENT') throw error
+        made.delete(dirname(path))
+        await make(dirname(path))
+        return openOnce()
+      })
+      return { path, file }
+    },
     /** Gives a file a further name. A directory that a sweep has taken away meanwhile is made again. */
     async linkInto(path: string, name: string): Promise<void> {
       await make(dirname(name))

@@ -16,6 +16,12 @@ const WRITE_BYTES = 1024 * 1024
 /** Files looked at by one sweep; what is left is for the next one. */
 const SWEPT_MAX = 100_000
 
+/** A file that was made just now. */
+export interface NewFile {
+  readonly path: string
+  readonly file: FileHandle
+}
+
 export interface UnfinishedFiles {
   /** Writes a file. Rejects, and leaves nothing, where that fails. Out: its path and bytes. */
   write(pieces: AsyncIterable<Buffer>): Promise<{ path: string; bytes: number }>
@@ -32,7 +38,7 @@ export interface UnfinishedFiles {
 /** Makes the files of a folder. In: names this process's worker at each call. */
 export function makeUnfinishedFiles(folder: string, worker: () => string): UnfinishedFiles {
   let written = 0
-  const openNew = async (): Promise<{ path: string; file: FileHandle }> => {
+  const openNew = async (): Promise<NewFile> => {
     written += 1
     const path = join(folder, `${worker()}-${written}`)
     const openOnce = () => open(path, 'wx', OWNER_ONLY)
@@ -61,9 +67,7 @@ export function makeUnfinishedFiles(folder: string, worker: () => string): Unfin
     publish: (pieces, name) =>
       writeNew(async (file, path) => {
         await writeAll(file, pieces)
-        // Neither goes on behind the back of who takes the names away again.
-        for (const end of await Promise.allSettled([file.datasync(), name(path)]))
-          if (end.status === 'rejected') throw end.reason
+        await bothEnd(file.datasync(), name(path))
       }),
     remove,
     async sweep(isLiving) {
@@ -95,8 +99,13 @@ async function writeAll(file: FileHandle, pieces: AsyncIterable<Buffer>): Promis
   return bytes
 }
 
-/** A disk that is nearly full may take a part. */
-async function writeWhole(file: FileHandle, bytes: Buffer): Promise<void> {
+/** Waits for both to end: neither goes on behind the back of who takes the names away again. Rejects as they do. */
+export async function bothEnd(one: Promise<void>, other: Promise<void>): Promise<void> {
+  for (const end of await Promise.allSettled([one, other])) if (end.status === 'rejected') throw end.reason
+}
+
+/** Writes all of it: a disk that is nearly full may take a part. */
+export async function writeWhole(file: FileHandle, bytes: Buffer): Promise<void> {
   let at = 0
   while (at < bytes.length) at += (await file.write(bytes, at)).bytesWritten
 }

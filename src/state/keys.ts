@@ -120,6 +120,12 @@ export const receivedStateKey = (shard: number, serverId: string, segment: strin
 /** Hash: received message -> what goes with its content. One key per UTC day and sixteenth of it. */
 export const receivedHeadKey = (shard: number, serverId: string, slice: string): string =>
   `${shardTag(shard)}:received-head:${serverId}:${slice}`
+/** Stream: postings of who sent the received messages of a busy segment. */
+export const receivedByPersonKey = (shard: number, serverId: string, segment: string, bucket: number): string =>
+  `${shardTag(shard)}:received-by-person:${serverId}:${segment}:${bucket}`
+/** Stream: postings of what stands after the plus sign of the addresses they came to. */
+export const receivedByHashKey = (shard: number, serverId: string, segment: string, bucket: number): string =>
+  `${shardTag(shard)}:received-by-hash:${serverId}:${segment}:${bucket}`
 
 /** Stream: references of the events of a server that somebody listens to, entry id = id of the feed's entry. */
 export const heardKey = (shard: number, serverId: string): string => `${shardTag(shard)}:heard:${serverId}`

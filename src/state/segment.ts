@@ -6,9 +6,10 @@
  * segments never overlap in time: the time in an id alone tells its segment.
  *
  * A name is `<yyyymm or yyyymmdd>-<n>-<posting buckets>`. The buckets are fixed when the segment opens, by how many
- * recipients the one before had: 256 after a full one, 64 after a busy one, else 1, because a stream costs kilobytes
- * however few entries it has. A segment of one bucket has no postings at all: its log names the same persons and tags.
- * On a live server it ends where it would be busy, so that no search walks a long log. Test servers have no postings.
+ * recipients the one before had: the most after a full one (256 of sent mail), fewer after a busy one (64), else 1,
+ * because a stream costs kilobytes however few entries it has. A segment of one bucket has no postings at all: its log
+ * names the same persons and tags. On a live server it ends where it would be busy, so that no search walks a long log.
+ * Test servers have no postings.
  *
  * Key: `segments:<server>`; the open segment stands in the server's counters
  */
@@ -33,6 +34,9 @@ export interface SegmentBounds {
   readonly busyRecipients: number
   /** Recipients from which on the segment after this one has the most buckets. */
   readonly fullRecipients: number
+  /** Posting buckets of the segment after a busy one, and after a full one. */
+  readonly busyBuckets: number
+  readonly fullBuckets: number
 }
 
 export const SEGMENT_BOUNDS: SegmentBounds = {
@@ -40,13 +44,13 @@ export const SEGMENT_BOUNDS: SegmentBounds = {
   bytesMax: 16 * 1024 * 1024,
   busyRecipients: 5_000,
   fullRecipients: 40_000,
+  busyBuckets: 64,
+  fullBuckets: 256,
 }
 
 /** Bytes of a recipient's status that every segment has room for; an outcome adds what goes beyond. */
 export const STATUS_BYTES = 128
 
-const BUSY_BUCKETS = 64
-const FULL_BUCKETS = 256
 /** What the names of segments with one bucket end with. */
 const UNPOSTED_END = '-1'
 const TEST_NAME_CHARS = 8
@@ -83,9 +87,9 @@ export function enterSegment(
 }
 
 /** In: recipients of the segment before, those that found no room there among them. */
-function bucketsAfter(recipients: number, { busyRecipients, fullRecipients }: SegmentBounds): number {
-  if (recipients >= fullRecipients) return FULL_BUCKETS
-  return recipients >= busyRecipients ? BUSY_BUCKETS : 1
+function bucketsAfter(recipients: number, bounds: SegmentBounds): number {
+  if (recipients >= bounds.fullRecipients) return bounds.fullBuckets
+  return recipients >= bounds.busyRecipients ? bounds.busyBuckets : 1
 }
 
 /** Posting buckets of a segment. */

@@ -3,6 +3,7 @@ import t, { test } from 'tap'
 import {
   base36,
   decimalOf,
+  entriesOfRank,
   entryIdOf,
   hex3,
   hex12,
@@ -14,6 +15,7 @@ import {
   msOf,
   partsOf,
   plainEntryId,
+  rankOf,
   SHARDS,
   shardOf,
   shortId,
@@ -55,6 +57,24 @@ const EDGES = [
   2 ** 24,
 ]
 const LARGE = [2 ** 31, 2 ** 32, 2 ** 44 - 1, 1_732_100_000_000, 2 ** 48 - 1, 1_000_000_007_000, 2 ** 53 - 1]
+
+t.test('id: a rank rises with the ids, and the entry of its id alone has it', async (t) => {
+  const ids = makeIds({ shard: 3, last: '', random: Math.random })
+  const made = [NOW_MS, NOW_MS, NOW_MS, NOW_MS - 5, NOW_MS + 1].map((nowMs) => ids.next(nowMs))
+  made.push('01934934-8901-7003-bfff-ffffffffffff')
+  t.same(
+    made.map(rankOf).map((rank) => rank.slice(String(NOW_MS).length)),
+    ['-0', '-1', '-2', '-3', '-0', '-262143'],
+  )
+  for (const [at, id] of made.entries()) {
+    const { from, to } = entriesOfRank(rankOf(id))
+    const entryId = entryIdOf(id)
+    t.ok(entryId === from || isEntryIdAbove(entryId, from))
+    t.ok(entryId === to || isEntryIdAbove(to, entryId))
+    const next = made[at + 1]
+    if (next !== undefined) t.ok(isEntryIdAbove(entriesOfRank(rankOf(next)).from, to))
+  }
+})
 
 t.test('id: makeIds goes on above the last id, whatever the clock says', async (t) => {
   for (const [shard, last, random, nowMs, id] of MADE) {

@@ -232,7 +232,7 @@ t.test('disk-room: of a large disk 10 GiB are enough', async (t) => {
 t.test('files: unfinished writes of dead workers go, others stay', async (t) => {
   const root = join(folder(t), 'content')
   const { contents, home } = store(root)
-  await put(contents, Buffer.from('x'))
+  await put(contents, randomBytes(2 * FRAME_BYTES))
   for (const name of ['me-9', 'dead-1', 'dead-2']) linkSync(join(root, NAME), join(root, 'tmp', name))
   t.equal(await home.sweepUnfinished((worker) => worker === 'me'), 2)
   t.same(readdirSync(join(root, 'tmp')), ['me-9'])

@@ -2,7 +2,7 @@
  * inbound-events - received mail as webhooks hear of it, in both forms, and what is left of it once its days have
  * passed: the real service, a receiver on TLS, mail over real SMTP, the clock moved.
  */
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import t from 'tap'
@@ -129,8 +129,20 @@ t.test(
       }
       return false
     }
+    const onDisk = (text: string): string[] =>
+      (readdirSync(service.dataDir, { recursive: true, encoding: 'utf8' }) as string[]).filter((name) => {
+        const path = join(service.dataDir, name)
+        return statSync(path).isFile() && readFileSync(path).includes(text)
+      })
+    const words = [SECRET, 'A word', 'xyzzy']
+    const left = async () => {
+      const held = await Promise.all(words.map(holds))
+      return [...words.filter((_, at) => held[at]), ...objects(), ...(await redis.keys('*:received-head:*'))]
+    }
     t.equal(objects().length, 2)
+    t.same(await left(), [SECRET, 'A word', ...objects(), ...(await redis.keys('*:received-head:*'))])
     t.notOk(await holds('xyzzy'), 'nothing of the text is in the store')
+    t.same(words.flatMap(onDisk), [], 'and nothing of the mail can be read on the disk')
     clock?.moveTo(29)
     t.match(await call(`GET /v1/inbound/${id}`), { contentAvailable: true, subject: 'A word' })
     clock?.moveTo(31)
@@ -154,8 +166,9 @@ t.test(
       1,
       'the reference is found still',
     )
-    await until(async () => objects().length === 0 && !(await holds(SECRET)), WAIT_MS)
-    t.same(objects(), [])
+    await until(async () => (await left()).length === 0, WAIT_MS)
+    t.same(await left(), [], 'no word, no object, no key to one')
+    t.same(words.flatMap(onDisk), [])
     clock?.moveTo(430)
     await until(async () => (await call(`GET /v1/inbound/${id}`)).status === 404, WAIT_MS)
     await until(async () => (await redis.keys('*:received*')).length === 0, WAIT_MS)

@@ -13,7 +13,14 @@ import {
   segmentKeys,
 } from '../../src/state/segment.ts'
 
-const BOUNDS = { recipientsMax: 10, bytesMax: 1000, busyRecipients: 8, fullRecipients: 10 }
+const BOUNDS = {
+  recipientsMax: 10,
+  bytesMax: 1000,
+  busyRecipients: 8,
+  fullRecipients: 10,
+  busyBuckets: 64,
+  fullBuckets: 256,
+}
 const NOW_MS = Date.UTC(2026, 10, 30, 23, 59, 59, 999)
 const LOAD: SegmentLoad = { idMs: NOW_MS, test: false, recipients: 1, bytes: 10 }
 const OPEN: Segment = { name: '202611-3-1', recipients: 5, bytes: 500, lastMs: NOW_MS - 1 }
@@ -82,6 +89,8 @@ t.test('segment: bounds of the product', async (t) => {
     bytesMax: 16_777_216,
     busyRecipients: 5_000,
     fullRecipients: 40_000,
+    busyBuckets: 64,
+    fullBuckets: 256,
   })
 })
 

@@ -6,7 +6,8 @@
  * told. What the DNS could not tell about its sender is looked at again (`judged.ts`).
  * Guarantees: the event is told once; a message that left meanwhile is not brought back, and its result's object goes.
  *
- * Keys: `received received-state:<server>:<segment>`, `received-head:<server>:<day>:<n>`, `person:<account>`
+ * Keys: `received received-state:<server>:<segment>`, `received-head:<server>:<day>:<n>`,
+ * `received-by-person:<server>:<segment>:<bucket>`, `person:<account>`
  *
  * Spec inbound.parse, inbound.event
  */
@@ -20,6 +21,7 @@ import type { ContentHead } from '../../state/received/content-head.ts'
 import { receivedEntryOf, receivedFact } from '../../state/received/entry.ts'
 import { type JudgeRound, judgeDue } from '../../state/received/judge-item.ts'
 import { accountOfParseLane, type ReceivedPlace, readParseItem } from '../../state/received/parse-item.ts'
+import { fromPostingOps } from '../../state/received/posting.ts'
 import type { ReceivedStanding } from '../../state/received/standing.ts'
 import { serverOwner, serverRef } from '../../state/server.ts'
 import { unlinkReceivedDue } from '../message/unlink.ts'
@@ -94,7 +96,11 @@ export const parseOutcome: CommandType<OutcomeBody<ParseOutcome>, null> = {
     const of = { serverId: place.serverId, news: [news], streamIds: [message.streamId] }
     const told = announceMessages(of, { states, facts, context })
     if (told.kind === 'need') return told
-    const ops = [...rowOps(shard, place, { standing, head, parsed, from }), ...persons.ops()]
+    const ops = [
+      ...rowOps(shard, place, { standing, head, parsed, from }),
+      ...fromPostingOps(context, { shard, ...place }, { messageId: place.messageId, sender: message.sender, from }),
+      ...persons.ops(),
+    ]
     // An erasure, or the end of its content, took the row: nothing of it comes back.
     const round = head === null || parsed.check === null ? null : nextRound(place, parsed.check)
     const due = [...(head === null ? unwanted : []), ...(round === null ? [] : [judgeDue(account.accountId, round)])]

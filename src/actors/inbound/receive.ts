@@ -9,7 +9,7 @@
  * messages, as a sender that did not hear 250 sends them again (RFC 1047).
  *
  * Keys: `received received-state:<server>:<segment>`, `received-segments:<server>`, `received-head:<server>:<day>:<n>`,
- * `person:<account>`
+ * `received-by-person received-by-hash:<server>:<segment>:<bucket>`, `person:<account>`
  *
  * Spec inbound.receive, inbound.limit, retention.inbound
  */
@@ -31,9 +31,10 @@ import {
 } from '../../state/received/content-head.ts'
 import { packReceivedEntry, RECEIVED_FIELD } from '../../state/received/entry.ts'
 import { formatParseItem, parseLane } from '../../state/received/parse-item.ts'
+import { RECEIVED_SEGMENT_BOUNDS, receivedPostingOps } from '../../state/received/posting.ts'
 import { freshStanding, packStanding } from '../../state/received/standing.ts'
 import { type ReceivedCounters, receivedOwner } from '../../state/received/sweep-cursor.ts'
-import { enterSegment, type Segment, type SegmentBounds } from '../../state/segment.ts'
+import { enterSegment, type Segment } from '../../state/segment.ts'
 import { type ServerState, serverRef } from '../../state/server.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
 import type { ParseJob } from './parse-job.ts'
@@ -72,14 +73,6 @@ export type ReceiveReply =
 
 /** Timer of what leaves by its age. */
 export const RECEIVED_TIMER = 'received'
-
-/** A segment ends with its month, or here: searches walk its log. */
-const BOUNDS: SegmentBounds = {
-  recipientsMax: 50_000,
-  bytesMax: Number.MAX_SAFE_INTEGER,
-  busyRecipients: Number.MAX_SAFE_INTEGER,
-  fullRecipients: Number.MAX_SAFE_INTEGER,
-}
 
 export const receive: CommandType<ReceiveBody, ReceiveReply> = {
   name: 'receive',
@@ -179,6 +172,7 @@ class Receipt {
       },
       { key: headKey, write: 'HSET', args: [short, packContentHead(head)] },
       { key: headKey, write: 'PEXPIREAT', args: [String(headExpiresAtMs(receivedAtMs))] },
+      ...receivedPostingOps({ shard, serverId, segment }, { messageId, sender: number, plusHash }),
     )
     const place = { serverId, segment, messageId }
     const job: ParseJob = { accountId, ...place, sizeBytes, head }
@@ -197,7 +191,11 @@ class Receipt {
     const { states, context } = this.of
     const before = states.counter<ReceivedCounters>(receivedOwner(serverId))
     const open = this.segments.get(serverId) ?? before?.segment ?? null
-    const { segment, opened } = enterSegment(open, { idMs, test: false, recipients: 1, bytes: 0 }, BOUNDS)
+    const { segment, opened } = enterSegment(
+      open,
+      { idMs, test: false, recipients: 1, bytes: 0 },
+      RECEIVED_SEGMENT_BOUNDS,
+    )
     this.segments.set(serverId, segment)
     if (!opened) return segment.name
     const key = receivedSegmentsKey(context.shard, serverId)

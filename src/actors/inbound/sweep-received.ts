@@ -9,7 +9,11 @@
  * Item: `received:<server>`, in the midst of the walk `received:<server>:<entry id to go on from>`, with `:f` behind it
  * while no message before that one has content any more
  *
- * Keys: `received received-state:<server>:<segment>`, `received-segments:<server>`, `received-head:<server>:<day>:<n>`
+ * Of a segment that is past its age in part, postings go by the time at which they were written: one that says what a
+ * late parsing found goes as late.
+ *
+ * Keys: `received received-state:<server>:<segment>`, `received-segments:<server>`, `received-head:<server>:<day>:<n>`,
+ * `received-by-person received-by-hash:<server>:<segment>:<bucket>`
  *
  * Spec retention.inbound
  */
@@ -24,6 +28,7 @@ import { receivedKey, receivedSegmentsKey, receivedStateKey } from '../../state/
 import { RECEIVED_DAYS } from '../../state/object-name.ts'
 import { contentHeadKey, unpackContentHead } from '../../state/received/content-head.ts'
 import { receivedEntryOf } from '../../state/received/entry.ts'
+import { receivedPostingKeys, receivedSegmentKeys } from '../../state/received/posting.ts'
 import { type ReceivedCounters, receivedOwner } from '../../state/received/sweep-cursor.ts'
 import { segmentEndMs } from '../../state/segment.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
@@ -35,8 +40,8 @@ import { RECEIVED_TIMER, receivedSweepDue } from './receive.ts'
 const STEP_MESSAGES = 100
 /** Ends an item of the walk while nothing before it has content. */
 const FREED = 'f'
-/** Segments of one step that go whole. */
-const STEP_SEGMENTS = 20
+/** Segments of one step that go whole: each has up to 130 keys. */
+const STEP_SEGMENTS = 8
 
 type SortedFact = Fact & { readonly read: 'sorted' }
 type RangeFact = Fact & { readonly read: 'range' }
@@ -216,10 +221,8 @@ function pastReferences(
   })
   if (past.length > 0) {
     const names = past.map(([name]) => name)
-    const ops = names.flatMap((name): Op[] =>
-      [receivedKey(shard, serverId, name), receivedStateKey(shard, serverId, name)].map((key) => {
-        return { key, write: 'UNLINK', args: [] }
-      }),
+    const ops = names.flatMap((segment) =>
+      receivedSegmentKeys({ shard, serverId, segment }).map((key): Op => ({ key, write: 'UNLINK', args: [] })),
     )
     ops.push({ key: receivedSegmentsKey(shard, serverId), write: 'ZREM', args: names })
     const { segment, ...rest } = counters
@@ -235,9 +238,12 @@ function pastReferences(
   const last = entries.at(-1)
   if (last === undefined) return null
   const shorts = entries.map(({ id }) => shortId(idOfEntry(id, shard)))
+  const isLastStep = entries.length < STEP_MESSAGES
+  const postings = isLastStep ? receivedPostingKeys({ shard, serverId, segment: oldest }) : []
   const ops: Op[] = [
     { key, write: 'XTRIM', args: ['MINID', entryIdAfter(last.id)] },
     ...deleteOps(receivedStateKey(shard, serverId, oldest), shorts),
+    ...postings.map((posting): Op => ({ key: posting, write: 'XTRIM', args: ['MINID', `${cutoff}-0`] })),
   ]
   return { kind: 'done', reply: null, ops, due: [again] }
 }

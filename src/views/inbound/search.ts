@@ -2,21 +2,22 @@
  * received-search - a page of the messages that the key's server has received and for which every given filter holds,
  * newest first
  *
- * The log is walked from the newest entry down, segment by segment; an entry tells the stream, the envelope's sender
- * and a hash of the mailbox hash, the standing the rest. One call looks at a bounded number of messages and answers
- * what it has found by then.
+ * `walk.ts` gives the entries of those that may be meant; an entry tells the stream, the envelope's sender and a hash
+ * of the mailbox hash, the standing the rest. One call looks at a bounded number of messages and answers what it has
+ * found by then.
  *
- * Keys: `key:<sha256>`, `stream:<id>`, `person:<account>`, `received-segments:<server>`, and those of `rows.ts`
+ * Keys: `key:<sha256>`, `stream:<id>`, `person:<account>`, `received-segments:<server>`, and those of `walk.ts` and
+ * `rows.ts`
  *
  * Spec inbound.search, inbound.summary
  */
 
-import type { Entry, FactOf } from '../../../cluster/behaviour.ts'
-import { homeShard, idOfEntry, shardOf } from '../../../cluster/id.ts'
+import type { FactOf } from '../../../cluster/behaviour.ts'
+import { homeShard, shardOf } from '../../../cluster/id.ts'
 import type { ReceivedSummary } from '../../../schemas/inbound.ts'
 import { RECEIVED_LOOKED_AT_MAX } from '../../../schemas/limits.ts'
 import { cutoffMs } from '../../state/age.ts'
-import { firstPersonsKey, personKey, receivedKey, receivedSegmentsKey } from '../../state/keys.ts'
+import { firstPersonsKey, personKey, receivedSegmentsKey } from '../../state/keys.ts'
 import { bucketOfHmac, unpackPerson } from '../../state/person.ts'
 import { type StreamState, streamRef } from '../../state/stream.ts'
 import { lowerBound, msOfBound, upperBound } from '../bound.ts'
@@ -24,14 +25,12 @@ import { entityFact, stateOf } from '../entity.ts'
 import { keyFact, ownerOfRow, type Reader, type ServerKey } from '../key.ts'
 import type { Page } from '../newest.ts'
 import { readTogether } from '../read-together.ts'
-import { type LoggedReceived, loggedOf, readReceivedRows, type StoredReceived } from './rows.ts'
+import { type LoggedReceived, readReceivedRows, type StoredReceived } from './rows.ts'
 import { envelopeRecipientOf, formatReceivedSummary } from './shown.ts'
+import { POSTINGS_MAX, type ReceivedWalk, walkReceivedMail } from './walk.ts'
 
 /** Segments of a server: more than can fill in 13 months. */
 const SEGMENTS_MAX = 10_000
-/** Entries of a read: the first is most often all that a page needs. */
-const ENTRIES_FIRST = 200
-const ENTRIES_MAX = 1_000
 /** A page that holds something is not made to wait for more once so many messages were looked at. */
 const LOOKED_AT_ENOUGH = 2_000
 
@@ -54,23 +53,14 @@ export interface ReceivedSearchDeps {
   readonly inboundDomain: string
   /** Messages that one search looks at; by default as the contract says. */
   readonly lookedAtMax?: number
+  /** In place of our own bound of a bucket. */
+  readonly postingsMax?: number
 }
 
 /** A page of received messages. */
 export interface ReceivedPage {
   readonly messages: readonly ReceivedSummary[]
   readonly next: string | null
-}
-
-interface Walk {
-  readonly shard: number
-  readonly serverId: string
-  /** Newest first. */
-  readonly segments: readonly (readonly [name: string, firstMs: number])[]
-  readonly from: string
-  readonly to: string
-  /** Person number that is asked for; null: any. */
-  readonly sender: number | null
 }
 
 const NOTHING: ReceivedPage = { messages: [], next: null }
@@ -95,7 +85,7 @@ async function begin(
   read: Reader,
   owner: ServerKey,
   { filter, page, nowMs }: { filter: ReceivedFilter; page: Page; nowMs: number },
-): Promise<Walk | 'unauthorized' | 'unavailable' | 'stream_not_found' | 'nothing'> {
+): Promise<ReceivedWalk | 'unauthorized' | 'unavailable' | 'stream_not_found' | 'nothing'> {
   const { accountId, serverId } = owner
   const shard = homeShard(accountId)
   const { streamId, from } = filter
@@ -124,6 +114,7 @@ async function begin(
     from: lowerBound(fromMs),
     to,
     sender: row === null ? null : unpackPerson(row).number,
+    plusHash: filter.mailboxHash?.hash ?? null,
   }
 }
 
@@ -145,52 +136,30 @@ interface Hits {
 
 /** Walks until the page is full, nothing is left or enough was looked at; null: the store did not answer. */
 async function collect(
-  { read, inboundDomain, lookedAtMax = RECEIVED_LOOKED_AT_MAX }: ReceivedSearchDeps,
-  walk: Walk,
+  { read, inboundDomain, lookedAtMax = RECEIVED_LOOKED_AT_MAX, postingsMax = POSTINGS_MAX }: ReceivedSearchDeps,
+  walk: ReceivedWalk,
   { filter, limit }: { filter: ReceivedFilter; limit: number },
 ): Promise<Hits | null> {
   const found: StoredReceived[] = []
+  let next: string | null = null
   let looked = 0
-  let count = ENTRIES_FIRST
-  let { to } = walk
-  for (let at = 0; at < walk.segments.length; ) {
-    const [segment] = walk.segments[at] as Walk['segments'][number]
-    const isLastSegment = at === walk.segments.length - 1
-    const asked = Math.min(count, lookedAtMax - looked)
-    const entries = await readEntries(read, walk, { segment, to, count: asked })
-    if (entries === null) return null
-    looked += entries.length
-    const isEnd = entries.length < asked
-    const logged = entries.map((entry) => loggedOf(entry, { shard: walk.shard, segment }))
-    const meant = logged.filter((one) => one !== null).filter((one) => entryPasses(one, filter))
+  for await (const round of walkReceivedMail(read, walk, { lookedAtMax, postingsMax })) {
+    if (round === null) return null
+    const meant = round.logged.filter((one) => entryPasses(one, filter))
     const stored = await readReceivedRows(read, walk, meant)
     if (stored === null) return null
     for (const message of stored) {
       if (!rowPasses(message, walk, { filter, inboundDomain })) continue
       found.push(message)
       if (found.length < limit) continue
-      const isLast = isLastSegment && isEnd && message.messageId === stored.at(-1)?.messageId
+      const isLast = round.isEnd && message.messageId === stored.at(-1)?.messageId
       return { found, next: isLast ? null : message.messageId }
     }
-    const last = entries.at(-1)
-    if (isEnd && isLastSegment) return { found, next: null }
-    if (last !== undefined && looked >= (found.length > 0 ? Math.min(lookedAtMax, LOOKED_AT_ENOUGH) : lookedAtMax))
-      return { found, next: idOfEntry(last.id, walk.shard) }
-    if (isEnd) at += 1
-    else if (last !== undefined) to = `(${last.id}`
-    count = ENTRIES_MAX
+    next = round.isEnd ? null : round.last
+    looked += round.looked
+    if (found.length > 0 && looked >= LOOKED_AT_ENOUGH) break
   }
-  return { found, next: null }
-}
-
-async function readEntries(
-  read: Reader,
-  { shard, serverId, from }: Walk,
-  { segment, to, count }: { segment: string; to: string; count: number },
-): Promise<readonly Entry[] | null> {
-  const key = receivedKey(shard, serverId, segment)
-  const seen = await read(shard, [{ read: 'newest', key, from, to, count }])
-  return seen === null ? null : seen[0]
+  return { found, next }
 }
 
 function entryPasses({ entry }: LoggedReceived, { streamId, mailboxHash }: ReceivedFilter): boolean {
@@ -200,7 +169,7 @@ function entryPasses({ entry }: LoggedReceived, { streamId, mailboxHash }: Recei
 
 function rowPasses(
   stored: StoredReceived,
-  { sender }: Walk,
+  { sender }: ReceivedWalk,
   { filter, inboundDomain }: { filter: ReceivedFilter; inboundDomain: string },
 ): boolean {
   const { entry, standing } = stored

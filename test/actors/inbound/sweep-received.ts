@@ -6,6 +6,7 @@ import { removeServer } from '../../../src/actors/server/remove-server.ts'
 import { DAY_MS } from '../../../src/state/calendar.ts'
 import { receivedKey, receivedSegmentsKey, receivedStateKey } from '../../../src/state/keys.ts'
 import { contentHeadKey } from '../../../src/state/received/content-head.ts'
+import { receivedOwner } from '../../../src/state/received/sweep-cursor.ts'
 import { makeInboundStream, makeParsed, parseNext, receiveMail } from '../../support/world/inbound.ts'
 import { ACCOUNT_KEY, changeState, LIVE_KEY, makeTenant, type Tenant } from '../../support/world/tenant.ts'
 import { World } from '../../support/world/turn.ts'
@@ -136,6 +137,43 @@ t.test(
     t.ok(
       [...world.items.values()].some(({ item }) => item === `received:${serverId}`),
       'it begins anew',
+    )
+  },
+)
+
+t.test(
+  'sweep-received: postings of a busy segment go with their messages, in part and then whole [retention.inbound]',
+  async (t) => {
+    const { world, tenant, streamId } = open()
+    const { serverId } = tenant.live
+    const segment = { name: '202611-0-1', recipients: 5_000, bytes: 0, lastMs: NOW_MS - 1 }
+    world.counters.set(receivedOwner(serverId), { segment })
+    const receive = () => {
+      receiveMail(world, tenant, { streamId, hashes: ['a'] })
+      parseNext(world, { result: 'parsed', parsed: makeParsed(world) })
+    }
+    const postings = () =>
+      [...world.keys.keys()].filter((key) => /:received-by-/.test(key)).flatMap((key) => world.stream(key)).length
+    receive()
+    world.items.set(`timers received:${serverId}`, {
+      lane: 'timers',
+      item: `received:${serverId}`,
+      atMs: world.nowMs,
+      claims: 0,
+    })
+    world.nowMs += 2 * DAY_MS
+    receive()
+    t.match(segments(world, tenant), [/-32$/])
+    t.equal(postings(), 6, 'sender, hash and From of each')
+    pass(world, 392)
+    t.equal(postings(), 6)
+    pass(world, 2)
+    t.equal(postings(), 3)
+    pass(world, 40)
+    t.same(segments(world, tenant), [])
+    t.notOk(
+      [...world.keys.keys()].some((key) => key.includes(':received')),
+      'nothing is left',
     )
   },
 )

@@ -135,7 +135,14 @@ t.test('acceptance: in a busy segment recipients and tag are posted, the sender 
   const tenant = makeTenant(world)
   const { shard } = world
   const { serverId } = tenant.live
-  const type = makeAccept({ recipientsMax: 1, bytesMax: 1e6, busyRecipients: 1, fullRecipients: 50 })
+  const type = makeAccept({
+    recipientsMax: 1,
+    bytesMax: 1e6,
+    busyRecipients: 1,
+    fullRecipients: 50,
+    busyBuckets: 64,
+    fullBuckets: 256,
+  })
   acceptedIds(send(world, tenant, {}, { type }))
   world.nowMs += 1
   const recipients = [makeRecipient('ann@example.net'), makeRecipient('bob@example.net')]
@@ -176,7 +183,14 @@ t.test('acceptance: known persons, one recipient: three writes, the head no more
 t.test('acceptance: segments roll with the month, with recipients and with bytes', async (t) => {
   const world = new World(Date.UTC(2026, 10, 30, 23, 59))
   const tenant = makeTenant(world)
-  const type = makeAccept({ recipientsMax: 3, bytesMax: 400, busyRecipients: 3, fullRecipients: 50 })
+  const type = makeAccept({
+    recipientsMax: 3,
+    bytesMax: 400,
+    busyRecipients: 3,
+    fullRecipients: 50,
+    busyBuckets: 64,
+    fullBuckets: 256,
+  })
   const subject = 'x'.repeat(330)
   const sends: readonly (readonly [afterMs: number, subject: string])[] = [
     [0, 'a'],

@@ -79,7 +79,14 @@ t.test('sweep: a year of daily mail: never more than its age, and the rest is wh
   const world = new World(NOW_MS)
   world.tickMs = 1
   const tenant = makeTenant(world)
-  const type = makeAccept({ recipientsMax: 7, bytesMax: 1e6, busyRecipients: 6, fullRecipients: 50 })
+  const type = makeAccept({
+    recipientsMax: 7,
+    bytesMax: 1e6,
+    busyRecipients: 6,
+    fullRecipients: 50,
+    busyBuckets: 64,
+    fullBuckets: 256,
+  })
   const { serverId } = tenant.live
   const sent: { id: string; atMs: number }[] = []
   let day = 0

@@ -68,7 +68,14 @@ function fill(seed: number) {
     streamId: other,
     isDefault: false,
   })
-  const accept = makeAccept({ recipientsMax: 20, bytesMax: 1e6, busyRecipients: 10, fullRecipients: 18 })
+  const accept = makeAccept({
+    recipientsMax: 20,
+    bytesMax: 1e6,
+    busyRecipients: 10,
+    fullRecipients: 18,
+    busyBuckets: 64,
+    fullBuckets: 256,
+  })
   const sent: Sent[] = []
   while (sent.length < MESSAGES) {
     world.nowMs += random.next(3) === 0 ? 0 : random.next(9_000_000)

@@ -5,59 +5,36 @@ import type { Message } from '../../../../../schemas/message.ts'
 import { call } from '../../api/call.ts'
 import { type Loaded, useLoad } from '../../api/load.ts'
 import { serverApi } from '../../api/place.ts'
-import { may, session } from '../../api/session.ts'
+import { may } from '../../api/session.ts'
 import { count } from '../../api/words.ts'
 import { Button, Segments } from '../../parts/button.tsx'
-import { Card, Empty, Shown } from '../../parts/card.tsx'
+import { Shown } from '../../parts/card.tsx'
 import { Code, CopyValue } from '../../parts/copy.tsx'
 import { Pairs } from '../../parts/pairs.tsx'
 import { type Tab, Tabs } from '../../parts/tabs.tsx'
+import { ContentGate, isContentHidden } from './content-gate.tsx'
 import { MailFrame } from './mail-frame.tsx'
 
 /** The card. */
 export function MessageContentCard({ message, serverId }: { message: Message; serverId: string }) {
   const [isAsked, setAsked] = useState(message.test)
   const mayRead = may('write') || message.test
-  const isHidden = session.value?.account.hideContent === true
   const content = useLoad<MessageContent>(
-    isAsked && message.contentAvailable && mayRead && !isHidden
+    isAsked && message.contentAvailable && mayRead && !isContentHidden()
       ? (signal) => call('GET', serverApi(serverId, `/messages/${message.messageId}/content`), { signal })
       : null,
     [message.messageId, isAsked],
   )
-  if (!message.contentAvailable)
-    return (
-      <Card title="Content">
-        <Empty icon="eye-off" title="The content is no longer kept">
-          <p>Text and HTML go after 30 days, on a test server after 7. What happened to the message stays.</p>
-        </Empty>
-      </Card>
-    )
-  if (isHidden || !mayRead)
-    return (
-      <Card title="Content">
-        <Empty icon="eye-off" title={isHidden ? 'This account hides content' : 'You may not read content of live mail'}>
-          <p>
-            {isHidden
-              ? 'An administrator can change that on the page of the account.'
-              : 'An administrator can change your role.'}
-          </p>
-        </Empty>
-      </Card>
-    )
-  if (!isAsked)
-    return (
-      <Card title="Content">
-        <Empty icon="eye" title="This is live mail">
-          <p>It is written down that you read it, and when.</p>
-          <Button onPress={() => setAsked(true)}>Show the content</Button>
-        </Empty>
-      </Card>
-    )
+  const gone = <p>Text and HTML go after 30 days, on a test server after 7. What happened to the message stays.</p>
   return (
-    <section class="card" aria-label="Content">
+    <ContentGate
+      gone={message.contentAvailable ? null : gone}
+      mayRead={mayRead}
+      asks={isAsked ? null : 'This is live mail'}
+      onAsk={() => setAsked(true)}
+    >
       <Views message={message} serverId={serverId} content={content} />
-    </section>
+    </ContentGate>
   )
 }
 

@@ -4,18 +4,18 @@ import type { ReceivedMessage } from '../../../../../schemas/inbound.ts'
 import { call } from '../../api/call.ts'
 import { useLoad } from '../../api/load.ts'
 import { serverApi, serverPath } from '../../api/place.ts'
-import { may, session } from '../../api/session.ts'
+import { may } from '../../api/session.ts'
 import { formatDay, formatSize } from '../../api/words.ts'
 import { usePlace } from '../../browser/crumbs.ts'
 import type { PageProps } from '../../browser/page-props.ts'
-import { Button } from '../../parts/button.tsx'
-import { Card, Empty, Head, Shown } from '../../parts/card.tsx'
+import { Card, Head, Shown } from '../../parts/card.tsx'
 import { Chip } from '../../parts/chip.tsx'
 import { Code, CopyValue } from '../../parts/copy.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { Pairs } from '../../parts/pairs.tsx'
 import { type Tab, Tabs } from '../../parts/tabs.tsx'
 import { Time } from '../../parts/time.tsx'
+import { ContentGate } from '../message/content-gate.tsx'
 import { MailFrame } from '../message/mail-frame.tsx'
 import { DmarcChip, sentenceOfIssue, Verdicts } from './verdicts.tsx'
 
@@ -102,28 +102,17 @@ function ReceivedContent({ mail, path, serverId }: ContentProps) {
   const content = useLoad<ReceivedMessage>(isAsked ? (signal) => call('GET', `${path}/content`, { signal }) : null, [
     isAsked,
   ])
-  const isHidden = session.value?.account.hideContent === true
-  if (!mail.contentAvailable || isHidden || !may('write'))
-    return (
-      <Card title="Content">
-        <Empty icon="eye-off" title={mail.contentAvailable ? 'You may not read it' : 'The content is no longer kept'} />
-      </Card>
-    )
-  if (!isAsked)
-    return (
-      <Card title="Content">
-        <Empty icon="eye" title="This is somebody’s mail">
-          <p>It is written down that you read it, and when.</p>
-          <Button onPress={() => setAsked(true)}>Show the content</Button>
-        </Empty>
-      </Card>
-    )
   return (
-    <section class="card" aria-label="Content">
+    <ContentGate
+      gone={mail.contentAvailable ? null : <p>When it came, and to which address, stays.</p>}
+      mayRead={may('write')}
+      asks={isAsked ? null : 'This is somebody’s mail'}
+      onAsk={() => setAsked(true)}
+    >
       <Shown of={content}>
         {(shown) => <Tabs label="Views of the content" tabs={viewsOf(shown, path, serverId)} />}
       </Shown>
-    </section>
+    </ContentGate>
   )
 }
 

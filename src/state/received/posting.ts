@@ -1,0 +1,130 @@
+/**
+ * received-posting - where a received message of a busy segment is found from who sent it, and from what stands after
+ * the plus sign of the address it came to.
+ *
+ * The envelope's sender and the hash are posted with the message, under the rank of its id. Who its From names is known
+ * once it was parsed, and messages are parsed out of order, so that posting has a rank of its own, above the message's,
+ * and says how far below the message is. A bucket is therefore read whole and sorted. Where From and the envelope name
+ * the same person there is no second posting.
+ *
+ * Packed: `<number>` or `<number> <ms below, base 36>.<counter, base 36>`; the hash as it is. A segment of one bucket
+ * has no postings: its log names the sender, its standings From.
+ *
+ * Keys: `received-by-person:<server>:<segment>:<bucket>` field `p`, `received-by-hash:…` field `h`
+ *
+ * Spec inbound.search
+ */
+
+import type { Context, Entry, Op } from '../../../cluster/behaviour.ts'
+import { partsOf, rankOf } from '../../../cluster/id.ts'
+import { receivedByHashKey, receivedByPersonKey, receivedKey, receivedStateKey } from '../keys.ts'
+import { bucketOfHmac } from '../person.ts'
+import { bucketsOfSegment, hasPostings, type SegmentBounds } from '../segment.ts'
+
+/** A segment ends with its month, or here. A bucket of 64 has 1,600 entries at most on average, one of 32 2,500. */
+export const RECEIVED_SEGMENT_BOUNDS: SegmentBounds = {
+  recipientsMax: 50_000,
+  bytesMax: Number.MAX_SAFE_INTEGER,
+  busyRecipients: 5_000,
+  fullRecipients: 40_000,
+  busyBuckets: 32,
+  fullBuckets: 64,
+}
+
+const PERSON_FIELD = 'p'
+const HASH_FIELD = 'h'
+const BASE = 36
+
+/** Where a segment is. */
+interface SegmentPlace {
+  readonly shard: number
+  readonly serverId: string
+  readonly segment: string
+}
+
+/** The postings that come with a message, none in a segment without them. In: 0 and null for what it does not have. */
+export function receivedPostingOps(
+  place: SegmentPlace,
+  { messageId, sender, plusHash }: { messageId: string; sender: number; plusHash: string | null },
+): Op[] {
+  if (!hasPostings(place.segment)) return []
+  const at = rankOf(messageId)
+  const ops: Op[] = []
+  if (sender !== 0) ops.push({ key: personBucket(place, sender), write: 'XADD', args: [at, PERSON_FIELD, `${sender}`] })
+  if (plusHash !== null) ops.push({ key: hashBucket(place, plusHash), write: 'XADD', args: [at, HASH_FIELD, plusHash] })
+  return ops
+}
+
+/** The posting of whom its From names, where that is not who sent it. */
+export function fromPostingOps(
+  context: Pick<Context, 'newId'>,
+  place: SegmentPlace,
+  { messageId, sender, from }: { messageId: string; sender: number; from: number },
+): Op[] {
+  if (!hasPostings(place.segment) || from === 0 || from === sender) return []
+  const postingId = context.newId()
+  const { ms, counter } = partsOf(messageId)
+  const below = `${(partsOf(postingId).ms - ms).toString(BASE)}.${counter.toString(BASE)}`
+  const args = [rankOf(postingId), PERSON_FIELD, `${from} ${below}`]
+  return [{ key: personBucket(place, from), write: 'XADD', args }]
+}
+
+/** A bucket to read, and the ranks of the messages that are meant among its entries. */
+export interface ReceivedBucket {
+  readonly key: string
+  readonly ranksIn: (entries: readonly Entry[]) => string[]
+}
+
+/** Where messages from a person are posted. */
+export function bucketOfSender(place: SegmentPlace, number: number): ReceivedBucket {
+  const own = String(number)
+  return {
+    key: personBucket(place, number),
+    ranksIn: (entries) =>
+      entries.flatMap(({ id, fields: [, text = ''] }) => {
+        if (text === own) return [id]
+        return text.startsWith(`${own} `) ? [rankBelow(id, text.slice(own.length + 1))] : []
+      }),
+  }
+}
+
+/** Where messages to a mailbox hash are posted. */
+export function bucketOfPlusHash(place: SegmentPlace, plusHash: string): ReceivedBucket {
+  return {
+    key: hashBucket(place, plusHash),
+    ranksIn: (entries) => entries.flatMap(({ id, fields: [, text] }) => (text === plusHash ? [id] : [])),
+  }
+}
+
+/** Every key of a segment. */
+export function receivedSegmentKeys(place: SegmentPlace): string[] {
+  const { shard, serverId, segment } = place
+  return [
+    receivedKey(shard, serverId, segment),
+    receivedStateKey(shard, serverId, segment),
+    ...receivedPostingKeys(place),
+  ]
+}
+
+/** Every key of its postings; none where it has none. */
+export function receivedPostingKeys({ shard, serverId, segment }: SegmentPlace): string[] {
+  if (!hasPostings(segment)) return []
+  return Array.from({ length: bucketsOfSegment(segment) }, (_, bucket) => [
+    receivedByPersonKey(shard, serverId, segment, bucket),
+    receivedByHashKey(shard, serverId, segment, bucket),
+  ]).flat()
+}
+
+function personBucket({ shard, serverId, segment }: SegmentPlace, number: number): string {
+  return receivedByPersonKey(shard, serverId, segment, number % bucketsOfSegment(segment))
+}
+
+function hashBucket({ shard, serverId, segment }: SegmentPlace, plusHash: string): string {
+  return receivedByHashKey(shard, serverId, segment, bucketOfHmac(plusHash) % bucketsOfSegment(segment))
+}
+
+/** The rank that is so far below a posting's own. */
+function rankBelow(posting: string, below: string): string {
+  const [ms = '', counter = ''] = below.split('.')
+  return `${Number.parseInt(posting, 10) - Number.parseInt(ms, BASE)}-${Number.parseInt(counter, BASE)}`
+}

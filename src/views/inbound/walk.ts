@@ -1,0 +1,204 @@
+/**
+ * received-walk - walks a server's received mail from the newest message down and gives the entries of those that may
+ * be meant
+ *
+ * A segment with postings is walked along those of the mailbox hash, or else of the sender; every other one along its
+ * log, and so is one where the bucket is long: then a good part of all its messages is meant, or of somebody who shares
+ * the bucket. What is given may be meant; who asked looks at the rest.
+ *
+ * Keys: `received:<server>:<segment>`, `received-by-person received-by-hash:<server>:<segment>:<bucket>`
+ *
+ * Spec inbound.search
+ */
+
+import type { Entry, FactOf } from '../../../cluster/behaviour.ts'
+import { entriesOfRank, idOfEntry, isEntryIdAbove } from '../../../cluster/id.ts'
+import { receivedKey } from '../../state/keys.ts'
+import { bucketOfPlusHash, bucketOfSender, type ReceivedBucket } from '../../state/received/posting.ts'
+import { hasPostings } from '../../state/segment.ts'
+import type { Reader } from '../key.ts'
+import { type LoggedReceived, loggedOf } from './rows.ts'
+
+/** Entries of a read of a log: the first is most often all that a page needs. */
+const ENTRIES_FIRST = 200
+const ENTRIES_MAX = 1_000
+/** Entries of a bucket that are read: twice and more of what one has on average. */
+export const POSTINGS_MAX = 5_000
+/** Postings that count as one message looked at, and what a segment counts in which nothing else is read. */
+const POSTINGS_OF_A_LOOK = 10
+const SEGMENT_WEIGHT = 10
+/** Messages that are posted whose entries are read together. */
+const POSTED_AT_ONCE = 100
+
+/** A walk. */
+export interface ReceivedWalk {
+  readonly shard: number
+  readonly serverId: string
+  /** Newest first. */
+  readonly segments: readonly (readonly [name: string, firstMs: number])[]
+  /** Bounds of the entry ids, as XREVRANGE takes them. */
+  readonly from: string
+  readonly to: string
+  /** Person number that is asked for; null: any. */
+  readonly sender: number | null
+  /** Hash of the mailbox hash that is asked for; null: any. */
+  readonly plusHash: string | null
+}
+
+/** How many messages a walk looks at, and postings of a bucket at most. */
+export interface WalkBounds {
+  readonly lookedAtMax: number
+  readonly postingsMax: number
+}
+
+/** What a round of the walk brought. */
+export interface ReceivedRound {
+  /** Newest first. */
+  readonly logged: readonly LoggedReceived[]
+  /** Messages looked at. */
+  readonly looked: number
+  /** An id below which the walk goes on. */
+  readonly last: string
+  /** Whether nothing is left below it. */
+  readonly isEnd: boolean
+}
+
+/** A segment of the walk. */
+interface Stretch {
+  readonly segment: string
+  readonly firstMs: number
+  readonly isLast: boolean
+}
+
+/** How far a walk has come, and how far it goes. */
+interface Progress extends WalkBounds {
+  looked: number
+  rounds: number
+}
+
+/** Walks until the end or until so many messages were looked at; null: the store did not answer. */
+export async function* walkReceivedMail(
+  read: Reader,
+  walk: ReceivedWalk,
+  bounds: WalkBounds,
+): AsyncGenerator<ReceivedRound | null, void, void> {
+  const segments = walk.segments.filter(([, firstMs]) => isBelow(`${firstMs}-0`, walk.to))
+  const progress: Progress = { ...bounds, looked: 0, rounds: 0 }
+  for (const [at, [segment, firstMs]] of segments.entries()) {
+    const stretch = { segment, firstMs, isLast: at === segments.length - 1 }
+    for await (const round of roundsOf(read, walk, { stretch, progress })) {
+      yield round
+      if (round === null) return
+      progress.looked += round.looked
+      progress.rounds += 1
+      if (progress.looked >= progress.lookedAtMax) return
+    }
+  }
+}
+
+async function* roundsOf(
+  read: Reader,
+  walk: ReceivedWalk,
+  { stretch, progress }: { stretch: Stretch; progress: Progress },
+): AsyncGenerator<ReceivedRound | null, void, void> {
+  const bucket = bucketOf(walk, stretch.segment)
+  const fact = { read: 'newest', key: bucket?.key ?? '', from: '-', to: '+', count: progress.postingsMax } as const
+  const seen = bucket === null ? [[]] : await read(walk.shard, [fact])
+  if (seen === null) yield null
+  else if (bucket === null || seen[0].length === progress.postingsMax)
+    yield* logRounds(read, walk, { stretch, progress })
+  else yield* postedRounds(read, walk, { stretch, bucket, postings: seen[0] })
+}
+
+/** The bucket that names what is meant of a segment; null: its log is walked. */
+function bucketOf({ shard, serverId, sender, plusHash }: ReceivedWalk, segment: string): ReceivedBucket | null {
+  const place = { shard, serverId, segment }
+  if (!hasPostings(segment)) return null
+  if (plusHash !== null) return bucketOfPlusHash(place, plusHash)
+  return sender === null ? null : bucketOfSender(place, sender)
+}
+
+async function* logRounds(
+  read: Reader,
+  { shard, serverId, from, to: first }: ReceivedWalk,
+  { stretch, progress }: { stretch: Stretch; progress: Progress },
+): AsyncGenerator<ReceivedRound | null, void, void> {
+  const { segment, isLast } = stretch
+  const key = receivedKey(shard, serverId, segment)
+  for (let to = first; ; ) {
+    const most = progress.rounds === 0 ? ENTRIES_FIRST : ENTRIES_MAX
+    const count = Math.min(most, progress.lookedAtMax - progress.looked)
+    const seen = await read(shard, [{ read: 'newest', key, from, to, count }])
+    const last = seen?.[0].at(-1)
+    const isDone = seen !== null && (seen[0].length < count || last === undefined)
+    yield seen && {
+      logged: loggedIn(seen[0], { shard, segment }),
+      looked: seen[0].length,
+      last: isDone ? beginningOf(shard, stretch) : idOfEntry((last as Entry).id, shard),
+      isEnd: isDone && isLast,
+    }
+    if (isDone || last === undefined) return
+    to = `(${last.id}`
+  }
+}
+
+async function* postedRounds(
+  read: Reader,
+  { shard, serverId, from, to }: ReceivedWalk,
+  { stretch, bucket, postings }: { stretch: Stretch; bucket: ReceivedBucket; postings: readonly Entry[] },
+): AsyncGenerator<ReceivedRound | null, void, void> {
+  const { segment, isLast } = stretch
+  const key = receivedKey(shard, serverId, segment)
+  const spans = bucket
+    .ranksIn(postings)
+    .filter((rank) => Number.parseInt(rank, 10) >= Number(from))
+    .sort((one, other) => (isEntryIdAbove(one, other) ? -1 : 1))
+    .map(entriesOfRank)
+    .filter((span) => isBelow(span.from, to))
+  for (let at = 0, looked = SEGMENT_WEIGHT + Math.ceil(postings.length / POSTINGS_OF_A_LOOK); ; looked = 0) {
+    const slice = spans.slice(at, at + POSTED_AT_ONCE)
+    at += POSTED_AT_ONCE
+    const isDone = at >= spans.length
+    const seen = await readSpans(read, shard, { key, slice })
+    yield seen && {
+      // The first one may be the very message that the walk begins below.
+      logged: loggedIn(
+        seen.filter(({ id }) => isBelow(id, to)),
+        { shard, segment },
+      ),
+      looked: looked + slice.length,
+      last: isDone ? beginningOf(shard, stretch) : idOfEntry((slice.at(-1) as Span).from, shard),
+      isEnd: isDone && isLast,
+    }
+    if (isDone) return
+  }
+}
+
+type Span = ReturnType<typeof entriesOfRank>
+
+/** The entries in the spans, one in each at most; null: the store did not answer. */
+async function readSpans(
+  read: Reader,
+  shard: number,
+  { key, slice }: { key: string; slice: readonly Span[] },
+): Promise<readonly Entry[] | null> {
+  if (slice.length === 0) return []
+  const facts = slice.map((span): FactOf<'range'> => ({ read: 'range', key, ...span, count: 1 }))
+  const seen = await read(shard, facts)
+  return seen === null ? null : seen.flat()
+}
+
+function loggedIn(entries: readonly Entry[], at: { shard: number; segment: string }): LoggedReceived[] {
+  return entries.map((entry) => loggedOf(entry, at)).filter((one) => one !== null)
+}
+
+/** An id below every message of a segment, and above every one before it. */
+function beginningOf(shard: number, { firstMs }: Stretch): string {
+  return idOfEntry(`${firstMs}-0`, shard)
+}
+
+/** Whether an entry id is below an upper bound, as XREVRANGE takes it. */
+function isBelow(entryId: string, upper: string): boolean {
+  if (upper === '+') return true
+  return upper.startsWith('(') && isEntryIdAbove(upper.slice(1), entryId)
+}
