@@ -34,7 +34,7 @@ export function dieAtContent(point: ContentPoint): void {
   const { open, unlink } = fs
   fs.open = async (path, ...rest) => {
     const file = await open(path, ...rest)
-    if (UNFINISHED.test(String(path)))
+    if (UNFINISHED.test(String(path)) || OBJECT.test(String(path)))
       watch(
         file,
         'datasync',
