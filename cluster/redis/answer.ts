@@ -21,6 +21,8 @@ const REFUSALS: ReadonlySet<string> = new Set([
 
 /** Errors of a cluster whose slots are on their way, by their first word: nothing ran, and it is soon over. */
 const AWAY: ReadonlySet<string> = new Set(['CLUSTERDOWN', 'MOVED', 'ASK', 'TRYAGAIN'])
+/** And those of a node of a cluster that is about to be a primary, or no longer one: another will be. */
+const AWAY_IN_CLUSTER: ReadonlySet<string> = new Set(['READONLY', 'LOADING', 'NOREPLICAS', 'MASTERDOWN'])
 
 /** A command inside a script failed: what came before it was written. */
 const INSIDE = /\bscript: /
@@ -28,9 +30,12 @@ const INSIDE = /\bscript: /
 /** A reply as the script's JSON shows it: nothing is false, an empty list is an object. */
 type Shown = string | false | readonly unknown[] | Readonly<Record<string, never>>
 
-/** The verdict in an answer. Whatever is none of the named ones is `torn`: nobody knows what was written. */
-export function verdictOf(answer: StoreAnswer): Verdict {
-  if (answer.kind === 'error') return verdictOfError(answer.message)
+/**
+ * The verdict in an answer, of a node of a cluster where `isOfCluster`. Whatever is none of the named ones is `torn`:
+ * nobody knows what was written.
+ */
+export function verdictOf(answer: StoreAnswer, isOfCluster = false): Verdict {
+  if (answer.kind === 'error') return verdictOfError(answer.message, isOfCluster)
   if (answer.kind !== 'reply') return { kind: answer.kind }
   const [name, fact] = (Array.isArray(answer.value) ? answer.value : [answer.value]) as [unknown, unknown]
   switch (name) {
@@ -57,9 +62,10 @@ export function verdictOf(answer: StoreAnswer): Verdict {
   }
 }
 
-function verdictOfError(message: string): Verdict {
+function verdictOfError(message: string, isOfCluster: boolean): Verdict {
   const word = message.split(' ', 1)[0] ?? ''
-  if (AWAY.has(word) && !INSIDE.test(message)) return { kind: 'away', reason: word }
+  const isAway = AWAY.has(word) || (isOfCluster && AWAY_IN_CLUSTER.has(word))
+  if (isAway && !INSIDE.test(message)) return { kind: 'away', reason: word }
   if (REFUSALS.has(word) && !INSIDE.test(message)) return { kind: 'refused', reason: word }
   return { kind: 'torn', reason: `The store failed: ${word}` }
 }

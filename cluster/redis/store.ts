@@ -187,7 +187,7 @@ export class RedisStore implements Store {
     if ('reason' in bytes) return { kind: 'badop', reason: bytes.reason }
     const answer = await runScript(this.commits, commit.frees ? FREEING_COMMIT : COMMIT, bytes)
     this.noteAnswer(answer)
-    const verdict = verdictOf(answer)
+    const verdict = verdictOf(answer, this.options.cluster !== undefined)
     if (verdict.kind === 'ok') this.keys.note(shard, looked)
     else this.keys.forget(shard)
     return verdict
@@ -332,9 +332,9 @@ export class RedisStore implements Store {
     return found.send(bytes, options)
   }
 
-  /** Ends the commit connection, which does not answer. */
-  cutCommits(): void {
-    this.commits.cut()
+  /** Ends every connection, or that of commits alone: what is under way is in doubt. There will be others. */
+  cut(isAll: boolean): void {
+    for (const link of isAll ? [this.commits, this.reads, this.own, this.enqueues] : [this.commits]) link?.cut()
   }
 
   /** Asks over the commit connection what is no commit: it proves that this connection answers. */
@@ -370,16 +370,12 @@ export class RedisStore implements Store {
     try {
       await checkSettings(client, this.options.durability, this.options.cluster !== undefined)
     } catch (error) {
-      if (error instanceof StoreRefused) this.refuse(error)
+      if (error instanceof StoreRefused && this.isOpen) this.options.onRefused?.(error)
+      else if (error instanceof StoreRefused) this.commits.fail(error)
       throw error
     }
     await Promise.all(SCRIPTS.map(({ text }) => client.script('LOAD', text)))
     this.known = { clientId, runId }
-  }
-
-  private refuse(error: StoreRefused): void {
-    if (this.isOpen) this.options.onRefused?.(error)
-    else this.commits.fail(error)
   }
 
   /** A connection that needs nothing before its first command. */

@@ -24,6 +24,8 @@ export class Flight {
   private isDoubted = false
   private isSilenced = false
   private isOver = false
+  /** Hears what became of it, once the next owner is asked: the shard is left. */
+  private told: ((hasHappened: boolean | null) => void) | null = null
 
   constructor(world: ShardWorld, plan: Plan, commit: Commit) {
     this.world = world
@@ -54,6 +56,8 @@ export class Flight {
     fence.commitSent(shard)
     const verdict = await store.commit(commit)
     if (this.isOver) return
+    // Who was asked meanwhile may not know of it yet: that it came true is true all the same, and nothing else counts.
+    if (this.told !== null) return verdict.kind === 'ok' || verdict.kind === 'dup' ? this.told(true) : undefined
     const isLost = verdict.kind === 'lost'
     const isAnswered = !isLost && verdict.kind !== 'unsent'
     if (isAnswered) {
@@ -80,6 +84,7 @@ export class Flight {
   ): Promise<void> {
     const { store, clock } = this.world
     const { shard, token, seq, commitId } = this.commit
+    this.told = told
     const found = await store.fenced({ shard, token })
     if (this.isOver) return
     if (found !== null) return void told(found.seq > seq || found.last === commitId)

@@ -7,10 +7,8 @@
  */
 import { shardBellChannel, shardParcelChannel, toldKeyAt } from '../keyspace.ts'
 import { BellReader } from '../mailbox/bell.ts'
-import { listenToRedis } from '../redis/hear.ts'
-import type { RedisTold } from '../redis/told.ts'
 import type { Ears, Listening } from '../store.ts'
-import type { PrimaryNode } from './primary-node.ts'
+import type { ShardNode, ToldStream } from './shard-node.ts'
 
 /** Where the shards are. */
 export interface ShardPlaces {
@@ -24,9 +22,9 @@ export class ClusterListener {
   readonly taken = new Set<number>()
   private readonly ears: Ears
   private readonly places: ShardPlaces
-  private readonly told = new Map<string, { readonly told: RedisTold; key: string }>()
+  private readonly told = new Map<string, { readonly told: ToldStream; key: string }>()
   private readonly readers = new Map<number, BellReader>()
-  private released: { readonly address: string; readonly listening: Listening } | null = null
+  private released: { readonly node: ShardNode; readonly listening: Listening } | null = null
 
   constructor(worker: string, ears: Ears, places: ShardPlaces) {
     this.worker = worker
@@ -34,8 +32,8 @@ export class ClusterListener {
     this.places = places
   }
 
-  /** Listens where the shards are now. `common`: address of the primary of what belongs to no shard. */
-  arrange(nodes: ReadonlyMap<string, PrimaryNode>, common: string | null): void {
+  /** Listens where the shards are now. `common`: the primary of what belongs to no shard. */
+  arrange(nodes: ReadonlyMap<string, ShardNode>, common: ShardNode | null): void {
     for (const [name, { told }] of this.told) {
       if (nodes.has(name)) continue
       told.close()
@@ -49,10 +47,9 @@ export class ClusterListener {
       if (known !== undefined) known.key = key
       else this.told.set(name, this.tell(node, key))
     }
-    if (common === null || common === this.released?.address) return
+    if (common === null || common === this.released?.node) return
     this.released?.listening.close()
-    const { ears, worker } = this
-    this.released = { address: common, listening: listenToRedis(common, worker, ears) }
+    this.released = { node: common, listening: common.listen(this.worker, this.ears) }
   }
 
   /** Begins to hear replies from a primary. Out: the stream that they go to; null where it holds no shard. */
@@ -85,7 +82,7 @@ export class ClusterListener {
   }
 
   /** Replies are passed on once replicas have the commits that told them. */
-  private tell(node: PrimaryNode, key: string): { readonly told: RedisTold; key: string } {
+  private tell(node: ShardNode, key: string): { readonly told: ToldStream; key: string } {
     const place = { key }
     const told = node.store.tell(
       this.worker,

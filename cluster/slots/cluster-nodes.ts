@@ -1,21 +1,25 @@
 /**
  * cluster-nodes - the primaries of a Redis Cluster as they come and go, and the map of who holds what
  *
- * The map is read from one node after the other every two seconds; at once and from all, four times a second, while
- * something is elsewhere than was thought or a primary does not answer. Where no primary answers, the seeds and every
- * node that was ever named are asked over connections of their own.
+ * The map is read from one node after the other every two seconds. While something is elsewhere than was thought, or a
+ * primary does not answer, it is read from all that do: at once, and then after waits that grow to a fifth of a second.
+ * One that is silent delays no other. Where no primary answers, the seeds and every node that was ever named are asked.
+ *
+ * Guarantee: a primary that holds nothing any more is deposed at once: what is under way there is in doubt, and who
+ * sends it again reaches whoever has it now, however long the old one would have been silent.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { Redis } from 'ioredis'
-import type { Durability } from '../embedded/binary.ts'
-import type { Sending, StoreAnswer } from '../redis/link.ts'
+import type { Clock } from '../clock.ts'
 import { StoreRefused } from '../redis/settings.ts'
-import { PrimaryNode } from './primary-node.ts'
-import { addressFrom, COMMON_SLOT, hostPortOf, parseNodes, SlotMap, withPlace } from './slot-map.ts'
+import type { NodeEvents, ShardNode } from './shard-node.ts'
+import { addressFrom, COMMON_SLOT, parseNodes, SlotMap } from './slot-map.ts'
 
-const TICK_MS = 250
+/** Between two reads of the map: while all is well, and while it is not, doubled from the first to the second. */
 const LOAD_MS = 2_000
-const ASK_MS_MAX = 1_000
+const HURRY_MS = 10
+const HURRY_MS_MAX = 200
+/** A node that has not answered for so long is asked again. */
+export const ASK_MS_MAX = 1_000
 /** All primaries are waited for; one that is away longer than this is waited for by its shards alone. */
 const OPEN_MS_MAX = 10_000
 const OPEN_STEP_MS = 50
@@ -24,10 +28,8 @@ const KEPT_MS = 10_000
 /** Nodes that send one command on. */
 const HOPS_MAX = 4
 
-export interface ClusterNodesOptions {
-  /** Addresses (`redis://`, `rediss://`) of some nodes. User and password of the first go for all. */
-  readonly seeds: readonly string[]
-  readonly durability: Durability
+/** Who hears of the nodes. */
+export interface NodesHears {
   /** The primary of what belongs to no shard can be asked, at first, after a reconnect, or it is another one. */
   onUp?(): void
   /** It cannot be asked any more. */
@@ -42,36 +44,48 @@ export interface ClusterNodesOptions {
   heard(channel: string, message: Buffer): void
 }
 
-export class ClusterNodes {
+/** How nodes are reached. */
+export interface NodesReach<Node extends ShardNode> {
+  /** `host:port` of some nodes. */
+  readonly seeds: readonly string[]
+  readonly clock: Pick<Clock, 'monotonicMs' | 'after'>
+  /** Connects to a primary, by `host:port`. */
+  makeNode(name: string, events: NodeEvents, nodes: ClusterNodes<Node>): Node
+  /** What `CLUSTER NODES` says at a node that is no primary of the map, or does not answer as one. */
+  askApart(place: string): Promise<string | null>
+}
+
+export class ClusterNodes<Node extends ShardNode> {
   readonly map = new SlotMap()
   /** Primaries by `host:port`. */
-  readonly all = new Map<string, PrimaryNode>()
-  private readonly options: ClusterNodesOptions
-  private readonly form: URL
+  readonly all = new Map<string, Node>()
+  private readonly reach: NodesReach<Node>
+  private readonly hears: NodesHears
   private readonly places: Set<string>
-  private readonly idleSinceMs = new Map<PrimaryNode, number>()
-  private readonly timer: NodeJS.Timeout
-  private common: PrimaryNode | null = null
+  private readonly idleSinceMs = new Map<Node, number>()
+  /** Nodes that are to say what they know. */
+  private readonly asking = new Set<string>()
+  private common: Node | null = null
   private refused: Error | null = null
   private isHurried = true
-  private isLoading = false
   private isClosed = false
   private loadedAtMs = Number.NEGATIVE_INFINITY
+  private hurryMs = HURRY_MS
   private turn = 0
+  private dueAtMs = Number.POSITIVE_INFINITY
+  private cancel: () => void = () => undefined
 
-  constructor(options: ClusterNodesOptions) {
-    this.options = options
-    this.form = new URL(options.seeds[0] ?? '')
-    this.places = new Set(options.seeds.map((seed) => hostPortOf(new URL(seed))))
-    this.timer = setInterval(() => void this.tick(), TICK_MS)
-    this.timer.unref()
+  constructor(reach: NodesReach<Node>, hears: NodesHears) {
+    this.reach = reach
+    this.hears = hears
+    this.places = new Set(reach.seeds)
+    this.plan(0)
   }
 
   /** Resolves when all primaries can be asked, or in ten seconds when that of what belongs to no shard can be. */
   async ready(): Promise<void> {
     const endMs = performance.now() + OPEN_MS_MAX
-    await this.load()
-    while (!(this.map.isWhole && [...this.all.values()].every(({ isUp }) => isUp))) {
+    while (!(this.map.isWhole && this.areUp)) {
       if (this.refused !== null) throw this.refused
       if (performance.now() > endMs) break
       await pause(OPEN_STEP_MS)
@@ -80,84 +94,99 @@ export class ClusterNodes {
   }
 
   /** The primary of a slot that can be asked now; null while there is none. */
-  at(slot: number): PrimaryNode | null {
+  at(slot: number): Node | null {
     const node = this.named(slot)
     return node?.isUp === true ? node : null
   }
 
   /** The primary of a slot, whether it can be asked or not. */
-  named(slot: number): PrimaryNode | null {
+  named(slot: number): Node | null {
     return this.all.get(this.map.addressOf(slot) ?? '') ?? null
   }
 
-  /** Something is elsewhere than was thought: the map is read at the next tick. */
+  /** Something is elsewhere than was thought: the map is read soon. */
   hurry(): void {
     this.isHurried = true
+    this.plan(this.loadedAtMs + this.hurryMs - this.reach.clock.monotonicMs())
+  }
+
+  /**
+   * The node that takes what `from` refused, if the refusal names one that can be asked, and not so many have sent it
+   * on before (`hops`).
+   */
+  targetOf(refusal: string, { from, hops }: { from: string; hops: number }): Node | null {
+    const [word = '', , place = ''] = refusal.split(' ')
+    if (ELSEWHERE.has(word)) this.hurry()
+    if (word !== 'MOVED' && word !== 'ASK') return null
+    const target = this.all.get(addressFrom(place, from))
+    return target?.isUp === true && hops < HOPS_MAX ? target : null
   }
 
   close(): void {
     this.isClosed = true
-    clearInterval(this.timer)
+    this.cancel()
     for (const node of [...this.all.values(), ...this.idleSinceMs.keys()]) node.close()
   }
 
-  private async tick(): Promise<void> {
-    const atMs = performance.now()
+  private get areUp(): boolean {
+    return [...this.all.values()].every(({ isUp }) => isUp)
+  }
+
+  /** Looks again after so long, or sooner where that was planned. */
+  private plan(ms: number): void {
+    const { clock } = this.reach
+    const waitMs = Math.max(0, ms)
+    const atMs = clock.monotonicMs() + waitMs
+    if (this.isClosed || atMs >= this.dueAtMs) return
+    this.cancel()
+    this.dueAtMs = atMs
+    this.cancel = clock.after(waitMs, () => {
+      this.dueAtMs = Number.POSITIVE_INFINITY
+      this.look()
+    })
+  }
+
+  /** Reads the map: from all while something is wrong, else from one after the other. */
+  private look(): void {
+    const atMs = this.reach.clock.monotonicMs()
+    this.dropIdle(atMs)
+    const up = [...this.all.values()].filter(({ isUp }) => isUp)
+    const isCalm = !this.isHurried && this.map.isWhole && up.length === this.all.size && up.length > 0
+    this.turn += 1
+    this.isHurried = false
+    this.loadedAtMs = atMs
+    for (const node of isCalm ? up.slice(this.turn % up.length).slice(0, 1) : up)
+      void this.ask(node.name, () => node.nodes())
+    if (up.length === 0) for (const place of this.places) void this.ask(place, () => this.reach.askApart(place))
+    this.hurryMs = isCalm ? HURRY_MS : Math.min(2 * this.hurryMs, HURRY_MS_MAX)
+    this.plan(isCalm ? LOAD_MS : this.hurryMs)
+  }
+
+  private async ask(name: string, nodes: () => Promise<string | null>): Promise<void> {
+    if (this.asking.has(name)) return
+    this.asking.add(name)
+    const cancel = this.reach.clock.after(ASK_MS_MAX, () => this.asking.delete(name))
+    const text = await nodes()
+    cancel()
+    this.asking.delete(name)
+    if (text !== null) this.took(text, name)
+  }
+
+  private dropIdle(atMs: number): void {
     for (const [node, sinceMs] of this.idleSinceMs) {
       if (atMs - sinceMs < KEPT_MS) continue
       this.idleSinceMs.delete(node)
       node.close()
     }
-    const isAway = !this.map.isWhole || [...this.all.values()].some(({ isUp }) => !isUp)
-    if (this.isHurried || isAway || atMs - this.loadedAtMs >= LOAD_MS) await this.load()
-  }
-
-  /** Reads the map: from all while something is wrong, else from one after the other. */
-  private async load(): Promise<void> {
-    if (this.isLoading || this.isClosed) return
-    this.isLoading = true
-    const up = [...this.all.values()].filter(({ isUp }) => isUp)
-    this.turn += 1
-    const isCalm = !this.isHurried && up.length === this.all.size && up.length > 0
-    const asked = isCalm ? up.slice(this.turn % up.length).slice(0, 1) : up
-    this.isHurried = false
-    this.loadedAtMs = performance.now()
-    const asks = asked.map(async ({ name, store }) => {
-      const text = await store.views.call('CLUSTER', 'NODES').catch(() => null)
-      this.took(text, name)
-    })
-    if (up.length === 0) asks.push(...[...this.places].map((place) => this.askApart(place)))
-    await Promise.race([Promise.all(asks), pause(ASK_MS_MAX, undefined, { ref: false })])
-    this.isLoading = false
-  }
-
-  /** Asks a node over a connection of its own. */
-  private async askApart(place: string): Promise<void> {
-    const client = new Redis(withPlace(this.form, place), {
-      connectionName: 'map',
-      lazyConnect: true,
-      retryStrategy: () => null,
-      connectTimeout: ASK_MS_MAX,
-      commandTimeout: ASK_MS_MAX,
-      maxRetriesPerRequest: 0,
-    })
-    client.on('error', () => undefined)
-    const text = await client
-      .connect()
-      .then(() => client.call('CLUSTER', 'NODES'))
-      .catch(() => null)
-    client.disconnect()
-    this.took(text, place)
   }
 
   /** Takes in what one node says of all, and has a store for each primary of the map. */
-  private took(text: unknown, asked: string): void {
-    if (typeof text !== 'string' || this.isClosed) return
+  private took(text: string, asked: string): void {
+    if (this.isClosed) return
     const lines = parseNodes(text, asked)
     for (const { address } of lines) this.places.add(address)
-    const hasMoved = this.map.take(lines)
+    let hasChanged = this.map.take(lines)
     const { primaries } = this.map
-    let hasChanged = hasMoved
     for (const name of primaries) {
       if (this.all.has(name)) continue
       hasChanged = true
@@ -169,38 +198,35 @@ export class ClusterNodes {
       if (primaries.has(name)) continue
       hasChanged = true
       this.all.delete(name)
-      this.idleSinceMs.set(node, performance.now())
+      this.idleSinceMs.set(node, this.reach.clock.monotonicMs())
+      node.depose()
     }
     if (!hasChanged) return
-    this.options.arranged()
+    this.hears.arranged()
     this.noteCommon()
-    this.options.onCame?.()
+    this.hears.onCame?.()
   }
 
-  private nodeAt(name: string): PrimaryNode {
-    const { durability, onRefused, heard, onCame } = this.options
-    const node = new PrimaryNode({
-      address: withPlace(this.form, name),
-      name,
-      durability,
+  private nodeAt(name: string): Node {
+    const { onRefused, heard, onCame } = this.hears
+    const isMine = (): boolean => this.named(COMMON_SLOT) === node
+    const events: NodeEvents = {
       heard,
-      cluster: {
-        moved: () => this.hurry(),
-        sendOn: (refusal, sending) => this.sendOn(refusal, sending, name),
-      },
+      moved: () => this.hurry(),
       onUp: () => {
-        if (this.named(COMMON_SLOT) === node) this.noteCommon(true)
+        if (isMine()) this.noteCommon(true)
         onCame?.()
       },
       onDown: () => {
         this.hurry()
-        if (this.common === node) this.options.onDown?.()
+        if (this.common === node) this.hears.onDown?.()
       },
       onRefused: (error) => {
         if (error instanceof StoreRefused) this.refused = error
         onRefused?.(error)
       },
-    })
+    }
+    const node: Node = this.reach.makeNode(name, events, this)
     return node
   }
 
@@ -208,26 +234,18 @@ export class ClusterNodes {
   private noteCommon(isAnew = false): void {
     const node = this.at(COMMON_SLOT)
     if (node === null || (node === this.common && !isAnew)) return
-    if (this.common !== null && this.common !== node) this.options.onDown?.()
+    if (this.common !== null && this.common !== node) this.hears.onDown?.()
     this.common = node
-    this.options.onUp?.()
-  }
-
-  /** Sends the same bytes to the node that a refusal names. Null: it names none, or none that can be asked. */
-  private sendOn(refusal: string, sending: Sending, from: string): Promise<StoreAnswer> | null {
-    const [word, , place = ''] = refusal.split(' ')
-    if (word === 'CLUSTERDOWN' || word === 'READONLY' || word === 'MOVED') this.hurry()
-    if (word !== 'MOVED' && word !== 'ASK') return null
-    const hops = (sending.hops ?? 0) + 1
-    const target = this.all.get(addressFrom(place, from))
-    if (target === undefined || !target.isUp || hops > HOPS_MAX) return null
-    return sendThere(target, { ...sending, hops, isAsking: word === 'ASK' })
+    this.hears.onUp?.()
   }
 }
 
-/** An answer from elsewhere is relied on when the replicas there have what it says: nobody else asks their gate. */
-async function sendThere(target: PrimaryNode, sending: Sending): Promise<StoreAnswer> {
-  const answer = await target.store.sendHere(sending)
-  if (answer.kind !== 'reply' || !target.isGated) return answer
-  return (await target.kept()) ? answer : { kind: 'lost' }
-}
+/** Refusals after which the map is read, by their first word. */
+const ELSEWHERE: ReadonlySet<string> = new Set([
+  'MOVED',
+  'CLUSTERDOWN',
+  'READONLY',
+  'LOADING',
+  'MASTERDOWN',
+  'NOREPLICAS',
+])

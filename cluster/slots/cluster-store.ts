@@ -35,21 +35,26 @@ import type {
   WorkerRecord,
 } from '../store.ts'
 import { ClusterListener } from './cluster-listener.ts'
-import { ClusterNodes, type ClusterNodesOptions } from './cluster-nodes.ts'
+import { ClusterNodes, type NodesHears, type NodesReach } from './cluster-nodes.ts'
 import type { PrimaryNode } from './primary-node.ts'
+import { type RedisNodesOptions, redisNodes } from './redis-nodes.ts'
+import type { ShardNode } from './shard-node.ts'
 import { COMMON_SLOT, SHARD_SLOTS } from './slot-map.ts'
 
 /** A primary of which every connection has owed an answer for so long is away for everybody. */
 const AWAY_MS = 1_000
 
-export type ClusterStoreOptions = Omit<ClusterNodesOptions, 'arranged' | 'heard'>
+/** Who hears of the nodes besides the store. */
+export type ClusterHears = Omit<NodesHears, 'arranged' | 'heard'>
 
 /**
  * Connects to a cluster by any of its nodes.
  * @throws StoreRefused when the settings of a node break the durability level; Error when no node answers within 10 s
  */
-export async function connectClusterStore(options: ClusterStoreOptions): Promise<ClusterStore> {
-  const store = new ClusterStore(options)
+export async function connectClusterStore(
+  options: RedisNodesOptions & ClusterHears,
+): Promise<ClusterStore<PrimaryNode>> {
+  const store = new ClusterStore(redisNodes(options), options)
   try {
     await store.ready()
   } catch (error) {
@@ -65,15 +70,15 @@ interface Topic {
   end: () => void
 }
 
-export class ClusterStore implements Store, Primaries {
-  private readonly nodes: ClusterNodes
+export class ClusterStore<Node extends ShardNode = PrimaryNode> implements Store, Primaries {
+  private readonly nodes: ClusterNodes<Node>
   private readonly listeners: ClusterListener[] = []
   private topics: Topic[] = []
-  private common: PrimaryNode | null = null
+  private common: Node | null = null
 
-  constructor(options: ClusterStoreOptions) {
-    this.nodes = new ClusterNodes({
-      ...options,
+  constructor(reach: NodesReach<Node>, hears: ClusterHears = {}) {
+    this.nodes = new ClusterNodes(reach, {
+      ...hears,
       arranged: () => this.arrange(),
       heard: (channel, message) => {
         for (const listener of this.listeners) listener.heard(channel, message)
@@ -103,7 +108,7 @@ export class ClusterStore implements Store, Primaries {
   }
 
   /** The primaries that hold shards. */
-  get primaries(): readonly PrimaryNode[] {
+  get primaries(): readonly Node[] {
     return [...this.nodes.all.values()]
   }
 
@@ -275,7 +280,7 @@ export class ClusterStore implements Store, Primaries {
     }
   }
 
-  private async hearAt(node: PrimaryNode | null, one: Topic): Promise<void> {
+  private async hearAt(node: Node | null, one: Topic): Promise<void> {
     one.end()
     const end = await node?.store.hear(one.topic, one.heard)
     if (end === undefined) return
@@ -286,7 +291,7 @@ export class ClusterStore implements Store, Primaries {
   /** Something lies elsewhere, or somebody listens: everybody listens where things are now. */
   private arrange(): void {
     const common = this.nodes.named(COMMON_SLOT)
-    for (const listener of this.listeners) listener.arrange(this.nodes.all, common?.address ?? null)
+    for (const listener of this.listeners) listener.arrange(this.nodes.all, common)
     this.listenToShards()
     if (common === this.common) return
     this.common = common
@@ -308,18 +313,18 @@ export class ClusterStore implements Store, Primaries {
     }
   }
 
-  private at(shard: number): PrimaryNode | null {
+  private at(shard: number): Node | null {
     return this.nodes.at(SHARD_SLOTS[shard] ?? 0)
   }
 
   /** The gate of a shard's primary, which must still be the one that was asked. */
-  private async kept(shard: number, node: PrimaryNode): Promise<boolean> {
+  private async kept(shard: number, node: Node): Promise<boolean> {
     return (await node.kept()) && this.nodes.named(SHARD_SLOTS[shard] ?? 0) === node
   }
 
   /** What is asked of each primary that can be asked. */
-  private byNode<Item>(items: readonly Item[], shardOf: (item: Item) => number): [PrimaryNode, Item[]][] {
-    const found = new Map<PrimaryNode, Item[]>()
+  private byNode<Item>(items: readonly Item[], shardOf: (item: Item) => number): [Node, Item[]][] {
+    const found = new Map<Node, Item[]>()
     for (const item of items) {
       const node = this.at(shardOf(item))
       if (node === null) continue

@@ -7,12 +7,15 @@
 
 import { type Clock, makeClock } from '../clock.ts'
 import type { Durability } from '../embedded/binary.ts'
-import { AnswerTimes, type Primary } from '../primaries.ts'
-import { RedisLink } from '../redis/link.ts'
+import { AnswerTimes } from '../primaries.ts'
+import { listenToRedis } from '../redis/hear.ts'
+import { RedisLink, type Sending, type StoreAnswer } from '../redis/link.ts'
 import { StoreRefused } from '../redis/settings.ts'
-import { type ClusterNode, RedisStore } from '../redis/store.ts'
+import { RedisStore } from '../redis/store.ts'
+import type { Ears, Listening } from '../store.ts'
 import { ReplicaGate } from './gate.ts'
 import { ShardEars } from './shard-ears.ts'
+import type { NodeEvents, ShardNode } from './shard-node.ts'
 
 const PULSE_MS = 1_000
 /** A pulse that waits this long: the connection is given up, as it is for a heartbeat. */
@@ -28,16 +31,12 @@ export interface PrimaryNodeOptions {
   /** `host:port`. */
   readonly name: string
   readonly durability: Durability
-  readonly cluster: ClusterNode
-  /** It can be asked, at first and after each reconnect. */
-  onUp(): void
-  onDown(): void
-  onRefused(error: Error): void
-  /** What was published in a slot that is listened to. */
-  heard(channel: string, message: Buffer): void
+  readonly events: NodeEvents
+  /** Sends what this node does not take to the one that does; null: the refusal says nothing of that. */
+  sendOn(refusal: string, sending: Sending): Promise<StoreAnswer> | null
 }
 
-export class PrimaryNode implements Primary {
+export class PrimaryNode implements ShardNode {
   readonly name: string
   readonly store: RedisStore
   readonly clock: Clock = makeClock()
@@ -56,15 +55,15 @@ export class PrimaryNode implements Primary {
   constructor(options: PrimaryNodeOptions) {
     this.options = options
     this.name = options.name
-    const { address, durability, cluster } = options
+    const { address, durability, events, sendOn } = options
     this.store = new RedisStore({
       address,
       durability,
-      cluster,
+      cluster: { moved: () => events.moved(), sendOn },
       onUp: () => void this.pulse(),
       onDown: () => {
         this.isSet = false
-        options.onDown()
+        events.onDown()
       },
       onRefused: (error) => this.refuse(error),
     })
@@ -112,8 +111,21 @@ export class PrimaryNode implements Primary {
   hear(channels: ReadonlySet<string>): void {
     if (this.isClosed || (this.ears === null && channels.size === 0)) return
     const { address } = this.options
-    this.ears ??= new ShardEars({ address, heard: (channel, message) => this.options.heard(channel, message) })
+    this.ears ??= new ShardEars({ address, heard: (channel, message) => this.options.events.heard(channel, message) })
     this.ears.want(channels)
+  }
+
+  listen(worker: string, ears: Ears): Listening {
+    return listenToRedis(this.options.address, worker, ears)
+  }
+
+  nodes(): Promise<string | null> {
+    return this.store.views.call('CLUSTER', 'NODES').then(String, () => null)
+  }
+
+  depose(): void {
+    this.store.cut(true)
+    this.gateLink?.cut()
   }
 
   close(): void {
@@ -126,7 +138,7 @@ export class PrimaryNode implements Primary {
 
   private refuse(error: Error): void {
     this.refusal = error.message
-    this.options.onRefused(error)
+    this.options.events.onRefused(error)
   }
 
   /** Asks for its time. */
@@ -134,7 +146,7 @@ export class PrimaryNode implements Primary {
     if (this.isPulsing || this.isClosed) return
     this.isPulsing = true
     const sentAtMs = performance.now()
-    const giveUp = setTimeout(() => setImmediate(() => this.isPulsing && this.store.cutCommits()), PULSE_SILENT_MS)
+    const giveUp = setTimeout(() => setImmediate(() => this.isPulsing && this.store.cut(false)), PULSE_SILENT_MS)
     const answer = await this.store.askBeside('TIME')
     clearTimeout(giveUp)
     this.isPulsing = false
@@ -145,6 +157,6 @@ export class PrimaryNode implements Primary {
     if (this.isSet) return
     this.isSet = true
     this.refusal = null
-    this.options.onUp()
+    this.options.events.onUp()
   }
 }

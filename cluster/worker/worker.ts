@@ -161,7 +161,7 @@ export class Worker {
 
   /** The store's connection came back: others learn of the new one at once. */
   connected(): void {
-    if (this.beats === 0 || this.stopped) return
+    if (this.listening === null || this.stopped) return
     void this.beat()
     // One of several may have lost what another had told: what it holds is compared with what is known here.
     if (this.options.primaries !== undefined) void this.holdings.check()

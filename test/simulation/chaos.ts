@@ -1,6 +1,7 @@
 /** chaos - one step of the simulation: what of all that could happen now happens, drawn by weight. */
 
 import type { Ask } from './client.ts'
+import { goOn } from './cluster/failovers.ts'
 import { deliver } from './delivery.ts'
 import { faultStep, resume } from './faults.ts'
 import { checkIll } from './half-dead.ts'
@@ -33,6 +34,7 @@ export async function chaosStep(sim: Simulation): Promise<void> {
   const { chance } = sim
   for (const process of sim.processes)
     if (process.state === 'paused' && process.wakesAtMs <= sim.time.nowMs) resume(sim, process)
+  goOn(sim)
   await checkIll(sim)
   if (chance.hit(FAULT_CHANCE)) return faultStep(sim)
   const actions: Action[] = [...workActions(sim), [1.2, () => passTime(sim)]]

@@ -5,6 +5,7 @@
  * given to commits that the store has neither applied nor seen yet.
  */
 import type { Beat, Meta, Verdict } from '../../cluster/store.ts'
+import { SimCluster } from './cluster/sim-cluster.ts'
 import { checkStrangers } from './half-dead.ts'
 import type { Request } from './network.ts'
 import type { Simulation } from './simulation.ts'
@@ -67,7 +68,8 @@ async function madeUpVerdict(sim: Simulation, { commit }: Request): Promise<Verd
   if (draw === 0) return { kind: 'unsent' }
   if (draw === 1 && !commit.frees) return { kind: 'refused', reason: 'OOM' }
   if (draw === 2 && commit.seq > 0) return { kind: 'conflict', seq: commit.seq - 1 }
-  return { kind: 'late', nowMs: sim.storeMs() }
+  const { base } = sim
+  return { kind: 'late', nowMs: base instanceof SimCluster ? base.at(commit.shard).base.nowMs : sim.storeMs() }
 }
 
 function verdictOf({ method }: Request, value: unknown): string {

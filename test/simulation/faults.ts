@@ -1,7 +1,10 @@
 /** faults - what befalls processes, the store and its clock: one of it, drawn by chance. */
+import { failOver, moveShard } from './cluster/failovers.ts'
+import { SimCluster } from './cluster/sim-cluster.ts'
 import { fallIll } from './half-dead.ts'
 import { LASTING } from './observer.ts'
 import { SHARDS, type SimProcess } from './process.ts'
+import { SimStore } from './sim-store.ts'
 import { type Simulation, WORKERS } from './simulation.ts'
 
 /** A store is set back by at most so many commits. */
@@ -20,6 +23,7 @@ const marks = new WeakMap<Simulation, Mark>()
 /** One fault; most draws are nothing, so that work goes on between them. */
 export function faultStep(sim: Simulation): void {
   const draw = sim.chance.next()
+  const isOfSeveral = sim.base instanceof SimCluster
   const running = sim.processes.filter(({ state }) => state === 'running')
   const paused = sim.processes.filter(({ state }) => state === 'paused')
   if (draw < 0.08 && running.length > 1) pause(sim, sim.chance.pick(running))
@@ -29,7 +33,9 @@ export function faultStep(sim: Simulation): void {
   else if (draw < 0.5) jump(sim)
   else if (draw < 0.54) fill(sim)
   else if (draw < 0.64 && sim.setsBack) mark(sim)
+  else if (draw < 0.64 && isOfSeveral) moveShard(sim)
   else if (draw < 0.72 && sim.setsBack) setBack(sim)
+  else if (draw < 0.72 && isOfSeveral) failOver(sim)
   else if (draw < 0.76) sim.throwTimers += 1
   else if (draw < 0.85) longWait(sim)
   else if (draw < 0.88) loseMail(sim)
@@ -125,6 +131,7 @@ function loseMail(sim: Simulation): void {
 
 function mark(sim: Simulation): void {
   const { base, observer } = sim
+  if (!(base instanceof SimStore)) return
   marks.set(sim, { store: base.snapshot(), seen: observer.mark(), commits: observer.commits })
 }
 
@@ -132,7 +139,7 @@ function mark(sim: Simulation): void {
 function setBack(sim: Simulation): void {
   const marked = marks.get(sim)
   marks.delete(sim)
-  if (marked === undefined) return
+  if (marked === undefined || !(sim.base instanceof SimStore)) return
   const lost = sim.observer.commits - marked.commits
   if (lost === 0 || lost > SET_BACK_COMMITS_MAX) return
   sim.note(`set back by ${lost}`)

@@ -6,6 +6,7 @@
  */
 import type { Beat, WorkerRecord } from '../../cluster/store.ts'
 import { protocolOf, understandEachOther } from '../../cluster/worker/protocol.ts'
+import { SimCluster } from './cluster/sim-cluster.ts'
 import type { Connection } from './network.ts'
 import { SHARDS, type SimProcess } from './process.ts'
 import type { Simulation } from './simulation.ts'
@@ -58,6 +59,7 @@ export async function checkIll(sim: Simulation): Promise<void> {
 /** Whether another one has been sound all the while and a time before, and the store as well. */
 function isHelped(sim: Simulation, sinceMs: number): boolean {
   if (sim.observer.setBackAtMs.some((atMs) => atMs >= sinceMs)) return false
+  if (sim.base instanceof SimCluster && sim.base.troubledAtMs >= sinceMs) return false
   const beforeMs = sinceMs - SETTLED_MS
   return sim.processes.some(({ state, soundSinceMs }) => state === 'running' && soundSinceMs <= beforeMs)
 }

@@ -32,9 +32,12 @@ export type Method =
   | 'waiting'
   | 'enqueue'
   | 'replies'
+  | 'time'
+  | 'wait'
+  | 'nodes'
 
-/** The connections of a process, as `cluster/redis/store.ts` has them. */
-export type Connection = 'commit' | 'read' | 'enqueue'
+/** The connections of a process, as `cluster/redis/store.ts` and `cluster/slots/` have them. */
+export type Connection = 'commit' | 'read' | 'enqueue' | 'gate' | 'views'
 
 export const CONNECTION_OF: Readonly<Record<Method, Connection>> = {
   read: 'read',
@@ -51,6 +54,9 @@ export const CONNECTION_OF: Readonly<Record<Method, Connection>> = {
   waiting: 'read',
   enqueue: 'enqueue',
   replies: 'read',
+  time: 'commit',
+  wait: 'gate',
+  nodes: 'views',
 }
 
 /** A request under way. */
@@ -89,18 +95,33 @@ export class Network {
   said: Said[] = []
   private sent = 0
 
+  /** Sends one request. */
+  ask<Value>(
+    request: Pick<Request, 'from' | 'method'> & Partial<Pick<Request, 'shard' | 'commit'>>,
+    lost: Value,
+    run: () => Promise<Value>,
+  ): Promise<Value> {
+    return this.send({ shard: -1, commit: null, ...request, lost }, run)
+  }
+
+  private send<Value>(
+    request: Pick<Request, 'from' | 'method' | 'shard' | 'commit'> & { lost: Value },
+    run: () => Promise<Value>,
+  ): Promise<Value> {
+    return new Promise((resolve) => {
+      this.sent += 1
+      const heard = (answer: unknown): void => resolve(answer as Value)
+      this.requests.push({ ...request, n: this.sent, run, resolve: heard })
+    })
+  }
+
   /** A store as one process sees it. */
   link(from: number, store: Store): Store {
     const send = <Value>(
       method: Method,
       { shard, lost, commit = null }: { shard: number; lost: Value; commit?: Commit | null },
       run: () => Promise<Value>,
-    ): Promise<Value> =>
-      new Promise((resolve) => {
-        this.sent += 1
-        const heard = (answer: unknown): void => resolve(answer as Value)
-        this.requests.push({ n: this.sent, from, method, shard, commit, run, lost, resolve: heard })
-      })
+    ): Promise<Value> => this.send({ from, method, shard, lost, commit }, run)
     return {
       // Nobody may rely on a signal: none is drawn out or lost here.
       signal: (signals) => store.signal(signals),
@@ -147,7 +168,8 @@ export class Network {
     }
   }
 
-  private say(said: Said): void {
+  /** Something is published or told. */
+  say(said: Said): void {
     this.said.push(said)
   }
 

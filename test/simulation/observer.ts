@@ -75,6 +75,8 @@ export class Observer {
    */
   readonly ungranted = new Set<number>()
   private readonly nowMs: () => number
+  /** By shard, what takes back what was seen since replicas had all of it; null: the store has none. */
+  private undos: Map<number, (() => void)[]> | null = null
 
   /** `nowMs` tells virtual time. */
   constructor(nowMs: () => number) {
@@ -93,10 +95,15 @@ export class Observer {
   watch(store: Store): Store {
     return changeStore(store, {
       handIn: async (request) => {
+        const { cmdId, shard } = request
         const body = unpackStaged(request.body)?.body as { item: string }
-        this.handedIn.set(request.cmdId, { shard: request.shard, item: body.item })
+        this.handedIn.set(cmdId, { shard, item: body.item })
         // Handed in again, because the answer was lost: another copy, which is executed once of its own.
-        this.seen.consumed.delete(request.cmdId)
+        const wasConsumed = this.seen.consumed.delete(cmdId)
+        this.mayUndo(shard, () => {
+          this.handedIn.delete(cmdId)
+          if (wasConsumed) this.seen.consumed.add(cmdId)
+        })
         return store.handIn(request)
       },
       acquire: async (request) => {
@@ -137,6 +144,30 @@ export class Observer {
     this.handedIn.clear()
     this.found.clear()
     this.setBackAtMs.push(this.nowMs())
+  }
+
+  /** The store has replicas: what they do not have may be rolled back, and nobody may have been told of it. */
+  withReplicas(): void {
+    this.undos = new Map()
+  }
+
+  /** Replicas have all that was written of these shards. */
+  replicated(shards: Iterable<number>): void {
+    for (const shard of shards) this.undos?.delete(shard)
+  }
+
+  /** A replica has taken over that had no more of these shards than was told last. */
+  rollBack(shards: Iterable<number>): void {
+    for (const shard of shards) {
+      for (const undo of this.undos?.get(shard)?.toReversed() ?? []) undo()
+      this.undos?.delete(shard)
+    }
+  }
+
+  private mayUndo(shard: number, undo: () => void): void {
+    const before = this.undos?.get(shard)
+    if (before !== undefined) before.push(undo)
+    else this.undos?.set(shard, [undo])
   }
 
   /** A performer begins. `mayOverlap` says whether an earlier performance of the item has lost its right. */
@@ -200,7 +231,7 @@ export class Observer {
     if (acquired.kind !== 'ok') return
     const epoch = Number(acquired.meta.token.split(':')[0])
     if (epoch <= (this.seen.epochs.get(shard) ?? 0)) this.violated(`Epoch of shard ${shard} did not rise: ${epoch}`)
-    this.seen.epochs.set(shard, epoch)
+    setAnd(this.seen.epochs, [shard, epoch], (undo) => this.mayUndo(shard, undo))
     const mine = [...this.handedIn].filter(([, handed]) => handed.shard === shard)
     this.found.set(shard, new Map(mine.map(([cmdId, { item }]) => [cmdId, item])))
   }
@@ -217,26 +248,35 @@ export class Observer {
     if (commit.token !== token) this.violated(`Shard ${shard}: written by an owner that had lost it`)
     const expected = this.seen.seqs.get(shard) ?? 0
     if (seq !== expected) this.violated(`Shard ${shard}: commit after ${expected} claims to follow ${seq}`)
-    this.seen.seqs.set(shard, seq + 1)
+    const undoable = (undo: () => void): void => this.mayUndo(shard, undo)
+    setAnd(this.seen.seqs, [shard, seq + 1], undoable)
     for (const { key, write } of commit.ops)
       if (write === 'UNLINK' && key.includes(':staged:')) this.sawTakenUp(shard, key.slice(key.lastIndexOf(':') + 1))
     for (const { key, write, args } of commit.ops) {
       const kind = key.slice(key.indexOf(':') + 1)
       if (write === 'XADD' && kind.startsWith('log:')) this.seen.ids.add(idOfEntry(String(args[0]), shard))
-      if (write === 'HSET' && kind.startsWith('replies:')) this.sawReplies(args.map(String))
+      if (write === 'HSET' && kind.startsWith('replies:')) this.sawReplies(shard, args.map(String))
       if (write === 'HSET' && kind === 'claims') this.sawClaim(shard, String(args[0]), String(args[1]))
     }
     for (const { key, write, args } of commit.ops) {
       const kind = key.slice(key.indexOf(':') + 1)
-      if (write === 'HSET' && kind.startsWith('status:')) this.sawState(`${kind.slice(7)}.${args[0]}`, String(args[1]))
+      if (write === 'HSET' && kind.startsWith('status:'))
+        this.sawState(`${kind.slice(7)}.${args[0]}`, String(args[1]), undoable)
     }
   }
 
   /** A command or an outcome of another process is executed. */
   private sawTakenUp(shard: number, cmdId: string): void {
-    if (!this.handedIn.delete(cmdId)) return
-    this.found.get(shard)?.delete(cmdId)
-    this.sawConsumed(cmdId)
+    const handed = this.handedIn.get(cmdId)
+    if (handed === undefined) return
+    this.handedIn.delete(cmdId)
+    const found = this.found.get(shard)
+    const wasFound = found?.delete(cmdId) === true
+    this.mayUndo(shard, () => {
+      this.handedIn.set(cmdId, handed)
+      if (wasFound) found?.set(cmdId, handed.item)
+    })
+    this.sawConsumed(shard, cmdId)
   }
 
   private sawClaim(shard: number, item: string, packed: string): void {
@@ -252,20 +292,21 @@ export class Observer {
   }
 
   /** Fields `<parcel>/<place>` and how many commands from there on are executed. */
-  private sawReplies(fields: readonly string[]): void {
+  private sawReplies(shard: number, fields: readonly string[]): void {
     for (let i = 0; i < fields.length; i += 2) {
       const [parcel = '', from = ''] = fields[i]!.split('/')
       const count = Number.parseInt(fields[i + 1]!, 10)
-      for (let place = 0; place < count; place += 1) this.sawConsumed(`${parcel}/${Number(from) + place}`)
+      for (let place = 0; place < count; place += 1) this.sawConsumed(shard, `${parcel}/${Number(from) + place}`)
     }
   }
 
-  private sawConsumed(cmdId: string): void {
+  private sawConsumed(shard: number, cmdId: string): void {
     if (this.seen.consumed.has(cmdId)) this.violated(`Executed twice: the command or outcome ${cmdId}`)
     this.seen.consumed.add(cmdId)
+    this.mayUndo(shard, () => this.seen.consumed.delete(cmdId))
   }
 
-  private sawState(item: string, packed: string): void {
+  private sawState(item: string, packed: string, undoable: (undo: () => void) => void): void {
     const { state, attempts } = JSON.parse(packed) as { state: string; attempts: number }
     // An attempt that a store has lost is made again under its number.
     const isLost = this.setBackAtMs.length > 0
@@ -273,8 +314,22 @@ export class Observer {
       this.violated(`Counted twice: ${item} has ${attempts} outcomes`)
     const before = this.seen.states.get(item) ?? ''
     if (isTerminal(before)) this.violated(`Ended twice: ${item} was ${before}, then ${state}`)
-    this.seen.states.set(item, state)
+    setAnd(this.seen.states, [item, state], undoable)
   }
+}
+
+/** Sets a value of a map, and says what takes that back. */
+function setAnd<Key, Value>(
+  map: Map<Key, Value>,
+  [key, value]: [Key, Value],
+  undoable: (undo: () => void) => void,
+): void {
+  const before = map.get(key)
+  map.set(key, value)
+  undoable(() => {
+    if (before === undefined) map.delete(key)
+    else map.set(key, before)
+  })
 }
 
 /** A worker's clock that was ahead when it saw a claim lapse may have been set right since. */

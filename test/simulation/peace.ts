@@ -1,6 +1,7 @@
 /** peace - after the chaos: everything heals, everything under way ends, until nothing is left to do. */
 import { setImmediate as settle } from 'node:timers/promises'
 import { deliverEffect, hear } from './chaos.ts'
+import { goOn } from './cluster/failovers.ts'
 import { leftOver } from './contents.ts'
 import { deliver } from './delivery.ts'
 import { resume } from './faults.ts'
@@ -36,6 +37,7 @@ export async function drain(sim: Simulation): Promise<void> {
 
 async function peaceRound(sim: Simulation): Promise<void> {
   const { network, time } = sim
+  goOn(sim, true)
   const isQuiet = network.requests.length === 0 && network.answers.length === 0
   for (let left = network.requests.length; left > 0; left -= 1) await deliver(sim, network.takeRequest(0))
   for (const answer of [...network.answers]) network.complete(answer)
@@ -59,6 +61,8 @@ async function isOver(sim: Simulation): Promise<boolean> {
     sim.storeOffsetMs += earliestMs - sim.storeMs()
     sim.note('clock to the next item')
   }
+  // A commit of a timer is there, and its replicas are waited for.
+  if (sim.network.requests.some(({ method }) => method === 'wait')) return false
   if (what.length > 0 || sim.clients.open > 0 || sim.processes.some(({ state }) => state === 'stopping')) return false
   return (await unowned(sim)).length === 0
 }

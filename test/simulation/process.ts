@@ -1,5 +1,6 @@
 /** process - one simulated process: a worker with its clock, its link to the store and the effects that it performs. */
 import { Fence, makeFenceCells, type Pass } from '../../cluster/fence.ts'
+import type { Primaries } from '../../cluster/primaries.ts'
 import { Shard } from '../../cluster/shard/shard.ts'
 import type { ShardWorld } from '../../cluster/shard/world.ts'
 import type { Lag, Protocol, Store, WorkerRecord } from '../../cluster/store.ts'
@@ -43,6 +44,8 @@ export interface ProcessOptions {
   readonly n: number
   readonly clock: WorkerClock
   readonly store: Store
+  /** Where several hold the shards. */
+  readonly primaries: Primaries | undefined
   readonly observer: Observer
   readonly random: () => number
   readonly bugs: ProcessBugs
@@ -101,6 +104,7 @@ export class SimProcess {
     this.fence = bugs.makeFence?.(fenceMs) ?? new Fence(makeFenceCells(), fenceMs)
     this.worker = new Worker({
       store,
+      ...(options.primaries !== undefined && { primaries: options.primaries }),
       fence: this.fence,
       claimsStandMs: bugs.claimsStandMs ?? CLAIMS_STAND_MS,
       lags: () => bugs.lags?.(this.lags()) ?? this.lags(),

@@ -9,10 +9,13 @@ import { createHash } from 'node:crypto'
 import { setImmediate as settle } from 'node:timers/promises'
 import { chaosStep } from './chaos.ts'
 import { checkAll } from './check.ts'
+import { SimCluster } from './cluster/sim-cluster.ts'
 import { drain } from './peace.ts'
 import { type Bug, Simulation, WORKERS } from './simulation.ts'
 
 const STEPS = 2_000
+/** On several primaries: who asks each of them for its time does less of all else. */
+const STEPS_OF_SEVERAL = 3_000
 
 export interface SimResult {
   readonly seed: number
@@ -21,21 +24,24 @@ export interface SimResult {
   readonly violations: readonly string[]
   readonly commits: number
   readonly accepted: number
+  readonly failovers: number
 }
 
-/** Runs one seed: everything that happened, and what must not have. */
-export async function simulate(seed: number, bug: Bug | null = null): Promise<SimResult> {
-  const sim = new Simulation(seed, bug)
+/** Runs one seed on so many primaries: everything that happened, and what must not have. */
+export async function simulate(seed: number, bug: Bug | null = null, primaries = 1): Promise<SimResult> {
+  const sim = new Simulation(seed, bug, primaries)
   await runAll(sim)
   const hash = createHash('sha256').update(sim.trace.join('\n')).digest('hex')
   const accepted = sim.clients.asks.filter(({ name, result }) => name === 'accept' && result?.kind === 'answer').length
   const { observer, trace } = sim
-  return { seed, hash, trace, violations: observer.violations, commits: observer.commits, accepted }
+  const failovers = sim.base instanceof SimCluster ? sim.base.failovers : 0
+  return { seed, hash, trace, violations: observer.violations, commits: observer.commits, accepted, failovers }
 }
 
 async function runAll(sim: Simulation): Promise<void> {
   for (let n = 0; n < WORKERS; n += 1) sim.startProcess()
-  for (let step = 0; step < STEPS && sim.observer.violations.length === 0; step += 1) {
+  const steps = sim.base instanceof SimCluster ? STEPS_OF_SEVERAL : STEPS
+  for (let step = 0; step < steps && sim.observer.violations.length === 0; step += 1) {
     await chaosStep(sim)
     await settle()
   }

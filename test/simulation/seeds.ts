@@ -3,12 +3,14 @@
  *
  * `SEEDS` sets how many (200). `SEED=n` runs one and shows its trace.
  */
-import { test } from 'tap'
+import { type Test, test } from 'tap'
 import { type SimResult, simulate } from './run.ts'
 
 const SEEDS = Number(process.env.SEEDS ?? '200')
 const FIRST = 1
 const TRACE_SHOWN = 60
+/** Seeds on several primaries, of all. */
+const SHARE_OF_SEVERAL = 0.1
 
 test('simulation: the same seed gives the same trace', async (t) => {
   const [once, again, other] = [await simulate(7), await simulate(7), await simulate(8)]
@@ -18,23 +20,37 @@ test('simulation: the same seed gives the same trace', async (t) => {
 })
 
 test('simulation: every seed keeps every promise', async (t) => {
+  const { accepted, commits, seeds } = await keepPromises(t, SEEDS, 1)
+  t.ok(accepted > seeds * 10 && commits > seeds * 20, 'the seeds did real work')
+})
+
+test('simulation: on two primaries that fail over every seed keeps every promise', async (t) => {
+  const { accepted, commits, failovers, seeds } = await keepPromises(t, Math.ceil(SEEDS * SHARE_OF_SEVERAL), 2)
+  t.ok(accepted > seeds * 10 && commits > seeds * 20 && failovers > seeds / 2, 'the seeds did real work')
+})
+
+async function keepPromises(
+  t: Test,
+  count: number,
+  primaries: number,
+): Promise<{ accepted: number; commits: number; failovers: number; seeds: number }> {
   const only = process.env.SEED
-  const seeds = only === undefined ? Array.from({ length: SEEDS }, (_, n) => FIRST + n) : [Number(only)]
-  let commits = 0
-  let accepted = 0
+  const seeds = only === undefined ? Array.from({ length: count }, (_, n) => FIRST + n) : [Number(only)]
+  const sum = { accepted: 0, commits: 0, failovers: 0, seeds: seeds.length }
   for (const seed of seeds) {
-    const result = await simulate(seed)
-    commits += result.commits
-    accepted += result.accepted
+    const result = await simulate(seed, null, primaries)
+    sum.commits += result.commits
+    sum.accepted += result.accepted
+    sum.failovers += result.failovers
     if (only !== undefined) for (const line of result.trace) t.comment(line)
     if (result.violations.length === 0) continue
     for (const line of result.trace.slice(-TRACE_SHOWN)) t.comment(line)
     t.fail(`seed ${seed}: ${describe(result)}`)
-    return
+    return sum
   }
-  t.comment(`${seeds.length} seeds, ${commits} commits, ${accepted} asks to accept answered`)
-  t.ok(accepted > seeds.length * 10 && commits > seeds.length * 20, 'the seeds did real work')
-})
+  t.comment(`${sum.seeds} seeds, ${sum.commits} commits, ${sum.accepted} asks to accept answered`)
+  return sum
+}
 
 function describe({ violations, hash }: SimResult): string {
   return `${violations.join('; ')} (trace ${hash.slice(0, 12)})`

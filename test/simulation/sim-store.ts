@@ -6,10 +6,11 @@
  */
 import type { Entry, Fact, FactValue, Op, Signal } from '../../cluster/behaviour.ts'
 import { entryIdOf, isId, sortableEntryId } from '../../cluster/id.ts'
-import { fencedKey, journalKey, metaKey, WORKERS_KEY } from '../../cluster/keyspace.ts'
+import { fencedKey, journalKey, metaKey, shardTag, WORKERS_KEY } from '../../cluster/keyspace.ts'
 import type {
   Acquired,
   Beat,
+  Bell,
   Commit,
   Cursors,
   Ears,
@@ -33,7 +34,7 @@ const CLOCK_OFF_MS = 5_000
 const TRIES_KEPT_MS = 60_000
 const FENCED_MS = 3_600_000
 const JOURNAL_ENTRIES = 256
-/** Writes that `rollBack` can undo. */
+/** Writes that can be undone by default. */
 const STEPS_KEPT = 64
 
 export type Snapshot = ReturnType<SimData['copy']>
@@ -46,19 +47,27 @@ export class SimStore implements Store {
   /** Who listens, by worker. */
   private readonly listeners = new Map<string, Ears>()
   /** Connections that are open. */
-  readonly connected = new Set<number>()
+  readonly connected: Set<number>
+  /** Hears every bell, in place of the workers that listen: those of a shard, whoever owns it. */
+  rings: ((bells: readonly Bell[]) => void) | null = null
+  /** Writes that `rollBack` can undo. */
+  stepsMax = STEPS_KEPT
   /** Every signal so far. */
   readonly signals: Signal[] = []
   private readonly data = new SimData()
   private readonly mail = new SimMailbox(this.data, {
     nowMs: () => this.nowMs,
     step: (keys) => this.step(keys),
-    ring: (owner, bells) => this.listeners.get(owner)?.bells(bells),
+    ring: (owner, bells) => {
+      if (this.rings !== null) this.rings(bells)
+      else this.listeners.get(owner)?.bells(bells)
+    },
   })
   private steps: Snapshot[] = []
 
-  constructor(nowMs = 1_732_000_000_000) {
+  constructor(nowMs = 1_732_000_000_000, connected: Set<number> = new Set()) {
     this.nowMs = nowMs
+    this.connected = connected
   }
 
   async commit(commit: Commit): Promise<Verdict> {
@@ -216,19 +225,42 @@ export class SimStore implements Store {
 
   /** Another store with the same contents, clock and switches. */
   clone(): SimStore {
-    const twin = new SimStore(this.nowMs)
+    const twin = new SimStore(this.nowMs, this.connected)
     twin.full = this.full
     twin.restore(this.snapshot())
     return twin
   }
 
   /**
-   * Loses the last `count` writes of any kind (64 at most), as a store does that acknowledged before it was on disk.
+   * Loses the last `count` writes of any kind (`stepsMax` at most), as a store does that acknowledged before it was on
+   * disk.
    */
   rollBack(count: number): number {
     let undone = 0
     for (; undone < count && this.steps.length > 0; undone += 1) this.data.putBack(this.steps.pop()!, false)
     return undone
+  }
+
+  /** Nothing that was written so far can be undone any more. */
+  settle(): void {
+    this.steps = []
+  }
+
+  /** Nobody listens any more. */
+  deafen(): void {
+    this.listeners.clear()
+  }
+
+  /** Gives all keys of a shard away. */
+  giveShard(shard: number): Snapshot {
+    const keys = [...this.data.copy()].filter(([name]) => name.startsWith(`${shardTag(shard)}:`))
+    for (const [name] of keys) this.data.remove(name)
+    return new Map(keys)
+  }
+
+  /** Takes keys that another store has given away. */
+  takeShard(keys: Snapshot): void {
+    this.data.putBack(keys, false)
   }
 
   private refusalOf(commit: Commit): Verdict | null {
@@ -312,7 +344,7 @@ export class SimStore implements Store {
   /** Remembers what a write is about to change. */
   private step(keys: readonly string[]): void {
     this.steps.push(this.data.copy(new Set(keys)))
-    if (this.steps.length > STEPS_KEPT) this.steps.shift()
+    if (this.steps.length > this.stepsMax) this.steps.shift()
   }
 }
 

@@ -3,8 +3,14 @@
  *
  * What happens in it is drawn from the seed; `run.ts` says in which order.
  */
+import type { Primaries } from '../../cluster/primaries.ts'
+import type { ClusterNodes } from '../../cluster/slots/cluster-nodes.ts'
+import { ClusterStore } from '../../cluster/slots/cluster-store.ts'
+import type { NodeEvents } from '../../cluster/slots/shard-node.ts'
 import type { Protocol, Store } from '../../cluster/store.ts'
 import { type Ask, Clients } from './client.ts'
+import { SimCluster, type SimNode } from './cluster/sim-cluster.ts'
+import { type ClusterBugs, SimNodeLink } from './cluster/sim-node-link.ts'
 import { CONNECTION_OF, Network, type Request } from './network.ts'
 import { type ClaimTimes, Observer, type Performance } from './observer.ts'
 import { type Chance, makeChance } from './prng.ts'
@@ -20,6 +26,9 @@ const BLIND_MS_MAX = 5_200
 const SILENT_BEFORE_MS = 5_500
 /** Two workers' ideas of the store's time differ by less. */
 const CLOCKS_APART_MS = 11_000
+/** Clocks of two primaries: so far apart that commits by the wrong one are refused, and as far as they may be. */
+const CLOCKS_FAR_MS = 7_000
+const CLOCKS_NEAR_MS = 400
 
 /** Of a release, and of one that cannot talk to it. */
 const PROTOCOLS: readonly Protocol[] = [
@@ -35,13 +44,15 @@ export interface Bug extends ProcessBugs {
   /** A seed that showed it, where few do: it is tried first. */
   readonly seed?: number
   wrapStore?(store: Store): Store
+  /** What is planted where there are two primaries; the bug shows there alone. */
+  readonly cluster?: ClusterBugs
 }
 
 export class Simulation {
   readonly trace: string[] = []
   readonly chance: Chance
   readonly time = new VirtualTime()
-  readonly base = new SimStore()
+  readonly base: SimStore | SimCluster
   readonly network = new Network()
   readonly observer = new Observer(() => this.time.nowMs)
   readonly clients: Clients
@@ -65,17 +76,23 @@ export class Simulation {
   readonly unseenEvery: number
   /** Whether this seed's store loses commits now and then. */
   readonly setsBack: boolean
+  /** Whether shards move from one primary to another in this seed. */
+  shardsMove = false
   /** Whether processes of two releases are started in this seed, which cannot talk to each other. */
   readonly isMixed: boolean
+  /** Primaries that are lost: who takes their place, and who hears of it later, at a virtual time. */
+  readonly heirs: { readonly node: SimNode; readonly atMs: number; readonly deposedAtMs: number }[] = []
   private readonly bug: Bug | null
   private made = 0
 
-  constructor(seed: number, bug: Bug | null) {
+  /** `primaries`: as many hold the shards, each with replicas and a clock of its own. */
+  constructor(seed: number, bug: Bug | null, primaries: number) {
     this.chance = makeChance(seed)
     this.bug = bug
+    this.base = primaries === 1 ? new SimStore() : this.makeCluster(primaries)
     this.unseenEvery = 1 + this.chance.below(6)
-    this.setsBack = this.chance.hit(0.3)
-    this.isMixed = this.chance.hit(0.15)
+    this.setsBack = this.chance.hit(0.3) && primaries === 1
+    this.isMixed = this.chance.hit(0.15) && primaries === 1
     this.clients = new Clients(this.chance, (ask) => this.note(`answer ask ${ask.n} ${said(ask)}`))
   }
 
@@ -93,11 +110,12 @@ export class Simulation {
       originMs: chance.below(100_000),
       storeMs,
     })
-    const store = this.bug?.wrapStore?.(this.base) ?? this.base
+    const { store, primaries } = this.storeFor(n, clock, () => process.worker.connected())
     const process: SimProcess = new SimProcess({
       n,
       clock,
-      store: this.network.link(n, this.observer.watch(store)),
+      store,
+      primaries,
       observer: this.observer,
       random: () => chance.next(),
       bugs: this.bug ?? {},
@@ -118,6 +136,59 @@ export class Simulation {
     this.note(`start p${n}`)
     process.worker.start().catch(() => this.kill(process))
     return process
+  }
+
+  /** The store as one process has it. `came`: one of several can be asked, or holds other shards. */
+  private storeFor(
+    n: number,
+    clock: WorkerClock,
+    came: () => void,
+  ): { store: Store; primaries: Primaries | undefined } {
+    const { base, bug, network } = this
+    if (base instanceof SimStore)
+      return { store: network.link(n, this.observer.watch(bug?.wrapStore?.(base) ?? base)), primaries: undefined }
+    const bugs = bug?.cluster ?? {}
+    const sent = new Set<string>()
+    const linkOf = (name: string, events: NodeEvents, nodes: ClusterNodes<SimNodeLink>): SimNodeLink => {
+      const node = base.node(name)
+      if (node === undefined) throw new Error(`Nobody is called ${name}`)
+      return new SimNodeLink({
+        from: n,
+        node,
+        cluster: base,
+        network,
+        clock,
+        events,
+        nodes: bugs.isDeaf === true ? { targetOf: () => null } : nodes,
+        bugs,
+        sent,
+        violated: (sentence) => this.observer.violated(sentence),
+      })
+    }
+    let isTold = false
+    const store = new ClusterStore(
+      {
+        seeds: base.nodes.map(({ name }) => name),
+        clock,
+        makeNode: linkOf,
+        askApart: (place) => {
+          const node = base.node(place)
+          const isDown = node === undefined || node.state === 'down' || (isTold && bugs.isDeaf === true)
+          isTold = true
+          return network.ask({ from: n, method: 'nodes' }, null, async () => (isDown ? null : base.nodesAt(node)))
+        },
+      },
+      { onUp: came, onCame: came },
+    )
+    return { store, primaries: bugs.hasOneClock === true ? undefined : store }
+  }
+
+  /** Clocks of two primaries differ by seconds; where shards move, by no more than they may. */
+  private makeCluster(primaries: number): SimCluster {
+    const apartMs = this.chance.hit(0.5) ? CLOCKS_FAR_MS : CLOCKS_NEAR_MS
+    this.shardsMove = apartMs === CLOCKS_NEAR_MS
+    const offsets = Array.from({ length: primaries }, (_, n) => n * apartMs)
+    return new SimCluster(offsets, { observer: this.observer, virtualMs: () => this.time.nowMs })
   }
 
   process(n: number): SimProcess | undefined {
@@ -193,7 +264,8 @@ export class Simulation {
   private mayOverlap(earlier: Performance, { untilMs, claimedAtMs }: ClaimTimes): boolean {
     const process = this.processes.find(({ worker }) => worker.id === earlier.worker)
     if (process === undefined || this.observer.setBackAtMs.length > 0) return true
-    return untilMs <= this.storeMs() + CLOCKS_APART_MS || process.doubtedAtMs >= claimedAtMs
+    const apartMs = CLOCKS_APART_MS + (this.base instanceof SimCluster ? CLOCKS_FAR_MS : 0)
+    return untilMs <= this.storeMs() + apartMs || process.doubtedAtMs >= claimedAtMs
   }
 
   private fault(sentence: string): void {

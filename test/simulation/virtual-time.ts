@@ -55,6 +55,12 @@ export class WorkerClock implements Clock {
     this.readAtMs = this.monotonicMs()
   }
 
+  /** Another one of the same worker, for a store whose time is so far from the one of this. */
+  twin(offMs: number): WorkerClock {
+    const { originMs, rate, time } = this
+    return new WorkerClock(time, { originMs, rate, storeMs: this.nowMs() + offMs })
+  }
+
   nowMs(): number {
     return Math.floor(this.storeMs + this.monotonicMs() - this.readAtMs)
   }

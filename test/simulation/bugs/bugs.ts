@@ -1,5 +1,5 @@
 /**
- * bugs - twenty-five mistakes that a runtime like this one could have, each planted on its own.
+ * bugs - twenty-nine mistakes that a runtime like this one could have, each planted on its own.
  *
  * None of them is in the product: they are subclasses of its classes, wrappers of the store and variants of the toy
  * behaviours. The simulation must see every one of them.
@@ -7,6 +7,7 @@
 
 import { makeFenceCells } from '../../../cluster/fence.ts'
 import { CLAIM_RULES } from '../../../cluster/items/claim.ts'
+import { toldKey } from '../../../cluster/keyspace.ts'
 import { Shard } from '../../../cluster/shard/shard.ts'
 import type { Bug } from '../simulation.ts'
 import {
@@ -146,4 +147,12 @@ export const BUGS: readonly Bug[] = [
     wrapStore: (store) => withSecretLooks(store),
   },
   { name: 'an address written into a stream', seenAs: /address/, toy: { addressInStream: true } },
+  { name: 'a node that is sent elsewhere and stays', seenAs: /Not drained/, cluster: { isDeaf: true } },
+  {
+    name: 'replies told in a slot of another node',
+    seenAs: /Told in a slot/,
+    cluster: { toldKey },
+  },
+  { name: 'answers that wait for no replica', seenAs: /in no log|same key|counted/, cluster: { isUngated: true } },
+  { name: 'one clock for all primaries', seenAs: /clock of another/, cluster: { hasOneClock: true } },
 ]

@@ -1,13 +1,13 @@
 /** redis-cluster - a real Redis Cluster for one test file: primaries and replicas, each a process, on the loopback */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync } from 'node:fs'
+import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { freePorts } from '../machine/port.ts'
 import { until } from '../machine/until.ts'
-import { startLaggingProxy } from './lagging-proxy.ts'
+import { type NodeProxy, startNodeProxy, type Way } from './node-proxy.ts'
 
 const SLOTS = 16_384
 const READY_MS_MAX = 60_000
@@ -17,8 +17,10 @@ export interface ClusterNode {
   readonly port: number
   /** As the cluster names it. */
   readonly name: string
-  /** A client of this node alone. */
+  /** A client of this node alone, past whatever stands before it. */
   readonly client: Redis
+  /** What it has written into its log. */
+  log(): string
   /** SIGKILL; resolves once it has gone. */
   kill(): Promise<void>
   signal(signal: NodeJS.Signals): void
@@ -31,8 +33,14 @@ export interface TestCluster {
   readonly seeds: readonly string[]
   /** The first primaries, then the replicas. */
   readonly nodes: readonly ClusterNode[]
-  /** The node that has the slot of a key now, as most of those that answer say. */
+  /** The node that has the slot of a key now: of several that claim it the one with the highest epoch. */
   primaryOf(slot: number): Promise<ClusterNode>
+  /**
+   * Cuts a node off from all others, and from clients too where `clients` says so, until `heal`; with `lagMs` alone.
+   * Connections of nodes end, those of clients fall silent.
+   */
+  isolate(node: ClusterNode, options: { clients: boolean }): void
+  heal(): void
   stop(): Promise<void>
 }
 
@@ -54,25 +62,31 @@ export async function startCluster({
 } = {}): Promise<TestCluster> {
   const dir = mkdtempSync(join(process.env.STORES_DIR ?? tmpdir(), 'sendwright-cluster-'))
   const count = primaries * (1 + replicas)
-  const first = await freePorts(3 * count)
-  const hidden = lagMs > 0 ? 2 * count : 0
-  const nodes = Array.from({ length: count }, (_, n) =>
-    makeNode({ dir, port: first + n, own: first + hidden + n, bus: first + count + n, settings }),
-  )
-  const proxies = hidden === 0 ? [] : nodes.map(({ port }) => startLaggingProxy(port, port + hidden, () => lagMs))
+  const first = await freePorts(4 * count)
+  const isBehind = lagMs > 0
+  const nodes = Array.from({ length: count }, (_, n) => {
+    const [port, bus] = [first + n, first + count + n]
+    const hidden = isBehind ? 2 * count : 0
+    return makeNode({ dir, port, bus, own: port + hidden, ownBus: bus + hidden, settings })
+  })
+  const network = new ClusterNetwork(nodes, lagMs)
+  if (isBehind) await network.open(count)
   const endWithUs = (): void => {
     for (const { signal } of nodes) signal('SIGKILL')
   }
   process.once('exit', endWithUs)
   await Promise.all(nodes.map(({ start }) => start()))
   await meet(nodes, { primaries, first, count })
+  await network.name()
   return {
     seeds: nodes.map(({ port }) => `redis://127.0.0.1:${port}`),
     nodes,
     primaryOf: (slot) => primaryOf(nodes, slot),
+    isolate: (node, { clients }) => network.cut(node, clients),
+    heal: () => network.cut(null, false),
     async stop() {
       for (const { client } of nodes) client.disconnect()
-      for (const proxy of await Promise.all(proxies)) proxy.close()
+      network.close()
       await Promise.all(nodes.map(({ kill }) => kill()))
       process.removeListener('exit', endWithUs)
       rmSync(dir, { recursive: true, force: true })
@@ -80,7 +94,71 @@ export async function startCluster({
   }
 }
 
-/** Who is asked is the node itself: of several that claim a slot the one with the highest epoch has it. */
+/** What stands before the nodes: replicas hear them later, and one can be cut off. */
+class ClusterNetwork {
+  private readonly nodes: readonly ClusterNode[]
+  private readonly lagMs: number
+  private readonly proxies: NodeProxy[] = []
+  /** Names of the nodes among themselves. */
+  private ids = new Map<string, ClusterNode>()
+  private apart: { readonly node: ClusterNode; readonly clients: boolean } | null = null
+
+  constructor(nodes: readonly ClusterNode[], lagMs: number) {
+    this.nodes = nodes
+    this.lagMs = lagMs
+  }
+
+  /** Stands before `count` nodes, whose own ports lie twice as many above. */
+  async open(count: number): Promise<void> {
+    for (const node of this.nodes) {
+      const clients = {
+        port: node.port,
+        // A replica says so with its second command.
+        peerOf: (data: Buffer, known: string) =>
+          known === 'replica' || /REPLCONF|PSYNC/.test(data.subarray(0, 512).toString('latin1')) ? 'replica' : 'client',
+        wayOf: (peer: string) => this.wayOf(node, peer),
+        lateMs: (peer: string) => (peer === 'replica' ? this.lagMs : 0),
+      }
+      const bus = {
+        port: node.port + count,
+        peerOf: (data: Buffer, known: string) => known || data.subarray(SENDER_AT, SENDER_AT + 40).toString('latin1'),
+        wayOf: (peer: string) => this.busWayOf(node, peer),
+        lateMs: () => 0,
+      }
+      for (const one of [clients, bus]) this.proxies.push(await startNodeProxy({ ...one, to: one.port + 2 * count }))
+    }
+  }
+
+  /** Asks the nodes what they are called. */
+  async name(): Promise<void> {
+    for (const node of this.nodes) this.ids.set(String(await node.client.call('CLUSTER', 'MYID')), node)
+  }
+
+  cut(node: ClusterNode | null, clients: boolean): void {
+    this.apart = node === null ? null : { node, clients }
+    for (const proxy of this.proxies) proxy.look()
+  }
+
+  close(): void {
+    for (const proxy of this.proxies) proxy.close()
+  }
+
+  private wayOf(node: ClusterNode, peer: string): Way {
+    if (node !== this.apart?.node) return 'open'
+    if (peer === 'replica') return 'cut'
+    return this.apart.clients ? 'held' : 'open'
+  }
+
+  private busWayOf(node: ClusterNode, sender: string): Way {
+    const { apart } = this
+    return apart !== null && (node === apart.node || this.ids.get(sender) === apart.node) ? 'cut' : 'open'
+  }
+}
+
+/** Where in a message between nodes its sender is named (`clusterMsg` of cluster.h). */
+const SENDER_AT = 40
+
+/** Who is asked is the node itself. */
 async function primaryOf(nodes: readonly ClusterNode[], slot: number): Promise<ClusterNode> {
   let best: { node: ClusterNode; epoch: number } | null = null
   for (const node of nodes) {
@@ -131,21 +209,28 @@ async function meet(
 function makeNode({
   dir,
   port,
-  own: ownPort,
   bus,
+  own: ownPort,
+  ownBus,
   settings,
 }: {
   dir: string
   /** As others are told. */
   port: number
+  bus: number
   /** Where it listens. */
   own: number
-  bus: number
+  ownBus: number
   settings: Record<string, string>
 }): ClusterNode {
   const own = join(dir, String(port))
   mkdirSync(own)
-  const ports = { port: String(ownPort), 'cluster-announce-port': String(port), 'cluster-port': String(bus) }
+  const ports = {
+    port: String(ownPort),
+    'cluster-port': String(ownBus),
+    'cluster-announce-port': String(port),
+    'cluster-announce-bus-port': String(bus),
+  }
   const all = { ...BASE, dir: own, ...ports, ...settings }
   const args = Object.entries(all).flatMap(([name, value]) => [`--${name}`, value])
   const client = new Redis({ port: ownPort, host: '127.0.0.1', maxRetriesPerRequest: 0, retryStrategy: () => 200 })
@@ -155,6 +240,7 @@ function makeNode({
     port,
     name: `127.0.0.1:${port}`,
     client,
+    log: () => readFileSync(join(own, 'redis.log'), 'utf8'),
     async kill() {
       if (child === null || child.exitCode !== null || child.signalCode !== null) return
       const gone = once(child, 'exit')

@@ -1,0 +1,63 @@
+/** shard-node - what the store over a Redis Cluster asks of one of its primaries */
+import type { Redis } from 'ioredis'
+import type { FactValue, ViewFact } from '../behaviour.ts'
+import type { Primary } from '../primaries.ts'
+import type { Heard } from '../redis/hear.ts'
+import type { Ears, Lag, Listening, Store } from '../store.ts'
+
+/** A stream of what commits tell a worker. */
+export interface ToldStream {
+  /** Hears from now on what was told, also what was told before; a second call does nothing. */
+  begin(): void
+  close(): void
+}
+
+/** The store that one primary is. */
+export interface NodeStore extends Store {
+  read(shard: number, facts: readonly ViewFact[]): Promise<readonly FactValue[] | null>
+  /** For how long each connection that is in use has owed an answer. */
+  readonly lags: readonly Lag[]
+  readonly identity: { readonly clientId: number; readonly runId: string }
+  /** A client for commands that are not the runtime's. */
+  readonly views: Redis
+  /** Opens the connections over which others are asked. */
+  prepareToAsk(worker: string): void
+  /** Hears what a worker is told, once it has begun; `key` names the stream. */
+  tell(worker: string, key: () => string, heard: (text: string) => void): ToldStream
+  /** Hears what is said about a topic; resolves with what ends it. */
+  hear(topic: string, heard: Heard): Promise<() => void>
+}
+
+/** One primary. */
+export interface ShardNode extends Primary {
+  /** As an address of a store. */
+  readonly address: string
+  readonly store: NodeStore
+  /** Whether its clock is known and commits can be sent. */
+  readonly isUp: boolean
+  /** Whether answers wait for replicas. */
+  readonly isGated: boolean
+  /** Resolves when as many replicas as are wanted have what is written here now. False: in doubt. */
+  kept(): Promise<boolean>
+  /** Hears these channels of its shards, and no others. */
+  hear(channels: ReadonlySet<string>): void
+  /** Hears who comes, goes, or gives a shard back, from here. */
+  listen(worker: string, ears: Ears): Listening
+  /** What `CLUSTER NODES` says here; null: no answer. */
+  nodes(): Promise<string | null>
+  /** It holds nothing any more: what is under way there has ended, for whoever waits, in doubt. */
+  depose(): void
+  close(): void
+}
+
+/** What a node tells of itself. */
+export interface NodeEvents {
+  /** It can be asked, at first and after each reconnect. */
+  onUp(): void
+  onDown(): void
+  onRefused(error: Error): void
+  /** What was published in a slot that is listened to. */
+  heard(channel: string, message: Buffer): void
+  /** A command was told that its slot is elsewhere. */
+  moved(): void
+}

@@ -1,0 +1,35 @@
+/** elections - what a Redis Cluster did between the end of a primary and that of the election, by what its nodes log */
+import type { TestCluster } from '../support/store/redis-cluster.ts'
+
+/** Milliseconds since the primary ended; null where no node wrote of it. */
+export interface Election {
+  /** The others have agreed that it is away. */
+  readonly failedMs: number | null
+  /** A replica has its place. */
+  readonly wonMs: number | null
+  /** Elections that were begun; one that is not won is begun anew after four times `cluster-node-timeout`. */
+  readonly tries: number
+}
+
+/** In: since when, ms since the epoch. */
+export function electionSince({ nodes }: TestCluster, sinceMs: number): Election {
+  const lines = nodes
+    .flatMap((node) => node.log().split('\n').flatMap(lineOf))
+    .filter(({ atMs }) => atMs >= sinceMs)
+    .sort((a, b) => a.atMs - b.atMs)
+  const first = (said: RegExp): number | null => {
+    const line = lines.find(({ text }) => said.test(text))
+    return line === undefined ? null : Math.round(line.atMs - sinceMs)
+  }
+  return {
+    failedMs: first(/as failing|FAIL message received/),
+    wonMs: first(/election won|Failover election won/),
+    tries: lines.filter(({ text }) => /Starting a failover election/.test(text)).length,
+  }
+}
+
+/** `<pid>:<role> <day> <month> <year> <time> <level> <text>`. */
+function lineOf(line: string): { atMs: number; text: string } | [] {
+  const [, time, text = ''] = /^\d+:\w (\d+ \w+ \d+ [\d:.]+) . (.*)$/.exec(line) ?? []
+  return time === undefined ? [] : { atMs: Date.parse(time), text }
+}
