@@ -6,10 +6,12 @@
  * begins empty where the manifest is not there, and it writes over files whose numbers the manifest does not know: both
  * are found here before it is spawned.
  */
-import { closeSync, openSync, readdirSync, readFileSync, readSync, statSync } from 'node:fs'
+import { closeSync, openSync, readdirSync, readFileSync, readSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 
 const TAIL_BYTES = 32
+/** What a redis writes anew, until it is whole: named by the process that writes it. */
+const HALF_WRITTEN = /^temp-(?:rewriteaof-(?:bg-)?)?\d+\.(?:aof|rdb)$/
 
 /** The names that redis gives by default, and the embedded one always. */
 export const AOF_DIRECTORY = 'appendonlydir'
@@ -76,6 +78,16 @@ export function readAofFiles(directory: string): AofFiles | null {
   if (!isThere && sizes.size === 0) return null
   const manifest = isThere ? readFileSync(manifestPath(directory), 'utf8') : null
   return { manifest, named: parseManifest(manifest ?? ''), sizes }
+}
+
+/**
+ * Removes what a redis that was killed had begun to write anew: it says what was stored then, and no redis looks at it
+ * again. Only while none runs in the directory. Out: the names. Throws what the file system throws.
+ */
+export function removeHalfWritten(directory: string): readonly string[] {
+  const names = readdirSync(directory).filter((name) => HALF_WRITTEN.test(name))
+  for (const name of names) rmSync(join(directory, name), { force: true })
+  return names
 }
 
 /**

@@ -10,7 +10,7 @@ import { closeSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
-import { readAofFiles } from './aof-files.ts'
+import { readAofFiles, removeHalfWritten } from './aof-files.ts'
 import { type Durability, findRedisBinary, redisArguments, type StoreLog } from './binary.ts'
 import { type DirectoryLock, lockDirectory } from './directory-lock.ts'
 import { setRight, writtenWhole } from './durable.ts'
@@ -96,6 +96,8 @@ async function startUnder(lock: DirectoryLock, place: Place): Promise<Redis | nu
     if (probe.state !== 'absent') return null
     if (livingRedisPid(directory) !== null) throw notAnswering(place)
     refuseWrongFiles(place)
+    const files = removeHalfWritten(directory)
+    if (files.length > 0) log.info({ files }, 'What a redis that was killed had only begun to write was removed')
     const { command, version } = await findRedisBinary(log)
     const client = await spawnRedis(command, lock, place)
     log.info({ binary: command, version, socketPath }, 'Started redis')

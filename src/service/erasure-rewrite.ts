@@ -7,7 +7,7 @@
  * was refused, that failed, or whose Redis was restarted, is asked for again.
  *
  * Guarantees: of all processes together at most one in ten minutes; one that ended well is known to all of them, and
- * after a start too.
+ * after a start too; erasures that go on and on put none off.
  *
  * Spec erasure.files
  */
@@ -51,11 +51,13 @@ export async function lookForErasures({ lastErasedMs, rewrites, log, nowMs }: Er
     await rewrites.noteClean(cleanMs)
     log.info({}, 'The append-only file was written anew: what was erased is in it no more')
   }
+  if (erasedMs + SHORT_LIVED_MS <= cleanMs) return
+  // From the first erasure on that was seen: what is done after it does not put the rewrite off.
+  const dueMs = known.dueMs || erasedMs + SHORT_LIVED_MS
+  if (known.dueMs === 0) await rewrites.noteDue(dueMs)
   const begunMs = nowMs()
-  const isClean = erasedMs + SHORT_LIVED_MS <= cleanMs
-  const isEarly = begunMs < erasedMs + SHORT_LIVED_MS
   // One that already runs may have begun before: only one that begins now counts.
-  if (isClean || isEarly || state.isRunning || !(await rewrites.takeTurn(REWRITES_APART_MS))) return
+  if (begunMs < dueMs || state.isRunning || !(await rewrites.takeTurn(REWRITES_APART_MS))) return
   if ((await rewrites.ask()) !== null) return rewrites.giveTurnBack()
   await rewrites.noteBegun({ begunMs, runId: state.runId })
 }

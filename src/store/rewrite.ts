@@ -6,8 +6,8 @@
  * that asked is gone.
  *
  * Keys: `{cl}:rewrite`, hash of the last rewrite of that kind: `ms`, when it was begun; `run`, run id of the Redis
- * that began it; `clean`, when the last one was begun that ended well. `{cl}:rewrite-turn`: nobody may ask while it is
- * there.
+ * that began it; `clean`, when the last one was begun that ended well; `due`, from when on the next one is wanted.
+ * `{cl}:rewrite-turn`: nobody may ask while it is there.
  *
  * Spec erasure.files
  */
@@ -35,6 +35,8 @@ export interface KnownRewrites {
   readonly runId: string
   /** When the last one was begun that ended well, ms; 0: none did. */
   readonly cleanMs: number
+  /** From when on the next one is wanted, ms; 0: nobody has said so since the last one was begun. */
+  readonly dueMs: number
 }
 
 /** The file of our own Redis. What rejects: the store did not answer. */
@@ -48,8 +50,10 @@ export interface Rewrites {
   takeTurn(apartMs: number): Promise<boolean>
   /** Gives a turn back in which nothing was begun. */
   giveTurnBack(): Promise<void>
+  /** One was begun: what was due is so no more. */
   noteBegun(begun: Pick<KnownRewrites, 'begunMs' | 'runId'>): Promise<void>
   noteClean(cleanMs: number): Promise<void>
+  noteDue(dueMs: number): Promise<void>
 }
 
 /** Over the client of the moment. */
@@ -64,18 +68,21 @@ export function makeRewrites(client: () => Redis): Rewrites {
         ),
     state: () => readState(client()),
     async known() {
-      const { ms, run, clean } = await client().hgetall(REWRITE_KEY)
-      return { begunMs: Number(ms ?? 0), runId: run ?? '', cleanMs: Number(clean ?? 0) }
+      const { ms, run, clean, due } = await client().hgetall(REWRITE_KEY)
+      return { begunMs: Number(ms ?? 0), runId: run ?? '', cleanMs: Number(clean ?? 0), dueMs: Number(due ?? 0) }
     },
     takeTurn: async (apartMs) => (await client().set(TURN_KEY, '', 'PX', apartMs, 'NX')) === 'OK',
     async giveTurnBack() {
       await client().unlink(TURN_KEY)
     },
     async noteBegun({ begunMs, runId }) {
-      await client().hset(REWRITE_KEY, { ms: begunMs, run: runId })
+      await client().hset(REWRITE_KEY, { ms: begunMs, run: runId, due: 0 })
     },
     async noteClean(cleanMs) {
       await client().hset(REWRITE_KEY, { clean: cleanMs })
+    },
+    async noteDue(dueMs) {
+      await client().hset(REWRITE_KEY, { due: dueMs })
     },
   }
 }

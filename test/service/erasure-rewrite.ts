@@ -16,7 +16,7 @@ function open() {
     isOk: true,
     refusal: null as string | null,
     turnEndsMs: 0,
-    known: { begunMs: 0, runId: '', cleanMs: 0 },
+    known: { begunMs: 0, runId: '', cleanMs: 0, dueMs: 0 },
   }
   const asked: number[] = []
   const rewrites: Rewrites = {
@@ -38,10 +38,13 @@ function open() {
       world.turnEndsMs = 0
     },
     async noteBegun(begun) {
-      world.known = { ...world.known, ...begun }
+      world.known = { ...world.known, ...begun, dueMs: 0 }
     },
     async noteClean(cleanMs) {
       world.known = { ...world.known, cleanMs }
+    },
+    async noteDue(dueMs) {
+      world.known = { ...world.known, dueMs }
     },
   }
   const told: string[] = []
@@ -93,6 +96,17 @@ t.test('erasure-rewrite: of many processes one asks, and all know what came of i
   t.equal(told.length, 1)
   world.runId = 'b'
   t.same(await pass(60, 4), [], 'nor after a start, which remembers nothing by itself')
+})
+
+t.test('erasure-rewrite: erasures that are done all the time put it off no longer than its distance', async (t) => {
+  const { world, pass } = open()
+  const asked: number[] = []
+  for (let minute = 0; minute < 40; minute += 1) {
+    world.erasedMs = world.nowMs
+    asked.push(...(await pass(1)))
+    world.isRunning = false
+  }
+  t.same(asked, [3, 13, 23, 33])
 })
 
 t.test('erasure-rewrite: one that takes longer than a turn is waited for', async (t) => {

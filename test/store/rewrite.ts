@@ -25,12 +25,14 @@ t.test('rewrite: of two processes one has the turn, until it ends or is given ba
 })
 
 t.test('rewrite: what one has begun, and that it ended well, the other knows', async (t) => {
-  t.same(await other.known(), { begunMs: 0, runId: '', cleanMs: 0 })
+  t.same(await other.known(), { begunMs: 0, runId: '', cleanMs: 0, dueMs: 0 })
   const before = await one.state()
   t.match(before, { runId: /^\w{40}$/, isRunning: false, isOk: true })
+  await other.noteDue(5)
+  t.match(await one.known(), { dueMs: 5 })
   t.equal(await one.ask(), null)
   await one.noteBegun({ begunMs: 17, runId: before?.runId ?? '' })
-  t.same(await other.known(), { begunMs: 17, runId: before?.runId, cleanMs: 0 })
+  t.same(await other.known(), { begunMs: 17, runId: before?.runId, cleanMs: 0, dueMs: 0 })
   await until(async () => ((await other.state())?.isRunning === false ? true : null), WAIT_MS)
   await other.noteClean(17)
   t.match(await one.known(), { begunMs: 17, cleanMs: 17 })

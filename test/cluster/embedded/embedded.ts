@@ -239,6 +239,30 @@ t.test('embedded redis: killed, it is back with every acknowledged write', async
   t.same(redisIn(directory), [])
 })
 
+t.test('embedded redis: killed while it writes its file anew, it leaves nothing of what was begun', async (t) => {
+  const directory = freshDirectory(t)
+  let isUp = false
+  const onUp = (): void => {
+    isUp = true
+  }
+  const redis = await start(directory, { onUp })
+  t.teardown(() => redis.stop(last).catch(() => undefined))
+  const probe = await probeRedis(redis.socketPath, directory)
+  if (probe.state !== 'ready') throw new Error(probe.state)
+  const { client } = probe
+  client.on('error', () => undefined)
+  await client.mset(...Array.from({ length: 400 }, (_, n) => [`key${n}`, 'x'.repeat(500)]).flat())
+  await client.config('SET', 'rdb-key-save-delay', '20000')
+  await client.bgrewriteaof()
+  const begun = () => readdirSync(directory).filter((name) => name.startsWith('temp-'))
+  await until(() => (begun().length > 0 ? true : null), WAIT_MS)
+  writeFileSync(join(directory, 'temp-notes.txt'), 'somebody else wrote this')
+  process.kill(livingRedisPid(directory) as number, 'SIGKILL')
+  client.disconnect()
+  await until(() => (isUp ? true : null), WAIT_MS)
+  t.same(begun(), ['temp-notes.txt'])
+})
+
 t.test('embedded redis: an adopter restarts it when its starter has gone', async (t) => {
   const directory = freshDirectory(t)
   const child = starter(directory)
