@@ -89,7 +89,7 @@ t.test('desk: the key is kept nowhere; a link opens the view once [operator.link
   const way = `${origin}/#${made.json.url.split('#')[1]}`
   await page.goto(way)
   t.same(await findingsOf(page), [], 'the door of a link')
-  await page.getByRole('button', { name: 'Go in' }).click()
+  await page.getByRole('button', { name: 'Go in', exact: true }).click()
   await page.getByRole('heading', { level: 1, name: 'Health' }).waitFor()
   t.notMatch(await page.evaluate('JSON.stringify({...sessionStorage, ...localStorage})'), operatorToken)
   t.notMatch(page.url(), 'link=')
@@ -98,7 +98,7 @@ t.test('desk: the key is kept nowhere; a link opens the view once [operator.link
   await page.getByLabel('Operator key').waitFor()
   const other = await context.newPage()
   await other.goto(way)
-  await other.getByRole('button', { name: 'Go in' }).click()
+  await other.getByRole('button', { name: 'Go in', exact: true }).click()
   await other.getByRole('alert').waitFor()
   t.match(await other.getByRole('alert').textContent(), /used, has expired/)
   await context.close()
