@@ -76,6 +76,13 @@ export class ClusterListener {
     else this.ears.bells(reader.bells(message.toString()))
   }
 
+  /** The bells of a shard are heard from now on: what came before was not told of. */
+  held(channel: string): void {
+    const shard = Number(channel.slice(2, 5))
+    if (this.taken.has(shard) && channel === shardBellChannel(shard))
+      this.ears.bells([{ shard, entry: null, before: '' }])
+  }
+
   close(): void {
     for (const { told } of this.told.values()) told.close()
     this.released?.listening.close()

@@ -2,8 +2,9 @@
  * cluster-nodes - the primaries of a Redis Cluster as they come and go, and the map of who holds what
  *
  * The map is read from one node after the other every two seconds. While something is elsewhere than was thought, or a
- * primary does not answer, it is read from all that do: at once, and then after waits that grow to a fifth of a second.
- * One that is silent delays no other. Where no primary answers, the seeds and every node that was ever named are asked.
+ * primary is silent or away, it is read from all that answer: at once, then after waits that grow to a tenth of a
+ * second, and to a second where that lasts. One that is silent delays no other. Where no primary answers, the seeds and
+ * every node that was ever named are asked.
  *
  * Guarantee: a primary that holds nothing any more is deposed at once: what is under way there is in doubt, and who
  * sends it again reaches whoever has it now, however long the old one would have been silent.
@@ -14,10 +15,14 @@ import { StoreRefused } from '../redis/settings.ts'
 import type { NodeEvents, ShardNode } from './shard-node.ts'
 import { addressFrom, COMMON_SLOT, parseNodes, SlotMap } from './slot-map.ts'
 
-/** Between two reads of the map: while all is well, and while it is not, doubled from the first to the second. */
+/** Between two looks whether all is well, and between two reads of the map while it is. */
+const TICK_MS = 250
 const LOAD_MS = 2_000
+/** Between two reads while it is not: doubled from the first to the second, to the third once elections are over. */
 const HURRY_MS = 10
-const HURRY_MS_MAX = 200
+const HURRY_MS_MAX = 100
+const AWAY_MS = 1_000
+const ELECTIONS_MS = 20_000
 /** A node that has not answered for so long is asked again. */
 export const ASK_MS_MAX = 1_000
 /** All primaries are waited for; one that is away longer than this is waited for by its shards alone. */
@@ -42,6 +47,8 @@ export interface NodesHears {
   arranged(): void
   /** What was published in the slot of a shard. */
   heard(channel: string, message: Buffer): void
+  /** A channel of a shard is heard from now on. */
+  held(channel: string): void
 }
 
 /** How nodes are reached. */
@@ -71,6 +78,7 @@ export class ClusterNodes<Node extends ShardNode> {
   private isClosed = false
   private loadedAtMs = Number.NEGATIVE_INFINITY
   private hurryMs = HURRY_MS
+  private calmAtMs = Number.NEGATIVE_INFINITY
   private turn = 0
   private dueAtMs = Number.POSITIVE_INFINITY
   private cancel: () => void = () => undefined
@@ -146,20 +154,25 @@ export class ClusterNodes<Node extends ShardNode> {
     })
   }
 
-  /** Reads the map: from all while something is wrong, else from one after the other. */
+  /** Reads the map, if it is time: from all while something is wrong, else from one after the other. */
   private look(): void {
     const atMs = this.reach.clock.monotonicMs()
     this.dropIdle(atMs)
-    const up = [...this.all.values()].filter(({ isUp }) => isUp)
-    const isCalm = !this.isHurried && this.map.isWhole && up.length === this.all.size && up.length > 0
+    const nodes = [...this.all.values()]
+    const up = nodes.filter(({ isUp }) => isUp)
+    const areSound = nodes.every(({ isSilent, isUp }) => isUp && !isSilent)
+    const isCalm = !this.isHurried && this.map.isWhole && areSound && nodes.length > 0
+    if (isCalm) this.calmAtMs = atMs
+    const hurryMsMax = atMs - this.calmAtMs < ELECTIONS_MS ? HURRY_MS_MAX : AWAY_MS
+    this.hurryMs = isCalm ? HURRY_MS : Math.min(2 * this.hurryMs, hurryMsMax)
+    this.plan(isCalm ? TICK_MS : this.hurryMs)
+    if (isCalm && atMs - this.loadedAtMs < LOAD_MS) return
     this.turn += 1
     this.isHurried = false
     this.loadedAtMs = atMs
     for (const node of isCalm ? up.slice(this.turn % up.length).slice(0, 1) : up)
       void this.ask(node.name, () => node.nodes())
     if (up.length === 0) for (const place of this.places) void this.ask(place, () => this.reach.askApart(place))
-    this.hurryMs = isCalm ? HURRY_MS : Math.min(2 * this.hurryMs, HURRY_MS_MAX)
-    this.plan(isCalm ? LOAD_MS : this.hurryMs)
   }
 
   private async ask(name: string, nodes: () => Promise<string | null>): Promise<void> {
@@ -208,10 +221,11 @@ export class ClusterNodes<Node extends ShardNode> {
   }
 
   private nodeAt(name: string): Node {
-    const { onRefused, heard, onCame } = this.hears
+    const { onRefused, heard, held, onCame } = this.hears
     const isMine = (): boolean => this.named(COMMON_SLOT) === node
     const events: NodeEvents = {
       heard,
+      held,
       moved: () => this.hurry(),
       onUp: () => {
         if (isMine()) this.noteCommon(true)

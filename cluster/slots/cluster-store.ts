@@ -45,7 +45,7 @@ import { COMMON_SLOT, SHARD_SLOTS } from './slot-map.ts'
 const AWAY_MS = 1_000
 
 /** Who hears of the nodes besides the store. */
-export type ClusterHears = Omit<NodesHears, 'arranged' | 'heard'>
+export type ClusterHears = Omit<NodesHears, 'arranged' | 'heard' | 'held'>
 
 /**
  * Connects to a cluster by any of its nodes.
@@ -82,6 +82,9 @@ export class ClusterStore<Node extends ShardNode = PrimaryNode> implements Store
       arranged: () => this.arrange(),
       heard: (channel, message) => {
         for (const listener of this.listeners) listener.heard(channel, message)
+      },
+      held: (channel) => {
+        for (const listener of this.listeners) listener.held(channel)
       },
     })
   }

@@ -18,6 +18,8 @@ import { ShardEars } from './shard-ears.ts'
 import type { NodeEvents, ShardNode } from './shard-node.ts'
 
 const PULSE_MS = 1_000
+/** Of the pulses one was not answered. */
+const SILENT_MS = 1_500
 /** A pulse that waits this long: the connection is given up, as it is for a heartbeat. */
 const PULSE_SILENT_MS = 10_000
 /** A pair of the gate waits a second for replicas. */
@@ -89,6 +91,10 @@ export class PrimaryNode implements ShardNode {
     return this.isSet && this.store.connected
   }
 
+  get isSilent(): boolean {
+    return performance.now() - this.answeredAtMs > SILENT_MS
+  }
+
   get answeredAtMs(): number {
     return Math.max(this.times.lastMs, this.store.answeredAtMs)
   }
@@ -110,8 +116,12 @@ export class PrimaryNode implements ShardNode {
   /** Hears these channels of its shards, and no others. */
   hear(channels: ReadonlySet<string>): void {
     if (this.isClosed || (this.ears === null && channels.size === 0)) return
-    const { address } = this.options
-    this.ears ??= new ShardEars({ address, heard: (channel, message) => this.options.events.heard(channel, message) })
+    const { address, events } = this.options
+    this.ears ??= new ShardEars({
+      address,
+      held: (channel) => events.held(channel),
+      heard: (channel, message) => events.heard(channel, message),
+    })
     this.ears.want(channels)
   }
 

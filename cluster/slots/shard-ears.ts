@@ -18,6 +18,8 @@ const SILENT_MS_MAX = 10_000
 export interface ShardEarsOptions {
   /** `redis://` or `rediss://` address. */
   readonly address: string
+  /** A channel is heard from now on: what was published before was not. */
+  held(channel: string): void
   heard(channel: string, message: Buffer): void
 }
 
@@ -108,13 +110,19 @@ export class ShardEars {
     })
   }
 
+  private hold(channel: string): void {
+    if (this.held.has(channel)) return
+    this.held.add(channel)
+    this.options.held(channel)
+  }
+
   private said(reply: unknown): void {
     if (!Array.isArray(reply)) return
     const [kind, channel, message] = reply.map((part) => (Buffer.isBuffer(part) ? part : null))
     if (channel === null || channel === undefined) return
     const name = String(channel)
     if (String(kind) === 'smessage' && message) this.options.heard(name, message)
-    else if (String(kind) === 'ssubscribe' && this.wanted.has(name)) this.held.add(name)
+    else if (String(kind) === 'ssubscribe' && this.wanted.has(name)) this.hold(name)
     else if (String(kind) === 'sunsubscribe') this.held.delete(name)
   }
 }

@@ -35,6 +35,8 @@ export interface ShardNode extends Primary {
   readonly store: NodeStore
   /** Whether its clock is known and commits can be sent. */
   readonly isUp: boolean
+  /** It has owed an answer for so long that others are to say whether it still is what it was. */
+  readonly isSilent: boolean
   /** Whether answers wait for replicas. */
   readonly isGated: boolean
   /** Resolves when as many replicas as are wanted have what is written here now. False: in doubt. */
@@ -58,6 +60,8 @@ export interface NodeEvents {
   onRefused(error: Error): void
   /** What was published in a slot that is listened to. */
   heard(channel: string, message: Buffer): void
+  /** A channel is heard from now on: what was published before was not. */
+  held(channel: string): void
   /** A command was told that its slot is elsewhere. */
   moved(): void
 }

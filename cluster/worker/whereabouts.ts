@@ -9,6 +9,9 @@ import { GAP_MS_MAX, type Primaries, type Primary } from '../primaries.ts'
 import type { ShardWorld } from '../shard/world.ts'
 import { STUCK_MS, StuckCount } from './stuck-count.ts'
 
+/** A bell is lost where a connection ends, and its shard is rung once bells are heard anew: this is for all else. */
+const SEVERAL_SWEEP_MS = 1_000
+
 /** Of the one store: what heartbeats and commits say. */
 export interface Whole {
   readonly clock: Clock
@@ -25,6 +28,11 @@ export class Whereabouts {
   constructor(whole: Whole, primaries: Primaries | null) {
     this.whole = whole
     this.primaries = primaries
+  }
+
+  /** Between two looks at the mailboxes of all shards, ms; of several stores each shard is looked at by itself. */
+  get sweepMs(): number {
+    return this.primaries === null ? 0 : SEVERAL_SWEEP_MS
   }
 
   /** A heartbeat was answered. */

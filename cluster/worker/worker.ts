@@ -335,7 +335,7 @@ export class Worker {
     if (this.options.takesShards !== false && !this.isLeaving) this.checkup.look(atMs, this.answeredAtMs)
     if (this.living.length > 0) this.accompaniedAtMs = atMs
     const isAlone = atMs - this.accompaniedAtMs > ALONE_MS
-    if (atMs - this.mailSweptAtMs >= (isAlone ? ALONE_SWEEP_MS : 0)) void this.sweepMail(atMs)
+    if (atMs - this.mailSweptAtMs >= (isAlone ? ALONE_SWEEP_MS : this.whereabouts.sweepMs)) void this.sweepMail(atMs)
     for (const shard of this.holdings.shards.values()) {
       shard.tick(this.whereabouts.silentMs(shard.id, atMs))
       if (shard.stuckMs(atMs) > STUCK_MS && this.whereabouts.mayJudge(shard.id, atMs)) this.letGo(shard)

@@ -9,12 +9,18 @@ export interface Election {
   readonly wonMs: number | null
   /** Elections that were begun; one that is not won is begun anew after four times `cluster-node-timeout`. */
   readonly tries: number
+  /** What the nodes wrote meanwhile of elections and of who follows whom. */
+  readonly lines: readonly string[]
 }
 
 /** In: since when, ms since the epoch. */
 export function electionSince({ nodes }: TestCluster, sinceMs: number): Election {
   const lines = nodes
-    .flatMap((node) => node.log().split('\n').flatMap(lineOf))
+    .flatMap(({ log, port }) =>
+      log()
+        .split('\n')
+        .flatMap((line) => lineOf(line, port)),
+    )
     .filter(({ atMs }) => atMs >= sinceMs)
     .sort((a, b) => a.atMs - b.atMs)
   const first = (said: RegExp): number | null => {
@@ -25,11 +31,14 @@ export function electionSince({ nodes }: TestCluster, sinceMs: number): Election
     failedMs: first(/as failing|FAIL message received/),
     wonMs: first(/election won|Failover election won/),
     tries: lines.filter(({ text }) => /Starting a failover election/.test(text)).length,
+    lines: lines.flatMap(({ atMs, port, text }) => (OF_INTEREST.test(text) ? `${atMs - sinceMs} ${port} ${text}` : [])),
   }
 }
 
 /** `<pid>:<role> <day> <month> <year> <time> <level> <text>`. */
-function lineOf(line: string): { atMs: number; text: string } | [] {
+function lineOf(line: string, port: number): { atMs: number; port: number; text: string } | [] {
   const [, time, text = ''] = /^\d+:\w (\d+ \w+ \d+ [\d:.]+) . (.*)$/.exec(line) ?? []
-  return time === undefined ? [] : { atMs: Date.parse(time), text }
+  return time === undefined ? [] : { atMs: Date.parse(time), port, text }
 }
+
+const OF_INTEREST = /election|[Ff]ailover|failing|Reconfiguring|resync|votes|epoch|AOF|fsync/

@@ -1,18 +1,27 @@
 /**
- * failovers - a Redis Cluster whose replicas are behind: primaries are killed and shards moved under load. Nothing that
- * was acknowledged is lost, counters are exact, a key has made one message, and writes go on within seconds.
+ * failovers - a Redis Cluster whose replicas are behind: primaries and replicas are killed or cut off and shards moved
+ * under load. Nothing that was acknowledged is lost, counters are exact, a key has made one message, accounts elsewhere
+ * are refused nothing, and writes go on within seconds.
  */
+import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { SHARD_SLOTS } from '../../cluster/slots/slot-map.ts'
 import type { Config } from '../../src/process/config.ts'
-import { type Accepted, postEmail, startLoad } from '../support/clients/ledger.ts'
-import { until } from '../support/machine/until.ts'
+import { type Accepted, type Load, postEmail, startLoad } from '../support/clients/ledger.ts'
 import { type ClusterFleet, startClusterFleet } from '../support/service/cluster-fleet.ts'
 import type { ClusterNode } from '../support/store/redis-cluster.ts'
+import { type Election, electionSince } from './elections.ts'
 import { moveShard } from './moves.ts'
+import { losePrimary, replicasOf, WAYS, type Way, wellAgain } from './primary-losses.ts'
 
 export interface FailoverOptions {
+  /** Primaries that are lost, by turns in each of the ways. */
   readonly rounds: number
+  readonly ways: readonly Way[]
+  /** Replicas that are killed. */
+  readonly replicaKills: number
+  /** Times that a primary and its replicas stay dead for a while. */
+  readonly blackouts: number
   /** Shards that are moved to another primary. */
   readonly moves: number
   readonly durability: Config['durability']
@@ -31,8 +40,14 @@ export interface FailoverReport {
   readonly falselyRefused: number
   /** Servers whose counter is not what was accepted. */
   readonly miscounted: readonly string[]
-  /** From the kill until a message of the killed primary's shards was accepted again, ms, in order. */
+  /** From the loss until a new message was accepted for every account of that primary, ms, in order. */
   readonly writesAfterMs: readonly number[]
+  /** Of that, what came after the election, ms, in order: what is not the cluster's own. */
+  readonly afterElectionMs: readonly number[]
+  /** Elections that were not won at once. */
+  readonly electionsAgain: number
+  /** Longest wait for the answer of a message that was under way at the loss, ms, in order. */
+  readonly inDoubtMs: readonly number[]
   /** Longest wait for an answer of each shard that was moved, ms, in order. */
   readonly stoodMs: readonly number[]
   /** Refusals of accounts on primaries that nobody had touched. */
@@ -43,12 +58,18 @@ const ACCOUNTS = 12
 const CLIENTS = 8
 const EVERY_MS = 20
 const BETWEEN = 80
-const READY_MS_MAX = 120_000
 const LOOK_MS = 50
+/** What took longer is told in full. */
+const SLOW_MS = 6_000
+/** A new message is tried so often while its primary is away, and so many times at most. */
+const PROBE_MS = 100
+const PROBES_MAX = 600
+/** Messages of others while a primary stays dead. */
+const BLACKOUT = 300
 
 /** Kills one primary after the other, each time a replica takes over; who was killed comes back as a replica. */
 export async function runFailovers(options: FailoverOptions): Promise<FailoverReport> {
-  const { durability, lagMs, moves, rounds, say } = options
+  const { durability, lagMs, say } = options
   const fleet = await startClusterFleet({
     accounts: ACCOUNTS,
     durability,
@@ -58,7 +79,7 @@ export async function runFailovers(options: FailoverOptions): Promise<FailoverRe
     settings: { 'cluster-replica-validity-factor': '0', 'min-replicas-to-write': '1', 'min-replicas-max-lag': '5' },
   })
   try {
-    return await new Failovers(fleet, say).run(rounds, moves)
+    return await new Failovers(fleet, say).run(options)
   } finally {
     await fleet.end()
   }
@@ -69,7 +90,10 @@ class Failovers {
   private readonly say: (line: string) => void
   private readonly accepted: Accepted[] = []
   private readonly writesAfterMs: number[] = []
+  private readonly inDoubtMs: number[] = []
+  private readonly afterElectionMs: number[] = []
   private readonly stoodMs: number[] = []
+  private electionsAgain = 0
   /** Tokens on the primary that is down, until writes go on there. */
   private touched: ReadonlySet<string> = new Set()
   private refusedBeside = 0
@@ -79,7 +103,7 @@ class Failovers {
     this.say = say
   }
 
-  async run(rounds: number, moves: number): Promise<FailoverReport> {
+  async run({ blackouts, moves, replicaKills, rounds, ways }: FailoverOptions): Promise<FailoverReport> {
     const { httpPort: port, keys } = this.fleet
     const load = startLoad({
       port,
@@ -96,8 +120,10 @@ class Failovers {
     })
     for (let round = 0; round < rounds; round += 1) {
       await load.passes(BETWEEN)
-      await this.failOver(round)
+      await this.failOver(round, ways[round % ways.length] ?? WAYS[0])
     }
+    for (let n = 0; n < replicaKills; n += 1) await this.killReplica(n, load)
+    for (let n = 0; n < blackouts; n += 1) await this.blackOut(n)
     for (let n = 0; n < moves; n += 1) await this.move(n % ACCOUNTS)
     await load.passes(BETWEEN)
     const ledger = await load.end()
@@ -109,6 +135,9 @@ class Failovers {
       falselyRefused: ledger.falselyRefused.length,
       miscounted: await this.miscounted(),
       writesAfterMs: this.writesAfterMs.toSorted((a, b) => a - b),
+      afterElectionMs: this.afterElectionMs.toSorted((a, b) => a - b),
+      electionsAgain: this.electionsAgain,
+      inDoubtMs: this.inDoubtMs.toSorted((a, b) => a - b),
       stoodMs: this.stoodMs.toSorted((a, b) => a - b),
       refusedBeside: this.refusedBeside,
     }
@@ -134,40 +163,116 @@ class Failovers {
     this.touched = new Set()
   }
 
-  private async failOver(round: number): Promise<void> {
-    const { cluster, keys } = this.fleet
-    const places = await Promise.all(keys.map((_, shard) => cluster.primaryOf(SHARD_SLOTS[shard] ?? 0)))
-    const killed = [...new Set(places)][round % new Set(places).size] as ClusterNode
-    const there = keys.filter((_, shard) => places[shard] === killed)
+  private async failOver(round: number, way: Way): Promise<void> {
+    const { cluster } = this.fleet
+    const { lost, there } = await this.choose(round)
     this.touched = new Set(there)
-    const startedAtMs = performance.now()
-    await killed.kill()
-    await Promise.all(there.map((token) => this.accepts(token)))
-    const tookMs = Math.round(performance.now() - startedAtMs)
+    const [startedAtMs, sinceMs] = [performance.now(), Date.now()]
+    const bringBack = await losePrimary(cluster, lost, way)
+    const back = await Promise.all(there.map((token) => this.comesBack(token, startedAtMs)))
+    const tookMs = Math.max(...back.map(({ newMs }) => newMs))
     this.writesAfterMs.push(tookMs)
-    this.say(`failover ${round + 1}: ${killed.name} killed, writes again after ${tookMs} ms`)
-    await killed.start()
-    await until(async () => {
-      const infos = await Promise.all(cluster.nodes.map(({ client }) => client.info('replication').catch(() => '')))
-      return infos.every((info) => /role:master[\s\S]*connected_slaves:2|master_link_status:up/.test(info))
-    }, READY_MS_MAX)
+    const election = electionSince(cluster, sinceMs)
+    this.note(election, tookMs)
+    const { lines, ...times } = election
+    this.say(`failover ${round + 1}: ${lost.name} ${way}, writes again after ${tookMs} ms ${JSON.stringify(times)}`)
+    if (tookMs > SLOW_MS) for (const line of lines) this.say(`  ${line}`)
+    await bringBack()
+    await wellAgain(cluster)
+    const inDoubt = await Promise.all(back.map(({ firstMs }) => firstMs))
+    this.inDoubtMs.push(Math.max(...inDoubt))
     await this.fleet.ready()
     this.touched = new Set()
   }
 
-  /** Sends one message until it is accepted. */
-  private async accepts(token: string): Promise<void> {
-    const key = `probe-${performance.now()}-${Math.random()}`
-    for (;;) {
-      const body = { from: 'you@simulator.test', to: ['probe@example.com'], subject: 's', text: 't' }
-      const answer = await postEmail({ port: this.fleet.httpPort, token }, body, key)
-      if (answer?.status === 200) {
-        const { messageId } = JSON.parse(answer.body) as { messageId: string }
-        this.accepted.push({ key, messageId, token })
-        return
-      }
-      await pause(LOOK_MS)
+  private note({ tries, wonMs }: Election, tookMs: number): void {
+    if (wonMs !== null) this.afterElectionMs.push(tookMs - wonMs)
+    if (tries > 1) this.electionsAgain += 1
+  }
+
+  /** One primary after the other, and the tokens of the accounts that it holds. */
+  private async choose(round: number): Promise<{ lost: ClusterNode; there: string[] }> {
+    const { cluster, keys } = this.fleet
+    const places = await Promise.all(keys.map((_, shard) => cluster.primaryOf(SHARD_SLOTS[shard] ?? 0)))
+    const lost = [...new Set(places)][round % new Set(places).size] as ClusterNode
+    return { lost, there: keys.filter((_, shard) => places[shard] === lost) }
+  }
+
+  /** Nobody is refused anything for want of one replica. */
+  private async killReplica(n: number, load: Load): Promise<void> {
+    const { lost } = await this.choose(n)
+    const [replica] = await replicasOf(this.fleet.cluster, lost)
+    await replica?.kill()
+    await load.passes(BETWEEN)
+    await replica?.start()
+    await wellAgain(this.fleet.cluster)
+    this.say(`replica ${n + 1}: ${replica?.name} killed and back`)
+  }
+
+  /** A primary and its replicas stay dead: its accounts wait, no other one notices. */
+  private async blackOut(n: number): Promise<void> {
+    const { cluster, keys } = this.fleet
+    const { lost, there } = await this.choose(n)
+    const others = keys.filter((token) => !there.includes(token))
+    const dead = [...(await replicasOf(cluster, lost)), lost]
+    this.touched = new Set(there)
+    await Promise.all(dead.map((node) => node.kill()))
+    let refused = 0
+    for (let sent = 0; sent < BLACKOUT; sent += 1) {
+      const [token, key] = [others[sent % others.length] ?? '', newKey()]
+      if (await this.tries(token, key)) continue
+      refused += 1
+      await this.accepts(token, key)
     }
+    this.refusedBeside += refused
+    await Promise.all(dead.toReversed().map((node) => node.start()))
+    await Promise.all(there.map((token) => this.accepts(token)))
+    await wellAgain(cluster)
+    await this.fleet.ready()
+    this.touched = new Set()
+    this.say(
+      `blackout ${n + 1}: ${lost.name} and its replicas dead, ${refused} of ${BLACKOUT} messages of others refused`,
+    )
+  }
+
+  /**
+   * Tries new messages until one is accepted: `newMs` since the loss. `firstMs`: what the first of them, which may have
+   * been in doubt, has waited until it was accepted; by then all of them are.
+   */
+  private async comesBack(token: string, startedAtMs: number): Promise<{ newMs: number; firstMs: Promise<number> }> {
+    let back: (ms: number) => void = () => undefined
+    const cameBack = new Promise<number>((resolve) => {
+      back = resolve
+    })
+    const sinceLoss = (): number => Math.round(performance.now() - startedAtMs)
+    const probe = async (): Promise<number> => {
+      const key = newKey()
+      if (await this.tries(token, key)) back(sinceLoss())
+      else await cameBack.then(() => this.accepts(token, key))
+      return sinceLoss()
+    }
+    const probes: Promise<number>[] = []
+    let newMs: number | null = null
+    for (let n = 0; newMs === null && n < PROBES_MAX; n += 1) {
+      probes.push(probe())
+      newMs = await Promise.race([cameBack, pause(PROBE_MS, null)])
+    }
+    return { newMs: newMs ?? (await cameBack), firstMs: Promise.all(probes).then(([first = 0]) => first) }
+  }
+
+  /** Sends one message until it is accepted. */
+  private async accepts(token: string, key = newKey()): Promise<void> {
+    while (!(await this.tries(token, key))) await pause(LOOK_MS)
+  }
+
+  /** Sends one message. Out: whether it was accepted. */
+  private async tries(token: string, key: string): Promise<boolean> {
+    const body = { from: 'you@simulator.test', to: ['probe@example.com'], subject: 's', text: 't' }
+    const answer = await postEmail({ port: this.fleet.httpPort, token }, body, key)
+    if (answer?.status !== 200) return false
+    const { messageId } = JSON.parse(answer.body) as { messageId: string }
+    this.accepted.push({ key, messageId, token })
+    return true
   }
 
   private async countLost(): Promise<number> {
@@ -197,6 +302,10 @@ class Failovers {
     const answer = await fetch(`http://127.0.0.1:${this.fleet.httpPort}${path}`, { headers })
     return { status: answer.status, json: await answer.json() }
   }
+}
+
+function newKey(): string {
+  return `probe-${randomUUID()}`
 }
 
 /** What was promised and did not hold. In: within how many ms writes must go on, and a moved shard must accept. */

@@ -10,6 +10,7 @@ import { failuresOfHalfDead, runHalfDead } from './half-dead.ts'
 import { failuresOfLoss, runLoss } from './losses.ts'
 import { failuresOfMistakes, runMistakes } from './mistakes.ts'
 import { describePartitions, runPartitions } from './partitions.ts'
+import { WAYS } from './primary-losses.ts'
 import { describeChaos, failuresOf } from './report.ts'
 import { runChaos } from './run.ts'
 import { failuresOfUpgrade, runUpgrade } from './upgrade.ts'
@@ -28,7 +29,10 @@ const HELP = `Usage: npm run chaos [-- options]
   --losses N   failovers by hand to a replica that was behind (3)
   --broadcasts N  kills of service and store while three broadcasts are released (100)
   --cluster    a Redis Cluster, and nothing else of this:
-  --failovers N  its primaries killed while its replicas are 150 ms behind (30)
+  --failovers N  its primaries lost while its replicas are 150 ms behind (32)
+  --how W,W    in these ways, by turns: killed, isolated, silent, planned (all)
+  --replicas N its replicas killed (3)
+  --blackouts N  a primary with its replicas dead for a while (1)
   --moves N    its shards moved to other primaries under load (20)
   --from DIR   a checkout of an earlier version, built: a fleet of it is restarted as this one, process by process
   --upgrades N how often (3, where --from is given)
@@ -52,6 +56,9 @@ const { values } = parseArgs({
     losses: number,
     failovers: number,
     moves: number,
+    replicas: number,
+    blackouts: number,
+    how: { type: 'string' },
     cluster: { type: 'boolean' },
     broadcasts: number,
     from: { type: 'string' },
@@ -145,9 +152,16 @@ async function broadcastsFound(
 
 /** A Redis Cluster whose primaries are killed and whose shards are moved. Out: whether every promise held. */
 async function clusterFound(of: (text: string | undefined, fallback: number) => number): Promise<boolean> {
-  const [rounds, moves] = [of(values.failovers, 30), of(values.moves, 20)]
-  const say = (line: string): void => console.log(line)
-  const report = await runFailovers({ rounds, moves, durability: 'replica', lagMs: 150, say })
+  const report = await runFailovers({
+    rounds: of(values.failovers, 32),
+    ways: WAYS.filter((way) => values.how === undefined || values.how.split(',').includes(way)),
+    moves: of(values.moves, 20),
+    replicaKills: of(values.replicas, 3),
+    blackouts: of(values.blackouts, 1),
+    durability: 'replica',
+    lagMs: 150,
+    say: (line) => console.log(line),
+  })
   console.log(`cluster ${JSON.stringify(report)}`)
   const failures = failuresOfFailovers(report, { writesMsMax: 6_000, stoodMsMax: 5_000 })
   for (const failure of failures) console.error(failure)

@@ -11,6 +11,8 @@ import type { WorkerClock } from '../virtual-time.ts'
 import type { NodeLink, SimCluster, SimNode } from './sim-cluster.ts'
 
 const PULSE_MS = 2_000
+/** Requests are long on their way here. */
+const SILENT_MS = 6_000
 /** `WAIT` answers after this with what it has. */
 const WAIT_MS = 1_000
 /** A connection that has ended is opened again. */
@@ -78,6 +80,10 @@ export class SimNodeLink implements ShardNode, NodeLink {
 
   get isUp(): boolean {
     return this.isSet
+  }
+
+  get isSilent(): boolean {
+    return this.options.clock.monotonicMs() - this.times.lastMs > SILENT_MS
   }
 
   get answeredAtMs(): number {
