@@ -28,7 +28,8 @@ export interface Brought {
 /** Starts it on a store. */
 export async function startReceiving(store: BenchStore, dnsServer: string): Promise<Receiving> {
   const service = await startWholeService(store, { DNS_SERVERS: dnsServer })
-  const limits = { inboundPerMinuteLimit: 1_000_000_000 }
+  const most = 1_000_000_000
+  const limits = { inboundPerMinuteLimit: most, testPerMinuteLimit: most, testMonthlyCap: most }
   await service.call('PATCH', `/v1/operator/accounts/${service.accountId}`, service.operator, limits)
   const stream = { kind: 'inbound', name: 'Mail' }
   const made = (await service.call('POST', '/v1/streams', service.live, stream)) as { inboundAddress: string }
