@@ -118,3 +118,8 @@ export const OPENAPI = {
   },
   required: ['openapi', 'info', 'paths', 'components'],
 } as const
+
+/** Whether a route changes nothing, though it may be a POST: a closed account may still look. */
+export function isLook({ method, path }: Pick<Route, 'method' | 'path'>): boolean {
+  return method === 'GET' || /\/(?:search|preview)$/.test(path)
+}

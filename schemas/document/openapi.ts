@@ -19,7 +19,7 @@ import { IDEMPOTENCY_KEY_CHARS_MAX } from '../limits.ts'
 import { MESSAGE, MESSAGE_EVENT, MESSAGE_SUMMARY, RECIPIENT_ENTRY } from '../message.ts'
 import { REFUSALS, type Refusal, type RefusalCode } from '../refusals.ts'
 import { REQUEST_ENTRY } from '../request-log.ts'
-import type { KeyKind, Route } from '../route.ts'
+import { isLook, type KeyKind, type Route } from '../route.ts'
 import type { RouteName } from '../routes.ts'
 import { LIMIT_ENTRY, SERVER } from '../server.ts'
 import { UUID } from '../shape.ts'
@@ -140,7 +140,7 @@ export function makeOpenapi(routes: readonly Route[], baseUrl: string, listener:
 
 /** Every code that a route may refuse with, in the order of the table. Spec refusal.order */
 export function refusalsOf(route: Route): Refusal[] {
-  const { keys, body, query, isIdempotent, method, path } = route
+  const { keys, body, query, isIdempotent, path } = route
   const codes = new Set<RefusalCode>(route.refusals)
   const add = (condition: boolean, ...more: RefusalCode[]) => condition && more.map((code) => codes.add(code))
   const isOperator = route.listener === 'operator'
@@ -152,7 +152,7 @@ export function refusalsOf(route: Route): Refusal[] {
   // A parameter that no route knows is refused too.
   add(body !== null || query !== null || keys.length > 0, 'invalid_request')
   add(isIdempotent, 'idempotency_key_reused')
-  add(method !== 'GET' && !path.endsWith('/search') && !isOperator, 'account_not_active')
+  add(!isLook(route) && !isOperator, 'account_not_active')
   add(path.includes('{'), 'not_found')
   return REFUSALS.filter(({ code }) => codes.has(code))
 }

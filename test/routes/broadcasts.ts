@@ -110,7 +110,7 @@ t.test('broadcast: the same Idempotency-Key brings the same one again, as it was
 })
 
 t.test(
-  'broadcast: a preview stores nothing, and is refused as the broadcast would be [broadcast.preview]',
+  'broadcast: a preview stores nothing, and is refused where its body or its stream are wrong [broadcast.preview]',
   async (t) => {
     const list = async () => (await call(`GET /v1/broadcasts?streamId=${streamId}`)).json.broadcasts.length
     const before = await list()

@@ -6,6 +6,7 @@
 import t from 'tap'
 import { makeOpenapi } from '../../schemas/document/openapi.ts'
 import { REFUSALS } from '../../schemas/refusals.ts'
+import { isLook } from '../../schemas/route.ts'
 import { ROUTES, type Route } from '../../schemas/routes.ts'
 import { makeKey } from '../../src/http/key.ts'
 import { type DocumentSchema, makeGenerator, withRules } from '../support/clients/generate.ts'
@@ -83,8 +84,7 @@ function stepsOf(route: Route): Step[] {
     steps.push({ code: 'invalid_request', repaired: { ...late, token, headers: json }, issues: false })
   steps.push({ code: 'invalid_request', repaired: { ...late, token }, issues: true })
   steps.push({ code: 'invalid_request', repaired: { ...whole, query: '?nothing=1', token }, issues: true })
-  const isWrite = !/\/(?:search|preview)$/.test(route.path)
-  if (isWrite && !isOperators) steps.push({ code: 'account_not_active', repaired: { ...whole, token } })
+  if (!isLook(route) && !isOperators) steps.push({ code: 'account_not_active', repaired: { ...whole, token } })
   if (route.path.includes('{')) steps.push({ code: 'not_found', repaired: { ...whole, token: open[kind] } })
   return steps
 }
