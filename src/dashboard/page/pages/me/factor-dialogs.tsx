@@ -1,5 +1,6 @@
 /** factor-dialogs - second factors are set up: the picture for an authenticator, a passkey, codes shown once */
 
+import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import qrcode from 'qrcode-generator'
 import type { Passkey, TotpBegun } from '../../../../../schemas/dashboard/me.ts'
@@ -21,14 +22,32 @@ export interface FactorDialogProps {
 
 /** An authenticator is set up: the secret as a picture and as text, then a first code of it. */
 export function NewAuthenticator({ onClose }: FactorDialogProps) {
-  const [codes, setCodes] = useState<readonly string[] | null>(null)
+  const [codes, setCodes] = useState<Made>(null)
   const begun = useLoad<TotpBegun>(() => call('POST', '/me/totp'), [])
-  if (codes !== null) return <Codes codes={codes} onClose={onClose} />
   return (
-    <Dialog title="Set up an authenticator" onClose={onClose}>
+    <Steps title="Set up an authenticator" codes={codes} onClose={onClose}>
       <Shown of={begun}>
         {(shown) => <FirstCode begun={shown} onDone={(made) => (made === null ? onClose() : setCodes(made))} />}
       </Shown>
+    </Steps>
+  )
+}
+
+/** One dialog, which shows the recovery codes in the end where there are any. */
+function Steps({
+  title,
+  codes,
+  onClose,
+  children,
+}: {
+  title: string
+  codes: Made
+  onClose: () => void
+  children: ComponentChildren
+}) {
+  return (
+    <Dialog title={codes === null ? title : 'Your recovery codes'} onClose={onClose}>
+      {codes === null ? children : <Codes codes={codes} onClose={onClose} />}
     </Dialog>
   )
 }
@@ -84,15 +103,14 @@ function Picture({ text }: { text: string }) {
 /** A passkey is made by the browser, after a name for it. */
 export function NewPasskey({ onClose }: FactorDialogProps) {
   const [name, setName] = useState('')
-  const [codes, setCodes] = useState<readonly string[] | null>(null)
-  if (codes !== null) return <Codes codes={codes} onClose={onClose} />
+  const [codes, setCodes] = useState<Made>(null)
   const send = async () => {
     const { recoveryCodes } = await makePasskey(name)
     if (recoveryCodes === null) onClose()
     else setCodes(recoveryCodes)
   }
   return (
-    <Dialog title="Add a passkey" onClose={onClose}>
+    <Steps title="Add a passkey" codes={codes} onClose={onClose}>
       <Form act="Go on" onSend={send}>
         <Field
           name="name"
@@ -103,7 +121,7 @@ export function NewPasskey({ onClose }: FactorDialogProps) {
           autofocus
         />
       </Form>
-    </Dialog>
+    </Steps>
   )
 }
 
@@ -125,23 +143,22 @@ export function OtherName({ passkey, onClose }: FactorDialogProps) {
 
 /** New recovery codes: those before work no more. */
 export function NewCodes({ onClose }: FactorDialogProps) {
-  const [codes, setCodes] = useState<readonly string[] | null>(null)
+  const [codes, setCodes] = useState<Made>(null)
   const send = async () =>
     setCodes((await call<{ recoveryCodes: string[] }>('POST', '/me/recovery-codes')).recoveryCodes)
-  if (codes !== null) return <Codes codes={codes} onClose={onClose} />
   return (
-    <Dialog title="New recovery codes" onClose={onClose}>
+    <Steps title="New recovery codes" codes={codes} onClose={onClose}>
       <p class="dialog-text">The codes that you have work no more once there are new ones.</p>
       <Form act="Make new codes" onSend={send}>
         {null}
       </Form>
-    </Dialog>
+    </Steps>
   )
 }
 
 function Codes({ codes, onClose }: { codes: readonly string[]; onClose: () => void }) {
   return (
-    <Dialog title="Your recovery codes" onClose={onClose}>
+    <>
       <p class="dialog-text">
         Keep them where you find them without this device. Each signs you in once, and they are shown this once.
       </p>
@@ -151,6 +168,6 @@ function Codes({ codes, onClose }: { codes: readonly string[]; onClose: () => vo
           I have them
         </Button>
       </footer>
-    </Dialog>
+    </>
   )
 }
