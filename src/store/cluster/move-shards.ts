@@ -98,9 +98,14 @@ function whyNotNow(
   if (!target.isPrimary) return never(`${to} is a replica: name the primary that is to have the shards`)
   const [fault] = clusterFaults(look, durability)
   if (fault !== undefined) return never(`Nothing is moved in a cluster that is not well: ${fault}`)
-  const silent = nodes.find(({ name, answers, shards: held }) => (held.length > 0 || name === to) && !answers?.isWell)
+  const needed = nodes.filter(({ name, shards: held }) => held.length > 0 || name === to)
+  const silent = needed.find(({ answers }) => answers === null)
   if (silent !== undefined)
     return never(`Nothing is moved in a cluster that is not well: ${silent.name} does not answer`)
+  // One that has just come takes part a moment later.
+  const apart = needed.find(({ answers }) => answers?.isWell !== true)
+  if (apart !== undefined)
+    return { sentence: `Nothing is moved in a cluster that is not well: ${apart.name} takes no part`, mayPass: true }
   const other = openMoves(look).find((open) => !shards.includes(open.shard) || open.to !== to)
   if (other !== undefined)
     return never(`Another move is unfinished: first sendwright cluster move ${other.shard} ${other.to ?? '<node>'}`)

@@ -68,6 +68,22 @@ t.test('move: not to what is no primary, and not while one is away; the plan eve
   await three?.start()
 })
 
+t.test('move: where the nodes want a password it goes with each key', async (t) => {
+  for (const { client } of cluster.nodes) {
+    await client.config('SET', 'requirepass', 'p@ss word')
+    await client.call('AUTH', 'p@ss word')
+  }
+  await t.rejects(move([1], await elsewhere(1)), /^Nothing is moved|^No node of a Redis Cluster answers/)
+  const redisUrls = [(cluster.seeds[0] ?? '').replace('redis://', 'redis://:p%40ss%20word@')]
+  const to = await elsewhere(4)
+  const keys: number[] = []
+  const order = { shards: [4], to, progress: () => undefined, done: (one: ShardMoved) => keys.push(one.keys) }
+  await moveShards({ ...settings, redisUrls }, order)
+  t.equal(await nameOf(4), to)
+  t.ok((keys[0] ?? 0) > 0)
+  for (const { client } of cluster.nodes) await client.config('SET', 'requirepass', '')
+})
+
 async function shardAt(name: string): Promise<number> {
   return (await readHolders(settings)).find((one) => one.name === name)?.shards[0] ?? 0
 }
