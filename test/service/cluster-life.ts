@@ -189,6 +189,31 @@ t.test('mail comes in, and broadcasts are released', async (t) => {
   t.match(done, { total: 3, released: 3, failed: 0 })
 })
 
+t.test('events are heard in the feed of another process than the one that tells them', async () => {
+  const stop = new AbortController()
+  const headers = { authorization: `Bearer ${liveServer.token}` }
+  const feed = await fetch(`http://127.0.0.1:${httpPort}/v1/events`, { headers, signal: stop.signal })
+  let heard = ''
+  const reading = (async () => {
+    for await (const chunk of feed.body ?? []) heard += Buffer.from(chunk).toString()
+  })().catch(() => undefined)
+  const { messageId } = await ask('POST /v1/email', { body: mail('fay@dest.example') })
+  await until(() => heard.includes(messageId) && heard.includes('"delivered"'), WAIT_MS)
+  stop.abort()
+  await reading
+})
+
+t.test('a start refuses what the cluster cannot promise', async (t) => {
+  const config = configOf({
+    REDIS_URL: cluster.seeds[0] ?? '',
+    SECRET_KEY: FLEET_SECRET,
+    DATA_DIR: dataDir,
+    DURABILITY: 'replica',
+    LOG_LEVEL: 'silent',
+  })
+  await t.rejects(startService(config), { name: 'StoreRefused', message: /two replicas of each primary: there are 3/ })
+})
+
 t.test('people sign in at the dashboard', async (t) => {
   const browser = new Browser(`http://127.0.0.1:${httpPort}`)
   const token = Browser.tokenOf(firstRun.dashboardUrl)
@@ -263,13 +288,22 @@ t.test('a person is erased from all of them', async (t) => {
 })
 
 t.test('with the Redis of operators and processes away the others are served, and status says so', async (t) => {
-  const status = async () => {
-    const env = { PATH: process.env.PATH, REDIS_URL: cluster.seeds.join(','), SECRET_KEY: FLEET_SECRET }
-    const url = `http://127.0.0.1:${operatorPorts.http}`
-    const child = spawnNode([MAIN, 'cluster', 'status', '--url', url, '--token', operatorToken], { env })
+  const command = async (...args: readonly string[]) => {
+    const env = {
+      PATH: process.env.PATH,
+      DATA_DIR: dataDir,
+      REDIS_URL: cluster.seeds.join(','),
+      SECRET_KEY: FLEET_SECRET,
+    }
+    const child = spawnNode([MAIN, ...args], { env })
     const [out, [code]] = await Promise.all([text(child.stdout), once(child, 'close')])
     return { out, code: code as number }
   }
+  const made = await command('operator-key', '--json')
+  t.equal(made.code, 0, made.out)
+  const { token } = JSON.parse(made.out) as { token: string }
+  const url = `http://127.0.0.1:${operatorPorts.http}`
+  const status = () => command('cluster', 'status', '--url', url, '--token', token)
   const before = await status()
   t.equal(before.code, 0, before.out)
   t.equal(before.out.match(/ primary +up +8\d|primary +up +9\d/g)?.length, 3, before.out)

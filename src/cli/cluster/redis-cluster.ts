@@ -59,7 +59,7 @@ export function formatRedis(nodes: readonly RedisNodeRow[]): string {
   const rows = nodes.map((node) => [
     node.name,
     node.role,
-    isServing(node) ? 'up' : node.isUp ? 'behind' : 'AWAY',
+    stateOf(node),
     node.role === 'primary' ? String(node.shards.length) : '-',
     node.role === 'primary' ? String(node.replicasInStep) : '-',
     formatMemory(node),
@@ -69,6 +69,12 @@ export function formatRedis(nodes: readonly RedisNodeRow[]): string {
   ])
   const head = ['redis', 'role', 'state', 'shards', 'replicas', 'memory', 'clock', 'commands/s', 'follows']
   return formatTable(head, rows)
+}
+
+function stateOf(node: RedisNodeRow): string {
+  if (node.isUp) return isServing(node) ? 'up' : 'behind'
+  // A primary without shards that is away keeps nobody waiting: another one has taken over.
+  return isServing(node) ? 'gone' : 'AWAY'
 }
 
 /** Every Redis as it is seen from here; null where REDIS_URL names no node of a cluster that answers. */
