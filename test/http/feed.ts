@@ -117,5 +117,6 @@ test('feed: an end hands over what waits still [event.feed]', async (t) => {
   await until(() => text.endsWith('z\r\n0\r\n\r\n'), WAIT_MS)
   t.equal(text.replaceAll(/[^z]/g, '').length, sent)
   t.notOk(text.includes('after the end'))
+  t.notMatch(text.slice(text.indexOf('\r\n\r\n')), 'Connection', 'no header stands in the body')
   socket.destroy()
 })
