@@ -1,21 +1,38 @@
-/** byte-gate - lets in what fits of a number of bytes, in order; something larger than all of it comes in alone. */
+/**
+ * byte-gate - lets in what fits of a number of bytes, in order, and gives it memory; something larger than all of it
+ * comes in alone.
+ */
+
+import { RawMemory } from './raw-memory.ts'
+
+/** Gives memory that threads share; it is taken back once the work that was let in has ended. */
+export type TakeMemory = (bytes: number) => Uint8Array
 
 /** A gate of so many bytes. */
 export class ByteGate {
   readonly #bytesMax: number
   readonly #waiting: { readonly bytes: number; readonly enter: () => void }[] = []
+  readonly #memory: RawMemory
   #bytes = 0
 
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax
+    this.#memory = new RawMemory(bytesMax)
   }
 
-  /** Runs what needs so many bytes, once there is room for them. */
-  async hold<Result>(bytes: number, run: () => Promise<Result>): Promise<Result> {
+  /** Runs what needs so many bytes, once there is room for them. Its end says that nobody reads them any more. */
+  async hold<Result>(bytes: number, run: (take: TakeMemory) => Promise<Result>): Promise<Result> {
     await this.#enter(bytes)
+    const taken: Uint8Array[] = []
+    const take: TakeMemory = (size) => {
+      const memory = this.#memory.take(size)
+      taken.push(memory)
+      return memory
+    }
     try {
-      return await run()
+      return await run(take)
     } finally {
+      for (const memory of taken) this.#memory.giveBack(memory)
       this.#leave(bytes)
     }
   }

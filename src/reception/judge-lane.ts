@@ -13,6 +13,7 @@ import { NotPerformed } from '../../cluster/items/pump.ts'
 import { type JudgeOutcome, judgeOutcome, prepareJudge } from '../actors/inbound/judged.ts'
 import type { ParseJob } from '../actors/inbound/parse-job.ts'
 import { JUDGE_LANE } from '../state/received/judge-item.ts'
+import type { TakeMemory } from './byte-gate.ts'
 import type { JudgedReceived, ParseLaneDeps } from './parse-lane.ts'
 import { readReceivedMail } from './raw-mail.ts'
 import { MAIL_STOP_MS, unlessStopped } from './unless-stopped.ts'
@@ -46,7 +47,7 @@ export function makeJudgeLane(
       all += 1
       underWay.set(name, (underWay.get(name) ?? 0) + 1)
       const work = async (): Promise<JudgeOutcome> => {
-        const begun = await deps.bytes.hold(job.sizeBytes, () => begin(deps, job, signal))
+        const begun = await deps.bytes.hold(job.sizeBytes, (take) => begin(deps, job, { signal, take }))
         return { check: begun === null ? null : await begun.check }
       }
       try {
@@ -66,10 +67,10 @@ export function makeJudgeLane(
 async function begin(
   { judge, ...stored }: Pick<ParseLaneDeps, 'received' | 'freshMails' | 'judge'>,
   job: ParseJob,
-  signal: AbortSignal,
+  { signal, take }: { signal: AbortSignal; take: TakeMemory },
 ): Promise<Pick<JudgedReceived, 'check'> | null> {
   if (signal.aborted) throw new NotPerformed('The process stops')
-  const raw = await readReceivedMail(stored, job)
+  const raw = await readReceivedMail(stored, job, take)
   if (typeof raw === 'string') return null
   const { isRead, check } = judge(raw, job)
   // Until it is waited for, nobody hears that it could not begin.

@@ -22,7 +22,7 @@ import type { Secrets } from '../process/secrets.ts'
 import { NAMED_CHARS, newObjectId } from '../state/received/content-head.ts'
 import { PARSE_LANE } from '../state/received/parse-item.ts'
 import { type ReceivedStore, writeParsed } from '../store/received.ts'
-import type { ByteGate } from './byte-gate.ts'
+import type { ByteGate, TakeMemory } from './byte-gate.ts'
 import type { FreshMails } from './fresh-mails.ts'
 import { type ParsedMail, packMail } from './parsed-mail.ts'
 import { readReceivedMail } from './raw-mail.ts'
@@ -84,9 +84,9 @@ export function makeParseLane(deps: ParseLaneDeps): LaneType {
       const leave = lanes.enter(name)
       const work = async (): Promise<ParseOutcome> => {
         const begun = await lanes.inTurn(name, (isSlow) =>
-          bytes.hold(job.sizeBytes, async () => {
+          bytes.hold(job.sizeBytes, async (take) => {
             if (signal.aborted) throw new NotPerformed('The process stops')
-            return await begin(deps, job, isSlow ? deps.rooms.slow : deps.rooms.fast)
+            return await begin(deps, job, { room: isSlow ? deps.rooms.slow : deps.rooms.fast, take })
           }),
         )
         return await finish(deps, job, begun)
@@ -104,8 +104,12 @@ export function makeParseLane(deps: ParseLaneDeps): LaneType {
 /** A mail whose bytes are needed no more. */
 type Begun = 'away' | 'gone' | { readonly mail: ParsedMail; readonly check: JudgedReceived['check'] }
 
-async function begin(deps: ParseLaneDeps, job: ParseJob, room: ReceivedRoom): Promise<Begun> {
-  const raw = await readReceivedMail(deps, job)
+async function begin(
+  deps: ParseLaneDeps,
+  job: ParseJob,
+  { room, take }: { room: ReceivedRoom; take: TakeMemory },
+): Promise<Begun> {
+  const raw = await readReceivedMail(deps, job, take)
   if (typeof raw === 'string') return raw
   const startedAtMs = performance.now()
   const { isRead, check } = deps.judge(raw, job)

@@ -6,18 +6,20 @@
 import { shardOf } from '../../cluster/id.ts'
 import type { ParseJob } from '../actors/inbound/parse-job.ts'
 import { openRaw, type ReceivedStore } from '../store/received.ts'
+import type { TakeMemory } from './byte-gate.ts'
 import type { FreshMails } from './fresh-mails.ts'
 
 /** Reads a raw mail, whole; `gone`: it is not there, or not what was written; `away`: the store does not answer. */
 export async function readReceivedMail(
   { received, freshMails }: { received: ReceivedStore; freshMails: FreshMails | null },
   { serverId, head }: Pick<ParseJob, 'serverId' | 'head'>,
+  take: TakeMemory,
 ): Promise<Uint8Array | 'gone' | 'away'> {
   const fresh = freshMails?.take(head.objectId) ?? null
   if (fresh !== null) return fresh
   const raw = await openRaw(received, { shard: shardOf(serverId) as number, serverId, head })
   if (typeof raw === 'string') return raw
-  const whole = new Uint8Array(new SharedArrayBuffer(raw.size))
+  const whole = take(raw.size)
   let at = 0
   try {
     for await (const piece of raw.pieces) {
