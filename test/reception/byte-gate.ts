@@ -44,3 +44,17 @@ t.test('byte-gate: too large for it comes in alone, and what fails leaves too', 
   inside.get('next')?.leave()
   await next
 })
+
+t.test('byte-gate: who is let in is given memory, and the next one the same', async (t) => {
+  const gate = new ByteGate(10)
+  const takes = async (bytes: number) => gate.hold(bytes, async (take) => take(bytes))
+  const first = await takes(6)
+  await t.rejects(
+    gate.hold(10, async (take) => {
+      take(10)
+      throw new Error('It fails')
+    }),
+  )
+  const second = await takes(10)
+  t.same([second.buffer === first.buffer, second.byteOffset, second.length], [true, 0, 10])
+})
