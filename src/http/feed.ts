@@ -73,6 +73,8 @@ export function startFeed(wire: Wire, desk: Desk, { feed, requestId }: { feed: F
     wire.writeHeader('Content-Type', 'text/event-stream')
     wire.writeHeader('Cache-Control', 'no-store')
     wire.writeHeader('X-Content-Type-Options', 'nosniff')
+    // A proxy that gathers answers would hold each event back until there are many.
+    wire.writeHeader('X-Accel-Buffering', 'no')
     wire.write(': listening\n\n')
   })
   stop = feed.start({ send, end })

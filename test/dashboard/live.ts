@@ -82,6 +82,7 @@ t.test('live: a message is told when it is accepted, and each event as a webhook
   t.equal(feed.response.status, 200)
   t.equal(feed.response.headers.get('content-type'), 'text/event-stream')
   t.equal(feed.response.headers.get('x-content-type-options'), 'nosniff')
+  t.equal(feed.response.headers.get('x-accel-buffering'), 'no', 'no proxy holds an event back')
   const [ann, ben] = [await send('ann@simulator.test'), await send('bounce+ben@simulator.test')]
   await until(() => of(feed.lines, ann, 'delivered') && of(feed.lines, ben, 'bounced') !== undefined, WAIT_MS)
   for (const id of [ann, ben]) t.match(of(feed.lines, id, 'accepted')?.data, { messageId: id, occurredAt: /Z$/ })
