@@ -1,6 +1,6 @@
 /**
- * move-slot - the slot of a shard goes from one primary of a Redis Cluster to another, key by key (Redis Cluster
- * specification, "resharding")
+ * move-slot - the slot of a shard goes from one primary of a Redis Cluster to another, a few keys at a time (Redis
+ * Cluster specification, "resharding")
  *
  * States of a slot: at its source, marked on both sides (what of it is not there yet is asked of the target, what needs
  * keys of both sides waits), at its target. From the first mark to the last the shard decides nothing.
@@ -17,7 +17,13 @@ const MIGRATE_MS_MAX = 30_000
 const MOVE_MS_MAX = 15 * 60_000
 const TRIES_MAX = 5
 const TRY_AGAIN_MS = 500
-/** A key that held both primaries up for longer is followed by as long a pause: the other shards get their turn. */
+/**
+ * Keys of one command. Each command costs both disks a write, and holds both primaries up for as long as what it
+ * carries is packed: a large key goes alone.
+ */
+const BATCH_KEYS_MAX = 32
+const BATCH_BYTES_MAX = 262_144
+/** Keys that held both primaries up for longer are followed by as long a pause: the other shards get their turn. */
 const LONG_MS = 20
 
 /** A primary with a connection to it. */
@@ -56,10 +62,10 @@ export async function moveSlot(move: SlotMove, progress: MoveProgress): Promise<
   for (;;) {
     const names = (await source.client.callBuffer('CLUSTER', 'GETKEYSINSLOT', slot, KEYS_AT_ONCE)) as Buffer[]
     if (names.length === 0) break
-    for (const name of names) {
+    for (const batch of await batchesOf(source.client, names)) {
       if (performance.now() > endMs) throw new Error(`Slot ${slot} takes too long: move it again, it goes on`)
-      await moveKey(move, name)
-      moved += 1
+      await moveKeys(move, batch)
+      moved += batch.length
     }
     progress(moved, Math.max(keys, moved))
   }
@@ -74,12 +80,29 @@ export async function settleSlot({ slot, target, primaries }: Omit<SlotMove, 'so
     if (id !== target.id) await client.call('CLUSTER', 'SETSLOT', slot, 'NODE', target.id)
 }
 
-/** After an error of the network the key may be on both sides; the source's is the one that was written to. */
-async function moveKey({ source, target, user, password }: SlotMove, name: Buffer): Promise<void> {
+/** Divides keys into what goes with one command, in their order. */
+async function batchesOf(client: Redis, names: readonly Buffer[]): Promise<Buffer[][]> {
+  const sizes = await Promise.all(names.map((name) => client.call('MEMORY', 'USAGE', name)))
+  const batches: Buffer[][] = []
+  let bytes = 0
+  for (const [place, name] of names.entries()) {
+    const size = Number(sizes[place] ?? 0)
+    const last = batches.at(-1)
+    bytes += size
+    if (last === undefined || last.length >= BATCH_KEYS_MAX || bytes > BATCH_BYTES_MAX) {
+      batches.push([name])
+      bytes = size
+    } else last.push(name)
+  }
+  return batches
+}
+
+/** After an error of the network keys may be on both sides; the source's are those that were written to. */
+async function moveKeys({ source, target, user, password }: SlotMove, names: readonly Buffer[]): Promise<void> {
   const colon = target.name.lastIndexOf(':')
   const [host, port] = [target.name.slice(0, colon), target.name.slice(colon + 1)]
   const auth = password === '' ? [] : user === '' ? ['AUTH', password] : ['AUTH2', user, password]
-  const args = [host, port, name, 0, MIGRATE_MS_MAX, 'REPLACE', ...auth]
+  const args = [host, port, '', 0, MIGRATE_MS_MAX, 'REPLACE', ...auth, 'KEYS', ...names]
   for (let tries = 1; ; tries += 1) {
     const startedAtMs = performance.now()
     const failure = await source.client.call('MIGRATE', ...args).then(

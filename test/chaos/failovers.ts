@@ -27,6 +27,8 @@ export interface FailoverOptions {
   readonly durability: Config['durability']
   /** How far replicas are behind, ms. */
   readonly lagMs: number
+  /** `cluster-node-timeout`. */
+  readonly nodeTimeoutMs: number
   readonly say: (line: string) => void
 }
 
@@ -69,14 +71,19 @@ const BLACKOUT = 300
 
 /** Kills one primary after the other, each time a replica takes over; who was killed comes back as a replica. */
 export async function runFailovers(options: FailoverOptions): Promise<FailoverReport> {
-  const { durability, lagMs, say } = options
+  const { durability, lagMs, nodeTimeoutMs, say } = options
   const fleet = await startClusterFleet({
     accounts: ACCOUNTS,
     durability,
     replicas: 2,
     lagMs,
     // The test kills once the link of the replicas is up; how old it is does not matter.
-    settings: { 'cluster-replica-validity-factor': '0', 'min-replicas-to-write': '1', 'min-replicas-max-lag': '5' },
+    settings: {
+      'cluster-node-timeout': String(nodeTimeoutMs),
+      'cluster-replica-validity-factor': '0',
+      'min-replicas-to-write': '1',
+      'min-replicas-max-lag': '5',
+    },
   })
   try {
     return await new Failovers(fleet, say).run(options)

@@ -31,6 +31,7 @@ const HELP = `Usage: npm run chaos [-- options]
   --cluster    a Redis Cluster, and nothing else of this:
   --failovers N  its primaries lost while its replicas are 150 ms behind (32)
   --how W,W    in these ways, by turns: killed, isolated, silent, planned (all)
+  --timeout N  its cluster-node-timeout, ms (2000)
   --replicas N its replicas killed (3)
   --blackouts N  a primary with its replicas dead for a while (1)
   --moves N    its shards moved to other primaries under load (20)
@@ -59,6 +60,7 @@ const { values } = parseArgs({
     replicas: number,
     blackouts: number,
     how: { type: 'string' },
+    timeout: number,
     cluster: { type: 'boolean' },
     broadcasts: number,
     from: { type: 'string' },
@@ -160,6 +162,7 @@ async function clusterFound(of: (text: string | undefined, fallback: number) => 
     blackouts: of(values.blackouts, 1),
     durability: 'replica',
     lagMs: 150,
+    nodeTimeoutMs: of(values.timeout, 2_000),
     say: (line) => console.log(line),
   })
   console.log(`cluster ${JSON.stringify(report)}`)
