@@ -39,13 +39,11 @@ t.teardown(async () => {
 })
 
 const blocks = blocksOf('docs/cluster.md').map(({ code }) => code)
-const told = new Set<string>()
 
 /** The one block of the document that holds a text. */
 function block(holds: string): string {
   const found = blocks.filter((code) => code.includes(holds))
   if (found.length !== 1) throw new Error(`${found.length} blocks of docs/cluster.md hold ${holds}`)
-  told.add(found[0] ?? '')
   return found[0] ?? ''
 }
 
@@ -99,38 +97,43 @@ const isInStep = ({ nodes }: ClusterLook, count: number): boolean =>
 const shardsOf = ({ nodes }: ClusterLook): number[] =>
   nodes.flatMap(({ isPrimary, shards }) => (isPrimary ? [shards.length] : [])).sort((a, b) => a - b)
 
-t.test('guide: nine Redis on three machines, a fourth machine, shards evened out and moved', async (t) => {
-  await Promise.all([1, 2, 3].map(startMachine))
-  await run(here(block('--cluster create')))
-  const nine = await until(async () => {
-    const seen = await look(portOf(1, 1))
-    return isInStep(seen, 9) ? seen : null
-  }, WAIT_MS)
-  t.same(clusterFaults(nine, 'replica'), [])
-  t.same(shardsOf(nine), [80, 83, 93], 'as the document says')
-  for (const { name } of nine.nodes.slice(0, 3)) t.equal(replicasInStep(nine, name), 2)
+t.jobs = 2
+t.test(
+  'guide: nine Redis on three machines, a fourth machine, shards evened out and moved',
+  { buffered: true },
+  async (t) => {
+    await Promise.all([1, 2, 3].map(startMachine))
+    await run(here(block('--cluster create')))
+    const nine = await until(async () => {
+      const seen = await look(portOf(1, 1))
+      return isInStep(seen, 9) ? seen : null
+    }, WAIT_MS)
+    t.same(clusterFaults(nine, 'replica'), [])
+    t.same(shardsOf(nine), [80, 83, 93], 'as the document says')
+    for (const { name } of nine.nodes.slice(0, 3)) t.equal(replicasInStep(nine, name), 2)
 
-  const env = Object.fromEntries(
-    here(block('DURABILITY=replica\n'))
-      .split('\n')
-      .flatMap((line) => (line.includes('=') ? [line.split(/=(.*)/s)] : [])),
-  ) as Record<string, string>
-  const settings = { REDIS_URL: env.REDIS_URL ?? '', DURABILITY: env.DURABILITY ?? '' }
-  await startMachine(4)
-  await run(here(block('CLUSTER MEET')))
-  await until(async () => isInStep(await look(portOf(1, 1)), 12), WAIT_MS)
-  t.match(await run('sendwright cluster plan 3', settings), /3 +8\d.* CLUSTER ADDSLOTSRANGE \d+ 16383/)
-  await run('sendwright cluster plan | sh', settings)
-  t.same(shardsOf(await look(portOf(1, 1))), [64, 64, 64, 64])
-  const moved = await run(here(block('cluster move')), settings)
-  t.equal(moved.trim().split('\n').length, 5)
-  t.match(
-    await run(`sendwright cluster plan --without 127.0.0.1:${portOf(4, 1)}`, settings),
-    /^sendwright cluster move /,
-  )
-})
+    const env = Object.fromEntries(
+      here(block('DURABILITY=replica\n'))
+        .split('\n')
+        .flatMap((line) => (line.includes('=') ? [line.split(/=(.*)/s)] : [])),
+    ) as Record<string, string>
+    const settings = { REDIS_URL: env.REDIS_URL ?? '', DURABILITY: env.DURABILITY ?? '' }
+    await startMachine(4)
+    await run(here(block('CLUSTER MEET')))
+    await until(async () => isInStep(await look(portOf(1, 1)), 12), WAIT_MS)
+    t.match(await run('sendwright cluster plan 3', settings), /3 +8\d.* CLUSTER ADDSLOTSRANGE \d+ 16383/)
+    await run('sendwright cluster plan | sh', settings)
+    t.same(shardsOf(await look(portOf(1, 1))), [64, 64, 64, 64])
+    const moved = await run(here(block('cluster move')), settings)
+    t.equal(moved.trim().split('\n').length, 5)
+    t.match(
+      await run(`sendwright cluster plan --without 127.0.0.1:${portOf(4, 1)}`, settings),
+      /^sendwright cluster move /,
+    )
+  },
+)
 
-t.test('guide: one Redis with its data becomes a cluster, and gets a second primary', async (t) => {
+t.test('guide: one Redis with its data becomes a cluster, and gets a second primary', { buffered: true }, async (t) => {
   const start = (port: number, ...more: string[]): Promise<string> => {
     running.add(port)
     mkdirSync(join(dir, String(port)), { recursive: true })

@@ -34,6 +34,8 @@ const INSTALLED_IN = '/opt/sendwright'
 const CERTIFICATE = '/etc/ssl/our-ca.pem'
 /** Processes of the largest cluster that a document shows, and Redis, and those that listen. */
 const PORTS = 16
+/** Redis of the cluster that a document shows, the last of those ports; there they are 7001 and up. */
+const NODES = 3
 
 mkdirSync(join(ROOT, 'build'), { recursive: true })
 const dir = mkdtempSync(join(ROOT, 'build', 'go-live-'))
@@ -91,6 +93,7 @@ async function settings(name: string): Promise<Record<string, string>> {
     'PORT',
   ]
   const ports = names.map((one, at) => [one, String(first + at)])
+  ports.push(['NODES_PORT', String(first + PORTS - NODES)])
   return { ...Object.fromEntries(ports), DATA_DIR: join(dir, name), LOG_LEVEL: 'warn' }
 }
 
@@ -102,7 +105,9 @@ async function isReady(port: string | number): Promise<boolean> {
 /** Starts a line, waits until all its processes are ready, and ends it as Ctrl-C does. Out: what it has said. */
 async function startAndEnd(line: string, name: string, whileReady: () => Promise<void> = async () => undefined) {
   const env = await settings(name)
-  const { child, ended } = begin(line.replace(CERTIFICATE, join(dir, 'ca.pem')), env)
+  const nodePort = (n: string): string => String(Number(env.NODES_PORT) + Number(n) - 1)
+  const own = line.replace(/\b700(\d)\b/g, (_, n: string) => nodePort(n)).replace(CERTIFICATE, join(dir, 'ca.pem'))
+  const { child, ended } = begin(own, env)
   const group = child.pid as number
   t.teardown(() => isAlive(group) && process.kill(-group, 'SIGKILL'))
   const isOver = (): boolean => child.exitCode !== null
@@ -121,7 +126,7 @@ function clusterPorts(line: string, { OPERATOR_PORT, PORT }: Readonly<Record<str
     return Array.from({ length: Number(count) }, () => name)
   })
   return names.flatMap((name, at) =>
-    name === 'redis' ? [] : [name === 'http' ? Number(OPERATOR_PORT) : Number(PORT) + at],
+    name === 'redis' || name === 'nodes' ? [] : [name === 'http' ? Number(OPERATOR_PORT) : Number(PORT) + at],
   )
 }
 
