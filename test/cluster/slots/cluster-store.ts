@@ -76,6 +76,9 @@ t.test('cluster-store', async (t) => {
         })
         return store.enqueue({ replyTo: 'w', commandsMax: 10_000, parcels })
       }
+      const areRung = () => shards.every((shard) => bells.some((bell) => bell.shard === shard && bell.entry === null))
+      await until(areRung, WAIT_MS) // Once their bells are heard: what came before was not.
+      bells.length = 0
       // Subscriptions take a moment: until they stand nothing is heard.
       await until(async () => {
         t.same(await enqueue(), ['ok', 'ok', 'ok'])
