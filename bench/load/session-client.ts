@@ -31,7 +31,7 @@ export async function openSessionClient(
   const nowMs = Date.now()
   const ids = makeIds({ shard, last: '', random: Math.random })
   const { token, hash } = makeKey('ss', shard)
-  const times = { sinceMs: nowMs, seenMs: nowMs, confirmedMs: 0, needsFactor: false }
+  const times = { sinceMs: nowMs, seenMs: nowMs, confirmedMs: 0, factorMs: 0, needsFactor: false }
   const row = { accountId, sessionId: ids.next(nowMs), userId: ids.next(nowMs), level: 'a', ...times } as const
   for (const op of sessionOps(shard, hash, row)) await redis.call(op.write, op.key, ...(op.args as string[]))
   redis.disconnect()

@@ -43,7 +43,8 @@ export function makeConfirmSession(deps: DashboardDeps): DashboardHandler<'confi
         ? await tryFactor(deps, session, request.body)
         : await tryOwnPassword(deps, session, password)
     if (!('userId' in tried)) return tried
-    return noteSession(deps, session.accountId, { hash: session.hash, isConfirmed: true })
+    const showsFactor = password === undefined
+    return noteSession(deps, session.accountId, { hash: session.hash, isConfirmed: true, showsFactor })
   }
 }
 

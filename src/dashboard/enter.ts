@@ -17,7 +17,7 @@ import { makeKey } from '../http/key.ts'
 import { type Answer, refuse } from '../http/respond.ts'
 import { giveOrder } from '../routes/answer.ts'
 import type { SessionRow } from '../state/dashboard/session.ts'
-import { hasFactor, type NamedSession, namedSessions, type User, userSessionsFact } from '../state/dashboard/user.ts'
+import { type NamedSession, namedSessions, type User, userSessionsFact } from '../state/dashboard/user.ts'
 import { formatSession } from '../views/dashboard/session.ts'
 import type { DashboardDeps } from './deps.ts'
 
@@ -33,6 +33,8 @@ export interface Entrant {
   readonly userAgent: string
   /** He has just shown who he is; a session alone shows it not. */
   readonly isConfirmed: boolean
+  /** Until when a second factor that he has shown counts as just shown, in ms; 0: he has shown none. */
+  readonly factorMs: number
   /** When the session that this one takes the place of began, in ms; null: it is the first. */
   readonly sinceMs: number | null
 }
@@ -50,19 +52,19 @@ export async function enter(deps: DashboardDeps, { user, accountId, ...shown }: 
 /** Null: he is no member there. */
 async function openIn(
   deps: DashboardDeps,
-  { user, accountId, userAgent, isConfirmed, sinceMs }: Entrant & { readonly accountId: string },
+  { user, accountId, userAgent, isConfirmed, factorMs, sinceMs }: Entrant & { readonly accountId: string },
 ): Promise<{ readonly token: string; readonly row: SessionRow } | Answer | null> {
   const { userId, password } = user
   const shard = homeShard(accountId)
   const { token, hash } = makeKey('ss', shard)
   const named = { userId, accountId, hash }
   const shown = { userAgent: userAgent.slice(0, USER_AGENT_CHARS_MAX), expects: { password } }
-  const index: IndexSessionBody = { ...named, ...shown, sinceMs }
+  const index: IndexSessionBody = { ...named, ...shown, sinceMs, showsFactor: factorMs > 0 }
   const listed = await giveOrder<SessionIndexed>(deps, homeShard(userId), { name: 'index-session', body: index })
   if (listed.answer !== undefined) return listed.answer
   const { sessionId, sinceMs: beganMs, ended } = listed.reply
   await endSessions(deps, userId, ended)
-  const body: OpenSessionBody = { ...named, sessionId, isConfirmed, sinceMs: beganMs, hasFactor: hasFactor(user) }
+  const body: OpenSessionBody = { ...named, sessionId, isConfirmed, sinceMs: beganMs, factorMs }
   const opened = await giveOrder<SessionReply>(deps, shard, { name: 'open-session', body })
   if (opened.reply !== undefined) return { token, row: opened.reply.session }
   if (opened.refused === null) return opened.answer

@@ -11,18 +11,21 @@ import { randomBytes } from 'node:crypto'
 import { homeShard } from '../../cluster/id.ts'
 import type { PasskeyMade, TotpBegun } from '../../schemas/dashboard/me.ts'
 import type { ChangeFactorsBody, FactorChange, FactorsChanged } from '../actors/dashboard/factor.ts'
+import { NOT_SIGNED_IN } from '../http/dashboard-edge.ts'
 import { type Answer, refuse } from '../http/respond.ts'
 import { giveOrder, type Replied } from '../routes/answer.ts'
 import { settingsFact, settingsOfRow } from '../state/dashboard/member.ts'
+import { SESSION_FIELDS, type SessionRow, sessionEndMs, sessionFact, sessionOfRow } from '../state/dashboard/session.ts'
 import { hasFactor, type User } from '../state/dashboard/user.ts'
 import { type DashboardDeps, type DashboardHandler, type DashboardRequest, sessionOf } from './deps.ts'
+import { endOthers, endSessions } from './enter.ts'
 import { type Challenge, type ChallengeKind, makeChallenge, parseChallenge } from './factor/challenge.ts'
 import { openTotp, sealTotp } from './factor/factor-code.ts'
 import { makeRecoveryCodes, parseRecoveryCode } from './factor/recovery-code.ts'
 import { findTotpStep, formatTotpSecret, TOTP_SECRET_BYTES } from './factor/totp.ts'
 import { formatPasskey } from './me-routes.ts'
 import { note } from './noted-tries.ts'
-import { userOf } from './own-user.ts'
+import { SHOW_FACTOR, userOf } from './own-user.ts'
 import { optionsToMake, relyingParty, verifyMade } from './passkey.ts'
 import { noteSession } from './session-routes.ts'
 
@@ -31,7 +34,7 @@ const LAST_ONE = 'An account of yours takes a second factor: this is the last th
 /** POST /dashboard/api/me/totp: nothing is stored before a code of it came. */
 export function makeBeginTotp(deps: DashboardDeps): DashboardHandler<'beginTotp'> {
   return async (request) => {
-    const user = await userOf(deps, request)
+    const user = await mayChange(deps, request)
     if (!('userId' in user)) return user
     const { userId, address } = user
     const secret = randomBytes(TOTP_SECRET_BYTES)
@@ -48,7 +51,7 @@ export function makeBeginTotp(deps: DashboardDeps): DashboardHandler<'beginTotp'
 /** POST /dashboard/api/me/totp/confirm */
 export function makeConfirmTotp(deps: DashboardDeps): DashboardHandler<'confirmTotp'> {
   return async (request) => {
-    const user = await userOf(deps, request)
+    const user = await mayChange(deps, request)
     if (!('userId' in user)) return user
     const begun = readBegun(deps, request, 'add-totp')
     if (begun === null || begun.sealed === null) return refuse('sign_in_failed')
@@ -72,7 +75,7 @@ export function makeDeleteTotp(deps: DashboardDeps): DashboardHandler<'deleteTot
 /** POST /dashboard/api/me/passkeys/options */
 export function makeBeginPasskeyOfMe(deps: DashboardDeps): DashboardHandler<'beginPasskeyOfMe'> {
   return async (request) => {
-    const user = await userOf(deps, request)
+    const user = await mayChange(deps, request)
     if (!('userId' in user)) return user
     const begun = { kind: 'add-passkey', userId: user.userId, holder: sessionOf(request).hash } as const
     const { token, challenge } = makeChallenge(deps.secrets.challengeKey, begun, deps.nowMs())
@@ -84,7 +87,7 @@ export function makeBeginPasskeyOfMe(deps: DashboardDeps): DashboardHandler<'beg
 /** POST /dashboard/api/me/passkeys */
 export function makeCreatePasskey(deps: DashboardDeps): DashboardHandler<'createPasskey'> {
   return async (request) => {
-    const user = await userOf(deps, request)
+    const user = await mayChange(deps, request)
     if (!('userId' in user)) return user
     const begun = readBegun(deps, request, 'add-passkey')
     if (begun === null) return refuse('sign_in_failed')
@@ -105,7 +108,7 @@ export function makeCreatePasskey(deps: DashboardDeps): DashboardHandler<'create
 /** PATCH /dashboard/api/me/passkeys/{passkeyId} */
 export function makePatchPasskey(deps: DashboardDeps): DashboardHandler<'patchPasskey'> {
   return async (request) => {
-    const user = await userOf(deps, request)
+    const user = await mayChange(deps, request)
     if (!('userId' in user)) return user
     const passkeyId = passkeyIdOf(request)
     const change = { kind: 'rename', passkeyId, name: request.body.name } as const
@@ -123,7 +126,7 @@ export function makeDeletePasskey(deps: DashboardDeps): DashboardHandler<'delete
 /** POST /dashboard/api/me/recovery-codes: those before work no more. */
 export function makeCreateRecoveryCodes(deps: DashboardDeps): DashboardHandler<'createRecoveryCodes'> {
   return async (request) => {
-    const user = await userOf(deps, request)
+    const user = await mayChange(deps, request)
     if (!('userId' in user)) return user
     const codes = makeRecoveryCodes()
     const change = { kind: 'codes', codes: hashed(deps, user, codes) } as const
@@ -157,16 +160,12 @@ async function remove(
   request: DashboardRequest,
   change: Extract<FactorChange, { readonly kind: 'remove-totp' | 'remove-passkey' }>,
 ): Promise<Answer> {
-  const user = await userOf(deps, request)
+  const user = await mayChange(deps, request)
   if (!('userId' in user)) return user
-  const left =
-    change.kind === 'remove-totp'
-      ? { totp: null, passkeys: user.passkeys }
-      : { totp: user.totp, passkeys: user.passkeys.filter(({ passkeyId }) => passkeyId !== change.passkeyId) }
-  const isTaken = hasFactor(user) && !hasFactor(left) ? await isFactorTaken(deps, user) : false
+  const isTaken = await isFactorTaken(deps, user)
   if (isTaken === null) return refuse('unavailable')
-  if (isTaken) return refuse('second_factor_required', {}, LAST_ONE)
-  const { answer } = await changeFactors(deps, request, { user, step: null, change })
+  const { answer, refused } = await changeFactors(deps, request, { user, step: null, change, mayBeLast: !isTaken })
+  if (refused?.code === 'second_factor_required') return refuse('second_factor_required', {}, LAST_ONE)
   return answer ?? { status: 204 }
 }
 
@@ -179,26 +178,62 @@ async function isFactorTaken({ read }: DashboardDeps, { accounts }: User): Promi
   return rows.some((row) => row !== null && settingsOfRow(row[0]).requireSecondFactor)
 }
 
-/** Changes the factors of a request's user: it is logged, and his session waits for a factor no more. */
+/** The user of a request that is about his factors: who has one has just shown one, a password alone is not enough. */
+async function mayChange(deps: DashboardDeps, request: DashboardRequest): Promise<User | Answer> {
+  const user = await userOf(deps, request)
+  if (!('userId' in user) || !hasFactor(user)) return user
+  const { factorMs } = sessionOf(request).row
+  return factorMs > deps.nowMs() ? user : refuse('confirmation_required', {}, SHOW_FACTOR)
+}
+
+interface Asked extends Pick<ChangeFactorsBody, 'change'> {
+  readonly user: User
+  readonly step: Challenge | null
+  readonly mayBeLast?: boolean
+}
+
+/**
+ * Changes the factors of a request's user: it is logged, and his session has shown one. With the first one his other
+ * sessions end: before it, and those that began meanwhile after it; one that cannot be ended then stays on his list.
+ */
 async function changeFactors(
   deps: DashboardDeps,
   request: DashboardRequest,
-  {
-    user,
-    step,
-    change,
-  }: Omit<ChangeFactorsBody, 'userId' | 'step'> & {
-    readonly user: User
-    readonly step: Challenge | null
-  },
+  { user, step, change, mayBeLast = false }: Asked,
 ): Promise<Replied<FactorsChanged>> {
-  const { userId } = user
-  const taken = step === null ? null : { id: step.id, endsAtMs: step.endsAtMs }
-  const body: ChangeFactorsBody = { userId, step: taken, change }
+  const { userId, password } = user
+  const { accountId, hash } = sessionOf(request)
+  const row = await readNow(deps, request)
+  if (!('sessionId' in row)) return { answer: row, refused: null }
+  const { sessionId, factorMs } = row
+  const isFirst = !hasFactor(user) && (change.kind === 'totp' || change.kind === 'passkey')
+  const unended = isFirst ? await endOthers(deps, userId, sessionId) : null
+  if (unended !== null) return { answer: unended, refused: null }
+  const body: ChangeFactorsBody = {
+    userId,
+    step: step === null ? null : { id: step.id, endsAtMs: step.endsAtMs },
+    change,
+    expects: { password },
+    sessionId,
+    showsFactor: factorMs > deps.nowMs(),
+    mayBeLast,
+  }
   const changed = await giveOrder<FactorsChanged>(deps, homeShard(userId), { name: 'change-factors', body })
   if (changed.answer !== undefined) return changed
-  const { accountId, hash, row } = sessionOf(request)
+  await endSessions(deps, userId, changed.reply.ended)
   await note(deps, { accountId, userId, act: request.route.name, targets: { ...request.params } })
-  if (row.needsFactor) await noteSession(deps, accountId, { hash, isConfirmed: false, hasFactor: true })
+  if (change.kind === 'totp' || change.kind === 'passkey')
+    await noteSession(deps, accountId, { hash, isConfirmed: false, showsFactor: true })
   return changed
+}
+
+/** The row of a request's session as it is now: while its body came it may have ended, or be confirmed no more. */
+async function readNow({ read, nowMs }: DashboardDeps, request: DashboardRequest): Promise<SessionRow | Answer> {
+  const { accountId, hash } = sessionOf(request)
+  const shard = homeShard(accountId)
+  const seen = await read(shard, [sessionFact(shard, hash)])
+  if (seen === null) return refuse('unavailable')
+  const row = sessionOfRow(new Map(SESSION_FIELDS.map((field, at) => [field, seen[0][at] ?? null])))
+  if (row === null || sessionEndMs(row) <= nowMs()) return NOT_SIGNED_IN
+  return row.confirmedMs > nowMs() ? row : refuse('confirmation_required')
 }

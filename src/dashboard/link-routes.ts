@@ -17,7 +17,7 @@ import { type Answer, refuse } from '../http/respond.ts'
 import { giveOrder } from '../routes/answer.ts'
 import { linkEndMs, type StoredLink } from '../state/dashboard/link.ts'
 import { roleOf } from '../state/dashboard/member.ts'
-import { NO_FACTORS, type User } from '../state/dashboard/user.ts'
+import { hasFactor, NO_FACTORS, type User } from '../state/dashboard/user.ts'
 import { bucketOfHmac } from '../state/person.ts'
 import { isVouchedStill, readLink, type SeenLink } from '../views/dashboard/link.ts'
 import { readUser, readUserByLogin } from '../views/dashboard/user.ts'
@@ -144,8 +144,10 @@ async function join(deps: DashboardDeps, { linkId, link }: Found, request: Consu
   const { userAgent, cookies } = request
   const came = { user: { ...user, accounts, ...changes }, accountId, userAgent, sinceMs: null }
   if (indexed.answer !== undefined) return indexed.answer
-  // Who is signed in has shown all of it before.
-  if (request.key?.row.userId === userId) return enter(deps, { ...came, isConfirmed: false })
+  const { factorMs } = request.key?.row.userId === userId ? request.key.row : { factorMs: null }
+  // Who is signed in has shown all of it before, where it was shown in this session.
+  if (factorMs !== null && (factorMs > 0 || !hasFactor(came.user)))
+    return enter(deps, { ...came, isConfirmed: false, factorMs })
   return enterOrAsk(deps, { ...came, isConfirmed: true }, cookies)
 }
 

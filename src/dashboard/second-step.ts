@@ -16,6 +16,7 @@ import { readStep, stepHeader } from '../http/dashboard-edge.ts'
 import { type Answer, refuse } from '../http/respond.ts'
 import { giveOrder } from '../routes/answer.ts'
 import type { Step } from '../state/dashboard/challenge.ts'
+import { confirmedUntilMs } from '../state/dashboard/session.ts'
 import { factorsOf, hasFactor, type User } from '../state/dashboard/user.ts'
 import { readUser } from '../views/dashboard/user.ts'
 import type { DashboardDeps, DashboardHandler, DashboardRequest } from './deps.ts'
@@ -30,9 +31,13 @@ const STEP_S = SECOND_STEP_MINUTES * 60
 const BROWSER_BYTES = 32
 
 /** Lets somebody in who has shown the first of it, or asks for the second. */
-export async function enterOrAsk(deps: DashboardDeps, entrant: Entrant, cookies: string): Promise<Answer> {
+export async function enterOrAsk(
+  deps: DashboardDeps,
+  entrant: Omit<Entrant, 'factorMs'>,
+  cookies: string,
+): Promise<Answer> {
   const { user, accountId } = entrant
-  if (!hasFactor(user)) return enter(deps, entrant)
+  if (!hasFactor(user)) return enter(deps, { ...entrant, factorMs: 0 })
   const begun = { kind: 'sign-in', userId: user.userId, password: passwordPrint(user), accountId } as const
   const { token, headers } = beginStep(deps, cookies, begun)
   const json: SecondFactor = { secondFactor: factorsOf(user), challenge: token }
@@ -134,7 +139,9 @@ async function goOn(
     if (isWrong) noteRefusal(deps, challenge.accountId ?? user.accounts[0], user.userId)
     return refused
   }
-  return enter(deps, { user, accountId: challenge.accountId, userAgent, isConfirmed: true, sinceMs: null })
+  const { accountId } = challenge
+  const factorMs = confirmedUntilMs(deps.nowMs())
+  return enter(deps, { user, accountId, userAgent, isConfirmed: true, factorMs, sinceMs: null })
 }
 
 /** Uses a factor, for a step where it is shown for one. Out: the refusal, or null. */

@@ -11,7 +11,6 @@ import type { MarkSessionBody, SessionReply } from '../actors/dashboard/session.
 import { cookieHeader } from '../http/dashboard-edge.ts'
 import { type Answer, refuse } from '../http/respond.ts'
 import { giveOrder } from '../routes/answer.ts'
-import { settingsFact, settingsOfRow } from '../state/dashboard/member.ts'
 import { SEEN_EACH_MS, type SessionRow } from '../state/dashboard/session.ts'
 import { hasFactor, type User } from '../state/dashboard/user.ts'
 import { formatSession } from '../views/dashboard/session.ts'
@@ -20,6 +19,7 @@ import type { SessionKey } from '../views/key.ts'
 import { type DashboardDeps, type DashboardHandler, sessionOf } from './deps.ts'
 import { endSessions, enter } from './enter.ts'
 import { noteLimit, noteRefusal } from './noted-tries.ts'
+import { SHOW_FACTOR } from './own-user.ts'
 import { isPassword } from './password.ts'
 import { enterOrAsk } from './second-step.ts'
 import { refuseTry } from './tries.ts'
@@ -61,21 +61,9 @@ export async function compare(user: User | null, password: string): Promise<User
 export function makeReadSession(deps: DashboardDeps): DashboardHandler<'readSession'> {
   return async (request) => {
     const { row, hash } = sessionOf(request)
-    return row.needsFactor ? lookAgain(deps, row, hash) : answerRow(deps, row)
+    // Its account may take no factor any more: the session looks again.
+    return row.needsFactor ? noteSession(deps, row.accountId, { hash, isConfirmed: false }) : answerRow(deps, row)
   }
-}
-
-/** One that was opened before its user had the second factor that its account takes, or while it took one. */
-async function lookAgain(deps: DashboardDeps, row: SessionRow, hash: string): Promise<Answer> {
-  const { accountId, userId } = row
-  const shard = homeShard(accountId)
-  const [user, seen] = await Promise.all([
-    readUser(deps.read, userId),
-    deps.read(shard, [settingsFact(shard, accountId)]),
-  ])
-  if (user === null || user === 'unavailable' || seen === null) return refuse('unavailable')
-  const isSettled = hasFactor(user) || !settingsOfRow(seen[0]).requireSecondFactor
-  return isSettled ? noteSession(deps, accountId, { hash, isConfirmed: false, hasFactor: true }) : answerRow(deps, row)
 }
 
 /** Notes something of a session, and answers it. */
@@ -105,8 +93,10 @@ export function makeSwitchAccount(deps: DashboardDeps): DashboardHandler<'switch
     const accountId = request.body.accountId.toLowerCase()
     if (user === null || !user.accounts.includes(accountId)) return refuse('not_found')
     if (accountId === row.accountId) return answerRow(deps, row)
+    if (hasFactor(user) && row.factorMs === 0) return refuse('confirmation_required', {}, SHOW_FACTOR)
     const { userAgent } = request
-    const answer = await enter(deps, { user, accountId, userAgent, isConfirmed: false, sinceMs })
+    const { factorMs } = row
+    const answer = await enter(deps, { user, accountId, userAgent, isConfirmed: false, factorMs, sinceMs })
     if (!('status' in answer) || answer.status !== 200) {
       return 'status' in answer && answer.status === 401 ? refuse('not_found') : answer
     }

@@ -3,25 +3,27 @@
  *
  * What is used is used once: a step of an authenticator, a recovery code, a count of a passkey, and the step of signing
  * in that it is shown for. What was verified was verified of the password that the user had then: where that is another
- * one now, nothing happens.
+ * one now, nothing happens. With the first factor all sessions end that were opened without one.
  *
  * Spec session.factor, session.passkey
  */
 
-import type { CommandType, Context, Facts, Op } from '../../../cluster/behaviour.ts'
+import type { CommandType, Context, Facts, Op, Refusal } from '../../../cluster/behaviour.ts'
 import { PASSKEYS_MAX } from '../../../schemas/limits.ts'
 import { type Step, stepFact, takenOps } from '../../state/dashboard/challenge.ts'
 import { userKey } from '../../state/dashboard/places.ts'
 import {
   fieldsOfUser,
   hasFactor,
+  type NamedSession,
   NO_FACTORS,
   type StoredPasskey,
   type User,
   userFact,
+  userSessionsFact,
 } from '../../state/dashboard/user.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
-import { userIn } from './user.ts'
+import { sessionsOf, userIn } from './user.ts'
 
 /** What was shown and found right. */
 export type Shown =
@@ -89,6 +91,14 @@ export interface ChangeFactorsBody {
   /** Null: one order, no step of two. */
   readonly step: Step | null
   readonly change: FactorChange
+  /** Of whom it was asked. */
+  readonly expects: Pick<User, 'password'>
+  /** The session that asks. */
+  readonly sessionId: string
+  /** Whether a factor was just shown in it: who has one changes nothing without. */
+  readonly showsFactor: boolean
+  /** Whether the last factor may go. */
+  readonly mayBeLast: boolean
 }
 
 export interface FactorsChanged {
@@ -96,6 +106,8 @@ export interface FactorsChanged {
   readonly passkeys: readonly StoredPasskey[]
   /** Whether the codes that came with the change are the user's now. */
   readonly takesCodes: boolean
+  /** Sessions that end with the first factor: their rows are to be ended, then they are to be forgotten. */
+  readonly ended: readonly NamedSession[]
 }
 
 export const changeFactors: CommandType<ChangeFactorsBody, FactorsChanged | Refused> = {
@@ -104,28 +116,48 @@ export const changeFactors: CommandType<ChangeFactorsBody, FactorsChanged | Refu
   counters: () => [],
   facts: ({ userId, step }, _states, { shard }) => [
     userFact(shard, userId),
+    userSessionsFact(shard, userId),
     ...(step === null ? [] : [stepFact(shard, step)]),
   ],
-  decide({ userId, step, change }, _states, facts, context) {
+  decide(body, _states, facts, context) {
+    const { userId, step, change, sessionId } = body
     const { shard, nowMs } = context
     const user = userIn(facts, shard, userId)
     if (user === null) return refuse('not_found')
+    const refused = refuseChange(user, body)
+    if (refused !== null) return refused
     if (isTaken(facts, shard, { step, nowMs })) return refuse('sign_in_failed')
-    if (change.kind === 'passkey' && user.passkeys.length >= PASSKEYS_MAX)
-      return refuse('passkey_limit', { max: PASSKEYS_MAX })
-    if (change.kind === 'codes' && !hasFactor(user)) return refuse('second_factor_required')
     const changed = changesOf(user, change, context)
     if (changed === null) return refuse('not_found')
     const isLast = !hasFactor({ ...user, ...changed })
+    if (isLast && !body.mayBeLast) return refuse('second_factor_required')
+    const others = sessionsOf(facts, shard, userId).filter((one) => one.sessionId !== sessionId)
     const takesCodes = 'codes' in change && (change.kind === 'codes' || user.codes.length === 0)
     const codes = takesCodes ? { codes: change.codes } : {}
     const changes = isLast ? NO_FACTORS : { ...changed, ...codes }
     return {
       kind: 'done',
-      reply: { kind: 'factors', passkeys: changes.passkeys ?? user.passkeys, takesCodes },
+      reply: {
+        kind: 'factors',
+        passkeys: changes.passkeys ?? user.passkeys,
+        takesCodes,
+        ended: hasFactor(user) ? [] : others,
+      },
       ops: writesOf(shard, { userId, changes, step, nowMs }),
     }
   },
+}
+
+/** Refuses what was asked of another password, without a factor where there is one, or past a limit; else null. */
+function refuseChange(
+  user: User,
+  { change, expects, showsFactor }: Pick<ChangeFactorsBody, 'change' | 'expects' | 'showsFactor'>,
+): Refusal<Refused> | null {
+  if (user.password !== expects.password) return refuse('sign_in_failed')
+  if (hasFactor(user) && !showsFactor) return refuse('confirmation_required')
+  if (change.kind === 'codes' && !hasFactor(user)) return refuse('second_factor_required')
+  const isFull = change.kind === 'passkey' && user.passkeys.length >= PASSKEYS_MAX
+  return isFull ? refuse('passkey_limit', { max: PASSKEYS_MAX }) : null
 }
 
 /** Null: there is no such factor. */

@@ -1,9 +1,10 @@
 /**
  * session - a session begins, is used, is confirmed, ends, on the shard of its account.
  *
- * It begins for a member only. Where the account takes a second factor that its user does not have, it is good for
- * setting one up and for nothing else. One that was ended before it has begun does not begin: whoever ends a user's
- * sessions has then ended those too that are on their way.
+ * It begins for a member only. Where the account takes a second factor and none was shown in it, it is good for
+ * setting one up, or showing one, and for nothing else: what its user sets up in another session says nothing of this
+ * one. One that was ended before it has begun does not begin: whoever ends a user's sessions has then ended those too
+ * that are on their way.
  *
  * Spec session.life, session.confirm, session.factor
  */
@@ -40,8 +41,8 @@ export interface OpenSessionBody extends MemberSession {
   readonly isConfirmed: boolean
   /** When it began, in ms: another account makes none longer. */
   readonly sinceMs: number
-  /** Whether its user has a second factor. */
-  readonly hasFactor: boolean
+  /** Until when a factor that was shown in it counts as just shown, in ms; 0: none was. */
+  readonly factorMs: number
 }
 
 export interface SessionReply {
@@ -60,13 +61,13 @@ export const beginSession: CommandType<OpenSessionBody, SessionReply | Refused> 
   ],
   decide(body, _states, facts, context) {
     const { shard, nowMs } = context
-    const { accountId, userId, sessionId, hash, isConfirmed, sinceMs, hasFactor } = body
+    const { accountId, userId, sessionId, hash, isConfirmed, sinceMs, factorMs } = body
     const member = facts.field(membersKey(shard, accountId), userId)
     const isTaken = SESSION_FIELDS.some((field) => facts.field(apiKeyKey(shard, hash), field) !== null)
     if (member === null || isTaken) return refuse('unauthorized')
     const { level } = unpackMember(member)
     const confirmedMs = isConfirmed ? confirmedUntilMs(nowMs) : 0
-    const needsFactor = settingsIn(facts, shard, accountId).requireSecondFactor && !hasFactor
+    const needsFactor = settingsIn(facts, shard, accountId).requireSecondFactor && factorMs === 0
     const session = {
       accountId,
       sessionId,
@@ -75,6 +76,7 @@ export const beginSession: CommandType<OpenSessionBody, SessionReply | Refused> 
       sinceMs,
       seenMs: nowMs,
       confirmedMs,
+      factorMs,
       needsFactor,
     }
     const index: Op = { key: memberSessionsKey(shard, accountId, userId), write: 'HSET', args: [sessionId, hash] }
@@ -104,8 +106,8 @@ export interface MarkSessionBody {
   readonly hash: string
   /** Whether its user has shown a password or a factor; else it was only used. */
   readonly isConfirmed: boolean
-  /** Whether he is known to have a second factor now. */
-  readonly hasFactor?: boolean
+  /** Whether what he has shown, or set up, is a second factor. */
+  readonly showsFactor?: boolean
 }
 
 export const markSession: CommandType<MarkSessionBody, SessionReply | Refused> = {
@@ -113,16 +115,23 @@ export const markSession: CommandType<MarkSessionBody, SessionReply | Refused> =
   entities: () => [],
   counters: () => [],
   facts: ({ hash }, _states, { shard }) => [sessionFact(shard, hash)],
-  decide({ hash, isConfirmed, hasFactor = false }, _states, facts, context) {
+  decide({ hash, isConfirmed, showsFactor = false }, _states, facts, context) {
     const { shard, nowMs } = context
     const found = sessionIn(hash, { facts, context })
     if (found === null) return refuse('unauthorized')
     if ('kind' in found) return found
+    const { accountId } = found
+    const settings = settingsFact(shard, accountId)
+    // One that waits for a factor looks again whether its account still takes one.
+    if (found.needsFactor && !facts.has(settings)) return { kind: 'need', facts: [settings] }
+    const isTaken = found.needsFactor && settingsIn(facts, shard, accountId).requireSecondFactor
     const confirmedMs = isConfirmed ? confirmedUntilMs(nowMs) : found.confirmedMs
-    const needsFactor = found.needsFactor && !hasFactor
-    const session = { ...found, seenMs: nowMs, confirmedMs, needsFactor }
+    const factorMs = showsFactor ? confirmedUntilMs(nowMs) : found.factorMs
+    const needsFactor = isTaken && factorMs === 0
+    const session = { ...found, seenMs: nowMs, confirmedMs, factorMs, needsFactor }
     const key = apiKeyKey(shard, hash)
-    const fields = { seen: String(nowMs), confirmed: String(confirmedMs), needsFactor: needsFactor ? '1' : '' }
+    const shown = { confirmed: String(confirmedMs), factor: String(factorMs) }
+    const fields = { seen: String(nowMs), ...shown, needsFactor: needsFactor ? '1' : '' }
     const ops: Op[] = [
       { key, write: 'HSET', args: Object.entries(fields).flat() },
       { key, write: 'PEXPIREAT', args: [String(sessionEndMs(session))] },

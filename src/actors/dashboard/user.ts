@@ -2,7 +2,8 @@
  * user - users are made and changed, and their sessions are listed, on the shard of their address.
  *
  * A change, and a session that begins, may say what they were made of: where that has changed meanwhile, nothing
- * happens. A session that ends stays on its user's list until its row has ended: nobody forgets one that lives.
+ * happens. No session begins without a second factor where its user has one. One that ends stays on its user's list
+ * until its row has ended: nobody forgets one that lives.
  *
  * Spec session.password, session.list
  */
@@ -13,6 +14,7 @@ import { DAY_MS } from '../../state/calendar.ts'
 import { loginsKey, userKey, userSessionsKey } from '../../state/dashboard/places.ts'
 import {
   fieldsOfUser,
+  hasFactor,
   loginFact,
   type NamedSession,
   namedSessions,
@@ -105,6 +107,8 @@ export interface IndexSessionBody {
   readonly sinceMs: number | null
   /** What its user had shown who he is with: a password that is another one now opens nothing. */
   readonly expects: Pick<User, 'password'>
+  /** Whether a second factor was shown too. */
+  readonly showsFactor: boolean
 }
 
 export interface SessionIndexed {
@@ -122,11 +126,11 @@ export const indexSession: CommandType<IndexSessionBody, SessionIndexed | Refuse
   entities: () => [],
   counters: () => [],
   facts: ({ userId }, _states, { shard }) => [userFact(shard, userId), userSessionsFact(shard, userId)],
-  decide({ userId, accountId, hash, userAgent, sinceMs, expects }, _states, facts, context) {
+  decide({ userId, accountId, hash, userAgent, sinceMs, expects, showsFactor }, _states, facts, context) {
     const { shard, nowMs } = context
     const user = userIn(facts, shard, userId)
     if (user === null) return refuse('not_found')
-    if (!isAsExpected(user, expects)) return refuse('sign_in_failed')
+    if (!isAsExpected(user, expects) || (hasFactor(user) && !showsFactor)) return refuse('sign_in_failed')
     const known = sessionsOf(facts, shard, userId)
     const past = known.filter(({ createdAtMs }) => createdAtMs + SESSION_DAYS * DAY_MS <= nowMs)
     const live = known.filter((one) => !past.includes(one)).sort((one, other) => one.createdAtMs - other.createdAtMs)
@@ -191,7 +195,8 @@ export function userIn(facts: Facts, shard: number, userId: string): User | null
   )
 }
 
-function sessionsOf(facts: Facts, shard: number, userId: string): NamedSession[] {
+/** The sessions of a turn that has read `userSessionsFact`. */
+export function sessionsOf(facts: Facts, shard: number, userId: string): NamedSession[] {
   return namedSessions(facts.hash(userSessionsKey(shard, userId)))
 }
 

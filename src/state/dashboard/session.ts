@@ -6,7 +6,7 @@
  * request proves itself by `<level>.<SHA-256>`: the level is the least that what it asks for takes.
  *
  * Key: `key:<sha256>` hash `kind` (`session`), `accountId`, `tokenId` (the session), `revoked`, `userId`, `level`,
- * `since`, `seen`, `confirmed`, `needsFactor`; it expires with the session
+ * `since`, `seen`, `confirmed`, `factor`, `needsFactor`; it expires with the session
  *
  * Spec session.life, session.confirm, member.role
  */
@@ -27,7 +27,9 @@ export interface SessionRow {
   readonly seenMs: number
   /** Until when its user counts as confirmed; 0: not. */
   readonly confirmedMs: number
-  /** Whether its account takes a second factor that its user has yet to set up. */
+  /** Until when a second factor that was shown or set up in this session counts as just shown; 0: none was. */
+  readonly factorMs: number
+  /** Whether its account takes a second factor that was neither shown nor set up in it yet. */
   readonly needsFactor: boolean
 }
 
@@ -41,6 +43,7 @@ export const SESSION_FIELDS = [
   'since',
   'seen',
   'confirmed',
+  'factor',
   'needsFactor',
 ] as const
 
@@ -86,6 +89,7 @@ export function sessionOfRow(row: ReadonlyMap<string, string | null>): SessionRo
     sinceMs: Number(text('since')),
     seenMs: Number(text('seen')),
     confirmedMs: Number(text('confirmed')),
+    factorMs: Number(text('factor')),
     needsFactor: text('needsFactor') !== '',
   }
 }
@@ -102,10 +106,11 @@ export function confirmedUntilMs(nowMs: number): number {
 
 /** The writes of a new session's row. */
 export function sessionOps(shard: number, hash: string, row: SessionRow): Op[] {
-  const { accountId, sessionId, userId, level, sinceMs, seenMs, confirmedMs } = row
+  const { accountId, sessionId, userId, level, sinceMs, seenMs, confirmedMs, factorMs } = row
   const needsFactor = row.needsFactor ? '1' : ''
   const fields = { kind: 'session', accountId, tokenId: sessionId, revoked: '', userId, level, needsFactor }
-  const times = { since: String(sinceMs), seen: String(seenMs), confirmed: String(confirmedMs) }
+  const shown = { confirmed: String(confirmedMs), factor: String(factorMs) }
+  const times = { since: String(sinceMs), seen: String(seenMs), ...shown }
   return [
     { key: apiKeyKey(shard, hash), write: 'HSET', args: Object.entries({ ...fields, ...times }).flat() },
     { key: apiKeyKey(shard, hash), write: 'PEXPIREAT', args: [String(sessionEndMs(row))] },

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { PASSKEYS_MAX } from '../../../schemas/limits.ts'
 import { changeFactors, type FactorChange, type Shown, takeStep } from '../../../src/actors/dashboard/factor.ts'
-import { addUser } from '../../../src/actors/dashboard/user.ts'
+import { addUser, indexSession } from '../../../src/actors/dashboard/user.ts'
 import { challengeKey, userKey } from '../../../src/state/dashboard/places.ts'
 import { USER_FIELDS, userOfRow } from '../../../src/state/dashboard/user.ts'
 import { World } from '../../support/world/turn.ts'
@@ -16,8 +16,9 @@ function makeUser() {
   if (made.kind !== 'user') throw new Error('No user')
   const { userId } = made
   const step = (id: string, endsAtMs = NOW_MS + 600_000) => ({ id, endsAtMs })
-  const change = (of: FactorChange, id: string | null = null) =>
-    world.run(changeFactors, { userId, step: id === null ? null : step(id), change: of })
+  const asked = { expects: { password: PASSWORD }, sessionId: 'own', showsFactor: true, mayBeLast: true }
+  const change = (of: FactorChange, id: string | null = null, as: Partial<typeof asked> = {}) =>
+    world.run(changeFactors, { userId, step: id === null ? null : step(id), change: of, ...asked, ...as })
   const take = (shown: Shown, id: string | null, password: string | null = PASSWORD, endsAtMs?: number) =>
     world.run(takeStep, { userId, step: id === null ? null : step(id, endsAtMs), expects: { password }, shown })
   const read = () => {
@@ -29,7 +30,7 @@ function makeUser() {
     if (user === null) throw new Error('No user')
     return user
   }
-  return { world, change, take, read }
+  return { world, userId, change, take, read }
 }
 
 const totp = (step: number, codes = ['a', 'b']): FactorChange => ({ kind: 'totp', sealed: 'sealed', step, codes })
@@ -100,5 +101,38 @@ t.test('factor: ten passkeys, each step of setting one up once [session.passkey]
   t.match(change(passkey('more'), 'step 0'), { code: 'sign_in_failed' })
   t.match(change(passkey('more'), 'step x'), { kind: 'factors' })
   t.equal(read().passkeys.length, PASSKEYS_MAX)
+  t.end()
+})
+
+t.test('factor: who has one changes none without it, nor with a password that is another now [session.factor]', (t) => {
+  const { change } = makeUser()
+  t.match(change(totp(1), null, { expects: { password: 'another' } }), { code: 'sign_in_failed' })
+  t.match(change(totp(1), null, { showsFactor: false }), { kind: 'factors' }, 'the first')
+  for (const of of [totp(2), passkey('one'), { kind: 'codes', codes: ['x'] }, { kind: 'remove-totp' }] as const)
+    t.match(change(of, null, { showsFactor: false }), { code: 'confirmation_required' }, of.kind)
+  t.end()
+})
+
+t.test('factor: of two removals at once the second one keeps the last, where one is taken [session.factor]', (t) => {
+  const { change, read } = makeUser()
+  change(totp(1))
+  change(passkey('one'))
+  const passkeyId = read().passkeys[0]?.passkeyId ?? ''
+  t.match(change({ kind: 'remove-totp' }, null, { mayBeLast: false }), { kind: 'factors' })
+  const second = change({ kind: 'remove-passkey', passkeyId }, null, { mayBeLast: false })
+  t.match(second, { code: 'second_factor_required' })
+  t.equal(read().passkeys.length, 1)
+  t.end()
+})
+
+t.test('factor: with the first one the other sessions end, with a second none [session.factor]', (t) => {
+  const { world, userId, change } = makeUser()
+  const named = { userId, accountId: 'a', userAgent: '', sinceMs: null, expects: { password: PASSWORD } }
+  const own = world.run(indexSession, { ...named, hash: 'own', showsFactor: false })
+  world.run(indexSession, { ...named, hash: 'other', showsFactor: false })
+  if (own.kind !== 'indexed') throw new Error(own.code)
+  t.match(change(totp(1), null, { sessionId: own.sessionId }), { ended: [{ hash: 'other' }] })
+  const more = change(passkey('one'))
+  t.same('ended' in more && more.ended, [])
   t.end()
 })

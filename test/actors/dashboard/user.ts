@@ -17,8 +17,8 @@ function makeUser(world: World) {
   const { userId } = made
   const named = { userId, accountId: ACCOUNT, userAgent: 'Chrome' }
   const list = () => world.hash(userSessionsKey(world.shard, userId))
-  const index = (hash: string, password: string, sinceMs: number | null = null) =>
-    world.run(indexSession, { ...named, hash, sinceMs, expects: { password } })
+  const index = (hash: string, password: string, sinceMs: number | null = null, showsFactor = false) =>
+    world.run(indexSession, { ...named, hash, sinceMs, expects: { password }, showsFactor })
   return { userId, list, index }
 }
 
@@ -50,6 +50,16 @@ t.test('user: a sign-in that waited while the password became another one opens 
   t.end()
 })
 
+t.test('user: a sign-in that waited while a second factor was set opens nothing without it [session.factor]', (t) => {
+  const world = new World(NOW_MS)
+  const { userId, list, index } = makeUser(world)
+  world.run(changeUser, { userId, changes: { totp: 'sealed' } })
+  t.match(index('late', 'old'), { kind: 'refused', code: 'sign_in_failed' })
+  t.equal(list().size, 0)
+  t.equal(index('shown', 'old', null, true).kind, 'indexed')
+  t.end()
+})
+
 t.test('user: a session of another account begins when the first one began [session.life]', (t) => {
   const world = new World(NOW_MS)
   const { userId, list, index } = makeUser(world)
@@ -66,7 +76,7 @@ t.test('user: a session of another account begins when the first one began [sess
     hash: 'one',
     isConfirmed: false,
     sinceMs,
-    hasFactor: false,
+    factorMs: 0,
   }
   t.match(world.run(beginSession, body), { kind: 'session', session: { sinceMs, seenMs: NOW_MS } })
   t.end()

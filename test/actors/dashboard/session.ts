@@ -1,0 +1,39 @@
+/** session - one that waits for a second factor goes on for what is shown in it, or where its account takes none. */
+import t from 'tap'
+import { beginSession, markSession } from '../../../src/actors/dashboard/session.ts'
+import { fieldsOfSettings, packMember } from '../../../src/state/dashboard/member.ts'
+import { membersKey, settingsKey } from '../../../src/state/dashboard/places.ts'
+import { World } from '../../support/world/turn.ts'
+
+const NOW_MS = Date.UTC(2026, 10, 23)
+const accountId = '01938a00-0000-7000-8000-000000000001'
+const userId = '01938a00-0000-7000-8000-000000000002'
+const hash = 'a'.repeat(64)
+
+function open(factorMs: number) {
+  const world = new World(NOW_MS)
+  const key = settingsKey(world.shard, accountId)
+  const set = (requireSecondFactor: boolean) =>
+    world.apply({ key, write: 'HSET', args: fieldsOfSettings({ requireSecondFactor }) })
+  const member = packMember({ level: 'w', sinceMs: NOW_MS })
+  world.apply({ key: membersKey(world.shard, accountId), write: 'HSET', args: [userId, member] })
+  set(true)
+  const body = { accountId, userId, sessionId: 's', hash, isConfirmed: true, sinceMs: NOW_MS, factorMs }
+  const begun = world.run(beginSession, body)
+  const mark = (showsFactor: boolean) => world.run(markSession, { hash, isConfirmed: false, showsFactor })
+  return { set, begun, mark }
+}
+
+t.test('session: whoever has shown no factor in it has none, whatever its user has [session.factor]', (t) => {
+  t.match(open(NOW_MS).begun, { session: { needsFactor: false, factorMs: NOW_MS } })
+  const { begun, mark, set } = open(0)
+  t.match(begun, { session: { needsFactor: true } })
+  t.match(mark(false), { session: { needsFactor: true } }, 'it was only used')
+  t.match(mark(true), { session: { needsFactor: false } })
+  set(true)
+  t.match(mark(false), { session: { needsFactor: false } }, 'it was shown')
+  const other = open(0)
+  other.set(false)
+  t.match(other.mark(false), { session: { needsFactor: false } }, 'none is taken any more')
+  t.end()
+})
