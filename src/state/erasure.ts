@@ -14,7 +14,7 @@
 
 import type { Due, EntityType, Fact, Facts, Op, Ref } from '../../cluster/behaviour.ts'
 import { TIMERS_LANE } from '../../cluster/keyspace.ts'
-import { DAY_MS } from './calendar.ts'
+import { DAY_MS, HOUR_MS } from './calendar.ts'
 import { erasedKey, erasingKey } from './keys.ts'
 
 export interface ErasureState {
@@ -83,8 +83,11 @@ export interface WalkPlace {
   readonly segmentMs: number
   /** An id of what was looked at last, or the entry id to go on from; '' at the beginning. */
   readonly after: string
-  /** When events of the person's mail were announced at the server, as far as it was found, in their order. */
-  readonly told: readonly ToldSpan[]
+  /**
+   * When events of the person's mail were announced at the server, as far as it was found, in their order. Absent in a
+   * walk that began before this was kept: `toldAt` reads it.
+   */
+  readonly told?: readonly ToldSpan[]
 }
 
 /** A span of time in which an event was announced, ms, both ends included. */
@@ -92,12 +95,19 @@ export type ToldSpan = readonly [fromMs: number, untilMs: number]
 
 /** The end of a span that has none. */
 export const TOLD_NO_END = Number.MAX_SAFE_INTEGER
-/** Spans that are kept: more of them become one without an end. */
+/** Where nothing is known all that was announced is looked at. */
+const TOLD_EVER: readonly ToldSpan[] = [[0, TOLD_NO_END]]
+/** Spans that are kept: of more the nearest to each other become one. */
 const TOLD_MAX = 200
 /** Between spans that are this near to each other as much is announced as costs a step of its own. */
 const TOLD_APART_MS = 60_000
-/** Ids of what is announced run ahead of the clock where many are made at once, or where it went back. */
-const TOLD_AHEAD_MS = 60_000
+/**
+ * An id has the time of its event, or a later one: where many are made in a millisecond, and after a clock that went
+ * back, by as much as it went back, as ids go on from the last one.
+ */
+const TOLD_AHEAD_MS = HOUR_MS
+/** Of what was announced longer ago than this no more is left than what is dead. Spec retention.delivery */
+const TOLD_QUEUED_MS = 31 * DAY_MS
 
 /** Where an inbound stream's address leads. */
 export interface ErasedMailbox {
@@ -142,17 +152,36 @@ export function toldOf(occurredAtMs: number): ToldSpan {
   return [occurredAtMs, occurredAtMs + TOLD_AHEAD_MS]
 }
 
-/** A place that knows of these spans too. */
-export function withTold(place: WalkPlace, spans: readonly ToldSpan[]): WalkPlace {
+/** When events of the person's mail were announced at a place's server. */
+export function toldAt({ told }: Pick<WalkPlace, 'told'>): readonly ToldSpan[] {
+  return told ?? TOLD_EVER
+}
+
+/** A place that knows of these spans too, `TOLD_MAX` of them at most. */
+export function withTold(place: WalkPlace, spans: readonly ToldSpan[], nowMs: number): WalkPlace {
   if (spans.length === 0) return place
+  const told = joined([...toldAt(place), ...spans], () => TOLD_APART_MS)
+  if (told.length <= TOLD_MAX) return { ...place, told }
+  // What is read for nothing between two spans: old deliveries have left.
+  const queuedMs = nowMs - TOLD_QUEUED_MS
+  const between = told.slice(1).map(([fromMs], at) => {
+    const [, untilMs] = told[at] as ToldSpan
+    return { fromMs, costs: fromMs - Math.min(fromMs, Math.max(untilMs, queuedMs)) }
+  })
+  const closed = between.sort((one, other) => one.costs - other.costs).slice(0, told.length - TOLD_MAX)
+  const closedMs = new Set(closed.map(({ fromMs }) => fromMs))
+  return { ...place, told: joined(told, (fromMs) => (closedMs.has(fromMs) ? TOLD_NO_END : TOLD_APART_MS)) }
+}
+
+/** Spans in their order; one that begins so soon after the end of the one before becomes one with it. */
+function joined(spans: readonly ToldSpan[], apartMs: (fromMs: number) => number): ToldSpan[] {
   const told: ToldSpan[] = []
-  for (const [fromMs, untilMs] of [...place.told, ...spans].sort(([one], [other]) => one - other)) {
+  for (const [fromMs, untilMs] of spans.toSorted(([one], [other]) => one - other)) {
     const last = told.at(-1)
-    if (last === undefined || fromMs > last[1] + TOLD_APART_MS) told.push([fromMs, untilMs])
+    if (last === undefined || fromMs - last[1] > apartMs(fromMs)) told.push([fromMs, untilMs])
     else told[told.length - 1] = [last[0], Math.max(last[1], untilMs)]
   }
-  const firstMs = told[0]?.[0] ?? 0
-  return { ...place, told: told.length > TOLD_MAX ? [[firstMs, TOLD_NO_END]] : told }
+  return told
 }
 
 /** Where the next phase begins, behind the last one of a server the search for the next server. */

@@ -5,7 +5,7 @@
 
 import type { Context, Due, Op } from '../../../cluster/behaviour.ts'
 import { msOf, shortId } from '../../../cluster/id.ts'
-import { MINUTE_MS } from '../../state/calendar.ts'
+import { DAY_MS } from '../../state/calendar.ts'
 import { TOLD_NO_END, type ToldSpan } from '../../state/erasure.ts'
 import { type ContentHead, contentHeadKey } from '../../state/received/content-head.ts'
 import type { ReceivedPlace } from '../../state/received/parse-item.ts'
@@ -13,8 +13,11 @@ import type { ReceivedStanding } from '../../state/received/standing.ts'
 import { rowWrites } from '../inbound/rows.ts'
 import { unlinkReceivedDue } from '../message/unlink.ts'
 
-/** Its sender was looked at before its event was announced, by so much at most. */
-const ANNOUNCED_MS = 10 * MINUTE_MS
+/**
+ * Its sender was looked at before its event was announced: by a moment, or by as long as the store was away and as the
+ * clock of who looked was slow.
+ */
+const ANNOUNCED_MS = DAY_MS
 
 export interface ErasedReceived {
   readonly ops: readonly Op[]

@@ -78,7 +78,7 @@ export const lookOutcome: CommandType<OutcomeBody<LookOutcome>, null> = {
         ? eraseReceived(context, place, { standing, head })
         : { ops: [], due: [], count: 0 }
     const told = isOfPerson && standing !== null ? toldOfReceived(place.messageId, standing) : []
-    const at = walk.place && withTold(walk.place, told)
+    const at = walk.place && withTold(walk.place, told, nowMs)
     const counted = { ...walk, receivedMessages: walk.receivedMessages + erased.count, place: at }
     const looked = lookedAt(counted, { lane, erasureId, nowMs })
     return { ...looked, reply: null, done, ops: erased.ops, due: [...erased.due, ...looked.due] }

@@ -168,7 +168,7 @@ function eraseMessages(
   const told = announceMessages({ serverId, news, streamIds }, { states, facts, context })
   if (told.kind === 'need') return told
   const { kind: _, reply: __, ...staged } = announced({ kind: 'done', reply: null, ...erased.staged() }, told.staged)
-  return { kind: 'stepped', place: withTold(next(done), erased.told), messages: erased.messages, staged }
+  return { kind: 'stepped', place: withTold(next(done), erased.told, context.nowMs), messages: erased.messages, staged }
 }
 
 /** A message of the person with what its log entry says; null: it has left the log. */

@@ -6,9 +6,8 @@
  * and waits for headers that are being read. What ends later keeps no answer by itself (`posted.ts`).
  *
  * A delivery is made with its event, and its id has that time. So of each webhook those times are looked at when events
- * of the person's mail were announced, however many deliveries there are besides; where these are very many, all from
- * the first on. Of a slice first the queue is looked at; once it is thinned, those that are listed as dead, for they
- * have left the queue.
+ * of the person's mail were announced, however many deliveries there are besides; where that is not known, at all. Of a
+ * slice first the queue is looked at; once it is thinned, those that are listed as dead, for they have left the queue.
  *
  * Keys: `slices:<webhook>`, `queue dead delivery:<webhook>:<slice>`, head, received-head
  *
@@ -17,7 +16,7 @@
 
 import type { Entry, Fact, Need, Op } from '../../../cluster/behaviour.ts'
 import { entryIdAfter, msOf, shortId } from '../../../cluster/id.ts'
-import { TOLD_NO_END, type ToldSpan, type WalkPlace } from '../../state/erasure.ts'
+import { TOLD_NO_END, type ToldSpan, toldAt, type WalkPlace } from '../../state/erasure.ts'
 import { deadKey, deliveryKey, queueKey, slicesKey } from '../../state/keys.ts'
 import { deadScore, isThinned, recordOp, unpackRecord } from '../../state/webhook/delivery.ts'
 import { itemOf, parseDeliveryItem, type WebhookItem } from '../../state/webhook/item.ts'
@@ -29,6 +28,8 @@ import { OVER, type ServerStep, type StepResult } from './step.ts'
 const STEP_DELIVERIES = 500
 /** In place of an entry's id, before the delivery to go on from, where the dead are walked. */
 const DEAD = 'dead:'
+/** A webhook, and which of the spans. What a version before wrote there has no number of a span. */
+const AT_SPAN = /^\S+ \d+(?: |$)/
 
 type SortedFact = Fact & { readonly read: 'sorted' }
 type RangeFact = Fact & { readonly read: 'range' }
@@ -36,8 +37,11 @@ type RangeFact = Fact & { readonly read: 'range' }
 /** One step. `after` is the webhook, which of the spans, and where to go on in a slice, with blanks between them. */
 export function walkPosts(step: ServerStep): StepResult {
   const { place, states } = step
-  const { told, segment, after } = place
+  const { segment, after } = place
+  const told = toldAt(place)
   if (told.length === 0) return OVER
+  if (after !== '' && !AT_SPAN.test(after))
+    return { kind: 'stepped', place: { ...place, segment: null, segmentMs: -1, after: '' } }
   const ref = listenersRef(step.server.serverId)
   if (!states.has(ref)) return { kind: 'need', entities: [ref] }
   const ids = (states.get<readonly Subscriber[] | null>(ref) ?? []).map(({ webhookId }) => webhookId).sort()

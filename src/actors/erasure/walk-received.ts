@@ -136,7 +136,13 @@ function walkSegment(step: ServerStep, segment: string): StepResult {
       spans.push(...toldOfReceived(messageId, standing))
     }
   }
-  return { kind: 'stepped', place: withTold(next, spans), receivedMessages: received, looks, staged: { ops, due } }
+  return {
+    kind: 'stepped',
+    place: withTold(next, spans, context.nowMs),
+    receivedMessages: received,
+    looks,
+    staged: { ops, due },
+  }
 }
 
 /** Whether a message is from the person, names it, or came to its address; `unknown`: only its header tells. */

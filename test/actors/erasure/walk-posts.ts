@@ -3,8 +3,9 @@ import t from 'tap'
 import { WEBHOOK_SWEEP_TIMER, webhookSweep } from '../../../src/actors/webhook/sweep.ts'
 import { UNCHECKED } from '../../../src/mail/authenticate/authentication.ts'
 import { makeDelivered } from '../../../src/mail/outcome.ts'
-import { DAY_MS, MINUTE_MS } from '../../../src/state/calendar.ts'
-import { queueKey } from '../../../src/state/keys.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../src/state/calendar.ts'
+import type { WalkPlace } from '../../../src/state/erasure.ts'
+import { queueKey, slicesKey } from '../../../src/state/keys.ts'
 import { type DeliveryRecord, deadOps, deadRecord, recordOp } from '../../../src/state/webhook/delivery.ts'
 import { formatItem } from '../../../src/state/webhook/item.ts'
 import {
@@ -148,7 +149,7 @@ t.test('walk-posts: only what was announced with events of the person is looked 
       world.nowMs += 5 * MINUTE_MS
       tell(world, tenant, ADA, BOB)
       posts.push(...waiting(world).slice(-2))
-      world.nowMs += 5 * MINUTE_MS
+      world.nowMs += 61 * MINUTE_MS
       queue(world, webhookId, 1_200)
     }
     world.nowMs += DAY_MS
@@ -164,22 +165,70 @@ t.test('walk-posts: only what was announced with events of the person is looked 
   t.ok(some <= none + 2 * 3 + 3, `${some} steps, ${none} without`)
 })
 
-t.test('walk-posts: of very many events all that was announced from the first one on is looked at', async (t) => {
+t.test('walk-posts: of very many events the nearest to each other are looked at together', async (t) => {
   const { world, tenant } = openWorld()
   seedWebhook(world, tenant)
   for (let n = 0; n < 210; n += 1) {
     tell(world, tenant, n % 10 === 0 ? BOB : ADA)
     tell(world, tenant, ADA)
-    world.nowMs += 3 * MINUTE_MS
+    world.nowMs += 63 * MINUTE_MS
   }
   const posts = waiting(world)
   answer(world, posts)
   const id = order(world, tenant, ADA)
   const places: number[] = []
   while (stateOf(world, id).completedAtMs === null) {
-    places.push(walkOf(world, id)?.place?.told.length ?? 0)
+    places.push(walkOf(world, id)?.place?.told?.length ?? 0)
     stepOnce(world)
   }
-  t.ok(Math.max(...places) <= 200, 'what is kept of them is bounded')
+  t.equal(Math.max(...places), 200, 'what is kept of them is bounded')
   t.equal(answered(world, posts), 21)
+})
+
+// Places as versions before have stored them: without spans, and with an entry of a slice where the span's number is.
+for (const phase of ['log', 'posts'] as const)
+  t.test(`walk-posts: a walk that a version before has brought to its ${phase} goes on and is done`, async (t) => {
+    const { world, tenant } = openWorld()
+    const webhooks = [1, 2]
+      .map(() => seedWebhook(world, tenant))
+      .sort((one, other) => (one.webhookId < other.webhookId ? -1 : 1))
+    tell(world, tenant, ADA, BOB)
+    const posts = waiting(world)
+    answer(world, posts)
+    const id = order(world, tenant, ADA)
+    const reached = () => walkOf(world, id)?.place
+    while (reached()?.phase !== phase) stepOnce(world)
+    const { told: _, ...before } = reached() as WalkPlace
+    const [slice = '', segmentMs = 0] = [...world.sorted(slicesKey(world.shard, webhooks[0]?.webhookId ?? ''))][0] ?? []
+    const inSlice = { segment: slice, segmentMs, after: `${webhooks[0]?.webhookId} -` }
+    const place = phase === 'posts' ? { ...before, ...inSlice } : before
+    world.counters.set(`erasure:${id}`, { ...walkOf(world, id), place })
+    world.fireTimers()
+    t.match(stateOf(world, id), { messages: 1, completedAtMs: world.nowMs })
+    t.equal(answered(world, posts), 2, 'of both webhooks')
+  })
+
+t.test('walk-posts: what was told long after its sender was looked at, and with ids ahead of the clock', async (t) => {
+  const { world, tenant } = openWorld()
+  const { webhookId } = seedWebhook(world, tenant)
+  const streamId = makeInboundStream(world, tenant)
+  receiveMail(world, tenant, { streamId, sender: { hmac: hmacOf(ADA), address: ADA } })
+  const checkedAtMs = world.nowMs
+  world.nowMs += 20 * HOUR_MS
+  parseNext(world, {
+    result: 'parsed',
+    parsed: makeParsed(world, { check: { authentication: UNCHECKED, checkedAtMs } }),
+  })
+  world.nowMs += 10 * DAY_MS
+  queue(world, webhookId, 1)
+  world.nowMs -= 30 * MINUTE_MS
+  tell(world, tenant, ADA, BOB)
+  world.nowMs += DAY_MS
+  const posts = waiting(world).filter(({ reference }) => reference.kind === 'inbound' || reference.kind === 'message')
+  answer(world, posts)
+  eraseNow(world, tenant, ADA)
+  t.same(
+    answersOf(world, posts).map((one) => one === null),
+    [true, true, false],
+  )
 })
