@@ -78,7 +78,7 @@ export function makeFileHome(root: string, { worker, syncFolder }: FileHomeOptio
       const written =
         small.rest === null
           ? writeSmall(small.bytes, { open: () => folders.openNew(paths[0] ?? ''), named, name })
-          : unfinished.publish(small.rest, name)
+          : unfinished.publish(small.rest, name).finally(small.end)
       await written.catch(async (error: unknown) => {
         for (const one of named) await unlink(one).catch(() => undefined)
         throw error
@@ -105,10 +105,17 @@ export function makeFileHome(root: string, { worker, syncFolder }: FileHomeOptio
   })
 }
 
+/** An object of which it is known whether it is small. */
+type Gathered =
+  | { readonly bytes: Buffer; readonly rest: null }
+  | {
+      readonly rest: AsyncIterable<Buffer>
+      /** Ends what it comes from. Who asks for nothing of the rest ends nothing by that. */
+      readonly end: () => Promise<void>
+    }
+
 /** Reads ahead of an object: all of it where it is small, else what still comes, that which was read among it. */
-async function gatherSmall(
-  sealed: AsyncIterable<Buffer>,
-): Promise<{ bytes: Buffer; rest: null } | { rest: AsyncIterable<Buffer> }> {
+async function gatherSmall(sealed: AsyncIterable<Buffer>): Promise<Gathered> {
   const source = sealed[Symbol.asyncIterator]()
   const pieces: Buffer[] = []
   let length = 0
@@ -123,6 +130,9 @@ async function gatherSmall(
       yield* pieces
       yield* { [Symbol.asyncIterator]: () => source }
     })(),
+    async end() {
+      await source.return?.()
+    },
   }
 }
 

@@ -117,6 +117,24 @@ t.test('files: a name that is taken stays what it is', async (t) => {
   t.same(filesIn(root), [NAME])
 })
 
+t.test('files: what cannot be begun on the disk ends where it comes from', async (t) => {
+  const root = join(folder(t), 'content')
+  const { contents } = store(root)
+  await put(contents, Buffer.from('x'))
+  writeFileSync(join(root, 'tmp'), 'in the place of the folder')
+  let isEnded = false
+  const source = async function* () {
+    try {
+      for (;;) yield randomBytes(FRAME_BYTES)
+    } finally {
+      isEnded = true
+    }
+  }
+  const failed = await contents.put({ names: ['007/x'], mailKey, kind: 'files', source: source(), bytesMax: MB })
+  t.match(failed, { ok: false, kind: 'away', reason: /ENOTDIR/ })
+  t.ok(isEnded)
+})
+
 t.test('folder-sync: who comes while one runs shares the next; one that fails fails its own', async (t) => {
   const calls: (() => void)[] = []
   const sync = makeFolderSync(() => new Promise((resolve) => calls.push(resolve)))

@@ -1,4 +1,4 @@
-/** erasure - the spans in which events of a person were announced: bounded, and as little as can be read for nothing. */
+/** erasure - spans in which events of a person were announced: bounded, and as little as can be read for nothing. */
 import t from 'tap'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/state/calendar.ts'
 import { type ToldSpan, toldAt, toldOf, WALK_BEGIN, type WalkPlace, withTold } from '../../src/state/erasure.ts'

@@ -15,9 +15,9 @@ import { HOUR_MS, MINUTE_MS } from '../../state/calendar.ts'
 import {
   type DeskKey,
   deskLinkIn,
+  deskLinkOps,
   deskLinksFact,
   deskSessionOps,
-  packDeskLink,
   unpackDeskLink,
 } from '../../state/dashboard/desk.ts'
 import { apiKeyKey } from '../../state/keys.ts'
@@ -89,10 +89,10 @@ export const makeDeskLink: CommandType<MakeDeskLinkBody, { readonly kind: 'made'
     const living = known
       .filter((one) => one.endsAtMs > context.nowMs)
       .sort((one, other) => other.endsAtMs - one.endsAtMs)
-    const kept = new Set(living.slice(0, LINKS_MAX - 1).map(({ id }) => id))
-    const gone = known.map(({ id }) => id).filter((id) => !kept.has(id))
+    const kept = living.slice(0, LINKS_MAX - 1)
+    const gone = known.filter((one) => !kept.includes(one)).map(({ id }) => id)
     const ops: Op[] = gone.length === 0 ? [] : [{ key, write: 'HDEL', args: gone }]
-    ops.push({ key, write: 'HSET', args: [linkId, packDeskLink({ operatorHash, tokenId, endsAtMs })] })
+    ops.push(...deskLinkOps(linkId, { operatorHash, tokenId, endsAtMs }, kept))
     const subject = { targets: { tokenId }, before: null, after: { endsAtMs } }
     return { kind: 'done', reply: { kind: 'made', endsAtMs }, ops: [...ops, ...auditOps(context, by, subject)] }
   },

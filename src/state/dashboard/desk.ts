@@ -5,7 +5,8 @@
  * hash: one that is used takes the others of its key with it.
  *
  * Keys, all on shard 0: `key:<sha256>` hash `kind` (`operator`), `tokenId` (of the key), `revoked`, `operator` (SHA-256
- * of the key); it expires with the session. `desk-links` hash linkId -> `[SHA-256 of the key, tokenId, ends ms]`
+ * of the key); it expires with the session. `desk-links` hash linkId -> `[SHA-256 of the key, tokenId, ends ms]`; it
+ * expires with the last link.
  *
  * Spec operator.session, operator.link
  */
@@ -33,7 +34,7 @@ export function deskLinksFact(): FactOf<'hash'> {
   return { read: 'hash', key: deskLinksKey(DESK_SHARD) }
 }
 
-export function packDeskLink({ operatorHash, tokenId, endsAtMs }: DeskLink): string {
+function packDeskLink({ operatorHash, tokenId, endsAtMs }: DeskLink): string {
   return JSON.stringify([operatorHash, tokenId, endsAtMs])
 }
 
@@ -47,6 +48,16 @@ export function deskLinkIn(links: ReadonlyMap<string, string>, linkId: string, n
   const packed = links.get(linkId)
   const link = packed === undefined ? null : unpackDeskLink(packed)
   return link !== null && link.endsAtMs > nowMs ? link : null
+}
+
+/** The writes of a new link beside those that stay. */
+export function deskLinkOps(linkId: string, link: DeskLink, others: readonly Pick<DeskLink, 'endsAtMs'>[]): Op[] {
+  const { key } = deskLinksFact()
+  const endsAtMs = Math.max(link.endsAtMs, ...others.map((one) => one.endsAtMs))
+  return [
+    { key, write: 'HSET', args: [linkId, packDeskLink(link)] },
+    { key, write: 'PEXPIREAT', args: [String(endsAtMs)] },
+  ]
 }
 
 /** The writes of a new session. In: the hash of its token. */

@@ -85,5 +85,7 @@ t.test(
     t.equal((await operate('POST /session/link', undefined, {})).status, 400)
     const stored = await redis.hgetall('{s000}:desk-links')
     t.notMatch(JSON.stringify(stored), key, 'the store holds nothing that works')
+    const leftMs = await redis.pttl('{s000}:desk-links')
+    t.ok(leftMs > 0 && leftMs <= DESK_LINK_MINUTES * 60_000, 'and forgets all of it with the last link')
   },
 )

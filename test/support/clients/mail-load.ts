@@ -4,6 +4,7 @@ import { until } from '../machine/until.ts'
 import { openDialog, type SmtpDialog } from '../peers/smtp-dialog.ts'
 
 const WAIT_MS = 60_000
+const LARGE_BYTES = 100_000
 
 /** One mail that was sent once. */
 export interface SentMail {
@@ -25,6 +26,8 @@ export interface MailLoad {
   /** Whether to go on. In: mails begun so far. */
   readonly goOn: (begun: number) => boolean
   readonly bytes?: number
+  /** One mail in so many is as large as `LARGE_BYTES`, which is more than a frame of the content store. */
+  readonly largeIn?: number
 }
 
 /** Sends mails, each once, whatever becomes of it. A sender whose connection ends opens another one. */
@@ -53,7 +56,8 @@ export async function sendMails(load: MailLoad): Promise<SentMail[]> {
   return sent
 }
 
-function makeMail({ name, bytes = 2_000 }: MailLoad, number: number): { subject: string; raw: string } {
+function makeMail({ name, bytes: small = 2_000, largeIn = 0 }: MailLoad, number: number) {
+  const bytes = largeIn > 0 && number % largeIn === 0 ? LARGE_BYTES : small
   const subject = `${name} ${number}`
   const line = `${String(number % 10).repeat(76)}\r\n`
   const body = line.repeat(Math.ceil(bytes / line.length))
