@@ -88,7 +88,12 @@ export interface WalkPlace {
    * walk that began before this was kept: `toldAt` reads it.
    */
   readonly told?: readonly ToldSpan[]
+  /** Where it is in the postings of a segment of received mail; absent before the first ones. */
+  readonly posted?: PostedPlace
 }
+
+/** A segment, which of its buckets that may name the person, and the entry of that to go on from. */
+export type PostedPlace = readonly [segment: string, bucket: number, from: string]
 
 /** A span of time in which an event was announced, ms, both ends included. */
 export type ToldSpan = readonly [fromMs: number, untilMs: number]

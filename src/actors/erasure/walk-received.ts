@@ -6,10 +6,12 @@
  * by numbers; whom it names by hashes in its head row. Where these are not all, or it was not parsed yet, its header is
  * read (`look.ts`). The row that goes is the key to the content in every copy of the content store.
  *
- * Of mail from before these days there is still what stood after the plus sign of its address. So where a person may
- * have written, or has such an address, the whole log is walked; what had nothing there is not looked at any further.
+ * Of mail from before these days there is still what stood after the plus sign of its address. Where a person may have
+ * written, or has such an address, postings tell which mail that is, of segments that have them (`posted-received.ts`);
+ * of the others the log is walked. What had nothing there is not looked at any further.
  *
- * Keys: `received received-state:<server>:<segment>`, `received-segments:<server>`, `received-head:<server>:<day>:<n>`
+ * Keys: `received received-state:<server>:<segment>`, `received-segments:<server>`, `received-head:<server>:<day>:<n>`,
+ * `received-by-person received-by-hash:<server>:<segment>:<bucket>`
  *
  * Spec erasure.received
  */
@@ -24,7 +26,9 @@ import { type ContentHead, contentHeadKey, namesPerson, unpackContentHead } from
 import { type ReceivedEntry, receivedEntryOf } from '../../state/received/entry.ts'
 import { formatLookItem, lookLane } from '../../state/received/look-item.ts'
 import { type ReceivedStanding, unpackStanding } from '../../state/received/standing.ts'
+import { hasPostings, segmentEndMs } from '../../state/segment.ts'
 import { eraseReceived, toldOfReceived } from './erased-received.ts'
+import { postedEntries } from './posted-received.ts'
 import { OVER, type ServerStep, type StepResult } from './step.ts'
 
 /** Messages of one step whose rows are read. */
@@ -43,7 +47,9 @@ export function walkReceived(step: ServerStep): StepResult {
 
 /** The reads of a step in the midst of a segment, which follow from where it is. */
 export function receivedStepFacts(shard: number, { erasureId, place }: Pick<ServerStep, 'erasureId' | 'place'>) {
-  return place.segment === null ? [] : [rangeFact(shard, { erasureId, place }, place.segment)]
+  const { segment } = place
+  if (segment === null || hasOldPostings(erasureId, segment, place)) return []
+  return [rangeFact(shard, { erasureId, place }, segment)]
 }
 
 function rangeFact(
@@ -63,6 +69,11 @@ function keptFromMs(erasureId: string): number {
   return msOf(erasureId) - (RECEIVED_DAYS + 1) * DAY_MS
 }
 
+/** Whether postings tell of what a segment has from before content is kept, and were not all looked at. */
+function hasOldPostings(erasureId: string, segment: string, { segmentMs, after }: WalkPlace): boolean {
+  return after === '' && hasPostings(segment) && segmentMs < keptFromMs(erasureId)
+}
+
 /** The segment in which the oldest content lies that is kept, or the one after the last. */
 function nextSegment({ server, walk, erasureId, place, facts, context }: ServerStep): StepResult {
   const key = receivedSegmentsKey(context.shard, server.serverId)
@@ -78,9 +89,9 @@ function nextSegment({ server, walk, erasureId, place, facts, context }: ServerS
   return { kind: 'stepped', place: { ...place, segment, segmentMs, after: begins ? `${fromMs}-0` : '' } }
 }
 
-/** Whether numbers or an address may lead to mail whose content is gone. */
+/** Whether numbers or an address may lead to mail whose content is gone, and that has something after a plus sign. */
 function mayHavePlus({ number, mailbox }: ErasureWalk): boolean {
-  return number !== 0 || mailbox !== null
+  return number !== 0 || (mailbox?.plusHash ?? null) !== null
 }
 
 /** A message of the walk. */
@@ -93,10 +104,9 @@ interface Message {
 }
 
 function walkSegment(step: ServerStep, segment: string): StepResult {
-  const { server, erasureId, place, facts, context } = step
-  const { shard } = context
-  const { serverId } = server
-  const fact = rangeFact(shard, step, segment)
+  const { erasureId, place, facts, context } = step
+  if (hasOldPostings(erasureId, segment, place)) return walkPostings(step, segment)
+  const fact = rangeFact(context.shard, step, segment)
   if (!facts.has(fact)) return { kind: 'need', facts: [fact] }
   const entries = facts.range(fact)
   const messages = messagesOf(step, entries).slice(0, STEP_MESSAGES)
@@ -104,6 +114,30 @@ function walkSegment(step: ServerStep, segment: string): StepResult {
   const last = cut ?? (entries.length === fact.count ? entries.at(-1)?.id : undefined)
   const next: WalkPlace =
     last === undefined ? { ...place, segment: null, after: '' } : { ...place, after: entryIdAfter(last) }
+  return eraseOf(step, { segment, messages, next })
+}
+
+/** A step in the postings of a segment; behind the last one is the log of the days for which content is kept. */
+function walkPostings(step: ServerStep, segment: string): StepResult {
+  const { erasureId, place } = step
+  const fromMs = keptFromMs(erasureId)
+  const found = postedEntries(step, segment, fromMs)
+  if (found.kind === 'need') return found
+  const { entries, posted } = found
+  const behind: WalkPlace =
+    segmentEndMs(segment) <= fromMs ? { ...place, segment: null } : { ...place, after: `${fromMs}-0` }
+  const next = posted === null ? behind : { ...place, posted }
+  return eraseOf(step, { segment, messages: messagesOf(step, entries), next })
+}
+
+/** Erases those of a segment's messages that are the person's. In: where the walk goes on. */
+function eraseOf(
+  step: ServerStep,
+  { segment, messages, next }: { segment: string; messages: readonly Message[]; next: WalkPlace },
+): StepResult {
+  const { server, erasureId, facts, context } = step
+  const { shard } = context
+  const { serverId } = server
   if (messages.length === 0) return { kind: 'stepped', place: next }
   const stateKey = receivedStateKey(shard, serverId, segment)
   const reads = [

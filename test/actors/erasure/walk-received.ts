@@ -3,10 +3,22 @@ import t from 'tap'
 import { msOf, shortId } from '../../../cluster/id.ts'
 import { type LookJob, type LookOutcome, lookOutcome, prepareLook } from '../../../src/actors/erasure/look.ts'
 import { DAY_MS, MINUTE_MS } from '../../../src/state/calendar.ts'
+import type { WalkPlace } from '../../../src/state/erasure.ts'
 import { receivedSegmentsKey, receivedStateKey } from '../../../src/state/keys.ts'
 import { contentHeadKey } from '../../../src/state/received/content-head.ts'
 import { unpackStanding } from '../../../src/state/received/standing.ts'
-import { eraseNow, lookAll, NOW_MS, openWorld, order, stateOf, textsOf } from '../../support/world/erasure.ts'
+import { type ReceivedCounters, receivedOwner } from '../../../src/state/received/sweep-cursor.ts'
+import {
+  eraseNow,
+  lookAll,
+  NOW_MS,
+  openWorld,
+  order,
+  stateOf,
+  stepOnce,
+  textsOf,
+  walkOf,
+} from '../../support/world/erasure.ts'
 import { makeInboundStream, makeParsed, parseNext, receiveMail, SENDER } from '../../support/world/inbound.ts'
 import { hmacOf, type Tenant } from '../../support/world/tenant.ts'
 import type { World } from '../../support/world/turn.ts'
@@ -175,3 +187,70 @@ t.test('walk-received: what stood after the plus sign goes also where the conten
   const rows = [...segments].flatMap((name) => [...world.hash(receivedStateKey(world.shard, live.serverId, name))])
   t.equal(rows.length, 1_100, 'the references stay')
 })
+
+/** From the next message on a server has a segment with postings, as after a busy one. */
+function makeBusy(world: World, { live }: Tenant): void {
+  const owner = receivedOwner(live.serverId)
+  const before = world.counters.get(owner) as ReceivedCounters | undefined
+  const segment = { name: '202601-0-1', bytes: 0, lastMs: 0, ...before?.segment, recipients: 5_000 }
+  world.counters.set(owner, { ...before, segment })
+}
+
+t.test(
+  'walk-received: of a busy server postings tell whose old mail is, and the log of kept days the rest',
+  async (t) => {
+    const { world, tenant, streamId } = open(NOW_MS - 100 * DAY_MS)
+    const { live } = tenant
+    makeBusy(world, tenant)
+    const own = `${streamId}+order-7@inbound.example`
+    const mailbox = { streamId, plusHash: hmacOf('order-7').slice(0, 8) }
+    for (let n = 0; n < 130; n += 1) receive(world, tenant, { streamId, hashes: [`ticket-${n}`] }, null)
+    for (let n = 0; n < 40; n += 1)
+      receive(world, tenant, { streamId, hashes: [n === 7 ? 'order-7' : `other-${n}`], sender: sender(OTHER) }, null)
+    receive(world, tenant, { streamId, hashes: ['mine-7'], sender: sender(own) }, null)
+    world.nowMs += MINUTE_MS
+    receive(world, tenant, { streamId, hashes: ['header-7'], sender: sender(OTHER) }, null)
+    const waits = () => world.deliveries().some(({ lane }) => lane.startsWith('parse/'))
+    while (waits())
+      parseNext(world, {
+        result: 'parsed',
+        parsed: makeParsed(world, { from: from(world.deliveries().length > 1 ? OTHER : SENDER) }),
+      })
+    // October: before the days for which content is kept, and in them.
+    world.nowMs = NOW_MS - 40 * DAY_MS
+    world.fireTimers()
+    makeBusy(world, tenant)
+    receive(world, tenant, { streamId, hashes: ['october-7'] })
+    world.nowMs = NOW_MS - 25 * DAY_MS
+    world.fireTimers()
+    const naming = receive(
+      world,
+      tenant,
+      { streamId, sender: sender(OTHER) },
+      { from: from(OTHER), named: named(SENDER) },
+    )
+    world.nowMs = NOW_MS
+    world.fireTimers()
+    const [first = ''] = world.sorted(receivedSegmentsKey(world.shard, live.serverId)).keys()
+    t.match(first, /^202608-0-32$/)
+    t.match(textsOf(world), /ticket-129.*header-7.*october-7/s)
+    const id = order(world, tenant, SENDER)
+    const places: WalkPlace[] = []
+    while (stateOf(world, id).completedAtMs === null) {
+      const place = walkOf(world, id)?.place
+      if (place?.phase === 'received') places.push(place)
+      stepOnce(world)
+    }
+    t.notMatch(textsOf(world), /ticket-|header-7|october-7/)
+    t.match(textsOf(world), /order-7/)
+    t.notOk(hasHead(world, tenant, naming))
+    t.same(
+      places.filter(({ segment }) => segment === first).map(({ posted }) => posted?.[1]),
+      [undefined, 0],
+      'a hundred postings at a step, and no log of August',
+    )
+    t.match(eraseNow(world, tenant, own, { mailbox }), { receivedMessages: 0 })
+    t.notMatch(textsOf(world), /order-7|mine-7/)
+    t.match(textsOf(world), /other-39/)
+  },
+)
