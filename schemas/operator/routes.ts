@@ -99,6 +99,7 @@ export const OPERATOR_ROUTES = {
     keys: ['O'],
     body: ACCOUNT_BODY,
     success: { status: 201, body: ACCOUNT },
+    refusals: ['wrong_token_kind'],
   }),
   readAccountAsOperator: route('readAccountAsOperator', 'GET', '/v1/operator/accounts/{accountId}', {
     listener: 'operator',
@@ -145,7 +146,7 @@ export const OPERATOR_ROUTES = {
     keys: ['O'],
     body: OPERATOR_LINK_BODY,
     success: { status: 201, body: LINK_MADE },
-    refusals: ['account_closed'],
+    refusals: ['wrong_token_kind', 'account_closed'],
   }),
   listAccountTokensAsOperator: route('listAccountTokensAsOperator', 'GET', '/v1/operator/accounts/{accountId}/tokens', {
     listener: 'operator',
@@ -158,7 +159,7 @@ export const OPERATOR_ROUTES = {
     keys: ['O'],
     body: TOKEN_BODY_AS_OPERATOR,
     success: { status: 201, body: TOKEN_MADE },
-    refusals: ['token_limit', 'account_closed'],
+    refusals: ['wrong_token_kind', 'token_limit', 'account_closed'],
   }),
   revokeAccountTokenAsOperator: route(
     'revokeAccountTokenAsOperator',
@@ -183,7 +184,7 @@ export const OPERATOR_ROUTES = {
     keys: ['O'],
     body: SERVER_BODY_AS_OPERATOR,
     success: { status: 201, body: SERVER_MADE },
-    refusals: ['limit_too_high', 'server_exists', 'server_limit', 'account_closed'],
+    refusals: ['wrong_token_kind', 'limit_too_high', 'server_exists', 'server_limit', 'account_closed'],
   }),
   listServerTokensAsOperator: route('listServerTokensAsOperator', 'GET', '/v1/operator/servers/{serverId}/tokens', {
     listener: 'operator',
@@ -196,7 +197,7 @@ export const OPERATOR_ROUTES = {
     keys: ['O'],
     body: TOKEN_BODY_AS_OPERATOR,
     success: { status: 201, body: TOKEN_MADE },
-    refusals: ['token_limit', 'account_closed'],
+    refusals: ['wrong_token_kind', 'token_limit', 'account_closed'],
   }),
   revokeServerTokenAsOperator: route(
     'revokeServerTokenAsOperator',

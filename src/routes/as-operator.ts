@@ -3,7 +3,7 @@
  *
  * An operator's key is no entity's, so it is looked up uncached: a revocation holds from its answer on.
  *
- * Spec key.revoke, operator.note, operator.audit
+ * Spec key.revoke, operator.session, operator.note, operator.audit
  */
 
 import type { Ask } from '../../cluster/work.ts'
@@ -25,6 +25,13 @@ export interface OperatorDeps {
 /** A request of an operator. */
 export type OperatorRequest<Body> = EdgeRequest<OperatorKey, Body>
 
+/** What a session of the operator is answered where it would make something that outlives it. */
+export const TAKES_A_KEY = refuse(
+  'wrong_token_kind',
+  {},
+  'Wrong kind of key: this operation takes an operator key (ok_), not a session of one',
+)
+
 /** Answers an operator's request. `by` goes into the body of every command that it gives. */
 export type OperatorHandler<Body> = (request: OperatorRequest<Body>, by: OperatorAct) => Promise<Answer> | Answer
 
@@ -35,6 +42,19 @@ export function asOperator<Body>(read: Reader, handle: OperatorHandler<Body>): H
     if (isLive === null) return refuse('unavailable')
     return isLive ? handle(request, actOf(request)) : refuse('unauthorized')
   }
+}
+
+/**
+ * Makes the handler of a route that makes a key, a link or a session, or has one mailed: a session is refused, so that
+ * whoever has stolen it has it for its hours and no longer.
+ */
+export function withOwnKey<Body>(read: Reader, handle: OperatorHandler<Body>): Handler<OperatorRequest<Body>> {
+  return asOperator(read, (request, by) => (isOwnKey(request.key) ? handle(request, by) : TAKES_A_KEY))
+}
+
+/** Whether it is a key itself, and no session of one. */
+export function isOwnKey({ operatorHash }: OperatorKey): boolean {
+  return operatorHash === null
 }
 
 function actOf({ key, route, body }: EdgeRequest<OperatorKey>): OperatorAct {

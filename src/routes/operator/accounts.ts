@@ -17,7 +17,7 @@ import { formatAccount } from '../../views/account.ts'
 import { listAccounts, readAccountDetail } from '../../views/operator/accounts.ts'
 import { readAccountOf } from '../../views/owned.ts'
 import { giveOrder, pageOf } from '../answer.ts'
-import { asOperator, type OperatorDeps, type OperatorRequest } from '../as-operator.ts'
+import { asOperator, isOwnKey, type OperatorDeps, type OperatorRequest, TAKES_A_KEY } from '../as-operator.ts'
 
 /** What the routes of accounts need beside. */
 export interface OperatorAccountDeps extends OperatorDeps {
@@ -39,8 +39,10 @@ export function makeListAccounts({ read, nowMs }: OperatorDeps): HandlerOf<'list
 
 /** POST /v1/operator/accounts */
 export function makeCreateAccount(deps: OperatorAccountDeps): HandlerOf<'createAccount'> {
-  return asOperator(deps.read, async ({ body }, by) => {
+  return asOperator(deps.read, async ({ body, key }, by) => {
     const { name, administrators } = body
+    // Their invitations outlive a session.
+    if (administrators.length > 0 && !isOwnKey(key)) return TAKES_A_KEY
     const counts = await deps.countAccounts()
     if (counts === null) return refuse('unavailable')
     const shard = placeAccount(counts, deps.shardPlaces())

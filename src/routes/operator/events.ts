@@ -2,9 +2,11 @@
  * operator-events - GET /v1/operator/servers/{serverId}/events: a server's events from now on
  *
  * The owner of the server's shard is asked to say each event as it commits, for a minute at a time; what it says is a
- * reference, and the event is read back for it.
+ * reference, and the event is read back for it, received mail as a reference too: the operator sees no content here.
  *
- * Spec operator.events
+ * Guarantee: a feed ends within a few seconds of its key or session, and with its server.
+ *
+ * Spec operator.events, operator.session
  */
 
 import { homeShard, shardOf } from '../../../cluster/id.ts'
@@ -14,22 +16,27 @@ import type { HandlerOf } from '../../http/request.ts'
 import { type Feed, type FeedSink, refuse } from '../../http/respond.ts'
 import type { ServerState } from '../../state/server.ts'
 import { type EventReference, parseReference } from '../../state/webhook/item.ts'
+import { isOperatorLive } from '../../views/account.ts'
+import type { OperatorKey } from '../../views/key.ts'
 import { giveOrder, type Replied } from '../answer.ts'
 import { asOperator } from '../as-operator.ts'
 import { EVENTS_AT_ONCE, type EventFeedDeps } from '../events.ts'
 
-/** A line that says nothing keeps proxies from ending the connection, and notices a client that is gone. */
+/**
+ * A line that says nothing keeps proxies from ending the connection, and notices a client that is gone; with each the
+ * key is looked at anew.
+ */
 const BEAT_MS = 5_000
 /** Events that wait to be read back; whoever is that far behind is let go. */
 const WAITING_MAX = 1_000
 
 /** GET /v1/operator/servers/{serverId}/events */
 export function makeReadEvents(deps: EventFeedDeps): HandlerOf<'readEvents'> {
-  return asOperator(deps.read, async ({ params }) => {
+  return asOperator(deps.read, async ({ params, key }) => {
     const serverId = (params.serverId ?? '').toLowerCase()
     if (shardOf(serverId) === null) return refuse('not_found')
     const { reply, answer } = await listen(deps, serverId)
-    return answer ?? feedOf(deps, reply.server)
+    return answer ?? feedOf(deps, reply.server, key)
   })
 }
 
@@ -37,18 +44,29 @@ function listen(deps: EventFeedDeps, serverId: string): Promise<Replied<ListenRe
   return giveOrder(deps, homeShard(serverId), { name: 'listen', body: { serverId } })
 }
 
-function feedOf(deps: EventFeedDeps, server: ServerState): Feed {
+function feedOf(deps: EventFeedDeps, server: ServerState, key: OperatorKey): Feed {
   return {
     start(sink) {
       const lines = makeLines(deps, server, sink)
-      const renewal = setInterval(() => void listen(deps, server.serverId), LISTEN_MS / 2)
-      const beat = setInterval(() => sink.send(': beat\n\n'), BEAT_MS)
+      const renew = async (): Promise<void> => {
+        if ((await listen(deps, server.serverId)).refused != null) sink.end()
+      }
+      // A store that does not answer is asked again with the next beat.
+      const look = async (): Promise<void> => {
+        if ((await isOperatorLive(deps.read, key)) === false) sink.end()
+      }
+      const timers = [
+        setInterval(() => void renew(), LISTEN_MS / 2),
+        setInterval(() => {
+          sink.send(': beat\n\n')
+          void look()
+        }, BEAT_MS),
+      ]
       const topics = [serverTopic(server.serverId), accountTopic(server.accountId, server.mode)]
       const heard = topics.map((topic) => deps.hear(topic, lines.take))
       return () => {
         lines.end()
-        clearInterval(renewal)
-        clearInterval(beat)
+        for (const timer of timers) clearInterval(timer)
         for (const one of heard) void one.then((leave) => leave())
       }
     },
@@ -57,6 +75,7 @@ function feedOf(deps: EventFeedDeps, server: ServerState): Feed {
 
 /** Reads events back, and says them in the order in which they came. */
 function makeLines(deps: EventFeedDeps, server: ServerState, sink: FeedSink) {
+  const owner = { ...server, inboundContent: 'reference' } as const
   const waiting: EventReference[] = []
   let isReading = false
   let isOver = false
@@ -64,7 +83,7 @@ function makeLines(deps: EventFeedDeps, server: ServerState, sink: FeedSink) {
     isReading = true
     while (waiting.length > 0 && !isOver) {
       const some = waiting.splice(0, EVENTS_AT_ONCE)
-      const events = await Promise.all(some.map((one) => deps.readEvent(server, one, deps.nowMs())))
+      const events = await Promise.all(some.map((one) => deps.readEvent(owner, one, deps.nowMs())))
       for (const event of events) {
         const body = event === null || event === undefined ? null : { id: deps.newEventId(), attempt: 1, ...event }
         if (body !== null) sink.send(`data: ${JSON.stringify(body)}\n\n`)

@@ -16,7 +16,7 @@ import type { Secrets } from '../../process/secrets.ts'
 import { levelOf } from '../../state/dashboard/member.ts'
 import { formatInstant } from '../../views/instant.ts'
 import { giveOrder } from '../answer.ts'
-import { asOperator, type OperatorDeps } from '../as-operator.ts'
+import { type OperatorDeps, withOwnKey } from '../as-operator.ts'
 
 /** What the route needs beside. */
 export interface OperatorLinkDeps extends OperatorDeps {
@@ -26,16 +26,15 @@ export interface OperatorLinkDeps extends OperatorDeps {
 
 /** POST /v1/operator/accounts/{accountId}/link */
 export function makeCreateAccountLink(deps: OperatorLinkDeps): HandlerOf<'createAccountLink'> {
-  return asOperator(deps.read, async ({ params, body, key }, by) => {
+  return withOwnKey(deps.read, async ({ params, body, key }, by) => {
     const accountId = (params.accountId ?? '').toLowerCase()
     const shard = shardOf(accountId)
     if (shard === null) return refuse('not_found')
     const { address, role, removeFactors } = body
     const linkId = newLinkId(shard)
     const level = levelOf(role, false)
-    const operatorHash = key.operatorHash ?? key.hash
     const bound = { address, level, removesFactors: removeFactors }
-    const order: MakeAccountLinkBody = { ...bound, accountId, linkId, operatorHash, by }
+    const order: MakeAccountLinkBody = { ...bound, accountId, linkId, operatorHash: key.hash, by }
     const { reply, answer } = await giveOrder<AccountLinkMade>(deps, shard, { name: 'make-account-link', body: order })
     if (answer !== undefined) return answer
     const url = linkUrl(dashboardBase(deps.baseUrl), linkId, deps.secrets.linkKey)

@@ -14,7 +14,7 @@ import { readAccountOf, readServerOf, type SeenAccount } from '../../views/owned
 import { listServers } from '../../views/servers.ts'
 import { listTokens } from '../../views/token.ts'
 import { pageOf } from '../answer.ts'
-import { asOperator, type OperatorRequest } from '../as-operator.ts'
+import { asOperator, type OperatorRequest, withOwnKey } from '../as-operator.ts'
 import { orderServer } from '../server-order.ts'
 import { orderRevocation, orderToken, type TokenDeps } from '../tokens.ts'
 
@@ -36,7 +36,7 @@ export function makeListServersAsOperator({ read, nowMs }: TokenDeps): HandlerOf
 
 /** POST /v1/operator/accounts/{accountId}/servers */
 export function makeCreateServerAsOperator(deps: TokenDeps): HandlerOf<'createServerAsOperator'> {
-  return asOperator(deps.read, async ({ params, body }, by) => {
+  return withOwnKey(deps.read, async ({ params, body }, by) => {
     const accountId = (params.accountId ?? '').toLowerCase()
     if (shardOf(accountId) === null) return refuse('not_found')
     return orderServer(deps, { accountId, keyHash: null, by }, body)
@@ -58,8 +58,10 @@ export function makeListTokensAsOperator(
 export function makeCreateTokenAsOperator(
   deps: TokenDeps,
 ): HandlerOf<'createAccountToken' | 'createServerTokenAsOperator'> {
-  return onHolder(deps, (holder, { body }, by) =>
-    orderToken(deps, orderOf(holder, by), { kind: holder.kind, name: body.name }),
+  return onHolder(
+    deps,
+    (holder, { body }, by) => orderToken(deps, orderOf(holder, by), { kind: holder.kind, name: body.name }),
+    withOwnKey,
   )
 }
 
@@ -70,12 +72,13 @@ export function makeRevokeTokenAsOperator(
   return onHolder(deps, (holder, { params }, by) => orderRevocation(deps, orderOf(holder, by), params.tokenId ?? ''))
 }
 
-/** Finds the account, or the server, that the path names. */
+/** Finds the account, or the server, that the path names. In: also who may; anybody with a key or a session of it. */
 function onHolder<Body>(
   { read }: TokenDeps,
   act: (holder: Holder, request: OperatorRequest<Body>, by: OperatorAct) => Promise<Answer>,
+  as: typeof asOperator = asOperator,
 ): Handler<OperatorRequest<Body>> {
-  return asOperator(read, async (request, by) => {
+  return as(read, async (request, by) => {
     const holder = await readHolder(read, request.params)
     return typeof holder === 'string' ? refuse(holder) : act(holder, request, by)
   })

@@ -2,7 +2,7 @@
  * sessions - the operator's view in a browser takes a session in place of the key, and a link opens one on a machine
  * that is not to see the key
  *
- * A session opens no other and makes no link: whoever has stolen it has it for its hours and no longer.
+ * A session opens no other and makes no key and no link: whoever has stolen it has it for its hours and no longer.
  *
  * Spec operator.session, operator.link, operator.note
  */
@@ -24,9 +24,8 @@ import type { Secrets } from '../../process/secrets.ts'
 import { DESK_SHARD, deskLinkIn, deskLinksFact } from '../../state/dashboard/desk.ts'
 import { isOperatorLive } from '../../views/account.ts'
 import { formatInstant } from '../../views/instant.ts'
-import type { OperatorKey } from '../../views/key.ts'
 import { giveOrder } from '../answer.ts'
-import { asOperator, type OperatorDeps } from '../as-operator.ts'
+import { asOperator, isOwnKey, type OperatorDeps, withOwnKey } from '../as-operator.ts'
 
 /** What the routes need beside. */
 export interface OperatorSessionDeps extends OperatorDeps {
@@ -34,11 +33,6 @@ export interface OperatorSessionDeps extends OperatorDeps {
   readonly operatorUrl: string
 }
 
-const TAKES_A_KEY = refuse(
-  'wrong_token_kind',
-  {},
-  'Wrong kind of key: this operation takes an operator key (ok_), not a session of one',
-)
 const TAKES_A_SESSION = refuse(
   'wrong_token_kind',
   {},
@@ -47,8 +41,7 @@ const TAKES_A_SESSION = refuse(
 
 /** POST /v1/operator/session */
 export function makeOpenSession(deps: OperatorSessionDeps): HandlerOf<'openOperatorSession'> {
-  return asOperator(deps.read, async ({ key }, by) => {
-    if (!isKey(key)) return TAKES_A_KEY
+  return withOwnKey(deps.read, async ({ key }, by) => {
     const { token, hash } = makeKey('os', DESK_SHARD)
     const body: OpenDeskBody = { hash, operatorHash: key.hash, tokenId: key.tokenId, by }
     const { reply, answer } = await giveOrder<DeskOpened>(deps, DESK_SHARD, { name: 'open-desk', body })
@@ -59,7 +52,7 @@ export function makeOpenSession(deps: OperatorSessionDeps): HandlerOf<'openOpera
 /** DELETE /v1/operator/session */
 export function makeEndSession(deps: OperatorSessionDeps): HandlerOf<'endOperatorSession'> {
   return asOperator(deps.read, async ({ key }, by) => {
-    if (isKey(key)) return TAKES_A_SESSION
+    if (isOwnKey(key)) return TAKES_A_SESSION
     const body: EndDeskBody = { hash: key.hash, tokenId: key.tokenId, by }
     const { answer } = await giveOrder(deps, DESK_SHARD, { name: 'end-desk', body })
     return answer ?? { status: 204 }
@@ -68,8 +61,7 @@ export function makeEndSession(deps: OperatorSessionDeps): HandlerOf<'endOperato
 
 /** POST /v1/operator/link */
 export function makeCreateDeskLink(deps: OperatorSessionDeps): HandlerOf<'createDeskLink'> {
-  return asOperator(deps.read, async ({ key }, by) => {
-    if (!isKey(key)) return TAKES_A_KEY
+  return withOwnKey(deps.read, async ({ key }, by) => {
     const linkId = newLinkId(DESK_SHARD)
     const body: MakeDeskLinkBody = { linkId, operatorHash: key.hash, tokenId: key.tokenId, by }
     const { reply, answer } = await giveOrder<{ readonly kind: 'made'; readonly endsAtMs: number }>(deps, DESK_SHARD, {
@@ -102,10 +94,6 @@ export function makeUseDeskLink(deps: OperatorSessionDeps): HandlerOf<'useDeskLi
     const { reply, answer } = await giveOrder<DeskOpened>(deps, DESK_SHARD, { name: 'use-desk-link', body: order })
     return answer ?? answerOpened(token, reply)
   }
-}
-
-function isKey({ operatorHash }: OperatorKey): boolean {
-  return operatorHash === null
 }
 
 function answerOpened(token: string, { endsAtMs }: DeskOpened): Answer {

@@ -4,6 +4,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { EVENT_BODIES, type EventName } from '../../../schemas/webhook.ts'
 import { compileBody } from '../../../src/http/shape/validate.ts'
@@ -12,13 +13,20 @@ import { spawnNode } from '../../support/machine/node.ts'
 import { ROOT } from '../../support/machine/root.ts'
 import { until } from '../../support/machine/until.ts'
 import { isSigned, type Received } from '../../support/peers/receiver.ts'
+import { deliverMail } from '../../support/peers/smtp-dialog.ts'
+import { startZone } from '../../support/peers/zone.ts'
 import { startTestService } from '../../support/service/service.ts'
 
 const WAIT_MS = 20_000
+const LOOKS_MS = 20_000
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
-const service = await startTestService()
+const zone = await startZone()
+const service = await startTestService({ CONTENT_STORE: 'file', DNS_SERVERS: zone.server })
 const { testServer, liveServer, account, operatorToken } = service.firstRun
-t.teardown(() => service.stop())
+t.teardown(async () => {
+  await service.stop()
+  await zone.close()
+})
 // Sent over and over until an event is seen: more in a minute than a test server may.
 await service.operate(`PATCH /v1/operator/accounts/${account.accountId}`, {
   token: operatorToken,
@@ -50,6 +58,11 @@ async function open(serverId: string, token = operatorToken) {
   return { response, events, reading, stop: () => stop.abort() }
 }
 
+/** Whether a feed ends while its key is looked at a few times. */
+function isOver(reading: Promise<void>): Promise<boolean> {
+  return Promise.race([reading.then(() => true), setTimeout(LOOKS_MS, false, { ref: false })])
+}
+
 t.test('operator events: each event from now on, as a webhook would get it [operator.events]', async (t) => {
   await send('before@simulator.test')
   const feed = await open(testServer.serverId)
@@ -73,6 +86,34 @@ t.test('operator events: who may not, and what is not there', async (t) => {
   t.equal((await open(testServer.serverId, account.token)).response.status, 401)
   for (const id of ['x', '01a1f8d8-8300-7000-8000-0e7faee555a7', account.accountId])
     t.equal((await open(id)).response.status, 404, id)
+})
+
+t.test('operator events: of received mail a reference, none of its content [operator.events]', async (t) => {
+  const body = { kind: 'inbound', name: 'Mail' }
+  const { streamId } = (await service.call('POST /v1/streams', { token: liveServer.token, body })).json
+  const feed = await open(liveServer.serverId)
+  const mail = 'From: a@a.example\nTo: b@b.example\nSubject: Word\nContent-Type: text/html\n\n<p>xyzzy</p>\n'
+  await until(async () => {
+    await deliverMail(service.config.mxPort, `${streamId}@${service.config.inboundDomain}`, mail)
+    return feed.events.length > 0
+  }, WAIT_MS)
+  t.match(feed.events[0], { event: 'inbound', streamId, hasHtml: true })
+  t.notMatch(JSON.stringify(feed.events), /xyzzy|Word|a\.example/)
+  feed.stop()
+})
+
+t.test('operator events: a feed ends with the session that opened it [operator.events]', async (t) => {
+  const session = async () =>
+    (await service.operate('POST /v1/operator/session', { token: operatorToken, body: {} })).json.token as string
+  const [ended, kept] = [await session(), await session()]
+  const [feed, other] = [await open(testServer.serverId, ended), await open(testServer.serverId, kept)]
+  t.equal((await service.operate('DELETE /v1/operator/session', { token: ended, body: {} })).status, 204)
+  t.ok(await isOver(feed.reading))
+  await until(async () => {
+    await send('bounce@simulator.test')
+    return other.events.length > 0
+  }, WAIT_MS)
+  other.stop()
 })
 
 t.test('operator events: a listener that closes ends its feeds; tail goes on, listen forwards signed', async (t) => {
