@@ -6,7 +6,7 @@
  * Spec member.role, member.last, invitation.send
  */
 
-import { homeShard } from '../../cluster/id.ts'
+import { homeShard, shardOf } from '../../cluster/id.ts'
 import type { ChangeMemberBody, InvitationReply, InviteBody, MemberReply } from '../actors/dashboard/member.ts'
 import { type Answer, refuse } from '../http/respond.ts'
 import { giveOrder } from '../routes/answer.ts'
@@ -47,21 +47,27 @@ export function makePatchMember(deps: DashboardDeps): DashboardHandler<'patchMem
   }
 }
 
-/** DELETE /dashboard/api/members/{userId} */
+/**
+ * DELETE /dashboard/api/members/{userId}: he is no member, then the operator's links for him end, then the account
+ * leaves his list. While it stands there, the same request anew does what was cut off.
+ */
 export function makeDeleteMember(deps: DashboardDeps): DashboardHandler<'deleteMember'> {
   return async (request) => {
     const userId = (request.params.userId ?? '').toLowerCase()
-    const { answer } = await changeMember(deps, request, { userId, level: null })
-    if (answer !== undefined) return answer
-    const { accountId } = sessionOf(request)
-    const body = { userId, accountId, isMember: false }
-    const indexed = await giveOrder(deps, homeShard(userId), { name: 'join-account', body })
-    if (indexed.answer !== undefined) return indexed.answer
-    // A link that the operator made for him before would bring him back.
+    const shard = shardOf(userId)
+    if (shard === null) return refuse('not_found')
+    const { answer, refused } = await changeMember(deps, request, { userId, level: null })
+    if (answer !== undefined && refused?.code !== 'not_found') return answer
     const user = await readUser(deps.read, userId)
     if (user === 'unavailable') return refuse('unavailable')
-    const ended = user === null ? null : await endSiblings(deps, user.address, null)
-    return ended ?? { status: 204 }
+    const { accountId } = sessionOf(request)
+    if (answer !== undefined && user?.accounts.includes(accountId) !== true) return answer
+    // A link that the operator made for him before would bring him back.
+    const unended = user === null ? null : await endSiblings(deps, user.address, null)
+    if (unended !== null) return unended
+    const body = { userId, accountId, isMember: false }
+    const indexed = await giveOrder(deps, shard, { name: 'join-account', body })
+    return indexed.answer ?? { status: 204 }
   }
 }
 

@@ -2,7 +2,9 @@
 import { createHash } from 'node:crypto'
 import { Redis } from 'ioredis'
 import t from 'tap'
+import { shardOf } from '../../cluster/id.ts'
 import { SETUP_HOURS } from '../../schemas/limits.ts'
+import { membersKey } from '../../src/state/dashboard/places.ts'
 import { Browser } from '../support/clients/browser.ts'
 import { startTestService } from '../support/service/service.ts'
 
@@ -133,6 +135,29 @@ t.test('operator-link: who is removed does not come back by a link of before [li
   const kept = await linkFor('ivy@i.example')
   t.equal((await kim.call(`DELETE /members/${userId}`)).status, 204)
   t.equal((await first.call('POST /links/consume', { token: kept, password: OLD })).status, 410)
+})
+
+t.test('operator-link: a removal that was cut off is gone on with when it is asked anew [link.operator]', async (t) => {
+  const lea = new Browser(origin, '192.0.2.32')
+  const entry = { token: await linkFor('lea@l.example'), name: 'Lea', password: OLD }
+  t.equal((await lea.call('POST /links/consume', entry)).status, 200)
+  const joins = { token: await linkFor('max@m.example'), name: 'Max', password: OLD }
+  const { userId } = (await new Browser(origin, '192.0.2.33').call('POST /links/consume', joins)).json.user
+  const kept = await linkFor('max@m.example')
+  const redis = new Redis({ path: service.redis.socketPath })
+  t.teardown(() => redis.disconnect())
+  // As it stands when nothing but the first commit was made.
+  await redis.hdel(membersKey(shardOf(account.accountId) as number, account.accountId), userId)
+  t.equal((await lea.call(`DELETE /members/${userId}`)).status, 204)
+  t.equal((await new Browser(origin).call('POST /links/read', { token: kept })).status, 410)
+  const again = await linkFor('max@m.example')
+  t.equal((await lea.call(`DELETE /members/${userId}`)).status, 404, 'done is done')
+  for (const id of ['x', account.accountId]) t.equal((await lea.call(`DELETE /members/${id}`)).status, 404)
+  t.equal(
+    (await new Browser(origin).call('POST /links/read', { token: again })).status,
+    200,
+    'who is none ends nothing',
+  )
 })
 
 t.test('operator-link: a link ends with the key that made it [link.operator]', async (t) => {

@@ -24,9 +24,9 @@ import {
   unpackMember,
 } from '../../state/dashboard/member.ts'
 import { invitationsKey, memberSessionsKey, membersKey } from '../../state/dashboard/places.ts'
-import { endedSessionOps } from '../../state/dashboard/session.ts'
+import { endedSessionOps, sessionEndMs, sessionFact } from '../../state/dashboard/session.ts'
 import { apiKeyKey } from '../../state/keys.ts'
-import { type Proof, proves } from '../order/proof.ts'
+import { type Proof, proves, sessionIn } from '../order/proof.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
 import { linkDue } from './link.ts'
 import { memberTopic } from './session.ts'
@@ -67,30 +67,42 @@ export const changeMember: CommandType<ChangeMemberBody, MemberReply | Refused> 
         ? { key, write: 'HDEL', args: [userId] }
         : { key, write: 'HSET', args: [userId, packMember(member)] }
     const sessions = facts.hash(memberSessionsKey(shard, accountId, userId))
+    const writes = sessionWrites(body, sessions, { facts, context })
+    if ('kind' in writes) return writes
     return {
       kind: 'done',
       reply: { kind: 'member', member },
-      ops: [op, ...sessionWrites(body, sessions, context)],
+      ops: [op, ...writes],
       signals: [...sessions.keys()].map((text): Signal => ({ topic: memberTopic(accountId, userId), text })),
     }
   },
 }
 
-/** What a change of a member writes into his sessions. */
+/** What a change of a member writes into his sessions; those that have ended by themselves leave the list. */
 function sessionWrites(
   { accountId, userId, level }: ChangeMemberBody,
   sessions: ReadonlyMap<string, string>,
-  { shard, nowMs }: Context,
-): Op[] {
+  turn: { facts: Facts; context: Context },
+): Op[] | Need {
   if (sessions.size === 0) return []
-  if (level !== null)
-    return [...sessions.values()].map((hash) => ({
-      key: apiKeyKey(shard, hash),
-      write: 'HSET',
-      args: ['level', level],
-    }))
-  const index: Op = { key: memberSessionsKey(shard, accountId, userId), write: 'UNLINK', args: [] }
-  return [...[...sessions.values()].flatMap((hash) => endedSessionOps(shard, hash, nowMs)), index]
+  const { shard, nowMs } = turn.context
+  const index = memberSessionsKey(shard, accountId, userId)
+  if (level === null) {
+    const ended = [...sessions.values()].flatMap((hash) => endedSessionOps(shard, hash, nowMs))
+    return [...ended, { key: index, write: 'UNLINK', args: [] }]
+  }
+  const unread = [...sessions.values()].map((hash) => sessionFact(shard, hash)).filter((fact) => !turn.facts.has(fact))
+  if (unread.length > 0) return { kind: 'need', facts: unread }
+  return [...sessions].flatMap(([sessionId, hash]): Op[] => {
+    const row = sessionIn(hash, turn)
+    if (row === null || 'kind' in row) return [{ key: index, write: 'HDEL', args: [sessionId] }]
+    const key = apiKeyKey(shard, hash)
+    // It may end while this is written: what is written anew then ends with it.
+    return [
+      { key, write: 'HSET', args: ['level', level] },
+      { key, write: 'PEXPIREAT', args: [String(sessionEndMs(row))] },
+    ]
+  })
 }
 
 export interface InviteBody extends Proof {
