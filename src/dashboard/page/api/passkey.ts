@@ -1,5 +1,6 @@
 /** passkey - what the browser is asked with passkeys, in its own JSON forms: one shown, one made */
 import type { Passkey, PasskeyMade } from '../../../../schemas/dashboard/me.ts'
+import type { SignedIn } from '../../../../schemas/dashboard/session.ts'
 import { ApiError, call } from './call.ts'
 
 interface Begun {
@@ -13,9 +14,10 @@ export function hasPasskeys(): boolean {
 }
 
 /** Signs in by a passkey; with a challenge, as a second step. Throws ApiError. */
-export async function signInByPasskey(challenge?: string): Promise<void> {
+export async function signInByPasskey(challenge?: string): Promise<SignedIn> {
   const begun = await call<Begun>('POST', '/session/passkey/options', { body: { challenge } })
-  await call('POST', '/session/passkey', { body: { challenge: begun.challenge, credential: await show(begun) } })
+  const body = { challenge: begun.challenge, credential: await show(begun) }
+  return call<SignedIn>('POST', '/session/passkey', { body })
 }
 
 /** What a passkey confirms a session with. Throws ApiError. */

@@ -3,6 +3,7 @@ import { computed, signal } from '@preact/signals'
 import type { SignedIn } from '../../../../schemas/dashboard/session.ts'
 import type { Server } from '../../../../schemas/server.ts'
 import { ApiError, call, gates } from './call.ts'
+import { ENTERED, placeOf, tellEntered } from './entered.ts'
 
 /** Null until it is known. */
 export const session = signal<SignedIn | null>(null)
@@ -27,7 +28,7 @@ const PAGES_OF_SERVERS_MAX = 10
 export async function openSession(): Promise<void> {
   gates.signedOut = toDoor
   addEventListener('storage', ({ key, newValue }) => {
-    if (key === ACCOUNT && newValue !== session.value?.account.accountId) location.assign(HOME)
+    if (key === ENTERED && !isOfSession(newValue)) location.assign(HOME)
   })
   const [read] = await Promise.all([call<SignedIn>('GET', '/session'), readServers().catch(beforeFactor)])
   session.value = read
@@ -64,13 +65,16 @@ function toDoor(): void {
 }
 
 const HOME = '/dashboard/'
-/** Says to the browser's other tabs that its cookie is of another account now. */
-const ACCOUNT = 'account'
+
+/** Whether what another tab has told is the session that is shown. */
+function isOfSession(told: string | null): boolean {
+  const { value } = session
+  return value !== null && told?.split(' ')[0] === placeOf(value)
+}
 
 /** Goes to another account of the user: all that is shown is of one account, so the page begins anew. */
 export async function switchAccount(accountId: string): Promise<void> {
-  await call('POST', '/session/account', { body: { accountId } })
-  localStorage.setItem(ACCOUNT, accountId)
+  tellEntered(await call<SignedIn>('POST', '/session/account', { body: { accountId } }))
   location.assign(HOME)
 }
 

@@ -9,13 +9,13 @@ import { useState } from 'preact/hooks'
 import { Link, Redirect, Route, Router, Switch } from 'wouter-preact'
 import { useHashLocation } from 'wouter-preact/use-hash-location'
 import type { OperatorSession } from '../../../../schemas/operator/session.ts'
-import { call, gates } from '../api/call.ts'
+import { ApiError, call, gates } from '../api/call.ts'
 import { Button } from '../parts/button.tsx'
 import { Questions } from '../parts/dialog.tsx'
 import { Field, Form } from '../parts/form.tsx'
 import { Icon, type IconName } from '../parts/icon.tsx'
 import { Mark } from '../parts/mark.tsx'
-import { Toasts } from '../parts/toast.tsx'
+import { sayFault, Toasts } from '../parts/toast.tsx'
 import { AccountAtDesk } from './account.tsx'
 import { AccountsPage } from './accounts.tsx'
 import { DeskAuditPage } from './desk-audit.tsx'
@@ -55,9 +55,15 @@ export function Desk() {
     sessionStorage.removeItem(SESSION)
     setOpen(false)
   }
-  const leave = () => {
-    call('DELETE', '/session').catch(() => null)
-    gates.signedOut()
+  // A session that lives on is not left: whoever goes from the machine must know.
+  const leave = async () => {
+    try {
+      await call('DELETE', '/session')
+      gates.signedOut()
+    } catch (fault) {
+      if (!(fault instanceof ApiError)) throw fault
+      sayFault(fault)
+    }
   }
   if (isOpen) return <Opened onLeave={leave} />
   return <Door onOpen={() => setOpen(true)} />
@@ -140,7 +146,7 @@ function ByKey({ onOpen }: { onOpen: () => void }) {
   )
 }
 
-function Opened({ onLeave }: { onLeave: () => void }) {
+function Opened({ onLeave }: { onLeave: () => Promise<void> }) {
   return (
     <Router hook={useHashLocation}>
       <a class="skip" href="#main">
@@ -186,7 +192,7 @@ function Opened({ onLeave }: { onLeave: () => void }) {
   )
 }
 
-function Side({ onLeave }: { onLeave: () => void }) {
+function Side({ onLeave }: { onLeave: () => Promise<void> }) {
   const [path] = useHashLocation()
   return (
     <nav class="side" id="side" popover="auto" aria-label="Pages">
@@ -206,7 +212,7 @@ function Side({ onLeave }: { onLeave: () => void }) {
       </ul>
       <div class="who">
         <span class="grow">No mail content here</span>
-        <button type="button" class="button bare icon" aria-label="Leave" title="Leave" onClick={onLeave}>
+        <button type="button" class="button bare icon" aria-label="Leave" title="Leave" onClick={() => void onLeave()}>
           <Icon name="leave" />
         </button>
       </div>

@@ -1,5 +1,7 @@
 /** doorway - what stands around the pages before a session, and the way in */
 import type { ComponentChildren } from 'preact'
+import type { SignedIn } from '../../../../schemas/dashboard/session.ts'
+import { tellEntered } from '../api/entered.ts'
 import { Mark } from '../parts/mark.tsx'
 
 interface DoorwayProps {
@@ -26,8 +28,9 @@ export function Doorway({ title, text, children }: DoorwayProps) {
   )
 }
 
-/** Goes where somebody wanted to go before the door stood in the way. */
-export function goIn(): void {
+/** Goes where somebody wanted to go before the door stood in the way, and tells the other tabs who has come. */
+export function goIn(session: SignedIn): void {
+  tellEntered(session)
   const next = sessionStorage.getItem('next')
   sessionStorage.removeItem('next')
   location.replace(next !== null && /^\/dashboard(?:\/(?!\/)|$)/.test(next) ? next : '/dashboard')

@@ -10,7 +10,7 @@ export type SignInAnswer = SignedIn | SecondFactor
 export function useSecondStep(): [step: VNode | null, goOn: (answer: SignInAnswer) => Promise<void>] {
   const [step, setStep] = useState<VNode | null>(null)
   const goOn = async (answer: SignInAnswer) => {
-    if (!('secondFactor' in answer)) return goIn()
+    if (!('secondFactor' in answer)) return goIn(answer)
     // Its code comes to those who have one.
     const { SecondStepPage } = await import('./second-step.tsx')
     setStep(<SecondStepPage factor={answer} />)

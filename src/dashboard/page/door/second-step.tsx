@@ -1,6 +1,6 @@
 /** second-step - the step after a password: a code of an authenticator, a recovery code, a passkey */
 import { useState } from 'preact/hooks'
-import type { SecondFactor } from '../../../../schemas/dashboard/session.ts'
+import type { SecondFactor, SignedIn } from '../../../../schemas/dashboard/session.ts'
 import { call } from '../api/call.ts'
 import { signInByPasskey } from '../api/passkey.ts'
 import { Field, Form } from '../parts/form.tsx'
@@ -12,14 +12,9 @@ export function SecondStepPage({ factor }: { factor: SecondFactor }) {
   const [code, setCode] = useState('')
   const hasPasskey = secondFactor.includes('passkey')
   const hasTotp = secondFactor.includes('totp')
-  const sendCode = async () => {
-    await call('POST', '/session/code', { body: { challenge, code: code.trim() } })
-    goIn()
-  }
-  const showPasskey = async () => {
-    await signInByPasskey(challenge)
-    goIn()
-  }
+  const sendCode = async () =>
+    goIn(await call<SignedIn>('POST', '/session/code', { body: { challenge, code: code.trim() } }))
+  const showPasskey = async () => goIn(await signInByPasskey(challenge))
   return (
     <Doorway title="One more step" text={textOf(hasTotp, hasPasskey)}>
       {hasPasskey && (

@@ -14,8 +14,7 @@ export function SignInPage() {
   const send = async () => goOn(await call<SignInAnswer>('POST', '/session', { body: { address, password } }))
   const showPasskey = async () => {
     const { signInByPasskey } = await import('../api/passkey.ts')
-    await signInByPasskey()
-    goIn()
+    goIn(await signInByPasskey())
   }
   return (
     <Doorway title="Sign in">
