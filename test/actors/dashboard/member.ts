@@ -22,7 +22,7 @@ t.test('member: another role brings no session back that has ended by itself [me
     const hash = createHash('sha256').update(name).digest('hex')
     const args = [userId, packMember({ level, sinceMs: NOW_MS })]
     world.apply({ key: membersKey(shard, accountId), write: 'HSET', args })
-    const more = { isConfirmed: true, sinceMs: world.nowMs, hasFactor: false }
+    const more = { isConfirmed: true, sinceMs: world.nowMs, factorMs: 0 }
     world.run(beginSession, { accountId, userId, sessionId: name, hash, ...more })
     return hash
   }
