@@ -1,4 +1,4 @@
-/** entered - tells the browser's other tabs that its cookie is of another session now: of which user, in which account */
+/** entered - tells the browser's other tabs that its cookie is of another session: whose, and in which account */
 import type { SignedIn } from '../../../../schemas/dashboard/session.ts'
 
 /** Name in localStorage. */
