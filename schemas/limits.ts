@@ -212,7 +212,7 @@ export const SIGN_INS_OF_ADDRESS_MAX = 10
 export const SIGN_INS_OF_CLIENT_MAX = 30
 export const MAILED_LINKS_OF_ADDRESS_MAX = 3
 export const MAILED_LINKS_OF_CLIENT_MAX = 10
-export const CONFIRMATIONS_OF_SESSION_MAX = 10
+export const CONFIRMATIONS_OF_USER_MAX = 10
 export const INVITATIONS_OF_ADDRESS_MAX = 3
 export const INVITATIONS_OF_CLIENT_MAX = 20
 /** Spec link.purpose: how long links work. */

@@ -20,8 +20,10 @@ export const TRIED_PASSWORD = { type: 'string', maxLength: 1024 } as const
 export const CHALLENGE = { type: 'string', minLength: 1, maxLength: 4096 } as const
 /** Six digits of an authenticator, or a recovery code. */
 export const FACTOR_CODE = { type: 'string', minLength: 1, maxLength: 40 } as const
+/** Characters of 1,023 bytes in base64url (WebAuthn 7.1 step 25). */
+const CREDENTIAL_ID = { type: 'string', maxLength: 1364 } as const
 /** What a browser's passkey answers, in the browser's own JSON form; it is looked at by who verifies it. */
-export const CREDENTIAL = { type: 'object' } as const
+export const CREDENTIAL = { type: 'object', properties: { id: CREDENTIAL_ID, rawId: CREDENTIAL_ID } } as const
 
 /** Body of POST /dashboard/api/session. */
 export const SIGN_IN_BODY = objectOf({ address: SIGN_IN_ADDRESS, password: TRIED_PASSWORD })

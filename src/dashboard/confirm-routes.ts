@@ -1,7 +1,7 @@
 /**
  * confirm-routes - who is signed in shows again who he is: /dashboard/api/session/confirm
  *
- * It counts for his session: what strangers try with his address locks him out of nothing.
+ * It counts for him, in all his sessions: what strangers try with his address locks him out of nothing.
  *
  * Spec session.confirm, session.limits
  */
@@ -79,12 +79,12 @@ async function tryOwn(
   session: SessionKey,
   look: (user: User) => Promise<User | Answer | null>,
 ): Promise<User | Answer> {
-  const refused = await refuseConfirmation(deps, session)
+  const { accountId, userId } = session.row
+  const refused = await refuseConfirmation(deps, userId)
   if (refused !== null) {
-    noteSessionLimit(deps, session)
+    if ('status' in refused && refused.status === 429) noteSessionLimit(deps, session)
     return refused
   }
-  const { accountId, userId } = session.row
   const user = await readUser(deps.read, userId)
   if (user === 'unavailable' || user === null) return refuse('unavailable')
   const tried = await look(user)

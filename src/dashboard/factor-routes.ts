@@ -94,6 +94,7 @@ export function makeCreatePasskey(deps: DashboardDeps): DashboardHandler<'create
     const { credential, name } = request.body
     const made = await verifyMade(relyingParty(deps), { credential, challenge: begun.id })
     if (made === null) return refuse('sign_in_failed')
+    if ('issue' in made) return refuse('invalid_request', { issues: [{ path: 'credential', message: made.issue }] })
     const codes = makeRecoveryCodes()
     const change = { kind: 'passkey', passkey: { ...made, name }, codes: hashed(deps, user, codes) } as const
     const { reply, answer } = await changeFactors(deps, request, { user, step: begun, change })

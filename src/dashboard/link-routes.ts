@@ -29,16 +29,16 @@ import { noteLimit } from './noted-tries.ts'
 import { hashPassword } from './password.ts'
 import { enterOrAsk } from './second-step.ts'
 import { tryPassword } from './session-routes.ts'
-import { refuseTry } from './tries.ts'
+import { judgeTry } from './tries.ts'
 
 /** POST /dashboard/api/links: the same answer, whoever has the address. */
 export function makeOrderLink(deps: DashboardDeps): DashboardHandler<'orderLink'> {
   return async ({ body, client }) => {
     const { address, purpose } = body
-    const refused = await refuseTry(deps, 'mailed-link', { client, address })
+    const refused = await judgeTry(deps, 'mailed-link', { client, address })
     if (refused !== null) {
-      noteLimit(deps, address)
-      return refused
+      if (refused.isOfAddress) noteLimit(deps, address)
+      return refused.answer
     }
     // Whether anybody has the address would show in the time that the answer takes: nobody waits for it.
     mailLink(deps, { address, purpose }).catch(() => undefined)

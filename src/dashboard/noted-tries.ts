@@ -1,5 +1,5 @@
 /**
- * noted-tries - what was tried in vain with somebody's address or session stands in the log of his account
+ * noted-tries - what was tried in vain with somebody's address or in his session stands in the log of his account
  *
  * Nobody waits for it: whether anybody has an address must not show in the time that an answer takes. That a limit was
  * reached is noted once while it is, so a flood of tries makes no flood of entries. Of an address that nobody has there
@@ -37,10 +37,11 @@ async function noteLimitOf(deps: DashboardDeps, address: string): Promise<void> 
   await note(deps, { accountId, userId: user.userId, act: 'limitReached', targets: {} })
 }
 
-/** Notes that a session has reached a limit. */
+/** Notes that somebody who is signed in has reached a limit. */
 export function noteSessionLimit(deps: DashboardDeps, { accountId, row }: SessionKey): void {
-  const act = { accountId, userId: row.userId, act: 'limitReached', targets: {} }
-  isLimitNews(deps, homeShard(accountId), `s.${row.sessionId}`)
+  const { userId } = row
+  const act = { accountId, userId, act: 'limitReached', targets: {} }
+  isLimitNews(deps, homeShard(userId), `u.${userId}`)
     .then((isNews) => (isNews ? note(deps, act) : undefined))
     .catch(() => undefined)
 }

@@ -2,13 +2,14 @@
  * passkey - what browsers are asked with passkeys, and whether what they answer is right (WebAuthn level 2)
  *
  * A passkey belongs to the name in BASE_URL, on the loopback to `localhost`: browsers give IP addresses none. The
- * library is loaded with the first answer that is to be verified: it takes some 0.4 s.
+ * library is loaded with the first answer that is to be verified: it takes some 0.4 s. No attestation is looked at: to
+ * verify a certificate that somebody sent, the library would fetch what stands in it.
  *
  * Spec session.passkey
  */
 
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
-import { isId } from '../../cluster/id.ts'
+import { shardOf } from '../../cluster/id.ts'
 import { SECOND_STEP_MINUTES } from '../../schemas/limits.ts'
 import type { Shown } from '../actors/dashboard/factor.ts'
 import type { DashboardEdge } from '../http/dashboard-edge.ts'
@@ -19,6 +20,12 @@ import { dashboardBase } from './link-token.ts'
 /** COSE: EdDSA, ES256, RS256. */
 const ALGORITHMS = [-8, -7, -257]
 const TIMEOUT_MS = SECOND_STEP_MINUTES * MINUTE_MS
+/** WebAuthn 7.1 step 25: bytes of a credential's id. */
+const CREDENTIAL_BYTES_MAX = 1023
+/** An RSA key of 8,192 bits takes some 1,040 bytes. */
+const PUBLIC_KEY_BYTES_MAX = 2048
+/** WebAuthn 5.8.4, and `cable`, which older browsers say. */
+const TRANSPORTS = ['ble', 'cable', 'hybrid', 'internal', 'nfc', 'smart-card', 'usb']
 /** As what authenticators show the service. */
 const RP_NAME = 'Sendwright'
 
@@ -75,7 +82,16 @@ export function userIdOf(credential: object): string | null {
   const { response } = credential as { readonly response?: { readonly userHandle?: unknown } }
   const handle = response?.userHandle
   const userId = typeof handle === 'string' ? Buffer.from(handle, 'base64url').toString() : ''
-  return isId(userId) ? userId : null
+  return shardOf(userId) === null ? null : userId
+}
+
+/** Whether what a browser sent names a passkey of a user. */
+export function hasPasskey(user: User, credential: object): boolean {
+  return knownOf(user, credential) !== undefined
+}
+
+function knownOf({ passkeys }: User, { id }: { readonly id?: unknown }): StoredPasskey | undefined {
+  return passkeys.find(({ credentialId }) => credentialId === id)
 }
 
 /** What a passkey of a user has shown; null: nothing. `isAlone`: it must have verified who holds it. */
@@ -85,7 +101,7 @@ export async function verifyShown(
   of: { readonly credential: object; readonly challenge: string; readonly isAlone: boolean },
 ): Promise<Shown | null> {
   const response = of.credential as AuthenticationResponseJSON
-  const known = user.passkeys.find(({ credentialId }) => credentialId === response.id)
+  const known = knownOf(user, response)
   if (known === undefined) return null
   const { credentialId, publicKey, counter, passkeyId } = known
   const { verifyAuthenticationResponse } = await import('@simplewebauthn/server')
@@ -105,15 +121,20 @@ export async function verifyShown(
   }
 }
 
-/** The passkey that a browser has made; null where it is not as it was asked for. */
+/** What is kept of a passkey that a browser has made. */
+export type MadePasskey = Pick<StoredPasskey, 'credentialId' | 'publicKey' | 'counter' | 'transports'>
+
+/** The passkey that a browser has made; null where it is not as it was asked for; what is more than is taken. */
 export async function verifyMade(
   { rpId, origins }: RelyingParty,
   of: { readonly credential: object; readonly challenge: string },
-): Promise<Pick<StoredPasskey, 'credentialId' | 'publicKey' | 'counter' | 'transports'> | null> {
+): Promise<MadePasskey | { readonly issue: string } | null> {
   const { verifyRegistrationResponse } = await import('@simplewebauthn/server')
+  const response = of.credential as RegistrationResponseJSON
   try {
+    if (await isAttested(response)) return { issue: 'Must come without attestation' }
     const { verified, registrationInfo } = await verifyRegistrationResponse({
-      response: of.credential as RegistrationResponseJSON,
+      response,
       expectedChallenge: of.challenge,
       expectedOrigin: origins,
       expectedRPID: rpId,
@@ -121,10 +142,26 @@ export async function verifyMade(
       supportedAlgorithmIDs: ALGORITHMS,
     })
     if (!verified) return null
-    const { id, publicKey, counter, transports = [] } = registrationInfo.credential
-    return { credentialId: id, publicKey: Buffer.from(publicKey).toString('base64url'), counter, transports }
+    const { id, publicKey, counter, transports } = registrationInfo.credential
+    const isLarge = Buffer.from(id, 'base64url').length > CREDENTIAL_BYTES_MAX
+    if (isLarge || publicKey.length > PUBLIC_KEY_BYTES_MAX) return { issue: 'Its id or its key is too large' }
+    const key = Buffer.from(publicKey).toString('base64url')
+    return { credentialId: id, publicKey: key, counter, transports: knownTransports(transports) }
   } catch {
     // The library throws for everything that is wrong with what a browser sent.
     return null
   }
+}
+
+/** Whether a statement of who has built the authenticator comes along. Throws for what is none. */
+async function isAttested({ response }: RegistrationResponseJSON): Promise<boolean> {
+  const { decodeAttestationObject } = await import('@simplewebauthn/server/helpers')
+  const sent = decodeAttestationObject(new Uint8Array(Buffer.from(response.attestationObject, 'base64url')))
+  const fmt = sent.get('fmt')
+  return fmt !== 'none' && (fmt !== 'packed' || sent.get('attStmt').get('x5c') !== undefined)
+}
+
+/** A browser may say anything of them. */
+function knownTransports(said: unknown): string[] {
+  return Array.isArray(said) ? TRANSPORTS.filter((transport) => said.includes(transport)) : []
 }

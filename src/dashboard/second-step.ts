@@ -24,8 +24,8 @@ import { type Entrant, enter } from './enter.ts'
 import { type Challenge, type ChallengeKind, makeChallenge, parseChallenge, passwordPrint } from './factor/challenge.ts'
 import { readFactorCode } from './factor/factor-code.ts'
 import { noteLimit, noteRefusal } from './noted-tries.ts'
-import { optionsToShow, relyingParty, userIdOf, verifyShown } from './passkey.ts'
-import { refuseTry } from './tries.ts'
+import { hasPasskey, optionsToShow, relyingParty, userIdOf, verifyShown } from './passkey.ts'
+import { judgeTry, refuseTry } from './tries.ts'
 
 const STEP_S = SECOND_STEP_MINUTES * 60
 const BROWSER_BYTES = 32
@@ -61,10 +61,10 @@ export function makeSignInByCode(deps: DashboardDeps): DashboardHandler<'signInB
     const { body, client } = request
     const begun = await readBegun(deps, request, ['sign-in'])
     if (begun === 'unavailable') return refuse('unavailable')
-    const refused = await refuseTry(deps, 'sign-in', { client, address: begun?.user.address ?? null })
+    const refused = await judgeTry(deps, 'sign-in', { client, address: begun?.user.address ?? null })
     if (refused !== null) {
-      if (begun !== null) noteLimit(deps, begun.user.address)
-      return refused
+      if (begun !== null && refused.isOfAddress) noteLimit(deps, begun.user.address)
+      return refused.answer
     }
     if (begun === null) return refuse('sign_in_failed')
     const shown = readFactorCode(deps.secrets, begun.user, { code: body.code, nowMs: deps.nowMs() })
@@ -100,6 +100,8 @@ export function makeSignInByPasskey(deps: DashboardDeps): DashboardHandler<'sign
     if (begun === 'unavailable') return refuse('unavailable')
     if (begun === null) return refuse('sign_in_failed')
     const { challenge, user } = begun
+    // Of a passkey that is none of his there is nothing to tell him: whoever knows his id could fill his log with it.
+    if (!hasPasskey(user, credential)) return refuse('sign_in_failed')
     const of = { credential, challenge: challenge.id, isAlone: challenge.kind === 'passkey' }
     return goOn(deps, request, { ...begun, shown: await verifyShown(relyingParty(deps), user, of) })
   }

@@ -22,7 +22,7 @@ import { noteLimit, noteRefusal } from './noted-tries.ts'
 import { SHOW_FACTOR } from './own-user.ts'
 import { isPassword } from './password.ts'
 import { enterOrAsk } from './second-step.ts'
-import { refuseTry } from './tries.ts'
+import { judgeTry } from './tries.ts'
 
 /** POST /dashboard/api/session */
 export function makeSignIn(deps: DashboardDeps): DashboardHandler<'signIn'> {
@@ -38,10 +38,10 @@ export async function tryPassword(
   deps: DashboardDeps,
   { address, password, client }: { readonly address: string; readonly password: string; readonly client: string },
 ): Promise<User | Answer> {
-  const refused = await refuseTry(deps, 'sign-in', { client, address })
+  const refused = await judgeTry(deps, 'sign-in', { client, address })
   if (refused !== null) {
-    noteLimit(deps, address)
-    return refused
+    if (refused.isOfAddress) noteLimit(deps, address)
+    return refused.answer
   }
   const user = await readUserByLogin(deps.read, deps.secrets.loginHmac(address))
   if (user === 'unavailable') return refuse('unavailable')

@@ -2,7 +2,7 @@
  * tries - what somebody tries counts, of the client first, then of the address
  *
  * One that the client's limit refuses counts nowhere; one that the address's refuses stays counted for the client. What
- * somebody who is signed in confirms with counts for his session alone.
+ * somebody who is signed in confirms with counts for him, whatever strangers try with his address.
  *
  * Spec session.limits
  */
@@ -13,7 +13,6 @@ import type { CountTryBody } from '../actors/dashboard/count-try.ts'
 import type { Answer } from '../http/respond.ts'
 import { giveOrder } from '../routes/answer.ts'
 import { bucketOfHmac } from '../state/person.ts'
-import type { SessionKey } from '../views/key.ts'
 import type { DashboardDeps } from './deps.ts'
 
 export type TryKind = 'sign-in' | 'mailed-link' | 'invitation'
@@ -24,22 +23,41 @@ const MAX: Readonly<Record<TryKind, { readonly address: number; readonly client:
   invitation: { address: limits.INVITATIONS_OF_ADDRESS_MAX, client: limits.INVITATIONS_OF_CLIENT_MAX },
 }
 
-/** Counts a try. In: who tries; `address` null: nobody can be locked out by it. Out: the refusal, or null. */
-export async function refuseTry(
-  deps: DashboardDeps,
-  kind: TryKind,
-  { client, address }: { readonly client: string; readonly address: string | null },
-): Promise<Answer | null> {
-  const { loginHmac, clientHmac } = deps.secrets
-  const ofClient = await count(deps, { by: 'c', hmac: clientHmac(client) }, kind)
-  if (ofClient !== null || address === null) return ofClient
-  return count(deps, { by: 'a', hmac: loginHmac(address) }, kind)
+/** A try that is refused. */
+export interface TryRefused {
+  readonly answer: Answer
+  /** Whether the address has reached its limit; else its client has, or nothing could be counted. */
+  readonly isOfAddress: boolean
 }
 
-/** Counts a confirmation of a session. Out: the refusal, or null. */
-export function refuseConfirmation(deps: DashboardDeps, { accountId, row }: SessionKey): Promise<Answer | null> {
-  const body = { name: `confirm.s.${row.sessionId}`, max: limits.CONFIRMATIONS_OF_SESSION_MAX }
-  return countTry(deps, homeShard(accountId), body)
+interface Trying {
+  readonly client: string
+  /** Null: nobody can be locked out by it. */
+  readonly address: string | null
+}
+
+/** Counts a try. In: who tries. Out: the refusal, or null. */
+export async function refuseTry(deps: DashboardDeps, kind: TryKind, of: Trying): Promise<Answer | null> {
+  return (await judgeTry(deps, kind, of))?.answer ?? null
+}
+
+/** The same, with whose limit refuses. */
+export async function judgeTry(
+  deps: DashboardDeps,
+  kind: TryKind,
+  { client, address }: Trying,
+): Promise<TryRefused | null> {
+  const { loginHmac, clientHmac } = deps.secrets
+  const ofClient = await count(deps, { by: 'c', hmac: clientHmac(client) }, kind)
+  if (ofClient !== null) return { answer: ofClient, isOfAddress: false }
+  const ofAddress = address === null ? null : await count(deps, { by: 'a', hmac: loginHmac(address) }, kind)
+  return ofAddress && { answer: ofAddress, isOfAddress: 'status' in ofAddress && ofAddress.status === 429 }
+}
+
+/** Counts a confirmation of a user, in all his sessions and accounts. Out: the refusal, or null. */
+export function refuseConfirmation(deps: DashboardDeps, userId: string): Promise<Answer | null> {
+  const body = { name: `confirm.u.${userId}`, max: limits.CONFIRMATIONS_OF_USER_MAX }
+  return countTry(deps, homeShard(userId), body)
 }
 
 /** Whether it is news that a limit of somebody's was reached: once while it is. In: as whom he is counted. */

@@ -3,7 +3,7 @@
  *
  * `counter` rises with each use where it is not 0; `verifies` is whether it says that it has verified who holds it.
  */
-import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
+import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
 
 interface Options {
   readonly challenge: string
@@ -11,6 +11,11 @@ interface Options {
   readonly rpId?: string
   readonly user?: { readonly id: string }
 }
+
+/** Says who has built it. In: its key, and what it signs. Out: name and statement in CBOR. */
+export type Attest = (key: KeyObject, clientHash: Buffer) => { readonly fmt: string; readonly statement: Buffer }
+
+const EMPTY_MAP = Buffer.from([0xa0])
 
 const USER_PRESENT = 0x01
 const USER_VERIFIED = 0x04
@@ -29,7 +34,7 @@ export class Authenticator {
   }
 
   /** What `navigator.credentials.create` answers. */
-  make({ challenge, rp, user }: Options): object {
+  make({ challenge, rp, user }: Options, attest?: Attest, transports: unknown = ['internal']): object {
     this.#userHandle = user?.id ?? ''
     const { x = '', y = '' } = this.#keys.publicKey.export({ format: 'jwk' })
     const coordinate = (text: string) => Buffer.from(text, 'base64url')
@@ -41,10 +46,14 @@ export class Authenticator {
     ])
     const key = Buffer.concat([Buffer.alloc(16), Buffer.from([0, this.id.length]), this.id, cose])
     const data = Buffer.concat([this.#data(rp?.id ?? '', HAS_KEY), key])
-    const head = Buffer.from('a363666d74646e6f6e656761747453746d74a068617574684461746158', 'hex')
-    const attestationObject = Buffer.concat([head, Buffer.from([data.length]), data]).toString('base64url')
-    const clientDataJSON = this.#client('webauthn.create', challenge).toString('base64url')
-    return this.#answer({ attestationObject, clientDataJSON, transports: ['internal'] })
+    const client = this.#client('webauthn.create', challenge)
+    const clientHash = createHash('sha256').update(client).digest()
+    const { fmt, statement } = attest?.(this.#keys.publicKey, clientHash) ?? { fmt: 'none', statement: EMPTY_MAP }
+    const text = (name: string) => Buffer.concat([Buffer.from([0x60 + name.length]), Buffer.from(name)])
+    const said = [text('fmt'), text(fmt), text('attStmt'), statement, text('authData')]
+    const object = Buffer.concat([Buffer.from([0xa3]), ...said, Buffer.from([0x58, data.length]), data])
+    const attestationObject = object.toString('base64url')
+    return this.#answer({ attestationObject, clientDataJSON: client.toString('base64url'), transports })
   }
 
   /** What `navigator.credentials.get` answers. In: another origin, as of a page that lies in between. */
