@@ -3,7 +3,7 @@
 import { homeShard } from '../../cluster/id.ts'
 import type { DashboardBodyOf, DashboardRouteName } from '../../schemas/dashboard/routes.ts'
 import type { DashboardEdge } from '../http/dashboard-edge.ts'
-import type { EdgeRequest, Handler } from '../http/request.ts'
+import type { EdgeLog, EdgeRequest, Handler } from '../http/request.ts'
 import type { Secrets } from '../process/secrets.ts'
 import { giveOrder, type OrderDeps, type Replied } from '../routes/answer.ts'
 import type { MemberAct } from '../state/dashboard/act.ts'
@@ -17,6 +17,7 @@ export interface DashboardDeps extends OrderDeps {
     'loginHmac' | 'clientHmac' | 'linkKey' | 'challengeKey' | 'recoveryHmac' | 'sealingKey'
   >
   readonly baseUrl: string
+  readonly log: EdgeLog
   readonly edge: DashboardEdge
 }
 

@@ -24,7 +24,7 @@ import { openTotp, sealTotp } from './factor/factor-code.ts'
 import { makeRecoveryCodes, parseRecoveryCode } from './factor/recovery-code.ts'
 import { findTotpStep, formatTotpSecret, TOTP_SECRET_BYTES } from './factor/totp.ts'
 import { formatPasskey } from './me-routes.ts'
-import { note } from './noted-tries.ts'
+import { noteOwn } from './noted-tries.ts'
 import { SHOW_FACTOR, userOf } from './own-user.ts'
 import { optionsToMake, relyingParty, verifyMade } from './passkey.ts'
 import { noteSession } from './session-routes.ts'
@@ -222,7 +222,7 @@ async function changeFactors(
   const changed = await giveOrder<FactorsChanged>(deps, homeShard(userId), { name: 'change-factors', body })
   if (changed.answer !== undefined) return changed
   await endSessions(deps, userId, changed.reply.ended)
-  await note(deps, { accountId, userId, act: request.route.name, targets: { ...request.params } })
+  await noteOwn(deps, request)
   if (change.kind === 'totp' || change.kind === 'passkey')
     await noteSession(deps, accountId, { hash, isConfirmed: false, showsFactor: true })
   return changed

@@ -15,6 +15,7 @@ import { formatInstant, formatInstantOrNull } from '../views/instant.ts'
 import { tryOwnPassword } from './confirm-routes.ts'
 import { type DashboardDeps, type DashboardHandler, sessionOf } from './deps.ts'
 import { endOthers, endSessions } from './enter.ts'
+import { noteOwn } from './noted-tries.ts'
 import { userOf } from './own-user.ts'
 import { hashPassword } from './password.ts'
 
@@ -33,7 +34,9 @@ export function makePatchMe(deps: DashboardDeps): DashboardHandler<'patchMe'> {
     if (!('userId' in user)) return user
     const changes = request.body
     const changed = await orderUserChange(deps, { userId: user.userId, changes })
-    return changed.answer ?? { status: 200, json: formatMe({ ...user, ...changes }) }
+    if (changed.answer !== undefined) return changed.answer
+    await noteOwn(deps, request)
+    return { status: 200, json: formatMe({ ...user, ...changes }) }
   }
 }
 
@@ -60,6 +63,7 @@ export function makeChangePassword(deps: DashboardDeps): DashboardHandler<'chang
       endsAllBut: sessionId,
     })
     if (changed.answer !== undefined) return changed.answer
+    await noteOwn(deps, request)
     return (await endSessions(deps, userId, changed.reply.ended)) ?? { status: 204 }
   }
 }
@@ -84,7 +88,10 @@ export function makeDeleteSession(deps: DashboardDeps): DashboardHandler<'delete
     const found = sessions.find(({ resource }) => resource.sessionId === sessionId)
     if (found === undefined) return refuse('not_found')
     const { accountId } = found.resource
-    return (await endSessions(deps, userId, [{ accountId, sessionId, hash: found.hash }])) ?? { status: 204 }
+    const unended = await endSessions(deps, userId, [{ accountId, sessionId, hash: found.hash }])
+    if (unended !== null) return unended
+    await noteOwn(deps, request)
+    return { status: 204 }
   }
 }
 

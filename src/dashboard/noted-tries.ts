@@ -14,8 +14,10 @@ import type { MemberAct } from '../state/dashboard/act.ts'
 import { bucketOfHmac } from '../state/person.ts'
 import { readUserByLogin } from '../views/dashboard/user.ts'
 import type { SessionKey } from '../views/key.ts'
-import type { DashboardDeps } from './deps.ts'
+import { type DashboardDeps, type DashboardRequest, sessionOf } from './deps.ts'
 import { isLimitNews } from './tries.ts'
+
+const NOT_NOTED = 'What a member did is missing in the log of the account'
 
 /** Notes that somebody was refused in an account; without one there is nothing to note. */
 export function noteRefusal(deps: DashboardDeps, accountId: string | undefined, userId: string): void {
@@ -46,7 +48,14 @@ export function noteSessionLimit(deps: DashboardDeps, { accountId, row }: Sessio
     .catch(() => undefined)
 }
 
-/** Notes what changes nothing in the account itself. */
-export async function note(deps: DashboardDeps, act: MemberAct): Promise<void> {
-  await giveOrder(deps, homeShard(act.accountId), { name: 'note-act', body: act })
+/** Notes what a member has done to what is his own, in the account where he is. */
+export function noteOwn(deps: DashboardDeps, request: DashboardRequest): Promise<void> {
+  const { accountId, row } = sessionOf(request)
+  return note(deps, { accountId, userId: row.userId, act: request.route.name, targets: { ...request.params } })
+}
+
+/** Notes what changes nothing in the account itself; where it cannot, the service's own log says so. */
+async function note(deps: DashboardDeps, act: MemberAct): Promise<void> {
+  const { answer } = await giveOrder(deps, homeShard(act.accountId), { name: 'note-act', body: act })
+  if (answer !== undefined) deps.log.error({ ...act }, NOT_NOTED)
 }

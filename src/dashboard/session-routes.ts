@@ -100,8 +100,9 @@ export function makeSwitchAccount(deps: DashboardDeps): DashboardHandler<'switch
     if (!('status' in answer) || answer.status !== 200) {
       return 'status' in answer && answer.status === 401 ? refuse('not_found') : answer
     }
-    // The browser has the other one now: this one would live on for nobody.
-    return (await endSessions(deps, userId, [{ ...row, hash }])) ?? answer
+    // The browser has the other one now: this one would live on for nobody. Where it cannot end it stays on his list.
+    await endSessions(deps, userId, [{ ...row, hash }])
+    return answer
   }
 }
 

@@ -138,7 +138,7 @@ function pagesOf(deps: ListenerDeps) {
 }
 
 /** The dashboard asks the handlers of the interface too, with commands that say who has ordered them. */
-function dashboardOf({ handlers }: ListenerDeps, edge: DashboardEdge) {
+function dashboardOf({ handlers, log }: ListenerDeps, edge: DashboardEdge) {
   const handlersWith = (ask: RouteDeps['ask']) => publicHandlers({ ...handlers, ask })
-  return dashboardHandlers({ ...handlers, edge, handlersWith })
+  return dashboardHandlers({ ...handlers, log, edge, handlersWith })
 }
