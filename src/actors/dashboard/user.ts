@@ -17,6 +17,7 @@ import {
   hasFactor,
   loginFact,
   type NamedSession,
+  NO_FACTORS,
   namedSessions,
   packSessionPlace,
   USER_FIELDS,
@@ -170,7 +171,10 @@ export interface JoinAccountBody {
   readonly isMember: boolean
 }
 
-/** The index of a user's accounts follows what an account has decided; the last joined stands first. */
+/**
+ * The index of a user's accounts follows what an account has decided; the last joined stands first. Who is out of every
+ * account has no second factor and no session any more.
+ */
 export const joinAccount: CommandType<JoinAccountBody, { readonly kind: 'joined' } | Refused> = {
   name: 'join-account',
   entities: () => [],
@@ -181,8 +185,11 @@ export const joinAccount: CommandType<JoinAccountBody, { readonly kind: 'joined'
     if (user === null) return refuse('not_found')
     const others = user.accounts.filter((one) => one !== accountId)
     const accounts = isMember ? [accountId, ...others].slice(0, USER_ACCOUNTS_MAX) : others
-    const op: Op = { key: userKey(shard, userId), write: 'HSET', args: fieldsOfUser({ accounts }) }
-    return { kind: 'done', reply: { kind: 'joined' }, ops: [op] }
+    const isOut = accounts.length === 0
+    const args = fieldsOfUser({ accounts, ...(isOut && NO_FACTORS) })
+    const ops: Op[] = [{ key: userKey(shard, userId), write: 'HSET', args }]
+    if (isOut) ops.push({ key: userSessionsKey(shard, userId), write: 'UNLINK', args: [] })
+    return { kind: 'done', reply: { kind: 'joined' }, ops }
   },
 }
 
