@@ -71,6 +71,11 @@ async function run(code: string, env: Record<string, string> = {}): Promise<stri
   return out
 }
 
+/** A Redis in the background answers a moment after its start has returned. */
+async function answers(port: number): Promise<void> {
+  await until(async () => (await run(`redis-cli -p ${port} ping 2>&1 || true`)).startsWith('PONG'), WAIT_MS)
+}
+
 /** The three Redis of a machine, as the document starts them. */
 async function startMachine(machine: number): Promise<void> {
   const ports = [1, 2, 3].map((n) => portOf(machine, n))
@@ -80,6 +85,7 @@ async function startMachine(machine: number): Promise<void> {
   }
   const code = block('for port in').replace('7001 7002 7003', ports.join(' ')).replace('10.0.0.1', '127.0.0.1')
   await run(here(code))
+  await Promise.all(ports.map(answers))
 }
 
 async function look(port: number): Promise<ClusterLook> {
@@ -134,12 +140,13 @@ t.test(
 )
 
 t.test('guide: one Redis with its data becomes a cluster, and gets a second primary', { buffered: true }, async (t) => {
-  const start = (port: number, ...more: string[]): Promise<string> => {
+  const start = async (port: number, ...more: string[]): Promise<void> => {
     running.add(port)
     mkdirSync(join(dir, String(port)), { recursive: true })
     const settings = block('for port in').match(/--append.*--no-append\S+ no/)?.[0] ?? ''
     const kind = `--daemonize yes --save '' --bind 127.0.0.1 --dir ${join(dir, String(port))}`
-    return run(`redis-server --port ${port} ${kind} ${settings} --maxmemory-policy noeviction ${more.join(' ')}`)
+    await run(`redis-server --port ${port} ${kind} ${settings} --maxmemory-policy noeviction ${more.join(' ')}`)
+    await answers(port)
   }
   const nodeSettings = ['--cluster-enabled yes', '--cluster-require-full-coverage no']
   await start(onePort)
