@@ -27,7 +27,7 @@ import { newLinkId, parseLinkToken } from './link-token.ts'
 import { orderUserChange } from './me-routes.ts'
 import { noteLimit } from './noted-tries.ts'
 import { hashPassword } from './password.ts'
-import { enterOrAsk } from './second-step.ts'
+import { askFactor, enterOrAsk } from './second-step.ts'
 import { tryPassword } from './session-routes.ts'
 import { judgeTry } from './tries.ts'
 
@@ -129,6 +129,12 @@ async function join(deps: DashboardDeps, { linkId, link }: Found, request: Consu
   const { user, newPassword } = who
   const { userId } = user
   const accountId = link.ownerId
+  const { userAgent, cookies } = request
+  const ownRow = request.key?.row.userId === userId ? request.key.row : null
+  // Who is signed in has shown all of it before, where it was shown in this session.
+  const hasShown = ownRow !== null && (ownRow.factorMs > 0 || !hasFactor(user))
+  // A known user is asked for the rest first: the step that he takes makes him a member.
+  if (newPassword === null && hasFactor(user) && !hasShown) return askFactor(deps, { user, accountId, linkId }, cookies)
   const siblings = isVouched(link) ? await endSiblings(deps, address, link.madeAtMs) : null
   if (siblings !== null) return siblings
   const body: UseAccountLinkBody = { linkId, accountId, userId }
@@ -141,13 +147,9 @@ async function join(deps: DashboardDeps, { linkId, link }: Found, request: Consu
   const index = { userId, accountId, isMember: true }
   const indexed = await giveOrder(deps, homeShard(userId), { name: 'join-account', body: index })
   const accounts = [accountId, ...user.accounts.filter((one) => one !== accountId)]
-  const { userAgent, cookies } = request
   const came = { user: { ...user, accounts, ...changes }, accountId, userAgent, sinceMs: null }
   if (indexed.answer !== undefined) return indexed.answer
-  const { factorMs } = request.key?.row.userId === userId ? request.key.row : { factorMs: null }
-  // Who is signed in has shown all of it before, where it was shown in this session.
-  if (factorMs !== null && (factorMs > 0 || !hasFactor(came.user)))
-    return enter(deps, { ...came, isConfirmed: false, factorMs })
+  if (ownRow !== null && hasShown) return enter(deps, { ...came, isConfirmed: false, factorMs: ownRow.factorMs })
   return enterOrAsk(deps, { ...came, isConfirmed: true }, cookies)
 }
 

@@ -20,7 +20,7 @@ import { confirmedUntilMs } from '../state/dashboard/session.ts'
 import { factorsOf, hasFactor, type User } from '../state/dashboard/user.ts'
 import { readUser } from '../views/dashboard/user.ts'
 import type { DashboardDeps, DashboardHandler, DashboardRequest } from './deps.ts'
-import { type Entrant, enter } from './enter.ts'
+import { type Entrant, enter, joinByLink } from './enter.ts'
 import { type Challenge, type ChallengeKind, makeChallenge, parseChallenge, passwordPrint } from './factor/challenge.ts'
 import { readFactorCode } from './factor/factor-code.ts'
 import { noteLimit, noteRefusal } from './noted-tries.ts'
@@ -37,8 +37,18 @@ export async function enterOrAsk(
   cookies: string,
 ): Promise<Answer> {
   const { user, accountId } = entrant
-  if (!hasFactor(user)) return enter(deps, { ...entrant, factorMs: 0 })
-  const begun = { kind: 'sign-in', userId: user.userId, password: passwordPrint(user), accountId } as const
+  return hasFactor(user)
+    ? askFactor(deps, { user, accountId, linkId: null }, cookies)
+    : enter(deps, { ...entrant, factorMs: 0 })
+}
+
+/** Asks for the second step. In: the link that makes a member of the account once it is taken. */
+export function askFactor(
+  deps: DashboardDeps,
+  { user, ...into }: { readonly user: User } & Pick<Challenge, 'accountId' | 'linkId'>,
+  cookies: string,
+): Answer {
+  const begun = { kind: 'sign-in', userId: user.userId, password: passwordPrint(user), ...into } as const
   const { token, headers } = beginStep(deps, cookies, begun)
   const json: SecondFactor = { secondFactor: factorsOf(user), challenge: token }
   return { status: 200, json, headers }
@@ -141,9 +151,14 @@ async function goOn(
     if (isWrong) noteRefusal(deps, challenge.accountId ?? user.accounts[0], user.userId)
     return refused
   }
-  const { accountId } = challenge
+  const { accountId, linkId } = challenge
+  const { userId } = user
+  const unjoined = linkId && accountId ? await joinByLink(deps, { linkId, accountId, userId }) : null
+  if (unjoined !== null) return unjoined
+  const accounts = accountId === null ? user.accounts : [...new Set([accountId, ...user.accounts])]
   const factorMs = confirmedUntilMs(deps.nowMs())
-  return enter(deps, { user, accountId, userAgent, isConfirmed: true, factorMs, sinceMs: null })
+  const came = { user: { ...user, accounts }, accountId, userAgent, isConfirmed: true, factorMs, sinceMs: null }
+  return enter(deps, came)
 }
 
 /** Uses a factor, for a step where it is shown for one. Out: the refusal, or null. */

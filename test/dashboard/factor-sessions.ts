@@ -5,14 +5,19 @@ import t from 'tap'
 import { totpCode, totpStepAt } from '../../src/dashboard/factor/totp.ts'
 import { decodeBase32 } from '../../src/mail/base32.ts'
 import { Browser } from '../support/clients/browser.ts'
+import { until } from '../support/machine/until.ts'
+import { startMx } from '../support/peers/mx.ts'
 import { startTestService } from '../support/service/service.ts'
 
 const PASSWORD = 'correct horse battery'
-const service = await startTestService()
+const MAIL_MS_MAX = 30_000
+const mx = await startMx()
+const service = await startTestService({ RELAY_URL: `smtp://127.0.0.1:${mx.port}` })
 const redis = new Redis({ path: service.redis.socketPath })
 t.teardown(async () => {
   redis.disconnect()
   await service.stop()
+  await mx.close()
 })
 const origin = `http://localhost:${service.config.httpPort}`
 const { account, dashboardUrl, operatorToken } = service.firstRun
@@ -107,3 +112,30 @@ t.test('factor: a session that ends while the body comes changes nothing [sessio
   const again = newBrowser()
   t.same((await again.call('POST /session', { address: 'dan@a.example', password: PASSWORD })).json.factors, [])
 })
+
+t.test(
+  'factor: an invitation is used by the step that is taken, not by what comes before it [session.factor]',
+  async (t) => {
+    const address = 'eve@a.example'
+    const { accountId } = await operate('POST ', { name: 'Third', administrators: [] })
+    const eve = await come(address, accountId)
+    const begun = await begin(eve)
+    t.equal((await eve.call('POST /me/totp/confirm', begun.body)).status, 200)
+    await ada.call('POST /invitations', { address, role: 'member' })
+    const mail = await until(
+      () => mx.sessions.flatMap(({ messages }) => messages).find((one) => one.includes(`To: ${address}`)),
+      MAIL_MS_MAX,
+    )
+    const token = /link#([\w.-]+)/.exec(mail.replaceAll('=\r\n', ''))?.[1] ?? ''
+    const next = newBrowser()
+    const asked = await next.call('POST /links/consume', { token, password: PASSWORD })
+    t.match(asked, { status: 200, json: { secondFactor: ['totp'] } }, asked.text)
+    const members = async () => JSON.stringify((await ada.call('GET /members')).json.members)
+    t.notMatch(await members(), address)
+    t.equal((await next.call('POST /links/read', { token })).status, 200, 'it works still')
+    const came = await next.call('POST /session/code', { challenge: asked.json.challenge, code: begun.code() })
+    t.match(came, { status: 200, json: { account: { accountId: account.accountId }, role: 'member' } }, came.text)
+    t.match(await members(), address)
+    t.match((await next.call('POST /links/read', { token })).json, { error: 'link_not_valid' })
+  },
+)

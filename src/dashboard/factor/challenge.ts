@@ -30,13 +30,15 @@ export interface Challenge extends Step {
   readonly password: string | null
   /** `sign-in`: the account that is gone into; null: the first. */
   readonly accountId: string | null
+  /** `sign-in`: the link that makes a member of that account once the step is taken; null: none. */
+  readonly linkId: string | null
   /** `add-totp`: the sealed secret. */
   readonly sealed: string | null
 }
 
 /** What may be said of a step that begins. */
 export type BegunStep = Pick<Challenge, 'kind' | 'userId' | 'holder'> &
-  Partial<Pick<Challenge, 'password' | 'accountId' | 'sealed'>>
+  Partial<Pick<Challenge, 'password' | 'accountId' | 'linkId' | 'sealed'>>
 
 /** Makes a token, and says what is in it. */
 export function makeChallenge(
@@ -47,6 +49,7 @@ export function makeChallenge(
   const challenge: Challenge = {
     password: null,
     accountId: null,
+    linkId: null,
     sealed: null,
     ...begun,
     holder: printOf(begun.holder),
