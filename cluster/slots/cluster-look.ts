@@ -103,6 +103,13 @@ export function replicasInStep({ nodes }: ClusterLook, primary: string): number 
     .length
 }
 
+/** After this without a word a node is taken for dead, ms: the shortest that a node has. Null: none has said it. */
+export function nodeTimeoutMs({ nodes }: ClusterLook): number | null {
+  const found = nodes.map(({ answers }) => Number(answers?.settings.get('cluster-node-timeout') ?? 0))
+  const known = found.filter((timeoutMs) => timeoutMs > 0)
+  return known.length === 0 ? null : Math.min(...known)
+}
+
 /** Shards that are on their way; `to` is null where the node that they go to is not known. */
 export function openMoves({ nodes }: ClusterLook): { readonly shard: number; readonly to: string | null }[] {
   const found = new Map<number, string | null>()

@@ -6,17 +6,25 @@
  * replicas have: the `PING` before it moves that to the end of everything that was written so far.
  *
  * Guarantee: a pass is given when as many replicas as are wanted have acknowledged all that the primary had written
- * when it was asked for. One that falls short is asked for again, and never refused: what was committed is in doubt.
+ * when it was asked for. One that falls short is asked for again, five times in all, and then nobody knows: what was
+ * committed is in doubt.
  */
 import type { RedisLink } from '../redis/link.ts'
 
 /** `WAIT` answers after this with what it has. */
 const WAIT_MS = 1_000
+/** Answers that fall short for one pass: five seconds, more than anybody who asks waits for. */
+const SHORT_MAX = 5
+
+interface Waiting {
+  readonly resolve: (isThrough: boolean) => void
+  readonly shorts: number
+}
 
 export class ReplicaGate {
   private readonly link: Pick<RedisLink, 'call'>
   private readonly replicas: number
-  private waiting: ((isThrough: boolean) => void)[] = []
+  private waiting: Waiting[] = []
   private isAsking = false
 
   /** `replicas`: as many must have it. */
@@ -25,10 +33,10 @@ export class ReplicaGate {
     this.replicas = replicas
   }
 
-  /** Resolves when replicas have what the primary has now; false: the connection ended, and nobody knows. */
+  /** Resolves when replicas have what the primary has now; false: nobody knows, as the connection ended or they lag. */
   pass(): Promise<boolean> {
     return new Promise((resolve) => {
-      this.waiting.push(resolve)
+      this.waiting.push({ resolve, shorts: 0 })
       if (!this.isAsking) void this.ask()
     })
   }
@@ -43,9 +51,15 @@ export class ReplicaGate {
         this.link.call('WAIT', String(this.replicas), String(WAIT_MS)),
       ])
       const isShort = answer.kind === 'reply' && Number(answer.value) < this.replicas
-      if (isShort) this.waiting = [...asked, ...this.waiting]
-      else for (const resolve of asked) resolve(answer.kind === 'reply')
+      if (isShort) this.askAgain(asked)
+      else for (const { resolve } of asked) resolve(answer.kind === 'reply')
     }
     this.isAsking = false
+  }
+
+  private askAgain(asked: readonly Waiting[]): void {
+    const again = asked.map(({ resolve, shorts }) => ({ resolve, shorts: shorts + 1 }))
+    for (const { resolve, shorts } of again) if (shorts >= SHORT_MAX) resolve(false)
+    this.waiting = [...again.filter(({ shorts }) => shorts < SHORT_MAX), ...this.waiting]
   }
 }

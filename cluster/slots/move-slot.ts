@@ -12,7 +12,6 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 
 const KEYS_AT_ONCE = 100
-const MIGRATE_MS_MAX = 30_000
 /** A shard that has not gone after this stays marked, for who moves it again. */
 const MOVE_MS_MAX = 15 * 60_000
 const TRIES_MAX = 5
@@ -43,6 +42,11 @@ export interface SlotMove {
   /** As the nodes want it; '' for none. */
   readonly user: string
   readonly password: string
+  /**
+   * A target that is silent holds the source up for this long at most, ms: less than `cluster-node-timeout`, or the
+   * source is taken for dead in the middle of its move.
+   */
+  readonly giveMsMax: number
 }
 
 /** How many keys there are, and how many have gone. */
@@ -74,7 +78,11 @@ export async function moveSlot(move: SlotMove, progress: MoveProgress): Promise<
 }
 
 /** Tells all primaries whose the slot is: the target first, which then claims it with an epoch above the source's. */
-export async function settleSlot({ slot, target, primaries }: Omit<SlotMove, 'source'>): Promise<void> {
+export async function settleSlot({
+  slot,
+  target,
+  primaries,
+}: Pick<SlotMove, 'slot' | 'target' | 'primaries'>): Promise<void> {
   await target.client.call('CLUSTER', 'SETSLOT', slot, 'NODE', target.id)
   for (const { client, id } of primaries)
     if (id !== target.id) await client.call('CLUSTER', 'SETSLOT', slot, 'NODE', target.id)
@@ -82,11 +90,11 @@ export async function settleSlot({ slot, target, primaries }: Omit<SlotMove, 'so
 
 /** Divides keys into what goes with one command, in their order. */
 async function batchesOf(client: Redis, names: readonly Buffer[]): Promise<Buffer[][]> {
-  const sizes = await Promise.all(names.map((name) => client.call('MEMORY', 'USAGE', name)))
+  const sizes = await Promise.all(names.map((name) => sizeOf(client, name)))
   const batches: Buffer[][] = []
   let bytes = 0
   for (const [place, name] of names.entries()) {
-    const size = Number(sizes[place] ?? 0)
+    const size = sizes[place] ?? 0
     const last = batches.at(-1)
     bytes += size
     if (last === undefined || last.length >= BATCH_KEYS_MAX || bytes > BATCH_BYTES_MAX) {
@@ -97,12 +105,25 @@ async function batchesOf(client: Redis, names: readonly Buffer[]): Promise<Buffe
   return batches
 }
 
+/** Bytes. A key that has ended meanwhile has none: of a slot that is leaving Redis says that it may be at the target. */
+async function sizeOf(client: Redis, name: Buffer): Promise<number> {
+  try {
+    return Number((await client.call('MEMORY', 'USAGE', name)) ?? 0)
+  } catch (error) {
+    if ((error as Error).message.startsWith('ASK ')) return 0
+    throw error
+  }
+}
+
 /** After an error of the network keys may be on both sides; the source's are those that were written to. */
-async function moveKeys({ source, target, user, password }: SlotMove, names: readonly Buffer[]): Promise<void> {
+async function moveKeys(
+  { source, target, user, password, giveMsMax }: SlotMove,
+  names: readonly Buffer[],
+): Promise<void> {
   const colon = target.name.lastIndexOf(':')
   const [host, port] = [target.name.slice(0, colon), target.name.slice(colon + 1)]
   const auth = password === '' ? [] : user === '' ? ['AUTH', password] : ['AUTH2', user, password]
-  const args = [host, port, '', 0, MIGRATE_MS_MAX, 'REPLACE', ...auth, 'KEYS', ...names]
+  const args = [host, port, '', 0, giveMsMax, 'REPLACE', ...auth, 'KEYS', ...names]
   for (let tries = 1; ; tries += 1) {
     const startedAtMs = performance.now()
     const failure = await source.client.call('MIGRATE', ...args).then(

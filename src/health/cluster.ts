@@ -36,7 +36,7 @@ export function examineCluster(
       ),
     )
   for (const node of nodes) {
-    const one = node.isPrimary ? ofPrimary(node, isReplicated) : ofReplica(node, isReplicated)
+    const one = node.isPrimary ? ofPrimary(node, nodes, isReplicated) : ofReplica(node, isReplicated)
     if (one !== null) found.push(one)
   }
   if (found.length > 0) return found.slice(0, TOLD_MAX)
@@ -65,17 +65,13 @@ export function examineClocks({ nodes }: ClusterState): Finding {
   )
 }
 
-function ofPrimary(node: RedisNode, isReplicated: boolean): Finding | null {
+function ofPrimary(node: RedisNode, nodes: readonly RedisNode[], isReplicated: boolean): Finding | null {
   const { name, shards } = node
   // One that holds nothing is about to get shards, or about to go.
   if (shards.length === 0) return null
   const held = `${shards.length} shards (${formatShards(shards)})`
   if (!node.answers)
-    return failed(
-      'store',
-      `${name} does not answer: ${held} stand still`,
-      'Start it again, or have one of its replicas take over: redis-cli -h <replica> CLUSTER FAILOVER FORCE',
-    )
+    return failed('store', `${name} does not answer: ${held} stand still`, mendSilent(node, isReplicated ? nodes : []))
   if (!node.isWell)
     return failed(
       'store',
@@ -101,6 +97,19 @@ function ofPrimary(node: RedisNode, isReplicated: boolean): Finding | null {
       'Start the other one, or add one: redis-cli --cluster add-node <new> <node> --cluster-slave',
     )
   return ofMemory(node)
+}
+
+/**
+ * Where answers wait for no replica each of them lacks something that was answered: the primary alone has it. In: the
+ * nodes among which one may take over.
+ */
+function mendSilent({ name }: RedisNode, nodes: readonly RedisNode[]): string {
+  const replicas = nodes.filter(({ primary, answers, offset }) => primary === name && answers && offset !== null)
+  const [best] = replicas.toSorted((a, b) => (b.offset ?? 0) - (a.offset ?? 0))
+  if (best === undefined) return 'Start it again'
+  const colon = best.name.lastIndexOf(':')
+  const [host, port] = [best.name.slice(0, colon), best.name.slice(colon + 1)]
+  return `Start it again, or have the replica that has most of it take over: redis-cli -h ${host} -p ${port} CLUSTER FAILOVER FORCE`
 }
 
 function ofMemory(node: RedisNode): Finding | null {

@@ -165,22 +165,11 @@ function watchOpen(
   const common = { durability: config.durability, onLost, ...more }
   if (primaries === null)
     return watchStore({ ...common, redis: () => nodes.common(), log, own: embedded, installationId: id, onFault })
-  const faulty = new Set<string>()
   return watchEach({
     clients,
-    watch: (name, redis) =>
-      watchStore({
-        ...common,
-        redis,
-        log: logOf(log, name),
-        own: null,
-        installationId: null,
-        onFault(isFaulty) {
-          if (isFaulty) faulty.add(name)
-          else faulty.delete(name)
-          onFault(faulty.size > 0)
-        },
-      }),
+    onFault: (isFaulty) => onFault(isFaulty),
+    watch: (name, redis, onFault) =>
+      watchStore({ ...common, redis, log: logOf(log, name), own: null, installationId: null, onFault }),
   })
 }
 

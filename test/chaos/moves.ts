@@ -5,6 +5,8 @@ import type { ClusterFleet } from '../support/service/cluster-fleet.ts'
 
 /** Shards that surely lie on all primaries. */
 const SHARDS_LOOKED_AT = 24
+/** Half of `cluster-node-timeout`, as `sendwright cluster move` has it. */
+const GIVE_MS_MAX = 1_000
 
 /** Moves the slot of a shard to another primary. */
 export async function moveShard({ cluster }: Pick<ClusterFleet, 'cluster'>, shard: number): Promise<void> {
@@ -19,5 +21,5 @@ export async function moveShard({ cluster }: Pick<ClusterFleet, 'cluster'>, shar
   const source = primaries.find(({ name }) => name === from.name)
   const target = primaries.find(({ name }) => name !== from.name)
   if (source === undefined || target === undefined) throw new Error('There are two primaries and more')
-  await moveSlot({ slot, source, target, primaries, user: '', password: '' }, () => undefined)
+  await moveSlot({ slot, source, target, primaries, user: '', password: '', giveMsMax: GIVE_MS_MAX }, () => undefined)
 }

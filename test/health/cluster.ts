@@ -15,6 +15,7 @@ const PRIMARY: RedisNode = {
   replicasInStep: 2,
   isInStep: false,
   behindBytes: null,
+  offset: null,
   clockOffMs: 3,
   commandsPerSecond: 1,
   hasFailedToWrite: false,
@@ -75,6 +76,21 @@ t.test('health: each thing that is wrong with a node names it [operator.health]'
     { status: 'warning', fix: /sendwright cluster move 17 m4:7001/ },
   ])
 })
+
+t.test(
+  'health: a replica takes over where answers wait for one: the one that has most [operator.health]',
+  async (t) => {
+    const silent = { ...PRIMARY, answers: false, memory: null }
+    const replicas = [5, 700, 60].map((offset, n) => ({ ...REPLICA, name: `m${n + 2}:7002`, offset }))
+    const gone = { ...REPLICA, name: 'm9:7002', answers: false, offset: null }
+    const fixOf = (isReplicated: boolean, others: readonly RedisNode[]): string | null =>
+      examineCluster({ faults: [], nodes: [silent, ...others], moving: [] }, { fault: null, isReplicated })[0]?.fix ??
+      null
+    t.match(fixOf(true, [...replicas, gone]), /take over: redis-cli -h m3 -p 7002 CLUSTER FAILOVER FORCE$/)
+    t.equal(fixOf(false, replicas), 'Start it again', 'they lack what was answered')
+    t.equal(fixOf(true, [gone]), 'Start it again')
+  },
+)
 
 t.test('health: clocks of primaries that are a quarter of a second apart [operator.health]', async (t) => {
   const nodes = [PRIMARY, { ...PRIMARY, name: 'm2:7001', clockOffMs: 253 }, { ...REPLICA, clockOffMs: 9_000 }]

@@ -24,6 +24,8 @@ export interface RedisNode {
   readonly isInStep: boolean
   /** Of a replica: bytes that it has still to get. Null: not known. */
   readonly behindBytes: number | null
+  /** Of a replica: how far it has come in what its primary wrote, bytes. Null: not known. */
+  readonly offset: number | null
   /** Its clock less that of this machine; null: it does not answer. */
   readonly clockOffMs: number | null
   readonly commandsPerSecond: number | null
@@ -82,10 +84,16 @@ function redisNode(look: ClusterLook, node: NodeLook): RedisNode {
     replicasInStep: isPrimary ? replicasInStep(look, name) : 0,
     isInStep: info?.get('master_link_status') === 'up',
     behindBytes: behindBytes(look, node),
+    offset: isPrimary ? null : offsetOf(node),
     clockOffMs: answers?.clockOffMs ?? null,
     commandsPerSecond: info === null ? null : number('instantaneous_ops_per_sec'),
     hasFailedToWrite: info?.get('aof_last_write_status') === 'err',
   }
+}
+
+function offsetOf({ answers }: NodeLook): number | null {
+  const offset = answers?.info.get('slave_repl_offset')
+  return offset === undefined ? null : Number(offset)
 }
 
 /** The nodes were asked one after the other: what a primary wrote meanwhile is no lag. */

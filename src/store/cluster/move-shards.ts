@@ -10,6 +10,7 @@ import {
   type ClusterLook,
   lookAtCluster,
   type NodeLook,
+  nodeTimeoutMs,
   openMoves,
   replicasInStep,
 } from '../../../cluster/slots/cluster-look.ts'
@@ -26,6 +27,8 @@ const AGREED_MS_MAX = 20_000
 const LOOK_AGAIN_MS = 250
 const REPLICA_MS_MAX = 10_000
 const COMMAND_MS_MAX = 60_000
+/** As Redis has it where nobody has set it. */
+const NODE_TIMEOUT_MS = 15_000
 
 export interface ShardMoved {
   readonly shard: number
@@ -141,24 +144,26 @@ async function moveOne(
   const startedAtMs = performance.now()
   const form = new URL(settings.redisUrls[0] ?? '')
   const primaries = look.nodes.filter(({ isPrimary, answers }) => isPrimary && answers !== null)
-  const ends = await Promise.all(primaries.map((node) => connect(form, node)))
+  const clients = primaries.map(({ name }) => makeClient(form, name))
   try {
+    const ends = await Promise.all(primaries.map((node, place) => connect(node, clients[place] as Redis)))
     const source = ends[primaries.findIndex(({ shards }) => shards.includes(shard))]
     const target = ends[primaries.findIndex(({ name }) => name === order.to)]
     if (source === undefined || target === undefined) throw new Error(`Nobody holds shard ${shard}: look again`)
     const [user, password] = [form.username, form.password].map(decodeURIComponent) as [string, string]
-    const move = { slot: SHARD_SLOTS[shard] ?? 0, source, target, primaries: ends, user, password }
+    const giveMsMax = Math.max(1, Math.floor((nodeTimeoutMs(look) ?? NODE_TIMEOUT_MS) / 2))
+    const move = { slot: SHARD_SLOTS[shard] ?? 0, source, target, primaries: ends, user, password, giveMsMax }
     let keys = 0
     if (source === target) await settleSlot(move)
     else keys = await moveSlot(move, (moved, all) => order.progress(shard, moved, all))
     if (settings.durability === 'replica') await reachReplica(target)
     order.done({ shard, from: source.name, to: target.name, keys, ms: Math.round(performance.now() - startedAtMs) })
   } finally {
-    for (const { client } of ends) client.disconnect()
+    for (const client of clients) client.disconnect()
   }
 }
 
-async function connect(form: URL, { id, name }: NodeLook): Promise<MoveEnd> {
+function makeClient(form: URL, name: string): Redis {
   const client = new Redis(withPlace(form, name), {
     connectionName: 'move',
     lazyConnect: true,
@@ -168,6 +173,10 @@ async function connect(form: URL, { id, name }: NodeLook): Promise<MoveEnd> {
     disableClientInfo: true,
   })
   client.on('error', () => undefined)
+  return client
+}
+
+async function connect({ id, name }: NodeLook, client: Redis): Promise<MoveEnd> {
   await client.connect().catch((error: Error) => {
     throw new Error(`A node is not reached: ${name}, ${error.message}`)
   })

@@ -8,17 +8,27 @@ const NODES_LOOK_MS = 1_000
 export interface WatchesOptions {
   /** A client of each that holds something now, by its name. */
   clients(): ReadonlyMap<string, () => Redis>
-  watch(name: string, client: () => Redis): Promise<OneWatch>
+  /** The watch of one; `onFault` as `watchStore` has it. */
+  watch(name: string, client: () => Redis, onFault: (isFaulty: boolean) => void): Promise<OneWatch>
+  /** Heard with each change: whether any of them is faulty. */
+  onFault(isFaulty: boolean): void
 }
 
 /**
  * Watches each of several Redis until it is stopped: new mail is refused while any of them is full, everything while
- * any does not keep what it takes. One that does not answer is as it was. Resolves when each was looked at once.
+ * any does not keep what it takes. One that does not answer is as it was; the fault of one that holds nothing any more
+ * is nobody's. Resolves when each was looked at once.
  */
-export async function watchEach({ clients, watch }: WatchesOptions): Promise<StoreWatch> {
-  const watches = new Map<string, Promise<OneWatch>>()
+export async function watchEach({ clients, watch, onFault }: WatchesOptions): Promise<StoreWatch> {
+  const watches = new Map<string, symbol>()
   const found = new Map<string, OneWatch>()
+  const faulty = new Set<string>()
   let isStopped = false
+  const tell = (name: string, isFaulty: boolean): void => {
+    if (isFaulty) faulty.add(name)
+    else faulty.delete(name)
+    onFault(faulty.size > 0)
+  }
   const look = async (): Promise<void> => {
     const now = clients()
     for (const name of watches.keys()) {
@@ -26,14 +36,18 @@ export async function watchEach({ clients, watch }: WatchesOptions): Promise<Sto
       watches.delete(name)
       found.get(name)?.stop()
       found.delete(name)
+      if (faulty.has(name)) tell(name, false)
     }
     const coming = [...now].filter(([name]) => !watches.has(name))
     await Promise.all(
       coming.map(async ([name, client]) => {
-        const opening = watch(name, client)
-        watches.set(name, opening)
-        const one = await opening
-        if (isStopped || watches.get(name) !== opening) one.stop()
+        const key = Symbol(name)
+        watches.set(name, key)
+        // What is still under way when it is dropped is told to nobody.
+        const one = await watch(name, client, (isFaulty) => {
+          if (watches.get(name) === key) tell(name, isFaulty)
+        })
+        if (isStopped || watches.get(name) !== key) one.stop()
         else found.set(name, one)
       }),
     )

@@ -40,20 +40,30 @@ t.test('gate: one pair under way; who comes meanwhile waits for the next', async
   t.same(passed, ['a true', 'b true', 'c true'])
 })
 
-t.test('gate: one that falls short is asked again and never refused; without a connection nobody knows', async (t) => {
-  const link = makeLink()
-  const gate = new ReplicaGate(link, 1)
-  let passed: boolean | null = null
-  void gate.pass().then((isThrough) => {
-    passed = isThrough
-  })
-  for (const _ of [1, 2, 3]) {
+t.test(
+  'gate: one that falls short is asked again, for five seconds; after that, and without a connection, nobody knows',
+  async (t) => {
+    const link = makeLink()
+    const gate = new ReplicaGate(link, 1)
+    let passed: boolean | null = null
+    void gate.pass().then((isThrough) => {
+      passed = isThrough
+    })
+    for (const _ of [1, 2, 3, 4]) {
+      await turn()
+      link.answer(0)
+      await turn()
+      t.equal(passed, null)
+    }
+    const later = gate.pass()
     await turn()
     link.answer(0)
     await turn()
-    t.equal(passed, null)
-  }
-  link.lose()
-  await turn()
-  t.equal(passed, false)
-})
+    t.equal(passed, false, 'who asks is told that it is in doubt')
+    link.answer(1)
+    t.equal(await later, true, 'one that came later has its own five')
+    const lost = gate.pass()
+    link.lose()
+    t.equal(await lost, false)
+  },
+)
