@@ -1,4 +1,5 @@
 /** redis-nodes - how the nodes of a real Redis Cluster are reached, over connections of the client */
+import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { makeClock } from '../clock.ts'
 import type { Durability } from '../embedded/binary.ts'
@@ -39,12 +40,16 @@ async function askApart(address: string): Promise<string | null> {
     connectTimeout: ASK_MS_MAX,
     commandTimeout: ASK_MS_MAX,
     maxRetriesPerRequest: 0,
+    // One that loads its files says what it knows; the check would wait for the end of that.
+    enableReadyCheck: false,
+    disableClientInfo: true,
   })
   client.on('error', () => undefined)
-  const text = await client
+  const asked = client
     .connect()
     .then(() => client.call('CLUSTER', 'NODES') as Promise<string>)
     .catch(() => null)
+  const text = await Promise.race([asked, pause(ASK_MS_MAX, null, { ref: false })])
   client.disconnect()
   return text
 }
