@@ -105,7 +105,7 @@ async function batchesOf(client: Redis, names: readonly Buffer[]): Promise<Buffe
   return batches
 }
 
-/** Bytes. A key that has ended meanwhile has none: of a slot that is leaving Redis says that it may be at the target. */
+/** Bytes. A key that has ended meanwhile has none: of a slot that is leaving Redis says that the target may have it. */
 async function sizeOf(client: Redis, name: Buffer): Promise<number> {
   try {
     return Number((await client.call('MEMORY', 'USAGE', name)) ?? 0)
