@@ -121,3 +121,13 @@ export function openMoves({ nodes }: ClusterLook): { readonly shard: number; rea
     }
   return [...found].map(([shard, to]) => ({ shard, to }))
 }
+
+/**
+ * Whether a move that is open towards one node is gone on with towards another: of one that was replaced meanwhile its
+ * new primary has what had come. One that does not answer has it alone, perhaps; nobody takes its place.
+ */
+export function goesOn({ nodes }: ClusterLook, open: string | null, to: string): boolean {
+  const node = nodes.find(({ name }) => name === open)
+  if (node === undefined) return true
+  return node.isPrimary ? node.name === to : node.primary === to
+}

@@ -12,6 +12,8 @@ import type { NodeAnswers, NodeSilence } from './node-look.ts'
 
 /** One of them may be away, and what was answered still lies in two memories and on two disks. */
 const REPLICAS_MIN = 2
+/** Primaries that a sentence names. */
+const TOLD_MAX = 6
 /** Redis judges a replica's lag in whole seconds; a longer one would let writes in that no replica gets. */
 const LAG_SECONDS_MAX = 10
 const VERSION_MIN = [7, 0] as const
@@ -42,13 +44,21 @@ function seedFault(name: string, why: NodeSilence): string[] {
   return []
 }
 
-/** Nodes that are down count: they come back, and a start must not wait for them. */
+/**
+ * Nodes that are down count: they come back, and a start must not wait for them. One that was a primary follows whoever
+ * took over then.
+ */
 function tooFewReplicas(nodes: readonly NodeLook[]): string[] {
-  const primaries = nodes.filter(({ shards }) => shards.length > 0).length
-  const others = nodes.length - primaries
-  if (others >= primaries * REPLICAS_MIN) return []
+  const primaries = nodes.filter(({ shards }) => shards.length > 0)
+  const poor = primaries
+    .map(({ name }) => ({ name, replicas: nodes.filter((node) => node.primary === name).length }))
+    .filter(({ replicas }) => replicas < REPLICAS_MIN)
+  const lacking = poor.reduce((sum, { replicas }) => sum + REPLICAS_MIN - replicas, 0)
+  const away = nodes.filter(({ answers, primary, shards }) => answers === null && primary === null && !shards.length)
+  if (lacking <= away.length) return []
+  const told = poor.slice(0, TOLD_MAX).map(({ name, replicas }) => `${name} has ${replicas}`)
   return [
-    `DURABILITY=replica wants two replicas of each primary: there are ${primaries} primaries and ${others} replicas; add some, or set DURABILITY=fsync`,
+    `DURABILITY=replica wants two replicas of each primary: ${told.join(', ')}${poor.length > TOLD_MAX ? ', ...' : ''}; add some, or set DURABILITY=fsync`,
   ]
 }
 

@@ -8,6 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import {
   type ClusterLook,
+  goesOn,
   lookAtCluster,
   type NodeLook,
   nodeTimeoutMs,
@@ -15,7 +16,7 @@ import {
   replicasInStep,
 } from '../../../cluster/slots/cluster-look.ts'
 import { clusterFaults } from '../../../cluster/slots/cluster-rules.ts'
-import { type MoveEnd, moveSlot, settleSlot } from '../../../cluster/slots/move-slot.ts'
+import { type MoveEnd, moveSlot, type SlotMove, settleSlot } from '../../../cluster/slots/move-slot.ts'
 import { SHARD_SLOTS, withPlace } from '../../../cluster/slots/slot-map.ts'
 import type { Config } from '../../process/config.ts'
 import { FILLING_SHARE } from '../fill.ts'
@@ -109,7 +110,7 @@ function whyNotNow(
   const apart = needed.find(({ answers }) => answers?.isWell !== true)
   if (apart !== undefined)
     return { sentence: `Nothing is moved in a cluster that is not well: ${apart.name} takes no part`, mayPass: true }
-  const other = openMoves(look).find((open) => !shards.includes(open.shard) || open.to !== to)
+  const other = openMoves(look).find((open) => !shards.includes(open.shard) || !goesOn(look, open.to, to))
   if (other !== undefined)
     return never(`Another move is unfinished: first sendwright cluster move ${other.shard} ${other.to ?? '<node>'}`)
   if (durability === 'replica' && replicasInStep(look, to) === 0)
@@ -153,6 +154,7 @@ async function moveOne(
     const [user, password] = [form.username, form.password].map(decodeURIComponent) as [string, string]
     const giveMsMax = Math.max(1, Math.floor((nodeTimeoutMs(look) ?? NODE_TIMEOUT_MS) / 2))
     const move = { slot: SHARD_SLOTS[shard] ?? 0, source, target, primaries: ends, user, password, giveMsMax }
+    await mustBeAlone(move, shard)
     let keys = 0
     if (source === target) await settleSlot(move)
     else keys = await moveSlot(move, (moved, all) => order.progress(shard, moved, all))
@@ -160,6 +162,15 @@ async function moveOne(
     order.done({ shard, from: source.name, to: target.name, keys, ms: Math.round(performance.now() - startedAtMs) })
   } finally {
     for (const client of clients) client.disconnect()
+  }
+}
+
+/** A move that was cut off may have left keys at a third one: they would be lost there. */
+async function mustBeAlone({ slot, source, target, primaries }: SlotMove, shard: number): Promise<void> {
+  for (const { client, name } of primaries) {
+    if (name === source.name || name === target.name) continue
+    if (Number(await client.call('CLUSTER', 'COUNTKEYSINSLOT', slot)) === 0) continue
+    throw new Error(`${name} has keys of shard ${shard} too: first sendwright cluster move ${shard} ${name}`)
   }
 }
 

@@ -1,6 +1,13 @@
 /** cluster-rules - a real Redis Cluster as it must be, and each way in which it is not: the sentence that is told. */
 import t from 'tap'
-import { type ClusterLook, lookAtCluster, openMoves, replicasInStep } from '../../../cluster/slots/cluster-look.ts'
+import {
+  type ClusterLook,
+  goesOn,
+  lookAtCluster,
+  nodeTimeoutMs,
+  openMoves,
+  replicasInStep,
+} from '../../../cluster/slots/cluster-look.ts'
 import { clusterFaults } from '../../../cluster/slots/cluster-rules.ts'
 import { SHARD_SLOTS } from '../../../cluster/slots/slot-map.ts'
 import { freePort } from '../../support/machine/port.ts'
@@ -31,6 +38,17 @@ t.test('look: every node from one seed, each with what it holds and says', async
   t.ok(seen.nodes.every(({ answers }) => answers?.isWell && Math.abs(answers.clockOffMs) < 5_000))
   for (const { name } of seen.nodes.slice(0, 3)) t.equal(replicasInStep(seen, name), 1)
   t.same(clusterFaults(seen, 'fsync'), [])
+  t.equal(nodeTimeoutMs(seen), 2_000)
+})
+
+t.test('look: a move goes on towards who took the place of its target', async (t) => {
+  const seen = await look()
+  const { nodes } = seen
+  const [one, other, third] = nodes.map(({ name }) => name)
+  const of = nodes.find(({ primary }) => primary === one)?.name ?? ''
+  const ways = [one, of, null, other].map((open) => goesOn(seen, open ?? null, one ?? ''))
+  t.same(ways, [true, true, true, false])
+  t.notOk(goesOn(seen, of, third ?? ''))
 })
 
 /** setting, what it is set to, what must be said; of which node. */
@@ -56,13 +74,22 @@ t.test('rules: each setting that breaks the promise is named with its node', asy
 
 t.test('rules: replica wants two of each primary, and primaries that refuse what none gets', async (t) => {
   const faults = clusterFaults(await look(), 'replica')
-  t.match(faults[0], /two replicas of each primary: there are 3 primaries and 3 replicas/)
+  t.match(faults[0], /two replicas of each primary: (127\.0\.0\.1:\d+ has 1(, |;)){3}/)
   t.equal(faults.filter((one) => /would take what no replica gets/.test(one)).length, 6)
   for (const { client } of cluster.nodes) {
     await client.config('SET', 'min-replicas-to-write', '1')
     await client.config('SET', 'min-replicas-max-lag', '5')
   }
-  t.same(clusterFaults(await look(), 'replica').length, 1)
+  const seen = await look()
+  t.equal(clusterFaults(seen, 'replica').length, 1)
+  const [one] = seen.nodes
+  if (one === undefined) return
+  // As many as are wanted in all, and one that has none.
+  const extra = [1, 2, 3].map((n) => ({ ...one, name: `m:${n}`, isPrimary: false, primary: one.name, shards: [] }))
+  const crooked = { ...seen, nodes: [...seen.nodes, ...extra] }
+  t.match(clusterFaults(crooked, 'replica')[0], /has 1, .* has 1;/)
+  const away = extra.slice(0, 2).map((node) => ({ ...node, isPrimary: true, primary: null, answers: null }))
+  t.same(clusterFaults({ ...crooked, nodes: [...crooked.nodes, ...away] }, 'replica'), [], 'they come back')
 })
 
 t.test('look: a node that is away is there without answers; a shard on its way is named', async (t) => {

@@ -27,6 +27,7 @@ t.test('move: a key that has ended and is still listed holds nothing up', async 
   const move = await makeMove()
   await move.source.client.call('DEBUG', 'SET-ACTIVE-EXPIRE', '0')
   await move.source.client.set(`${TAG}ends`, 'x', 'PX', 1)
+  await move.source.client.call('DEBUG', 'SLEEP', '0.01')
   t.ok((await moveSlot(move, () => undefined)) >= 1)
   t.equal(await cluster.primaryOf(slot), move.to)
   t.equal(await move.target.client.get(`${TAG}stays`), 'x')
