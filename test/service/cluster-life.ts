@@ -156,11 +156,11 @@ t.test('mail goes out by HTTP and SMTP, is told to webhooks, searched and counte
     (found) => found.messages.length === 2 && found.messages.every(({ status }: Json) => status === 'delivered'),
   )
   t.ok(messages.some((one: Json) => one.messageId === messageId))
-  const stats = await when(
+  const { stats } = await when(
     () => ask('GET /v1/stats'),
-    ({ total }) => total?.delivered === 2,
+    (found) => found.stats.reduce((sum: number, { delivered }: Json) => sum + delivered, 0) === 2,
   )
-  t.ok(stats)
+  t.ok(stats.length > 0)
   const found = await when(
     () => ask('POST /v1/requests/search', { body: {} }),
     ({ requests }) => requests.length > 0,
@@ -211,7 +211,7 @@ t.test('a start refuses what the cluster cannot promise', async (t) => {
     DURABILITY: 'replica',
     LOG_LEVEL: 'silent',
   })
-  await t.rejects(startService(config), { name: 'StoreRefused', message: /two replicas of each primary: there are 3/ })
+  await t.rejects(startService(config), { name: 'StoreRefused', message: /two replicas of each primary: .* has 0/ })
 })
 
 t.test('people sign in at the dashboard', async (t) => {
