@@ -31,17 +31,17 @@ import { OVER, type ServerStep, type StepResult } from './step.ts'
 /** Messages that one step erases: more in one commit hold up those who send. */
 const STEP_MESSAGES = 200
 /** Entries that one step looks at: of a posting's bucket, of a log. */
-const POSTINGS_LOOKED_AT = 1_000
-const ENTRIES_LOOKED_AT = 500
+const POSTINGS_LOOKED_AT = 250
+const ENTRIES_LOOKED_AT = 250
 /** Recipients of one step, but for those of its first message: each has a status, and one that fails is announced. */
-const STEP_RECIPIENTS = 500
+const STEP_RECIPIENTS = 150
 /**
  * Writes of one step beside those of heads, statuses and small bodies, which go together; each names a key of some 80
- * bytes and nothing else. A body in Redis whose size is not known yet is 41 chunks: a step erases 25 messages of that
+ * bytes and nothing else. A body in Redis whose size is not known yet is 41 chunks: a step erases 8 messages of that
  * kind. The last message may go beyond it, by its own chunks (some 200) and by what webhooks are told of its
  * recipients.
  */
-const STEP_WRITES = 1_000
+const STEP_WRITES = 300
 /** What announcing an event writes for each webhook: its entry in the queue and its place in the lane. */
 const WRITES_OF_EVENT = 2
 
