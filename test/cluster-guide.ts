@@ -22,7 +22,7 @@ const WAIT_MS = 60_000
 const MACHINES = 5
 const EACH = 3
 const dir = mkdtempSync(join(process.env.STORES_DIR ?? tmpdir(), 'sendwright-guide-'))
-const first = await freePorts(MACHINES * EACH + 1)
+const first = await freePorts(MACHINES * EACH + 1, { withBus: true })
 /** `10.0.0.<machine>:700<n>` of the document. */
 const portOf = (machine: number, n: number): number => first + (machine - 1) * EACH + n - 1
 const onePort = first + MACHINES * EACH

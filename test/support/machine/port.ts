@@ -15,6 +15,8 @@ const PORT_FIRST = 12_000
 const PORT_LAST = 32_000
 const KEEPER = '127.255.255.254'
 const TRIES_MAX = 200
+/** How far above its own port a node of a Redis Cluster listens to the others. */
+const BUS = 10_000
 
 const kept: Socket[] = []
 
@@ -23,11 +25,16 @@ export function freePort(): Promise<number> {
   return freePorts(1)
 }
 
-/** The first of `count` such ports in a row. */
-export async function freePorts(count: number): Promise<number> {
+/**
+ * The first of `count` such ports in a row. `withBus`: nodes of a Redis Cluster listen there, and the ports that they
+ * open beside them are kept too.
+ */
+export async function freePorts(count: number, { withBus = false } = {}): Promise<number> {
+  const above = withBus ? [0, BUS] : [0]
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
-    const first = randomInt(PORT_FIRST, PORT_LAST - count)
-    if (await areFree(Array.from({ length: count }, (_, n) => first + n))) return first
+    const first = randomInt(PORT_FIRST, PORT_LAST - count - Math.max(...above))
+    const rows = above.map((by) => Array.from({ length: count }, (_, n) => first + by + n))
+    if (await areFree(rows.flat())) return first
   }
   throw new Error(`No ${count} free ports from ${PORT_FIRST} to ${PORT_LAST}`)
 }
