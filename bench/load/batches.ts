@@ -13,8 +13,21 @@ export type Client = (path: string, body: object) => Promise<unknown>
 /** A client over kept connections, which uses the keys in turn. */
 export function makeClient({ port, keys }: Pick<Target, 'port' | 'keys'>, agent: Agent): Client {
   let turn = 0
+  return postTo({ port, agent, headersOf: () => ({ authorization: `Bearer ${keys[turn++ % keys.length]}` }) })
+}
+
+/** A client that says who it is with each request in its own way. */
+export function postTo({
+  port,
+  agent,
+  headersOf,
+}: {
+  readonly port: number
+  readonly agent: Agent
+  readonly headersOf: () => Readonly<Record<string, string>>
+}): Client {
   return async (path, body) => {
-    const headers = { authorization: `Bearer ${keys[turn++ % keys.length]}`, 'content-type': 'application/json' }
+    const headers = { ...headersOf(), 'content-type': 'application/json' }
     const asked = request({ port, path, method: 'POST', agent, headers })
     asked.end(JSON.stringify(body))
     const answer = await new Promise<IncomingMessage>((resolve, reject) => {

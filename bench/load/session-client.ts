@@ -1,13 +1,12 @@
 /** session-client - asks the dashboard as a page does: a session in a cookie, and the origin of a page of ours */
 
-import { type Agent, type IncomingMessage, request } from 'node:http'
-import { text } from 'node:stream/consumers'
+import type { Agent } from 'node:http'
 import { Redis } from 'ioredis'
 import { makeIds } from '../../cluster/id.ts'
 import { makeKey, parseKey } from '../../src/http/key.ts'
 import { sessionOps } from '../../src/state/dashboard/session.ts'
 import { apiKeyKey } from '../../src/state/keys.ts'
-import type { Client } from './batches.ts'
+import { type Client, postTo } from './batches.ts'
 import type { Target } from './message.ts'
 
 /** A client with a session of the account that the target's first key belongs to, and the server of that key. */
@@ -35,20 +34,7 @@ export async function openSessionClient(
   const row = { accountId, sessionId: ids.next(nowMs), userId: ids.next(nowMs), level: 'a', ...times } as const
   for (const op of sessionOps(shard, hash, row)) await redis.call(op.write, op.key, ...(op.args as string[]))
   redis.disconnect()
-  const headers = {
-    cookie: `sendwright=${token}`,
-    origin: `http://localhost:${port}`,
-    'content-type': 'application/json',
-  }
-  const client: Client = async (path, body) => {
-    const asked = request({ port, path: `/dashboard/api${path}`, method: 'POST', agent, headers })
-    asked.end(JSON.stringify(body))
-    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
-      asked.once('response', resolve).once('error', reject)
-    })
-    const said = await text(answer)
-    if (answer.statusCode !== 200) throw new Error(`${path}: ${answer.statusCode} ${said}`)
-    return JSON.parse(said)
-  }
-  return { client, serverId }
+  const headers = { cookie: `sendwright=${token}`, origin: `http://localhost:${port}` }
+  const post = postTo({ port, agent, headersOf: () => headers })
+  return { client: (path, body) => post(`/dashboard/api${path}`, body), serverId }
 }

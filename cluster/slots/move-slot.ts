@@ -5,8 +5,9 @@
  * States of a slot: at its source, marked on both sides (what of it is not there yet is asked of the target, what needs
  * keys of both sides waits), at its target. From the first mark to the last the shard decides nothing.
  *
- * Guarantees: a key is at one of the two at any moment, on the target's disk before the source lets it go. A move that
- * was cut off at any point is gone on with by moving again: a key that is still at the source is the newer one.
+ * Guarantees while both nodes live: a key is on the target's disk before the source lets it go. A move that was cut off
+ * at any point is gone on with by moving again: a key that is still at the source is the newer one. Where a node is
+ * lost meanwhile, or the network between the two, a key may be on both sides, also one that the source removes then.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'

@@ -7,6 +7,7 @@ import { EVENT_BODIES, type EventName } from '../../schemas/webhook.ts'
 import { compileBody } from '../../src/http/shape/validate.ts'
 import { heardKey } from '../../src/state/keys.ts'
 import { Browser } from '../support/clients/browser.ts'
+import { type EventLine, readEventLines } from '../support/clients/event-lines.ts'
 import { until } from '../support/machine/until.ts'
 import { startTestService } from '../support/service/service.ts'
 
@@ -41,13 +42,6 @@ async function member(address: string, body: object, accountId = account.account
   return come(json.url, address)
 }
 
-interface Line {
-  readonly id: string | null
-  readonly isMissed: boolean
-  // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects.
-  readonly data: any
-}
-
 /** Opens the feed as a browser does; `lines` grows as they come. */
 async function open(browser: Browser, serverId = testServer.serverId, headers: Readonly<Record<string, string>> = {}) {
   const stop = new AbortController()
@@ -56,20 +50,8 @@ async function open(browser: Browser, serverId = testServer.serverId, headers: R
     headers: { cookie: browser.cookie ?? '', 'x-forwarded-for': browser.address, ...headers },
     signal: stop.signal,
   })
-  const lines: Line[] = []
-  let text = ''
-  const reading = (async () => {
-    for await (const chunk of response.body ?? []) {
-      text += Buffer.from(chunk).toString()
-      const blocks = text.split('\n\n')
-      text = blocks.pop() ?? ''
-      for (const block of blocks) {
-        const [, id, name, data] = /^(?:id: (\S+)\n)?(?:event: (\S+)\n)?data: (.*)$/.exec(block) ?? []
-        if (data !== undefined) lines.push({ id: id ?? null, isMissed: name === 'missed', data: JSON.parse(data) })
-      }
-    }
-  })().catch(() => undefined)
-  const isOver = () => Promise.race([reading.then(() => true), setTimeout(SIGNAL_MS, false, { ref: false })])
+  const { lines, over } = readEventLines(response)
+  const isOver = () => Promise.race([over, setTimeout(SIGNAL_MS, false, { ref: false })])
   return { response, lines, isOver, stop: () => stop.abort() }
 }
 
@@ -78,7 +60,7 @@ async function send(to: string): Promise<string> {
   return (await service.call('POST /v1/email', { token: testServer.token, body })).json.messageId
 }
 
-const of = (lines: readonly Line[], messageId: string, event: string) =>
+const of = (lines: readonly EventLine[], messageId: string, event: string) =>
   lines.find(({ data }) => data.messageId === messageId && data.event === event)
 
 t.test('live: a message is told when it is accepted, and each event as a webhook gets it [member.live]', async (t) => {
@@ -114,7 +96,7 @@ t.test(
         (await service.call(`GET /v1/messages/${missed}`, { token: testServer.token })).json.status === 'delivered',
       WAIT_MS,
     )
-    const { id } = of(feed.lines, first, 'delivered') as Line
+    const { id } = of(feed.lines, first, 'delivered') as EventLine
     const again = await open(ada, testServer.serverId, { 'last-event-id': id ?? '' })
     await until(() => of(again.lines, missed, 'delivered') !== undefined, WAIT_MS)
     t.equal(of(again.lines, first, 'delivered'), undefined, 'what was heard is not said again')

@@ -7,6 +7,7 @@ import { shardOf } from '../../cluster/id.ts'
 import { EVENT_BODIES, type EventName } from '../../schemas/webhook.ts'
 import { compileBody } from '../../src/http/shape/validate.ts'
 import { heardKey } from '../../src/state/keys.ts'
+import { type EventLine, readEventLines } from '../support/clients/event-lines.ts'
 import { until } from '../support/machine/until.ts'
 import { startTestService } from '../support/service/service.ts'
 
@@ -24,12 +25,6 @@ async function send(to: string): Promise<string> {
   return (await service.call('POST /v1/email', { token: testServer.token, body })).json.messageId
 }
 
-interface Line {
-  readonly id: string | null
-  // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects.
-  readonly data: any
-}
-
 /** Opens the feed; `lines` grows as they come. */
 async function open(token: string, headers: Readonly<Record<string, string>> = {}) {
   const stop = new AbortController()
@@ -38,24 +33,12 @@ async function open(token: string, headers: Readonly<Record<string, string>> = {
     headers: { authorization: `Bearer ${token}`, ...headers },
     signal: stop.signal,
   })
-  const lines: Line[] = []
-  let text = ''
-  const reading = (async () => {
-    for await (const chunk of response.body ?? []) {
-      text += Buffer.from(chunk).toString()
-      const blocks = text.split('\n\n')
-      text = blocks.pop() ?? ''
-      for (const block of blocks) {
-        const [, id, data] = /^(?:id: (\S+)\n)?data: (.*)$/.exec(block) ?? []
-        if (data !== undefined) lines.push({ id: id ?? null, data: JSON.parse(data) })
-      }
-    }
-  })().catch(() => undefined)
-  const isOver = reading.then(() => true)
+  const { lines, over: isOver } = readEventLines(response)
   return { response, lines, isOver, stop: () => stop.abort() }
 }
 
-const ofMessage = (lines: readonly Line[], messageId: string) => lines.find(({ data }) => data.messageId === messageId)
+const ofMessage = (lines: readonly EventLine[], messageId: string) =>
+  lines.find(({ data }) => data.messageId === messageId)
 
 t.test('events: each event from now on with an id that rises, as a webhook would get it [event.feed]', async (t) => {
   const before = await send('before@simulator.test')
@@ -86,7 +69,7 @@ t.test('events: a feed that was cut off goes on after the last event that was he
   await until(() => ofMessage(feed.lines, first) !== undefined, WAIT_MS)
   feed.stop()
   const missed = [await send('missed+1@simulator.test'), await send('missed+2@simulator.test')]
-  const { id, data } = ofMessage(feed.lines, first) as Line
+  const { id, data } = ofMessage(feed.lines, first) as EventLine
   await until(
     async () =>
       (await service.call(`GET /v1/messages/${missed[1]}`, { token: testServer.token })).json.status === 'delivered',
@@ -100,7 +83,7 @@ t.test('events: a feed that was cut off goes on after the last event that was he
   again.stop()
   const whole = await open(testServer.token, { 'last-event-id': id ?? '' })
   await until(() => ofMessage(whole.lines, next) !== undefined, WAIT_MS)
-  const idsOf = (lines: readonly Line[]) => lines.map((line) => line.data.id)
+  const idsOf = (lines: readonly EventLine[]) => lines.map((line) => line.data.id)
   t.same(idsOf(whole.lines).slice(0, 2), idsOf(again.lines).slice(0, 2), 'an event keeps its id')
   t.not(idsOf(whole.lines)[0], data.id)
   whole.stop()

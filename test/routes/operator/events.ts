@@ -9,6 +9,7 @@ import t from 'tap'
 import { EVENT_BODIES, type EventName } from '../../../schemas/webhook.ts'
 import { compileBody } from '../../../src/http/shape/validate.ts'
 import { eventHeaders } from '../../../src/webhooks/sign-event.ts'
+import { readEventLines } from '../../support/clients/event-lines.ts'
 import { spawnNode } from '../../support/machine/node.ts'
 import { ROOT } from '../../support/machine/root.ts'
 import { until } from '../../support/machine/until.ts'
@@ -44,23 +45,20 @@ async function open(serverId: string, token = operatorToken) {
   t.teardown(() => stop.abort())
   const url = `http://127.0.0.1:${service.config.operatorPort}/v1/operator/servers/${serverId}/events`
   const response = await fetch(url, { headers: { authorization: `Bearer ${token}` }, signal: stop.signal })
-  // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects.
-  const events: any[] = []
-  let text = ''
-  const reading = (async () => {
-    for await (const chunk of response.body ?? []) {
-      text += Buffer.from(chunk).toString()
-      const lines = text.split('\n\n')
-      text = lines.pop() ?? ''
-      for (const line of lines) if (line.startsWith('data: ')) events.push(JSON.parse(line.slice(6)))
-    }
-  })().catch(() => undefined)
-  return { response, events, reading, stop: () => stop.abort() }
+  const { lines, over } = readEventLines(response)
+  return {
+    response,
+    get events() {
+      return lines.map(({ data }) => data)
+    },
+    over,
+    stop: () => stop.abort(),
+  }
 }
 
 /** Whether a feed ends while its key is looked at a few times. */
-function isOver(reading: Promise<void>): Promise<boolean> {
-  return Promise.race([reading.then(() => true), setTimeout(LOOKS_MS, false, { ref: false })])
+function isOver(over: Promise<true>): Promise<boolean> {
+  return Promise.race([over, setTimeout(LOOKS_MS, false, { ref: false })])
 }
 
 t.test('operator events: each event from now on, as a webhook would get it [operator.events]', async (t) => {
@@ -108,7 +106,7 @@ t.test('operator events: a feed ends with the session that opened it [operator.e
   const [ended, kept] = [await session(), await session()]
   const [feed, other] = [await open(testServer.serverId, ended), await open(testServer.serverId, kept)]
   t.equal((await service.operate('DELETE /v1/operator/session', { token: ended, body: {} })).status, 204)
-  t.ok(await isOver(feed.reading))
+  t.ok(await isOver(feed.over))
   await until(async () => {
     await send('bounce@simulator.test')
     return other.events.length > 0
@@ -150,7 +148,7 @@ t.test('operator events: a listener that closes ends its feeds; tail goes on, li
   await until(() => /Listening to/.test(tail.err) && /Listening to/.test(listen.err), WAIT_MS)
   const feed = await open(testServer.serverId)
   await service.restart()
-  await feed.reading
+  await feed.over
   await until(() => tail.err.split('Listening to').length > 2 && listen.err.split('Listening to').length > 2, WAIT_MS)
   await until(async () => {
     await send('bounce@simulator.test')

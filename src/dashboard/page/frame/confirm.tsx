@@ -28,8 +28,9 @@ export function Confirmation() {
 function Asked({ onEnd }: { onEnd: (isConfirmed: boolean) => void }) {
   const [password, setPassword] = useState('')
   const [code, setCode] = useState('')
-  const [takesCode, setTakesCode] = useState(false)
   const factors = session.value?.factors ?? []
+  // Who has a factor changes none with the password alone; all else takes a code as well.
+  const [takesCode, setTakesCode] = useState(factors.length > 0)
   const confirm = async (body: object) => {
     await call('POST', '/session/confirm', { body })
     onEnd(true)
