@@ -25,8 +25,8 @@ export interface FailoverOptions {
   /** Shards that are moved to another primary. */
   readonly moves: number
   readonly durability: Config['durability']
-  /** How far replicas are behind, ms. */
-  readonly lagMs: number
+  /** How far replicas are behind, ms, as `startCluster` has it. */
+  readonly lagsMs: readonly number[]
   /** `cluster-node-timeout`. */
   readonly nodeTimeoutMs: number
   readonly say: (line: string) => void
@@ -71,12 +71,12 @@ const BLACKOUT = 300
 
 /** Kills one primary after the other, each time a replica takes over; who was killed comes back as a replica. */
 export async function runFailovers(options: FailoverOptions): Promise<FailoverReport> {
-  const { durability, lagMs, nodeTimeoutMs, say } = options
+  const { durability, lagsMs, nodeTimeoutMs, say } = options
   const fleet = await startClusterFleet({
     accounts: ACCOUNTS,
     durability,
     replicas: 2,
-    lagMs,
+    lagsMs,
     // The test kills once the link of the replicas is up; how old it is does not matter.
     settings: {
       'cluster-node-timeout': String(nodeTimeoutMs),

@@ -29,7 +29,8 @@ const HELP = `Usage: npm run chaos [-- options]
   --losses N   failovers by hand to a replica that was behind (3)
   --broadcasts N  kills of service and store while three broadcasts are released (100)
   --cluster    a Redis Cluster, and nothing else of this:
-  --failovers N  its primaries lost while its replicas are 150 ms behind (32)
+  --failovers N  its primaries lost while its replicas are behind (32)
+  --lags M,M   how far, ms: the first primaries once they are replicas, the first replica of each, the second one (150)
   --how W,W    in these ways, by turns: killed, isolated, silent, planned (all)
   --timeout N  its cluster-node-timeout, ms (2000)
   --replicas N its replicas killed (3)
@@ -60,6 +61,7 @@ const { values } = parseArgs({
     replicas: number,
     blackouts: number,
     how: { type: 'string' },
+    lags: { type: 'string' },
     timeout: number,
     cluster: { type: 'boolean' },
     broadcasts: number,
@@ -161,7 +163,7 @@ async function clusterFound(of: (text: string | undefined, fallback: number) => 
     replicaKills: of(values.replicas, 3),
     blackouts: of(values.blackouts, 1),
     durability: 'replica',
-    lagMs: 150,
+    lagsMs: (values.lags ?? '150').split(',').map(Number),
     nodeTimeoutMs: of(values.timeout, 2_000),
     say: (line) => console.log(line),
   })

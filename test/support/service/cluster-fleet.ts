@@ -29,17 +29,17 @@ export async function startClusterFleet({
   accounts,
   durability,
   replicas = 0,
-  lagMs = 0,
+  lagsMs = [],
   settings = {},
 }: {
   accounts: number
   durability: Config['durability']
   replicas?: number
-  /** How far replicas are behind. */
-  lagMs?: number
+  /** How far replicas are behind, as `startCluster` has it. */
+  lagsMs?: readonly number[]
   settings?: Record<string, string>
 }): Promise<ClusterFleet> {
-  const cluster = await startCluster({ replicas, lagMs, settings })
+  const cluster = await startCluster({ replicas, lagsMs, settings })
   const dirs: string[] = []
   const services: RunningService[] = []
   const operatorPorts: number[] = []

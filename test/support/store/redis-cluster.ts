@@ -36,7 +36,7 @@ export interface TestCluster {
   /** The node that has the slot of a key now: of several that claim it the one with the highest epoch. */
   primaryOf(slot: number): Promise<ClusterNode>
   /**
-   * Cuts a node off from all others, and from clients too where `clients` says so, until `heal`; with `lagMs` alone.
+   * Cuts a node off from all others, and from clients too where `clients` says so, until `heal`; with `lagsMs` alone.
    * Connections of nodes end, those of clients fall silent.
    */
   isolate(node: ClusterNode, options: { clients: boolean }): void
@@ -51,26 +51,30 @@ export interface TestCluster {
 export async function startCluster({
   primaries = 3,
   replicas = 0,
-  lagMs = 0,
+  lagsMs = [],
   settings = {},
 }: {
   primaries?: number
   replicas?: number
-  /** How far replicas are behind; above 0 every node stands behind a proxy. */
-  lagMs?: number
+  /**
+   * How far nodes are behind while they are replicas: the first primaries, the first replica of each, the second ones,
+   * and from the beginning again. With any every node stands behind a proxy.
+   */
+  lagsMs?: readonly number[]
   settings?: Record<string, string>
 } = {}): Promise<TestCluster> {
   const dir = mkdtempSync(join(process.env.STORES_DIR ?? tmpdir(), 'sendwright-cluster-'))
   const count = primaries * (1 + replicas)
   const first = await freePorts(4 * count)
-  const isBehind = lagMs > 0
+  const isBehind = lagsMs.length > 0
   const nodes = Array.from({ length: count }, (_, n) => {
     const [port, bus] = [first + n, first + count + n]
     const hidden = isBehind ? 2 * count : 0
     return makeNode({ dir, port, bus, own: port + hidden, ownBus: bus + hidden, settings })
   })
-  const network = new ClusterNetwork(nodes, lagMs)
-  if (isBehind) await network.open(count)
+  const network = new ClusterNetwork(nodes)
+  const lags = nodes.map((_, n) => lagsMs[Math.floor(n / primaries) % lagsMs.length] ?? 0)
+  if (isBehind) await network.open(lags)
   const endWithUs = (): void => {
     for (const { signal } of nodes) signal('SIGKILL')
   }
@@ -97,27 +101,27 @@ export async function startCluster({
 /** What stands before the nodes: replicas hear them later, and one can be cut off. */
 class ClusterNetwork {
   private readonly nodes: readonly ClusterNode[]
-  private readonly lagMs: number
   private readonly proxies: NodeProxy[] = []
   /** Names of the nodes among themselves. */
   private ids = new Map<string, ClusterNode>()
   private apart: { readonly node: ClusterNode; readonly clients: boolean } | null = null
 
-  constructor(nodes: readonly ClusterNode[], lagMs: number) {
+  constructor(nodes: readonly ClusterNode[]) {
     this.nodes = nodes
-    this.lagMs = lagMs
   }
 
-  /** Stands before `count` nodes, whose own ports lie twice as many above. */
-  async open(count: number): Promise<void> {
+  /** Stands before the nodes, whose own ports lie twice as many above. In: how far each is behind as a replica, ms. */
+  async open(lagsMs: readonly number[]): Promise<void> {
+    const count = this.nodes.length
+    const lagOf = new Map(this.nodes.map(({ port }, n) => [String(port + 2 * count), lagsMs[n] ?? 0]))
     for (const node of this.nodes) {
       const clients = {
         port: node.port,
-        // A replica says so with its second command.
+        // A replica says where it listens itself with its second command.
         peerOf: (data: Buffer, known: string) =>
-          known === 'replica' || /REPLCONF|PSYNC/.test(data.subarray(0, 512).toString('latin1')) ? 'replica' : 'client',
+          known || (LISTENS.exec(data.subarray(0, 512).toString('latin1'))?.[1] ?? ''),
         wayOf: (peer: string) => this.wayOf(node, peer),
-        lateMs: (peer: string) => (peer === 'replica' ? this.lagMs : 0),
+        lateMs: (peer: string) => lagOf.get(peer) ?? 0,
       }
       const bus = {
         port: node.port + count,
@@ -145,7 +149,7 @@ class ClusterNetwork {
 
   private wayOf(node: ClusterNode, peer: string): Way {
     if (node !== this.apart?.node) return 'open'
-    if (peer === 'replica') return 'cut'
+    if (peer !== '') return 'cut'
     return this.apart.clients ? 'held' : 'open'
   }
 
@@ -155,6 +159,7 @@ class ClusterNetwork {
   }
 }
 
+const LISTENS = /listening-port\r\n\$\d+\r\n(\d+)/
 /** Where in a message between nodes its sender is named (`clusterMsg` of cluster.h). */
 const SENDER_AT = 40
 
