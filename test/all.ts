@@ -22,6 +22,7 @@ import {
   readCosts,
   writeCosts,
 } from './support/machine/costs.ts'
+import { makeOneFile } from './support/machine/one-file.ts'
 import { describeFailure, runAgain, runToFile } from './support/machine/run-file.ts'
 import { runShared } from './support/machine/share.ts'
 import { testFiles } from './support/machine/test-files.ts'
@@ -69,8 +70,13 @@ const runs: Run[] = [
 const STORES_DIR = mkdtempSync(join(hasRoom() ? realpathSync(MEMORY) : tmpdir(), 'sendwright-stores-'))
 // A test may run the service as another user.
 chmodSync(STORES_DIR, 0o755)
+/** The service that tests start as a process, hundreds of times. */
+const CRASH_HOST = join(import.meta.dirname, `crash-host-${process.pid}.js`)
+await makeOneFile(join(import.meta.dirname, 'support/service/crash-host.js'), CRASH_HOST)
 // With a teardown the runner ends as soon as nothing is told for a moment, as while the first files run.
-process.once('exit', () => rmSync(STORES_DIR, { recursive: true, force: true }))
+process.once('exit', () => {
+  for (const path of [STORES_DIR, CRASH_HOST]) rmSync(path, { recursive: true, force: true })
+})
 
 t.jobs = AT_ONCE_MAX
 t.setTimeout(ALL_MS_MAX)
@@ -113,7 +119,7 @@ interface Ended {
 async function perform({ name, paths, topology }: Run): Promise<Ended> {
   const script = paths.length === 1 ? paths : [join(import.meta.dirname, 'support/machine/folder.js'), ...paths]
   // The bound holds inside the file too, where the default is 30 s.
-  const ours = { TAP: '1', STORES_DIR, TOPOLOGY: topology, TAP_TIMEOUT: String(FILE_MS_MAX / 1000) }
+  const ours = { TAP: '1', STORES_DIR, CRASH_HOST, TOPOLOGY: topology, TAP_TIMEOUT: String(FILE_MS_MAX / 1000) }
   const path = join(STORES_DIR, `tap-${++begun}`)
   const costFile = join(STORES_DIR, `cost-${begun}`)
   const startedAtMs = performance.now()

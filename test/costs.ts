@@ -1,7 +1,10 @@
 /** Of the runner itself: what it takes from its table, what it says at its end, how much it runs at once. */
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import t from 'tap'
 import { type Cost, costOf, describeCosts, FILE_S_MAX, readCosts } from './support/machine/costs.ts'
+import { makeOneFile } from './support/machine/one-file.ts'
 import { describeFailure, runAgain, runToFile } from './support/machine/run-file.ts'
 import { runShared, type Waiting } from './support/machine/share.ts'
 
@@ -89,4 +92,17 @@ t.test('run-file: the lines and the exit code of a process; one that does not en
   t.match(describeFailure('http/edge', path), [/^WARNING: http\/edge failed/, '      not ok 1 - a', '        said'])
   t.equal(await runToFile(command('setInterval(() => 0, 1000)', 200), path), 1)
   t.equal(await runToFile({ ...command('', 200), program: '/no/such/program' }, path), 1)
+})
+
+t.test('one-file: a program with all that it imports, in which each of our modules keeps its place', async (t) => {
+  const outfile = join(t.testdir(), 'one.js')
+  await makeOneFile(join(import.meta.dirname, 'support/machine/way.js'), outfile)
+  const { makeWay } = (await import(pathToFileURL(outfile).href)) as { makeWay: unknown }
+  t.equal(typeof makeWay, 'function')
+  const threaded = join(import.meta.dirname, '../src/reception/parse-room.js')
+  await makeOneFile(threaded, outfile)
+  const text = readFileSync(outfile, 'utf8')
+  t.ok(text.includes(`new URL("./parse-thread.js", "${pathToFileURL(threaded).href}")`), 'its thread is found')
+  t.notMatch(text, /^import .* from ["']\./m, 'nothing of ours is left out')
+  await t.rejects(makeOneFile(join(import.meta.dirname, 'no-such-file.js'), outfile), /no-such-file/)
 })

@@ -1,0 +1,55 @@
+/**
+ * one-file - a program of the tests and all that it imports, in one file: such a process starts in half the time
+ *
+ * The code is the same; what a module asks of its own place (`import.meta`) is still its own place, so that threads
+ * and documents are found where they lie.
+ */
+import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { build, type Plugin } from 'esbuild'
+import { ROOT } from './root.ts'
+
+/** What has parts that are no JavaScript, or starts threads of files of its own. */
+const LEFT_OUT = ['uWebSockets.js', 'pino', 'pino-pretty']
+
+/** Each of our modules keeps its own place. */
+const OWN_PLACE: Plugin = {
+  name: 'own-place',
+  setup({ onLoad }) {
+    onLoad({ filter: /\.js$/ }, ({ path }) => {
+      if (!path.startsWith(join(ROOT, 'build/'))) return null
+      const contents = readFileSync(path, 'utf8')
+        .replaceAll('import.meta.url', JSON.stringify(pathToFileURL(path).href))
+        .replaceAll('import.meta.dirname', JSON.stringify(dirname(path)))
+      return { contents, loader: 'js' }
+    })
+  },
+}
+
+/**
+ * Writes it. In: the compiled program and the file to write, which must lie in the checkout: what is left out is looked
+ * for from there. Throws what esbuild says.
+ */
+export async function makeOneFile(program: string, outfile: string): Promise<void> {
+  await build({
+    entryPoints: [program],
+    outfile,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node20',
+    external: LEFT_OUT,
+    plugins: [OWN_PLACE],
+    // Packages that are older than modules ask for these.
+    banner: {
+      js: [
+        "import { createRequire as requireOf } from 'node:module'",
+        'const require = requireOf(import.meta.url)',
+        'const __filename = import.meta.filename ?? new URL(import.meta.url).pathname',
+        'const __dirname = import.meta.dirname',
+      ].join('\n'),
+    },
+    logLevel: 'silent',
+  })
+}
