@@ -2,11 +2,17 @@
  * request-row - requests that were answered of late, packed
  *
  * Keys: `requests:<account>:<r or a>`, refused and answered: streams, an entry for each second of each process that
- * answered any; `c` how many requests the stream has ever had with this entry, `z` base64 of the deflated JSON of its
- * rows. They are written beside the commits: a crash loses a second of them, and no actor reads them. A row is
- * `[request id, server short or 0, method, path or 0, status, code or 0, issue or 0, prefix, ms, client or 0,
- * user agent or 0, [message ids]]`; zeros at the end are left off. No body and no address: what looks like one in a
- * user agent or in the name of a field is masked.
+ * answered any; `c` how many requests the stream has ever had with this entry, and the text of its rows: `p` as it is,
+ * or where that is long and most of it is not ids, `z` base64 of it deflated. They are written beside the commits: a
+ * crash loses a second of them, and no actor reads them.
+ *
+ * The text is JSON, `{k: [kind], r: [row]}`. What requests of a client share is a kind, which stands once: `[server
+ * short or 0, method, path or 0, status, code or 0, issue or 0, prefix, client or 0, user agent or 0]`, zeros at the end
+ * left off. A row is `[request id, ms, place of its kind, message ids short]`; the place is left off where it is
+ * 0 and no message id follows. Of a request id that differs from the first in the end of its time and its count alone,
+ * these stand. Text of before is a list of `[request id, server short or 0, method, path or 0, status, code
+ * or 0, issue or 0, prefix, ms, client or 0, user agent or 0, [message ids]]`. No body and no address: what looks like
+ * one in a user agent or in the name of a field is masked.
  *
  * Spec request.log
  */
@@ -35,15 +41,22 @@ export interface RequestRow {
   readonly messageIds: readonly string[]
 }
 
-type Packed = readonly (string | number | readonly string[])[]
+type Part = string | number
+type Kind = readonly Part[]
+type Before = readonly (Part | readonly string[])[]
 
 const DAY_MS = 86_400_000
 /** How long the rows of a stream stay, in ms. Spec retention.requests */
 export const REQUEST_LIFE_MS: Readonly<Record<RequestResult, number>> = { refused: 7 * DAY_MS, answered: DAY_MS }
 /** Fields of an entry. */
 export const REQUESTS_FIELD = 'c'
-export const REQUEST_ROWS_FIELD = 'z'
+export const REQUEST_ROWS_FIELD = 'p'
+export const REQUEST_DEFLATED_FIELD = 'z'
 const TIME_DIGITS = 12
+/** What of a request id differs between those of one process within a minute: `xxxx-7ccc`. */
+const ID_FROM = 9
+const ID_TO = 18
+const ID_CHARS = 36
 
 /** Stream: requests of an account that were refused, or all others, by the second in which they were answered. */
 export function requestsKey(shard: number, accountId: string, result: RequestResult): string {
@@ -55,22 +68,81 @@ export function msOfRequest(requestId: string): number {
   return Number.parseInt(requestId.replace('-', '').slice(0, TIME_DIGITS), 16)
 }
 
-/** Packs a row. */
-export function packRequest(row: RequestRow): Packed {
-  const { requestId, serverId, method, path, status, error, issue, prefix, ms, client, userAgent, messageIds } = row
-  const server = serverId === null ? 0 : shortId(serverId)
-  const packed = [requestId, server, method, path ?? 0, status, error ?? 0, issue ?? 0, prefix, ms]
-  const rest = [client ?? 0, userAgent ?? 0, messageIds.length === 0 ? 0 : messageIds]
-  while (rest.at(-1) === 0) rest.pop()
-  return [...packed, ...rest]
+/** Packs rows: the text of an entry. */
+export function packRequests(rows: readonly RequestRow[]): string {
+  const kinds = new Map<string, number>()
+  let lines = ''
+  let first = ''
+  let before: RequestRow | null = null
+  let kind = 0
+  for (const row of rows) {
+    const { requestId, ms, messageIds } = row
+    if (before === null) first = requestId
+    if (before === null || !isAlike(before, row)) kind = placeOf(kinds, row)
+    const id = before !== null && isNear(first, requestId) ? requestId.slice(ID_FROM, ID_TO) : requestId
+    let line = `["${id}",${ms}`
+    if (kind > 0 || messageIds.length > 0) line += `,${kind}`
+    for (const messageId of messageIds) line += `,"${shortId(messageId)}"`
+    lines += before === null ? `${line}]` : `,${line}]`
+    before = row
+  }
+  return `{"k":[${[...kinds.keys()].join(',')}],"r":[${lines}]}`
 }
 
-/** Unpacks what `packRequest` made. */
-export function unpackRequest(packed: Packed): RequestRow {
-  const [requestId, server, method, path, status, error, issue, prefix, ms, client = 0, userAgent = 0, ids = 0] = packed
-  const textOf = (value: Packed[number] | undefined) => (typeof value === 'string' ? value : null)
+/** Whether two ids differ in nothing but the end of their time and their count. */
+function isNear(one: string, other: string): boolean {
+  return (
+    other.length === ID_CHARS &&
+    one.slice(0, ID_FROM) === other.slice(0, ID_FROM) &&
+    one.slice(ID_TO) === other.slice(ID_TO)
+  )
+}
+
+function isAlike(one: RequestRow, other: RequestRow): boolean {
+  return (
+    one.prefix === other.prefix &&
+    one.status === other.status &&
+    one.path === other.path &&
+    one.method === other.method &&
+    one.serverId === other.serverId &&
+    one.error === other.error &&
+    one.issue === other.issue &&
+    one.client === other.client &&
+    one.userAgent === other.userAgent
+  )
+}
+
+function placeOf(kinds: Map<string, number>, row: RequestRow): number {
+  const { serverId, method, path, status, error, issue, prefix, client, userAgent } = row
+  const server = serverId === null ? 0 : shortId(serverId)
+  const kind = [server, method, path ?? 0, status, error ?? 0, issue ?? 0, prefix, client ?? 0, userAgent ?? 0]
+  while (kind.at(-1) === 0) kind.pop()
+  const text = JSON.stringify(kind)
+  const known = kinds.get(text)
+  if (known !== undefined) return known
+  kinds.set(text, kinds.size)
+  return kinds.size - 1
+}
+
+/** Unpacks what `packRequests` made, also of before. Throws SyntaxError on another text. */
+export function unpackRequests(text: string): RequestRow[] {
+  const entry = JSON.parse(text) as { readonly k: readonly Kind[]; readonly r: readonly Kind[] } | readonly Before[]
+  if (!('k' in entry)) return entry.map(rowOfBefore)
+  const first = String(entry.r[0]?.[0] ?? '')
+  return entry.r.map(([id, ms, kind = 0, ...shorts]) => {
+    const requestId = String(id)
+    return {
+      requestId: requestId.length === ID_CHARS ? requestId : first.slice(0, ID_FROM) + requestId + first.slice(ID_TO),
+      ms: ms as number,
+      ...kindOf(entry.k[kind as number] ?? []),
+      messageIds: shorts.map((short) => idOfShort(String(short))),
+    }
+  })
+}
+
+function kindOf(kind: Kind): Omit<RequestRow, 'requestId' | 'ms' | 'messageIds'> {
+  const [server, method, path, status, error, issue, prefix, client, userAgent] = kind
   return {
-    requestId: requestId as string,
     serverId: typeof server === 'string' ? idOfShort(server) : null,
     method: method as string,
     path: textOf(path),
@@ -78,9 +150,18 @@ export function unpackRequest(packed: Packed): RequestRow {
     error: textOf(error),
     issue: textOf(issue),
     prefix: prefix as string,
-    ms: ms as number,
     client: textOf(client),
     userAgent: textOf(userAgent),
-    messageIds: Array.isArray(ids) ? ids : [],
   }
+}
+
+function rowOfBefore(row: Before): RequestRow {
+  const [requestId, server, method, path, status, error, issue, prefix, ms, client, userAgent, ids] = row
+  const kind = [server, method, path, status, error, issue, prefix, client, userAgent] as Kind
+  const messageIds = Array.isArray(ids) ? (ids as readonly string[]) : []
+  return { requestId: requestId as string, ms: ms as number, ...kindOf(kind), messageIds }
+}
+
+function textOf(value: Part | undefined): string | null {
+  return typeof value === 'string' ? value : null
 }

@@ -16,7 +16,8 @@ import { constants, deflateRaw } from 'node:zlib'
 import { homeShard } from '../../cluster/id.ts'
 import { REQUESTS_KEPT_MAX } from '../../schemas/limits.ts'
 import {
-  packRequest,
+  packRequests,
+  REQUEST_DEFLATED_FIELD,
   REQUEST_LIFE_MS,
   REQUEST_ROWS_FIELD,
   REQUESTS_FIELD,
@@ -33,22 +34,34 @@ const NOTED_MAX = 50_000
 const ENTRY_ROWS_MAX = 500
 /** Entries over the bound that one write removes. */
 const REMOVED_MAX = 100
+/** Entries that one call writes, and rows in them: the store does nothing else meanwhile. */
+const CALL_ENTRIES_MAX = 32
+const CALL_ROWS_MAX = 2_000
+/**
+ * A text is deflated from so many characters on, where rows have so many on average: most of them are not ids then. To
+ * deflate costs memory that V8 counts as garbage, a quarter of a megabyte each time.
+ */
+const DEFLATED_FROM_CHARS = 4_096
+const DEFLATED_FROM_ROW_CHARS = 64
 
-/** KEYS: the stream. ARGV: rows, their text, rows kept, life in ms. */
+/** KEYS: streams of one shard. ARGV: rows kept; of each stream how many rows it gets, field, text, life in ms. */
 const APPEND = `#!lua
-local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
-local count = tonumber(ARGV[1])
-if last then count = count + tonumber(last[2][2]) end
-redis.call('XADD', KEYS[1], '*', '${REQUESTS_FIELD}', string.format('%.0f', count), '${REQUEST_ROWS_FIELD}', ARGV[2])
 local time = redis.call('TIME')
-redis.call('XTRIM', KEYS[1], 'MINID', string.format('%.0f', time[1] * 1000 - tonumber(ARGV[4])))
-for i = 1, ${REMOVED_MAX} do
-  local first = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', 1)[1]
-  if not first or tonumber(first[2][2]) > count - tonumber(ARGV[3]) then break end
-  redis.call('XDEL', KEYS[1], first[1])
+for i = 1, #KEYS do
+  local key, at, kept = KEYS[i], 4 * i - 2, tonumber(ARGV[1])
+  local last = redis.call('XREVRANGE', key, '+', '-', 'COUNT', 1)[1]
+  local count = tonumber(ARGV[at])
+  if last then count = count + tonumber(last[2][2]) end
+  redis.call('XADD', key, '*', '${REQUESTS_FIELD}', string.format('%.0f', count), ARGV[at + 1], ARGV[at + 2])
+  redis.call('XTRIM', key, 'MINID', string.format('%.0f', time[1] * 1000 - tonumber(ARGV[at + 3])))
+  for _ = 1, count > kept and ${REMOVED_MAX} or 0 do
+    local first = redis.call('XRANGE', key, '-', '+', 'COUNT', 1)[1]
+    if not first or tonumber(first[2][2]) > count - kept then break end
+    redis.call('XDEL', key, first[1])
+  end
+  redis.call('PEXPIRE', key, ARGV[at + 3])
 end
-redis.call('PEXPIRE', KEYS[1], ARGV[4])
-return count
+return #KEYS
 `
 
 const deflate = promisify(deflateRaw)
@@ -92,38 +105,72 @@ export function openRequestLog(nodes: Nodes, failed: (fault: unknown) => void): 
   }
 }
 
-/** An account whose Redis is away loses its own rows, and nobody else's; the first fault is told. */
+/** Rows of one entry. */
+interface Entry {
+  readonly accountId: string
+  readonly result: RequestResult
+  readonly rows: readonly RequestRow[]
+}
+
+/** A shard whose Redis is away loses its own rows, and no other; the first fault is told. */
 async function writeAll(
   nodes: Nodes,
   noted: ReadonlyMap<string, readonly RequestRow[]>,
   failed: (error: Error) => void,
 ): Promise<void> {
   let isTold = false
+  for (const [shard, entries] of entriesOf(noted)) {
+    for (let from = 0; from < entries.length; ) {
+      const to = endOfCall(entries, from)
+      await append(nodes, shard, entries.slice(from, to)).catch((error: Error) => {
+        if (!isTold) failed(error)
+        isTold = true
+      })
+      from = to
+    }
+  }
+}
+
+/** Entries by their shard: those of one may be written by one call. */
+function entriesOf(noted: ReadonlyMap<string, readonly RequestRow[]>): ReadonlyMap<number, readonly Entry[]> {
+  const found = new Map<number, Entry[]>()
   for (const [accountId, rows] of noted) {
-    await writeAccount(nodes, accountId, rows).catch((error: Error) => {
-      if (!isTold) failed(error)
-      isTold = true
-    })
+    const shard = homeShard(accountId)
+    const entries = found.get(shard) ?? []
+    found.set(shard, entries)
+    for (const result of ['refused', 'answered'] as const) {
+      const own = rows.filter(({ status }) => status >= 400 === (result === 'refused'))
+      // What would be removed again at once need not be written.
+      const kept = own.slice(-REQUESTS_KEPT_MAX)
+      for (let from = 0; from < kept.length; from += ENTRY_ROWS_MAX)
+        entries.push({ accountId, result, rows: kept.slice(from, from + ENTRY_ROWS_MAX) })
+    }
   }
+  return found
 }
 
-async function writeAccount(nodes: Nodes, accountId: string, rows: readonly RequestRow[]): Promise<void> {
-  for (const result of ['refused', 'answered'] as const) {
-    const own = rows.filter(({ status }) => status >= 400 === (result === 'refused'))
-    // What would be removed again at once need not be written.
-    const kept = own.slice(-REQUESTS_KEPT_MAX)
-    for (let from = 0; from < kept.length; from += ENTRY_ROWS_MAX)
-      await append(nodes, { accountId, result, rows: kept.slice(from, from + ENTRY_ROWS_MAX) })
-  }
+function endOfCall(entries: readonly Entry[], from: number): number {
+  let to = from
+  let rows = 0
+  while (to < entries.length && to - from < CALL_ENTRIES_MAX && rows < CALL_ROWS_MAX)
+    rows += entries[to++]?.rows.length ?? 0
+  return to
 }
 
-async function append(
-  nodes: Nodes,
-  of: { readonly accountId: string; readonly result: RequestResult; readonly rows: readonly RequestRow[] },
-): Promise<void> {
-  const { accountId, result, rows } = of
-  const shard = homeShard(accountId)
-  const text = await deflate(JSON.stringify(rows.map(packRequest)), { level: constants.Z_BEST_SPEED })
-  const args = [rows.length, text.toString('base64'), REQUESTS_KEPT_MAX, REQUEST_LIFE_MS[result]]
-  await nodes.nodeOf(shard).eval(APPEND, 1, requestsKey(shard, accountId, result), ...args)
+async function append(nodes: Nodes, shard: number, entries: readonly Entry[]): Promise<void> {
+  const keys: string[] = []
+  const args: (string | number)[] = [REQUESTS_KEPT_MAX]
+  for (const { accountId, result, rows } of entries) {
+    const text = packRequests(rows)
+    keys.push(requestsKey(shard, accountId, result))
+    args.push(rows.length)
+    if (text.length < Math.max(DEFLATED_FROM_CHARS, rows.length * DEFLATED_FROM_ROW_CHARS))
+      args.push(REQUEST_ROWS_FIELD, text)
+    else {
+      const deflated = await deflate(text, { level: constants.Z_BEST_SPEED })
+      args.push(REQUEST_DEFLATED_FIELD, deflated.toString('base64'))
+    }
+    args.push(REQUEST_LIFE_MS[result])
+  }
+  await nodes.nodeOf(shard).eval(APPEND, keys.length, ...keys, ...args)
 }

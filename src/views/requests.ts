@@ -15,12 +15,13 @@ import { homeShard, msOf } from '../../cluster/id.ts'
 import type { RequestEntry, RequestList, RequestSearch } from '../../schemas/request-log.ts'
 import {
   msOfRequest,
+  REQUEST_DEFLATED_FIELD,
   REQUEST_LIFE_MS,
   REQUEST_ROWS_FIELD,
   type RequestResult,
   type RequestRow,
   requestsKey,
-  unpackRequest,
+  unpackRequests,
 } from '../state/request-row.ts'
 import type { Unseen } from './entity.ts'
 import { formatInstant } from './instant.ts'
@@ -184,9 +185,10 @@ function take(lane: Lane, entries: readonly Entry[]): void {
 }
 
 function rowsOf(fields: readonly string[]): RequestRow[] {
-  const text = fields[fields.indexOf(REQUEST_ROWS_FIELD) + 1] ?? ''
-  const json = inflateRawSync(Buffer.from(text, 'base64'), { maxOutputLength: ENTRY_BYTES_MAX }).toString()
-  return (JSON.parse(json) as Parameters<typeof unpackRequest>[0][]).map(unpackRequest)
+  const deflated = fields.indexOf(REQUEST_DEFLATED_FIELD)
+  if (deflated < 0) return unpackRequests(fields[fields.indexOf(REQUEST_ROWS_FIELD) + 1] ?? '')
+  const bytes = Buffer.from(fields[deflated + 1] ?? '', 'base64')
+  return unpackRequests(inflateRawSync(bytes, { maxOutputLength: ENTRY_BYTES_MAX }).toString())
 }
 
 /** When what is searched for came: a message was made by a request of about its own time. */

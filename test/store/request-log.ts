@@ -2,10 +2,10 @@
 import { inflateRawSync } from 'node:zlib'
 import { Redis } from 'ioredis'
 import t from 'tap'
-import { makeIds } from '../../cluster/id.ts'
+import { homeShard, makeIds } from '../../cluster/id.ts'
 import { REQUESTS_KEPT_MAX } from '../../schemas/limits.ts'
 import { newRequestId } from '../../src/http/request-id.ts'
-import { type RequestRow, requestsKey, unpackRequest } from '../../src/state/request-row.ts'
+import { type RequestRow, requestsKey, unpackRequests } from '../../src/state/request-row.ts'
 import { oneNode } from '../../src/store/nodes.ts'
 import { openRequestLog } from '../../src/store/request-log.ts'
 import { startRedis } from '../support/store/redis.ts'
@@ -21,7 +21,8 @@ t.teardown(async () => {
 
 function rowOf(status: number): RequestRow {
   const path = '/v1/email'
-  const none = { serverId: null, error: null, issue: null, client: null, userAgent: null, messageIds: [] }
+  const messageIds = status < 300 ? [ids.next(Date.now())] : []
+  const none = { serverId: null, error: null, issue: null, client: null, userAgent: null, messageIds }
   return { requestId: newRequestId(), method: 'POST', path, status, prefix: 'sk_00000000', ms: 3, ...none }
 }
 
@@ -38,10 +39,11 @@ async function write(accountId: string, count: number, status: number): Promise<
 }
 
 async function storedOf(accountId: string, result: 'refused' | 'answered'): Promise<string[]> {
-  const entries = await redis.xrange(requestsKey(SHARD, accountId, result), '-', '+')
+  const entries = await redis.xrange(requestsKey(homeShard(accountId), accountId, result), '-', '+')
   return entries.flatMap(([, fields]) => {
-    const json = inflateRawSync(Buffer.from(fields[fields.indexOf('z') + 1] ?? '', 'base64')).toString()
-    return (JSON.parse(json) as never[]).map((packed) => unpackRequest(packed).requestId)
+    const [, , name, text = ''] = fields
+    const json = name === 'z' ? inflateRawSync(Buffer.from(text, 'base64')).toString() : text
+    return unpackRequests(json).map(({ requestId }) => requestId)
   })
 }
 
@@ -58,6 +60,35 @@ t.test('request-log: the last 10,000 of each kind stay, and go with their age [r
   t.ok(bytes / stored.length < 60, `${Math.round(bytes / stored.length)} bytes each`)
   const lifeOf = (result: 'refused' | 'answered') => redis.pttl(requestsKey(SHARD, accountId, result))
   t.ok((await lifeOf('answered')) <= 86_400_000 && (await lifeOf('refused')) > 6 * 86_400_000)
+})
+
+t.test('request-log: accounts of one shard and of others get their own rows, long ones deflated', async (t) => {
+  const log = openRequestLog(
+    oneNode(() => redis),
+    (fault) => t.fail(String(fault)),
+  )
+  const wanted = new Map<string, string[]>()
+  for (let n = 0; n < 100; n += 1) {
+    const accountId = makeIds({ shard: SHARD + (n % 3), last: '', random: Math.random }).next(Date.now() + n)
+    const rows = Array.from({ length: 1 + (n % 60) }, (_, place) => ({
+      ...rowOf(200),
+      // A client that says something else each time.
+      userAgent: n === 59 ? `client ${place} ${'x'.repeat(90)}` : 'client',
+    }))
+    for (const row of rows) log.note(accountId, row)
+    wanted.set(
+      accountId,
+      rows.map(({ requestId }) => requestId),
+    )
+  }
+  await log.close()
+  const fields = new Set<string>()
+  for (const [accountId, requestIds] of wanted) {
+    const key = requestsKey(homeShard(accountId), accountId, 'answered')
+    for (const [, [, , name = '']] of await redis.xrange(key, '-', '+')) fields.add(name)
+    t.same(await storedOf(accountId, 'answered'), requestIds)
+  }
+  t.same([...fields].sort(), ['p', 'z'])
 })
 
 t.test('request-log: more than it holds in a second is left out, and a store that is away loses it', async (t) => {

@@ -1,8 +1,9 @@
 /** requests - pages of a log whose entries overlap, of two kinds and several processes. */
 import { deflateRawSync } from 'node:zlib'
 import t from 'tap'
+import { makeIds, shortId } from '../../cluster/id.ts'
 import type { RequestSearch } from '../../schemas/request-log.ts'
-import { packRequest, type RequestRow, requestsKey } from '../../src/state/request-row.ts'
+import { packRequests, type RequestRow, requestsKey, unpackRequests } from '../../src/state/request-row.ts'
 import type { AccountKey, ServerKey } from '../../src/views/key.ts'
 import { readRequest, searchRequests } from '../../src/views/requests.ts'
 import { ACCOUNT_KEY, LIVE_KEY, makeTenant, TEST_KEY, type Tenant } from '../support/world/tenant.ts'
@@ -49,12 +50,25 @@ function fill(world: World, { accountId, live, test }: Tenant): RequestRow[] {
     let count = 0
     for (const [second, own] of [...entries[result]].sort(([one], [other]) => one - other)) {
       count += own.length
-      const text = deflateRawSync(JSON.stringify(own.map(packRequest))).toString('base64')
-      const args = [`${second * SECOND_MS}-0`, 'c', String(count), 'z', text]
+      const args = [`${second * SECOND_MS}-0`, 'c', String(count), ...textOf(own, second)]
       world.apply({ key: requestsKey(world.shard, accountId, result), write: 'XADD', args })
     }
   }
   return rows.reverse()
+}
+
+/** Rows of a second in one of the three ways in which they may lie there: plain, deflated, and as once. */
+function textOf(rows: readonly RequestRow[], second: number): [name: string, text: string] {
+  const text = packRequests(rows)
+  if (second % 3 === 0) return ['p', text]
+  return ['z', deflateRawSync(second % 3 === 1 ? text : textOfBefore(rows)).toString('base64')]
+}
+
+function textOfBefore(rows: readonly RequestRow[]): string {
+  const packed = rows.map(({ requestId, serverId, method, path, status, error, issue, prefix, ms }) => {
+    return [requestId, shortId(serverId ?? ''), method, path, status, error ?? 0, issue ?? 0, prefix, ms]
+  })
+  return JSON.stringify(packed)
 }
 
 function begin() {
@@ -83,6 +97,39 @@ function begin() {
   }
   return { rows, account, server, seen, pagesOf, tenant }
 }
+
+t.test('requests: a row is read as it was written, among others of its entry', async (t) => {
+  const next = makeIds({ shard: 3, last: '', random: Math.random })
+  const plain = { method: 'GET', path: null, status: 404, error: null, issue: null, prefix: 'ak_00000000', ms: 0 }
+  const bare: RequestRow = {
+    ...plain,
+    requestId: idOf(NOW_MS, 1),
+    serverId: null,
+    client: null,
+    userAgent: null,
+    messageIds: [],
+  }
+  const [serverId, one, other] = [next.next(NOW_MS), next.next(NOW_MS), next.next(NOW_MS)]
+  const full: RequestRow = {
+    ...bare,
+    serverId,
+    error: 'invalid_request',
+    issue: 'to[0]."x"',
+    client: '192.0.2.0/24',
+    userAgent: 'a "client" \u00fc',
+    messageIds: [one, other],
+  }
+  const rows = [
+    bare,
+    { ...bare, requestId: idOf(NOW_MS, 4095), ms: 350_000 },
+    { ...full, requestId: idOf(NOW_MS + 20, 2) },
+    { ...bare, requestId: idOf(NOW_MS + 100_000, 3), messageIds: [one] },
+    { ...full, requestId: idOf(NOW_MS, 4).replace('0123', '4567'), messageIds: [] },
+    { ...full, requestId: idOf(NOW_MS - 100_000, 5), issue: null },
+  ]
+  t.same(unpackRequests(packRequests(rows)), rows)
+  t.same(unpackRequests(packRequests(rows.slice(2))), rows.slice(2))
+})
 
 const idsOf = (rows: readonly RequestRow[]) => rows.map(({ requestId }) => requestId)
 
