@@ -57,6 +57,8 @@ const TIME_DIGITS = 12
 const ID_FROM = 9
 const ID_TO = 18
 const ID_CHARS = 36
+/** Of the rows of an entry: a dozen of them. */
+const BYTES_AT_FIRST = 512
 
 /** Stream: requests of an account that were refused, or all others, by the second in which they were answered. */
 export function requestsKey(shard: number, accountId: string, result: RequestResult): string {
@@ -68,25 +70,62 @@ export function msOfRequest(requestId: string): number {
   return Number.parseInt(requestId.replace('-', '').slice(0, TIME_DIGITS), 16)
 }
 
+/**
+ * Rows that wait to be the text of an entry, packed as they come: as values they would outlive the young generation, and
+ * collecting them would cost more than packing them.
+ */
+export class RequestRows {
+  /** Rows that wait. */
+  count = 0
+  private readonly kinds = new Map<string, number>()
+  private bytes = Buffer.allocUnsafe(BYTES_AT_FIRST)
+  private length = 0
+  private first = ''
+  private before: RequestRow | null = null
+  private kind = 0
+
+  add(row: RequestRow): void {
+    const { requestId, ms, messageIds } = row
+    const { before } = this
+    if (before === null) this.first = requestId
+    if (before === null || !isAlike(before, row)) this.kind = placeOf(this.kinds, row)
+    const id = before !== null && isNear(this.first, requestId) ? requestId.slice(ID_FROM, ID_TO) : requestId
+    let line = `${before === null ? '' : ','}["${id}",${ms}`
+    if (this.kind > 0 || messageIds.length > 0) line += `,${this.kind}`
+    for (const messageId of messageIds) line += `,"${shortId(messageId)}"`
+    this.write(`${line}]`)
+    this.before = row
+    this.count += 1
+  }
+
+  /** The text of all rows; none waits any more. */
+  take(): string {
+    const text = `{"k":[${[...this.kinds.keys()].join(',')}],"r":[${this.bytes.toString('latin1', 0, this.length)}]}`
+    this.kinds.clear()
+    this.before = null
+    this.length = 0
+    this.count = 0
+    return text
+  }
+
+  /** In: ASCII. */
+  private write(line: string): void {
+    const length = this.length + line.length
+    if (length > this.bytes.length) {
+      const larger = Buffer.allocUnsafe(2 * length)
+      this.bytes.copy(larger, 0, 0, this.length)
+      this.bytes = larger
+    }
+    this.bytes.write(line, this.length, 'latin1')
+    this.length = length
+  }
+}
+
 /** Packs rows: the text of an entry. */
 export function packRequests(rows: readonly RequestRow[]): string {
-  const kinds = new Map<string, number>()
-  let lines = ''
-  let first = ''
-  let before: RequestRow | null = null
-  let kind = 0
-  for (const row of rows) {
-    const { requestId, ms, messageIds } = row
-    if (before === null) first = requestId
-    if (before === null || !isAlike(before, row)) kind = placeOf(kinds, row)
-    const id = before !== null && isNear(first, requestId) ? requestId.slice(ID_FROM, ID_TO) : requestId
-    let line = `["${id}",${ms}`
-    if (kind > 0 || messageIds.length > 0) line += `,${kind}`
-    for (const messageId of messageIds) line += `,"${shortId(messageId)}"`
-    lines += before === null ? `${line}]` : `,${line}]`
-    before = row
-  }
-  return `{"k":[${[...kinds.keys()].join(',')}],"r":[${lines}]}`
+  const packed = new RequestRows()
+  for (const row of rows) packed.add(row)
+  return packed.take()
 }
 
 /** Whether two ids differ in nothing but the end of their time and their count. */

@@ -16,13 +16,13 @@ import { constants, deflateRaw } from 'node:zlib'
 import { homeShard } from '../../cluster/id.ts'
 import { REQUESTS_KEPT_MAX } from '../../schemas/limits.ts'
 import {
-  packRequests,
   REQUEST_DEFLATED_FIELD,
   REQUEST_LIFE_MS,
   REQUEST_ROWS_FIELD,
   REQUESTS_FIELD,
   type RequestResult,
   type RequestRow,
+  RequestRows,
   requestsKey,
 } from '../state/request-row.ts'
 import type { Nodes } from './nodes.ts'
@@ -76,15 +76,13 @@ export interface RequestLog {
 
 /** Opens the log of this process. `failed` hears why rows were lost. */
 export function openRequestLog(nodes: Nodes, failed: (fault: unknown) => void): RequestLog {
-  let noted = new Map<string, RequestRow[]>()
+  const streams = { refused: new Map<string, NotedStream>(), answered: new Map<string, NotedStream>() }
   let waiting = 0
   let writing: Promise<void> | null = null
   const flush = async (): Promise<void> => {
     if (writing !== null || waiting === 0) return
-    const taken = noted
-    noted = new Map()
-    waiting = 0
-    writing = writeAll(nodes, taken, failed)
+    const taken = [...takeIdle(streams.refused), ...takeIdle(streams.answered)]
+    writing = writeAll(nodes, taken, { failed, took: (rows) => (waiting -= rows) })
     await writing
     writing = null
   }
@@ -93,9 +91,13 @@ export function openRequestLog(nodes: Nodes, failed: (fault: unknown) => void): 
     note(accountId, row) {
       if (waiting >= NOTED_MAX) return
       waiting += 1
-      const rows = noted.get(accountId)
-      if (rows === undefined) noted.set(accountId, [row])
-      else rows.push(row)
+      const result = row.status >= 400 ? 'refused' : 'answered'
+      let stream = streams[result].get(accountId)
+      if (stream === undefined) {
+        stream = new NotedStream(accountId, result)
+        streams[result].set(accountId, stream)
+      }
+      stream.add(row)
     },
     async close() {
       clearInterval(timer)
@@ -107,70 +109,121 @@ export function openRequestLog(nodes: Nodes, failed: (fault: unknown) => void): 
 
 /** Rows of one entry. */
 interface Entry {
-  readonly accountId: string
-  readonly result: RequestResult
-  readonly rows: readonly RequestRow[]
+  readonly count: number
+  readonly text: string
+}
+
+/** What was noted of one stream; it stays while each second has rows of it. */
+class NotedStream {
+  readonly shard: number
+  readonly key: string
+  readonly lifeMs: number
+  private full: Entry[] = []
+  private readonly rows = new RequestRows()
+
+  constructor(accountId: string, result: RequestResult) {
+    this.shard = homeShard(accountId)
+    this.key = requestsKey(this.shard, accountId, result)
+    this.lifeMs = REQUEST_LIFE_MS[result]
+  }
+
+  get isEmpty(): boolean {
+    return this.rows.count === 0 && this.full.length === 0
+  }
+
+  add(row: RequestRow): void {
+    this.rows.add(row)
+    if (this.rows.count === ENTRY_ROWS_MAX) this.full.push(this.takeRows())
+  }
+
+  take(): Entry[] {
+    const entries = this.full
+    this.full = []
+    if (this.rows.count > 0) entries.push(this.takeRows())
+    return entries
+  }
+
+  private takeRows(): Entry {
+    const { count } = this.rows
+    return { count, text: this.rows.take() }
+  }
+}
+
+/** Streams that have rows; the others go. */
+function takeIdle(streams: Map<string, NotedStream>): NotedStream[] {
+  for (const [accountId, stream] of streams) if (stream.isEmpty) streams.delete(accountId)
+  return [...streams.values()]
+}
+
+/** What one call writes. */
+interface Call {
+  readonly keys: string[]
+  readonly args: (string | number)[]
+  rows: number
 }
 
 /** A shard whose Redis is away loses its own rows, and no other; the first fault is told. */
 async function writeAll(
   nodes: Nodes,
-  noted: ReadonlyMap<string, readonly RequestRow[]>,
-  failed: (error: Error) => void,
+  streams: readonly NotedStream[],
+  { failed, took }: { readonly failed: (fault: unknown) => void; readonly took: (rows: number) => void },
 ): Promise<void> {
   let isTold = false
-  for (const [shard, entries] of entriesOf(noted)) {
-    for (let from = 0; from < entries.length; ) {
-      const to = endOfCall(entries, from)
-      await append(nodes, shard, entries.slice(from, to)).catch((error: Error) => {
-        if (!isTold) failed(error)
-        isTold = true
-      })
-      from = to
+  const send = async (shard: number, { keys, args }: Call): Promise<void> => {
+    try {
+      await nodes.nodeOf(shard).eval(APPEND, keys.length, ...keys, REQUESTS_KEPT_MAX, ...args)
+    } catch (fault) {
+      if (!isTold) failed(fault)
+      isTold = true
     }
+  }
+  for (const [shard, own] of byShard(streams)) {
+    let call: Call = { keys: [], args: [], rows: 0 }
+    for (const stream of own) {
+      const entries = stream.take()
+      took(countOf(entries))
+      for (const entry of lastOf(entries)) {
+        call.keys.push(stream.key)
+        call.args.push(entry.count, ...(await fieldOf(entry)), stream.lifeMs)
+        call.rows += entry.count
+        if (call.keys.length < CALL_ENTRIES_MAX && call.rows < CALL_ROWS_MAX) continue
+        await send(shard, call)
+        call = { keys: [], args: [], rows: 0 }
+      }
+    }
+    if (call.keys.length > 0) await send(shard, call)
   }
 }
 
-/** Entries by their shard: those of one may be written by one call. */
-function entriesOf(noted: ReadonlyMap<string, readonly RequestRow[]>): ReadonlyMap<number, readonly Entry[]> {
-  const found = new Map<number, Entry[]>()
-  for (const [accountId, rows] of noted) {
-    const shard = homeShard(accountId)
-    const entries = found.get(shard) ?? []
-    found.set(shard, entries)
-    for (const result of ['refused', 'answered'] as const) {
-      const own = rows.filter(({ status }) => status >= 400 === (result === 'refused'))
-      // What would be removed again at once need not be written.
-      const kept = own.slice(-REQUESTS_KEPT_MAX)
-      for (let from = 0; from < kept.length; from += ENTRY_ROWS_MAX)
-        entries.push({ accountId, result, rows: kept.slice(from, from + ENTRY_ROWS_MAX) })
-    }
+/** Streams of one shard may be written by one call. */
+function byShard(streams: readonly NotedStream[]): ReadonlyMap<number, readonly NotedStream[]> {
+  const found = new Map<number, NotedStream[]>()
+  for (const stream of streams) {
+    const own = found.get(stream.shard)
+    if (own === undefined) found.set(stream.shard, [stream])
+    else own.push(stream)
   }
   return found
 }
 
-function endOfCall(entries: readonly Entry[], from: number): number {
-  let to = from
-  let rows = 0
-  while (to < entries.length && to - from < CALL_ENTRIES_MAX && rows < CALL_ROWS_MAX)
-    rows += entries[to++]?.rows.length ?? 0
-  return to
+function countOf(entries: readonly Entry[]): number {
+  return entries.reduce((sum, { count }) => sum + count, 0)
 }
 
-async function append(nodes: Nodes, shard: number, entries: readonly Entry[]): Promise<void> {
-  const keys: string[] = []
-  const args: (string | number)[] = [REQUESTS_KEPT_MAX]
-  for (const { accountId, result, rows } of entries) {
-    const text = packRequests(rows)
-    keys.push(requestsKey(shard, accountId, result))
-    args.push(rows.length)
-    if (text.length < Math.max(DEFLATED_FROM_CHARS, rows.length * DEFLATED_FROM_ROW_CHARS))
-      args.push(REQUEST_ROWS_FIELD, text)
-    else {
-      const deflated = await deflate(text, { level: constants.Z_BEST_SPEED })
-      args.push(REQUEST_DEFLATED_FIELD, deflated.toString('base64'))
-    }
-    args.push(REQUEST_LIFE_MS[result])
+/** What would be removed again at once need not be written. */
+function lastOf(entries: readonly Entry[]): readonly Entry[] {
+  let from = 0
+  let rest = countOf(entries)
+  for (const { count } of entries) {
+    rest -= count
+    if (rest < REQUESTS_KEPT_MAX) break
+    from += 1
   }
-  await nodes.nodeOf(shard).eval(APPEND, keys.length, ...keys, ...args)
+  return entries.slice(from)
+}
+
+async function fieldOf({ count, text }: Entry): Promise<[name: string, text: string]> {
+  if (text.length < Math.max(DEFLATED_FROM_CHARS, count * DEFLATED_FROM_ROW_CHARS)) return [REQUEST_ROWS_FIELD, text]
+  const deflated = await deflate(text, { level: constants.Z_BEST_SPEED })
+  return [REQUEST_DEFLATED_FIELD, deflated.toString('base64')]
 }
