@@ -7,8 +7,8 @@
  * crash loses a second of them, and no actor reads them.
  *
  * The text is JSON, `{k: [kind], r: [row]}`. What requests of a client share is a kind, which stands once: `[server
- * short or 0, method, path or 0, status, code or 0, issue or 0, prefix, client or 0, user agent or 0]`, zeros at the end
- * left off. A row is `[request id, ms, place of its kind, message ids short]`; the place is left off where it is
+ * short or 0, method, path or 0, status, code or 0, issue or 0, prefix, client or 0, user agent or 0]`, zeros at the
+ * end left off. A row is `[request id, ms, place of its kind, message ids short]`; the place is left off where it is
  * 0 and no message id follows. Of a request id that differs from the first in the end of its time and its count alone,
  * these stand. Text of before is a list of `[request id, server short or 0, method, path or 0, status, code
  * or 0, issue or 0, prefix, ms, client or 0, user agent or 0, [message ids]]`. No body and no address: what looks like
@@ -59,6 +59,8 @@ const ID_TO = 18
 const ID_CHARS = 36
 /** Of the rows of an entry: a dozen of them. */
 const BYTES_AT_FIRST = 512
+/** Memory that is kept for the next entry. */
+const BYTES_KEPT_MAX = 32_768
 
 /** Stream: requests of an account that were refused, or all others, by the second in which they were answered. */
 export function requestsKey(shard: number, accountId: string, result: RequestResult): string {
@@ -71,8 +73,8 @@ export function msOfRequest(requestId: string): number {
 }
 
 /**
- * Rows that wait to be the text of an entry, packed as they come: as values they would outlive the young generation, and
- * collecting them would cost more than packing them.
+ * Rows that wait to be the text of an entry, packed as they come: as values they would outlive the young generation,
+ * and collecting them would cost more than packing them.
  */
 export class RequestRows {
   /** Rows that wait. */
@@ -103,6 +105,7 @@ export class RequestRows {
     const text = `{"k":[${[...this.kinds.keys()].join(',')}],"r":[${this.bytes.toString('latin1', 0, this.length)}]}`
     this.kinds.clear()
     this.before = null
+    if (this.bytes.length > BYTES_KEPT_MAX) this.bytes = Buffer.allocUnsafe(BYTES_AT_FIRST)
     this.length = 0
     this.count = 0
     return text

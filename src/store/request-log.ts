@@ -80,8 +80,9 @@ export function openRequestLog(nodes: Nodes, failed: (fault: unknown) => void): 
   let waiting = 0
   let writing: Promise<void> | null = null
   const flush = async (): Promise<void> => {
-    if (writing !== null || waiting === 0) return
-    const taken = [...takeIdle(streams.refused), ...takeIdle(streams.answered)]
+    if (writing !== null) return
+    const taken = [...dropIdle(streams.refused), ...dropIdle(streams.answered)]
+    if (taken.length === 0) return
     writing = writeAll(nodes, taken, { failed, took: (rows) => (waiting -= rows) })
     await writing
     writing = null
@@ -150,7 +151,7 @@ class NotedStream {
 }
 
 /** Streams that have rows; the others go. */
-function takeIdle(streams: Map<string, NotedStream>): NotedStream[] {
+function dropIdle(streams: Map<string, NotedStream>): NotedStream[] {
   for (const [accountId, stream] of streams) if (stream.isEmpty) streams.delete(accountId)
   return [...streams.values()]
 }
