@@ -14,6 +14,7 @@ import { benchInbound } from './figures/inbound.ts'
 import { benchJudge } from './figures/judge.ts'
 import { benchLifecycle } from './figures/lifecycle.ts'
 import { benchMemory } from './figures/memory.ts'
+import { benchPrimaries } from './figures/primaries.ts'
 import { benchScale } from './figures/scale.ts'
 import { benchSearch } from './figures/search.ts'
 import { benchSizing } from './figures/sizing.ts'
@@ -30,6 +31,7 @@ const HELP = `Usage: npm run bench -- <name> [options]
   search      milliseconds of a search among very many messages of one server
   delivery    from 200 to the first byte; living destinations beside dead ones
   scale       messages a second accepted by 1, 2 and 4 processes with the actors
+  primaries   processor time of Redis a message: three primaries of a cluster, against one Redis
   webhooks    signed posts a second; first attempts beside receivers that hang
   feed        events a second with and without a feed; from an event to who listens; all that is kept once more
   start       seconds from the start to the first 200; cost of an idle process
@@ -54,6 +56,7 @@ Options
   --kib N       content: KiB of attachment in each message (200)
   --mx          lifecycle: to the mail servers of 20 sites instead of a relay
   --rate N      messages a second (lifecycle: nine tenths of the burst; delivery: 200)
+  --held        primaries: messages are accepted and wait
   --dead N      delivery: dead destinations (100), each with --messages waiting (1,000)
   --profile     accept: functions with the most time of their own, and a .cpuprofile in data/
   --help        this text
@@ -73,6 +76,7 @@ const OPTIONS = {
   rate: { type: 'string' },
   dead: { type: 'string' },
   kib: { type: 'string' },
+  held: { type: 'boolean' },
   help: { type: 'boolean' },
 } as const
 
@@ -81,16 +85,11 @@ async function main(): Promise<void> {
   const seconds = readNumber('seconds', values.seconds, 10)
   const rounds = readNumber('rounds', values.rounds, 3)
   const warmUpSeconds = readNumber('warm-up', values['warm-up'], 10)
+  const times = { seconds, rounds, warmUpSeconds }
   const only = values.only?.split(',')
   if (values.help === true) console.log(HELP)
   else if (positionals[0] === 'accept')
-    await benchAccept({
-      seconds,
-      rounds,
-      warmUpSeconds,
-      only: only ?? CONTESTANTS_USUAL,
-      isProfiled: values.profile === true,
-    })
+    await benchAccept({ ...times, only: only ?? CONTESTANTS_USUAL, isProfiled: values.profile === true })
   else if (positionals[0] === 'memory') await benchMemory(readNumber('messages', values.messages, 100_000))
   else if (positionals[0] === 'sizing') await benchSizing(readNumber('messages', values.messages, 3_000))
   else if (positionals[0] === 'lifecycle')
@@ -110,6 +109,8 @@ async function main(): Promise<void> {
       each: readNumber('messages', values.messages, 1000),
     })
   else if (positionals[0] === 'scale') await benchScale(seconds, warmUpSeconds)
+  else if (positionals[0] === 'primaries')
+    await benchPrimaries({ ...times, rate: readNumber('rate', values.rate, 560), isHeld: values.held === true })
   else if (positionals[0] === 'webhooks')
     await benchWebhooks({
       seconds,

@@ -9,6 +9,8 @@ import type { Target } from '../load/message.ts'
 /** How a contestant is to run. */
 export interface HostOrder {
   readonly socketPath: string
+  /** In place of it: nodes of a cluster, or the address of the one Redis. */
+  readonly seeds: readonly string[] | null
   /** A directory of its own. */
   readonly dir: string
   /** Accounts of the product, each with a server and a key. */

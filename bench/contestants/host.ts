@@ -29,7 +29,7 @@ export interface Host {
 /** Starts a contestant on a store. Rejects with what it says when it cannot start. */
 export async function startHost(
   name: HostName,
-  store: Pick<BenchStore, 'socketPath' | 'dir'>,
+  store: Pick<BenchStore, 'socketPath' | 'dir'> & { readonly seeds?: readonly string[] | null },
   order: Partial<Omit<HostOrder, 'socketPath' | 'dir'>> = {},
 ): Promise<Host> {
   const child = fork(fileURLToPath(new URL(`./${name}-host.js`, import.meta.url)), {
@@ -48,6 +48,7 @@ export async function startHost(
     workers: 0,
     isSubmission: false,
     contentStore: null,
+    seeds: store.seeds ?? null,
     ...order,
   }
   const answer = await ask(child, { call: 'start', order: { ...all, socketPath: store.socketPath, dir } })

@@ -18,8 +18,8 @@ const CALM_MS = 7_000
 const LOOK_MS = 500
 
 obey(async (order) => {
-  const { socketPath, accounts, mode, workers } = order
-  const keys = await seedAccounts({ socketPath, accounts, mode, secretKey: SECRET_KEY })
+  const { socketPath, seeds, accounts, mode, workers } = order
+  const keys = await seedAccounts({ socketPath, seeds, accounts, mode, secretKey: SECRET_KEY })
   const others: Host[] = []
   for (let n = 0; n < workers; n += 1) others.push(await startHost('actors', order, { ...order, workers: 0 }))
   const { port, operatorPort, submissionPort, service } = await startProduct(order, workers === 0 ? 'all' : 'http')

@@ -14,6 +14,7 @@ export const SECRET_KEY = 'a secret of the benchmark, long enough'
 export async function startProduct(
   {
     socketPath,
+    seeds,
     dir,
     isHeld,
     relayUrl,
@@ -27,7 +28,7 @@ export async function startProduct(
   const submissionPort = isSubmission ? await freePort() : 0
   const result = readConfig({
     ROLES: roles,
-    REDIS_URL: `unix://${socketPath}`,
+    REDIS_URL: seeds?.join(',') ?? `unix://${socketPath}`,
     SECRET_KEY,
     DATA_DIR: dir,
     HTTP_PORT: String(port),

@@ -44,8 +44,8 @@ const AGAIN_MS = 200
 
 export interface Seeding {
   readonly socketPath: string
-  /** In place of it: nodes of a cluster. */
-  readonly seeds?: readonly string[]
+  /** In place of it: nodes of a cluster, or the address of the one Redis. */
+  readonly seeds?: readonly string[] | null
   readonly accounts: number
   readonly mode: 'live' | 'test'
   /** The installation's secret: it seals the keys that sign. */
@@ -69,8 +69,10 @@ export async function seedAccounts({
   perMinute = OPERATOR_INTEGER_MAX,
   over,
 }: Seeding): Promise<string[]> {
-  const cluster = seeds === undefined ? null : await connectClusterStore({ seeds, durability: 'fsync' })
-  const store = cluster ?? (await connectRedisStore({ address: socketPath, durability: 'fsync' }))
+  const [address = socketPath, ...others] = seeds ?? []
+  const cluster =
+    others.length === 0 ? null : await connectClusterStore({ seeds: [address, ...others], durability: 'fsync' })
+  const store = cluster ?? (await connectRedisStore({ address, durability: 'fsync' }))
   const worker = await startWorker({
     store,
     ...(cluster !== null && { primaries: cluster }),
@@ -86,9 +88,10 @@ export async function seedAccounts({
   const { sealingKey } = makeSecrets(secretKey)
   const pair = await makeDkimKeyPair()
   const counts = Array.from({ length: SHARDS }, () => 0)
+  const places = Array.from({ length: SHARDS }, (_, shard) => `/${cluster?.of(shard)?.name ?? ''}`)
   for (let start = 0; start < accounts; start += AT_ONCE) {
     const length = Math.min(AT_ONCE, accounts - start)
-    const shards = Array.from({ length }, (_, at) => (over === undefined ? place(counts) : (start + at) % over))
+    const shards = Array.from({ length }, (_, at) => (over === undefined ? place(counts, places) : (start + at) % over))
     keys.push(
       ...(await Promise.all(
         shards.map((shard, at) =>
@@ -103,8 +106,8 @@ export async function seedAccounts({
 }
 
 /** The shard where the product would put the next account. */
-function place(counts: number[]): number {
-  const shard = placeAccount(counts)
+function place(counts: number[], places: readonly string[]): number {
+  const shard = placeAccount(counts, places)
   counts[shard] = (counts[shard] ?? 0) + 1
   return shard
 }

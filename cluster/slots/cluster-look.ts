@@ -4,7 +4,8 @@
  * Who holds a shard is what the answer with the highest epoch says, as the store's own map has it (`slot-map.ts`).
  */
 import { SHARDS } from '../id.ts'
-import { lookAtNode, type NodeAnswers, type NodeSaid, type NodeSilence } from './node-look.ts'
+import { StoreRefused } from '../redis/settings.ts'
+import { lookAtNode, type NodeAnswers, type NodeSaid, type NodeSilence, silenceFaults } from './node-look.ts'
 import { type ClusterNodeLine, hostPortOf, SHARD_SLOTS, SlotMap, withPlace } from './slot-map.ts'
 
 /** Nodes that are looked at. */
@@ -35,7 +36,10 @@ export interface ClusterLook {
   readonly uncovered: readonly number[]
 }
 
-/** Looks at all nodes. In: addresses of some. Out: null where no node of a cluster has answered. */
+/**
+ * Looks at all nodes. In: addresses of some. Out: null where no node of a cluster has answered.
+ * @throws StoreRefused where none has, and one of them says why
+ */
 export async function lookAtCluster(seeds: readonly string[]): Promise<ClusterLook | null> {
   const form = new URL(seeds[0] ?? '')
   const asked = new Map<string, Promise<NodeSaid>>()
@@ -48,7 +52,11 @@ export async function lookAtCluster(seeds: readonly string[]): Promise<ClusterLo
   const said = await Promise.all(names.map(async (name) => ({ name, one: await askOnce(name) })))
   const first = said.map(({ one }) => one).find(isAnswer)
   const badSeeds = said.flatMap(({ name, one }) => (isAnswer(one) ? [] : [{ name, why: one }]))
-  if (first === undefined) return null
+  if (first === undefined) {
+    const [sentence] = badSeeds.flatMap(({ name, why }) => silenceFaults(name, why))
+    if (sentence !== undefined) throw new StoreRefused(sentence)
+    return null
+  }
   const ids = new Set(first.nodes.map(({ id }) => id))
   const strangers = said.flatMap(({ name, one }) => (isAnswer(one) && !ids.has(one.id) ? [name] : []))
   const answers = await askAll(first.nodes, said.map(({ one }) => one).filter(isAnswer), askOnce)

@@ -8,7 +8,7 @@ import type { Durability } from '../embedded/binary.ts'
 import { breachesOf } from '../embedded/durable.ts'
 import { breachSentence } from '../redis/settings.ts'
 import type { ClusterLook, NodeLook } from './cluster-look.ts'
-import type { NodeAnswers, NodeSilence } from './node-look.ts'
+import { type NodeAnswers, silenceFaults } from './node-look.ts'
 
 /** One of them may be away, and what was answered still lies in two memories and on two disks. */
 const REPLICAS_MIN = 2
@@ -22,7 +22,7 @@ const VERSION_MIN = [7, 0] as const
 export function clusterFaults(look: ClusterLook, durability: Durability): string[] {
   const { badSeeds, nodes, strangers, uncovered } = look
   const [first] = nodes
-  const faults = badSeeds.flatMap(({ name, why }) => seedFault(name, why))
+  const faults = badSeeds.flatMap(({ name, why }) => silenceFaults(name, why))
   for (const name of strangers)
     faults.push(`${name} and ${first?.name} are nodes of different clusters: REDIS_URL names nodes of one`)
   if (uncovered.length > 0)
@@ -32,16 +32,6 @@ export function clusterFaults(look: ClusterLook, durability: Durability): string
   if (durability === 'replica') faults.push(...tooFewReplicas(nodes))
   for (const node of nodes) if (node.answers !== null) faults.push(...nodeFaults(node, node.answers, durability))
   return faults
-}
-
-function seedFault(name: string, why: NodeSilence): string[] {
-  if (why === 'no-cluster')
-    return [
-      `${name} is no node of a Redis Cluster: name one server alone in REDIS_URL, or start this one with cluster-enabled yes`,
-    ]
-  if (why === 'password')
-    return [`${name} does not take the user and password of REDIS_URL: all nodes need the same ones`]
-  return []
 }
 
 /**

@@ -48,7 +48,7 @@ export interface OpenSlot {
 }
 
 /** Why a node said nothing: what there is instead. */
-export type NodeSilence = 'away' | 'no-cluster' | 'password'
+export type NodeSilence = 'away' | 'certificate' | 'no-cluster' | 'password'
 
 export type NodeSaid = NodeAnswers | NodeSilence
 
@@ -116,7 +116,23 @@ function pairsOf(flat: readonly string[]): Map<string, string> {
   return found
 }
 
+/** What the operator is told of a node that is of no use; nothing where it is away. */
+export function silenceFaults(name: string, why: NodeSilence): string[] {
+  if (why === 'no-cluster')
+    return [
+      `${name} is no node of a Redis Cluster: name one server alone in REDIS_URL, or start this one with cluster-enabled yes`,
+    ]
+  if (why === 'password')
+    return [`${name} does not take the user and password of REDIS_URL: all nodes need the same ones`]
+  if (why === 'certificate')
+    return [
+      `${name} shows a certificate that is not trusted: it must name this address, and NODE_EXTRA_CA_CERTS the file with its authority`,
+    ]
+  return []
+}
+
 function silenceOf(messages: readonly string[]): NodeSilence {
   if (messages.some((one) => /cluster support disabled/i.test(one))) return 'no-cluster'
+  if (messages.some((one) => /certificate/i.test(one))) return 'certificate'
   return messages.some((one) => /^(?:NOAUTH|WRONGPASS|NOPERM|ERR .*password)/.test(one)) ? 'password' : 'away'
 }

@@ -7,7 +7,7 @@
  * What is wanted is said again with each connection, and a second after it was refused. What is published meanwhile is
  * not heard. A connection that says nothing for ten seconds is given up; it is asked each second.
  */
-import { connect, type Socket } from 'node:net'
+import { connect, isIP, type Socket } from 'node:net'
 import { connect as connectSafely } from 'node:tls'
 import Parser from 'redis-parser'
 import { commandBytes } from '../redis/bulk-writer.ts'
@@ -82,7 +82,9 @@ export class ShardEars {
     const url = new URL(this.options.address)
     const place = { host: url.hostname.replace(/^\[|\]$/g, ''), port: Number(url.port || 6379) }
     const isSafe = url.protocol === 'rediss:'
-    const socket = isSafe ? connectSafely({ ...place, servername: place.host }) : connect(place)
+    const socket = isSafe
+      ? connectSafely({ ...place, ...(isIP(place.host) === 0 && { servername: place.host }) })
+      : connect(place)
     this.socket = socket
     this.saidAtMs = performance.now()
     const parser = new Parser({

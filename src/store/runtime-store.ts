@@ -88,7 +88,7 @@ async function connectCluster(
     nodes: { nodeOf: (shard) => store.viewsOf(shard), common: () => store.viewsOf(null) },
     clients: () => new Map(store.primaries.map((node) => [node.name, () => node.store.views])),
     async cluster() {
-      const look = await lookAtCluster(store.addresses)
+      const look = await lookAtCluster(store.addresses).catch(() => null)
       return look === null ? null : clusterState(look, durability)
     },
   }

@@ -6,7 +6,8 @@
  * `placeAccount` chooses its shard. Messages of one shard that come in together share a commit, and with it most of
  * what a commit costs; messages of different shards never do. So accounts are not spread as thin as they could be: of
  * the shards that one process runs over one Redis two are filled first, then the next two. While one waits for its
- * commit the other decides. Where several processes run shards, or several Redis hold them, each has its even share.
+ * commit the other decides. Where several processes run shards, or several Redis hold them, each has its even share;
+ * with several Redis one shard of each is enough, since a process decides for one while others of its own wait.
  *
  * Spec account.create
  */
@@ -100,7 +101,7 @@ export const createAccount: CommandType<CreateAccountBody, CreateAccountReply> =
   },
 }
 
-/** Shards that are filled together. */
+/** Shards that are filled together, of those that one process runs. */
 export const SHARDS_TOGETHER = 2
 /** Accounts of a shard before the next shards are begun. */
 export const ACCOUNTS_EACH = 512
@@ -162,7 +163,7 @@ function subjectOf({ administrators = [] }: CreateAccountBody, account: AccountS
 
 /**
  * The shard of the next account. In: how many accounts each shard holds; of each the name of who runs it and of where
- * it lies, none where that is the same for all.
+ * it lies (`worker/redis`), none where that is the same for all.
  */
 export function placeAccount(counts: readonly number[], places: readonly string[] = []): number {
   const shares = new Map<string, number[]>()
@@ -173,13 +174,22 @@ export function placeAccount(counts: readonly number[], places: readonly string[
     else share.push(shard)
   }
   const totals = [...shares.values()].map((share) => share.reduce((sum, shard) => sum + (counts[shard] ?? 0), 0))
-  return placeAmong([...shares.values()][totals.indexOf(Math.min(...totals))] ?? [0], counts)
+  const [place = '', shards = [0]] = [...shares][totals.indexOf(Math.min(...totals))] ?? []
+  const runsAt = [...shares.keys()].filter((other) => runnerOf(other) === runnerOf(place)).length
+  return placeAmong(shards, { counts, together: Math.ceil(SHARDS_TOGETHER / runsAt) })
+}
+
+function runnerOf(place: string): string {
+  return place.slice(0, place.indexOf('/'))
 }
 
 /** Among the shards of one share: the first few that have room, the least of them. */
-function placeAmong(shards: readonly number[], counts: readonly number[]): number {
-  for (let first = 0; first < shards.length; first += SHARDS_TOGETHER) {
-    const shard = leastOf(shards.slice(first, first + SHARDS_TOGETHER), counts)
+function placeAmong(
+  shards: readonly number[],
+  { counts, together }: { counts: readonly number[]; together: number },
+): number {
+  for (let first = 0; first < shards.length; first += together) {
+    const shard = leastOf(shards.slice(first, first + together), counts)
     if ((counts[shard] ?? 0) < ACCOUNTS_EACH) return shard
   }
   return leastOf(shards, counts)

@@ -148,7 +148,19 @@ t.test('placement: each that runs shards, and each place where they lie, has its
     counts[shard] = (counts[shard] ?? 0) + 1
   }
   const used = [...counts.keys()].filter((shard) => counts[shard] !== 0)
-  t.equal(used.length, 24, 'two shards of each of the twelve')
+  t.equal(used.length, 12, 'of each of four that run shards at three places one')
   t.same(new Set(used.map((shard) => places[shard])).size, 12)
-  t.ok(used.every((shard) => counts[shard] === 1))
+  t.ok(used.every((shard) => counts[shard] === 2))
+})
+
+t.test('placement: who runs shards at one place alone fills two of them, at a second place one of each', async (t) => {
+  for (const redis of [1, 2]) {
+    const places = Array.from({ length: SHARDS }, (_, shard) => `worker ${shard % 4}/redis ${(shard >> 2) % redis}`)
+    const counts = Array.from({ length: SHARDS }, () => 0)
+    for (let n = 0; n < 16; n += 1) {
+      const shard = placeAccount(counts, places)
+      counts[shard] = (counts[shard] ?? 0) + 1
+    }
+    t.same(new Set(counts.filter((count) => count !== 0)), new Set([2]), `${redis} places`)
+  }
 })

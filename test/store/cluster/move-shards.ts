@@ -73,7 +73,7 @@ t.test('move: where the nodes want a password it goes with each key', async (t) 
     await client.config('SET', 'requirepass', 'p@ss word')
     await client.call('AUTH', 'p@ss word')
   }
-  await t.rejects(move([1], await elsewhere(1)), /^Nothing is moved|^No node of a Redis Cluster answers/)
+  await t.rejects(move([1], await elsewhere(1)), /does not take the user and password/)
   const redisUrls = [(cluster.seeds[0] ?? '').replace('redis://', 'redis://:p%40ss%20word@')]
   const to = await elsewhere(4)
   const keys: number[] = []

@@ -1,7 +1,7 @@
 /** redis-cluster - a real Redis Cluster for one test file: primaries and replicas, each a process, on the loopback */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
@@ -12,6 +12,12 @@ import { type NodeProxy, startNodeProxy, type Way } from './node-proxy.ts'
 const SLOTS = 16_384
 const READY_MS_MAX = 60_000
 const NODE_TIMEOUT_MS = 2_000
+
+/** As PEM. */
+export interface Secure {
+  readonly key: string
+  readonly cert: string
+}
 
 export interface ClusterNode {
   readonly port: number
@@ -53,6 +59,7 @@ export async function startCluster({
   replicas = 0,
   lagsMs = [],
   settings = {},
+  secure = null,
 }: {
   primaries?: number
   replicas?: number
@@ -62,6 +69,8 @@ export async function startCluster({
    */
   lagsMs?: readonly number[]
   settings?: Record<string, string>
+  /** Of every node, which is its own authority: TLS for clients and among themselves, and no other way. */
+  secure?: Secure | null
 } = {}): Promise<TestCluster> {
   const dir = mkdtempSync(join(process.env.STORES_DIR ?? tmpdir(), 'sendwright-cluster-'))
   const count = primaries * (1 + replicas)
@@ -70,7 +79,7 @@ export async function startCluster({
   const nodes = Array.from({ length: count }, (_, n) => {
     const [port, bus] = [first + n, first + count + n]
     const hidden = isBehind ? 2 * count : 0
-    return makeNode({ dir, port, bus, own: port + hidden, ownBus: bus + hidden, settings })
+    return makeNode({ dir, port, bus, own: port + hidden, ownBus: bus + hidden, settings, secure })
   })
   const network = new ClusterNetwork(nodes)
   const lags = nodes.map((_, n) => lagsMs[Math.floor(n / primaries) % lagsMs.length] ?? 0)
@@ -83,7 +92,7 @@ export async function startCluster({
   await meet(nodes, { primaries, first, count })
   await network.name()
   return {
-    seeds: nodes.map(({ port }) => `redis://127.0.0.1:${port}`),
+    seeds: nodes.map(({ port }) => `${secure === null ? 'redis' : 'rediss'}://127.0.0.1:${port}`),
     nodes,
     primaryOf: (slot) => primaryOf(nodes, slot),
     isolate: (node, { clients }) => network.cut(node, clients),
@@ -218,6 +227,7 @@ function makeNode({
   own: ownPort,
   ownBus,
   settings,
+  secure,
 }: {
   dir: string
   /** As others are told. */
@@ -227,6 +237,7 @@ function makeNode({
   own: number
   ownBus: number
   settings: Record<string, string>
+  secure: Secure | null
 }): ClusterNode {
   const own = join(dir, String(port))
   mkdirSync(own)
@@ -236,9 +247,15 @@ function makeNode({
     'cluster-announce-port': String(port),
     'cluster-announce-bus-port': String(bus),
   }
-  const all = { ...BASE, dir: own, ...ports, ...settings }
+  const all = { ...BASE, dir: own, ...ports, ...(secure !== null && secureSettings(own, secure, ports)), ...settings }
   const args = Object.entries(all).flatMap(([name, value]) => [`--${name}`, value])
-  const client = new Redis({ port: ownPort, host: '127.0.0.1', maxRetriesPerRequest: 0, retryStrategy: () => 200 })
+  const client = new Redis({
+    port: ownPort,
+    host: '127.0.0.1',
+    maxRetriesPerRequest: 0,
+    retryStrategy: () => 200,
+    ...(secure !== null && { tls: { ca: secure.cert } }),
+  })
   client.on('error', () => undefined)
   let child: ChildProcess | null = null
   return {
@@ -267,6 +284,24 @@ function makeNode({
         READY_MS_MAX,
       )
     },
+  }
+}
+
+/** The port of the others becomes the one for TLS. */
+function secureSettings(dir: string, { key, cert }: Secure, ports: Record<string, string>): Record<string, string> {
+  const [keyFile, certFile] = [join(dir, 'key.pem'), join(dir, 'cert.pem')]
+  writeFileSync(keyFile, key)
+  writeFileSync(certFile, cert)
+  return {
+    port: '0',
+    'tls-port': ports.port ?? '',
+    'cluster-announce-tls-port': ports['cluster-announce-port'] ?? '',
+    'tls-cluster': 'yes',
+    'tls-replication': 'yes',
+    'tls-auth-clients': 'no',
+    'tls-key-file': keyFile,
+    'tls-cert-file': certFile,
+    'tls-ca-cert-file': certFile,
   }
 }
 
