@@ -133,11 +133,10 @@ export function packRequests(rows: readonly RequestRow[]): string {
 
 /** Whether two ids differ in nothing but the end of their time and their count. */
 function isNear(one: string, other: string): boolean {
-  return (
-    other.length === ID_CHARS &&
-    one.slice(0, ID_FROM) === other.slice(0, ID_FROM) &&
-    one.slice(ID_TO) === other.slice(ID_TO)
-  )
+  if (one.length !== ID_CHARS || other.length !== ID_CHARS) return false
+  for (let at = 0; at < ID_FROM; at += 1) if (one.charCodeAt(at) !== other.charCodeAt(at)) return false
+  for (let at = ID_TO; at < ID_CHARS; at += 1) if (one.charCodeAt(at) !== other.charCodeAt(at)) return false
+  return true
 }
 
 function isAlike(one: RequestRow, other: RequestRow): boolean {
