@@ -10,7 +10,6 @@
 
 import { homeShard } from '../../cluster/id.ts'
 import { SESSION_DAYS } from '../../schemas/limits.ts'
-import type { UseAccountLinkBody } from '../actors/dashboard/link.ts'
 import type { MemberSession, OpenSessionBody, SessionReply } from '../actors/dashboard/session.ts'
 import type { IndexSessionBody, SessionIndexed } from '../actors/dashboard/user.ts'
 import { cookieHeader } from '../http/dashboard-edge.ts'
@@ -81,16 +80,6 @@ async function answerSession(
   const json = await formatSession(deps.read, { row, user, nowMs: deps.nowMs() })
   if (json === null) return refuse('unavailable')
   return { status: 200, json, headers: { 'Set-Cookie': cookieHeader(deps.edge, token, SESSION_DAYS * DAY_S) } }
-}
-
-/** Makes a user a member of an account by a link, which is used with it. Out: what is answered where it does not. */
-export async function joinByLink(deps: DashboardDeps, body: UseAccountLinkBody): Promise<Answer | null> {
-  const { accountId, userId } = body
-  const used = await giveOrder(deps, homeShard(accountId), { name: 'use-account-link', body })
-  if (used.answer !== undefined) return used.answer
-  const index = { userId, accountId, isMember: true }
-  const { answer } = await giveOrder(deps, homeShard(userId), { name: 'join-account', body: index })
-  return answer ?? null
 }
 
 /** Ends all sessions of a user but one (null: all). Out: what is answered where one of them could not be. */

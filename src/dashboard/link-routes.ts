@@ -23,6 +23,7 @@ import { isVouchedStill, readLink, type SeenLink } from '../views/dashboard/link
 import { readUser, readUserByLogin } from '../views/dashboard/user.ts'
 import type { DashboardDeps, DashboardHandler, DashboardRequest } from './deps.ts'
 import { endOthers, endSessions, enter } from './enter.ts'
+import { endJoin, listAccount, undoJoin, useLink } from './join.ts'
 import { newLinkId, parseLinkToken } from './link-token.ts'
 import { orderUserChange } from './me-routes.ts'
 import { noteLimit } from './noted-tries.ts'
@@ -135,20 +136,20 @@ async function join(deps: DashboardDeps, { linkId, link }: Found, request: Consu
   const hasShown = ownRow !== null && (ownRow.factorMs > 0 || !hasFactor(user))
   // A known user is asked for the rest first: the step that he takes makes him a member.
   if (newPassword === null && hasFactor(user) && !hasShown) return askFactor(deps, { user, accountId, linkId }, cookies)
-  const siblings = isVouched(link) ? await endSiblings(deps, address, link.madeAtMs) : null
-  if (siblings !== null) return siblings
   const body: UseAccountLinkBody = { linkId, accountId, userId }
-  const used = await giveOrder(deps, homeShard(accountId), { name: 'use-account-link', body })
-  if (used.answer !== undefined) return used.answer
+  const unbegun = await listAccount(deps, body)
+  if (unbegun !== null) return unbegun
+  const siblings = isVouched(link) ? await endSiblings(deps, address, link.madeAtMs) : null
+  const unused = siblings ?? (await useLink(deps, body))
+  if (unused !== null) return undoJoin(deps, user, { accountId, answer: unused })
   const { removesFactors } = link
   const changes = newPassword === null ? null : { password: newPassword, ...(removesFactors && NO_FACTORS) }
   const unchanged = changes === null ? null : await renew(deps, user, changes)
   if (unchanged !== null) return unchanged
-  const index = { userId, accountId, isMember: true }
-  const indexed = await giveOrder(deps, homeShard(userId), { name: 'join-account', body: index })
+  const unlisted = await endJoin(deps, body)
   const accounts = [accountId, ...user.accounts.filter((one) => one !== accountId)]
   const came = { user: { ...user, accounts, ...changes }, accountId, userAgent, sinceMs: null }
-  if (indexed.answer !== undefined) return indexed.answer
+  if (unlisted !== null) return unlisted
   if (ownRow !== null && hasShown) return enter(deps, { ...came, isConfirmed: false, factorMs: ownRow.factorMs })
   return enterOrAsk(deps, { ...came, isConfirmed: true }, cookies)
 }

@@ -9,12 +9,12 @@
 import { homeShard, shardOf } from '../../cluster/id.ts'
 import type { ChangeMemberBody, InvitationReply, InviteBody, MemberReply } from '../actors/dashboard/member.ts'
 import { type Answer, refuse } from '../http/respond.ts'
-import { giveOrder } from '../routes/answer.ts'
 import { levelOf, membersFact, roleOf, unpackMember } from '../state/dashboard/member.ts'
 import { formatInvitation, readInvitations, readMember, readMembers } from '../views/dashboard/people.ts'
 import { readUser, readUserByLogin } from '../views/dashboard/user.ts'
 import type { SessionKey } from '../views/key.ts'
 import { type DashboardDeps, type DashboardHandler, type DashboardRequest, orderAs, sessionOf } from './deps.ts'
+import { leave } from './join.ts'
 import { endSiblings } from './link-routes.ts'
 import { newLinkId } from './link-token.ts'
 import { noteSessionLimit } from './noted-tries.ts'
@@ -54,8 +54,7 @@ export function makePatchMember(deps: DashboardDeps): DashboardHandler<'patchMem
 export function makeDeleteMember(deps: DashboardDeps): DashboardHandler<'deleteMember'> {
   return async (request) => {
     const userId = (request.params.userId ?? '').toLowerCase()
-    const shard = shardOf(userId)
-    if (shard === null) return refuse('not_found')
+    if (shardOf(userId) === null) return refuse('not_found')
     const { answer, refused } = await changeMember(deps, request, { userId, level: null })
     if (answer !== undefined && refused?.code !== 'not_found') return answer
     const user = await readUser(deps.read, userId)
@@ -65,9 +64,7 @@ export function makeDeleteMember(deps: DashboardDeps): DashboardHandler<'deleteM
     // A link that the operator made for him before would bring him back.
     const unended = user === null ? null : await endSiblings(deps, user.address, null)
     if (unended !== null) return unended
-    const body = { userId, accountId, isMember: false }
-    const indexed = await giveOrder(deps, shard, { name: 'join-account', body })
-    return indexed.answer ?? { status: 204 }
+    return (user === null ? null : await leave(deps, user, accountId)) ?? { status: 204 }
   }
 }
 

@@ -20,9 +20,10 @@ import { confirmedUntilMs } from '../state/dashboard/session.ts'
 import { factorsOf, hasFactor, type User } from '../state/dashboard/user.ts'
 import { readUser } from '../views/dashboard/user.ts'
 import type { DashboardDeps, DashboardHandler, DashboardRequest } from './deps.ts'
-import { type Entrant, enter, joinByLink } from './enter.ts'
+import { type Entrant, enter } from './enter.ts'
 import { type Challenge, type ChallengeKind, makeChallenge, parseChallenge, passwordPrint } from './factor/challenge.ts'
 import { readFactorCode } from './factor/factor-code.ts'
+import { joinByLink } from './join.ts'
 import { noteLimit, noteRefusal } from './noted-tries.ts'
 import { hasPasskey, optionsToShow, relyingParty, userIdOf, verifyShown } from './passkey.ts'
 import { judgeTry, refuseTry } from './tries.ts'
@@ -153,7 +154,7 @@ async function goOn(
   }
   const { accountId, linkId } = challenge
   const { userId } = user
-  const unjoined = linkId && accountId ? await joinByLink(deps, { linkId, accountId, userId }) : null
+  const unjoined = linkId && accountId ? await joinByLink(deps, user, { linkId, accountId, userId }) : null
   if (unjoined !== null) return unjoined
   const accounts = accountId === null ? user.accounts : [...new Set([accountId, ...user.accounts])]
   const factorMs = confirmedUntilMs(deps.nowMs())

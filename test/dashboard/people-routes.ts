@@ -219,3 +219,29 @@ t.test('people: the administrators of a new account are invited by mail [account
   const detail = await service.operate(`GET /v1/operator/accounts/${accountId}`, { token: operatorToken })
   t.same(detail.json.administrators, ['zoe@z.example', 'yan@z.example'], 'they are told of its domains as before')
 })
+
+t.test('people: who is out of every account is forgotten, and comes again as a new user [member.index]', async (t) => {
+  const rows = () => redis.keys(`*:user:${bobId}`)
+  t.equal((await rows()).length, 1, 'for an hour')
+  // Nobody else may write what an owner holds in memory: the hour passes over a restart.
+  await service.service.stop()
+  for (const key of await redis.keys('*:due:timers')) {
+    const items = await redis.zrange(key, 0, -1)
+    for (const item of items.filter((one) => one.startsWith(`forget-user:${bobId}:`))) {
+      await redis.zadd(key, 1, item)
+      await redis.zadd(key.replace(/:timers$/, ''), 1, 'timers')
+    }
+  }
+  await service.restart()
+  await until(async () => (await rows()).length === 0, MAIL_MS_MAX)
+  const { accountId } = (await ada.call('GET /session')).json.account
+  const linked = await service.operate(`POST /v1/operator/accounts/${accountId}/link`, {
+    token: service.firstRun.operatorToken,
+    body: { address: 'bob@b.example', role: 'member', note: 'Bob is back' },
+  })
+  t.equal(linked.status, 201, linked.text)
+  const token = Browser.tokenOf(linked.json.url)
+  t.match((await ada.call('POST /links/read', { token })).json, { purpose: 'setup', needsPassword: 'choose' })
+  const again = await come(token, { name: 'Robert' }, '192.0.2.2')
+  t.match((await again.call('GET /me')).json, { name: 'Robert', totp: false })
+})

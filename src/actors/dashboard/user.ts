@@ -8,16 +8,16 @@
  * Spec session.password, session.list
  */
 
-import type { CommandType, Facts, Op } from '../../../cluster/behaviour.ts'
-import { SESSION_DAYS, USER_ACCOUNTS_MAX, USER_SESSIONS_MAX } from '../../../schemas/limits.ts'
-import { DAY_MS } from '../../state/calendar.ts'
+import type { CommandType, Due, Facts, Op } from '../../../cluster/behaviour.ts'
+import { TIMERS_LANE } from '../../../cluster/keyspace.ts'
+import { SESSION_DAYS, USER_SESSIONS_MAX } from '../../../schemas/limits.ts'
+import { DAY_MS, HOUR_MS } from '../../state/calendar.ts'
 import { loginsKey, userKey, userSessionsKey } from '../../state/dashboard/places.ts'
 import {
   fieldsOfUser,
   hasFactor,
   loginFact,
   type NamedSession,
-  NO_FACTORS,
   namedSessions,
   packSessionPlace,
   USER_FIELDS,
@@ -27,6 +27,10 @@ import {
   userSessionsFact,
 } from '../../state/dashboard/user.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
+
+export const FORGET_USER_TIMER = 'forget-user'
+/** How long a user without an account stays; far longer than a request that makes a member of somebody. */
+export const WITHOUT_ACCOUNT_MS = HOUR_MS
 
 export interface AddUserBody {
   /** HMAC of the address. */
@@ -53,16 +57,28 @@ export const addUser: CommandType<AddUserBody, UserReply> = {
     const known = facts.field(loginsKey(shard), hmac)
     if (known !== null) return { kind: 'done', reply: { kind: 'user', userId: known, isNew: false } }
     const userId = context.newId()
-    const fields = fieldsOfUser({ address, name, password, createdAtMs: nowMs, linkRound: 0, accounts: [] })
+    const made = { address, name, password, createdAtMs: nowMs, linkRound: 0, accounts: [], joins: 0 }
     return {
       kind: 'done',
       reply: { kind: 'user', userId, isNew: true },
       ops: [
         { key: loginsKey(shard), write: 'HSET', args: [hmac, userId] },
-        { key: userKey(shard, userId), write: 'HSET', args: fields },
+        { key: userKey(shard, userId), write: 'HSET', args: fieldsOfUser(made) },
       ],
+      due: [forgetUserDue({ userId, hmac }, nowMs)],
     }
   },
+}
+
+/** The timer that looks whether a user has an account. */
+export function forgetUserDue({ userId, hmac }: UserLogin, nowMs: number): Due {
+  return { lane: TIMERS_LANE, item: `${FORGET_USER_TIMER}:${userId}:${hmac}`, atMs: nowMs + WITHOUT_ACCOUNT_MS }
+}
+
+export interface UserLogin {
+  readonly userId: string
+  /** Of the address. */
+  readonly hmac: string
 }
 
 export interface ChangeUserBody {
@@ -162,34 +178,6 @@ export const forgetSessions: CommandType<ForgetSessionsBody, { readonly kind: 'f
   decide({ userId, sessionIds }, _states, _facts, { shard }) {
     const ops: Op[] = [{ key: userSessionsKey(shard, userId), write: 'HDEL', args: [...sessionIds] }]
     return { kind: 'done', reply: { kind: 'forgotten' }, ops: sessionIds.length === 0 ? [] : ops }
-  },
-}
-
-export interface JoinAccountBody {
-  readonly userId: string
-  readonly accountId: string
-  readonly isMember: boolean
-}
-
-/**
- * The index of a user's accounts follows what an account has decided; the last joined stands first. Who is out of every
- * account has no second factor and no session any more.
- */
-export const joinAccount: CommandType<JoinAccountBody, { readonly kind: 'joined' } | Refused> = {
-  name: 'join-account',
-  entities: () => [],
-  counters: () => [],
-  facts: ({ userId }, _states, { shard }) => [userFact(shard, userId)],
-  decide({ userId, accountId, isMember }, _states, facts, { shard }) {
-    const user = userIn(facts, shard, userId)
-    if (user === null) return refuse('not_found')
-    const others = user.accounts.filter((one) => one !== accountId)
-    const accounts = isMember ? [accountId, ...others].slice(0, USER_ACCOUNTS_MAX) : others
-    const isOut = accounts.length === 0
-    const args = fieldsOfUser({ accounts, ...(isOut && NO_FACTORS) })
-    const ops: Op[] = [{ key: userKey(shard, userId), write: 'HSET', args }]
-    if (isOut) ops.push({ key: userSessionsKey(shard, userId), write: 'UNLINK', args: [] })
-    return { kind: 'done', reply: { kind: 'joined' }, ops }
   },
 }
 

@@ -1,9 +1,9 @@
 /** user - a session ends before its user's list forgets it, and begins only for who has shown the present password. */
 import t from 'tap'
 import { beginSession } from '../../../src/actors/dashboard/session.ts'
-import { addUser, changeUser, forgetSessions, indexSession, joinAccount } from '../../../src/actors/dashboard/user.ts'
+import { addUser, changeUser, forgetSessions, indexSession } from '../../../src/actors/dashboard/user.ts'
 import { packMember } from '../../../src/state/dashboard/member.ts'
-import { membersKey, userKey, userSessionsKey } from '../../../src/state/dashboard/places.ts'
+import { membersKey, userSessionsKey } from '../../../src/state/dashboard/places.ts'
 import { unpackSessionPlace } from '../../../src/state/dashboard/user.ts'
 import { World } from '../../support/world/turn.ts'
 
@@ -57,22 +57,6 @@ t.test('user: a sign-in that waited while a second factor was set opens nothing 
   t.match(index('late', 'old'), { kind: 'refused', code: 'sign_in_failed' })
   t.equal(list().size, 0)
   t.equal(index('shown', 'old', null, true).kind, 'indexed')
-  t.end()
-})
-
-t.test('user: who is out of every account keeps no second factor and no session [session.factor]', (t) => {
-  const world = new World(NOW_MS)
-  const { userId, list, index } = makeUser(world)
-  const join = (accountId: string, isMember: boolean) => world.run(joinAccount, { userId, accountId, isMember })
-  const codes = () => world.hash(userKey(world.shard, userId)).get('codes')
-  join(ACCOUNT, true)
-  join('another', true)
-  index('one', 'old')
-  world.run(changeUser, { userId, changes: { totp: 'sealed', codes: ['x'] } })
-  join('another', false)
-  t.match([codes(), list().size], ['["x"]', 1], 'one is left')
-  join(ACCOUNT, false)
-  t.match([codes(), list().size, world.hash(userKey(world.shard, userId)).get('totp')], ['[]', 0, ''])
   t.end()
 })
 
