@@ -51,6 +51,9 @@ export interface RedisOnPage {
   /** Used share of its `maxmemory`. */
   readonly share: number
   readonly replicas: number
+  readonly replicasWanted: number
+  /** Its clock less that of this machine. */
+  readonly clockOffMs: number
 }
 
 /** What has labels of its own. */
@@ -135,7 +138,7 @@ function makeMoment({ Counter, Gauge }: Prom, registers: Registry[]): (figures: 
 
 /** Makes what tells of each primary of a cluster; nothing is on the page where there is none. */
 function makeRedisMoment({ Gauge }: Prom, registers: Registry[]): (redis: readonly RedisOnPage[]) => void {
-  let gauges: { readonly up: Gauge; readonly fill: Gauge; readonly replicas: Gauge } | null = null
+  let gauges: Readonly<Record<'up' | 'fill' | 'replicas' | 'wanted' | 'clock', Gauge>> | null = null
   const gauge = (name: string, help: string): Gauge =>
     new Gauge({ name: `sendwright_redis_${name}`, help, labelNames: ['redis'], registers })
   return (redis) => {
@@ -143,13 +146,20 @@ function makeRedisMoment({ Gauge }: Prom, registers: Registry[]): (redis: readon
     gauges ??= {
       up: gauge('up', 'Tells whether this process is answered by a primary of the cluster (1) or not (0).'),
       fill: gauge('fill_ratio', 'Tells which share of its memory a primary of the cluster has filled, from 0 to 1.'),
-      replicas: gauge('replicas', 'Tells how many replicas are connected to a primary of the cluster.'),
+      replicas: gauge('replicas', 'Tells how many replicas of a primary of the cluster are in step.'),
+      wanted: gauge('replicas_wanted', 'Tells how many replicas DURABILITY wants of a primary of the cluster.'),
+      clock: gauge(
+        'clock_offset_seconds',
+        'Tells by how much the clock of a primary is ahead of that of this machine.',
+      ),
     }
     for (const one of Object.values(gauges)) one.reset()
-    for (const { name, isUp, share, replicas } of redis.slice(0, REDIS_MAX)) {
+    for (const { name, isUp, share, replicas, replicasWanted, clockOffMs } of redis.slice(0, REDIS_MAX)) {
       gauges.up.set({ redis: name }, isUp ? 1 : 0)
       gauges.fill.set({ redis: name }, share)
       gauges.replicas.set({ redis: name }, replicas)
+      gauges.wanted.set({ redis: name }, replicasWanted)
+      gauges.clock.set({ redis: name }, clockOffMs / 1_000)
     }
   }
 }

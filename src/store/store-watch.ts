@@ -25,6 +25,8 @@ import { breachSentence } from '../../cluster/redis/settings.ts'
 import { keptFree, readDisk } from '../content/disk-room.ts'
 import { type FillLevel, FULL_SHARE, fillLevel, fillOf, type RoomLack } from './fill.ts'
 
+/** Of each primary where answers wait for one of them: docs/cluster.md. */
+const REPLICAS_WANTED = 2
 const LOOK_MS = 2_000
 /** So many looks without an answer are a silence: four to six seconds. */
 const UNANSWERED_MAX = 3
@@ -60,16 +62,16 @@ export interface RedisFigure {
   readonly isUp: boolean
   /** Used share of its `maxmemory`; 0 where it has none. */
   readonly share: number
-  /** Replicas that are connected to it. */
+  /** Replicas that are connected to it and in step, as far as it says. */
   readonly replicas: number
+  /** As many as the durability wants. */
+  readonly replicasWanted: number
+  /** Its clock less that of this machine, ms; half of what the look took is uncertain. */
+  readonly clockOffMs: number
 }
 
 /** The watch of one Redis. */
-export interface OneWatch extends StoreWatch {
-  /** Whether it answered when it was asked last. */
-  readonly isUp: boolean
-  readonly replicas: number
-}
+export interface OneWatch extends StoreWatch, Omit<RedisFigure, 'name'> {}
 
 export interface WatchOptions {
   readonly redis: () => Redis
@@ -110,6 +112,10 @@ export async function watchStore(options: WatchOptions): Promise<OneWatch> {
     get replicas() {
       return watch.replicas
     },
+    replicasWanted: options.durability === 'replica' ? REPLICAS_WANTED : 0,
+    get clockOffMs() {
+      return watch.clockOffMs
+    },
     nodes: [],
     stop: () => clearInterval(timer),
   }
@@ -134,6 +140,7 @@ interface Answers {
 class Watch {
   share = 0
   replicas = 0
+  clockOffMs = 0
   fault: string | null = null
   private level: FillLevel = 'roomy'
   private isDiskFull = false
@@ -253,7 +260,9 @@ class Watch {
     // One of several need not hold it, and would refuse to be asked for it.
     if (this.options.installationId !== null) pipeline.hget(CONF_KEY, 'id')
     this.isAsking = true
+    const askedAtMs = Date.now()
     const answers = await pipeline.exec().catch(() => null)
+    const atMs = (askedAtMs + Date.now()) / 2
     this.isAsking = false
     if (answers === null || answers.some(([error]) => error !== null)) {
       this.noteSilence()
@@ -266,13 +275,15 @@ class Watch {
       string[],
       string | null | undefined,
     ]
+    const micros = /^server_time_usec:(\d+)/m.exec(info)?.[1]
+    if (micros !== undefined) this.clockOffMs = Number(micros) / 1_000 - atMs
     return { info, settings, id }
   }
 
   private noteFill(info: string): void {
     const { log, fullShare = FULL_SHARE } = this.options
     this.share = fillOf(info)
-    this.replicas = Number(/^connected_slaves:(\d+)/m.exec(info)?.[1] ?? 0)
+    this.replicas = replicasOf(info)
     const { share, level: before } = this
     this.level = fillLevel(share, before, fullShare)
     if (this.level === before) return
@@ -355,4 +366,10 @@ function worksIn(processId: string, path: string): boolean {
 
 function messageOf(error: Error): string {
   return error.message
+}
+
+/** Replicas that follow within `min-replicas-max-lag`; where that is not set, those that are connected. */
+function replicasOf(info: string): number {
+  const inStep = /^min_slaves_good_slaves:(\d+)/m.exec(info) ?? /^connected_slaves:(\d+)/m.exec(info)
+  return Number(inStep?.[1] ?? 0)
 }

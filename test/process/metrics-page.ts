@@ -31,7 +31,7 @@ async function fullPage(): Promise<string> {
   const figures = Object.fromEntries((Object.keys(FIGURES) as FigureName[]).map((name, at) => [name, at]))
   return metrics.format(figures, {
     queue: [{ site: 'example.com', age: '5m', recipients: 4 }],
-    redis: [{ name: '10.0.0.1:7001', isUp: true, share: 0.25, replicas: 2 }],
+    redis: [{ name: '10.0.0.1:7001', isUp: true, share: 0.25, replicas: 2, replicasWanted: 2, clockOffMs: -3 }],
   })
 }
 

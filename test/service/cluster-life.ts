@@ -18,6 +18,7 @@ import { Browser } from '../support/clients/browser.ts'
 import { postEmail } from '../support/clients/ledger.ts'
 import { spawnNode } from '../support/machine/node.ts'
 import { freePort } from '../support/machine/port.ts'
+import { ROOT } from '../support/machine/root.ts'
 import { until } from '../support/machine/until.ts'
 import { startMx } from '../support/peers/mx.ts'
 import { startReceiver } from '../support/peers/receiver.ts'
@@ -268,6 +269,12 @@ t.test('operators see every Redis, and accounts are placed on all of them', asyn
   await operate('GET /queue')
   const page = await fetch(`http://127.0.0.1:${operatorPorts.http}/metrics`).then((answer) => answer.text())
   t.equal(page.match(/^sendwright_redis_up\{redis="[^"]+"\} 1$/gm)?.length, 3)
+  const monitoring = ['docs/monitoring.md', 'docs/monitoring/alerts.yml', 'docs/monitoring/grafana.json']
+  const named = monitoring.flatMap(
+    (path) => readFileSync(join(ROOT, path), 'utf8').match(/sendwright_redis_\w+/g) ?? [],
+  )
+  const told = (name: string) => page.match(new RegExp(`^${name}\\{redis="[^"]+"\\} `, 'gm'))?.length
+  for (const name of new Set(named)) t.equal(told(name), 3, name)
 })
 
 t.test('a person is erased from all of them', async (t) => {

@@ -66,7 +66,9 @@ export async function watchEach({ clients, watch, onFault }: WatchesOptions): Pr
       return all().find(({ fault }) => fault !== null)?.fault ?? null
     },
     get nodes() {
-      return [...found].map(([name, { isUp, share, replicas }]) => ({ name, isUp, share, replicas }))
+      return [...found].map(([name, { isUp, share, replicas, replicasWanted, clockOffMs }]) => {
+        return { name, isUp, share, replicas, replicasWanted, clockOffMs }
+      })
     },
     stop() {
       isStopped = true

@@ -12,6 +12,8 @@ const ONE: OneWatch = {
   fault: null,
   isUp: true,
   replicas: 0,
+  replicasWanted: 0,
+  clockOffMs: 0,
   nodes: [],
   stop: () => undefined,
 }
