@@ -140,6 +140,8 @@ async function join(deps: DashboardDeps, { linkId, link }: Found, request: Consu
   const unbegun = await listAccount(deps, body)
   if (unbegun !== null) return unbegun
   const siblings = isVouched(link) ? await endSiblings(deps, address, link.madeAtMs) : null
+  // A link that vouches is used up here, before a second factor is asked for: what it is for, another password, is done
+  // then. Were it kept until that step, whoever has seen it could choose a password again in between, and again.
   const unused = siblings ?? (await useLink(deps, body))
   if (unused !== null) return undoJoin(deps, user, { accountId, answer: unused })
   const { removesFactors } = link

@@ -88,11 +88,8 @@ export function makeListInvitations({ read, nowMs }: DashboardDeps): DashboardHa
 export function makeCreateInvitation(deps: DashboardDeps): DashboardHandler<'createInvitation'> {
   return async (request) => {
     const { address, role, readOnly } = request.body
-    const refused = await refuseTry(deps, 'invitation', { client: request.client, address })
-    if (refused !== null) {
-      noteSessionLimit(deps, sessionOf(request))
-      return refused
-    }
+    const refused = await refuseInvitation(deps, request, address)
+    if (refused !== null) return refused
     const known = await readUserByLogin(deps.read, deps.secrets.loginHmac(address))
     if (known === 'unavailable') return refuse('unavailable')
     const body: Pick<InviteBody, 'address' | 'level' | 'knownUserId' | 'linkId'> = {
@@ -115,11 +112,8 @@ export function makeResendInvitation(deps: DashboardDeps): DashboardHandler<'res
     if (invitations === null) return refuse('unavailable')
     const found = invitations.find((one) => one.invitationId === invitationId)
     if (found === undefined) return refuse('not_found')
-    const refused = await refuseTry(deps, 'invitation', { client: request.client, address: found.address })
-    if (refused !== null) {
-      noteSessionLimit(deps, session)
-      return refused
-    }
+    const refused = await refuseInvitation(deps, request, found.address)
+    if (refused !== null) return refused
     const body = { invitationId, linkId: newLinkIdOf(session) }
     const { reply, answer } = await orderAs<InvitationReply>(deps, request, { name: 'send-invitation', body })
     return answer ?? answerInvitation(200, reply)
@@ -133,6 +127,20 @@ export function makeDeleteInvitation(deps: DashboardDeps): DashboardHandler<'del
     const { answer } = await orderAs(deps, request, { name: 'withdraw-invitation', body })
     return answer ?? { status: 204 }
   }
+}
+
+/**
+ * Counts an invitation, of its client and of the address. Whose limit it is that refuses, a member has reached it: it
+ * is logged as his. Where nothing could be counted none was reached.
+ */
+async function refuseInvitation(
+  deps: DashboardDeps,
+  request: DashboardRequest,
+  address: string,
+): Promise<Answer | null> {
+  const refused = await refuseTry(deps, 'invitation', { client: request.client, address })
+  if (refused !== null && 'status' in refused && refused.status === 429) noteSessionLimit(deps, sessionOf(request))
+  return refused
 }
 
 function newLinkIdOf({ accountId }: SessionKey): string {
