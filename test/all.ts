@@ -38,6 +38,8 @@ const MEMORY = '/dev/shm'
 const FREE_BYTES_MIN = 6 * 1024 ** 3
 /** Tables without a side effect: all files of such a folder share one process. */
 const PURE_FOLDERS = ['mail', 'actors', 'state']
+/** Folders whose files leave nothing behind: those that have no row in the table of costs share one process. */
+const SHARING_FOLDERS = ['cluster', 'dns', 'http', 'process', 'reception', 'sending', 'views', 'webhooks']
 /** What compilers say of the served documents, which are the same in both ways. */
 const ONCE = 'routes/openapi-types'
 const PRELOAD = join(import.meta.dirname, 'support/machine/preload.js')
@@ -54,14 +56,21 @@ const files = testFiles().filter((file) => file !== 'all' && isWanted(file))
 /** Is over SMTP what the tests of routes are over HTTP. */
 const SUBMISSION = 'reception/submission/service'
 
+const costs = readCosts()
 const runs: Run[] = [
+  ...SHARING_FOLDERS.map((folder) =>
+    runOf(
+      `${folder} (small)`,
+      files.filter((file) => isSmall(file) && file.startsWith(`${folder}/`)),
+    ),
+  ),
   ...PURE_FOLDERS.map((folder) =>
     runOf(
       folder,
       files.filter(isPure).filter((file) => file.startsWith(`${folder}/`)),
     ),
   ),
-  ...files.filter((file) => !isPure(file)).map((file) => runOf(file, [file])),
+  ...files.filter((file) => !isPure(file) && !isSmall(file)).map((file) => runOf(file, [file])),
   ...files
     .filter((file) => (file.startsWith('routes/') && file !== ONCE) || file === SUBMISSION)
     .map((file): Run => ({ ...runOf(`apart: ${file}`, [file]), topology: 'apart' })),
@@ -80,7 +89,6 @@ process.once('exit', () => {
 
 t.jobs = AT_ONCE_MAX
 t.setTimeout(ALL_MS_MAX)
-const costs = readCosts()
 const busyBefore = busySeconds()
 const measured: Cost[] = []
 /** What failed beside the others. */
@@ -117,7 +125,8 @@ interface Ended {
 }
 
 async function perform({ name, paths, topology }: Run): Promise<Ended> {
-  const script = paths.length === 1 ? paths : [join(import.meta.dirname, 'support/machine/folder.js'), ...paths]
+  const script = paths.length === 1 ? paths : [join(import.meta.dirname, 'support/machine/folder.js')]
+  const shared = { SHARED_FILES: paths.join('\n') }
   // The bound holds inside the file too, where the default is 30 s.
   const ours = { TAP: '1', STORES_DIR, CRASH_HOST, TOPOLOGY: topology, TAP_TIMEOUT: String(FILE_MS_MAX / 1000) }
   const path = join(STORES_DIR, `tap-${++begun}`)
@@ -128,7 +137,7 @@ async function perform({ name, paths, topology }: Run): Promise<Ended> {
       // The runner puts its loader into NODE_OPTIONS of every child, whatever `env` says; env(1) takes it out.
       program: '/usr/bin/env',
       args: ['-u', 'NODE_OPTIONS', process.execPath, '--import', PRELOAD, ...script],
-      env: { ...process.env, ...ours, COST_FILE: costFile },
+      env: { ...process.env, ...ours, ...shared, COST_FILE: costFile },
       timeoutMs: FILE_MS_MAX,
     },
     path,
@@ -178,4 +187,9 @@ function isWanted(file: string): boolean {
 
 function isPure(file: string): boolean {
   return PURE_FOLDERS.some((folder) => file.startsWith(`${folder}/`))
+}
+
+/** Whether it shares a process with the others of its folder. */
+function isSmall(file: string): boolean {
+  return SHARING_FOLDERS.some((folder) => file.startsWith(`${folder}/`)) && !costs.has(file)
 }
