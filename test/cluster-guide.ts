@@ -2,7 +2,7 @@
  * cluster-guide - what docs/cluster.md tells a reader to type is typed: real Redis in the place of its machines, each
  * on ports of its own, and what comes of it is a cluster that a start takes
  */
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -179,4 +179,51 @@ t.test('guide: what tries a cluster out starts Redis with the same settings', as
   for (const command of commands)
     for (const one of [...wanted, '--cluster-require-full-coverage no', '--cluster-enabled yes'])
       t.ok(command.includes(one), one)
+})
+
+t.test('guide: the commands of the compose file make a cluster that a start with replicas takes', async (t) => {
+  const text = readFileSync(join(ROOT, 'docs/deploy/cluster.compose.yaml'), 'utf8')
+  const { services, networks } = parse(text, { merge: true })
+  const names = Object.keys(services).filter((name) => /^r\d$/.test(name))
+  t.equal(names.length, 9)
+  const places = names.map((name) => services[name].networks.default.ipv4_address as string)
+  t.equal(new Set(places).size, 9, 'an address each')
+  const [{ subnet }] = networks.default.ipam.config
+  t.ok(places.every((place) => place.startsWith(subnet.replace(/0\/24$/, ''))))
+  const lowest = await freePorts(9, { withBus: true })
+  const folder = mkdtempSync(join(tmpdir(), 'sendwright-compose-'))
+  const nodes = names.map((name, n) => {
+    const data = join(folder, name)
+    mkdirSync(data)
+    const command = String(services[name].command)
+      .replace('--port 7001', `--port ${lowest + n} --bind 127.0.0.1`)
+      .replace('--dir /data', `--dir ${data}`)
+    return spawn('sh', ['-c', `exec ${command}`], { stdio: 'ignore' })
+  })
+  t.teardown(async () => {
+    for (const node of nodes) {
+      const gone = once(node, 'exit')
+      node.kill('SIGKILL')
+      await gone
+    }
+    rmSync(folder, { recursive: true, force: true })
+  })
+  // As compose reads it; each name is a port here.
+  const create = String(services.create.command)
+    .replace(/for node in [r\d ]+;/, `for port in ${nodes.map((_, n) => lowest + n).join(' ')};`)
+    .replace('-h $$node -p 7001', '-p $port')
+    .replace(/-h r(\d) -p 7001/g, (_, n) => `-p ${lowest + Number(n) - 1}`)
+    .replace(/\br(\d):7001/g, (_, n) => `127.0.0.1:${lowest + Number(n) - 1}`)
+  t.notMatch(create, /7001/)
+  const run = () => spawnSync('sh', ['-c', create], { encoding: 'utf8', timeout: 60_000 })
+  const made = run()
+  t.equal(made.status, 0, made.stdout + made.stderr)
+  const seeds = nodes.map((_, n) => `redis://127.0.0.1:${lowest + n}`)
+  await until(async () => {
+    const look = await lookAtCluster(seeds)
+    return look !== null && look.uncovered.length === 0 && clusterFaults(look, 'replica').length === 0
+  }, 60_000)
+  const again = run()
+  t.equal(again.status, 0, again.stdout + again.stderr)
+  t.notMatch(again.stdout, /Performing hash slots allocation/, 'a second start joins nothing')
 })
