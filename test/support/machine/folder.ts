@@ -11,7 +11,13 @@ type Ending = () => unknown
 
 const LOOK_STEP_MS = 2
 
-for (const path of (process.env.SHARED_FILES ?? '').split('\n').filter(Boolean)) {
+const waiting = (process.env.SHARED_FILES ?? '').split('\n').filter(Boolean)
+// A file that ends the process would take the others with it, unseen.
+process.once('exit', () => {
+  if (waiting.length > 0) process.exitCode = 1
+})
+
+for (let path = waiting.shift(); path !== undefined; path = waiting.shift()) {
   const endings: Ending[] = []
   // The runner's own would wait for the end of the last file.
   Object.assign(t, { teardown: (ending: Ending) => void endings.unshift(ending) })
