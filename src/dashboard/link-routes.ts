@@ -176,7 +176,12 @@ async function renew(deps: DashboardDeps, user: User, changes: ChangeUserBody['c
   const { userId, linkRound } = user
   const unended = await endOthers(deps, userId, null)
   if (unended !== null) return unended
-  const order = { userId, changes: { ...changes, linkRound: linkRound + 1 }, endsAllBut: null }
+  const order = {
+    userId,
+    changes: { ...changes, linkRound: linkRound + 1 },
+    endsAllBut: null,
+    tells: 'operator-link',
+  } as const
   const { reply, answer } = await orderUserChange(deps, order)
   return answer ?? endSessions(deps, userId, reply.ended)
 }

@@ -8,7 +8,6 @@
  */
 
 import type { LaneType, PerformedClaim } from '../../cluster/behaviour.ts'
-import { NOTICE_LANE } from '../actors/dashboard/link.ts'
 import { CHECK_LANE, type CheckJob, checkOutcome, prepareCheck } from '../actors/domain/domain-check.ts'
 import {
   type DomainNoticeJob,
@@ -17,14 +16,17 @@ import {
   type NoticeOutcome,
   noticeOutcome,
   prepareNotice,
+  type UserNoticeJob,
 } from '../actors/domain/notice.ts'
 import type { CheckDomainJob, DomainFound } from '../dns/check-domain.ts'
 import type { ComposeInput } from '../mail/compose/compose.ts'
 import { composeLinkMail } from '../mail/compose/link-mail.ts'
 import { composeNotice } from '../mail/compose/notice.ts'
+import { composeUserNotice } from '../mail/compose/user-notice.ts'
 import { maskAddress } from '../mail/reply.ts'
 import { serviceReturnPathHost } from '../mail/return-path.ts'
 import type { Log } from '../process/log.ts'
+import { NOTICE_LANE } from '../state/dashboard/places.ts'
 import { type DomainCheck, WARNING_MS } from '../state/domain.ts'
 import { recordsOf } from '../views/domain.ts'
 import type { Dispatch } from './dispatch.ts'
@@ -67,9 +69,10 @@ export function makeDomainLanes(deps: DomainLaneDeps): LaneType[] {
     claimsStand: false,
     prepare: prepareNotice,
     outcome: noticeOutcome,
-    ...makeRoom(NOTICES_MAX, (job, { signal, pass }) =>
-      job.kind === 'link' ? mailLink(deps, job, { signal, pass }) : tell(deps, job, { signal, pass }),
-    ),
+    ...makeRoom(NOTICES_MAX, (job, { signal, pass }) => {
+      if (job.kind === 'link') return mailLink(deps, job, { signal, pass })
+      return job.kind === 'me' ? tellUser(deps, job, { signal, pass }) : tell(deps, job, { signal, pass })
+    }),
   }
   return [check as LaneType, notice as LaneType]
 }
@@ -133,6 +136,19 @@ async function mailLink(
   const message = composeLinkMail({ ...about, url: deps.linkUrl(linkId) })
   const sent = await send(deps, { address, message }, claim)
   if (sent.result === 'bounced') deps.log.warn({ purpose, code: sent.code }, 'A link that was mailed was refused')
+  return outcomeOf(sent, address)
+}
+
+/** Tells a user what has changed of how he signs in. */
+async function tellUser(
+  deps: DomainLaneDeps,
+  { what, userId, atMs, address }: UserNoticeJob,
+  claim: Pick<PerformedClaim, 'signal' | 'pass'>,
+): Promise<NoticeOutcome> {
+  const { serviceDomain } = deps
+  const message = composeUserNotice({ what, name: `me-${what}-${userId}-${atMs}`, atMs, address, serviceDomain })
+  const sent = await send(deps, { address, message }, claim)
+  if (sent.result === 'bounced') deps.log.warn({ userId, what, code: sent.code }, 'A notice to a user was refused')
   return outcomeOf(sent, address)
 }
 

@@ -26,7 +26,7 @@ const mails = () => mx.sessions.flatMap(({ messages }) => messages)
 /** The token of the newest link that was mailed to somebody, once there are `count`. */
 async function mailedTo(address: string, count = 1): Promise<string> {
   const found = await until(() => {
-    const own = mails().filter((mail) => mail.includes(`To: ${address}`))
+    const own = mails().filter((mail) => mail.includes(`To: ${address}`) && mail.includes('/dashboard/link#'))
     return own.length >= count ? own : null
   }, MAIL_MS_MAX)
   return /\/dashboard\/link#([\w.-]+)/.exec(found.at(-1)?.replaceAll('=\r\n', '') ?? '')?.[1] ?? ''
@@ -127,6 +127,14 @@ t.test(
     const changed = await ada.call('POST /me/password', { current: password, password: PASSWORD })
     t.equal(changed.status, 204, changed.text)
     t.equal((await stranger.call('GET /session')).status, 401)
+    const notices = await until(() => {
+      const told = mails().filter((mail) => /^Subject: Your password was changed\r$/m.test(mail))
+      return told.length >= 2 ? told : null
+    }, MAIL_MS_MAX)
+    for (const notice of notices) {
+      t.match(notice, /^To: ada@a\.example\r$/m)
+      t.notMatch(notice, /https?:/, 'no link is in it [session.notice]')
+    }
     const own = (await ada.call('GET /me/sessions')).json.sessions
     t.match(own, [{ current: true, accountName: 'First account' }])
     t.equal(own.length, 1)

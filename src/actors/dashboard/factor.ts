@@ -24,6 +24,7 @@ import {
 } from '../../state/dashboard/user.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
 import { sessionsOf, userIn } from './user.ts'
+import { userNoticeDues } from './user-notice.ts'
 
 /** What was shown and found right. */
 export type Shown =
@@ -144,6 +145,7 @@ export const changeFactors: CommandType<ChangeFactorsBody, FactorsChanged | Refu
         ended: hasFactor(user) ? [] : others,
       },
       ops: writesOf(shard, { userId, changes, step, nowMs }),
+      due: userNoticeDues(change.kind, userId, nowMs),
     }
   },
 }

@@ -35,14 +35,12 @@ import {
   settingsOfRow,
   unpackMember,
 } from '../../state/dashboard/member.ts'
-import { invitationsKey, membersKey, settingsKey } from '../../state/dashboard/places.ts'
+import { invitationsKey, membersKey, NOTICE_LANE, settingsKey } from '../../state/dashboard/places.ts'
 import { holdsLevel } from '../../state/dashboard/session.ts'
 import { userFact, userSessionsFact } from '../../state/dashboard/user.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
 import { changeUser, type UserChanged, userIn } from './user.ts'
 
-/** Lane of what the service writes to people by itself. */
-export const NOTICE_LANE = 'notice'
 const ITEM = /^link\.([0-9a-f]+)\.(\d+)$/
 
 export interface MakeLinkBody {

@@ -27,6 +27,7 @@ import {
   userSessionsFact,
 } from '../../state/dashboard/user.ts'
 import { type Refused, refuse } from '../order/refusal.ts'
+import { type UserNotice, userNoticeDues } from './user-notice.ts'
 
 export const FORGET_USER_TIMER = 'forget-user'
 /** How long a user without an account stays; far longer than a request that makes a member of somebody. */
@@ -88,6 +89,8 @@ export interface ChangeUserBody {
   readonly expects?: Partial<Omit<User, 'userId'>>
   /** Ends all sessions but this one (null: all); absent: none. */
   readonly endsAllBut?: string | null
+  /** Of another password: what its user is told; else that it is another one. */
+  readonly tells?: UserNotice
 }
 
 export interface UserChanged {
@@ -101,7 +104,7 @@ export const changeUser: CommandType<ChangeUserBody, UserChanged | Refused> = {
   entities: () => [],
   counters: () => [],
   facts: ({ userId }, _states, { shard }) => [userFact(shard, userId), userSessionsFact(shard, userId)],
-  decide({ userId, changes, expects = {}, endsAllBut }, _states, facts, { shard }) {
+  decide({ userId, changes, expects = {}, endsAllBut, tells = 'password' }, _states, facts, { shard, nowMs }) {
     const user = userIn(facts, shard, userId)
     if (user === null) return refuse('not_found')
     if (!isAsExpected(user, expects)) return refuse('sign_in_failed')
@@ -111,7 +114,8 @@ export const changeUser: CommandType<ChangeUserBody, UserChanged | Refused> = {
         : sessionsOf(facts, shard, userId).filter(({ sessionId }) => sessionId !== endsAllBut)
     const fields = fieldsOfUser(changes)
     const ops: Op[] = fields.length === 0 ? [] : [{ key: userKey(shard, userId), write: 'HSET', args: fields }]
-    return { kind: 'done', reply: { kind: 'changed', ended }, ops }
+    const due = changes.password === undefined ? [] : userNoticeDues(tells, userId, nowMs)
+    return { kind: 'done', reply: { kind: 'changed', ended }, ops, due }
   },
 }
 

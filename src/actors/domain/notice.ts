@@ -1,5 +1,6 @@
 /**
- * notice - what the service writes to people by itself: what becomes of sending domains, and links into the dashboard.
+ * notice - what the service writes to people by itself: what becomes of sending domains, links into the
+ * dashboard, and what has changed of how somebody signs in to it.
  *
  * A notice is no message of any server: it is in no log, counts on no limit and makes no event. It waits in a lane of
  * its own and is retried as mail is. An account without administrators has one notice too, which only the operator's
@@ -7,10 +8,11 @@
  *
  * A link is written while it works; its text is made of its row, its token by whoever sends it.
  *
- * Item: `link.<link>.<ms>`, or `<kind>.<domain short>.<place of the administrator or ->.<ms>`.
+ * Item: `link.<link>.<ms>`, `me.<what>.<user short>.<ms>`, or
+ * `<kind>.<domain short>.<place of the administrator or ->.<ms>`.
  * Key: `administrators:<account>`
  *
- * Spec domain.notice, link.mail
+ * Spec domain.notice, link.mail, session.notice
  */
 
 import type {
@@ -28,10 +30,14 @@ import { idOfShort, shardOf, shortId } from '../../../cluster/id.ts'
 import { nextAttemptAtMs, parseRetryHintMs } from '../../mail/retry.ts'
 import { type AccountState, accountRef } from '../../state/account.ts'
 import { linkFact, type StoredLink } from '../../state/dashboard/link.ts'
+import { NOTICE_LANE } from '../../state/dashboard/places.ts'
+import { userFact } from '../../state/dashboard/user.ts'
 import { type DomainState, domainRef } from '../../state/domain.ts'
 import { administratorsKey } from '../../state/keys.ts'
 import { unitOf } from '../../state/spread.ts'
-import { linkIn, linkOfItem, NOTICE_LANE } from '../dashboard/link.ts'
+import { linkIn, linkOfItem } from '../dashboard/link.ts'
+import { userIn } from '../dashboard/user.ts'
+import { type UserNoticeItem, userNoticeOfItem } from '../dashboard/user-notice.ts'
 import type { AttemptOutcome } from '../message/attempted.ts'
 
 /** `warning`: a record is gone, mail still goes out. `ended`: it does no more. */
@@ -46,7 +52,13 @@ export interface LinkJob {
   readonly accountName: string | null
 }
 
-export type NoticeJob = DomainNoticeJob | LinkJob
+/** What a user is to be told. */
+export interface UserNoticeJob extends UserNoticeItem {
+  readonly kind: 'me'
+  readonly address: string
+}
+
+export type NoticeJob = DomainNoticeJob | LinkJob | UserNoticeJob
 
 export interface DomainNoticeJob {
   readonly kind: NoticeKind
@@ -95,11 +107,14 @@ export function noticeDues(
 
 export const prepareNotice: CommandType<PrepareBody, NoticeJob | null> = {
   name: 'prepare notice',
-  entities: ({ item }) => (linkOfItem(item) === null ? [domainRef(parseItem(item).domainId)] : []),
+  entities: ({ item }) =>
+    linkOfItem(item) === null && userNoticeOfItem(item) === null ? [domainRef(parseItem(item).domainId)] : [],
   counters: () => [],
   facts: ({ item }, states, { shard }) => {
     const mailed = linkOfItem(item)
     if (mailed !== null) return [linkFact(shard, mailed.linkId)]
+    const told = userNoticeOfItem(item)
+    if (told !== null) return [userFact(shard, told.userId)]
     const { domainId, place } = parseItem(item)
     const domain = states.get<DomainState | null>(domainRef(domainId))
     return domain === null || place === null ? [] : [addressFact(domain, place)]
@@ -107,6 +122,11 @@ export const prepareNotice: CommandType<PrepareBody, NoticeJob | null> = {
   decide({ item }, states, facts, context) {
     const mailed = linkOfItem(item)
     if (mailed !== null) return prepareLink(mailed.linkId, states, facts, context)
+    const told = userNoticeOfItem(item)
+    if (told !== null) {
+      const user = userIn(facts, context.shard, told.userId)
+      return { kind: 'done', reply: user && { kind: 'me', ...told, address: user.address } }
+    }
     const { kind, domainId, place, atMs } = parseItem(item)
     const domain = states.get<DomainState | null>(domainRef(domainId))
     if (domain === null) return { kind: 'done', reply: null }
@@ -126,7 +146,7 @@ export const noticeOutcome: CommandType<OutcomeBody<NoticeOutcome>, null> = {
   decide({ lane, item, attempt, current, outcome }, _states, _facts, { nowMs }) {
     if (outcome === null || outcome.result !== 'deferred' || !current) return { kind: 'done', reply: null }
     const hintMs = outcome.response === null ? null : parseRetryHintMs(outcome.response)
-    const { atMs: acceptedAtMs } = linkOfItem(item) ?? parseItem(item)
+    const { atMs: acceptedAtMs } = linkOfItem(item) ?? userNoticeOfItem(item) ?? parseItem(item)
     const nextAtMs = nextAttemptAtMs({ attempt, acceptedAtMs, nowMs, unit: unitOf(`${item}#${attempt}`), hintMs })
     return { kind: 'done', reply: null, due: nextAtMs === null ? [] : [{ lane, item, atMs: nextAtMs }] }
   },

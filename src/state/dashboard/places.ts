@@ -22,6 +22,8 @@ export const memberSessionsKey = (shard: number, accountId: string, userId: stri
   `${shardTag(shard)}:member-sessions:${accountId}:${userId}`
 /** Hash: what administrators have set of an account. */
 export const settingsKey = (shard: number, accountId: string): string => `${shardTag(shard)}:settings:${accountId}`
+/** Lane of what the service writes to people by itself. */
+export const NOTICE_LANE = 'notice'
 /** Hash: a link. */
 export const linkKey = (shard: number, linkId: string): string => `${shardTag(shard)}:link:${linkId}`
 /** Hash: when a link of the operator for an address was used last. */

@@ -3,10 +3,10 @@
  */
 
 import t from 'tap'
-import { NOTICE_LANE } from '../../../src/actors/dashboard/link.ts'
 import { addDomain } from '../../../src/actors/domain/add-domain.ts'
 import { CHECK_LANE, checkOutcome, prepareCheck, recordCheck } from '../../../src/actors/domain/domain-check.ts'
 import { removeDomain } from '../../../src/actors/domain/remove-domain.ts'
+import { NOTICE_LANE } from '../../../src/state/dashboard/places.ts'
 import type { DomainCheck, DomainState } from '../../../src/state/domain.ts'
 import { administratorsKey } from '../../../src/state/keys.ts'
 import { ACCOUNT_KEY, makeTenant } from '../../support/world/tenant.ts'

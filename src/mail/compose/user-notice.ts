@@ -1,0 +1,55 @@
+/**
+ * user-notice - the mail that tells somebody what has changed of how he signs in to the dashboard
+ *
+ * Plain text, from the service's own postmaster; marked as made by a machine (RFC 3834 5). It holds no link: whoever
+ * gets one with such words learns to press it.
+ *
+ * Spec session.notice
+ */
+
+import type { ComposeInput } from './compose.ts'
+
+const TEXTS = {
+  totp: ['An authenticator was set up', 'An authenticator was set up for signing in with your address.'],
+  'remove-totp': ['Your authenticator was removed', 'The authenticator for signing in with your address was removed.'],
+  passkey: ['A passkey was added', 'A passkey was added for signing in with your address.'],
+  'remove-passkey': ['A passkey was removed', 'A passkey for signing in with your address was removed.'],
+  codes: ['Your recovery codes were made anew', 'New recovery codes were made; those before work no more.'],
+  password: ['Your password was changed', 'The password for signing in with your address was changed.'],
+  'operator-link': [
+    'Your password was changed with a link of the operator',
+    'Somebody chose another password for your address, with a link that the operator of this service has made.',
+  ],
+} as const
+
+export interface UserNoticeInput {
+  readonly what: keyof typeof TEXTS
+  /** Tells this mail from all others. */
+  readonly name: string
+  readonly atMs: number
+  readonly address: string
+  readonly serviceDomain: string
+}
+
+/** The message. The same input gives the same bytes. */
+export function composeUserNotice({ what, name, atMs, address, serviceDomain }: UserNoticeInput): ComposeInput {
+  const [subject, opening] = TEXTS[what]
+  const at = `${new Date(atMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`
+  const help = [
+    'If it was you, there is nothing to do. If it was not: sign in, choose another password and end the other sessions',
+    'on your own page. If you cannot sign in any more, ask an administrator of your account or the operator.',
+  ]
+  return {
+    messageId: name,
+    acceptedAtMs: atMs,
+    from: { address: `postmaster@${serviceDomain}`, name: 'Sendwright' },
+    to: [{ address, name: null }],
+    cc: [],
+    subject,
+    text: [`${opening} It was at ${at}.`, '', ...help, ''].join('\n'),
+    html: null,
+    headers: { 'Auto-Submitted': 'auto-generated' },
+    attachments: [],
+    boundarySeed: name,
+  }
+}

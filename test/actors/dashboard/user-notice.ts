@@ -1,0 +1,57 @@
+/** user-notice - each change of how somebody signs in tells him, in its own commit; what is no such change does not. */
+import t from 'tap'
+import { changeFactors, type FactorChange } from '../../../src/actors/dashboard/factor.ts'
+import { addUser, changeUser } from '../../../src/actors/dashboard/user.ts'
+import { userNoticeOfItem } from '../../../src/actors/dashboard/user-notice.ts'
+import { prepareNotice } from '../../../src/actors/domain/notice.ts'
+import { World } from '../../support/world/turn.ts'
+
+const NOW_MS = Date.UTC(2026, 10, 23)
+
+function makeUser() {
+  const world = new World(NOW_MS)
+  const made = world.run(addUser, { hmac: 'h', address: 'ada@a.example', name: 'Ada', password: 'old' })
+  if (made.kind !== 'user') throw new Error('No user')
+  const { userId } = made
+  const told = () => [...world.items.values()].filter(({ lane }) => lane === 'notice').map(({ item }) => item)
+  const asked = { userId, step: null, expects: { password: 'old' }, sessionId: 's', showsFactor: true, mayBeLast: true }
+  const change = (one: FactorChange) => world.run(changeFactors, { ...asked, change: one })
+  return { world, userId, told, change }
+}
+
+t.test('user-notice: each change of a factor is told, another name of a passkey is not [session.notice]', async (t) => {
+  const { userId, told, change } = makeUser()
+  change({ kind: 'totp', sealed: 'sealed', step: 1, codes: ['x'] })
+  const passkey = { credentialId: 'c', publicKey: 'p', counter: 0, transports: [], name: 'Phone' }
+  const added = change({ kind: 'passkey', passkey, codes: [] })
+  if (added.kind !== 'factors') throw new Error(added.code)
+  const passkeyId = added.passkeys[0]?.passkeyId ?? ''
+  change({ kind: 'rename', passkeyId, name: 'Old phone' })
+  change({ kind: 'codes', codes: ['y'] })
+  change({ kind: 'remove-passkey', passkeyId })
+  change({ kind: 'remove-totp' })
+  const whats = ['totp', 'passkey', 'codes', 'remove-passkey', 'remove-totp']
+  t.same(
+    told().map((item) => userNoticeOfItem(item)),
+    whats.map((what) => ({ what, userId, atMs: NOW_MS })),
+  )
+})
+
+t.test(
+  'user-notice: another password is told, a name is not; who is forgotten hears nothing [session.notice]',
+  async (t) => {
+    const { world, userId, told } = makeUser()
+    world.run(changeUser, { userId, changes: { name: 'Ada L.' } })
+    t.same(told(), [])
+    world.run(changeUser, { userId, changes: { password: 'new' } })
+    const [item = ''] = told()
+    t.match(world.run(prepareNotice, { lane: 'notice', item }), {
+      kind: 'me',
+      what: 'password',
+      address: 'ada@a.example',
+    })
+    world.nowMs += 3_600_000
+    world.fireTimers()
+    t.equal(world.run(prepareNotice, { lane: 'notice', item }), null)
+  },
+)
