@@ -119,7 +119,8 @@ export async function checkInstallation(redis: () => Redis, id: string): Promise
       .hgetall(CONF_KEY)
       .catch(() => null)
     if (conf !== null) return conf.id === id ? null : mismatchOf(conf, id)
-    await pause(LOOK_STEP_MS)
+    // Whoever stops meanwhile does not wait for it.
+    await pause(LOOK_STEP_MS, undefined, { ref: false })
   }
   return null
 }
