@@ -119,6 +119,14 @@ t.test('factors: set up, signed in with, one after the other [session.factor] [s
   await page.waitForURL(/overview$/)
   await signOut(page)
 
+  // After the password it is the second step too, by the keyboard alone.
+  await signIn(page)
+  await page.getByRole('heading', { name: 'One more step' }).waitFor()
+  await page.getByRole('button', { name: 'Use a passkey' }).focus()
+  await page.keyboard.press('Enter')
+  await page.waitForURL(/overview$/)
+  await signOut(page)
+
   await signIn(page)
   await page.getByLabel('Code').fill(codes[0] ?? '')
   await page.keyboard.press('Enter')
