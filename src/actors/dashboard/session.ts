@@ -10,6 +10,9 @@
  */
 
 import type { CommandType, Op } from '../../../cluster/behaviour.ts'
+import { msOf } from '../../../cluster/id.ts'
+import { SESSION_DAYS } from '../../../schemas/limits.ts'
+import { DAY_MS } from '../../state/calendar.ts'
 import { actOps } from '../../state/dashboard/act.ts'
 import { settingsFact, unpackMember } from '../../state/dashboard/member.ts'
 import { memberSessionsKey, membersKey } from '../../state/dashboard/places.ts'
@@ -58,6 +61,7 @@ export const beginSession: CommandType<OpenSessionBody, SessionReply | Refused> 
     { read: 'fields', key: membersKey(shard, accountId), fields: [userId] },
     sessionFact(shard, hash),
     settingsFact(shard, accountId),
+    { read: 'hash', key: memberSessionsKey(shard, accountId, userId) },
   ],
   decide(body, _states, facts, context) {
     const { shard, nowMs } = context
@@ -79,14 +83,34 @@ export const beginSession: CommandType<OpenSessionBody, SessionReply | Refused> 
       factorMs,
       needsFactor,
     }
-    const index: Op = { key: memberSessionsKey(shard, accountId, userId), write: 'HSET', args: [sessionId, hash] }
+    const known = [...facts.hash(memberSessionsKey(shard, accountId, userId)).keys()]
     const act = { accountId, userId, act: 'signIn', targets: { sessionId } }
     return {
       kind: 'done',
       reply: { kind: 'session', session },
-      ops: [...sessionOps(shard, hash, session), index, ...actOps(context, act)],
+      ops: [
+        ...sessionOps(shard, hash, session),
+        ...listOps(shard, { session, hash, known, nowMs }),
+        ...actOps(context, act),
+      ],
     }
   },
+}
+
+/** The writes that list a session with its member, and take off the list what has ended by itself. */
+function listOps(
+  shard: number,
+  of: { session: SessionRow; hash: string; known: readonly string[]; nowMs: number },
+): Op[] {
+  const { session, hash, known, nowMs } = of
+  const { accountId, userId, sessionId } = session
+  const key = memberSessionsKey(shard, accountId, userId)
+  const past = known.filter((one) => msOf(one) + SESSION_DAYS * DAY_MS <= nowMs)
+  return [
+    { key, write: 'HSET', args: [sessionId, hash] },
+    ...(past.length === 0 ? [] : [{ key, write: 'HDEL' as const, args: past }]),
+    { key, write: 'PEXPIREAT', args: [String(nowMs + SESSION_DAYS * DAY_MS)] },
+  ]
 }
 
 export const endSession: CommandType<MemberSession, { readonly kind: 'ended' }> = {

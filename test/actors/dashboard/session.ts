@@ -1,8 +1,10 @@
 /** session - one that waits for a second factor goes on for what is shown in it, or where its account takes none. */
 import t from 'tap'
+import { makeIds } from '../../../cluster/id.ts'
 import { beginSession, markSession } from '../../../src/actors/dashboard/session.ts'
+import { DAY_MS } from '../../../src/state/calendar.ts'
 import { fieldsOfSettings, packMember } from '../../../src/state/dashboard/member.ts'
-import { membersKey, settingsKey } from '../../../src/state/dashboard/places.ts'
+import { memberSessionsKey, membersKey, settingsKey } from '../../../src/state/dashboard/places.ts'
 import { World } from '../../support/world/turn.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 23)
@@ -37,3 +39,29 @@ t.test('session: whoever has shown no factor in it has none, whatever its user h
   t.match(other.mark(false), { session: { needsFactor: false } }, 'none is taken any more')
   t.end()
 })
+
+t.test(
+  'session: what has ended by itself leaves the list of its member, and the list leaves too [session.life]',
+  (t) => {
+    const world = new World(NOW_MS)
+    const member = packMember({ level: 'w', sinceMs: NOW_MS })
+    world.apply({ key: membersKey(world.shard, accountId), write: 'HSET', args: [userId, member] })
+    const list = () => world.hash(memberSessionsKey(world.shard, accountId, userId)).size
+    const begin = (n: number) => {
+      const sessionId = makeIds({ shard: world.shard, last: '', random: () => n / 100 }).next(world.nowMs)
+      const named = { accountId, userId, sessionId, hash: String(n).padStart(64, '0') }
+      world.run(beginSession, { ...named, isConfirmed: true, sinceMs: world.nowMs, factorMs: 0 })
+    }
+    begin(1)
+    world.nowMs += 29 * DAY_MS
+    begin(2)
+    t.equal(list(), 2)
+    world.nowMs += 2 * DAY_MS
+    begin(3)
+    t.equal(list(), 2, 'the first is 31 days old')
+    world.nowMs += 31 * DAY_MS
+    world.expire()
+    t.equal(list(), 0)
+    t.end()
+  },
+)
