@@ -22,7 +22,7 @@ while [ "$n" -lt "$count" ]; do
   redis-server --port "$own" --bind 127.0.0.1 --dir "$dir/$own" --logfile redis.log --save '' \
     --cluster-enabled yes --cluster-node-timeout 3000 --cluster-require-full-coverage no \
     --cluster-replica-no-failover "$failover" --min-replicas-to-write "$writes" --min-replicas-max-lag 5 \
-    --appendonly yes --appendfsync always --no-appendfsync-on-rewrite no \
+    --appendonly yes --appendfsync always --no-appendfsync-on-rewrite no --repl-diskless-sync-delay 0 \
     --maxmemory "${REDIS_MAXMEMORY:-256mb}" --maxmemory-policy noeviction &
   pids="$pids $!"
   nodes="$nodes 127.0.0.1:$own"
