@@ -1,14 +1,18 @@
 /**
  * proxy - the nginx and the Caddy of docs/proxy.md, run as they stand there but for names and ports: what the HTTP
- * library would answer by itself, or lose the answer of, arrives as a plain request or is refused by the proxy.
+ * library would answer by itself, or lose the answer of, arrives as a plain request or is refused by the proxy. A feed
+ * of events passes at once, and ends for us when its client leaves.
  */
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { type IncomingMessage, request } from 'node:http'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import t, { type Test } from 'tap'
+import type { FeedSink } from '../../src/http/respond.ts'
 import { freePort } from '../support/machine/port.ts'
 import { ROOT } from '../support/machine/root.ts'
 import { until } from '../support/machine/until.ts'
@@ -140,6 +144,19 @@ function talk(port: number, pieces: readonly string[], answers: number): Promise
   })
 }
 
+/** Asks for the feed of events. Out: what has come, and what ends it. */
+async function listenTo(port: number): Promise<{ text: () => string; leave: () => void }> {
+  const headers = { authorization: `Bearer ${ring.sk}`, accept: 'text/event-stream', 'accept-encoding': 'gzip' }
+  const asked = request({ port, path: '/v1/events', headers }).end()
+  const [answer] = (await once(asked, 'response')) as [IncomingMessage]
+  let said = ''
+  answer.on('data', (piece) => {
+    said += piece
+  })
+  answer.on('error', () => undefined)
+  return { text: () => said, leave: () => asked.destroy() }
+}
+
 function statusesOf(text: string): string[] {
   return Array.from(text.matchAll(/HTTP\/1\.[01] (\d{3}) /g), ([, status]) => status as string)
 }
@@ -152,7 +169,16 @@ for (const proxy of PROXIES) {
     { skip: works ? false : 'not installed' },
     async (t) => {
       let handled = 0
-      const routes = makeRoutes('public', async () => {
+      const feeds: FeedSink[] = []
+      let hungUp = 0
+      const listened = (sink: FeedSink) => {
+        feeds.push(sink)
+        return () => {
+          hungUp += 1
+        }
+      }
+      const routes = makeRoutes('public', async ({ route }) => {
+        if (route.name === 'listenToEvents') return { start: listened }
         handled += 1
         // Long enough for a second request to arrive meanwhile.
         await new Promise((resolve) => setTimeout(resolve, 20))
@@ -169,6 +195,16 @@ for (const proxy of PROXIES) {
         if (wanted >= 0) t.equal(handled, wanted, `${name}: handled`)
         t.notMatch(text, /<i>uWebSockets/, name)
       }
+      const feed = await listenTo(port)
+      for (const text of ['data: 1\n\n', ':\n\n', 'data: 2\n\n']) {
+        await until(() => feeds.length === 1, WAIT_MS)
+        feeds[0]?.send(text)
+        // Nothing else is said: what a proxy gathers would not come.
+        await until(() => feed.text().endsWith(text), WAIT_MS)
+      }
+      t.equal(hungUp, 0, 'a feed stays open')
+      feed.leave()
+      await until(() => hungUp === 1, WAIT_MS)
       t.same(edge.faults, [])
     },
   )
