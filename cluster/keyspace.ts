@@ -4,6 +4,8 @@
 
 export const CONF_KEY = '{cl}:conf'
 export const WORKERS_KEY = '{cl}:workers'
+/** String, ten seconds: who moves shards between the primaries of a cluster now. */
+export const MOVE_KEY = '{cl}:move'
 /** Stream: replies that commits have told a worker, one line for each parcel (`parcel-replies.ts`). */
 export const toldKey = (worker: string): string => `{cl}:told:${worker}`
 
@@ -71,6 +73,10 @@ export const fencedKey = (shard: number, token: string): string => `${shardTag(s
 export const poisonKey = (shard: number): string => `${shardTag(shard)}:poison`
 /** Zset, two days: commands of a UTC day that a behaviour could not bear, whose words are kept -> until when. */
 export const unborneKey = (shard: number, day: number): string => `${shardTag(shard)}:unborne:${day}`
+/**
+ * String: only where a shard is on its way to. What else lies there of it is a copy: who has the slot has all of it.
+ */
+export const copyKey = (shard: number): string => `${shardTag(shard)}:copy`
 /** Stream: an entity, each entry `ev st v by`. */
 export const entityKey = (shard: number, kind: string, id: string): string => `${shardTag(shard)}:${kind}:${id}`
 /** Channel of signals about a topic. */

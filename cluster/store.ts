@@ -64,7 +64,11 @@ export type Verdict =
   /** Journal and sequence number disagree, or an answer that is none of the above: the shard stops. */
   | { readonly kind: 'torn'; readonly reason: string }
 
+/** Owners that begin so are no workers: the shard goes to another primary, and nobody may take it or write to it. */
+export const MOVE_PREFIX = 'move:'
+
 export interface Meta {
+  /** A worker, '' for nobody, or a move. */
   owner: string
   token: string
   seq: number
@@ -221,7 +225,8 @@ export interface Store {
   read(shard: number, facts: readonly Fact[]): Promise<readonly FactValue[] | null>
   commit(commit: Commit): Promise<Verdict>
   /**
-   * Takes a shard: changes nothing unless its token is `sawToken` ('' for none yet). Counts `tries`, leaves `fenced`.
+   * Takes a shard: changes nothing unless its token is `sawToken` ('' for none yet) and it is not moved. Counts
+   * `tries`, leaves `fenced`.
    */
   acquire(request: { shard: number; sawToken: string; newToken: string; worker: string }): Promise<Acquired>
   /** Gives a shard back: its owner becomes '', and others hear of it. Nothing if the token is another. */

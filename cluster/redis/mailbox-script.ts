@@ -11,6 +11,7 @@
  */
 import { bellChannel, parcelChannel } from '../keyspace.ts'
 import { ENTRIES_BYTES_MAX, PARCEL_COMMANDS_MAX } from '../mailbox/parcel.ts'
+import { MOVE_PREFIX } from '../store.ts'
 
 /** How long what a parcel says is kept for its reader. */
 export const STAGED_MS = 60_000
@@ -122,12 +123,17 @@ for i = 1, #owners do ring(owners[i], table.concat(bells[owners[i]], '\\n'), KEY
 return taken
 `
 
-/** KEYS: meta, outcomes, staged. ARGV: shard, cmdId, what it says. It frees: it runs in a full store too. */
+/**
+ * KEYS: meta, outcomes, staged. ARGV: shard, cmdId, what it says. It frees: it runs in a full store too. Answers 0
+ * while the shard is moved, and has written nothing then: what is copied must not change.
+ */
 const outcomeScript = (ways: Ways): string => `#!lua flags=allow-oom
 ${ringOf(ways)}
+local owner = redis.call('HGET', KEYS[1], 'owner')
+if owner and string.sub(owner, 1, ${MOVE_PREFIX.length}) == '${MOVE_PREFIX}' then return 0 end
 redis.call('SET', KEYS[3], ARGV[3], 'PX', ${OUTCOME_KEPT_MS})
 redis.call('XADD', KEYS[2], '*', 'cmd', ARGV[2], 'to', '')
-ring(redis.call('HGET', KEYS[1], 'owner'), ARGV[1], KEYS[1])
+ring(owner, ARGV[1], KEYS[1])
 return 1
 `
 

@@ -56,7 +56,7 @@ export class RedisMailbox {
     const link = await this.links.enqueues()
     const script = this.links.isOfCluster === true ? SHARD_OUTCOME : OUTCOME
     const answer = await runScript(link, script, bytesOfCommand(script.sha, keys, [String(shard), cmdId, body]))
-    return answer.kind === 'reply'
+    return answer.kind === 'reply' && answer.value === 1
   }
 
   async entries({ shard, of, from, count }: EntriesRequest): Promise<readonly InboxEntry[] | null> {

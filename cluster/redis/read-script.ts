@@ -2,8 +2,9 @@
  * read-script - the scripts around the commit: reads in one step, taking and giving back, heartbeat.
  *
  * Guarantees: a read sees one moment of its shard; taking a shard changes nothing unless the token that was seen is the
- * one there; what the next owner found lies under the old token for an hour.
+ * one there and no move has it; what the next owner found lies under the old token for an hour.
  */
+import { MOVE_PREFIX } from '../store.ts'
 
 /** How long what an owner left behind can be asked for. */
 const FENCED_MS = 3_600_000
@@ -44,7 +45,8 @@ return cjson.encode(facts)
 export const ACQUIRE_SCRIPT = `#!lua flags=allow-oom
 local meta = redis.call('HMGET', KEYS[1], ${META_FIELDS.map((field) => `'${field}'`).join(', ')})
 for i = 1, 8 do meta[i] = meta[i] or '' end
-if meta[2] ~= ARGV[1] then return { 'changed', unpack(meta) } end
+local isMoved = string.sub(meta[1], 1, ${MOVE_PREFIX.length}) == '${MOVE_PREFIX}'
+if meta[2] ~= ARGV[1] or isMoved then return { 'changed', unpack(meta) } end
 ${NOW}
 if meta[3] == '' then meta[3] = '0' end
 if ARGV[1] ~= '' then redis.call('SET', KEYS[2], meta[3] .. ' ' .. meta[4], 'PX', ${FENCED_MS}) end

@@ -6,7 +6,7 @@
 import { SHARDS } from '../id.ts'
 import { StoreRefused } from '../redis/settings.ts'
 import { lookAtNode, type NodeAnswers, type NodeSaid, type NodeSilence, silenceFaults } from './node-look.ts'
-import { type ClusterNodeLine, hostPortOf, SHARD_SLOTS, SlotMap, withPlace } from './slot-map.ts'
+import { type ClusterNodeLine, COMMON_SLOT, hostPortOf, SHARD_SLOTS, SlotMap, withPlace } from './slot-map.ts'
 
 /** Nodes that are looked at. */
 const NODES_MAX = 500
@@ -21,6 +21,8 @@ export interface NodeLook {
   readonly primary: string | null
   /** Shards that it holds; none of a replica. */
   readonly shards: readonly number[]
+  /** The others agree that it does not answer. */
+  readonly hasFailed: boolean
   /** Null: it did not answer. */
   readonly answers: NodeAnswers | null
 }
@@ -34,6 +36,8 @@ export interface ClusterLook {
   readonly strangers: readonly string[]
   /** Shards that no primary holds. */
   readonly uncovered: readonly number[]
+  /** `host:port` of the primary of what belongs to no shard; null: none. */
+  readonly common: string | null
 }
 
 /**
@@ -79,9 +83,9 @@ async function askAll(
 function describe(
   first: NodeAnswers,
   answers: ReadonlyMap<string, NodeAnswers>,
-): Pick<ClusterLook, 'nodes' | 'uncovered'> {
+): Pick<ClusterLook, 'nodes' | 'uncovered' | 'common'> {
   const map = new SlotMap()
-  for (const { nodes } of answers.values()) map.take(nodes)
+  for (const [id, { nodes }] of answers) map.take(nodes, nodes.find((line) => line.id === id)?.address ?? '')
   const nameOf = new Map(first.nodes.map(({ id, address }) => [id, address]))
   const nodes = first.nodes.map((line): NodeLook => {
     const own = answers.get(line.id)?.nodes.find(({ id }) => id === line.id) ?? line
@@ -91,12 +95,14 @@ function describe(
       isPrimary: own.isPrimary,
       primary: own.isPrimary ? null : (nameOf.get(own.primaryId) ?? null),
       shards: own.isPrimary ? map.shardsOf(line.address) : [],
+      hasFailed: line.hasFailed,
       answers: answers.get(line.id) ?? null,
     }
   })
   const order = ({ isPrimary, name }: NodeLook): string => `${isPrimary ? 0 : 1} ${name}`
   return {
     nodes: nodes.sort((a, b) => (order(a) < order(b) ? -1 : 1)),
+    common: map.addressOf(COMMON_SLOT),
     uncovered: Array.from({ length: SHARDS }, (_, shard) => shard).filter((shard) => map.ofShard(shard) === null),
   }
 }
@@ -118,24 +124,56 @@ export function nodeTimeoutMs({ nodes }: ClusterLook): number | null {
   return known.length === 0 ? null : Math.min(...known)
 }
 
-/** Shards that are on their way; `to` is null where the node that they go to is not known. */
-export function openMoves({ nodes }: ClusterLook): { readonly shard: number; readonly to: string | null }[] {
-  const found = new Map<number, string | null>()
-  for (const { name, answers } of nodes)
-    for (const { slot, isLeaving, other } of answers?.openSlots ?? []) {
-      const shard = SHARD_SLOTS.indexOf(slot)
-      if (shard < 0) continue
-      found.set(shard, isLeaving ? (nodes.find(({ id }) => id === other)?.name ?? null) : name)
-    }
-  return [...found].map(([shard, to]) => ({ shard, to }))
+/** A shard that is on its way, or was. */
+export interface OpenMove {
+  readonly shard: number
+  /** `host:port` of the node that has its slot; null: none. */
+  readonly at: string | null
+  /** That of the node that it goes to; null where that is not known. */
+  readonly to: string | null
+  /** Id of the node that it comes from; null where only marks are left, and nobody is kept from writing. */
+  readonly from: string | null
 }
 
 /**
- * Whether a move that is open towards one node is gone on with towards another: of one that was replaced meanwhile its
- * new primary has what had come. One that does not answer has it alone, perhaps; nobody takes its place.
+ * Shards that are on their way: as the fence in their `meta` says, or marks of their slots. A mark at the target alone
+ * is left of a move that was taken back: it goes where the shard is.
  */
-export function goesOn({ nodes }: ClusterLook, open: string | null, to: string): boolean {
-  const node = nodes.find(({ name }) => name === open)
-  if (node === undefined) return true
-  return node.isPrimary ? node.name === to : node.primary === to
+export function openMoves({ nodes }: ClusterLook): OpenMove[] {
+  const found = new Map<number, OpenMove>()
+  const nameOf = (id: string): string | null => nodes.find((node) => node.id === id)?.name ?? null
+  const atOf = (shard: number): string | null => nodes.find(({ shards }) => shards.includes(shard))?.name ?? null
+  const add = (shard: number, to: string | null, from: string | null): void =>
+    void found.set(shard, { shard, at: atOf(shard), to, from })
+  const marks = nodes.flatMap(({ answers }) => answers?.openSlots ?? [])
+  for (const isLeaving of [false, true])
+    for (const { slot, other } of marks.filter((mark) => mark.isLeaving === isLeaving)) {
+      const shard = SHARD_SLOTS.indexOf(slot)
+      if (shard >= 0) add(shard, isLeaving ? nameOf(other) : atOf(shard), null)
+    }
+  for (const { answers } of nodes)
+    for (const { shard, ends } of answers?.moves ?? []) add(shard, nameOf(ends.target), ends.source)
+  return [...found.values()]
+}
+
+/** Who moves shards now, as he names himself; null: nobody. */
+export function moverOf({ nodes }: ClusterLook): string | null {
+  return nodes.map(({ answers }) => answers?.mover ?? null).find((mover) => mover !== null) ?? null
+}
+
+/**
+ * The node without which a move cannot be ended or begun anew towards `to`, where one is silent and may come back as it
+ * was: the one that it came from, which its replicas may have replaced with the slot, and the one that it goes to. Out:
+ * its name; null where none is.
+ */
+export function awayOf({ nodes }: ClusterLook, { shard, to: open, from }: OpenMove, to: string): string | null {
+  const silent = nodes.filter(({ isPrimary, answers }) => isPrimary && answers === null)
+  const holder = nodes.find(({ shards }) => shards.includes(shard))
+  const source = silent.find(({ id, name, shards }) => {
+    const mayBeReplaced = shards.length > 0 && nodes.some(({ primary }) => primary === name)
+    return id === from && id !== holder?.id && mayBeReplaced
+  })
+  // What a lost target has is a copy; without a fence it may be all that there is.
+  const target = silent.find(({ name, hasFailed }) => name === open && name !== to && !(hasFailed && from !== null))
+  return (source ?? target)?.name ?? null
 }

@@ -198,7 +198,7 @@ export class ClusterNodes<Node extends ShardNode> {
     if (this.isClosed) return
     const lines = parseNodes(text, asked)
     for (const { address } of lines) this.places.add(address)
-    let hasChanged = this.map.take(lines)
+    let hasChanged = this.map.take(lines, asked)
     const { primaries } = this.map
     for (const name of primaries) {
       if (this.all.has(name)) continue

@@ -1,140 +1,296 @@
 /**
- * move-slot - the slot of a shard goes from one primary of a Redis Cluster to another, a few keys at a time (Redis
- * Cluster specification, "resharding")
+ * move-slot - the shard of a slot goes from one primary of a Redis Cluster to another: first all of it is copied, then
+ * the slot changes hands at once, then the source removes what it had
  *
- * States of a slot: at its source, marked on both sides (what of it is not there yet is asked of the target, what needs
- * keys of both sides waits), at its target. From the first mark to the last the shard decides nothing.
+ * States: fenced (`move-fence.ts`: nobody writes, everything is read at the source), copied (the target has all of it,
+ * `meta` with the fence last, and so have its replicas), switched (the target has the slot; the source removes its keys
+ * once it hears of it), freed (whoever takes the shard goes on with it).
  *
- * Guarantees while both nodes live: a key is on the target's disk before the source lets it go. A move that was cut off
- * at any point is gone on with by moving again: a key that is still at the source is the newer one. Where a node is
- * lost meanwhile, or the network between the two, a key may be on both sides, also one that the source removes then.
+ * Guarantees: at every moment the node that has the slot has all keys of the shard, and so has the replica that takes
+ * its place; what lies elsewhere is a copy, marked by the key `copy` or by the fence in its `meta`, and counts for
+ * nothing. So a move that is cut off anywhere, by the loss of any node, is gone on with from the start, or taken back
+ * by moving the shard to where it lies. The fence ends only when nobody else claims the slot any more.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
+import { copyKey, inboxKey, metaKey } from '../keyspace.ts'
+import { type CopyWay, copyKeys, keysOf, type MoveEnd } from './copy-keys.ts'
+import { type FenceHolder, freeFence, moveOf, readHolder, takeFence } from './move-fence.ts'
+import { hasSlot, parseNodes } from './slot-map.ts'
 
-const KEYS_AT_ONCE = 100
-/** A shard that has not gone after this stays marked, for who moves it again. */
-const MOVE_MS_MAX = 15 * 60_000
-const TRIES_MAX = 5
-const TRY_AGAIN_MS = 500
 /**
- * Keys of one command. Each command costs both disks a write, and holds both primaries up for as long as what it
- * carries is packed: a large key goes alone.
+ * ARGV: names. What a node lost with its slot it has removed for itself alone, in Redis 7.0: neither its file nor its
+ * replicas have heard of it, and they do not hear of the end of what is not there.
  */
-const BATCH_KEYS_MAX = 32
-const BATCH_BYTES_MAX = 262_144
-/** Keys that held both primaries up for longer are followed by as long a pause: the other shards get their turn. */
-const LONG_MS = 20
+const WIPE = `#!lua flags=allow-oom
+for i = 1, #ARGV do
+  redis.call('SET', ARGV[i], '')
+  redis.call('UNLINK', ARGV[i])
+end
+return 1
+`
+/** Rounds of comparing what both have; what nobody is fenced from may come all the time, and is volatile. */
+const ROUNDS_MAX = 8
+const REMOVED_AT_ONCE = 500
+/** A replica that is slow is not waited for if another one has it all. */
+const ALL_REPLICAS_MS = 2_000
+const REPLICA_MS_MAX = 10_000
+/** Primaries hear of a switch within milliseconds; whoever is late has it from gossip within some seconds. */
+const AGREED_MS_MAX = 10_000
+const AGREED_STEP_MS = 5
 
-/** A primary with a connection to it. */
-export interface MoveEnd {
-  readonly id: string
-  /** `host:port`. */
-  readonly name: string
-  readonly client: Redis
-}
+/** After each of them a test ends something. */
+export type MoveStep = 'fenced' | 'marked' | 'begun' | 'copied' | 'meta' | 'kept' | 'switched' | 'agreed' | 'freed'
 
-export interface SlotMove {
+export interface SlotMove extends CopyWay {
+  readonly shard: number
   readonly slot: number
-  readonly source: MoveEnd
-  readonly target: MoveEnd
-  /** All primaries that answer, these two among them. */
+  /** All primaries that answer, source and target among them. */
   readonly primaries: readonly MoveEnd[]
-  /** As the nodes want it; '' for none. */
-  readonly user: string
-  readonly password: string
-  /**
-   * A target that is silent holds the source up for this long at most, ms: less than `cluster-node-timeout`, or the
-   * source is taken for dead in the middle of its move.
-   */
-  readonly giveMsMax: number
+  /** Of this order alone, for tokens. */
+  readonly nonce: string
+  /** Whether nothing counts before a replica has it. */
+  readonly isReplicated: boolean
+  /** Hears of each step that is done. */
+  at?(step: MoveStep): void | Promise<void>
 }
 
-/** How many keys there are, and how many have gone. */
+/** How many keys there are, and how many have been copied. */
 export type MoveProgress = (moved: number, keys: number) => void
 
-/**
- * Moves it. Out: keys that went. Throws Error, a sentence: the slot stays marked, and the same move goes on with it.
- */
+/** Moves it. Out: keys that were copied. Throws Error, a sentence: the same move goes on with it. */
 export async function moveSlot(move: SlotMove, progress: MoveProgress): Promise<number> {
-  const { slot, source, target } = move
-  const endMs = performance.now() + MOVE_MS_MAX
-  await target.client.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', source.id)
-  await source.client.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', target.id)
-  const keys = Number(await source.client.call('CLUSTER', 'COUNTKEYSINSLOT', slot))
-  let moved = 0
-  progress(moved, keys)
-  for (;;) {
-    const names = (await source.client.callBuffer('CLUSTER', 'GETKEYSINSLOT', slot, KEYS_AT_ONCE)) as Buffer[]
-    if (names.length === 0) break
-    for (const batch of await batchesOf(source.client, names)) {
-      if (performance.now() > endMs) throw new Error(`Slot ${slot} takes too long: move it again, it goes on`)
-      await moveKeys(move, batch)
-      moved += batch.length
-    }
-    progress(moved, Math.max(keys, moved))
+  const { shard, slot, source, target, isReplicated } = move
+  const step = async (name: MoveStep): Promise<void> => {
+    await move.at?.(name)
+    move.mustHold()
   }
-  await settleSlot(move)
-  return moved
-}
-
-/** Tells all primaries whose the slot is: the target first, which then claims it with an epoch above the source's. */
-export async function settleSlot({
-  slot,
-  target,
-  primaries,
-}: Pick<SlotMove, 'slot' | 'target' | 'primaries'>): Promise<void> {
+  const token = await fence(move)
+  await reachReplicas(source, isReplicated)
+  await step('fenced')
+  await mark(target, { shard, slot, holder: source.id })
+  await step('marked')
+  let hasBegun = false
+  const keys = await copyAll(move, async (moved, all) => {
+    progress(moved, all)
+    if (moved === 0 || hasBegun) return
+    hasBegun = true
+    await step('begun')
+  })
+  await step('copied')
+  await copyKeys(move, [Buffer.from(metaKey(shard))])
+  await step('meta')
+  await reachReplicas(target, isReplicated)
+  await step('kept')
+  if ((await readHolder(source.client, shard)).token !== token)
+    throw new Error(`Another order has taken over shard ${shard}`)
+  await mustSeeAll(move)
+  move.mustHold()
   await target.client.call('CLUSTER', 'SETSLOT', slot, 'NODE', target.id)
-  for (const { client, id } of primaries)
-    if (id !== target.id) await client.call('CLUSTER', 'SETSLOT', slot, 'NODE', target.id)
+  await step('switched')
+  await endMove(move)
+  return keys
 }
 
-/** Divides keys into what goes with one command, in their order. */
-async function batchesOf(client: Redis, names: readonly Buffer[]): Promise<Buffer[][]> {
-  const sizes = await Promise.all(names.map((name) => sizeOf(client, name)))
-  const batches: Buffer[][] = []
-  let bytes = 0
-  for (const [place, name] of names.entries()) {
-    const size = sizes[place] ?? 0
-    const last = batches.at(-1)
-    bytes += size
-    if (last === undefined || last.length >= BATCH_KEYS_MAX || bytes > BATCH_BYTES_MAX) {
-      batches.push([name])
-      bytes = size
-    } else last.push(name)
-  }
-  return batches
+/**
+ * Ends the fence of a shard where it lies, at `target`: after a switch, or to take a move back. What lies elsewhere is
+ * removed first.
+ */
+export async function endMove(move: Omit<SlotMove, 'source'>): Promise<void> {
+  const { shard, slot, target, primaries, isReplicated } = move
+  await mustAgree({ slot, target, primaries }, true)
+  await move.at?.('agreed')
+  await removeCopies({ shard, slot, holder: target, primaries })
+  const ends = moveOf((await readHolder(target.client, shard)).owner)
+  const source = primaries.find(({ id }) => id === ends?.source)
+  if (source !== undefined && source !== target) await wipe({ shard, slot, source, target })
+  // What took the place of the source while keys were removed there may have the slot again.
+  await mustAgree({ slot, target, primaries })
+  move.mustHold()
+  const { owner, token } = await readHolder(target.client, shard)
+  if (moveOf(owner) === null) return
+  if (!(await freeFence(target.client, shard, token))) throw new Error(`Another order has taken over shard ${shard}`)
+  await reachReplicas(target, isReplicated)
+  await move.at?.('freed')
 }
 
-/** Bytes. A key that has ended meanwhile has none: of a slot that is leaving Redis says that the target may have it. */
-async function sizeOf(client: Redis, name: Buffer): Promise<number> {
-  try {
-    return Number((await client.call('MEMORY', 'USAGE', name)) ?? 0)
-  } catch (error) {
-    if ((error as Error).message.startsWith('ASK ')) return 0
-    throw error
-  }
-}
-
-/** After an error of the network keys may be on both sides; the source's are those that were written to. */
-async function moveKeys(
-  { source, target, user, password, giveMsMax }: SlotMove,
-  names: readonly Buffer[],
-): Promise<void> {
-  const colon = target.name.lastIndexOf(':')
-  const [host, port] = [target.name.slice(0, colon), target.name.slice(colon + 1)]
-  const auth = password === '' ? [] : user === '' ? ['AUTH', password] : ['AUTH2', user, password]
-  const args = [host, port, '', 0, giveMsMax, 'REPLACE', ...auth, 'KEYS', ...names]
-  for (let tries = 1; ; tries += 1) {
-    const startedAtMs = performance.now()
-    const failure = await source.client.call('MIGRATE', ...args).then(
-      () => null,
-      (error: Error) => error.message,
+/** Removes what lies of a shard at primaries that do not hold it: copies of moves that were cut off. */
+export async function removeCopies({
+  shard,
+  slot,
+  holder,
+  primaries,
+}: {
+  readonly shard: number
+  readonly slot: number
+  readonly holder: MoveEnd
+  readonly primaries: readonly MoveEnd[]
+}): Promise<void> {
+  const isCopied = (await holder.client.exists(copyKey(shard))) === 1
+  for (const end of primaries) {
+    if (end.id === holder.id) continue
+    const { client, name } = end
+    const isOpen = String(await client.call('CLUSTER', 'NODES')).includes(`[${slot}-<-`)
+    const count = Number(await client.call('CLUSTER', 'COUNTKEYSINSLOT', slot))
+    if (count === 0 && !isOpen) continue
+    await client.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', holder.id)
+    if (count > 0 && !isCopied && !(await isCopy(client, shard)))
+      throw new Error(
+        `${name} has keys of shard ${shard} that no move has left there: look at them, nothing is touched`,
+      )
+    const last = new Set([metaKey(shard), copyKey(shard)])
+    const names = await keysOf(client, slot)
+    await remove(
+      client,
+      names.filter((key) => !last.has(String(key))),
     )
-    const tookMs = performance.now() - startedAtMs
-    if (failure === null) return tookMs > LONG_MS ? pause(tookMs) : undefined
-    if (!failure.startsWith('IOERR') || tries === TRIES_MAX)
-      throw new Error(`${source.name} could not give a key to ${target.name}: ${failure}`)
-    await pause(TRY_AGAIN_MS)
+    await remove(client, [...last].map(Buffer.from))
+    await client.call('CLUSTER', 'SETSLOT', slot, 'STABLE')
+  }
+}
+
+/** What was at the source leaves its file and its replicas too. */
+async function wipe({
+  shard,
+  slot,
+  source,
+  target,
+}: Pick<SlotMove, 'shard' | 'slot' | 'source' | 'target'>): Promise<void> {
+  const names = await keysOf(target.client, slot)
+  const last = [metaKey(shard), copyKey(shard)]
+  await mark(source, { shard, slot, holder: target.id })
+  const others = names.filter((name) => !last.includes(String(name)))
+  for (let from = 0; from < others.length; from += REMOVED_AT_ONCE)
+    await asking(source.client, [['EVAL', WIPE, '0', ...others.slice(from, from + REMOVED_AT_ONCE)]])
+  for (const name of last) await asking(source.client, [['EVAL', WIPE, '0', name]])
+  await source.client.call('CLUSTER', 'SETSLOT', slot, 'STABLE')
+}
+
+/** Takes the shard from its owner, or goes on with a move that was cut off. Out: the token. */
+async function fence({ shard, source, target, nonce }: SlotMove): Promise<string> {
+  const { token: saw }: FenceHolder = await readHolder(source.client, shard)
+  const token = await takeFence(source.client, shard, { saw, nonce, ends: { source: source.id, target: target.id } })
+  if (token === null) throw new Error(`Shard ${shard} has just been taken: again`)
+  return token
+}
+
+/** What comes from now on is a copy, also for whoever takes the target's place. */
+async function mark(
+  { client, id }: MoveEnd,
+  { shard, slot, holder }: { shard: number; slot: number; holder: string },
+): Promise<void> {
+  await client.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', holder)
+  await asking(client, [['SET', copyKey(shard), id]])
+}
+
+/** Copies all but `meta`. Out: how many keys. */
+async function copyAll(move: SlotMove, progress: (moved: number, keys: number) => Promise<void>): Promise<number> {
+  const { shard, slot, source, target } = move
+  const names = await keysOf(source.client, slot)
+  await progress(0, names.length)
+  const meta = metaKey(shard)
+  const copied = await copyKeys(
+    move,
+    names.filter((name) => String(name) !== meta),
+    (moved) => progress(moved, names.length),
+  )
+  // Who asks from elsewhere is not fenced: what lies in the inbox now is the newest, and what it speaks of is here.
+  await copyKeys(move, [Buffer.from(inboxKey(shard, 'mailbox'))])
+  let added = 0
+  for (let round = 0; round < ROUNDS_MAX; round += 1) {
+    const [here, there] = await Promise.all([source, target].map(async (end) => namesAt(end, slot)))
+    const missing = [...(here ?? [])].filter((name) => there?.has(name) !== true && name !== meta)
+    const extra = [...(there ?? [])].filter((name) => here?.has(name) !== true && name !== copyKey(shard))
+    if (missing.length + extra.length === 0) break
+    await remove(target.client, extra.map(binary))
+    added += await copyKeys(move, missing.map(binary))
+  }
+  return copied + added + 1
+}
+
+/** Names of keys, byte for byte. */
+async function namesAt({ client }: MoveEnd, slot: number): Promise<Set<string>> {
+  return new Set((await keysOf(client, slot)).map((name) => name.toString('latin1')))
+}
+
+function binary(name: string): Buffer {
+  return Buffer.from(name, 'latin1')
+}
+
+/** Whether what a node has of a shard was copied by a move. */
+async function isCopy(client: Redis, shard: number): Promise<boolean> {
+  const [isMarked, owner] = await asking(client, [
+    ['EXISTS', copyKey(shard)],
+    ['HGET', metaKey(shard), 'owner'],
+  ])
+  return isMarked === 1 || moveOf(String(owner ?? '')) !== null
+}
+
+async function remove(client: Redis, names: readonly Buffer[]): Promise<void> {
+  for (let from = 0; from < names.length; from += REMOVED_AT_ONCE)
+    await asking(
+      client,
+      names.slice(from, from + REMOVED_AT_ONCE).map((name) => ['UNLINK', name]),
+    )
+}
+
+/** Commands for a slot that the node takes in. */
+async function asking(client: Redis, commands: readonly (readonly (string | Buffer)[])[]): Promise<unknown[]> {
+  const pipeline = client.pipeline()
+  for (const [name = '', ...args] of commands) pipeline.call('ASKING').call(String(name), ...args)
+  const answers = (await pipeline.exec()) ?? []
+  const failed = answers.find(([error]) => error !== null)?.[0]
+  if (failed) throw failed
+  return answers.filter((_answer, at) => at % 2 === 1).map(([, value]) => value)
+}
+
+/** What was written at a node is in its replicas: in all that follow it if they are quick, in one at least. */
+async function reachReplicas({ client, name }: MoveEnd, isReplicated: boolean): Promise<void> {
+  const all = [...(await client.info('replication')).matchAll(/^slave\d+:.*state=online/gm)].length
+  if (all === 0 && !isReplicated) return
+  await client.ping()
+  if (Number(await client.wait(Math.max(all, 1), ALL_REPLICAS_MS)) >= Math.max(all, 1)) return
+  const reached = Number(await client.wait(1, REPLICA_MS_MAX))
+  if (reached < 1 && isReplicated)
+    throw new Error(`No replica of ${name} has what was moved there: look at them, then go on`)
+}
+
+/** A target that is cut off would claim the slot against whoever is elected meanwhile. */
+async function mustSeeAll({ source, target, primaries }: SlotMove): Promise<void> {
+  const [state, text] = await Promise.all([
+    target.client.call('CLUSTER', 'INFO'),
+    target.client.call('CLUSTER', 'NODES') as Promise<string>,
+  ])
+  const lines = text.split('\n')
+  const isSeen = ({ id }: MoveEnd): boolean =>
+    lines.some(
+      (line) => line.startsWith(id) && / connected(?: |$)/.test(line) && !/fail/.test(line.split(' ')[2] ?? ''),
+    )
+  const unseen = primaries.find((end) => !isSeen(end))
+  if (!String(state).includes('cluster_state:ok') || unseen !== undefined)
+    throw new Error(`${target.name} does not see ${unseen?.name ?? source.name}: wait, and give the order again`)
+}
+
+/**
+ * Waits until every primary says that the target has the slot: nobody who is elected later can claim it then. One that
+ * has marked it as coming hears no news of it, and claims nothing.
+ */
+async function mustAgree(
+  { slot, target, primaries }: Pick<SlotMove, 'slot' | 'target' | 'primaries'>,
+  mayBeDeaf = false,
+): Promise<void> {
+  const endMs = performance.now() + AGREED_MS_MAX
+  for (;;) {
+    const texts = await Promise.all(primaries.map(({ client }) => client.call('CLUSTER', 'NODES') as Promise<string>))
+    const other = primaries.find(({ name }, at) => {
+      const text = texts[at] ?? ''
+      if (mayBeDeaf && text.includes(`[${slot}-<-`)) return false
+      const has = parseNodes(text, name).filter((line) => hasSlot(line, slot))
+      return has.length !== 1 || has[0]?.id !== target.id
+    })
+    if (other === undefined) return
+    if (performance.now() > endMs)
+      throw new Error(`${other.name} does not know yet that ${target.name} has slot ${slot}: give the order again`)
+    await pause(AGREED_STEP_MS)
   }
 }

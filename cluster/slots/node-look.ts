@@ -6,7 +6,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { DURABLE_SETTINGS } from '../embedded/durable.ts'
-import { type ClusterNodeLine, parseNodes } from './slot-map.ts'
+import { MOVE_KEY, metaKey } from '../keyspace.ts'
+import { type MoveEnds, moveOf } from './move-fence.ts'
+import { type ClusterNodeLine, COMMON_SLOT, hasSlot, parseNodes, SHARD_SLOTS } from './slot-map.ts'
 
 const CONNECT_MS_MAX = 1_500
 const LOOK_MS_MAX = 4_000
@@ -35,6 +37,10 @@ export interface NodeAnswers {
   readonly nodes: readonly ClusterNodeLine[]
   /** Slots that are on their way from it to another node, as it knows, and to it from another. */
   readonly openSlots: readonly OpenSlot[]
+  /** Shards of its slots that a move has, as their `meta` says. */
+  readonly moves: readonly { readonly shard: number; readonly ends: MoveEnds }[]
+  /** Who moves shards now, as he names himself; null where nobody does, or another node would know. */
+  readonly mover: string | null
   /** Its clock less that of this machine, ms; half of what the question took is uncertain. */
   readonly clockOffMs: number
 }
@@ -91,19 +97,37 @@ async function ask(client: Redis, name: string): Promise<NodeAnswers> {
     client.call('CLUSTER', 'MYID'),
   ])) as [[string, string], string, string, string, string]
   const askedAtMs = (beforeMs + Date.now()) / 2
+  const lines = parseNodes(nodes, name)
+  const held = shardsAt(lines, id)
+  const [owners, mover] = await Promise.all([
+    Promise.all(held.map((shard) => client.hget(metaKey(shard), 'owner').catch(() => null))),
+    lines.some((line) => line.id === id && hasSlot(line, COMMON_SLOT)) ? client.get(MOVE_KEY).catch(() => null) : null,
+  ])
   return {
     id,
     info: new Map(pairs(info.split('\r\n').map((line) => line.split(/:(.*)/s)))),
     settings: pairsOf(await flat),
     isWell: state.includes('cluster_state:ok'),
-    nodes: parseNodes(nodes, name),
+    nodes: lines,
     openSlots: [...nodes.matchAll(/\[(\d+)-([<>])-(\w+)\]/g)].map(([, slot, way, other = '']) => ({
       slot: Number(slot),
       isLeaving: way === '>',
       other,
     })),
+    moves: owners.flatMap((owner, at) => {
+      const ends = moveOf(owner ?? '')
+      return ends === null ? [] : [{ shard: held[at] ?? 0, ends }]
+    }),
+    mover,
     clockOffMs: Math.round(Number(seconds) * 1_000 + Number(micros) / 1_000 - askedAtMs),
   }
+}
+
+/** Of a primary; a replica would send whoever asks it elsewhere. */
+function shardsAt(lines: readonly ClusterNodeLine[], id: string): number[] {
+  const own = lines.find((line) => line.id === id)
+  if (own?.isPrimary !== true) return []
+  return SHARD_SLOTS.flatMap((slot, shard) => (hasSlot(own, slot) ? [shard] : []))
 }
 
 function pairs(rows: readonly (readonly string[])[]): [string, string][] {

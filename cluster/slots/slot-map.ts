@@ -66,6 +66,11 @@ export function parseNodes(text: string, asked: string): ClusterNodeLine[] {
   })
 }
 
+/** Whether a node has a slot, as this line says. */
+export function hasSlot({ ranges }: ClusterNodeLine, slot: number): boolean {
+  return ranges.some(([first, last]) => slot >= first && slot <= last)
+}
+
 /** An address as a node names it; without a host it is that of the node that was asked. */
 export function addressFrom(named: string, asked: string): string {
   return /^:\d+$/.test(named) ? asked.slice(0, asked.lastIndexOf(':')) + named : named
@@ -94,22 +99,35 @@ interface Claim {
 export class SlotMap {
   private readonly claims = new Map<number, Claim>()
   private known: ReadonlySet<string> = new Set()
+  /** What each node said last: the nodes that it knows. */
+  private readonly words = new Map<string, ReadonlySet<string>>()
 
-  /** Takes in what one node says. Out: whether a slot that matters has another primary than before. */
-  take(nodes: readonly ClusterNodeLine[]): boolean {
+  /** Takes in what the node at `speaker` says. Out: whether a slot that matters has another primary than before. */
+  take(nodes: readonly ClusterNodeLine[], speaker: string): boolean {
     this.known = new Set(nodes.map(({ address }) => address))
+    this.words.set(speaker, this.known)
     let hasChanged = false
-    for (const { address, epoch, isPrimary, ranges } of nodes) {
+    for (const node of nodes) {
+      const { address, epoch, isPrimary } = node
       if (!isPrimary) continue
       for (const slot of SLOTS_OF_INTEREST) {
-        if (!ranges.some(([first, last]) => slot >= first && slot <= last)) continue
+        if (!hasSlot(node, slot)) continue
         const before = this.claims.get(slot)
-        if (before !== undefined && before.epoch > epoch && this.known.has(before.address)) continue
+        if (before !== undefined && before.epoch > epoch && this.isThere(before.address)) continue
         if (before?.address !== address) hasChanged = true
         this.claims.set(slot, { address, epoch })
       }
     }
     return hasChanged
+  }
+
+  /**
+   * Whether a node is of the cluster still, for him who speaks now, or for one whom he knows: who was cut off for long
+   * may never have heard of it.
+   */
+  private isThere(address: string): boolean {
+    if (this.known.has(address)) return true
+    return [...this.known].some((other) => this.words.get(other)?.has(address) === true)
   }
 
   /** Every node, replicas too, as it was named last. */

@@ -8,7 +8,7 @@
 import type { Clock } from '../clock.ts'
 import type { KnownCommits, Loss } from '../shard/known-commits.ts'
 import type { Shard } from '../shard/shard.ts'
-import type { Meta, Store } from '../store.ts'
+import { type Meta, MOVE_PREFIX, type Store } from '../store.ts'
 import type { Members } from './members.ts'
 import { wantedOwner } from './rendezvous.ts'
 
@@ -95,7 +95,7 @@ export class Holdings {
     const metas = await store.metas(asked)
     if (metas === null || this.isClosed) return
     // A worker writes its record before it takes a shard: records read after the metas name every living owner.
-    const isNew = metas.some((meta) => (meta?.owner ?? '') !== '' && !members.knows(meta?.owner ?? ''))
+    const isNew = metas.some((meta) => isWorker(meta?.owner ?? '') && !members.knows(meta?.owner ?? ''))
     if (isNew && !(await this.deps.beat())) return
     if (this.isClosed) return
     const free: { shard: number; saw: string }[] = []
@@ -190,9 +190,10 @@ export class Holdings {
     return atMs - sinceMs >= GRACE_MS
   }
 
-  /** Whether the shards of another worker are free: it is dead, or ails where this one does not. */
+  /** Whether the shards of another worker are free: it is dead, or ails where this one does not. A move never is. */
   private isForfeit(owner: string, atMs: number): boolean {
     const { members, ails } = this.deps
+    if (!isWorker(owner)) return false
     return members.isDead(owner, atMs) || (!ails() && members.ails(owner))
   }
 
@@ -216,4 +217,9 @@ export class Holdings {
     // What came while its bells were not for it yet.
     shard.ring()
   }
+}
+
+/** Whether an owner that `meta` names is a worker: else it is nobody, or a move between two primaries. */
+function isWorker(owner: string): boolean {
+  return owner !== '' && !owner.startsWith(MOVE_PREFIX)
 }

@@ -81,8 +81,11 @@ export const SHARD_LIST = {
         type: 'object',
         properties: {
           shard: COUNT,
-          /** `away`: of a cluster, its Redis does not answer, and nothing else is known. */
-          state: { enum: ['owned', 'free', 'torn', 'away'] },
+          /**
+           * `moving`: of a cluster, on its way to another Redis. `away`: its Redis does not answer, and nothing else is
+           * known.
+           */
+          state: { enum: ['owned', 'free', 'torn', 'moving', 'away'] },
           owner: TEXT_OR_NULL,
           since: INSTANT_OR_NULL,
           tries: COUNT,

@@ -22,19 +22,12 @@ const MENDED_BY_START = 'The step stands in the sentence; after it, look again'
 
 /** What was found of all of them: what is wrong, or one sentence that nothing is. */
 export function examineCluster(
-  { faults, nodes, moving }: ClusterState,
+  { faults, nodes, moving, mover }: ClusterState,
   { fault, isReplicated }: { readonly fault: string | null; readonly isReplicated: boolean },
 ): Finding[] {
   const found: Finding[] = faults.map((sentence) => failed('store', sentence, MENDED_BY_START))
   if (fault !== null) found.push(failed('store', `Everything is refused: ${fault}`, 'Do what the sentence says'))
-  for (const { shard, to } of moving)
-    found.push(
-      warning(
-        'store',
-        `Shard ${shard} is on its way to ${to ?? 'another Redis'}: it decides little until it is there`,
-        `Where nobody moves it now: sendwright cluster move ${shard} ${to ?? '<node>'}`,
-      ),
-    )
+  for (const one of moving) found.push(ofMove(one, mover))
   for (const node of nodes) {
     const one = node.isPrimary ? ofPrimary(node, nodes, isReplicated) : ofReplica(node, isReplicated)
     if (one !== null) found.push(one)
@@ -49,6 +42,24 @@ export function examineCluster(
       `Redis Cluster of ${primaries.length} primaries and ${replicas} replicas, ${percent(fullest)} of maxmemory is used where most is`,
     ),
   ]
+}
+
+/** One that is under way, one that was cut off, or what a cut-off one has left. */
+function ofMove({ shard, at, to, from }: ClusterState['moving'][number], mover: string | null): Finding {
+  const order = (node: string | null): string => `sendwright cluster move ${shard} ${node ?? '<node>'}`
+  if (from === null)
+    return warning('store', `The slot of shard ${shard} is marked as on its way, and the shard is served`, order(to))
+  if (mover !== null)
+    return warning(
+      'store',
+      `Shard ${shard} is on its way to ${to ?? 'another Redis'}, moved by ${mover}: its accounts wait`,
+      'It ends by itself',
+    )
+  return failed(
+    'store',
+    `Shard ${shard} was on its way to ${to ?? 'another Redis'}, and nobody goes on with it: its accounts get 503`,
+    at === to ? order(to) : `Go on: ${order(to)}; or take it back: ${order(at)}`,
+  )
 }
 
 /** Clocks of the primaries against each other. */

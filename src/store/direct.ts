@@ -6,6 +6,8 @@
  */
 
 import type { Op } from '../../cluster/behaviour.ts'
+import { metaKey } from '../../cluster/keyspace.ts'
+import { MOVE_PREFIX } from '../../cluster/store.ts'
 import type { Nodes } from './nodes.ts'
 
 /** The store's clock, milliseconds. Rejects when it does not answer. */
@@ -19,18 +21,36 @@ export function readRow(nodes: Nodes, shard: number, key: string): Promise<Recor
   return nodes.nodeOf(shard).hgetall(key)
 }
 
+/** KEYS: meta, then one for each row. ARGV: of each row the command, how many arguments, and these. */
+const WRITE = `#!lua
+local owner = redis.call('HGET', KEYS[1], 'owner')
+if owner and string.sub(owner, 1, ${MOVE_PREFIX.length}) == '${MOVE_PREFIX}' then
+  return redis.error_reply('MOVING the shard is on its way to another Redis')
+end
+local at = 1
+for i = 2, #KEYS do
+  local count = tonumber(ARGV[at + 1])
+  redis.call(ARGV[at], KEYS[i], unpack(ARGV, at + 2, at + 1 + count))
+  at = at + 2 + count
+end
+return 1
+`
+
 /**
- * Writes all of it in one transaction. Throws Error, which says what `name` was refused, where the store takes not all.
+ * Writes all of it in one step. Throws Error, which says what `name` was refused, where the store does not take it: not
+ * while the shard is moved to another Redis either.
  */
 export async function writeRows(
   nodes: Nodes,
   shard: number,
   { name, ops }: { readonly name: string; readonly ops: readonly Op[] },
 ): Promise<void> {
-  const transaction = nodes.nodeOf(shard).multi()
-  for (const { key, write, args } of ops) transaction.call(write, key, ...(args as string[]))
-  const answers = await transaction.exec()
-  const failed = answers?.find(([error]) => error !== null)?.[0] ?? null
-  if (answers === null || failed !== null)
-    throw new Error(`The store refused the ${name}: ${failed?.message ?? 'no answer'}`)
+  const keys = [metaKey(shard), ...ops.map(({ key }) => key)]
+  const args = ops.flatMap(({ write, args }) => [write, String(args.length), ...(args as string[])])
+  await nodes
+    .nodeOf(shard)
+    .eval(WRITE, keys.length, ...keys, ...args)
+    .catch(({ message }: Error) => {
+      throw new Error(`The store refused the ${name}: ${message}`)
+    })
 }

@@ -6,7 +6,8 @@
  * store as it stands: the later of the two numbers holds, the shard belongs to nobody, and the next owner reads
  * everything anew. What the cut commit was about has to be looked at by a person.
  *
- * Guarantees: a whole shard is left alone; an owner that still holds the shard is fenced.
+ * Guarantees: a whole shard is left alone, and one that is moved to another Redis; an owner that still holds the shard
+ * is fenced.
  *
  * Keys: `meta`, `journal` of the shard
  *
@@ -15,6 +16,7 @@
 
 import { newCmdId } from '../../cluster/cmd-id.ts'
 import { journalKey, metaKey } from '../../cluster/keyspace.ts'
+import { MOVE_PREFIX } from '../../cluster/store.ts'
 import type { Config } from '../process/config.ts'
 import type { Nodes } from './nodes.ts'
 import { withStore } from './with-store.ts'
@@ -32,7 +34,8 @@ export interface ShardSides {
 }
 
 const REPAIR_SCRIPT = `#!lua flags=allow-oom
-local meta = redis.call('HMGET', KEYS[1], 'tok', 'seq', 'last')
+local meta = redis.call('HMGET', KEYS[1], 'tok', 'seq', 'last', 'owner')
+if string.sub(meta[4] or '', 1, ${MOVE_PREFIX.length}) == '${MOVE_PREFIX}' then return 'moving' end
 local top = redis.call('XREVRANGE', KEYS[2], '+', '-', 'COUNT', 1)[1]
 local seq, topSeq = tonumber(meta[2] or '0'), 0
 if top then topSeq = tonumber(string.match(top[1], '^%d+')) end
@@ -54,6 +57,7 @@ export function repairShard(config: Config, shard: number): Promise<{ isRepaired
   return withStore(config, async (nodes) => {
     const nonce = newCmdId(Date.now(), Math.random)
     const answer = await nodes.nodeOf(shard).eval(REPAIR_SCRIPT, 2, metaKey(shard), journalKey(shard), nonce)
+    if (answer === 'moving') throw new Error(`Shard ${shard} is on its way to another Redis: end the move first`)
     return { isRepaired: answer === 'repaired', sides: await sidesOf(nodes, shard) }
   })
 }

@@ -39,6 +39,7 @@ function said(primary: Partial<RedisNode>, replica: Partial<RedisNode> = {}, isR
       { ...REPLICA, ...replica },
     ],
     moving: [],
+    mover: null,
   }
   return examineCluster(state, { fault: null, isReplicated }).map(({ status, message }) => `${status}: ${message}`)
 }
@@ -69,12 +70,22 @@ t.test('health: each thing that is wrong with a node names it [operator.health]'
     t.match(sentences[0], sentence)
   }
   t.same(said({ replicasInStep: 0 }, {}, false).length, 1)
-  const state: ClusterState = { faults: ['It is so'], nodes: [PRIMARY], moving: [{ shard: 17, to: 'm4:7001' }] }
-  t.match(examineCluster(state, { fault: 'It is full', isReplicated: false }), [
+  const move = { shard: 17, at: 'm1:7001', to: 'm4:7001', from: 'aa' }
+  const state: ClusterState = { faults: ['It is so'], nodes: [PRIMARY], moving: [move], mover: null }
+  const toldOf = (changed: Partial<ClusterState>) =>
+    examineCluster({ ...state, ...changed }, { fault: 'It is full', isReplicated: false })
+  t.match(toldOf({}), [
     { status: 'failed', message: 'It is so' },
     { status: 'failed', message: 'Everything is refused: It is full' },
-    { status: 'warning', fix: /sendwright cluster move 17 m4:7001/ },
+    {
+      status: 'failed',
+      message: /^Shard 17 was on its way to m4:7001, and nobody goes on with it/,
+      fix: /^Go on: sendwright cluster move 17 m4:7001; or take it back: sendwright cluster move 17 m1:7001$/,
+    },
   ])
+  t.match(toldOf({ mover: 'host 17' })[2], { status: 'warning', message: /moved by host 17: its accounts wait/ })
+  t.equal(toldOf({ moving: [{ ...move, at: 'm4:7001' }] })[2]?.fix, 'sendwright cluster move 17 m4:7001')
+  t.match(toldOf({ moving: [{ ...move, from: null }] })[2], { status: 'warning', message: /marked as on its way/ })
 })
 
 t.test(
@@ -84,8 +95,10 @@ t.test(
     const replicas = [5, 700, 60].map((offset, n) => ({ ...REPLICA, name: `m${n + 2}:7002`, offset }))
     const gone = { ...REPLICA, name: 'm9:7002', answers: false, offset: null }
     const fixOf = (isReplicated: boolean, others: readonly RedisNode[]): string | null =>
-      examineCluster({ faults: [], nodes: [silent, ...others], moving: [] }, { fault: null, isReplicated })[0]?.fix ??
-      null
+      examineCluster(
+        { faults: [], nodes: [silent, ...others], moving: [], mover: null },
+        { fault: null, isReplicated },
+      )[0]?.fix ?? null
     t.match(fixOf(true, [...replicas, gone]), /take over: redis-cli -h m3 -p 7002 CLUSTER FAILOVER FORCE$/)
     t.equal(fixOf(false, replicas), 'Start it again', 'they lack what was answered')
     t.equal(fixOf(true, [gone]), 'Start it again')
@@ -94,9 +107,9 @@ t.test(
 
 t.test('health: clocks of primaries that are a quarter of a second apart [operator.health]', async (t) => {
   const nodes = [PRIMARY, { ...PRIMARY, name: 'm2:7001', clockOffMs: 253 }, { ...REPLICA, clockOffMs: 9_000 }]
-  t.match(examineClocks({ faults: [], moving: [], nodes }), { status: 'ok' })
+  t.match(examineClocks({ faults: [], moving: [], mover: null, nodes }), { status: 'ok' })
   const apart = nodes.map((node) => ({ ...node, clockOffMs: (node.clockOffMs ?? 0) * 1.1 }))
-  t.match(examineClocks({ faults: [], moving: [], nodes: apart }), {
+  t.match(examineClocks({ faults: [], moving: [], mover: null, nodes: apart }), {
     status: 'failed',
     message: /are 275 ms apart, m2:7001 is ahead/,
   })

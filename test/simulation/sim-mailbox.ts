@@ -16,6 +16,7 @@ import type {
   Replies,
   RepliesRequest,
 } from '../../cluster/store.ts'
+import { MOVE_PREFIX } from '../../cluster/store.ts'
 import { applyOp, bytesOf, type SimData, textOf } from './sim-data.ts'
 
 interface Deps {
@@ -57,6 +58,7 @@ export class SimMailbox {
 
   async handIn(request: { shard: number; cmdId: string; body: Uint8Array }): Promise<boolean> {
     const { shard, cmdId, body } = request
+    if (this.ownerOf(shard).startsWith(MOVE_PREFIX)) return false
     const stream = this.data.get(outcomesKey(shard), this.deps.nowMs())
     const [lastMs = '', lastLow = ''] = (stream?.kind === 'stream' ? stream.last : '0-0').split('-')
     const id = this.deps.nowMs() > Number(lastMs) ? `${this.deps.nowMs()}-0` : `${lastMs}-${BigInt(lastLow) + 1n}`

@@ -26,6 +26,7 @@ import type {
   Verdict,
   WorkerRecord,
 } from '../../cluster/store.ts'
+import { MOVE_PREFIX } from '../../cluster/store.ts'
 import { checkOps } from './sim-check.ts'
 import { applyOp, type Dumped, readable, SimData, sortScores, textOf } from './sim-data.ts'
 import { SimMailbox } from './sim-mailbox.ts'
@@ -134,7 +135,8 @@ export class SimStore implements Store {
   async acquire(request: { shard: number; sawToken: string; newToken: string; worker: string }): Promise<Acquired> {
     const { shard, sawToken, newToken, worker } = request
     const fields = this.hashOf(metaKey(shard))
-    if ((fields.get('tok') ?? '') !== textOf(sawToken)) return { kind: 'changed', meta: metaOf(fields) }
+    const isMoved = fields.get('owner')?.startsWith(MOVE_PREFIX) === true
+    if (isMoved || (fields.get('tok') ?? '') !== textOf(sawToken)) return { kind: 'changed', meta: metaOf(fields) }
     this.step([metaKey(shard), fencedKey(shard, sawToken)])
     const seq = fields.get('seq') ?? '0'
     if (sawToken !== '')

@@ -1,6 +1,13 @@
 /** cluster-state - what an operator wants to know of each Redis of a cluster, from one look at all of them */
 import type { Durability } from '../../../cluster/embedded/binary.ts'
-import { type ClusterLook, type NodeLook, openMoves, replicasInStep } from '../../../cluster/slots/cluster-look.ts'
+import {
+  type ClusterLook,
+  moverOf,
+  type NodeLook,
+  type OpenMove,
+  openMoves,
+  replicasInStep,
+} from '../../../cluster/slots/cluster-look.ts'
 import { clusterFaults } from '../../../cluster/slots/cluster-rules.ts'
 import type { RedisNodeRow } from '../../../schemas/operator/cluster.ts'
 
@@ -38,14 +45,21 @@ export interface ClusterState {
   readonly faults: readonly string[]
   /** Primaries first. */
   readonly nodes: readonly RedisNode[]
-  /** Shards on their way to another Redis; `to` is null where that is not known. */
-  readonly moving: readonly { readonly shard: number; readonly to: string | null }[]
+  /** Shards on their way to another Redis. */
+  readonly moving: readonly OpenMove[]
+  /** Who moves shards now: a process and its machine; null: nobody. */
+  readonly mover: string | null
 }
 
 /** Puts what the nodes said into these words. */
 export function clusterState(look: ClusterLook, durability: Durability): ClusterState {
   const nodes = look.nodes.map((node) => redisNode(look, node))
-  return { faults: clusterFaults(look, durability), nodes, moving: openMoves(look) }
+  return {
+    faults: clusterFaults(look, durability),
+    nodes,
+    moving: openMoves(look),
+    mover: moverOf(look)?.split(' ').slice(1).join(' ') ?? null,
+  }
 }
 
 /** As operators are told of them. */

@@ -1,14 +1,16 @@
 /**
  * move-shards - shards go to another Redis of their cluster, one after the other, while the service runs
  *
- * Guarantees: nothing is begun while the cluster is not well, while another move is unfinished, or towards a Redis that
- * has no room or, where answers wait for replicas, no replica. What was cut off is gone on with by the same order.
+ * Guarantees: nothing is begun while the cluster is not well, while another move is unfinished or another order is
+ * under way, or towards a Redis that has no room or, where answers wait for one, no replica. What was cut off is gone
+ * on with by the same order, and taken back by one that moves the shard to where it lies (`move-slot.ts`).
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
+import { newCmdId } from '../../../cluster/cmd-id.ts'
 import {
+  awayOf,
   type ClusterLook,
-  goesOn,
   lookAtCluster,
   type NodeLook,
   nodeTimeoutMs,
@@ -16,17 +18,25 @@ import {
   replicasInStep,
 } from '../../../cluster/slots/cluster-look.ts'
 import { clusterFaults } from '../../../cluster/slots/cluster-rules.ts'
-import { type MoveEnd, moveSlot, type SlotMove, settleSlot } from '../../../cluster/slots/move-slot.ts'
-import { SHARD_SLOTS, withPlace } from '../../../cluster/slots/slot-map.ts'
+import type { MoveEnd } from '../../../cluster/slots/copy-keys.ts'
+import { finishSlot } from '../../../cluster/slots/finish-slot.ts'
+import { endMove, type MoveStep, moveSlot, removeCopies, type SlotMove } from '../../../cluster/slots/move-slot.ts'
+import { parseNodes, SHARD_SLOTS, SlotMap, withPlace } from '../../../cluster/slots/slot-map.ts'
 import type { Config } from '../../process/config.ts'
 import { FILLING_SHARE } from '../fill.ts'
 import { type ClusterState, clusterState } from './cluster-state.ts'
+import { MoveLock, OtherOrder } from './move-lock.ts'
 import type { Holder } from './plan-moves.ts'
 
 /** Nodes tell each other of a move within this; they are looked at again until they agree. */
 const AGREED_MS_MAX = 20_000
+/** A node that is lost while one of its shards moves is replaced within this, if anybody can take its place. */
+const FAILOVER_MS_MAX = 30_000
 const LOOK_AGAIN_MS = 250
-const REPLICA_MS_MAX = 10_000
+const TRIES_MAX = 6
+const TRY_AGAIN_MS = 1_000
+/** Name of the connections that move shards. */
+const CONNECTION = 'move'
 const COMMAND_MS_MAX = 60_000
 /** As Redis has it where nobody has set it. */
 const NODE_TIMEOUT_MS = 15_000
@@ -46,6 +56,8 @@ export interface MoveOrder {
   /** Hears how far a shard is. */
   readonly progress: (shard: number, moved: number, keys: number) => void
   readonly done: (moved: ShardMoved) => void
+  /** Hears of each step of each shard. */
+  readonly at?: (step: MoveStep) => void | Promise<void>
 }
 
 type Settings = Pick<Config, 'redisUrls' | 'durability'>
@@ -63,10 +75,53 @@ export async function readState(settings: Settings): Promise<ClusterState> {
 
 /** Moves them. Throws Error, a sentence, where it must not begin or cannot go on. */
 export async function moveShards(settings: Settings, order: MoveOrder): Promise<void> {
-  for (const shard of order.shards) {
-    const look = await lookUntilWell(settings, order)
-    await moveOne(settings, look, { shard, order })
+  const nonce = newCmdId(Date.now(), Math.random)
+  const form = new URL(settings.redisUrls[0] ?? '')
+  const lock = new MoveLock(nonce, (name) => makeClient(form, name, 'move-lock'))
+  let { to } = order
+  try {
+    for (const shard of order.shards) to = await moveThrough(settings, { shard, to, nonce, lock, order })
+  } finally {
+    await lock.end()
   }
+}
+
+/** One shard of an order. */
+interface ShardOrder {
+  readonly shard: number
+  readonly to: string
+  readonly nonce: string
+  readonly lock: MoveLock
+  readonly order: MoveOrder
+}
+
+/**
+ * Moves one shard, also through the loss of a node: it goes on with whoever has taken its place. Out: the primary that
+ * has it then.
+ */
+async function moveThrough(settings: Settings, one: ShardOrder): Promise<string> {
+  let { to } = one
+  let heirs: readonly string[] = []
+  for (let tries = 1; ; tries += 1) {
+    const wanted = { shard: one.shard, to, shards: one.order.shards, heirs, mayWait: tries > 1 }
+    const look = await lookUntilWell(settings, wanted)
+    to = heirIn(look, to, heirs)
+    heirs = look.nodes.filter(({ primary }) => primary === to).map(({ name }) => name)
+    try {
+      await moveOne(settings, look, { ...one, to })
+      return to
+    } catch (error) {
+      if (error instanceof OtherOrder || tries === TRIES_MAX) throw error
+      await pause(TRY_AGAIN_MS)
+    }
+  }
+}
+
+/** Who has taken the place of a primary; the same while nobody has. In: names of its replicas. */
+function heirIn({ nodes }: ClusterLook, name: string, heirs: readonly string[]): string {
+  const node = nodes.find((one) => one.name === name)
+  if (node?.isPrimary === true && !node.hasFailed) return name
+  return nodes.find((one) => one.isPrimary && heirs.includes(one.name))?.name ?? name
 }
 
 async function lookAtAll({ redisUrls }: Settings): Promise<ClusterLook> {
@@ -76,107 +131,148 @@ async function lookAtAll({ redisUrls }: Settings): Promise<ClusterLook> {
   return look
 }
 
-/** After a move the nodes agree within a moment; what does not go away is told. */
-async function lookUntilWell(settings: Settings, order: MoveOrder): Promise<ClusterLook> {
-  const endMs = performance.now() + AGREED_MS_MAX
+/** One shard, where it is to go, and all that the order is about. */
+interface Wanted {
+  readonly shard: number
+  readonly to: string
+  readonly shards: readonly number[]
+  /** Who may take the place of `to`. */
+  readonly heirs: readonly string[]
+}
+
+/** After a move the nodes agree within a moment; what does not go away is told. `mayWait`: nothing is told at once. */
+async function lookUntilWell(settings: Settings, wanted: Wanted & { mayWait: boolean }): Promise<ClusterLook> {
+  const endMs = performance.now() + (wanted.mayWait ? FAILOVER_MS_MAX : AGREED_MS_MAX)
   for (;;) {
     const look = await lookAtAll(settings)
-    const reason = whyNotNow(look, settings, order)
+    const to = heirIn(look, wanted.to, wanted.heirs)
+    const reason = whyNotNow(look, settings, { ...wanted, to })
     if (reason === null) return look
-    if (!reason.mayPass || performance.now() > endMs) throw new Error(reason.sentence)
+    if (!(reason.mayPass || wanted.mayWait) || performance.now() > endMs) throw new Error(reason.sentence)
     await pause(LOOK_AGAIN_MS)
   }
 }
 
-/** Why nothing is moved now; null: it may be. */
-function whyNotNow(
-  look: ClusterLook,
-  { durability }: Settings,
-  { shards, to }: MoveOrder,
-): { readonly sentence: string; readonly mayPass: boolean } | null {
-  const never = (sentence: string) => ({ sentence, mayPass: false })
+interface Reason {
+  readonly sentence: string
+  readonly mayPass: boolean
+}
+
+const never = (sentence: string): Reason => ({ sentence, mayPass: false })
+const notYet = (sentence: string): Reason => ({ sentence, mayPass: true })
+
+/** Why nothing is moved now; null: it may be. What only ends a move where the shard lies asks less of the others. */
+function whyNotNow(look: ClusterLook, { durability }: Settings, { shard, to, shards }: Wanted): Reason | null {
   const { nodes } = look
   const target = nodes.find(({ name }) => name === to)
   if (target === undefined)
     return never(`No ${to} in this cluster: there are ${nodes.map(({ name }) => name).join(', ')}`)
   if (!target.isPrimary) return never(`${to} is a replica: name the primary that is to have the shards`)
-  const [fault] = clusterFaults(look, durability)
+  const isHere = target.shards.includes(shard)
+  const [fault] = isHere ? [] : clusterFaults(look, durability)
   if (fault !== undefined) return never(`Nothing is moved in a cluster that is not well: ${fault}`)
-  const needed = nodes.filter(({ name, shards: held }) => held.length > 0 || name === to)
+  const needed = nodes.filter(({ name, shards: held }) => name === to || (held.length > 0 && !isHere))
   const silent = needed.find(({ answers }) => answers === null)
   if (silent !== undefined)
     return never(`Nothing is moved in a cluster that is not well: ${silent.name} does not answer`)
   // One that has just come takes part a moment later.
   const apart = needed.find(({ answers }) => answers?.isWell !== true)
-  if (apart !== undefined)
-    return { sentence: `Nothing is moved in a cluster that is not well: ${apart.name} takes no part`, mayPass: true }
-  const other = openMoves(look).find((open) => !shards.includes(open.shard) || !goesOn(look, open.to, to))
+  if (apart !== undefined) return notYet(`Nothing is moved in a cluster that is not well: ${apart.name} takes no part`)
+  const moves = openMoves(look)
+  const other = moves.find((open) => !shards.includes(open.shard))
   if (other !== undefined)
     return never(`Another move is unfinished: first sendwright cluster move ${other.shard} ${other.to ?? '<node>'}`)
-  if (durability === 'replica' && replicasInStep(look, to) === 0)
+  const open = moves.find((one) => one.shard === shard)
+  const lost = open === undefined ? null : awayOf(look, open, to)
+  if (lost !== null)
+    return notYet(`Shard ${shard} is on its way, and ${lost} is silent: start it, or wait for its replica`)
+  if (!isHere && durability === 'replica' && replicasInStep(look, to) === 0)
     return never(`${to} has no replica in step: what is moved there would not be answered`)
   const number = (key: string): number => Number(target.answers?.info.get(key) ?? 0)
-  if (number('maxmemory') > 0 && number('used_memory') / number('maxmemory') >= FILLING_SHARE)
+  if (!isHere && number('maxmemory') > 0 && number('used_memory') / number('maxmemory') >= FILLING_SHARE)
     return never(`${to} is ${FILLING_SHARE * 100} % full or more: give it memory first`)
-  return haveAgreed(look)
-    ? null
-    : { sentence: 'The nodes do not agree who holds which shard: wait, and try again', mayPass: true }
+  return haveAgreed(look) ? null : notYet('The nodes do not agree who holds which shard: wait, and try again')
 }
 
-/** Whether all that answer name the same primary for each shard. */
+/**
+ * Whether all that answer name the same primary for each shard. Of a slot that a node has marked as coming it hears no
+ * news: what it says of that one is old.
+ */
 function haveAgreed({ nodes }: ClusterLook): boolean {
-  const views = nodes.flatMap(({ answers }) => (answers === null ? [] : [answers.nodes]))
+  const views = nodes.flatMap(({ answers }) => (answers === null ? [] : [answers]))
   return nodes.every(({ id, shards }) =>
     views.every((view) => {
-      const ranges = view.find((line) => line.id === id)?.ranges ?? []
+      const ranges = view.nodes.find((line) => line.id === id)?.ranges ?? []
       return shards.every((shard) => {
         const slot = SHARD_SLOTS[shard] ?? 0
-        return ranges.some(([first, last]) => slot >= first && slot <= last)
+        const isDeaf = view.openSlots.some((open) => open.slot === slot && !open.isLeaving)
+        return isDeaf || ranges.some(([first, last]) => slot >= first && slot <= last)
       })
     }),
   )
 }
 
-async function moveOne(
-  settings: Settings,
-  look: ClusterLook,
-  { shard, order }: { shard: number; order: MoveOrder },
-): Promise<void> {
+async function moveOne(settings: Settings, look: ClusterLook, one: ShardOrder): Promise<void> {
+  const { shard, to, nonce, lock, order } = one
   const startedAtMs = performance.now()
   const form = new URL(settings.redisUrls[0] ?? '')
   const primaries = look.nodes.filter(({ isPrimary, answers }) => isPrimary && answers !== null)
   const clients = primaries.map(({ name }) => makeClient(form, name))
   try {
     const ends = await Promise.all(primaries.map((node, place) => connect(node, clients[place] as Redis)))
-    const source = ends[primaries.findIndex(({ shards }) => shards.includes(shard))]
-    const target = ends[primaries.findIndex(({ name }) => name === order.to)]
-    if (source === undefined || target === undefined) throw new Error(`Nobody holds shard ${shard}: look again`)
+    const common = ends.find(({ name }) => name === look.common)
+    if (common === undefined) throw new Error('The primary of what belongs to no shard is away: again when it is back')
+    await lock.take(common.name)
+    for (const { client } of ends) await endOthers(client)
+    const slot = SHARD_SLOTS[shard] ?? 0
+    const source = await holderOf(ends, slot)
+    const target = ends.find(({ name }) => name === to)
+    if (source === null || target === undefined) throw new Error(`Nobody holds shard ${shard}: look again`)
     const [user, password] = [form.username, form.password].map(decodeURIComponent) as [string, string]
     const giveMsMax = Math.max(1, Math.floor((nodeTimeoutMs(look) ?? NODE_TIMEOUT_MS) / 2))
-    const move = { slot: SHARD_SLOTS[shard] ?? 0, source, target, primaries: ends, user, password, giveMsMax }
-    await mustBeAlone(move, shard)
+    const isReplicated = settings.durability === 'replica'
+    const nodes = { slot, shard, source, target, primaries: ends, user, password, giveMsMax }
+    const move: SlotMove = {
+      ...nodes,
+      nonce,
+      isReplicated,
+      mustHold: () => lock.mustHold(),
+      at: (step) => order.at?.(step),
+    }
+    if (await finishSlot(move)) {
+      const wanted = { shard, to, shards: order.shards, heirs: [], mayWait: true }
+      return await moveOne(settings, await lookUntilWell(settings, wanted), one)
+    }
     let keys = 0
-    if (source === target) await settleSlot(move)
-    else keys = await moveSlot(move, (moved, all) => order.progress(shard, moved, all))
-    if (settings.durability === 'replica') await reachReplica(target)
+    if (source === target) await endMove(move)
+    else {
+      await removeCopies({ shard, slot, holder: source, primaries: ends })
+      keys = await moveSlot(move, (moved, all) => order.progress(shard, moved, all))
+    }
     order.done({ shard, from: source.name, to: target.name, keys, ms: Math.round(performance.now() - startedAtMs) })
   } finally {
     for (const client of clients) client.disconnect()
   }
 }
 
-/** A move that was cut off may have left keys at a third one: they would be lost there. */
-async function mustBeAlone({ slot, source, target, primaries }: SlotMove, shard: number): Promise<void> {
-  for (const { client, name } of primaries) {
-    if (name === source.name || name === target.name) continue
-    if (Number(await client.call('CLUSTER', 'COUNTKEYSINSLOT', slot)) === 0) continue
-    throw new Error(`${name} has keys of shard ${shard} too: first sendwright cluster move ${shard} ${name}`)
-  }
+/** Who says now that it has a slot; of two the one with the higher epoch. */
+async function holderOf(ends: readonly MoveEnd[], slot: number): Promise<MoveEnd | null> {
+  const map = new SlotMap()
+  const texts = await Promise.all(ends.map(({ client }) => client.call('CLUSTER', 'NODES') as Promise<string>))
+  for (const [at, text] of texts.entries()) map.take(parseNodes(text, ends[at]?.name ?? ''), ends[at]?.name ?? '')
+  return ends.find(({ name }) => name === map.addressOf(slot)) ?? null
 }
 
-function makeClient(form: URL, name: string): Redis {
+/** What an order that holds the lock no more has sent, and nobody has read yet, is never read. */
+async function endOthers(client: Redis): Promise<void> {
+  const own = await client.client('ID')
+  for (const [, id, name] of String(await client.client('LIST')).matchAll(/^id=(\d+) .*?\bname=(\S*)/gm))
+    if (name === CONNECTION && Number(id) !== own) await client.client('KILL', 'ID', Number(id))
+}
+
+function makeClient(form: URL, name: string, connectionName = CONNECTION): Redis {
   const client = new Redis(withPlace(form, name), {
-    connectionName: 'move',
+    connectionName,
     lazyConnect: true,
     retryStrategy: () => null,
     maxRetriesPerRequest: 0,
@@ -192,11 +288,4 @@ async function connect({ id, name }: NodeLook, client: Redis): Promise<MoveEnd> 
     throw new Error(`A node is not reached: ${name}, ${error.message}`)
   })
   return { id, name, client }
-}
-
-/** What has come is in a replica before more comes. */
-async function reachReplica({ client, name }: MoveEnd): Promise<void> {
-  await client.ping()
-  const reached = Number(await client.wait(1, REPLICA_MS_MAX))
-  if (reached < 1) throw new Error(`No replica of ${name} has what was moved there: look at them, then go on`)
 }

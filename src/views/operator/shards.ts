@@ -2,7 +2,8 @@
  * shards - who owns each shard, and how far behind it is
  *
  * States of a shard: owned (by a process that lives), free (by none: it is about to be taken), torn (its journal and
- * its sequence number disagree: it stands still until it is repaired), away (its Redis does not answer, others do).
+ * its sequence number disagree: it stands still until it is repaired), moving (to another Redis: nobody may take it),
+ * away (its Redis does not answer, others do).
  *
  * Keys: `{cl}:workers`; of every shard `meta`, `journal` (its last entry), `mailbox`, `due`
  *
@@ -14,7 +15,7 @@ import { msOfCmdId } from '../../../cluster/cmd-id.ts'
 import { SHARDS } from '../../../cluster/id.ts'
 import { dueKey, journalKey, mailboxKey, metaKey, WORKERS_KEY } from '../../../cluster/keyspace.ts'
 import { parseCursor } from '../../../cluster/mailbox/cursor.ts'
-import type { WorkerRecord } from '../../../cluster/store.ts'
+import { MOVE_PREFIX, type WorkerRecord } from '../../../cluster/store.ts'
 import type { ShardList } from '../../../schemas/operator/cluster.ts'
 import { formatInstant, formatInstantOrNull } from '../instant.ts'
 import type { Reader } from '../key.ts'
@@ -72,7 +73,13 @@ async function readShard(read: Reader, shard: number, living: readonly string[])
   const isTorn = Number(seq ?? 0) !== (journalSeq ?? 0)
   return {
     shard,
-    state: isTorn ? 'torn' : owner && living.includes(owner) ? 'owned' : 'free',
+    state: isTorn
+      ? 'torn'
+      : owner?.startsWith(MOVE_PREFIX)
+        ? 'moving'
+        : owner && living.includes(owner)
+          ? 'owned'
+          : 'free',
     owner: owner || null,
     since: formatInstantOrNull(Number(since ?? 0) || null),
     tries: Number(tries ?? 0),

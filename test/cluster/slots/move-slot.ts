@@ -1,27 +1,61 @@
-/** move-slot - the slot of a shard goes to another primary: what ends meanwhile, and a target that falls silent. */
+/**
+ * move-slot - the slot of a shard goes to another primary: until it has changed hands all of it is at the source, what
+ * lies elsewhere is a copy, and a target that falls silent loses nothing.
+ */
 import t from 'tap'
-import { shardTag } from '../../../cluster/keyspace.ts'
-import { type MoveEnd, moveSlot, type SlotMove } from '../../../cluster/slots/move-slot.ts'
+import { copyKey, metaKey, shardTag } from '../../../cluster/keyspace.ts'
+import type { MoveEnd } from '../../../cluster/slots/copy-keys.ts'
+import { moveOf, readHolder } from '../../../cluster/slots/move-fence.ts'
+import { endMove, moveSlot, removeCopies, type SlotMove } from '../../../cluster/slots/move-slot.ts'
 import { SHARD_SLOTS } from '../../../cluster/slots/slot-map.ts'
+import { until } from '../../support/machine/until.ts'
 import { type ClusterNode, startCluster } from '../../support/store/redis-cluster.ts'
 
-const cluster = await startCluster({ primaries: 2, settings: { 'enable-debug-command': 'local' } })
+const cluster = await startCluster({ primaries: 3, replicas: 1, settings: { 'enable-debug-command': 'local' } })
 t.teardown(() => cluster.stop())
-const slot = SHARD_SLOTS[17] ?? 0
-const TAG = `${shardTag(17)}:`
+const SHARD = 17
+const slot = SHARD_SLOTS[SHARD] ?? 0
+const TAG = `${shardTag(SHARD)}:`
+let orders = 0
 
 async function endOf({ name, client }: ClusterNode): Promise<MoveEnd> {
   return { name, client, id: (await client.call('CLUSTER', 'MYID')) as string }
 }
 
-/** The slot with a key, and its way to the other primary. */
-async function makeMove(): Promise<SlotMove & { readonly to: ClusterNode }> {
+/** The slot with a key and an owner, and its way to another primary. */
+async function makeMove(): Promise<SlotMove & { readonly to: ClusterNode; readonly third: MoveEnd }> {
   const from = await cluster.primaryOf(slot)
-  const to = cluster.nodes.find((node) => node !== from) as ClusterNode
-  const [source, target] = await Promise.all([endOf(from), endOf(to)])
+  const [to, other] = cluster.nodes.slice(0, 3).filter((node) => node !== from)
+  if (to === undefined || other === undefined) throw new Error('There are three primaries')
+  const [source, target, third] = await Promise.all([endOf(from), endOf(to), endOf(other)])
   await source.client.set(`${TAG}stays`, 'x')
-  return { slot, source, target, primaries: [source, target], user: '', password: '', giveMsMax: 100, to }
+  await source.client.hset(metaKey(SHARD), { owner: 'worker', tok: '7:a', seq: '3', last: 'c' })
+  orders += 1
+  const ends = { source, target, primaries: [source, target, third], to, third }
+  const rest = { user: '', password: '', giveMsMax: 100, nonce: `n${orders}`, isReplicated: false }
+  return { shard: SHARD, slot, ...ends, ...rest, mustHold: () => undefined }
 }
+
+t.test('move: at the first key the shard has no worker any more, and who had it can ask how far it came', async (t) => {
+  const move = await makeMove()
+  const seen: unknown[] = []
+  const at = async (step: string): Promise<void> => {
+    if (step !== 'marked') return
+    const { owner, token } = await readHolder(move.source.client, SHARD)
+    seen.push(moveOf(owner), token, await move.source.client.get(`${TAG}fenced:7:a`))
+  }
+  await moveSlot({ ...move, at }, () => undefined)
+  t.same(seen, [{ source: move.source.id, target: move.target.id }, `8:${move.nonce}`, '3 c'])
+  t.same(await readHolder(move.target.client, SHARD), { owner: '', token: `8:${move.nonce}` })
+  t.equal(await move.source.client.call('CLUSTER', 'COUNTKEYSINSLOT', slot), 0)
+  t.equal(await move.target.client.exists(copyKey(SHARD)), 0)
+  // The target and its replica have it; nobody else does.
+  await until(async () => {
+    const counts = cluster.nodes.map(({ client }) => client.call('CLUSTER', 'COUNTKEYSINSLOT', slot))
+    return (await Promise.all(counts)).filter((count) => Number(count) > 0).length === 2
+  }, 20_000)
+  t.notMatch(await move.source.client.call('CLUSTER', 'NODES'), `[${slot}-`)
+})
 
 t.test('move: a key that has ended and is still listed holds nothing up', async (t) => {
   const move = await makeMove()
@@ -33,18 +67,80 @@ t.test('move: a key that has ended and is still listed holds nothing up', async 
   t.equal(await move.target.client.get(`${TAG}stays`), 'x')
 })
 
-t.test(
-  'move: a target that falls silent holds the source up for no longer than it may, and loses nothing',
-  async (t) => {
-    const move = await makeMove()
-    const startedAtMs = performance.now()
-    const moving = moveSlot(move, (moved) => {
-      if (moved === 0) move.to.signal('SIGSTOP')
-    })
-    await t.rejects(moving, /could not give a key .*IOERR/)
-    move.to.signal('SIGCONT')
-    t.ok(performance.now() - startedAtMs < 20_000)
-    await moveSlot(move, () => undefined)
-    t.equal(await cluster.primaryOf(slot), move.to)
-  },
-)
+t.test('move: what comes and goes while keys are copied is the same at the target', async (t) => {
+  const move = await makeMove()
+  await move.source.client.set(`${TAG}goes`, 'x')
+  const at = async (step: string): Promise<void> => {
+    if (step !== 'begun') return
+    await move.source.client.unlink(`${TAG}goes`)
+    await move.source.client.set(`${TAG}comes`, Buffer.from([0, 255, 13]))
+    await move.source.client.xadd(`${TAG}mailbox`, '5-0', 'n', '1')
+  }
+  await moveSlot({ ...move, at }, () => undefined)
+  t.equal(await move.target.client.exists(`${TAG}goes`), 0)
+  t.same(await move.target.client.getBuffer(`${TAG}comes`), Buffer.from([0, 255, 13]))
+  t.equal(await move.target.client.xlen(`${TAG}mailbox`), 1)
+})
+
+t.test('move: a target that falls silent holds the source up for no longer than it may; nothing is lost', async (t) => {
+  const move = await makeMove()
+  const startedAtMs = performance.now()
+  const at = (step: string): void => {
+    if (step === 'marked') move.to.signal('SIGSTOP')
+  }
+  await t.rejects(
+    moveSlot({ ...move, at }, () => undefined),
+    /could not give a key .*IOERR/,
+  )
+  move.to.signal('SIGCONT')
+  t.ok(performance.now() - startedAtMs < 20_000)
+  t.equal(await move.source.client.get(`${TAG}stays`), 'x')
+  await moveSlot({ ...move, nonce: 'again' }, () => undefined)
+  t.equal(await cluster.primaryOf(slot), move.to)
+  t.equal(await move.target.client.get(`${TAG}stays`), 'x')
+})
+
+t.test('move: what one that was cut off has left is removed where it lies, also taken back', async (t) => {
+  const move = await makeMove()
+  const at = (step: string): void => {
+    if (step === 'kept') throw new Error('cut off')
+  }
+  await t.rejects(
+    moveSlot({ ...move, at }, () => undefined),
+    /cut off/,
+  )
+  const { client } = move.target
+  t.ok(Number(await client.call('CLUSTER', 'COUNTKEYSINSLOT', slot)) > 1)
+  await endMove({ ...move, target: move.source })
+  t.equal(await client.call('CLUSTER', 'COUNTKEYSINSLOT', slot), 0)
+  t.notMatch(await client.call('CLUSTER', 'NODES'), `[${slot}-`)
+  t.same((await readHolder(move.source.client, SHARD)).owner, '')
+  t.equal(await move.source.client.get(`${TAG}stays`), 'x')
+})
+
+t.test('move: keys at another node that no move has left there are not touched', async (t) => {
+  const move = await makeMove()
+  const { client, name } = move.third
+  await client.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', move.source.id)
+  await client.pipeline().call('ASKING').call('SET', `${TAG}whose`, 'x').exec()
+  await t.rejects(
+    removeCopies({ ...move, holder: move.source }),
+    new RegExp(`^${name} has keys of shard 17 that no move`),
+  )
+  t.equal(await client.call('CLUSTER', 'COUNTKEYSINSLOT', slot), 1)
+  await client.pipeline().call('ASKING').call('SET', copyKey(SHARD), 'x').exec()
+  await removeCopies({ ...move, holder: move.source })
+  t.equal(await client.call('CLUSTER', 'COUNTKEYSINSLOT', slot), 0)
+})
+
+t.test('move: an order whose fence another one has taken does not switch', async (t) => {
+  const move = await makeMove()
+  const at = async (step: string): Promise<void> => {
+    if (step === 'kept') await move.source.client.hset(metaKey(SHARD), 'tok', '99:other')
+  }
+  await t.rejects(
+    moveSlot({ ...move, at }, () => undefined),
+    /^Another order has taken over|Another order/,
+  )
+  t.equal((await cluster.primaryOf(slot)).name, move.source.name)
+})

@@ -32,14 +32,36 @@ t.test('slot-map: lines of nodes; one that does not know its host has that of wh
 t.test('slot-map: the higher epoch has a slot, whoever says so later', async (t) => {
   const map = new SlotMap()
   t.notOk(map.isWhole)
-  t.ok(map.take(parseNodes(LINES, '127.0.0.1:7001')))
+  t.ok(map.take(parseNodes(LINES, '127.0.0.1:7001'), '127.0.0.1:7001'))
   t.ok(map.isWhole)
   t.equal(map.shardsOf('127.0.0.1:7001').length + map.shardsOf('127.0.0.1:7002').length, 256)
-  t.notOk(map.take(parseNodes(LINES, '127.0.0.1:7001')), 'nothing new')
+  t.notOk(map.take(parseNodes(LINES, '127.0.0.1:7001'), '127.0.0.1:7001'), 'nothing new')
   const promoted = 'cc 127.0.0.1:7003@17003 master - 0 0 3 connected 0-8191'
-  t.ok(map.take(parseNodes([A.replace(' 0-8191 [93-<-bb]', ''), B, promoted].join('\n'), '127.0.0.1:7002')))
+  t.ok(
+    map.take(
+      parseNodes([A.replace(' 0-8191 [93-<-bb]', ''), B, promoted].join('\n'), '127.0.0.1:7002'),
+      '127.0.0.1:7002',
+    ),
+  )
   t.equal(map.shardsOf('127.0.0.1:7001').length, 0)
   const isolated = [A, B, promoted.replace('master - 0 0 3 connected 0-8191', 'slave aa 0 0 1 connected')].join('\n')
-  t.notOk(map.take(parseNodes(isolated, '127.0.0.1:7001')), 'who was cut off moves nothing back')
+  t.notOk(map.take(parseNodes(isolated, '127.0.0.1:7001'), '127.0.0.1:7001'), 'who was cut off moves nothing back')
   t.ok(map.shardsOf('127.0.0.1:7003').length > 0)
 })
+
+t.test(
+  'slot-map: who was cut off before a node came moves nothing of it back; one that has left holds nothing',
+  async (t) => {
+    const map = new SlotMap()
+    const came = 'dd 127.0.0.1:7004@17004 master - 0 0 4 connected 0-8191'
+    const bare = A.replace(' 0-8191 [93-<-bb]', '')
+    map.take(parseNodes([bare, B, came].join('\n'), '127.0.0.1:7002'), '127.0.0.1:7002')
+    t.notOk(
+      map.take(parseNodes([A, B].join('\n'), '127.0.0.1:7001'), '127.0.0.1:7001'),
+      'it never heard of the new one',
+    )
+    t.ok(map.shardsOf('127.0.0.1:7004').length > 0)
+    map.take(parseNodes([bare, B].join('\n'), '127.0.0.1:7002'), '127.0.0.1:7002')
+    t.ok(map.take(parseNodes([A, B].join('\n'), '127.0.0.1:7001'), '127.0.0.1:7001'), 'nobody knows of it any more')
+  },
+)

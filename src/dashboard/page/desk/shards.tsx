@@ -7,7 +7,7 @@ import { Card, Head, Shown } from '../parts/card.tsx'
 import { Chip } from '../parts/chip.tsx'
 import { Rows } from '../parts/list.tsx'
 
-const TONES = { owned: 'delivered', free: 'deferred', torn: 'bounced', away: 'bounced' } as const
+const TONES = { owned: 'delivered', free: 'deferred', moving: 'deferred', torn: 'bounced', away: 'bounced' } as const
 
 /** The page. */
 export function ShardsPage() {

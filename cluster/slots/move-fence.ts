@@ -1,0 +1,77 @@
+/**
+ * move-fence - who may write to a shard that goes to another primary: nobody
+ *
+ * The fence is the owner in the shard's `meta`, `move:<source>:<target>` by the ids of both nodes, under a token of its
+ * own. It is replicated and copied like any key, so whoever takes the place of either node has it. It never ends by
+ * itself. Commits of the owner before fail by their token, nobody takes the shard, no outcome is handed in.
+ */
+import type { Redis } from 'ioredis'
+import { copyKey, fencedKey, metaKey, RELEASED_CHANNEL } from '../keyspace.ts'
+import { MOVE_PREFIX } from '../store.ts'
+
+/** How long what the owner before left behind can be asked for. */
+const FENCED_MS = 3_600_000
+
+/** KEYS: meta, fenced of the seen token. ARGV: seen token, new token, owner. Answers 1 when it is done. */
+const TAKE = `#!lua flags=allow-oom
+local meta = redis.call('HMGET', KEYS[1], 'tok', 'seq', 'last')
+if (meta[1] or '') ~= ARGV[1] then return 0 end
+local seq = meta[2] or '0'
+if ARGV[1] ~= '' then redis.call('SET', KEYS[2], seq .. ' ' .. (meta[3] or ''), 'PX', ${FENCED_MS}) end
+redis.call('HSET', KEYS[1], 'owner', ARGV[3], 'tok', ARGV[2], 'seq', seq)
+return 1
+`
+
+/** KEYS: meta, copy. ARGV: token, channel of those who take shards, number of this one. Answers 1 when it is done. */
+const FREE = `#!lua flags=allow-oom
+if redis.call('HGET', KEYS[1], 'tok') ~= ARGV[1] then return 0 end
+redis.call('UNLINK', KEYS[2])
+redis.call('HSET', KEYS[1], 'owner', '')
+redis.pcall('PUBLISH', ARGV[2], ARGV[3])
+return 1
+`
+
+/** Owner and token of a shard; '' for none. */
+export interface FenceHolder {
+  readonly owner: string
+  readonly token: string
+}
+
+/** The ids of both nodes of a move. */
+export interface MoveEnds {
+  readonly source: string
+  readonly target: string
+}
+
+/** Reads who has a shard at the node that holds it. */
+export async function readHolder(client: Redis, shard: number): Promise<FenceHolder> {
+  const [owner, token] = await client.hmget(metaKey(shard), 'owner', 'tok')
+  return { owner: owner ?? '', token: token ?? '' }
+}
+
+/** The move that an owner is; null for a worker, or nobody. */
+export function moveOf(owner: string): MoveEnds | null {
+  if (!owner.startsWith(MOVE_PREFIX)) return null
+  const [source = '', target = ''] = owner.slice(MOVE_PREFIX.length).split(':')
+  return { source, target }
+}
+
+/**
+ * Takes the shard from whoever has it under the token `saw`, another move too. Out: the token from now on; null:
+ * somebody was quicker.
+ */
+export async function takeFence(
+  client: Redis,
+  shard: number,
+  { saw, nonce, ends }: { readonly saw: string; readonly nonce: string; readonly ends: MoveEnds },
+): Promise<string | null> {
+  const token = `${Number(saw.split(':')[0]) + 1}:${nonce}`
+  const owner = `${MOVE_PREFIX}${ends.source}:${ends.target}`
+  const taken = await client.eval(TAKE, 2, metaKey(shard), fencedKey(shard, saw), saw, token, owner)
+  return taken === 1 ? token : null
+}
+
+/** Gives the shard to whoever takes it next, and lets everybody know. False: another move has it. */
+export async function freeFence(client: Redis, shard: number, token: string): Promise<boolean> {
+  return (await client.eval(FREE, 2, metaKey(shard), copyKey(shard), token, RELEASED_CHANNEL, String(shard))) === 1
+}

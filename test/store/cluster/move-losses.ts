@@ -1,0 +1,135 @@
+/**
+ * move-losses - the source, the target, or the order itself is ended after each step of a move: every key of the shard
+ * is what it was, the order goes on by itself or when it is given again, and the service goes on.
+ */
+import t from 'tap'
+import { metaKey } from '../../../cluster/keyspace.ts'
+import type { MoveStep } from '../../../cluster/slots/move-slot.ts'
+import { SHARD_SLOTS } from '../../../cluster/slots/slot-map.ts'
+import { moveShards, type ShardMoved } from '../../../src/store/cluster/move-shards.ts'
+import { startLoad } from '../../support/clients/ledger.ts'
+import { until } from '../../support/machine/until.ts'
+import { startClusterFleet } from '../../support/service/cluster-fleet.ts'
+import type { ClusterNode } from '../../support/store/redis-cluster.ts'
+import { shardKeys } from '../../support/store/shard-keys.ts'
+
+const STEPS: readonly MoveStep[] = [
+  'fenced',
+  'marked',
+  'begun',
+  'copied',
+  'meta',
+  'kept',
+  'switched',
+  'agreed',
+  'freed',
+]
+const WELL_MS_MAX = 60_000
+const durability = 'replica'
+
+const fleet = await startClusterFleet({
+  accounts: 3,
+  durability,
+  replicas: 2,
+  settings: { 'min-replicas-to-write': '1', 'min-replicas-max-lag': '5' },
+})
+t.teardown(() => fleet.end())
+const { cluster, httpPort, keys } = fleet
+const SHARD = 1
+const slot = SHARD_SLOTS[SHARD] ?? 0
+const settings = { redisUrls: cluster.seeds, durability } as const
+
+async function move(to: string, at: (step: MoveStep) => Promise<void> | void = () => undefined): Promise<ShardMoved[]> {
+  const done: ShardMoved[] = []
+  await moveShards(settings, { shards: [SHARD], to, progress: () => undefined, done: (one) => done.push(one), at })
+  return done
+}
+
+/** Another primary than the one that has the shard. */
+async function elsewhere(): Promise<ClusterNode> {
+  const here = await cluster.primaryOf(slot)
+  for (const other of [0, 100, 200, 50, 150].map((shard) => SHARD_SLOTS[shard] ?? 0)) {
+    const node = await cluster.primaryOf(other)
+    if (node !== here) return node
+  }
+  throw new Error('There are three primaries')
+}
+
+/**
+ * Resolves once all nodes are there and every primary has two replicas in step. A source that comes back follows the
+ * node that took its last slot, be it the target: it is sent to the primary that has too few.
+ */
+async function well(): Promise<void> {
+  await until(async () => {
+    const infos = await Promise.all(cluster.nodes.map(({ client }) => client.info('replication').catch(() => '')))
+    const views = await Promise.all(
+      cluster.nodes.map(({ client }) => (client.call('CLUSTER', 'NODES') as Promise<string>).catch(() => 'fail')),
+    )
+    if (views.some((view) => /fail|handshake/.test(view))) return false
+    const countOf = (info: string): number => Number(/role:master[\s\S]*connected_slaves:(\d+)/.exec(info)?.[1] ?? 2)
+    const [poor, rich] = [infos.findIndex((one) => countOf(one) < 2), infos.findIndex((one) => countOf(one) > 2)]
+    if (poor >= 0 && rich >= 0) {
+      const id = await cluster.nodes[poor]?.client.call('CLUSTER', 'MYID')
+      const surplus = infos.findIndex((one) => one.includes(`master_port:${cluster.nodes[rich]?.port}`))
+      await cluster.nodes[surplus]?.client.call('CLUSTER', 'REPLICATE', String(id))
+    }
+    return poor < 0 && infos.filter((info) => info.includes('master_link_status:up')).length === 6
+  }, WELL_MS_MAX)
+}
+
+/** Takes some messages: the service goes on. */
+async function serves(name: string): Promise<void> {
+  const load = startLoad({ port: httpPort, token: keys, clients: 3, recipient: (n) => `${name}${n}@example.com` })
+  await load.passes(9)
+  const ledger = await load.end()
+  t.ok([...ledger.told.values()].every(({ size }) => size === 1))
+  t.same(ledger.falselyRefused, [])
+}
+
+const held = async (): Promise<[string, string][]> => [...(await shardKeys(await cluster.primaryOf(slot), SHARD))]
+
+for (const step of STEPS)
+  for (const which of ['source', 'target', 'order'] as const)
+    t.test(`move: the ${which} is lost once it is ${step}: nothing of the shard is lost or torn`, async (t) => {
+      await well()
+      await serves(`${which}-${step}-`)
+      const [source, target] = [await cluster.primaryOf(slot), await elsewhere()]
+      const struck = which === 'source' ? source : target
+      let before: [string, string][] = []
+      let isStruck = false
+      let compared = 0
+      const at = async (now: MoveStep): Promise<void> => {
+        // From the fence to its end nobody writes.
+        if (now === 'fenced' && before.length === 0) before = await held()
+        if (now === 'agreed') {
+          t.same(await held(), before, 'every key is what it was')
+          compared += 1
+        }
+        if (now !== step || isStruck) return
+        isStruck = true
+        if (which === 'order') throw new Error('The order is ended')
+        await struck.kill()
+      }
+      await move(target.name, at).catch(({ message }: Error) => t.comment(message))
+      t.ok(isStruck && before.length > 5)
+      if (which !== 'order') await struck.start()
+      await well()
+      if (which === 'order') await move(target.name, at)
+      t.ok(compared > 0)
+      const now = await cluster.primaryOf(slot)
+      t.not(now, source, 'it has gone')
+      t.notMatch(await now.client.hget(metaKey(SHARD), 'owner'), /^move:/)
+      await serves(`after-${which}-${step}-`)
+      const has = new Set([...(await held())].map(([name]) => name))
+      t.same(
+        before.filter(([name]) => !has.has(name)),
+        [],
+        'no key is missing',
+      )
+      await until(async () => {
+        const counts = await Promise.all(
+          cluster.nodes.map(({ client }) => client.call('CLUSTER', 'COUNTKEYSINSLOT', slot)),
+        )
+        return counts.filter((count) => Number(count) > 0).length === 3
+      }, WELL_MS_MAX)
+    })
