@@ -65,7 +65,11 @@ async function well(): Promise<void> {
     const views = await Promise.all(
       cluster.nodes.map(({ client }) => (client.call('CLUSTER', 'NODES') as Promise<string>).catch(() => 'fail')),
     )
+    const states = await Promise.all(
+      cluster.nodes.map(({ client }) => (client.call('CLUSTER', 'INFO') as Promise<string>).catch(() => '')),
+    )
     if (views.some((view) => /fail|handshake/.test(view))) return false
+    if (!states.every((state) => state.includes('cluster_state:ok'))) return false
     const countOf = (info: string): number => Number(/role:master[\s\S]*connected_slaves:(\d+)/.exec(info)?.[1] ?? 2)
     const [poor, rich] = [infos.findIndex((one) => countOf(one) < 2), infos.findIndex((one) => countOf(one) > 2)]
     if (poor >= 0 && rich >= 0) {
