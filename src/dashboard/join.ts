@@ -84,7 +84,19 @@ export async function leave(
     const body: JoinAccountBody = { userId, accountId, isMember: false, joins, hmac: deps.secrets.loginHmac(address) }
     const left = await giveOrder<ListChanged>(deps, homeShard(userId), { name: 'join-account', body })
     if (left.refused?.code === 'not_found') return null
-    if (left.answer !== undefined || left.reply.isDone) return left.answer ?? null
+    if (left.answer !== undefined) return left.answer
+    if (left.reply.isDone) return returnIfMember(deps, { userId, accountId })
   }
   return refuse('unavailable')
+}
+
+/**
+ * Who joined between the reads of a leave and its order is put back here as well as by his own request: that may have
+ * ended with its process.
+ */
+async function returnIfMember(deps: DashboardDeps, { userId, accountId }: BeginJoinBody): Promise<Answer | null> {
+  const shard = homeShard(accountId)
+  const seen = await deps.read(shard, [membersFact(shard, accountId)])
+  if (seen === null) return refuse('unavailable')
+  return seen[0].has(userId) ? endJoin(deps, { userId, accountId }) : null
 }
