@@ -9,13 +9,15 @@
  * Guarantees: at every moment the node that has the slot has all keys of the shard, and so has the replica that takes
  * its place; what lies elsewhere is a copy, marked by the key `copy` or by the fence in its `meta`, and counts for
  * nothing. So a move that is cut off anywhere, by the loss of any node, is gone on with from the start, or taken back
- * by moving the shard to where it lies. The fence ends only when nobody else claims the slot any more.
+ * by moving the shard to where it lies: the claim to the slot is then made newer than that of a target that was lost
+ * before anybody had heard of its own. The fence ends only when nobody else claims the slot any more.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { copyKey, inboxKey, metaKey } from '../keyspace.ts'
 import { type CopyWay, copyKeys, keysOf, type MoveEnd } from './copy-keys.ts'
 import { type FenceHolder, freeFence, moveOf, readHolder, takeFence } from './move-fence.ts'
+import { raiseEpoch } from './raise-epoch.ts'
 import { hasSlot, parseNodes } from './slot-map.ts'
 
 /**
@@ -65,7 +67,7 @@ export async function moveSlot(move: SlotMove, progress: MoveProgress): Promise<
     await move.at?.(name)
     move.mustHold()
   }
-  const token = await fence(move)
+  const { token, isAgain } = await fence(move)
   await reachReplicas(source, isReplicated)
   await step('fenced')
   await mark(target, { shard, slot, holder: source.id })
@@ -85,6 +87,7 @@ export async function moveSlot(move: SlotMove, progress: MoveProgress): Promise<
   if ((await readHolder(source.client, shard)).token !== token)
     throw new Error(`Another order has taken over shard ${shard}`)
   await mustSeeAll(move)
+  if (isAgain) await raiseEpoch(target, move.primaries)
   move.mustHold()
   await target.client.call('CLUSTER', 'SETSLOT', slot, 'NODE', target.id)
   await step('switched')
@@ -93,10 +96,17 @@ export async function moveSlot(move: SlotMove, progress: MoveProgress): Promise<
 }
 
 /**
- * Ends the fence of a shard where it lies, at `target`: after a switch, or to take a move back. What lies elsewhere is
- * removed first.
+ * Ends a move that was cut off where the shard lies, at `target`: after a switch, or to take it back. A target that was
+ * lost may have claimed the slot with nobody hearing of it.
  */
-export async function endMove(move: Omit<SlotMove, 'source'>): Promise<void> {
+export async function endHere(move: Omit<SlotMove, 'source'>): Promise<void> {
+  if (moveOf((await readHolder(move.target.client, move.shard)).owner) !== null)
+    await raiseEpoch(move.target, move.primaries)
+  await endMove(move)
+}
+
+/** Ends the fence of a shard at `target`, which has it. What lies elsewhere is removed first. */
+async function endMove(move: Omit<SlotMove, 'source'>): Promise<void> {
   const { shard, slot, target, primaries, isReplicated } = move
   await mustAgree({ slot, target, primaries }, true)
   await move.at?.('agreed')
@@ -166,12 +176,12 @@ async function wipe({
   await source.client.call('CLUSTER', 'SETSLOT', slot, 'STABLE')
 }
 
-/** Takes the shard from its owner, or goes on with a move that was cut off. Out: the token. */
-async function fence({ shard, source, target, nonce }: SlotMove): Promise<string> {
-  const { token: saw }: FenceHolder = await readHolder(source.client, shard)
+/** Takes the shard from its owner, or goes on with a move that was cut off. Out: the token, and whether it was that. */
+async function fence({ shard, source, target, nonce }: SlotMove): Promise<{ token: string; isAgain: boolean }> {
+  const { token: saw, owner }: FenceHolder = await readHolder(source.client, shard)
   const token = await takeFence(source.client, shard, { saw, nonce, ends: { source: source.id, target: target.id } })
   if (token === null) throw new Error(`Shard ${shard} has just been taken: again`)
-  return token
+  return { token, isAgain: moveOf(owner) !== null }
 }
 
 /** What comes from now on is a copy, also for whoever takes the target's place. */

@@ -20,7 +20,7 @@ import {
 import { clusterFaults } from '../../../cluster/slots/cluster-rules.ts'
 import type { MoveEnd } from '../../../cluster/slots/copy-keys.ts'
 import { finishSlot } from '../../../cluster/slots/finish-slot.ts'
-import { endMove, type MoveStep, moveSlot, removeCopies, type SlotMove } from '../../../cluster/slots/move-slot.ts'
+import { endHere, type MoveStep, moveSlot, removeCopies, type SlotMove } from '../../../cluster/slots/move-slot.ts'
 import { parseNodes, SHARD_SLOTS, SlotMap, withPlace } from '../../../cluster/slots/slot-map.ts'
 import type { Config } from '../../process/config.ts'
 import { FILLING_SHARE } from '../fill.ts'
@@ -244,7 +244,7 @@ async function moveOne(settings: Settings, look: ClusterLook, one: ShardOrder): 
       return await moveOne(settings, await lookUntilWell(settings, wanted), one)
     }
     let keys = 0
-    if (source === target) await endMove(move)
+    if (source === target) await endHere(move)
     else {
       await removeCopies({ shard, slot, holder: source, primaries: ends })
       keys = await moveSlot(move, (moved, all) => order.progress(shard, moved, all))

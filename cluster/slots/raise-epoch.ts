@@ -1,0 +1,57 @@
+/**
+ * raise-epoch - the claim of a node to its slots is made newer than any that nobody has heard of (Redis Cluster
+ * specification, "configuration epoch")
+ *
+ * A target that was lost right after it had been given a slot has claimed it with the epoch after the newest that it
+ * knew, and may come back with that. Whoever has the slot by then must have one that is newer by two.
+ */
+import { setTimeout as pause } from 'node:timers/promises'
+import type { MoveEnd } from './copy-keys.ts'
+import { parseNodes } from './slot-map.ts'
+
+/** Above the newest that is known: the one that a lost node may have, and one more. */
+const NEWER_BY = 2
+/** Each round makes the node's own newer by one at least. */
+const ROUNDS_MAX = 4
+/** Nodes tell each other of an epoch within a second. */
+const HEARD_MS_MAX = 10_000
+const HEARD_STEP_MS = 20
+
+/**
+ * Raises the epoch of a node by so much, and waits until all that answer know. In: the primaries that answer, the node
+ * among them. Throws Error, a sentence.
+ */
+export async function raiseEpoch(node: MoveEnd, primaries: readonly MoveEnd[]): Promise<void> {
+  const wanted = Math.max(...(await Promise.all(primaries.map(newestAt)))) + NEWER_BY
+  for (let round = 0; round < ROUNDS_MAX && (await epochOf(node, node)) < wanted; round += 1)
+    // One that has the newest keeps it: then another one gets one that is newer still.
+    for (const { client } of [...primaries.filter((end) => end !== node), node]) {
+      await client.call('CLUSTER', 'BUMPEPOCH')
+      const newest = Math.max(...(await Promise.all(primaries.map(newestAt))))
+      await heard(primaries, async (end) => (await newestAt(end)) >= newest)
+    }
+  await heard(primaries, async (end) => (await epochOf(node, end)) >= wanted)
+}
+
+/** Waits until something is so at every node. */
+async function heard(primaries: readonly MoveEnd[], isSoAt: (end: MoveEnd) => Promise<boolean>): Promise<void> {
+  const endMs = performance.now() + HEARD_MS_MAX
+  for (;;) {
+    const answers = await Promise.all(primaries.map(isSoAt))
+    const deaf = primaries[answers.indexOf(false)]
+    if (deaf === undefined) return
+    if (performance.now() > endMs) throw new Error(`${deaf.name} hears nothing of the others: give the order again`)
+    await pause(HEARD_STEP_MS)
+  }
+}
+
+/** The newest epoch that a node knows. */
+async function newestAt({ client }: MoveEnd): Promise<number> {
+  return Number(/cluster_current_epoch:(\d+)/.exec(String(await client.call('CLUSTER', 'INFO')))?.[1] ?? 0)
+}
+
+/** The epoch of a node as another one knows it. */
+async function epochOf({ id }: MoveEnd, { client, name }: MoveEnd): Promise<number> {
+  const lines = parseNodes(String(await client.call('CLUSTER', 'NODES')), name)
+  return lines.find((line) => line.id === id)?.epoch ?? 0
+}
