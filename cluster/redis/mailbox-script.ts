@@ -52,8 +52,9 @@ end
 
 /**
  * KEYS and ARGV of each parcel as above; ARGV before them: worker that is told the replies, most commands of a mailbox.
- * Answers for each parcel 1 when it was taken, else 0. Each entry has the number of its commands (`n`) and the sum of
- * all up to it (`sum`), so that those that wait are the difference of two entries.
+ * Answers for each parcel 1 when it was taken, else 0, as while its shard is moved: it might not get there. Each entry
+ * has the number of its commands (`n`) and the sum of all up to it (`sum`), so that those that wait are the difference
+ * of two entries.
  */
 const enqueueScript = (ways: Ways): string => `#!lua flags=
 redis.set_repl(redis.REPL_NONE)
@@ -84,9 +85,10 @@ for i = 1, #KEYS / ${PARCEL_KEYS} do
   local at = i * ${PARCEL_ARGS} - ${PARCEL_ARGS - HEAD_ARGS}
   local shard, parcel, said = ARGV[at + 1], ARGV[at + 2], ARGV[at + 4]
   local last = call('XREVRANGE', mailbox, '+', '-', 'COUNT', 1)[1]
+  local known = call('HMGET', meta, 'owner', 'cur')
+  local isMoved = known[1] and string.sub(known[1], 1, ${MOVE_PREFIX.length}) == '${MOVE_PREFIX}'
   taken[i] = 0
-  if not last or waitingIn(mailbox, last) < most then
-    local known = call('HMGET', meta, 'owner', 'cur')
+  if not isMoved and (not last or waitingIn(mailbox, last) < most) then
     local ms, low = match(known[2] or '', '^(%d+)%-(%d+)')
     if not ms then ms, low = '0', '0' end
     if last then

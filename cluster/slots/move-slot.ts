@@ -67,7 +67,10 @@ export async function moveSlot(move: SlotMove, progress: MoveProgress): Promise<
     await move.at?.(name)
     move.mustHold()
   }
-  const { token, isAgain } = await fence(move)
+  const { owner } = await readHolder(source.client, shard)
+  // A target that was lost may have claimed the slot with nobody hearing of it.
+  if (moveOf(owner) !== null) await raiseEpoch(target, move.primaries, move.giveMsMax)
+  const token = await fence(move)
   await reachReplicas(source, isReplicated)
   await step('fenced')
   await mark(target, { shard, slot, holder: source.id })
@@ -87,7 +90,8 @@ export async function moveSlot(move: SlotMove, progress: MoveProgress): Promise<
   if ((await readHolder(source.client, shard)).token !== token)
     throw new Error(`Another order has taken over shard ${shard}`)
   await mustSeeAll(move)
-  if (isAgain) await raiseEpoch(target, move.primaries)
+  // The source removes what it had in one step, and is silent meanwhile: what is large is freed beside it.
+  await source.client.config('SET', 'lazyfree-lazy-server-del', 'yes').catch(() => undefined)
   move.mustHold()
   await target.client.call('CLUSTER', 'SETSLOT', slot, 'NODE', target.id)
   await step('switched')
@@ -101,7 +105,7 @@ export async function moveSlot(move: SlotMove, progress: MoveProgress): Promise<
  */
 export async function endHere(move: Omit<SlotMove, 'source'>): Promise<void> {
   if (moveOf((await readHolder(move.target.client, move.shard)).owner) !== null)
-    await raiseEpoch(move.target, move.primaries)
+    await raiseEpoch(move.target, move.primaries, move.giveMsMax)
   await endMove(move)
 }
 
@@ -144,10 +148,12 @@ export async function removeCopies({
     const count = Number(await client.call('CLUSTER', 'COUNTKEYSINSLOT', slot))
     if (count === 0 && !isOpen) continue
     await client.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', holder.id)
-    if (count > 0 && !isCopied && !(await isCopy(client, shard)))
+    if (count > 0 && !isCopied && !(await isCopy(client, shard))) {
+      if (!isOpen) await client.call('CLUSTER', 'SETSLOT', slot, 'STABLE')
       throw new Error(
         `${name} has keys of shard ${shard} that no move has left there: look at them, nothing is touched`,
       )
+    }
     const last = new Set([metaKey(shard), copyKey(shard)])
     const names = await keysOf(client, slot)
     await remove(
@@ -176,12 +182,12 @@ async function wipe({
   await source.client.call('CLUSTER', 'SETSLOT', slot, 'STABLE')
 }
 
-/** Takes the shard from its owner, or goes on with a move that was cut off. Out: the token, and whether it was that. */
-async function fence({ shard, source, target, nonce }: SlotMove): Promise<{ token: string; isAgain: boolean }> {
-  const { token: saw, owner }: FenceHolder = await readHolder(source.client, shard)
+/** Takes the shard from its owner, or goes on with a move that was cut off. Out: the token. */
+async function fence({ shard, source, target, nonce }: SlotMove): Promise<string> {
+  const { token: saw }: FenceHolder = await readHolder(source.client, shard)
   const token = await takeFence(source.client, shard, { saw, nonce, ends: { source: source.id, target: target.id } })
   if (token === null) throw new Error(`Shard ${shard} has just been taken: again`)
-  return { token, isAgain: moveOf(owner) !== null }
+  return token
 }
 
 /** What comes from now on is a copy, also for whoever takes the target's place. */
@@ -204,7 +210,7 @@ async function copyAll(move: SlotMove, progress: (moved: number, keys: number) =
     names.filter((name) => String(name) !== meta),
     (moved) => progress(moved, names.length),
   )
-  // Who asks from elsewhere is not fenced: what lies in the inbox now is the newest, and what it speaks of is here.
+  // Whoever asks by a script of an earlier version is not fenced: what lies in the inbox now is the newest.
   await copyKeys(move, [Buffer.from(inboxKey(shard, 'mailbox'))])
   let added = 0
   for (let round = 0; round < ROUNDS_MAX; round += 1) {
@@ -265,20 +271,27 @@ async function reachReplicas({ client, name }: MoveEnd, isReplicated: boolean): 
     throw new Error(`No replica of ${name} has what was moved there: look at them, then go on`)
 }
 
-/** A target that is cut off would claim the slot against whoever is elected meanwhile. */
-async function mustSeeAll({ source, target, primaries }: SlotMove): Promise<void> {
+/**
+ * A target that is cut off would claim the slot against whoever is elected meanwhile; so would one that gets it from a
+ * source whose place was taken.
+ */
+async function mustSeeAll({ slot, source, target, primaries }: SlotMove): Promise<void> {
   const [state, text] = await Promise.all([
     target.client.call('CLUSTER', 'INFO'),
     target.client.call('CLUSTER', 'NODES') as Promise<string>,
   ])
   const lines = text.split('\n')
-  const isSeen = ({ id }: MoveEnd): boolean =>
-    lines.some(
-      (line) => line.startsWith(id) && / connected(?: |$)/.test(line) && !/fail/.test(line.split(' ')[2] ?? ''),
-    )
+  const isSeen = ({ id }: MoveEnd): boolean => {
+    const line = lines.find((one) => one.startsWith(id)) ?? ''
+    const flags = (line.split(' ')[2] ?? '').split(',')
+    return / connected(?: |$)/.test(line) && !flags.includes('fail') && !flags.includes('fail?')
+  }
   const unseen = primaries.find((end) => !isSeen(end))
   if (!String(state).includes('cluster_state:ok') || unseen !== undefined)
     throw new Error(`${target.name} does not see ${unseen?.name ?? source.name}: wait, and give the order again`)
+  const holder = parseNodes(text, target.name).find((line) => hasSlot(line, slot))
+  if (holder?.id !== source.id)
+    throw new Error(`Slot ${slot} is no more where it was copied from: give the order again`)
 }
 
 /**

@@ -18,10 +18,11 @@ const HEARD_MS_MAX = 10_000
 const HEARD_STEP_MS = 20
 
 /**
- * Raises the epoch of a node by so much, and waits until all that answer know. In: the primaries that answer, the node
- * among them. Throws Error, a sentence.
+ * Raises the epoch of a node by so much, and waits until all that answer know, and its replicas too: one that does not
+ * know the epoch of its primary is not elected. In: the primaries that answer, the node among them; after how many ms
+ * every node has heard of every other. Throws Error, a sentence.
  */
-export async function raiseEpoch(node: MoveEnd, primaries: readonly MoveEnd[]): Promise<void> {
+export async function raiseEpoch(node: MoveEnd, primaries: readonly MoveEnd[], heardMs: number): Promise<void> {
   const wanted = Math.max(...(await Promise.all(primaries.map(newestAt)))) + NEWER_BY
   for (let round = 0; round < ROUNDS_MAX && (await epochOf(node, node)) < wanted; round += 1)
     // One that has the newest keeps it: then another one gets one that is newer still.
@@ -31,6 +32,7 @@ export async function raiseEpoch(node: MoveEnd, primaries: readonly MoveEnd[]): 
       await heard(primaries, async (end) => (await newestAt(end)) >= newest)
     }
   await heard(primaries, async (end) => (await epochOf(node, end)) >= wanted)
+  await pause(heardMs + HEARD_STEP_MS)
 }
 
 /** Waits until something is so at every node. */

@@ -225,6 +225,7 @@ function lastOf(entries: readonly Entry[]): readonly Entry[] {
 
 async function fieldOf({ count, text }: Entry): Promise<[name: string, text: string]> {
   if (text.length < Math.max(DEFLATED_FROM_CHARS, count * DEFLATED_FROM_ROW_CHARS)) return [REQUEST_ROWS_FIELD, text]
-  const deflated = await deflate(text, { level: constants.Z_BEST_SPEED })
+  const deflated = await deflate(text, { level: constants.Z_BEST_SPEED }).catch(() => null)
+  if (deflated === null) return [REQUEST_ROWS_FIELD, text]
   return [REQUEST_DEFLATED_FIELD, deflated.toString('base64')]
 }

@@ -39,6 +39,7 @@ export class SimMailbox {
     if (isFull) return parcels.map(() => 'unsent')
     const rung = new Map<string, Bell[]>()
     const taken = parcels.map(({ shard, parcelId, count, said }): Enqueued => {
+      if (this.ownerOf(shard).startsWith(MOVE_PREFIX)) return 'busy'
       const before = this.endOfMailbox(shard)
       const waiting = this.inboxOf(shard, 'mailbox')
       if (waiting.reduce((sum, { fields }) => sum + Number(fields[5]), 0) >= commandsMax) return 'busy'

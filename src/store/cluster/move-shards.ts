@@ -14,6 +14,7 @@ import {
   lookAtCluster,
   type NodeLook,
   nodeTimeoutMs,
+  type OpenMove,
   openMoves,
   replicasInStep,
 } from '../../../cluster/slots/cluster-look.ts'
@@ -173,25 +174,41 @@ function whyNotNow(look: ClusterLook, { durability }: Settings, { shard, to, sha
   if (fault !== undefined) return never(`Nothing is moved in a cluster that is not well: ${fault}`)
   const needed = nodes.filter(({ name, shards: held }) => name === to || (held.length > 0 && !isHere))
   const silent = needed.find(({ answers }) => answers === null)
+  const moves = openMoves(look)
   if (silent !== undefined)
     return never(`Nothing is moved in a cluster that is not well: ${silent.name} does not answer`)
+  const open = moves.find((one) => one.shard === shard)
+  // Whoever misses a move may claim the shard later for the Redis that it thinks has it (Redis before 7.2).
+  const missing = isHere || open !== undefined ? undefined : nodes.find(({ answers }) => answers === null)
+  if (missing !== undefined)
+    return never(`Nothing is moved in a cluster that is not well: ${missing.name} does not answer`)
   // One that has just come takes part a moment later.
   const apart = needed.find(({ answers }) => answers?.isWell !== true)
   if (apart !== undefined) return notYet(`Nothing is moved in a cluster that is not well: ${apart.name} takes no part`)
-  const moves = openMoves(look)
-  const other = moves.find((open) => !shards.includes(open.shard))
+  const other = moves.find((one) => !shards.includes(one.shard))
   if (other !== undefined)
-    return never(`Another move is unfinished: first sendwright cluster move ${other.shard} ${other.to ?? '<node>'}`)
-  const open = moves.find((one) => one.shard === shard)
+    return never(`Another move is unfinished: first sendwright cluster move ${other.shard} ${goalOf(look, other)}`)
   const lost = open === undefined ? null : awayOf(look, open, to)
   if (lost !== null)
     return notYet(`Shard ${shard} is on its way, and ${lost} is silent: start it, or wait for its replica`)
   if (!isHere && durability === 'replica' && replicasInStep(look, to) === 0)
     return never(`${to} has no replica in step: what is moved there would not be answered`)
   const number = (key: string): number => Number(target.answers?.info.get(key) ?? 0)
-  if (!isHere && number('maxmemory') > 0 && number('used_memory') / number('maxmemory') >= FILLING_SHARE)
+  // What was copied there before is removed first.
+  if (
+    !isHere &&
+    open?.to !== to &&
+    number('maxmemory') > 0 &&
+    number('used_memory') / number('maxmemory') >= FILLING_SHARE
+  )
     return never(`${to} is ${FILLING_SHARE * 100} % full or more: give it memory first`)
   return haveAgreed(look) ? null : notYet('The nodes do not agree who holds which shard: wait, and try again')
+}
+
+/** Where a move that was cut off can end: where it was to go, or where it lies if that is away. */
+function goalOf({ nodes }: ClusterLook, { to, at }: OpenMove): string {
+  const target = nodes.find(({ name }) => name === to)
+  return (target?.isPrimary === true && target.answers !== null ? to : at) ?? '<node>'
 }
 
 /**

@@ -6,7 +6,11 @@ import { planMoves } from '../../../src/store/cluster/plan-moves.ts'
 import { startLoad } from '../../support/clients/ledger.ts'
 import { startClusterFleet } from '../../support/service/cluster-fleet.ts'
 
-const fleet = await startClusterFleet({ accounts: 6, durability: 'fsync' })
+const fleet = await startClusterFleet({
+  accounts: 6,
+  durability: 'fsync',
+  settings: { 'cluster-replica-no-failover': 'yes' },
+})
 t.teardown(() => fleet.end())
 const { cluster, httpPort, keys } = fleet
 const settings = { redisUrls: cluster.seeds.slice(0, 1), durability: 'fsync' } as const
