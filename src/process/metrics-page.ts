@@ -157,8 +157,10 @@ function makeRedisMoment({ Gauge }: Prom, registers: Registry[]): (redis: readon
     for (const { name, isUp, share, replicas, replicasWanted, clockOffMs } of redis.slice(0, REDIS_MAX)) {
       gauges.up.set({ redis: name }, isUp ? 1 : 0)
       gauges.fill.set({ redis: name }, share)
-      gauges.replicas.set({ redis: name }, replicas)
       gauges.wanted.set({ redis: name }, replicasWanted)
+      // What one that is away has said last is no news.
+      if (!isUp) continue
+      gauges.replicas.set({ redis: name }, replicas)
       gauges.clock.set({ redis: name }, clockOffMs / 1_000)
     }
   }

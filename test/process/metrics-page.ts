@@ -66,6 +66,15 @@ t.test('metrics page: each metric says what it is in a sentence, once, and is na
   }
 })
 
+t.test('metrics page: of a Redis that is away there is nothing that it would have to say now', async (t) => {
+  const away = { name: 'm1:7001', isUp: false, share: 0.25, replicas: 2, replicasWanted: 2, clockOffMs: 900 }
+  const redis = [away, { ...away, name: 'm2:7001', isUp: true }]
+  const page = await makeMetrics().format({ storeUp: 1 }, { queue: [], redis })
+  t.match(page, /^sendwright_redis_up\{redis="m1:7001"\} 0$/m)
+  t.match(page, /^sendwright_redis_clock_offset_seconds\{redis="m2:7001"\} 0.9$/m)
+  t.notMatch(page, /^sendwright_redis_(?:clock_offset_seconds|replicas)\{redis="m1:7001"\}/m)
+})
+
 t.test('metrics page: a figure that is not told is not there', async (t) => {
   const page = await makeMetrics().format({ storeUp: 1 })
   t.match(page, /^sendwright_store_up 1$/m)
