@@ -130,6 +130,8 @@ for (const step of STEPS)
         [],
         'no key is missing',
       )
+      // docs/known-limits.md: what is lost after the switch may keep what it had.
+      if (STEPS.indexOf(step) >= STEPS.indexOf('switched')) return
       await until(async () => {
         const counts = await Promise.all(
           cluster.nodes.map(({ client }) => client.call('CLUSTER', 'COUNTKEYSINSLOT', slot)),
