@@ -77,6 +77,8 @@ export interface Meta {
   cursor: string
   outcomesCursor: string
   tries: number
+  /** When its last move between two primaries ended, by their clock; 0: there was none. */
+  freedAtMs: number
 }
 
 export type Acquired =

@@ -132,7 +132,7 @@ export function pairsOf(flat: readonly string[]): Map<string, string> {
 
 /** The row of a shard, from META_FIELDS in their order. */
 export function metaOf(fields: readonly (string | null)[]): Meta {
-  const [owner, token, seq, last, lid, cursor, outcomesCursor, tries] = fields.map((field) => field ?? '')
+  const [owner, token, seq, last, lid, cursor, outcomesCursor, tries, freed] = fields.map((field) => field ?? '')
   return {
     owner: owner ?? '',
     token: token ?? '',
@@ -142,5 +142,6 @@ export function metaOf(fields: readonly (string | null)[]): Meta {
     cursor: cursor ?? '',
     outcomesCursor: outcomesCursor ?? '',
     tries: Number(tries),
+    freedAtMs: Number(freed),
   }
 }

@@ -15,7 +15,7 @@ local ms = time[1] * 1000 + math.floor(time[2] / 1000)
 `
 
 /** Fields of `meta` in the order in which ACQUIRE answers them. */
-export const META_FIELDS = ['owner', 'tok', 'seq', 'last', 'lid', 'cur', 'out', 'tries'] as const
+export const META_FIELDS = ['owner', 'tok', 'seq', 'last', 'lid', 'cur', 'out', 'tries', 'freed'] as const
 
 /** Fields of a hash, or all of it in a list of its own where it has no more than the first argument says. */
 export const WHOLE = 'WHOLE'
@@ -44,7 +44,7 @@ return cjson.encode(facts)
  */
 export const ACQUIRE_SCRIPT = `#!lua flags=allow-oom
 local meta = redis.call('HMGET', KEYS[1], ${META_FIELDS.map((field) => `'${field}'`).join(', ')})
-for i = 1, 8 do meta[i] = meta[i] or '' end
+for i = 1, ${META_FIELDS.length} do meta[i] = meta[i] or '' end
 local isMoved = string.sub(meta[1], 1, ${MOVE_PREFIX.length}) == '${MOVE_PREFIX}'
 if meta[2] ~= ARGV[1] or isMoved then return { 'changed', unpack(meta) } end
 ${NOW}

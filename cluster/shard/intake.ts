@@ -1,9 +1,10 @@
 /**
  * intake - what a shard has to do: asks, what other processes sent, what is due; all of it waits in one queue.
  *
- * Guarantees: nothing is claimed before every outcome that lay there when the shard was taken is committed, nor once
- * the shard is being given back.
+ * Guarantees: nothing is claimed before every outcome that lay there when the shard was taken is committed, nor before
+ * those have come that nobody took while the shard moved to another primary, nor once the shard is being given back.
  */
+import type { Clock } from '../clock.ts'
 import { assert } from '../fault.ts'
 import type { ItemContext } from '../items/claim.ts'
 import type { Claim } from '../items/pump.ts'
@@ -13,11 +14,14 @@ import type { Plan } from './batch.ts'
 import { DueScanner } from './due-scanner.ts'
 import { ShardInbox } from './inbox.ts'
 import { OwnWorks } from './own-works.ts'
+import { RESEND_MS_MAX } from './patience.ts'
 import { WorkQueue } from './work-queue.ts'
 import type { ShardWorld } from './world.ts'
 
 /** Asks that may wait at a shard. */
 export const ASKS_MAX = 2_000
+/** Within this of the end of a move every outcome that was refused during it has been sent once more, and read. */
+const OUTCOMES_COME_MS = 2 * RESEND_MS_MAX
 
 export interface IntakeDeps {
   readonly items: ItemContext
@@ -35,9 +39,12 @@ export class Intake {
   private readonly own: OwnWorks
   private readonly inbox: ShardInbox
   private readonly scanner: DueScanner
+  private readonly clock: Clock
+  private claimsFromMs = 0
 
   constructor(world: ShardWorld, deps: IntakeDeps) {
     this.deps = deps
+    this.clock = world.clock
     const { shard, lanes } = deps.items
     this.own = new OwnWorks(world, deps.items)
     this.inbox = new ShardInbox(world, {
@@ -57,13 +64,14 @@ export class Intake {
     return this.inbox.cursors
   }
 
-  /** Not while an outcome that lay there is not taken up, nor for the next owner. */
+  /** Not while an outcome that lay there, or is on its way after a move, is not taken up, nor for the next owner. */
   get mayClaim(): boolean {
-    return !this.deps.isStopping() && this.inbox.caughtUp
+    return !this.deps.isStopping() && this.inbox.caughtUp && this.clock.nowMs() >= this.claimsFromMs
   }
 
   /** Begins where the last commit of the shard stopped. */
   start(meta: Meta): void {
+    if (meta.freedAtMs > 0) this.claimsFromMs = meta.freedAtMs + OUTCOMES_COME_MS
     this.inbox.start(meta)
     this.inbox.read()
   }

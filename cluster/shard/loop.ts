@@ -29,6 +29,18 @@ import type { ShardWorld } from './world.ts'
 /** What a store that is full refuses is not tried for this long. */
 const FULL_MS = 1_000
 
+const NO_META: Meta = {
+  owner: '',
+  token: '',
+  seq: 0,
+  last: '',
+  lid: '',
+  cursor: '',
+  outcomesCursor: '',
+  tries: 0,
+  freedAtMs: 0,
+}
+
 export class CommitLoop {
   readonly id: number
   readonly intake: Intake
@@ -44,7 +56,7 @@ export class CommitLoop {
   protected next: Batch | null = null
   protected inFlight: Flight | null = null
   protected laid: readonly Laid[] = []
-  protected meta: Meta = { owner: '', token: '', seq: 0, last: '', lid: '', cursor: '', outcomesCursor: '', tries: 0 }
+  protected meta: Meta = NO_META
   private readonly host: LoopHost
   private ids: IdMaker
   private commits = 0

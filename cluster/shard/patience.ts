@@ -8,6 +8,8 @@ export const ASK_LIFE_MS = 4_000
 const DOUBT_MAX_MS = 30_000
 /** An ask that was never handed to a silent store is refused after this. */
 const SILENCE_MAX_MS = 1_500
+/** An outcome that the store does not take, as during a move, is sent again within this. */
+export const RESEND_MS_MAX = 1_000
 
 /** This moment by the store's clock and by the monotonic one, and since when the store has answered nothing. */
 export interface Moment {

@@ -26,7 +26,9 @@ return 1
 const FREE = `#!lua flags=allow-oom
 if redis.call('HGET', KEYS[1], 'tok') ~= ARGV[1] then return 0 end
 redis.call('UNLINK', KEYS[2])
-redis.call('HSET', KEYS[1], 'owner', '')
+local time = redis.call('TIME')
+local ms = time[1] * 1000 + math.floor(time[2] / 1000)
+redis.call('HSET', KEYS[1], 'owner', '', 'freed', string.format('%.0f', ms))
 redis.pcall('PUBLISH', ARGV[2], ARGV[3])
 return 1
 `

@@ -9,12 +9,12 @@ import type { Clock } from '../clock.ts'
 import { newCmdId } from '../cmd-id.ts'
 import type { Claim } from '../items/pump.ts'
 import { packStaged } from '../mailbox/staged.ts'
+import { RESEND_MS_MAX } from '../shard/patience.ts'
 import type { Store } from '../store.ts'
 
 type LaneClaim = Pick<Claim, 'lane' | 'item' | 'attempt'>
 
 const RETRY_MS = 50
-const RETRY_MS_MAX = 1_000
 
 export class OutcomeSender {
   private readonly store: Store
@@ -52,5 +52,5 @@ export class OutcomeSender {
 }
 
 function nextWait(waitMs: number): number {
-  return Math.min(waitMs * 2, RETRY_MS_MAX)
+  return Math.min(waitMs * 2, RESEND_MS_MAX)
 }

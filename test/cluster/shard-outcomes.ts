@@ -3,7 +3,7 @@ import { test } from 'tap'
 import type { CommandType, Fact, LaneType, Op } from '../../cluster/behaviour.ts'
 import { sortableEntryId } from '../../cluster/id.ts'
 import { formatClaim } from '../../cluster/items/claim.ts'
-import { claimsKey, dueKey, laneKey } from '../../cluster/keyspace.ts'
+import { claimsKey, dueKey, laneKey, metaKey } from '../../cluster/keyspace.ts'
 import { packStaged } from '../../cluster/mailbox/staged.ts'
 import type { Commit, Verdict } from '../../cluster/store.ts'
 import { Rig } from '../support/store/shard-rig.ts'
@@ -220,4 +220,25 @@ test('shard: while nothing can be read, nothing is given up for having asked too
   rig.store.read = read
   await rig.pass(1_000)
   t.same(wordsOf(rig), ['late', 'asks'])
+})
+
+test('shard: after a move nothing is claimed before the outcomes have come that nobody took during it', async (t) => {
+  const performed: string[] = []
+  const rig = new Rig([laneOf(performed)])
+  await leftBehind(rig, ['a', 'b'], { dueMs: rig.store.nowMs - 1 })
+  rig.store.write({ key: metaKey(0), write: 'HSET', args: ['freed', String(rig.store.nowMs - 100)] })
+  await rig.open(SAW)
+  for (let n = 0; n < 3; n += 1) {
+    rig.shard.tick(0)
+    await rig.pass(250)
+  }
+  t.same(performed, [], 'both are over their time')
+  await handIn(rig, { item: 'a', attempt: 2, word: 'late' })
+  rig.shard.ring()
+  await rig.pass(1_000)
+  t.same(wordsOf(rig), ['late'])
+  await rig.pass(250)
+  rig.shard.tick(0)
+  await rig.pass(0)
+  t.same(performed, ['b'])
 })

@@ -379,5 +379,6 @@ function metaOf(fields: ReadonlyMap<string, string>): Meta {
     cursor: of('cur'),
     outcomesCursor: of('out'),
     tries: Number(of('tries')),
+    freedAtMs: Number(of('freed')),
   }
 }
